@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# fusebox_add_plugin(NAME SOURCES file... MANIFEST file [LINK_LIBRARIES target...])
+#
+# Builds NAME.so, a module that exports `fusebox_entry_v1` and nothing else, and puts it with a copy of the manifest
+# (as fusebox-plugin.json) into a folder of its own, plugins/<plugin id>/ of the build tree, where the host finds it
+# with --plugin or FUSEBOX_PLUGIN_PATH. Installs both to <libdir>/fusebox/plugins/<plugin id>/.
+# The manifest must name NAME.so as the path of one of its libraries.
+function(fusebox_add_plugin name)
+  cmake_parse_arguments(arg "" "MANIFEST" "SOURCES;LINK_LIBRARIES" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES OR NOT arg_MANIFEST)
+    message(FATAL_ERROR "fusebox_add_plugin(NAME SOURCES file... MANIFEST file [LINK_LIBRARIES target...])")
+  endif()
+  foreach(library IN LISTS arg_LINK_LIBRARIES)
+    if(library MATCHES "^fusebox(::|_)(host|converter)$")
+      message(FATAL_ERROR "plugin '${name}': links ${library}, but a plugin may only use fusebox::sdk")
+    endif()
+  endforeach()
+  cmake_path(ABSOLUTE_PATH arg_MANIFEST OUTPUT_VARIABLE manifest)
+  _fusebox_plugin_id(id "${name}" "${manifest}")
+  set(directory "${CMAKE_BINARY_DIR}/plugins/${id}")
+
+  add_library(${name} MODULE ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE fusebox::sdk ${arg_LINK_LIBRARIES})
+  target_compile_features(${name} PRIVATE c_std_11 cxx_std_20)
+  set_target_properties(${name} PROPERTIES
+    PREFIX "" SUFFIX ".so" LIBRARY_OUTPUT_DIRECTORY "${directory}" CXX_STANDARD 20 C_STANDARD 11
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  _fusebox_plugin_link(${name})
+
+  # A file of its own target, so that an edit of the manifest alone reaches the build tree too.
+  add_custom_command(
+    OUTPUT "${directory}/fusebox-plugin.json"
+    COMMAND "${CMAKE_COMMAND}" -E copy "${manifest}" "${directory}/fusebox-plugin.json"
+    DEPENDS "${manifest}" VERBATIM)
+  add_custom_target(${name}_manifest DEPENDS "${directory}/fusebox-plugin.json")
+  add_dependencies(${name} ${name}_manifest)
+
+  include(GNUInstallDirs)
+  set(destination "${CMAKE_INSTALL_LIBDIR}/fusebox/plugins/${id}")
+  install(TARGETS ${name} LIBRARY DESTINATION "${destination}")
+  install(FILES "${manifest}" DESTINATION "${destination}" RENAME fusebox-plugin.json)
+endfunction()
+
+function(_fusebox_plugin_id result name manifest)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
+  file(READ "${manifest}" json)
+  string(JSON id ERROR_VARIABLE error GET "${json}" plugin id)
+  if(error)
+    message(FATAL_ERROR "${manifest}: plugin.id: ${error}")
+  endif()
+  string(JSON libraries ERROR_VARIABLE error GET "${json}" libraries)
+  if(error OR NOT libraries MATCHES "\"${name}\\.so\"")
+    message(FATAL_ERROR "${manifest}: libraries: none has the path \"${name}.so\", which plugin '${name}' builds")
+  endif()
+  set(${result} "${id}" PARENT_SCOPE)
+endfunction()
+
+function(_fusebox_plugin_link name)
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}.map")
+  file(CONFIGURE OUTPUT "${script}" CONTENT "{ global: fusebox_entry_v1; local: *; };\n" @ONLY)
+  target_link_options(${name} PRIVATE "LINKER:--version-script=${script}" LINKER:-z,relro LINKER:-z,now
+                      LINKER:--exclude-libs,ALL)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS "${script}")
+
+  # Unique symbols would keep a plugin from being unloaded.
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-fno-gnu-unique FUSEBOX_HAS_NO_GNU_UNIQUE)
+  if(FUSEBOX_HAS_NO_GNU_UNIQUE)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
+  endif()
+
+  # A sanitizer's runtime is in the executable, so that its symbols are undefined in a module.
+  get_directory_property(options COMPILE_OPTIONS)
+  if(NOT "${options} ${CMAKE_CXX_FLAGS} ${CMAKE_C_FLAGS}" MATCHES "-fsanitize=")
+    target_link_options(${name} PRIVATE LINKER:-z,defs)
+  endif()
+endfunction()
