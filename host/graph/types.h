@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types, shapes, quantisation, attributes: the values that a graph is made of. Plain data, any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "fusebox/abi/tensor.h"
+#include "host/base/buffer.h"
+
+namespace fusebox {
+
+// The ABI's element types, as a C++ enumeration with the same values.
+enum class DType : fbx_dtype {
+  kNone = FBX_DTYPE_NONE, kF32 = FBX_F32, kF16 = FBX_F16, kBF16 = FBX_BF16, kF64 = FBX_F64, kI8 = FBX_I8,
+  kI16 = FBX_I16, kI32 = FBX_I32, kI64 = FBX_I64, kU8 = FBX_U8, kU16 = FBX_U16, kU32 = FBX_U32, kU64 = FBX_U64,
+  kBool = FBX_BOOL, kString = FBX_STRING, kComplex64 = FBX_COMPLEX64, kComplex128 = FBX_COMPLEX128, kI4 = FBX_I4,
+  kU4 = FBX_U4, kI2 = FBX_I2, kF8E4M3FN = FBX_F8E4M3FN, kF8E5M2 = FBX_F8E5M2, kResource = FBX_RESOURCE,
+  kVariant = FBX_VARIANT,
+};
+
+std::string_view Name(DType);                  // "f32"
+std::optional<DType> ParseDType(std::string_view);
+size_t BitsOf(DType);                          // 32 for f32, 4 for i4; 0 where elements have no fixed size
+inline bool IsFloat(DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64; }
+
+// Dimensions, -1 for an unknown one; or no known rank at all.
+class Shape {
+ public:
+  static constexpr int64_t kUnknown = -1;
+  Shape() = default;  // unranked
+  Shape(std::vector<int64_t> dims) : ranked_(true), dims_(std::move(dims)) {}        // NOLINT(google-explicit-constructor)
+  Shape(std::initializer_list<int64_t> dims) : ranked_(true), dims_(dims) {}
+  bool ranked() const { return ranked_; }
+  int rank() const { return ranked_ ? static_cast<int>(dims_.size()) : -1; }
+  const std::vector<int64_t>& dims() const { return dims_; }
+  std::vector<int64_t>& dims() { return dims_; }
+  int64_t operator[](size_t i) const { return dims_[i]; }
+  bool is_static() const;                         // ranked, and every dimension known
+  std::optional<int64_t> element_count() const;   // nothing when not static or when it overflows int64
+  bool operator==(const Shape&) const = default;
+
+ private:
+  bool ranked_ = false;
+  std::vector<int64_t> dims_;
+};
+std::string ToString(const Shape&);  // "[1,?,3]", "[*]" when unranked
+
+struct Type {
+  DType dtype = DType::kNone;
+  Shape shape;
+  bool operator==(const Type&) const = default;
+};
+std::string ToString(const Type&);  // "f32[1,?,3]"
+// Bytes of a dense tensor of that type; nothing when not static, not fixed-size (strings), or overflowing.
+std::optional<size_t> ByteSize(const Type&);
+// True when a value of type `is` may stand where `expected` is written: equal dtype, and no known dimension differs.
+bool Compatible(const Type& is, const Type& expected);
+
+struct Quant {
+  std::vector<float> scales, min, max;
+  std::vector<int64_t> zero_points;
+  int32_t axis = 0;
+  int32_t block_size = 0;  // 0: not blockwise
+  bool operator==(const Quant&) const = default;
+};
+
+// A constant tensor on its own: an attribute's value, a test's input, a session's output.
+struct Tensor {
+  Type type;
+  Buffer data;
+  bool operator==(const Tensor&) const;  // by content
+};
+
+struct FunctionRef {
+  std::string name;
+  bool operator==(const FunctionRef&) const = default;
+};
+
+class Attrs;
+using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::string, DType, Shape, Tensor,
+                               std::vector<int64_t>, std::vector<double>, std::vector<std::string>, FunctionRef,
+                               std::shared_ptr<const Attrs>>;
+
+// Attributes of a node, sorted by name. Enumerated options are their names ("SAME", "RELU"); a field that stands at its
+// schema default is left out. Bytes fields are strings.
+class Attrs {
+ public:
+  const AttrValue* Find(std::string_view name) const;
+  void Set(std::string name, AttrValue value) { values_[std::move(name)] = std::move(value); }
+  void Set(std::string name, const char* value) { values_[std::move(name)] = std::string(value); }
+  void Set(std::string name, int value) { values_[std::move(name)] = static_cast<int64_t>(value); }
+  void Erase(std::string_view name);
+  // The value, or the given one when the attribute is missing or of another kind.
+  int64_t i64(std::string_view name, int64_t otherwise) const;
+  double f64(std::string_view name, double otherwise) const;
+  bool b(std::string_view name, bool otherwise) const;
+  std::string str(std::string_view name, std::string_view otherwise) const;
+  std::vector<int64_t> i64s(std::string_view name) const;  // empty when missing; a Shape counts too
+  const FunctionRef* function(std::string_view name) const;
+
+  bool empty() const { return values_.empty(); }
+  size_t size() const { return values_.size(); }
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+  auto begin() { return values_.begin(); }
+  auto end() { return values_.end(); }
+  bool operator==(const Attrs&) const;
+
+ private:
+  std::map<std::string, AttrValue, std::less<>> values_;
+};
+std::string ToString(const AttrValue&);
+std::string ToString(const Attrs&);  // "{axis=1, padding=SAME}"
+
+}  // namespace fusebox

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views: the graph as plugins see it through the C ABI (fbx_attrs, fbx_tensor, fbx_node, fbx_graph).
+//
+// A view borrows what it shows and caches the C arrays; keep it as long as the callback that reads it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "fusebox/abi/rule.h"
+#include "host/graph/graph.h"
+
+namespace fusebox {
+
+const fbx_attr_api& AttrApi();
+// The ABI's opaque attributes are the graph's Attrs.
+inline const fbx_attrs* AsAbi(const Attrs& attrs) { return reinterpret_cast<const fbx_attrs*>(&attrs); }
+inline const Attrs& FromAbi(const fbx_attrs* attrs) { return *reinterpret_cast<const Attrs*>(attrs); }
+inline fbx_str AsAbi(std::string_view s) { return {s.data(), s.size()}; }
+inline std::string_view FromAbi(fbx_str s) { return {s.ptr, s.len}; }
+
+// One tensor; owns the dims and the quantisation arrays it points to, so it may be moved but its abi() address changes then.
+class TensorView {
+ public:
+  TensorView();  // ABSENT
+  explicit TensorView(const Value&);
+  TensorView(const Type&, const void* data, size_t bytes, uint32_t flags);
+  const fbx_tensor* abi() const { return &tensor_; }
+  fbx_tensor& edit() { return tensor_; }
+  void SetType(const Type&);
+  TensorView(const TensorView&) = delete;
+  TensorView& operator=(const TensorView&) = delete;
+
+ private:
+  fbx_tensor tensor_;
+  std::vector<int64_t> dims_;
+  std::shared_ptr<const Quant> quant_;
+  fbx_quant abi_quant_;
+};
+
+// One node with its tensors. `flags` and data of the tensors may be edited by the owner between calls.
+class NodeView {
+ public:
+  NodeView(const Function&, const Node&);
+  const fbx_node* abi() const { return &node_; }
+  fbx_node& edit() { return node_; }
+  TensorView& operand(size_t i) { return *operands_[i]; }
+  TensorView& result(size_t i) { return *results_[i]; }
+  size_t operand_count() const { return operands_.size(); }
+  size_t result_count() const { return results_.size(); }
+
+ private:
+  std::deque<std::unique_ptr<TensorView>> operands_, results_;
+  std::vector<const fbx_tensor*> operand_ptrs_, result_ptrs_;
+  std::string location_;
+  fbx_node node_;
+};
+
+// A function and what it reaches, for rules and delegates. Views of values and nodes are made when first asked for.
+class GraphView {
+ public:
+  GraphView(const Module&, const Function&);
+  ~GraphView();
+  const fbx_graph* abi() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fusebox

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The .tflite file: the graph's written form. Read and Write are inverse functions: Read(Write(g)) equals g for a graph
+// that passes Verify(kWritable); Write(Read(f)) keeps f's meaning, metadata and an appended zip, not its bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "host/base/status.h"
+#include "host/graph/graph.h"
+
+namespace fusebox::tflite {
+
+// Maps the file; constants are spans into the mapping (copied only below element alignment). Never trusts the file:
+// FlatBuffer verifier first, then every index, range and recursion. `path` stands in messages.
+Result<std::unique_ptr<Module>> ReadFile(const std::string& path);
+Result<std::unique_ptr<Module>> Read(Buffer file, const std::string& name);
+
+struct WriteOptions {
+  bool deduplicate = true;  // equal constants share a buffer (those that may not, do not)
+};
+
+// To `path`, atomically. Weights are streamed from where they lie (mapped shards): memory stays near the largest one.
+// Files over 2 GiB are written with buffers outside the FlatBuffer.
+Status WriteFile(const Module&, const std::string& path, const WriteOptions& = {});
+Result<std::string> Write(const Module&, const WriteOptions& = {});
+
+// The schema default of an option field ("Conv2DOptions", "dilation_w_factor"); monostate when there is no such field.
+AttrValue OptionDefault(std::string_view table, std::string_view field);
+// Is `field` one of that table's? For messages with a did-you-mean.
+std::vector<std::string> OptionFields(std::string_view table);
+
+// A FlexBuffer map as attributes and back. Bytes that are not a valid FlexBuffer map: an error.
+Result<Attrs> ReadFlexMap(std::string_view bytes);
+std::string WriteFlexMap(const Attrs&);
+
+}  // namespace fusebox::tflite

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The leaves of the Fusebox plugin ABI, version 1: strings, status, heads, diagnostics.
+ *
+ * Everything under abi/ is plain C11, needs no library and no other part of Fusebox, and follows four rules:
+ *  - Frozen leaves (fbx_str, fbx_bytes, fbx_head, fbx_value) never change and may be passed by value.
+ *  - Every other struct begins with fbx_head and only grows at its end. Whoever makes one sets head.size to its own
+ *    sizeof; whoever reads one asks FBX_HAS before touching a member that is newer than 1.0. A missing member means
+ *    "absent". Nobody compares sizes for equality. Arrays of growable structs are arrays of pointers.
+ *  - Enumerations are int32_t; a value that the reader does not know is unsupported, never a crash.
+ *  - Text is UTF-8, given as pointer and length, and need not end in NUL.
+ *
+ * Threads: a comment's closing bracket says when a function may be called:
+ *   [load] while a plugin is loaded   [convert] while rules run (converter, or Model::Open)
+ *   [prepare] while a session is planned   [invoke] while it runs: no allocation, no locks on the host   [any]
+ * Calls of one kind never overlap for one object unless its comment says so.
+ *
+ * Lifetimes: a view (any pointer to const given to a callback) lives until the callback returns; the data of a
+ * constant as long as the model; what a descriptor points at as long as the plugin is loaded.
+ */
+#ifndef FUSEBOX_ABI_BASE_H_
+#define FUSEBOX_ABI_BASE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FBX_ABI_MAJOR 1
+#define FBX_ABI_MINOR 0
+
+#ifdef __cplusplus
+#define FBX_NOEXCEPT noexcept /* a callback that can throw does not even compile */
+#define FBX_EXTERN_C_BEGIN extern "C" {
+#define FBX_EXTERN_C_END }
+#else
+#define FBX_NOEXCEPT
+#define FBX_EXTERN_C_BEGIN
+#define FBX_EXTERN_C_END
+#endif
+
+#if defined(__GNUC__)
+#define FBX_EXPORT __attribute__((visibility("default")))
+#else
+#define FBX_EXPORT
+#endif
+
+FBX_EXTERN_C_BEGIN
+
+typedef struct fbx_str {
+  const char* ptr;
+  size_t len;
+} fbx_str;
+
+typedef struct fbx_bytes {
+  const void* ptr;
+  size_t len;
+} fbx_bytes;
+
+/* First member of every growable struct. */
+typedef struct fbx_head {
+  uint32_t size; /* sizeof the whole struct, as its maker knows it */
+  uint16_t major;
+  uint16_t minor;
+} fbx_head;
+
+#define FBX_HEAD(type) {(uint32_t)sizeof(type), FBX_ABI_MAJOR, FBX_ABI_MINOR}
+
+/* True when *p is long enough to hold `member`, and the member is set. */
+#if defined(__cplusplus)
+#define FBX_HAS(p, member)                                                                          \
+  ((p) != nullptr &&                                                                                \
+   (p)->head.size >= (reinterpret_cast<const char*>(&(p)->member) - reinterpret_cast<const char*>(p)) + \
+                         sizeof((p)->member) &&                                                     \
+   (p)->member)
+#else
+#define FBX_HAS(p, member)                                                                                        \
+  ((p) != NULL && (p)->head.size >= (size_t)((const char*)&(p)->member - (const char*)(p)) + sizeof((p)->member) && \
+   (p)->member)
+#endif
+
+typedef int32_t fbx_status;
+enum {
+  FBX_OK = 0,
+  FBX_NOT_APPLICABLE = 1, /* declined, with a reason emitted as a diagnostic: not an error, others are asked next */
+  FBX_INVALID = 2,        /* the model or an option is wrong */
+  FBX_UNSUPPORTED = 3,
+  FBX_OUT_OF_MEMORY = 4,
+  FBX_IO = 5,
+  FBX_INTERNAL = 6 /* a bug in the plugin */
+};
+
+enum {
+  FBX_NOTE = 0,
+  FBX_REASON = 1, /* why something was declined */
+  FBX_WARNING = 2,
+  FBX_ERROR = 3
+};
+
+/* What a plugin has to say about the call it is in. Text is copied while it is emitted. */
+typedef struct fbx_diag {
+  fbx_head head;
+  int32_t severity;
+  fbx_str code;    /* short stable token: DTYPE, SHAPE, RANK, ARITY, NONCONST, ATTR, ... */
+  fbx_str message; /* one sentence, no full stop */
+  fbx_str subject; /* "operand 1", "attr epsilon"; may be empty */
+} fbx_diag;
+
+FBX_EXTERN_C_END
+
+#endif /* FUSEBOX_ABI_BASE_H_ */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Extension "fusebox.threads/1": the host's thread pool.
+ *
+ * parallel_for runs task(context, begin, end, worker) over [0, n) in chunks of about `grain`, the caller taking part,
+ * and returns when all are done. `worker` is below thread_count() and never used by two chunks at once, so it may
+ * index scratch. Called from inside a task, or with one thread, it runs everything serially on the caller. [invoke]
+ * It also works in [convert] and [prepare].
+ */
+#ifndef FUSEBOX_ABI_EXT_THREADS_H_
+#define FUSEBOX_ABI_EXT_THREADS_H_
+
+#include "../host.h"
+
+FBX_EXTERN_C_BEGIN
+
+#define FBX_EXT_THREADS "fusebox.threads/1"
+
+typedef struct fbx_threads {
+  fbx_head head;
+  uint32_t (*thread_count)(const fbx_host*)FBX_NOEXCEPT;
+  void (*parallel_for)(const fbx_host*, size_t n, size_t grain,
+                       void (*task)(void* context, size_t begin, size_t end, uint32_t worker) FBX_NOEXCEPT,
+                       void* context)FBX_NOEXCEPT;
+} fbx_threads;
+
+FBX_EXTERN_C_END
+
+#endif /* FUSEBOX_ABI_EXT_THREADS_H_ */

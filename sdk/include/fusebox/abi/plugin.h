@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plugin itself: one exported constant, fusebox_entry_v1, from which everything else is reached.
+ *
+ * The host reads the manifest, applies its policy, opens the library, finds the entry and checks magic, major and
+ * min_host_minor before any code of the plugin runs; then it calls load, compares what it got with the manifest, and
+ * registers rules, kernels and delegates. Any failure drops this plugin only, with its reason. Libraries stay open until the process ends; unload is
+ * called once per load, in reverse order.
+ */
+#ifndef FUSEBOX_ABI_PLUGIN_H_
+#define FUSEBOX_ABI_PLUGIN_H_
+
+#include "delegate.h"
+
+FBX_EXTERN_C_BEGIN
+
+typedef struct fbx_plugin {
+  fbx_head head;
+  fbx_str id;      /* "com.acme.rms_norm", as in the manifest */
+  fbx_str version; /* "1.0.0" */
+  uint32_t rule_count, kernel_count, delegate_count;
+  const fbx_rule* const* rules;
+  const fbx_kernel* const* kernels;
+  const fbx_delegate* const* delegates;
+  /* Services for other plugins, by id; the manifest lists them. NULL: none. [any] */
+  const void* (*get_extension)(fbx_str id)FBX_NOEXCEPT;
+} fbx_plugin;
+
+#define FBX_ENTRY_MAGIC 0x31584246u /* "FBX1", little-endian */
+
+enum { /* bits of fbx_entry.flags */
+  FBX_BUILT_WITH_ASAN = 1,
+  FBX_BUILT_WITH_TSAN = 2,
+  FBX_BUILT_WITH_MSAN = 4
+};
+
+typedef struct fbx_entry {
+  uint32_t magic; /* the first four members are frozen for all majors */
+  uint16_t major;
+  uint16_t minor;
+  uint32_t size; /* sizeof(fbx_entry) */
+  uint32_t flags;
+  uint32_t min_host_minor; /* the oldest host this plugin can live with: what it needs, not what it was built with */
+  fbx_str build;           /* compiler and SDK version, for messages */
+  /* May be called more than once and then gives the same answer. [load] */
+  fbx_status (*load)(const fbx_host*, const fbx_plugin** out)FBX_NOEXCEPT;
+  void (*unload)(void)FBX_NOEXCEPT; /* [load] may be NULL */
+} fbx_entry;
+
+extern FBX_EXPORT const fbx_entry fusebox_entry_v1;
+
+#if defined(__SANITIZE_ADDRESS__)
+#define FBX_BUILD_FLAGS FBX_BUILT_WITH_ASAN
+#elif defined(__SANITIZE_THREAD__)
+#define FBX_BUILD_FLAGS FBX_BUILT_WITH_TSAN
+#else
+#define FBX_BUILD_FLAGS 0
+#endif
+
+FBX_EXTERN_C_END
+
+#endif /* FUSEBOX_ABI_PLUGIN_H_ */

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C++ layer over the ABI: views of attributes and tensors, and how code declines or fails.
+//
+// Header-only and hidden: nothing of it crosses the plugin boundary. Plugin code may throw; guard() turns
+//   Reject   into FBX_NOT_APPLICABLE with its reason,   Error   into its status with its message,
+//   std::bad_alloc into FBX_OUT_OF_MEMORY,              anything else into FBX_INTERNAL with what().
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fusebox/abi/attrs.h"
+#include "fusebox/abi/ext/threads.h"
+#include "fusebox/abi/host.h"
+
+namespace fusebox {
+inline namespace v1 {
+
+inline std::string_view view(fbx_str s) { return {s.ptr, s.len}; }
+inline fbx_str str(std::string_view s) { return {s.data(), s.size()}; }
+
+// "This is not for me, because ...": tried elsewhere, never an error.
+struct Reject {
+  std::string code, why, subject = {};
+};
+
+// Something is wrong: with the model (FBX_INVALID), or here (FBX_INTERNAL).
+struct Error {
+  fbx_status status = FBX_INVALID;
+  std::string message, subject = {};
+};
+
+inline void emit(const fbx_host* host, int32_t severity, std::string_view code, std::string_view message,
+                 std::string_view subject = {}) noexcept {
+  const fbx_diag diag{FBX_HEAD(fbx_diag), severity, str(code), str(message), str(subject)};
+  host->emit(host, &diag);
+}
+
+// Runs f(); what it throws becomes a status and a diagnostic.
+template <class F>
+fbx_status guard(const fbx_host* host, F&& f) noexcept {
+  try {
+    f();
+    return FBX_OK;
+  } catch (const Reject& r) {
+    emit(host, FBX_REASON, r.code, r.why, r.subject);
+    return FBX_NOT_APPLICABLE;
+  } catch (const Error& e) {
+    emit(host, FBX_ERROR, "FAIL", e.message, e.subject);
+    return e.status;
+  } catch (const std::bad_alloc&) {
+    return FBX_OUT_OF_MEMORY;
+  } catch (const std::exception& e) {
+    emit(host, FBX_ERROR, "EXCEPTION", e.what());
+    return FBX_INTERNAL;
+  } catch (...) {
+    emit(host, FBX_ERROR, "EXCEPTION", "an exception of unknown type");
+    return FBX_INTERNAL;
+  }
+}
+
+// Attributes by name. The forms with `otherwise` return it when the key is missing; the others throw Error.
+class Attrs {
+ public:
+  Attrs(const fbx_host* host, const fbx_attrs* attrs) : host_(host), attrs_(attrs) {}
+
+  bool has(std::string_view key) const { return host_->attrs->kind(attrs_, str(key)) != FBX_ATTR_NONE; }
+  int64_t i64(std::string_view key) const { return need<int64_t>(key, get<int64_t>(key, host_->attrs->get_i64)); }
+  int64_t i64(std::string_view key, int64_t otherwise) const { return get<int64_t>(key, host_->attrs->get_i64).value_or(otherwise); }
+  double f64(std::string_view key) const { return need<double>(key, get<double>(key, host_->attrs->get_f64)); }
+  double f64(std::string_view key, double otherwise) const { return get<double>(key, host_->attrs->get_f64).value_or(otherwise); }
+  bool b(std::string_view key) const { return need<int32_t>(key, get<int32_t>(key, host_->attrs->get_bool)) != 0; }
+  bool b(std::string_view key, bool otherwise) const { return get<int32_t>(key, host_->attrs->get_bool).value_or(otherwise) != 0; }
+  std::string_view s(std::string_view key) const { return view(need<fbx_str>(key, get<fbx_str>(key, host_->attrs->get_str))); }
+  std::string_view s(std::string_view key, std::string_view otherwise) const {
+    const auto v = get<fbx_str>(key, host_->attrs->get_str);
+    return v ? view(*v) : otherwise;
+  }
+  fbx_dtype dtype(std::string_view key, fbx_dtype otherwise) const { return get<fbx_dtype>(key, host_->attrs->get_dtype).value_or(otherwise); }
+  std::span<const int64_t> i64s(std::string_view key) const {  // empty when missing
+    const int64_t* values = nullptr;
+    size_t n = 0;
+    const fbx_status status = host_->attrs->get_i64s(attrs_, str(key), &values, &n);
+    if (status == FBX_NOT_APPLICABLE) return {};
+    check(key, status);
+    return {values, n};
+  }
+  std::span<const double> f64s(std::string_view key) const {
+    const double* values = nullptr;
+    size_t n = 0;
+    const fbx_status status = host_->attrs->get_f64s(attrs_, str(key), &values, &n);
+    if (status == FBX_NOT_APPLICABLE) return {};
+    check(key, status);
+    return {values, n};
+  }
+  const fbx_attrs* abi() const { return attrs_; }
+
+ private:
+  template <class T, class F>
+  std::optional<T> get(std::string_view key, F getter) const {
+    T value{};
+    const fbx_status status = getter(attrs_, str(key), &value);
+    if (status == FBX_NOT_APPLICABLE) return std::nullopt;
+    check(key, status);
+    return value;
+  }
+  static void check(std::string_view key, fbx_status status) {
+    if (status != FBX_OK) throw Error{FBX_INVALID, "attribute has another type than expected", "attr " + std::string(key)};
+  }
+  template <class T>
+  static T need(std::string_view key, const std::optional<T>& value) {
+    if (!value) throw Error{FBX_INVALID, "attribute is missing", "attr " + std::string(key)};
+    return *value;
+  }
+  const fbx_host* host_;
+  const fbx_attrs* attrs_;
+};
+
+template <class T> inline constexpr fbx_dtype dtype_of = FBX_DTYPE_NONE;
+template <> inline constexpr fbx_dtype dtype_of<float> = FBX_F32;
+template <> inline constexpr fbx_dtype dtype_of<double> = FBX_F64;
+template <> inline constexpr fbx_dtype dtype_of<int8_t> = FBX_I8;
+template <> inline constexpr fbx_dtype dtype_of<int16_t> = FBX_I16;
+template <> inline constexpr fbx_dtype dtype_of<int32_t> = FBX_I32;
+template <> inline constexpr fbx_dtype dtype_of<int64_t> = FBX_I64;
+template <> inline constexpr fbx_dtype dtype_of<uint8_t> = FBX_U8;
+template <> inline constexpr fbx_dtype dtype_of<uint16_t> = FBX_U16;
+template <> inline constexpr fbx_dtype dtype_of<uint32_t> = FBX_U32;
+template <> inline constexpr fbx_dtype dtype_of<uint64_t> = FBX_U64;
+template <> inline constexpr fbx_dtype dtype_of<bool> = FBX_BOOL;
+
+inline const char* dtype_name(fbx_dtype t) {
+  static constexpr const char* kNames[] = {"none", "f32", "f16", "bf16", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32",
+                                           "u64", "bool", "string", "complex64", "complex128", "i4", "u4", "i2", "f8e4m3fn",
+                                           "f8e5m2", "resource", "variant"};
+  return t >= 0 && t < static_cast<fbx_dtype>(std::size(kNames)) ? kNames[t] : "unknown";
+}
+
+// A tensor view: borrowed, copyable.
+class Tensor {
+ public:
+  explicit Tensor(const fbx_tensor* t) : t_(t) {}
+  bool present() const { return !(t_->flags & FBX_TENSOR_ABSENT); }
+  bool is_const() const { return t_->flags & FBX_TENSOR_CONST; }
+  bool is_variable() const { return t_->flags & FBX_TENSOR_VARIABLE; }
+  bool has_value() const { return t_->data != nullptr; }  // constant, or known for this plan
+  fbx_dtype dtype() const { return t_->dtype; }
+  int rank() const { return t_->rank; }  // -1: unknown
+  std::span<const int64_t> dims() const { return {t_->dims, t_->rank > 0 ? static_cast<size_t>(t_->rank) : 0}; }
+  int64_t dim(int i) const { return t_->dims[i < 0 ? i + t_->rank : i]; }
+  int64_t count() const {  // all dims known
+    int64_t n = 1;
+    for (int64_t d : dims()) n *= d;
+    return n;
+  }
+  bool is_static() const {
+    if (rank() < 0) return false;
+    for (int64_t d : dims())
+      if (d < 0) return false;
+    return true;
+  }
+  size_t bytes() const { return t_->bytes; }
+  uint32_t uses() const { return t_->uses; }
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(t_->data);
+  }
+  template <class T>
+  std::span<T> values() const {
+    return {static_cast<T*>(t_->data), static_cast<size_t>(count())};
+  }
+  const fbx_quant* quant() const { return t_->quant; }
+  std::string_view name() const { return view(t_->name); }
+  const fbx_tensor* abi() const { return t_; }
+
+ private:
+  const fbx_tensor* t_;
+};
+
+// Runs f(begin, end, worker) over [0, n) on the host's threads; serially where the host has none to give.
+template <class F>
+void parallel_for(const fbx_host* host, size_t n, size_t grain, const F& f) {
+  const auto* threads = static_cast<const fbx_threads*>(host->get_extension(host, str(FBX_EXT_THREADS)));
+  if (!FBX_HAS(threads, parallel_for) || n <= grain) return f(size_t{0}, n, uint32_t{0});
+  threads->parallel_for(
+      host, n, grain,
+      [](void* context, size_t begin, size_t end, uint32_t worker) noexcept { (*static_cast<const F*>(context))(begin, end, worker); },
+      const_cast<F*>(&f));
+}
+
+inline uint32_t thread_count(const fbx_host* host) {
+  const auto* threads = static_cast<const fbx_threads*>(host->get_extension(host, str(FBX_EXT_THREADS)));
+  return FBX_HAS(threads, thread_count) ? threads->thread_count(host) : 1;
+}
+
+}  // namespace v1
+}  // namespace fusebox
