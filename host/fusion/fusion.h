@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fusion: composites meet rules. find -> match -> rewrite (a transaction) -> validate -> approve -> apply -> fold -> report
+//
+// A rewrite builds a replacement Function with the composite's operands as inputs and its results as outputs. Nothing of
+// the module changes before the replacement is valid and approved; then it is inlined at the site and folded at
+// once, so that kernels see constant, already transformed weights. A composite that no rule takes keeps its body; the
+// composites inside that body are tried next.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "host/eval/eval.h"
+#include "host/graph/graph.h"
+#include "host/plugin/plugin.h"
+
+namespace fusebox {
+
+// What one rule said about one composite.
+struct RuleReport {
+  std::string rule, plugin, plugin_version;
+  enum class Outcome { kFused, kNotApplicable, kError, kDisproved } outcome = Outcome::kNotApplicable;
+  std::vector<std::string> reasons;
+};
+std::string_view Name(RuleReport::Outcome);
+
+struct SiteReport {
+  std::string function, location, composite;
+  bool fused = false;
+  std::vector<RuleReport> rules;  // in the order asked; empty: no rule for that name (why says so)
+  std::string why;                // one line: what became of it
+  std::string proof;              // from approve: "f64, 12 cases, worst 3.1e-7"; empty: not asked
+  std::vector<std::string> emitted;  // ops that replaced it, after folding
+};
+
+// A fused site before it is applied, for the proof. Operands that are constants at the site stand in `constants`.
+struct Candidate {
+  const Module& module;
+  const Node& composite;
+  const Function& body;          // what the composite is defined to compute
+  const Function& replacement;   // what the rule would put there; the same inputs and outputs
+  const Module& scratch;         // holds `replacement` (and nothing else of the module)
+  std::vector<Tensor> constants; // per operand; empty data: not constant
+  std::vector<bool> used_results;  // results that somebody reads
+  fbx_tolerance tolerance;
+};
+struct Approval {
+  bool approved = true;
+  std::string proof, why;
+};
+
+struct FusionOptions {
+  // Asked before a replacement is applied; unset: approved.
+  std::function<Result<Approval>(const Candidate&)> approve;
+  // Keep the body of what becomes a custom op, and record it (Module::metadata "fusebox.fused", see docs/format.md).
+  enum class KeepBodies { kNone, kCustom, kAll } keep_bodies = KeepBodies::kNone;
+};
+
+// Fuses every composite of `module` that a rule takes. Fails only when the module itself is broken.
+Result<std::vector<SiteReport>> Fuse(Module& module, Registry&, const FusionOptions& = {});
+
+// Is this body a placeholder: does it ignore all its inputs?
+bool IsPlaceholder(const Module&, const Function& body);
+
+// One record of the metadata "fusebox.fused": which op came from which plugin, and where its body is kept.
+struct FusedRecord {
+  std::string function;  // that holds the op
+  int node = 0;          // its index there
+  std::string op, plugin, plugin_version, rule, composite;
+  std::string body;  // function that is kept; empty: none
+};
+std::vector<FusedRecord> ReadFusedRecords(const Module&);
+void WriteFusedRecords(Module&, const std::vector<FusedRecord>&);
+
+}  // namespace fusebox

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model: a .tflite file, read, checked and fused; immutable, for any thread.
+//
+//   auto registry = fusebox::Registry::Create(config);
+//   auto model = fusebox::Model::Open("model.tflite", {.registry = *registry});
+//   auto session = fusebox::Session::Create(*model);
+//
+// Open reads the file, fuses the composites that it still holds with the registry's rules, chooses a kernel for every node
+// and initialises it (weights are packed here, once, for all sessions). A fused op whose plugin is missing runs its kept
+// body where the file has one, with a notice; otherwise Open fails, naming op, plugin and the places searched.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/base/status.h"
+#include "host/fusion/fusion.h"
+#include "host/graph/graph.h"
+#include "host/plugin/plugin.h"
+
+namespace fusebox {
+
+struct ModelOptions {
+  std::shared_ptr<Registry> registry;  // null: one with the default search path
+  bool fuse = true;                    // late fusion of composites
+};
+
+namespace run {
+class Program;  // kernels chosen and initialised: host/run
+}
+
+class Model {
+ public:
+  static Result<std::shared_ptr<const Model>> Open(const std::string& path, const ModelOptions& = {});
+  // The same for a module that is already in memory (the converter's, a test's).
+  static Result<std::shared_ptr<const Model>> FromModule(std::unique_ptr<Module>, const ModelOptions& = {});
+  ~Model();
+
+  const Module& module() const;
+  const std::string& name() const;                       // the file
+  const std::shared_ptr<Registry>& registry() const;
+  const std::vector<SiteReport>& fusions() const;        // what late fusion did with each composite, and why
+  const std::vector<std::string>& notices() const;       // "my_op: plugin com.acme is missing, its body runs"
+  // Who runs each node of each function and why, as rows {function, node, op, who, why}.
+  struct Placement {
+    std::string function, node, op, who, why;
+  };
+  std::vector<Placement> placements() const;
+  const run::Program& program() const;  // for Session
+
+ private:
+  Model();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fusebox

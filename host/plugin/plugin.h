@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plugins, in the order things happen to them: config -> search -> manifest -> policy -> load -> registry.
+//
+// A Registry knows every plugin found by its manifest and opens a library only when one of its rules or kernels is
+// asked for (or when it is told to). Whatever goes wrong with a plugin drops that plugin alone; the state and the
+// reason stay visible in plugins(). A Registry is shared by models and the converter; its functions may be called from any
+// thread. Libraries are never closed.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fusebox/abi/plugin.h"
+#include "host/base/status.h"
+#include "host/graph/graph.h"
+
+namespace fusebox {
+
+// One op, rule or delegate that a manifest promises.
+struct ManifestOp {
+  fbx_op_kind kind = FBX_OP_CUSTOM;
+  std::string name;
+  int version = 1;
+  std::string options_schema;  // JSON Schema text; empty: none
+};
+struct ManifestRule {
+  std::string id;
+  std::vector<std::string> implements;  // names, or prefixes ending in '*'
+  int min_version = 0, max_version = 0;
+  std::string when;  // JSON object: attribute name -> JSON Schema its value must meet; empty: always
+  std::vector<ManifestOp> emits;
+};
+struct ManifestDelegate {
+  std::string name, options_schema;
+};
+struct Manifest {
+  std::string path;     // of the JSON file
+  std::string library;  // absolute path of the library for this platform
+  std::string id, version, name_space, description, license;
+  int abi_major = 1, abi_min_minor = 0;
+  std::vector<std::string> requires_cpu, requires_extensions, provides_extensions;
+  std::vector<ManifestRule> rules;
+  std::vector<ManifestOp> ops;
+  std::vector<ManifestDelegate> delegates;
+  std::string options_schema;
+  int priority = 0;
+};
+// Checked against sdk/schema/plugin-manifest-1.json (built into the library). Errors: "file:line:column: what, did you mean".
+Result<Manifest> ReadManifest(const std::string& path);
+
+// fusebox.json, and what the command line adds to it.
+struct Config {
+  std::string path;                       // of the file; empty: none
+  std::vector<std::string> plugins;       // --plugin: a manifest, a library, or a folder; these come first
+  std::vector<std::string> plugin_path;   // folders; those of the file are relative to it
+  std::vector<std::string> allow, deny;   // globs over plugin ids; deny wins; no allow list: all
+  std::map<std::string, Attrs> options;   // by plugin id
+  std::map<std::string, std::vector<std::string>> prefer;  // op or composite name -> plugin ids, best first
+  struct Delegate {
+    std::string name;
+    Attrs options;
+  };
+  std::vector<Delegate> delegates;
+  bool search_default_path = true;  // environment, user and system folders
+};
+Result<Config> ReadConfig(const std::string& path);
+
+struct PluginInfo {
+  enum class State { kOk, kShadowed, kDenied, kBroken };
+  Manifest manifest;
+  State state = State::kOk;
+  std::string why;      // for every state but kOk, and where it is shadowed by
+  bool loaded = false;  // its library is open
+  bool built_in = false;
+};
+std::string_view Name(PluginInfo::State);
+
+struct Diag {
+  int32_t severity = FBX_NOTE;
+  std::string code, message, subject;
+};
+std::string ToString(const Diag&);  // "NONCONST: kernel is not constant (operand 3)"
+
+// Extensions that the host offers where a call is made (a session's threads, ...). The plugin layer knows none itself.
+class Services {
+ public:
+  virtual ~Services() = default;
+  virtual const void* Find(std::string_view id) const = 0;  // null: not here
+};
+
+class LoadedPlugin;  // an open library
+
+// The fbx_host that one plugin sees during calls of one session, prepare or conversion. Reusable: TakeDiags() between
+// calls. emit() may come from several threads at once; everything else belongs to the calling thread.
+class HostCall {
+ public:
+  HostCall(const LoadedPlugin& plugin, const Services* services);
+  HostCall(const HostCall&) = delete;
+  const fbx_host* abi() const { return &table_.host; }
+  const LoadedPlugin& plugin() const { return plugin_; }
+  const Services* services() const { return services_; }
+  std::vector<Diag> TakeDiags();
+  // OK, or an error with the diagnostics as its message ("plugin acme: ..."). NOT_APPLICABLE is an error here too.
+  Status Check(fbx_status status);
+  // The HostCall behind a table that a plugin handed back (for extension functions).
+  static const HostCall& From(const fbx_host*);
+
+ private:
+  struct Table {
+    fbx_host host;
+    HostCall* self;
+  };
+  const LoadedPlugin& plugin_;
+  const Services* services_;
+  Table table_;
+  std::mutex mutex_;
+  std::vector<Diag> diags_;
+};
+
+struct KernelRef {
+  const fbx_kernel* kernel = nullptr;
+  const LoadedPlugin* plugin = nullptr;
+  explicit operator bool() const { return kernel != nullptr; }
+};
+struct RuleRef {
+  const fbx_rule* rule = nullptr;
+  const LoadedPlugin* plugin = nullptr;
+};
+
+class LoadedPlugin {
+ public:
+  const PluginInfo& info() const { return *info_; }
+  const fbx_plugin* abi() const { return plugin_; }
+  const Attrs& options() const { return options_; }  // config over manifest defaults, validated
+  std::string_view id() const { return info_->manifest.id; }
+
+ private:
+  friend class Registry;
+  const PluginInfo* info_ = nullptr;
+  const fbx_plugin* plugin_ = nullptr;
+  Attrs options_;
+  std::shared_ptr<void> library_;
+};
+
+class Registry {
+ public:
+  // Finds plugins, reads manifests, applies policy. Fails only on a bad config (unknown key, `--plugin` that is not
+  // there or broken, options that break their schema); a broken plugin on the search path is kept with its reason.
+  static Result<std::shared_ptr<Registry>> Create(const Config& config);
+  ~Registry();
+
+  const Config& config() const { return config_; }
+  std::vector<PluginInfo> plugins() const;           // search order, built-in last
+  std::vector<std::string> searched() const;         // folders that were looked into, in order
+  Status LoadAll();                                  // opens every kOk plugin now; failures only mark the plugin
+
+  // Rules for a composite, best first: `prefer`, then benefit, then rule id. Two plugins that claim the same name
+  // without a preference: an error naming both manifests and the config line to add. `skipped`, if given, receives
+  // why manifest conditions (versions, `when`) or broken plugins kept rules out.
+  Result<std::vector<RuleRef>> RulesFor(std::string_view composite, int version, const Attrs& attrs,
+                                        std::vector<std::string>* skipped = nullptr);
+  // Kernels for an op, best first: `prefer`, manifest priority, plugin id, built-in last. version 0: any.
+  std::vector<KernelRef> KernelsFor(fbx_op_kind kind, std::string_view op, int version);
+  // Which plugins promise that op (loadable or not), for messages: "com.acme.x 1.0.0 (denied: ...)".
+  std::vector<std::string> WhoProvides(fbx_op_kind kind, std::string_view op) const;
+  // Checks an op's attributes against the options_schema of the plugin that provides it; OK when there is none.
+  Status CheckOptions(fbx_op_kind kind, std::string_view op, const Attrs& attrs);
+
+ private:
+  Registry() = default;
+  struct Impl;
+  Config config_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fusebox

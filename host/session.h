@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: a Model planned for input shapes, with its memory, state and threads. One thread at a time; many sessions may
+// share one Model.
+//
+//   session->SetInput(0, tensor);  session->Run();  session->output(0)
+//
+// Input shapes may change between runs: the session plans again when they do, and remembers plans by shape.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/base/status.h"
+#include "host/graph/types.h"
+#include "host/model.h"
+
+namespace fusebox {
+
+struct SessionOptions {
+  std::string signature;  // empty: the only one, or the main function
+  int threads = 1;        // that one Run may use, the caller's included; 0: one per core
+};
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model>, const SessionOptions& = {});
+  ~Session();
+
+  struct Slot {
+    std::string name;
+    Type type;  // as the model declares it: -1 dims where they may vary
+  };
+  const std::vector<Slot>& inputs() const;   // in signature order
+  const std::vector<Slot>& outputs() const;
+  Result<int> FindInput(std::string_view name) const;
+
+  // Copies the value in. Its dtype must be the input's and its dims compatible; the error names the input and both types.
+  Status SetInput(int index, const Tensor& value);
+  // Memory of an input to be filled in place, for shapes known by now; valid until the next SetInput, Resize or Run with other shapes.
+  Result<std::span<std::byte>> InputData(int index);
+  Status Resize(int index, const Shape& shape);
+
+  // Plans if needed, then runs. A failure leaves inputs as they are and outputs undefined.
+  Status Run();
+  // Plans without running: memory is allocated, shapes are checked.
+  Status Prepare();
+
+  // A view of output `index` after Run: valid until the next Run. Tensor.data borrows the session's memory.
+  Result<Tensor> output(int index) const;
+
+  // Variable tensors and kernels' persistent memory to zero, resource variables and hash tables to their initial values.
+  void ResetState();
+
+  // The plan for the current shapes as text rows, for --explain: node, op, result types, who runs it, memory.
+  std::string Explain() const;
+  size_t arena_bytes() const;
+
+ private:
+  Session();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fusebox
