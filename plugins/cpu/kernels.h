@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel tables of this plugin: one per family, each defined by the file of the same name in kernels/. plugin.cc
+// concatenates them; a new family is one row here and one there.
+#pragma once
+
+#include <span>
+
+#include <fusebox/abi/kernel.h>
+
+namespace fusebox::cpu {
+
+using KernelTable = std::span<const fbx_kernel* const>;
+
+extern const KernelTable kActivationKernels;     // RELU and its kin, PRELU, ELU, GELU, HARD_SWISH
+extern const KernelTable kArgMinMaxKernels;      // ARG_MAX, ARG_MIN
+extern const KernelTable kBatchMatMulKernels;    // BATCH_MATMUL
+extern const KernelTable kBinaryKernels;         // ADD, SUB, MUL, ... POW, ATAN2, with broadcasting; ADD_N
+extern const KernelTable kConvKernels;           // CONV_2D
+extern const KernelTable kCumsumKernels;         // CUMSUM
+extern const KernelTable kDepthwiseConvKernels;  // DEPTHWISE_CONV_2D
+extern const KernelTable kFullyConnectedKernels; // FULLY_CONNECTED
+extern const KernelTable kPoolKernels;           // AVERAGE_POOL_2D, MAX_POOL_2D
+extern const KernelTable kQuantizeKernels;       // QUANTIZE, DEQUANTIZE
+extern const KernelTable kReduceKernels;         // MEAN, SUM, REDUCE_*
+extern const KernelTable kSoftmaxKernels;        // SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION
+extern const KernelTable kTransposeConvKernels;  // TRANSPOSE_CONV
+extern const KernelTable kUnaryKernels;          // EXP, LOG, SQRT, ABS, FLOOR, ...
+
+}  // namespace fusebox::cpu

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fusebox/plugin.hpp>
+
+#include <vector>
+
+#include "plugins/cpu/kernels.h"
+
+namespace fusebox::cpu {
+namespace {
+
+std::vector<const fbx_kernel*> AllKernels() {
+  const KernelTable tables[] = {
+      kActivationKernels, kArgMinMaxKernels,     kBatchMatMulKernels,    kBinaryKernels, kConvKernels,
+      kCumsumKernels,     kDepthwiseConvKernels, kFullyConnectedKernels, kPoolKernels,   kQuantizeKernels,
+      kReduceKernels,     kSoftmaxKernels,       kTransposeConvKernels,  kUnaryKernels,
+  };
+  std::vector<const fbx_kernel*> all;
+  for (const KernelTable table : tables) all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+// The tables live in other files, so that only the run can join them.
+fbx_status Load(const fbx_host* host, const fbx_plugin** out) noexcept {
+  return guard(host, [&] {
+    static const std::vector<const fbx_kernel*> kernels = AllKernels();
+    static const fbx_plugin plugin =
+        detail::make_plugin("fusebox.cpu", "1.0.0", nullptr, 0, kernels.data(), kernels.size());
+    *out = &plugin;
+  });
+}
+
+}  // namespace
+}  // namespace fusebox::cpu
+
+extern "C" FBX_EXPORT constinit const fbx_entry fusebox_entry_v1 = fusebox::detail::make_entry(&fusebox::cpu::Load);
