@@ -63,14 +63,9 @@ Result<std::vector<SiteReport>> Fuse(Module& module, Registry&, const FusionOpti
 // Is this body a placeholder: does it ignore all its inputs?
 bool IsPlaceholder(const Module&, const Function& body);
 
-// One record of the metadata "fusebox.fused": which op came from which plugin, and where its body is kept.
-struct FusedRecord {
-  std::string function;  // that holds the op
-  int node = 0;          // its index there
-  std::string op, plugin, plugin_version, rule, composite;
-  std::string body;  // function that is kept; empty: none
-};
-std::vector<FusedRecord> ReadFusedRecords(const Module&);
-void WriteFusedRecords(Module&, const std::vector<FusedRecord>&);
+// Fused ops in a file: metadata "fusebox.fused" (a FlexBuffer, see docs/format.md) says for each which plugin and rule
+// made it and which subgraph is its body. Record writes it from the nodes, Attach sets the nodes from it after a Read.
+void RecordFused(Module&);
+Status AttachFused(Module&);
 
 }  // namespace fusebox

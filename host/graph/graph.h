@@ -45,12 +45,21 @@ struct Value {
   bool is_const() const { return static_cast<bool>(data); }
 };
 
+// Which plugin made a fused op, out of what.
+struct Provenance {
+  std::string plugin, plugin_version, rule, composite;
+  bool operator==(const Provenance&) const = default;
+};
+
 struct Node {
   Op op = Op::kCustom;
   std::string name;  // CUSTOM: the custom code. OPAQUE: the source op. STABLEHLO_COMPOSITE: the composite's name.
   int32_t version = 0;  // op version; 0 = the lowest that can say it, chosen by Write. Composite: its own version.
   Attrs attrs;          // options. CUSTOM: the FlexBuffer map. STABLEHLO_COMPOSITE: the composite's attributes.
-  std::string body;     // STABLEHLO_COMPOSITE: the function that defines it; empty: none
+  // STABLEHLO_COMPOSITE, and a fused op whose body is kept: the function that defines it, with the node's operands as
+  // inputs and its results as outputs; empty: none.
+  std::string body;
+  std::shared_ptr<const Provenance> fused;  // null: not made by a rule
   std::string raw_options;  // CUSTOM: option bytes that are not a FlexBuffer map (attrs is empty then)
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
