@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// LoadSavedModel: a SavedModel folder as parsed messages, with its functions, nodes and op definitions by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "converter/import/saved_model/saved_model.pb.h"
+#include "host/base/status.h"
+
+namespace fusebox::saved_model {
+
+// Copies share the messages, which live as long as the last copy and never change.
+struct SavedModel {
+  std::string dir;
+  std::string path;  // DIR/saved_model.pb, for messages
+  std::string tensorflow_version;
+  const tf::MetaGraphDef* meta_graph = nullptr;
+  std::vector<std::string> warnings;  // what was noticed and does not stop a conversion
+
+  const tf::GraphDef& graph() const { return meta_graph->graph_def(); }
+  const tf::SavedObjectGraph& objects() const { return meta_graph->object_graph_def(); }
+  // True for what TensorFlow 2 writes: signatures are calls of functions, and objects say what these captured.
+  bool has_objects() const { return meta_graph->has_object_graph_def(); }
+  // Signature keys in order, without internal ones (those that begin with "__").
+  std::vector<std::string> Signatures() const;
+
+  // Null when there is none of that name.
+  const tf::SignatureDef* FindSignature(std::string_view key) const;
+  const tf::FunctionDef* FindFunction(std::string_view name) const;
+  const tf::NodeDef* FindNode(std::string_view name) const;  // of the main graph
+  const tf::OpDef* FindOp(std::string_view op) const;        // from the file's own list of ops in use
+
+  std::shared_ptr<const void> owner;  // keeps every message alive
+  std::unordered_map<std::string_view, const tf::FunctionDef*> functions;
+  std::unordered_map<std::string_view, const tf::NodeDef*> nodes;
+  std::unordered_map<std::string_view, const tf::OpDef*> ops;
+};
+
+// Reads DIR/saved_model.pb and picks the meta graph with exactly the tag "serve" (the only one, if there is one).
+// kNotFound: no such folder or file; kUnsupported: a text or a chunked file; kInvalid: truncated or malformed, a name
+// defined twice, no meta graph for serving (the message lists the tag sets).
+Result<SavedModel> LoadSavedModel(const std::string& dir);
+
+}  // namespace fusebox::saved_model
