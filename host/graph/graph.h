@@ -60,7 +60,9 @@ struct Node {
   // inputs and its results as outputs; empty: none.
   std::string body;
   std::shared_ptr<const Provenance> fused;  // null: not made by a rule
-  std::string raw_options;  // CUSTOM: option bytes that are not a FlexBuffer map (attrs is empty then)
+  // CUSTOM: the option bytes of the file, where they are not a FlexBuffer map or attrs alone would not reproduce them. They
+  // count as long as they say what attrs says: whoever changes attrs need not touch them.
+  std::string raw_options;
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
   std::vector<ValueId> intermediates;  // TFLite's Operator.intermediates
@@ -69,6 +71,11 @@ struct Node {
 
   bool is(Op o) const { return op == o; }
 };
+
+// Results are proper ones, then one final state per state operand that the operand list reaches (LSTM in its basic form
+// has five operands, and no state).
+size_t StateResultCount(const Node&);
+size_t ProperResultCount(const Node&);
 
 class Function {
  public:
