@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <set>
+
+#include "host/graph/calls.h"
+#include "host/graph/graph.h"
+
+namespace fusebox {
+namespace {
+
+// 0: nobody; -1: an input; otherwise node number + 1.
+constexpr int kNobody = 0, kInput = -1;
+
+std::string OperandPlace(size_t i) { return "operand " + std::to_string(i); }
+std::string ResultPlace(size_t i) { return "result " + std::to_string(i); }
+
+Status VerifyStrings(const Buffer& data) {
+  const auto word = [&](size_t i) {
+    int32_t value;
+    std::memcpy(&value, data.data() + 4 * i, 4);
+    return value;
+  };
+  if (data.size() < 4) return Invalid("string constant without a count");
+  const int32_t count = word(0);
+  const uint64_t header = 4 * (static_cast<uint64_t>(count) + 2);
+  if (count < 0 || header > data.size()) return Invalid("string constant with a bad count");
+  for (size_t i = 0; i <= static_cast<size_t>(count); ++i) {
+    const int32_t offset = word(1 + i);
+    const int32_t least = i == 0 ? static_cast<int32_t>(header) : word(i);
+    if (offset < least || static_cast<size_t>(offset) > data.size()) return Invalid("string constant with bad offsets");
+  }
+  return {};
+}
+
+Status VerifyConstant(const Value& value) {
+  if (value.is_variable) return Invalid("is a constant and a variable tensor at once");
+  if (value.type.dtype == DType::kString) {
+    FUSEBOX_TRY(VerifyStrings(value.data));
+    int32_t count;
+    std::memcpy(&count, value.data.data(), 4);
+    const auto elements = value.type.shape.element_count();
+    if (elements && *elements != count) return Invalid("string constant holds " + std::to_string(count) + " strings");
+    return {};
+  }
+  if (!value.extra.empty()) return {};  // stored sparse: smaller than its type
+  const auto size = ByteSize(value.type);
+  if (!size) return Invalid("constant of type " + ToString(value.type) + ", which has no fixed size");
+  if (*size != value.data.size()) {
+    return Invalid("constant of type " + ToString(value.type) + " has " + std::to_string(value.data.size()) +
+                   " bytes, expected " + std::to_string(*size));
+  }
+  return {};
+}
+
+Status VerifyQuant(const Value& value) {
+  const Quant& quant = *value.quant;
+  if (quant.block_size < 0) return Invalid("quantisation with a negative block size");
+  if (quant.zero_points.size() > quant.scales.size()) return Invalid("quantisation with more zero points than scales");
+  if (quant.block_size > 0 || quant.scales.size() <= 1 || !value.type.shape.ranked()) return {};
+  if (quant.axis < 0 || quant.axis >= value.type.shape.rank()) {
+    return Invalid("quantised along dimension " + std::to_string(quant.axis) + " of " + ToString(value.type));
+  }
+  const int64_t dim = value.type.shape[static_cast<size_t>(quant.axis)];
+  if (dim >= 0 && static_cast<size_t>(dim) != quant.scales.size()) {
+    return Invalid("has " + std::to_string(quant.scales.size()) + " scales, but dimension " +
+                   std::to_string(quant.axis) + " of " + ToString(value.type));
+  }
+  return {};
+}
+
+class Verifier {
+ public:
+  Verifier(const Function& function, Strictness strictness)
+      : function_(function),
+        writable_(strictness == Strictness::kWritable),
+        definer_(static_cast<size_t>(function.value_count()), kNobody),
+        taken_by_(definer_.size(), nullptr) {}
+
+  Status Run() {
+    FUSEBOX_TRY(Inputs());
+    for (ValueId id = 0; id < function_.value_count(); ++id) FUSEBOX_TRY(OneValue(id));
+    for (size_t i = 0; i < function_.nodes.size(); ++i) {
+      if (function_.nodes[i] == nullptr) return Internal("node " + std::to_string(i) + " is null");
+      const Node& node = *function_.nodes[i];
+      Status status = OneNode(node, static_cast<int>(i));
+      if (!status) return std::move(status).At(Describe(function_, node));
+    }
+    for (size_t i = 0; i < function_.outputs.size(); ++i) {
+      FUSEBOX_TRY(Readable(function_.outputs[i], nullptr).At("output " + std::to_string(i)));
+    }
+    return {};
+  }
+
+ private:
+  bool InRange(ValueId id) const { return id >= 0 && id < function_.value_count(); }
+
+  std::string ValueText(ValueId id) const {
+    const std::string& name = function_.value(id).name;
+    return "%" + std::to_string(id) + (name.empty() ? "" : " (" + name + ")");
+  }
+
+  Status Inputs() {
+    for (size_t i = 0; i < function_.inputs.size(); ++i) {
+      const ValueId id = function_.inputs[i];
+      const std::string place = "input " + std::to_string(i);
+      if (!InRange(id)) return Invalid(place + ": value " + std::to_string(id) + " does not exist");
+      int& definer = definer_[static_cast<size_t>(id)];
+      if (definer != kNobody) return Invalid(place + ": " + ValueText(id) + " is an input twice");
+      if (function_.value(id).is_const()) return Invalid(place + ": " + ValueText(id) + " is a constant");
+      definer = kInput;
+    }
+    return {};
+  }
+
+  Status OneValue(ValueId id) {
+    const Value& value = function_.value(id);
+    for (const int64_t dim : value.type.shape.dims()) {
+      if (dim < Shape::kUnknown) return Invalid(ValueText(id) + ": dimension " + std::to_string(dim));
+    }
+    if (value.is_const()) FUSEBOX_TRY(VerifyConstant(value).At(ValueText(id)));
+    if (value.quant != nullptr) FUSEBOX_TRY(VerifyQuant(value).At(ValueText(id)));
+    return {};
+  }
+
+  // Defined before this place, and not overwritten before it.
+  Status Readable(ValueId id, const Node* reader) const {
+    if (!InRange(id)) return Invalid("value " + std::to_string(id) + " does not exist");
+    const Value& value = function_.value(id);
+    if (definer_[static_cast<size_t>(id)] == kNobody && !value.is_const() && !value.is_variable) {
+      return Invalid(ValueText(id) + " is read before anything defines it");
+    }
+    const Node* taker = taken_by_[static_cast<size_t>(id)];
+    if (taker != nullptr && writable_ && reader != taker) {
+      return Invalid(ValueText(id) + " is read after " + Describe(function_, *taker) +
+                     " has overwritten it; read its final state instead");
+    }
+    if (writable_ && value.type.dtype == DType::kNone) return Invalid(ValueText(id) + " has no element type");
+    return {};
+  }
+
+  Status OneNode(const Node& node, int index) {
+    const OpInfo& info = Info(node.op);
+    if (writable_ && info.code < 0) return Unsupported("internal op, which no .tflite file can hold");
+    if ((node.op == Op::kCustom || node.op == Op::kOpaque) && node.name.empty()) return Invalid("has no name");
+    FUSEBOX_TRY(Operands(node, info));
+    FUSEBOX_TRY(States(node));
+    FUSEBOX_TRY(Results(node, index));
+    for (const ValueId id : node.intermediates) {
+      if (id != kNoValue && !InRange(id)) return Invalid("intermediate " + std::to_string(id) + " does not exist");
+    }
+    return {};
+  }
+
+  Status Operands(const Node& node, const OpInfo& info) const {
+    const auto count = static_cast<int>(node.operands.size());
+    if (count < info.min_operands || (info.max_operands >= 0 && count > info.max_operands)) {
+      return Invalid("has " + std::to_string(count) + " operands, expected " + std::to_string(info.min_operands) +
+                     (info.max_operands < 0                    ? " or more"
+                      : info.max_operands != info.min_operands ? " to " + std::to_string(info.max_operands)
+                                                               : ""));
+    }
+    const bool any_optional = info.max_operands < 0;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      if (node.operands[i] == kNoValue) {
+        const bool optional = any_optional || (i < 64 && (info.optional >> i & 1) != 0);
+        if (!optional) return Invalid(OperandPlace(i) + " is absent but not optional");
+        continue;
+      }
+      FUSEBOX_TRY(Readable(node.operands[i], &node).At(OperandPlace(i)));
+    }
+    return {};
+  }
+
+  Status States(const Node& node) {
+    for (const int index : StateOperands(node.op)) {
+      const auto i = static_cast<size_t>(index);
+      if (i >= node.operands.size() || node.operands[i] == kNoValue || !writable_) continue;
+      const ValueId id = node.operands[i];
+      if (function_.value(id).is_const()) {
+        return Invalid(OperandPlace(i) + ": " + ValueText(id) + " is a constant, but the op overwrites it");
+      }
+      for (size_t j = 0; j < node.operands.size(); ++j) {
+        if (j != i && node.operands[j] == id) return Invalid(OperandPlace(i) + " is also " + OperandPlace(j));
+      }
+      taken_by_[static_cast<size_t>(id)] = &node;
+    }
+    return {};
+  }
+
+  Status Results(const Node& node, int index) {
+    const size_t states = StateResultCount(node);
+    if (node.results.size() < states) return Invalid("lacks results for its final states");
+    const size_t proper = node.results.size() - states;
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      const ValueId id = node.results[i];
+      if (id == kNoValue) {
+        if (i < proper) return Invalid(ResultPlace(i) + " is absent");
+        continue;
+      }
+      if (!InRange(id)) return Invalid(ResultPlace(i) + ": value " + std::to_string(id) + " does not exist");
+      int& definer = definer_[static_cast<size_t>(id)];
+      if (definer == kInput) return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is an input of the function");
+      if (definer != kNobody) return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is defined twice");
+      if (function_.value(id).is_const()) return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is a constant");
+      definer = index + 1;
+    }
+    return FinalStates(node, proper);
+  }
+
+  Status FinalStates(const Node& node, size_t proper) const {
+    size_t result = proper;
+    for (const int i : StateOperands(node.op)) {
+      if (static_cast<size_t>(i) >= node.operands.size()) continue;
+      const ValueId operand = node.operands[static_cast<size_t>(i)];
+      const ValueId state = node.results[result];
+      if (operand == kNoValue && state != kNoValue) return Invalid(ResultPlace(result) + " is the state of an absent operand");
+      if (operand != kNoValue && state == kNoValue) return Invalid(ResultPlace(result) + ", a final state, is absent");
+      if (operand != kNoValue && !Compatible(function_.value(state).type, function_.value(operand).type)) {
+        return Invalid(ResultPlace(result) + " is " + ToString(function_.value(state).type) + ", but the state it is of is " +
+                       ToString(function_.value(operand).type));
+      }
+      ++result;
+    }
+    return {};
+  }
+
+  const Function& function_;
+  const bool writable_;
+  std::vector<int> definer_;
+  std::vector<const Node*> taken_by_;
+};
+
+Status VerifySignatures(const Module& module) {
+  std::set<std::string_view> keys;
+  for (const Signature& signature : module.signatures) {
+    const std::string place = "signature " + signature.key;
+    if (!keys.insert(signature.key).second) return Invalid(place + " exists twice");
+    const Function* function = module.Find(signature.function);
+    if (function == nullptr) return Invalid(place + ": function " + signature.function + " does not exist");
+    if (signature.input_names.size() != function->inputs.size()) {
+      return Invalid(place + ": names " + std::to_string(signature.input_names.size()) + " inputs of " +
+                     std::to_string(function->inputs.size()));
+    }
+    if (signature.output_names.size() != function->outputs.size()) {
+      return Invalid(place + ": names " + std::to_string(signature.output_names.size()) + " outputs of " +
+                     std::to_string(function->outputs.size()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Verify(const Module& module, Strictness strictness) {
+  std::set<std::string_view> names;
+  for (const auto& function : module.functions) {
+    if (function == nullptr || function->name.empty()) return Internal("a function without a name");
+    if (!names.insert(function->name).second) return Invalid("function " + function->name + " exists twice");
+  }
+  if (strictness == Strictness::kWritable && module.functions.empty()) return Invalid("there is no function");
+  FUSEBOX_TRY(VerifySignatures(module));
+  for (const auto& function : module.functions) {
+    FUSEBOX_TRY(Verifier(*function, strictness).Run().At("function " + function->name));
+  }
+  return VerifyCalls(module, strictness);
+}
+
+}  // namespace fusebox
