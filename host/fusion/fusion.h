@@ -39,7 +39,7 @@ struct Candidate {
   const Module& module;
   const Node& composite;
   const Function& body;          // what the composite is defined to compute
-  const Function& replacement;   // what the rule would put there; the same inputs and outputs
+  const Function& replacement;   // what the rule would put there, folded; the same inputs and outputs
   const Module& scratch;         // holds `replacement` (and nothing else of the module)
   std::vector<Tensor> constants; // per operand; empty data: not constant
   std::vector<bool> used_results;  // results that somebody reads
@@ -55,6 +55,8 @@ struct FusionOptions {
   std::function<Result<Approval>(const Candidate&)> approve;
   // Keep the body of what becomes a custom op, and record it (Module::metadata "fusebox.fused", see docs/format.md).
   enum class KeepBodies { kNone, kCustom, kAll } keep_bodies = KeepBodies::kNone;
+  // A composite with the attribute tfl_fusable_op = true that no rule takes becomes a custom op of its name (converter).
+  bool fusable_to_custom = false;
 };
 
 // Fuses every composite of `module` that a rule takes. Fails only when the module itself is broken.

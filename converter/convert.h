@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The converter: a model in, a .tflite out.
+//
+//   auto conversion = fusebox::converter::FromSavedModel("dir");
+//   conversion.options.batch = 1;
+//   auto converted = conversion.Convert();          // Result<Converted>
+//   converted->Write("model.tflite");
+//
+// Import builds the graph, the passes of passes/passes.def rewrite it in order, and the result is written, read back and checked.
+// Each pass leaves a sound graph; errors name the pass.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/fusion/fusion.h"
+#include "host/graph/graph.h"
+#include "host/plugin/plugin.h"
+
+namespace fusebox::converter {
+
+enum class Composites { kFuse, kKeep, kInline };
+enum class Verification { kOff, kSample, kStrict };
+
+struct Options {
+  std::vector<std::string> signatures;     // empty: all that convert
+  std::optional<int64_t> batch;            // the size of every unknown leading dimension of the inputs
+  std::map<std::string, Shape> shapes;     // by input name
+  Composites composites = Composites::kFuse;
+  FusionOptions::KeepBodies keep_bodies = FusionOptions::KeepBodies::kCustom;
+  Verification verify = Verification::kOff;
+  uint64_t verify_seed = 1;
+  std::shared_ptr<Registry> registry;      // null: one with the default search path
+  // Called after each pass with its name and the graph (--dump-after).
+  std::function<void(std::string_view pass, const Module&)> after_pass;
+};
+
+// What became of an op that could not be converted.
+struct Unsupported {
+  std::string op, reason, first;  // source op; why; where it first stands
+  int count = 0;
+};
+
+struct Report {
+  std::string source;
+  std::vector<std::string> signatures;                               // converted
+  std::vector<std::pair<std::string, std::string>> refused;          // signature, why
+  std::vector<SiteReport> sites;
+  std::vector<Variable> variables;                                   // name, type, mutability, why (no data)
+  std::vector<std::pair<std::string, int>> ops_before, ops_after;    // name, count; sorted by name
+  std::vector<Unsupported> unsupported;
+  std::vector<std::string> notes;                                    // one line each, in pass order
+  bool disproved = false;                                            // a rule was refused by the proof
+};
+std::string ToText(const Report&);  // the tables of --explain
+std::string ToJson(const Report&);
+
+struct Converted {
+  std::unique_ptr<Module> module;
+  Report report;
+  // Writes `path` atomically, then reads it back and holds it against the module.
+  Status Write(const std::string& path) const;
+};
+
+class Conversion {
+ public:
+  Options options;
+  // On failure `report()` holds what is known by then (unsupported ops, fusion sites).
+  Result<Converted> Convert();
+  const Report& report() const { return report_; }
+
+ private:
+  friend Conversion FromSavedModel(std::string dir);
+  std::string source_;
+  Report report_;
+};
+
+Conversion FromSavedModel(std::string dir);
+
+}  // namespace fusebox::converter

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes: one walk over the graph each, one file each, listed in order in passes.def.
+#pragma once
+
+#include <string_view>
+
+#include "converter/convert.h"
+
+namespace fusebox::converter {
+
+struct Context {
+  Module& module;
+  Registry& registry;
+  const Options& options;
+  Report& report;
+
+  void Note(std::string text) { report.notes.push_back(std::move(text)); }
+};
+
+#define FUSEBOX_PASS(name, function, what) Status function(Context&);
+#include "converter/passes/passes.def"
+#undef FUSEBOX_PASS
+
+struct Pass {
+  std::string_view name, what;
+  Status (*run)(Context&);
+};
+const std::vector<Pass>& Passes();
+
+// Runs all passes; verifies the graph after each and names the pass in errors.
+Status RunPasses(Context&);
+
+// Makes `body` of `module` runnable by the host in a copy: calls inlined, ops translated, tensor lists lowered. For proofs.
+// Returns the module that holds the copy as its first function.
+Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body, const std::vector<Type>& inputs, Registry&);
+
+}  // namespace fusebox::converter

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of fbx_builder. A rule may pass anything; nothing it passes is believed.
+#include <cstring>
+
+#include "host/fusion/transaction.h"
+
+namespace fusebox {
+
+struct BuilderFunctions {
+  static Transaction& Self(const fbx_builder* b) { return *reinterpret_cast<const Transaction::Table*>(b)->self; }
+
+  static fbx_value Operand(const fbx_builder* b, uint32_t index) noexcept {
+    Transaction& t = Self(b);
+    if (index >= t.function_->inputs.size()) {
+      t.Refuse("operand " + std::to_string(index) + " does not exist");
+      return FBX_NO_VALUE;
+    }
+    const ValueId v = t.function_->inputs[index];
+    return t.function_->value(v).type.dtype == DType::kNone ? FBX_NO_VALUE : t.Add(v);
+  }
+
+  static fbx_value AddConst(const fbx_builder* b, fbx_dtype dtype, const int64_t* dims, int32_t rank, void** data) noexcept {
+    Transaction& t = Self(b);
+    if (data) *data = nullptr;
+    if (rank < 0 || rank > 8 || (rank > 0 && !dims) || !data) {
+      t.Refuse("a constant with a bad rank");
+      return FBX_NO_VALUE;
+    }
+    const Type type{static_cast<DType>(dtype), Shape(std::vector<int64_t>(dims, dims + rank))};
+    const auto bytes = ByteSize(type);
+    if (!bytes) {
+      t.Refuse("a constant of type " + ToString(type) + " cannot be made");
+      return FBX_NO_VALUE;
+    }
+    auto memory = std::make_unique<std::byte[]>(*bytes + kOverread);
+    *data = memory.get();
+    // A stand-in of the right size until Finish copies what the rule wrote: values must not be read before.
+    const ValueId v = t.function_->AddConst(type, Buffer(std::shared_ptr<const void>(memory.get(), [](const void*) {}), {memory.get(), *bytes}));
+    t.constant_of_.emplace_back(v, t.constants_.size());
+    t.constants_.push_back(std::move(memory));
+    return t.Add(v);
+  }
+
+  static fbx_status AddNode(const fbx_builder* b, fbx_op_kind kind, fbx_str name, int32_t version, const fbx_value* operands,
+                            uint32_t operand_count, fbx_value* results, uint32_t result_count) noexcept {
+    Transaction& t = Self(b);
+    for (uint32_t i = 0; i < result_count; ++i) results[i] = FBX_NO_VALUE;
+    if (!t.Flush() || !t.failure_.empty()) return FBX_INVALID;
+    const std::string op(FromAbi(name));
+    const auto builtin = kind == FBX_OP_BUILTIN ? FindOp(op) : std::nullopt;
+    if (kind == FBX_OP_BUILTIN && (!builtin || Info(*builtin).code < 0)) return t.Refuse("there is no builtin op " + op), FBX_INVALID;
+    if (kind != FBX_OP_BUILTIN && (kind != FBX_OP_CUSTOM || op.empty())) return t.Refuse("an op is a builtin or has a custom name"), FBX_INVALID;
+    if (operand_count > 1024 || result_count > 1024) return t.Refuse(op + " has too many operands or results"), FBX_INVALID;
+    std::vector<ValueId> ins;
+    for (uint32_t i = 0; i < operand_count; ++i) {
+      if (operands[i] != FBX_NO_VALUE && !t.KnownValue(operands[i])) {
+        return t.Refuse(op + ": operand " + std::to_string(i) + " is no value of this rewrite"), FBX_INVALID;
+      }
+      ins.push_back(operands[i] == FBX_NO_VALUE ? kNoValue : static_cast<ValueId>(operands[i]));
+    }
+    Node& node = t.function_->AddNode(builtin.value_or(Op::kCustom), std::move(ins), std::vector<Type>(result_count));
+    if (!builtin) node.name = op;
+    node.version = version;
+    for (uint32_t i = 0; i < result_count; ++i) results[i] = t.Add(node.results[i]);
+    t.pending_ = &node;
+    return FBX_OK;
+  }
+
+  template <class T>
+  static void Set(const fbx_builder* b, fbx_str key, T value) noexcept {
+    if (Node* node = Self(b).Last()) node->attrs.Set(std::string(FromAbi(key)), std::move(value));
+  }
+  static void AttrBool(const fbx_builder* b, fbx_str key, int32_t v) noexcept { Set(b, key, v != 0); }
+  static void AttrI64(const fbx_builder* b, fbx_str key, int64_t v) noexcept { Set(b, key, v); }
+  static void AttrF64(const fbx_builder* b, fbx_str key, double v) noexcept { Set(b, key, v); }
+  static void AttrStr(const fbx_builder* b, fbx_str key, fbx_str v) noexcept { Set(b, key, std::string(FromAbi(v))); }
+  static void AttrI64s(const fbx_builder* b, fbx_str key, const int64_t* v, size_t n) noexcept { Set(b, key, std::vector<int64_t>(v, v + n)); }
+  static void AttrF64s(const fbx_builder* b, fbx_str key, const double* v, size_t n) noexcept { Set(b, key, std::vector<double>(v, v + n)); }
+  static void AttrStrs(const fbx_builder* b, fbx_str key, const fbx_str* v, size_t n) noexcept {
+    std::vector<std::string> strings;
+    for (size_t i = 0; i < n; ++i) strings.emplace_back(FromAbi(v[i]));
+    Set(b, key, std::move(strings));
+  }
+  static void AttrCopy(const fbx_builder* b, const fbx_attrs* from, fbx_str key) noexcept {
+    const AttrValue* value = from ? FromAbi(from).Find(FromAbi(key)) : nullptr;
+    if (!value) return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " is not there to copy");
+    Set(b, key, *value);
+  }
+
+  static const fbx_tensor* TypeOf(const fbx_builder* b, fbx_value v) noexcept {
+    Transaction& t = Self(b);
+    (void)t.Flush();
+    t.shown_.push_back(t.KnownValue(v) ? std::make_unique<TensorView>(t.function_->value(static_cast<ValueId>(v))) : std::make_unique<TensorView>());
+    return t.shown_.back()->abi();
+  }
+
+  static void SetResult(const fbx_builder* b, uint32_t index, fbx_value v) noexcept {
+    Transaction& t = Self(b);
+    (void)t.Flush();
+    if (index >= t.results_.size()) return t.Refuse("the composite has no result " + std::to_string(index));
+    if (!t.KnownValue(v)) return t.Refuse("result " + std::to_string(index) + " is no value of this rewrite");
+    t.results_[index] = static_cast<ValueId>(v);
+  }
+};
+
+void FillBuilder(fbx_builder& b) {
+  using F = BuilderFunctions;
+  b = {FBX_HEAD(fbx_builder), F::Operand,  F::AddConst, F::AddNode,  F::AttrBool, F::AttrI64, F::AttrF64,  F::AttrStr,
+       F::AttrI64s,           F::AttrF64s, F::AttrStrs, F::AttrCopy, F::TypeOf,   F::SetResult};
+}
+
+}  // namespace fusebox

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/fusion/composite.h"
+
+#include "host/fusion/fusion.h"
+
+namespace fusebox {
+namespace {
+
+// A value read from a resource variable that stayed mutable: constant at no time, and a rule must know.
+bool IsVariableRead(const Function& f, const Uses& uses, ValueId v) {
+  const Node* producer = uses.producer(v);
+  return (producer && producer->is(Op::kReadVariable)) || (!producer && f.value(v).is_variable);
+}
+
+}  // namespace
+
+CompositeView::CompositeView(const Module& module, const Function& caller, const Node& node, const Uses& uses) {
+  for (ValueId v : node.operands) {
+    operands_.push_back(v == kNoValue ? std::make_unique<TensorView>() : std::make_unique<TensorView>(caller.value(v)));
+    if (v != kNoValue && IsVariableRead(caller, uses, v)) operands_.back()->edit().flags |= FBX_TENSOR_VARIABLE;
+    operand_ptrs_.push_back(operands_.back()->abi());
+  }
+  for (ValueId v : node.results) {
+    results_.push_back(v == kNoValue ? std::make_unique<TensorView>() : std::make_unique<TensorView>(caller.value(v)));
+    if (v != kNoValue) results_.back()->edit().uses = static_cast<uint32_t>(uses.readers(v).size());
+    result_ptrs_.push_back(results_.back()->abi());
+  }
+  const Function* body = node.body.empty() ? nullptr : module.Find(node.body);
+  if (body && !IsPlaceholder(module, *body)) body_ = std::make_unique<GraphView>(module, *body);
+  location_ = "function " + caller.name + ": " + Describe(caller, node);
+  composite_ = {FBX_HEAD(fbx_composite),
+                AsAbi(node.name),
+                node.version,
+                AsAbi(node.attrs),
+                static_cast<uint32_t>(operand_ptrs_.size()),
+                static_cast<uint32_t>(result_ptrs_.size()),
+                operand_ptrs_.data(),
+                result_ptrs_.data(),
+                body_ ? body_->abi() : nullptr,
+                AsAbi(location_)};
+}
+
+bool IsPlaceholder(const Module&, const Function& body) {
+  if (body.placeholder) return true;
+  const Uses uses(body);
+  for (ValueId v : body.inputs)
+    if (!uses.readers(v).empty()) return false;
+  return !body.inputs.empty();
+}
+
+}  // namespace fusebox

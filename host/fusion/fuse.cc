@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the functions from the outside in and offers each composite to its rules.
+#include <set>
+
+#include "host/fusion/composite.h"
+#include "host/fusion/fusion.h"
+#include "host/fusion/site.h"
+#include "host/fusion/transaction.h"
+
+namespace fusebox {
+namespace {
+
+constexpr std::string_view kFusableAttr = "tfl_fusable_op";
+
+std::vector<std::string> Texts(std::vector<Diag> diags) {
+  std::vector<std::string> out;
+  for (const Diag& d : diags) out.push_back(ToString(d));
+  return out;
+}
+
+// Asks one rule. On success the replacement module is returned; otherwise report says why not.
+std::unique_ptr<Module> Ask(const RuleRef& ref, Registry& registry, const Module& module, const Function& caller, const Node& node,
+                            RuleReport& report) {
+  using enum RuleReport::Outcome;
+  HostCall call(*ref.plugin, nullptr);
+  const CompositeView view(module, caller, node, Uses(caller));
+  Transaction transaction(registry, caller, node);
+  fbx_status status = ref.rule->match ? ref.rule->match(call.abi(), view.abi()) : FBX_OK;
+  const bool matched = status == FBX_OK;
+  if (matched) status = ref.rule->rewrite(call.abi(), view.abi(), transaction.abi());
+  report.reasons = Texts(call.TakeDiags());
+  report.outcome = status == FBX_NOT_APPLICABLE ? kNotApplicable : kError;
+  if (status != FBX_OK) {
+    if (report.reasons.empty()) report.reasons.push_back("the rule gave no reason");
+    if (const Status finish = transaction.Finish(); matched && !finish) report.reasons.push_back(finish.error().message);
+    return nullptr;
+  }
+  if (Status sound = transaction.Finish(); !sound) {
+    report.reasons.push_back("its replacement is refused: " + sound.error().message);
+    return nullptr;
+  }
+  report.outcome = kFused;
+  return transaction.Take();
+}
+
+// The rule that needs no plugin: the composite becomes a custom op of its own name, attributes in a FlexBuffer map.
+std::unique_ptr<Module> ToCustomOp(const Function& caller, const Node& node) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("replacement");
+  std::vector<Type> types;
+  for (ValueId v : node.operands) f.AddInput(v == kNoValue ? Type{} : caller.value(v).type);
+  for (ValueId v : node.results) types.push_back(v == kNoValue ? Type{} : caller.value(v).type);
+  Node& op = f.AddNode(Op::kCustom, f.inputs, types, node.attrs);
+  op.name = node.name;
+  op.version = 1;
+  op.attrs.Erase(kFusableAttr);
+  f.outputs = op.results;
+  return module;
+}
+
+class Fuser {
+ public:
+  Fuser(Module& module, Registry& registry, const FusionOptions& options) : module_(module), registry_(registry), options_(options) {}
+
+  Status Visit(const std::string& name) {
+    Function* function = module_.Find(name);
+    if (!function || !visited_.insert(name).second) return {};
+    for (size_t i = 0; i < function->nodes.size(); ++i) {
+      const Node& node = *function->nodes[i];
+      if (!node.is(Op::kStablehloComposite)) {
+        for (const std::string& callee : References(node)) {
+          if (callee != node.body) pending_.push_back(callee);
+        }
+        continue;
+      }
+      FUSEBOX_ASSIGN(const size_t added, Site(*function, i));
+      if (added == 0) {
+        if (!node.body.empty()) pending_.push_back(node.body);
+      } else {
+        i += added - 1;
+      }
+    }
+    return {};
+  }
+
+  Result<std::vector<SiteReport>> Run() {
+    for (const Signature& s : module_.signatures) FUSEBOX_TRY(Visit(s.function));
+    if (!module_.functions.empty()) FUSEBOX_TRY(Visit(module_.functions[0]->name));
+    while (!pending_.empty()) {
+      const std::string next = std::move(pending_.back());
+      pending_.pop_back();
+      FUSEBOX_TRY(Visit(next));
+    }
+    return std::move(reports_);
+  }
+
+ private:
+  // Number of nodes that took the composite's place; 0: it stays.
+  Result<size_t> Site(Function& caller, size_t index) {
+    const Node& node = *caller.nodes[index];
+    SiteReport report{.function = caller.name, .location = node.location.name, .composite = node.name};
+    std::vector<std::string> skipped;
+    auto rules = registry_.RulesFor(node.name, node.version, node.attrs, &skipped);
+    if (!rules) {
+      report.why = rules.error().message;
+      reports_.push_back(std::move(report));
+      return 0;
+    }
+    for (const RuleRef& ref : *rules) {
+      const PluginInfo& info = ref.plugin->info();
+      RuleReport said{std::string(FromAbi(ref.rule->id)), info.manifest.id, info.manifest.version};
+      auto replacement = Ask(ref, registry_, module_, caller, node, said);
+      FUSEBOX_ASSIGN(const size_t added, Apply(caller, index, std::move(replacement), ref.rule->tolerance, said, report));
+      report.rules.push_back(std::move(said));
+      if (added) return Done(std::move(report), added);
+    }
+    if (report.rules.empty() && options_.fusable_to_custom && node.attrs.b(kFusableAttr, false)) {
+      RuleReport said{.rule = std::string(kFusableAttr), .outcome = RuleReport::Outcome::kFused};
+      const auto promised = registry_.WhoProvides(FBX_OP_CUSTOM, node.name);
+      if (!promised.empty()) std::tie(said.plugin, said.plugin_version) = SplitPlugin(promised.front());
+      Attrs attrs = node.attrs;
+      attrs.Erase(kFusableAttr);
+      if (Status ok = registry_.CheckOptions(FBX_OP_CUSTOM, node.name, attrs); !ok) {
+        said.outcome = RuleReport::Outcome::kError;
+        said.reasons.push_back(ok.error().message);
+      } else {
+        FUSEBOX_ASSIGN(const size_t added, Apply(caller, index, ToCustomOp(caller, node), fbx_tolerance{}, said, report));
+        report.rules.push_back(std::move(said));
+        if (added) return Done(std::move(report), added);
+      }
+    }
+    if (report.rules.empty()) report.why = skipped.empty() ? "no plugin has a rule for this name" : "no rule: " + skipped.front();
+    else report.why = report.rules.back().reasons.empty() ? "not applicable" : report.rules.back().reasons.front();
+    return Done(std::move(report), 0);
+  }
+
+  static std::pair<std::string, std::string> SplitPlugin(const std::string& text) {
+    const size_t space = text.find(' ');
+    return {text.substr(0, space), space == std::string::npos ? "" : text.substr(space + 1, text.find(' ', space + 1) - space - 1)};
+  }
+
+  size_t Done(SiteReport report, size_t added) {
+    report.fused = added > 0;
+    reports_.push_back(std::move(report));
+    return added;
+  }
+
+  Result<size_t> Apply(Function& caller, size_t index, std::unique_ptr<Module> scratch, fbx_tolerance tolerance, RuleReport& said,
+                       SiteReport& report) {
+    if (!scratch) return 0;
+    const Node& node = *caller.nodes[index];
+    Function& replacement = *scratch->functions[0];
+    BindConstants(replacement, caller, node);
+    FUSEBOX_TRY(Fold(registry_, *scratch, replacement).At("rule " + said.rule));
+    Stamp(replacement, node, said);
+    if (options_.approve) {
+      const Function* body = node.body.empty() ? nullptr : module_.Find(node.body);
+      if (body) {
+        const Candidate candidate{module_, node, *body, replacement, *scratch, ConstantsOf(caller, node), UsedResults(caller, node), tolerance};
+        FUSEBOX_ASSIGN(const Approval approval, options_.approve(candidate));
+        report.proof = approval.proof;
+        if (!approval.approved) {
+          said.outcome = RuleReport::Outcome::kDisproved;
+          said.reasons.push_back(approval.why);
+          return 0;
+        }
+      }
+    }
+    for (const auto& n : replacement.nodes) report.emitted.push_back(n->is(Op::kCustom) ? n->name : std::string(Name(n->op)));
+    KeepBody(module_, caller, node, replacement, options_.keep_bodies, said.reasons);
+    const size_t added = replacement.nodes.size();
+    report.why = "fused by " + said.rule;
+    InlineAt(caller, index, replacement);
+    return std::max<size_t>(added, 1);
+  }
+
+  Module& module_;
+  Registry& registry_;
+  const FusionOptions& options_;
+  std::set<std::string> visited_;
+  std::vector<std::string> pending_;
+  std::vector<SiteReport> reports_;
+};
+
+}  // namespace
+
+std::string_view Name(RuleReport::Outcome outcome) {
+  switch (outcome) {
+    case RuleReport::Outcome::kFused: return "fused";
+    case RuleReport::Outcome::kNotApplicable: return "not applicable";
+    case RuleReport::Outcome::kError: return "error";
+    case RuleReport::Outcome::kDisproved: return "disproved";
+  }
+  return "?";
+}
+
+Result<std::vector<SiteReport>> Fuse(Module& module, Registry& registry, const FusionOptions& options) {
+  return Fuser(module, registry, options).Run();
+}
+
+}  // namespace fusebox

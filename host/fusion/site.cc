@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/fusion/site.h"
+
+#include <algorithm>
+
+namespace fusebox {
+
+void BindConstants(Function& replacement, const Function& caller, const Node& composite) {
+  for (size_t i = 0; i < composite.operands.size(); ++i) {
+    const ValueId v = composite.operands[i];
+    if (v == kNoValue || !caller.value(v).is_const()) continue;
+    const Value& constant = caller.value(v);
+    const ValueId bound = replacement.AddConst(constant.type, constant.data, constant.name);
+    replacement.value(bound).quant = constant.quant;
+    replacement.ReplaceUses(replacement.inputs[i], bound);
+  }
+}
+
+std::vector<Tensor> ConstantsOf(const Function& caller, const Node& composite) {
+  std::vector<Tensor> out;
+  for (ValueId v : composite.operands) {
+    out.push_back(v == kNoValue ? Tensor{} : Tensor{caller.value(v).type, caller.value(v).data});
+  }
+  return out;
+}
+
+std::vector<bool> UsedResults(const Function& caller, const Node& composite) {
+  const Uses uses(caller);
+  std::vector<bool> out;
+  for (ValueId v : composite.results) out.push_back(v != kNoValue && !uses.readers(v).empty());
+  return out;
+}
+
+void Stamp(Function& replacement, const Node& composite, const RuleReport& rule) {
+  const auto provenance = std::make_shared<const Provenance>(Provenance{rule.plugin, rule.plugin_version, rule.rule, composite.name});
+  for (auto& node : replacement.nodes) {
+    node->location = composite.location;
+    node->fused = provenance;
+  }
+}
+
+namespace {
+
+// The body with constants of the site bound in, its inputs and outputs in the order of the node's operands and results.
+std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, const Function& replacement, const Node& node,
+                                    std::string& why) {
+  auto kept = Clone(body, std::move(name));
+  std::vector<ValueId> inputs;
+  for (ValueId operand : node.operands) {
+    const auto at = std::find(replacement.inputs.begin(), replacement.inputs.end(), operand);
+    if (at != replacement.inputs.end()) {
+      inputs.push_back(kept->inputs[static_cast<size_t>(at - replacement.inputs.begin())]);
+    } else {
+      const Type type = operand == kNoValue ? Type{} : replacement.value(operand).type;
+      inputs.push_back(kept->AddValue(type, "unused"));
+    }
+  }
+  const Uses uses(*kept);
+  for (ValueId v : kept->inputs) {
+    const bool read = !uses.readers(v).empty();
+    if (read && !kept->value(v).is_const() && std::find(inputs.begin(), inputs.end(), v) == inputs.end()) {
+      why = "an operand of the body does not reach the fused op unchanged";
+      return nullptr;
+    }
+  }
+  std::vector<ValueId> outputs;
+  for (ValueId result : node.results) {
+    const auto at = std::find(replacement.outputs.begin(), replacement.outputs.end(), result);
+    if (at == replacement.outputs.end()) {
+      why = "a result of the fused op is none of the body's";
+      return nullptr;
+    }
+    outputs.push_back(kept->outputs[static_cast<size_t>(at - replacement.outputs.begin())]);
+  }
+  kept->inputs = std::move(inputs);
+  kept->outputs = std::move(outputs);
+  return kept;
+}
+
+}  // namespace
+
+void KeepBody(Module& module, const Function& caller, const Node& composite, Function& replacement, FusionOptions::KeepBodies keep,
+              std::vector<std::string>& notes) {
+  using enum FusionOptions::KeepBodies;
+  const Function* body = composite.body.empty() ? nullptr : module.Find(composite.body);
+  if (keep == kNone || !body) return;
+  if (replacement.nodes.size() != 1) {
+    const bool any_custom = std::any_of(replacement.nodes.begin(), replacement.nodes.end(), [](const auto& n) { return n->is(Op::kCustom); });
+    if (any_custom || keep == kAll) notes.push_back("the body is not kept: it was replaced by more than one op");
+    return;
+  }
+  Node& node = *replacement.nodes[0];
+  if (keep == kCustom && !node.is(Op::kCustom)) return;
+  if (IsPlaceholder(module, *body)) {
+    notes.push_back("the body is not kept: it is a placeholder");
+    return;
+  }
+  const auto bound = Clone(*body, body->name);
+  for (size_t i = 0; i < composite.operands.size() && i < bound->inputs.size(); ++i) {
+    const ValueId v = composite.operands[i];
+    if (v == kNoValue || !caller.value(v).is_const()) continue;
+    bound->ReplaceUses(bound->inputs[i], bound->AddConst(caller.value(v).type, caller.value(v).data, caller.value(v).name));
+  }
+  std::string why;
+  auto kept = ShapeBody(*bound, module.UniqueName("body." + composite.name), replacement, node, why);
+  if (!kept) {
+    notes.push_back("the body is not kept: " + why);
+    return;
+  }
+  node.body = kept->name;
+  module.functions.push_back(std::move(kept));
+}
+
+}  // namespace fusebox

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pieces of applying a replacement at its site.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/fusion/fusion.h"
+
+namespace fusebox {
+
+// Operands that are constant at the site become constants of the replacement, so that it can be folded.
+void BindConstants(Function& replacement, const Function& caller, const Node& composite);
+std::vector<Tensor> ConstantsOf(const Function& caller, const Node& composite);
+std::vector<bool> UsedResults(const Function& caller, const Node& composite);
+// Every op of the replacement that computes gets the provenance of the rule, and the composite's location.
+void Stamp(Function& replacement, const Node& composite, const RuleReport& rule);
+// Keeps the composite's body behind the replacement's only node, when the options ask for it and the node's operands and
+// results are enough to run it; otherwise `notes` learns why not.
+void KeepBody(Module& module, const Function& caller, const Node& composite, Function& replacement, FusionOptions::KeepBodies keep,
+              std::vector<std::string>& notes);
+
+}  // namespace fusebox
