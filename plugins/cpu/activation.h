@@ -26,9 +26,16 @@ inline Activation FusedActivation(const Node& node) {
   throw Reject{"ATTR", "fused activation " + std::string(name) + " is not done", "attr fused_activation_function"};
 }
 
+// For supports: the option is one that is done, on this operand's dtype.
+inline void RequireActivation(const Node& node, uint32_t operand) {
+  const fbx_dtype dtype = node.in(operand).dtype();
+  if (FusedActivation(node) == Activation::kTanh && dtype != FBX_F32 && dtype != FBX_F64)
+    throw Reject{"ATTR", "TANH of " + std::string(dtype_name(dtype)), "attr fused_activation_function"};
+}
+
 // Keeps NaN, as max(x, lowest) with x first does.
 template <class T>
-inline T Clamp(T x, T lowest, T highest) {
+[[gnu::always_inline]] inline T Clamp(T x, T lowest, T highest) {
   x = x < lowest ? lowest : x;
   return x > highest ? highest : x;
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that map one operand to one result, element by element. An Op states
+//   static constexpr std::string_view kName;      the builtin
+//   static constexpr auto kTypes = kFloats;       the dtypes it does
+//   template <class T> static T Apply(T x);
+#pragma once
+
+#include <fusebox/kernel.hpp>
+
+#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/shape.h"
+#include "plugins/cpu/simd.h"
+
+namespace fusebox::cpu {
+
+// y[i] = f(x[i]) on the host's threads; x and y may be the same memory.
+template <class T, class F>
+void MapElements(const fbx_host* host, const T* x, T* y, int64_t count, const F& f) {
+  parallel_for(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
+    Vectorised([&]() FUSEBOX_INLINE {
+      for (size_t i = begin; i < end; ++i) y[i] = f(x[i]);
+    });
+  });
+}
+
+inline void InferElementwise(const Node& n, Infer& out) {
+  Arity(n, 1, 1);
+  out.like(0, n.in(0));
+}
+
+template <class Op>
+struct Elementwise {
+  static constexpr std::string_view builtin = Op::kName;
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
+  static void supports(const Node& n) { RequireDtype(n, 0, Op::kTypes); }
+  static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
+  void invoke(const Node& n) const {
+    Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
+      MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
+                  [](T x) FUSEBOX_INLINE { return Op::template Apply<T>(x); });
+    });
+  }
+};
+
+}  // namespace fusebox::cpu

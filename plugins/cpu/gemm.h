@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one matrix product of this plugin: rows of `a` times rows of `b`, which is how TFLite stores the weights of
+// FULLY_CONNECTED and CONV_2D.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <fusebox/base.hpp>
+
+#include "plugins/cpu/activation.h"
+
+namespace fusebox::cpu {
+
+// c[i][j] = activation(sum over p of a[i][p] * b[j][p], plus bias[j]). Leading dimensions count elements.
+template <class T>
+struct RowProduct {
+  const T* a;
+  int64_t lda;
+  const T* b;
+  int64_t ldb;
+  const T* bias;  // n values, or null
+  T* c;
+  int64_t ldc;
+  int64_t m, n, k;
+  Activation activation = Activation::kNone;
+};
+
+// T is float or double. Every element is summed in an order that depends on k and m alone, not on the threads.
+template <class T>
+void Multiply(const RowProduct<T>& product);
+template <class T>
+void MultiplyParallel(const fbx_host* host, const RowProduct<T>& product);
+
+// out[j][i] = in[i][j] for `rows` x `columns` elements of `in`.
+template <class T>
+void TransposeMatrix(const T* in, int64_t rows, int64_t columns, T* out);
+
+extern template void Multiply<float>(const RowProduct<float>&);
+extern template void Multiply<double>(const RowProduct<double>&);
+extern template void MultiplyParallel<float>(const fbx_host*, const RowProduct<float>&);
+extern template void MultiplyParallel<double>(const fbx_host*, const RowProduct<double>&);
+extern template void TransposeMatrix<float>(const float*, int64_t, int64_t, float*);
+extern template void TransposeMatrix<double>(const double*, int64_t, int64_t, double*);
+
+}  // namespace fusebox::cpu

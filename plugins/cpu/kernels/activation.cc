@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/activation.h"
+
+#include <cmath>
+
+#include "plugins/cpu/elementwise.h"
+#include "plugins/cpu/kernels.h"
+
+namespace fusebox::cpu {
+namespace {
+
+struct Relu {
+  static constexpr std::string_view kName = "RELU";
+  static constexpr int kLow = 0, kHigh = 0;  // no upper bound
+};
+struct Relu6 {
+  static constexpr std::string_view kName = "RELU6";
+  static constexpr int kLow = 0, kHigh = 6;
+};
+struct ReluN1To1 {
+  static constexpr std::string_view kName = "RELU_N1_TO_1";
+  static constexpr int kLow = -1, kHigh = 1;
+};
+struct Relu0To1 {
+  static constexpr std::string_view kName = "RELU_0_TO_1";
+  static constexpr int kLow = 0, kHigh = 1;
+};
+
+template <class Range>
+struct Clipped {
+  static constexpr std::string_view kName = Range::kName;
+  static constexpr auto kTypes = kFloats;
+  template <class T>
+  FUSEBOX_INLINE static T Apply(T x) {
+    x = x < T(Range::kLow) ? T(Range::kLow) : x;
+    if constexpr (Range::kHigh > Range::kLow) x = x > T(Range::kHigh) ? T(Range::kHigh) : x;
+    return x;
+  }
+};
+
+struct Elu {
+  static constexpr std::string_view kName = "ELU";
+  static constexpr auto kTypes = kFloats;
+  template <class T>
+  FUSEBOX_INLINE static T Apply(T x) {
+    return x < T(0) ? std::expm1(x) : x;
+  }
+};
+
+struct Tanh {
+  static constexpr std::string_view kName = "TANH";
+  static constexpr auto kTypes = kFloats;
+  template <class T>
+  FUSEBOX_INLINE static T Apply(T x) {
+    return std::tanh(x);
+  }
+};
+
+struct Logistic {
+  static constexpr std::string_view kName = "LOGISTIC";
+  static constexpr auto kTypes = kFloats;
+  template <class T>
+  FUSEBOX_INLINE static T Apply(T x) {
+    return T(1) / (T(1) + std::exp(-x));
+  }
+};
+
+struct HardSwish {
+  static constexpr std::string_view kName = "HARD_SWISH";
+  static constexpr auto kTypes = kFloats;
+  template <class T>
+  FUSEBOX_INLINE static T Apply(T x) {
+    return x * Clamp(x + T(3), T(0), T(6)) / T(6);
+  }
+};
+
+struct LeakyRelu {
+  static constexpr std::string_view builtin = "LEAKY_RELU";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
+  explicit LeakyRelu(const Node& n) : alpha_(n.attrs().f64("alpha", 0)) {}
+  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
+  void invoke(const Node& n) const {
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      const T alpha = static_cast<T>(alpha_);
+      MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
+                  [alpha](T x) FUSEBOX_INLINE { return x > T(0) ? x : x * alpha; });
+    });
+  }
+
+ private:
+  double alpha_;
+};
+
+struct Gelu {
+  static constexpr std::string_view builtin = "GELU";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
+  explicit Gelu(const Node& n) : approximate_(n.attrs().b("approximate", false)) {}
+  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
+  void invoke(const Node& n) const {
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      const T* x = n.in(0).data<const T>();
+      T* y = n.out(0).data<T>();
+      if (approximate_) return MapElements(n.host(), x, y, n.in(0).count(), Approximate<T>);
+      MapElements(n.host(), x, y, n.in(0).count(), Exact<T>);
+    });
+  }
+
+ private:
+  template <class T>
+  static T Exact(T x) {
+    return T(0.5) * x * std::erfc(-x * T(0.70710678118654752440));
+  }
+  template <class T>
+  static T Approximate(T x) {
+    constexpr T kRoot = T(0.79788456080286535588);  // of 2 / pi
+    return T(0.5) * x * (T(1) + std::tanh(kRoot * (x + T(0.044715) * x * x * x)));
+  }
+  bool approximate_;
+};
+
+// alpha broadcasts against the input; usually it has one value per channel.
+struct Prelu {
+  static constexpr std::string_view builtin = "PRELU";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireDtype(n, 0, kFloats);
+    RequireDtype(n, 1, kFloats);
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    SameDtype(n, 0, 1);
+    if (n.in(0).rank() < 0 || n.in(1).rank() < 0) return out.like(0, n.in(0));
+    const Shape x(n.in(0)), joined = Broadcast(x, Shape(n.in(1)));
+    if (joined.rank() != x.rank() || (x.is_static() && !(joined == x)))
+      Fail("alpha of shape " + Text(n.in(1).dims()) + " does not broadcast to the input " + Text(x), Operand(1));
+    out.set(0, n.in(0).dtype(), x);
+  }
+  void invoke(const Node& n) const {
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
+  }
+
+ private:
+  template <class T>
+  static void Run(const Node& n) {
+    const T *x = n.in(0).data<const T>(), *alpha = n.in(1).data<const T>();
+    T* y = n.out(0).data<T>();
+    const Shape shape(n.in(0));
+    if (n.in(0).count() == 0) return;
+    const Shape strides = BroadcastStrides(Shape(n.in(1)), shape);
+    parallel_for(n.host(), static_cast<size_t>(n.in(0).count()), 16384, [&](size_t begin, size_t end, uint32_t) {
+      Walk<1> walk(shape, {strides});
+      walk.Seek(static_cast<int64_t>(begin));
+      for (size_t i = begin; i < end; ++i, walk.Next()) y[i] = x[i] >= T(0) ? x[i] : x[i] * alpha[walk.offset(0)];
+    });
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {
+    &kernel_of<Elementwise<Clipped<Relu>>>,
+    &kernel_of<Elementwise<Clipped<Relu6>>>,
+    &kernel_of<Elementwise<Clipped<ReluN1To1>>>,
+    &kernel_of<Elementwise<Clipped<Relu0To1>>>,
+    &kernel_of<Elementwise<Elu>>,
+    &kernel_of<Elementwise<Tanh>>,
+    &kernel_of<Elementwise<Logistic>>,
+    &kernel_of<Elementwise<HardSwish>>,
+    &kernel_of<LeakyRelu>,
+    &kernel_of<Gelu>,
+    &kernel_of<Prelu>,
+};
+
+}  // namespace
+
+constinit const KernelTable kActivationKernels = kTable;
+
+}  // namespace fusebox::cpu

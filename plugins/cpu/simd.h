@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets the compiler vectorise a loop for the processor at hand, where the build itself targets the oldest.
+#pragma once
+
+namespace fusebox::cpu {
+
+#if defined(__x86_64__)
+
+inline const bool kHasAvx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+
+template <class F>
+__attribute__((target("avx2,fma"))) void RunWithAvx2(const F& f) {
+  f();
+}
+
+// Runs f(), compiled twice. f is a lambda marked FUSEBOX_INLINE, and so is what it calls in its loops:
+//   Vectorised([&]() FUSEBOX_INLINE { for (...) y[i] = F(x[i]); });
+template <class F>
+void Vectorised(const F& f) {
+  if (kHasAvx2) return RunWithAvx2(f);
+  f();
+}
+
+#else
+
+template <class F>
+void Vectorised(const F& f) {
+  f();
+}
+
+#endif
+
+#define FUSEBOX_INLINE __attribute__((always_inline))
+
+}  // namespace fusebox::cpu
