@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one case on one kernel the way a host does, through the C ABI alone, and reports what is wrong as test failures.
+//
+// Each case is inferred with nothing, then with ever more known, and run in several settings: operands aligned and only
+// element-aligned, without and with threads, on poisoned results and scratch between guard bytes, twice in a row, and
+// (INPLACE kernels) on top of an operand.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/case.h"
+
+namespace fusebox::conformance {
+
+// A table of kernels to hold against the cases.
+struct Implementation {
+  std::string name;
+  std::span<const fbx_kernel* const> kernels;
+  struct Skip {
+    std::string op, name;  // the case's; an empty name means all of the op
+    std::string why;
+  };
+  std::vector<Skip> skips = {};
+};
+
+// The kernel of a builtin op in a table; nullptr: none.
+const fbx_kernel* FindKernel(std::span<const fbx_kernel* const>, std::string_view op);
+
+// Why the case is skipped; empty: it is not.
+std::string WhySkipped(const Implementation&, const Case&);
+
+void RunCase(const fbx_kernel&, const Case&);
+
+// The f64 twin of a case with f32 in it.
+Case Retyped(const Case&);
+bool HasF32(const Case&);
+
+}  // namespace fusebox::conformance
