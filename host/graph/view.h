@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views: the graph as plugins see it through the C ABI (fbx_attrs, fbx_tensor, fbx_node, fbx_graph).
 //
-// A view borrows what it shows and caches the C arrays; keep it as long as the callback that reads it.
+// A view borrows what it shows and caches the C arrays; keep it as long as the callback that reads it. One thread at a time.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@ inline const Attrs& FromAbi(const fbx_attrs* attrs) { return *reinterpret_cast<c
 inline fbx_str AsAbi(std::string_view s) { return {s.data(), s.size()}; }
 inline std::string_view FromAbi(fbx_str s) { return {s.ptr, s.len}; }
 
-// One tensor; owns the dims and the quantisation arrays it points to, so it may be moved but its abi() address changes then.
+// One tensor; owns the dims and the quantisation arrays it points to.
 class TensorView {
  public:
   TensorView();  // ABSENT
@@ -54,7 +54,7 @@ class NodeView {
  private:
   std::deque<std::unique_ptr<TensorView>> operands_, results_;
   std::vector<const fbx_tensor*> operand_ptrs_, result_ptrs_;
-  std::string location_;
+  std::string location_, raw_options_;
   fbx_node node_;
 };
 

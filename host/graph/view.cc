@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/graph/view.h"
+
+#include <map>
+
+#include "host/graph/flex.h"
+#include "host/graph/versions.h"
+
+namespace fusebox {
+namespace {
+
+fbx_quant ShowQuant(const Quant& quant) {
+  fbx_quant view = {};
+  view.head = FBX_HEAD(fbx_quant);
+  const bool blockwise = quant.block_size > 0;
+  view.kind = blockwise ? FBX_QUANT_BLOCKWISE : quant.scales.size() > 1 ? FBX_QUANT_PER_AXIS : FBX_QUANT_PER_TENSOR;
+  view.axis = quant.axis;
+  view.block_size = quant.block_size;
+  view.count = static_cast<uint32_t>(quant.scales.size());
+  view.scales = quant.scales.data();
+  view.zero_points = quant.zero_points.data();
+  return view;
+}
+
+// fbx_quant promises as many zero points as scales; files may hold fewer.
+std::shared_ptr<const Quant> Completed(const std::shared_ptr<const Quant>& quant) {
+  if (quant->zero_points.size() == quant->scales.size()) return quant;
+  auto copy = std::make_shared<Quant>(*quant);
+  copy->zero_points.resize(quant->scales.size(), quant->zero_points.size() == 1 ? quant->zero_points[0] : 0);
+  return copy;
+}
+
+std::vector<const fbx_tensor*> Pointers(const std::deque<std::unique_ptr<TensorView>>& views) {
+  std::vector<const fbx_tensor*> pointers;
+  for (const auto& view : views) pointers.push_back(view->abi());
+  return pointers;
+}
+
+fbx_op_kind KindOf(const Node& node) {
+  if (node.op == Op::kCustom) return FBX_OP_CUSTOM;
+  return Info(node.op).code < 0 ? FBX_OP_INTERNAL : FBX_OP_BUILTIN;
+}
+
+}  // namespace
+
+TensorView::TensorView() : tensor_{}, abi_quant_{} {
+  tensor_.head = FBX_HEAD(fbx_tensor);
+  tensor_.flags = FBX_TENSOR_ABSENT;
+}
+
+TensorView::TensorView(const Type& type, const void* data, size_t bytes, uint32_t flags) : TensorView() {
+  SetType(type);
+  tensor_.flags = flags;
+  tensor_.data = const_cast<void*>(data);
+  tensor_.bytes = bytes;
+}
+
+TensorView::TensorView(const Value& value)
+    : TensorView(value.type, value.data.data(), value.data.size(), value.is_const() ? uint32_t{FBX_TENSOR_CONST} : 0) {
+  if (value.is_variable && !value.is_const()) tensor_.flags |= FBX_TENSOR_VARIABLE;
+  tensor_.name = AsAbi(value.name);
+  if (value.quant == nullptr || value.quant->scales.empty()) return;
+  quant_ = Completed(value.quant);
+  abi_quant_ = ShowQuant(*quant_);
+  tensor_.quant = &abi_quant_;
+}
+
+void TensorView::SetType(const Type& type) {
+  dims_ = type.shape.dims();
+  tensor_.dtype = static_cast<fbx_dtype>(type.dtype);
+  tensor_.rank = type.shape.rank();
+  tensor_.dims = dims_.data();
+}
+
+NodeView::NodeView(const Function& function, const Node& node) : node_{} {
+  const auto show = [&](ValueId id) {
+    return id == kNoValue ? std::make_unique<TensorView>() : std::make_unique<TensorView>(function.value(id));
+  };
+  for (const ValueId id : node.operands) operands_.push_back(show(id));
+  for (const ValueId id : node.results) results_.push_back(show(id));
+  for (const int i : StateOperands(node.op)) {
+    if (static_cast<size_t>(i) >= operands_.size()) continue;
+    fbx_tensor& state = operands_[static_cast<size_t>(i)]->edit();
+    if ((state.flags & (FBX_TENSOR_ABSENT | FBX_TENSOR_CONST)) == 0) state.flags |= FBX_TENSOR_VARIABLE;
+  }
+  operand_ptrs_ = Pointers(operands_);
+  result_ptrs_ = Pointers(results_);
+  location_ = "function " + function.name + ": " + Describe(function, node);
+  raw_options_ = node.raw_options;
+  const bool as_map = node.op == Op::kCustom && !node.attrs.empty();
+  if (raw_options_.empty() && as_map) raw_options_ = WriteFlexMap(node.attrs);
+  const bool named = node.op == Op::kCustom || node.op == Op::kOpaque;
+  node_.head = FBX_HEAD(fbx_node);
+  node_.kind = KindOf(node);
+  node_.op = AsAbi(named ? std::string_view(node.name) : Name(node.op));
+  node_.version = node.version != 0 ? node.version : LowestVersion(function, node);
+  node_.attrs = AsAbi(node.attrs);
+  node_.raw_options = {raw_options_.data(), raw_options_.size()};
+  node_.operand_count = static_cast<uint32_t>(operands_.size());
+  node_.result_count = static_cast<uint32_t>(results_.size());
+  node_.operands = operand_ptrs_.data();
+  node_.results = result_ptrs_.data();
+  node_.location = AsAbi(location_);
+}
+
+struct GraphView::Impl {
+  Impl(const Module& module, const Function& function) : module(module), function(function), graph{} {
+    graph.abi.head = FBX_HEAD(fbx_graph);
+    graph.abi.name = AsAbi(function.name);
+    graph.abi.value_count = static_cast<uint32_t>(function.value_count());
+    inputs.assign(function.inputs.begin(), function.inputs.end());
+    outputs.assign(function.outputs.begin(), function.outputs.end());
+    for (const auto& node : function.nodes) {
+      if (node != nullptr) live.push_back(node.get());
+    }
+    graph.abi.node_count = static_cast<uint32_t>(live.size());
+    graph.abi.input_count = static_cast<uint32_t>(inputs.size());
+    graph.abi.output_count = static_cast<uint32_t>(outputs.size());
+    graph.abi.inputs = inputs.data();
+    graph.abi.outputs = outputs.data();
+    graph.abi.value = [](const fbx_graph* self, fbx_value id) noexcept { return Of(self).Show(id); };
+    graph.abi.node = [](const fbx_graph* self, uint32_t index, const fbx_value** ids) noexcept {
+      return Of(self).ShowNode(index, ids);
+    };
+    graph.abi.function = [](const fbx_graph* self, fbx_str name) noexcept { return Of(self).Nested(FromAbi(name)); };
+    graph.self = this;
+  }
+
+  static Impl& Of(const fbx_graph* abi) { return *reinterpret_cast<const Handle*>(abi)->self; }
+
+  const fbx_tensor* Show(fbx_value id) {
+    if (id >= graph.abi.value_count) return nullptr;
+    auto& view = values[id];
+    if (view == nullptr) view = std::make_unique<TensorView>(function.value(static_cast<ValueId>(id)));
+    return view->abi();
+  }
+
+  const fbx_node* ShowNode(uint32_t index, const fbx_value** ids) {
+    if (index >= live.size()) return nullptr;
+    Shown& shown = nodes[index];
+    if (shown.view == nullptr) {
+      const Node& node = *live[index];
+      shown.view = std::make_unique<NodeView>(function, node);
+      // kNoValue turns into FBX_NO_VALUE.
+      shown.ids.assign(node.operands.begin(), node.operands.end());
+      shown.ids.insert(shown.ids.end(), node.results.begin(), node.results.end());
+    }
+    if (ids != nullptr) *ids = shown.ids.data();
+    return shown.view->abi();
+  }
+
+  const fbx_graph* Nested(std::string_view name) {
+    const Function* callee = module.Find(name);
+    if (callee == nullptr) return nullptr;
+    auto& view = functions[callee];
+    if (view == nullptr) view = std::make_unique<GraphView>(module, *callee);
+    return view->abi();
+  }
+
+  struct Handle {
+    fbx_graph abi;  // first: a callback gets its address
+    Impl* self = nullptr;
+  };
+  struct Shown {
+    std::unique_ptr<NodeView> view;
+    std::vector<fbx_value> ids;
+  };
+  const Module& module;
+  const Function& function;
+  Handle graph;
+  std::vector<fbx_value> inputs, outputs;
+  std::vector<const Node*> live;
+  std::map<fbx_value, std::unique_ptr<TensorView>> values;
+  std::map<uint32_t, Shown> nodes;
+  std::map<const Function*, std::unique_ptr<GraphView>> functions;
+};
+
+GraphView::GraphView(const Module& module, const Function& function)
+    : impl_(std::make_unique<Impl>(module, function)) {}
+GraphView::~GraphView() = default;
+const fbx_graph* GraphView::abi() const { return &impl_->graph.abi; }
+
+static_assert(static_cast<uint32_t>(kNoValue) == FBX_NO_VALUE);
+
+}  // namespace fusebox
