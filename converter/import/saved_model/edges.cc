@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edges between nodes, and how many results a node has.
+#include <charconv>
+
+#include "converter/import/saved_model/function_import.h"
+
+namespace fusebox::saved_model {
+namespace {
+
+bool ParseNumber(std::string_view text, int& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size() && out >= 0;
+}
+
+// Ops whose definition old files do not carry: {op, {output, type attribute, count or type-list attribute}}.
+struct KnownOp {
+  std::string_view op, output, type, many;
+};
+constexpr KnownOp kKnownOps[] = {
+    {"PartitionedCall", "output", "", "Tout"},      {"StatefulPartitionedCall", "output", "", "Tout"},
+    {"While", "output", "", "T"},                   {"StatelessWhile", "output", "", "T"},
+    {"If", "output", "", "Tout"},                   {"StatelessIf", "output", "", "Tout"},
+    {"IdentityN", "output", "", "T"},               {"Const", "output", "dtype", ""},
+    {"Placeholder", "output", "dtype", ""},         {"Identity", "output", "T", ""},
+    {"ReadVariableOp", "value", "dtype", ""},       {"Split", "output", "T", "num_split"},
+    {"SplitV", "output", "T", "num_split"},         {"Unpack", "output", "T", "num"},
+};
+
+Result<int> Count(const tf::NodeDef& node, const std::string& attr) {
+  const auto it = node.attr().find(attr);
+  if (it == node.attr().end() || it->second.i() < 0 || it->second.i() > (1 << 20)) {
+    return Invalid("attribute " + attr + " says no number of outputs");
+  }
+  return static_cast<int>(it->second.i());
+}
+
+DType TypeAttr(const tf::NodeDef& node, const std::string& attr) {
+  const auto it = node.attr().find(attr);
+  return it == node.attr().end() ? DType::kNone : ToDType(it->second.type());
+}
+
+void Add(NodeOutputs& out, const std::string& name, std::vector<DType> dtypes) {
+  out.first[name] = static_cast<int>(out.dtypes.size());
+  out.dtypes.insert(out.dtypes.end(), dtypes.begin(), dtypes.end());
+}
+
+Result<std::vector<DType>> ListAttr(const tf::NodeDef& node, const std::string& attr) {
+  const auto it = node.attr().find(attr);
+  if (it == node.attr().end()) return Invalid("attribute " + attr + " is missing");
+  std::vector<DType> dtypes;
+  for (int t : it->second.list().type()) dtypes.push_back(ToDType(static_cast<tf::DataType>(t)));
+  return dtypes;
+}
+
+Status AddArg(const tf::NodeDef& node, const tf::OpDef::Arg& arg, NodeOutputs& out) {
+  if (!arg.type_list_attr().empty()) {
+    FUSEBOX_ASSIGN(auto dtypes, ListAttr(node, arg.type_list_attr()));
+    Add(out, arg.name(), std::move(dtypes));
+    return {};
+  }
+  const DType dtype = arg.type_attr().empty() ? ToDType(arg.type()) : TypeAttr(node, arg.type_attr());
+  int count = 1;
+  if (!arg.number_attr().empty()) FUSEBOX_ASSIGN(count, Count(node, arg.number_attr()));
+  Add(out, arg.name(), std::vector<DType>(static_cast<size_t>(count), dtype));
+  return {};
+}
+
+}  // namespace
+
+Result<Edge> ParseEdge(const std::string& text, bool in_function) {
+  Edge edge;
+  std::string_view rest = text;
+  if (rest.starts_with('^')) return Edge{std::string(rest.substr(1)), "", 0, true};
+  const size_t first = rest.find(':');
+  edge.node = rest.substr(0, first);
+  if (first == std::string_view::npos) return edge;
+  rest.remove_prefix(first + 1);
+  const size_t second = rest.find(':');
+  if (in_function && second != std::string_view::npos) {
+    edge.output = rest.substr(0, second);
+    rest.remove_prefix(second + 1);
+  }
+  if (edge.node.empty() || !ParseNumber(rest, edge.index)) return Invalid("\"" + text + "\" is no edge");
+  return edge;
+}
+
+Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) {
+  NodeOutputs out;
+  const tf::OpDef* def = model.FindOp(node.op());
+  if (const tf::FunctionDef* f = def ? nullptr : model.FindFunction(node.op())) def = &f->signature();
+  if (def) {
+    for (const auto& arg : def->output_arg()) FUSEBOX_TRY(AddArg(node, arg, out));
+    return out;
+  }
+  for (const KnownOp& known : kKnownOps) {
+    if (known.op != node.op()) continue;
+    tf::OpDef::Arg arg;
+    arg.set_name(std::string(known.output));
+    if (known.type.empty()) arg.set_type_list_attr(std::string(known.many));
+    else arg.set_type_attr(std::string(known.type)), arg.set_number_attr(std::string(known.many));
+    FUSEBOX_TRY(AddArg(node, arg, out));
+    return out;
+  }
+  // One output of unknown type: enough for most ops, and a wrong guess shows as a reference to a missing output.
+  Add(out, "output", {TypeAttr(node, node.attr().contains("T") ? "T" : "dtype")});
+  return out;
+}
+
+}  // namespace fusebox::saved_model

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/import/saved_model/function_import.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace fusebox::saved_model {
+namespace {
+
+bool IsCall(const std::string& op) { return op == "PartitionedCall" || op == "StatefulPartitionedCall"; }
+
+// Attributes that say nothing about what a node computes.
+bool IsNoise(const std::string& name) {
+  return name.starts_with('_') || name == "Tin" || name == "Tout" || name == "config" || name == "config_proto" ||
+         name == "executor_type" || name == "parallel_iterations" || name == "output_shapes";
+}
+
+class Importer {
+ public:
+  Importer(ImportState& state, Function& function, bool in_function) : state_(state), f_(function), in_function_(in_function) {}
+
+  void AddNode(const tf::NodeDef& node) {
+    index_[node.name()] = static_cast<int>(nodes_.size());
+    nodes_.push_back(&node);
+  }
+  void Bind(const std::string& edge, ValueId value) { values_[edge] = value; }
+  void AddRoot(const std::string& edge) { roots_.push_back(edge); }
+
+  // Imports what the roots need, in an order that respects data and control edges and else the file's.
+  Status Run() {
+    FUSEBOX_TRY(Reach());
+    std::vector<int> waiting(nodes_.size(), 0);
+    std::vector<std::vector<int>> followers(nodes_.size());
+    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+    for (int n : reached_) {
+      std::set<int> before;
+      for (const std::string& input : nodes_[static_cast<size_t>(n)]->input()) {
+        FUSEBOX_ASSIGN(const Edge edge, ParseEdge(input, in_function_));
+        if (const auto it = index_.find(edge.node); it != index_.end()) before.insert(it->second);
+      }
+      waiting[static_cast<size_t>(n)] = static_cast<int>(before.size());
+      for (int b : before) followers[static_cast<size_t>(b)].push_back(n);
+      if (before.empty()) ready.push(n);
+    }
+    size_t done = 0;
+    while (!ready.empty()) {
+      const int n = ready.top();
+      ready.pop();
+      ++done;
+      const tf::NodeDef& node = *nodes_[static_cast<size_t>(n)];
+      FUSEBOX_TRY(ImportNode(node).At("node " + node.name() + " (" + node.op() + ")"));
+      for (int next : followers[static_cast<size_t>(n)])
+        if (--waiting[static_cast<size_t>(next)] == 0) ready.push(next);
+    }
+    if (done != reached_.size()) return Unsupported("its nodes form a cycle (control flow of TensorFlow 1, or a broken file)");
+    return {};
+  }
+
+  Result<ValueId> Resolve(const std::string& text) {
+    FUSEBOX_ASSIGN(const Edge edge, ParseEdge(text, in_function_));
+    if (const auto it = values_.find(edge.node); it != values_.end() && edge.output.empty()) return it->second;
+    const auto it = outputs_.find(edge.node);
+    if (it == outputs_.end()) return Invalid("refers to " + text + ", which does not exist");
+    const auto& [ids, first] = it->second;
+    int number = edge.index;
+    if (!edge.output.empty()) {
+      const auto at = first.find(edge.output);
+      if (at != first.end()) number += at->second;
+      else if (first.size() > 1) return Invalid("refers to " + text + ": there is no output " + edge.output);
+    }
+    if (number >= static_cast<int>(ids.size())) return Invalid("refers to " + text + ": there is no such output");
+    return ids[static_cast<size_t>(number)];
+  }
+
+ private:
+  Status Reach() {
+    std::vector<std::string> pending = roots_;
+    std::set<int> seen;
+    while (!pending.empty()) {
+      FUSEBOX_ASSIGN(const Edge edge, ParseEdge(pending.back(), in_function_));
+      pending.pop_back();
+      const auto it = index_.find(edge.node);
+      if (it == index_.end()) {
+        if (!values_.contains(edge.node) && !edge.control) return Invalid("refers to " + edge.node + ", which does not exist");
+        continue;
+      }
+      if (values_.contains(edge.node) || !seen.insert(it->second).second) continue;
+      for (const std::string& input : nodes_[static_cast<size_t>(it->second)]->input()) pending.push_back(input);
+    }
+    for (auto it = index_.begin(); it != index_.end();) {
+      it = seen.contains(it->second) ? std::next(it) : index_.erase(it);
+    }
+    reached_.assign(seen.begin(), seen.end());
+    return {};
+  }
+
+  Status ImportNode(const tf::NodeDef& node) {
+    if (node.op() == "NoOp") return {};
+    if (node.op() == "Const") return ImportConst(node);
+    FUSEBOX_ASSIGN(NodeOutputs outputs, OutputsOf(state_.model, node));
+    std::vector<ValueId> operands;
+    for (const std::string& input : node.input()) {
+      if (input.starts_with('^')) continue;
+      FUSEBOX_ASSIGN(const ValueId v, Resolve(input));
+      operands.push_back(v);
+    }
+    std::vector<Type> types;
+    for (DType dtype : outputs.dtypes) types.push_back({dtype, Shape()});
+    DeclaredShapes(node, types);
+    Node& made = f_.AddNode(Op::kOpaque, std::move(operands), std::move(types));
+    made.name = node.op();
+    made.location.name = node.name();
+    for (size_t i = 0; i < made.results.size(); ++i) f_.value(made.results[i]).name = node.name() + (i ? ":" + std::to_string(i) : "");
+    outputs_[node.name()] = {made.results, std::move(outputs.first)};
+    return Recognise(node, made);
+  }
+
+  // What has a direct form: calls, loops, branches, handles. Everything else keeps its attributes and stays opaque.
+  Status Recognise(const tf::NodeDef& node, Node& made) {
+    const bool direct_call = state_.model.FindFunction(node.op()) != nullptr;
+    if (IsCall(node.op()) || direct_call) return ImportCall(direct_call ? node.op() : FunctionAttr(node, "f"), made);
+    if (node.op() == "While" || node.op() == "StatelessWhile") {
+      made.op = Op::kWhile;
+      made.name.clear();
+      FUSEBOX_TRY(Refer(node, "cond", "cond_subgraph_index", made));
+      return Refer(node, "body", "body_subgraph_index", made);
+    }
+    if (node.op() == "If" || node.op() == "StatelessIf") {
+      made.op = Op::kIf;
+      made.name.clear();
+      FUSEBOX_TRY(Refer(node, "then_branch", "then_subgraph_index", made));
+      return Refer(node, "else_branch", "else_subgraph_index", made);
+    }
+    if (node.op() == "VarHandleOp") {
+      FUSEBOX_ASSIGN(std::string variable, state_.VariableOf(node.name()));
+      made.op = Op::kVarHandle;
+      made.name.clear();
+      made.attrs.Set("shared_name", std::move(variable));
+      return {};
+    }
+    for (const auto& [name, value] : node.attr()) {
+      if (IsNoise(name)) continue;
+      FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At("attribute " + name));
+      if (const auto* ref = std::get_if<FunctionRef>(&converted)) state_.wanted.push_back(ref->name);
+      if (!std::holds_alternative<std::monostate>(converted)) made.attrs.Set(name, std::move(converted));
+    }
+    return {};
+  }
+
+  static std::string FunctionAttr(const tf::NodeDef& node, const std::string& attr) {
+    const auto it = node.attr().find(attr);
+    return it == node.attr().end() ? "" : it->second.func().name();
+  }
+
+  Status Refer(const tf::NodeDef& node, const std::string& from, const std::string& to, Node& made) {
+    const std::string name = FunctionAttr(node, from);
+    if (!state_.model.FindFunction(name)) return Invalid("function \"" + name + "\" is not in the library");
+    made.attrs.Set(to, FunctionRef{name});
+    state_.wanted.push_back(name);
+    return {};
+  }
+
+  Status ImportCall(const std::string& callee, Node& made) {
+    const tf::FunctionDef* function = state_.model.FindFunction(callee);
+    if (!function) return Invalid("function \"" + callee + "\" is not in the library");
+    state_.wanted.push_back(callee);
+    FUSEBOX_ASSIGN(Annotation annotation, AnnotationOf(*function));
+    made.name = annotation.name;
+    if (annotation.name.empty()) {
+      made.op = Op::kCall;
+      made.attrs.Set("subgraph", FunctionRef{callee});
+      return {};
+    }
+    made.op = Op::kStablehloComposite;
+    made.version = 1;
+    made.attrs = std::move(annotation.attrs);
+    made.body = callee;
+    return {};
+  }
+
+  Status ImportConst(const tf::NodeDef& node) {
+    const auto it = node.attr().find("value");
+    if (it == node.attr().end()) return Invalid("it has no value");
+    FUSEBOX_ASSIGN(Tensor tensor, ToTensor(it->second.tensor()));
+    outputs_[node.name()] = {{f_.AddConst(tensor, node.name())}, {{"output", 0}}};
+    return {};
+  }
+
+  static void DeclaredShapes(const tf::NodeDef& node, std::vector<Type>& types) {
+    const auto it = node.attr().find("_output_shapes");
+    if (it == node.attr().end()) return;
+    for (int i = 0; i < it->second.list().shape_size() && i < static_cast<int>(types.size()); ++i)
+      types[static_cast<size_t>(i)].shape = ToShape(it->second.list().shape(i));
+  }
+
+  ImportState& state_;
+  Function& f_;
+  bool in_function_;
+  std::vector<const tf::NodeDef*> nodes_;
+  std::unordered_map<std::string, int> index_;
+  std::vector<std::string> roots_;
+  std::vector<int> reached_;
+  std::unordered_map<std::string, ValueId> values_;  // arguments, by name
+  std::unordered_map<std::string, std::pair<std::vector<ValueId>, std::map<std::string, int, std::less<>>>> outputs_;
+};
+
+Shape ArgShape(const tf::FunctionDef& function, int arg) {
+  const auto it = function.arg_attr().find(static_cast<uint32_t>(arg));
+  if (it == function.arg_attr().end()) return Shape();
+  const auto shapes = it->second.attr().find("_output_shapes");
+  if (shapes == it->second.attr().end() || shapes->second.list().shape_size() != 1) return Shape();
+  return ToShape(shapes->second.list().shape(0));
+}
+
+Status ImportBody(ImportState& state, const tf::FunctionDef& def, Function& f) {
+  Importer importer(state, f, true);
+  const auto& signature = def.signature();
+  for (int i = 0; i < signature.input_arg_size(); ++i) {
+    const auto& arg = signature.input_arg(i);
+    importer.Bind(arg.name(), f.AddInput({ToDType(arg.type()), ArgShape(def, i)}, arg.name()));
+    f.input_names.push_back(arg.name());
+  }
+  for (const auto& node : def.node_def()) importer.AddNode(node);
+  for (const auto& [name, edge] : def.ret()) importer.AddRoot(edge);
+  for (const auto& [name, node] : def.control_ret()) importer.AddRoot("^" + node);
+  FUSEBOX_TRY(importer.Run());
+  for (const auto& arg : signature.output_arg()) {
+    const auto it = def.ret().find(arg.name());
+    if (it == def.ret().end()) return Invalid("output " + arg.name() + " has no value");
+    FUSEBOX_ASSIGN(const ValueId v, importer.Resolve(it->second));
+    f.outputs.push_back(v);
+    f.output_names.push_back(arg.name());
+  }
+  for (const auto& [name, value] : def.attr()) {
+    if (IsNoise(name)) continue;
+    if (auto converted = ToAttr(value); converted && !std::holds_alternative<std::monostate>(*converted)) f.attrs.Set(name, *converted);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Annotation> AnnotationOf(const tf::FunctionDef& function) {
+  Annotation out;
+  const auto& attrs = function.attr();
+  for (const char* key : {"_implements", "api_implements", "experimental_api_implements"}) {
+    const auto it = attrs.find(key);
+    if (it == attrs.end()) continue;
+    if (it->second.has_func()) {
+      out.name = it->second.func().name();
+      for (const auto& [name, value] : it->second.func().attr()) {
+        FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At(std::string(key) + " attribute " + name));
+        if (!std::holds_alternative<std::monostate>(converted)) out.attrs.Set(name, std::move(converted));
+      }
+    } else {
+      out.name = it->second.s();
+      for (const auto& [name, value] : attrs) {
+        if (IsNoise(name) || name.find("api_") != std::string::npos) continue;
+        FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At("attribute " + name));
+        if (!std::holds_alternative<std::monostate>(converted)) out.attrs.Set(name, std::move(converted));
+      }
+    }
+    return out;
+  }
+  return out;
+}
+
+Status ImportFunction(ImportState& state, const tf::FunctionDef& def) {
+  const std::string& name = def.signature().name();
+  if (state.module.Find(name)) return {};
+  Function& f = state.module.Add(name);
+  FUSEBOX_TRY(ImportBody(state, def, f).At("function " + name));
+  return {};
+}
+
+Status ImportSignature(ImportState& state, const std::string& key, const tf::SignatureDef& def) {
+  Function& f = state.module.Add(key);
+  Importer importer(state, f, false);
+  Signature signature{.key = key, .function = f.name};
+  const std::map<std::string, tf::TensorInfo> inputs(def.inputs().begin(), def.inputs().end());
+  const std::map<std::string, tf::TensorInfo> outputs(def.outputs().begin(), def.outputs().end());
+  for (const auto& [name, info] : inputs) {
+    if (info.name().empty()) return Unsupported("input " + name + " is no dense tensor");
+    FUSEBOX_ASSIGN(const Edge edge, ParseEdge(info.name(), false));
+    importer.Bind(edge.node, f.AddInput({ToDType(info.dtype()), ToShape(info.tensor_shape())}, name));
+    signature.input_names.push_back(name);
+  }
+  for (const auto& node : state.model.graph().node()) importer.AddNode(node);
+  for (const auto& [name, info] : outputs) {
+    if (info.name().empty()) return Unsupported("output " + name + " is no dense tensor");
+    importer.AddRoot(info.name());
+  }
+  if (outputs.empty()) return Unsupported("it has no outputs");
+  FUSEBOX_TRY(importer.Run());
+  for (const auto& [name, info] : outputs) {
+    FUSEBOX_ASSIGN(const ValueId v, importer.Resolve(info.name()));
+    f.outputs.push_back(v);
+    signature.output_names.push_back(name);
+  }
+  f.input_names = signature.input_names;
+  f.output_names = signature.output_names;
+  state.module.signatures.push_back(std::move(signature));
+  return {};
+}
+
+}  // namespace fusebox::saved_model

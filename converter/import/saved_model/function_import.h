@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GraphDef or FunctionDef as a Function: ordering, edges, node kinds.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "converter/import/saved_model/import.h"
+#include "converter/import/saved_model/variables.h"
+
+namespace fusebox::saved_model {
+
+// What all functions of one import share.
+struct ImportState {
+  const SavedModel& model;
+  const Variables& variables;
+  Module& module;
+  std::vector<std::string> wanted;        // functions that were referred to and are not imported yet
+  std::map<int, std::string> variable_names;  // Variables index -> Module::variables name
+
+  // The module's variable for a handle node of the main graph.
+  Result<std::string> VariableOf(const std::string& node);
+};
+
+// A composite's name and attributes, where the function carries an annotation.
+struct Annotation {
+  std::string name;
+  Attrs attrs;
+};
+Result<Annotation> AnnotationOf(const tf::FunctionDef&);  // name empty: none
+
+// "node:1" of the main graph or "node:output:1" of a function: where a value comes from.
+struct Edge {
+  std::string node, output;
+  int index = 0;
+  bool control = false;
+};
+Result<Edge> ParseEdge(const std::string& text, bool in_function);
+
+// Outputs of a node as TensorFlow counts them, with their element types.
+struct NodeOutputs {
+  std::vector<DType> dtypes;
+  std::map<std::string, int, std::less<>> first;  // output argument -> number of its first tensor
+};
+Result<NodeOutputs> OutputsOf(const SavedModel&, const tf::NodeDef&);
+
+Status ImportFunction(ImportState&, const tf::FunctionDef&);
+// The part of the main graph between a signature's inputs and outputs, as a function named like the signature.
+Status ImportSignature(ImportState&, const std::string& key, const tf::SignatureDef&);
+
+}  // namespace fusebox::saved_model

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/import/saved_model/import.h"
+
+#include <algorithm>
+
+#include "converter/import/saved_model/function_import.h"
+#include "host/fusion/fusion.h"
+
+namespace fusebox::saved_model {
+
+Result<std::string> ImportState::VariableOf(const std::string& node) {
+  const auto number = variables.OfNode(node);
+  if (!number) return Invalid("variable " + node + " is bound to nothing");
+  if (const auto it = variable_names.find(*number); it != variable_names.end()) return it->second;
+  const auto& source = variables[*number];
+  fusebox::Variable made;
+  made.name = source.name.empty() ? node : source.name;
+  if (module.FindVariable(made.name)) made.name = node;
+  FUSEBOX_ASSIGN(made.initial, variables.Read(*number));
+  FUSEBOX_ASSIGN(std::vector<int64_t> dims, variables.Shape(*number));
+  made.type = {ToDType(source.dtype), fusebox::Shape(std::move(dims))};
+  variable_names[*number] = made.name;
+  module.variables.push_back(std::move(made));
+  return module.variables.back().name;
+}
+
+namespace {
+
+// One signature with all the functions it reaches; on failure nothing of it stays in the module.
+Status ImportOne(ImportState& state, const std::string& key) {
+  const tf::SignatureDef* def = state.model.FindSignature(key);
+  if (!def) {
+    std::string known;
+    for (const auto& k : state.model.Signatures()) known += (known.empty() ? "" : ", ") + k;
+    return NotFound("there is no such signature; there are: " + known);
+  }
+  const size_t functions = state.module.functions.size(), signatures = state.module.signatures.size();
+  Status status = ImportSignature(state, key, *def);
+  while (status && !state.wanted.empty()) {
+    const std::string name = std::move(state.wanted.back());
+    state.wanted.pop_back();
+    if (const tf::FunctionDef* function = state.model.FindFunction(name)) status = ImportFunction(state, *function);
+  }
+  if (status) return {};
+  state.wanted.clear();
+  state.module.functions.resize(functions);
+  state.module.signatures.resize(signatures);
+  return status;
+}
+
+// A body that ignores its arguments only declares types.
+void MarkPlaceholders(Module& module) {
+  for (const auto& f : module.functions)
+    for (const auto& node : f->nodes)
+      if (node->is(Op::kStablehloComposite))
+        if (Function* body = module.Find(node->body)) body->placeholder = IsPlaceholder(module, *body);
+}
+
+}  // namespace
+
+Result<Imported> Import(const std::string& dir, const std::vector<std::string>& signatures) {
+  FUSEBOX_ASSIGN(const SavedModel model, LoadSavedModel(dir));
+  FUSEBOX_ASSIGN(const Variables variables, Variables::Bind(model));
+  Imported out{.module = std::make_unique<Module>(), .refused = {}, .notes = model.warnings};
+  out.module->source = dir;
+  ImportState state{model, variables, *out.module, {}, {}};
+  const auto all = model.Signatures();
+  for (const std::string& key : signatures.empty() ? all : signatures) {
+    Status status = ImportOne(state, key).At(model.path + ": signature " + key);
+    if (status) continue;
+    if (!signatures.empty()) return std::unexpected(status.error());
+    out.refused.emplace_back(key, status.error().message);
+  }
+  if (out.module->signatures.empty()) {
+    if (!out.refused.empty()) return Invalid(out.refused.front().second);
+    return Invalid(model.path + ": it has no signatures");
+  }
+  MarkPlaceholders(*out.module);
+  return out;
+}
+
+}  // namespace fusebox::saved_model
