@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundle: the tensors of a SavedModel's variables/ folder (TensorFlow's "tensor bundle").
+// Bundle: the tensors of a SavedModel's variables/ folder (TensorFlow's "tensor
+// bundle").
 //
-// PREFIX.index is a sorted table from key to {dtype, shape, place}; PREFIX.data-00000-of-0000N hold the bytes. Open
-// reads the index and checks every record of it; a shard is mapped when a tensor in it is first read, and a tensor's
-// checksum is checked at its first read. Nothing is copied that need not be: a read tensor is a span of the mapped
-// shard. One thread at a time. Errors name the file, the key and the reason.
+// PREFIX.index is a sorted table from key to {dtype, shape, place};
+// PREFIX.data-00000-of-0000N hold the bytes. Open reads the index and checks
+// every record of it; a shard is mapped when a tensor in it is first read, and
+// a tensor's checksum is checked at its first read. Nothing is copied that need
+// not be: a read tensor is a span of the mapped shard. One thread at a time.
+// Errors name the file, the key and the reason.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +17,11 @@
 #include <vector>
 
 #include "converter/import/saved_model/checkpoint.pb.h"
+#include "converter/import/saved_model/tensor_data.h"
 #include "host/base/buffer.h"
 #include "host/base/status.h"
 
 namespace fusebox::saved_model {
-
-// Bytes of one element in a bundle or a TensorProto; 0 when elements have no fixed size (strings, resources) or the
-// type is unknown. Four-bit types take a byte each.
-size_t ElementSize(tf::DataType dtype);
-
-// "DT_FLOAT" is "float32" to people.
-std::string DataTypeName(tf::DataType dtype);
 
 struct BundleTensor {
   tf::DataType dtype = tf::DT_INVALID;
@@ -33,8 +30,9 @@ struct BundleTensor {
 
 class Bundle {
  public:
-  // prefix: DIR/variables/variables. Fails when the index is missing, malformed, from a newer or a big-endian
-  // writer; not when a shard is missing.
+  // prefix: DIR/variables/variables. Fails when the index is missing,
+  // malformed, from a newer or a big-endian writer; not when a shard is
+  // missing.
   static Result<Bundle> Open(const std::string& prefix);
 
   const std::string& index_path() const { return index_path_; }
@@ -42,8 +40,9 @@ class Bundle {
   const std::map<std::string, BundleTensor, std::less<>>& tensors() const { return tensors_; }
   const BundleTensor* Find(std::string_view key) const;
 
-  // The elements, row-major and little-endian, aligned to their size. Reading a key again gives the same bytes at
-  // the same address. A partitioned tensor is put together on the heap.
+  // The elements, row-major and little-endian, aligned to their size. Reading a
+  // key again gives the same bytes at the same address. A partitioned tensor is
+  // put together on the heap.
   Result<Buffer> Read(std::string_view key) const;
   // The elements of a DT_STRING tensor.
   Result<std::vector<std::string>> ReadStrings(std::string_view key) const;
@@ -59,6 +58,7 @@ class Bundle {
   Result<Buffer> ReadParts(std::string_view key, const tf::BundleEntry& entry) const;
 
   std::string prefix_, index_path_;
+  bool has_header_ = false;
   int shard_count_ = 0;
   std::map<std::string, tf::BundleEntry, std::less<>> entries_;
   std::map<std::string, BundleTensor, std::less<>> tensors_;

@@ -17,13 +17,20 @@ struct KnownOp {
   std::string_view op, output, type, many;
 };
 constexpr KnownOp kKnownOps[] = {
-    {"PartitionedCall", "output", "", "Tout"},      {"StatefulPartitionedCall", "output", "", "Tout"},
-    {"While", "output", "", "T"},                   {"StatelessWhile", "output", "", "T"},
-    {"If", "output", "", "Tout"},                   {"StatelessIf", "output", "", "Tout"},
-    {"IdentityN", "output", "", "T"},               {"Const", "output", "dtype", ""},
-    {"Placeholder", "output", "dtype", ""},         {"Identity", "output", "T", ""},
-    {"ReadVariableOp", "value", "dtype", ""},       {"Split", "output", "T", "num_split"},
-    {"SplitV", "output", "T", "num_split"},         {"Unpack", "output", "T", "num"},
+    {"PartitionedCall", "output", "", "Tout"},
+    {"StatefulPartitionedCall", "output", "", "Tout"},
+    {"While", "output", "", "T"},
+    {"StatelessWhile", "output", "", "T"},
+    {"If", "output", "", "Tout"},
+    {"StatelessIf", "output", "", "Tout"},
+    {"IdentityN", "output", "", "T"},
+    {"Const", "output", "dtype", ""},
+    {"Placeholder", "output", "dtype", ""},
+    {"Identity", "output", "T", ""},
+    {"ReadVariableOp", "value", "dtype", ""},
+    {"Split", "output", "T", "num_split"},
+    {"SplitV", "output", "T", "num_split"},
+    {"Unpack", "output", "T", "num"},
 };
 
 Result<int> Count(const tf::NodeDef& node, const std::string& attr) {
@@ -96,12 +103,15 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
     if (known.op != node.op()) continue;
     tf::OpDef::Arg arg;
     arg.set_name(std::string(known.output));
-    if (known.type.empty()) arg.set_type_list_attr(std::string(known.many));
-    else arg.set_type_attr(std::string(known.type)), arg.set_number_attr(std::string(known.many));
+    if (known.type.empty())
+      arg.set_type_list_attr(std::string(known.many));
+    else
+      arg.set_type_attr(std::string(known.type)), arg.set_number_attr(std::string(known.many));
     FUSEBOX_TRY(AddArg(node, arg, out));
     return out;
   }
-  // One output of unknown type: enough for most ops, and a wrong guess shows as a reference to a missing output.
+  // One output of unknown type: enough for most ops, and a wrong guess shows as a reference to a missing
+  // output.
   Add(out, "output", {TypeAttr(node, node.attr().contains("T") ? "T" : "dtype")});
   return out;
 }

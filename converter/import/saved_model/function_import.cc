@@ -11,13 +11,15 @@ bool IsCall(const std::string& op) { return op == "PartitionedCall" || op == "St
 
 // Attributes that say nothing about what a node computes.
 bool IsNoise(const std::string& name) {
-  return name.starts_with('_') || name == "Tin" || name == "Tout" || name == "config" || name == "config_proto" ||
-         name == "executor_type" || name == "parallel_iterations" || name == "output_shapes";
+  return name.starts_with('_') || name == "Tin" || name == "Tout" || name == "config" ||
+         name == "config_proto" || name == "executor_type" || name == "parallel_iterations" ||
+         name == "output_shapes";
 }
 
 class Importer {
  public:
-  Importer(ImportState& state, Function& function, bool in_function) : state_(state), f_(function), in_function_(in_function) {}
+  Importer(ImportState& state, Function& function, bool in_function)
+      : state_(state), f_(function), in_function_(in_function) {}
 
   void AddNode(const tf::NodeDef& node) {
     index_[node.name()] = static_cast<int>(nodes_.size());
@@ -52,23 +54,28 @@ class Importer {
       for (int next : followers[static_cast<size_t>(n)])
         if (--waiting[static_cast<size_t>(next)] == 0) ready.push(next);
     }
-    if (done != reached_.size()) return Unsupported("its nodes form a cycle (control flow of TensorFlow 1, or a broken file)");
+    if (done != reached_.size())
+      return Unsupported("its nodes form a cycle (control flow of TensorFlow 1, or a broken file)");
     return {};
   }
 
   Result<ValueId> Resolve(const std::string& text) {
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(text, in_function_));
-    if (const auto it = values_.find(edge.node); it != values_.end() && edge.output.empty()) return it->second;
+    if (const auto it = values_.find(edge.node); it != values_.end() && edge.output.empty())
+      return it->second;
     const auto it = outputs_.find(edge.node);
     if (it == outputs_.end()) return Invalid("refers to " + text + ", which does not exist");
     const auto& [ids, first] = it->second;
     int number = edge.index;
     if (!edge.output.empty()) {
       const auto at = first.find(edge.output);
-      if (at != first.end()) number += at->second;
-      else if (first.size() > 1) return Invalid("refers to " + text + ": there is no output " + edge.output);
+      if (at != first.end())
+        number += at->second;
+      else if (first.size() > 1)
+        return Invalid("refers to " + text + ": there is no output " + edge.output);
     }
-    if (number >= static_cast<int>(ids.size())) return Invalid("refers to " + text + ": there is no such output");
+    if (number >= static_cast<int>(ids.size()))
+      return Invalid("refers to " + text + ": there is no such output");
     return ids[static_cast<size_t>(number)];
   }
 
@@ -81,11 +88,13 @@ class Importer {
       pending.pop_back();
       const auto it = index_.find(edge.node);
       if (it == index_.end()) {
-        if (!values_.contains(edge.node) && !edge.control) return Invalid("refers to " + edge.node + ", which does not exist");
+        if (!values_.contains(edge.node) && !edge.control)
+          return Invalid("refers to " + edge.node + ", which does not exist");
         continue;
       }
       if (values_.contains(edge.node) || !seen.insert(it->second).second) continue;
-      for (const std::string& input : nodes_[static_cast<size_t>(it->second)]->input()) pending.push_back(input);
+      for (const std::string& input : nodes_[static_cast<size_t>(it->second)]->input())
+        pending.push_back(input);
     }
     for (auto it = index_.begin(); it != index_.end();) {
       it = seen.contains(it->second) ? std::next(it) : index_.erase(it);
@@ -110,15 +119,18 @@ class Importer {
     Node& made = f_.AddNode(Op::kOpaque, std::move(operands), std::move(types));
     made.name = node.op();
     made.location.name = node.name();
-    for (size_t i = 0; i < made.results.size(); ++i) f_.value(made.results[i]).name = node.name() + (i ? ":" + std::to_string(i) : "");
+    for (size_t i = 0; i < made.results.size(); ++i)
+      f_.value(made.results[i]).name = node.name() + (i ? ":" + std::to_string(i) : "");
     outputs_[node.name()] = {made.results, std::move(outputs.first)};
     return Recognise(node, made);
   }
 
-  // What has a direct form: calls, loops, branches, handles. Everything else keeps its attributes and stays opaque.
+  // What has a direct form: calls, loops, branches, handles. Everything else keeps its attributes and stays
+  // opaque.
   Status Recognise(const tf::NodeDef& node, Node& made) {
     const bool direct_call = state_.model.FindFunction(node.op()) != nullptr;
-    if (IsCall(node.op()) || direct_call) return ImportCall(direct_call ? node.op() : FunctionAttr(node, "f"), made);
+    if (IsCall(node.op()) || direct_call)
+      return ImportCall(direct_call ? node.op() : FunctionAttr(node, "f"), made);
     if (node.op() == "While" || node.op() == "StatelessWhile") {
       made.op = Op::kWhile;
       made.name.clear();
@@ -201,7 +213,8 @@ class Importer {
   std::vector<std::string> roots_;
   std::vector<int> reached_;
   std::unordered_map<std::string, ValueId> values_;  // arguments, by name
-  std::unordered_map<std::string, std::pair<std::vector<ValueId>, std::map<std::string, int, std::less<>>>> outputs_;
+  std::unordered_map<std::string, std::pair<std::vector<ValueId>, std::map<std::string, int, std::less<>>>>
+      outputs_;
 };
 
 Shape ArgShape(const tf::FunctionDef& function, int arg) {
@@ -233,7 +246,8 @@ Status ImportBody(ImportState& state, const tf::FunctionDef& def, Function& f) {
   }
   for (const auto& [name, value] : def.attr()) {
     if (IsNoise(name)) continue;
-    if (auto converted = ToAttr(value); converted && !std::holds_alternative<std::monostate>(*converted)) f.attrs.Set(name, *converted);
+    if (auto converted = ToAttr(value); converted && !std::holds_alternative<std::monostate>(*converted))
+      f.attrs.Set(name, *converted);
   }
   return {};
 }

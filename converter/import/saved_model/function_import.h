@@ -18,7 +18,7 @@ struct ImportState {
   const SavedModel& model;
   const Variables& variables;
   Module& module;
-  std::vector<std::string> wanted;        // functions that were referred to and are not imported yet
+  std::vector<std::string> wanted;            // functions that were referred to and are not imported yet
   std::map<int, std::string> variable_names;  // Variables index -> Module::variables name
 
   // The module's variable for a handle node of the main graph.
@@ -48,7 +48,8 @@ struct NodeOutputs {
 Result<NodeOutputs> OutputsOf(const SavedModel&, const tf::NodeDef&);
 
 Status ImportFunction(ImportState&, const tf::FunctionDef&);
-// The part of the main graph between a signature's inputs and outputs, as a function named like the signature.
+// The part of the main graph between a signature's inputs and outputs, as a function named like the
+// signature.
 Status ImportSignature(ImportState&, const std::string& key, const tf::SignatureDef&);
 
 }  // namespace fusebox::saved_model

@@ -39,7 +39,8 @@ Status ImportOne(ImportState& state, const std::string& key) {
   while (status && !state.wanted.empty()) {
     const std::string name = std::move(state.wanted.back());
     state.wanted.pop_back();
-    if (const tf::FunctionDef* function = state.model.FindFunction(name)) status = ImportFunction(state, *function);
+    if (const tf::FunctionDef* function = state.model.FindFunction(name))
+      status = ImportFunction(state, *function);
   }
   if (status) return {};
   state.wanted.clear();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Import: a SavedModel's signatures as a graph.
 //
-// Every TensorFlow node becomes an OPAQUE node (source op name, attributes, location); what has a direct form does so at once:
-// constants, calls, loops, branches, variable handles, and calls of functions that carry `_implements` or
-// `api_implements`, which become composites. The pass that translates opaque nodes comes later, when types are known.
+// Every TensorFlow node becomes an OPAQUE node (source op name, attributes, location); what has a direct form
+// does so at once: constants, calls, loops, branches, variable handles, and calls of functions that carry
+// `_implements` or `api_implements`, which become composites. The pass that translates opaque nodes comes
+// later, when types are known.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@
 namespace fusebox::saved_model {
 
 struct Imported {
-  std::unique_ptr<Module> module;                            // one function per signature, then what they reach
+  std::unique_ptr<Module> module;  // one function per signature, then what they reach
   std::vector<std::pair<std::string, std::string>> refused;  // signature, why
   std::vector<std::string> notes;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables: which tensor of the checkpoint is the value of which variable.
 //
-// Two sources say so: the restore function (main graph handle -> key) and the two object graphs (object -> key, and
-// through a function's captures object -> main graph handle). Both are used and must agree; the variable's name decides
-// only where neither speaks. Values are read on demand, so that a model with a missing optimizer slot still converts.
+// Two sources say so: the restore function (main graph handle -> key) and the
+// two object graphs (object -> key, and through a function's captures object ->
+// main graph handle). Both are used and must agree; the variable's name decides
+// only where neither speaks. Values are read on demand, so that a model with a
+// missing optimizer slot still converts.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +24,10 @@
 namespace fusebox::saved_model {
 
 struct Variable {
-  std::string node;  // its handle in the main graph (VarHandleOp, or VariableV2 in TensorFlow 1); may be empty
-  std::string name;  // what its author calls it: "dense/kernel"
-  std::string key;   // in the checkpoint; empty when nothing says where its value is
+  std::string node;      // its handle in the main graph (VarHandleOp, or VariableV2
+                         // in TensorFlow 1); may be empty
+  std::string name;      // what its author calls it: "dense/kernel"
+  std::string key;       // in the checkpoint; empty when nothing says where its value is
   std::string bound_by;  // how the key was found: "restore function, object graph"
   tf::DataType dtype = tf::DT_INVALID;
   std::vector<int64_t> shape;  // as declared: -1 for an unknown dimension
@@ -33,7 +36,8 @@ struct Variable {
   int object = -1;  // in SavedModel::objects(), or -1
 };
 
-// What a concrete function captured, one per trailing argument: exactly one of the three is set.
+// What a concrete function captured, one per trailing argument: exactly one of
+// the three is set.
 struct Capture {
   int variable = -1;     // index for Variables
   std::string constant;  // a Const node of the main graph
@@ -42,20 +46,23 @@ struct Capture {
 
 class Variables {
  public:
-  // Fails when the sources contradict each other or the index is malformed. A model without variables/ binds: its
-  // variables, if it has any, have no key.
+  // Fails when the sources contradict each other or the index is malformed. A
+  // model without variables/ binds: its variables, if it has any, have no key.
   static Result<Variables> Bind(const SavedModel& model);
 
   const std::vector<Variable>& all() const { return variables_; }
   const Variable& operator[](int variable) const { return variables_[variable]; }
-  // Index by name of the main graph's handle node, or by object; nothing if that is no variable.
+  // Index by name of the main graph's handle node, or by object; nothing if
+  // that is no variable.
   std::optional<int> OfNode(std::string_view node) const;
   std::optional<int> OfObject(int object) const;
-  // What the function (a key of objects().concrete_functions) captured, in the order of its trailing arguments.
+  // What the function (a key of objects().concrete_functions) captured, in the
+  // order of its trailing arguments.
   Result<std::vector<Capture>> CapturesOf(std::string_view function) const;
 
-  // The value: bytes as Bundle::Read gives them, of Shape() and the variable's dtype. Fails, naming the variable, the
-  // key and the file, when it is missing, damaged, or not of the declared dtype and shape.
+  // The value: bytes as Bundle::Read gives them, of Shape() and the variable's
+  // dtype. Fails, naming the variable, the key and the file, when it is
+  // missing, damaged, or not of the declared dtype and shape.
   Result<Buffer> Read(int variable) const;
   // The shape of the stored value: no unknown dimension.
   Result<std::vector<int64_t>> Shape(int variable) const;

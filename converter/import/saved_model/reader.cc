@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/import/saved_model/reader.h"
+
+#include <google/protobuf/arena.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <system_error>
+
+#include "host/base/buffer.h"
+
+namespace fusebox::saved_model {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+constexpr int kRecursionLimit = 500;  // attributes nest in functions' attributes
+
+std::string TagText(const tf::MetaGraphDef& meta_graph) {
+  std::string text;
+  for (const std::string& tag : meta_graph.meta_info_def().tags()) text += (text.empty() ? "" : ",") + tag;
+  return "{" + text + "}";
+}
+
+Result<const tf::MetaGraphDef*> SelectMetaGraph(const tf::SavedModel& file) {
+  const tf::MetaGraphDef* selected = nullptr;
+  std::string tag_sets;
+  for (const tf::MetaGraphDef& meta_graph : file.meta_graphs()) {
+    tag_sets += (tag_sets.empty() ? "" : ", ") + TagText(meta_graph);
+    const auto& tags = meta_graph.meta_info_def().tags();
+    if (!selected && tags.size() == 1 && tags.Get(0) == "serve") selected = &meta_graph;
+  }
+  if (file.meta_graphs_size() == 0) return Invalid("it holds no meta graph: empty or truncated");
+  if (!selected && file.meta_graphs_size() == 1) selected = &file.meta_graphs(0);
+  if (!selected) return Invalid("no meta graph has exactly the tag 'serve'; there are " + tag_sets);
+  return selected;
+}
+
+template <class T>
+Status AddName(std::unordered_map<std::string_view, const T*>& map, const std::string& name, const T& value,
+               const char* what) {
+  if (map.emplace(name, &value).second) return {};
+  return Invalid(std::string(what) + " '" + name + "' is defined twice");
+}
+
+Status IndexNames(SavedModel& model) {
+  for (const tf::NodeDef& node : model.graph().node())
+    FUSEBOX_TRY(AddName(model.nodes, node.name(), node, "node"));
+  for (const tf::FunctionDef& function : model.graph().library().function()) {
+    FUSEBOX_TRY(AddName(model.functions, function.signature().name(), function, "function"));
+  }
+  for (const tf::OpDef& op : model.meta_graph->meta_info_def().stripped_op_list().op())
+    model.ops.emplace(op.name(), &op);
+  return {};
+}
+
+void AddWarnings(const tf::SavedModel& file, SavedModel& model) {
+  if (file.meta_graphs_size() > 1) {
+    model.warnings.push_back("holds " + std::to_string(file.meta_graphs_size()) + " meta graphs; " +
+                             TagText(*model.meta_graph) + " is used");
+  } else if (TagText(*model.meta_graph) != "{serve}") {
+    model.warnings.push_back("its only meta graph has the tags " + TagText(*model.meta_graph) +
+                             ", not {serve}");
+  }
+}
+
+// Says which other form of the file lies there when the usual one does not.
+std::unexpected<Error> MissingFile(const std::string& dir) {
+  std::filesystem::path base(dir);
+  std::error_code error;
+  if (!std::filesystem::exists(base, error)) return NotFound(dir + ": no such folder");
+  if (!std::filesystem::is_directory(base, error)) return Invalid(dir + ": not a SavedModel folder");
+  if (std::filesystem::exists(base / "saved_model.pbtxt", error)) {
+    return Unsupported((base / "saved_model.pbtxt").string() +
+                       ": the text form is not read; save the model in binary form");
+  }
+  if (std::filesystem::exists(base / "saved_model.cpb", error)) {
+    return Unsupported((base / "saved_model.cpb").string() +
+                       ": the chunked form is not read; save the model without "
+                       "the proto splitter");
+  }
+  return NotFound(dir + ": not a SavedModel folder: it holds no saved_model.pb");
+}
+
+Result<tf::SavedModel*> Parse(const Buffer& bytes, google::protobuf::Arena* arena) {
+  if (bytes.size() > INT_MAX) return Invalid("larger than 2 GiB, which no SavedModel can be");
+  if (bytes.size() == 0) return Invalid("the file is empty");
+  auto* file = google::protobuf::Arena::CreateMessage<tf::SavedModel>(arena);
+  google::protobuf::io::ArrayInputStream array(bytes.data(), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream stream(&array);
+  stream.SetTotalBytesLimit(INT_MAX);
+  stream.SetRecursionLimit(kRecursionLimit);
+  if (!file->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    return Invalid("not a SavedModel message: truncated or damaged");
+  }
+  if (file->saved_model_schema_version() != kSchemaVersion) {
+    return Invalid("schema version is " + std::to_string(file->saved_model_schema_version()) +
+                   ", expected 1");
+  }
+  return file;
+}
+
+template <class T>
+const T* FindIn(const std::unordered_map<std::string_view, const T*>& map, std::string_view name) {
+  auto found = map.find(name);
+  return found == map.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+std::vector<std::string> SavedModel::Signatures() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, signature] : meta_graph->signature_def()) {
+    if (!key.starts_with("__")) keys.push_back(key);
+  }
+  std::ranges::sort(keys);
+  return keys;
+}
+
+const tf::SignatureDef* SavedModel::FindSignature(std::string_view key) const {
+  auto found = meta_graph->signature_def().find(std::string(key));
+  return found == meta_graph->signature_def().end() ? nullptr : &found->second;
+}
+
+const tf::FunctionDef* SavedModel::FindFunction(std::string_view name) const {
+  return FindIn(functions, name);
+}
+const tf::NodeDef* SavedModel::FindNode(std::string_view name) const { return FindIn(nodes, name); }
+const tf::OpDef* SavedModel::FindOp(std::string_view op) const { return FindIn(ops, op); }
+
+Result<SavedModel> LoadSavedModel(const std::string& dir) {
+  SavedModel model;
+  model.dir = dir;
+  model.path = (std::filesystem::path(dir) / "saved_model.pb").string();
+  std::error_code error;
+  if (!std::filesystem::exists(model.path, error)) return MissingFile(dir);
+  FUSEBOX_ASSIGN(Buffer bytes, MapFile(model.path));
+  auto arena = std::make_shared<google::protobuf::Arena>();
+  FUSEBOX_ASSIGN(const tf::SavedModel* file, Parse(bytes, arena.get()).At(model.path));
+  model.owner = arena;
+  FUSEBOX_ASSIGN(model.meta_graph, SelectMetaGraph(*file).At(model.path));
+  model.tensorflow_version = model.meta_graph->meta_info_def().tensorflow_version();
+  FUSEBOX_TRY(IndexNames(model).At(model.path));
+  AddWarnings(*file, model);
+  return model;
+}
+
+}  // namespace fusebox::saved_model

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/import/saved_model/variables.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "converter/import/saved_model/bindings.h"
+
+namespace fusebox::saved_model {
+
+// Fills a Variables: handles of the main graph first, then objects, then keys
+// from every source.
+class VariableBinder {
+ public:
+  explicit VariableBinder(const SavedModel& model) { out_.model_ = model; }
+
+  Result<Variables> Bind() {
+    FUSEBOX_TRY(OpenBundle());
+    FUSEBOX_TRY(CollectKeys());
+    AddHandles();
+    FUSEBOX_TRY(AddObjects());
+    FUSEBOX_TRY(BindKeys());
+    return std::move(out_);
+  }
+
+ private:
+  const SavedModel& model() const { return out_.model_; }
+
+  Status OpenBundle() {
+    std::filesystem::path folder = std::filesystem::path(model().dir) / "variables";
+    std::error_code error;
+    if (!std::filesystem::exists(folder, error)) return {};
+    FUSEBOX_ASSIGN(Bundle bundle, Bundle::Open((folder / "variables").string()));
+    out_.bundle_ = std::make_shared<Bundle>(std::move(bundle));
+    return {};
+  }
+
+  Status CollectKeys() {
+    if (!out_.bundle_) return {};
+    FUSEBOX_ASSIGN(handle_keys_, KeysOfHandles(model()));
+    FUSEBOX_ASSIGN(object_keys_, KeysOfObjects(model(), *out_.bundle_));
+    return {};
+  }
+
+  void AddHandles() {
+    for (const tf::NodeDef& node : model().graph().node()) {
+      if (node.op() != "VarHandleOp" && node.op() != "VariableV2" && node.op() != "Variable") continue;
+      Variable variable;
+      variable.node = node.name();
+      auto shared_name = node.attr().find("shared_name");
+      if (shared_name != node.attr().end()) variable.name = shared_name->second.s();
+      if (variable.name.empty()) variable.name = node.name();
+      if (auto dtype = node.attr().find("dtype"); dtype != node.attr().end())
+        variable.dtype = dtype->second.type();
+      auto shape = node.attr().find("shape");
+      SetShape(shape == node.attr().end() ? nullptr : &shape->second.shape(), variable);
+      out_.by_node_.emplace(variable.node, static_cast<int>(out_.variables_.size()));
+      out_.variables_.push_back(std::move(variable));
+    }
+  }
+
+  static void SetShape(const tf::TensorShape* shape, Variable& variable) {
+    variable.unknown_rank = !shape || shape->unknown_rank();
+    if (variable.unknown_rank) return;
+    for (const tf::TensorShape::Dim& dim : shape->dim()) variable.shape.push_back(dim.size());
+  }
+
+  Status AddObjects() {
+    FUSEBOX_ASSIGN(auto captured, HandlesOfObjects(model()));
+    for (int id = 0; id < model().objects().nodes_size(); ++id) {
+      if (!model().objects().nodes(id).has_variable()) continue;
+      const tf::SavedVariable& saved = model().objects().nodes(id).variable();
+      int index = HandleOf(id, saved.name(), captured);
+      if (index < 0) index = AddVariable(saved);
+      Variable& variable = out_.variables_[index];
+      variable.object = id;
+      variable.trainable = saved.trainable();
+      if (!saved.name().empty()) variable.name = saved.name();
+      if (variable.dtype != saved.dtype()) {
+        return Invalid(model().path + ": variable '" + variable.name + "': its handle holds " +
+                       DataTypeName(variable.dtype) + ", its object " + DataTypeName(saved.dtype()));
+      }
+      out_.by_object_.emplace(id, index);
+    }
+    return {};
+  }
+
+  // The handle that the main graph passes where a function captures the object, else the one with the same
+  // key, else the only one of that name; -1 when there is none.
+  int HandleOf(int object, const std::string& name,
+               const std::unordered_map<int, std::string>& captured) const {
+    if (auto handle = captured.find(object); handle != captured.end()) {
+      auto node = out_.by_node_.find(handle->second);
+      if (node != out_.by_node_.end() && out_.variables_[node->second].object < 0) return node->second;
+    }
+    auto key = object_keys_.of_object.find(object);
+    bool has_key = key != object_keys_.of_object.end();
+    int same_key = !has_key ? -1 : OnlyFree([&](const Variable& variable) {
+      auto found = handle_keys_.find(variable.node);
+      return found != handle_keys_.end() && found->second == key->second;
+    });
+    if (same_key >= 0) return same_key;
+    return OnlyFree([&](const Variable& variable) {
+      return variable.name == name && !(has_key && handle_keys_.contains(variable.node));
+    });
+  }
+
+  // The one handle without an object for which wanted holds; -1 when there is none or a choice.
+  template <class Predicate>
+  int OnlyFree(const Predicate& wanted) const {
+    int found = -1;
+    for (size_t i = 0; i < out_.variables_.size(); ++i) {
+      if (out_.variables_[i].object >= 0 || !wanted(out_.variables_[i])) continue;
+      if (found >= 0) return -1;
+      found = static_cast<int>(i);
+    }
+    return found;
+  }
+
+  int AddVariable(const tf::SavedVariable& saved) {
+    Variable variable;
+    variable.name = saved.name();
+    variable.dtype = saved.dtype();
+    SetShape(&saved.shape(), variable);
+    out_.variables_.push_back(std::move(variable));
+    return static_cast<int>(out_.variables_.size()) - 1;
+  }
+
+  Status BindKeys() {
+    if (!out_.bundle_) return {};
+    for (Variable& variable : out_.variables_) {
+      FUSEBOX_TRY(Note(variable, handle_keys_, variable.node, "restore function"));
+      FUSEBOX_TRY(Note(variable, object_keys_.of_object, variable.object, "object graph"));
+      if (!variable.key.empty()) continue;
+      FUSEBOX_TRY(Note(variable, object_keys_.of_name, variable.name, "name"));
+      if (variable.key.empty() && out_.bundle_->Find(variable.name)) {
+        variable.key = variable.name;
+        variable.bound_by = "name";
+      }
+    }
+    return {};
+  }
+
+  template <class Map, class Id>
+  Status Note(Variable& variable, const Map& keys, const Id& id, const char* source) {
+    auto found = keys.find(id);
+    if (found == keys.end() || found->second.empty()) return {};
+    if (!variable.key.empty() && variable.key != found->second) {
+      return Invalid(model().path + ": variable '" + variable.name + "': the " + variable.bound_by +
+                     " binds it to '" + variable.key + "', the " + source + " to '" + found->second + "'");
+    }
+    variable.key = found->second;
+    variable.bound_by += (variable.bound_by.empty() ? "" : ", ") + std::string(source);
+    return {};
+  }
+
+  Variables out_;
+  std::unordered_map<std::string, std::string> handle_keys_;
+  CheckpointKeys object_keys_;
+};
+
+Result<Variables> Variables::Bind(const SavedModel& model) { return VariableBinder(model).Bind(); }
+
+std::optional<int> Variables::OfNode(std::string_view node) const {
+  auto found = by_node_.find(std::string(node));
+  if (found == by_node_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<int> Variables::OfObject(int object) const {
+  auto found = by_object_.find(object);
+  if (found == by_object_.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<std::vector<Capture>> Variables::CapturesOf(std::string_view function) const {
+  const auto& functions = model_.objects().concrete_functions();
+  std::string place = model_.path + ": function '" + std::string(function) + "'";
+  auto found = functions.find(std::string(function));
+  if (found == functions.end()) return NotFound(place + " is not among the saved functions");
+  std::vector<Capture> captures;
+  for (int id : found->second.bound_inputs()) {
+    if (id < 0 || id >= model_.objects().nodes_size())
+      return Invalid(place + " captures object " + std::to_string(id) + ", which does not exist");
+    const tf::SavedObject& object = model_.objects().nodes(id);
+    Capture capture;
+    if (std::optional<int> variable = OfObject(id)) {
+      capture.variable = *variable;
+    } else if (object.has_constant()) {
+      capture.constant = object.constant().operation();
+    } else {
+      capture.object = id;
+    }
+    captures.push_back(std::move(capture));
+  }
+  return captures;
+}
+
+Result<const BundleTensor*> Variables::Stored(const Variable& variable) const {
+  std::string place = "variable '" + variable.name + "'";
+  if (!bundle_) return NotFound(model_.dir + ": " + place + ": the model has no variables folder");
+  if (variable.key.empty()) {
+    return NotFound(bundle_->index_path() + ": " + place +
+                    ": neither the restore function nor the object graph nor "
+                    "its name says under which key its value is");
+  }
+  const BundleTensor* stored = bundle_->Find(variable.key);
+  place = bundle_->index_path() + ": " + place + ": key '" + variable.key + "'";
+  if (!stored) return NotFound(place + " is missing");
+  bool fits = stored->dtype == variable.dtype;
+  if (!variable.unknown_rank) {
+    fits &= stored->shape.size() == variable.shape.size();
+    for (size_t d = 0; fits && d < variable.shape.size(); ++d)
+      fits = variable.shape[d] < 0 || variable.shape[d] == stored->shape[d];
+  }
+  if (!fits) {
+    std::string declared = variable.unknown_rank ? "[*]" : ShapeText(variable.shape);
+    return Invalid(place + " holds " + DataTypeName(stored->dtype) + ShapeText(stored->shape) +
+                   ", the variable is " + DataTypeName(variable.dtype) + declared);
+  }
+  return stored;
+}
+
+Result<Buffer> Variables::Read(int variable) const {
+  FUSEBOX_TRY(Stored(variables_[variable]));
+  return bundle_->Read(variables_[variable].key).At("variable '" + variables_[variable].name + "'");
+}
+
+Result<std::vector<int64_t>> Variables::Shape(int variable) const {
+  FUSEBOX_ASSIGN(const BundleTensor* stored, Stored(variables_[variable]));
+  return stored->shape;
+}
+
+}  // namespace fusebox::saved_model
