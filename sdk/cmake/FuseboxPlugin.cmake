@@ -35,6 +35,7 @@ function(fusebox_add_plugin name)
     DEPENDS "${manifest}" VERBATIM)
   add_custom_target(${name}_manifest DEPENDS "${directory}/fusebox-plugin.json")
   add_dependencies(${name} ${name}_manifest)
+  set_property(GLOBAL APPEND PROPERTY FUSEBOX_PLUGINS ${name})
 
   include(GNUInstallDirs)
   set(destination "${CMAKE_INSTALL_LIBDIR}/fusebox/plugins/${id}")

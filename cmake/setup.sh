@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+# Read by ./dev: `setup` brings a Debian 12 or 13 machine to where the build runs.
+
+etc=${FUSEBOX_ETC:-/etc}
+
+# Package; where Debian 12 takes it from (tools: its own, and only `./dev ci` needs it); what shows that it is here: a
+# command, or a header with a condition.
+requirements() {
+  cat <<'E'
+g++                   own    g++
+cmake                 own    cmake
+ninja-build           own    ninja
+ccache                own    ccache
+python3               own    python3
+protobuf-compiler     own    protoc
+libboost-dev          own    <boost/dll/shared_library.hpp>
+libcli11-dev          own    <CLI/CLI.hpp>
+libfmt-dev            own    <fmt/core.h>
+libgmock-dev          own    <gmock/gmock.h>
+libgtest-dev          own    <gtest/gtest.h>
+libleveldb-dev        own    <leveldb/table.h>
+libprotobuf-dev       own    <google/protobuf/message.h>
+libspdlog-dev         own    <spdlog/spdlog.h>
+libssl-dev            own    <openssl/sha.h>
+libvalijson-dev       own    <valijson/validator.hpp>
+nlohmann-json3-dev    own    <nlohmann/json.hpp>
+flatbuffers-compiler  trixie flatc
+libflatbuffers-dev    trixie <flatbuffers/base.h> FLATBUFFERS_VERSION_MAJOR>=23
+libhwy-dev            trixie <hwy/base.h> HWY_MAJOR>=1&&HWY_MINOR>=2
+libpthreadpool-dev    trixie <pthreadpool.h>
+clang-format-19       tools  clang-format-19
+clang-tidy-19         tools  clang-tidy-19
+E
+}
+
+# missing ORIGIN: the packages of that origin that are not here. Asks no package manager, so that it holds anywhere.
+missing() {
+  program=$(mktemp)
+  requirements | while read -r package where probe condition; do
+    [ "$where" = "$1" ] || continue
+    case $probe in
+      '<'*) printf '#if !__has_include(%s)\nMISSING %s\n' "$probe" "$package"
+        [ -z "$condition" ] || printf '#else\n#include %s\n#if !(%s)\nMISSING %s\n#endif\n' "$probe" "$condition" "$package"
+        echo '#endif' ;;
+      *) command -v "$probe" >/dev/null || echo "MISSING $package" ;;
+    esac
+  done >"$program"
+  if command -v g++ >/dev/null; then
+    g++ -std=c++20 -E -P -x c++ "$program"
+  else
+    cat "$program"
+  fi | sed -n 's/^MISSING //p' | sort -u | tr '\n' ' '
+  rm -f "$program"
+}
+
+# The machine's own Debian 12 source with trixie for its suite; address, key and options are kept. Nothing when the
+# machine has no such source. `own_sources` is for the deb822 form, `own_list` for the one-line form.
+own_sources() {
+  for file in "$etc"/apt/sources.list.d/*.sources; do
+    case ${file##*/} in fusebox-trixie.sources | '*.sources') continue ;; esac
+    awk '
+      function flush() {
+        if (deb && ours && !off) print text
+        text = ""; deb = ours = off = 0
+      }
+      /^[ \t]*$/ { flush(); next }
+      /^#/ { next }
+      { key = tolower($1) }
+      key == "types:" { deb = ($0 ~ / deb( |$)/); $0 = "Types: deb" }
+      key == "suites:" { for (i = 2; i <= NF; i++) if ($i == "bookworm") ours = 1; $0 = "Suites: trixie" }
+      key == "components:" { $0 = "Components: main" }
+      key == "enabled:" { off = (tolower($2) ~ /^(no|false|0|off)$/) }
+      { text = text $0 "\n" }
+      END { flush() }' "$file"
+  done | awk 'BEGIN { RS = "" } NR == 1'
+}
+
+own_list() {
+  cat "$etc/apt/sources.list" "$etc"/apt/sources.list.d/*.list 2>/dev/null |
+    sed -nE 's/^[ \t]*deb[ \t]+(\[[^]]*\][ \t]+)?([^ \t]+)[ \t]+bookworm[ \t].*$/deb \1\2 trixie main/p' | head -n 1
+}
+
+# The release that this machine's packages come from. /etc/os-release is asked last: it belongs to a package that the
+# upgrade of libc6 takes along, after which a Debian 12 calls itself 13.
+debian_release() {
+  if [ -n "$(own_sources)$(own_list)" ] || [ -f "$etc/apt/preferences.d/fusebox-trixie" ]; then
+    echo 12
+  else
+    (. "$etc/os-release" && [ "$ID" = debian ] && echo "${VERSION_ID:-}") 2>/dev/null || true
+  fi
+}
+
+# Adds trixie at a priority below everything installed, so that only what is asked for by name comes from it.
+add_trixie() {
+  if [ -n "$(own_sources)" ]; then
+    own_sources | $as_root tee "$etc/apt/sources.list.d/fusebox-trixie.sources" >/dev/null
+  else
+    own_list | $as_root tee "$etc/apt/sources.list.d/fusebox-trixie.list" >/dev/null
+  fi
+  printf 'Package: *\nPin: release n=trixie\nPin-Priority: 50\n' |
+    $as_root tee "$etc/apt/preferences.d/fusebox-trixie" >/dev/null
+}
+
+apt_install() {
+  quiet "$1" $as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q --no-install-recommends --no-remove \
+    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install $2 || exit 2
+}
+
+become_root() {
+  as_root=
+  [ "$(id -u)" = 0 ] || as_root='sudo -n'
+  $as_root true 2>/dev/null || die "installing needs root, or sudo without a password; then run ./dev setup again"
+}
+
+setup() { # [tools]
+  own=$(missing own)${1:+$(missing "$1")}
+  trixie=$(missing trixie)
+  [ -n "$own$trixie" ] || return 0
+  release=$(debian_release)
+  if [ "${FUSEBOX_SETUP:-on}" = off ]; then
+    die "missing (by Debian's names): $own$trixie"
+  fi
+  case $release in
+    12) echo "setup: Debian 12. From bookworm: ${own:-nothing}"
+        [ -z "$trixie" ] || echo "setup: from trixie, added at priority 50: $trixie(this upgrades libc6 and libstdc++6)" ;;
+    13) own="$own$trixie"; trixie=
+        echo "setup: Debian 13. From trixie: $own" ;;
+    *) die "only Debian 12 and 13 are set up by this script; here these are missing (by Debian's names): $own$trixie" ;;
+  esac
+  become_root
+  # The compiler comes before trixie's libc6 does: asked for afterwards, Debian 12's would not install.
+  quiet apt-update $as_root apt-get -q update || exit 2
+  [ -z "$own" ] || apt_install apt-install "$own"
+  [ -n "$trixie" ] || return 0
+  if [ -z "$(own_sources)$(own_list)" ]; then
+    die "no Debian 12 source in $etc/apt to take trixie's address from; add one, or install by hand: $trixie"
+  fi
+  add_trixie
+  quiet apt-update-trixie $as_root apt-get -q update || exit 2
+  apt_install apt-install-trixie "-t trixie $trixie"
+}

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""summary.py REPORT.xml: says in one line what a run of ctest came to.
+
+Reads what `ctest --output-junit` wrote; prints the output of each failed test, then as last line
+`N passed, M skipped (reason: count; ...), 0 failed`. Exits 1 when a test failed, or when none ran.
+"""
+import collections
+import re
+import sys
+import xml.etree.ElementTree as xml
+
+TAIL = 60  # lines of a failed test's output
+
+
+def skip_reason(output):
+    """What a test said: the text after GoogleTest's `file:line: Skipped`, or a line `SKIP: text` of a script."""
+    said = re.search(r'^\S+:\d+: Skipped\n(.*?)(?=\n\n|\n\[|\Z)', output, re.S | re.M) or re.search(
+        r'^SKIP: (.*)$', output, re.M)
+    return ' '.join(said.group(1).split()) if said and said.group(1).strip() else 'no reason given'
+
+
+def classify(case):
+    output = case.findtext('system-out') or ''
+    status = case.get('status')
+    skipped = case.find('skipped')
+    if status == 'run':
+        return 'passed', output
+    if status == 'disabled':
+        return 'skipped', 'disabled'
+    if status == 'notrun' and skipped is not None and 'MATCHED' in (skipped.get('message') or ''):
+        return 'skipped', skip_reason(output)
+    if status == 'notrun' and skipped is not None and 'RETURN_CODE' in (skipped.get('message') or ''):
+        return 'skipped', skip_reason(output)
+    return 'failed', output or (skipped.get('message') if skipped is not None else '')
+
+
+def main(path):
+    passed, failed, skipped = 0, [], collections.Counter()
+    for case in xml.parse(path).getroot().iter('testcase'):
+        outcome, text = classify(case)
+        if outcome == 'passed':
+            passed += 1
+        elif outcome == 'skipped':
+            skipped[text] += 1
+        else:
+            failed.append((case.get('name'), text))
+    for name, text in failed:
+        print(f'--- {name}')
+        print('\n'.join(text.splitlines()[-TAIL:]))
+    for name, _ in failed:
+        print(f'failed: {name}')
+    why = '; '.join(f'{reason}: {count}' for reason, count in skipped.most_common())
+    print(f'{passed} passed, {sum(skipped.values())} skipped{f" ({why})" if why else ""}, {len(failed)} failed')
+    return 0 if passed and not failed else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1]))
