@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Read by ./dev: `setup` brings a Debian 12 or 13 machine to where the build runs.
 
-etc=${FUSEBOX_ETC:-/etc}
+etc=${etc:-/etc}
 
 # Package; where Debian 12 takes it from (tools: its own, and only `./dev ci` needs it); what shows that it is here: a
 # command, or a header with a condition.

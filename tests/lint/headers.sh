@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# headers.sh INCLUDE_DIR CC CXX: each header of the SDK compiles alone, the ABI as C11 and as C++20, the rest as C++20.
+set -u
+include=$1 cc=$2 cxx=$3
+flags="-pedantic -Wall -Wextra -Werror -fsyntax-only -I$include"
+count=0 failed=0
+for file in $(cd "$include" && find fusebox -name '*.h' -o -name '*.hpp' | sort); do
+  count=$((count + 1))
+  case $file in
+    *.h) echo "#include <$file>" | $cc -std=c11 $flags -x c - || { echo "$file: not alone as C11"; failed=1; } ;;
+  esac
+  echo "#include <$file>" | $cxx -std=c++20 $flags -x c++ - || { echo "$file: not alone as C++20"; failed=1; }
+done
+echo "$count headers"
+[ $count -gt 0 ] && [ $failed = 0 ]
