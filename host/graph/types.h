@@ -93,9 +93,18 @@ using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::strin
 class Attrs {
  public:
   const AttrValue* Find(std::string_view name) const;
-  void Set(std::string name, AttrValue value) { values_[std::move(name)] = std::move(value); }
-  void Set(std::string name, const char* value) { values_[std::move(name)] = std::string(value); }
-  void Set(std::string name, int value) { values_[std::move(name)] = static_cast<int64_t>(value); }
+  // Any integer is kept as int64_t, any text as std::string.
+  template <class T>
+  void Set(std::string name, T&& value) {
+    using V = std::remove_cvref_t<T>;
+    AttrValue& slot = values_[std::move(name)];
+    if constexpr (std::is_same_v<V, bool>) slot.emplace<bool>(value);
+    else if constexpr (std::is_integral_v<V>) slot.emplace<int64_t>(static_cast<int64_t>(value));
+    else if constexpr (std::is_floating_point_v<V>) slot.emplace<double>(static_cast<double>(value));
+    else if constexpr (std::is_convertible_v<T, std::string_view> && !std::is_same_v<V, std::string>)
+      slot.emplace<std::string>(std::string_view(value));
+    else slot = std::forward<T>(value);
+  }
   void Erase(std::string_view name);
   // The value, or the given one when the attribute is missing or of another kind.
   int64_t i64(std::string_view name, int64_t otherwise) const;
