@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/gemm.h"
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/window.h"
+
+namespace fusebox::cpu {
+namespace {
+
+// Operands: input, weights [outputs, depth] (constant or computed), bias [outputs] or none.
+struct FullyConnected {
+  static constexpr std::string_view builtin = "FULLY_CONNECTED";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  explicit FullyConnected(const Node& n) : activation_(FusedActivation(n)) {}
+
+  static void supports(const Node& n) {
+    for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
+    RequireActivation(n, 0);
+    const std::string_view format = n.attrs().s("weights_format", "DEFAULT");
+    if (format != "DEFAULT") throw Reject{"ATTR", "weights in the format " + std::string(format), "attr weights_format"};
+  }
+
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 3);
+    SameDtype(n, 0, 1);
+    RequireRank(n, 1, 2);
+    const Tensor in = n.in(0), weights = n.in(1);
+    const int64_t outputs = DimOrUnknown(weights, 0), depth = DimOrUnknown(weights, 1);
+    CheckBias(n, 2, outputs);
+    const bool keep = n.attrs().b("keep_num_dims", false);
+    if (in.rank() < 0) {
+      if (keep) return out.unranked(0, in.dtype());
+      return out.set(0, in.dtype(), {-1, outputs});
+    }
+    if (keep) {
+      if (in.rank() == 0) Fail("a scalar has no dim to keep", Operand(0));
+      Shape dims(in);
+      SameDim(dims[dims.rank() - 1], depth, "the last dim of the input and the depth of the weights");
+      dims[dims.rank() - 1] = outputs;
+      return out.set(0, in.dtype(), dims);
+    }
+    out.set(0, in.dtype(), {Batch(Shape(in), depth), outputs});
+  }
+
+  void invoke(const Node& n) const {
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      const Tensor weights = n.in(1), out = n.out(0);
+      RowProduct<T> product{};
+      product.n = weights.dim(0);
+      product.lda = product.ldb = product.k = weights.dim(1);
+      product.m = product.n > 0 ? out.count() / product.n : 0;
+      product.a = n.in(0).data<const T>();
+      product.b = weights.data<const T>();
+      product.bias = n.has_in(2) ? n.in(2).data<const T>() : nullptr;
+      product.c = out.data<T>();
+      product.ldc = product.n;
+      product.activation = activation_;
+      if (product.m > 0) MultiplyParallel(n.host(), product);
+    });
+  }
+
+ private:
+  // The rows of the input when its elements are taken `depth` at a time; -1 when unknown.
+  static int64_t Batch(const Shape& in, int64_t depth) {
+    if (in.rank() > 0 && depth >= 0 && in[in.rank() - 1] == depth)
+      return Count({in.begin(), static_cast<size_t>(in.rank() - 1)});
+    const int64_t count = Count(in);
+    if (count < 0 || depth < 0) return -1;
+    if (depth == 0 || count % depth != 0)
+      Fail("an input of shape " + Text(in) + " does not divide into rows of " + std::to_string(depth), Operand(0));
+    return count / depth;
+  }
+
+  Activation activation_;
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<FullyConnected>};
+
+}  // namespace
+
+constinit const KernelTable kFullyConnectedKernels = kTable;
+
+}  // namespace fusebox::cpu

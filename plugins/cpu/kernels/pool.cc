@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "plugins/cpu/activation.h"
+#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/simd.h"
+#include "plugins/cpu/window.h"
+
+namespace fusebox::cpu {
+namespace {
+
+struct Average {
+  static constexpr std::string_view kName = "AVERAGE_POOL_2D";
+  template <class T>
+  static constexpr T kStart = T(0);
+  template <class T>
+  FUSEBOX_INLINE static T Join(T sum, T x) {
+    return sum + x;
+  }
+  // The padding does not count.
+  template <class T>
+  FUSEBOX_INLINE static T Finish(T sum, int64_t taps) {
+    return taps > 0 ? sum / static_cast<T>(taps) : T(0);
+  }
+};
+
+struct Max {
+  static constexpr std::string_view kName = "MAX_POOL_2D";
+  template <class T>
+  static constexpr T kStart = std::numeric_limits<T>::lowest();
+  template <class T>
+  FUSEBOX_INLINE static T Join(T most, T x) {
+    return most < x ? x : most;
+  }
+  template <class T>
+  FUSEBOX_INLINE static T Finish(T most, int64_t) {
+    return most;
+  }
+};
+
+template <class Op>
+struct Pool {
+  static constexpr std::string_view builtin = Op::kName;
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  explicit Pool(const Node& n) : options_(n), activation_(FusedActivation(n)) {}
+
+  static void supports(const Node& n) {
+    RequireDtype(n, 0, kFloats);
+    RequireActivation(n, 0);
+  }
+
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 1, 1);
+    RequireRank(n, 0, 4);
+    const Options o(n);
+    const Tensor in = n.in(0);
+    out.set(0, in.dtype(),
+            {DimOrUnknown(in, 0), OutputSize(DimOrUnknown(in, 1), o.filter_height, o.window.height, o.window.same),
+             OutputSize(DimOrUnknown(in, 2), o.filter_width, o.window.width, o.window.same), DimOrUnknown(in, 3)});
+  }
+
+  void invoke(const Node& n) const {
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
+  }
+
+ private:
+  struct Options {
+    WindowOptions window;
+    int64_t filter_height, filter_width;
+    explicit Options(const Node& n)
+        : window(ReadWindowOptions(n)), filter_height(n.attrs().i64("filter_height", 0)),
+          filter_width(n.attrs().i64("filter_width", 0)) {
+      for (const int64_t f : {filter_height, filter_width})
+        if (f < 1 || f > INT32_MAX) Fail("a filter of " + std::to_string(f), "attr filter");
+    }
+  };
+
+  template <class T>
+  void Run(const Node& n) const {
+    const Tensor in = n.in(0), out = n.out(0);
+    const WindowOptions& w = options_.window;
+    const int64_t in_height = in.dim(1), in_width = in.dim(2), channels = in.dim(3);
+    const int64_t out_height = out.dim(1), out_width = out.dim(2);
+    const int64_t pad_top = PaddingBefore(in_height, options_.filter_height, w.height, w.same);
+    const int64_t pad_left = PaddingBefore(in_width, options_.filter_width, w.width, w.same);
+    const size_t rows = static_cast<size_t>(in.dim(0) * out_height);
+    const int64_t work = out_width * channels * options_.filter_height * options_.filter_width;
+    parallel_for(n.host(), rows, Grain(work), [&](size_t begin, size_t end, uint32_t) {
+      for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
+        const T* image = in.data<const T>() + row / out_height * in_height * in_width * channels;
+        const int64_t y0 = row % out_height * w.height.stride - pad_top;
+        const TapRange ys = InsideTaps(y0, options_.filter_height, 1, in_height);
+        for (int64_t ox = 0; ox < out_width; ++ox) {
+          const int64_t x0 = ox * w.width.stride - pad_left;
+          const TapRange xs = InsideTaps(x0, options_.filter_width, 1, in_width);
+          T* pixel = out.data<T>() + (row * out_width + ox) * channels;
+          PoolPixel(image, {y0 + ys.first, y0 + ys.last}, {x0 + xs.first, x0 + xs.last}, in_width, channels, pixel);
+          Activate(activation_, pixel, static_cast<size_t>(channels));
+        }
+      }
+    });
+  }
+
+  template <class T>
+  static void PoolPixel(const T* image, TapRange ys, TapRange xs, int64_t width, int64_t channels, T* pixel) {
+    Vectorised([&]() FUSEBOX_INLINE {
+      std::fill_n(pixel, channels, Op::template kStart<T>);
+      for (int64_t y = ys.first; y < ys.last; ++y) {
+        for (int64_t x = xs.first; x < xs.last; ++x) {
+          const T* in = image + (y * width + x) * channels;
+          for (int64_t c = 0; c < channels; ++c) pixel[c] = Op::template Join<T>(pixel[c], in[c]);
+        }
+      }
+      const int64_t taps = (ys.last - ys.first) * (xs.last - xs.first);
+      for (int64_t c = 0; c < channels; ++c) pixel[c] = Op::template Finish<T>(pixel[c], taps);
+    });
+  }
+
+  Options options_;
+  Activation activation_;
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Pool<Average>>, &kernel_of<Pool<Max>>};
+
+}  // namespace
+
+constinit const KernelTable kPoolKernels = kTable;
+
+}  // namespace fusebox::cpu

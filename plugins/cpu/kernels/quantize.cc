@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/shape.h"
+#include "plugins/cpu/simd.h"
+
+namespace fusebox::cpu {
+namespace {
+
+constexpr Types<int8_t, uint8_t, int16_t> kStored;
+
+// Throws Reject unless the tensor states scales, per tensor or per axis.
+void RequireScales(const Tensor& t, const std::string& subject) {
+  const fbx_quant* q = t.quant();
+  if (!q || (q->kind != FBX_QUANT_PER_TENSOR && q->kind != FBX_QUANT_PER_AXIS))
+    throw Reject{"QUANT", "neither a scale for the tensor nor one per channel", subject};
+  const bool per_axis = q->kind == FBX_QUANT_PER_AXIS;
+  if (q->count == 0 || !q->scales || (!per_axis && q->count != 1)) throw Reject{"QUANT", "no scale", subject};
+  if (!per_axis || t.rank() < 0) return;
+  if (q->axis < 0 || q->axis >= t.rank()) throw Reject{"QUANT", "a channel axis outside of the rank", subject};
+  if (t.dim(q->axis) >= 0 && t.dim(q->axis) != q->count) throw Reject{"QUANT", "not one scale per channel", subject};
+}
+
+// f(channel's scale, zero point, first element, count) for runs of elements of one scale.
+template <class F>
+void ForEachRun(const Node& n, const Tensor& t, const F& f) {
+  const fbx_quant& q = *t.quant();
+  const Shape shape(t);
+  const bool per_axis = q.kind == FBX_QUANT_PER_AXIS && q.count > 1;
+  const int64_t run = per_axis ? CountFrom(shape, q.axis + 1) : t.count();
+  if (t.count() == 0) return;
+  for (int64_t i = 0; i < t.count() / run; ++i) {
+    const int64_t channel = per_axis ? i % q.count : 0;
+    const int64_t zero = q.zero_points ? q.zero_points[channel] : 0;
+    parallel_for(n.host(), static_cast<size_t>(run), 16384, [&](size_t begin, size_t end, uint32_t) {
+      f(q.scales[channel], zero, i * run + static_cast<int64_t>(begin), static_cast<int64_t>(end - begin));
+    });
+  }
+}
+
+// Halves go away from zero; what is out of range saturates, NaN becomes the zero point.
+template <class T, class S>
+S Stored(T x, float scale, int64_t zero) {
+  constexpr T kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
+  const T q = std::round(x / static_cast<T>(scale)) + static_cast<T>(zero);
+  if (std::isnan(q)) return static_cast<S>(zero);
+  return static_cast<S>(q < kLow ? kLow : q > kHigh ? kHigh : q);
+}
+
+struct Quantize {
+  static constexpr std::string_view builtin = "QUANTIZE";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  static void supports(const Node& n) {
+    RequireDtype(n, 0, kFloats);
+    if (n.out_count() == 0) return;
+    if (!Contains(kStored, n.out(0).dtype()))
+      throw Reject{"DTYPE", "a result of dtype " + std::string(dtype_name(n.out(0).dtype())), "result 0"};
+    RequireScales(n.out(0), "result 0");
+  }
+
+  // Only the result says which type is wanted.
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 1, 1);
+    const fbx_dtype dtype = n.out(0).dtype();
+    if (!Contains(kStored, dtype)) Fail("cannot quantise to " + std::string(dtype_name(dtype)), "result 0");
+    if (n.in(0).rank() < 0) return out.unranked(0, dtype);
+    out.set(0, dtype, n.in(0).dims());
+  }
+
+  void invoke(const Node& n) const {
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      Dispatch(kStored, n.out(0).dtype(), [&]<class S>() {
+        const T* x = n.in(0).data<const T>();
+        S* y = n.out(0).data<S>();
+        ForEachRun(n, n.out(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
+          for (int64_t i = first; i < first + count; ++i) y[i] = Stored<T, S>(x[i], scale, zero);
+        });
+      });
+    });
+  }
+};
+
+// Shifts exponent and fraction into place; a power of two then corrects the bias, subnormals included.
+FUSEBOX_INLINE inline float FloatFromHalf(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16, magnitude = half & 0x7fffu;
+  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  const uint32_t special = 0x7f800000u | magnitude << 13;
+  return std::bit_cast<float>(sign | (magnitude >= 0x7c00u ? special : std::bit_cast<uint32_t>(scaled)));
+}
+
+struct Dequantize {
+  static constexpr std::string_view builtin = "DEQUANTIZE";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  static void supports(const Node& n) {
+    if (n.in(0).dtype() == FBX_F16) return;
+    if (!Contains(kStored, n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
+    RequireScales(n.in(0), "operand 0");
+  }
+
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 1, 1);
+    if (n.in(0).rank() < 0) return out.unranked(0, FBX_F32);
+    out.set(0, FBX_F32, n.in(0).dims());
+  }
+
+  void invoke(const Node& n) const {
+    float* y = n.out(0).data<float>();
+    if (n.in(0).dtype() == FBX_F16) return FromHalf(n, y);
+    Dispatch(kStored, n.in(0).dtype(), [&]<class S>() {
+      const S* x = n.in(0).data<const S>();
+      ForEachRun(n, n.in(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
+        for (int64_t i = first; i < first + count; ++i) y[i] = scale * static_cast<float>(x[i] - zero);
+      });
+    });
+  }
+
+ private:
+  static void FromHalf(const Node& n, float* y) {
+    const uint16_t* x = n.in(0).data<const uint16_t>();
+    parallel_for(n.host(), static_cast<size_t>(n.in(0).count()), 16384, [&](size_t begin, size_t end, uint32_t) {
+      Vectorised([&]() FUSEBOX_INLINE {
+        for (size_t i = begin; i < end; ++i) y[i] = FloatFromHalf(x[i]);
+      });
+    });
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Quantize>, &kernel_of<Dequantize>};
+
+}  // namespace
+
+constinit const KernelTable kQuantizeKernels = kTable;
+
+}  // namespace fusebox::cpu

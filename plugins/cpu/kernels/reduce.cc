@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/shape.h"
+#include "plugins/cpu/simd.h"
+
+namespace fusebox::cpu {
+namespace {
+
+// An Op folds values into a Total<T>, beginning with Start; Finish makes the result of it. Integers wrap.
+struct Sum {
+  static constexpr std::string_view kName = "SUM";
+  static constexpr auto kTypes = kNumbers;
+  template <class T>
+  using Total = T;
+  template <class T>
+  static constexpr T Start() {
+    return T(0);
+  }
+  template <class T>
+  FUSEBOX_INLINE static T Join(T a, T x) {
+    if constexpr (std::is_floating_point_v<T>) return a + x;
+    else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(x));
+  }
+  template <class T, class A>
+  static T Finish(A total, int64_t) {
+    return total;
+  }
+};
+
+// Integers: the quotient is cut, not rounded.
+struct Mean : Sum {
+  static constexpr std::string_view kName = "MEAN";
+  template <class T>
+  using Total = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
+  template <class T, class A>
+  static T Finish(A total, int64_t count) {
+    if constexpr (std::is_floating_point_v<T>) return total / static_cast<T>(count);
+    else return static_cast<T>(total / count);
+  }
+};
+
+struct Prod {
+  static constexpr std::string_view kName = "REDUCE_PROD";
+  static constexpr auto kTypes = kNumbers;
+  template <class T>
+  using Total = T;
+  template <class T>
+  static constexpr T Start() {
+    return T(1);
+  }
+  template <class T>
+  FUSEBOX_INLINE static T Join(T a, T x) {
+    if constexpr (std::is_floating_point_v<T>) return a * x;
+    else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(x));
+  }
+  template <class T, class A>
+  static T Finish(A total, int64_t) {
+    return total;
+  }
+};
+
+// NaN never wins a comparison.
+struct ReduceMax {
+  static constexpr std::string_view kName = "REDUCE_MAX";
+  static constexpr auto kTypes = kAllNumbers;
+  template <class T>
+  using Total = T;
+  template <class T>
+  static constexpr T Start() {
+    return std::numeric_limits<T>::lowest();
+  }
+  template <class T>
+  FUSEBOX_INLINE static T Join(T a, T x) {
+    return x > a ? x : a;
+  }
+  template <class T, class A>
+  static T Finish(A total, int64_t) {
+    return total;
+  }
+};
+
+struct ReduceMin : ReduceMax {
+  static constexpr std::string_view kName = "REDUCE_MIN";
+  template <class T>
+  static constexpr T Start() {
+    return std::numeric_limits<T>::max();
+  }
+  template <class T>
+  FUSEBOX_INLINE static T Join(T a, T x) {
+    return x < a ? x : a;
+  }
+};
+
+struct Any {
+  static constexpr std::string_view kName = "REDUCE_ANY";
+  static constexpr auto kTypes = kBool;
+  template <class T>
+  using Total = T;
+  template <class T>
+  static constexpr T Start() {
+    return false;
+  }
+  template <class T>
+  FUSEBOX_INLINE static T Join(T a, T x) {
+    return a || x;
+  }
+  template <class T, class A>
+  static T Finish(A total, int64_t) {
+    return total;
+  }
+};
+
+struct All : Any {
+  static constexpr std::string_view kName = "REDUCE_ALL";
+  template <class T>
+  static constexpr T Start() {
+    return true;
+  }
+  template <class T>
+  FUSEBOX_INLINE static T Join(T a, T x) {
+    return a && x;
+  }
+};
+
+// Which dims go away. A scalar has none, whatever the list says.
+std::array<bool, kMaxRank> ReducedDims(const Node& n, int rank) {
+  std::array<bool, kMaxRank> reduced{};
+  const Tensor axes = n.in(1);
+  if (axes.rank() > 1) Fail("expected a scalar or a list, got rank " + std::to_string(axes.rank()), Operand(1));
+  if (rank == 0) return reduced;
+  for (int64_t i = 0; i < axes.count(); ++i) reduced[static_cast<size_t>(Axis(IntAt(axes, i), rank))] = true;
+  return reduced;
+}
+
+// A reduction with neighbouring dims merged: kept and reduced outer dims, and an innermost run that is one of both.
+struct ReducePlan {
+  Shape kept, kept_strides, folded, folded_strides;
+  int64_t inner = 1;
+  bool inner_folded = true;
+  int64_t kept_count = 1, folded_count = 1;  // of the outer dims
+};
+
+ReducePlan PlanReduce(const Node& n) {
+  const Shape in(n.in(0));
+  const std::array<bool, kMaxRank> reduced = ReducedDims(n, in.rank());
+  ReducePlan plan;
+  int i = in.rank();
+  if (i > 0) plan.inner_folded = reduced[static_cast<size_t>(i - 1)];
+  for (; i > 0 && reduced[static_cast<size_t>(i - 1)] == plan.inner_folded; --i) plan.inner *= in[i - 1];
+  const Shape strides = Strides(in);
+  for (int d = 0; d < i; ++d) {
+    (reduced[static_cast<size_t>(d)] ? plan.folded : plan.kept).push_back(in[d]);
+    (reduced[static_cast<size_t>(d)] ? plan.folded_strides : plan.kept_strides).push_back(strides[d]);
+  }
+  plan.kept_count = Count(plan.kept);
+  plan.folded_count = Count(plan.folded);
+  return plan;
+}
+
+template <class Op>
+struct Reduce {
+  static constexpr std::string_view builtin = Op::kName;
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  static void supports(const Node& n) { RequireDtype(n, 0, Op::kTypes); }
+
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    RequireIndex(n);
+    const Tensor in = n.in(0);
+    const bool keep = n.attrs().b("keep_dims", false);
+    if (!n.in(1).has_value()) out.needs_value(1);
+    if (in.rank() < 0) return out.unranked(0, in.dtype());
+    Shape dims;
+    if (n.in(1).has_value()) {
+      const std::array<bool, kMaxRank> reduced = ReducedDims(n, in.rank());
+      for (int i = 0; i < in.rank(); ++i) {
+        if (!reduced[static_cast<size_t>(i)]) dims.push_back(in.dim(i));
+        else if (keep) dims.push_back(1);
+      }
+    } else {
+      if (!keep) return out.unranked(0, in.dtype());
+      for (int i = 0; i < in.rank(); ++i) dims.push_back(-1);
+    }
+    out.set(0, in.dtype(), dims);
+  }
+
+  // The axes may be computed, so that the plan waits for invoke where their value is not yet there.
+  ReducePlan prepare(const Node& n, Plan&) const { return n.in(1).has_value() ? PlanReduce(n) : ReducePlan{}; }
+
+  void invoke(const Node& n, const ReducePlan& prepared) const {
+    const ReducePlan plan = n.in(1).is_const() ? prepared : PlanReduce(n);
+    Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() { Run<T>(n, plan); });
+  }
+
+ private:
+  static void RequireIndex(const Node& n) {
+    if (!Contains(kIndices, n.in(1).dtype())) Fail("axes of dtype " + std::string(dtype_name(n.in(1).dtype())), Operand(1));
+  }
+
+  template <class T>
+  static void Run(const Node& n, const ReducePlan& plan) {
+    using Total = typename Op::template Total<T>;
+    const T* in = n.in(0).data<const T>();
+    T* out = n.out(0).data<T>();
+    const int64_t folds = plan.folded_count * (plan.inner_folded ? plan.inner : 1);
+    if (n.out(0).count() == 0) return;
+    if (folds == 0 && std::is_same_v<Op, Mean> && !std::is_floating_point_v<T>) Fail("the mean of no integers");
+    const int64_t step = plan.inner_folded ? 1 : plan.inner;
+    parallel_for(n.host(), static_cast<size_t>(plan.kept_count), Grain(plan.folded_count * plan.inner),
+                 [&](size_t begin, size_t end, uint32_t) {
+                   Walk<1> kept(plan.kept, {plan.kept_strides});
+                   kept.Seek(static_cast<int64_t>(begin));
+                   for (size_t i = begin; i < end; ++i, kept.Next()) {
+                     const T* from = in + kept.offset(0);
+                     T* to = out + static_cast<int64_t>(i) * step;
+                     if (plan.inner_folded) {
+                       *to = Op::template Finish<T>(FoldRuns<T, Total>(plan, from), folds);
+                     } else if constexpr (std::is_same_v<T, Total>) {
+                       FoldColumns(plan, from, to);
+                       for (int64_t c = 0; c < step; ++c) to[c] = Op::template Finish<T>(to[c], folds);
+                     } else {
+                       for (int64_t c = 0; c < step; ++c)
+                         to[c] = Op::template Finish<T>(FoldColumn<T, Total>(plan, from + c), folds);
+                     }
+                   }
+                 });
+  }
+
+  // Runs of neighbouring elements, in eight partial results.
+  template <class T, class Total>
+  static Total FoldRuns(const ReducePlan& plan, const T* in) {
+    constexpr int64_t kParts = 8;
+    Total parts[kParts];
+    std::fill_n(parts, kParts, Op::template Start<Total>());
+    if (plan.folded_count == 0) return parts[0];
+    Walk<1> folded(plan.folded, {plan.folded_strides});
+    folded.Seek(0);
+    for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
+      const T* run = in + folded.offset(0);
+      int64_t i = 0;
+      for (; i + kParts <= plan.inner; i += kParts) {
+        for (int64_t p = 0; p < kParts; ++p) parts[p] = Op::Join(parts[p], static_cast<Total>(run[i + p]));
+      }
+      for (int64_t p = 0; i < plan.inner; ++i, ++p) parts[p] = Op::Join(parts[p], static_cast<Total>(run[i]));
+    }
+    for (int64_t width = kParts / 2; width > 0; width /= 2) {
+      for (int64_t p = 0; p < width; ++p) parts[p] = Op::Join(parts[p], parts[p + width]);
+    }
+    return parts[0];
+  }
+
+  template <class T>
+  static void FoldColumns(const ReducePlan& plan, const T* in, T* out) {
+    std::fill_n(out, plan.inner, Op::template Start<T>());
+    if (plan.folded_count == 0) return;
+    Walk<1> folded(plan.folded, {plan.folded_strides});
+    folded.Seek(0);
+    for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
+      const T* row = in + folded.offset(0);
+      Vectorised([&]() FUSEBOX_INLINE {
+        for (int64_t c = 0; c < plan.inner; ++c) out[c] = Op::Join(out[c], row[c]);
+      });
+    }
+  }
+
+  template <class T, class Total>
+  static Total FoldColumn(const ReducePlan& plan, const T* in) {
+    Total total = Op::template Start<Total>();
+    if (plan.folded_count == 0) return total;
+    Walk<1> folded(plan.folded, {plan.folded_strides});
+    folded.Seek(0);
+    for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next())
+      total = Op::Join(total, static_cast<Total>(in[folded.offset(0)]));
+    return total;
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {
+    &kernel_of<Reduce<Sum>>,       &kernel_of<Reduce<Mean>>, &kernel_of<Reduce<Prod>>, &kernel_of<Reduce<ReduceMax>>,
+    &kernel_of<Reduce<ReduceMin>>, &kernel_of<Reduce<Any>>,  &kernel_of<Reduce<All>>,
+};
+
+}  // namespace
+
+constinit const KernelTable kReduceKernels = kTable;
+
+}  // namespace fusebox::cpu
