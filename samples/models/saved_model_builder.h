@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a SavedModel as TensorFlow 2 does, without TensorFlow: signatures as calls of wrapper functions,
+// variables as captured handles, a restore function, the graph of objects, and a tensor bundle.
+//
+//   SavedModelBuilder model;
+//   VariableRef kernel = model.AddVariable("dense/kernel", random.Weights({4, 8}),
+//   "layer_with_weights-0/kernel"); FunctionBuilder& f = model.AddFunction("__inference__wrapped_model");
+//   ...                                                          (graph_builder.h)
+//   model.AddSignature("serving_default", f, {"x"}, {"dense"});
+//   FUSEBOX_TRY(model.Write("out/dense"));
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "converter/import/saved_model/checkpoint.pb.h"
+#include "converter/import/saved_model/saved_model.pb.h"
+#include "host/base/status.h"
+#include "samples/models/graph_builder.h"
+#include "samples/models/tensor_value.h"
+
+namespace fusebox::samples {
+
+class SavedModelBuilder {
+ public:
+  SavedModelBuilder();
+  ~SavedModelBuilder();
+  SavedModelBuilder(const SavedModelBuilder&) = delete;
+  SavedModelBuilder& operator=(const SavedModelBuilder&) = delete;
+
+  // path: where the variable hangs in the graph of objects, which decides its checkpoint key:
+  // "layer_with_weights-0/cell/kernel" + "/.ATTRIBUTES/VARIABLE_VALUE".
+  VariableRef AddVariable(const std::string& name, TensorValue value, const std::string& path,
+                          bool trainable = true);
+
+  // The name gets a number, as TensorFlow's do. The reference stays valid as long as the builder.
+  FunctionBuilder& AddFunction(const std::string& name);
+
+  // A signature that calls the function. inputs name its arguments and outputs its results, in their order
+  // there; the wrapper has them in alphabetic order, as TensorFlow's.
+  void AddSignature(const std::string& key, const FunctionBuilder& function,
+                    const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
+
+  // What Write writes; a test may change these and write them itself with WriteSavedModel.
+  tf::SavedModel ToProto() const;
+  tf::TrackableObjectGraph CheckpointObjects() const;
+
+  // dir is created if need be. saved_model.pb, variables/variables.index,
+  // variables/variables.data-00000-of-00001.
+  Status Write(const std::string& dir) const;
+
+ private:
+  friend class GraphBuilder;
+  friend class FunctionBuilder;
+  class MainGraph;
+  struct Variable;
+  struct Signature;
+  struct Objects;
+
+  std::string NumberedName(const std::string& stem) { return stem + "_" + std::to_string(next_number_++); }
+  std::string KeyOf(const Variable& variable) const;
+  void AddRestore(tf::MetaGraphDef& meta_graph) const;
+  void AddOpDefs(tf::MetaGraphDef& meta_graph) const;
+  Objects MakeObjects(bool of_checkpoint) const;
+
+  int next_number_ = 10;
+  std::vector<Variable> variables_;
+  std::vector<std::unique_ptr<FunctionBuilder>> functions_;
+  std::vector<Signature> signatures_;
+  std::unique_ptr<MainGraph> main_;
+};
+
+}  // namespace fusebox::samples
