@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The format's element types and ours.
+#pragma once
+
+#include <optional>
+
+#include "host/graph/types.h"
+
+namespace fusebox::tflite {
+
+DType DTypeOf(int tensor_type);              // kNone: not one that we know
+std::optional<int> TensorTypeOf(DType);      // nothing: the format has no such type
+
+}  // namespace fusebox::tflite

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/graph/flex.h"
+#include "host/tflite/options.h"
+#include "host/tflite/reader.h"
+
+namespace fusebox::tflite {
+namespace {
+
+// The raw view of a union's table.
+const flatbuffers::Table* AsTable(const void* table) { return static_cast<const flatbuffers::Table*>(table); }
+
+class NodeReader {
+ public:
+  NodeReader(const File& file, const format::SubGraph& graph, Function& function)
+      : file_(file), graph_(graph), function_(function), now_(static_cast<size_t>(function.value_count())) {
+    for (size_t i = 0; i < now_.size(); ++i) now_[i] = static_cast<ValueId>(i);
+  }
+
+  Status Run() {
+    for (size_t i = 0; i < SizeOf(graph_.operators()); ++i) {
+      auto node = std::make_unique<Node>();
+      const Status status = One(*graph_.operators()->Get(static_cast<unsigned>(i)), *node);
+      if (!status) {
+        const std::string name = node->name.empty() ? std::string(Name(node->op)) : node->name;
+        return std::unexpected(Error(status.error()).At("node " + std::to_string(i) + (named_ ? " " + name : "")));
+      }
+      function_.nodes.push_back(std::move(node));
+    }
+    // A function's outputs hold what its tensors hold at the end.
+    for (ValueId& output : function_.outputs) output = now_[static_cast<size_t>(output)];
+    return {};
+  }
+
+ private:
+  Status One(const format::Operator& source, Node& node) {
+    named_ = false;
+    FUSEBOX_TRY(ReadCode(source, node));
+    named_ = true;
+    FUSEBOX_ASSIGN(node.operands, Values(source.inputs(), "operand"));
+    FUSEBOX_ASSIGN(node.results, Values(source.outputs(), "result"));
+    FUSEBOX_ASSIGN(node.intermediates, Values(source.intermediates(), "intermediate"));
+    for (ValueId& id : node.operands) id = id == kNoValue ? id : now_[static_cast<size_t>(id)];
+    if (!node.results.empty() && node.results[0] != kNoValue) node.location.name = function_.value(node.results[0]).name;
+    AddStateResults(source, node);
+    return node.op == Op::kCustom ? ReadCustomOptions(source, node) : ReadBuiltinOptions(source, node);
+  }
+
+  Status ReadCode(const format::Operator& source, Node& node) {
+    if (source.opcode_index() >= SizeOf(file_.model.operator_codes())) {
+      return Invalid("operator code " + std::to_string(source.opcode_index()) + " does not exist");
+    }
+    const format::OperatorCode& code = *file_.model.operator_codes()->Get(source.opcode_index());
+    const int number = std::max<int>(code.deprecated_builtin_code(), code.builtin_code());
+    const std::optional<Op> op = FindOp(number);
+    if (!op || *op == Op::kPlaceholderForGreaterOpCodes) return Unsupported("operator " + std::to_string(number) + " is not known");
+    node.op = *op;
+    node.version = code.version();
+    if (node.op != Op::kCustom) return {};
+    node.name = TextOf(code.custom_code());
+    return node.name.empty() ? Status(Invalid("custom operator without a name")) : Status();
+  }
+
+  Result<std::vector<ValueId>> Values(const flatbuffers::Vector<int32_t>* list, const char* what) const {
+    std::vector<ValueId> ids;
+    for (size_t i = 0; i < SizeOf(list); ++i) {
+      const int32_t id = list->Get(static_cast<unsigned>(i));
+      if (id < kNoValue || id >= static_cast<int32_t>(now_.size())) {
+        return Invalid(std::string(what) + " " + std::to_string(i) + ": tensor " + std::to_string(id) + " does not exist");
+      }
+      ids.push_back(id);
+    }
+    return ids;
+  }
+
+  // The tensor of a state operand holds the final state from here on: for later readers that is another value.
+  void AddStateResults(const format::Operator& source, Node& node) {
+    for (const int index : StateOperands(node.op)) {
+      const auto i = static_cast<size_t>(index);
+      if (i >= node.operands.size()) continue;
+      if (node.operands[i] == kNoValue) {
+        node.results.push_back(kNoValue);
+        continue;
+      }
+      const ValueId operand = node.operands[i];
+      const ValueId state = function_.AddValue(function_.value(operand).type, function_.value(operand).name);
+      function_.value(state).quant = function_.value(operand).quant;
+      now_[static_cast<size_t>(source.inputs()->Get(static_cast<unsigned>(i)))] = state;
+      node.results.push_back(state);
+    }
+  }
+
+  Status ReadCustomOptions(const format::Operator& source, Node& node) const {
+    std::string_view bytes;
+    Buffer large;
+    if (source.large_custom_options_offset() > 1) {
+      FUSEBOX_ASSIGN(large, ReadRange(file_, source.large_custom_options_offset(), source.large_custom_options_size()).At("options"));
+      bytes = {reinterpret_cast<const char*>(large.data()), large.size()};
+    } else if (const auto* options = source.custom_options()) {
+      bytes = {reinterpret_cast<const char*>(options->data()), options->size()};
+    }
+    if (bytes.empty()) return {};
+    Result<Attrs> attrs = fusebox::ReadFlexMap(bytes);
+    if (attrs) node.attrs = *std::move(attrs);
+    if (node.attrs.empty() || !FlexMapSays(bytes, node.attrs)) node.raw_options = bytes;
+    return {};
+  }
+
+  Status ReadBuiltinOptions(const format::Operator& source, Node& node) const {
+    const OptionTable* table = FindTable(Info(node.op).options);
+    const auto first = static_cast<uint8_t>(source.builtin_options_type());
+    const auto second = static_cast<uint8_t>(source.builtin_options_2_type());
+    if (!IsKnownTag(OptionUnion::kFirst, first) || !IsKnownTag(OptionUnion::kSecond, second)) {
+      node.extra = "options of a kind that is not known";
+      return {};
+    }
+    // Options of another op's kind say nothing, here as in the interpreter that the format comes from.
+    if (table == nullptr) return {};
+    const bool in_first = TagOf(*table).where == OptionUnion::kFirst;
+    const void* options = in_first ? source.builtin_options() : source.builtin_options_2();
+    if (options == nullptr || (in_first ? first : second) != TagOf(*table).tag) return {};
+    if (HasNewerFields(*AsTable(options), *table)) node.extra = "options with fields that are not known";
+    FUSEBOX_ASSIGN(node.attrs, ReadOptionTable(*AsTable(options), *table, file_.function_names).At("options"));
+    return node.op == Op::kStablehloComposite ? ReadComposite(node) : Status();
+  }
+
+  // The parts of the options that the graph has a place of its own for.
+  static Status ReadComposite(Node& node) {
+    node.name = node.attrs.str("name", "");
+    node.version = static_cast<int32_t>(node.attrs.i64("version", 0));
+    if (const FunctionRef* body = node.attrs.function("decomposition_subgraph_index")) node.body = body->name;
+    const std::string bytes = node.attrs.str("composite_attributes", "");
+    Result<Attrs> attrs = bytes.empty() ? Result<Attrs>(Attrs()) : fusebox::ReadFlexMap(bytes);
+    if (!attrs) return std::unexpected(std::move(attrs.error()).At("attributes of composite " + node.name));
+    if (!FlexMapSays(bytes, *attrs)) node.raw_options = bytes;
+    node.attrs = *std::move(attrs);
+    return {};
+  }
+
+  const File& file_;
+  const format::SubGraph& graph_;
+  Function& function_;
+  std::vector<ValueId> now_;  // by tensor: the value that it holds at this place
+  bool named_ = false;
+};
+
+// The value before a state operand is not session state when something defines it.
+void ClearDefinedVariables(Function& function) {
+  const auto clear = [&](ValueId id) {
+    if (id != kNoValue) function.value(id).is_variable = false;
+  };
+  std::vector<char> states(static_cast<size_t>(function.value_count()));
+  for (const auto& node : function.nodes) {
+    for (const int i : StateOperands(node->op)) {
+      if (static_cast<size_t>(i) >= node->operands.size() || node->operands[static_cast<size_t>(i)] == kNoValue) continue;
+      states[static_cast<size_t>(node->operands[static_cast<size_t>(i)])] = 1;
+    }
+  }
+  for (const ValueId id : function.inputs) {
+    if (states[static_cast<size_t>(id)]) clear(id);
+  }
+  for (const auto& node : function.nodes) {
+    for (const ValueId id : node->results) {
+      if (id != kNoValue && states[static_cast<size_t>(id)]) clear(id);
+    }
+  }
+}
+
+}  // namespace
+
+Status ReadNodes(const File& file, const format::SubGraph& graph, Function& function) {
+  FUSEBOX_TRY(NodeReader(file, graph, function).Run());
+  ClearDefinedVariables(function);
+  return {};
+}
+
+}  // namespace fusebox::tflite
