@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# sample_test.sh BUILD SAMPLE CXX SANITIZE: installs BUILD, moves the prefix, and builds SAMPLE with it and nothing else.
+set -eu
+build=$1 sample=$2 cxx=$3 flags=${4:+-fsanitize=$4}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/before" >"$work/log" || { cat "$work/log"; exit 1; }
+mv "$work/before" "$work/after"
+if grep -rlF -e "$build" -e "$work" "$work/after/lib/cmake/fusebox" "$work/after/include"; then
+  echo "these installed files name a folder of the build"
+  exit 1
+fi
+cp -r "$sample" "$work/sample"
+cmake -G Ninja -S "$work/sample" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/after" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror $flags"
+cmake --build "$work/build"
+
+case ${sample##*/} in
+  host_app) "$work/build/host_app" 2>"$work/usage" && status=0 || status=$?
+    [ "$status" = 2 ] || { echo "host_app with no model: exit $status, not 2"; cat "$work/usage"; exit 1; } ;;
+  *) sh "${0%/*}/../lint/symbols.sh" "$work/build/plugins" ;;
+esac
