@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/lstm_packed.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace fusebox::rnn {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{4} << 20;  // of projected input: enough for rows to share weights, little beside L3
+// Below these a second thread costs more than it brings: multiplications of one parallel_for, and of one step.
+constexpr size_t kMinParallelWork = size_t{1} << 18;
+constexpr size_t kMinStepWork = size_t{1} << 19;
+
+}  // namespace
+
+void PackedLstm::Free::operator()(float* p) const { std::free(p); }
+
+PackedLstm::Memory PackedLstm::Allocate(size_t floats) {
+  const size_t bytes = (floats * sizeof(float) + 63) / 64 * 64;
+  auto* p = static_cast<float*>(std::aligned_alloc(64, std::max<size_t>(bytes, 64)));
+  if (!p) throw std::bad_alloc();
+  std::memset(p, 0, bytes);
+  return Memory(p);
+}
+
+PackedLstm::PackedLstm(const LstmSpec& spec, const Node& node)
+    : code_(BestVectorCode()),
+      inputs_(static_cast<size_t>(spec.inputs)),
+      cells_(static_cast<size_t>(spec.cells)),
+      blocks_((cells_ + code_.lanes - 1) / code_.lanes) {
+  const size_t per_column = blocks_ * kGates * code_.lanes;
+  memory_ = Allocate(per_column * (inputs_ + cells_ + 1));
+  float* const input_weights = memory_.get();
+  float* const recurrent_weights = input_weights + per_column * inputs_;
+  float* const bias = recurrent_weights + per_column * cells_;
+  PackMatrices(node, kInputWeights, inputs_, input_weights);
+  PackMatrices(node, kRecurrentWeights, cells_, recurrent_weights);
+  PackMatrices(node, kGateBias, 1, bias);
+  input_weights_ = input_weights;
+  recurrent_weights_ = recurrent_weights;
+  bias_ = bias;
+}
+
+void PackedLstm::PackMatrices(const Node& node, uint32_t first, size_t columns, float* to) const {
+  const size_t width = kGates * code_.lanes;
+  for (size_t cell = 0; cell < cells_; ++cell) {
+    const size_t block = cell / code_.lanes, second = block % 2;
+    const size_t column_stride = second == 0 && block + 1 == blocks_ ? width : 2 * width;
+    float* const at = to + (block - second) * columns * width + second * width + cell % code_.lanes;
+    for (uint32_t gate = 0; gate < kGates; ++gate) {
+      const float* const row = node.in(first + gate).data<const float>() + cell * columns;
+      for (size_t k = 0; k < columns; ++k) at[k * column_stride + gate * code_.lanes] = row[k];
+    }
+  }
+}
+
+size_t PackedLstm::ChunkSteps(const LstmSpec& spec) const {
+  const size_t bytes_per_step = static_cast<size_t>(spec.batch) * blocks_ * kGates * code_.lanes * sizeof(float);
+  return std::clamp<size_t>(kChunkBytes / std::max<size_t>(bytes_per_step, 1), 1, std::max<size_t>(spec.steps, 1));
+}
+
+size_t PackedLstm::ScratchBytes(const LstmSpec& spec, size_t chunk_steps) const {
+  return chunk_steps * static_cast<size_t>(spec.batch) * blocks_ * kGates * code_.lanes * sizeof(float);
+}
+
+// Rows know nothing of each other, so with enough of them each thread takes its share through the whole sequence and
+// never waits. A single row is split by cells, where a step is long enough to pay for meeting after it.
+void PackedLstm::Run(const Call& call) const {
+  const size_t batch = static_cast<size_t>(call.spec.batch), steps = static_cast<size_t>(call.spec.steps);
+  if (batch == 0 || steps == 0 || cells_ == 0) return;
+  const size_t work = batch * steps * kGates * cells_ * (inputs_ + cells_);
+  if (call.threads < 2 || work < kMinParallelWork) return RunRows(call, 0, batch, false);
+  if (batch < call.threads) return RunRows(call, 0, batch, true);
+  const size_t grain = (batch + call.threads - 1) / call.threads;
+  parallel_for(call.host, batch, grain, [&](size_t begin, size_t end, uint32_t) { RunRows(call, begin, end, false); });
+}
+
+void PackedLstm::RunRows(const Call& call, size_t begin, size_t end, bool split) const {
+  const LstmSpec& spec = call.spec;
+  const size_t batch = static_cast<size_t>(spec.batch), steps = static_cast<size_t>(spec.steps), rows = end - begin;
+  const size_t rows_between_steps = spec.time_major ? batch : 1, rows_between_rows = spec.time_major ? 1 : steps;
+  const size_t sums = blocks_ * kGates * code_.lanes;
+  float* const z = call.z + begin * call.chunk_steps * sums;
+  const float* const x = call.x + begin * rows_between_rows * inputs_;
+  float* const output = call.output + begin * rows_between_rows * cells_;
+  float* const h = call.h + begin * cells_;
+
+  StepTask step{rows, cells_, blocks_, recurrent_weights_, nullptr, h, cells_, nullptr, rows_between_rows * cells_,
+                call.c + begin * cells_, spec.activation, static_cast<float>(spec.cell_clip), false};
+  for (size_t t = 0; t < steps; ++t) {
+    const size_t in_chunk = t % call.chunk_steps;
+    if (in_chunk == 0) {
+      Project(call,
+              {x + t * rows_between_steps * inputs_, rows_between_steps * inputs_, rows_between_rows * inputs_,
+               std::min(call.chunk_steps, steps - t), rows, inputs_, blocks_, input_weights_, bias_, z},
+              split);
+    }
+    step.z = z + in_chunk * rows * sums;
+    step.h_after = output + t * rows_between_steps * cells_;
+    step.backwards = t % 2 == 1;
+    Step(call, step, split);
+    step.h_before = step.h_after;
+    step.h_before_stride = step.h_after_stride;
+  }
+  for (size_t r = 0; r < rows; ++r) std::copy_n(step.h_before + r * step.h_before_stride, cells_, h + r * cells_);
+}
+
+// Shares pairs of blocks out over the threads.
+template <class F>
+void PackedLstm::ForBlocks(const Call& call, const F& f) const {
+  const size_t pairs = (blocks_ + 1) / 2, grain = (pairs + call.threads - 1) / call.threads;
+  parallel_for(call.host, pairs, grain, [&](size_t begin, size_t end, uint32_t) { f(2 * begin, std::min(2 * end, blocks_)); });
+}
+
+void PackedLstm::Project(const Call& call, const ProjectionTask& task, bool split) const {
+  const size_t work = task.steps * task.batch * kGates * cells_ * inputs_;
+  if (!split || work < kMinParallelWork) return code_.project(task, 0, blocks_);
+  ForBlocks(call, [&](size_t begin, size_t end) { code_.project(task, begin, end); });
+}
+
+void PackedLstm::Step(const Call& call, const StepTask& task, bool split) const {
+  const size_t work = task.batch * kGates * cells_ * cells_;
+  if (!split || work < kMinStepWork) return code_.step(task, 0, blocks_);
+  ForBlocks(call, [&](size_t begin, size_t end) { code_.step(task, begin, end); });
+}
+
+}  // namespace fusebox::rnn

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/lstm_spec.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <string>
+
+namespace fusebox::rnn {
+namespace {
+
+std::string Subject(uint32_t operand) { return "operand " + std::to_string(operand); }
+
+[[noreturn]] void Refuse(const char* code, const std::string& why, uint32_t operand) { throw Reject{code, why, Subject(operand)}; }
+
+Activation ParseActivation(const Node& node) {
+  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
+  if (name == "NONE") return Activation::kNone;
+  if (name == "RELU") return Activation::kRelu;
+  if (name == "RELU_N1_TO_1") return Activation::kReluN1To1;
+  if (name == "RELU6") return Activation::kRelu6;
+  if (name == "TANH") return Activation::kTanh;
+  throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr fused_activation_function"};
+}
+
+double ParseClip(const Node& node, const char* key) {
+  const double clip = node.attrs().f64(key, 0.0);
+  if (!(clip >= 0)) throw Reject{"ATTR", "is negative or not a number", std::string("attr ") + key};
+  return clip;
+}
+
+// Fills in `size` when it was not known, else holds the operand to it.
+void Fit(const Node& node, uint32_t operand, int dimension, int64_t* size) {
+  if (node.in(operand).rank() < 0) return;
+  const int64_t is = node.in(operand).dim(dimension);
+  if (is < 0) return;
+  if (*size < 0) *size = is;
+  if (*size != is) {
+    Refuse("SHAPE", "dimension " + std::to_string(dimension) + " is " + std::to_string(is) + ", expected " + std::to_string(*size),
+           operand);
+  }
+}
+
+void NeedRank(const Node& node, uint32_t operand, int rank) {
+  if (node.in(operand).rank() >= 0 && node.in(operand).rank() != rank) {
+    Refuse("RANK", "has rank " + std::to_string(node.in(operand).rank()) + ", expected " + std::to_string(rank), operand);
+  }
+}
+
+void FitMatrix(const Node& node, uint32_t operand, int64_t* rows, int64_t* columns) {
+  NeedRank(node, operand, 2);
+  Fit(node, operand, 0, rows);
+  Fit(node, operand, 1, columns);
+}
+
+void FitVector(const Node& node, uint32_t operand, int64_t* size) {
+  NeedRank(node, operand, 1);
+  Fit(node, operand, 0, size);
+}
+
+// The operands first, first + 1, ... of the gates that the cell has are all there, and of the others none.
+void NeedGates(const Node& node, uint32_t first, uint32_t count, bool cifg) {
+  for (uint32_t k = 0; k < count; ++k) {
+    const bool wanted = !(cifg && k == kInGate);
+    if (node.has_in(first + k) == wanted) continue;
+    Refuse("OPERANDS", wanted ? "is absent" : "is there, but the cell has no input gate", first + k);
+  }
+}
+
+bool Any(const Node& node, uint32_t first, uint32_t count) {
+  for (uint32_t k = 0; k < count; ++k) {
+    if (node.has_in(first + k)) return true;
+  }
+  return false;
+}
+
+void CheckTypes(const Node& node, fbx_dtype dtype) {
+  if (dtype != FBX_F32 && dtype != FBX_F64) Refuse("DTYPE", std::string("is ") + dtype_name(dtype) + ", only f32 and f64 are done", kInput);
+  for (uint32_t i = 0; i < node.in_count(); ++i) {
+    if (!node.has_in(i) || node.in(i).dtype() == dtype) continue;
+    Refuse("DTYPE", std::string("is ") + dtype_name(node.in(i).dtype()) + " beside " + dtype_name(dtype) + " input", i);
+  }
+}
+
+void CheckState(const Node& node, uint32_t operand, int64_t batch, int64_t width) {
+  if (!node.has_in(operand)) Refuse("OPERANDS", "is absent", operand);
+  const Tensor state = node.in(operand);
+  if (batch < 0 || width < 0 || !state.is_static()) return;
+  if (state.count() != batch * width) {
+    Refuse("SHAPE", "has " + std::to_string(state.count()) + " elements, expected " + std::to_string(batch) + " x " + std::to_string(width),
+           operand);
+  }
+}
+
+bool AllConstant(const Node& node, std::initializer_list<uint32_t> firsts) {
+  for (const uint32_t first : firsts) {
+    for (uint32_t k = 0; k < kGates; ++k) {
+      if (node.has_in(first + k) && !(node.in(first + k).is_const() && node.in(first + k).has_value())) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+LstmSpec::LstmSpec(const Node& node) {
+  const uint32_t count = node.in_count();
+  if (count != 20 && count != 24) throw Reject{"ARITY", "has " + std::to_string(count) + " operands, expected 20 or 24"};
+  if (!node.has_in(kInput)) Refuse("OPERANDS", "is absent", kInput);
+  dtype = node.in(kInput).dtype();
+  CheckTypes(node, dtype);
+  time_major = node.attrs().b("time_major", false);
+  activation = ParseActivation(node);
+  cell_clip = ParseClip(node, "cell_clip");
+  projection_clip = ParseClip(node, "proj_clip");
+  cifg = !node.has_in(kInputWeights);
+  peephole = Any(node, kPeephole, 3);
+  projection = node.has_in(kProjection);
+  layer_norm = Any(node, kLayerNorm, kGates);
+
+  NeedGates(node, kInputWeights, kGates, cifg);
+  NeedGates(node, kRecurrentWeights, kGates, cifg);
+  NeedGates(node, kGateBias, kGates, cifg);
+  if (peephole) NeedGates(node, kPeephole, 3, cifg);
+  if (layer_norm) NeedGates(node, kLayerNorm, kGates, cifg);
+  if (node.has_in(kProjectionBias) && !projection) Refuse("OPERANDS", "is there, but no projection", kProjectionBias);
+
+  NeedRank(node, kInput, 3);
+  Fit(node, kInput, time_major ? 1 : 0, &batch);
+  Fit(node, kInput, time_major ? 0 : 1, &steps);
+  Fit(node, kInput, 2, &inputs);
+  diagonal = node.in(kRecurrentWeights + kForgetGate).rank() == 1;
+  for (uint32_t k = 0; k < kGates; ++k) {
+    if (cifg && k == kInGate) continue;
+    FitMatrix(node, kInputWeights + k, &cells, &inputs);
+    if (diagonal) {
+      FitVector(node, kRecurrentWeights + k, &cells);
+    } else {
+      FitMatrix(node, kRecurrentWeights + k, &cells, &outputs);
+    }
+    FitVector(node, kGateBias + k, &cells);
+    if (layer_norm) FitVector(node, kLayerNorm + k, &cells);
+  }
+  for (uint32_t k = 0; k < 3 && peephole; ++k) {
+    if (node.has_in(kPeephole + k)) FitVector(node, kPeephole + k, &cells);
+  }
+  if (projection) FitMatrix(node, kProjection, &outputs, &cells);
+  if (node.has_in(kProjectionBias)) FitVector(node, kProjectionBias, &outputs);
+  if (diagonal && outputs < 0) outputs = cells;
+  if ((diagonal || !projection) && outputs >= 0 && cells >= 0 && outputs != cells) {
+    Refuse("SHAPE", "gives " + std::to_string(outputs) + " outputs for " + std::to_string(cells) + " cells without projection",
+           kRecurrentWeights + kForgetGate);
+  }
+  CheckState(node, kOutputState, batch, outputs);
+  CheckState(node, kCellState, batch, cells);
+  constant_weights = AllConstant(node, {kInputWeights, kRecurrentWeights, kGateBias});
+}
+
+}  // namespace fusebox::rnn

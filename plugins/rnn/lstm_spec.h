@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a UNIDIRECTIONAL_SEQUENCE_LSTM node says: its sizes, variant and options, checked.
+//
+// Per step, with x the input and h, c the states (operands in brackets; absent terms are left out):
+//   gate(k) = act(norm(W[1+k] x + R[5+k] h + P[9+k] * c) * L[20+k] + b[12+k])    k = i, f, c, o; no P for c
+//   c' = f * c + i * g, clipped to +-cell_clip          i = 1 - f when the input gate is absent (CIFG)
+//   h' = o * act(c'), or clip(P[16] (o * act(c')) + b[17], proj_clip)            the o gate's peephole sees c'
+// i, f, o are sigmoid; g and act(c') are the fused activation. R may be diagonal (1-D). norm is to mean 0 and
+// variance 1 (epsilon 1e-8) and is there only with layer normalisation.
+#pragma once
+
+#include <cstdint>
+
+#include <fusebox/kernel.hpp>
+
+namespace fusebox::rnn {
+
+// Numbers of the operands, of the first of several.
+inline constexpr uint32_t kInput = 0;
+inline constexpr uint32_t kInputWeights = 1;      // i, f, c, o: [cells, inputs]
+inline constexpr uint32_t kRecurrentWeights = 5;  // i, f, c, o: [cells, outputs], or [cells] when diagonal
+inline constexpr uint32_t kPeephole = 9;          // i, f, o: [cells]
+inline constexpr uint32_t kGateBias = 12;         // i, f, c, o: [cells]
+inline constexpr uint32_t kProjection = 16;       // [outputs, cells]
+inline constexpr uint32_t kProjectionBias = 17;   // [outputs]
+inline constexpr uint32_t kOutputState = 18;      // batch * outputs elements
+inline constexpr uint32_t kCellState = 19;        // batch * cells elements
+inline constexpr uint32_t kLayerNorm = 20;        // i, f, c, o: [cells]
+
+enum Gate : uint32_t { kInGate, kForgetGate, kCellGate, kOutGate, kGates };
+
+enum class Activation { kNone, kRelu, kReluN1To1, kRelu6, kTanh };
+
+struct LstmSpec {
+  // Throws Reject for what is not done or does not fit together. Sizes that are not known yet are -1 and fit.
+  explicit LstmSpec(const Node& node);
+
+  int64_t batch = -1, steps = -1, inputs = -1, cells = -1, outputs = -1;
+  bool time_major = false;
+  bool cifg = false, peephole = false, projection = false, layer_norm = false, diagonal = false;
+  Activation activation = Activation::kTanh;
+  double cell_clip = 0, projection_clip = 0;  // 0: none
+  fbx_dtype dtype = FBX_F32;                  // of every operand
+
+  bool constant_weights = false;  // operands 1-8, 12-15 as far as present
+  // The variant of Keras: every gate, nothing optional.
+  bool plain() const { return !cifg && !peephole && !projection && !layer_norm && !diagonal; }
+};
+
+}  // namespace fusebox::rnn
