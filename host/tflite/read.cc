@@ -101,7 +101,8 @@ Status ReadFunction(const File& file, const format::SubGraph& graph, Function& f
 
 // One name per input (or output) of the function, in its order.
 Result<std::vector<std::string>> SignatureNames(const flatbuffers::Vector<flatbuffers::Offset<format::TensorMap>>* maps,
-                                                const flatbuffers::Vector<int32_t>* tensors, const char* what) {
+                                                const flatbuffers::Vector<int32_t>* tensors, const format::SubGraph& graph,
+                                                const char* what) {
   std::vector<std::string> names(SizeOf(tensors));
   std::vector<char> named(names.size());
   for (size_t m = 0; m < SizeOf(maps); ++m) {
@@ -119,7 +120,10 @@ Result<std::vector<std::string>> SignatureNames(const flatbuffers::Vector<flatbu
     }
   }
   for (size_t i = 0; i < names.size(); ++i) {
-    if (!named[i]) return Invalid(std::string(what) + " " + std::to_string(i) + " of its subgraph has no name");
+    if (named[i]) continue;
+    // The signature leaves it out; calls still need a name for it.
+    names[i] = TextOf(graph.tensors()->Get(static_cast<unsigned>(tensors->Get(static_cast<unsigned>(i))))->name());
+    while (std::ranges::count(names, names[i]) > 1) names[i] += "_";
   }
   return names;
 }
@@ -135,8 +139,8 @@ Status ReadSignatures(const File& file, Module& module) {
     }
     signature.function = file.function_names[source.subgraph_index()];
     const format::SubGraph& graph = *file.model.subgraphs()->Get(source.subgraph_index());
-    FUSEBOX_ASSIGN(signature.input_names, SignatureNames(source.inputs(), graph.inputs(), "input").At(place));
-    FUSEBOX_ASSIGN(signature.output_names, SignatureNames(source.outputs(), graph.outputs(), "output").At(place));
+    FUSEBOX_ASSIGN(signature.input_names, SignatureNames(source.inputs(), graph.inputs(), graph, "input").At(place));
+    FUSEBOX_ASSIGN(signature.output_names, SignatureNames(source.outputs(), graph.outputs(), graph, "output").At(place));
   }
   return {};
 }
