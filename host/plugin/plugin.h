@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -25,13 +26,13 @@ namespace fusebox {
 struct ManifestOp {
   fbx_op_kind kind = FBX_OP_CUSTOM;
   std::string name;
-  int version = 1;
+  int version = 0;             // 0: not stated
   std::string options_schema;  // JSON Schema text; empty: none
 };
 struct ManifestRule {
   std::string id;
   std::vector<std::string> implements;  // names, or prefixes ending in '*'
-  int min_version = 0, max_version = 0;
+  int min_version = 0, max_version = 0;  // 0: no bound
   std::string when;  // JSON object: attribute name -> JSON Schema its value must meet; empty: always
   std::vector<ManifestOp> emits;
 };
@@ -39,15 +40,16 @@ struct ManifestDelegate {
   std::string name, options_schema;
 };
 struct Manifest {
-  std::string path;     // of the JSON file
-  std::string library;  // absolute path of the library for this platform
+  std::string path;        // of the JSON file
+  std::string library;     // absolute path of the library for this machine; it need not exist. Empty: there is none,
+  std::string no_library;  // because ...
   std::string id, version, name_space, description, license;
   int abi_major = 1, abi_min_minor = 0;
   std::vector<std::string> requires_cpu, requires_extensions, provides_extensions;
   std::vector<ManifestRule> rules;
   std::vector<ManifestOp> ops;
   std::vector<ManifestDelegate> delegates;
-  std::string options_schema;
+  std::string options_schema;  // empty: it takes none
   int priority = 0;
 };
 // Checked against sdk/schema/plugin-manifest-1.json (built into the library). Errors: "file:line:column: what, did you mean".
@@ -76,7 +78,7 @@ struct PluginInfo {
   State state = State::kOk;
   std::string why;      // for every state but kOk, and where it is shadowed by
   bool loaded = false;  // its library is open
-  bool built_in = false;
+  bool built_in = false;  // linked in; its manifest says what its entry says
 };
 std::string_view Name(PluginInfo::State);
 
@@ -106,6 +108,7 @@ class HostCall {
   const Services* services() const { return services_; }
   std::vector<Diag> TakeDiags();
   // OK, or an error with the diagnostics as its message ("plugin acme: ..."). NOT_APPLICABLE is an error here too.
+  // Takes the diagnostics either way; warnings of a call that went well are logged.
   Status Check(fbx_status status);
   // The HostCall behind a table that a plugin handed back (for extension functions).
   static const HostCall& From(const fbx_host*);
@@ -118,8 +121,12 @@ class HostCall {
   const LoadedPlugin& plugin_;
   const Services* services_;
   Table table_;
+  std::atomic<bool> emitted_ = false;  // spares calls that have nothing to say the lock
   std::mutex mutex_;
   std::vector<Diag> diags_;
+
+  static void Emit(const fbx_host*, const fbx_diag*) noexcept;
+  static const void* GetExtension(const fbx_host*, fbx_str id) noexcept;
 };
 
 struct KernelRef {
@@ -138,30 +145,35 @@ class LoadedPlugin {
   const fbx_plugin* abi() const { return plugin_; }
   const Attrs& options() const { return options_; }  // config over manifest defaults, validated
   std::string_view id() const { return info_->manifest.id; }
+  // A service of another plugin that this one's manifest requires; null: not here.
+  const void* FindExtension(std::string_view id) const;
 
  private:
   friend class Registry;
   const PluginInfo* info_ = nullptr;
-  const fbx_plugin* plugin_ = nullptr;
+  const fbx_plugin* plugin_ = nullptr;  // null while load() runs
   Attrs options_;
-  std::shared_ptr<void> library_;
+  std::map<std::string, const void*, std::less<>> extensions_;
 };
 
 class Registry {
  public:
   // Finds plugins, reads manifests, applies policy. Fails only on a bad config (unknown key, `--plugin` that is not
   // there or broken, options that break their schema); a broken plugin on the search path is kept with its reason.
-  static Result<std::shared_ptr<Registry>> Create(const Config& config);
-  ~Registry();
+  // `built_in`: entries of plugins that are linked into the program. The cpu plugin is always one of them where it is
+  // linked (target fusebox_cpu_static).
+  static Result<std::shared_ptr<Registry>> Create(const Config& config, std::span<const fbx_entry* const> built_in = {});
+  ~Registry();  // calls unload of the plugins it loaded, last one first
 
   const Config& config() const { return config_; }
   std::vector<PluginInfo> plugins() const;           // search order, built-in last
   std::vector<std::string> searched() const;         // folders that were looked into, in order
   Status LoadAll();                                  // opens every kOk plugin now; failures only mark the plugin
+  Status LoadNamed();  // opens what `--plugin` named on its own (no folder of plugins); fails if one cannot be used
 
-  // Rules for a composite, best first: `prefer`, then benefit, then rule id. Two plugins that claim the same name
-  // without a preference: an error naming both manifests and the config line to add. `skipped`, if given, receives
-  // why manifest conditions (versions, `when`) or broken plugins kept rules out.
+  // Rules for a composite, best first: `prefer`, then benefit, then rule id. version 0: not stated, fits every rule.
+  // Two plugins that claim the same name without a preference: an error naming both manifests and the config line to
+  // add. `skipped`, if given, receives why manifest conditions (versions, `when`) or broken plugins kept rules out.
   Result<std::vector<RuleRef>> RulesFor(std::string_view composite, int version, const Attrs& attrs,
                                         std::vector<std::string>* skipped = nullptr);
   // Kernels for an op, best first: `prefer`, manifest priority, plugin id, built-in last. version 0: any.

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "host/graph/view.h"
+#include "host/plugin/steps.h"
+
+namespace fusebox {
+namespace {
+
+// Up to the last member of version 1.0.
+constexpr size_t kPluginSize = offsetof(fbx_plugin, get_extension) + sizeof(fbx_plugin::get_extension);
+constexpr size_t kRuleSize = offsetof(fbx_rule, tolerance) + sizeof(fbx_tolerance);
+constexpr size_t kKernelSize = offsetof(fbx_kernel, free) + sizeof(fbx_kernel::free);
+constexpr size_t kDelegateSize = offsetof(fbx_delegate, destroy_partition) + sizeof(fbx_delegate::destroy_partition);
+constexpr uint32_t kMostEntries = 10000;
+constexpr size_t kLongestName = 1000;
+
+std::string Where(std::string_view what, uint32_t index) { return std::string(what) + " " + std::to_string(index); }
+
+Status CheckHead(const fbx_head& head, size_t least, std::string_view type) {
+  if (head.size < least)
+    return Invalid(std::string(type) + " is " + std::to_string(head.size) + " bytes long, expected at least " + std::to_string(least));
+  if (head.major != FBX_ABI_MAJOR) return Unsupported(std::string(type) + " is of ABI " + std::to_string(head.major));
+  return {};
+}
+
+Status CheckName(fbx_str name, std::string_view what) {
+  if (name.ptr == nullptr || name.len == 0 || name.len > kLongestName) return Invalid(std::string(what) + " is empty or too long");
+  return {};
+}
+
+// An array of pointers to structs that begin with a head. `check` sees only entries that are long enough.
+template <class T, class F>
+Status CheckTable(const T* const* table, uint32_t count, size_t least, std::string_view type, F&& check) {
+  if (count > kMostEntries || (count > 0 && table == nullptr))
+    return Invalid("a table of " + std::to_string(count) + " " + std::string(type) + " cannot be right");
+  for (uint32_t i = 0; i < count; ++i) {
+    if (table[i] == nullptr) return Invalid(Where(type, i) + " is null");
+    FUSEBOX_TRY(CheckHead(table[i]->head, least, type).At(Where(type, i)));
+    FUSEBOX_TRY(Status(check(*table[i])).At(Where(type, i)));
+  }
+  return {};
+}
+
+Status CheckRule(const fbx_rule& rule) {
+  FUSEBOX_TRY(CheckName(rule.id, "id"));
+  FUSEBOX_TRY(CheckName(rule.implements, "implements"));
+  if (rule.match == nullptr || rule.rewrite == nullptr) return Invalid(std::string(FromAbi(rule.id)) + ": match or rewrite is null");
+  return {};
+}
+
+Status CheckKernel(const fbx_kernel& kernel) {
+  FUSEBOX_TRY(CheckName(kernel.op, "op"));
+  const std::string op(FromAbi(kernel.op));
+  if (kernel.kind != FBX_OP_BUILTIN && kernel.kind != FBX_OP_CUSTOM)
+    return Unsupported(op + ": op kind " + std::to_string(kernel.kind) + " is unknown");
+  if (kernel.infer == nullptr || kernel.invoke == nullptr) return Invalid(op + ": infer or invoke is null");
+  return {};
+}
+
+std::string OpName(fbx_op_kind kind, std::string_view name) {
+  return (kind == FBX_OP_BUILTIN ? "builtin " : "custom ") + std::string(name);
+}
+
+Status SameNames(const std::set<std::string>& manifest, const std::set<std::string>& library, std::string_view what) {
+  for (const std::string& name : manifest) {
+    if (!library.contains(name)) return Invalid("the manifest promises " + std::string(what) + " " + name + ", the library has none");
+  }
+  for (const std::string& name : library) {
+    if (!manifest.contains(name)) return Invalid("the library has " + std::string(what) + " " + name + ", the manifest does not name it");
+  }
+  return {};
+}
+
+Status SameText(std::string_view manifest, std::string_view library, std::string_view what) {
+  if (manifest == library) return {};
+  return Invalid("the manifest says " + std::string(what) + " " + std::string(manifest) + ", the library says " + std::string(library));
+}
+
+Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
+  std::set<std::string> promised, present;
+  for (const ManifestRule& rule : manifest.rules) promised.insert(rule.id);
+  for (uint32_t i = 0; i < plugin.rule_count; ++i) {
+    const std::string id(FromAbi(plugin.rules[i]->id));
+    if (!present.insert(id).second) return Invalid("the library has two rules " + id);
+  }
+  FUSEBOX_TRY(SameNames(promised, present, "rule"));
+  for (uint32_t i = 0; i < plugin.rule_count; ++i) {
+    const fbx_rule& rule = *plugin.rules[i];
+    const auto stated = std::find_if(manifest.rules.begin(), manifest.rules.end(),
+                                     [&](const ManifestRule& r) { return r.id == FromAbi(rule.id); });
+    const std::string implements(FromAbi(rule.implements));
+    if (std::find(stated->implements.begin(), stated->implements.end(), implements) == stated->implements.end())
+      return Invalid("rule " + stated->id + " implements " + implements + ", which its manifest does not list");
+  }
+  return {};
+}
+
+Status CompareOps(const fbx_plugin& plugin, const Manifest& manifest) {
+  std::set<std::string> promised, present;
+  for (const ManifestOp& op : manifest.ops) promised.insert(OpName(op.kind, op.name));
+  for (uint32_t i = 0; i < plugin.kernel_count; ++i)
+    present.insert(OpName(plugin.kernels[i]->kind, FromAbi(plugin.kernels[i]->op)));
+  return SameNames(promised, present, "a kernel for");
+}
+
+}  // namespace
+
+Result<const fbx_plugin*> CallLoad(const fbx_entry& entry, HostCall& host) {
+  const fbx_plugin* plugin = nullptr;
+  FUSEBOX_TRY(host.Check(entry.load(host.abi(), &plugin)));
+  if (plugin == nullptr) return Invalid("load succeeded, but gave no plugin");
+  return plugin;
+}
+
+Status CheckPlugin(const fbx_plugin& plugin) {
+  FUSEBOX_TRY(CheckHead(plugin.head, kPluginSize, "fbx_plugin"));
+  FUSEBOX_TRY(CheckName(plugin.id, "id"));
+  FUSEBOX_TRY(CheckName(plugin.version, "version"));
+  FUSEBOX_TRY(CheckTable(plugin.rules, plugin.rule_count, kRuleSize, "fbx_rule", CheckRule));
+  FUSEBOX_TRY(CheckTable(plugin.kernels, plugin.kernel_count, kKernelSize, "fbx_kernel", CheckKernel));
+  return CheckTable(plugin.delegates, plugin.delegate_count, kDelegateSize, "fbx_delegate",
+                    [](const fbx_delegate& d) { return CheckName(d.name, "name"); });
+}
+
+Status CompareWithManifest(const fbx_plugin& plugin, const Manifest& manifest) {
+  FUSEBOX_TRY(SameText(manifest.id, FromAbi(plugin.id), "id"));
+  FUSEBOX_TRY(SameText(manifest.version, FromAbi(plugin.version), "version"));
+  FUSEBOX_TRY(CompareRules(plugin, manifest));
+  FUSEBOX_TRY(CompareOps(plugin, manifest));
+  std::set<std::string> promised, present;
+  for (const ManifestDelegate& delegate : manifest.delegates) promised.insert(delegate.name);
+  for (uint32_t i = 0; i < plugin.delegate_count; ++i) present.emplace(FromAbi(plugin.delegates[i]->name));
+  return SameNames(promised, present, "delegate");
+}
+
+Manifest ManifestOf(const fbx_plugin& plugin) {
+  Manifest manifest;
+  manifest.id = FromAbi(plugin.id);
+  manifest.version = FromAbi(plugin.version);
+  manifest.name_space = manifest.id.substr(0, manifest.id.find('.'));
+  for (uint32_t i = 0; i < plugin.rule_count; ++i) {
+    const fbx_rule& rule = *plugin.rules[i];
+    ManifestRule stated;
+    stated.id = FromAbi(rule.id);
+    stated.implements = {std::string(FromAbi(rule.implements))};
+    manifest.rules.push_back(std::move(stated));
+  }
+  std::set<std::string> seen;
+  for (uint32_t i = 0; i < plugin.kernel_count; ++i) {
+    const fbx_kernel& kernel = *plugin.kernels[i];
+    ManifestOp op;
+    op.kind = kernel.kind;
+    op.name = FromAbi(kernel.op);
+    if (seen.insert(OpName(op.kind, op.name)).second) manifest.ops.push_back(std::move(op));
+  }
+  for (uint32_t i = 0; i < plugin.delegate_count; ++i)
+    manifest.delegates.push_back({std::string(FromAbi(plugin.delegates[i]->name)), ""});
+  return manifest;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/base/log.h"
+#include "host/graph/view.h"
+#include "host/plugin/plugin.h"
+
+#ifndef FUSEBOX_VERSION
+#define FUSEBOX_VERSION "0"
+#endif
+
+namespace fusebox {
+namespace {
+
+// A plugin that talks without end must not fill the memory.
+constexpr size_t kMostDiags = 200, kLongestText = 2000;
+
+std::string Copy(fbx_str text) {
+  return text.ptr == nullptr ? std::string() : std::string(text.ptr, std::min(text.len, kLongestText));
+}
+
+Code CodeOf(fbx_status status) {
+  switch (status) {
+    case FBX_INVALID: return Code::kInvalid;
+    case FBX_NOT_APPLICABLE:
+    case FBX_UNSUPPORTED: return Code::kUnsupported;
+    case FBX_OUT_OF_MEMORY: return Code::kOutOfMemory;
+    case FBX_IO: return Code::kIo;
+    default: return Code::kInternal;
+  }
+}
+
+std::string StatusName(fbx_status status) {
+  switch (status) {
+    case FBX_NOT_APPLICABLE: return "declined without a reason";
+    case FBX_INVALID: return "invalid";
+    case FBX_UNSUPPORTED: return "unsupported";
+    case FBX_OUT_OF_MEMORY: return "out of memory";
+    case FBX_IO: return "input or output failed";
+    case FBX_INTERNAL: return "internal error";
+    default: return "unknown status " + std::to_string(status);
+  }
+}
+
+}  // namespace
+
+std::string ToString(const Diag& diag) {
+  std::string text = diag.code.empty() ? diag.message : diag.code + ": " + diag.message;
+  if (!diag.subject.empty()) text += " (" + diag.subject + ")";
+  return text;
+}
+
+HostCall::HostCall(const LoadedPlugin& plugin, const Services* services) : plugin_(plugin), services_(services) {
+  table_.host = {FBX_HEAD(fbx_host), Emit,           GetExtension, &AttrApi(), AsAbi(plugin.options()),
+                 AsAbi("fusebox"),   AsAbi(FUSEBOX_VERSION)};
+  table_.self = this;
+}
+
+const HostCall& HostCall::From(const fbx_host* host) { return *reinterpret_cast<const Table*>(host)->self; }
+
+void HostCall::Emit(const fbx_host* host, const fbx_diag* diag) noexcept {
+  if (host == nullptr || diag == nullptr || diag->head.size < offsetof(fbx_diag, subject) + sizeof(fbx_str)) return;
+  HostCall& self = *reinterpret_cast<const Table*>(host)->self;
+  try {
+    Diag copy{diag->severity, Copy(diag->code), Copy(diag->message), Copy(diag->subject)};
+    const std::lock_guard lock(self.mutex_);
+    if (self.diags_.size() < kMostDiags) self.diags_.push_back(std::move(copy));
+    self.emitted_ = true;
+  } catch (...) {
+    return;  // what does not fit into memory is lost; the call's status still tells
+  }
+}
+
+const void* HostCall::GetExtension(const fbx_host* host, fbx_str id) noexcept {
+  if (host == nullptr || id.ptr == nullptr) return nullptr;
+  const HostCall& self = From(host);
+  const void* found = self.services_ ? self.services_->Find(FromAbi(id)) : nullptr;
+  return found ? found : self.plugin_.FindExtension(FromAbi(id));
+}
+
+std::vector<Diag> HostCall::TakeDiags() {
+  if (!emitted_) return {};
+  const std::lock_guard lock(mutex_);
+  emitted_ = false;
+  return std::exchange(diags_, {});
+}
+
+Status HostCall::Check(fbx_status status) {
+  if (status == FBX_OK && !emitted_) return {};
+  const std::vector<Diag> diags = TakeDiags();
+  if (status == FBX_OK) {
+    for (const Diag& diag : diags) {
+      auto& log = Log("plugin");
+      if (diag.severity >= FBX_WARNING) {
+        log.warn("{}: {}", plugin_.id(), ToString(diag));
+      } else {
+        log.debug("{}: {}", plugin_.id(), ToString(diag));
+      }
+    }
+    return {};
+  }
+  std::string message;
+  for (const Diag& diag : diags) message += (message.empty() ? "" : "; ") + ToString(diag);
+  if (message.empty()) message = StatusName(status);
+  return Fail(CodeOf(status), "plugin " + std::string(plugin_.id()) + ": " + message);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inside of Registry, shared by registry.cc (how it comes to be) and lookup.cc (what it is asked). Every function
+// expects the mutex to be held.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "host/plugin/steps.h"
+
+namespace fusebox {
+
+struct Registry::Impl {
+  struct Plugin {
+    PluginInfo info;
+    std::unique_ptr<LoadedPlugin> loaded;  // set: usable
+    const fbx_entry* entry = nullptr;      // of a built-in plugin, or once its library is open
+    bool named = false;                    // by --plugin
+    bool loading = false;
+  };
+
+  explicit Impl(const Config& c) : config(c) {}
+  ~Impl();
+
+  Status AddFound(const Found& found, const Policy& policy);
+  Status AddBuiltIn(const fbx_entry& entry, const Policy& policy);
+  // The user's options over the defaults of the manifest's schema.
+  Result<Attrs> OptionsFor(const Manifest& manifest) const;
+  // The plugin, open; null when it cannot be used (its info says why).
+  const LoadedPlugin* Load(Plugin& plugin);
+  Status Open(Plugin& plugin);
+  Result<std::map<std::string, const void*, std::less<>>> RequiredExtensions(const Manifest& manifest);
+  const void* ProvidedExtension(const std::string& id);
+  void WarnOfUnknownIds() const;
+  // The options_schema of the first plugin that states one for the op.
+  Result<std::optional<JsonSchema>> OpSchema(fbx_op_kind kind, std::string_view op) const;
+  const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);
+  // The list of config.prefer for an op or composite name, its own or that of its longest prefix*; null: none.
+  const std::vector<std::string>* Preferred(std::string_view name) const;
+
+  Config config;
+  mutable std::mutex mutex;
+  std::deque<Plugin> plugins;  // in search order, built-in last
+  std::vector<std::string> searched;
+  std::vector<Plugin*> load_order;
+  std::unordered_map<std::string, std::vector<KernelRef>> kernels;    // by kind and op
+  std::unordered_map<std::string, std::optional<JsonSchema>> schemas;  // of ops, by kind and op
+};
+
+// Position of a plugin in a preference list; the list's size when it is not there.
+size_t Rank(const std::vector<std::string>* preferred, std::string_view id);
+
+}  // namespace fusebox

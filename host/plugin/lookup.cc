@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <tuple>
+
+#include "host/graph/view.h"
+#include "host/plugin/impl.h"
+
+namespace fusebox {
+namespace {
+
+using nlohmann::json;
+
+std::string OpKey(fbx_op_kind kind, std::string_view op) { return std::to_string(kind) + ":" + std::string(op); }
+
+// The element of `implements` that takes the composite; null: none.
+const std::string* TakenBy(const ManifestRule& rule, std::string_view composite) {
+  for (const std::string& name : rule.implements) {
+    const bool prefix = name.ends_with('*') && composite.starts_with(std::string_view(name).substr(0, name.size() - 1));
+    if (prefix || name == composite) return &name;
+  }
+  return nullptr;
+}
+
+bool InRange(int version, int min, int max) {
+  return version == 0 || (version >= min && (max == 0 || version <= max));
+}
+
+// Why the manifest's conditions keep the rule out; empty: they do not.
+std::string Unmet(const ManifestRule& rule, int version, const Attrs& attrs) {
+  if (!InRange(version, rule.min_version, rule.max_version)) {
+    const std::string max = rule.max_version == 0 ? "" : std::to_string(rule.max_version);
+    return "it is for versions " + std::to_string(rule.min_version) + "-" + max + ", this is version " + std::to_string(version);
+  }
+  if (rule.when.empty()) return {};
+  const json when = json::parse(rule.when, nullptr, false);
+  json schema = {{"properties", when}, {"required", json::array()}};
+  for (const auto& [key, value] : when.items()) schema["required"].push_back(key);
+  const auto parsed = JsonSchema::Parse(schema.dump());
+  if (!parsed) return "its condition \"when\" is wrong: " + parsed.error().message;
+  const auto violation = parsed->Check(JsonFromAttrs(attrs));
+  if (!violation) return {};
+  return "attribute " + (violation->pointer.empty() ? "" : violation->pointer.substr(1) + ": ") + violation->what;
+}
+
+struct Claim {
+  RuleRef ref;
+  const PluginInfo* plugin;
+  const std::string* name;  // the element of `implements`
+};
+
+const fbx_rule* FindRule(const LoadedPlugin& plugin, std::string_view id) {
+  for (uint32_t i = 0; i < plugin.abi()->rule_count; ++i) {
+    if (FromAbi(plugin.abi()->rules[i]->id) == id) return plugin.abi()->rules[i];
+  }
+  return nullptr;
+}
+
+std::unexpected<Error> Conflict(std::string_view composite, const Claim& a, const Claim& b) {
+  const Manifest& first = a.plugin->manifest;
+  const Manifest& second = b.plugin->manifest;
+  const std::string name = *a.name == *b.name ? *a.name : std::string(composite);
+  return Invalid("composite " + std::string(composite) + ": both " + first.id + " (" + first.path + ") and " + second.id + " (" +
+                 second.path + ") have a rule for it; say in fusebox.json which one is asked first: \"prefer\": {\"" + name +
+                 "\": [\"" + first.id + "\", \"" + second.id + "\"]}");
+}
+
+}  // namespace
+
+size_t Rank(const std::vector<std::string>* preferred, std::string_view id) {
+  if (preferred == nullptr) return 0;
+  return static_cast<size_t>(std::find(preferred->begin(), preferred->end(), id) - preferred->begin());
+}
+
+const std::vector<std::string>* Registry::Impl::Preferred(std::string_view name) const {
+  const std::vector<std::string>* best = nullptr;
+  size_t longest = 0;
+  for (const auto& [key, ids] : config.prefer) {
+    if (key == name) return &ids;
+    if (!key.ends_with('*') || !name.starts_with(std::string_view(key).substr(0, key.size() - 1)) || key.size() <= longest)
+      continue;
+    best = &ids;
+    longest = key.size();
+  }
+  return best;
+}
+
+std::vector<PluginInfo> Registry::plugins() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<PluginInfo> infos;
+  for (const Impl::Plugin& plugin : impl_->plugins) infos.push_back(plugin.info);
+  return infos;
+}
+
+std::vector<std::string> Registry::searched() const { return impl_->searched; }
+
+Status Registry::LoadAll() {
+  const std::lock_guard lock(impl_->mutex);
+  for (Impl::Plugin& plugin : impl_->plugins) impl_->Load(plugin);
+  return {};
+}
+
+Status Registry::LoadNamed() {
+  const std::lock_guard lock(impl_->mutex);
+  for (Impl::Plugin& plugin : impl_->plugins) {
+    if (!plugin.named || plugin.info.state == PluginInfo::State::kDenied || plugin.info.state == PluginInfo::State::kShadowed)
+      continue;
+    if (impl_->Load(plugin) == nullptr)
+      return NotFound("plugin " + plugin.info.manifest.id + " (" + plugin.info.manifest.path + "): " + plugin.info.why);
+  }
+  return {};
+}
+
+Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int version, const Attrs& attrs,
+                                                std::vector<std::string>* skipped) {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<Claim> claims;
+  for (Impl::Plugin& plugin : impl_->plugins) {
+    if (plugin.info.state == PluginInfo::State::kShadowed) continue;
+    for (const ManifestRule& stated : plugin.info.manifest.rules) {
+      const std::string* name = TakenBy(stated, composite);
+      if (name == nullptr) continue;
+      const auto skip = [&](const std::string& why) {
+        if (skipped) skipped->push_back("rule " + stated.id + " of " + plugin.info.manifest.id + ": " + why);
+      };
+      if (std::string why = Unmet(stated, version, attrs); !why.empty()) {
+        skip(why);
+        continue;
+      }
+      const LoadedPlugin* loaded = impl_->Load(plugin);
+      if (loaded == nullptr) {
+        skip("the plugin is " + std::string(Name(plugin.info.state)) + ": " + plugin.info.why);
+        continue;
+      }
+      const fbx_rule* rule = FindRule(*loaded, stated.id);
+      if (!InRange(version, rule->min_version, rule->max_version)) {
+        skip("it does not know version " + std::to_string(version));
+        continue;
+      }
+      claims.push_back({{rule, loaded}, &plugin.info, name});
+    }
+  }
+  const std::vector<std::string>* preferred = impl_->Preferred(composite);
+  const auto listed = [&](const Claim& claim) { return preferred && Rank(preferred, claim.plugin->manifest.id) < preferred->size(); };
+  const auto other = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.plugin != claims[0].plugin; });
+  if (other != claims.end() && std::none_of(claims.begin(), claims.end(), listed)) return Conflict(composite, claims[0], *other);
+  std::sort(claims.begin(), claims.end(), [&](const Claim& a, const Claim& b) {
+    const auto key = [&](const Claim& c) {
+      return std::tuple(Rank(preferred, c.plugin->manifest.id), std::string_view(c.plugin->manifest.id), -int64_t{c.ref.rule->benefit},
+                        FromAbi(c.ref.rule->id));
+    };
+    return key(a) < key(b);
+  });
+  std::vector<RuleRef> rules;
+  for (const Claim& claim : claims) rules.push_back(claim.ref);
+  return rules;
+}
+
+const std::vector<KernelRef>& Registry::Impl::AllKernels(fbx_op_kind kind, std::string_view op) {
+  const auto [found, added] = kernels.try_emplace(OpKey(kind, op));
+  std::vector<KernelRef>& list = found->second;
+  if (!added) return list;
+  for (Plugin& plugin : plugins) {
+    const auto& ops = plugin.info.manifest.ops;
+    if (std::none_of(ops.begin(), ops.end(), [&](const ManifestOp& o) { return o.kind == kind && o.name == op; })) continue;
+    const LoadedPlugin* loaded = Load(plugin);
+    if (loaded == nullptr) continue;
+    for (uint32_t i = 0; i < loaded->abi()->kernel_count; ++i) {
+      const fbx_kernel* kernel = loaded->abi()->kernels[i];
+      if (kernel->kind == kind && FromAbi(kernel->op) == op) list.push_back({kernel, loaded});
+    }
+  }
+  const std::vector<std::string>* preferred = Preferred(op);
+  std::stable_sort(list.begin(), list.end(), [&](const KernelRef& a, const KernelRef& b) {
+    const auto key = [&](const KernelRef& k) {
+      const PluginInfo& info = k.plugin->info();
+      return std::tuple(Rank(preferred, info.manifest.id), info.built_in, -info.manifest.priority, std::string_view(info.manifest.id));
+    };
+    return key(a) < key(b);
+  });
+  return list;
+}
+
+std::vector<KernelRef> Registry::KernelsFor(fbx_op_kind kind, std::string_view op, int version) {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<KernelRef> kernels;
+  for (const KernelRef& ref : impl_->AllKernels(kind, op)) {
+    if (InRange(version, ref.kernel->min_version, ref.kernel->max_version)) kernels.push_back(ref);
+  }
+  return kernels;
+}
+
+std::vector<std::string> Registry::WhoProvides(fbx_op_kind kind, std::string_view op) const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<std::string> who;
+  for (const Impl::Plugin& plugin : impl_->plugins) {
+    const PluginInfo& info = plugin.info;
+    for (const ManifestOp& stated : info.manifest.ops) {
+      if (stated.kind != kind || stated.name != op) continue;
+      const std::string state = info.state == PluginInfo::State::kOk ? "" : " (" + std::string(Name(info.state)) + ": " + info.why + ")";
+      who.push_back(info.manifest.id + " " + info.manifest.version + state);
+      break;
+    }
+  }
+  return who;
+}
+
+Result<std::optional<JsonSchema>> Registry::Impl::OpSchema(fbx_op_kind kind, std::string_view op) const {
+  for (const Plugin& plugin : plugins) {
+    if (plugin.info.state != PluginInfo::State::kOk) continue;
+    for (const ManifestOp& stated : plugin.info.manifest.ops) {
+      if (stated.kind != kind || stated.name != op || stated.options_schema.empty()) continue;
+      auto schema = JsonSchema::Parse(stated.options_schema);
+      if (!schema) return Invalid(plugin.info.manifest.path + ": " + stated.name + ": options_schema: " + schema.error().message);
+      return std::optional(*std::move(schema));
+    }
+  }
+  return std::optional<JsonSchema>();
+}
+
+Status Registry::CheckOptions(fbx_op_kind kind, std::string_view op, const Attrs& attrs) {
+  const std::lock_guard lock(impl_->mutex);
+  auto found = impl_->schemas.find(OpKey(kind, op));
+  if (found == impl_->schemas.end()) {
+    FUSEBOX_ASSIGN(auto schema, impl_->OpSchema(kind, op));
+    found = impl_->schemas.emplace(OpKey(kind, op), std::move(schema)).first;
+  }
+  const std::optional<JsonSchema>& schema = found->second;
+  if (!schema) return {};
+  const auto violation = schema->Check(JsonFromAttrs(attrs));
+  if (!violation) return {};
+  const std::string at = violation->pointer.empty() ? "" : violation->pointer.substr(1) + ": ";
+  return Invalid(std::string(op) + ": options: " + at + violation->what);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include "host/base/json.h"
+#include "host/plugin/steps.h"
+
+namespace fusebox {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string Text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? std::string() : found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::vector<std::string> Texts(const json& object, const char* key) {
+  return object.value(key, std::vector<std::string>());
+}
+
+std::string At(std::string_view base, size_t i) { return std::string(base) + "/" + std::to_string(i); }
+
+std::vector<std::string> BuiltinNames() {
+  std::vector<std::string> names;
+  for (const OpInfo& info : AllOps()) {
+    if (info.code >= 0) names.emplace_back(info.name);
+  }
+  return names;
+}
+
+Result<std::vector<ManifestOp>> ReadOps(const Document& document, const json& list, const std::string& base) {
+  std::vector<ManifestOp> ops;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const json& entry = list[i];
+    ManifestOp op;
+    op.kind = entry.contains("builtin") ? FBX_OP_BUILTIN : FBX_OP_CUSTOM;
+    op.name = Text(entry, op.kind == FBX_OP_BUILTIN ? "builtin" : "custom");
+    op.version = entry.value("version", 0);
+    op.options_schema = Text(entry, "options_schema");
+    if (op.kind == FBX_OP_BUILTIN) {
+      const auto known = FindOp(op.name);
+      if (!known || Info(*known).code < 0)
+        return document.Complain(At(base, i) + "/builtin",
+                                 "no builtin op \"" + op.name + "\"" + DidYouMean(op.name, BuiltinNames()));
+    }
+    ops.push_back(std::move(op));
+  }
+  return ops;
+}
+
+// "2", "1-3", "1-"; the schema has checked the form.
+void ReadVersions(const std::string& text, ManifestRule& rule) {
+  if (text.empty()) return;
+  const size_t dash = text.find('-');
+  rule.min_version = std::stoi(text.substr(0, dash));
+  if (dash == std::string::npos) {
+    rule.max_version = rule.min_version;
+  } else if (dash + 1 < text.size()) {
+    rule.max_version = std::stoi(text.substr(dash + 1));
+  }
+}
+
+Result<ManifestRule> ReadRule(const Document& document, const json& entry, const std::string& at,
+                              const std::string& name_space) {
+  ManifestRule rule;
+  rule.id = Text(entry, "id");
+  if (!rule.id.starts_with(name_space + "."))
+    return document.Complain(at + "/id", "\"" + rule.id + "\" does not begin with the plugin's namespace \"" + name_space + ".\"");
+  rule.implements = Texts(entry, "implements");
+  for (size_t i = 0; i < rule.implements.size(); ++i) {
+    const size_t star = rule.implements[i].find('*');
+    if (star != std::string::npos && star + 1 != rule.implements[i].size())
+      return document.Complain(At(at + "/implements", i), "* may only stand at the end");
+  }
+  ReadVersions(Text(entry, "versions"), rule);
+  if (rule.max_version != 0 && rule.max_version < rule.min_version)
+    return document.Complain(at + "/versions", "the range is empty");
+  if (entry.contains("when")) rule.when = entry["when"].dump();
+  if (entry.contains("emits")) {
+    FUSEBOX_ASSIGN(rule.emits, ReadOps(document, entry["emits"], at + "/emits"));
+  }
+  return rule;
+}
+
+// The library's absolute path; an error when it is not a file of the plugin's folder. It need not exist: opening it says so best.
+Result<std::string> LibraryPath(const fs::path& manifest, const std::string& text) {
+  const fs::path relative(text);
+  if (relative.is_absolute()) return Invalid("the path must be relative to the manifest");
+  for (const fs::path& part : relative) {
+    if (part == "..") return Invalid("the path must not contain \"..\"");
+  }
+  std::error_code error;
+  const fs::path folder = fs::weakly_canonical(fs::absolute(manifest, error).parent_path(), error);
+  const fs::path real = fs::weakly_canonical(folder / relative, error);
+  if (error) return Invalid(error.message());
+  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), real.begin(), real.end());
+  if (end != folder.end()) return Invalid("it is a link that leaves the plugin's folder, to " + real.string());
+  return (folder / relative).lexically_normal().string();
+}
+
+Status ReadLibraries(const Document& document, const json& list, Manifest& manifest) {
+  std::string others;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string at = At("/libraries", i), platform = Text(list[i], "platform");
+    auto path = LibraryPath(document.name, Text(list[i], "path"));
+    if (!path) return document.Complain(at + "/path", path.error().message);
+    if (!manifest.library.empty()) continue;
+    if (platform != PlatformKey()) {
+      others += (others.empty() ? "" : ", ") + platform;
+      continue;
+    }
+    const std::vector<std::string> cpu = Texts(list[i], "requires_cpu");
+    const std::string missing = MissingCpuFeature(cpu);
+    if (missing.empty()) {
+      manifest.library = *path;
+      manifest.requires_cpu = cpu;
+    } else {
+      manifest.no_library = Text(list[i], "path") + " needs the CPU feature " + missing + ", which this machine lacks";
+    }
+  }
+  if (!manifest.library.empty()) manifest.no_library.clear();
+  if (manifest.library.empty() && manifest.no_library.empty())
+    manifest.no_library = "it has no library for " + std::string(PlatformKey()) + ", only for " + others;
+  return {};
+}
+
+Status ReadProvides(const Document& document, const json& provides, Manifest& manifest) {
+  const json none = json::array();
+  const json& rules = provides.contains("rules") ? provides["rules"] : none;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    FUSEBOX_ASSIGN(ManifestRule rule, ReadRule(document, rules[i], At("/provides/rules", i), manifest.name_space));
+    for (const ManifestRule& other : manifest.rules) {
+      if (other.id == rule.id) return document.Complain(At("/provides/rules", i) + "/id", "\"" + rule.id + "\" stands twice");
+    }
+    manifest.rules.push_back(std::move(rule));
+  }
+  if (provides.contains("ops")) {
+    FUSEBOX_ASSIGN(manifest.ops, ReadOps(document, provides["ops"], "/provides/ops"));
+  }
+  if (provides.contains("delegates")) {
+    for (const json& entry : provides["delegates"])
+      manifest.delegates.push_back({Text(entry, "name"), Text(entry, "options_schema")});
+  }
+  manifest.provides_extensions = Texts(provides, "extensions");
+  return {};
+}
+
+}  // namespace
+
+Result<Manifest> ReadManifest(const std::string& path) {
+  FUSEBOX_ASSIGN(const Document document, ReadManifestDocument(path));
+  const json& value = document.value;
+  const json& plugin = value["plugin"];
+  Manifest manifest;
+  manifest.path = path;
+  manifest.id = Text(plugin, "id");
+  manifest.version = Text(plugin, "version");
+  manifest.name_space = Text(plugin, "namespace");
+  manifest.description = Text(plugin, "description");
+  manifest.license = Text(plugin, "license");
+  manifest.priority = plugin.value("priority", 0);
+  manifest.abi_major = value["abi"].value("major", 1);
+  manifest.abi_min_minor = value["abi"].value("min_minor", 0);
+  manifest.options_schema = Text(value, "options_schema");
+  if (value.contains("requires")) manifest.requires_extensions = Texts(value["requires"], "extensions");
+  FUSEBOX_TRY(ReadLibraries(document, value["libraries"], manifest));
+  FUSEBOX_TRY(ReadProvides(document, value["provides"], manifest));
+  return manifest;
+}
+
+}  // namespace fusebox

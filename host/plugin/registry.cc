@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fusebox/abi/ext/pthreadpool.h>
+#include <fusebox/abi/ext/resize.h>
+#include <fusebox/abi/ext/threads.h>
+
+#include <algorithm>
+
+#include "host/base/json.h"
+#include "host/base/log.h"
+#include "host/plugin/impl.h"
+
+// The cpu plugin, where it is linked in.
+extern "C" [[gnu::weak]] const fbx_entry fusebox_cpu_entry_v1;
+
+namespace fusebox {
+namespace {
+
+constexpr const char* kSystemPolicy = "/etc/fusebox/policy.json";
+
+// An error about the user's options: at their place in the config file, where there is one.
+std::unexpected<Error> OptionsFail(const Config& config, const std::string& id, const std::string& pointer,
+                                   const std::string& what) {
+  const std::string subject = "options of " + id + (pointer.empty() ? "" : ": " + pointer.substr(1)) + ": " + what;
+  if (config.path.empty()) return Invalid(subject);
+  const auto text = ReadTextFile(config.path);
+  if (!text) return Invalid(subject);
+  const Position position = PositionOf(*text, "/options/" + EscapePointer(id) + pointer);
+  return Invalid(Place(config.path, position) + ": " + subject);
+}
+
+bool IsHostExtension(std::string_view id) {
+  return id == FBX_EXT_THREADS || id == FBX_EXT_PTHREADPOOL || id == FBX_EXT_RESIZE;
+}
+
+// "name/1?": the name, and whether the plugin can live without it.
+std::pair<std::string, bool> ParseRequired(const std::string& text) {
+  const bool optional = text.ends_with('?');
+  return {text.substr(0, text.size() - optional), optional};
+}
+
+// Why this host cannot use the plugin, from its manifest alone; empty: it can.
+std::string Unusable(const Manifest& manifest) {
+  if (manifest.abi_major != FBX_ABI_MAJOR || manifest.abi_min_minor > FBX_ABI_MINOR)
+    return "it needs plugin ABI " + std::to_string(manifest.abi_major) + "." + std::to_string(manifest.abi_min_minor) +
+           ", this host has " + std::to_string(FBX_ABI_MAJOR) + "." + std::to_string(FBX_ABI_MINOR);
+  return manifest.no_library;
+}
+
+void Mark(PluginInfo& info, PluginInfo::State state, std::string why) {
+  info.state = state;
+  info.why = std::move(why);
+}
+
+}  // namespace
+
+std::string_view Name(PluginInfo::State state) {
+  switch (state) {
+    case PluginInfo::State::kOk: return "ok";
+    case PluginInfo::State::kShadowed: return "shadowed";
+    case PluginInfo::State::kDenied: return "denied";
+    case PluginInfo::State::kBroken: return "broken";
+  }
+  return "unknown";
+}
+
+const void* LoadedPlugin::FindExtension(std::string_view id) const {
+  const auto found = extensions_.find(id);
+  return found == extensions_.end() ? nullptr : found->second;
+}
+
+Registry::Impl::~Impl() {
+  for (auto plugin = load_order.rbegin(); plugin != load_order.rend(); ++plugin) {
+    if ((*plugin)->entry->unload) (*plugin)->entry->unload();
+  }
+}
+
+Status Registry::Impl::AddFound(const Found& found, const Policy& policy) {
+  Plugin& plugin = plugins.emplace_back();
+  PluginInfo& info = plugin.info;
+  plugin.named = found.named;
+  auto manifest = ReadManifest(found.manifest);
+  if (!manifest) {
+    if (found.named) return std::unexpected(std::move(manifest).error());
+    info.manifest.path = found.manifest;
+    Mark(info, PluginInfo::State::kBroken, manifest.error().message);
+    return {};
+  }
+  info.manifest = *std::move(manifest);
+  if (std::string why = policy.Denies(info.manifest.id, false); !why.empty()) {
+    Mark(info, PluginInfo::State::kDenied, std::move(why));
+    return {};
+  }
+  for (const Plugin& other : plugins) {
+    if (&other == &plugin || other.info.manifest.id != info.manifest.id) continue;
+    Mark(info, PluginInfo::State::kShadowed, "by " + other.info.manifest.path);
+    return {};
+  }
+  if (std::string why = Unusable(info.manifest); !why.empty()) Mark(info, PluginInfo::State::kBroken, std::move(why));
+  if (info.state != PluginInfo::State::kOk) return {};
+  const auto options = OptionsFor(info.manifest);
+  if (!options && config.options.contains(info.manifest.id)) return std::unexpected(options.error());
+  if (!options) Mark(info, PluginInfo::State::kBroken, options.error().message);
+  return {};
+}
+
+Status Registry::Impl::AddBuiltIn(const fbx_entry& entry, const Policy& policy) {
+  Plugin& plugin = plugins.emplace_back();
+  plugin.entry = &entry;
+  plugin.info.built_in = true;
+  plugin.info.manifest.path = "built in";
+  FUSEBOX_TRY(Open(plugin).At("built-in plugin"));
+  PluginInfo& info = plugin.info;
+  if (std::string why = policy.Denies(info.manifest.id, true); !why.empty())
+    Mark(info, PluginInfo::State::kDenied, std::move(why));
+  for (Plugin& other : plugins) {
+    if (&other == &plugin || other.info.manifest.id != info.manifest.id) continue;
+    if (other.info.state != PluginInfo::State::kOk) continue;
+    if (other.named) {
+      Mark(info, PluginInfo::State::kShadowed, "by " + other.info.manifest.path);
+    } else if (info.state == PluginInfo::State::kOk) {
+      Mark(other.info, PluginInfo::State::kShadowed, "by the built-in copy");
+    }
+  }
+  if (info.state != PluginInfo::State::kOk) plugin.loaded.reset();
+  return {};
+}
+
+Result<Attrs> Registry::Impl::OptionsFor(const Manifest& manifest) const {
+  const auto given = config.options.find(manifest.id);
+  if (manifest.options_schema.empty()) {
+    if (given == config.options.end() || given->second.empty()) return Attrs();
+    return OptionsFail(config, manifest.id, "", "the plugin takes none");
+  }
+  const auto schema = JsonSchema::Parse(manifest.options_schema);
+  if (!schema) return Invalid(manifest.path + ": options_schema: " + schema.error().message);
+  nlohmann::json value = given == config.options.end() ? nlohmann::json::object() : JsonFromAttrs(given->second);
+  schema->FillDefaults(value);
+  if (const auto violation = schema->Check(value)) return OptionsFail(config, manifest.id, violation->pointer, violation->what);
+  auto attrs = AttrsFromJson(value);
+  if (!attrs) return OptionsFail(config, manifest.id, attrs.error().pointer, attrs.error().what);
+  return *std::move(attrs);
+}
+
+const LoadedPlugin* Registry::Impl::Load(Plugin& plugin) {
+  if (plugin.loaded) return plugin.loaded.get();
+  // Loading already: it requires an extension of a plugin that requires one of its own.
+  if (plugin.info.state != PluginInfo::State::kOk || plugin.loading) return nullptr;
+  plugin.loading = true;
+  const Status opened = Open(plugin);
+  plugin.loading = false;
+  if (opened) return plugin.loaded.get();
+  Mark(plugin.info, PluginInfo::State::kBroken, opened.error().message);
+  Log("loader").debug("{}: {}", plugin.info.manifest.id, plugin.info.why);
+  return nullptr;
+}
+
+Status Registry::Impl::Open(Plugin& plugin) {
+  PluginInfo& info = plugin.info;
+  auto loaded = std::make_unique<LoadedPlugin>();
+  loaded->info_ = &info;
+  if (!info.built_in) {
+    FUSEBOX_ASSIGN(plugin.entry, OpenLibrary(info.manifest.library));
+    info.loaded = true;
+    FUSEBOX_ASSIGN(loaded->options_, OptionsFor(info.manifest));
+    FUSEBOX_ASSIGN(loaded->extensions_, RequiredExtensions(info.manifest));
+  }
+  FUSEBOX_TRY(CheckEntry(*plugin.entry));
+  HostCall host(*loaded, nullptr);
+  FUSEBOX_ASSIGN(loaded->plugin_, CallLoad(*plugin.entry, host).At("load failed"));
+  load_order.push_back(&plugin);
+  FUSEBOX_TRY(CheckPlugin(*loaded->plugin_));
+  if (info.built_in) {
+    const std::string path = info.manifest.path;
+    info.manifest = ManifestOf(*loaded->plugin_);
+    info.manifest.path = path;
+    info.loaded = true;
+    FUSEBOX_ASSIGN(loaded->options_, OptionsFor(info.manifest));
+  } else {
+    FUSEBOX_TRY(CompareWithManifest(*loaded->plugin_, info.manifest));
+  }
+  plugin.loaded = std::move(loaded);
+  return {};
+}
+
+Result<std::map<std::string, const void*, std::less<>>> Registry::Impl::RequiredExtensions(const Manifest& manifest) {
+  std::map<std::string, const void*, std::less<>> extensions;
+  for (const std::string& text : manifest.requires_extensions) {
+    const auto [id, optional] = ParseRequired(text);
+    if (IsHostExtension(id)) continue;
+    const void* extension = ProvidedExtension(id);
+    if (extension == nullptr && !optional)
+      return NotFound("it requires extension " + id + ", which neither the host nor a plugin here provides");
+    if (extension != nullptr) extensions[id] = extension;
+  }
+  return extensions;
+}
+
+const void* Registry::Impl::ProvidedExtension(const std::string& id) {
+  for (Plugin& plugin : plugins) {
+    const auto& provided = plugin.info.manifest.provides_extensions;
+    if (std::find(provided.begin(), provided.end(), id) == provided.end()) continue;
+    const LoadedPlugin* loaded = Load(plugin);
+    if (loaded == nullptr || loaded->abi()->get_extension == nullptr) continue;
+    if (const void* extension = loaded->abi()->get_extension({id.data(), id.size()})) return extension;
+  }
+  return nullptr;
+}
+
+// Ids that belong to no plugin are no error, since one file may serve several machines; but they may be misspelt.
+void Registry::Impl::WarnOfUnknownIds() const {
+  std::vector<std::string> known;
+  for (const Plugin& plugin : plugins) known.push_back(plugin.info.manifest.id);
+  const auto check = [&](const std::string& id, const std::string& where) {
+    if (std::find(known.begin(), known.end(), id) == known.end())
+      Log("config").warn("{}: {}: no plugin {} here{}", config.path, where, id, DidYouMean(id, known));
+  };
+  for (const auto& [id, options] : config.options) check(id, "options");
+  for (const auto& [name, ids] : config.prefer) {
+    for (const std::string& id : ids) check(id, "prefer: " + name);
+  }
+  for (const Config::Delegate& delegate : config.delegates) {
+    const bool found = std::any_of(plugins.begin(), plugins.end(), [&](const Plugin& plugin) {
+      return std::any_of(plugin.info.manifest.delegates.begin(), plugin.info.manifest.delegates.end(),
+                         [&](const ManifestDelegate& d) { return d.name == delegate.name; });
+    });
+    if (!found) Log("config").warn("{}: delegates: no plugin here has a delegate {}", config.path, delegate.name);
+  }
+}
+
+Result<std::shared_ptr<Registry>> Registry::Create(const Config& config, std::span<const fbx_entry* const> built_in) {
+  FUSEBOX_ASSIGN(const Policy policy, Policy::Create(config, kSystemPolicy));
+  FUSEBOX_ASSIGN(SearchResult search, Search(config));
+  std::shared_ptr<Registry> registry(new Registry());
+  registry->config_ = config;
+  registry->impl_ = std::make_unique<Impl>(config);
+  Impl& impl = *registry->impl_;
+  impl.searched = std::move(search.searched);
+  for (const Found& found : search.found) FUSEBOX_TRY(impl.AddFound(found, policy));
+  for (const fbx_entry* entry : built_in) FUSEBOX_TRY(impl.AddBuiltIn(*entry, policy));
+  if (const fbx_entry* cpu = &fusebox_cpu_entry_v1; cpu != nullptr) FUSEBOX_TRY(impl.AddBuiltIn(*cpu, policy));
+  impl.WarnOfUnknownIds();
+  return registry;
+}
+
+Registry::~Registry() = default;
+
+}  // namespace fusebox

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "host/plugin/steps.h"
+
+// Where the build installs: FUSEBOX_INSTALL_LIBDIR is relative to the prefix.
+#ifndef FUSEBOX_INSTALL_PREFIX
+#define FUSEBOX_INSTALL_PREFIX "/usr/local"
+#endif
+#ifndef FUSEBOX_INSTALL_LIBDIR
+#define FUSEBOX_INSTALL_LIBDIR "lib"
+#endif
+
+namespace fusebox {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManifestName = "fusebox-plugin.json";
+
+std::string Environment(const char* name) {
+  const char* value = secure_getenv(name);
+  return value ? value : "";
+}
+
+std::vector<std::string> SplitPath(const std::string& list) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(':', begin), list.size());
+    // An empty part would be the working directory, which is never searched.
+    if (end > begin) parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+void AddUserFolder(std::vector<std::string>& folders) {
+  const std::string data = Environment("XDG_DATA_HOME"), home = Environment("HOME");
+  if (!data.empty()) {
+    folders.push_back(data + "/fusebox/plugins");
+  } else if (!home.empty()) {
+    folders.push_back(home + "/.local/share/fusebox/plugins");
+  }
+}
+
+void AddSystemFolders(std::vector<std::string>& folders) {
+  const std::string below = "/" FUSEBOX_INSTALL_LIBDIR "/fusebox/plugins";
+  folders.push_back("/etc/fusebox/plugins");
+  // An installed prefix may have been moved. The program of a privileged process may be a link that somebody else made.
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error && getauxval(AT_SECURE) == 0) folders.push_back(program.parent_path().parent_path().string() + below);
+  folders.push_back(FUSEBOX_INSTALL_PREFIX + below);
+  folders.push_back("/usr/local" + below);
+}
+
+std::vector<std::string> Folders(const Config& config) {
+  std::vector<std::string> folders;
+  if (config.search_default_path && secure_getenv("FUSEBOX_PLUGIN_PATH"))
+    return SplitPath(Environment("FUSEBOX_PLUGIN_PATH"));
+  if (config.search_default_path) folders = SplitPath(Environment("FUSEBOX_ADD_PLUGIN_PATH"));
+  folders.insert(folders.end(), config.plugin_path.begin(), config.plugin_path.end());
+  if (config.search_default_path) {
+    AddUserFolder(folders);
+    AddSystemFolders(folders);
+  }
+  return folders;
+}
+
+// The manifests one level below, sorted.
+std::vector<std::string> ManifestsBelow(const fs::path& folder) {
+  std::vector<std::string> manifests;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code missing;
+    const fs::path manifest = it->path() / kManifestName;
+    if (fs::exists(manifest, missing)) manifests.push_back(manifest.string());
+  }
+  std::sort(manifests.begin(), manifests.end());
+  return manifests;
+}
+
+// Adds what one --plugin means: a manifest, a library, a plugin's folder, or a folder of such folders.
+Status AddNamed(const std::string& text, SearchResult& result) {
+  std::error_code error;
+  const fs::path path(text);
+  if (!fs::exists(path, error)) return NotFound("plugin " + text + ": " + (error ? error.message() : "no such file or folder"));
+  if (!fs::is_directory(path, error)) {
+    const bool manifest = path.extension() == ".json";
+    const fs::path beside = path.parent_path() / kManifestName;
+    if (!manifest && !fs::exists(beside, error)) return NotFound("plugin " + text + ": there is no " + kManifestName + " beside it");
+    result.found.push_back({manifest ? text : beside.string(), true});
+    if (manifest) return {};
+    FUSEBOX_ASSIGN(const Manifest read, ReadManifest(beside.string()));
+    if (!read.library.empty() && !fs::equivalent(read.library, path, error))
+      return Invalid("plugin " + text + ": the manifest beside it is for " + read.library);
+    return {};
+  }
+  result.searched.push_back(text);
+  if (fs::exists(path / kManifestName, error)) {
+    result.found.push_back({(path / kManifestName).string(), true});
+    return {};
+  }
+  const std::vector<std::string> below = ManifestsBelow(path);
+  if (below.empty()) return NotFound("plugin " + text + ": neither it nor a folder in it holds a " + kManifestName);
+  for (const std::string& manifest : below) result.found.push_back({manifest, false});
+  return {};
+}
+
+}  // namespace
+
+Result<SearchResult> Search(const Config& config) {
+  SearchResult result;
+  for (const std::string& text : config.plugins) FUSEBOX_TRY(AddNamed(text, result));
+  std::vector<std::string> seen;
+  for (const std::string& folder : Folders(config)) {
+    if (std::find(seen.begin(), seen.end(), folder) != seen.end()) continue;
+    seen.push_back(folder);
+    std::error_code error;
+    result.searched.push_back(folder + (fs::is_directory(folder, error) ? "" : " (no such folder)"));
+    for (const std::string& manifest : ManifestsBelow(folder)) result.found.push_back({manifest, false});
+  }
+  return result;
+}
+
+}  // namespace fusebox
