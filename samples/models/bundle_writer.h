@@ -31,7 +31,6 @@ class BundleWriter {
   Status Write(const std::string& prefix) const;
 
  private:
-
   int next_shard_ = 0;
   tf::BundleHeader header_;
   std::map<std::string, tf::BundleEntry> entries_;

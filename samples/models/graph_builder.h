@@ -117,6 +117,8 @@ class FunctionBuilder : public GraphBuilder {
   // Variables it uses, itself or through its callees: one trailing argument each.
   const std::vector<VariableRef>& captures() const { return captures_; }
   bool is_stateful() const { return !captures_.empty(); }
+  // True when it, or a callee, changes a variable.
+  bool writes() const { return !last_write_.empty(); }
 
   Ref Arg(const std::string& name, tf::DataType dtype, const Shape& shape);
   FunctionBuilder& SetAttr(const Attr& attr);

@@ -42,7 +42,7 @@ struct LstmOptions {
     kComputed,
     kInput
   } initial_state = State::kZeros;  // kInput: h and c are inputs
-  enum class Body { kKeras, kFourGates, kSwappedGates, kNone } body = Body::kKeras;
+  enum class Body { kKeras, kFourGates, kSwappedGates } body = Body::kKeras;
   bool dense_head = true;     // a Dense layer of one unit on the output; not with kInput
   bool unknown_rank = false;  // the function's argument does not say its rank
 };

@@ -11,13 +11,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "converter/import/saved_model/checkpoint.pb.h"
 #include "converter/import/saved_model/saved_model.pb.h"
 #include "host/base/status.h"
+#include "samples/models/bundle_writer.h"
 #include "samples/models/graph_builder.h"
 #include "samples/models/tensor_value.h"
 
@@ -43,33 +45,36 @@ class SavedModelBuilder {
   void AddSignature(const std::string& key, const FunctionBuilder& function,
                     const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
-  // What Write writes; a test may change these and write them itself with WriteSavedModel.
-  tf::SavedModel ToProto() const;
-  tf::TrackableObjectGraph CheckpointObjects() const;
+  // What Write writes, for a test to change and write itself. No variable, function or signature is added after this.
+  tf::SavedModel ToProto();
+  BundleWriter Checkpoint() const;
 
-  // dir is created if need be. saved_model.pb, variables/variables.index,
-  // variables/variables.data-00000-of-00001.
-  Status Write(const std::string& dir) const;
+  // dir is created if need be. saved_model.pb, variables/variables.index, variables/variables.data-00000-of-00001.
+  Status Write(const std::string& dir);
 
  private:
   friend class GraphBuilder;
   friend class FunctionBuilder;
   class MainGraph;
   struct Variable;
-  struct Signature;
-  struct Objects;
+  struct Object;
 
   std::string NumberedName(const std::string& stem) { return stem + "_" + std::to_string(next_number_++); }
-  std::string KeyOf(const Variable& variable) const;
-  void AddRestore(tf::MetaGraphDef& meta_graph) const;
-  void AddOpDefs(tf::MetaGraphDef& meta_graph) const;
-  Objects MakeObjects(bool of_checkpoint) const;
+  const std::string& NameOf(VariableRef variable) const;
+  std::pair<tf::DataType, Shape> TypeOf(VariableRef variable) const;
+  void AddRestore();
+  void AddObjects(tf::MetaGraphDef& meta_graph) const;
+  std::vector<Object> MakeObjects(bool of_checkpoint) const;
 
   int next_number_ = 10;
   std::vector<Variable> variables_;
   std::vector<std::unique_ptr<FunctionBuilder>> functions_;
-  std::vector<Signature> signatures_;
+  std::map<std::string, tf::SignatureDef> signatures_;
+  std::map<std::string, const FunctionBuilder*> wrappers_;  // by signature
   std::unique_ptr<MainGraph> main_;
+  std::string restore_node_;
 };
+
+Status WriteSavedModel(const std::string& dir, const tf::SavedModel& model, const BundleWriter& checkpoint);
 
 }  // namespace fusebox::samples

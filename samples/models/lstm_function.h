@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function that a Keras LSTM layer calls, tagged with api_implements, with its loop.
+#pragma once
+
+#include <string>
+
+#include "samples/models/models.h"
+#include "samples/models/saved_model_builder.h"
+
+namespace fusebox::samples {
+
+// Six arguments: inputs, init_h, init_c, kernel [n,4u], recurrent_kernel [u,4u], bias [4u], gates in the order i, f, c, o.
+// Five results: last output, outputs, h, c, runtime.
+FunctionBuilder& AddLstmFunction(SavedModelBuilder& model, const LstmOptions& options,
+                                 const std::string& uuid);
+
+}  // namespace fusebox::samples

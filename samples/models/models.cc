@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/models/models.h"
+
+#include <algorithm>
+
+namespace fusebox::samples {
+namespace {
+
+// WriteLstm and the like with fixed options, as a plain function.
+template <auto kWrite, auto kOptions>
+Status WriteAs(const std::string& dir, uint64_t seed) {
+  return kWrite(dir, seed, kOptions);
+}
+
+using Lstm = LstmOptions;
+template <Lstm kOptions>
+constexpr auto kWriteLstm = WriteAs<&WriteLstm, kOptions>;
+
+constexpr SampleModel kModels[] = {
+    {"dense", "three Dense layers with Relu and Softmax, batch dynamic; a second signature gives the logits",
+     WriteDense},
+    {"keras_lstm", "Keras LSTM and Dense, batch dynamic", kWriteLstm<Lstm{}>},
+    {"lstm_time_major", "LSTM on [steps, batch, inputs], all steps returned",
+     kWriteLstm<Lstm{.time_major = true, .return_sequences = true}>},
+    {"lstm_backwards", "LSTM from the last step to the first",
+     kWriteLstm<Lstm{.go_backwards = true, .return_sequences = true}>},
+    {"lstm_sequences", "LSTM that returns all steps, any number of them",
+     kWriteLstm<Lstm{.steps = -1, .return_sequences = true}>},
+    {"lstm_last_step", "LSTM of newer Keras, whose loop keeps one step only",
+     kWriteLstm<Lstm{.last_step_only = true}>},
+    {"lstm_states", "LSTM of one step whose states are inputs and outputs",
+     kWriteLstm<Lstm{.batch = 1, .steps = 1, .initial_state = Lstm::State::kInput}>},
+    {"lstm_constant_state", "LSTM that starts from constants",
+     kWriteLstm<Lstm{.batch = 1, .return_state = true, .initial_state = Lstm::State::kConstant}>},
+    {"lstm_computed_state", "LSTM that starts from a projection of its first input",
+     kWriteLstm<Lstm{.return_state = true, .initial_state = Lstm::State::kComputed}>},
+    {"lstm_four_gates", "another library's LSTM behind the same interface: one matrix product per gate",
+     kWriteLstm<Lstm{.body = Lstm::Body::kFourGates}>},
+    {"lstm_swapped_gates", "the same interface with a wrong body: input and forget gate swapped",
+     kWriteLstm<Lstm{.body = Lstm::Body::kSwappedGates}>},
+    {"custom_fused", "two Conv2D into my_custom_fused_op with a placeholder body",
+     WriteAs<&WriteCustomFused, CustomFusedOptions{}>},
+    {"custom_fused_body", "the same with a real body",
+     WriteAs<&WriteCustomFused, CustomFusedOptions{.real_body = true}>},
+    {"conv_relu", "Conv2D, BiasAdd, Relu", WriteAs<&WriteConvRelu, ConvReluOptions{}>},
+    {"conv_relu_two_consumers", "the same, and the sum before Relu is an output too",
+     WriteAs<&WriteConvRelu, ConvReluOptions{.second_consumer = true}>},
+    {"conv_relu_spatial_bias", "the same with a bias that varies over the width",
+     WriteAs<&WriteConvRelu, ConvReluOptions{.spatial_bias = true}>},
+    {"counter", "a variable that the model itself changes; a second signature reads it", WriteCounter},
+};
+
+}  // namespace
+
+std::span<const SampleModel> SampleModels() { return kModels; }
+
+const SampleModel* FindSampleModel(std::string_view name) {
+  auto found = std::ranges::find(kModels, name, &SampleModel::name);
+  return found == std::end(kModels) ? nullptr : &*found;
+}
+
+}  // namespace fusebox::samples

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/models/op_table.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/base/status.h"
+
+namespace fusebox::samples {
+namespace {
+
+constexpr std::string_view kLines[] = {
+    "NoOp() -> ()",
+    "Placeholder() -> (output: dtype)",
+    "Const() -> (output: dtype)",
+    "Identity(input: T) -> (output: T)",
+    "IdentityN(input: [T]) -> (output: [T])",
+    "VarHandleOp() -> (resource: resource) !",
+    "ReadVariableOp(resource: resource) -> (value: dtype) !",
+    "AssignVariableOp(resource: resource, value: dtype) -> () !",
+    "AssignAddVariableOp(resource: resource, value: dtype) -> () !",
+    "AssignSubVariableOp(resource: resource, value: dtype) -> () !",
+    "RestoreV2(prefix: string, tensor_names: string, shape_and_slices: string) -> (tensors: [dtypes]) !",
+    "PartitionedCall(args: [Tin]) -> (output: [Tout])",
+    "StatefulPartitionedCall(args: [Tin]) -> (output: [Tout]) !",
+    "While(input: [T]) -> (output: [T]) !",
+    "StatelessWhile(input: [T]) -> (output: [T])",
+    "If(cond: Tcond, input: [Tin]) -> (output: [Tout]) !",
+    "StatelessIf(cond: Tcond, input: [Tin]) -> (output: [Tout])",
+    "MatMul(a: T, b: T) -> (product: T)",
+    "BatchMatMulV2(x: T, y: T) -> (output: T)",
+    "BiasAdd(value: T, bias: T) -> (output: T)",
+    "Conv2D(input: T, filter: T) -> (output: T)",
+    "DepthwiseConv2dNative(input: T, filter: T) -> (output: T)",
+    "MaxPool(input: T) -> (output: T)",
+    "AvgPool(value: T) -> (output: T)",
+    "Relu(features: T) -> (activations: T)",
+    "Relu6(features: T) -> (activations: T)",
+    "Softmax(logits: T) -> (softmax: T)",
+    "Sigmoid(x: T) -> (y: T)",
+    "Tanh(x: T) -> (y: T)",
+    "Exp(x: T) -> (y: T)",
+    "Neg(x: T) -> (y: T)",
+    "Sqrt(x: T) -> (y: T)",
+    "Rsqrt(x: T) -> (y: T)",
+    "Square(x: T) -> (y: T)",
+    "Add(x: T, y: T) -> (z: T)",
+    "AddV2(x: T, y: T) -> (z: T)",
+    "Sub(x: T, y: T) -> (z: T)",
+    "Mul(x: T, y: T) -> (z: T)",
+    "RealDiv(x: T, y: T) -> (z: T)",
+    "Maximum(x: T, y: T) -> (z: T)",
+    "Minimum(x: T, y: T) -> (z: T)",
+    "SquaredDifference(x: T, y: T) -> (z: T)",
+    "Less(x: T, y: T) -> (z: bool)",
+    "Greater(x: T, y: T) -> (z: bool)",
+    "Equal(x: T, y: T) -> (z: bool)",
+    "LogicalAnd(x: bool, y: bool) -> (z: bool)",
+    "Cast(x: SrcT) -> (y: DstT)",
+    "Shape(input: T) -> (output: out_type)",
+    "Reshape(tensor: T, shape: Tshape) -> (output: T)",
+    "Transpose(x: T, perm: Tperm) -> (y: T)",
+    "ExpandDims(input: T, dim: Tdim) -> (output: T)",
+    "Squeeze(input: T) -> (output: T)",
+    "ConcatV2(values: N * T, axis: Tidx) -> (output: T)",
+    "Pack(values: N * T) -> (output: T)",
+    "Unpack(value: T) -> (output: num * T)",
+    "Split(split_dim: int32, value: T) -> (output: num_split * T)",
+    "SplitV(value: T, size_splits: Tlen, split_dim: int32) -> (output: num_split * T)",
+    "StridedSlice(input: T, begin: Index, end: Index, strides: Index) -> (output: T)",
+    "Slice(input: T, begin: Index, size: Index) -> (output: T)",
+    "ReverseV2(tensor: T, axis: Tidx) -> (output: T)",
+    "Fill(dims: index_type, value: T) -> (output: T)",
+    "GatherV2(params: Tparams, indices: Tindices, axis: Taxis) -> (output: Tparams)",
+    "Mean(input: T, reduction_indices: Tidx) -> (output: T)",
+    "Sum(input: T, reduction_indices: Tidx) -> (output: T)",
+    "TensorListFromTensor(tensor: element_dtype, element_shape: shape_type) -> (output_handle: variant)",
+    "TensorListReserve(element_shape: shape_type, num_elements: int32) -> (handle: variant)",
+    "TensorListGetItem(input_handle: variant, index: int32, element_shape: int32) -> (item: element_dtype)",
+    "TensorListSetItem(input_handle: variant, index: int32, item: element_dtype) -> (output_handle: variant)",
+    "TensorListStack(input_handle: variant, element_shape: int32) -> (tensor: element_dtype)",
+};
+
+constexpr std::pair<std::string_view, tf::DataType> kTypeNames[] = {
+    {"float", tf::DT_FLOAT},    {"int32", tf::DT_INT32},   {"int64", tf::DT_INT64},
+    {"bool", tf::DT_BOOL},      {"string", tf::DT_STRING}, {"resource", tf::DT_RESOURCE},
+    {"variant", tf::DT_VARIANT}};
+
+std::string_view Trim(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+void AddAttr(tf::OpDef& op, std::string_view name, const char* type) {
+  bool known =
+      std::ranges::any_of(op.attr(), [&](const tf::OpDef::Attr& attr) { return attr.name() == name; });
+  if (known) return;
+  tf::OpDef::Attr* attr = op.add_attr();
+  attr->set_name(std::string(name));
+  attr->set_type(type);
+}
+
+void SetType(std::string_view type, tf::OpDef& op, tf::OpDef::Arg& arg) {
+  if (type.starts_with('[')) {
+    arg.set_type_list_attr(std::string(type.substr(1, type.size() - 2)));
+    return AddAttr(op, arg.type_list_attr(), "list(type)");
+  }
+  if (size_t star = type.find('*'); star != type.npos) {
+    arg.set_number_attr(std::string(Trim(type.substr(0, star))));
+    AddAttr(op, arg.number_attr(), "int");
+    type = Trim(type.substr(star + 1));
+  }
+  for (const auto& [name, dtype] : kTypeNames) {
+    if (type == name) return arg.set_type(dtype);
+  }
+  arg.set_type_attr(std::string(type));
+  AddAttr(op, type, "type");
+}
+
+// "(a: T, b: T)"
+void AddArgs(std::string_view list, tf::OpDef& op, bool inputs) {
+  list = Trim(list.substr(1, list.size() - 2));
+  while (!list.empty()) {
+    std::string_view item = list.substr(0, list.find(','));
+    list = item.size() == list.size() ? std::string_view() : Trim(list.substr(item.size() + 1));
+    size_t colon = item.find(':');
+    FUSEBOX_CHECK(colon != item.npos);
+    tf::OpDef::Arg* arg = inputs ? op.add_input_arg() : op.add_output_arg();
+    arg->set_name(std::string(Trim(item.substr(0, colon))));
+    SetType(Trim(item.substr(colon + 1)), op, *arg);
+  }
+}
+
+tf::OpDef Parse(std::string_view line) {
+  tf::OpDef op;
+  op.set_is_stateful(line.ends_with('!'));
+  line = Trim(line.substr(0, line.rfind(')') + 1));
+  size_t open = line.find('('), arrow = line.find("->");
+  FUSEBOX_CHECK(open != line.npos && arrow != line.npos);
+  op.set_name(std::string(line.substr(0, open)));
+  AddArgs(Trim(line.substr(open, arrow - open)), op, true);
+  AddArgs(Trim(line.substr(arrow + 2)), op, false);
+  return op;
+}
+
+std::map<std::string, tf::OpDef, std::less<>>& Table() {
+  static auto* table = [] {
+    auto* made = new std::map<std::string, tf::OpDef, std::less<>>;
+    for (std::string_view line : kLines) {
+      tf::OpDef op = Parse(line);
+      made->emplace(op.name(), op);
+    }
+    return made;
+  }();
+  return *table;
+}
+
+}  // namespace
+
+const tf::OpDef& OpDefOf(std::string_view op) {
+  auto found = Table().find(op);
+  if (found == Table().end()) CheckFailed(__FILE__, __LINE__, ("no row for op " + std::string(op)).c_str());
+  return found->second;
+}
+
+const tf::OpDef& DefineOp(std::string_view line) {
+  tf::OpDef op = Parse(line);
+  return Table().insert_or_assign(op.name(), op).first->second;
+}
+
+}  // namespace fusebox::samples
