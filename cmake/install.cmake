@@ -22,7 +22,7 @@ install(FILES "${PROJECT_BINARY_DIR}/fusebox-config.cmake" "${PROJECT_BINARY_DIR
 # All that is installed or that the demo needs, and no test.
 add_custom_target(product)
 get_property(plugins GLOBAL PROPERTY FUSEBOX_PLUGINS)
-foreach(target IN LISTS targets plugins ITEMS fusebox make_sample_model)
+foreach(target IN LISTS targets plugins ITEMS fusebox write_models)
   if(TARGET ${target})
     add_dependencies(product ${target})
   endif()
