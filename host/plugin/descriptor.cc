@@ -12,21 +12,27 @@ namespace {
 constexpr size_t kPluginSize = offsetof(fbx_plugin, get_extension) + sizeof(fbx_plugin::get_extension);
 constexpr size_t kRuleSize = offsetof(fbx_rule, tolerance) + sizeof(fbx_tolerance);
 constexpr size_t kKernelSize = offsetof(fbx_kernel, free) + sizeof(fbx_kernel::free);
-constexpr size_t kDelegateSize = offsetof(fbx_delegate, destroy_partition) + sizeof(fbx_delegate::destroy_partition);
+constexpr size_t kDelegateSize =
+    offsetof(fbx_delegate, destroy_partition) + sizeof(fbx_delegate::destroy_partition);
 constexpr uint32_t kMostEntries = 10000;
 constexpr size_t kLongestName = 1000;
 
-std::string Where(std::string_view what, uint32_t index) { return std::string(what) + " " + std::to_string(index); }
+std::string Where(std::string_view what, uint32_t index) {
+  return std::string(what) + " " + std::to_string(index);
+}
 
 Status CheckHead(const fbx_head& head, size_t least, std::string_view type) {
   if (head.size < least)
-    return Invalid(std::string(type) + " is " + std::to_string(head.size) + " bytes long, expected at least " + std::to_string(least));
-  if (head.major != FBX_ABI_MAJOR) return Unsupported(std::string(type) + " is of ABI " + std::to_string(head.major));
+    return Invalid(std::string(type) + " is " + std::to_string(head.size) +
+                   " bytes long, expected at least " + std::to_string(least));
+  if (head.major != FBX_ABI_MAJOR)
+    return Unsupported(std::string(type) + " is of ABI " + std::to_string(head.major));
   return {};
 }
 
 Status CheckName(fbx_str name, std::string_view what) {
-  if (name.ptr == nullptr || name.len == 0 || name.len > kLongestName) return Invalid(std::string(what) + " is empty or too long");
+  if (name.ptr == nullptr || name.len == 0 || name.len > kLongestName)
+    return Invalid(std::string(what) + " is empty or too long");
   return {};
 }
 
@@ -46,7 +52,8 @@ Status CheckTable(const T* const* table, uint32_t count, size_t least, std::stri
 Status CheckRule(const fbx_rule& rule) {
   FUSEBOX_TRY(CheckName(rule.id, "id"));
   FUSEBOX_TRY(CheckName(rule.implements, "implements"));
-  if (rule.match == nullptr || rule.rewrite == nullptr) return Invalid(std::string(FromAbi(rule.id)) + ": match or rewrite is null");
+  if (rule.match == nullptr || rule.rewrite == nullptr)
+    return Invalid(std::string(FromAbi(rule.id)) + ": match or rewrite is null");
   return {};
 }
 
@@ -63,19 +70,23 @@ std::string OpName(fbx_op_kind kind, std::string_view name) {
   return (kind == FBX_OP_BUILTIN ? "builtin " : "custom ") + std::string(name);
 }
 
-Status SameNames(const std::set<std::string>& manifest, const std::set<std::string>& library, std::string_view what) {
+Status SameNames(const std::set<std::string>& manifest, const std::set<std::string>& library,
+                 std::string_view what) {
   for (const std::string& name : manifest) {
-    if (!library.contains(name)) return Invalid("the manifest promises " + std::string(what) + " " + name + ", the library has none");
+    if (!library.contains(name))
+      return Invalid("the manifest promises " + std::string(what) + " " + name + ", the library has none");
   }
   for (const std::string& name : library) {
-    if (!manifest.contains(name)) return Invalid("the library has " + std::string(what) + " " + name + ", the manifest does not name it");
+    if (!manifest.contains(name))
+      return Invalid("the library has " + std::string(what) + " " + name + ", the manifest does not name it");
   }
   return {};
 }
 
 Status SameText(std::string_view manifest, std::string_view library, std::string_view what) {
   if (manifest == library) return {};
-  return Invalid("the manifest says " + std::string(what) + " " + std::string(manifest) + ", the library says " + std::string(library));
+  return Invalid("the manifest says " + std::string(what) + " " + std::string(manifest) +
+                 ", the library says " + std::string(library));
 }
 
 Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
@@ -91,8 +102,10 @@ Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
     const auto stated = std::find_if(manifest.rules.begin(), manifest.rules.end(),
                                      [&](const ManifestRule& r) { return r.id == FromAbi(rule.id); });
     const std::string implements(FromAbi(rule.implements));
-    if (std::find(stated->implements.begin(), stated->implements.end(), implements) == stated->implements.end())
-      return Invalid("rule " + stated->id + " implements " + implements + ", which its manifest does not list");
+    if (std::find(stated->implements.begin(), stated->implements.end(), implements) ==
+        stated->implements.end())
+      return Invalid("rule " + stated->id + " implements " + implements +
+                     ", which its manifest does not list");
   }
   return {};
 }

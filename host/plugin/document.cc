@@ -24,7 +24,8 @@ Result<Document> Read(const std::string& path, const JsonSchema& schema) {
   FUSEBOX_ASSIGN(document.text, ReadTextFile(path));
   FUSEBOX_ASSIGN(document.value, ParseJson(document.text, path));
   schema.RemoveVendorKeys(document.value);
-  if (const auto violation = schema.Check(document.value)) return document.Complain(violation->pointer, violation->what);
+  if (const auto violation = schema.Check(document.value))
+    return document.Complain(violation->pointer, violation->what);
   return document;
 }
 

@@ -48,16 +48,19 @@ std::string ToString(const Diag& diag) {
   return text;
 }
 
-HostCall::HostCall(const LoadedPlugin& plugin, const Services* services) : plugin_(plugin), services_(services) {
-  table_.host = {FBX_HEAD(fbx_host), Emit,           GetExtension, &AttrApi(), AsAbi(plugin.options()),
-                 AsAbi("fusebox"),   AsAbi(FUSEBOX_VERSION)};
+HostCall::HostCall(const LoadedPlugin& plugin, const Services* services)
+    : plugin_(plugin), services_(services) {
+  table_.host = {
+      FBX_HEAD(fbx_host),    Emit, GetExtension, &AttrApi(), AsAbi(plugin.options()), AsAbi("fusebox"),
+      AsAbi(FUSEBOX_VERSION)};
   table_.self = this;
 }
 
 const HostCall& HostCall::From(const fbx_host* host) { return *reinterpret_cast<const Table*>(host)->self; }
 
 void HostCall::Emit(const fbx_host* host, const fbx_diag* diag) noexcept {
-  if (host == nullptr || diag == nullptr || diag->head.size < offsetof(fbx_diag, subject) + sizeof(fbx_str)) return;
+  if (host == nullptr || diag == nullptr || diag->head.size < offsetof(fbx_diag, subject) + sizeof(fbx_str))
+    return;
   HostCall& self = *reinterpret_cast<const Table*>(host)->self;
   try {
     Diag copy{diag->severity, Copy(diag->code), Copy(diag->message), Copy(diag->subject)};

@@ -45,7 +45,7 @@ struct Registry::Impl {
   std::deque<Plugin> plugins;  // in search order, built-in last
   std::vector<std::string> searched;
   std::vector<Plugin*> load_order;
-  std::unordered_map<std::string, std::vector<KernelRef>> kernels;    // by kind and op
+  std::unordered_map<std::string, std::vector<KernelRef>> kernels;     // by kind and op
   std::unordered_map<std::string, std::optional<JsonSchema>> schemas;  // of ops, by kind and op
 };
 

@@ -55,8 +55,9 @@ std::string SystemMessage(const std::exception& error) {
 
 std::string SanitizerNames(uint32_t flags) {
   std::string names;
-  for (const auto& [bit, name] : {std::pair(FBX_BUILT_WITH_ASAN, "address"), std::pair(FBX_BUILT_WITH_TSAN, "thread"),
-                                  std::pair(FBX_BUILT_WITH_MSAN, "memory")}) {
+  for (const auto& [bit, name] :
+       {std::pair(FBX_BUILT_WITH_ASAN, "address"), std::pair(FBX_BUILT_WITH_TSAN, "thread"),
+        std::pair(FBX_BUILT_WITH_MSAN, "memory")}) {
     if (flags & static_cast<uint32_t>(bit)) names += std::string(names.empty() ? "" : ", ") + name;
   }
   return names;
@@ -85,18 +86,21 @@ Result<const fbx_entry*> OpenLibrary(const std::string& path) {
 }
 
 Status CheckEntry(const fbx_entry& entry) {
-  if (entry.magic != FBX_ENTRY_MAGIC) return Invalid(std::string(kEntryName) + " has a wrong magic number: it is no Fusebox plugin");
+  if (entry.magic != FBX_ENTRY_MAGIC)
+    return Invalid(std::string(kEntryName) + " has a wrong magic number: it is no Fusebox plugin");
   if (entry.major != FBX_ABI_MAJOR)
-    return Unsupported("it is built for plugin ABI " + std::to_string(entry.major) + ", this host has " + std::to_string(FBX_ABI_MAJOR));
+    return Unsupported("it is built for plugin ABI " + std::to_string(entry.major) + ", this host has " +
+                       std::to_string(FBX_ABI_MAJOR));
   if (entry.size < kEntrySize)
-    return Invalid(std::string(kEntryName) + " is " + std::to_string(entry.size) + " bytes long, expected at least " +
-                   std::to_string(kEntrySize));
+    return Invalid(std::string(kEntryName) + " is " + std::to_string(entry.size) +
+                   " bytes long, expected at least " + std::to_string(kEntrySize));
   if (entry.min_host_minor > FBX_ABI_MINOR)
-    return Unsupported("it needs a host with plugin ABI 1." + std::to_string(entry.min_host_minor) + ", this one has 1." +
-                       std::to_string(FBX_ABI_MINOR));
+    return Unsupported("it needs a host with plugin ABI 1." + std::to_string(entry.min_host_minor) +
+                       ", this one has 1." + std::to_string(FBX_ABI_MINOR));
   constexpr uint32_t kSanitizers = FBX_BUILT_WITH_ASAN | FBX_BUILT_WITH_TSAN | FBX_BUILT_WITH_MSAN;
   const uint32_t foreign = entry.flags & kSanitizers & ~static_cast<uint32_t>(FBX_BUILD_FLAGS);
-  if (foreign != 0) return Unsupported("it is built with the " + SanitizerNames(foreign) + " sanitizer, this host is not");
+  if (foreign != 0)
+    return Unsupported("it is built with the " + SanitizerNames(foreign) + " sanitizer, this host is not");
   if (entry.load == nullptr) return Invalid(std::string(kEntryName) + " has no load function");
   return {};
 }

@@ -10,12 +10,15 @@ namespace {
 
 using nlohmann::json;
 
-std::string OpKey(fbx_op_kind kind, std::string_view op) { return std::to_string(kind) + ":" + std::string(op); }
+std::string OpKey(fbx_op_kind kind, std::string_view op) {
+  return std::to_string(kind) + ":" + std::string(op);
+}
 
 // The element of `implements` that takes the composite; null: none.
 const std::string* TakenBy(const ManifestRule& rule, std::string_view composite) {
   for (const std::string& name : rule.implements) {
-    const bool prefix = name.ends_with('*') && composite.starts_with(std::string_view(name).substr(0, name.size() - 1));
+    const bool prefix =
+        name.ends_with('*') && composite.starts_with(std::string_view(name).substr(0, name.size() - 1));
     if (prefix || name == composite) return &name;
   }
   return nullptr;
@@ -29,7 +32,8 @@ bool InRange(int version, int min, int max) {
 std::string Unmet(const ManifestRule& rule, int version, const Attrs& attrs) {
   if (!InRange(version, rule.min_version, rule.max_version)) {
     const std::string max = rule.max_version == 0 ? "" : std::to_string(rule.max_version);
-    return "it is for versions " + std::to_string(rule.min_version) + "-" + max + ", this is version " + std::to_string(version);
+    return "it is for versions " + std::to_string(rule.min_version) + "-" + max + ", this is version " +
+           std::to_string(version);
   }
   if (rule.when.empty()) return {};
   const json when = json::parse(rule.when, nullptr, false);
@@ -39,7 +43,8 @@ std::string Unmet(const ManifestRule& rule, int version, const Attrs& attrs) {
   if (!parsed) return "its condition \"when\" is wrong: " + parsed.error().message;
   const auto violation = parsed->Check(JsonFromAttrs(attrs));
   if (!violation) return {};
-  return "attribute " + (violation->pointer.empty() ? "" : violation->pointer.substr(1) + ": ") + violation->what;
+  return "attribute " + (violation->pointer.empty() ? "" : violation->pointer.substr(1) + ": ") +
+         violation->what;
 }
 
 struct Claim {
@@ -59,9 +64,10 @@ std::unexpected<Error> Conflict(std::string_view composite, const Claim& a, cons
   const Manifest& first = a.plugin->manifest;
   const Manifest& second = b.plugin->manifest;
   const std::string name = *a.name == *b.name ? *a.name : std::string(composite);
-  return Invalid("composite " + std::string(composite) + ": both " + first.id + " (" + first.path + ") and " + second.id + " (" +
-                 second.path + ") have a rule for it; say in fusebox.json which one is asked first: \"prefer\": {\"" + name +
-                 "\": [\"" + first.id + "\", \"" + second.id + "\"]}");
+  return Invalid("composite " + std::string(composite) + ": both " + first.id + " (" + first.path + ") and " +
+                 second.id + " (" + second.path +
+                 ") have a rule for it; say in fusebox.json which one is asked first: \"prefer\": {\"" +
+                 name + "\": [\"" + first.id + "\", \"" + second.id + "\"]}");
 }
 
 }  // namespace
@@ -76,7 +82,8 @@ const std::vector<std::string>* Registry::Impl::Preferred(std::string_view name)
   size_t longest = 0;
   for (const auto& [key, ids] : config.prefer) {
     if (key == name) return &ids;
-    if (!key.ends_with('*') || !name.starts_with(std::string_view(key).substr(0, key.size() - 1)) || key.size() <= longest)
+    if (!key.ends_with('*') || !name.starts_with(std::string_view(key).substr(0, key.size() - 1)) ||
+        key.size() <= longest)
       continue;
     best = &ids;
     longest = key.size();
@@ -102,10 +109,12 @@ Status Registry::LoadAll() {
 Status Registry::LoadNamed() {
   const std::lock_guard lock(impl_->mutex);
   for (Impl::Plugin& plugin : impl_->plugins) {
-    if (!plugin.named || plugin.info.state == PluginInfo::State::kDenied || plugin.info.state == PluginInfo::State::kShadowed)
+    if (!plugin.named || plugin.info.state == PluginInfo::State::kDenied ||
+        plugin.info.state == PluginInfo::State::kShadowed)
       continue;
     if (impl_->Load(plugin) == nullptr)
-      return NotFound("plugin " + plugin.info.manifest.id + " (" + plugin.info.manifest.path + "): " + plugin.info.why);
+      return NotFound("plugin " + plugin.info.manifest.id + " (" + plugin.info.manifest.path +
+                      "): " + plugin.info.why);
   }
   return {};
 }
@@ -140,13 +149,17 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
     }
   }
   const std::vector<std::string>* preferred = impl_->Preferred(composite);
-  const auto listed = [&](const Claim& claim) { return preferred && Rank(preferred, claim.plugin->manifest.id) < preferred->size(); };
-  const auto other = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.plugin != claims[0].plugin; });
-  if (other != claims.end() && std::none_of(claims.begin(), claims.end(), listed)) return Conflict(composite, claims[0], *other);
+  const auto listed = [&](const Claim& claim) {
+    return preferred && Rank(preferred, claim.plugin->manifest.id) < preferred->size();
+  };
+  const auto other = std::find_if(claims.begin(), claims.end(),
+                                  [&](const Claim& c) { return c.plugin != claims[0].plugin; });
+  if (other != claims.end() && std::none_of(claims.begin(), claims.end(), listed))
+    return Conflict(composite, claims[0], *other);
   std::sort(claims.begin(), claims.end(), [&](const Claim& a, const Claim& b) {
     const auto key = [&](const Claim& c) {
-      return std::tuple(Rank(preferred, c.plugin->manifest.id), std::string_view(c.plugin->manifest.id), -int64_t{c.ref.rule->benefit},
-                        FromAbi(c.ref.rule->id));
+      return std::tuple(Rank(preferred, c.plugin->manifest.id), std::string_view(c.plugin->manifest.id),
+                        -int64_t{c.ref.rule->benefit}, FromAbi(c.ref.rule->id));
     };
     return key(a) < key(b);
   });
@@ -161,7 +174,9 @@ const std::vector<KernelRef>& Registry::Impl::AllKernels(fbx_op_kind kind, std::
   if (!added) return list;
   for (Plugin& plugin : plugins) {
     const auto& ops = plugin.info.manifest.ops;
-    if (std::none_of(ops.begin(), ops.end(), [&](const ManifestOp& o) { return o.kind == kind && o.name == op; })) continue;
+    if (std::none_of(ops.begin(), ops.end(),
+                     [&](const ManifestOp& o) { return o.kind == kind && o.name == op; }))
+      continue;
     const LoadedPlugin* loaded = Load(plugin);
     if (loaded == nullptr) continue;
     for (uint32_t i = 0; i < loaded->abi()->kernel_count; ++i) {
@@ -173,7 +188,8 @@ const std::vector<KernelRef>& Registry::Impl::AllKernels(fbx_op_kind kind, std::
   std::stable_sort(list.begin(), list.end(), [&](const KernelRef& a, const KernelRef& b) {
     const auto key = [&](const KernelRef& k) {
       const PluginInfo& info = k.plugin->info();
-      return std::tuple(Rank(preferred, info.manifest.id), info.built_in, -info.manifest.priority, std::string_view(info.manifest.id));
+      return std::tuple(Rank(preferred, info.manifest.id), info.built_in, -info.manifest.priority,
+                        std::string_view(info.manifest.id));
     };
     return key(a) < key(b);
   });
@@ -196,7 +212,9 @@ std::vector<std::string> Registry::WhoProvides(fbx_op_kind kind, std::string_vie
     const PluginInfo& info = plugin.info;
     for (const ManifestOp& stated : info.manifest.ops) {
       if (stated.kind != kind || stated.name != op) continue;
-      const std::string state = info.state == PluginInfo::State::kOk ? "" : " (" + std::string(Name(info.state)) + ": " + info.why + ")";
+      const std::string state = info.state == PluginInfo::State::kOk
+                                    ? ""
+                                    : " (" + std::string(Name(info.state)) + ": " + info.why + ")";
       who.push_back(info.manifest.id + " " + info.manifest.version + state);
       break;
     }
@@ -210,7 +228,9 @@ Result<std::optional<JsonSchema>> Registry::Impl::OpSchema(fbx_op_kind kind, std
     for (const ManifestOp& stated : plugin.info.manifest.ops) {
       if (stated.kind != kind || stated.name != op || stated.options_schema.empty()) continue;
       auto schema = JsonSchema::Parse(stated.options_schema);
-      if (!schema) return Invalid(plugin.info.manifest.path + ": " + stated.name + ": options_schema: " + schema.error().message);
+      if (!schema)
+        return Invalid(plugin.info.manifest.path + ": " + stated.name +
+                       ": options_schema: " + schema.error().message);
       return std::optional(*std::move(schema));
     }
   }

@@ -12,7 +12,9 @@ using nlohmann::json;
 
 std::string Text(const json& object, const char* key) {
   const auto found = object.find(key);
-  return found == object.end() ? std::string() : found->is_string() ? found->get<std::string>() : found->dump();
+  return found == object.end() ? std::string()
+         : found->is_string()  ? found->get<std::string>()
+                               : found->dump();
 }
 
 std::vector<std::string> Texts(const json& object, const char* key) {
@@ -66,7 +68,8 @@ Result<ManifestRule> ReadRule(const Document& document, const json& entry, const
   ManifestRule rule;
   rule.id = Text(entry, "id");
   if (!rule.id.starts_with(name_space + "."))
-    return document.Complain(at + "/id", "\"" + rule.id + "\" does not begin with the plugin's namespace \"" + name_space + ".\"");
+    return document.Complain(
+        at + "/id", "\"" + rule.id + "\" does not begin with the plugin's namespace \"" + name_space + ".\"");
   rule.implements = Texts(entry, "implements");
   for (size_t i = 0; i < rule.implements.size(); ++i) {
     const size_t star = rule.implements[i].find('*');
@@ -95,7 +98,8 @@ Result<std::string> LibraryPath(const fs::path& manifest, const std::string& tex
   const fs::path real = fs::weakly_canonical(folder / relative, error);
   if (error) return Invalid(error.message());
   const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), real.begin(), real.end());
-  if (end != folder.end()) return Invalid("it is a link that leaves the plugin's folder, to " + real.string());
+  if (end != folder.end())
+    return Invalid("it is a link that leaves the plugin's folder, to " + real.string());
   return (folder / relative).lexically_normal().string();
 }
 
@@ -116,7 +120,8 @@ Status ReadLibraries(const Document& document, const json& list, Manifest& manif
       manifest.library = *path;
       manifest.requires_cpu = cpu;
     } else {
-      manifest.no_library = Text(list[i], "path") + " needs the CPU feature " + missing + ", which this machine lacks";
+      manifest.no_library =
+          Text(list[i], "path") + " needs the CPU feature " + missing + ", which this machine lacks";
     }
   }
   if (!manifest.library.empty()) manifest.no_library.clear();
@@ -129,9 +134,11 @@ Status ReadProvides(const Document& document, const json& provides, Manifest& ma
   const json none = json::array();
   const json& rules = provides.contains("rules") ? provides["rules"] : none;
   for (size_t i = 0; i < rules.size(); ++i) {
-    FUSEBOX_ASSIGN(ManifestRule rule, ReadRule(document, rules[i], At("/provides/rules", i), manifest.name_space));
+    FUSEBOX_ASSIGN(ManifestRule rule,
+                   ReadRule(document, rules[i], At("/provides/rules", i), manifest.name_space));
     for (const ManifestRule& other : manifest.rules) {
-      if (other.id == rule.id) return document.Complain(At("/provides/rules", i) + "/id", "\"" + rule.id + "\" stands twice");
+      if (other.id == rule.id)
+        return document.Complain(At("/provides/rules", i) + "/id", "\"" + rule.id + "\" stands twice");
     }
     manifest.rules.push_back(std::move(rule));
   }

@@ -20,7 +20,8 @@ std::expected<AttrValue, OptionsError> ListFromJson(const json& list) {
 
 bool FitsInt64(const json& value) {
   return value.is_number_integer() &&
-         (!value.is_number_unsigned() || value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
+         (!value.is_number_unsigned() ||
+          value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
 }
 
 std::expected<AttrValue, OptionsError> ValueFromJson(const json& value) {
@@ -45,13 +46,15 @@ std::expected<AttrValue, OptionsError> ValueFromJson(const json& value) {
 }
 
 struct ToJson {
-    json operator()(std::monostate) const { return nullptr; }
-    json operator()(DType v) const { return std::string(Name(v)); }
-    json operator()(const Shape& v) const { return v.ranked() ? json(v.dims()) : json(nullptr); }
-    json operator()(const Tensor& v) const { return ToString(v.type); }
-    json operator()(const FunctionRef& v) const { return v.name; }
-    json operator()(const std::shared_ptr<const Attrs>& v) const { return v ? JsonFromAttrs(*v) : json::object(); }
-    json operator()(const auto& v) const { return v; }
+  json operator()(std::monostate) const { return nullptr; }
+  json operator()(DType v) const { return std::string(Name(v)); }
+  json operator()(const Shape& v) const { return v.ranked() ? json(v.dims()) : json(nullptr); }
+  json operator()(const Tensor& v) const { return ToString(v.type); }
+  json operator()(const FunctionRef& v) const { return v.name; }
+  json operator()(const std::shared_ptr<const Attrs>& v) const {
+    return v ? JsonFromAttrs(*v) : json::object();
+  }
+  json operator()(const auto& v) const { return v; }
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ const std::string* FirstMatch(const std::vector<std::string>& globs, const std::
 
 Result<Policy> Policy::Create(const Config& config, const std::string& system_file) {
   Policy policy;
-  policy.lists_.push_back({config.path.empty() ? "the configuration" : config.path, config.allow, config.deny});
+  policy.lists_.push_back(
+      {config.path.empty() ? "the configuration" : config.path, config.allow, config.deny});
   std::error_code error;
   if (!std::filesystem::exists(system_file, error)) {
     if (error) return IoError(system_file + ": " + error.message());
@@ -38,7 +39,8 @@ Result<Policy> Policy::Create(const Config& config, const std::string& system_fi
 std::string Policy::Denies(std::string_view id, bool built_in) const {
   const std::string text(id);
   for (const Lists& lists : lists_) {
-    if (const std::string* glob = FirstMatch(lists.deny, text)) return lists.source + " denies \"" + *glob + "\"";
+    if (const std::string* glob = FirstMatch(lists.deny, text))
+      return lists.source + " denies \"" + *glob + "\"";
     if (!built_in && !lists.allow.empty() && !FirstMatch(lists.allow, text))
       return lists.source + ": not in its \"allow\" list";
   }

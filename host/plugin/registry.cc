@@ -20,7 +20,8 @@ constexpr const char* kSystemPolicy = "/etc/fusebox/policy.json";
 // An error about the user's options: at their place in the config file, where there is one.
 std::unexpected<Error> OptionsFail(const Config& config, const std::string& id, const std::string& pointer,
                                    const std::string& what) {
-  const std::string subject = "options of " + id + (pointer.empty() ? "" : ": " + pointer.substr(1)) + ": " + what;
+  const std::string subject =
+      "options of " + id + (pointer.empty() ? "" : ": " + pointer.substr(1)) + ": " + what;
   if (config.path.empty()) return Invalid(subject);
   const auto text = ReadTextFile(config.path);
   if (!text) return Invalid(subject);
@@ -41,8 +42,9 @@ std::pair<std::string, bool> ParseRequired(const std::string& text) {
 // Why this host cannot use the plugin, from its manifest alone; empty: it can.
 std::string Unusable(const Manifest& manifest) {
   if (manifest.abi_major != FBX_ABI_MAJOR || manifest.abi_min_minor > FBX_ABI_MINOR)
-    return "it needs plugin ABI " + std::to_string(manifest.abi_major) + "." + std::to_string(manifest.abi_min_minor) +
-           ", this host has " + std::to_string(FBX_ABI_MAJOR) + "." + std::to_string(FBX_ABI_MINOR);
+    return "it needs plugin ABI " + std::to_string(manifest.abi_major) + "." +
+           std::to_string(manifest.abi_min_minor) + ", this host has " + std::to_string(FBX_ABI_MAJOR) + "." +
+           std::to_string(FBX_ABI_MINOR);
   return manifest.no_library;
 }
 
@@ -95,7 +97,8 @@ Status Registry::Impl::AddFound(const Found& found, const Policy& policy) {
     Mark(info, PluginInfo::State::kShadowed, "by " + other.info.manifest.path);
     return {};
   }
-  if (std::string why = Unusable(info.manifest); !why.empty()) Mark(info, PluginInfo::State::kBroken, std::move(why));
+  if (std::string why = Unusable(info.manifest); !why.empty())
+    Mark(info, PluginInfo::State::kBroken, std::move(why));
   if (info.state != PluginInfo::State::kOk) return {};
   const auto options = OptionsFor(info.manifest);
   if (!options && config.options.contains(info.manifest.id)) return std::unexpected(options.error());
@@ -133,9 +136,11 @@ Result<Attrs> Registry::Impl::OptionsFor(const Manifest& manifest) const {
   }
   const auto schema = JsonSchema::Parse(manifest.options_schema);
   if (!schema) return Invalid(manifest.path + ": options_schema: " + schema.error().message);
-  nlohmann::json value = given == config.options.end() ? nlohmann::json::object() : JsonFromAttrs(given->second);
+  nlohmann::json value =
+      given == config.options.end() ? nlohmann::json::object() : JsonFromAttrs(given->second);
   schema->FillDefaults(value);
-  if (const auto violation = schema->Check(value)) return OptionsFail(config, manifest.id, violation->pointer, violation->what);
+  if (const auto violation = schema->Check(value))
+    return OptionsFail(config, manifest.id, violation->pointer, violation->what);
   auto attrs = AttrsFromJson(value);
   if (!attrs) return OptionsFail(config, manifest.id, attrs.error().pointer, attrs.error().what);
   return *std::move(attrs);
@@ -182,7 +187,8 @@ Status Registry::Impl::Open(Plugin& plugin) {
   return {};
 }
 
-Result<std::map<std::string, const void*, std::less<>>> Registry::Impl::RequiredExtensions(const Manifest& manifest) {
+Result<std::map<std::string, const void*, std::less<>>> Registry::Impl::RequiredExtensions(
+    const Manifest& manifest) {
   std::map<std::string, const void*, std::less<>> extensions;
   for (const std::string& text : manifest.requires_extensions) {
     const auto [id, optional] = ParseRequired(text);
@@ -223,11 +229,13 @@ void Registry::Impl::WarnOfUnknownIds() const {
       return std::any_of(plugin.info.manifest.delegates.begin(), plugin.info.manifest.delegates.end(),
                          [&](const ManifestDelegate& d) { return d.name == delegate.name; });
     });
-    if (!found) Log("config").warn("{}: delegates: no plugin here has a delegate {}", config.path, delegate.name);
+    if (!found)
+      Log("config").warn("{}: delegates: no plugin here has a delegate {}", config.path, delegate.name);
   }
 }
 
-Result<std::shared_ptr<Registry>> Registry::Create(const Config& config, std::span<const fbx_entry* const> built_in) {
+Result<std::shared_ptr<Registry>> Registry::Create(const Config& config,
+                                                   std::span<const fbx_entry* const> built_in) {
   FUSEBOX_ASSIGN(const Policy policy, Policy::Create(config, kSystemPolicy));
   FUSEBOX_ASSIGN(SearchResult search, Search(config));
   std::shared_ptr<Registry> registry(new Registry());
@@ -237,7 +245,8 @@ Result<std::shared_ptr<Registry>> Registry::Create(const Config& config, std::sp
   impl.searched = std::move(search.searched);
   for (const Found& found : search.found) FUSEBOX_TRY(impl.AddFound(found, policy));
   for (const fbx_entry* entry : built_in) FUSEBOX_TRY(impl.AddBuiltIn(*entry, policy));
-  if (const fbx_entry* cpu = &fusebox_cpu_entry_v1; cpu != nullptr) FUSEBOX_TRY(impl.AddBuiltIn(*cpu, policy));
+  if (const fbx_entry* cpu = &fusebox_cpu_entry_v1; cpu != nullptr)
+    FUSEBOX_TRY(impl.AddBuiltIn(*cpu, policy));
   impl.WarnOfUnknownIds();
   return registry;
 }

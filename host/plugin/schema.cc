@@ -41,10 +41,12 @@ const json& Resolve(const json& root, const json& schema) {
 
 // The schema of a member or an element; an empty object when none is stated.
 const json& Child(const json& root, const json& schema, const std::string& token) {
-  if (const auto properties = schema.find("properties"); properties != schema.end() && properties->contains(token))
+  if (const auto properties = schema.find("properties");
+      properties != schema.end() && properties->contains(token))
     return Resolve(root, (*properties)[token]);
   for (const char* key : {"items", "additionalProperties"}) {
-    if (const auto child = schema.find(key); child != schema.end() && child->is_object()) return Resolve(root, *child);
+    if (const auto child = schema.find(key); child != schema.end() && child->is_object())
+      return Resolve(root, *child);
   }
   return Resolve(root, json());
 }
@@ -73,7 +75,8 @@ std::string ExplainEnum(const json& value, const json& choices) {
     if (choice == value) return {};
     if (choice.is_string()) words.push_back(choice.get<std::string>());
   }
-  const std::string meant = value.is_string() ? DidYouMean(value.get_ref<const std::string&>(), words) : std::string();
+  const std::string meant =
+      value.is_string() ? DidYouMean(value.get_ref<const std::string&>(), words) : std::string();
   return Quoted(value) + " is not one of " + Join(choices) + meant;
 }
 
@@ -84,8 +87,10 @@ std::string ExplainBounds(const json& value, const json& schema) {
     const auto found = schema.find(key);
     return found != schema.end() && found->is_number() ? &*found : nullptr;
   };
-  if (const json* b = bound("minimum"); b && number < b->get<double>()) return Quoted(value) + " is less than " + Quoted(*b);
-  if (const json* b = bound("maximum"); b && number > b->get<double>()) return Quoted(value) + " is more than " + Quoted(*b);
+  if (const json* b = bound("minimum"); b && number < b->get<double>())
+    return Quoted(value) + " is less than " + Quoted(*b);
+  if (const json* b = bound("maximum"); b && number > b->get<double>())
+    return Quoted(value) + " is more than " + Quoted(*b);
   if (const json* b = bound("exclusiveMinimum"); b && number <= b->get<double>())
     return Quoted(value) + " is not above " + Quoted(*b);
   if (const json* b = bound("exclusiveMaximum"); b && number >= b->get<double>())
@@ -112,10 +117,12 @@ std::string ExplainMembers(const json& value, const json& schema) {
 
 // The violation in plain words, for the keywords that people meet; else the validator's own.
 std::string Explain(const json& value, const json& schema, const std::string& otherwise) {
-  if (const auto type = schema.find("type"); type != schema.end() && type->is_string() && !HasType(value, type->get<std::string>()))
+  if (const auto type = schema.find("type");
+      type != schema.end() && type->is_string() && !HasType(value, type->get<std::string>()))
     return "expected " + type->get<std::string>() + ", not " + Quoted(value);
   std::string why;
-  if (const auto choices = schema.find("enum"); choices != schema.end() && choices->is_array()) why = ExplainEnum(value, *choices);
+  if (const auto choices = schema.find("enum"); choices != schema.end() && choices->is_array())
+    why = ExplainEnum(value, *choices);
   if (why.empty()) why = ExplainBounds(value, schema);
   if (why.empty()) why = ExplainMembers(value, schema);
   if (why.empty() && otherwise.find("'pattern'") != std::string::npos && schema.contains("pattern"))
@@ -161,7 +168,8 @@ void RemoveKeys(const json& root, const json& schema, json& value) {
 // `depth` ends what a schema with a default that refers to itself begins.
 void Fill(const json& root, const json& schema, json& value, int depth) {
   const auto properties = schema.find("properties");
-  if (!value.is_object() || properties == schema.end() || !properties->is_object() || depth > kDeepestDefault) return;
+  if (!value.is_object() || properties == schema.end() || !properties->is_object() || depth > kDeepestDefault)
+    return;
   for (const auto& [key, raw] : properties->items()) {
     const json& property = Resolve(root, raw);
     if (!value.contains(key) && property.contains("default")) value[key] = property["default"];
@@ -202,7 +210,8 @@ const valijson::ValidationResults::Error& MostTelling(const valijson::Validation
   return *results.begin();
 }
 
-JsonSchema::Violation Describe(const json& root, const json& value, const valijson::ValidationResults::Error& error) {
+JsonSchema::Violation Describe(const json& root, const json& value,
+                               const valijson::ValidationResults::Error& error) {
   JsonSchema::Violation violation;
   const json* at = &value;
   const json* schema = &Resolve(root, root);
@@ -227,11 +236,13 @@ JsonSchema::Violation Describe(const json& root, const json& value, const valijs
 }  // namespace
 
 std::optional<JsonSchema::Violation> JsonSchema::Check(const json& value) const {
-  if (HasLongString(value)) return Violation{"", "a string is longer than " + std::to_string(kLongestString) + " bytes"};
+  if (HasLongString(value))
+    return Violation{"", "a string is longer than " + std::to_string(kLongestString) + " bytes"};
   try {
     valijson::ValidationResults results;
     valijson::Validator validator(valijson::Validator::kStrongTypes);
-    if (validator.validate(impl_->schema, valijson::adapters::NlohmannJsonAdapter(value), &results)) return std::nullopt;
+    if (validator.validate(impl_->schema, valijson::adapters::NlohmannJsonAdapter(value), &results))
+      return std::nullopt;
     if (results.numErrors() == 0) return Violation{"", "does not meet its schema"};
     return Describe(impl_->text, value, MostTelling(results));
   } catch (const std::exception& error) {
@@ -239,7 +250,11 @@ std::optional<JsonSchema::Violation> JsonSchema::Check(const json& value) const 
   }
 }
 
-void JsonSchema::RemoveVendorKeys(json& value) const { RemoveKeys(impl_->text, Resolve(impl_->text, impl_->text), value); }
-void JsonSchema::FillDefaults(json& value) const { Fill(impl_->text, Resolve(impl_->text, impl_->text), value, 0); }
+void JsonSchema::RemoveVendorKeys(json& value) const {
+  RemoveKeys(impl_->text, Resolve(impl_->text, impl_->text), value);
+}
+void JsonSchema::FillDefaults(json& value) const {
+  Fill(impl_->text, Resolve(impl_->text, impl_->text), value, 0);
+}
 
 }  // namespace fusebox

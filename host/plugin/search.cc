@@ -53,7 +53,8 @@ void AddSystemFolders(std::vector<std::string>& folders) {
   // An installed prefix may have been moved. The program of a privileged process may be a link that somebody else made.
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error && getauxval(AT_SECURE) == 0) folders.push_back(program.parent_path().parent_path().string() + below);
+  if (!error && getauxval(AT_SECURE) == 0)
+    folders.push_back(program.parent_path().parent_path().string() + below);
   folders.push_back(FUSEBOX_INSTALL_PREFIX + below);
   folders.push_back("/usr/local" + below);
 }
@@ -88,11 +89,13 @@ std::vector<std::string> ManifestsBelow(const fs::path& folder) {
 Status AddNamed(const std::string& text, SearchResult& result) {
   std::error_code error;
   const fs::path path(text);
-  if (!fs::exists(path, error)) return NotFound("plugin " + text + ": " + (error ? error.message() : "no such file or folder"));
+  if (!fs::exists(path, error))
+    return NotFound("plugin " + text + ": " + (error ? error.message() : "no such file or folder"));
   if (!fs::is_directory(path, error)) {
     const bool manifest = path.extension() == ".json";
     const fs::path beside = path.parent_path() / kManifestName;
-    if (!manifest && !fs::exists(beside, error)) return NotFound("plugin " + text + ": there is no " + kManifestName + " beside it");
+    if (!manifest && !fs::exists(beside, error))
+      return NotFound("plugin " + text + ": there is no " + kManifestName + " beside it");
     result.found.push_back({manifest ? text : beside.string(), true});
     if (manifest) return {};
     FUSEBOX_ASSIGN(const Manifest read, ReadManifest(beside.string()));
@@ -106,7 +109,8 @@ Status AddNamed(const std::string& text, SearchResult& result) {
     return {};
   }
   const std::vector<std::string> below = ManifestsBelow(path);
-  if (below.empty()) return NotFound("plugin " + text + ": neither it nor a folder in it holds a " + kManifestName);
+  if (below.empty())
+    return NotFound("plugin " + text + ": neither it nor a folder in it holds a " + kManifestName);
   for (const std::string& manifest : below) result.found.push_back({manifest, false});
   return {};
 }

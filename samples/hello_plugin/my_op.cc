@@ -17,7 +17,8 @@ struct Rule {
       s.require(s.in(i).dtype() == FBX_F32, "DTYPE", "only f32 is supported", "operand " + std::to_string(i));
   }
   static void rewrite(const fusebox::Site& s, fusebox::Build& b) {
-    const auto op = b.custom(kOp, {b.in(0), b.in(1)}, 2).attr("example_option", s.attrs().i64("example_option"));
+    const auto op =
+        b.custom(kOp, {b.in(0), b.in(1)}, 2).attr("example_option", s.attrs().i64("example_option"));
     b.result(0, op[0]);
     b.result(1, op[1]);
   }
@@ -29,14 +30,16 @@ class Kernel {
   static constexpr std::string_view custom = kOp;
 
   static void supports(const fusebox::Node& n) {
-    if (n.in(0).dtype() != FBX_F32 || n.in(1).dtype() != FBX_F32) throw fusebox::Reject{"DTYPE", "only f32 is supported"};
+    if (n.in(0).dtype() != FBX_F32 || n.in(1).dtype() != FBX_F32)
+      throw fusebox::Reject{"DTYPE", "only f32 is supported"};
   }
   static void infer(const fusebox::Node& n, fusebox::Infer& out) {
     out.like(0, n.in(0));
     out.like(1, n.in(0));
   }
   explicit Kernel(const fusebox::Node& n)
-      : scale_(static_cast<float>(n.attrs().i64("example_option"))), flush_(n.options().s("denormals") == "flush") {}
+      : scale_(static_cast<float>(n.attrs().i64("example_option"))),
+        flush_(n.options().s("denormals") == "flush") {}
 
   void invoke(const fusebox::Node& n) const {
     const auto a = n.in(0).values<const float>(), b = n.in(1).values<const float>();
