@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// CAST between numbers. Float to integer truncates and saturates, NaN becomes 0; integer to integer wraps; anything that
+// is not 0 is true.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/move.h"
+
+namespace fusebox::cpu {
+namespace {
+
+// IEEE half precision, as stored.
+struct Half {
+  uint16_t bits;
+
+  static Half From(float x) {
+    const uint32_t u = std::bit_cast<uint32_t>(x), sign = u >> 16 & 0x8000u, magnitude = u & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu))};
+    if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};  // 65520 and more round to infinity
+    uint32_t rounded;
+    if (magnitude < 0x38800000u) {
+      // Subnormal: adding a number whose last bit is the half's last bit rounds in the float unit, to even.
+      const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+      rounded = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f);
+    } else {
+      const uint32_t rebased = magnitude - 0x38000000u;  // exponent bias 127 -> 15
+      rounded = (rebased + 0xfffu + (rebased >> 13 & 1u)) >> 13;
+    }
+    return {static_cast<uint16_t>(sign | rounded)};
+  }
+
+  float ToFloat() const {
+    const uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1fu, fraction = bits & 0x3ffu;
+    if (exponent == 0) return std::bit_cast<float>(sign) + (sign ? -1.0f : 1.0f) * static_cast<float>(fraction) * 0x1p-24f;
+    const uint32_t top = exponent == 31 ? 0x7f800000u : (exponent + 112) << 23;
+    return std::bit_cast<float>(sign | top | fraction << 13);
+  }
+};
+
+template <class To, class From>
+To Convert(From x) {
+  if constexpr (std::is_same_v<From, Half>) {
+    return Convert<To>(x.ToFloat());
+  } else if constexpr (std::is_same_v<To, Half>) {
+    return Half::From(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // Both bounds are exact in the float type: one is a power of two, or zero.
+    const From above = std::ldexp(From(1), std::numeric_limits<To>::digits);
+    const From below = static_cast<From>(std::numeric_limits<To>::min());
+    if (!(x < above)) return std::isnan(x) ? To(0) : std::numeric_limits<To>::max();
+    return x <= below ? std::numeric_limits<To>::min() : static_cast<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class F>
+void DispatchCast(fbx_dtype dtype, F&& f) {
+  if (dtype == FBX_F16) return f.template operator()<Half>();
+  if (dtype == FBX_BOOL) return f.template operator()<bool>();
+  Dispatch(kAllNumbers, dtype, f);
+}
+
+struct Cast {
+  static constexpr std::string_view builtin = "CAST";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  static bool Does(fbx_dtype t) { return t == FBX_F16 || t == FBX_BOOL || Contains(kAllNumbers, t); }
+
+  static void supports(const Node& n) {
+    if (!Does(n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
+    const fbx_dtype to = Target(n);
+    if (!Does(to)) throw Reject{"DTYPE", "a cast to " + std::string(dtype_name(to)) + " is not done", "result 0"};
+  }
+
+  // Many files have no options, or default ones that contradict the tensors. The tensor's own type is right then.
+  static fbx_dtype Target(const Node& n) {
+    const fbx_dtype declared = n.out_count() > 0 ? n.out(0).dtype() : FBX_DTYPE_NONE;
+    const bool says = n.attrs().has("out_data_type");
+    const fbx_dtype option = n.attrs().dtype("out_data_type", FBX_DTYPE_NONE);
+    const bool plausible = n.attrs().dtype("in_data_type", n.in(0).dtype()) == n.in(0).dtype();
+    if (declared != FBX_DTYPE_NONE && (!says || !plausible)) return declared;
+    if (!says) Fail("does not say to which type", "attr out_data_type");
+    return option;
+  }
+
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 1, 1);
+    const Tensor in = n.in(0);
+    if (in.rank() < 0) return out.unranked(0, Target(n));
+    out.set(0, Target(n), in.dims());
+  }
+
+  void invoke(const Node& n) const {
+    const auto count = static_cast<size_t>(n.in(0).count());
+    DispatchCast(n.in(0).dtype(), [&]<class From>() {
+      DispatchCast(n.out(0).dtype(), [&]<class To>() {
+        const From* x = n.in(0).data<const From>();
+        To* y = n.out(0).data<To>();
+        parallel_for(n.host(), count, 16384, [&](size_t begin, size_t end, uint32_t) {
+          for (size_t i = begin; i < end; ++i) y[i] = Convert<To>(x[i]);
+        });
+      });
+    });
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Cast>};
+
+}  // namespace
+
+constinit const KernelTable kCastKernels = kTable;
+
+}  // namespace fusebox::cpu

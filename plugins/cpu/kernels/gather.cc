@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements by index: GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND. An index out of range is an error.
+#include <cstring>
+
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/move.h"
+
+namespace fusebox::cpu {
+namespace {
+
+inline constexpr Types<int16_t, int32_t, int64_t> kGatherIndices;
+
+[[noreturn]] void BadIndex(int64_t index, int64_t dim, uint32_t operand) {
+  Fail("index " + std::to_string(index) + " is outside of dimension " + std::to_string(dim), Operand(operand));
+}
+
+void CheckIndices(Tensor indices, uint32_t operand, int64_t dim) {
+  Dispatch(kGatherIndices, indices.dtype(), [&]<class I>() {
+    for (const I i : indices.values<const I>())
+      if (i < 0 || i >= dim) BadIndex(i, dim, operand);
+  });
+}
+
+struct Gather {
+  static constexpr std::string_view builtin = "GATHER";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireMovable(n, 0);
+    RequireDtype(n, 1, kGatherIndices);
+  }
+  struct Axes {
+    int axis, batch;
+  };
+  static Axes AxesOf(const Node& n) {
+    const int rank = n.in(0).rank(), index_rank = n.in(1).rank();
+    const int axis = Axis(n.attrs().i64("axis", 0), rank);
+    int64_t batch = n.attrs().i64("batch_dims", 0);
+    if (batch < 0) batch += index_rank;
+    if (batch < 0 || batch > axis || batch > index_rank) Fail("is " + std::to_string(batch) + " for axis " + std::to_string(axis), "attr batch_dims");
+    return {axis, static_cast<int>(batch)};
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    const Tensor in = n.in(0), indices = n.in(1);
+    if (in.rank() < 0 || indices.rank() < 0) return out.unranked(0, in.dtype());
+    const auto [axis, batch] = AxesOf(n);
+    Shape dims;
+    for (int i = 0; i < axis; ++i) dims.push_back(i < batch ? SameDim(in.dim(i), indices.dim(i), "batch dimensions") : in.dim(i));
+    for (int i = batch; i < indices.rank(); ++i) dims.push_back(indices.dim(i));
+    for (int i = axis + 1; i < in.rank(); ++i) dims.push_back(in.dim(i));
+    out.set(0, in.dtype(), dims);
+  }
+  void invoke(const Node& n) const {
+    const auto [axis, batch] = AxesOf(n);
+    const Shape in(n.in(0)), indices(n.in(1));
+    const int64_t dim = in[axis], per_batch = CountFrom(indices, batch), batches = CountBefore(in, batch);
+    const int64_t outer = Count({in.begin() + batch, static_cast<size_t>(axis - batch)}), inner = CountFrom(in, axis + 1);
+    CheckIndices(n.in(1), 1, dim);
+    const size_t bytes = static_cast<size_t>(inner) * ElementSize(n.in(0).dtype());
+    const int64_t rows = batches * outer * per_batch;
+    if (rows == 0 || bytes == 0) return;
+    Dispatch(kGatherIndices, n.in(1).dtype(), [&]<class I>() {
+      const I* index = n.in(1).data<const I>();
+      const std::byte* from = Elements(n.in(0));
+      std::byte* to = MutableElements(n.out(0));
+      parallel_for(n.host(), static_cast<size_t>(rows), Grain(inner), [&](size_t begin, size_t end, uint32_t) {
+        for (size_t row = begin; row < end; ++row) {
+          const int64_t block = static_cast<int64_t>(row) / per_batch, k = static_cast<int64_t>(row) % per_batch;
+          const int64_t at = block * dim + index[block / outer * per_batch + k];
+          std::memcpy(to + row * bytes, from + static_cast<size_t>(at) * bytes, bytes);
+        }
+      });
+    });
+  }
+};
+
+// indices [..., k] name the first k dims of `dims`.
+struct NdIndices {
+  int64_t rows, depth, inner;
+};
+NdIndices SplitNd(Tensor indices, const Shape& dims) {
+  const Shape shape(indices);
+  const int64_t depth = shape[shape.rank() - 1];
+  return {CountBefore(shape, shape.rank() - 1), depth, CountFrom(dims, static_cast<int>(depth))};
+}
+
+// Depth -1: not known.
+int64_t DepthOf(Tensor indices, uint32_t operand, int rank) {
+  if (indices.rank() == 0) Fail("indices are a scalar", Operand(operand));
+  const int64_t depth = indices.dim(-1);
+  if (depth > rank) Fail("indices of " + std::to_string(depth) + " for rank " + std::to_string(rank), Operand(operand));
+  return depth;
+}
+
+template <class I>
+int64_t RowAt(const I* index, int64_t depth, const Shape& dims, uint32_t operand) {
+  int64_t row = 0;
+  for (int64_t d = 0; d < depth; ++d) {
+    const int64_t dim = dims[static_cast<int>(d)], at = index[d];
+    if (at < 0 || at >= dim) BadIndex(at, dim, operand);
+    row = row * dim + at;
+  }
+  return row;
+}
+
+struct GatherNd {
+  static constexpr std::string_view builtin = "GATHER_ND";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireMovable(n, 0);
+    RequireDtype(n, 1, kGatherIndices);
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    const Tensor in = n.in(0), indices = n.in(1);
+    if (in.rank() < 0 || indices.rank() < 0) return out.unranked(0, in.dtype());
+    const int64_t depth = DepthOf(indices, 1, in.rank());
+    if (depth < 0) return out.unranked(0, in.dtype());
+    Shape dims;
+    for (int i = 0; i + 1 < indices.rank(); ++i) dims.push_back(indices.dim(i));
+    for (int i = static_cast<int>(depth); i < in.rank(); ++i) dims.push_back(in.dim(i));
+    out.set(0, in.dtype(), dims);
+  }
+  void invoke(const Node& n) const {
+    const Shape in(n.in(0));
+    const auto [rows, depth, inner] = SplitNd(n.in(1), in);
+    const size_t bytes = static_cast<size_t>(inner) * ElementSize(n.in(0).dtype());
+    Dispatch(kGatherIndices, n.in(1).dtype(), [&]<class I>() {
+      const I* index = n.in(1).data<const I>();
+      for (int64_t i = 0; i < rows; ++i) {
+        const int64_t row = RowAt(index + i * depth, depth, in, 1);
+        if (bytes > 0) std::memcpy(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes, Elements(n.in(0)) + static_cast<size_t>(row) * bytes, bytes);
+      }
+    });
+  }
+};
+
+// Operands: indices, updates, shape. Updates of one place add up.
+struct ScatterNd {
+  static constexpr std::string_view builtin = "SCATTER_ND";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireDtype(n, 0, kIndices);
+    RequireDtype(n, 1, kAllNumbers);
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 3, 3);
+    const Tensor indices = n.in(0), updates = n.in(1), shape = n.in(2);
+    if (!shape.has_value()) {
+      out.needs_value(2);
+      if (shape.rank() != 1 || shape.dim(0) < 0) return out.unranked(0, updates.dtype());
+      Shape dims;
+      for (int64_t i = 0; i < shape.dim(0); ++i) dims.push_back(-1);
+      return out.set(0, updates.dtype(), dims);
+    }
+    const Shape dims = IntList(shape, 2);
+    for (const int64_t d : dims)
+      if (d < 0) Fail("a dimension of " + std::to_string(d), Operand(2));
+    Count(dims);
+    if (indices.rank() >= 0 && updates.rank() >= 0) Check(indices, updates, dims);
+    out.set(0, updates.dtype(), dims);
+  }
+  static void Check(Tensor indices, Tensor updates, const Shape& dims) {
+    const int64_t depth = DepthOf(indices, 0, dims.rank());
+    if (depth < 0) return;
+    const int outer = indices.rank() - 1;
+    if (updates.rank() != outer + dims.rank() - depth) Fail("has rank " + std::to_string(updates.rank()), Operand(1));
+    for (int i = 0; i < updates.rank(); ++i)
+      SameDim(updates.dim(i), i < outer ? indices.dim(i) : dims[i - outer + static_cast<int>(depth)], "dimensions of the updates");
+  }
+  void invoke(const Node& n) const {
+    const Shape dims = IntList(n.in(2), 2);
+    CheckPlanned(dims, n.out(0));
+    Check(n.in(0), n.in(1), dims);
+    const auto [rows, depth, inner] = SplitNd(n.in(0), dims);
+    Dispatch(kAllNumbers, n.in(1).dtype(), [&]<class T>() {
+      T* out = n.out(0).data<T>();
+      std::fill_n(out, Count(dims), T{});
+      Dispatch(kIndices, n.in(0).dtype(), [&]<class I>() {
+        for (int64_t i = 0; i < rows; ++i) {
+          T* to = out + RowAt(n.in(0).data<const I>() + i * depth, depth, dims, 0) * inner;
+          const T* from = n.in(1).data<const T>() + i * inner;
+          for (int64_t k = 0; k < inner; ++k) to[k] = Sum(to[k], from[k]);
+        }
+      });
+    });
+  }
+  // Integers wrap.
+  template <class T>
+  static T Sum(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return a + b;
+    else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+  }
+};
+
+// Operands: which rows, and the table.
+struct EmbeddingLookup {
+  static constexpr std::string_view builtin = "EMBEDDING_LOOKUP";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireDtype(n, 0, kIndices);
+    RequireMovable(n, 1);
+    if (n.in(1).quant() && n.in(1).quant()->kind != FBX_QUANT_NONE)
+      throw Reject{"DTYPE", "a quantised table (" + std::string(dtype_name(n.in(1).dtype())) + ") is not done", Operand(1)};
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    const Tensor rows = n.in(0), table = n.in(1);
+    if (rows.rank() >= 0 && rows.rank() != 1) Fail("expected a list, got rank " + std::to_string(rows.rank()), Operand(0));
+    if (table.rank() < 0) return out.unranked(0, table.dtype());
+    Shape dims(table);
+    if (dims.rank() < 1) Fail("the table is a scalar", Operand(1));
+    dims[0] = rows.rank() < 0 ? -1 : rows.dim(0);
+    out.set(0, table.dtype(), dims);
+  }
+  void invoke(const Node& n) const {
+    const Shape table(n.in(1));
+    CheckIndices(n.in(0), 0, table[0]);
+    const size_t bytes = static_cast<size_t>(CountFrom(table, 1)) * ElementSize(n.in(1).dtype());
+    for (int64_t i = 0; bytes > 0 && i < n.in(0).count(); ++i)
+      std::memcpy(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes,
+                  Elements(n.in(1)) + static_cast<size_t>(IntAt(n.in(0), i)) * bytes, bytes);
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Gather>, &kernel_of<GatherNd>, &kernel_of<ScatterNd>,
+                                        &kernel_of<EmbeddingLookup>};
+
+}  // namespace
+
+constinit const KernelTable kGatherKernels = kTable;
+
+}  // namespace fusebox::cpu

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// A border around a tensor: PAD, PADV2 (a value), MIRROR_PAD (the tensor itself, mirrored).
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/move.h"
+
+namespace fusebox::cpu {
+namespace {
+
+struct Paddings {
+  Shape before, after;
+};
+
+// Operand 1, [rank, 2], with its value.
+Paddings PaddingsOf(const Node& n, int rank) {
+  const Tensor t = n.in(1);
+  if (t.dtype() != FBX_I32 && t.dtype() != FBX_I64) Fail("expected i32 or i64, got " + std::string(dtype_name(t.dtype())), Operand(1));
+  if (t.rank() != 2 || t.dim(0) != rank || t.dim(1) != 2)
+    Fail("paddings of shape " + Text(t.dims()) + " for rank " + std::to_string(rank), Operand(1));
+  Paddings p;
+  for (int i = 0; i < rank; ++i) {
+    p.before.push_back(IntAt(t, 2 * i));
+    p.after.push_back(IntAt(t, 2 * i + 1));
+    if (p.before[i] < 0 || p.after[i] < 0) Fail("a negative padding", Operand(1));
+  }
+  return p;
+}
+
+int64_t Sum(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) Fail("the padded size overflows", Operand(1));
+  return sum;
+}
+
+Shape Padded(const Shape& dims, const Paddings& p) {
+  Shape padded = dims;
+  for (int i = 0; i < dims.rank(); ++i)
+    if (dims[i] >= 0) padded[i] = Sum(dims[i], Sum(p.before[i], p.after[i]));
+  return padded;
+}
+
+void InferPadded(const Node& n, Infer& out) {
+  const Tensor in = n.in(0);
+  if (!n.in(1).has_value()) out.needs_value(1);
+  if (in.rank() < 0) return out.unranked(0, in.dtype());
+  Shape dims(in);
+  if (n.in(1).has_value()) return out.set(0, in.dtype(), Padded(dims, PaddingsOf(n, dims.rank())));
+  for (int i = 0; i < dims.rank(); ++i) dims[i] = -1;
+  out.set(0, in.dtype(), dims);
+}
+
+void PadWith(const Node& n, const void* value) {
+  const Shape dims(n.in(0));
+  const Paddings p = PaddingsOf(n, dims.rank());
+  const Shape padded = Padded(dims, p), strides = Strides(padded);
+  CheckPlanned(padded, n.out(0));
+  const size_t width = ElementSize(n.in(0).dtype());
+  if (Count(padded) != Count(dims)) FillElements(width, value, MutableElements(n.out(0)), Count(padded));
+  int64_t origin = 0;
+  for (int i = 0; i < dims.rank(); ++i) origin += p.before[i] * strides[i];
+  CopyBox(n.host(), width, dims, Elements(n.in(0)), Strides(dims), MutableElements(n.out(0), origin), strides);
+}
+
+struct Pad {
+  static constexpr std::string_view builtin = "PAD";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) { RequireMovable(n, 0); }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    InferPadded(n, out);
+  }
+  void invoke(const Node& n) const {
+    Bits128 zero;
+    PadWith(n, ZeroOf(n.in(0), zero));
+  }
+};
+
+struct PadV2 {
+  static constexpr std::string_view builtin = "PADV2";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireMovable(n, 0);
+    RequireMovable(n, 2);
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 3, 3);
+    SameDtype(n, 0, 2);
+    if (n.in(2).is_static() && n.in(2).count() != 1) Fail("expected one value, got shape " + Text(n.in(2).dims()), Operand(2));
+    InferPadded(n, out);
+  }
+  void invoke(const Node& n) const { PadWith(n, n.in(2).data<const void>()); }
+};
+
+struct MirrorPad {
+  static constexpr std::string_view builtin = "MIRROR_PAD";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) { RequireMovable(n, 0); }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    Edge(n);
+    InferPadded(n, out);
+  }
+  // 1 when the border element itself is left out of the mirror image.
+  static int64_t Edge(const Node& n) {
+    const std::string_view mode = n.attrs().s("mode", "REFLECT");
+    if (mode != "REFLECT" && mode != "SYMMETRIC") Fail("unknown mode " + std::string(mode), "attr mode");
+    return mode == "REFLECT" ? 1 : 0;
+  }
+  // Where element i of a padded dim comes from.
+  static int64_t Source(int64_t i, int64_t before, int64_t dim, int64_t edge) {
+    i -= before;
+    if (i < 0) return -i - 1 + edge;
+    return i < dim ? i : 2 * dim - 1 - i - edge;
+  }
+  void invoke(const Node& n) const {
+    const Shape dims(n.in(0)), strides = Strides(dims);
+    const Paddings p = PaddingsOf(n, dims.rank());
+    const Shape padded = Padded(dims, p);
+    const int64_t edge = Edge(n);
+    CheckPlanned(padded, n.out(0));
+    for (int i = 0; i < dims.rank(); ++i)
+      if (std::max(p.before[i], p.after[i]) > std::max<int64_t>(0, dims[i] - edge))
+        Fail("a mirror of " + std::to_string(dims[i]) + " elements cannot fill " + std::to_string(std::max(p.before[i], p.after[i])), Operand(1));
+    if (Count(padded) == 0) return;
+    DispatchWidth(ElementSize(n.in(0).dtype()), [&]<class T>() { Mirror(n, padded, p, dims, strides, edge, n.in(0).data<const T>(), n.out(0).data<T>()); });
+  }
+  template <class T>
+  static void Mirror(const Node& n, const Shape& padded, const Paddings& p, const Shape& dims, const Shape& strides, int64_t edge,
+                     const T* from, T* to) {
+    const int last = padded.rank() - 1;
+    if (last < 0) {
+      *to = *from;
+      return;
+    }
+    Shape outer;
+    for (int i = 0; i < last; ++i) outer.push_back(padded[i]);
+    const int64_t columns = padded[last];
+    parallel_for(n.host(), static_cast<size_t>(Count(outer)), Grain(columns), [&](size_t begin, size_t end, uint32_t) {
+      Walk<1> walk(outer, {outer});
+      walk.Seek(static_cast<int64_t>(begin));
+      for (size_t row = begin; row < end; ++row, walk.Next()) {
+        int64_t origin = 0;
+        for (int i = 0; i < last; ++i) origin += Source(walk.index(i), p.before[i], dims[i], edge) * strides[i];
+        T* y = to + static_cast<int64_t>(row) * columns;
+        for (int64_t c = 0; c < columns; ++c) y[c] = from[origin + Source(c, p.before[last], dims[last], edge)];
+      }
+    });
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Pad>, &kernel_of<PadV2>, &kernel_of<MirrorPad>};
+
+}  // namespace
+
+constinit const KernelTable kPadKernels = kTable;
+
+}  // namespace fusebox::cpu

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images [b, y, x, c] at another size: RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR.
+#include <cmath>
+#include <cstring>
+
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/move.h"
+
+namespace fusebox::cpu {
+namespace {
+
+// How positions of the result relate to those of the operand.
+struct Grid {
+  bool align_corners, half_pixel;
+  explicit Grid(const Node& n)
+      : align_corners(n.attrs().b("align_corners", false)), half_pixel(n.attrs().b("half_pixel_centers", false)) {
+    if (align_corners && half_pixel) Fail("cannot be with half_pixel_centers", "attr align_corners");
+  }
+  template <class T>
+  T Scale(int64_t in, int64_t out) const {
+    return align_corners && out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : static_cast<T>(in) / static_cast<T>(out);
+  }
+};
+
+// The new size, operand 1: [height, width].
+Shape NewSize(const Node& n) {
+  const Shape size = IntList(n.in(1), 1);
+  if (size.rank() != 2 || size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX || size[1] > INT32_MAX)
+    Fail("expected a height and a width of 1 or more, got " + Text(size), Operand(1));
+  return size;
+}
+
+void InferResized(const Node& n, Infer& out) {
+  Arity(n, 2, 2);
+  const Grid grid(n);
+  const Tensor in = n.in(0);
+  if (!n.in(1).has_value()) out.needs_value(1);
+  if (in.rank() >= 0 && in.rank() != 4) Fail("expected rank 4, got " + std::to_string(in.rank()), Operand(0));
+  if (in.rank() >= 0 && (in.dim(1) == 0 || in.dim(2) == 0)) Fail("an image without pixels", Operand(0));
+  Shape dims{-1, -1, -1, -1};
+  if (in.rank() >= 0) dims[0] = in.dim(0), dims[3] = in.dim(3);
+  if (n.in(1).has_value()) {
+    const Shape size = NewSize(n);
+    dims[1] = size[0], dims[2] = size[1];
+  }
+  out.set(0, in.dtype(), dims);
+}
+
+// Calls f(batch, row) for each row of the result.
+template <class F>
+void ForRows(const Node& n, const Shape& out, const F& f) {
+  const Shape size = NewSize(n);
+  if (out[1] != size[0] || out[2] != size[1]) Fail("the size is not the one planned for", Operand(1));
+  parallel_for(n.host(), static_cast<size_t>(out[0] * out[1]), Grain(out[2] * out[3]), [&](size_t begin, size_t end, uint32_t) {
+    for (size_t i = begin; i < end; ++i) f(static_cast<int64_t>(i) / out[1], static_cast<int64_t>(i) % out[1]);
+  });
+}
+
+struct ResizeNearest {
+  static constexpr std::string_view builtin = "RESIZE_NEAREST_NEIGHBOR";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) { RequireMovable(n, 0); }
+  static void infer(const Node& n, Infer& out) { InferResized(n, out); }
+
+  static int64_t Source(const Grid& grid, int64_t at, int64_t in, int64_t out) {
+    // In float whatever the dtype, since which pixel is nearest hangs on its rounding.
+    const float position = (static_cast<float>(at) + (grid.half_pixel ? 0.5f : 0.0f)) * grid.Scale<float>(in, out);
+    const auto nearest = static_cast<int64_t>(grid.align_corners ? std::round(position) : std::floor(position));
+    return std::max<int64_t>(0, std::min(nearest, in - 1));
+  }
+  void invoke(const Node& n) const {
+    const Grid grid(n);
+    const Shape in(n.in(0)), out(n.out(0));
+    const size_t pixel = static_cast<size_t>(in[3]) * ElementSize(n.in(0).dtype());
+    if (pixel == 0) return;
+    ForRows(n, out, [&](int64_t b, int64_t y) {
+      const std::byte* from = Elements(n.in(0), (b * in[1] + Source(grid, y, in[1], out[1])) * in[2] * in[3]);
+      std::byte* to = MutableElements(n.out(0), (b * out[1] + y) * out[2] * out[3]);
+      for (int64_t x = 0; x < out[2]; ++x, to += pixel)
+        std::memcpy(to, from + static_cast<size_t>(Source(grid, x, in[2], out[2])) * pixel, pixel);
+    });
+  }
+};
+
+struct ResizeBilinear {
+  static constexpr std::string_view builtin = "RESIZE_BILINEAR";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  static void infer(const Node& n, Infer& out) { InferResized(n, out); }
+
+  // The two neighbours along one axis and the weight of the second.
+  template <class T>
+  struct Tap {
+    int64_t low, high;
+    T weight;
+    Tap(const Grid& grid, int64_t at, int64_t in, int64_t out) {
+      const T scale = grid.Scale<T>(in, out);
+      const T position = grid.half_pixel ? (static_cast<T>(at) + T(0.5)) * scale - T(0.5) : static_cast<T>(at) * scale;
+      low = std::min(std::max<int64_t>(0, static_cast<int64_t>(std::floor(position))), in - 1);
+      high = std::min(std::max<int64_t>(0, static_cast<int64_t>(std::ceil(position))), in - 1);
+      weight = position - static_cast<T>(low);
+    }
+  };
+  void invoke(const Node& n) const {
+    const Grid grid(n);
+    const Shape in(n.in(0)), out(n.out(0));
+    const int64_t c = in[3];
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      ForRows(n, out, [&](int64_t b, int64_t row) {
+        const Tap<T> y(grid, row, in[1], out[1]);
+        const T* top = n.in(0).data<const T>() + (b * in[1] + y.low) * in[2] * c;
+        const T* bottom = n.in(0).data<const T>() + (b * in[1] + y.high) * in[2] * c;
+        T* to = n.out(0).data<T>() + (b * out[1] + row) * out[2] * c;
+        for (int64_t column = 0; column < out[2]; ++column, to += c) {
+          const Tap<T> x(grid, column, in[2], out[2]);
+          const T w11 = y.weight * x.weight, w10 = y.weight * (1 - x.weight), w01 = (1 - y.weight) * x.weight,
+                  w00 = (1 - y.weight) * (1 - x.weight);
+          const T *tl = top + x.low * c, *tr = top + x.high * c, *bl = bottom + x.low * c, *br = bottom + x.high * c;
+          for (int64_t i = 0; i < c; ++i) to[i] = tl[i] * w00 + bl[i] * w10 + tr[i] * w01 + br[i] * w11;
+        }
+      });
+    });
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<ResizeNearest>, &kernel_of<ResizeBilinear>};
+
+}  // namespace
+
+constinit const KernelTable kResizeKernels = kTable;
+
+}  // namespace fusebox::cpu

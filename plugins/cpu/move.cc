@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/move.h"
+
+#include <cstring>
+
+namespace fusebox::cpu {
+namespace {
+
+struct Box {
+  Shape dims, src, dst;
+
+  void Push(int64_t dim, int64_t from, int64_t to) {
+    dims.push_back(dim);
+    src.push_back(from);
+    dst.push_back(to);
+  }
+};
+
+// Without dims of one element, and with neighbours that lie one after the other on both sides made one.
+Box Simplified(const Shape& dims, const Shape& src, const Shape& dst) {
+  Box box;
+  for (int i = 0; i < dims.rank(); ++i) {
+    if (dims[i] == 1) continue;
+    const int last = box.dims.rank() - 1;
+    if (last >= 0 && box.src[last] == src[i] * dims[i] && box.dst[last] == dst[i] * dims[i]) {
+      box.dims[last] *= dims[i];
+      box.src[last] = src[i];
+      box.dst[last] = dst[i];
+    } else {
+      box.Push(dims[i], src[i], dst[i]);
+    }
+  }
+  return box;
+}
+
+// Takes dim `i` out of the box.
+Box Without(const Box& box, int i) {
+  Box rest;
+  for (int k = 0; k < box.dims.rank(); ++k)
+    if (k != i) rest.Push(box.dims[k], box.src[k], box.dst[k]);
+  return rest;
+}
+
+template <class F>
+void ForOuter(const fbx_host* host, const Box& outer, int64_t inner, const F& f) {
+  parallel_for(host, static_cast<size_t>(Count(outer.dims)), Grain(inner), [&](size_t begin, size_t end, uint32_t) {
+    Walk<2> walk(outer.dims, {outer.src, outer.dst});
+    walk.Seek(static_cast<int64_t>(begin));
+    for (size_t i = begin; i < end; ++i, walk.Next()) f(walk.offset(0), walk.offset(1));
+  });
+}
+
+// Rows that are contiguous on both sides.
+void CopyRows(const fbx_host* host, size_t width, const Box& box, const std::byte* src, std::byte* dst) {
+  const int last = box.dims.rank() - 1;
+  const auto w = static_cast<int64_t>(width);
+  const size_t bytes = static_cast<size_t>(box.dims[last]) * width;
+  ForOuter(host, Without(box, last), box.dims[last],
+           [&](int64_t from, int64_t to) { std::memcpy(dst + to * w, src + from * w, bytes); });
+}
+
+// The destination runs along the last dim, the source along `along`: in square blocks, so that cache lines of both
+// sides are used up.
+template <class T>
+void CopyTransposed(const fbx_host* host, const Box& box, int along, const T* src, T* dst) {
+  constexpr int64_t kBlock = 16;
+  const int last = box.dims.rank() - 1;
+  const int64_t columns = box.dims[last], from_step = box.src[last];
+  const int64_t rows = box.dims[along], to_step = box.dst[along];
+  Box outer = Without(Without(box, last), along);
+  const int64_t blocks = (rows + kBlock - 1) / kBlock;
+  outer.Push(blocks, kBlock, kBlock * to_step);
+  // The block a step is about follows from its number: blocks are the innermost outer dim.
+  parallel_for(host, static_cast<size_t>(Count(outer.dims)), Grain(columns * kBlock), [&](size_t begin, size_t end, uint32_t) {
+    Walk<2> walk(outer.dims, {outer.src, outer.dst});
+    walk.Seek(static_cast<int64_t>(begin));
+    for (size_t i = begin; i < end; ++i, walk.Next()) {
+      const int64_t height = std::min(kBlock, rows - static_cast<int64_t>(i) % blocks * kBlock);
+      for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
+        const int64_t c1 = std::min(columns, c0 + kBlock);
+        for (int64_t r = 0; r < height; ++r) {
+          const T* from = src + walk.offset(0) + r;
+          T* to = dst + walk.offset(1) + r * to_step;
+          for (int64_t c = c0; c < c1; ++c) to[c] = from[c * from_step];
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void CopyStrided(const fbx_host* host, const Box& box, const T* src, T* dst) {
+  const int last = box.dims.rank() - 1;
+  const int64_t count = box.dims[last], from_step = box.src[last], to_step = box.dst[last];
+  ForOuter(host, Without(box, last), count, [&](int64_t from, int64_t to) {
+    const T* x = src + from;
+    T* y = dst + to;
+    if (to_step == 1 && from_step == 0) {
+      std::fill(y, y + count, *x);
+    } else {
+      for (int64_t i = 0; i < count; ++i) y[i * to_step] = x[i * from_step];
+    }
+  });
+}
+
+}  // namespace
+
+void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides, void* dst,
+             const Shape& dst_strides) {
+  if (Count(dims) == 0) return;
+  Box box = Simplified(dims, src_strides, dst_strides);
+  if (box.dims.rank() == 0) box.Push(1, 1, 1);
+  const int last = box.dims.rank() - 1;
+  if (box.src[last] == 1 && box.dst[last] == 1)
+    return CopyRows(host, width, box, static_cast<const std::byte*>(src), static_cast<std::byte*>(dst));
+  int along = -1;
+  for (int i = 0; i < last; ++i)
+    if (box.src[i] == 1) along = i;
+  DispatchWidth(width, [&]<class T>() {
+    if (along >= 0 && box.dst[last] == 1)
+      CopyTransposed(host, box, along, static_cast<const T*>(src), static_cast<T*>(dst));
+    else
+      CopyStrided(host, box, static_cast<const T*>(src), static_cast<T*>(dst));
+  });
+}
+
+void FillElements(size_t width, const void* value, void* dst, int64_t count) {
+  DispatchWidth(width, [&]<class T>() {
+    T element;
+    std::memcpy(&element, value, sizeof(T));
+    std::fill_n(static_cast<T*>(dst), count, element);
+  });
+}
+
+const void* ZeroOf(Tensor t, Bits128& storage) {
+  storage = {};
+  const fbx_quant* q = t.quant();
+  // Little-endian: the low bytes of the zero point are its value in any narrower integer.
+  if (q && q->kind == FBX_QUANT_PER_TENSOR && q->count > 0) storage.low = static_cast<uint64_t>(q->zero_points[0]);
+  return &storage;
+}
+
+}  // namespace fusebox::cpu
