@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+
+#include "host/eval/eval.h"
+
+namespace fusebox {
+namespace {
+
+// Why a kernel declined, or empty when it did not.
+std::optional<std::string> Declines(const KernelRef& candidate, const fbx_node& node) {
+  HostCall call(*candidate.plugin, &SerialServices());
+  const fbx_status status = candidate.kernel->supports(call.abi(), &node);
+  if (status == FBX_OK) return std::nullopt;
+  std::vector<std::string> reasons;
+  for (const Diag& diag : call.TakeDiags()) reasons.push_back(ToString(diag));
+  if (reasons.empty()) reasons.push_back(fmt::format("declined without a reason (status {})", status));
+  return fmt::format("{}: {}", candidate.plugin->id(), fmt::join(reasons, ", "));
+}
+
+std::string OperandTypes(const Function& function, const Node& node) {
+  std::vector<std::string> types;
+  for (const ValueId id : node.operands) types.push_back(id == kNoValue ? "-" : ToString(function.value(id).type));
+  return fmt::format("({})", fmt::join(types, ", "));
+}
+
+std::unexpected<Error> NoKernel(const Registry& registry, const Function& function, const Node& node, fbx_op_kind kind,
+                                std::string_view op, const std::vector<std::string>& declined) {
+  std::string message = fmt::format("no kernel for {}{}", op, OperandTypes(function, node));
+  if (!declined.empty()) message += fmt::format("; declined by {}", fmt::join(declined, "; "));
+  if (const auto who = registry.WhoProvides(kind, op); !who.empty()) {
+    message += fmt::format("; promised by {}", fmt::join(who, ", "));
+  }
+  if (node.fused != nullptr) {
+    message += fmt::format("; made by plugin {} {} (rule {})", node.fused->plugin, node.fused->plugin_version, node.fused->rule);
+  }
+  if (declined.empty() && (kind == FBX_OP_CUSTOM || node.fused != nullptr)) {
+    const auto places = registry.searched();
+    message += places.empty() ? std::string("; no place was searched for plugins")
+                              : fmt::format("; plugins were searched in {}", fmt::join(places, ", "));
+  }
+  return Unsupported(std::move(message));
+}
+
+}  // namespace
+
+Result<KernelRef> ChooseKernel(Registry& registry, const Function& function, const Node& node) {
+  const bool custom = node.is(Op::kCustom);
+  const fbx_op_kind kind = custom ? FBX_OP_CUSTOM : FBX_OP_BUILTIN;
+  const std::string_view op = custom ? std::string_view(node.name) : Name(node.op);
+  if (Info(node.op).code < 0) {
+    return Unsupported(fmt::format("{}{} is an op of the source model, which nothing runs", op,
+                                   node.name.empty() ? "" : " " + node.name));
+  }
+  std::optional<NodeView> view;
+  std::vector<std::string> declined;
+  for (const KernelRef& candidate : registry.KernelsFor(kind, op, node.version)) {
+    if (!FBX_HAS(candidate.kernel, supports)) return candidate;
+    if (!view) view.emplace(function, node);
+    auto why = Declines(candidate, *view->abi());
+    if (!why) return candidate;
+    declined.push_back(*std::move(why));
+  }
+  return NoKernel(registry, function, node, kind, op, declined);
+}
+
+bool IsHostOp(Op op) {
+  switch (op) {
+    case Op::kCall:
+    case Op::kIf:
+    case Op::kWhile:
+    case Op::kCallOnce:
+    case Op::kStablehloComposite:
+    case Op::kVarHandle:
+    case Op::kReadVariable:
+    case Op::kAssignVariable:
+    case Op::kHashtable:
+    case Op::kHashtableFind:
+    case Op::kHashtableImport:
+    case Op::kHashtableSize:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Result<std::vector<std::string>> Callees(const Module& module, const Node& node) {
+  std::vector<std::string_view> keys;
+  if (node.is(Op::kCall)) keys = {"subgraph"};
+  if (node.is(Op::kIf)) keys = {"then_subgraph_index", "else_subgraph_index"};
+  if (node.is(Op::kWhile)) keys = {"cond_subgraph_index", "body_subgraph_index"};
+  if (node.is(Op::kCallOnce)) keys = {"init_subgraph_index"};
+  std::vector<std::string> names;
+  for (const std::string_view key : keys) {
+    const FunctionRef* ref = node.attrs.function(key);
+    if (ref == nullptr) return Invalid(fmt::format("attribute {} is missing", key));
+    names.push_back(ref->name);
+  }
+  if (node.is(Op::kStablehloComposite)) {
+    if (node.body.empty()) return Invalid(fmt::format("composite {} has no body", node.name));
+    names.push_back(node.body);
+  }
+  for (const std::string& name : names) {
+    if (module.Find(name) == nullptr) return Invalid(fmt::format("function {} does not exist", name));
+  }
+  return names;
+}
+
+size_t ProperResults(const Node& node) {
+  const size_t states = StateOperands(node.op).size();
+  return node.results.size() > states ? node.results.size() - states : node.results.size();
+}
+
+}  // namespace fusebox

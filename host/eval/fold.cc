@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
+#include "host/base/log.h"
+#include "host/eval/eval.h"
+
+namespace fusebox {
+namespace {
+
+// How often each value is read, kept up to date while nodes go away.
+std::vector<int> CountReads(const Function& function) {
+  std::vector<int> reads(static_cast<size_t>(function.value_count()));
+  for (const auto& node : function.nodes) {
+    for (const ValueId id : node->operands) {
+      if (id != kNoValue) ++reads[static_cast<size_t>(id)];
+    }
+  }
+  for (const ValueId id : function.outputs) ++reads[static_cast<size_t>(id)];
+  return reads;
+}
+
+class Folder {
+ public:
+  Folder(Registry& registry, Function& function, const FoldOptions& options)
+      : registry_(registry), function_(function), options_(options), reads_(CountReads(function)), calls_(SerialServices()) {}
+
+  int Run() {
+    int folded = 0;
+    for (auto& node : function_.nodes) {
+      if (Info(node->op).effects != Effects::kPure || IsHostOp(node->op) || node->results.empty()) continue;
+      auto values = Value(*node);
+      if (!values || !Affordable(*node, *values)) continue;
+      Replace(*node, *std::move(values));
+      node.reset();
+      ++folded;
+    }
+    function_.Sweep();
+    return folded;
+  }
+
+ private:
+  std::optional<std::vector<Tensor>> Value(const Node& node) {
+    if (node.is(Op::kShape) || node.is(Op::kRank)) {
+      auto value = ShapeValue(node, function_.value(node.operands[0]).type.shape, function_.value(node.results[0]).type.dtype);
+      if (!value) return std::nullopt;
+      return std::vector<Tensor>{*std::move(value)};
+    }
+    std::vector<Tensor> operands;
+    for (const ValueId id : node.operands) {
+      if (id == kNoValue) {
+        operands.emplace_back();
+        continue;
+      }
+      const fusebox::Value& value = function_.value(id);
+      if (!value.is_const()) return std::nullopt;
+      operands.push_back({value.type, value.data});
+    }
+    const auto kernel = ChooseKernel(registry_, function_, node);
+    if (!kernel) return std::nullopt;
+    auto values = Evaluate(*kernel, calls_, function_, node, operands);
+    calls_.DropDiags();
+    if (values) return *std::move(values);
+    Log("fold").debug("{}: {}", Describe(function_, node), values.error().message);
+    return std::nullopt;
+  }
+
+  bool Affordable(const Node& node, const std::vector<Tensor>& values) const {
+    int64_t growth = 0;
+    for (const Tensor& value : values) growth += static_cast<int64_t>(value.data.size());
+    for (const ValueId id : node.operands) {
+      if (id != kNoValue) growth -= static_cast<int64_t>(function_.value(id).data.size());
+    }
+    return growth <= options_.max_growth;
+  }
+
+  void Replace(const Node& node, std::vector<Tensor> values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (node.results[i] == kNoValue) continue;
+      fusebox::Value& value = function_.value(node.results[i]);
+      value.type = std::move(values[i].type);
+      value.data = std::move(values[i].data);
+    }
+    for (const ValueId id : node.operands) {
+      // Nobody reads it any more: its memory goes at once, not when the function is compacted.
+      if (id != kNoValue && --reads_[static_cast<size_t>(id)] == 0) function_.value(id).data = Buffer();
+    }
+  }
+
+  Registry& registry_;
+  Function& function_;
+  const FoldOptions& options_;
+  std::vector<int> reads_;
+  HostCalls calls_;
+};
+
+}  // namespace
+
+Result<int> Fold(Registry& registry, Module&, Function& function, const FoldOptions& options) {
+  function.Sweep();
+  const int dead = RemoveDead(function);
+  return dead + Folder(registry, function, options).Run();
+}
+
+int RemoveDead(Function& function) {
+  function.Sweep();
+  std::vector<bool> live(static_cast<size_t>(function.value_count()));
+  for (const ValueId id : function.outputs) live[static_cast<size_t>(id)] = true;
+  int removed = 0;
+  for (auto node = function.nodes.rbegin(); node != function.nodes.rend(); ++node) {
+    const Effects effects = Info((*node)->op).effects;
+    bool needed = effects == Effects::kStateful || effects == Effects::kControl;
+    for (const ValueId id : (*node)->results) needed = needed || (id != kNoValue && live[static_cast<size_t>(id)]);
+    if (!needed) {
+      node->reset();
+      ++removed;
+      continue;
+    }
+    for (const ValueId id : (*node)->operands) {
+      if (id != kNoValue) live[static_cast<size_t>(id)] = true;
+    }
+  }
+  function.Sweep();
+  return removed;
+}
+
+}  // namespace fusebox

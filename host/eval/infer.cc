@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <map>
+
+#include "host/eval/eval.h"
+
+namespace fusebox {
+namespace {
+
+// Writes what was found to the node's results. `place` is for messages only.
+Status SetResults(Function& function, const Node& node, const std::vector<Type>& types) {
+  for (size_t i = 0; i < types.size() && i < node.results.size(); ++i) {
+    if (node.results[i] == kNoValue) continue;
+    Type& declared = function.value(node.results[i]).type;
+    auto refined = Refine(types[i], declared);
+    if (!refined) {
+      return Invalid(fmt::format("{}: result {} is declared {} but computes {}", Describe(function, node), i,
+                                 ToString(declared), ToString(types[i])));
+    }
+    declared = *std::move(refined);
+  }
+  return {};
+}
+
+// What two branches agree on.
+Type Common(const Type& a, const Type& b) {
+  if (a.dtype != b.dtype || !a.shape.ranked() || !b.shape.ranked() || a.shape.rank() != b.shape.rank()) return {a.dtype, Shape()};
+  Type common = a;
+  for (size_t i = 0; i < common.shape.dims().size(); ++i) {
+    if (b.shape[i] != a.shape[i]) common.shape.dims()[i] = Shape::kUnknown;
+  }
+  return common;
+}
+
+std::vector<Type> OutputTypes(const Function& function) {
+  std::vector<Type> types;
+  for (const ValueId id : function.outputs) types.push_back(function.value(id).type);
+  return types;
+}
+
+Status InferHostNode(const Module& module, Function& function, const Node& node) {
+  const bool control = Info(node.op).effects == Effects::kControl;
+  if (!control) {
+    if (node.is(Op::kHashtableFind) && node.operands.size() == 3 && !node.results.empty()) {
+      const Type keys = function.value(node.operands[1]).type;
+      const Type value{function.value(node.operands[2]).type.dtype, keys.shape};
+      return SetResults(function, node, {value});
+    }
+    return {};
+  }
+  FUSEBOX_ASSIGN(const std::vector<std::string> callees, Callees(module, node));
+  if (callees.empty()) return {};
+  std::vector<Type> types = OutputTypes(*module.Find(callees.back()));
+  if (node.is(Op::kIf)) {
+    const std::vector<Type> then = OutputTypes(*module.Find(callees.front()));
+    for (size_t i = 0; i < types.size() && i < then.size(); ++i) types[i] = Common(then[i], types[i]);
+  }
+  if (node.is(Op::kWhile)) {
+    for (size_t i = 0; i < types.size() && i < node.operands.size(); ++i) {
+      if (node.operands[i] != kNoValue) types[i] = Common(types[i], function.value(node.operands[i]).type);
+    }
+  }
+  return SetResults(function, node, types);
+}
+
+Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& node) {
+  const NodeView view(function, node);
+  HostCall call(*kernel.plugin, &SerialServices());
+  Inference inference(ProperResults(node));
+  FUSEBOX_TRY(AskInfer(*kernel.kernel, call, *view.abi(), inference).At(Describe(function, node)));
+  std::vector<Type> types = inference.types();
+  const auto states = StateOperands(node.op);
+  for (size_t i = 0; types.size() < node.results.size() && i < states.size(); ++i) {
+    const size_t operand = static_cast<size_t>(states[i]);
+    const bool present = operand < node.operands.size() && node.operands[operand] != kNoValue;
+    types.push_back(present ? function.value(node.operands[operand]).type : Type());
+  }
+  return SetResults(function, node, types);
+}
+
+// Infers a whole module from one function down. Types of a callee's inputs come from its only call.
+class Inferrer {
+ public:
+  Inferrer(Registry& registry, Module& module) : registry_(registry), module_(module) {
+    for (const auto& function : module.functions) {
+      for (const std::string& name : References(*function)) ++calls_[name];
+    }
+  }
+
+  Status Run(Function& function, int depth = 0) {
+    if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
+    for (const auto& node : function.nodes) {
+      FUSEBOX_TRY(IntoCallees(function, *node, depth).At(fmt::format("function {}", function.name)));
+      if (IsHostOp(node->op)) {
+        FUSEBOX_TRY(InferHostNode(module_, function, *node).At(fmt::format("function {}", function.name)));
+        continue;
+      }
+      const auto kernel = ChooseKernel(registry_, function, *node);
+      if (!kernel) continue;
+      FUSEBOX_TRY(InferKernelNode(*kernel, function, *node).At(fmt::format("function {}", function.name)));
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  Status IntoCallees(Function& function, const Node& node, int depth) {
+    if (!IsHostOp(node.op)) return {};
+    FUSEBOX_ASSIGN(const std::vector<std::string> names, Callees(module_, node));
+    const size_t first = node.is(Op::kIf) ? 1 : 0;  // IF: operand 0 is the condition
+    for (const std::string& name : names) {
+      Function& callee = *module_.Find(name);
+      if (node.is(Op::kWhile)) {
+        FUSEBOX_TRY(IntoLoop(function, node, callee, depth));
+        continue;
+      }
+      if (calls_[name] == 1 && !node.is(Op::kCallOnce)) Pass(function, node, first, callee);
+      FUSEBOX_TRY(Run(callee, depth + 1));
+    }
+    return {};
+  }
+
+  // Operand types become input types where they do not contradict.
+  static void Pass(const Function& function, const Node& node, size_t first, Function& callee) {
+    for (size_t i = 0; i < callee.inputs.size() && i + first < node.operands.size(); ++i) {
+      const ValueId id = node.operands[i + first];
+      if (id == kNoValue) continue;
+      Type& type = callee.value(callee.inputs[i]).type;
+      if (auto refined = Refine(type, function.value(id).type)) type = *std::move(refined);
+    }
+  }
+
+  // A loop's inputs may take the types of the first iteration only if the body gives the same types back.
+  Status IntoLoop(Function& function, const Node& node, Function& callee, int depth) {
+    if (calls_[callee.name] != 1) return Run(callee, depth + 1);
+    std::vector<Type> saved;
+    for (ValueId id = 0; id < callee.value_count(); ++id) saved.push_back(callee.value(id).type);
+    Pass(function, node, 0, callee);
+    Status status = Run(callee, depth + 1);
+    bool stable = status.has_value();
+    for (size_t i = 0; stable && callee.outputs.size() == callee.inputs.size() && i < callee.inputs.size(); ++i) {
+      stable = callee.value(callee.outputs[i]).type == callee.value(callee.inputs[i]).type;
+    }
+    if (stable) return {};
+    for (ValueId id = 0; id < callee.value_count(); ++id) callee.value(id).type = saved[static_cast<size_t>(id)];
+    return Run(callee, depth + 1);
+  }
+
+  Registry& registry_;
+  Module& module_;
+  std::map<std::string, int, std::less<>> calls_;
+};
+
+std::vector<Type> AllTypes(const Module& module) {
+  std::vector<Type> types;
+  for (const auto& function : module.functions) {
+    for (ValueId id = 0; id < function->value_count(); ++id) types.push_back(function->value(id).type);
+  }
+  return types;
+}
+
+}  // namespace
+
+Status InferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
+  if (IsHostOp(node.op)) return InferHostNode(module, function, node);
+  FUSEBOX_ASSIGN(const KernelRef kernel, ChooseKernel(registry, function, node).At(Describe(function, node)));
+  return InferKernelNode(kernel, function, node);
+}
+
+Status InferTypes(Registry& registry, Module& module, Function& function, bool* changed) {
+  const std::vector<Type> before = changed != nullptr ? AllTypes(module) : std::vector<Type>();
+  FUSEBOX_TRY(Inferrer(registry, module).Run(function));
+  if (changed != nullptr) *changed = AllTypes(module) != before;
+  return {};
+}
+
+}  // namespace fusebox

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <new>
+
+#include "host/eval/eval.h"
+
+namespace fusebox {
+
+Block::~Block() { ::operator delete(data_, std::align_val_t{kAlignment}); }
+
+bool Block::Reserve(size_t bytes) {
+  if (data_ != nullptr && bytes <= capacity_) return false;
+  ::operator delete(data_, std::align_val_t{kAlignment});
+  data_ = nullptr;
+  capacity_ = 0;
+  data_ = static_cast<std::byte*>(::operator new(bytes + kOverread, std::align_val_t{kAlignment}));
+  std::memset(data_ + bytes, 0, kOverread);
+  capacity_ = bytes;
+  return true;
+}
+
+void Growable::Resize(fbx_tensor& tensor, const int64_t* dims, int32_t rank, size_t bytes) {
+  memory_.Reserve(bytes);
+  dims_.assign(dims, dims + rank);
+  dims_.reserve(1);  // a scalar's dims are not null either
+  tensor.dims = dims_.data();
+  tensor.rank = rank;
+  tensor.data = memory_.data();
+  tensor.bytes = bytes;
+}
+
+void Growable::Assign(fbx_tensor& tensor, const fbx_tensor& from) {
+  tensor.dtype = from.dtype;
+  Resize(tensor, from.dims, from.rank, from.bytes);
+  if (from.bytes > 0) std::memcpy(tensor.data, from.data, from.bytes);
+}
+
+std::optional<size_t> StorageSize(const Type& type) {
+  if (type.dtype != DType::kResource) return ByteSize(type);
+  const auto count = type.shape.element_count();
+  if (!count || *count > 1024) return std::nullopt;
+  return static_cast<size_t>(*count) * sizeof(int64_t);
+}
+
+Type TypeOf(const fbx_tensor& tensor) {
+  const auto dtype = static_cast<DType>(tensor.dtype);
+  if (tensor.rank < 0) return {dtype, Shape()};
+  return {dtype, Shape(std::vector<int64_t>(tensor.dims, tensor.dims + tensor.rank))};
+}
+
+}  // namespace fusebox

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a function and input shapes to steps over memory: analyse -> view -> shapes -> memory -> prepare -> segment.
+//
+// Shapes are known only when inputs are, and sizes that hang on data (WHERE, a reshape to a computed shape) only when the
+// run reaches them. So a function is planned in segments: a segment goes as far as shapes are known, and the next one is
+// planned when the run gets there. Values of a segment live in one arena, which later segments leave alone.
+#pragma once
+
+#include <climits>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/eval/eval.h"
+
+namespace fusebox::plan {
+
+struct Code;
+
+// Who runs one node. Chosen once per Model; neither kernel nor callee: an op the executor does itself (variables).
+struct Unit {
+  KernelRef kernel;
+  const void* instance = nullptr;    // what the kernel's init made
+  std::vector<const Code*> callees;  // functions to run: CALL {f}, IF {then, else}, WHILE {cond, body}, a body {body}
+  bool runs_body = false;            // a composite, or a fused op without kernel: callees[0] in its place
+};
+
+// One operand that a node updates in place, and the value that names its final state.
+struct StateUse {
+  size_t operand;
+  ValueId from, to;
+  bool copy;  // `from` is a constant, an input, or read later: its value is copied to the memory of `to` first
+};
+
+// A function made ready for planning: who runs what, and what can be said without shapes. Immutable, any thread.
+struct Code {
+  static constexpr int kAlways = INT_MAX;  // last use of an output
+  const Module* module = nullptr;
+  const Function* function = nullptr;
+  std::vector<Unit> units;                    // by node
+  std::vector<std::vector<StateUse>> states;  // by node
+  std::vector<int> last_use;                  // by value: number of the last node that reads it; -1: none
+  std::vector<int> defined;                   // by value: number of its node; -1: constant, input or variable
+  std::vector<bool> is_input;                 // by value
+  std::vector<ValueId> variables;             // variable tensors that nothing defines: the session keeps them
+  std::vector<int> output_index;              // by value: the first output that it is; -1: none
+};
+// Everything but the units.
+Code Analyse(const Module&, const Function&);
+
+// A function as its kernels see it: one tensor per value, one node per node, pointers resolved. The final state of a state
+// operand stands in place of the operand, so that the kernel updates the right memory.
+class View {
+ public:
+  explicit View(const Code&);
+  View(const View&) = delete;
+  fbx_tensor& tensor(ValueId id) { return tensors_[static_cast<size_t>(id)].edit(); }
+  void SetType(ValueId id, const Type& type) { tensors_[static_cast<size_t>(id)].SetType(type); }
+  ResizableNode& node(size_t index) { return nodes_[index]; }
+  ValueId value_count() const { return static_cast<ValueId>(tensors_.size()); }
+
+ private:
+  std::deque<TensorView> tensors_;
+  TensorView absent_;
+  std::vector<const fbx_tensor*> pointers_;  // operands and results of all nodes
+  std::vector<std::string> locations_;
+  std::vector<ResizableNode> nodes_;
+};
+
+// Where calls of kernels are made from, while planning and while running.
+struct Context {
+  HostCalls& calls;
+  uint32_t threads = 1;
+};
+
+// What planning finds out about one node.
+struct NodeShapes {
+  enum Kind {
+    kStatic,      // a step; all results have sizes
+    kKnown,       // no step: `values` are the results in every run of this plan
+    kDynamic,     // a step whose results get their sizes when it runs
+    kNeedsValue,  // cannot be planned before the values of `needed` operands are there
+  } kind = kStatic;
+  std::vector<Type> types;
+  std::vector<Tensor> values;
+  std::vector<ValueId> needed;
+};
+// From the types (and known values) of the operands as they stand in `view`.
+Result<NodeShapes> ShapesOf(const Code&, size_t node, View& view, Context&);
+
+// A piece of memory that is in use from node `first` to node `last`.
+struct Request {
+  size_t bytes;
+  int first, last;
+  size_t offset = 0;
+};
+// Gives each request an offset, a multiple of 64, such that what is in use at the same time does not overlap and 16 bytes
+// behind each piece may be read; returns the size of the whole. Largest first, each into the tightest gap.
+size_t Arrange(std::span<Request>);
+
+// Where one value of a segment lives.
+struct Place {
+  enum Kind {
+    kArena,    // at offset `at`
+    kOutput,   // memory of the caller's output number `at`
+    kAlias,    // where value number `at` lives
+    kKnown,    // in `known`
+    kDynamic,  // heap memory that its node asks for
+  } kind;
+  ValueId value;
+  Type type;
+  size_t bytes;
+  size_t at;
+  Buffer known;
+};
+
+// One node to run.
+struct Step {
+  size_t node;
+  const fbx_kernel* kernel = nullptr;  // null: a host op, or a body
+  HostCall* call = nullptr;
+  const void* instance = nullptr;
+  void* state = nullptr;
+  bool dynamic = false;
+  std::vector<const StateUse*> copies;
+  struct Slot {
+    bool persistent;
+    size_t bytes;
+    size_t at;  // offset in the arena, or index into Segment::persistent
+  };
+  std::vector<Slot> slots;
+  std::vector<void*> scratch;  // the slots' addresses, filled in when memory is bound
+};
+
+// A run of nodes whose shapes are known together.
+struct Segment {
+  Segment() = default;
+  Segment(const Segment&) = delete;
+  ~Segment();  // frees the states of its steps
+
+  size_t begin = 0, end = 0;
+  std::vector<Step> steps;
+  std::vector<Place> places;
+  size_t arena_bytes = 0;
+  std::vector<std::unique_ptr<Block>> persistent;
+  // Why it ends before the function does: after a node that sized `pending` results, or before one that needs the
+  // values of `pending`.
+  bool needs_values = false;
+  std::vector<ValueId> pending;
+
+  void Reset();  // persistent memory to zero, kernels forget
+};
+// Plans from node `begin` on. `view` holds types (and constants, and values known by now) of everything before; it receives
+// the types of the segment. Errors name the node.
+Result<std::unique_ptr<Segment>> PlanSegment(const Code&, View& view, size_t begin, Context&);
+
+// "f32[1,8]  arena 128" and so on, one row per node, for --explain.
+std::string ToText(const Code&, const Segment&);
+
+}  // namespace fusebox::plan

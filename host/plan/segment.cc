@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "host/plan/plan.h"
+
+namespace fusebox::plan {
+namespace {
+
+// Data of activations is hidden from kernels while planning: a plan must not hang on values that change between runs.
+class Blindfold {
+ public:
+  explicit Blindfold(View& view) : view_(view) {
+    for (ValueId id = 0; id < view.value_count(); ++id) {
+      fbx_tensor& tensor = view.tensor(id);
+      const bool known = (tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_KNOWN)) != 0;
+      saved_.push_back(known ? nullptr : tensor.data);
+      if (!known) tensor.data = nullptr;
+    }
+  }
+  ~Blindfold() {
+    for (ValueId id = 0; id < view_.value_count(); ++id) {
+      if (void* data = saved_[static_cast<size_t>(id)]) view_.tensor(id).data = data;
+    }
+  }
+  Blindfold(const Blindfold&) = delete;
+
+ private:
+  View& view_;
+  std::vector<void*> saved_;
+};
+
+class SegmentPlanner {
+ public:
+  SegmentPlanner(const Code& code, View& view, Context& context)
+      : code_(code), function_(*code.function), view_(view), context_(context) {}
+
+  Result<std::unique_ptr<Segment>> Run(size_t begin) {
+    const Blindfold blindfold(view_);
+    segment_->begin = begin;
+    FUSEBOX_TRY(AddNodes());
+    ToOutputs();
+    for (Request& request : requests_) request.last = std::min(request.last, static_cast<int>(segment_->end));
+    for (Step& step : segment_->steps) {
+      if (step.kernel != nullptr) FUSEBOX_TRY(Prepare(step).At(Describe(function_, *function_.nodes[step.node])));
+    }
+    segment_->arena_bytes = Arrange(requests_);
+    TakeOffsets();
+    return std::move(segment_);
+  }
+
+ private:
+  Status AddNodes() {
+    size_t i = segment_->begin;
+    for (; i < function_.nodes.size(); ++i) {
+      const Node& node = *function_.nodes[i];
+      FUSEBOX_ASSIGN(NodeShapes shapes, ShapesOf(code_, i, view_, context_).At(Describe(function_, node)));
+      if (shapes.kind == NodeShapes::kNeedsValue) {
+        segment_->needs_values = true;
+        segment_->pending = std::move(shapes.needed);
+        break;
+      }
+      if (shapes.kind == NodeShapes::kKnown) {
+        AddKnown(node, shapes);
+        continue;
+      }
+      AddStep(i, shapes);
+      if (shapes.kind == NodeShapes::kDynamic) {
+        ++i;
+        break;
+      }
+    }
+    segment_->end = i;
+    return {};
+  }
+
+  void AddKnown(const Node& node, NodeShapes& shapes) {
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      const ValueId id = node.results[r];
+      if (id == kNoValue) continue;
+      Tensor& value = shapes.values[r];
+      view_.SetType(id, value.type);
+      fbx_tensor& tensor = view_.tensor(id);
+      tensor.data = const_cast<std::byte*>(value.data.data());
+      tensor.bytes = value.data.size();
+      tensor.flags |= FBX_TENSOR_KNOWN;
+      segment_->places.push_back({Place::kKnown, id, value.type, value.data.size(), 0, value.data});
+    }
+  }
+
+  void AddStep(size_t index, const NodeShapes& shapes) {
+    const Node& node = *function_.nodes[index];
+    const Unit& unit = code_.units[index];
+    Step& step = segment_->steps.emplace_back();
+    step.node = index;
+    if (unit.kernel) {
+      step.kernel = unit.kernel.kernel;
+      step.call = &context_.calls.For(*unit.kernel.plugin);
+      step.instance = unit.instance;
+    }
+    step.dynamic = shapes.kind == NodeShapes::kDynamic;
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      const ValueId id = node.results[r];
+      if (id == kNoValue) continue;
+      const Type& type = shapes.types[r];
+      view_.SetType(id, type);
+      fbx_tensor& tensor = view_.tensor(id);
+      tensor.data = nullptr;
+      tensor.flags &= ~uint32_t{FBX_TENSOR_KNOWN};  // which another plan may have left
+      const auto size = StorageSize(type);
+      tensor.bytes = size.value_or(0);
+      if (!size) {
+        step.dynamic = true;
+        segment_->places.push_back({Place::kDynamic, id, type, 0, 0, {}});
+        if (!type.shape.is_static()) segment_->pending.push_back(id);
+        continue;
+      }
+      PlaceResult(step, index, r, type, *size);
+    }
+  }
+
+  // State shares its operand's memory; the first result of an in-place kernel may; all others get their own.
+  void PlaceResult(Step& step, size_t index, size_t result, const Type& type, size_t bytes) {
+    const ValueId id = function_.nodes[index]->results[result];
+    for (const StateUse& use : code_.states[index]) {
+      if (use.to != id) continue;
+      const bool kept = code_.defined[static_cast<size_t>(use.from)] < 0 && !use.copy;
+      if (kept || (!use.copy && requests_of_.contains(use.from))) return Share(id, use.from, type, bytes);
+      step.copies.push_back(&use);
+    }
+    const ValueId operand = result == 0 ? InPlaceOperand(index, type, bytes) : kNoValue;
+    if (operand != kNoValue) return Share(id, operand, type, bytes);
+    requests_of_[id] = requests_.size();
+    requests_.push_back({bytes, static_cast<int>(index), std::max(static_cast<int>(index), code_.last_use[static_cast<size_t>(id)])});
+    segment_->places.push_back({Place::kArena, id, type, bytes, requests_.size() - 1, {}});
+  }
+
+  // An operand of equal size that lives in the arena of this segment and is not needed afterwards.
+  ValueId InPlaceOperand(size_t index, const Type& type, size_t bytes) const {
+    const Unit& unit = code_.units[index];
+    if (!unit.kernel || !(unit.kernel.kernel->flags & FBX_KERNEL_INPLACE) || !code_.states[index].empty()) return kNoValue;
+    for (const ValueId id : function_.nodes[index]->operands) {
+      if (id == kNoValue || !requests_of_.contains(id)) continue;
+      const fbx_tensor& tensor = view_.tensor(id);
+      const Request& request = requests_[requests_of_.at(id)];
+      // The whole group that shares the memory must be done with it, not this name of it alone.
+      if (request.last == static_cast<int>(index) && tensor.dtype == static_cast<fbx_dtype>(type.dtype) && tensor.bytes == bytes) {
+        return id;
+      }
+    }
+    return kNoValue;
+  }
+
+  void Share(ValueId id, ValueId with, const Type& type, size_t bytes) {
+    segment_->places.push_back({Place::kAlias, id, type, bytes, static_cast<size_t>(with), {}});
+    const auto found = requests_of_.find(with);
+    if (found == requests_of_.end()) return;
+    requests_of_[id] = found->second;
+    int& last = requests_[found->second].last;
+    last = std::max(last, code_.last_use[static_cast<size_t>(id)]);
+  }
+
+  // A piece of memory that ends as an output is the caller's, and takes no room here.
+  void ToOutputs() {
+    std::unordered_map<size_t, int> outputs;
+    for (const Place& place : segment_->places) {
+      const int output = code_.output_index[static_cast<size_t>(place.value)];
+      const auto request = requests_of_.find(place.value);
+      if (output < 0 || request == requests_of_.end()) continue;
+      outputs.emplace(request->second, output);
+    }
+    for (Place& place : segment_->places) {
+      if (place.kind != Place::kArena) continue;
+      const auto output = outputs.find(place.at);
+      if (output == outputs.end()) continue;
+      requests_[place.at].bytes = 0;
+      place.kind = Place::kOutput;
+      place.at = static_cast<size_t>(output->second);
+    }
+  }
+
+  struct Asked {
+    fbx_plan plan;  // first: the callbacks find the object by it
+    SegmentPlanner* planner;
+    Step* step;
+  };
+  static fbx_status AskScratch(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept { return Ask(plan, bytes, slot, false); }
+  static fbx_status AskPersistent(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept { return Ask(plan, bytes, slot, true); }
+  static fbx_status Ask(const fbx_plan* plan, size_t bytes, uint32_t* slot, bool persistent) noexcept {
+    auto& asked = *const_cast<Asked*>(reinterpret_cast<const Asked*>(plan));
+    try {
+      *slot = static_cast<uint32_t>(asked.step->slots.size());
+      return asked.planner->AddSlot(*asked.step, bytes, persistent) ? FBX_OK : FBX_OUT_OF_MEMORY;
+    } catch (const std::bad_alloc&) {
+      return FBX_OUT_OF_MEMORY;
+    }
+  }
+
+  bool AddSlot(Step& step, size_t bytes, bool persistent) {
+    if (bytes > SIZE_MAX / 4) return false;
+    if (persistent) {
+      segment_->persistent.push_back(std::make_unique<Block>());
+      segment_->persistent.back()->Reserve(bytes);
+      std::fill_n(segment_->persistent.back()->data(), bytes, std::byte{0});
+      step.slots.push_back({true, bytes, segment_->persistent.size() - 1});
+    } else {
+      step.slots.push_back({false, bytes, requests_.size()});
+      requests_.push_back({bytes, static_cast<int>(step.node), static_cast<int>(step.node)});
+    }
+    return true;
+  }
+
+  Status Prepare(Step& step) {
+    if (!FBX_HAS(step.kernel, prepare)) return {};
+    Asked asked{{FBX_HEAD(fbx_plan), AskScratch, AskPersistent, context_.threads}, this, &step};
+    const fbx_status status =
+        step.kernel->prepare(step.call->abi(), step.instance, &view_.node(step.node).abi, &asked.plan, &step.state);
+    return status == FBX_OK ? Status() : step.call->Check(status);
+  }
+
+  void TakeOffsets() {
+    for (Place& place : segment_->places) {
+      if (place.kind == Place::kArena) place.at = requests_[place.at].offset;
+    }
+    for (Step& step : segment_->steps) {
+      for (Step::Slot& slot : step.slots) {
+        if (!slot.persistent) slot.at = requests_[slot.at].offset;
+      }
+      step.scratch.resize(step.slots.size());
+    }
+  }
+
+  const Code& code_;
+  const Function& function_;
+  View& view_;
+  Context& context_;
+  std::unique_ptr<Segment> segment_ = std::make_unique<Segment>();
+  std::vector<Request> requests_;
+  std::unordered_map<ValueId, size_t> requests_of_;  // values of this segment in its arena
+};
+
+}  // namespace
+
+Segment::~Segment() {
+  for (const Step& step : steps) {
+    if (step.state != nullptr && FBX_HAS(step.kernel, free_state)) step.kernel->free_state(step.state);
+  }
+}
+
+void Segment::Reset() {
+  for (const Step& step : steps) {
+    for (const Step::Slot& slot : step.slots) {
+      if (slot.persistent) std::fill_n(persistent[slot.at]->data(), slot.bytes, std::byte{0});
+    }
+    if (FBX_HAS(step.kernel, reset)) step.kernel->reset(step.instance, step.state);
+  }
+}
+
+Result<std::unique_ptr<Segment>> PlanSegment(const Code& code, View& view, size_t begin, Context& context) {
+  return SegmentPlanner(code, view, context).Run(begin).At(fmt::format("function {}", code.function->name));
+}
+
+std::string ToText(const Code& code, const Segment& segment) {
+  std::unordered_map<ValueId, std::string> where;
+  for (const Place& place : segment.places) {
+    std::string text;
+    switch (place.kind) {
+      case Place::kArena: text = fmt::format("arena {}", place.at); break;
+      case Place::kOutput: text = fmt::format("output {}", place.at); break;
+      case Place::kAlias: text = fmt::format("shares value {}", place.at); break;
+      case Place::kKnown: text = "known"; break;
+      case Place::kDynamic: text = "sized when run"; break;
+    }
+    where[place.value] = fmt::format("{} {}", ToString(place.type), text);
+  }
+  std::string rows;
+  for (size_t i = segment.begin; i < segment.end; ++i) {
+    const Node& node = *code.function->nodes[i];
+    const Unit& unit = code.units[i];
+    const auto step = std::find_if(segment.steps.begin(), segment.steps.end(), [&](const Step& s) { return s.node == i; });
+    std::string who = unit.kernel ? std::string(unit.kernel.plugin->id()) : unit.runs_body ? "body" : "host";
+    if (step == segment.steps.end()) who = "while planning";
+    std::string results;
+    for (const ValueId id : node.results) {
+      if (id != kNoValue) results += fmt::format("{}{}", results.empty() ? "" : ", ", where[id]);
+    }
+    size_t scratch = 0;
+    if (step != segment.steps.end()) {
+      for (const Step::Slot& slot : step->slots) scratch += slot.bytes;
+    }
+    rows += fmt::format("  {:<48} {:<16} {}{}\n", Describe(*code.function, node), who, results,
+                        scratch > 0 ? fmt::format("; scratch {}", scratch) : "");
+  }
+  return rows;
+}
+
+}  // namespace fusebox::plan

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/plan/plan.h"
+
+namespace fusebox::plan {
+namespace {
+
+// Shape chains are a few numbers each; what is larger is computed by a step.
+constexpr size_t kSmall = 4096;
+constexpr int kMaxDepth = 64;
+
+bool HasValue(const fbx_tensor& tensor) { return (tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_KNOWN)) != 0; }
+
+std::vector<Type> Unknown(const std::vector<Type>& types) {
+  std::vector<Type> unknown;
+  for (const Type& type : types) unknown.push_back({type.dtype, Shape()});
+  return unknown;
+}
+
+class NodeShaper {
+ public:
+  NodeShaper(const Code& code, size_t index, View& view, Context& context, int depth)
+      : code_(code), unit_(code.units[index]), node_(*code.function->nodes[index]), abi_(view.node(index).abi), view_(view),
+        context_(context), depth_(depth) {}
+
+  Result<NodeShapes> Run() {
+    if (unit_.kernel) return OfKernel();
+    if (!unit_.callees.empty()) return OfCallees();
+    return OfVariable();
+  }
+
+ private:
+  Result<NodeShapes> OfKernel() {
+    if (auto known = ShapeOperand()) return NodeShapes{NodeShapes::kKnown, {}, {*std::move(known)}, {}};
+    const auto& states = code_.states[static_cast<size_t>(&unit_ - code_.units.data())];
+    for (const StateUse& use : states) view_.SetType(use.to, TypeOf(view_.tensor(use.from)));
+    HostCall& call = context_.calls.For(*unit_.kernel.plugin);
+    Inference inference(ProperResults(node_));
+    FUSEBOX_TRY(AskInfer(*unit_.kernel.kernel, call, abi_, inference));
+    NodeShapes shapes;
+    shapes.types = inference.types();
+    for (const uint32_t operand : inference.needed()) {
+      if (!HasValue(*abi_.operands[operand])) shapes.needed.push_back(node_.operands[operand]);
+    }
+    if (!inference.needed().empty()) {
+      if (shapes.needed.empty()) return Internal("the kernel's infer asks for a value that it has");
+      shapes.kind = NodeShapes::kNeedsValue;
+      return shapes;
+    }
+    for (const StateUse& use : states) {
+      shapes.types.resize(node_.results.size());
+      const auto result = std::find(node_.results.begin(), node_.results.end(), use.to) - node_.results.begin();
+      shapes.types[static_cast<size_t>(result)] = TypeOf(view_.tensor(use.from));
+    }
+    FUSEBOX_TRY(Classify(shapes));
+    if (shapes.kind == NodeShapes::kStatic && MayEvaluate(shapes)) FUSEBOX_TRY(Evaluate(shapes));
+    return shapes;
+  }
+
+  // SHAPE and RANK need no value of their operand.
+  std::optional<Tensor> ShapeOperand() const {
+    if (!node_.is(Op::kShape) && !node_.is(Op::kRank)) return std::nullopt;
+    return ShapeValue(node_, TypeOf(*abi_.operands[0]).shape, code_.function->value(node_.results[0]).type.dtype);
+  }
+
+  bool MayEvaluate(const NodeShapes& shapes) const {
+    if (Info(node_.op).effects != Effects::kPure || node_.operands.empty()) return false;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < abi_.operand_count; ++i) {
+      const fbx_tensor& tensor = *abi_.operands[i];
+      if (tensor.flags & FBX_TENSOR_ABSENT) continue;
+      if (!HasValue(tensor)) return false;
+      bytes += tensor.bytes;
+    }
+    for (const Type& type : shapes.types) bytes += StorageSize(type).value_or(kSmall + 1);
+    return bytes <= kSmall;
+  }
+
+  Status Evaluate(NodeShapes& shapes) {
+    std::vector<Tensor> operands;
+    for (uint32_t i = 0; i < abi_.operand_count; ++i) {
+      const fbx_tensor& tensor = *abi_.operands[i];
+      if (tensor.flags & FBX_TENSOR_ABSENT) {
+        operands.emplace_back();
+        continue;
+      }
+      operands.push_back({TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
+    }
+    FUSEBOX_ASSIGN(shapes.values, fusebox::Evaluate(unit_.kernel, context_.calls, *code_.function, node_, operands));
+    shapes.kind = NodeShapes::kKnown;
+    return {};
+  }
+
+  // Tells steps whose sizes are known from those that size their results; refuses what cannot be stored.
+  Status Classify(NodeShapes& shapes) const {
+    for (size_t i = 0; i < shapes.types.size() && i < node_.results.size(); ++i) {
+      const Type& type = shapes.types[i];
+      if (node_.results[i] == kNoValue) continue;
+      if (!type.shape.is_static()) {
+        shapes.kind = NodeShapes::kDynamic;
+      } else if (type.dtype != DType::kString && !StorageSize(type)) {
+        return Unsupported(fmt::format("result {} is {}, which cannot be stored", i, ToString(type)));
+      }
+    }
+    return {};
+  }
+
+  std::vector<Type> OperandTypes(size_t first) const {
+    std::vector<Type> types;
+    for (uint32_t i = static_cast<uint32_t>(first); i < abi_.operand_count; ++i) types.push_back(TypeOf(*abi_.operands[i]));
+    return types;
+  }
+
+  Result<NodeShapes> OfCallees() {
+    NodeShapes shapes;
+    if (node_.is(Op::kCallOnce)) return shapes;
+    if (node_.is(Op::kIf) && !unit_.runs_body) {
+      FUSEBOX_ASSIGN(shapes.types, Outputs(*unit_.callees[0], OperandTypes(1)));
+      FUSEBOX_ASSIGN(const std::vector<Type> otherwise, Outputs(*unit_.callees[1], OperandTypes(1)));
+      if (shapes.types != otherwise) shapes.types = Unknown(shapes.types);
+    } else if (node_.is(Op::kWhile) && !unit_.runs_body) {
+      const std::vector<Type> carried = OperandTypes(0);
+      FUSEBOX_ASSIGN(shapes.types, Outputs(*unit_.callees[1], carried));
+      if (shapes.types != carried) shapes.types = Unknown(carried);
+    } else {
+      FUSEBOX_ASSIGN(shapes.types, Outputs(*unit_.callees[0], OperandTypes(0)));
+    }
+    FUSEBOX_TRY(Classify(shapes));
+    return shapes;
+  }
+
+  // Output types of a function for these input types; unranked where they hang on data.
+  Result<std::vector<Type>> Outputs(const Code& callee, const std::vector<Type>& inputs) {
+    const Function& function = *callee.function;
+    if (depth_ >= kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
+    if (inputs.size() != function.inputs.size()) {
+      return Invalid(fmt::format("function {} takes {} values, not {}", function.name, function.inputs.size(), inputs.size()));
+    }
+    View view(callee);
+    for (size_t i = 0; i < inputs.size(); ++i) view.SetType(function.inputs[i], inputs[i]);
+    for (size_t i = 0; i < function.nodes.size(); ++i) {
+      FUSEBOX_ASSIGN(const NodeShapes shapes,
+                     NodeShaper(callee, i, view, context_, depth_ + 1).Run().At(Describe(function, *function.nodes[i])).At(
+                         fmt::format("function {}", function.name)));
+      if (shapes.kind == NodeShapes::kDynamic || shapes.kind == NodeShapes::kNeedsValue) return AfterUnknown(callee, view, i);
+      Note(*function.nodes[i], shapes, view);
+    }
+    std::vector<Type> types;
+    for (const ValueId id : function.outputs) types.push_back(TypeOf(view.tensor(id)));
+    return types;
+  }
+
+  // From node `index` on nothing is known.
+  static std::vector<Type> AfterUnknown(const Code& callee, View& view, size_t index) {
+    std::vector<Type> types;
+    for (const ValueId id : callee.function->outputs) {
+      Type type = TypeOf(view.tensor(id));
+      if (callee.defined[static_cast<size_t>(id)] >= static_cast<int>(index)) type.shape = Shape();
+      types.push_back(std::move(type));
+    }
+    return types;
+  }
+
+  void Note(const Node& node, const NodeShapes& shapes, View& view) {
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      if (node.results[i] == kNoValue) continue;
+      if (shapes.kind != NodeShapes::kKnown) {
+        view.SetType(node.results[i], shapes.types[i]);
+        continue;
+      }
+      view.SetType(node.results[i], shapes.values[i].type);
+      fbx_tensor& tensor = view.tensor(node.results[i]);
+      tensor.data = const_cast<std::byte*>(shapes.values[i].data.data());
+      tensor.bytes = shapes.values[i].data.size();
+      tensor.flags |= FBX_TENSOR_KNOWN;
+      kept_.push_back(shapes.values[i]);
+    }
+  }
+
+  // Variables and hash tables: what the file declares.
+  Result<NodeShapes> OfVariable() const {
+    NodeShapes shapes;
+    for (const ValueId id : node_.results) shapes.types.push_back(id == kNoValue ? Type() : code_.function->value(id).type);
+    if (node_.is(Op::kHashtableFind)) shapes.types[0].shape = TypeOf(*abi_.operands[1]).shape;
+    FUSEBOX_TRY(Classify(shapes));
+    return shapes;
+  }
+
+  const Code& code_;
+  const Unit& unit_;
+  const Node& node_;
+  const fbx_node& abi_;
+  View& view_;
+  Context& context_;
+  int depth_;
+  std::vector<Tensor> kept_;  // known values that a callee's view points to
+};
+
+}  // namespace
+
+Result<NodeShapes> ShapesOf(const Code& code, size_t node, View& view, Context& context) {
+  return NodeShaper(code, node, view, context, 0).Run();
+}
+
+}  // namespace fusebox::plan

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "host/plan/plan.h"
+
+namespace fusebox::plan {
+namespace {
+
+// The operands that a node updates, paired with their final states.
+std::vector<StateUse> StatesOf(const Node& node) {
+  std::vector<StateUse> uses;
+  const auto operands = StateOperands(node.op);
+  const size_t proper = ProperResults(node);
+  for (size_t i = 0; i < operands.size() && proper + i < node.results.size(); ++i) {
+    const auto operand = static_cast<size_t>(operands[i]);
+    const ValueId to = node.results[proper + i];
+    if (operand >= node.operands.size() || node.operands[operand] == kNoValue || to == kNoValue) continue;
+    uses.push_back({operand, node.operands[operand], to, false});
+  }
+  return uses;
+}
+
+fbx_node AbiNode(const Node& node) {
+  fbx_node abi{};
+  abi.head = FBX_HEAD(fbx_node);
+  const bool custom = node.is(Op::kCustom);
+  abi.kind = custom ? FBX_OP_CUSTOM : Info(node.op).code < 0 ? FBX_OP_INTERNAL : FBX_OP_BUILTIN;
+  abi.op = AsAbi(custom ? std::string_view(node.name) : Name(node.op));
+  abi.version = node.version;
+  abi.attrs = AsAbi(node.attrs);
+  abi.raw_options = {node.raw_options.data(), node.raw_options.size()};
+  abi.operand_count = static_cast<uint32_t>(node.operands.size());
+  abi.result_count = static_cast<uint32_t>(node.results.size());
+  return abi;
+}
+
+}  // namespace
+
+Code Analyse(const Module& module, const Function& function) {
+  Code code;
+  code.module = &module;
+  code.function = &function;
+  const auto count = static_cast<size_t>(function.value_count());
+  code.units.resize(function.nodes.size());
+  code.states.resize(function.nodes.size());
+  code.last_use.assign(count, -1);
+  code.defined.assign(count, -1);
+  code.is_input.assign(count, false);
+  code.output_index.assign(count, -1);
+  for (const ValueId id : function.inputs) code.is_input[static_cast<size_t>(id)] = true;
+  for (size_t i = 0; i < function.nodes.size(); ++i) {
+    for (const ValueId id : function.nodes[i]->operands) {
+      if (id != kNoValue) code.last_use[static_cast<size_t>(id)] = static_cast<int>(i);
+    }
+    for (const ValueId id : function.nodes[i]->results) {
+      if (id != kNoValue) code.defined[static_cast<size_t>(id)] = static_cast<int>(i);
+    }
+  }
+  for (size_t i = function.outputs.size(); i-- > 0;) {
+    const auto id = static_cast<size_t>(function.outputs[i]);
+    code.last_use[id] = Code::kAlways;
+    code.output_index[id] = static_cast<int>(i);
+  }
+  for (ValueId id = 0; id < function.value_count(); ++id) {
+    const Value& value = function.value(id);
+    const auto i = static_cast<size_t>(id);
+    if (value.is_variable && !value.is_const() && code.defined[i] < 0 && !code.is_input[i]) code.variables.push_back(id);
+  }
+  for (size_t i = 0; i < function.nodes.size(); ++i) {
+    code.states[i] = StatesOf(*function.nodes[i]);
+    for (StateUse& use : code.states[i]) {
+      const auto from = static_cast<size_t>(use.from);
+      const bool kept = std::find(code.variables.begin(), code.variables.end(), use.from) != code.variables.end();
+      use.copy = !kept && (code.defined[from] < 0 || code.last_use[from] > static_cast<int>(i));
+    }
+  }
+  return code;
+}
+
+View::View(const Code& code) {
+  const Function& function = *code.function;
+  for (ValueId id = 0; id < function.value_count(); ++id) tensors_.emplace_back(function.value(id));
+  size_t total = 0;
+  for (const auto& node : function.nodes) total += node->operands.size() + node->results.size();
+  pointers_.reserve(total);
+  locations_.reserve(function.nodes.size());
+  nodes_.reserve(function.nodes.size());
+  const auto pointer = [&](ValueId id) { return id == kNoValue ? absent_.abi() : &tensor(id); };
+  for (size_t i = 0; i < function.nodes.size(); ++i) {
+    const Node& node = *function.nodes[i];
+    fbx_node abi = AbiNode(node);
+    const size_t first = pointers_.size();
+    for (const ValueId id : node.operands) pointers_.push_back(pointer(id));
+    for (const ValueId id : node.results) pointers_.push_back(pointer(id));
+    for (const StateUse& use : code.states[i]) {
+      tensor(use.to).flags |= FBX_TENSOR_VARIABLE;
+      pointers_[first + use.operand] = &tensor(use.to);
+    }
+    abi.operands = pointers_.data() + first;
+    abi.results = abi.operands + node.operands.size();
+    const std::string& location = locations_.emplace_back(Describe(function, node));
+    abi.location = AsAbi(location);
+    nodes_.push_back({abi, nullptr, i});
+  }
+  for (const ValueId id : code.variables) tensor(id).flags |= FBX_TENSOR_VARIABLE;
+}
+
+}  // namespace fusebox::plan

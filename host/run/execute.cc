@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "host/run/frame.h"
+
+namespace fusebox::run {
+
+Status Frame::RunSteps(const plan::Segment& segment) {
+  for (const plan::Step& step : segment.steps) {
+    Status status = RunStep(step);
+    if (!status) {
+      return std::move(status).At(fmt::format("function {}: {}", function_.name, Describe(function_, *function_.nodes[step.node])));
+    }
+  }
+  return {};
+}
+
+Status Frame::RunStep(const plan::Step& step) {
+  if (!step.copies.empty()) FUSEBOX_TRY(CopyStates(step));
+  if (step.kernel != nullptr) {
+    const fbx_status status = step.kernel->invoke(step.call->abi(), step.instance, step.state, &view_.node(step.node).abi);
+    if (status != FBX_OK) return step.call->Check(status);
+  } else {
+    FUSEBOX_TRY(RunHost(step));
+  }
+  return step.dynamic ? CheckSized(step) : Status();
+}
+
+Status Frame::CopyStates(const plan::Step& step) {
+  for (const plan::StateUse* use : step.copies) {
+    const fbx_tensor& from = view_.tensor(use->from);
+    const fbx_tensor& to = view_.tensor(use->to);
+    if (from.bytes != to.bytes || (from.data == nullptr && from.bytes > 0)) {
+      return Internal(fmt::format("state operand {} has {} bytes, its final state {}", use->operand, from.bytes, to.bytes));
+    }
+    if (from.bytes > 0) std::memmove(to.data, from.data, from.bytes);
+  }
+  return {};
+}
+
+Status Frame::CheckSized(const plan::Step& step) {
+  const Node& node = *function_.nodes[step.node];
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const ValueId id = node.results[i];
+    if (id == kNoValue || !dynamic_[static_cast<size_t>(id)] || view_.tensor(id).data != nullptr) continue;
+    return Internal(fmt::format("{}result {} was never given a size",
+                                step.call != nullptr ? fmt::format("plugin {}: ", step.call->plugin().id()) : "", i));
+  }
+  return {};
+}
+
+fbx_status Frame::Resize(size_t node, uint32_t result, std::span<const int64_t> dims, size_t bytes) {
+  const ValueId id = function_.nodes[node]->results[result];
+  if (id == kNoValue) return FBX_INVALID;
+  fbx_tensor& tensor = view_.tensor(id);
+  if (tensor.dtype != FBX_STRING) {
+    const size_t bits = BitsOf(static_cast<DType>(tensor.dtype));
+    size_t count = bits;
+    for (const int64_t dim : dims) {
+      if (dim < 0 || __builtin_mul_overflow(count, static_cast<size_t>(dim), &count)) return FBX_INVALID;
+    }
+    if (bits == 0 || count > SIZE_MAX / 2) return FBX_INVALID;
+    bytes = (count + 7) / 8;
+  }
+  if (!dynamic_[static_cast<size_t>(id)]) return bytes == tensor.bytes ? FBX_OK : FBX_INVALID;
+  growables_[static_cast<size_t>(id)]->Resize(tensor, dims.data(), static_cast<int32_t>(dims.size()), bytes);
+  return FBX_OK;
+}
+
+// What was not computed in the caller's memory: inputs and constants that are outputs, state, results sized by the run.
+Status Frame::ReturnOutputs(std::span<const Out> outputs) {
+  if (outputs.size() != function_.outputs.size()) {
+    return Internal(fmt::format("function {} gives {} values, not {}", function_.name, function_.outputs.size(), outputs.size()));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Out& out = outputs[i];
+    if (out.tensor == nullptr || returned_[i]) continue;
+    const fbx_tensor& value = view_.tensor(function_.outputs[i]);
+    if (value.data == nullptr && value.bytes > 0) {
+      return Invalid(fmt::format("function {}: output {} is never computed", function_.name, i));
+    }
+    if (out.memory != nullptr) {
+      out.memory->Assign(*out.tensor, value);
+    } else if (out.tensor->dtype != value.dtype || out.tensor->bytes != value.bytes) {
+      return Internal(fmt::format("function {}: output {} is {}, planned as {}", function_.name, i, ToString(TypeOf(value)),
+                                  ToString(TypeOf(*out.tensor))));
+    } else if (value.bytes > 0) {
+      std::memcpy(out.tensor->data, value.data, value.bytes);
+    }
+  }
+  return {};
+}
+
+// Gives a result of the node at hand a value that lies elsewhere.
+Status Frame::Store(ValueId result, const fbx_tensor& value) {
+  fbx_tensor& tensor = view_.tensor(result);
+  if (tensor.dtype != value.dtype) {
+    return Invalid(fmt::format("the result is declared {}, but the value is {}", Name(static_cast<DType>(tensor.dtype)),
+                               ToString(TypeOf(value))));
+  }
+  if (dynamic_[static_cast<size_t>(result)]) {
+    growables_[static_cast<size_t>(result)]->Assign(tensor, value);
+    return {};
+  }
+  if (tensor.bytes != value.bytes) {
+    return Invalid(fmt::format("the result is declared {}, but the value is {}", ToString(TypeOf(tensor)), ToString(TypeOf(value))));
+  }
+  if (value.bytes > 0) std::memmove(tensor.data, value.data, value.bytes);
+  return {};
+}
+
+}  // namespace fusebox::run

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/run/frame.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace fusebox::run {
+namespace {
+
+// A variable tensor begins as zero: as the stored number that means it, where the tensor is quantised.
+void FillZero(const fbx_tensor& tensor) {
+  const bool offset = tensor.quant != nullptr && tensor.quant->count > 0 && tensor.quant->zero_points != nullptr;
+  const int64_t zero = offset ? tensor.quant->zero_points[0] : 0;
+  if (tensor.dtype == FBX_I8 || tensor.dtype == FBX_U8) {
+    std::memset(tensor.data, static_cast<int>(zero), tensor.bytes);
+  } else if (tensor.dtype == FBX_I16) {
+    std::fill_n(static_cast<int16_t*>(tensor.data), tensor.bytes / sizeof(int16_t), static_cast<int16_t>(zero));
+  } else {
+    std::memset(tensor.data, 0, tensor.bytes);
+  }
+}
+
+void AppendDims(std::string& key, const fbx_tensor& tensor) {
+  const int64_t rank = tensor.rank;
+  key.append(reinterpret_cast<const char*>(&rank), sizeof(rank));
+  if (rank > 0) key.append(reinterpret_cast<const char*>(tensor.dims), static_cast<size_t>(rank) * sizeof(int64_t));
+}
+
+}  // namespace
+
+void BindTensor(fbx_tensor& to, const fbx_tensor& from) {
+  to.dims = from.dims;
+  to.rank = from.rank;
+  to.bytes = from.bytes;
+  to.data = from.data;
+}
+
+Frame::Frame(const plan::Code& code, Runner& runner)
+    : code_(code), function_(*code.function), runner_(runner), view_(code), host_nodes_(code.units.size()),
+      growables_(static_cast<size_t>(function_.value_count())), dynamic_(growables_.size()), returned_(function_.outputs.size()) {
+  for (size_t i = 0; i < code.units.size(); ++i) {
+    view_.node(i).resizer = this;
+    if (!code.units[i].kernel) MakeHostNode(i, host_nodes_[i]);
+  }
+  MakeVariables();
+}
+
+void Frame::MakeVariables() {
+  for (const ValueId id : code_.variables) {
+    auto& block = *variable_memory_.emplace_back(std::make_unique<Block>());
+    const auto size = StorageSize(function_.value(id).type);
+    if (!size) continue;
+    block.Reserve(*size);
+    view_.tensor(id).data = block.data();
+    view_.tensor(id).bytes = *size;
+    FillZero(view_.tensor(id));
+  }
+}
+
+Status Frame::Usable() const {
+  for (const ValueId id : code_.variables) {
+    const Value& value = function_.value(id);
+    if (!StorageSize(value.type)) {
+      return Unsupported(fmt::format("function {}: variable tensor {} is {}, a size that no session can keep", function_.name,
+                                     value.name, ToString(value.type)));
+    }
+  }
+  return {};
+}
+
+void Frame::Reset() {
+  for (const ValueId id : code_.variables) {
+    if (view_.tensor(id).data != nullptr) FillZero(view_.tensor(id));
+  }
+  const auto reset = [](const auto& self, std::vector<std::unique_ptr<Plan>>& plans) -> void {
+    for (const auto& plan : plans) {
+      plan->segment->Reset();
+      self(self, plan->next);
+    }
+  };
+  reset(reset, plans_);
+}
+
+Status Frame::BindInputs(std::span<const fbx_tensor* const> inputs) {
+  if (inputs.size() != function_.inputs.size()) {
+    return Invalid(fmt::format("function {} takes {} values, not {}", function_.name, function_.inputs.size(), inputs.size()));
+  }
+  key_.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    fbx_tensor& tensor = view_.tensor(function_.inputs[i]);
+    if (inputs[i]->dtype != tensor.dtype) {
+      return Invalid(fmt::format("function {}: input {} is {}, expected {}", function_.name, i,
+                                 Name(static_cast<DType>(inputs[i]->dtype)), Name(static_cast<DType>(tensor.dtype))));
+    }
+    BindTensor(tensor, *inputs[i]);
+    AppendDims(key_, tensor);
+  }
+  return {};
+}
+
+// What the segment after this one is planned for: shapes that have come up, or values.
+void Frame::MakeKey(const plan::Segment& before) {
+  key_.clear();
+  for (const ValueId id : before.pending) {
+    const fbx_tensor& tensor = view_.tensor(id);
+    AppendDims(key_, tensor);
+    if (before.needs_values) key_.append(static_cast<const char*>(tensor.data), tensor.bytes);
+  }
+}
+
+Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, size_t begin) {
+  const auto found = std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan->key == key_; });
+  if (found != plans.end()) {
+    std::rotate(found, found + 1, plans.end());
+    return plans.back().get();
+  }
+  if (plans.size() >= kPlansKept) {
+    plans.erase(plans.begin());
+    for (const auto& level : levels_) level->bound = nullptr;
+  }
+  std::vector<ValueId> marked;
+  for (const Plan* plan : path_) {
+    if (!plan->segment->needs_values) continue;
+    for (const ValueId id : plan->segment->pending) {
+      fbx_tensor& tensor = view_.tensor(id);
+      if (tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_KNOWN)) continue;
+      tensor.flags |= FBX_TENSOR_KNOWN;
+      marked.push_back(id);
+    }
+  }
+  auto segment = plan::PlanSegment(code_, view_, begin, runner_.context_);
+  for (const ValueId id : marked) view_.tensor(id).flags &= ~uint32_t{FBX_TENSOR_KNOWN};
+  runner_.calls_.DropDiags();
+  FUSEBOX_TRY(segment);
+  for (const plan::Place& place : (*segment)->places) {
+    auto& growable = growables_[static_cast<size_t>(place.value)];
+    if (place.kind == plan::Place::kDynamic && growable == nullptr) growable = std::make_unique<Growable>();
+  }
+  plans.push_back(std::make_unique<Plan>(Plan{key_, *std::move(segment), {}}));
+  return plans.back().get();
+}
+
+Status Frame::Prepare(std::span<const fbx_tensor* const> inputs) {
+  FUSEBOX_TRY(Usable());
+  FUSEBOX_TRY(BindInputs(inputs));
+  path_.clear();
+  FUSEBOX_ASSIGN(Plan * plan, FindPlan(plans_, 0));
+  if (levels_.empty()) levels_.push_back(std::make_unique<Level>());
+  if (levels_[0]->arena.Reserve(plan->segment->arena_bytes)) levels_[0]->bound = nullptr;
+  for (const plan::Step& step : plan->segment->steps) {
+    HostNode& host = host_nodes_[step.node];
+    const Node& node = *function_.nodes[step.node];
+    if (host.callees.empty() || node.is(Op::kCallOnce)) continue;
+    const fbx_node& abi = view_.node(step.node).abi;
+    const size_t first = node.is(Op::kIf) && !code_.units[step.node].runs_body ? 1 : 0;
+    for (Frame* callee : host.callees) {
+      FUSEBOX_TRY(callee->Prepare({abi.operands + first, abi.operand_count - first}).At(Describe(function_, node)));
+    }
+  }
+  return {};
+}
+
+Status Frame::Call(std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs) {
+  FUSEBOX_TRY(Usable());
+  FUSEBOX_TRY(BindInputs(inputs));
+  returned_.assign(returned_.size(), false);
+  path_.clear();
+  FUSEBOX_ASSIGN(Plan * plan, FindPlan(plans_, 0));
+  for (size_t level = 0;; ++level) {
+    plan::Segment& segment = *plan->segment;
+    FUSEBOX_TRY(Bind(level, segment, outputs));
+    FUSEBOX_TRY(RunSteps(segment));
+    if (segment.end >= function_.nodes.size()) break;
+    path_.push_back(plan);
+    MakeKey(segment);
+    FUSEBOX_ASSIGN(plan, FindPlan(plan->next, segment.end));
+  }
+  return ReturnOutputs(outputs);
+}
+
+void Frame::BindTypes(plan::Segment& segment) {
+  for (const plan::Place& place : segment.places) {
+    view_.SetType(place.value, place.type);
+    fbx_tensor& tensor = view_.tensor(place.value);
+    tensor.bytes = place.bytes;
+    if (place.kind == plan::Place::kKnown) {
+      tensor.flags |= FBX_TENSOR_KNOWN;
+    } else {
+      tensor.flags &= ~uint32_t{FBX_TENSOR_KNOWN};
+    }
+    dynamic_[static_cast<size_t>(place.value)] = place.kind == plan::Place::kDynamic;
+  }
+}
+
+Status Frame::Bind(size_t level, plan::Segment& segment, std::span<const Out> outputs) {
+  while (levels_.size() <= level) levels_.push_back(std::make_unique<Level>());
+  Level& memory = *levels_[level];
+  const bool moved = memory.arena.Reserve(segment.arena_bytes);
+  const bool rebind = moved || memory.bound != &segment;
+  if (rebind) BindTypes(segment);
+  for (const plan::Place& place : segment.places) {
+    fbx_tensor& tensor = view_.tensor(place.value);
+    switch (place.kind) {
+      case plan::Place::kArena: tensor.data = memory.arena.data() + place.at; break;
+      case plan::Place::kAlias: tensor.data = view_.tensor(static_cast<ValueId>(place.at)).data; break;
+      case plan::Place::kKnown: tensor.data = const_cast<std::byte*>(place.known.data()); break;
+      case plan::Place::kDynamic: tensor.data = nullptr; break;
+      case plan::Place::kOutput: FUSEBOX_TRY(BindOutput(place, outputs)); break;
+    }
+  }
+  if (!rebind) return {};
+  for (plan::Step& step : segment.steps) {
+    for (size_t i = 0; i < step.slots.size(); ++i) {
+      const plan::Step::Slot& slot = step.slots[i];
+      step.scratch[i] = slot.persistent ? segment.persistent[slot.at]->data() : memory.arena.data() + slot.at;
+    }
+    view_.node(step.node).abi.scratch = step.scratch.data();
+  }
+  memory.bound = &segment;
+  return {};
+}
+
+Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs) {
+  fbx_tensor& tensor = view_.tensor(place.value);
+  const Out& out = outputs[place.at];
+  if (out.memory != nullptr) {
+    out.tensor->dtype = tensor.dtype;
+    out.memory->Resize(*out.tensor, tensor.dims, tensor.rank, place.bytes);
+  } else if (out.tensor->bytes != place.bytes) {
+    return Internal(fmt::format("function {}: output {} has {} bytes where {} were planned", function_.name, place.at, place.bytes,
+                                out.tensor->bytes));
+  }
+  tensor.data = out.tensor->data;
+  returned_[place.at] = true;
+  return {};
+}
+
+std::string Frame::Explain() const {
+  std::string text;
+  const auto add = [&](const auto& self, const std::vector<std::unique_ptr<Plan>>& plans) -> void {
+    for (const auto& plan : plans) {
+      const plan::Segment& segment = *plan->segment;
+      text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", function_.name, segment.begin, segment.end,
+                          segment.arena_bytes, plan::ToText(code_, segment));
+      self(self, plan->next);
+    }
+  };
+  if (!plans_.empty()) {
+    text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", function_.name, plans_.back()->segment->begin,
+                        plans_.back()->segment->end, plans_.back()->segment->arena_bytes,
+                        plan::ToText(code_, *plans_.back()->segment));
+    add(add, plans_.back()->next);
+  }
+  return text;
+}
+
+size_t Frame::arena_bytes() const {
+  size_t bytes = 0;
+  for (const auto& level : levels_) bytes += level->arena.capacity();
+  return bytes;
+}
+
+}  // namespace fusebox::run

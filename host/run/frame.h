@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function of a session: its view, its plans by shape, its memory. A function that is called from several places has one
+// frame; functions are not recursive.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/run/run.h"
+
+namespace fusebox::run {
+
+class Frame final : public Resizer {
+ public:
+  Frame(const plan::Code& code, Runner& runner);
+
+  Status Call(std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs);
+  Status Prepare(std::span<const fbx_tensor* const> inputs);
+  void Reset();
+  fbx_status Resize(size_t node, uint32_t result, std::span<const int64_t> dims, size_t bytes) override;
+
+  std::string Explain() const;
+  size_t arena_bytes() const;
+
+ private:
+  static constexpr size_t kPlansKept = 8;
+
+  // A segment, for what was known when it was planned (`key`), and what may follow it.
+  struct Plan {
+    std::string key;
+    std::unique_ptr<plan::Segment> segment;
+    std::vector<std::unique_ptr<Plan>> next;
+  };
+  // Memory of the segments that are n-th on their path; later ones leave it alone.
+  struct Level {
+    Block arena;
+    const plan::Segment* bound = nullptr;
+  };
+  // What a WHILE carries: two sets, read and written in turn.
+  struct Loop {
+    std::vector<Growable> memory[2];
+    std::vector<fbx_tensor> tensors[2];
+    std::vector<const fbx_tensor*> current;
+    std::vector<Out> outs;
+    std::vector<bool> passed_through;  // the body gives that value back as it got it
+    fbx_tensor condition{};
+    Growable condition_memory;
+  };
+  struct HostNode {
+    std::vector<Frame*> callees;
+    std::vector<Out> outs;
+    std::unique_ptr<Loop> loop;
+    int64_t handle = -1;
+    std::vector<fbx_tensor> shadows;  // of results, where a body runs for an op that updates operands in place
+    std::vector<Growable> shadow_memory;
+  };
+
+  void MakeVariables();
+  void MakeHostNode(size_t index, HostNode& host);
+  Status Usable() const;
+  Status BindInputs(std::span<const fbx_tensor* const> inputs);
+  void MakeKey(const plan::Segment& before);
+  Result<Plan*> FindPlan(std::vector<std::unique_ptr<Plan>>& plans, size_t begin);
+  Status Bind(size_t level, plan::Segment& segment, std::span<const Out> outputs);
+  void BindTypes(plan::Segment& segment);
+  Status BindOutput(const plan::Place& place, std::span<const Out> outputs);
+  Status RunSteps(const plan::Segment& segment);
+  Status RunStep(const plan::Step& step);
+  Status CopyStates(const plan::Step& step);
+  Status CheckSized(const plan::Step& step);
+  Status ReturnOutputs(std::span<const Out> outputs);
+  Status Store(ValueId result, const fbx_tensor& value);
+
+  Status RunHost(const plan::Step& step);
+  Status RunCall(size_t node, Frame& callee, size_t first_operand);
+  Status RunIf(size_t node);
+  Status RunWhile(size_t node);
+  Status RunCallOnce(size_t node);
+  Status RunVariable(size_t node);
+  Status RunTable(size_t node);
+  Result<int64_t> HandleOf(const fbx_tensor& tensor) const;
+
+  const plan::Code& code_;
+  const Function& function_;
+  Runner& runner_;
+  plan::View view_;
+  std::vector<HostNode> host_nodes_;                     // by node; most are empty
+  std::vector<std::unique_ptr<Growable>> growables_;     // by value
+  std::vector<bool> dynamic_;                            // by value: its memory is its growable
+  std::vector<bool> returned_;                           // by output: written in place already
+  std::vector<std::unique_ptr<Block>> variable_memory_;  // in the order of code.variables
+  std::vector<std::unique_ptr<Plan>> plans_;
+  std::vector<Plan*> path_;  // of the call at hand
+  std::vector<std::unique_ptr<Level>> levels_;
+  std::string key_;
+};
+
+// Sets a value's element type, shape and bytes aside from its memory: what a callee sees of a caller's tensor.
+void BindTensor(fbx_tensor& to, const fbx_tensor& from);
+
+}  // namespace fusebox::run

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running: kernels chosen (Program), threads, state of a session, frames that execute functions (Runner).
+//
+//   auto program = run::Program::Create(module, registry);
+//   auto runner = run::Runner::Create(program, 1);
+//   auto outputs = (*runner)->Run("main", inputs);
+//
+// A Program is immutable and may be used from any thread; a Runner belongs to one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "host/plan/plan.h"
+
+struct pthreadpool;
+
+namespace fusebox::run {
+
+// Who runs a node, and why: the rows of Model::placements.
+struct Placement {
+  std::string function, node, op, who, why;
+};
+
+// Every function that can be reached, with a kernel for each node, initialised.
+class Program {
+ public:
+  // `module` must outlive the program. Error: the first node that nothing can run, with who promises its op and where
+  // plugins were searched.
+  static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry);
+  // The same, with these functions as entries in place of the signatures and the main function.
+  static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
+                                                 std::span<const std::string> entries);
+  ~Program();
+  Program(const Program&) = delete;
+
+  const Module& module() const { return module_; }
+  const plan::Code* Find(std::string_view function) const;  // null: not reached
+  const std::vector<std::string>& notices() const { return notices_; }
+  std::vector<Placement> placements() const;
+
+ private:
+  Program(const Module& module, std::shared_ptr<Registry> registry) : module_(module), registry_(std::move(registry)) {}
+  friend class ProgramBuilder;
+  const Module& module_;
+  std::shared_ptr<Registry> registry_;
+  std::vector<std::unique_ptr<plan::Code>> codes_;
+  std::map<std::string, plan::Code*, std::less<>> by_name_;
+  std::vector<std::string> notices_;
+};
+
+// The pool of one session; it is made when first needed. With one thread there is none. Calls from inside a task run
+// serially on the caller.
+class Threads {
+ public:
+  explicit Threads(int count);  // 0: one per core
+  ~Threads();
+  Threads(const Threads&) = delete;
+  uint32_t count() const { return count_; }
+  void ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept, void* context);
+  ::pthreadpool* pool();  // null with one thread
+
+ private:
+  uint32_t count_;
+  ::pthreadpool* pool_ = nullptr;
+};
+
+// fusebox.threads/1, fusebox.pthreadpool/1 and fusebox.resize/1 over such a pool.
+class ThreadedServices final : public Services {
+ public:
+  explicit ThreadedServices(Threads& threads) : threads_(threads) {}
+  const void* Find(std::string_view id) const override;
+  Threads& threads() const { return threads_; }
+
+ private:
+  Threads& threads_;
+};
+
+// Resource variables and hash tables of a session. Handles are small numbers, the same for equal names.
+class Resources {
+ public:
+  explicit Resources(const Module& module);
+  int64_t Handle(std::string_view container, std::string_view name);
+  Status Assign(int64_t handle, const fbx_tensor& value);
+  Result<const fbx_tensor*> Read(int64_t handle) const;  // valid until the next Assign
+  void Reset();  // to the values that the module gives
+
+  int64_t TableHandle(int64_t table_id, DType key, DType value);
+  Status Import(int64_t handle, const fbx_tensor& keys, const fbx_tensor& values);
+  // results[i] = the value of keys[i], or the default. Strings are packed into `packed`, numbers are written to it as i64.
+  Status Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tensor& otherwise, std::string& packed) const;
+  Result<int64_t> TableSize(int64_t handle) const;
+
+ private:
+  struct Slot {
+    std::string name;
+    fbx_tensor tensor{};
+    Growable memory;
+    bool assigned = false;
+  };
+  struct Table {
+    int64_t id;
+    DType key, value;
+    bool imported = false;
+    std::unordered_map<std::string, int64_t> numbers;
+    std::unordered_map<int64_t, std::string> strings;
+  };
+  void Initialise(Slot& slot);
+  const Module& module_;
+  std::map<std::string, int64_t, std::less<>> handles_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Table> tables_;
+};
+
+// One result of a call: `tensor` receives type and data. With `memory` set it may have any size, else it has its size and
+// place already.
+struct Out {
+  fbx_tensor* tensor;
+  Growable* memory;
+};
+
+class Frame;
+
+// Executes functions of a program on one state: variables, plans, memory, threads.
+class Runner {
+ public:
+  static Result<std::unique_ptr<Runner>> Create(const Program& program, int threads);
+  ~Runner();
+
+  // Values in, values out; the results are copies. For proofs and tests; a session uses Call.
+  Result<std::vector<Tensor>> Run(std::string_view function, std::span<const Tensor> inputs);
+  // Operands as tensors with types and data. Steady-state calls (same shapes as before) allocate nothing.
+  Status Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs);
+  // Plans the function for input types as far as shapes are known. `inputs` need no data.
+  Status Prepare(const plan::Code& function, std::span<const fbx_tensor* const> inputs);
+
+  // Variable tensors and persistent memory to zero, resources and tables to their beginning; CALL_ONCE runs again.
+  void Reset();
+
+  std::string Explain() const;   // what has been planned by now
+  size_t arena_bytes() const;
+
+ private:
+  friend class Frame;
+  Runner(const Program& program, int threads);
+  Frame& FrameOf(const plan::Code& code);
+
+  const Program& program_;
+  Threads threads_;
+  ThreadedServices services_;
+  HostCalls calls_;
+  plan::Context context_;
+  Resources resources_;
+  std::set<const plan::Code*> called_once_;
+  std::map<const plan::Code*, std::unique_ptr<Frame>> frames_;
+};
+
+}  // namespace fusebox::run

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <deque>
+
+#include "host/run/frame.h"
+
+namespace fusebox::run {
+
+Runner::Runner(const Program& program, int threads)
+    : program_(program), threads_(threads), services_(threads_), calls_(services_), context_{calls_, threads_.count()},
+      resources_(program.module()) {}
+
+Runner::~Runner() = default;
+
+Result<std::unique_ptr<Runner>> Runner::Create(const Program& program, int threads) {
+  if (threads < 0 || threads > 1024) return Invalid(fmt::format("{} threads, expected 0 (one per core) to 1024", threads));
+  return std::unique_ptr<Runner>(new Runner(program, threads));
+}
+
+Frame& Runner::FrameOf(const plan::Code& code) {
+  if (const auto found = frames_.find(&code); found != frames_.end()) return *found->second;
+  auto frame = std::make_unique<Frame>(code, *this);  // makes those of its callees first
+  return *frames_.emplace(&code, std::move(frame)).first->second;
+}
+
+Status Runner::Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs) {
+  try {
+    Status status = FrameOf(function).Call(inputs, outputs);
+    calls_.DropDiags();
+    return status;
+  } catch (const std::bad_alloc&) {
+    return Fail(Code::kOutOfMemory, fmt::format("function {}: not enough memory for these shapes", function.function->name));
+  }
+}
+
+Status Runner::Prepare(const plan::Code& function, std::span<const fbx_tensor* const> inputs) {
+  try {
+    return FrameOf(function).Prepare(inputs);
+  } catch (const std::bad_alloc&) {
+    return Fail(Code::kOutOfMemory, fmt::format("function {}: not enough memory for these shapes", function.function->name));
+  }
+}
+
+Result<std::vector<Tensor>> Runner::Run(std::string_view name, std::span<const Tensor> inputs) {
+  const plan::Code* code = program_.Find(name);
+  if (code == nullptr) return NotFound(fmt::format("no function {} in the program", name));
+  std::deque<TensorView> views;
+  std::vector<const fbx_tensor*> operands;
+  for (const Tensor& input : inputs) {
+    operands.push_back(views.emplace_back(input.type, input.data.data(), input.data.size(), 0u).abi());
+  }
+  std::vector<fbx_tensor> tensors(code->function->outputs.size());
+  std::vector<Growable> memory(tensors.size());
+  std::vector<Out> outs;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].head = FBX_HEAD(fbx_tensor);
+    outs.push_back({&tensors[i], &memory[i]});
+  }
+  FUSEBOX_TRY(Call(*code, operands, outs));
+  std::vector<Tensor> results;
+  for (const fbx_tensor& tensor : tensors) {
+    results.push_back({TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
+  }
+  return results;
+}
+
+void Runner::Reset() {
+  for (const auto& [code, frame] : frames_) frame->Reset();
+  resources_.Reset();
+  called_once_.clear();
+}
+
+std::string Runner::Explain() const {
+  std::string text;
+  for (const auto& [code, frame] : frames_) text += frame->Explain();
+  return text;
+}
+
+size_t Runner::arena_bytes() const {
+  size_t bytes = 0;
+  for (const auto& [code, frame] : frames_) bytes += frame->arena_bytes();
+  return bytes;
+}
+
+}  // namespace fusebox::run

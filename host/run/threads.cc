@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pthreadpool.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "fusebox/abi/ext/pthreadpool.h"
+#include "fusebox/abi/ext/threads.h"
+#include "host/run/run.h"
+
+// The pool is not built with the thread sanitizer, which therefore cannot see that a task starts after the dispatch and
+// ends before the join.
+#if defined(__SANITIZE_THREAD__)
+#define FUSEBOX_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FUSEBOX_TSAN 1
+#endif
+#endif
+#ifdef FUSEBOX_TSAN
+extern "C" void __tsan_acquire(void*);
+extern "C" void __tsan_release(void*);
+#else
+#define __tsan_acquire(address) static_cast<void>(address)
+#define __tsan_release(address) static_cast<void>(address)
+#endif
+
+namespace fusebox::run {
+namespace {
+
+thread_local bool inside_task = false;
+
+struct Loop {
+  void (*task)(void*, size_t, size_t, uint32_t) noexcept;
+  void* context;
+  size_t n, grain;
+  char started = 0, done = 0;  // addresses for the sanitizer
+};
+
+void RunChunk(void* context, size_t worker, size_t chunk) {
+  auto& loop = *static_cast<Loop*>(context);
+  __tsan_acquire(&loop.started);
+  const bool outer = inside_task;
+  inside_task = true;
+  const size_t begin = chunk * loop.grain;
+  loop.task(loop.context, begin, std::min(loop.n, begin + loop.grain), static_cast<uint32_t>(worker));
+  inside_task = outer;
+  __tsan_release(&loop.done);
+}
+
+Threads& ThreadsOf(const fbx_host* host) {
+  return static_cast<const ThreadedServices*>(HostCall::From(host).services())->threads();
+}
+
+uint32_t Count(const fbx_host* host) noexcept { return ThreadsOf(host).count(); }
+
+void For(const fbx_host* host, size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
+         void* context) noexcept {
+  ThreadsOf(host).ParallelFor(n, grain, task, context);
+}
+
+void* Pool(const fbx_host* host) noexcept { return ThreadsOf(host).pool(); }
+
+}  // namespace
+
+Threads::Threads(int count)
+    : count_(count > 0 ? static_cast<uint32_t>(count) : std::max(1u, std::thread::hardware_concurrency())) {}
+
+Threads::~Threads() {
+  if (pool_ != nullptr) pthreadpool_destroy(pool_);
+}
+
+::pthreadpool* Threads::pool() {
+  if (pool_ == nullptr && count_ > 1) pool_ = pthreadpool_create(count_);
+  return pool_;
+}
+
+void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept, void* context) {
+  if (n == 0) return;
+  grain = std::max<size_t>(grain, 1);
+  if (n <= grain || count_ == 1 || inside_task || pool() == nullptr) return task(context, 0, n, 0);
+  Loop loop{task, context, n, grain};
+  __tsan_release(&loop.started);
+  // One item per chunk: the pool then tells which of its threads runs it.
+  pthreadpool_parallelize_1d_with_thread(pool_, RunChunk, &loop, (n + grain - 1) / grain, 0);
+  __tsan_acquire(&loop.done);
+}
+
+const void* ThreadedServices::Find(std::string_view id) const {
+  static constexpr fbx_threads kThreads{FBX_HEAD(fbx_threads), Count, For};
+  using Parallelize = void (*)(pthreadpool_t, pthreadpool_task_1d_t, void*, size_t, uint32_t);
+  static const fbx_pthreadpool pool{FBX_HEAD(fbx_pthreadpool), Pool,
+                                    reinterpret_cast<void (*)(void)>(static_cast<Parallelize>(&pthreadpool_parallelize_1d))};
+  if (id == FBX_EXT_THREADS) return &kThreads;
+  if (id == FBX_EXT_PTHREADPOOL) return &pool;
+  if (id == FBX_EXT_RESIZE) return &ResizeApi();
+  return nullptr;
+}
+
+}  // namespace fusebox::run
