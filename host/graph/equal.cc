@@ -95,7 +95,7 @@ class Comparison {
     for (size_t i = 0; i < a.nodes.size(); ++i) {
       FUSEBOX_TRY(Nodes(a, *a.nodes[i], b, *b.nodes[i]).At(Describe(a, *a.nodes[i])));
     }
-    return Ids("outputs", a, a.outputs, b, b.outputs, true);
+    return Ids("outputs", a, a.outputs, b, b.outputs);
   }
 
   Status Nodes(const Function& fa, const Node& a, const Function& fb, const Node& b) {
@@ -111,14 +111,14 @@ class Comparison {
     FUSEBOX_TRY(Attributes(a.attrs, b.attrs));
     if (a.body.empty() != b.body.empty()) return Differ("body", a.body, b.body);
     if (!a.body.empty()) FUSEBOX_TRY(Meet(a.body, b.body));
-    FUSEBOX_TRY(Ids("operands", fa, a.operands, fb, b.operands, true));
+    FUSEBOX_TRY(Ids("operands", fa, a.operands, fb, b.operands));
     FUSEBOX_TRY(Same("number of results", a.results.size(), b.results.size()));
     const size_t proper = ProperResultCount(a);
     for (size_t i = 0; i < a.results.size(); ++i) {
       // A final state shares its tensor, and so its name, with the operand.
-      FUSEBOX_TRY(Value("result " + std::to_string(i), fa, a.results[i], fb, b.results[i], i < proper));
+      FUSEBOX_TRY(Value("result " + std::to_string(i), fa, a.results[i], fb, b.results[i], i < proper, true));
     }
-    return Ids("intermediates", fa, a.intermediates, fb, b.intermediates, true);
+    return Ids("intermediates", fa, a.intermediates, fb, b.intermediates);
   }
 
   Status Attributes(const Attrs& a, const Attrs& b) {
@@ -145,18 +145,21 @@ class Comparison {
   }
 
   Status Ids(const std::string& what, const Function& fa, const std::vector<ValueId>& a, const Function& fb,
-             const std::vector<ValueId>& b, bool names) {
+             const std::vector<ValueId>& b, bool defined = false) {
     FUSEBOX_TRY(Same(("number of " + what).c_str(), a.size(), b.size()));
-    for (size_t i = 0; i < a.size(); ++i) FUSEBOX_TRY(Value(what + " " + std::to_string(i), fa, a[i], fb, b[i], names));
+    for (size_t i = 0; i < a.size(); ++i) FUSEBOX_TRY(Value(what + " " + std::to_string(i), fa, a[i], fb, b[i], true, defined));
     return {};
   }
 
-  Status Value(const std::string& what, const Function& fa, ValueId a, const Function& fb, ValueId b, bool names) {
+  Status Value(const std::string& what, const Function& fa, ValueId a, const Function& fb, ValueId b, bool names,
+               bool defined) {
     if (a == kNoValue || b == kNoValue) return a == b ? Status() : Status(Invalid(what + ": absent on one side"));
     const auto [known, added] = values_.emplace(a, b);
     if (!added) return known->second == b ? Status() : Status(Invalid(what + ": refers to different values"));
     const fusebox::Value &x = fa.value(a), &y = fb.value(b);
     if (names) FUSEBOX_TRY(Same("name", x.name, y.name).At(what));
+    // What is first met as an operand has no definition: then it matters whether it is session state.
+    if (names && !defined) FUSEBOX_TRY(Same("variable tensor", x.is_variable, y.is_variable).At(what));
     FUSEBOX_TRY(Same("type", x.type, y.type).At(what));
     static const Quant& none = *new Quant;
     FUSEBOX_TRY(Same("quantisation", x.quant ? *x.quant : none, y.quant ? *y.quant : none).At(what));

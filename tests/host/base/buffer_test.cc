@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/base/buffer.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace fusebox {
+namespace {
+
+std::string TempPath(const std::string& name) { return testing::TempDir() + "/" + name; }
+
+std::string Text(const Buffer& buffer) { return {reinterpret_cast<const char*>(buffer.data()), buffer.size()}; }
+
+std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+TEST(Buffer, IsAlignedAndReadableBeyondItsEnd) {
+  for (const size_t size : {0u, 1u, 63u, 64u, 4096u}) {
+    const Buffer buffer = Buffer::Make(size, {});
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % kAlignment, 0u);
+    for (size_t i = 0; i < size + kOverread; ++i) EXPECT_EQ(buffer.data()[i], std::byte{0});
+  }
+}
+
+TEST(Buffer, TellsAnEmptyPayloadFromNone) {
+  EXPECT_FALSE(Buffer());
+  EXPECT_TRUE(Buffer::Copy({}));
+}
+
+TEST(MapFile, CanBeReadBeyondItsEndAtEverySizeAroundAPage) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (const size_t size : {size_t{0}, size_t{1}, page - 17, page - 16, page - 1, page, page + 1, 2 * page}) {
+    const std::string path = TempPath("mapped");
+    std::ofstream(path) << std::string(size, 'x');
+    const auto file = MapFile(path);
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_EQ(Text(*file), std::string(size, 'x'));
+    volatile const std::byte* data = file->data();
+    for (size_t i = 0; i < kOverread; ++i) EXPECT_EQ(std::byte(data[size + i]), std::byte{0});
+  }
+}
+
+TEST(MapFile, NamesThePathAndTheReason) {
+  const auto missing = MapFile("/nonexistent/file");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Code::kNotFound);
+  EXPECT_EQ(missing.error().message, "/nonexistent/file: No such file or directory");
+  EXPECT_EQ(MapFile(testing::TempDir()).error().code, Code::kInvalid);
+}
+
+TEST(AtomicFile, LeavesTheOldContentUntilItCommits) {
+  const std::string folder = TempPath("atomic");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::string path = folder + "/out";
+  ASSERT_TRUE(WriteFile(path, Bytes("old")));
+  {
+    auto file = AtomicFile::Create(path);
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->Append(Bytes("new")));
+    EXPECT_EQ(*ReadTextFile(path), "old");
+    ASSERT_TRUE(file->Commit());
+    EXPECT_EQ(*ReadTextFile(path), "new");
+  }
+  {
+    auto abandoned = AtomicFile::Create(path);
+    ASSERT_TRUE(abandoned->Append(Bytes("never")));
+  }
+  EXPECT_EQ(*ReadTextFile(path), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "a temporary file is left";
+}
+
+TEST(AtomicFile, GivesTheFileTheRightsOfAnyNewFile) {
+  const std::string path = TempPath("rights");
+  std::filesystem::remove(path);
+  const mode_t mask = umask(022);
+  ASSERT_TRUE(WriteFile(path, Bytes("x")));
+  umask(mask);
+  struct stat info;
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0644u);
+}
+
+TEST(AtomicFile, RefusesAFolderThatIsNotThere) {
+  const Status status = WriteFile("/nonexistent/out", Bytes("x"));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "/nonexistent/out: cannot be written: No such file or directory");
+}
+
+}  // namespace
+}  // namespace fusebox

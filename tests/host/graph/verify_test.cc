@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "host/graph/graph.h"
+
+namespace fusebox {
+namespace {
+
+const Type kRow{DType::kF32, {1, 4}};
+
+// main(x) = RELU(x)
+std::unique_ptr<Module> Relu() {
+  auto module = std::make_unique<Module>();
+  Function& main = module->Add("main");
+  const ValueId x = main.AddInput(kRow, "x");
+  main.outputs = main.AddNode(Op::kRelu, {x}, {kRow}).results;
+  return module;
+}
+
+std::string Why(const Module& module, Strictness strictness = Strictness::kWritable) {
+  const Status status = Verify(module, strictness);
+  return status ? "" : status.error().message;
+}
+
+// A recurrent node over x with the given initial state; results are the sequence and the final state.
+Node& AddRnn(Function& f, ValueId x, ValueId state) {
+  const ValueId w = f.AddConst<float>(DType::kF32, {4, 4}, std::vector<float>(16), "w");
+  const ValueId b = f.AddConst<float>(DType::kF32, {4}, std::vector<float>(4), "b");
+  return f.AddNode(Op::kRnn, {x, w, w, b, state}, {kRow, kRow});
+}
+
+TEST(Verify, AcceptsAPlainGraph) { EXPECT_EQ(Why(*Relu()), ""); }
+
+TEST(Verify, RefusesAValueThatIsReadBeforeItIsDefined) {
+  auto module = Relu();
+  Function& main = *module->functions[0];
+  main.AddNode(Op::kAbs, {main.outputs[0]}, {kRow});
+  std::swap(main.nodes[0], main.nodes[1]);
+  EXPECT_EQ(Why(*module), "function main: node 0 ABS: operand 0: %1 is read before anything defines it");
+}
+
+TEST(Verify, RefusesAValueThatIsDefinedTwice) {
+  auto module = Relu();
+  Function& main = *module->functions[0];
+  main.AddNode(Op::kAbs, {main.inputs[0]}, {kRow}).results = main.outputs;
+  EXPECT_EQ(Why(*module), "function main: node 1 ABS: result 0: %1 is defined twice");
+}
+
+TEST(Verify, RefusesNumbersOutOfRange) {
+  auto module = Relu();
+  module->functions[0]->nodes[0]->operands[0] = 77;
+  EXPECT_EQ(Why(*module), "function main: node 0 RELU: operand 0: value 77 does not exist");
+  module->functions[0]->nodes[0]->operands[0] = -5;
+  EXPECT_NE(Why(*module), "");
+  module->functions[0]->nodes[0]->operands[0] = kNoValue;
+  EXPECT_EQ(Why(*module), "function main: node 0 RELU: operand 0 is absent but not optional");
+}
+
+TEST(Verify, CountsOperands) {
+  auto module = Relu();
+  Node& node = *module->functions[0]->nodes[0];
+  node.operands.push_back(node.operands[0]);
+  EXPECT_EQ(Why(*module), "function main: node 0 RELU: has 2 operands, expected 1");
+}
+
+TEST(Verify, HoldsConstantsToTheirType) {
+  auto module = Relu();
+  module->functions[0]->AddConst(Type{DType::kI32, {3}}, Buffer::Make(8, {}), "c");
+  EXPECT_EQ(Why(*module), "function main: %2 (c): constant of type i32[3] has 8 bytes, expected 12");
+  module->functions[0]->value(2).type = {DType::kI32, {int64_t{1} << 40, int64_t{1} << 40}};
+  EXPECT_NE(Why(*module), "") << "a size that overflows";
+}
+
+TEST(Verify, LetsNobodyReadAnOverwrittenState) {
+  auto module = Relu();
+  Function& main = *module->functions[0];
+  const ValueId state = main.AddNode(Op::kAbs, {main.inputs[0]}, {kRow}).results[0];
+  Node& rnn = AddRnn(main, main.inputs[0], state);
+  main.outputs = {rnn.results[0], rnn.results[1]};
+  EXPECT_EQ(Why(*module), "");
+  main.outputs = {state};
+  EXPECT_EQ(Why(*module), "function main: output 0: %2 is read after node 2 RNN has overwritten it; read its final state instead");
+  EXPECT_EQ(Why(*module, Strictness::kLoose), "");
+}
+
+TEST(Verify, RefusesAConstantAsState) {
+  auto module = Relu();
+  Function& main = *module->functions[0];
+  AddRnn(main, main.inputs[0], main.AddConst<float>(DType::kF32, {1, 4}, std::vector<float>(4), "zero"));
+  EXPECT_EQ(Why(*module), "function main: node 1 RNN: operand 4: %2 (zero) is a constant, but the op overwrites it");
+}
+
+TEST(Verify, RefusesRecursion) {
+  auto module = Relu();
+  for (const char* name : {"a", "b"}) {
+    Function& f = module->Add(name);
+    const ValueId x = f.AddInput(kRow);
+    Attrs attrs;
+    attrs.Set("subgraph", FunctionRef{name[0] == 'a' ? "b" : "a"});
+    f.outputs = f.AddNode(Op::kCall, {x}, {kRow}, attrs).results;
+  }
+  EXPECT_NE(Why(*module).find("is recursive"), std::string::npos) << Why(*module);
+}
+
+TEST(Verify, RefusesAChainOfCallsThatIsTooLong) {
+  auto module = Relu();
+  for (int i = 0; i < 2000; ++i) {
+    Function& f = module->Add("f" + std::to_string(i));
+    const ValueId x = f.AddInput(kRow);
+    Attrs attrs;
+    attrs.Set("subgraph", FunctionRef{i == 1999 ? "main" : "f" + std::to_string(i + 1)});
+    f.outputs = f.AddNode(Op::kCall, {x}, {kRow}, attrs).results;
+  }
+  EXPECT_NE(Why(*module).find("nest too deeply"), std::string::npos) << Why(*module);
+}
+
+TEST(Verify, HoldsCallsToTheInterfaceOfTheirFunction) {
+  auto module = Relu();
+  Function& f = module->Add("f");
+  f.AddInput(Type{DType::kI32, {1}});
+  Attrs attrs;
+  attrs.Set("subgraph", FunctionRef{"f"});
+  Function& main = *module->functions[0];
+  Node& call = main.AddNode(Op::kCall, {main.inputs[0]}, {}, attrs);
+  EXPECT_NE(Why(*module).find("differ in element type at 0: f32 and i32"), std::string::npos) << Why(*module);
+  call.attrs.Set("subgraph", FunctionRef{"nowhere"});
+  EXPECT_NE(Why(*module).find("function nowhere, which does not exist"), std::string::npos) << Why(*module);
+}
+
+TEST(Verify, KeepsInternalOpsOutOfFiles) {
+  auto module = Relu();
+  module->functions[0]->AddNode(Op::kOpaque, {}, {}).name = "Mystery";
+  EXPECT_EQ(Why(*module, Strictness::kLoose), "");
+  EXPECT_EQ(Why(*module), "function main: node 1 Mystery: internal op, which no .tflite file can hold");
+}
+
+}  // namespace
+}  // namespace fusebox

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <random>
+
+#include "tests/host/tflite/models.h"
+
+namespace fusebox::tflite {
+namespace {
+
+std::string WhyNot(std::string_view bytes) {
+  const auto module = ReadBytes(bytes);
+  return module ? std::string() : module.error().message;
+}
+
+// Reads, and if that succeeds writes: neither may crash.
+void Try(std::string_view bytes) {
+  const auto module = ReadBytes(bytes);
+  if (!module) return;
+  (void)ToText(**module);
+  (void)Write(**module);
+}
+
+void Maul(const std::string& good, int flips, unsigned seed) {
+  std::mt19937 random(seed);
+  for (int i = 0; i < flips; ++i) {
+    std::string bad = good;
+    for (int n = 0; n < 1 + i % 3; ++n) {
+      const size_t at = random() % std::min<size_t>(bad.size(), 20000);
+      bad[at] = static_cast<char>(bad[at] ^ 1 << random() % 8);
+    }
+    Try(bad);
+  }
+  const size_t step = std::max<size_t>(1, good.size() / 300);
+  for (size_t size = 0; size < good.size(); size += step) Try(good.substr(0, size));
+}
+
+TEST(BadInput, IsRefusedWithItsName) {
+  EXPECT_EQ(WhyNot(""), "bytes: not a .tflite file: bytes 4 to 7 are not \"TFL3\"");
+  EXPECT_EQ(WhyNot(std::string("\x10\0\0\0TFL3", 8)), "bytes: damaged or cut off: its tables do not hold together");
+  EXPECT_EQ(ReadFile("/nonexistent.tflite").error().message, "/nonexistent.tflite: No such file or directory");
+}
+
+TEST(BadInput, CutOffAnywhereIsRefused) {
+  const std::string good = *Write(*Everything());
+  // Padding, and no table, lies in the last bytes.
+  for (size_t size = 0; size + 64 < good.size(); ++size) EXPECT_NE(WhyNot(good.substr(0, size)), "") << size;
+}
+
+TEST(BadInput, WithAnyBitFlippedDoesNotCrash) {
+  const std::string good = *Write(*Everything());
+  for (size_t i = 0; i < good.size() * 8; ++i) {
+    std::string bad = good;
+    bad[i / 8] = static_cast<char>(bad[i / 8] ^ 1 << i % 8);
+    Try(bad);
+  }
+  Maul(good, 3000, 1);
+}
+
+TEST(BadInput, RecursiveSubgraphsAreRefused) {
+  auto module = Everything();
+  std::string good = *Write(*module);
+  // The loop's options are its only table of two subgraph numbers: 1 and 2 in a row.
+  const std::string pattern("\x02\0\0\0\x01\0\0\0", 8), other("\x01\0\0\0\x02\0\0\0", 8);
+  bool refused = false;
+  for (const std::string& wanted : {pattern, other}) {
+    for (size_t at = good.find(wanted); at != std::string::npos; at = good.find(wanted, at + 1)) {
+      std::string bad = good;
+      bad.replace(at, 8, std::string(8, '\0'));
+      refused = refused || WhyNot(bad).find("recursive") != std::string::npos || WhyNot(bad).find("differ in number") != std::string::npos;
+    }
+  }
+  EXPECT_TRUE(refused);
+}
+
+TEST(BadInput, RealFilesMauledDoNotCrash) {
+  const auto files = RealFiles();
+  if (files.empty()) GTEST_SKIP() << "FUSEBOX_MODELS is not set: no real files";
+  int mauled = 0;
+  for (const std::string& path : files) {
+    if (std::filesystem::file_size(path) > 60000 || ++mauled > 40) continue;
+    const auto file = MapFile(path);
+    ASSERT_TRUE(file);
+    Maul({reinterpret_cast<const char*>(file->data()), file->size()}, 60, static_cast<unsigned>(mauled));
+  }
+  std::printf("%d real files mauled\n", std::min(mauled, 40));
+}
+
+}  // namespace
+}  // namespace fusebox::tflite
