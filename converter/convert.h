@@ -40,7 +40,7 @@ struct Options {
 };
 
 // What became of an op that could not be converted.
-struct Unsupported {
+struct UnsupportedOps {
   std::string op, reason, first;  // source op; why; where it first stands
   int count = 0;
 };
@@ -52,7 +52,7 @@ struct Report {
   std::vector<SiteReport> sites;
   std::vector<Variable> variables;                                   // name, type, mutability, why (no data)
   std::vector<std::pair<std::string, int>> ops_before, ops_after;    // name, count; sorted by name
-  std::vector<Unsupported> unsupported;
+  std::vector<UnsupportedOps> unsupported;
   std::vector<std::string> notes;                                    // one line each, in pass order
   bool disproved = false;                                            // a rule was refused by the proof
 };

@@ -67,7 +67,9 @@ Status AddArg(const tf::NodeDef& node, const tf::OpDef::Arg& arg, NodeOutputs& o
   }
   const DType dtype = arg.type_attr().empty() ? ToDType(arg.type()) : TypeAttr(node, arg.type_attr());
   int count = 1;
-  if (!arg.number_attr().empty()) FUSEBOX_ASSIGN(count, Count(node, arg.number_attr()));
+  if (!arg.number_attr().empty()) {
+    FUSEBOX_ASSIGN(count, Count(node, arg.number_attr()));
+  }
   Add(out, arg.name(), std::vector<DType>(static_cast<size_t>(count), dtype));
   return {};
 }

@@ -290,7 +290,7 @@ Status ImportFunction(ImportState& state, const tf::FunctionDef& def) {
 Status ImportSignature(ImportState& state, const std::string& key, const tf::SignatureDef& def) {
   Function& f = state.module.Add(key);
   Importer importer(state, f, false);
-  Signature signature{.key = key, .function = f.name};
+  Signature signature{key, f.name, {}, {}};
   const std::map<std::string, tf::TensorInfo> inputs(def.inputs().begin(), def.inputs().end());
   const std::map<std::string, tf::TensorInfo> outputs(def.outputs().begin(), def.outputs().end());
   for (const auto& [name, info] : inputs) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/convert.h"
+
+#include <algorithm>
+
+#include "converter/import/saved_model/import.h"
+#include "converter/passes/pass.h"
+#include "host/tflite/tflite.h"
+
+namespace fusebox::converter {
+namespace {
+
+std::vector<std::pair<std::string, int>> CountOps(const Module& module) {
+  std::map<std::string, int> counts;
+  for (const auto& f : module.functions) {
+    for (const auto& node : f->nodes) {
+      const bool named = node->is(Op::kOpaque) || node->is(Op::kCustom) || node->is(Op::kStablehloComposite);
+      ++counts[named ? node->name : std::string(Name(node->op))];
+    }
+  }
+  return {counts.begin(), counts.end()};
+}
+
+}  // namespace
+
+Conversion FromSavedModel(std::string dir) {
+  Conversion out;
+  out.source_ = std::move(dir);
+  return out;
+}
+
+Result<Converted> Conversion::Convert() {
+  report_ = {};
+  report_.source = source_;
+  if (!options.registry) {
+    FUSEBOX_ASSIGN(options.registry, Registry::Create({}));
+  }
+  FUSEBOX_ASSIGN(saved_model::Imported imported, saved_model::Import(source_, options.signatures));
+  report_.refused = std::move(imported.refused);
+  report_.notes = std::move(imported.notes);
+  report_.ops_before = CountOps(*imported.module);
+  Context context{*imported.module, *options.registry, options, report_};
+  FUSEBOX_TRY(RunPasses(context).At(source_));
+  report_.ops_after = CountOps(*imported.module);
+  for (const Signature& s : imported.module->signatures) report_.signatures.push_back(s.key);
+  return Converted{std::move(imported.module), report_};
+}
+
+Status Converted::Write(const std::string& path) const {
+  FUSEBOX_ASSIGN(const std::string bytes, tflite::Write(*module));
+  FUSEBOX_ASSIGN(const auto again, tflite::Read(Buffer::Copy(std::as_bytes(std::span(bytes))), path));
+  std::string why;
+  if (!Equal(*module, *again, &why)) return Internal(path + ": reading it back gives another graph: " + why);
+  return WriteFile(path, std::as_bytes(std::span(bytes)));
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+template <Op op>
+Status Unary(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, t.Value(op, {t.in(0)}));
+  return {};
+}
+
+template <Op op>
+Status Binary(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  if (t.in_type(0).dtype == DType::kString) return Unsupported("strings");
+  t.Give(0, t.Value(op, {t.in(0), t.in(1)}));
+  return {};
+}
+
+Status Same(Translation& t) {
+  for (size_t i = 0; i < t.count() && i < t.results().size(); ++i) t.Give(i, t.in(i));
+  return {};
+}
+
+Status Nothing(Translation&) { return {}; }  // Assert, Print: no results, dropped
+
+Status Cast(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const auto* to = std::get_if<DType>(t.attrs().Find("DstT"));
+  if (!to) return Invalid("attribute DstT is missing");
+  if (t.in_type(0).dtype == *to) return Same(t);
+  Attrs attrs;
+  attrs.Set("in_data_type", t.in_type(0).dtype);
+  attrs.Set("out_data_type", *to);
+  t.Give(0, t.Value(Op::kCast, {t.in(0)}, std::move(attrs)));
+  return {};
+}
+
+Status Softmax(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  Attrs attrs;
+  attrs.Set("beta", 1.0);
+  t.Give(0, t.Value(Op::kSoftmax, {t.in(0)}, std::move(attrs)));
+  return {};
+}
+
+Status LeakyRelu(Translation& t) {
+  Attrs attrs;
+  attrs.Set("alpha", t.attrs().f64("alpha", 0.2));
+  t.Give(0, t.Value(Op::kLeakyRelu, {t.in(0)}, std::move(attrs)));
+  return {};
+}
+
+// max(x, 0) + log(1 + exp(-|x|)): the same function, and finite where exp(x) is not.
+Status Softplus(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const ValueId x = t.in(0);
+  const ValueId small = t.Value(Op::kExp, {t.Value(Op::kNeg, {t.Value(Op::kAbs, {x})})});
+  const ValueId log = t.Value(Op::kLog, {t.Value(Op::kAdd, {small, t.Scalar(t.in_type(0).dtype, 1)})});
+  t.Give(0, t.Value(Op::kAdd, {t.Value(Op::kRelu, {x}), log}));
+  return {};
+}
+
+Status Softsign(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const ValueId below = t.Value(Op::kAdd, {t.Value(Op::kAbs, {t.in(0)}), t.Scalar(t.in_type(0).dtype, 1)});
+  t.Give(0, t.Value(Op::kDiv, {t.in(0), below}));
+  return {};
+}
+
+// scale * (relu(x) + alpha * (exp(min(x, 0)) - 1)); ELU is the second half with alpha 1.
+Status Selu(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const DType dtype = t.in_type(0).dtype;
+  const ValueId zero = t.Scalar(dtype, 0);
+  const ValueId negative = t.Value(Op::kElu, {t.Value(Op::kMinimum, {t.in(0), zero})});
+  const ValueId sum = t.Value(Op::kAdd, {t.Value(Op::kRelu, {t.in(0)}), t.Value(Op::kMul, {negative, t.Scalar(dtype, 1.6732632423543772)})});
+  t.Give(0, t.Value(Op::kMul, {sum, t.Scalar(dtype, 1.0507009873554805)}));
+  return {};
+}
+
+Status Log1p(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, t.Value(Op::kLog, {t.Value(Op::kAdd, {t.in(0), t.Scalar(t.in_type(0).dtype, 1)})}));
+  return {};
+}
+
+Status Reciprocal(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, t.Value(Op::kDiv, {t.Scalar(t.in_type(0).dtype, 1), t.in(0)}));
+  return {};
+}
+
+Status AddN(Translation& t) {
+  if (t.count() == 1) return Same(t);
+  t.Give(0, t.Value(Op::kAddN, t.node().operands));
+  return {};
+}
+
+Status Select(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  t.Give(0, t.Value(Op::kSelectV2, {t.in(0), t.in(1), t.in(2)}));
+  return {};
+}
+
+Status ClipByValue(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  t.Give(0, t.Value(Op::kMaximum, {t.Value(Op::kMinimum, {t.in(0), t.in(2)}), t.in(1)}));
+  return {};
+}
+
+constexpr TranslateRow kTable[] = {
+    {"Identity", Same}, {"IdentityN", Same}, {"StopGradient", Same}, {"PreventGradient", Same}, {"Snapshot", Same},
+    {"EnsureShape", Same}, {"PlaceholderWithDefault", Same}, {"CheckNumerics", Same}, {"Assert", Nothing}, {"Print", Nothing},
+    {"PrintV2", Nothing}, {"ControlTrigger", Nothing},
+    {"Relu", Unary<Op::kRelu>}, {"Relu6", Unary<Op::kRelu6>}, {"Elu", Unary<Op::kElu>}, {"Tanh", Unary<Op::kTanh>},
+    {"Sigmoid", Unary<Op::kLogistic>}, {"Exp", Unary<Op::kExp>}, {"Log", Unary<Op::kLog>}, {"Sqrt", Unary<Op::kSqrt>},
+    {"Rsqrt", Unary<Op::kRsqrt>}, {"Square", Unary<Op::kSquare>}, {"Abs", Unary<Op::kAbs>}, {"Neg", Unary<Op::kNeg>},
+    {"Sin", Unary<Op::kSin>}, {"Cos", Unary<Op::kCos>}, {"Floor", Unary<Op::kFloor>}, {"Ceil", Unary<Op::kCeil>},
+    {"Round", Unary<Op::kRound>}, {"Rint", Unary<Op::kRound>}, {"Sign", Unary<Op::kSign>}, {"LogicalNot", Unary<Op::kLogicalNot>},
+    {"ZerosLike", Unary<Op::kZerosLike>}, {"LogSoftmax", Unary<Op::kLogSoftmax>},
+    {"Add", Binary<Op::kAdd>}, {"AddV2", Binary<Op::kAdd>}, {"Sub", Binary<Op::kSub>}, {"Mul", Binary<Op::kMul>},
+    {"RealDiv", Binary<Op::kDiv>}, {"Div", Binary<Op::kDiv>}, {"Maximum", Binary<Op::kMaximum>}, {"Minimum", Binary<Op::kMinimum>},
+    {"Pow", Binary<Op::kPow>}, {"SquaredDifference", Binary<Op::kSquaredDifference>}, {"FloorDiv", Binary<Op::kFloorDiv>},
+    {"FloorMod", Binary<Op::kFloorMod>}, {"Equal", Binary<Op::kEqual>}, {"NotEqual", Binary<Op::kNotEqual>},
+    {"Less", Binary<Op::kLess>}, {"LessEqual", Binary<Op::kLessEqual>}, {"Greater", Binary<Op::kGreater>},
+    {"GreaterEqual", Binary<Op::kGreaterEqual>}, {"LogicalAnd", Binary<Op::kLogicalAnd>}, {"LogicalOr", Binary<Op::kLogicalOr>},
+    {"Cast", Cast}, {"Softmax", Softmax}, {"LeakyRelu", LeakyRelu}, {"Softplus", Softplus}, {"Softsign", Softsign}, {"Selu", Selu},
+    {"Log1p", Log1p}, {"Reciprocal", Reciprocal}, {"AddN", AddN}, {"SelectV2", Select}, {"ClipByValue", ClipByValue},
+};
+
+}  // namespace
+
+std::span<const TranslateRow> ElementwiseTable() { return kTable; }
+
+}  // namespace fusebox::converter

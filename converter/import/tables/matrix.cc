@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products, convolutions, pooling, batch normalisation.
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+Status MatMul(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  ValueId a = t.in(0), b = t.in(1);
+  if (!IsFloat(t.in_type(0).dtype)) return Unsupported("a product of " + std::string(Name(t.in_type(0).dtype)));
+  if (t.attrs().b("transpose_a", false)) a = t.Transpose(a, {1, 0});
+  if (!t.attrs().b("transpose_b", false)) b = t.Transpose(b, {1, 0});  // FULLY_CONNECTED has its weights as [out, in]
+  t.Give(0, t.Value(Op::kFullyConnected, {a, b, kNoValue}));
+  return {};
+}
+
+Status BatchMatMul(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  Attrs attrs;
+  if (t.attrs().b("adj_x", false)) attrs.Set("adj_x", true);
+  if (t.attrs().b("adj_y", false)) attrs.Set("adj_y", true);
+  t.Give(0, t.Value(Op::kBatchMatmul, {t.in(0), t.in(1)}, std::move(attrs)));
+  return {};
+}
+
+// In NCHW the channel is dimension 1; TFLite knows NHWC only, so the work is done between two transposes.
+struct Layout {
+  bool nchw = false;
+  ValueId In(Translation& t, ValueId v) const { return nchw ? t.Transpose(v, {0, 2, 3, 1}) : v; }
+  ValueId Out(Translation& t, ValueId v) const { return nchw ? t.Transpose(v, {0, 3, 1, 2}) : v; }
+  int height() const { return nchw ? 2 : 1; }
+};
+
+Result<Layout> LayoutOf(Translation& t) {
+  const std::string format = t.attrs().str("data_format", "NHWC");
+  if (format != "NHWC" && format != "NCHW") return Unsupported("data_format " + format);
+  return Layout{format == "NCHW"};
+}
+
+int64_t At(const std::vector<int64_t>& values, int i) { return i < static_cast<int>(values.size()) ? values[static_cast<size_t>(i)] : 1; }
+
+// Strides, padding and dilations; EXPLICIT padding becomes a PAD of `x`.
+Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x) {
+  Attrs attrs;
+  const auto strides = t.attrs().i64s("strides"), dilations = t.attrs().i64s("dilations");
+  attrs.Set("stride_h", At(strides, layout.height()));
+  attrs.Set("stride_w", At(strides, layout.height() + 1));
+  if (const int64_t d = At(dilations, layout.height()); d != 1) attrs.Set("dilation_h_factor", d);
+  if (const int64_t d = At(dilations, layout.height() + 1); d != 1) attrs.Set("dilation_w_factor", d);
+  std::string padding = t.attrs().str("padding", "VALID");
+  if (padding == "EXPLICIT") {
+    const auto pads = t.attrs().i64s("explicit_paddings");
+    if (pads.size() != 8) return Invalid("explicit_paddings has " + std::to_string(pads.size()) + " values, expected 8");
+    const size_t h = static_cast<size_t>(layout.height()) * 2;
+    std::vector<int32_t> amounts = {0, 0};
+    for (size_t i = h; i < h + 4; ++i) amounts.push_back(static_cast<int32_t>(pads[i]));
+    amounts.insert(amounts.end(), {0, 0});
+    const ValueId table = t.Value(Op::kReshape, {t.I32(std::move(amounts)), t.I32({4, 2})});
+    x = t.Value(Op::kPad, {x, table});
+    padding = "VALID";
+  }
+  if (padding != "SAME" && padding != "VALID") return Unsupported("padding " + padding);
+  if (padding != "SAME") attrs.Set("padding", padding);
+  return attrs;
+}
+
+Result<ValueId> ZeroBias(Translation& t, int64_t channels) {
+  if (channels < 0) return Unsupported("the number of output channels is not known");
+  const DType dtype = t.in_type(0).dtype;
+  if (dtype != DType::kF32 && dtype != DType::kF64) return Unsupported("a convolution of " + std::string(Name(dtype)));
+  return t.Value(Op::kFill, {t.I32({static_cast<int32_t>(channels)}), t.Scalar(dtype, 0)});
+}
+
+Status Conv2D(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
+  const Shape& filter = t.in_type(1).shape;
+  if (filter.rank() != 4) return Unsupported("the filter's rank is not known to be 4");
+  ValueId x = layout.In(t, t.in(0));
+  FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
+  FUSEBOX_ASSIGN(const ValueId bias, ZeroBias(t, filter[3]));
+  const ValueId ohwi = t.Transpose(t.in(1), {3, 0, 1, 2});
+  t.Give(0, layout.Out(t, t.Value(Op::kConv2D, {x, ohwi, bias}, std::move(attrs))));
+  return {};
+}
+
+Status DepthwiseConv2D(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
+  const Shape& filter = t.in_type(1).shape;
+  if (filter.rank() != 4 || !filter.is_static()) return Unsupported("the filter's shape is not known");
+  const int64_t channels = filter[2] * filter[3];
+  const auto h = static_cast<int32_t>(filter[0]), w = static_cast<int32_t>(filter[1]);
+  const int64_t multiplier = filter[3];
+  ValueId x = layout.In(t, t.in(0));
+  FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
+  attrs.Set("depth_multiplier", multiplier);
+  FUSEBOX_ASSIGN(const ValueId bias, ZeroBias(t, channels));
+  const ValueId flat = t.Value(Op::kReshape, {t.in(1), t.I32({1, h, w, static_cast<int32_t>(channels)})});
+  t.Give(0, layout.Out(t, t.Value(Op::kDepthwiseConv2D, {x, flat, bias}, std::move(attrs))));
+  return {};
+}
+
+template <Op op>
+Status Pool(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
+  ValueId x = layout.In(t, t.in(0));
+  FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
+  const auto size = t.attrs().i64s("ksize");
+  attrs.Set("filter_height", At(size, layout.height()));
+  attrs.Set("filter_width", At(size, layout.height() + 1));
+  t.Give(0, layout.Out(t, t.Value(op, {x}, std::move(attrs))));
+  return {};
+}
+
+Status BiasAdd(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
+  ValueId bias = t.in(1);
+  if (layout.nchw) {
+    FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+    std::vector<int32_t> dims(static_cast<size_t>(std::max(rank - 1, 1)), 1);
+    dims[0] = -1;
+    if (rank > 2) bias = t.Value(Op::kReshape, {bias, t.I32(std::move(dims))});
+  }
+  t.Give(0, t.Value(Op::kAdd, {t.in(0), bias}));
+  return {};
+}
+
+// y = (x - mean) * gamma / sqrt(variance + epsilon) + beta, as one multiplication and one addition per channel.
+Status FusedBatchNorm(Translation& t) {
+  FUSEBOX_TRY(t.Arity(5));
+  if (t.attrs().b("is_training", true)) return Unsupported("batch normalisation in training mode");
+  FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
+  const ValueId gamma = t.in(1), beta = t.in(2), mean = t.in(3), variance = t.in(4);
+  const ValueId epsilon = t.Scalar(t.type(variance).dtype, t.attrs().f64("epsilon", 1e-4));
+  const ValueId scale = t.Value(Op::kMul, {gamma, t.Value(Op::kRsqrt, {t.Value(Op::kAdd, {variance, epsilon})})});
+  const ValueId shift = t.Value(Op::kSub, {beta, t.Value(Op::kMul, {mean, scale})});
+  const ValueId x = layout.In(t, t.in(0));
+  t.Give(0, layout.Out(t, t.Value(Op::kAdd, {t.Value(Op::kMul, {x, scale}), shift})));
+  return {};
+}
+
+constexpr TranslateRow kTable[] = {
+    {"MatMul", MatMul}, {"BatchMatMul", BatchMatMul}, {"BatchMatMulV2", BatchMatMul}, {"BatchMatMulV3", BatchMatMul},
+    {"Conv2D", Conv2D}, {"DepthwiseConv2dNative", DepthwiseConv2D}, {"MaxPool", Pool<Op::kMaxPool2D>},
+    {"AvgPool", Pool<Op::kAveragePool2D>}, {"BiasAdd", BiasAdd}, {"BiasAddV1", BiasAdd}, {"FusedBatchNorm", FusedBatchNorm},
+    {"FusedBatchNormV2", FusedBatchNorm}, {"FusedBatchNormV3", FusedBatchNorm},
+};
+
+}  // namespace
+
+std::span<const TranslateRow> MatrixTable() { return kTable; }
+
+}  // namespace fusebox::converter

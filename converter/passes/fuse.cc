@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/passes/pass.h"
+#include "converter/passes/rewrite.h"
+#include "host/verify/verify.h"
+
+namespace fusebox::converter {
+
+Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body, const std::vector<Type>& inputs, Registry& registry) {
+  auto copy = std::make_unique<Module>();
+  const std::string name = CopyInto(module, body, *copy);
+  copy->signatures.push_back({"body", name, body.input_names, body.output_names});
+  Function& f = *copy->Find(name);
+  for (size_t i = 0; i < f.inputs.size() && i < inputs.size(); ++i)
+    if (inputs[i].shape.ranked()) f.value(f.inputs[i]).type = inputs[i];
+  const Options options;
+  Report report;
+  Context context{*copy, registry, options, report};
+  FUSEBOX_TRY(InlineCalls(context));
+  FUSEBOX_TRY(TranslateOps(context));
+  FUSEBOX_TRY(FoldAndTranslate(context));
+  FUSEBOX_TRY(InlineComposites(context));
+  FUSEBOX_TRY(FoldAndTranslate(context));
+  FUSEBOX_TRY(LowerLists(*copy, {name}, registry));
+  FUSEBOX_TRY(FoldAndTranslate(context));
+  for (const auto& function : copy->functions)
+    for (const auto& node : function->nodes)
+      if (node->is(Op::kOpaque)) return Unsupported("no kernel for " + node->name);
+  return copy;
+}
+
+namespace {
+
+verify::Options ProofOptions(const Options& options) {
+  verify::Options out;
+  out.all = options.verify == Verification::kStrict;
+  out.seed = options.verify_seed;
+  return out;
+}
+
+// Proves one fused site. What cannot be proved is let through, and says so, unless it was disproved.
+Result<Approval> Prove(Context& context, const std::shared_ptr<Registry>& registry, const Candidate& candidate) {
+  if (IsPlaceholder(candidate.module, candidate.body)) return Approval{true, "unverifiable: the body is a placeholder", ""};
+  std::vector<Type> inputs;
+  for (ValueId v : candidate.replacement.inputs) inputs.push_back(candidate.replacement.value(v).type);
+  auto runnable = RunnableCopy(candidate.module, candidate.body, inputs, context.registry);
+  if (!runnable) return Approval{true, "unverifiable: " + runnable.error().message, ""};
+  FUSEBOX_ASSIGN(const verify::Verdict verdict,
+                 verify::Prove(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement, candidate.constants,
+                               candidate.used_results, candidate.tolerance, registry, ProofOptions(context.options)));
+  const bool disproved = verdict.outcome == verify::Verdict::Outcome::kDisagrees;
+  context.report.disproved |= disproved;
+  return Approval{!disproved, verdict.Summary(), disproved ? "disproved: " + verdict.why : ""};
+}
+
+}  // namespace
+
+Status FuseComposites(Context& context) {
+  if (context.options.composites != Composites::kFuse) return {};
+  FusionOptions options;
+  options.keep_bodies = context.options.keep_bodies;
+  options.fusable_to_custom = true;
+  if (context.options.verify != Verification::kOff) {
+    options.approve = [&](const Candidate& candidate) { return Prove(context, context.options.registry, candidate); };
+  }
+  FUSEBOX_ASSIGN(context.report.sites, Fuse(context.module, context.registry, options));
+  RemoveUnreachable(context.module);
+  return {};
+}
+
+}  // namespace fusebox::converter

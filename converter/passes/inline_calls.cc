@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// After this pass there are no plain calls, and each loop, branch and composite has functions of its own, with the variables they
+// use named inside. So every later pass may look at one function at a time.
+#include <set>
+
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+namespace {
+
+class Inliner {
+ public:
+  explicit Inliner(Module& module) : module_(module) {}
+
+  void Inline(Function& f) {
+    if (!done_.insert(f.name).second) return;
+    for (size_t i = 0; i < f.nodes.size();) {
+      const auto* ref = f.nodes[i]->is(Op::kCall) ? f.nodes[i]->attrs.function("subgraph") : nullptr;
+      for (const std::string& name : References(*f.nodes[i]))
+        if (Function* callee = module_.Find(name)) Inline(*callee);
+      if (ref) InlineAt(f, i, *module_.Find(ref->name));
+      else ++i;
+    }
+  }
+
+  void OwnCopies(Function& f) {
+    for (size_t i = 0; i < f.nodes.size(); ++i) {
+      Node& node = *f.nodes[i];
+      for (auto& [name, value] : node.attrs)
+        if (auto* ref = std::get_if<FunctionRef>(&value)) ref->name = Own(ref->name);
+      if (!node.body.empty()) node.body = Own(node.body);
+      NameVariables(f, node);
+      for (const std::string& name : References(node)) OwnCopies(*module_.Find(name));
+    }
+  }
+
+ private:
+  std::string Own(const std::string& name) {
+    if (owned_.insert(name).second) return name;
+    auto copy = Clone(*module_.Find(name), module_.UniqueName(name));
+    const std::string made = copy->name;
+    owned_.insert(made);
+    module_.functions.push_back(std::move(copy));
+    return made;
+  }
+
+  // A variable's handle that goes in as an operand is made anew inside, and leaves the loop's variables.
+  void NameVariables(Function& f, Node& node) {
+    const Uses uses(f);
+    const bool loop = node.is(Op::kWhile);
+    const size_t skip = node.is(Op::kIf) ? 1 : 0;
+    for (size_t i = node.operands.size(); i-- > skip;) {
+      if (node.operands[i] == kNoValue) continue;
+      const Node* handle = uses.producer(node.operands[i]);
+      if (!handle || !handle->is(Op::kVarHandle)) continue;
+      if (loop && !PassesThrough(node, i)) continue;
+      for (const std::string& name : References(node)) {
+        Function& callee = *module_.Find(name);
+        if (i - skip >= callee.inputs.size()) continue;
+        Node& copy = callee.InsertNode(0, Op::kVarHandle, {}, {f.value(node.operands[i]).type}, handle->attrs);
+        callee.ReplaceUses(callee.inputs[i - skip], copy.results[0]);
+      }
+      if (loop) Drop(f, node, i);
+    }
+  }
+
+  bool PassesThrough(const Node& loop, size_t i) const {
+    const Function& body = *module_.Find(loop.attrs.function("body_subgraph_index")->name);
+    return i < body.inputs.size() && i < body.outputs.size() && body.inputs[i] == body.outputs[i];
+  }
+
+  void Drop(Function& f, Node& loop, size_t i) {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    for (const std::string& name : References(loop)) {
+      Function& callee = *module_.Find(name);
+      const bool is_body = name == loop.attrs.function("body_subgraph_index")->name;
+      callee.inputs.erase(callee.inputs.begin() + at);
+      if (i < callee.input_names.size()) callee.input_names.erase(callee.input_names.begin() + at);
+      if (!is_body) continue;
+      callee.outputs.erase(callee.outputs.begin() + at);
+      if (i < callee.output_names.size()) callee.output_names.erase(callee.output_names.begin() + at);
+    }
+    f.ReplaceUses(loop.results[i], loop.operands[i]);
+    loop.operands.erase(loop.operands.begin() + at);
+    loop.results.erase(loop.results.begin() + at);
+  }
+
+  Module& module_;
+  std::set<std::string> done_, owned_;
+};
+
+}  // namespace
+
+Status InlineCalls(Context& context) {
+  FUSEBOX_TRY(Verify(context.module));  // no recursion from here on
+  Inliner inliner(context.module);
+  std::vector<std::string> entries;
+  for (const Signature& s : context.module.signatures) entries.push_back(s.function);
+  for (const auto& name : entries) inliner.Inline(*context.module.Find(name));
+  for (const auto& name : entries) inliner.OwnCopies(*context.module.Find(name));
+  RemoveUnreachable(context.module);
+  return {};
+}
+
+Status InlineComposites(Context& context) {
+  if (context.options.composites == Composites::kKeep) return {};
+  for (bool again = true; again;) {
+    again = false;
+    for (size_t k = 0; k < context.module.functions.size(); ++k) {
+      Function& f = *context.module.functions[k];
+      for (size_t i = 0; i < f.nodes.size();) {
+        const Node& node = *f.nodes[i];
+        const Function* body = node.is(Op::kStablehloComposite) && !node.body.empty() ? context.module.Find(node.body) : nullptr;
+        if (!body || IsPlaceholder(context.module, *body)) {
+          ++i;
+          continue;
+        }
+        InlineAt(f, i, *body);
+        again = true;
+      }
+    }
+  }
+  RemoveUnreachable(context.module);
+  return {};
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+#include <set>
+
+#include "converter/import/tables/translate.h"
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+namespace {
+
+// Why a node cannot be written; empty when it can.
+std::string Problem(Context& context, Function& f, const Node& node) {
+  if (node.is(Op::kStablehloComposite) && context.options.composites != Composites::kKeep) {
+    return node.body.empty() || IsPlaceholder(context.module, *context.module.Find(node.body))
+               ? "no rule takes this composite, and its body is a placeholder"
+               : "no rule takes this composite";
+  }
+  if (Info(node.op).code >= 0) return "";
+  if (!node.is(Op::kOpaque)) return "its element shape is not known: fix the batch size (--batch N) or the input's shape (--shape)";
+  const Translate translate = FindTranslation(node.name);
+  if (!translate) return "there is no translation of this op";
+  // Asked once more for its reason; what it emits is taken back.
+  const size_t kept = f.nodes.size();
+  Translation translation(context.module, f, context.registry, node);
+  const Status status = translate(translation);
+  f.nodes.resize(kept);
+  return status ? "it could be translated only in part" : status.error().message;
+}
+
+class Survey {
+ public:
+  explicit Survey(Context& context) : context_(context) {}
+
+  // The first problem in what a signature reaches; all of them go to the report, in groups.
+  std::string Visit(const std::string& name) {
+    if (!seen_.insert(name).second) return problems_[name];
+    Function& f = *context_.module.Find(name);
+    std::string first;
+    const size_t count = f.nodes.size();
+    for (size_t i = 0; i < count; ++i) {
+      const Node& node = *f.nodes[i];
+      const std::string why = Problem(context_, f, node);
+      if (!why.empty()) {
+        const std::string op = node.is(Op::kOpaque) || node.is(Op::kStablehloComposite) ? node.name : std::string(Name(node.op));
+        Add(op, why, "function " + f.name + ": " + node.location.name);
+        if (first.empty()) first = "op " + op + " (" + node.location.name + "): " + why;
+      }
+      for (const std::string& callee : References(node)) {
+        const std::string inside = Visit(callee);
+        if (first.empty()) first = inside;
+      }
+    }
+    return problems_[name] = first;
+  }
+
+ private:
+  void Add(const std::string& op, const std::string& why, const std::string& where) {
+    for (UnsupportedOps& u : context_.report.unsupported) {
+      if (u.op != op || u.reason != why) continue;
+      ++u.count;
+      return;
+    }
+    context_.report.unsupported.push_back({op, why, where, 1});
+  }
+
+  Context& context_;
+  std::set<std::string> seen_;
+  std::map<std::string, std::string> problems_;
+};
+
+}  // namespace
+
+// Signatures that cannot be written are dropped and named, as long as one can, unless they were asked for.
+Status RequireLegal(Context& context) {
+  Survey survey(context);
+  std::string first;
+  const bool asked = !context.options.signatures.empty();
+  std::vector<Signature> kept;
+  for (const Signature& s : context.module.signatures) {
+    const std::string why = survey.Visit(s.function);
+    if (why.empty()) {
+      kept.push_back(s);
+      continue;
+    }
+    if (first.empty()) first = "signature " + s.key + ": " + why;
+    context.report.refused.emplace_back(s.key, why);
+  }
+  if (kept.empty() || (asked && !first.empty())) return Unsupported(first);
+  context.module.signatures = std::move(kept);
+  return {};
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+
+const std::vector<Pass>& Passes() {
+  static const std::vector<Pass> all = {
+#define FUSEBOX_PASS(name, function, what) {name, what, function},
+#include "converter/passes/passes.def"
+#undef FUSEBOX_PASS
+  };
+  return all;
+}
+
+Status RunPasses(Context& context) {
+  for (const Pass& pass : Passes()) {
+    const std::string place = "pass " + std::string(pass.name);
+    FUSEBOX_TRY(pass.run(context).At(place));
+    if (context.options.after_pass) context.options.after_pass(pass.name, context.module);
+    if (Status sound = Verify(context.module); !sound) return Internal(place + " left a broken graph: " + sound.error().message);
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/passes/rewrite.h"
+
+namespace fusebox::converter {
+namespace {
+
+class Replacements {
+ public:
+  void Add(ValueId from, ValueId to) {
+    if (static_cast<size_t>(from) >= to_.size()) to_.resize(static_cast<size_t>(from) + 1, kNoValue);
+    to_[static_cast<size_t>(from)] = to;
+  }
+  ValueId Now(ValueId v) const {
+    while (v != kNoValue && static_cast<size_t>(v) < to_.size() && to_[static_cast<size_t>(v)] != kNoValue) v = to_[static_cast<size_t>(v)];
+    return v;
+  }
+  void Apply(std::vector<ValueId>& values) const {
+    for (ValueId& v : values) v = Now(v);
+  }
+
+ private:
+  std::vector<ValueId> to_;
+};
+
+// What the replaced value was declared to be may say more than could be inferred.
+void Refine(Function& f, ValueId value, const Type& declared) {
+  Type& type = f.value(value).type;
+  if (type.dtype == DType::kNone) type.dtype = declared.dtype;
+  if (!type.shape.ranked() && type.dtype == declared.dtype) type.shape = declared.shape;
+}
+
+}  // namespace
+
+Result<int> RewriteNodes(Module& module, Function& f, Registry& registry, const Rewrite& rewrite) {
+  std::vector<std::unique_ptr<Node>> before = std::move(f.nodes);
+  f.nodes.clear();
+  Replacements now;
+  int count = 0;
+  Status failure;
+  for (auto& node : before) {
+    now.Apply(node->operands);
+    const size_t kept = f.nodes.size();
+    Translation translation(module, f, registry, *node);
+    Result<bool> replaced = failure ? rewrite(translation) : Result<bool>(false);
+    if (!replaced) failure = std::unexpected(std::move(replaced.error()).At("function " + f.name + ": " + Describe(f, *node)));
+    if (!replaced || !*replaced) {
+      f.nodes.resize(kept);
+      f.nodes.push_back(std::move(node));
+      continue;
+    }
+    for (size_t i = 0; i < node->results.size(); ++i) {
+      const ValueId old = node->results[i], made = translation.results()[i];
+      if (old == kNoValue || made == kNoValue || old == made) continue;
+      Refine(f, made, f.value(old).type);
+      now.Add(old, made);
+    }
+    ++count;
+  }
+  now.Apply(f.outputs);
+  FUSEBOX_TRY(failure);
+  return count;
+}
+
+Result<int> TranslateFunction(Module& module, Function& f, Registry& registry) {
+  return RewriteNodes(module, f, registry, [](Translation& t) -> Result<bool> {
+    const Translate translate = t.node().is(Op::kOpaque) ? FindTranslation(t.node().name) : nullptr;
+    if (!translate || !translate(t)) return false;  // what is refused now is asked again, and reported at the end
+    for (size_t i = 0; i < t.node().results.size(); ++i)
+      if (t.results()[i] == kNoValue) return false;
+    return true;
+  });
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+namespace {
+
+// Before types flow, what importers declared for inner values may speak of other shapes than the ones asked for: -1 stays
+// compatible with any, so only what is known is kept.
+Status SetInput(Function& f, size_t i, const std::string& name, const Options& options, std::vector<std::string>& used) {
+  Type& type = f.value(f.inputs[i]).type;
+  if (const auto it = options.shapes.find(name); it != options.shapes.end()) {
+    used.push_back(name);
+    if (!Compatible({type.dtype, it->second}, type)) {
+      return Invalid("--shape " + name + "=" + ToString(it->second) + ": the model declares " + ToString(type.shape));
+    }
+    type.shape = it->second;
+  }
+  if (!options.batch || type.shape.rank() < 1) return {};
+  if (type.shape[0] == Shape::kUnknown) type.shape.dims()[0] = *options.batch;
+  return {};
+}
+
+}  // namespace
+
+Status Specialise(Context& context) {
+  std::vector<std::string> used, names;
+  for (const Signature& s : context.module.signatures) {
+    Function& f = *context.module.Find(s.function);
+    for (size_t i = 0; i < f.inputs.size(); ++i) {
+      names.push_back(s.input_names[i]);
+      FUSEBOX_TRY(SetInput(f, i, s.input_names[i], context.options, used).At("signature " + s.key));
+    }
+  }
+  for (const auto& [name, shape] : context.options.shapes) {
+    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+    std::string known;
+    for (const auto& n : names) known += (known.empty() ? "" : ", ") + n;
+    return Invalid("--shape " + name + ": there is no such input; there are: " + known);
+  }
+  for (const Signature& s : context.module.signatures) {
+    FUSEBOX_TRY(InferTypes(context.registry, context.module, *context.module.Find(s.function)).At("signature " + s.key));
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter

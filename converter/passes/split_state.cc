@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// State is a value: the operand that an RNN op updates in place is a variable tensor that another op produces, for this op
+// alone. Where the initial state is a constant, an input, or read by others too, a producer is put in between.
+#include <algorithm>
+#include <cstring>
+
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+namespace {
+
+bool IsUniform(const Value& v) {
+  const size_t size = BitsOf(v.type.dtype) / 8;
+  if (!size || v.data.size() < size) return false;
+  for (size_t at = 0; at + size <= v.data.size(); at += size)
+    if (std::memcmp(v.data.data(), v.data.data() + at, size) != 0) return false;
+  return true;
+}
+
+class Splitter {
+ public:
+  explicit Splitter(Function& f) : f_(f) {}
+
+  Status Run() {
+    for (size_t i = 0; i < f_.nodes.size(); ++i) {
+      Node* node = f_.nodes[i].get();
+      for (int index : StateOperands(node->op)) {
+        if (index >= static_cast<int>(node->operands.size())) continue;
+        const ValueId state = node->operands[static_cast<size_t>(index)];
+        if (state == kNoValue) continue;
+        const Uses uses(f_);
+        if (!uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const()) continue;  // kept by the session
+        const bool owned = uses.producer(state) && uses.readers(state).size() == 1;
+        if (!owned) {
+          const size_t before = f_.nodes.size();
+          FUSEBOX_ASSIGN(const ValueId fresh, Produce(i, state));
+          i += f_.nodes.size() - before;
+          node->operands[static_cast<size_t>(index)] = fresh;
+        }
+        f_.value(node->operands[static_cast<size_t>(index)]).is_variable = true;
+      }
+    }
+    return {};
+  }
+
+ private:
+  // A tensor that is made anew at every run: FILL for a uniform constant, else the value times one, which keeps every bit.
+  Result<ValueId> Produce(size_t at, ValueId state) {
+    const Value& v = f_.value(state);
+    const Type type = v.type;
+    if (v.is_const() && type.shape.is_static() && IsUniform(v)) {
+      std::vector<int32_t> dims(type.shape.dims().begin(), type.shape.dims().end());
+      const Buffer first = v.data.Slice(0, BitsOf(type.dtype) / 8);
+      const ValueId shape = f_.AddConst(DType::kI32, Shape{static_cast<int64_t>(dims.size())}, std::move(dims));
+      const ValueId value = f_.AddConst({type.dtype, Shape(std::vector<int64_t>{})}, first);
+      return f_.InsertNode(at, Op::kFill, {shape, value}, {type}).results[0];
+    }
+    if (type.dtype != DType::kF32) return Unsupported("an initial state of " + ToString(type) + " cannot be copied");
+    const ValueId one = f_.AddConst(DType::kF32, Shape(std::vector<int64_t>{}), std::vector<float>{1.0f});
+    return f_.InsertNode(at, Op::kMul, {state, one}, {type}).results[0];
+  }
+
+  Function& f_;
+};
+
+}  // namespace
+
+Status SplitState(Context& context) {
+  for (const auto& f : context.module.functions) FUSEBOX_TRY(Splitter(*f).Run().At("function " + f->name));
+  return {};
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <unordered_set>
+
+#include "converter/passes/pass.h"
+#include "converter/passes/rewrite.h"
+
+namespace fusebox::converter {
+namespace {
+
+// Opaque nodes whose results nobody reads are left-overs of training and bookkeeping.
+int DropUnreadOpaque(Function& f) {
+  int dropped = 0;
+  for (bool again = true; again;) {
+    again = false;
+    std::unordered_set<ValueId> read(f.outputs.begin(), f.outputs.end());
+    for (const auto& node : f.nodes) read.insert(node->operands.begin(), node->operands.end());
+    for (auto& node : f.nodes) {
+      if (!node->is(Op::kOpaque) || node->results.empty()) continue;
+      const bool used = std::any_of(node->results.begin(), node->results.end(), [&](ValueId v) { return read.contains(v); });
+      if (used) continue;
+      node.reset();
+      again = true;
+      ++dropped;
+    }
+    f.Sweep();
+  }
+  return dropped;
+}
+
+}  // namespace
+
+Status TranslateOps(Context& context) {
+  for (size_t i = 0; i < context.module.functions.size(); ++i) {
+    FUSEBOX_TRY(TranslateFunction(context.module, *context.module.functions[i], context.registry));
+    DropUnreadOpaque(*context.module.functions[i]);
+  }
+  return {};
+}
+
+Status FoldAndTranslate(Context& context) {
+  constexpr int kRounds = 12;  // each round needs the one before only for chains of shape arithmetic: few in practice
+  for (int round = 0; round < kRounds; ++round) {
+    bool changed = false;
+    for (const Signature& s : context.module.signatures) {
+      bool better = false;
+      FUSEBOX_TRY(InferTypes(context.registry, context.module, *context.module.Find(s.function), &better));
+      changed |= better;
+    }
+    for (size_t i = 0; i < context.module.functions.size(); ++i) {
+      Function& f = *context.module.functions[i];
+      FUSEBOX_ASSIGN(const int translated, TranslateFunction(context.module, f, context.registry));
+      const int dropped = DropUnreadOpaque(f);
+      FUSEBOX_ASSIGN(const int folded, Fold(context.registry, context.module, f).At("function " + f.name));
+      const int dead = RemoveDead(f);
+      changed |= translated + dropped + folded + dead > 0;
+    }
+    if (!changed) break;
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter

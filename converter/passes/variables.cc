@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables: who writes them, freezing those that nobody writes, and the written form of the rest.
+#include <map>
+#include <set>
+
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+namespace {
+
+// The variable behind each resource value of a function.
+std::map<ValueId, std::string> Handles(const Function& f) {
+  std::map<ValueId, std::string> out;
+  for (const auto& node : f.nodes)
+    if (node->is(Op::kVarHandle)) out[node->results[0]] = node->attrs.str("shared_name", "");
+  return out;
+}
+
+// Does this node only look at the variable? Bodies of composites and loops name their variables themselves.
+bool OnlyReads(const Node& node) {
+  switch (node.op) {
+    case Op::kReadVariable: case Op::kCall: case Op::kIf: case Op::kWhile: case Op::kStablehloComposite: return true;
+    default: return node.is(Op::kOpaque) && (node.name == "ReadVariableOp" || node.name == "ResourceGather" || node.name == "VariableShape" || node.name == "VarIsInitializedOp");
+  }
+}
+
+}  // namespace
+
+Status AnalyseVariables(Context& context) {
+  std::set<std::string> used;
+  std::map<std::string, std::string> writers;
+  bool unknown_write = false;
+  for (const auto& f : context.module.functions) {
+    const auto handles = Handles(*f);
+    for (const auto& [value, name] : handles) used.insert(name);
+    for (const auto& node : f->nodes) {
+      if (OnlyReads(*node) || node->is(Op::kVarHandle)) continue;
+      for (ValueId v : node->operands) {
+        if (v == kNoValue || f->value(v).type.dtype != DType::kResource) continue;
+        const auto it = handles.find(v);
+        if (it == handles.end()) unknown_write |= node->is(Op::kAssignVariable);
+        else writers.emplace(it->second, f->name + ": " + (node->location.name.empty() ? std::string(Name(node->op)) : node->location.name));
+      }
+    }
+  }
+  for (Variable& v : context.module.variables) {
+    using enum Variable::Mutability;
+    const auto writer = writers.find(v.name);
+    v.mutability = writer != writers.end() || unknown_write ? kMutable : used.contains(v.name) ? kReadOnly : kUnused;
+    v.why = writer != writers.end() ? "written by " + writer->second
+            : unknown_write         ? "something writes through a handle that cannot be followed"
+            : used.contains(v.name) ? "nobody writes it"
+                                    : "nobody reads it";
+    Variable shown = v;
+    shown.initial = {};
+    context.report.variables.push_back(std::move(shown));
+  }
+  return {};
+}
+
+Status Freeze(Context& context) {
+  for (const auto& f : context.module.functions) {
+    const auto handles = Handles(*f);
+    for (auto& node : f->nodes) {
+      if (!node->is(Op::kReadVariable)) continue;
+      const auto it = handles.find(node->operands[0]);
+      const Variable* v = it == handles.end() ? nullptr : context.module.FindVariable(it->second);
+      if (v) f->value(node->results[0]).type = v->type;
+      if (!v || v->mutability != Variable::Mutability::kReadOnly) continue;
+      f->ReplaceUses(node->results[0], f->AddConst(v->type, v->initial, v->name));
+      node.reset();
+    }
+    f->Sweep();
+    const Uses uses(*f);
+    for (auto& node : f->nodes)
+      if (node->is(Op::kVarHandle) && uses.readers(node->results[0]).empty()) node.reset();
+    f->Sweep();
+  }
+  return {};
+}
+
+// A mutable variable starts from its checkpoint value: one function assigns all of them, and every entry calls it once.
+Status WriteVariables(Context& context) {
+  Module& module = context.module;
+  std::set<std::string> used;
+  for (const auto& f : module.functions)
+    for (const auto& [value, name] : Handles(*f)) used.insert(name);
+  std::erase_if(module.variables, [&](const Variable& v) { return !used.contains(v.name); });
+  if (module.variables.empty()) return {};
+  Function& init = module.Add("initialise_variables");
+  for (const Variable& v : module.variables) {
+    Attrs attrs;
+    attrs.Set("shared_name", v.name);
+    const ValueId handle = init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape(std::vector<int64_t>{})}}, std::move(attrs)).results[0];
+    init.AddNode(Op::kAssignVariable, {handle, init.AddConst(v.type, v.initial, v.name)}, {});
+  }
+  for (const Signature& s : module.signatures) {
+    Attrs attrs;
+    attrs.Set("init_subgraph_index", FunctionRef{init.name});
+    module.Find(s.function)->InsertNode(0, Op::kCallOnce, {}, {}, std::move(attrs));
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter
