@@ -11,7 +11,8 @@ enum Operand : uint32_t { kInputs, kInitH, kInitC, kKernel, kRecurrentKernel, kB
 enum Result : uint32_t { kLastOutput, kSequence, kFinalH, kFinalC, kRuntime, kResultCount };
 
 std::string Subject(uint32_t operand) {
-  static constexpr const char* kNames[] = {"inputs", "init_h", "init_c", "kernel", "recurrent_kernel", "bias"};
+  static constexpr const char* kNames[] = {"inputs", "init_h",           "init_c",
+                                           "kernel", "recurrent_kernel", "bias"};
   return "operand " + std::to_string(operand) + " (" + kNames[operand] + ")";
 }
 
@@ -38,9 +39,11 @@ void CheckArity(const Site& site) {
 void CheckOperand(const Site& site, uint32_t i, int rank) {
   const Tensor t = site.in(i);
   site.require(t.present(), "ARITY", "is absent", Subject(i));
-  site.require(t.dtype() == FBX_F32, "DTYPE", std::string("is ") + dtype_name(t.dtype()) + ", only f32 is done", Subject(i));
+  site.require(t.dtype() == FBX_F32, "DTYPE",
+               std::string("is ") + dtype_name(t.dtype()) + ", only f32 is done", Subject(i));
   site.require(t.rank() >= 0, "RANK", "has an unknown rank", Subject(i));
-  site.require(t.rank() == rank, "RANK", "has shape " + ShapeText(t) + ", expected rank " + std::to_string(rank), Subject(i));
+  site.require(t.rank() == rank, "RANK",
+               "has shape " + ShapeText(t) + ", expected rank " + std::to_string(rank), Subject(i));
 }
 
 void CheckConstant(const Site& site, uint32_t i) {
@@ -55,22 +58,25 @@ void CheckWeights(const Site& site) {
   const int64_t units = recurrent.dim(0), features = site.in(kInputs).dim(2);
   const std::string columns = std::to_string(units) + " units need " + std::to_string(4 * units);
   site.require(units > 0, "SHAPE", "has no units", Subject(kRecurrentKernel));
-  site.require(recurrent.dim(1) == 4 * units, "SHAPE", "has shape " + ShapeText(recurrent) + ", but " + columns + " columns",
+  site.require(recurrent.dim(1) == 4 * units, "SHAPE",
+               "has shape " + ShapeText(recurrent) + ", but " + columns + " columns",
                Subject(kRecurrentKernel));
-  site.require(kernel.dim(1) == 4 * units, "SHAPE", "has shape " + ShapeText(kernel) + ", but " + columns + " columns",
-               Subject(kKernel));
-  site.require(!Differ(kernel.dim(0), features), "SHAPE",
-               "has shape " + ShapeText(kernel) + ", but the inputs have " + std::to_string(features) + " features",
-               Subject(kKernel));
-  site.require(bias.dim(0) == 4 * units, "SHAPE", "has shape " + ShapeText(bias) + ", but " + columns + " values",
-               Subject(kBias));
+  site.require(kernel.dim(1) == 4 * units, "SHAPE",
+               "has shape " + ShapeText(kernel) + ", but " + columns + " columns", Subject(kKernel));
+  site.require(
+      !Differ(kernel.dim(0), features), "SHAPE",
+      "has shape " + ShapeText(kernel) + ", but the inputs have " + std::to_string(features) + " features",
+      Subject(kKernel));
+  site.require(bias.dim(0) == 4 * units, "SHAPE",
+               "has shape " + ShapeText(bias) + ", but " + columns + " values", Subject(kBias));
 }
 
 void CheckState(const Site& site, uint32_t i) {
   const int64_t batch = site.in(kInputs).dim(1 - TimeAxis(site)), units = site.in(kRecurrentKernel).dim(0);
   const Tensor state = site.in(i);
   site.require(!Differ(state.dim(1), units), "SHAPE",
-               "has shape " + ShapeText(state) + ", but there are " + std::to_string(units) + " units", Subject(i));
+               "has shape " + ShapeText(state) + ", but there are " + std::to_string(units) + " units",
+               Subject(i));
   site.require(!Differ(state.dim(0), batch), "SHAPE",
                "has shape " + ShapeText(state) + ", but the batch is " + std::to_string(batch), Subject(i));
 }
@@ -78,7 +84,8 @@ void CheckState(const Site& site, uint32_t i) {
 // Newer Keras declares the sequence as one step long when only the last output is wanted.
 bool SequenceIsLast(const Site& site) {
   const Tensor sequence = site.out(kSequence);
-  return sequence.rank() == 3 && sequence.dim(TimeAxis(site)) == 1 && site.in(kInputs).dim(TimeAxis(site)) != 1;
+  return sequence.rank() == 3 && sequence.dim(TimeAxis(site)) == 1 &&
+         site.in(kInputs).dim(TimeAxis(site)) != 1;
 }
 
 void CheckSequence(const Site& site) {
@@ -87,10 +94,12 @@ void CheckSequence(const Site& site) {
   const int64_t steps = site.in(kInputs).dim(TimeAxis(site));
   const int64_t declared = sequence.rank() == 3 ? sequence.dim(TimeAxis(site)) : -1;
   site.require(steps < 0 || steps == 1 || declared >= 0, "SHAPE",
-               "is of unknown length, so that it may be the whole sequence or its last step", "result 1 (sequence)");
-  site.require(!Differ(steps, declared), "SHAPE",
-               "has shape " + ShapeText(sequence) + ", but the inputs have " + std::to_string(steps) + " steps",
+               "is of unknown length, so that it may be the whole sequence or its last step",
                "result 1 (sequence)");
+  site.require(
+      !Differ(steps, declared), "SHAPE",
+      "has shape " + ShapeText(sequence) + ", but the inputs have " + std::to_string(steps) + " steps",
+      "result 1 (sequence)");
 }
 
 // The last time step of the op's output. A slice, not the final state, so that files that nobody asks for a
@@ -108,7 +117,8 @@ Value LastStep(Build& build, Value output, int time_axis, bool keep_axis) {
 // The 24 operands of the op. No peephole (9-11), no projection (16, 17), no layer normalisation (20-23).
 std::vector<Value> LstmOperands(const Site& site, Build& build) {
   std::vector<Value> operands(24, none);
-  operands[0] = site.attrs().b("go_backwards", false) ? build.reverse(build.in(kInputs), TimeAxis(site)) : build.in(kInputs);
+  operands[0] = site.attrs().b("go_backwards", false) ? build.reverse(build.in(kInputs), TimeAxis(site))
+                                                      : build.in(kInputs);
   const auto put_gates = [&](uint32_t first, Value stacked) {
     const std::vector<Value> gates = build.split(stacked, 0, 4);
     for (uint32_t gate = 0; gate < 4; ++gate) operands[first + gate] = gates[gate];

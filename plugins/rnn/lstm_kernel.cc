@@ -39,15 +39,18 @@ template <class T>
 void InvokeReference(const Node& node, const LstmKernel::Shapes& shapes) {
   const LstmSpec& spec = shapes.spec;
   LstmBuffers<T> buffers;
-  for (uint32_t i = 0; i < node.in_count(); ++i) buffers.operands[i] = node.has_in(i) ? node.in(i).data<const T>() : nullptr;
+  for (uint32_t i = 0; i < node.in_count(); ++i)
+    buffers.operands[i] = node.has_in(i) ? node.in(i).data<const T>() : nullptr;
   buffers.output = node.out(0).data<T>();
   buffers.output_state = State<T>(node, kOutputState, 1);
   buffers.cell_state = State<T>(node, kCellState, 2);
   T* const scratch = node.scratch<T>(shapes.scratch);
   const size_t rows = ScratchRows(spec, shapes.threads), batch = static_cast<size_t>(spec.batch);
-  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1), [&](size_t begin, size_t end, uint32_t worker) {
-    RunReference<T>(spec, buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end), scratch + worker * ReferenceScratch(spec));
-  });
+  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
+               [&](size_t begin, size_t end, uint32_t worker) {
+                 RunReference<T>(spec, buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end),
+                                 scratch + worker * ReferenceScratch(spec));
+               });
 }
 
 }  // namespace
@@ -86,10 +89,12 @@ LstmKernel::Shapes LstmKernel::prepare(const Node& node, Plan& plan) const {
 }
 
 void LstmKernel::invoke(const Node& node, const Shapes& shapes) const {
-  if (!packed_) return shapes.spec.dtype == FBX_F64 ? InvokeReference<double>(node, shapes) : InvokeReference<float>(node, shapes);
+  if (!packed_)
+    return shapes.spec.dtype == FBX_F64 ? InvokeReference<double>(node, shapes)
+                                        : InvokeReference<float>(node, shapes);
   packed_->Run({node.host(), shapes.spec, node.in(kInput).data<const float>(), node.out(0).data<float>(),
-                State<float>(node, kOutputState, 1), State<float>(node, kCellState, 2), node.scratch<float>(shapes.scratch),
-                shapes.chunk_steps, shapes.threads});
+                State<float>(node, kOutputState, 1), State<float>(node, kCellState, 2),
+                node.scratch<float>(shapes.scratch), shapes.chunk_steps, shapes.threads});
 }
 
 }  // namespace fusebox::rnn

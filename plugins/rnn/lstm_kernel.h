@@ -22,8 +22,8 @@ struct LstmKernel {
   // What prepare found out for given shapes.
   struct Shapes {
     LstmSpec spec;
-    uint32_t scratch;     // slot
-    size_t chunk_steps;   // vector code: steps whose input projection is held at once
+    uint32_t scratch;    // slot
+    size_t chunk_steps;  // vector code: steps whose input projection is held at once
     uint32_t threads;
   };
 

@@ -26,7 +26,8 @@ HWY_INLINE SplitExp<V> Exp(D d, V x) {
   const hn::RebindToSigned<D> di;
   const auto k = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.44269504f)));
   const V kf = hn::ConvertTo(d, k);
-  V r = hn::NegMulAdd(kf, hn::Set(d, 0.693359375f), x);  // ln 2 in two parts, the first short enough to be exact
+  V r = hn::NegMulAdd(kf, hn::Set(d, 0.693359375f),
+                      x);  // ln 2 in two parts, the first short enough to be exact
   r = hn::NegMulAdd(kf, hn::Set(d, -2.12194440e-4f), r);
   // (exp(r) - 1 - r) / r^2 interpolated at Chebyshev nodes: relative error of p below 2.5e-8.
   V q = hn::MulAdd(hn::Set(d, 0.00139261836f), r, hn::Set(d, 0.00836317905f));

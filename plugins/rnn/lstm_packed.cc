@@ -9,7 +9,8 @@
 namespace fusebox::rnn {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{4} << 20;  // of projected input: enough for rows to share weights, little beside L3
+constexpr size_t kChunkBytes =
+    size_t{4} << 20;  // of projected input: enough for rows to share weights, little beside L3
 // Below these a second thread costs more than it brings: multiplications of one parallel_for, and of one step.
 constexpr size_t kMinParallelWork = size_t{1} << 18;
 constexpr size_t kMinStepWork = size_t{1} << 19;
@@ -58,8 +59,10 @@ void PackedLstm::PackMatrices(const Node& node, uint32_t first, size_t columns, 
 }
 
 size_t PackedLstm::ChunkSteps(const LstmSpec& spec) const {
-  const size_t bytes_per_step = static_cast<size_t>(spec.batch) * blocks_ * kGates * code_.lanes * sizeof(float);
-  return std::clamp<size_t>(kChunkBytes / std::max<size_t>(bytes_per_step, 1), 1, std::max<size_t>(spec.steps, 1));
+  const size_t bytes_per_step =
+      static_cast<size_t>(spec.batch) * blocks_ * kGates * code_.lanes * sizeof(float);
+  return std::clamp<size_t>(kChunkBytes / std::max<size_t>(bytes_per_step, 1), 1,
+                            std::max<size_t>(spec.steps, 1));
 }
 
 size_t PackedLstm::ScratchBytes(const LstmSpec& spec, size_t chunk_steps) const {
@@ -75,28 +78,43 @@ void PackedLstm::Run(const Call& call) const {
   if (call.threads < 2 || work < kMinParallelWork) return RunRows(call, 0, batch, false);
   if (batch < call.threads) return RunRows(call, 0, batch, true);
   const size_t grain = (batch + call.threads - 1) / call.threads;
-  parallel_for(call.host, batch, grain, [&](size_t begin, size_t end, uint32_t) { RunRows(call, begin, end, false); });
+  parallel_for(call.host, batch, grain,
+               [&](size_t begin, size_t end, uint32_t) { RunRows(call, begin, end, false); });
 }
 
 void PackedLstm::RunRows(const Call& call, size_t begin, size_t end, bool split) const {
   const LstmSpec& spec = call.spec;
-  const size_t batch = static_cast<size_t>(spec.batch), steps = static_cast<size_t>(spec.steps), rows = end - begin;
-  const size_t rows_between_steps = spec.time_major ? batch : 1, rows_between_rows = spec.time_major ? 1 : steps;
+  const size_t batch = static_cast<size_t>(spec.batch), steps = static_cast<size_t>(spec.steps),
+               rows = end - begin;
+  const size_t rows_between_steps = spec.time_major ? batch : 1,
+               rows_between_rows = spec.time_major ? 1 : steps;
   const size_t sums = blocks_ * kGates * code_.lanes;
   float* const z = call.z + begin * call.chunk_steps * sums;
   const float* const x = call.x + begin * rows_between_rows * inputs_;
   float* const output = call.output + begin * rows_between_rows * cells_;
   float* const h = call.h + begin * cells_;
 
-  StepTask step{rows, cells_, blocks_, recurrent_weights_, nullptr, h, cells_, nullptr, rows_between_rows * cells_,
-                call.c + begin * cells_, spec.activation, static_cast<float>(spec.cell_clip), false};
+  StepTask step{rows,
+                cells_,
+                blocks_,
+                recurrent_weights_,
+                nullptr,
+                h,
+                cells_,
+                nullptr,
+                rows_between_rows * cells_,
+                call.c + begin * cells_,
+                spec.activation,
+                static_cast<float>(spec.cell_clip),
+                false};
   for (size_t t = 0; t < steps; ++t) {
     const size_t in_chunk = t % call.chunk_steps;
     if (in_chunk == 0) {
-      Project(call,
-              {x + t * rows_between_steps * inputs_, rows_between_steps * inputs_, rows_between_rows * inputs_,
-               std::min(call.chunk_steps, steps - t), rows, inputs_, blocks_, input_weights_, bias_, z},
-              split);
+      Project(
+          call,
+          {x + t * rows_between_steps * inputs_, rows_between_steps * inputs_, rows_between_rows * inputs_,
+           std::min(call.chunk_steps, steps - t), rows, inputs_, blocks_, input_weights_, bias_, z},
+          split);
     }
     step.z = z + in_chunk * rows * sums;
     step.h_after = output + t * rows_between_steps * cells_;
@@ -105,14 +123,16 @@ void PackedLstm::RunRows(const Call& call, size_t begin, size_t end, bool split)
     step.h_before = step.h_after;
     step.h_before_stride = step.h_after_stride;
   }
-  for (size_t r = 0; r < rows; ++r) std::copy_n(step.h_before + r * step.h_before_stride, cells_, h + r * cells_);
+  for (size_t r = 0; r < rows; ++r)
+    std::copy_n(step.h_before + r * step.h_before_stride, cells_, h + r * cells_);
 }
 
 // Shares pairs of blocks out over the threads.
 template <class F>
 void PackedLstm::ForBlocks(const Call& call, const F& f) const {
   const size_t pairs = (blocks_ + 1) / 2, grain = (pairs + call.threads - 1) / call.threads;
-  parallel_for(call.host, pairs, grain, [&](size_t begin, size_t end, uint32_t) { f(2 * begin, std::min(2 * end, blocks_)); });
+  parallel_for(call.host, pairs, grain,
+               [&](size_t begin, size_t end, uint32_t) { f(2 * begin, std::min(2 * end, blocks_)); });
 }
 
 void PackedLstm::Project(const Call& call, const ProjectionTask& task, bool split) const {

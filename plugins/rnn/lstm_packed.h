@@ -15,7 +15,9 @@ namespace fusebox::rnn {
 class PackedLstm {
  public:
   // Is this what the vector code does? Weights must have their values.
-  static bool Takes(const LstmSpec& spec) { return spec.dtype == FBX_F32 && spec.plain() && spec.constant_weights; }
+  static bool Takes(const LstmSpec& spec) {
+    return spec.dtype == FBX_F32 && spec.plain() && spec.constant_weights;
+  }
 
   PackedLstm(const LstmSpec& spec, const Node& node);
 

@@ -107,7 +107,8 @@ struct Cell {
     for (int64_t i = 0; i < spec.cells; ++i) out[i] = gate(kOutGate)[i] * Activate(spec.activation, c[i]);
     for (int64_t i = 0; i < spec.outputs && spec.projection; ++i) {
       const T sum = Dot(operand(kProjection) + i * spec.cells, hidden, spec.cells);
-      h[i] = Clip(sum + (operand(kProjectionBias) ? operand(kProjectionBias)[i] : T(0)), spec.projection_clip);
+      h[i] =
+          Clip(sum + (operand(kProjectionBias) ? operand(kProjectionBias)[i] : T(0)), spec.projection_clip);
     }
   }
 
@@ -127,7 +128,8 @@ struct Cell {
 }  // namespace
 
 template <class T>
-void RunReference(const LstmSpec& spec, const LstmBuffers<T>& buffers, int64_t begin, int64_t end, T* scratch) {
+void RunReference(const LstmSpec& spec, const LstmBuffers<T>& buffers, int64_t begin, int64_t end,
+                  T* scratch) {
   const Cell<T> cell{spec, buffers, scratch, scratch + 4 * spec.cells};
   for (int64_t row = begin; row < end; ++row) {
     T* h = buffers.output_state + row * spec.outputs;

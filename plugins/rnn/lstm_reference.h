@@ -24,9 +24,12 @@ inline size_t ReferenceScratch(const LstmSpec& spec) { return 5 * static_cast<si
 // Runs all steps of the batch rows [begin, end). Rows are independent: calls for different rows may run at once, each
 // with its own scratch.
 template <class T>
-void RunReference(const LstmSpec& spec, const LstmBuffers<T>& buffers, int64_t begin, int64_t end, T* scratch);
+void RunReference(const LstmSpec& spec, const LstmBuffers<T>& buffers, int64_t begin, int64_t end,
+                  T* scratch);
 
-extern template void RunReference<float>(const LstmSpec&, const LstmBuffers<float>&, int64_t, int64_t, float*);
-extern template void RunReference<double>(const LstmSpec&, const LstmBuffers<double>&, int64_t, int64_t, double*);
+extern template void RunReference<float>(const LstmSpec&, const LstmBuffers<float>&, int64_t, int64_t,
+                                         float*);
+extern template void RunReference<double>(const LstmSpec&, const LstmBuffers<double>&, int64_t, int64_t,
+                                          double*);
 
 }  // namespace fusebox::rnn

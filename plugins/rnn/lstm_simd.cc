@@ -5,8 +5,9 @@
 #include <type_traits>
 
 // Arrays of vectors need a size that is known at compile time; the targets left out differ in integer ops only.
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_DISABLED_TARGETS                                                                   \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | \
+   HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plugins/rnn/lstm_simd.cc"
 #include <hwy/foreach_target.h>
@@ -32,7 +33,9 @@ struct Sums {
 };
 
 // Blocks are packed in pairs, column by column: a single row then reads one stream. The last of an odd number is alone.
-size_t ColumnStride(size_t block, size_t blocks) { return block % 2 == 0 && block + 1 == blocks ? kBlock : 2 * kBlock; }
+size_t ColumnStride(size_t block, size_t blocks) {
+  return block % 2 == 0 && block + 1 == blocks ? kBlock : 2 * kBlock;
+}
 
 template <class Task>
 HWY_INLINE const float* WeightsOf(const Task& task, size_t block, size_t columns) {
@@ -51,7 +54,8 @@ HWY_INLINE void AddProducts(Sums<kRows, kPanels>& sums, const float* const (&x)[
       for (size_t gate = 0; gate < kGates; ++gate) {
         const V weight = hn::LoadU(d, w + gate * kLanes);
 #pragma GCC unroll 8
-        for (int r = 0; r < kRows; ++r) sums.of[r][p][gate] = hn::MulAdd(weight, hn::Set(d, x[r][k]), sums.of[r][p][gate]);
+        for (int r = 0; r < kRows; ++r)
+          sums.of[r][p][gate] = hn::MulAdd(weight, hn::Set(d, x[r][k]), sums.of[r][p][gate]);
       }
     }
   }
@@ -103,7 +107,8 @@ HWY_INLINE void StepTile(const StepTask& task, size_t row, size_t block) {
     h[r] = task.h_before + (row + r) * task.h_before_stride;
   }
   auto sums = LoadSums<kRows, kPanels>(z);
-  AddProducts<kRows, kPanels>(sums, h, task.cells, WeightsOf(task, block, task.cells), ColumnStride(block, task.blocks));
+  AddProducts<kRows, kPanels>(sums, h, task.cells, WeightsOf(task, block, task.cells),
+                              ColumnStride(block, task.blocks));
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
@@ -140,7 +145,8 @@ void Step(const StepTask& task, size_t begin, size_t end) {
 }
 
 template <int kRows, int kPanels>
-HWY_INLINE void ProjectTile(const ProjectionTask& task, size_t row, size_t block, size_t column, size_t columns) {
+HWY_INLINE void ProjectTile(const ProjectionTask& task, size_t row, size_t block, size_t column,
+                            size_t columns) {
   const float* from[kRows];
   float* z[kRows];
   const float* x[kRows];
@@ -152,19 +158,22 @@ HWY_INLINE void ProjectTile(const ProjectionTask& task, size_t row, size_t block
   }
   const size_t column_stride = ColumnStride(block, task.blocks);
   auto sums = LoadSums<kRows, kPanels>(from);
-  AddProducts<kRows, kPanels>(sums, x, columns, WeightsOf(task, block, task.inputs) + column * column_stride, column_stride);
+  AddProducts<kRows, kPanels>(sums, x, columns, WeightsOf(task, block, task.inputs) + column * column_stride,
+                              column_stride);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 4
-      for (size_t gate = 0; gate < kGates; ++gate) hn::StoreU(sums.of[r][p][gate], d, z[r] + p * kBlock + gate * kLanes);
+      for (size_t gate = 0; gate < kGates; ++gate)
+        hn::StoreU(sums.of[r][p][gate], d, z[r] + p * kBlock + gate * kLanes);
     }
   }
 }
 
 void Project(const ProjectionTask& task, size_t begin, size_t end) {
-  constexpr size_t kColumns = 1024;  // a block of so many stays in the second-level cache while all rows pass over it
+  constexpr size_t kColumns =
+      1024;  // a block of so many stays in the second-level cache while all rows pass over it
   const size_t rows = task.steps * task.batch;
   for (size_t block = begin; block < end; block += 2) {
     size_t column = 0;
@@ -174,7 +183,8 @@ void Project(const ProjectionTask& task, size_t begin, size_t end) {
         ProjectTile<1, 2>(task, 0, block, column, columns);
       } else {
         for (size_t b = block; b < std::min(block + 2, end); ++b) {
-          ForRowTiles(rows, [&](auto r, size_t row) { ProjectTile<r.value, 1>(task, row, b, column, columns); });
+          ForRowTiles(rows,
+                      [&](auto r, size_t row) { ProjectTile<r.value, 1>(task, row, b, column, columns); });
         }
       }
       column += columns;

@@ -10,7 +10,9 @@ namespace {
 
 std::string Subject(uint32_t operand) { return "operand " + std::to_string(operand); }
 
-[[noreturn]] void Refuse(const char* code, const std::string& why, uint32_t operand) { throw Reject{code, why, Subject(operand)}; }
+[[noreturn]] void Refuse(const char* code, const std::string& why, uint32_t operand) {
+  throw Reject{code, why, Subject(operand)};
+}
 
 Activation ParseActivation(const Node& node) {
   const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
@@ -35,14 +37,18 @@ void Fit(const Node& node, uint32_t operand, int dimension, int64_t* size) {
   if (is < 0) return;
   if (*size < 0) *size = is;
   if (*size != is) {
-    Refuse("SHAPE", "dimension " + std::to_string(dimension) + " is " + std::to_string(is) + ", expected " + std::to_string(*size),
+    Refuse("SHAPE",
+           "dimension " + std::to_string(dimension) + " is " + std::to_string(is) + ", expected " +
+               std::to_string(*size),
            operand);
   }
 }
 
 void NeedRank(const Node& node, uint32_t operand, int rank) {
   if (node.in(operand).rank() >= 0 && node.in(operand).rank() != rank) {
-    Refuse("RANK", "has rank " + std::to_string(node.in(operand).rank()) + ", expected " + std::to_string(rank), operand);
+    Refuse("RANK",
+           "has rank " + std::to_string(node.in(operand).rank()) + ", expected " + std::to_string(rank),
+           operand);
   }
 }
 
@@ -74,10 +80,13 @@ bool Any(const Node& node, uint32_t first, uint32_t count) {
 }
 
 void CheckTypes(const Node& node, fbx_dtype dtype) {
-  if (dtype != FBX_F32 && dtype != FBX_F64) Refuse("DTYPE", std::string("is ") + dtype_name(dtype) + ", only f32 and f64 are done", kInput);
+  if (dtype != FBX_F32 && dtype != FBX_F64)
+    Refuse("DTYPE", std::string("is ") + dtype_name(dtype) + ", only f32 and f64 are done", kInput);
   for (uint32_t i = 0; i < node.in_count(); ++i) {
     if (!node.has_in(i) || node.in(i).dtype() == dtype) continue;
-    Refuse("DTYPE", std::string("is ") + dtype_name(node.in(i).dtype()) + " beside " + dtype_name(dtype) + " input", i);
+    Refuse("DTYPE",
+           std::string("is ") + dtype_name(node.in(i).dtype()) + " beside " + dtype_name(dtype) + " input",
+           i);
   }
 }
 
@@ -86,7 +95,9 @@ void CheckState(const Node& node, uint32_t operand, int64_t batch, int64_t width
   const Tensor state = node.in(operand);
   if (batch < 0 || width < 0 || !state.is_static()) return;
   if (state.count() != batch * width) {
-    Refuse("SHAPE", "has " + std::to_string(state.count()) + " elements, expected " + std::to_string(batch) + " x " + std::to_string(width),
+    Refuse("SHAPE",
+           "has " + std::to_string(state.count()) + " elements, expected " + std::to_string(batch) + " x " +
+               std::to_string(width),
            operand);
   }
 }
@@ -94,7 +105,8 @@ void CheckState(const Node& node, uint32_t operand, int64_t batch, int64_t width
 bool AllConstant(const Node& node, std::initializer_list<uint32_t> firsts) {
   for (const uint32_t first : firsts) {
     for (uint32_t k = 0; k < kGates; ++k) {
-      if (node.has_in(first + k) && !(node.in(first + k).is_const() && node.in(first + k).has_value())) return false;
+      if (node.has_in(first + k) && !(node.in(first + k).is_const() && node.in(first + k).has_value()))
+        return false;
     }
   }
   return true;
@@ -104,7 +116,8 @@ bool AllConstant(const Node& node, std::initializer_list<uint32_t> firsts) {
 
 LstmSpec::LstmSpec(const Node& node) {
   const uint32_t count = node.in_count();
-  if (count != 20 && count != 24) throw Reject{"ARITY", "has " + std::to_string(count) + " operands, expected 20 or 24"};
+  if (count != 20 && count != 24)
+    throw Reject{"ARITY", "has " + std::to_string(count) + " operands, expected 20 or 24"};
   if (!node.has_in(kInput)) Refuse("OPERANDS", "is absent", kInput);
   dtype = node.in(kInput).dtype();
   CheckTypes(node, dtype);
@@ -122,7 +135,8 @@ LstmSpec::LstmSpec(const Node& node) {
   NeedGates(node, kGateBias, kGates, cifg);
   if (peephole) NeedGates(node, kPeephole, 3, cifg);
   if (layer_norm) NeedGates(node, kLayerNorm, kGates, cifg);
-  if (node.has_in(kProjectionBias) && !projection) Refuse("OPERANDS", "is there, but no projection", kProjectionBias);
+  if (node.has_in(kProjectionBias) && !projection)
+    Refuse("OPERANDS", "is there, but no projection", kProjectionBias);
 
   NeedRank(node, kInput, 3);
   Fit(node, kInput, time_major ? 1 : 0, &batch);
@@ -147,7 +161,9 @@ LstmSpec::LstmSpec(const Node& node) {
   if (node.has_in(kProjectionBias)) FitVector(node, kProjectionBias, &outputs);
   if (diagonal && outputs < 0) outputs = cells;
   if ((diagonal || !projection) && outputs >= 0 && cells >= 0 && outputs != cells) {
-    Refuse("SHAPE", "gives " + std::to_string(outputs) + " outputs for " + std::to_string(cells) + " cells without projection",
+    Refuse("SHAPE",
+           "gives " + std::to_string(outputs) + " outputs for " + std::to_string(cells) +
+               " cells without projection",
            kRecurrentWeights + kForgetGate);
   }
   CheckState(node, kOutputState, batch, outputs);

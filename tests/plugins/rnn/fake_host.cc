@@ -63,19 +63,22 @@ std::shared_ptr<void> Memory(size_t bytes) {
 }  // namespace
 
 struct FakeHostFunctions {
-  static FakeHost& Self(const fbx_host* host) { return *reinterpret_cast<const FakeHost::Table*>(host)->self; }
+  static FakeHost& Self(const fbx_host* host) {
+    return *reinterpret_cast<const FakeHost::Table*>(host)->self;
+  }
 
   static void Emit(const fbx_host* host, const fbx_diag* d) noexcept {
     Self(host).diagnostics.push_back({d->severity, Text(d->code), Text(d->message), Text(d->subject)});
   }
   static uint32_t ThreadCount(const fbx_host* host) noexcept { return Self(host).threads_; }
-  static void ParallelFor(const fbx_host* host, size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
-                          void* context) noexcept {
+  static void ParallelFor(const fbx_host* host, size_t n, size_t grain,
+                          void (*task)(void*, size_t, size_t, uint32_t) noexcept, void* context) noexcept {
     std::vector<std::thread> threads;
     const uint32_t count = Self(host).threads_;
     for (uint32_t worker = 0; worker < count; ++worker) {
       threads.emplace_back([=] {
-        for (size_t at = worker * grain; at < n; at += count * grain) task(context, at, std::min(n, at + grain), worker);
+        for (size_t at = worker * grain; at < n; at += count * grain)
+          task(context, at, std::min(n, at + grain), worker);
       });
     }
     for (std::thread& t : threads) t.join();
@@ -89,8 +92,13 @@ struct FakeHostFunctions {
 FakeHost::FakeHost(uint32_t threads) : threads_(threads) {
   static const fbx_attr_api kAttrs = AttrApi();
   static constexpr std::string_view kName = "fake", kVersion = "1";
-  table_ = {{FBX_HEAD(fbx_host), FakeHostFunctions::Emit, FakeHostFunctions::GetExtension, &kAttrs, Abi(options_),
-             {kName.data(), kName.size()}, {kVersion.data(), kVersion.size()}},
+  table_ = {{FBX_HEAD(fbx_host),
+             FakeHostFunctions::Emit,
+             FakeHostFunctions::GetExtension,
+             &kAttrs,
+             Abi(options_),
+             {kName.data(), kName.size()},
+             {kVersion.data(), kVersion.size()}},
             this};
 }
 
@@ -158,17 +166,23 @@ struct FakeInfer {
   fbx_infer infer;
   FakeNode* node;
 
-  static void Set(const fbx_infer* infer, uint32_t result, fbx_dtype dtype, const int64_t* dims, int32_t rank) noexcept {
+  static void Set(const fbx_infer* infer, uint32_t result, fbx_dtype dtype, const int64_t* dims,
+                  int32_t rank) noexcept {
     FakeNode& node = *reinterpret_cast<const FakeInfer*>(infer)->node;
-    node.inferred[result] = {dtype, rank < 0 ? std::vector<int64_t>{-99} : std::vector<int64_t>(dims, dims + rank)};
+    node.inferred[result] = {dtype,
+                             rank < 0 ? std::vector<int64_t>{-99} : std::vector<int64_t>(dims, dims + rank)};
   }
 };
 
 }  // namespace
 
-FakeNode::FakeNode(const FakeHost& host, const fbx_kernel* kernel, FakeAttrs attrs, std::vector<FakeTensor> operands,
-                   std::vector<FakeTensor> results)
-    : host_(host), kernel_(kernel), attrs_(std::move(attrs)), operands_(std::move(operands)), results_(std::move(results)) {}
+FakeNode::FakeNode(const FakeHost& host, const fbx_kernel* kernel, FakeAttrs attrs,
+                   std::vector<FakeTensor> operands, std::vector<FakeTensor> results)
+    : host_(host),
+      kernel_(kernel),
+      attrs_(std::move(attrs)),
+      operands_(std::move(operands)),
+      results_(std::move(results)) {}
 
 FakeNode::~FakeNode() {
   FreeState();
@@ -185,9 +199,18 @@ const fbx_node* FakeNode::View() {
   result_views_.clear();
   for (const FakeTensor& t : operands_) operand_views_.push_back(t.abi());
   for (const FakeTensor& t : results_) result_views_.push_back(t.abi());
-  node_ = {FBX_HEAD(fbx_node), kernel_->kind, kernel_->op, 1, Abi(attrs_), {nullptr, 0},
-           static_cast<uint32_t>(operands_.size()), static_cast<uint32_t>(results_.size()), operand_views_.data(),
-           result_views_.data(), {"node", 4}, scratch_.data()};
+  node_ = {FBX_HEAD(fbx_node),
+           kernel_->kind,
+           kernel_->op,
+           1,
+           Abi(attrs_),
+           {nullptr, 0},
+           static_cast<uint32_t>(operands_.size()),
+           static_cast<uint32_t>(results_.size()),
+           operand_views_.data(),
+           result_views_.data(),
+           {"node", 4},
+           scratch_.data()};
   return &node_;
 }
 
@@ -200,7 +223,8 @@ fbx_status FakeNode::Infer() {
 
 fbx_status FakeNode::Prepare() {
   if (!ready_) {
-    if (const fbx_status status = kernel_->init(host_.abi(), View(), &instance_); status != FBX_OK) return status;
+    if (const fbx_status status = kernel_->init(host_.abi(), View(), &instance_); status != FBX_OK)
+      return status;
     ready_ = true;
   }
   FreeState();

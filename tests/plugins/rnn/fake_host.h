@@ -47,7 +47,8 @@ class FakeTensor {
   FakeTensor(fbx_dtype dtype, std::vector<int64_t> dims, uint32_t flags = 0);
   static FakeTensor Unranked(fbx_dtype dtype);
   template <class T>
-  static FakeTensor Of(fbx_dtype dtype, std::vector<int64_t> dims, const std::vector<T>& values, uint32_t flags = 0) {
+  static FakeTensor Of(fbx_dtype dtype, std::vector<int64_t> dims, const std::vector<T>& values,
+                       uint32_t flags = 0) {
     FakeTensor t(dtype, std::move(dims), flags);
     t.Allocate(sizeof(T));
     std::copy(values.begin(), values.end(), t.data<T>());
@@ -81,7 +82,7 @@ class FakeNode {
   FakeNode& operator=(const FakeNode&) = delete;
 
   fbx_status Supports();
-  fbx_status Infer();   // into inferred
+  fbx_status Infer();    // into inferred
   fbx_status Prepare();  // init where that is still to do, prepare
   fbx_status Invoke();
   FakeTensor& operand(size_t i) { return operands_[i]; }

@@ -13,7 +13,8 @@ using Vector = std::vector<double>;
 
 std::vector<std::vector<int64_t>> Dims(const LstmCase& l) {
   std::vector<std::vector<int64_t>> dims(24);
-  dims[0] = l.time_major ? std::vector<int64_t>{l.steps, l.batch, l.inputs} : std::vector<int64_t>{l.batch, l.steps, l.inputs};
+  dims[0] = l.time_major ? std::vector<int64_t>{l.steps, l.batch, l.inputs}
+                         : std::vector<int64_t>{l.batch, l.steps, l.inputs};
   for (int k = l.cifg ? 1 : 0; k < 4; ++k) {
     dims[1 + k] = {l.cells, l.inputs};
     dims[5 + k] = l.diagonal ? std::vector<int64_t>{l.cells} : std::vector<int64_t>{l.cells, l.width()};
@@ -42,7 +43,9 @@ double Activate(const std::string& name, double x) {
   return x;
 }
 
-double Clip(double x, double bound) { return bound > 0 && x > bound ? bound : bound > 0 && x < -bound ? -bound : x; }
+double Clip(double x, double bound) {
+  return bound > 0 && x > bound ? bound : bound > 0 && x < -bound ? -bound : x;
+}
 
 // sum_j w[row * n + j] * v[j]
 double Product(const Vector& w, size_t row, const double* v, size_t n) {
@@ -51,7 +54,8 @@ double Product(const Vector& w, size_t row, const double* v, size_t n) {
   return sum;
 }
 
-Vector GateValues(const LstmCase& l, const std::vector<Vector>& in, int k, const double* x, const double* h, const double* c) {
+Vector GateValues(const LstmCase& l, const std::vector<Vector>& in, int k, const double* x, const double* h,
+                  const double* c) {
   const size_t cells = static_cast<size_t>(l.cells);
   Vector sums(cells);
   for (size_t i = 0; i < cells; ++i) {
@@ -61,8 +65,10 @@ Vector GateValues(const LstmCase& l, const std::vector<Vector>& in, int k, const
   }
   if (l.layer_norm) {
     double mean = 0, square = 0;
-    for (const double s : sums) mean += s / static_cast<double>(cells), square += s * s / static_cast<double>(cells);
-    for (size_t i = 0; i < cells; ++i) sums[i] = (sums[i] - mean) / std::sqrt(square - mean * mean + 1e-8) * in[20 + k][i];
+    for (const double s : sums)
+      mean += s / static_cast<double>(cells), square += s * s / static_cast<double>(cells);
+    for (size_t i = 0; i < cells; ++i)
+      sums[i] = (sums[i] - mean) / std::sqrt(square - mean * mean + 1e-8) * in[20 + k][i];
   }
   for (size_t i = 0; i < cells; ++i) {
     sums[i] += in[12 + k][i];
@@ -85,13 +91,16 @@ void Step(const LstmCase& l, const std::vector<Vector>& in, const double* x, dou
   for (size_t i = 0; i < cells; ++i) hidden[i] *= Activate(l.activation, c[i]);
   for (size_t i = 0; i < static_cast<size_t>(l.width()); ++i) {
     h[i] = !l.outputs ? hidden[i]
-                      : Clip(Product(in[16], i, hidden.data(), cells) + (in[17].empty() ? 0 : in[17][i]), l.projection_clip);
+                      : Clip(Product(in[16], i, hidden.data(), cells) + (in[17].empty() ? 0 : in[17][i]),
+                             l.projection_clip);
   }
 }
 
 template <class T>
 LstmResult ResultOf(FakeNode& node) {
-  const auto all = [&](size_t i) { return Vector(node.result(i).data<T>(), node.result(i).data<T>() + node.result(i).count()); };
+  const auto all = [&](size_t i) {
+    return Vector(node.result(i).data<T>(), node.result(i).data<T>() + node.result(i).count());
+  };
   return {all(0), all(1), all(2)};
 }
 
@@ -105,9 +114,12 @@ std::vector<Vector> RandomOperands(const LstmCase& lstm, uint32_t seed) {
     double scale = lstm.weight_scale;
     if (i == 0) scale = lstm.input_scale;
     if (i == 18 || i == 19) scale = lstm.state_scale;
-    if (scale == 0 && i != 0 && i < 18) scale = 1.5 / std::sqrt(static_cast<double>(std::max<int64_t>(1, dims[i].empty() ? 1 : dims[i].back())));
+    if (scale == 0 && i != 0 && i < 18)
+      scale =
+          1.5 / std::sqrt(static_cast<double>(std::max<int64_t>(1, dims[i].empty() ? 1 : dims[i].back())));
     if (i >= 20) scale = 1.5;
-    std::uniform_real_distribution<float> uniform(-1, 1);  // f32, so that every type starts from the same numbers
+    std::uniform_real_distribution<float> uniform(-1,
+                                                  1);  // f32, so that every type starts from the same numbers
     values[i].resize(Count(dims[i]));
     for (double& v : values[i]) v = static_cast<float>(uniform(random) * scale);
   }
@@ -115,7 +127,8 @@ std::vector<Vector> RandomOperands(const LstmCase& lstm, uint32_t seed) {
 }
 
 LstmResult Definition(const LstmCase& l, const std::vector<Vector>& in) {
-  const size_t inputs = static_cast<size_t>(l.inputs), cells = static_cast<size_t>(l.cells), width = static_cast<size_t>(l.width());
+  const size_t inputs = static_cast<size_t>(l.inputs), cells = static_cast<size_t>(l.cells),
+               width = static_cast<size_t>(l.width());
   const size_t batch = static_cast<size_t>(l.batch), steps = static_cast<size_t>(l.steps);
   LstmResult r{Vector(batch * steps * width), in[18], in[19]};
   for (size_t t = 0; t < steps; ++t) {
@@ -135,22 +148,27 @@ std::vector<FakeTensor> Operands(const LstmCase& lstm, fbx_dtype dtype, const st
   for (size_t i = 0; i < operands.size(); ++i) {
     if (dims[i].empty()) continue;
     const bool state = i == 18 || i == 19;
-    const uint32_t flags = state ? FBX_TENSOR_VARIABLE : i != 0 && lstm.constant_weights ? FBX_TENSOR_CONST : 0;
+    const uint32_t flags = state                             ? FBX_TENSOR_VARIABLE
+                           : i != 0 && lstm.constant_weights ? FBX_TENSOR_CONST
+                                                             : 0;
     if (dtype == FBX_F64) {
       operands[i] = FakeTensor::Of<double>(dtype, dims[i], values[i], flags);
     } else {
-      operands[i] = FakeTensor::Of<float>(dtype, dims[i], std::vector<float>(values[i].begin(), values[i].end()), flags);
+      operands[i] = FakeTensor::Of<float>(dtype, dims[i],
+                                          std::vector<float>(values[i].begin(), values[i].end()), flags);
     }
   }
   return operands;
 }
 
-std::vector<FakeTensor> Results(const LstmCase& lstm, fbx_dtype dtype, const std::vector<FakeTensor>& operands) {
+std::vector<FakeTensor> Results(const LstmCase& lstm, fbx_dtype dtype,
+                                const std::vector<FakeTensor>& operands) {
   std::vector<int64_t> dims = operands[0].dims();
   dims.back() = lstm.width();
   std::vector<FakeTensor> results;
   results.push_back(FakeTensor(dtype, dims).Allocate(dtype == FBX_F64 ? 8 : 4));
-  for (const size_t state : {18, 19}) results.push_back(FakeTensor(dtype, operands[state].dims()).ShareMemoryOf(operands[state]));
+  for (const size_t state : {18, 19})
+    results.push_back(FakeTensor(dtype, operands[state].dims()).ShareMemoryOf(operands[state]));
   return results;
 }
 
@@ -164,11 +182,13 @@ FakeAttrs Attributes(const LstmCase& lstm) {
 const fbx_kernel* LstmKernelOfThePlugin() {
   const FakeHost host;
   const fbx_plugin* plugin = nullptr;
-  if (fusebox_entry_v1.load(host.abi(), &plugin) != FBX_OK) throw std::runtime_error("the plugin does not load");
+  if (fusebox_entry_v1.load(host.abi(), &plugin) != FBX_OK)
+    throw std::runtime_error("the plugin does not load");
   return plugin->kernels[0];
 }
 
-LstmResult RunKernel(const LstmCase& lstm, fbx_dtype dtype, const std::vector<Vector>& values, uint32_t threads) {
+LstmResult RunKernel(const LstmCase& lstm, fbx_dtype dtype, const std::vector<Vector>& values,
+                     uint32_t threads) {
   const FakeHost host(threads);
   auto operands = Operands(lstm, dtype, values);
   auto results = Results(lstm, dtype, operands);

@@ -13,7 +13,8 @@ namespace fusebox::testing {
 
 struct LstmCase {
   int64_t batch = 1, steps = 3, inputs = 5, cells = 7, outputs = 0;  // outputs 0: as cells, no projection
-  bool time_major = false, cifg = false, peephole = false, projection_bias = false, layer_norm = false, diagonal = false;
+  bool time_major = false, cifg = false, peephole = false, projection_bias = false, layer_norm = false,
+       diagonal = false;
   std::string activation = "TANH";
   double cell_clip = 0, projection_clip = 0;
   double weight_scale = 0;  // 0: about 1 / sqrt(fan in)
@@ -33,13 +34,16 @@ std::vector<std::vector<double>> RandomOperands(const LstmCase& lstm, uint32_t s
 LstmResult Definition(const LstmCase& lstm, const std::vector<std::vector<double>>& operands);
 
 // The node with its operands in the given type, its state results in the memory of the state operands.
-std::vector<FakeTensor> Operands(const LstmCase& lstm, fbx_dtype dtype, const std::vector<std::vector<double>>& values);
-std::vector<FakeTensor> Results(const LstmCase& lstm, fbx_dtype dtype, const std::vector<FakeTensor>& operands);
+std::vector<FakeTensor> Operands(const LstmCase& lstm, fbx_dtype dtype,
+                                 const std::vector<std::vector<double>>& values);
+std::vector<FakeTensor> Results(const LstmCase& lstm, fbx_dtype dtype,
+                                const std::vector<FakeTensor>& operands);
 FakeAttrs Attributes(const LstmCase& lstm);
 const fbx_kernel* LstmKernelOfThePlugin();
 
 // Runs the kernel through the ABI; throws std::runtime_error with its diagnostics if it fails.
-LstmResult RunKernel(const LstmCase& lstm, fbx_dtype dtype, const std::vector<std::vector<double>>& operands, uint32_t threads = 1);
+LstmResult RunKernel(const LstmCase& lstm, fbx_dtype dtype, const std::vector<std::vector<double>>& operands,
+                     uint32_t threads = 1);
 
 // Largest |a - b| / (1 + |b|); infinite where one is NaN and the other is not.
 double Difference(const std::vector<double>& a, const std::vector<double>& b);

@@ -55,7 +55,9 @@ TEST(LstmKernel, SplitsALongProjectionIntoChunks) {
   ExpectNear({.batch = 5, .steps = 900, .inputs = 3, .cells = 64}, FBX_F32, 1e-6);
 }
 
-TEST(LstmKernel, SumsMoreColumnsThanItHoldsAtOnce) { ExpectNear({.steps = 3, .inputs = 2500, .cells = 17}, FBX_F32, 2e-6); }
+TEST(LstmKernel, SumsMoreColumnsThanItHoldsAtOnce) {
+  ExpectNear({.steps = 3, .inputs = 2500, .cells = 17}, FBX_F32, 2e-6);
+}
 
 TEST(LstmKernel, LeavesTheStatesAloneWithoutSteps) {
   for (const fbx_dtype dtype : {FBX_F32, FBX_F64}) {
@@ -152,7 +154,8 @@ TEST(LstmKernel, AgreesForTinyLargeAndZeroNumbers) {
       lstm.state_scale = state;
       const auto operands = RandomOperands(lstm, 7);
       const LstmResult fast = RunKernel(lstm, FBX_F32, operands), wanted = Definition(lstm, operands);
-      lstm.constant_weights = false;  // the plain code: sums of large numbers lose digits in f32 whoever adds them
+      lstm.constant_weights =
+          false;  // the plain code: sums of large numbers lose digits in f32 whoever adds them
       const double bound = std::max(2e-6, 2 * Difference(RunKernel(lstm, FBX_F32, operands), wanted));
       EXPECT_LE(Difference(fast, wanted), bound) << "inputs to " << input << ", states to " << state;
       EXPECT_LE(bound, 1e-4);
@@ -161,19 +164,21 @@ TEST(LstmKernel, AgreesForTinyLargeAndZeroNumbers) {
 }
 
 // Every cell gets its gates from the biases alone.
-LstmResult WithBiases(const std::vector<double>& i, const std::vector<double>& f, const std::vector<double>& g,
-                      const std::vector<double>& o, const std::vector<double>& c) {
+LstmResult WithBiases(const std::vector<double>& i, const std::vector<double>& f,
+                      const std::vector<double>& g, const std::vector<double>& o,
+                      const std::vector<double>& c) {
   const LstmCase lstm{.batch = 1, .steps = 1, .inputs = 1, .cells = static_cast<int64_t>(i.size())};
   auto operands = RandomOperands(lstm, 1);
-  for (const int zero : {0, 1, 2, 3, 4, 5, 6, 7, 8, 18}) std::fill(operands[zero].begin(), operands[zero].end(), 0.0);
+  for (const int zero : {0, 1, 2, 3, 4, 5, 6, 7, 8, 18})
+    std::fill(operands[zero].begin(), operands[zero].end(), 0.0);
   operands[12] = i, operands[13] = f, operands[14] = g, operands[15] = o, operands[19] = c;
   return RunKernel(lstm, FBX_F32, operands);
 }
 
 TEST(LstmKernel, CarriesInfinitiesAndNan) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  const LstmResult r = WithBiases({inf, -inf, nan, 0, inf}, {-inf, inf, 0, 0, inf}, {inf, 1, 0, nan, -inf}, {inf, inf, 0, 0, -inf},
-                                  {3, 0.5, 0, 0, inf});
+  const LstmResult r = WithBiases({inf, -inf, nan, 0, inf}, {-inf, inf, 0, 0, inf}, {inf, 1, 0, nan, -inf},
+                                  {inf, inf, 0, 0, -inf}, {3, 0.5, 0, 0, inf});
   EXPECT_NEAR(r.c[0], 1, 1e-6);
   EXPECT_NEAR(r.c[1], 0.5, 1e-6);
   EXPECT_TRUE(std::isnan(r.c[2]) && std::isnan(r.h[2]));
@@ -189,9 +194,12 @@ TEST(LstmKernel, KeepsSigmoidAndTanhWithinThreeUlp) {
     for (int k = -400; k <= 400; ++k) x.push_back(static_cast<float>(scale * k / 400));
     const std::vector<double> open(x.size(), 50), shut(x.size(), -87), zero(x.size(), 0);
     const LstmResult tanh = WithBiases(open, shut, x, open, zero);  // c = tanh(x)
-    const LstmResult sigmoid = WithBiases(shut, x, zero, open, std::vector<double>(x.size(), 1));  // c = sigmoid(x)
+    const LstmResult sigmoid =
+        WithBiases(shut, x, zero, open, std::vector<double>(x.size(), 1));  // c = sigmoid(x)
     for (size_t k = 0; k < x.size(); ++k) {
-      const auto ulps = [](double got, double want) { return want == 0 ? 0 : std::abs(got - want) / std::abs(want) * 16777216; };
+      const auto ulps = [](double got, double want) {
+        return want == 0 ? 0 : std::abs(got - want) / std::abs(want) * 16777216;
+      };
       worst_tanh = std::max(worst_tanh, ulps(tanh.c[k], std::tanh(x[k])));
       if (x[k] > -85) worst_sigmoid = std::max(worst_sigmoid, ulps(sigmoid.c[k], 1 / (1 + std::exp(-x[k]))));
     }
@@ -208,7 +216,8 @@ TEST(LstmKernel, AgreesOnEveryInstructionSetOfThisMachine) {
     SCOPED_TRACE(hwy::TargetName(target));
     EXPECT_TRUE(rnn::BestVectorCode().lanes == 4 || target <= HWY_AVX2);
     for (const int64_t batch : {1, 2, 7}) {
-      for (const int64_t cells : {5, 33, 64}) ExpectNear({.batch = batch, .steps = 4, .cells = cells}, FBX_F32, 1e-6);
+      for (const int64_t cells : {5, 33, 64})
+        ExpectNear({.batch = batch, .steps = 4, .cells = cells}, FBX_F32, 1e-6);
     }
   }
   hwy::SetSupportedTargetsForTest(0);
@@ -251,22 +260,27 @@ TEST(LstmKernel, DeclinesHybridWeights) {
 }
 
 TEST(LstmKernel, DeclinesIntegerInput) {
-  EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[0] = FakeTensor(FBX_I8, {1, 3, 5}); }), HasSubstr("DTYPE operand 0: is i8"));
+  EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[0] = FakeTensor(FBX_I8, {1, 3, 5}); }),
+              HasSubstr("DTYPE operand 0: is i8"));
 }
 
 TEST(LstmKernel, DeclinesSignBit) {
-  EXPECT_THAT(WhyNot([](Tensors&, FakeAttrs& a) { a["fused_activation_function"] = std::string("SIGN_BIT"); }),
-              HasSubstr("ATTR attr fused_activation_function"));
+  EXPECT_THAT(
+      WhyNot([](Tensors&, FakeAttrs& a) { a["fused_activation_function"] = std::string("SIGN_BIT"); }),
+      HasSubstr("ATTR attr fused_activation_function"));
 }
 
 TEST(LstmKernel, DeclinesANegativeClip) {
-  EXPECT_THAT(WhyNot([](Tensors&, FakeAttrs& a) { a["cell_clip"] = -1.0; }), HasSubstr("ATTR attr cell_clip"));
+  EXPECT_THAT(WhyNot([](Tensors&, FakeAttrs& a) { a["cell_clip"] = -1.0; }),
+              HasSubstr("ATTR attr cell_clip"));
 }
 
 TEST(LstmKernel, DeclinesWrongOperands) {
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t.resize(21); }), HasSubstr("ARITY"));
-  EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[6] = FakeTensor(); }), HasSubstr("OPERANDS operand 6: is absent"));
-  EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[1] = FakeTensor(); }), HasSubstr("OPERANDS operand 5: is there"));
+  EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[6] = FakeTensor(); }),
+              HasSubstr("OPERANDS operand 6: is absent"));
+  EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[1] = FakeTensor(); }),
+              HasSubstr("OPERANDS operand 5: is there"));
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[17] = t[12]; }), HasSubstr("OPERANDS operand 17"));
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[18] = FakeTensor(); }), HasSubstr("OPERANDS operand 18"));
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[10] = t[12]; }), HasSubstr("OPERANDS operand 9"));

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// One f32 LSTM layer, batch 1, in the engines that lstm_bench compares.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fusebox::bench {
+
+// Weights by gate in the order i, f, c, o: kernel [units][inputs], recurrent [units][units], bias [units]. States are zero.
+struct LstmProblem {
+  int steps, inputs, units;
+  std::vector<float> x;  // [steps][inputs]
+  std::vector<float> kernel[4], recurrent[4], bias[4];
+};
+LstmProblem RandomProblem(int steps, int units);
+
+class LstmEngine {
+ public:
+  virtual ~LstmEngine() = default;
+  // One sequence from zero states on the first call; what later calls start from is the engine's own matter.
+  virtual void Run() = 0;
+  virtual const float* output() const = 0;  // [steps][units]
+};
+
+// All on one thread. They throw std::runtime_error with the reason.
+std::unique_ptr<LstmEngine> OurEngine(const LstmProblem& problem);
+std::unique_ptr<LstmEngine> TfLiteEngine(const LstmProblem& problem, const std::string& library);
+std::unique_ptr<LstmEngine> OnnxEngine(const LstmProblem& problem, const std::string& library);
+
+// What this machine can do, on one thread: multiply-adds of registers only, and reading `bytes` again and again.
+double MeasureFlops();
+double MeasureReadBandwidth(size_t bytes);
+
+// dlopen and dlsym, throwing.
+void* OpenLibrary(const std::string& path);
+void* FindSymbol(void* library, const char* name);
+
+}  // namespace fusebox::bench

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "tests/bench/lstm_engine.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tests/bench/lstm_roofline.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace fusebox::bench::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Ten chains of multiply-adds: more than the latency needs. Returns the operations done.
+double MultiplyAdd(size_t rounds, float* sink) {
+  const hn::ScalableTag<float> d;
+  const auto m = hn::Set(d, 0.999f);
+  auto a = m, b = m, c = m, e = m, f = m, g = m, h = m, i = m, j = m, k = m;
+  for (size_t n = 0; n < rounds; ++n) {
+    a = hn::MulAdd(a, m, m), b = hn::MulAdd(b, m, m), c = hn::MulAdd(c, m, m), e = hn::MulAdd(e, m, m),
+    f = hn::MulAdd(f, m, m);
+    g = hn::MulAdd(g, m, m), h = hn::MulAdd(h, m, m), i = hn::MulAdd(i, m, m), j = hn::MulAdd(j, m, m),
+    k = hn::MulAdd(k, m, m);
+  }
+  const auto sum = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)),
+                           hn::Add(hn::Add(hn::Add(f, g), hn::Add(h, i)), hn::Add(j, k)));
+  *sink = hn::GetLane(sum);
+  return 2.0 * 10 * static_cast<double>(hn::Lanes(d)) * static_cast<double>(rounds);
+}
+
+void ReadAll(const float* data, size_t count, float* sink) {
+  const hn::ScalableTag<float> d;
+  const size_t n = hn::Lanes(d);
+  auto a = hn::Zero(d), b = a, c = a, e = a;
+  for (size_t i = 0; i + 4 * n <= count; i += 4 * n) {
+    a = hn::Add(a, hn::LoadU(d, data + i));
+    b = hn::Add(b, hn::LoadU(d, data + i + n));
+    c = hn::Add(c, hn::LoadU(d, data + i + 2 * n));
+    e = hn::Add(e, hn::LoadU(d, data + i + 3 * n));
+  }
+  *sink = hn::GetLane(hn::Add(hn::Add(a, b), hn::Add(c, e)));
+}
+
+}  // namespace fusebox::bench::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fusebox::bench {
+namespace {
+
+HWY_EXPORT(MultiplyAdd);
+HWY_EXPORT(ReadAll);
+
+// The best of many short runs, in seconds.
+template <class F>
+double Best(const F& f) {
+  double best = 1e9;
+  for (int run = 0; run < 200; ++run) {
+    const auto start = std::chrono::steady_clock::now();
+    f();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+volatile float sink_of_results;
+
+}  // namespace
+
+double MeasureFlops() {
+  float sink = 0;
+  double operations = 0;
+  const double seconds = Best([&] { operations = HWY_DYNAMIC_DISPATCH(MultiplyAdd)(100000, &sink); });
+  sink_of_results = sink;
+  return operations / seconds;
+}
+
+double MeasureReadBandwidth(size_t bytes) {
+  const std::vector<float> data(bytes / 4, 1.0f);
+  const size_t passes = std::max<size_t>(1, (size_t{1} << 20) / bytes);
+  float sink = 0;
+  const double seconds = Best([&] {
+    for (size_t pass = 0; pass < passes; ++pass)
+      HWY_DYNAMIC_DISPATCH(ReadAll)(data.data(), data.size(), &sink);
+  });
+  sink_of_results = sink;
+  return static_cast<double>(bytes * passes) / seconds;
+}
+
+}  // namespace fusebox::bench
+#endif
