@@ -36,6 +36,9 @@ class Session {
   const std::vector<Slot>& outputs() const;
   Result<int> FindInput(std::string_view name) const;
 
+  // From now on Run runs that signature; state is kept. Values set before are forgotten.
+  Status SelectSignature(std::string_view key);
+
   // Copies the value in. Its dtype must be the input's and its dims compatible; the error names the input and both types.
   Status SetInput(int index, const Tensor& value);
   // Memory of an input to be filled in place, for shapes known by now; valid until the next SetInput, Resize or Run with other shapes.

@@ -22,19 +22,22 @@ std::optional<std::string> Declines(const KernelRef& candidate, const fbx_node& 
 
 std::string OperandTypes(const Function& function, const Node& node) {
   std::vector<std::string> types;
-  for (const ValueId id : node.operands) types.push_back(id == kNoValue ? "-" : ToString(function.value(id).type));
+  for (const ValueId id : node.operands)
+    types.push_back(id == kNoValue ? "-" : ToString(function.value(id).type));
   return fmt::format("({})", fmt::join(types, ", "));
 }
 
-std::unexpected<Error> NoKernel(const Registry& registry, const Function& function, const Node& node, fbx_op_kind kind,
-                                std::string_view op, const std::vector<std::string>& declined) {
+std::unexpected<Error> NoKernel(const Registry& registry, const Function& function, const Node& node,
+                                fbx_op_kind kind, std::string_view op,
+                                const std::vector<std::string>& declined) {
   std::string message = fmt::format("no kernel for {}{}", op, OperandTypes(function, node));
   if (!declined.empty()) message += fmt::format("; declined by {}", fmt::join(declined, "; "));
   if (const auto who = registry.WhoProvides(kind, op); !who.empty()) {
     message += fmt::format("; promised by {}", fmt::join(who, ", "));
   }
   if (node.fused != nullptr) {
-    message += fmt::format("; made by plugin {} {} (rule {})", node.fused->plugin, node.fused->plugin_version, node.fused->rule);
+    message += fmt::format("; made by plugin {} {} (rule {})", node.fused->plugin, node.fused->plugin_version,
+                           node.fused->rule);
   }
   if (declined.empty() && (kind == FBX_OP_CUSTOM || node.fused != nullptr)) {
     const auto places = registry.searched();
@@ -79,10 +82,8 @@ bool IsHostOp(Op op) {
     case Op::kHashtable:
     case Op::kHashtableFind:
     case Op::kHashtableImport:
-    case Op::kHashtableSize:
-      return true;
-    default:
-      return false;
+    case Op::kHashtableSize: return true;
+    default: return false;
   }
 }
 

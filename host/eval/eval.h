@@ -122,7 +122,8 @@ Status InferNode(Registry&, const Module&, Function&, const Node&);
 Status InferTypes(Registry&, Module&, Function&, bool* changed = nullptr);
 
 // The node's results on these operands (absent ones: empty Tensor). Pure nodes only; errors as the kernel gives them.
-Result<std::vector<Tensor>> Evaluate(Registry&, const Function&, const Node&, std::span<const Tensor> operands);
+Result<std::vector<Tensor>> Evaluate(Registry&, const Function&, const Node&,
+                                     std::span<const Tensor> operands);
 // The same with a kernel that is known already.
 Result<std::vector<Tensor>> Evaluate(const KernelRef&, HostCalls&, const Function&, const Node&,
                                      std::span<const Tensor> operands);

@@ -36,7 +36,8 @@ class Evaluation final : public Resizer {
   fbx_status Resize(size_t, uint32_t result, std::span<const int64_t> dims, size_t bytes) override {
     if (result >= memory_.size()) return FBX_INVALID;
     TensorView& view = view_.result(result);
-    const Type type{static_cast<DType>(view.edit().dtype), Shape(std::vector<int64_t>(dims.begin(), dims.end()))};
+    const Type type{static_cast<DType>(view.edit().dtype),
+                    Shape(std::vector<int64_t>(dims.begin(), dims.end()))};
     if (type.dtype != DType::kString) {
       const auto size = StorageSize(type);
       if (!size) return FBX_INVALID;
@@ -48,7 +49,8 @@ class Evaluation final : public Resizer {
 
  private:
   Status BindOperands(std::span<const Tensor> operands) {
-    if (operands.size() != view_.operand_count()) return Internal("evaluated with another number of operands");
+    if (operands.size() != view_.operand_count())
+      return Internal("evaluated with another number of operands");
     for (size_t i = 0; i < operands.size(); ++i) {
       if (node_.operands[i] == kNoValue) continue;
       const Tensor& value = operands[i];
@@ -143,8 +145,8 @@ class Evaluation final : public Resizer {
 
 }  // namespace
 
-Result<std::vector<Tensor>> Evaluate(const KernelRef& kernel, HostCalls& calls, const Function& function, const Node& node,
-                                     std::span<const Tensor> operands) {
+Result<std::vector<Tensor>> Evaluate(const KernelRef& kernel, HostCalls& calls, const Function& function,
+                                     const Node& node, std::span<const Tensor> operands) {
   if (!StateOperands(node.op).empty()) return Unsupported("an op with state has no value of its own");
   return Evaluation(kernel, calls.For(*kernel.plugin), function, node).Run(operands);
 }

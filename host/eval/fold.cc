@@ -22,7 +22,11 @@ std::vector<int> CountReads(const Function& function) {
 class Folder {
  public:
   Folder(Registry& registry, Function& function, const FoldOptions& options)
-      : registry_(registry), function_(function), options_(options), reads_(CountReads(function)), calls_(SerialServices()) {}
+      : registry_(registry),
+        function_(function),
+        options_(options),
+        reads_(CountReads(function)),
+        calls_(SerialServices()) {}
 
   int Run() {
     int folded = 0;
@@ -41,7 +45,8 @@ class Folder {
  private:
   std::optional<std::vector<Tensor>> Value(const Node& node) {
     if (node.is(Op::kShape) || node.is(Op::kRank)) {
-      auto value = ShapeValue(node, function_.value(node.operands[0]).type.shape, function_.value(node.results[0]).type.dtype);
+      auto value = ShapeValue(node, function_.value(node.operands[0]).type.shape,
+                              function_.value(node.results[0]).type.dtype);
       if (!value) return std::nullopt;
       return std::vector<Tensor>{*std::move(value)};
     }
@@ -109,7 +114,8 @@ int RemoveDead(Function& function) {
   for (auto node = function.nodes.rbegin(); node != function.nodes.rend(); ++node) {
     const Effects effects = Info((*node)->op).effects;
     bool needed = effects == Effects::kStateful || effects == Effects::kControl;
-    for (const ValueId id : (*node)->results) needed = needed || (id != kNoValue && live[static_cast<size_t>(id)]);
+    for (const ValueId id : (*node)->results)
+      needed = needed || (id != kNoValue && live[static_cast<size_t>(id)]);
     if (!needed) {
       node->reset();
       ++removed;

@@ -25,7 +25,8 @@ Status SetResults(Function& function, const Node& node, const std::vector<Type>&
 
 // What two branches agree on.
 Type Common(const Type& a, const Type& b) {
-  if (a.dtype != b.dtype || !a.shape.ranked() || !b.shape.ranked() || a.shape.rank() != b.shape.rank()) return {a.dtype, Shape()};
+  if (a.dtype != b.dtype || !a.shape.ranked() || !b.shape.ranked() || a.shape.rank() != b.shape.rank())
+    return {a.dtype, Shape()};
   Type common = a;
   for (size_t i = 0; i < common.shape.dims().size(); ++i) {
     if (b.shape[i] != a.shape[i]) common.shape.dims()[i] = Shape::kUnknown;
@@ -89,7 +90,8 @@ class Inferrer {
   }
 
   Status Run(Function& function, int depth = 0) {
-    if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
+    if (depth > kMaxDepth)
+      return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
     for (const auto& node : function.nodes) {
       FUSEBOX_TRY(IntoCallees(function, *node, depth).At(fmt::format("function {}", function.name)));
       if (IsHostOp(node->op)) {
@@ -140,11 +142,13 @@ class Inferrer {
     Pass(function, node, 0, callee);
     Status status = Run(callee, depth + 1);
     bool stable = status.has_value();
-    for (size_t i = 0; stable && callee.outputs.size() == callee.inputs.size() && i < callee.inputs.size(); ++i) {
+    for (size_t i = 0; stable && callee.outputs.size() == callee.inputs.size() && i < callee.inputs.size();
+         ++i) {
       stable = callee.value(callee.outputs[i]).type == callee.value(callee.inputs[i]).type;
     }
     if (stable) return {};
-    for (ValueId id = 0; id < callee.value_count(); ++id) callee.value(id).type = saved[static_cast<size_t>(id)];
+    for (ValueId id = 0; id < callee.value_count(); ++id)
+      callee.value(id).type = saved[static_cast<size_t>(id)];
     return Run(callee, depth + 1);
   }
 

@@ -7,7 +7,8 @@ namespace fusebox {
 
 Inference::Inference(size_t results) : abi_{FBX_HEAD(fbx_infer), Set, NeedsValue}, types_(results) {}
 
-void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims, int32_t rank) noexcept {
+void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims,
+                    int32_t rank) noexcept {
   auto& self = *const_cast<Inference*>(reinterpret_cast<const Inference*>(abi));
   if (result >= self.types_.size()) return;
   Type& type = self.types_[result];
@@ -29,12 +30,14 @@ Status AskInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node, 
       return Internal(fmt::format("plugin {}: infer says nothing of result {}", call.plugin().id(), i));
     }
     for (const int64_t dim : type.shape.dims()) {
-      if (dim < Shape::kUnknown) return Invalid(fmt::format("result {} would have shape {}", i, ToString(type.shape)));
+      if (dim < Shape::kUnknown)
+        return Invalid(fmt::format("result {} would have shape {}", i, ToString(type.shape)));
     }
   }
   for (const uint32_t operand : inference.needed()) {
     if (operand >= node.operand_count) {
-      return Internal(fmt::format("plugin {}: infer asks for operand {} of {}", call.plugin().id(), operand, node.operand_count));
+      return Internal(fmt::format("plugin {}: infer asks for operand {} of {}", call.plugin().id(), operand,
+                                  node.operand_count));
     }
   }
   return {};

@@ -6,14 +6,14 @@
 
 namespace fusebox {
 
-Block::~Block() { ::operator delete(data_, std::align_val_t{kAlignment}); }
+Block::~Block() { ::operator delete (data_, std::align_val_t{kAlignment}); }
 
 bool Block::Reserve(size_t bytes) {
   if (data_ != nullptr && bytes <= capacity_) return false;
-  ::operator delete(data_, std::align_val_t{kAlignment});
+  ::operator delete (data_, std::align_val_t{kAlignment});
   data_ = nullptr;
   capacity_ = 0;
-  data_ = static_cast<std::byte*>(::operator new(bytes + kOverread, std::align_val_t{kAlignment}));
+  data_ = static_cast<std::byte*>(::operator new (bytes + kOverread, std::align_val_t{kAlignment}));
   std::memset(data_ + bytes, 0, kOverread);
   capacity_ = bytes;
   return true;

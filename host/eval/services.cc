@@ -12,9 +12,10 @@ void RunSerially(const fbx_host*, size_t n, size_t, void (*task)(void*, size_t, 
   if (n > 0) task(context, 0, n, 0);
 }
 
-fbx_status ResizeResult(const fbx_host*, const fbx_node* node, uint32_t result, const int64_t* dims, int32_t rank,
-                        size_t bytes) noexcept {
-  if (node == nullptr || result >= node->result_count || rank < 0 || (rank > 0 && dims == nullptr)) return FBX_INVALID;
+fbx_status ResizeResult(const fbx_host*, const fbx_node* node, uint32_t result, const int64_t* dims,
+                        int32_t rank, size_t bytes) noexcept {
+  if (node == nullptr || result >= node->result_count || rank < 0 || (rank > 0 && dims == nullptr))
+    return FBX_INVALID;
   const auto& target = *reinterpret_cast<const ResizableNode*>(node);
   try {
     return target.resizer->Resize(target.index, result, {dims, static_cast<size_t>(rank)}, bytes);

@@ -27,7 +27,8 @@ size_t FindGap(const std::vector<const Request*>& placed, size_t bytes) {
 size_t Arrange(std::span<Request> requests) {
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return requests[a].bytes > requests[b].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return requests[a].bytes > requests[b].bytes; });
   std::vector<const Request*> by_offset, meets;
   by_offset.reserve(requests.size());
   size_t total = 0;
@@ -39,8 +40,9 @@ size_t Arrange(std::span<Request> requests) {
     }
     request.offset = FindGap(meets, Padded(request.bytes));
     total = std::max(total, request.offset + Padded(request.bytes));
-    const auto at = std::upper_bound(by_offset.begin(), by_offset.end(), &request,
-                                     [](const Request* a, const Request* b) { return a->offset < b->offset; });
+    const auto at =
+        std::upper_bound(by_offset.begin(), by_offset.end(), &request,
+                         [](const Request* a, const Request* b) { return a->offset < b->offset; });
     by_offset.insert(at, &request);
   }
   return total;

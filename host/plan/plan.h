@@ -22,16 +22,18 @@ struct Code;
 // Who runs one node. Chosen once per Model; neither kernel nor callee: an op the executor does itself (variables).
 struct Unit {
   KernelRef kernel;
-  const void* instance = nullptr;    // what the kernel's init made
-  std::vector<const Code*> callees;  // functions to run: CALL {f}, IF {then, else}, WHILE {cond, body}, a body {body}
-  bool runs_body = false;            // a composite, or a fused op without kernel: callees[0] in its place
+  const void* instance = nullptr;  // what the kernel's init made
+  std::vector<const Code*>
+      callees;             // functions to run: CALL {f}, IF {then, else}, WHILE {cond, body}, a body {body}
+  bool runs_body = false;  // a composite, or a fused op without kernel: callees[0] in its place
 };
 
 // One operand that a node updates in place, and the value that names its final state.
 struct StateUse {
   size_t operand;
   ValueId from, to;
-  bool copy;  // `from` is a constant, an input, or read later: its value is copied to the memory of `to` first
+  bool
+      copy;  // `from` is a constant, an input, or read later: its value is copied to the memory of `to` first
 };
 
 // A function made ready for planning: who runs what, and what can be said without shapes. Immutable, any thread.

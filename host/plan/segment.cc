@@ -44,7 +44,8 @@ class SegmentPlanner {
     ToOutputs();
     for (Request& request : requests_) request.last = std::min(request.last, static_cast<int>(segment_->end));
     for (Step& step : segment_->steps) {
-      if (step.kernel != nullptr) FUSEBOX_TRY(Prepare(step).At(Describe(function_, *function_.nodes[step.node])));
+      if (step.kernel != nullptr)
+        FUSEBOX_TRY(Prepare(step).At(Describe(function_, *function_.nodes[step.node])));
     }
     segment_->arena_bytes = Arrange(requests_);
     TakeOffsets();
@@ -133,20 +134,23 @@ class SegmentPlanner {
     const ValueId operand = result == 0 ? InPlaceOperand(index, type, bytes) : kNoValue;
     if (operand != kNoValue) return Share(id, operand, type, bytes);
     requests_of_[id] = requests_.size();
-    requests_.push_back({bytes, static_cast<int>(index), std::max(static_cast<int>(index), code_.last_use[static_cast<size_t>(id)])});
+    requests_.push_back({bytes, static_cast<int>(index),
+                         std::max(static_cast<int>(index), code_.last_use[static_cast<size_t>(id)])});
     segment_->places.push_back({Place::kArena, id, type, bytes, requests_.size() - 1, {}});
   }
 
   // An operand of equal size that lives in the arena of this segment and is not needed afterwards.
   ValueId InPlaceOperand(size_t index, const Type& type, size_t bytes) const {
     const Unit& unit = code_.units[index];
-    if (!unit.kernel || !(unit.kernel.kernel->flags & FBX_KERNEL_INPLACE) || !code_.states[index].empty()) return kNoValue;
+    if (!unit.kernel || !(unit.kernel.kernel->flags & FBX_KERNEL_INPLACE) || !code_.states[index].empty())
+      return kNoValue;
     for (const ValueId id : function_.nodes[index]->operands) {
       if (id == kNoValue || !requests_of_.contains(id)) continue;
       const fbx_tensor& tensor = view_.tensor(id);
       const Request& request = requests_[requests_of_.at(id)];
       // The whole group that shares the memory must be done with it, not this name of it alone.
-      if (request.last == static_cast<int>(index) && tensor.dtype == static_cast<fbx_dtype>(type.dtype) && tensor.bytes == bytes) {
+      if (request.last == static_cast<int>(index) && tensor.dtype == static_cast<fbx_dtype>(type.dtype) &&
+          tensor.bytes == bytes) {
         return id;
       }
     }
@@ -186,8 +190,12 @@ class SegmentPlanner {
     SegmentPlanner* planner;
     Step* step;
   };
-  static fbx_status AskScratch(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept { return Ask(plan, bytes, slot, false); }
-  static fbx_status AskPersistent(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept { return Ask(plan, bytes, slot, true); }
+  static fbx_status AskScratch(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept {
+    return Ask(plan, bytes, slot, false);
+  }
+  static fbx_status AskPersistent(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept {
+    return Ask(plan, bytes, slot, true);
+  }
   static fbx_status Ask(const fbx_plan* plan, size_t bytes, uint32_t* slot, bool persistent) noexcept {
     auto& asked = *const_cast<Asked*>(reinterpret_cast<const Asked*>(plan));
     try {
@@ -215,8 +223,8 @@ class SegmentPlanner {
   Status Prepare(Step& step) {
     if (!FBX_HAS(step.kernel, prepare)) return {};
     Asked asked{{FBX_HEAD(fbx_plan), AskScratch, AskPersistent, context_.threads}, this, &step};
-    const fbx_status status =
-        step.kernel->prepare(step.call->abi(), step.instance, &view_.node(step.node).abi, &asked.plan, &step.state);
+    const fbx_status status = step.kernel->prepare(step.call->abi(), step.instance,
+                                                   &view_.node(step.node).abi, &asked.plan, &step.state);
     return status == FBX_OK ? Status() : step.call->Check(status);
   }
 
@@ -279,7 +287,8 @@ std::string ToText(const Code& code, const Segment& segment) {
   for (size_t i = segment.begin; i < segment.end; ++i) {
     const Node& node = *code.function->nodes[i];
     const Unit& unit = code.units[i];
-    const auto step = std::find_if(segment.steps.begin(), segment.steps.end(), [&](const Step& s) { return s.node == i; });
+    const auto step =
+        std::find_if(segment.steps.begin(), segment.steps.end(), [&](const Step& s) { return s.node == i; });
     std::string who = unit.kernel ? std::string(unit.kernel.plugin->id()) : unit.runs_body ? "body" : "host";
     if (step == segment.steps.end()) who = "while planning";
     std::string results;

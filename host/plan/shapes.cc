@@ -12,7 +12,9 @@ namespace {
 constexpr size_t kSmall = 4096;
 constexpr int kMaxDepth = 64;
 
-bool HasValue(const fbx_tensor& tensor) { return (tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_KNOWN)) != 0; }
+bool HasValue(const fbx_tensor& tensor) {
+  return (tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_KNOWN)) != 0;
+}
 
 std::vector<Type> Unknown(const std::vector<Type>& types) {
   std::vector<Type> unknown;
@@ -23,8 +25,13 @@ std::vector<Type> Unknown(const std::vector<Type>& types) {
 class NodeShaper {
  public:
   NodeShaper(const Code& code, size_t index, View& view, Context& context, int depth)
-      : code_(code), unit_(code.units[index]), node_(*code.function->nodes[index]), abi_(view.node(index).abi), view_(view),
-        context_(context), depth_(depth) {}
+      : code_(code),
+        unit_(code.units[index]),
+        node_(*code.function->nodes[index]),
+        abi_(view.node(index).abi),
+        view_(view),
+        context_(context),
+        depth_(depth) {}
 
   Result<NodeShapes> Run() {
     if (unit_.kernel) return OfKernel();
@@ -52,7 +59,8 @@ class NodeShaper {
     }
     for (const StateUse& use : states) {
       shapes.types.resize(node_.results.size());
-      const auto result = std::find(node_.results.begin(), node_.results.end(), use.to) - node_.results.begin();
+      const auto result =
+          std::find(node_.results.begin(), node_.results.end(), use.to) - node_.results.begin();
       shapes.types[static_cast<size_t>(result)] = TypeOf(view_.tensor(use.from));
     }
     FUSEBOX_TRY(Classify(shapes));
@@ -63,7 +71,8 @@ class NodeShaper {
   // SHAPE and RANK need no value of their operand.
   std::optional<Tensor> ShapeOperand() const {
     if (!node_.is(Op::kShape) && !node_.is(Op::kRank)) return std::nullopt;
-    return ShapeValue(node_, TypeOf(*abi_.operands[0]).shape, code_.function->value(node_.results[0]).type.dtype);
+    return ShapeValue(node_, TypeOf(*abi_.operands[0]).shape,
+                      code_.function->value(node_.results[0]).type.dtype);
   }
 
   bool MayEvaluate(const NodeShapes& shapes) const {
@@ -87,9 +96,11 @@ class NodeShaper {
         operands.emplace_back();
         continue;
       }
-      operands.push_back({TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
+      operands.push_back(
+          {TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
     }
-    FUSEBOX_ASSIGN(shapes.values, fusebox::Evaluate(unit_.kernel, context_.calls, *code_.function, node_, operands));
+    FUSEBOX_ASSIGN(shapes.values,
+                   fusebox::Evaluate(unit_.kernel, context_.calls, *code_.function, node_, operands));
     shapes.kind = NodeShapes::kKnown;
     return {};
   }
@@ -110,7 +121,8 @@ class NodeShaper {
 
   std::vector<Type> OperandTypes(size_t first) const {
     std::vector<Type> types;
-    for (uint32_t i = static_cast<uint32_t>(first); i < abi_.operand_count; ++i) types.push_back(TypeOf(*abi_.operands[i]));
+    for (uint32_t i = static_cast<uint32_t>(first); i < abi_.operand_count; ++i)
+      types.push_back(TypeOf(*abi_.operands[i]));
     return types;
   }
 
@@ -135,17 +147,21 @@ class NodeShaper {
   // Output types of a function for these input types; unranked where they hang on data.
   Result<std::vector<Type>> Outputs(const Code& callee, const std::vector<Type>& inputs) {
     const Function& function = *callee.function;
-    if (depth_ >= kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
+    if (depth_ >= kMaxDepth)
+      return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
     if (inputs.size() != function.inputs.size()) {
-      return Invalid(fmt::format("function {} takes {} values, not {}", function.name, function.inputs.size(), inputs.size()));
+      return Invalid(fmt::format("function {} takes {} values, not {}", function.name, function.inputs.size(),
+                                 inputs.size()));
     }
     View view(callee);
     for (size_t i = 0; i < inputs.size(); ++i) view.SetType(function.inputs[i], inputs[i]);
     for (size_t i = 0; i < function.nodes.size(); ++i) {
-      FUSEBOX_ASSIGN(const NodeShapes shapes,
-                     NodeShaper(callee, i, view, context_, depth_ + 1).Run().At(Describe(function, *function.nodes[i])).At(
-                         fmt::format("function {}", function.name)));
-      if (shapes.kind == NodeShapes::kDynamic || shapes.kind == NodeShapes::kNeedsValue) return AfterUnknown(callee, view, i);
+      FUSEBOX_ASSIGN(const NodeShapes shapes, NodeShaper(callee, i, view, context_, depth_ + 1)
+                                                  .Run()
+                                                  .At(Describe(function, *function.nodes[i]))
+                                                  .At(fmt::format("function {}", function.name)));
+      if (shapes.kind == NodeShapes::kDynamic || shapes.kind == NodeShapes::kNeedsValue)
+        return AfterUnknown(callee, view, i);
       Note(*function.nodes[i], shapes, view);
     }
     std::vector<Type> types;
@@ -183,7 +199,8 @@ class NodeShaper {
   // Variables and hash tables: what the file declares.
   Result<NodeShapes> OfVariable() const {
     NodeShapes shapes;
-    for (const ValueId id : node_.results) shapes.types.push_back(id == kNoValue ? Type() : code_.function->value(id).type);
+    for (const ValueId id : node_.results)
+      shapes.types.push_back(id == kNoValue ? Type() : code_.function->value(id).type);
     if (node_.is(Op::kHashtableFind)) shapes.types[0].shape = TypeOf(*abi_.operands[1]).shape;
     FUSEBOX_TRY(Classify(shapes));
     return shapes;

@@ -64,13 +64,15 @@ Code Analyse(const Module& module, const Function& function) {
   for (ValueId id = 0; id < function.value_count(); ++id) {
     const Value& value = function.value(id);
     const auto i = static_cast<size_t>(id);
-    if (value.is_variable && !value.is_const() && code.defined[i] < 0 && !code.is_input[i]) code.variables.push_back(id);
+    if (value.is_variable && !value.is_const() && code.defined[i] < 0 && !code.is_input[i])
+      code.variables.push_back(id);
   }
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     code.states[i] = StatesOf(*function.nodes[i]);
     for (StateUse& use : code.states[i]) {
       const auto from = static_cast<size_t>(use.from);
-      const bool kept = std::find(code.variables.begin(), code.variables.end(), use.from) != code.variables.end();
+      const bool kept =
+          std::find(code.variables.begin(), code.variables.end(), use.from) != code.variables.end();
       use.copy = !kept && (code.defined[from] < 0 || code.last_use[from] > static_cast<int>(i));
     }
   }

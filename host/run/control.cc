@@ -34,7 +34,8 @@ void Frame::MakeHostNode(size_t index, HostNode& host) {
     host.shadow_memory = std::vector<Growable>(node.results.size());
   }
   if (node.is(Op::kVarHandle)) {
-    host.handle = runner_.resources_.Handle(node.attrs.str("container", ""), node.attrs.str("shared_name", ""));
+    host.handle =
+        runner_.resources_.Handle(node.attrs.str("container", ""), node.attrs.str("shared_name", ""));
   }
   if (node.is(Op::kHashtable)) {
     const auto dtype = [&](const char* key, DType otherwise) {
@@ -44,8 +45,8 @@ void Frame::MakeHostNode(size_t index, HostNode& host) {
       if (const auto* name = std::get_if<std::string>(value)) return ParseDType(*name).value_or(otherwise);
       return otherwise;
     };
-    host.handle = runner_.resources_.TableHandle(node.attrs.i64("table_id", 0), dtype("key_dtype", DType::kI64),
-                                                 dtype("value_dtype", DType::kString));
+    host.handle = runner_.resources_.TableHandle(
+        node.attrs.i64("table_id", 0), dtype("key_dtype", DType::kI64), dtype("value_dtype", DType::kString));
   }
   if (!node.is(Op::kWhile) || unit.runs_body) return;
   const size_t n = node.operands.size();
@@ -112,7 +113,8 @@ Status Frame::RunWhile(size_t index) {
     FUSEBOX_ASSIGN(const bool again, Condition(loop.condition));
     if (!again) break;
     for (size_t i = 0; i < n; ++i) {
-      loop.outs[i] = loop.passed_through[i] ? Out{nullptr, nullptr} : Out{&loop.tensors[next][i], &loop.memory[next][i]};
+      loop.outs[i] =
+          loop.passed_through[i] ? Out{nullptr, nullptr} : Out{&loop.tensors[next][i], &loop.memory[next][i]};
     }
     FUSEBOX_TRY(host.callees[1]->Call(loop.current, loop.outs));
     for (size_t i = 0; i < n; ++i) {

@@ -11,7 +11,8 @@ Status Frame::RunSteps(const plan::Segment& segment) {
   for (const plan::Step& step : segment.steps) {
     Status status = RunStep(step);
     if (!status) {
-      return std::move(status).At(fmt::format("function {}: {}", function_.name, Describe(function_, *function_.nodes[step.node])));
+      return std::move(status).At(
+          fmt::format("function {}: {}", function_.name, Describe(function_, *function_.nodes[step.node])));
     }
   }
   return {};
@@ -20,7 +21,8 @@ Status Frame::RunSteps(const plan::Segment& segment) {
 Status Frame::RunStep(const plan::Step& step) {
   if (!step.copies.empty()) FUSEBOX_TRY(CopyStates(step));
   if (step.kernel != nullptr) {
-    const fbx_status status = step.kernel->invoke(step.call->abi(), step.instance, step.state, &view_.node(step.node).abi);
+    const fbx_status status =
+        step.kernel->invoke(step.call->abi(), step.instance, step.state, &view_.node(step.node).abi);
     if (status != FBX_OK) return step.call->Check(status);
   } else {
     FUSEBOX_TRY(RunHost(step));
@@ -33,7 +35,8 @@ Status Frame::CopyStates(const plan::Step& step) {
     const fbx_tensor& from = view_.tensor(use->from);
     const fbx_tensor& to = view_.tensor(use->to);
     if (from.bytes != to.bytes || (from.data == nullptr && from.bytes > 0)) {
-      return Internal(fmt::format("state operand {} has {} bytes, its final state {}", use->operand, from.bytes, to.bytes));
+      return Internal(fmt::format("state operand {} has {} bytes, its final state {}", use->operand,
+                                  from.bytes, to.bytes));
     }
     if (from.bytes > 0) std::memmove(to.data, from.data, from.bytes);
   }
@@ -45,8 +48,9 @@ Status Frame::CheckSized(const plan::Step& step) {
   for (size_t i = 0; i < node.results.size(); ++i) {
     const ValueId id = node.results[i];
     if (id == kNoValue || !dynamic_[static_cast<size_t>(id)] || view_.tensor(id).data != nullptr) continue;
-    return Internal(fmt::format("{}result {} was never given a size",
-                                step.call != nullptr ? fmt::format("plugin {}: ", step.call->plugin().id()) : "", i));
+    return Internal(
+        fmt::format("{}result {} was never given a size",
+                    step.call != nullptr ? fmt::format("plugin {}: ", step.call->plugin().id()) : "", i));
   }
   return {};
 }
@@ -72,7 +76,8 @@ fbx_status Frame::Resize(size_t node, uint32_t result, std::span<const int64_t> 
 // What was not computed in the caller's memory: inputs and constants that are outputs, state, results sized by the run.
 Status Frame::ReturnOutputs(std::span<const Out> outputs) {
   if (outputs.size() != function_.outputs.size()) {
-    return Internal(fmt::format("function {} gives {} values, not {}", function_.name, function_.outputs.size(), outputs.size()));
+    return Internal(fmt::format("function {} gives {} values, not {}", function_.name,
+                                function_.outputs.size(), outputs.size()));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Out& out = outputs[i];
@@ -84,8 +89,8 @@ Status Frame::ReturnOutputs(std::span<const Out> outputs) {
     if (out.memory != nullptr) {
       out.memory->Assign(*out.tensor, value);
     } else if (out.tensor->dtype != value.dtype || out.tensor->bytes != value.bytes) {
-      return Internal(fmt::format("function {}: output {} is {}, planned as {}", function_.name, i, ToString(TypeOf(value)),
-                                  ToString(TypeOf(*out.tensor))));
+      return Internal(fmt::format("function {}: output {} is {}, planned as {}", function_.name, i,
+                                  ToString(TypeOf(value)), ToString(TypeOf(*out.tensor))));
     } else if (value.bytes > 0) {
       std::memcpy(out.tensor->data, value.data, value.bytes);
     }
@@ -97,15 +102,16 @@ Status Frame::ReturnOutputs(std::span<const Out> outputs) {
 Status Frame::Store(ValueId result, const fbx_tensor& value) {
   fbx_tensor& tensor = view_.tensor(result);
   if (tensor.dtype != value.dtype) {
-    return Invalid(fmt::format("the result is declared {}, but the value is {}", Name(static_cast<DType>(tensor.dtype)),
-                               ToString(TypeOf(value))));
+    return Invalid(fmt::format("the result is declared {}, but the value is {}",
+                               Name(static_cast<DType>(tensor.dtype)), ToString(TypeOf(value))));
   }
   if (dynamic_[static_cast<size_t>(result)]) {
     growables_[static_cast<size_t>(result)]->Assign(tensor, value);
     return {};
   }
   if (tensor.bytes != value.bytes) {
-    return Invalid(fmt::format("the result is declared {}, but the value is {}", ToString(TypeOf(tensor)), ToString(TypeOf(value))));
+    return Invalid(fmt::format("the result is declared {}, but the value is {}", ToString(TypeOf(tensor)),
+                               ToString(TypeOf(value))));
   }
   if (value.bytes > 0) std::memmove(tensor.data, value.data, value.bytes);
   return {};

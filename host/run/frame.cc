@@ -11,12 +11,14 @@ namespace {
 
 // A variable tensor begins as zero: as the stored number that means it, where the tensor is quantised.
 void FillZero(const fbx_tensor& tensor) {
-  const bool offset = tensor.quant != nullptr && tensor.quant->count > 0 && tensor.quant->zero_points != nullptr;
+  const bool offset =
+      tensor.quant != nullptr && tensor.quant->count > 0 && tensor.quant->zero_points != nullptr;
   const int64_t zero = offset ? tensor.quant->zero_points[0] : 0;
   if (tensor.dtype == FBX_I8 || tensor.dtype == FBX_U8) {
     std::memset(tensor.data, static_cast<int>(zero), tensor.bytes);
   } else if (tensor.dtype == FBX_I16) {
-    std::fill_n(static_cast<int16_t*>(tensor.data), tensor.bytes / sizeof(int16_t), static_cast<int16_t>(zero));
+    std::fill_n(static_cast<int16_t*>(tensor.data), tensor.bytes / sizeof(int16_t),
+                static_cast<int16_t>(zero));
   } else {
     std::memset(tensor.data, 0, tensor.bytes);
   }
@@ -25,7 +27,8 @@ void FillZero(const fbx_tensor& tensor) {
 void AppendDims(std::string& key, const fbx_tensor& tensor) {
   const int64_t rank = tensor.rank;
   key.append(reinterpret_cast<const char*>(&rank), sizeof(rank));
-  if (rank > 0) key.append(reinterpret_cast<const char*>(tensor.dims), static_cast<size_t>(rank) * sizeof(int64_t));
+  if (rank > 0)
+    key.append(reinterpret_cast<const char*>(tensor.dims), static_cast<size_t>(rank) * sizeof(int64_t));
 }
 
 }  // namespace
@@ -38,8 +41,14 @@ void BindTensor(fbx_tensor& to, const fbx_tensor& from) {
 }
 
 Frame::Frame(const plan::Code& code, Runner& runner)
-    : code_(code), function_(*code.function), runner_(runner), view_(code), host_nodes_(code.units.size()),
-      growables_(static_cast<size_t>(function_.value_count())), dynamic_(growables_.size()), returned_(function_.outputs.size()) {
+    : code_(code),
+      function_(*code.function),
+      runner_(runner),
+      view_(code),
+      host_nodes_(code.units.size()),
+      growables_(static_cast<size_t>(function_.value_count())),
+      dynamic_(growables_.size()),
+      returned_(function_.outputs.size()) {
   for (size_t i = 0; i < code.units.size(); ++i) {
     view_.node(i).resizer = this;
     if (!code.units[i].kernel) MakeHostNode(i, host_nodes_[i]);
@@ -63,8 +72,8 @@ Status Frame::Usable() const {
   for (const ValueId id : code_.variables) {
     const Value& value = function_.value(id);
     if (!StorageSize(value.type)) {
-      return Unsupported(fmt::format("function {}: variable tensor {} is {}, a size that no session can keep", function_.name,
-                                     value.name, ToString(value.type)));
+      return Unsupported(fmt::format("function {}: variable tensor {} is {}, a size that no session can keep",
+                                     function_.name, value.name, ToString(value.type)));
     }
   }
   return {};
@@ -85,14 +94,16 @@ void Frame::Reset() {
 
 Status Frame::BindInputs(std::span<const fbx_tensor* const> inputs) {
   if (inputs.size() != function_.inputs.size()) {
-    return Invalid(fmt::format("function {} takes {} values, not {}", function_.name, function_.inputs.size(), inputs.size()));
+    return Invalid(fmt::format("function {} takes {} values, not {}", function_.name, function_.inputs.size(),
+                               inputs.size()));
   }
   key_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     fbx_tensor& tensor = view_.tensor(function_.inputs[i]);
     if (inputs[i]->dtype != tensor.dtype) {
       return Invalid(fmt::format("function {}: input {} is {}, expected {}", function_.name, i,
-                                 Name(static_cast<DType>(inputs[i]->dtype)), Name(static_cast<DType>(tensor.dtype))));
+                                 Name(static_cast<DType>(inputs[i]->dtype)),
+                                 Name(static_cast<DType>(tensor.dtype))));
     }
     BindTensor(tensor, *inputs[i]);
     AppendDims(key_, tensor);
@@ -111,7 +122,8 @@ void Frame::MakeKey(const plan::Segment& before) {
 }
 
 Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, size_t begin) {
-  const auto found = std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan->key == key_; });
+  const auto found =
+      std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan->key == key_; });
   if (found != plans.end()) {
     std::rotate(found, found + 1, plans.end());
     return plans.back().get();
@@ -156,7 +168,8 @@ Status Frame::Prepare(std::span<const fbx_tensor* const> inputs) {
     const fbx_node& abi = view_.node(step.node).abi;
     const size_t first = node.is(Op::kIf) && !code_.units[step.node].runs_body ? 1 : 0;
     for (Frame* callee : host.callees) {
-      FUSEBOX_TRY(callee->Prepare({abi.operands + first, abi.operand_count - first}).At(Describe(function_, node)));
+      FUSEBOX_TRY(
+          callee->Prepare({abi.operands + first, abi.operand_count - first}).At(Describe(function_, node)));
     }
   }
   return {};
@@ -229,8 +242,8 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
     out.tensor->dtype = tensor.dtype;
     out.memory->Resize(*out.tensor, tensor.dims, tensor.rank, place.bytes);
   } else if (out.tensor->bytes != place.bytes) {
-    return Internal(fmt::format("function {}: output {} has {} bytes where {} were planned", function_.name, place.at, place.bytes,
-                                out.tensor->bytes));
+    return Internal(fmt::format("function {}: output {} has {} bytes where {} were planned", function_.name,
+                                place.at, place.bytes, out.tensor->bytes));
   }
   tensor.data = out.tensor->data;
   returned_[place.at] = true;
@@ -242,15 +255,15 @@ std::string Frame::Explain() const {
   const auto add = [&](const auto& self, const std::vector<std::unique_ptr<Plan>>& plans) -> void {
     for (const auto& plan : plans) {
       const plan::Segment& segment = *plan->segment;
-      text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", function_.name, segment.begin, segment.end,
-                          segment.arena_bytes, plan::ToText(code_, segment));
+      text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", function_.name, segment.begin,
+                          segment.end, segment.arena_bytes, plan::ToText(code_, segment));
       self(self, plan->next);
     }
   };
   if (!plans_.empty()) {
-    text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", function_.name, plans_.back()->segment->begin,
-                        plans_.back()->segment->end, plans_.back()->segment->arena_bytes,
-                        plan::ToText(code_, *plans_.back()->segment));
+    text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", function_.name,
+                        plans_.back()->segment->begin, plans_.back()->segment->end,
+                        plans_.back()->segment->arena_bytes, plan::ToText(code_, *plans_.back()->segment));
     add(add, plans_.back()->next);
   }
   return text;

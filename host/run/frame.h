@@ -53,7 +53,8 @@ class Frame final : public Resizer {
     std::vector<Out> outs;
     std::unique_ptr<Loop> loop;
     int64_t handle = -1;
-    std::vector<fbx_tensor> shadows;  // of results, where a body runs for an op that updates operands in place
+    std::vector<fbx_tensor>
+        shadows;  // of results, where a body runs for an op that updates operands in place
     std::vector<Growable> shadow_memory;
   };
 

@@ -15,7 +15,8 @@ class ProgramBuilder {
       : program_(program), threads_(0), services_(threads_), calls_(services_) {}
 
   Result<const plan::Code*> Add(const std::string& name, int depth) {
-    if (const auto found = program_.by_name_.find(name); found != program_.by_name_.end()) return found->second;
+    if (const auto found = program_.by_name_.find(name); found != program_.by_name_.end())
+      return found->second;
     if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", name));
     const Function* function = program_.module_.Find(name);
     if (function == nullptr) return Invalid(fmt::format("function {} does not exist", name));
@@ -59,10 +60,12 @@ class ProgramBuilder {
   }
 
   Status FillBody(plan::Unit& unit, const Node& node, int depth) {
-    if (node.body.empty()) return Unsupported(fmt::format("no rule fused the composite {}, and it has no body to run", node.name));
+    if (node.body.empty())
+      return Unsupported(fmt::format("no rule fused the composite {}, and it has no body to run", node.name));
     if (IsStandIn(node)) {
-      return Unsupported(fmt::format("no rule fused the composite {}, and its body {} is a placeholder, which computes nothing",
-                                     node.name, node.body));
+      return Unsupported(fmt::format(
+          "no rule fused the composite {}, and its body {} is a placeholder, which computes nothing",
+          node.name, node.body));
     }
     FUSEBOX_ASSIGN(const plan::Code* code, Add(node.body, depth + 1));
     unit.runs_body = true;
@@ -80,14 +83,19 @@ class ProgramBuilder {
       const bool condition = is_while && i == 0;
       const size_t results = condition ? 1 : node.results.size();
       if (callee.inputs.size() + skipped != node.operands.size() || callee.outputs.size() != results) {
-        return Invalid(fmt::format("passes {} values to function {}, which takes {}, and expects {} of its {} back",
-                                   node.operands.size() - skipped, callee.name, callee.inputs.size(), results,
-                                   callee.outputs.size()));
+        return Invalid(
+            fmt::format("passes {} values to function {}, which takes {}, and expects {} of its {} back",
+                        node.operands.size() - skipped, callee.name, callee.inputs.size(), results,
+                        callee.outputs.size()));
       }
     }
-    if (is_while && node.operands.size() != node.results.size()) return Invalid("a loop gives back as many values as it takes");
-    const auto absent = [](const std::vector<ValueId>& ids) { return std::find(ids.begin(), ids.end(), kNoValue) != ids.end(); };
-    if (!unit.callees.empty() && (absent(node.operands) || absent(node.results))) return Invalid("a value of a call is absent");
+    if (is_while && node.operands.size() != node.results.size())
+      return Invalid("a loop gives back as many values as it takes");
+    const auto absent = [](const std::vector<ValueId>& ids) {
+      return std::find(ids.begin(), ids.end(), kNoValue) != ids.end();
+    };
+    if (!unit.callees.empty() && (absent(node.operands) || absent(node.results)))
+      return Invalid("a value of a call is absent");
     return {};
   }
 
@@ -136,7 +144,8 @@ Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shar
 Program::~Program() {
   for (const auto& code : codes_) {
     for (const plan::Unit& unit : code->units) {
-      if (unit.instance != nullptr && FBX_HAS(unit.kernel.kernel, free)) unit.kernel.kernel->free(const_cast<void*>(unit.instance));
+      if (unit.instance != nullptr && FBX_HAS(unit.kernel.kernel, free))
+        unit.kernel.kernel->free(const_cast<void*>(unit.instance));
     }
   }
 }
@@ -153,15 +162,16 @@ std::vector<Placement> Program::placements() const {
       const Node& node = *code->function->nodes[i];
       const plan::Unit& unit = code->units[i];
       Placement row{code->function->name, Describe(*code->function, node),
-                    std::string(node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op)), "host", ""};
+                    std::string(node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op)), "host",
+                    ""};
       if (unit.kernel) row.who = unit.kernel.plugin->id();
       if (unit.runs_body) {
         row.who = "body";
         row.why = fmt::format("runs function {}", node.body);
       }
       if (node.fused != nullptr) {
-        row.why += fmt::format("{}fused by rule {} of {} {}", row.why.empty() ? "" : "; ", node.fused->rule, node.fused->plugin,
-                               node.fused->plugin_version);
+        row.why += fmt::format("{}fused by rule {} of {} {}", row.why.empty() ? "" : "; ", node.fused->rule,
+                               node.fused->plugin, node.fused->plugin_version);
       }
       rows.push_back(std::move(row));
     }

@@ -23,7 +23,8 @@ Result<std::vector<std::string_view>> Unpack(const fbx_tensor& tensor) {
   for (int32_t i = 0; i < count; ++i) {
     int32_t ends[2];
     std::memcpy(ends, data + (static_cast<size_t>(i) + 1) * sizeof(int32_t), sizeof(ends));
-    if (ends[0] < 0 || ends[1] < ends[0] || static_cast<size_t>(ends[1]) > tensor.bytes) return Invalid("a string tensor is malformed");
+    if (ends[0] < 0 || ends[1] < ends[0] || static_cast<size_t>(ends[1]) > tensor.bytes)
+      return Invalid("a string tensor is malformed");
     strings.emplace_back(data + ends[0], static_cast<size_t>(ends[1] - ends[0]));
   }
   return strings;
@@ -70,7 +71,8 @@ void Resources::Initialise(Slot& slot) {
 }
 
 Status Resources::Assign(int64_t handle, const fbx_tensor& value) {
-  if (handle < 0 || static_cast<size_t>(handle) >= slots_.size()) return Invalid("operand 0 is not the handle of a variable");
+  if (handle < 0 || static_cast<size_t>(handle) >= slots_.size())
+    return Invalid("operand 0 is not the handle of a variable");
   Slot& slot = *slots_[static_cast<size_t>(handle)];
   slot.memory.Assign(slot.tensor, value);
   slot.assigned = true;
@@ -78,9 +80,11 @@ Status Resources::Assign(int64_t handle, const fbx_tensor& value) {
 }
 
 Result<const fbx_tensor*> Resources::Read(int64_t handle) const {
-  if (handle < 0 || static_cast<size_t>(handle) >= slots_.size()) return Invalid("operand 0 is not the handle of a variable");
+  if (handle < 0 || static_cast<size_t>(handle) >= slots_.size())
+    return Invalid("operand 0 is not the handle of a variable");
   const Slot& slot = *slots_[static_cast<size_t>(handle)];
-  if (!slot.assigned) return Invalid(fmt::format("variable {} is read before anything was assigned to it", slot.name));
+  if (!slot.assigned)
+    return Invalid(fmt::format("variable {} is read before anything was assigned to it", slot.name));
   return &slot.tensor;
 }
 
@@ -102,17 +106,20 @@ int64_t Resources::TableHandle(int64_t table_id, DType key, DType value) {
 }
 
 Status Resources::Import(int64_t handle, const fbx_tensor& keys, const fbx_tensor& values) {
-  if (handle < kFirstTable || handle - kFirstTable >= static_cast<int64_t>(tables_.size())) return Invalid("operand 0 is not a hash table");
+  if (handle < kFirstTable || handle - kFirstTable >= static_cast<int64_t>(tables_.size()))
+    return Invalid("operand 0 is not a hash table");
   Table& table = tables_[static_cast<size_t>(handle - kFirstTable)];
   const bool by_string = table.key == DType::kString;
-  if (by_string == (table.value == DType::kString)) return Unsupported("hash tables map i64 to string or string to i64");
+  if (by_string == (table.value == DType::kString))
+    return Unsupported("hash tables map i64 to string or string to i64");
   if (static_cast<DType>(keys.dtype) != table.key || static_cast<DType>(values.dtype) != table.value) {
     return Invalid("keys or values are not of the table's types");
   }
   if (table.imported) return {};
   FUSEBOX_ASSIGN(const auto strings, Unpack(by_string ? keys : values));
   const auto numbers = Numbers(by_string ? values : keys);
-  if (strings.size() != numbers.size()) return Invalid(fmt::format("{} strings for {} numbers", strings.size(), numbers.size()));
+  if (strings.size() != numbers.size())
+    return Invalid(fmt::format("{} strings for {} numbers", strings.size(), numbers.size()));
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (by_string) {
       table.numbers.emplace(strings[i], numbers[i]);
@@ -124,8 +131,10 @@ Status Resources::Import(int64_t handle, const fbx_tensor& keys, const fbx_tenso
   return {};
 }
 
-Status Resources::Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tensor& otherwise, std::string& packed) const {
-  if (handle < kFirstTable || handle - kFirstTable >= static_cast<int64_t>(tables_.size())) return Invalid("operand 0 is not a hash table");
+Status Resources::Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tensor& otherwise,
+                         std::string& packed) const {
+  if (handle < kFirstTable || handle - kFirstTable >= static_cast<int64_t>(tables_.size()))
+    return Invalid("operand 0 is not a hash table");
   const Table& table = tables_[static_cast<size_t>(handle - kFirstTable)];
   if (static_cast<DType>(keys.dtype) != table.key || static_cast<DType>(otherwise.dtype) != table.value) {
     return Invalid("keys or default are not of the table's types");
@@ -152,7 +161,8 @@ Status Resources::Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tenso
 }
 
 Result<int64_t> Resources::TableSize(int64_t handle) const {
-  if (handle < kFirstTable || handle - kFirstTable >= static_cast<int64_t>(tables_.size())) return Invalid("operand 0 is not a hash table");
+  if (handle < kFirstTable || handle - kFirstTable >= static_cast<int64_t>(tables_.size()))
+    return Invalid("operand 0 is not a hash table");
   const Table& table = tables_[static_cast<size_t>(handle - kFirstTable)];
   return static_cast<int64_t>(table.numbers.size() + table.strings.size());
 }

@@ -46,7 +46,8 @@ class Program {
   std::vector<Placement> placements() const;
 
  private:
-  Program(const Module& module, std::shared_ptr<Registry> registry) : module_(module), registry_(std::move(registry)) {}
+  Program(const Module& module, std::shared_ptr<Registry> registry)
+      : module_(module), registry_(std::move(registry)) {}
   friend class ProgramBuilder;
   const Module& module_;
   std::shared_ptr<Registry> registry_;
@@ -63,7 +64,8 @@ class Threads {
   ~Threads();
   Threads(const Threads&) = delete;
   uint32_t count() const { return count_; }
-  void ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept, void* context);
+  void ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
+                   void* context);
   ::pthreadpool* pool();  // null with one thread
 
  private:
@@ -89,12 +91,13 @@ class Resources {
   int64_t Handle(std::string_view container, std::string_view name);
   Status Assign(int64_t handle, const fbx_tensor& value);
   Result<const fbx_tensor*> Read(int64_t handle) const;  // valid until the next Assign
-  void Reset();  // to the values that the module gives
+  void Reset();                                          // to the values that the module gives
 
   int64_t TableHandle(int64_t table_id, DType key, DType value);
   Status Import(int64_t handle, const fbx_tensor& keys, const fbx_tensor& values);
   // results[i] = the value of keys[i], or the default. Strings are packed into `packed`, numbers are written to it as i64.
-  Status Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tensor& otherwise, std::string& packed) const;
+  Status Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tensor& otherwise,
+                std::string& packed) const;
   Result<int64_t> TableSize(int64_t handle) const;
 
  private:
@@ -136,14 +139,15 @@ class Runner {
   // Values in, values out; the results are copies. For proofs and tests; a session uses Call.
   Result<std::vector<Tensor>> Run(std::string_view function, std::span<const Tensor> inputs);
   // Operands as tensors with types and data. Steady-state calls (same shapes as before) allocate nothing.
-  Status Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs);
+  Status Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs,
+              std::span<const Out> outputs);
   // Plans the function for input types as far as shapes are known. `inputs` need no data.
   Status Prepare(const plan::Code& function, std::span<const fbx_tensor* const> inputs);
 
   // Variable tensors and persistent memory to zero, resources and tables to their beginning; CALL_ONCE runs again.
   void Reset();
 
-  std::string Explain() const;   // what has been planned by now
+  std::string Explain() const;  // what has been planned by now
   size_t arena_bytes() const;
 
  private:

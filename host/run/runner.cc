@@ -8,13 +8,18 @@
 namespace fusebox::run {
 
 Runner::Runner(const Program& program, int threads)
-    : program_(program), threads_(threads), services_(threads_), calls_(services_), context_{calls_, threads_.count()},
+    : program_(program),
+      threads_(threads),
+      services_(threads_),
+      calls_(services_),
+      context_{calls_, threads_.count()},
       resources_(program.module()) {}
 
 Runner::~Runner() = default;
 
 Result<std::unique_ptr<Runner>> Runner::Create(const Program& program, int threads) {
-  if (threads < 0 || threads > 1024) return Invalid(fmt::format("{} threads, expected 0 (one per core) to 1024", threads));
+  if (threads < 0 || threads > 1024)
+    return Invalid(fmt::format("{} threads, expected 0 (one per core) to 1024", threads));
   return std::unique_ptr<Runner>(new Runner(program, threads));
 }
 
@@ -24,13 +29,15 @@ Frame& Runner::FrameOf(const plan::Code& code) {
   return *frames_.emplace(&code, std::move(frame)).first->second;
 }
 
-Status Runner::Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs) {
+Status Runner::Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs,
+                    std::span<const Out> outputs) {
   try {
     Status status = FrameOf(function).Call(inputs, outputs);
     calls_.DropDiags();
     return status;
   } catch (const std::bad_alloc&) {
-    return Fail(Code::kOutOfMemory, fmt::format("function {}: not enough memory for these shapes", function.function->name));
+    return Fail(Code::kOutOfMemory,
+                fmt::format("function {}: not enough memory for these shapes", function.function->name));
   }
 }
 
@@ -38,7 +45,8 @@ Status Runner::Prepare(const plan::Code& function, std::span<const fbx_tensor* c
   try {
     return FrameOf(function).Prepare(inputs);
   } catch (const std::bad_alloc&) {
-    return Fail(Code::kOutOfMemory, fmt::format("function {}: not enough memory for these shapes", function.function->name));
+    return Fail(Code::kOutOfMemory,
+                fmt::format("function {}: not enough memory for these shapes", function.function->name));
   }
 }
 
@@ -60,7 +68,8 @@ Result<std::vector<Tensor>> Runner::Run(std::string_view name, std::span<const T
   FUSEBOX_TRY(Call(*code, operands, outs));
   std::vector<Tensor> results;
   for (const fbx_tensor& tensor : tensors) {
-    results.push_back({TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
+    results.push_back(
+        {TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
   }
   return results;
 }

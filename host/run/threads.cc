@@ -75,7 +75,8 @@ Threads::~Threads() {
   return pool_;
 }
 
-void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept, void* context) {
+void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
+                          void* context) {
   if (n == 0) return;
   grain = std::max<size_t>(grain, 1);
   if (n <= grain || count_ == 1 || inside_task || pool() == nullptr) return task(context, 0, n, 0);
@@ -89,8 +90,9 @@ void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, si
 const void* ThreadedServices::Find(std::string_view id) const {
   static constexpr fbx_threads kThreads{FBX_HEAD(fbx_threads), Count, For};
   using Parallelize = void (*)(pthreadpool_t, pthreadpool_task_1d_t, void*, size_t, uint32_t);
-  static const fbx_pthreadpool pool{FBX_HEAD(fbx_pthreadpool), Pool,
-                                    reinterpret_cast<void (*)(void)>(static_cast<Parallelize>(&pthreadpool_parallelize_1d))};
+  static const fbx_pthreadpool pool{
+      FBX_HEAD(fbx_pthreadpool), Pool,
+      reinterpret_cast<void (*)(void)>(static_cast<Parallelize>(&pthreadpool_parallelize_1d))};
   if (id == FBX_EXT_THREADS) return &kThreads;
   if (id == FBX_EXT_PTHREADPOOL) return &pool;
   if (id == FBX_EXT_RESIZE) return &ResizeApi();

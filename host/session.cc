@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/session.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+
+#include "host/run/run.h"
+
+namespace fusebox {
+namespace {
+
+// A tensor of the caller's side, with its memory.
+struct Port {
+  fbx_tensor tensor{};
+  Growable memory;
+  bool shaped = false;  // its dims are all known
+};
+
+std::string Quoted(const Session::Slot& slot, int index) {
+  return slot.name.empty() ? fmt::format("input {}", index) : fmt::format("input {} '{}'", index, slot.name);
+}
+
+// The packed form of strings: as many offsets as the shape has elements, in order, inside the payload.
+Status CheckStrings(const Tensor& value) {
+  const auto count = value.type.shape.element_count();
+  const auto words = value.data.As<int32_t>();
+  const auto fits = [&](size_t n) { return words.size() >= n + 2 && words[0] == static_cast<int32_t>(n); };
+  if (!count || *count > INT32_MAX - 2 || !fits(static_cast<size_t>(*count)))
+    return Invalid("its strings are malformed");
+  for (size_t i = 1; i <= static_cast<size_t>(*count); ++i) {
+    const bool inside = words[i] >= 0 && static_cast<size_t>(words[i + 1]) <= value.data.size();
+    if (words[i + 1] < words[i] || !inside) return Invalid("its strings are malformed");
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Session::Impl {
+  std::shared_ptr<const Model> model;
+  std::unique_ptr<run::Runner> runner;
+  const plan::Code* code = nullptr;
+  std::vector<Slot> inputs, outputs;
+  std::vector<std::unique_ptr<Port>> input_ports, output_ports;
+  std::vector<const fbx_tensor*> operands;
+  std::vector<run::Out> outs;
+  bool ran = false;
+
+  void Select(const plan::Code& chosen, const Signature* signature);
+  Status Check(int index) const;
+  Status Shape(int index, const Type& type, size_t bytes);
+  Status Ready(bool with_data) const;
+};
+
+namespace {
+
+// The signature's function; without a key the only signature, or the main function.
+Result<const Signature*> FindSignature(const Module& module, std::string_view key) {
+  if (key.empty()) return module.signatures.size() == 1 ? &module.signatures[0] : nullptr;
+  std::vector<std::string> keys;
+  for (const Signature& signature : module.signatures) {
+    if (signature.key == key) return &signature;
+    keys.push_back(signature.key);
+  }
+  return NotFound(fmt::format("no signature '{}'; there {} {}", key, keys.size() == 1 ? "is" : "are",
+                              keys.empty() ? std::string("none") : fmt::format("{}", fmt::join(keys, ", "))));
+}
+
+std::vector<Session::Slot> Slots(const Function& function, const std::vector<ValueId>& ids,
+                                 const std::vector<std::string>* names) {
+  std::vector<Session::Slot> slots;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Value& value = function.value(ids[i]);
+    const bool named = names != nullptr && i < names->size() && !(*names)[i].empty();
+    slots.push_back({named ? (*names)[i] : value.name, value.type});
+  }
+  return slots;
+}
+
+}  // namespace
+
+void Session::Impl::Select(const plan::Code& chosen, const Signature* signature) {
+  const Function& function = *chosen.function;
+  code = &chosen;
+  inputs = Slots(function, function.inputs, signature != nullptr ? &signature->input_names : nullptr);
+  outputs = Slots(function, function.outputs, signature != nullptr ? &signature->output_names : nullptr);
+  input_ports.clear();
+  output_ports.clear();
+  operands.clear();
+  outs.clear();
+  ran = false;
+  for (const Slot& slot : inputs) {
+    Port& port = *input_ports.emplace_back(std::make_unique<Port>());
+    port.tensor.head = FBX_HEAD(fbx_tensor);
+    port.tensor.dtype = static_cast<fbx_dtype>(slot.type.dtype);
+    operands.push_back(&port.tensor);
+  }
+  for (const Slot& slot : outputs) {
+    Port& port = *output_ports.emplace_back(std::make_unique<Port>());
+    port.tensor.head = FBX_HEAD(fbx_tensor);
+    port.tensor.dtype = static_cast<fbx_dtype>(slot.type.dtype);
+    outs.push_back({&port.tensor, &port.memory});
+  }
+}
+
+Status Session::Impl::Check(int index) const {
+  if (index >= 0 && static_cast<size_t>(index) < inputs.size()) return {};
+  return Invalid(fmt::format("{}: no input {}; there are {}", model->name(), index, inputs.size()));
+}
+
+// Gives an input its dims and memory, if the model can take them.
+Status Session::Impl::Shape(int index, const Type& type, size_t bytes) {
+  const Slot& slot = inputs[static_cast<size_t>(index)];
+  if (!type.shape.is_static() || !Compatible(type, slot.type)) {
+    return Invalid(fmt::format("{}: {} is given {}, expected {}", model->name(), Quoted(slot, index),
+                               ToString(type), ToString(slot.type)));
+  }
+  Port& port = *input_ports[static_cast<size_t>(index)];
+  const auto& dims = type.shape.dims();
+  try {
+    port.memory.Resize(port.tensor, dims.data(), type.shape.rank(), bytes);
+  } catch (const std::bad_alloc&) {
+    port.shaped = false;
+    return Fail(Code::kOutOfMemory,
+                fmt::format("{}: {}: no memory for {}", model->name(), Quoted(slot, index), ToString(type)));
+  }
+  port.shaped = true;
+  return {};
+}
+
+Status Session::Impl::Ready(bool with_data) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (input_ports[i]->shaped && (!with_data || input_ports[i]->tensor.data != nullptr)) continue;
+    return Invalid(fmt::format("{}: {}, {}, has no value yet", model->name(),
+                               Quoted(inputs[i], static_cast<int>(i)), ToString(inputs[i].type)));
+  }
+  return {};
+}
+
+Session::Session() : impl_(std::make_unique<Impl>()) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
+                                                 const SessionOptions& options) {
+  if (model == nullptr) return Invalid("a session needs a model");
+  std::unique_ptr<Session> session(new Session());
+  session->impl_->model = std::move(model);
+  FUSEBOX_ASSIGN(session->impl_->runner,
+                 run::Runner::Create(session->impl_->model->program(), options.threads));
+  FUSEBOX_TRY(session->SelectSignature(options.signature));
+  return session;
+}
+
+Status Session::SelectSignature(std::string_view key) {
+  Impl& impl = *impl_;
+  const Module& module = impl.model->module();
+  if (module.functions.empty())
+    return Invalid(fmt::format("{}: the model has no function", impl.model->name()));
+  FUSEBOX_ASSIGN(const Signature* signature, FindSignature(module, key).At(impl.model->name()));
+  const std::string& function = signature != nullptr ? signature->function : module.functions[0]->name;
+  const plan::Code* code = impl.model->program().Find(function);
+  if (code == nullptr)
+    return Invalid(fmt::format("{}: function {} does not exist", impl.model->name(), function));
+  impl.Select(*code, signature);
+  // Inputs of known shape need no Resize before InputData.
+  for (size_t i = 0; i < impl.inputs.size(); ++i) {
+    const auto bytes = StorageSize(impl.inputs[i].type);
+    if (!bytes || impl.inputs[i].type.dtype == DType::kResource) continue;
+    FUSEBOX_TRY(impl.Shape(static_cast<int>(i), impl.inputs[i].type, *bytes));
+    std::memset(impl.input_ports[i]->tensor.data, 0, *bytes);
+  }
+  return {};
+}
+
+const std::vector<Session::Slot>& Session::inputs() const { return impl_->inputs; }
+const std::vector<Session::Slot>& Session::outputs() const { return impl_->outputs; }
+
+Result<int> Session::FindInput(std::string_view name) const {
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < impl_->inputs.size(); ++i) {
+    if (impl_->inputs[i].name == name) return static_cast<int>(i);
+    names.push_back(impl_->inputs[i].name);
+  }
+  return NotFound(
+      fmt::format("{}: no input '{}'; inputs: {}", impl_->model->name(), name, fmt::join(names, ", ")));
+}
+
+Status Session::SetInput(int index, const Tensor& value) {
+  FUSEBOX_TRY(impl_->Check(index));
+  const Slot& slot = impl_->inputs[static_cast<size_t>(index)];
+  const auto place = [&] { return fmt::format("{}: {}", impl_->model->name(), Quoted(slot, index)); };
+  if (value.type.dtype == DType::kString) {
+    FUSEBOX_TRY(CheckStrings(value).At(place()));
+  } else if (const auto bytes = ByteSize(value.type); bytes && *bytes != value.data.size()) {
+    return Invalid(fmt::format("{} has {} bytes, but {} takes {}", place(), value.data.size(),
+                               ToString(value.type), *bytes));
+  }
+  FUSEBOX_TRY(impl_->Shape(index, value.type, value.data.size()));
+  if (value.data.size() > 0) {
+    std::memcpy(impl_->input_ports[static_cast<size_t>(index)]->tensor.data, value.data.data(),
+                value.data.size());
+  }
+  return {};
+}
+
+Status Session::Resize(int index, const fusebox::Shape& shape) {
+  FUSEBOX_TRY(impl_->Check(index));
+  const Slot& slot = impl_->inputs[static_cast<size_t>(index)];
+  const Type type{slot.type.dtype, shape};
+  const auto bytes = ByteSize(type);
+  if (!bytes) {
+    return Invalid(fmt::format("{}: {} cannot be resized to {}", impl_->model->name(), Quoted(slot, index),
+                               ToString(type)));
+  }
+  FUSEBOX_TRY(impl_->Shape(index, type, *bytes));
+  std::memset(impl_->input_ports[static_cast<size_t>(index)]->tensor.data, 0, *bytes);
+  return {};
+}
+
+Result<std::span<std::byte>> Session::InputData(int index) {
+  FUSEBOX_TRY(impl_->Check(index));
+  Port& port = *impl_->input_ports[static_cast<size_t>(index)];
+  if (!port.shaped) {
+    const Slot& slot = impl_->inputs[static_cast<size_t>(index)];
+    return Invalid(fmt::format("{}: {}, {}, has no shape yet", impl_->model->name(), Quoted(slot, index),
+                               ToString(slot.type)));
+  }
+  return std::span(static_cast<std::byte*>(port.tensor.data), port.tensor.bytes);
+}
+
+Status Session::Prepare() {
+  FUSEBOX_TRY(impl_->Ready(false));
+  return impl_->runner->Prepare(*impl_->code, impl_->operands).At(impl_->model->name());
+}
+
+Status Session::Run() {
+  FUSEBOX_TRY(impl_->Ready(true));
+  impl_->ran = false;
+  Status status = impl_->runner->Call(*impl_->code, impl_->operands, impl_->outs);
+  if (!status) return std::move(status).At(impl_->model->name());
+  impl_->ran = true;
+  return {};
+}
+
+Result<Tensor> Session::output(int index) const {
+  if (index < 0 || static_cast<size_t>(index) >= impl_->outputs.size()) {
+    return Invalid(
+        fmt::format("{}: no output {}; there are {}", impl_->model->name(), index, impl_->outputs.size()));
+  }
+  if (!impl_->ran)
+    return Invalid(fmt::format("{}: outputs exist after a Run that succeeded", impl_->model->name()));
+  const fbx_tensor& tensor = impl_->output_ports[static_cast<size_t>(index)]->tensor;
+  // The owner does nothing: the memory is the session's.
+  const std::shared_ptr<const void> borrowed(static_cast<const void*>(impl_.get()), [](const void*) {});
+  return Tensor{TypeOf(tensor), Buffer(borrowed, {static_cast<const std::byte*>(tensor.data), tensor.bytes})};
+}
+
+void Session::ResetState() { impl_->runner->Reset(); }
+
+std::string Session::Explain() const { return impl_->runner->Explain(); }
+
+size_t Session::arena_bytes() const { return impl_->runner->arena_bytes(); }
+
+}  // namespace fusebox
