@@ -5,6 +5,7 @@
 
 #include "plugins/cpu/elementwise.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/vector_math.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -43,7 +44,8 @@ struct Elu {
   static constexpr auto kTypes = kFloats;
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
-    return x < T(0) ? std::expm1(x) : x;
+    const T below = FastExpm1(x);
+    return x < T(0) ? below : x;
   }
 };
 
@@ -52,7 +54,7 @@ struct Tanh {
   static constexpr auto kTypes = kFloats;
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
-    return std::tanh(x);
+    return FastTanh(x);
   }
 };
 
@@ -61,7 +63,7 @@ struct Logistic {
   static constexpr auto kTypes = kFloats;
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
-    return T(1) / (T(1) + std::exp(-x));
+    return FastLogistic(x);
   }
 };
 
@@ -102,8 +104,9 @@ struct Gelu {
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T* x = n.in(0).data<const T>();
       T* y = n.out(0).data<T>();
-      if (approximate_) return MapElements(n.host(), x, y, n.in(0).count(), Approximate<T>);
-      MapElements(n.host(), x, y, n.in(0).count(), Exact<T>);
+      if (approximate_)
+        return MapElements(n.host(), x, y, n.in(0).count(), [](T v) FUSEBOX_INLINE { return Approximate(v); });
+      MapElements(n.host(), x, y, n.in(0).count(), [](T v) { return Exact(v); });
     });
   }
 
@@ -113,9 +116,9 @@ struct Gelu {
     return T(0.5) * x * std::erfc(-x * T(0.70710678118654752440));
   }
   template <class T>
-  static T Approximate(T x) {
+  FUSEBOX_INLINE static T Approximate(T x) {
     constexpr T kRoot = T(0.79788456080286535588);  // of 2 / pi
-    return T(0.5) * x * (T(1) + std::tanh(kRoot * (x + T(0.044715) * x * x * x)));
+    return T(0.5) * x * (T(1) + FastTanh(kRoot * (x + T(0.044715) * x * x * x)));
   }
   bool approximate_;
 };

@@ -8,6 +8,7 @@
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
+#include "plugins/cpu/vector_math.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -26,16 +27,34 @@ void ForEachRow(const Node& n, const F& f) {
   const T* x = n.in(0).data<const T>();
   T* y = n.out(0).data<T>();
   parallel_for(n.host(), static_cast<size_t>(count / length), Grain(length), [&](size_t begin, size_t end, uint32_t) {
-    for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row)
-      f(x + row * length, y + row * length, length);
+    Vectorised([&]() FUSEBOX_INLINE {
+      for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row)
+        f(x + row * length, y + row * length, length);
+    });
   });
 }
 
 template <class T>
-T Largest(const T* x, int64_t count) {
+FUSEBOX_INLINE inline T Largest(const T* x, int64_t count) {
   T most = x[0];
   for (int64_t i = 1; i < count; ++i) most = x[i] > most ? x[i] : most;
   return most;
+}
+
+// The sum of f(0) ... f(count - 1), in eight partial sums: faster and more exact than one.
+template <class T, class F>
+FUSEBOX_INLINE inline T SumOf(int64_t count, const F& f) {
+  constexpr int64_t kParts = 8;
+  T parts[kParts] = {};
+  int64_t i = 0;
+  for (; i + kParts <= count; i += kParts) {
+    for (int64_t p = 0; p < kParts; ++p) parts[p] += f(i + p);
+  }
+  for (int64_t p = 0; i < count; ++i, ++p) parts[p] += f(i);
+  for (int64_t width = kParts / 2; width > 0; width /= 2) {
+    for (int64_t p = 0; p < width; ++p) parts[p] += parts[p + width];
+  }
+  return parts[0];
 }
 
 struct Softmax {
@@ -46,12 +65,10 @@ struct Softmax {
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      ForEachRow<T>(n, [beta = static_cast<T>(beta_)](const T* x, T* y, int64_t length) {
+      ForEachRow<T>(n, [beta = static_cast<T>(beta_)](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T most = Largest(x, length);
-        for (int64_t i = 0; i < length; ++i) y[i] = std::exp((x[i] - most) * beta);
-        T sum = 0;
-        for (int64_t i = 0; i < length; ++i) sum += y[i];
-        const T scale = T(1) / sum;
+        for (int64_t i = 0; i < length; ++i) y[i] = FastExp((x[i] - most) * beta);
+        const T scale = T(1) / SumOf<T>(length, [y](int64_t i) FUSEBOX_INLINE { return y[i]; });
         for (int64_t i = 0; i < length; ++i) y[i] *= scale;
       });
     });
@@ -68,11 +85,9 @@ struct LogSoftmax {
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      ForEachRow<T>(n, [](const T* x, T* y, int64_t length) {
+      ForEachRow<T>(n, [](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T most = Largest(x, length);
-        T sum = 0;
-        for (int64_t i = 0; i < length; ++i) sum += std::exp(x[i] - most);
-        const T log_sum = std::log(sum);
+        const T log_sum = std::log(SumOf<T>(length, [x, most](int64_t i) FUSEBOX_INLINE { return FastExp(x[i] - most); }));
         for (int64_t i = 0; i < length; ++i) y[i] = x[i] - most - log_sum;
       });
     });
@@ -90,10 +105,8 @@ struct L2Normalization {
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      ForEachRow<T>(n, [this](const T* x, T* y, int64_t length) {
-        T squares = 0;
-        for (int64_t i = 0; i < length; ++i) squares += x[i] * x[i];
-        const T norm = std::max(std::sqrt(squares), T(1e-6));
+      ForEachRow<T>(n, [this](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
+        const T norm = std::max(std::sqrt(SumOf<T>(length, [x](int64_t i) FUSEBOX_INLINE { return x[i] * x[i]; })), T(1e-6));
         for (int64_t i = 0; i < length; ++i) y[i] = x[i] / norm;
         Activate(activation_, y, static_cast<size_t>(length));
       });

@@ -4,6 +4,7 @@
 
 #include "plugins/cpu/elementwise.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/vector_math.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -24,7 +25,7 @@ struct Exp {
   static constexpr auto kTypes = kFloats;
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
-    return std::exp(x);
+    return FastExp(x);
   }
 };
 
