@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/verify/cases.h"
+
+#include <limits>
+#include <random>
+
+namespace fusebox::verify {
+
+std::string_view Name(ValueClass c) {
+  switch (c) {
+    case ValueClass::kNormal: return "normal";
+    case ValueClass::kTiny: return "tiny";
+    case ValueClass::kLarge: return "large";
+    case ValueClass::kZero: return "zero";
+    case ValueClass::kOneHot: return "one-hot";
+    case ValueClass::kExtreme: return "extreme";
+  }
+  return "?";
+}
+
+std::vector<ValueClass> ValueClasses(bool all) {
+  using enum ValueClass;
+  if (!all) return {kNormal, kZero};
+  return {kNormal, kTiny, kLarge, kZero, kOneHot, kExtreme};
+}
+
+namespace {
+
+double Draw(ValueClass c, std::mt19937_64& random, size_t index, size_t hot) {
+  std::normal_distribution<double> normal(0, 1);
+  switch (c) {
+    case ValueClass::kNormal: return normal(random);
+    case ValueClass::kTiny: return 1e-4 * normal(random);
+    case ValueClass::kLarge: return 1e3 * normal(random);
+    case ValueClass::kZero: return 0;
+    case ValueClass::kOneHot: return index == hot ? 1 : 0;
+    case ValueClass::kExtreme: {
+      constexpr double kValues[] = {0, -0.0, 1e30, -1e30, 1e-38, -1e-42, 88, -88, 1, -1};
+      return kValues[random() % std::size(kValues)];
+    }
+  }
+  return 0;
+}
+
+template <class T>
+Tensor Filled(const Type& type, size_t count, const auto& draw) {
+  return {type, Buffer::Make(count * sizeof(T), [&](std::span<std::byte> out) {
+            auto* to = reinterpret_cast<T*>(out.data());
+            for (size_t i = 0; i < count; ++i) to[i] = static_cast<T>(draw(i));
+          })};
+}
+
+template <class T>
+Tensor Convert(const Tensor& from, DType dtype) {
+  const auto values = ToDoubles(from);
+  return Filled<T>({dtype, from.type.shape}, values.size(), [&](size_t i) { return values[i]; });
+}
+
+}  // namespace
+
+Tensor MakeOperand(const Type& type, ValueClass c, uint64_t seed, size_t operand) {
+  std::mt19937_64 random(seed * 1000003 + operand * 31 + static_cast<uint64_t>(c));
+  const auto count = static_cast<size_t>(type.shape.element_count().value_or(0));
+  const size_t hot = count ? random() % count : 0;
+  const auto real = [&](size_t i) { return Draw(c, random, i, hot); };
+  const auto small = [&](size_t) { return c == ValueClass::kZero ? 0 : static_cast<int>(random() % 4); };
+  switch (type.dtype) {
+    case DType::kF32: return Filled<float>(type, count, real);
+    case DType::kF64: return Filled<double>(type, count, real);
+    case DType::kI32: return Filled<int32_t>(type, count, small);
+    case DType::kI64: return Filled<int64_t>(type, count, small);
+    case DType::kI8: return Filled<int8_t>(type, count, small);
+    case DType::kU8: return Filled<uint8_t>(type, count, small);
+    case DType::kI16: return Filled<int16_t>(type, count, small);
+    case DType::kBool: return Filled<bool>(type, count, [&](size_t) { return c != ValueClass::kZero && random() % 2; });
+    default: return {type, {}};
+  }
+}
+
+Tensor ToF64(const Tensor& t) { return t.type.dtype == DType::kF32 && t.data ? Convert<double>(t, DType::kF64) : t; }
+
+std::vector<double> ToDoubles(const Tensor& t) {
+  std::vector<double> out;
+  const auto take = [&]<class T>(T) { out.assign(t.data.As<T>().begin(), t.data.As<T>().end()); };
+  switch (t.type.dtype) {
+    case DType::kF32: take(float{}); break;
+    case DType::kF64: take(double{}); break;
+    case DType::kI32: take(int32_t{}); break;
+    case DType::kI64: take(int64_t{}); break;
+    case DType::kI16: take(int16_t{}); break;
+    case DType::kI8: take(int8_t{}); break;
+    case DType::kU8: case DType::kBool: take(uint8_t{}); break;
+    default: break;
+  }
+  return out;
+}
+
+void RetypeToF64(Module& module) {
+  for (const auto& f : module.functions) {
+    for (ValueId v = 0; v < f->value_count(); ++v) {
+      Value& value = f->value(v);
+      if (value.type.dtype != DType::kF32) continue;
+      if (value.data) value.data = ToF64({value.type, value.data}).data;
+      value.type.dtype = DType::kF64;
+    }
+    for (const auto& node : f->nodes)
+      for (auto& [name, value] : node->attrs)
+        if (auto* dtype = std::get_if<DType>(&value); dtype && *dtype == DType::kF32) *dtype = DType::kF64;
+  }
+}
+
+}  // namespace fusebox::verify

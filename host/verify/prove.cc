@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "host/run/run.h"
+#include "host/verify/cases.h"
+#include "host/verify/verify.h"
+
+namespace fusebox::verify {
+namespace {
+
+std::string Short(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+// A function with its program and runner: something that can be asked for values.
+struct Runnable {
+  std::unique_ptr<Module> module;
+  std::unique_ptr<run::Program> program;
+  std::unique_ptr<run::Runner> runner;
+
+  static Result<Runnable> Make(std::unique_ptr<Module> module, const std::shared_ptr<Registry>& registry) {
+    Runnable out;
+    out.module = std::move(module);
+    FUSEBOX_ASSIGN(out.program, run::Program::Create(*out.module, registry));
+    FUSEBOX_ASSIGN(out.runner, run::Runner::Create(*out.program, 1));
+    return out;
+  }
+  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs) {
+    runner->Reset();
+    return runner->Run(module->functions[0]->name, inputs);
+  }
+};
+
+std::unique_ptr<Module> CopyOf(const Module& from, const Function& function, const std::vector<Tensor>& constants) {
+  auto copy = std::make_unique<Module>();
+  Function& f = *copy->Find(CopyInto(from, function, *copy));
+  std::stable_partition(copy->functions.begin(), copy->functions.end(), [&](const auto& p) { return p.get() == &f; });
+  for (size_t i = 0; i < constants.size() && i < f.inputs.size(); ++i)
+    if (constants[i].data) f.ReplaceUses(f.inputs[i], f.AddConst(constants[i]));
+  copy->signatures.clear();
+  return copy;
+}
+
+Shape Sized(const Shape& shape, int64_t unknown) {
+  if (!shape.ranked()) return shape;
+  std::vector<int64_t> dims = shape.dims();
+  for (int64_t& d : dims)
+    if (d < 0) d = unknown;
+  return Shape(std::move(dims));
+}
+
+std::string Position(const Shape& shape, size_t index) {
+  std::vector<std::string> at;
+  for (size_t d = shape.dims().size(); d-- > 0;) {
+    const auto size = static_cast<size_t>(std::max<int64_t>(shape[d], 1));
+    at.push_back(std::to_string(index % size));
+    index /= size;
+  }
+  std::string out = "[";
+  for (size_t i = at.size(); i-- > 0;) out += at[i] + (i ? "," : "");
+  return out + "]";
+}
+
+bool SameClass(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
+
+double Distance(double a, double b) {
+  if (SameClass(a, b)) return 0;
+  const double d = std::fabs(a - b);
+  return std::isnan(d) ? INFINITY : d;
+}
+
+struct Bound {
+  double atol, rtol;
+};
+
+// One result of one case. `body` is the f32 body's own answer: a fused op may err twice as much as that.
+void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, const Tensor& body, Bound bound, Case& out) {
+  if (fused.type.shape != truth.type.shape) {
+    out.passed = false;
+    out.worst = INFINITY;
+    out.where = "result " + std::to_string(result) + " is " + ToString(fused.type) + ", expected shape " + ToString(truth.type.shape);
+    return;
+  }
+  const auto is = ToDoubles(fused), should = ToDoubles(truth), plain = ToDoubles(body);
+  double own = 0;
+  for (size_t i = 0; i < should.size() && i < plain.size(); ++i) own = std::max(own, Distance(plain[i], should[i]));
+  for (size_t i = 0; i < is.size() && i < should.size(); ++i) {
+    const double error = Distance(is[i], should[i]);
+    const double allowed = std::max(bound.atol + bound.rtol * std::fabs(should[i]), 2 * own);
+    if (error > out.worst || (error > allowed && out.passed)) {
+      out.worst = std::max(out.worst, error);
+      out.where = "result " + std::to_string(result) + " " + Position(truth.type.shape, i) + ": " + Short(is[i]) + ", expected " + Short(should[i]);
+    }
+    if (!(error <= allowed)) out.passed = false;
+  }
+}
+
+class Proof {
+ public:
+  Proof(const std::vector<Tensor>& constants, const std::vector<bool>& used, Bound bound, const Options& options)
+      : constants_(constants), used_(used), bound_(bound), options_(options) {}
+
+  Result<Verdict> Run(Result<Runnable> body, Result<Runnable> truth, Result<Runnable> fused) {
+    Verdict verdict;
+    if (!body) return Unverifiable(body.error().message);
+    if (!fused) return Unverifiable("the fused op does not run: " + fused.error().message);
+    verdict.truth = truth ? "f64" : "f32";
+    const Function& f = *fused->module->functions[0];
+    for (int64_t unknown : Sizes(f)) {
+      for (ValueClass c : ValueClasses(options_.all)) {
+        std::vector<Tensor> inputs;
+        for (size_t i = 0; i < f.inputs.size(); ++i) {
+          const Type& type = f.value(f.inputs[i]).type;
+          const bool bound_in = i < constants_.size() && constants_[i].data;
+          inputs.push_back(bound_in ? constants_[i] : MakeOperand({type.dtype, Sized(type.shape, unknown)}, c, options_.seed, i));
+          if (!bound_in && !type.shape.ranked()) return Unverifiable("the rank of operand " + std::to_string(i) + " is not known");
+        }
+        std::string name(Name(c));
+        if (HasUnknown(f)) name += ", unknown sizes " + std::to_string(unknown);
+        FUSEBOX_TRY(RunCase(name, inputs, *body, truth ? &*truth : nullptr, *fused, verdict));
+      }
+    }
+    Conclude(verdict);
+    return verdict;
+  }
+
+ private:
+  static Verdict Unverifiable(std::string why) {
+    Verdict out;
+    out.why = std::move(why);
+    return out;
+  }
+  static bool HasUnknown(const Function& f) {
+    return std::any_of(f.inputs.begin(), f.inputs.end(), [&](ValueId v) { return !f.value(v).type.shape.is_static(); });
+  }
+  std::vector<int64_t> Sizes(const Function& f) const {
+    if (!HasUnknown(f)) return {0};
+    return options_.all ? std::vector<int64_t>{options_.unknown_dim, 1, 7} : std::vector<int64_t>{options_.unknown_dim};
+  }
+
+  Status RunCase(const std::string& name, const std::vector<Tensor>& inputs, Runnable& body, Runnable* truth, Runnable& fused,
+                 Verdict& verdict) {
+    Result<std::vector<Tensor>> plain = body.Run(inputs);
+    if (!plain) {  // not the rule's fault: these operands are outside of what the composite takes
+      if (skipped_.empty()) skipped_ = "the body does not run on " + name + ": " + plain.error().message;
+      return {};
+    }
+    std::vector<Tensor> exact_inputs;
+    for (const Tensor& t : inputs) exact_inputs.push_back(ToF64(t));
+    Result<std::vector<Tensor>> exact = truth ? truth->Run(exact_inputs) : plain;
+    if (!exact) return std::unexpected(exact.error());
+    Case out{.name = name, .passed = true};
+    Result<std::vector<Tensor>> is = fused.Run(inputs);
+    if (!is) {
+      out.passed = false;
+      out.where = "the fused op fails: " + is.error().message;
+    }
+    for (size_t r = 0; is && r < is->size(); ++r)
+      if (r >= used_.size() || used_[r]) CompareResult(r, (*is)[r], (*exact)[r], (*plain)[r], bound_, out);
+    verdict.cases.push_back(std::move(out));
+    return {};
+  }
+
+  void Conclude(Verdict& verdict) const {
+    using enum Verdict::Outcome;
+    if (verdict.cases.empty()) {
+      verdict.why = skipped_.empty() ? "there was nothing to compare" : skipped_;
+      return;
+    }
+    verdict.outcome = kAgrees;
+    const Case* worst = nullptr;
+    for (const Case& c : verdict.cases)
+      if (!c.passed && (!worst || c.worst > worst->worst)) worst = &c;
+    if (!worst) return;
+    verdict.outcome = kDisagrees;
+    verdict.why = worst->name + " values: " + worst->where + " (atol " + Short(bound_.atol) + ", rtol " + Short(bound_.rtol) + ", seed " +
+                  std::to_string(options_.seed) + ")";
+  }
+
+  const std::vector<Tensor>& constants_;
+  const std::vector<bool>& used_;
+  Bound bound_;
+  const Options& options_;
+  std::string skipped_;
+};
+
+}  // namespace
+
+std::string Verdict::Summary() const {
+  if (outcome == Outcome::kUnverifiable) return "unverifiable: " + why;
+  double worst = 0;
+  for (const Case& c : cases) worst = std::max(worst, c.worst);
+  const std::string how = "(" + truth + ", " + std::to_string(cases.size()) + " cases, worst " + Short(worst) + ")";
+  return outcome == Outcome::kAgrees ? "agrees " + how : "disagrees " + how + ": " + why;
+}
+
+Result<Verdict> Prove(const Module& module, const Function& body, const Module& scratch, const Function& replacement,
+                      const std::vector<Tensor>& constants, const std::vector<bool>& used_results, fbx_tolerance tolerance,
+                      std::shared_ptr<Registry> registry, const Options& options) {
+  const bool declared = tolerance.atol > 0 || tolerance.rtol > 0;
+  const Bound bound{declared ? tolerance.atol : options.atol, declared ? tolerance.rtol : options.rtol};
+  auto exact = CopyOf(module, body, constants);
+  RetypeToF64(*exact);
+  return Proof(constants, used_results, bound, options)
+      .Run(Runnable::Make(CopyOf(module, body, constants), registry), Runnable::Make(std::move(exact), registry),
+           Runnable::Make(CopyOf(scratch, replacement, {}), registry));
+}
+
+Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Registry> registry, const Options& options) {
+  std::vector<Row> rows;
+  for (const auto& f : module.functions) {
+    for (const auto& node : f->nodes) {
+      if (!node->fused) continue;
+      Row row{f->name, Describe(*f, *node), node->is(Op::kCustom) ? node->name : std::string(Name(node->op)), node->fused->plugin, {}};
+      const Function* body = node->body.empty() ? nullptr : module.Find(node->body);
+      if (!body) {
+        row.verdict.why = "the file keeps no body";
+        rows.push_back(std::move(row));
+        continue;
+      }
+      Module scratch;
+      Function& alone = scratch.Add("alone");
+      std::vector<Type> types;
+      std::vector<Tensor> constants;
+      for (ValueId v : node->operands) {
+        alone.AddInput(v == kNoValue ? Type{} : f->value(v).type);
+        constants.push_back(v == kNoValue ? Tensor{} : Tensor{f->value(v).type, f->value(v).data});
+      }
+      for (ValueId v : node->results) types.push_back(f->value(v).type);
+      Node& copy = alone.AddNode(node->op, alone.inputs, types, node->attrs);
+      copy.name = node->name;
+      copy.version = node->version;
+      copy.raw_options = node->raw_options;
+      alone.outputs = copy.results;
+      const std::vector<bool> used(alone.outputs.size(), true);
+      FUSEBOX_ASSIGN(row.verdict, Prove(module, *body, scratch, alone, constants, used, fbx_tolerance{}, registry, options));
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace fusebox::verify
