@@ -207,7 +207,7 @@ Result<Verdict> Prove(const Module& module, const Function& body, const Module& 
   RetypeToF64(*exact);
   return Proof(constants, used_results, bound, options)
       .Run(Runnable::Make(CopyOf(module, body, constants), registry), Runnable::Make(std::move(exact), registry),
-           Runnable::Make(CopyOf(scratch, replacement, {}), registry));
+           Runnable::Make(CopyOf(scratch, replacement, constants), registry));
 }
 
 Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Registry> registry, const Options& options) {
