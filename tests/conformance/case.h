@@ -26,6 +26,8 @@ struct Quant {
   int32_t axis = 0;
 };
 
+using Dims = std::vector<int64_t>;
+
 struct Data {
   fbx_dtype dtype = FBX_DTYPE_NONE;  // NONE: an absent operand
   std::vector<int64_t> dims;
@@ -117,7 +119,8 @@ struct Attr {
   Attr(std::string k, double v) : key(std::move(k)), value(v) {}
   Attr(std::string k, const char* v) : key(std::move(k)), value(std::string(v)) {}
   Attr(std::string k, Dtype v) : key(std::move(k)), value(v) {}
-  Attr(std::string k, std::vector<int64_t> v) : key(std::move(k)), value(std::move(v)) {}
+  // Dims{...}: bare braces around one number would be that number.
+  Attr(std::string k, Dims v) : key(std::move(k)), value(std::move(v)) {}
 };
 
 struct Case {

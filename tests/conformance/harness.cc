@@ -18,7 +18,7 @@ Cases& Registered() {
 
 constexpr uint8_t kPoison = 0xA5;
 
-std::string Dims(const std::vector<int64_t>& dims) {
+std::string ShapeText(const std::vector<int64_t>& dims) {
   std::string text = "[";
   for (const int64_t d : dims) text += (text.size() > 1 ? "," : "") + std::to_string(d);
   return text + "]";
@@ -50,7 +50,7 @@ void CompareAs(const Data& want, const uint8_t* got, const Case& c) {
 
 void Compare(const Data& want, StubTensor& got, const Case& c, size_t index) {
   SCOPED_TRACE("result " + std::to_string(index));
-  ASSERT_EQ(Dims(want.dims), Dims(got.dims()));
+  ASSERT_EQ(ShapeText(want.dims), ShapeText(got.dims()));
   ASSERT_EQ(want.bytes.size(), got.abi()->bytes);
   if (want.bytes.empty()) return;
   const auto* bytes = static_cast<const uint8_t*>(got.abi()->data);
@@ -73,10 +73,10 @@ void ExpectCompatible(const StubNode::Inferred& said, const Data& want) {
   ASSERT_TRUE(said.set) << "infer said nothing of a result";
   EXPECT_EQ(said.dtype, want.dtype);
   if (said.rank < 0) return;
-  ASSERT_EQ(static_cast<size_t>(said.rank), want.dims.size()) << "inferred " << Dims(said.dims) << ", expected " << Dims(want.dims);
+  ASSERT_EQ(static_cast<size_t>(said.rank), want.dims.size()) << "inferred " << ShapeText(said.dims) << ", expected " << ShapeText(want.dims);
   for (size_t i = 0; i < want.dims.size(); ++i)
     EXPECT_TRUE(said.dims[i] < 0 || said.dims[i] == want.dims[i])
-        << "inferred " << Dims(said.dims) << ", expected " << Dims(want.dims);
+        << "inferred " << ShapeText(said.dims) << ", expected " << ShapeText(want.dims);
 }
 
 void Infer(const fbx_kernel& k, const Case& c, StubNode& n) {
@@ -112,7 +112,7 @@ void InferOnDemand(const fbx_kernel& k, const Case& c, const StubNode& full) {
     }
   }
   for (size_t i = 0; i < c.results.size(); ++i)
-    EXPECT_EQ(Dims(n.inferred[i].dims), Dims(full.inferred[i].dims)) << "a value that decides the shape was not asked for";
+    EXPECT_EQ(ShapeText(n.inferred[i].dims), ShapeText(full.inferred[i].dims)) << "a value that decides the shape was not asked for";
 }
 
 struct Setting {
