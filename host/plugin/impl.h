@@ -34,8 +34,8 @@ struct Registry::Impl {
   Result<std::map<std::string, const void*, std::less<>>> RequiredExtensions(const Manifest& manifest);
   const void* ProvidedExtension(const std::string& id);
   void WarnOfUnknownIds() const;
-  // The options_schema of the first plugin that states one for the op.
-  Result<std::optional<JsonSchema>> OpSchema(fbx_op_kind kind, std::string_view op) const;
+  // The options_schema of the first plugin that states one for the op; else one that accepts everything.
+  Result<JsonSchema> OpSchema(fbx_op_kind kind, std::string_view op) const;
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);
   // The list of config.prefer for an op or composite name, its own or that of its longest prefix*; null: none.
   const std::vector<std::string>* Preferred(std::string_view name) const;
@@ -46,7 +46,7 @@ struct Registry::Impl {
   std::vector<std::string> searched;
   std::vector<Plugin*> load_order;
   std::unordered_map<std::string, std::vector<KernelRef>> kernels;     // by kind and op
-  std::unordered_map<std::string, std::optional<JsonSchema>> schemas;  // of ops, by kind and op
+  std::unordered_map<std::string, JsonSchema> schemas;  // of ops, by kind and op
 };
 
 // Position of a plugin in a preference list; the list's size when it is not there.

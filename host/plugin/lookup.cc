@@ -222,7 +222,7 @@ std::vector<std::string> Registry::WhoProvides(fbx_op_kind kind, std::string_vie
   return who;
 }
 
-Result<std::optional<JsonSchema>> Registry::Impl::OpSchema(fbx_op_kind kind, std::string_view op) const {
+Result<JsonSchema> Registry::Impl::OpSchema(fbx_op_kind kind, std::string_view op) const {
   for (const Plugin& plugin : plugins) {
     if (plugin.info.state != PluginInfo::State::kOk) continue;
     for (const ManifestOp& stated : plugin.info.manifest.ops) {
@@ -231,22 +231,20 @@ Result<std::optional<JsonSchema>> Registry::Impl::OpSchema(fbx_op_kind kind, std
       if (!schema)
         return Invalid(plugin.info.manifest.path + ": " + stated.name +
                        ": options_schema: " + schema.error().message);
-      return std::optional(*std::move(schema));
+      return schema;
     }
   }
-  return std::optional<JsonSchema>();
+  return JsonSchema();
 }
 
 Status Registry::CheckOptions(fbx_op_kind kind, std::string_view op, const Attrs& attrs) {
   const std::lock_guard lock(impl_->mutex);
   auto found = impl_->schemas.find(OpKey(kind, op));
   if (found == impl_->schemas.end()) {
-    FUSEBOX_ASSIGN(auto schema, impl_->OpSchema(kind, op));
+    FUSEBOX_ASSIGN(JsonSchema schema, impl_->OpSchema(kind, op));
     found = impl_->schemas.emplace(OpKey(kind, op), std::move(schema)).first;
   }
-  const std::optional<JsonSchema>& schema = found->second;
-  if (!schema) return {};
-  const auto violation = schema->Check(JsonFromAttrs(attrs));
+  const auto violation = found->second.Check(JsonFromAttrs(attrs));
   if (!violation) return {};
   const std::string at = violation->pointer.empty() ? "" : violation->pointer.substr(1) + ": ";
   return Invalid(std::string(op) + ": options: " + at + violation->what);

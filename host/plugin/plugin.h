@@ -57,17 +57,17 @@ Result<Manifest> ReadManifest(const std::string& path);
 
 // fusebox.json, and what the command line adds to it.
 struct Config {
-  std::string path;                       // of the file; empty: none
-  std::vector<std::string> plugins;       // --plugin: a manifest, a library, or a folder; these come first
-  std::vector<std::string> plugin_path;   // folders; those of the file are relative to it
-  std::vector<std::string> allow, deny;   // globs over plugin ids; deny wins; no allow list: all
-  std::map<std::string, Attrs> options;   // by plugin id
-  std::map<std::string, std::vector<std::string>> prefer;  // op or composite name -> plugin ids, best first
+  std::string path = {};                      // of the file; empty: none
+  std::vector<std::string> plugins = {};      // --plugin: a manifest, a library, or a folder; these come first
+  std::vector<std::string> plugin_path = {};  // folders; those of the file are relative to it
+  std::vector<std::string> allow = {}, deny = {};  // globs over plugin ids; deny wins; no allow list: all
+  std::map<std::string, Attrs> options = {};       // by plugin id
+  std::map<std::string, std::vector<std::string>> prefer = {};  // op or composite name -> plugin ids, best first
   struct Delegate {
     std::string name;
     Attrs options;
   };
-  std::vector<Delegate> delegates;
+  std::vector<Delegate> delegates = {};
   bool search_default_path = true;  // environment, user and system folders
 };
 Result<Config> ReadConfig(const std::string& path);

@@ -236,6 +236,7 @@ JsonSchema::Violation Describe(const json& root, const json& value,
 }  // namespace
 
 std::optional<JsonSchema::Violation> JsonSchema::Check(const json& value) const {
+  if (impl_ == nullptr) return std::nullopt;
   if (HasLongString(value))
     return Violation{"", "a string is longer than " + std::to_string(kLongestString) + " bytes"};
   try {
@@ -251,10 +252,10 @@ std::optional<JsonSchema::Violation> JsonSchema::Check(const json& value) const 
 }
 
 void JsonSchema::RemoveVendorKeys(json& value) const {
-  RemoveKeys(impl_->text, Resolve(impl_->text, impl_->text), value);
+  if (impl_) RemoveKeys(impl_->text, Resolve(impl_->text, impl_->text), value);
 }
 void JsonSchema::FillDefaults(json& value) const {
-  Fill(impl_->text, Resolve(impl_->text, impl_->text), value, 0);
+  if (impl_) Fill(impl_->text, Resolve(impl_->text, impl_->text), value, 0);
 }
 
 }  // namespace fusebox

@@ -14,7 +14,7 @@
 
 namespace fusebox {
 
-// A JSON Schema (draft 7, without references to other files). Immutable, any thread.
+// A JSON Schema (draft 7, without references to other files). Immutable, any thread. A default one accepts everything.
 class JsonSchema {
  public:
   // Error: why the text is no schema. `vendor_keys`: a pattern "^x-" in it is honoured by RemoveVendorKeys.

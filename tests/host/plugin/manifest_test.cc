@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/plugin/plugin.h"
+#include "tests/host/plugin/folder.h"
+
+namespace fusebox {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+// What ReadManifest says about the example manifest after one change.
+std::string Complaint(const std::string& from, const std::string& to) {
+  const Folder folder;
+  const auto manifest = ReadManifest(folder.Write("fusebox-plugin.json", With(ExampleManifest(), from, to)));
+  if (manifest) return "accepted";
+  EXPECT_EQ(manifest.error().code, Code::kInvalid);
+  return With(manifest.error().message, folder.path() + "/", "");
+}
+
+TEST(Manifest, ReadsTheExampleOfTheDocumentation) {
+  const auto manifest = ReadManifest(std::string(kExamples) + "/fusebox-plugin.json");
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  EXPECT_EQ(manifest->id, "com.acme.my_op");
+  EXPECT_EQ(manifest->version, "1.0.0");
+  EXPECT_EQ(manifest->name_space, "acme");
+  EXPECT_EQ(manifest->license, "Apache-2.0");
+  ASSERT_EQ(manifest->rules.size(), 1u);
+  EXPECT_EQ(manifest->rules[0].id, "acme.my_op.f32");
+  EXPECT_THAT(manifest->rules[0].implements, ElementsAre("my_custom_fused_op"));
+  EXPECT_EQ(manifest->rules[0].min_version, 1);
+  EXPECT_EQ(manifest->rules[0].max_version, 0);
+  EXPECT_EQ(manifest->rules[0].when, R"({"example_option":{"minimum":0}})");
+  ASSERT_EQ(manifest->rules[0].emits.size(), 1u);
+  EXPECT_EQ(manifest->rules[0].emits[0].name, "my_custom_fused_op");
+  ASSERT_EQ(manifest->ops.size(), 1u);
+  EXPECT_EQ(manifest->ops[0].kind, FBX_OP_CUSTOM);
+  EXPECT_EQ(manifest->ops[0].version, 1);
+  EXPECT_THAT(manifest->ops[0].options_schema, HasSubstr("example_option"));
+  EXPECT_THAT(manifest->options_schema, HasSubstr("denormals"));
+  EXPECT_THAT(manifest->requires_extensions, ElementsAre("fusebox.threads/1?"));
+}
+
+TEST(Manifest, TakesTheLibraryForThisMachine) {
+  const auto manifest = ReadManifest(std::string(kExamples) + "/fusebox-plugin.json");
+  ASSERT_TRUE(manifest) << manifest.error().message;
+#if defined(__x86_64__)
+  EXPECT_THAT(manifest->library, EndsWith("/sdk/schema/examples/my_op.so"));
+  EXPECT_EQ(manifest->no_library, "");
+#else
+  EXPECT_EQ(manifest->no_library, "it has no library for linux-aarch64, only for linux-x86_64");
+#endif
+}
+
+TEST(Manifest, IsTheOneOfTheSamplePlugin) {
+  EXPECT_EQ(ExampleManifest(), Slurp(FUSEBOX_SOURCE_DIR "/samples/hello_plugin/fusebox-plugin.json"));
+}
+
+TEST(Manifest, SaysWhereAMisspeltKeyStandsAndWhatWasMeant) {
+  EXPECT_EQ(Complaint("\"license\"", "\"licence\""),
+            "fusebox-plugin.json:2:79: plugin/licence: unknown key \"licence\"; did you mean \"license\"?");
+  EXPECT_EQ(Complaint("\"manifest_version\"", "\"manifest_verison\""),
+            "fusebox-plugin.json:1:2: manifest_verison: unknown key \"manifest_verison\"; did you mean "
+            "\"manifest_version\"?");
+  EXPECT_THAT(Complaint("\"emits\"", "\"emit\""), HasSubstr("did you mean \"emits\"?"));
+}
+
+TEST(Manifest, NamesTheKeyThatIsMissing) {
+  EXPECT_EQ(Complaint(", \"namespace\": \"acme\"", ""),
+            "fusebox-plugin.json:2:2: plugin: lacks the key \"namespace\"");
+}
+
+TEST(Manifest, SaysWhatAValueShouldBe) {
+  EXPECT_EQ(Complaint("\"major\": 1", "\"major\": \"1\""),
+            "fusebox-plugin.json:3:10: abi/major: expected integer, not \"1\"");
+  EXPECT_EQ(
+      Complaint("\"linux-x86_64\"", "\"linux-x86-64\""),
+      "fusebox-plugin.json:4:17: libraries/0/platform: \"linux-x86-64\" is not one of \"linux-x86_64\", "
+      "\"linux-aarch64\"; did you mean \"linux-x86_64\"?");
+  EXPECT_EQ(Complaint("com.acme.my_op", "Acme"),
+            "fusebox-plugin.json:2:13: plugin/id: \"Acme\" does not match ^[a-z0-9]+(\\.[a-z0-9_]+)+$");
+  EXPECT_THAT(Complaint("\"versions\": \"1-\"", "\"versions\": \"one\""),
+              HasSubstr("\"one\" does not match"));
+  EXPECT_THAT(Complaint("\"versions\": \"1-\"", "\"versions\": \"3-2\""),
+              HasSubstr("versions: the range is empty"));
+}
+
+TEST(Manifest, WantsExactlyOneNameForAnOp) {
+  EXPECT_THAT(Complaint("{\"custom\": \"my_custom_fused_op\", \"version\": 1}", "{\"version\": 1}"),
+              HasSubstr("emits/0: needs exactly one of the keys \"custom\", \"builtin\""));
+  EXPECT_THAT(Complaint("{\"custom\": \"my_custom_fused_op\", \"version\": 1}",
+                        "{\"custom\": \"x\", \"builtin\": \"ADD\"}"),
+              HasSubstr("needs exactly one of the keys"));
+}
+
+TEST(Manifest, KnowsTheBuiltinOps) {
+  EXPECT_EQ(Complaint("{\"custom\": \"my_custom_fused_op\", \"version\": 1}", "{\"builtin\": \"CONV2D\"}"),
+            "fusebox-plugin.json:7:69: provides/rules/0/emits/0/builtin: no builtin op \"CONV2D\"; did you "
+            "mean \"CONV_2D\"?");
+}
+
+TEST(Manifest, BindsRulesToTheNamespace) {
+  EXPECT_THAT(Complaint("acme.my_op.f32", "other.my_op.f32"),
+              HasSubstr("does not begin with the plugin's namespace \"acme.\""));
+}
+
+TEST(Manifest, AllowsAStarOnlyAtTheEndOfAName) {
+  EXPECT_EQ(Complaint("[\"my_custom_fused_op\"]", "[\"lstm_*\", \"gru\"]"), "accepted");
+  EXPECT_THAT(Complaint("[\"my_custom_fused_op\"]", "[\"*_op\"]"),
+              HasSubstr("implements/0: * may only stand at the end"));
+}
+
+TEST(Manifest, LeavesVendorKeysAlone) {
+  EXPECT_EQ(Complaint("\"abi\": {", "\"x-build\": {\"id\": 7}, \"abi\": {\"x-note\": null, "), "accepted");
+  EXPECT_THAT(Complaint("\"abi\": {", "\"xbuild\": 1, \"abi\": {"), HasSubstr("unknown key \"xbuild\""));
+}
+
+TEST(Manifest, ListsDelegates) {
+  const Folder folder;
+  const std::string text = With(ExampleManifest(), "\"delegates\": []",
+                                "\"delegates\": [{\"name\": \"fast\", \"options_schema\": {}}]");
+  const auto manifest = ReadManifest(folder.Write("fusebox-plugin.json", text));
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  ASSERT_EQ(manifest->delegates.size(), 1u);
+  EXPECT_EQ(manifest->delegates[0].name, "fast");
+}
+
+TEST(Manifest, KeepsLibrariesInThePluginsFolder) {
+  EXPECT_THAT(Complaint("\"my_op.so\"", "\"../my_op.so\""),
+              HasSubstr("libraries/0/path: the path must not contain \"..\""));
+  EXPECT_THAT(Complaint("\"my_op.so\"", "\"/usr/lib/my_op.so\""),
+              HasSubstr("must be relative to the manifest"));
+}
+
+TEST(Manifest, FollowsNoLinkOutOfThePluginsFolder) {
+  const Folder folder;
+  const std::string outside = folder.Write("outside.so", "");
+  const std::string path = folder.Write("plugin/fusebox-plugin.json", ExampleManifest());
+  std::filesystem::create_symlink(outside, folder.path() + "/plugin/my_op.so");
+  const auto manifest = ReadManifest(path);
+  ASSERT_FALSE(manifest);
+  EXPECT_THAT(manifest.error().message, HasSubstr("a link that leaves the plugin's folder"));
+
+  std::filesystem::remove(folder.path() + "/plugin/my_op.so");
+  folder.Write("plugin/real.so", "");
+  std::filesystem::create_symlink("real.so", folder.path() + "/plugin/my_op.so");
+  EXPECT_TRUE(ReadManifest(path)) << "a link that stays inside is fine";
+}
+
+TEST(Manifest, SaysWhichCpuFeatureIsMissing) {
+  const Folder folder;
+  const std::string text = With(ExampleManifest(), "\"requires_cpu\": []", "\"requires_cpu\": [\"quantum\"]");
+  const auto manifest = ReadManifest(folder.Write("fusebox-plugin.json", text));
+  ASSERT_TRUE(manifest) << manifest.error().message;
+#if defined(__x86_64__)
+  EXPECT_EQ(manifest->library, "");
+  EXPECT_EQ(manifest->no_library, "my_op.so needs the CPU feature quantum, which this machine lacks");
+#endif
+}
+
+TEST(Manifest, ReportsSyntaxErrorsWithTheirPlace) {
+  EXPECT_THAT(Complaint("\"abi\":", "\"abi\""), HasSubstr("fusebox-plugin.json:3:9: syntax error"));
+  EXPECT_THAT(Complaint("\"abi\":", "\"plugin\":"), HasSubstr("\"plugin\" stands twice"));
+}
+
+TEST(Manifest, RefusesEndlessStrings) {
+  EXPECT_THAT(Complaint("com.acme.my_op", std::string(1 << 20, 'a')), HasSubstr("longer than"));
+}
+
+TEST(Manifest, NamesAFileThatIsNotThere) {
+  const auto manifest = ReadManifest("/nowhere/fusebox-plugin.json");
+  ASSERT_FALSE(manifest);
+  EXPECT_THAT(manifest.error().message, HasSubstr("/nowhere/fusebox-plugin.json: No such file"));
+}
+
+}  // namespace
+}  // namespace fusebox
