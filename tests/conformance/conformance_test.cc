@@ -22,8 +22,11 @@ const fbx_plugin* BuiltInCpu() {
   return plugin;
 }
 
-std::vector<Implementation> Implementations() {
-  return {{.name = "cpu", .kernels = {BuiltInCpu()->kernels, BuiltInCpu()->kernel_count}}};
+const std::vector<Implementation>& Implementations() {
+  static const std::vector<Implementation> all = {
+      {.name = "cpu", .kernels = {BuiltInCpu()->kernels, BuiltInCpu()->kernel_count}},
+  };
+  return all;
 }
 
 struct Pair {
@@ -70,9 +73,11 @@ TEST(Coverage, EveryKernelHasACase) {
 }
 
 TEST(Coverage, EveryKernelIsThereOnce) {
-  std::set<std::string> seen;
-  for (const fbx_kernel* k : Implementations()[0].kernels)
-    EXPECT_TRUE(seen.insert(std::string(view(k->op))).second) << view(k->op);
+  for (const Implementation& i : Implementations()) {
+    std::set<std::string> seen;
+    for (const fbx_kernel* k : i.kernels)
+      EXPECT_TRUE(seen.insert(std::string(view(k->op))).second) << i.name << ": " << view(k->op);
+  }
 }
 
 }  // namespace
