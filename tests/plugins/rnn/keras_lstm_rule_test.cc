@@ -29,7 +29,7 @@ class Recorder {
     auto& b = table_.builder;
     b.head = FBX_HEAD(fbx_builder);
     b.operand = [](const fbx_builder* b, uint32_t i) noexcept {
-      return Self(b).Add("in" + std::to_string(i));
+      return Self(b).Add(std::string("in").append(std::to_string(i)));
     };
     b.add_const = AddConst;
     b.add_node = AddNode;
@@ -58,9 +58,9 @@ class Recorder {
     std::vector<std::string> lines;
     for (const Line& n : nodes_) {
       std::string line = n.op + "(";
-      for (size_t i = 0; i < n.operands.size(); ++i) line += (i ? "," : "") + Name(n.operands[i]);
+      for (size_t i = 0; i < n.operands.size(); ++i) line.append(i ? "," : "").append(Name(n.operands[i]));
       line += ")";
-      for (const auto& [key, value] : n.attrs) line += " " + key + "=" + value;
+      for (const auto& [key, value] : n.attrs) line.append(" ").append(key).append("=").append(value);
       lines.push_back(line);
     }
     return lines;
