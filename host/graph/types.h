@@ -34,7 +34,8 @@ inline bool IsFloat(DType t) { return t == DType::kF32 || t == DType::kF16 || t 
 class Shape {
  public:
   static constexpr int64_t kUnknown = -1;
-  Shape() = default;  // unranked
+  Shape() = default;  // unranked, and so is {}; a scalar's shape is Scalar()
+  static Shape Scalar() { return Shape(std::vector<int64_t>()); }
   Shape(std::vector<int64_t> dims) : ranked_(true), dims_(std::move(dims)) {}        // NOLINT(google-explicit-constructor)
   Shape(std::initializer_list<int64_t> dims) : ranked_(true), dims_(dims) {}
   bool ranked() const { return ranked_; }

@@ -10,7 +10,7 @@ void AddRecurrent(Function& f, ValueId x) {
   const ValueId w = f.AddConst<float>(DType::kF32, {4, 4}, std::vector<float>(16, 0.5f), "w");
   const ValueId b = f.AddConst<float>(DType::kF32, {4}, std::vector<float>(4, 0.25f), "b");
   const ValueId dims = f.AddConst<int32_t>(DType::kI32, {2}, {1, 4}, "dims");
-  const ValueId zero = f.AddConst<float>(DType::kF32, {}, {0}, "zero");
+  const ValueId zero = f.AddConst<float>(DType::kF32, Shape::Scalar(), {0}, "zero");
   // One state that starts from a value, and one that the session keeps.
   const ValueId start = f.AddNode(Op::kFill, {dims, zero}, {kRow}).results[0];
   const auto stateless = f.AddNode(Op::kRnn, {x, w, w, b, start}, {kRow, kRow}).results;
