@@ -23,7 +23,8 @@ inline Activation FusedActivation(const Node& node) {
   if (name == "RELU_N1_TO_1") return Activation::kReluN1To1;
   if (name == "RELU6") return Activation::kRelu6;
   if (name == "TANH") return Activation::kTanh;
-  throw Reject{"ATTR", "fused activation " + std::string(name) + " is not done", "attr fused_activation_function"};
+  throw Reject{"ATTR", "fused activation " + std::string(name) + " is not done",
+               "attr fused_activation_function"};
 }
 
 // For supports: the option is one that is done, on this operand's dtype.

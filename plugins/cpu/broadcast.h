@@ -11,10 +11,10 @@ namespace fusebox::cpu {
 
 // Two broadcast operands as outer steps and an inner run, where each operand either advances by one or stays.
 struct BroadcastPlan {
-  Shape outer;                          // dims of the outer index space
-  std::array<Shape, 2> strides;         // of both operands, in elements
-  int64_t outer_count = 1, inner = 1;   // number of outer steps; elements in each
-  std::array<int64_t, 2> step{};        // 0 or 1: of both operands in the inner run
+  Shape outer;                         // dims of the outer index space
+  std::array<Shape, 2> strides;        // of both operands, in elements
+  int64_t outer_count = 1, inner = 1;  // number of outer steps; elements in each
+  std::array<int64_t, 2> step{};       // 0 or 1: of both operands in the inner run
 };
 
 // Both shapes known. Neighbouring dims along which both operands behave alike are merged first.
@@ -26,7 +26,8 @@ inline BroadcastPlan PlanBroadcast(const Shape& x, const Shape& y) {
   for (int i = 0; i < out.rank(); ++i) {
     if (out[i] == 1) continue;
     const int last = dims.rank() - 1;
-    const bool continues = last >= 0 && merged[0][last] == strides[0][i] * out[i] && merged[1][last] == strides[1][i] * out[i];
+    const bool continues =
+        last >= 0 && merged[0][last] == strides[0][i] * out[i] && merged[1][last] == strides[1][i] * out[i];
     if (continues) {
       dims[last] *= out[i];
       for (size_t k = 0; k < 2; ++k) merged[k][last] = strides[k][i];
@@ -50,7 +51,8 @@ inline BroadcastPlan PlanBroadcast(const Shape& x, const Shape& y) {
 
 // The inner run; three loops, so that each vectorises.
 template <class T, class R, class F>
-FUSEBOX_INLINE inline void RunInner(const T* x, int64_t x_step, const T* y, int64_t y_step, R* z, int64_t count, const F& f) {
+FUSEBOX_INLINE inline void RunInner(const T* x, int64_t x_step, const T* y, int64_t y_step, R* z,
+                                    int64_t count, const F& f) {
   if (x_step == 1 && y_step == 1) {
     for (int64_t i = 0; i < count; ++i) z[i] = f(x[i], y[i]);
   } else if (x_step == 1) {
@@ -67,23 +69,26 @@ template <class T, class R, class F>
 void RunBroadcast(const fbx_host* host, const BroadcastPlan& plan, const T* x, const T* y, R* z, const F& f) {
   if (plan.outer_count == 0 || plan.inner == 0) return;
   if (plan.outer_count == 1) {
-    return parallel_for(host, static_cast<size_t>(plan.inner), 16384, [&](size_t begin, size_t end, uint32_t) {
-      const int64_t at = static_cast<int64_t>(begin), count = static_cast<int64_t>(end - begin);
-      Vectorised([&]() FUSEBOX_INLINE {
-        RunInner(x + at * plan.step[0], plan.step[0], y + at * plan.step[1], plan.step[1], z + at, count, f);
-      });
-    });
+    return parallel_for(
+        host, static_cast<size_t>(plan.inner), 16384, [&](size_t begin, size_t end, uint32_t) {
+          const int64_t at = static_cast<int64_t>(begin), count = static_cast<int64_t>(end - begin);
+          Vectorised([&]() FUSEBOX_INLINE {
+            RunInner(x + at * plan.step[0], plan.step[0], y + at * plan.step[1], plan.step[1], z + at, count,
+                     f);
+          });
+        });
   }
-  parallel_for(host, static_cast<size_t>(plan.outer_count), Grain(plan.inner), [&](size_t begin, size_t end, uint32_t) {
-    Walk<2> walk(plan.outer, plan.strides);
-    walk.Seek(static_cast<int64_t>(begin));
-    Vectorised([&]() FUSEBOX_INLINE {
-      for (size_t i = begin; i < end; ++i, walk.Next()) {
-        RunInner(x + walk.offset(0), plan.step[0], y + walk.offset(1), plan.step[1],
-                 z + static_cast<int64_t>(i) * plan.inner, plan.inner, f);
-      }
-    });
-  });
+  parallel_for(host, static_cast<size_t>(plan.outer_count), Grain(plan.inner),
+               [&](size_t begin, size_t end, uint32_t) {
+                 Walk<2> walk(plan.outer, plan.strides);
+                 walk.Seek(static_cast<int64_t>(begin));
+                 Vectorised([&]() FUSEBOX_INLINE {
+                   for (size_t i = begin; i < end; ++i, walk.Next()) {
+                     RunInner(x + walk.offset(0), plan.step[0], y + walk.offset(1), plan.step[1],
+                              z + static_cast<int64_t>(i) * plan.inner, plan.inner, f);
+                   }
+                 });
+               });
 }
 
 }  // namespace fusebox::cpu

@@ -2,6 +2,7 @@
 #include "plugins/cpu/gemm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "plugins/cpu/simd.h"
 
@@ -18,36 +19,61 @@ struct Vector {
   typedef T Register __attribute__((vector_size(kBytes)));
   typedef T Memory __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
   static constexpr int kLanes = kBytes / sizeof(T);
+
+  // The first `count` < kLanes elements; the rest is zero. (Registers go by reference: by value their passing would
+  // hang on the target.)
+  [[gnu::always_inline]] static inline void LoadSome(const T* from, int64_t count, Register& v) {
+    v = Register{};
+    for (int lane = 0; lane + 1 < kLanes; ++lane) v[lane] = lane < count ? from[lane] : T(0);
+  }
+  [[gnu::always_inline]] static inline T Total(const Register& v) {
+    if constexpr (kLanes == 2) {
+      return v[0] + v[1];
+    } else {
+      using Half = Vector<T, kBytes / 2>;
+      typename Half::Register low, high;
+      std::memcpy(&low, &v, sizeof(low));
+      std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
+      low += high;
+      return Half::Total(low);
+    }
+  }
 };
 
 // Adds the products of kRows rows of a and kColumns rows of b to c: as many sums as fit in registers, each of kLanes
 // partial sums over the depth.
 template <class T, int kBytes, int kRows, int kColumns>
-[[gnu::always_inline]] inline void Tile(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t k, T* c, int64_t ldc) {
+[[gnu::always_inline]] inline void Tile(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t k, T* c,
+                                        int64_t ldc) {
   using V = Vector<T, kBytes>;
   typename V::Register sums[kRows][kColumns] = {};
   int64_t p = 0;
   for (; p + V::kLanes <= k; p += V::kLanes) {
     typename V::Register column[kColumns];
-    for (int j = 0; j < kColumns; ++j) column[j] = *reinterpret_cast<const typename V::Memory*>(b + j * ldb + p);
+    for (int j = 0; j < kColumns; ++j)
+      column[j] = *reinterpret_cast<const typename V::Memory*>(b + j * ldb + p);
     for (int i = 0; i < kRows; ++i) {
       const typename V::Register row = *reinterpret_cast<const typename V::Memory*>(a + i * lda + p);
       for (int j = 0; j < kColumns; ++j) sums[i][j] += row * column[j];
     }
   }
-  for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kColumns; ++j) {
-      T sum = 0;
-      for (int lane = 0; lane < V::kLanes / 2; ++lane) sum += sums[i][j][lane] + sums[i][j][lane + V::kLanes / 2];
-      for (int64_t q = p; q < k; ++q) sum += a[i * lda + q] * b[j * ldb + q];
-      c[i * ldc + j] += sum;
+  if (p < k) {
+    typename V::Register column[kColumns];
+    for (int j = 0; j < kColumns; ++j) V::LoadSome(b + j * ldb + p, k - p, column[j]);
+    for (int i = 0; i < kRows; ++i) {
+      typename V::Register row;
+      V::LoadSome(a + i * lda + p, k - p, row);
+      for (int j = 0; j < kColumns; ++j) sums[i][j] += row * column[j];
     }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kColumns; ++j) c[i * ldc + j] += V::Total(sums[i][j]);
   }
 }
 
 template <class T, int kBytes, int kRows>
-[[gnu::always_inline]] inline void Strip(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t n, int64_t k, T* c,
-                                         int64_t ldc) {
+[[gnu::always_inline]] inline void Strip(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t n,
+                                         int64_t k, T* c, int64_t ldc) {
   int64_t j = 0;
   for (; j + 3 <= n; j += 3) Tile<T, kBytes, kRows, 3>(a, lda, b + j * ldb, ldb, k, c + j, ldc);
   for (; j < n; ++j) Tile<T, kBytes, kRows, 1>(a, lda, b + j * ldb, ldb, k, c + j, ldc);
@@ -63,8 +89,10 @@ template <class T, int kBytes>
       const int64_t k = std::min(depth, x.k - p);
       const T* b = x.b + j * x.ldb + p;
       int64_t i = 0;
-      for (; i + 4 <= x.m; i += 4) Strip<T, kBytes, 4>(x.a + i * x.lda + p, x.lda, b, x.ldb, n, k, x.c + i * x.ldc + j, x.ldc);
-      for (; i < x.m; ++i) Strip<T, kBytes, 1>(x.a + i * x.lda + p, x.lda, b, x.ldb, n, k, x.c + i * x.ldc + j, x.ldc);
+      for (; i + 4 <= x.m; i += 4)
+        Strip<T, kBytes, 4>(x.a + i * x.lda + p, x.lda, b, x.ldb, n, k, x.c + i * x.ldc + j, x.ldc);
+      for (; i < x.m; ++i)
+        Strip<T, kBytes, 1>(x.a + i * x.lda + p, x.lda, b, x.ldb, n, k, x.c + i * x.ldc + j, x.ldc);
     }
     for (int64_t i = 0; i < x.m; ++i) {
       T* c = x.c + i * x.ldc + j;

@@ -10,11 +10,13 @@ namespace {
 
 std::vector<const fbx_kernel*> AllKernels() {
   const KernelTable tables[] = {
-      kActivationKernels, kArgMinMaxKernels, kBatchMatMulKernels, kBinaryKernels, kCastKernels,
-      kCompareKernels, kConcatKernels, kConvKernels, kCumsumKernels, kDepthwiseConvKernels, kFillKernels,
-      kFullyConnectedKernels, kGatherKernels, kPadKernels, kPoolKernels, kQuantizeKernels, kReduceKernels,
-      kReshapeKernels, kResizeKernels, kSelectKernels, kSliceKernels, kSoftmaxKernels, kSortKernels,
-      kSpaceKernels, kTileKernels, kTransposeConvKernels, kTransposeKernels, kUnaryKernels,
+      kActivationKernels, kArgMinMaxKernels,     kBatchMatMulKernels, kBinaryKernels,
+      kCastKernels,       kCompareKernels,       kConcatKernels,      kConvKernels,
+      kCumsumKernels,     kDepthwiseConvKernels, kFillKernels,        kFullyConnectedKernels,
+      kGatherKernels,     kPadKernels,           kPoolKernels,        kQuantizeKernels,
+      kReduceKernels,     kReshapeKernels,       kResizeKernels,      kSelectKernels,
+      kSliceKernels,      kSoftmaxKernels,       kSortKernels,        kSpaceKernels,
+      kTileKernels,       kTransposeConvKernels, kTransposeKernels,   kUnaryKernels,
   };
   std::vector<const fbx_kernel*> all;
   for (const KernelTable table : tables) all.insert(all.end(), table.begin(), table.end());
@@ -34,4 +36,5 @@ fbx_status Load(const fbx_host* host, const fbx_plugin** out) noexcept {
 }  // namespace
 }  // namespace fusebox::cpu
 
-extern "C" FBX_EXPORT constinit const fbx_entry fusebox_entry_v1 = fusebox::detail::make_entry(&fusebox::cpu::Load);
+extern "C" FBX_EXPORT constinit const fbx_entry fusebox_entry_v1 =
+    fusebox::detail::make_entry(&fusebox::cpu::Load);

@@ -23,19 +23,23 @@ inline WindowOptions ReadWindowOptions(const Node& n) {
   const Attrs attrs = n.attrs();
   WindowOptions w;
   const std::string_view padding = attrs.s("padding", "SAME");
-  if (padding != "SAME" && padding != "VALID") Fail("unknown padding " + std::string(padding), "attr padding");
+  if (padding != "SAME" && padding != "VALID")
+    Fail("unknown padding " + std::string(padding), "attr padding");
   w.same = padding == "SAME";
   w.height = {attrs.i64("stride_h", 0), attrs.i64("dilation_h_factor", 1)};
   w.width = {attrs.i64("stride_w", 0), attrs.i64("dilation_w_factor", 1)};
   for (const Slide& s : {w.height, w.width}) {
     if (s.stride < 1 || s.stride > INT32_MAX) Fail("a stride of " + std::to_string(s.stride), "attr stride");
-    if (s.dilation < 1 || s.dilation > INT32_MAX) Fail("a dilation of " + std::to_string(s.dilation), "attr dilation");
+    if (s.dilation < 1 || s.dilation > INT32_MAX)
+      Fail("a dilation of " + std::to_string(s.dilation), "attr dilation");
   }
   return w;
 }
 
 // How far apart the first and the last tap of a filter are, plus one.
-inline int64_t Extent(int64_t filter, Slide s) { return Product(std::max<int64_t>(filter, 1) - 1, s.dilation) + 1; }
+inline int64_t Extent(int64_t filter, Slide s) {
+  return Product(std::max<int64_t>(filter, 1) - 1, s.dilation) + 1;
+}
 
 // The number of window positions; -1 when a size is unknown.
 inline int64_t OutputSize(int64_t in, int64_t filter, Slide s, bool same) {
@@ -82,7 +86,8 @@ inline void CheckBias(const Node& n, uint32_t operand, int64_t channels) {
   const Tensor bias = n.in(operand);
   if (bias.rank() < 0 || !bias.is_static()) return;
   if (channels >= 0 && Count(bias.dims()) != channels)
-    Fail("a bias of " + std::to_string(Count(bias.dims())) + " values for " + std::to_string(channels) + " channels",
+    Fail("a bias of " + std::to_string(Count(bias.dims())) + " values for " + std::to_string(channels) +
+             " channels",
          Operand(operand));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "plugins/cpu/broadcast.h"
 #include "plugins/cpu/elementwise.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/vector_math.h"
@@ -105,7 +106,8 @@ struct Gelu {
       const T* x = n.in(0).data<const T>();
       T* y = n.out(0).data<T>();
       if (approximate_)
-        return MapElements(n.host(), x, y, n.in(0).count(), [](T v) FUSEBOX_INLINE { return Approximate(v); });
+        return MapElements(n.host(), x, y, n.in(0).count(),
+                           [](T v) FUSEBOX_INLINE { return Approximate(v); });
       MapElements(n.host(), x, y, n.in(0).count(), [](T v) { return Exact(v); });
     });
   }
@@ -126,7 +128,7 @@ struct Gelu {
 // alpha broadcasts against the input; usually it has one value per channel.
 struct Prelu {
   static constexpr std::string_view builtin = "PRELU";
-  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   static void supports(const Node& n) {
     RequireDtype(n, 0, kFloats);
     RequireDtype(n, 1, kFloats);
@@ -137,25 +139,15 @@ struct Prelu {
     if (n.in(0).rank() < 0 || n.in(1).rank() < 0) return out.like(0, n.in(0));
     const Shape x(n.in(0)), joined = Broadcast(x, Shape(n.in(1)));
     if (joined.rank() != x.rank() || (x.is_static() && !(joined == x)))
-      Fail("alpha of shape " + Text(n.in(1).dims()) + " does not broadcast to the input " + Text(x), Operand(1));
+      Fail("alpha of shape " + Text(n.in(1).dims()) + " does not broadcast to the input " + Text(x),
+           Operand(1));
     out.set(0, n.in(0).dtype(), x);
   }
-  void invoke(const Node& n) const {
-    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
-  }
-
- private:
-  template <class T>
-  static void Run(const Node& n) {
-    const T *x = n.in(0).data<const T>(), *alpha = n.in(1).data<const T>();
-    T* y = n.out(0).data<T>();
-    const Shape shape(n.in(0));
-    if (n.in(0).count() == 0) return;
-    const Shape strides = BroadcastStrides(Shape(n.in(1)), shape);
-    parallel_for(n.host(), static_cast<size_t>(n.in(0).count()), 16384, [&](size_t begin, size_t end, uint32_t) {
-      Walk<1> walk(shape, {strides});
-      walk.Seek(static_cast<int64_t>(begin));
-      for (size_t i = begin; i < end; ++i, walk.Next()) y[i] = x[i] >= T(0) ? x[i] : x[i] * alpha[walk.offset(0)];
+  BroadcastPlan prepare(const Node& n, Plan&) const { return PlanBroadcast(Shape(n.in(0)), Shape(n.in(1))); }
+  void invoke(const Node& n, const BroadcastPlan& plan) const {
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
+                   [](T x, T alpha) FUSEBOX_INLINE { return x >= T(0) ? x : x * alpha; });
     });
   }
 };

@@ -33,21 +33,24 @@ struct ArgExtreme {
     // A scale above 0 keeps the order of stored values.
     if (!Contains(kComparable, n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
     if (!Contains(kIndices, n.attrs().dtype("output_type", FBX_F32)))
-      throw Reject{"ATTR", "an index of dtype " + std::string(dtype_name(n.attrs().dtype("output_type", FBX_F32))),
+      throw Reject{"ATTR",
+                   "an index of dtype " + std::string(dtype_name(n.attrs().dtype("output_type", FBX_F32))),
                    "attr output_type"};
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
     const fbx_dtype dtype = n.attrs().dtype("output_type", FBX_F32);
-    if (!Contains(kIndices, dtype)) Fail("an index of dtype " + std::string(dtype_name(dtype)), "attr output_type");
+    if (!Contains(kIndices, dtype))
+      Fail("an index of dtype " + std::string(dtype_name(dtype)), "attr output_type");
     const int rank = n.in(0).rank();
     if (rank == 0) Fail("a scalar has no axis", Operand(0));
     if (!n.in(1).has_value()) out.needs_value(1);
     if (rank < 0) return out.unranked(0, dtype);
     const bool known = n.in(1).has_value();
     const int axis = known ? Axis(IntScalar(n.in(1), 1), rank) : 0;
-    if (known && n.in(0).dim(axis) == 0) Fail("axis " + std::to_string(axis) + " has no elements", Operand(0));
+    if (known && n.in(0).dim(axis) == 0)
+      Fail("axis " + std::to_string(axis) + " has no elements", Operand(0));
     Shape dims;
     for (int i = 0; i < rank; ++i)
       if (i != axis) dims.push_back(known ? n.in(0).dim(i) : -1);
@@ -68,15 +71,16 @@ struct ArgExtreme {
     const int axis = Axis(IntScalar(n.in(1), 1), shape.rank());
     const int64_t length = shape[axis], inner = CountFrom(shape, axis + 1);
     if (n.out(0).count() == 0) return;
-    parallel_for(n.host(), static_cast<size_t>(n.out(0).count()), Grain(length), [&](size_t begin, size_t end, uint32_t) {
-      for (int64_t i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
-        const T* x = n.in(0).data<const T>() + i / inner * length * inner + i % inner;
-        int64_t best = 0;
-        for (int64_t k = 1; k < length; ++k)
-          if (Op::Beats(x[k * inner], x[best * inner])) best = k;
-        n.out(0).data<Index>()[i] = static_cast<Index>(best);
-      }
-    });
+    parallel_for(n.host(), static_cast<size_t>(n.out(0).count()), Grain(length),
+                 [&](size_t begin, size_t end, uint32_t) {
+                   for (int64_t i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
+                     const T* x = n.in(0).data<const T>() + i / inner * length * inner + i % inner;
+                     int64_t best = 0;
+                     for (int64_t k = 1; k < length; ++k)
+                       if (Op::Beats(x[k * inner], x[best * inner])) best = k;
+                     n.out(0).data<Index>()[i] = static_cast<Index>(best);
+                   }
+                 });
   }
 };
 

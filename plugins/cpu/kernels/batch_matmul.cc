@@ -18,7 +18,8 @@ struct BatchMatMul {
     uint32_t x_slot = 0, y_slot = 0;
   };
 
-  explicit BatchMatMul(const Node& n) : adj_x_(n.attrs().b("adj_x", false)), adj_y_(n.attrs().b("adj_y", false)) {}
+  explicit BatchMatMul(const Node& n)
+      : adj_x_(n.attrs().b("adj_x", false)), adj_y_(n.attrs().b("adj_y", false)) {}
 
   static void supports(const Node& n) {
     RequireDtype(n, 0, kFloats);
@@ -43,7 +44,8 @@ struct BatchMatMul {
   State prepare(const Node& n, Plan& plan) const {
     const auto bytes = [&](uint32_t i) {
       const Shape s(n.in(i));
-      return static_cast<size_t>(Product(Product(Last(s, true), Last(s, false)), n.in(i).dtype() == FBX_F64 ? 8 : 4));
+      return static_cast<size_t>(
+          Product(Product(Last(s, true), Last(s, false)), n.in(i).dtype() == FBX_F64 ? 8 : 4));
     };
     State state;
     if (adj_x_) state.x_slot = plan.scratch(bytes(0));
@@ -77,8 +79,10 @@ struct BatchMatMul {
     for (int64_t b = 0; b < batches; ++b, walk.Next(), product.c += product.m * product.n) {
       const T* bx = n.in(0).data<const T>() + walk.offset(0) * product.m * product.k;
       const T* by = n.in(1).data<const T>() + walk.offset(1) * product.n * product.k;
-      if (bx != last_x) product.a = adj_x_ ? Transposed(bx, product.k, product.m, n.scratch<T>(state.x_slot)) : bx;
-      if (by != last_y) product.b = adj_y_ ? by : Transposed(by, product.k, product.n, n.scratch<T>(state.y_slot));
+      if (bx != last_x)
+        product.a = adj_x_ ? Transposed(bx, product.k, product.m, n.scratch<T>(state.x_slot)) : bx;
+      if (by != last_y)
+        product.b = adj_y_ ? by : Transposed(by, product.k, product.n, n.scratch<T>(state.y_slot));
       last_x = bx;
       last_y = by;
       MultiplyParallel(n.host(), product);

@@ -16,17 +16,20 @@ namespace {
 template <class T>
 FUSEBOX_INLINE inline T Plus(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a + b;
-  else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+  else
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
 }
 template <class T>
 FUSEBOX_INLINE inline T Minus(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a - b;
-  else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) - static_cast<std::make_unsigned_t<T>>(b));
+  else
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) - static_cast<std::make_unsigned_t<T>>(b));
 }
 template <class T>
 FUSEBOX_INLINE inline T Times(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a * b;
-  else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
+  else
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
 }
 
 // Integer quotients: a divisor of 0 was refused before; the lowest value over -1 wraps.
@@ -186,9 +189,10 @@ struct Binary {
   void Run(const Node& n, const BroadcastPlan& plan) const {
     const T *x = n.in(0).data<const T>(), *y = n.in(1).data<const T>();
     T* z = n.out(0).data<T>();
-    if constexpr (!std::is_floating_point_v<T>) CheckRight<T>(n);
+    CheckRight<T>(n);
     if (activation_ == Activation::kNone)
-      return RunBroadcast(n.host(), plan, x, y, z, [](T a, T b) FUSEBOX_INLINE { return Op::template Apply<T>(a, b); });
+      return RunBroadcast(n.host(), plan, x, y, z,
+                          [](T a, T b) FUSEBOX_INLINE { return Op::template Apply<T>(a, b); });
     if constexpr (Op::kActivates) {
       if constexpr (std::is_floating_point_v<T>) {
         if (activation_ == Activation::kTanh)
@@ -202,10 +206,11 @@ struct Binary {
     }
   }
 
-  // Refuses integer operands for which the op has no value.
+  // Refuses integers for which the op has no value.
   template <class T>
   static void CheckRight(const Node& n) {
-    if constexpr (Op::kDivides || std::is_same_v<Op, Pow>) {
+    constexpr bool kPartial = Op::kDivides || std::is_same_v<Op, Pow>;
+    if constexpr (kPartial && std::is_integral_v<T>) {
       for (const T b : n.in(1).values<const T>()) {
         if (Op::kDivides && b == T(0)) Fail("integer division by zero", Operand(1));
         if (!Op::kDivides && b < T(0)) Fail("an integer to a negative power", Operand(1));

@@ -18,18 +18,27 @@ struct Geometry {
   Slide height, width;
 
   Geometry(const Node& n, const WindowOptions& w)
-      : batch(n.in(0).dim(0)), in_height(n.in(0).dim(1)), in_width(n.in(0).dim(2)), in_channels(n.in(0).dim(3)),
-        filter_height(n.in(1).dim(1)), filter_width(n.in(1).dim(2)), group_channels(n.in(1).dim(3)),
+      : batch(n.in(0).dim(0)),
+        in_height(n.in(0).dim(1)),
+        in_width(n.in(0).dim(2)),
+        in_channels(n.in(0).dim(3)),
+        filter_height(n.in(1).dim(1)),
+        filter_width(n.in(1).dim(2)),
+        group_channels(n.in(1).dim(3)),
         out_height(OutputSize(in_height, filter_height, w.height, w.same)),
-        out_width(OutputSize(in_width, filter_width, w.width, w.same)), out_channels(n.in(1).dim(0)),
+        out_width(OutputSize(in_width, filter_width, w.width, w.same)),
+        out_channels(n.in(1).dim(0)),
         pad_top(PaddingBefore(in_height, filter_height, w.height, w.same)),
-        pad_left(PaddingBefore(in_width, filter_width, w.width, w.same)), height(w.height), width(w.width) {}
+        pad_left(PaddingBefore(in_width, filter_width, w.width, w.same)),
+        height(w.height),
+        width(w.width) {}
 
   int64_t groups() const { return in_channels / group_channels; }
   int64_t patch() const { return filter_height * filter_width * group_channels; }
   int64_t pixels() const { return batch * out_height * out_width; }
   bool patches_are_pixels() const {
-    return filter_height == 1 && filter_width == 1 && height.stride == 1 && width.stride == 1 && groups() == 1;
+    return filter_height == 1 && filter_width == 1 && height.stride == 1 && width.stride == 1 &&
+           groups() == 1;
   }
 };
 
@@ -52,7 +61,8 @@ void CopyPatches(const Geometry& g, const T* input, int64_t group, int64_t first
       const T* source = input + ((image + y) * g.in_width + x0) * g.in_channels + group * channels;
       std::fill_n(patches, inside.first * channels, T(0));
       if (contiguous) {
-        std::copy(source + inside.first * channels, source + inside.last * channels, patches + inside.first * channels);
+        std::copy(source + inside.first * channels, source + inside.last * channels,
+                  patches + inside.first * channels);
       } else {
         for (int64_t kx = inside.first; kx < inside.last; ++kx)
           std::copy_n(source + kx * g.width.dilation * g.in_channels, channels, patches + kx * channels);
@@ -86,14 +96,18 @@ struct Conv2D {
     RequireRank(n, 1, 4);
     const WindowOptions w = ReadWindowOptions(n);
     const Tensor in = n.in(0), filter = n.in(1);
-    const int64_t channels = DimOrUnknown(in, 3), group = DimOrUnknown(filter, 3), outs = DimOrUnknown(filter, 0);
+    const int64_t channels = DimOrUnknown(in, 3), group = DimOrUnknown(filter, 3),
+                  outs = DimOrUnknown(filter, 0);
     for (int i = 1; i < 4; ++i)
       if (DimOrUnknown(filter, i) == 0) Fail("an empty filter " + Text(filter.dims()), Operand(1));
     if (channels >= 0 && group >= 0) {
       if (channels == 0 || channels % group != 0)
-        Fail("an input of " + std::to_string(channels) + " channels for a filter of " + std::to_string(group), Operand(1));
+        Fail("an input of " + std::to_string(channels) + " channels for a filter of " + std::to_string(group),
+             Operand(1));
       if (outs >= 0 && outs % (channels / group) != 0)
-        Fail(std::to_string(outs) + " filters do not divide into " + std::to_string(channels / group) + " groups", Operand(1));
+        Fail(std::to_string(outs) + " filters do not divide into " + std::to_string(channels / group) +
+                 " groups",
+             Operand(1));
     }
     CheckBias(n, 2, outs);
     out.set(0, in.dtype(),
@@ -148,7 +162,8 @@ struct Conv2D {
   }
 
   template <class T>
-  static void RunChunk(const Geometry& g, RowProduct<T> product, const T* input, int64_t first, int64_t chunk, T* patches) {
+  static void RunChunk(const Geometry& g, RowProduct<T> product, const T* input, int64_t first, int64_t chunk,
+                       T* patches) {
     product.a = patches;
     product.m = std::min(chunk, g.pixels() - first);
     product.c += first * g.out_channels;

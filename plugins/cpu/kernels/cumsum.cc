@@ -14,7 +14,8 @@ struct Cumsum {
   static constexpr std::string_view builtin = "CUMSUM";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  explicit Cumsum(const Node& n) : exclusive_(n.attrs().b("exclusive", false)), reverse_(n.attrs().b("reverse", false)) {}
+  explicit Cumsum(const Node& n)
+      : exclusive_(n.attrs().b("exclusive", false)), reverse_(n.attrs().b("reverse", false)) {}
 
   static void supports(const Node& n) { RequireDtype(n, 0, kNumbers); }
 
@@ -33,7 +34,9 @@ struct Cumsum {
   template <class T>
   static T Plus(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) return a + b;
-    else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+    else
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) +
+                            static_cast<std::make_unsigned_t<T>>(b));
   }
 
   template <class T>
@@ -44,7 +47,8 @@ struct Cumsum {
     if (n.in(0).count() == 0) return;
     parallel_for(n.host(), static_cast<size_t>(CountBefore(shape, axis)), Grain(length * inner),
                  [&](size_t begin, size_t end, uint32_t) {
-                   for (int64_t outer = static_cast<int64_t>(begin); outer < static_cast<int64_t>(end); ++outer) {
+                   for (int64_t outer = static_cast<int64_t>(begin); outer < static_cast<int64_t>(end);
+                        ++outer) {
                      const int64_t at = outer * length * inner;
                      RunAxis(n.in(0).data<const T>() + at, n.out(0).data<T>() + at, length, inner);
                    }

@@ -50,15 +50,29 @@ struct DepthwiseConv2D {
   struct Job {
     const T *input, *filter, *bias;
     T* output;
-    int64_t in_height, in_width, in_channels, filter_height, filter_width, out_height, out_width, out_channels, multiplier;
+    int64_t in_height, in_width, in_channels, filter_height, filter_width, out_height, out_width,
+        out_channels, multiplier;
     int64_t pad_top, pad_left;
   };
 
   template <class T>
   void Run(const Node& n) const {
     const Tensor in = n.in(0), filter = n.in(1);
-    Job<T> job{in.data<const T>(), filter.data<const T>(), n.has_in(2) ? n.in(2).data<const T>() : nullptr,
-               n.out(0).data<T>(), in.dim(1), in.dim(2), in.dim(3), filter.dim(1), filter.dim(2), 0, 0, filter.dim(3), 0, 0, 0};
+    Job<T> job{in.data<const T>(),
+               filter.data<const T>(),
+               n.has_in(2) ? n.in(2).data<const T>() : nullptr,
+               n.out(0).data<T>(),
+               in.dim(1),
+               in.dim(2),
+               in.dim(3),
+               filter.dim(1),
+               filter.dim(2),
+               0,
+               0,
+               filter.dim(3),
+               0,
+               0,
+               0};
     job.out_height = OutputSize(job.in_height, job.filter_height, window_.height, window_.same);
     job.out_width = OutputSize(job.in_width, job.filter_width, window_.width, window_.same);
     job.multiplier = job.out_channels / job.in_channels;
@@ -98,14 +112,15 @@ struct DepthwiseConv2D {
   }
 
   template <class T>
-  FUSEBOX_INLINE static inline void AddTap(const Job<T>& j, const T* __restrict in, const T* __restrict filter,
-                                           T* __restrict out) {
+  FUSEBOX_INLINE static inline void AddTap(const Job<T>& j, const T* __restrict in,
+                                           const T* __restrict filter, T* __restrict out) {
     if (j.multiplier == 1) {
       for (int64_t c = 0; c < j.out_channels; ++c) out[c] += in[c] * filter[c];
       return;
     }
     for (int64_t c = 0; c < j.in_channels; ++c) {
-      for (int64_t m = 0; m < j.multiplier; ++m) out[c * j.multiplier + m] += in[c] * filter[c * j.multiplier + m];
+      for (int64_t m = 0; m < j.multiplier; ++m)
+        out[c * j.multiplier + m] += in[c] * filter[c * j.multiplier + m];
     }
   }
 

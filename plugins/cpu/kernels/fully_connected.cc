@@ -18,7 +18,8 @@ struct FullyConnected {
     for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
     RequireActivation(n, 0);
     const std::string_view format = n.attrs().s("weights_format", "DEFAULT");
-    if (format != "DEFAULT") throw Reject{"ATTR", "weights in the format " + std::string(format), "attr weights_format"};
+    if (format != "DEFAULT")
+      throw Reject{"ATTR", "weights in the format " + std::string(format), "attr weights_format"};
   }
 
   static void infer(const Node& n, Infer& out) {
@@ -68,7 +69,8 @@ struct FullyConnected {
     const int64_t count = Count(in);
     if (count < 0 || depth < 0) return -1;
     if (depth == 0 || count % depth != 0)
-      Fail("an input of shape " + Text(in) + " does not divide into rows of " + std::to_string(depth), Operand(0));
+      Fail("an input of shape " + Text(in) + " does not divide into rows of " + std::to_string(depth),
+           Operand(0));
     return count / depth;
   }
 

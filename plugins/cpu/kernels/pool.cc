@@ -58,8 +58,10 @@ struct Pool {
     const Options o(n);
     const Tensor in = n.in(0);
     out.set(0, in.dtype(),
-            {DimOrUnknown(in, 0), OutputSize(DimOrUnknown(in, 1), o.filter_height, o.window.height, o.window.same),
-             OutputSize(DimOrUnknown(in, 2), o.filter_width, o.window.width, o.window.same), DimOrUnknown(in, 3)});
+            {DimOrUnknown(in, 0),
+             OutputSize(DimOrUnknown(in, 1), o.filter_height, o.window.height, o.window.same),
+             OutputSize(DimOrUnknown(in, 2), o.filter_width, o.window.width, o.window.same),
+             DimOrUnknown(in, 3)});
   }
 
   void invoke(const Node& n) const {
@@ -71,7 +73,8 @@ struct Pool {
     WindowOptions window;
     int64_t filter_height, filter_width;
     explicit Options(const Node& n)
-        : window(ReadWindowOptions(n)), filter_height(n.attrs().i64("filter_height", 0)),
+        : window(ReadWindowOptions(n)),
+          filter_height(n.attrs().i64("filter_height", 0)),
           filter_width(n.attrs().i64("filter_width", 0)) {
       for (const int64_t f : {filter_height, filter_width})
         if (f < 1 || f > INT32_MAX) Fail("a filter of " + std::to_string(f), "attr filter");
@@ -97,7 +100,8 @@ struct Pool {
           const int64_t x0 = ox * w.width.stride - pad_left;
           const TapRange xs = InsideTaps(x0, options_.filter_width, 1, in_width);
           T* pixel = out.data<T>() + (row * out_width + ox) * channels;
-          PoolPixel(image, {y0 + ys.first, y0 + ys.last}, {x0 + xs.first, x0 + xs.last}, in_width, channels, pixel);
+          PoolPixel(image, {y0 + ys.first, y0 + ys.last}, {x0 + xs.first, x0 + xs.last}, in_width, channels,
+                    pixel);
           Activate(activation_, pixel, static_cast<size_t>(channels));
         }
       }

@@ -22,8 +22,10 @@ void RequireScales(const Tensor& t, const std::string& subject) {
   const bool per_axis = q->kind == FBX_QUANT_PER_AXIS;
   if (q->count == 0 || !q->scales || (!per_axis && q->count != 1)) throw Reject{"QUANT", "no scale", subject};
   if (!per_axis || t.rank() < 0) return;
-  if (q->axis < 0 || q->axis >= t.rank()) throw Reject{"QUANT", "a channel axis outside of the rank", subject};
-  if (t.dim(q->axis) >= 0 && t.dim(q->axis) != q->count) throw Reject{"QUANT", "not one scale per channel", subject};
+  if (q->axis < 0 || q->axis >= t.rank())
+    throw Reject{"QUANT", "a channel axis outside of the rank", subject};
+  if (t.dim(q->axis) >= 0 && t.dim(q->axis) != q->count)
+    throw Reject{"QUANT", "not one scale per channel", subject};
 }
 
 // f(channel's scale, zero point, first element, count) for runs of elements of one scale.
@@ -124,11 +126,12 @@ struct Dequantize {
  private:
   static void FromHalf(const Node& n, float* y) {
     const uint16_t* x = n.in(0).data<const uint16_t>();
-    parallel_for(n.host(), static_cast<size_t>(n.in(0).count()), 16384, [&](size_t begin, size_t end, uint32_t) {
-      Vectorised([&]() FUSEBOX_INLINE {
-        for (size_t i = begin; i < end; ++i) y[i] = FloatFromHalf(x[i]);
-      });
-    });
+    parallel_for(n.host(), static_cast<size_t>(n.in(0).count()), 16384,
+                 [&](size_t begin, size_t end, uint32_t) {
+                   Vectorised([&]() FUSEBOX_INLINE {
+                     for (size_t i = begin; i < end; ++i) y[i] = FloatFromHalf(x[i]);
+                   });
+                 });
   }
 };
 

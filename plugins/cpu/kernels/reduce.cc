@@ -26,7 +26,9 @@ struct Sum {
   template <class T>
   FUSEBOX_INLINE static T Join(T a, T x) {
     if constexpr (std::is_floating_point_v<T>) return a + x;
-    else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(x));
+    else
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) +
+                            static_cast<std::make_unsigned_t<T>>(x));
   }
   template <class T, class A>
   static T Finish(A total, int64_t) {
@@ -58,7 +60,9 @@ struct Prod {
   template <class T>
   FUSEBOX_INLINE static T Join(T a, T x) {
     if constexpr (std::is_floating_point_v<T>) return a * x;
-    else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(x));
+    else
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) *
+                            static_cast<std::make_unsigned_t<T>>(x));
   }
   template <class T, class A>
   static T Finish(A total, int64_t) {
@@ -133,7 +137,8 @@ struct All : Any {
 std::array<bool, kMaxRank> ReducedDims(const Node& n, int rank) {
   std::array<bool, kMaxRank> reduced{};
   const Tensor axes = n.in(1);
-  if (axes.rank() > 1) Fail("expected a scalar or a list, got rank " + std::to_string(axes.rank()), Operand(1));
+  if (axes.rank() > 1)
+    Fail("expected a scalar or a list, got rank " + std::to_string(axes.rank()), Operand(1));
   if (rank == 0) return reduced;
   for (int64_t i = 0; i < axes.count(); ++i) reduced[static_cast<size_t>(Axis(IntAt(axes, i), rank))] = true;
   return reduced;
@@ -193,7 +198,9 @@ struct Reduce {
   }
 
   // The axes may be computed, so that the plan waits for invoke where their value is not yet there.
-  ReducePlan prepare(const Node& n, Plan&) const { return n.in(1).has_value() ? PlanReduce(n) : ReducePlan{}; }
+  ReducePlan prepare(const Node& n, Plan&) const {
+    return n.in(1).has_value() ? PlanReduce(n) : ReducePlan{};
+  }
 
   void invoke(const Node& n, const ReducePlan& prepared) const {
     const ReducePlan plan = n.in(1).is_const() ? prepared : PlanReduce(n);
@@ -202,7 +209,8 @@ struct Reduce {
 
  private:
   static void RequireIndex(const Node& n) {
-    if (!Contains(kIndices, n.in(1).dtype())) Fail("axes of dtype " + std::string(dtype_name(n.in(1).dtype())), Operand(1));
+    if (!Contains(kIndices, n.in(1).dtype()))
+      Fail("axes of dtype " + std::string(dtype_name(n.in(1).dtype())), Operand(1));
   }
 
   template <class T>
@@ -212,7 +220,8 @@ struct Reduce {
     T* out = n.out(0).data<T>();
     const int64_t folds = plan.folded_count * (plan.inner_folded ? plan.inner : 1);
     if (n.out(0).count() == 0) return;
-    if (folds == 0 && std::is_same_v<Op, Mean> && !std::is_floating_point_v<T>) Fail("the mean of no integers");
+    if (folds == 0 && std::is_same_v<Op, Mean> && !std::is_floating_point_v<T>)
+      Fail("the mean of no integers");
     const int64_t step = plan.inner_folded ? 1 : plan.inner;
     parallel_for(n.host(), static_cast<size_t>(plan.kept_count), Grain(plan.folded_count * plan.inner),
                  [&](size_t begin, size_t end, uint32_t) {
@@ -284,8 +293,9 @@ struct Reduce {
 };
 
 constexpr const fbx_kernel* kTable[] = {
-    &kernel_of<Reduce<Sum>>,       &kernel_of<Reduce<Mean>>, &kernel_of<Reduce<Prod>>, &kernel_of<Reduce<ReduceMax>>,
-    &kernel_of<Reduce<ReduceMin>>, &kernel_of<Reduce<Any>>,  &kernel_of<Reduce<All>>,
+    &kernel_of<Reduce<Sum>>,       &kernel_of<Reduce<Mean>>,      &kernel_of<Reduce<Prod>>,
+    &kernel_of<Reduce<ReduceMax>>, &kernel_of<Reduce<ReduceMin>>, &kernel_of<Reduce<Any>>,
+    &kernel_of<Reduce<All>>,
 };
 
 }  // namespace

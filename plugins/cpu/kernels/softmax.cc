@@ -26,12 +26,13 @@ void ForEachRow(const Node& n, const F& f) {
   if (count == 0) return;
   const T* x = n.in(0).data<const T>();
   T* y = n.out(0).data<T>();
-  parallel_for(n.host(), static_cast<size_t>(count / length), Grain(length), [&](size_t begin, size_t end, uint32_t) {
-    Vectorised([&]() FUSEBOX_INLINE {
-      for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row)
-        f(x + row * length, y + row * length, length);
-    });
-  });
+  parallel_for(n.host(), static_cast<size_t>(count / length), Grain(length),
+               [&](size_t begin, size_t end, uint32_t) {
+                 Vectorised([&]() FUSEBOX_INLINE {
+                   for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row)
+                     f(x + row * length, y + row * length, length);
+                 });
+               });
 }
 
 template <class T>
@@ -87,7 +88,8 @@ struct LogSoftmax {
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T most = Largest(x, length);
-        const T log_sum = std::log(SumOf<T>(length, [x, most](int64_t i) FUSEBOX_INLINE { return FastExp(x[i] - most); }));
+        const T log_sum =
+            std::log(SumOf<T>(length, [x, most](int64_t i) FUSEBOX_INLINE { return FastExp(x[i] - most); }));
         for (int64_t i = 0; i < length; ++i) y[i] = x[i] - most - log_sum;
       });
     });
@@ -106,7 +108,8 @@ struct L2Normalization {
   void invoke(const Node& n) const {
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [this](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
-        const T norm = std::max(std::sqrt(SumOf<T>(length, [x](int64_t i) FUSEBOX_INLINE { return x[i] * x[i]; })), T(1e-6));
+        const T norm = std::max(
+            std::sqrt(SumOf<T>(length, [x](int64_t i) FUSEBOX_INLINE { return x[i] * x[i]; })), T(1e-6));
         for (int64_t i = 0; i < length; ++i) y[i] = x[i] / norm;
         Activate(activation_, y, static_cast<size_t>(length));
       });
@@ -117,7 +120,8 @@ struct L2Normalization {
   Activation activation_;
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Softmax>, &kernel_of<LogSoftmax>, &kernel_of<L2Normalization>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Softmax>, &kernel_of<LogSoftmax>,
+                                        &kernel_of<L2Normalization>};
 
 }  // namespace
 

@@ -38,7 +38,8 @@ struct TransposeConv {
       if (DimOrUnknown(filter, i) == 0) Fail("an empty filter " + Text(filter.dims()), Operand(1));
     SameDim(DimOrUnknown(filter, 3), DimOrUnknown(in, 3), "channels of the filter and of the input");
     if (n.has_in(3)) SameDtype(n, 2, 3);
-    if (n.has_in(3) && n.in(3).is_static()) SameDim(Count(n.in(3).dims()), DimOrUnknown(filter, 0), "the bias and the filters");
+    if (n.has_in(3) && n.in(3).is_static())
+      SameDim(Count(n.in(3).dims()), DimOrUnknown(filter, 0), "the bias and the filters");
     if (!n.in(0).has_value()) {
       out.needs_value(0);
       return out.set(0, in.dtype(), {DimOrUnknown(in, 0), -1, -1, DimOrUnknown(filter, 0)});
@@ -52,7 +53,8 @@ struct TransposeConv {
 
   State prepare(const Node& n, Plan& plan) const {
     const uint32_t workers = std::max(1u, plan.threads());
-    const int64_t bytes = Product(Product(n.in(2).dim(2), n.in(1).dim(0)), n.in(2).dtype() == FBX_F64 ? 8 : 4);
+    const int64_t bytes =
+        Product(Product(n.in(2).dim(2), n.in(1).dim(0)), n.in(2).dtype() == FBX_F64 ? 8 : 4);
     return {workers, plan.scratch(static_cast<size_t>(Product(bytes, workers)))};
   }
 
@@ -65,25 +67,38 @@ struct TransposeConv {
   struct Job {
     const T *input, *filter, *bias;
     T* output;
-    int64_t in_height, in_width, in_channels, filter_height, filter_width, out_height, out_width, out_channels;
+    int64_t in_height, in_width, in_channels, filter_height, filter_width, out_height, out_width,
+        out_channels;
     int64_t pad_top, pad_left;
   };
 
   template <class T>
   void Run(const Node& n, const State& state) const {
     const Tensor filter = n.in(1), in = n.in(2), out = n.out(0);
-    const Job<T> job{in.data<const T>(), filter.data<const T>(), n.has_in(3) ? n.in(3).data<const T>() : nullptr,
-                     out.data<T>(), in.dim(1), in.dim(2), in.dim(3), filter.dim(1), filter.dim(2), out.dim(1), out.dim(2),
-                     out.dim(3), PaddingBefore(out.dim(1), filter.dim(1), window_.height, window_.same),
+    const Job<T> job{in.data<const T>(),
+                     filter.data<const T>(),
+                     n.has_in(3) ? n.in(3).data<const T>() : nullptr,
+                     out.data<T>(),
+                     in.dim(1),
+                     in.dim(2),
+                     in.dim(3),
+                     filter.dim(1),
+                     filter.dim(2),
+                     out.dim(1),
+                     out.dim(2),
+                     out.dim(3),
+                     PaddingBefore(out.dim(1), filter.dim(1), window_.height, window_.same),
                      PaddingBefore(out.dim(2), filter.dim(2), window_.width, window_.same)};
     T* scratch = n.scratch<T>(state.slot);
     const auto run = [&](size_t begin, size_t end, uint32_t worker) {
       T* products = scratch + worker * job.in_width * job.out_channels;
-      for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) RunRow(job, row, products);
+      for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row)
+        RunRow(job, row, products);
     };
     const size_t rows = static_cast<size_t>(out.dim(0) * job.out_height);
     if (thread_count(n.host()) > state.workers) return run(0, rows, 0);
-    parallel_for(n.host(), rows, Grain(job.in_width * job.in_channels * job.out_channels * job.filter_width), run);
+    parallel_for(n.host(), rows, Grain(job.in_width * job.in_channels * job.out_channels * job.filter_width),
+                 run);
   }
 
   // One row of output pixels, from every input row that reaches it.
@@ -94,8 +109,10 @@ struct TransposeConv {
     std::fill_n(out, j.out_width * j.out_channels, T(0));
     for (int64_t ky = 0; ky < j.filter_height; ++ky) {
       const int64_t reach = oy + j.pad_top - ky;
-      if (reach < 0 || reach % window_.height.stride != 0 || reach / window_.height.stride >= j.in_height) continue;
-      const T* in = j.input + (image * j.in_height + reach / window_.height.stride) * j.in_width * j.in_channels;
+      if (reach < 0 || reach % window_.height.stride != 0 || reach / window_.height.stride >= j.in_height)
+        continue;
+      const T* in =
+          j.input + (image * j.in_height + reach / window_.height.stride) * j.in_width * j.in_channels;
       for (int64_t kx = 0; kx < j.filter_width; ++kx) AddTap(j, in, ky, kx, products, out);
     }
     for (int64_t x = 0; x < j.out_width; ++x, out += j.out_channels) {
@@ -111,7 +128,8 @@ struct TransposeConv {
   void AddTap(const Job<T>& j, const T* in, int64_t ky, int64_t kx, T* products, T* out) const {
     const int64_t stride = window_.width.stride, shift = kx - j.pad_left;
     const int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0;
-    const int64_t last = shift < j.out_width ? std::min(j.in_width, (j.out_width - shift + stride - 1) / stride) : 0;
+    const int64_t last =
+        shift < j.out_width ? std::min(j.in_width, (j.out_width - shift + stride - 1) / stride) : 0;
     if (first >= last) return;
     RowProduct<T> product{};
     product.a = in + first * j.in_channels;

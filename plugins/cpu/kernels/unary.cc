@@ -141,10 +141,10 @@ struct Sign {
 };
 
 constexpr const fbx_kernel* kTable[] = {
-    &kernel_of<Elementwise<Exp>>,    &kernel_of<Elementwise<Log>>,  &kernel_of<Elementwise<Sqrt>>,
-    &kernel_of<Elementwise<Rsqrt>>,  &kernel_of<Elementwise<Abs>>,  &kernel_of<Elementwise<Square>>,
-    &kernel_of<Elementwise<Neg>>,    &kernel_of<Elementwise<Sin>>,  &kernel_of<Elementwise<Cos>>,
-    &kernel_of<Elementwise<Floor>>,  &kernel_of<Elementwise<Ceil>>, &kernel_of<Elementwise<Round>>,
+    &kernel_of<Elementwise<Exp>>,   &kernel_of<Elementwise<Log>>,  &kernel_of<Elementwise<Sqrt>>,
+    &kernel_of<Elementwise<Rsqrt>>, &kernel_of<Elementwise<Abs>>,  &kernel_of<Elementwise<Square>>,
+    &kernel_of<Elementwise<Neg>>,   &kernel_of<Elementwise<Sin>>,  &kernel_of<Elementwise<Cos>>,
+    &kernel_of<Elementwise<Floor>>, &kernel_of<Elementwise<Ceil>>, &kernel_of<Elementwise<Round>>,
     &kernel_of<Elementwise<Sign>>,
 };
 

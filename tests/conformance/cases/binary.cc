@@ -11,14 +11,38 @@ constexpr int32_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numer
 
 void F(Cases& c, const char* op, std::vector<float> x, std::vector<float> y, std::vector<float> z) {
   const auto n = static_cast<int64_t>(x.size());
-  c.push_back({.name = "f32", .op = op, .operands = {F32({n}, x), F32({n}, y)}, .results = {F32({n}, z)}, .rtol = 3e-7});
-  c.push_back({.name = "nothing", .op = op, .operands = {F32({0, 3}, {0}), F32({3}, {1})}, .results = {F32({0, 3}, {0})}});
-  c.push_back({.name = "scalars", .op = op, .operands = {F32({}, {x[0]}), F32({}, {y[0]})}, .results = {F32({}, {z[0]})}, .rtol = 3e-7});
-  c.push_back({.name = "shapes", .op = op, .operands = {F32({2, 3}, {1}), F32({2}, {1})}, .error = "do not broadcast"});
-  c.push_back({.name = "dtypes", .op = op, .operands = {F32({1}, {1}), F64({1}, {1})}, .error = "dtypes differ", .also_f64 = false});
+  c.push_back({.name = "f32",
+               .op = op,
+               .operands = {F32({n}, x), F32({n}, y)},
+               .results = {F32({n}, z)},
+               .rtol = 3e-7});
+  c.push_back({.name = "nothing",
+               .op = op,
+               .operands = {F32({0, 3}, {0}), F32({3}, {1})},
+               .results = {F32({0, 3}, {0})}});
+  c.push_back({.name = "scalars",
+               .op = op,
+               .operands = {F32({}, {x[0]}), F32({}, {y[0]})},
+               .results = {F32({}, {z[0]})},
+               .rtol = 3e-7});
+  c.push_back({.name = "shapes",
+               .op = op,
+               .operands = {F32({2, 3}, {1}), F32({2}, {1})},
+               .error = "do not broadcast"});
+  c.push_back({.name = "dtypes",
+               .op = op,
+               .operands = {F32({1}, {1}), F64({1}, {1})},
+               .error = "dtypes differ",
+               .also_f64 = false});
   c.push_back({.name = "one operand", .op = op, .operands = {F32({1}, {1})}, .error = "operands"});
-  c.push_back({.name = "f16", .op = op, .operands = {Data{FBX_F16, {1}, {0, 0}}, Data{FBX_F16, {1}, {0, 0}}}, .refused = "f16"});
-  c.push_back({.name = "quantised", .op = op, .operands = {I8({1}, {1}).Quantised(1, 0), I8({1}, {1}).Quantised(1, 0)}, .refused = "i8"});
+  c.push_back({.name = "f16",
+               .op = op,
+               .operands = {Data{FBX_F16, {1}, {0, 0}}, Data{FBX_F16, {1}, {0, 0}}},
+               .refused = "f16"});
+  c.push_back({.name = "quantised",
+               .op = op,
+               .operands = {I8({1}, {1}).Quantised(1, 0), I8({1}, {1}).Quantised(1, 0)},
+               .refused = "i8"});
 }
 
 void I(Cases& c, const char* op, std::vector<int32_t> x, std::vector<int32_t> y, std::vector<int32_t> z) {
@@ -49,19 +73,38 @@ const Suite kArithmetic("binary", [](Cases& c) {
   I(c, "FLOOR_DIV", {7, -7, 7, -7, 6, kLow}, {2, 2, -2, -2, -3, -1}, {3, -4, -4, 3, -2, kLow});
   I(c, "FLOOR_MOD", {7, -7, 7, -7, 6, kLow}, {3, 3, -3, -3, 3, -1}, {1, 2, -2, -1, 0, 0});
   I(c, "POW", {2, -3, 0, 7, 46341}, {10, 3, 0, 0, 2}, {1024, -27, 1, 1, -2147479015});
-  c.push_back({.name = "i64", .op = "MUL", .operands = {I64({2}, {1ll << 40, 3}), I64({}, {5})}, .results = {I64({2}, {5ll << 40, 15})}});
-  c.push_back({.name = "u8", .op = "MAXIMUM", .operands = {U8({2}, {200, 3}), U8({2}, {100, 5})}, .results = {U8({2}, {200, 5})}});
+  c.push_back({.name = "i64",
+               .op = "MUL",
+               .operands = {I64({2}, {1ll << 40, 3}), I64({}, {5})},
+               .results = {I64({2}, {5ll << 40, 15})}});
+  c.push_back({.name = "u8",
+               .op = "MAXIMUM",
+               .operands = {U8({2}, {200, 3}), U8({2}, {100, 5})},
+               .results = {U8({2}, {200, 5})}});
   for (const char* op : {"DIV", "FLOOR_DIV", "FLOOR_MOD"})
-    c.push_back({.name = "by zero", .op = op, .operands = {I32({2}, {1, 2}), I32({2}, {1, 0})}, .results = {I32({2}, {0})}, .error = "division by zero"});
-  c.push_back({.name = "negative power", .op = "POW", .operands = {I32({1}, {2}), I32({1}, {-1})}, .results = {I32({1}, {0})}, .error = "negative power"});
-  c.push_back({.name = "bool", .op = "ADD", .operands = {Bool({1}, {true}), Bool({1}, {true})}, .refused = "bool"});
+    c.push_back({.name = "by zero",
+                 .op = op,
+                 .operands = {I32({2}, {1, 2}), I32({2}, {1, 0})},
+                 .results = {I32({2}, {0})},
+                 .error = "division by zero"});
+  c.push_back({.name = "negative power",
+               .op = "POW",
+               .operands = {I32({1}, {2}), I32({1}, {-1})},
+               .results = {I32({1}, {0})},
+               .error = "negative power"});
+  c.push_back(
+      {.name = "bool", .op = "ADD", .operands = {Bool({1}, {true}), Bool({1}, {true})}, .refused = "bool"});
 });
 
 const Suite kFused("fused activations", [](Cases& c) {
   const Data x = F32({5}, {-7, -0.5f, 0, 2, 9}), zero = F32({}, {0});
   const auto add = [&](const char* name, std::vector<float> y) {
-    c.push_back({.name = name, .op = "ADD", .operands = {x, zero}, .attrs = {{"fused_activation_function", name}},
-                 .results = {F32({5}, y)}, .rtol = 3e-7});
+    c.push_back({.name = name,
+                 .op = "ADD",
+                 .operands = {x, zero},
+                 .attrs = {{"fused_activation_function", name}},
+                 .results = {F32({5}, y)},
+                 .rtol = 3e-7});
   };
   add("NONE", {-7, -0.5f, 0, 2, 9});
   add("RELU", {0, 0, 0, 2, 9});
@@ -69,13 +112,26 @@ const Suite kFused("fused activations", [](Cases& c) {
   add("RELU_N1_TO_1", {-1, -0.5f, 0, 1, 1});
   add("TANH", {-0.99999834f, -0.46211716f, 0, 0.96402758f, 0.99999997f});
   for (const char* op : {"SUB", "MUL", "DIV"})
-    c.push_back({.name = "RELU6", .op = op, .operands = {F32({3}, {-9, 3, 60}), F32({}, {1})},
-                 .attrs = {{"fused_activation_function", "RELU6"}}, .results = {F32({3}, {0, std::string(op) == "SUB" ? 2.0f : 3.0f, 6})}});
-  c.push_back({.name = "i32 RELU", .op = "ADD", .operands = {I32({2}, {-7, 7}), I32({}, {1})},
-               .attrs = {{"fused_activation_function", "RELU"}}, .results = {I32({2}, {0, 8})}});
-  c.push_back({.name = "i32 TANH", .op = "ADD", .operands = {I32({1}, {1}), I32({1}, {1})},
-               .attrs = {{"fused_activation_function", "TANH"}}, .refused = "TANH"});
-  c.push_back({.name = "SIGN_BIT", .op = "MUL", .operands = {x, zero}, .attrs = {{"fused_activation_function", "SIGN_BIT"}}, .refused = "SIGN_BIT"});
+    c.push_back({.name = "RELU6",
+                 .op = op,
+                 .operands = {F32({3}, {-9, 3, 60}), F32({}, {1})},
+                 .attrs = {{"fused_activation_function", "RELU6"}},
+                 .results = {F32({3}, {0, std::string(op) == "SUB" ? 2.0f : 3.0f, 6})}});
+  c.push_back({.name = "i32 RELU",
+               .op = "ADD",
+               .operands = {I32({2}, {-7, 7}), I32({}, {1})},
+               .attrs = {{"fused_activation_function", "RELU"}},
+               .results = {I32({2}, {0, 8})}});
+  c.push_back({.name = "i32 TANH",
+               .op = "ADD",
+               .operands = {I32({1}, {1}), I32({1}, {1})},
+               .attrs = {{"fused_activation_function", "TANH"}},
+               .refused = "TANH"});
+  c.push_back({.name = "SIGN_BIT",
+               .op = "MUL",
+               .operands = {x, zero},
+               .attrs = {{"fused_activation_function", "SIGN_BIT"}},
+               .refused = "SIGN_BIT"});
 });
 
 // The definition: indices of the result, modulo the operands' dims.
@@ -98,7 +154,10 @@ void Broadcasts(Cases& c, std::vector<int64_t> a, std::vector<int64_t> b) {
     }
     z.push_back(vx[at] - vy[bt]);
   }
-  c.push_back({.name = "broadcast to " + std::to_string(z.size()), .op = "SUB", .operands = {x, y}, .results = {F32(dims, z)}});
+  c.push_back({.name = "broadcast to " + std::to_string(z.size()),
+               .op = "SUB",
+               .operands = {x, y},
+               .results = {F32(dims, z)}});
 }
 
 const Suite kBroadcast("broadcast", [](Cases& c) {
@@ -115,11 +174,14 @@ const Suite kBroadcast("broadcast", [](Cases& c) {
 });
 
 const Suite kAddN("add_n", [](Cases& c) {
-  c.push_back({.name = "three", .op = "ADD_N", .operands = {F32({2}, {1, 2}), F32({2}, {10, 20}), F32({2}, {100, 200})},
+  c.push_back({.name = "three",
+               .op = "ADD_N",
+               .operands = {F32({2}, {1, 2}), F32({2}, {10, 20}), F32({2}, {100, 200})},
                .results = {F32({2}, {111, 222})}});
   c.push_back({.name = "one", .op = "ADD_N", .operands = {I32({2}, {1, 2})}, .results = {I32({2}, {1, 2})}});
   c.push_back({.name = "none", .op = "ADD_N", .operands = {}, .error = "operands"});
-  c.push_back({.name = "shapes", .op = "ADD_N", .operands = {F32({2}, {1}), F32({3}, {1})}, .error = "differ"});
+  c.push_back(
+      {.name = "shapes", .op = "ADD_N", .operands = {F32({2}, {1}), F32({3}, {1})}, .error = "differ"});
 });
 
 }  // namespace

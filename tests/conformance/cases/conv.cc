@@ -8,8 +8,8 @@ namespace fusebox::conformance {
 namespace {
 
 struct Spec {
-  int64_t batch, height, width, in;           // input
-  int64_t out, filter_height, filter_width;   // filter
+  int64_t batch, height, width, in;          // input
+  int64_t out, filter_height, filter_width;  // filter
   int stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   const char* padding = "SAME";
   int groups = 1;
@@ -27,13 +27,17 @@ Axis Pad(int64_t in, int64_t taps, int stride, int dilation, const std::string& 
 }
 
 std::string Name(const Spec& s) {
-  return std::to_string(s.height) + "x" + std::to_string(s.width) + "x" + std::to_string(s.in) + " by " + std::to_string(s.filter_height) +
-         "x" + std::to_string(s.filter_width) + "x" + std::to_string(s.out) + " " + s.padding;
+  return std::to_string(s.height) + "x" + std::to_string(s.width) + "x" + std::to_string(s.in) + " by " +
+         std::to_string(s.filter_height) + "x" + std::to_string(s.filter_width) + "x" +
+         std::to_string(s.out) + " " + s.padding;
 }
 
 std::vector<Attr> Options(const Spec& s) {
-  return {{"padding", s.padding}, {"stride_h", s.stride_h}, {"stride_w", s.stride_w},
-          {"dilation_h_factor", s.dilation_h}, {"dilation_w_factor", s.dilation_w}};
+  return {{"padding", s.padding},
+          {"stride_h", s.stride_h},
+          {"stride_w", s.stride_w},
+          {"dilation_h_factor", s.dilation_h},
+          {"dilation_w_factor", s.dilation_w}};
 }
 
 size_t At(int64_t a, int64_t n1, int64_t b, int64_t n2, int64_t c, int64_t n3, int64_t d) {
@@ -43,7 +47,8 @@ size_t At(int64_t a, int64_t n1, int64_t b, int64_t n2, int64_t c, int64_t n3, i
 void Conv(Cases& c, const Spec& s) {
   const int64_t group_in = s.in / s.groups, group_out = s.out / s.groups;
   const Data x = Random<float>({s.batch, s.height, s.width, s.in}, 1, -1, 1);
-  const Data f = Random<float>({s.out, s.filter_height, s.filter_width, group_in}, 2, -1, 1), b = Random<float>({s.out}, 3);
+  const Data f = Random<float>({s.out, s.filter_height, s.filter_width, group_in}, 2, -1, 1),
+             b = Random<float>({s.out}, 3);
   const std::vector<float> vx = As<float>(x), vf = As<float>(f), vb = As<float>(b);
   const Axis h = Pad(s.height, s.filter_height, s.stride_h, s.dilation_h, s.padding);
   const Axis w = Pad(s.width, s.filter_width, s.stride_w, s.dilation_w, s.padding);
@@ -55,23 +60,32 @@ void Conv(Cases& c, const Spec& s) {
           double sum = s.bias ? vb[static_cast<size_t>(o)] : 0;
           for (int64_t ky = 0; ky < s.filter_height; ++ky)
             for (int64_t kx = 0; kx < s.filter_width; ++kx) {
-              const int64_t iy = oy * s.stride_h - h.before + ky * s.dilation_h, ix = ox * s.stride_w - w.before + kx * s.dilation_w;
+              const int64_t iy = oy * s.stride_h - h.before + ky * s.dilation_h,
+                            ix = ox * s.stride_w - w.before + kx * s.dilation_w;
               if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
               for (int64_t i = 0; i < group_in; ++i)
-                sum += static_cast<double>(vx[At(n, s.height, iy, s.width, ix, s.in, o / group_out * group_in + i)]) *
+                sum += static_cast<double>(
+                           vx[At(n, s.height, iy, s.width, ix, s.in, o / group_out * group_in + i)]) *
                        vf[At(o, s.filter_height, ky, s.filter_width, kx, group_in, i)];
             }
           y.push_back(static_cast<float>(sum));
         }
-  const Data want = y.empty() ? F32({s.batch, h.out, w.out, s.out}, {0}) : F32({s.batch, h.out, w.out, s.out}, y);
-  c.push_back({.name = Name(s), .op = "CONV_2D", .operands = {x, f, s.bias ? b : Absent()}, .attrs = Options(s),
-               .results = {want}, .atol = 1e-5, .rtol = 1e-5});
+  const Data want =
+      y.empty() ? F32({s.batch, h.out, w.out, s.out}, {0}) : F32({s.batch, h.out, w.out, s.out}, y);
+  c.push_back({.name = Name(s),
+               .op = "CONV_2D",
+               .operands = {x, f, s.bias ? b : Absent()},
+               .attrs = Options(s),
+               .results = {want},
+               .atol = 1e-5,
+               .rtol = 1e-5});
 }
 
 void Depthwise(Cases& c, const Spec& s) {
   const int64_t multiplier = s.out / s.in;
   const Data x = Random<float>({s.batch, s.height, s.width, s.in}, 1, -1, 1);
-  const Data f = Random<float>({1, s.filter_height, s.filter_width, s.out}, 2, -1, 1), b = Random<float>({s.out}, 3);
+  const Data f = Random<float>({1, s.filter_height, s.filter_width, s.out}, 2, -1, 1),
+             b = Random<float>({s.out}, 3);
   const std::vector<float> vx = As<float>(x), vf = As<float>(f), vb = As<float>(b);
   const Axis h = Pad(s.height, s.filter_height, s.stride_h, s.dilation_h, s.padding);
   const Axis w = Pad(s.width, s.filter_width, s.stride_w, s.dilation_w, s.padding);
@@ -83,7 +97,8 @@ void Depthwise(Cases& c, const Spec& s) {
           double sum = s.bias ? vb[static_cast<size_t>(o)] : 0;
           for (int64_t ky = 0; ky < s.filter_height; ++ky)
             for (int64_t kx = 0; kx < s.filter_width; ++kx) {
-              const int64_t iy = oy * s.stride_h - h.before + ky * s.dilation_h, ix = ox * s.stride_w - w.before + kx * s.dilation_w;
+              const int64_t iy = oy * s.stride_h - h.before + ky * s.dilation_h,
+                            ix = ox * s.stride_w - w.before + kx * s.dilation_w;
               if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
               sum += static_cast<double>(vx[At(n, s.height, iy, s.width, ix, s.in, o / multiplier)]) *
                      vf[At(0, s.filter_height, ky, s.filter_width, kx, s.out, o)];
@@ -92,15 +107,22 @@ void Depthwise(Cases& c, const Spec& s) {
         }
   std::vector<Attr> options = Options(s);
   options.emplace_back("depth_multiplier", static_cast<int>(multiplier));
-  c.push_back({.name = Name(s), .op = "DEPTHWISE_CONV_2D", .operands = {x, f, s.bias ? b : Absent()}, .attrs = options,
-               .results = {F32({s.batch, h.out, w.out, s.out}, y)}, .atol = 1e-5, .rtol = 1e-5});
+  c.push_back({.name = Name(s),
+               .op = "DEPTHWISE_CONV_2D",
+               .operands = {x, f, s.bias ? b : Absent()},
+               .attrs = options,
+               .results = {F32({s.batch, h.out, w.out, s.out}, y)},
+               .atol = 1e-5,
+               .rtol = 1e-5});
 }
 
 // The transpose of Conv's matrix: the spec's input is the result here.
 void Transposed(Cases& c, const Spec& s) {
-  const Axis h = Pad(s.height, s.filter_height, s.stride_h, 1, s.padding), w = Pad(s.width, s.filter_width, s.stride_w, 1, s.padding);
+  const Axis h = Pad(s.height, s.filter_height, s.stride_h, 1, s.padding),
+             w = Pad(s.width, s.filter_width, s.stride_w, 1, s.padding);
   const Data x = Random<float>({s.batch, h.out, w.out, s.in}, 1, -1, 1);
-  const Data f = Random<float>({s.out, s.filter_height, s.filter_width, s.in}, 2, -1, 1), b = Random<float>({s.out}, 3);
+  const Data f = Random<float>({s.out, s.filter_height, s.filter_width, s.in}, 2, -1, 1),
+             b = Random<float>({s.out}, 3);
   const std::vector<float> vx = As<float>(x), vf = As<float>(f), vb = As<float>(b);
   std::vector<double> y(static_cast<size_t>(s.batch * s.height * s.width * s.out));
   for (size_t i = 0; i < y.size(); ++i) y[i] = s.bias ? vb[i % vb.size()] : 0;
@@ -113,15 +135,21 @@ void Transposed(Cases& c, const Spec& s) {
             if (oy < 0 || oy >= s.height || ox < 0 || ox >= s.width) continue;
             for (int64_t o = 0; o < s.out; ++o)
               for (int64_t i = 0; i < s.in; ++i)
-                y[At(n, s.height, oy, s.width, ox, s.out, o)] += static_cast<double>(vx[At(n, h.out, iy, w.out, ix, s.in, i)]) *
-                                                                vf[At(o, s.filter_height, ky, s.filter_width, kx, s.in, i)];
+                y[At(n, s.height, oy, s.width, ox, s.out, o)] +=
+                    static_cast<double>(vx[At(n, h.out, iy, w.out, ix, s.in, i)]) *
+                    vf[At(o, s.filter_height, ky, s.filter_width, kx, s.in, i)];
           }
-  std::vector<Data> operands = {I32({4}, {static_cast<int32_t>(s.batch), static_cast<int32_t>(s.height), static_cast<int32_t>(s.width),
-                                          static_cast<int32_t>(s.out)}), f, x};
+  std::vector<Data> operands = {I32({4}, {static_cast<int32_t>(s.batch), static_cast<int32_t>(s.height),
+                                          static_cast<int32_t>(s.width), static_cast<int32_t>(s.out)}),
+                                f, x};
   if (s.bias) operands.push_back(b);
-  c.push_back({.name = Name(s), .op = "TRANSPOSE_CONV", .operands = operands,
+  c.push_back({.name = Name(s),
+               .op = "TRANSPOSE_CONV",
+               .operands = operands,
                .attrs = {{"padding", s.padding}, {"stride_h", s.stride_h}, {"stride_w", s.stride_w}},
-               .results = {F32({s.batch, s.height, s.width, s.out}, {y.begin(), y.end()})}, .atol = 1e-5, .rtol = 1e-5});
+               .results = {F32({s.batch, s.height, s.width, s.out}, {y.begin(), y.end()})},
+               .atol = 1e-5,
+               .rtol = 1e-5});
 }
 
 const Suite kConv("conv", [](Cases& c) {
@@ -158,52 +186,166 @@ const Suite kConvErrors("conv errors", [](Cases& c) {
   const Data x = F32({1, 4, 4, 3}, {1}), f = F32({2, 3, 3, 3}, {1});
   const std::vector<Attr> one = {{"stride_h", 1}, {"stride_w", 1}};
   c.push_back({.name = "no stride", .op = "CONV_2D", .operands = {x, f}, .error = "a stride of 0"});
-  c.push_back({.name = "dilation", .op = "CONV_2D", .operands = {x, f}, .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"dilation_w_factor", 0}}, .error = "a dilation of 0"});
-  c.push_back({.name = "padding", .op = "CONV_2D", .operands = {x, f}, .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"padding", "FULL"}}, .error = "FULL"});
-  c.push_back({.name = "channels", .op = "CONV_2D", .operands = {x, F32({2, 3, 3, 2}, {1})}, .attrs = one, .error = "3 channels for a filter of 2"});
-  c.push_back({.name = "groups", .op = "CONV_2D", .operands = {x, F32({2, 3, 3, 1}, {1})}, .attrs = one, .error = "do not divide into 3 groups"});
-  c.push_back({.name = "bias", .op = "CONV_2D", .operands = {x, f, F32({3}, {1})}, .attrs = one, .error = "a bias of 3"});
-  c.push_back({.name = "rank", .op = "CONV_2D", .operands = {F32({4, 4, 3}, {1}), f}, .attrs = one, .error = "rank 3, expected 4"});
-  c.push_back({.name = "no taps", .op = "CONV_2D", .operands = {x, F32({2, 0, 3, 3}, {0})}, .attrs = one, .error = "an empty filter"});
-  c.push_back({.name = "too large a window", .op = "CONV_2D", .operands = {F32({1, 1, 4, 3}, {1}), f},
-               .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"padding", "VALID"}}, .error = "does not fit"});
-  c.push_back({.name = "hybrid", .op = "CONV_2D", .operands = {x, I8({2, 3, 3, 3}, {1}).Quantised(1, 0)}, .attrs = one, .refused = "i8"});
-  c.push_back({.name = "fused", .op = "CONV_2D", .operands = {F32({1, 1, 1, 1}, {-3}), F32({2, 1, 1, 1}, {1, -1})},
-               .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"fused_activation_function", "RELU"}}, .results = {F32({1, 1, 1, 2}, {0, 3})}});
-  c.push_back({.name = "filters", .op = "DEPTHWISE_CONV_2D", .operands = {x, F32({1, 3, 3, 4}, {1})}, .attrs = one, .error = "4 filters for 3 channels"});
-  c.push_back({.name = "leading dim", .op = "DEPTHWISE_CONV_2D", .operands = {x, F32({2, 3, 3, 3}, {1})}, .attrs = one, .error = "first dim of the filter"});
+  c.push_back({.name = "dilation",
+               .op = "CONV_2D",
+               .operands = {x, f},
+               .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"dilation_w_factor", 0}},
+               .error = "a dilation of 0"});
+  c.push_back({.name = "padding",
+               .op = "CONV_2D",
+               .operands = {x, f},
+               .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"padding", "FULL"}},
+               .error = "FULL"});
+  c.push_back({.name = "channels",
+               .op = "CONV_2D",
+               .operands = {x, F32({2, 3, 3, 2}, {1})},
+               .attrs = one,
+               .error = "3 channels for a filter of 2"});
+  c.push_back({.name = "groups",
+               .op = "CONV_2D",
+               .operands = {x, F32({2, 3, 3, 1}, {1})},
+               .attrs = one,
+               .error = "do not divide into 3 groups"});
+  c.push_back({.name = "bias",
+               .op = "CONV_2D",
+               .operands = {x, f, F32({3}, {1})},
+               .attrs = one,
+               .error = "a bias of 3"});
+  c.push_back({.name = "rank",
+               .op = "CONV_2D",
+               .operands = {F32({4, 4, 3}, {1}), f},
+               .attrs = one,
+               .error = "rank 3, expected 4"});
+  c.push_back({.name = "no taps",
+               .op = "CONV_2D",
+               .operands = {x, F32({2, 0, 3, 3}, {0})},
+               .attrs = one,
+               .error = "an empty filter"});
+  c.push_back({.name = "too large a window",
+               .op = "CONV_2D",
+               .operands = {F32({1, 1, 4, 3}, {1}), f},
+               .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"padding", "VALID"}},
+               .error = "does not fit"});
+  c.push_back({.name = "hybrid",
+               .op = "CONV_2D",
+               .operands = {x, I8({2, 3, 3, 3}, {1}).Quantised(1, 0)},
+               .attrs = one,
+               .refused = "i8"});
+  c.push_back({.name = "fused",
+               .op = "CONV_2D",
+               .operands = {F32({1, 1, 1, 1}, {-3}), F32({2, 1, 1, 1}, {1, -1})},
+               .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"fused_activation_function", "RELU"}},
+               .results = {F32({1, 1, 1, 2}, {0, 3})}});
+  c.push_back({.name = "filters",
+               .op = "DEPTHWISE_CONV_2D",
+               .operands = {x, F32({1, 3, 3, 4}, {1})},
+               .attrs = one,
+               .error = "4 filters for 3 channels"});
+  c.push_back({.name = "leading dim",
+               .op = "DEPTHWISE_CONV_2D",
+               .operands = {x, F32({2, 3, 3, 3}, {1})},
+               .attrs = one,
+               .error = "first dim of the filter"});
   const Data shape = I32({4}, {1, 4, 4, 2});
-  c.push_back({.name = "output channels", .op = "TRANSPOSE_CONV", .operands = {I32({4}, {1, 4, 4, 5}), f, x}, .attrs = one, .error = "channels of the output shape"});
-  c.push_back({.name = "output shape", .op = "TRANSPOSE_CONV", .operands = {I32({3}, {1, 4, 4}), f, x}, .attrs = one, .error = "an output shape of [1,4,4]"});
-  c.push_back({.name = "negative size", .op = "TRANSPOSE_CONV", .operands = {I32({4}, {1, -4, 4, 2}), f, x}, .attrs = one, .error = "an output shape"});
-  c.push_back({.name = "channels", .op = "TRANSPOSE_CONV", .operands = {shape, F32({2, 3, 3, 2}, {1}), x}, .attrs = one, .error = "channels of the filter"});
+  c.push_back({.name = "output channels",
+               .op = "TRANSPOSE_CONV",
+               .operands = {I32({4}, {1, 4, 4, 5}), f, x},
+               .attrs = one,
+               .error = "channels of the output shape"});
+  c.push_back({.name = "output shape",
+               .op = "TRANSPOSE_CONV",
+               .operands = {I32({3}, {1, 4, 4}), f, x},
+               .attrs = one,
+               .error = "an output shape of [1,4,4]"});
+  c.push_back({.name = "negative size",
+               .op = "TRANSPOSE_CONV",
+               .operands = {I32({4}, {1, -4, 4, 2}), f, x},
+               .attrs = one,
+               .error = "an output shape"});
+  c.push_back({.name = "channels",
+               .op = "TRANSPOSE_CONV",
+               .operands = {shape, F32({2, 3, 3, 2}, {1}), x},
+               .attrs = one,
+               .error = "channels of the filter"});
 });
 
 const Suite kPool("pool", [](Cases& c) {
   const Data x = F32({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, -9});
   const auto options = [](const char* padding, int stride, int height, int width) {
-    return std::vector<Attr>{{"padding", padding}, {"stride_h", stride}, {"stride_w", stride}, {"filter_height", height}, {"filter_width", width}};
+    return std::vector<Attr>{{"padding", padding},
+                             {"stride_h", stride},
+                             {"stride_w", stride},
+                             {"filter_height", height},
+                             {"filter_width", width}};
   };
-  c.push_back({.name = "VALID", .op = "AVERAGE_POOL_2D", .operands = {x}, .attrs = options("VALID", 1, 2, 2),
+  c.push_back({.name = "VALID",
+               .op = "AVERAGE_POOL_2D",
+               .operands = {x},
+               .attrs = options("VALID", 1, 2, 2),
                .results = {F32({1, 2, 2, 1}, {3, 4, 6, 2.5f})}});
-  c.push_back({.name = "SAME counts what is inside", .op = "AVERAGE_POOL_2D", .operands = {x}, .attrs = options("SAME", 2, 2, 2),
+  c.push_back({.name = "SAME counts what is inside",
+               .op = "AVERAGE_POOL_2D",
+               .operands = {x},
+               .attrs = options("SAME", 2, 2, 2),
                .results = {F32({1, 2, 2, 1}, {3, 4.5f, 7.5f, -9})}});
-  c.push_back({.name = "VALID", .op = "MAX_POOL_2D", .operands = {x}, .attrs = options("VALID", 1, 2, 2), .results = {F32({1, 2, 2, 1}, {5, 6, 8, 8})}});
-  c.push_back({.name = "SAME", .op = "MAX_POOL_2D", .operands = {x}, .attrs = options("SAME", 2, 3, 3), .results = {F32({1, 2, 2, 1}, {5, 6, 8, 8})}});
-  c.push_back({.name = "padding is not zero", .op = "MAX_POOL_2D", .operands = {F32({1, 1, 2, 2}, {-1, -2, -3, -4})}, .attrs = options("SAME", 1, 3, 3),
+  c.push_back({.name = "VALID",
+               .op = "MAX_POOL_2D",
+               .operands = {x},
+               .attrs = options("VALID", 1, 2, 2),
+               .results = {F32({1, 2, 2, 1}, {5, 6, 8, 8})}});
+  c.push_back({.name = "SAME",
+               .op = "MAX_POOL_2D",
+               .operands = {x},
+               .attrs = options("SAME", 2, 3, 3),
+               .results = {F32({1, 2, 2, 1}, {5, 6, 8, 8})}});
+  c.push_back({.name = "padding is not zero",
+               .op = "MAX_POOL_2D",
+               .operands = {F32({1, 1, 2, 2}, {-1, -2, -3, -4})},
+               .attrs = options("SAME", 1, 3, 3),
                .results = {F32({1, 1, 2, 2}, {-1, -2, -1, -2})}});
   std::vector<Attr> clipped = options("VALID", 1, 1, 1);
   clipped.emplace_back("fused_activation_function", "RELU6");
   for (const char* op : {"AVERAGE_POOL_2D", "MAX_POOL_2D"}) {
-    c.push_back({.name = "fused", .op = op, .operands = {F32({1, 1, 3, 1}, {-1, 2, 8})}, .attrs = clipped, .results = {F32({1, 1, 3, 1}, {0, 2, 6})}});
-    c.push_back({.name = "two images", .op = op, .operands = {F32({2, 1, 2, 2}, {1, 2, 1, 2, 5, 6, 5, 6})}, .attrs = options("VALID", 1, 1, 2),
+    c.push_back({.name = "fused",
+                 .op = op,
+                 .operands = {F32({1, 1, 3, 1}, {-1, 2, 8})},
+                 .attrs = clipped,
+                 .results = {F32({1, 1, 3, 1}, {0, 2, 6})}});
+    c.push_back({.name = "two images",
+                 .op = op,
+                 .operands = {F32({2, 1, 2, 2}, {1, 2, 1, 2, 5, 6, 5, 6})},
+                 .attrs = options("VALID", 1, 1, 2),
                  .results = {F32({2, 1, 1, 2}, {1, 2, 5, 6})}});
-    c.push_back({.name = "no images", .op = op, .operands = {F32({0, 2, 2, 1}, {0})}, .attrs = options("SAME", 1, 2, 2), .results = {F32({0, 2, 2, 1}, {0})}});
-    c.push_back({.name = "a large image", .op = op, .operands = {F32({1, 64, 64, 16}, {2.5f})}, .attrs = options("SAME", 2, 3, 3), .results = {F32({1, 32, 32, 16}, {2.5f})}});
-    c.push_back({.name = "no filter", .op = op, .operands = {x}, .attrs = options("SAME", 1, 0, 1), .error = "a filter of 0"});
-    c.push_back({.name = "rank", .op = op, .operands = {F32({3, 3}, {1})}, .attrs = options("SAME", 1, 1, 1), .error = "rank 2, expected 4"});
-    c.push_back({.name = "too large a window", .op = op, .operands = {x}, .attrs = options("VALID", 1, 5, 1), .error = "does not fit"});
-    c.push_back({.name = "quantised", .op = op, .operands = {I8({1, 1, 1, 1}, {1}).Quantised(1, 0)}, .attrs = options("SAME", 1, 1, 1), .refused = "i8"});
+    c.push_back({.name = "no images",
+                 .op = op,
+                 .operands = {F32({0, 2, 2, 1}, {0})},
+                 .attrs = options("SAME", 1, 2, 2),
+                 .results = {F32({0, 2, 2, 1}, {0})}});
+    c.push_back({.name = "a large image",
+                 .op = op,
+                 .operands = {F32({1, 64, 64, 16}, {2.5f})},
+                 .attrs = options("SAME", 2, 3, 3),
+                 .results = {F32({1, 32, 32, 16}, {2.5f})}});
+    c.push_back({.name = "no filter",
+                 .op = op,
+                 .operands = {x},
+                 .attrs = options("SAME", 1, 0, 1),
+                 .error = "a filter of 0"});
+    c.push_back({.name = "rank",
+                 .op = op,
+                 .operands = {F32({3, 3}, {1})},
+                 .attrs = options("SAME", 1, 1, 1),
+                 .error = "rank 2, expected 4"});
+    c.push_back({.name = "too large a window",
+                 .op = op,
+                 .operands = {x},
+                 .attrs = options("VALID", 1, 5, 1),
+                 .error = "does not fit"});
+    c.push_back({.name = "quantised",
+                 .op = op,
+                 .operands = {I8({1, 1, 1, 1}, {1}).Quantised(1, 0)},
+                 .attrs = options("SAME", 1, 1, 1),
+                 .refused = "i8"});
   }
 });
 

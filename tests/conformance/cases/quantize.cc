@@ -20,30 +20,77 @@ Data F16(const std::vector<int16_t>& bits) {
 }
 
 const Suite kQuantize("quantize", [](Cases& c) {
-  c.push_back({.name = "i8", .op = "QUANTIZE", .operands = {F32({9}, {0, 0.25f, -0.25f, 0.75f, 5, 1000, -1000, kInf, kNaN})},
+  c.push_back({.name = "i8",
+               .op = "QUANTIZE",
+               .operands = {F32({9}, {0, 0.25f, -0.25f, 0.75f, 5, 1000, -1000, kInf, kNaN})},
                .results = {I8({9}, {3, 4, 2, 5, 13, 127, -128, 127, 3}).Quantised(0.5f, 3)}});
-  c.push_back({.name = "u8", .op = "QUANTIZE", .operands = {F32({3}, {-1, 0, 1})}, .results = {U8({3}, {127, 128, 129}).Quantised(1, 128)}});
-  c.push_back({.name = "i16", .op = "QUANTIZE", .operands = {F32({3}, {-40, 0.001f, 40})}, .results = {I16({3}, {-32768, 1, 32767}).Quantised(0.001f, 0)}});
-  c.push_back({.name = "per channel", .op = "QUANTIZE", .operands = {F32({2, 2, 1}, {1, 1, 2, 2})},
+  c.push_back({.name = "u8",
+               .op = "QUANTIZE",
+               .operands = {F32({3}, {-1, 0, 1})},
+               .results = {U8({3}, {127, 128, 129}).Quantised(1, 128)}});
+  c.push_back({.name = "i16",
+               .op = "QUANTIZE",
+               .operands = {F32({3}, {-40, 0.001f, 40})},
+               .results = {I16({3}, {-32768, 1, 32767}).Quantised(0.001f, 0)}});
+  c.push_back({.name = "per channel",
+               .op = "QUANTIZE",
+               .operands = {F32({2, 2, 1}, {1, 1, 2, 2})},
                .results = {PerAxis(I8({2, 2, 1}, {1, 2, 2, 4}), {1, 0.5f}, {0, 0}, 1)}});
-  c.push_back({.name = "nothing", .op = "QUANTIZE", .operands = {F32({0}, {0})}, .results = {I8({0}, {0}).Quantised(1, 0)}});
-  c.push_back({.name = "to no scale", .op = "QUANTIZE", .operands = {F32({1}, {0})}, .results = {I8({1}, {0})}, .refused = "neither a scale"});
-  c.push_back({.name = "to i32", .op = "QUANTIZE", .operands = {F32({1}, {0})}, .results = {I32({1}, {0})}, .refused = "i32"});
-  c.push_back({.name = "from i8", .op = "QUANTIZE", .operands = {I8({1}, {0}).Quantised(1, 0)}, .results = {I8({1}, {0}).Quantised(2, 0)}, .refused = "i8"});
+  c.push_back({.name = "nothing",
+               .op = "QUANTIZE",
+               .operands = {F32({0}, {0})},
+               .results = {I8({0}, {0}).Quantised(1, 0)}});
+  c.push_back({.name = "to no scale",
+               .op = "QUANTIZE",
+               .operands = {F32({1}, {0})},
+               .results = {I8({1}, {0})},
+               .refused = "neither a scale"});
+  c.push_back({.name = "to i32",
+               .op = "QUANTIZE",
+               .operands = {F32({1}, {0})},
+               .results = {I32({1}, {0})},
+               .refused = "i32"});
+  c.push_back({.name = "from i8",
+               .op = "QUANTIZE",
+               .operands = {I8({1}, {0}).Quantised(1, 0)},
+               .results = {I8({1}, {0}).Quantised(2, 0)},
+               .refused = "i8"});
 
-  c.push_back({.name = "i8", .op = "DEQUANTIZE", .operands = {I8({3}, {-128, 3, 127}).Quantised(0.5f, 3)}, .results = {F32({3}, {-65.5f, 0, 62})}, .also_f64 = false});
-  c.push_back({.name = "u8", .op = "DEQUANTIZE", .operands = {U8({2}, {0, 255}).Quantised(2, 128)}, .results = {F32({2}, {-256, 254})}, .also_f64 = false});
-  c.push_back({.name = "i16", .op = "DEQUANTIZE", .operands = {I16({2}, {-32768, 5}).Quantised(0.25f, 0)}, .results = {F32({2}, {-8192, 1.25f})}, .also_f64 = false});
-  c.push_back({.name = "per channel", .op = "DEQUANTIZE", .operands = {PerAxis(I8({2, 2}, {1, 2, 3, 4}), {1, 10}, {0, 1}, 0)},
-               .results = {F32({2, 2}, {1, 2, 20, 30})}, .also_f64 = false});
-  c.push_back({.name = "f16", .op = "DEQUANTIZE",
-               .operands = {F16({0x3c00, static_cast<int16_t>(0xc000), 0x3555, 0x0001, 0x03ff, 0x0400, 0x7bff, 0x7c00, static_cast<int16_t>(0xfc00), 0x7e00,
-                                 static_cast<int16_t>(0x8000), 0})},
-               .results = {F32({12}, {1, -2, 0.333251953125f, 5.9604644775390625e-8f, 6.09755516052246094e-5f, 6.103515625e-5f, 65504, kInf, -kInf, kNaN, -0.0f, 0})},
+  c.push_back({.name = "i8",
+               .op = "DEQUANTIZE",
+               .operands = {I8({3}, {-128, 3, 127}).Quantised(0.5f, 3)},
+               .results = {F32({3}, {-65.5f, 0, 62})},
                .also_f64 = false});
-  c.push_back({.name = "no scale", .op = "DEQUANTIZE", .operands = {I8({1}, {1})}, .refused = "neither a scale"});
+  c.push_back({.name = "u8",
+               .op = "DEQUANTIZE",
+               .operands = {U8({2}, {0, 255}).Quantised(2, 128)},
+               .results = {F32({2}, {-256, 254})},
+               .also_f64 = false});
+  c.push_back({.name = "i16",
+               .op = "DEQUANTIZE",
+               .operands = {I16({2}, {-32768, 5}).Quantised(0.25f, 0)},
+               .results = {F32({2}, {-8192, 1.25f})},
+               .also_f64 = false});
+  c.push_back({.name = "per channel",
+               .op = "DEQUANTIZE",
+               .operands = {PerAxis(I8({2, 2}, {1, 2, 3, 4}), {1, 10}, {0, 1}, 0)},
+               .results = {F32({2, 2}, {1, 2, 20, 30})},
+               .also_f64 = false});
+  c.push_back(
+      {.name = "f16",
+       .op = "DEQUANTIZE",
+       .operands = {F16({0x3c00, static_cast<int16_t>(0xc000), 0x3555, 0x0001, 0x03ff, 0x0400, 0x7bff, 0x7c00,
+                         static_cast<int16_t>(0xfc00), 0x7e00, static_cast<int16_t>(0x8000), 0})},
+       .results = {F32({12}, {1, -2, 0.333251953125f, 5.9604644775390625e-8f, 6.09755516052246094e-5f,
+                              6.103515625e-5f, 65504, kInf, -kInf, kNaN, -0.0f, 0})},
+       .also_f64 = false});
+  c.push_back(
+      {.name = "no scale", .op = "DEQUANTIZE", .operands = {I8({1}, {1})}, .refused = "neither a scale"});
   c.push_back({.name = "i32", .op = "DEQUANTIZE", .operands = {I32({1}, {1})}, .refused = "i32"});
-  c.push_back({.name = "channels", .op = "DEQUANTIZE", .operands = {PerAxis(I8({3}, {1}), {1, 2}, {0, 0}, 0)}, .refused = "one scale per channel"});
+  c.push_back({.name = "channels",
+               .op = "DEQUANTIZE",
+               .operands = {PerAxis(I8({3}, {1}), {1, 2}, {0, 0}, 0)},
+               .refused = "one scale per channel"});
 });
 
 }  // namespace

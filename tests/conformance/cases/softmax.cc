@@ -24,9 +24,16 @@ void Rows(Cases& c, std::vector<int64_t> dims, long double beta) {
     unit.push_back(static_cast<float>(values[i] / sqrtl(squares)));
   }
   const std::string name = "rows of " + std::to_string(length);
-  c.push_back({.name = name, .op = "SOFTMAX", .operands = {x}, .attrs = {{"beta", static_cast<double>(beta)}}, .results = {F32(dims, soft)}, .rtol = 3e-6});
-  c.push_back({.name = name, .op = "LOG_SOFTMAX", .operands = {x}, .results = {F32(dims, logs)}, .atol = 2e-6});
-  c.push_back({.name = name, .op = "L2_NORMALIZATION", .operands = {x}, .results = {F32(dims, unit)}, .rtol = 2e-6});
+  c.push_back({.name = name,
+               .op = "SOFTMAX",
+               .operands = {x},
+               .attrs = {{"beta", static_cast<double>(beta)}},
+               .results = {F32(dims, soft)},
+               .rtol = 3e-6});
+  c.push_back(
+      {.name = name, .op = "LOG_SOFTMAX", .operands = {x}, .results = {F32(dims, logs)}, .atol = 2e-6});
+  c.push_back(
+      {.name = name, .op = "L2_NORMALIZATION", .operands = {x}, .results = {F32(dims, unit)}, .rtol = 2e-6});
 }
 
 const Suite kSoftmax("softmax", [](Cases& c) {
@@ -35,15 +42,27 @@ const Suite kSoftmax("softmax", [](Cases& c) {
   Rows(c, {3, 1}, 1);
   Rows(c, {2, 2, 2, 2, 11}, 2);
   Rows(c, {41, 1003}, 1);
-  c.push_back({.name = "large values", .op = "SOFTMAX", .operands = {F32({3}, {1000, 1000, -1000})}, .attrs = {{"beta", 1.0}},
+  c.push_back({.name = "large values",
+               .op = "SOFTMAX",
+               .operands = {F32({3}, {1000, 1000, -1000})},
+               .attrs = {{"beta", 1.0}},
                .results = {F32({3}, {0.5f, 0.5f, 0})}});
-  c.push_back({.name = "no beta", .op = "SOFTMAX", .operands = {F32({2}, {1, 2})}, .results = {F32({2}, {0.5f})}});
-  c.push_back({.name = "large values", .op = "LOG_SOFTMAX", .operands = {F32({3}, {1000, 1000, -1000})},
-               .results = {F32({3}, {-0.69314718f, -0.69314718f, -2000.69314718f})}, .rtol = 1e-6});
-  c.push_back({.name = "zeros", .op = "L2_NORMALIZATION", .operands = {F32({2, 2}, {0, 0, 3, 4})}, .results = {F32({2, 2}, {0, 0, 0.6f, 0.8f})}, .rtol = 1e-6});
+  c.push_back(
+      {.name = "no beta", .op = "SOFTMAX", .operands = {F32({2}, {1, 2})}, .results = {F32({2}, {0.5f})}});
+  c.push_back({.name = "large values",
+               .op = "LOG_SOFTMAX",
+               .operands = {F32({3}, {1000, 1000, -1000})},
+               .results = {F32({3}, {-0.69314718f, -0.69314718f, -2000.69314718f})},
+               .rtol = 1e-6});
+  c.push_back({.name = "zeros",
+               .op = "L2_NORMALIZATION",
+               .operands = {F32({2, 2}, {0, 0, 3, 4})},
+               .results = {F32({2, 2}, {0, 0, 0.6f, 0.8f})},
+               .rtol = 1e-6});
   for (const char* op : {"SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"}) {
     c.push_back({.name = "nothing", .op = op, .operands = {F32({0, 3}, {0})}, .results = {F32({0, 3}, {0})}});
-    c.push_back({.name = "empty rows", .op = op, .operands = {F32({2, 0}, {0})}, .results = {F32({2, 0}, {0})}});
+    c.push_back(
+        {.name = "empty rows", .op = op, .operands = {F32({2, 0}, {0})}, .results = {F32({2, 0}, {0})}});
     c.push_back({.name = "a scalar", .op = op, .operands = {F32({}, {0})}, .error = "last dimension"});
     c.push_back({.name = "quantised", .op = op, .operands = {I8({2}, {1}).Quantised(1, 0)}, .refused = "i8"});
   }
