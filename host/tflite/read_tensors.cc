@@ -85,11 +85,23 @@ Status ReadQuant(const File& file, const format::SubGraph& graph, const format::
   return {};
 }
 
+// A union may state a kind and hold nothing; unpacking follows it all the same.
+Status CheckSparsity(const format::SparsityParameters& sparsity) {
+  for (size_t i = 0; i < SizeOf(sparsity.dim_metadata()); ++i) {
+    const format::DimensionMetadata& dim = *sparsity.dim_metadata()->Get(static_cast<unsigned>(i));
+    const bool segments = dim.array_segments_type() == format::SparseIndexVector_NONE || dim.array_segments() != nullptr;
+    const bool indices = dim.array_indices_type() == format::SparseIndexVector_NONE || dim.array_indices() != nullptr;
+    if (!segments || !indices) return Invalid("sparsity of level " + std::to_string(i) + " lacks its indices");
+  }
+  return {};
+}
+
 // The parts of a tensor that the graph does not interpret, as a Tensor table of their own.
-std::string ReadExtra(const format::Tensor& tensor) {
+Result<std::string> ReadExtra(const format::Tensor& tensor) {
   const auto* quant = tensor.quantization();
-  const bool custom = quant != nullptr && quant->details_type() == format::QuantizationDetails_CustomQuantization;
-  if (tensor.sparsity() == nullptr && SizeOf(tensor.variant_tensors()) == 0 && !custom) return {};
+  const bool custom = quant != nullptr && quant->details_as_CustomQuantization() != nullptr;
+  if (tensor.sparsity() == nullptr && SizeOf(tensor.variant_tensors()) == 0 && !custom) return std::string();
+  if (tensor.sparsity() != nullptr) FUSEBOX_TRY(CheckSparsity(*tensor.sparsity()));
   format::TensorT extra;
   if (tensor.sparsity() != nullptr) extra.sparsity.reset(tensor.sparsity()->UnPack());
   if (custom) {
@@ -101,7 +113,7 @@ std::string ReadExtra(const format::Tensor& tensor) {
   }
   flatbuffers::FlatBufferBuilder out;
   out.Finish(format::Tensor::Pack(out, &extra));
-  return {reinterpret_cast<const char*>(out.GetBufferPointer()), out.GetSize()};
+  return std::string(reinterpret_cast<const char*>(out.GetBufferPointer()), out.GetSize());
 }
 
 size_t ElementAlignment(DType type) {
@@ -146,7 +158,7 @@ Status ReadTensor(const File& file, const format::SubGraph& graph, const format:
   const auto address = reinterpret_cast<uintptr_t>(value.data.data());
   if (value.is_const() && address % ElementAlignment(value.type.dtype) != 0) value.data = Buffer::Copy(value.data.bytes());
   if (tensor.quantization() != nullptr) FUSEBOX_TRY(ReadQuant(file, graph, *tensor.quantization(), value));
-  value.extra = ReadExtra(tensor);
+  FUSEBOX_ASSIGN(value.extra, ReadExtra(tensor));
   return {};
 }
 
