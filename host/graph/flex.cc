@@ -147,14 +147,16 @@ bool SameMaps(const flexbuffers::Map& a, const flexbuffers::Map& b, int depth) {
 }
 
 Result<flexbuffers::Reference> Root(std::string_view bytes, std::vector<uint64_t>& aligned) {
-  aligned.resize(bytes.size() / 8 + 1);
-  if (!bytes.empty()) std::memcpy(aligned.data(), bytes.data(), bytes.size());
+  // Three bytes are the least: a value, its type and its width. Options that are no map may be large: they are not copied.
+  const size_t size = bytes.size();
+  if (size < 3) return Invalid("not a FlexBuffer map");
+  if (static_cast<uint8_t>(bytes[size - 2]) >> 2 != flexbuffers::FBT_MAP) return Invalid("not a FlexBuffer map");
+  aligned.resize(size / 8 + 1);
+  std::memcpy(aligned.data(), bytes.data(), size);
   const auto* data = reinterpret_cast<const uint8_t*>(aligned.data());
   std::vector<uint8_t> seen;
-  // Three bytes are the least: a value, its type and its width.
-  if (bytes.size() < 3 || !flexbuffers::VerifyBuffer(data, bytes.size(), &seen)) return Invalid("not a FlexBuffer");
-  const flexbuffers::Reference root = flexbuffers::GetRoot(data, bytes.size());
-  if (!root.IsMap()) return Invalid("a FlexBuffer, but not a map");
+  if (!flexbuffers::VerifyBuffer(data, size, &seen)) return Invalid("not a FlexBuffer map");
+  const flexbuffers::Reference root = flexbuffers::GetRoot(data, size);
   return root;
 }
 

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "host/tflite/dtypes.h"
 #include "host/tflite/option_schema.h"
 
 namespace fusebox::tflite {
 namespace {
 
+// The verifier does not promise that elements of vectors are aligned.
+template <class T>
+T ReadScalar(const uint8_t* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
 int64_t Integer(const uint8_t* at, reflection::BaseType type) {
-  using flatbuffers::ReadScalar;
   switch (type) {
     case reflection::Bool:
     case reflection::UByte:
@@ -21,8 +30,8 @@ int64_t Integer(const uint8_t* at, reflection::BaseType type) {
 }
 
 double Real(const uint8_t* at, reflection::BaseType type) {
-  return type == reflection::Float ? static_cast<double>(flatbuffers::ReadScalar<float>(at))
-                                   : flatbuffers::ReadScalar<double>(at);
+  return type == reflection::Float ? static_cast<double>(ReadScalar<float>(at))
+                                   : ReadScalar<double>(at);
 }
 
 Result<FunctionRef> Function(int64_t number, const std::vector<std::string>& names) {

@@ -9,7 +9,10 @@ namespace {
 
 template <class T>
 std::vector<T> ListOf(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? std::vector<T>() : std::vector<T>(vector->begin(), vector->end());
+  std::vector<T> list(SizeOf(vector));
+  // Copied, not read one by one: the verifier does not promise that elements are aligned.
+  if (!list.empty()) std::memcpy(list.data(), vector->Data(), list.size() * sizeof(T));
+  return list;
 }
 
 Shape ReadShape(const File& file, const format::Tensor& tensor, bool is_scalar_at_least) {
