@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "converter/import/saved_model/parse_message.h"
+
 namespace fusebox::saved_model {
 namespace {
 
@@ -100,7 +102,7 @@ Result<tf::TrackableObjectGraph> CheckpointObjects(const Bundle& bundle) {
   if (!bundle.Find(kObjectGraphKey)) return objects;
   std::string place = bundle.index_path() + ": tensor '" + std::string(kObjectGraphKey) + "'";
   FUSEBOX_ASSIGN(std::vector<std::string> strings, bundle.ReadStrings(kObjectGraphKey));
-  if (strings.size() != 1 || !objects.ParseFromString(strings[0]))
+  if (strings.size() != 1 || !ParseMessage(std::as_bytes(std::span(strings[0])), objects))
     return Invalid(place + ": not a graph of objects");
   return objects;
 }

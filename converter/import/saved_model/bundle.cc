@@ -7,6 +7,7 @@
 
 #include "converter/import/saved_model/byte_reader.h"
 #include "converter/import/saved_model/crc32c.h"
+#include "converter/import/saved_model/parse_message.h"
 #include "converter/import/saved_model/partition.h"
 #include "converter/import/saved_model/slice_key.h"
 #include "converter/import/saved_model/table.h"
@@ -60,13 +61,13 @@ Result<Bundle> Bundle::Open(const std::string& prefix) {
 Status Bundle::AddRecord(std::string_view key, std::string_view value) {
   if (!key.empty()) {
     tf::BundleEntry entry;
-    if (!entry.ParseFromArray(value.data(), static_cast<int>(value.size())))
+    if (!ParseMessage(std::as_bytes(std::span(value)), entry))
       return Invalid(Quoted(key) + ": damaged record");
     entries_.emplace(key, std::move(entry));
     return {};
   }
   tf::BundleHeader header;
-  if (!header.ParseFromArray(value.data(), static_cast<int>(value.size()))) return Invalid("damaged header");
+  if (!ParseMessage(std::as_bytes(std::span(value)), header)) return Invalid("damaged header");
   if (header.endianness() != tf::BundleHeader::LITTLE) return Unsupported("written on a big-endian machine");
   if (header.version().min_consumer() > kBundleVersion) {
     return Unsupported("needs a reader of version " + std::to_string(header.version().min_consumer()) +

@@ -105,10 +105,8 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
     if (known.op != node.op()) continue;
     tf::OpDef::Arg arg;
     arg.set_name(std::string(known.output));
-    if (known.type.empty())
-      arg.set_type_list_attr(std::string(known.many));
-    else
-      arg.set_type_attr(std::string(known.type)), arg.set_number_attr(std::string(known.many));
+    if (known.type.empty()) arg.set_type_list_attr(std::string(known.many));
+    else arg.set_type_attr(std::string(known.type)), arg.set_number_attr(std::string(known.many));
     FUSEBOX_TRY(AddArg(node, arg, out));
     return out;
   }

@@ -69,10 +69,8 @@ class Importer {
     int number = edge.index;
     if (!edge.output.empty()) {
       const auto at = first.find(edge.output);
-      if (at != first.end())
-        number += at->second;
-      else if (first.size() > 1)
-        return Invalid("refers to " + text + ": there is no output " + edge.output);
+      if (at != first.end()) number += at->second;
+      else if (first.size() > 1) return Invalid("refers to " + text + ": there is no output " + edge.output);
     }
     if (number >= static_cast<int>(ids.size()))
       return Invalid("refers to " + text + ": there is no such output");

@@ -2,21 +2,19 @@
 #include "converter/import/saved_model/reader.h"
 
 #include <google/protobuf/arena.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
 #include <climits>
 #include <filesystem>
 #include <system_error>
 
+#include "converter/import/saved_model/parse_message.h"
 #include "host/base/buffer.h"
 
 namespace fusebox::saved_model {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-constexpr int kRecursionLimit = 500;  // attributes nest in functions' attributes
 
 std::string TagText(const tf::MetaGraphDef& meta_graph) {
   std::string text;
@@ -88,13 +86,7 @@ Result<tf::SavedModel*> Parse(const Buffer& bytes, google::protobuf::Arena* aren
   if (bytes.size() > INT_MAX) return Invalid("larger than 2 GiB, which no SavedModel can be");
   if (bytes.size() == 0) return Invalid("the file is empty");
   auto* file = google::protobuf::Arena::CreateMessage<tf::SavedModel>(arena);
-  google::protobuf::io::ArrayInputStream array(bytes.data(), static_cast<int>(bytes.size()));
-  google::protobuf::io::CodedInputStream stream(&array);
-  stream.SetTotalBytesLimit(INT_MAX);
-  stream.SetRecursionLimit(kRecursionLimit);
-  if (!file->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    return Invalid("not a SavedModel message: truncated or damaged");
-  }
+  if (!ParseMessage(bytes.bytes(), *file)) return Invalid("not a SavedModel message: truncated or damaged");
   if (file->saved_model_schema_version() != kSchemaVersion) {
     return Invalid("schema version is " + std::to_string(file->saved_model_schema_version()) +
                    ", expected 1");

@@ -8,49 +8,30 @@ namespace fusebox::saved_model {
 
 DType ToDType(tf::DataType t) {
   switch (t) {
-    case tf::DT_FLOAT:
-      return DType::kF32;
-    case tf::DT_DOUBLE:
-      return DType::kF64;
-    case tf::DT_HALF:
-      return DType::kF16;
-    case tf::DT_BFLOAT16:
-      return DType::kBF16;
+    case tf::DT_FLOAT: return DType::kF32;
+    case tf::DT_DOUBLE: return DType::kF64;
+    case tf::DT_HALF: return DType::kF16;
+    case tf::DT_BFLOAT16: return DType::kBF16;
     case tf::DT_INT8:
-    case tf::DT_QINT8:
-      return DType::kI8;
+    case tf::DT_QINT8: return DType::kI8;
     case tf::DT_INT16:
-    case tf::DT_QINT16:
-      return DType::kI16;
+    case tf::DT_QINT16: return DType::kI16;
     case tf::DT_INT32:
-    case tf::DT_QINT32:
-      return DType::kI32;
-    case tf::DT_INT64:
-      return DType::kI64;
+    case tf::DT_QINT32: return DType::kI32;
+    case tf::DT_INT64: return DType::kI64;
     case tf::DT_UINT8:
-    case tf::DT_QUINT8:
-      return DType::kU8;
+    case tf::DT_QUINT8: return DType::kU8;
     case tf::DT_UINT16:
-    case tf::DT_QUINT16:
-      return DType::kU16;
-    case tf::DT_UINT32:
-      return DType::kU32;
-    case tf::DT_UINT64:
-      return DType::kU64;
-    case tf::DT_BOOL:
-      return DType::kBool;
-    case tf::DT_STRING:
-      return DType::kString;
-    case tf::DT_COMPLEX64:
-      return DType::kComplex64;
-    case tf::DT_COMPLEX128:
-      return DType::kComplex128;
-    case tf::DT_RESOURCE:
-      return DType::kResource;
-    case tf::DT_VARIANT:
-      return DType::kVariant;
-    default:
-      return DType::kNone;
+    case tf::DT_QUINT16: return DType::kU16;
+    case tf::DT_UINT32: return DType::kU32;
+    case tf::DT_UINT64: return DType::kU64;
+    case tf::DT_BOOL: return DType::kBool;
+    case tf::DT_STRING: return DType::kString;
+    case tf::DT_COMPLEX64: return DType::kComplex64;
+    case tf::DT_COMPLEX128: return DType::kComplex128;
+    case tf::DT_RESOURCE: return DType::kResource;
+    case tf::DT_VARIANT: return DType::kVariant;
+    default: return DType::kNone;
   }
 }
 
@@ -93,33 +74,20 @@ Buffer Spread(const Values& values, int64_t count) {
 
 Result<Buffer> Values(const tf::Tensor& t, DType dtype, int64_t count) {
   switch (dtype) {
-    case DType::kF32:
-      return Spread<float>(t.float_val(), count);
-    case DType::kF64:
-      return Spread<double>(t.double_val(), count);
-    case DType::kI8:
-      return Spread<int8_t>(t.int_val(), count);
-    case DType::kI16:
-      return Spread<int16_t>(t.int_val(), count);
-    case DType::kI32:
-      return Spread<int32_t>(t.int_val(), count);
-    case DType::kU8:
-      return Spread<uint8_t>(t.int_val(), count);
-    case DType::kU16:
-      return Spread<uint16_t>(t.int_val(), count);
-    case DType::kI64:
-      return Spread<int64_t>(t.int64_val(), count);
-    case DType::kU32:
-      return Spread<uint32_t>(t.uint32_val(), count);
-    case DType::kU64:
-      return Spread<uint64_t>(t.uint64_val(), count);
-    case DType::kBool:
-      return Spread<bool>(t.bool_val(), count);
+    case DType::kF32: return Spread<float>(t.float_val(), count);
+    case DType::kF64: return Spread<double>(t.double_val(), count);
+    case DType::kI8: return Spread<int8_t>(t.int_val(), count);
+    case DType::kI16: return Spread<int16_t>(t.int_val(), count);
+    case DType::kI32: return Spread<int32_t>(t.int_val(), count);
+    case DType::kU8: return Spread<uint8_t>(t.int_val(), count);
+    case DType::kU16: return Spread<uint16_t>(t.int_val(), count);
+    case DType::kI64: return Spread<int64_t>(t.int64_val(), count);
+    case DType::kU32: return Spread<uint32_t>(t.uint32_val(), count);
+    case DType::kU64: return Spread<uint64_t>(t.uint64_val(), count);
+    case DType::kBool: return Spread<bool>(t.bool_val(), count);
     case DType::kF16:
-    case DType::kBF16:
-      return Spread<uint16_t>(t.half_val(), count);
-    default:
-      return Unsupported("a constant of type " + DataTypeName(t.dtype()));
+    case DType::kBF16: return Spread<uint16_t>(t.half_val(), count);
+    default: return Unsupported("a constant of type " + DataTypeName(t.dtype()));
   }
 }
 
@@ -159,20 +127,13 @@ Result<Tensor> ToTensor(const tf::Tensor& t) {
 
 Result<AttrValue> ToAttr(const tf::AttrValue& v) {
   switch (v.value_case()) {
-    case tf::AttrValue::kS:
-      return AttrValue(v.s());
-    case tf::AttrValue::kI:
-      return AttrValue(static_cast<int64_t>(v.i()));
-    case tf::AttrValue::kF:
-      return AttrValue(static_cast<double>(v.f()));
-    case tf::AttrValue::kB:
-      return AttrValue(v.b());
-    case tf::AttrValue::kType:
-      return AttrValue(ToDType(v.type()));
-    case tf::AttrValue::kShape:
-      return AttrValue(ToShape(v.shape()));
-    case tf::AttrValue::kFunc:
-      return AttrValue(FunctionRef{v.func().name()});
+    case tf::AttrValue::kS: return AttrValue(v.s());
+    case tf::AttrValue::kI: return AttrValue(static_cast<int64_t>(v.i()));
+    case tf::AttrValue::kF: return AttrValue(static_cast<double>(v.f()));
+    case tf::AttrValue::kB: return AttrValue(v.b());
+    case tf::AttrValue::kType: return AttrValue(ToDType(v.type()));
+    case tf::AttrValue::kShape: return AttrValue(ToShape(v.shape()));
+    case tf::AttrValue::kFunc: return AttrValue(FunctionRef{v.func().name()});
     case tf::AttrValue::kTensor: {
       FUSEBOX_ASSIGN(Tensor tensor, ToTensor(v.tensor()));
       return AttrValue(std::move(tensor));
@@ -191,8 +152,7 @@ Result<AttrValue> ToAttr(const tf::AttrValue& v) {
       if (list.shape_size() || list.tensor_size() || list.func_size()) return AttrValue();
       return AttrValue(std::vector<int64_t>(list.i().begin(), list.i().end()));
     }
-    default:
-      return AttrValue();
+    default: return AttrValue();
   }
 }
 
