@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin inside the test program, with small kernels whose results are easy to tell.
+#pragma once
+
+#include <fusebox/abi/plugin.h>
+
+// Custom ops, f32 unless said otherwise:
+//   test.twice (x) -> 2x                     test.inplace (x) -> x + 1, may share memory
+//   test.nonzero (x) -> i64 indices of what is not zero, sized when run
+//   test.iota (i32 n) -> 0..n-1, its shape hangs on the value of n
+//   test.append (x[n]) -> x with its sum behind it, [n+1]
+//   test.shorter (x[n]) {than} -> bool, n < than
+//   test.count (x) -> x + how often the plan ran (persistent memory), by way of scratch
+//   test.parallel (x) -> x + 1 computed in nested parallel loops
+//   test.fail (x) -> fails with "no luck today"        test.unsized (x) -> i64[?], never given a size
+// UNIDIRECTIONAL_SEQUENCE_RNN (x, -, -, -, state) -> state after state += x.
+extern const fbx_entry kTestPlugin;
