@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "host/graph/flex.h"
+#include "host/graph/versions.h"
 #include "host/plan/plan.h"
 
 namespace fusebox::plan {
@@ -20,18 +22,23 @@ std::vector<StateUse> StatesOf(const Node& node) {
   return uses;
 }
 
-fbx_node AbiNode(const Node& node) {
+fbx_node AbiNode(const Function& function, const Node& node) {
   fbx_node abi{};
   abi.head = FBX_HEAD(fbx_node);
   const bool custom = node.is(Op::kCustom);
   abi.kind = custom ? FBX_OP_CUSTOM : Info(node.op).code < 0 ? FBX_OP_INTERNAL : FBX_OP_BUILTIN;
   abi.op = AsAbi(custom ? std::string_view(node.name) : Name(node.op));
-  abi.version = node.version;
+  abi.version = node.version != 0 ? node.version : LowestVersion(function, node);
   abi.attrs = AsAbi(node.attrs);
-  abi.raw_options = {node.raw_options.data(), node.raw_options.size()};
   abi.operand_count = static_cast<uint32_t>(node.operands.size());
   abi.result_count = static_cast<uint32_t>(node.results.size());
   return abi;
+}
+
+// A custom op's option bytes: the file's, or the map's written form.
+std::string RawOptions(const Node& node) {
+  if (!node.raw_options.empty() || !node.is(Op::kCustom) || node.attrs.empty()) return node.raw_options;
+  return WriteFlexMap(node.attrs);
 }
 
 }  // namespace
@@ -85,12 +92,11 @@ View::View(const Code& code) {
   size_t total = 0;
   for (const auto& node : function.nodes) total += node->operands.size() + node->results.size();
   pointers_.reserve(total);
-  locations_.reserve(function.nodes.size());
   nodes_.reserve(function.nodes.size());
   const auto pointer = [&](ValueId id) { return id == kNoValue ? absent_.abi() : &tensor(id); };
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     const Node& node = *function.nodes[i];
-    fbx_node abi = AbiNode(node);
+    fbx_node abi = AbiNode(function, node);
     const size_t first = pointers_.size();
     for (const ValueId id : node.operands) pointers_.push_back(pointer(id));
     for (const ValueId id : node.results) pointers_.push_back(pointer(id));
@@ -100,8 +106,9 @@ View::View(const Code& code) {
     }
     abi.operands = pointers_.data() + first;
     abi.results = abi.operands + node.operands.size();
-    const std::string& location = locations_.emplace_back(Describe(function, node));
-    abi.location = AsAbi(location);
+    abi.location = AsAbi(texts_.emplace_back("function " + function.name + ": " + Describe(function, node)));
+    const std::string& options = texts_.emplace_back(RawOptions(node));
+    abi.raw_options = {options.data(), options.size()};
     nodes_.push_back({abi, nullptr, i});
   }
   for (const ValueId id : code.variables) tensor(id).flags |= FBX_TENSOR_VARIABLE;
