@@ -166,10 +166,12 @@ Status Registry::Impl::Open(Plugin& plugin) {
   if (!info.built_in) {
     FUSEBOX_ASSIGN(plugin.entry, OpenLibrary(info.manifest.library));
     info.loaded = true;
+  }
+  FUSEBOX_TRY(CheckEntry(*plugin.entry));
+  if (!info.built_in) {
     FUSEBOX_ASSIGN(loaded->options_, OptionsFor(info.manifest));
     FUSEBOX_ASSIGN(loaded->extensions_, RequiredExtensions(info.manifest));
   }
-  FUSEBOX_TRY(CheckEntry(*plugin.entry));
   HostCall host(*loaded, nullptr);
   FUSEBOX_ASSIGN(loaded->plugin_, CallLoad(*plugin.entry, host).At("load failed"));
   load_order.push_back(&plugin);
@@ -216,9 +218,10 @@ const void* Registry::Impl::ProvidedExtension(const std::string& id) {
 void Registry::Impl::WarnOfUnknownIds() const {
   std::vector<std::string> known;
   for (const Plugin& plugin : plugins) known.push_back(plugin.info.manifest.id);
+  const std::string file = config.path.empty() ? "configuration" : config.path;
   const auto check = [&](const std::string& id, const std::string& where) {
     if (std::find(known.begin(), known.end(), id) == known.end())
-      Log("config").warn("{}: {}: no plugin {} here{}", config.path, where, id, DidYouMean(id, known));
+      Log("config").warn("{}: {}: no plugin {} here{}", file, where, id, DidYouMean(id, known));
   };
   for (const auto& [id, options] : config.options) check(id, "options");
   for (const auto& [name, ids] : config.prefer) {
@@ -229,8 +232,7 @@ void Registry::Impl::WarnOfUnknownIds() const {
       return std::any_of(plugin.info.manifest.delegates.begin(), plugin.info.manifest.delegates.end(),
                          [&](const ManifestDelegate& d) { return d.name == delegate.name; });
     });
-    if (!found)
-      Log("config").warn("{}: delegates: no plugin here has a delegate {}", config.path, delegate.name);
+    if (!found) Log("config").warn("{}: delegates: no plugin here has a delegate {}", file, delegate.name);
   }
 }
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that lie about what they built, and kernels that lie about types: refused with the reason, the graph unchanged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/eval/eval.h"
+#include "host/fusion/fusion.h"
+
+namespace fusebox {
+namespace {
+
+using testing::HasSubstr;
+
+const Type kType{DType::kF32, {2, 3}};
+
+std::shared_ptr<Registry> Faulty() {
+  Config config{.plugin_path = {FUSEBOX_FAULTY}, .search_default_path = false};
+  auto registry = Registry::Create(config);
+  EXPECT_TRUE(registry) << registry.error().message;
+  return registry ? *registry : nullptr;
+}
+
+// main(x) = composite(x) of that name, whose body is the identity.
+Module WithComposite(const std::string& name) {
+  Module module;
+  Function& main = module.Add("main");
+  Node& node = main.AddNode(Op::kStablehloComposite, {main.AddInput(kType, "x")}, {kType});
+  node.name = name;
+  node.version = 1;
+  node.body = "body";
+  node.location.name = "site";
+  main.outputs = node.results;
+  Function& body = module.Add("body");
+  body.outputs = {body.AddInput(kType, "x")};
+  return module;
+}
+
+struct Lie {
+  std::string name, reason;
+};
+void PrintTo(const Lie& lie, std::ostream* out) { *out << lie.name; }
+
+class LyingRule : public testing::TestWithParam<Lie> {};
+
+TEST_P(LyingRule, IsRefusedAndTheBodyStays) {
+  const auto registry = Faulty();
+  Module module = WithComposite("fault." + GetParam().name);
+  const std::string before = ToText(module);
+  const auto sites = Fuse(module, *registry);
+  ASSERT_TRUE(sites) << sites.error().message;
+  ASSERT_EQ(sites->size(), 1u);
+  const SiteReport& site = (*sites)[0];
+  EXPECT_FALSE(site.fused);
+  ASSERT_EQ(site.rules.size(), 1u) << site.why;
+  EXPECT_EQ(site.rules[0].rule, "fault.rewrites." + GetParam().name);
+  EXPECT_EQ(site.rules[0].plugin, "fault.rewrites");
+  EXPECT_EQ(Name(site.rules[0].outcome), GetParam().name == "declines_late" ? "not applicable" : "error");
+  ASSERT_FALSE(site.rules[0].reasons.empty());
+  EXPECT_THAT(testing::PrintToString(site.rules[0].reasons), HasSubstr(GetParam().reason));
+  EXPECT_EQ(ToText(module), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LyingRule,
+                         testing::ValuesIn(std::vector<Lie>{
+                             {"missing_result", "result 0 was not set"},
+                             {"wrong_type", "result 0 is i32[3], the composite gives f32[2,3]"},
+                             {"wrong_shape", "result 0 is f32[5,5,5], the composite gives f32[2,3]"},
+                             {"unknown_builtin", "NO_SUCH_OP"},
+                             {"unknown_custom", "nobody.knows"},
+                             {"dangling_result", "4711"},
+                             {"dangling_operand", "4711"},
+                             {"four_results", "fault.copy"},
+                             {"result_beyond", "5"},
+                             {"operand_beyond", "9"},
+                             {"huge_const", "const"},
+                             {"early_attr", "attr"},
+                             {"fails_late", "LATE: changed its mind"},
+                             {"strange_status", ""},
+                             {"declines_late", ""},
+                         }),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(SoundRule, BesideTheLyingOnesIsApplied) {
+  const auto registry = Faulty();
+  Module module = WithComposite("fault.sound");
+  const auto sites = Fuse(module, *registry);
+  ASSERT_TRUE(sites) << sites.error().message;
+  ASSERT_EQ(sites->size(), 1u);
+  EXPECT_TRUE((*sites)[0].fused) << (*sites)[0].why;
+  const Function& main = *module.functions[0];
+  ASSERT_EQ(main.nodes.size(), 1u);
+  EXPECT_EQ(main.nodes[0]->name, "fault.copy");
+}
+
+TEST(ThrowingRule, IsAnErrorWithItsMessage) {
+  const auto registry = Faulty();
+  Module module = WithComposite("fault.throws");
+  const auto sites = Fuse(module, *registry);
+  ASSERT_TRUE(sites) << sites.error().message;
+  ASSERT_EQ((*sites)[0].rules.size(), 1u);
+  EXPECT_EQ(Name((*sites)[0].rules[0].outcome), "error");
+  EXPECT_THAT(testing::PrintToString((*sites)[0].rules[0].reasons),
+              HasSubstr("EXCEPTION: an exception of unknown type"));
+}
+
+TEST(BrokenPlugin, IsTheReasonWhyItsCompositeIsNotFused) {
+  const auto registry = Faulty();
+  Module module = WithComposite("fault.failing_load");
+  const auto sites = Fuse(module, *registry);
+  ASSERT_TRUE(sites) << sites.error().message;
+  EXPECT_FALSE((*sites)[0].fused);
+  EXPECT_THAT((*sites)[0].why, HasSubstr("the licence server is down"));
+}
+
+class LyingInfer : public testing::TestWithParam<std::string> {};
+
+TEST_P(LyingInfer, IsAnErrorThatNamesThePlugin) {
+  const auto registry = Faulty();
+  Module module;
+  Function& main = module.Add("main");
+  Node& node = main.AddNode(Op::kCustom, {main.AddInput(kType)}, {Type{}});
+  node.name = "fault." + GetParam();
+  main.outputs = node.results;
+  const Status status = InferNode(*registry, module, main, node);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("fault." + GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LyingInfer,
+                         testing::Values("infer_beyond", "infer_nothing", "infer_negative", "infer_huge_rank",
+                                         "infer_unknown_dtype"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace fusebox

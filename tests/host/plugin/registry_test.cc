@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry with plugins that are linked into the test: no file, no library.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <fusebox/plugin.hpp>
+
+#include <thread>
+
+#include "host/graph/view.h"
+#include "host/plugin/plugin.h"
+#include "tests/host/plugin/folder.h"
+
+namespace fusebox {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct AnyRule {
+  static constexpr std::string_view id = "one.any", implements = "lstm_*";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build&) {}
+};
+struct BetterRule : AnyRule {
+  static constexpr std::string_view id = "one.better";
+  static constexpr int benefit = 5, min_version = 2, max_version = 3;
+};
+struct OtherRule : AnyRule {
+  static constexpr std::string_view id = "two.any";
+};
+struct OldKernel {
+  static constexpr std::string_view custom = "my.op";
+  static constexpr int min_version = 1, max_version = 2;
+  static void infer(const v1::Node& n, Infer& out) { out.like(0, n.in(0)); }
+  void invoke(const v1::Node&) const {}
+};
+struct NewKernel : OldKernel {
+  static constexpr int min_version = 3, max_version = 9;
+};
+
+template <class... Ts>
+constexpr fbx_plugin PluginOf(std::string_view id) {
+  using T = v1::detail::Tables<Ts...>;
+  return v1::detail::make_plugin(id, "1.2.3", T::rule_table.data(), T::kRules, T::kernel_table.data(),
+                                 T::kKernels);
+}
+constexpr fbx_plugin kOne = PluginOf<AnyRule, BetterRule, OldKernel>("x.one");
+constexpr fbx_plugin kTwo = PluginOf<OtherRule, NewKernel, OldKernel>("x.two");
+
+int unloads = 0;
+template <const fbx_plugin& P>
+fbx_status LoadOf(const fbx_host* host, const fbx_plugin** out) noexcept {
+  *out = &P;
+  return host->name.len == 7 ? FBX_OK : FBX_INTERNAL;
+}
+constexpr fbx_entry Entry(fbx_status (*load)(const fbx_host*, const fbx_plugin**) noexcept) {
+  fbx_entry entry = v1::detail::make_entry(load);
+  entry.unload = +[]() noexcept { ++unloads; };
+  return entry;
+}
+constexpr fbx_entry kEntryOne = Entry(&LoadOf<kOne>), kEntryTwo = Entry(&LoadOf<kTwo>);
+
+std::shared_ptr<Registry> Make(Config config,
+                               std::vector<const fbx_entry*> entries = {&kEntryOne, &kEntryTwo}) {
+  config.search_default_path = false;
+  auto registry = Registry::Create(config, entries);
+  EXPECT_TRUE(registry) << registry.error().message;
+  return registry ? *registry : nullptr;
+}
+
+std::vector<std::string> Ids(const Result<std::vector<RuleRef>>& rules) {
+  std::vector<std::string> ids;
+  if (!rules) return {rules.error().message};
+  for (const RuleRef& ref : *rules) ids.emplace_back(FromAbi(ref.rule->id));
+  return ids;
+}
+
+TEST(Registry, OffersRulesByBenefitAndVersion) {
+  const auto registry = Make({}, {&kEntryOne});
+  EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 0, {})), ElementsAre("one.better", "one.any"));
+  EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 3, {})), ElementsAre("one.better", "one.any"));
+  std::vector<std::string> skipped;
+  EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 1, {}, &skipped)), ElementsAre("one.any"));
+  EXPECT_THAT(skipped, ElementsAre("rule one.better of x.one: it does not know version 1"));
+  EXPECT_THAT(Ids(registry->RulesFor("gru", 0, {})), IsEmpty());
+}
+
+TEST(Registry, AsksTheUserWhichOfTwoPluginsIsFirst) {
+  EXPECT_THAT(Ids(Make({})->RulesFor("lstm_5f", 0, {})),
+              ElementsAre("composite lstm_5f: both x.one (built in) and x.two (built in) have a rule for it; "
+                          "say in fusebox.json which "
+                          "one is asked first: \"prefer\": {\"lstm_*\": [\"x.one\", \"x.two\"]}"));
+  EXPECT_THAT(Ids(Make({.prefer = {{"lstm_*", {"x.two"}}}})->RulesFor("lstm_5f", 0, {})),
+              ElementsAre("two.any", "one.better", "one.any"));
+  EXPECT_THAT(
+      Ids(Make({.prefer = {{"lstm_*", {"x.two"}}, {"lstm_5f", {"x.one"}}}})->RulesFor("lstm_5f", 0, {})),
+      ElementsAre("one.better", "one.any", "two.any"))
+      << "the full name is stronger than a prefix";
+}
+
+TEST(Registry, ListsTheKernelsOfAnOp) {
+  const auto who = [](const std::vector<KernelRef>& kernels) {
+    std::vector<std::string> rows;
+    for (const KernelRef& ref : kernels)
+      rows.push_back(std::string(ref.plugin->id()) + " " + std::to_string(ref.kernel->min_version));
+    return rows;
+  };
+  const auto registry = Make({});
+  EXPECT_THAT(who(registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 0)),
+              ElementsAre("x.one 1", "x.two 3", "x.two 1"));
+  EXPECT_THAT(who(registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 4)), ElementsAre("x.two 3"));
+  EXPECT_THAT(who(registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 10)), IsEmpty());
+  EXPECT_THAT(who(registry->KernelsFor(FBX_OP_BUILTIN, "my.op", 0)), IsEmpty());
+  EXPECT_THAT(who(Make({.prefer = {{"my.op", {"x.two"}}}})->KernelsFor(FBX_OP_CUSTOM, "my.op", 1)),
+              ElementsAre("x.two 1", "x.one 1"));
+}
+
+TEST(Registry, SaysWhoProvidesAnOpEvenWhenDenied) {
+  const auto registry = Make({.deny = {"x.two"}});
+  EXPECT_THAT(registry->WhoProvides(FBX_OP_CUSTOM, "my.op"),
+              ElementsAre("x.one 1.2.3", "x.two 1.2.3 (denied: the configuration denies \"x.two\")"));
+  EXPECT_EQ(registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 3).size(), 0u);
+}
+
+TEST(Registry, BuiltInPluginsNeedNoLeave) {
+  const auto registry = Make({.allow = {"com.acme.*"}}, {&kEntryOne});
+  EXPECT_EQ(registry->plugins()[0].state, PluginInfo::State::kOk);
+}
+
+TEST(Registry, UnloadsWhatItLoaded) {
+  unloads = 0;
+  Make({}).reset();
+  EXPECT_EQ(unloads, 2);
+}
+
+TEST(Registry, RefusesOptionsOfAPluginThatTakesNone) {
+  Config config{.search_default_path = false};
+  config.options["x.one"].Set("speed", 3);
+  const fbx_entry* const entries[] = {&kEntryOne};
+  const auto registry = Registry::Create(config, entries);
+  ASSERT_FALSE(registry);
+  EXPECT_EQ(registry.error().message, "built-in plugin: options of x.one: the plugin takes none");
+}
+
+class Options : public testing::Test {
+ protected:
+  std::string Refusal(const std::string& config_text) {
+    folder_.Write("plugins/a/fusebox-plugin.json", ExampleManifest());
+    auto config = ReadConfig(folder_.Write("fusebox.json", config_text));
+    EXPECT_TRUE(config) << config.error().message;
+    config->search_default_path = false;
+    const auto registry = Registry::Create(*config);
+    return registry ? "accepted" : With(registry.error().message, folder_.path() + "/", "");
+  }
+  Folder folder_;
+};
+
+TEST_F(Options, AreCheckedAgainstThePluginsSchema) {
+  EXPECT_EQ(Refusal(R"({"plugin_path": ["plugins"], "options": {"com.acme.my_op": {"denormals": "flush"}}})"),
+            "accepted");
+  EXPECT_EQ(Refusal("{\"plugin_path\": [\"plugins\"],\n \"options\": {\"com.acme.my_op\":\n  {\"denormal\": "
+                    "\"flush\"}}}"),
+            "fusebox.json:3:4: options of com.acme.my_op: denormal: unknown key \"denormal\"; did you mean "
+            "\"denormals\"?");
+  EXPECT_THAT(
+      Refusal(R"({"plugin_path": ["plugins"], "options": {"com.acme.my_op": {"denormals": "flsh"}}})"),
+      HasSubstr("denormals: \"flsh\" is not one of \"keep\", \"flush\"; did you mean \"flush\"?"));
+}
+
+TEST_F(Options, OfAnOpAreCheckedAgainstTheSchemaOfItsPlugin) {
+  folder_.Write("plugins/a/fusebox-plugin.json", ExampleManifest());
+  const auto registry = Make({.plugin_path = {folder_.path() + "/plugins"}}, {});
+  Attrs attrs;
+  attrs.Set("example_option", 10);
+  EXPECT_TRUE(registry->CheckOptions(FBX_OP_CUSTOM, "my_custom_fused_op", attrs));
+  attrs.Set("example_option", -1);
+  EXPECT_EQ(registry->CheckOptions(FBX_OP_CUSTOM, "my_custom_fused_op", attrs).error().message,
+            "my_custom_fused_op: options: example_option: -1 is less than 0");
+  EXPECT_EQ(registry->CheckOptions(FBX_OP_CUSTOM, "my_custom_fused_op", {}).error().message,
+            "my_custom_fused_op: options: lacks the key \"example_option\"");
+  EXPECT_TRUE(registry->CheckOptions(FBX_OP_CUSTOM, "unheard_of", attrs));
+}
+
+TEST_F(Options, OfACompositeDecideWhetherARuleIsAsked) {
+  folder_.Write("plugins/a/fusebox-plugin.json", ExampleManifest());
+  const auto registry = Make({.plugin_path = {folder_.path() + "/plugins"}}, {});
+  Attrs attrs;
+  attrs.Set("example_option", -1);
+  std::vector<std::string> skipped;
+  EXPECT_THAT(Ids(registry->RulesFor("my_custom_fused_op", 1, attrs, &skipped)), IsEmpty());
+  EXPECT_THAT(
+      skipped,
+      ElementsAre("rule acme.my_op.f32 of com.acme.my_op: attribute example_option: -1 is less than 0"));
+  skipped.clear();
+  EXPECT_THAT(Ids(registry->RulesFor("my_custom_fused_op", 1, {}, &skipped)), IsEmpty());
+  EXPECT_THAT(skipped, ElementsAre(HasSubstr("lacks the key \"example_option\"")));
+  skipped.clear();
+  attrs.Set("example_option", 1);
+  EXPECT_THAT(Ids(registry->RulesFor("my_custom_fused_op", 1, attrs, &skipped)), IsEmpty());
+  EXPECT_THAT(skipped, ElementsAre(HasSubstr("my_op.so: cannot open shared object file")))
+      << "the library is not there";
+}
+
+TEST(Registry, AnswersManyThreadsAtOnce) {
+  const auto registry = Make({.prefer = {{"lstm_*", {"x.two"}}}});
+  std::vector<std::thread> threads;
+  std::atomic<int> good = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        good += registry->RulesFor("lstm_" + std::to_string(i), 0, {}).has_value();
+        good += registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 1).size() == 2;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 400);
+}
+
+TEST(HostCall, TurnsDiagnosticsIntoAnError) {
+  const auto registry = Make({}, {&kEntryOne});
+  const auto kernels = registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 1);
+  ASSERT_EQ(kernels.size(), 1u);
+  HostCall call(*kernels[0].plugin, nullptr);
+  emit(call.abi(), FBX_ERROR, "DTYPE", "only f32", "operand 1");
+  emit(call.abi(), FBX_ERROR, "RANK", "is 3");
+  const Status status = call.Check(FBX_UNSUPPORTED);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kUnsupported);
+  EXPECT_EQ(status.error().message, "plugin x.one: DTYPE: only f32 (operand 1); RANK: is 3");
+  EXPECT_EQ(call.Check(FBX_OUT_OF_MEMORY).error().message, "plugin x.one: out of memory")
+      << "the first two are gone";
+  EXPECT_EQ(call.Check(77).error().message, "plugin x.one: unknown status 77");
+  EXPECT_TRUE(call.Check(FBX_OK));
+  EXPECT_EQ(&HostCall::From(call.abi()), &call);
+}
+
+TEST(HostCall, SurvivesAPluginThatTalksWithoutEnd) {
+  const auto registry = Make({}, {&kEntryOne});
+  HostCall call(*registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 1)[0].plugin, nullptr);
+  for (int i = 0; i < 10000; ++i) emit(call.abi(), FBX_NOTE, "X", std::string(10000, 'x'));
+  const auto diags = call.TakeDiags();
+  EXPECT_LE(diags.size(), 1000u);
+  EXPECT_LE(diags[0].message.size(), 10000u);
+  call.abi()->emit(call.abi(), nullptr);
+  fbx_diag torn{};
+  torn.head.size = 8;
+  call.abi()->emit(call.abi(), &torn);
+  EXPECT_THAT(call.TakeDiags(), IsEmpty());
+}
+
+TEST(HostCall, OffersTheExtensionsOfItsServices) {
+  struct Threads : Services {
+    const void* Find(std::string_view id) const override {
+      return id == "fusebox.threads/1" ? this : nullptr;
+    }
+  } services;
+  const auto registry = Make({}, {&kEntryOne});
+  HostCall call(*registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 1)[0].plugin, &services);
+  EXPECT_EQ(call.abi()->get_extension(call.abi(), AsAbi("fusebox.threads/1")), &services);
+  EXPECT_EQ(call.abi()->get_extension(call.abi(), AsAbi("fusebox.weights/1")), nullptr);
+}
+
+}  // namespace
+}  // namespace fusebox

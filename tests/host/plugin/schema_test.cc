@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schemas that plugins bring along: whatever they hold, a bad one is an error and never a crash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/plugin/steps.h"
+
+namespace fusebox {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// "ok", or the violation as "/pointer: what".
+std::string Check(const std::string& schema, const std::string& value) {
+  const auto parsed = JsonSchema::Parse(schema);
+  if (!parsed) return "no schema: " + parsed.error().message;
+  const auto violation = parsed->Check(json::parse(value));
+  return violation ? violation->pointer + ": " + violation->what : "ok";
+}
+
+std::string Filled(const std::string& schema, const std::string& value) {
+  const auto parsed = JsonSchema::Parse(schema);
+  if (!parsed) return "no schema: " + parsed.error().message;
+  json filled = json::parse(value);
+  parsed->FillDefaults(filled);
+  return filled.dump();
+}
+
+TEST(Schema, ExplainsTheBoundsOfNumbers) {
+  const std::string schema = R"({"properties": {"n": {"minimum": 1, "exclusiveMaximum": 3.5}}})";
+  EXPECT_EQ(Check(schema, R"({"n": 2})"), "ok");
+  EXPECT_EQ(Check(schema, R"({"n": 0})"), "/n: 0 is less than 1");
+  EXPECT_EQ(Check(schema, R"({"n": 3.5})"), "/n: 3.5 is not below 3.5");
+}
+
+TEST(Schema, FindsTheDeepestMistake) {
+  const std::string schema =
+      R"({"properties": {"a": {"properties": {"b": {"items": {"type": "integer"}}}}}})";
+  EXPECT_EQ(Check(schema, R"({"a": {"b": [1, 2, "three"]}})"), "/a/b/2: expected integer, not \"three\"");
+}
+
+TEST(Schema, EscapesKeysInPointers) {
+  EXPECT_EQ(Check(R"({"additionalProperties": {"type": "integer"}})", R"({"a/b~c": "x"})"),
+            "/a~1b~0c: expected integer, not \"x\"");
+}
+
+TEST(Schema, FollowsReferencesWithinItself) {
+  const std::string schema =
+      R"({"definitions": {"n": {"type": "integer"}}, "properties": {"a": {"$ref": "#/definitions/n"}}})";
+  EXPECT_EQ(Check(schema, R"({"a": true})"), "/a: expected integer, not true");
+}
+
+TEST(Schema, MayDescribeItself) {
+  const std::string tree =
+      R"({"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": false})";
+  EXPECT_EQ(Check(tree, R"({"child": {"child": {}}})"), "ok");
+  EXPECT_THAT(Check(tree, R"({"child": {"child": {"chlid": {}}}})"), HasSubstr("did you mean \"child\"?"));
+}
+
+TEST(Schema, ThatIsNoneIsAnError) {
+  EXPECT_THAT(Check("{", "{}"), HasSubstr("no schema: "));
+  EXPECT_THAT(Check(R"({"type": 7})", "{}"), HasSubstr("no schema: "));
+  EXPECT_THAT(Check(R"({"$ref": "#/definitions/gone"})", "{}"), HasSubstr("no schema: "));
+  EXPECT_THAT(Check(R"({"$ref": "http://nowhere/schema.json"})", "{}"), HasSubstr("no schema: "));
+  EXPECT_THAT(Check(R"({"properties": {"a": {"pattern": "("}}})", R"({"a": "x"})"), testing::Ne("ok"));
+}
+
+TEST(Schema, FillsDefaultsInNestedObjects) {
+  const std::string schema = R"({"properties": {
+      "a": {"default": 1}, "b": {"default": {}, "properties": {"c": {"default": [2]}}}, "d": {"properties": {"e": {"default": 3}}}}})";
+  EXPECT_EQ(Filled(schema, "{}"), R"({"a":1,"b":{"c":[2]}})");
+  EXPECT_EQ(Filled(schema, R"({"a": 7, "d": {}})"), R"({"a":7,"b":{"c":[2]},"d":{"e":3}})");
+}
+
+TEST(Schema, EndsDefaultsThatContainThemselves) {
+  EXPECT_THAT(Filled(R"({"default": {}, "properties": {"a": {"$ref": "#"}}})", "{}"), HasSubstr("{\"a\":"));
+}
+
+TEST(Schema, OfNothingAcceptsEverything) { EXPECT_FALSE(JsonSchema().Check(json::parse("[1]"))); }
+
+}  // namespace
+}  // namespace fusebox
