@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/eval/eval.h"
+
+#include <gmock/gmock.h>
+
+namespace fusebox {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::shared_ptr<Registry> BuiltIn() {
+  Config config;
+  config.search_default_path = false;
+  auto registry = Registry::Create(config);
+  EXPECT_TRUE(registry) << registry.error().message;
+  return *registry;
+}
+
+Type F32(std::vector<int64_t> dims) { return {DType::kF32, Shape(std::move(dims))}; }
+
+Tensor Floats(std::vector<float> values) {
+  return {F32({static_cast<int64_t>(values.size())}), Buffer::Of<float>(values)};
+}
+
+Attrs Ref(const char* key, const char* function, const char* key2 = nullptr, const char* function2 = nullptr) {
+  Attrs attrs;
+  attrs.Set(key, FunctionRef{function});
+  if (key2 != nullptr) attrs.Set(key2, FunctionRef{function2});
+  return attrs;
+}
+
+TEST(Evaluate, ComputesANodeOnConstants) {
+  Function f("f");
+  const ValueId a = f.AddInput(F32({2})), b = f.AddInput(F32({2}));
+  const Node& node = f.AddNode(Op::kAdd, {a, b}, {F32({2})});
+  const Tensor operands[] = {Floats({1, 2}), Floats({10, 20})};
+  const auto results = Evaluate(*BuiltIn(), f, node, operands);
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_THAT((*results)[0].data.As<float>(), ElementsAre(11, 22));
+  EXPECT_FALSE(Evaluate(*BuiltIn(), f, node, std::span(operands).first(1))) << "one operand is missing";
+}
+
+TEST(Evaluate, GivesKernelsMemoryForResultsThatTheySize) {
+  Function f("f");
+  const ValueId x = f.AddInput(F32({3}));
+  const Node& node = f.AddNode(Op::kWhere, {x}, {{DType::kI64, {-1, 1}}});
+  const Tensor operand[] = {Floats({0, 5, 7})};
+  const auto results = Evaluate(*BuiltIn(), f, node, operand);
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ((*results)[0].type.shape, Shape({2, 1}));
+  EXPECT_THAT((*results)[0].data.As<int64_t>(), ElementsAre(1, 2));
+}
+
+TEST(Infer, KeepsTheMorePreciseOfDeclaredAndComputed) {
+  Module module;
+  Function& f = module.Add("main");
+  const ValueId x = f.AddInput(F32({-1, 4}));
+  f.AddNode(Op::kRelu, {x}, {{DType::kF32, Shape()}});
+  const ValueId declared = f.AddNode(Op::kRelu, {x}, {F32({7, -1})}).results[0];
+  f.outputs = {declared};
+  ASSERT_TRUE(InferTypes(*BuiltIn(), module, f));
+  EXPECT_EQ(f.value(f.nodes[0]->results[0]).type, F32({-1, 4}));
+  EXPECT_EQ(f.value(declared).type, F32({7, 4}));
+  bool changed = true;
+  ASSERT_TRUE(InferTypes(*BuiltIn(), module, f, &changed));
+  EXPECT_FALSE(changed);
+}
+
+TEST(Infer, NamesNodeAndTypesOfAContradiction) {
+  Module module;
+  Function& f = module.Add("main");
+  f.AddNode(Op::kRelu, {f.AddInput(F32({2}))}, {F32({3})});
+  f.nodes[0]->location.name = "model/act";
+  const Status status = InferNode(*BuiltIn(), module, f, *f.nodes[0]);
+  ASSERT_FALSE(status);
+  for (const char* part : {"model/act", "f32[2]", "f32[3]"}) EXPECT_THAT(status.error().message, HasSubstr(part));
+}
+
+TEST(Infer, GoesThroughCalls) {
+  Module module;
+  Function& f = module.Add("main");
+  Function& callee = module.Add("callee");
+  callee.outputs = {callee.AddNode(Op::kRelu, {callee.AddInput(F32({-1}))}, {F32({-1})}).results[0]};
+  f.outputs = {f.AddNode(Op::kCall, {f.AddInput(F32({5}))}, {F32({-1})}, Ref("subgraph", "callee")).results[0]};
+  ASSERT_TRUE(InferTypes(*BuiltIn(), module, f));
+  EXPECT_EQ(f.value(f.outputs[0]).type, F32({5}));
+}
+
+// while (...) { body } over x[4] and y[4]; the body keeps x and makes y longer.
+TEST(Infer, ALoopTakesOnlyTypesThatItGivesBack) {
+  Module module;
+  Function& f = module.Add("main");
+  Function& condition = module.Add("condition");
+  Function& body = module.Add("body");
+  for (Function* g : {&condition, &body}) {
+    g->AddInput(F32({-1}));
+    g->AddInput(F32({-1}));
+  }
+  condition.outputs = {condition.AddConst<uint8_t>(DType::kBool, Shape(std::vector<int64_t>()), {0})};
+  const ValueId longer = body.AddNode(Op::kConcatenation, {body.inputs[1], body.inputs[1]}, {F32({-1})}).results[0];
+  body.outputs = {body.AddNode(Op::kRelu, {body.inputs[0]}, {F32({-1})}).results[0], longer};
+  const ValueId x = f.AddInput(F32({4})), y = f.AddInput(F32({4}));
+  f.outputs = f.AddNode(Op::kWhile, {x, y}, {F32({-1}), F32({-1})},
+                        Ref("cond_subgraph_index", "condition", "body_subgraph_index", "body")).results;
+  const Status status = InferTypes(*BuiltIn(), module, f);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(f.value(f.outputs[1]).type, F32({-1}));
+}
+
+TEST(Fold, ReplacesConstantChainsAndShapes) {
+  Module module;
+  Function& f = module.Add("main");
+  const ValueId x = f.AddInput(F32({3, 2}));
+  const ValueId one = f.AddConst<float>(DType::kF32, {1}, {1});
+  const ValueId two = f.AddNode(Op::kAdd, {one, one}, {F32({1})}).results[0];
+  const ValueId four = f.AddNode(Op::kMul, {two, two}, {F32({1})}).results[0];
+  const ValueId shape = f.AddNode(Op::kShape, {x}, {{DType::kI32, {2}}}).results[0];
+  f.AddNode(Op::kExp, {x}, {F32({3, 2})});  // nobody reads it
+  f.outputs = {f.AddNode(Op::kAdd, {x, four}, {F32({3, 2})}).results[0], shape};
+  const auto folded = Fold(*BuiltIn(), module, f);
+  ASSERT_TRUE(folded);
+  EXPECT_EQ(*folded, 4);
+  ASSERT_EQ(f.nodes.size(), 1u);
+  EXPECT_THAT(f.value(four).data.As<float>(), ElementsAre(4));
+  EXPECT_THAT(f.value(shape).data.As<int32_t>(), ElementsAre(3, 2));
+  EXPECT_FALSE(f.value(two).data) << "an intermediate's memory is freed";
+}
+
+TEST(Fold, LeavesRandomStatefulAndLargeResultsAlone) {
+  Module module;
+  Function& f = module.Add("main");
+  const ValueId dims = f.AddConst<int32_t>(DType::kI32, {2}, {1000, 1000});
+  const ValueId value = f.AddConst<float>(DType::kF32, Shape(std::vector<int64_t>()), {0});
+  f.outputs = {f.AddNode(Op::kRandomUniform, {dims}, {F32({1000, 1000})}).results[0],
+               f.AddNode(Op::kFill, {dims, value}, {F32({1000, 1000})}).results[0]};
+  EXPECT_EQ(*Fold(*BuiltIn(), module, f), 0);
+  EXPECT_EQ(*Fold(*BuiltIn(), module, f, {.max_growth = 8 << 20}), 1);
+}
+
+TEST(RemoveDead, KeepsWhatHasEffects) {
+  Function f("f");
+  const ValueId x = f.AddInput(F32({1}));
+  f.AddNode(Op::kCustom, {f.AddNode(Op::kExp, {x}, {F32({1})}).results[0]}, {F32({1})}).name = "acme.print";
+  f.AddNode(Op::kNeg, {f.AddNode(Op::kExp, {x}, {F32({1})}).results[0]}, {F32({1})});
+  EXPECT_EQ(RemoveDead(f), 2);
+  EXPECT_EQ(f.nodes.size(), 2u);
+}
+
+TEST(ChooseKernel, SaysWhoPromisesAnOpAndWhereItLooked) {
+  Function f("f");
+  Node& node = f.AddNode(Op::kCustom, {f.AddInput(F32({1}))}, {F32({1})});
+  node.name = "acme.op";
+  node.fused = std::make_shared<Provenance>(Provenance{"com.acme", "1.2.3", "acme.rule", "thing"});
+  const auto kernel = ChooseKernel(*BuiltIn(), f, node);
+  ASSERT_FALSE(kernel);
+  for (const char* part : {"acme.op", "f32[1]", "com.acme 1.2.3", "searched"}) EXPECT_THAT(kernel.error().message, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace fusebox
