@@ -21,7 +21,7 @@ void Inference::NeedsValue(const fbx_infer* abi, uint32_t operand) noexcept {
 }
 
 Status AskInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node, Inference& inference) {
-  if (!FBX_HAS(&kernel, infer)) return Internal("the kernel has no infer");
+  if (!kernel.infer) return Internal("the kernel has no infer");
   const fbx_status status = kernel.infer(call.abi(), &node, inference.abi());
   if (status != FBX_OK) return call.Check(status);
   for (size_t i = 0; i < inference.types().size(); ++i) {

@@ -47,8 +47,12 @@ struct BuilderFunctions {
     for (uint32_t i = 0; i < result_count; ++i) results[i] = FBX_NO_VALUE;
     if (!t.Flush() || !t.failure_.empty()) return FBX_INVALID;
     const std::string op(FromAbi(name));
-    const auto builtin = kind == FBX_OP_BUILTIN ? FindOp(op) : std::nullopt;
-    if (kind == FBX_OP_BUILTIN && (!builtin || Info(*builtin).code < 0)) return t.Refuse("there is no builtin op " + op), FBX_INVALID;
+    Op emitted = Op::kCustom;
+    if (kind == FBX_OP_BUILTIN) {
+      const auto found = FindOp(op);
+      if (!found || Info(*found).code < 0) return t.Refuse("there is no builtin op " + op), FBX_INVALID;
+      emitted = *found;
+    }
     if (kind != FBX_OP_BUILTIN && (kind != FBX_OP_CUSTOM || op.empty())) return t.Refuse("an op is a builtin or has a custom name"), FBX_INVALID;
     if (operand_count > 1024 || result_count > 1024) return t.Refuse(op + " has too many operands or results"), FBX_INVALID;
     std::vector<ValueId> ins;
@@ -58,8 +62,8 @@ struct BuilderFunctions {
       }
       ins.push_back(operands[i] == FBX_NO_VALUE ? kNoValue : static_cast<ValueId>(operands[i]));
     }
-    Node& node = t.function_->AddNode(builtin.value_or(Op::kCustom), std::move(ins), std::vector<Type>(result_count));
-    if (!builtin) node.name = op;
+    Node& node = t.function_->AddNode(emitted, std::move(ins), std::vector<Type>(result_count));
+    if (emitted == Op::kCustom) node.name = op;
     node.version = version;
     for (uint32_t i = 0; i < result_count; ++i) results[i] = t.Add(node.results[i]);
     t.pending_ = &node;
