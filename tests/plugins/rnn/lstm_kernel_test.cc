@@ -107,7 +107,7 @@ TEST(LstmKernel, GivesTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(LstmKernel, SharesRowsOfThePlainDefinitionOut) {
-  const LstmCase lstm{.batch = 7, .steps = 60, .inputs = 40, .cells = 70, .outputs = 30};
+  const LstmCase lstm{.batch = 7, .steps = 800, .inputs = 40, .cells = 70, .outputs = 30};
   ExpectNear(lstm, FBX_F32, 2e-6, 3);
   ExpectNear(lstm, FBX_F64, 1e-12, 3);
 }
