@@ -67,7 +67,7 @@ class View {
   std::deque<TensorView> tensors_;
   TensorView absent_;
   std::vector<const fbx_tensor*> pointers_;  // operands and results of all nodes
-  std::deque<std::string> texts_;  // what the nodes point to
+  std::deque<std::string> texts_;            // what the nodes point to
   std::vector<ResizableNode> nodes_;
 };
 

@@ -23,7 +23,8 @@ Tensor Floats(std::vector<float> values) {
   return {F32({static_cast<int64_t>(values.size())}), Buffer::Of<float>(values)};
 }
 
-Attrs Ref(const char* key, const char* function, const char* key2 = nullptr, const char* function2 = nullptr) {
+Attrs Ref(const char* key, const char* function, const char* key2 = nullptr,
+          const char* function2 = nullptr) {
   Attrs attrs;
   attrs.Set(key, FunctionRef{function});
   if (key2 != nullptr) attrs.Set(key2, FunctionRef{function2});
@@ -74,7 +75,8 @@ TEST(Infer, NamesNodeAndTypesOfAContradiction) {
   f.nodes[0]->location.name = "model/act";
   const Status status = InferNode(*BuiltIn(), module, f, *f.nodes[0]);
   ASSERT_FALSE(status);
-  for (const char* part : {"model/act", "f32[2]", "f32[3]"}) EXPECT_THAT(status.error().message, HasSubstr(part));
+  for (const char* part : {"model/act", "f32[2]", "f32[3]"})
+    EXPECT_THAT(status.error().message, HasSubstr(part));
 }
 
 TEST(Infer, GoesThroughCalls) {
@@ -82,7 +84,8 @@ TEST(Infer, GoesThroughCalls) {
   Function& f = module.Add("main");
   Function& callee = module.Add("callee");
   callee.outputs = {callee.AddNode(Op::kRelu, {callee.AddInput(F32({-1}))}, {F32({-1})}).results[0]};
-  f.outputs = {f.AddNode(Op::kCall, {f.AddInput(F32({5}))}, {F32({-1})}, Ref("subgraph", "callee")).results[0]};
+  f.outputs = {
+      f.AddNode(Op::kCall, {f.AddInput(F32({5}))}, {F32({-1})}, Ref("subgraph", "callee")).results[0]};
   ASSERT_TRUE(InferTypes(*BuiltIn(), module, f));
   EXPECT_EQ(f.value(f.outputs[0]).type, F32({5}));
 }
@@ -98,11 +101,13 @@ TEST(Infer, ALoopTakesOnlyTypesThatItGivesBack) {
     g->AddInput(F32({-1}));
   }
   condition.outputs = {condition.AddConst<uint8_t>(DType::kBool, Shape(std::vector<int64_t>()), {0})};
-  const ValueId longer = body.AddNode(Op::kConcatenation, {body.inputs[1], body.inputs[1]}, {F32({-1})}).results[0];
+  const ValueId longer =
+      body.AddNode(Op::kConcatenation, {body.inputs[1], body.inputs[1]}, {F32({-1})}).results[0];
   body.outputs = {body.AddNode(Op::kRelu, {body.inputs[0]}, {F32({-1})}).results[0], longer};
   const ValueId x = f.AddInput(F32({4})), y = f.AddInput(F32({4}));
   f.outputs = f.AddNode(Op::kWhile, {x, y}, {F32({-1}), F32({-1})},
-                        Ref("cond_subgraph_index", "condition", "body_subgraph_index", "body")).results;
+                        Ref("cond_subgraph_index", "condition", "body_subgraph_index", "body"))
+                  .results;
   const Status status = InferTypes(*BuiltIn(), module, f);
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_EQ(f.value(f.outputs[1]).type, F32({-1}));
@@ -154,7 +159,8 @@ TEST(ChooseKernel, SaysWhoPromisesAnOpAndWhereItLooked) {
   node.fused = std::make_shared<Provenance>(Provenance{"com.acme", "1.2.3", "acme.rule", "thing"});
   const auto kernel = ChooseKernel(*BuiltIn(), f, node);
   ASSERT_FALSE(kernel);
-  for (const char* part : {"acme.op", "f32[1]", "com.acme 1.2.3", "searched"}) EXPECT_THAT(kernel.error().message, HasSubstr(part));
+  for (const char* part : {"acme.op", "f32[1]", "com.acme 1.2.3", "searched"})
+    EXPECT_THAT(kernel.error().message, HasSubstr(part));
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ TEST(Memory, NeverOverlapsWhatIsInUseAtTheSameTime) {
       EXPECT_EQ(requests[i].offset % kAlignment, 0u);
       EXPECT_LE(requests[i].offset + requests[i].bytes + kOverread, total);
       for (size_t j = 0; j < i; ++j) {
-        ASSERT_FALSE(Meet(requests[i], requests[j]) && Overlap(requests[i], requests[j])) << "round " << round;
+        ASSERT_FALSE(Meet(requests[i], requests[j]) && Overlap(requests[i], requests[j]))
+            << "round " << round;
       }
     }
   }

@@ -10,7 +10,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Attrs Ref(const char* key, const char* function, const char* key2 = nullptr, const char* function2 = nullptr) {
+Attrs Ref(const char* key, const char* function, const char* key2 = nullptr,
+          const char* function2 = nullptr) {
   Attrs attrs;
   attrs.Set(key, FunctionRef{function});
   if (key2 != nullptr) attrs.Set(key2, FunctionRef{function2});
@@ -41,11 +42,13 @@ TEST(Control, TakesTheBranchThatTheConditionSays) {
   const ValueId condition = f.AddInput({DType::kBool, Shape(std::vector<int64_t>())});
   const ValueId x = f.AddInput(F32({2}));
   const ValueId y = f.AddNode(Op::kIf, {condition, x}, {F32({-1})},
-                              Ref("then_subgraph_index", "twice", "else_subgraph_index", "longer")).results[0];
+                              Ref("then_subgraph_index", "twice", "else_subgraph_index", "longer"))
+                        .results[0];
   f.outputs = {Custom(f, "test.twice", {y}, F32({-1}))};
   Machine machine(std::move(module));
   const auto flag = [](bool value) {
-    return Tensor{{DType::kBool, Shape(std::vector<int64_t>())}, Buffer::Of<uint8_t>(std::vector<uint8_t>{value})};
+    return Tensor{{DType::kBool, Shape(std::vector<int64_t>())},
+                  Buffer::Of<uint8_t>(std::vector<uint8_t>{value})};
   };
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(FloatsOf(machine.Run({flag(true), Floats({1, 2})})[0]), ElementsAre(4, 8));
@@ -62,14 +65,17 @@ std::unique_ptr<Module> GrowingLoop() {
   for (const Type& type : types) condition.AddInput(type);
   Attrs than;
   than.Set("than", 40);
-  condition.outputs = {Custom(condition, "test.shorter", {condition.inputs[0]}, {DType::kBool, Shape(std::vector<int64_t>())}, than)};
+  condition.outputs = {Custom(condition, "test.shorter", {condition.inputs[0]},
+                              {DType::kBool, Shape(std::vector<int64_t>())}, than)};
   Function& body = module->Add("body");
   for (const Type& type : types) body.AddInput(type);
-  body.outputs = {Custom(body, "test.append", {body.inputs[0]}, types[0]), Custom(body, "test.twice", {body.inputs[1]}, types[1]),
-                  body.inputs[2]};
+  body.outputs = {Custom(body, "test.append", {body.inputs[0]}, types[0]),
+                  Custom(body, "test.twice", {body.inputs[1]}, types[1]), body.inputs[2]};
   std::vector<ValueId> operands;
   for (const Type& type : types) operands.push_back(f.AddInput(type));
-  f.outputs = f.AddNode(Op::kWhile, operands, types, Ref("cond_subgraph_index", "condition", "body_subgraph_index", "body")).results;
+  f.outputs = f.AddNode(Op::kWhile, operands, types,
+                        Ref("cond_subgraph_index", "condition", "body_subgraph_index", "body"))
+                  .results;
   return module;
 }
 
@@ -98,13 +104,16 @@ TEST(Control, SwappedLoopValuesDoNotOverwriteEachOther) {
   for (const Type& type : types) condition.AddInput(type);
   Attrs than;
   than.Set("than", 3);
-  condition.outputs = {Custom(condition, "test.shorter", {condition.inputs[0]}, {DType::kBool, Shape(std::vector<int64_t>())}, than)};
+  condition.outputs = {Custom(condition, "test.shorter", {condition.inputs[0]},
+                              {DType::kBool, Shape(std::vector<int64_t>())}, than)};
   Function& body = module->Add("body");
   for (const Type& type : types) body.AddInput(type);
   body.outputs = {Custom(body, "test.append", {body.inputs[0]}, types[0]), body.inputs[2], body.inputs[1]};
   std::vector<ValueId> operands;
   for (const Type& type : types) operands.push_back(f.AddInput(type));
-  f.outputs = f.AddNode(Op::kWhile, operands, types, Ref("cond_subgraph_index", "condition", "body_subgraph_index", "body")).results;
+  f.outputs = f.AddNode(Op::kWhile, operands, types,
+                        Ref("cond_subgraph_index", "condition", "body_subgraph_index", "body"))
+                  .results;
   Machine machine(std::move(module));
   const auto outputs = machine.Run({Floats({}), Floats({1}), Floats({2})});
   EXPECT_THAT(FloatsOf(outputs[1]), ElementsAre(2));
@@ -128,7 +137,8 @@ std::unique_ptr<Module> Counter() {
   f.AddNode(Op::kAssignVariable, {handle, next}, {});
   f.outputs = {next};
   Function& start = module->Add("start");
-  start.AddNode(Op::kAssignVariable, {Handle(start, "counter"), start.AddConst<float>(DType::kF32, {1}, {10})}, {});
+  start.AddNode(Op::kAssignVariable,
+                {Handle(start, "counter"), start.AddConst<float>(DType::kF32, {1}, {10})}, {});
   Function& peek = module->Add("peek");
   peek.outputs = {peek.AddNode(Op::kReadVariable, {Handle(peek, "counter")}, {F32({1})}).results[0]};
   module->signatures = {{"count", "main", {}, {"n"}}, {"peek", "peek", {}, {"n"}}};
@@ -148,7 +158,8 @@ TEST(State, TheModulesInitialValueIsThereBeforeTheFirstRun) {
   auto module = std::make_unique<Module>();
   Function& f = module->Add("main");
   f.outputs = {f.AddNode(Op::kReadVariable, {Handle(f, "v")}, {F32({2})}).results[0]};
-  module->variables.push_back({"v", "", F32({2}), Buffer::Of<float>(std::vector<float>{3, 4}), Variable::Mutability::kMutable, ""});
+  module->variables.push_back(
+      {"v", "", F32({2}), Buffer::Of<float>(std::vector<float>{3, 4}), Variable::Mutability::kMutable, ""});
   Machine machine(std::move(module));
   EXPECT_THAT(FloatsOf(machine.Run({})[0]), ElementsAre(3, 4));
 }
@@ -168,18 +179,22 @@ std::unique_ptr<Module> Stateful(F state, bool read_operand) {
   Function& f = module->Add("main");
   const ValueId x = f.AddInput(F32({2}));
   const ValueId operand = state(f, x);
-  const Node& node = f.AddNode(Op::kUnidirectionalSequenceRnn, {x, kNoValue, kNoValue, kNoValue, operand}, {F32({2}), F32({2})});
+  const ValueId unused = f.AddConst<float>(DType::kF32, {1}, {0});
+  const Node& node =
+      f.AddNode(Op::kUnidirectionalSequenceRnn, {x, unused, unused, unused, operand}, {F32({2}), F32({2})});
   f.outputs = node.results;
   if (read_operand) f.outputs.push_back(operand);
   return module;
 }
 
 TEST(State, AVariableTensorIsKeptBetweenRunsUntilReset) {
-  Machine machine(Stateful([](Function& f, ValueId) {
-    const ValueId id = f.AddValue(F32({2}));
-    f.value(id).is_variable = true;
-    return id;
-  }, false));
+  Machine machine(Stateful(
+      [](Function& f, ValueId) {
+        const ValueId id = f.AddValue(F32({2}));
+        f.value(id).is_variable = true;
+        return id;
+      },
+      false));
   EXPECT_THAT(FloatsOf(machine.Run({Floats({1, 2})})[0]), ElementsAre(1, 2));
   EXPECT_THAT(FloatsOf(machine.Run({Floats({1, 2})})[1]), ElementsAre(2, 4));
   machine.runner->Reset();
@@ -188,7 +203,8 @@ TEST(State, AVariableTensorIsKeptBetweenRunsUntilReset) {
 
 TEST(State, AComputedStateStartsAnewEveryRun) {
   for (const bool read : {false, true}) {
-    Machine machine(Stateful([](Function& f, ValueId x) { return Custom(f, "test.twice", {x}, F32({2})); }, read));
+    Machine machine(
+        Stateful([](Function& f, ValueId x) { return Custom(f, "test.twice", {x}, F32({2})); }, read));
     for (int i = 0; i < 2; ++i) {
       const auto outputs = machine.Run({Floats({1, 2})});
       EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(3, 6));
@@ -201,7 +217,11 @@ TEST(State, AComputedStateStartsAnewEveryRun) {
 }
 
 TEST(State, AConstantStateIsCopiedEveryRun) {
-  Machine machine(Stateful([](Function& f, ValueId) { return f.AddConst<float>(DType::kF32, {2}, {10, 20}); }, true));
+  Machine machine(Stateful(
+      [](Function& f, ValueId) {
+        return f.AddConst<float>(DType::kF32, {2}, {10, 20});
+      },
+      true));
   for (int i = 0; i < 2; ++i) {
     const auto outputs = machine.Run({Floats({1, 2})});
     EXPECT_THAT(FloatsOf(outputs[1]), ElementsAre(11, 22));

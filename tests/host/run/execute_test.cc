@@ -78,7 +78,8 @@ TEST(Execute, RandomGraphsComputeWhatTheyShould) {
     Machine machine(std::move(module));
     const auto outputs = machine.Run({Floats(std::vector<float>(33, 1.0f))});
     for (size_t i = 0; i < wanted.size(); ++i) {
-      ASSERT_EQ(FloatsOf(outputs[i]), std::vector<float>(33, wanted[i])) << "round " << round << ", output " << i;
+      ASSERT_EQ(FloatsOf(outputs[i]), std::vector<float>(33, wanted[i]))
+          << "round " << round << ", output " << i;
     }
   }
 }
@@ -101,11 +102,13 @@ TEST(Execute, PlansOnAfterAResultThatWasSizedByTheRun) {
   const ValueId x = f.AddInput(F32({4}));
   const ValueId doubled = Custom(f, "test.twice", {x}, F32({4}));
   const ValueId where = Custom(f, "test.nonzero", {doubled}, {DType::kI64, {-1}});
-  const ValueId cast = f.AddNode(Op::kCast, {where}, {F32({-1})}, [] {
-    Attrs attrs;
-    attrs.Set("out_data_type", "FLOAT32");
-    return attrs;
-  }()).results[0];
+  const ValueId cast = f.AddNode(Op::kCast, {where}, {F32({-1})},
+                                 [] {
+                                   Attrs attrs;
+                                   attrs.Set("out_data_type", DType::kF32);
+                                   return attrs;
+                                 }())
+                           .results[0];
   const ValueId y = Custom(f, "test.append", {cast}, F32({-1}));
   f.outputs = {y, Custom(f, "test.twice", {doubled}, F32({4})), where};
   Machine machine(std::move(module));
@@ -203,7 +206,8 @@ TEST(Execute, RunsTheBodyOfAFusedOpWithoutKernelAndSaysSoOnce) {
   for (int i = 0; i < 2; ++i) {
     x = Custom(f, "acme.fused", {x}, F32({1}));
     f.nodes.back()->body = "body";
-    f.nodes.back()->fused = std::make_shared<Provenance>(Provenance{"com.acme", "1.2.3", "acme.rule", "thing"});
+    f.nodes.back()->fused =
+        std::make_shared<Provenance>(Provenance{"com.acme", "1.2.3", "acme.rule", "thing"});
   }
   f.outputs = {x};
   Function& body = module->Add("body");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,7 +35,8 @@ inline std::vector<float> FloatsOf(const Tensor& tensor) {
 }
 
 // A custom op of the test plugin with one result.
-inline ValueId Custom(Function& f, const std::string& name, std::vector<ValueId> operands, Type result, Attrs attrs = {}) {
+inline ValueId Custom(Function& f, const std::string& name, std::vector<ValueId> operands, Type result,
+                      Attrs attrs = {}) {
   Node& node = f.AddNode(Op::kCustom, std::move(operands), {std::move(result)}, std::move(attrs));
   node.name = name;
   return node.results[0];
@@ -47,6 +49,7 @@ struct Machine {
     EXPECT_TRUE(verified) << verified.error().message;
     auto made = Program::Create(*module, TestRegistry());
     EXPECT_TRUE(made) << made.error().message;
+    if (!made) std::abort();  // nothing can go on
     program = *std::move(made);
     runner = *Runner::Create(*program, threads);
   }

@@ -133,10 +133,12 @@ struct Rnn {
   }
 };
 
-constexpr const fbx_kernel* kKernels[] = {
-    &kernel_of<Twice>, &kernel_of<InPlace>,  &kernel_of<NonZero>, &kernel_of<Iota>,    &kernel_of<Append>, &kernel_of<Shorter>,
-    &kernel_of<Count>, &kernel_of<Parallel>, &kernel_of<Fail>,    &kernel_of<Unsized>, &kernel_of<Rnn>};
-constexpr fbx_plugin kPlugin = detail::make_plugin("test.plugin", "1.0.0", nullptr, 0, kKernels, std::size(kKernels));
+constexpr const fbx_kernel* kKernels[] = {&kernel_of<Twice>,   &kernel_of<InPlace>,  &kernel_of<NonZero>,
+                                          &kernel_of<Iota>,    &kernel_of<Append>,   &kernel_of<Shorter>,
+                                          &kernel_of<Count>,   &kernel_of<Parallel>, &kernel_of<Fail>,
+                                          &kernel_of<Unsized>, &kernel_of<Rnn>};
+constexpr fbx_plugin kPlugin =
+    detail::make_plugin("test.plugin", "1.0.0", nullptr, 0, kKernels, std::size(kKernels));
 
 fbx_status Load(const fbx_host*, const fbx_plugin** out) noexcept {
   *out = &kPlugin;

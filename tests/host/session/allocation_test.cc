@@ -14,14 +14,18 @@ std::atomic<int> allocations = 0;
 
 void* Allocate(std::size_t size, std::size_t alignment) {
   ++allocations;
-  void* block = alignment == 0 ? std::malloc(size) : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* block = alignment == 0
+                    ? std::malloc(size)
+                    : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 }  // namespace
 
 void* operator new(std::size_t size) { return Allocate(size == 0 ? 1 : size, 0); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return Allocate(size, static_cast<std::size_t>(alignment)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
@@ -45,7 +49,8 @@ int SteadyAllocations(Session& session, const std::vector<std::vector<Tensor>>& 
   int steady = 0;
   for (int round = 0; round < 3; ++round) {
     for (const auto& values : inputs) {
-      for (size_t i = 0; i < values.size(); ++i) EXPECT_TRUE(session.SetInput(static_cast<int>(i), values[i]));
+      for (size_t i = 0; i < values.size(); ++i)
+        EXPECT_TRUE(session.SetInput(static_cast<int>(i), values[i]));
       const int before = allocations;
       const Status status = session.Run();
       if (round == 2) steady += allocations - before;
@@ -86,7 +91,8 @@ TEST(Allocation, NoneInALoopOverVariables) {
   const auto handle = [](Function& g) {
     Attrs attrs;
     attrs.Set("shared_name", "v");
-    return g.AddNode(Op::kVarHandle, {}, {{DType::kResource, Shape(std::vector<int64_t>())}}, attrs).results[0];
+    return g.AddNode(Op::kVarHandle, {}, {{DType::kResource, Shape(std::vector<int64_t>())}}, attrs)
+        .results[0];
   };
   Function& condition = module->Add("condition");
   Attrs than;
@@ -102,7 +108,8 @@ TEST(Allocation, NoneInALoopOverVariables) {
   functions.Set("cond_subgraph_index", FunctionRef{"condition"});
   functions.Set("body_subgraph_index", FunctionRef{"body"});
   f.outputs = f.AddNode(Op::kWhile, {f.AddInput(counter)}, {counter}, functions).results;
-  module->variables.push_back({"v", "", F32({1}), Buffer::Of<float>(std::vector<float>{0}), Variable::Mutability::kMutable, ""});
+  module->variables.push_back(
+      {"v", "", F32({1}), Buffer::Of<float>(std::vector<float>{0}), Variable::Mutability::kMutable, ""});
   const auto session = SessionOf(std::move(module));
   EXPECT_EQ(SteadyAllocations(*session, {{Floats({1, 2})}}), 0);
 }

@@ -88,11 +88,13 @@ TEST(Session, NamesAnInputOfTheWrongTypeAndBothTypes) {
   const Status status = session->SetInput(0, Floats({1, 2}));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kInvalid);
-  for (const char* part : {"test.tflite", "features", "f32[2]", "f32[?,2]"}) EXPECT_THAT(status.error().message, HasSubstr(part));
+  for (const char* part : {"test.tflite", "features", "f32[2]", "f32[?,2]"})
+    EXPECT_THAT(status.error().message, HasSubstr(part));
   const Tensor integers{{DType::kI32, {1, 2}}, Buffer::Of<int32_t>(std::vector<int32_t>{1, 2})};
   EXPECT_THAT(session->SetInput(0, integers).error().message, HasSubstr("i32[1,2]"));
   EXPECT_FALSE(session->SetInput(0, {F32({1, 3}), Buffer::Of<float>(std::vector<float>{1, 2, 3})}));
-  EXPECT_FALSE(session->SetInput(0, {F32({2, 2}), Buffer::Of<float>(std::vector<float>{1, 2, 3})})) << "too few bytes";
+  EXPECT_FALSE(session->SetInput(0, {F32({2, 2}), Buffer::Of<float>(std::vector<float>{1, 2, 3})}))
+      << "too few bytes";
   EXPECT_FALSE(session->Resize(0, {2, 5}));
   EXPECT_FALSE(session->Resize(0, Shape()));
   EXPECT_FALSE(session->Resize(0, {int64_t{1} << 62, 2}));
@@ -105,11 +107,14 @@ TEST(Session, RefusesStringsThatDoNotFitTheirTensor) {
   Function& f = module->Add("main");
   f.outputs = {f.AddInput({DType::kString, {2}})};
   const auto session = SessionOf(std::move(module));
-  const auto strings = [](std::vector<int32_t> words) { return Tensor{{DType::kString, {2}}, Buffer::Of<int32_t>(words)}; };
+  const auto strings = [](std::vector<int32_t> words) {
+    return Tensor{{DType::kString, {2}}, Buffer::Of<int32_t>(words)};
+  };
   EXPECT_TRUE(session->SetInput(0, strings({2, 16, 16, 16})));
   ASSERT_TRUE(session->Run());
   EXPECT_EQ(session->output(0)->data.size(), 16u);
-  for (const auto& bad : {std::vector<int32_t>{}, {2}, {3, 16, 16, 16}, {2, 16, 15, 16}, {2, 16, 16, 17}, {2, -1, 16, 16}}) {
+  for (const auto& bad :
+       {std::vector<int32_t>{}, {2}, {3, 16, 16, 16}, {2, 16, 15, 16}, {2, 16, 16, 17}, {2, -1, 16, 16}}) {
     EXPECT_FALSE(session->SetInput(0, strings(bad)));
   }
 }
@@ -144,7 +149,8 @@ TEST(Session, KeepsStateAcrossSignatures) {
   const auto handle = [](Function& f) {
     Attrs attrs;
     attrs.Set("shared_name", "v");
-    return f.AddNode(Op::kVarHandle, {}, {{DType::kResource, Shape(std::vector<int64_t>())}}, attrs).results[0];
+    return f.AddNode(Op::kVarHandle, {}, {{DType::kResource, Shape(std::vector<int64_t>())}}, attrs)
+        .results[0];
   };
   Function& write = module->Add("write");
   write.AddNode(Op::kAssignVariable, {handle(write), write.AddInput(F32({1}))}, {});
