@@ -18,8 +18,12 @@ class Inliner {
       const auto* ref = f.nodes[i]->is(Op::kCall) ? f.nodes[i]->attrs.function("subgraph") : nullptr;
       for (const std::string& name : References(*f.nodes[i]))
         if (Function* callee = module_.Find(name)) Inline(*callee);
-      if (ref) InlineAt(f, i, *module_.Find(ref->name));
-      else ++i;
+      if (!ref) {
+        ++i;
+        continue;
+      }
+      DropCallName(*f.nodes[i]);
+      InlineAt(f, i, *module_.Find(ref->name));
     }
   }
 
@@ -35,6 +39,15 @@ class Inliner {
   }
 
  private:
+  // "StatefulPartitionedCall_1" tells nobody anything; the names inside the callee do.
+  static void DropCallName(Node& call) {
+    const size_t slash = call.location.name.rfind('/');
+    const size_t last = slash == std::string::npos ? 0 : slash + 1;
+    const std::string_view name = std::string_view(call.location.name).substr(last);
+    if (!name.starts_with("StatefulPartitionedCall") && !name.starts_with("PartitionedCall")) return;
+    call.location.name.resize(slash == std::string::npos ? 0 : slash);
+  }
+
   std::string Own(const std::string& name) {
     if (owned_.insert(name).second) return name;
     auto copy = Clone(*module_.Find(name), module_.UniqueName(name));

@@ -51,7 +51,8 @@ class Splitter {
     if (v.is_const() && type.shape.is_static() && IsUniform(v)) {
       std::vector<int32_t> dims(type.shape.dims().begin(), type.shape.dims().end());
       const Buffer first = v.data.Slice(0, BitsOf(type.dtype) / 8);
-      const ValueId shape = f_.AddConst(DType::kI32, Shape{static_cast<int64_t>(dims.size())}, std::move(dims));
+      const Shape rank{static_cast<int64_t>(dims.size())};
+      const ValueId shape = f_.AddConst(DType::kI32, rank, std::move(dims));
       const ValueId value = f_.AddConst({type.dtype, Shape(std::vector<int64_t>{})}, first);
       return f_.InsertNode(at, Op::kFill, {shape, value}, {type}).results[0];
     }

@@ -34,7 +34,8 @@ std::vector<bool> UsedResults(const Function& caller, const Node& composite) {
 void Stamp(Function& replacement, const Node& composite, const RuleReport& rule) {
   const auto provenance = std::make_shared<const Provenance>(Provenance{rule.plugin, rule.plugin_version, rule.rule, composite.name});
   for (auto& node : replacement.nodes) {
-    node->location = composite.location;
+    node->location = {};  // inlining puts the composite's before it
+    node->location.layer = composite.location.layer;
     node->fused = provenance;
   }
 }

@@ -12,9 +12,9 @@ bool ParseNumber(std::string_view text, int& out) {
   return error == std::errc() && end == text.data() + text.size() && out >= 0;
 }
 
-// Ops whose definition old files do not carry: {op, {output, type attribute, count or type-list attribute}}.
+// Ops whose definition a file may not carry: it lists those of the main graph only, loops and branches hold more.
 struct KnownOp {
-  std::string_view op, output, type, many;
+  std::string_view op, outputs, type, many;  // output names with commas; type attribute; count or type-list attribute
 };
 constexpr KnownOp kKnownOps[] = {
     {"PartitionedCall", "output", "", "Tout"},
@@ -24,14 +24,17 @@ constexpr KnownOp kKnownOps[] = {
     {"If", "output", "", "Tout"},
     {"StatelessIf", "output", "", "Tout"},
     {"IdentityN", "output", "", "T"},
-    {"Const", "output", "dtype", ""},
-    {"Placeholder", "output", "dtype", ""},
-    {"Identity", "output", "T", ""},
-    {"ReadVariableOp", "value", "dtype", ""},
     {"Split", "output", "T", "num_split"},
     {"SplitV", "output", "T", "num_split"},
     {"Unpack", "output", "T", "num"},
+    {"TopKV2", "values,indices", "T", ""},
+    {"Unique", "y,idx", "T", ""},
+    {"FusedBatchNorm", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
+    {"FusedBatchNormV2", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
+    {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T", ""},
 };
+// Where the element type of a result usually stands, best first.
+constexpr const char* kTypeAttrs[] = {"DstT", "out_type", "output_type", "element_dtype", "T", "dtype", "Tparams"};
 
 Result<int> Count(const tf::NodeDef& node, const std::string& attr) {
   const auto it = node.attr().find(attr);
@@ -103,16 +106,24 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   }
   for (const KnownOp& known : kKnownOps) {
     if (known.op != node.op()) continue;
-    tf::OpDef::Arg arg;
-    arg.set_name(std::string(known.output));
-    if (known.type.empty()) arg.set_type_list_attr(std::string(known.many));
-    else arg.set_type_attr(std::string(known.type)), arg.set_number_attr(std::string(known.many));
-    FUSEBOX_TRY(AddArg(node, arg, out));
+    for (std::string_view names = known.outputs; !names.empty();) {
+      const size_t comma = std::min(names.find(','), names.size());
+      tf::OpDef::Arg arg;
+      arg.set_name(std::string(names.substr(0, comma)));
+      arg.set_type_attr(std::string(known.type));
+      (known.type.empty() ? *arg.mutable_type_list_attr() : *arg.mutable_number_attr()) = known.many;
+      FUSEBOX_TRY(AddArg(node, arg, out));
+      names.remove_prefix(std::min(comma + 1, names.size()));
+    }
     return out;
   }
-  // One output of unknown type: enough for most ops, and a wrong guess shows as a reference to a missing
-  // output.
-  Add(out, "output", {TypeAttr(node, node.attr().contains("T") ? "T" : "dtype")});
+  if (node.op().starts_with("Assign") || node.op() == "NoOp" || node.op() == "Assert") return out;
+  // One output: enough for most ops, and a wrong guess shows as a reference to a missing output.
+  DType dtype = DType::kNone;
+  for (const char* attr : kTypeAttrs)
+    if (dtype == DType::kNone) dtype = TypeAttr(node, attr);
+  const bool handle = node.op() == "TensorListReserve" || node.op() == "TensorListSetItem" || node.op() == "TensorListFromTensor";
+  Add(out, "output", {handle ? DType::kVariant : dtype});
   return out;
 }
 
