@@ -19,7 +19,9 @@ inline constexpr Types<float, double> kFloats;
 inline constexpr Types<int32_t, int64_t> kIndices;
 inline constexpr Types<float, double, int32_t, int64_t> kNumbers;
 inline constexpr Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t> kIntegers;
-inline constexpr Types<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t> kAllNumbers;
+inline constexpr Types<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                       uint64_t>
+    kAllNumbers;
 inline constexpr Types<bool> kBool;
 
 template <class... Ts>
@@ -35,7 +37,8 @@ void Dispatch(Types<Ts...>, fbx_dtype dtype, F&& f) {
 }
 
 [[noreturn]] inline void RejectDtype(fbx_dtype dtype, uint32_t operand) {
-  throw Reject{"DTYPE", "dtype " + std::string(dtype_name(dtype)) + " is not done", "operand " + std::to_string(operand)};
+  throw Reject{"DTYPE", "dtype " + std::string(dtype_name(dtype)) + " is not done",
+               "operand " + std::to_string(operand)};
 }
 
 // For supports: Reject unless the operand's dtype is in the list and it is not quantised.
@@ -52,18 +55,31 @@ void RequireDtype(const Node& n, uint32_t operand, Types<Ts...> types) {
 // Throws unless two operands are of one dtype.
 inline void SameDtype(const Node& n, uint32_t a, uint32_t b) {
   if (n.in(a).dtype() == n.in(b).dtype()) return;
-  throw Error{FBX_INVALID,
-              "dtypes differ: " + std::string(dtype_name(n.in(a).dtype())) + " and " + dtype_name(n.in(b).dtype()),
-              "operand " + std::to_string(b)};
+  throw Error{
+      FBX_INVALID,
+      "dtypes differ: " + std::string(dtype_name(n.in(a).dtype())) + " and " + dtype_name(n.in(b).dtype()),
+      "operand " + std::to_string(b)};
 }
 
 // Bytes of one element where elements have whole bytes; 0 for packed, string and opaque types.
 inline size_t ElementSize(fbx_dtype dtype) {
   switch (dtype) {
-    case FBX_I8: case FBX_U8: case FBX_BOOL: case FBX_F8E4M3FN: case FBX_F8E5M2: return 1;
-    case FBX_F16: case FBX_BF16: case FBX_I16: case FBX_U16: return 2;
-    case FBX_F32: case FBX_I32: case FBX_U32: return 4;
-    case FBX_F64: case FBX_I64: case FBX_U64: case FBX_COMPLEX64: return 8;
+    case FBX_I8:
+    case FBX_U8:
+    case FBX_BOOL:
+    case FBX_F8E4M3FN:
+    case FBX_F8E5M2: return 1;
+    case FBX_F16:
+    case FBX_BF16:
+    case FBX_I16:
+    case FBX_U16: return 2;
+    case FBX_F32:
+    case FBX_I32:
+    case FBX_U32: return 4;
+    case FBX_F64:
+    case FBX_I64:
+    case FBX_U64:
+    case FBX_COMPLEX64: return 8;
     case FBX_COMPLEX128: return 16;
     default: return 0;
   }
@@ -84,7 +100,8 @@ inline void RequireMovable(const Node& n, uint32_t operand, uint32_t result = 0)
   if (!n.has_in(operand)) return;
   const Tensor t = n.in(operand);
   if (ElementSize(t.dtype()) == 0) RejectDtype(t.dtype(), operand);
-  if (result < n.out_count() && n.out(result).dtype() == t.dtype() && !SameQuant(t.quant(), n.out(result).quant()))
+  if (result < n.out_count() && n.out(result).dtype() == t.dtype() &&
+      !SameQuant(t.quant(), n.out(result).quant()))
     throw Reject{"DTYPE", "requantising " + std::string(dtype_name(t.dtype())) + " is not done",
                  "operand " + std::to_string(operand)};
 }

@@ -43,11 +43,12 @@ Box Without(const Box& box, int i) {
 
 template <class F>
 void ForOuter(const fbx_host* host, const Box& outer, int64_t inner, const F& f) {
-  parallel_for(host, static_cast<size_t>(Count(outer.dims)), Grain(inner), [&](size_t begin, size_t end, uint32_t) {
-    Walk<2> walk(outer.dims, {outer.src, outer.dst});
-    walk.Seek(static_cast<int64_t>(begin));
-    for (size_t i = begin; i < end; ++i, walk.Next()) f(walk.offset(0), walk.offset(1));
-  });
+  parallel_for(host, static_cast<size_t>(Count(outer.dims)), Grain(inner),
+               [&](size_t begin, size_t end, uint32_t) {
+                 Walk<2> walk(outer.dims, {outer.src, outer.dst});
+                 walk.Seek(static_cast<int64_t>(begin));
+                 for (size_t i = begin; i < end; ++i, walk.Next()) f(walk.offset(0), walk.offset(1));
+               });
 }
 
 // Rows that are contiguous on both sides.
@@ -71,21 +72,22 @@ void CopyTransposed(const fbx_host* host, const Box& box, int along, const T* sr
   const int64_t blocks = (rows + kBlock - 1) / kBlock;
   outer.Push(blocks, kBlock, kBlock * to_step);
   // The block a step is about follows from its number: blocks are the innermost outer dim.
-  parallel_for(host, static_cast<size_t>(Count(outer.dims)), Grain(columns * kBlock), [&](size_t begin, size_t end, uint32_t) {
-    Walk<2> walk(outer.dims, {outer.src, outer.dst});
-    walk.Seek(static_cast<int64_t>(begin));
-    for (size_t i = begin; i < end; ++i, walk.Next()) {
-      const int64_t height = std::min(kBlock, rows - static_cast<int64_t>(i) % blocks * kBlock);
-      for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
-        const int64_t c1 = std::min(columns, c0 + kBlock);
-        for (int64_t r = 0; r < height; ++r) {
-          const T* from = src + walk.offset(0) + r;
-          T* to = dst + walk.offset(1) + r * to_step;
-          for (int64_t c = c0; c < c1; ++c) to[c] = from[c * from_step];
-        }
-      }
-    }
-  });
+  parallel_for(host, static_cast<size_t>(Count(outer.dims)), Grain(columns * kBlock),
+               [&](size_t begin, size_t end, uint32_t) {
+                 Walk<2> walk(outer.dims, {outer.src, outer.dst});
+                 walk.Seek(static_cast<int64_t>(begin));
+                 for (size_t i = begin; i < end; ++i, walk.Next()) {
+                   const int64_t height = std::min(kBlock, rows - static_cast<int64_t>(i) % blocks * kBlock);
+                   for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
+                     const int64_t c1 = std::min(columns, c0 + kBlock);
+                     for (int64_t r = 0; r < height; ++r) {
+                       const T* from = src + walk.offset(0) + r;
+                       T* to = dst + walk.offset(1) + r * to_step;
+                       for (int64_t c = c0; c < c1; ++c) to[c] = from[c * from_step];
+                     }
+                   }
+                 }
+               });
 }
 
 template <class T>
@@ -105,8 +107,8 @@ void CopyStrided(const fbx_host* host, const Box& box, const T* src, T* dst) {
 
 }  // namespace
 
-void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides, void* dst,
-             const Shape& dst_strides) {
+void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides,
+             void* dst, const Shape& dst_strides) {
   if (Count(dims) == 0) return;
   Box box = Simplified(dims, src_strides, dst_strides);
   if (box.dims.rank() == 0) box.Push(1, 1, 1);
@@ -119,8 +121,7 @@ void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* 
   DispatchWidth(width, [&]<class T>() {
     if (along >= 0 && box.dst[last] == 1)
       CopyTransposed(host, box, along, static_cast<const T*>(src), static_cast<T*>(dst));
-    else
-      CopyStrided(host, box, static_cast<const T*>(src), static_cast<T*>(dst));
+    else CopyStrided(host, box, static_cast<const T*>(src), static_cast<T*>(dst));
   });
 }
 
@@ -136,7 +137,8 @@ const void* ZeroOf(Tensor t, Bits128& storage) {
   storage = {};
   const fbx_quant* q = t.quant();
   // Little-endian: the low bytes of the zero point are its value in any narrower integer.
-  if (q && q->kind == FBX_QUANT_PER_TENSOR && q->count > 0) storage.low = static_cast<uint64_t>(q->zero_points[0]);
+  if (q && q->kind == FBX_QUANT_PER_TENSOR && q->count > 0)
+    storage.low = static_cast<uint64_t>(q->zero_points[0]);
   return &storage;
 }
 

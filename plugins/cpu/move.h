@@ -14,8 +14,8 @@ namespace fusebox::cpu {
 // Copies the elements of an index space `dims`; element i stands at src + i . src_strides and goes to dst + i . dst_strides.
 // Both pointers are those of index 0, strides count elements of `width` bytes and may be 0 (src only) or negative. No
 // two indices may have one destination, and the memory must not overlap.
-void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides, void* dst,
-             const Shape& dst_strides);
+void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides,
+             void* dst, const Shape& dst_strides);
 
 // Sets `count` elements to the one at `value`.
 void FillElements(size_t width, const void* value, void* dst, int64_t count);
@@ -33,7 +33,8 @@ const void* ZeroOf(Tensor t, Bits128& storage);
 // For invoke: what the operands' values say now must be what the result was planned for.
 inline void CheckPlanned(const Shape& now, Tensor planned) {
   if (now != Shape(planned))
-    Fail("the operands' values make a result of shape " + Text(now) + ", planned was " + Text(planned.dims()));
+    Fail("the operands' values make a result of shape " + Text(now) + ", planned was " +
+         Text(planned.dims()));
 }
 
 }  // namespace fusebox::cpu

@@ -43,7 +43,9 @@ class Shape {
   const int64_t* begin() const { return dims_.data(); }
   const int64_t* end() const { return dims_.data() + rank_; }
   operator std::span<const int64_t>() const { return {begin(), end()}; }
-  friend bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+  friend bool operator==(const Shape& a, const Shape& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
 
   void push_back(int64_t d) {
     if (rank_ == kMaxRank) throw Error{FBX_UNSUPPORTED, "more than 8 dimensions"};
@@ -101,7 +103,8 @@ inline int Axis(int64_t axis, int rank) {
 
 // One dim of two that must agree; the known one where the other is unknown.
 inline int64_t SameDim(int64_t a, int64_t b, const char* what) {
-  if (a >= 0 && b >= 0 && a != b) Fail(std::string(what) + " differ: " + std::to_string(a) + " and " + std::to_string(b));
+  if (a >= 0 && b >= 0 && a != b)
+    Fail(std::string(what) + " differ: " + std::to_string(a) + " and " + std::to_string(b));
   return a >= 0 ? a : b;
 }
 
@@ -188,7 +191,8 @@ inline int64_t IntAt(Tensor t, int64_t i) {
 inline Shape IntList(Tensor t, uint32_t operand) {
   if (t.dtype() != FBX_I32 && t.dtype() != FBX_I64)
     Fail("expected i32 or i64, got " + std::string(dtype_name(t.dtype())), Operand(operand));
-  if (t.rank() > 1) Fail("expected a scalar or a list, got rank " + std::to_string(t.rank()), Operand(operand));
+  if (t.rank() > 1)
+    Fail("expected a scalar or a list, got rank " + std::to_string(t.rank()), Operand(operand));
   if (t.count() > kMaxRank) throw Error{FBX_UNSUPPORTED, "more than 8 values", Operand(operand)};
   Shape list;
   for (int64_t i = 0; i < t.count(); ++i) list.push_back(IntAt(t, i));
@@ -214,6 +218,8 @@ inline void Arity(const Node& n, uint32_t least, uint32_t most, uint32_t results
 }
 
 // Elements to give one task of parallel_for when one outer step touches `inner` elements.
-inline size_t Grain(int64_t inner) { return static_cast<size_t>(std::max<int64_t>(1, 16384 / std::max<int64_t>(1, inner))); }
+inline size_t Grain(int64_t inner) {
+  return static_cast<size_t>(std::max<int64_t>(1, 16384 / std::max<int64_t>(1, inner)));
+}
 
 }  // namespace fusebox::cpu

@@ -60,15 +60,33 @@ Data Values(std::vector<int64_t> dims, const std::vector<T>& values) {
   return d;
 }
 
-inline Data F32(std::vector<int64_t> dims, const std::vector<float>& v) { return Values<float>(std::move(dims), v); }
-inline Data F64(std::vector<int64_t> dims, const std::vector<double>& v) { return Values<double>(std::move(dims), v); }
-inline Data I8(std::vector<int64_t> dims, const std::vector<int8_t>& v) { return Values<int8_t>(std::move(dims), v); }
-inline Data I16(std::vector<int64_t> dims, const std::vector<int16_t>& v) { return Values<int16_t>(std::move(dims), v); }
-inline Data I32(std::vector<int64_t> dims, const std::vector<int32_t>& v) { return Values<int32_t>(std::move(dims), v); }
-inline Data I64(std::vector<int64_t> dims, const std::vector<int64_t>& v) { return Values<int64_t>(std::move(dims), v); }
-inline Data U8(std::vector<int64_t> dims, const std::vector<uint8_t>& v) { return Values<uint8_t>(std::move(dims), v); }
-inline Data U32(std::vector<int64_t> dims, const std::vector<uint32_t>& v) { return Values<uint32_t>(std::move(dims), v); }
-inline Data Bool(std::vector<int64_t> dims, const std::vector<bool>& v) { return Values<bool>(std::move(dims), v); }
+inline Data F32(std::vector<int64_t> dims, const std::vector<float>& v) {
+  return Values<float>(std::move(dims), v);
+}
+inline Data F64(std::vector<int64_t> dims, const std::vector<double>& v) {
+  return Values<double>(std::move(dims), v);
+}
+inline Data I8(std::vector<int64_t> dims, const std::vector<int8_t>& v) {
+  return Values<int8_t>(std::move(dims), v);
+}
+inline Data I16(std::vector<int64_t> dims, const std::vector<int16_t>& v) {
+  return Values<int16_t>(std::move(dims), v);
+}
+inline Data I32(std::vector<int64_t> dims, const std::vector<int32_t>& v) {
+  return Values<int32_t>(std::move(dims), v);
+}
+inline Data I64(std::vector<int64_t> dims, const std::vector<int64_t>& v) {
+  return Values<int64_t>(std::move(dims), v);
+}
+inline Data U8(std::vector<int64_t> dims, const std::vector<uint8_t>& v) {
+  return Values<uint8_t>(std::move(dims), v);
+}
+inline Data U32(std::vector<int64_t> dims, const std::vector<uint32_t>& v) {
+  return Values<uint32_t>(std::move(dims), v);
+}
+inline Data Bool(std::vector<int64_t> dims, const std::vector<bool>& v) {
+  return Values<bool>(std::move(dims), v);
+}
 inline Data Absent() { return {}; }
 
 // first, first + step, ...
@@ -89,7 +107,8 @@ Data Random(std::vector<int64_t> dims, uint32_t seed, double low = -2, double hi
   for (int64_t i = 0; i < d.count(); ++i) {
     state = state * 1664525u + 1013904223u;
     const double x = low + (high - low) * (state >> 8) / double(1 << 24);
-    values.push_back(static_cast<T>(std::is_floating_point_v<T> ? static_cast<double>(static_cast<int64_t>(x * 64)) / 64 : x));
+    values.push_back(static_cast<T>(
+        std::is_floating_point_v<T> ? static_cast<double>(static_cast<int64_t>(x * 64)) / 64 : x));
   }
   return values.empty() ? Values<T>(d.dims, {T{}}) : Values<T>(d.dims, values);
 }

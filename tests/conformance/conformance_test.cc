@@ -60,14 +60,16 @@ TEST_P(Conformance, Holds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Conformance, testing::ValuesIn(Pairs()),
-                         [](const auto& info) { return info.param.implementation.name + "_" + info.param.op; });
+INSTANTIATE_TEST_SUITE_P(Every, Conformance, testing::ValuesIn(Pairs()), [](const auto& info) {
+  return info.param.implementation.name + "_" + info.param.op;
+});
 
 TEST(Coverage, EveryKernelHasACase) {
   for (const Implementation& i : Implementations())
     for (const fbx_kernel* k : i.kernels) {
       bool found = false;
-      for (const Case& c : AllCases()) found = found || (c.op == view(k->op) && c.error.empty() && c.refused.empty());
+      for (const Case& c : AllCases())
+        found = found || (c.op == view(k->op) && c.error.empty() && c.refused.empty());
       EXPECT_TRUE(found) << i.name << " has a kernel of " << view(k->op) << " that no case runs";
     }
 }

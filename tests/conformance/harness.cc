@@ -26,9 +26,17 @@ std::string ShapeText(const std::vector<int64_t>& dims) {
 
 size_t ElementBytes(const Data& d) {
   switch (d.dtype) {
-    case FBX_I8: case FBX_U8: case FBX_BOOL: return 1;
-    case FBX_F16: case FBX_BF16: case FBX_I16: case FBX_U16: return 2;
-    case FBX_F64: case FBX_I64: case FBX_U64: case FBX_COMPLEX64: return 8;
+    case FBX_I8:
+    case FBX_U8:
+    case FBX_BOOL: return 1;
+    case FBX_F16:
+    case FBX_BF16:
+    case FBX_I16:
+    case FBX_U16: return 2;
+    case FBX_F64:
+    case FBX_I64:
+    case FBX_U64:
+    case FBX_COMPLEX64: return 8;
     case FBX_COMPLEX128: return 16;
     default: return 4;
   }
@@ -60,9 +68,12 @@ void Compare(const Data& want, StubTensor& got, const Case& c, size_t index) {
     case FBX_I8: return CompareAs<int8_t>(want, bytes, c);
     case FBX_I16: return CompareAs<int16_t>(want, bytes, c);
     case FBX_I32: return CompareAs<int32_t>(want, bytes, c);
-    case FBX_U8: case FBX_BOOL: return CompareAs<uint8_t>(want, bytes, c);
+    case FBX_U8:
+    case FBX_BOOL: return CompareAs<uint8_t>(want, bytes, c);
     case FBX_I64:
-      ASSERT_EQ(As<int64_t>(want), std::vector<int64_t>(reinterpret_cast<const int64_t*>(bytes), reinterpret_cast<const int64_t*>(bytes) + want.count()));
+      ASSERT_EQ(As<int64_t>(want),
+                std::vector<int64_t>(reinterpret_cast<const int64_t*>(bytes),
+                                     reinterpret_cast<const int64_t*>(bytes) + want.count()));
       return;
     default: EXPECT_EQ(0, std::memcmp(want.bytes.data(), bytes, want.bytes.size())) << "bytes differ";
   }
@@ -73,7 +84,8 @@ void ExpectCompatible(const StubNode::Inferred& said, const Data& want) {
   ASSERT_TRUE(said.set) << "infer said nothing of a result";
   EXPECT_EQ(said.dtype, want.dtype);
   if (said.rank < 0) return;
-  ASSERT_EQ(static_cast<size_t>(said.rank), want.dims.size()) << "inferred " << ShapeText(said.dims) << ", expected " << ShapeText(want.dims);
+  ASSERT_EQ(static_cast<size_t>(said.rank), want.dims.size())
+      << "inferred " << ShapeText(said.dims) << ", expected " << ShapeText(want.dims);
   for (size_t i = 0; i < want.dims.size(); ++i)
     EXPECT_TRUE(said.dims[i] < 0 || said.dims[i] == want.dims[i])
         << "inferred " << ShapeText(said.dims) << ", expected " << ShapeText(want.dims);
@@ -112,7 +124,8 @@ void InferOnDemand(const fbx_kernel& k, const Case& c, const StubNode& full) {
     }
   }
   for (size_t i = 0; i < c.results.size(); ++i)
-    EXPECT_EQ(ShapeText(n.inferred[i].dims), ShapeText(full.inferred[i].dims)) << "a value that decides the shape was not asked for";
+    EXPECT_EQ(ShapeText(n.inferred[i].dims), ShapeText(full.inferred[i].dims))
+        << "a value that decides the shape was not asked for";
 }
 
 struct Setting {
@@ -153,7 +166,8 @@ class Run {
   }
 
   fbx_status Invoke() {
-    n_.PoisonScratch();
+    // NaN and -1 at first, then large positive numbers.
+    n_.PoisonScratch(invoked_++ == 0 ? 0xFF : 0x5A);
     for (size_t i = 0; i < c_.results.size(); ++i) {
       if (!n_.inferred[i].is_static()) n_.result(i).Drop();
       else if (s_.inplace < 0 && n_.result(i).memory()) n_.result(i).memory()->Fill(kPoison);
@@ -166,11 +180,13 @@ class Run {
       if (!n_.operand(i).memory()) continue;
       EXPECT_TRUE(n_.operand(i).memory()->intact()) << "wrote outside of operand " << i;
       if (static_cast<int>(i) == s_.inplace || c_.operands[i].bytes.empty()) continue;
-      EXPECT_EQ(0, std::memcmp(n_.operand(i).memory()->data(), c_.operands[i].bytes.data(), c_.operands[i].bytes.size()))
+      EXPECT_EQ(0, std::memcmp(n_.operand(i).memory()->data(), c_.operands[i].bytes.data(),
+                               c_.operands[i].bytes.size()))
           << "changed operand " << i;
     }
     for (size_t i = 0; i < c_.results.size(); ++i)
-      EXPECT_TRUE(!n_.result(i).memory() || n_.result(i).memory()->intact()) << "wrote outside of result " << i;
+      EXPECT_TRUE(!n_.result(i).memory() || n_.result(i).memory()->intact())
+          << "wrote outside of result " << i;
     for (const auto& slot : n_.scratch) EXPECT_TRUE(slot->intact()) << "wrote outside of scratch";
   }
 
@@ -181,6 +197,7 @@ class Run {
   StubNode n_;
   void* instance_ = nullptr;
   void* state_ = nullptr;
+  int invoked_ = 0;
 };
 
 void RunIn(const fbx_kernel& k, const Case& c, const Setting& s) {
@@ -205,7 +222,8 @@ void ExpectError(const fbx_kernel& k, const Case& c) {
   if (status == FBX_OK) status = run.Invoke();
   EXPECT_NE(status, FBX_OK) << "should have failed with: " << c.error;
   EXPECT_NE(status, FBX_INTERNAL) << run.node().messages;
-  EXPECT_NE(run.node().messages.find(c.error), std::string::npos) << "expected \"" << c.error << "\" in: " << run.node().messages;
+  EXPECT_NE(run.node().messages.find(c.error), std::string::npos)
+      << "expected \"" << c.error << "\" in: " << run.node().messages;
   run.ExpectIntact();
 }
 

@@ -43,7 +43,8 @@ fbx_status GetI64(const fbx_attrs* a, fbx_str k, int64_t* out) noexcept {
 
 fbx_status GetBool(const fbx_attrs* a, fbx_str k, int32_t* out) noexcept {
   int64_t number = 0;
-  if (GetI64(a, k, &number) == FBX_OK && (number == 0 || number == 1)) return *out = static_cast<int32_t>(number), FBX_OK;
+  if (GetI64(a, k, &number) == FBX_OK && (number == 0 || number == 1))
+    return *out = static_cast<int32_t>(number), FBX_OK;
   return Get<bool>(a, k, out, [](bool v) { return v ? 1 : 0; });
 }
 
@@ -63,7 +64,8 @@ fbx_status GetDtype(const fbx_attrs* a, fbx_str k, fbx_dtype* out) noexcept {
 
 fbx_status GetI64s(const fbx_attrs* a, fbx_str k, const int64_t** out, size_t* count) noexcept {
   std::span<const int64_t> values;
-  const fbx_status status = Get<std::vector<int64_t>>(a, k, &values, [](const auto& v) { return std::span(v); });
+  const fbx_status status =
+      Get<std::vector<int64_t>>(a, k, &values, [](const auto& v) { return std::span(v); });
   if (status == FBX_OK) *out = values.data(), *count = values.size();
   return status;
 }
@@ -89,11 +91,12 @@ const fbx_attr_api& AttrApi() {
 constexpr uint32_t kThreads = 3;
 
 // Serial, but in small chunks from the back to the front on changing workers: what depends on order shows.
-void ParallelFor(const fbx_host*, size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
-                 void* context) noexcept {
+void ParallelFor(const fbx_host*, size_t n, size_t grain,
+                 void (*task)(void*, size_t, size_t, uint32_t) noexcept, void* context) noexcept {
   grain = std::max<size_t>(1, grain);
   const size_t chunks = (n + grain - 1) / grain;
-  for (size_t i = chunks; i-- > 0;) task(context, i * grain, std::min(n, (i + 1) * grain), static_cast<uint32_t>(i % kThreads));
+  for (size_t i = chunks; i-- > 0;)
+    task(context, i * grain, std::min(n, (i + 1) * grain), static_cast<uint32_t>(i % kThreads));
 }
 
 const fbx_attrs& NoOptions() {
@@ -112,7 +115,8 @@ const fbx_attrs* AttrsOf(const Case& c) {
 
 }  // namespace
 
-Guarded::Guarded(size_t bytes, size_t offset, uint8_t fill) : storage_(bytes + offset + 3 * kGuard, kCanary), bytes_(bytes) {
+Guarded::Guarded(size_t bytes, size_t offset, uint8_t fill)
+    : storage_(bytes + offset + 3 * kGuard, kCanary), bytes_(bytes) {
   const auto address = reinterpret_cast<uintptr_t>(storage_.data()) + kGuard;
   start_ = storage_.data() + kGuard + (64 - address % 64) % 64 + offset;
   Fill(fill);
@@ -125,7 +129,8 @@ void Guarded::Fill(uint8_t value) {
 bool Guarded::intact() const {
   const auto is_canary = [](uint8_t b) { return b == kCanary; };
   return std::all_of(storage_.data(), static_cast<const uint8_t*>(start_), is_canary) &&
-         std::all_of(static_cast<const uint8_t*>(start_) + bytes_, storage_.data() + storage_.size(), is_canary);
+         std::all_of(static_cast<const uint8_t*>(start_) + bytes_, storage_.data() + storage_.size(),
+                     is_canary);
 }
 
 StubTensor::StubTensor(fbx_dtype dtype) {
@@ -217,9 +222,9 @@ void StubNode::Give(size_t i, size_t offset) {
   if (!d.bytes.empty()) std::memcpy(operand(i).memory()->data(), d.bytes.data(), d.bytes.size());
 }
 
-void StubNode::PoisonScratch() {
+void StubNode::PoisonScratch(uint8_t value) {
   for (size_t i = 0; i < scratch.size(); ++i)
-    if (!slot_is_persistent_[i]) scratch[i]->Fill(0xFF);
+    if (!slot_is_persistent_[i]) scratch[i]->Fill(value);
 }
 
 void StubNode::ForgetInferred() {
@@ -228,21 +233,24 @@ void StubNode::ForgetInferred() {
 }
 
 void StubNode::Emit(const fbx_host* h, const fbx_diag* d) noexcept {
-  Of(h).messages += std::string(view(d->code)) + ": " + std::string(view(d->subject)) + ": " + std::string(view(d->message)) + "\n";
+  Of(h).messages += std::string(view(d->code)) + ": " + std::string(view(d->subject)) + ": " +
+                    std::string(view(d->message)) + "\n";
 }
 
 const void* StubNode::Extension(const fbx_host* h, fbx_str id) noexcept {
-  static const fbx_threads threads{FBX_HEAD(fbx_threads), [](const fbx_host*) noexcept { return kThreads; }, ParallelFor};
+  static const fbx_threads threads{FBX_HEAD(fbx_threads), [](const fbx_host*) noexcept { return kThreads; },
+                                   ParallelFor};
   static const fbx_resize resize{FBX_HEAD(fbx_resize), Resize};
   if (view(id) == FBX_EXT_THREADS && Of(h).threads_) return &threads;
   if (view(id) == FBX_EXT_RESIZE) return &resize;
   return nullptr;
 }
 
-fbx_status StubNode::Resize(const fbx_host* h, const fbx_node*, uint32_t result, const int64_t* dims, int32_t rank,
-                            size_t bytes) noexcept {
+fbx_status StubNode::Resize(const fbx_host* h, const fbx_node*, uint32_t result, const int64_t* dims,
+                            int32_t rank, size_t bytes) noexcept {
   StubNode& self = Of(h);
-  if (result >= self.results_.size() || self.inferred[result].is_static() || self.result(result).abi()->data) return FBX_INVALID;
+  if (result >= self.results_.size() || self.inferred[result].is_static() || self.result(result).abi()->data)
+    return FBX_INVALID;
   StubTensor& t = self.result(result);
   t.SetDims({dims, dims + rank});
   const Data& expected = self.case_.results[result];
@@ -254,10 +262,12 @@ fbx_status StubNode::Resize(const fbx_host* h, const fbx_node*, uint32_t result,
   return FBX_OK;
 }
 
-void StubNode::Set(const fbx_infer* i, uint32_t result, fbx_dtype dtype, const int64_t* dims, int32_t rank) noexcept {
+void StubNode::Set(const fbx_infer* i, uint32_t result, fbx_dtype dtype, const int64_t* dims,
+                   int32_t rank) noexcept {
   auto& inferred = reinterpret_cast<const Scoped<fbx_infer>*>(i)->self->inferred;
   if (result >= inferred.size()) return;
-  inferred[result] = {true, dtype, rank, rank > 0 ? std::vector<int64_t>(dims, dims + rank) : std::vector<int64_t>()};
+  inferred[result] = {true, dtype, rank,
+                      rank > 0 ? std::vector<int64_t>(dims, dims + rank) : std::vector<int64_t>()};
 }
 
 void StubNode::NeedsValue(const fbx_infer* i, uint32_t operand) noexcept {

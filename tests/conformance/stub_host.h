@@ -76,11 +76,11 @@ class StubNode {
     std::vector<int64_t> dims;
     bool is_static() const;
   };
-  std::vector<Inferred> inferred;      // what the last infer said, per result
-  std::vector<bool> wanted;            // needs_value, per operand
-  std::string messages;                // all diagnostics, one a line
+  std::vector<Inferred> inferred;  // what the last infer said, per result
+  std::vector<bool> wanted;        // needs_value, per operand
+  std::string messages;            // all diagnostics, one a line
   std::vector<std::unique_ptr<Guarded>> scratch;
-  void PoisonScratch();
+  void PoisonScratch(uint8_t value);
   void ForgetInferred();
 
  private:
@@ -92,7 +92,8 @@ class StubNode {
   static StubNode& Of(const fbx_host* h) { return *reinterpret_cast<const Scoped<fbx_host>*>(h)->self; }
   static void Emit(const fbx_host*, const fbx_diag*) noexcept;
   static const void* Extension(const fbx_host*, fbx_str) noexcept;
-  static fbx_status Resize(const fbx_host*, const fbx_node*, uint32_t, const int64_t*, int32_t, size_t) noexcept;
+  static fbx_status Resize(const fbx_host*, const fbx_node*, uint32_t, const int64_t*, int32_t,
+                           size_t) noexcept;
   static void Set(const fbx_infer*, uint32_t, fbx_dtype, const int64_t*, int32_t) noexcept;
   static void NeedsValue(const fbx_infer*, uint32_t) noexcept;
   static fbx_status Scratch(const fbx_plan*, size_t, uint32_t*) noexcept;

@@ -18,7 +18,8 @@ struct Half {
   static Half From(float x) {
     const uint32_t u = std::bit_cast<uint32_t>(x), sign = u >> 16 & 0x8000u, magnitude = u & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu))};
-    if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};  // 65520 and more round to infinity
+    if (magnitude >= 0x477ff000u)
+      return {static_cast<uint16_t>(sign | 0x7c00u)};  // 65520 and more round to infinity
     uint32_t rounded;
     if (magnitude < 0x38800000u) {
       // Subnormal: adding a number whose last bit is the half's last bit rounds in the float unit, to even.
@@ -33,7 +34,8 @@ struct Half {
 
   float ToFloat() const {
     const uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1fu, fraction = bits & 0x3ffu;
-    if (exponent == 0) return std::bit_cast<float>(sign) + (sign ? -1.0f : 1.0f) * static_cast<float>(fraction) * 0x1p-24f;
+    if (exponent == 0)
+      return std::bit_cast<float>(sign) + (sign ? -1.0f : 1.0f) * static_cast<float>(fraction) * 0x1p-24f;
     const uint32_t top = exponent == 31 ? 0x7f800000u : (exponent + 112) << 23;
     return std::bit_cast<float>(sign | top | fraction << 13);
   }
@@ -74,7 +76,8 @@ struct Cast {
   static void supports(const Node& n) {
     if (!Does(n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
     const fbx_dtype to = Target(n);
-    if (!Does(to)) throw Reject{"DTYPE", "a cast to " + std::string(dtype_name(to)) + " is not done", "result 0"};
+    if (!Does(to))
+      throw Reject{"DTYPE", "a cast to " + std::string(dtype_name(to)) + " is not done", "result 0"};
   }
 
   // Many files have no options, or default ones that contradict the tensors. The tensor's own type is right then.

@@ -9,18 +9,20 @@
 namespace fusebox::cpu {
 namespace {
 
-inline constexpr Types<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool> kComparable;
+inline constexpr Types<float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                       uint64_t, bool>
+    kComparable;
 inline constexpr Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool> kBits;
 
-#define FUSEBOX_CPU_RELATION(Name, kOp, kList, kSame, expression)  \
-  struct Name {                                                    \
-    static constexpr std::string_view kName = kOp;                 \
-    static constexpr auto kTypes = kList;                          \
-    static constexpr bool kKeepsType = kSame;                      \
-    template <class T>                                             \
-    FUSEBOX_INLINE static auto Apply(T a, T b) {                   \
-      return expression;                                           \
-    }                                                              \
+#define FUSEBOX_CPU_RELATION(Name, kOp, kList, kSame, expression) \
+  struct Name {                                                   \
+    static constexpr std::string_view kName = kOp;                \
+    static constexpr auto kTypes = kList;                         \
+    static constexpr bool kKeepsType = kSame;                     \
+    template <class T>                                            \
+    FUSEBOX_INLINE static auto Apply(T a, T b) {                  \
+      return expression;                                          \
+    }                                                             \
   };
 
 FUSEBOX_CPU_RELATION(Equal, "EQUAL", kComparable, false, a == b)
@@ -29,7 +31,7 @@ FUSEBOX_CPU_RELATION(Less, "LESS", kAllNumbers, false, a < b)
 FUSEBOX_CPU_RELATION(LessEqual, "LESS_EQUAL", kAllNumbers, false, a <= b)
 FUSEBOX_CPU_RELATION(Greater, "GREATER", kAllNumbers, false, a > b)
 FUSEBOX_CPU_RELATION(GreaterEqual, "GREATER_EQUAL", kAllNumbers, false, a >= b)
-FUSEBOX_CPU_RELATION(LogicalAnd, "LOGICAL_AND", kBool, false, a && b)
+FUSEBOX_CPU_RELATION(LogicalAnd, "LOGICAL_AND", kBool, false, a&& b)
 FUSEBOX_CPU_RELATION(LogicalOr, "LOGICAL_OR", kBool, false, a || b)
 FUSEBOX_CPU_RELATION(BitwiseXor, "BITWISE_XOR", kBits, true, static_cast<T>(a ^ b))
 
@@ -70,9 +72,9 @@ struct LogicalNot {
 };
 
 constexpr const fbx_kernel* kTable[] = {
-    &kernel_of<Relation<Equal>>,      &kernel_of<Relation<NotEqual>>,   &kernel_of<Relation<Less>>,
-    &kernel_of<Relation<LessEqual>>,  &kernel_of<Relation<Greater>>,    &kernel_of<Relation<GreaterEqual>>,
-    &kernel_of<Relation<LogicalAnd>>, &kernel_of<Relation<LogicalOr>>,  &kernel_of<Relation<BitwiseXor>>,
+    &kernel_of<Relation<Equal>>,         &kernel_of<Relation<NotEqual>>,  &kernel_of<Relation<Less>>,
+    &kernel_of<Relation<LessEqual>>,     &kernel_of<Relation<Greater>>,   &kernel_of<Relation<GreaterEqual>>,
+    &kernel_of<Relation<LogicalAnd>>,    &kernel_of<Relation<LogicalOr>>, &kernel_of<Relation<BitwiseXor>>,
     &kernel_of<Elementwise<LogicalNot>>,
 };
 

@@ -8,8 +8,8 @@ namespace fusebox::cpu {
 namespace {
 
 // Piece i of a whole along an axis is, in each of `outer` rows, `piece` elements from `offset` on of `whole` ones.
-void MovePiece(const Node& n, Tensor from, Tensor to, int64_t outer, int64_t piece, int64_t from_row, int64_t from_offset,
-               int64_t to_row, int64_t to_offset) {
+void MovePiece(const Node& n, Tensor from, Tensor to, int64_t outer, int64_t piece, int64_t from_row,
+               int64_t from_offset, int64_t to_row, int64_t to_offset) {
   CopyBox(n.host(), ElementSize(from.dtype()), {outer, piece}, Elements(from, from_offset), {from_row, 1},
           MutableElements(to, to_offset), {to_row, 1});
 }
@@ -24,7 +24,8 @@ struct Concatenation {
   static void supports(const Node& n) {
     RequireAllMovable(n);
     if (FusedActivation(n) != Activation::kNone)
-      throw Reject{"ATTR", "a concatenation with an activation is not done", "attr fused_activation_function"};
+      throw Reject{"ATTR", "a concatenation with an activation is not done",
+                   "attr fused_activation_function"};
   }
 
   static void infer(const Node& n, Infer& out) {
@@ -41,7 +42,8 @@ struct Concatenation {
     for (int d = 0; d < rank; ++d) dims.push_back(d == axis ? 0 : -1);
     for (uint32_t i = 0; i < n.in_count(); ++i) {
       const Tensor t = n.in(i);
-      if (t.rank() >= 0 && t.rank() != rank) Fail("has rank " + std::to_string(t.rank()) + ", another has " + std::to_string(rank), Operand(i));
+      if (t.rank() >= 0 && t.rank() != rank)
+        Fail("has rank " + std::to_string(t.rank()) + ", another has " + std::to_string(rank), Operand(i));
       for (int d = 0; d < rank; ++d) {
         const int64_t dim = t.rank() < 0 ? -1 : t.dim(d);
         if (d != axis) dims[d] = SameDim(dims[d], dim, "dimensions that are not joined");
@@ -71,7 +73,8 @@ struct Pack {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 1, UINT32_MAX);
     const int64_t count = n.in_count();
-    if (n.attrs().i64("values_count", count) != count) Fail("does not match the number of operands", "attr values_count");
+    if (n.attrs().i64("values_count", count) != count)
+      Fail("does not match the number of operands", "attr values_count");
     Shape dims;
     bool known = false;
     for (uint32_t i = 0; i < n.in_count(); ++i) {
@@ -81,7 +84,8 @@ struct Pack {
       const Shape other(n.in(i));
       if (known && other.rank() != dims.rank()) Fail("operands of different ranks", Operand(i));
       if (!known) dims = other;
-      for (int d = 0; d < dims.rank(); ++d) dims[d] = SameDim(dims[d], other[d], "dimensions of the operands");
+      for (int d = 0; d < dims.rank(); ++d)
+        dims[d] = SameDim(dims[d], other[d], "dimensions of the operands");
       known = true;
     }
     if (!known) return out.unranked(0, n.in(0).dtype());
@@ -135,7 +139,8 @@ void InvokeSplit(const Node& n, Tensor value, int axis) {
   const int64_t outer = CountBefore(dims, axis), row = CountFrom(dims, axis);
   int64_t offset = 0, total = 0;
   for (uint32_t i = 0; i < n.out_count(); ++i) total += n.out(i).dim(axis);
-  if (total != dims[axis]) Fail("pieces of " + std::to_string(total) + " do not make up " + std::to_string(dims[axis]));
+  if (total != dims[axis])
+    Fail("pieces of " + std::to_string(total) + " do not make up " + std::to_string(dims[axis]));
   for (uint32_t i = 0; i < n.out_count(); ++i) {
     const int64_t piece = CountFrom(Shape(n.out(i)), axis);
     MovePiece(n, value, n.out(i), outer, piece, row, offset, piece, 0);
@@ -159,14 +164,17 @@ struct Split {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2, n.out_count());
     const int64_t count = n.out_count();
-    if (n.attrs().i64("num_splits", count) != count || count == 0) Fail("does not match the number of results", "attr num_splits");
+    if (n.attrs().i64("num_splits", count) != count || count == 0)
+      Fail("does not match the number of results", "attr num_splits");
     const Tensor value = n.in(1);
     if (!n.in(0).has_value()) out.needs_value(0);
     if (!n.in(0).has_value() || value.rank() < 0) return SetAllUnknown(n, out, value);
     Shape dims(value);
     const int axis = Axis(IntScalar(n.in(0), 0), dims.rank());
     if (dims[axis] >= 0) {
-      if (dims[axis] % count != 0) Fail("cannot split " + std::to_string(dims[axis]) + " into " + std::to_string(count) + " equal parts", Operand(1));
+      if (dims[axis] % count != 0)
+        Fail("cannot split " + std::to_string(dims[axis]) + " into " + std::to_string(count) + " equal parts",
+             Operand(1));
       dims[axis] /= count;
     }
     for (uint32_t i = 0; i < n.out_count(); ++i) out.set(i, value.dtype(), dims);
@@ -182,7 +190,8 @@ struct SplitV {
     Arity(n, 3, 3, n.out_count());
     const Tensor value = n.in(0), sizes = n.in(1);
     const int64_t count = n.out_count();
-    if (n.attrs().i64("num_splits", count) != count) Fail("does not match the number of results", "attr num_splits");
+    if (n.attrs().i64("num_splits", count) != count)
+      Fail("does not match the number of results", "attr num_splits");
     for (uint32_t i = 1; i < 3; ++i)
       if (!n.in(i).has_value()) out.needs_value(i);
     if (!sizes.has_value() || !n.in(2).has_value() || value.rank() < 0) return SetAllUnknown(n, out, value);
@@ -193,7 +202,8 @@ struct SplitV {
     int64_t sum = 0, open = -1;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t size = IntAt(sizes, i);
-      if (size < -1 || (size == -1 && open >= 0)) Fail("sizes must be 0 or more, with at most one -1", Operand(1));
+      if (size < -1 || (size == -1 && open >= 0))
+        Fail("sizes must be 0 or more, with at most one -1", Operand(1));
       if (size == -1) open = i;
       else if (__builtin_add_overflow(sum, size, &sum)) Fail("sizes overflow", Operand(1));
     }
@@ -207,8 +217,8 @@ struct SplitV {
   void invoke(const Node& n) const { InvokeSplit(n, n.in(0), Axis(IntScalar(n.in(2), 2), n.in(0).rank())); }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Concatenation>, &kernel_of<Pack>, &kernel_of<Unpack>, &kernel_of<Split>,
-                                        &kernel_of<SplitV>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Concatenation>, &kernel_of<Pack>, &kernel_of<Unpack>,
+                                        &kernel_of<Split>, &kernel_of<SplitV>};
 
 }  // namespace
 

@@ -11,7 +11,8 @@ namespace {
 // The value of a scalar-like operand lies first; anything else than one element is an error.
 void RequireOneValue(const Node& n, uint32_t operand) {
   const Tensor t = n.in(operand);
-  if (t.is_static() && Count(t.dims()) != 1) Fail("expected one value, got shape " + Text(t.dims()), Operand(operand));
+  if (t.is_static() && Count(t.dims()) != 1)
+    Fail("expected one value, got shape " + Text(t.dims()), Operand(operand));
 }
 
 struct Fill {
@@ -40,7 +41,8 @@ struct Fill {
   void invoke(const Node& n) const {
     const Shape dims = Dims(n);
     CheckPlanned(dims, n.out(0));
-    FillElements(ElementSize(n.in(1).dtype()), n.in(1).data<const void>(), MutableElements(n.out(0)), Count(dims));
+    FillElements(ElementSize(n.in(1).dtype()), n.in(1).data<const void>(), MutableElements(n.out(0)),
+                 Count(dims));
   }
 };
 
@@ -54,7 +56,8 @@ struct ZerosLike {
   }
   void invoke(const Node& n) const {
     Bits128 zero;
-    FillElements(ElementSize(n.in(0).dtype()), ZeroOf(n.in(0), zero), MutableElements(n.out(0)), n.in(0).count());
+    FillElements(ElementSize(n.in(0).dtype()), ZeroOf(n.in(0), zero), MutableElements(n.out(0)),
+                 n.in(0).count());
   }
 };
 
@@ -67,9 +70,11 @@ struct Range {
   template <class T>
   static int64_t Size(T start, T limit, T delta) {
     if (!(start <= limit ? delta > T(0) || start == limit : delta < T(0)) || delta == T(0))
-      Fail("a range from " + std::to_string(start) + " to " + std::to_string(limit) + " by " + std::to_string(delta));
+      Fail("a range from " + std::to_string(start) + " to " + std::to_string(limit) + " by " +
+           std::to_string(delta));
     if constexpr (std::is_floating_point_v<T>) {
-      const double size = std::ceil(std::abs((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta)));
+      const double size = std::ceil(
+          std::abs((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta)));
       if (!(size < 0x1p40)) Fail("a range of " + std::to_string(size) + " elements");
       return static_cast<int64_t>(size);
     } else {
@@ -83,8 +88,9 @@ struct Range {
   }
   static int64_t SizeOf(const Node& n) {
     int64_t size = 0;
-    Dispatch(kNumbers, n.in(0).dtype(),
-             [&]<class T>() { size = Size(*n.in(0).data<const T>(), *n.in(1).data<const T>(), *n.in(2).data<const T>()); });
+    Dispatch(kNumbers, n.in(0).dtype(), [&]<class T>() {
+      size = Size(*n.in(0).data<const T>(), *n.in(1).data<const T>(), *n.in(2).data<const T>());
+    });
     return size;
   }
   static void infer(const Node& n, Infer& out) {
@@ -186,12 +192,13 @@ struct MatrixDiag {
     const size_t width = ElementSize(n.in(0).dtype());
     Bits128 zero;
     FillElements(width, ZeroOf(n.in(0), zero), MutableElements(n.out(0)), rows * size * size);
-    CopyBox(n.host(), width, {rows, size}, Elements(n.in(0)), {size, 1}, MutableElements(n.out(0)), {size * size, size + 1});
+    CopyBox(n.host(), width, {rows, size}, Elements(n.in(0)), {size, 1}, MutableElements(n.out(0)),
+            {size * size, size + 1});
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Fill>, &kernel_of<ZerosLike>, &kernel_of<Range>, &kernel_of<OneHot>,
-                                        &kernel_of<MatrixDiag>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Fill>, &kernel_of<ZerosLike>, &kernel_of<Range>,
+                                        &kernel_of<OneHot>, &kernel_of<MatrixDiag>};
 
 }  // namespace
 

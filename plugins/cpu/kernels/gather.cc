@@ -11,7 +11,8 @@ namespace {
 inline constexpr Types<int16_t, int32_t, int64_t> kGatherIndices;
 
 [[noreturn]] void BadIndex(int64_t index, int64_t dim, uint32_t operand) {
-  Fail("index " + std::to_string(index) + " is outside of dimension " + std::to_string(dim), Operand(operand));
+  Fail("index " + std::to_string(index) + " is outside of dimension " + std::to_string(dim),
+       Operand(operand));
 }
 
 void CheckIndices(Tensor indices, uint32_t operand, int64_t dim) {
@@ -36,7 +37,8 @@ struct Gather {
     const int axis = Axis(n.attrs().i64("axis", 0), rank);
     int64_t batch = n.attrs().i64("batch_dims", 0);
     if (batch < 0) batch += index_rank;
-    if (batch < 0 || batch > axis || batch > index_rank) Fail("is " + std::to_string(batch) + " for axis " + std::to_string(axis), "attr batch_dims");
+    if (batch < 0 || batch > axis || batch > index_rank)
+      Fail("is " + std::to_string(batch) + " for axis " + std::to_string(axis), "attr batch_dims");
     return {axis, static_cast<int>(batch)};
   }
   static void infer(const Node& n, Infer& out) {
@@ -45,7 +47,8 @@ struct Gather {
     if (in.rank() < 0 || indices.rank() < 0) return out.unranked(0, in.dtype());
     const auto [axis, batch] = AxesOf(n);
     Shape dims;
-    for (int i = 0; i < axis; ++i) dims.push_back(i < batch ? SameDim(in.dim(i), indices.dim(i), "batch dimensions") : in.dim(i));
+    for (int i = 0; i < axis; ++i)
+      dims.push_back(i < batch ? SameDim(in.dim(i), indices.dim(i), "batch dimensions") : in.dim(i));
     for (int i = batch; i < indices.rank(); ++i) dims.push_back(indices.dim(i));
     for (int i = axis + 1; i < in.rank(); ++i) dims.push_back(in.dim(i));
     out.set(0, in.dtype(), dims);
@@ -54,7 +57,8 @@ struct Gather {
     const auto [axis, batch] = AxesOf(n);
     const Shape in(n.in(0)), indices(n.in(1));
     const int64_t dim = in[axis], per_batch = CountFrom(indices, batch), batches = CountBefore(in, batch);
-    const int64_t outer = Count({in.begin() + batch, static_cast<size_t>(axis - batch)}), inner = CountFrom(in, axis + 1);
+    const int64_t outer = Count({in.begin() + batch, static_cast<size_t>(axis - batch)}),
+                  inner = CountFrom(in, axis + 1);
     CheckIndices(n.in(1), 1, dim);
     const size_t bytes = static_cast<size_t>(inner) * ElementSize(n.in(0).dtype());
     const int64_t rows = batches * outer * per_batch;
@@ -63,13 +67,15 @@ struct Gather {
       const I* index = n.in(1).data<const I>();
       const std::byte* from = Elements(n.in(0));
       std::byte* to = MutableElements(n.out(0));
-      parallel_for(n.host(), static_cast<size_t>(rows), Grain(inner), [&](size_t begin, size_t end, uint32_t) {
-        for (size_t row = begin; row < end; ++row) {
-          const int64_t block = static_cast<int64_t>(row) / per_batch, k = static_cast<int64_t>(row) % per_batch;
-          const int64_t at = block * dim + index[block / outer * per_batch + k];
-          std::memcpy(to + row * bytes, from + static_cast<size_t>(at) * bytes, bytes);
-        }
-      });
+      parallel_for(n.host(), static_cast<size_t>(rows), Grain(inner),
+                   [&](size_t begin, size_t end, uint32_t) {
+                     for (size_t row = begin; row < end; ++row) {
+                       const int64_t block = static_cast<int64_t>(row) / per_batch,
+                                     k = static_cast<int64_t>(row) % per_batch;
+                       const int64_t at = block * dim + index[block / outer * per_batch + k];
+                       std::memcpy(to + row * bytes, from + static_cast<size_t>(at) * bytes, bytes);
+                     }
+                   });
     });
   }
 };
@@ -88,7 +94,8 @@ NdIndices SplitNd(Tensor indices, const Shape& dims) {
 int64_t DepthOf(Tensor indices, uint32_t operand, int rank) {
   if (indices.rank() == 0) Fail("indices are a scalar", Operand(operand));
   const int64_t depth = indices.dim(-1);
-  if (depth > rank) Fail("indices of " + std::to_string(depth) + " for rank " + std::to_string(rank), Operand(operand));
+  if (depth > rank)
+    Fail("indices of " + std::to_string(depth) + " for rank " + std::to_string(rank), Operand(operand));
   return depth;
 }
 
@@ -129,7 +136,9 @@ struct GatherNd {
       const I* index = n.in(1).data<const I>();
       for (int64_t i = 0; i < rows; ++i) {
         const int64_t row = RowAt(index + i * depth, depth, in, 1);
-        if (bytes > 0) std::memcpy(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes, Elements(n.in(0)) + static_cast<size_t>(row) * bytes, bytes);
+        if (bytes > 0)
+          std::memcpy(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes,
+                      Elements(n.in(0)) + static_cast<size_t>(row) * bytes, bytes);
       }
     });
   }
@@ -164,9 +173,11 @@ struct ScatterNd {
     const int64_t depth = DepthOf(indices, 0, dims.rank());
     if (depth < 0) return;
     const int outer = indices.rank() - 1;
-    if (updates.rank() != outer + dims.rank() - depth) Fail("has rank " + std::to_string(updates.rank()), Operand(1));
+    if (updates.rank() != outer + dims.rank() - depth)
+      Fail("has rank " + std::to_string(updates.rank()), Operand(1));
     for (int i = 0; i < updates.rank(); ++i)
-      SameDim(updates.dim(i), i < outer ? indices.dim(i) : dims[i - outer + static_cast<int>(depth)], "dimensions of the updates");
+      SameDim(updates.dim(i), i < outer ? indices.dim(i) : dims[i - outer + static_cast<int>(depth)],
+              "dimensions of the updates");
   }
   void invoke(const Node& n) const {
     const Shape dims = IntList(n.in(2), 2);
@@ -189,7 +200,9 @@ struct ScatterNd {
   template <class T>
   static T Sum(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) return a + b;
-    else return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+    else
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) +
+                            static_cast<std::make_unsigned_t<T>>(b));
   }
 };
 
@@ -201,12 +214,15 @@ struct EmbeddingLookup {
     RequireDtype(n, 0, kIndices);
     RequireMovable(n, 1);
     if (n.in(1).quant() && n.in(1).quant()->kind != FBX_QUANT_NONE)
-      throw Reject{"DTYPE", "a quantised table (" + std::string(dtype_name(n.in(1).dtype())) + ") is not done", Operand(1)};
+      throw Reject{"DTYPE",
+                   "a quantised table (" + std::string(dtype_name(n.in(1).dtype())) + ") is not done",
+                   Operand(1)};
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
     const Tensor rows = n.in(0), table = n.in(1);
-    if (rows.rank() >= 0 && rows.rank() != 1) Fail("expected a list, got rank " + std::to_string(rows.rank()), Operand(0));
+    if (rows.rank() >= 0 && rows.rank() != 1)
+      Fail("expected a list, got rank " + std::to_string(rows.rank()), Operand(0));
     if (table.rank() < 0) return out.unranked(0, table.dtype());
     Shape dims(table);
     if (dims.rank() < 1) Fail("the table is a scalar", Operand(1));

@@ -13,7 +13,8 @@ struct Paddings {
 // Operand 1, [rank, 2], with its value.
 Paddings PaddingsOf(const Node& n, int rank) {
   const Tensor t = n.in(1);
-  if (t.dtype() != FBX_I32 && t.dtype() != FBX_I64) Fail("expected i32 or i64, got " + std::string(dtype_name(t.dtype())), Operand(1));
+  if (t.dtype() != FBX_I32 && t.dtype() != FBX_I64)
+    Fail("expected i32 or i64, got " + std::string(dtype_name(t.dtype())), Operand(1));
   if (t.rank() != 2 || t.dim(0) != rank || t.dim(1) != 2)
     Fail("paddings of shape " + Text(t.dims()) + " for rank " + std::to_string(rank), Operand(1));
   Paddings p;
@@ -57,7 +58,8 @@ void PadWith(const Node& n, const void* value) {
   if (Count(padded) != Count(dims)) FillElements(width, value, MutableElements(n.out(0)), Count(padded));
   int64_t origin = 0;
   for (int i = 0; i < dims.rank(); ++i) origin += p.before[i] * strides[i];
-  CopyBox(n.host(), width, dims, Elements(n.in(0)), Strides(dims), MutableElements(n.out(0), origin), strides);
+  CopyBox(n.host(), width, dims, Elements(n.in(0)), Strides(dims), MutableElements(n.out(0), origin),
+          strides);
 }
 
 struct Pad {
@@ -84,7 +86,8 @@ struct PadV2 {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
     SameDtype(n, 0, 2);
-    if (n.in(2).is_static() && n.in(2).count() != 1) Fail("expected one value, got shape " + Text(n.in(2).dims()), Operand(2));
+    if (n.in(2).is_static() && n.in(2).count() != 1)
+      Fail("expected one value, got shape " + Text(n.in(2).dims()), Operand(2));
     InferPadded(n, out);
   }
   void invoke(const Node& n) const { PadWith(n, n.in(2).data<const void>()); }
@@ -119,13 +122,17 @@ struct MirrorPad {
     CheckPlanned(padded, n.out(0));
     for (int i = 0; i < dims.rank(); ++i)
       if (std::max(p.before[i], p.after[i]) > std::max<int64_t>(0, dims[i] - edge))
-        Fail("a mirror of " + std::to_string(dims[i]) + " elements cannot fill " + std::to_string(std::max(p.before[i], p.after[i])), Operand(1));
+        Fail("a mirror of " + std::to_string(dims[i]) + " elements cannot fill " +
+                 std::to_string(std::max(p.before[i], p.after[i])),
+             Operand(1));
     if (Count(padded) == 0) return;
-    DispatchWidth(ElementSize(n.in(0).dtype()), [&]<class T>() { Mirror(n, padded, p, dims, strides, edge, n.in(0).data<const T>(), n.out(0).data<T>()); });
+    DispatchWidth(ElementSize(n.in(0).dtype()), [&]<class T>() {
+      Mirror(n, padded, p, dims, strides, edge, n.in(0).data<const T>(), n.out(0).data<T>());
+    });
   }
   template <class T>
-  static void Mirror(const Node& n, const Shape& padded, const Paddings& p, const Shape& dims, const Shape& strides, int64_t edge,
-                     const T* from, T* to) {
+  static void Mirror(const Node& n, const Shape& padded, const Paddings& p, const Shape& dims,
+                     const Shape& strides, int64_t edge, const T* from, T* to) {
     const int last = padded.rank() - 1;
     if (last < 0) {
       *to = *from;
@@ -134,16 +141,19 @@ struct MirrorPad {
     Shape outer;
     for (int i = 0; i < last; ++i) outer.push_back(padded[i]);
     const int64_t columns = padded[last];
-    parallel_for(n.host(), static_cast<size_t>(Count(outer)), Grain(columns), [&](size_t begin, size_t end, uint32_t) {
-      Walk<1> walk(outer, {outer});
-      walk.Seek(static_cast<int64_t>(begin));
-      for (size_t row = begin; row < end; ++row, walk.Next()) {
-        int64_t origin = 0;
-        for (int i = 0; i < last; ++i) origin += Source(walk.index(i), p.before[i], dims[i], edge) * strides[i];
-        T* y = to + static_cast<int64_t>(row) * columns;
-        for (int64_t c = 0; c < columns; ++c) y[c] = from[origin + Source(c, p.before[last], dims[last], edge)];
-      }
-    });
+    parallel_for(n.host(), static_cast<size_t>(Count(outer)), Grain(columns),
+                 [&](size_t begin, size_t end, uint32_t) {
+                   Walk<1> walk(outer, {outer});
+                   walk.Seek(static_cast<int64_t>(begin));
+                   for (size_t row = begin; row < end; ++row, walk.Next()) {
+                     int64_t origin = 0;
+                     for (int i = 0; i < last; ++i)
+                       origin += Source(walk.index(i), p.before[i], dims[i], edge) * strides[i];
+                     T* y = to + static_cast<int64_t>(row) * columns;
+                     for (int64_t c = 0; c < columns; ++c)
+                       y[c] = from[origin + Source(c, p.before[last], dims[last], edge)];
+                   }
+                 });
   }
 };
 

@@ -67,7 +67,8 @@ struct Reshape : CopyAll {
       if (others == 0) Fail("a new shape with -1 beside 0 says nothing");
       dims[stretch] = count / others;
     }
-    if (Count(dims) != count) Fail("cannot make " + Text(dims) + " of " + std::to_string(count) + " elements");
+    if (Count(dims) != count)
+      Fail("cannot make " + Text(dims) + " of " + std::to_string(count) + " elements");
     return dims;
   }
 };
@@ -86,7 +87,8 @@ struct Squeeze : CopyAll {
     Shape kept;
     for (int i = 0; i < dims.rank(); ++i) {
       const bool named = drop[static_cast<size_t>(i)];
-      if (named && dims[i] >= 0 && dims[i] != 1) Fail("cannot squeeze dimension " + std::to_string(i) + " of " + Text(dims));
+      if (named && dims[i] >= 0 && dims[i] != 1)
+        Fail("cannot squeeze dimension " + std::to_string(i) + " of " + Text(dims));
       if (!(axes.empty() ? dims[i] == 1 : named)) kept.push_back(dims[i]);
     }
     out.set(0, in.dtype(), kept);
@@ -116,7 +118,8 @@ struct ShapeOf {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 1, 1);
     const fbx_dtype dtype = n.attrs().dtype("out_type", FBX_I32);
-    if (dtype != FBX_I32 && dtype != FBX_I64) Fail("a shape cannot be " + std::string(dtype_name(dtype)), "attr out_type");
+    if (dtype != FBX_I32 && dtype != FBX_I64)
+      Fail("a shape cannot be " + std::string(dtype_name(dtype)), "attr out_type");
     out.set(0, dtype, {n.in(0).rank()});
   }
   void invoke(const Node& n) const {

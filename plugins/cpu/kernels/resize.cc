@@ -13,12 +13,14 @@ namespace {
 struct Grid {
   bool align_corners, half_pixel;
   explicit Grid(const Node& n)
-      : align_corners(n.attrs().b("align_corners", false)), half_pixel(n.attrs().b("half_pixel_centers", false)) {
+      : align_corners(n.attrs().b("align_corners", false)),
+        half_pixel(n.attrs().b("half_pixel_centers", false)) {
     if (align_corners && half_pixel) Fail("cannot be with half_pixel_centers", "attr align_corners");
   }
   template <class T>
   T Scale(int64_t in, int64_t out) const {
-    return align_corners && out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : static_cast<T>(in) / static_cast<T>(out);
+    return align_corners && out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1)
+                                    : static_cast<T>(in) / static_cast<T>(out);
   }
 };
 
@@ -51,9 +53,11 @@ template <class F>
 void ForRows(const Node& n, const Shape& out, const F& f) {
   const Shape size = NewSize(n);
   if (out[1] != size[0] || out[2] != size[1]) Fail("the size is not the one planned for", Operand(1));
-  parallel_for(n.host(), static_cast<size_t>(out[0] * out[1]), Grain(out[2] * out[3]), [&](size_t begin, size_t end, uint32_t) {
-    for (size_t i = begin; i < end; ++i) f(static_cast<int64_t>(i) / out[1], static_cast<int64_t>(i) % out[1]);
-  });
+  parallel_for(n.host(), static_cast<size_t>(out[0] * out[1]), Grain(out[2] * out[3]),
+               [&](size_t begin, size_t end, uint32_t) {
+                 for (size_t i = begin; i < end; ++i)
+                   f(static_cast<int64_t>(i) / out[1], static_cast<int64_t>(i) % out[1]);
+               });
 }
 
 struct ResizeNearest {
@@ -64,8 +68,10 @@ struct ResizeNearest {
 
   static int64_t Source(const Grid& grid, int64_t at, int64_t in, int64_t out) {
     // In float whatever the dtype, since which pixel is nearest hangs on its rounding.
-    const float position = (static_cast<float>(at) + (grid.half_pixel ? 0.5f : 0.0f)) * grid.Scale<float>(in, out);
-    const auto nearest = static_cast<int64_t>(grid.align_corners ? std::round(position) : std::floor(position));
+    const float position =
+        (static_cast<float>(at) + (grid.half_pixel ? 0.5f : 0.0f)) * grid.Scale<float>(in, out);
+    const auto nearest =
+        static_cast<int64_t>(grid.align_corners ? std::round(position) : std::floor(position));
     return std::max<int64_t>(0, std::min(nearest, in - 1));
   }
   void invoke(const Node& n) const {
@@ -95,7 +101,8 @@ struct ResizeBilinear {
     T weight;
     Tap(const Grid& grid, int64_t at, int64_t in, int64_t out) {
       const T scale = grid.Scale<T>(in, out);
-      const T position = grid.half_pixel ? (static_cast<T>(at) + T(0.5)) * scale - T(0.5) : static_cast<T>(at) * scale;
+      const T position =
+          grid.half_pixel ? (static_cast<T>(at) + T(0.5)) * scale - T(0.5) : static_cast<T>(at) * scale;
       low = std::min(std::max<int64_t>(0, static_cast<int64_t>(std::floor(position))), in - 1);
       high = std::min(std::max<int64_t>(0, static_cast<int64_t>(std::ceil(position))), in - 1);
       weight = position - static_cast<T>(low);
@@ -115,7 +122,8 @@ struct ResizeBilinear {
           const Tap<T> x(grid, column, in[2], out[2]);
           const T w11 = y.weight * x.weight, w10 = y.weight * (1 - x.weight), w01 = (1 - y.weight) * x.weight,
                   w00 = (1 - y.weight) * (1 - x.weight);
-          const T *tl = top + x.low * c, *tr = top + x.high * c, *bl = bottom + x.low * c, *br = bottom + x.high * c;
+          const T *tl = top + x.low * c, *tr = top + x.high * c, *bl = bottom + x.low * c,
+                  *br = bottom + x.high * c;
           for (int64_t i = 0; i < c; ++i) to[i] = tl[i] * w00 + bl[i] * w10 + tr[i] * w01 + br[i] * w11;
         }
       });

@@ -32,25 +32,27 @@ void Choose(const Node& n, const Shape& dims, const std::array<Shape, 3>& stride
     for (int i = 0; i < last; ++i) steps[k].push_back(strides[k][i]);
     inner[k] = last < 0 ? 0 : strides[k][last];
   }
-  parallel_for(n.host(), static_cast<size_t>(Count(outer)), Grain(columns), [&](size_t begin, size_t end, uint32_t) {
-    Walk<3> walk(outer, steps);
-    walk.Seek(static_cast<int64_t>(begin));
-    for (size_t row = begin; row < end; ++row, walk.Next()) {
-      const bool* cr = c + walk.offset(0);
-      const T* xr = x + walk.offset(1);
-      const T* yr = y + walk.offset(2);
-      T* zr = z + static_cast<int64_t>(row) * columns;
-      if (inner[0] == 0) {
-        const T* from = *cr ? xr : yr;
-        const int64_t step = *cr ? inner[1] : inner[2];
-        for (int64_t i = 0; i < columns; ++i) zr[i] = from[i * step];
-      } else if (inner[1] == 1 && inner[2] == 1) {
-        for (int64_t i = 0; i < columns; ++i) zr[i] = cr[i] ? xr[i] : yr[i];
-      } else {
-        for (int64_t i = 0; i < columns; ++i) zr[i] = cr[i * inner[0]] ? xr[i * inner[1]] : yr[i * inner[2]];
-      }
-    }
-  });
+  parallel_for(n.host(), static_cast<size_t>(Count(outer)), Grain(columns),
+               [&](size_t begin, size_t end, uint32_t) {
+                 Walk<3> walk(outer, steps);
+                 walk.Seek(static_cast<int64_t>(begin));
+                 for (size_t row = begin; row < end; ++row, walk.Next()) {
+                   const bool* cr = c + walk.offset(0);
+                   const T* xr = x + walk.offset(1);
+                   const T* yr = y + walk.offset(2);
+                   T* zr = z + static_cast<int64_t>(row) * columns;
+                   if (inner[0] == 0) {
+                     const T* from = *cr ? xr : yr;
+                     const int64_t step = *cr ? inner[1] : inner[2];
+                     for (int64_t i = 0; i < columns; ++i) zr[i] = from[i * step];
+                   } else if (inner[1] == 1 && inner[2] == 1) {
+                     for (int64_t i = 0; i < columns; ++i) zr[i] = cr[i] ? xr[i] : yr[i];
+                   } else {
+                     for (int64_t i = 0; i < columns; ++i)
+                       zr[i] = cr[i * inner[0]] ? xr[i * inner[1]] : yr[i * inner[2]];
+                   }
+                 }
+               });
 }
 
 void InvokeSelect(const Node& n, const Shape& dims, const std::array<Shape, 3>& strides) {
@@ -69,11 +71,17 @@ struct Select {
     if (x.rank() < 0) return out.like(0, y);
     Shape dims(x);
     if (y.rank() >= 0) {
-      if (y.rank() != x.rank()) Fail("the two values have ranks " + std::to_string(x.rank()) + " and " + std::to_string(y.rank()), Operand(2));
-      for (int i = 0; i < dims.rank(); ++i) dims[i] = SameDim(dims[i], y.dim(i), "dimensions of the two values");
+      if (y.rank() != x.rank())
+        Fail("the two values have ranks " + std::to_string(x.rank()) + " and " + std::to_string(y.rank()),
+             Operand(2));
+      for (int i = 0; i < dims.rank(); ++i)
+        dims[i] = SameDim(dims[i], y.dim(i), "dimensions of the two values");
     }
-    if (c.rank() > 1 && c.rank() != dims.rank()) Fail("has rank " + std::to_string(c.rank()) + ", the values " + std::to_string(dims.rank()), Operand(0));
-    if (c.rank() == 1 && dims.rank() > 0 && c.dim(0) != 1) dims[0] = SameDim(dims[0], c.dim(0), "condition and first dimension");
+    if (c.rank() > 1 && c.rank() != dims.rank())
+      Fail("has rank " + std::to_string(c.rank()) + ", the values " + std::to_string(dims.rank()),
+           Operand(0));
+    if (c.rank() == 1 && dims.rank() > 0 && c.dim(0) != 1)
+      dims[0] = SameDim(dims[0], c.dim(0), "condition and first dimension");
     if (c.rank() == dims.rank())
       for (int i = 0; i < dims.rank(); ++i)
         if (dims.rank() > 1 || c.dim(i) != 1) dims[i] = SameDim(dims[i], c.dim(i), "condition and values");
@@ -92,7 +100,9 @@ struct SelectV2 {
   static constexpr std::string_view builtin = "SELECT_V2";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) { SupportsSelect(n); }
-  static Shape Dims(const Node& n) { return Broadcast(Broadcast(Shape(n.in(0)), Shape(n.in(1))), Shape(n.in(2))); }
+  static Shape Dims(const Node& n) {
+    return Broadcast(Broadcast(Shape(n.in(0)), Shape(n.in(1))), Shape(n.in(2)));
+  }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
     SameDtype(n, 1, 2);
@@ -112,7 +122,9 @@ struct SelectV2 {
 struct Where {
   static constexpr std::string_view builtin = "WHERE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
-  inline static constexpr Types<bool, float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t> kTypes{};
+  inline static constexpr Types<bool, float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                                uint32_t, uint64_t>
+      kTypes{};
   static void supports(const Node& n) { RequireDtype(n, 0, kTypes); }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 1, 1);

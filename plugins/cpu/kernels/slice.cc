@@ -18,7 +18,8 @@ struct Slice {
   static Shape Values(const Node& n, uint32_t operand) {
     const Shape values = IntList(n.in(operand), operand);
     if (n.in(0).rank() >= 0 && values.rank() != n.in(0).rank())
-      Fail("has " + std::to_string(values.rank()) + " values for rank " + std::to_string(n.in(0).rank()), Operand(operand));
+      Fail("has " + std::to_string(values.rank()) + " values for rank " + std::to_string(n.in(0).rank()),
+           Operand(operand));
     return values;
   }
 
@@ -34,7 +35,9 @@ struct Slice {
         Fail("begin " + std::to_string(at) + " of dimension " + std::to_string(dim), Operand(1));
       if (sizes[i] == -1 && dim >= 0 && at >= 0) sizes[i] = dim - at;
       if (dim >= 0 && sizes[i] > dim - std::max<int64_t>(at, 0))
-        Fail("size " + std::to_string(sizes[i]) + " from " + std::to_string(at) + " on of dimension " + std::to_string(dim), Operand(2));
+        Fail("size " + std::to_string(sizes[i]) + " from " + std::to_string(at) + " on of dimension " +
+                 std::to_string(dim),
+             Operand(2));
     }
     return sizes;
   }
@@ -56,7 +59,8 @@ struct Slice {
     CheckPlanned(sizes, n.out(0));
     int64_t origin = 0;
     for (int i = 0; i < begin.rank(); ++i) origin += begin[i] * strides[i];
-    CopyBox(n.host(), ElementSize(n.in(0).dtype()), sizes, Elements(n.in(0), origin), strides, MutableElements(n.out(0)), Strides(sizes));
+    CopyBox(n.host(), ElementSize(n.in(0).dtype()), sizes, Elements(n.in(0), origin), strides,
+            MutableElements(n.out(0)), Strides(sizes));
   }
 };
 
@@ -79,8 +83,10 @@ class StridedSlice {
       if (!n.in(i).has_value()) out.needs_value(i);
     int64_t length = -1;  // of the specification
     for (uint32_t i = 1; i < 4; ++i) {
-      if (n.in(i).rank() >= 0 && n.in(i).rank() != 1) Fail("expected a list, got rank " + std::to_string(n.in(i).rank()), Operand(i));
-      if (n.in(i).rank() == 1) length = SameDim(length, n.in(i).dim(0), "the lengths of begin, end and strides");
+      if (n.in(i).rank() >= 0 && n.in(i).rank() != 1)
+        Fail("expected a list, got rank " + std::to_string(n.in(i).rank()), Operand(i));
+      if (n.in(i).rank() == 1)
+        length = SameDim(length, n.in(i).dim(0), "the lengths of begin, end and strides");
     }
     if (in.rank() < 0 || length < 0) return out.unranked(0, in.dtype());
     out.set(0, in.dtype(), Box(n, static_cast<int>(std::min<int64_t>(length, 2 * kMaxRank))).result);
@@ -96,8 +102,8 @@ class StridedSlice {
       origin += box.start[i] * dense[i];
       from[i] = box.step[i] * dense[i];
     }
-    CopyBox(n.host(), ElementSize(n.in(0).dtype()), box.count, Elements(n.in(0), origin), from, MutableElements(n.out(0)),
-            Strides(box.count));
+    CopyBox(n.host(), ElementSize(n.in(0).dtype()), box.count, Elements(n.in(0), origin), from,
+            MutableElements(n.out(0)), Strides(box.count));
   }
 
  private:
@@ -120,7 +126,8 @@ class StridedSlice {
     if (masks.ellipsis & (masks.ellipsis - 1)) Fail("more than one ellipsis", "attr ellipsis_mask");
     int named = 0;  // dims of the operand that the specification speaks of one by one
     for (int i = 0; i < length; ++i) named += !Bit(masks.ellipsis, i) && !Bit(masks.new_axis, i);
-    if (named > dims.rank()) Fail(std::to_string(named) + " dimensions are named of rank " + std::to_string(dims.rank()));
+    if (named > dims.rank())
+      Fail(std::to_string(named) + " dimensions are named of rank " + std::to_string(dims.rank()));
     StridedBox box;
     const auto whole = [&] {
       const int64_t dim = dims[box.count.rank()];
@@ -152,7 +159,8 @@ class StridedSlice {
     const bool shrink = Bit(masks.shrink, i), from_first = Bit(masks.begin, i), to_last = Bit(masks.end, i);
     const int64_t step = strides.has_value() ? IntAt(strides, i) : 0;
     if (strides.has_value() && step == 0) Fail("a stride of 0", Operand(3));
-    const bool known = dim >= 0 && strides.has_value() && (from_first || begin.has_value()) && (shrink || to_last || end.has_value());
+    const bool known = dim >= 0 && strides.has_value() && (from_first || begin.has_value()) &&
+                       (shrink || to_last || end.has_value());
     if (!known) {
       AddDim(box, 0, 1, shrink ? 1 : -1);
       if (!shrink) box.result.push_back(-1);
@@ -162,7 +170,9 @@ class StridedSlice {
     const int64_t asked = from_first ? (step > 0 ? 0 : dim - 1) : IntAt(begin, i);
     const int64_t first = asked < 0 && !from_first ? asked + dim : asked;
     if (shrink) {
-      if (first < 0 || first >= dim) Fail("index " + std::to_string(asked) + " is outside of dimension " + std::to_string(dim), Operand(1));
+      if (first < 0 || first >= dim)
+        Fail("index " + std::to_string(asked) + " is outside of dimension " + std::to_string(dim),
+             Operand(1));
       return AddDim(box, first, 1, 1);
     }
     const int64_t start = Clamped(first, low, high);
@@ -196,16 +206,22 @@ struct DynamicUpdateSlice {
     SameDtype(n, 0, 1);
     const Tensor in = n.in(0), update = n.in(1);
     if (in.rank() >= 0 && update.rank() >= 0) {
-      if (in.rank() != update.rank()) Fail("has rank " + std::to_string(update.rank()) + ", the operand " + std::to_string(in.rank()), Operand(1));
+      if (in.rank() != update.rank())
+        Fail("has rank " + std::to_string(update.rank()) + ", the operand " + std::to_string(in.rank()),
+             Operand(1));
       for (int i = 0; i < in.rank(); ++i)
-        if (in.dim(i) >= 0 && update.dim(i) > in.dim(i)) Fail("is larger than what it updates: " + Text(update.dims()) + " in " + Text(in.dims()), Operand(1));
+        if (in.dim(i) >= 0 && update.dim(i) > in.dim(i))
+          Fail("is larger than what it updates: " + Text(update.dims()) + " in " + Text(in.dims()),
+               Operand(1));
     }
     out.like(0, in);
   }
   void invoke(const Node& n) const {
     const Tensor in = n.in(0), out = n.out(0);
     const Shape dims(in), update(n.in(1)), strides = Strides(dims), start = IntList(n.in(2), 2);
-    if (start.rank() != dims.rank()) Fail("has " + std::to_string(start.rank()) + " values for rank " + std::to_string(dims.rank()), Operand(2));
+    if (start.rank() != dims.rank())
+      Fail("has " + std::to_string(start.rank()) + " values for rank " + std::to_string(dims.rank()),
+           Operand(2));
     const size_t width = ElementSize(in.dtype());
     // An update that lies where the result goes would be lost by copying the operand first.
     if (n.in(1).data<void>() == out.data<void>() && Count(update) == Count(dims)) return;
@@ -213,11 +229,13 @@ struct DynamicUpdateSlice {
       std::memcpy(out.data<void>(), in.data<void>(), static_cast<size_t>(Count(dims)) * width);
     int64_t origin = 0;
     for (int i = 0; i < dims.rank(); ++i) origin += Clamped(start[i], 0, dims[i] - update[i]) * strides[i];
-    CopyBox(n.host(), width, update, Elements(n.in(1)), Strides(update), MutableElements(out, origin), strides);
+    CopyBox(n.host(), width, update, Elements(n.in(1)), Strides(update), MutableElements(out, origin),
+            strides);
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Slice>, &kernel_of<StridedSlice>, &kernel_of<DynamicUpdateSlice>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Slice>, &kernel_of<StridedSlice>,
+                                        &kernel_of<DynamicUpdateSlice>};
 
 }  // namespace
 

@@ -48,7 +48,8 @@ struct TopK {
     uint32_t order;  // scratch: one row of indices for each worker
   };
   State prepare(const Node& n, Plan& plan) const {
-    return {plan.scratch(static_cast<size_t>(Product(n.in(0).dim(-1), 4 * static_cast<int64_t>(plan.threads()))))};
+    return {plan.scratch(
+        static_cast<size_t>(Product(n.in(0).dim(-1), 4 * static_cast<int64_t>(plan.threads()))))};
   }
 
   void invoke(const Node& n, State& state) const {
@@ -57,18 +58,20 @@ struct TopK {
     const int64_t rows = CountBefore(Shape(n.in(0)), n.in(0).rank() - 1);
     if (k == 0 || rows == 0) return;
     Dispatch(kAllNumbers, n.in(0).dtype(), [&]<class T>() {
-      parallel_for(n.host(), static_cast<size_t>(rows), Grain(8 * size), [&](size_t begin, size_t end, uint32_t worker) {
-        int32_t* order = n.scratch<int32_t>(state.order) + worker * size;
-        for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
-          const T* x = n.in(0).data<const T>() + row * size;
-          std::iota(order, order + size, 0);
-          std::partial_sort(order, order + k, order + size, [x](int32_t a, int32_t b) { return Before(x[a], a, x[b], b); });
-          for (int64_t i = 0; i < k; ++i) {
-            n.out(0).data<T>()[row * k + i] = x[order[i]];
-            n.out(1).data<int32_t>()[row * k + i] = order[i];
-          }
-        }
-      });
+      parallel_for(n.host(), static_cast<size_t>(rows), Grain(8 * size),
+                   [&](size_t begin, size_t end, uint32_t worker) {
+                     int32_t* order = n.scratch<int32_t>(state.order) + worker * size;
+                     for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
+                       const T* x = n.in(0).data<const T>() + row * size;
+                       std::iota(order, order + size, 0);
+                       std::partial_sort(order, order + k, order + size,
+                                         [x](int32_t a, int32_t b) { return Before(x[a], a, x[b], b); });
+                       for (int64_t i = 0; i < k; ++i) {
+                         n.out(0).data<T>()[row * k + i] = x[order[i]];
+                         n.out(1).data<int32_t>()[row * k + i] = order[i];
+                       }
+                     }
+                   });
     });
   }
   template <class T>
@@ -88,9 +91,11 @@ struct Unique {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 1, 1, 2);
     const Tensor in = n.in(0);
-    if (in.rank() >= 0 && in.rank() != 1) Fail("expected a list, got rank " + std::to_string(in.rank()), Operand(0));
+    if (in.rank() >= 0 && in.rank() != 1)
+      Fail("expected a list, got rank " + std::to_string(in.rank()), Operand(0));
     const fbx_dtype index = n.attrs().dtype("idx_out_type", FBX_I32);
-    if (index != FBX_I32 && index != FBX_I64) Fail("cannot be " + std::string(dtype_name(index)), "attr idx_out_type");
+    if (index != FBX_I32 && index != FBX_I64)
+      Fail("cannot be " + std::string(dtype_name(index)), "attr idx_out_type");
     if (in.rank() == 1 && in.dim(0) > INT32_MAX) Fail("more than 2^31 elements", Operand(0));
     out.set(0, in.dtype(), {-1});
     out.set(1, index, {in.rank() < 0 ? -1 : in.dim(0)});

@@ -14,7 +14,9 @@ int64_t BlockSize(const Node& n) {
 }
 
 int64_t Divided(int64_t dim, int64_t by, const char* what) {
-  if (dim >= 0 && dim % by != 0) Fail(std::string(what) + " " + std::to_string(dim) + " is not a multiple of " + std::to_string(by), Operand(0));
+  if (dim >= 0 && dim % by != 0)
+    Fail(std::string(what) + " " + std::to_string(dim) + " is not a multiple of " + std::to_string(by),
+         Operand(0));
   return dim < 0 ? -1 : dim / by;
 }
 
@@ -41,7 +43,9 @@ struct SpaceToDepth {
     const Tensor in = n.in(0);
     if (in.rank() < 0) return out.unranked(0, in.dtype());
     if (in.rank() != 4) Fail("expected rank 4, got " + std::to_string(in.rank()), Operand(0));
-    out.set(0, in.dtype(), {in.dim(0), Divided(in.dim(1), s, "height"), Divided(in.dim(2), s, "width"), Times(in.dim(3), s * s)});
+    out.set(0, in.dtype(),
+            {in.dim(0), Divided(in.dim(1), s, "height"), Divided(in.dim(2), s, "width"),
+             Times(in.dim(3), s * s)});
   }
   void invoke(const Node& n) const { MoveBlocks(n, Shape(n.in(0)), BlockSize(n), true); }
 };
@@ -56,7 +60,8 @@ struct DepthToSpace {
     const Tensor in = n.in(0);
     if (in.rank() < 0) return out.unranked(0, in.dtype());
     if (in.rank() != 4) Fail("expected rank 4, got " + std::to_string(in.rank()), Operand(0));
-    out.set(0, in.dtype(), {in.dim(0), Times(in.dim(1), s), Times(in.dim(2), s), Divided(in.dim(3), s * s, "depth")});
+    out.set(0, in.dtype(),
+            {in.dim(0), Times(in.dim(1), s), Times(in.dim(2), s), Divided(in.dim(3), s * s, "depth")});
   }
   void invoke(const Node& n) const { MoveBlocks(n, Shape(n.out(0)), BlockSize(n), false); }
 };
@@ -77,13 +82,17 @@ Blocks BlocksOf(const Node& n) {
   Blocks b;
   b.size = IntList(n.in(1), 1);
   const Tensor edges = n.in(2);
-  if (n.in(0).rank() <= b.size.rank()) Fail("has " + std::to_string(b.size.rank()) + " values for rank " + std::to_string(n.in(0).rank()), Operand(1));
-  if (edges.rank() != 2 || edges.dim(0) != b.size.rank() || edges.dim(1) != 2) Fail("has shape " + Text(edges.dims()), Operand(2));
+  if (n.in(0).rank() <= b.size.rank())
+    Fail("has " + std::to_string(b.size.rank()) + " values for rank " + std::to_string(n.in(0).rank()),
+         Operand(1));
+  if (edges.rank() != 2 || edges.dim(0) != b.size.rank() || edges.dim(1) != 2)
+    Fail("has shape " + Text(edges.dims()), Operand(2));
   for (int i = 0; i < b.size.rank(); ++i) {
     b.before.push_back(IntAt(edges, 2 * i));
     b.after.push_back(IntAt(edges, 2 * i + 1));
     if (b.size[i] < 1) Fail("a block of " + std::to_string(b.size[i]), Operand(1));
-    if (b.before[i] < 0 || b.after[i] < 0 || b.before[i] > INT32_MAX || b.after[i] > INT32_MAX) Fail("a negative or huge edge", Operand(2));
+    if (b.before[i] < 0 || b.after[i] < 0 || b.before[i] > INT32_MAX || b.after[i] > INT32_MAX)
+      Fail("a negative or huge edge", Operand(2));
     b.count = Product(b.count, b.size[i]);
   }
   return b;
@@ -109,8 +118,8 @@ void ForPositions(const Blocks& b, const F& f) {
 
 // Moves, for one block position, all elements between the spread-out tensor (`space`) and the blocked one: index i of a
 // blocked dim is index i * size + position - before of the space.
-void MovePosition(const Node& n, const Blocks& b, int64_t k, const Shape& position, const Shape& space, const Shape& blocked,
-                  int64_t batch, bool to_batch) {
+void MovePosition(const Node& n, const Blocks& b, int64_t k, const Shape& position, const Shape& space,
+                  const Shape& blocked, int64_t batch, bool to_batch) {
   const Shape dense_space = Strides(space), dense_blocked = Strides(blocked);
   Shape dims = space, in_space = dense_space;
   int64_t space_origin = 0, blocked_origin = k * batch * dense_blocked[0];
@@ -127,8 +136,12 @@ void MovePosition(const Node& n, const Blocks& b, int64_t k, const Shape& positi
   }
   if (Count(dims) == 0) return;
   const size_t width = ElementSize(n.in(0).dtype());
-  if (to_batch) CopyBox(n.host(), width, dims, Elements(n.in(0), space_origin), in_space, MutableElements(n.out(0), blocked_origin), dense_blocked);
-  else CopyBox(n.host(), width, dims, Elements(n.in(0), blocked_origin), dense_blocked, MutableElements(n.out(0), space_origin), in_space);
+  if (to_batch)
+    CopyBox(n.host(), width, dims, Elements(n.in(0), space_origin), in_space,
+            MutableElements(n.out(0), blocked_origin), dense_blocked);
+  else
+    CopyBox(n.host(), width, dims, Elements(n.in(0), blocked_origin), dense_blocked,
+            MutableElements(n.out(0), space_origin), in_space);
 }
 
 struct SpaceToBatchNd {
@@ -139,7 +152,8 @@ struct SpaceToBatchNd {
     Shape dims(n.in(0));
     dims[0] = Times(dims[0], b.count);
     for (int i = 0; i < b.size.rank(); ++i)
-      if (dims[i + 1] >= 0) dims[i + 1] = Divided(dims[i + 1] + b.before[i] + b.after[i], b.size[i], "the padded dimension");
+      if (dims[i + 1] >= 0)
+        dims[i + 1] = Divided(dims[i + 1] + b.before[i] + b.after[i], b.size[i], "the padded dimension");
     return dims;
   }
   static void infer(const Node& n, Infer& out) {
@@ -154,8 +168,11 @@ struct SpaceToBatchNd {
     CheckPlanned(blocked, n.out(0));
     if (Count(blocked) == 0) return;
     Bits128 zero;
-    FillElements(ElementSize(n.in(0).dtype()), ZeroOf(n.in(0), zero), MutableElements(n.out(0)), Count(blocked));
-    ForPositions(b, [&](int64_t k, const Shape& position) { MovePosition(n, b, k, position, space, blocked, space[0], true); });
+    FillElements(ElementSize(n.in(0).dtype()), ZeroOf(n.in(0), zero), MutableElements(n.out(0)),
+                 Count(blocked));
+    ForPositions(b, [&](int64_t k, const Shape& position) {
+      MovePosition(n, b, k, position, space, blocked, space[0], true);
+    });
   }
 };
 
@@ -185,12 +202,14 @@ struct BatchToSpaceNd {
     const Shape blocked(n.in(0)), space = Spread(n, b);
     CheckPlanned(space, n.out(0));
     if (Count(space) == 0) return;
-    ForPositions(b, [&](int64_t k, const Shape& position) { MovePosition(n, b, k, position, space, blocked, space[0], false); });
+    ForPositions(b, [&](int64_t k, const Shape& position) {
+      MovePosition(n, b, k, position, space, blocked, space[0], false);
+    });
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<SpaceToDepth>, &kernel_of<DepthToSpace>, &kernel_of<SpaceToBatchNd>,
-                                        &kernel_of<BatchToSpaceNd>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<SpaceToDepth>, &kernel_of<DepthToSpace>,
+                                        &kernel_of<SpaceToBatchNd>, &kernel_of<BatchToSpaceNd>};
 
 }  // namespace
 

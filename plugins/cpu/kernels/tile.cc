@@ -16,7 +16,9 @@ struct Tile {
   static Shape Tiled(const Node& n) {
     Shape dims(n.in(0));
     const Shape multiples = IntList(n.in(1), 1);
-    if (multiples.rank() != dims.rank()) Fail("has " + std::to_string(multiples.rank()) + " values for rank " + std::to_string(dims.rank()), Operand(1));
+    if (multiples.rank() != dims.rank())
+      Fail("has " + std::to_string(multiples.rank()) + " values for rank " + std::to_string(dims.rank()),
+           Operand(1));
     for (int i = 0; i < dims.rank(); ++i) {
       if (multiples[i] < 0) Fail("a multiple of " + std::to_string(multiples[i]), Operand(1));
       if (dims[i] >= 0) dims[i] = Product(dims[i], multiples[i]);
@@ -42,22 +44,23 @@ struct Tile {
     Shape outer;
     for (int i = 0; i < last; ++i) outer.push_back(dims[i]);
     const size_t width = ElementSize(n.in(0).dtype()), bytes = static_cast<size_t>(run) * width;
-    parallel_for(n.host(), static_cast<size_t>(Count(outer)), Grain(run * copies), [&](size_t begin, size_t end, uint32_t) {
-      Walk<1> walk(outer, {outer});
-      walk.Seek(static_cast<int64_t>(begin));
-      std::byte* to = MutableElements(n.out(0), static_cast<int64_t>(begin) * run * copies);
-      for (size_t row = begin; row < end; ++row, walk.Next()) {
-        int64_t origin = 0;
-        for (int i = 0; i < last; ++i) origin += walk.index(i) % in[i] * strides[i];
-        const std::byte* from = Elements(n.in(0), origin);
-        if (run == 1) {
-          FillElements(width, from, to, copies);
-          to += static_cast<size_t>(copies) * width;
-        } else {
-          for (int64_t c = 0; c < copies; ++c, to += bytes) std::memcpy(to, from, bytes);
-        }
-      }
-    });
+    parallel_for(n.host(), static_cast<size_t>(Count(outer)), Grain(run * copies),
+                 [&](size_t begin, size_t end, uint32_t) {
+                   Walk<1> walk(outer, {outer});
+                   walk.Seek(static_cast<int64_t>(begin));
+                   std::byte* to = MutableElements(n.out(0), static_cast<int64_t>(begin) * run * copies);
+                   for (size_t row = begin; row < end; ++row, walk.Next()) {
+                     int64_t origin = 0;
+                     for (int i = 0; i < last; ++i) origin += walk.index(i) % in[i] * strides[i];
+                     const std::byte* from = Elements(n.in(0), origin);
+                     if (run == 1) {
+                       FillElements(width, from, to, copies);
+                       to += static_cast<size_t>(copies) * width;
+                     } else {
+                       for (int64_t c = 0; c < copies; ++c, to += bytes) std::memcpy(to, from, bytes);
+                     }
+                   }
+                 });
   }
 };
 
@@ -72,7 +75,8 @@ struct BroadcastTo {
       if (d < 0) Fail("a dimension of " + std::to_string(d), Operand(1));
     if (!n.in(0).is_static()) return dims;
     const Shape in(n.in(0));
-    if (in.rank() > dims.rank() || Broadcast(in, dims) != dims) Fail(Text(in) + " does not broadcast to " + Text(dims), Operand(1));
+    if (in.rank() > dims.rank() || Broadcast(in, dims) != dims)
+      Fail(Text(in) + " does not broadcast to " + Text(dims), Operand(1));
     return dims;
   }
   static void infer(const Node& n, Infer& out) {
@@ -88,8 +92,8 @@ struct BroadcastTo {
   void invoke(const Node& n) const {
     const Shape dims = Target(n);
     CheckPlanned(dims, n.out(0));
-    CopyBox(n.host(), ElementSize(n.in(0).dtype()), dims, Elements(n.in(0)), BroadcastStrides(Shape(n.in(0)), dims),
-            MutableElements(n.out(0)), Strides(dims));
+    CopyBox(n.host(), ElementSize(n.in(0).dtype()), dims, Elements(n.in(0)),
+            BroadcastStrides(Shape(n.in(0)), dims), MutableElements(n.out(0)), Strides(dims));
   }
 };
 
@@ -106,7 +110,8 @@ struct BroadcastArgs {
     SameDtype(n, 0, 1);
     int64_t length = 0;
     for (uint32_t i = 0; i < 2; ++i) {
-      if (n.in(i).rank() >= 0 && n.in(i).rank() != 1) Fail("expected a list, got rank " + std::to_string(n.in(i).rank()), Operand(i));
+      if (n.in(i).rank() >= 0 && n.in(i).rank() != 1)
+        Fail("expected a list, got rank " + std::to_string(n.in(i).rank()), Operand(i));
       const int64_t own = n.in(i).rank() < 0 ? -1 : n.in(i).dim(0);
       length = length < 0 || own < 0 ? -1 : std::max(length, own);
     }

@@ -14,7 +14,8 @@ struct Transpose {
   static Shape Permutation(const Node& n, int rank) {
     Shape perm = IntList(n.in(1), 1);
     if (perm.rank() != rank)
-      Fail("a permutation of " + std::to_string(perm.rank()) + " for rank " + std::to_string(rank), Operand(1));
+      Fail("a permutation of " + std::to_string(perm.rank()) + " for rank " + std::to_string(rank),
+           Operand(1));
     std::array<bool, kMaxRank> seen{};
     for (int i = 0; i < rank; ++i) {
       perm[i] = Axis(perm[i], rank);
@@ -48,7 +49,8 @@ struct Transpose {
       from[i] = strides[static_cast<int>(perm[i])];
     }
     CheckPlanned(dims, n.out(0));
-    CopyBox(n.host(), ElementSize(n.in(0).dtype()), dims, Elements(n.in(0)), from, MutableElements(n.out(0)), Strides(dims));
+    CopyBox(n.host(), ElementSize(n.in(0).dtype()), dims, Elements(n.in(0)), from, MutableElements(n.out(0)),
+            Strides(dims));
   }
 };
 
@@ -71,7 +73,8 @@ struct ReverseV2 {
       from[axis] = -dense[axis];
       origin += (dims[axis] - 1) * dense[axis];
     }
-    CopyBox(n.host(), ElementSize(n.in(0).dtype()), dims, Elements(n.in(0), origin), from, MutableElements(n.out(0)), dense);
+    CopyBox(n.host(), ElementSize(n.in(0).dtype()), dims, Elements(n.in(0), origin), from,
+            MutableElements(n.out(0)), dense);
   }
 };
 
@@ -90,8 +93,10 @@ struct ReverseSequence {
     const int rank = n.in(0).rank();
     const Axes axes{Axis(n.attrs().i64("seq_dim", 0), rank), Axis(n.attrs().i64("batch_dim", 0), rank)};
     if (axes.seq == axes.batch) Fail("seq_dim and batch_dim are both " + std::to_string(axes.seq));
-    if (n.in(1).rank() >= 0 && n.in(1).rank() != 1) Fail("lengths have rank " + std::to_string(n.in(1).rank()), Operand(1));
-    if (n.in(1).rank() == 1) SameDim(n.in(1).dim(0), n.in(0).dim(axes.batch), "the number of lengths and the batch");
+    if (n.in(1).rank() >= 0 && n.in(1).rank() != 1)
+      Fail("lengths have rank " + std::to_string(n.in(1).rank()), Operand(1));
+    if (n.in(1).rank() == 1)
+      SameDim(n.in(1).dim(0), n.in(0).dim(axes.batch), "the number of lengths and the batch");
     return axes;
   }
   static void infer(const Node& n, Infer& out) {
@@ -108,11 +113,13 @@ struct ReverseSequence {
     for (int64_t b = 0; b < dims[batch]; ++b) {
       const int64_t length = IntAt(n.in(1), b), base = b * dense[batch];
       if (length < 0 || length > dims[seq])
-        Fail("length " + std::to_string(length) + " of a sequence of " + std::to_string(dims[seq]), Operand(1));
+        Fail("length " + std::to_string(length) + " of a sequence of " + std::to_string(dims[seq]),
+             Operand(1));
       Shape from = dense;
       from[seq] = -dense[seq];
       part[seq] = length;
-      CopyBox(n.host(), width, part, Elements(n.in(0), base + (length - 1) * dense[seq]), from, MutableElements(n.out(0), base), dense);
+      CopyBox(n.host(), width, part, Elements(n.in(0), base + (length - 1) * dense[seq]), from,
+              MutableElements(n.out(0), base), dense);
       part[seq] = dims[seq] - length;
       const int64_t rest = base + length * dense[seq];
       CopyBox(n.host(), width, part, Elements(n.in(0), rest), dense, MutableElements(n.out(0), rest), dense);
@@ -120,7 +127,8 @@ struct ReverseSequence {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Transpose>, &kernel_of<ReverseV2>, &kernel_of<ReverseSequence>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Transpose>, &kernel_of<ReverseV2>,
+                                        &kernel_of<ReverseSequence>};
 
 }  // namespace
 
