@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Without this it prints and aborts.
+#define VALIJSON_USE_EXCEPTIONS 1
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -30,6 +32,7 @@ const json& Resolve(const json& root, const json& schema) {
   const auto reference = schema.find("$ref");
   if (reference == schema.end() || !reference->is_string()) return schema;
   const std::string& text = reference->get_ref<const std::string&>();
+  if (text == "#") return root;
   if (!text.starts_with("#/")) return kNothing;
   try {
     const json& target = root.at(json::json_pointer(text.substr(1)));

@@ -51,7 +51,7 @@ TEST(Config, SaysWhereAMistakeStands) {
   EXPECT_EQ(Complaint("{\n \"plugins_path\": []}"),
             "fusebox.json:2:2: plugins_path: unknown key \"plugins_path\"; did you mean \"plugin_path\"?");
   EXPECT_EQ(Complaint("{\"deny\": \"a\"}"), "fusebox.json:1:2: deny: expected array, not \"a\"");
-  EXPECT_EQ(Complaint("{\"prefer\": {\"x\": [3]}}"), "fusebox.json:1:18: prefer/x/0: expected string, not 3");
+  EXPECT_EQ(Complaint("{\"prefer\": {\"x\": [3]}}"), "fusebox.json:1:19: prefer/x/0: expected string, not 3");
   EXPECT_THAT(Complaint("{\"delegates\": [{\"options\": {}}]}"),
               HasSubstr("delegates/0: lacks the key \"name\""));
 }

@@ -61,7 +61,7 @@ TEST(Manifest, IsTheOneOfTheSamplePlugin) {
 
 TEST(Manifest, SaysWhereAMisspeltKeyStandsAndWhatWasMeant) {
   EXPECT_EQ(Complaint("\"license\"", "\"licence\""),
-            "fusebox-plugin.json:2:79: plugin/licence: unknown key \"licence\"; did you mean \"license\"?");
+            "fusebox-plugin.json:2:78: plugin/licence: unknown key \"licence\"; did you mean \"license\"?");
   EXPECT_EQ(Complaint("\"manifest_version\"", "\"manifest_verison\""),
             "fusebox-plugin.json:1:2: manifest_verison: unknown key \"manifest_verison\"; did you mean "
             "\"manifest_version\"?");
@@ -98,7 +98,7 @@ TEST(Manifest, WantsExactlyOneNameForAnOp) {
 
 TEST(Manifest, KnowsTheBuiltinOps) {
   EXPECT_EQ(Complaint("{\"custom\": \"my_custom_fused_op\", \"version\": 1}", "{\"builtin\": \"CONV2D\"}"),
-            "fusebox-plugin.json:7:69: provides/rules/0/emits/0/builtin: no builtin op \"CONV2D\"; did you "
+            "fusebox-plugin.json:7:70: provides/rules/0/emits/0/builtin: no builtin op \"CONV2D\"; did you "
             "mean \"CONV_2D\"?");
 }
 
@@ -162,7 +162,7 @@ TEST(Manifest, SaysWhichCpuFeatureIsMissing) {
 }
 
 TEST(Manifest, ReportsSyntaxErrorsWithTheirPlace) {
-  EXPECT_THAT(Complaint("\"abi\":", "\"abi\""), HasSubstr("fusebox-plugin.json:3:9: syntax error"));
+  EXPECT_THAT(Complaint("\"abi\":", "\"abi\""), HasSubstr("fusebox-plugin.json:3:8: syntax error"));
   EXPECT_THAT(Complaint("\"abi\":", "\"plugin\":"), HasSubstr("\"plugin\" stands twice"));
 }
 

@@ -2,13 +2,13 @@
 // The registry with plugins that are linked into the test: no file, no library.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fusebox/plugin.hpp>
 
 #include <thread>
 
 #include "host/graph/view.h"
 #include "host/plugin/plugin.h"
 #include "tests/host/plugin/folder.h"
+#include "tests/host/plugin/linked.h"
 
 namespace fusebox {
 namespace {
@@ -17,52 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct AnyRule {
-  static constexpr std::string_view id = "one.any", implements = "lstm_*";
-  static void match(const Site&) {}
-  static void rewrite(const Site&, Build&) {}
-};
-struct BetterRule : AnyRule {
-  static constexpr std::string_view id = "one.better";
-  static constexpr int benefit = 5, min_version = 2, max_version = 3;
-};
-struct OtherRule : AnyRule {
-  static constexpr std::string_view id = "two.any";
-};
-struct OldKernel {
-  static constexpr std::string_view custom = "my.op";
-  static constexpr int min_version = 1, max_version = 2;
-  static void infer(const v1::Node& n, Infer& out) { out.like(0, n.in(0)); }
-  void invoke(const v1::Node&) const {}
-};
-struct NewKernel : OldKernel {
-  static constexpr int min_version = 3, max_version = 9;
-};
-
-template <class... Ts>
-constexpr fbx_plugin PluginOf(std::string_view id) {
-  using T = v1::detail::Tables<Ts...>;
-  return v1::detail::make_plugin(id, "1.2.3", T::rule_table.data(), T::kRules, T::kernel_table.data(),
-                                 T::kKernels);
-}
-constexpr fbx_plugin kOne = PluginOf<AnyRule, BetterRule, OldKernel>("x.one");
-constexpr fbx_plugin kTwo = PluginOf<OtherRule, NewKernel, OldKernel>("x.two");
-
-int unloads = 0;
-template <const fbx_plugin& P>
-fbx_status LoadOf(const fbx_host* host, const fbx_plugin** out) noexcept {
-  *out = &P;
-  return host->name.len == 7 ? FBX_OK : FBX_INTERNAL;
-}
-constexpr fbx_entry Entry(fbx_status (*load)(const fbx_host*, const fbx_plugin**) noexcept) {
-  fbx_entry entry = v1::detail::make_entry(load);
-  entry.unload = +[]() noexcept { ++unloads; };
-  return entry;
-}
-constexpr fbx_entry kEntryOne = Entry(&LoadOf<kOne>), kEntryTwo = Entry(&LoadOf<kTwo>);
-
 std::shared_ptr<Registry> Make(Config config,
-                               std::vector<const fbx_entry*> entries = {&kEntryOne, &kEntryTwo}) {
+                               std::vector<const fbx_entry*> entries = {&linked::kOne, &linked::kTwo}) {
   config.search_default_path = false;
   auto registry = Registry::Create(config, entries);
   EXPECT_TRUE(registry) << registry.error().message;
@@ -77,7 +33,7 @@ std::vector<std::string> Ids(const Result<std::vector<RuleRef>>& rules) {
 }
 
 TEST(Registry, OffersRulesByBenefitAndVersion) {
-  const auto registry = Make({}, {&kEntryOne});
+  const auto registry = Make({}, {&linked::kOne});
   EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 0, {})), ElementsAre("one.better", "one.any"));
   EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 3, {})), ElementsAre("one.better", "one.any"));
   std::vector<std::string> skipped;
@@ -124,23 +80,29 @@ TEST(Registry, SaysWhoProvidesAnOpEvenWhenDenied) {
 }
 
 TEST(Registry, BuiltInPluginsNeedNoLeave) {
-  const auto registry = Make({.allow = {"com.acme.*"}}, {&kEntryOne});
+  const auto registry = Make({.allow = {"com.acme.*"}}, {&linked::kOne});
   EXPECT_EQ(registry->plugins()[0].state, PluginInfo::State::kOk);
 }
 
 TEST(Registry, UnloadsWhatItLoaded) {
-  unloads = 0;
+  linked::unloads = 0;
   Make({}).reset();
-  EXPECT_EQ(unloads, 2);
+  EXPECT_EQ(linked::unloads, 2);
 }
 
 TEST(Registry, RefusesOptionsOfAPluginThatTakesNone) {
   Config config{.search_default_path = false};
   config.options["x.one"].Set("speed", 3);
-  const fbx_entry* const entries[] = {&kEntryOne};
+  const fbx_entry* const entries[] = {&linked::kOne};
   const auto registry = Registry::Create(config, entries);
   ASSERT_FALSE(registry);
   EXPECT_EQ(registry.error().message, "built-in plugin: options of x.one: the plugin takes none");
+}
+
+void Emit(const HostCall& call, int32_t severity, std::string_view code, std::string_view message,
+          std::string_view subject = {}) {
+  const fbx_diag diag{FBX_HEAD(fbx_diag), severity, AsAbi(code), AsAbi(message), AsAbi(subject)};
+  call.abi()->emit(call.abi(), &diag);
 }
 
 class Options : public testing::Test {
@@ -219,12 +181,12 @@ TEST(Registry, AnswersManyThreadsAtOnce) {
 }
 
 TEST(HostCall, TurnsDiagnosticsIntoAnError) {
-  const auto registry = Make({}, {&kEntryOne});
+  const auto registry = Make({}, {&linked::kOne});
   const auto kernels = registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 1);
   ASSERT_EQ(kernels.size(), 1u);
   HostCall call(*kernels[0].plugin, nullptr);
-  emit(call.abi(), FBX_ERROR, "DTYPE", "only f32", "operand 1");
-  emit(call.abi(), FBX_ERROR, "RANK", "is 3");
+  Emit(call, FBX_ERROR, "DTYPE", "only f32", "operand 1");
+  Emit(call, FBX_ERROR, "RANK", "is 3");
   const Status status = call.Check(FBX_UNSUPPORTED);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kUnsupported);
@@ -237,9 +199,9 @@ TEST(HostCall, TurnsDiagnosticsIntoAnError) {
 }
 
 TEST(HostCall, SurvivesAPluginThatTalksWithoutEnd) {
-  const auto registry = Make({}, {&kEntryOne});
+  const auto registry = Make({}, {&linked::kOne});
   HostCall call(*registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 1)[0].plugin, nullptr);
-  for (int i = 0; i < 10000; ++i) emit(call.abi(), FBX_NOTE, "X", std::string(10000, 'x'));
+  for (int i = 0; i < 10000; ++i) Emit(call, FBX_NOTE, "X", std::string(10000, 'x'));
   const auto diags = call.TakeDiags();
   EXPECT_LE(diags.size(), 1000u);
   EXPECT_LE(diags[0].message.size(), 10000u);
@@ -256,7 +218,7 @@ TEST(HostCall, OffersTheExtensionsOfItsServices) {
       return id == "fusebox.threads/1" ? this : nullptr;
     }
   } services;
-  const auto registry = Make({}, {&kEntryOne});
+  const auto registry = Make({}, {&linked::kOne});
   HostCall call(*registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 1)[0].plugin, &services);
   EXPECT_EQ(call.abi()->get_extension(call.abi(), AsAbi("fusebox.threads/1")), &services);
   EXPECT_EQ(call.abi()->get_extension(call.abi(), AsAbi("fusebox.weights/1")), nullptr);
