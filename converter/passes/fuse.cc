@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
 #include "host/verify/verify.h"
@@ -37,19 +39,47 @@ verify::Options ProofOptions(const Options& options) {
   return out;
 }
 
-// Proves one fused site. What cannot be proved is let through, and says so, unless it was disproved.
-Result<Approval> Prove(Context& context, const std::shared_ptr<Registry>& registry, const Candidate& candidate) {
+bool HasUnknown(const std::vector<Type>& types) {
+  return std::any_of(types.begin(), types.end(), [](const Type& t) { return t.shape.ranked() && !t.shape.is_static(); });
+}
+
+// One proof with every unknown dimension of the operands at `size`.
+Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, std::vector<Type> inputs, int64_t size) {
+  for (Type& type : inputs)
+    for (int64_t& d : type.shape.dims())
+      if (d < 0) d = size;
+  verify::Verdict unverifiable;
+  auto runnable = RunnableCopy(candidate.module, candidate.body, inputs, context.registry);
+  if (!runnable) {
+    unverifiable.why = runnable.error().message;
+    return unverifiable;
+  }
+  verify::Options options = ProofOptions(context.options);
+  options.unknown_dim = size;
+  return verify::Prove(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement, candidate.constants,
+                       candidate.used_results, candidate.tolerance, context.options.registry, options);
+}
+
+// Proves one fused site; odd sizes stand for dimensions that are open. What cannot be proved is let through, and says so, unless
+// it was disproved.
+Result<Approval> Prove(Context& context, const Candidate& candidate) {
   if (IsPlaceholder(candidate.module, candidate.body)) return Approval{true, "unverifiable: the body is a placeholder", ""};
   std::vector<Type> inputs;
   for (ValueId v : candidate.replacement.inputs) inputs.push_back(candidate.replacement.value(v).type);
-  auto runnable = RunnableCopy(candidate.module, candidate.body, inputs, context.registry);
-  if (!runnable) return Approval{true, "unverifiable: " + runnable.error().message, ""};
-  FUSEBOX_ASSIGN(const verify::Verdict verdict,
-                 verify::Prove(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement, candidate.constants,
-                               candidate.used_results, candidate.tolerance, registry, ProofOptions(context.options)));
-  const bool disproved = verdict.outcome == verify::Verdict::Outcome::kDisagrees;
+  std::vector<int64_t> sizes = {3};
+  if (HasUnknown(inputs) && context.options.verify == Verification::kStrict) sizes = {3, 1, 7};
+  verify::Verdict all;
+  for (int64_t size : sizes) {
+    FUSEBOX_ASSIGN(verify::Verdict verdict, ProveAt(context, candidate, inputs, size));
+    all.cases.insert(all.cases.end(), verdict.cases.begin(), verdict.cases.end());
+    all.outcome = verdict.outcome;
+    all.truth = verdict.truth;
+    all.why = verdict.why;
+    if (verdict.outcome != verify::Verdict::Outcome::kAgrees) break;
+  }
+  const bool disproved = all.outcome == verify::Verdict::Outcome::kDisagrees;
   context.report.disproved |= disproved;
-  return Approval{!disproved, verdict.Summary(), disproved ? "disproved: " + verdict.why : ""};
+  return Approval{!disproved, all.Summary(), disproved ? "disproved: " + all.why : ""};
 }
 
 }  // namespace
@@ -60,7 +90,7 @@ Status FuseComposites(Context& context) {
   options.keep_bodies = context.options.keep_bodies;
   options.fusable_to_custom = true;
   if (context.options.verify != Verification::kOff) {
-    options.approve = [&](const Candidate& candidate) { return Prove(context, context.options.registry, candidate); };
+    options.approve = [&](const Candidate& candidate) { return Prove(context, candidate); };
   }
   FUSEBOX_ASSIGN(context.report.sites, Fuse(context.module, context.registry, options));
   RemoveUnreachable(context.module);

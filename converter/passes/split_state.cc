@@ -37,13 +37,26 @@ class Splitter {
           i += f_.nodes.size() - before;
           node->operands[static_cast<size_t>(index)] = fresh;
         }
-        f_.value(node->operands[static_cast<size_t>(index)]).is_variable = true;
+        Value& variable = f_.value(node->operands[static_cast<size_t>(index)]);
+        variable.is_variable = true;
+        // One tensor in the file: what the op knows of the final state holds for the initial one too.
+        const ValueId final_state = FinalState(*node, index);
+        if (final_state != kNoValue && Compatible(f_.value(final_state).type, variable.type)) variable.type = f_.value(final_state).type;
       }
     }
     return {};
   }
 
  private:
+  // The result that names the final state of operand `index`: state results come last, in the order of their operands.
+  static ValueId FinalState(const Node& node, int index) {
+    const auto states = StateOperands(node.op);
+    size_t after = 0;
+    for (int other : states)
+      if (other >= index && other < static_cast<int>(node.operands.size())) ++after;
+    return after <= node.results.size() ? node.results[node.results.size() - after] : kNoValue;
+  }
+
   // A tensor that is made anew at every run: FILL for a uniform constant, else the value times one, which keeps every bit.
   Result<ValueId> Produce(size_t at, ValueId state) {
     const Value& v = f_.value(state);

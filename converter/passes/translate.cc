@@ -52,8 +52,10 @@ Status FoldAndTranslate(Context& context) {
       FUSEBOX_ASSIGN(const int translated, TranslateFunction(context.module, f, context.registry));
       const int dropped = DropUnreadOpaque(f);
       FUSEBOX_ASSIGN(const int folded, Fold(context.registry, context.module, f).At("function " + f.name));
+      int shapes = 0;
+      while (const int found = FoldShapes(f)) shapes += found;
       const int dead = RemoveDead(f);
-      changed |= translated + dropped + folded + dead > 0;
+      changed |= translated + dropped + folded + shapes + dead > 0;
     }
     if (!changed) break;
   }

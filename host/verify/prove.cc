@@ -110,19 +110,18 @@ class Proof {
     if (!fused) return Unverifiable("the fused op does not run: " + fused.error().message);
     verdict.truth = truth ? "f64" : "f32";
     const Function& f = *fused->module->functions[0];
-    for (int64_t unknown : Sizes(f)) {
-      for (ValueClass c : ValueClasses(options_.all)) {
-        std::vector<Tensor> inputs;
-        for (size_t i = 0; i < f.inputs.size(); ++i) {
-          const Type& type = f.value(f.inputs[i]).type;
-          const bool bound_in = i < constants_.size() && constants_[i].data;
-          inputs.push_back(bound_in ? constants_[i] : MakeOperand({type.dtype, Sized(type.shape, unknown)}, c, options_.seed, i));
-          if (!bound_in && !type.shape.ranked()) return Unverifiable("the rank of operand " + std::to_string(i) + " is not known");
-        }
-        std::string name(Name(c));
-        if (HasUnknown(f)) name += ", unknown sizes " + std::to_string(unknown);
-        FUSEBOX_TRY(RunCase(name, inputs, *body, truth ? &*truth : nullptr, *fused, verdict));
+    for (ValueClass c : ValueClasses(options_.all)) {
+      std::vector<Tensor> inputs;
+      for (size_t i = 0; i < f.inputs.size(); ++i) {
+        const Type& type = f.value(f.inputs[i]).type;
+        const bool bound_in = i < constants_.size() && constants_[i].data;
+        if (!bound_in && !type.shape.ranked()) return Unverifiable("the rank of operand " + std::to_string(i) + " is not known");
+        const Type sized{type.dtype, Sized(type.shape, options_.unknown_dim)};
+        inputs.push_back(bound_in ? constants_[i] : MakeOperand(sized, c, options_.seed, i));
       }
+      std::string name(Name(c));
+      if (HasUnknown(f)) name += ", unknown sizes " + std::to_string(options_.unknown_dim);
+      FUSEBOX_TRY(RunCase(name, inputs, *body, truth ? &*truth : nullptr, *fused, verdict));
     }
     Conclude(verdict);
     return verdict;
@@ -137,11 +136,6 @@ class Proof {
   static bool HasUnknown(const Function& f) {
     return std::any_of(f.inputs.begin(), f.inputs.end(), [&](ValueId v) { return !f.value(v).type.shape.is_static(); });
   }
-  std::vector<int64_t> Sizes(const Function& f) const {
-    if (!HasUnknown(f)) return {0};
-    return options_.all ? std::vector<int64_t>{options_.unknown_dim, 1, 7} : std::vector<int64_t>{options_.unknown_dim};
-  }
-
   Status RunCase(const std::string& name, const std::vector<Tensor>& inputs, Runnable& body, Runnable* truth, Runnable& fused,
                  Verdict& verdict) {
     Result<std::vector<Tensor>> plain = body.Run(inputs);

@@ -18,7 +18,7 @@ struct Options {
   bool all = false;    // every value class; else a sample of them (normal, zero)
   uint64_t seed = 1;
   double atol = 1e-6, rtol = 1e-5;  // used where the rule declares none
-  int64_t unknown_dim = 3;          // size given to dimensions that the site leaves open (odd sizes on request)
+  int64_t unknown_dim = 3;    // size given to dimensions that the site leaves open
 };
 
 struct Case {

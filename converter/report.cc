@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "converter/convert.h"
+#include "host/base/table.h"
+
+namespace fusebox::converter {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view NameOf(Variable::Mutability mutability) {
+  switch (mutability) {
+    case Variable::Mutability::kUnknown: return "unknown";
+    case Variable::Mutability::kReadOnly: return "read-only";
+    case Variable::Mutability::kMutable: return "mutable";
+    case Variable::Mutability::kUnused: return "unused";
+  }
+  return "unknown";
+}
+
+std::string Joined(const std::vector<std::string>& parts, std::string_view otherwise) {
+  return parts.empty() ? std::string(otherwise) : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// What came of one rule at one site: "fused -> FILL, UNIDIRECTIONAL_SEQUENCE_LSTM; proof: ...".
+std::string Outcome(const SiteReport& site, const RuleReport& rule) {
+  std::string text(Name(rule.outcome));
+  if (rule.outcome == RuleReport::Outcome::kFused) {
+    text += " -> " + Joined(site.emitted, "constants");
+    if (!site.proof.empty()) text += "; proof: " + site.proof;
+  } else if (!rule.reasons.empty()) {
+    text += fmt::format(": {}", fmt::join(rule.reasons, "; "));
+  }
+  return text;
+}
+
+void AddSites(const Report& report, std::string& out) {
+  if (report.sites.empty()) return;
+  const auto fused =
+      std::count_if(report.sites.begin(), report.sites.end(), [](const SiteReport& s) { return s.fused; });
+  out += fmt::format("composites: {} of {} fused\n", fused, report.sites.size());
+  Table table({"site", "composite", "rule", "plugin", "result"});
+  for (const SiteReport& site : report.sites) {
+    const std::string& place = site.location.empty() ? site.function : site.location;
+    for (const RuleReport& rule : site.rules) {
+      const std::string plugin =
+          rule.plugin_version.empty() ? rule.plugin : rule.plugin + " " + rule.plugin_version;
+      table.Row({place, site.composite, rule.rule, plugin, Outcome(site, rule)});
+    }
+    if (site.rules.empty())
+      table.Row({place, site.composite, "-", "-",
+                 site.fused ? "fused -> " + Joined(site.emitted, "constants") : site.why});
+  }
+  out += table.Text() + "\n";
+}
+
+void AddVariables(const Report& report, std::string& out) {
+  if (report.variables.empty()) return;
+  Table table({"variable", "type", "is", "why"});
+  for (const Variable& v : report.variables)
+    table.Row({v.name, ToString(v.type), std::string(NameOf(v.mutability)), v.why});
+  out += table.Text() + "\n";
+}
+
+void AddUnsupported(const Report& report, std::string& out) {
+  if (report.unsupported.empty()) return;
+  Table table({"cannot be converted", "count", "first at", "why"});
+  for (const UnsupportedOps& u : report.unsupported)
+    table.Row({u.op, std::to_string(u.count), u.first, u.reason});
+  out += table.Text() + "\n";
+}
+
+void AddOps(const Report& report, std::string& out) {
+  std::map<std::string, std::pair<int, int>> counts;
+  for (const auto& [op, count] : report.ops_before) counts[op].first = count;
+  for (const auto& [op, count] : report.ops_after) counts[op].second = count;
+  if (counts.empty()) return;
+  Table table({"op", "before", "after"});
+  int before = 0, after = 0;
+  for (const auto& [op, count] : counts) {
+    table.Row({op, std::to_string(count.first), std::to_string(count.second)});
+    before += count.first;
+    after += count.second;
+  }
+  table.Row({"all", std::to_string(before), std::to_string(after)});
+  out += table.Text();
+}
+
+Json JsonOf(const SiteReport& site) {
+  Json rules = Json::array();
+  for (const RuleReport& rule : site.rules)
+    rules.push_back({{"rule", rule.rule},
+                     {"plugin", rule.plugin},
+                     {"plugin_version", rule.plugin_version},
+                     {"outcome", Name(rule.outcome)},
+                     {"reasons", rule.reasons}});
+  return {{"function", site.function}, {"location", site.location}, {"composite", site.composite},
+          {"fused", site.fused},       {"why", site.why},           {"proof", site.proof},
+          {"emitted", site.emitted},   {"rules", std::move(rules)}};
+}
+
+Json JsonOf(const std::vector<std::pair<std::string, int>>& counts) {
+  Json object = Json::object();
+  for (const auto& [op, count] : counts) object[op] = count;
+  return object;
+}
+
+}  // namespace
+
+std::string ToText(const Report& report) {
+  std::string out;
+  AddSites(report, out);
+  AddVariables(report, out);
+  AddUnsupported(report, out);
+  for (const auto& [signature, why] : report.refused)
+    out += "signature " + Printable(signature) + " is refused: " + Printable(why) + "\n";
+  for (const std::string& note : report.notes) out += "note: " + Printable(note) + "\n";
+  if (!report.refused.empty() || !report.notes.empty()) out += "\n";
+  AddOps(report, out);
+  return out;
+}
+
+std::string ToJson(const Report& report) {
+  Json refused = Json::array(), sites = Json::array(), variables = Json::array(), unsupported = Json::array();
+  for (const auto& [signature, why] : report.refused)
+    refused.push_back({{"signature", signature}, {"why", why}});
+  for (const SiteReport& site : report.sites) sites.push_back(JsonOf(site));
+  for (const Variable& v : report.variables)
+    variables.push_back(
+        {{"name", v.name}, {"type", ToString(v.type)}, {"mutability", NameOf(v.mutability)}, {"why", v.why}});
+  for (const UnsupportedOps& u : report.unsupported)
+    unsupported.push_back({{"op", u.op}, {"count", u.count}, {"first", u.first}, {"reason", u.reason}});
+  const Json out = {{"source", report.source},
+                    {"signatures", report.signatures},
+                    {"refused", std::move(refused)},
+                    {"sites", std::move(sites)},
+                    {"disproved", report.disproved},
+                    {"variables", std::move(variables)},
+                    {"unsupported", std::move(unsupported)},
+                    {"notes", report.notes},
+                    {"ops_before", JsonOf(report.ops_before)},
+                    {"ops_after", JsonOf(report.ops_after)}};
+  // Names come from a file: what is not UTF-8 in them must not throw.
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace fusebox::converter
