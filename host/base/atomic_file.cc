@@ -13,7 +13,8 @@ namespace fusebox {
 namespace {
 
 std::unexpected<Error> WriteError(const std::string& path, int error) {
-  return Fail(error == ENOENT ? Code::kNotFound : Code::kIo, path + ": cannot be written: " + std::strerror(error));
+  return Fail(error == ENOENT ? Code::kNotFound : Code::kIo,
+              path + ": cannot be written: " + std::strerror(error));
 }
 
 }  // namespace
@@ -31,7 +32,9 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)), fd_(std::exchange(other.fd_, -1)) {
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)) {
   other.temporary_.clear();
 }
 

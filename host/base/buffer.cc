@@ -67,7 +67,8 @@ Result<Buffer> MapFile(const std::string& path) {
   void* base = mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return SystemError(path, errno);
   std::shared_ptr<const void> owner(base, [length](const void* p) { munmap(const_cast<void*>(p), length); });
-  if (mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.fd, 0) == MAP_FAILED) return SystemError(path, errno);
+  if (mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.fd, 0) == MAP_FAILED)
+    return SystemError(path, errno);
   return Buffer(std::move(owner), {static_cast<const std::byte*>(base), size});
 }
 

@@ -30,7 +30,8 @@ class Scanner {
 
   size_t at() const { return at_; }
   void Skip() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+      ++at_;
   }
   bool Take(char c) {
     Skip();
@@ -64,7 +65,9 @@ class Scanner {
       } else if (c == ',' || c == ':') {
         ++at_;
       } else {
-        while (at_ < text_.size() && std::string_view(",:]} \t\r\n").find(text_[at_]) == std::string_view::npos) ++at_;
+        while (at_ < text_.size() &&
+               std::string_view(",:]} \t\r\n").find(text_[at_]) == std::string_view::npos)
+          ++at_;
       }
     } while (depth > 0);
   }
@@ -151,14 +154,16 @@ Result<nlohmann::json> ParseJson(std::string_view text, std::string_view name) {
     too_deep = too_deep || depth > kMaxDepth;
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second && duplicate.empty())
+    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second &&
+        duplicate.empty())
       duplicate = value.get<std::string>();
     return true;
   };
   try {
     json value = json::parse(text, watch);
     if (too_deep) return Invalid(std::string(name) + ": nested deeper than " + std::to_string(kMaxDepth));
-    if (!duplicate.empty()) return Invalid(std::string(name) + ": key \"" + duplicate + "\" stands twice in one object");
+    if (!duplicate.empty())
+      return Invalid(std::string(name) + ": key \"" + duplicate + "\" stands twice in one object");
     return value;
   } catch (const json::parse_error& error) {
     const size_t offset = error.byte == 0 ? 0 : error.byte - 1;

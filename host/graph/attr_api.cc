@@ -51,7 +51,8 @@ const fbx_tensor* ShowTensor(const Tensor& tensor) {
     return copy.tensor.data.SameAs(tensor.data) && copy.tensor.type == tensor.type;
   };
   const Copy& copy = shown.Of(tensor, fits, [&] {
-    return std::unique_ptr<Copy>(new Copy{tensor, TensorView(tensor.type, tensor.data.data(), tensor.data.size(), FBX_TENSOR_CONST)});
+    return std::unique_ptr<Copy>(
+        new Copy{tensor, TensorView(tensor.type, tensor.data.data(), tensor.data.size(), FBX_TENSOR_CONST)});
   });
   return copy.view.abi();
 }
@@ -77,9 +78,10 @@ fbx_str KeyAt(const fbx_attrs* attrs, size_t index) noexcept {
 
 fbx_attr_kind Kind(const fbx_attrs* attrs, fbx_str key) noexcept {
   // In the order of AttrValue's alternatives.
-  static constexpr fbx_attr_kind kKinds[] = {FBX_ATTR_NONE,   FBX_ATTR_BOOL,  FBX_ATTR_I64,  FBX_ATTR_F64,  FBX_ATTR_STR,
-                                             FBX_ATTR_DTYPE,  FBX_ATTR_SHAPE, FBX_ATTR_TENSOR, FBX_ATTR_I64S, FBX_ATTR_F64S,
-                                             FBX_ATTR_STRS,   FBX_ATTR_FUNC,  FBX_ATTR_MAP};
+  static constexpr fbx_attr_kind kKinds[] = {FBX_ATTR_NONE, FBX_ATTR_BOOL,  FBX_ATTR_I64,   FBX_ATTR_F64,
+                                             FBX_ATTR_STR,  FBX_ATTR_DTYPE, FBX_ATTR_SHAPE, FBX_ATTR_TENSOR,
+                                             FBX_ATTR_I64S, FBX_ATTR_F64S,  FBX_ATTR_STRS,  FBX_ATTR_FUNC,
+                                             FBX_ATTR_MAP};
   static_assert(std::size(kKinds) == std::variant_size_v<AttrValue>);
   const AttrValue* value = Find(attrs, key);
   return value == nullptr ? FBX_ATTR_NONE : kKinds[value->index()];
@@ -115,7 +117,8 @@ fbx_status GetDType(const fbx_attrs* attrs, fbx_str key, fbx_dtype* out) noexcep
 }
 
 fbx_status GetI64s(const fbx_attrs* attrs, fbx_str key, const int64_t** out, size_t* count) noexcept {
-  const fbx_status status = Get<std::vector<int64_t>>(attrs, key, [&](const auto& v) { *out = v.data(), *count = v.size(); });
+  const fbx_status status =
+      Get<std::vector<int64_t>>(attrs, key, [&](const auto& v) { *out = v.data(), *count = v.size(); });
   if (status != FBX_INVALID) return status;
   return Get<Shape>(attrs, key, [&](const Shape& v) {
     *out = v.dims().data();
@@ -140,14 +143,27 @@ fbx_status GetTensor(const fbx_attrs* attrs, fbx_str key, const fbx_tensor** out
 
 fbx_status GetMap(const fbx_attrs* attrs, fbx_str key, const fbx_attrs** out) noexcept {
   static const Attrs& empty = *new Attrs;
-  return Get<std::shared_ptr<const Attrs>>(attrs, key, [&](const auto& v) { *out = AsAbi(v == nullptr ? empty : *v); });
+  return Get<std::shared_ptr<const Attrs>>(attrs, key,
+                                           [&](const auto& v) { *out = AsAbi(v == nullptr ? empty : *v); });
 }
 
 }  // namespace
 
 const fbx_attr_api& AttrApi() {
-  static constexpr fbx_attr_api kApi = {FBX_HEAD(fbx_attr_api), Count,   KeyAt,   Kind,    GetBool,   GetI64, GetF64,
-                                        GetStr,                 GetDType, GetI64s, GetF64s, GetStrs, GetTensor, GetMap};
+  static constexpr fbx_attr_api kApi = {FBX_HEAD(fbx_attr_api),
+                                        Count,
+                                        KeyAt,
+                                        Kind,
+                                        GetBool,
+                                        GetI64,
+                                        GetF64,
+                                        GetStr,
+                                        GetDType,
+                                        GetI64s,
+                                        GetF64s,
+                                        GetStrs,
+                                        GetTensor,
+                                        GetMap};
   return kApi;
 }
 

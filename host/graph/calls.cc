@@ -21,7 +21,8 @@ class Calls {
     for (const auto& [name, function] : functions_) {
       for (const auto& node : function->nodes) {
         Status status = OneNode(*function, *node);
-        if (!status) return std::move(status).At(Describe(*function, *node)).At("function " + std::string(name));
+        if (!status)
+          return std::move(status).At(Describe(*function, *node)).At("function " + std::string(name));
       }
     }
     for (const auto& [name, function] : functions_) FUSEBOX_TRY(Chain(name));
@@ -41,23 +42,22 @@ class Calls {
     const Ids& operands = node.operands;
     const Ids& results = node.results;
     switch (node.op) {
-      case Op::kCall:
-        return Callee(caller, node, "subgraph", operands, &results);
+      case Op::kCall: return Callee(caller, node, "subgraph", operands, &results);
       case Op::kIf:
-        FUSEBOX_TRY(Callee(caller, node, "then_subgraph_index", Ids(operands.begin() + 1, operands.end()), &results));
-        return Callee(caller, node, "else_subgraph_index", Ids(operands.begin() + 1, operands.end()), &results);
+        FUSEBOX_TRY(
+            Callee(caller, node, "then_subgraph_index", Ids(operands.begin() + 1, operands.end()), &results));
+        return Callee(caller, node, "else_subgraph_index", Ids(operands.begin() + 1, operands.end()),
+                      &results);
       case Op::kWhile:
       case Op::kStablehloWhile:
         FUSEBOX_TRY(Callee(caller, node, "cond_subgraph_index", operands, nullptr));
         FUSEBOX_TRY(Condition(node));
         FUSEBOX_TRY(Match(caller, operands, caller, results, "the loop's operands and results"));
         return Callee(caller, node, "body_subgraph_index", operands, &results);
-      case Op::kCallOnce:
-        return Callee(caller, node, "init_subgraph_index", operands, &results);
+      case Op::kCallOnce: return Callee(caller, node, "init_subgraph_index", operands, &results);
       case Op::kStablehloComposite:
         return node.body.empty() ? Status() : Interface(caller, *Find(node.body), operands, &results);
-      default:
-        return {};
+      default: return {};
     }
   }
 
@@ -70,25 +70,30 @@ class Calls {
     return Interface(caller, *Find(reference->name), operands, results);
   }
 
-  Status Interface(const Function& caller, const Function& callee, const Ids& operands, const Ids* results) const {
+  Status Interface(const Function& caller, const Function& callee, const Ids& operands,
+                   const Ids* results) const {
     FUSEBOX_TRY(Match(caller, operands, callee, callee.inputs, "operands and the inputs of " + callee.name));
     if (results == nullptr) return {};
     return Match(caller, *results, callee, callee.outputs, "results and the outputs of " + callee.name);
   }
 
-  static Status Condition(const Node& node) { return node.operands.empty() ? Status(Invalid("loop over nothing")) : Status(); }
+  static Status Condition(const Node& node) {
+    return node.operands.empty() ? Status(Invalid("loop over nothing")) : Status();
+  }
 
   // Same number, and no two element types that contradict each other.
-  static Status Match(const Function& a, const Ids& left, const Function& b, const Ids& right, const std::string& what) {
+  static Status Match(const Function& a, const Ids& left, const Function& b, const Ids& right,
+                      const std::string& what) {
     if (left.size() != right.size()) {
-      return Invalid(what + " differ in number: " + std::to_string(left.size()) + " and " + std::to_string(right.size()));
+      return Invalid(what + " differ in number: " + std::to_string(left.size()) + " and " +
+                     std::to_string(right.size()));
     }
     for (size_t i = 0; i < left.size(); ++i) {
       if (left[i] == kNoValue || right[i] == kNoValue) continue;
       const DType x = a.value(left[i]).type.dtype, y = b.value(right[i]).type.dtype;
       if (x == y || x == DType::kNone || y == DType::kNone) continue;
-      return Invalid(what + " differ in element type at " + std::to_string(i) + ": " + std::string(Name(x)) + " and " +
-                     std::string(Name(y)));
+      return Invalid(what + " differ in element type at " + std::to_string(i) + ": " + std::string(Name(x)) +
+                     " and " + std::string(Name(y)));
     }
     return {};
   }
@@ -113,7 +118,8 @@ class Calls {
     while (!stack.empty()) {
       Frame& frame = stack.back();
       if (frame.next == frame.callees.size()) {
-        if (frame.depth > kMaxChain) return Unsupported("function " + std::string(frame.name) + ": calls nest too deeply");
+        if (frame.depth > kMaxChain)
+          return Unsupported("function " + std::string(frame.name) + ": calls nest too deeply");
         const int depth = depth_[frame.name] = frame.depth;
         stack.pop_back();
         if (!stack.empty()) stack.back().depth = std::max(stack.back().depth, depth + 1);

@@ -15,7 +15,8 @@ class Comparison {
 
   Status Run() {
     if (left_.functions.size() != right_.functions.size()) {
-      return Differ("number of functions", std::to_string(left_.functions.size()), std::to_string(right_.functions.size()));
+      return Differ("number of functions", std::to_string(left_.functions.size()),
+                    std::to_string(right_.functions.size()));
     }
     FUSEBOX_TRY(Descriptions());
     if (!left_.functions.empty()) FUSEBOX_TRY(Meet(left_.functions[0]->name, right_.functions[0]->name));
@@ -23,7 +24,8 @@ class Comparison {
     FUSEBOX_TRY(Drain());
     // What nothing refers to: in order.
     for (size_t i = 0; i < left_.functions.size(); ++i) {
-      if (!met_.contains(left_.functions[i]->name)) FUSEBOX_TRY(Meet(left_.functions[i]->name, right_.functions[i]->name));
+      if (!met_.contains(left_.functions[i]->name))
+        FUSEBOX_TRY(Meet(left_.functions[i]->name, right_.functions[i]->name));
       FUSEBOX_TRY(Drain());
     }
     return {};
@@ -73,7 +75,8 @@ class Comparison {
     const auto [known, added] = met_.emplace(left, right);
     if (!added) return known->second == right ? Status() : Differ("function", known->second, right);
     const Function *a = left_.Find(left), *b = right_.Find(right);
-    if (a == nullptr || b == nullptr) return Same("existence of function " + left, a != nullptr, b != nullptr);
+    if (a == nullptr || b == nullptr)
+      return Same("existence of function " + left, a != nullptr, b != nullptr);
     open_.emplace_back(a, b);
     return {};
   }
@@ -135,7 +138,8 @@ class Comparison {
 
   Status Attribute(const AttrValue& a, const AttrValue& b) {
     if (a.index() != b.index()) return Differ("kinds", ToString(a), ToString(b));
-    if (const auto* function = std::get_if<FunctionRef>(&a)) return Meet(function->name, std::get<FunctionRef>(b).name);
+    if (const auto* function = std::get_if<FunctionRef>(&a))
+      return Meet(function->name, std::get<FunctionRef>(b).name);
     if (const auto* map = std::get_if<std::shared_ptr<const Attrs>>(&a)) {
       const auto& other = std::get<std::shared_ptr<const Attrs>>(b);
       static const Attrs& none = *new Attrs;
@@ -147,13 +151,15 @@ class Comparison {
   Status Ids(const std::string& what, const Function& fa, const std::vector<ValueId>& a, const Function& fb,
              const std::vector<ValueId>& b, bool defined = false) {
     FUSEBOX_TRY(Same(("number of " + what).c_str(), a.size(), b.size()));
-    for (size_t i = 0; i < a.size(); ++i) FUSEBOX_TRY(Value(what + " " + std::to_string(i), fa, a[i], fb, b[i], true, defined));
+    for (size_t i = 0; i < a.size(); ++i)
+      FUSEBOX_TRY(Value(what + " " + std::to_string(i), fa, a[i], fb, b[i], true, defined));
     return {};
   }
 
-  Status Value(const std::string& what, const Function& fa, ValueId a, const Function& fb, ValueId b, bool names,
-               bool defined) {
-    if (a == kNoValue || b == kNoValue) return a == b ? Status() : Status(Invalid(what + ": absent on one side"));
+  Status Value(const std::string& what, const Function& fa, ValueId a, const Function& fb, ValueId b,
+               bool names, bool defined) {
+    if (a == kNoValue || b == kNoValue)
+      return a == b ? Status() : Status(Invalid(what + ": absent on one side"));
     const auto [known, added] = values_.emplace(a, b);
     if (!added) return known->second == b ? Status() : Status(Invalid(what + ": refers to different values"));
     const fusebox::Value &x = fa.value(a), &y = fb.value(b);
@@ -164,7 +170,8 @@ class Comparison {
     static const Quant& none = *new Quant;
     FUSEBOX_TRY(Same("quantisation", x.quant ? *x.quant : none, y.quant ? *y.quant : none).At(what));
     FUSEBOX_TRY(Same("constness", x.is_const(), y.is_const()).At(what));
-    if (!(Tensor{x.type, x.data} == Tensor{y.type, y.data})) return Invalid(what + ": constants differ in content");
+    if (!(Tensor{x.type, x.data} == Tensor{y.type, y.data}))
+      return Invalid(what + ": constants differ in content");
     return Same("uninterpreted parts", x.extra, y.extra).At(what);
   }
 

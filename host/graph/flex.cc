@@ -40,15 +40,11 @@ AttrValue ReadTyped(const flexbuffers::Reference& value) {
   flexbuffers::TypedVector list = value.AsTypedVector();
   switch (list.ElementType()) {
     case flexbuffers::FBT_INT:
-    case flexbuffers::FBT_UINT:
-      return Collect<int64_t>(list, AsInt);
-    case flexbuffers::FBT_FLOAT:
-      return Collect<double>(list, AsReal);
+    case flexbuffers::FBT_UINT: return Collect<int64_t>(list, AsInt);
+    case flexbuffers::FBT_FLOAT: return Collect<double>(list, AsReal);
     case flexbuffers::FBT_STRING:
-    case flexbuffers::FBT_KEY:
-      return Collect<std::string>(list, AsText);
-    default:
-      return {};
+    case flexbuffers::FBT_KEY: return Collect<std::string>(list, AsText);
+    default: return {};
   }
 }
 
@@ -60,7 +56,8 @@ AttrValue ReadFixed(const flexbuffers::Reference& value) {
 
 AttrValue ReadValue(const flexbuffers::Reference& value, int depth) {
   if (value.IsBool()) return value.AsBool();
-  if (value.IsUInt() && value.AsUInt64() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return {};
+  if (value.IsUInt() && value.AsUInt64() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    return {};
   if (value.IsIntOrUint()) return AsInt(value);
   if (value.IsFloat()) return AsReal(value);
   if (value.IsString()) return AsText(value);
@@ -84,7 +81,8 @@ Attrs ReadMap(flexbuffers::Map map, int depth) {
   Attrs attrs;
   const flexbuffers::TypedVector keys = map.Keys();
   const flexbuffers::Vector values = map.Values();
-  for (size_t i = 0; i < keys.size() && i < values.size(); ++i) attrs.Set(keys[i].AsKey(), ReadValue(values[i], depth));
+  for (size_t i = 0; i < keys.size() && i < values.size(); ++i)
+    attrs.Set(keys[i].AsKey(), ReadValue(values[i], depth));
   return attrs;
 }
 
@@ -150,7 +148,8 @@ Result<flexbuffers::Reference> Root(std::string_view bytes, std::vector<uint64_t
   // Three bytes are the least: a value, its type and its width. Options that are no map may be large: they are not copied.
   const size_t size = bytes.size();
   if (size < 3) return Invalid("not a FlexBuffer map");
-  if (static_cast<uint8_t>(bytes[size - 2]) >> 2 != flexbuffers::FBT_MAP) return Invalid("not a FlexBuffer map");
+  if (static_cast<uint8_t>(bytes[size - 2]) >> 2 != flexbuffers::FBT_MAP)
+    return Invalid("not a FlexBuffer map");
   aligned.resize(size / 8 + 1);
   std::memcpy(aligned.data(), bytes.data(), size);
   const auto* data = reinterpret_cast<const uint8_t*>(aligned.data());

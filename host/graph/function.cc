@@ -101,8 +101,8 @@ Uses::Uses(const Function& function) {
 
 size_t StateResultCount(const Node& node) {
   const auto states = StateOperands(node.op);
-  return static_cast<size_t>(std::ranges::count_if(
-      states, [&](int i) { return static_cast<size_t>(i) < node.operands.size(); }));
+  return static_cast<size_t>(
+      std::ranges::count_if(states, [&](int i) { return static_cast<size_t>(i) < node.operands.size(); }));
 }
 
 size_t ProperResultCount(const Node& node) {

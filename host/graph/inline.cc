@@ -23,11 +23,15 @@ Type Merge(const Type& caller, const Type& callee) {
 class Inliner {
  public:
   Inliner(Function& caller, const Node& call, const Function& callee)
-      : caller_(caller), call_(call), callee_(callee), map_(static_cast<size_t>(callee.value_count()), kNoValue) {}
+      : caller_(caller),
+        call_(call),
+        callee_(callee),
+        map_(static_cast<size_t>(callee.value_count()), kNoValue) {}
 
   // The callee's nodes, over values of the caller.
   std::vector<std::unique_ptr<Node>> Copy() {
-    for (size_t i = 0; i < callee_.inputs.size(); ++i) map_[static_cast<size_t>(callee_.inputs[i])] = call_.operands[i];
+    for (size_t i = 0; i < callee_.inputs.size(); ++i)
+      map_[static_cast<size_t>(callee_.inputs[i])] = call_.operands[i];
     BindResults();
     std::vector<std::unique_ptr<Node>> copies;
     for (const auto& node : callee_.nodes) {
@@ -47,7 +51,8 @@ class Inliner {
   void ForwardRest() {
     for (size_t i = 0; i < call_.results.size(); ++i) {
       const ValueId target = Map(callee_.outputs[i]);
-      if (call_.results[i] != kNoValue && target != call_.results[i]) caller_.ReplaceUses(call_.results[i], target);
+      if (call_.results[i] != kNoValue && target != call_.results[i])
+        caller_.ReplaceUses(call_.results[i], target);
     }
   }
 
@@ -91,7 +96,8 @@ class Inliner {
 void InlineAt(Function& caller, size_t index, const Function& callee) {
   FUSEBOX_CHECK(index < caller.nodes.size() && caller.nodes[index] != nullptr && &caller != &callee);
   const std::unique_ptr<Node> call = std::move(caller.nodes[index]);
-  FUSEBOX_CHECK(call->operands.size() == callee.inputs.size() && call->results.size() == callee.outputs.size());
+  FUSEBOX_CHECK(call->operands.size() == callee.inputs.size() &&
+                call->results.size() == callee.outputs.size());
   Inliner inliner(caller, *call, callee);
   auto copies = inliner.Copy();
   inliner.ForwardRest();

@@ -19,11 +19,24 @@ struct Kind {
   DType type;
 };
 constexpr Kind kKinds[] = {
-    {"f4", DType::kF32}, {"f8", DType::kF64}, {"f2", DType::kF16}, {"i1", DType::kI8},        {"i2", DType::kI16},
-    {"i4", DType::kI32}, {"i8", DType::kI64}, {"u1", DType::kU8},  {"u2", DType::kU16},       {"u4", DType::kU32},
-    {"u8", DType::kU64}, {"b1", DType::kBool}, {"c8", DType::kComplex64}, {"c16", DType::kComplex128},
+    {"f4", DType::kF32},
+    {"f8", DType::kF64},
+    {"f2", DType::kF16},
+    {"i1", DType::kI8},
+    {"i2", DType::kI16},
+    {"i4", DType::kI32},
+    {"i8", DType::kI64},
+    {"u1", DType::kU8},
+    {"u2", DType::kU16},
+    {"u4", DType::kU32},
+    {"u8", DType::kU64},
+    {"b1", DType::kBool},
+    {"c8", DType::kComplex64},
+    {"c16", DType::kComplex128},
     // Written only: the first row of a name decides what is read.
-    {"u2", DType::kBF16}, {"u1", DType::kF8E4M3FN}, {"u1", DType::kF8E5M2},
+    {"u2", DType::kBF16},
+    {"u1", DType::kF8E4M3FN},
+    {"u1", DType::kF8E5M2},
 };
 
 // The text after 'key': in the header's Python dictionary.
@@ -64,7 +77,8 @@ Result<std::vector<int64_t>> ParseShape(std::string_view text) {
 Result<Header> ParseHeader(std::string_view text) {
   Header header;
   const std::string_view descr = After(text, "descr");
-  if (descr.size() < 2 || (descr[0] != '\'' && descr[0] != '"')) return Unsupported("structured arrays are not supported");
+  if (descr.size() < 2 || (descr[0] != '\'' && descr[0] != '"'))
+    return Unsupported("structured arrays are not supported");
   header.descr = descr.substr(1, descr.find(descr[0], 1) - 1);
   header.fortran = After(text, "fortran_order").starts_with("True");
   FUSEBOX_ASSIGN(header.shape, ParseShape(After(text, "shape")));
@@ -108,7 +122,8 @@ void ForEachTransposed(const std::vector<int64_t>& shape, size_t count, F&& move
   std::vector<int64_t> index(shape.size(), 0);
   for (size_t to = 0; to < count; ++to) {
     size_t from = 0;
-    for (size_t d = shape.size(); d-- > 0;) from = from * static_cast<size_t>(shape[d]) + static_cast<size_t>(index[d]);
+    for (size_t d = shape.size(); d-- > 0;)
+      from = from * static_cast<size_t>(shape[d]) + static_cast<size_t>(index[d]);
     move(from, to);
     for (size_t d = shape.size(); d-- > 0;) {
       if (++index[d] < shape[d]) break;
@@ -128,7 +143,8 @@ Result<Tensor> ReadElements(const Header& header, std::string_view payload) {
   const auto kind = std::ranges::find(kKinds, name, &Kind::descr);
   if (text) {
     for (const char c : name.substr(1)) {
-      if (c < '0' || c > '9' || size > (size_t{1} << 28)) return Unsupported("element type " + header.descr + " is not supported");
+      if (c < '0' || c > '9' || size > (size_t{1} << 28))
+        return Unsupported("element type " + header.descr + " is not supported");
       size = size * 10 + static_cast<size_t>(c - '0');
     }
     if (name[0] == 'U') size *= 4;
@@ -143,13 +159,16 @@ Result<Tensor> ReadElements(const Header& header, std::string_view payload) {
   const auto count = tensor.type.shape.element_count();
   size_t bytes = 0;
   if (!count || __builtin_mul_overflow(static_cast<size_t>(*count), size, &bytes) || bytes > payload.size()) {
-    return Invalid("holds " + std::to_string(payload.size()) + " bytes of data, too few for " + ToString(tensor.type));
+    return Invalid("holds " + std::to_string(payload.size()) + " bytes of data, too few for " +
+                   ToString(tensor.type));
   }
   if (size == 0 && *count > (int64_t{1} << 20)) return Invalid("holds too many empty strings");
   const auto elements = static_cast<size_t>(*count);
   if (text) {
     std::vector<std::string> cells(elements);
-    const auto move = [&](size_t from, size_t to) { cells[to] = ReadCell(payload.substr(from * size, size), name[0] == 'U'); };
+    const auto move = [&](size_t from, size_t to) {
+      cells[to] = ReadCell(payload.substr(from * size, size), name[0] == 'U');
+    };
     if (header.fortran) {
       ForEachTransposed(header.shape, elements, move);
     } else {
@@ -157,7 +176,8 @@ Result<Tensor> ReadElements(const Header& header, std::string_view payload) {
     }
     size_t total = 4 * (cells.size() + 2);
     for (const std::string& cell : cells) total += cell.size();
-    if (total > static_cast<size_t>(std::numeric_limits<int32_t>::max())) return Unsupported("holds more than 2 GiB of text");
+    if (total > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
+      return Unsupported("holds more than 2 GiB of text");
     tensor.data = PackStrings(cells);
     return tensor;
   }
@@ -207,7 +227,8 @@ Result<Tensor> ReadNpy(const std::string& path) {
 }
 
 Result<std::string> FormatNpy(const Tensor& tensor) {
-  if (!tensor.type.shape.is_static()) return Invalid("a tensor of type " + ToString(tensor.type) + " cannot be saved");
+  if (!tensor.type.shape.is_static())
+    return Invalid("a tensor of type " + ToString(tensor.type) + " cannot be saved");
   const std::vector<int64_t>& shape = tensor.type.shape.dims();
   if (tensor.type.dtype == DType::kString) {
     FUSEBOX_ASSIGN(const std::vector<std::string> strings, UnpackStrings(tensor.data));
@@ -218,7 +239,8 @@ Result<std::string> FormatNpy(const Tensor& tensor) {
     return out;
   }
   const auto kind = std::ranges::find(kKinds, tensor.type.dtype, &Kind::type);
-  if (kind == std::end(kKinds)) return Unsupported("element type " + std::string(Name(tensor.type.dtype)) + " has no .npy form");
+  if (kind == std::end(kKinds))
+    return Unsupported("element type " + std::string(Name(tensor.type.dtype)) + " has no .npy form");
   const bool single = BitsOf(tensor.type.dtype) == 8;
   std::string out = Preamble((single ? "|" : "<") + std::string(kind->descr), shape);
   return out.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());

@@ -43,7 +43,8 @@ Result<std::vector<std::string>> UnpackStrings(const Buffer& data) {
     if (begin < static_cast<int64_t>(header) || end < begin || end > static_cast<int64_t>(data.size())) {
       return Invalid("string tensor with bad offsets");
     }
-    strings.emplace_back(reinterpret_cast<const char*>(data.data()) + begin, static_cast<size_t>(end - begin));
+    strings.emplace_back(reinterpret_cast<const char*>(data.data()) + begin,
+                         static_cast<size_t>(end - begin));
   }
   return strings;
 }

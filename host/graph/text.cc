@@ -78,7 +78,11 @@ std::string ToText(const Function& function) {
   text += function.placeholder ? " placeholder {\n" : " {\n";
   for (const ValueId id : FreeValues(function)) {
     const Value& value = function.value(id);
-    text += "  " + define(id) + " = " + (value.is_const() ? "const" : value.is_variable ? "state" : "undefined") + "\n";
+    text += "  " + define(id) + " = " +
+            (value.is_const()    ? "const"
+             : value.is_variable ? "state"
+                                 : "undefined") +
+            "\n";
   }
   for (const auto& node : function.nodes) {
     if (node != nullptr) text += Line(function, *node);
@@ -95,8 +99,8 @@ std::string ToText(const Module& module) {
     return joined;
   };
   for (const Signature& signature : module.signatures) {
-    text += "signature " + signature.key + " = " + signature.function + "(" + names(signature.input_names) + ") -> (" +
-            names(signature.output_names) + ")\n";
+    text += "signature " + signature.key + " = " + signature.function + "(" + names(signature.input_names) +
+            ") -> (" + names(signature.output_names) + ")\n";
   }
   for (const Variable& variable : module.variables) {
     text += "variable " + variable.name + ": " + ToString(variable.type) + "\n";

@@ -15,14 +15,30 @@ struct DTypeInfo {
 };
 
 constexpr DTypeInfo kDTypes[] = {
-    {DType::kNone, "none", 0},         {DType::kF32, "f32", 32},          {DType::kF16, "f16", 16},
-    {DType::kBF16, "bf16", 16},        {DType::kF64, "f64", 64},          {DType::kI8, "i8", 8},
-    {DType::kI16, "i16", 16},          {DType::kI32, "i32", 32},          {DType::kI64, "i64", 64},
-    {DType::kU8, "u8", 8},             {DType::kU16, "u16", 16},          {DType::kU32, "u32", 32},
-    {DType::kU64, "u64", 64},          {DType::kBool, "bool", 8},         {DType::kString, "string", 0},
-    {DType::kComplex64, "c64", 64},    {DType::kComplex128, "c128", 128}, {DType::kI4, "i4", 4},
-    {DType::kU4, "u4", 4},             {DType::kI2, "i2", 2},             {DType::kF8E4M3FN, "f8e4m3fn", 8},
-    {DType::kF8E5M2, "f8e5m2", 8},     {DType::kResource, "resource", 0}, {DType::kVariant, "variant", 0},
+    {DType::kNone, "none", 0},
+    {DType::kF32, "f32", 32},
+    {DType::kF16, "f16", 16},
+    {DType::kBF16, "bf16", 16},
+    {DType::kF64, "f64", 64},
+    {DType::kI8, "i8", 8},
+    {DType::kI16, "i16", 16},
+    {DType::kI32, "i32", 32},
+    {DType::kI64, "i64", 64},
+    {DType::kU8, "u8", 8},
+    {DType::kU16, "u16", 16},
+    {DType::kU32, "u32", 32},
+    {DType::kU64, "u64", 64},
+    {DType::kBool, "bool", 8},
+    {DType::kString, "string", 0},
+    {DType::kComplex64, "c64", 64},
+    {DType::kComplex128, "c128", 128},
+    {DType::kI4, "i4", 4},
+    {DType::kU4, "u4", 4},
+    {DType::kI2, "i2", 2},
+    {DType::kF8E4M3FN, "f8e4m3fn", 8},
+    {DType::kF8E5M2, "f8e5m2", 8},
+    {DType::kResource, "resource", 0},
+    {DType::kVariant, "variant", 0},
 };
 
 const DTypeInfo& InfoOf(DType type) {
@@ -76,7 +92,8 @@ std::optional<size_t> ByteSize(const Type& type) {
   const size_t bits = BitsOf(type.dtype);
   const auto count = type.shape.element_count();
   int64_t total = 0;
-  if (bits == 0 || !count || __builtin_mul_overflow(*count, static_cast<int64_t>(bits), &total)) return std::nullopt;
+  if (bits == 0 || !count || __builtin_mul_overflow(*count, static_cast<int64_t>(bits), &total))
+    return std::nullopt;
   return static_cast<size_t>(total / 8 + (total % 8 != 0));
 }
 

@@ -27,7 +27,8 @@ Status VerifyStrings(const Buffer& data) {
   for (size_t i = 0; i <= static_cast<size_t>(count); ++i) {
     const int32_t offset = word(1 + i);
     const int32_t least = i == 0 ? static_cast<int32_t>(header) : word(i);
-    if (offset < least || static_cast<size_t>(offset) > data.size()) return Invalid("string constant with bad offsets");
+    if (offset < least || static_cast<size_t>(offset) > data.size())
+      return Invalid("string constant with bad offsets");
   }
   return {};
 }
@@ -39,7 +40,8 @@ Status VerifyConstant(const Value& value) {
     int32_t count;
     std::memcpy(&count, value.data.data(), 4);
     const auto elements = value.type.shape.element_count();
-    if (elements && *elements != count) return Invalid("string constant holds " + std::to_string(count) + " strings");
+    if (elements && *elements != count)
+      return Invalid("string constant holds " + std::to_string(count) + " strings");
     return {};
   }
   if (!value.extra.empty()) return {};  // stored sparse: smaller than its type
@@ -55,7 +57,8 @@ Status VerifyConstant(const Value& value) {
 Status VerifyQuant(const Value& value) {
   const Quant& quant = *value.quant;
   if (quant.block_size < 0) return Invalid("quantisation with a negative block size");
-  if (quant.zero_points.size() > quant.scales.size()) return Invalid("quantisation with more zero points than scales");
+  if (quant.zero_points.size() > quant.scales.size())
+    return Invalid("quantisation with more zero points than scales");
   if (quant.block_size > 0 || quant.scales.size() <= 1 || !value.type.shape.ranked()) return {};
   if (quant.axis < 0 || quant.axis >= value.type.shape.rank()) {
     return Invalid("quantised along dimension " + std::to_string(quant.axis) + " of " + ToString(value.type));
@@ -141,12 +144,14 @@ class Verifier {
   Status OneNode(const Node& node, int index) {
     const OpInfo& info = Info(node.op);
     if (writable_ && info.code < 0) return Unsupported("internal op, which no .tflite file can hold");
-    if ((node.op == Op::kCustom || node.op == Op::kOpaque) && node.name.empty()) return Invalid("has no name");
+    if ((node.op == Op::kCustom || node.op == Op::kOpaque) && node.name.empty())
+      return Invalid("has no name");
     FUSEBOX_TRY(Operands(node, info));
     FUSEBOX_TRY(States(node));
     FUSEBOX_TRY(Results(node, index));
     for (const ValueId id : node.intermediates) {
-      if (id != kNoValue && !InRange(id)) return Invalid("intermediate " + std::to_string(id) + " does not exist");
+      if (id != kNoValue && !InRange(id))
+        return Invalid("intermediate " + std::to_string(id) + " does not exist");
     }
     return {};
   }
@@ -154,7 +159,8 @@ class Verifier {
   Status Operands(const Node& node, const OpInfo& info) const {
     const auto count = static_cast<int>(node.operands.size());
     if (count < info.min_operands || (info.max_operands >= 0 && count > info.max_operands)) {
-      return Invalid("has " + std::to_string(count) + " operands, expected " + std::to_string(info.min_operands) +
+      return Invalid("has " + std::to_string(count) + " operands, expected " +
+                     std::to_string(info.min_operands) +
                      (info.max_operands < 0                    ? " or more"
                       : info.max_operands != info.min_operands ? " to " + std::to_string(info.max_operands)
                                                                : ""));
@@ -199,9 +205,11 @@ class Verifier {
       }
       if (!InRange(id)) return Invalid(ResultPlace(i) + ": value " + std::to_string(id) + " does not exist");
       int& definer = definer_[static_cast<size_t>(id)];
-      if (definer == kInput) return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is an input of the function");
+      if (definer == kInput)
+        return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is an input of the function");
       if (definer != kNobody) return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is defined twice");
-      if (function_.value(id).is_const()) return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is a constant");
+      if (function_.value(id).is_const())
+        return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is a constant");
       definer = index + 1;
     }
     return FinalStates(node, proper);
@@ -213,11 +221,13 @@ class Verifier {
       if (static_cast<size_t>(i) >= node.operands.size()) continue;
       const ValueId operand = node.operands[static_cast<size_t>(i)];
       const ValueId state = node.results[result];
-      if (operand == kNoValue && state != kNoValue) return Invalid(ResultPlace(result) + " is the state of an absent operand");
-      if (operand != kNoValue && state == kNoValue) return Invalid(ResultPlace(result) + ", a final state, is absent");
+      if (operand == kNoValue && state != kNoValue)
+        return Invalid(ResultPlace(result) + " is the state of an absent operand");
+      if (operand != kNoValue && state == kNoValue)
+        return Invalid(ResultPlace(result) + ", a final state, is absent");
       if (operand != kNoValue && !Compatible(function_.value(state).type, function_.value(operand).type)) {
-        return Invalid(ResultPlace(result) + " is " + ToString(function_.value(state).type) + ", but the state it is of is " +
-                       ToString(function_.value(operand).type));
+        return Invalid(ResultPlace(result) + " is " + ToString(function_.value(state).type) +
+                       ", but the state it is of is " + ToString(function_.value(operand).type));
       }
       ++result;
     }

@@ -19,7 +19,8 @@ class Operands {
   bool is(size_t i, DType dtype) const { return type(i) == dtype; }
   // Float activations with 8-bit weights.
   bool hybrid(size_t weights) const {
-    return is(0, DType::kF32) && (is(weights, DType::kI8) || is(weights, DType::kU8) || is(weights, DType::kI4));
+    return is(0, DType::kF32) &&
+           (is(weights, DType::kI8) || is(weights, DType::kU8) || is(weights, DType::kI4));
   }
   bool per_channel(size_t i) const {
     return at(i) != nullptr && at(i)->quant != nullptr && at(i)->quant->scales.size() > 1;
@@ -28,8 +29,9 @@ class Operands {
   size_t count() const { return node_.operands.size(); }
   const Attrs& attrs() const { return node_.attrs; }
   DType result() const {
-    return node_.results.empty() || node_.results[0] == kNoValue ? DType::kNone
-                                                                 : function_.value(node_.results[0]).type.dtype;
+    return node_.results.empty() || node_.results[0] == kNoValue
+               ? DType::kNone
+               : function_.value(node_.results[0]).type.dtype;
   }
 
  private:
@@ -70,7 +72,8 @@ int DepthwiseConv2D(const Operands& in) {
   if (in.is(0, DType::kI16)) return 5;
   if (in.hybrid(1)) return in.per_channel(1) ? 6 : 4;
   if (in.is(0, DType::kI8)) return 3;
-  const bool dilated = in.attrs().i64("dilation_w_factor", 1) != 1 || in.attrs().i64("dilation_h_factor", 1) != 1;
+  const bool dilated =
+      in.attrs().i64("dilation_w_factor", 1) != 1 || in.attrs().i64("dilation_h_factor", 1) != 1;
   return dilated ? 2 : 1;
 }
 
@@ -137,14 +140,53 @@ int Split(const Operands& in) {
 // Ops whose second version is the one with 8-bit signed operands, and nothing else.
 bool EightBitIsTwo(Op op) {
   static constexpr Op kOps[] = {
-      Op::kAdd,          Op::kMul,         Op::kAveragePool2D, Op::kMaxPool2D,    Op::kL2Normalization, Op::kLogistic,
-      Op::kTanh,         Op::kRelu,        Op::kRelu6,         Op::kReluN1To1,    Op::kReshape,         Op::kSoftmax,
-      Op::kLogSoftmax,   Op::kMean,        Op::kConcatenation, Op::kPadV2,        Op::kSlice,           Op::kStridedSlice,
-      Op::kMaximum,      Op::kMinimum,     Op::kDequantize,    Op::kResizeBilinear, Op::kResizeNearestNeighbor,
-      Op::kSpaceToDepth, Op::kSpaceToBatchNd, Op::kBatchToSpaceNd, Op::kTopkV2,   Op::kArgMax,          Op::kArgMin,
-      Op::kLess,         Op::kLessEqual,   Op::kGreater,       Op::kGreaterEqual, Op::kEqual,           Op::kNotEqual,
-      Op::kSum,          Op::kReduceMax,   Op::kReduceMin,     Op::kPack,         Op::kMirrorPad,       Op::kSelect,
-      Op::kLeakyRelu,    Op::kTile,        Op::kReduceProd,    Op::kSplitV,       Op::kDepthToSpace,    Op::kUnpack,
+      Op::kAdd,
+      Op::kMul,
+      Op::kAveragePool2D,
+      Op::kMaxPool2D,
+      Op::kL2Normalization,
+      Op::kLogistic,
+      Op::kTanh,
+      Op::kRelu,
+      Op::kRelu6,
+      Op::kReluN1To1,
+      Op::kReshape,
+      Op::kSoftmax,
+      Op::kLogSoftmax,
+      Op::kMean,
+      Op::kConcatenation,
+      Op::kPadV2,
+      Op::kSlice,
+      Op::kStridedSlice,
+      Op::kMaximum,
+      Op::kMinimum,
+      Op::kDequantize,
+      Op::kResizeBilinear,
+      Op::kResizeNearestNeighbor,
+      Op::kSpaceToDepth,
+      Op::kSpaceToBatchNd,
+      Op::kBatchToSpaceNd,
+      Op::kTopkV2,
+      Op::kArgMax,
+      Op::kArgMin,
+      Op::kLess,
+      Op::kLessEqual,
+      Op::kGreater,
+      Op::kGreaterEqual,
+      Op::kEqual,
+      Op::kNotEqual,
+      Op::kSum,
+      Op::kReduceMax,
+      Op::kReduceMin,
+      Op::kPack,
+      Op::kMirrorPad,
+      Op::kSelect,
+      Op::kLeakyRelu,
+      Op::kTile,
+      Op::kReduceProd,
+      Op::kSplitV,
+      Op::kDepthToSpace,
+      Op::kUnpack,
       Op::kFakeQuant,
   };
   return std::ranges::find(kOps, op) != std::end(kOps);
@@ -156,17 +198,13 @@ int ByType(Op op, const Operands& in) {
     case Op::kQuantize:
       // The second version requantises and takes 16 bits.
       return in.is(0, DType::kF32) && in.result() != DType::kI16 ? 1 : 2;
-    case Op::kDequantize:
-      return in.is(0, DType::kF16) || in.is(0, DType::kI16) ? 3 : eight ? 2 : 1;
+    case Op::kDequantize: return in.is(0, DType::kF16) || in.is(0, DType::kI16) ? 3 : eight ? 2 : 1;
     case Op::kLeakyRelu:
     case Op::kRelu:
     case Op::kPack:
-    case Op::kSelect:
-      return eight ? 2 : 1;
-    case Op::kFakeQuant:
-      return in.attrs().b("narrow_range", false) ? 2 : 1;
-    default:
-      return EightBitIsTwo(op) && eight ? 2 : 1;
+    case Op::kSelect: return eight ? 2 : 1;
+    case Op::kFakeQuant: return in.attrs().b("narrow_range", false) ? 2 : 1;
+    default: return EightBitIsTwo(op) && eight ? 2 : 1;
   }
 }
 
@@ -194,7 +232,8 @@ int LowestVersion(const Function& function, const Node& node) {
     case Op::kTranspose: return Transpose(in);
     case Op::kGather: return Gather(in);
     case Op::kSplit: return Split(in);
-    case Op::kEmbeddingLookup: return in.is(1, DType::kI4) || in.per_channel(1) ? 4 : in.is(1, DType::kI8) ? 3 : 1;
+    case Op::kEmbeddingLookup:
+      return in.is(1, DType::kI4) || in.per_channel(1) ? 4 : in.is(1, DType::kI8) ? 3 : 1;
     default: return ByType(node.op, in);
   }
 }
@@ -206,12 +245,18 @@ std::string_view MinRuntime(Op op, int version) {
     std::string_view runtime;
   };
   static constexpr Row kRows[] = {
-      {Op::kUnidirectionalSequenceLstm, 1, "1.13.1"}, {Op::kUnidirectionalSequenceLstm, 2, "1.14.0"},
-      {Op::kUnidirectionalSequenceLstm, 3, "2.3.0"},  {Op::kUnidirectionalSequenceLstm, 4, "2.12.0"},
-      {Op::kBidirectionalSequenceLstm, 1, "1.14.0"},  {Op::kBidirectionalSequenceLstm, 2, "1.14.0"},
-      {Op::kBidirectionalSequenceLstm, 3, "2.3.0"},   {Op::kLstm, 1, "1.7.0"},
-      {Op::kLstm, 2, "1.10.0"},                       {Op::kLstm, 3, "1.14.0"},
-      {Op::kLstm, 4, "2.3.0"},                        {Op::kGelu, 1, "2.9.0"},
+      {Op::kUnidirectionalSequenceLstm, 1, "1.13.1"},
+      {Op::kUnidirectionalSequenceLstm, 2, "1.14.0"},
+      {Op::kUnidirectionalSequenceLstm, 3, "2.3.0"},
+      {Op::kUnidirectionalSequenceLstm, 4, "2.12.0"},
+      {Op::kBidirectionalSequenceLstm, 1, "1.14.0"},
+      {Op::kBidirectionalSequenceLstm, 2, "1.14.0"},
+      {Op::kBidirectionalSequenceLstm, 3, "2.3.0"},
+      {Op::kLstm, 1, "1.7.0"},
+      {Op::kLstm, 2, "1.10.0"},
+      {Op::kLstm, 3, "1.14.0"},
+      {Op::kLstm, 4, "2.3.0"},
+      {Op::kGelu, 1, "2.9.0"},
       {Op::kStablehloComposite, 1, "2.17.0"},
   };
   for (const Row& row : kRows) {

@@ -13,7 +13,9 @@ fbx_quant ShowQuant(const Quant& quant) {
   fbx_quant view = {};
   view.head = FBX_HEAD(fbx_quant);
   const bool blockwise = quant.block_size > 0;
-  view.kind = blockwise ? FBX_QUANT_BLOCKWISE : quant.scales.size() > 1 ? FBX_QUANT_PER_AXIS : FBX_QUANT_PER_TENSOR;
+  view.kind = blockwise                 ? FBX_QUANT_BLOCKWISE
+              : quant.scales.size() > 1 ? FBX_QUANT_PER_AXIS
+                                        : FBX_QUANT_PER_TENSOR;
   view.axis = quant.axis;
   view.block_size = quant.block_size;
   view.count = static_cast<uint32_t>(quant.scales.size());
@@ -56,7 +58,8 @@ TensorView::TensorView(const Type& type, const void* data, size_t bytes, uint32_
 }
 
 TensorView::TensorView(const Value& value)
-    : TensorView(value.type, value.data.data(), value.data.size(), value.is_const() ? uint32_t{FBX_TENSOR_CONST} : 0) {
+    : TensorView(value.type, value.data.data(), value.data.size(),
+                 value.is_const() ? uint32_t{FBX_TENSOR_CONST} : 0) {
   if (value.is_variable && !value.is_const()) tensor_.flags |= FBX_TENSOR_VARIABLE;
   tensor_.name = AsAbi(value.name);
   if (value.quant == nullptr || value.quant->scales.empty()) return;
@@ -122,7 +125,9 @@ struct GraphView::Impl {
     graph.abi.node = [](const fbx_graph* self, uint32_t index, const fbx_value** ids) noexcept {
       return Of(self).ShowNode(index, ids);
     };
-    graph.abi.function = [](const fbx_graph* self, fbx_str name) noexcept { return Of(self).Nested(FromAbi(name)); };
+    graph.abi.function = [](const fbx_graph* self, fbx_str name) noexcept {
+      return Of(self).Nested(FromAbi(name));
+    };
     graph.self = this;
   }
 

@@ -8,10 +8,10 @@ namespace {
 
 // By number of the format.
 constexpr DType kTypes[] = {
-    DType::kF32,  DType::kF16,    DType::kI32, DType::kU8,        DType::kI64, DType::kString,   DType::kBool,
-    DType::kI16,  DType::kComplex64, DType::kI8, DType::kF64,     DType::kComplex128, DType::kU64, DType::kResource,
-    DType::kVariant, DType::kU32, DType::kU16, DType::kI4,        DType::kBF16, DType::kI2,      DType::kU4,
-    DType::kF8E4M3FN, DType::kF8E5M2,
+    DType::kF32,  DType::kF16,      DType::kI32,       DType::kU8,       DType::kI64,    DType::kString,
+    DType::kBool, DType::kI16,      DType::kComplex64, DType::kI8,       DType::kF64,    DType::kComplex128,
+    DType::kU64,  DType::kResource, DType::kVariant,   DType::kU32,      DType::kU16,    DType::kI4,
+    DType::kBF16, DType::kI2,       DType::kU4,        DType::kF8E4M3FN, DType::kF8E5M2,
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace fusebox::tflite {
 
-DType DTypeOf(int tensor_type);              // kNone: not one that we know
-std::optional<int> TensorTypeOf(DType);      // nothing: the format has no such type
+DType DTypeOf(int tensor_type);          // kNone: not one that we know
+std::optional<int> TensorTypeOf(DType);  // nothing: the format has no such type
 
 }  // namespace fusebox::tflite

@@ -43,7 +43,8 @@ class Tables {
     for (const reflection::EnumVal* member : *members->values()) {
       tags_[static_cast<int>(where)] = static_cast<size_t>(member->value()) + 1;
       if (member->value() == 0) continue;
-      const reflection::Object& object = *schema.objects()->Get(static_cast<unsigned>(member->union_type()->index()));
+      const reflection::Object& object =
+          *schema.objects()->Get(static_cast<unsigned>(member->union_type()->index()));
       OptionTable& table = tables_[member->name()->str()];
       table.name = member->name()->str();
       table.tag = {where, static_cast<uint8_t>(member->value())};

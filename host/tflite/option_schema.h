@@ -32,7 +32,9 @@ struct OptionTable {
   uint16_t end = 4;  // the first vtable offset that our schema does not know
 };
 
-inline bool IsReal(reflection::BaseType type) { return type == reflection::Float || type == reflection::Double; }
+inline bool IsReal(reflection::BaseType type) {
+  return type == reflection::Float || type == reflection::Double;
+}
 std::optional<std::string> EnumName(const reflection::Enum&, int64_t value);
 std::optional<int64_t> EnumValue(const reflection::Enum&, std::string_view name);
 AttrValue DefaultOf(const OptionField&);

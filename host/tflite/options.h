@@ -32,11 +32,12 @@ bool IsKnownTag(OptionUnion, uint8_t tag);
 // True when the table holds fields that our schema does not know.
 bool HasNewerFields(const flatbuffers::Table&, const OptionTable&);
 // `function_names` by subgraph number. Errors: a subgraph that does not exist.
-Result<Attrs> ReadOptionTable(const flatbuffers::Table&, const OptionTable&, const std::vector<std::string>& function_names);
+Result<Attrs> ReadOptionTable(const flatbuffers::Table&, const OptionTable&,
+                              const std::vector<std::string>& function_names);
 
 using FunctionNumber = std::function<std::optional<int>(std::string_view name)>;
 // Errors: an attribute that the table has no field for, or whose value does not fit it.
-Result<flatbuffers::Offset<void>> WriteOptionTable(flatbuffers::FlatBufferBuilder&, const OptionTable&, const Attrs&,
-                                               const FunctionNumber&);
+Result<flatbuffers::Offset<void>> WriteOptionTable(flatbuffers::FlatBufferBuilder&, const OptionTable&,
+                                                   const Attrs&, const FunctionNumber&);
 
 }  // namespace fusebox::tflite

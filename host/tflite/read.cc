@@ -10,7 +10,8 @@
 namespace fusebox::tflite {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so are its constants");
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian, and so are its constants");
 
 // FlatBuffers reach no further; what lies behind (weights of large files, a zip) is checked range by range.
 constexpr size_t kVerified = (size_t{1} << 31) - 2;
@@ -25,7 +26,8 @@ Status VerifyFile(const Buffer& file) {
   // Every table has at least its 4 bytes of vtable offset, but vectors may point to one table any number of times.
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(std::max<size_t>(size / 4, 1000));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file.data()), size, kMaxDepth, max_tables);
-  if (!format::VerifyModelBuffer(verifier)) return Invalid("damaged or cut off: its tables do not hold together");
+  if (!format::VerifyModelBuffer(verifier))
+    return Invalid("damaged or cut off: its tables do not hold together");
   return {};
 }
 
@@ -58,12 +60,14 @@ bool StatesRank(const format::Model& model) {
   return false;
 }
 
-Result<std::vector<ValueId>> Interface(const flatbuffers::Vector<int32_t>* list, const Function& function, const char* what) {
+Result<std::vector<ValueId>> Interface(const flatbuffers::Vector<int32_t>* list, const Function& function,
+                                       const char* what) {
   std::vector<ValueId> ids;
   for (size_t i = 0; i < SizeOf(list); ++i) {
     const int32_t id = list->Get(static_cast<unsigned>(i));
     if (id < 0 || id >= function.value_count()) {
-      return Invalid(std::string(what) + " " + std::to_string(i) + ": tensor " + std::to_string(id) + " does not exist");
+      return Invalid(std::string(what) + " " + std::to_string(i) + ": tensor " + std::to_string(id) +
+                     " does not exist");
     }
     ids.push_back(id);
   }
@@ -81,7 +85,8 @@ void AddEmptyConstants(Function& function) {
     if (!open || uses.producer(id) != nullptr || uses.readers(id).empty()) continue;
     if (value.type.shape.element_count() != 0) continue;
     const int32_t no_strings[] = {0, 8};
-    value.data = value.type.dtype == DType::kString ? Buffer::Of(std::span<const int32_t>(no_strings)) : Buffer::Copy({});
+    value.data = value.type.dtype == DType::kString ? Buffer::Of(std::span<const int32_t>(no_strings))
+                                                    : Buffer::Copy({});
   }
 }
 
@@ -90,7 +95,8 @@ Status ReadFunction(const File& file, const format::SubGraph& graph, Function& f
     const ValueId id = function.AddValue({});
     const format::Tensor& tensor = *graph.tensors()->Get(static_cast<unsigned>(i));
     Status status = ReadTensor(file, graph, tensor, function.value(id));
-    if (!status) return std::move(status).At("tensor " + std::to_string(i) + " (" + TextOf(tensor.name()) + ")");
+    if (!status)
+      return std::move(status).At("tensor " + std::to_string(i) + " (" + TextOf(tensor.name()) + ")");
   }
   FUSEBOX_ASSIGN(function.inputs, Interface(graph.inputs(), function, "input"));
   FUSEBOX_ASSIGN(function.outputs, Interface(graph.outputs(), function, "output"));
@@ -100,29 +106,31 @@ Status ReadFunction(const File& file, const format::SubGraph& graph, Function& f
 }
 
 // One name per input (or output) of the function, in its order.
-Result<std::vector<std::string>> SignatureNames(const flatbuffers::Vector<flatbuffers::Offset<format::TensorMap>>* maps,
-                                                const flatbuffers::Vector<int32_t>* tensors, const format::SubGraph& graph,
-                                                const char* what) {
+Result<std::vector<std::string>> SignatureNames(
+    const flatbuffers::Vector<flatbuffers::Offset<format::TensorMap>>* maps,
+    const flatbuffers::Vector<int32_t>* tensors, const format::SubGraph& graph, const char* what) {
   std::vector<std::string> names(SizeOf(tensors));
   std::vector<char> named(names.size());
   for (size_t m = 0; m < SizeOf(maps); ++m) {
     const format::TensorMap& map = *maps->Get(static_cast<unsigned>(m));
     bool found = false;
     for (size_t i = 0; i < names.size() && !found; ++i) {
-      if (named[i] || static_cast<uint32_t>(tensors->Get(static_cast<unsigned>(i))) != map.tensor_index()) continue;
+      if (named[i] || static_cast<uint32_t>(tensors->Get(static_cast<unsigned>(i))) != map.tensor_index())
+        continue;
       names[i] = TextOf(map.name());
       named[i] = 1;
       found = true;
     }
     if (!found) {
-      return Invalid(std::string(what) + " \"" + TextOf(map.name()) + "\": tensor " + std::to_string(map.tensor_index()) +
-                     " is not an " + what + " of its subgraph");
+      return Invalid(std::string(what) + " \"" + TextOf(map.name()) + "\": tensor " +
+                     std::to_string(map.tensor_index()) + " is not an " + what + " of its subgraph");
     }
   }
   for (size_t i = 0; i < names.size(); ++i) {
     if (named[i]) continue;
     // The signature leaves it out; calls still need a name for it.
-    names[i] = TextOf(graph.tensors()->Get(static_cast<unsigned>(tensors->Get(static_cast<unsigned>(i))))->name());
+    names[i] =
+        TextOf(graph.tensors()->Get(static_cast<unsigned>(tensors->Get(static_cast<unsigned>(i))))->name());
     while (std::ranges::count(names, names[i]) > 1) names[i] += "_";
   }
   return names;
@@ -139,8 +147,10 @@ Status ReadSignatures(const File& file, Module& module) {
     }
     signature.function = file.function_names[source.subgraph_index()];
     const format::SubGraph& graph = *file.model.subgraphs()->Get(source.subgraph_index());
-    FUSEBOX_ASSIGN(signature.input_names, SignatureNames(source.inputs(), graph.inputs(), graph, "input").At(place));
-    FUSEBOX_ASSIGN(signature.output_names, SignatureNames(source.outputs(), graph.outputs(), graph, "output").At(place));
+    FUSEBOX_ASSIGN(signature.input_names,
+                   SignatureNames(source.inputs(), graph.inputs(), graph, "input").At(place));
+    FUSEBOX_ASSIGN(signature.output_names,
+                   SignatureNames(source.outputs(), graph.outputs(), graph, "output").At(place));
   }
   return {};
 }
@@ -165,7 +175,8 @@ std::set<ValueId> ReadBySomebody(const Function& function) {
 void MarkPlaceholders(Module& module) {
   for (const auto& function : module.functions) {
     for (const auto& node : function->nodes) {
-      Function* body = node->is(Op::kStablehloComposite) && !node->body.empty() ? module.Find(node->body) : nullptr;
+      Function* body =
+          node->is(Op::kStablehloComposite) && !node->body.empty() ? module.Find(node->body) : nullptr;
       if (body == nullptr || body->inputs.empty()) continue;
       const std::set<ValueId> read = ReadBySomebody(*body);
       body->placeholder = std::ranges::none_of(body->inputs, [&](ValueId id) { return read.contains(id); });
@@ -197,12 +208,15 @@ void ListVariables(Module& module) {
 Status ReadModel(const Buffer& bytes, Module& module) {
   FUSEBOX_TRY(VerifyFile(bytes));
   const format::Model& model = *format::GetModel(bytes.data());
-  if (model.version() != 3) return Unsupported("format version " + std::to_string(model.version()) + ", expected 3");
+  if (model.version() != 3)
+    return Unsupported("format version " + std::to_string(model.version()) + ", expected 3");
   if (SizeOf(model.subgraphs()) == 0) return Invalid("there is no subgraph");
   const File file = {bytes, model, FunctionNames(model), StatesRank(model)};
-  for (const std::string& name : file.function_names) module.functions.push_back(std::make_unique<Function>(name));
+  for (const std::string& name : file.function_names)
+    module.functions.push_back(std::make_unique<Function>(name));
   for (size_t i = 0; i < module.functions.size(); ++i) {
-    Status status = ReadFunction(file, *model.subgraphs()->Get(static_cast<unsigned>(i)), *module.functions[i]);
+    Status status =
+        ReadFunction(file, *model.subgraphs()->Get(static_cast<unsigned>(i)), *module.functions[i]);
     if (!status) return std::move(status).At("subgraph " + std::to_string(i));
   }
   FUSEBOX_TRY(ReadSignatures(file, module));

@@ -22,7 +22,8 @@ class NodeReader {
       const Status status = One(*graph_.operators()->Get(static_cast<unsigned>(i)), *node);
       if (!status) {
         const std::string name = node->name.empty() ? std::string(Name(node->op)) : node->name;
-        return std::unexpected(Error(status.error()).At("node " + std::to_string(i) + (named_ ? " " + name : "")));
+        return std::unexpected(
+            Error(status.error()).At("node " + std::to_string(i) + (named_ ? " " + name : "")));
       }
       function_.nodes.push_back(std::move(node));
     }
@@ -40,7 +41,8 @@ class NodeReader {
     FUSEBOX_ASSIGN(node.results, Values(source.outputs(), "result"));
     FUSEBOX_ASSIGN(node.intermediates, Values(source.intermediates(), "intermediate"));
     for (ValueId& id : node.operands) id = id == kNoValue ? id : now_[static_cast<size_t>(id)];
-    if (!node.results.empty() && node.results[0] != kNoValue) node.location.name = function_.value(node.results[0]).name;
+    if (!node.results.empty() && node.results[0] != kNoValue)
+      node.location.name = function_.value(node.results[0]).name;
     AddStateResults(source, node);
     return node.op == Op::kCustom ? ReadCustomOptions(source, node) : ReadBuiltinOptions(source, node);
   }
@@ -52,7 +54,8 @@ class NodeReader {
     const format::OperatorCode& code = *file_.model.operator_codes()->Get(source.opcode_index());
     const int number = std::max<int>(code.deprecated_builtin_code(), code.builtin_code());
     const std::optional<Op> op = FindOp(number);
-    if (!op || *op == Op::kPlaceholderForGreaterOpCodes) return Unsupported("operator " + std::to_string(number) + " is not known");
+    if (!op || *op == Op::kPlaceholderForGreaterOpCodes)
+      return Unsupported("operator " + std::to_string(number) + " is not known");
     node.op = *op;
     node.version = code.version();
     if (node.op != Op::kCustom) return {};
@@ -65,7 +68,8 @@ class NodeReader {
     for (size_t i = 0; i < SizeOf(list); ++i) {
       const int32_t id = list->Get(static_cast<unsigned>(i));
       if (id < kNoValue || id >= static_cast<int32_t>(now_.size())) {
-        return Invalid(std::string(what) + " " + std::to_string(i) + ": tensor " + std::to_string(id) + " does not exist");
+        return Invalid(std::string(what) + " " + std::to_string(i) + ": tensor " + std::to_string(id) +
+                       " does not exist");
       }
       ids.push_back(id);
     }
@@ -93,7 +97,9 @@ class NodeReader {
     std::string_view bytes;
     Buffer large;
     if (source.large_custom_options_offset() > 1) {
-      FUSEBOX_ASSIGN(large, ReadRange(file_, source.large_custom_options_offset(), source.large_custom_options_size()).At("options"));
+      FUSEBOX_ASSIGN(
+          large, ReadRange(file_, source.large_custom_options_offset(), source.large_custom_options_size())
+                     .At("options"));
       bytes = {reinterpret_cast<const char*>(large.data()), large.size()};
     } else if (const auto* options = source.custom_options()) {
       bytes = {reinterpret_cast<const char*>(options->data()), options->size()};
@@ -119,7 +125,8 @@ class NodeReader {
     const void* options = in_first ? source.builtin_options() : source.builtin_options_2();
     if (options == nullptr || (in_first ? first : second) != TagOf(*table).tag) return {};
     if (HasNewerFields(*AsTable(options), *table)) node.extra = "options with fields that are not known";
-    FUSEBOX_ASSIGN(node.attrs, ReadOptionTable(*AsTable(options), *table, file_.function_names).At("options"));
+    FUSEBOX_ASSIGN(node.attrs,
+                   ReadOptionTable(*AsTable(options), *table, file_.function_names).At("options"));
     return node.op == Op::kStablehloComposite ? ReadComposite(node) : Status();
   }
 
@@ -151,7 +158,9 @@ void ClearDefinedVariables(Function& function) {
   std::vector<char> states(static_cast<size_t>(function.value_count()));
   for (const auto& node : function.nodes) {
     for (const int i : StateOperands(node->op)) {
-      if (static_cast<size_t>(i) >= node->operands.size() || node->operands[static_cast<size_t>(i)] == kNoValue) continue;
+      if (static_cast<size_t>(i) >= node->operands.size() ||
+          node->operands[static_cast<size_t>(i)] == kNoValue)
+        continue;
       states[static_cast<size_t>(node->operands[static_cast<size_t>(i)])] = 1;
     }
   }

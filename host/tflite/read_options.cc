@@ -30,8 +30,7 @@ int64_t Integer(const uint8_t* at, reflection::BaseType type) {
 }
 
 double Real(const uint8_t* at, reflection::BaseType type) {
-  return type == reflection::Float ? static_cast<double>(ReadScalar<float>(at))
-                                   : ReadScalar<double>(at);
+  return type == reflection::Float ? static_cast<double>(ReadScalar<float>(at)) : ReadScalar<double>(at);
 }
 
 Result<FunctionRef> Function(int64_t number, const std::vector<std::string>& names) {
@@ -42,7 +41,8 @@ Result<FunctionRef> Function(int64_t number, const std::vector<std::string>& nam
 }
 
 // Nothing: the field stands at its default.
-Result<AttrValue> ReadScalarField(const uint8_t* at, const OptionField& field, const std::vector<std::string>& names) {
+Result<AttrValue> ReadScalarField(const uint8_t* at, const OptionField& field,
+                                  const std::vector<std::string>& names) {
   if (IsReal(field.type)) {
     const double value = at == nullptr ? field.default_real : Real(at, field.type);
     return value == field.default_real ? AttrValue() : AttrValue(value);
@@ -55,7 +55,8 @@ Result<AttrValue> ReadScalarField(const uint8_t* at, const OptionField& field, c
   }
   if (value == field.default_integer) return AttrValue();
   if (field.type == reflection::Bool) return AttrValue(value != 0);
-  if (field.is_dtype && DTypeOf(static_cast<int>(value)) != DType::kNone) return AttrValue(DTypeOf(static_cast<int>(value)));
+  if (field.is_dtype && DTypeOf(static_cast<int>(value)) != DType::kNone)
+    return AttrValue(DTypeOf(static_cast<int>(value)));
   if (field.names != nullptr) {
     if (auto name = EnumName(*field.names, value)) return AttrValue(*std::move(name));
   }
@@ -66,7 +67,8 @@ Result<AttrValue> ReadList(const flatbuffers::VectorOfAny& list, const OptionFie
                            const std::vector<std::string>& names) {
   const size_t stride = flatbuffers::GetTypeSize(field.element);
   const auto at = [&](size_t i) { return list.Data() + i * stride; };
-  if (field.element == reflection::UByte) return AttrValue(std::string(reinterpret_cast<const char*>(list.Data()), list.size()));
+  if (field.element == reflection::UByte)
+    return AttrValue(std::string(reinterpret_cast<const char*>(list.Data()), list.size()));
   if (IsReal(field.element)) {
     std::vector<double> values;
     for (size_t i = 0; i < list.size(); ++i) values.push_back(Real(at(i), field.element));
@@ -84,7 +86,8 @@ Result<AttrValue> ReadList(const flatbuffers::VectorOfAny& list, const OptionFie
   }
   if (field.names == nullptr) return AttrValue(std::move(values));
   std::vector<std::string> texts;
-  for (const int64_t value : values) texts.push_back(EnumName(*field.names, value).value_or(std::to_string(value)));
+  for (const int64_t value : values)
+    texts.push_back(EnumName(*field.names, value).value_or(std::to_string(value)));
   return AttrValue(std::move(texts));
 }
 
@@ -100,7 +103,7 @@ bool HasNewerFields(const flatbuffers::Table& table, const OptionTable& schema) 
 }
 
 Result<Attrs> ReadOptionTable(const flatbuffers::Table& table, const OptionTable& schema,
-                          const std::vector<std::string>& function_names) {
+                              const std::vector<std::string>& function_names) {
   Attrs attrs;
   for (const OptionField& field : schema.fields) {
     AttrValue value;
@@ -113,7 +116,8 @@ Result<Attrs> ReadOptionTable(const flatbuffers::Table& table, const OptionTable
         FUSEBOX_ASSIGN(value, ReadList(*list, field, function_names).At(field.name));
       }
     } else {
-      FUSEBOX_ASSIGN(value, ReadScalarField(table.GetAddressOf(field.offset), field, function_names).At(field.name));
+      FUSEBOX_ASSIGN(value,
+                     ReadScalarField(table.GetAddressOf(field.offset), field, function_names).At(field.name));
     }
     if (!std::holds_alternative<std::monostate>(value)) attrs.Set(field.name, std::move(value));
   }

@@ -22,7 +22,8 @@ Shape ReadShape(const File& file, const format::Tensor& tensor, bool is_scalar_a
     const bool known = tensor.has_rank() || is_scalar_at_least || !file.states_rank;
     return known ? Shape(std::vector<int64_t>()) : Shape();
   }
-  const auto* dims = SizeOf(signature) > 0 && (SizeOf(shape) == SizeOf(signature) || SizeOf(shape) == 0) ? signature : shape;
+  const auto* dims =
+      SizeOf(signature) > 0 && (SizeOf(shape) == SizeOf(signature) || SizeOf(shape) == 0) ? signature : shape;
   return Shape(std::vector<int64_t>(dims->begin(), dims->end()));
 }
 
@@ -45,20 +46,24 @@ Result<std::vector<double>> ReadNumbers(const File& file, const format::SubGraph
   const auto plain = [](auto value) { return static_cast<double>(value); };
   switch (DTypeOf(tensor.type())) {
     case DType::kF32: collect(float{}, plain); break;
-    case DType::kF16: collect(uint16_t{}, [](uint16_t half) {
-      _Float16 value;
-      std::memcpy(&value, &half, 2);
-      return static_cast<double>(value);
-    }); break;
+    case DType::kF16:
+      collect(uint16_t{}, [](uint16_t half) {
+        _Float16 value;
+        std::memcpy(&value, &half, 2);
+        return static_cast<double>(value);
+      });
+      break;
     case DType::kI64: collect(int64_t{}, plain); break;
     case DType::kI32: collect(int32_t{}, plain); break;
     case DType::kI8: collect(int8_t{}, plain); break;
-    default: return Unsupported("quantisation by tensors of type " + std::string(Name(DTypeOf(tensor.type()))));
+    default:
+      return Unsupported("quantisation by tensors of type " + std::string(Name(DTypeOf(tensor.type()))));
   }
   return numbers;
 }
 
-Status ReadBlockwise(const File& file, const format::SubGraph& graph, const format::BlockwiseQuantization& blocks, Quant& quant) {
+Status ReadBlockwise(const File& file, const format::SubGraph& graph,
+                     const format::BlockwiseQuantization& blocks, Quant& quant) {
   quant = {};
   if (blocks.block_size() <= 0) return Invalid("blockwise quantisation without a block size");
   quant.block_size = blocks.block_size();
@@ -70,7 +75,8 @@ Status ReadBlockwise(const File& file, const format::SubGraph& graph, const form
   return {};
 }
 
-Status ReadQuant(const File& file, const format::SubGraph& graph, const format::QuantizationParameters& source, Value& value) {
+Status ReadQuant(const File& file, const format::SubGraph& graph,
+                 const format::QuantizationParameters& source, Value& value) {
   auto quant = std::make_shared<Quant>();
   quant->scales = ListOf(source.scale());
   quant->min = ListOf(source.min());
@@ -81,7 +87,8 @@ Status ReadQuant(const File& file, const format::SubGraph& graph, const format::
     FUSEBOX_TRY(ReadBlockwise(file, graph, *blocks, *quant));
   } else if (source.details_type() != format::QuantizationDetails_NONE &&
              source.details_type() != format::QuantizationDetails_CustomQuantization) {
-    return Unsupported(std::string("quantisation of the kind ") + format::EnumNameQuantizationDetails(source.details_type()));
+    return Unsupported(std::string("quantisation of the kind ") +
+                       format::EnumNameQuantizationDetails(source.details_type()));
   }
   if (*quant == Quant()) return {};
   value.quant = std::move(quant);
@@ -92,9 +99,12 @@ Status ReadQuant(const File& file, const format::SubGraph& graph, const format::
 Status CheckSparsity(const format::SparsityParameters& sparsity) {
   for (size_t i = 0; i < SizeOf(sparsity.dim_metadata()); ++i) {
     const format::DimensionMetadata& dim = *sparsity.dim_metadata()->Get(static_cast<unsigned>(i));
-    const bool segments = dim.array_segments_type() == format::SparseIndexVector_NONE || dim.array_segments() != nullptr;
-    const bool indices = dim.array_indices_type() == format::SparseIndexVector_NONE || dim.array_indices() != nullptr;
-    if (!segments || !indices) return Invalid("sparsity of level " + std::to_string(i) + " lacks its indices");
+    const bool segments =
+        dim.array_segments_type() == format::SparseIndexVector_NONE || dim.array_segments() != nullptr;
+    const bool indices =
+        dim.array_indices_type() == format::SparseIndexVector_NONE || dim.array_indices() != nullptr;
+    if (!segments || !indices)
+      return Invalid("sparsity of level " + std::to_string(i) + " lacks its indices");
   }
   return {};
 }
@@ -131,35 +141,41 @@ size_t ElementAlignment(DType type) {
 Result<Buffer> ReadRange(const File& file, uint64_t offset, uint64_t size) {
   const uint64_t end = file.bytes.size();
   if (offset > end || size > end - offset) {
-    return Invalid("bytes " + std::to_string(offset) + " to " + std::to_string(offset) + " + " + std::to_string(size) +
-                   " lie outside the file of " + std::to_string(end));
+    return Invalid("bytes " + std::to_string(offset) + " to " + std::to_string(offset) + " + " +
+                   std::to_string(size) + " lie outside the file of " + std::to_string(end));
   }
   return file.bytes.Slice(offset, size);
 }
 
 Result<Buffer> ReadBuffer(const File& file, uint32_t index) {
   if (index == 0) return Buffer();
-  if (index >= SizeOf(file.model.buffers())) return Invalid("buffer " + std::to_string(index) + " does not exist");
+  if (index >= SizeOf(file.model.buffers()))
+    return Invalid("buffer " + std::to_string(index) + " does not exist");
   const format::Buffer& buffer = *file.model.buffers()->Get(index);
-  if (buffer.offset() > 1) return ReadRange(file, buffer.offset(), buffer.size()).At("buffer " + std::to_string(index));
+  if (buffer.offset() > 1)
+    return ReadRange(file, buffer.offset(), buffer.size()).At("buffer " + std::to_string(index));
   if (buffer.data() == nullptr || buffer.data()->size() == 0) return Buffer();
   const auto* data = reinterpret_cast<const std::byte*>(buffer.data()->data());
   return file.bytes.Slice(static_cast<size_t>(data - file.bytes.data()), buffer.data()->size());
 }
 
-Status ReadTensor(const File& file, const format::SubGraph& graph, const format::Tensor& tensor, Value& value) {
+Status ReadTensor(const File& file, const format::SubGraph& graph, const format::Tensor& tensor,
+                  Value& value) {
   value.name = TextOf(tensor.name());
   value.type.dtype = DTypeOf(tensor.type());
-  if (value.type.dtype == DType::kNone) return Unsupported("element type " + std::to_string(tensor.type()) + " is not known");
+  if (value.type.dtype == DType::kNone)
+    return Unsupported("element type " + std::to_string(tensor.type()) + " is not known");
   value.is_variable = tensor.is_variable();
-  if (tensor.external_buffer() != 0) return Unsupported("its weights lie in a file of their own, which is not supported");
+  if (tensor.external_buffer() != 0)
+    return Unsupported("its weights lie in a file of their own, which is not supported");
   FUSEBOX_ASSIGN(value.data, ReadBuffer(file, tensor.buffer()));
   value.type.shape = ReadShape(file, tensor, value.is_const() || value.is_variable);
   for (const int64_t dim : value.type.shape.dims()) {
     if (dim < Shape::kUnknown) return Invalid("dimension " + std::to_string(dim));
   }
   const auto address = reinterpret_cast<uintptr_t>(value.data.data());
-  if (value.is_const() && address % ElementAlignment(value.type.dtype) != 0) value.data = Buffer::Copy(value.data.bytes());
+  if (value.is_const() && address % ElementAlignment(value.type.dtype) != 0)
+    value.data = Buffer::Copy(value.data.bytes());
   if (tensor.quantization() != nullptr) FUSEBOX_TRY(ReadQuant(file, graph, *tensor.quantization(), value));
   FUSEBOX_ASSIGN(value.extra, ReadExtra(tensor));
   return {};

@@ -25,7 +25,9 @@ template <class T>
 size_t SizeOf(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
-inline std::string TextOf(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
+inline std::string TextOf(const flatbuffers::String* text) {
+  return text == nullptr ? std::string() : text->str();
+}
 
 // The bytes of buffer `index`, wherever they lie in the file. No Buffer: it holds nothing.
 Result<Buffer> ReadBuffer(const File&, uint32_t index);

@@ -17,7 +17,8 @@ uint64_t AlignUp(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
 using Sink = std::function<Status(std::span<const std::byte>)>;
 
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<format::TensorMap>>> WriteMap(
-    flatbuffers::FlatBufferBuilder& out, const std::vector<std::string>& names, const std::vector<int32_t>& tensors) {
+    flatbuffers::FlatBufferBuilder& out, const std::vector<std::string>& names,
+    const std::vector<int32_t>& tensors) {
   std::vector<std::pair<std::string, int32_t>> sorted;
   for (size_t i = 0; i < names.size(); ++i) sorted.emplace_back(names[i], tensors[i]);
   std::ranges::sort(sorted);
@@ -31,7 +32,8 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<format::TensorMap>>>
 // The head of the file, and what has to follow it.
 class FileWriter {
  public:
-  FileWriter(const Module& module, const WriteOptions& options) : module_(module), buffers_(options.deduplicate) {}
+  FileWriter(const Module& module, const WriteOptions& options)
+      : module_(module), buffers_(options.deduplicate) {}
 
   Status Build() {
     Context context{module_, out_, buffers_};
@@ -40,7 +42,8 @@ class FileWriter {
     }
     std::vector<WrittenFunction> functions;
     for (const auto& function : module_.functions) {
-      FUSEBOX_ASSIGN(functions.emplace_back(), WriteFunction(context, *function).At("function " + function->name));
+      FUSEBOX_ASSIGN(functions.emplace_back(),
+                     WriteFunction(context, *function).At("function " + function->name));
     }
     Finish(context, functions);
     return Place();
@@ -79,17 +82,19 @@ class FileWriter {
       const auto inputs = WriteMap(out_, signature.input_names, function.inputs);
       const auto outputs = WriteMap(out_, signature.output_names, function.outputs);
       const auto key = out_.CreateString(signature.key);
-      signatures.push_back(format::CreateSignatureDef(out_, inputs, outputs, key, static_cast<uint32_t>(number)));
+      signatures.push_back(
+          format::CreateSignatureDef(out_, inputs, outputs, key, static_cast<uint32_t>(number)));
     }
     std::vector<flatbuffers::Offset<format::Metadata>> metadata;
     for (const Metadata& entry : module_.metadata) {
-      metadata.push_back(format::CreateMetadata(out_, out_.CreateString(entry.name), buffers_.Add(entry.data, true)));
+      metadata.push_back(
+          format::CreateMetadata(out_, out_.CreateString(entry.name), buffers_.Add(entry.data, true)));
     }
     std::vector<flatbuffers::Offset<format::OperatorCode>> codes;
     for (const auto& [code, name, version] : context.codes.list) {
       const auto custom = name.empty() ? 0 : out_.CreateString(name);
-      codes.push_back(format::CreateOperatorCode(out_, static_cast<int8_t>(std::min(code, 127)), custom, version,
-                                                 static_cast<format::BuiltinOperator>(code)));
+      codes.push_back(format::CreateOperatorCode(out_, static_cast<int8_t>(std::min(code, 127)), custom,
+                                                 version, static_cast<format::BuiltinOperator>(code)));
     }
     const auto buffers = WriteBuffers();
     const auto code_list = out_.CreateVector(codes);
@@ -97,7 +102,8 @@ class FileWriter {
     const auto description = out_.CreateString(module_.description);
     const auto metadata_list = metadata.empty() ? 0 : out_.CreateVector(metadata);
     const auto signature_list = signatures.empty() ? 0 : out_.CreateVector(signatures);
-    format::FinishModelBuffer(out_, format::CreateModel(out_, 3, code_list, graph_list, description, buffers, 0, metadata_list, signature_list));
+    format::FinishModelBuffer(out_, format::CreateModel(out_, 3, code_list, graph_list, description, buffers,
+                                                        0, metadata_list, signature_list));
   }
 
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<format::Buffer>>> WriteBuffers() {
@@ -124,7 +130,8 @@ class FileWriter {
       places_[i] = AlignUp(at + 4, kDataAlignment);
       const size_t size = buffers_.buffers()[i].size();
       at = places_[i] + size;
-      const flatbuffers::Table& table = *reinterpret_cast<const flatbuffers::Table*>(list.Get(static_cast<unsigned>(i)));
+      const flatbuffers::Table& table =
+          *reinterpret_cast<const flatbuffers::Table*>(list.Get(static_cast<unsigned>(i)));
       if (inside_) {
         // The vector begins with its length; a reference is the distance from itself.
         const uint64_t field = FieldAt(table, format::Buffer::VT_DATA);
@@ -163,12 +170,15 @@ uint32_t BufferTable::Add(const Buffer& buffer, bool shared) {
     buffers_.push_back(buffer);
     return number;
   }
-  const auto [known, added] = by_address_.emplace(std::pair(static_cast<const void*>(buffer.data()), buffer.size()), number);
+  const auto [known, added] =
+      by_address_.emplace(std::pair(static_cast<const void*>(buffer.data()), buffer.size()), number);
   if (!added) return known->second;
   // Only buffers of equal size are looked into: weights that are written once are not read twice.
   const auto [first, last] = by_size_.equal_range(buffer.size());
   for (auto candidate = first; candidate != last; ++candidate) {
-    if (buffer.size() > 0 && std::memcmp(buffers_[candidate->second].data(), buffer.data(), buffer.size()) != 0) continue;
+    if (buffer.size() > 0 &&
+        std::memcmp(buffers_[candidate->second].data(), buffer.data(), buffer.size()) != 0)
+      continue;
     return known->second = candidate->second;
   }
   by_size_.emplace(buffer.size(), number);

@@ -38,7 +38,8 @@ struct Options {
 Result<Options> WriteBuiltinOptions(Context& context, const Node& node) {
   const OptionTable* table = FindTable(Info(node.op).options);
   if (table == nullptr) {
-    if (!node.attrs.empty()) return Invalid("has attributes " + ToString(node.attrs) + ", but its op has no options");
+    if (!node.attrs.empty())
+      return Invalid("has attributes " + ToString(node.attrs) + ", but its op has no options");
     return Options();
   }
   // A reshape without a shape in its options takes it from its operand; an empty table would contradict that.
@@ -55,7 +56,8 @@ Result<Options> WriteBuiltinOptions(Context& context, const Node& node) {
 }
 
 // Which operands the op overwrites; nothing where it overwrites none.
-flatbuffers::Offset<flatbuffers::Vector<uint8_t>> Mutating(Context& context, const Function& function, const Node& node) {
+flatbuffers::Offset<flatbuffers::Vector<uint8_t>> Mutating(Context& context, const Function& function,
+                                                           const Node& node) {
   std::vector<uint8_t> flags(node.operands.size());
   const auto states = StateOperands(node.op);
   for (size_t i = 0; i < flags.size(); ++i) {
@@ -75,13 +77,14 @@ uint32_t Codes::Add(Key key) {
   return place->second;
 }
 
-Result<flatbuffers::Offset<format::Operator>> WriteNode(Context& context, const Function& function, const Node& node,
-                                                        const TensorNumbers& numbers) {
+Result<flatbuffers::Offset<format::Operator>> WriteNode(Context& context, const Function& function,
+                                                        const Node& node, const TensorNumbers& numbers) {
   if (!node.extra.empty()) return Unsupported("has " + node.extra + ", which cannot be written back");
   const OpInfo& info = Info(node.op);
   const bool own_version = node.version != 0 && !node.is(Op::kStablehloComposite);
   const int version = own_version ? node.version : LowestVersion(function, node);
-  const uint32_t code = context.codes.Add({info.code, node.is(Op::kCustom) ? node.name : std::string(), version});
+  const uint32_t code =
+      context.codes.Add({info.code, node.is(Op::kCustom) ? node.name : std::string(), version});
   std::vector<int32_t> results = numbers.of(node.results);
   results.resize(ProperResultCount(node));
   flatbuffers::FlatBufferBuilder& out = context.out;
@@ -102,9 +105,9 @@ Result<flatbuffers::Offset<format::Operator>> WriteNode(Context& context, const 
   const auto inner = node.intermediates.empty() ? 0 : out.CreateVector(numbers.of(node.intermediates));
   const auto first = static_cast<format::BuiltinOptions>(options.first);
   const auto second = static_cast<format::BuiltinOptions2>(options.second);
-  return format::CreateOperator(out, code, inputs, outputs, first, options.first != 0 ? options.offset : 0, custom,
-                                format::CustomOptionsFormat_FLEXBUFFERS, mutating, inner, 0, 0, second,
-                                options.second != 0 ? options.offset : 0);
+  return format::CreateOperator(out, code, inputs, outputs, first, options.first != 0 ? options.offset : 0,
+                                custom, format::CustomOptionsFormat_FLEXBUFFERS, mutating, inner, 0, 0,
+                                second, options.second != 0 ? options.offset : 0);
 }
 
 Result<WrittenFunction> WriteFunction(Context& context, const Function& function) {
@@ -121,7 +124,8 @@ Result<WrittenFunction> WriteFunction(Context& context, const Function& function
   const auto tensor_list = out.CreateVector(tensors);
   const auto inputs = out.CreateVector(written.inputs), outputs = out.CreateVector(written.outputs);
   const auto operator_list = out.CreateVector(operators);
-  written.offset = format::CreateSubGraph(out, tensor_list, inputs, outputs, operator_list, out.CreateString(function.name));
+  written.offset = format::CreateSubGraph(out, tensor_list, inputs, outputs, operator_list,
+                                          out.CreateString(function.name));
   return written;
 }
 

@@ -40,7 +40,8 @@ class Writer {
     if (const auto* function = std::get_if<FunctionRef>(&value)) {
       integer = number_(function->name);
       if (!integer) return Invalid("function " + function->name + " does not exist");
-    } else if (const auto* text = std::get_if<std::string>(&value); text != nullptr && field.names != nullptr) {
+    } else if (const auto* text = std::get_if<std::string>(&value);
+               text != nullptr && field.names != nullptr) {
       integer = EnumValue(*field.names, *text);
       if (!integer) return Invalid("\"" + *text + "\" is not one of its values");
     } else if (const auto* dtype = std::get_if<DType>(&value); dtype != nullptr && field.is_dtype) {
@@ -69,11 +70,13 @@ class Writer {
       integers = *list;
     } else if (const auto* shape = std::get_if<Shape>(&value); shape != nullptr && shape->ranked()) {
       integers = shape->dims();
-    } else if (const auto* names = std::get_if<std::vector<std::string>>(&value); names != nullptr && field.names != nullptr) {
+    } else if (const auto* names = std::get_if<std::vector<std::string>>(&value);
+               names != nullptr && field.names != nullptr) {
       for (const std::string& name : *names) {
         FUSEBOX_ASSIGN(integers.emplace_back(), EnumNumber(field, name));
       }
-    } else if (const auto* map = std::get_if<std::shared_ptr<const Attrs>>(&value); map != nullptr && field.is_function) {
+    } else if (const auto* map = std::get_if<std::shared_ptr<const Attrs>>(&value);
+               map != nullptr && field.is_function) {
       for (size_t i = 0; *map != nullptr && i < (*map)->size(); ++i) {
         const AttrValue* entry = (*map)->Find(std::to_string(i));
         if (entry == nullptr) return Invalid("lacks entry " + std::to_string(i));
@@ -105,7 +108,8 @@ class Writer {
   Status Real(const OptionField& field, const AttrValue& value) {
     const auto* integer = std::get_if<int64_t>(&value);
     const auto* real = std::get_if<double>(&value);
-    if (integer == nullptr && real == nullptr) return Invalid("has a value of the wrong kind: " + ToString(value));
+    if (integer == nullptr && real == nullptr)
+      return Invalid("has a value of the wrong kind: " + ToString(value));
     const double number = real != nullptr ? *real : static_cast<double>(*integer);
     out_.AddElement<float>(field.offset, static_cast<float>(number), static_cast<float>(field.default_real));
     return {};
@@ -115,7 +119,8 @@ class Writer {
   static Result<int64_t> EnumNumber(const OptionField& field, const std::string& name) {
     if (const auto value = EnumValue(*field.names, name)) return *value;
     // A value that our schema has no name for was read as its number.
-    if (!name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string::npos) return std::stoll(name);
+    if (!name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string::npos)
+      return std::stoll(name);
     return Invalid("\"" + name + "\" is not one of its values");
   }
 
@@ -150,8 +155,8 @@ Status CheckNames(const OptionTable& table, const Attrs& attrs) {
 
 }  // namespace
 
-Result<flatbuffers::Offset<void>> WriteOptionTable(FlatBufferBuilder& out, const OptionTable& table, const Attrs& attrs,
-                                               const FunctionNumber& number) {
+Result<flatbuffers::Offset<void>> WriteOptionTable(FlatBufferBuilder& out, const OptionTable& table,
+                                                   const Attrs& attrs, const FunctionNumber& number) {
   FUSEBOX_TRY(CheckNames(table, attrs));
   Writer writer(out, number);
   // What a table points to is written before the table.
@@ -161,7 +166,8 @@ Result<flatbuffers::Offset<void>> WriteOptionTable(FlatBufferBuilder& out, const
     if (value == nullptr) continue;
     if (field.type == reflection::String) {
       const auto* text = std::get_if<std::string>(value);
-      if (text == nullptr) return Invalid(field.name + ": has a value of the wrong kind: " + ToString(*value));
+      if (text == nullptr)
+        return Invalid(field.name + ": has a value of the wrong kind: " + ToString(*value));
       children[field.name] = out.CreateString(*text).o;
     } else if (field.type == reflection::Vector) {
       FUSEBOX_ASSIGN(children[field.name], writer.List(field, *value).At(field.name));

@@ -13,7 +13,8 @@ namespace {
 using TensorOffset = flatbuffers::Offset<format::Tensor>;
 
 template <class T>
-flatbuffers::Offset<flatbuffers::Vector<T>> ListOrNone(flatbuffers::FlatBufferBuilder& out, const std::vector<T>& list) {
+flatbuffers::Offset<flatbuffers::Vector<T>> ListOrNone(flatbuffers::FlatBufferBuilder& out,
+                                                       const std::vector<T>& list) {
   return list.empty() ? flatbuffers::Offset<flatbuffers::Vector<T>>() : out.CreateVector(list);
 }
 
@@ -29,7 +30,9 @@ class TensorWriter {
     for (const ValueId id : numbers_.values()) {
       const Value& value = function_.value(id);
       Result<TensorOffset> tensor = One(id, value);
-      if (!tensor) return std::unexpected(std::move(tensor.error()).At("%" + std::to_string(id) + " (" + value.name + ")"));
+      if (!tensor)
+        return std::unexpected(
+            std::move(tensor.error()).At("%" + std::to_string(id) + " (" + value.name + ")"));
       tensors_.push_back(*tensor);
     }
     tensors_.insert(tensors_.end(), added_.begin(), added_.end());
@@ -39,7 +42,8 @@ class TensorWriter {
  private:
   Result<TensorOffset> One(ValueId id, const Value& value) {
     const std::optional<int> type = TensorTypeOf(value.type.dtype);
-    if (!type) return Unsupported("element type " + std::string(Name(value.type.dtype)) + " is not in the format");
+    if (!type)
+      return Unsupported("element type " + std::string(Name(value.type.dtype)) + " is not in the format");
     std::vector<int32_t> shape, signature;
     FUSEBOX_TRY(Dims(value.type.shape, shape, signature));
     // What an output hands out must not be what another tensor reads.
@@ -49,19 +53,22 @@ class TensorWriter {
     const auto dims = out_.CreateVector(shape);
     const auto unknown = ListOrNone(out_, signature);
     const auto quant = WriteQuant(value.quant.get(), extra);
-    const auto sparsity = extra.sparsity == nullptr ? flatbuffers::Offset<format::SparsityParameters>()
-                                                    : format::SparsityParameters::Pack(out_, extra.sparsity.get());
+    const auto sparsity = extra.sparsity == nullptr
+                              ? flatbuffers::Offset<format::SparsityParameters>()
+                              : format::SparsityParameters::Pack(out_, extra.sparsity.get());
     std::vector<flatbuffers::Offset<format::VariantSubType>> variants;
-    for (const auto& variant : extra.variant_tensors) variants.push_back(format::VariantSubType::Pack(out_, variant.get()));
+    for (const auto& variant : extra.variant_tensors)
+      variants.push_back(format::VariantSubType::Pack(out_, variant.get()));
     const auto variant_list = ListOrNone(out_, variants);
     const bool variable = value.is_variable || numbers_.is_state(id);
-    return format::CreateTensor(out_, dims, static_cast<format::TensorType>(*type), buffer, name, quant, variable, sparsity,
-                                unknown, value.type.shape.ranked(), variant_list);
+    return format::CreateTensor(out_, dims, static_cast<format::TensorType>(*type), buffer, name, quant,
+                                variable, sparsity, unknown, value.type.shape.ranked(), variant_list);
   }
 
   static Status Dims(const Shape& from, std::vector<int32_t>& shape, std::vector<int32_t>& signature) {
     for (const int64_t dim : from.dims()) {
-      if (dim > std::numeric_limits<int32_t>::max()) return Unsupported("dimension " + std::to_string(dim) + " is too large");
+      if (dim > std::numeric_limits<int32_t>::max())
+        return Unsupported("dimension " + std::to_string(dim) + " is too large");
       shape.push_back(dim < 0 ? 1 : static_cast<int32_t>(dim));
       signature.push_back(static_cast<int32_t>(dim));
     }
@@ -74,30 +81,40 @@ class TensorWriter {
     if (value.extra.empty()) return extra;
     const Buffer aligned = Buffer::Of(std::span<const char>(value.extra));
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(aligned.data()), aligned.size());
-    if (!verifier.VerifyBuffer<format::Tensor>(nullptr)) return Internal("its uninterpreted parts are damaged");
+    if (!verifier.VerifyBuffer<format::Tensor>(nullptr))
+      return Internal("its uninterpreted parts are damaged");
     flatbuffers::GetRoot<format::Tensor>(aligned.data())->UnPackTo(&extra);
     return extra;
   }
 
-  flatbuffers::Offset<format::QuantizationParameters> WriteQuant(const Quant* quant, const format::TensorT& extra) {
-    const auto* custom = extra.quantization == nullptr ? nullptr : extra.quantization->details.AsCustomQuantization();
+  flatbuffers::Offset<format::QuantizationParameters> WriteQuant(const Quant* quant,
+                                                                 const format::TensorT& extra) {
+    const auto* custom =
+        extra.quantization == nullptr ? nullptr : extra.quantization->details.AsCustomQuantization();
     if (quant == nullptr && custom == nullptr) return {};
     if (quant != nullptr && quant->block_size > 0) return WriteBlockwise(*quant);
     flatbuffers::Offset<void> details;
     if (custom != nullptr) details = format::CustomQuantization::Pack(out_, custom).Union();
     const Quant none;
     const Quant& q = quant == nullptr ? none : *quant;
-    const auto min = ListOrNone(out_, q.min), max = ListOrNone(out_, q.max), scale = ListOrNone(out_, q.scales);
+    const auto min = ListOrNone(out_, q.min), max = ListOrNone(out_, q.max),
+               scale = ListOrNone(out_, q.scales);
     const auto zero_points = ListOrNone(out_, q.zero_points);
-    const auto kind = custom == nullptr ? format::QuantizationDetails_NONE : format::QuantizationDetails_CustomQuantization;
+    const auto kind =
+        custom == nullptr ? format::QuantizationDetails_NONE : format::QuantizationDetails_CustomQuantization;
     return format::CreateQuantizationParameters(out_, min, max, scale, zero_points, kind, details, q.axis);
   }
 
   flatbuffers::Offset<format::QuantizationParameters> WriteBlockwise(const Quant& quant) {
     const int32_t scales = AddScales(quant.scales);
-    const int32_t zero_points = quant.zero_points.empty() ? -1 : AddList(format::TensorType_INT64, Buffer::Of(std::span<const int64_t>(quant.zero_points)), quant.zero_points.size());
+    const int32_t zero_points =
+        quant.zero_points.empty()
+            ? -1
+            : AddList(format::TensorType_INT64, Buffer::Of(std::span<const int64_t>(quant.zero_points)),
+                      quant.zero_points.size());
     const auto details = format::CreateBlockwiseQuantization(out_, scales, zero_points, quant.block_size);
-    return format::CreateQuantizationParameters(out_, 0, 0, 0, 0, format::QuantizationDetails_BlockwiseQuantization, details.Union());
+    return format::CreateQuantizationParameters(
+        out_, 0, 0, 0, 0, format::QuantizationDetails_BlockwiseQuantization, details.Union());
   }
 
   // As halves, which is what kernels expect, where halves can say them.
@@ -105,7 +122,8 @@ class TensorWriter {
     std::vector<uint16_t> halves;
     for (const float scale : scales) {
       const auto half = static_cast<_Float16>(scale);
-      if (static_cast<float>(half) != scale) return AddList(format::TensorType_FLOAT32, Buffer::Of(std::span<const float>(scales)), scales.size());
+      if (static_cast<float>(half) != scale)
+        return AddList(format::TensorType_FLOAT32, Buffer::Of(std::span<const float>(scales)), scales.size());
       std::memcpy(&halves.emplace_back(), &half, 2);
     }
     return AddList(format::TensorType_FLOAT16, Buffer::Of(std::span<const uint16_t>(halves)), halves.size());
@@ -113,7 +131,8 @@ class TensorWriter {
 
   int32_t AddList(format::TensorType type, const Buffer& data, size_t count) {
     const auto dims = out_.CreateVector(std::vector<int32_t>{static_cast<int32_t>(count)});
-    added_.push_back(format::CreateTensor(out_, dims, type, context_.buffers.Add(data, true), 0, 0, false, 0, 0, true));
+    added_.push_back(
+        format::CreateTensor(out_, dims, type, context_.buffers.Add(data, true), 0, 0, false, 0, 0, true));
     return next_++;
   }
 
@@ -161,7 +180,8 @@ std::vector<int32_t> TensorNumbers::of(const std::vector<ValueId>& ids) const {
   return numbers;
 }
 
-Result<std::vector<TensorOffset>> WriteTensors(Context& context, const Function& function, const TensorNumbers& numbers) {
+Result<std::vector<TensorOffset>> WriteTensors(Context& context, const Function& function,
+                                               const TensorNumbers& numbers) {
   return TensorWriter(context, function, numbers).Run();
 }
 

@@ -68,7 +68,9 @@ class TensorNumbers {
 };
 
 // Tensors beyond those of values (the scales of blockwise quantisation) are appended to the list.
-Result<std::vector<flatbuffers::Offset<format::Tensor>>> WriteTensors(Context&, const Function&, const TensorNumbers&);
-Result<flatbuffers::Offset<format::Operator>> WriteNode(Context&, const Function&, const Node&, const TensorNumbers&);
+Result<std::vector<flatbuffers::Offset<format::Tensor>>> WriteTensors(Context&, const Function&,
+                                                                      const TensorNumbers&);
+Result<flatbuffers::Offset<format::Operator>> WriteNode(Context&, const Function&, const Node&,
+                                                        const TensorNumbers&);
 
 }  // namespace fusebox::tflite

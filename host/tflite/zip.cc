@@ -25,7 +25,8 @@ size_t FindEnd(std::span<const std::byte> file) {
   if (file.size() < kEndSize) return file.size();
   const size_t lowest = file.size() - kEndSize - std::min<size_t>(file.size() - kEndSize, 65535);
   for (size_t at = file.size() - kEndSize + 1; at-- > lowest;) {
-    if (At<uint32_t>(file, at) == kEndMark && at + kEndSize + At<uint16_t>(file, at + 20) == file.size()) return at;
+    if (At<uint32_t>(file, at) == kEndMark && at + kEndSize + At<uint16_t>(file, at + 20) == file.size())
+      return at;
   }
   return file.size();
 }
@@ -48,7 +49,8 @@ Buffer ReadAppendedZip(const Buffer& file) {
     if (at + kEntrySize > end || At<uint32_t>(bytes, at) != kEntryMark) return {};
     entries.push_back(at);
     start = std::min(start, static_cast<int64_t>(At<uint32_t>(bytes, at + 42)) + shift);
-    at += kEntrySize + At<uint16_t>(bytes, at + 28) + At<uint16_t>(bytes, at + 30) + At<uint16_t>(bytes, at + 32);
+    at += kEntrySize + At<uint16_t>(bytes, at + 28) + At<uint16_t>(bytes, at + 30) +
+          At<uint16_t>(bytes, at + 32);
   }
   if (start < 8 || start + 4 > static_cast<int64_t>(directory)) return {};
   const auto front = static_cast<size_t>(start);

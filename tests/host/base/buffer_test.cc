@@ -13,7 +13,9 @@ namespace {
 
 std::string TempPath(const std::string& name) { return testing::TempDir() + "/" + name; }
 
-std::string Text(const Buffer& buffer) { return {reinterpret_cast<const char*>(buffer.data()), buffer.size()}; }
+std::string Text(const Buffer& buffer) {
+  return {reinterpret_cast<const char*>(buffer.data()), buffer.size()};
+}
 
 std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 

@@ -13,7 +13,8 @@ TEST(Json, SaysWhereASyntaxErrorIs) {
 }
 
 TEST(Json, RefusesAKeyThatStandsTwice) {
-  EXPECT_EQ(ParseJson(R"({"a": 1, "a": 2})", "x.json").error().message, "x.json: key \"a\" stands twice in one object");
+  EXPECT_EQ(ParseJson(R"({"a": 1, "a": 2})", "x.json").error().message,
+            "x.json: key \"a\" stands twice in one object");
   EXPECT_TRUE(ParseJson(R"({"a": {"a": 1}, "b": {"a": 2}})", "x.json"));
 }
 
@@ -23,7 +24,8 @@ TEST(Json, RefusesEndlessNesting) {
 }
 
 TEST(Json, FindsThePlaceOfAPointer) {
-  const std::string text = "{\n  \"plugin\": {\"id\": \"x,}\", \"a/b\": 1},\n  \"list\": [1,\n    {\"k\\\"\": 2}]\n}";
+  const std::string text =
+      "{\n  \"plugin\": {\"id\": \"x,}\", \"a/b\": 1},\n  \"list\": [1,\n    {\"k\\\"\": 2}]\n}";
   EXPECT_EQ(PositionOf(text, ""), (Position{1, 1}));
   EXPECT_EQ(PositionOf(text, "/plugin"), (Position{2, 3}));
   EXPECT_EQ(PositionOf(text, "/plugin/id"), (Position{2, 14}));
@@ -34,7 +36,8 @@ TEST(Json, FindsThePlaceOfAPointer) {
 }
 
 TEST(Json, SurvivesTextThatIsNoJson) {
-  for (const char* text : {"", "{", "[", "{\"", "{\"a", "{\"a\":", "[1,", "{\"a\\", "}}}}"}) PositionOf(text, "/a/0/b");
+  for (const char* text : {"", "{", "[", "{\"", "{\"a", "{\"a\":", "[1,", "{\"a\\", "}}}}"})
+    PositionOf(text, "/a/0/b");
 }
 
 TEST(Nearest, ForgivesOneSlipInThree) {

@@ -35,7 +35,8 @@ TEST(FlexMap, KeepsEveryKindOfAttribute) {
 }
 
 TEST(FlexMap, NoticesWhatAttributesCannotReproduce) {
-  const std::string untyped = Built([](auto& out) { out.Map([&] { out.Vector("list", [&] { out.Int(1), out.Int(2); }); }); });
+  const std::string untyped =
+      Built([](auto& out) { out.Map([&] { out.Vector("list", [&] { out.Int(1), out.Int(2); }); }); });
   const auto attrs = ReadFlexMap(untyped);
   ASSERT_TRUE(attrs);
   EXPECT_EQ(attrs->i64s("list"), (std::vector<int64_t>{1, 2}));

@@ -94,7 +94,8 @@ TEST(Text, ReadsAsOneLinePerNode) {
   const ValueId w = main.AddConst<float>(DType::kF32, {2, 3}, std::vector<float>(6), "w");
   Attrs attrs;
   attrs.Set("fused_activation_function", "RELU");
-  main.outputs = main.AddNode(Op::kFullyConnected, {x, w, kNoValue}, {Type{DType::kF32, {-1, 2}}}, attrs).results;
+  main.outputs =
+      main.AddNode(Op::kFullyConnected, {x, w, kNoValue}, {Type{DType::kF32, {-1, 2}}}, attrs).results;
   module.signatures.push_back({"serving_default", "main", {"x"}, {"y"}});
   EXPECT_EQ(ToText(module),
             "signature serving_default = main(x) -> (y)\n"
@@ -107,7 +108,8 @@ TEST(Text, ReadsAsOneLinePerNode) {
 
 TEST(Versions, AreTheLowestThatCanSayIt) {
   Function f("f");
-  const ValueId x = f.AddInput(kRow), w = f.AddValue({DType::kF32, {4, 4}}), w8 = f.AddValue({DType::kI8, {4, 4}});
+  const ValueId x = f.AddInput(kRow), w = f.AddValue({DType::kF32, {4, 4}}),
+                w8 = f.AddValue({DType::kI8, {4, 4}});
   const ValueId b = f.AddValue({DType::kF32, {4}});
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kFullyConnected, {x, w, b}, {kRow})), 1);
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kFullyConnected, {x, w}, {kRow})), 6);

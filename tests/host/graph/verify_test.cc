@@ -79,7 +79,9 @@ TEST(Verify, LetsNobodyReadAnOverwrittenState) {
   main.outputs = {rnn.results[0], rnn.results[1]};
   EXPECT_EQ(Why(*module), "");
   main.outputs = {state};
-  EXPECT_EQ(Why(*module), "function main: output 0: %2 is read after node 2 RNN has overwritten it; read its final state instead");
+  EXPECT_EQ(Why(*module),
+            "function main: output 0: %2 is read after node 2 RNN has overwritten it; read its final state "
+            "instead");
   EXPECT_EQ(Why(*module, Strictness::kLoose), "");
 }
 
@@ -87,7 +89,8 @@ TEST(Verify, RefusesAConstantAsState) {
   auto module = Relu();
   Function& main = *module->functions[0];
   AddRnn(main, main.inputs[0], main.AddConst<float>(DType::kF32, {1, 4}, std::vector<float>(4), "zero"));
-  EXPECT_EQ(Why(*module), "function main: node 1 RNN: operand 4: %2 (zero) is a constant, but the op overwrites it");
+  EXPECT_EQ(Why(*module),
+            "function main: node 1 RNN: operand 4: %2 (zero) is a constant, but the op overwrites it");
 }
 
 TEST(Verify, RefusesRecursion) {

@@ -35,8 +35,10 @@ void Maul(const std::string& good, int flips, unsigned seed) {
 
 TEST(BadInput, IsRefusedWithItsName) {
   EXPECT_EQ(WhyNot(""), "bytes: not a .tflite file: bytes 4 to 7 are not \"TFL3\"");
-  EXPECT_EQ(WhyNot(std::string("\x10\0\0\0TFL3", 8)), "bytes: damaged or cut off: its tables do not hold together");
-  EXPECT_EQ(ReadFile("/nonexistent.tflite").error().message, "/nonexistent.tflite: No such file or directory");
+  EXPECT_EQ(WhyNot(std::string("\x10\0\0\0TFL3", 8)),
+            "bytes: damaged or cut off: its tables do not hold together");
+  EXPECT_EQ(ReadFile("/nonexistent.tflite").error().message,
+            "/nonexistent.tflite: No such file or directory");
 }
 
 TEST(BadInput, CutOffAnywhereIsRefused) {
@@ -65,7 +67,8 @@ TEST(BadInput, RecursiveSubgraphsAreRefused) {
     for (size_t at = good.find(wanted); at != std::string::npos; at = good.find(wanted, at + 1)) {
       std::string bad = good;
       bad.replace(at, 8, std::string(8, '\0'));
-      refused = refused || WhyNot(bad).find("recursive") != std::string::npos || WhyNot(bad).find("differ in number") != std::string::npos;
+      refused = refused || WhyNot(bad).find("recursive") != std::string::npos ||
+                WhyNot(bad).find("differ in number") != std::string::npos;
     }
   }
   EXPECT_TRUE(refused);

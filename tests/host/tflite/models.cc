@@ -54,7 +54,8 @@ std::unique_ptr<Module> Everything() {
   AddCalls(*module, main, x);
   Attrs options;
   options.Set("example_option", 10);
-  Node& custom = main.AddNode(Op::kCustom, {batch, kNoValue}, {{DType::kF32, Shape()}, {DType::kI8, {2, 2}}}, options);
+  Node& custom =
+      main.AddNode(Op::kCustom, {batch, kNoValue}, {{DType::kF32, Shape()}, {DType::kI8, {2, 2}}}, options);
   custom.name = "my_custom_fused_op";
   auto quant = std::make_shared<Quant>();
   quant->scales = {0.5f, 0.25f};

@@ -36,7 +36,8 @@ inline std::vector<std::string> RealFiles() {
   const char* root = std::getenv("FUSEBOX_MODELS");
   if (root == nullptr) return files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(root) + "/tflite")) {
-    if (entry.is_regular_file() && (entry.path().extension() == ".tflite" || entry.path().extension() == ".lite")) {
+    if (entry.is_regular_file() &&
+        (entry.path().extension() == ".tflite" || entry.path().extension() == ".lite")) {
       files.push_back(entry.path().string());
     }
   }

@@ -34,17 +34,20 @@ TEST(Options, ComeBackFromEveryFieldOfEveryTable) {
   int fields = 0;
   for (const OpInfo& info : AllOps()) {
     // Those that refer to functions of a certain interface have tests of their own.
-    if (info.options.empty() || info.op == Op::kStablehloComposite || info.effects == Effects::kControl) continue;
+    if (info.options.empty() || info.op == Op::kStablehloComposite || info.effects == Effects::kControl)
+      continue;
     const OptionTable* table = FindTable(info.options);
     ASSERT_NE(table, nullptr) << info.name << " has options " << info.options << ", which the schema lacks";
     Module module;
     Function& main = module.Add("main");
     module.Add("other");
     std::vector<ValueId> operands;
-    for (int i = 0; i < info.min_operands; ++i) operands.push_back(main.AddInput({DType::kF32, {1}}, "x" + std::to_string(i)));
+    for (int i = 0; i < info.min_operands; ++i)
+      operands.push_back(main.AddInput({DType::kF32, {1}}, "x" + std::to_string(i)));
     const size_t states = StateOperands(info.op).size();
     const bool basic = info.op == Op::kLstm;
-    Node& node = main.AddNode(info.op, operands, std::vector<Type>(1 + (basic ? 0 : states), Type{DType::kF32, {1}}));
+    Node& node =
+        main.AddNode(info.op, operands, std::vector<Type>(1 + (basic ? 0 : states), Type{DType::kF32, {1}}));
     for (const OptionField& field : table->fields) node.attrs.Set(field.name, Sample(field));
     if (info.op == Op::kCallOnce) node.results.clear();
     if (info.op == Op::kStablehloCustomCall) node.attrs.Erase("called_computations");
@@ -72,7 +75,9 @@ TEST(Options, RefuseWhatTheTableCannotHold) {
     const auto bytes = Write(module);
     return bytes ? std::string() : bytes.error().message;
   };
-  EXPECT_EQ(why("betta", 1.0), "function main: node 0 SOFTMAX: attribute betta is not a field of SoftmaxOptions; did you mean \"beta\"?");
+  EXPECT_EQ(why("betta", 1.0),
+            "function main: node 0 SOFTMAX: attribute betta is not a field of SoftmaxOptions; did you mean "
+            "\"beta\"?");
   EXPECT_EQ(why("beta", "x"), "function main: node 0 SOFTMAX: beta: has a value of the wrong kind: x");
   EXPECT_EQ(why("beta", 1.0), "");
 }
@@ -110,7 +115,8 @@ TEST(Write, SharesEqualConstantsButNoOutputs) {
   Module module;
   Function& main = module.Add("main");
   const std::vector<float> weights(4096, 1);
-  const ValueId a = main.AddConst(DType::kF32, {4096}, weights, "a"), b = main.AddConst(DType::kF32, {4096}, weights, "b");
+  const ValueId a = main.AddConst(DType::kF32, {4096}, weights, "a"),
+                b = main.AddConst(DType::kF32, {4096}, weights, "b");
   main.outputs = main.AddNode(Op::kAdd, {a, b}, {{DType::kF32, {4096}}}).results;
   const size_t shared = Write(module)->size();
   EXPECT_GT(Write(module, {.deduplicate = false})->size(), shared + 16000);
@@ -124,9 +130,11 @@ TEST(Write, KeepsAnAppendedZip) {
   std::string zip("PK\x03\x04", 4);
   zip += std::string(22, '\0') + std::string("\x01\0\0\0", 4) + "a";
   const size_t directory = zip.size();
-  std::string entry = std::string("PK\x01\x02", 4) + std::string(24, '\0') + std::string("\x01\0", 2) + std::string(16, '\0') + "a";
+  std::string entry = std::string("PK\x01\x02", 4) + std::string(24, '\0') + std::string("\x01\0", 2) +
+                      std::string(16, '\0') + "a";
   std::string end = std::string("PK\x05\x06", 4) + std::string(4, '\0') + std::string("\x01\0\x01\0", 4);
-  end += static_cast<char>(entry.size()) + std::string(3, '\0') + static_cast<char>(directory) + std::string(3, '\0') + std::string(2, '\0');
+  end += static_cast<char>(entry.size()) + std::string(3, '\0') + static_cast<char>(directory) +
+         std::string(3, '\0') + std::string(2, '\0');
   zip += entry + end;
   module->appended = Buffer::Of(std::span<const char>(zip));
   ExpectRoundTrip(*module);
@@ -145,7 +153,8 @@ TEST(Write, KeepsAnAppendedZip) {
   add(zip.size() - 6);
   const auto back = ReadBytes(file + absolute);
   ASSERT_TRUE(back) << back.error().message;
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>((*back)->appended.data()), (*back)->appended.size()), zip);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>((*back)->appended.data()), (*back)->appended.size()),
+            zip);
 }
 
 TEST(Write, LeavesNothingBehindWhenItFails) {
@@ -183,7 +192,8 @@ TEST(RealFiles, KeepTheirMeaning) {
   for (const std::string& path : files) {
     const auto start = std::chrono::steady_clock::now();
     const auto module = ReadFile(path);
-    milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    milliseconds +=
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     if (!module) {
       ++refused;
       std::printf("refused: %s\n", module.error().message.c_str());
