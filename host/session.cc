@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "host/graph/npy.h"
 #include "host/run/run.h"
 
 namespace fusebox {
@@ -22,18 +23,12 @@ std::string Quoted(const Session::Slot& slot, int index) {
   return slot.name.empty() ? fmt::format("input {}", index) : fmt::format("input {} '{}'", index, slot.name);
 }
 
-// The packed form of strings: as many offsets as the shape has elements, in order, inside the payload.
+// Strings must be well packed, and as many as the shape has elements.
 Status CheckStrings(const Tensor& value) {
+  FUSEBOX_ASSIGN(const auto strings, UnpackStrings(value.data));
   const auto count = value.type.shape.element_count();
-  const auto words = value.data.As<int32_t>();
-  const auto fits = [&](size_t n) { return words.size() >= n + 2 && words[0] == static_cast<int32_t>(n); };
-  if (!count || *count > INT32_MAX - 2 || !fits(static_cast<size_t>(*count)))
-    return Invalid("its strings are malformed");
-  for (size_t i = 1; i <= static_cast<size_t>(*count); ++i) {
-    const bool inside = words[i] >= 0 && static_cast<size_t>(words[i + 1]) <= value.data.size();
-    if (words[i + 1] < words[i] || !inside) return Invalid("its strings are malformed");
-  }
-  return {};
+  if (count && static_cast<size_t>(*count) == strings.size()) return {};
+  return Invalid(fmt::format("{} strings for {}", strings.size(), ToString(value.type)));
 }
 
 }  // namespace

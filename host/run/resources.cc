@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cstring>
-
+#include "host/graph/npy.h"
 #include "host/run/run.h"
 
 namespace fusebox::run {
@@ -11,33 +10,8 @@ namespace {
 // Tables are numbered apart from variables, so that one is never taken for the other.
 constexpr int64_t kFirstTable = int64_t{1} << 32;
 
-// The strings of a packed tensor. Error: offsets that do not fit.
-Result<std::vector<std::string_view>> Unpack(const fbx_tensor& tensor) {
-  const auto* data = static_cast<const char*>(tensor.data);
-  int32_t count = 0;
-  if (tensor.bytes == 0) return std::vector<std::string_view>();
-  if (tensor.bytes >= sizeof(count)) std::memcpy(&count, data, sizeof(count));
-  const size_t start = (static_cast<size_t>(std::max(count, 0)) + 2) * sizeof(int32_t);
-  if (count < 0 || start > tensor.bytes) return Invalid("a string tensor is malformed");
-  std::vector<std::string_view> strings;
-  for (int32_t i = 0; i < count; ++i) {
-    int32_t ends[2];
-    std::memcpy(ends, data + (static_cast<size_t>(i) + 1) * sizeof(int32_t), sizeof(ends));
-    if (ends[0] < 0 || ends[1] < ends[0] || static_cast<size_t>(ends[1]) > tensor.bytes)
-      return Invalid("a string tensor is malformed");
-    strings.emplace_back(data + ends[0], static_cast<size_t>(ends[1] - ends[0]));
-  }
-  return strings;
-}
-
-std::string Pack(const std::vector<std::string_view>& strings) {
-  std::vector<int32_t> head{static_cast<int32_t>(strings.size())};
-  size_t end = (strings.size() + 2) * sizeof(int32_t);
-  head.push_back(static_cast<int32_t>(end));
-  for (const std::string_view s : strings) head.push_back(static_cast<int32_t>(end += s.size()));
-  std::string packed(reinterpret_cast<const char*>(head.data()), head.size() * sizeof(int32_t));
-  for (const std::string_view s : strings) packed += s;
-  return packed;
+Result<std::vector<std::string>> Unpack(const fbx_tensor& tensor) {
+  return UnpackStrings(Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes}));
 }
 
 std::span<const int64_t> Numbers(const fbx_tensor& tensor) {
@@ -142,8 +116,8 @@ Status Resources::Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tenso
   if (table.key == DType::kString) {
     if (otherwise.bytes < sizeof(int64_t)) return Invalid("the default is empty");
     FUSEBOX_ASSIGN(const auto names, Unpack(keys));
-    for (const std::string_view name : names) {
-      const auto found = table.numbers.find(std::string(name));
+    for (const std::string& name : names) {
+      const auto found = table.numbers.find(name);
       const int64_t value = found != table.numbers.end() ? found->second : Numbers(otherwise)[0];
       packed.append(reinterpret_cast<const char*>(&value), sizeof(value));
     }
@@ -151,12 +125,13 @@ Status Resources::Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tenso
   }
   FUSEBOX_ASSIGN(const auto defaults, Unpack(otherwise));
   if (defaults.size() != 1) return Invalid("the default is not one string");
-  std::vector<std::string_view> values;
+  std::vector<std::string> values;
   for (const int64_t key : Numbers(keys)) {
     const auto found = table.strings.find(key);
-    values.push_back(found != table.strings.end() ? std::string_view(found->second) : defaults[0]);
+    values.push_back(found != table.strings.end() ? found->second : defaults[0]);
   }
-  packed = Pack(values);
+  const Buffer buffer = PackStrings(values);
+  packed.assign(reinterpret_cast<const char*>(buffer.data()), buffer.size());
   return {};
 }
 

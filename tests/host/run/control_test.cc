@@ -2,6 +2,7 @@
 // Calls, branches, loops, variables and the state of a runner.
 #include <gmock/gmock.h>
 
+#include "host/graph/npy.h"
 #include "tests/host/run/graphs.h"
 
 namespace fusebox::run {
@@ -234,6 +235,31 @@ TEST(State, AnInputStateIsLeftAlone) {
   const auto outputs = machine.Run({Floats({1, 2})});
   EXPECT_THAT(FloatsOf(outputs[1]), ElementsAre(2, 4));
   EXPECT_THAT(FloatsOf(outputs[2]), ElementsAre(1, 2));
+}
+
+TEST(State, AHashTableIsImportedOnceAndLookedUp) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  Attrs attrs;
+  attrs.Set("table_id", 1);
+  attrs.Set("key_dtype", DType::kI64);
+  attrs.Set("value_dtype", DType::kString);
+  const ValueId table = f.AddNode(Op::kHashtable, {}, {{DType::kResource, {1}}}, attrs).results[0];
+  const ValueId keys = f.AddConst<int64_t>(DType::kI64, {2}, {7, 8});
+  const ValueId values = f.AddConst({DType::kString, {2}}, PackStrings({"seven", "eight"}));
+  f.AddNode(Op::kHashtableImport, {table, keys, values}, {});
+  const ValueId otherwise = f.AddConst({DType::kString, {1}}, PackStrings({"?"}));
+  const ValueId x = f.AddInput({DType::kI64, {-1}});
+  f.outputs = {f.AddNode(Op::kHashtableFind, {table, x, otherwise}, {{DType::kString, {-1}}}).results[0],
+               f.AddNode(Op::kHashtableSize, {table}, {{DType::kI64, {1}}}).results[0]};
+  Machine machine(std::move(module));
+  const Tensor asked{{DType::kI64, {3}}, Buffer::Of<int64_t>(std::vector<int64_t>{8, 9, 7})};
+  for (int i = 0; i < 2; ++i) {
+    const auto outputs = machine.Run({asked});
+    ASSERT_EQ(outputs.size(), 2u);
+    EXPECT_THAT(*UnpackStrings(outputs[0].data), ElementsAre("eight", "?", "seven"));
+    EXPECT_THAT(outputs[1].data.As<int64_t>(), ElementsAre(2));
+  }
 }
 
 TEST(Threads, NestedLoopsComputeTheSameOnAnyNumberOfThreads) {

@@ -20,6 +20,7 @@ inline std::shared_ptr<Registry> TestRegistry() {
   config.search_default_path = false;
   auto registry = Registry::Create(config, kEntries);
   EXPECT_TRUE(registry) << registry.error().message;
+  if (!registry) std::abort();  // nothing can go on
   return *registry;
 }
 
