@@ -91,7 +91,7 @@ class Attrs {
     const fbx_status status = host_->attrs->get_i64s(attrs_, str(key), &values, &n);
     if (status == FBX_NOT_APPLICABLE) return {};
     check(key, status);
-    return {values, n};
+    return {values, n == SIZE_MAX ? 0 : n};  // a shape of unknown rank
   }
   std::span<const double> f64s(std::string_view key) const {
     const double* values = nullptr;

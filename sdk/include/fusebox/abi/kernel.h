@@ -68,7 +68,8 @@ typedef struct fbx_kernel {
   /* Would this kernel run this node? dims may be unknown, data is there for constants. NOT_APPLICABLE with a reason
      if not. NULL: always. [any] */
   fbx_status (*supports)(const fbx_host*, const fbx_node*)FBX_NOEXCEPT;
-  /* Result types from operand types. Must not touch results. [any] */
+  /* Result types from operand types. Of the results only dtype and quant may be read, where the op leaves its result
+     type to the file (QUANTIZE, CAST). [any] */
   fbx_status (*infer)(const fbx_host*, const fbx_node*, const fbx_infer*)FBX_NOEXCEPT;
   /* NULL: *instance is NULL. [load] */
   fbx_status (*init)(const fbx_host*, const fbx_node*, void** instance)FBX_NOEXCEPT;
