@@ -4,13 +4,20 @@
 #include "host/eval/eval.h"
 
 namespace fusebox {
+namespace {
+
+constexpr int32_t kMostDims = 64;
+
+}  // namespace
 
 Inference::Inference(size_t results) : abi_{FBX_HEAD(fbx_infer), Set, NeedsValue}, types_(results) {}
 
 void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims,
                     int32_t rank) noexcept {
   auto& self = *const_cast<Inference*>(reinterpret_cast<const Inference*>(abi));
-  if (result >= self.types_.size()) return;
+  // What cannot be right counts as not said, and is refused as that.
+  if (result >= self.types_.size() || rank > kMostDims || (rank > 0 && dims == nullptr)) return;
+  if (dtype <= FBX_DTYPE_NONE || dtype > FBX_VARIANT) return;
   Type& type = self.types_[result];
   type.dtype = static_cast<DType>(dtype);
   type.shape = rank < 0 ? Shape() : Shape(std::vector<int64_t>(dims, dims + rank));
