@@ -40,8 +40,8 @@
 #ifndef KERNEL_SIZE
 #define KERNEL_SIZE sizeof(struct grown_kernel)
 #endif
-#ifndef KERNEL_INVOKE
-#define KERNEL_INVOKE Invoke
+#ifndef NO_INVOKE
+#define NO_INVOKE 0
 #endif
 #ifndef RULE_COUNT
 #define RULE_COUNT 1
@@ -118,7 +118,7 @@ static const struct grown_kernel kKernel = {
                .kind = FBX_OP_CUSTOM,
                .op = STR(SAID_OP),
                .infer = Infer,
-               .invoke = KERNEL_INVOKE},
+               .invoke = NO_INVOKE ? NULL : Invoke},
     .tail = {0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB},
 };
 static const fbx_rule* const kRules[] = {&kRule};
