@@ -44,17 +44,16 @@ void AddSites(const Report& report, std::string& out) {
   const auto fused =
       std::count_if(report.sites.begin(), report.sites.end(), [](const SiteReport& s) { return s.fused; });
   out += fmt::format("composites: {} of {} fused\n", fused, report.sites.size());
-  Table table({"site", "composite", "rule", "plugin", "result"});
+  Table table({"site", "rule", "plugin", "result"});
   for (const SiteReport& site : report.sites) {
-    const std::string& place = site.location.empty() ? site.function : site.location;
+    const std::string place = (site.location.empty() ? site.function : site.location) + ": " + site.composite;
     for (const RuleReport& rule : site.rules) {
       const std::string plugin =
           rule.plugin_version.empty() ? rule.plugin : rule.plugin + " " + rule.plugin_version;
-      table.Row({place, site.composite, rule.rule, plugin, Outcome(site, rule)});
+      table.Row({place, rule.rule, plugin, Outcome(site, rule)});
     }
     if (site.rules.empty())
-      table.Row({place, site.composite, "-", "-",
-                 site.fused ? "fused -> " + Joined(site.emitted, "constants") : site.why});
+      table.Row({place, "-", "-", site.fused ? "fused -> " + Joined(site.emitted, "constants") : site.why});
   }
   out += table.Text() + "\n";
 }

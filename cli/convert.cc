@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/convert.h"
+
+#include <charconv>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/plugin_flags.h"
+#include "cli/print.h"
+#include "converter/passes/pass.h"
+#include "host/base/buffer.h"
+#include "host/base/json.h"
+
+namespace fusebox::cli {
+namespace {
+
+using converter::Composites;
+using converter::Conversion;
+using converter::Report;
+using converter::Verification;
+using KeepBodies = FusionOptions::KeepBodies;
+
+constexpr const char* kFooter =
+    R"(INPUT is the folder of a TensorFlow SavedModel. Nothing is written when the conversion fails.
+
+Exit status 1: no signature converts; --verify strict refused a fusion (the file is written, with the composite's own
+body); --require-full-fusion is not met (no file is written).
+
+Examples:
+  fusebox convert saved_model -o model.tflite --batch 1 --explain
+  fusebox convert saved_model -o model.tflite --plugin my_op.so --verify strict
+  fusebox convert saved_model -o plain.tflite --composites inline)";
+
+template <class T>
+using Words = std::vector<std::pair<std::string, T>>;
+const Words<Composites> kComposites = {
+    {"fuse", Composites::kFuse}, {"keep", Composites::kKeep}, {"inline", Composites::kInline}};
+const Words<KeepBodies> kKeepBodies = {
+    {"none", KeepBodies::kNone}, {"custom", KeepBodies::kCustom}, {"all", KeepBodies::kAll}};
+const Words<Verification> kVerify = {
+    {"off", Verification::kOff}, {"sample", Verification::kSample}, {"strict", Verification::kStrict}};
+
+struct Flags {
+  std::string input, output, report, dump_after;
+  std::vector<std::string> signatures, shapes;
+  int64_t batch = 0;  // 0: not given
+  std::string composites = "fuse", keep_bodies = "custom", verify = "off";
+  uint64_t verify_seed = 1;
+  PluginFlags plugins;
+  bool explain = false, require_full_fusion = false;
+};
+
+template <class T>
+T Meaning(const Words<T>& words, const std::string& word) {
+  return std::find_if(words.begin(), words.end(), [&](const auto& entry) { return entry.first == word; })
+      ->second;
+}
+
+// Adds an option that takes one of a few words.
+template <class T>
+void AddChoice(CLI::App& app, const char* flag, std::string& value, const Words<T>& words, const char* help) {
+  std::vector<std::string> names;
+  for (const auto& [name, meaning] : words) names.push_back(name);
+  app.add_option(flag, value, help)->check(CLI::IsMember(names))->type_name("")->capture_default_str();
+}
+
+// "x=1,28,28"; "x=" is a scalar's.
+Result<std::pair<std::string, Shape>> ParseShape(const std::string& text) {
+  const auto fail = [&] {
+    return Invalid("--shape " + text + ": expected NAME=DIM,DIM,..., each at least 0");
+  };
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) return fail();
+  std::vector<int64_t> dims;
+  for (const char *at = text.c_str() + equals + 1, *end = text.c_str() + text.size(); at < end;) {
+    int64_t dim = -1;
+    const auto [next, error] = std::from_chars(at, end, dim);
+    if (error != std::errc() || dim < 0 || (next < end && (*next != ',' || next + 1 == end))) return fail();
+    dims.push_back(dim);
+    at = next < end ? next + 1 : next;
+  }
+  return std::pair(text.substr(0, equals), Shape(dims));
+}
+
+Status CheckPass(const std::string& wanted) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const converter::Pass& pass : converter::Passes()) {
+    if (pass.name == wanted) return {};
+    names.emplace_back(pass.name);
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  return Invalid("--dump-after " + wanted + ": no such pass" + DidYouMean(wanted, names) +
+                 "; passes: " + list);
+}
+
+Result<converter::Options> OptionsOf(const Flags& flags) {
+  converter::Options options;
+  options.signatures = flags.signatures;
+  if (flags.batch > 0) options.batch = flags.batch;
+  for (const std::string& text : flags.shapes) {
+    FUSEBOX_ASSIGN(auto named, ParseShape(text));
+    if (!options.shapes.insert(std::move(named)).second) return Invalid("--shape " + text + ": given twice");
+  }
+  options.composites = Meaning(kComposites, flags.composites);
+  options.keep_bodies = Meaning(kKeepBodies, flags.keep_bodies);
+  options.verify = Meaning(kVerify, flags.verify);
+  options.verify_seed = flags.verify_seed;
+  if (!flags.dump_after.empty()) {
+    FUSEBOX_TRY(CheckPass(flags.dump_after));
+    options.after_pass = [wanted = flags.dump_after](std::string_view pass, const Module& module) {
+      if (pass == wanted) Print(ToText(module));
+    };
+  }
+  FUSEBOX_ASSIGN(options.registry, OpenRegistry(flags.plugins));
+  return options;
+}
+
+Result<Conversion> Importer(const std::string& input) {
+  std::error_code error;
+  const bool folder = std::filesystem::is_directory(input, error);
+  if (error || !std::filesystem::exists(input, error))
+    return NotFound(input + ": " + (error ? error.message() : "no such file or folder"));
+  if (!folder) return Unsupported(input + ": not a folder; this version converts the folder of a SavedModel");
+  return converter::FromSavedModel(input);
+}
+
+void MessageEach(const Report& report) {
+  for (const auto& [signature, why] : report.refused)
+    Message("signature " + signature + " is refused: " + why);
+  for (const std::string& note : report.notes) Message(note);
+}
+
+// The fusions that the proof refused, and how to see it again.
+void MessageDisproved(const Flags& flags, const Report& report) {
+  for (const SiteReport& site : report.sites) {
+    for (const RuleReport& rule : site.rules) {
+      if (rule.outcome != RuleReport::Outcome::kDisproved) continue;
+      std::string text =
+          site.location + ": " + site.composite + " keeps its body: rule " + rule.rule + " of " + rule.plugin;
+      for (const std::string& reason : rule.reasons) text += ": " + reason;
+      Message(text);
+    }
+  }
+  Message("again: fusebox convert " + flags.input + " -o OUT --verify " + flags.verify + " --verify-seed " +
+          std::to_string(flags.verify_seed) + ", with the same plugins");
+}
+
+// Sites that are left unfused are named; true when there is one.
+bool MessageUnfused(const Report& report) {
+  bool any = false;
+  for (const SiteReport& site : report.sites) {
+    if (site.fused) continue;
+    any = true;
+    Message("not fused: " + site.location + ": " + site.composite + ": " + site.why);
+  }
+  return any;
+}
+
+// Several signatures were there to choose from, and none converts: that is an answer. Of a single one, or of those that were asked
+// for, it is an error of the input.
+bool NoneConverts(const Flags& flags, const Report& report) {
+  return flags.signatures.empty() && report.signatures.empty() && report.refused.size() > 1;
+}
+
+Result<Exit> Convert(const Flags& flags) {
+  FUSEBOX_ASSIGN(Conversion conversion, Importer(flags.input));
+  FUSEBOX_ASSIGN(conversion.options, OptionsOf(flags));
+  auto converted = conversion.Convert();
+  const Report& report = converted ? converted->report : conversion.report();
+  if (flags.explain) Print(ToText(report));
+  if (!converted) {
+    MessageEach(report);
+    if (!flags.explain) {
+      for (const converter::UnsupportedOps& u : report.unsupported)
+        Message(u.op + " (" + std::to_string(u.count) + ", first at " + u.first + "): " + u.reason);
+    }
+    if (!NoneConverts(flags, report)) return std::unexpected(converted.error());
+    Message("no signature converts");
+    return Exit::kNo;
+  }
+  if (!flags.explain) MessageEach(report);
+
+  // Begun before the model is written, so that a report that cannot be leaves no model either.
+  std::optional<AtomicFile> report_file;
+  if (!flags.report.empty()) {
+    FUSEBOX_ASSIGN(AtomicFile begun, AtomicFile::Create(flags.report));
+    report_file.emplace(std::move(begun));
+    const std::string json = ToJson(report);
+    FUSEBOX_TRY(report_file->Append(std::as_bytes(std::span(json))));
+  }
+  const bool short_of_fusion = flags.require_full_fusion && MessageUnfused(report);
+  if (!short_of_fusion) FUSEBOX_TRY(converted->Write(flags.output));
+  if (report_file) FUSEBOX_TRY(report_file->Commit());
+  if (report.disproved) MessageDisproved(flags, report);
+  const bool refuted = report.disproved && flags.verify == "strict";
+  return short_of_fusion || refuted ? Exit::kNo : Exit::kDone;
+}
+
+}  // namespace
+
+void AddConvert(CLI::App& root, Action& action) {
+  CLI::App* app =
+      root.add_subcommand("convert", "Convert a SavedModel to .tflite, fusing what plugins have rules for");
+  auto flags = std::make_shared<Flags>();
+  app->add_option("input", flags->input, "The folder of a SavedModel")->type_name("INPUT")->required();
+  app->add_option("-o,--output", flags->output, "The file to write")->type_name("OUT.tflite")->required();
+  app->add_option("--signature", flags->signatures,
+                  "A signature to convert (repeatable); all that convert otherwise")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  app->add_option("--batch", flags->batch, "Size of every unknown first dimension of the inputs")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
+  app->add_option("--shape", flags->shapes, "Shape of one input (repeatable)")
+      ->type_name("NAME=1,28,28")
+      ->allow_extra_args(false);
+  AddPluginFlags(*app, flags->plugins);
+  AddChoice(*app, "--composites", flags->composites, kComposites,
+            "Fuse them, keep them with their body, or inline all");
+  AddChoice(*app, "--keep-bodies", flags->keep_bodies, kKeepBodies,
+            "Fused ops whose definition stays in the file: none, those that are custom ops, all");
+  AddChoice(*app, "--verify", flags->verify, kVerify,
+            "Run each fused op against its body and refuse what disagrees");
+  app->add_option("--verify-seed", flags->verify_seed, "Seed of the values that --verify uses")
+      ->type_name("N")
+      ->capture_default_str();
+  app->add_flag("--explain", flags->explain,
+                "Say what was fused or why not, what became of variables, ops before and after");
+  app->add_option("--report", flags->report, "Write the same as JSON")->type_name("FILE.json");
+  app->add_flag("--require-full-fusion", flags->require_full_fusion,
+                "Fail with 1 when a composite is not fused");
+  app->add_option("--dump-after", flags->dump_after, "Print the graph as it is after that pass")
+      ->type_name("PASS");
+  app->footer(kFooter);
+  app->callback([flags, &action] { action = [flags] { return Convert(*flags); }; });
+}
+
+}  // namespace fusebox::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of a run: from files, from a folder, or made up from a seed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "host/base/status.h"
+#include "host/session.h"
+
+namespace fusebox::cli {
+
+// An input or output, by the name of the signature and by the name of the tensor that stands for it.
+struct Port {
+  std::string name, tensor;
+  Type type;
+};
+struct Ports {
+  std::vector<Port> inputs, outputs;
+};
+// Those of the function that a session of that signature runs.
+Ports PortsOf(const Model& model, const Session& session, const std::string& signature);
+
+struct InputFlags {
+  std::vector<std::string> files;  // NAME=FILE
+  std::string dir;
+  uint64_t seed = 1;
+};
+void AddInputFlags(CLI::App& app, InputFlags& flags);
+
+// One value per input. --input comes first; then, where --input-dir is given, in<i>.npy or <name>.npy of that folder (strings:
+// also .json, nested lists), which must hold the rest; without it the rest is SeededTensor(type, seed, i).
+Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, const std::vector<Port>& inputs);
+
+}  // namespace fusebox::cli

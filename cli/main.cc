@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <new>
+
+#include "cli/command.h"
+#include "cli/print.h"
+#include "host/base/json.h"
+
+namespace fusebox::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  fusebox convert saved_model/ -o model.tflite --batch 1 --explain
+  fusebox run model.tflite --seed 1 --runs 20
+  fusebox compare fused.tflite unfused.tflite
+  fusebox inspect model.tflite
+  fusebox plugin list
+
+Exit status: 0 done; 1 the answer is no; 2 bad usage or bad input; 3 an internal error.
+Results go to stdout, messages to stderr. FUSEBOX_LOG=all tells what each stage does.)";
+
+// The subcommand that was reached last: the one whose words are left over.
+const CLI::App& Innermost(const CLI::App& root) {
+  const CLI::App* app = &root;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return *app;
+}
+
+// The first word that nothing took, with the word that may have been meant; empty: all were taken.
+std::string UnknownWord(const CLI::App& root) {
+  const CLI::App& app = Innermost(root);
+  std::vector<std::string> left = app.remaining(false);
+  if (left.empty()) left = root.remaining(true);
+  if (left.empty()) return {};
+  const std::string word = left.front().substr(0, left.front().find('='));
+  std::vector<std::string> known;
+  if (word.starts_with("-")) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    return "unknown option " + word + DidYouMean(word, known);
+  }
+  for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
+  return (known.empty() ? "unexpected argument " : "unknown command ") + word + DidYouMean(word, known);
+}
+
+void Prepare(CLI::App& app) {
+  // Words that nothing takes are told by UnknownWord.
+  app.allow_extras();
+  app.get_formatter()->column_width(34);
+  for (CLI::App* sub : app.get_subcommands({})) Prepare(*sub);
+}
+
+int BadUsage(const CLI::App& root, const std::string& what) {
+  std::string path;
+  for (const CLI::App* app = &Innermost(root); app; app = app->get_parent())
+    path.insert(0, " " + app->get_name());
+  Message(what + "\nhelp:" + path + " --help");
+  return static_cast<int>(Exit::kBadInput);
+}
+
+int Perform(const Action& action) {
+  Result<Exit> done = action();
+  // Before a message, so that both come in order where they share a terminal.
+  const Status flushed = Flush();
+  if (done && !flushed) done = std::unexpected(flushed.error());
+  if (done) return static_cast<int>(*done);
+  Message(done.error().message);
+  return static_cast<int>(done.error().code == Code::kInternal ? Exit::kInternal : Exit::kBadInput);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App root("Converts models to .tflite, fuses their composites with plugins, and runs them.", "fusebox");
+  root.set_version_flag("--version", "fusebox " FUSEBOX_VERSION);
+  root.footer(kFooter + 1);
+  root.require_subcommand(1);
+  Action action;
+  AddConvert(root, action);
+  AddRun(root, action);
+  AddCompare(root, action);
+  AddVerify(root, action);
+  AddInspect(root, action);
+  AddPlugin(root, action);
+  Prepare(root);
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return root.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    const std::string unknown = UnknownWord(root);
+    return BadUsage(root, unknown.empty() ? error.what() : unknown);
+  }
+  if (const std::string unknown = UnknownWord(root); !unknown.empty()) return BadUsage(root, unknown);
+  return Perform(action);
+}
+
+}  // namespace
+}  // namespace fusebox::cli
+
+int main(int argc, char** argv) {
+  try {
+    return fusebox::cli::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    fusebox::cli::Message("not enough memory");
+  } catch (const std::exception& error) {
+    fusebox::cli::Message(std::string("internal error: ") + error.what());
+  }
+  return static_cast<int>(fusebox::cli::Exit::kInternal);
+}

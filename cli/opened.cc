@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/opened.h"
+
+#include "cli/print.h"
+
+namespace fusebox::cli {
+
+Result<Opened> Open(const std::string& path, std::shared_ptr<Registry> registry,
+                    const SessionOptions& options) {
+  Opened out{.path = path};
+  FUSEBOX_ASSIGN(out.model, Model::Open(path, {.registry = std::move(registry)}));
+  for (const std::string& notice : out.model->notices()) Message(path + ": " + notice);
+  FUSEBOX_ASSIGN(out.session, Session::Create(out.model, options));
+  out.ports = PortsOf(*out.model, *out.session, options.signature);
+  return out;
+}
+
+Status SetInputs(Session& session, const std::vector<Tensor>& values) {
+  for (size_t i = 0; i < values.size(); ++i) FUSEBOX_TRY(session.SetInput(static_cast<int>(i), values[i]));
+  return {};
+}
+
+Result<std::vector<Tensor>> CopyOutputs(const Session& session) {
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < session.outputs().size(); ++i) {
+    FUSEBOX_ASSIGN(const Tensor borrowed, session.output(static_cast<int>(i)));
+    out.push_back({borrowed.type, Buffer::Copy(borrowed.data.bytes())});
+  }
+  return out;
+}
+
+}  // namespace fusebox::cli

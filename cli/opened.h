@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model with a session, opened as a command wants it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/inputs.h"
+#include "host/model.h"
+#include "host/session.h"
+
+namespace fusebox::cli {
+
+struct Opened {
+  std::string path;
+  std::shared_ptr<const Model> model;
+  std::unique_ptr<Session> session;
+  Ports ports;
+};
+
+// Prints the model's notices to stderr. Errors name the file.
+Result<Opened> Open(const std::string& path, std::shared_ptr<Registry> registry,
+                    const SessionOptions& options);
+
+// Sets all inputs.
+Status SetInputs(Session& session, const std::vector<Tensor>& values);
+// All outputs, copied out of the session.
+Result<std::vector<Tensor>> CopyOutputs(const Session& session);
+
+}  // namespace fusebox::cli

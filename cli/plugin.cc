@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/plugin/plugin.h"
+
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/plugin_flags.h"
+#include "cli/plugin_text.h"
+#include "cli/print.h"
+#include "host/base/json.h"
+#include "host/base/table.h"
+
+namespace fusebox::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::string subject;  // a plugin id, a path, or the name of an op or composite
+  PluginFlags plugins;
+  bool load = false, json = false;
+};
+
+Json RowsJson(const std::vector<PluginInfo>& infos) {
+  Json rows = Json::array();
+  for (const PluginInfo& info : infos) rows.push_back(PluginRowJson(info));
+  return rows;
+}
+
+std::string SearchedText(const Registry& registry) {
+  std::string out = "searched:\n";
+  for (const std::string& folder : registry.searched()) out += "  " + Printable(folder) + "\n";
+  return out;
+}
+
+Result<Exit> List(const Flags& flags) {
+  FUSEBOX_ASSIGN(const Config config, ReadConfig(flags.plugins));
+  FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
+  if (flags.load) FUSEBOX_TRY(registry->LoadAll());
+  const std::vector<PluginInfo> infos = registry->plugins();
+  if (flags.json) {
+    PrintDocument(Json{{"plugins", RowsJson(infos)}, {"searched", registry->searched()}});
+    return Exit::kDone;
+  }
+  Table table({"plugin", "version", "state", "loaded", "manifest", "why"});
+  for (const PluginInfo& info : infos)
+    table.Row({info.manifest.id.empty() ? "?" : info.manifest.id, info.manifest.version,
+               std::string(Name(info.state)), info.loaded ? "yes" : "no", info.manifest.path, info.why});
+  Print(table.Text() + SearchedText(*registry));
+  return Exit::kDone;
+}
+
+// The plugins of that id (several: one, and those that it shadows).
+std::vector<PluginInfo> WithId(const Registry& registry, const std::string& id) {
+  std::vector<PluginInfo> found;
+  for (PluginInfo& info : registry.plugins()) {
+    if (info.manifest.id == id) found.push_back(std::move(info));
+  }
+  return found;
+}
+
+// "com.acme.x: not found; did you mean ...? searched: ...".
+std::string NotFoundText(const Registry& registry, const std::string& id) {
+  std::vector<std::string> ids;
+  for (const PluginInfo& info : registry.plugins()) ids.push_back(info.manifest.id);
+  std::string text = "plugin " + id + ": not found" + DidYouMean(id, ids) + "; searched:";
+  for (const std::string& folder : registry.searched()) text += "\n  " + folder;
+  return text;
+}
+
+Result<Exit> Inspect(const Flags& flags) {
+  std::error_code error;
+  const bool path =
+      flags.subject.find('/') != std::string::npos || std::filesystem::exists(flags.subject, error);
+  FUSEBOX_ASSIGN(Config config, ReadConfig(flags.plugins));
+  if (path) {
+    config.plugins = {flags.subject};
+    config.plugin_path.clear();
+    config.search_default_path = false;
+  }
+  FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
+  if (flags.load) FUSEBOX_TRY(registry->LoadAll());
+  std::vector<PluginInfo> infos = path ? registry->plugins() : WithId(*registry, flags.subject);
+  if (path) std::erase_if(infos, [](const PluginInfo& info) { return info.built_in; });
+  if (infos.empty()) return NotFound(NotFoundText(*registry, flags.subject));
+  Json list = Json::array();
+  for (size_t i = 0; i < infos.size(); ++i) {
+    if (flags.json) list.push_back(PluginJson(infos[i]));
+    else Print((i > 0 ? "\n" : "") + PluginText(infos[i]));
+  }
+  if (flags.json) PrintDocument(Json{{"plugins", std::move(list)}});
+  return Exit::kDone;
+}
+
+struct Provider {
+  std::string what, plugin, state, why;
+};
+
+bool Implements(const ManifestRule& rule, std::string_view name) {
+  return std::any_of(rule.implements.begin(), rule.implements.end(), [&](const std::string& wanted) {
+    return wanted == name ||
+           (wanted.ends_with('*') && name.starts_with(std::string_view(wanted).substr(0, wanted.size() - 1)));
+  });
+}
+
+// Rules and kernels for that name, as manifests promise them.
+std::vector<Provider> Providers(const Registry& registry, const std::string& name) {
+  std::vector<Provider> found;
+  for (const PluginInfo& info : registry.plugins()) {
+    const Manifest& m = info.manifest;
+    const auto add = [&](const std::string& what) {
+      found.push_back({what, m.id + " " + m.version, std::string(Name(info.state)), info.why});
+    };
+    for (const ManifestRule& rule : m.rules) {
+      if (Implements(rule, name)) add("rule " + rule.id);
+    }
+    for (const ManifestOp& op : m.ops) {
+      if (op.name == name || OpName(op) == name) add("kernel " + OpName(op));
+    }
+  }
+  return found;
+}
+
+Result<Exit> Which(const Flags& flags) {
+  FUSEBOX_ASSIGN(const Config config, ReadConfig(flags.plugins));
+  FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
+  const std::vector<Provider> found = Providers(*registry, flags.subject);
+  Json rows = Json::array();
+  Table table({"provides", "plugin", "state", "why"});
+  for (const Provider& p : found) {
+    rows.push_back({{"provides", p.what}, {"plugin", p.plugin}, {"state", p.state}, {"why", p.why}});
+    table.Row({p.what, p.plugin, p.state, p.why});
+  }
+  if (flags.json) PrintDocument(Json{{"name", flags.subject}, {"providers", std::move(rows)}});
+  else if (!found.empty()) Print(table.Text());
+  else
+    Print("no plugin has a rule or a kernel for " + Printable(flags.subject) + "\n" +
+          SearchedText(*registry));
+  return found.empty() ? Exit::kNo : Exit::kDone;
+}
+
+Result<Exit> Why(const Flags& flags) {
+  FUSEBOX_ASSIGN(const Config config, ReadConfig(flags.plugins));
+  FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
+  FUSEBOX_TRY(registry->LoadAll());
+  const std::vector<PluginInfo> infos = WithId(*registry, flags.subject);
+  const bool usable = std::any_of(infos.begin(), infos.end(), [](const PluginInfo& info) {
+    return info.state == PluginInfo::State::kOk;
+  });
+  if (flags.json) {
+    PrintDocument(Json{{"id", flags.subject},
+                       {"usable", usable},
+                       {"plugins", RowsJson(infos)},
+                       {"searched", registry->searched()}});
+  } else if (infos.empty()) {
+    Print(NotFoundText(*registry, flags.subject) + "\n");
+  }
+  for (size_t i = 0; i < infos.size() && !flags.json; ++i) {
+    const std::string why =
+        infos[i].why.empty() ? "its library opens, and it is what its manifest says" : infos[i].why;
+    Print(Printable(infos[i].manifest.path + ": " + std::string(Name(infos[i].state)) + ": " + why) + "\n");
+  }
+  return usable ? Exit::kDone : Exit::kNo;
+}
+
+// One of the subcommands; `subject` names its argument, null: it takes none.
+std::shared_ptr<Flags> AddOne(CLI::App& plugin, Action& action, const char* name, const char* help,
+                              const char* subject, const char* subject_help,
+                              Result<Exit> (*perform)(const Flags&)) {
+  CLI::App* app = plugin.add_subcommand(name, help);
+  auto flags = std::make_shared<Flags>();
+  if (subject) app->add_option("subject", flags->subject, subject_help)->type_name(subject)->required();
+  AddPluginFlags(*app, flags->plugins);
+  app->add_flag("--json", flags->json, kJsonHelp);
+  app->callback([flags, perform, &action] { action = [flags, perform] { return perform(*flags); }; });
+  return flags;
+}
+
+}  // namespace
+
+void AddPlugin(CLI::App& root, Action& action) {
+  CLI::App* plugin =
+      root.add_subcommand("plugin", "Say what plugins there are, what they bring, and why one is not used");
+  plugin->require_subcommand(1);
+  plugin->footer(R"(Examples:
+  fusebox plugin list --load
+  fusebox plugin inspect fusebox.rnn
+  fusebox plugin which my_custom_fused_op
+  fusebox plugin why com.acme.my_op --config fusebox.json)");
+  constexpr const char* kLoadHelp = "Open the libraries too; without it no code of a plugin runs";
+  const auto list =
+      AddOne(*plugin, action, "list", "All plugins that were found, and the folders that were searched",
+             nullptr, nullptr, List);
+  plugin->get_subcommand("list")->add_flag("--load", list->load, kLoadHelp);
+  const auto inspect = AddOne(*plugin, action, "inspect", "What one plugin provides and requires", "ID|PATH",
+                              "Its id, or its manifest, library or folder", Inspect);
+  plugin->get_subcommand("inspect")->add_flag("--load", inspect->load, kLoadHelp);
+  AddOne(*plugin, action, "which", "Who has a rule or a kernel for that name (exit status 1: nobody)", "NAME",
+         "Name of a composite, a custom op or a builtin op", Which);
+  AddOne(*plugin, action, "why", "Open a plugin and say whether it can be used, and why not (exit status 1)",
+         "ID", "Its id", Why);
+}
+
+}  // namespace fusebox::cli

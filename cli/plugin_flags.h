@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// --plugin and --config: which plugins a command may use.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/plugin/plugin.h"
+
+namespace fusebox::cli {
+
+struct PluginFlags {
+  std::vector<std::string> plugins;
+  std::string config;
+};
+void AddPluginFlags(CLI::App& app, PluginFlags& flags);
+
+// The configuration file, if there is one, and the flags on top.
+Result<Config> ReadConfig(const PluginFlags& flags);
+// A plugin that --plugin names must open: one that does not is an error with the system's reason.
+Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags);
+
+}  // namespace fusebox::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin as its manifest, the policy and (if it was opened) its library show it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "host/plugin/plugin.h"
+
+namespace fusebox::cli {
+
+// "CUSTOM:my_op", "UNIDIRECTIONAL_SEQUENCE_LSTM".
+std::string OpName(const ManifestOp& op);
+
+std::string PluginText(const PluginInfo& info);
+
+// {"id", "version", "state", "why", "manifest", "library", "loaded", "built_in"}
+nlohmann::ordered_json PluginRowJson(const PluginInfo& info);
+// The same, and {"namespace", "description", "license", "abi": {"major", "min_minor"}, "priority",
+// "requires": {"cpu", "extensions"}, "provides": {"rules": [{"id", "implements", "min_version", "max_version", "when", "emits"}],
+// "ops": [{"op", "version", "options_schema"}], "delegates": [{"name", "options_schema"}], "extensions"}, "options_schema"}
+nlohmann::ordered_json PluginJson(const PluginInfo& info);
+
+}  // namespace fusebox::cli

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/command.h"
+#include "cli/elements.h"
+#include "cli/opened.h"
+#include "cli/output_dir.h"
+#include "cli/plugin_flags.h"
+#include "cli/print.h"
+#include "host/base/table.h"
+
+namespace fusebox::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kShown = 8;  // values of each output
+
+constexpr const char* kFooter =
+    R"(Inputs that no file gives are made from --seed: SplitMix64, floats in [-1, 1), 8- and 16-bit integers over their
+whole range, wider ones 0 to 3; unknown dimensions count as 1.
+
+Examples:
+  fusebox run model.tflite --seed 3 --runs 20
+  fusebox run model.tflite --input image=cat.npy --output-dir out
+  fusebox run model.tflite --plugin build/dev/plugins --explain)";
+
+struct Flags {
+  std::string model, output_dir;
+  SessionOptions session;
+  InputFlags inputs;
+  PluginFlags plugins;
+  int runs = 1;
+  bool explain = false, json = false;
+};
+
+struct Measured {
+  std::vector<Tensor> inputs;
+  std::vector<std::vector<Tensor>> runs;  // the last one only, where the others are not wanted
+  double median_us = 0;
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Inputs are set again before each run, outside of what is timed; state lives on from run to run.
+Result<Measured> RunAll(const Flags& flags, Opened& opened) {
+  using Clock = std::chrono::steady_clock;
+  Measured out;
+  FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, opened.ports.inputs).At(opened.path));
+  FUSEBOX_TRY(SetInputs(*opened.session, out.inputs));
+  FUSEBOX_TRY(opened.session->Prepare());
+  std::vector<double> times;
+  for (int r = 0; r < flags.runs; ++r) {
+    FUSEBOX_TRY(SetInputs(*opened.session, out.inputs));
+    const Clock::time_point start = Clock::now();
+    FUSEBOX_TRY(opened.session->Run());
+    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+    if (flags.output_dir.empty() && r + 1 < flags.runs) continue;
+    FUSEBOX_ASSIGN(auto outputs, CopyOutputs(*opened.session));
+    out.runs.push_back(std::move(outputs));
+  }
+  out.median_us = Median(std::move(times));
+  return out;
+}
+
+std::string Fusions(const Model& model) {
+  if (model.fusions().empty()) return {};
+  Table table({"site", "rule", "plugin", "result"});
+  for (const SiteReport& site : model.fusions()) {
+    const std::string place = (site.location.empty() ? site.function : site.location) + ": " + site.composite;
+    for (const RuleReport& rule : site.rules) {
+      std::string result(Name(rule.outcome));
+      for (const std::string& reason : rule.reasons) result += ": " + reason;
+      table.Row({place, rule.rule, rule.plugin + " " + rule.plugin_version, result});
+    }
+    if (site.rules.empty()) table.Row({place, "-", "-", site.why});
+  }
+  return table.Text() + "\n";
+}
+
+std::string Placements(const Model& model) {
+  Table table({"function", "node", "op", "who", "why"});
+  for (const Model::Placement& row : model.placements())
+    table.Row({row.function, row.node, row.op, row.who, row.why});
+  return table.Text() + "\n";
+}
+
+Status PrintText(const Flags& flags, const Opened& opened, const Measured& measured) {
+  if (flags.explain)
+    Print(Fusions(*opened.model) + Placements(*opened.model) + opened.session->Explain() + "\n");
+  Table table({"output", "dtype", "shape", "first values"});
+  const std::vector<Tensor>& outputs = measured.runs.back();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    FUSEBOX_ASSIGN(const std::string values, FirstElements(outputs[i], kShown));
+    const Type& type = outputs[i].type;
+    table.Row({opened.ports.outputs[i].name, std::string(Name(type.dtype)), ToString(type.shape), values});
+  }
+  Print(table.Text());
+  Print(fmt::format("median latency: {:.1f} us ({} run{}, {} thread{})\n", measured.median_us, flags.runs,
+                    flags.runs == 1 ? "" : "s", flags.session.threads,
+                    flags.session.threads == 1 ? "" : "s"));
+  return {};
+}
+
+Json Described(const Port& port, const Tensor& value) {
+  return {{"name", port.name}, {"dtype", Name(value.type.dtype)}, {"shape", value.type.shape.dims()}};
+}
+
+Status PrintJson(const Flags& flags, const Opened& opened, const Measured& measured) {
+  Json inputs = Json::array(), outputs = Json::array(), placements = Json::array();
+  for (size_t i = 0; i < measured.inputs.size(); ++i)
+    inputs.push_back(Described(opened.ports.inputs[i], measured.inputs[i]));
+  for (size_t i = 0; i < measured.runs.back().size(); ++i) {
+    const Tensor& value = measured.runs.back()[i];
+    outputs.push_back(Described(opened.ports.outputs[i], value));
+    FUSEBOX_ASSIGN(outputs.back()["first_values"], FirstElementsJson(value, kShown));
+  }
+  for (const Model::Placement& row : opened.model->placements())
+    placements.push_back(
+        {{"function", row.function}, {"node", row.node}, {"op", row.op}, {"who", row.who}, {"why", row.why}});
+  Json out = {{"model", opened.path},
+              {"inputs", std::move(inputs)},
+              {"outputs", std::move(outputs)},
+              {"runs", flags.runs},
+              {"threads", flags.session.threads},
+              {"median_us", measured.median_us},
+              {"notices", opened.model->notices()}};
+  if (flags.explain) out["placements"] = std::move(placements);
+  PrintDocument(out);
+  return {};
+}
+
+Result<Exit> Run(const Flags& flags) {
+  FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
+  FUSEBOX_ASSIGN(Opened opened, Open(flags.model, std::move(registry), flags.session));
+  FUSEBOX_ASSIGN(const Measured measured, RunAll(flags, opened));
+  if (!flags.output_dir.empty())
+    FUSEBOX_TRY(WriteOutputDir(flags.output_dir, opened.ports, measured.inputs, measured.runs));
+  FUSEBOX_TRY(flags.json ? PrintJson(flags, opened, measured) : PrintText(flags, opened, measured));
+  return Exit::kDone;
+}
+
+}  // namespace
+
+void AddRun(CLI::App& root, Action& action) {
+  CLI::App* app = root.add_subcommand("run", "Run a .tflite file and print its outputs");
+  auto flags = std::make_shared<Flags>();
+  app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
+  app->add_option("--signature", flags->session.signature, "Signature to run, where there are several")
+      ->type_name("KEY");
+  AddInputFlags(*app, flags->inputs);
+  app->add_option("--output-dir", flags->output_dir, "Folder for in<i>.npy, run<r>.out<i>.npy and io.json")
+      ->type_name("DIR");
+  app->add_option("--runs", flags->runs, "Runs, one after the other, with the same inputs")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app->add_option("--threads", flags->session.threads, "Threads of one run; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  AddPluginFlags(*app, flags->plugins);
+  app->add_flag("--explain", flags->explain, "Say what was fused at load, who runs each node, and the plan");
+  app->add_flag("--json", flags->json, kJsonHelp);
+  app->footer(kFooter);
+  app->callback([flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace fusebox::cli
