@@ -143,7 +143,9 @@ void Broadcasts(Cases& c, std::vector<int64_t> a, std::vector<int64_t> b) {
   std::vector<int64_t> dims;
   for (size_t i = 0; i < rank; ++i) dims.push_back(a[i] == 1 ? b[i] : a[i]);
   std::vector<float> z, vx = As<float>(x), vy = As<float>(y);
-  for (int64_t i = 0; i < F32(dims, {0}).count(); ++i) {
+  int64_t count = 1;
+  for (const int64_t d : dims) count *= d;
+  for (int64_t i = 0; i < count; ++i) {
     size_t at = 0, bt = 0, step_a = 1, step_b = 1;
     int64_t rest = i;
     for (size_t d = rank; d-- > 0; rest /= dims[d]) {
