@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define BOOST_DLL_USE_STD_FS
-#include <elf.h>
-
 #include <boost/dll/shared_library.hpp>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
 
@@ -17,31 +13,6 @@ namespace {
 constexpr const char* kEntryName = "fusebox_entry_v1";
 // A struct of version 1.0 reaches at least to the end of its last member of 1.0.
 constexpr size_t kEntrySize = offsetof(fbx_entry, unload) + sizeof(fbx_entry::unload);
-
-std::string_view MachineName(unsigned machine) {
-  switch (machine) {
-    case EM_X86_64: return "x86_64";
-    case EM_AARCH64: return "aarch64";
-    case EM_386: return "i386";
-    case EM_ARM: return "arm";
-    case EM_RISCV: return "riscv";
-    default: return "another machine";
-  }
-}
-
-// dlopen passes over a library for another machine as if it were not there; this tells the reader which it is.
-std::string ForeignMachine(const std::string& path) {
-#if defined(__x86_64__)
-  constexpr unsigned kOurs = EM_X86_64;
-#else
-  constexpr unsigned kOurs = EM_AARCH64;
-#endif
-  Elf64_Ehdr header{};
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(&header), sizeof(header));
-  if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine == kOurs) return {};
-  return " (the library is for " + std::string(MachineName(header.e_machine)) + ")";
-}
 
 // The part of Boost's message that dlopen or dlsym said.
 std::string SystemMessage(const std::exception& error) {
@@ -74,6 +45,8 @@ Result<const fbx_entry*> OpenLibrary(const std::string& path) {
   try {
     const auto found = open.find(path);
     if (found != open.end()) return &found->second.get<const fbx_entry>(kEntryName);
+    if (const std::string sanitizer = ForeignSanitizer(path); !sanitizer.empty())
+      return Unsupported("it is built with the " + sanitizer + " sanitizer, this host is not");
     shared_library library(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
     shared_library& kept = open.emplace(path, std::move(library)).first->second;
     Log("loader").debug("opened {}", path);
@@ -81,7 +54,8 @@ Result<const fbx_entry*> OpenLibrary(const std::string& path) {
   } catch (const std::bad_alloc&) {
     return Fail(Code::kOutOfMemory, "out of memory");
   } catch (const std::exception& error) {
-    return NotFound(SystemMessage(error) + ForeignMachine(path));
+    const std::string machine = ForeignMachine(path);
+    return NotFound(SystemMessage(error) + (machine.empty() ? "" : " (the library is for " + machine + ")"));
   }
 }
 

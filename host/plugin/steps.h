@@ -85,6 +85,10 @@ class Policy {
   std::vector<Lists> lists_;
 };
 
+// The machine that a library is for, unless it is this one: dlopen passes over such a file as if it were not there.
+std::string ForeignMachine(const std::string& path);
+// The sanitizer whose runtime a library needs and this program lacks: loading it would end the process.
+std::string ForeignSanitizer(const std::string& path);
 // The entry of a library, opened if it is not yet open (then it stays so). Errors are dlopen's own words.
 Result<const fbx_entry*> OpenLibrary(const std::string& path);
 // Magic, versions, sizes, sanitizers: all that is known before code of the plugin runs.

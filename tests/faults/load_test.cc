@@ -77,6 +77,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"many_rules", "a table of 4000000000 fbx_rule cannot be right"},
         {"no_rules", "the manifest promises rule fault.no_rules.rule, the library has none"},
         {"foreign_sanitizer", "built with the memory sanitizer, this host is not"},
+#ifdef FUSEBOX_SANITIZED_FAULT
+        {"sanitized", "built with the address sanitizer, this host is not"},
+#endif
         {"failing_load", "LICENCE: the licence server is down"},
         {"empty_load", "load succeeded, but gave no plugin"},
         {"other_id", "the manifest says id fault.other_id, the library says fault.somebody.else"},

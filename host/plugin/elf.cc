@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a library's file says about itself, read without loading it. The file may hold anything.
+#include <elf.h>
+
+#include <cstring>
+#include <tuple>
+
+#include "host/plugin/steps.h"
+
+namespace fusebox {
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned kOurMachine = EM_X86_64;
+#else
+constexpr unsigned kOurMachine = EM_AARCH64;
+#endif
+
+std::string_view MachineName(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64: return "x86_64";
+    case EM_AARCH64: return "aarch64";
+    case EM_386: return "i386";
+    case EM_ARM: return "arm";
+    case EM_RISCV: return "riscv";
+    default: return "another machine";
+  }
+}
+
+// The struct at an offset of the file; false where the file is shorter.
+template <class T>
+bool ReadAt(const Buffer& file, uint64_t offset, T& out) {
+  if (offset > file.size() || file.size() - offset < sizeof(T)) return false;
+  std::memcpy(&out, file.data() + offset, sizeof(T));
+  return true;
+}
+
+bool ReadHeader(const Buffer& file, Elf64_Ehdr& header) {
+  return ReadAt(file, 0, header) && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+         header.e_ident[EI_CLASS] == ELFCLASS64;
+}
+
+class Dynamic {
+ public:
+  Dynamic(const Buffer& file, const Elf64_Ehdr& header) : file_(file) {
+    for (uint64_t i = 0; i < header.e_phnum; ++i) {
+      Elf64_Phdr segment;
+      if (!ReadAt(file, header.e_phoff + i * sizeof(segment), segment)) break;
+      segments_.push_back(segment);
+    }
+  }
+
+  // The names of the libraries it needs; those that can be read.
+  std::vector<std::string> Needed() const {
+    std::vector<uint64_t> names;
+    uint64_t strings = 0;
+    for (const Elf64_Phdr& segment : segments_) {
+      if (segment.p_type != PT_DYNAMIC) continue;
+      Elf64_Dyn entry;
+      for (uint64_t at = segment.p_offset; ReadAt(file_, at, entry) && entry.d_tag != DT_NULL;
+           at += sizeof(entry)) {
+        if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
+        if (entry.d_tag == DT_STRTAB) strings = OffsetOf(entry.d_un.d_ptr);
+      }
+    }
+    std::vector<std::string> needed;
+    for (const uint64_t name : names) needed.push_back(TextAt(strings + name));
+    return needed;
+  }
+
+ private:
+  // Where the file holds what is mapped at that address.
+  uint64_t OffsetOf(uint64_t address) const {
+    for (const Elf64_Phdr& segment : segments_) {
+      if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+          address - segment.p_vaddr < segment.p_filesz)
+        return address - segment.p_vaddr + segment.p_offset;
+    }
+    return file_.size();
+  }
+  std::string TextAt(uint64_t offset) const {
+    if (offset >= file_.size()) return {};
+    const auto* text = reinterpret_cast<const char*>(file_.data()) + offset;
+    return std::string(text, strnlen(text, file_.size() - offset));
+  }
+
+  const Buffer& file_;
+  std::vector<Elf64_Phdr> segments_;
+};
+
+}  // namespace
+
+std::string ForeignMachine(const std::string& path) {
+  const auto file = MapFile(path);
+  Elf64_Ehdr header;
+  if (!file || !ReadHeader(*file, header) || header.e_machine == kOurMachine) return {};
+  return std::string(MachineName(header.e_machine));
+}
+
+std::string ForeignSanitizer(const std::string& path) {
+  const auto file = MapFile(path);
+  Elf64_Ehdr header;
+  if (!file || !ReadHeader(*file, header)) return {};
+  for (const std::string& name : Dynamic(*file, header).Needed()) {
+    for (const auto& [prefix, sanitizer, bit] : {std::tuple("libasan.", "address", FBX_BUILT_WITH_ASAN),
+                                                 std::tuple("libtsan.", "thread", FBX_BUILT_WITH_TSAN)}) {
+      if (name.starts_with(prefix) && !(FBX_BUILD_FLAGS & bit)) return sanitizer;
+    }
+  }
+  return {};
+}
+
+}  // namespace fusebox
