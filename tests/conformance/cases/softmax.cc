@@ -12,16 +12,18 @@ void Rows(Cases& c, std::vector<int64_t> dims, long double beta) {
   const std::vector<float> values = As<float>(x);
   const auto length = static_cast<size_t>(dims.back());
   std::vector<float> soft, logs, unit;
-  for (size_t i = 0; i < values.size(); ++i) {
+  for (size_t row = 0; row < values.size(); row += length) {
     long double sum = 0, sum_one = 0, squares = 0;
-    for (size_t k = i / length * length; k < i / length * length + length; ++k) {
+    for (size_t k = row; k < row + length; ++k) {
       sum += expl(beta * values[k]);
       sum_one += expl(values[k]);
       squares += static_cast<long double>(values[k]) * values[k];
     }
-    soft.push_back(static_cast<float>(expl(beta * values[i]) / sum));
-    logs.push_back(static_cast<float>(values[i] - logl(sum_one)));
-    unit.push_back(static_cast<float>(values[i] / sqrtl(squares)));
+    for (size_t k = row; k < row + length; ++k) {
+      soft.push_back(static_cast<float>(expl(beta * values[k]) / sum));
+      logs.push_back(static_cast<float>(values[k] - logl(sum_one)));
+      unit.push_back(static_cast<float>(values[k] / sqrtl(squares)));
+    }
   }
   const std::string name = "rows of " + std::to_string(length);
   c.push_back({.name = name,
