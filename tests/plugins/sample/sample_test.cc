@@ -114,7 +114,7 @@ std::vector<float> Compute(Registry& registry) {
 }
 
 TEST(SamplePlugin, ReceivesItsOptionFromTheUsersConfiguration) {
-  EXPECT_THAT(Compute(*Open({})), ElementsAre(8, 12, 2e-40f, 3, 8, 0)) << "denormals are kept by default";
+  EXPECT_THAT(Compute(*Open({})), ElementsAre(8, 12, 2 * 1e-40f, 3, 8, 0)) << "denormals are kept by default";
   Config config;
   config.options["com.acme.my_op"].Set("denormals", "flush");
   EXPECT_THAT(Compute(*Open(config)), ElementsAre(8, 12, 0, 3, 8, 0));
