@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stock TFLite: the C library of TFLite 2.9 from FUSEBOX_PEER_DIR, opened at run time. One thread, no delegate.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/base/status.h"
+#include "host/graph/types.h"
+
+namespace fusebox::testing {
+
+class Stock {
+ public:
+  // Reads the file and allocates. Errors hold what TFLite reported.
+  // `custom` names an op for which a kernel stands in that computes nothing.
+  static Result<std::unique_ptr<Stock>> Open(const std::string& path, const std::string& custom = {});
+  ~Stock();
+
+  // Inputs and outputs in the file's order, with the sizes that they have now.
+  int input_count() const;
+  int output_count() const;
+  Result<Type> input_type(int index) const;
+  Status Resize(int index, const Shape& shape);
+  Status SetInput(int index, const Tensor& value);
+  Status Run();
+  Result<Tensor> output(int index) const;  // a copy
+  // SetInput for all, Run, all outputs; inputs take the values' shapes.
+  Result<std::vector<Tensor>> Invoke(const std::vector<Tensor>& inputs);
+  // Variable tensors back to zero.
+  Status ResetVariables();
+
+  // The option bytes that the custom op's kernel was created with, one per node.
+  const std::vector<std::string>& custom_options() const;
+
+ private:
+  Stock();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fusebox::testing

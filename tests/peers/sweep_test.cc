@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every real .tflite file: it opens or is refused with a reason, runs as stock TFLite does, and never crashes.
+// Each file has a child process and half a minute.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <sstream>
+
+#include "tests/converter/import/files.h"
+#include "tests/e2e/pipeline.h"
+#include "tests/peers/peer.h"
+#include "tests/peers/stock.h"
+
+namespace fusebox::testing {
+namespace {
+
+constexpr size_t kChildren = 2;
+constexpr unsigned kSeconds = 30;
+
+// Largest difference over the largest value of the output; more than 1 where type or shape differ.
+double Relative(const Tensor& a, const Tensor& b) {
+  if (a.type != b.type || a.data.size() != b.data.size()) return 9;
+  if (a.type.dtype != DType::kF32) return std::ranges::equal(a.data.bytes(), b.data.bytes()) ? 0 : 9;
+  double scale = 1e-6, worst = 0;
+  const auto x = a.data.As<float>(), y = b.data.As<float>();
+  for (const float v : y) {
+    if (std::isfinite(v)) scale = std::max(scale, std::abs(double{v}));
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+    const double difference = std::abs(double{x[i]} - y[i]);
+    worst = std::max(worst, std::isfinite(difference) ? difference / scale : 9);
+  }
+  return worst;
+}
+
+// One line: "refused REASON", "cannot run REASON", "no peer REASON", "equal E", "differs E".
+std::string Examine(const std::string& path, bool stock_runs_it) {
+  auto ours = Open(path, *Plugins());
+  if (!ours) return "refused " + ours.error().message;
+  const Tensors inputs = RandomInputs(**ours, 1);
+  const auto outputs = Invoke(**ours, inputs);
+  if (!outputs) return "cannot run " + outputs.error().message;
+  if (!stock_runs_it) return "no peer";
+  auto stock = Stock::Open(path);
+  if (!stock) return "no peer " + stock.error().message;
+  const auto expected = (*stock)->Invoke(inputs);
+  if (!expected) return "no peer " + expected.error().message;
+  if (outputs->size() != expected->size()) return "differs in the number of outputs";
+  double worst = 0;
+  for (size_t i = 0; i < outputs->size(); ++i)
+    worst = std::max(worst, Relative((*outputs)[i], (*expected)[i]));
+  std::ostringstream line;
+  line << (worst <= 1e-4 ? "equal " : "differs ") << worst;
+  return line.str();
+}
+
+struct Child {
+  std::string file, answer;
+  pid_t pid = 0;
+};
+
+void Start(Child& child, const std::string& path, bool stock_runs_it) {
+  child.pid = fork();
+  if (child.pid != 0) return;
+  alarm(kSeconds);
+  const rlimit none = {0, 0}, memory = {6ull << 30, 6ull << 30};
+  setrlimit(RLIMIT_CORE, &none);
+#ifndef __SANITIZE_ADDRESS__
+  setrlimit(RLIMIT_AS, &memory);
+#else
+  (void)memory;
+#endif
+  WriteAll(child.answer, Examine(path, stock_runs_it));
+  _exit(0);
+}
+
+// The op that a refusal is about: the first word in capitals of the message, or what stands in place of it.
+std::string Subject(const std::string& message) {
+  const size_t at = message.find("no kernel for ");
+  if (at == std::string::npos) return "(other) " + message.substr(0, 160);
+  const std::string rest = message.substr(at + 14);
+  return rest.substr(0, rest.find_first_of("(; "));
+}
+
+TEST(Sweep, EveryRealFileRunsLikeStockOrIsRefused) {
+  FUSEBOX_NEEDS_STOCK();
+  FUSEBOX_NEEDS_MODEL(root, "tflite");
+  FUSEBOX_NEEDS_MODEL(table, "STOCK.tsv");
+  std::set<std::string> stock_ok;
+  std::ifstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t tab = line.find('\t');
+    if (tab != std::string::npos && line.substr(tab + 1).starts_with("ok"))
+      stock_ok.insert(line.substr(0, tab));
+  }
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const std::string ext = entry.path().extension();
+    if (entry.is_regular_file() && (ext == ".tflite" || ext == ".lite"))
+      files.push_back(std::filesystem::relative(entry.path(), root));
+  }
+  std::ranges::sort(files);
+
+  std::map<std::string, int> outcomes, refused;
+  std::vector<std::string> told, wrong;
+  std::vector<Child> running;
+  const auto reap = [&] {
+    int status = 0;
+    const pid_t pid = wait(&status);
+    const auto child = std::ranges::find(running, pid, &Child::pid);
+    ASSERT_NE(child, running.end());
+    const std::string answer = ReadAll(child->answer);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || answer.empty()) {
+      const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      ++outcomes[signal == SIGALRM ? "too slow" : "crashed"];
+      (signal == SIGALRM ? told : wrong).push_back("signal " + std::to_string(signal) + ": " + child->file);
+    } else {
+      const std::string word = answer.substr(0, answer.find(' '));
+      ++outcomes[word];
+      if (word == "refused" || word == "cannot") ++refused[word + " " + Subject(answer)];
+      if (word == "cannot") told.push_back(child->file + ": " + answer);
+      if (word == "differs") wrong.push_back(child->file + ": " + answer);
+    }
+    running.erase(child);
+  };
+  for (const std::string& file : files) {
+    if (running.size() == kChildren) reap();
+    running.push_back({file, TestDir() + "/answer" + std::to_string(&file - files.data())});
+    Start(running.back(), root + "/" + file, stock_ok.contains(file));
+  }
+  while (!running.empty()) reap();
+
+  for (const auto& [word, count] : outcomes) std::cout << count << " " << word << "\n";
+  std::vector<std::pair<int, std::string>> by_count;
+  for (const auto& [op, count] : refused) by_count.emplace_back(-count, op);
+  std::ranges::sort(by_count);
+  for (const auto& [count, op] : by_count) std::cout << "  " << -count << " " << op << "\n";
+  for (const std::string& line : told) std::cout << line << "\n";
+  for (const std::string& line : wrong) ADD_FAILURE() << line;
+  EXPECT_GT(files.size(), 100u);
+  EXPECT_GT(outcomes["equal"], 20);
+}
+
+}  // namespace
+}  // namespace fusebox::testing
