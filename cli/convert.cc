@@ -119,8 +119,7 @@ Result<converter::Options> OptionsOf(const Flags& flags) {
 Result<Conversion> Importer(const std::string& input) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(input, error);
-  if (error || !std::filesystem::exists(input, error))
-    return NotFound(input + ": " + (error ? error.message() : "no such file or folder"));
+  if (error) return NotFound(input + ": " + error.message());
   if (!folder) return Unsupported(input + ": not a folder; this version converts the folder of a SavedModel");
   return converter::FromSavedModel(input);
 }

@@ -55,8 +55,7 @@ Result<Tensor> Random(fusebox::Type type, uint64_t seed) {
   const auto bytes = fusebox::ByteSize(type);
   if (!bytes) return fusebox::Unsupported("no values are made up for " + ToString(type));
   if (type.dtype != DType::kF32) return Tensor{type, fusebox::Buffer::Make(*bytes, [](auto) {})};
-  std::mt19937_64 random(seed);
-  const auto fill = [&](std::span<std::byte> data) {
+  const auto fill = [random = std::mt19937_64(seed)](std::span<std::byte> data) mutable {
     for (float& number : std::span(reinterpret_cast<float*>(data.data()), data.size() / sizeof(float)))
       number = static_cast<float>(random() >> 40) / (1 << 23) - 1;
   };

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the fusebox command as a process, with no plugin but the built-in one and those that --plugin names.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "host/graph/graph.h"
+
+namespace fusebox::cli_test {
+
+struct Finished {
+  int status = -1;
+  std::string out, err;
+  nlohmann::json Json() const { return nlohmann::json::parse(out); }
+};
+Finished Fusebox(const std::vector<std::string>& arguments);
+
+// A path in a folder of the running test's own; the folder is empty at its first use.
+std::string Path(const std::string& name);
+// The folder of a plugin of this build ("fusebox.rnn").
+std::string PluginFolder(const std::string& id);
+
+// Writes y = x + addend to Path(name), x f32[2,3], signature "serving_default", and returns the path.
+std::string WriteAddModel(const std::string& name, float addend);
+// Writes a sample SavedModel to Path(name) and returns the path.
+std::string WriteSample(const std::string& name);
+
+std::vector<std::string> FilesBelow(const std::string& folder);
+
+}  // namespace fusebox::cli_test

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "host/base/buffer.h"
+#include "tests/cli/command.h"
+
+namespace fusebox::cli_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Convert, ADenseModelRunsAsItsFile) {
+  const std::string out = Path("dense.tflite");
+  const Finished done = Fusebox({"convert", WriteSample("dense"), "-o", out, "--batch", "1"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(done.out, "");
+  EXPECT_EQ(Fusebox({"inspect", out, "--json"}).Json()["ops"]["FULLY_CONNECTED"].get<int>() > 0, true);
+  EXPECT_EQ(Fusebox({"run", out, "--signature", "serving_default"}).status, 0);
+}
+
+TEST(Convert, TheLstmIsFusedAndAgreesWithItsLoop) {
+  const std::string model = WriteSample("keras_lstm"), rnn = PluginFolder("fusebox.rnn");
+  const std::string fused = Path("fused.tflite"), loop = Path("loop.tflite");
+  const Finished done =
+      Fusebox({"convert", model, "-o", fused, "--batch", "1", "--plugin", rnn, "--verify", "strict",
+               "--explain", "--report", Path("report.json"), "--require-full-fusion"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("fused -> UNIDIRECTIONAL_SEQUENCE_LSTM"));
+  EXPECT_THAT(done.out, HasSubstr("composites: 1 of 1 fused"));
+  EXPECT_THAT(done.out, HasSubstr("before"));
+  const auto report = nlohmann::json::parse(ReadTextFile(Path("report.json")).value_or("{}"));
+  EXPECT_EQ(report["sites"][0]["fused"], true);
+  EXPECT_EQ(report["sites"][0]["rules"][0]["plugin"], "fusebox.rnn");
+  EXPECT_EQ(report["ops_after"]["UNIDIRECTIONAL_SEQUENCE_LSTM"], 1);
+  ASSERT_EQ(Fusebox({"convert", model, "-o", loop, "--batch", "1", "--composites", "inline"}).status, 0);
+  EXPECT_EQ(Fusebox({"inspect", loop, "--json"}).Json()["ops"]["WHILE"], 1);
+  const Finished compared = Fusebox({"compare", fused, loop, "--runs", "5", "--plugin", rnn});
+  EXPECT_EQ(compared.status, 0) << compared.out << compared.err;
+}
+
+TEST(Convert, WithoutThePluginFullFusionIsNotMet) {
+  const std::string out = Path("lstm.tflite");
+  const Finished done = Fusebox({"convert", WriteSample("keras_lstm"), "-o", out, "--batch", "1",
+                                 "--require-full-fusion", "--report", Path("report.json")});
+  EXPECT_EQ(done.status, 1);
+  EXPECT_THAT(done.err, HasSubstr("not fused: "));
+  EXPECT_FALSE(std::filesystem::exists(out));
+  const auto report = nlohmann::json::parse(ReadTextFile(Path("report.json")).value_or("{}"));
+  EXPECT_EQ(report["sites"][0]["fused"], false);
+}
+
+TEST(Convert, StrictProofKeepsTheBodyOfALyingComposite) {
+  const std::string out = Path("swapped.tflite");
+  const Finished done =
+      Fusebox({"convert", WriteSample("lstm_swapped_gates"), "-o", out, "--batch", "1", "--plugin",
+               PluginFolder("fusebox.rnn"), "--verify", "strict", "--verify-seed", "5"});
+  EXPECT_EQ(done.status, 1) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("keeps its body"));
+  EXPECT_THAT(done.err, HasSubstr("--verify strict --verify-seed 5"));
+  const auto ops = Fusebox({"inspect", out, "--json"}).Json()["ops"];
+  EXPECT_FALSE(ops.contains("UNIDIRECTIONAL_SEQUENCE_LSTM"));
+  EXPECT_EQ(Fusebox({"run", out}).status, 0);
+}
+
+TEST(Convert, DumpAfterPrintsTheGraphOfThatPass) {
+  const std::string model = WriteSample("dense");
+  const Finished early = Fusebox({"convert", model, "-o", Path("a.tflite"), "--dump-after", "inline-calls"});
+  const Finished late = Fusebox({"convert", model, "-o", Path("b.tflite"), "--dump-after", "finish"});
+  EXPECT_THAT(early.out, HasSubstr("MatMul"));
+  EXPECT_THAT(late.out, HasSubstr("FULLY_CONNECTED"));
+  EXPECT_NE(early.out, late.out);
+}
+
+TEST(Convert, ErrorsNameFileAndReasonAndWriteNothing) {
+  const std::string dense = WriteSample("dense");
+  std::ofstream(Path("file.pb")) << "x";
+  std::filesystem::create_directories(Path("empty"));
+  std::filesystem::create_directories(Path("cut"));
+  std::filesystem::create_directories(Path("out"));
+  std::ofstream(Path("cut/saved_model.pb"))
+      << ReadTextFile(dense + "/saved_model.pb").value_or("").substr(0, 100);
+  const std::string out = Path("out/x.tflite");
+  struct Bad {
+    std::vector<std::string> arguments;
+    std::vector<std::string> message;
+  };
+  for (const Bad& bad :
+       std::vector<Bad>{{{Path("none"), "-o", out}, {"none", "No such file"}},
+                        {{Path("file.pb"), "-o", out}, {"file.pb", "not a folder"}},
+                        {{Path("empty"), "-o", out}, {"empty", "saved_model.pb"}},
+                        {{Path("cut"), "-o", out}, {"cut", "saved_model.pb"}},
+                        {{dense, "-o", out, "--signature", "none"}, {"none", "serving_default"}},
+                        {{dense, "-o", out, "--shape", "nothing=1,2"}, {"nothing"}},
+                        {{dense, "-o", Path("nowhere/x.tflite")}, {"nowhere", "No such file"}},
+                        {{dense, "-o", out, "--report", Path("nowhere/r.json")}, {"nowhere", "No such file"}},
+                        {{dense, "-o", out, "--plugin", Path("none")}, {"none", "no such file"}}}) {
+    std::vector<std::string> line = bad.arguments;
+    line.insert(line.begin(), "convert");
+    const Finished done = Fusebox(line);
+    EXPECT_EQ(done.status, 2) << done.err;
+    EXPECT_EQ(done.out, "");
+    for (const std::string& part : bad.message) EXPECT_THAT(done.err, HasSubstr(part));
+    EXPECT_THAT(FilesBelow(Path("out")), IsEmpty()) << done.err;
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::cli_test

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "host/base/table.h"
+#include "host/tflite/tflite.h"
+#include "tests/cli/command.h"
+
+namespace fusebox::cli_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> Keys(const nlohmann::json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+TEST(Inspect, JsonHoldsSubgraphsAndNodes) {
+  const Finished done = Fusebox({"inspect", WriteAddModel("add.tflite", 1), "--json"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const nlohmann::json json = done.Json();
+  EXPECT_THAT(Keys(json), ElementsAre("appended_bytes", "description", "file", "metadata", "ops",
+                                      "signatures", "subgraphs"));
+  ASSERT_EQ(json["subgraphs"].size(), 1u);
+  const nlohmann::json& graph = json["subgraphs"][0];
+  EXPECT_THAT(Keys(graph), ElementsAre("constant_bytes", "inputs", "name", "nodes", "outputs"));
+  ASSERT_EQ(graph["nodes"].size(), 1u);
+  EXPECT_EQ(graph["nodes"][0]["op"], "ADD");
+  EXPECT_THAT(Keys(graph["nodes"][0]), ElementsAre("inputs", "op", "options", "outputs", "version"));
+  EXPECT_EQ(graph["nodes"][0]["inputs"][1]["constant"], true);
+  EXPECT_EQ(graph["constant_bytes"], 4);
+  EXPECT_EQ(json["ops"], nlohmann::json({{"ADD", 1}}));
+  EXPECT_EQ(json["signatures"][0]["key"], "serving_default");
+  EXPECT_THAT(json["signatures"][0]["inputs"], ElementsAre("x"));
+}
+
+TEST(Inspect, ACustomOpIsToldByItsName) {
+  Module module;
+  Function& f = module.Add("main");
+  const Type type{DType::kF32, {2}};
+  const ValueId x = f.AddInput(type, "x");
+  Node& node = f.AddNode(Op::kCustom, {x}, {type});
+  node.name = "my_op";
+  node.attrs.Set("example_option", 10);
+  f.outputs = node.results;
+  const std::string path = Path("custom.tflite");
+  ASSERT_TRUE(tflite::WriteFile(module, path));
+  const nlohmann::json json = Fusebox({"inspect", path, "--json"}).Json();
+  EXPECT_EQ(json["subgraphs"][0]["nodes"][0]["op"], "CUSTOM:my_op");
+  EXPECT_EQ(json["subgraphs"][0]["nodes"][0]["options"]["example_option"], 10);
+  const Finished text = Fusebox({"inspect", path});
+  EXPECT_THAT(text.out, HasSubstr("CUSTOM:my_op"));
+  EXPECT_THAT(text.out, HasSubstr("example_option=10"));
+}
+
+TEST(Inspect, TextHasATableOfEachKind) {
+  const Finished done = Fusebox({"inspect", WriteAddModel("add.tflite", 1)});
+  ASSERT_EQ(done.status, 0) << done.err;
+  for (const char* part :
+       {"adds", "signature", "serving_default", "x f32[2,3]", "constant bytes", "op  | count", "ADD"})
+    EXPECT_THAT(done.out, HasSubstr(part));
+}
+
+TEST(Inspect, NamesCannotTalkToTheTerminal) {
+  Module module;
+  Function& f = module.Add("ma\x1b[2Jin");
+  f.outputs = {f.AddInput({DType::kF32, {2}}, "x\n\xff")};
+  const std::string path = Path("names.tflite");
+  ASSERT_TRUE(tflite::WriteFile(module, path));
+  const Finished text = Fusebox({"inspect", path});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text.out, HasSubstr("ma\\x1b[2Jin"));
+  const Finished json = Fusebox({"inspect", path, "--json"});
+  ASSERT_EQ(json.status, 0) << json.err;
+  EXPECT_EQ(json.Json()["subgraphs"][0]["name"], "ma\x1b[2Jin");
+}
+
+TEST(Inspect, DamagedFilesAreErrors) {
+  const std::string whole = WriteAddModel("add.tflite", 1);
+  std::ifstream in(whole, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  for (const size_t size : {size_t{0}, size_t{7}, bytes.size() / 2}) {
+    std::ofstream(Path("cut.tflite"), std::ios::binary) << bytes.substr(0, size);
+    const Finished done = Fusebox({"inspect", Path("cut.tflite")});
+    EXPECT_EQ(done.status, 2) << size;
+    EXPECT_EQ(done.out, "");
+    EXPECT_THAT(done.err, HasSubstr("cut.tflite"));
+  }
+}
+
+TEST(Table, AlignsTextLeftAndNumbersRight) {
+  Table table({"op", "count"});
+  table.Row({"ADD", "7"});
+  table.Row({"\u00e9", "12"});
+  EXPECT_EQ(table.Text(), "op  | count\n----+------\nADD |     7\n\u00e9   |    12\n");
+}
+
+}  // namespace
+}  // namespace fusebox::cli_test

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/command.h"
+
+namespace fusebox::cli_test {
+namespace {
+
+using testing::HasSubstr;
+
+nlohmann::json Find(const nlohmann::json& plugins, const std::string& id) {
+  for (const nlohmann::json& plugin : plugins) {
+    if (plugin["id"] == id) return plugin;
+  }
+  return nullptr;
+}
+
+// A folder with the rnn plugin's manifest and a library that is none.
+std::string WriteBrokenPlugin() {
+  const std::string folder = Path("broken");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(PluginFolder("fusebox.rnn") + "/fusebox-plugin.json",
+                             folder + "/fusebox-plugin.json");
+  std::ofstream(folder + "/rnn.so") << "this is no library";
+  return folder;
+}
+
+TEST(Plugin, ListOpensNothingUnlessAsked) {
+  const std::string rnn = PluginFolder("fusebox.rnn");
+  const nlohmann::json idle =
+      Find(Fusebox({"plugin", "list", "--plugin", rnn, "--json"}).Json()["plugins"], "fusebox.rnn");
+  EXPECT_EQ(idle["state"], "ok");
+  EXPECT_EQ(idle["loaded"], false);
+  const Finished done = Fusebox({"plugin", "list", "--plugin", rnn, "--json", "--load"});
+  EXPECT_EQ(Find(done.Json()["plugins"], "fusebox.rnn")["loaded"], true);
+  EXPECT_EQ(Find(done.Json()["plugins"], "fusebox.cpu")["built_in"], true);
+}
+
+TEST(Plugin, InspectTakesAnIdOrAPath) {
+  const std::string rnn = PluginFolder("fusebox.rnn");
+  for (const std::vector<std::string>& line : std::vector<std::vector<std::string>>{
+           {"plugin", "inspect", rnn, "--json"},
+           {"plugin", "inspect", rnn + "/rnn.so", "--json"},
+           {"plugin", "inspect", "fusebox.rnn", "--plugin", rnn, "--json"}}) {
+    const Finished done = Fusebox(line);
+    ASSERT_EQ(done.status, 0) << done.err;
+    const nlohmann::json json = done.Json();
+    ASSERT_EQ(json["plugins"].size(), 1u);
+    EXPECT_EQ(json["plugins"][0]["provides"]["rules"][0]["id"], "fusebox.keras_lstm");
+    EXPECT_EQ(json["plugins"][0]["loaded"], false);
+  }
+  const Finished text = Fusebox({"plugin", "inspect", rnn});
+  EXPECT_THAT(text.out, HasSubstr("UNIDIRECTIONAL_SEQUENCE_LSTM"));
+}
+
+TEST(Plugin, InspectOfAnUnknownIdSaysWhereItLooked) {
+  const Finished done = Fusebox({"plugin", "inspect", "fusebox.rn", "--plugin", PluginFolder("fusebox.rnn")});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("did you mean \"fusebox.rnn\"?"));
+  EXPECT_THAT(done.err, HasSubstr(PluginFolder("fusebox.rnn")));
+}
+
+TEST(Plugin, WhichNamesRulesAndKernels) {
+  const std::string rnn = PluginFolder("fusebox.rnn");
+  const Finished rule = Fusebox({"plugin", "which", "lstm_42", "--plugin", rnn});
+  EXPECT_EQ(rule.status, 0);
+  EXPECT_THAT(rule.out, HasSubstr("rule fusebox.keras_lstm"));
+  const Finished kernel = Fusebox({"plugin", "which", "UNIDIRECTIONAL_SEQUENCE_LSTM", "--plugin", rnn});
+  EXPECT_THAT(kernel.out, HasSubstr("kernel UNIDIRECTIONAL_SEQUENCE_LSTM"));
+  const Finished nobody = Fusebox({"plugin", "which", "no_such_op"});
+  EXPECT_EQ(nobody.status, 1);
+  EXPECT_THAT(nobody.out, HasSubstr("no plugin has a rule or a kernel for no_such_op"));
+}
+
+TEST(Plugin, WhyGivesTheSystemsReason) {
+  EXPECT_EQ(Fusebox({"plugin", "why", "fusebox.rnn", "--plugin", PluginFolder("fusebox.rnn")}).status, 0);
+  const Finished broken = Fusebox({"plugin", "why", "fusebox.rnn", "--plugin", WriteBrokenPlugin()});
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_THAT(broken.out, HasSubstr("broken"));
+  EXPECT_THAT(broken.out, HasSubstr("rnn.so"));
+  const Finished unknown = Fusebox({"plugin", "why", "com.nobody"});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.out, HasSubstr("not found"));
+}
+
+TEST(Plugin, WhyNamesTheLineThatDenies) {
+  std::ofstream(Path("fusebox.json")) << R"({"deny": ["fusebox.rnn"]})";
+  const Finished done = Fusebox({"plugin", "why", "fusebox.rnn", "--plugin", PluginFolder("fusebox.rnn"),
+                                 "--config", Path("fusebox.json")});
+  EXPECT_EQ(done.status, 1);
+  EXPECT_THAT(done.out, HasSubstr("denied"));
+  EXPECT_THAT(done.out, HasSubstr("fusebox.json"));
+}
+
+TEST(Plugin, ANamedPluginThatCannotOpenStopsTheCommand) {
+  const Finished done = Fusebox({"run", WriteAddModel("add.tflite", 1), "--plugin", WriteBrokenPlugin()});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_EQ(done.out, "");
+  EXPECT_THAT(done.err, HasSubstr("fusebox.rnn"));
+  EXPECT_THAT(done.err, HasSubstr("rnn.so"));
+}
+
+}  // namespace
+}  // namespace fusebox::cli_test

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "host/base/buffer.h"
+#include "host/graph/npy.h"
+#include "tests/cli/command.h"
+
+namespace fusebox::cli_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Tensor Values(Shape shape, const std::vector<float>& values) {
+  return {{DType::kF32, std::move(shape)}, Buffer::Of<float>(values)};
+}
+
+std::string WriteInput(const std::string& name, const Tensor& value) {
+  const std::string path = Path(name);
+  EXPECT_TRUE(WriteNpy(path, value));
+  return path;
+}
+
+std::vector<float> Floats(const std::string& path) {
+  const Result<Tensor> value = ReadNpy(path);
+  EXPECT_TRUE(value) << value.error().message;
+  if (!value) return {};
+  const auto floats = value->data.As<float>();
+  return {floats.begin(), floats.end()};
+}
+
+TEST(Run, ComputesFromAFileGivenByName) {
+  const std::string model = WriteAddModel("add.tflite", 10);
+  const std::string input = WriteInput("x.npy", Values({2, 3}, {1, 2, 3, 4, 5, 6}));
+  const Finished done = Fusebox({"run", model, "--input", "x=" + input, "--json"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const nlohmann::json json = done.Json();
+  EXPECT_EQ(json["outputs"][0]["name"], "y");
+  EXPECT_EQ(json["outputs"][0]["dtype"], "f32");
+  EXPECT_THAT(json["outputs"][0]["shape"], ElementsAre(2, 3));
+  EXPECT_THAT(json["outputs"][0]["first_values"], ElementsAre(11, 12, 13, 14, 15, 16));
+  EXPECT_EQ(done.err, "");
+}
+
+TEST(Run, JsonKeepsItsKeys) {
+  const nlohmann::json json = Fusebox({"run", WriteAddModel("add.tflite", 1), "--json", "--explain"}).Json();
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_THAT(keys, ElementsAre("inputs", "median_us", "model", "notices", "outputs", "placements", "runs",
+                                "threads"));
+  ASSERT_EQ(json["placements"].size(), 1u);
+  EXPECT_EQ(json["placements"][0]["op"], "ADD");
+  EXPECT_EQ(json["placements"][0]["who"], "fusebox.cpu");
+}
+
+TEST(Run, TextSaysOutputsAndLatency) {
+  const Finished done = Fusebox({"run", WriteAddModel("add.tflite", 1), "--runs", "5"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("output"));
+  EXPECT_THAT(done.out, HasSubstr("[2,3]"));
+  EXPECT_THAT(done.out, HasSubstr("median latency: "));
+  EXPECT_THAT(done.out, HasSubstr("(5 runs, 1 thread)"));
+}
+
+TEST(Run, InputDirAndOutputDirAreFilesOfOneForm) {
+  const std::string model = WriteAddModel("add.tflite", 2);
+  std::filesystem::create_directories(Path("in"));
+  WriteInput("in/x.npy", Values({2, 3}, {0, 1, 2, 3, 4, 5}));
+  const std::string out = Path("out");
+  const Finished done =
+      Fusebox({"run", model, "--input-dir", Path("in"), "--output-dir", out, "--runs", "2"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(FilesBelow(out), ElementsAre("in0.npy", "io.json", "run0.out0.npy", "run1.out0.npy"));
+  EXPECT_THAT(Floats(out + "/run1.out0.npy"), ElementsAre(2, 3, 4, 5, 6, 7));
+  const auto io = nlohmann::json::parse(ReadTextFile(out + "/io.json").value_or("{}"));
+  EXPECT_EQ(io["inputs"], nlohmann::json::parse(R"([{"name": "x_tensor", "dtype": 1, "shape": [2, 3]}])"));
+  EXPECT_EQ(io["outputs"], nlohmann::json::parse(R"([{"name": "y_tensor", "dtype": 1, "shape": [2, 3]}])"));
+  // What was written can be read again: in0.npy comes before a file with the input's name.
+  const Finished again = Fusebox({"run", model, "--input-dir", out, "--json"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.Json()["outputs"][0]["first_values"], ElementsAre(2, 3, 4, 5, 6, 7));
+}
+
+TEST(Run, SeedAloneDecidesMadeUpInputs) {
+  const std::string model = WriteAddModel("add.tflite", 0);
+  for (const char* run : {"a", "b", "c"}) {
+    const char* seed = *run == 'c' ? "8" : "7";
+    ASSERT_EQ(Fusebox({"run", model, "--seed", seed, "--output-dir", Path(run)}).status, 0);
+  }
+  const auto a = Floats(Path("a/in0.npy"));
+  EXPECT_EQ(a, Floats(Path("b/in0.npy")));
+  EXPECT_NE(a, Floats(Path("c/in0.npy")));
+  EXPECT_EQ(a, Floats(Path("a/run0.out0.npy")));
+  EXPECT_THAT(a, testing::Each(testing::AllOf(testing::Ge(-1), testing::Lt(1))));
+}
+
+struct Bad {
+  std::vector<std::string> arguments;
+  std::vector<std::string> message;
+};
+
+TEST(Run, ErrorsNameFileAndReasonAndWriteNothing) {
+  const std::string model = WriteAddModel("add.tflite", 1);
+  const std::string small = WriteInput("small.npy", Values({2}, {1, 2}));
+  std::ofstream(Path("broken.tflite")) << "this is no model";
+  std::ofstream(Path("broken.npy")) << "this is no array";
+  std::filesystem::create_directories(Path("empty"));
+  for (const Bad& bad : std::vector<Bad>{
+           {{Path("none.tflite")}, {"none.tflite", "No such file"}},
+           {{Path("broken.tflite")}, {"broken.tflite"}},
+           {{model, "--input", "x=" + small}, {"small.npy", "f32[2]", "f32[2,3]"}},
+           {{model, "--input", "x=" + Path("broken.npy")}, {"broken.npy"}},
+           {{model, "--input", "x=" + Path("none.npy")}, {"none.npy", "No such file"}},
+           {{model, "--input", "X=" + small}, {"add.tflite", "no input X", "did you mean \"x\"?"}},
+           {{model, "--input", small}, {"expected NAME=FILE"}},
+           {{model, "--input-dir", Path("empty")}, {"empty", "in0.npy", "x.npy"}},
+           {{model, "--input-dir", Path("nowhere")}, {"nowhere", "No such file"}},
+           {{model, "--signature", "other"}, {"add.tflite", "other", "serving_default"}},
+           {{model, "--plugin", Path("none.so")}, {"none.so", "no such file"}},
+           {{model, "--config", Path("none.json")}, {"none.json", "No such file"}}}) {
+    std::vector<std::string> line = bad.arguments;
+    line.insert(line.begin(), "run");
+    line.insert(line.end(), {"--output-dir", Path("out")});
+    const Finished done = Fusebox(line);
+    EXPECT_EQ(done.status, 2) << done.err;
+    EXPECT_EQ(done.out, "") << done.err;
+    for (const std::string& part : bad.message) EXPECT_THAT(done.err, HasSubstr(part));
+    EXPECT_FALSE(std::filesystem::exists(Path("out"))) << done.err;
+  }
+}
+
+TEST(Run, AConfigurationWithATypoIsToldByItsPlace) {
+  std::ofstream(Path("fusebox.json")) << "{\n  \"plugin_pth\": []\n}\n";
+  const Finished done = Fusebox({"run", WriteAddModel("add.tflite", 1), "--config", Path("fusebox.json")});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("fusebox.json:2:3"));
+  EXPECT_THAT(done.err, HasSubstr("plugin_path"));
+}
+
+}  // namespace
+}  // namespace fusebox::cli_test

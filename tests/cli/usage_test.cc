@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/command.h"
+
+namespace fusebox::cli_test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Usage, HelpOfEachSubcommandHasAnExample) {
+  for (const char* command : {"convert", "run", "compare", "verify", "inspect", "plugin"}) {
+    const Finished done = Fusebox({command, "--help"});
+    EXPECT_EQ(done.status, 0) << command;
+    EXPECT_THAT(done.out, HasSubstr(std::string("  fusebox ") + command)) << done.out;
+    EXPECT_EQ(done.err, "");
+  }
+}
+
+TEST(Usage, VersionIsTheProjects) {
+  const Finished done = Fusebox({"--version"});
+  EXPECT_EQ(done.status, 0);
+  EXPECT_EQ(done.out, "fusebox " FUSEBOX_VERSION "\n");
+}
+
+TEST(Usage, NoCommandIsBadUsage) {
+  const Finished done = Fusebox({});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_EQ(done.out, "");
+  EXPECT_THAT(done.err, HasSubstr("--help"));
+}
+
+TEST(Usage, UnknownCommandIsToldWithItsNeighbour) {
+  const Finished done = Fusebox({"inspec", "x.tflite"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("unknown command inspec; did you mean \"inspect\"?"));
+}
+
+TEST(Usage, UnknownOptionIsToldWithItsNeighbour) {
+  const Finished done = Fusebox({"convert", "in", "--ouput", "x", "--explain"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("unknown option --ouput; did you mean \"--output\"?"));
+  EXPECT_THAT(done.err, HasSubstr("fusebox convert --help"));
+}
+
+TEST(Usage, WhatIsNotThereYetIsUnknown) {
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"convert", "in", "-o", "out", "--quantize", "int8"},
+                                             {"run", "m.tflite", "--delegate", "none"},
+                                             {"run", "m.tflite", "--weight-cache=x"},
+                                             {"inspect", "m.tflite", "--html", "x"},
+                                             {"bench", "m.tflite"},
+                                             {"cache", "ls"},
+                                             {"plugin", "new", "x"}}) {
+    const Finished done = Fusebox(line);
+    EXPECT_EQ(done.status, 2) << line[0];
+    EXPECT_THAT(done.err, HasSubstr("unknown ")) << line[0];
+  }
+}
+
+TEST(Usage, BadValuesNameTheirFlag) {
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"convert", "in", "-o", "out", "--batch", "0"},
+                                             {"convert", "in", "-o", "out", "--composites", "melt"},
+                                             {"convert", ".", "-o", "out", "--shape", "x"},
+                                             {"convert", ".", "-o", "out", "--shape", "x=1,,2"},
+                                             {"convert", ".", "-o", "out", "--shape", "x=1,"},
+                                             {"run", "m.tflite", "--runs", "0"},
+                                             {"run", "m.tflite", "--seed", "one"},
+                                             {"compare", "a", "b", "--atol", "-1"}}) {
+    const Finished done = Fusebox(line);
+    EXPECT_EQ(done.status, 2) << line.back();
+    EXPECT_THAT(done.err, HasSubstr(line[line.size() - 2])) << line.back();
+  }
+}
+
+TEST(Usage, DumpAfterKnowsThePasses) {
+  const Finished done = Fusebox({"convert", ".", "-o", Path("out"), "--dump-after", "fus"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("did you mean \"fuse\"?"));
+}
+
+TEST(Usage, AFullDiskIsAnError) {
+  const std::string model = WriteAddModel("add.tflite", 1);
+  EXPECT_EQ(
+      std::system(("'" FUSEBOX_COMMAND "' inspect '" + model + "' >/dev/full 2>/dev/null").c_str()) >> 8, 2);
+}
+
+}  // namespace
+}  // namespace fusebox::cli_test
