@@ -32,7 +32,11 @@ struct BuilderFunctions {
       t.Refuse("a constant of type " + ToString(type) + " cannot be made");
       return FBX_NO_VALUE;
     }
-    auto memory = std::make_unique<std::byte[]>(*bytes + kOverread);
+    std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[*bytes + kOverread]());
+    if (!memory) {
+      t.Refuse("a constant of type " + ToString(type) + " does not fit into memory");
+      return FBX_NO_VALUE;
+    }
     *data = memory.get();
     // A stand-in of the right size until Finish copies what the rule wrote: values must not be read before.
     const ValueId v = t.function_->AddConst(type, Buffer(std::shared_ptr<const void>(memory.get(), [](const void*) {}), {memory.get(), *bytes}));
@@ -44,6 +48,7 @@ struct BuilderFunctions {
   static fbx_status AddNode(const fbx_builder* b, fbx_op_kind kind, fbx_str name, int32_t version, const fbx_value* operands,
                             uint32_t operand_count, fbx_value* results, uint32_t result_count) noexcept {
     Transaction& t = Self(b);
+    if ((!operands && operand_count) || (!results && result_count)) return t.Refuse("a node with null operands or results"), FBX_INVALID;
     for (uint32_t i = 0; i < result_count; ++i) results[i] = FBX_NO_VALUE;
     if (!t.Flush() || !t.failure_.empty()) return FBX_INVALID;
     const std::string op(FromAbi(name));
@@ -51,6 +56,7 @@ struct BuilderFunctions {
     if (kind == FBX_OP_BUILTIN) {
       const auto found = FindOp(op);
       if (!found || Info(*found).code < 0) return t.Refuse("there is no builtin op " + op), FBX_INVALID;
+      if (Info(*found).effects == Effects::kControl) return t.Refuse(op + " runs functions, which a rewrite does not have"), FBX_INVALID;
       emitted = *found;
     }
     if (kind != FBX_OP_BUILTIN && (kind != FBX_OP_CUSTOM || op.empty())) return t.Refuse("an op is a builtin or has a custom name"), FBX_INVALID;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the functions from the outside in and offers each composite to its rules.
+#include <optional>
 #include <set>
 
 #include "host/fusion/composite.h"
@@ -73,11 +74,11 @@ class Fuser {
         }
         continue;
       }
-      FUSEBOX_ASSIGN(const size_t added, Site(*function, i));
-      if (added == 0) {
+      FUSEBOX_ASSIGN(const std::optional<size_t> added, Site(*function, i));
+      if (!added) {
         if (!node.body.empty()) pending_.push_back(node.body);
       } else {
-        i += added - 1;
+        i += *added - 1;  // none at all: i + 1 is the node that moved up
       }
     }
     return {};
@@ -95,26 +96,25 @@ class Fuser {
   }
 
  private:
-  // Number of nodes that took the composite's place; 0: it stays.
-  Result<size_t> Site(Function& caller, size_t index) {
+  // Number of nodes that took the composite's place (none where a result is an operand); nothing: it stays.
+  Result<std::optional<size_t>> Site(Function& caller, size_t index) {
     const Node& node = *caller.nodes[index];
     SiteReport report{.function = caller.name, .location = node.location.name, .composite = node.name};
     std::vector<std::string> skipped;
     auto rules = registry_.RulesFor(node.name, node.version, node.attrs, &skipped);
     if (!rules) {
       report.why = rules.error().message;
-      reports_.push_back(std::move(report));
-      return 0;
+      return Done(std::move(report), std::nullopt);
     }
     for (const RuleRef& ref : *rules) {
       const PluginInfo& info = ref.plugin->info();
       RuleReport said{std::string(FromAbi(ref.rule->id)), info.manifest.id, info.manifest.version};
       auto replacement = Ask(ref, registry_, module_, caller, node, said);
-      FUSEBOX_ASSIGN(const size_t added, Apply(caller, index, std::move(replacement), ref.rule->tolerance, said, report));
+      FUSEBOX_ASSIGN(const std::optional<size_t> added, Apply(caller, index, std::move(replacement), ref.rule->tolerance, said, report));
       report.rules.push_back(std::move(said));
       if (added) return Done(std::move(report), added);
     }
-    if (report.rules.empty() && options_.fusable_to_custom && node.attrs.b(kFusableAttr, false)) {
+    if (options_.fusable_to_custom && node.attrs.b(kFusableAttr, false)) {
       RuleReport said{.rule = std::string(kFusableAttr), .outcome = RuleReport::Outcome::kFused};
       const auto promised = registry_.WhoProvides(FBX_OP_CUSTOM, node.name);
       if (!promised.empty()) std::tie(said.plugin, said.plugin_version) = SplitPlugin(promised.front());
@@ -123,15 +123,16 @@ class Fuser {
       if (Status ok = registry_.CheckOptions(FBX_OP_CUSTOM, node.name, attrs); !ok) {
         said.outcome = RuleReport::Outcome::kError;
         said.reasons.push_back(ok.error().message);
+        report.rules.push_back(std::move(said));
       } else {
-        FUSEBOX_ASSIGN(const size_t added, Apply(caller, index, ToCustomOp(caller, node), fbx_tolerance{}, said, report));
+        FUSEBOX_ASSIGN(const std::optional<size_t> added, Apply(caller, index, ToCustomOp(caller, node), fbx_tolerance{}, said, report));
         report.rules.push_back(std::move(said));
         if (added) return Done(std::move(report), added);
       }
     }
     if (report.rules.empty()) report.why = skipped.empty() ? "no plugin has a rule for this name" : "no rule: " + skipped.front();
     else report.why = report.rules.back().reasons.empty() ? "not applicable" : report.rules.back().reasons.front();
-    return Done(std::move(report), 0);
+    return Done(std::move(report), std::nullopt);
   }
 
   static std::pair<std::string, std::string> SplitPlugin(const std::string& text) {
@@ -139,15 +140,15 @@ class Fuser {
     return {text.substr(0, space), space == std::string::npos ? "" : text.substr(space + 1, text.find(' ', space + 1) - space - 1)};
   }
 
-  size_t Done(SiteReport report, size_t added) {
-    report.fused = added > 0;
+  std::optional<size_t> Done(SiteReport report, std::optional<size_t> added) {
+    report.fused = added.has_value();
     reports_.push_back(std::move(report));
     return added;
   }
 
-  Result<size_t> Apply(Function& caller, size_t index, std::unique_ptr<Module> scratch, fbx_tolerance tolerance, RuleReport& said,
-                       SiteReport& report) {
-    if (!scratch) return 0;
+  Result<std::optional<size_t>> Apply(Function& caller, size_t index, std::unique_ptr<Module> scratch, fbx_tolerance tolerance,
+                                      RuleReport& said, SiteReport& report) {
+    if (!scratch) return std::nullopt;
     const Node& node = *caller.nodes[index];
     Function& replacement = *scratch->functions[0];
     BindConstants(replacement, caller, node);
@@ -162,7 +163,7 @@ class Fuser {
         if (!approval.approved) {
           said.outcome = RuleReport::Outcome::kDisproved;
           said.reasons.push_back(approval.why);
-          return 0;
+          return std::nullopt;
         }
       }
     }
@@ -171,7 +172,7 @@ class Fuser {
     const size_t added = replacement.nodes.size();
     report.why = "fused by " + said.rule;
     InlineAt(caller, index, replacement);
-    return std::max<size_t>(added, 1);
+    return added;
   }
 
   Module& module_;

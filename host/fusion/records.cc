@@ -26,6 +26,7 @@ Status AttachOne(Module& module, const std::string& key, const Attrs& record) {
   node.fused = std::make_shared<const Provenance>(Provenance{record.str("plugin", ""), record.str("plugin_version", ""),
                                                              record.str("rule", ""), record.str("composite", "")});
   if (body < 0) return {};
+  if (body == subgraph) return Invalid("entry " + key + ": the body is the operator's own subgraph");
   const Function& kept = *module.functions[static_cast<size_t>(body)];
   if (kept.inputs.size() != node.operands.size() || kept.outputs.size() != node.results.size()) {
     return Invalid("entry " + key + ": the body's arguments are not the operator's");
@@ -70,7 +71,7 @@ Status AttachFused(Module& module) {
     if (!record || !*record) return Invalid(place + ": entry " + key + " is no map");
     FUSEBOX_TRY(AttachOne(module, key, **record).At(place));
   }
-  return {};
+  return Verify(module).At(place);  // bodies that lead back to their operator
 }
 
 }  // namespace fusebox

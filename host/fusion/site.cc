@@ -49,9 +49,10 @@ std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, cons
   std::vector<ValueId> inputs;
   for (ValueId operand : node.operands) {
     const auto at = std::find(replacement.inputs.begin(), replacement.inputs.end(), operand);
-    if (at != replacement.inputs.end()) {
-      inputs.push_back(kept->inputs[static_cast<size_t>(at - replacement.inputs.begin())]);
-    } else {
+    const ValueId input = at == replacement.inputs.end() ? kNoValue : kept->inputs[static_cast<size_t>(at - replacement.inputs.begin())];
+    if (input != kNoValue && std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
+      inputs.push_back(input);
+    } else {  // computed or constant at the site, or an operand that the op takes twice
       const Type type = operand == kNoValue ? Type{} : replacement.value(operand).type;
       inputs.push_back(kept->AddValue(type, "unused"));
     }
@@ -75,6 +76,8 @@ std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, cons
   }
   kept->inputs = std::move(inputs);
   kept->outputs = std::move(outputs);
+  kept->input_names.clear();
+  kept->output_names.clear();
   return kept;
 }
 

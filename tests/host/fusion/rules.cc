@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/host/fusion/rules.h"
+
+#include <algorithm>
+#include <fusebox/plugin.hpp>
+
+namespace fusebox {
+namespace {
+
+struct Swap {
+  static constexpr std::string_view id = "t.swap", implements = "t.swap";
+  static void match(const Site& s) { s.arity(2, 1); }
+  static void rewrite(const Site& s, Build& b) {
+    b.result(0, b.custom("t.op", {b.in(1), b.in(0)}).attr("k", s.attrs().i64("k", 0))[0]);
+  }
+};
+struct Twice {
+  static constexpr std::string_view id = "t.twice", implements = "t.twice";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) { b.result(0, b.custom("t.op", {b.in(0), b.in(0)})[0]); }
+};
+struct Pass {
+  static constexpr std::string_view id = "t.pass", implements = "t.pass";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) { b.result(0, b.in(0)); }
+};
+struct Two {
+  static constexpr std::string_view id = "t.two", implements = "t.two";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) {
+    b.result(0, b.builtin("RELU", {b.custom("t.op", {b.in(0), b.in(1)})[0]})[0]);
+  }
+};
+struct First {
+  static constexpr std::string_view id = "t.first", implements = "t.first";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) { b.result(0, b.custom("t.id", {b.in(0)})[0]); }
+};
+struct Scale {
+  static constexpr std::string_view id = "t.scale", implements = "t.scale";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) {
+    const float two = 2;
+    const Value factor = b.constant<float>({&two, 1}, {});
+    b.result(0, b.custom("t.id", {b.builtin("MUL", {b.in(0), factor})[0]})[0]);
+  }
+};
+struct Const : First {
+  static constexpr std::string_view id = "t.const", implements = "t.const";
+  static void match(const Site& s) {
+    s.require(s.in(1).is_const() && s.in(1).has_value(), "NONCONST", "scale is not constant", "operand 1");
+  }
+};
+struct StateRule : First {
+  static constexpr std::string_view id = "t.state", implements = "t.state";
+  static void match(const Site& s) { s.require(s.in(1).is_variable(), "STATELESS", "it is no variable"); }
+};
+struct Unread {
+  static constexpr std::string_view id = "t.unread", implements = "t.unread";
+  static void match(const Site& s) {
+    s.require(s.out(1).uses() == 0, "READ", "has " + std::to_string(s.out(1).uses()) + " readers", "result 1");
+  }
+  static void rewrite(const Site&, Build& b) {
+    b.result(0, b.custom("t.id", {b.in(0)})[0]);
+    b.result(1, b.in(0));
+  }
+};
+struct Outer : First {
+  static constexpr std::string_view id = "t.outer", implements = "t.outer";
+  static void match(const Site& s) { s.require(false, "NO", "never"); }
+};
+struct Outer2 : Swap {
+  static constexpr std::string_view id = "t.outer2", implements = "t.outer2";
+};
+struct Low : Outer {
+  static constexpr std::string_view id = "t.better.low", implements = "t.better";
+};
+struct High : Outer {
+  static constexpr std::string_view id = "t.better.high", implements = "t.better";
+  static constexpr int benefit = 9;
+};
+struct Control {
+  static constexpr std::string_view id = "t.control", implements = "t.control";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) { b.result(0, b.builtin("WHILE", {b.in(0)})[0]); }
+};
+struct Huge {
+  static constexpr std::string_view id = "t.huge", implements = "t.huge";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) {
+    const int64_t dims[] = {int64_t{1} << 50};
+    b.result(0, b.constant<float>({}, dims));
+  }
+};
+struct Shared : First {
+  static constexpr std::string_view id = "t.shared", implements = "t.shared";
+};
+struct OtherShared : Swap {
+  static constexpr std::string_view id = "o.shared", implements = "t.shared";
+};
+
+struct Subtract {
+  static constexpr std::string_view custom = "t.op";
+  static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
+  void invoke(const Node& n) const {
+    const auto x = n.in(0).values<float>(), y = n.in(1).values<float>();
+    std::transform(x.begin(), x.end(), y.begin(), n.out(0).data<float>(), std::minus<>());
+  }
+};
+struct Same {
+  static constexpr std::string_view custom = "t.id";
+  static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
+  void invoke(const Node& n) const {
+    const auto x = n.in(0).values<float>();
+    std::copy(x.begin(), x.end(), n.out(0).data<float>());
+  }
+};
+
+template <class... Ts>
+constexpr fbx_plugin PluginOf(std::string_view id) {
+  using T = detail::Tables<Ts...>;
+  return detail::make_plugin(id, "1.2.3", T::rule_table.data(), T::kRules, T::kernel_table.data(), T::kKernels);
+}
+constexpr fbx_plugin kOne = PluginOf<Swap, Twice, Pass, Two, First, Scale, Const, StateRule, Unread, Outer, Outer2, Low, High,
+                                     Control, Huge, Shared, Subtract, Same>("t.rules");
+constexpr fbx_plugin kTwo = PluginOf<OtherShared>("t.other");
+
+template <const fbx_plugin& P>
+fbx_status LoadOf(const fbx_host*, const fbx_plugin** out) noexcept {
+  *out = &P;
+  return FBX_OK;
+}
+
+}  // namespace
+}  // namespace fusebox
+
+constinit const fbx_entry kRules = fusebox::detail::make_entry(&fusebox::LoadOf<fusebox::kOne>);
+constinit const fbx_entry kOtherRules = fusebox::detail::make_entry(&fusebox::LoadOf<fusebox::kTwo>);

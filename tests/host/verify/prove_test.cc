@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mutations: a kernel that is wrong in one way must be caught, and one that is right must not.
+#include <gmock/gmock.h>
+
+#include "host/verify/cases.h"
+#include "host/verify/verify.h"
+#include "tests/host/verify/broken.h"
+
+namespace fusebox::verify {
+namespace {
+
+using ::testing::HasSubstr;
+using Outcome = Verdict::Outcome;
+
+std::shared_ptr<Registry> Broken() {
+  static const fbx_entry* const kEntries[] = {&kBroken};
+  Config config;
+  config.search_default_path = false;
+  auto registry = Registry::Create(config, kEntries);
+  EXPECT_TRUE(registry) << registry.error().message;
+  return registry ? *registry : nullptr;
+}
+
+Type F32(std::vector<int64_t> dims) { return {DType::kF32, Shape(std::move(dims))}; }
+
+// A body and what is to replace it, over operands of the same types.
+struct Pair {
+  Module module, scratch;
+  Function& body = module.Add("body");
+  Function& replacement = scratch.Add("replacement");
+  std::vector<Tensor> constants;
+  std::vector<bool> used = {true};
+  fbx_tolerance tolerance{};
+
+  std::pair<ValueId, ValueId> Input(const Type& type) {
+    constants.emplace_back();
+    return {body.AddInput(type), replacement.AddInput(type)};
+  }
+  void Replace(const std::string& op, std::vector<ValueId> operands, const std::string& fault, const Type& result) {
+    Attrs attrs;
+    attrs.Set("fault", fault);
+    Node& node = replacement.AddNode(Op::kCustom, std::move(operands), {result}, attrs);
+    node.name = op;
+    replacement.outputs = node.results;
+  }
+  Verdict Ask(bool all = true) {
+    Options options;
+    options.all = all;
+    auto verdict = Prove(module, body, scratch, replacement, constants, used, tolerance, Broken(), options);
+    EXPECT_TRUE(verdict) << verdict.error().message;
+    return verdict ? *std::move(verdict) : Verdict();
+  }
+};
+
+// x / sqrt(mean(x^2) + 0.001)
+void BuildNorm(Pair& pair, const std::string& fault, std::vector<int64_t> dims = {3, 4}) {
+  const auto [x, y] = pair.Input(F32(dims));
+  Function& f = pair.body;
+  Attrs keep;
+  keep.Set("keep_dims", true);
+  const ValueId square = f.AddNode(Op::kSquare, {x}, {F32(dims)}).results[0];
+  const ValueId axis = f.AddConst<int32_t>(DType::kI32, {1}, {1});
+  const ValueId epsilon = f.AddConst<float>(DType::kF32, Shape::Scalar(), {0.001f});
+  const ValueId mean = f.AddNode(Op::kMean, {square, axis}, {F32({dims[0], 1})}, keep).results[0];
+  const ValueId sum = f.AddNode(Op::kAdd, {mean, epsilon}, {F32({dims[0], 1})}).results[0];
+  const ValueId root = f.AddNode(Op::kSqrt, {sum}, {F32({dims[0], 1})}).results[0];
+  f.outputs = f.AddNode(Op::kDiv, {x, root}, {F32(dims)}).results;
+  pair.Replace("b.norm", {y}, fault, fault == "shape" ? F32({dims[0]}) : F32(dims));
+}
+
+TEST(Prove, AgreesWithARightKernelAgainstF64) {
+  Pair pair;
+  BuildNorm(pair, "none");
+  const Verdict verdict = pair.Ask();
+  EXPECT_EQ(verdict.outcome, Outcome::kAgrees) << verdict.Summary();
+  EXPECT_EQ(verdict.truth, "f64");
+  EXPECT_EQ(verdict.cases.size(), 6u);
+  EXPECT_THAT(verdict.Summary(), HasSubstr("agrees (f64, 6 cases, worst "));
+  EXPECT_EQ(pair.Ask(false).cases.size(), 2u);
+}
+
+class Mutation : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Mutation, IsCaught) {
+  Pair pair;
+  BuildNorm(pair, GetParam());
+  const Verdict verdict = pair.Ask();
+  EXPECT_EQ(verdict.outcome, Outcome::kDisagrees) << verdict.Summary();
+  EXPECT_THAT(verdict.why, HasSubstr("seed 1"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Mutation, ::testing::Values("epsilon", "tail", "axis", "leak", "shape", "fail"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Prove, TellsThePlaceOfTheWorstError) {
+  Pair tail, leak, shape, fail;
+  BuildNorm(tail, "tail");
+  EXPECT_THAT(tail.Ask().why, HasSubstr("result 0 [2,3]: "));
+  BuildNorm(leak, "leak");
+  EXPECT_THAT(leak.Ask().why, HasSubstr("in a second call, result 0 [0,0]: "));
+  BuildNorm(shape, "shape");
+  EXPECT_THAT(shape.Ask().why, HasSubstr("expected shape [3,4]"));
+  BuildNorm(fail, "fail");
+  EXPECT_THAT(fail.Ask().why, HasSubstr("the fused op fails: "));
+}
+
+TEST(Prove, CatchesTransposedWeightsThatAreConstant) {
+  for (const std::string fault : {"none", "transposed"}) {
+    Pair pair;
+    const auto [x, y] = pair.Input(F32({2, 3}));
+    const auto [w, v] = pair.Input(F32({3, 3}));
+    pair.constants[1] = {F32({3, 3}), Buffer::Of<float>(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9})};
+    pair.body.outputs = pair.body.AddNode(Op::kBatchMatmul, {x, w}, {F32({2, 3})}).results;
+    pair.Replace("b.product", {y, v}, fault, F32({2, 3}));
+    EXPECT_EQ(pair.Ask().outcome, fault == "none" ? Outcome::kAgrees : Outcome::kDisagrees) << fault;
+  }
+}
+
+// An infinity of the truth is no licence: it must be met.
+TEST(Prove, AsksForInfinitiesWhereTheBodyHasThem) {
+  for (const std::string fault : {"none", "clamp"}) {
+    Pair pair;
+    const auto [x, y] = pair.Input(F32({4}));
+    const ValueId one = pair.body.AddConst<float>(DType::kF32, Shape::Scalar(), {1});
+    pair.body.outputs = pair.body.AddNode(Op::kDiv, {one, x}, {F32({4})}).results;
+    pair.Replace("b.inverse", {y}, fault, F32({4}));
+    const Verdict verdict = pair.Ask(false);  // normal and zero
+    EXPECT_EQ(verdict.outcome, fault == "none" ? Outcome::kAgrees : Outcome::kDisagrees) << verdict.Summary();
+  }
+}
+
+TEST(Prove, LooksOnlyAtResultsThatSomebodyReads) {
+  Pair pair;
+  BuildNorm(pair, "tail");
+  pair.used = {false};
+  EXPECT_EQ(pair.Ask().outcome, Outcome::kAgrees);
+}
+
+TEST(Prove, TakesTheToleranceThatTheRuleDeclares) {
+  Pair pair;
+  BuildNorm(pair, "tail");
+  pair.tolerance.atol = 0.1;
+  EXPECT_EQ(pair.Ask().outcome, Outcome::kAgrees);
+}
+
+TEST(Prove, GivesOpenDimensionsASize) {
+  Pair pair;
+  BuildNorm(pair, "none", {-1, 4});
+  const Verdict verdict = pair.Ask();
+  EXPECT_EQ(verdict.outcome, Outcome::kAgrees) << verdict.Summary();
+  EXPECT_EQ(verdict.cases[0].name, "normal, unknown sizes 3");
+}
+
+TEST(Prove, HasAbsentOperands) {
+  Pair pair;
+  const auto [x, y] = pair.Input(F32({2}));
+  pair.Input(Type{});
+  const auto [z, u] = pair.Input(F32({2}));
+  pair.body.outputs = pair.body.AddNode(Op::kAdd, {x, z}, {F32({2})}).results;
+  pair.Replace("b.optional", {y, kNoValue, u}, "none", F32({2}));
+  const Verdict verdict = pair.Ask();
+  EXPECT_EQ(verdict.outcome, Outcome::kAgrees) << verdict.Summary();
+}
+
+TEST(Prove, SaysWhyItCannot) {
+  Pair no_kernel, unranked, text;
+  BuildNorm(no_kernel, "none");
+  no_kernel.body.nodes[0]->op = Op::kCustom;
+  no_kernel.body.nodes[0]->name = "nobody.knows";
+  EXPECT_THAT(no_kernel.Ask().Summary(), HasSubstr("unverifiable: "));
+  EXPECT_THAT(no_kernel.Ask().why, HasSubstr("nobody.knows"));
+
+  const auto [x, y] = unranked.Input({DType::kF32, Shape()});
+  unranked.body.outputs = unranked.body.AddNode(Op::kNeg, {x}, {{DType::kF32, Shape()}}).results;
+  unranked.Replace("b.inverse", {y}, "none", {DType::kF32, Shape()});
+  EXPECT_THAT(unranked.Ask().why, HasSubstr("the rank of operand 0 is not known"));
+
+  const auto [s, t] = text.Input({DType::kString, {2}});
+  text.body.outputs = {s};
+  text.replacement.outputs = {t};
+  const Verdict verdict = text.Ask();
+  EXPECT_EQ(verdict.outcome, Outcome::kUnverifiable) << "strings are not compared, so nothing is proved";
+  EXPECT_THAT(verdict.why, HasSubstr("string"));
+}
+
+TEST(ProveModel, HasARowForEveryFusedOp) {
+  Pair pair;
+  BuildNorm(pair, "none");
+  Module module;
+  Function& main = module.Add("main");
+  const ValueId x = main.AddInput(F32({3, 4}));
+  const auto add = [&](const std::string& fault, const std::string& body) {
+    Attrs attrs;
+    attrs.Set("fault", fault);
+    Node& node = main.AddNode(Op::kCustom, {x}, {F32({3, 4})}, attrs);
+    node.name = "b.norm";
+    node.body = body;
+    node.fused = std::make_shared<const Provenance>(Provenance{"b.broken", "1.0.0", "b.rule", "norm"});
+    main.outputs.push_back(node.results[0]);
+  };
+  add("none", "body");
+  add("tail", "body");
+  add("none", "");
+  module.functions.push_back(Clone(pair.body, "body"));
+  const auto rows = ProveModel(module, Broken());
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_EQ(rows->size(), 3u);
+  EXPECT_EQ((*rows)[0].verdict.outcome, Outcome::kAgrees) << (*rows)[0].verdict.Summary();
+  EXPECT_EQ((*rows)[1].verdict.outcome, Outcome::kDisagrees);
+  EXPECT_EQ((*rows)[2].verdict.outcome, Outcome::kUnverifiable);
+  EXPECT_EQ((*rows)[2].verdict.why, "the file keeps no body");
+  EXPECT_EQ((*rows)[0].op, "b.norm");
+  EXPECT_EQ((*rows)[0].plugin, "b.broken");
+}
+
+TEST(ProveModel, KeepsAbsentOperandsAbsent) {
+  Module module;
+  Function& main = module.Add("main");
+  const ValueId x = main.AddInput(F32({2}));
+  Node& node = main.AddNode(Op::kCustom, {x, kNoValue, x}, {F32({2})});
+  node.name = "b.optional";
+  node.body = "body";
+  node.fused = std::make_shared<const Provenance>();
+  main.outputs = node.results;
+  Function& body = module.Add("body");
+  const ValueId a = body.AddInput(F32({2}));
+  body.AddInput(Type{});
+  const ValueId b = body.AddInput(F32({2}));
+  body.outputs = body.AddNode(Op::kAdd, {a, b}, {F32({2})}).results;
+  const auto rows = ProveModel(module, Broken());
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ((*rows)[0].verdict.outcome, Outcome::kAgrees) << (*rows)[0].verdict.Summary();
+}
+
+TEST(Retype, TurnsValuesConstantsAndTypeOptionsToF64) {
+  Module module;
+  Function& f = module.Add("f");
+  Attrs attrs;
+  attrs.Set("in_data_type", DType::kI32);
+  attrs.Set("out_data_type", DType::kF32);
+  const ValueId cast = f.AddNode(Op::kCast, {f.AddInput({DType::kI32, {1}})}, {F32({1})}, attrs).results[0];
+  const ValueId constant = f.AddConst<float>(DType::kF32, {1}, {0.5f});
+  f.outputs = {cast};
+  RetypeToF64(module);
+  EXPECT_EQ(f.value(cast).type.dtype, DType::kF64);
+  EXPECT_EQ(f.value(f.inputs[0]).type.dtype, DType::kI32);
+  EXPECT_EQ(f.value(constant).data.As<double>()[0], 0.5);
+  EXPECT_EQ(std::get<DType>(*f.nodes[0]->attrs.Find("out_data_type")), DType::kF64);
+  EXPECT_EQ(std::get<DType>(*f.nodes[0]->attrs.Find("in_data_type")), DType::kI32);
+}
+
+TEST(Cases, RepeatThemselvesForTheSameSeed) {
+  for (ValueClass c : ValueClasses(true)) {
+    const auto one = MakeOperand(F32({50}), c, 1, 0), same = MakeOperand(F32({50}), c, 1, 0);
+    EXPECT_EQ(ToDoubles(one), ToDoubles(same)) << Name(c);
+    if (c == ValueClass::kZero) continue;
+    EXPECT_NE(ToDoubles(one), ToDoubles(MakeOperand(F32({50}), c, 2, 0))) << Name(c);
+    EXPECT_NE(ToDoubles(one), ToDoubles(MakeOperand(F32({50}), c, 1, 1))) << Name(c);
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::verify
