@@ -26,7 +26,7 @@ std::optional<std::vector<int32_t>> PickedDims(const Function& f, const Uses& us
   const int64_t rank = of.rank();
   const auto at = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
   const bool one = slice.attrs.i64("shrink_axis_mask", 0) & 1;
-  const int64_t from = slice.attrs.i64("begin_mask", 0) & 1 ? 0 : at(begin[0]);
+  const int64_t from = !one && slice.attrs.i64("begin_mask", 0) & 1 ? 0 : at(begin[0]);
   const int64_t to = one ? from + 1 : slice.attrs.i64("end_mask", 0) & 1 ? rank : at(end[0]);
   if (from >= rank || slice.attrs.i64("new_axis_mask", 0) || slice.attrs.i64("ellipsis_mask", 0)) return std::nullopt;
   std::vector<int32_t> dims;

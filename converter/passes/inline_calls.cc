@@ -12,30 +12,39 @@ class Inliner {
  public:
   explicit Inliner(Module& module) : module_(module) {}
 
-  void Inline(Function& f) {
-    if (!done_.insert(f.name).second) return;
+  Status Inline(Function& f) {
+    if (!done_.insert(f.name).second) return {};
     for (size_t i = 0; i < f.nodes.size();) {
       const auto* ref = f.nodes[i]->is(Op::kCall) ? f.nodes[i]->attrs.function("subgraph") : nullptr;
       for (const std::string& name : References(*f.nodes[i]))
-        if (Function* callee = module_.Find(name)) Inline(*callee);
+        FUSEBOX_TRY(Inline(*module_.Find(name)));
       if (!ref) {
         ++i;
         continue;
       }
       DropCallName(*f.nodes[i]);
-      InlineAt(f, i, *module_.Find(ref->name));
+      const Function& callee = *module_.Find(ref->name);
+      FUSEBOX_TRY(Spend(callee));
+      InlineAt(f, i, callee);
     }
+    return {};
   }
 
-  void OwnCopies(Function& f) {
+  Status OwnCopies(Function& f) {
     for (size_t i = 0; i < f.nodes.size(); ++i) {
       Node& node = *f.nodes[i];
-      for (auto& [name, value] : node.attrs)
-        if (auto* ref = std::get_if<FunctionRef>(&value)) ref->name = Own(ref->name);
-      if (!node.body.empty()) node.body = Own(node.body);
+      for (auto& [name, value] : node.attrs) {
+        auto* ref = std::get_if<FunctionRef>(&value);
+        if (!ref) continue;
+        FUSEBOX_ASSIGN(ref->name, Own(ref->name));
+      }
+      if (!node.body.empty()) {
+        FUSEBOX_ASSIGN(node.body, Own(node.body));
+      }
       NameVariables(f, node);
-      for (const std::string& name : References(node)) OwnCopies(*module_.Find(name));
+      for (const std::string& name : References(node)) FUSEBOX_TRY(OwnCopies(*module_.Find(name)));
     }
+    return {};
   }
 
  private:
@@ -48,8 +57,17 @@ class Inliner {
     call.location.name.resize(slash == std::string::npos ? 0 : slash);
   }
 
-  std::string Own(const std::string& name) {
+  // Functions that call each other twice, ten deep and more, are a file that was made to blow up.
+  Status Spend(const Function& callee) {
+    constexpr size_t kMaxCopies = size_t{1} << 20;
+    copies_ += callee.nodes.size() + 1;
+    if (copies_ > kMaxCopies) return Unsupported("function " + callee.name + ": its calls multiply to more than " + std::to_string(kMaxCopies) + " nodes");
+    return {};
+  }
+
+  Result<std::string> Own(const std::string& name) {
     if (owned_.insert(name).second) return name;
+    FUSEBOX_TRY(Spend(*module_.Find(name)));
     auto copy = Clone(*module_.Find(name), module_.UniqueName(name));
     const std::string made = copy->name;
     owned_.insert(made);
@@ -100,6 +118,7 @@ class Inliner {
 
   Module& module_;
   std::set<std::string> done_, owned_;
+  size_t copies_ = 0;
 };
 
 }  // namespace
@@ -109,8 +128,8 @@ Status InlineCalls(Context& context) {
   Inliner inliner(context.module);
   std::vector<std::string> entries;
   for (const Signature& s : context.module.signatures) entries.push_back(s.function);
-  for (const auto& name : entries) inliner.Inline(*context.module.Find(name));
-  for (const auto& name : entries) inliner.OwnCopies(*context.module.Find(name));
+  for (const auto& name : entries) FUSEBOX_TRY(inliner.Inline(*context.module.Find(name)));
+  for (const auto& name : entries) FUSEBOX_TRY(inliner.OwnCopies(*context.module.Find(name)));
   RemoveUnreachable(context.module);
   return {};
 }

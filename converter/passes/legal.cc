@@ -68,10 +68,26 @@ class Survey {
   std::map<std::string, std::string> problems_;
 };
 
+// A body is kept for hosts without the plugin; one that cannot be written goes without taking the fused op along.
+void DropIllegalBodies(Context& context) {
+  for (const auto& f : context.module.functions) {
+    for (auto& node : f->nodes) {
+      if (node->is(Op::kStablehloComposite) || node->body.empty()) continue;
+      Report unread;
+      Context apart{context.module, context.registry, context.options, unread};
+      const std::string why = Survey(apart).Visit(node->body);
+      if (why.empty()) continue;
+      context.Note("function " + f->name + ": " + Describe(*f, *node) + ": the body is not kept: " + why);
+      node->body.clear();
+    }
+  }
+}
+
 }  // namespace
 
 // Signatures that cannot be written are dropped and named, as long as one can, unless they were asked for.
 Status RequireLegal(Context& context) {
+  DropIllegalBodies(context);
   Survey survey(context);
   std::string first;
   const bool asked = !context.options.signatures.empty();
@@ -87,6 +103,7 @@ Status RequireLegal(Context& context) {
   }
   if (kept.empty() || (asked && !first.empty())) return Unsupported(first);
   context.module.signatures = std::move(kept);
+  RemoveUnreachable(context.module);  // with the variables and the bodies of what was dropped
   return {};
 }
 

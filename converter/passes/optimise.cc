@@ -90,7 +90,10 @@ class Optimiser {
     const ValueId constant = node.operands[second ? 1 : 0];
     if (!f_.value(constant).is_const() || f_.value(constant).type.dtype != DType::kF32) return false;
     if (before->attrs.str("fused_activation_function", "NONE") != "NONE") return false;
-    const int64_t channels = f_.value(before->operands[1]).type.shape[before->is(Op::kDepthwiseConv2D) ? 3 : 0];
+    const size_t channel = before->is(Op::kDepthwiseConv2D) ? 3 : 0;
+    const Shape& weights = f_.value(before->operands[1]).type.shape;
+    if (weights.rank() <= static_cast<int>(channel)) return false;
+    const int64_t channels = weights[channel];
     const Shape& shape = f_.value(constant).type.shape;
     for (int d = 0; d + 1 < shape.rank(); ++d) {
       if (shape[static_cast<size_t>(d)] == 1) continue;

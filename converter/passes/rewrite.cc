@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/passes/rewrite.h"
 
+#include <unordered_set>
+
 namespace fusebox::converter {
 namespace {
 
@@ -27,6 +29,13 @@ void Refine(Function& f, ValueId value, const Type& declared) {
   Type& type = f.value(value).type;
   if (type.dtype == DType::kNone) type.dtype = declared.dtype;
   if (!type.shape.ranked() && type.dtype == declared.dtype) type.shape = declared.shape;
+}
+
+// A file may give an op any number of inputs.
+bool HasItsOperands(const Node& node) {
+  const OpInfo& info = Info(node.op);
+  const auto count = static_cast<int>(node.operands.size());
+  return count >= info.min_operands && (info.max_operands < 0 || count <= info.max_operands);
 }
 
 }  // namespace
@@ -62,11 +71,16 @@ Result<int> RewriteNodes(Module& module, Function& f, Registry& registry, const 
 }
 
 Result<int> TranslateFunction(Module& module, Function& f, Registry& registry) {
-  return RewriteNodes(module, f, registry, [](Translation& t) -> Result<bool> {
+  std::unordered_set<ValueId> read(f.outputs.begin(), f.outputs.end());
+  for (const auto& node : f.nodes) read.insert(node->operands.begin(), node->operands.end());
+  return RewriteNodes(module, f, registry, [&](Translation& t) -> Result<bool> {
     const Translate translate = t.node().is(Op::kOpaque) ? FindTranslation(t.node().name) : nullptr;
+    const size_t before = f.nodes.size();
     if (!translate || !translate(t)) return false;  // what is refused now is asked again, and reported at the end
+    for (size_t i = before; i < f.nodes.size(); ++i)
+      if (!HasItsOperands(*f.nodes[i])) return false;
     for (size_t i = 0; i < t.node().results.size(); ++i)
-      if (t.results()[i] == kNoValue) return false;
+      if (t.results()[i] == kNoValue && read.contains(t.node().results[i])) return false;
     return true;
   });
 }

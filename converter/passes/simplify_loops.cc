@@ -17,7 +17,7 @@ class Loop {
     for (size_t i = node_.operands.size(); i-- > 0;) BindConstant(i);
     const std::vector<bool> live = Live();
     for (size_t i = node_.operands.size(); i-- > 0;)
-      if (!live[i]) Drop(i);
+      if (!live[i] && node_.operands.size() > 1) Drop(i);  // a loop has at least one variable
     RemoveDead(body_);
     RemoveDead(cond_);
   }

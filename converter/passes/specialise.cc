@@ -25,6 +25,7 @@ Status SetInput(Function& f, size_t i, const std::string& name, const Options& o
 }  // namespace
 
 Status Specialise(Context& context) {
+  if (context.options.batch && *context.options.batch < 1) return Invalid("--batch " + std::to_string(*context.options.batch) + ": a batch has at least one element");
   std::vector<std::string> used, names;
   for (const Signature& s : context.module.signatures) {
     Function& f = *context.module.Find(s.function);

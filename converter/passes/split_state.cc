@@ -30,7 +30,10 @@ class Splitter {
         if (state == kNoValue) continue;
         const Uses uses(f_);
         if (!uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const()) continue;  // kept by the session
-        const bool owned = uses.producer(state) && uses.readers(state).size() == 1;
+        const Node* producer = uses.producer(state);
+        // The final state of another op shares that op's tensor.
+        const bool shared = producer && static_cast<size_t>(uses.result_index(state)) >= ProperResultCount(*producer);
+        const bool owned = producer && !shared && uses.readers(state).size() == 1;
         if (!owned) {
           const size_t before = f_.nodes.size();
           FUSEBOX_ASSIGN(const ValueId fresh, Produce(i, state));

@@ -28,6 +28,15 @@ int DropUnreadOpaque(Function& f) {
   return dropped;
 }
 
+// Bodies of fused ops: nothing calls them, so types do not flow into them from a signature.
+std::vector<std::string> KeptBodies(const Module& module) {
+  std::vector<std::string> out;
+  for (const auto& f : module.functions)
+    for (const auto& node : f->nodes)
+      if (!node->is(Op::kStablehloComposite) && !node->body.empty()) out.push_back(node->body);
+  return out;
+}
+
 }  // namespace
 
 Status TranslateOps(Context& context) {
@@ -46,6 +55,11 @@ Status FoldAndTranslate(Context& context) {
       bool better = false;
       FUSEBOX_TRY(InferTypes(context.registry, context.module, *context.module.Find(s.function), &better));
       changed |= better;
+    }
+    for (const std::string& body : KeptBodies(context.module)) {
+      bool better = false;
+      // A body that contradicts itself is dropped by the pass "legal"; it is not the model's fault.
+      changed |= InferTypes(context.registry, context.module, *context.module.Find(body), &better) && better;
     }
     for (size_t i = 0; i < context.module.functions.size(); ++i) {
       Function& f = *context.module.functions[i];

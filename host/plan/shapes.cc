@@ -135,8 +135,9 @@ class NodeShaper {
       if (shapes.types != otherwise) shapes.types = Unknown(shapes.types);
     } else if (node_.is(Op::kWhile) && !unit_.runs_body) {
       const std::vector<Type> carried = OperandTypes(0);
-      FUSEBOX_ASSIGN(shapes.types, Outputs(*unit_.callees[1], carried));
-      if (shapes.types != carried) shapes.types = Unknown(carried);
+      // A body that does not fit these shapes may never run; when it does, it says so.
+      const Result<std::vector<Type>> once = Outputs(*unit_.callees[1], carried);
+      shapes.types = once && *once == carried ? carried : Unknown(carried);
     } else {
       FUSEBOX_ASSIGN(shapes.types, Outputs(*unit_.callees[0], OperandTypes(0)));
     }

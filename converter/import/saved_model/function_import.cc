@@ -66,13 +66,13 @@ class Importer {
     const auto it = outputs_.find(edge.node);
     if (it == outputs_.end()) return Invalid("refers to " + text + ", which does not exist");
     const auto& [ids, first] = it->second;
-    int number = edge.index;
+    int64_t number = edge.index;
     if (!edge.output.empty()) {
       const auto at = first.find(edge.output);
       if (at != first.end()) number += at->second;
       else if (first.size() > 1) return Invalid("refers to " + text + ": there is no output " + edge.output);
     }
-    if (number >= static_cast<int>(ids.size()))
+    if (number >= static_cast<int64_t>(ids.size()))
       return Invalid("refers to " + text + ": there is no such output");
     return ids[static_cast<size_t>(number)];
   }
@@ -151,7 +151,10 @@ class Importer {
     for (const auto& [name, value] : node.attr()) {
       if (IsNoise(name)) continue;
       FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At("attribute " + name));
-      if (const auto* ref = std::get_if<FunctionRef>(&converted)) state_.wanted.push_back(ref->name);
+      if (const auto* ref = std::get_if<FunctionRef>(&converted)) {
+        if (!state_.model.FindFunction(ref->name)) return Invalid("attribute " + name + ": function \"" + ref->name + "\" is not in the library");
+        state_.wanted.push_back(ref->name);
+      }
       if (!std::holds_alternative<std::monostate>(converted)) made.attrs.Set(name, std::move(converted));
     }
     return {};
@@ -286,7 +289,9 @@ Status ImportFunction(ImportState& state, const tf::FunctionDef& def) {
 }
 
 Status ImportSignature(ImportState& state, const std::string& key, const tf::SignatureDef& def) {
-  Function& f = state.module.Add(key);
+  std::string free = key;  // functions keep their names in the library, by which calls find them
+  while (state.model.FindFunction(free)) free += "_signature";
+  Function& f = state.module.Add(free);
   Importer importer(state, f, false);
   Signature signature{key, f.name, {}, {}};
   const std::map<std::string, tf::TensorInfo> inputs(def.inputs().begin(), def.inputs().end());

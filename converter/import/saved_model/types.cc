@@ -107,13 +107,17 @@ Result<Tensor> ToTensor(const tf::Tensor& t) {
   const auto count = shape.element_count();
   if (!count) return Invalid("a constant of shape " + ToString(shape));
   // A count that a file claims without holding the bytes for it must not become an allocation.
-  if (*count > (int64_t{1} << 31))
-    return Unsupported("a constant of " + std::to_string(*count) + " elements inside the graph");
+  constexpr int64_t kMaxSplat = int64_t{1} << 28;
   if (dtype == DType::kString) {
-    if (*count > (1 << 24)) return Unsupported("a constant of " + std::to_string(*count) + " strings");
+    const int64_t longest = t.string_val_size() ? static_cast<int64_t>(t.string_val(t.string_val_size() - 1).size()) : 0;
+    if (*count > t.string_val_size() && *count > kMaxSplat / (longest + 4)) return Unsupported("a constant of " + std::to_string(*count) + " strings");
     return Tensor{{dtype, shape}, Strings(t, *count)};
   }
   if (t.tensor_content().empty()) {
+    const auto size = ByteSize({dtype, shape});
+    if (size && static_cast<int64_t>(*size) > kMaxSplat && *size / 16 > t.ByteSizeLong()) {
+      return Unsupported("a constant of " + std::to_string(*count) + " elements that the graph does not hold one by one");
+    }
     FUSEBOX_ASSIGN(Buffer data, Values(t, dtype, *count));
     return Tensor{{dtype, shape}, std::move(data)};
   }

@@ -24,12 +24,13 @@ Status Same(Translation& t) {
   return {};
 }
 
-Status Nothing(Translation&) { return {}; }  // Assert, Print: no results, dropped
+Status Nothing(Translation&) { return {}; }  // Assert, PrintV2: no results, dropped
 
 Status Cast(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* to = std::get_if<DType>(t.attrs().Find("DstT"));
   if (!to) return Invalid("attribute DstT is missing");
+  if (t.in_type(0).dtype == DType::kNone) return Unsupported("the element type of its operand is not known");
   if (t.in_type(0).dtype == *to) return Same(t);
   Attrs attrs;
   attrs.Set("in_data_type", t.in_type(0).dtype);
@@ -47,6 +48,7 @@ Status Softmax(Translation& t) {
 }
 
 Status LeakyRelu(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
   Attrs attrs;
   attrs.Set("alpha", t.attrs().f64("alpha", 0.2));
   t.Give(0, t.Value(Op::kLeakyRelu, {t.in(0)}, std::move(attrs)));
@@ -113,7 +115,7 @@ Status ClipByValue(Translation& t) {
 
 constexpr TranslateRow kTable[] = {
     {"Identity", Same}, {"IdentityN", Same}, {"StopGradient", Same}, {"PreventGradient", Same}, {"Snapshot", Same},
-    {"EnsureShape", Same}, {"PlaceholderWithDefault", Same}, {"CheckNumerics", Same}, {"Assert", Nothing}, {"Print", Nothing},
+    {"EnsureShape", Same}, {"PlaceholderWithDefault", Same}, {"CheckNumerics", Same}, {"Assert", Nothing}, {"Print", Same},
     {"PrintV2", Nothing}, {"ControlTrigger", Nothing},
     {"Relu", Unary<Op::kRelu>}, {"Relu6", Unary<Op::kRelu6>}, {"Elu", Unary<Op::kElu>}, {"Tanh", Unary<Op::kTanh>},
     {"Sigmoid", Unary<Op::kLogistic>}, {"Exp", Unary<Op::kExp>}, {"Log", Unary<Op::kLog>}, {"Sqrt", Unary<Op::kSqrt>},

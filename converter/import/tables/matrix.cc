@@ -75,7 +75,7 @@ Result<ValueId> ZeroBias(Translation& t, int64_t channels) {
 Status Conv2D(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
-  const Shape& filter = t.in_type(1).shape;
+  const Shape filter = t.in_type(1).shape;  // a copy: emitting moves the values
   if (filter.rank() != 4) return Unsupported("the filter's rank is not known to be 4");
   ValueId x = layout.In(t, t.in(0));
   FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
@@ -88,7 +88,7 @@ Status Conv2D(Translation& t) {
 Status DepthwiseConv2D(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
-  const Shape& filter = t.in_type(1).shape;
+  const Shape filter = t.in_type(1).shape;  // a copy: emitting moves the values
   if (filter.rank() != 4 || !filter.is_static()) return Unsupported("the filter's shape is not known");
   const int64_t channels = filter[2] * filter[3];
   const auto h = static_cast<int32_t>(filter[0]), w = static_cast<int32_t>(filter[1]);
@@ -107,8 +107,11 @@ Status Pool(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
   ValueId x = layout.In(t, t.in(0));
+  // The maximum over a window that sticks out knows no padding value: PAD's zeros would count.
+  if (t.attrs().str("padding", "VALID") == "EXPLICIT") return Unsupported("padding EXPLICIT of a pool");
   FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
   const auto size = t.attrs().i64s("ksize");
+  if (At(size, 0) != 1 || At(size, layout.nchw ? 1 : 3) != 1) return Unsupported("a pool over the batch or over channels");
   attrs.Set("filter_height", At(size, layout.height()));
   attrs.Set("filter_width", At(size, layout.height() + 1));
   t.Give(0, layout.Out(t, t.Value(op, {x}, std::move(attrs))));

@@ -43,7 +43,10 @@ class Translation {
   ValueId ToI32(ValueId v);  // an index or shape operand: i64 becomes i32
   ValueId Transpose(ValueId v, std::vector<int32_t> perm) { return Value(Op::kTranspose, {v, I32(std::move(perm))}); }
 
-  void Give(size_t result, ValueId v) { results_[result] = v; }
+  // A result that the source node does not have is dropped.
+  void Give(size_t result, ValueId v) {
+    if (result < results_.size()) results_[result] = v;
+  }
   const std::vector<ValueId>& results() const { return results_; }
 
  private:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -53,13 +54,26 @@ ValueId Translation::I32(std::vector<int32_t> values) {
 ValueId Translation::I32Scalar(int32_t value) { return f_.AddConst(DType::kI32, Shape(std::vector<int64_t>{}), std::vector<int32_t>{value}); }
 
 ValueId Translation::Scalar(DType dtype, double value) {
-  const Shape scalar(std::vector<int64_t>{});
+  const auto of = [&]<class T>(T typed) { return f_.AddConst(dtype, Shape::Scalar(), std::vector<T>{typed}); };
   switch (dtype) {
-    case DType::kF64: return f_.AddConst(dtype, scalar, std::vector<double>{value});
-    case DType::kI32: return f_.AddConst(dtype, scalar, std::vector<int32_t>{static_cast<int32_t>(value)});
-    case DType::kI64: return f_.AddConst(dtype, scalar, std::vector<int64_t>{static_cast<int64_t>(value)});
-    default: return f_.AddConst(DType::kF32, scalar, std::vector<float>{static_cast<float>(value)});
+    case DType::kF32: return of(static_cast<float>(value));
+    case DType::kF64: return of(value);
+    case DType::kI8: return of(static_cast<int8_t>(value));
+    case DType::kI16: return of(static_cast<int16_t>(value));
+    case DType::kI32: return of(static_cast<int32_t>(value));
+    case DType::kI64: return of(static_cast<int64_t>(value));
+    case DType::kU8: return of(static_cast<uint8_t>(value));
+    case DType::kBool: return of(static_cast<uint8_t>(value != 0));
+    default: break;
   }
+  const ValueId single = f_.AddConst(DType::kF32, Shape::Scalar(), std::vector<float>{static_cast<float>(value)});
+  if (dtype == DType::kNone) return single;
+  Attrs attrs;
+  attrs.Set("in_data_type", DType::kF32);
+  attrs.Set("out_data_type", dtype);
+  const ValueId cast = Value(Op::kCast, {single}, std::move(attrs));
+  f_.value(cast).type = {dtype, Shape::Scalar()};
+  return cast;
 }
 
 ValueId Translation::ToI32(ValueId v) {

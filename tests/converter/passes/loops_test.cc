@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over tensor lists: lowered to dense tensors, then made to carry less.
+#include <gmock/gmock.h>
+
+#include "tests/converter/passes/bench.h"
+
+namespace fusebox::converter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Type kList{DType::kVariant, Shape::Scalar()};
+const Type kIndex = {DType::kI32, Shape::Scalar()};
+
+// x [T,2] as a list; for i < T: y[i] = x[i] * w + h; h = h + x[i]; out: y stacked [T,2], h.
+struct Loop : Bench {
+  Function& f = Add("main");
+  Function& cond = Add("cond");
+  Function& body = Add("body");
+  std::vector<Type> types;
+  Node* loop = nullptr;
+
+  explicit Loop(int64_t steps, int64_t width = 2) {
+    types = {kIndex, kIndex, F32({width}), F32({}), kList, kList};  // i, T, h, w, x, y
+    for (Function* inside : {&cond, &body})
+      for (const Type& type : types) inside->AddInput(type);
+    cond.outputs = cond.AddNode(Op::kLess, {cond.inputs[0], cond.inputs[1]}, {{DType::kBool, Shape::Scalar()}}).results;
+    Body(width);
+    const ValueId x = f.AddInput(F32({steps, width}));
+    const ValueId h = f.AddInput(F32({width}));
+    const ValueId w = f.AddConst<float>(DType::kF32, Shape::Scalar(), {10});
+    const ValueId zero = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {0});
+    const ValueId length = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {static_cast<int32_t>(steps)});
+    const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {-1});
+    const ValueId from = f.AddNode(Op::kTensorListFromTensor, {x, shape}, {kList}).results[0];
+    const ValueId to = f.AddNode(Op::kTensorListReserve, {shape, length}, {kList}).results[0];
+    loop = &f.AddNode(Op::kWhile, {zero, length, h, w, from, to}, types, Ref("cond_subgraph_index", "cond", "body_subgraph_index", "body"));
+    const ValueId stacked = f.AddNode(Op::kTensorListStack, {loop->results[5], shape}, {F32({-1, width})}).results[0];
+    f.outputs = {stacked, loop->results[2]};
+    Sign(f);
+  }
+  void Body(int64_t width) {
+    const auto& in = body.inputs;
+    const ValueId shape = body.AddConst<int32_t>(DType::kI32, {1}, {-1});
+    const ValueId one = body.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {1});
+    const ValueId item = body.AddNode(Op::kTensorListGetItem, {in[4], in[0], shape}, {F32({width})}).results[0];
+    const ValueId scaled = body.AddNode(Op::kMul, {item, in[3]}, {F32({width})}).results[0];
+    const ValueId y = body.AddNode(Op::kAdd, {scaled, in[2]}, {F32({width})}).results[0];
+    const ValueId h = body.AddNode(Op::kAdd, {in[2], item}, {F32({width})}).results[0];
+    const ValueId list = body.AddNode(Op::kTensorListSetItem, {in[5], in[0], y}, {kList}).results[0];
+    const ValueId next = body.AddNode(Op::kAdd, {in[0], one}, {kIndex}).results[0];
+    body.outputs = {next, in[1], h, in[3], in[4], list};
+  }
+};
+
+TEST(LowerLists, MakesDenseTensorsThatComputeTheSame) {
+  Loop bench(3);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  EXPECT_THAT(bench.report.notes, IsEmpty());
+  for (const Function* f : {&bench.f, &bench.body})
+    for (const auto& node : f->nodes) EXPECT_GE(Info(node->op).code, 0) << Describe(*f, *node);
+  const auto out = bench.Compute("main", {Floats({3, 2}, {1, 2, 3, 4, 5, 6}), Floats({2}, {100, 200})});
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_THAT(FloatsOf(out[0]), ElementsAre(110, 220, 131, 242, 154, 266));
+  EXPECT_THAT(FloatsOf(out[1]), ElementsAre(109, 212));
+}
+
+TEST(LowerLists, OfALoopThatNeverRuns) {
+  Loop bench(0);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  const auto out = bench.Compute("main", {Floats({0, 2}, {}), Floats({2}, {7, 8})});
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[0].type.shape, Shape({0, 2}));
+  EXPECT_THAT(FloatsOf(out[1]), ElementsAre(7, 8));
+}
+
+TEST(LowerLists, GivesTheLength) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {-1});
+  const ValueId list = f.AddNode(Op::kTensorListFromTensor, {f.AddInput(F32({-1, 2})), shape}, {kList}).results[0];
+  f.outputs = f.AddNode(Op::kTensorListLength, {list}, {kIndex}).results;
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  const auto out = bench.Compute("main", {Floats({4, 2}, std::vector<float>(8))});
+  EXPECT_EQ(out[0].data.As<int32_t>()[0], 4);
+}
+
+TEST(LowerLists, HoldsElementsOfAnyType) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const Type flag{DType::kBool, Shape::Scalar()};
+  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {0}, {}), two = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {2});
+  const ValueId list = f.AddNode(Op::kTensorListReserve, {shape, two}, {kList}).results[0];
+  const ValueId one = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {1});
+  const ValueId set = f.AddNode(Op::kTensorListSetItem, {list, one, f.AddInput(flag)}, {kList}).results[0];
+  f.outputs = f.AddNode(Op::kTensorListStack, {set, shape}, {{DType::kBool, {2}}}).results;
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  EXPECT_THAT(bench.report.notes, IsEmpty()) << ToText(bench.module);
+  bool fills = false;
+  for (const auto& node : f.nodes)
+    if (node->is(Op::kFill)) fills = f.value(node->operands[1]).type == flag;
+  EXPECT_TRUE(fills) << ToText(f);
+}
+
+TEST(LowerLists, SaysWhichListItDoesNotKnowEnoughOf) {
+  Loop bench(3, -1);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  EXPECT_THAT(bench.Notes(), HasSubstr("the shape of the list's elements is not known: fix the batch size (--batch N)"));
+}
+
+TEST(SimplifyLoops, CarriesWhatChangesAndIsRead) {
+  Loop bench(3);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  bench.f.outputs.pop_back();  // nobody asks for h, but y hangs on it
+  bench.module.signatures[0].output_names.pop_back();
+  EXPECT_EQ(bench.Run(SimplifyLoops), "");
+  const Node* loop = nullptr;
+  for (const auto& node : bench.f.nodes)
+    if (node->is(Op::kWhile)) loop = node.get();
+  ASSERT_NE(loop, nullptr);
+  EXPECT_EQ(loop->operands.size(), 4u) << "i, h, x and y stay; T and w are constants:\n" << ToText(bench.module);
+  const auto out = bench.Compute("main", {Floats({3, 2}, {1, 2, 3, 4, 5, 6}), Floats({2}, {100, 200})});
+  EXPECT_THAT(FloatsOf(out[0]), ElementsAre(110, 220, 131, 242, 154, 266));
+}
+
+TEST(SimplifyLoops, DropsAVariableThatNobodyNeeds) {
+  Loop bench(3);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  bench.f.outputs.erase(bench.f.outputs.begin());  // only h is asked for: y goes, with its list
+  bench.module.signatures[0].output_names.pop_back();
+  EXPECT_EQ(bench.Run(SimplifyLoops), "");
+  const Node& loop = *bench.f.nodes.back();
+  ASSERT_TRUE(loop.is(Op::kWhile)) << ToText(bench.f);
+  EXPECT_EQ(loop.operands.size(), 3u);
+  const auto out = bench.Compute("main", {Floats({3, 2}, {1, 2, 3, 4, 5, 6}), Floats({2}, {100, 200})});
+  EXPECT_THAT(FloatsOf(out[0]), ElementsAre(109, 212));
+}
+
+TEST(SimplifyLoops, LeavesALoopOneVariable) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  for (const char* name : {"cond", "body"}) {
+    Function& inside = bench.Add(name);
+    inside.outputs = {inside.AddInput(F32({1}))};
+  }
+  Function& cond = *bench.module.Find("cond");
+  cond.outputs = {cond.AddConst<uint8_t>(DType::kBool, Shape::Scalar(), {0})};
+  const ValueId x = f.AddInput(F32({1}));
+  f.AddNode(Op::kWhile, {x}, {F32({1})}, Ref("cond_subgraph_index", "cond", "body_subgraph_index", "body"));
+  f.outputs = {x};
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(SimplifyLoops), "");
+  EXPECT_EQ(f.nodes[0]->operands.size(), 1u);
+}
+
+}  // namespace
+}  // namespace fusebox::converter

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// One case per row of the translation tables: a source op on small operands, and what TensorFlow's definition gives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/graph/graph.h"
+
+namespace fusebox::converter {
+
+struct SourceOp {
+  std::string op;
+  std::vector<Tensor> operands;
+  std::vector<double> expected;  // of result 0
+  Attrs attrs = {};
+  size_t results = 1;
+  size_t computed = 1;  // so many operands are inputs, the rest constants
+};
+
+std::vector<SourceOp> ElementwiseCases();
+std::vector<SourceOp> ShapeCases();
+std::vector<SourceOp> MatrixCases();
+
+inline Tensor F(std::vector<int64_t> dims, const std::vector<float>& v) { return {{DType::kF32, Shape(std::move(dims))}, Buffer::Of<float>(v)}; }
+inline Tensor I(std::vector<int64_t> dims, const std::vector<int32_t>& v) { return {{DType::kI32, Shape(std::move(dims))}, Buffer::Of<int32_t>(v)}; }
+inline Tensor L(std::vector<int64_t> dims, const std::vector<int64_t>& v) { return {{DType::kI64, Shape(std::move(dims))}, Buffer::Of<int64_t>(v)}; }
+inline Tensor B(const std::vector<uint8_t>& v) { return {{DType::kBool, {static_cast<int64_t>(v.size())}}, Buffer::Of<uint8_t>(v)}; }
+
+// A("axis", 1, "keep_dims", true)
+inline Attrs A() { return {}; }
+template <class V, class... Rest>
+Attrs A(const char* name, V value, Rest... rest) {
+  Attrs attrs = A(rest...);
+  attrs.Set(name, value);
+  return attrs;
+}
+
+}  // namespace fusebox::converter

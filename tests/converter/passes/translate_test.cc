@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every row of the tables, translated, run on the host, and held against TensorFlow's definition.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "host/verify/cases.h"
+#include "tests/converter/passes/bench.h"
+#include "tests/converter/passes/translate_cases.h"
+
+namespace fusebox::converter {
+namespace {
+
+using ::testing::Contains;
+
+Node& Source(Function& f, const SourceOp& source, std::vector<Tensor>* inputs) {
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < source.operands.size(); ++i) {
+    const bool computed = i < source.computed;
+    operands.push_back(computed ? f.AddInput(source.operands[i].type) : f.AddConst(source.operands[i]));
+    if (computed) inputs->push_back(source.operands[i]);
+  }
+  Node& node = f.AddNode(Op::kOpaque, operands, std::vector<Type>(source.results), source.attrs);
+  node.name = source.op;
+  if (source.results) f.outputs = {node.results[0]};
+  return node;
+}
+
+void Check(const SourceOp& source) {
+  SCOPED_TRACE(source.op + " " + ToString(source.attrs));
+  Bench bench;
+  Function& f = bench.Add("main");
+  std::vector<Tensor> inputs;
+  Source(f, source, &inputs);
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(Count(f, Op::kOpaque), 0u) << ToText(f);
+  if (source.results == 0) return;
+  const auto outputs = bench.Compute("main", inputs);
+  ASSERT_EQ(outputs.size(), 1u);
+  const auto values = verify::ToDoubles(outputs[0]);
+  ASSERT_EQ(values.size(), source.expected.size()) << ToText(f);
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], source.expected[i], 1e-5) << "at " << i;
+}
+
+TEST(Translate, ComputesWhatTheSourceOpsDefine) {
+  for (const auto& cases : {ElementwiseCases(), ShapeCases(), MatrixCases()})
+    for (const SourceOp& source : cases) Check(source);
+}
+
+TEST(Translate, HasACaseForEveryRow) {
+  std::set<std::string> tried;
+  for (const auto& cases : {ElementwiseCases(), ShapeCases(), MatrixCases()})
+    for (const SourceOp& source : cases) tried.insert(source.op);
+  for (const auto& table : {ElementwiseTable(), ShapeTable(), MatrixTable()})
+    for (const TranslateRow& row : table) EXPECT_THAT(tried, Contains(std::string(row.op)));
+}
+
+// Every op, with each number of operands from none to four: refused, never a crash or a broken graph.
+TEST(Translate, SurvivesAnyNumberOfOperands) {
+  for (const auto& table : {ElementwiseTable(), ShapeTable(), MatrixTable(), StateTable()}) {
+    for (const TranslateRow& row : table) {
+      for (size_t count = 0; count < 5; ++count) {
+        for (size_t results = 0; results < 3; ++results) {
+          Bench bench;
+          Function& f = bench.Add("main");
+          std::vector<Tensor> inputs;
+          Source(f, {std::string(row.op), std::vector<Tensor>(count, F({2}, {1, 2})), {}, {}, results, count}, &inputs);
+          const auto translated = TranslateFunction(bench.module, f, *BuiltIn());
+          ASSERT_TRUE(translated) << row.op;
+          const Status sound = Verify(bench.module);
+          EXPECT_TRUE(sound) << row.op << " with " << count << " operands: " << sound.error().message;
+        }
+      }
+    }
+  }
+}
+
+TEST(Translate, RefusesToPadAMaximumWithZeros) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  std::vector<Tensor> inputs;
+  Attrs attrs = A("padding", "EXPLICIT", "ksize", std::vector<int64_t>{1, 2, 2, 1}, "strides", std::vector<int64_t>{1, 1, 1, 1});
+  attrs.Set("explicit_paddings", std::vector<int64_t>{0, 0, 1, 1, 1, 1, 0, 0});
+  Source(f, {"MaxPool", {F({1, 2, 2, 1}, {-1, -2, -3, -4})}, {}, attrs}, &inputs);
+  bench.Sign(f);
+  EXPECT_THAT(bench.Run(RequireLegal), ::testing::HasSubstr("padding EXPLICIT of a pool"));
+}
+
+}  // namespace
+}  // namespace fusebox::converter
