@@ -24,9 +24,14 @@ void Put(std::span<std::byte> bytes, size_t at, uint32_t value) { std::memcpy(by
 size_t FindEnd(std::span<const std::byte> file) {
   if (file.size() < kEndSize) return file.size();
   const size_t lowest = file.size() - kEndSize - std::min<size_t>(file.size() - kEndSize, 65535);
-  for (size_t at = file.size() - kEndSize + 1; at-- > lowest;) {
-    if (At<uint32_t>(file, at) == kEndMark && at + kEndSize + At<uint16_t>(file, at + 20) == file.size())
-      return at;
+  // memrchr, since nearly every file has no zip and is searched to the end of the range.
+  const auto* begin = reinterpret_cast<const char*>(file.data());
+  for (size_t past = file.size() - kEndSize + 1; past > lowest;) {
+    const void* mark = memrchr(begin + lowest, 'P', past - lowest);
+    if (!mark) break;
+    const auto at = static_cast<size_t>(static_cast<const char*>(mark) - begin);
+    if (At<uint32_t>(file, at) == kEndMark && at + kEndSize + At<uint16_t>(file, at + 20) == file.size()) return at;
+    past = at;
   }
   return file.size();
 }

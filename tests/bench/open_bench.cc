@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a model takes to open, beside stock TFLite, and how long a plugin takes to load.
+//
+//   FUSEBOX_PEER_DIR=DIR open_bench [--plugin FOLDER]... MODEL...
+//
+// "open" is everything between a path and the first inference: read, check, choose and initialise kernels, plan. Each model is opened
+// by both in turn, many times; medians and their ratio are printed.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "host/session.h"
+#include "tests/peers/stock.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kRounds = 41;
+
+double Micros(Clock::time_point since) { return std::chrono::duration<double, std::micro>(Clock::now() - since).count(); }
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+fusebox::Status OpenHere(const std::string& path, const std::shared_ptr<fusebox::Registry>& registry) {
+  FUSEBOX_ASSIGN(const auto model, fusebox::Model::Open(path, {.registry = registry}));
+  FUSEBOX_ASSIGN(const auto session, fusebox::Session::Create(model));
+  for (size_t i = 0; i < session->inputs().size(); ++i) {
+    fusebox::Shape shape = session->inputs()[i].type.shape;
+    for (int64_t& d : shape.dims()) d = d < 0 ? 1 : d;
+    FUSEBOX_TRY(session->Resize(static_cast<int>(i), shape));
+  }
+  return session->Prepare();
+}
+
+// False when one of the two does not take the file.
+bool Compare(const std::string& path, const std::shared_ptr<fusebox::Registry>& registry, std::vector<double>& ratios) {
+  std::vector<double> ours, stock;
+  for (int round = 0; round < kRounds; ++round) {
+    auto start = Clock::now();
+    if (const auto opened = OpenHere(path, registry); !opened) return false;
+    ours.push_back(Micros(start));
+    start = Clock::now();
+    if (const auto opened = fusebox::testing::Stock::Open(path); !opened) return false;
+    stock.push_back(Micros(start));
+  }
+  const double a = Median(ours), b = Median(stock);
+  std::printf("%-60s %10.1f %10.1f %7.2f\n", std::filesystem::path(path).filename().c_str(), a, b, a / b);
+  ratios.push_back(a / b);
+  return true;
+}
+
+double LoadPlugins(const fusebox::Config& config) {
+  const auto registry = fusebox::Registry::Create(config);
+  const auto start = Clock::now();
+  if (!registry || !(*registry)->LoadAll()) return -1;
+  return Micros(start);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fusebox::Config config;
+  config.search_default_path = false;
+  std::vector<std::string> models;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--plugin" && i + 1 < argc) config.plugins.push_back(argv[++i]);
+    else models.push_back(argv[i]);
+  }
+  const double load = LoadPlugins(config);
+  if (!config.plugins.empty()) std::printf("load of the plugins' libraries: %.1f us\n", load);
+  const auto registry = fusebox::Registry::Create(config);
+  if (!registry) return std::fprintf(stderr, "%s\n", registry.error().message.c_str()), 2;
+  std::printf("%-60s %10s %10s %7s\n", "open, median of 41, us", "fusebox", "TFLite", "ratio");
+  std::vector<double> ratios;
+  int skipped = 0;
+  for (const std::string& model : models) skipped += !Compare(model, *registry, ratios);
+  if (ratios.empty()) return std::fprintf(stderr, "no model was opened by both\n"), 1;
+  std::printf("%zu models, %d not taken by both; ratio: median %.2f, worst %.2f\n", ratios.size(), skipped, Median(ratios),
+              *std::max_element(ratios.begin(), ratios.end()));
+  return 0;
+}
