@@ -35,7 +35,7 @@ std::unexpected<Error> NoKernel(const Registry& registry, const Function& functi
   if (const auto who = registry.WhoProvides(kind, op); !who.empty()) {
     message += fmt::format("; promised by {}", fmt::join(who, ", "));
   }
-  if (node.fused != nullptr) {
+  if (node.fused != nullptr && !node.fused->plugin.empty()) {
     message += fmt::format("; made by plugin {} {} (rule {})", node.fused->plugin, node.fused->plugin_version,
                            node.fused->rule);
   }

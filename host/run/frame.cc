@@ -239,8 +239,10 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
   fbx_tensor& tensor = view_.tensor(place.value);
   const Out& out = outputs[place.at];
   if (out.memory != nullptr) {
-    out.tensor->dtype = tensor.dtype;
-    out.memory->Resize(*out.tensor, tensor.dims, tensor.rank, place.bytes);
+    // The memory may have other names of other dims; the caller's is that of the output.
+    const fbx_tensor& type = view_.tensor(function_.outputs[place.at]);
+    out.tensor->dtype = type.dtype;
+    out.memory->Resize(*out.tensor, type.dims, type.rank, place.bytes);
   } else if (out.tensor->bytes != place.bytes) {
     return Internal(fmt::format("function {}: output {} has {} bytes where {} were planned", function_.name,
                                 place.at, place.bytes, out.tensor->bytes));

@@ -63,6 +63,19 @@ TEST(Session, RunsAFullyConnectedLayerForAnyBatch) {
   }
 }
 
+// The reshaped value shares the memory of the layer's, which is of another rank.
+TEST(Session, GivesAnOutputThatSharesMemoryItsOwnDims) {
+  auto module = Dense();
+  Function& f = *module->functions[0];
+  Attrs attrs;
+  attrs.Set("new_shape", std::vector<int64_t>{-1, 1, 3, 1});
+  f.outputs = {f.AddNode(Op::kReshape, {f.outputs[0]}, {F32({-1, 1, 3, 1})}, attrs).results[0]};
+  const auto session = SessionOf(std::move(module));
+  ASSERT_TRUE(session->SetInput(0, Rows({1, 2, -50, 3})));
+  ASSERT_TRUE(session->Run());
+  EXPECT_EQ(session->output(0)->type.shape, Shape({2, 1, 3, 1}));
+}
+
 TEST(Session, RunsAnEmptyBatch) {
   const auto session = SessionOf(Dense());
   ASSERT_TRUE(session->SetInput(0, {F32({0, 2}), Buffer::Copy({})}));
