@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -26,10 +27,11 @@ namespace {
 constexpr size_t kChildren = 2;
 constexpr unsigned kSeconds = 30;
 
-// Largest difference over the largest value of the output; more than 1 where type or shape differ.
+// Largest difference over the largest value of the output; infinite where one is no number, or bytes differ.
 double Relative(const Tensor& a, const Tensor& b) {
-  if (a.type != b.type || a.data.size() != b.data.size()) return 9;
-  if (a.type.dtype != DType::kF32) return std::ranges::equal(a.data.bytes(), b.data.bytes()) ? 0 : 9;
+  constexpr double kApart = std::numeric_limits<double>::infinity();
+  if (a.data.size() != b.data.size()) return kApart;
+  if (a.type.dtype != DType::kF32) return std::ranges::equal(a.data.bytes(), b.data.bytes()) ? 0 : kApart;
   double scale = 1e-6, worst = 0;
   const auto x = a.data.As<float>(), y = b.data.As<float>();
   for (const float v : y) {
@@ -38,7 +40,7 @@ double Relative(const Tensor& a, const Tensor& b) {
   for (size_t i = 0; i < x.size(); ++i) {
     if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
     const double difference = std::abs(double{x[i]} - y[i]);
-    worst = std::max(worst, std::isfinite(difference) ? difference / scale : 9);
+    worst = std::max(worst, std::isfinite(difference) ? difference / scale : kApart);
   }
   return worst;
 }
