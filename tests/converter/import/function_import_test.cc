@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs and functions as the module's functions: edges, order, what a broken file may claim, several signatures.
+#include "converter/import/saved_model/function_import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "host/graph/npy.h"
+#include "samples/models/saved_model_builder.h"
+#include "tests/converter/import/files.h"
+
+namespace fusebox::saved_model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace fusebox::samples;
+using fusebox::testing::FreshDir;
+
+// Signatures "good" (y = -x) and "other" (y = neg of x, by way of Split), whose file `damage` may change.
+Result<Imported> ImportDamaged(const std::function<void(tf::SavedModel&)>& damage, const std::vector<std::string>& wanted = {}) {
+  SavedModelBuilder model;
+  FunctionBuilder& good = model.AddFunction("__inference_good");
+  good.Return({good.Op("Neg", {good.Arg("x", tf::DT_FLOAT, {4})}, {4})});
+  FunctionBuilder& other = model.AddFunction("__inference_other");
+  const Ref x = other.Arg("x", tf::DT_FLOAT, {4});
+  const auto halves = other.Ops("Split", {other.Const(Int(0)), x}, {{2}, {2}}, {Attr("num_split", 2)});
+  other.Return({other.Op("Neg", {halves[1]}, {2})});
+  model.AddSignature("good", good, {"x"}, {"y"});
+  model.AddSignature("other", other, {"x"}, {"y"});
+  tf::SavedModel proto = model.ToProto();
+  damage(proto);
+  const std::string dir = FreshDir();
+  FUSEBOX_TRY(WriteSavedModel(dir, proto, model.Checkpoint()));
+  return Import(dir, wanted);
+}
+
+tf::NodeDef& NodeIn(tf::SavedModel& model, const std::string& function, const std::string& op) {
+  for (tf::FunctionDef& f : *model.mutable_meta_graphs(0)->mutable_graph_def()->mutable_library()->mutable_function()) {
+    if (f.signature().name().find(function) == std::string::npos) continue;
+    for (tf::NodeDef& node : *f.mutable_node_def())
+      if (node.op() == op) return node;
+  }
+  ADD_FAILURE() << "no " << op << " in " << function;
+  static tf::NodeDef none;
+  return none;
+}
+
+TEST(FunctionImport, TakesEverySignatureWithItsFunctions) {
+  const auto imported = ImportDamaged([](tf::SavedModel&) {});
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->module->signatures.size(), 2u);
+  EXPECT_THAT(imported->refused, IsEmpty());
+  const Status sound = Verify(*imported->module);
+  EXPECT_TRUE(sound) << sound.error().message;
+  for (const auto& f : imported->module->functions) {
+    for (const auto& node : f->nodes) {
+      if (node->name != "Neg" || f->name.find("other") == std::string::npos) continue;
+      const Uses uses(*f);
+      EXPECT_EQ(uses.producer(node->operands[0])->name, "Split");
+      EXPECT_EQ(uses.result_index(node->operands[0]), 1) << "the edge split:output:1";
+    }
+  }
+}
+
+void ExpectOtherRefused(const std::function<void(tf::SavedModel&)>& damage, const std::string& reason) {
+  const auto imported = ImportDamaged(damage);
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->module->signatures.size(), 1u);
+  EXPECT_EQ(imported->module->signatures[0].key, "good");
+  ASSERT_EQ(imported->refused.size(), 1u);
+  EXPECT_THAT(imported->refused[0].second, HasSubstr(reason));
+  EXPECT_TRUE(Verify(*imported->module)) << "nothing of the refused signature stays";
+  const auto asked = ImportDamaged(damage, {"other"});
+  ASSERT_FALSE(asked);
+  EXPECT_THAT(asked.error().message, HasSubstr("signature other"));
+}
+
+TEST(FunctionImport, RefusesOnlyTheSignatureThatIsBroken) {
+  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Neg:y:0"); }, "form a cycle");
+  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").add_input("^Neg"); }, "form a cycle");
+  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Nobody:y:0"); }, "refers to Nobody");
+  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:2147483647"); }, "there is no such output");
+  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:x"); }, "is no edge");
+  ExpectOtherRefused([](tf::SavedModel& m) { (*NodeIn(m, "inference_other", "Split").mutable_attr())["num_split"].set_i(-1); }, "num_split says no number");
+  ExpectOtherRefused([](tf::SavedModel& m) { (*NodeIn(m, "inference_other", "Neg").mutable_attr())["f"].mutable_func()->set_name("gone"); },
+                     "function \"gone\" is not in the library");
+}
+
+TEST(FunctionImport, KeepsAFunctionApartThatIsNamedLikeASignature) {
+  const auto imported = ImportDamaged([](tf::SavedModel& m) {
+    tf::GraphDef& graph = *m.mutable_meta_graphs(0)->mutable_graph_def();
+    std::string old;
+    for (auto& f : *graph.mutable_library()->mutable_function()) {
+      if (f.signature().name().find("inference_good") == std::string::npos) continue;
+      old = f.signature().name();
+      f.mutable_signature()->set_name("good");
+    }
+    for (auto& f : *graph.mutable_library()->mutable_function())
+      for (auto& node : *f.mutable_node_def())
+        for (auto& [name, attr] : *node.mutable_attr())
+          if (attr.func().name() == old) attr.mutable_func()->set_name("good");
+  });
+  ASSERT_TRUE(imported) << imported.error().message;
+  const Status sound = Verify(*imported->module);
+  ASSERT_TRUE(sound) << sound.error().message;
+  EXPECT_EQ(imported->module->signatures[0].function, "good_signature");
+  EXPECT_NE(imported->module->Find("good"), nullptr);
+}
+
+TEST(Edges, OfFunctionsNameAnOutput) {
+  const auto edge = ParseEdge("split:output:1", true);
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->node, "split");
+  EXPECT_EQ(edge->output, "output");
+  EXPECT_EQ(edge->index, 1);
+  EXPECT_TRUE(ParseEdge("^split", true)->control);
+  EXPECT_EQ(ParseEdge("x", false)->index, 0);
+  for (const char* bad : {":1", "x:", "x:-1", "x:99999999999", "x:y"}) EXPECT_FALSE(ParseEdge(bad, false)) << bad;
+}
+
+tf::Tensor Splat(tf::DataType dtype, std::vector<int64_t> dims) {
+  tf::Tensor t;
+  t.set_dtype(dtype);
+  for (int64_t d : dims) t.mutable_tensor_shape()->add_dim()->set_size(d);
+  return t;
+}
+
+TEST(Constants, RepeatTheirLastValue) {
+  tf::Tensor t = Splat(tf::DT_FLOAT, {4});
+  EXPECT_THAT(ToTensor(t)->data.As<float>(), ElementsAre(0, 0, 0, 0));
+  t.add_float_val(1);
+  t.add_float_val(2);
+  EXPECT_THAT(ToTensor(t)->data.As<float>(), ElementsAre(1, 2, 2, 2));
+  tf::Tensor s = Splat(tf::DT_STRING, {2});
+  s.add_string_val("ab");
+  EXPECT_THAT(*UnpackStrings(ToTensor(s)->data), ElementsAre("ab", "ab"));
+}
+
+TEST(Constants, ThatClaimMoreThanTheyHoldAreNotAllocated) {
+  EXPECT_FALSE(ToTensor(Splat(tf::DT_DOUBLE, {1 << 20, 1 << 10})));
+  EXPECT_FALSE(ToTensor(Splat(tf::DT_FLOAT, {int64_t{1} << 40, int64_t{1} << 40})));
+  tf::Tensor strings = Splat(tf::DT_STRING, {1 << 24});
+  strings.add_string_val(std::string(1 << 16, 'x'));
+  EXPECT_FALSE(ToTensor(strings));
+  tf::Tensor bytes = Splat(tf::DT_FLOAT, {3});
+  bytes.set_tensor_content("12345");
+  EXPECT_FALSE(ToTensor(bytes));
+}
+
+TEST(Attributes, OfListsKeepTheirKind) {
+  tf::AttrValue ints, texts, types;
+  ints.mutable_list()->add_i(3);
+  texts.mutable_list()->add_s("a");
+  types.mutable_list()->add_type(tf::DT_INT64);
+  EXPECT_THAT(std::get<std::vector<int64_t>>(*ToAttr(ints)), ElementsAre(3));
+  EXPECT_THAT(std::get<std::vector<std::string>>(*ToAttr(texts)), ElementsAre("a"));
+  EXPECT_THAT(std::get<std::vector<int64_t>>(*ToAttr(types)), ElementsAre(static_cast<int64_t>(DType::kI64)));
+}
+
+}  // namespace
+}  // namespace fusebox::saved_model
