@@ -21,7 +21,8 @@ using namespace fusebox::samples;
 using fusebox::testing::FreshDir;
 
 // Signatures "good" (y = -x) and "other" (y = neg of x, by way of Split), whose file `damage` may change.
-Result<Imported> ImportDamaged(const std::function<void(tf::SavedModel&)>& damage, const std::vector<std::string>& wanted = {}) {
+Result<Imported> ImportDamaged(const std::function<void(tf::SavedModel&)>& damage,
+                               const std::vector<std::string>& wanted = {}) {
   SavedModelBuilder model;
   FunctionBuilder& good = model.AddFunction("__inference_good");
   good.Return({good.Op("Neg", {good.Arg("x", tf::DT_FLOAT, {4})}, {4})});
@@ -39,7 +40,8 @@ Result<Imported> ImportDamaged(const std::function<void(tf::SavedModel&)>& damag
 }
 
 tf::NodeDef& NodeIn(tf::SavedModel& model, const std::string& function, const std::string& op) {
-  for (tf::FunctionDef& f : *model.mutable_meta_graphs(0)->mutable_graph_def()->mutable_library()->mutable_function()) {
+  for (tf::FunctionDef& f :
+       *model.mutable_meta_graphs(0)->mutable_graph_def()->mutable_library()->mutable_function()) {
     if (f.signature().name().find(function) == std::string::npos) continue;
     for (tf::NodeDef& node : *f.mutable_node_def())
       if (node.op() == op) return node;
@@ -80,14 +82,29 @@ void ExpectOtherRefused(const std::function<void(tf::SavedModel&)>& damage, cons
 }
 
 TEST(FunctionImport, RefusesOnlyTheSignatureThatIsBroken) {
-  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Neg:y:0"); }, "form a cycle");
-  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").add_input("^Neg"); }, "form a cycle");
-  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Nobody:y:0"); }, "refers to Nobody");
-  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:2147483647"); }, "there is no such output");
-  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:x"); }, "is no edge");
-  ExpectOtherRefused([](tf::SavedModel& m) { (*NodeIn(m, "inference_other", "Split").mutable_attr())["num_split"].set_i(-1); }, "num_split says no number");
-  ExpectOtherRefused([](tf::SavedModel& m) { (*NodeIn(m, "inference_other", "Neg").mutable_attr())["f"].mutable_func()->set_name("gone"); },
-                     "function \"gone\" is not in the library");
+  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Neg:y:0"); },
+                     "form a cycle");
+  ExpectOtherRefused([](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").add_input("^Neg"); },
+                     "form a cycle");
+  ExpectOtherRefused(
+      [](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Nobody:y:0"); },
+      "refers to Nobody");
+  ExpectOtherRefused(
+      [](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:2147483647"); },
+      "there is no such output");
+  ExpectOtherRefused(
+      [](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:x"); },
+      "is no edge");
+  ExpectOtherRefused(
+      [](tf::SavedModel& m) {
+        (*NodeIn(m, "inference_other", "Split").mutable_attr())["num_split"].set_i(-1);
+      },
+      "num_split says no number");
+  ExpectOtherRefused(
+      [](tf::SavedModel& m) {
+        (*NodeIn(m, "inference_other", "Neg").mutable_attr())["f"].mutable_func()->set_name("gone");
+      },
+      "function \"gone\" is not in the library");
 }
 
 TEST(FunctionImport, KeepsAFunctionApartThatIsNamedLikeASignature) {
@@ -119,7 +136,8 @@ TEST(Edges, OfFunctionsNameAnOutput) {
   EXPECT_EQ(edge->index, 1);
   EXPECT_TRUE(ParseEdge("^split", true)->control);
   EXPECT_EQ(ParseEdge("x", false)->index, 0);
-  for (const char* bad : {":1", "x:", "x:-1", "x:99999999999", "x:y"}) EXPECT_FALSE(ParseEdge(bad, false)) << bad;
+  for (const char* bad : {":1", "x:", "x:-1", "x:99999999999", "x:y"})
+    EXPECT_FALSE(ParseEdge(bad, false)) << bad;
 }
 
 tf::Tensor Splat(tf::DataType dtype, std::vector<int64_t> dims) {

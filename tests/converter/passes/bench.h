@@ -35,7 +35,8 @@ inline std::vector<float> FloatsOf(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-inline Attrs Ref(const char* key, const std::string& function, const char* key2 = nullptr, const std::string& function2 = {}) {
+inline Attrs Ref(const char* key, const std::string& function, const char* key2 = nullptr,
+                 const std::string& function2 = {}) {
   Attrs attrs;
   attrs.Set(key, FunctionRef{function});
   if (key2) attrs.Set(key2, FunctionRef{function2});
@@ -85,7 +86,8 @@ inline size_t Count(const Function& f, Op op) {
   for (const auto& node : f.nodes) count += node->is(op);
   return count;
 }
-inline ValueId Opaque(Function& f, const std::string& name, std::vector<ValueId> operands, Type type, Attrs attrs = {}) {
+inline ValueId Opaque(Function& f, const std::string& name, std::vector<ValueId> operands, Type type,
+                      Attrs attrs = {}) {
   Node& node = f.AddNode(Op::kOpaque, std::move(operands), {std::move(type)}, std::move(attrs));
   node.name = name;
   node.location.name = "n/" + name;

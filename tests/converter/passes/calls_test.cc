@@ -47,12 +47,14 @@ TEST(InlineCalls, GivesEachLoopFunctionsOfItsOwn) {
   Unary(bench, "body", Op::kNeg);
   ValueId x = f.AddInput(kOne);
   for (int i = 0; i < 2; ++i)
-    x = f.AddNode(Op::kWhile, {x}, {kOne}, Ref("cond_subgraph_index", "cond", "body_subgraph_index", "body")).results[0];
+    x = f.AddNode(Op::kWhile, {x}, {kOne}, Ref("cond_subgraph_index", "cond", "body_subgraph_index", "body"))
+            .results[0];
   f.outputs = {x};
   bench.Sign(f);
   EXPECT_EQ(bench.Run(InlineCalls), "");
   EXPECT_EQ(bench.module.functions.size(), 5u);
-  EXPECT_NE(f.nodes[0]->attrs.function("body_subgraph_index")->name, f.nodes[1]->attrs.function("body_subgraph_index")->name);
+  EXPECT_NE(f.nodes[0]->attrs.function("body_subgraph_index")->name,
+            f.nodes[1]->attrs.function("body_subgraph_index")->name);
 }
 
 TEST(InlineCalls, RefusesCallsThatMultiply) {
@@ -92,14 +94,17 @@ TEST(InlineCalls, NamesVariablesInsideLoops) {
   const ValueId read = body.AddNode(Op::kReadVariable, {body.inputs[1]}, {kOne}).results[0];
   body.outputs = {body.AddNode(Op::kAdd, {body.inputs[0], read}, {kOne}).results[0], body.inputs[1]};
   const ValueId x = f.AddInput(kOne), handle = Handle(f, "v");
-  f.outputs = {f.AddNode(Op::kWhile, {x, handle}, {kOne, kHandle}, Ref("cond_subgraph_index", "cond", "body_subgraph_index", "body")).results[0]};
+  f.outputs = {f.AddNode(Op::kWhile, {x, handle}, {kOne, kHandle},
+                         Ref("cond_subgraph_index", "cond", "body_subgraph_index", "body"))
+                   .results[0]};
   bench.Sign(f);
   bench.module.variables.push_back({"v", "", kOne, Buffer::Of<float>(std::vector<float>{5})});
   EXPECT_EQ(bench.Run(InlineCalls), "");
   EXPECT_EQ(f.nodes.back()->operands.size(), 1u);
   EXPECT_EQ(body.inputs.size(), 1u);
   EXPECT_EQ(bench.Run(AnalyseVariables), "");
-  EXPECT_EQ(bench.module.variables[0].mutability, Variable::Mutability::kReadOnly) << bench.module.variables[0].why;
+  EXPECT_EQ(bench.module.variables[0].mutability, Variable::Mutability::kReadOnly)
+      << bench.module.variables[0].why;
   EXPECT_EQ(bench.Run(Freeze), "");
   EXPECT_EQ(Count(body, Op::kReadVariable), 0u);
   EXPECT_EQ(Count(body, Op::kVarHandle), 0u);
@@ -156,7 +161,8 @@ TEST(Legal, DropsASignatureThatCannotBeWrittenAndWhatOnlyItUses) {
   Bench bench;
   Function& good = Unary(bench, "good", Op::kNeg);
   Function& bad = bench.Add("bad");
-  bad.outputs = {Opaque(bad, "Betainc", {bad.AddInput(kOne)}, kOne), Opaque(bad, "Betainc", {bad.inputs[0]}, kOne)};
+  bad.outputs = {Opaque(bad, "Betainc", {bad.AddInput(kOne)}, kOne),
+                 Opaque(bad, "Betainc", {bad.inputs[0]}, kOne)};
   bad.AddNode(Op::kAssignVariable, {Handle(bad, "v"), bad.inputs[0]}, {});
   bench.module.variables.push_back({"v", "", kOne, Buffer::Of<float>(std::vector<float>{5})});
   bench.Sign(good);
@@ -166,7 +172,8 @@ TEST(Legal, DropsASignatureThatCannotBeWrittenAndWhatOnlyItUses) {
   EXPECT_EQ(bench.module.signatures[0].key, "good");
   ASSERT_EQ(bench.report.refused.size(), 1u);
   EXPECT_EQ(bench.report.refused[0].first, "bad");
-  EXPECT_THAT(bench.report.refused[0].second, HasSubstr("op Betainc (n/Betainc): there is no translation of this op"));
+  EXPECT_THAT(bench.report.refused[0].second,
+              HasSubstr("op Betainc (n/Betainc): there is no translation of this op"));
   ASSERT_EQ(bench.report.unsupported.size(), 1u);
   EXPECT_EQ(bench.report.unsupported[0].count, 2);
   EXPECT_EQ(bench.Run(WriteVariables), "");
@@ -239,7 +246,9 @@ TEST(FoldShapes, TakesADimensionThatIsKnown) {
     Bench bench;
     Function& f = bench.Add("main");
     const ValueId shape = f.AddNode(Op::kShape, {f.AddInput(F32({-1, 7}))}, {I32({2})}).results[0];
-    const auto at = [&](int64_t i) { return f.AddConst<int32_t>(DType::kI32, {1}, {static_cast<int32_t>(i)}); };
+    const auto at = [&](int64_t i) {
+      return f.AddConst<int32_t>(DType::kI32, {1}, {static_cast<int32_t>(i)});
+    };
     Attrs shrink;
     shrink.Set("shrink_axis_mask", 1);
     f.outputs = f.AddNode(Op::kStridedSlice, {shape, at(dim), at(dim + 1), at(1)}, {I32({})}, shrink).results;

@@ -26,7 +26,8 @@ struct Loop : Bench {
     types = {kIndex, kIndex, F32({width}), F32({}), kList, kList};  // i, T, h, w, x, y
     for (Function* inside : {&cond, &body})
       for (const Type& type : types) inside->AddInput(type);
-    cond.outputs = cond.AddNode(Op::kLess, {cond.inputs[0], cond.inputs[1]}, {{DType::kBool, Shape::Scalar()}}).results;
+    cond.outputs =
+        cond.AddNode(Op::kLess, {cond.inputs[0], cond.inputs[1]}, {{DType::kBool, Shape::Scalar()}}).results;
     Body(width);
     const ValueId x = f.AddInput(F32({steps, width}));
     const ValueId h = f.AddInput(F32({width}));
@@ -36,8 +37,10 @@ struct Loop : Bench {
     const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {-1});
     const ValueId from = f.AddNode(Op::kTensorListFromTensor, {x, shape}, {kList}).results[0];
     const ValueId to = f.AddNode(Op::kTensorListReserve, {shape, length}, {kList}).results[0];
-    loop = &f.AddNode(Op::kWhile, {zero, length, h, w, from, to}, types, Ref("cond_subgraph_index", "cond", "body_subgraph_index", "body"));
-    const ValueId stacked = f.AddNode(Op::kTensorListStack, {loop->results[5], shape}, {F32({-1, width})}).results[0];
+    loop = &f.AddNode(Op::kWhile, {zero, length, h, w, from, to}, types,
+                      Ref("cond_subgraph_index", "cond", "body_subgraph_index", "body"));
+    const ValueId stacked =
+        f.AddNode(Op::kTensorListStack, {loop->results[5], shape}, {F32({-1, width})}).results[0];
     f.outputs = {stacked, loop->results[2]};
     Sign(f);
   }
@@ -45,7 +48,8 @@ struct Loop : Bench {
     const auto& in = body.inputs;
     const ValueId shape = body.AddConst<int32_t>(DType::kI32, {1}, {-1});
     const ValueId one = body.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {1});
-    const ValueId item = body.AddNode(Op::kTensorListGetItem, {in[4], in[0], shape}, {F32({width})}).results[0];
+    const ValueId item =
+        body.AddNode(Op::kTensorListGetItem, {in[4], in[0], shape}, {F32({width})}).results[0];
     const ValueId scaled = body.AddNode(Op::kMul, {item, in[3]}, {F32({width})}).results[0];
     const ValueId y = body.AddNode(Op::kAdd, {scaled, in[2]}, {F32({width})}).results[0];
     const ValueId h = body.AddNode(Op::kAdd, {in[2], item}, {F32({width})}).results[0];
@@ -80,7 +84,8 @@ TEST(LowerLists, GivesTheLength) {
   Bench bench;
   Function& f = bench.Add("main");
   const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {-1});
-  const ValueId list = f.AddNode(Op::kTensorListFromTensor, {f.AddInput(F32({-1, 2})), shape}, {kList}).results[0];
+  const ValueId list =
+      f.AddNode(Op::kTensorListFromTensor, {f.AddInput(F32({-1, 2})), shape}, {kList}).results[0];
   f.outputs = f.AddNode(Op::kTensorListLength, {list}, {kIndex}).results;
   bench.Sign(f);
   EXPECT_EQ(bench.Run(LowerTensorLists), "");
@@ -92,7 +97,8 @@ TEST(LowerLists, HoldsElementsOfAnyType) {
   Bench bench;
   Function& f = bench.Add("main");
   const Type flag{DType::kBool, Shape::Scalar()};
-  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {0}, {}), two = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {2});
+  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {0}, {}),
+                two = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {2});
   const ValueId list = f.AddNode(Op::kTensorListReserve, {shape, two}, {kList}).results[0];
   const ValueId one = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {1});
   const ValueId set = f.AddNode(Op::kTensorListSetItem, {list, one, f.AddInput(flag)}, {kList}).results[0];
@@ -109,7 +115,8 @@ TEST(LowerLists, HoldsElementsOfAnyType) {
 TEST(LowerLists, SaysWhichListItDoesNotKnowEnoughOf) {
   Loop bench(3, -1);
   EXPECT_EQ(bench.Run(LowerTensorLists), "");
-  EXPECT_THAT(bench.Notes(), HasSubstr("the shape of the list's elements is not known: fix the batch size (--batch N)"));
+  EXPECT_THAT(bench.Notes(),
+              HasSubstr("the shape of the list's elements is not known: fix the batch size (--batch N)"));
 }
 
 TEST(SimplifyLoops, CarriesWhatChangesAndIsRead) {
@@ -122,7 +129,8 @@ TEST(SimplifyLoops, CarriesWhatChangesAndIsRead) {
   for (const auto& node : bench.f.nodes)
     if (node->is(Op::kWhile)) loop = node.get();
   ASSERT_NE(loop, nullptr);
-  EXPECT_EQ(loop->operands.size(), 4u) << "i, h, x and y stay; T and w are constants:\n" << ToText(bench.module);
+  EXPECT_EQ(loop->operands.size(), 4u) << "i, h, x and y stay; T and w are constants:\n"
+                                       << ToText(bench.module);
   const auto out = bench.Compute("main", {Floats({3, 2}, {1, 2, 3, 4, 5, 6}), Floats({2}, {100, 200})});
   EXPECT_THAT(FloatsOf(out[0]), ElementsAre(110, 220, 131, 242, 154, 266));
 }

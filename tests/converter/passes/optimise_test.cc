@@ -64,7 +64,8 @@ TEST(Optimise, LeavesWhatASecondReaderNeeds) {
   bias.f.outputs = {bias.Plus({3}, {1, 2, 3}), product};
   bias.Run();
   EXPECT_EQ(bias.f.nodes.size(), 2u);
-  EXPECT_THAT(bias.Notes(), HasSubstr("the bias is not merged into FULLY_CONNECTED: its operand has 2 readers"));
+  EXPECT_THAT(bias.Notes(),
+              HasSubstr("the bias is not merged into FULLY_CONNECTED: its operand has 2 readers"));
   const ValueId sum = activation.Plus({3}, {1, 2, 3});
   activation.f.outputs = {activation.Relu(), sum};
   activation.Run();
@@ -94,13 +95,16 @@ std::string ConvPlus(int64_t channels, const Shape& bias, const Shape& sum, size
   Function& f = bench.Add("main");
   const ValueId x = f.AddInput(F32({1, 1, 2, 1}));
   const std::vector<float> ones(static_cast<size_t>(*bias.element_count()), 1.0f);
-  const ValueId w = f.AddConst<float>(DType::kF32, {channels, 1, 1, 1}, std::vector<float>(static_cast<size_t>(channels), 2.0f));
-  const ValueId zero = f.AddConst<float>(DType::kF32, {channels}, std::vector<float>(static_cast<size_t>(channels), 0.0f));
+  const ValueId w = f.AddConst<float>(DType::kF32, {channels, 1, 1, 1},
+                                      std::vector<float>(static_cast<size_t>(channels), 2.0f));
+  const ValueId zero =
+      f.AddConst<float>(DType::kF32, {channels}, std::vector<float>(static_cast<size_t>(channels), 0.0f));
   Attrs window;
   window.Set("stride_h", 1);
   window.Set("stride_w", 1);
   const ValueId y = f.AddNode(Op::kConv2D, {x, w, zero}, {F32({1, 1, 2, channels})}, window).results[0];
-  f.outputs = f.AddNode(Op::kAdd, {y, f.AddConst<float>(DType::kF32, bias, ones)}, {{DType::kF32, sum}}).results;
+  f.outputs =
+      f.AddNode(Op::kAdd, {y, f.AddConst<float>(DType::kF32, bias, ones)}, {{DType::kF32, sum}}).results;
   bench.Sign(f);
   EXPECT_EQ(bench.Run(Optimise), "");
   *nodes = f.nodes.size();

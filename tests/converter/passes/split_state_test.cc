@@ -12,7 +12,8 @@ using ::testing::HasSubstr;
 // UNIDIRECTIONAL_SEQUENCE_RNN over x [1,2,1] with that initial state [1,2].
 Node& Rnn(Function& f, ValueId state) {
   const ValueId x = f.AddInput(F32({1, 2, 1}));
-  const ValueId w = f.AddConst<float>(DType::kF32, {2, 1}, {1, 2}), r = f.AddConst<float>(DType::kF32, {2, 2}, {0, 0, 0, 0});
+  const ValueId w = f.AddConst<float>(DType::kF32, {2, 1}, {1, 2}),
+                r = f.AddConst<float>(DType::kF32, {2, 2}, {0, 0, 0, 0});
   const ValueId b = f.AddConst<float>(DType::kF32, {2}, {0, 0});
   Node& node = f.AddNode(Op::kUnidirectionalSequenceRnn, {x, w, r, b, state}, {F32({1, 2, 2}), F32({1, 2})});
   f.outputs.push_back(node.results[0]);

@@ -19,36 +19,60 @@ std::vector<double> Map(const std::vector<float>& x, double (*f)(double)) {
 std::vector<SourceOp> ElementwiseCases() {
   const std::vector<float> x = {-1.5f, 0.25f, 2}, pos = {0.5f, 1, 4};
   std::vector<SourceOp> out;
-  for (const char* op : {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape", "PlaceholderWithDefault",
-                         "CheckNumerics", "Print"})
+  for (const char* op : {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot",
+                         "EnsureShape", "PlaceholderWithDefault", "CheckNumerics", "Print"})
     out.push_back({op, {F({3}, x)}, {-1.5, 0.25, 2}});
   for (const char* op : {"Assert", "PrintV2", "ControlTrigger"}) out.push_back({op, {F({3}, x)}, {}, {}, 0});
-  const auto unary = [&](const char* op, double (*f)(double), const std::vector<float>& on) { out.push_back({op, {F({3}, on)}, Map(on, f)}); };
-  unary("Relu", [](double v) { return std::max(v, 0.0); }, x);
+  const auto unary = [&](const char* op, double (*f)(double), const std::vector<float>& on) {
+    out.push_back({op, {F({3}, on)}, Map(on, f)});
+  };
+  unary(
+      "Relu", [](double v) { return std::max(v, 0.0); }, x);
   unary("Relu6", [](double v) { return std::min(std::max(v, 0.0), 6.0); }, {-1, 3, 9});
-  unary("Elu", [](double v) { return v > 0 ? v : std::exp(v) - 1; }, x);
-  unary("Tanh", [](double v) { return std::tanh(v); }, x);
-  unary("Sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }, x);
-  unary("Exp", [](double v) { return std::exp(v); }, x);
-  unary("Log", [](double v) { return std::log(v); }, pos);
-  unary("Sqrt", [](double v) { return std::sqrt(v); }, pos);
-  unary("Rsqrt", [](double v) { return 1 / std::sqrt(v); }, pos);
-  unary("Square", [](double v) { return v * v; }, x);
-  unary("Abs", [](double v) { return std::fabs(v); }, x);
-  unary("Neg", [](double v) { return -v; }, x);
-  unary("Sin", [](double v) { return std::sin(v); }, x);
-  unary("Cos", [](double v) { return std::cos(v); }, x);
-  unary("Floor", [](double v) { return std::floor(v); }, x);
-  unary("Ceil", [](double v) { return std::ceil(v); }, x);
+  unary(
+      "Elu", [](double v) { return v > 0 ? v : std::exp(v) - 1; }, x);
+  unary(
+      "Tanh", [](double v) { return std::tanh(v); }, x);
+  unary(
+      "Sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }, x);
+  unary(
+      "Exp", [](double v) { return std::exp(v); }, x);
+  unary(
+      "Log", [](double v) { return std::log(v); }, pos);
+  unary(
+      "Sqrt", [](double v) { return std::sqrt(v); }, pos);
+  unary(
+      "Rsqrt", [](double v) { return 1 / std::sqrt(v); }, pos);
+  unary(
+      "Square", [](double v) { return v * v; }, x);
+  unary(
+      "Abs", [](double v) { return std::fabs(v); }, x);
+  unary(
+      "Neg", [](double v) { return -v; }, x);
+  unary(
+      "Sin", [](double v) { return std::sin(v); }, x);
+  unary(
+      "Cos", [](double v) { return std::cos(v); }, x);
+  unary(
+      "Floor", [](double v) { return std::floor(v); }, x);
+  unary(
+      "Ceil", [](double v) { return std::ceil(v); }, x);
   unary("Round", [](double v) { return std::nearbyint(v); }, {-1.5f, 0.5f, 2.5f});
   unary("Rint", [](double v) { return std::nearbyint(v); }, {-1.5f, 0.5f, 2.5f});
   unary("Sign", [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; }, {-2, 0, 3});
-  unary("ZerosLike", [](double) { return 0.0; }, x);
-  unary("Softplus", [](double v) { return std::log1p(std::exp(v)); }, x);
-  unary("Softsign", [](double v) { return v / (1 + std::fabs(v)); }, x);
-  unary("Selu", [](double v) { return 1.0507009873554805 * (v > 0 ? v : 1.6732632423543772 * (std::exp(v) - 1)); }, x);
-  unary("Log1p", [](double v) { return std::log1p(v); }, pos);
-  unary("Reciprocal", [](double v) { return 1 / v; }, pos);
+  unary(
+      "ZerosLike", [](double) { return 0.0; }, x);
+  unary(
+      "Softplus", [](double v) { return std::log1p(std::exp(v)); }, x);
+  unary(
+      "Softsign", [](double v) { return v / (1 + std::fabs(v)); }, x);
+  unary(
+      "Selu",
+      [](double v) { return 1.0507009873554805 * (v > 0 ? v : 1.6732632423543772 * (std::exp(v) - 1)); }, x);
+  unary(
+      "Log1p", [](double v) { return std::log1p(v); }, pos);
+  unary(
+      "Reciprocal", [](double v) { return 1 / v; }, pos);
   out.push_back({"LeakyRelu", {F({3}, x)}, {-0.45, 0.25, 2}, A("alpha", 0.3)});
   out.push_back({"LogicalNot", {B({1, 0})}, {0, 1}});
   out.push_back({"Softmax", {F({1, 2}, {0, std::log(3.0f)})}, {0.25, 0.75}});
@@ -119,13 +143,21 @@ std::vector<SourceOp> ShapeCases() {
       {"DepthToSpace", {F({1, 1, 1, 4}, {1, 2, 3, 4})}, {1, 2, 3, 4}, A("block_size", 2)},
       {"SpaceToBatchND", {F({1, 2, 1, 1}, {1, 2}), I({2}, {2, 1}), I({2, 2}, {0, 0, 0, 0})}, {1, 2}},
       {"BatchToSpaceND", {F({2, 1, 1, 1}, {1, 2}), I({2}, {2, 1}), I({2, 2}, {0, 0, 0, 0})}, {1, 2}},
-      {"ResizeBilinear", {F({1, 1, 2, 1}, {0, 2}), I({2}, {1, 4})}, {0, 0.5, 1.5, 2}, A("half_pixel_centers", true)},
-      {"ResizeNearestNeighbor", {F({1, 1, 2, 1}, {3, 5}), I({2}, {1, 4})}, {3, 3, 5, 5}, A("half_pixel_centers", true)},
+      {"ResizeBilinear",
+       {F({1, 1, 2, 1}, {0, 2}), I({2}, {1, 4})},
+       {0, 0.5, 1.5, 2},
+       A("half_pixel_centers", true)},
+      {"ResizeNearestNeighbor",
+       {F({1, 1, 2, 1}, {3, 5}), I({2}, {1, 4})},
+       {3, 3, 5, 5},
+       A("half_pixel_centers", true)},
       {"ArgMax", {m, L({}, {1})}, {2, 2}},
       {"ArgMin", {m, I({}, {0})}, {0, 0, 0}, A("output_type", DType::kI32)},
       {"Cumsum", {m, I({}, {1})}, {0, 1, 3, 0, 4, 9}, A("exclusive", true)},
   };
-  const auto reduce = [&](const char* op, std::vector<double> expected) { out.push_back({op, {m, I({1}, {1})}, std::move(expected), A("keep_dims", true)}); };
+  const auto reduce = [&](const char* op, std::vector<double> expected) {
+    out.push_back({op, {m, I({1}, {1})}, std::move(expected), A("keep_dims", true)});
+  };
   reduce("Mean", {2, 5});
   reduce("Sum", {6, 15});
   reduce("Max", {3, 6});
@@ -143,14 +175,30 @@ std::vector<SourceOp> MatrixCases() {
       {"MatMul", {a, b}, {7, 10}},
       {"MatMul", {F({2, 1}, {1, 2}), b}, {5, 11}, A("transpose_a", true, "transpose_b", true)},
       // [1,2,2,1] with a 2x2 filter of two channels
-      {"Conv2D", {F({1, 2, 2, 1}, {1, 2, 3, 4}), F({2, 2, 1, 2}, {1, 0, 1, 0, 1, 0, 1, 2})}, {10, 8}, A("strides", ones, "padding", "VALID")},
-      {"Conv2D", {F({1, 1, 2, 2}, {1, 2, 3, 4}), F({2, 2, 1, 2}, {1, 0, 1, 0, 1, 0, 1, 2})}, {10, 8},
+      {"Conv2D",
+       {F({1, 2, 2, 1}, {1, 2, 3, 4}), F({2, 2, 1, 2}, {1, 0, 1, 0, 1, 0, 1, 2})},
+       {10, 8},
+       A("strides", ones, "padding", "VALID")},
+      {"Conv2D",
+       {F({1, 1, 2, 2}, {1, 2, 3, 4}), F({2, 2, 1, 2}, {1, 0, 1, 0, 1, 0, 1, 2})},
+       {10, 8},
        A("strides", ones, "padding", "VALID", "data_format", "NCHW")},
-      {"Conv2D", {F({1, 1, 1, 1}, {5}), F({2, 2, 1, 1}, {1, 2, 3, 4})}, {20, 15, 10, 5},
+      {"Conv2D",
+       {F({1, 1, 1, 1}, {5}), F({2, 2, 1, 1}, {1, 2, 3, 4})},
+       {20, 15, 10, 5},
        A("strides", ones, "padding", "EXPLICIT", "explicit_paddings", Ints{0, 0, 1, 1, 1, 1, 0, 0})},
-      {"DepthwiseConv2dNative", {F({1, 1, 1, 2}, {3, 5}), F({1, 1, 2, 2}, {1, 2, 3, 4})}, {3, 6, 15, 20}, A("strides", ones, "padding", "SAME")},
-      {"MaxPool", {F({1, 2, 2, 1}, {-1, -2, -3, -4})}, {-1}, A("ksize", Ints{1, 2, 2, 1}, "strides", ones, "padding", "VALID")},
-      {"AvgPool", {F({1, 2, 2, 1}, {1, 2, 3, 6})}, {3}, A("ksize", Ints{1, 2, 2, 1}, "strides", ones, "padding", "VALID")},
+      {"DepthwiseConv2dNative",
+       {F({1, 1, 1, 2}, {3, 5}), F({1, 1, 2, 2}, {1, 2, 3, 4})},
+       {3, 6, 15, 20},
+       A("strides", ones, "padding", "SAME")},
+      {"MaxPool",
+       {F({1, 2, 2, 1}, {-1, -2, -3, -4})},
+       {-1},
+       A("ksize", Ints{1, 2, 2, 1}, "strides", ones, "padding", "VALID")},
+      {"AvgPool",
+       {F({1, 2, 2, 1}, {1, 2, 3, 6})},
+       {3},
+       A("ksize", Ints{1, 2, 2, 1}, "strides", ones, "padding", "VALID")},
       {"BiasAdd", {b, F({2}, {10, 20})}, {11, 22, 13, 24}},
       {"BiasAddV1", {b, F({2}, {10, 20})}, {11, 22, 13, 24}},
       {"BiasAdd", {F({1, 2, 1, 1}, {1, 2}), F({2}, {10, 20})}, {11, 22}, A("data_format", "NCHW")},
@@ -158,8 +206,11 @@ std::vector<SourceOp> MatrixCases() {
   for (const char* op : {"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"})
     out.push_back({op, {F({1, 1, 2}, {1, 2}), F({1, 2, 2}, {1, 2, 3, 4})}, {5, 11}, A("adj_y", true)});
   for (const char* op : {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}) {
-    out.push_back({op, {F({1, 1, 1, 2}, {3, 5}), F({2}, {2, 1}), F({2}, {1, 0}), F({2}, {1, 1}), F({2}, {3, 15})}, {3, 1},
-                   A("epsilon", 1.0, "is_training", false), 6});
+    out.push_back({op,
+                   {F({1, 1, 1, 2}, {3, 5}), F({2}, {2, 1}), F({2}, {1, 0}), F({2}, {1, 1}), F({2}, {3, 15})},
+                   {3, 1},
+                   A("epsilon", 1.0, "is_training", false),
+                   6});
   }
   return out;
 }

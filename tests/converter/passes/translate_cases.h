@@ -22,10 +22,18 @@ std::vector<SourceOp> ElementwiseCases();
 std::vector<SourceOp> ShapeCases();
 std::vector<SourceOp> MatrixCases();
 
-inline Tensor F(std::vector<int64_t> dims, const std::vector<float>& v) { return {{DType::kF32, Shape(std::move(dims))}, Buffer::Of<float>(v)}; }
-inline Tensor I(std::vector<int64_t> dims, const std::vector<int32_t>& v) { return {{DType::kI32, Shape(std::move(dims))}, Buffer::Of<int32_t>(v)}; }
-inline Tensor L(std::vector<int64_t> dims, const std::vector<int64_t>& v) { return {{DType::kI64, Shape(std::move(dims))}, Buffer::Of<int64_t>(v)}; }
-inline Tensor B(const std::vector<uint8_t>& v) { return {{DType::kBool, {static_cast<int64_t>(v.size())}}, Buffer::Of<uint8_t>(v)}; }
+inline Tensor F(std::vector<int64_t> dims, const std::vector<float>& v) {
+  return {{DType::kF32, Shape(std::move(dims))}, Buffer::Of<float>(v)};
+}
+inline Tensor I(std::vector<int64_t> dims, const std::vector<int32_t>& v) {
+  return {{DType::kI32, Shape(std::move(dims))}, Buffer::Of<int32_t>(v)};
+}
+inline Tensor L(std::vector<int64_t> dims, const std::vector<int64_t>& v) {
+  return {{DType::kI64, Shape(std::move(dims))}, Buffer::Of<int64_t>(v)};
+}
+inline Tensor B(const std::vector<uint8_t>& v) {
+  return {{DType::kBool, {static_cast<int64_t>(v.size())}}, Buffer::Of<uint8_t>(v)};
+}
 
 // A("axis", 1, "keep_dims", true)
 inline Attrs A() { return {}; }

@@ -65,7 +65,8 @@ TEST(Translate, SurvivesAnyNumberOfOperands) {
           Bench bench;
           Function& f = bench.Add("main");
           std::vector<Tensor> inputs;
-          Source(f, {std::string(row.op), std::vector<Tensor>(count, F({2}, {1, 2})), {}, {}, results, count}, &inputs);
+          Source(f, {std::string(row.op), std::vector<Tensor>(count, F({2}, {1, 2})), {}, {}, results, count},
+                 &inputs);
           const auto translated = TranslateFunction(bench.module, f, *BuiltIn());
           ASSERT_TRUE(translated) << row.op;
           const Status sound = Verify(bench.module);
@@ -80,7 +81,8 @@ TEST(Translate, RefusesToPadAMaximumWithZeros) {
   Bench bench;
   Function& f = bench.Add("main");
   std::vector<Tensor> inputs;
-  Attrs attrs = A("padding", "EXPLICIT", "ksize", std::vector<int64_t>{1, 2, 2, 1}, "strides", std::vector<int64_t>{1, 1, 1, 1});
+  Attrs attrs = A("padding", "EXPLICIT", "ksize", std::vector<int64_t>{1, 2, 2, 1}, "strides",
+                  std::vector<int64_t>{1, 1, 1, 1});
   attrs.Set("explicit_paddings", std::vector<int64_t>{0, 0, 1, 1, 1, 1, 0, 0});
   Source(f, {"MaxPool", {F({1, 2, 2, 1}, {-1, -2, -3, -4})}, {}, attrs}, &inputs);
   bench.Sign(f);

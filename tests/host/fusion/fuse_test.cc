@@ -139,7 +139,8 @@ TEST(Fuse, GoesOnBehindARewriteToNothing) {
 }
 
 TEST(Fuse, RefusesWhatARewriteMayNotDo) {
-  for (const auto& [name, reason] : {std::pair("t.control", "WHILE runs functions"), {"t.huge", "does not fit into memory"}}) {
+  for (const auto& [name, reason] :
+       {std::pair("t.control", "WHILE runs functions"), {"t.huge", "does not fit into memory"}}) {
     Module module = OneSite(name);
     const std::string before = ToText(module);
     const auto sites = FuseAll(module, *Rules());

@@ -29,7 +29,8 @@ TEST(KeepBody, TakesTheOperandsInTheOrderOfTheOp) {
   Module module = OneSite("t.swap");
   const Function* body = Kept(module);
   ASSERT_NE(body, nullptr);
-  EXPECT_THAT(body->nodes[0]->operands, ElementsAre(body->inputs[1], body->inputs[0])) << "the op takes (b, a), the body subtracts b from a";
+  EXPECT_THAT(body->nodes[0]->operands, ElementsAre(body->inputs[1], body->inputs[0]))
+      << "the op takes (b, a), the body subtracts b from a";
 }
 
 TEST(KeepBody, HoldsTheConstantsOfTheSite) {
@@ -52,7 +53,8 @@ TEST(KeepBody, OfAnOpThatTakesAnOperandTwice) {
 
 TEST(KeepBody, IsRefusedWithAReason) {
   for (const auto& [name, reason] :
-       {std::pair("t.first", "an operand of the body does not reach the fused op"), {"t.two", "more than one op"}}) {
+       {std::pair("t.first", "an operand of the body does not reach the fused op"),
+        {"t.two", "more than one op"}}) {
     Module module = OneSite(name);
     std::vector<SiteReport> sites;
     EXPECT_EQ(Kept(module, &sites), nullptr);

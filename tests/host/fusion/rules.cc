@@ -58,7 +58,8 @@ struct StateRule : First {
 struct Unread {
   static constexpr std::string_view id = "t.unread", implements = "t.unread";
   static void match(const Site& s) {
-    s.require(s.out(1).uses() == 0, "READ", "has " + std::to_string(s.out(1).uses()) + " readers", "result 1");
+    s.require(s.out(1).uses() == 0, "READ", "has " + std::to_string(s.out(1).uses()) + " readers",
+              "result 1");
   }
   static void rewrite(const Site&, Build& b) {
     b.result(0, b.custom("t.id", {b.in(0)})[0]);
@@ -119,10 +120,11 @@ struct Same {
 template <class... Ts>
 constexpr fbx_plugin PluginOf(std::string_view id) {
   using T = detail::Tables<Ts...>;
-  return detail::make_plugin(id, "1.2.3", T::rule_table.data(), T::kRules, T::kernel_table.data(), T::kKernels);
+  return detail::make_plugin(id, "1.2.3", T::rule_table.data(), T::kRules, T::kernel_table.data(),
+                             T::kKernels);
 }
-constexpr fbx_plugin kOne = PluginOf<Swap, Twice, Pass, Two, First, Scale, Const, StateRule, Unread, Outer, Outer2, Low, High,
-                                     Control, Huge, Shared, Subtract, Same>("t.rules");
+constexpr fbx_plugin kOne = PluginOf<Swap, Twice, Pass, Two, First, Scale, Const, StateRule, Unread, Outer,
+                                     Outer2, Low, High, Control, Huge, Shared, Subtract, Same>("t.rules");
 constexpr fbx_plugin kTwo = PluginOf<OtherShared>("t.other");
 
 template <const fbx_plugin& P>

@@ -24,8 +24,8 @@ inline std::shared_ptr<Registry> Rules(Config config = {}) {
 }
 
 // A composite of that name over operands; its body is a function of that name's.
-inline Node& Composite(Function& f, const std::string& name, std::vector<ValueId> operands, const std::string& body,
-                       size_t results = 1) {
+inline Node& Composite(Function& f, const std::string& name, std::vector<ValueId> operands,
+                       const std::string& body, size_t results = 1) {
   Node& node = f.AddNode(Op::kStablehloComposite, std::move(operands), std::vector<Type>(results, kPair));
   node.name = name;
   node.version = 1;
@@ -48,13 +48,15 @@ inline Module OneSite(const std::string& name, bool constant = false) {
   Module module;
   Function& main = module.Add("main");
   const ValueId a = main.AddInput(kPair, "a");
-  const ValueId b = constant ? main.AddConst<float>(DType::kF32, {2}, {3, 4}, "b") : main.AddInput(kPair, "b");
+  const ValueId b =
+      constant ? main.AddConst<float>(DType::kF32, {2}, {3, 4}, "b") : main.AddInput(kPair, "b");
   main.outputs = Composite(main, name, {a, b}, "body").results;
   SubtractBody(module, "body");
   return module;
 }
 
-inline std::vector<SiteReport> FuseAll(Module& module, Registry& registry, const FusionOptions& options = {}) {
+inline std::vector<SiteReport> FuseAll(Module& module, Registry& registry,
+                                       const FusionOptions& options = {}) {
   auto sites = Fuse(module, registry, options);
   EXPECT_TRUE(sites) << sites.error().message;
   const Status sound = Verify(module);

@@ -72,7 +72,8 @@ struct Inverse {
   void invoke(const Node& n) const {
     const bool clamp = n.attrs().s("fault", "none") == "clamp";
     const auto x = n.in(0).values<float>();
-    std::transform(x.begin(), x.end(), n.out(0).data<float>(), [&](float v) { return clamp && v == 0 ? 1e9f : 1 / v; });
+    std::transform(x.begin(), x.end(), n.out(0).data<float>(),
+                   [&](float v) { return clamp && v == 0 ? 1e9f : 1 / v; });
   }
 };
 
@@ -86,8 +87,10 @@ struct Optional {
   }
 };
 
-constexpr const fbx_kernel* kKernels[] = {&kernel_of<Norm>, &kernel_of<Product>, &kernel_of<Inverse>, &kernel_of<Optional>};
-constexpr fbx_plugin kPlugin = detail::make_plugin("b.broken", "1.0.0", nullptr, 0, kKernels, std::size(kKernels));
+constexpr const fbx_kernel* kKernels[] = {&kernel_of<Norm>, &kernel_of<Product>, &kernel_of<Inverse>,
+                                          &kernel_of<Optional>};
+constexpr fbx_plugin kPlugin =
+    detail::make_plugin("b.broken", "1.0.0", nullptr, 0, kKernels, std::size(kKernels));
 
 fbx_status Load(const fbx_host*, const fbx_plugin** out) noexcept {
   *out = &kPlugin;

@@ -36,7 +36,8 @@ struct Pair {
     constants.emplace_back();
     return {body.AddInput(type), replacement.AddInput(type)};
   }
-  void Replace(const std::string& op, std::vector<ValueId> operands, const std::string& fault, const Type& result) {
+  void Replace(const std::string& op, std::vector<ValueId> operands, const std::string& fault,
+               const Type& result) {
     Attrs attrs;
     attrs.Set("fault", fault);
     Node& node = replacement.AddNode(Op::kCustom, std::move(operands), {result}, attrs);
