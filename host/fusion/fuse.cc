@@ -100,6 +100,7 @@ class Fuser {
   Result<std::optional<size_t>> Site(Function& caller, size_t index) {
     const Node& node = *caller.nodes[index];
     SiteReport report{.function = caller.name, .location = node.location.name, .composite = node.name};
+    DropDeclaredShapes(caller, node);
     std::vector<std::string> skipped;
     auto rules = registry_.RulesFor(node.name, node.version, node.attrs, &skipped);
     if (!rules) {
@@ -133,6 +134,15 @@ class Fuser {
     if (report.rules.empty()) report.why = skipped.empty() ? "no plugin has a rule for this name" : "no rule: " + skipped.front();
     else report.why = report.rules.back().reasons.empty() ? "not applicable" : report.rules.back().reasons.front();
     return Done(std::move(report), std::nullopt);
+  }
+
+  // What a placeholder returns has the shapes of its constants, which say nothing of the op that takes its place.
+  void DropDeclaredShapes(Function& caller, const Node& composite) {
+    const Function* const body = composite.body.empty() ? nullptr : module_.Find(composite.body);
+    if (!body || !IsPlaceholder(module_, *body)) return;
+    for (const ValueId v : composite.results) {
+      if (v != kNoValue) caller.value(v).type.shape = Shape();
+    }
   }
 
   static std::pair<std::string, std::string> SplitPlugin(const std::string& text) {
