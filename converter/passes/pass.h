@@ -2,6 +2,7 @@
 // Passes: one walk over the graph each, one file each, listed in order in passes.def.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "converter/convert.h"
@@ -29,6 +30,10 @@ const std::vector<Pass>& Passes();
 
 // Runs all passes; verifies the graph after each and names the pass in errors.
 Status RunPasses(Context&);
+
+// Does `step` for each signature. One that fails is dropped and named in the report, as long as another is left and none was asked
+// for by name; else its failure is the result.
+Status ForEachSignature(Context&, const std::function<Status(const Signature&)>& step);
 
 // Makes `body` of `module` runnable by the host in a copy: calls inlined, ops translated, tensor lists lowered. For proofs.
 // Returns the module that holds the copy as its first function.

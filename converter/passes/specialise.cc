@@ -40,10 +40,9 @@ Status Specialise(Context& context) {
     for (const auto& n : names) known += (known.empty() ? "" : ", ") + n;
     return Invalid("--shape " + name + ": there is no such input; there are: " + known);
   }
-  for (const Signature& s : context.module.signatures) {
-    FUSEBOX_TRY(InferTypes(context.registry, context.module, *context.module.Find(s.function)).At("signature " + s.key));
-  }
-  return {};
+  return ForEachSignature(context, [&](const Signature& s) {
+    return InferTypes(context.registry, context.module, *context.module.Find(s.function));
+  });
 }
 
 }  // namespace fusebox::converter

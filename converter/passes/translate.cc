@@ -51,11 +51,12 @@ Status FoldAndTranslate(Context& context) {
   constexpr int kRounds = 12;  // each round needs the one before only for chains of shape arithmetic: few in practice
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
-    for (const Signature& s : context.module.signatures) {
+    FUSEBOX_TRY(ForEachSignature(context, [&](const Signature& s) {
       bool better = false;
-      FUSEBOX_TRY(InferTypes(context.registry, context.module, *context.module.Find(s.function), &better));
+      const Status status = InferTypes(context.registry, context.module, *context.module.Find(s.function), &better);
       changed |= better;
-    }
+      return status;
+    }));
     for (const std::string& body : KeptBodies(context.module)) {
       bool better = false;
       // A body that contradicts itself is dropped by the pass "legal"; it is not the model's fault.

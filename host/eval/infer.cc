@@ -169,6 +169,9 @@ std::vector<Type> AllTypes(const Module& module) {
 
 Status InferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
   if (IsHostOp(node.op)) return InferHostNode(module, function, node);
+  // Behind a node that nothing is known of (a source op without translation) there is nothing to infer from.
+  for (ValueId v : node.operands)
+    if (v != kNoValue && function.value(v).type.dtype == DType::kNone) return {};
   FUSEBOX_ASSIGN(const KernelRef kernel, ChooseKernel(registry, function, node).At(Describe(function, node)));
   return InferKernelNode(kernel, function, node);
 }
