@@ -66,6 +66,9 @@ Status InferHostNode(const Module& module, Function& function, const Node& node)
 }
 
 Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& node) {
+  // Behind a node that nothing is known of (a source op without translation) there is nothing to infer from.
+  for (ValueId v : node.operands)
+    if (v != kNoValue && function.value(v).type.dtype == DType::kNone) return {};
   const NodeView view(function, node);
   HostCall call(*kernel.plugin, &SerialServices());
   Inference inference(ProperResults(node));
@@ -169,9 +172,6 @@ std::vector<Type> AllTypes(const Module& module) {
 
 Status InferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
   if (IsHostOp(node.op)) return InferHostNode(module, function, node);
-  // Behind a node that nothing is known of (a source op without translation) there is nothing to infer from.
-  for (ValueId v : node.operands)
-    if (v != kNoValue && function.value(v).type.dtype == DType::kNone) return {};
   FUSEBOX_ASSIGN(const KernelRef kernel, ChooseKernel(registry, function, node).At(Describe(function, node)));
   return InferKernelNode(kernel, function, node);
 }
