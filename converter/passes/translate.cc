@@ -44,6 +44,8 @@ Status TranslateOps(Context& context) {
     FUSEBOX_TRY(TranslateFunction(context.module, *context.module.functions[i], context.registry));
     DropUnreadOpaque(*context.module.functions[i]);
   }
+  // Types that the source states are believed until here; where they contradict each other, the file is at fault, not a pass.
+  if (Status sound = Verify(context.module); !sound) return Invalid("the model contradicts itself: " + sound.error().message);
   return {};
 }
 
