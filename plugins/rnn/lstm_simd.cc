@@ -205,21 +205,38 @@ namespace fusebox::rnn {
 
 // Highway's shared library times the clock for 2.5 ms when it is loaded, which every load of this plugin would pay; the
 // compiler's own question to the CPU is enough to choose among the targets compiled here.
-const VectorCode& BestVectorCode() {
+std::vector<const VectorCode*> VectorCodes() {
+  std::vector<const VectorCode*> out;
 #if HWY_TARGETS & HWY_AVX3
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2")) {
-    return N_AVX3::Code();
+    out.push_back(&N_AVX3::Code());
   }
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return N_AVX2::Code();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+    out.push_back(&N_AVX2::Code());
+  }
 #endif
 #if HWY_TARGETS & HWY_SSE4
-  if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes")) return N_SSE4::Code();
+  if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes")) {
+    out.push_back(&N_SSE4::Code());
+  }
 #endif
-  return HWY_STATIC_DISPATCH(Code)();
+  out.push_back(&HWY_STATIC_DISPATCH(Code)());
+  return out;
 }
+
+namespace {
+const VectorCode* code_for_test = nullptr;
+}
+
+const VectorCode& BestVectorCode() {
+  static const VectorCode* const best = VectorCodes().front();
+  return code_for_test ? *code_for_test : *best;
+}
+
+void UseVectorCodeForTest(const VectorCode* code) { code_for_test = code; }
 
 }  // namespace fusebox::rnn
 #endif

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "plugins/rnn/lstm_spec.h"
 
@@ -47,6 +48,10 @@ struct VectorCode {
   void (*step)(const StepTask&, size_t begin, size_t end);
 };
 
+// The code for every instruction set that this machine has, best first.
+std::vector<const VectorCode*> VectorCodes();
 const VectorCode& BestVectorCode();
+// What BestVectorCode returns from now on; null: the best again. Not while instances are made.
+void UseVectorCodeForTest(const VectorCode* code);
 
 }  // namespace fusebox::rnn

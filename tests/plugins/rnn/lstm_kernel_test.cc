@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include <hwy/targets.h>
 
 #include "plugins/rnn/lstm_simd.h"
 #include "tests/plugins/rnn/lstm_case.h"
@@ -211,18 +210,19 @@ TEST(LstmKernel, KeepsSigmoidAndTanhWithinThreeUlp) {
 
 // Instances pack for the instruction set they were made for, so that each may be tried on a machine that has it.
 TEST(LstmKernel, AgreesOnEveryInstructionSetOfThisMachine) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
-    SCOPED_TRACE(hwy::TargetName(target));
-    EXPECT_TRUE(rnn::BestVectorCode().lanes == 4 || target <= HWY_AVX2);
+  const auto codes = rnn::VectorCodes();
+  ASSERT_FALSE(codes.empty());
+  for (const rnn::VectorCode* code : codes) {
+    rnn::UseVectorCodeForTest(code);
+    SCOPED_TRACE(std::to_string(code->lanes) + " lanes");
+    EXPECT_EQ(&rnn::BestVectorCode(), code);
     for (const int64_t batch : {1, 2, 7}) {
       for (const int64_t cells : {5, 33, 64})
         ExpectNear({.batch = batch, .steps = 4, .cells = cells}, FBX_F32, 1e-6);
     }
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
+  rnn::UseVectorCodeForTest(nullptr);
+  EXPECT_EQ(&rnn::BestVectorCode(), codes.front());
 }
 
 TEST(LstmKernel, InfersOutputAndStates) {
