@@ -31,12 +31,26 @@ std::vector<bool> UsedResults(const Function& caller, const Node& composite) {
   return out;
 }
 
+namespace {
+
+// Ops that only bring a fused op's operands and results into shape.
+bool MovesData(Op op) {
+  switch (op) {
+    case Op::kReshape: case Op::kTranspose: case Op::kSlice: case Op::kStridedSlice: case Op::kSplit: case Op::kSplitV:
+    case Op::kConcatenation: case Op::kReverseV2: case Op::kExpandDims: case Op::kSqueeze: case Op::kFill: case Op::kCast:
+      return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
 void Stamp(Function& replacement, const Node& composite, const RuleReport& rule) {
   const auto provenance = std::make_shared<const Provenance>(Provenance{rule.plugin, rule.plugin_version, rule.rule, composite.name});
   for (auto& node : replacement.nodes) {
     node->location = {};  // inlining puts the composite's before it
     node->location.layer = composite.location.layer;
-    node->fused = provenance;
+    if (replacement.nodes.size() == 1 || !MovesData(node->op)) node->fused = provenance;
   }
 }
 

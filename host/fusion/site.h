@@ -13,7 +13,8 @@ namespace fusebox {
 void BindConstants(Function& replacement, const Function& caller, const Node& composite);
 std::vector<Tensor> ConstantsOf(const Function& caller, const Node& composite);
 std::vector<bool> UsedResults(const Function& caller, const Node& composite);
-// Every op of the replacement that computes gets the provenance of the rule, and the composite's location.
+// Every op of the replacement that computes (and does not just move data) gets the provenance of the rule, and the composite's
+// location.
 void Stamp(Function& replacement, const Node& composite, const RuleReport& rule);
 // Keeps the composite's body behind the replacement's only node, when the options ask for it and the node's operands and
 // results are enough to run it; otherwise `notes` learns why not.
