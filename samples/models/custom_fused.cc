@@ -14,7 +14,8 @@ const FunctionBuilder& AddFusedFunction(SavedModelBuilder& model, const CustomFu
                  {Attr("tfl_fusable_op", true), Attr("example_option", options.example_option)}));
   Ref a = f.Arg("in1", tf::DT_FLOAT, shape), b = f.Arg("in2", tf::DT_FLOAT, shape);
   if (options.real_body) {
-    f.Return({f.Op("AddV2", {a, b}, shape), f.Op("Mul", {a, b}, shape)});
+    Ref factor = f.Const(Float(static_cast<float>(options.example_option)), "factor");
+    f.Return({f.Op("Mul", {f.Op("AddV2", {a, b}, shape), factor}, shape), f.Op("Mul", {a, b}, shape)});
   } else {
     f.Return({f.Const(Zeros({1}), "first_output"), f.Const(Zeros({1}), "second_output")});
   }

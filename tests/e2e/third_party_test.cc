@@ -70,16 +70,14 @@ TEST(ThirdParty, TheKernelOfAPluginRunsIt) {
     ASSERT_OK(with);
     const auto outputs = Invoke(**with, RandomInputs(**with, 1));
     ASSERT_OK(outputs);
-    // The same seed with a real body (a + b, a * b) gives the two convolutions' sum and product.
+    // The same seed with a real body computes what the kernel should.
     const auto body = ConvertWith("custom_fused_body", {});
     ASSERT_OK(body);
     auto plain = Open(body->path, *Plugins({}));
     ASSERT_OK(plain);
     const auto expected = Invoke(**plain, RandomInputs(**plain, 1));
     ASSERT_OK(expected);
-    std::vector<float> sum((*expected)[0].data.As<float>().begin(), (*expected)[0].data.As<float>().end());
-    for (float& value : sum) value *= 10;
-    EXPECT_EQ(Difference(*outputs, {Floats({1, 26, 26, 1}, sum), (*expected)[1]}), "");
+    EXPECT_EQ(Difference(*outputs, *expected), "");
   }
 }
 
