@@ -39,14 +39,21 @@ bool HasComposites(const Module& module) {
 
 }  // namespace
 
+// Both stages verify what they make.
 Result<std::shared_ptr<const Model>> Model::Open(const std::string& path, const ModelOptions& options) {
   FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::ReadFile(path));
   FUSEBOX_TRY(AttachFused(*module).At(path));
-  return FromModule(std::move(module), options);
+  return Create(std::move(module), options);
 }
 
 Result<std::shared_ptr<const Model>> Model::FromModule(std::unique_ptr<Module> module,
                                                        const ModelOptions& options) {
+  FUSEBOX_TRY(Verify(*module).At(module->source));
+  return Create(std::move(module), options);
+}
+
+Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> module,
+                                                   const ModelOptions& options) {
   std::shared_ptr<Model> model(new Model());
   Impl& impl = *model->impl_;
   impl.registry = options.registry;
@@ -55,7 +62,6 @@ Result<std::shared_ptr<const Model>> Model::FromModule(std::unique_ptr<Module> m
   }
   impl.module = std::move(module);
   const std::string& name = impl.module->source;
-  FUSEBOX_TRY(Verify(*impl.module).At(name));
   if (options.fuse && HasComposites(*impl.module)) {
     const FusionOptions keep{.approve = {}, .keep_bodies = FusionOptions::KeepBodies::kAll};
     FUSEBOX_ASSIGN(impl.fusions, Fuse(*impl.module, *impl.registry, keep).At(name));

@@ -51,6 +51,7 @@ class Model {
 
  private:
   Model();
+  static Result<std::shared_ptr<const Model>> Create(std::unique_ptr<Module>, const ModelOptions&);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -17,6 +17,14 @@ struct Port {
   fbx_tensor tensor{};
   Growable memory;
   bool shaped = false;  // its dims are all known
+  bool blank = false;   // it reads as zeros, which are not written yet
+  bool lent = false;    // the caller has its address, and may write at any time
+
+  // Large inputs are zeroed only when somebody looks before they are set.
+  void Fill() {
+    if (blank && tensor.bytes > 0) std::memset(tensor.data, 0, tensor.bytes);
+    blank = false;
+  }
 };
 
 std::string Quoted(const Session::Slot& slot, int index) {
@@ -45,7 +53,7 @@ struct Session::Impl {
 
   void Select(const plan::Code& chosen, const Signature* signature);
   Status Check(int index) const;
-  Status Shape(int index, const Type& type, size_t bytes);
+  Status Shape(int index, const Type& type, size_t bytes, bool blank);
   Status Ready(bool with_data) const;
 };
 
@@ -106,7 +114,7 @@ Status Session::Impl::Check(int index) const {
 }
 
 // Gives an input its dims and memory, if the model can take them.
-Status Session::Impl::Shape(int index, const Type& type, size_t bytes) {
+Status Session::Impl::Shape(int index, const Type& type, size_t bytes, bool blank) {
   const Slot& slot = inputs[static_cast<size_t>(index)];
   if (!type.shape.is_static() || !Compatible(type, slot.type)) {
     return Invalid(fmt::format("{}: {} is given {}, expected {}", model->name(), Quoted(slot, index),
@@ -122,12 +130,16 @@ Status Session::Impl::Shape(int index, const Type& type, size_t bytes) {
                 fmt::format("{}: {}: no memory for {}", model->name(), Quoted(slot, index), ToString(type)));
   }
   port.shaped = true;
+  port.blank = blank;
+  if (port.lent) port.Fill();
   return {};
 }
 
 Status Session::Impl::Ready(bool with_data) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (input_ports[i]->shaped && (!with_data || input_ports[i]->tensor.data != nullptr)) continue;
+    Port& port = *input_ports[i];
+    if (with_data && port.shaped) port.Fill();
+    if (port.shaped && (!with_data || port.tensor.data != nullptr)) continue;
     return Invalid(fmt::format("{}: {}, {}, has no value yet", model->name(),
                                Quoted(inputs[i], static_cast<int>(i)), ToString(inputs[i].type)));
   }
@@ -163,8 +175,7 @@ Status Session::SelectSignature(std::string_view key) {
   for (size_t i = 0; i < impl.inputs.size(); ++i) {
     const auto bytes = StorageSize(impl.inputs[i].type);
     if (!bytes || impl.inputs[i].type.dtype == DType::kResource) continue;
-    FUSEBOX_TRY(impl.Shape(static_cast<int>(i), impl.inputs[i].type, *bytes));
-    std::memset(impl.input_ports[i]->tensor.data, 0, *bytes);
+    FUSEBOX_TRY(impl.Shape(static_cast<int>(i), impl.inputs[i].type, *bytes, true));
   }
   return {};
 }
@@ -192,7 +203,7 @@ Status Session::SetInput(int index, const Tensor& value) {
     return Invalid(fmt::format("{} has {} bytes, but {} takes {}", place(), value.data.size(),
                                ToString(value.type), *bytes));
   }
-  FUSEBOX_TRY(impl_->Shape(index, value.type, value.data.size()));
+  FUSEBOX_TRY(impl_->Shape(index, value.type, value.data.size(), false));
   if (value.data.size() > 0) {
     std::memcpy(impl_->input_ports[static_cast<size_t>(index)]->tensor.data, value.data.data(),
                 value.data.size());
@@ -209,9 +220,7 @@ Status Session::Resize(int index, const fusebox::Shape& shape) {
     return Invalid(fmt::format("{}: {} cannot be resized to {}", impl_->model->name(), Quoted(slot, index),
                                ToString(type)));
   }
-  FUSEBOX_TRY(impl_->Shape(index, type, *bytes));
-  std::memset(impl_->input_ports[static_cast<size_t>(index)]->tensor.data, 0, *bytes);
-  return {};
+  return impl_->Shape(index, type, *bytes, true);
 }
 
 Result<std::span<std::byte>> Session::InputData(int index) {
@@ -222,6 +231,8 @@ Result<std::span<std::byte>> Session::InputData(int index) {
     return Invalid(fmt::format("{}: {}, {}, has no shape yet", impl_->model->name(), Quoted(slot, index),
                                ToString(slot.type)));
   }
+  port.Fill();
+  port.lent = true;
   return std::span(static_cast<std::byte*>(port.tensor.data), port.tensor.bytes);
 }
 

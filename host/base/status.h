@@ -7,6 +7,7 @@
 // one, what to do. Exceptions never leave the file that wraps a throwing library.
 #pragma once
 
+#include <concepts>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -44,6 +45,12 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   // Adds a place to the error, if there is one.
   Result At(std::string_view place) && {
     if (!this->has_value()) this->error() = std::move(this->error()).At(place);
+    return std::move(*this);
+  }
+  // The same with a function that makes the place, which is called only when there is an error.
+  template <std::invocable F>
+  Result At(F&& place) && {
+    if (!this->has_value()) this->error() = std::move(this->error()).At(place());
     return std::move(*this);
   }
 };

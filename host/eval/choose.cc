@@ -50,6 +50,11 @@ std::unexpected<Error> NoKernel(const Registry& registry, const Function& functi
 }  // namespace
 
 Result<KernelRef> ChooseKernel(Registry& registry, const Function& function, const Node& node) {
+  return ChooseKernel(registry, function, node, NodeView(function, node));
+}
+
+Result<KernelRef> ChooseKernel(Registry& registry, const Function& function, const Node& node,
+                               const NodeView& view) {
   const bool custom = node.is(Op::kCustom);
   const fbx_op_kind kind = custom ? FBX_OP_CUSTOM : FBX_OP_BUILTIN;
   const std::string_view op = custom ? std::string_view(node.name) : Name(node.op);
@@ -57,12 +62,10 @@ Result<KernelRef> ChooseKernel(Registry& registry, const Function& function, con
     return Unsupported(fmt::format("{}{} is an op of the source model, which nothing runs", op,
                                    node.name.empty() ? "" : " " + node.name));
   }
-  std::optional<NodeView> view;
   std::vector<std::string> declined;
   for (const KernelRef& candidate : registry.KernelsFor(kind, op, node.version)) {
     if (!FBX_HAS(candidate.kernel, supports)) return candidate;
-    if (!view) view.emplace(function, node);
-    auto why = Declines(candidate, *view->abi());
+    auto why = Declines(candidate, *view.abi());
     if (!why) return candidate;
     declined.push_back(*std::move(why));
   }

@@ -31,6 +31,7 @@ class Block {
   size_t capacity() const { return capacity_; }
 
  private:
+  void* memory_ = nullptr;  // as malloc gave it
   std::byte* data_ = nullptr;
   size_t capacity_ = 0;
 };
@@ -109,6 +110,8 @@ size_t ProperResults(const Node&);
 // with every candidate's reason, who promises the op, and (for a custom op) where plugins were searched.
 // Host ops (control flow, variables) have no kernel: IsHostOp.
 Result<KernelRef> ChooseKernel(Registry&, const Function&, const Node&);
+// The same with a view of the node that the caller has.
+Result<KernelRef> ChooseKernel(Registry&, const Function&, const Node&, const NodeView&);
 bool IsHostOp(Op);
 // Functions that a host op runs, in the order of its attributes: CALL {f}, IF {then, else}, WHILE {cond, body},
 // CALL_ONCE {f}, STABLEHLO_COMPOSITE {body}. Error: an attribute or a function is missing.

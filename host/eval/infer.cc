@@ -72,7 +72,7 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
   const NodeView view(function, node);
   HostCall call(*kernel.plugin, &SerialServices());
   Inference inference(ProperResults(node));
-  FUSEBOX_TRY(AskInfer(*kernel.kernel, call, *view.abi(), inference).At(Describe(function, node)));
+  FUSEBOX_TRY(AskInfer(*kernel.kernel, call, *view.abi(), inference).At([&] { return Describe(function, node); }));
   std::vector<Type> types = inference.types();
   const auto states = StateOperands(node.op);
   for (size_t i = 0; types.size() < node.results.size() && i < states.size(); ++i) {
@@ -172,7 +172,8 @@ std::vector<Type> AllTypes(const Module& module) {
 
 Status InferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
   if (IsHostOp(node.op)) return InferHostNode(module, function, node);
-  FUSEBOX_ASSIGN(const KernelRef kernel, ChooseKernel(registry, function, node).At(Describe(function, node)));
+  FUSEBOX_ASSIGN(const KernelRef kernel,
+                 ChooseKernel(registry, function, node).At([&] { return Describe(function, node); }));
   return InferKernelNode(kernel, function, node);
 }
 

@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "host/eval/eval.h"
 
 namespace fusebox {
 
-Block::~Block() { ::operator delete (data_, std::align_val_t{kAlignment}); }
+Block::~Block() { std::free(memory_); }
 
 bool Block::Reserve(size_t bytes) {
   if (data_ != nullptr && bytes <= capacity_) return false;
-  ::operator delete (data_, std::align_val_t{kAlignment});
+  std::free(std::exchange(memory_, nullptr));
   data_ = nullptr;
   capacity_ = 0;
-  data_ = static_cast<std::byte*>(::operator new (bytes + kOverread, std::align_val_t{kAlignment}));
+  constexpr size_t kAround = kOverread + kAlignment;
+  if (bytes > SIZE_MAX - kAround) throw std::bad_alloc();
+  // Aligned by hand, since malloc is quicker than what aligns.
+  memory_ = std::malloc(bytes + kAround);
+  if (memory_ == nullptr) throw std::bad_alloc();
+  const auto address = reinterpret_cast<uintptr_t>(memory_);
+  data_ = static_cast<std::byte*>(memory_) + (kAlignment - address % kAlignment) % kAlignment;
   std::memset(data_ + bytes, 0, kOverread);
   capacity_ = bytes;
   return true;

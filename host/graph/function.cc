@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 
 #include "host/graph/graph.h"
 
@@ -77,25 +78,33 @@ void Function::Compact() {
   values_ = std::move(kept);
 }
 
-Uses::Uses(const Function& function) {
-  const auto count = static_cast<size_t>(function.value_count());
-  producers_.resize(count, nullptr);
-  result_index_.resize(count, -1);
-  readers_.resize(count);
+Uses::Uses(const Function& function)
+    : producers_(static_cast<size_t>(function.value_count()), nullptr),
+      result_index_(producers_.size(), -1),
+      first_reader_(producers_.size() + 1) {
+  const auto each_use = [&](const auto& visit) {
+    for (const auto& node : function.nodes) {
+      if (node == nullptr) continue;
+      for (size_t i = 0; i < node->operands.size(); ++i) {
+        if (node->operands[i] != kNoValue) visit(node->operands[i], Reader{node.get(), static_cast<int>(i)});
+      }
+    }
+    for (size_t i = 0; i < function.outputs.size(); ++i)
+      visit(function.outputs[i], Reader{nullptr, static_cast<int>(i)});
+  };
+  // Counted into the next value's place, then summed: where each value's readers begin.
+  each_use([&](ValueId id, const Reader&) { ++first_reader_[static_cast<size_t>(id) + 1]; });
+  std::partial_sum(first_reader_.begin(), first_reader_.end(), first_reader_.begin());
+  readers_.resize(first_reader_.back());
+  std::vector<size_t> next = first_reader_;
+  each_use([&](ValueId id, const Reader& reader) { readers_[next[static_cast<size_t>(id)]++] = reader; });
   for (const auto& node : function.nodes) {
     if (node == nullptr) continue;
-    for (size_t i = 0; i < node->operands.size(); ++i) {
-      if (node->operands[i] == kNoValue) continue;
-      readers_[static_cast<size_t>(node->operands[i])].push_back({node.get(), static_cast<int>(i)});
-    }
     for (size_t i = 0; i < node->results.size(); ++i) {
       if (node->results[i] == kNoValue) continue;
       producers_[static_cast<size_t>(node->results[i])] = node.get();
       result_index_[static_cast<size_t>(node->results[i])] = static_cast<int>(i);
     }
-  }
-  for (size_t i = 0; i < function.outputs.size(); ++i) {
-    readers_[static_cast<size_t>(function.outputs[i])].push_back({nullptr, static_cast<int>(i)});
   }
 }
 

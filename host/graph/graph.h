@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -92,6 +93,7 @@ class Function {
   const Value& value(ValueId id) const { return values_[static_cast<size_t>(id)]; }
   ValueId value_count() const { return static_cast<ValueId>(values_.size()); }
 
+  void ReserveValues(size_t count) { values_.reserve(count); }
   ValueId AddValue(Type type, std::string name = {});
   ValueId AddInput(Type type, std::string name = {});
   ValueId AddConst(Type type, Buffer data, std::string name = {});
@@ -125,12 +127,16 @@ struct Uses {
   };
   Node* producer(ValueId v) const { return producers_[static_cast<size_t>(v)]; }
   int result_index(ValueId v) const { return result_index_[static_cast<size_t>(v)]; }
-  const std::vector<Reader>& readers(ValueId v) const { return readers_[static_cast<size_t>(v)]; }
+  std::span<const Reader> readers(ValueId v) const {
+    const auto i = static_cast<size_t>(v);
+    return std::span(readers_).subspan(first_reader_[i], first_reader_[i + 1] - first_reader_[i]);
+  }
 
  private:
   std::vector<Node*> producers_;
   std::vector<int> result_index_;
-  std::vector<std::vector<Reader>> readers_;
+  std::vector<Reader> readers_;  // of value 0, of value 1, ...
+  std::vector<size_t> first_reader_;
 };
 
 // A resource variable: shared by functions, kept by a session.
@@ -198,6 +204,7 @@ std::string ToText(const Module&);
 std::string ToText(const Function&);
 // "node 12 CONV_2D (model/conv/Conv2D)".
 std::string Describe(const Function&, const Node&);
+std::string Describe(const Node&, size_t index);  // where the number is known
 // Structural equality up to value numbering and names of internal functions; the first difference is told in *why.
 bool Equal(const Module&, const Module&, std::string* why = nullptr);
 

@@ -112,12 +112,25 @@ std::string ToText(const Module& module) {
   return text;
 }
 
+namespace {
+
+std::string Subject(const Node& node) {
+  std::string text = node.name.empty() ? std::string(Name(node.op)) : node.name;
+  if (!node.location.name.empty()) text.append(" (").append(node.location.name).append(")");
+  return text;
+}
+
+}  // namespace
+
 std::string Describe(const Function& function, const Node& node) {
   const auto found = std::ranges::find(function.nodes, &node, [](const auto& entry) { return entry.get(); });
-  std::string text = "node";
-  if (found != function.nodes.end()) text += " " + std::to_string(found - function.nodes.begin());
-  text += " " + (node.name.empty() ? std::string(Name(node.op)) : node.name);
-  return node.location.name.empty() ? text : text + " (" + node.location.name + ")";
+  if (found != function.nodes.end())
+    return Describe(node, static_cast<size_t>(found - function.nodes.begin()));
+  return "node " + Subject(node);
+}
+
+std::string Describe(const Node& node, size_t index) {
+  return "node " + std::to_string(index) + " " + Subject(node);
 }
 
 }  // namespace fusebox

@@ -172,7 +172,7 @@ class Verifier {
         if (!optional) return Invalid(OperandPlace(i) + " is absent but not optional");
         continue;
       }
-      FUSEBOX_TRY(Readable(node.operands[i], &node).At(OperandPlace(i)));
+      FUSEBOX_TRY(Readable(node.operands[i], &node).At([&] { return OperandPlace(i); }));
     }
     return {};
   }
@@ -270,7 +270,7 @@ Status Verify(const Module& module, Strictness strictness) {
   if (strictness == Strictness::kWritable && module.functions.empty()) return Invalid("there is no function");
   FUSEBOX_TRY(VerifySignatures(module));
   for (const auto& function : module.functions) {
-    FUSEBOX_TRY(Verifier(*function, strictness).Run().At("function " + function->name));
+    FUSEBOX_TRY(Verifier(*function, strictness).Run().At([&] { return "function " + function->name; }));
   }
   return VerifyCalls(module, strictness);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/graph/view.h"
 
+#include <algorithm>
 #include <map>
 
 #include "host/graph/flex.h"
@@ -32,10 +33,9 @@ std::shared_ptr<const Quant> Completed(const std::shared_ptr<const Quant>& quant
   return copy;
 }
 
-std::vector<const fbx_tensor*> Pointers(const std::deque<std::unique_ptr<TensorView>>& views) {
-  std::vector<const fbx_tensor*> pointers;
-  for (const auto& view : views) pointers.push_back(view->abi());
-  return pointers;
+std::string RawOptions(const Node& node) {
+  if (!node.raw_options.empty() || node.op != Op::kCustom || node.attrs.empty()) return node.raw_options;
+  return WriteFlexMap(node.attrs);
 }
 
 fbx_op_kind KindOf(const Node& node) {
@@ -45,7 +45,7 @@ fbx_op_kind KindOf(const Node& node) {
 
 }  // namespace
 
-TensorView::TensorView() : tensor_{}, abi_quant_{} {
+TensorView::TensorView() : tensor_{}, few_dims_{}, abi_quant_{} {
   tensor_.head = FBX_HEAD(fbx_tensor);
   tensor_.flags = FBX_TENSOR_ABSENT;
 }
@@ -57,9 +57,11 @@ TensorView::TensorView(const Type& type, const void* data, size_t bytes, uint32_
   tensor_.bytes = bytes;
 }
 
-TensorView::TensorView(const Value& value)
-    : TensorView(value.type, value.data.data(), value.data.size(),
-                 value.is_const() ? uint32_t{FBX_TENSOR_CONST} : 0) {
+void TensorView::Show(const Value& value) {
+  SetType(value.type);
+  tensor_.flags = value.is_const() ? uint32_t{FBX_TENSOR_CONST} : 0;
+  tensor_.data = const_cast<std::byte*>(value.data.data());
+  tensor_.bytes = value.data.size();
   if (value.is_variable && !value.is_const()) tensor_.flags |= FBX_TENSOR_VARIABLE;
   tensor_.name = AsAbi(value.name);
   if (value.quant == nullptr || value.quant->scales.empty()) return;
@@ -69,41 +71,61 @@ TensorView::TensorView(const Value& value)
 }
 
 void TensorView::SetType(const Type& type) {
-  dims_ = type.shape.dims();
+  const std::vector<int64_t>& dims = type.shape.dims();
+  const bool few = dims.size() <= few_dims_.size();
+  if (few) {
+    std::copy(dims.begin(), dims.end(), few_dims_.begin());
+  } else {
+    many_dims_ = dims;
+  }
   tensor_.dtype = static_cast<fbx_dtype>(type.dtype);
   tensor_.rank = type.shape.rank();
-  tensor_.dims = dims_.data();
+  tensor_.dims = few ? few_dims_.data() : many_dims_.data();
 }
 
-NodeView::NodeView(const Function& function, const Node& node) : node_{} {
+NodeText::NodeText(const Function& function, const Node& node, size_t index)
+    : location("function " + function.name + ": " + Describe(node, index)), raw_options(RawOptions(node)) {}
+
+NodeText::NodeText(const Function& function, const Node& node)
+    : location("function " + function.name + ": " + Describe(function, node)),
+      raw_options(RawOptions(node)) {}
+
+NodeView::NodeView(const Function& function, const Node& node)
+    : own_text_(std::in_place, function, node), tensors_(node.operands.size() + node.results.size()), node_{} {
+  Show(function, node, *own_text_);
+}
+
+NodeView::NodeView(const Function& function, const Node& node, const NodeText& text)
+    : tensors_(node.operands.size() + node.results.size()), node_{} {
+  Show(function, node, text);
+}
+
+void NodeView::Show(const Function& function, const Node& node, const NodeText& text) {
+  pointers_.reserve(tensors_.size());
   const auto show = [&](ValueId id) {
-    return id == kNoValue ? std::make_unique<TensorView>() : std::make_unique<TensorView>(function.value(id));
+    TensorView& view = tensors_[pointers_.size()];
+    if (id != kNoValue) view.Show(function.value(id));
+    pointers_.push_back(view.abi());
   };
-  for (const ValueId id : node.operands) operands_.push_back(show(id));
-  for (const ValueId id : node.results) results_.push_back(show(id));
+  for (const ValueId id : node.operands) show(id);
+  for (const ValueId id : node.results) show(id);
   for (const int i : StateOperands(node.op)) {
-    if (static_cast<size_t>(i) >= operands_.size()) continue;
-    fbx_tensor& state = operands_[static_cast<size_t>(i)]->edit();
+    if (static_cast<size_t>(i) >= node.operands.size()) continue;
+    fbx_tensor& state = tensors_[static_cast<size_t>(i)].edit();
     if ((state.flags & (FBX_TENSOR_ABSENT | FBX_TENSOR_CONST)) == 0) state.flags |= FBX_TENSOR_VARIABLE;
   }
-  operand_ptrs_ = Pointers(operands_);
-  result_ptrs_ = Pointers(results_);
-  location_ = "function " + function.name + ": " + Describe(function, node);
-  raw_options_ = node.raw_options;
-  const bool as_map = node.op == Op::kCustom && !node.attrs.empty();
-  if (raw_options_.empty() && as_map) raw_options_ = WriteFlexMap(node.attrs);
   const bool named = node.op == Op::kCustom || node.op == Op::kOpaque;
   node_.head = FBX_HEAD(fbx_node);
   node_.kind = KindOf(node);
   node_.op = AsAbi(named ? std::string_view(node.name) : Name(node.op));
   node_.version = node.version != 0 ? node.version : LowestVersion(function, node);
   node_.attrs = AsAbi(node.attrs);
-  node_.raw_options = {raw_options_.data(), raw_options_.size()};
-  node_.operand_count = static_cast<uint32_t>(operands_.size());
-  node_.result_count = static_cast<uint32_t>(results_.size());
-  node_.operands = operand_ptrs_.data();
-  node_.results = result_ptrs_.data();
-  node_.location = AsAbi(location_);
+  node_.raw_options = {text.raw_options.data(), text.raw_options.size()};
+  node_.operand_count = static_cast<uint32_t>(node.operands.size());
+  node_.result_count = static_cast<uint32_t>(node.results.size());
+  node_.operands = pointers_.data();
+  node_.results = pointers_.data() + node.operands.size();
+  node_.location = AsAbi(text.location);
 }
 
 struct GraphView::Impl {

@@ -4,9 +4,10 @@
 // A view borrows what it shows and caches the C arrays; keep it as long as the callback that reads it. One thread at a time.
 #pragma once
 
-#include <deque>
+#include <array>
 #include <memory>
-#include <unordered_map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "fusebox/abi/rule.h"
@@ -25,36 +26,50 @@ inline std::string_view FromAbi(fbx_str s) { return {s.ptr, s.len}; }
 class TensorView {
  public:
   TensorView();  // ABSENT
-  explicit TensorView(const Value&);
+  explicit TensorView(const Value& value) : TensorView() { Show(value); }
   TensorView(const Type&, const void* data, size_t bytes, uint32_t flags);
   const fbx_tensor* abi() const { return &tensor_; }
   fbx_tensor& edit() { return tensor_; }
+  void Show(const Value&);  // of a view that shows nothing yet
   void SetType(const Type&);
   TensorView(const TensorView&) = delete;
   TensorView& operator=(const TensorView&) = delete;
 
  private:
   fbx_tensor tensor_;
-  std::vector<int64_t> dims_;
+  std::array<int64_t, 6> few_dims_;  // nearly every tensor does without memory of its own
+  std::vector<int64_t> many_dims_;
   std::shared_ptr<const Quant> quant_;
   fbx_quant abi_quant_;
+};
+
+// What a view of a node points to and the graph does not hold: "function main: node 12 CONV_2D (...)", and a custom op's option
+// bytes, the file's or the written form of its map.
+struct NodeText {
+  NodeText(const Function&, const Node&, size_t index);
+  NodeText(const Function&, const Node&);
+  std::string location, raw_options;
 };
 
 // One node with its tensors. `flags` and data of the tensors may be edited by the owner between calls.
 class NodeView {
  public:
   NodeView(const Function&, const Node&);
+  NodeView(const Function&, const Node&, const NodeText&);  // the text is borrowed
+  NodeView(const NodeView&) = delete;
+  NodeView& operator=(const NodeView&) = delete;
   const fbx_node* abi() const { return &node_; }
   fbx_node& edit() { return node_; }
-  TensorView& operand(size_t i) { return *operands_[i]; }
-  TensorView& result(size_t i) { return *results_[i]; }
-  size_t operand_count() const { return operands_.size(); }
-  size_t result_count() const { return results_.size(); }
+  TensorView& operand(size_t i) { return tensors_[i]; }
+  TensorView& result(size_t i) { return tensors_[operand_count() + i]; }
+  size_t operand_count() const { return node_.operand_count; }
+  size_t result_count() const { return node_.result_count; }
 
  private:
-  std::deque<std::unique_ptr<TensorView>> operands_, results_;
-  std::vector<const fbx_tensor*> operand_ptrs_, result_ptrs_;
-  std::string location_, raw_options_;
+  void Show(const Function&, const Node&, const NodeText&);
+  std::optional<NodeText> own_text_;
+  std::vector<TensorView> tensors_;  // operands, then results
+  std::vector<const fbx_tensor*> pointers_;
   fbx_node node_;
 };
 

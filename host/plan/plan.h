@@ -7,7 +7,6 @@
 #pragma once
 
 #include <climits>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,6 +41,7 @@ struct Code {
   const Module* module = nullptr;
   const Function* function = nullptr;
   std::vector<Unit> units;                    // by node
+  std::vector<NodeText> texts;                // by node
   std::vector<std::vector<StateUse>> states;  // by node
   std::vector<int> last_use;                  // by value: number of the last node that reads it; -1: none
   std::vector<int> defined;                   // by value: number of its node; -1: constant, input or variable
@@ -53,7 +53,7 @@ struct Code {
 Code Analyse(const Module&, const Function&);
 
 // A function as its kernels see it: one tensor per value, one node per node, pointers resolved. The final state of a state
-// operand stands in place of the operand, so that the kernel updates the right memory.
+// operand stands in place of the operand, so that the kernel updates the right memory. Texts are the code's.
 class View {
  public:
   explicit View(const Code&);
@@ -64,10 +64,9 @@ class View {
   ValueId value_count() const { return static_cast<ValueId>(tensors_.size()); }
 
  private:
-  std::deque<TensorView> tensors_;
+  std::vector<TensorView> tensors_;
   TensorView absent_;
   std::vector<const fbx_tensor*> pointers_;  // operands and results of all nodes
-  std::deque<std::string> texts_;            // what the nodes point to
   std::vector<ResizableNode> nodes_;
 };
 

@@ -35,7 +35,11 @@ class Blindfold {
 class SegmentPlanner {
  public:
   SegmentPlanner(const Code& code, View& view, Context& context)
-      : code_(code), function_(*code.function), view_(view), context_(context) {}
+      : code_(code),
+        function_(*code.function),
+        view_(view),
+        context_(context),
+        request_of_(static_cast<size_t>(view.value_count()), kNone) {}
 
   Result<std::unique_ptr<Segment>> Run(size_t begin) {
     const Blindfold blindfold(view_);
@@ -45,7 +49,7 @@ class SegmentPlanner {
     for (Request& request : requests_) request.last = std::min(request.last, static_cast<int>(segment_->end));
     for (Step& step : segment_->steps) {
       if (step.kernel != nullptr)
-        FUSEBOX_TRY(Prepare(step).At(Describe(function_, *function_.nodes[step.node])));
+        FUSEBOX_TRY(Prepare(step).At([&] { return Describe(function_, *function_.nodes[step.node]); }));
     }
     segment_->arena_bytes = Arrange(requests_);
     TakeOffsets();
@@ -53,11 +57,17 @@ class SegmentPlanner {
   }
 
  private:
+  static constexpr size_t kNone = SIZE_MAX;
+
+  size_t& RequestOf(ValueId id) { return request_of_[static_cast<size_t>(id)]; }
+  size_t RequestOf(ValueId id) const { return request_of_[static_cast<size_t>(id)]; }
+
   Status AddNodes() {
     size_t i = segment_->begin;
     for (; i < function_.nodes.size(); ++i) {
       const Node& node = *function_.nodes[i];
-      FUSEBOX_ASSIGN(NodeShapes shapes, ShapesOf(code_, i, view_, context_).At(Describe(function_, node)));
+      FUSEBOX_ASSIGN(NodeShapes shapes,
+                     ShapesOf(code_, i, view_, context_).At([&] { return Describe(function_, node); }));
       if (shapes.kind == NodeShapes::kNeedsValue) {
         segment_->needs_values = true;
         segment_->pending = std::move(shapes.needed);
@@ -128,12 +138,12 @@ class SegmentPlanner {
     for (const StateUse& use : code_.states[index]) {
       if (use.to != id) continue;
       const bool kept = code_.defined[static_cast<size_t>(use.from)] < 0 && !use.copy;
-      if (kept || (!use.copy && requests_of_.contains(use.from))) return Share(id, use.from, type, bytes);
+      if (kept || (!use.copy && RequestOf(use.from) != kNone)) return Share(id, use.from, type, bytes);
       step.copies.push_back(&use);
     }
     const ValueId operand = result == 0 ? InPlaceOperand(index, type, bytes) : kNoValue;
     if (operand != kNoValue) return Share(id, operand, type, bytes);
-    requests_of_[id] = requests_.size();
+    RequestOf(id) = requests_.size();
     requests_.push_back({bytes, static_cast<int>(index),
                          std::max(static_cast<int>(index), code_.last_use[static_cast<size_t>(id)])});
     segment_->places.push_back({Place::kArena, id, type, bytes, requests_.size() - 1, {}});
@@ -145,9 +155,9 @@ class SegmentPlanner {
     if (!unit.kernel || !(unit.kernel.kernel->flags & FBX_KERNEL_INPLACE) || !code_.states[index].empty())
       return kNoValue;
     for (const ValueId id : function_.nodes[index]->operands) {
-      if (id == kNoValue || !requests_of_.contains(id)) continue;
+      if (id == kNoValue || RequestOf(id) == kNone) continue;
       const fbx_tensor& tensor = view_.tensor(id);
-      const Request& request = requests_[requests_of_.at(id)];
+      const Request& request = requests_[RequestOf(id)];
       // The whole group that shares the memory must be done with it, not this name of it alone.
       if (request.last == static_cast<int>(index) && tensor.dtype == static_cast<fbx_dtype>(type.dtype) &&
           tensor.bytes == bytes) {
@@ -159,10 +169,10 @@ class SegmentPlanner {
 
   void Share(ValueId id, ValueId with, const Type& type, size_t bytes) {
     segment_->places.push_back({Place::kAlias, id, type, bytes, static_cast<size_t>(with), {}});
-    const auto found = requests_of_.find(with);
-    if (found == requests_of_.end()) return;
-    requests_of_[id] = found->second;
-    int& last = requests_[found->second].last;
+    const size_t request = RequestOf(with);
+    if (request == kNone) return;
+    RequestOf(id) = request;
+    int& last = requests_[request].last;
     last = std::max(last, code_.last_use[static_cast<size_t>(id)]);
   }
 
@@ -171,9 +181,9 @@ class SegmentPlanner {
     std::unordered_map<size_t, int> outputs;
     for (const Place& place : segment_->places) {
       const int output = code_.output_index[static_cast<size_t>(place.value)];
-      const auto request = requests_of_.find(place.value);
-      if (output < 0 || request == requests_of_.end()) continue;
-      outputs.emplace(request->second, output);
+      const size_t request = RequestOf(place.value);
+      if (output < 0 || request == kNone) continue;
+      outputs.emplace(request, output);
     }
     for (Place& place : segment_->places) {
       if (place.kind != Place::kArena) continue;
@@ -246,7 +256,7 @@ class SegmentPlanner {
   Context& context_;
   std::unique_ptr<Segment> segment_ = std::make_unique<Segment>();
   std::vector<Request> requests_;
-  std::unordered_map<ValueId, size_t> requests_of_;  // values of this segment in its arena
+  std::vector<size_t> request_of_;  // by value: its piece of this segment's arena
 };
 
 }  // namespace
@@ -267,7 +277,7 @@ void Segment::Reset() {
 }
 
 Result<std::unique_ptr<Segment>> PlanSegment(const Code& code, View& view, size_t begin, Context& context) {
-  return SegmentPlanner(code, view, context).Run(begin).At(fmt::format("function {}", code.function->name));
+  return SegmentPlanner(code, view, context).Run(begin).At([&] { return "function " + code.function->name; });
 }
 
 std::string ToText(const Code& code, const Segment& segment) {

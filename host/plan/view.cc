@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "host/graph/flex.h"
 #include "host/graph/versions.h"
 #include "host/plan/plan.h"
 
@@ -35,12 +34,6 @@ fbx_node AbiNode(const Function& function, const Node& node) {
   return abi;
 }
 
-// A custom op's option bytes: the file's, or the map's written form.
-std::string RawOptions(const Node& node) {
-  if (!node.raw_options.empty() || !node.is(Op::kCustom) || node.attrs.empty()) return node.raw_options;
-  return WriteFlexMap(node.attrs);
-}
-
 }  // namespace
 
 Code Analyse(const Module& module, const Function& function) {
@@ -49,6 +42,7 @@ Code Analyse(const Module& module, const Function& function) {
   code.function = &function;
   const auto count = static_cast<size_t>(function.value_count());
   code.units.resize(function.nodes.size());
+  code.texts.reserve(function.nodes.size());
   code.states.resize(function.nodes.size());
   code.last_use.assign(count, -1);
   code.defined.assign(count, -1);
@@ -75,6 +69,7 @@ Code Analyse(const Module& module, const Function& function) {
       code.variables.push_back(id);
   }
   for (size_t i = 0; i < function.nodes.size(); ++i) {
+    code.texts.emplace_back(function, *function.nodes[i], i);
     code.states[i] = StatesOf(*function.nodes[i]);
     for (StateUse& use : code.states[i]) {
       const auto from = static_cast<size_t>(use.from);
@@ -86,9 +81,10 @@ Code Analyse(const Module& module, const Function& function) {
   return code;
 }
 
-View::View(const Code& code) {
+View::View(const Code& code) : tensors_(static_cast<size_t>(code.function->value_count())) {
   const Function& function = *code.function;
-  for (ValueId id = 0; id < function.value_count(); ++id) tensors_.emplace_back(function.value(id));
+  for (ValueId id = 0; id < function.value_count(); ++id)
+    tensors_[static_cast<size_t>(id)].Show(function.value(id));
   size_t total = 0;
   for (const auto& node : function.nodes) total += node->operands.size() + node->results.size();
   pointers_.reserve(total);
@@ -106,9 +102,9 @@ View::View(const Code& code) {
     }
     abi.operands = pointers_.data() + first;
     abi.results = abi.operands + node.operands.size();
-    abi.location = AsAbi(texts_.emplace_back("function " + function.name + ": " + Describe(function, node)));
-    const std::string& options = texts_.emplace_back(RawOptions(node));
-    abi.raw_options = {options.data(), options.size()};
+    const NodeText& text = code.texts[i];
+    abi.location = AsAbi(text.location);
+    abi.raw_options = {text.raw_options.data(), text.raw_options.size()};
     nodes_.push_back({abi, nullptr, i});
   }
   for (const ValueId id : code.variables) tensor(id).flags |= FBX_TENSOR_VARIABLE;

@@ -12,6 +12,12 @@
 
 namespace fusebox {
 
+// Lets a map of strings be asked with a part of one.
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+
 struct Registry::Impl {
   struct Plugin {
     PluginInfo info;
@@ -45,7 +51,8 @@ struct Registry::Impl {
   std::deque<Plugin> plugins;  // in search order, built-in last
   std::vector<std::string> searched;
   std::vector<Plugin*> load_order;
-  std::unordered_map<std::string, std::vector<KernelRef>> kernels;     // by kind and op
+  using KernelsByOp = std::unordered_map<std::string, std::vector<KernelRef>, TextHash, std::equal_to<>>;
+  std::map<fbx_op_kind, KernelsByOp> kernels;
   std::unordered_map<std::string, JsonSchema> schemas;  // of ops, by kind and op
 };
 

@@ -169,9 +169,9 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
 }
 
 const std::vector<KernelRef>& Registry::Impl::AllKernels(fbx_op_kind kind, std::string_view op) {
-  const auto [found, added] = kernels.try_emplace(OpKey(kind, op));
-  std::vector<KernelRef>& list = found->second;
-  if (!added) return list;
+  KernelsByOp& by_op = kernels[kind];
+  if (const auto found = by_op.find(op); found != by_op.end()) return found->second;
+  std::vector<KernelRef>& list = by_op[std::string(op)];
   for (Plugin& plugin : plugins) {
     const auto& ops = plugin.info.manifest.ops;
     if (std::none_of(ops.begin(), ops.end(),

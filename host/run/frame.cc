@@ -168,8 +168,9 @@ Status Frame::Prepare(std::span<const fbx_tensor* const> inputs) {
     const fbx_node& abi = view_.node(step.node).abi;
     const size_t first = node.is(Op::kIf) && !code_.units[step.node].runs_body ? 1 : 0;
     for (Frame* callee : host.callees) {
-      FUSEBOX_TRY(
-          callee->Prepare({abi.operands + first, abi.operand_count - first}).At(Describe(function_, node)));
+      FUSEBOX_TRY(callee->Prepare({abi.operands + first, abi.operand_count - first}).At([&] {
+        return Describe(function_, node);
+      }));
     }
   }
   return {};

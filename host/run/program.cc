@@ -24,9 +24,9 @@ class ProgramBuilder {
     plan::Code& code = *program_.codes_.back();
     program_.by_name_.emplace(name, &code);
     for (size_t i = 0; i < function->nodes.size(); ++i) {
-      const Node& node = *function->nodes[i];
-      FUSEBOX_TRY(Fill(code.units[i], *function, node, depth)
-                      .At(fmt::format("function {}: {}", name, Describe(*function, node))));
+      FUSEBOX_TRY(Fill(code, i, depth).At([&] {
+        return fmt::format("function {}: {}", name, Describe(*function->nodes[i], i));
+      }));
     }
     return &code;
   }
@@ -34,7 +34,10 @@ class ProgramBuilder {
  private:
   static constexpr int kMaxDepth = 64;
 
-  Status Fill(plan::Unit& unit, const Function& function, const Node& node, int depth) {
+  Status Fill(plan::Code& code, size_t index, int depth) {
+    plan::Unit& unit = code.units[index];
+    const Function& function = *code.function;
+    const Node& node = *function.nodes[index];
     if (node.is(Op::kStablehloComposite)) return FillBody(unit, node, depth);
     if (IsHostOp(node.op)) {
       FUSEBOX_ASSIGN(const std::vector<std::string> callees, Callees(program_.module_, node));
@@ -44,10 +47,11 @@ class ProgramBuilder {
       }
       return CheckInterface(node, unit);
     }
-    auto kernel = ChooseKernel(*program_.registry_, function, node);
+    const NodeView view(function, node, code.texts[index]);
+    auto kernel = ChooseKernel(*program_.registry_, function, node, view);
     if (kernel) {
       unit.kernel = *kernel;
-      return Init(unit, function, node);
+      return Init(unit, view);
     }
     if (node.body.empty() || IsStandIn(node)) return std::unexpected(std::move(kernel).error());
     Notice(node, kernel.error().message);
@@ -99,10 +103,9 @@ class ProgramBuilder {
     return {};
   }
 
-  Status Init(plan::Unit& unit, const Function& function, const Node& node) {
+  Status Init(plan::Unit& unit, const NodeView& view) {
     if (!FBX_HAS(unit.kernel.kernel, init)) return {};
     HostCall& call = calls_.For(*unit.kernel.plugin);
-    const NodeView view(function, node);
     void* instance = nullptr;
     const fbx_status status = unit.kernel.kernel->init(call.abi(), view.abi(), &instance);
     unit.instance = instance;

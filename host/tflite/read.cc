@@ -63,6 +63,7 @@ bool StatesRank(const format::Model& model) {
 Result<std::vector<ValueId>> Interface(const flatbuffers::Vector<int32_t>* list, const Function& function,
                                        const char* what) {
   std::vector<ValueId> ids;
+  ids.reserve(SizeOf(list));
   for (size_t i = 0; i < SizeOf(list); ++i) {
     const int32_t id = list->Get(static_cast<unsigned>(i));
     if (id < 0 || id >= function.value_count()) {
@@ -74,16 +75,20 @@ Result<std::vector<ValueId>> Interface(const flatbuffers::Vector<int32_t>* list,
   return ids;
 }
 
+bool IsEmpty(const Value& value) { return !value.is_const() && value.type.shape.element_count() == 0; }
+
 // A constant of no elements needs no bytes in the file.
 void AddEmptyConstants(Function& function) {
+  bool any = false;
+  for (ValueId id = 0; id < function.value_count(); ++id) any = any || IsEmpty(function.value(id));
+  if (!any) return;
   const Uses uses(function);
   std::vector<char> defined(static_cast<size_t>(function.value_count()));
   for (const ValueId id : function.inputs) defined[static_cast<size_t>(id)] = 1;
   for (ValueId id = 0; id < function.value_count(); ++id) {
     Value& value = function.value(id);
-    const bool open = !value.is_const() && !value.is_variable && !defined[static_cast<size_t>(id)];
+    const bool open = IsEmpty(value) && !value.is_variable && !defined[static_cast<size_t>(id)];
     if (!open || uses.producer(id) != nullptr || uses.readers(id).empty()) continue;
-    if (value.type.shape.element_count() != 0) continue;
     const int32_t no_strings[] = {0, 8};
     value.data = value.type.dtype == DType::kString ? Buffer::Of(std::span<const int32_t>(no_strings))
                                                     : Buffer::Copy({});
@@ -91,6 +96,7 @@ void AddEmptyConstants(Function& function) {
 }
 
 Status ReadFunction(const File& file, const format::SubGraph& graph, Function& function) {
+  function.ReserveValues(SizeOf(graph.tensors()));
   for (size_t i = 0; i < SizeOf(graph.tensors()); ++i) {
     const ValueId id = function.AddValue({});
     const format::Tensor& tensor = *graph.tensors()->Get(static_cast<unsigned>(i));
@@ -186,6 +192,8 @@ void MarkPlaceholders(Module& module) {
 
 void ListVariables(Module& module) {
   for (const auto& function : module.functions) {
+    if (std::ranges::none_of(function->nodes, [](const auto& node) { return node->is(Op::kVarHandle); }))
+      continue;
     const Uses uses(*function);
     for (const auto& node : function->nodes) {
       if (!node->is(Op::kVarHandle) || node->results.empty()) continue;

@@ -17,6 +17,7 @@ class NodeReader {
   }
 
   Status Run() {
+    function_.nodes.reserve(SizeOf(graph_.operators()));
     for (size_t i = 0; i < SizeOf(graph_.operators()); ++i) {
       auto node = std::make_unique<Node>();
       const Status status = One(*graph_.operators()->Get(static_cast<unsigned>(i)), *node);
@@ -65,6 +66,7 @@ class NodeReader {
 
   Result<std::vector<ValueId>> Values(const flatbuffers::Vector<int32_t>* list, const char* what) const {
     std::vector<ValueId> ids;
+    ids.reserve(SizeOf(list));
     for (size_t i = 0; i < SizeOf(list); ++i) {
       const int32_t id = list->Get(static_cast<unsigned>(i));
       if (id < kNoValue || id >= static_cast<int32_t>(now_.size())) {

@@ -77,21 +77,21 @@ Status ReadBlockwise(const File& file, const format::SubGraph& graph,
 
 Status ReadQuant(const File& file, const format::SubGraph& graph,
                  const format::QuantizationParameters& source, Value& value) {
-  auto quant = std::make_shared<Quant>();
-  quant->scales = ListOf(source.scale());
-  quant->min = ListOf(source.min());
-  quant->max = ListOf(source.max());
-  quant->zero_points = ListOf(source.zero_point());
-  quant->axis = source.quantized_dimension();
+  Quant quant;
+  quant.scales = ListOf(source.scale());
+  quant.min = ListOf(source.min());
+  quant.max = ListOf(source.max());
+  quant.zero_points = ListOf(source.zero_point());
+  quant.axis = source.quantized_dimension();
   if (const auto* blocks = source.details_as_BlockwiseQuantization()) {
-    FUSEBOX_TRY(ReadBlockwise(file, graph, *blocks, *quant));
+    FUSEBOX_TRY(ReadBlockwise(file, graph, *blocks, quant));
   } else if (source.details_type() != format::QuantizationDetails_NONE &&
              source.details_type() != format::QuantizationDetails_CustomQuantization) {
     return Unsupported(std::string("quantisation of the kind ") +
                        format::EnumNameQuantizationDetails(source.details_type()));
   }
-  if (*quant == Quant()) return {};
-  value.quant = std::move(quant);
+  if (quant == Quant()) return {};
+  value.quant = std::make_shared<const Quant>(std::move(quant));
   return {};
 }
 

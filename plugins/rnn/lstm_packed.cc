@@ -45,15 +45,23 @@ PackedLstm::PackedLstm(const LstmSpec& spec, const Node& node)
   bias_ = bias;
 }
 
+// A few columns at a time, so that the lines written for one cell are still near when the next cell adds to them.
 void PackedLstm::PackMatrices(const Node& node, uint32_t first, size_t columns, float* to) const {
-  const size_t width = kGates * code_.lanes;
-  for (size_t cell = 0; cell < cells_; ++cell) {
-    const size_t block = cell / code_.lanes, second = block % 2;
+  constexpr size_t kTile = 16;
+  const size_t lanes = code_.lanes, width = kGates * lanes;
+  for (size_t block = 0; block < blocks_; ++block) {
+    const size_t second = block % 2, cells = std::min(lanes, cells_ - block * lanes);
     const size_t column_stride = second == 0 && block + 1 == blocks_ ? width : 2 * width;
-    float* const at = to + (block - second) * columns * width + second * width + cell % code_.lanes;
+    float* const at = to + (block - second) * columns * width + second * width;
     for (uint32_t gate = 0; gate < kGates; ++gate) {
-      const float* const row = node.in(first + gate).data<const float>() + cell * columns;
-      for (size_t k = 0; k < columns; ++k) at[k * column_stride + gate * code_.lanes] = row[k];
+      const float* const rows = node.in(first + gate).data<const float>() + block * lanes * columns;
+      for (size_t begin = 0; begin < columns; begin += kTile) {
+        const size_t end = std::min(begin + kTile, columns);
+        for (size_t cell = 0; cell < cells; ++cell) {
+          for (size_t k = begin; k < end; ++k)
+            at[k * column_stride + gate * lanes + cell] = rows[cell * columns + k];
+        }
+      }
     }
   }
 }
