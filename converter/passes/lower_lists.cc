@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor list becomes one dense tensor [length, element...]: RESERVE is FILL with zeros, STACK and FROM_TENSOR are the tensor itself,
-// GET_ITEM is GATHER, SET_ITEM is DYNAMIC_UPDATE_SLICE. The element's shape comes from what is put in or taken out.
+// GET_ITEM is GATHER, SET_ITEM is DYNAMIC_UPDATE_SLICE. The element's shape comes from what is put in or taken out. Where that is
+// known at run time only (an open batch), a loop variable that the same values go through tells it: the state of an RNN.
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
@@ -46,6 +49,91 @@ Type Declared(const Function& f, const Node& node) {
   return {*dtype, Shape(std::move(dims))};
 }
 
+// What a list holds: the type of one element or, with the shape of the whole list as a value (`dims`), the type of the list.
+struct Elements {
+  Type type;
+  ValueId dims = kNoValue;
+};
+
+// A variable of the loop that a list goes into, whose values the loop also puts into the list.
+struct Twin {
+  const Node* loop;
+  size_t list, variable;  // numbers of the loop's operands
+  Type item;
+};
+
+// A variable that starts with fewer unknown dimensions than it goes on with is broadcast on the way: its shape tells nothing.
+bool Keeps(const Shape& initial, const Shape& item) {
+  if (!initial.ranked() || !item.ranked() || initial.rank() != item.rank()) return false;
+  for (int i = 0; i < item.rank(); ++i)
+    if (initial[i] >= 0 && initial[i] != item[i]) return false;
+  return true;
+}
+
+std::optional<Twin> FindTwin(Module& module, const Function& f, ValueId list) {
+  const Uses uses(f);
+  const auto& readers = uses.readers(list);
+  if (readers.size() != 1 || !readers[0].node || !readers[0].node->is(Op::kWhile)) return {};
+  const Node& loop = *readers[0].node;
+  const auto carried = static_cast<size_t>(readers[0].index);
+  const Function& body = Callee(module, loop, "body_subgraph_index");
+  const Uses inside(body);
+  for (const auto& [node, index] : inside.readers(body.inputs[carried])) {
+    if (!node || !node->is(Op::kTensorListSetItem) || index != 0) continue;
+    const ValueId item = node->operands[2];
+    for (const auto& reader : inside.readers(item)) {
+      if (reader.node) continue;
+      const auto variable = static_cast<size_t>(reader.index);
+      const Type &before = f.value(loop.operands[variable]).type, &after = body.value(item).type;
+      if (before.dtype == after.dtype && Keeps(before.shape, after.shape)) return Twin{&loop, carried, variable, after};
+    }
+  }
+  return {};
+}
+
+size_t IndexOf(const Function& f, const Node& node) {
+  size_t index = 0;
+  while (f.nodes[index].get() != &node) ++index;
+  return index;
+}
+
+// The shape of a list is that of `element` behind its length.
+ValueId InsertListShape(Function& f, size_t index, ValueId length, ValueId element, int rank) {
+  const auto insert = [&](Op op, std::vector<ValueId> operands, int64_t size) {
+    return f.InsertNode(index++, op, std::move(operands), {{DType::kI32, {size}}}).results[0];
+  };
+  const ValueId one = f.AddConst<int32_t>(DType::kI32, {1}, {1});
+  const ValueId head = insert(Op::kReshape, {length, one}, 1), tail = insert(Op::kShape, {element}, rank);
+  f.nodes[index - 1]->attrs.Set("out_type", DType::kI32);
+  return insert(Op::kConcatenation, {head, tail}, rank + 1);
+}
+
+// The list is made just before its loop, where all that the loop starts with is defined. What the loop gives back takes the shape
+// of what the variable ended as: should the loop have changed that shape, running fails instead of computing something else.
+Elements ShapedLike(Function& f, const Twin& twin, const Node& reserve) {
+  const auto nodes = f.nodes.begin();
+  const auto from = nodes + static_cast<ptrdiff_t>(IndexOf(f, reserve));
+  std::rotate(from, from + 1, nodes + static_cast<ptrdiff_t>(IndexOf(f, *twin.loop)));
+
+  const int rank = twin.item.shape.rank();
+  const ValueId length = reserve.operands[1];
+  const Value& steps = f.value(length);
+  const bool known = steps.is_const() && steps.type.dtype == DType::kI32 && steps.data.As<int32_t>().size() == 1;
+  std::vector<int64_t> dims = twin.item.shape.dims();
+  // No item fits a list of none, whose loop never runs: its length stays open.
+  dims.insert(dims.begin(), known && steps.data.As<int32_t>()[0] > 0 ? steps.data.As<int32_t>()[0] : Shape::kUnknown);
+  Elements made{{twin.item.dtype, Shape(std::move(dims))}};
+  made.dims = InsertListShape(f, IndexOf(f, reserve), length, twin.loop->operands[twin.variable], rank);
+
+  const size_t next = IndexOf(f, *twin.loop) + 1;
+  const ValueId result = twin.loop->results[twin.list];
+  const ValueId ended = InsertListShape(f, next, length, twin.loop->results[twin.variable], rank);
+  Node& checked = f.InsertNode(next + 3, Op::kReshape, {}, {made.type});
+  f.ReplaceUses(result, checked.results[0]);
+  checked.operands = {result, ended};
+  return made;
+}
+
 bool IsListOp(Op op) {
   switch (op) {
     case Op::kTensorListReserve: case Op::kTensorListFromTensor: case Op::kTensorListStack: case Op::kTensorListGetItem:
@@ -60,20 +148,28 @@ class ListLowering {
 
   // One round: lists whose elements are known by now are lowered, others wait for better types.
   Status Run(Function& f) {
-    std::map<ValueId, Type> elements;
-    for (const auto& node : f.nodes) {
-      if (!node->is(Op::kTensorListReserve)) continue;
-      Type element = Element(module_, f, node->results[0]);
-      elements[node->results[0]] = element.shape.is_static() ? element : Declared(f, *node);
-    }
+    std::vector<const Node*> reserved;
+    for (const auto& node : f.nodes)
+      if (node->is(Op::kTensorListReserve)) reserved.push_back(node.get());
+    std::map<ValueId, Elements> elements;
+    for (const Node* node : reserved) elements[node->results[0]] = ElementsOf(f, *node);
     FUSEBOX_TRY(RewriteNodes(module_, f, registry_, [&](Translation& t) { return Lower(t, f, elements); }));
     return {};
   }
 
  private:
-  Result<bool> Lower(Translation& t, Function& f, const std::map<ValueId, Type>& elements) {
+  Elements ElementsOf(Function& f, const Node& reserve) {
+    const ValueId list = reserve.results[0];
+    Type type = Element(module_, f, list);
+    if (!type.shape.is_static()) type = Declared(f, reserve);
+    if (type.shape.is_static()) return {std::move(type)};
+    const auto twin = FindTwin(module_, f, list);
+    return twin ? ShapedLike(f, *twin, reserve) : Elements();
+  }
+
+  Result<bool> Lower(Translation& t, Function& f, const std::map<ValueId, Elements>& elements) {
     const Op op = t.node().op;
-    if (op == Op::kTensorListReserve) return Reserve(t, elements.at(t.node().results[0]));
+    if (op == Op::kTensorListReserve) return Reserve(t, f, elements.at(t.node().results[0]));
     if (op == Op::kWhile) return Loop(t, f);
     if (!IsListOp(op)) return false;
     if (t.in_type(0).dtype == DType::kVariant) return false;
@@ -85,13 +181,17 @@ class ListLowering {
     }
   }
 
-  Result<bool> Reserve(Translation& t, const Type& element) {
-    if (!element.shape.is_static()) return false;
-    std::vector<int32_t> tail;
-    for (int64_t d : element.shape.dims()) tail.push_back(static_cast<int32_t>(d));
-    const ValueId head = t.Value(Op::kReshape, {t.in(1), t.I32({1})});
-    const ValueId dims = tail.empty() ? head : t.Value(Op::kConcatenation, {head, t.I32(std::move(tail))});
-    t.Give(0, t.Value(Op::kFill, {dims, t.Scalar(element.dtype, 0)}));
+  Result<bool> Reserve(Translation& t, Function& f, const Elements& elements) {
+    const Shape& element = elements.type.shape;
+    if (!element.is_static() && elements.dims == kNoValue) return false;
+    ValueId dims = elements.dims;
+    if (dims == kNoValue) {
+      dims = t.Value(Op::kReshape, {t.in(1), t.I32({1})});
+      if (element.rank() > 0) dims = t.Value(Op::kConcatenation, {dims, t.I32({element.dims().begin(), element.dims().end()})});
+    }
+    const ValueId list = t.Value(Op::kFill, {dims, t.Scalar(elements.type.dtype, 0)});
+    if (elements.dims != kNoValue) f.value(list).type = elements.type;
+    t.Give(0, list);
     return true;
   }
 
@@ -106,8 +206,9 @@ class ListLowering {
   }
 
   Result<bool> Length(Translation& t) {
-    const ValueId shape = t.Value(Op::kShape, {t.in(0)});
-    Attrs shrink;
+    Attrs i32, shrink;
+    i32.Set("out_type", DType::kI32);
+    const ValueId shape = t.Value(Op::kShape, {t.in(0)}, std::move(i32));
     shrink.Set("shrink_axis_mask", 1);
     t.Give(0, t.Value(Op::kStridedSlice, {shape, t.I32({0}), t.I32({1}), t.I32({1})}, std::move(shrink)));
     return true;
