@@ -27,14 +27,14 @@ enum class Composites { kFuse, kKeep, kInline };
 enum class Verification { kOff, kSample, kStrict };
 
 struct Options {
-  std::vector<std::string> signatures;     // empty: all that convert
-  std::optional<int64_t> batch;            // the size of every unknown leading dimension of the inputs
-  std::map<std::string, Shape> shapes;     // by input name
+  std::vector<std::string> signatures;  // empty: all that convert
+  std::optional<int64_t> batch;         // the size of every unknown leading dimension of the inputs
+  std::map<std::string, Shape> shapes;  // by input name
   Composites composites = Composites::kFuse;
   FusionOptions::KeepBodies keep_bodies = FusionOptions::KeepBodies::kCustom;
   Verification verify = Verification::kOff;
   uint64_t verify_seed = 1;
-  std::shared_ptr<Registry> registry;      // null: one with the default search path
+  std::shared_ptr<Registry> registry;  // null: one with the default search path
   // Called after each pass with its name and the graph (--dump-after).
   std::function<void(std::string_view pass, const Module&)> after_pass;
 };
@@ -47,14 +47,14 @@ struct UnsupportedOps {
 
 struct Report {
   std::string source;
-  std::vector<std::string> signatures;                               // converted
-  std::vector<std::pair<std::string, std::string>> refused;          // signature, why
+  std::vector<std::string> signatures;                       // converted
+  std::vector<std::pair<std::string, std::string>> refused;  // signature, why
   std::vector<SiteReport> sites;
-  std::vector<Variable> variables;                                   // name, type, mutability, why (no data)
-  std::vector<std::pair<std::string, int>> ops_before, ops_after;    // name, count; sorted by name
+  std::vector<Variable> variables;                                 // name, type, mutability, why (no data)
+  std::vector<std::pair<std::string, int>> ops_before, ops_after;  // name, count; sorted by name
   std::vector<UnsupportedOps> unsupported;
-  std::vector<std::string> notes;                                    // one line each, in pass order
-  bool disproved = false;                                            // a rule was refused by the proof
+  std::vector<std::string> notes;  // one line each, in pass order
+  bool disproved = false;          // a rule was refused by the proof
 };
 std::string ToText(const Report&);  // the tables of --explain
 std::string ToJson(const Report&);

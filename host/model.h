@@ -38,10 +38,10 @@ class Model {
   ~Model();
 
   const Module& module() const;
-  const std::string& name() const;                       // the file
+  const std::string& name() const;  // the file
   const std::shared_ptr<Registry>& registry() const;
-  const std::vector<SiteReport>& fusions() const;        // what late fusion did with each composite, and why
-  const std::vector<std::string>& notices() const;       // "my_op: plugin com.acme is missing, its body runs"
+  const std::vector<SiteReport>& fusions() const;   // what late fusion did with each composite, and why
+  const std::vector<std::string>& notices() const;  // "my_op: plugin com.acme is missing, its body runs"
   // Who runs each node of each function and why, as rows {function, node, op, who, why}.
   struct Placement {
     std::string function, node, op, who, why;

@@ -32,7 +32,7 @@ class Session {
     std::string name;
     Type type;  // as the model declares it: -1 dims where they may vary
   };
-  const std::vector<Slot>& inputs() const;   // in signature order
+  const std::vector<Slot>& inputs() const;  // in signature order
   const std::vector<Slot>& outputs() const;
   Result<int> FindInput(std::string_view name) const;
 

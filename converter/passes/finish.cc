@@ -28,12 +28,15 @@ Status Finish(Context& context) {
     f->Compact();
   }
   auto order = [&](const std::unique_ptr<Function>& f) {
-    const auto at = std::find_if(module.signatures.begin(), module.signatures.end(), [&](const Signature& s) { return s.function == f->name; });
+    const auto at = std::find_if(module.signatures.begin(), module.signatures.end(),
+                                 [&](const Signature& s) { return s.function == f->name; });
     return at - module.signatures.begin();
   };
-  std::stable_sort(module.functions.begin(), module.functions.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  std::stable_sort(module.functions.begin(), module.functions.end(),
+                   [&](const auto& a, const auto& b) { return order(a) < order(b); });
   RemoveUnreachable(module);
-  module.description = "converted by fusebox from " + module.source.substr(module.source.find_last_of('/') + 1);
+  module.description =
+      "converted by fusebox from " + module.source.substr(module.source.find_last_of('/') + 1);
   RecordFused(module);
   return Verify(module, Strictness::kWritable);
 }

@@ -10,25 +10,30 @@ namespace {
 
 std::vector<int64_t> Integers(const Value& v) {
   std::vector<int64_t> out;
-  if (v.is_const() && v.type.dtype == DType::kI32) out.assign(v.data.As<int32_t>().begin(), v.data.As<int32_t>().end());
-  if (v.is_const() && v.type.dtype == DType::kI64) out.assign(v.data.As<int64_t>().begin(), v.data.As<int64_t>().end());
+  if (v.is_const() && v.type.dtype == DType::kI32)
+    out.assign(v.data.As<int32_t>().begin(), v.data.As<int32_t>().end());
+  if (v.is_const() && v.type.dtype == DType::kI64)
+    out.assign(v.data.As<int64_t>().begin(), v.data.As<int64_t>().end());
   return out;
 }
 
 // A slice of SHAPE(x) with stride one, as constants; nothing when a dimension in it is open.
 std::optional<std::vector<int32_t>> PickedDims(const Function& f, const Uses& uses, const Node& slice) {
   const Node* shape = uses.producer(slice.operands[0]);
-  if (!shape || !shape->is(Op::kShape) || f.value(slice.results[0]).type.dtype != DType::kI32) return std::nullopt;
+  if (!shape || !shape->is(Op::kShape) || f.value(slice.results[0]).type.dtype != DType::kI32)
+    return std::nullopt;
   const Shape& of = f.value(shape->operands[0]).type.shape;
   const auto begin = Integers(f.value(slice.operands[1])), end = Integers(f.value(slice.operands[2]));
   const auto stride = Integers(f.value(slice.operands[3]));
-  if (!of.ranked() || begin.size() != 1 || end.size() != 1 || stride != std::vector<int64_t>{1}) return std::nullopt;
+  if (!of.ranked() || begin.size() != 1 || end.size() != 1 || stride != std::vector<int64_t>{1})
+    return std::nullopt;
   const int64_t rank = of.rank();
   const auto at = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
   const bool one = slice.attrs.i64("shrink_axis_mask", 0) & 1;
   const int64_t from = !one && slice.attrs.i64("begin_mask", 0) & 1 ? 0 : at(begin[0]);
   const int64_t to = one ? from + 1 : slice.attrs.i64("end_mask", 0) & 1 ? rank : at(end[0]);
-  if (from >= rank || slice.attrs.i64("new_axis_mask", 0) || slice.attrs.i64("ellipsis_mask", 0)) return std::nullopt;
+  if (from >= rank || slice.attrs.i64("new_axis_mask", 0) || slice.attrs.i64("ellipsis_mask", 0))
+    return std::nullopt;
   std::vector<int32_t> dims;
   for (int64_t i = from; i < std::min(to, rank); ++i) {
     if (of[static_cast<size_t>(i)] < 0 || of[static_cast<size_t>(i)] > INT32_MAX) return std::nullopt;

@@ -7,7 +7,8 @@
 
 namespace fusebox::converter {
 
-Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body, const std::vector<Type>& inputs, Registry& registry) {
+Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body,
+                                             const std::vector<Type>& inputs, Registry& registry) {
   auto copy = std::make_unique<Module>();
   const std::string name = CopyInto(module, body, *copy);
   copy->signatures.push_back({"body", name, body.input_names, body.output_names});
@@ -40,11 +41,13 @@ verify::Options ProofOptions(const Options& options) {
 }
 
 bool HasUnknown(const std::vector<Type>& types) {
-  return std::any_of(types.begin(), types.end(), [](const Type& t) { return t.shape.ranked() && !t.shape.is_static(); });
+  return std::any_of(types.begin(), types.end(),
+                     [](const Type& t) { return t.shape.ranked() && !t.shape.is_static(); });
 }
 
 // One proof with every unknown dimension of the operands at `size`.
-Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, std::vector<Type> inputs, int64_t size) {
+Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, std::vector<Type> inputs,
+                                int64_t size) {
   for (Type& type : inputs)
     for (int64_t& d : type.shape.dims())
       if (d < 0) d = size;
@@ -56,14 +59,16 @@ Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, st
   }
   verify::Options options = ProofOptions(context.options);
   options.unknown_dim = size;
-  return verify::Prove(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement, candidate.constants,
-                       candidate.used_results, candidate.tolerance, context.options.registry, options);
+  return verify::Prove(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement,
+                       candidate.constants, candidate.used_results, candidate.tolerance,
+                       context.options.registry, options);
 }
 
 // Proves one fused site; odd sizes stand for dimensions that are open. What cannot be proved is let through, and says so, unless
 // it was disproved.
 Result<Approval> Prove(Context& context, const Candidate& candidate) {
-  if (IsPlaceholder(candidate.module, candidate.body)) return Approval{true, "unverifiable: the body is a placeholder", ""};
+  if (IsPlaceholder(candidate.module, candidate.body))
+    return Approval{true, "unverifiable: the body is a placeholder", ""};
   std::vector<Type> inputs;
   for (ValueId v : candidate.replacement.inputs) inputs.push_back(candidate.replacement.value(v).type);
   std::vector<int64_t> sizes = {3};

@@ -16,8 +16,7 @@ class Inliner {
     if (!done_.insert(f.name).second) return {};
     for (size_t i = 0; i < f.nodes.size();) {
       const auto* ref = f.nodes[i]->is(Op::kCall) ? f.nodes[i]->attrs.function("subgraph") : nullptr;
-      for (const std::string& name : References(*f.nodes[i]))
-        FUSEBOX_TRY(Inline(*module_.Find(name)));
+      for (const std::string& name : References(*f.nodes[i])) FUSEBOX_TRY(Inline(*module_.Find(name)));
       if (!ref) {
         ++i;
         continue;
@@ -61,7 +60,9 @@ class Inliner {
   Status Spend(const Function& callee) {
     constexpr size_t kMaxCopies = size_t{1} << 20;
     copies_ += callee.nodes.size() + 1;
-    if (copies_ > kMaxCopies) return Unsupported("function " + callee.name + ": its calls multiply to more than " + std::to_string(kMaxCopies) + " nodes");
+    if (copies_ > kMaxCopies)
+      return Unsupported("function " + callee.name + ": its calls multiply to more than " +
+                         std::to_string(kMaxCopies) + " nodes");
     return {};
   }
 
@@ -88,7 +89,8 @@ class Inliner {
       for (const std::string& name : References(node)) {
         Function& callee = *module_.Find(name);
         if (i - skip >= callee.inputs.size()) continue;
-        Node& copy = callee.InsertNode(0, Op::kVarHandle, {}, {f.value(node.operands[i]).type}, handle->attrs);
+        Node& copy =
+            callee.InsertNode(0, Op::kVarHandle, {}, {f.value(node.operands[i]).type}, handle->attrs);
         callee.ReplaceUses(callee.inputs[i - skip], copy.results[0]);
       }
       if (loop) Drop(f, node, i);
@@ -142,7 +144,8 @@ Status InlineComposites(Context& context) {
       Function& f = *context.module.functions[k];
       for (size_t i = 0; i < f.nodes.size();) {
         const Node& node = *f.nodes[i];
-        const Function* body = node.is(Op::kStablehloComposite) && !node.body.empty() ? context.module.Find(node.body) : nullptr;
+        const Function* body =
+            node.is(Op::kStablehloComposite) && !node.body.empty() ? context.module.Find(node.body) : nullptr;
         if (!body || IsPlaceholder(context.module, *body)) {
           ++i;
           continue;

@@ -16,7 +16,8 @@ std::string Problem(Context& context, Function& f, const Node& node) {
                : "no rule takes this composite";
   }
   if (Info(node.op).code >= 0) return "";
-  if (!node.is(Op::kOpaque)) return "its element shape is not known: fix the batch size (--batch N) or the input's shape (--shape)";
+  if (!node.is(Op::kOpaque))
+    return "its element shape is not known: fix the batch size (--batch N) or the input's shape (--shape)";
   const Translate translate = FindTranslation(node.name);
   if (!translate) return "there is no translation of this op";
   // Asked once more for its reason; what it emits is taken back.
@@ -41,7 +42,8 @@ class Survey {
       const Node& node = *f.nodes[i];
       const std::string why = Problem(context_, f, node);
       if (!why.empty()) {
-        const std::string op = node.is(Op::kOpaque) || node.is(Op::kStablehloComposite) ? node.name : std::string(Name(node.op));
+        const std::string op =
+            node.is(Op::kOpaque) || node.is(Op::kStablehloComposite) ? node.name : std::string(Name(node.op));
         Add(op, why, "function " + f.name + ": " + node.location.name);
         if (first.empty()) first = "op " + op + " (" + node.location.name + "): " + why;
       }

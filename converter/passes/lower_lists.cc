@@ -12,7 +12,9 @@
 namespace fusebox::converter {
 namespace {
 
-Function& Callee(Module& module, const Node& node, const char* attr) { return *module.Find(node.attrs.function(attr)->name); }
+Function& Callee(Module& module, const Node& node, const char* attr) {
+  return *module.Find(node.attrs.function(attr)->name);
+}
 
 // The element type of a list, asked of everything that touches it, through loops. Unranked when nothing tells.
 Type Element(Module& module, const Function& f, ValueId list, int depth = 0) {
@@ -43,7 +45,8 @@ Type Declared(const Function& f, const Node& node) {
   const AttrValue* attr = node.attrs.Find("element_dtype");
   const auto* dtype = attr ? std::get_if<DType>(attr) : nullptr;
   const Value& shape = f.value(node.operands[0]);
-  if (!dtype || !shape.is_const() || shape.type.dtype != DType::kI32 || shape.type.shape.rank() != 1) return {};
+  if (!dtype || !shape.is_const() || shape.type.dtype != DType::kI32 || shape.type.shape.rank() != 1)
+    return {};
   std::vector<int64_t> dims;
   for (int32_t d : shape.data.As<int32_t>()) dims.push_back(d);
   return {*dtype, Shape(std::move(dims))};
@@ -85,7 +88,8 @@ std::optional<Twin> FindTwin(Module& module, const Function& f, ValueId list) {
       if (reader.node) continue;
       const auto variable = static_cast<size_t>(reader.index);
       const Type &before = f.value(loop.operands[variable]).type, &after = body.value(item).type;
-      if (before.dtype == after.dtype && Keeps(before.shape, after.shape)) return Twin{&loop, carried, variable, after};
+      if (before.dtype == after.dtype && Keeps(before.shape, after.shape))
+        return Twin{&loop, carried, variable, after};
     }
   }
   return {};
@@ -118,10 +122,12 @@ Elements ShapedLike(Function& f, const Twin& twin, const Node& reserve) {
   const int rank = twin.item.shape.rank();
   const ValueId length = reserve.operands[1];
   const Value& steps = f.value(length);
-  const bool known = steps.is_const() && steps.type.dtype == DType::kI32 && steps.data.As<int32_t>().size() == 1;
+  const bool known =
+      steps.is_const() && steps.type.dtype == DType::kI32 && steps.data.As<int32_t>().size() == 1;
   std::vector<int64_t> dims = twin.item.shape.dims();
   // No item fits a list of none, whose loop never runs: its length stays open.
-  dims.insert(dims.begin(), known && steps.data.As<int32_t>()[0] > 0 ? steps.data.As<int32_t>()[0] : Shape::kUnknown);
+  dims.insert(dims.begin(),
+              known && steps.data.As<int32_t>()[0] > 0 ? steps.data.As<int32_t>()[0] : Shape::kUnknown);
   Elements made{{twin.item.dtype, Shape(std::move(dims))}};
   made.dims = InsertListShape(f, IndexOf(f, reserve), length, twin.loop->operands[twin.variable], rank);
 
@@ -136,8 +142,12 @@ Elements ShapedLike(Function& f, const Twin& twin, const Node& reserve) {
 
 bool IsListOp(Op op) {
   switch (op) {
-    case Op::kTensorListReserve: case Op::kTensorListFromTensor: case Op::kTensorListStack: case Op::kTensorListGetItem:
-    case Op::kTensorListSetItem: case Op::kTensorListLength: return true;
+    case Op::kTensorListReserve:
+    case Op::kTensorListFromTensor:
+    case Op::kTensorListStack:
+    case Op::kTensorListGetItem:
+    case Op::kTensorListSetItem:
+    case Op::kTensorListLength: return true;
     default: return false;
   }
 }
@@ -187,7 +197,8 @@ class ListLowering {
     ValueId dims = elements.dims;
     if (dims == kNoValue) {
       dims = t.Value(Op::kReshape, {t.in(1), t.I32({1})});
-      if (element.rank() > 0) dims = t.Value(Op::kConcatenation, {dims, t.I32({element.dims().begin(), element.dims().end()})});
+      if (element.rank() > 0)
+        dims = t.Value(Op::kConcatenation, {dims, t.I32({element.dims().begin(), element.dims().end()})});
     }
     const ValueId list = t.Value(Op::kFill, {dims, t.Scalar(elements.type.dtype, 0)});
     if (elements.dims != kNoValue) f.value(list).type = elements.type;
@@ -200,7 +211,8 @@ class ListLowering {
     const auto rank = static_cast<size_t>(t.in_type(2).shape.rank());
     const ValueId item = t.Value(Op::kExpandDims, {t.in(2), t.I32Scalar(0)});
     const ValueId index = t.Value(Op::kReshape, {t.in(1), t.I32({1})});
-    const ValueId start = rank == 0 ? index : t.Value(Op::kConcatenation, {index, t.I32(std::vector<int32_t>(rank, 0))});
+    const ValueId start =
+        rank == 0 ? index : t.Value(Op::kConcatenation, {index, t.I32(std::vector<int32_t>(rank, 0))});
     t.Give(0, t.Value(Op::kDynamicUpdateSlice, {t.in(0), item, start}));
     return true;
   }
@@ -252,7 +264,9 @@ Status LowerLists(Module& module, const std::vector<std::string>& entries, Regis
   }
   const std::string left = FirstList(module);
   if (left.empty()) return {};
-  return Unsupported(left + ": the shape of the list's elements is not known: fix the batch size (--batch N) or the input's shape (--shape)");
+  return Unsupported(left +
+                     ": the shape of the list's elements is not known: fix the batch size (--batch N) or the "
+                     "input's shape (--shape)");
 }
 
 Status LowerTensorLists(Context& context) {
@@ -261,7 +275,8 @@ Status LowerTensorLists(Context& context) {
   for (const auto& f : context.module.functions)
     for (const auto& node : f->nodes)
       if (!node->body.empty()) entries.push_back(node->body);
-  if (Status lowered = LowerLists(context.module, entries, context.registry); !lowered) context.Note(lowered.error().message);
+  if (Status lowered = LowerLists(context.module, entries, context.registry); !lowered)
+    context.Note(lowered.error().message);
   return {};
 }
 

@@ -64,21 +64,26 @@ class Optimiser {
   }
 
   void Say(const Node& node, const std::string& text) {
-    std::string line = "function " + f_.name + ": " + (node.location.name.empty() ? std::string(Name(node.op)) : node.location.name) + ": " + text;
+    std::string line = "function " + f_.name + ": " +
+                       (node.location.name.empty() ? std::string(Name(node.op)) : node.location.name) + ": " +
+                       text;
     if (said_.insert(line).second) context_.Note(std::move(line));
   }
 
   bool OneReader(const Uses& uses, const Node& before, const Node& node, const char* what) {
     const size_t readers = uses.readers(before.results[0]).size();
     if (readers == 1) return true;
-    Say(node, std::string(what) + " is not merged into " + std::string(Name(before.op)) + ": its operand has " + std::to_string(readers) + " readers");
+    Say(node, std::string(what) + " is not merged into " + std::string(Name(before.op)) +
+                  ": its operand has " + std::to_string(readers) + " readers");
     return false;
   }
 
   bool MergeActivation(const Uses& uses, Node& node, Node* before) {
     const char* name = ActivationName(node.op);
     if (!name || !before || !TakesActivation(before->op) || before->results.size() != 1) return false;
-    if (before->attrs.str("fused_activation_function", "NONE") != "NONE" || !OneReader(uses, *before, node, name)) return false;
+    if (before->attrs.str("fused_activation_function", "NONE") != "NONE" ||
+        !OneReader(uses, *before, node, name))
+      return false;
     before->attrs.Set("fused_activation_function", name);
     f_.ReplaceUses(node.results[0], before->results[0]);
     return true;
@@ -97,7 +102,8 @@ class Optimiser {
     const Shape& shape = f_.value(constant).type.shape;
     for (int d = 0; d + 1 < shape.rank(); ++d) {
       if (shape[static_cast<size_t>(d)] == 1) continue;
-      Say(node, "the bias is not merged into " + std::string(Name(before->op)) + ": it varies over dimension " + std::to_string(d));
+      Say(node, "the bias is not merged into " + std::string(Name(before->op)) +
+                    ": it varies over dimension " + std::to_string(d));
       return false;
     }
     if (shape.rank() < 1 || shape[static_cast<size_t>(shape.rank() - 1)] != channels) return false;
@@ -107,7 +113,8 @@ class Optimiser {
     if (old != kNoValue && !f_.value(old).is_const()) return false;
     before->operands.resize(3);
     before->operands[2] = Sum(old, constant, channels);
-    if (const std::string activation = node.attrs.str("fused_activation_function", "NONE"); activation != "NONE") {
+    if (const std::string activation = node.attrs.str("fused_activation_function", "NONE");
+        activation != "NONE") {
       before->attrs.Set("fused_activation_function", activation);
     }
     f_.ReplaceUses(node.results[0], before->results[0]);
@@ -126,14 +133,16 @@ class Optimiser {
 
   // x * 1, a reshape or broadcast to the shape it has, a transpose that moves nothing.
   bool Neutral(Node& node) {
-    const bool candidate = node.is(Op::kMul) || node.is(Op::kReshape) || node.is(Op::kTranspose) || node.is(Op::kBroadcastTo);
+    const bool candidate =
+        node.is(Op::kMul) || node.is(Op::kReshape) || node.is(Op::kTranspose) || node.is(Op::kBroadcastTo);
     if (!candidate || node.attrs.str("fused_activation_function", "NONE") != "NONE") return false;
     for (size_t i = 0; i < node.operands.size(); ++i) {
       if (node.is(Op::kMul) ? IsOnes(node.operands[1 - i]) : i == 0) {
         const Type& from = f_.value(node.operands[i]).type;
         const Type& to = f_.value(node.results[0]).type;
         const bool moves = node.is(Op::kTranspose) && !IsIdentityPermutation(node.operands[1]);
-        const bool same = node.is(Op::kTranspose) ? from.dtype == to.dtype : from == to && to.shape.is_static();
+        const bool same =
+            node.is(Op::kTranspose) ? from.dtype == to.dtype : from == to && to.shape.is_static();
         if (moves || !same || f_.value(node.operands[i]).is_const()) continue;
         f_.ReplaceUses(node.results[0], node.operands[i]);
         return true;

@@ -37,6 +37,7 @@ Status ForEachSignature(Context&, const std::function<Status(const Signature&)>&
 
 // Makes `body` of `module` runnable by the host in a copy: calls inlined, ops translated, tensor lists lowered. For proofs.
 // Returns the module that holds the copy as its first function.
-Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body, const std::vector<Type>& inputs, Registry&);
+Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body,
+                                             const std::vector<Type>& inputs, Registry&);
 
 }  // namespace fusebox::converter

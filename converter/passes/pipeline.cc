@@ -17,7 +17,8 @@ Status RunPasses(Context& context) {
     const std::string place = "pass " + std::string(pass.name);
     FUSEBOX_TRY(pass.run(context).At(place));
     if (context.options.after_pass) context.options.after_pass(pass.name, context.module);
-    if (Status sound = Verify(context.module); !sound) return Internal(place + " left a broken graph: " + sound.error().message);
+    if (Status sound = Verify(context.module); !sound)
+      return Internal(place + " left a broken graph: " + sound.error().message);
   }
   return {};
 }

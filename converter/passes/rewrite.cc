@@ -13,7 +13,8 @@ class Replacements {
     to_[static_cast<size_t>(from)] = to;
   }
   ValueId Now(ValueId v) const {
-    while (v != kNoValue && static_cast<size_t>(v) < to_.size() && to_[static_cast<size_t>(v)] != kNoValue) v = to_[static_cast<size_t>(v)];
+    while (v != kNoValue && static_cast<size_t>(v) < to_.size() && to_[static_cast<size_t>(v)] != kNoValue)
+      v = to_[static_cast<size_t>(v)];
     return v;
   }
   void Apply(std::vector<ValueId>& values) const {
@@ -51,7 +52,9 @@ Result<int> RewriteNodes(Module& module, Function& f, Registry& registry, const 
     const size_t kept = f.nodes.size();
     Translation translation(module, f, registry, *node);
     Result<bool> replaced = failure ? rewrite(translation) : Result<bool>(false);
-    if (!replaced) failure = std::unexpected(std::move(replaced.error()).At("function " + f.name + ": " + Describe(f, *node)));
+    if (!replaced)
+      failure =
+          std::unexpected(std::move(replaced.error()).At("function " + f.name + ": " + Describe(f, *node)));
     if (!replaced || !*replaced) {
       f.nodes.resize(kept);
       f.nodes.push_back(std::move(node));
@@ -76,7 +79,8 @@ Result<int> TranslateFunction(Module& module, Function& f, Registry& registry) {
   return RewriteNodes(module, f, registry, [&](Translation& t) -> Result<bool> {
     const Translate translate = t.node().is(Op::kOpaque) ? FindTranslation(t.node().name) : nullptr;
     const size_t before = f.nodes.size();
-    if (!translate || !translate(t)) return false;  // what is refused now is asked again, and reported at the end
+    if (!translate || !translate(t))
+      return false;  // what is refused now is asked again, and reported at the end
     for (size_t i = before; i < f.nodes.size(); ++i)
       if (!HasItsOperands(*f.nodes[i])) return false;
     for (size_t i = 0; i < t.node().results.size(); ++i)

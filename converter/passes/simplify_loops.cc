@@ -10,7 +10,9 @@ namespace {
 class Loop {
  public:
   Loop(Module& module, Function& f, Node& node)
-      : f_(f), node_(node), cond_(*module.Find(node.attrs.function("cond_subgraph_index")->name)),
+      : f_(f),
+        node_(node),
+        cond_(*module.Find(node.attrs.function("cond_subgraph_index")->name)),
         body_(*module.Find(node.attrs.function("body_subgraph_index")->name)) {}
 
   void Run() {
@@ -42,12 +44,14 @@ class Loop {
     const Uses uses(f);
     std::unordered_set<ValueId> seen;
     for (const auto& node : f.nodes)  // what acts on the world is needed whatever its results are for
-      if (Info(node->op).effects != Effects::kPure) wanted.insert(wanted.end(), node->operands.begin(), node->operands.end());
+      if (Info(node->op).effects != Effects::kPure)
+        wanted.insert(wanted.end(), node->operands.begin(), node->operands.end());
     while (!wanted.empty()) {
       const ValueId v = wanted.back();
       wanted.pop_back();
       if (v == kNoValue || !seen.insert(v).second) continue;
-      if (const Node* producer = uses.producer(v)) wanted.insert(wanted.end(), producer->operands.begin(), producer->operands.end());
+      if (const Node* producer = uses.producer(v))
+        wanted.insert(wanted.end(), producer->operands.begin(), producer->operands.end());
     }
     std::vector<bool> out;
     for (ValueId v : f.inputs) out.push_back(seen.contains(v));

@@ -8,12 +8,14 @@ namespace {
 
 // Before types flow, what importers declared for inner values may speak of other shapes than the ones asked for: -1 stays
 // compatible with any, so only what is known is kept.
-Status SetInput(Function& f, size_t i, const std::string& name, const Options& options, std::vector<std::string>& used) {
+Status SetInput(Function& f, size_t i, const std::string& name, const Options& options,
+                std::vector<std::string>& used) {
   Type& type = f.value(f.inputs[i]).type;
   if (const auto it = options.shapes.find(name); it != options.shapes.end()) {
     used.push_back(name);
     if (!Compatible({type.dtype, it->second}, type)) {
-      return Invalid("--shape " + name + "=" + ToString(it->second) + ": the model declares " + ToString(type.shape));
+      return Invalid("--shape " + name + "=" + ToString(it->second) + ": the model declares " +
+                     ToString(type.shape));
     }
     type.shape = it->second;
   }
@@ -25,7 +27,9 @@ Status SetInput(Function& f, size_t i, const std::string& name, const Options& o
 }  // namespace
 
 Status Specialise(Context& context) {
-  if (context.options.batch && *context.options.batch < 1) return Invalid("--batch " + std::to_string(*context.options.batch) + ": a batch has at least one element");
+  if (context.options.batch && *context.options.batch < 1)
+    return Invalid("--batch " + std::to_string(*context.options.batch) +
+                   ": a batch has at least one element");
   std::vector<std::string> used, names;
   for (const Signature& s : context.module.signatures) {
     Function& f = *context.module.Find(s.function);

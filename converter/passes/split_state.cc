@@ -29,10 +29,12 @@ class Splitter {
         const ValueId state = node->operands[static_cast<size_t>(index)];
         if (state == kNoValue) continue;
         const Uses uses(f_);
-        if (!uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const()) continue;  // kept by the session
+        if (!uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const())
+          continue;  // kept by the session
         const Node* producer = uses.producer(state);
         // The final state of another op shares that op's tensor.
-        const bool shared = producer && static_cast<size_t>(uses.result_index(state)) >= ProperResultCount(*producer);
+        const bool shared =
+            producer && static_cast<size_t>(uses.result_index(state)) >= ProperResultCount(*producer);
         const bool owned = producer && !shared && uses.readers(state).size() == 1;
         if (!owned) {
           const size_t before = f_.nodes.size();
@@ -44,7 +46,8 @@ class Splitter {
         variable.is_variable = true;
         // One tensor in the file: what the op knows of the final state holds for the initial one too.
         const ValueId final_state = FinalState(*node, index);
-        if (final_state != kNoValue && Compatible(f_.value(final_state).type, variable.type)) variable.type = f_.value(final_state).type;
+        if (final_state != kNoValue && Compatible(f_.value(final_state).type, variable.type))
+          variable.type = f_.value(final_state).type;
       }
     }
     return {};
@@ -72,7 +75,8 @@ class Splitter {
       const ValueId value = f_.AddConst({type.dtype, Shape(std::vector<int64_t>{})}, first);
       return f_.InsertNode(at, Op::kFill, {shape, value}, {type}).results[0];
     }
-    if (type.dtype != DType::kF32) return Unsupported("an initial state of " + ToString(type) + " cannot be copied");
+    if (type.dtype != DType::kF32)
+      return Unsupported("an initial state of " + ToString(type) + " cannot be copied");
     const ValueId one = f_.AddConst(DType::kF32, Shape(std::vector<int64_t>{}), std::vector<float>{1.0f});
     return f_.InsertNode(at, Op::kMul, {state, one}, {type}).results[0];
   }

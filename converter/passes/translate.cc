@@ -17,7 +17,8 @@ int DropUnreadOpaque(Function& f) {
     for (const auto& node : f.nodes) read.insert(node->operands.begin(), node->operands.end());
     for (auto& node : f.nodes) {
       if (!node->is(Op::kOpaque) || node->results.empty()) continue;
-      const bool used = std::any_of(node->results.begin(), node->results.end(), [&](ValueId v) { return read.contains(v); });
+      const bool used = std::any_of(node->results.begin(), node->results.end(),
+                                    [&](ValueId v) { return read.contains(v); });
       if (used) continue;
       node.reset();
       again = true;
@@ -45,17 +46,20 @@ Status TranslateOps(Context& context) {
     DropUnreadOpaque(*context.module.functions[i]);
   }
   // Types that the source states are believed until here; where they contradict each other, the file is at fault, not a pass.
-  if (Status sound = Verify(context.module); !sound) return Invalid("the model contradicts itself: " + sound.error().message);
+  if (Status sound = Verify(context.module); !sound)
+    return Invalid("the model contradicts itself: " + sound.error().message);
   return {};
 }
 
 Status FoldAndTranslate(Context& context) {
-  constexpr int kRounds = 12;  // each round needs the one before only for chains of shape arithmetic: few in practice
+  constexpr int kRounds =
+      12;  // each round needs the one before only for chains of shape arithmetic: few in practice
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
     FUSEBOX_TRY(ForEachSignature(context, [&](const Signature& s) {
       bool better = false;
-      const Status status = InferTypes(context.registry, context.module, *context.module.Find(s.function), &better);
+      const Status status =
+          InferTypes(context.registry, context.module, *context.module.Find(s.function), &better);
       changed |= better;
       return status;
     }));

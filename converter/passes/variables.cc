@@ -19,8 +19,14 @@ std::map<ValueId, std::string> Handles(const Function& f) {
 // Does this node only look at the variable? Bodies of composites and loops name their variables themselves.
 bool OnlyReads(const Node& node) {
   switch (node.op) {
-    case Op::kReadVariable: case Op::kCall: case Op::kIf: case Op::kWhile: case Op::kStablehloComposite: return true;
-    default: return node.is(Op::kOpaque) && (node.name == "ReadVariableOp" || node.name == "ResourceGather" || node.name == "VariableShape" || node.name == "VarIsInitializedOp");
+    case Op::kReadVariable:
+    case Op::kCall:
+    case Op::kIf:
+    case Op::kWhile:
+    case Op::kStablehloComposite: return true;
+    default:
+      return node.is(Op::kOpaque) && (node.name == "ReadVariableOp" || node.name == "ResourceGather" ||
+                                      node.name == "VariableShape" || node.name == "VarIsInitializedOp");
   }
 }
 
@@ -39,14 +45,19 @@ Status AnalyseVariables(Context& context) {
         if (v == kNoValue || f->value(v).type.dtype != DType::kResource) continue;
         const auto it = handles.find(v);
         if (it == handles.end()) unknown_write |= node->is(Op::kAssignVariable);
-        else writers.emplace(it->second, f->name + ": " + (node->location.name.empty() ? std::string(Name(node->op)) : node->location.name));
+        else
+          writers.emplace(it->second, f->name + ": " +
+                                          (node->location.name.empty() ? std::string(Name(node->op))
+                                                                       : node->location.name));
       }
     }
   }
   for (Variable& v : context.module.variables) {
     using enum Variable::Mutability;
     const auto writer = writers.find(v.name);
-    v.mutability = writer != writers.end() || unknown_write ? kMutable : used.contains(v.name) ? kReadOnly : kUnused;
+    v.mutability = writer != writers.end() || unknown_write ? kMutable
+                   : used.contains(v.name)                  ? kReadOnly
+                                                            : kUnused;
     v.why = writer != writers.end() ? "written by " + writer->second
             : unknown_write         ? "something writes through a handle that cannot be followed"
             : used.contains(v.name) ? "nobody writes it"
@@ -91,7 +102,10 @@ Status WriteVariables(Context& context) {
   for (const Variable& v : module.variables) {
     Attrs attrs;
     attrs.Set("shared_name", v.name);
-    const ValueId handle = init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape(std::vector<int64_t>{})}}, std::move(attrs)).results[0];
+    const ValueId handle =
+        init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape(std::vector<int64_t>{})}},
+                     std::move(attrs))
+            .results[0];
     init.AddNode(Op::kAssignVariable, {handle, init.AddConst(v.type, v.initial, v.name)}, {});
   }
   for (const Signature& s : module.signatures) {

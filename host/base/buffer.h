@@ -23,7 +23,8 @@ inline constexpr size_t kOverread = 16;   // readable bytes after every buffer
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes) : owner_(std::move(owner)), bytes_(bytes) {}
+  Buffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes)
+      : owner_(std::move(owner)), bytes_(bytes) {}
 
   // Copies bytes to a new aligned heap block.
   static Buffer Copy(std::span<const std::byte> bytes);
@@ -68,7 +69,8 @@ class AtomicFile {
   Status Commit();
 
  private:
-  AtomicFile(std::string path, std::string temporary, int fd) : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  AtomicFile(std::string path, std::string temporary, int fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
   std::string path_, temporary_;
   int fd_ = -1;
 };

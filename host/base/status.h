@@ -60,33 +60,41 @@ using Status = Result<void>;
 inline std::unexpected<Error> Fail(Code code, std::string message) {
   return std::unexpected(Error{code, std::move(message)});
 }
-inline std::unexpected<Error> Invalid(std::string message) { return Fail(Code::kInvalid, std::move(message)); }
-inline std::unexpected<Error> Unsupported(std::string message) { return Fail(Code::kUnsupported, std::move(message)); }
-inline std::unexpected<Error> NotFound(std::string message) { return Fail(Code::kNotFound, std::move(message)); }
+inline std::unexpected<Error> Invalid(std::string message) {
+  return Fail(Code::kInvalid, std::move(message));
+}
+inline std::unexpected<Error> Unsupported(std::string message) {
+  return Fail(Code::kUnsupported, std::move(message));
+}
+inline std::unexpected<Error> NotFound(std::string message) {
+  return Fail(Code::kNotFound, std::move(message));
+}
 inline std::unexpected<Error> IoError(std::string message) { return Fail(Code::kIo, std::move(message)); }
-inline std::unexpected<Error> Internal(std::string message) { return Fail(Code::kInternal, std::move(message)); }
+inline std::unexpected<Error> Internal(std::string message) {
+  return Fail(Code::kInternal, std::move(message));
+}
 
 // Prints the broken invariant and aborts. For bugs only, never for bad input.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* what);
 
 }  // namespace fusebox
 
-#define FUSEBOX_CHECK(cond) \
-  do {                      \
+#define FUSEBOX_CHECK(cond)                                         \
+  do {                                                              \
     if (!(cond)) ::fusebox::CheckFailed(__FILE__, __LINE__, #cond); \
   } while (0)
 
 // FUSEBOX_TRY(expr): returns the error of a Status or Result from the enclosing function.
-#define FUSEBOX_TRY(expr)                                                        \
-  do {                                                                           \
-    auto&& fusebox_try_ = (expr);                                                \
+#define FUSEBOX_TRY(expr)                                                                   \
+  do {                                                                                      \
+    auto&& fusebox_try_ = (expr);                                                           \
     if (!fusebox_try_.has_value()) return std::unexpected(std::move(fusebox_try_).error()); \
   } while (0)
 
 #define FUSEBOX_CONCAT_(a, b) a##b
 #define FUSEBOX_CONCAT(a, b) FUSEBOX_CONCAT_(a, b)
-#define FUSEBOX_ASSIGN_(tmp, decl, expr)                          \
-  auto&& tmp = (expr);                                            \
+#define FUSEBOX_ASSIGN_(tmp, decl, expr)                                \
+  auto&& tmp = (expr);                                                  \
   if (!tmp.has_value()) return std::unexpected(std::move(tmp).error()); \
   decl = *std::move(tmp)
 

@@ -72,7 +72,8 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
   const NodeView view(function, node);
   HostCall call(*kernel.plugin, &SerialServices());
   Inference inference(ProperResults(node));
-  FUSEBOX_TRY(AskInfer(*kernel.kernel, call, *view.abi(), inference).At([&] { return Describe(function, node); }));
+  FUSEBOX_TRY(
+      AskInfer(*kernel.kernel, call, *view.abi(), inference).At([&] { return Describe(function, node); }));
   std::vector<Type> types = inference.types();
   const auto states = StateOperands(node.op);
   for (size_t i = 0; types.size() < node.results.size() && i < states.size(); ++i) {

@@ -7,7 +7,9 @@
 namespace fusebox {
 
 struct BuilderFunctions {
-  static Transaction& Self(const fbx_builder* b) { return *reinterpret_cast<const Transaction::Table*>(b)->self; }
+  static Transaction& Self(const fbx_builder* b) {
+    return *reinterpret_cast<const Transaction::Table*>(b)->self;
+  }
 
   static fbx_value Operand(const fbx_builder* b, uint32_t index) noexcept {
     Transaction& t = Self(b);
@@ -19,7 +21,8 @@ struct BuilderFunctions {
     return t.function_->value(v).type.dtype == DType::kNone ? FBX_NO_VALUE : t.Add(v);
   }
 
-  static fbx_value AddConst(const fbx_builder* b, fbx_dtype dtype, const int64_t* dims, int32_t rank, void** data) noexcept {
+  static fbx_value AddConst(const fbx_builder* b, fbx_dtype dtype, const int64_t* dims, int32_t rank,
+                            void** data) noexcept {
     Transaction& t = Self(b);
     if (data) *data = nullptr;
     if (rank < 0 || rank > 8 || (rank > 0 && !dims) || !data) {
@@ -39,16 +42,19 @@ struct BuilderFunctions {
     }
     *data = memory.get();
     // A stand-in of the right size until Finish copies what the rule wrote: values must not be read before.
-    const ValueId v = t.function_->AddConst(type, Buffer(std::shared_ptr<const void>(memory.get(), [](const void*) {}), {memory.get(), *bytes}));
+    const ValueId v = t.function_->AddConst(
+        type, Buffer(std::shared_ptr<const void>(memory.get(), [](const void*) {}), {memory.get(), *bytes}));
     t.constant_of_.emplace_back(v, t.constants_.size());
     t.constants_.push_back(std::move(memory));
     return t.Add(v);
   }
 
-  static fbx_status AddNode(const fbx_builder* b, fbx_op_kind kind, fbx_str name, int32_t version, const fbx_value* operands,
-                            uint32_t operand_count, fbx_value* results, uint32_t result_count) noexcept {
+  static fbx_status AddNode(const fbx_builder* b, fbx_op_kind kind, fbx_str name, int32_t version,
+                            const fbx_value* operands, uint32_t operand_count, fbx_value* results,
+                            uint32_t result_count) noexcept {
     Transaction& t = Self(b);
-    if ((!operands && operand_count) || (!results && result_count)) return t.Refuse("a node with null operands or results"), FBX_INVALID;
+    if ((!operands && operand_count) || (!results && result_count))
+      return t.Refuse("a node with null operands or results"), FBX_INVALID;
     for (uint32_t i = 0; i < result_count; ++i) results[i] = FBX_NO_VALUE;
     if (!t.Flush() || !t.failure_.empty()) return FBX_INVALID;
     const std::string op(FromAbi(name));
@@ -56,11 +62,14 @@ struct BuilderFunctions {
     if (kind == FBX_OP_BUILTIN) {
       const auto found = FindOp(op);
       if (!found || Info(*found).code < 0) return t.Refuse("there is no builtin op " + op), FBX_INVALID;
-      if (Info(*found).effects == Effects::kControl) return t.Refuse(op + " runs functions, which a rewrite does not have"), FBX_INVALID;
+      if (Info(*found).effects == Effects::kControl)
+        return t.Refuse(op + " runs functions, which a rewrite does not have"), FBX_INVALID;
       emitted = *found;
     }
-    if (kind != FBX_OP_BUILTIN && (kind != FBX_OP_CUSTOM || op.empty())) return t.Refuse("an op is a builtin or has a custom name"), FBX_INVALID;
-    if (operand_count > 1024 || result_count > 1024) return t.Refuse(op + " has too many operands or results"), FBX_INVALID;
+    if (kind != FBX_OP_BUILTIN && (kind != FBX_OP_CUSTOM || op.empty()))
+      return t.Refuse("an op is a builtin or has a custom name"), FBX_INVALID;
+    if (operand_count > 1024 || result_count > 1024)
+      return t.Refuse(op + " has too many operands or results"), FBX_INVALID;
     std::vector<ValueId> ins;
     for (uint32_t i = 0; i < operand_count; ++i) {
       if (operands[i] != FBX_NO_VALUE && !t.KnownValue(operands[i])) {
@@ -83,9 +92,15 @@ struct BuilderFunctions {
   static void AttrBool(const fbx_builder* b, fbx_str key, int32_t v) noexcept { Set(b, key, v != 0); }
   static void AttrI64(const fbx_builder* b, fbx_str key, int64_t v) noexcept { Set(b, key, v); }
   static void AttrF64(const fbx_builder* b, fbx_str key, double v) noexcept { Set(b, key, v); }
-  static void AttrStr(const fbx_builder* b, fbx_str key, fbx_str v) noexcept { Set(b, key, std::string(FromAbi(v))); }
-  static void AttrI64s(const fbx_builder* b, fbx_str key, const int64_t* v, size_t n) noexcept { Set(b, key, std::vector<int64_t>(v, v + n)); }
-  static void AttrF64s(const fbx_builder* b, fbx_str key, const double* v, size_t n) noexcept { Set(b, key, std::vector<double>(v, v + n)); }
+  static void AttrStr(const fbx_builder* b, fbx_str key, fbx_str v) noexcept {
+    Set(b, key, std::string(FromAbi(v)));
+  }
+  static void AttrI64s(const fbx_builder* b, fbx_str key, const int64_t* v, size_t n) noexcept {
+    Set(b, key, std::vector<int64_t>(v, v + n));
+  }
+  static void AttrF64s(const fbx_builder* b, fbx_str key, const double* v, size_t n) noexcept {
+    Set(b, key, std::vector<double>(v, v + n));
+  }
   static void AttrStrs(const fbx_builder* b, fbx_str key, const fbx_str* v, size_t n) noexcept {
     std::vector<std::string> strings;
     for (size_t i = 0; i < n; ++i) strings.emplace_back(FromAbi(v[i]));
@@ -100,7 +115,9 @@ struct BuilderFunctions {
   static const fbx_tensor* TypeOf(const fbx_builder* b, fbx_value v) noexcept {
     Transaction& t = Self(b);
     (void)t.Flush();
-    t.shown_.push_back(t.KnownValue(v) ? std::make_unique<TensorView>(t.function_->value(static_cast<ValueId>(v))) : std::make_unique<TensorView>());
+    t.shown_.push_back(t.KnownValue(v)
+                           ? std::make_unique<TensorView>(t.function_->value(static_cast<ValueId>(v)))
+                           : std::make_unique<TensorView>());
     return t.shown_.back()->abi();
   }
 
@@ -115,8 +132,20 @@ struct BuilderFunctions {
 
 void FillBuilder(fbx_builder& b) {
   using F = BuilderFunctions;
-  b = {FBX_HEAD(fbx_builder), F::Operand,  F::AddConst, F::AddNode,  F::AttrBool, F::AttrI64, F::AttrF64,  F::AttrStr,
-       F::AttrI64s,           F::AttrF64s, F::AttrStrs, F::AttrCopy, F::TypeOf,   F::SetResult};
+  b = {FBX_HEAD(fbx_builder),
+       F::Operand,
+       F::AddConst,
+       F::AddNode,
+       F::AttrBool,
+       F::AttrI64,
+       F::AttrF64,
+       F::AttrStr,
+       F::AttrI64s,
+       F::AttrF64s,
+       F::AttrStrs,
+       F::AttrCopy,
+       F::TypeOf,
+       F::SetResult};
 }
 
 }  // namespace fusebox

@@ -14,14 +14,18 @@ bool IsVariableRead(const Function& f, const Uses& uses, ValueId v) {
 
 }  // namespace
 
-CompositeView::CompositeView(const Module& module, const Function& caller, const Node& node, const Uses& uses) {
+CompositeView::CompositeView(const Module& module, const Function& caller, const Node& node,
+                             const Uses& uses) {
   for (ValueId v : node.operands) {
-    operands_.push_back(v == kNoValue ? std::make_unique<TensorView>() : std::make_unique<TensorView>(caller.value(v)));
-    if (v != kNoValue && IsVariableRead(caller, uses, v)) operands_.back()->edit().flags |= FBX_TENSOR_VARIABLE;
+    operands_.push_back(v == kNoValue ? std::make_unique<TensorView>()
+                                      : std::make_unique<TensorView>(caller.value(v)));
+    if (v != kNoValue && IsVariableRead(caller, uses, v))
+      operands_.back()->edit().flags |= FBX_TENSOR_VARIABLE;
     operand_ptrs_.push_back(operands_.back()->abi());
   }
   for (ValueId v : node.results) {
-    results_.push_back(v == kNoValue ? std::make_unique<TensorView>() : std::make_unique<TensorView>(caller.value(v)));
+    results_.push_back(v == kNoValue ? std::make_unique<TensorView>()
+                                     : std::make_unique<TensorView>(caller.value(v)));
     if (v != kNoValue) results_.back()->edit().uses = static_cast<uint32_t>(uses.readers(v).size());
     result_ptrs_.push_back(results_.back()->abi());
   }

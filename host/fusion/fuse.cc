@@ -20,8 +20,8 @@ std::vector<std::string> Texts(std::vector<Diag> diags) {
 }
 
 // Asks one rule. On success the replacement module is returned; otherwise report says why not.
-std::unique_ptr<Module> Ask(const RuleRef& ref, Registry& registry, const Module& module, const Function& caller, const Node& node,
-                            RuleReport& report) {
+std::unique_ptr<Module> Ask(const RuleRef& ref, Registry& registry, const Module& module,
+                            const Function& caller, const Node& node, RuleReport& report) {
   using enum RuleReport::Outcome;
   HostCall call(*ref.plugin, nullptr);
   const CompositeView view(module, caller, node, Uses(caller));
@@ -33,7 +33,8 @@ std::unique_ptr<Module> Ask(const RuleRef& ref, Registry& registry, const Module
   report.outcome = status == FBX_NOT_APPLICABLE ? kNotApplicable : kError;
   if (status != FBX_OK) {
     if (report.reasons.empty()) report.reasons.push_back("the rule gave no reason");
-    if (const Status finish = transaction.Finish(); matched && !finish) report.reasons.push_back(finish.error().message);
+    if (const Status finish = transaction.Finish(); matched && !finish)
+      report.reasons.push_back(finish.error().message);
     return nullptr;
   }
   if (Status sound = transaction.Finish(); !sound) {
@@ -61,7 +62,8 @@ std::unique_ptr<Module> ToCustomOp(const Function& caller, const Node& node) {
 
 class Fuser {
  public:
-  Fuser(Module& module, Registry& registry, const FusionOptions& options) : module_(module), registry_(registry), options_(options) {}
+  Fuser(Module& module, Registry& registry, const FusionOptions& options)
+      : module_(module), registry_(registry), options_(options) {}
 
   Status Visit(const std::string& name) {
     Function* function = module_.Find(name);
@@ -111,7 +113,8 @@ class Fuser {
       const PluginInfo& info = ref.plugin->info();
       RuleReport said{std::string(FromAbi(ref.rule->id)), info.manifest.id, info.manifest.version};
       auto replacement = Ask(ref, registry_, module_, caller, node, said);
-      FUSEBOX_ASSIGN(const std::optional<size_t> added, Apply(caller, index, std::move(replacement), ref.rule->tolerance, said, report));
+      FUSEBOX_ASSIGN(const std::optional<size_t> added,
+                     Apply(caller, index, std::move(replacement), ref.rule->tolerance, said, report));
       report.rules.push_back(std::move(said));
       if (added) return Done(std::move(report), added);
     }
@@ -126,13 +129,17 @@ class Fuser {
         said.reasons.push_back(ok.error().message);
         report.rules.push_back(std::move(said));
       } else {
-        FUSEBOX_ASSIGN(const std::optional<size_t> added, Apply(caller, index, ToCustomOp(caller, node), fbx_tolerance{}, said, report));
+        FUSEBOX_ASSIGN(const std::optional<size_t> added,
+                       Apply(caller, index, ToCustomOp(caller, node), fbx_tolerance{}, said, report));
         report.rules.push_back(std::move(said));
         if (added) return Done(std::move(report), added);
       }
     }
-    if (report.rules.empty()) report.why = skipped.empty() ? "no plugin has a rule for this name" : "no rule: " + skipped.front();
-    else report.why = report.rules.back().reasons.empty() ? "not applicable" : report.rules.back().reasons.front();
+    if (report.rules.empty())
+      report.why = skipped.empty() ? "no plugin has a rule for this name" : "no rule: " + skipped.front();
+    else
+      report.why =
+          report.rules.back().reasons.empty() ? "not applicable" : report.rules.back().reasons.front();
     return Done(std::move(report), std::nullopt);
   }
 
@@ -147,7 +154,8 @@ class Fuser {
 
   static std::pair<std::string, std::string> SplitPlugin(const std::string& text) {
     const size_t space = text.find(' ');
-    return {text.substr(0, space), space == std::string::npos ? "" : text.substr(space + 1, text.find(' ', space + 1) - space - 1)};
+    return {text.substr(0, space),
+            space == std::string::npos ? "" : text.substr(space + 1, text.find(' ', space + 1) - space - 1)};
   }
 
   std::optional<size_t> Done(SiteReport report, std::optional<size_t> added) {
@@ -156,8 +164,8 @@ class Fuser {
     return added;
   }
 
-  Result<std::optional<size_t>> Apply(Function& caller, size_t index, std::unique_ptr<Module> scratch, fbx_tolerance tolerance,
-                                      RuleReport& said, SiteReport& report) {
+  Result<std::optional<size_t>> Apply(Function& caller, size_t index, std::unique_ptr<Module> scratch,
+                                      fbx_tolerance tolerance, RuleReport& said, SiteReport& report) {
     if (!scratch) return std::nullopt;
     const Node& node = *caller.nodes[index];
     Function& replacement = *scratch->functions[0];
@@ -167,7 +175,14 @@ class Fuser {
     if (options_.approve) {
       const Function* body = node.body.empty() ? nullptr : module_.Find(node.body);
       if (body) {
-        const Candidate candidate{module_, node, *body, replacement, *scratch, ConstantsOf(caller, node), UsedResults(caller, node), tolerance};
+        const Candidate candidate{module_,
+                                  node,
+                                  *body,
+                                  replacement,
+                                  *scratch,
+                                  ConstantsOf(caller, node),
+                                  UsedResults(caller, node),
+                                  tolerance};
         FUSEBOX_ASSIGN(const Approval approval, options_.approve(candidate));
         report.proof = approval.proof;
         if (!approval.approved) {
@@ -177,7 +192,8 @@ class Fuser {
         }
       }
     }
-    for (const auto& n : replacement.nodes) report.emitted.push_back(n->is(Op::kCustom) ? n->name : std::string(Name(n->op)));
+    for (const auto& n : replacement.nodes)
+      report.emitted.push_back(n->is(Op::kCustom) ? n->name : std::string(Name(n->op)));
     KeepBody(module_, caller, node, replacement, options_.keep_bodies, said.reasons);
     const size_t added = replacement.nodes.size();
     report.why = "fused by " + said.rule;

@@ -28,9 +28,9 @@ std::string_view Name(RuleReport::Outcome);
 struct SiteReport {
   std::string function, location, composite;
   bool fused = false;
-  std::vector<RuleReport> rules;  // in the order asked; empty: no rule for that name (why says so)
-  std::string why;                // one line: what became of it
-  std::string proof;              // from approve: "f64, 12 cases, worst 3.1e-7"; empty: not asked
+  std::vector<RuleReport> rules;     // in the order asked; empty: no rule for that name (why says so)
+  std::string why;                   // one line: what became of it
+  std::string proof;                 // from approve: "f64, 12 cases, worst 3.1e-7"; empty: not asked
   std::vector<std::string> emitted;  // ops that replaced it, after folding
 };
 
@@ -38,10 +38,10 @@ struct SiteReport {
 struct Candidate {
   const Module& module;
   const Node& composite;
-  const Function& body;          // what the composite is defined to compute
-  const Function& replacement;   // what the rule would put there, folded; the same inputs and outputs
-  const Module& scratch;         // holds `replacement` (and nothing else of the module)
-  std::vector<Tensor> constants; // per operand; empty data: not constant
+  const Function& body;            // what the composite is defined to compute
+  const Function& replacement;     // what the rule would put there, folded; the same inputs and outputs
+  const Module& scratch;           // holds `replacement` (and nothing else of the module)
+  std::vector<Tensor> constants;   // per operand; empty data: not constant
   std::vector<bool> used_results;  // results that somebody reads
   fbx_tolerance tolerance;
 };

@@ -17,14 +17,18 @@ int64_t IndexOf(const Module& module, const std::string& function) {
 }
 
 Status AttachOne(Module& module, const std::string& key, const Attrs& record) {
-  const int64_t subgraph = record.i64("subgraph", -1), op = record.i64("op", -1), body = record.i64("body", -1);
+  const int64_t subgraph = record.i64("subgraph", -1), op = record.i64("op", -1),
+                body = record.i64("body", -1);
   const auto count = static_cast<int64_t>(module.functions.size());
-  if (subgraph < 0 || subgraph >= count || body >= count) return Invalid("entry " + key + ": there is no such subgraph");
+  if (subgraph < 0 || subgraph >= count || body >= count)
+    return Invalid("entry " + key + ": there is no such subgraph");
   Function& function = *module.functions[static_cast<size_t>(subgraph)];
-  if (op < 0 || op >= static_cast<int64_t>(function.nodes.size())) return Invalid("entry " + key + ": there is no such operator");
+  if (op < 0 || op >= static_cast<int64_t>(function.nodes.size()))
+    return Invalid("entry " + key + ": there is no such operator");
   Node& node = *function.nodes[static_cast<size_t>(op)];
-  node.fused = std::make_shared<const Provenance>(Provenance{record.str("plugin", ""), record.str("plugin_version", ""),
-                                                             record.str("rule", ""), record.str("composite", "")});
+  node.fused = std::make_shared<const Provenance>(
+      Provenance{record.str("plugin", ""), record.str("plugin_version", ""), record.str("rule", ""),
+                 record.str("composite", "")});
   if (body < 0) return {};
   if (body == subgraph) return Invalid("entry " + key + ": the body is the operator's own subgraph");
   const Function& kept = *module.functions[static_cast<size_t>(body)];
@@ -61,7 +65,8 @@ void RecordFused(Module& module) {
 }
 
 Status AttachFused(Module& module) {
-  const auto at = std::find_if(module.metadata.begin(), module.metadata.end(), [](const Metadata& m) { return m.name == kName; });
+  const auto at = std::find_if(module.metadata.begin(), module.metadata.end(),
+                               [](const Metadata& m) { return m.name == kName; });
   if (at == module.metadata.end()) return {};
   const std::string place = "metadata " + std::string(kName);
   const std::string_view bytes(reinterpret_cast<const char*>(at->data.data()), at->data.size());

@@ -36,9 +36,18 @@ namespace {
 // Ops that only bring a fused op's operands and results into shape.
 bool MovesData(Op op) {
   switch (op) {
-    case Op::kReshape: case Op::kTranspose: case Op::kSlice: case Op::kStridedSlice: case Op::kSplit: case Op::kSplitV:
-    case Op::kConcatenation: case Op::kReverseV2: case Op::kExpandDims: case Op::kSqueeze: case Op::kFill: case Op::kCast:
-      return true;
+    case Op::kReshape:
+    case Op::kTranspose:
+    case Op::kSlice:
+    case Op::kStridedSlice:
+    case Op::kSplit:
+    case Op::kSplitV:
+    case Op::kConcatenation:
+    case Op::kReverseV2:
+    case Op::kExpandDims:
+    case Op::kSqueeze:
+    case Op::kFill:
+    case Op::kCast: return true;
     default: return false;
   }
 }
@@ -46,7 +55,8 @@ bool MovesData(Op op) {
 }  // namespace
 
 void Stamp(Function& replacement, const Node& composite, const RuleReport& rule) {
-  const auto provenance = std::make_shared<const Provenance>(Provenance{rule.plugin, rule.plugin_version, rule.rule, composite.name});
+  const auto provenance = std::make_shared<const Provenance>(
+      Provenance{rule.plugin, rule.plugin_version, rule.rule, composite.name});
   for (auto& node : replacement.nodes) {
     node->location = {};  // inlining puts the composite's before it
     node->location.layer = composite.location.layer;
@@ -57,13 +67,15 @@ void Stamp(Function& replacement, const Node& composite, const RuleReport& rule)
 namespace {
 
 // The body with constants of the site bound in, its inputs and outputs in the order of the node's operands and results.
-std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, const Function& replacement, const Node& node,
-                                    std::string& why) {
+std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, const Function& replacement,
+                                    const Node& node, std::string& why) {
   auto kept = Clone(body, std::move(name));
   std::vector<ValueId> inputs;
   for (ValueId operand : node.operands) {
     const auto at = std::find(replacement.inputs.begin(), replacement.inputs.end(), operand);
-    const ValueId input = at == replacement.inputs.end() ? kNoValue : kept->inputs[static_cast<size_t>(at - replacement.inputs.begin())];
+    const ValueId input = at == replacement.inputs.end()
+                              ? kNoValue
+                              : kept->inputs[static_cast<size_t>(at - replacement.inputs.begin())];
     if (input != kNoValue && std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
       inputs.push_back(input);
     } else {  // computed or constant at the site, or an operand that the op takes twice
@@ -97,14 +109,16 @@ std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, cons
 
 }  // namespace
 
-void KeepBody(Module& module, const Function& caller, const Node& composite, Function& replacement, FusionOptions::KeepBodies keep,
-              std::vector<std::string>& notes) {
+void KeepBody(Module& module, const Function& caller, const Node& composite, Function& replacement,
+              FusionOptions::KeepBodies keep, std::vector<std::string>& notes) {
   using enum FusionOptions::KeepBodies;
   const Function* body = composite.body.empty() ? nullptr : module.Find(composite.body);
   if (keep == kNone || !body) return;
   if (replacement.nodes.size() != 1) {
-    const bool any_custom = std::any_of(replacement.nodes.begin(), replacement.nodes.end(), [](const auto& n) { return n->is(Op::kCustom); });
-    if (any_custom || keep == kAll) notes.push_back("the body is not kept: it was replaced by more than one op");
+    const bool any_custom = std::any_of(replacement.nodes.begin(), replacement.nodes.end(),
+                                        [](const auto& n) { return n->is(Op::kCustom); });
+    if (any_custom || keep == kAll)
+      notes.push_back("the body is not kept: it was replaced by more than one op");
     return;
   }
   Node& node = *replacement.nodes[0];
@@ -117,7 +131,8 @@ void KeepBody(Module& module, const Function& caller, const Node& composite, Fun
   for (size_t i = 0; i < composite.operands.size() && i < bound->inputs.size(); ++i) {
     const ValueId v = composite.operands[i];
     if (v == kNoValue || !caller.value(v).is_const()) continue;
-    bound->ReplaceUses(bound->inputs[i], bound->AddConst(caller.value(v).type, caller.value(v).data, caller.value(v).name));
+    bound->ReplaceUses(bound->inputs[i],
+                       bound->AddConst(caller.value(v).type, caller.value(v).data, caller.value(v).name));
   }
   std::string why;
   auto kept = ShapeBody(*bound, module.UniqueName("body." + composite.name), replacement, node, why);

@@ -18,7 +18,7 @@ std::vector<bool> UsedResults(const Function& caller, const Node& composite);
 void Stamp(Function& replacement, const Node& composite, const RuleReport& rule);
 // Keeps the composite's body behind the replacement's only node, when the options ask for it and the node's operands and
 // results are enough to run it; otherwise `notes` learns why not.
-void KeepBody(Module& module, const Function& caller, const Node& composite, Function& replacement, FusionOptions::KeepBodies keep,
-              std::vector<std::string>& notes);
+void KeepBody(Module& module, const Function& caller, const Node& composite, Function& replacement,
+              FusionOptions::KeepBodies keep, std::vector<std::string>& notes);
 
 }  // namespace fusebox

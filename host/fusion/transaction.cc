@@ -42,7 +42,9 @@ Status Transaction::Flush() {
   return inferred;
 }
 
-fbx_value Transaction::Add(ValueId id) { return failure_.empty() ? static_cast<fbx_value>(id) : FBX_NO_VALUE; }
+fbx_value Transaction::Add(ValueId id) {
+  return failure_.empty() ? static_cast<fbx_value>(id) : FBX_NO_VALUE;
+}
 
 Status Transaction::Finish() {
   (void)Flush();
@@ -56,7 +58,8 @@ Status Transaction::Finish() {
     if (results_[i] == kNoValue) return Invalid("result " + std::to_string(i) + " was not set");
     const Type& is = function_->value(results_[i]).type;
     if (!Compatible(is, result_types_[i])) {
-      return Invalid("result " + std::to_string(i) + " is " + ToString(is) + ", the composite gives " + ToString(result_types_[i]));
+      return Invalid("result " + std::to_string(i) + " is " + ToString(is) + ", the composite gives " +
+                     ToString(result_types_[i]));
     }
   }
   function_->outputs = results_;

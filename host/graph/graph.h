@@ -41,7 +41,7 @@ struct Value {
   std::shared_ptr<const Quant> quant;
   Buffer data;               // set: a constant
   bool is_variable = false;  // a variable tensor: session state when nothing defines it
-  std::string extra;         // parts of the file's tensor that the graph does not interpret (sparsity, ...), opaque
+  std::string extra;  // parts of the file's tensor that the graph does not interpret (sparsity, ...), opaque
 
   bool is_const() const { return static_cast<bool>(data); }
 };
@@ -54,9 +54,11 @@ struct Provenance {
 
 struct Node {
   Op op = Op::kCustom;
-  std::string name;  // CUSTOM: the custom code. OPAQUE: the source op. STABLEHLO_COMPOSITE: the composite's name.
-  int32_t version = 0;  // op version; 0 = the lowest that can say it, chosen by Write. Composite: its own version.
-  Attrs attrs;          // options. CUSTOM: the FlexBuffer map. STABLEHLO_COMPOSITE: the composite's attributes.
+  std::string
+      name;  // CUSTOM: the custom code. OPAQUE: the source op. STABLEHLO_COMPOSITE: the composite's name.
+  int32_t version =
+      0;        // op version; 0 = the lowest that can say it, chosen by Write. Composite: its own version.
+  Attrs attrs;  // options. CUSTOM: the FlexBuffer map. STABLEHLO_COMPOSITE: the composite's attributes.
   // STABLEHLO_COMPOSITE, and a fused op whose body is kept: the function that defines it, with the node's operands as
   // inputs and its results as outputs; empty: none.
   std::string body;
@@ -105,7 +107,8 @@ class Function {
   // Appends a node with `result_types.size()` new results (state results included) and returns it.
   Node& AddNode(Op op, std::vector<ValueId> operands, std::vector<Type> result_types, Attrs attrs = {});
   // The same, placed before nodes[index].
-  Node& InsertNode(size_t index, Op op, std::vector<ValueId> operands, std::vector<Type> result_types, Attrs attrs = {});
+  Node& InsertNode(size_t index, Op op, std::vector<ValueId> operands, std::vector<Type> result_types,
+                   Attrs attrs = {});
 
   // Every reader of `from` (operands of nodes and outputs) reads `to`.
   void ReplaceUses(ValueId from, ValueId to);
@@ -168,8 +171,8 @@ class Module {
   std::vector<Signature> signatures;
   std::vector<Metadata> metadata;
   std::string description;
-  std::string source;   // the file or folder it came from, for messages
-  Buffer appended;      // a zip after the FlatBuffer (label files): written back as it was
+  std::string source;  // the file or folder it came from, for messages
+  Buffer appended;     // a zip after the FlatBuffer (label files): written back as it was
 
   Function* Find(std::string_view name) const;  // null when there is none
   Function& Add(std::string name);              // the name is made unique

@@ -18,17 +18,38 @@ namespace fusebox {
 
 // The ABI's element types, as a C++ enumeration with the same values.
 enum class DType : fbx_dtype {
-  kNone = FBX_DTYPE_NONE, kF32 = FBX_F32, kF16 = FBX_F16, kBF16 = FBX_BF16, kF64 = FBX_F64, kI8 = FBX_I8,
-  kI16 = FBX_I16, kI32 = FBX_I32, kI64 = FBX_I64, kU8 = FBX_U8, kU16 = FBX_U16, kU32 = FBX_U32, kU64 = FBX_U64,
-  kBool = FBX_BOOL, kString = FBX_STRING, kComplex64 = FBX_COMPLEX64, kComplex128 = FBX_COMPLEX128, kI4 = FBX_I4,
-  kU4 = FBX_U4, kI2 = FBX_I2, kF8E4M3FN = FBX_F8E4M3FN, kF8E5M2 = FBX_F8E5M2, kResource = FBX_RESOURCE,
+  kNone = FBX_DTYPE_NONE,
+  kF32 = FBX_F32,
+  kF16 = FBX_F16,
+  kBF16 = FBX_BF16,
+  kF64 = FBX_F64,
+  kI8 = FBX_I8,
+  kI16 = FBX_I16,
+  kI32 = FBX_I32,
+  kI64 = FBX_I64,
+  kU8 = FBX_U8,
+  kU16 = FBX_U16,
+  kU32 = FBX_U32,
+  kU64 = FBX_U64,
+  kBool = FBX_BOOL,
+  kString = FBX_STRING,
+  kComplex64 = FBX_COMPLEX64,
+  kComplex128 = FBX_COMPLEX128,
+  kI4 = FBX_I4,
+  kU4 = FBX_U4,
+  kI2 = FBX_I2,
+  kF8E4M3FN = FBX_F8E4M3FN,
+  kF8E5M2 = FBX_F8E5M2,
+  kResource = FBX_RESOURCE,
   kVariant = FBX_VARIANT,
 };
 
-std::string_view Name(DType);                  // "f32"
+std::string_view Name(DType);  // "f32"
 std::optional<DType> ParseDType(std::string_view);
-size_t BitsOf(DType);                          // 32 for f32, 4 for i4; 0 where elements have no fixed size
-inline bool IsFloat(DType t) { return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64; }
+size_t BitsOf(DType);  // 32 for f32, 4 for i4; 0 where elements have no fixed size
+inline bool IsFloat(DType t) {
+  return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64;
+}
 
 // Dimensions, -1 for an unknown one; or no known rank at all.
 class Shape {
@@ -36,15 +57,16 @@ class Shape {
   static constexpr int64_t kUnknown = -1;
   Shape() = default;  // unranked, and so is {}; a scalar's shape is Scalar()
   static Shape Scalar() { return Shape(std::vector<int64_t>()); }
-  Shape(std::vector<int64_t> dims) : ranked_(true), dims_(std::move(dims)) {}        // NOLINT(google-explicit-constructor)
+  Shape(std::vector<int64_t> dims)
+      : ranked_(true), dims_(std::move(dims)) {}  // NOLINT(google-explicit-constructor)
   Shape(std::initializer_list<int64_t> dims) : ranked_(true), dims_(dims) {}
   bool ranked() const { return ranked_; }
   int rank() const { return ranked_ ? static_cast<int>(dims_.size()) : -1; }
   const std::vector<int64_t>& dims() const { return dims_; }
   std::vector<int64_t>& dims() { return dims_; }
   int64_t operator[](size_t i) const { return dims_[i]; }
-  bool is_static() const;                         // ranked, and every dimension known
-  std::optional<int64_t> element_count() const;   // nothing when not static or when it overflows int64
+  bool is_static() const;                        // ranked, and every dimension known
+  std::optional<int64_t> element_count() const;  // nothing when not static or when it overflows int64
   bool operator==(const Shape&) const = default;
 
  private:
@@ -86,8 +108,8 @@ struct FunctionRef {
 
 class Attrs;
 using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::string, DType, Shape, Tensor,
-                               std::vector<int64_t>, std::vector<double>, std::vector<std::string>, FunctionRef,
-                               std::shared_ptr<const Attrs>>;
+                               std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
+                               FunctionRef, std::shared_ptr<const Attrs>>;
 
 // Attributes of a node, sorted by name. Enumerated options are their names ("SAME", "RELU"); a field that stands at its
 // schema default is left out. Bytes fields are strings.

@@ -91,7 +91,9 @@ NodeText::NodeText(const Function& function, const Node& node)
       raw_options(RawOptions(node)) {}
 
 NodeView::NodeView(const Function& function, const Node& node)
-    : own_text_(std::in_place, function, node), tensors_(node.operands.size() + node.results.size()), node_{} {
+    : own_text_(std::in_place, function, node),
+      tensors_(node.operands.size() + node.results.size()),
+      node_{} {
   Show(function, node, *own_text_);
 }
 

@@ -31,7 +31,7 @@ struct ManifestOp {
 };
 struct ManifestRule {
   std::string id;
-  std::vector<std::string> implements;  // names, or prefixes ending in '*'
+  std::vector<std::string> implements;   // names, or prefixes ending in '*'
   int min_version = 0, max_version = 0;  // 0: no bound
   std::string when;  // JSON object: attribute name -> JSON Schema its value must meet; empty: always
   std::vector<ManifestOp> emits;
@@ -40,8 +40,9 @@ struct ManifestDelegate {
   std::string name, options_schema;
 };
 struct Manifest {
-  std::string path;        // of the JSON file
-  std::string library;     // absolute path of the library for this machine; it need not exist. Empty: there is none,
+  std::string path;  // of the JSON file
+  std::string
+      library;  // absolute path of the library for this machine; it need not exist. Empty: there is none,
   std::string no_library;  // because ...
   std::string id, version, name_space, description, license;
   int abi_major = 1, abi_min_minor = 0;
@@ -57,12 +58,13 @@ Result<Manifest> ReadManifest(const std::string& path);
 
 // fusebox.json, and what the command line adds to it.
 struct Config {
-  std::string path = {};                      // of the file; empty: none
-  std::vector<std::string> plugins = {};      // --plugin: a manifest, a library, or a folder; these come first
-  std::vector<std::string> plugin_path = {};  // folders; those of the file are relative to it
+  std::string path = {};                  // of the file; empty: none
+  std::vector<std::string> plugins = {};  // --plugin: a manifest, a library, or a folder; these come first
+  std::vector<std::string> plugin_path = {};       // folders; those of the file are relative to it
   std::vector<std::string> allow = {}, deny = {};  // globs over plugin ids; deny wins; no allow list: all
   std::map<std::string, Attrs> options = {};       // by plugin id
-  std::map<std::string, std::vector<std::string>> prefer = {};  // op or composite name -> plugin ids, best first
+  std::map<std::string, std::vector<std::string>> prefer =
+      {};  // op or composite name -> plugin ids, best first
   struct Delegate {
     std::string name;
     Attrs options;
@@ -76,8 +78,8 @@ struct PluginInfo {
   enum class State { kOk, kShadowed, kDenied, kBroken };
   Manifest manifest;
   State state = State::kOk;
-  std::string why;      // for every state but kOk, and where it is shadowed by
-  bool loaded = false;  // its library is open
+  std::string why;        // for every state but kOk, and where it is shadowed by
+  bool loaded = false;    // its library is open
   bool built_in = false;  // linked in; its manifest says what its entry says
 };
 std::string_view Name(PluginInfo::State);
@@ -162,14 +164,16 @@ class Registry {
   // there or broken, options that break their schema); a broken plugin on the search path is kept with its reason.
   // `built_in`: entries of plugins that are linked into the program. The cpu plugin is always one of them where it is
   // linked (target fusebox_cpu_static).
-  static Result<std::shared_ptr<Registry>> Create(const Config& config, std::span<const fbx_entry* const> built_in = {});
+  static Result<std::shared_ptr<Registry>> Create(const Config& config,
+                                                  std::span<const fbx_entry* const> built_in = {});
   ~Registry();  // calls unload of the plugins it loaded, last one first
 
   const Config& config() const { return config_; }
-  std::vector<PluginInfo> plugins() const;           // search order, built-in last
-  std::vector<std::string> searched() const;         // folders that were looked into, in order
-  Status LoadAll();                                  // opens every kOk plugin now; failures only mark the plugin
-  Status LoadNamed();  // opens what `--plugin` named on its own (no folder of plugins); fails if one cannot be used
+  std::vector<PluginInfo> plugins() const;    // search order, built-in last
+  std::vector<std::string> searched() const;  // folders that were looked into, in order
+  Status LoadAll();                           // opens every kOk plugin now; failures only mark the plugin
+  Status
+  LoadNamed();  // opens what `--plugin` named on its own (no folder of plugins); fails if one cannot be used
 
   // Rules for a composite, best first: `prefer`, then benefit, then rule id. version 0: not stated, fits every rule.
   // Two plugins that claim the same name without a preference: an error naming both manifests and the config line to

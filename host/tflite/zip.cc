@@ -30,7 +30,8 @@ size_t FindEnd(std::span<const std::byte> file) {
     const void* mark = memrchr(begin + lowest, 'P', past - lowest);
     if (!mark) break;
     const auto at = static_cast<size_t>(static_cast<const char*>(mark) - begin);
-    if (At<uint32_t>(file, at) == kEndMark && at + kEndSize + At<uint16_t>(file, at + 20) == file.size()) return at;
+    if (At<uint32_t>(file, at) == kEndMark && at + kEndSize + At<uint16_t>(file, at + 20) == file.size())
+      return at;
     past = at;
   }
   return file.size();

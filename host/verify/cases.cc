@@ -72,12 +72,15 @@ Tensor MakeOperand(const Type& type, ValueClass c, uint64_t seed, size_t operand
     case DType::kI8: return Filled<int8_t>(type, count, small);
     case DType::kU8: return Filled<uint8_t>(type, count, small);
     case DType::kI16: return Filled<int16_t>(type, count, small);
-    case DType::kBool: return Filled<bool>(type, count, [&](size_t) { return c != ValueClass::kZero && random() % 2; });
+    case DType::kBool:
+      return Filled<bool>(type, count, [&](size_t) { return c != ValueClass::kZero && random() % 2; });
     default: return {type, {}};
   }
 }
 
-Tensor ToF64(const Tensor& t) { return t.type.dtype == DType::kF32 && t.data ? Convert<double>(t, DType::kF64) : t; }
+Tensor ToF64(const Tensor& t) {
+  return t.type.dtype == DType::kF32 && t.data ? Convert<double>(t, DType::kF64) : t;
+}
 
 std::vector<double> ToDoubles(const Tensor& t) {
   std::vector<double> out;
@@ -89,7 +92,8 @@ std::vector<double> ToDoubles(const Tensor& t) {
     case DType::kI64: take(int64_t{}); break;
     case DType::kI16: take(int16_t{}); break;
     case DType::kI8: take(int8_t{}); break;
-    case DType::kU8: case DType::kBool: take(uint8_t{}); break;
+    case DType::kU8:
+    case DType::kBool: take(uint8_t{}); break;
     default: break;
   }
   return out;

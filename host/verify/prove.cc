@@ -33,16 +33,19 @@ struct Runnable {
     runner->Reset();
     return Again(inputs);
   }
-  Result<std::vector<Tensor>> Again(std::span<const Tensor> inputs) { return runner->Run(module->functions[0]->name, inputs); }
+  Result<std::vector<Tensor>> Again(std::span<const Tensor> inputs) {
+    return runner->Run(module->functions[0]->name, inputs);
+  }
 };
 
 // The function with constants of the site bound in, in a module of its own. Operands that the site does not have
 // (`replacement` gives them no type) are none of its inputs.
-std::unique_ptr<Module> CopyOf(const Module& from, const Function& function, const std::vector<Tensor>& constants,
-                               const std::vector<bool>& absent) {
+std::unique_ptr<Module> CopyOf(const Module& from, const Function& function,
+                               const std::vector<Tensor>& constants, const std::vector<bool>& absent) {
   auto copy = std::make_unique<Module>();
   Function& f = *copy->Find(CopyInto(from, function, *copy));
-  std::stable_partition(copy->functions.begin(), copy->functions.end(), [&](const auto& p) { return p.get() == &f; });
+  std::stable_partition(copy->functions.begin(), copy->functions.end(),
+                        [&](const auto& p) { return p.get() == &f; });
   for (size_t i = 0; i < constants.size() && i < f.inputs.size(); ++i)
     if (constants[i].data) f.ReplaceUses(f.inputs[i], f.AddConst(constants[i]));
   for (size_t i = std::min(absent.size(), f.inputs.size()); i-- > 0;)
@@ -88,17 +91,20 @@ struct Bound {
 double OwnError(const std::vector<double>& plain, const std::vector<double>& should) {
   double own = 0;
   for (size_t i = 0; i < should.size() && i < plain.size(); ++i)
-    if (std::isfinite(plain[i]) && std::isfinite(should[i])) own = std::max(own, std::fabs(plain[i] - should[i]));
+    if (std::isfinite(plain[i]) && std::isfinite(should[i]))
+      own = std::max(own, std::fabs(plain[i] - should[i]));
   return own;
 }
 
 // One result of one case. `body` is the f32 body's own answer: a fused op may err twice as much as that, and nothing is asked of
 // it where the body itself leaves the range of f32. Infinities and NaNs of the truth must be met.
-void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, const Tensor& body, Bound bound, Case& out) {
+void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, const Tensor& body, Bound bound,
+                   Case& out) {
   if (fused.type.shape != truth.type.shape) {
     out.passed = false;
     out.worst = INFINITY;
-    out.where = "result " + std::to_string(result) + " is " + ToString(fused.type) + ", expected shape " + ToString(truth.type.shape);
+    out.where = "result " + std::to_string(result) + " is " + ToString(fused.type) + ", expected shape " +
+                ToString(truth.type.shape);
     return;
   }
   const auto is = ToDoubles(fused), should = ToDoubles(truth), plain = ToDoubles(body);
@@ -106,19 +112,27 @@ void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, cons
   for (size_t i = 0; i < is.size() && i < should.size() && i < plain.size(); ++i) {
     if (!(std::isfinite(plain[i]) && std::isfinite(should[i])) && !Same(plain[i], should[i])) continue;
     const double error = Distance(is[i], should[i]);
-    const double allowed = std::isfinite(should[i]) ? std::max(bound.atol + bound.rtol * std::fabs(should[i]), 2 * own) : 0;
+    const double allowed =
+        std::isfinite(should[i]) ? std::max(bound.atol + bound.rtol * std::fabs(should[i]), 2 * own) : 0;
     const bool within = error <= allowed;
     // The place told is the worst of those that decide: a failing one as soon as there is one.
     if ((within && !out.passed) || (error <= out.worst && within == out.passed)) continue;
     out.worst = within == out.passed ? error : std::max(error, out.worst);
     out.passed &= within;
-    out.where = "result " + std::to_string(result) + " " + Position(truth.type.shape, i) + ": " + Short(is[i]) + ", expected " + Short(should[i]);
+    out.where = "result " + std::to_string(result) + " " + Position(truth.type.shape, i) + ": " +
+                Short(is[i]) + ", expected " + Short(should[i]);
   }
 }
 
 bool IsComparable(DType dtype) {
   switch (dtype) {
-    case DType::kF32: case DType::kF64: case DType::kI8: case DType::kI16: case DType::kI32: case DType::kI64: case DType::kU8:
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kI8:
+    case DType::kI16:
+    case DType::kI32:
+    case DType::kI64:
+    case DType::kU8:
     case DType::kBool: return true;
     default: return false;
   }
@@ -128,7 +142,8 @@ bool IsComparable(DType dtype) {
 bool IsStateful(const Module& module) {
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes)
-      if (Info(node->op).effects == Effects::kStateful || Info(node->op).effects == Effects::kRandom) return true;
+      if (Info(node->op).effects == Effects::kStateful || Info(node->op).effects == Effects::kRandom)
+        return true;
     const Uses uses(*f);
     for (ValueId v = 0; v < f->value_count(); ++v)
       if (f->value(v).is_variable && !uses.producer(v)) return true;
@@ -138,7 +153,8 @@ bool IsStateful(const Module& module) {
 
 class Proof {
  public:
-  Proof(const std::vector<Tensor>& constants, const std::vector<bool>& used, Bound bound, const Options& options)
+  Proof(const std::vector<Tensor>& constants, const std::vector<bool>& used, Bound bound,
+        const Options& options)
       : constants_(constants), used_(used), bound_(bound), options_(options) {}
 
   Result<Verdict> Run(Result<Runnable> body, Result<Runnable> truth, Result<Runnable> fused) {
@@ -149,7 +165,9 @@ class Proof {
     const Function& f = *fused->module->functions[0];
     for (size_t r = 0; r < f.outputs.size(); ++r) {
       const Type& type = f.value(f.outputs[r]).type;
-      if (IsUsed(r) && !IsComparable(type.dtype)) return Unverifiable("result " + std::to_string(r) + " is " + ToString(type) + ", which is not compared");
+      if (IsUsed(r) && !IsComparable(type.dtype))
+        return Unverifiable("result " + std::to_string(r) + " is " + ToString(type) +
+                            ", which is not compared");
     }
     repeats_ = !IsStateful(*body->module);
     for (ValueClass c : ValueClasses(options_.all)) {
@@ -157,7 +175,8 @@ class Proof {
       for (size_t i = 0; i < f.inputs.size(); ++i) {
         const Type& type = f.value(f.inputs[i]).type;
         const bool bound_in = i < constants_.size() && constants_[i].data;
-        if (!bound_in && !type.shape.ranked()) return Unverifiable("the rank of operand " + std::to_string(i) + " is not known");
+        if (!bound_in && !type.shape.ranked())
+          return Unverifiable("the rank of operand " + std::to_string(i) + " is not known");
         const Type sized{type.dtype, Sized(type.shape, options_.unknown_dim)};
         inputs.push_back(bound_in ? constants_[i] : MakeOperand(sized, c, options_.seed, i));
       }
@@ -176,10 +195,11 @@ class Proof {
     return out;
   }
   static bool HasUnknown(const Function& f) {
-    return std::any_of(f.inputs.begin(), f.inputs.end(), [&](ValueId v) { return !f.value(v).type.shape.is_static(); });
+    return std::any_of(f.inputs.begin(), f.inputs.end(),
+                       [&](ValueId v) { return !f.value(v).type.shape.is_static(); });
   }
-  Status RunCase(const std::string& name, const std::vector<Tensor>& inputs, Runnable& body, Runnable* truth, Runnable& fused,
-                 Verdict& verdict) {
+  Status RunCase(const std::string& name, const std::vector<Tensor>& inputs, Runnable& body, Runnable* truth,
+                 Runnable& fused, Verdict& verdict) {
     Result<std::vector<Tensor>> plain = body.Run(inputs);
     if (!plain) {  // not the rule's fault: these operands are outside of what the composite takes
       if (skipped_.empty()) skipped_ = "the body does not run on " + name + ": " + plain.error().message;
@@ -205,7 +225,8 @@ class Proof {
 
   bool IsUsed(size_t result) const { return result >= used_.size() || used_[result]; }
 
-  void CompareAll(const Result<std::vector<Tensor>>& is, const std::vector<Tensor>& exact, const std::vector<Tensor>& plain, Case& out) const {
+  void CompareAll(const Result<std::vector<Tensor>>& is, const std::vector<Tensor>& exact,
+                  const std::vector<Tensor>& plain, Case& out) const {
     if (!is) {
       out.passed = false;
       out.where = "the fused op fails: " + is.error().message;
@@ -227,8 +248,8 @@ class Proof {
       if (!c.passed && (!worst || c.worst > worst->worst)) worst = &c;
     if (!worst) return;
     verdict.outcome = kDisagrees;
-    verdict.why = worst->name + " values: " + worst->where + " (atol " + Short(bound_.atol) + ", rtol " + Short(bound_.rtol) + ", seed " +
-                  std::to_string(options_.seed) + ")";
+    verdict.why = worst->name + " values: " + worst->where + " (atol " + Short(bound_.atol) + ", rtol " +
+                  Short(bound_.rtol) + ", seed " + std::to_string(options_.seed) + ")";
   }
 
   const std::vector<Tensor>& constants_;
@@ -245,12 +266,14 @@ std::string Verdict::Summary() const {
   if (outcome == Outcome::kUnverifiable) return "unverifiable: " + why;
   double worst = 0;
   for (const Case& c : cases) worst = std::max(worst, c.worst);
-  const std::string how = "(" + truth + ", " + std::to_string(cases.size()) + " cases, worst " + Short(worst) + ")";
+  const std::string how =
+      "(" + truth + ", " + std::to_string(cases.size()) + " cases, worst " + Short(worst) + ")";
   return outcome == Outcome::kAgrees ? "agrees " + how : "disagrees " + how + ": " + why;
 }
 
-Result<Verdict> Prove(const Module& module, const Function& body, const Module& scratch, const Function& replacement,
-                      const std::vector<Tensor>& constants, const std::vector<bool>& used_results, fbx_tolerance tolerance,
+Result<Verdict> Prove(const Module& module, const Function& body, const Module& scratch,
+                      const Function& replacement, const std::vector<Tensor>& constants,
+                      const std::vector<bool>& used_results, fbx_tolerance tolerance,
                       std::shared_ptr<Registry> registry, const Options& options) {
   const bool declared = tolerance.atol > 0 || tolerance.rtol > 0;
   const Bound bound{declared ? tolerance.atol : options.atol, declared ? tolerance.rtol : options.rtol};
@@ -263,7 +286,8 @@ Result<Verdict> Prove(const Module& module, const Function& body, const Module& 
   auto exact = CopyOf(module, body, constants, absent);
   RetypeToF64(*exact);
   return Proof(present, used_results, bound, options)
-      .Run(Runnable::Make(CopyOf(module, body, constants, absent), registry), Runnable::Make(std::move(exact), registry),
+      .Run(Runnable::Make(CopyOf(module, body, constants, absent), registry),
+           Runnable::Make(std::move(exact), registry),
            Runnable::Make(CopyOf(scratch, replacement, constants, absent), registry));
 }
 
@@ -289,12 +313,17 @@ void Isolate(const Function& f, const Node& node, Module& scratch, std::vector<T
 
 }  // namespace
 
-Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Registry> registry, const Options& options) {
+Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Registry> registry,
+                                    const Options& options) {
   std::vector<Row> rows;
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {
       if (!node->fused) continue;
-      Row row{f->name, Describe(*f, *node), node->is(Op::kCustom) ? node->name : std::string(Name(node->op)), node->fused->plugin, {}};
+      Row row{f->name,
+              Describe(*f, *node),
+              node->is(Op::kCustom) ? node->name : std::string(Name(node->op)),
+              node->fused->plugin,
+              {}};
       const Function* body = node->body.empty() ? nullptr : module.Find(node->body);
       if (!body) {
         row.verdict.why = "the file keeps no body";
@@ -310,7 +339,8 @@ Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Regist
       std::vector<Tensor> constants;
       Isolate(*f, *node, scratch, constants);
       const std::vector<bool> used(node->results.size(), true);
-      FUSEBOX_ASSIGN(row.verdict, Prove(module, *body, scratch, *scratch.functions[0], constants, used, fbx_tolerance{}, registry, options));
+      FUSEBOX_ASSIGN(row.verdict, Prove(module, *body, scratch, *scratch.functions[0], constants, used,
+                                        fbx_tolerance{}, registry, options));
       rows.push_back(std::move(row));
     }
   }

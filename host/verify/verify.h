@@ -15,31 +15,33 @@
 namespace fusebox::verify {
 
 struct Options {
-  bool all = false;    // every value class; else a sample of them (normal, zero)
+  bool all = false;  // every value class; else a sample of them (normal, zero)
   uint64_t seed = 1;
   double atol = 1e-6, rtol = 1e-5;  // used where the rule declares none
-  int64_t unknown_dim = 3;    // size given to dimensions that the site leaves open
+  int64_t unknown_dim = 3;          // size given to dimensions that the site leaves open
 };
 
 struct Case {
   std::string name;  // "tiny, dims [3,5,7]"
   bool passed = false;
-  double worst = 0;      // largest error beyond nothing, absolute
-  std::string where;     // "result 1 [0,2,3]: 0.25, expected 0.5"
+  double worst = 0;   // largest error beyond nothing, absolute
+  std::string where;  // "result 1 [0,2,3]: 0.25, expected 0.5"
 };
 
 struct Verdict {
   enum class Outcome { kAgrees, kDisagrees, kUnverifiable } outcome = Outcome::kUnverifiable;
   std::string truth;  // "f64" or "f32"
-  std::string why;    // unverifiable: "no kernel for X", "placeholder"; disagrees: the worst case and how to repeat it
+  std::string
+      why;  // unverifiable: "no kernel for X", "placeholder"; disagrees: the worst case and how to repeat it
   std::vector<Case> cases;
   std::string Summary() const;  // "agrees (f64, 6 cases, worst 2.1e-7)"
 };
 
 // `module` holds body and what it calls, `scratch` the replacement. The body must run on the host (tensor lists lowered).
-Result<Verdict> Prove(const Module& module, const Function& body, const Module& scratch, const Function& replacement,
-                      const std::vector<Tensor>& constants, const std::vector<bool>& used_results, fbx_tolerance,
-                      std::shared_ptr<Registry>, const Options& = {});
+Result<Verdict> Prove(const Module& module, const Function& body, const Module& scratch,
+                      const Function& replacement, const std::vector<Tensor>& constants,
+                      const std::vector<bool>& used_results, fbx_tolerance, std::shared_ptr<Registry>,
+                      const Options& = {});
 
 // Every fused op of a .tflite against the body that the file keeps.
 struct Row {

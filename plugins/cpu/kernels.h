@@ -11,33 +11,33 @@ namespace fusebox::cpu {
 
 using KernelTable = std::span<const fbx_kernel* const>;
 
-extern const KernelTable kActivationKernels;     // RELU and its kin, PRELU, ELU, GELU, HARD_SWISH
-extern const KernelTable kArgMinMaxKernels;      // ARG_MAX, ARG_MIN
-extern const KernelTable kBatchMatMulKernels;    // BATCH_MATMUL
-extern const KernelTable kBinaryKernels;         // ADD, SUB, MUL, ... POW, ATAN2, with broadcasting; ADD_N
-extern const KernelTable kCastKernels;           // CAST
-extern const KernelTable kCompareKernels;        // EQUAL, LESS, ... LOGICAL_*, BITWISE_XOR
-extern const KernelTable kConcatKernels;         // CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK
-extern const KernelTable kConvKernels;           // CONV_2D
-extern const KernelTable kCumsumKernels;         // CUMSUM
-extern const KernelTable kDepthwiseConvKernels;  // DEPTHWISE_CONV_2D
-extern const KernelTable kFillKernels;           // FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG
-extern const KernelTable kFullyConnectedKernels; // FULLY_CONNECTED
-extern const KernelTable kGatherKernels;         // GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND
-extern const KernelTable kPadKernels;            // PAD, PADV2, MIRROR_PAD
-extern const KernelTable kPoolKernels;           // AVERAGE_POOL_2D, MAX_POOL_2D
-extern const KernelTable kQuantizeKernels;       // QUANTIZE, DEQUANTIZE
-extern const KernelTable kReduceKernels;         // MEAN, SUM, REDUCE_*
-extern const KernelTable kReshapeKernels;        // RESHAPE, SQUEEZE, EXPAND_DIMS, SHAPE, RANK
-extern const KernelTable kResizeKernels;         // RESIZE_*
-extern const KernelTable kSelectKernels;         // SELECT, SELECT_V2, WHERE
-extern const KernelTable kSliceKernels;          // SLICE, STRIDED_SLICE, DYNAMIC_UPDATE_SLICE
-extern const KernelTable kSoftmaxKernels;        // SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION
-extern const KernelTable kSortKernels;           // TOPK_V2, UNIQUE
-extern const KernelTable kSpaceKernels;          // SPACE_TO_DEPTH, SPACE_TO_BATCH_ND and back
-extern const KernelTable kTileKernels;           // TILE, BROADCAST_TO, BROADCAST_ARGS
-extern const KernelTable kTransposeConvKernels;  // TRANSPOSE_CONV
-extern const KernelTable kTransposeKernels;      // TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE
-extern const KernelTable kUnaryKernels;          // EXP, LOG, SQRT, ABS, FLOOR, ...
+extern const KernelTable kActivationKernels;      // RELU and its kin, PRELU, ELU, GELU, HARD_SWISH
+extern const KernelTable kArgMinMaxKernels;       // ARG_MAX, ARG_MIN
+extern const KernelTable kBatchMatMulKernels;     // BATCH_MATMUL
+extern const KernelTable kBinaryKernels;          // ADD, SUB, MUL, ... POW, ATAN2, with broadcasting; ADD_N
+extern const KernelTable kCastKernels;            // CAST
+extern const KernelTable kCompareKernels;         // EQUAL, LESS, ... LOGICAL_*, BITWISE_XOR
+extern const KernelTable kConcatKernels;          // CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK
+extern const KernelTable kConvKernels;            // CONV_2D
+extern const KernelTable kCumsumKernels;          // CUMSUM
+extern const KernelTable kDepthwiseConvKernels;   // DEPTHWISE_CONV_2D
+extern const KernelTable kFillKernels;            // FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG
+extern const KernelTable kFullyConnectedKernels;  // FULLY_CONNECTED
+extern const KernelTable kGatherKernels;          // GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND
+extern const KernelTable kPadKernels;             // PAD, PADV2, MIRROR_PAD
+extern const KernelTable kPoolKernels;            // AVERAGE_POOL_2D, MAX_POOL_2D
+extern const KernelTable kQuantizeKernels;        // QUANTIZE, DEQUANTIZE
+extern const KernelTable kReduceKernels;          // MEAN, SUM, REDUCE_*
+extern const KernelTable kReshapeKernels;         // RESHAPE, SQUEEZE, EXPAND_DIMS, SHAPE, RANK
+extern const KernelTable kResizeKernels;          // RESIZE_*
+extern const KernelTable kSelectKernels;          // SELECT, SELECT_V2, WHERE
+extern const KernelTable kSliceKernels;           // SLICE, STRIDED_SLICE, DYNAMIC_UPDATE_SLICE
+extern const KernelTable kSoftmaxKernels;         // SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION
+extern const KernelTable kSortKernels;            // TOPK_V2, UNIQUE
+extern const KernelTable kSpaceKernels;           // SPACE_TO_DEPTH, SPACE_TO_BATCH_ND and back
+extern const KernelTable kTileKernels;            // TILE, BROADCAST_TO, BROADCAST_ARGS
+extern const KernelTable kTransposeConvKernels;   // TRANSPOSE_CONV
+extern const KernelTable kTransposeKernels;       // TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE
+extern const KernelTable kUnaryKernels;           // EXP, LOG, SQRT, ABS, FLOOR, ...
 
 }  // namespace fusebox::cpu

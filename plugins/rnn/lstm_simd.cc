@@ -208,8 +208,9 @@ namespace fusebox::rnn {
 std::vector<const VectorCode*> VectorCodes() {
   std::vector<const VectorCode*> out;
 #if HWY_TARGETS & HWY_AVX3
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2")) {
     out.push_back(&N_AVX3::Code());
   }
 #endif

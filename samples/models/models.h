@@ -51,7 +51,8 @@ Status WriteLstm(const std::string& dir, uint64_t seed, const LstmOptions& optio
 // The model of TensorFlow's guide to fusing: image [1,28,28,3] -> two Conv2D (one filter, 3x3) ->
 // my_custom_fused_op (2 in, 2 out; tfl_fusable_op, example_option 10) -> "output_0", "output_1".
 struct CustomFusedOptions {
-  bool real_body = false;  // (example_option * (a + b), a * b), as hello_plugin computes it; else constants: a placeholder
+  bool real_body =
+      false;  // (example_option * (a + b), a * b), as hello_plugin computes it; else constants: a placeholder
   int64_t example_option = 10;
 };
 Status WriteCustomFused(const std::string& dir, uint64_t seed, const CustomFusedOptions& options);

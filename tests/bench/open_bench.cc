@@ -20,7 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 41;
 
-double Micros(Clock::time_point since) { return std::chrono::duration<double, std::micro>(Clock::now() - since).count(); }
+double Micros(Clock::time_point since) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - since).count();
+}
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -39,7 +41,8 @@ fusebox::Status OpenHere(const std::string& path, const std::shared_ptr<fusebox:
 }
 
 // False when one of the two does not take the file.
-bool Compare(const std::string& path, const std::shared_ptr<fusebox::Registry>& registry, std::vector<double>& ratios) {
+bool Compare(const std::string& path, const std::shared_ptr<fusebox::Registry>& registry,
+             std::vector<double>& ratios) {
   std::vector<double> ours, stock;
   for (int round = 0; round < kRounds; ++round) {
     auto start = Clock::now();
@@ -81,7 +84,7 @@ int main(int argc, char** argv) {
   int skipped = 0;
   for (const std::string& model : models) skipped += !Compare(model, *registry, ratios);
   if (ratios.empty()) return std::fprintf(stderr, "no model was opened by both\n"), 1;
-  std::printf("%zu models, %d not taken by both; ratio: median %.2f, worst %.2f\n", ratios.size(), skipped, Median(ratios),
-              *std::max_element(ratios.begin(), ratios.end()));
+  std::printf("%zu models, %d not taken by both; ratio: median %.2f, worst %.2f\n", ratios.size(), skipped,
+              Median(ratios), *std::max_element(ratios.begin(), ratios.end()));
   return 0;
 }

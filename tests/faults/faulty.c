@@ -4,8 +4,7 @@
 #include <fusebox/abi/plugin.h>
 #include <string.h>
 
-#define STR(text) \
-  { text, sizeof(text) - 1 }
+#define STR(text) {text, sizeof(text) - 1}
 
 #ifndef SAID_ID
 #define SAID_ID "fault." FAULT_NAME

@@ -5,8 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define STR(text) \
-  { text, sizeof(text) - 1 }
+#define STR(text) {text, sizeof(text) - 1}
 
 static const fbx_str kCopy = STR("fault.copy");
 

@@ -14,7 +14,8 @@ bool ParseNumber(std::string_view text, int& out) {
 
 // Ops whose definition a file may not carry: it lists those of the main graph only, loops and branches hold more.
 struct KnownOp {
-  std::string_view op, outputs, type, many;  // output names with commas; type attribute; count or type-list attribute
+  std::string_view op, outputs, type,
+      many;  // output names with commas; type attribute; count or type-list attribute
 };
 constexpr KnownOp kKnownOps[] = {
     {"PartitionedCall", "output", "", "Tout"},
@@ -31,10 +32,12 @@ constexpr KnownOp kKnownOps[] = {
     {"Unique", "y,idx", "T", ""},
     {"FusedBatchNorm", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
     {"FusedBatchNormV2", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
-    {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T", ""},
+    {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T",
+     ""},
 };
 // Where the element type of a result usually stands, best first.
-constexpr const char* kTypeAttrs[] = {"DstT", "out_type", "output_type", "element_dtype", "T", "dtype", "Tparams"};
+constexpr const char* kTypeAttrs[] = {"DstT", "out_type", "output_type", "element_dtype",
+                                      "T",    "dtype",    "Tparams"};
 
 Result<int> Count(const tf::NodeDef& node, const std::string& attr) {
   const auto it = node.attr().find(attr);
@@ -122,7 +125,8 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   DType dtype = DType::kNone;
   for (const char* attr : kTypeAttrs)
     if (dtype == DType::kNone) dtype = TypeAttr(node, attr);
-  const bool handle = node.op() == "TensorListReserve" || node.op() == "TensorListSetItem" || node.op() == "TensorListFromTensor";
+  const bool handle = node.op() == "TensorListReserve" || node.op() == "TensorListSetItem" ||
+                      node.op() == "TensorListFromTensor";
   Add(out, "output", {handle ? DType::kVariant : dtype});
   return out;
 }

@@ -152,7 +152,8 @@ class Importer {
       if (IsNoise(name)) continue;
       FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At("attribute " + name));
       if (const auto* ref = std::get_if<FunctionRef>(&converted)) {
-        if (!state_.model.FindFunction(ref->name)) return Invalid("attribute " + name + ": function \"" + ref->name + "\" is not in the library");
+        if (!state_.model.FindFunction(ref->name))
+          return Invalid("attribute " + name + ": function \"" + ref->name + "\" is not in the library");
         state_.wanted.push_back(ref->name);
       }
       if (!std::holds_alternative<std::monostate>(converted)) made.attrs.Set(name, std::move(converted));

@@ -109,14 +109,17 @@ Result<Tensor> ToTensor(const tf::Tensor& t) {
   // A count that a file claims without holding the bytes for it must not become an allocation.
   constexpr int64_t kMaxSplat = int64_t{1} << 28;
   if (dtype == DType::kString) {
-    const int64_t longest = t.string_val_size() ? static_cast<int64_t>(t.string_val(t.string_val_size() - 1).size()) : 0;
-    if (*count > t.string_val_size() && *count > kMaxSplat / (longest + 4)) return Unsupported("a constant of " + std::to_string(*count) + " strings");
+    const int64_t longest =
+        t.string_val_size() ? static_cast<int64_t>(t.string_val(t.string_val_size() - 1).size()) : 0;
+    if (*count > t.string_val_size() && *count > kMaxSplat / (longest + 4))
+      return Unsupported("a constant of " + std::to_string(*count) + " strings");
     return Tensor{{dtype, shape}, Strings(t, *count)};
   }
   if (t.tensor_content().empty()) {
     const auto size = ByteSize({dtype, shape});
     if (size && static_cast<int64_t>(*size) > kMaxSplat && *size / 16 > t.ByteSizeLong()) {
-      return Unsupported("a constant of " + std::to_string(*count) + " elements that the graph does not hold one by one");
+      return Unsupported("a constant of " + std::to_string(*count) +
+                         " elements that the graph does not hold one by one");
     }
     FUSEBOX_ASSIGN(Buffer data, Values(t, dtype, *count));
     return Tensor{{dtype, shape}, std::move(data)};

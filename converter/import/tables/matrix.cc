@@ -8,9 +8,11 @@ namespace {
 Status MatMul(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   ValueId a = t.in(0), b = t.in(1);
-  if (!IsFloat(t.in_type(0).dtype)) return Unsupported("a product of " + std::string(Name(t.in_type(0).dtype)));
+  if (!IsFloat(t.in_type(0).dtype))
+    return Unsupported("a product of " + std::string(Name(t.in_type(0).dtype)));
   if (t.attrs().b("transpose_a", false)) a = t.Transpose(a, {1, 0});
-  if (!t.attrs().b("transpose_b", false)) b = t.Transpose(b, {1, 0});  // FULLY_CONNECTED has its weights as [out, in]
+  if (!t.attrs().b("transpose_b", false))
+    b = t.Transpose(b, {1, 0});  // FULLY_CONNECTED has its weights as [out, in]
   t.Give(0, t.Value(Op::kFullyConnected, {a, b, kNoValue}));
   return {};
 }
@@ -38,7 +40,9 @@ Result<Layout> LayoutOf(Translation& t) {
   return Layout{format == "NCHW"};
 }
 
-int64_t At(const std::vector<int64_t>& values, int i) { return i < static_cast<int>(values.size()) ? values[static_cast<size_t>(i)] : 1; }
+int64_t At(const std::vector<int64_t>& values, int i) {
+  return i < static_cast<int>(values.size()) ? values[static_cast<size_t>(i)] : 1;
+}
 
 // Strides, padding and dilations; EXPLICIT padding becomes a PAD of `x`.
 Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x) {
@@ -51,7 +55,8 @@ Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x) {
   std::string padding = t.attrs().str("padding", "VALID");
   if (padding == "EXPLICIT") {
     const auto pads = t.attrs().i64s("explicit_paddings");
-    if (pads.size() != 8) return Invalid("explicit_paddings has " + std::to_string(pads.size()) + " values, expected 8");
+    if (pads.size() != 8)
+      return Invalid("explicit_paddings has " + std::to_string(pads.size()) + " values, expected 8");
     const size_t h = static_cast<size_t>(layout.height()) * 2;
     std::vector<int32_t> amounts = {0, 0};
     for (size_t i = h; i < h + 4; ++i) amounts.push_back(static_cast<int32_t>(pads[i]));
@@ -68,7 +73,8 @@ Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x) {
 Result<ValueId> ZeroBias(Translation& t, int64_t channels) {
   if (channels < 0) return Unsupported("the number of output channels is not known");
   const DType dtype = t.in_type(0).dtype;
-  if (dtype != DType::kF32 && dtype != DType::kF64) return Unsupported("a convolution of " + std::string(Name(dtype)));
+  if (dtype != DType::kF32 && dtype != DType::kF64)
+    return Unsupported("a convolution of " + std::string(Name(dtype)));
   return t.Value(Op::kFill, {t.I32({static_cast<int32_t>(channels)}), t.Scalar(dtype, 0)});
 }
 
@@ -111,7 +117,8 @@ Status Pool(Translation& t) {
   if (t.attrs().str("padding", "VALID") == "EXPLICIT") return Unsupported("padding EXPLICIT of a pool");
   FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
   const auto size = t.attrs().i64s("ksize");
-  if (At(size, 0) != 1 || At(size, layout.nchw ? 1 : 3) != 1) return Unsupported("a pool over the batch or over channels");
+  if (At(size, 0) != 1 || At(size, layout.nchw ? 1 : 3) != 1)
+    return Unsupported("a pool over the batch or over channels");
   attrs.Set("filter_height", At(size, layout.height()));
   attrs.Set("filter_width", At(size, layout.height() + 1));
   t.Give(0, layout.Out(t, t.Value(op, {x}, std::move(attrs))));
@@ -139,7 +146,8 @@ Status FusedBatchNorm(Translation& t) {
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
   const ValueId gamma = t.in(1), beta = t.in(2), mean = t.in(3), variance = t.in(4);
   const ValueId epsilon = t.Scalar(t.type(variance).dtype, t.attrs().f64("epsilon", 1e-4));
-  const ValueId scale = t.Value(Op::kMul, {gamma, t.Value(Op::kRsqrt, {t.Value(Op::kAdd, {variance, epsilon})})});
+  const ValueId scale =
+      t.Value(Op::kMul, {gamma, t.Value(Op::kRsqrt, {t.Value(Op::kAdd, {variance, epsilon})})});
   const ValueId shift = t.Value(Op::kSub, {beta, t.Value(Op::kMul, {mean, scale})});
   const ValueId x = layout.In(t, t.in(0));
   t.Give(0, layout.Out(t, t.Value(Op::kAdd, {t.Value(Op::kMul, {x, scale}), shift})));
@@ -147,10 +155,19 @@ Status FusedBatchNorm(Translation& t) {
 }
 
 constexpr TranslateRow kTable[] = {
-    {"MatMul", MatMul}, {"BatchMatMul", BatchMatMul}, {"BatchMatMulV2", BatchMatMul}, {"BatchMatMulV3", BatchMatMul},
-    {"Conv2D", Conv2D}, {"DepthwiseConv2dNative", DepthwiseConv2D}, {"MaxPool", Pool<Op::kMaxPool2D>},
-    {"AvgPool", Pool<Op::kAveragePool2D>}, {"BiasAdd", BiasAdd}, {"BiasAddV1", BiasAdd}, {"FusedBatchNorm", FusedBatchNorm},
-    {"FusedBatchNormV2", FusedBatchNorm}, {"FusedBatchNormV3", FusedBatchNorm},
+    {"MatMul", MatMul},
+    {"BatchMatMul", BatchMatMul},
+    {"BatchMatMulV2", BatchMatMul},
+    {"BatchMatMulV3", BatchMatMul},
+    {"Conv2D", Conv2D},
+    {"DepthwiseConv2dNative", DepthwiseConv2D},
+    {"MaxPool", Pool<Op::kMaxPool2D>},
+    {"AvgPool", Pool<Op::kAveragePool2D>},
+    {"BiasAdd", BiasAdd},
+    {"BiasAddV1", BiasAdd},
+    {"FusedBatchNorm", FusedBatchNorm},
+    {"FusedBatchNormV2", FusedBatchNorm},
+    {"FusedBatchNormV3", FusedBatchNorm},
 };
 
 }  // namespace

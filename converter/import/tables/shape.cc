@@ -55,13 +55,15 @@ Status GiveAll(Translation& t, const Node& made) {
 Status Split(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const size_t n = t.results().size();
-  return GiveAll(t, t.Emit(Op::kSplit, {t.ToI32(t.in(0)), t.in(1)}, With("num_splits", static_cast<int64_t>(n)), n));
+  return GiveAll(
+      t, t.Emit(Op::kSplit, {t.ToI32(t.in(0)), t.in(1)}, With("num_splits", static_cast<int64_t>(n)), n));
 }
 
 Status SplitV(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const size_t n = t.results().size();
-  return GiveAll(t, t.Emit(Op::kSplitV, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))}, With("num_splits", static_cast<int64_t>(n)), n));
+  return GiveAll(t, t.Emit(Op::kSplitV, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))},
+                           With("num_splits", static_cast<int64_t>(n)), n));
 }
 
 Status Pack(Translation& t) {
@@ -84,7 +86,8 @@ Status StridedSlice(Translation& t) {
   Attrs attrs;
   for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
     if (const int64_t value = t.attrs().i64(mask, 0)) attrs.Set(mask, value);
-  t.Give(0, t.Value(Op::kStridedSlice, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2)), t.ToI32(t.in(3))}, std::move(attrs)));
+  t.Give(0, t.Value(Op::kStridedSlice, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2)), t.ToI32(t.in(3))},
+                    std::move(attrs)));
   return {};
 }
 
@@ -122,13 +125,15 @@ Status Size(Translation& t) {
 
 Status OneHot(Translation& t) {
   FUSEBOX_TRY(t.Arity(4));
-  t.Give(0, t.Value(Op::kOneHot, {t.in(0), t.ToI32(t.in(1)), t.in(2), t.in(3)}, With("axis", t.attrs().i64("axis", -1))));
+  t.Give(0, t.Value(Op::kOneHot, {t.in(0), t.ToI32(t.in(1)), t.in(2), t.in(3)},
+                    With("axis", t.attrs().i64("axis", -1))));
   return {};
 }
 
 Status MirrorPad(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.Give(0, t.Value(Op::kMirrorPad, {t.in(0), t.ToI32(t.in(1))}, With("mode", t.attrs().str("mode", "REFLECT"))));
+  t.Give(0, t.Value(Op::kMirrorPad, {t.in(0), t.ToI32(t.in(1))},
+                    With("mode", t.attrs().str("mode", "REFLECT"))));
   return {};
 }
 
@@ -196,24 +201,58 @@ Status Fill(Translation& t) {
 }
 
 constexpr TranslateRow kTable[] = {
-    {"Reshape", WithIndex<Op::kReshape>}, {"ExpandDims", WithIndex<Op::kExpandDims>}, {"Squeeze", Squeeze},
-    {"Transpose", WithIndex<Op::kTranspose>}, {"ConcatV2", Concat}, {"Split", Split}, {"SplitV", SplitV}, {"Pack", Pack},
-    {"Unpack", Unpack}, {"Slice", WithTwoIndices<Op::kSlice>}, {"StridedSlice", StridedSlice}, {"Gather", Gather}, {"GatherV2", GatherV2},
-    {"GatherNd", Plain<Op::kGatherNd>}, {"ScatterNd", Plain<Op::kScatterNd>}, {"Shape", Shape}, {"Rank", Plain<Op::kRank>},
-    {"Size", Size}, {"OneHot", OneHot}, {"Pad", WithIndex<Op::kPad>}, {"MirrorPad", MirrorPad}, {"Tile", WithIndex<Op::kTile>},
-    {"BroadcastTo", WithIndex<Op::kBroadcastTo>}, {"BroadcastArgs", Plain<Op::kBroadcastArgs>}, {"Fill", Fill}, {"Range", Plain<Op::kRange>},
-    {"ReverseV2", WithIndex<Op::kReverseV2>}, {"ReverseSequence", ReverseSequence}, {"Where", Plain<Op::kWhere>}, {"TopKV2", TopK},
-    {"PadV2", [](Translation& t) -> Status {
+    {"Reshape", WithIndex<Op::kReshape>},
+    {"ExpandDims", WithIndex<Op::kExpandDims>},
+    {"Squeeze", Squeeze},
+    {"Transpose", WithIndex<Op::kTranspose>},
+    {"ConcatV2", Concat},
+    {"Split", Split},
+    {"SplitV", SplitV},
+    {"Pack", Pack},
+    {"Unpack", Unpack},
+    {"Slice", WithTwoIndices<Op::kSlice>},
+    {"StridedSlice", StridedSlice},
+    {"Gather", Gather},
+    {"GatherV2", GatherV2},
+    {"GatherNd", Plain<Op::kGatherNd>},
+    {"ScatterNd", Plain<Op::kScatterNd>},
+    {"Shape", Shape},
+    {"Rank", Plain<Op::kRank>},
+    {"Size", Size},
+    {"OneHot", OneHot},
+    {"Pad", WithIndex<Op::kPad>},
+    {"MirrorPad", MirrorPad},
+    {"Tile", WithIndex<Op::kTile>},
+    {"BroadcastTo", WithIndex<Op::kBroadcastTo>},
+    {"BroadcastArgs", Plain<Op::kBroadcastArgs>},
+    {"Fill", Fill},
+    {"Range", Plain<Op::kRange>},
+    {"ReverseV2", WithIndex<Op::kReverseV2>},
+    {"ReverseSequence", ReverseSequence},
+    {"Where", Plain<Op::kWhere>},
+    {"TopKV2", TopK},
+    {"PadV2",
+     [](Translation& t) -> Status {
        FUSEBOX_TRY(t.Arity(3));
        t.Give(0, t.Value(Op::kPadV2, {t.in(0), t.ToI32(t.in(1)), t.in(2)}));
        return {};
      }},
-    {"ResizeBilinear", Resize<Op::kResizeBilinear>}, {"ResizeNearestNeighbor", Resize<Op::kResizeNearestNeighbor>},
-    {"SpaceToDepth", Blocks<Op::kSpaceToDepth>}, {"DepthToSpace", Blocks<Op::kDepthToSpace>},
-    {"SpaceToBatchND", WithTwoIndices<Op::kSpaceToBatchNd>}, {"BatchToSpaceND", WithTwoIndices<Op::kBatchToSpaceNd>},
-    {"Mean", Reduce<Op::kMean>}, {"Sum", Reduce<Op::kSum>}, {"Max", Reduce<Op::kReduceMax>}, {"Min", Reduce<Op::kReduceMin>},
-    {"Prod", Reduce<Op::kReduceProd>}, {"Any", Reduce<Op::kReduceAny>}, {"All", Reduce<Op::kReduceAll>}, {"ArgMax", Arg<Op::kArgMax>},
-    {"ArgMin", Arg<Op::kArgMin>}, {"Cumsum", Cumsum},
+    {"ResizeBilinear", Resize<Op::kResizeBilinear>},
+    {"ResizeNearestNeighbor", Resize<Op::kResizeNearestNeighbor>},
+    {"SpaceToDepth", Blocks<Op::kSpaceToDepth>},
+    {"DepthToSpace", Blocks<Op::kDepthToSpace>},
+    {"SpaceToBatchND", WithTwoIndices<Op::kSpaceToBatchNd>},
+    {"BatchToSpaceND", WithTwoIndices<Op::kBatchToSpaceNd>},
+    {"Mean", Reduce<Op::kMean>},
+    {"Sum", Reduce<Op::kSum>},
+    {"Max", Reduce<Op::kReduceMax>},
+    {"Min", Reduce<Op::kReduceMin>},
+    {"Prod", Reduce<Op::kReduceProd>},
+    {"Any", Reduce<Op::kReduceAny>},
+    {"All", Reduce<Op::kReduceAll>},
+    {"ArgMax", Arg<Op::kArgMax>},
+    {"ArgMin", Arg<Op::kArgMin>},
+    {"Cumsum", Cumsum},
 };
 
 }  // namespace

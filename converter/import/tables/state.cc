@@ -49,18 +49,26 @@ Status VariableShape(Translation& t) {
 template <Op op>
 Status List(Translation& t) {
   Attrs attrs;
-  if (const auto* type = std::get_if<DType>(t.attrs().Find("element_dtype"))) attrs.Set("element_dtype", *type);
+  if (const auto* type = std::get_if<DType>(t.attrs().Find("element_dtype")))
+    attrs.Set("element_dtype", *type);
   Node& made = t.Emit(op, t.node().operands, std::move(attrs), t.results().size());
   for (size_t i = 0; i < made.results.size(); ++i) t.Give(i, made.results[i]);
   return {};
 }
 
 constexpr TranslateRow kTable[] = {
-    {"ReadVariableOp", Read}, {"AssignVariableOp", Assign}, {"AssignAddVariableOp", Update<Op::kAdd>},
-    {"AssignSubVariableOp", Update<Op::kSub>}, {"ResourceGather", ResourceGather}, {"VariableShape", VariableShape},
-    {"TensorListReserve", List<Op::kTensorListReserve>}, {"TensorListFromTensor", List<Op::kTensorListFromTensor>},
-    {"TensorListStack", List<Op::kTensorListStack>}, {"TensorListGetItem", List<Op::kTensorListGetItem>},
-    {"TensorListSetItem", List<Op::kTensorListSetItem>}, {"TensorListLength", List<Op::kTensorListLength>},
+    {"ReadVariableOp", Read},
+    {"AssignVariableOp", Assign},
+    {"AssignAddVariableOp", Update<Op::kAdd>},
+    {"AssignSubVariableOp", Update<Op::kSub>},
+    {"ResourceGather", ResourceGather},
+    {"VariableShape", VariableShape},
+    {"TensorListReserve", List<Op::kTensorListReserve>},
+    {"TensorListFromTensor", List<Op::kTensorListFromTensor>},
+    {"TensorListStack", List<Op::kTensorListStack>},
+    {"TensorListGetItem", List<Op::kTensorListGetItem>},
+    {"TensorListSetItem", List<Op::kTensorListSetItem>},
+    {"TensorListLength", List<Op::kTensorListLength>},
 };
 
 }  // namespace

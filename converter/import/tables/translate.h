@@ -19,7 +19,11 @@ namespace fusebox::converter {
 class Translation {
  public:
   Translation(Module& module, Function& function, Registry& registry, const Node& node)
-      : module_(module), f_(function), registry_(registry), node_(node), results_(node.results.size(), kNoValue) {}
+      : module_(module),
+        f_(function),
+        registry_(registry),
+        node_(node),
+        results_(node.results.size(), kNoValue) {}
 
   const Node& node() const { return node_; }
   const Attrs& attrs() const { return node_.attrs; }
@@ -36,12 +40,16 @@ class Translation {
 
   // Appends a node, infers its result types as far as they are known, and returns it (first result, for Value).
   Node& Emit(Op op, std::vector<ValueId> operands, Attrs attrs = {}, size_t results = 1);
-  ValueId Value(Op op, std::vector<ValueId> operands, Attrs attrs = {}) { return Emit(op, std::move(operands), std::move(attrs)).results[0]; }
+  ValueId Value(Op op, std::vector<ValueId> operands, Attrs attrs = {}) {
+    return Emit(op, std::move(operands), std::move(attrs)).results[0];
+  }
   ValueId I32(std::vector<int32_t> values);  // 1-D
   ValueId I32Scalar(int32_t value);
   ValueId Scalar(DType dtype, double value);
   ValueId ToI32(ValueId v);  // an index or shape operand: i64 becomes i32
-  ValueId Transpose(ValueId v, std::vector<int32_t> perm) { return Value(Op::kTranspose, {v, I32(std::move(perm))}); }
+  ValueId Transpose(ValueId v, std::vector<int32_t> perm) {
+    return Value(Op::kTranspose, {v, I32(std::move(perm))});
+  }
 
   // A result that the source node does not have is dropped.
   void Give(size_t result, ValueId v) {

@@ -22,7 +22,8 @@ Result<std::vector<int64_t>> Translation::Ints(size_t i) const {
   } else if (v.type.dtype == DType::kI64) {
     for (int64_t x : v.data.As<int64_t>()) out.push_back(x);
   } else {
-    return Unsupported("operand " + std::to_string(i) + " is " + std::string(Name(v.type.dtype)) + ", expected integers");
+    return Unsupported("operand " + std::to_string(i) + " is " + std::string(Name(v.type.dtype)) +
+                       ", expected integers");
   }
   return out;
 }
@@ -51,10 +52,14 @@ ValueId Translation::I32(std::vector<int32_t> values) {
   const auto n = static_cast<int64_t>(values.size());
   return f_.AddConst(DType::kI32, Shape{n}, std::move(values));
 }
-ValueId Translation::I32Scalar(int32_t value) { return f_.AddConst(DType::kI32, Shape(std::vector<int64_t>{}), std::vector<int32_t>{value}); }
+ValueId Translation::I32Scalar(int32_t value) {
+  return f_.AddConst(DType::kI32, Shape(std::vector<int64_t>{}), std::vector<int32_t>{value});
+}
 
 ValueId Translation::Scalar(DType dtype, double value) {
-  const auto of = [&]<class T>(T typed) { return f_.AddConst(dtype, Shape::Scalar(), std::vector<T>{typed}); };
+  const auto of = [&]<class T>(T typed) {
+    return f_.AddConst(dtype, Shape::Scalar(), std::vector<T>{typed});
+  };
   switch (dtype) {
     case DType::kF32: return of(static_cast<float>(value));
     case DType::kF64: return of(value);
@@ -66,7 +71,8 @@ ValueId Translation::Scalar(DType dtype, double value) {
     case DType::kBool: return of(static_cast<uint8_t>(value != 0));
     default: break;
   }
-  const ValueId single = f_.AddConst(DType::kF32, Shape::Scalar(), std::vector<float>{static_cast<float>(value)});
+  const ValueId single =
+      f_.AddConst(DType::kF32, Shape::Scalar(), std::vector<float>{static_cast<float>(value)});
   if (dtype == DType::kNone) return single;
   Attrs attrs;
   attrs.Set("in_data_type", DType::kF32);

@@ -73,18 +73,34 @@ class Attrs {
   Attrs(const fbx_host* host, const fbx_attrs* attrs) : host_(host), attrs_(attrs) {}
 
   bool has(std::string_view key) const { return host_->attrs->kind(attrs_, str(key)) != FBX_ATTR_NONE; }
-  int64_t i64(std::string_view key) const { return need<int64_t>(key, get<int64_t>(key, host_->attrs->get_i64)); }
-  int64_t i64(std::string_view key, int64_t otherwise) const { return get<int64_t>(key, host_->attrs->get_i64).value_or(otherwise); }
-  double f64(std::string_view key) const { return need<double>(key, get<double>(key, host_->attrs->get_f64)); }
-  double f64(std::string_view key, double otherwise) const { return get<double>(key, host_->attrs->get_f64).value_or(otherwise); }
-  bool b(std::string_view key) const { return need<int32_t>(key, get<int32_t>(key, host_->attrs->get_bool)) != 0; }
-  bool b(std::string_view key, bool otherwise) const { return get<int32_t>(key, host_->attrs->get_bool).value_or(otherwise) != 0; }
-  std::string_view s(std::string_view key) const { return view(need<fbx_str>(key, get<fbx_str>(key, host_->attrs->get_str))); }
+  int64_t i64(std::string_view key) const {
+    return need<int64_t>(key, get<int64_t>(key, host_->attrs->get_i64));
+  }
+  int64_t i64(std::string_view key, int64_t otherwise) const {
+    return get<int64_t>(key, host_->attrs->get_i64).value_or(otherwise);
+  }
+  double f64(std::string_view key) const {
+    return need<double>(key, get<double>(key, host_->attrs->get_f64));
+  }
+  double f64(std::string_view key, double otherwise) const {
+    return get<double>(key, host_->attrs->get_f64).value_or(otherwise);
+  }
+  bool b(std::string_view key) const {
+    return need<int32_t>(key, get<int32_t>(key, host_->attrs->get_bool)) != 0;
+  }
+  bool b(std::string_view key, bool otherwise) const {
+    return get<int32_t>(key, host_->attrs->get_bool).value_or(otherwise) != 0;
+  }
+  std::string_view s(std::string_view key) const {
+    return view(need<fbx_str>(key, get<fbx_str>(key, host_->attrs->get_str)));
+  }
   std::string_view s(std::string_view key, std::string_view otherwise) const {
     const auto v = get<fbx_str>(key, host_->attrs->get_str);
     return v ? view(*v) : otherwise;
   }
-  fbx_dtype dtype(std::string_view key, fbx_dtype otherwise) const { return get<fbx_dtype>(key, host_->attrs->get_dtype).value_or(otherwise); }
+  fbx_dtype dtype(std::string_view key, fbx_dtype otherwise) const {
+    return get<fbx_dtype>(key, host_->attrs->get_dtype).value_or(otherwise);
+  }
   std::span<const int64_t> i64s(std::string_view key) const {  // empty when missing
     const int64_t* values = nullptr;
     size_t n = 0;
@@ -113,7 +129,8 @@ class Attrs {
     return value;
   }
   static void check(std::string_view key, fbx_status status) {
-    if (status != FBX_OK) throw Error{FBX_INVALID, "attribute has another type than expected", "attr " + std::string(key)};
+    if (status != FBX_OK)
+      throw Error{FBX_INVALID, "attribute has another type than expected", "attr " + std::string(key)};
   }
   template <class T>
   static T need(std::string_view key, const std::optional<T>& value) {
@@ -124,23 +141,36 @@ class Attrs {
   const fbx_attrs* attrs_;
 };
 
-template <class T> inline constexpr fbx_dtype dtype_of = FBX_DTYPE_NONE;
-template <> inline constexpr fbx_dtype dtype_of<float> = FBX_F32;
-template <> inline constexpr fbx_dtype dtype_of<double> = FBX_F64;
-template <> inline constexpr fbx_dtype dtype_of<int8_t> = FBX_I8;
-template <> inline constexpr fbx_dtype dtype_of<int16_t> = FBX_I16;
-template <> inline constexpr fbx_dtype dtype_of<int32_t> = FBX_I32;
-template <> inline constexpr fbx_dtype dtype_of<int64_t> = FBX_I64;
-template <> inline constexpr fbx_dtype dtype_of<uint8_t> = FBX_U8;
-template <> inline constexpr fbx_dtype dtype_of<uint16_t> = FBX_U16;
-template <> inline constexpr fbx_dtype dtype_of<uint32_t> = FBX_U32;
-template <> inline constexpr fbx_dtype dtype_of<uint64_t> = FBX_U64;
-template <> inline constexpr fbx_dtype dtype_of<bool> = FBX_BOOL;
+template <class T>
+inline constexpr fbx_dtype dtype_of = FBX_DTYPE_NONE;
+template <>
+inline constexpr fbx_dtype dtype_of<float> = FBX_F32;
+template <>
+inline constexpr fbx_dtype dtype_of<double> = FBX_F64;
+template <>
+inline constexpr fbx_dtype dtype_of<int8_t> = FBX_I8;
+template <>
+inline constexpr fbx_dtype dtype_of<int16_t> = FBX_I16;
+template <>
+inline constexpr fbx_dtype dtype_of<int32_t> = FBX_I32;
+template <>
+inline constexpr fbx_dtype dtype_of<int64_t> = FBX_I64;
+template <>
+inline constexpr fbx_dtype dtype_of<uint8_t> = FBX_U8;
+template <>
+inline constexpr fbx_dtype dtype_of<uint16_t> = FBX_U16;
+template <>
+inline constexpr fbx_dtype dtype_of<uint32_t> = FBX_U32;
+template <>
+inline constexpr fbx_dtype dtype_of<uint64_t> = FBX_U64;
+template <>
+inline constexpr fbx_dtype dtype_of<bool> = FBX_BOOL;
 
 inline const char* dtype_name(fbx_dtype t) {
-  static constexpr const char* kNames[] = {"none", "f32", "f16", "bf16", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32",
-                                           "u64", "bool", "string", "complex64", "complex128", "i4", "u4", "i2", "f8e4m3fn",
-                                           "f8e5m2", "resource", "variant"};
+  static constexpr const char* kNames[] = {"none", "f32",  "f16",      "bf16",      "f64",        "i8",
+                                           "i16",  "i32",  "i64",      "u8",        "u16",        "u32",
+                                           "u64",  "bool", "string",   "complex64", "complex128", "i4",
+                                           "u4",   "i2",   "f8e4m3fn", "f8e5m2",    "resource",   "variant"};
   return t >= 0 && t < static_cast<fbx_dtype>(std::size(kNames)) ? kNames[t] : "unknown";
 }
 
@@ -154,7 +184,9 @@ class Tensor {
   bool has_value() const { return t_->data != nullptr; }  // constant, or known for this plan
   fbx_dtype dtype() const { return t_->dtype; }
   int rank() const { return t_->rank; }  // -1: unknown
-  std::span<const int64_t> dims() const { return {t_->dims, t_->rank > 0 ? static_cast<size_t>(t_->rank) : 0}; }
+  std::span<const int64_t> dims() const {
+    return {t_->dims, t_->rank > 0 ? static_cast<size_t>(t_->rank) : 0};
+  }
   int64_t dim(int i) const { return t_->dims[i < 0 ? i + t_->rank : i]; }
   int64_t count() const {  // all dims known
     int64_t n = 1;
@@ -192,7 +224,9 @@ void parallel_for(const fbx_host* host, size_t n, size_t grain, const F& f) {
   if (!FBX_HAS(threads, parallel_for) || n <= grain) return f(size_t{0}, n, uint32_t{0});
   threads->parallel_for(
       host, n, grain,
-      [](void* context, size_t begin, size_t end, uint32_t worker) noexcept { (*static_cast<const F*>(context))(begin, end, worker); },
+      [](void* context, size_t begin, size_t end, uint32_t worker) noexcept {
+        (*static_cast<const F*>(context))(begin, end, worker);
+      },
       const_cast<F*>(&f));
 }
 

@@ -47,7 +47,8 @@ class Node {
   Tensor resize(uint32_t i, std::span<const int64_t> dims, size_t bytes = 0) const {
     const auto* ext = static_cast<const fbx_resize*>(host_->get_extension(host_, str(FBX_EXT_RESIZE)));
     if (!FBX_HAS(ext, resize)) throw Error{FBX_UNSUPPORTED, "the host has no fusebox.resize/1"};
-    const fbx_status status = ext->resize(host_, node_, i, dims.data(), static_cast<int32_t>(dims.size()), bytes);
+    const fbx_status status =
+        ext->resize(host_, node_, i, dims.data(), static_cast<int32_t>(dims.size()), bytes);
     if (status != FBX_OK) throw Error{status, "cannot resize result " + std::to_string(i)};
     return out(i);
   }
@@ -87,7 +88,8 @@ class Plan {
   template <class F>
   uint32_t slot(F ask, size_t bytes) {
     uint32_t slot = 0;
-    if (const fbx_status status = ask(plan_, bytes, &slot); status != FBX_OK) throw Error{status, "no scratch memory"};
+    if (const fbx_status status = ask(plan_, bytes, &slot); status != FBX_OK)
+      throw Error{status, "no scratch memory"};
     return slot;
   }
   const fbx_plan* plan_;
@@ -142,7 +144,8 @@ struct KernelAdapter {
       return k;
     }
   }
-  static fbx_status prepare(const fbx_host* h, const void* instance, const fbx_node* n, const fbx_plan* p, void** state) noexcept {
+  static fbx_status prepare(const fbx_host* h, const void* instance, const fbx_node* n, const fbx_plan* p,
+                            void** state) noexcept {
     return guard(h, [&] {
       Plan plan(p);
       if constexpr (kHasState) {

@@ -35,12 +35,15 @@ class Site {
   const fbx_graph* body() const { return c_->body; }
 
   // Declines with a reason unless the condition holds.
-  void require(bool condition, std::string_view code, std::string_view why, std::string_view subject = {}) const {
+  void require(bool condition, std::string_view code, std::string_view why,
+               std::string_view subject = {}) const {
     if (!condition) throw Reject{std::string(code), std::string(why), std::string(subject)};
   }
   void arity(uint32_t ins, uint32_t outs) const {
-    require(in_count() == ins, "ARITY", "has " + std::to_string(in_count()) + " operands, expected " + std::to_string(ins));
-    require(out_count() == outs, "ARITY", "has " + std::to_string(out_count()) + " results, expected " + std::to_string(outs));
+    require(in_count() == ins, "ARITY",
+            "has " + std::to_string(in_count()) + " operands, expected " + std::to_string(ins));
+    require(out_count() == outs, "ARITY",
+            "has " + std::to_string(out_count()) + " results, expected " + std::to_string(outs));
   }
   const fbx_host* host() const { return host_; }
   const fbx_composite* abi() const { return c_; }
@@ -66,9 +69,13 @@ class Build {
     NodeRef& attr(std::string_view k, int v) & { return b_->attr_i64(b_, str(k), v), *this; }
     NodeRef& attr(std::string_view k, int64_t v) & { return b_->attr_i64(b_, str(k), v), *this; }
     NodeRef& attr(std::string_view k, double v) & { return b_->attr_f64(b_, str(k), v), *this; }
-    NodeRef& attr(std::string_view k, std::string_view v) & { return b_->attr_str(b_, str(k), str(v)), *this; }
+    NodeRef& attr(std::string_view k, std::string_view v) & {
+      return b_->attr_str(b_, str(k), str(v)), *this;
+    }
     NodeRef& attr(std::string_view k, const char* v) & { return attr(k, std::string_view(v)); }
-    NodeRef& attr(std::string_view k, std::span<const int64_t> v) & { return b_->attr_i64s(b_, str(k), v.data(), v.size()), *this; }
+    NodeRef& attr(std::string_view k, std::span<const int64_t> v) & {
+      return b_->attr_i64s(b_, str(k), v.data(), v.size()), *this;
+    }
     template <class T>
     NodeRef attr(std::string_view k, T&& v) && {
       attr(k, std::forward<T>(v));
@@ -85,16 +92,21 @@ class Build {
   NodeRef builtin(std::string_view op, std::initializer_list<Value> ins, uint32_t results = 1) {
     return node(FBX_OP_BUILTIN, op, {ins.begin(), ins.size()}, results);
   }
-  NodeRef builtin(std::string_view op, std::span<const Value> ins, uint32_t results = 1) { return node(FBX_OP_BUILTIN, op, ins, results); }
+  NodeRef builtin(std::string_view op, std::span<const Value> ins, uint32_t results = 1) {
+    return node(FBX_OP_BUILTIN, op, ins, results);
+  }
   NodeRef custom(std::string_view op, std::initializer_list<Value> ins, uint32_t results = 1) {
     return node(FBX_OP_CUSTOM, op, {ins.begin(), ins.size()}, results);
   }
-  NodeRef custom(std::string_view op, std::span<const Value> ins, uint32_t results = 1) { return node(FBX_OP_CUSTOM, op, ins, results); }
+  NodeRef custom(std::string_view op, std::span<const Value> ins, uint32_t results = 1) {
+    return node(FBX_OP_CUSTOM, op, ins, results);
+  }
 
   template <class T>
   Value constant(std::span<const T> values, std::span<const int64_t> dims) {
     void* data = nullptr;
-    const Value v = check(b_->add_const(b_, dtype_of<T>, dims.data(), static_cast<int32_t>(dims.size()), &data));
+    const Value v =
+        check(b_->add_const(b_, dtype_of<T>, dims.data(), static_cast<int32_t>(dims.size()), &data));
     std::copy(values.begin(), values.end(), static_cast<T*>(data));
     return v;
   }
@@ -104,14 +116,19 @@ class Build {
   }
   Value i32_scalar(int32_t value) { return constant<int32_t>({&value, 1}, {}); }
 
-  Value transpose(Value v, std::initializer_list<int32_t> perm) { return builtin("TRANSPOSE", {v, i32(perm)})[0]; }
-  Value reshape(Value v, std::initializer_list<int32_t> dims) { return builtin("RESHAPE", {v, i32(dims)})[0]; }
+  Value transpose(Value v, std::initializer_list<int32_t> perm) {
+    return builtin("TRANSPOSE", {v, i32(perm)})[0];
+  }
+  Value reshape(Value v, std::initializer_list<int32_t> dims) {
+    return builtin("RESHAPE", {v, i32(dims)})[0];
+  }
   Value reverse(Value v, int32_t axis) { return builtin("REVERSE_V2", {v, i32({axis})})[0]; }
   Value slice(Value v, std::initializer_list<int32_t> begin, std::initializer_list<int32_t> size) {
     return builtin("SLICE", {v, i32(begin), i32(size)})[0];
   }
   std::vector<Value> split(Value v, int32_t axis, uint32_t parts) {
-    const NodeRef n = builtin("SPLIT", {i32_scalar(axis), v}, parts).attr("num_splits", static_cast<int64_t>(parts));
+    const NodeRef n =
+        builtin("SPLIT", {i32_scalar(axis), v}, parts).attr("num_splits", static_cast<int64_t>(parts));
     std::vector<Value> out;
     for (uint32_t i = 0; i < parts; ++i) out.push_back(n[i]);
     return out;
@@ -123,7 +140,8 @@ class Build {
  private:
   NodeRef node(fbx_op_kind kind, std::string_view op, std::span<const Value> ins, uint32_t results) {
     std::vector<Value> out(results);
-    const fbx_status status = b_->add_node(b_, kind, str(op), 0, ins.data(), static_cast<uint32_t>(ins.size()), out.data(), results);
+    const fbx_status status = b_->add_node(b_, kind, str(op), 0, ins.data(),
+                                           static_cast<uint32_t>(ins.size()), out.data(), results);
     if (status != FBX_OK) throw Error{status, "cannot emit " + std::string(op)};
     return {b_, std::move(out)};
   }

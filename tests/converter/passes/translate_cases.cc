@@ -26,53 +26,33 @@ std::vector<SourceOp> ElementwiseCases() {
   const auto unary = [&](const char* op, double (*f)(double), const std::vector<float>& on) {
     out.push_back({op, {F({3}, on)}, Map(on, f)});
   };
-  unary(
-      "Relu", [](double v) { return std::max(v, 0.0); }, x);
+  unary("Relu", [](double v) { return std::max(v, 0.0); }, x);
   unary("Relu6", [](double v) { return std::min(std::max(v, 0.0), 6.0); }, {-1, 3, 9});
-  unary(
-      "Elu", [](double v) { return v > 0 ? v : std::exp(v) - 1; }, x);
-  unary(
-      "Tanh", [](double v) { return std::tanh(v); }, x);
-  unary(
-      "Sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }, x);
-  unary(
-      "Exp", [](double v) { return std::exp(v); }, x);
-  unary(
-      "Log", [](double v) { return std::log(v); }, pos);
-  unary(
-      "Sqrt", [](double v) { return std::sqrt(v); }, pos);
-  unary(
-      "Rsqrt", [](double v) { return 1 / std::sqrt(v); }, pos);
-  unary(
-      "Square", [](double v) { return v * v; }, x);
-  unary(
-      "Abs", [](double v) { return std::fabs(v); }, x);
-  unary(
-      "Neg", [](double v) { return -v; }, x);
-  unary(
-      "Sin", [](double v) { return std::sin(v); }, x);
-  unary(
-      "Cos", [](double v) { return std::cos(v); }, x);
-  unary(
-      "Floor", [](double v) { return std::floor(v); }, x);
-  unary(
-      "Ceil", [](double v) { return std::ceil(v); }, x);
+  unary("Elu", [](double v) { return v > 0 ? v : std::exp(v) - 1; }, x);
+  unary("Tanh", [](double v) { return std::tanh(v); }, x);
+  unary("Sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }, x);
+  unary("Exp", [](double v) { return std::exp(v); }, x);
+  unary("Log", [](double v) { return std::log(v); }, pos);
+  unary("Sqrt", [](double v) { return std::sqrt(v); }, pos);
+  unary("Rsqrt", [](double v) { return 1 / std::sqrt(v); }, pos);
+  unary("Square", [](double v) { return v * v; }, x);
+  unary("Abs", [](double v) { return std::fabs(v); }, x);
+  unary("Neg", [](double v) { return -v; }, x);
+  unary("Sin", [](double v) { return std::sin(v); }, x);
+  unary("Cos", [](double v) { return std::cos(v); }, x);
+  unary("Floor", [](double v) { return std::floor(v); }, x);
+  unary("Ceil", [](double v) { return std::ceil(v); }, x);
   unary("Round", [](double v) { return std::nearbyint(v); }, {-1.5f, 0.5f, 2.5f});
   unary("Rint", [](double v) { return std::nearbyint(v); }, {-1.5f, 0.5f, 2.5f});
   unary("Sign", [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; }, {-2, 0, 3});
-  unary(
-      "ZerosLike", [](double) { return 0.0; }, x);
-  unary(
-      "Softplus", [](double v) { return std::log1p(std::exp(v)); }, x);
-  unary(
-      "Softsign", [](double v) { return v / (1 + std::fabs(v)); }, x);
+  unary("ZerosLike", [](double) { return 0.0; }, x);
+  unary("Softplus", [](double v) { return std::log1p(std::exp(v)); }, x);
+  unary("Softsign", [](double v) { return v / (1 + std::fabs(v)); }, x);
   unary(
       "Selu",
       [](double v) { return 1.0507009873554805 * (v > 0 ? v : 1.6732632423543772 * (std::exp(v) - 1)); }, x);
-  unary(
-      "Log1p", [](double v) { return std::log1p(v); }, pos);
-  unary(
-      "Reciprocal", [](double v) { return 1 / v; }, pos);
+  unary("Log1p", [](double v) { return std::log1p(v); }, pos);
+  unary("Reciprocal", [](double v) { return 1 / v; }, pos);
   out.push_back({"LeakyRelu", {F({3}, x)}, {-0.45, 0.25, 2}, A("alpha", 0.3)});
   out.push_back({"LogicalNot", {B({1, 0})}, {0, 1}});
   out.push_back({"Softmax", {F({1, 2}, {0, std::log(3.0f)})}, {0.25, 0.75}});

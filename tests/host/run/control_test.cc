@@ -218,11 +218,8 @@ TEST(State, AComputedStateStartsAnewEveryRun) {
 }
 
 TEST(State, AConstantStateIsCopiedEveryRun) {
-  Machine machine(Stateful(
-      [](Function& f, ValueId) {
-        return f.AddConst<float>(DType::kF32, {2}, {10, 20});
-      },
-      true));
+  Machine machine(
+      Stateful([](Function& f, ValueId) { return f.AddConst<float>(DType::kF32, {2}, {10, 20}); }, true));
   for (int i = 0; i < 2; ++i) {
     const auto outputs = machine.Run({Floats({1, 2})});
     EXPECT_THAT(FloatsOf(outputs[1]), ElementsAre(11, 22));

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-
 #include "plugins/rnn/lstm_simd.h"
 #include "tests/plugins/rnn/lstm_case.h"
 

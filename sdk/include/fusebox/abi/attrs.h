@@ -37,20 +37,20 @@ typedef struct fbx_attrs fbx_attrs; /* opaque, owned by the host */
 /* The attribute functions of the host. */
 typedef struct fbx_attr_api {
   fbx_head head;
-  size_t (*count)(const fbx_attrs*)FBX_NOEXCEPT;
-  fbx_str (*key_at)(const fbx_attrs*, size_t index)FBX_NOEXCEPT; /* sorted by name */
-  fbx_attr_kind (*kind)(const fbx_attrs*, fbx_str key)FBX_NOEXCEPT;
-  fbx_status (*get_bool)(const fbx_attrs*, fbx_str key, int32_t* out)FBX_NOEXCEPT;
-  fbx_status (*get_i64)(const fbx_attrs*, fbx_str key, int64_t* out)FBX_NOEXCEPT;
-  fbx_status (*get_f64)(const fbx_attrs*, fbx_str key, double* out)FBX_NOEXCEPT;
-  fbx_status (*get_str)(const fbx_attrs*, fbx_str key, fbx_str* out)FBX_NOEXCEPT;
-  fbx_status (*get_dtype)(const fbx_attrs*, fbx_str key, fbx_dtype* out)FBX_NOEXCEPT;
+  size_t (*count)(const fbx_attrs*) FBX_NOEXCEPT;
+  fbx_str (*key_at)(const fbx_attrs*, size_t index) FBX_NOEXCEPT; /* sorted by name */
+  fbx_attr_kind (*kind)(const fbx_attrs*, fbx_str key) FBX_NOEXCEPT;
+  fbx_status (*get_bool)(const fbx_attrs*, fbx_str key, int32_t* out) FBX_NOEXCEPT;
+  fbx_status (*get_i64)(const fbx_attrs*, fbx_str key, int64_t* out) FBX_NOEXCEPT;
+  fbx_status (*get_f64)(const fbx_attrs*, fbx_str key, double* out) FBX_NOEXCEPT;
+  fbx_status (*get_str)(const fbx_attrs*, fbx_str key, fbx_str* out) FBX_NOEXCEPT;
+  fbx_status (*get_dtype)(const fbx_attrs*, fbx_str key, fbx_dtype* out) FBX_NOEXCEPT;
   /* SHAPE and I64S; a shape of unknown rank has *count == SIZE_MAX. */
-  fbx_status (*get_i64s)(const fbx_attrs*, fbx_str key, const int64_t** out, size_t* count)FBX_NOEXCEPT;
-  fbx_status (*get_f64s)(const fbx_attrs*, fbx_str key, const double** out, size_t* count)FBX_NOEXCEPT;
-  fbx_status (*get_strs)(const fbx_attrs*, fbx_str key, const fbx_str** out, size_t* count)FBX_NOEXCEPT;
-  fbx_status (*get_tensor)(const fbx_attrs*, fbx_str key, const fbx_tensor** out)FBX_NOEXCEPT;
-  fbx_status (*get_map)(const fbx_attrs*, fbx_str key, const fbx_attrs** out)FBX_NOEXCEPT;
+  fbx_status (*get_i64s)(const fbx_attrs*, fbx_str key, const int64_t** out, size_t* count) FBX_NOEXCEPT;
+  fbx_status (*get_f64s)(const fbx_attrs*, fbx_str key, const double** out, size_t* count) FBX_NOEXCEPT;
+  fbx_status (*get_strs)(const fbx_attrs*, fbx_str key, const fbx_str** out, size_t* count) FBX_NOEXCEPT;
+  fbx_status (*get_tensor)(const fbx_attrs*, fbx_str key, const fbx_tensor** out) FBX_NOEXCEPT;
+  fbx_status (*get_map)(const fbx_attrs*, fbx_str key, const fbx_attrs** out) FBX_NOEXCEPT;
 } fbx_attr_api;
 
 FBX_EXTERN_C_END

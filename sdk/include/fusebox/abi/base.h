@@ -66,22 +66,24 @@ typedef struct fbx_head {
 
 /* True when *p is long enough to hold `member`, and the member is set. */
 #if defined(__cplusplus)
-#define FBX_HAS(p, member)                                                                          \
-  ((p) != nullptr &&                                                                                \
+#define FBX_HAS(p, member)                                                                              \
+  ((p) != nullptr &&                                                                                    \
    (p)->head.size >= (reinterpret_cast<const char*>(&(p)->member) - reinterpret_cast<const char*>(p)) + \
-                         sizeof((p)->member) &&                                                     \
+                         sizeof((p)->member) &&                                                         \
    (p)->member)
 #else
-#define FBX_HAS(p, member)                                                                                        \
-  ((p) != NULL && (p)->head.size >= (size_t)((const char*)&(p)->member - (const char*)(p)) + sizeof((p)->member) && \
+#define FBX_HAS(p, member)                                                                           \
+  ((p) != NULL &&                                                                                    \
+   (p)->head.size >= (size_t)((const char*)&(p)->member - (const char*)(p)) + sizeof((p)->member) && \
    (p)->member)
 #endif
 
 typedef int32_t fbx_status;
 enum {
   FBX_OK = 0,
-  FBX_NOT_APPLICABLE = 1, /* declined, with a reason emitted as a diagnostic: not an error, others are asked next */
-  FBX_INVALID = 2,        /* the model or an option is wrong */
+  FBX_NOT_APPLICABLE =
+      1,           /* declined, with a reason emitted as a diagnostic: not an error, others are asked next */
+  FBX_INVALID = 2, /* the model or an option is wrong */
   FBX_UNSUPPORTED = 3,
   FBX_OUT_OF_MEMORY = 4,
   FBX_IO = 5,

@@ -14,12 +14,13 @@ FBX_EXTERN_C_BEGIN
 typedef struct fbx_host fbx_host;
 struct fbx_host {
   fbx_head head;
-  void (*emit)(const fbx_host*, const fbx_diag*)FBX_NOEXCEPT;             /* [any] */
+  void (*emit)(const fbx_host*, const fbx_diag*) FBX_NOEXCEPT;           /* [any] */
   const void* (*get_extension)(const fbx_host*, fbx_str id)FBX_NOEXCEPT; /* [any] NULL: not there; see ext/ */
   const fbx_attr_api* attrs;
-  const fbx_attrs* options; /* this plugin's options: the config file's, over the manifest's defaults. Never NULL. */
-  fbx_str name;             /* "fusebox" */
-  fbx_str version;          /* of the host, for messages only */
+  const fbx_attrs*
+      options;     /* this plugin's options: the config file's, over the manifest's defaults. Never NULL. */
+  fbx_str name;    /* "fusebox" */
+  fbx_str version; /* of the host, for messages only */
 };
 
 FBX_EXTERN_C_END

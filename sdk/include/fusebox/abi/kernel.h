@@ -31,26 +31,28 @@ typedef struct fbx_node {
   uint32_t operand_count;
   uint32_t result_count;
   const fbx_tensor* const* operands;
-  const fbx_tensor* const* results; /* an op with state has its final states as last results: same memory as the operands */
-  fbx_str location;      /* for messages: "function main: node 12 (lstm/MatMul)" */
-  void* const* scratch;  /* [invoke] by slot number, as asked for in prepare */
+  const fbx_tensor* const*
+      results;      /* an op with state has its final states as last results: same memory as the operands */
+  fbx_str location; /* for messages: "function main: node 12 (lstm/MatMul)" */
+  void* const* scratch; /* [invoke] by slot number, as asked for in prepare */
 } fbx_node;
 
 /* How infer answers. dims may hold -1. Not answering for a result is an error. [any] */
 typedef struct fbx_infer {
   fbx_head head;
-  void (*set)(const struct fbx_infer*, uint32_t result, fbx_dtype, const int64_t* dims, int32_t rank)FBX_NOEXCEPT;
+  void (*set)(const struct fbx_infer*, uint32_t result, fbx_dtype, const int64_t* dims,
+              int32_t rank) FBX_NOEXCEPT;
   /* The shape hangs on the value of this operand, which is not known: asked again when it is. */
-  void (*needs_value)(const struct fbx_infer*, uint32_t operand)FBX_NOEXCEPT;
+  void (*needs_value)(const struct fbx_infer*, uint32_t operand) FBX_NOEXCEPT;
 } fbx_infer;
 
 /* What prepare may ask for. */
 typedef struct fbx_plan {
   fbx_head head;
   /* Memory for the duration of one invoke, 64-byte aligned, contents undefined: node->scratch[slot]. */
-  fbx_status (*scratch)(const struct fbx_plan*, size_t bytes, uint32_t* slot)FBX_NOEXCEPT;
+  fbx_status (*scratch)(const struct fbx_plan*, size_t bytes, uint32_t* slot) FBX_NOEXCEPT;
   /* Memory that lives as long as the session's plan, zeroed at first and by reset: node->scratch[slot] too. */
-  fbx_status (*persistent)(const struct fbx_plan*, size_t bytes, uint32_t* slot)FBX_NOEXCEPT;
+  fbx_status (*persistent)(const struct fbx_plan*, size_t bytes, uint32_t* slot) FBX_NOEXCEPT;
   uint32_t threads; /* that invoke may use */
 } fbx_plan;
 
@@ -67,18 +69,21 @@ typedef struct fbx_kernel {
   uint32_t flags;
   /* Would this kernel run this node? dims may be unknown, data is there for constants. NOT_APPLICABLE with a reason
      if not. NULL: always. [any] */
-  fbx_status (*supports)(const fbx_host*, const fbx_node*)FBX_NOEXCEPT;
+  fbx_status (*supports)(const fbx_host*, const fbx_node*) FBX_NOEXCEPT;
   /* Result types from operand types. Of the results only dtype and quant may be read, where the op leaves its result
      type to the file (QUANTIZE, CAST). [any] */
-  fbx_status (*infer)(const fbx_host*, const fbx_node*, const fbx_infer*)FBX_NOEXCEPT;
+  fbx_status (*infer)(const fbx_host*, const fbx_node*, const fbx_infer*) FBX_NOEXCEPT;
   /* NULL: *instance is NULL. [load] */
-  fbx_status (*init)(const fbx_host*, const fbx_node*, void** instance)FBX_NOEXCEPT;
+  fbx_status (*init)(const fbx_host*, const fbx_node*, void** instance) FBX_NOEXCEPT;
   /* NULL: nothing is needed, *state is NULL. All dims are known. [prepare] */
-  fbx_status (*prepare)(const fbx_host*, const void* instance, const fbx_node*, const fbx_plan*, void** state)FBX_NOEXCEPT;
-  fbx_status (*invoke)(const fbx_host*, const void* instance, void* state, const fbx_node*)FBX_NOEXCEPT; /* [invoke] */
-  void (*reset)(const void* instance, void* state)FBX_NOEXCEPT; /* [prepare] forget what earlier invokes left; may be NULL */
-  void (*free_state)(void* state)FBX_NOEXCEPT;                  /* [prepare] may be NULL */
-  void (*free)(void* instance)FBX_NOEXCEPT;                     /* [any] may be NULL */
+  fbx_status (*prepare)(const fbx_host*, const void* instance, const fbx_node*, const fbx_plan*,
+                        void** state) FBX_NOEXCEPT;
+  fbx_status (*invoke)(const fbx_host*, const void* instance, void* state,
+                       const fbx_node*) FBX_NOEXCEPT; /* [invoke] */
+  void (*reset)(const void* instance,
+                void* state) FBX_NOEXCEPT;      /* [prepare] forget what earlier invokes left; may be NULL */
+  void (*free_state)(void* state) FBX_NOEXCEPT; /* [prepare] may be NULL */
+  void (*free)(void* instance) FBX_NOEXCEPT;    /* [any] may be NULL */
 } fbx_kernel;
 
 FBX_EXTERN_C_END

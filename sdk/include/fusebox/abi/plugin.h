@@ -29,9 +29,9 @@ typedef struct fbx_plugin {
 #define FBX_ENTRY_MAGIC 0x31584246u /* "FBX1", little-endian */
 
 enum { /* bits of fbx_entry.flags */
-  FBX_BUILT_WITH_ASAN = 1,
-  FBX_BUILT_WITH_TSAN = 2,
-  FBX_BUILT_WITH_MSAN = 4
+       FBX_BUILT_WITH_ASAN = 1,
+       FBX_BUILT_WITH_TSAN = 2,
+       FBX_BUILT_WITH_MSAN = 4
 };
 
 typedef struct fbx_entry {
@@ -40,11 +40,12 @@ typedef struct fbx_entry {
   uint16_t minor;
   uint32_t size; /* sizeof(fbx_entry) */
   uint32_t flags;
-  uint32_t min_host_minor; /* the oldest host this plugin can live with: what it needs, not what it was built with */
-  fbx_str build;           /* compiler and SDK version, for messages */
+  uint32_t
+      min_host_minor; /* the oldest host this plugin can live with: what it needs, not what it was built with */
+  fbx_str build;      /* compiler and SDK version, for messages */
   /* May be called more than once and then gives the same answer. [load] */
-  fbx_status (*load)(const fbx_host*, const fbx_plugin** out)FBX_NOEXCEPT;
-  void (*unload)(void)FBX_NOEXCEPT; /* [load] may be NULL */
+  fbx_status (*load)(const fbx_host*, const fbx_plugin** out) FBX_NOEXCEPT;
+  void (*unload)(void) FBX_NOEXCEPT; /* [load] may be NULL */
 } fbx_entry;
 
 extern FBX_EXPORT const fbx_entry fusebox_entry_v1;

@@ -37,7 +37,8 @@ struct fbx_graph {
   const fbx_tensor* (*value)(const fbx_graph*, fbx_value)FBX_NOEXCEPT; /* type; data where constant */
   /* Operand and result tensors are in the node; their value numbers come from ids: operands first, then results. */
   const fbx_node* (*node)(const fbx_graph*, uint32_t index, const fbx_value** ids)FBX_NOEXCEPT;
-  const fbx_graph* (*function)(const fbx_graph*, fbx_str name)FBX_NOEXCEPT; /* a FUNC attribute's; NULL: none */
+  const fbx_graph* (*function)(const fbx_graph*,
+                               fbx_str name)FBX_NOEXCEPT; /* a FUNC attribute's; NULL: none */
 };
 
 typedef struct fbx_composite {
@@ -47,9 +48,10 @@ typedef struct fbx_composite {
   const fbx_attrs* attrs;
   uint32_t operand_count;
   uint32_t result_count;
-  const fbx_tensor* const* operands; /* CONST with data when frozen; VARIABLE when read from a mutable variable */
-  const fbx_tensor* const* results;  /* uses counts the readers */
-  const fbx_graph* body;             /* NULL: none, or a placeholder */
+  const fbx_tensor* const*
+      operands; /* CONST with data when frozen; VARIABLE when read from a mutable variable */
+  const fbx_tensor* const* results; /* uses counts the readers */
+  const fbx_graph* body;            /* NULL: none, or a placeholder */
   fbx_str location;
 } fbx_composite;
 
@@ -58,25 +60,27 @@ typedef struct fbx_composite {
 typedef struct fbx_builder fbx_builder;
 struct fbx_builder {
   fbx_head head;
-  fbx_value (*operand)(const fbx_builder*, uint32_t index)FBX_NOEXCEPT;
+  fbx_value (*operand)(const fbx_builder*, uint32_t index) FBX_NOEXCEPT;
   /* A new constant of the host's, zeroed; *data is filled before the callback returns. */
-  fbx_value (*add_const)(const fbx_builder*, fbx_dtype, const int64_t* dims, int32_t rank, void** data)FBX_NOEXCEPT;
+  fbx_value (*add_const)(const fbx_builder*, fbx_dtype, const int64_t* dims, int32_t rank,
+                         void** data) FBX_NOEXCEPT;
   /* A new node. Its result types are inferred by the op's kernel at once; *results receives one value per result
      (result_count of them). version 0: the lowest that can say it. */
-  fbx_status (*add_node)(const fbx_builder*, fbx_op_kind, fbx_str op, int32_t version, const fbx_value* operands,
-                         uint32_t operand_count, fbx_value* results, uint32_t result_count)FBX_NOEXCEPT;
+  fbx_status (*add_node)(const fbx_builder*, fbx_op_kind, fbx_str op, int32_t version,
+                         const fbx_value* operands, uint32_t operand_count, fbx_value* results,
+                         uint32_t result_count) FBX_NOEXCEPT;
   /* Attributes of the node added last; the kernel infers again when they are complete (at the next add_node, at
      set_result, or on a type question). */
-  void (*attr_bool)(const fbx_builder*, fbx_str key, int32_t)FBX_NOEXCEPT;
-  void (*attr_i64)(const fbx_builder*, fbx_str key, int64_t)FBX_NOEXCEPT;
-  void (*attr_f64)(const fbx_builder*, fbx_str key, double)FBX_NOEXCEPT;
-  void (*attr_str)(const fbx_builder*, fbx_str key, fbx_str)FBX_NOEXCEPT;
-  void (*attr_i64s)(const fbx_builder*, fbx_str key, const int64_t*, size_t)FBX_NOEXCEPT;
-  void (*attr_f64s)(const fbx_builder*, fbx_str key, const double*, size_t)FBX_NOEXCEPT;
-  void (*attr_strs)(const fbx_builder*, fbx_str key, const fbx_str*, size_t)FBX_NOEXCEPT;
-  void (*attr_copy)(const fbx_builder*, const fbx_attrs* from, fbx_str key)FBX_NOEXCEPT;
+  void (*attr_bool)(const fbx_builder*, fbx_str key, int32_t) FBX_NOEXCEPT;
+  void (*attr_i64)(const fbx_builder*, fbx_str key, int64_t) FBX_NOEXCEPT;
+  void (*attr_f64)(const fbx_builder*, fbx_str key, double) FBX_NOEXCEPT;
+  void (*attr_str)(const fbx_builder*, fbx_str key, fbx_str) FBX_NOEXCEPT;
+  void (*attr_i64s)(const fbx_builder*, fbx_str key, const int64_t*, size_t) FBX_NOEXCEPT;
+  void (*attr_f64s)(const fbx_builder*, fbx_str key, const double*, size_t) FBX_NOEXCEPT;
+  void (*attr_strs)(const fbx_builder*, fbx_str key, const fbx_str*, size_t) FBX_NOEXCEPT;
+  void (*attr_copy)(const fbx_builder*, const fbx_attrs* from, fbx_str key) FBX_NOEXCEPT;
   const fbx_tensor* (*type)(const fbx_builder*, fbx_value)FBX_NOEXCEPT; /* valid until the callback returns */
-  void (*set_result)(const fbx_builder*, uint32_t index, fbx_value)FBX_NOEXCEPT;
+  void (*set_result)(const fbx_builder*, uint32_t index, fbx_value) FBX_NOEXCEPT;
 };
 
 /* How exact the fused op promises to be, for the proof against the body. */
@@ -91,8 +95,8 @@ typedef struct fbx_rule {
   fbx_str implements; /* a composite's name, or a prefix that ends in '*'; the manifest may list aliases */
   int32_t min_version, max_version; /* of the composite; 0, 0: any */
   int32_t benefit;                  /* higher is asked first among the rules of one plugin */
-  fbx_status (*match)(const fbx_host*, const fbx_composite*)FBX_NOEXCEPT;
-  fbx_status (*rewrite)(const fbx_host*, const fbx_composite*, const fbx_builder*)FBX_NOEXCEPT;
+  fbx_status (*match)(const fbx_host*, const fbx_composite*) FBX_NOEXCEPT;
+  fbx_status (*rewrite)(const fbx_host*, const fbx_composite*, const fbx_builder*) FBX_NOEXCEPT;
   fbx_tolerance tolerance;
 } fbx_rule;
 

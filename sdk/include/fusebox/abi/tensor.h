@@ -56,7 +56,8 @@ enum {
   FBX_TENSOR_CONST = 1,    /* the value never changes, and data holds it */
   FBX_TENSOR_VARIABLE = 2, /* state: the op updates it in place */
   FBX_TENSOR_ABSENT = 4,   /* an optional operand that is not there; dtype NONE, data NULL */
-  FBX_TENSOR_KNOWN = 8     /* not a constant, but its value for this plan is known and data holds it (shape chains) */
+  FBX_TENSOR_KNOWN =
+      8 /* not a constant, but its value for this plan is known and data holds it (shape chains) */
 };
 
 /* Dense, row-major. Operand and result arrays hold pointers to these; an absent operand is a tensor with the ABSENT
@@ -67,10 +68,11 @@ typedef struct fbx_tensor {
   int32_t rank;        /* -1: unknown */
   const int64_t* dims; /* rank entries; -1: unknown. In [prepare] and [invoke] all are known. */
   uint32_t flags;
-  uint32_t uses; /* [convert], results of a composite: how many readers there are, function results included */
-  void* data;    /* NULL where no value is known. Read-only except for results and VARIABLE operands in [invoke].
+  uint32_t
+      uses;   /* [convert], results of a composite: how many readers there are, function results included */
+  void* data; /* NULL where no value is known. Read-only except for results and VARIABLE operands in [invoke].
                     Activations are 64-byte aligned, constants at least to the element; 16 readable bytes follow. */
-  size_t bytes;  /* of the payload at data */
+  size_t bytes;           /* of the payload at data */
   const fbx_quant* quant; /* NULL: not quantised */
   fbx_str name;
 } fbx_tensor;

@@ -18,7 +18,7 @@ FBX_EXTERN_C_BEGIN
 typedef struct fbx_resize {
   fbx_head head;
   fbx_status (*resize)(const fbx_host*, const fbx_node*, uint32_t result, const int64_t* dims, int32_t rank,
-                       size_t bytes)FBX_NOEXCEPT;
+                       size_t bytes) FBX_NOEXCEPT;
 } fbx_resize;
 
 FBX_EXTERN_C_END

@@ -18,10 +18,10 @@ FBX_EXTERN_C_BEGIN
 
 typedef struct fbx_threads {
   fbx_head head;
-  uint32_t (*thread_count)(const fbx_host*)FBX_NOEXCEPT;
+  uint32_t (*thread_count)(const fbx_host*) FBX_NOEXCEPT;
   void (*parallel_for)(const fbx_host*, size_t n, size_t grain,
                        void (*task)(void* context, size_t begin, size_t end, uint32_t worker) FBX_NOEXCEPT,
-                       void* context)FBX_NOEXCEPT;
+                       void* context) FBX_NOEXCEPT;
 } fbx_threads;
 
 FBX_EXTERN_C_END
