@@ -47,7 +47,17 @@ FUSEBOX_MEMBER(fbx_quant, count, 20);
 FUSEBOX_MEMBER(fbx_quant, scales, 24);
 FUSEBOX_MEMBER(fbx_quant, zero_points, 32);
 
-FUSEBOX_SIZE(fbx_tensor, 72);
+FUSEBOX_SIZE(fbx_file, 72);
+FUSEBOX_MEMBER(fbx_file, head, 0);
+FUSEBOX_MEMBER(fbx_file, path, 8);
+FUSEBOX_MEMBER(fbx_file, device, 24);
+FUSEBOX_MEMBER(fbx_file, inode, 32);
+FUSEBOX_MEMBER(fbx_file, size, 40);
+FUSEBOX_MEMBER(fbx_file, modified_ns, 48);
+FUSEBOX_MEMBER(fbx_file, changed_ns, 56);
+FUSEBOX_MEMBER(fbx_file, data, 64);
+
+FUSEBOX_SIZE(fbx_tensor, 80);
 FUSEBOX_MEMBER(fbx_tensor, head, 0);
 FUSEBOX_MEMBER(fbx_tensor, dtype, 8);
 FUSEBOX_MEMBER(fbx_tensor, rank, 12);
@@ -58,6 +68,7 @@ FUSEBOX_MEMBER(fbx_tensor, data, 32);
 FUSEBOX_MEMBER(fbx_tensor, bytes, 40);
 FUSEBOX_MEMBER(fbx_tensor, quant, 48);
 FUSEBOX_MEMBER(fbx_tensor, name, 56);
+FUSEBOX_MEMBER(fbx_tensor, file, 72);
 
 FUSEBOX_SIZE(fbx_attr_api, 112);
 FUSEBOX_MEMBER(fbx_attr_api, head, 0);
@@ -182,10 +193,12 @@ FUSEBOX_MEMBER(fbx_rule, match, 56);
 FUSEBOX_MEMBER(fbx_rule, rewrite, 64);
 FUSEBOX_MEMBER(fbx_rule, tolerance, 72);
 
-FUSEBOX_SIZE(fbx_claim, 24);
+FUSEBOX_SIZE(fbx_claim, 40);
 FUSEBOX_MEMBER(fbx_claim, head, 0);
 FUSEBOX_MEMBER(fbx_claim, accept, 8);
 FUSEBOX_MEMBER(fbx_claim, reject, 16);
+FUSEBOX_MEMBER(fbx_claim, accept_along, 24);
+FUSEBOX_MEMBER(fbx_claim, offered, 32);
 
 FUSEBOX_SIZE(fbx_call, 40);
 FUSEBOX_MEMBER(fbx_call, head, 0);
@@ -195,7 +208,7 @@ FUSEBOX_MEMBER(fbx_call, inputs, 16);
 FUSEBOX_MEMBER(fbx_call, outputs, 24);
 FUSEBOX_MEMBER(fbx_call, scratch, 32);
 
-FUSEBOX_SIZE(fbx_delegate, 80);
+FUSEBOX_SIZE(fbx_delegate, 104);
 FUSEBOX_MEMBER(fbx_delegate, head, 0);
 FUSEBOX_MEMBER(fbx_delegate, name, 8);
 FUSEBOX_MEMBER(fbx_delegate, create, 24);
@@ -205,6 +218,9 @@ FUSEBOX_MEMBER(fbx_delegate, compile, 48);
 FUSEBOX_MEMBER(fbx_delegate, prepare, 56);
 FUSEBOX_MEMBER(fbx_delegate, invoke, 64);
 FUSEBOX_MEMBER(fbx_delegate, destroy_partition, 72);
+FUSEBOX_MEMBER(fbx_delegate, open_session, 80);
+FUSEBOX_MEMBER(fbx_delegate, finish, 88);
+FUSEBOX_MEMBER(fbx_delegate, close_session, 96);
 
 FUSEBOX_SIZE(fbx_plugin, 88);
 FUSEBOX_MEMBER(fbx_plugin, head, 0);

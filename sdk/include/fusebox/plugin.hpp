@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin's one exported symbol.
 //
-//   FUSEBOX_PLUGIN("com.acme.rms_norm", "1.0.0", Rule, Kernel)         any number of rule and kernel classes
-//   FUSEBOX_PLUGIN_TABLES("com.acme.big", "1.0.0", kRules, kKernels)   arrays of pointers, for many files
+//   FUSEBOX_PLUGIN("com.acme.rms_norm", "1.0.0", Rule, Kernel)         any number of rule, kernel and delegate classes
+//   FUSEBOX_PLUGIN_TABLES("com.acme.big", "1.0.0", kRules, kKernels)   arrays of pointers, for many files; kDelegates may follow
 #pragma once
 
 #include <array>
 #include <tuple>
 
 #include "fusebox/abi/plugin.h"
+#include "fusebox/delegate.hpp"
 #include "fusebox/kernel.hpp"
 #include "fusebox/rule.hpp"
 
@@ -17,24 +18,25 @@ inline namespace v1 {
 namespace detail {
 
 template <class T>
-concept IsRule = requires { std::string_view(T::implements); };
+concept IsRule = requires {
+  std::string_view(T::implements);
+};
 template <class T>
 concept IsKernel = NamesBuiltin<T> || NamesCustom<T>;
 
 template <class... Ts>
-consteval size_t rule_count() {
-  return (size_t{0} + ... + (IsRule<Ts> ? 1 : 0));
-}
-
-template <class... Ts>
 struct Tables {
-  static_assert(((IsRule<Ts> || IsKernel<Ts>) && ...),
-                "each class is a rule (has `implements`) or a kernel (has `builtin` or `custom`)");
-  static constexpr size_t kRules = rule_count<Ts...>(), kKernels = sizeof...(Ts) - kRules;
+  static_assert(
+      ((IsRule<Ts> || IsKernel<Ts> || NamesDelegate<Ts>)&&...),
+      "each class is a rule (has `implements`), a kernel (has `builtin` or `custom`) or a delegate (has "
+      "`delegate`)");
+  static constexpr size_t kRules = (size_t{0} + ... + (IsRule<Ts> ? 1 : 0));
+  static constexpr size_t kDelegates = (size_t{0} + ... + (NamesDelegate<Ts> ? 1 : 0));
+  static constexpr size_t kKernels = sizeof...(Ts) - kRules - kDelegates;
 
   static constexpr auto rules() {
-    std::array<const fbx_rule*, kRules + 1> out{};
-    size_t i = 0;
+    std::array<const fbx_rule*, kRules> out{};
+    [[maybe_unused]] size_t i = 0;
     (
         [&] {
           if constexpr (IsRule<Ts>) out[i++] = &rule_of<Ts>;
@@ -43,8 +45,8 @@ struct Tables {
     return out;
   }
   static constexpr auto kernels() {
-    std::array<const fbx_kernel*, kKernels + 1> out{};
-    size_t i = 0;
+    std::array<const fbx_kernel*, kKernels> out{};
+    [[maybe_unused]] size_t i = 0;
     (
         [&] {
           if constexpr (IsKernel<Ts>) out[i++] = &kernel_of<Ts>;
@@ -52,8 +54,19 @@ struct Tables {
         ...);
     return out;
   }
-  static constexpr std::array<const fbx_rule*, kRules + 1> rule_table = rules();
-  static constexpr std::array<const fbx_kernel*, kKernels + 1> kernel_table = kernels();
+  static constexpr auto delegates() {
+    std::array<const fbx_delegate*, kDelegates> out{};
+    [[maybe_unused]] size_t i = 0;
+    (
+        [&] {
+          if constexpr (NamesDelegate<Ts>) out[i++] = &delegate_of<Ts>;
+        }(),
+        ...);
+    return out;
+  }
+  static constexpr auto rule_table = rules();
+  static constexpr auto kernel_table = kernels();
+  static constexpr auto delegate_table = delegates();
 };
 
 constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, const fbx_rule* const* rules,
@@ -66,6 +79,18 @@ constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, 
   p.rules = rules;
   p.kernel_count = static_cast<uint32_t>(kernel_count);
   p.kernels = kernels;
+  return p;
+}
+
+inline constexpr std::array<const fbx_delegate*, 0> no_delegates{};
+
+template <class Rules, class Kernels, class Delegates = decltype(no_delegates)>
+constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, const Rules& rules,
+                                 const Kernels& kernels, const Delegates& delegates = no_delegates) {
+  fbx_plugin p = make_plugin(id, version, std::data(rules), std::size(rules), std::data(kernels),
+                             std::size(kernels));
+  p.delegate_count = static_cast<uint32_t>(std::size(delegates));
+  p.delegates = std::data(delegates);
   return p;
 }
 
@@ -94,15 +119,14 @@ constexpr fbx_entry make_entry(fbx_status (*load)(const fbx_host*, const fbx_plu
   extern "C" FBX_EXPORT constinit const fbx_entry fusebox_entry_v1 =                  \
       fusebox::detail::make_entry(&fusebox_load_);
 
-#define FUSEBOX_PLUGIN(id, version, ...)                                                                 \
-  static constexpr fbx_plugin fusebox_plugin_ =                                                          \
-      fusebox::detail::make_plugin(id, version, fusebox::detail::Tables<__VA_ARGS__>::rule_table.data(), \
-                                   fusebox::detail::Tables<__VA_ARGS__>::kRules,                         \
-                                   fusebox::detail::Tables<__VA_ARGS__>::kernel_table.data(),            \
-                                   fusebox::detail::Tables<__VA_ARGS__>::kKernels);                      \
+#define FUSEBOX_PLUGIN(id, version, ...)                                                          \
+  static constexpr fbx_plugin fusebox_plugin_ =                                                   \
+      fusebox::detail::make_plugin(id, version, fusebox::detail::Tables<__VA_ARGS__>::rule_table, \
+                                   fusebox::detail::Tables<__VA_ARGS__>::kernel_table,            \
+                                   fusebox::detail::Tables<__VA_ARGS__>::delegate_table);         \
   FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_)
 
-#define FUSEBOX_PLUGIN_TABLES(id, version, rules, kernels)                                      \
-  static constexpr fbx_plugin fusebox_plugin_ = fusebox::detail::make_plugin(                   \
-      id, version, std::data(rules), std::size(rules), std::data(kernels), std::size(kernels)); \
+#define FUSEBOX_PLUGIN_TABLES(id, version, rules, ...)               \
+  static constexpr fbx_plugin fusebox_plugin_ =                      \
+      fusebox::detail::make_plugin(id, version, rules, __VA_ARGS__); \
   FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_)

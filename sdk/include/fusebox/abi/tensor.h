@@ -60,6 +60,15 @@ enum {
       8 /* not a constant, but its value for this plan is known and data holds it (shape chains) */
 };
 
+/* A file that is mapped for as long as the constants in it live, as it was when it was opened. */
+typedef struct fbx_file {
+  fbx_head head;
+  fbx_str path; /* absolute */
+  uint64_t device, inode, size;
+  int64_t modified_ns, changed_ns; /* mtime and ctime, since 1970 */
+  const void* data;                /* the mapping: `size` bytes */
+} fbx_file;
+
 /* Dense, row-major. Operand and result arrays hold pointers to these; an absent operand is a tensor with the ABSENT
  * flag, never NULL. */
 typedef struct fbx_tensor {
@@ -75,6 +84,8 @@ typedef struct fbx_tensor {
   size_t bytes;           /* of the payload at data */
   const fbx_quant* quant; /* NULL: not quantised */
   fbx_str name;
+  const fbx_file*
+      file; /* graphs of a delegate: the file that holds data, at data - file->data. NULL: memory */
 } fbx_tensor;
 
 FBX_EXTERN_C_END

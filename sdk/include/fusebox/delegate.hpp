@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing a delegate in C++: a class with these members, turned into an fbx_delegate by delegate_of<D>.
+//
+//   struct Adder {
+//     static constexpr std::string_view delegate = "adder";
+//     explicit Adder(const Attrs& options);
+//     // Returns for a node that it takes, throws Reject for one that it does not. May return Accept::kAlong: not alone.
+//     void supports(const Graph&, const GraphNode& n) { n.require(n.op() == "ADD", "OP", "only ADD is added"); }
+//     struct Partition {
+//       Partition(Adder&, const Graph&);                      // compile; throws Reject to decline
+//       void prepare(const Call&, Infer&, Plan&);             // optional
+//       void invoke(const Call&);
+//     };
+//   };
+// Optional: `struct Session { Session(Adder&, const fbx_host*); };`, which Partition then takes as its second argument;
+// `void finish(const fbx_host*)` of Session, or of the class; `void claim(const Graph&, Claim&)` in place of supports, for
+// answers that hang on more than one node. Partitions of several sessions are made and finished at the same time: what they
+// change in the class needs a lock.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "fusebox/abi/delegate.h"
+#include "fusebox/kernel.hpp"
+
+namespace fusebox {
+inline namespace v1 {
+
+// A node of a graph: its tensors, and which values of the graph they are.
+class GraphNode : public Node {
+ public:
+  GraphNode(const fbx_host* host, const fbx_node* node, const fbx_value* ids) : Node(host, node), ids_(ids) {}
+  fbx_value in_id(uint32_t i) const { return ids_[i]; }  // FBX_NO_VALUE: absent
+  fbx_value out_id(uint32_t i) const { return ids_[in_count() + i]; }
+  // Declines the node with a reason unless the condition holds.
+  void require(bool condition, std::string_view code, std::string_view why,
+               std::string_view subject = {}) const {
+    if (!condition) throw Reject{std::string(code), std::string(why), std::string(subject)};
+  }
+
+ private:
+  const fbx_value* ids_;
+};
+
+// A function or partition: borrowed, valid until the callback returns.
+class Graph {
+ public:
+  Graph(const fbx_host* host, const fbx_graph* graph) : host_(host), graph_(graph) {}
+  std::string_view name() const { return view(graph_->name); }
+  uint32_t node_count() const { return graph_->node_count; }
+  uint32_t value_count() const { return graph_->value_count; }
+  std::span<const fbx_value> inputs() const { return {graph_->inputs, graph_->input_count}; }
+  std::span<const fbx_value> outputs() const { return {graph_->outputs, graph_->output_count}; }
+  GraphNode node(uint32_t i) const {
+    const fbx_value* ids = nullptr;
+    const fbx_node* node = graph_->node(graph_, i, &ids);
+    return {host_, node, ids};
+  }
+  Tensor value(fbx_value id) const { return Tensor(graph_->value(graph_, id)); }
+  const fbx_host* host() const { return host_; }
+  const fbx_graph* abi() const { return graph_; }
+
+ private:
+  const fbx_host* host_;
+  const fbx_graph* graph_;
+};
+
+enum class Accept {
+  kAlone,
+  kAlong,  // only in a partition that also holds nodes taken alone
+};
+
+class Claim {
+ public:
+  explicit Claim(const fbx_claim* claim) : claim_(claim) {}
+  bool offered(uint32_t node) const {
+    return !FBX_HAS(claim_, offered) || claim_->offered(claim_, node) != 0;
+  }
+  void accept(uint32_t node, Accept how = Accept::kAlone) const {
+    (how == Accept::kAlong ? claim_->accept_along : claim_->accept)(claim_, node);
+  }
+  void reject(uint32_t node, std::string_view code, std::string_view why) const {
+    claim_->reject(claim_, node, str(code), str(why));
+  }
+
+ private:
+  const fbx_claim* claim_;
+};
+
+// The tensors of a partition at hand. All dims are known.
+class Call {
+ public:
+  Call(const fbx_host* host, const fbx_call* call) : host_(host), call_(call) {}
+  uint32_t in_count() const { return call_->input_count; }
+  uint32_t out_count() const { return call_->output_count; }
+  Tensor in(uint32_t i) const { return Tensor(call_->inputs[i]); }
+  Tensor out(uint32_t i) const { return Tensor(call_->outputs[i]); }
+  template <class T>
+  T* scratch(uint32_t slot) const {
+    return static_cast<T*>(call_->scratch[slot]);
+  }
+  const fbx_host* host() const { return host_; }
+  const fbx_call* abi() const { return call_; }
+
+ private:
+  const fbx_host* host_;
+  const fbx_call* call_;
+};
+
+namespace detail {
+
+template <class D>
+concept NamesDelegate = requires {
+  std::string_view(D::delegate);
+};
+template <class D>
+concept HasSession = requires {
+  typename D::Session;
+};
+
+template <class D>
+struct DelegateAdapter {
+  using Partition = typename D::Partition;
+
+  static D& self(void* p) { return *static_cast<D*>(p); }
+
+  static fbx_status create(const fbx_host* h, const fbx_attrs* options, void** out) noexcept {
+    return guard(h, [&] {
+      if constexpr (std::constructible_from<D, const Attrs&>) {
+        *out = new D(Attrs(h, options));
+      } else {
+        *out = new D();
+      }
+    });
+  }
+  static void destroy(void* p) noexcept { delete &self(p); }
+
+  static void answer(D& d, const Graph& graph, const Claim& claim, uint32_t i) {
+    try {
+      if constexpr (std::is_void_v<decltype(d.supports(graph, graph.node(i)))>) {
+        d.supports(graph, graph.node(i));
+        claim.accept(i);
+      } else {
+        claim.accept(i, d.supports(graph, graph.node(i)));
+      }
+    } catch (const Reject& r) {
+      claim.reject(i, r.code, r.subject.empty() ? r.why : r.why + " (" + r.subject + ")");
+    }
+  }
+  static fbx_status claim(const fbx_host* h, void* p, const fbx_graph* g, const fbx_claim* c) noexcept {
+    return guard(h, [&] {
+      const Graph graph(h, g);
+      Claim claim(c);
+      if constexpr (requires(D & d) { d.claim(graph, claim); }) {
+        self(p).claim(graph, claim);
+      } else {
+        for (uint32_t i = 0; i < graph.node_count(); ++i)
+          if (claim.offered(i)) answer(self(p), graph, claim, i);
+      }
+    });
+  }
+
+  static fbx_status compile(const fbx_host* h, void* p, void* session, const fbx_graph* g,
+                            void** out) noexcept {
+    return guard(h, [&] {
+      if constexpr (HasSession<D>) {
+        *out = new Partition(self(p), *static_cast<typename D::Session*>(session), Graph(h, g));
+      } else {
+        (void)session;
+        *out = new Partition(self(p), Graph(h, g));
+      }
+    });
+  }
+  static fbx_status prepare(const fbx_host* h, void* partition, const fbx_call* c, const fbx_infer* i,
+                            const fbx_plan* p) noexcept {
+    return guard(h, [&] {
+      Infer infer(i);
+      Plan plan(p);
+      if constexpr (requires(Partition & x, const Call& call) { x.prepare(call, infer, plan); })
+        static_cast<Partition*>(partition)->prepare(Call(h, c), infer, plan);
+    });
+  }
+  static fbx_status invoke(const fbx_host* h, void* partition, const fbx_call* c) noexcept {
+    return guard(h, [&] { static_cast<Partition*>(partition)->invoke(Call(h, c)); });
+  }
+  static void destroy_partition(void* partition) noexcept { delete static_cast<Partition*>(partition); }
+
+  static fbx_status open_session(const fbx_host* h, void* p, void** session) noexcept {
+    return guard(h, [&] {
+      if constexpr (HasSession<D>) *session = new typename D::Session(self(p), h);
+    });
+  }
+  template <class T>
+  static constexpr bool finishes = requires(T& t, const fbx_host* h) {
+    t.finish(h);
+  };
+  static constexpr bool session_finishes() {
+    if constexpr (HasSession<D>) return finishes<typename D::Session>;
+    return false;
+  }
+  static fbx_status finish(const fbx_host* h, void* p, void* session) noexcept {
+    return guard(h, [&] {
+      if constexpr (session_finishes()) {
+        static_cast<typename D::Session*>(session)->finish(h);
+      } else if constexpr (finishes<D>) {
+        self(p).finish(h);
+      }
+    });
+  }
+  static void close_session(void* session) noexcept {
+    if constexpr (HasSession<D>) delete static_cast<typename D::Session*>(session);
+  }
+
+  static constexpr fbx_delegate make() {
+    fbx_delegate d{};
+    d.head = FBX_HEAD(fbx_delegate);
+    d.name = {std::string_view(D::delegate).data(), std::string_view(D::delegate).size()};
+    d.create = create;
+    d.destroy = destroy;
+    d.claim = claim;
+    d.compile = compile;
+    d.prepare = prepare;
+    d.invoke = invoke;
+    d.destroy_partition = destroy_partition;
+    if constexpr (HasSession<D>) {
+      d.open_session = open_session;
+      d.close_session = close_session;
+    }
+    if constexpr (session_finishes() || finishes<D>) d.finish = finish;
+    return d;
+  }
+};
+
+}  // namespace detail
+
+template <class D>
+inline constexpr fbx_delegate delegate_of = detail::DelegateAdapter<D>::make();
+
+}  // namespace v1
+}  // namespace fusebox
