@@ -77,7 +77,7 @@ void Start(Child& child, const std::string& path, bool stock_runs_it) {
   alarm(kSeconds);
   const rlimit none = {0, 0}, memory = {6ull << 30, 6ull << 30};
   setrlimit(RLIMIT_CORE, &none);
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   setrlimit(RLIMIT_AS, &memory);
 #else
   (void)memory;
