@@ -13,6 +13,11 @@
 namespace fusebox {
 namespace {
 
+// Copying a small file is cheaper than mapping it, and outlives what happens to the file.
+constexpr size_t kCopied = size_t{32} << 10;
+// Faulting a file in at once is cheaper than page by page, but weights of large ones may never be touched.
+constexpr size_t kPopulated = size_t{1} << 20;
+
 struct Descriptor {
   explicit Descriptor(int fd) : fd(fd) {}
   Descriptor(const Descriptor&) = delete;
@@ -52,6 +57,23 @@ Buffer Buffer::Make(size_t size, const std::function<void(std::span<std::byte>)>
   return Buffer(std::move(block), {data, size});
 }
 
+namespace {
+
+Result<Buffer> CopyFile(const std::string& path, int fd, size_t size) {
+  auto block = Allocate(size);
+  for (size_t done = 0; done < size;) {
+    const ssize_t n = read(fd, block.get() + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemError(path, errno);
+    if (n == 0) return Fail(Code::kIo, path + ": became shorter while it was read");
+    done += static_cast<size_t>(n);
+  }
+  const std::byte* const data = block.get();
+  return Buffer(std::move(block), {data, size});
+}
+
+}  // namespace
+
 Result<Buffer> MapFile(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.fd < 0) return SystemError(path, errno);
@@ -60,14 +82,18 @@ Result<Buffer> MapFile(const std::string& path) {
   if (S_ISDIR(info.st_mode)) return Invalid(path + ": is a folder, expected a file");
   if (!S_ISREG(info.st_mode)) return Invalid(path + ": is not a regular file");
   const auto size = static_cast<size_t>(info.st_size);
-  if (size == 0) return Buffer::Copy({});
+  if (size <= kCopied) return CopyFile(path, file.fd, size);
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  // The file lies over the front of an anonymous mapping, whose last page stays readable behind it.
-  const size_t length = (size + page - 1) / page * page + page;
-  void* base = mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const size_t pages = (size + page - 1) / page * page;
+  const bool reads_on = pages - size >= kOverread;  // the last page of a file ends in zeros
+  const int flags = MAP_PRIVATE | (size <= kPopulated ? MAP_POPULATE : 0);
+  // Otherwise the file lies over the front of an anonymous mapping, whose last page stays readable behind it.
+  const size_t length = reads_on ? pages : pages + page;
+  void* const base = reads_on ? mmap(nullptr, length, PROT_READ, flags, file.fd, 0)
+                              : mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return SystemError(path, errno);
   std::shared_ptr<const void> owner(base, [length](const void* p) { munmap(const_cast<void*>(p), length); });
-  if (mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.fd, 0) == MAP_FAILED)
+  if (!reads_on && mmap(base, size, PROT_READ, flags | MAP_FIXED, file.fd, 0) == MAP_FAILED)
     return SystemError(path, errno);
   return Buffer(std::move(owner), {static_cast<const std::byte*>(base), size});
 }

@@ -53,7 +53,7 @@ class Buffer {
   std::span<const std::byte> bytes_;
 };
 
-// A file mapped read-only and privately. Errors name the path and strerror.
+// A file mapped read-only and privately, or copied where it is small. Errors name the path and strerror.
 Result<Buffer> MapFile(const std::string& path);
 
 // Writes bytes to `path` by way of a temporary file in the same directory and rename(2): the path holds either its

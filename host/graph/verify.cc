@@ -89,7 +89,7 @@ class Verifier {
       if (!status) return std::move(status).At(Describe(function_, node));
     }
     for (size_t i = 0; i < function_.outputs.size(); ++i) {
-      FUSEBOX_TRY(Readable(function_.outputs[i], nullptr).At("output " + std::to_string(i)));
+      FUSEBOX_TRY(Readable(function_.outputs[i], nullptr).At([&] { return "output " + std::to_string(i); }));
     }
     return {};
   }
@@ -120,8 +120,8 @@ class Verifier {
     for (const int64_t dim : value.type.shape.dims()) {
       if (dim < Shape::kUnknown) return Invalid(ValueText(id) + ": dimension " + std::to_string(dim));
     }
-    if (value.is_const()) FUSEBOX_TRY(VerifyConstant(value).At(ValueText(id)));
-    if (value.quant != nullptr) FUSEBOX_TRY(VerifyQuant(value).At(ValueText(id)));
+    if (value.is_const()) FUSEBOX_TRY(VerifyConstant(value).At([&] { return ValueText(id); }));
+    if (value.quant != nullptr) FUSEBOX_TRY(VerifyQuant(value).At([&] { return ValueText(id); }));
     return {};
   }
 

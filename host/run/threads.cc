@@ -48,6 +48,12 @@ void RunChunk(void* context, size_t worker, size_t chunk) {
   __tsan_release(&loop.done);
 }
 
+// Asked once: every question reads files of the system.
+uint32_t Cores() {
+  static const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+  return cores;
+}
+
 Threads& ThreadsOf(const fbx_host* host) {
   return static_cast<const ThreadedServices*>(HostCall::From(host).services())->threads();
 }
@@ -63,8 +69,7 @@ void* Pool(const fbx_host* host) noexcept { return ThreadsOf(host).pool(); }
 
 }  // namespace
 
-Threads::Threads(int count)
-    : count_(count > 0 ? static_cast<uint32_t>(count) : std::max(1u, std::thread::hardware_concurrency())) {}
+Threads::Threads(int count) : count_(count > 0 ? static_cast<uint32_t>(count) : Cores()) {}
 
 Threads::~Threads() {
   if (pool_ != nullptr) pthreadpool_destroy(pool_);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 namespace fusebox::rnn {
@@ -23,7 +22,6 @@ PackedLstm::Memory PackedLstm::Allocate(size_t floats) {
   const size_t bytes = (floats * sizeof(float) + 63) / 64 * 64;
   auto* p = static_cast<float*>(std::aligned_alloc(64, std::max<size_t>(bytes, 64)));
   if (!p) throw std::bad_alloc();
-  std::memset(p, 0, bytes);
   return Memory(p);
 }
 
@@ -34,6 +32,8 @@ PackedLstm::PackedLstm(const LstmSpec& spec, const Node& node)
       blocks_((cells_ + code_.lanes - 1) / code_.lanes) {
   const size_t per_column = blocks_ * kGates * code_.lanes;
   memory_ = Allocate(per_column * (inputs_ + cells_ + 1));
+  // Lanes beyond the last cell are never packed, but multiplied.
+  if (cells_ % code_.lanes != 0) std::fill_n(memory_.get(), per_column * (inputs_ + cells_ + 1), 0.0F);
   float* const input_weights = memory_.get();
   float* const recurrent_weights = input_weights + per_column * inputs_;
   float* const bias = recurrent_weights + per_column * cells_;
@@ -45,9 +45,7 @@ PackedLstm::PackedLstm(const LstmSpec& spec, const Node& node)
   bias_ = bias;
 }
 
-// A few columns at a time, so that the lines written for one cell are still near when the next cell adds to them.
 void PackedLstm::PackMatrices(const Node& node, uint32_t first, size_t columns, float* to) const {
-  constexpr size_t kTile = 16;
   const size_t lanes = code_.lanes, width = kGates * lanes;
   for (size_t block = 0; block < blocks_; ++block) {
     const size_t second = block % 2, cells = std::min(lanes, cells_ - block * lanes);
@@ -55,13 +53,7 @@ void PackedLstm::PackMatrices(const Node& node, uint32_t first, size_t columns, 
     float* const at = to + (block - second) * columns * width + second * width;
     for (uint32_t gate = 0; gate < kGates; ++gate) {
       const float* const rows = node.in(first + gate).data<const float>() + block * lanes * columns;
-      for (size_t begin = 0; begin < columns; begin += kTile) {
-        const size_t end = std::min(begin + kTile, columns);
-        for (size_t cell = 0; cell < cells; ++cell) {
-          for (size_t k = begin; k < end; ++k)
-            at[k * column_stride + gate * lanes + cell] = rows[cell * columns + k];
-        }
-      }
+      code_.pack({rows, cells, columns, at + gate * lanes, column_stride});
     }
   }
 }

@@ -192,8 +192,46 @@ void Project(const ProjectionTask& task, size_t begin, size_t end) {
   }
 }
 
+// Rows of four cells become columns: what 16 bytes of each row hold is turned in registers.
+void TransposeFour(const float* rows, size_t row_stride, float* to, size_t column_stride) {
+  const hn::FixedTag<float, 4> four;
+  const auto a = hn::LoadU(four, rows), b = hn::LoadU(four, rows + row_stride),
+             c = hn::LoadU(four, rows + 2 * row_stride), d = hn::LoadU(four, rows + 3 * row_stride);
+  const auto ab01 = hn::InterleaveLower(four, a, b), ab23 = hn::InterleaveUpper(four, a, b),
+             cd01 = hn::InterleaveLower(four, c, d), cd23 = hn::InterleaveUpper(four, c, d);
+  hn::StoreU(hn::ConcatLowerLower(four, cd01, ab01), four, to);
+  hn::StoreU(hn::ConcatUpperUpper(four, cd01, ab01), four, to + column_stride);
+  hn::StoreU(hn::ConcatLowerLower(four, cd23, ab23), four, to + 2 * column_stride);
+  hn::StoreU(hn::ConcatUpperUpper(four, cd23, ab23), four, to + 3 * column_stride);
+}
+
+// A few columns at a time, so that the lines written for one cell are still near when the next cell adds to them.
+void Pack(const PackTask& task) {
+  constexpr size_t kTile = 16;
+  const auto one = [&](size_t cell, size_t k) {
+    task.to[k * task.column_stride + cell] = task.rows[cell * task.columns + k];
+  };
+  for (size_t begin = 0; begin < task.columns; begin += kTile) {
+    const size_t end = std::min(begin + kTile, task.columns);
+    size_t cell = 0;
+    for (; cell + 4 <= task.cells; cell += 4) {
+      size_t k = begin;
+      for (; k + 4 <= end; k += 4) {
+        TransposeFour(task.rows + cell * task.columns + k, task.columns,
+                      task.to + k * task.column_stride + cell, task.column_stride);
+      }
+      for (; k < end; ++k) {
+        for (size_t i = 0; i < 4; ++i) one(cell + i, k);
+      }
+    }
+    for (; cell < task.cells; ++cell) {
+      for (size_t k = begin; k < end; ++k) one(cell, k);
+    }
+  }
+}
+
 const VectorCode& Code() {
-  static constexpr VectorCode code{kLanes, Project, Step};
+  static constexpr VectorCode code{kLanes, Pack, Project, Step};
   return code;
 }
 

@@ -41,9 +41,18 @@ struct StepTask {
   bool backwards;   // through the blocks: what the step before left in the cache is used first
 };
 
-// Both work on the blocks [begin, end) only; begin is even, and so is end unless it is the last.
+// One gate of one block: to[k * column_stride + cell] = rows[cell * columns + k].
+struct PackTask {
+  const float* rows;  // [cells][columns]
+  size_t cells, columns;
+  float* to;
+  size_t column_stride;
+};
+
+// project and step work on the blocks [begin, end) only; begin is even, and so is end unless it is the last.
 struct VectorCode {
   size_t lanes;
+  void (*pack)(const PackTask&);
   void (*project)(const ProjectionTask&, size_t begin, size_t end);
   void (*step)(const StepTask&, size_t begin, size_t end);
 };
