@@ -3,7 +3,6 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(Protobuf REQUIRED)
 find_package(hwy REQUIRED)
 

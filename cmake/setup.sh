@@ -21,7 +21,6 @@ libgtest-dev          own    <gtest/gtest.h>
 libleveldb-dev        own    <leveldb/table.h>
 libprotobuf-dev       own    <google/protobuf/message.h>
 libspdlog-dev         own    <spdlog/spdlog.h>
-libssl-dev            own    <openssl/sha.h>
 libvalijson-dev       own    <valijson/validator.hpp>
 nlohmann-json3-dev    own    <nlohmann/json.hpp>
 flatbuffers-compiler  trixie flatc
