@@ -57,8 +57,8 @@ class Shape {
   static constexpr int64_t kUnknown = -1;
   Shape() = default;  // unranked, and so is {}; a scalar's shape is Scalar()
   static Shape Scalar() { return Shape(std::vector<int64_t>()); }
-  Shape(std::vector<int64_t> dims)
-      : ranked_(true), dims_(std::move(dims)) {}  // NOLINT(google-explicit-constructor)
+  Shape(std::vector<int64_t> dims)  // NOLINT(google-explicit-constructor)
+      : ranked_(true), dims_(std::move(dims)) {}
   Shape(std::initializer_list<int64_t> dims) : ranked_(true), dims_(dims) {}
   bool ranked() const { return ranked_; }
   int rank() const { return ranked_ ? static_cast<int>(dims_.size()) : -1; }
