@@ -25,7 +25,8 @@ class Importer {
     index_[node.name()] = static_cast<int>(nodes_.size());
     nodes_.push_back(&node);
   }
-  void Bind(const std::string& edge, ValueId value) { values_[edge] = value; }
+  // A value that stands in place of one output of a node, or of a function's argument.
+  void Bind(const std::string& node, int output, ValueId value) { values_[{node, output}] = value; }
   void AddRoot(const std::string& edge) { roots_.push_back(edge); }
 
   // Imports what the roots need, in an order that respects data and control edges and else the file's.
@@ -61,7 +62,7 @@ class Importer {
 
   Result<ValueId> Resolve(const std::string& text) {
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(text, in_function_));
-    if (const auto it = values_.find(edge.node); it != values_.end() && edge.output.empty())
+    if (const auto it = values_.find({edge.node, edge.index}); it != values_.end() && edge.output.empty())
       return it->second;
     const auto it = outputs_.find(edge.node);
     if (it == outputs_.end()) return Invalid("refers to " + text + ", which does not exist");
@@ -84,13 +85,13 @@ class Importer {
     while (!pending.empty()) {
       FUSEBOX_ASSIGN(const Edge edge, ParseEdge(pending.back(), in_function_));
       pending.pop_back();
+      if (IsBound(edge)) continue;
       const auto it = index_.find(edge.node);
       if (it == index_.end()) {
-        if (!values_.contains(edge.node) && !edge.control)
-          return Invalid("refers to " + edge.node + ", which does not exist");
+        if (!edge.control) return Invalid("refers to " + edge.node + ", which does not exist");
         continue;
       }
-      if (values_.contains(edge.node) || !seen.insert(it->second).second) continue;
+      if (!seen.insert(it->second).second) continue;
       for (const std::string& input : nodes_[static_cast<size_t>(it->second)]->input())
         pending.push_back(input);
     }
@@ -99,6 +100,13 @@ class Importer {
     }
     reached_.assign(seen.begin(), seen.end());
     return {};
+  }
+
+  // A control edge to a node that a signature's inputs replace asks for nothing.
+  bool IsBound(const Edge& edge) const {
+    if (!edge.control) return values_.contains({edge.node, edge.index});
+    const auto it = values_.lower_bound({edge.node, 0});
+    return it != values_.end() && it->first.first == edge.node;
   }
 
   Status ImportNode(const tf::NodeDef& node) {
@@ -214,7 +222,8 @@ class Importer {
   std::unordered_map<std::string, int> index_;
   std::vector<std::string> roots_;
   std::vector<int> reached_;
-  std::unordered_map<std::string, ValueId> values_;  // arguments, by name
+  std::map<std::pair<std::string, int>, ValueId>
+      values_;  // what inputs stand for: node (or argument) and output
   std::unordered_map<std::string, std::pair<std::vector<ValueId>, std::map<std::string, int, std::less<>>>>
       outputs_;
 };
@@ -232,7 +241,7 @@ Status ImportBody(ImportState& state, const tf::FunctionDef& def, Function& f) {
   const auto& signature = def.signature();
   for (int i = 0; i < signature.input_arg_size(); ++i) {
     const auto& arg = signature.input_arg(i);
-    importer.Bind(arg.name(), f.AddInput({ToDType(arg.type()), ArgShape(def, i)}, arg.name()));
+    importer.Bind(arg.name(), 0, f.AddInput({ToDType(arg.type()), ArgShape(def, i)}, arg.name()));
     f.input_names.push_back(arg.name());
   }
   for (const auto& node : def.node_def()) importer.AddNode(node);
@@ -300,7 +309,8 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
   for (const auto& [name, info] : inputs) {
     if (info.name().empty()) return Unsupported("input " + name + " is no dense tensor");
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(info.name(), false));
-    importer.Bind(edge.node, f.AddInput({ToDType(info.dtype()), ToShape(info.tensor_shape())}, name));
+    importer.Bind(edge.node, edge.index,
+                  f.AddInput({ToDType(info.dtype()), ToShape(info.tensor_shape())}, name));
     signature.input_names.push_back(name);
   }
   for (const auto& node : state.model.graph().node()) importer.AddNode(node);

@@ -128,6 +128,41 @@ TEST(FunctionImport, KeepsAFunctionApartThatIsNamedLikeASignature) {
   EXPECT_NE(imported->module->Find("good"), nullptr);
 }
 
+tf::NodeDef& AddTo(tf::SavedModel& model, const std::string& name, const std::string& op,
+                   const std::vector<std::string>& inputs) {
+  tf::NodeDef& node = *model.mutable_meta_graphs(0)->mutable_graph_def()->add_node();
+  node.set_name(name);
+  node.set_op(op);
+  for (const std::string& input : inputs) node.add_input(input);
+  (*node.mutable_attr())["T"].set_type(tf::DT_FLOAT);
+  return node;
+}
+
+// Feeding outputs of a node in the middle of a graph is what TensorFlow 1 signatures may do.
+TEST(FunctionImport, TellsTwoFedOutputsOfOneNodeApart) {
+  const auto imported = ImportDamaged([](tf::SavedModel& m) {
+    (*AddTo(m, "pair", "Split", {"gone", "gone"}).mutable_attr())["num_split"].set_i(2);
+    AddTo(m, "difference", "Sub", {"pair", "pair:1"}).add_input("^pair");
+    tf::SignatureDef& signature = (*m.mutable_meta_graphs(0)->mutable_signature_def())["good"];
+    tf::TensorInfo info;
+    info.set_dtype(tf::DT_FLOAT);
+    info.mutable_tensor_shape()->add_dim()->set_size(2);
+    signature.clear_inputs();
+    signature.clear_outputs();
+    info.set_name("pair:0");
+    (*signature.mutable_inputs())["a"] = info;
+    info.set_name("pair:1");
+    (*signature.mutable_inputs())["b"] = info;
+    info.set_name("difference:0");
+    (*signature.mutable_outputs())["y"] = info;
+  });
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->module->signatures.size(), 2u) << imported->refused[0].second;
+  const Function& f = *imported->module->Find(imported->module->signatures[0].function);
+  ASSERT_EQ(f.nodes.size(), 1u);
+  EXPECT_EQ(f.nodes[0]->operands, f.inputs);
+}
+
 TEST(Edges, OfFunctionsNameAnOutput) {
   const auto edge = ParseEdge("split:output:1", true);
   ASSERT_TRUE(edge);
