@@ -67,7 +67,9 @@ Json ProvidesJson(const Manifest& manifest) {
     ops.push_back(
         {{"op", OpName(op)}, {"version", op.version}, {"options_schema", Parsed(op.options_schema)}});
   for (const ManifestDelegate& delegate : manifest.delegates)
-    delegates.push_back({{"name", delegate.name}, {"options_schema", Parsed(delegate.options_schema)}});
+    delegates.push_back({{"name", delegate.name},
+                         {"default", delegate.is_default},
+                         {"options_schema", Parsed(delegate.options_schema)}});
   return {{"rules", std::move(rules)},
           {"ops", std::move(ops)},
           {"delegates", std::move(delegates)},
@@ -95,7 +97,8 @@ std::string PluginText(const PluginInfo& info) {
   AddLine(out, "provides", Joined(m.provides_extensions));
   AddLine(out, "options", m.options_schema);
   for (const std::string& table : {Rules(m), Ops(m)}) out += table.empty() ? "" : "\n" + table;
-  for (const ManifestDelegate& delegate : m.delegates) AddLine(out, "delegate", delegate.name);
+  for (const ManifestDelegate& delegate : m.delegates)
+    AddLine(out, "delegate", delegate.name + (delegate.is_default ? " (default)" : ""));
   return out;
 }
 

@@ -12,6 +12,7 @@ struct Model::Impl {
   std::shared_ptr<Registry> registry;
   std::unique_ptr<Module> module;
   std::vector<SiteReport> fusions;
+  std::vector<std::string> notices;
   std::unique_ptr<run::Program> program;
 };
 
@@ -66,7 +67,12 @@ Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> modul
     const FusionOptions keep{.approve = {}, .keep_bodies = FusionOptions::KeepBodies::kAll};
     FUSEBOX_ASSIGN(impl.fusions, Fuse(*impl.module, *impl.registry, keep).At(name));
   }
-  FUSEBOX_ASSIGN(impl.program, run::Program::Create(*impl.module, impl.registry).At(name));
+  FUSEBOX_ASSIGN(const auto delegate_options, ParseDelegateOptions(options.delegate_options));
+  FUSEBOX_ASSIGN(const std::vector<DelegateRef> delegates,
+                 impl.registry->Delegates(options.delegates, delegate_options, impl.notices));
+  FUSEBOX_ASSIGN(impl.program, run::Program::Create(*impl.module, impl.registry, delegates).At(name));
+  const auto& more = impl.program->notices();
+  impl.notices.insert(impl.notices.end(), more.begin(), more.end());
   return model;
 }
 
@@ -77,11 +83,11 @@ const Module& Model::module() const { return *impl_->module; }
 const std::string& Model::name() const { return impl_->module->source; }
 const std::shared_ptr<Registry>& Model::registry() const { return impl_->registry; }
 const std::vector<SiteReport>& Model::fusions() const { return impl_->fusions; }
-const std::vector<std::string>& Model::notices() const { return impl_->program->notices(); }
+const std::vector<std::string>& Model::notices() const { return impl_->notices; }
 const run::Program& Model::program() const { return *impl_->program; }
 
 std::vector<Model::Placement> Model::placements() const {
-  std::vector<Placement> rows;
+  std::vector<Model::Placement> rows;
   for (run::Placement& row : impl_->program->placements()) {
     rows.push_back({std::move(row.function), std::move(row.node), std::move(row.op), std::move(row.who),
                     std::move(row.why)});

@@ -5,12 +5,14 @@
 //   auto model = fusebox::Model::Open("model.tflite", {.registry = *registry});
 //   auto session = fusebox::Session::Create(*model);
 //
-// Open reads the file, fuses the composites that it still holds with the registry's rules, chooses a kernel for every node
-// and initialises it (weights are packed here, once, for all sessions). A fused op whose plugin is missing runs its kept
+// Open reads the file, fuses the composites that it still holds with the registry's rules, offers the nodes to delegates,
+// chooses a kernel for every node and initialises those that no delegate takes (weights are packed here, once, for all
+// sessions). A fused op whose plugin is missing runs its kept
 // body where the file has one, with a notice; otherwise Open fails, naming op, plugin and the places searched.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,11 @@ namespace fusebox {
 struct ModelOptions {
   std::shared_ptr<Registry> registry;  // null: one with the default search path
   bool fuse = true;                    // late fusion of composites
+  // Delegates, in the order in which they are offered nodes; empty: none. Nothing: the config's list, else the default ones.
+  std::optional<std::vector<Config::Delegate>> delegates = {};
+  // JSON, options by delegate, over those of the config: {"xnnpack": {"weight_cache_path": "cache/"}}. A delegate that is not used
+  // is a notice; an option that it does not know is an error.
+  std::string delegate_options = {};
 };
 
 namespace run {
@@ -42,9 +49,10 @@ class Model {
   const std::shared_ptr<Registry>& registry() const;
   const std::vector<SiteReport>& fusions() const;   // what late fusion did with each composite, and why
   const std::vector<std::string>& notices() const;  // "my_op: plugin com.acme is missing, its body runs"
-  // Who runs each node of each function and why, as rows {function, node, op, who, why}.
+  // Who runs each node of each function, and why not somebody else. A delegate may still decline in a session, which then has
+  // the last word.
   struct Placement {
-    std::string function, node, op, who, why;
+    std::string function, node, op, who, why;  // who: "fusebox.cpu", "xnnpack (partition 0)", "host", "body"
   };
   std::vector<Placement> placements() const;
   const run::Program& program() const;  // for Session

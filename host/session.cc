@@ -265,6 +265,17 @@ Result<Tensor> Session::output(int index) const {
 
 void Session::ResetState() { impl_->runner->Reset(); }
 
+std::vector<Model::Placement> Session::placements() const {
+  std::vector<Model::Placement> rows;
+  for (run::Placement& row : impl_->runner->placements()) {
+    rows.push_back({std::move(row.function), std::move(row.node), std::move(row.op), std::move(row.who),
+                    std::move(row.why)});
+  }
+  return rows;
+}
+
+const std::vector<std::string>& Session::notices() const { return impl_->runner->notices(); }
+
 std::string Session::Explain() const { return impl_->runner->Explain(); }
 
 size_t Session::arena_bytes() const { return impl_->runner->arena_bytes(); }

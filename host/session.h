@@ -56,6 +56,10 @@ class Session {
   // Variable tensors and kernels' persistent memory to zero, resource variables and hash tables to their initial values.
   void ResetState();
 
+  // Who runs each node by now, and what this session had to say beside its model's notices: delegates that declined.
+  std::vector<Model::Placement> placements() const;
+  const std::vector<std::string>& notices() const;
+
   // The plan for the current shapes as text rows, for --explain: node, op, result types, who runs it, memory.
   std::string Explain() const;
   size_t arena_bytes() const;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "host/delegate/delegate.h"
 #include "host/eval/eval.h"
 
 namespace fusebox::plan {
@@ -25,6 +26,7 @@ struct Unit {
   std::vector<const Code*>
       callees;             // functions to run: CALL {f}, IF {then, else}, WHILE {cond, body}, a body {body}
   bool runs_body = false;  // a composite, or a fused op without kernel: callees[0] in its place
+  int part = -1;           // a PARTITION: its number; callees[0] runs where its delegate does not
 };
 
 // One operand that a node updates in place, and the value that names its final state.
@@ -48,9 +50,13 @@ struct Code {
   std::vector<bool> is_input;                 // by value
   std::vector<ValueId> variables;             // variable tensors that nothing defines: the session keeps them
   std::vector<int> output_index;              // by value: the first output that it is; -1: none
+  const delegate::Origin* origin = nullptr;   // of the nodes of a function that the host has taken apart
+
+  const std::string& name() const { return origin != nullptr ? origin->function : function->name; }
+  std::string Describe(size_t node) const;  // as the model has it
 };
-// Everything but the units.
-Code Analyse(const Module&, const Function&);
+// Everything but the units. `origin`, if any, must outlive the code.
+Code Analyse(const Module&, const Function&, const delegate::Origin* origin = nullptr);
 
 // A function as its kernels see it: one tensor per value, one node per node, pointers resolved. The final state of a state
 // operand stands in place of the operand, so that the kernel updates the right memory. Texts are the code's.
@@ -74,6 +80,7 @@ class View {
 struct Context {
   HostCalls& calls;
   uint32_t threads = 1;
+  delegate::Session* delegates = nullptr;  // of the session; null: partitions run by their kernels
 };
 
 // What planning finds out about one node.
@@ -124,6 +131,9 @@ struct Step {
   HostCall* call = nullptr;
   const void* instance = nullptr;
   void* state = nullptr;
+  int part = -1;          // a partition that its delegate has been prepared for
+  uint64_t prepared = 0;  // what the delegate's session calls that preparation
+  fbx_call delegated{};   // its tensors
   bool dynamic = false;
   std::vector<const StateUse*> copies;
   struct Slot {
@@ -158,6 +168,6 @@ struct Segment {
 Result<std::unique_ptr<Segment>> PlanSegment(const Code&, View& view, size_t begin, Context&);
 
 // "f32[1,8]  arena 128" and so on, one row per node, for --explain.
-std::string ToText(const Code&, const Segment&);
+std::string ToText(const Code&, const Segment&, const delegate::Session* = nullptr);
 
 }  // namespace fusebox::plan

@@ -48,8 +48,8 @@ class SegmentPlanner {
     ToOutputs();
     for (Request& request : requests_) request.last = std::min(request.last, static_cast<int>(segment_->end));
     for (Step& step : segment_->steps) {
-      if (step.kernel != nullptr)
-        FUSEBOX_TRY(Prepare(step).At([&] { return Describe(function_, *function_.nodes[step.node]); }));
+      if (step.kernel != nullptr) FUSEBOX_TRY(Prepare(step).At([&] { return code_.Describe(step.node); }));
+      if (step.part >= 0) PrepareDelegate(step);
     }
     segment_->arena_bytes = Arrange(requests_);
     TakeOffsets();
@@ -67,7 +67,7 @@ class SegmentPlanner {
     for (; i < function_.nodes.size(); ++i) {
       const Node& node = *function_.nodes[i];
       FUSEBOX_ASSIGN(NodeShapes shapes,
-                     ShapesOf(code_, i, view_, context_).At([&] { return Describe(function_, node); }));
+                     ShapesOf(code_, i, view_, context_).At([&] { return code_.Describe(i); }));
       if (shapes.kind == NodeShapes::kNeedsValue) {
         segment_->needs_values = true;
         segment_->pending = std::move(shapes.needed);
@@ -130,6 +130,8 @@ class SegmentPlanner {
       }
       PlaceResult(step, index, r, type, *size);
     }
+    // A delegate writes where it is told to, and so needs to know sizes.
+    if (!step.dynamic && context_.delegates != nullptr) step.part = unit.part;
   }
 
   // State shares its operand's memory; the first result of an in-place kernel may; all others get their own.
@@ -238,6 +240,21 @@ class SegmentPlanner {
     return status == FBX_OK ? Status() : step.call->Check(status);
   }
 
+  // Declining costs nothing but the delegate: what it asked for is forgotten, and the body runs.
+  void PrepareDelegate(Step& step) {
+    const size_t requests = requests_.size(), persistent = segment_->persistent.size();
+    const fbx_node& node = view_.node(step.node).abi;
+    step.delegated = {FBX_HEAD(fbx_call), node.operand_count, node.result_count,
+                      node.operands,      node.results,       nullptr};
+    Asked asked{{FBX_HEAD(fbx_plan), AskScratch, AskPersistent, context_.threads}, this, &step};
+    step.prepared = context_.delegates->Prepare(static_cast<size_t>(step.part), step.delegated, asked.plan);
+    if (step.prepared != 0) return;
+    step.part = -1;
+    step.slots.clear();
+    requests_.erase(requests_.begin() + static_cast<ptrdiff_t>(requests), requests_.end());
+    segment_->persistent.resize(persistent);
+  }
+
   void TakeOffsets() {
     for (Place& place : segment_->places) {
       if (place.kind == Place::kArena) place.at = requests_[place.at].offset;
@@ -277,10 +294,10 @@ void Segment::Reset() {
 }
 
 Result<std::unique_ptr<Segment>> PlanSegment(const Code& code, View& view, size_t begin, Context& context) {
-  return SegmentPlanner(code, view, context).Run(begin).At([&] { return "function " + code.function->name; });
+  return SegmentPlanner(code, view, context).Run(begin).At([&] { return "function " + code.name(); });
 }
 
-std::string ToText(const Code& code, const Segment& segment) {
+std::string ToText(const Code& code, const Segment& segment, const delegate::Session* delegates) {
   std::unordered_map<ValueId, std::string> where;
   for (const Place& place : segment.places) {
     std::string text;
@@ -301,6 +318,7 @@ std::string ToText(const Code& code, const Segment& segment) {
         std::find_if(segment.steps.begin(), segment.steps.end(), [&](const Step& s) { return s.node == i; });
     std::string who = unit.kernel ? std::string(unit.kernel.plugin->id()) : unit.runs_body ? "body" : "host";
     if (step == segment.steps.end()) who = "while planning";
+    if (unit.part >= 0) who = step->part >= 0 && delegates->runs(static_cast<size_t>(unit.part)) ? "delegate" : "kernels";
     std::string results;
     for (const ValueId id : node.results) {
       if (id != kNoValue) results += fmt::format("{}{}", results.empty() ? "" : ", ", where[id]);
@@ -309,7 +327,7 @@ std::string ToText(const Code& code, const Segment& segment) {
     if (step != segment.steps.end()) {
       for (const Step::Slot& slot : step->slots) scratch += slot.bytes;
     }
-    rows += fmt::format("  {:<48} {:<16} {}{}\n", Describe(*code.function, node), who, results,
+    rows += fmt::format("  {:<48} {:<16} {}{}\n", code.Describe(i), who, results,
                         scratch > 0 ? fmt::format("; scratch {}", scratch) : "");
   }
   return rows;

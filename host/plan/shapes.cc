@@ -159,8 +159,8 @@ class NodeShaper {
     for (size_t i = 0; i < function.nodes.size(); ++i) {
       FUSEBOX_ASSIGN(const NodeShapes shapes, NodeShaper(callee, i, view, context_, depth_ + 1)
                                                   .Run()
-                                                  .At([&] { return Describe(function, *function.nodes[i]); })
-                                                  .At([&] { return "function " + function.name; }));
+                                                  .At([&] { return callee.Describe(i); })
+                                                  .At([&] { return "function " + callee.name(); }));
       if (shapes.kind == NodeShapes::kDynamic || shapes.kind == NodeShapes::kNeedsValue)
         return AfterUnknown(callee, view, i);
       Note(*function.nodes[i], shapes, view);

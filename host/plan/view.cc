@@ -36,8 +36,16 @@ fbx_node AbiNode(const Function& function, const Node& node) {
 
 }  // namespace
 
-Code Analyse(const Module& module, const Function& function) {
+std::string Code::Describe(size_t node) const {
+  const Node& described = *function->nodes[node];
+  if (origin == nullptr) return fusebox::Describe(described, node);
+  if (origin->nodes[node] == delegate::kNoNode) return described.name;
+  return fusebox::Describe(described, origin->nodes[node]);
+}
+
+Code Analyse(const Module& module, const Function& function, const delegate::Origin* origin) {
   Code code;
+  code.origin = origin;
   code.module = &module;
   code.function = &function;
   const auto count = static_cast<size_t>(function.value_count());
@@ -69,7 +77,8 @@ Code Analyse(const Module& module, const Function& function) {
       code.variables.push_back(id);
   }
   for (size_t i = 0; i < function.nodes.size(); ++i) {
-    code.texts.emplace_back(function, *function.nodes[i], i);
+    NodeText& text = code.texts.emplace_back(function, *function.nodes[i], i);
+    if (origin != nullptr) text.location = "function " + code.name() + ": " + code.Describe(i);
     code.states[i] = StatesOf(*function.nodes[i]);
     for (StateUse& use : code.states[i]) {
       const auto from = static_cast<size_t>(use.from);

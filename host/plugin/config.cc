@@ -15,13 +15,14 @@ Result<Attrs> ReadOptions(const Document& document, const json& object, const st
 }
 
 Status ReadDelegates(const Document& document, const json& list, Config& config) {
+  auto& delegates = config.delegates.emplace();
   for (size_t i = 0; i < list.size(); ++i) {
     Config::Delegate delegate{list[i]["name"].get<std::string>(), {}};
     if (list[i].contains("options")) {
       const std::string at = "/delegates/" + std::to_string(i) + "/options";
       FUSEBOX_ASSIGN(delegate.options, ReadOptions(document, list[i]["options"], at));
     }
-    config.delegates.push_back(std::move(delegate));
+    delegates.push_back(std::move(delegate));
   }
   return {};
 }

@@ -66,6 +66,15 @@ Status CheckKernel(const fbx_kernel& kernel) {
   return {};
 }
 
+Status CheckDelegate(const fbx_delegate& delegate) {
+  FUSEBOX_TRY(CheckName(delegate.name, "name"));
+  if (delegate.create == nullptr || delegate.destroy == nullptr || delegate.claim == nullptr ||
+      delegate.compile == nullptr || delegate.prepare == nullptr || delegate.invoke == nullptr ||
+      delegate.destroy_partition == nullptr)
+    return Invalid(std::string(FromAbi(delegate.name)) + ": a function is null");
+  return {};
+}
+
 std::string OpName(fbx_op_kind kind, std::string_view name) {
   return (kind == FBX_OP_BUILTIN ? "builtin " : "custom ") + std::string(name);
 }
@@ -133,8 +142,7 @@ Status CheckPlugin(const fbx_plugin& plugin) {
   FUSEBOX_TRY(CheckName(plugin.version, "version"));
   FUSEBOX_TRY(CheckTable(plugin.rules, plugin.rule_count, kRuleSize, "fbx_rule", CheckRule));
   FUSEBOX_TRY(CheckTable(plugin.kernels, plugin.kernel_count, kKernelSize, "fbx_kernel", CheckKernel));
-  return CheckTable(plugin.delegates, plugin.delegate_count, kDelegateSize, "fbx_delegate",
-                    [](const fbx_delegate& d) { return CheckName(d.name, "name"); });
+  return CheckTable(plugin.delegates, plugin.delegate_count, kDelegateSize, "fbx_delegate", CheckDelegate);
 }
 
 Status CompareWithManifest(const fbx_plugin& plugin, const Manifest& manifest) {
@@ -169,7 +177,7 @@ Manifest ManifestOf(const fbx_plugin& plugin) {
     if (seen.insert(OpName(op.kind, op.name)).second) manifest.ops.push_back(std::move(op));
   }
   for (uint32_t i = 0; i < plugin.delegate_count; ++i)
-    manifest.delegates.push_back({std::string(FromAbi(plugin.delegates[i]->name)), ""});
+    manifest.delegates.push_back({std::string(FromAbi(plugin.delegates[i]->name)), "", true});
   return manifest;
 }
 

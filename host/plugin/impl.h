@@ -39,9 +39,13 @@ struct Registry::Impl {
   Status Open(Plugin& plugin);
   Result<std::map<std::string, const void*, std::less<>>> RequiredExtensions(const Manifest& manifest);
   const void* ProvidedExtension(const std::string& id);
-  void WarnOfUnknownIds() const;
+  void WarnOfUnknownIds();
   // The options_schema of the first plugin that states one for the op; else one that accepts everything.
   Result<JsonSchema> OpSchema(fbx_op_kind kind, std::string_view op) const;
+  // The first usable plugin whose manifest has the delegate; null: none.
+  Plugin* FindDelegate(std::string_view name);
+  std::vector<std::string> DelegateNames() const;
+  std::vector<Config::Delegate> DefaultDelegates() const;
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);
   // The list of config.prefer for an op or composite name, its own or that of its longest prefix*; null: none.
   const std::vector<std::string>* Preferred(std::string_view name) const;

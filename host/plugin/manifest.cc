@@ -147,7 +147,8 @@ Status ReadProvides(const Document& document, const json& provides, Manifest& ma
   }
   if (provides.contains("delegates")) {
     for (const json& entry : provides["delegates"])
-      manifest.delegates.push_back({Text(entry, "name"), Text(entry, "options_schema")});
+      manifest.delegates.push_back(
+          {Text(entry, "name"), Text(entry, "options_schema"), entry.value("default", false)});
   }
   manifest.provides_extensions = Texts(provides, "extensions");
   return {};

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ struct ManifestRule {
 };
 struct ManifestDelegate {
   std::string name, options_schema;
+  bool is_default = false;  // models get it without being told to
 };
 struct Manifest {
   std::string path;  // of the JSON file
@@ -67,12 +69,15 @@ struct Config {
       {};  // op or composite name -> plugin ids, best first
   struct Delegate {
     std::string name;
-    Attrs options;
+    Attrs options = {};
   };
-  std::vector<Delegate> delegates = {};
+  std::optional<std::vector<Delegate>> delegates = {};  // these, in this order; nothing: the default ones
   bool search_default_path = true;  // environment, user and system folders
 };
 Result<Config> ReadConfig(const std::string& path);
+// "xnnpack" or "xnnpack:{JSON object}", as on the command line; "{JSON object}" of options by delegate, as a program says it.
+Result<Config::Delegate> ParseDelegate(std::string_view text);
+Result<std::map<std::string, Attrs>> ParseDelegateOptions(std::string_view json);
 
 struct PluginInfo {
   enum class State { kOk, kShadowed, kDenied, kBroken };
@@ -141,6 +146,12 @@ struct RuleRef {
   const LoadedPlugin* plugin = nullptr;
 };
 
+struct DelegateRef {
+  const fbx_delegate* delegate = nullptr;
+  const LoadedPlugin* plugin = nullptr;
+  std::shared_ptr<const Attrs> options;  // over the defaults of the manifest's schema, checked against it
+};
+
 class LoadedPlugin {
  public:
   const PluginInfo& info() const { return *info_; }
@@ -184,6 +195,12 @@ class Registry {
   std::vector<KernelRef> KernelsFor(fbx_op_kind kind, std::string_view op, int version);
   // Which plugins promise that op (loadable or not), for messages: "com.acme.x 1.0.0 (denied: ...)".
   std::vector<std::string> WhoProvides(fbx_op_kind kind, std::string_view op) const;
+  // Delegates in the order in which they are offered nodes: `wanted`, else the config's list, else every one that is a
+  // default by its manifest (priority, then plugin id). `options` by name come over those of the list. Error: a wanted one that
+  // no plugin here has, options that break their schema. What else cannot be used is left out, with a line in `notices`.
+  Result<std::vector<DelegateRef>> Delegates(const std::optional<std::vector<Config::Delegate>>& wanted,
+                                             const std::map<std::string, Attrs>& options,
+                                             std::vector<std::string>& notices);
   // Checks an op's attributes against the options_schema of the plugin that provides it; OK when there is none.
   Status CheckOptions(fbx_op_kind kind, std::string_view op, const Attrs& attrs);
 

@@ -215,7 +215,7 @@ const void* Registry::Impl::ProvidedExtension(const std::string& id) {
 }
 
 // Ids that belong to no plugin are no error, since one file may serve several machines; but they may be misspelt.
-void Registry::Impl::WarnOfUnknownIds() const {
+void Registry::Impl::WarnOfUnknownIds() {
   std::vector<std::string> known;
   for (const Plugin& plugin : plugins) known.push_back(plugin.info.manifest.id);
   const std::string file = config.path.empty() ? "configuration" : config.path;
@@ -227,12 +227,10 @@ void Registry::Impl::WarnOfUnknownIds() const {
   for (const auto& [name, ids] : config.prefer) {
     for (const std::string& id : ids) check(id, "prefer: " + name);
   }
-  for (const Config::Delegate& delegate : config.delegates) {
-    const bool found = std::any_of(plugins.begin(), plugins.end(), [&](const Plugin& plugin) {
-      return std::any_of(plugin.info.manifest.delegates.begin(), plugin.info.manifest.delegates.end(),
-                         [&](const ManifestDelegate& d) { return d.name == delegate.name; });
-    });
-    if (!found) Log("config").warn("{}: delegates: no plugin here has a delegate {}", file, delegate.name);
+  for (const Config::Delegate& delegate : config.delegates.value_or(std::vector<Config::Delegate>())) {
+    if (FindDelegate(delegate.name) == nullptr)
+      Log("config").warn("{}: delegates: no plugin here has a delegate {}{}", file, delegate.name,
+                         DidYouMean(delegate.name, DelegateNames()));
   }
 }
 

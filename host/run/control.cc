@@ -27,7 +27,9 @@ fbx_tensor EmptyTensor() {
 void Frame::MakeHostNode(size_t index, HostNode& host) {
   const Node& node = *function_.nodes[index];
   const plan::Unit& unit = code_.units[index];
-  for (const plan::Code* callee : unit.callees) host.callees.push_back(&runner_.FrameOf(*callee));
+  if (unit.part < 0) {
+    for (const plan::Code* callee : unit.callees) host.callees.push_back(&runner_.FrameOf(*callee));
+  }
   host.outs.resize(node.results.size());
   if (unit.runs_body && !code_.states[index].empty()) {
     host.shadows.assign(node.results.size(), EmptyTensor());
@@ -62,10 +64,17 @@ void Frame::MakeHostNode(size_t index, HostNode& host) {
   for (size_t i = 0; i < n; ++i) host.loop->passed_through.push_back(body.outputs[i] == body.inputs[i]);
 }
 
+// That of a partition is made when its delegate first lets it down.
+Frame& Frame::BodyOf(size_t node) {
+  HostNode& host = host_nodes_[node];
+  if (host.callees.empty()) host.callees.push_back(&runner_.FrameOf(*code_.units[node].callees[0]));
+  return *host.callees[0];
+}
+
 Status Frame::RunHost(const plan::Step& step) {
   const HostNode& host = host_nodes_[step.node];
   const Node& node = *function_.nodes[step.node];
-  if (code_.units[step.node].runs_body) return RunCall(step.node, *host.callees[0], 0);
+  if (code_.units[step.node].runs_body) return RunCall(step.node, BodyOf(step.node), 0);
   switch (node.op) {
     case Op::kCall: return RunCall(step.node, *host.callees[0], 0);
     case Op::kIf: return RunIf(step.node);

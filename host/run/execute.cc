@@ -6,24 +6,68 @@
 #include "host/run/frame.h"
 
 namespace fusebox::run {
+namespace {
 
-Status Frame::RunSteps(const plan::Segment& segment) {
-  for (const plan::Step& step : segment.steps) {
+// For shapes that the delegate has seen already, it gets what it got then.
+class SameMemory {
+ public:
+  SameMemory(const plan::Step& step, uint32_t threads)
+      : abi_{FBX_HEAD(fbx_plan), Scratch, Persistent, threads}, step_(step) {}
+  const fbx_plan& abi() const { return abi_; }
+
+ private:
+  static fbx_status Scratch(const fbx_plan* abi, size_t bytes, uint32_t* slot) noexcept {
+    return Give(abi, bytes, slot, false);
+  }
+  static fbx_status Persistent(const fbx_plan* abi, size_t bytes, uint32_t* slot) noexcept {
+    return Give(abi, bytes, slot, true);
+  }
+  static fbx_status Give(const fbx_plan* abi, size_t bytes, uint32_t* slot, bool persistent) noexcept {
+    auto& self = *const_cast<SameMemory*>(reinterpret_cast<const SameMemory*>(abi));
+    if (self.next_ >= self.step_.slots.size()) return FBX_OUT_OF_MEMORY;
+    const plan::Step::Slot& had = self.step_.slots[self.next_];
+    if (had.persistent != persistent || had.bytes < bytes) return FBX_OUT_OF_MEMORY;
+    *slot = static_cast<uint32_t>(self.next_++);
+    return FBX_OK;
+  }
+
+  fbx_plan abi_;  // first: the callbacks find the object by it
+  const plan::Step& step_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+Status Frame::RunSteps(plan::Segment& segment) {
+  for (plan::Step& step : segment.steps) {
     Status status = RunStep(step);
-    if (!status) {
-      return std::move(status).At(
-          fmt::format("function {}: {}", function_.name, Describe(function_, *function_.nodes[step.node])));
-    }
+    if (!status)
+      return std::move(status).At(fmt::format("function {}: {}", code_.name(), code_.Describe(step.node)));
   }
   return {};
 }
 
-Status Frame::RunStep(const plan::Step& step) {
+// False: the delegate does not run it, and its body must.
+bool Frame::RunPart(plan::Step& step) {
+  delegate::Session& delegates = runner_.delegates_;
+  const auto part = static_cast<size_t>(step.part);
+  if (!delegates.runs(part)) return false;
+  if (delegates.stale(part, step.prepared)) {
+    const SameMemory memory(step, runner_.context_.threads);
+    step.prepared = delegates.Prepare(part, step.delegated, memory.abi());
+    if (step.prepared == 0) return false;
+  }
+  return delegates.Invoke(part, step.delegated);
+}
+
+Status Frame::RunStep(plan::Step& step) {
   if (!step.copies.empty()) FUSEBOX_TRY(CopyStates(step));
   if (step.kernel != nullptr) {
     const fbx_status status =
         step.kernel->invoke(step.call->abi(), step.instance, step.state, &view_.node(step.node).abi);
     if (status != FBX_OK) return step.call->Check(status);
+  } else if (step.part >= 0 && RunPart(step)) {
+    return {};
   } else {
     FUSEBOX_TRY(RunHost(step));
   }
@@ -76,7 +120,7 @@ fbx_status Frame::Resize(size_t node, uint32_t result, std::span<const int64_t> 
 // What was not computed in the caller's memory: inputs and constants that are outputs, state, results sized by the run.
 Status Frame::ReturnOutputs(std::span<const Out> outputs) {
   if (outputs.size() != function_.outputs.size()) {
-    return Internal(fmt::format("function {} gives {} values, not {}", function_.name,
+    return Internal(fmt::format("function {} gives {} values, not {}", code_.name(),
                                 function_.outputs.size(), outputs.size()));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -84,12 +128,12 @@ Status Frame::ReturnOutputs(std::span<const Out> outputs) {
     if (out.tensor == nullptr || returned_[i]) continue;
     const fbx_tensor& value = view_.tensor(function_.outputs[i]);
     if (value.data == nullptr && value.bytes > 0) {
-      return Invalid(fmt::format("function {}: output {} is never computed", function_.name, i));
+      return Invalid(fmt::format("function {}: output {} is never computed", code_.name(), i));
     }
     if (out.memory != nullptr) {
       out.memory->Assign(*out.tensor, value);
     } else if (out.tensor->dtype != value.dtype || out.tensor->bytes != value.bytes) {
-      return Internal(fmt::format("function {}: output {} is {}, planned as {}", function_.name, i,
+      return Internal(fmt::format("function {}: output {} is {}, planned as {}", code_.name(), i,
                                   ToString(TypeOf(value)), ToString(TypeOf(*out.tensor))));
     } else if (value.bytes > 0) {
       std::memcpy(out.tensor->data, value.data, value.bytes);

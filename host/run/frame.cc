@@ -73,7 +73,7 @@ Status Frame::Usable() const {
     const Value& value = function_.value(id);
     if (!StorageSize(value.type)) {
       return Unsupported(fmt::format("function {}: variable tensor {} is {}, a size that no session can keep",
-                                     function_.name, value.name, ToString(value.type)));
+                                     code_.name(), value.name, ToString(value.type)));
     }
   }
   return {};
@@ -94,14 +94,14 @@ void Frame::Reset() {
 
 Status Frame::BindInputs(std::span<const fbx_tensor* const> inputs) {
   if (inputs.size() != function_.inputs.size()) {
-    return Invalid(fmt::format("function {} takes {} values, not {}", function_.name, function_.inputs.size(),
+    return Invalid(fmt::format("function {} takes {} values, not {}", code_.name(), function_.inputs.size(),
                                inputs.size()));
   }
   key_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     fbx_tensor& tensor = view_.tensor(function_.inputs[i]);
     if (inputs[i]->dtype != tensor.dtype) {
-      return Invalid(fmt::format("function {}: input {} is {}, expected {}", function_.name, i,
+      return Invalid(fmt::format("function {}: input {} is {}, expected {}", code_.name(), i,
                                  Name(static_cast<DType>(inputs[i]->dtype)),
                                  Name(static_cast<DType>(tensor.dtype))));
     }
@@ -132,6 +132,7 @@ Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, 
     plans.erase(plans.begin());
     for (const auto& level : levels_) level->bound = nullptr;
   }
+  FUSEBOX_TRY(runner_.program_.Ready(code_));
   std::vector<ValueId> marked;
   for (const Plan* plan : path_) {
     if (!plan->segment->needs_values) continue;
@@ -164,12 +165,13 @@ Status Frame::Prepare(std::span<const fbx_tensor* const> inputs) {
   for (const plan::Step& step : plan->segment->steps) {
     HostNode& host = host_nodes_[step.node];
     const Node& node = *function_.nodes[step.node];
+    if (code_.units[step.node].part >= 0 && step.part < 0) BodyOf(step.node);
     if (host.callees.empty() || node.is(Op::kCallOnce)) continue;
     const fbx_node& abi = view_.node(step.node).abi;
     const size_t first = node.is(Op::kIf) && !code_.units[step.node].runs_body ? 1 : 0;
     for (Frame* callee : host.callees) {
       FUSEBOX_TRY(callee->Prepare({abi.operands + first, abi.operand_count - first}).At([&] {
-        return Describe(function_, node);
+        return code_.Describe(step.node);
       }));
     }
   }
@@ -231,6 +233,7 @@ Status Frame::Bind(size_t level, plan::Segment& segment, std::span<const Out> ou
       step.scratch[i] = slot.persistent ? segment.persistent[slot.at]->data() : memory.arena.data() + slot.at;
     }
     view_.node(step.node).abi.scratch = step.scratch.data();
+    step.delegated.scratch = step.scratch.data();
   }
   memory.bound = &segment;
   return {};
@@ -245,7 +248,7 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
     out.tensor->dtype = type.dtype;
     out.memory->Resize(*out.tensor, type.dims, type.rank, place.bytes);
   } else if (out.tensor->bytes != place.bytes) {
-    return Internal(fmt::format("function {}: output {} has {} bytes where {} were planned", function_.name,
+    return Internal(fmt::format("function {}: output {} has {} bytes where {} were planned", code_.name(),
                                 place.at, place.bytes, out.tensor->bytes));
   }
   tensor.data = out.tensor->data;
@@ -258,15 +261,15 @@ std::string Frame::Explain() const {
   const auto add = [&](const auto& self, const std::vector<std::unique_ptr<Plan>>& plans) -> void {
     for (const auto& plan : plans) {
       const plan::Segment& segment = *plan->segment;
-      text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", function_.name, segment.begin,
-                          segment.end, segment.arena_bytes, plan::ToText(code_, segment));
+      text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", code_.name(), segment.begin,
+                          segment.end, segment.arena_bytes, plan::ToText(code_, segment, &runner_.delegates_));
       self(self, plan->next);
     }
   };
   if (!plans_.empty()) {
-    text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", function_.name,
+    text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", code_.name(),
                         plans_.back()->segment->begin, plans_.back()->segment->end,
-                        plans_.back()->segment->arena_bytes, plan::ToText(code_, *plans_.back()->segment));
+                        plans_.back()->segment->arena_bytes, plan::ToText(code_, *plans_.back()->segment, &runner_.delegates_));
     add(add, plans_.back()->next);
   }
   return text;

@@ -67,13 +67,15 @@ class Frame final : public Resizer {
   Status Bind(size_t level, plan::Segment& segment, std::span<const Out> outputs);
   void BindTypes(plan::Segment& segment);
   Status BindOutput(const plan::Place& place, std::span<const Out> outputs);
-  Status RunSteps(const plan::Segment& segment);
-  Status RunStep(const plan::Step& step);
+  Status RunSteps(plan::Segment& segment);
+  Status RunStep(plan::Step& step);
+  bool RunPart(plan::Step& step);
   Status CopyStates(const plan::Step& step);
   Status CheckSized(const plan::Step& step);
   Status ReturnOutputs(std::span<const Out> outputs);
   Status Store(ValueId result, const fbx_tensor& value);
 
+  Frame& BodyOf(size_t node);
   Status RunHost(const plan::Step& step);
   Status RunCall(size_t node, Frame& callee, size_t first_operand);
   Status RunIf(size_t node);

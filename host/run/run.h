@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -28,29 +29,57 @@ struct Placement {
   std::string function, node, op, who, why;
 };
 
-// Every function that can be reached, with a kernel for each node, initialised.
+// Every function that can be reached, with a kernel for each node, initialised, and what delegates may run in their place.
 class Program {
  public:
-  // `module` must outlive the program. Error: the first node that nothing can run, with who promises its op and where
-  // plugins were searched.
-  static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry);
+  // `module` must outlive the program. `delegates` are offered the nodes in that order; what goes wrong with one is a notice.
+  // Error: the first node that nothing can run, with who promises its op and where plugins were searched.
+  static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
+                                                 std::span<const DelegateRef> delegates = {});
   // The same, with these functions as entries in place of the signatures and the main function.
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
-                                                 std::span<const std::string> entries);
+                                                 std::span<const std::string> entries,
+                                                 std::span<const DelegateRef> delegates = {});
   ~Program();
   Program(const Program&) = delete;
 
   const Module& module() const { return module_; }
   const plan::Code* Find(std::string_view function) const;  // null: not reached
   const std::vector<std::string>& notices() const { return notices_; }
-  std::vector<Placement> placements() const;
+  // With a session's delegates: as they are there, where some may have declined.
+  std::vector<Placement> placements(const delegate::Session* = nullptr) const;
+
+  std::span<const std::unique_ptr<delegate::Part>> parts() const { return parts_; }
+  std::vector<size_t> PartsOf(const plan::Code& entry) const;  // that a call of it may reach
+  // Kernels of a partition are initialised when it first runs by them. Call before planning; any thread.
+  Status Ready(const plan::Code&) const;
 
  private:
+  // Kernels that wait: a function that runs only where a delegate declines.
+  struct Late {
+    std::once_flag once;
+    plan::Code* code = nullptr;
+    Status status;
+  };
+  // How a function was offered to delegates.
+  struct Offered {
+    const Function* function;  // as the module has it
+    std::vector<delegate::Answer> answers;
+    delegate::Outlined outlined;  // its function is null where nobody took anything
+  };
   Program(const Module& module, std::shared_ptr<Registry> registry)
       : module_(module), registry_(std::move(registry)) {}
   friend class ProgramBuilder;
+  Placement PlacementOf(const plan::Code&, size_t unit, const Function&, size_t node) const;
+  void AddPlacements(const plan::Code&, const delegate::Session*, std::vector<Placement>&) const;
+
   const Module& module_;
   std::shared_ptr<Registry> registry_;
+  std::vector<std::unique_ptr<delegate::Instance>> delegates_;
+  std::vector<std::unique_ptr<delegate::Part>> parts_;
+  std::vector<plan::Code*> part_codes_;  // by part
+  std::map<const plan::Code*, std::unique_ptr<Offered>> offered_;
+  std::map<const plan::Code*, std::unique_ptr<Late>> late_;
   std::vector<std::unique_ptr<plan::Code>> codes_;
   std::map<std::string, plan::Code*, std::less<>> by_name_;
   std::vector<std::string> notices_;
@@ -149,17 +178,24 @@ class Runner {
 
   std::string Explain() const;  // what has been planned by now
   size_t arena_bytes() const;
+  // Who runs each node by now, and which delegates declined what.
+  std::vector<Placement> placements() const { return program_.placements(&delegates_); }
+  const std::vector<std::string>& notices() const { return delegates_.notices(); }
 
  private:
   friend class Frame;
   Runner(const Program& program, int threads);
   Frame& FrameOf(const plan::Code& code);
+  void Compile(const plan::Code& entry);
 
   const Program& program_;
   Threads threads_;
   ThreadedServices services_;
   HostCalls calls_;
+  delegate::Session delegates_;
   plan::Context context_;
+  std::set<const plan::Code*> compiled_;        // entries
+  const plan::Code* last_compiled_ = nullptr;  // spares the steady state a look-up
   Resources resources_;
   std::set<const plan::Code*> called_once_;
   std::map<const plan::Code*, std::unique_ptr<Frame>> frames_;

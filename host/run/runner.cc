@@ -12,7 +12,8 @@ Runner::Runner(const Program& program, int threads)
       threads_(threads),
       services_(threads_),
       calls_(services_),
-      context_{calls_, threads_.count()},
+      delegates_(program.module(), program.parts(), calls_),
+      context_{calls_, threads_.count(), &delegates_},
       resources_(program.module()) {}
 
 Runner::~Runner() = default;
@@ -29,24 +30,33 @@ Frame& Runner::FrameOf(const plan::Code& code) {
   return *frames_.emplace(&code, std::move(frame)).first->second;
 }
 
+// All partitions that this entry may reach, before any is planned: the delegates then know that they have seen them.
+void Runner::Compile(const plan::Code& entry) {
+  if (compiled_.insert(&entry).second) delegates_.Compile(program_.PartsOf(entry));
+  last_compiled_ = &entry;
+  calls_.DropDiags();
+}
+
 Status Runner::Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs,
                     std::span<const Out> outputs) {
   try {
+    if (last_compiled_ != &function) Compile(function);
     Status status = FrameOf(function).Call(inputs, outputs);
     calls_.DropDiags();
     return status;
   } catch (const std::bad_alloc&) {
     return Fail(Code::kOutOfMemory,
-                fmt::format("function {}: not enough memory for these shapes", function.function->name));
+                fmt::format("function {}: not enough memory for these shapes", function.name()));
   }
 }
 
 Status Runner::Prepare(const plan::Code& function, std::span<const fbx_tensor* const> inputs) {
   try {
+    if (last_compiled_ != &function) Compile(function);
     return FrameOf(function).Prepare(inputs);
   } catch (const std::bad_alloc&) {
     return Fail(Code::kOutOfMemory,
-                fmt::format("function {}: not enough memory for these shapes", function.function->name));
+                fmt::format("function {}: not enough memory for these shapes", function.name()));
   }
 }
 

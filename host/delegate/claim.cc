@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/delegate/delegate.h"
+
+namespace fusebox::delegate {
+namespace {
+
+constexpr size_t kLongestReason = 500;
+
+std::string Copy(fbx_str text) {
+  return text.ptr == nullptr ? std::string() : std::string(text.ptr, std::min(text.len, kLongestReason));
+}
+
+void Add(std::string& why, std::string_view reason) {
+  if (!why.empty()) why += "; ";
+  why += reason;
+}
+
+bool TouchesVariable(const Function& function, const Node& node) {
+  const auto variable = [&](ValueId id) {
+    if (id == kNoValue) return false;
+    const Value& value = function.value(id);
+    return (value.is_variable && !value.is_const()) || value.type.dtype == DType::kResource ||
+           value.type.dtype == DType::kVariant;
+  };
+  return std::any_of(node.operands.begin(), node.operands.end(), variable) ||
+         std::any_of(node.results.begin(), node.results.end(), variable);
+}
+
+// Why the host keeps a node, whatever delegates are there; null: it does not. `shape` holds the values that planning computes.
+const char* WhyKept(const Function& function, const Node& node, std::vector<bool>& shape) {
+  const OpInfo& info = Info(node.op);
+  if (IsHostOp(node.op) || info.effects == Effects::kControl) return "control flow is the host's";
+  if (info.code < 0) return "an op of the source model";
+  if (info.effects == Effects::kRandom) return "random";
+  if (!StateOperands(node.op).empty() || (info.effects == Effects::kStateful && !node.is(Op::kCustom)))
+    return "it keeps state";
+  if (TouchesVariable(function, node)) return "it works on a variable";
+  if (!node.intermediates.empty()) return "it has intermediate tensors";
+  bool derived = node.is(Op::kShape) || node.is(Op::kRank), all = true;
+  for (const ValueId id : node.operands) {
+    if (id == kNoValue || function.value(id).is_const()) continue;
+    const bool known = shape[static_cast<size_t>(id)];
+    derived = derived || known;
+    all = all && (known || node.is(Op::kShape) || node.is(Op::kRank));
+  }
+  if (!derived || !all || info.effects != Effects::kPure) return nullptr;
+  for (const ValueId id : node.results) {
+    if (id != kNoValue) shape[static_cast<size_t>(id)] = true;
+  }
+  return "shape arithmetic, done while planning";
+}
+
+// What one delegate says of one function.
+class Ballot {
+ public:
+  explicit Ballot(std::vector<bool> offered)
+      : abi_{FBX_HEAD(fbx_claim), Accept, Reject, AcceptAlong, Offered},
+        offered_(std::move(offered)),
+        words_(offered_.size()) {}
+
+  enum Word : uint8_t { kNone, kAccepted, kAlong, kRejected };
+  const fbx_claim* abi() const { return &abi_; }
+  bool offered(size_t node) const { return offered_[node]; }
+  Word word(size_t node) const { return words_[node].word; }
+  const std::string& reason(size_t node) const { return words_[node].reason; }
+  int strays() const { return strays_; }
+
+ private:
+  struct Entry {
+    Word word = kNone;
+    std::string reason;
+  };
+  static Ballot& Of(const fbx_claim* claim) {
+    return *const_cast<Ballot*>(reinterpret_cast<const Ballot*>(claim));
+  }
+  static void Accept(const fbx_claim* claim, uint32_t node) noexcept { Of(claim).Say(node, kAccepted); }
+  static void AcceptAlong(const fbx_claim* claim, uint32_t node) noexcept { Of(claim).Say(node, kAlong); }
+  static void Reject(const fbx_claim* claim, uint32_t node, fbx_str code, fbx_str why) noexcept {
+    Entry* entry = Of(claim).Say(node, kRejected);
+    if (entry == nullptr) return;
+    try {
+      entry->reason = fmt::format("{}: {}", Copy(code), Copy(why));
+    } catch (...) {
+      return;  // the rejection holds without its reason
+    }
+  }
+  static int32_t Offered(const fbx_claim* claim, uint32_t node) noexcept {
+    const Ballot& self = Of(claim);
+    return node < self.offered_.size() && self.offered_[node];
+  }
+  Entry* Say(uint32_t node, Word word) {
+    if (node >= words_.size()) {
+      ++strays_;
+      return nullptr;
+    }
+    Entry& entry = words_[node];
+    if (!offered_[node]) return nullptr;
+    if (entry.word != kRejected) entry.word = word;
+    return &entry;
+  }
+
+  fbx_claim abi_;  // first: the callbacks find the object by it
+  std::vector<bool> offered_;
+  std::vector<Entry> words_;
+  int strays_ = 0;
+};
+static_assert(std::is_standard_layout_v<Ballot>);
+
+void Count(const Ballot& ballot, int number, std::string_view name, std::vector<Answer>& answers) {
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!ballot.offered(i)) continue;
+    switch (ballot.word(i)) {
+      case Ballot::kAccepted:
+      case Ballot::kAlong:
+        answers[i].delegate = number;
+        answers[i].along = ballot.word(i) == Ballot::kAlong;
+        break;
+      case Ballot::kRejected: Add(answers[i].why, fmt::format("{}: {}", name, ballot.reason(i))); break;
+      case Ballot::kNone: Add(answers[i].why, fmt::format("{}: neither accepted nor rejected", name)); break;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Answer> Claim(const Module& module, const Function& function, Instances delegates,
+                          HostCalls& calls, std::vector<std::string>& notices) {
+  std::vector<Answer> answers(function.nodes.size());
+  std::vector<bool> shape(static_cast<size_t>(function.value_count())), free(function.nodes.size());
+  for (size_t i = 0; i < function.nodes.size(); ++i) {
+    const char* kept = WhyKept(function, *function.nodes[i], shape);
+    free[i] = kept == nullptr;
+    if (kept != nullptr) answers[i].why = fmt::format("not offered to delegates: {}", kept);
+  }
+  if (std::find(free.begin(), free.end(), true) == free.end()) return answers;
+  const GraphView view(module, function);
+  for (size_t d = 0; d < delegates.size(); ++d) {
+    const Instance& delegate = *delegates[d];
+    Ballot ballot(free);
+    HostCall& call = calls.For(delegate.plugin());
+    const Status status = call.Check(
+        delegate.abi().claim(call.abi(), delegate.self(), view.abi(), ballot.abi()));
+    if (!status) {
+      notices.push_back(fmt::format("delegate {} takes nothing of function {}: {}", delegate.name(),
+                                    function.name, status.error().message));
+      for (size_t i = 0; i < answers.size(); ++i)
+        if (free[i]) Add(answers[i].why, fmt::format("{}: its claim failed", delegate.name()));
+      continue;
+    }
+    if (ballot.strays() > 0) {
+      notices.push_back(fmt::format("delegate {} speaks of {} nodes that function {} does not have",
+                                    delegate.name(), ballot.strays(), function.name));
+    }
+    Count(ballot, static_cast<int>(d), delegate.name(), answers);
+    for (size_t i = 0; i < answers.size(); ++i) free[i] = free[i] && answers[i].delegate < 0;
+  }
+  return answers;
+}
+
+}  // namespace fusebox::delegate

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/delegate/delegate.h"
+
+namespace fusebox::delegate {
+namespace {
+
+constexpr size_t kMostNotices = 100;
+
+// What the delegate says of its outputs, against what the kernels say.
+Status CheckShapes(const Inference& said, const fbx_call& call) {
+  if (!said.needed().empty()) return Invalid("it asks for the value of an input");
+  for (uint32_t i = 0; i < call.output_count; ++i) {
+    const Type& type = said.types()[i];
+    if (type.dtype == DType::kNone) continue;
+    const Type expected = TypeOf(*call.outputs[i]);
+    if (type == expected) continue;
+    return Invalid(fmt::format("it computes output {} as {}, the kernels as {}", i, ToString(type),
+                               ToString(expected)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Session::Session(const Module& module, std::span<const std::unique_ptr<Part>> parts, HostCalls& calls)
+    : module_(module), parts_(parts), calls_(calls), slots_(parts.size()) {}
+
+Session::~Session() {
+  for (const Slot& slot : slots_) {
+    if (slot.partition != nullptr) slot.delegate->destroy_partition(slot.partition);
+  }
+  for (const Opened& opened : opened_) {
+    if (opened.session != nullptr && FBX_HAS(&opened.delegate->abi(), close_session))
+      opened.delegate->abi().close_session(opened.session);
+  }
+}
+
+void Session::Compile(std::span<const size_t> numbers) {
+  for (const size_t part : numbers) {
+    if (slots_[part].state != kNew) continue;
+    if (Status status = CompileOne(part); !status) Decline(part, "compile", status.error());
+  }
+  for (Opened& opened : opened_) {
+    if (opened.unfinished) Finish(opened);
+  }
+}
+
+Result<Session::Opened*> Session::Open(const Instance& delegate) {
+  for (Opened& opened : opened_) {
+    if (opened.delegate == &delegate) return &opened;
+  }
+  void* session = nullptr;
+  if (FBX_HAS(&delegate.abi(), open_session)) {
+    HostCall& call = calls_.For(delegate.plugin());
+    FUSEBOX_TRY(call.Check(delegate.abi().open_session(call.abi(), delegate.self(), &session)));
+  }
+  opened_.push_back({&delegate, session, false});
+  return &opened_.back();
+}
+
+Status Session::CompileOne(size_t number) {
+  const Part& part = *parts_[number];
+  Slot& slot = slots_[number];
+  FUSEBOX_ASSIGN(Opened* const opened, Open(*part.delegate));
+  slot.delegate = &part.delegate->abi();
+  slot.call = &calls_.For(part.delegate->plugin());
+  const GraphView view(module_, *part.function);
+  void* partition = nullptr;
+  FUSEBOX_TRY(slot.call->Check(slot.delegate->compile(slot.call->abi(), part.delegate->self(),
+                                                      opened->session, view.abi(), &partition)));
+  slot.partition = partition;
+  slot.state = kReady;
+  opened->unfinished = true;
+  return {};
+}
+
+void Session::Finish(Opened& opened) {
+  opened.unfinished = false;
+  const fbx_delegate& abi = opened.delegate->abi();
+  if (!FBX_HAS(&abi, finish)) return;
+  HostCall& call = calls_.For(opened.delegate->plugin());
+  const Status status = call.Check(abi.finish(call.abi(), opened.delegate->self(), opened.session));
+  if (status) return;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const bool fresh = slots_[i].state == kReady && slots_[i].prepared == 0;
+    if (fresh && parts_[i]->delegate == opened.delegate) Decline(i, "finish", status.error());
+  }
+}
+
+uint64_t Session::Prepare(size_t part, const fbx_call& call, const fbx_plan& plan) {
+  Slot& slot = slots_[part];
+  if (slot.state != kReady) return 0;
+  slot.prepared = ++count_;
+  if (const Status status = PrepareOne(slot, call, plan); !status) {
+    Decline(part, "prepare", status.error());
+    return 0;
+  }
+  return slot.prepared;
+}
+
+Status Session::PrepareOne(Slot& slot, const fbx_call& call, const fbx_plan& plan) {
+  Inference inference(call.output_count);
+  FUSEBOX_TRY(slot.call->Check(
+      slot.delegate->prepare(slot.call->abi(), slot.partition, &call, inference.abi(), &plan)));
+  return CheckShapes(inference, call);
+}
+
+bool Session::Failed(size_t part, fbx_status status) {
+  const Status failure = slots_[part].call->Check(status);
+  Decline(part, "invoke", failure.error());
+  return false;
+}
+
+void Session::Decline(size_t part, std::string_view step, const Error& error) {
+  Slot& slot = slots_[part];
+  if (slot.partition != nullptr) slot.delegate->destroy_partition(slot.partition);
+  slot.partition = nullptr;
+  slot.state = kDeclined;
+  slot.why = fmt::format("{} declined at {}: {}", ToString(*parts_[part]), step, error.message);
+  if (notices_.size() < kMostNotices)
+    notices_.push_back(fmt::format("{}; its {} nodes run by their kernels", slot.why,
+                                   parts_[part]->origin.nodes.size()));
+}
+
+}  // namespace fusebox::delegate

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which delegates a model is offered, and with which options.
+#include <algorithm>
+
+#include "host/base/json.h"
+#include "host/graph/view.h"
+#include "host/plugin/impl.h"
+
+namespace fusebox {
+namespace {
+
+using nlohmann::json;
+
+Result<Attrs> OptionsOf(const json& value, std::string_view name) {
+  if (!value.is_object()) return Invalid(std::string(name) + ": options are a JSON object");
+  auto attrs = AttrsFromJson(value);
+  if (!attrs) return Invalid(std::string(name) + ": " + attrs.error().pointer + ": " + attrs.error().what);
+  return *std::move(attrs);
+}
+
+const ManifestDelegate& Stated(const Manifest& manifest, std::string_view name) {
+  return *std::find_if(manifest.delegates.begin(), manifest.delegates.end(),
+                       [&](const ManifestDelegate& d) { return d.name == name; });
+}
+
+// A linked-in plugin has no manifest, and so no schema to check against.
+Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted) {
+  const std::string& schema_text = Stated(info.manifest, wanted.name).options_schema;
+  const auto fail = [&](const std::string& pointer, const std::string& what) {
+    return Invalid("options of delegate " + wanted.name + ": " +
+                   (pointer.empty() ? "" : pointer.substr(1) + ": ") + what);
+  };
+  if (info.built_in && schema_text.empty()) return wanted.options;
+  if (schema_text.empty()) {
+    if (wanted.options.empty()) return Attrs();
+    return fail("", "it takes none");
+  }
+  const auto schema = JsonSchema::Parse(schema_text);
+  if (!schema)
+    return Invalid(info.manifest.path + ": delegate " + wanted.name +
+                   ": options_schema: " + schema.error().message);
+  json value = JsonFromAttrs(wanted.options);
+  schema->FillDefaults(value);
+  if (const auto violation = schema->Check(value)) return fail(violation->pointer, violation->what);
+  auto attrs = AttrsFromJson(value);
+  if (!attrs) return fail(attrs.error().pointer, attrs.error().what);
+  return *std::move(attrs);
+}
+
+const fbx_delegate* FindIn(const LoadedPlugin& plugin, std::string_view name) {
+  for (uint32_t i = 0; i < plugin.abi()->delegate_count; ++i) {
+    if (FromAbi(plugin.abi()->delegates[i]->name) == name) return plugin.abi()->delegates[i];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Config::Delegate> ParseDelegate(std::string_view text) {
+  const size_t colon = text.find(':');
+  Config::Delegate delegate{std::string(text.substr(0, colon))};
+  if (delegate.name.empty()) return Invalid("a delegate is NAME or NAME:{JSON options}");
+  if (colon == std::string_view::npos) return delegate;
+  FUSEBOX_ASSIGN(const json value,
+                 ParseJson(text.substr(colon + 1), "options of delegate " + delegate.name));
+  FUSEBOX_ASSIGN(delegate.options, OptionsOf(value, "options of delegate " + delegate.name));
+  return delegate;
+}
+
+Result<std::map<std::string, Attrs>> ParseDelegateOptions(std::string_view text) {
+  std::map<std::string, Attrs> options;
+  if (text.empty()) return options;
+  FUSEBOX_ASSIGN(const json value, ParseJson(text, "delegate options"));
+  if (!value.is_object()) return Invalid("delegate options: expected an object of options by delegate");
+  for (const auto& [name, object] : value.items()) {
+    FUSEBOX_ASSIGN(options[name], OptionsOf(object, "options of delegate " + name));
+  }
+  return options;
+}
+
+Registry::Impl::Plugin* Registry::Impl::FindDelegate(std::string_view name) {
+  for (Plugin& plugin : plugins) {
+    if (plugin.info.state != PluginInfo::State::kOk) continue;
+    for (const ManifestDelegate& delegate : plugin.info.manifest.delegates) {
+      if (delegate.name == name) return &plugin;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Registry::Impl::DelegateNames() const {
+  std::vector<std::string> names;
+  for (const Plugin& plugin : plugins) {
+    for (const ManifestDelegate& delegate : plugin.info.manifest.delegates) names.push_back(delegate.name);
+  }
+  return names;
+}
+
+std::vector<Config::Delegate> Registry::Impl::DefaultDelegates() const {
+  std::vector<const Plugin*> order;
+  for (const Plugin& plugin : plugins) {
+    if (plugin.info.state == PluginInfo::State::kOk) order.push_back(&plugin);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Plugin* a, const Plugin* b) {
+    const Manifest &first = a->info.manifest, &second = b->info.manifest;
+    return first.priority != second.priority ? first.priority > second.priority : first.id < second.id;
+  });
+  std::vector<Config::Delegate> delegates;
+  for (const Plugin* plugin : order) {
+    for (const ManifestDelegate& delegate : plugin->info.manifest.delegates) {
+      const auto same = [&](const Config::Delegate& other) { return other.name == delegate.name; };
+      if (delegate.is_default && std::none_of(delegates.begin(), delegates.end(), same))
+        delegates.push_back({delegate.name});
+    }
+  }
+  return delegates;
+}
+
+Result<std::vector<DelegateRef>> Registry::Delegates(
+    const std::optional<std::vector<Config::Delegate>>& wanted, const std::map<std::string, Attrs>& options,
+    std::vector<std::string>& notices) {
+  const std::lock_guard lock(impl_->mutex);
+  const auto& stated = wanted ? wanted : config_.delegates;
+  std::vector<Config::Delegate> list = stated ? *stated : impl_->DefaultDelegates();
+  for (const auto& [name, over] : options) {
+    const auto named = std::find_if(list.begin(), list.end(), [&](const auto& d) { return d.name == name; });
+    if (named == list.end()) {
+      notices.push_back("delegate " + name + " has options, but is not used");
+      continue;
+    }
+    for (const auto& [key, value] : over) named->options.Set(key, value);
+  }
+  std::vector<DelegateRef> refs;
+  for (const Config::Delegate& delegate : list) {
+    Impl::Plugin* plugin = impl_->FindDelegate(delegate.name);
+    if (plugin == nullptr) {
+      const std::string why = "no usable plugin here has a delegate " + delegate.name +
+                              DidYouMean(delegate.name, impl_->DelegateNames());
+      if (wanted) return NotFound(why);
+      notices.push_back(why);
+      continue;
+    }
+    FUSEBOX_ASSIGN(Attrs checked, Checked(plugin->info, delegate));
+    const LoadedPlugin* loaded = impl_->Load(*plugin);
+    const fbx_delegate* found = loaded == nullptr ? nullptr : FindIn(*loaded, delegate.name);
+    if (found == nullptr) {
+      notices.push_back("delegate " + delegate.name + ": plugin " + plugin->info.manifest.id +
+                        " cannot be used: " + plugin->info.why);
+      continue;
+    }
+    refs.push_back({found, loaded, std::make_shared<const Attrs>(std::move(checked))});
+  }
+  return refs;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a Program comes to be: functions are visited from the entries down, delegates take what they can, and the rest of the
+// nodes get kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/fusion/fusion.h"
+#include "host/run/run.h"
+
+namespace fusebox::run {
+
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(Program& program)
+      : program_(program), threads_(0), services_(threads_), calls_(services_) {}
+
+  void Apply(std::span<const DelegateRef> delegates) {
+    for (const DelegateRef& ref : delegates) {
+      auto made = delegate::Instance::Create(ref, calls_);
+      if (made) {
+        program_.delegates_.push_back(*std::move(made));
+      } else {
+        program_.notices_.push_back(fmt::format("delegate {} is not used: {}", FromAbi(ref.delegate->name),
+                                                made.error().message));
+      }
+    }
+  }
+
+  // `late`: only a partition's nodes call it, so that its kernels wait until they are needed.
+  Result<plan::Code*> Add(const std::string& name, int depth, bool late = false) {
+    if (const auto found = program_.by_name_.find(name); found != program_.by_name_.end())
+      return found->second;
+    if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", name));
+    const Function* function = program_.module_.Find(name);
+    if (function == nullptr) return Invalid(fmt::format("function {} does not exist", name));
+    const size_t first_part = program_.parts_.size();
+    std::unique_ptr<Program::Offered> offered = late ? nullptr : Offer(*function);
+    const bool taken = offered != nullptr && offered->outlined.function != nullptr;
+    plan::Code& code = NewCode(taken ? *offered->outlined.function : *function,
+                               taken ? &offered->outlined.origin : nullptr, late);
+    program_.by_name_.emplace(name, &code);
+    if (taken) FUSEBOX_TRY(AddParts(code, offered->outlined.part, first_part, depth));
+    if (offered != nullptr) program_.offered_.emplace(&code, std::move(offered));
+    FUSEBOX_TRY(FillAll(code, depth));
+    return &code;
+  }
+
+  // Makes the instances of a code that was late.
+  static Status Init(Registry& registry, plan::Code& code) {
+    Threads threads(0);
+    const ThreadedServices services(threads);
+    HostCalls calls(services);
+    for (size_t i = 0; i < code.units.size(); ++i) {
+      plan::Unit& unit = code.units[i];
+      const Function& function = *code.function;
+      const auto place = [&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); };
+      const Node& node = *function.nodes[i];
+      const NodeView view(function, node, code.texts[i]);
+      // Nothing runs it but the delegate, which declined.
+      if (!unit.kernel && unit.callees.empty() && !IsHostOp(node.op))
+        FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
+      FUSEBOX_TRY(Init(unit, view, calls).At(place));
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  plan::Code& NewCode(const Function& function, const delegate::Origin* origin, bool late) {
+    program_.codes_.push_back(
+        std::make_unique<plan::Code>(plan::Analyse(program_.module_, function, origin)));
+    plan::Code& code = *program_.codes_.back();
+    if (late) {
+      auto& entry = program_.late_[&code];
+      entry = std::make_unique<Program::Late>();
+      entry->code = &code;
+    }
+    return code;
+  }
+
+  // What the delegates say of the function, and the function taken apart accordingly.
+  std::unique_ptr<Program::Offered> Offer(const Function& function) {
+    if (program_.delegates_.empty()) return nullptr;
+    auto offered = std::make_unique<Program::Offered>();
+    offered->function = &function;
+    offered->answers =
+        delegate::Claim(program_.module_, function, program_.delegates_, calls_, program_.notices_);
+    calls_.DropDiags();
+    const auto claimed = [](const delegate::Answer& answer) { return answer.delegate >= 0; };
+    if (std::none_of(offered->answers.begin(), offered->answers.end(), claimed)) return offered;
+    const delegate::Schedule schedule = delegate::Partition(function, offered->answers);
+    if (std::any_of(offered->answers.begin(), offered->answers.end(), claimed))
+      offered->outlined = delegate::Outline(function, schedule, program_.delegates_, program_.parts_);
+    return offered;
+  }
+
+  Status AddParts(plan::Code& code, const std::vector<int>& part, size_t first_part, int depth) {
+    for (size_t i = first_part; i < program_.parts_.size(); ++i) {
+      const delegate::Part& made = *program_.parts_[i];
+      program_.part_codes_.push_back(&NewCode(*made.function, &made.origin, true));
+      FUSEBOX_TRY(FillAll(*program_.part_codes_.back(), depth));
+    }
+    for (size_t i = 0; i < code.units.size(); ++i) {
+      if (part[i] < 0) continue;
+      plan::Unit& unit = code.units[i];
+      unit.part = part[i];
+      unit.runs_body = true;
+      unit.callees = {program_.part_codes_[static_cast<size_t>(part[i])]};
+    }
+    return {};
+  }
+
+  Status FillAll(plan::Code& code, int depth) {
+    for (size_t i = 0; i < code.units.size(); ++i) {
+      if (code.units[i].part >= 0) continue;
+      FUSEBOX_TRY(
+          Fill(code, i, depth).At([&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); }));
+    }
+    return {};
+  }
+
+  Status Fill(plan::Code& code, size_t index, int depth) {
+    plan::Unit& unit = code.units[index];
+    const Function& function = *code.function;
+    const Node& node = *function.nodes[index];
+    const bool late = program_.late_.contains(&code);
+    if (node.is(Op::kStablehloComposite)) return FillBody(unit, node, depth, late);
+    if (IsHostOp(node.op)) {
+      FUSEBOX_ASSIGN(const std::vector<std::string> callees, Callees(program_.module_, node));
+      for (const std::string& callee : callees) {
+        FUSEBOX_ASSIGN(const plan::Code* code, Add(callee, depth + 1, late));
+        unit.callees.push_back(code);
+      }
+      return CheckInterface(node, unit);
+    }
+    const NodeView view(function, node, code.texts[index]);
+    auto kernel = ChooseKernel(*program_.registry_, function, node, view);
+    if (kernel) {
+      unit.kernel = *kernel;
+      return late ? Status() : Init(unit, view, calls_);
+    }
+    if (node.body.empty() || IsStandIn(node)) {
+      if (late) return {};  // the delegate may be all that it needs
+      return std::unexpected(std::move(kernel).error());
+    }
+    if (!late) Notice(node, kernel.error().message);
+    return FillBody(unit, node, depth, late);
+  }
+
+  bool IsStandIn(const Node& node) const {
+    const Function* body = program_.module_.Find(node.body);
+    return body != nullptr && (body->placeholder || IsPlaceholder(program_.module_, *body));
+  }
+
+  Status FillBody(plan::Unit& unit, const Node& node, int depth, bool late) {
+    if (node.body.empty())
+      return Unsupported(fmt::format("no rule fused the composite {}, and it has no body to run", node.name));
+    if (IsStandIn(node)) {
+      return Unsupported(fmt::format(
+          "no rule fused the composite {}, and its body {} is a placeholder, which computes nothing",
+          node.name, node.body));
+    }
+    FUSEBOX_ASSIGN(const plan::Code* code, Add(node.body, depth + 1, late));
+    unit.runs_body = true;
+    unit.callees.push_back(code);
+    return CheckInterface(node, unit);
+  }
+
+  // Numbers of values that go in and come out; the executor relies on them.
+  static Status CheckInterface(const Node& node, const plan::Unit& unit) {
+    if (node.is(Op::kCallOnce)) return {};
+    const bool is_while = node.is(Op::kWhile) && !unit.runs_body;
+    const size_t skipped = node.is(Op::kIf) && !unit.runs_body ? 1 : 0;
+    for (size_t i = 0; i < unit.callees.size(); ++i) {
+      const Function& callee = *unit.callees[i]->function;
+      const bool condition = is_while && i == 0;
+      const size_t results = condition ? 1 : node.results.size();
+      if (callee.inputs.size() + skipped != node.operands.size() || callee.outputs.size() != results) {
+        return Invalid(
+            fmt::format("passes {} values to function {}, which takes {}, and expects {} of its {} back",
+                        node.operands.size() - skipped, callee.name, callee.inputs.size(), results,
+                        callee.outputs.size()));
+      }
+    }
+    if (is_while && node.operands.size() != node.results.size())
+      return Invalid("a loop gives back as many values as it takes");
+    const auto absent = [](const std::vector<ValueId>& ids) {
+      return std::find(ids.begin(), ids.end(), kNoValue) != ids.end();
+    };
+    if (!unit.callees.empty() && (absent(node.operands) || absent(node.results)))
+      return Invalid("a value of a call is absent");
+    return {};
+  }
+
+  static Status Init(plan::Unit& unit, const NodeView& view, HostCalls& calls) {
+    if (!unit.kernel || !FBX_HAS(unit.kernel.kernel, init)) return {};
+    HostCall& call = calls.For(*unit.kernel.plugin);
+    void* instance = nullptr;
+    const fbx_status status = unit.kernel.kernel->init(call.abi(), view.abi(), &instance);
+    unit.instance = instance;
+    if (status != FBX_OK) return call.Check(status);
+    calls.DropDiags();
+    return {};
+  }
+
+  void Notice(const Node& node, const std::string& why) {
+    const std::string op = node.is(Op::kCustom) ? node.name : std::string(Name(node.op));
+    const std::string start = op + ": ";
+    for (const std::string& notice : program_.notices_) {
+      if (notice.starts_with(start)) return;
+    }
+    program_.notices_.push_back(fmt::format("{}its body runs in its place, since there is {}", start, why));
+  }
+
+  Program& program_;
+  Threads threads_;
+  ThreadedServices services_;
+  HostCalls calls_;
+};
+
+Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shared_ptr<Registry> registry,
+                                                 std::span<const DelegateRef> delegates) {
+  std::vector<std::string> entries;
+  if (!module.functions.empty()) entries.push_back(module.functions[0]->name);
+  for (const Signature& signature : module.signatures) entries.push_back(signature.function);
+  return Create(module, std::move(registry), entries, delegates);
+}
+
+Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shared_ptr<Registry> registry,
+                                                 std::span<const std::string> entries,
+                                                 std::span<const DelegateRef> delegates) {
+  std::unique_ptr<Program> program(new Program(module, std::move(registry)));
+  ProgramBuilder builder(*program);
+  builder.Apply(delegates);
+  for (const std::string& entry : entries) FUSEBOX_TRY(builder.Add(entry, 0));
+  return program;
+}
+
+Status Program::Ready(const plan::Code& code) const {
+  const auto found = late_.find(&code);
+  if (found == late_.end()) return {};
+  Late& late = *found->second;
+  std::call_once(late.once, [&] { late.status = ProgramBuilder::Init(*registry_, *late.code); });
+  return late.status;
+}
+
+}  // namespace fusebox::run

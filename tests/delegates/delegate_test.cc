@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models with a toy delegate: it runs what it can, and whatever it gets wrong the model runs all the same.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "host/model.h"
+#include "host/session.h"
+#include "tests/delegates/toy/toy.h"
+
+namespace fusebox {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::shared_ptr<Registry> ToyRegistry() {
+  static const fbx_entry* const kEntries[] = {&fusebox_toy_entry_v1};
+  Config config;
+  config.search_default_path = false;
+  return *Registry::Create(config, kEntries);
+}
+
+Type F32(std::vector<int64_t> dims) { return {DType::kF32, Shape(std::move(dims))}; }
+
+ValueId Make(Function& f, Op op, std::vector<ValueId> operands, int64_t n = 2) {
+  Node& node = f.AddNode(op, std::move(operands), {F32({n})});
+  node.location.name = std::string(Name(op));
+  return node.results[0];
+}
+
+// y = ((x + c) * x - x) * c: ADD, MUL, SUB, MUL; c = {1, 2}.
+std::unique_ptr<Module> Chain(int64_t n = 2) {
+  auto module = std::make_unique<Module>();
+  module->source = "chain.tflite";
+  Function& f = module->Add("main");
+  const ValueId x = f.AddInput(F32({n}), "x");
+  const ValueId c = f.AddConst<float>(DType::kF32, {2}, {1, 2});
+  const ValueId sum = Make(f, Op::kAdd, {x, c}, n);
+  const ValueId product = Make(f, Op::kMul, {sum, x}, n);
+  const ValueId difference = Make(f, Op::kSub, {product, x}, n);
+  f.outputs = {Make(f, Op::kMul, {difference, c}, n)};
+  return module;
+}
+
+Config::Delegate ToyThat(const std::string& lie = {}) {
+  Config::Delegate toy{"toy"};
+  if (!lie.empty()) toy.options.Set("lie", lie);
+  return toy;
+}
+
+std::shared_ptr<const Model> Open(std::unique_ptr<Module> module, std::vector<Config::Delegate> delegates) {
+  auto model = Model::FromModule(std::move(module),
+                                 {.registry = ToyRegistry(), .delegates = std::move(delegates)});
+  EXPECT_TRUE(model) << model.error().message;
+  return model ? *model : nullptr;
+}
+
+std::vector<float> Output(Session& session, const std::vector<float>& x) {
+  const Tensor input{F32({static_cast<int64_t>(x.size())}), Buffer::Of<float>(x)};
+  EXPECT_TRUE(session.SetInput(0, input));
+  const Status status = session.Run();
+  EXPECT_TRUE(status) << status.error().message;
+  if (!status) return {};
+  const auto values = session.output(0)->data.As<float>();
+  return {values.begin(), values.end()};
+}
+
+std::unique_ptr<Session> SessionOf(const std::shared_ptr<const Model>& model) {
+  return *Session::Create(model);
+}
+
+std::vector<std::string> Who(const std::vector<Model::Placement>& rows) {
+  std::vector<std::string> who;
+  for (const auto& row : rows) who.push_back(row.who);
+  return who;
+}
+
+TEST(Delegate, RunsWhatItClaimsAndTheKernelsRunTheRest) {
+  const auto model = Open(Chain(), {ToyThat()});
+  const auto rows = model->placements();
+  EXPECT_THAT(Who(rows),
+              ElementsAre("toy (partition 0)", "toy (partition 0)", "fusebox.cpu", "toy (partition 1)"));
+  EXPECT_EQ(rows[2].node, "node 2 SUB (SUB)");
+  EXPECT_EQ(rows[2].why, "toy: OP: only ADD and MUL are for toys");
+  const int before = toy::counts.invoked;
+  const auto session = SessionOf(model);
+  EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(9, 40));
+  EXPECT_EQ(toy::counts.invoked - before, 2);
+  EXPECT_THAT(session->notices(), IsEmpty());
+}
+
+TEST(Delegate, IsAppliedByDefaultAndTurnedOff) {
+  const auto by_default = Model::FromModule(Chain(), {.registry = ToyRegistry()});
+  EXPECT_EQ((*by_default)->placements()[0].who, "toy (partition 0)");
+  EXPECT_EQ(Open(Chain(), {})->placements()[0].who, "fusebox.cpu");
+}
+
+TEST(Delegate, TakesOptionsOfTheProgramOverThoseOfTheList) {
+  const auto model = Model::FromModule(Chain(), {.registry = ToyRegistry(),
+                                                 .delegates = std::vector{ToyThat("create")},
+                                                 .delegate_options = R"({"toy": {"lie": ""}, "lego": {}})"});
+  ASSERT_TRUE(model);
+  EXPECT_EQ((*model)->placements()[0].who, "toy (partition 0)");
+  EXPECT_THAT((*model)->notices(), ElementsAre("delegate lego has options, but is not used"));
+}
+
+TEST(Delegate, ThatNobodyHasIsAnError) {
+  const auto model =
+      Model::FromModule(Chain(), {.registry = ToyRegistry(), .delegates = std::vector{Config::Delegate{"tay"}}});
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message, HasSubstr("did you mean \"toy\"?"));
+}
+
+// Every lie: the answer is that of the kernels, and somebody says why.
+struct Lie {
+  const char *name, *reason;
+  bool in_model;  // known before a session is there
+};
+class Lies : public testing::TestWithParam<Lie> {};
+
+TEST_P(Lies, AreSurvivedWithAReason) {
+  const Lie& lie = GetParam();
+  {
+    const auto model = Open(Chain(), {ToyThat(lie.name)});
+    ASSERT_NE(model, nullptr);
+    const auto session = SessionOf(model);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(9, 40));
+      EXPECT_THAT(Output(*session, {1, 2}), ElementsAre(1, 12));
+    }
+    std::string said;
+    for (const std::string& notice : lie.in_model ? model->notices() : session->notices()) said += notice;
+    for (const auto& row : lie.in_model ? model->placements() : session->placements()) said += row.why;
+    EXPECT_THAT(said, HasSubstr(lie.reason));
+  }
+  EXPECT_EQ(toy::counts.delegates, 0);
+  EXPECT_EQ(toy::counts.sessions, 0);
+  EXPECT_EQ(toy::counts.partitions, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Delegate, Lies,
+    testing::Values(Lie{"create", "delegate toy is not used: plugin test.toy: LIE: it creates nothing", true},
+                    Lie{"claim", "claim threw", true}, Lie{"stray", "1 nodes that function main does not have", true},
+                    Lie{"forget", "toy: neither accepted nor rejected", true},
+                    Lie{"contradict", "toy: LIE: no", true}, Lie{"twice", "toy: OP", true},
+                    Lie{"everything", "cannot run SUB", false},
+                    Lie{"open", "declined at compile: plugin test.toy: out of memory", false},
+                    Lie{"compile", "toy (partition 0) declined at compile: plugin test.toy: LIE: it compiles nothing", false},
+                    Lie{"finish", "declined at finish: plugin test.toy: FAIL: nothing to finish with", false},
+                    Lie{"prepare", "declined at prepare: plugin test.toy: EXCEPTION: prepare threw", false},
+                    Lie{"shape", "it computes output 0 as f32[2,7], the kernels as f32[2]", false},
+                    Lie{"needs", "it asks for the value of an input", false},
+                    Lie{"memory", "no scratch memory", false},
+                    Lie{"invoke", "declined at invoke: plugin test.toy: EXCEPTION", false}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Delegate, DeclinedPlacementsNameTheKernels) {
+  const auto model = Open(Chain(), {ToyThat("prepare")});
+  EXPECT_EQ(model->placements()[0].who, "toy (partition 0)");
+  const auto session = SessionOf(model);
+  Output(*session, {1, 2});
+  EXPECT_THAT(Who(session->placements()), Not(Contains(HasSubstr("toy"))));
+  EXPECT_THAT(session->Explain(), HasSubstr("kernels"));
+}
+
+TEST(Delegate, IsPreparedAgainWhenShapesComeBack) {
+  auto module = Chain(-1);
+  module->functions[0]->value(1).type = F32({1});
+  module->functions[0]->value(1).data = Buffer::Of<float>(std::vector<float>{2});
+  // With a constant of one element the toy declines to broadcast: it takes what has the input's shape only.
+  Function& f = *module->functions[0];
+  for (const auto& node : f.nodes) node->operands[1] = 0;
+  const auto session = SessionOf(Open(std::move(module), {ToyThat()}));
+  const int before = toy::counts.prepared;
+  EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(45, 112));
+  EXPECT_EQ(toy::counts.prepared - before, 2);
+  EXPECT_THAT(Output(*session, {3}), ElementsAre(45));
+  EXPECT_EQ(toy::counts.prepared - before, 4);
+  EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(45, 112));
+  EXPECT_EQ(toy::counts.prepared - before, 6);
+  EXPECT_THAT(Output(*session, {4, 3}), ElementsAre(112, 45));
+  EXPECT_EQ(toy::counts.prepared - before, 6);
+  EXPECT_THAT(session->notices(), IsEmpty());
+}
+
+TEST(Delegate, FinishesOnceAllPartitionsOfASignatureAreCompiled) {
+  const auto session = SessionOf(Open(Chain(), {ToyThat()}));
+  const int finished = toy::counts.finished, compiled = toy::counts.compiled;
+  Output(*session, {1, 2});
+  Output(*session, {1, 2});
+  EXPECT_EQ(toy::counts.compiled - compiled, 2);
+  EXPECT_EQ(toy::counts.finished - finished, 1);
+}
+
+TEST(Delegate, ServesSessionsOfSeveralThreads) {
+  const auto model = Open(Chain(), {ToyThat()});
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      const auto session = SessionOf(model);
+      for (int i = 0; i < 20; ++i) right += Output(*session, {3, 4}) == std::vector<float>{9, 40};
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 80);
+}
+
+// Sessions fall back at the same time: the kernels that nobody had initialised are initialised once.
+TEST(Delegate, FallsBackInSeveralThreadsAtOnce) {
+  const auto model = Open(Chain(), {ToyThat("invoke")});
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      const auto session = SessionOf(model);
+      for (int i = 0; i < 20; ++i) right += Output(*session, {3, 4}) == std::vector<float>{9, 40};
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 80);
+}
+
+TEST(Delegate, TakesPartInLoops) {
+  auto module = std::make_unique<Module>();
+  module->source = "loop.tflite";
+  Function& main = module->Add("main");
+  Function& cond = module->Add("cond");
+  Function& body = module->Add("body");
+  const Type i32{DType::kI32, Shape(std::vector<int64_t>{})};
+  for (Function* f : {&cond, &body}) {
+    f->AddInput(i32, "i");
+    f->AddInput(F32({2}), "x");
+  }
+  const ValueId limit = cond.AddConst<int32_t>(DType::kI32, Shape(std::vector<int64_t>{}), {3});
+  cond.outputs = {
+      cond.AddNode(Op::kLess, {0, limit}, {{DType::kBool, Shape(std::vector<int64_t>{})}}).results[0]};
+  const ValueId one = body.AddConst<int32_t>(DType::kI32, Shape(std::vector<int64_t>{}), {1});
+  const ValueId next = body.AddNode(Op::kAdd, {0, one}, {i32}).results[0];
+  body.outputs = {next, Make(body, Op::kMul, {Make(body, Op::kAdd, {1, 1}), 1})};
+  const ValueId zero = main.AddConst<int32_t>(DType::kI32, Shape(std::vector<int64_t>{}), {0});
+  const ValueId x = main.AddInput(F32({2}), "x");
+  Attrs attrs;
+  attrs.Set("cond_subgraph_index", FunctionRef{"cond"});
+  attrs.Set("body_subgraph_index", FunctionRef{"body"});
+  main.outputs = {main.AddNode(Op::kWhile, {zero, x}, {i32, F32({2})}, attrs).results[1]};
+  const auto model = Open(std::move(module), {ToyThat()});
+  const auto session = SessionOf(model);
+  EXPECT_THAT(Output(*session, {1, 0.5}), ElementsAre(128, 0.5));
+  EXPECT_THAT(Who(session->placements()), Contains("toy (partition 0)"));
+}
+
+// What only the delegate can run is an error only where it declines.
+TEST(Delegate, MayRunWhatNoKernelDoes) {
+  const auto only_toys = [] {
+    auto module = Chain();
+    Node& node = *module->functions[0]->nodes[0];
+    node.op = Op::kCustom;
+    node.name = "toy.add";
+    return module;
+  };
+  EXPECT_THAT(Output(*SessionOf(Open(only_toys(), {ToyThat()})), {3, 4}), ElementsAre(9, 40));
+  const auto session = SessionOf(Open(only_toys(), {ToyThat("compile")}));
+  ASSERT_TRUE(session->SetInput(0, Tensor{F32({2}), Buffer::Of<float>(std::vector<float>{3, 4})}));
+  const Status status = session->Run();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("function main: node 0 toy.add (ADD): no kernel for toy.add"));
+}
+
+}  // namespace
+}  // namespace fusebox

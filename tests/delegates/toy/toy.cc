@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/delegates/toy/toy.h"
+
+#include <fusebox/plugin.hpp>
+#include <stdexcept>
+#include <vector>
+
+namespace toy {
+
+Counts counts;
+
+namespace {
+
+using namespace fusebox;
+
+struct Toy {
+  static constexpr std::string_view delegate = "toy";
+
+  explicit Toy(const Attrs& options) : lie(options.s("lie", "")), along(options.s("along", "")) {
+    if (lie == "create") throw Reject{"LIE", "it creates nothing"};
+    ++counts.delegates;
+  }
+  ~Toy() { --counts.delegates; }
+
+  // toy.add is an op that no kernel runs.
+  static bool Mine(std::string_view op) { return op == "ADD" || op == "MUL" || op == "toy.add"; }
+
+  void claim(const Graph& graph, Claim& claim) {
+    if (lie == "claim") throw std::runtime_error("claim threw");
+    if (lie == "stray") claim.accept(graph.node_count() + 7);
+    for (uint32_t i = 0; i < graph.node_count(); ++i) {
+      const GraphNode node = graph.node(i);
+      if (lie == "everything") {
+        claim.accept(i);
+      } else if (lie == "forget" && node.op() == "MUL") {
+        continue;
+      } else if (lie == "contradict" && node.op() == "MUL") {
+        claim.reject(i, "LIE", "no");
+        claim.accept(i);
+      } else if (!Mine(node.op())) {
+        claim.reject(i, "OP", "only ADD and MUL are for toys");
+      } else if (node.in(0).dtype() != FBX_F32) {
+        claim.reject(i, "DTYPE", "not f32");
+      } else {
+        claim.accept(i, node.op() == along ? Accept::kAlong : Accept::kAlone);
+        if (lie == "twice") claim.accept(i);
+      }
+    }
+  }
+
+  struct Session {
+    Session(Toy& toy, const fbx_host*) : toy(toy) {
+      if (toy.lie == "open") throw std::bad_alloc();
+      ++counts.sessions;
+    }
+    ~Session() { --counts.sessions; }
+    void finish(const fbx_host*) {
+      ++counts.finished;
+      if (toy.lie == "finish") throw Error{FBX_IO, "nothing to finish with"};
+    }
+    Toy& toy;
+  };
+
+  struct Partition {
+    struct Step {
+      bool add;
+      fbx_value a, b, out;
+    };
+    Partition(Toy& toy, Session&, const Graph& graph) : toy(toy) {
+      if (toy.lie == "compile") throw Reject{"LIE", "it compiles nothing"};
+      for (uint32_t i = 0; i < graph.node_count(); ++i) {
+        const GraphNode node = graph.node(i);
+        if (!Mine(node.op())) throw Reject{"OP", "cannot run " + std::string(node.op())};
+        steps.push_back({node.op() != "MUL", node.in_id(0), node.in_id(1), node.out_id(0)});
+      }
+      where.resize(graph.value_count());
+      for (fbx_value id = 0; id < graph.value_count(); ++id)
+        if (graph.value(id).is_const()) where[id] = graph.value(id).data<float>();
+      inputs.assign(graph.inputs().begin(), graph.inputs().end());
+      outputs.assign(graph.outputs().begin(), graph.outputs().end());
+      ++counts.partitions;
+      ++counts.compiled;
+    }
+    ~Partition() { --counts.partitions; }
+
+    // All values are of the shape of the first input.
+    void prepare(const Call& call, Infer& infer, Plan& plan) {
+      ++counts.prepared;
+      if (toy.lie == "prepare") throw std::runtime_error("prepare threw");
+      std::vector<int64_t> dims(call.in(0).dims().begin(), call.in(0).dims().end());
+      if (toy.lie == "shape") dims.push_back(7);
+      for (uint32_t i = 0; i < call.out_count(); ++i) infer.set(i, FBX_F32, dims);
+      if (toy.lie == "needs") infer.needs_value(0);
+      if (toy.lie == "memory") plan.scratch(SIZE_MAX / 2);
+      count = static_cast<size_t>(call.in(0).count());
+      slots.clear();
+      for (size_t i = 0; i < steps.size(); ++i) slots.push_back(plan.scratch(count * sizeof(float)));
+    }
+
+    void invoke(const Call& call) {
+      ++counts.invoked;
+      if (toy.lie == "invoke") throw 7;
+      if (static_cast<size_t>(call.in(0).count()) != count) throw std::logic_error("other shapes than prepared for");
+      for (size_t i = 0; i < steps.size(); ++i) where[steps[i].out] = call.scratch<float>(slots[i]);
+      for (uint32_t i = 0; i < inputs.size(); ++i) where[inputs[i]] = call.in(i).data<float>();
+      for (uint32_t i = 0; i < outputs.size(); ++i) where[outputs[i]] = call.out(i).data<float>();
+      for (const Step& step : steps) {
+        const float *a = where[step.a], *b = where[step.b];
+        float* out = where[step.out];
+        for (size_t i = 0; i < count; ++i) out[i] = step.add ? a[i] + b[i] : a[i] * b[i];
+      }
+    }
+
+    Toy& toy;
+    std::vector<Step> steps;
+    std::vector<fbx_value> inputs, outputs;
+    std::vector<float*> where;
+    std::vector<uint32_t> slots;
+    size_t count = 0;
+  };
+
+  std::string lie, along;
+};
+
+}  // namespace
+}  // namespace toy
+
+FUSEBOX_PLUGIN("test.toy", "1.0.0", toy::Toy)

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A delegate that runs ADD and MUL of f32 tensors of one shape, and lies on request. Options: {"lie": WHERE}; {"along": OP} takes
+// that op only along with others. It is a plugin in a library of its own, and linked into tests under the name below.
+#pragma once
+
+#include <atomic>
+
+#include "fusebox/abi/plugin.h"
+
+extern "C" const fbx_entry fusebox_toy_entry_v1;
+
+namespace toy {
+
+struct Counts {
+  std::atomic<int> delegates = 0, sessions = 0, partitions = 0;  // alive
+  std::atomic<int> compiled = 0, finished = 0, prepared = 0, invoked = 0;
+};
+extern Counts counts;
+
+}  // namespace toy
