@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sigmoid and tanh in vectors of f32, within 2 ulp; NaN stays NaN, infinities give the limits. Compiled once per target.
+// Sigmoid and tanh in vectors of f32, within 3 ulp; NaN stays NaN, infinities give the limits. Compiled once per target.
 #if defined(FUSEBOX_RNN_LSTM_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_RNN_LSTM_MATH_INL_H_
 #undef FUSEBOX_RNN_LSTM_MATH_INL_H_
@@ -45,26 +45,29 @@ HWY_INLINE V Clamp(D, V x, V low, V high) {
   return hn::IfThenElse(hn::Lt(x, low), low, x);
 }
 
+// 1 + exp(-x), the divisor of the sigmoid.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
+HWY_INLINE V SigmoidDivisor(D d, V x) {
   const auto e = Exp(d, hn::Neg(Clamp(d, x, hn::Set(d, -87.0f), hn::Set(d, 87.0f))));
-  return hn::Div(one, hn::MulAdd(e.p, e.scale, hn::Add(e.scale, one)));
+  return hn::MulAdd(e.p, e.scale, hn::Add(e.scale, hn::Set(d, 1.0f)));
 }
 
-// E / (E + 2) with E = exp(2x) - 1, which loses nothing near 0.
+// exp(2x) - 1, which loses nothing near 0; tanh is E / (E + 2).
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Tanh(D d, V x) {
+HWY_INLINE V TanhDividend(D d, V x) {
   const V limit = hn::Set(d, 10.0f);
   const V y = Clamp(d, x, hn::Neg(limit), limit);
   const auto e = Exp(d, hn::Add(y, y));
-  const V minus_one = hn::MulAdd(e.p, e.scale, hn::Sub(e.scale, hn::Set(d, 1.0f)));
-  return hn::Div(minus_one, hn::Add(minus_one, hn::Set(d, 2.0f)));
+  return hn::MulAdd(e.p, e.scale, hn::Sub(e.scale, hn::Set(d, 1.0f)));
 }
 
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Activate(D d, V x, Activation activation) {
-  if (HWY_LIKELY(activation == Activation::kTanh)) return Tanh(d, x);
+HWY_INLINE V Sigmoid(D d, V x) {
+  return hn::Div(hn::Set(d, 1.0f), SigmoidDivisor(d, x));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ActivateLinearly(D d, V x, Activation activation) {
   const V infinity = hn::Inf(d);
   switch (activation) {
     case Activation::kRelu: return Clamp(d, x, hn::Zero(d), infinity);
@@ -72,6 +75,17 @@ HWY_INLINE V Activate(D d, V x, Activation activation) {
     case Activation::kRelu6: return Clamp(d, x, hn::Zero(d), hn::Set(d, 6.0f));
     default: return x;
   }
+}
+
+// sigmoid(gate) * activation(x). With tanh one division does for both, since divisions are what gates cost; where the
+// product of the divisors overflows, the value is below the smallest normal number.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Gated(D d, V gate, V x, Activation activation) {
+  const V divisor = SigmoidDivisor(d, gate);
+  if (HWY_UNLIKELY(activation != Activation::kTanh))
+    return hn::Div(ActivateLinearly(d, x, activation), divisor);
+  const V e = TanhDividend(d, x);
+  return hn::Div(e, hn::Mul(divisor, hn::Add(e, hn::Set(d, 2.0f))));
 }
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE

@@ -91,11 +91,11 @@ HWY_INLINE void StoreCells(V v, float* to, size_t count) {
 
 // Gates, cell and output of `count` cells.
 HWY_INLINE void FinishBlock(const StepTask& task, const V (&sums)[kGates], float* c, float* h, size_t count) {
-  const V in = hn::Mul(Sigmoid(d, sums[kInGate]), Activate(d, sums[kCellGate], task.activation));
+  const V in = Gated(d, sums[kInGate], sums[kCellGate], task.activation);
   V cell = hn::MulAdd(Sigmoid(d, sums[kForgetGate]), LoadCells(c, count), in);
   if (task.cell_clip > 0) cell = Clamp(d, cell, hn::Set(d, -task.cell_clip), hn::Set(d, task.cell_clip));
   StoreCells(cell, c, count);
-  StoreCells(hn::Mul(Sigmoid(d, sums[kOutGate]), Activate(d, cell, task.activation)), h, count);
+  StoreCells(Gated(d, sums[kOutGate], cell, task.activation), h, count);
 }
 
 template <int kRows, int kPanels>
