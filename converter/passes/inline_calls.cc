@@ -70,7 +70,7 @@ class Inliner {
     if (owned_.insert(name).second) return name;
     FUSEBOX_TRY(Spend(*module_.Find(name)));
     auto copy = Clone(*module_.Find(name), module_.UniqueName(name));
-    const std::string made = copy->name;
+    std::string made = copy->name;
     owned_.insert(made);
     module_.functions.push_back(std::move(copy));
     return made;
