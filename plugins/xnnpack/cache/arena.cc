@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/cache/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "plugins/xnnpack/cache/files.h"
+#include "plugins/xnnpack/cache/hooks.h"
+#include "plugins/xnnpack/cache/segment_format.h"
+
+namespace fusebox::cache {
+namespace {
+
+constexpr uint64_t kSmallestStep = 4 << 20, kLargestStep = 64 << 20;
+
+uint64_t PageSize() {
+  static const uint64_t size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+}  // namespace
+
+Arena::Piece::~Piece() {
+  if (base) munmap(base, length);
+}
+
+std::optional<Arena::Region> Arena::Reserve(size_t size, Note& why) {
+  if (size > SIZE_MAX / 4) {
+    why = {"no-memory", "a blob of " + std::to_string(size) + " bytes", ENOMEM};
+    return std::nullopt;
+  }
+  const uint64_t capacity = AlignUp(std::max<size_t>(size, 1), kBlobAlignment);
+  const uint64_t alignment = AlignmentOf(size);
+  uint64_t at = AlignUp(used_, alignment);
+  if (!current_ || at + capacity > current_->file_offset + current_->length) {
+    if (!Grow(at + capacity, alignment, why)) return std::nullopt;
+    at = std::max(at, current_->file_offset);  // private memory begins anew
+  }
+  used_ = at + capacity;
+  return Region{current_->base + (at - current_->file_offset), capacity, at, current_};
+}
+
+bool Arena::Grow(uint64_t end, uint64_t, Note& why) {
+  const uint64_t step = std::clamp(allocated_, kSmallestStep, kLargestStep);
+  const uint64_t from =
+      kind_ == Kind::kPrivate ? AlignUp(allocated_, PageSize()) : used_ / PageSize() * PageSize();
+  // Private memory need not join what was before: only its own size counts.
+  const uint64_t least = kind_ == Kind::kPrivate ? from + (end - used_) + kBigBlobAlignment : end;
+  for (const uint64_t target : {std::max(least, allocated_ + step), least}) {
+    const uint64_t rounded = AlignUp(target, PageSize());
+    if (Extend(rounded, why) && Map(from, rounded, why)) {
+      if (kind_ == Kind::kPrivate) used_ = from;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Arena::Extend(uint64_t end, Note& why) {
+  if (kind_ == Kind::kPrivate || end <= allocated_) return true;
+  const uint64_t more = end - allocated_;
+  int error = 0;
+  if (!WithinFileLimit(end)) {
+    error = EFBIG;
+  } else if (kind_ == Kind::kMemoryFile) {
+    if (Fails("memfd-size") || ftruncate(fd_, static_cast<off_t>(end)) != 0) error = errno;
+  } else {
+    struct statvfs disk;
+    const bool known = fstatvfs(fd_, &disk) == 0;
+    if (known && disk.f_bavail * disk.f_frsize < more + min_free_) {
+      error = ENOSPC;
+    } else {
+      int result;
+      do {
+        // Not posix_fallocate: where the file system cannot, it would write every page.
+        result = Fails("fallocate")
+                     ? -1
+                     : fallocate(fd_, 0, static_cast<off_t>(allocated_), static_cast<off_t>(more));
+      } while (result != 0 && errno == EINTR);
+      if (result != 0) error = errno;
+    }
+  }
+  if (error != 0) {
+    why = ErrnoNote(error, std::to_string(more) + " more bytes cannot be had", "cannot-allocate");
+    return false;
+  }
+  Point("grown");
+  allocated_ = end;
+  return true;
+}
+
+bool Arena::Map(uint64_t from, uint64_t end, Note& why) {
+  const int flags = kind_ == Kind::kPrivate ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  void* const base = Fails("mmap") ? MAP_FAILED
+                                   : mmap(nullptr, end - from, PROT_READ | PROT_WRITE, flags, fd_,
+                                          kind_ == Kind::kPrivate ? 0 : static_cast<off_t>(from));
+  if (base == MAP_FAILED) {
+    why = ErrnoNote(errno, std::to_string(end - from) + " bytes cannot be mapped", "cannot-map");
+    return false;
+  }
+  current_ = std::make_shared<Piece>();
+  current_->base = static_cast<std::byte*>(base);
+  current_->length = end - from;
+  current_->file_offset = from;
+  if (kind_ == Kind::kPrivate) allocated_ = end;
+  std::erase_if(pieces_, [](const auto& piece) { return piece.expired(); });
+  pieces_.push_back(current_);
+  return true;
+}
+
+void Arena::Rewind(const Region& region) {
+  if (region.piece == current_ && region.offset + region.capacity == used_) used_ = region.offset;
+}
+
+void Arena::Trim(const Region& region, size_t size) {
+  if (region.piece == current_ && region.offset + region.capacity == used_)
+    used_ = region.offset + AlignUp(std::max<size_t>(size, 1), kBlobAlignment);
+}
+
+void Arena::Seal() {
+  for (const auto& weak : pieces_)
+    if (const auto piece = weak.lock()) mprotect(piece->base, piece->length, PROT_READ);
+  if (kind_ == Kind::kMemoryFile) {
+#ifdef F_SEAL_FUTURE_WRITE
+    fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
+#endif
+  }
+  current_.reset();
+}
+
+}  // namespace fusebox::cache

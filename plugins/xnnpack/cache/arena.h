@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that a build packs into: a file's pages, a memory file's, or private memory. Grows by pieces that are mapped
+// where the last one ended in the file, so that no byte of the file is lost between them. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "plugins/xnnpack/cache/weight_store.h"
+
+namespace fusebox::cache {
+
+class Arena {
+ public:
+  enum class Kind { kFile, kMemoryFile, kPrivate };
+
+  // One mapping; unmapped when the last blob in it is gone.
+  struct Piece {
+    std::byte* base = nullptr;
+    size_t length = 0;
+    uint64_t file_offset = 0;  // of base
+    ~Piece();
+  };
+
+  struct Region {
+    std::byte* at = nullptr;
+    size_t capacity = 0;
+    uint64_t offset = 0;  // in the file
+    std::shared_ptr<Piece> piece;
+  };
+
+  // `fd` is borrowed; -1 for private memory. The first region begins at `begin`. A file grows only while
+  // `min_free_bytes` stay on its disk.
+  Arena(Kind kind, int fd, uint64_t begin, uint64_t min_free_bytes)
+      : kind_(kind), fd_(fd), used_(begin), allocated_(begin), min_free_(min_free_bytes) {}
+
+  std::optional<Region> Reserve(size_t size, Note& why);
+  // Takes the region back, if it was the last.
+  void Rewind(const Region& region);
+  // Cuts the last region, whose rest may be used again.
+  void Trim(const Region& region, size_t size);
+  // Nothing is written any more.
+  void Seal();
+
+  Kind kind() const { return kind_; }
+  uint64_t used() const { return used_; }
+
+ private:
+  bool Grow(uint64_t end, uint64_t alignment, Note& why);
+  bool Extend(uint64_t end, Note& why);
+  bool Map(uint64_t from, uint64_t end, Note& why);
+
+  Kind kind_;
+  int fd_;
+  uint64_t used_, allocated_, min_free_;
+  std::shared_ptr<Piece> current_;
+  std::vector<std::weak_ptr<Piece>> pieces_;
+};
+
+}  // namespace fusebox::cache

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/cache/digest.h"
+
+#include <array>
+
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>  // the plain names below then mean the widest code that this machine has
+#else
+#include <xxhash.h>
+#endif
+
+namespace fusebox::cache {
+
+Digest Hash(std::span<const std::byte> bytes, uint64_t seed) {
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes.data(), bytes.size(), seed);
+  return {hash.low64, hash.high64};
+}
+
+std::string Hex(const Digest& digest) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const uint64_t half : {digest.high, digest.low})
+    for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[half >> shift & 15];
+  return text;
+}
+
+void KeyBuilder::Append(const void* data, size_t size) {
+  keyed_.append(static_cast<const char*>(data), size);
+  plain_.append(static_cast<const char*>(data), size);
+}
+
+KeyBuilder& KeyBuilder::Number(uint64_t value) {
+  Append(&value, sizeof value);
+  return *this;
+}
+
+KeyBuilder& KeyBuilder::Text(std::string_view text) {
+  Number(text.size());
+  Append(text.data(), text.size());
+  return *this;
+}
+
+KeyBuilder& KeyBuilder::Buffer(const Content& content, uint64_t size) {
+  Number(size);
+  keyed_.append(reinterpret_cast<const char*>(&content.keyed), sizeof(Digest));
+  plain_.append(reinterpret_cast<const char*>(&content.plain), sizeof(Digest));
+  return *this;
+}
+
+Key KeyBuilder::Build(uint64_t fingerprint) const {
+  return {{Hash(std::as_bytes(std::span(keyed_))), Hash(std::as_bytes(std::span(plain_)))}, fingerprint};
+}
+
+}  // namespace fusebox::cache

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files and directories as the store trusts them: opened relative to a checked directory, never through a symbolic
+// link in the last part, owned by this user or root, not writable by others. All failures are answers, with a Note.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "plugins/xnnpack/cache/weight_store.h"
+
+namespace fusebox::cache {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd();
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// The note for a failed system call: `code` by errno where it has a name of its own, else `code_otherwise`.
+Note ErrnoNote(int error, const std::string& what, const char* code_otherwise);
+
+// A directory that nobody else may write. Made (mode 0700, one level) when `create`.
+Fd OpenDirectory(int at, const std::string& name, bool create, Note& why);
+// A regular file to read that nobody else may write. `gone` when there is none at all.
+Fd OpenTrusted(int directory, const std::string& name, Note& why, bool* gone = nullptr);
+
+// All of `bytes`, at `offset`. False: errno. A limit on file sizes is an error here, not a signal.
+bool WriteAt(int fd, std::span<const std::byte> bytes, uint64_t offset);
+bool WithinFileLimit(uint64_t end);
+// The whole file; none when it is missing, not to be trusted or longer than `max_size`.
+std::optional<std::string> ReadSmall(int directory, const std::string& name, size_t max_size);
+// Readers see the old content or the new, never a part. False: errno, and the old file is as it was.
+bool ReplaceSmall(int directory, const std::string& name, std::span<const std::byte> content);
+
+// A new file that nobody sees yet, held by an exclusive lock that ends with this process.
+struct TempFile {
+  Fd fd;
+  std::string name;  // in the directory; "" when the file has none at all
+};
+TempFile MakeTemp(int directory, Note& why);
+// Gives it `name` in `to`. False: errno; EEXIST when there is one and `replace` is false.
+bool NameTemp(TempFile& temp, int directory, int to, const std::string& name, bool replace);
+void DropTemp(TempFile& temp, int directory);
+
+// Names in a directory, without "." and "..", sorted.
+std::vector<std::string> List(int directory);
+ModelFile StateOf(const struct stat& status);
+std::string RandomName();
+bool FillRandom(void* to, size_t size);
+
+// An exclusive lock on `name`, waited for at most `milliseconds`. None: somebody else has it, or locks do not work there.
+Fd Lock(int directory, const char* name, int milliseconds);
+
+}  // namespace fusebox::cache

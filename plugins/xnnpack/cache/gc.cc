@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/cache/gc.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+
+#include "plugins/xnnpack/cache/home.h"
+#include "plugins/xnnpack/cache/hooks.h"
+
+namespace fusebox::cache {
+namespace {
+
+constexpr int64_t kDay = 24 * 3600;
+constexpr int64_t kKeepBad = 7 * kDay, kKeepMemo = 180 * kDay;
+
+using Segments = std::vector<std::shared_ptr<Segment>>;
+
+class Collection {
+ public:
+  Collection(const Home& home, const GcOptions& options) : home_(home), options_(options) {}
+
+  GcReport Run() {
+    SweepTemps(home_.tmp.get());
+    for (const Fd* directory : {&home_.side, &home_.state, &home_.models})
+      SweepTemps(directory->get(), ".new-");
+    SweepTemps(home_.side.get(), nullptr, ".tmp");
+    SweepOld(home_.models.get(), ".fbmm", kKeepMemo);
+    if (!home_.single_file) {
+      SweepOld(home_.segments.get(), kBadSuffix, kKeepBad);
+      Segments segments = OpenAll();
+      segments = WithoutSuperseded(segments);
+      Evict(segments);
+    } else {
+      ForOne();
+    }
+    SweepState();
+    return report_;
+  }
+
+ private:
+  // A temporary file whose maker lives is locked.
+  void SweepTemps(int directory, const char* prefix = nullptr, const char* suffix = nullptr) {
+    for (const std::string& name : List(directory)) {
+      if ((prefix && !name.starts_with(prefix)) || (suffix && !name.ends_with(suffix))) continue;
+      const Fd fd(openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+      if (!fd || flock(fd.get(), LOCK_EX | LOCK_NB) == 0) Remove(directory, name);
+    }
+  }
+
+  void SweepOld(int directory, const std::string& suffix, int64_t age) {
+    for (const std::string& name : List(directory)) {
+      struct stat status;
+      if (!name.ends_with(suffix) || fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+        continue;
+      if (time(nullptr) - status.st_mtim.tv_sec > age) Remove(directory, name);
+    }
+  }
+
+  // Records of segments that are no more.
+  void SweepState() {
+    std::set<std::string> ids;
+    for (const auto& segment : OpenAll()) ids.insert(Hex(segment->superblock().id));
+    for (const std::string& name : List(home_.state.get())) {
+      const size_t dot = name.find('.');
+      // Of system stores too a user's store remembers: those die when they are not renewed.
+      struct stat status;
+      if (ids.contains(name.substr(0, dot)) ||
+          fstatat(home_.state.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+        continue;
+      if (name.ends_with(".used") || time(nullptr) - status.st_mtim.tv_sec > kKeepBad)
+        Remove(home_.state.get(), name);
+    }
+  }
+
+  Segments OpenAll() const {
+    Segments segments;
+    for (const std::string& name : home_.SegmentNames()) {
+      Segment::Fault fault;
+      Note ignored;
+      if (auto segment = Segment::Open(home_.segments.get(), name, fault, ignored))
+        segments.push_back(segment);
+    }
+    return segments;
+  }
+
+  void ForOne() {
+    for (const auto& segment : OpenAll()) report_.bytes += segment->file().size;
+  }
+
+  // Newest first, the fingerprint that an identity is first met with is the one that holds.
+  Segments WithoutSuperseded(Segments segments) {
+    std::stable_sort(segments.begin(), segments.end(), [&](const auto& a, const auto& b) {
+      const bool first = a->superblock().id == options_.newest,
+                 second = b->superblock().id == options_.newest;
+      return first != second ? first : a->superblock().created_s > b->superblock().created_s;
+    });
+    std::map<Digest, uint64_t> holds;
+    Segments left;
+    for (const auto& segment : segments) {
+      uint64_t live = 0, dead = 0;
+      for (const Record& r : segment->records())
+        (holds.try_emplace(r.identity, r.fingerprint).first->second == r.fingerprint ? live : dead) += r.size;
+      const auto keep = [&](const Record& r) { return holds.at(r.identity) == r.fingerprint; };
+      report_.superseded_bytes += dead;
+      if (dead == 0) {
+        left.push_back(segment);
+      } else if (live == 0) {
+        Remove(home_.segments.get(), segment->name());
+      } else if (dead * 16 > live + dead) {
+        if (auto smaller = Rewrite(*segment, keep)) left.push_back(smaller);
+      } else {
+        left.push_back(segment);
+      }
+    }
+    return left;
+  }
+
+  // The live part under a new name; then the old one goes.
+  std::shared_ptr<Segment> Rewrite(const Segment& segment, const std::function<bool(const Record&)>& keep) {
+    Note why;
+    Build build{MakeTemp(home_.tmp.get(), why)};
+    const Stamp stamp{home_.secret, 0, segment.superblock().writer, options_.durable, 0};
+    Digest id;
+    if (!build.temp.fd || !AppendOld(build, segment, stamp, keep, why) || !Finish(build, stamp, id, why) ||
+        !NameTemp(build.temp, home_.tmp.get(), home_.segments.get(), Hex(id) + kSegmentSuffix, false)) {
+      DropTemp(build.temp, home_.tmp.get());
+      return nullptr;
+    }
+    Point("rewritten");
+    Segment::Fault fault;
+    auto smaller = Segment::Open(home_.segments.get(), Hex(id) + kSegmentSuffix, fault, why);
+    if (!smaller) return nullptr;
+    home_.RecordVerified(id, smaller->file());
+    home_.Touch(id);
+    Remove(home_.segments.get(), segment.name());
+    ++report_.rewritten_files;
+    if (options_.in_use.contains(segment.superblock().id)) also_in_use_.insert(id);
+    return smaller;
+  }
+
+  void Evict(Segments segments) {
+    const auto used = [&](const Segment& s) {
+      return std::max(home_.LastUsed(s.superblock().id), s.file().modified_ns / 1'000'000'000);
+    };
+    std::stable_sort(segments.begin(), segments.end(),
+                     [&](const auto& a, const auto& b) { return used(*a) < used(*b); });
+    for (const auto& s : segments) report_.bytes += s->file().size;
+    for (const auto& s : segments) {
+      if (options_.max_bytes == 0 || report_.bytes <= options_.max_bytes) return;
+      const Digest& id = s->superblock().id;
+      if (options_.in_use.contains(id) || also_in_use_.contains(id) || id == options_.newest) continue;
+      Remove(home_.segments.get(), s->name());
+      report_.bytes -= s->file().size;
+    }
+  }
+
+  void Remove(int directory, const std::string& name) {
+    struct stat status;
+    if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        unlinkat(directory, name.c_str(), 0) != 0)
+      return;
+    Point("removed");
+    ++report_.removed_files;
+    report_.removed_bytes += static_cast<uint64_t>(status.st_size);
+  }
+
+  const Home& home_;
+  const GcOptions& options_;
+  GcReport report_;
+  std::set<Digest> also_in_use_;
+};
+
+}  // namespace
+
+GcReport Collect(const Home& home, const GcOptions& options) { return Collection(home, options).Run(); }
+
+}  // namespace fusebox::cache

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finished builds get onto the disk, one after the other, on a thread of the store's.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "plugins/xnnpack/cache/gc.h"
+#include "plugins/xnnpack/cache/hooks.h"
+#include "plugins/xnnpack/cache/store_impl.h"
+
+namespace fusebox::cache {
+namespace {
+
+constexpr int kLockMilliseconds = 10'000;
+
+}  // namespace
+
+StoreImpl::~StoreImpl() {
+  if (!worker_.joinable()) return;
+  if (getpid() != pid_) {
+    worker_.detach();  // after a fork there is no such thread
+    return;
+  }
+  {
+    const std::lock_guard lock(work_mutex_);
+    stopping_ = true;
+  }
+  work_changed_.notify_all();
+  worker_.join();
+}
+
+void StoreImpl::Enqueue(Build build) {
+  const std::lock_guard lock(work_mutex_);
+  work_.push_back(std::move(build));
+  if (!worker_.joinable()) worker_ = std::thread([this] { Work(); });
+  work_changed_.notify_all();
+}
+
+void StoreImpl::Flush() {
+  if (getpid() != pid_) return;
+  std::unique_lock lock(work_mutex_);
+  work_changed_.wait(lock, [this] { return work_.empty() && !working_; });
+}
+
+void StoreImpl::Work() {
+  std::unique_lock lock(work_mutex_);
+  for (;;) {
+    work_changed_.wait(lock, [this] { return stopping_ || !work_.empty(); });
+    if (work_.empty()) return;
+    Build build = std::move(work_.front());
+    work_.pop_front();
+    working_ = true;
+    lock.unlock();
+    Publish(build);
+    build = {};
+    lock.lock();
+    working_ = false;
+    work_changed_.notify_all();
+  }
+}
+
+bool StoreImpl::InOthers(const Build& build) const {
+  const std::shared_lock lock(mutex_);
+  return std::all_of(build.entries.begin(), build.entries.end(), [&](const Entry& e) {
+    return std::any_of(own_.begin(), own_.end(), [&](const auto& segment) {
+      return !segment->bad && segment->Find(e.record.identity, e.record.fingerprint);
+    });
+  });
+}
+
+void StoreImpl::Publish(Build& build) {
+  Refresh();
+  Note why;
+  if (!InOthers(build)) {
+    const Stamp stamp{home_->secret, 0, options_.writer, options_.durable, options_.min_free_bytes};
+    if (!build.staged || WriteStaged(build, stamp, why)) {
+      if (home_->single_file) {
+        PublishFile(build, stamp, why);
+      } else {
+        PublishSegment(build, stamp, why);
+      }
+    }
+    if (!why.code.empty()) AddNote(why, true);
+  }
+  DropTemp(build.temp, home_->tmp.get());
+}
+
+void StoreImpl::PublishSegment(Build& build, const Stamp& stamp, Note& why) {
+  Digest id;
+  if (!Finish(build, stamp, id, why)) return;
+  // Without the lock all is as right, but several files may end up with the same in them.
+  const Fd lock = Lock(home_->side.get(), "lock", kLockMilliseconds);
+  Point("locked");
+  Refresh();
+  if (InOthers(build)) return;
+  const std::string name = Hex(id) + kSegmentSuffix;
+  if (!NameTemp(build.temp, home_->tmp.get(), home_->segments.get(), name, false) && errno != EEXIST) {
+    why = ErrnoNote(errno, name + ": cannot be published", "cannot-publish");
+    return;
+  }
+  Settle(name, id);
+}
+
+void StoreImpl::PublishFile(Build& build, Stamp stamp, Note& why) {
+  const Fd lock = Lock(home_->side.get(), "lock", kLockMilliseconds);
+  Point("locked");
+  Refresh();
+  if (InOthers(build) || mode_ != Mode::kReadWrite) return;
+  Segments old;
+  {
+    const std::shared_lock reading(mutex_);
+    old = own_;
+  }
+  std::set<Digest> renewed;
+  for (const Entry& e : build.entries) renewed.insert(e.record.identity);
+  for (const auto& segment : old) {
+    stamp.generation = segment->superblock().generation + 1;
+    const auto keep = [&](const Record& r) {
+      return !segment->bad && !renewed.contains(r.identity) &&
+             (options_.max_bytes == 0 || build.used + r.size <= options_.max_bytes);
+    };
+    if (!AppendOld(build, *segment, stamp, keep, why)) return;
+  }
+  Digest id;
+  if (!Finish(build, stamp, id, why)) return;
+  if (!NameTemp(build.temp, home_->tmp.get(), home_->segments.get(), home_->file, true)) {
+    why = ErrnoNote(errno, home_->file + ": cannot be replaced", "cannot-publish");
+    return;
+  }
+  Settle(home_->file, id);
+}
+
+// The file is in its place: it is known to be right, and what it replaces may go.
+void StoreImpl::Settle(const std::string& name, const Digest& id) {
+  Point("linked");
+  if (options_.durable) fsync(home_->segments.get());
+  Point("directory-synced");
+  ++published_;
+  Segment::Fault fault;
+  Note why;
+  if (const auto segment = Segment::Open(home_->segments.get(), name, fault, why)) {
+    std::call_once(segment->verified, [] {});
+    home_->RecordVerified(id, segment->file());
+    Point("recorded");
+    home_->Touch(id);
+    segment->touched = true;
+    const std::unique_lock lock(mutex_);
+    if (home_->single_file) own_.clear();
+    own_.insert(own_.begin(), segment);
+  }
+  GcOptions gc{options_.max_bytes, {}, id, options_.writer, options_.durable};
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& segment : own_)
+      if (segment->touched) gc.in_use.insert(segment->superblock().id);
+  }
+  Collect(*home_, gc);
+}
+
+}  // namespace fusebox::cache

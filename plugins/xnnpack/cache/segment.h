@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A published segment: an immutable file, mapped, whose superblock and index have been checked. Its blobs are checked by
+// VerifyBlobs, which its user calls before it trusts them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "plugins/xnnpack/cache/files.h"
+#include "plugins/xnnpack/cache/segment_format.h"
+
+namespace fusebox::cache {
+
+class Segment {
+ public:
+  enum class Fault {
+    kNone,
+    kMissing,     // there is no such file
+    kUntrusted,   // somebody else's, or not a file: left alone
+    kNewer,       // a later version of the format: left alone
+    kCorrupt,     // to be put aside
+    kUnreadable,  // an error of the system: left alone
+  };
+
+  static std::shared_ptr<Segment> Open(int directory, const std::string& name, Fault& fault, Note& why);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  const Record* Find(const Digest& identity, uint64_t fingerprint) const;
+  std::span<const Record> records() const { return records_; }
+  // Of a record of this segment: inside of the file, whatever the blob holds.
+  std::span<const std::byte> Bytes(const Record& record) const;
+  std::string_view RecipeOf(const Record& record) const;
+  // Reads all blobs. The first bad one; null: all are as their digests say.
+  const Record* FirstBadBlob() const;
+
+  const Superblock& superblock() const { return *reinterpret_cast<const Superblock*>(base_); }
+  const std::string& name() const { return name_; }
+  const ModelFile& file() const { return file_; }  // as it was when opened
+
+  // For the store.
+  std::once_flag verified;
+  std::atomic<bool> bad = false, touched = false;
+
+ private:
+  Segment() = default;
+  std::string CheckSuperblock() const;
+  std::string CheckIndex();
+
+  std::string name_;
+  ModelFile file_;
+  const std::byte* base_ = nullptr;
+  size_t size_ = 0;
+  std::span<const Record> records_;
+  std::span<const uint32_t> note_begin_;
+  std::string_view notes_;
+};
+
+}  // namespace fusebox::cache
