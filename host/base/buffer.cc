@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <new>
 
 namespace fusebox {
@@ -27,6 +28,15 @@ struct Descriptor {
   }
   int fd;
 };
+
+// Lets the mapping go; what is mapped can be asked of it until then.
+struct Unmap {
+  size_t length;
+  MappedFile file;
+  void operator()(const void* base) const { munmap(const_cast<void*>(base), length); }
+};
+
+int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 std::unexpected<Error> SystemError(const std::string& path, int error) {
   return Fail(error == ENOENT ? Code::kNotFound : Code::kIo, path + ": " + std::strerror(error));
@@ -92,10 +102,20 @@ Result<Buffer> MapFile(const std::string& path) {
   void* const base = reads_on ? mmap(nullptr, length, PROT_READ, flags, file.fd, 0)
                               : mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return SystemError(path, errno);
-  std::shared_ptr<const void> owner(base, [length](const void* p) { munmap(const_cast<void*>(p), length); });
+  const std::span bytes(static_cast<const std::byte*>(base), size);
+  std::error_code ignored;
+  std::shared_ptr<const void> owner(
+      base, Unmap{length,
+                  {std::filesystem::absolute(path, ignored).string(), info.st_dev, info.st_ino,
+                   Nanoseconds(info.st_mtim), Nanoseconds(info.st_ctim), bytes}});
   if (!reads_on && mmap(base, size, PROT_READ, flags | MAP_FIXED, file.fd, 0) == MAP_FAILED)
     return SystemError(path, errno);
-  return Buffer(std::move(owner), {static_cast<const std::byte*>(base), size});
+  return Buffer(std::move(owner), bytes);
+}
+
+const MappedFile* Buffer::file() const {
+  const auto* unmap = std::get_deleter<Unmap>(owner_);
+  return unmap == nullptr ? nullptr : &unmap->file;
 }
 
 Result<std::string> ReadTextFile(const std::string& path) {

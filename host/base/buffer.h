@@ -17,6 +17,14 @@
 
 namespace fusebox {
 
+// A mapped file, as it was when it was opened.
+struct MappedFile {
+  std::string path;  // absolute
+  uint64_t device = 0, inode = 0;
+  int64_t modified_ns = 0, changed_ns = 0;  // since 1970
+  std::span<const std::byte> bytes;
+};
+
 inline constexpr size_t kAlignment = 64;  // of heap buffers, activations and scratch
 inline constexpr size_t kOverread = 16;   // readable bytes after every buffer
 
@@ -41,6 +49,7 @@ class Buffer {
   // True when there is a payload at all; an empty tensor's constant has size() 0 and still an owner.
   explicit operator bool() const { return owner_ != nullptr; }
   bool SameAs(const Buffer& other) const { return data() == other.data() && size() == other.size(); }
+  const MappedFile* file() const;  // that the bytes lie in; null: they lie elsewhere. As long as the bytes
   Buffer Slice(size_t offset, size_t size) const { return Buffer(owner_, bytes_.subspan(offset, size)); }
 
   template <class T>

@@ -137,9 +137,11 @@ struct GraphView::Impl {
     graph.abi.value_count = static_cast<uint32_t>(function.value_count());
     inputs.assign(function.inputs.begin(), function.inputs.end());
     outputs.assign(function.outputs.begin(), function.outputs.end());
-    for (const auto& node : function.nodes) {
-      if (node != nullptr) live.push_back(node.get());
+    for (size_t i = 0; i < function.nodes.size(); ++i) {
+      if (function.nodes[i] != nullptr) live.push_back(i);
     }
+    values.resize(graph.abi.value_count);
+    nodes.resize(live.size());
     graph.abi.node_count = static_cast<uint32_t>(live.size());
     graph.abi.input_count = static_cast<uint32_t>(inputs.size());
     graph.abi.output_count = static_cast<uint32_t>(outputs.size());
@@ -160,16 +162,37 @@ struct GraphView::Impl {
   const fbx_tensor* Show(fbx_value id) {
     if (id >= graph.abi.value_count) return nullptr;
     auto& view = values[id];
-    if (view == nullptr) view = std::make_unique<TensorView>(function.value(static_cast<ValueId>(id)));
+    if (view == nullptr) {
+      const Value& value = function.value(static_cast<ValueId>(id));
+      view = std::make_unique<TensorView>(value);
+      view->edit().file = FileOf(value);
+    }
     return view->abi();
+  }
+
+  const fbx_file* FileOf(const Value& value) {
+    const MappedFile* file = value.is_const() ? value.data.file() : nullptr;
+    if (file == nullptr) return nullptr;
+    auto [found, fresh] = files.try_emplace(file);
+    if (fresh) {
+      found->second = {FBX_HEAD(fbx_file),  AsAbi(file->path),  file->device,
+                       file->inode,         file->bytes.size(), file->modified_ns,
+                       file->changed_ns,    file->bytes.data()};
+    }
+    return &found->second;
   }
 
   const fbx_node* ShowNode(uint32_t index, const fbx_value** ids) {
     if (index >= live.size()) return nullptr;
     Shown& shown = nodes[index];
     if (shown.view == nullptr) {
-      const Node& node = *live[index];
-      shown.view = std::make_unique<NodeView>(function, node);
+      const Node& node = *function.nodes[live[index]];
+      shown.text = std::make_unique<NodeText>(function, node, live[index]);
+      shown.view = std::make_unique<NodeView>(function, node, *shown.text);
+      for (size_t i = 0; i < node.operands.size(); ++i) {
+        if (node.operands[i] != kNoValue)
+          shown.view->operand(i).edit().file = FileOf(function.value(node.operands[i]));
+      }
       // kNoValue turns into FBX_NO_VALUE.
       shown.ids.assign(node.operands.begin(), node.operands.end());
       shown.ids.insert(shown.ids.end(), node.results.begin(), node.results.end());
@@ -191,6 +214,7 @@ struct GraphView::Impl {
     Impl* self = nullptr;
   };
   struct Shown {
+    std::unique_ptr<NodeText> text;
     std::unique_ptr<NodeView> view;
     std::vector<fbx_value> ids;
   };
@@ -198,9 +222,10 @@ struct GraphView::Impl {
   const Function& function;
   Handle graph;
   std::vector<fbx_value> inputs, outputs;
-  std::vector<const Node*> live;
-  std::map<fbx_value, std::unique_ptr<TensorView>> values;
-  std::map<uint32_t, Shown> nodes;
+  std::vector<size_t> live;  // numbers of the nodes that are there
+  std::vector<std::unique_ptr<TensorView>> values;
+  std::vector<Shown> nodes;
+  std::map<const MappedFile*, fbx_file> files;
   std::map<const Function*, std::unique_ptr<GraphView>> functions;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin that declines everything, written to be copied: every part that a plugin can have, with what belongs there.
 //
-// A plugin is one or more rules and kernels, and the line at the end of this file that names them. It includes
+// A plugin is rules, kernels and delegates, and the line at the end of this file that names them. It includes
 // <fusebox/...> and links nothing of Fusebox. Beside the library stands fusebox-plugin.json, which promises the same
-// rules and ops; the host refuses a plugin whose library differs from it.
+// rules, ops and delegates; the host refuses a plugin whose library differs from it.
 #include <fusebox/plugin.hpp>
 
 namespace {
@@ -67,6 +67,29 @@ class Kernel {
   float scale_;
 };
 
+// A delegate runs whole partitions of a model: nodes that it accepts, gathered by the host.
+struct Delegate {
+  static constexpr std::string_view delegate = "fusebox.null";
+
+  // Once per model, with what the user says of this delegate (`fusebox run --delegate 'fusebox.null:{"why": "..."}'`).
+  explicit Delegate(const fusebox::Attrs& options) : why(options.s("why")) {}
+
+  // Would it run this node? Returning is yes; a Reject is no, and its reason is shown by `run --explain`.
+  void supports(const fusebox::Graph&, const fusebox::GraphNode& n) const {
+    n.require(n.out_count() == 1, "ARITY", "only nodes with one result are supported");
+    throw fusebox::Reject{"NULL", why};
+  }
+
+  // Once per partition and session. What it throws sends the partition back to the kernels, here as in prepare and invoke.
+  struct Partition {
+    Partition(Delegate& delegate, const fusebox::Graph&) { throw fusebox::Reject{"NULL", delegate.why}; }
+    void prepare(const fusebox::Call&, fusebox::Infer&, fusebox::Plan&) {}
+    void invoke(const fusebox::Call&) {}
+  };
+
+  std::string why;
+};
+
 }  // namespace
 
-FUSEBOX_PLUGIN("fusebox.null", "1.0.0", Rule, Kernel)
+FUSEBOX_PLUGIN("fusebox.null", "1.0.0", Rule, Kernel, Delegate)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/delegates/toy/toy.h"
 
+#include <algorithm>
 #include <fusebox/plugin.hpp>
 #include <stdexcept>
 #include <vector>
@@ -41,6 +42,10 @@ struct Toy {
         claim.reject(i, "OP", "only ADD and MUL are for toys");
       } else if (node.in(0).dtype() != FBX_F32) {
         claim.reject(i, "DTYPE", "not f32");
+      } else if (!std::ranges::equal(node.in(0).dims(), node.in(1).dims())) {
+        claim.reject(i, "SHAPE", "toys do not broadcast");
+      } else if (node.attrs().s("fused_activation_function", "NONE") != "NONE") {
+        claim.reject(i, "ATTR", "toys do not activate");
       } else {
         claim.accept(i, node.op() == along ? Accept::kAlong : Accept::kAlone);
         if (lie == "twice") claim.accept(i);

@@ -24,9 +24,10 @@ TEST(Config, ReadsTheExampleOfTheDocumentation) {
       << "relative to the file";
   EXPECT_THAT(config->allow, ElementsAre("com.acme.*", "fusebox.*"));
   EXPECT_EQ(config->options.at("com.acme.my_op").str("denormals", ""), "flush");
-  ASSERT_EQ(config->delegates.size(), 1u);
-  EXPECT_EQ(config->delegates[0].name, "xnnpack");
-  EXPECT_EQ(config->delegates[0].options.str("weight_cache_path", ""), "cache/");
+  ASSERT_TRUE(config->delegates);
+  ASSERT_EQ(config->delegates->size(), 1u);
+  EXPECT_EQ(config->delegates->at(0).name, "xnnpack");
+  EXPECT_EQ(config->delegates->at(0).options.str("weight_cache_path", ""), "cache/");
   EXPECT_THAT(config->prefer.at("my_custom_fused_op"), ElementsAre("com.acme.my_op"));
 }
 
