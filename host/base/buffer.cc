@@ -17,7 +17,7 @@ namespace {
 // Copying a small file is cheaper than mapping it, and outlives what happens to the file.
 constexpr size_t kCopied = size_t{32} << 10;
 // Faulting a file in at once is cheaper than page by page, but weights of large ones may never be touched.
-constexpr size_t kPopulated = size_t{1} << 20;
+constexpr size_t kPopulated = size_t{256} << 10;
 
 struct Descriptor {
   explicit Descriptor(int fd) : fd(fd) {}
