@@ -3,7 +3,6 @@
 // scales, block sizes and the layout that a CPU wants are packed in, and are not in it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,12 +12,6 @@
 
 namespace fusebox::xnnpack {
 
-// Names a packed blob. Equal keys: equal bytes.
-struct PackKey {
-  std::array<uint8_t, 16> bytes{};
-  friend auto operator<=>(const PackKey&, const PackKey&) = default;
-};
-
 // The op families that XNNPACK packs through a cache, each with a canary of its own.
 enum class Family : uint8_t {
   kConvolution,
@@ -26,7 +19,15 @@ enum class Family : uint8_t {
   kFullyConnected,
 };
 inline constexpr size_t kFamilies = 3;
-std::string_view FamilyName(Family family);
+
+inline std::string_view FamilyName(Family family) {
+  switch (family) {
+    case Family::kConvolution: return "convolution";
+    case Family::kTransposedConvolution: return "transposed convolution";
+    case Family::kFullyConnected: return "fully connected";
+  }
+  return "unknown";
+}
 
 // How an op packs its weights: everything that XNNPACK folds into the bytes but for the weights and the bias
 // themselves. Two ops whose recipes differ never share a blob.
@@ -47,7 +48,10 @@ class Recipe {
     text_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     return *this;
   }
+  // The same for people, where an op says it: "fp32 64x3x3x32".
+  void Describe(std::string text) { description_ = std::move(text); }
   const std::string& text() const { return text_; }
+  const std::string& description() const { return description_; }
 
  private:
   template <class T>
@@ -56,20 +60,7 @@ class Recipe {
     text_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   Family family_;
-  std::string text_;
+  std::string text_, description_;
 };
-
-// The contents of a constant, or its identity where it lives as long as the store does.
-struct Contents {
-  std::array<uint8_t, 16> digest{};
-  uint64_t size = 0;
-};
-
-// XXH3-128.
-std::array<uint8_t, 16> Digest(const void* data, size_t size);
-
-// `fingerprint` says how this library on this CPU packs the family (see fingerprint.h).
-PackKey MakeKey(const std::array<uint8_t, 16>& fingerprint, const Recipe& recipe, const Contents& kernel,
-                const Contents& bias);
 
 }  // namespace fusebox::xnnpack

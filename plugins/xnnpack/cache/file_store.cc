@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PackStore over the WeightStore: keys by content, with the digests of model files remembered.
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "plugins/xnnpack/cache/pack_store.h"
+
+namespace fusebox::xnnpack {
+
+namespace {
+
+std::span<const std::byte> BytesOf(const fbx_tensor& t) {
+  return {static_cast<const std::byte*>(t.data), t.bytes};
+}
+
+cache::ModelFile FileOf(const fbx_file& f) { return {f.device, f.inode, f.size, f.modified_ns, f.changed_ns}; }
+
+class FileStore final : public PackStore, public std::enable_shared_from_this<FileStore> {
+ public:
+  explicit FileStore(std::shared_ptr<cache::Store> store) : store_(std::move(store)) {}
+  std::unique_ptr<PackWriter> Open() override;
+  cache::Store& store() { return *store_; }
+
+  cache::Key KeyOf(const Fingerprints& fingerprints, const PackRequest& request) override {
+    const Recipe& recipe = request.recipe;
+    cache::KeyBuilder builder(FamilyName(recipe.family()));
+    builder.Text(fingerprints.cpu()).Text(recipe.text());
+    builder.Buffer(ContentOf(*request.kernel), request.kernel->bytes);
+    if (request.bias != nullptr) builder.Buffer(ContentOf(*request.bias), request.bias->bytes);
+    return builder.Build(fingerprints.of(recipe.family()));
+  }
+
+  // Digests that are new go to disk.
+  void SaveMemos() {
+    const std::lock_guard lock(mutex_);
+    for (const Known& k : memos_) k.memo->Save(cache::ModelFile::Of(k.path.c_str()));
+  }
+
+ private:
+  struct Known {
+    cache::ModelFile file;
+    std::string path;
+    std::shared_ptr<cache::ModelMemo> memo;
+  };
+
+  cache::Content ContentOf(const fbx_tensor& t) {
+    const fbx_file* file = t.file;
+    const auto* data = static_cast<const char*>(t.data);
+    if (file == nullptr || file->data == nullptr) return store_->HashContent(BytesOf(t));
+    const auto offset = static_cast<uint64_t>(data - static_cast<const char*>(file->data));
+    return MemoOf(*file)->Of(offset, BytesOf(t));
+  }
+
+  std::shared_ptr<cache::ModelMemo> MemoOf(const fbx_file& file) {
+    const std::lock_guard lock(mutex_);
+    const cache::ModelFile state = FileOf(file);
+    for (const Known& k : memos_)
+      if (k.file == state) return k.memo;
+    memos_.push_back({state, std::string(view(file.path)), store_->Memo(state)});
+    return memos_.back().memo;
+  }
+
+  std::shared_ptr<cache::Store> store_;
+  std::mutex mutex_;
+  std::vector<Known> memos_;
+};
+
+class FileWriter final : public PackWriter {
+ public:
+  explicit FileWriter(std::shared_ptr<FileStore> store) : store_(std::move(store)) {}
+
+  std::optional<PackedBlob> Find(const cache::Key& key) override {
+    std::optional<cache::Blob> found = store_->store().Lookup(key);
+    if (!found) return std::nullopt;
+    return Hold(std::move(*found));
+  }
+  void* Reserve(size_t size) override { return writer().Reserve(size); }
+  void* ReserveScratch(size_t size) override { return writer().ReserveScratch(size); }
+  PackedBlob Insert(const cache::Key& key, void* reserved, size_t size, const Recipe& recipe,
+                    uint32_t seed) override {
+    changed_ = true;
+    return Hold(writer().Commit(key, static_cast<std::byte*>(reserved), size,
+                                {.seed = seed,
+                                 .family = static_cast<uint16_t>(recipe.family()),
+                                 .recipe = recipe.description()}));
+  }
+  PackedBlob Keep(void* reserved, size_t size) override {
+    return Hold(writer().KeepPrivate(static_cast<std::byte*>(reserved), size));
+  }
+  void Discard(void* reserved) override { writer().Discard(static_cast<std::byte*>(reserved)); }
+  void Distrust(const cache::Key& key) override { store_->store().Distrust(key); }
+
+  // A writer is published once; what comes later is another build.
+  void Commit() override {
+    if (changed_) writer_->Publish();
+    if (writer_ != nullptr) finished_.push_back(std::move(writer_));
+    changed_ = false;
+    store_->SaveMemos();
+  }
+
+ private:
+  cache::Writer& writer() {
+    if (writer_ == nullptr) writer_ = store_->store().NewWriter();
+    return *writer_;
+  }
+  // Blobs are never written again; XNNPACK's callbacks only lack the const.
+  PackedBlob Hold(cache::Blob blob) {
+    blobs_.push_back(std::move(blob));
+    const auto bytes = blobs_.back().bytes;
+    return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+  }
+
+  std::shared_ptr<FileStore> store_;
+  std::unique_ptr<cache::Writer> writer_;
+  std::vector<std::unique_ptr<cache::Writer>> finished_;
+  std::vector<cache::Blob> blobs_;
+  bool changed_ = false;
+};
+
+std::unique_ptr<PackWriter> FileStore::Open() { return std::make_unique<FileWriter>(shared_from_this()); }
+
+}  // namespace
+
+std::shared_ptr<PackStore> MakeFileStore(std::shared_ptr<cache::Store> store) {
+  return std::make_shared<FileStore>(std::move(store));
+}
+
+}  // namespace fusebox::xnnpack

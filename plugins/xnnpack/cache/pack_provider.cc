@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/cache/pack_provider.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace fusebox::xnnpack {
+
+namespace {
+
+constexpr size_t kEmptyBytes = size_t{1} << 20;
+constexpr size_t kEmptyStep = 16;
+
+}  // namespace
+
+PackProvider::PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints)
+    : store_(std::move(store)), writer_(store_->Open()), fingerprints_(fingerprints) {
+  callbacks_.context = this;
+  callbacks_.look_up = [](void* self, const xnn_weights_cache_look_up_key* key) {
+    return Self(self).LookUp(*key);
+  };
+  callbacks_.reserve_space = [](void* self, size_t size) { return Self(self).Reserve(size); };
+  callbacks_.look_up_or_insert = [](void* self, const xnn_weights_cache_look_up_key* key, void* data,
+                                    size_t size) { return Self(self).LookUpOrInsert(*key, data, size); };
+  // Blobs do not move and are whole once they are inserted, so that a runtime may run at any time.
+  callbacks_.is_finalized = [](void*) { return true; };
+  callbacks_.offset_to_addr = [](void* self, size_t offset) {
+    // A wild number can only come from memory that is broken already; any address would compute garbage.
+    if (offset >= Self(self).blobs_.size()) std::abort();
+    return Self(self).blobs_[offset].data;
+  };
+  callbacks_.delete_cache = [](void*) { return xnn_status_success; };
+}
+
+PackProvider::~PackProvider() {
+  if (empty_ != nullptr) munmap(empty_, kEmptyBytes);
+}
+
+const void* PackProvider::EmptyAddress() {
+  if (empty_ == nullptr) {
+    void* space =
+        mmap(nullptr, kEmptyBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED) return nullptr;
+    empty_ = static_cast<char*>(space);
+  }
+  if (empty_used_ == kEmptyBytes) return nullptr;
+  return empty_ + std::exchange(empty_used_, empty_used_ + kEmptyStep);
+}
+
+const void* PackProvider::AddressFor(const Source& source) {
+  if (source.unpack) return Hold(source.unpack());
+  const void* data = source.kernel->data;
+  if (!registered_.contains(data)) return data;
+  // The same weights under two recipes: the second one gets a copy, so that an address has one recipe.
+  std::vector<uint8_t> copy(source.kernel->bytes + XNN_EXTRA_BYTES);
+  std::memcpy(copy.data(), data, source.kernel->bytes);
+  return Hold(std::move(copy));
+}
+
+const void* PackProvider::Register(const Recipe& recipe, const Source& source) {
+  const cache::Key key = store_->KeyOf(fingerprints_, {recipe, source.kernel, source.bias});
+  if (const auto at = addresses_.find(key); at != addresses_.end()) return at->second;
+  Registered entry{key, recipe};
+  if (const auto at = known_.find(key); at != known_.end()) {
+    entry.index = at->second;
+  } else if (const auto found = writer_->Find(key)) {
+    entry.index = Number(*found);
+    known_.emplace(key, entry.index);
+    statistics_.bytes_found += found->size;
+  }
+  const void* address = nullptr;
+  if (entry.index != SIZE_MAX && !source.always_packed) address = EmptyAddress();
+  if (address == nullptr) address = AddressFor(source);
+  if (entry.index != SIZE_MAX && source.always_packed) again_.push_back(blobs_[entry.index].size);
+  registered_.emplace(address, std::move(entry));
+  addresses_.emplace(key, address);
+  return address;
+}
+
+const void* PackProvider::Hold(std::vector<uint8_t> bytes) {
+  held_.push_back(std::move(bytes));
+  return held_.back().data();
+}
+
+void PackProvider::ForgetSources() {
+  registered_.clear();
+  addresses_.clear();
+  held_.clear();
+  again_.clear();
+  empty_used_ = 0;
+  poisoned_.clear();
+}
+
+size_t PackProvider::Number(PackedBlob blob) {
+  blobs_.push_back(blob);
+  return blobs_.size() - 1;
+}
+
+void PackProvider::Poison(std::string why) {
+  if (poisoned_.empty()) poisoned_ = std::move(why);
+}
+
+size_t PackProvider::LookUp(const xnn_weights_cache_look_up_key& key) {
+  const auto at = registered_.find(key.kernel);
+  if (at == registered_.end()) return SIZE_MAX;
+  ++(at->second.index == SIZE_MAX ? statistics_.misses : statistics_.hits);
+  return at->second.index;
+}
+
+// XNNPACK does not say for which op: the size tells. Where it tells wrong, the bytes are copied.
+void* PackProvider::Reserve(size_t size) {
+  const auto at = std::find(again_.begin(), again_.end(), size);
+  if (at == again_.end()) return writer_->Reserve(size);
+  again_.erase(at);
+  return scratch_ = writer_->ReserveScratch(size);
+}
+
+size_t PackProvider::Insert(Registered& entry, uint32_t seed, void* data, size_t size) {
+  void* memory = data;
+  if (data == scratch_) {
+    memory = writer_->Reserve(size);
+    if (memory == nullptr) return Number(writer_->Keep(data, size));
+    std::memcpy(memory, data, size);
+    writer_->Discard(data);
+  }
+  const size_t index = Number(writer_->Insert(entry.key, memory, size, entry.recipe, seed));
+  known_.emplace(entry.key, index);
+  statistics_.bytes_packed += size;
+  return index;
+}
+
+// Must name a blob whatever happens: XNNPACK takes SIZE_MAX for one.
+size_t PackProvider::LookUpOrInsert(const xnn_weights_cache_look_up_key& key, void* data, size_t size) {
+  const auto at = registered_.find(key.kernel);
+  if (at == registered_.end()) {
+    statistics_.bytes_private += size;
+    return Number(writer_->Keep(data, size));
+  }
+  Registered& entry = at->second;
+  if (entry.index == SIZE_MAX) {
+    entry.index = Insert(entry, key.seed, data, size);
+  } else if (data != nullptr) {
+    writer_->Discard(data);
+    statistics_.bytes_again += size;
+  }
+  scratch_ = nullptr;
+  if (blobs_[entry.index].size != size) {
+    writer_->Distrust(entry.key);
+    known_.erase(entry.key);
+    Poison("packed weights of " + std::to_string(blobs_[entry.index].size) + " bytes where XNNPACK wants " +
+           std::to_string(size));
+  }
+  return entry.index;
+}
+
+}  // namespace fusebox::xnnpack

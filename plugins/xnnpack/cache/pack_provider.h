@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights cache that XNNPACK packs through, for one session: its six callbacks over a PackStore.
+//
+// XNNPACK names weights by address. Whoever defines an op registers its weights with their recipe first, and gives
+// XNNPACK the address that comes back: one address has one recipe. Weights that are packed already get an address behind
+// which there is nothing, for XNNPACK does not read them. Addresses that nobody registered are packed and kept for their
+// runtime alone.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <xnnpack.h>
+
+#include "plugins/xnnpack/cache/pack_store.h"
+
+namespace fusebox::xnnpack {
+
+// What a session's provider did, for explanations and tests.
+struct PackStatistics {
+  uint64_t bytes_found = 0;    // already packed, used in place
+  uint64_t bytes_packed = 0;   // packed now, and kept for others
+  uint64_t bytes_again = 0;    // found, but packed again all the same: XNNPACK packs this op without looking
+  uint64_t bytes_private = 0;  // packed now, for one runtime alone
+  uint64_t hits = 0, misses = 0;
+};
+
+class PackProvider {
+ public:
+  // `fingerprints` are asked for keys of a store that outlives this process only.
+  PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints);
+  PackProvider(const PackProvider&) = delete;
+  ~PackProvider();
+
+  xnn_weights_cache_t get() { return &callbacks_; }
+
+  // Constants as packing reads them.
+  struct Source {
+    const fbx_tensor* kernel = nullptr;
+    const fbx_tensor* bias = nullptr;  // may be NULL
+    // The kernel in the form that XNNPACK packs, where that is not the constant as it stands. The memory lives until
+    // ForgetSources.
+    std::function<std::vector<uint8_t>()> unpack;
+    // XNNPACK packs this op without looking first.
+    bool always_packed = false;
+  };
+  // The address to give to XNNPACK for the kernel.
+  const void* Register(const Recipe& recipe, const Source& source);
+
+  // Memory of the kind that `unpack` yields, for constants that are read while ops are made and not packed.
+  const void* Hold(std::vector<uint8_t> bytes);
+  // After a runtime was made or given up: registered addresses lose their meaning, and unpacked kernels their memory.
+  void ForgetSources();
+  // All runtimes of the session are made.
+  void Commit() { writer_->Commit(); }
+
+  // Not empty: XNNPACK contradicted what the cache holds. The runtime made last must not run.
+  const std::string& poisoned() const { return poisoned_; }
+  const PackStatistics& statistics() const { return statistics_; }
+
+ private:
+  struct Registered {
+    cache::Key key;
+    Recipe recipe;
+    size_t index = SIZE_MAX;  // in blobs_ where it is packed
+  };
+  struct Less {
+    bool operator()(const cache::Key& a, const cache::Key& b) const {
+      return std::tie(a.identity.keyed, a.identity.plain, a.fingerprint) <
+             std::tie(b.identity.keyed, b.identity.plain, b.fingerprint);
+    }
+  };
+  static PackProvider& Self(void* context) { return *static_cast<PackProvider*>(context); }
+  size_t LookUp(const xnn_weights_cache_look_up_key& key);
+  void* Reserve(size_t size);
+  size_t LookUpOrInsert(const xnn_weights_cache_look_up_key& key, void* data, size_t size);
+  size_t Insert(Registered& entry, uint32_t seed, void* data, size_t size);
+  size_t Number(PackedBlob blob);
+  void Poison(std::string why);
+  const void* EmptyAddress();
+  const void* AddressFor(const Source& source);
+
+  std::shared_ptr<PackStore> store_;
+  std::unique_ptr<PackWriter> writer_;
+  Fingerprints fingerprints_;
+  xnn_weights_cache_provider callbacks_{};
+  std::deque<PackedBlob> blobs_;  // by the offset that XNNPACK knows
+  std::map<cache::Key, size_t, Less> known_;
+  std::map<const void*, Registered> registered_;
+  std::map<cache::Key, const void*, Less> addresses_;  // of registered_, by key
+  std::vector<std::vector<uint8_t>> held_;
+  std::vector<size_t> again_;      // sizes of blobs that XNNPACK will pack though they are known
+  void* scratch_ = nullptr;        // reserved for one of these
+  std::string poisoned_;
+  PackStatistics statistics_;
+  char* empty_ = nullptr;  // address space without memory
+  size_t empty_used_ = 0;
+};
+
+}  // namespace fusebox::xnnpack

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/delegate.h"
+
+#include <algorithm>
+#include <array>
+
+#include "plugins/xnnpack/library.h"
+#include "plugins/xnnpack/ops/op.h"
+
+namespace fusebox::xnnpack {
+
+namespace {
+
+// How often a partition is made again without what the cache held and XNNPACK contradicted.
+constexpr int kAttempts = 4;
+
+const Operation& OperationOf(const Site& site) {
+  const Operation* operation =
+      site.abi()->kind == FBX_OP_BUILTIN ? FindOperation(site.op()) : nullptr;
+  if (operation == nullptr) throw Reject{"OP", "XNNPACK has no such op"};
+  return *operation;
+}
+
+Dims CallDims(Tensor t) {
+  Dims dims;
+  for (const int64_t d : t.dims()) {
+    if (d <= 0) throw Reject{"SHAPE", "an empty tensor"};
+    dims.push_back(static_cast<size_t>(d));
+  }
+  return dims;
+}
+
+}  // namespace
+
+Delegate::Delegate(const Attrs& options) : cache_path_(options.s("weight_cache_path", "")) {}
+
+// Opened by the first session: a model that never runs opens no files.
+std::shared_ptr<PackStore> Delegate::store() {
+  std::call_once(opened_, [this] {
+    store_ = cache_path_.empty()
+                 ? MakeMemoryStore()
+                 : MakeFileStore(cache::Store::Open({.path = cache_path_, .writer = "fusebox.xnnpack 1.0.0"}));
+  });
+  return store_;
+}
+
+void Delegate::claim(const Graph& graph, Claim& claim) {
+  const Network network(graph);
+  for (uint32_t i = 0; i < graph.node_count(); ++i) {
+    if (!claim.offered(i)) continue;
+    try {
+      const Site site(network, i);
+      const Operation& operation = OperationOf(site);
+      operation.supports(site);
+      claim.accept(i, operation.accept);
+    } catch (const Reject& r) {
+      claim.reject(i, r.code, r.subject.empty() ? r.why : r.why + " (" + r.subject + ")");
+    }
+  }
+}
+
+Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
+  InitialiseLibrary();
+  provider_ = std::make_unique<PackProvider>(
+      delegate.store(), delegate.cache_path_.empty() ? Fingerprints() : Fingerprints::Measured());
+  xnn_workspace_t workspace = nullptr;
+  if (const xnn_status status = xnn_create_workspace(&workspace); status != xnn_status_success)
+    throw Reject{"XNNPACK", std::string("no workspace: ") + StatusName(status)};
+  workspace_.reset(workspace);
+}
+
+void Delegate::Session::finish(const fbx_host*) { provider_->Commit(); }
+
+Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph)
+    : pool_(HostPool(graph.host())) {
+  const Network network(graph);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const xnn_status status = Build(network, session, graph.node_count());
+    const std::string poisoned = session.provider().poisoned();
+    session.provider().ForgetSources();
+    if (status != xnn_status_success) Refuse(network, session, status);
+    if (poisoned.empty()) return;
+    runtime_.reset();
+    emit(graph.host(), FBX_WARNING, "CACHE", poisoned);
+  }
+  throw Reject{"CACHE", "XNNPACK contradicts the packed weights"};
+}
+
+// Makes a runtime of the first `nodes` nodes.
+xnn_status Delegate::Partition::Build(const Network& network, Session& session, uint32_t nodes) {
+  Subgraph subgraph(network, session.provider());
+  for (uint32_t i = 0; i < nodes; ++i) {
+    const Site site(network, i);
+    subgraph.Defining(site);
+    const Operation& operation = OperationOf(site);
+    operation.supports(site);
+    operation.define(site, subgraph);
+  }
+  xnn_runtime_t runtime = nullptr;
+  const xnn_status status = xnn_create_runtime_v4(subgraph.get(), session.provider().get(),
+                                                  session.workspace(), pool_, 0, &runtime);
+  if (status != xnn_status_success) return status;
+  runtime_.reset(runtime);
+  memory_ = subgraph.TakeMemory();
+  FindPorts(network.graph(), subgraph);
+  return status;
+}
+
+// Names the first node without which XNNPACK makes a runtime.
+void Delegate::Partition::Refuse(const Network& network, Session& session, xnn_status status) {
+  uint32_t good = 0, bad = network.graph().node_count();
+  while (bad - good > 1) {
+    const uint32_t middle = good + (bad - good) / 2;
+    (Build(network, session, middle) == xnn_status_success ? good : bad) = middle;
+    session.provider().ForgetSources();
+    runtime_.reset();
+  }
+  throw Reject{"XNNPACK", std::string("no runtime: ") + StatusName(status),
+               std::string(Site(network, bad - 1).op()) + " " +
+                   std::string(view(Site(network, bad - 1).abi()->location))};
+}
+
+void Delegate::Partition::FindPorts(const Graph& graph, const Subgraph& subgraph) {
+  inputs_.clear();
+  outputs_.clear();
+  const auto external = subgraph.external();
+  const auto find = [&](std::span<const fbx_value> values, std::vector<Port>& ports) {
+    for (uint32_t i = 0; i < values.size(); ++i) {
+      const auto id = static_cast<uint32_t>(std::find(external.begin(), external.end(), values[i]) -
+                                            external.begin());
+      if (subgraph.uses(values[i])) ports.push_back({i, id});
+    }
+  };
+  find(graph.inputs(), inputs_);
+  find(graph.outputs(), outputs_);
+  external_.clear();
+  for (const Port& port : inputs_) external_.push_back({port.id, nullptr});
+  for (const Port& port : outputs_) external_.push_back({port.id, nullptr});
+}
+
+void Delegate::Partition::prepare(const Call& call, Infer&, Plan&) {
+  const auto check = [](xnn_status status, const char* what) {
+    if (status != xnn_status_success)
+      throw Reject{"XNNPACK", std::string(what) + ": " + StatusName(status)};
+  };
+  is_set_up_ = false;
+  for (const Port& port : inputs_) {
+    const Dims dims = CallDims(call.in(port.place));
+    check(xnn_reshape_external_value(runtime_.get(), port.id, dims.size(), dims.data()), "input shape");
+  }
+  check(xnn_reshape_runtime(runtime_.get()), "reshape");
+  for (const Port& port : outputs_) {
+    size_t rank = 0;
+    std::array<size_t, XNN_MAX_TENSOR_DIMS> dims{};
+    check(xnn_get_external_value_shape(runtime_.get(), port.id, &rank, dims.data()), "output shape");
+    const Dims expected = CallDims(call.out(port.place));
+    if (!std::equal(expected.begin(), expected.end(), dims.begin(), dims.begin() + static_cast<ptrdiff_t>(rank)))
+      throw Reject{"SHAPE", "XNNPACK computes a result of another shape than the kernels",
+                   "output " + std::to_string(port.place)};
+  }
+}
+
+// XNNPACK walks over all its ops to set pointers, which small nets would notice.
+void Delegate::Partition::Setup(const Call& call) {
+  size_t k = 0;
+  bool moved = !is_set_up_;
+  const auto place = [&](void* data) {
+    moved = moved || external_[k].data != data;
+    external_[k++].data = data;
+  };
+  for (const Port& port : inputs_) place(call.in(port.place).data<void>());
+  for (const Port& port : outputs_) place(call.out(port.place).data<void>());
+  if (!moved) return;
+  is_set_up_ = false;
+  const xnn_status status = xnn_setup_runtime_v2(runtime_.get(), external_.size(), external_.data());
+  if (status != xnn_status_success) throw Error{FBX_INTERNAL, std::string("setup: ") + StatusName(status)};
+  is_set_up_ = true;
+}
+
+void Delegate::Partition::invoke(const Call& call) {
+  Setup(call);
+  const xnn_status status = xnn_invoke_runtime(runtime_.get());
+  if (status != xnn_status_success) throw Error{FBX_INTERNAL, std::string("invoke: ") + StatusName(status)};
+}
+
+}  // namespace fusebox::xnnpack

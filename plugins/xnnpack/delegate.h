@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The delegate "xnnpack": claims what the tables in ops/ support, and runs partitions as XNNPACK runtimes.
+//
+// The sessions of a model share its packed weights; the partitions of a session share one workspace and run by one thread
+// at a time.
+#pragma once
+
+#include <fusebox/delegate.hpp>
+#include <xnnpack.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plugins/xnnpack/cache/pack_provider.h"
+#include "plugins/xnnpack/subgraph.h"
+
+namespace fusebox::xnnpack {
+
+class Delegate {
+ public:
+  static constexpr std::string_view delegate = "xnnpack";
+  explicit Delegate(const Attrs& options);
+
+  void claim(const Graph& graph, Claim& claim);
+
+  class Session {
+   public:
+    Session(Delegate& delegate, const fbx_host* host);
+    void finish(const fbx_host* host);
+    PackProvider& provider() { return *provider_; }
+    xnn_workspace_t workspace() const { return workspace_.get(); }
+
+   private:
+    struct Release {
+      void operator()(xnn_workspace_t w) const { xnn_release_workspace(w); }
+    };
+    std::unique_ptr<PackProvider> provider_;
+    std::unique_ptr<xnn_workspace, Release> workspace_;
+  };
+
+  class Partition {
+   public:
+    Partition(Delegate& delegate, Session& session, const Graph& graph);
+    void prepare(const Call& call, Infer& infer, Plan& plan);
+    void invoke(const Call& call);
+
+   private:
+    // An input or output that some op uses: its place in the call, and its id.
+    struct Port {
+      uint32_t place, id;
+    };
+    struct Delete {
+      void operator()(xnn_runtime_t r) const { xnn_delete_runtime(r); }
+    };
+    xnn_status Build(const Network& network, Session& session, uint32_t nodes);
+    [[noreturn]] void Refuse(const Network& network, Session& session, xnn_status status);
+    void FindPorts(const Graph& graph, const Subgraph& subgraph);
+    void Setup(const Call& call);
+
+    std::vector<Port> inputs_, outputs_;
+    std::vector<xnn_external_value> external_;  // as XNNPACK knows them
+    bool is_set_up_ = false;
+    pthreadpool_t pool_ = nullptr;
+    std::vector<std::vector<uint8_t>> memory_;  // constants of the runtime
+    std::unique_ptr<xnn_runtime, Delete> runtime_;
+  };
+
+ private:
+  std::shared_ptr<PackStore> store();
+
+  std::string cache_path_;
+  std::once_flag opened_;
+  std::shared_ptr<PackStore> store_;
+};
+
+}  // namespace fusebox::xnnpack

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/library.h"
+
+#include <fusebox/abi/ext/pthreadpool.h>
+#include <pthreadpool.h>
+
+#include <string>
+
+#include "plugins/xnnpack/subgraph.h"
+
+namespace fusebox::xnnpack {
+
+void InitialiseLibrary() {
+  static const xnn_status status = xnn_initialize(nullptr);
+  if (status != xnn_status_success)
+    throw Reject{"XNNPACK", std::string("it does not start: ") + StatusName(status)};
+}
+
+pthreadpool_t HostPool(const fbx_host* host) {
+  const auto* shared =
+      static_cast<const fbx_pthreadpool*>(host->get_extension(host, str(FBX_EXT_PTHREADPOOL)));
+  if (!FBX_HAS(shared, pool) || !FBX_HAS(shared, parallelize_1d)) return nullptr;
+  // pthreadpool.h overloads the name for C++.
+  using Parallelize = void (*)(pthreadpool_t, pthreadpool_task_1d_t, void*, size_t, uint32_t);
+  const auto ours = reinterpret_cast<void (*)()>(static_cast<Parallelize>(&pthreadpool_parallelize_1d));
+  if (shared->parallelize_1d != ours) return nullptr;
+  return static_cast<pthreadpool_t>(shared->pool(host));
+}
+
+}  // namespace fusebox::xnnpack

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// CONV_2D: filter [out, height, width, in per group]. DEPTHWISE_CONV_2D: filter [1, height, width, out].
+#include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/ops/weights.h"
+#include "plugins/xnnpack/ops/window.h"
+
+namespace fusebox::xnnpack {
+namespace {
+
+constexpr WeightOperands kConv{.input = 0, .filter = 1, .bias = 2, .channel_axis = 0};
+// XNNPACK has no depthwise convolution of activations that are quantised while it runs.
+constexpr WeightOperands kDepthwise{
+    .input = 0, .filter = 1, .bias = 2, .channel_axis = 3, .may_be_dynamic = false};
+
+Tensor CheckImages(const Site& site, const WeightOperands& operands) {
+  RequireArity(site, 2, 3);
+  PlanWeights(site, operands);
+  FusedRange(site);
+  ReadWindow(site);
+  const Tensor filter = *site.constant(1);
+  RequireRank(site.in(0), 4, Operand(0));
+  RequireRank(filter, 4, Operand(1));
+  RequireRank(site.out(0), 4, "result 0");
+  site.require(site.in(0).dim(3) > 0, "SHAPE", "the number of channels is not known");
+  return filter;
+}
+
+void CheckBias(const Site& site, int64_t channels) {
+  if (const auto bias = site.constant(2))
+    site.require(bias->count() == channels, "SHAPE", "bias does not fit the filter", Operand(2));
+}
+
+void SupportsConv(const Site& site) {
+  const Tensor filter = CheckImages(site, kConv);
+  const int64_t channels = site.in(0).dim(3), group = filter.dim(3);
+  site.require(channels % group == 0 && filter.dim(0) % (channels / group) == 0, "SHAPE",
+               "channels do not divide into groups");
+  site.require(channels == group || !PlanWeights(site, kConv).dynamic, "GROUPS",
+               "groups with weights of 8 bits and activations of 32");
+  CheckBias(site, filter.dim(0));
+}
+
+void DefineConv(const Site& site, Subgraph& graph) {
+  const Tensor filter = *site.constant(1);
+  const Window w = ReadWindow(site);
+  const Range range = FusedRange(site);
+  Weights weights = PlanWeights(site, kConv);
+  weights.dims = DimsOf(filter);
+  const size_t groups = static_cast<size_t>(site.in(0).dim(3)) / weights.dims[3];
+  Recipe recipe(Family::kConvolution);
+  recipe.Add(groups);
+  AddActivations(recipe, site.in(0), site.out(0));
+  uint32_t input = graph.In(site, 0);
+  if (weights.dynamic) input = graph.Dynamic(input, DimsOf(site.in(0)), 3);
+  const auto ids = graph.Pack(site, std::move(recipe), weights);
+  graph.Check(xnn_define_convolution_2d(
+      graph.get(), 0, 0, 0, 0, static_cast<uint32_t>(weights.dims[1]), static_cast<uint32_t>(weights.dims[2]),
+      w.stride_height, w.stride_width, w.dilation_height, w.dilation_width, static_cast<uint32_t>(groups),
+      weights.dims[3], weights.dims[0] / groups, range.min, range.max, input, ids.filter, ids.bias,
+      graph.Out(site), w.flags()));
+}
+
+void SupportsDepthwise(const Site& site) {
+  const Tensor filter = CheckImages(site, kDepthwise);
+  site.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
+  site.require(filter.dim(3) % site.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
+  CheckBias(site, filter.dim(3));
+}
+
+void DefineDepthwise(const Site& site, Subgraph& graph) {
+  const Window w = ReadWindow(site);
+  const Range range = FusedRange(site);
+  Weights weights = PlanWeights(site, kDepthwise);
+  weights.dims = DimsOf(*site.constant(1));
+  weights.channel_dim = 3;
+  const auto channels = static_cast<size_t>(site.in(0).dim(3));
+  const uint32_t input = graph.In(site, 0);
+  const auto ids = graph.Private(site, weights);
+  graph.Check(xnn_define_depthwise_convolution_2d(
+      graph.get(), 0, 0, 0, 0, static_cast<uint32_t>(weights.dims[1]), static_cast<uint32_t>(weights.dims[2]),
+      w.stride_height, w.stride_width, w.dilation_height, w.dilation_width,
+      static_cast<uint32_t>(weights.dims[3] / channels), channels, range.min, range.max, input, ids.filter,
+      ids.bias, graph.Out(site), w.flags()));
+}
+
+constexpr Operation kTable[] = {
+    {"CONV_2D", Accept::kAlone, SupportsConv, DefineConv},
+    {"DEPTHWISE_CONV_2D", Accept::kAlone, SupportsDepthwise, DefineDepthwise},
+};
+
+}  // namespace
+
+constinit const OperationTable kConvolutionOps = kTable;
+
+}  // namespace fusebox::xnnpack

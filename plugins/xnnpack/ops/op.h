@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the delegate knows of an op: whether XNNPACK can run a node of it, and how it is said to XNNPACK.
+//
+// Each file of this folder holds one family: Supports and Define of an op side by side, and a table with a row per op.
+// A new op is a row; a new family is a file and a line in table.cc.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "plugins/xnnpack/subgraph.h"
+#include "plugins/xnnpack/values.h"
+
+namespace fusebox::xnnpack {
+
+struct Operation {
+  std::string_view name;  // TFLite's
+  Accept accept;          // kAlong: it only moves data
+  // Throws Reject with the reason. What it lets pass, XNNPACK takes: this library is built with assertions, so that what it
+  // does not check for itself ends the process.
+  void (*supports)(const Site&);
+  // Adds to the subgraph what computes the node's results. Throws Reject.
+  void (*define)(const Site&, Subgraph&);
+};
+
+using OperationTable = std::span<const Operation>;
+
+extern const OperationTable kBatchMatMulOps, kBinaryOps, kConcatOps, kConvertOps, kConvolutionOps,
+    kFullyConnectedOps, kPadOps, kPoolOps, kReduceOps, kReshapeOps, kResizeOps, kSliceOps, kSoftmaxOps, kSpaceOps,
+    kTransposeConvOps, kTransposeOps, kUnaryOps;
+
+// The row of a builtin op; NULL: XNNPACK has nothing like it.
+const Operation* FindOperation(std::string_view name);
+
+}  // namespace fusebox::xnnpack

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// RESHAPE, SQUEEZE and EXPAND_DIMS: the dims of the result say it all, one of them may be unknown.
+#include "plugins/xnnpack/ops/op.h"
+
+namespace fusebox::xnnpack {
+namespace {
+
+void Supports(const Site& site) {
+  RequireValue(site.in(0), Operand(0));
+  RequireValue(site.out(0), "result 0");
+  RequireSameQuant(site.in(0), site.out(0));
+  site.require(!site.constant(0), "CONST", "its operand is constant");
+  site.require(site.out(0).rank() > 0, "RANK", "a scalar result");
+  int unknown = 0;
+  for (const int64_t d : site.out(0).dims()) unknown += d < 0;
+  site.require(unknown <= 1, "SHAPE", "its shape is known only when it runs", "result 0");
+}
+
+void Define(const Site& site, Subgraph& graph) {
+  Dims dims;
+  for (const int64_t d : site.out(0).dims()) dims.push_back(d < 0 ? 0 : static_cast<size_t>(d));
+  graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), graph.In(site, 0),
+                                        graph.Out(site), 0));
+}
+
+constexpr Operation kTable[] = {
+    {"EXPAND_DIMS", Accept::kAlong, Supports, Define},
+    {"RESHAPE", Accept::kAlong, Supports, Define},
+    {"SQUEEZE", Accept::kAlong, Supports, Define},
+};
+
+}  // namespace
+
+constinit const OperationTable kReshapeOps = kTable;
+
+}  // namespace fusebox::xnnpack

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// SOFTMAX along the last dim. Of 8 bits in f32: XNNPACK has no other through subgraphs.
+#include "plugins/xnnpack/ops/op.h"
+
+namespace fusebox::xnnpack {
+namespace {
+
+void Supports(const Site& site) {
+  RequireArity(site, 1, 1);
+  RequireValues(site, 0, 0);
+  RequireSameType(site.in(0), site.out(0));
+  site.require(site.in(0).rank() > 0, "RANK", "a scalar");
+  site.require(site.attrs().f64("beta", 1) == 1, "ATTR", "beta is not 1", "attr beta");
+}
+
+void Define(const Site& site, Subgraph& graph) {
+  const uint32_t in = graph.FloatIn(site, 0);
+  graph.FloatOut(site,
+                 [&](uint32_t out) { graph.Check(xnn_define_softmax(graph.get(), in, out, 0)); });
+}
+
+constexpr Operation kTable[] = {{"SOFTMAX", Accept::kAlone, Supports, Define}};
+
+}  // namespace
+
+constinit const OperationTable kSoftmaxOps = kTable;
+
+}  // namespace fusebox::xnnpack

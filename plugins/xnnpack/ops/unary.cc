@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise ops of one operand. On 8 bits XNNPACK looks most of them up in a table of 256.
+#include "plugins/xnnpack/ops/op.h"
+
+namespace fusebox::xnnpack {
+namespace {
+
+bool LeakyReluFits(const Site& site, float slope) {
+  const float ratio = AffineOf(site.in(0)).scale / AffineOf(site.out(0)).scale, negative = ratio * slope;
+  return Within(ratio, 0x1p-8f, 0x1p+7f) && std::fabs(negative) >= 0x1p-8f &&
+         Within(negative, -0x1.FFFC00p+6f, 0x1p+7f);
+}
+
+void Supports(const Site& site) {
+  RequireArity(site, 1, 1);
+  RequireValues(site, 0, 0);
+  RequireSameType(site.in(0), site.out(0));
+  site.require(!site.constant(0), "CONST", "its operand is constant");
+}
+
+void SupportsGelu(const Site& site) {
+  Supports(site);
+  site.require(!site.attrs().b("approximate", false), "ATTR", "the approximation by tanh");
+}
+
+void DefineWith(const Site& site, Subgraph& graph, xnn_unary_operator type, const xnn_unary_params* params) {
+  graph.Check(xnn_define_unary(graph.get(), type, params, graph.In(site, 0), graph.Out(site), 0));
+}
+
+template <xnn_unary_operator type>
+void Define(const Site& site, Subgraph& graph) {
+  DefineWith(site, graph, type, nullptr);
+}
+
+void DefineElu(const Site& site, Subgraph& graph) {
+  xnn_unary_params params{};
+  params.elu.alpha = 1;
+  DefineWith(site, graph, xnn_unary_elu, &params);
+}
+
+void DefineLeakyRelu(const Site& site, Subgraph& graph) {
+  xnn_unary_params params{};
+  params.leaky_relu.negative_slope = static_cast<float>(site.attrs().f64("alpha", 0));
+  if (!Quantised(site.in(0)) || LeakyReluFits(site, params.leaky_relu.negative_slope))
+    return DefineWith(site, graph, xnn_unary_leaky_relu, &params);
+  const uint32_t in = graph.FloatIn(site, 0);
+  graph.FloatOut(site, [&](uint32_t out) {
+    graph.Check(xnn_define_unary(graph.get(), xnn_unary_leaky_relu, &params, in, out, 0));
+  });
+}
+
+// XNNPACK clamps values of one quantisation only.
+void DefineClamp(const Site& site, Subgraph& graph, float min, float max) {
+  xnn_unary_params params{};
+  params.clamp.min = min;
+  params.clamp.max = max;
+  uint32_t in = graph.In(site, 0);
+  if (Quantised(site.in(0)) && AffineOf(site.in(0)) != AffineOf(site.out(0))) {
+    const uint32_t converted =
+        graph.Temporary(DatatypeOf(site.out(0)), AffineOf(site.out(0)), DimsOf(site.out(0)));
+    graph.Requantise(in, AffineOf(site.in(0)), converted, AffineOf(site.out(0)), DimsOf(site.out(0)));
+    in = converted;
+  }
+  graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &params, in, graph.Out(site), 0));
+}
+
+void DefineRelu(const Site& site, Subgraph& graph) { DefineClamp(site, graph, 0, INFINITY); }
+void DefineRelu6(const Site& site, Subgraph& graph) { DefineClamp(site, graph, 0, 6); }
+void DefineRelu1(const Site& site, Subgraph& graph) { DefineClamp(site, graph, 0, 1); }
+void DefineReluN1(const Site& site, Subgraph& graph) { DefineClamp(site, graph, -1, 1); }
+
+constexpr Operation kTable[] = {
+    {"ABS", Accept::kAlone, Supports, Define<xnn_unary_abs>},
+    {"CEIL", Accept::kAlone, Supports, Define<xnn_unary_ceiling>},
+    {"ELU", Accept::kAlone, Supports, DefineElu},
+    {"EXP", Accept::kAlone, Supports, Define<xnn_unary_exp>},
+    {"FLOOR", Accept::kAlone, Supports, Define<xnn_unary_floor>},
+    {"GELU", Accept::kAlone, SupportsGelu, Define<xnn_unary_gelu>},
+    {"HARD_SWISH", Accept::kAlone, Supports, Define<xnn_unary_hardswish>},
+    {"LEAKY_RELU", Accept::kAlone, Supports, DefineLeakyRelu},
+    {"LOG", Accept::kAlone, Supports, Define<xnn_unary_log>},
+    {"LOGISTIC", Accept::kAlone, Supports, Define<xnn_unary_sigmoid>},
+    {"NEG", Accept::kAlone, Supports, Define<xnn_unary_negate>},
+    {"RELU", Accept::kAlone, Supports, DefineRelu},
+    {"RELU6", Accept::kAlone, Supports, DefineRelu6},
+    {"RELU_0_TO_1", Accept::kAlone, Supports, DefineRelu1},
+    {"RELU_N1_TO_1", Accept::kAlone, Supports, DefineReluN1},
+    {"ROUND", Accept::kAlone, Supports, Define<xnn_unary_bankers_rounding>},
+    {"RSQRT", Accept::kAlone, Supports, Define<xnn_unary_reciprocal_square_root>},
+    {"SQRT", Accept::kAlone, Supports, Define<xnn_unary_square_root>},
+    {"SQUARE", Accept::kAlone, Supports, Define<xnn_unary_square>},
+    {"TANH", Accept::kAlone, Supports, Define<xnn_unary_tanh>},
+};
+
+}  // namespace
+
+constinit const OperationTable kUnaryOps = kTable;
+
+}  // namespace fusebox::xnnpack

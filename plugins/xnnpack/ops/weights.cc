@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/ops/weights.h"
+
+namespace fusebox::xnnpack {
+
+namespace {
+
+void RequireScales(Tensor filter, int channel_axis) {
+  const fbx_quant* q = filter.quant();
+  if (q == nullptr || q->count == 0) throw Reject{"QUANT", "filter is not quantised"};
+  if (q->kind == FBX_QUANT_PER_AXIS && q->count > 1 && q->axis != channel_axis)
+    throw Reject{"QUANT", "filter is quantised along axis " + std::to_string(q->axis)};
+  if (q->kind == FBX_QUANT_PER_AXIS && q->count > 1 &&
+      static_cast<int64_t>(q->count) != filter.dim(channel_axis))
+    throw Reject{"QUANT", std::to_string(q->count) + " scales for " +
+                              std::to_string(filter.dim(channel_axis)) + " channels"};
+  for (uint32_t i = 0; i < q->count; ++i)
+    if (!std::isnormal(q->scales[i]) || q->scales[i] <= 0)
+      throw Reject{"QUANT", "filter has a scale of " + std::to_string(q->scales[i])};
+}
+
+void RequireSymmetric(Tensor filter) {
+  const fbx_quant& q = *filter.quant();
+  for (uint32_t i = 0; i < q.count; ++i)
+    if (q.zero_points[i] != 0) throw Reject{"QUANT", "filter has a zero point that is not 0"};
+}
+
+// XNNPACK multiplies sums by input scale * filter scale / output scale.
+void RequireMultipliers(Tensor input, Tensor filter, Tensor output) {
+  const fbx_quant& q = *filter.quant();
+  for (uint32_t i = 0; i < q.count; ++i) {
+    const float ratio = AffineOf(input).scale * q.scales[i] / AffineOf(output).scale;
+    if (!Within(ratio, 0x1p-32f, 256.0f))
+      throw Reject{"QUANT", "a ratio of scales of " + std::to_string(ratio)};
+  }
+}
+
+void RequireBias(const Site& site, const WeightOperands& at, fbx_dtype dtype) {
+  if (!site.has_in(at.bias)) return;
+  const auto bias = site.constant(at.bias);
+  if (!bias) throw Reject{"NONCONST", "bias is not constant", Operand(at.bias)};
+  const bool half = dtype == FBX_F32 && bias->dtype() == FBX_F16;
+  if (bias->dtype() != dtype && !half)
+    throw Reject{"DTYPE", std::string("bias has dtype ") + dtype_name(bias->dtype()), Operand(at.bias)};
+}
+
+Weights PlanQuantised(const Site& site, const WeightOperands& at, Tensor filter) {
+  const Tensor input = site.in(at.input), output = site.out(0);
+  RequireSameType(input, output);
+  RequireSameType(input, filter);
+  RequireScales(filter, at.channel_axis);
+  RequireMultipliers(input, filter, output);
+  RequireBias(site, at, FBX_I32);
+  Weights w;
+  if (input.dtype() == FBX_U8) {
+    const fbx_quant& q = *filter.quant();
+    if (q.count != 1) throw Reject{"QUANT", "a u8 filter quantised per channel"};
+    if (q.zero_points[0] < 0 || q.zero_points[0] > 255) throw Reject{"QUANT", "filter's zero point"};
+    w.datatype = xnn_datatype_quint8;
+  } else {
+    RequireSymmetric(filter);
+    w.datatype = xnn_datatype_qcint8;
+  }
+  return w;
+}
+
+Weights PlanNibbles(const WeightOperands& at, Tensor filter) {
+  const fbx_quant& q = *filter.quant();
+  if (filter.dim(-1) % 2 != 0) throw Reject{"SHAPE", "rows of an odd number of 4-bit weights"};
+  Weights w;
+  w.dynamic = true;
+  if (q.kind != FBX_QUANT_BLOCKWISE) {
+    RequireScales(filter, at.channel_axis);
+    w.datatype = xnn_datatype_qcint4;
+    return w;
+  }
+  const int64_t block = q.block_size, rows = filter.dim(0), columns = filter.dim(-1);
+  if (block < XNN_MIN_BLOCKSIZE || block % XNN_MIN_BLOCKSIZE != 0)
+    throw Reject{"QUANT", "blocks of " + std::to_string(block) + " weights"};
+  if (columns % block != 0 || q.count != static_cast<uint64_t>(rows * (columns / block)))
+    throw Reject{"QUANT", std::to_string(q.count) + " scales for blocks of " + std::to_string(block)};
+  for (uint32_t i = 0; i < q.count; ++i)
+    if (!std::isnormal(q.scales[i]) || q.scales[i] <= 0 || q.scales[i] > 3e38f)
+      throw Reject{"QUANT", "filter has a scale of " + std::to_string(q.scales[i])};
+  w.datatype = xnn_datatype_qbint4;
+  return w;
+}
+
+Weights PlanFloat(const Site& site, const WeightOperands& at, Tensor filter) {
+  RequireFloat(site.out(0), "result 0");
+  RequireBias(site, at, FBX_F32);
+  if (filter.dtype() == FBX_F32 || filter.dtype() == FBX_F16) return {};
+  if (filter.dtype() == FBX_I4 && at.may_be_nibbles && filter.quant() != nullptr) {
+    RequireSymmetric(filter);
+    return PlanNibbles(at, filter);
+  }
+  if (filter.dtype() != FBX_I8)
+    throw Reject{"DTYPE", std::string("filter has dtype ") + dtype_name(filter.dtype()), Operand(at.filter)};
+  RequireScales(filter, at.channel_axis);
+  RequireSymmetric(filter);
+  Weights w;
+  if (at.may_be_dynamic) {
+    w.datatype = xnn_datatype_qcint8;
+    w.dynamic = true;
+  }
+  return w;
+}
+
+}  // namespace
+
+Weights PlanWeights(const Site& site, const WeightOperands& at) {
+  RequireValue(site.in(at.input), Operand(at.input));
+  RequireValue(site.out(0), "result 0");
+  if (!site.has_in(at.filter)) throw Reject{"ARITY", "filter is missing", Operand(at.filter)};
+  const auto filter = site.constant(at.filter);
+  if (!filter) throw Reject{"NONCONST", "filter is not constant", Operand(at.filter)};
+  if (filter->rank() < 2) throw Reject{"RANK", "filter has rank " + std::to_string(filter->rank())};
+  for (const int64_t d : filter->dims())
+    if (d <= 0) throw Reject{"SHAPE", "an empty filter", Operand(at.filter)};
+  Weights w = Quantised(site.in(at.input)) ? PlanQuantised(site, at, *filter) : PlanFloat(site, at, *filter);
+  w.filter = at.filter;
+  if (site.has_in(at.bias)) w.bias = at.bias;
+  return w;
+}
+
+void AddActivations(Recipe& recipe, Tensor input, Tensor output) {
+  if (!Quantised(input)) return;
+  const Affine in = AffineOf(input), out = AffineOf(output);
+  recipe.Add(in.scale, in.zero_point, out.scale);
+}
+
+}  // namespace fusebox::xnnpack

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/subgraph.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+namespace fusebox::xnnpack {
+
+namespace {
+
+float HalfToFloat(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+  const uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  const uint32_t wide = exponent == 31 ? 0xff : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+// Nearest, ties to even.
+uint16_t FloatToBfloat(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+template <class T>
+void Dequantise(Tensor t, float* out) {
+  const fbx_quant& q = *t.quant();
+  size_t inner = 1, channels = 1;
+  if (q.kind == FBX_QUANT_PER_AXIS) {
+    channels = q.count;
+    for (int i = q.axis + 1; i < t.rank(); ++i) inner *= static_cast<size_t>(t.dim(i));
+  }
+  const T* in = t.data<const T>();
+  for (size_t i = 0, n = static_cast<size_t>(t.count()); i < n; ++i) {
+    const size_t c = i / inner % channels;
+    out[i] = q.scales[c] * static_cast<float>(static_cast<int64_t>(in[i]) - q.zero_points[c]);
+  }
+}
+
+template <class T>
+std::vector<uint8_t> BytesOf(const std::vector<T>& values) {
+  const auto* data = reinterpret_cast<const uint8_t*>(values.data());
+  std::vector<uint8_t> bytes(data, data + values.size() * sizeof(T));
+  bytes.resize(bytes.size() + XNN_EXTRA_BYTES);
+  return bytes;
+}
+
+// XNNPACK counts blockwise 4-bit weights from 8, the format from 0.
+std::vector<uint8_t> FlipNibbles(Tensor t) {
+  const uint8_t* in = t.data<const uint8_t>();
+  std::vector<uint8_t> out(in, in + t.bytes());
+  for (uint8_t& b : out) b ^= 0x88;
+  out.resize(out.size() + XNN_EXTRA_BYTES);
+  return out;
+}
+
+}  // namespace
+
+const char* StatusName(xnn_status status) {
+  static constexpr const char* kNames[] = {
+      "success",       "uninitialized",        "invalid parameter", "invalid state", "unsupported parameter",
+      "unsupported hardware", "out of memory", "reallocation required", "deprecated"};
+  const auto index = static_cast<size_t>(status);
+  return index < std::size(kNames) ? kNames[index] : "an unknown status";
+}
+
+std::vector<uint8_t> ToFloat(Tensor constant) {
+  std::vector<float> values(static_cast<size_t>(constant.count()));
+  if (constant.dtype() == FBX_F16) {
+    std::transform(constant.data<const uint16_t>(), constant.data<const uint16_t>() + values.size(),
+                   values.begin(), HalfToFloat);
+  } else if (constant.dtype() == FBX_I8) {
+    Dequantise<int8_t>(constant, values.data());
+  } else if (constant.dtype() == FBX_U8) {
+    Dequantise<uint8_t>(constant, values.data());
+  } else {
+    std::memcpy(values.data(), constant.data<const float>(), values.size() * sizeof(float));
+  }
+  return BytesOf(values);
+}
+
+Subgraph::Subgraph(const Network& network, PackProvider& provider)
+    : network_(network),
+      provider_(provider),
+      external_(network.graph().inputs().begin(), network.graph().inputs().end()),
+      ids_(network.graph().value_count(), XNN_INVALID_VALUE_ID) {
+  for (const fbx_value id : network.graph().outputs())
+    if (std::find(external_.begin(), external_.end(), id) == external_.end()) external_.push_back(id);
+  const xnn_status status = xnn_create_subgraph(static_cast<uint32_t>(external_.size()), 0, &subgraph_);
+  if (status != xnn_status_success)
+    throw Reject{"XNNPACK", std::string("no subgraph: ") + StatusName(status)};
+}
+
+Subgraph::~Subgraph() {
+  if (subgraph_ != nullptr) xnn_delete_subgraph(subgraph_);
+}
+
+void Subgraph::Defining(const Site& site) {
+  defining_ = std::string(site.op());
+  if (const std::string_view where = view(site.abi()->location); !where.empty())
+    defining_ += " (" + std::string(where) + ")";
+}
+
+void Subgraph::Check(xnn_status status, const char* what) const {
+  if (status != xnn_status_success)
+    throw Reject{"XNNPACK", std::string(what) + ": " + StatusName(status), defining_};
+}
+
+uint32_t Subgraph::Define(Tensor t, const Dims& dims, const void* data, uint32_t external, uint32_t flags) {
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  if (Quantised(t)) {
+    const Affine q = AffineOf(t);
+    Check(xnn_define_quantized_tensor_value(subgraph_, DatatypeOf(t), q.zero_point, q.scale, dims.size(),
+                                            dims.data(), data, external, flags, &id));
+  } else {
+    Check(xnn_define_tensor_value(subgraph_, xnn_datatype_fp32, dims.size(), dims.data(), data, external,
+                                  flags, &id));
+  }
+  return id;
+}
+
+uint32_t Subgraph::In(const Site& site, uint32_t operand) {
+  const fbx_value value = site.in_id(operand);
+  uint32_t& id = ids_[value];
+  if (id != XNN_INVALID_VALUE_ID) return id;
+  const Tensor t = site.in(operand);
+  if (const auto constant = network_.Constant(value)) {
+    const void* data = constant->dtype() == FBX_F16 ? Keep(ToFloat(*constant)) : constant->data<void>();
+    return id = Define(t, DimsOf(t), data, XNN_INVALID_VALUE_ID, 0);
+  }
+  const auto inputs = network_.graph().inputs();
+  const auto at = std::find(inputs.begin(), inputs.end(), value);
+  if (at == inputs.end()) throw Reject{"GRAPH", "an operand that nothing here produces", Operand(operand)};
+  return id = Define(t, DimsOf(t), nullptr, static_cast<uint32_t>(at - inputs.begin()),
+                     XNN_VALUE_FLAG_EXTERNAL_INPUT);
+}
+
+uint32_t Subgraph::Out(const Site& site, uint32_t result) {
+  const fbx_value value = site.out_id(result);
+  uint32_t& id = ids_[value];
+  if (id != XNN_INVALID_VALUE_ID) return id;
+  const auto outputs = network_.graph().outputs();
+  const Tensor t = site.out(result);
+  if (std::find(outputs.begin(), outputs.end(), value) == outputs.end())
+    return id = Define(t, DimsOf(t), nullptr, XNN_INVALID_VALUE_ID, 0);
+  const auto at = std::find(external_.begin(), external_.end(), value);
+  return id = Define(t, DimsOf(t), nullptr, static_cast<uint32_t>(at - external_.begin()),
+                     XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
+}
+
+uint32_t Subgraph::Temporary(xnn_datatype datatype, Affine affine, const Dims& dims) {
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  if (datatype == xnn_datatype_fp32) {
+    Check(xnn_define_tensor_value(subgraph_, datatype, dims.size(), dims.data(), nullptr,
+                                  XNN_INVALID_VALUE_ID, 0, &id));
+  } else {
+    Check(xnn_define_quantized_tensor_value(subgraph_, datatype, affine.zero_point, affine.scale, dims.size(),
+                                            dims.data(), nullptr, XNN_INVALID_VALUE_ID, 0, &id));
+  }
+  return id;
+}
+
+void Subgraph::Convert(uint32_t from, uint32_t to) {
+  Check(xnn_define_unary(subgraph_, xnn_unary_convert, nullptr, from, to, 0));
+}
+
+void Subgraph::Requantise(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
+                          bool same_type) {
+  if (same_type && Within(from_affine.scale / to_affine.scale, 0x1p-8f, 0x1p+7f)) return Convert(from, to);
+  const uint32_t real = Temporary(xnn_datatype_fp32, {}, dims);
+  Convert(from, real);
+  Convert(real, to);
+}
+
+uint32_t Subgraph::Dynamic(uint32_t from, const Dims& dims, size_t nonbatch) {
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  Check(xnn_define_dynamically_quantized_tensor_value(subgraph_, xnn_datatype_qdint8, dims.size(), nonbatch,
+                                                      dims.data(), XNN_INVALID_VALUE_ID, 0, &id));
+  Convert(from, id);
+  return id;
+}
+
+uint32_t Subgraph::FloatIn(const Site& site, uint32_t operand) {
+  const Tensor t = site.in(operand);
+  if (Quantised(t)) {
+    if (const auto constant = site.constant(operand))
+      return Constant(xnn_datatype_fp32, DimsOf(t), Keep(ToFloat(*constant)));
+  }
+  const uint32_t id = In(site, operand);
+  if (!Quantised(t)) return id;
+  const uint32_t real = Temporary(xnn_datatype_fp32, {}, DimsOf(site.in(operand)));
+  Convert(id, real);
+  return real;
+}
+
+void Subgraph::FloatOut(const Site& site, const std::function<void(uint32_t id)>& define) {
+  const uint32_t out = Out(site);
+  if (!Quantised(site.out(0))) return define(out);
+  const uint32_t real = Temporary(xnn_datatype_fp32, {}, DimsOf(site.out(0)));
+  define(real);
+  Convert(real, out);
+}
+
+const void* Subgraph::Keep(std::vector<uint8_t> bytes) {
+  memory_.push_back(std::move(bytes));
+  return memory_.back().data();
+}
+
+uint32_t Subgraph::Constant(xnn_datatype datatype, const Dims& dims, const void* data) {
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  Check(xnn_define_tensor_value(subgraph_, datatype, dims.size(), dims.data(), data, XNN_INVALID_VALUE_ID, 0,
+                                &id));
+  return id;
+}
+
+// One scale per channel, where the file has one for all of them.
+const float* Subgraph::Scales(Tensor t, size_t count) {
+  const fbx_quant& q = *t.quant();
+  if (q.count == count) return q.scales;
+  return static_cast<const float*>(Keep(BytesOf(std::vector<float>(count, q.scales[0]))));
+}
+
+uint32_t Subgraph::DefineFilter(const Weights& w, Tensor filter, const void* data) {
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  const size_t channels = w.dims[w.channel_dim];
+  switch (w.datatype) {
+    case xnn_datatype_fp32: return Constant(xnn_datatype_fp32, w.dims, data);
+    case xnn_datatype_qcint8:
+    case xnn_datatype_qcint4:
+      Check(xnn_define_channelwise_quantized_tensor_value(
+          subgraph_, w.datatype, Scales(filter, channels), w.dims.size(), w.channel_dim, w.dims.data(), data,
+          XNN_INVALID_VALUE_ID, 0, &id));
+      return id;
+    case xnn_datatype_qbint4: {
+      const fbx_quant& q = *filter.quant();
+      std::vector<uint16_t> scales(q.count);
+      std::transform(q.scales, q.scales + q.count, scales.begin(), FloatToBfloat);
+      Check(xnn_define_blockwise_quantized_tensor_value(
+          subgraph_, w.datatype, 8, static_cast<const uint16_t*>(Keep(BytesOf(scales))), w.dims.size(),
+          w.channel_dim, static_cast<size_t>(q.block_size), w.dims.data(), data, XNN_INVALID_VALUE_ID, 0,
+          &id));
+      return id;
+    }
+    default:
+      Check(xnn_define_quantized_tensor_value(
+          subgraph_, w.datatype, static_cast<int32_t>(filter.quant()->zero_points[0]),
+          filter.quant()->scales[0], w.dims.size(), w.dims.data(), data, XNN_INVALID_VALUE_ID, 0, &id));
+      return id;
+  }
+}
+
+uint32_t Subgraph::DefineBias(const Site& site, const Weights& w) {
+  if (w.bias == UINT32_MAX) return XNN_INVALID_VALUE_ID;
+  const Tensor bias = *site.constant(w.bias);
+  const Dims dims{static_cast<size_t>(bias.count())};
+  if (w.datatype == xnn_datatype_fp32 || w.dynamic) {
+    const void* data = bias.dtype() == FBX_F32 ? bias.data<void>() : Keep(ToFloat(bias));
+    return Constant(xnn_datatype_fp32, dims, data);
+  }
+  // Its scale is the product of those of input and filter; XNNPACK asks for one and does not use it.
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  const Tensor filter = *site.constant(w.filter);
+  if (w.datatype == xnn_datatype_qcint8) {
+    Check(xnn_define_channelwise_quantized_tensor_value(
+        subgraph_, xnn_datatype_qcint32, Scales(filter, dims[0]), 1, 0, dims.data(), bias.data<void>(),
+        XNN_INVALID_VALUE_ID, 0, &id));
+  } else {
+    Check(xnn_define_quantized_tensor_value(subgraph_, xnn_datatype_qint32, 0, filter.quant()->scales[0], 1,
+                                            dims.data(), bias.data<void>(), XNN_INVALID_VALUE_ID, 0, &id));
+  }
+  return id;
+}
+
+Subgraph::Ids Subgraph::Pack(const Site& site, Recipe recipe, const Weights& w) {
+  const Tensor filter = *site.constant(w.filter);
+  recipe.Add(w.datatype, w.dynamic, w.channel_dim, filter.dtype()).AddList(std::span<const size_t>(w.dims));
+  PackProvider::Source source;
+  source.kernel = filter.abi();
+  source.always_packed = w.always_packed;
+  if (const fbx_quant* q = filter.quant(); q != nullptr && q->count > 0 && filter.dtype() != FBX_F32) {
+    recipe.Add(q->kind, q->axis, q->block_size).AddList(std::span(q->scales, q->count));
+    recipe.AddList(std::span(q->zero_points, q->count));
+  }
+  if (w.bias != UINT32_MAX) {
+    source.bias = site.constant(w.bias)->abi();
+    recipe.Add(source.bias->dtype);
+  }
+  if (w.datatype == xnn_datatype_fp32 && filter.dtype() != FBX_F32) {
+    source.unpack = [filter] { return ToFloat(filter); };
+  } else if (w.datatype == xnn_datatype_qbint4) {
+    source.unpack = [filter] { return FlipNibbles(filter); };
+  }
+  const void* data = provider_.Register(recipe, source);
+  const uint32_t id = DefineFilter(w, filter, data);
+  return {id, DefineBias(site, w)};
+}
+
+Subgraph::Ids Subgraph::Private(const Site& site, const Weights& w) {
+  const Tensor filter = *site.constant(w.filter);
+  const bool unpack = w.datatype == xnn_datatype_fp32 && filter.dtype() != FBX_F32;
+  const void* data = unpack ? provider_.Hold(ToFloat(filter)) : filter.data<void>();
+  const uint32_t id = DefineFilter(w, filter, data);
+  return {id, DefineBias(site, w)};
+}
+
+}  // namespace fusebox::xnnpack
