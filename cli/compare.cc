@@ -167,8 +167,8 @@ void PrintJson(const Flags& flags, const std::vector<Row>& rows) {
 
 Result<Exit> RunCompare(const Flags& flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
-  FUSEBOX_ASSIGN(Opened a, Open(flags.a, registry, flags.session));
-  FUSEBOX_ASSIGN(Opened b, Open(flags.b, registry, flags.session));
+  FUSEBOX_ASSIGN(Opened a, Open(flags.a, {.registry = registry}, flags.session));
+  FUSEBOX_ASSIGN(Opened b, Open(flags.b, {.registry = registry}, flags.session));
   const std::string place = flags.a + " and " + flags.b;
   if (a.ports.inputs.size() != b.ports.inputs.size())
     return Invalid(fmt::format("{}: {} and {} inputs", place, a.ports.inputs.size(), b.ports.inputs.size()));

@@ -5,10 +5,9 @@
 
 namespace fusebox::cli {
 
-Result<Opened> Open(const std::string& path, std::shared_ptr<Registry> registry,
-                    const SessionOptions& options) {
+Result<Opened> Open(const std::string& path, const ModelOptions& model, const SessionOptions& options) {
   Opened out{.path = path};
-  FUSEBOX_ASSIGN(out.model, Model::Open(path, {.registry = std::move(registry)}));
+  FUSEBOX_ASSIGN(out.model, Model::Open(path, model));
   for (const std::string& notice : out.model->notices()) Message(path + ": " + notice);
   FUSEBOX_ASSIGN(out.session, Session::Create(out.model, options));
   out.ports = PortsOf(*out.model, *out.session, options.signature);

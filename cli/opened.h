@@ -19,8 +19,7 @@ struct Opened {
 };
 
 // Prints the model's notices to stderr. Errors name the file.
-Result<Opened> Open(const std::string& path, std::shared_ptr<Registry> registry,
-                    const SessionOptions& options);
+Result<Opened> Open(const std::string& path, const ModelOptions& model, const SessionOptions& options);
 
 // Sets all inputs.
 Status SetInputs(Session& session, const std::vector<Tensor>& values);

@@ -29,4 +29,28 @@ Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags) {
   return registry;
 }
 
+void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
+  app.add_option(
+         "--delegate", flags.delegates,
+         "A delegate, with options: NAME or NAME:{JSON} (repeatable, first come first served); none: the "
+         "kernels run everything. Without it, the configuration's, else those that are on by default")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+}
+
+Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags) {
+  ModelOptions options{.registry = std::move(registry)};
+  if (flags.delegates.empty()) return options;
+  auto& delegates = options.delegates.emplace();
+  for (const std::string& text : flags.delegates) {
+    if (text == "none") {
+      if (flags.delegates.size() > 1) return Invalid("--delegate none stands alone");
+      break;
+    }
+    FUSEBOX_ASSIGN(Config::Delegate delegate, ParseDelegate(text).At("--delegate"));
+    delegates.push_back(std::move(delegate));
+  }
+  return options;
+}
+
 }  // namespace fusebox::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --plugin and --config: which plugins a command may use.
+// --plugin, --config and --delegate: which plugins a command may use, and which delegates a model gets.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "host/model.h"
 #include "host/plugin/plugin.h"
 
 namespace fusebox::cli {
@@ -21,5 +22,11 @@ void AddPluginFlags(CLI::App& app, PluginFlags& flags);
 Result<Config> ReadConfig(const PluginFlags& flags);
 // A plugin that --plugin names must open: one that does not is an error with the system's reason.
 Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags);
+
+struct DelegateFlags {
+  std::vector<std::string> delegates;  // "none", "NAME" or "NAME:{JSON options}"; empty: the default ones
+};
+void AddDelegateFlags(CLI::App& app, DelegateFlags& flags);
+Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags);
 
 }  // namespace fusebox::cli

@@ -26,13 +26,15 @@ whole range, wider ones 0 to 3; unknown dimensions count as 1.
 Examples:
   fusebox run model.tflite --seed 3 --runs 20
   fusebox run model.tflite --input image=cat.npy --output-dir out
-  fusebox run model.tflite --plugin build/dev/plugins --explain)";
+  fusebox run model.tflite --plugin build/dev/plugins --explain
+  fusebox run model.tflite --plugin build/dev/plugins --delegate none)";
 
 struct Flags {
   std::string model, output_dir;
   SessionOptions session;
   InputFlags inputs;
   PluginFlags plugins;
+  DelegateFlags delegates;
   int runs = 1;
   bool explain = false, json = false;
 };
@@ -85,16 +87,16 @@ std::string Fusions(const Model& model) {
   return table.Text() + "\n";
 }
 
-std::string Placements(const Model& model) {
+std::string Placements(const Session& session) {
   Table table({"function", "node", "op", "who", "why"});
-  for (const Model::Placement& row : model.placements())
+  for (const Model::Placement& row : session.placements())
     table.Row({row.function, row.node, row.op, row.who, row.why});
   return table.Text() + "\n";
 }
 
 Status PrintText(const Flags& flags, const Opened& opened, const Measured& measured) {
   if (flags.explain)
-    Print(Fusions(*opened.model) + Placements(*opened.model) + opened.session->Explain() + "\n");
+    Print(Fusions(*opened.model) + Placements(*opened.session) + opened.session->Explain() + "\n");
   Table table({"output", "dtype", "shape", "first values"});
   const std::vector<Tensor>& outputs = measured.runs.back();
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -122,7 +124,7 @@ Status PrintJson(const Flags& flags, const Opened& opened, const Measured& measu
     outputs.push_back(Described(opened.ports.outputs[i], value));
     FUSEBOX_ASSIGN(outputs.back()["first_values"], FirstElementsJson(value, kShown));
   }
-  for (const Model::Placement& row : opened.model->placements())
+  for (const Model::Placement& row : opened.session->placements())
     placements.push_back(
         {{"function", row.function}, {"node", row.node}, {"op", row.op}, {"who", row.who}, {"why", row.why}});
   Json out = {{"model", opened.path},
@@ -132,6 +134,7 @@ Status PrintJson(const Flags& flags, const Opened& opened, const Measured& measu
               {"threads", flags.session.threads},
               {"median_us", measured.median_us},
               {"notices", opened.model->notices()}};
+  for (const std::string& notice : opened.session->notices()) out["notices"].push_back(notice);
   if (flags.explain) out["placements"] = std::move(placements);
   PrintDocument(out);
   return {};
@@ -139,8 +142,10 @@ Status PrintJson(const Flags& flags, const Opened& opened, const Measured& measu
 
 Result<Exit> Run(const Flags& flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
-  FUSEBOX_ASSIGN(Opened opened, Open(flags.model, std::move(registry), flags.session));
+  FUSEBOX_ASSIGN(const ModelOptions options, ModelOptionsOf(std::move(registry), flags.delegates));
+  FUSEBOX_ASSIGN(Opened opened, Open(flags.model, options, flags.session));
   FUSEBOX_ASSIGN(const Measured measured, RunAll(flags, opened));
+  for (const std::string& notice : opened.session->notices()) Message(opened.path + ": " + notice);
   if (!flags.output_dir.empty())
     FUSEBOX_TRY(WriteOutputDir(flags.output_dir, opened.ports, measured.inputs, measured.runs));
   FUSEBOX_TRY(flags.json ? PrintJson(flags, opened, measured) : PrintText(flags, opened, measured));
@@ -165,6 +170,7 @@ void AddRun(CLI::App& root, Action& action) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   AddPluginFlags(*app, flags->plugins);
+  AddDelegateFlags(*app, flags->delegates);
   app->add_flag("--explain", flags->explain, "Say what was fused at load, who runs each node, and the plan");
   app->add_flag("--json", flags->json, kJsonHelp);
   app->footer(kFooter);

@@ -142,8 +142,8 @@ std::vector<Answer> Claim(const Module& module, const Function& function, Instan
     const Instance& delegate = *delegates[d];
     Ballot ballot(free);
     HostCall& call = calls.For(delegate.plugin());
-    const Status status = call.Check(
-        delegate.abi().claim(call.abi(), delegate.self(), view.abi(), ballot.abi()));
+    const Status status =
+        call.Check(delegate.abi().claim(call.abi(), delegate.self(), view.abi(), ballot.abi()));
     if (!status) {
       notices.push_back(fmt::format("delegate {} takes nothing of function {}: {}", delegate.name(),
                                     function.name, status.error().message));

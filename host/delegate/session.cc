@@ -18,8 +18,8 @@ Status CheckShapes(const Inference& said, const fbx_call& call) {
     if (type.dtype == DType::kNone) continue;
     const Type expected = TypeOf(*call.outputs[i]);
     if (type == expected) continue;
-    return Invalid(fmt::format("it computes output {} as {}, the kernels as {}", i, ToString(type),
-                               ToString(expected)));
+    return Invalid(
+        fmt::format("it computes output {} as {}, the kernels as {}", i, ToString(type), ToString(expected)));
   }
   return {};
 }
@@ -122,8 +122,8 @@ void Session::Decline(size_t part, std::string_view step, const Error& error) {
   slot.state = kDeclined;
   slot.why = fmt::format("{} declined at {}: {}", ToString(*parts_[part]), step, error.message);
   if (notices_.size() < kMostNotices)
-    notices_.push_back(fmt::format("{}; its {} nodes run by their kernels", slot.why,
-                                   parts_[part]->origin.nodes.size()));
+    notices_.push_back(
+        fmt::format("{}; its {} nodes run by their kernels", slot.why, parts_[part]->origin.nodes.size()));
 }
 
 }  // namespace fusebox::delegate

@@ -175,9 +175,8 @@ struct GraphView::Impl {
     if (file == nullptr) return nullptr;
     auto [found, fresh] = files.try_emplace(file);
     if (fresh) {
-      found->second = {FBX_HEAD(fbx_file),  AsAbi(file->path),  file->device,
-                       file->inode,         file->bytes.size(), file->modified_ns,
-                       file->changed_ns,    file->bytes.data()};
+      found->second = {FBX_HEAD(fbx_file), AsAbi(file->path), file->device,     file->inode,
+                       file->bytes.size(), file->modified_ns, file->changed_ns, file->bytes.data()};
     }
     return &found->second;
   }

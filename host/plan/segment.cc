@@ -318,7 +318,8 @@ std::string ToText(const Code& code, const Segment& segment, const delegate::Ses
         std::find_if(segment.steps.begin(), segment.steps.end(), [&](const Step& s) { return s.node == i; });
     std::string who = unit.kernel ? std::string(unit.kernel.plugin->id()) : unit.runs_body ? "body" : "host";
     if (step == segment.steps.end()) who = "while planning";
-    if (unit.part >= 0) who = step->part >= 0 && delegates->runs(static_cast<size_t>(unit.part)) ? "delegate" : "kernels";
+    if (unit.part >= 0)
+      who = step->part >= 0 && delegates->runs(static_cast<size_t>(unit.part)) ? "delegate" : "kernels";
     std::string results;
     for (const ValueId id : node.results) {
       if (id != kNoValue) results += fmt::format("{}{}", results.empty() ? "" : ", ", where[id]);

@@ -61,8 +61,7 @@ Result<Config::Delegate> ParseDelegate(std::string_view text) {
   Config::Delegate delegate{std::string(text.substr(0, colon))};
   if (delegate.name.empty()) return Invalid("a delegate is NAME or NAME:{JSON options}");
   if (colon == std::string_view::npos) return delegate;
-  FUSEBOX_ASSIGN(const json value,
-                 ParseJson(text.substr(colon + 1), "options of delegate " + delegate.name));
+  FUSEBOX_ASSIGN(const json value, ParseJson(text.substr(colon + 1), "options of delegate " + delegate.name));
   FUSEBOX_ASSIGN(delegate.options, OptionsOf(value, "options of delegate " + delegate.name));
   return delegate;
 }

@@ -72,7 +72,7 @@ struct Config {
     Attrs options = {};
   };
   std::optional<std::vector<Delegate>> delegates = {};  // these, in this order; nothing: the default ones
-  bool search_default_path = true;  // environment, user and system folders
+  bool search_default_path = true;                      // environment, user and system folders
 };
 Result<Config> ReadConfig(const std::string& path);
 // "xnnpack" or "xnnpack:{JSON object}", as on the command line; "{JSON object}" of options by delegate, as a program says it.

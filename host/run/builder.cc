@@ -21,8 +21,8 @@ class ProgramBuilder {
       if (made) {
         program_.delegates_.push_back(*std::move(made));
       } else {
-        program_.notices_.push_back(fmt::format("delegate {} is not used: {}", FromAbi(ref.delegate->name),
-                                                made.error().message));
+        program_.notices_.push_back(
+            fmt::format("delegate {} is not used: {}", FromAbi(ref.delegate->name), made.error().message));
       }
     }
   }
@@ -115,8 +115,9 @@ class ProgramBuilder {
   Status FillAll(plan::Code& code, int depth) {
     for (size_t i = 0; i < code.units.size(); ++i) {
       if (code.units[i].part >= 0) continue;
-      FUSEBOX_TRY(
-          Fill(code, i, depth).At([&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); }));
+      FUSEBOX_TRY(Fill(code, i, depth).At([&] {
+        return fmt::format("function {}: {}", code.name(), code.Describe(i));
+      }));
     }
     return {};
   }

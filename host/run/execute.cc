@@ -120,8 +120,8 @@ fbx_status Frame::Resize(size_t node, uint32_t result, std::span<const int64_t> 
 // What was not computed in the caller's memory: inputs and constants that are outputs, state, results sized by the run.
 Status Frame::ReturnOutputs(std::span<const Out> outputs) {
   if (outputs.size() != function_.outputs.size()) {
-    return Internal(fmt::format("function {} gives {} values, not {}", code_.name(),
-                                function_.outputs.size(), outputs.size()));
+    return Internal(fmt::format("function {} gives {} values, not {}", code_.name(), function_.outputs.size(),
+                                outputs.size()));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Out& out = outputs[i];

@@ -261,15 +261,17 @@ std::string Frame::Explain() const {
   const auto add = [&](const auto& self, const std::vector<std::unique_ptr<Plan>>& plans) -> void {
     for (const auto& plan : plans) {
       const plan::Segment& segment = *plan->segment;
-      text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", code_.name(), segment.begin,
-                          segment.end, segment.arena_bytes, plan::ToText(code_, segment, &runner_.delegates_));
+      text +=
+          fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", code_.name(), segment.begin,
+                      segment.end, segment.arena_bytes, plan::ToText(code_, segment, &runner_.delegates_));
       self(self, plan->next);
     }
   };
   if (!plans_.empty()) {
     text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", code_.name(),
                         plans_.back()->segment->begin, plans_.back()->segment->end,
-                        plans_.back()->segment->arena_bytes, plan::ToText(code_, *plans_.back()->segment, &runner_.delegates_));
+                        plans_.back()->segment->arena_bytes,
+                        plan::ToText(code_, *plans_.back()->segment, &runner_.delegates_));
     add(add, plans_.back()->next);
   }
   return text;

@@ -194,7 +194,7 @@ class Runner {
   HostCalls calls_;
   delegate::Session delegates_;
   plan::Context context_;
-  std::set<const plan::Code*> compiled_;        // entries
+  std::set<const plan::Code*> compiled_;       // entries
   const plan::Code* last_compiled_ = nullptr;  // spares the steady state a look-up
   Resources resources_;
   std::set<const plan::Code*> called_once_;

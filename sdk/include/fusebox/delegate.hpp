@@ -111,13 +111,9 @@ class Call {
 namespace detail {
 
 template <class D>
-concept NamesDelegate = requires {
-  std::string_view(D::delegate);
-};
+concept NamesDelegate = requires { std::string_view(D::delegate); };
 template <class D>
-concept HasSession = requires {
-  typename D::Session;
-};
+concept HasSession = requires { typename D::Session; };
 
 template <class D>
 struct DelegateAdapter {
@@ -152,7 +148,7 @@ struct DelegateAdapter {
     return guard(h, [&] {
       const Graph graph(h, g);
       Claim claim(c);
-      if constexpr (requires(D & d) { d.claim(graph, claim); }) {
+      if constexpr (requires(D& d) { d.claim(graph, claim); }) {
         self(p).claim(graph, claim);
       } else {
         for (uint32_t i = 0; i < graph.node_count(); ++i)
@@ -177,7 +173,7 @@ struct DelegateAdapter {
     return guard(h, [&] {
       Infer infer(i);
       Plan plan(p);
-      if constexpr (requires(Partition & x, const Call& call) { x.prepare(call, infer, plan); })
+      if constexpr (requires(Partition& x, const Call& call) { x.prepare(call, infer, plan); })
         static_cast<Partition*>(partition)->prepare(Call(h, c), infer, plan);
     });
   }
@@ -192,9 +188,7 @@ struct DelegateAdapter {
     });
   }
   template <class T>
-  static constexpr bool finishes = requires(T& t, const fbx_host* h) {
-    t.finish(h);
-  };
+  static constexpr bool finishes = requires(T& t, const fbx_host* h) { t.finish(h); };
   static constexpr bool session_finishes() {
     if constexpr (HasSession<D>) return finishes<typename D::Session>;
     return false;

@@ -18,16 +18,14 @@ inline namespace v1 {
 namespace detail {
 
 template <class T>
-concept IsRule = requires {
-  std::string_view(T::implements);
-};
+concept IsRule = requires { std::string_view(T::implements); };
 template <class T>
 concept IsKernel = NamesBuiltin<T> || NamesCustom<T>;
 
 template <class... Ts>
 struct Tables {
   static_assert(
-      ((IsRule<Ts> || IsKernel<Ts> || NamesDelegate<Ts>)&&...),
+      ((IsRule<Ts> || IsKernel<Ts> || NamesDelegate<Ts>) && ...),
       "each class is a rule (has `implements`), a kernel (has `builtin` or `custom`) or a delegate (has "
       "`delegate`)");
   static constexpr size_t kRules = (size_t{0} + ... + (IsRule<Ts> ? 1 : 0));
@@ -87,8 +85,8 @@ inline constexpr std::array<const fbx_delegate*, 0> no_delegates{};
 template <class Rules, class Kernels, class Delegates = decltype(no_delegates)>
 constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, const Rules& rules,
                                  const Kernels& kernels, const Delegates& delegates = no_delegates) {
-  fbx_plugin p = make_plugin(id, version, std::data(rules), std::size(rules), std::data(kernels),
-                             std::size(kernels));
+  fbx_plugin p =
+      make_plugin(id, version, std::data(rules), std::size(rules), std::data(kernels), std::size(kernels));
   p.delegate_count = static_cast<uint32_t>(std::size(delegates));
   p.delegates = std::data(delegates);
   return p;
