@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kFusableAttr = "tfl_fusable_op";
 
-std::vector<std::string> Texts(std::vector<Diag> diags) {
+std::vector<std::string> Texts(const std::vector<Diag>& diags) {
   std::vector<std::string> out;
   for (const Diag& d : diags) out.push_back(ToString(d));
   return out;
