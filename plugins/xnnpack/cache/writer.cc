@@ -199,6 +199,7 @@ std::optional<Blob> WriterImpl::Known(const Key& key, const Digest& packed, cons
   store_->AddNote(
       {"key-conflict", Hex(key.identity.keyed) + ": packed anew, the bytes differ from those of this key", 0},
       true);
+  store_->Distrust(key);
   return Private(open, size, 0);
 }
 
