@@ -138,7 +138,7 @@ void Delegate::Partition::FindPorts(const Graph& graph, const Subgraph& subgraph
   for (const Port& port : outputs_) external_.push_back({port.id, nullptr});
 }
 
-void Delegate::Partition::prepare(const Call& call, Infer&, Plan&) {
+void Delegate::Partition::prepare(const Call& call, Infer& infer, Plan&) {
   const auto check = [](xnn_status status, const char* what) {
     if (status != xnn_status_success)
       throw Reject{"XNNPACK", std::string(what) + ": " + StatusName(status)};
@@ -153,10 +153,8 @@ void Delegate::Partition::prepare(const Call& call, Infer&, Plan&) {
     size_t rank = 0;
     std::array<size_t, XNN_MAX_TENSOR_DIMS> dims{};
     check(xnn_get_external_value_shape(runtime_.get(), port.id, &rank, dims.data()), "output shape");
-    const Dims expected = CallDims(call.out(port.place));
-    if (!std::equal(expected.begin(), expected.end(), dims.begin(), dims.begin() + static_cast<ptrdiff_t>(rank)))
-      throw Reject{"SHAPE", "XNNPACK computes a result of another shape than the kernels",
-                   "output " + std::to_string(port.place)};
+    const std::vector<int64_t> result(dims.begin(), dims.begin() + static_cast<ptrdiff_t>(rank));
+    infer.set(port.place, call.out(port.place).dtype(), result);
   }
 }
 

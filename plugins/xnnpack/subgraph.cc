@@ -219,10 +219,13 @@ uint32_t Subgraph::Constant(xnn_datatype datatype, const Dims& dims, const void*
 }
 
 // One scale per channel, where the file has one for all of them.
-const float* Subgraph::Scales(Tensor t, size_t count) {
-  const fbx_quant& q = *t.quant();
-  if (q.count == count) return q.scales;
-  return static_cast<const float*>(Keep(BytesOf(std::vector<float>(count, q.scales[0]))));
+const float* Subgraph::Scales(const Weights& w, Tensor filter, size_t count) {
+  const fbx_quant& q = *filter.quant();
+  const bool fits = std::all_of(q.scales, q.scales + q.count, [&](float s) { return s >= w.least_scale; });
+  if (fits && q.count == count) return q.scales;
+  std::vector<float> scales(count);
+  for (size_t i = 0; i < count; ++i) scales[i] = std::max(q.scales[q.count == count ? i : 0], w.least_scale);
+  return static_cast<const float*>(Keep(BytesOf(scales)));
 }
 
 uint32_t Subgraph::DefineFilter(const Weights& w, Tensor filter, const void* data) {
@@ -233,7 +236,7 @@ uint32_t Subgraph::DefineFilter(const Weights& w, Tensor filter, const void* dat
     case xnn_datatype_qcint8:
     case xnn_datatype_qcint4:
       Check(xnn_define_channelwise_quantized_tensor_value(
-          subgraph_, w.datatype, Scales(filter, channels), w.dims.size(), w.channel_dim, w.dims.data(), data,
+          subgraph_, w.datatype, Scales(w, filter, channels), w.dims.size(), w.channel_dim, w.dims.data(), data,
           XNN_INVALID_VALUE_ID, 0, &id));
       return id;
     case xnn_datatype_qbint4: {
@@ -249,7 +252,7 @@ uint32_t Subgraph::DefineFilter(const Weights& w, Tensor filter, const void* dat
     default:
       Check(xnn_define_quantized_tensor_value(
           subgraph_, w.datatype, static_cast<int32_t>(filter.quant()->zero_points[0]),
-          filter.quant()->scales[0], w.dims.size(), w.dims.data(), data, XNN_INVALID_VALUE_ID, 0, &id));
+          *Scales(w, filter, 1), w.dims.size(), w.dims.data(), data, XNN_INVALID_VALUE_ID, 0, &id));
       return id;
   }
 }
@@ -267,10 +270,10 @@ uint32_t Subgraph::DefineBias(const Site& site, const Weights& w) {
   const Tensor filter = *site.constant(w.filter);
   if (w.datatype == xnn_datatype_qcint8) {
     Check(xnn_define_channelwise_quantized_tensor_value(
-        subgraph_, xnn_datatype_qcint32, Scales(filter, dims[0]), 1, 0, dims.data(), bias.data<void>(),
+        subgraph_, xnn_datatype_qcint32, Scales(w, filter, dims[0]), 1, 0, dims.data(), bias.data<void>(),
         XNN_INVALID_VALUE_ID, 0, &id));
   } else {
-    Check(xnn_define_quantized_tensor_value(subgraph_, xnn_datatype_qint32, 0, filter.quant()->scales[0], 1,
+    Check(xnn_define_quantized_tensor_value(subgraph_, xnn_datatype_qint32, 0, *Scales(w, filter, 1), 1,
                                             dims.data(), bias.data<void>(), XNN_INVALID_VALUE_ID, 0, &id));
   }
   return id;

@@ -29,6 +29,7 @@ struct Weights {
   xnn_datatype datatype = xnn_datatype_fp32;  // fp32, qint8, quint8, qcint8, qcint4 or qbint4
   Dims dims;                       // of the filter as XNNPACK shall see it
   size_t channel_dim = 0;
+  float least_scale = 0;           // of the filter: smaller ones make nothing, and XNNPACK refuses them
   bool dynamic = false;            // the activation is quantised while it runs: the bias is f32
   bool always_packed = false;      // XNNPACK does not look into the cache before it packs this op
 };
@@ -82,7 +83,7 @@ class Subgraph {
   uint32_t Define(Tensor t, const Dims& dims, const void* data, uint32_t external, uint32_t flags);
   uint32_t DefineFilter(const Weights& weights, Tensor filter, const void* data);
   uint32_t DefineBias(const Site& site, const Weights& weights);
-  const float* Scales(Tensor t, size_t count);
+  const float* Scales(const Weights& weights, Tensor filter, size_t count);
 
   const Network& network_;
   PackProvider& provider_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/xnnpack/ops/weights.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace fusebox::xnnpack {
 
 namespace {
@@ -15,7 +18,7 @@ void RequireScales(Tensor filter, int channel_axis) {
     throw Reject{"QUANT", std::to_string(q->count) + " scales for " +
                               std::to_string(filter.dim(channel_axis)) + " channels"};
   for (uint32_t i = 0; i < q->count; ++i)
-    if (!std::isnormal(q->scales[i]) || q->scales[i] <= 0)
+    if (!std::isfinite(q->scales[i]) || q->scales[i] < 0)
       throw Reject{"QUANT", "filter has a scale of " + std::to_string(q->scales[i])};
 }
 
@@ -25,14 +28,17 @@ void RequireSymmetric(Tensor filter) {
     if (q.zero_points[i] != 0) throw Reject{"QUANT", "filter has a zero point that is not 0"};
 }
 
-// XNNPACK multiplies sums by input scale * filter scale / output scale.
-void RequireMultipliers(Tensor input, Tensor filter, Tensor output) {
+// XNNPACK multiplies sums by input scale * filter scale / output scale, and takes multipliers in [2^-32, 256). A sum of
+// 32 bits times less than the least is less than half of a step: the least makes the same zero of it.
+float LeastScale(Tensor input, Tensor filter, Tensor output) {
+  const float to_output = AffineOf(input).scale / AffineOf(output).scale;
   const fbx_quant& q = *filter.quant();
-  for (uint32_t i = 0; i < q.count; ++i) {
-    const float ratio = AffineOf(input).scale * q.scales[i] / AffineOf(output).scale;
-    if (!Within(ratio, 0x1p-32f, 256.0f))
-      throw Reject{"QUANT", "a ratio of scales of " + std::to_string(ratio)};
-  }
+  for (uint32_t i = 0; i < q.count; ++i)
+    if (!(to_output * q.scales[i] < 256))
+      throw Reject{"QUANT", "a ratio of scales of " + std::to_string(to_output * q.scales[i])};
+  float least = std::max(0x1p-32f / to_output, std::numeric_limits<float>::min());
+  while (AffineOf(input).scale * least / AffineOf(output).scale < 0x1p-32f) least = std::nextafter(least, 1.0f);
+  return least;
 }
 
 void RequireBias(const Site& site, const WeightOperands& at, fbx_dtype dtype) {
@@ -49,9 +55,9 @@ Weights PlanQuantised(const Site& site, const WeightOperands& at, Tensor filter)
   RequireSameType(input, output);
   RequireSameType(input, filter);
   RequireScales(filter, at.channel_axis);
-  RequireMultipliers(input, filter, output);
   RequireBias(site, at, FBX_I32);
   Weights w;
+  w.least_scale = LeastScale(input, filter, output);
   if (input.dtype() == FBX_U8) {
     const fbx_quant& q = *filter.quant();
     if (q.count != 1) throw Reject{"QUANT", "a u8 filter quantised per channel"};
@@ -71,6 +77,7 @@ Weights PlanNibbles(const WeightOperands& at, Tensor filter) {
   w.dynamic = true;
   if (q.kind != FBX_QUANT_BLOCKWISE) {
     RequireScales(filter, at.channel_axis);
+    w.least_scale = std::numeric_limits<float>::min();
     w.datatype = xnn_datatype_qcint4;
     return w;
   }
@@ -102,6 +109,7 @@ Weights PlanFloat(const Site& site, const WeightOperands& at, Tensor filter) {
   if (at.may_be_dynamic) {
     w.datatype = xnn_datatype_qcint8;
     w.dynamic = true;
+    w.least_scale = std::numeric_limits<float>::min();
   }
   return w;
 }
