@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kVendorPattern = "^x-";
 constexpr size_t kLongestString = 4096;  // std::regex recurses once per character
 constexpr int kDeepestDefault = 16;
 

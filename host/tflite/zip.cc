@@ -61,7 +61,7 @@ Buffer ReadAppendedZip(const Buffer& file) {
   if (start < 8 || start + 4 > static_cast<int64_t>(directory)) return {};
   const auto front = static_cast<size_t>(start);
   if (At<uint32_t>(bytes, front) != kFileMark) return {};
-  const Buffer zip = file.Slice(front, bytes.size() - front);
+  Buffer zip = file.Slice(front, bytes.size() - front);
   if (shift == start) return zip;
   return Buffer::Make(zip.size(), [&](std::span<std::byte> out) {
     std::memcpy(out.data(), zip.data(), zip.size());
