@@ -42,7 +42,7 @@ class Shape {
   int64_t& operator[](int i) { return dims_[static_cast<size_t>(i)]; }
   const int64_t* begin() const { return dims_.data(); }
   const int64_t* end() const { return dims_.data() + rank_; }
-  operator std::span<const int64_t>() const { return {begin(), end()}; }  // NOLINT(google-explicit-constructor)
+  operator std::span<const int64_t>() const { return {begin(), end()}; }  // NOLINT
   friend bool operator==(const Shape& a, const Shape& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
