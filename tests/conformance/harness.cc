@@ -60,23 +60,7 @@ void Compare(const Data& want, StubTensor& got, const Case& c, size_t index) {
   SCOPED_TRACE("result " + std::to_string(index));
   ASSERT_EQ(ShapeText(want.dims), ShapeText(got.dims()));
   ASSERT_EQ(want.bytes.size(), got.abi()->bytes);
-  if (want.bytes.empty()) return;
-  const auto* bytes = static_cast<const uint8_t*>(got.abi()->data);
-  switch (want.dtype) {
-    case FBX_F32: return CompareAs<float>(want, bytes, c);
-    case FBX_F64: return CompareAs<double>(want, bytes, c);
-    case FBX_I8: return CompareAs<int8_t>(want, bytes, c);
-    case FBX_I16: return CompareAs<int16_t>(want, bytes, c);
-    case FBX_I32: return CompareAs<int32_t>(want, bytes, c);
-    case FBX_U8:
-    case FBX_BOOL: return CompareAs<uint8_t>(want, bytes, c);
-    case FBX_I64:
-      ASSERT_EQ(As<int64_t>(want),
-                std::vector<int64_t>(reinterpret_cast<const int64_t*>(bytes),
-                                     reinterpret_cast<const int64_t*>(bytes) + want.count()));
-      return;
-    default: EXPECT_EQ(0, std::memcmp(want.bytes.data(), bytes, want.bytes.size())) << "bytes differ";
-  }
+  ExpectValues(want, got.abi()->data, c);
 }
 
 // Whatever infer knows must hold for the expected result.
@@ -235,6 +219,26 @@ void ExpectRefused(const fbx_kernel& k, const Case& c) {
 }
 
 }  // namespace
+
+void ExpectValues(const Data& want, const void* got, const Case& c) {
+  if (want.bytes.empty()) return;
+  const auto* bytes = static_cast<const uint8_t*>(got);
+  switch (want.dtype) {
+    case FBX_F32: return CompareAs<float>(want, bytes, c);
+    case FBX_F64: return CompareAs<double>(want, bytes, c);
+    case FBX_I8: return CompareAs<int8_t>(want, bytes, c);
+    case FBX_I16: return CompareAs<int16_t>(want, bytes, c);
+    case FBX_I32: return CompareAs<int32_t>(want, bytes, c);
+    case FBX_U8:
+    case FBX_BOOL: return CompareAs<uint8_t>(want, bytes, c);
+    case FBX_I64:
+      ASSERT_EQ(As<int64_t>(want),
+                std::vector<int64_t>(reinterpret_cast<const int64_t*>(bytes),
+                                     reinterpret_cast<const int64_t*>(bytes) + want.count()));
+      return;
+    default: EXPECT_EQ(0, std::memcmp(want.bytes.data(), bytes, want.bytes.size())) << "bytes differ";
+  }
+}
 
 Suite::Suite(std::string, std::function<void(Cases&)> add) { add(Registered()); }
 const Cases& AllCases() { return Registered(); }

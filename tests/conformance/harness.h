@@ -34,6 +34,9 @@ std::string WhySkipped(const Implementation&, const Case&);
 
 void RunCase(const fbx_kernel&, const Case&);
 
+// The values of a result against those expected, within the case's tolerance, reported as test failures.
+void ExpectValues(const Data& want, const void* got, const Case&);
+
 // The f64 twin of a case with f32 in it.
 Case Retyped(const Case&);
 bool HasF32(const Case&);

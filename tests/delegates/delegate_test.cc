@@ -4,11 +4,9 @@
 
 #include <thread>
 
-#include "host/model.h"
-#include "host/session.h"
-#include "tests/delegates/toy/toy.h"
+#include "tests/delegates/models.h"
 
-namespace fusebox {
+namespace fusebox::delegates_test {
 namespace {
 
 using ::testing::Contains;
@@ -16,62 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-std::shared_ptr<Registry> ToyRegistry() {
-  static const fbx_entry* const kEntries[] = {&fusebox_toy_entry_v1};
-  Config config;
-  config.search_default_path = false;
-  return *Registry::Create(config, kEntries);
-}
-
-Type F32(std::vector<int64_t> dims) { return {DType::kF32, Shape(std::move(dims))}; }
-
-ValueId Make(Function& f, Op op, std::vector<ValueId> operands, int64_t n = 2) {
-  Node& node = f.AddNode(op, std::move(operands), {F32({n})});
-  node.location.name = std::string(Name(op));
-  return node.results[0];
-}
-
-// y = ((x + c) * x - x) * c: ADD, MUL, SUB, MUL; c = {1, 2}.
-std::unique_ptr<Module> Chain(int64_t n = 2) {
-  auto module = std::make_unique<Module>();
-  module->source = "chain.tflite";
-  Function& f = module->Add("main");
-  const ValueId x = f.AddInput(F32({n}), "x");
-  const ValueId c = f.AddConst<float>(DType::kF32, {2}, {1, 2});
-  const ValueId sum = Make(f, Op::kAdd, {x, c}, n);
-  const ValueId product = Make(f, Op::kMul, {sum, x}, n);
-  const ValueId difference = Make(f, Op::kSub, {product, x}, n);
-  f.outputs = {Make(f, Op::kMul, {difference, c}, n)};
-  return module;
-}
-
-Config::Delegate ToyThat(const std::string& lie = {}) {
-  Config::Delegate toy{"toy"};
-  if (!lie.empty()) toy.options.Set("lie", lie);
-  return toy;
-}
-
-std::shared_ptr<const Model> Open(std::unique_ptr<Module> module, std::vector<Config::Delegate> delegates) {
-  auto model = Model::FromModule(std::move(module),
-                                 {.registry = ToyRegistry(), .delegates = std::move(delegates)});
-  EXPECT_TRUE(model) << model.error().message;
-  return model ? *model : nullptr;
-}
-
-std::vector<float> Output(Session& session, const std::vector<float>& x) {
-  const Tensor input{F32({static_cast<int64_t>(x.size())}), Buffer::Of<float>(x)};
-  EXPECT_TRUE(session.SetInput(0, input));
-  const Status status = session.Run();
-  EXPECT_TRUE(status) << status.error().message;
-  if (!status) return {};
-  const auto values = session.output(0)->data.As<float>();
-  return {values.begin(), values.end()};
-}
-
-std::unique_ptr<Session> SessionOf(const std::shared_ptr<const Model>& model) {
-  return *Session::Create(model);
-}
 
 std::vector<std::string> Who(const std::vector<Model::Placement>& rows) {
   std::vector<std::string> who;
@@ -109,8 +51,8 @@ TEST(Delegate, TakesOptionsOfTheProgramOverThoseOfTheList) {
 }
 
 TEST(Delegate, ThatNobodyHasIsAnError) {
-  const auto model =
-      Model::FromModule(Chain(), {.registry = ToyRegistry(), .delegates = std::vector{Config::Delegate{"tay"}}});
+  const auto model = Model::FromModule(
+      Chain(), {.registry = ToyRegistry(), .delegates = std::vector{Config::Delegate{"tay"}}});
   ASSERT_FALSE(model);
   EXPECT_THAT(model.error().message, HasSubstr("did you mean \"toy\"?"));
 }
@@ -144,19 +86,19 @@ TEST_P(Lies, AreSurvivedWithAReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     Delegate, Lies,
-    testing::Values(Lie{"create", "delegate toy is not used: plugin test.toy: LIE: it creates nothing", true},
-                    Lie{"claim", "claim threw", true}, Lie{"stray", "1 nodes that function main does not have", true},
-                    Lie{"forget", "toy: neither accepted nor rejected", true},
-                    Lie{"contradict", "toy: LIE: no", true}, Lie{"twice", "toy: OP", true},
-                    Lie{"everything", "cannot run SUB", false},
-                    Lie{"open", "declined at compile: plugin test.toy: out of memory", false},
-                    Lie{"compile", "toy (partition 0) declined at compile: plugin test.toy: LIE: it compiles nothing", false},
-                    Lie{"finish", "declined at finish: plugin test.toy: FAIL: nothing to finish with", false},
-                    Lie{"prepare", "declined at prepare: plugin test.toy: EXCEPTION: prepare threw", false},
-                    Lie{"shape", "it computes output 0 as f32[2,7], the kernels as f32[2]", false},
-                    Lie{"needs", "it asks for the value of an input", false},
-                    Lie{"memory", "no scratch memory", false},
-                    Lie{"invoke", "declined at invoke: plugin test.toy: EXCEPTION", false}),
+    testing::Values(
+        Lie{"create", "delegate toy is not used: plugin test.toy: LIE: it creates nothing", true},
+        Lie{"claim", "claim threw", true}, Lie{"stray", "1 nodes that function main does not have", true},
+        Lie{"forget", "toy: neither accepted nor rejected", true}, Lie{"contradict", "toy: LIE: no", true},
+        Lie{"twice", "toy: OP", true}, Lie{"everything", "cannot run SUB", false},
+        Lie{"open", "declined at compile: plugin test.toy: out of memory", false},
+        Lie{"compile", "toy (partition 0) declined at compile: plugin test.toy: LIE: it compiles nothing",
+            false},
+        Lie{"finish", "declined at finish: plugin test.toy: FAIL: nothing to finish with", false},
+        Lie{"prepare", "declined at prepare: plugin test.toy: EXCEPTION: prepare threw", false},
+        Lie{"shape", "it computes output 0 as f32[2,7], the kernels as f32[2]", false},
+        Lie{"needs", "it asks for the value of an input", false}, Lie{"memory", "no scratch memory", false},
+        Lie{"invoke", "declined at invoke: plugin test.toy: EXCEPTION", false}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Delegate, DeclinedPlacementsNameTheKernels) {
@@ -269,8 +211,9 @@ TEST(Delegate, MayRunWhatNoKernelDoes) {
   ASSERT_TRUE(session->SetInput(0, Tensor{F32({2}), Buffer::Of<float>(std::vector<float>{3, 4})}));
   const Status status = session->Run();
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("function main: node 0 toy.add (ADD): no kernel for toy.add"));
+  EXPECT_THAT(status.error().message,
+              HasSubstr("function main: node 0 toy.add (ADD): no kernel for toy.add"));
 }
 
 }  // namespace
-}  // namespace fusebox
+}  // namespace fusebox::delegates_test

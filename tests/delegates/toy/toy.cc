@@ -105,7 +105,8 @@ struct Toy {
     void invoke(const Call& call) {
       ++counts.invoked;
       if (toy.lie == "invoke") throw 7;
-      if (static_cast<size_t>(call.in(0).count()) != count) throw std::logic_error("other shapes than prepared for");
+      if (static_cast<size_t>(call.in(0).count()) != count)
+        throw std::logic_error("other shapes than prepared for");
       for (size_t i = 0; i < steps.size(); ++i) where[steps[i].out] = call.scratch<float>(slots[i]);
       for (uint32_t i = 0; i < inputs.size(); ++i) where[inputs[i]] = call.in(i).data<float>();
       for (uint32_t i = 0; i < outputs.size(); ++i) where[outputs[i]] = call.out(i).data<float>();

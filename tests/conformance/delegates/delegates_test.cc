@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every case through every delegate: what it takes must come out right, and it must take something of what it is for.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "tests/conformance/delegates/single.h"
+#include "tests/conformance/harness.h"
+
+namespace fusebox::conformance {
+namespace {
+
+struct Delegate {
+  std::string name, plugin_folder;
+  std::set<std::string> takes;  // of each of these ops at least one case
+  double rtol = 0;              // where it may be less exact than the case asks for
+  int steps = 0;                // the same for integers: how far off
+  struct Skip {
+    std::string op, name, why;  // an empty name means all of the op
+  };
+  std::vector<Skip> skips = {};
+};
+
+const std::vector<Delegate>& Delegates() {
+  static const std::vector<Delegate> all = {
+      {.name = "toy", .plugin_folder = FUSEBOX_TOYS, .takes = {"ADD", "MUL"}},
+#ifdef FUSEBOX_XNNPACK
+      {.name = "xnnpack",
+       .plugin_folder = FUSEBOX_XNNPACK,
+       .takes = {"ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "DIV",
+                 "FULLY_CONNECTED", "LOGISTIC", "MAX_POOL_2D", "MAXIMUM", "MINIMUM", "MUL", "PAD", "RESHAPE",
+                 "SOFTMAX", "SUB", "TANH", "TRANSPOSE"},
+       .rtol = 1e-4,
+       .steps = 1},
+#endif
+  };
+  return all;
+}
+
+struct Pair {
+  Delegate delegate;
+  std::string op;
+};
+
+std::vector<Pair> Pairs() {
+  std::set<std::string> ops;
+  for (const Case& c : AllCases()) ops.insert(c.op);
+  std::vector<Pair> pairs;
+  for (const Delegate& d : Delegates())
+    for (const std::string& op : ops) pairs.push_back({d, op});
+  return pairs;
+}
+
+void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.delegate.name << " " << pair.op; }
+
+std::string WhySkipped(const Delegate& delegate, const Case& c) {
+  for (const Delegate::Skip& skip : delegate.skips)
+    if (skip.op == c.op && (skip.name.empty() || skip.name == c.name)) return skip.why;
+  return {};
+}
+
+void ExpectResults(const Delegate& delegate, const Case& c, const Answered& answer) {
+  Case tolerant = c;
+  for (size_t i = 0; i < c.results.size(); ++i) {
+    SCOPED_TRACE("result " + std::to_string(i));
+    EXPECT_EQ(answer.results[i].dims, c.results[i].dims);
+    ASSERT_EQ(answer.results[i].bytes.size(), c.results[i].bytes.size());
+    const fbx_dtype dtype = c.results[i].dtype;
+    const bool floats = dtype == FBX_F32 || dtype == FBX_F64 || dtype == FBX_F16;
+    if (answer.taken && floats) {
+      tolerant.rtol = std::max(c.rtol, delegate.rtol);
+      tolerant.atol = std::max(c.atol, delegate.rtol);
+    } else if (answer.taken && dtype != FBX_BOOL) {
+      tolerant.atol = std::max(c.atol, static_cast<double>(delegate.steps));
+    }
+    ExpectValues(c.results[i], answer.results[i].bytes.data(), tolerant);
+  }
+}
+
+class Delegated : public testing::TestWithParam<Pair> {};
+
+TEST_P(Delegated, Holds) {
+  const auto& [delegate, op] = GetParam();
+  const auto registry = RegistryWith(delegate.plugin_folder);
+  ASSERT_NE(registry, nullptr);
+  int taken = 0, left = 0;
+  std::set<std::string> reasons;
+  for (const Case& c : AllCases()) {
+    if (c.op != op || !c.error.empty() || !c.refused.empty()) continue;
+    if (const std::string why = WhySkipped(delegate, c); !why.empty()) {
+      std::cout << "skipped: " << op << ": " << c.name << ": " << why << "\n";
+      continue;
+    }
+    const auto operands = static_cast<size_t>(std::count_if(
+        c.operands.begin(), c.operands.end(), [](const Data& d) { return d.dtype != FBX_DTYPE_NONE; }));
+    for (const size_t inputs : {size_t{1}, operands}) {
+      SCOPED_TRACE(c.op + ": " + c.name + ", " + std::to_string(inputs) + " inputs");
+      const Answered answer = RunThrough(registry, delegate.name, c, inputs);
+      ASSERT_EQ(answer.error, "");
+      ExpectResults(delegate, c, answer);
+      (answer.taken ? taken : left) += 1;
+      if (!answer.taken) reasons.insert(answer.why);
+      if (operands <= 1) break;
+    }
+  }
+  std::cout << delegate.name << ": " << op << ": " << taken << " taken, " << left << " left to the kernels\n";
+  for (const std::string& reason : reasons) std::cout << "  " << reason << "\n";
+  EXPECT_TRUE(taken > 0 || !delegate.takes.contains(op)) << "it takes no case of " << op;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Delegated, testing::ValuesIn(Pairs()),
+                         [](const auto& info) { return info.param.delegate.name + "_" + info.param.op; });
+
+}  // namespace
+}  // namespace fusebox::conformance

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+
+namespace fusebox::delegates_test {
+
+extern std::atomic<int> allocations;  // by operator new, of the whole program
+
+}  // namespace fusebox::delegates_test
