@@ -25,7 +25,8 @@ Function* Module::Find(std::string_view name) const {
 }
 
 Function& Module::Add(std::string name) {
-  return *functions.emplace_back(std::make_unique<Function>(UniqueName(name)));
+  name = UniqueName(name);
+  return *functions.emplace_back(std::make_unique<Function>(std::move(name)));
 }
 
 std::string Module::UniqueName(std::string_view wish) const {
