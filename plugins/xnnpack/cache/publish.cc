@@ -33,8 +33,13 @@ StoreImpl::~StoreImpl() {
 
 void StoreImpl::Enqueue(Build build) {
   const std::lock_guard lock(work_mutex_);
+  try {
+    if (!worker_.joinable()) worker_ = std::thread([this] { Work(); });
+  } catch (const std::system_error&) {
+    Publish(build);  // no more threads: then it takes its time here
+    return;
+  }
   work_.push_back(std::move(build));
-  if (!worker_.joinable()) worker_ = std::thread([this] { Work(); });
   work_changed_.notify_all();
 }
 
@@ -53,8 +58,12 @@ void StoreImpl::Work() {
     work_.pop_front();
     working_ = true;
     lock.unlock();
-    Publish(build);
-    build = {};
+    try {
+      Publish(build);
+      build = {};
+    } catch (const std::bad_alloc&) {
+      AddNote({"no-memory", "a build was not published", ENOMEM}, true);
+    }
     lock.lock();
     working_ = false;
     work_changed_.notify_all();

@@ -239,8 +239,7 @@ TEST_F(Damage, ABadSegmentOfADirectoryIsPutAsideAndTheOthersServe) {
   EXPECT_EQ(Start(In(path()), 0, 6), 6);
 }
 
-TEST_F(Damage, VerificationIsOncePerStateOfTheFile) {
-  // The bytes change behind the back of all clocks: what was verified is not looked at again, unless that is asked for.
+TEST_F(Damage, AVerifiedFileThatWasEditedIsVerifiedAgain) {
   Options options = In(file_path());
   options.verify = Verify::kAlways;
   const auto count_bad = [&] {
