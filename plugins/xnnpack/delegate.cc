@@ -15,8 +15,7 @@ namespace {
 constexpr int kAttempts = 4;
 
 const Operation& OperationOf(const Site& site) {
-  const Operation* operation =
-      site.abi()->kind == FBX_OP_BUILTIN ? FindOperation(site.op()) : nullptr;
+  const Operation* operation = site.abi()->kind == FBX_OP_BUILTIN ? FindOperation(site.op()) : nullptr;
   if (operation == nullptr) throw Reject{"OP", "XNNPACK has no such op"};
   return *operation;
 }
@@ -37,9 +36,10 @@ Delegate::Delegate(const Attrs& options) : cache_path_(options.s("weight_cache_p
 // Opened by the first session: a model that never runs opens no files.
 std::shared_ptr<PackStore> Delegate::store() {
   std::call_once(opened_, [this] {
-    store_ = cache_path_.empty()
-                 ? MakeMemoryStore()
-                 : MakeFileStore(cache::Store::Open({.path = cache_path_, .writer = "fusebox.xnnpack 1.0.0"}));
+    store_ =
+        cache_path_.empty()
+            ? MakeMemoryStore()
+            : MakeFileStore(cache::Store::Open({.path = cache_path_, .writer = "fusebox.xnnpack 1.0.0"}));
   });
   return store_;
 }
@@ -126,8 +126,8 @@ void Delegate::Partition::FindPorts(const Graph& graph, const Subgraph& subgraph
   const auto external = subgraph.external();
   const auto find = [&](std::span<const fbx_value> values, std::vector<Port>& ports) {
     for (uint32_t i = 0; i < values.size(); ++i) {
-      const auto id = static_cast<uint32_t>(std::find(external.begin(), external.end(), values[i]) -
-                                            external.begin());
+      const auto id =
+          static_cast<uint32_t>(std::find(external.begin(), external.end(), values[i]) - external.begin());
       if (subgraph.uses(values[i])) ports.push_back({i, id});
     }
   };
@@ -140,8 +140,7 @@ void Delegate::Partition::FindPorts(const Graph& graph, const Subgraph& subgraph
 
 void Delegate::Partition::prepare(const Call& call, Infer& infer, Plan&) {
   const auto check = [](xnn_status status, const char* what) {
-    if (status != xnn_status_success)
-      throw Reject{"XNNPACK", std::string(what) + ": " + StatusName(status)};
+    if (status != xnn_status_success) throw Reject{"XNNPACK", std::string(what) + ": " + StatusName(status)};
   };
   is_set_up_ = false;
   for (const Port& port : inputs_) {

@@ -5,8 +5,8 @@
 // at a time.
 #pragma once
 
-#include <fusebox/delegate.hpp>
 #include <xnnpack.h>
+#include <fusebox/delegate.hpp>
 
 #include <memory>
 #include <mutex>

@@ -2,8 +2,8 @@
 // The XNNPACK library itself: initialised at first use, since that costs what loading a plugin may not.
 #pragma once
 
-#include <fusebox/base.hpp>
 #include <xnnpack.h>
+#include <fusebox/base.hpp>
 
 namespace fusebox::xnnpack {
 

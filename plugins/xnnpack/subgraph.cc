@@ -62,9 +62,9 @@ std::vector<uint8_t> FlipNibbles(Tensor t) {
 }  // namespace
 
 const char* StatusName(xnn_status status) {
-  static constexpr const char* kNames[] = {
-      "success",       "uninitialized",        "invalid parameter", "invalid state", "unsupported parameter",
-      "unsupported hardware", "out of memory", "reallocation required", "deprecated"};
+  static constexpr const char* kNames[] = {"success",       "uninitialized",         "invalid parameter",
+                                           "invalid state", "unsupported parameter", "unsupported hardware",
+                                           "out of memory", "reallocation required", "deprecated"};
   const auto index = static_cast<size_t>(status);
   return index < std::size(kNames) ? kNames[index] : "an unknown status";
 }
@@ -235,9 +235,9 @@ uint32_t Subgraph::DefineFilter(const Weights& w, Tensor filter, const void* dat
     case xnn_datatype_fp32: return Constant(xnn_datatype_fp32, w.dims, data);
     case xnn_datatype_qcint8:
     case xnn_datatype_qcint4:
-      Check(xnn_define_channelwise_quantized_tensor_value(
-          subgraph_, w.datatype, Scales(w, filter, channels), w.dims.size(), w.channel_dim, w.dims.data(), data,
-          XNN_INVALID_VALUE_ID, 0, &id));
+      Check(xnn_define_channelwise_quantized_tensor_value(subgraph_, w.datatype, Scales(w, filter, channels),
+                                                          w.dims.size(), w.channel_dim, w.dims.data(), data,
+                                                          XNN_INVALID_VALUE_ID, 0, &id));
       return id;
     case xnn_datatype_qbint4: {
       const fbx_quant& q = *filter.quant();
@@ -251,8 +251,8 @@ uint32_t Subgraph::DefineFilter(const Weights& w, Tensor filter, const void* dat
     }
     default:
       Check(xnn_define_quantized_tensor_value(
-          subgraph_, w.datatype, static_cast<int32_t>(filter.quant()->zero_points[0]),
-          *Scales(w, filter, 1), w.dims.size(), w.dims.data(), data, XNN_INVALID_VALUE_ID, 0, &id));
+          subgraph_, w.datatype, static_cast<int32_t>(filter.quant()->zero_points[0]), *Scales(w, filter, 1),
+          w.dims.size(), w.dims.data(), data, XNN_INVALID_VALUE_ID, 0, &id));
       return id;
   }
 }
@@ -269,9 +269,9 @@ uint32_t Subgraph::DefineBias(const Site& site, const Weights& w) {
   uint32_t id = XNN_INVALID_VALUE_ID;
   const Tensor filter = *site.constant(w.filter);
   if (w.datatype == xnn_datatype_qcint8) {
-    Check(xnn_define_channelwise_quantized_tensor_value(
-        subgraph_, xnn_datatype_qcint32, Scales(w, filter, dims[0]), 1, 0, dims.data(), bias.data<void>(),
-        XNN_INVALID_VALUE_ID, 0, &id));
+    Check(xnn_define_channelwise_quantized_tensor_value(subgraph_, xnn_datatype_qcint32,
+                                                        Scales(w, filter, dims[0]), 1, 0, dims.data(),
+                                                        bias.data<void>(), XNN_INVALID_VALUE_ID, 0, &id));
   } else {
     Check(xnn_define_quantized_tensor_value(subgraph_, xnn_datatype_qint32, 0, *Scales(w, filter, 1), 1,
                                             dims.data(), bias.data<void>(), XNN_INVALID_VALUE_ID, 0, &id));

@@ -24,14 +24,14 @@ enum class Unpack { kNone, kHalf, kAffine };
 
 // The weights of an op that packs them: of conv, transposed conv and fully connected.
 struct Weights {
-  uint32_t filter = 0;             // operand
-  uint32_t bias = UINT32_MAX;      // operand; absent: UINT32_MAX
+  uint32_t filter = 0;                        // operand
+  uint32_t bias = UINT32_MAX;                 // operand; absent: UINT32_MAX
   xnn_datatype datatype = xnn_datatype_fp32;  // fp32, qint8, quint8, qcint8, qcint4 or qbint4
-  Dims dims;                       // of the filter as XNNPACK shall see it
+  Dims dims;                                  // of the filter as XNNPACK shall see it
   size_t channel_dim = 0;
-  float least_scale = 0;           // of the filter: smaller ones make nothing, and XNNPACK refuses them
-  bool dynamic = false;            // the activation is quantised while it runs: the bias is f32
-  bool always_packed = false;      // XNNPACK does not look into the cache before it packs this op
+  float least_scale = 0;       // of the filter: smaller ones make nothing, and XNNPACK refuses them
+  bool dynamic = false;        // the activation is quantised while it runs: the bias is f32
+  bool always_packed = false;  // XNNPACK does not look into the cache before it packs this op
 };
 
 class Subgraph {

@@ -55,8 +55,7 @@ void RequireValue(Tensor t, const std::string& subject) {
 
 void RequireValues(const Site& site, uint32_t first, uint32_t last) {
   for (uint32_t i = first; i <= last; ++i) RequireValue(site.in(i), Operand(i));
-  for (uint32_t i = 0; i < site.out_count(); ++i)
-    RequireValue(site.out(i), "result " + std::to_string(i));
+  for (uint32_t i = 0; i < site.out_count(); ++i) RequireValue(site.out(i), "result " + std::to_string(i));
 }
 
 void RequireFloat(Tensor t, const std::string& subject) {

@@ -15,7 +15,9 @@ std::span<const std::byte> BytesOf(const fbx_tensor& t) {
   return {static_cast<const std::byte*>(t.data), t.bytes};
 }
 
-cache::ModelFile FileOf(const fbx_file& f) { return {f.device, f.inode, f.size, f.modified_ns, f.changed_ns}; }
+cache::ModelFile FileOf(const fbx_file& f) {
+  return {f.device, f.inode, f.size, f.modified_ns, f.changed_ns};
+}
 
 class FileStore final : public PackStore, public std::enable_shared_from_this<FileStore> {
  public:
@@ -81,10 +83,9 @@ class FileWriter final : public PackWriter {
   PackedBlob Insert(const cache::Key& key, void* reserved, size_t size, const Recipe& recipe,
                     uint32_t seed) override {
     changed_ = true;
-    return Hold(writer().Commit(key, static_cast<std::byte*>(reserved), size,
-                                {.seed = seed,
-                                 .family = static_cast<uint16_t>(recipe.family()),
-                                 .recipe = recipe.description()}));
+    return Hold(writer().Commit(
+        key, static_cast<std::byte*>(reserved), size,
+        {.seed = seed, .family = static_cast<uint16_t>(recipe.family()), .recipe = recipe.description()}));
   }
   PackedBlob Keep(void* reserved, size_t size) override {
     return Hold(writer().KeepPrivate(static_cast<std::byte*>(reserved), size));

@@ -79,9 +79,9 @@ class Canary {
 
   uint64_t Pack(Family family) {
     Capture capture;
-    for (const xnn_datatype filter : {xnn_datatype_fp32, xnn_datatype_qcint8, xnn_datatype_quint8, xnn_datatype_qcint4})
-      for (const bool dynamic : {false, true})
-        capture.Note(PackOne(family, filter, dynamic, capture.get()));
+    for (const xnn_datatype filter :
+         {xnn_datatype_fp32, xnn_datatype_qcint8, xnn_datatype_quint8, xnn_datatype_qcint4})
+      for (const bool dynamic : {false, true}) capture.Note(PackOne(family, filter, dynamic, capture.get()));
     return capture.digest();
   }
 
@@ -107,9 +107,9 @@ class Canary {
     const std::vector<size_t> out = flat ? std::vector<size_t>{1, kOut} : std::vector<size_t>{1, 5, 5, kOut};
     const std::vector<size_t> dims =
         flat ? std::vector<size_t>{kOut, kIn} : std::vector<size_t>{kOut, kSide, kSide, kIn};
-    const xnn_datatype type = filter == xnn_datatype_quint8   ? xnn_datatype_quint8
+    const xnn_datatype type = filter == xnn_datatype_quint8            ? xnn_datatype_quint8
                               : filter == xnn_datatype_fp32 || dynamic ? xnn_datatype_fp32
-                                                              : xnn_datatype_qint8;
+                                                                       : xnn_datatype_qint8;
     uint32_t x = 0, y = 0, f = 0, b = 0;
     int status = Value(graph, type, in, 0, XNN_VALUE_FLAG_EXTERNAL_INPUT, &x);
     if (status == 0) status = Value(graph, type, out, 1, XNN_VALUE_FLAG_EXTERNAL_OUTPUT, &y);
@@ -119,18 +119,18 @@ class Canary {
     if (status != 0) return status;
     if (flat) return xnn_define_fully_connected(graph, -1, 1, x, f, b, y, 0);
     if (family == Family::kConvolution)
-      return xnn_define_convolution_2d(graph, 0, 0, 0, 0, kSide, kSide, 1, 1, 1, 1, 1, kIn, kOut, -1, 1, x, f, b,
-                                       y, 0);
-    return xnn_define_deconvolution_2d(graph, 0, 0, 0, 0, 0, 0, kSide, kSide, 2, 2, 1, 1, 1, kIn, kOut, -1, 1, x,
-                                       f, b, y, 0);
+      return xnn_define_convolution_2d(graph, 0, 0, 0, 0, kSide, kSide, 1, 1, 1, 1, 1, kIn, kOut, -1, 1, x, f,
+                                       b, y, 0);
+    return xnn_define_deconvolution_2d(graph, 0, 0, 0, 0, 0, 0, kSide, kSide, 2, 2, 1, 1, 1, kIn, kOut, -1, 1,
+                                       x, f, b, y, 0);
   }
 
-  static int Value(xnn_subgraph_t graph, xnn_datatype type, const std::vector<size_t>& dims, uint32_t external,
-                   uint32_t flags, uint32_t* id) {
+  static int Value(xnn_subgraph_t graph, xnn_datatype type, const std::vector<size_t>& dims,
+                   uint32_t external, uint32_t flags, uint32_t* id) {
     if (type == xnn_datatype_fp32)
       return xnn_define_tensor_value(graph, type, dims.size(), dims.data(), nullptr, external, flags, id);
-    return xnn_define_quantized_tensor_value(graph, type, 5, 0.05f, dims.size(), dims.data(), nullptr, external,
-                                             flags, id);
+    return xnn_define_quantized_tensor_value(graph, type, 5, 0.05f, dims.size(), dims.data(), nullptr,
+                                             external, flags, id);
   }
 
   static int Dynamic(xnn_subgraph_t graph, const std::vector<size_t>& dims, size_t nonbatch, uint32_t* id) {
@@ -142,7 +142,8 @@ class Canary {
 
   int Filter(xnn_subgraph_t graph, xnn_datatype type, const std::vector<size_t>& dims, uint32_t* id) {
     if (type == xnn_datatype_fp32)
-      return xnn_define_tensor_value(graph, type, dims.size(), dims.data(), real_, XNN_INVALID_VALUE_ID, 0, id);
+      return xnn_define_tensor_value(graph, type, dims.size(), dims.data(), real_, XNN_INVALID_VALUE_ID, 0,
+                                     id);
     if (type == xnn_datatype_quint8)
       return xnn_define_quantized_tensor_value(graph, type, 120, 0.02f, dims.size(), dims.data(), weights_,
                                                XNN_INVALID_VALUE_ID, 0, id);
@@ -153,7 +154,8 @@ class Canary {
   int Bias(xnn_subgraph_t graph, xnn_datatype filter, bool dynamic, uint32_t* id) {
     const size_t count = kOut;
     if (filter == xnn_datatype_fp32 || dynamic)
-      return xnn_define_tensor_value(graph, xnn_datatype_fp32, 1, &count, real_bias_, XNN_INVALID_VALUE_ID, 0, id);
+      return xnn_define_tensor_value(graph, xnn_datatype_fp32, 1, &count, real_bias_, XNN_INVALID_VALUE_ID, 0,
+                                     id);
     if (filter == xnn_datatype_quint8)
       return xnn_define_quantized_tensor_value(graph, xnn_datatype_qint32, 0, 0.02f, 1, &count, bias_,
                                                XNN_INVALID_VALUE_ID, 0, id);

@@ -96,9 +96,7 @@ class MemoryWriter final : public PackWriter {
   std::vector<Memory> private_;
 };
 
-std::unique_ptr<PackWriter> MemoryStore::Open() {
-  return std::make_unique<MemoryWriter>(shared_from_this());
-}
+std::unique_ptr<PackWriter> MemoryStore::Open() { return std::make_unique<MemoryWriter>(shared_from_this()); }
 
 }  // namespace
 

@@ -42,8 +42,7 @@ PackProvider::~PackProvider() {
 
 const void* PackProvider::EmptyAddress() {
   if (empty_ == nullptr) {
-    void* space =
-        mmap(nullptr, kEmptyBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* space = mmap(nullptr, kEmptyBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED) return nullptr;
     empty_ = static_cast<char*>(space);
   }

@@ -94,8 +94,8 @@ class PackProvider {
   std::map<const void*, Registered> registered_;
   std::map<cache::Key, const void*, Less> addresses_;  // of registered_, by key
   std::vector<std::vector<uint8_t>> held_;
-  std::vector<size_t> again_;      // sizes of blobs that XNNPACK will pack though they are known
-  void* scratch_ = nullptr;        // reserved for one of these
+  std::vector<size_t> again_;  // sizes of blobs that XNNPACK will pack though they are known
+  void* scratch_ = nullptr;    // reserved for one of these
   std::string poisoned_;
   PackStatistics statistics_;
   char* empty_ = nullptr;  // address space without memory

@@ -46,9 +46,8 @@ void Define(const Site& site, Subgraph& graph) {
     return;
   }
   const uint32_t a = graph.FloatIn(site, 0), b = graph.FloatIn(site, 1);
-  graph.FloatOut(site, [&](uint32_t out) {
-    graph.Check(xnn_define_binary(graph.get(), type, &params, a, b, out, 0));
-  });
+  graph.FloatOut(
+      site, [&](uint32_t out) { graph.Check(xnn_define_binary(graph.get(), type, &params, a, b, out, 0)); });
 }
 
 constexpr Operation kTable[] = {

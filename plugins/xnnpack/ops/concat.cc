@@ -34,7 +34,8 @@ void Join(Subgraph& graph, const Site& site, std::vector<uint32_t> ids, const st
     case 2: return graph.Check(xnn_define_concatenate2(g, a, ids[0], ids[1], out, 0));
     case 3: return graph.Check(xnn_define_concatenate3(g, a, ids[0], ids[1], ids[2], out, 0));
     case 4: return graph.Check(xnn_define_concatenate4(g, a, ids[0], ids[1], ids[2], ids[3], out, 0));
-    default: return graph.Check(xnn_define_concatenate5(g, a, ids[0], ids[1], ids[2], ids[3], ids[4], out, 0));
+    default:
+      return graph.Check(xnn_define_concatenate5(g, a, ids[0], ids[1], ids[2], ids[3], ids[4], out, 0));
   }
 }
 
@@ -46,8 +47,8 @@ void SupportsConcat(const Site& site) {
   for (uint32_t i = 0; i < site.in_count(); ++i) {
     RequireSameType(site.in(i), site.out(0));
     RequireRank(site.in(i), site.out(0).rank(), Operand(i));
-    site.require(site.in(i).dim(static_cast<int>(axis)) > 0, "SHAPE", "a size that is known only when it runs",
-                 Operand(i));
+    site.require(site.in(i).dim(static_cast<int>(axis)) > 0, "SHAPE",
+                 "a size that is known only when it runs", Operand(i));
     site.require(!site.constant(i), "CONST", "an operand is constant", Operand(i));
   }
 }
@@ -88,13 +89,14 @@ void DefinePack(const Site& site, Subgraph& graph) {
     Dims dims = DimsOf(site.in(i));
     dims.insert(dims.begin() + static_cast<ptrdiff_t>(axis), 1);
     ids.push_back(graph.Temporary(DatatypeOf(out), AffineOf(out), dims));
-    graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), graph.In(site, i), ids.back(), 0));
+    graph.Check(
+        xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), graph.In(site, i), ids.back(), 0));
   }
   Join(graph, site, ids, std::vector<size_t>(ids.size(), 1), axis, graph.Out(site));
 }
 
 constexpr Operation kTable[] = {
-    {"CONCATENATION", Accept::kAlong, SupportsConcat, DefineConcat},
+    {"CONCATENATION", Accept::kAlone, SupportsConcat, DefineConcat},
     {"PACK", Accept::kAlong, SupportsPack, DefinePack},
 };
 

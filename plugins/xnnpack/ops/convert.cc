@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // QUANTIZE and DEQUANTIZE. A DEQUANTIZE of constant f16 weights defines nothing: its readers unpack them.
-#include "plugins/xnnpack/ops/op.h"
 #include <algorithm>
+#include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
 namespace {
@@ -45,7 +45,7 @@ void DefineDequantize(const Site& site, Subgraph& graph) {
 
 constexpr Operation kTable[] = {
     {"DEQUANTIZE", Accept::kAlong, SupportsDequantize, DefineDequantize},
-    {"QUANTIZE", Accept::kAlong, SupportsQuantize, DefineQuantize},
+    {"QUANTIZE", Accept::kAlone, SupportsQuantize, DefineQuantize},
 };
 
 }  // namespace

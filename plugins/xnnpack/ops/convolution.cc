@@ -16,12 +16,13 @@ Tensor CheckImages(const Site& site, const WeightOperands& operands) {
   RequireArity(site, 2, 3);
   PlanWeights(site, operands);
   FusedRange(site);
-  ReadWindow(site);
   const Tensor filter = *site.constant(1);
   RequireRank(site.in(0), 4, Operand(0));
   RequireRank(filter, 4, Operand(1));
   RequireRank(site.out(0), 4, "result 0");
   site.require(site.in(0).dim(3) > 0, "SHAPE", "the number of channels is not known");
+  PaddingOf(site, ReadWindow(site), static_cast<uint32_t>(filter.dim(1)),
+            static_cast<uint32_t>(filter.dim(2)));
   return filter;
 }
 
@@ -53,11 +54,13 @@ void DefineConv(const Site& site, Subgraph& graph) {
   uint32_t input = graph.In(site, 0);
   if (weights.dynamic) input = graph.Dynamic(input, DimsOf(site.in(0)), 3);
   const auto ids = graph.Pack(site, std::move(recipe), weights);
-  graph.Check(xnn_define_convolution_2d(
-      graph.get(), 0, 0, 0, 0, static_cast<uint32_t>(weights.dims[1]), static_cast<uint32_t>(weights.dims[2]),
-      w.stride_height, w.stride_width, w.dilation_height, w.dilation_width, static_cast<uint32_t>(groups),
-      weights.dims[3], weights.dims[0] / groups, range.min, range.max, input, ids.filter, ids.bias,
-      graph.Out(site), w.flags()));
+  const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
+  const Padding pad = PaddingOf(site, w, height, width);
+  graph.Check(xnn_define_convolution_2d(graph.get(), pad.top, pad.right, pad.bottom, pad.left, height, width,
+                                        w.stride_height, w.stride_width, w.dilation_height, w.dilation_width,
+                                        static_cast<uint32_t>(groups), weights.dims[3],
+                                        weights.dims[0] / groups, range.min, range.max, input, ids.filter,
+                                        ids.bias, graph.Out(site), pad.flags));
 }
 
 void SupportsDepthwise(const Site& site) {
@@ -76,11 +79,12 @@ void DefineDepthwise(const Site& site, Subgraph& graph) {
   const auto channels = static_cast<size_t>(site.in(0).dim(3));
   const uint32_t input = graph.In(site, 0);
   const auto ids = graph.Private(site, weights);
+  const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
+  const Padding pad = PaddingOf(site, w, height, width);
   graph.Check(xnn_define_depthwise_convolution_2d(
-      graph.get(), 0, 0, 0, 0, static_cast<uint32_t>(weights.dims[1]), static_cast<uint32_t>(weights.dims[2]),
-      w.stride_height, w.stride_width, w.dilation_height, w.dilation_width,
-      static_cast<uint32_t>(weights.dims[3] / channels), channels, range.min, range.max, input, ids.filter,
-      ids.bias, graph.Out(site), w.flags()));
+      graph.get(), pad.top, pad.right, pad.bottom, pad.left, height, width, w.stride_height, w.stride_width,
+      w.dilation_height, w.dilation_width, static_cast<uint32_t>(weights.dims[3] / channels), channels,
+      range.min, range.max, input, ids.filter, ids.bias, graph.Out(site), pad.flags));
 }
 
 constexpr Operation kTable[] = {

@@ -26,8 +26,8 @@ struct Operation {
 using OperationTable = std::span<const Operation>;
 
 extern const OperationTable kBatchMatMulOps, kBinaryOps, kConcatOps, kConvertOps, kConvolutionOps,
-    kFullyConnectedOps, kPadOps, kPoolOps, kReduceOps, kReshapeOps, kResizeOps, kSliceOps, kSoftmaxOps, kSpaceOps,
-    kTransposeConvOps, kTransposeOps, kUnaryOps;
+    kFullyConnectedOps, kPadOps, kPoolOps, kReduceOps, kReshapeOps, kResizeOps, kSliceOps, kSoftmaxOps,
+    kSpaceOps, kTransposeConvOps, kTransposeOps, kUnaryOps;
 
 // The row of a builtin op; NULL: XNNPACK has nothing like it.
 const Operation* FindOperation(std::string_view name);

@@ -47,8 +47,8 @@ void Define(const Site& site, Subgraph& graph) {
 }
 
 constexpr Operation kTable[] = {
-    {"PAD", Accept::kAlong, Supports, Define},
-    {"PADV2", Accept::kAlong, Supports, Define},
+    {"PAD", Accept::kAlone, Supports, Define},
+    {"PADV2", Accept::kAlone, Supports, Define},
 };
 
 }  // namespace

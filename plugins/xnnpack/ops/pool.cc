@@ -25,6 +25,7 @@ void SupportsPool(const Site& site) {
   FusedRange(site);
   const Pool pool = ReadPool(site);
   site.require(pool.height * pool.width > 1, "ATTR", "a window of 1x1");
+  PaddingOf(site, pool.window, pool.height, pool.width);
 }
 
 void SupportsMax(const Site& site) {
@@ -45,24 +46,26 @@ void DefineAverage(const Site& site, Subgraph& graph) {
   const Pool pool = ReadPool(site);
   if (IsGlobal(site, pool)) {
     graph.Check(xnn_define_static_reduce_v2(graph.get(), xnn_reduce_mean, 2, kImageAxes, graph.In(site, 0),
-                                         graph.Out(site), XNN_FLAG_KEEP_DIMS));
+                                            graph.Out(site), XNN_FLAG_KEEP_DIMS));
     return;
   }
   const Range range = FusedRange(site);
+  const Padding pad = PaddingOf(site, pool.window, pool.height, pool.width);
   const uint32_t in = graph.FloatIn(site, 0);
   graph.FloatOut(site, [&](uint32_t out) {
-    graph.Check(xnn_define_average_pooling_2d(graph.get(), 0, 0, 0, 0, pool.height, pool.width,
-                                              pool.window.stride_height, pool.window.stride_width, range.min,
-                                              range.max, in, out, pool.window.flags()));
+    graph.Check(xnn_define_average_pooling_2d(
+        graph.get(), pad.top, pad.right, pad.bottom, pad.left, pool.height, pool.width,
+        pool.window.stride_height, pool.window.stride_width, range.min, range.max, in, out, pad.flags));
   });
 }
 
 void DefineMax(const Site& site, Subgraph& graph) {
   const Pool pool = ReadPool(site);
   const Range range = FusedRange(site);
-  graph.Check(xnn_define_max_pooling_2d(graph.get(), 0, 0, 0, 0, pool.height, pool.width,
-                                        pool.window.stride_height, pool.window.stride_width, 1, 1, range.min,
-                                        range.max, graph.In(site, 0), graph.Out(site), pool.window.flags()));
+  const Padding pad = PaddingOf(site, pool.window, pool.height, pool.width);
+  graph.Check(xnn_define_max_pooling_2d(graph.get(), pad.top, pad.right, pad.bottom, pad.left, pool.height,
+                                        pool.width, pool.window.stride_height, pool.window.stride_width, 1, 1,
+                                        range.min, range.max, graph.In(site, 0), graph.Out(site), pad.flags));
 }
 
 constexpr Operation kTable[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MEAN and SUM along constant axes.
-#include "plugins/xnnpack/ops/op.h"
 #include <algorithm>
+#include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SLICE, STRIDED_SLICE with steps of one, SPLIT, SPLIT_V and UNPACK: each result is a box of the operand.
-#include "plugins/xnnpack/ops/op.h"
 #include <algorithm>
+#include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
 namespace {
@@ -32,8 +32,8 @@ void Restrict(const Site& site, Box& box, Tensor t, size_t dim, int64_t begin, i
 }
 
 void DefineBox(Subgraph& graph, const Box& box, uint32_t in, uint32_t out) {
-  graph.Check(xnn_define_static_slice(graph.get(), box.offsets.size(), box.offsets.data(), box.sizes.data(), in,
-                                      out, 0));
+  graph.Check(xnn_define_static_slice(graph.get(), box.offsets.size(), box.offsets.data(), box.sizes.data(),
+                                      in, out, 0));
 }
 
 // A box whose result has dims of size one taken out.
@@ -83,7 +83,8 @@ Box StridedBox(const Site& site) {
     const bool from_start = (begin_mask & bit) && !(shrink & bit);
     if ((from_start || begin[i] == 0) && (end_mask & bit) && !(shrink & bit)) continue;
     site.require(dim > 0, "SHAPE", "it cuts a dim that is known only when it runs");
-    const int64_t first = from_start ? 0 : std::clamp(begin[i] < 0 ? begin[i] + dim : begin[i], int64_t{0}, dim);
+    const int64_t first =
+        from_start ? 0 : std::clamp(begin[i] < 0 ? begin[i] + dim : begin[i], int64_t{0}, dim);
     int64_t last = end_mask & bit ? dim : std::clamp(end[i] < 0 ? end[i] + dim : end[i], int64_t{0}, dim);
     if (shrink & bit) last = first + 1;
     if (first != 0 || last != dim) Restrict(site, box, t, i, first, last);

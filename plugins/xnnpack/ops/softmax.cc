@@ -10,13 +10,12 @@ void Supports(const Site& site) {
   RequireValues(site, 0, 0);
   RequireSameType(site.in(0), site.out(0));
   site.require(site.in(0).rank() > 0, "RANK", "a scalar");
-  site.require(site.attrs().f64("beta", 1) == 1, "ATTR", "beta is not 1", "attr beta");
+  site.require(site.attrs().f64("beta", 0) == 1, "ATTR", "beta is not 1", "attr beta");
 }
 
 void Define(const Site& site, Subgraph& graph) {
   const uint32_t in = graph.FloatIn(site, 0);
-  graph.FloatOut(site,
-                 [&](uint32_t out) { graph.Check(xnn_define_softmax(graph.get(), in, out, 0)); });
+  graph.FloatOut(site, [&](uint32_t out) { graph.Check(xnn_define_softmax(graph.get(), in, out, 0)); });
 }
 
 constexpr Operation kTable[] = {{"SOFTMAX", Accept::kAlone, Supports, Define}};

@@ -23,7 +23,8 @@ void Supports(const Site& site) {
 void SupportsToSpace(const Site& site) {
   Supports(site);
   const int64_t block = BlockSize(site), channels = site.in(0).dim(3);
-  site.require(channels > 0 && channels % (block * block) == 0, "SHAPE", "channels do not divide into blocks");
+  site.require(channels > 0 && channels % (block * block) == 0, "SHAPE",
+               "channels do not divide into blocks");
 }
 
 void SupportsToDepth(const Site& site) {
@@ -34,11 +35,13 @@ void SupportsToDepth(const Site& site) {
 }
 
 void DefineToSpace(const Site& site, Subgraph& graph) {
-  graph.Check(xnn_define_depth_to_space_2d(graph.get(), BlockSize(site), graph.In(site, 0), graph.Out(site), 0));
+  graph.Check(
+      xnn_define_depth_to_space_2d(graph.get(), BlockSize(site), graph.In(site, 0), graph.Out(site), 0));
 }
 
 void DefineToDepth(const Site& site, Subgraph& graph) {
-  graph.Check(xnn_define_space_to_depth_2d(graph.get(), BlockSize(site), graph.In(site, 0), graph.Out(site), 0));
+  graph.Check(
+      xnn_define_space_to_depth_2d(graph.get(), BlockSize(site), graph.In(site, 0), graph.Out(site), 0));
 }
 
 constexpr Operation kTable[] = {

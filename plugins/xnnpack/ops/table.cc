@@ -9,8 +9,8 @@ const Operation* FindOperation(std::string_view name) {
   static const std::map<std::string_view, const Operation*> index = [] {
     std::map<std::string_view, const Operation*> rows;
     for (const OperationTable table :
-         {kBatchMatMulOps, kBinaryOps, kConcatOps, kConvertOps, kConvolutionOps, kFullyConnectedOps, kPadOps, kPoolOps,
-          kReduceOps, kReshapeOps, kResizeOps, kSliceOps, kSoftmaxOps, kSpaceOps, kTransposeConvOps,
+         {kBatchMatMulOps, kBinaryOps, kConcatOps, kConvertOps, kConvolutionOps, kFullyConnectedOps, kPadOps,
+          kPoolOps, kReduceOps, kReshapeOps, kResizeOps, kSliceOps, kSoftmaxOps, kSpaceOps, kTransposeConvOps,
           kTransposeOps, kUnaryOps})
       for (const Operation& row : table) rows.emplace(row.name, &row);
     return rows;

@@ -47,7 +47,8 @@ void Define(const Site& site, Subgraph& graph) {
   Weights weights = PlanWeights(site, kOperands);
   weights.dims = DimsOf(*site.constant(1));
   weights.always_packed = true;
-  const uint32_t stride_height = WindowSize(site, "stride_h", 0), stride_width = WindowSize(site, "stride_w", 0);
+  const uint32_t stride_height = WindowSize(site, "stride_h", 0),
+                 stride_width = WindowSize(site, "stride_w", 0);
   const Cut height = CutOf(site, 1, stride_height, site.constant(1)->dim(1));
   const Cut width = CutOf(site, 2, stride_width, site.constant(1)->dim(2));
   Recipe recipe(Family::kTransposedConvolution);

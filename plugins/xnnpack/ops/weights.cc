@@ -37,7 +37,8 @@ float LeastScale(Tensor input, Tensor filter, Tensor output) {
     if (!(to_output * q.scales[i] < 256))
       throw Reject{"QUANT", "a ratio of scales of " + std::to_string(to_output * q.scales[i])};
   float least = std::max(0x1p-32f / to_output, std::numeric_limits<float>::min());
-  while (AffineOf(input).scale * least / AffineOf(output).scale < 0x1p-32f) least = std::nextafter(least, 1.0f);
+  while (AffineOf(input).scale * least / AffineOf(output).scale < 0x1p-32f)
+    least = std::nextafter(least, 1.0f);
   return least;
 }
 

@@ -10,9 +10,10 @@ namespace fusebox::xnnpack {
 // Where the operands are, and what the filter's dims mean.
 struct WeightOperands {
   uint32_t input, filter, bias;
-  int channel_axis;              // of the filter as the file has it: one scale per index
-  bool may_be_dynamic = true;    // f32 x i8: the activation may be quantised while it runs; else the filter is unpacked
-  bool may_be_nibbles = false;   // i4 filters
+  int channel_axis;  // of the filter as the file has it: one scale per index
+  bool may_be_dynamic =
+      true;  // f32 x i8: the activation may be quantised while it runs; else the filter is unpacked
+  bool may_be_nibbles = false;  // i4 filters
 };
 
 // The datatypes to pack with; dims are left to the op. Throws Reject with the reason.
