@@ -168,6 +168,26 @@ TEST(Delegate, FallsBackInSeveralThreadsAtOnce) {
   EXPECT_EQ(right, 80);
 }
 
+// Weights are packed by whoever runs them, and by nobody else.
+TEST(Delegate, SparesTheKernelsTheirPackingUntilItDeclines) {
+  const auto packed = [] {
+    auto module = Chain();
+    Node& node = *module->functions[0]->nodes[0];
+    node.op = Op::kCustom;
+    node.name = "test.packed_add";
+    return module;
+  };
+  const int before = toy::counts.packed;
+  EXPECT_THAT(Output(*SessionOf(Open(packed(), {ToyThat()})), {3, 4}), ElementsAre(9, 40));
+  EXPECT_EQ(toy::counts.packed - before, 0);
+  const auto model = Open(packed(), {ToyThat("compile")});
+  EXPECT_EQ(toy::counts.packed - before, 0);
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(Output(*SessionOf(model), {3, 4}), ElementsAre(9, 40));
+  EXPECT_EQ(toy::counts.packed - before, 1) << "once for all sessions";
+  Open(packed(), {});
+  EXPECT_EQ(toy::counts.packed - before, 2);
+}
+
 TEST(Delegate, TakesPartInLoops) {
   auto module = std::make_unique<Module>();
   module->source = "loop.tflite";

@@ -2,6 +2,7 @@
 #include "tests/delegates/toy/toy.h"
 
 #include <algorithm>
+#include <functional>
 #include <fusebox/plugin.hpp>
 #include <stdexcept>
 #include <vector>
@@ -24,7 +25,9 @@ struct Toy {
   ~Toy() { --counts.delegates; }
 
   // toy.add is an op that no kernel runs.
-  static bool Mine(std::string_view op) { return op == "ADD" || op == "MUL" || op == "toy.add"; }
+  static bool Mine(std::string_view op) {
+    return op == "ADD" || op == "MUL" || op == "toy.add" || op == "test.packed_add";
+  }
 
   void claim(const Graph& graph, Claim& claim) {
     if (lie == "claim") throw std::runtime_error("claim threw");
@@ -128,7 +131,18 @@ struct Toy {
   std::string lie, along;
 };
 
+// An addition that would have weights to pack.
+struct PackedAdd {
+  static constexpr std::string_view custom = "test.packed_add";
+  explicit PackedAdd(const Node&) { ++counts.packed; }
+  static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
+  void invoke(const Node& n) const {
+    const auto a = n.in(0).values<const float>(), b = n.in(1).values<const float>();
+    std::ranges::transform(a, b, n.out(0).data<float>(), std::plus<float>());
+  }
+};
+
 }  // namespace
 }  // namespace toy
 
-FUSEBOX_PLUGIN("test.toy", "1.0.0", toy::Toy)
+FUSEBOX_PLUGIN("test.toy", "1.0.0", toy::Toy, toy::PackedAdd)

@@ -14,6 +14,7 @@ namespace toy {
 struct Counts {
   std::atomic<int> delegates = 0, sessions = 0, partitions = 0;  // alive
   std::atomic<int> compiled = 0, finished = 0, prepared = 0, invoked = 0;
+  std::atomic<int> packed = 0;  // by the kernel of test.packed_add
 };
 extern Counts counts;
 
