@@ -22,6 +22,7 @@ struct Code;
 // Who runs one node. Chosen once per Model; neither kernel nor callee: an op the executor does itself (variables).
 struct Unit {
   KernelRef kernel;
+  bool only_infers = false;        // the kernel knows the op, but would not run this node: a delegate has to
   const void* instance = nullptr;  // what the kernel's init made
   std::vector<const Code*>
       callees;             // functions to run: CALL {f}, IF {then, else}, WHILE {cond, body}, a body {body}

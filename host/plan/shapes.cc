@@ -34,6 +34,11 @@ class NodeShaper {
         depth_(depth) {}
 
   Result<NodeShapes> Run() {
+    if (unit_.only_infers) {
+      // What it says of a node that it would not run is good where it says something.
+      Result<NodeShapes> shapes = OfKernel();
+      return shapes ? std::move(shapes) : OfVariable();
+    }
     if (unit_.kernel) return OfKernel();
     if (!unit_.callees.empty()) return OfCallees();
     return OfVariable();
@@ -76,7 +81,7 @@ class NodeShaper {
   }
 
   bool MayEvaluate(const NodeShapes& shapes) const {
-    if (Info(node_.op).effects != Effects::kPure || node_.operands.empty()) return false;
+    if (Info(node_.op).effects != Effects::kPure || node_.operands.empty() || unit_.only_infers) return false;
     size_t bytes = 0;
     for (uint32_t i = 0; i < abi_.operand_count; ++i) {
       const fbx_tensor& tensor = *abi_.operands[i];

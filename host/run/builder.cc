@@ -58,8 +58,8 @@ class ProgramBuilder {
       const Node& node = *function.nodes[i];
       const NodeView view(function, node, code.texts[i]);
       // Nothing runs it but the delegate, which declined.
-      if (!unit.kernel && unit.callees.empty() && !IsHostOp(node.op))
-        FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
+      const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty());
+      if (nobody && !IsHostOp(node.op)) FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
       FUSEBOX_TRY(Init(unit, view, calls).At(place));
     }
     return {};
@@ -90,6 +90,13 @@ class ProgramBuilder {
     calls_.DropDiags();
     const auto claimed = [](const delegate::Answer& answer) { return answer.delegate >= 0; };
     if (std::none_of(offered->answers.begin(), offered->answers.end(), claimed)) return offered;
+    for (size_t i = 0; i < function.nodes.size(); ++i) {
+      // Even alone it is worth a partition where nothing else runs it.
+      if (offered->answers[i].along &&
+          !ChooseKernel(*program_.registry_, function, *function.nodes[i],
+                        NodeView(function, *function.nodes[i], NodeText(function, *function.nodes[i], i))))
+        offered->answers[i].along = false;
+    }
     const delegate::Schedule schedule = delegate::Partition(function, offered->answers);
     if (std::any_of(offered->answers.begin(), offered->answers.end(), claimed))
       offered->outlined = delegate::Outline(function, schedule, program_.delegates_, program_.parts_);
@@ -143,8 +150,14 @@ class ProgramBuilder {
       return late ? Status() : Init(unit, view, calls_);
     }
     if (node.body.empty() || IsStandIn(node)) {
-      if (late) return {};  // the delegate may be all that it needs
-      return std::unexpected(std::move(kernel).error());
+      if (!late) return std::unexpected(std::move(kernel).error());
+      // The delegate may be all that it needs, but for shapes.
+      const bool custom = node.is(Op::kCustom);
+      const auto known = program_.registry_->KernelsFor(
+          custom ? FBX_OP_CUSTOM : FBX_OP_BUILTIN, custom ? std::string_view(node.name) : Name(node.op), 0);
+      if (!known.empty()) unit.kernel = known.front();
+      unit.only_infers = !known.empty();
+      return {};
     }
     if (!late) Notice(node, kernel.error().message);
     return FillBody(unit, node, depth, late);

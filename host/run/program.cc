@@ -45,7 +45,7 @@ Placement Program::PlacementOf(const plan::Code& code, size_t index, const Funct
   const plan::Unit& unit = code.units[index];
   Placement row{function.name, Describe(node, number),
                 std::string(node.is(Op::kCustom) ? std::string_view(node.name) : Name(node.op)), "host", ""};
-  if (unit.kernel) row.who = unit.kernel.plugin->id();
+  if (unit.kernel) row.who = unit.only_infers ? std::string_view("nobody") : unit.kernel.plugin->id();
   if (unit.runs_body) {
     row.who = "body";
     row.why = fmt::format("runs function {}", node.body);

@@ -235,5 +235,46 @@ TEST(Delegate, MayRunWhatNoKernelDoes) {
               HasSubstr("function main: node 0 toy.add (ADD): no kernel for toy.add"));
 }
 
+// The kernel of test.packed_add declines where it is told to "refuse", and still knows the shape.
+TEST(Delegate, LearnsShapesFromKernelsThatWouldNotRunTheNode) {
+  const auto refused = [] {
+    auto module = Chain(-1);
+    Function& f = *module->functions[0];
+    for (const auto& node : f.nodes) node->operands[1] = 0;
+    f.nodes[0]->op = Op::kCustom;
+    f.nodes[0]->name = "test.packed_add";
+    f.nodes[0]->attrs.Set("refuse", true);
+    return module;
+  };
+  const auto session = SessionOf(Open(refused(), {ToyThat()}));
+  EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(45, 112));
+  EXPECT_THAT(Output(*session, {3}), ElementsAre(45));
+  EXPECT_EQ(session->placements()[0].who, "toy (partition 0)");
+  const auto declined = SessionOf(Open(refused(), {ToyThat("prepare")}));
+  ASSERT_TRUE(declined->SetInput(0, Tensor{F32({2}), Buffer::Of<float>(std::vector<float>{3, 4})}));
+  const Status status = declined->Run();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("declined by test.toy: REFUSED: as told"));
+  EXPECT_EQ(declined->placements()[0].who, "nobody");
+}
+
+// What would be left to the kernels as not worth a partition is worth one where no kernel runs it.
+TEST(Delegate, TakesAloneWhatNobodyElseRuns) {
+  for (const bool refuse : {false, true}) {
+    auto module = Chain();
+    Function& f = *module->functions[0];
+    f.outputs = {f.nodes[0]->results[0]};
+    f.nodes.resize(1);
+    f.nodes[0]->op = Op::kCustom;
+    f.nodes[0]->name = "test.packed_add";
+    f.nodes[0]->attrs.Set("refuse", refuse);
+    Config::Delegate toy = ToyThat();
+    toy.options.Set("along", "test.packed_add");
+    const auto model = Open(std::move(module), {toy});
+    EXPECT_EQ(model->placements()[0].who, refuse ? "toy (partition 0)" : "test.toy");
+    EXPECT_THAT(Output(*SessionOf(model), {3, 4}), ElementsAre(4, 6));
+  }
+}
+
 }  // namespace
 }  // namespace fusebox::delegates_test

@@ -134,6 +134,9 @@ struct Toy {
 // An addition that would have weights to pack.
 struct PackedAdd {
   static constexpr std::string_view custom = "test.packed_add";
+  static void supports(const Node& n) {
+    if (n.attrs().b("refuse", false)) throw Reject{"REFUSED", "as told"};
+  }
   explicit PackedAdd(const Node&) { ++counts.packed; }
   static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
   void invoke(const Node& n) const {
