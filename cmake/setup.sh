@@ -22,11 +22,13 @@ libleveldb-dev        own    <leveldb/table.h>
 libprotobuf-dev       own    <google/protobuf/message.h>
 libspdlog-dev         own    <spdlog/spdlog.h>
 libvalijson-dev       own    <valijson/validator.hpp>
+libxxhash-dev         own    <xxh_x86dispatch.h>
 nlohmann-json3-dev    own    <nlohmann/json.hpp>
 flatbuffers-compiler  trixie flatc
 libflatbuffers-dev    trixie <flatbuffers/base.h> FLATBUFFERS_VERSION_MAJOR>=23
 libhwy-dev            trixie <hwy/base.h> HWY_MAJOR>=1&&HWY_MINOR>=2
 libpthreadpool-dev    trixie <pthreadpool.h>
+libxnnpack-dev        trixie <xnnpack.h> defined(XNN_MIN_BLOCKSIZE)
 clang-format-19       tools  clang-format-19
 clang-tidy-19         tools  clang-tidy-19
 E
