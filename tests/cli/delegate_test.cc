@@ -12,7 +12,7 @@ using testing::HasSubstr;
 const std::string kToys = std::string(FUSEBOX_BUILD_DIR) + "/toys";
 
 // x + 1, where the constant is of another shape than x.
-Finished Run(std::vector<std::string> more) {
+Finished RunToy(std::vector<std::string> more) {
   std::vector<std::string> arguments = {
       "run", WriteAddModel("add.tflite", 1), "--plugin", kToys, "--explain", "--json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -27,28 +27,28 @@ std::string Who(const Finished& done) {
 std::string Why(const Finished& done) { return done.Json()["placements"][0]["why"].get<std::string>(); }
 
 TEST(Delegate, IsOnByDefaultAndSaysWhyItDeclinesANode) {
-  const Finished done = Run({});
+  const Finished done = RunToy({});
   EXPECT_EQ(Who(done), "fusebox.cpu");
   EXPECT_EQ(Why(done), "toy: SHAPE: toys do not broadcast");
 }
 
 TEST(Delegate, IsTurnedOff) {
-  const Finished done = Run({"--delegate", "none"});
+  const Finished done = RunToy({"--delegate", "none"});
   EXPECT_EQ(Who(done), "fusebox.cpu");
   EXPECT_EQ(Why(done), "");
-  EXPECT_EQ(Run({"--delegate", "none", "--delegate", "toy"}).status, 2);
+  EXPECT_EQ(RunToy({"--delegate", "none", "--delegate", "toy"}).status, 2);
 }
 
 TEST(Delegate, TakesOptionsAsJson) {
-  EXPECT_THAT(Run({"--delegate", R"(toy:{"lie": "create"})"}).err, HasSubstr("delegate toy is not used"));
-  const Finished unknown = Run({"--delegate", R"(toy:{"lei": "create"})"});
+  EXPECT_THAT(RunToy({"--delegate", R"(toy:{"lie": "create"})"}).err, HasSubstr("delegate toy is not used"));
+  const Finished unknown = RunToy({"--delegate", R"(toy:{"lei": "create"})"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean \"lie\"?"));
-  EXPECT_EQ(Run({"--delegate", "toy:{"}).status, 2);
+  EXPECT_EQ(RunToy({"--delegate", "toy:{"}).status, 2);
 }
 
 TEST(Delegate, ThatIsNotThereIsBadUsage) {
-  const Finished done = Run({"--delegate", "toi"});
+  const Finished done = RunToy({"--delegate", "toi"});
   EXPECT_EQ(done.status, 2);
   EXPECT_THAT(done.err, HasSubstr("did you mean \"toy\"?"));
 }
