@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/plugin_flags.h"
 
+#include <nlohmann/json.hpp>
+
 namespace fusebox::cli {
+
+using Json = nlohmann::json;
 
 void AddPluginFlags(CLI::App& app, PluginFlags& flags) {
   app.add_option("--plugin", flags.plugins,
@@ -36,10 +40,17 @@ void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
          "kernels run everything. Without it, the configuration's, else those that are on by default")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  app.add_option(
+         "--weight-cache", flags.weight_cache,
+         "Keep xnnpack's packed weights in this file, or in this directory, which models may share; auto: in "
+         "the user's cache directory")
+      ->type_name("PATH");
 }
 
 Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags) {
   ModelOptions options{.registry = std::move(registry)};
+  if (!flags.weight_cache.empty())
+    options.delegate_options = Json{{"xnnpack", {{"weight_cache_path", flags.weight_cache}}}}.dump();
   if (flags.delegates.empty()) return options;
   auto& delegates = options.delegates.emplace();
   for (const std::string& text : flags.delegates) {

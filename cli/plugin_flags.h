@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --plugin, --config and --delegate: which plugins a command may use, and which delegates a model gets.
+// --plugin, --config, --delegate and --weight-cache: which plugins a command may use, and which delegates a model gets.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,6 +25,7 @@ Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags);
 
 struct DelegateFlags {
   std::vector<std::string> delegates;  // "none", "NAME" or "NAME:{JSON options}"; empty: the default ones
+  std::string weight_cache;            // of xnnpack; empty: what its options say
 };
 void AddDelegateFlags(CLI::App& app, DelegateFlags& flags);
 Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags);

@@ -27,7 +27,8 @@ Examples:
   fusebox run model.tflite --seed 3 --runs 20
   fusebox run model.tflite --input image=cat.npy --output-dir out
   fusebox run model.tflite --plugin build/dev/plugins --explain
-  fusebox run model.tflite --plugin build/dev/plugins --delegate none)";
+  fusebox run model.tflite --plugin build/dev/plugins --delegate none
+  fusebox run model.tflite --plugin build/dev/plugins --weight-cache auto)";
 
 struct Flags {
   std::string model, output_dir;

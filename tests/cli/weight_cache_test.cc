@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/command.h"
+
+namespace fusebox::cli_test {
+namespace {
+
+using testing::Contains;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+Finished RunDense(std::vector<std::string> more) {
+  static const std::string kModel = [] {
+    const std::string path = Path("dense.tflite");
+    EXPECT_EQ(Fusebox({"convert", WriteSample("dense"), "-o", path}).status, 0);
+    return path;
+  }();
+  std::vector<std::string> arguments = {"run", kModel, "--explain", "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return Fusebox(arguments);
+}
+
+TEST(WeightCache, KeepsPackedWeightsForTheNextRun) {
+  const std::string xnnpack = PluginFolder("fusebox.xnnpack"), cache = Path("cache/");
+  const Finished without = RunDense({"--plugin", xnnpack});
+  ASSERT_EQ(without.status, 0) << without.err;
+  const Finished first = RunDense({"--plugin", xnnpack, "--weight-cache", cache});
+  ASSERT_EQ(first.status, 0) << first.err;
+  const auto files = FilesBelow(cache + "segments");
+  EXPECT_THAT(files, Contains(EndsWith(".fbpk")));
+  const Finished second = RunDense({"--plugin", xnnpack, "--weight-cache", cache});
+  ASSERT_EQ(second.status, 0) << second.err;
+  EXPECT_EQ(FilesBelow(cache + "segments"), files);
+  EXPECT_EQ(second.Json()["outputs"], without.Json()["outputs"]);
+  EXPECT_EQ(first.Json()["outputs"], without.Json()["outputs"]);
+}
+
+TEST(WeightCache, OfADelegateThatIsNotThereIsANotice) {
+  const Finished done = RunDense({"--weight-cache", Path("none/")});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("xnnpack"));
+}
+
+}  // namespace
+}  // namespace fusebox::cli_test
