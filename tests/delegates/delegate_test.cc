@@ -62,6 +62,7 @@ struct Lie {
   const char *name, *reason;
   bool in_model;  // known before a session is there
 };
+void PrintTo(const Lie& lie, std::ostream* out) { *out << lie.name; }
 class Lies : public testing::TestWithParam<Lie> {};
 
 TEST_P(Lies, AreSurvivedWithAReason) {
