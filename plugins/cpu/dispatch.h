@@ -41,13 +41,18 @@ void Dispatch(Types<Ts...>, fbx_dtype dtype, F&& f) {
                "operand " + std::to_string(operand)};
 }
 
+// Float tensors may carry a quantisation record that a converter left behind; it means nothing.
+inline bool IsFloat(fbx_dtype dtype) {
+  return dtype == FBX_F32 || dtype == FBX_F16 || dtype == FBX_BF16 || dtype == FBX_F64;
+}
+
 // For supports: Reject unless the operand's dtype is in the list and it is not quantised.
 template <class... Ts>
 void RequireDtype(const Node& n, uint32_t operand, Types<Ts...> types) {
   if (!n.has_in(operand)) return;
   const Tensor t = n.in(operand);
   if (!Contains(types, t.dtype())) RejectDtype(t.dtype(), operand);
-  if (t.quant() && t.quant()->kind != FBX_QUANT_NONE)
+  if (!IsFloat(t.dtype()) && t.quant() && t.quant()->kind != FBX_QUANT_NONE)
     throw Reject{"DTYPE", "quantised " + std::string(dtype_name(t.dtype())) + " is not done",
                  "operand " + std::to_string(operand)};
 }
@@ -100,7 +105,7 @@ inline void RequireMovable(const Node& n, uint32_t operand, uint32_t result = 0)
   if (!n.has_in(operand)) return;
   const Tensor t = n.in(operand);
   if (ElementSize(t.dtype()) == 0) RejectDtype(t.dtype(), operand);
-  if (result < n.out_count() && n.out(result).dtype() == t.dtype() &&
+  if (result < n.out_count() && n.out(result).dtype() == t.dtype() && !IsFloat(t.dtype()) &&
       !SameQuant(t.quant(), n.out(result).quant()))
     throw Reject{"DTYPE", "requantising " + std::string(dtype_name(t.dtype())) + " is not done",
                  "operand " + std::to_string(operand)};

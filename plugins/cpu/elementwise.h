@@ -3,11 +3,13 @@
 //   static constexpr std::string_view kName;      the builtin
 //   static constexpr auto kTypes = kFloats;       the dtypes it does
 //   template <class T> static T Apply(T x);
+// Where it does doubles it does quantised bytes as well, through a table of all 256.
 #pragma once
 
 #include <fusebox/kernel.hpp>
 
 #include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
 
@@ -32,14 +34,29 @@ template <class Op>
 struct Elementwise {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
-  static void supports(const Node& n) { RequireDtype(n, 0, Op::kTypes); }
+  static constexpr bool kHasTable = Contains(Op::kTypes, FBX_F64);
+
+  explicit Elementwise(const Node& n) {
+    if constexpr (kHasTable) {
+      if (IsQuantised(n, 0))
+        table_ = ByteTable(n.in(0), n.out(0), [](double x) { return Op::template Apply<double>(x); });
+    }
+  }
+  static void supports(const Node& n) {
+    if (kHasTable && IsQuantised(n, 0)) return RequireByteMap(n);
+    RequireDtype(n, 0, Op::kTypes);
+  }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
+    if (kHasTable && IsQuantised(n, 0)) return table_.Apply(n);
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
                   [](T x) FUSEBOX_INLINE { return Op::template Apply<T>(x); });
     });
   }
+
+ private:
+  ByteTable table_;
 };
 
 }  // namespace fusebox::cpu

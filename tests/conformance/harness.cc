@@ -114,14 +114,19 @@ void InferOnDemand(const fbx_kernel& k, const Case& c, const StubNode& full) {
 
 struct Setting {
   bool threads = false, offset = false;
-  int inplace = -1;  // the operand that result 0 is laid on
+  bool constants = false;  // all operands but the first are constants, which a kernel may pack in init
+  int inplace = -1;        // the operand that result 0 is laid on
 };
 
 // Everything up to invoke; the status and where it came from.
 class Run {
  public:
   Run(const fbx_kernel& k, const Case& c, const Setting& s) : k_(k), c_(c), s_(s), n_(c, s.threads) {
-    for (size_t i = 0; i < c.operands.size(); ++i) n_.Give(i, s.offset ? ElementBytes(c.operands[i]) : 0);
+    for (size_t i = 0; i < c.operands.size(); ++i) {
+      n_.Give(i, s.offset ? ElementBytes(c.operands[i]) : 0);
+      if (s.constants && i > 0 && c.operands[i].dtype != FBX_DTYPE_NONE)
+        n_.operand(i).abi()->flags |= FBX_TENSOR_CONST;
+    }
   }
   ~Run() {
     if (k_.free_state && state_) k_.free_state(state_);
@@ -186,6 +191,7 @@ class Run {
 
 void RunIn(const fbx_kernel& k, const Case& c, const Setting& s) {
   SCOPED_TRACE(std::string(s.threads ? "threads" : "no threads") + (s.offset ? ", unaligned operands" : "") +
+               (s.constants ? ", constants" : "") +
                (s.inplace >= 0 ? ", result on operand " + std::to_string(s.inplace) : ""));
   Run run(k, c, s);
   ASSERT_EQ(run.Prepare(), FBX_OK) << run.node().messages;
@@ -269,6 +275,7 @@ void RunCase(const fbx_kernel& k, const Case& c) {
   InferOnDemand(k, c, full);
   RunIn(k, c, {});
   RunIn(k, c, {.threads = true, .offset = true});
+  RunIn(k, c, {.threads = true, .constants = true});
   if (!(k.flags & FBX_KERNEL_INPLACE)) return;
   for (size_t i = 0; i < c.operands.size(); ++i)
     if (c.operands[i].dtype == c.results[0].dtype && c.operands[i].bytes.size() == c.results[0].bytes.size())

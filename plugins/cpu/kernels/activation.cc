@@ -80,10 +80,17 @@ struct HardSwish {
 struct LeakyRelu {
   static constexpr std::string_view builtin = "LEAKY_RELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
-  explicit LeakyRelu(const Node& n) : alpha_(n.attrs().f64("alpha", 0)) {}
-  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  explicit LeakyRelu(const Node& n) : alpha_(n.attrs().f64("alpha", 0)) {
+    if (IsQuantised(n, 0))
+      table_ = ByteTable(n.in(0), n.out(0), [this](double x) { return x > 0 ? x : x * alpha_; });
+  }
+  static void supports(const Node& n) {
+    if (IsQuantised(n, 0)) return RequireByteMap(n);
+    RequireDtype(n, 0, kFloats);
+  }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
+    if (IsQuantised(n, 0)) return table_.Apply(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T alpha = static_cast<T>(alpha_);
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
@@ -93,15 +100,24 @@ struct LeakyRelu {
 
  private:
   double alpha_;
+  ByteTable table_;
 };
 
 struct Gelu {
   static constexpr std::string_view builtin = "GELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
-  explicit Gelu(const Node& n) : approximate_(n.attrs().b("approximate", false)) {}
-  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  explicit Gelu(const Node& n) : approximate_(n.attrs().b("approximate", false)) {
+    if (IsQuantised(n, 0))
+      table_ =
+          ByteTable(n.in(0), n.out(0), [this](double x) { return approximate_ ? Approximate(x) : Exact(x); });
+  }
+  static void supports(const Node& n) {
+    if (IsQuantised(n, 0)) return RequireByteMap(n);
+    RequireDtype(n, 0, kFloats);
+  }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
+    if (IsQuantised(n, 0)) return table_.Apply(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T* x = n.in(0).data<const T>();
       T* y = n.out(0).data<T>();
@@ -123,6 +139,7 @@ struct Gelu {
     return T(0.5) * x * (T(1) + FastTanh(kRoot * (x + T(0.044715) * x * x * x)));
   }
   bool approximate_;
+  ByteTable table_;
 };
 
 // alpha broadcasts against the input; usually it has one value per channel.
@@ -130,6 +147,10 @@ struct Prelu {
   static constexpr std::string_view builtin = "PRELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   static void supports(const Node& n) {
+    if (IsQuantised(n, 0)) {
+      RequireByteMap(n);
+      return RequireBytes(n, 1);
+    }
     RequireDtype(n, 0, kFloats);
     RequireDtype(n, 1, kFloats);
   }
@@ -145,9 +166,22 @@ struct Prelu {
   }
   BroadcastPlan prepare(const Node& n, Plan&) const { return PlanBroadcast(Shape(n.in(0)), Shape(n.in(1))); }
   void invoke(const Node& n, const BroadcastPlan& plan) const {
+    if (IsQuantised(n, 0)) return InvokeQuantised(n, plan);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
                    [](T x, T alpha) FUSEBOX_INLINE { return x >= T(0) ? x : x * alpha; });
+    });
+  }
+  static void InvokeQuantised(const Node& n, const BroadcastPlan& plan) {
+    const Affine x = AffineOf(n.in(0)), alpha = AffineOf(n.in(1)), y = AffineOf(n.out(0));
+    const FixedPoint same(double{x.scale} / y.scale), steeper(double{x.scale * alpha.scale} / y.scale);
+    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+      RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
+                   [=](T a, T b) FUSEBOX_INLINE {
+                     const int32_t v = a - x.zero;
+                     const int32_t scaled = v >= 0 ? Scaled(v, same) : Scaled(v * (b - alpha.zero), steeper);
+                     return ClampTo<T>(scaled + y.zero);
+                   });
     });
   }
 };

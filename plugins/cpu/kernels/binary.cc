@@ -8,6 +8,7 @@
 #include "plugins/cpu/broadcast.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/stored_binary.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -167,8 +168,10 @@ struct Binary {
 
   explicit Binary(const Node& n) {
     if constexpr (Op::kActivates) activation_ = FusedActivation(n);
+    if (IsQuantised(n, 0)) stored_ = StoredBinary(n, kStored, activation_);
   }
   static void supports(const Node& n) {
+    if (kStored != StoredOp::kNone && IsQuantised(n, 0)) return StoredBinary::Supports(n, kStored);
     RequireDtype(n, 0, Op::kTypes);
     RequireDtype(n, 1, Op::kTypes);
     if constexpr (Op::kActivates) RequireActivation(n, 0);
@@ -181,6 +184,7 @@ struct Binary {
   }
   BroadcastPlan prepare(const Node& n, Plan&) const { return PlanBroadcast(Shape(n.in(0)), Shape(n.in(1))); }
   void invoke(const Node& n, const BroadcastPlan& plan) const {
+    if (IsQuantised(n, 0)) return stored_.Run(n, plan);
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() { Run<T>(n, plan); });
   }
 
@@ -218,7 +222,10 @@ struct Binary {
     }
   }
 
+  static constexpr StoredOp kStored = StoredOpOf(Op::kName);
+
   Activation activation_ = Activation::kNone;
+  StoredBinary stored_;
 };
 
 // Adds up any number of tensors of one shape, from the first to the last.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors joined and taken apart along one axis: CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK.
+#include <vector>
+
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/quant.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -22,10 +25,28 @@ struct Concatenation {
   static constexpr std::string_view builtin = "CONCATENATION";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
-    RequireAllMovable(n);
+    for (uint32_t i = 0; i < n.in_count(); ++i) {
+      if (!Rescales(n, i)) {
+        RequireMovable(n, i);
+        continue;
+      }
+      RequireBytes(n, i);
+      RequireByteResult(n, i);
+    }
     if (FusedActivation(n) != Activation::kNone)
       throw Reject{"ATTR", "a concatenation with an activation is not done",
                    "attr fused_activation_function"};
+  }
+
+  // Operands of another scale than the result go through a table each.
+  explicit Concatenation(const Node& n) {
+    for (uint32_t i = 0; i < n.in_count(); ++i)
+      tables_.push_back(Rescales(n, i) ? ByteTable(n.in(i), n.out(0), [](double x) { return x; })
+                                       : ByteTable());
+  }
+  static bool Rescales(const Node& n, uint32_t operand) {
+    return n.out_count() > 0 && IsQuantised(n, operand) &&
+           !SameQuant(n.in(operand).quant(), n.out(0).quant());
   }
 
   static void infer(const Node& n, Infer& out) {
@@ -60,10 +81,19 @@ struct Concatenation {
     int64_t offset = 0;
     for (uint32_t i = 0; i < n.in_count(); ++i) {
       const int64_t piece = CountFrom(Shape(n.in(i)), axis);
-      MovePiece(n, n.in(i), n.out(0), outer, piece, piece, 0, row, offset);
+      if (Rescales(n, i)) {
+        for (int64_t o = 0; o < outer; ++o)
+          tables_[i].Apply(n.host(), Elements(n.in(i), o * piece),
+                           MutableElements(n.out(0), o * row + offset), piece);
+      } else {
+        MovePiece(n, n.in(i), n.out(0), outer, piece, piece, 0, row, offset);
+      }
       offset += piece;
     }
   }
+
+ private:
+  std::vector<ByteTable> tables_;
 };
 
 struct Pack {

@@ -4,73 +4,15 @@
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
+#include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/window.h"
+#include "plugins/cpu/patches.h"
+#include "plugins/cpu/stored_product.h"
 
 namespace fusebox::cpu {
 namespace {
 
-struct Geometry {
-  int64_t batch, in_height, in_width, in_channels;
-  int64_t filter_height, filter_width, group_channels;
-  int64_t out_height, out_width, out_channels;
-  int64_t pad_top, pad_left;
-  Slide height, width;
-
-  Geometry(const Node& n, const WindowOptions& w)
-      : batch(n.in(0).dim(0)),
-        in_height(n.in(0).dim(1)),
-        in_width(n.in(0).dim(2)),
-        in_channels(n.in(0).dim(3)),
-        filter_height(n.in(1).dim(1)),
-        filter_width(n.in(1).dim(2)),
-        group_channels(n.in(1).dim(3)),
-        out_height(OutputSize(in_height, filter_height, w.height, w.same)),
-        out_width(OutputSize(in_width, filter_width, w.width, w.same)),
-        out_channels(n.in(1).dim(0)),
-        pad_top(PaddingBefore(in_height, filter_height, w.height, w.same)),
-        pad_left(PaddingBefore(in_width, filter_width, w.width, w.same)),
-        height(w.height),
-        width(w.width) {}
-
-  int64_t groups() const { return in_channels / group_channels; }
-  int64_t patch() const { return filter_height * filter_width * group_channels; }
-  int64_t pixels() const { return batch * out_height * out_width; }
-  bool patches_are_pixels() const {
-    return filter_height == 1 && filter_width == 1 && height.stride == 1 && width.stride == 1 &&
-           groups() == 1;
-  }
-};
-
-// Copies the patches of pixels [first, first + count) for one group; what lies in the padding is zero.
-template <class T>
-void CopyPatches(const Geometry& g, const T* input, int64_t group, int64_t first, int64_t count, T* patches) {
-  const int64_t channels = g.group_channels, row = g.filter_width * channels;
-  const bool contiguous = g.width.dilation == 1 && channels == g.in_channels;
-  for (int64_t pixel = first; pixel < first + count; ++pixel) {
-    const int64_t ox = pixel % g.out_width, oy = pixel / g.out_width % g.out_height;
-    const int64_t image = pixel / g.out_width / g.out_height * g.in_height;
-    const int64_t x0 = ox * g.width.stride - g.pad_left, y0 = oy * g.height.stride - g.pad_top;
-    const TapRange inside = InsideTaps(x0, g.filter_width, g.width.dilation, g.in_width);
-    for (int64_t ky = 0; ky < g.filter_height; ++ky, patches += row) {
-      const int64_t y = y0 + ky * g.height.dilation;
-      if (y < 0 || y >= g.in_height || inside.first == inside.last) {
-        std::fill_n(patches, row, T(0));
-        continue;
-      }
-      const T* source = input + ((image + y) * g.in_width + x0) * g.in_channels + group * channels;
-      std::fill_n(patches, inside.first * channels, T(0));
-      if (contiguous) {
-        std::copy(source + inside.first * channels, source + inside.last * channels,
-                  patches + inside.first * channels);
-      } else {
-        for (int64_t kx = inside.first; kx < inside.last; ++kx)
-          std::copy_n(source + kx * g.width.dilation * g.in_channels, channels, patches + kx * channels);
-      }
-      std::fill(patches + inside.last * channels, patches + row, T(0));
-    }
-  }
-}
+constexpr ProductOperands kOperands;
 
 struct Conv2D {
   static constexpr std::string_view builtin = "CONV_2D";
@@ -80,18 +22,26 @@ struct Conv2D {
     int64_t chunk = 0;     // output pixels whose patches are made at a time
     uint32_t workers = 0;  // threads for which there is scratch
     uint32_t slot = 0;
+    ProductPlan product;
+    StoredProduct::State stored;
   };
 
-  explicit Conv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {}
+  // TFLite gives a hybrid's input a zero point where the weights have a scale per channel.
+  explicit Conv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
+    if (StoredProduct::Takes(n, kOperands))
+      stored_ = StoredProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);
+  }
 
   static void supports(const Node& n) {
+    if (StoredProduct::Takes(n, kOperands)) return StoredProduct::Supports(n, kOperands);
     for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
     RequireActivation(n, 0);
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 3);
-    SameDtype(n, 0, 1);
+    const bool stored = StoredProduct::Takes(n, kOperands);
+    if (!stored) SameDtype(n, 0, 1);
     RequireRank(n, 0, 4);
     RequireRank(n, 1, 4);
     const WindowOptions w = ReadWindowOptions(n);
@@ -109,14 +59,21 @@ struct Conv2D {
                  " groups",
              Operand(1));
     }
-    CheckBias(n, 2, outs);
+    if (stored) StoredProduct::Check(n, kOperands, outs);
+    else CheckBias(n, 2, outs);
     out.set(0, in.dtype(),
             {DimOrUnknown(in, 0), OutputSize(DimOrUnknown(in, 1), DimOrUnknown(filter, 1), w.height, w.same),
              OutputSize(DimOrUnknown(in, 2), DimOrUnknown(filter, 2), w.width, w.same), outs});
   }
 
   State prepare(const Node& n, Plan& plan) const {
-    const Geometry g(n, window_);
+    const ConvGeometry g(n, window_);
+    if (StoredProduct::Takes(n, kOperands)) {
+      State state;
+      state.stored = stored_.Prepare(n, plan, g.batch);
+      state.product = PlanProduct(plan, ShapeOf(g), !g.patches_are_pixels());
+      return state;
+    }
     if (g.patches_are_pixels()) return {};
     const int64_t bytes = Product(Product(g.patch(), 1), n.in(0).dtype() == FBX_F64 ? 8 : 4);
     constexpr int64_t kCacheBytes = 96 * 1024;
@@ -128,13 +85,14 @@ struct Conv2D {
   }
 
   void invoke(const Node& n, const State& state) const {
+    if (StoredProduct::Takes(n, kOperands)) return RunStored(n, state);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
  private:
   template <class T>
   void Run(const Node& n, const State& state) const {
-    const Geometry g(n, window_);
+    const ConvGeometry g(n, window_);
     RowProduct<T> product{};
     product.b = n.in(1).data<const T>();
     product.lda = product.ldb = product.k = g.patch();
@@ -162,8 +120,8 @@ struct Conv2D {
   }
 
   template <class T>
-  static void RunChunk(const Geometry& g, RowProduct<T> product, const T* input, int64_t first, int64_t chunk,
-                       T* patches) {
+  static void RunChunk(const ConvGeometry& g, RowProduct<T> product, const T* input, int64_t first,
+                       int64_t chunk, T* patches) {
     product.a = patches;
     product.m = std::min(chunk, g.pixels() - first);
     product.c += first * g.out_channels;
@@ -176,8 +134,31 @@ struct Conv2D {
     }
   }
 
+  static ProductShape ShapeOf(const ConvGeometry& g) {
+    return {g.pixels(), g.out_channels / g.groups(), g.patch(), g.groups()};
+  }
+
+  void RunStored(const Node& n, const State& state) const {
+    const ConvGeometry g(n, window_);
+    const int16_t* input = stored_.Input(n, state.stored, g.batch);
+    const int64_t per_image = g.out_height * g.out_width;
+    RunProduct(
+        n, state.product, ShapeOf(g), stored_.Weights(n, state.stored),
+        [&](int64_t group, int64_t first, int64_t count, int16_t* patches) {
+          if (g.patches_are_pixels()) return ProductRows{input + first * g.patch(), g.patch()};
+          CopyPatches(g, input, group, first, count, patches);
+          return ProductRows{patches, g.patch()};
+        },
+        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const int32_t* sums) {
+          for (int64_t pixel = first; pixel < first + count; ++pixel, sums += columns)
+            stored_.Finish(n, state.stored, pixel / per_image, channel, columns, sums,
+                           pixel * g.out_channels + channel);
+        });
+  }
+
   WindowOptions window_;
   Activation activation_;
+  StoredProduct stored_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<Conv2D>};

@@ -1,22 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
+#include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/stored_product.h"
 #include "plugins/cpu/window.h"
 
 namespace fusebox::cpu {
 namespace {
+
+constexpr ProductOperands kOperands;
 
 // Operands: input, weights [outputs, depth] (constant or computed), bias [outputs] or none.
 struct FullyConnected {
   static constexpr std::string_view builtin = "FULLY_CONNECTED";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  explicit FullyConnected(const Node& n) : activation_(FusedActivation(n)) {}
+  struct State {
+    ProductPlan product;
+    StoredProduct::State stored;
+  };
+
+  explicit FullyConnected(const Node& n) : activation_(FusedActivation(n)) {
+    if (StoredProduct::Takes(n, kOperands))
+      stored_ = StoredProduct(n, kOperands, activation_, n.attrs().b("asymmetric_quantize_inputs", false));
+  }
 
   static void supports(const Node& n) {
-    for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
-    RequireActivation(n, 0);
+    if (StoredProduct::Takes(n, kOperands)) {
+      StoredProduct::Supports(n, kOperands);
+    } else {
+      for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
+      RequireActivation(n, 0);
+    }
     const std::string_view format = n.attrs().s("weights_format", "DEFAULT");
     if (format != "DEFAULT")
       throw Reject{"ATTR", "weights in the format " + std::string(format), "attr weights_format"};
@@ -24,11 +40,13 @@ struct FullyConnected {
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 3);
-    SameDtype(n, 0, 1);
+    const bool stored = StoredProduct::Takes(n, kOperands);
+    if (!stored) SameDtype(n, 0, 1);
     RequireRank(n, 1, 2);
     const Tensor in = n.in(0), weights = n.in(1);
     const int64_t outputs = DimOrUnknown(weights, 0), depth = DimOrUnknown(weights, 1);
-    CheckBias(n, 2, outputs);
+    if (stored) StoredProduct::Check(n, kOperands, outputs);
+    else CheckBias(n, 2, outputs);
     const bool keep = n.attrs().b("keep_num_dims", false);
     if (in.rank() < 0) {
       if (keep) return out.unranked(0, in.dtype());
@@ -44,7 +62,14 @@ struct FullyConnected {
     out.set(0, in.dtype(), {Batch(Shape(in), depth), outputs});
   }
 
-  void invoke(const Node& n) const {
+  State prepare(const Node& n, Plan& plan) const {
+    if (!StoredProduct::Takes(n, kOperands)) return {};
+    const ProductShape shape = ShapeOf(n);
+    return {PlanProduct(plan, shape, false), stored_.Prepare(n, plan, shape.rows)};
+  }
+
+  void invoke(const Node& n, const State& state) const {
+    if (StoredProduct::Takes(n, kOperands)) return RunStored(n, state);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const Tensor weights = n.in(1), out = n.out(0);
       RowProduct<T> product{};
@@ -74,7 +99,27 @@ struct FullyConnected {
     return count / depth;
   }
 
+  static ProductShape ShapeOf(const Node& n) {
+    const int64_t columns = n.in(1).dim(0), depth = n.in(1).dim(1);
+    return {depth > 0 ? Count(n.in(0).dims()) / depth : 0, columns, depth};
+  }
+
+  void RunStored(const Node& n, const State& state) const {
+    const ProductShape shape = ShapeOf(n);
+    const int16_t* input = stored_.Input(n, state.stored, shape.rows);
+    RunProduct(
+        n, state.product, shape, stored_.Weights(n, state.stored),
+        [&](int64_t, int64_t first, int64_t, int16_t*) {
+          return ProductRows{input + first * shape.depth, shape.depth};
+        },
+        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const int32_t* sums) {
+          for (int64_t row = first; row < first + count; ++row, sums += columns)
+            stored_.Finish(n, state.stored, row, channel, columns, sums, row * shape.columns + channel);
+        });
+  }
+
   Activation activation_;
+  StoredProduct stored_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<FullyConnected>};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quant.h"
 #include "plugins/cpu/simd.h"
 #include "plugins/cpu/window.h"
 
@@ -14,6 +16,8 @@ namespace {
 struct Average {
   static constexpr std::string_view kName = "AVERAGE_POOL_2D";
   template <class T>
+  using Total = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
+  template <class T>
   static constexpr T kStart = T(0);
   template <class T>
   FUSEBOX_INLINE static T Join(T sum, T x) {
@@ -22,12 +26,17 @@ struct Average {
   // The padding does not count.
   template <class T>
   FUSEBOX_INLINE static T Finish(T sum, int64_t taps) {
-    return taps > 0 ? sum / static_cast<T>(taps) : T(0);
+    if (taps == 0) return T(0);
+    // Integers: the nearest, halves away from zero.
+    if constexpr (std::is_integral_v<T>) return (sum > 0 ? sum + taps / 2 : sum - taps / 2) / taps;
+    else return sum / static_cast<T>(taps);
   }
 };
 
 struct Max {
   static constexpr std::string_view kName = "MAX_POOL_2D";
+  template <class T>
+  using Total = T;
   template <class T>
   static constexpr T kStart = std::numeric_limits<T>::lowest();
   template <class T>
@@ -48,6 +57,11 @@ struct Pool {
   explicit Pool(const Node& n) : options_(n), activation_(FusedActivation(n)) {}
 
   static void supports(const Node& n) {
+    if (IsQuantised(n, 0)) {
+      RequireByteMap(n);
+      RequireSameQuant(n, 0);
+      return RequireStoredActivation(n);
+    }
     RequireDtype(n, 0, kFloats);
     RequireActivation(n, 0);
   }
@@ -65,7 +79,19 @@ struct Pool {
   }
 
   void invoke(const Node& n) const {
-    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
+    if (IsQuantised(n, 0)) {
+      const StoredRange range(activation_, n.out(0));
+      return Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+        Run<T>(n, [range](T* pixel, int64_t channels) {
+          for (int64_t c = 0; c < channels; ++c) pixel[c] = static_cast<T>(range(pixel[c]));
+        });
+      });
+    }
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      Run<T>(n, [this](T* pixel, int64_t channels) {
+        Activate(activation_, pixel, static_cast<size_t>(channels));
+      });
+    });
   }
 
  private:
@@ -81,8 +107,8 @@ struct Pool {
     }
   };
 
-  template <class T>
-  void Run(const Node& n) const {
+  template <class T, class F>
+  void Run(const Node& n, const F& activate) const {
     const Tensor in = n.in(0), out = n.out(0);
     const WindowOptions& w = options_.window;
     const int64_t in_height = in.dim(1), in_width = in.dim(2), channels = in.dim(3);
@@ -102,7 +128,7 @@ struct Pool {
           T* pixel = out.data<T>() + (row * out_width + ox) * channels;
           PoolPixel(image, {y0 + ys.first, y0 + ys.last}, {x0 + xs.first, x0 + xs.last}, in_width, channels,
                     pixel);
-          Activate(activation_, pixel, static_cast<size_t>(channels));
+          activate(pixel, channels);
         }
       }
     });
@@ -110,16 +136,33 @@ struct Pool {
 
   template <class T>
   static void PoolPixel(const T* image, TapRange ys, TapRange xs, int64_t width, int64_t channels, T* pixel) {
+    using Total = typename Op::template Total<T>;
+    if constexpr (std::is_same_v<T, Total>) {
+      return PoolChannels(image, ys, xs, width, channels, channels, pixel, pixel);
+    } else {
+      constexpr int64_t kChannels = 256;  // whose sums stay on the stack
+      Total totals[kChannels];
+      for (int64_t c = 0; c < channels; c += kChannels)
+        PoolChannels(image + c, ys, xs, width, channels, std::min(kChannels, channels - c), totals,
+                     pixel + c);
+    }
+  }
+
+  // `count` channels of one pixel; `totals` may be `pixel`.
+  template <class T, class Total>
+  static void PoolChannels(const T* image, TapRange ys, TapRange xs, int64_t width, int64_t channels,
+                           int64_t count, Total* totals, T* pixel) {
     Vectorised([&]() FUSEBOX_INLINE {
-      std::fill_n(pixel, channels, Op::template kStart<T>);
+      std::fill_n(totals, count, Op::template kStart<Total>);
       for (int64_t y = ys.first; y < ys.last; ++y) {
         for (int64_t x = xs.first; x < xs.last; ++x) {
           const T* in = image + (y * width + x) * channels;
-          for (int64_t c = 0; c < channels; ++c) pixel[c] = Op::template Join<T>(pixel[c], in[c]);
+          for (int64_t c = 0; c < count; ++c) totals[c] = Op::template Join<Total>(totals[c], in[c]);
         }
       }
       const int64_t taps = (ys.last - ys.first) * (xs.last - xs.first);
-      for (int64_t c = 0; c < channels; ++c) pixel[c] = Op::template Finish<T>(pixel[c], taps);
+      for (int64_t c = 0; c < count; ++c)
+        pixel[c] = static_cast<T>(Op::template Finish<Total>(totals[c], taps));
     });
   }
 

@@ -6,6 +6,7 @@
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
 
@@ -15,7 +16,7 @@ namespace {
 constexpr Types<int8_t, uint8_t, int16_t> kStored;
 
 // Throws Reject unless the tensor states scales, per tensor or per axis.
-void RequireScales(const Tensor& t, const std::string& subject) {
+void RequireStated(const Tensor& t, const std::string& subject) {
   const fbx_quant* q = t.quant();
   if (!q || (q->kind != FBX_QUANT_PER_TENSOR && q->kind != FBX_QUANT_PER_AXIS))
     throw Reject{"QUANT", "neither a scale for the tensor nor one per channel", subject};
@@ -58,12 +59,27 @@ struct Quantize {
   static constexpr std::string_view builtin = "QUANTIZE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
+  // From bytes to bytes of another scale.
+  explicit Quantize(const Node& n) {
+    if (!IsQuantised(n, 0)) return;
+    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    const FixedPoint scale(double{from.scale} / to.scale);
+    table_ = ByteTable::OfStored(n.in(0), n.out(0), [&](int32_t x) {
+      const int32_t y = Scaled(x - from.zero, scale) + to.zero;
+      return n.out(0).dtype() == FBX_U8 ? int32_t{ClampTo<uint8_t>(y)} : int32_t{ClampTo<int8_t>(y)};
+    });
+  }
   static void supports(const Node& n) {
+    if (IsQuantised(n, 0)) {
+      RequireBytes(n, 0);
+      if (n.out_count() == 0) return;
+      return RequireBytes(n.out(0), "result 0");
+    }
     RequireDtype(n, 0, kFloats);
     if (n.out_count() == 0) return;
     if (!Contains(kStored, n.out(0).dtype()))
       throw Reject{"DTYPE", "a result of dtype " + std::string(dtype_name(n.out(0).dtype())), "result 0"};
-    RequireScales(n.out(0), "result 0");
+    RequireStated(n.out(0), "result 0");
   }
 
   // Only the result says which type is wanted.
@@ -76,6 +92,7 @@ struct Quantize {
   }
 
   void invoke(const Node& n) const {
+    if (IsQuantised(n, 0)) return table_.Apply(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       Dispatch(kStored, n.out(0).dtype(), [&]<class S>() {
         const T* x = n.in(0).data<const T>();
@@ -86,6 +103,9 @@ struct Quantize {
       });
     });
   }
+
+ private:
+  ByteTable table_;
 };
 
 // Shifts exponent and fraction into place; a power of two then corrects the bias, subnormals included.
@@ -103,7 +123,7 @@ struct Dequantize {
   static void supports(const Node& n) {
     if (n.in(0).dtype() == FBX_F16) return;
     if (!Contains(kStored, n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
-    RequireScales(n.in(0), "operand 0");
+    RequireStated(n.in(0), "operand 0");
   }
 
   static void infer(const Node& n, Infer& out) {

@@ -7,6 +7,7 @@
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
 
@@ -174,7 +175,18 @@ struct Reduce {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  static void supports(const Node& n) { RequireDtype(n, 0, Op::kTypes); }
+  // Quantised bytes: sums and means are scaled; the extremes are those of the stored values.
+  static constexpr bool kSums = std::is_base_of_v<Sum, Op>;
+  static constexpr bool kSelects = std::is_base_of_v<ReduceMax, Op>;
+
+  static void supports(const Node& n) {
+    if ((kSums || kSelects) && IsQuantised(n, 0)) {
+      RequireByteMap(n);
+      if (kSelects) RequireSameQuant(n, 0);
+      return;
+    }
+    RequireDtype(n, 0, Op::kTypes);
+  }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
@@ -204,7 +216,14 @@ struct Reduce {
 
   void invoke(const Node& n, const ReducePlan& prepared) const {
     const ReducePlan plan = n.in(1).is_const() ? prepared : PlanReduce(n);
-    Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() { Run<T>(n, plan); });
+    if constexpr (kSums) {
+      if (IsQuantised(n, 0))
+        return Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() { RunQuantised<T>(n, plan); });
+    }
+    Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
+      const auto finish = [](auto total, int64_t folds) { return Op::template Finish<T>(total, folds); };
+      Run<T, typename Op::template Total<T>>(n, plan, finish);
+    });
   }
 
  private:
@@ -214,8 +233,18 @@ struct Reduce {
   }
 
   template <class T>
-  static void Run(const Node& n, const ReducePlan& plan) {
-    using Total = typename Op::template Total<T>;
+  static void RunQuantised(const Node& n, const ReducePlan& plan) {
+    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    const auto finish = [=](int64_t total, int64_t folds) {
+      double real = from.scale * static_cast<double>(total - folds * from.zero);
+      if constexpr (std::is_same_v<Op, Mean>) real /= static_cast<double>(folds);
+      return Nearest<T>(real, to);
+    };
+    Run<T, int64_t>(n, plan, finish);
+  }
+
+  template <class T, class Total, class F>
+  static void Run(const Node& n, const ReducePlan& plan, const F& finish) {
     const T* in = n.in(0).data<const T>();
     T* out = n.out(0).data<T>();
     const int64_t folds = plan.folded_count * (plan.inner_folded ? plan.inner : 1);
@@ -231,13 +260,13 @@ struct Reduce {
                      const T* from = in + kept.offset(0);
                      T* to = out + static_cast<int64_t>(i) * step;
                      if (plan.inner_folded) {
-                       *to = Op::template Finish<T>(FoldRuns<T, Total>(plan, from), folds);
+                       *to = finish(FoldRuns<T, Total>(plan, from), folds);
                      } else if constexpr (std::is_same_v<T, Total>) {
                        FoldColumns(plan, from, to);
-                       for (int64_t c = 0; c < step; ++c) to[c] = Op::template Finish<T>(to[c], folds);
+                       for (int64_t c = 0; c < step; ++c) to[c] = finish(to[c], folds);
                      } else {
                        for (int64_t c = 0; c < step; ++c)
-                         to[c] = Op::template Finish<T>(FoldColumn<T, Total>(plan, from + c), folds);
+                         to[c] = finish(FoldColumn<T, Total>(plan, from + c), folds);
                      }
                    }
                  });

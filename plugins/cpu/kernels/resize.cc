@@ -5,6 +5,7 @@
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/quant.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -91,7 +92,13 @@ struct ResizeNearest {
 struct ResizeBilinear {
   static constexpr std::string_view builtin = "RESIZE_BILINEAR";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
-  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  static void supports(const Node& n) {
+    if (IsQuantised(n, 0)) {
+      RequireByteMap(n);
+      return RequireSameQuant(n, 0);
+    }
+    RequireDtype(n, 0, kFloats);
+  }
   static void infer(const Node& n, Infer& out) { InferResized(n, out); }
 
   // The two neighbours along one axis and the weight of the second.
@@ -109,24 +116,38 @@ struct ResizeBilinear {
     }
   };
   void invoke(const Node& n) const {
+    if (IsQuantised(n, 0)) return Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() { Run<T, float>(n); });
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T, T>(n); });
+  }
+
+ private:
+  // Bytes: the nearest stored value, halves up.
+  template <class T, class Real>
+  static T Rounded(Real x) {
+    if constexpr (std::is_same_v<T, Real>) return x;
+    else return static_cast<T>(std::floor(x + Real(0.5)));
+  }
+
+  template <class E, class T>
+  static void Run(const Node& n) {
     const Grid grid(n);
     const Shape in(n.in(0)), out(n.out(0));
     const int64_t c = in[3];
-    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      ForRows(n, out, [&](int64_t b, int64_t row) {
-        const Tap<T> y(grid, row, in[1], out[1]);
-        const T* top = n.in(0).data<const T>() + (b * in[1] + y.low) * in[2] * c;
-        const T* bottom = n.in(0).data<const T>() + (b * in[1] + y.high) * in[2] * c;
-        T* to = n.out(0).data<T>() + (b * out[1] + row) * out[2] * c;
-        for (int64_t column = 0; column < out[2]; ++column, to += c) {
-          const Tap<T> x(grid, column, in[2], out[2]);
-          const T w11 = y.weight * x.weight, w10 = y.weight * (1 - x.weight), w01 = (1 - y.weight) * x.weight,
-                  w00 = (1 - y.weight) * (1 - x.weight);
-          const T *tl = top + x.low * c, *tr = top + x.high * c, *bl = bottom + x.low * c,
-                  *br = bottom + x.high * c;
-          for (int64_t i = 0; i < c; ++i) to[i] = tl[i] * w00 + bl[i] * w10 + tr[i] * w01 + br[i] * w11;
-        }
-      });
+    ForRows(n, out, [&](int64_t b, int64_t row) {
+      const Tap<T> y(grid, row, in[1], out[1]);
+      const E* top = n.in(0).data<const E>() + (b * in[1] + y.low) * in[2] * c;
+      const E* bottom = n.in(0).data<const E>() + (b * in[1] + y.high) * in[2] * c;
+      E* to = n.out(0).data<E>() + (b * out[1] + row) * out[2] * c;
+      for (int64_t column = 0; column < out[2]; ++column, to += c) {
+        const Tap<T> x(grid, column, in[2], out[2]);
+        const T w11 = y.weight * x.weight, w10 = y.weight * (1 - x.weight), w01 = (1 - y.weight) * x.weight,
+                w00 = (1 - y.weight) * (1 - x.weight);
+        const E *tl = top + x.low * c, *tr = top + x.high * c, *bl = bottom + x.low * c,
+                *br = bottom + x.high * c;
+        for (int64_t i = 0; i < c; ++i)
+          to[i] = Rounded<E>(static_cast<T>(tl[i]) * w00 + static_cast<T>(bl[i]) * w10 +
+                             static_cast<T>(tr[i]) * w01 + static_cast<T>(br[i]) * w11);
+      }
     });
   }
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels along the last dimension.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
 #include "plugins/cpu/vector_math.h"
@@ -17,6 +19,11 @@ void InferRows(const Node& n, Infer& out) {
   Arity(n, 1, 1);
   if (n.in(0).rank() == 0) Fail("a scalar has no last dimension", Operand(0));
   out.like(0, n.in(0));
+}
+
+void RequireFloatsOrBytes(const Node& n) {
+  if (IsQuantised(n, 0)) RequireByteMap(n);
+  else RequireDtype(n, 0, kFloats);
 }
 
 // f(x, y, length) for every row.
@@ -62,9 +69,10 @@ struct Softmax {
   static constexpr std::string_view builtin = "SOFTMAX";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit Softmax(const Node& n) : beta_(n.attrs().f64("beta", 0)) {}
-  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  static void supports(const Node& n) { RequireFloatsOrBytes(n); }
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
+    if (IsQuantised(n, 0)) return InvokeQuantised(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [beta = static_cast<T>(beta_)](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T most = Largest(x, length);
@@ -76,21 +84,57 @@ struct Softmax {
   }
 
  private:
+  // Distances from the largest element are bytes, so that a table holds all powers.
+  void InvokeQuantised(const Node& n) const {
+    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    std::array<float, 256> power;
+    for (int d = 0; d < 256; ++d)
+      power[static_cast<size_t>(d)] =
+          std::exp(-static_cast<float>(double{from.scale} * beta_) * static_cast<float>(d));
+    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+      ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
+        const T most = Largest(x, length);
+        const float sum =
+            SumOf<float>(length, [&](int64_t i) { return power[static_cast<size_t>(most - x[i])]; });
+        const float scale = 1.0f / (sum * to.scale);
+        for (int64_t i = 0; i < length; ++i) {
+          const float q = power[static_cast<size_t>(most - x[i])] * scale;
+          y[i] = ClampTo<T>(static_cast<int32_t>(std::lround(std::min(q, 512.0f))) + to.zero);
+        }
+      });
+    });
+  }
+
   double beta_;
 };
 
 struct LogSoftmax {
   static constexpr std::string_view builtin = "LOG_SOFTMAX";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
-  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  static void supports(const Node& n) { RequireFloatsOrBytes(n); }
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
+    if (IsQuantised(n, 0)) return InvokeQuantised(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T most = Largest(x, length);
         const T log_sum =
             std::log(SumOf<T>(length, [x, most](int64_t i) FUSEBOX_INLINE { return FastExp(x[i] - most); }));
         for (int64_t i = 0; i < length; ++i) y[i] = x[i] - most - log_sum;
+      });
+    });
+  }
+
+ private:
+  static void InvokeQuantised(const Node& n) {
+    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+      ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
+        const T most = Largest(x, length);
+        const double scale = from.scale;
+        const double log_sum =
+            std::log(SumOf<double>(length, [&](int64_t i) { return std::exp(scale * (x[i] - most)); }));
+        for (int64_t i = 0; i < length; ++i) y[i] = Nearest<T>(scale * (x[i] - most) - log_sum, to);
       });
     });
   }
@@ -101,11 +145,13 @@ struct L2Normalization {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit L2Normalization(const Node& n) : activation_(FusedActivation(n)) {}
   static void supports(const Node& n) {
-    RequireDtype(n, 0, kFloats);
-    RequireActivation(n, 0);
+    RequireFloatsOrBytes(n);
+    if (IsQuantised(n, 0)) RequireStoredActivation(n);
+    else RequireActivation(n, 0);
   }
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
+    if (IsQuantised(n, 0)) return InvokeQuantised(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [this](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T norm = std::max(
@@ -117,6 +163,24 @@ struct L2Normalization {
   }
 
  private:
+  // The scale of the operand cancels out.
+  void InvokeQuantised(const Node& n) const {
+    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    const StoredRange range(activation_, n.out(0));
+    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+      ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
+        const double norm = std::max(std::sqrt(SumOf<double>(length,
+                                                             [&](int64_t i) {
+                                                               const double v = x[i] - from.zero;
+                                                               return v * v;
+                                                             })),
+                                     1e-6);
+        for (int64_t i = 0; i < length; ++i)
+          y[i] = static_cast<T>(range(Nearest<T>((x[i] - from.zero) / norm, to)));
+      });
+    });
+  }
+
   Activation activation_;
 };
 

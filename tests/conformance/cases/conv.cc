@@ -226,11 +226,6 @@ const Suite kConvErrors("conv errors", [](Cases& c) {
                .operands = {F32({1, 1, 4, 3}, {1}), f},
                .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"padding", "VALID"}},
                .error = "does not fit"});
-  c.push_back({.name = "hybrid",
-               .op = "CONV_2D",
-               .operands = {x, I8({2, 3, 3, 3}, {1}).Quantised(1, 0)},
-               .attrs = one,
-               .refused = "i8"});
   c.push_back({.name = "fused",
                .op = "CONV_2D",
                .operands = {F32({1, 1, 1, 1}, {-3}), F32({2, 1, 1, 1}, {1, -1})},

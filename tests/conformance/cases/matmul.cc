@@ -91,10 +91,6 @@ const Suite kFullyConnected("fully_connected", [](Cases& c) {
                .op = "FULLY_CONNECTED",
                .operands = {F32({1, 3}, {1}), Absent()},
                .error = "is missing"});
-  c.push_back({.name = "hybrid",
-               .op = "FULLY_CONNECTED",
-               .operands = {F32({1, 3}, {1}), I8({2, 3}, {1}).Quantised(1, 0)},
-               .refused = "i8"});
   c.push_back({.name = "shuffled",
                .op = "FULLY_CONNECTED",
                .operands = {F32({1, 3}, {1}), w},

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/integer_gemm.h"
+
+#include "plugins/cpu/simd.h"
+
+namespace fusebox::cpu {
+namespace {
+
+constexpr int64_t kDepth = 8192;  // 255 * 255 * kDepth fits into 31 bits
+
+FUSEBOX_INLINE inline int32_t Wrapped(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+}
+
+// One row of a by kColumns rows of b, at most kDepth elements. Named sums, so that the compiler sees four reductions.
+template <int kColumns>
+FUSEBOX_INLINE inline void Tile(const IntegerProduct& x, const int16_t* a, const int16_t* b, int64_t k,
+                                int32_t* c) {
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  const int16_t *b1 = kColumns > 1 ? b + x.ldb : b, *b2 = kColumns > 1 ? b1 + x.ldb : b,
+                *b3 = kColumns > 1 ? b2 + x.ldb : b;
+  for (int64_t p = 0; p < k; ++p) {
+    s0 += a[p] * b[p];
+    if constexpr (kColumns > 1) {
+      s1 += a[p] * b1[p];
+      s2 += a[p] * b2[p];
+      s3 += a[p] * b3[p];
+    }
+  }
+  const int32_t sums[] = {s0, s1, s2, s3};
+  for (int j = 0; j < kColumns; ++j) c[j] = Wrapped(c[j], sums[j]);
+}
+
+}  // namespace
+
+void Multiply(const IntegerProduct& x) {
+  for (int64_t i = 0; i < x.m; ++i) std::fill_n(x.c + i * x.ldc, x.n, 0);
+  Vectorised([&]() FUSEBOX_INLINE {
+    for (int64_t p = 0; p < x.k; p += kDepth) {
+      const int64_t k = std::min(kDepth, x.k - p);
+      int64_t j = 0;
+      for (; j + 4 <= x.n; j += 4) {
+        for (int64_t i = 0; i < x.m; ++i)
+          Tile<4>(x, x.a + i * x.lda + p, x.b + j * x.ldb + p, k, x.c + i * x.ldc + j);
+      }
+      for (; j < x.n; ++j) {
+        for (int64_t i = 0; i < x.m; ++i)
+          Tile<1>(x, x.a + i * x.lda + p, x.b + j * x.ldb + p, k, x.c + i * x.ldc + j);
+      }
+    }
+  });
+}
+
+}  // namespace fusebox::cpu

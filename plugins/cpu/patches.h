@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The patches of an image that lie under the output pixels of a convolution.
+#pragma once
+
+#include <algorithm>
+
+#include "plugins/cpu/window.h"
+
+namespace fusebox::cpu {
+
+struct ConvGeometry {
+  int64_t batch, in_height, in_width, in_channels;
+  int64_t filter_height, filter_width, group_channels;
+  int64_t out_height, out_width, out_channels;
+  int64_t pad_top, pad_left;
+  Slide height, width;
+
+  ConvGeometry(const Node& n, const WindowOptions& w)
+      : batch(n.in(0).dim(0)),
+        in_height(n.in(0).dim(1)),
+        in_width(n.in(0).dim(2)),
+        in_channels(n.in(0).dim(3)),
+        filter_height(n.in(1).dim(1)),
+        filter_width(n.in(1).dim(2)),
+        group_channels(n.in(1).dim(3)),
+        out_height(OutputSize(in_height, filter_height, w.height, w.same)),
+        out_width(OutputSize(in_width, filter_width, w.width, w.same)),
+        out_channels(n.in(1).dim(0)),
+        pad_top(PaddingBefore(in_height, filter_height, w.height, w.same)),
+        pad_left(PaddingBefore(in_width, filter_width, w.width, w.same)),
+        height(w.height),
+        width(w.width) {}
+
+  int64_t groups() const { return in_channels / group_channels; }
+  int64_t patch() const { return filter_height * filter_width * group_channels; }
+  int64_t pixels() const { return batch * out_height * out_width; }
+  bool patches_are_pixels() const {
+    return filter_height == 1 && filter_width == 1 && height.stride == 1 && width.stride == 1 &&
+           groups() == 1;
+  }
+};
+
+// Copies the patches of pixels [first, first + count) for one group; what lies in the padding is zero.
+template <class T>
+void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
+                 T* patches) {
+  const int64_t channels = g.group_channels, row = g.filter_width * channels;
+  const bool contiguous = g.width.dilation == 1 && channels == g.in_channels;
+  for (int64_t pixel = first; pixel < first + count; ++pixel) {
+    const int64_t ox = pixel % g.out_width, oy = pixel / g.out_width % g.out_height;
+    const int64_t image = pixel / g.out_width / g.out_height * g.in_height;
+    const int64_t x0 = ox * g.width.stride - g.pad_left, y0 = oy * g.height.stride - g.pad_top;
+    const TapRange inside = InsideTaps(x0, g.filter_width, g.width.dilation, g.in_width);
+    for (int64_t ky = 0; ky < g.filter_height; ++ky, patches += row) {
+      const int64_t y = y0 + ky * g.height.dilation;
+      if (y < 0 || y >= g.in_height || inside.first == inside.last) {
+        std::fill_n(patches, row, T(0));
+        continue;
+      }
+      const T* source = input + ((image + y) * g.in_width + x0) * g.in_channels + group * channels;
+      std::fill_n(patches, inside.first * channels, T(0));
+      if (contiguous) {
+        std::copy(source + inside.first * channels, source + inside.last * channels,
+                  patches + inside.first * channels);
+      } else {
+        for (int64_t kx = inside.first; kx < inside.last; ++kx)
+          std::copy_n(source + kx * g.width.dilation * g.in_channels, channels, patches + kx * channels);
+      }
+      std::fill(patches + inside.last * channels, patches + row, T(0));
+    }
+  }
+}
+
+}  // namespace fusebox::cpu

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/stored_binary.h"
+
+namespace fusebox::cpu {
+
+// Sums: both operands are brought to a common scale with `shift_` bits to spare, which the scale of the result takes
+// away again. The spare bits are TFLite's, so that the rounding is too.
+StoredBinary::StoredBinary(const Node& n, StoredOp op, Activation activation) : op_(op) {
+  const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1)), z = AffineOf(n.out(0));
+  const StoredRange range(activation, n.out(0));
+  lowest_ = range.lowest, highest_ = range.highest;
+  x_zero_ = x.zero, y_zero_ = y.zero, z_zero_ = z.zero;
+  const double common = 2.0 * std::max(double{x.scale}, double{y.scale});
+  quotient_ = double{x.scale} / y.scale / z.scale;
+  switch (op) {
+    case StoredOp::kAdd:
+    case StoredOp::kSub:
+    case StoredOp::kSquaredDifference: {
+      const bool square = op == StoredOp::kSquaredDifference;
+      shift_ = square ? 7 : 20;
+      x_scale_ = FixedPoint(x.scale / common);
+      y_scale_ = FixedPoint(y.scale / common);
+      z_scale_ =
+          FixedPoint((square ? common * common : common) / (std::ldexp(1.0, square ? 14 : 20) * z.scale));
+      break;
+    }
+    case StoredOp::kMul: z_scale_ = FixedPoint(double{x.scale} * y.scale / z.scale); break;
+    default: break;
+  }
+}
+
+void StoredBinary::Supports(const Node& n, StoredOp op) {
+  RequireBytes(n, 0);
+  RequireBytes(n, 1);
+  RequireByteResult(n, 0);
+  const bool selects = op == StoredOp::kMaximum || op == StoredOp::kMinimum;
+  if (selects) {
+    RequireSameQuant(n, 0);
+    return RequireSameQuant(n, 1);
+  }
+  RequireStoredActivation(n);
+}
+
+void StoredBinary::Run(const Node& n, const BroadcastPlan& plan) const {
+  const StoredBinary c = *this;
+  Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+    const auto run = [&](const auto& f) {
+      RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(), f);
+    };
+    const auto stored = [c](int32_t z) FUSEBOX_INLINE {
+      return static_cast<T>(std::min(std::max(z + c.z_zero_, c.lowest_), c.highest_));
+    };
+    const auto left = [c](T x)
+                          FUSEBOX_INLINE { return Scaled((x - c.x_zero_) * (1 << c.shift_), c.x_scale_); };
+    const auto right = [c](T y)
+                           FUSEBOX_INLINE { return Scaled((y - c.y_zero_) * (1 << c.shift_), c.y_scale_); };
+    switch (op_) {
+      case StoredOp::kAdd:
+        return run([=](T x, T y) FUSEBOX_INLINE { return stored(Scaled(left(x) + right(y), c.z_scale_)); });
+      case StoredOp::kSub:
+        return run([=](T x, T y) FUSEBOX_INLINE { return stored(Scaled(left(x) - right(y), c.z_scale_)); });
+      case StoredOp::kSquaredDifference:
+        return run([=](T x, T y) FUSEBOX_INLINE {
+          const int32_t d = left(x) - right(y);
+          return stored(Scaled(d * d, c.z_scale_));
+        });
+      case StoredOp::kMul:
+        return run([=](T x, T y) FUSEBOX_INLINE {
+          return stored(Scaled((x - c.x_zero_) * (y - c.y_zero_), c.z_scale_));
+        });
+      case StoredOp::kDiv:
+        return run([=](T x, T y) {
+          const double q = std::round(c.quotient_ * (x - c.x_zero_) / (y - c.y_zero_));
+          return stored(std::isnan(q) ? 0 : static_cast<int32_t>(std::clamp(q, -512.0, 512.0)));
+        });
+      case StoredOp::kMaximum: return run([](T x, T y) FUSEBOX_INLINE { return x > y ? x : y; });
+      case StoredOp::kMinimum: return run([](T x, T y) FUSEBOX_INLINE { return x < y ? x : y; });
+      case StoredOp::kNone: break;
+    }
+  });
+}
+
+}  // namespace fusebox::cpu

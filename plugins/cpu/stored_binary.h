@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary ops on quantised bytes of any scales, with broadcasting, by integers alone.
+#pragma once
+
+#include <string_view>
+
+#include "plugins/cpu/broadcast.h"
+#include "plugins/cpu/quant.h"
+
+namespace fusebox::cpu {
+
+enum class StoredOp { kNone, kAdd, kSub, kMul, kSquaredDifference, kMaximum, kMinimum, kDiv };
+
+constexpr StoredOp StoredOpOf(std::string_view name) {
+  if (name == "ADD") return StoredOp::kAdd;
+  if (name == "SUB") return StoredOp::kSub;
+  if (name == "MUL") return StoredOp::kMul;
+  if (name == "SQUARED_DIFFERENCE") return StoredOp::kSquaredDifference;
+  if (name == "MAXIMUM") return StoredOp::kMaximum;
+  if (name == "MINIMUM") return StoredOp::kMinimum;
+  if (name == "DIV") return StoredOp::kDiv;
+  return StoredOp::kNone;
+}
+
+class StoredBinary {
+ public:
+  StoredBinary() = default;
+  // For a node that Supports took.
+  StoredBinary(const Node& n, StoredOp op, Activation activation);
+  // Throws Reject. MAXIMUM and MINIMUM need one quantisation of operands and result.
+  static void Supports(const Node& n, StoredOp op);
+  void Run(const Node& n, const BroadcastPlan& plan) const;
+
+ private:
+  StoredOp op_ = StoredOp::kNone;
+  int32_t x_zero_ = 0, y_zero_ = 0, z_zero_ = 0, shift_ = 0;
+  FixedPoint x_scale_, y_scale_, z_scale_;
+  double quotient_ = 1;
+  int32_t lowest_ = 0, highest_ = 0;
+};
+
+}  // namespace fusebox::cpu

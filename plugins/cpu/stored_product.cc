@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/stored_product.h"
+
+#include <cmath>
+
+#include "plugins/cpu/shape.h"
+
+namespace fusebox::cpu {
+namespace {
+
+void RequireWeights(const Node& n, ProductOperands o) {
+  const Tensor w = n.in(o.weights);
+  const std::string subject = "operand " + std::to_string(o.weights);
+  if (!Contains(kBytes, w.dtype()) && w.dtype() != FBX_I4) RejectDtype(w.dtype(), o.weights);
+  RequireScales(w, subject);
+  const fbx_quant& q = *w.quant();
+  if (q.kind == FBX_QUANT_BLOCKWISE) throw Reject{"QUANT", "blockwise scales are not done", subject};
+  if (q.count == 1) return;
+  if (q.axis != o.channel_axis) throw Reject{"QUANT", "scales along another dim than the channels", subject};
+  if (w.rank() > q.axis && w.dim(q.axis) >= 0 && w.dim(q.axis) != q.count)
+    throw Reject{"QUANT", "not one scale per channel", subject};
+}
+
+// One part of a float input as integers; returns the scale. The formulas are TFLite's (symmetric: the largest magnitude is
+// 127; asymmetric: the range, which always has 0 in it, spans 255 steps and the zero point is a whole one).
+float QuantiseSample(const float* x, int64_t count, bool asymmetric, int16_t* q) {
+  float least = 0, most = 0;
+  for (int64_t i = 0; i < count; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
+  if (!asymmetric) {
+    const float range = std::max(-least, most);
+    if (!(range > 0) || !std::isfinite(range)) return std::fill_n(q, count, int16_t{0}), 1;
+    const float inverse = 127.0f / range;
+    for (int64_t i = 0; i < count; ++i)
+      q[i] = static_cast<int16_t>(std::clamp(std::round(x[i] * inverse), -127.0f, 127.0f));
+    return range / 127.0f;
+  }
+  const double scale = (double{most} - least) / 255;
+  if (!(scale > 0) || !std::isfinite(scale)) return std::fill_n(q, count, int16_t{0}), 1;
+  const double from_least = -128 - least / scale, from_most = 127 - most / scale;
+  const bool least_is_better = 128 + std::abs(least / scale) < 127 + std::abs(most / scale);
+  const double zero = std::round(std::clamp(least_is_better ? from_least : from_most, -128.0, 127.0));
+  const float inverse = static_cast<float>(1 / scale), offset = static_cast<float>(zero);
+  for (int64_t i = 0; i < count; ++i)
+    q[i] = static_cast<int16_t>(std::clamp(std::round(offset + x[i] * inverse), -128.0f, 127.0f) - offset);
+  return static_cast<float>(scale);
+}
+
+}  // namespace
+
+void StoredProduct::Supports(const Node& n, ProductOperands o) {
+  RequireWeights(n, o);
+  const bool has_bias = n.has_in(o.bias);
+  if (n.in(o.input).dtype() == FBX_F32) {
+    if (has_bias) RequireDtype(n, o.bias, Types<float>{});
+    return RequireActivation(n, o.input);
+  }
+  RequireBytes(n, o.input);
+  RequireByteResult(n, o.input);
+  RequireStoredActivation(n);
+  if (has_bias && n.in(o.bias).dtype() != FBX_I32) RejectDtype(n.in(o.bias).dtype(), o.bias);
+}
+
+void StoredProduct::Check(const Node& n, ProductOperands o, int64_t channels) {
+  if (!n.has_in(o.bias)) return;
+  const Tensor bias = n.in(o.bias);
+  if (channels >= 0 && bias.rank() >= 0 && bias.is_static() && Count(bias.dims()) != channels)
+    Fail("a bias of " + std::to_string(Count(bias.dims())) + " values for " + std::to_string(channels) +
+             " channels",
+         Operand(o.bias));
+}
+
+StoredProduct::StoredProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric)
+    : operands_(o),
+      activation_(activation),
+      hybrid_(n.in(o.input).dtype() == FBX_F32),
+      asymmetric_(asymmetric) {
+  ReadScales(n);
+  if (!n.in(o.weights).is_const()) return;
+  weights_.resize(static_cast<size_t>(n.in(o.weights).count()));
+  Unpack(n, weights_.data());
+}
+
+void StoredProduct::ReadScales(const Node& n) {
+  const fbx_quant& w = *n.in(operands_.weights).quant();
+  weight_scales_.assign(w.scales, w.scales + w.count);
+  if (hybrid_) return;
+  const Affine in = AffineOf(n.in(operands_.input)), out = AffineOf(n.out(0));
+  for (const float scale : weight_scales_) scales_.emplace_back(double{in.scale} * scale / out.scale);
+  const StoredRange range(activation_, n.out(0));
+  input_zero_ = in.zero, output_zero_ = out.zero, lowest_ = range.lowest, highest_ = range.highest;
+}
+
+void StoredProduct::Unpack(const Node& n, int16_t* to) const {
+  const Tensor w = n.in(operands_.weights);
+  const fbx_quant& q = *w.quant();
+  const int64_t count = w.count();
+  const int64_t run = q.count > 1 ? CountFrom(Shape(w), q.axis + 1) : std::max<int64_t>(1, count);
+  const auto* bytes = w.data<const uint8_t>();
+  for (int64_t first = 0; first < count; first += run) {
+    const int64_t zero = q.zero_points[first / run % q.count];
+    for (int64_t i = first; i < first + run; ++i) {
+      int value = bytes[w.dtype() == FBX_I4 ? i / 2 : i];
+      if (w.dtype() == FBX_I8) value = static_cast<int8_t>(value);
+      else if (w.dtype() == FBX_I4) value = static_cast<int8_t>((i % 2 ? value & 0xF0 : value << 4)) / 16;
+      to[i] = static_cast<int16_t>(value - zero);
+    }
+  }
+}
+
+StoredProduct::State StoredProduct::Prepare(const Node& n, Plan& plan, int64_t samples) const {
+  const auto elements = [&](uint32_t i) {
+    return static_cast<size_t>(Product(Count(n.in(i).dims()), sizeof(int16_t)));
+  };
+  State state;
+  state.input = plan.scratch(elements(operands_.input));
+  if (hybrid_) state.scales = plan.scratch(static_cast<size_t>(Product(samples, sizeof(float))));
+  if (weights_.empty()) state.weights = plan.scratch(elements(operands_.weights));
+  return state;
+}
+
+const int16_t* StoredProduct::Input(const Node& n, const State& state, int64_t samples) const {
+  const Tensor in = n.in(operands_.input);
+  int16_t* to = n.scratch<int16_t>(state.input);
+  const int64_t count = in.count();
+  if (count == 0) return to;
+  if (hybrid_) {
+    const int64_t each = count / samples;
+    float* scales = n.scratch<float>(state.scales);
+    parallel_for(
+        n.host(), static_cast<size_t>(samples), Grain(each), [&](size_t begin, size_t end, uint32_t) {
+          for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s)
+            scales[s] = QuantiseSample(in.data<const float>() + s * each, each, asymmetric_, to + s * each);
+        });
+    return to;
+  }
+  Dispatch(kBytes, in.dtype(), [&]<class T>() {
+    const T* from = in.data<const T>();
+    parallel_for(n.host(), static_cast<size_t>(count), 65536, [&](size_t begin, size_t end, uint32_t) {
+      const auto zero = static_cast<int16_t>(input_zero_);
+      for (size_t i = begin; i < end; ++i) to[i] = static_cast<int16_t>(from[i] - zero);
+    });
+  });
+  return to;
+}
+
+const int16_t* StoredProduct::Weights(const Node& n, const State& state) const {
+  if (!weights_.empty()) return weights_.data();
+  int16_t* to = n.scratch<int16_t>(state.weights);
+  Unpack(n, to);
+  return to;
+}
+
+void StoredProduct::Finish(const Node& n, const State& state, int64_t sample, int64_t first, int64_t count,
+                           const int32_t* sums, int64_t at) const {
+  const bool per_channel = weight_scales_.size() > 1, biased = n.has_in(operands_.bias);
+  if (hybrid_) {
+    const float scale = n.scratch<float>(state.scales)[sample];
+    const float* bias = biased ? n.in(operands_.bias).data<const float>() + first : nullptr;
+    float* y = n.out(0).data<float>() + at;
+    for (int64_t c = 0; c < count; ++c) {
+      const float of_weight = weight_scales_[static_cast<size_t>(per_channel ? first + c : 0)];
+      y[c] = static_cast<float>(sums[c]) * (scale * of_weight) + (bias ? bias[c] : 0.0f);
+    }
+    return Activate(activation_, y, static_cast<size_t>(count));
+  }
+  const int32_t* bias = biased ? n.in(operands_.bias).data<const int32_t>() + first : nullptr;
+  auto* y = n.out(0).data<uint8_t>() + at;  // the low byte, whatever the sign
+  const FixedPoint* scales = scales_.data() + (per_channel ? first : 0);
+  Vectorised([&]() FUSEBOX_INLINE {
+    for (int64_t c = 0; c < count; ++c) {
+      const auto sum =
+          static_cast<int32_t>(static_cast<uint32_t>(sums[c]) + static_cast<uint32_t>(bias ? bias[c] : 0));
+      const int32_t z = Scaled(sum, scales[per_channel ? c : 0]) + output_zero_;
+      y[c] = static_cast<uint8_t>(std::min(std::max(z, lowest_), highest_));
+    }
+  });
+}
+
+}  // namespace fusebox::cpu
