@@ -25,6 +25,14 @@ struct Registration {
   void* later[8];
 };
 
+// TfLiteXNNPackDelegateOptions of TFLite 2.9, and room for what a later one may append.
+struct XnnpackOptions {
+  int32_t threads;
+  uint32_t flags;
+  uint64_t later[8];
+};
+constexpr uint32_t kSigned8 = 1, kUnsigned8 = 2;
+
 // A kernel's init has no argument of the caller's: what it saw goes to the interpreter that is being made.
 thread_local std::vector<std::string>* stub_sees = nullptr;
 
@@ -54,6 +62,9 @@ struct Api {
   void (*options_threads)(void*, int32_t);
   void (*options_reporter)(void*, void (*)(void*, const char*, va_list), void*);
   void (*options_custom)(void*, const char*, const Registration*, int32_t, int32_t);
+  void (*options_delegate)(void*, void*);
+  void* (*xnnpack_create)(const XnnpackOptions*);
+  void (*xnnpack_delete)(void*);
   void* (*create)(void*, void*);
   void (*destroy)(void*);
   int32_t (*input_count)(void*);
@@ -93,6 +104,9 @@ Result<const Api*> Library() {
   find(api.options_threads, "InterpreterOptionsSetNumThreads");
   find(api.options_reporter, "InterpreterOptionsSetErrorReporter");
   find(api.options_custom, "InterpreterOptionsAddCustomOp");
+  find(api.options_delegate, "InterpreterOptionsAddDelegate");
+  find(api.xnnpack_create, "XNNPackDelegateCreate");
+  find(api.xnnpack_delete, "XNNPackDelegateDelete");
   find(api.create, "InterpreterCreate");
   find(api.destroy, "InterpreterDelete");
   find(api.input_count, "InterpreterGetInputTensorCount");
@@ -119,12 +133,14 @@ struct Stock::Impl {
   const Api* api = nullptr;
   void* model = nullptr;
   void* interpreter = nullptr;
+  void* xnnpack = nullptr;
   bool allocated = false;
   std::string said;
   std::vector<std::string> custom_options;
 
   ~Impl() {
     if (interpreter) api->destroy(interpreter);
+    if (xnnpack) api->xnnpack_delete(xnnpack);
     if (model) api->model_delete(model);
   }
   Type TypeOf(const void* tensor) const {
@@ -148,16 +164,30 @@ Stock::Stock() : impl_(std::make_unique<Impl>()) {}
 Stock::~Stock() = default;
 
 Result<std::unique_ptr<Stock>> Stock::Open(const std::string& path, const std::string& custom) {
+  return Make(path, custom, false, 1);
+}
+
+Result<std::unique_ptr<Stock>> Stock::WithXnnpack(const std::string& path, int threads) {
+  return Make(path, {}, true, threads);
+}
+
+Result<std::unique_ptr<Stock>> Stock::Make(const std::string& path, const std::string& custom, bool xnnpack,
+                                           int threads) {
   std::unique_ptr<Stock> stock(new Stock());
   Impl& impl = *stock->impl_;
   FUSEBOX_ASSIGN(impl.api, Library());
   impl.model = impl.api->model_create(path.c_str());
   if (!impl.model) return Invalid("stock TFLite cannot load " + path);
   void* const options = impl.api->options_create();
-  impl.api->options_threads(options, 1);
+  impl.api->options_threads(options, threads);
   impl.api->options_reporter(options, Report, &impl.said);
   Registration stub = {StubInit, nullptr, StubRuns, StubRuns, nullptr, 32, custom.c_str(), 1, {}};
   if (!custom.empty()) impl.api->options_custom(options, custom.c_str(), &stub, 1, 1);
+  if (xnnpack) {
+    const XnnpackOptions wanted = {threads, kSigned8 | kUnsigned8, {}};
+    impl.xnnpack = impl.api->xnnpack_create(&wanted);
+    impl.api->options_delegate(options, impl.xnnpack);
+  }
   stub_sees = &impl.custom_options;
   impl.interpreter = impl.api->create(impl.model, options);
   stub_sees = nullptr;
