@@ -24,7 +24,7 @@ StoredBinary::StoredBinary(const Node& n, StoredOp op, Activation activation) : 
           FixedPoint((square ? common * common : common) / (std::ldexp(1.0, square ? 14 : 20) * z.scale));
       break;
     }
-    case StoredOp::kMul: z_scale_ = FixedPoint(double{x.scale} * y.scale / z.scale); break;
+    case StoredOp::kMul: z_scale_ = FixedPoint(double{x.scale * y.scale / z.scale}); break;
     default: break;
   }
 }

@@ -85,7 +85,10 @@ void StoredProduct::ReadScales(const Node& n) {
   weight_scales_.assign(w.scales, w.scales + w.count);
   if (hybrid_) return;
   const Affine in = AffineOf(n.in(operands_.input)), out = AffineOf(n.out(0));
-  for (const float scale : weight_scales_) scales_.emplace_back(double{in.scale} * scale / out.scale);
+  // TFLite multiplies scales of a whole tensor as floats, and those of channels as doubles.
+  const bool per_channel = weight_scales_.size() > 1;
+  for (const float scale : weight_scales_)
+    scales_.emplace_back((per_channel ? double{in.scale} * scale : double{in.scale * scale}) / out.scale);
   const StoredRange range(activation_, n.out(0));
   input_zero_ = in.zero, output_zero_ = out.zero, lowest_ = range.lowest, highest_ = range.highest;
 }

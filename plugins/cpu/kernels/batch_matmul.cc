@@ -110,7 +110,7 @@ struct BatchMatMul {
     const Shape x(n.in(0)), y(n.in(1)), batch = Broadcast(Leading(x), Leading(y));
     const ProductShape shape{Last(x, adj_x_), Last(y, !adj_y_), Last(x, !adj_x_)};
     const Affine qx = AffineOf(n.in(0)), qy = AffineOf(n.in(1)), qz = AffineOf(n.out(0));
-    const FixedPoint scale(double{qx.scale} * qy.scale / qz.scale);
+    const FixedPoint scale(double{qx.scale * qy.scale} / qz.scale);
     const int64_t batches = Count(batch);
     if (batches == 0) return;
     int16_t *a = n.scratch<int16_t>(state.x_slot), *b = n.scratch<int16_t>(state.y_slot);
