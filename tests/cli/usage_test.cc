@@ -47,7 +47,6 @@ TEST(Usage, UnknownOptionIsToldWithItsNeighbour) {
 TEST(Usage, WhatIsNotThereYetIsUnknown) {
   for (const std::vector<std::string>& line :
        std::vector<std::vector<std::string>>{{"convert", "in", "-o", "out", "--quantize", "int8"},
-                                             {"run", "m.tflite", "--weight-cache=x"},
                                              {"inspect", "m.tflite", "--html", "x"},
                                              {"bench", "m.tflite"},
                                              {"cache", "ls"},
