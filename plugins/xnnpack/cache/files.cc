@@ -51,11 +51,15 @@ Note ErrnoNote(int error, const std::string& what, const char* code_otherwise) {
 }
 
 Fd OpenDirectory(int at, const std::string& name, bool create, Note& why) {
-  if (create && mkdirat(at, name.c_str(), 0700) != 0 && errno != EEXIST) {
-    why = ErrnoNote(errno, name + ": cannot be made", "cannot-create");
-    return {};
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  Fd fd(openat(at, name.c_str(), kFlags));
+  if (!fd && errno == ENOENT && create) {
+    if (mkdirat(at, name.c_str(), 0700) != 0 && errno != EEXIST) {
+      why = ErrnoNote(errno, name + ": cannot be made", "cannot-create");
+      return {};
+    }
+    fd = Fd(openat(at, name.c_str(), kFlags));
   }
-  Fd fd(openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   struct stat status;
   if (!fd || fstat(fd.get(), &status) != 0) {
     const int error = errno;
