@@ -22,6 +22,15 @@ fbx_tensor EmptyTensor() {
   return tensor;
 }
 
+// A handle of unknown rank has no place in the arena: its tensor shows the node's own.
+void StoreHandle(int64_t& handle, fbx_tensor& result) {
+  if (result.data == nullptr) {
+    result.data = &handle;
+    result.bytes = sizeof(handle);
+  }
+  std::memmove(result.data, &handle, sizeof(handle));
+}
+
 }  // namespace
 
 void Frame::MakeHostNode(size_t index, HostNode& host) {
@@ -156,7 +165,7 @@ Status Frame::RunVariable(size_t index) {
   const Node& node = *function_.nodes[index];
   const fbx_node& abi = view_.node(index).abi;
   if (node.is(Op::kVarHandle)) {
-    std::memcpy(view_.tensor(node.results[0]).data, &host_nodes_[index].handle, sizeof(int64_t));
+    StoreHandle(host_nodes_[index].handle, view_.tensor(node.results[0]));
     return {};
   }
   FUSEBOX_ASSIGN(const int64_t handle, HandleOf(*abi.operands[0]));
@@ -170,7 +179,7 @@ Status Frame::RunTable(size_t index) {
   const fbx_node& abi = view_.node(index).abi;
   Resources& resources = runner_.resources_;
   if (node.is(Op::kHashtable)) {
-    std::memcpy(view_.tensor(node.results[0]).data, &host_nodes_[index].handle, sizeof(int64_t));
+    StoreHandle(host_nodes_[index].handle, view_.tensor(node.results[0]));
     return {};
   }
   FUSEBOX_ASSIGN(const int64_t handle, HandleOf(*abi.operands[0]));
