@@ -33,6 +33,7 @@ class Scheduler {
     for (const Answer& answer : answers) delegates = std::max(delegates, answer.delegate + 1);
     ready_.resize(static_cast<size_t>(delegates) + 1);
     Connect();
+    DelayUnpacking();
   }
 
   Schedule Run() {
@@ -79,6 +80,29 @@ class Scheduler {
       }
     }
     for (const ValueId id : function_.outputs) read_[static_cast<size_t>(id)] = true;
+  }
+
+  // Nodes that only unpack constants for a delegate (weights stored as f16) are ready at once; they belong into the
+  // partition of their reader, which can then see the constants.
+  void DelayUnpacking() {
+    std::vector<bool> unpacks(next_.size());
+    for (size_t i = 0; i < next_.size(); ++i) {
+      const auto& operands = function_.nodes[i]->operands;
+      unpacks[i] = answers_[i].delegate >= 0 && answers_[i].along && waits_for_[i] == 0 &&
+                   !next_[i].empty() && std::all_of(operands.begin(), operands.end(), [&](ValueId id) {
+                     return id == kNoValue || function_.value(id).is_const();
+                   });
+    }
+    for (size_t i = 0; i < next_.size(); ++i) {
+      if (!unpacks[i]) continue;
+      // Nothing that the first reader waits for can wait for this node.
+      const size_t reader = *std::min_element(next_[i].begin(), next_[i].end());
+      if (answers_[reader].delegate != answers_[i].delegate) continue;
+      for (const ValueId id : function_.nodes[reader]->operands) {
+        const size_t before = id == kNoValue ? kNoNode : defined_[static_cast<size_t>(id)];
+        if (before != kNoNode && !unpacks[before]) After(before, i);
+      }
+    }
   }
 
   void After(size_t before, size_t node) {

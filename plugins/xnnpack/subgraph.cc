@@ -206,6 +206,15 @@ void Subgraph::FloatOut(const Site& site, const std::function<void(uint32_t id)>
   Convert(real, out);
 }
 
+void Subgraph::WithBias(const Site& site, uint32_t bias, Range range,
+                        const std::function<void(uint32_t out, Range range)>& define) {
+  if (!site.has_in(bias) || site.constant(bias)) return define(Out(site), range);
+  const uint32_t sum = Temporary(xnn_datatype_fp32, {}, DimsOf(site.out(0)));
+  define(sum, {});
+  const xnn_binary_params params{range.min, range.max};
+  Check(xnn_define_binary(subgraph_, xnn_binary_add, &params, sum, In(site, bias), Out(site), 0));
+}
+
 const void* Subgraph::Keep(std::vector<uint8_t> bytes) {
   memory_.push_back(std::move(bytes));
   return memory_.back().data();

@@ -61,6 +61,11 @@ class Subgraph {
   void Requantise(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
                   bool same_type = true);
 
+  // Calls `define` with the result's id and the range of its activation. A bias that is no constant here (another
+  // partition unpacks it) is added after.
+  void WithBias(const Site& site, uint32_t bias, Range range,
+                const std::function<void(uint32_t out, Range range)>& define);
+
   struct Ids {
     uint32_t filter, bias;
   };

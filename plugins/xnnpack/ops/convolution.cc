@@ -56,11 +56,12 @@ void DefineConv(const Site& site, Subgraph& graph) {
   const auto ids = graph.Pack(site, std::move(recipe), weights);
   const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
   const Padding pad = PaddingOf(site, w, height, width);
-  graph.Check(xnn_define_convolution_2d(graph.get(), pad.top, pad.right, pad.bottom, pad.left, height, width,
-                                        w.stride_height, w.stride_width, w.dilation_height, w.dilation_width,
-                                        static_cast<uint32_t>(groups), weights.dims[3],
-                                        weights.dims[0] / groups, range.min, range.max, input, ids.filter,
-                                        ids.bias, graph.Out(site), pad.flags));
+  graph.WithBias(site, 2, range, [&](uint32_t out, Range r) {
+    graph.Check(xnn_define_convolution_2d(
+        graph.get(), pad.top, pad.right, pad.bottom, pad.left, height, width, w.stride_height, w.stride_width,
+        w.dilation_height, w.dilation_width, static_cast<uint32_t>(groups), weights.dims[3],
+        weights.dims[0] / groups, r.min, r.max, input, ids.filter, ids.bias, out, pad.flags));
+  });
 }
 
 void SupportsDepthwise(const Site& site) {
@@ -81,10 +82,12 @@ void DefineDepthwise(const Site& site, Subgraph& graph) {
   const auto ids = graph.Private(site, weights);
   const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
   const Padding pad = PaddingOf(site, w, height, width);
-  graph.Check(xnn_define_depthwise_convolution_2d(
-      graph.get(), pad.top, pad.right, pad.bottom, pad.left, height, width, w.stride_height, w.stride_width,
-      w.dilation_height, w.dilation_width, static_cast<uint32_t>(weights.dims[3] / channels), channels,
-      range.min, range.max, input, ids.filter, ids.bias, graph.Out(site), pad.flags));
+  graph.WithBias(site, 2, range, [&](uint32_t out, Range r) {
+    graph.Check(xnn_define_depthwise_convolution_2d(
+        graph.get(), pad.top, pad.right, pad.bottom, pad.left, height, width, w.stride_height, w.stride_width,
+        w.dilation_height, w.dilation_width, static_cast<uint32_t>(weights.dims[3] / channels), channels,
+        r.min, r.max, input, ids.filter, ids.bias, out, pad.flags));
+  });
 }
 
 constexpr Operation kTable[] = {

@@ -55,8 +55,10 @@ void Define(const Site& site, Subgraph& graph) {
   if (weights.dynamic) input = graph.Dynamic(input, dims, 1);
   const auto ids = graph.Pack(site, std::move(recipe), weights);
   const uint32_t flags = KeepsDims(site) ? 0 : XNN_FLAG_TENSORFLOW_RESHAPE_2D;
-  graph.Check(xnn_define_fully_connected(graph.get(), range.min, range.max, input, ids.filter, ids.bias,
-                                         graph.Out(site), flags));
+  graph.WithBias(site, 2, range, [&](uint32_t out, Range r) {
+    graph.Check(
+        xnn_define_fully_connected(graph.get(), r.min, r.max, input, ids.filter, ids.bias, out, flags));
+  });
 }
 
 constexpr Operation kTable[] = {{"FULLY_CONNECTED", Accept::kAlone, Supports, Define}};

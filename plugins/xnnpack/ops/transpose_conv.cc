@@ -57,11 +57,13 @@ void Define(const Site& site, Subgraph& graph) {
   uint32_t input = graph.In(site, 2);
   if (weights.dynamic) input = graph.Dynamic(input, DimsOf(site.in(2)), 3);
   const auto ids = graph.Pack(site, std::move(recipe), weights);
-  graph.Check(xnn_define_deconvolution_2d(
-      graph.get(), height.before, width.behind, height.behind, width.before, height.adjustment,
-      width.adjustment, static_cast<uint32_t>(weights.dims[1]), static_cast<uint32_t>(weights.dims[2]),
-      stride_height, stride_width, 1, 1, 1, weights.dims[3], weights.dims[0], range.min, range.max, input,
-      ids.filter, ids.bias, graph.Out(site), 0));
+  graph.WithBias(site, 3, range, [&](uint32_t out, Range r) {
+    graph.Check(xnn_define_deconvolution_2d(
+        graph.get(), height.before, width.behind, height.behind, width.before, height.adjustment,
+        width.adjustment, static_cast<uint32_t>(weights.dims[1]), static_cast<uint32_t>(weights.dims[2]),
+        stride_height, stride_width, 1, 1, 1, weights.dims[3], weights.dims[0], r.min, r.max, input,
+        ids.filter, ids.bias, out, 0));
+  });
 }
 
 constexpr Operation kTable[] = {{"TRANSPOSE_CONV", Accept::kAlone, Supports, Define}};

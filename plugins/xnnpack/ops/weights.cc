@@ -45,6 +45,7 @@ float LeastScale(Tensor input, Tensor filter, Tensor output) {
 void RequireBias(const Site& site, const WeightOperands& at, fbx_dtype dtype) {
   if (!site.has_in(at.bias)) return;
   const auto bias = site.constant(at.bias);
+  if (!bias && dtype == FBX_F32) return RequireFloat(site.in(at.bias), Operand(at.bias));
   if (!bias) throw Reject{"NONCONST", "bias is not constant", Operand(at.bias)};
   const bool half = dtype == FBX_F32 && bias->dtype() == FBX_F16;
   if (bias->dtype() != dtype && !half)
@@ -128,7 +129,7 @@ Weights PlanWeights(const Site& site, const WeightOperands& at) {
     if (d <= 0) throw Reject{"SHAPE", "an empty filter", Operand(at.filter)};
   Weights w = Quantised(site.in(at.input)) ? PlanQuantised(site, at, *filter) : PlanFloat(site, at, *filter);
   w.filter = at.filter;
-  if (site.has_in(at.bias)) w.bias = at.bias;
+  if (site.constant(at.bias)) w.bias = at.bias;
   return w;
 }
 
