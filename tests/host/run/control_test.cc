@@ -155,6 +155,18 @@ TEST(State, VariablesAreSharedByFunctionsAndInitialisedOnce) {
   EXPECT_THAT(FloatsOf(machine.Run({})[0]), ElementsAre(11));
 }
 
+// Some files leave out the rank of handles, where others state it.
+TEST(State, HandlesOfUnknownRankFindTheirVariable) {
+  auto module = Counter();
+  for (const auto& function : module->functions) {
+    for (ValueId id = 0; id < function->value_count(); ++id)
+      if (function->value(id).type.dtype == DType::kResource) function->value(id).type.shape = Shape();
+  }
+  Machine machine(std::move(module));
+  EXPECT_THAT(FloatsOf(machine.Run({})[0]), ElementsAre(11));
+  EXPECT_THAT(FloatsOf(machine.Run({})[0]), ElementsAre(12));
+}
+
 TEST(State, TheModulesInitialValueIsThereBeforeTheFirstRun) {
   auto module = std::make_unique<Module>();
   Function& f = module->Add("main");
