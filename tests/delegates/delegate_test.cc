@@ -140,8 +140,8 @@ TEST(Delegate, FinishesOnceAllPartitionsOfASignatureAreCompiled) {
   EXPECT_EQ(toy::counts.finished - finished, 1);
 }
 
-TEST(Delegate, ServesSessionsOfSeveralThreads) {
-  const auto model = Open(Chain(), {ToyThat()});
+// Each with a session of its own, twenty times.
+int RightAnswersOfFourThreads(const std::shared_ptr<const Model>& model) {
   std::vector<std::thread> threads;
   std::atomic<int> right = 0;
   for (int t = 0; t < 4; ++t) {
@@ -151,22 +151,18 @@ TEST(Delegate, ServesSessionsOfSeveralThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(right, 80);
+  return right;
+}
+
+TEST(Delegate, ServesSessionsOfSeveralThreads) {
+  const auto model = Open(Chain(), {ToyThat()});
+  EXPECT_EQ(RightAnswersOfFourThreads(model), 80);
 }
 
 // Sessions fall back at the same time: the kernels that nobody had initialised are initialised once.
 TEST(Delegate, FallsBackInSeveralThreadsAtOnce) {
   const auto model = Open(Chain(), {ToyThat("invoke")});
-  std::vector<std::thread> threads;
-  std::atomic<int> right = 0;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
-      const auto session = SessionOf(model);
-      for (int i = 0; i < 20; ++i) right += Output(*session, {3, 4}) == std::vector<float>{9, 40};
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(right, 80);
+  EXPECT_EQ(RightAnswersOfFourThreads(model), 80);
 }
 
 // Weights are packed by whoever runs them, and by nobody else.

@@ -15,6 +15,7 @@
 #include <limits>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "tests/converter/import/files.h"
 #include "tests/e2e/pipeline.h"
@@ -27,6 +28,24 @@ namespace {
 constexpr size_t kChildren = 2;
 constexpr unsigned kSeconds = 30;
 constexpr double kNear = 8 / 255.0;
+
+// Quantised files that are known to end further from stock. Only the first two are understood: their FULLY_CONNECTED weights have
+// a scale per channel, of which that version of TFLite seems to take one. The others are nets of noise inputs whose
+// last layers are coarse or choose by the largest; whether rounding explains them is open.
+constexpr std::string_view kKnownFar[] = {"conv_fc_mnist_srq_a8w8",
+                                          "partly_quantized_mnist",
+                                          "movenet_single_pose_lightning_ptq",
+                                          "deeplabv3_mnv2_pascal_quant",
+                                          "/vww.tflite",
+                                          "dbface_keras_256x256_integer_quant",
+                                          "palm_detection_builtin_256_integer",
+                                          "style_transfer_quantized",
+                                          "image_classification.tflite"};
+
+bool IsKnownFar(std::string_view file) {
+  return std::ranges::any_of(kKnownFar,
+                             [&](std::string_view known) { return file.find(known) != file.npos; });
+}
 
 // Of quantised outputs: the largest difference in steps, of 255.
 template <class T>
@@ -159,6 +178,7 @@ TEST(Sweep, EveryRealFileRunsLikeStockOrIsRefused) {
       ++outcomes[word];
       if (word == "refused" || word == "cannot") ++refused[word + " " + Subject(answer)];
       if (word == "near" || word == "far") told.push_back(child->file + ": " + answer);
+      if (word == "far" && !IsKnownFar(child->file)) wrong.push_back(child->file + ": " + answer);
       if (word == "cannot") told.push_back(child->file + ": " + answer);
       if (word == "differs") wrong.push_back(child->file + ": " + answer);
     }
@@ -180,7 +200,6 @@ TEST(Sweep, EveryRealFileRunsLikeStockOrIsRefused) {
   for (const std::string& line : wrong) ADD_FAILURE() << line;
   EXPECT_GT(files.size(), 100u);
   EXPECT_GT(outcomes["equal"], 20);
-  EXPECT_LT(outcomes["far"], 12);
 }
 
 }  // namespace
