@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin's one exported symbol.
 //
-//   FUSEBOX_PLUGIN("com.acme.rms_norm", "1.0.0", Rule, Kernel)         any number of rule, kernel and delegate classes
+//   FUSEBOX_PLUGIN("com.acme.rms_norm", "1.0.0", Rule, Kernel)         any number of rule, kernel, delegate and service classes
 //   FUSEBOX_PLUGIN_TABLES("com.acme.big", "1.0.0", kRules, kKernels)   arrays of pointers, for many files; kDelegates may follow
+//
+// A service for other plugins is a class with the id of an extension and what is handed out under it:
+//   struct Shout {
+//     static constexpr std::string_view extension = "acme.shout/1";
+//     static const void* table() noexcept;     // a constant C struct of functions
+//   };
 #pragma once
 
 #include <array>
@@ -22,15 +28,18 @@ concept IsRule = requires { std::string_view(T::implements); };
 template <class T>
 concept IsKernel = NamesBuiltin<T> || NamesCustom<T>;
 
+template <class T>
+concept IsService = requires { std::string_view(T::extension); };
+
 template <class... Ts>
 struct Tables {
   static_assert(
-      ((IsRule<Ts> || IsKernel<Ts> || NamesDelegate<Ts>) && ...),
-      "each class is a rule (has `implements`), a kernel (has `builtin` or `custom`) or a delegate (has "
-      "`delegate`)");
+      ((IsRule<Ts> || IsKernel<Ts> || NamesDelegate<Ts> || IsService<Ts>) && ...),
+      "each class is a rule (has `implements`), a kernel (has `builtin` or `custom`), a delegate (has "
+      "`delegate`) or a service (has `extension`)");
   static constexpr size_t kRules = (size_t{0} + ... + (IsRule<Ts> ? 1 : 0));
   static constexpr size_t kDelegates = (size_t{0} + ... + (NamesDelegate<Ts> ? 1 : 0));
-  static constexpr size_t kKernels = sizeof...(Ts) - kRules - kDelegates;
+  static constexpr size_t kKernels = (size_t{0} + ... + (IsKernel<Ts> ? 1 : 0));
 
   static constexpr auto rules() {
     std::array<const fbx_rule*, kRules> out{};
@@ -62,9 +71,22 @@ struct Tables {
         ...);
     return out;
   }
+  static const void* find_service(fbx_str id) noexcept {
+    const void* table = nullptr;
+    (
+        [&] {
+          if constexpr (IsService<Ts>) {
+            if (view(id) == Ts::extension) table = Ts::table();
+          }
+        }(),
+        ...);
+    return table;
+  }
   static constexpr auto rule_table = rules();
   static constexpr auto kernel_table = kernels();
   static constexpr auto delegate_table = delegates();
+  static constexpr const void* (*services)(fbx_str) noexcept = (IsService<Ts> || ... || false) ? &find_service
+                                                                                               : nullptr;
 };
 
 constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, const fbx_rule* const* rules,
@@ -84,11 +106,13 @@ inline constexpr std::array<const fbx_delegate*, 0> no_delegates{};
 
 template <class Rules, class Kernels, class Delegates = decltype(no_delegates)>
 constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, const Rules& rules,
-                                 const Kernels& kernels, const Delegates& delegates = no_delegates) {
+                                 const Kernels& kernels, const Delegates& delegates = no_delegates,
+                                 const void* (*services)(fbx_str) noexcept = nullptr) {
   fbx_plugin p =
       make_plugin(id, version, std::data(rules), std::size(rules), std::data(kernels), std::size(kernels));
   p.delegate_count = static_cast<uint32_t>(std::size(delegates));
   p.delegates = std::data(delegates);
+  p.get_extension = services;
   return p;
 }
 
@@ -117,11 +141,11 @@ constexpr fbx_entry make_entry(fbx_status (*load)(const fbx_host*, const fbx_plu
   extern "C" FBX_EXPORT constinit const fbx_entry fusebox_entry_v1 =                  \
       fusebox::detail::make_entry(&fusebox_load_);
 
-#define FUSEBOX_PLUGIN(id, version, ...)                                                          \
-  static constexpr fbx_plugin fusebox_plugin_ =                                                   \
-      fusebox::detail::make_plugin(id, version, fusebox::detail::Tables<__VA_ARGS__>::rule_table, \
-                                   fusebox::detail::Tables<__VA_ARGS__>::kernel_table,            \
-                                   fusebox::detail::Tables<__VA_ARGS__>::delegate_table);         \
+#define FUSEBOX_PLUGIN(id, version, ...)                                                                     \
+  static constexpr fbx_plugin fusebox_plugin_ = fusebox::detail::make_plugin(                                \
+      id, version, fusebox::detail::Tables<__VA_ARGS__>::rule_table,                                         \
+      fusebox::detail::Tables<__VA_ARGS__>::kernel_table,                                                    \
+      fusebox::detail::Tables<__VA_ARGS__>::delegate_table, fusebox::detail::Tables<__VA_ARGS__>::services); \
   FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_)
 
 #define FUSEBOX_PLUGIN_TABLES(id, version, rules, ...)               \
