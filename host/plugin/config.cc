@@ -29,12 +29,16 @@ Status ReadDelegates(const Document& document, const json& list, Config& config)
 
 }  // namespace
 
+std::string FolderOf(const Config& config) {
+  return std::filesystem::path(config.path).parent_path().string();
+}
+
 Result<Config> ReadConfig(const std::string& path) {
   FUSEBOX_ASSIGN(const Document document, ReadConfigDocument(path));
   const json& value = document.value;
   Config config;
   config.path = path;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::filesystem::path folder = FolderOf(config);
   for (const std::string& text : value.value("plugin_path", std::vector<std::string>()))
     config.plugin_path.push_back((folder / text).string());
   config.allow = value.value("allow", config.allow);

@@ -23,6 +23,15 @@ const ManifestDelegate& Stated(const Manifest& manifest, std::string_view name) 
                        [&](const ManifestDelegate& d) { return d.name == name; });
 }
 
+// Paths in the configuration file are relative to it. What is wrong with the options or their schema is told by Checked.
+Attrs FromFolder(const PluginInfo& info, const Config::Delegate& delegate, const std::string& folder) {
+  const auto schema = JsonSchema::Parse(Stated(info.manifest, delegate.name).options_schema);
+  if (!schema || delegate.options.empty()) return delegate.options;
+  json value = JsonFromAttrs(delegate.options);
+  schema->ResolvePaths(value, folder);
+  return AttrsFromJson(value).value_or(delegate.options);
+}
+
 // A linked-in plugin has no manifest, and so no schema to check against.
 Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted) {
   const std::string& schema_text = Stated(info.manifest, wanted.name).options_schema;
@@ -121,6 +130,11 @@ Result<std::vector<DelegateRef>> Registry::Delegates(
   const std::lock_guard lock(impl_->mutex);
   const auto& stated = wanted ? wanted : config_.delegates;
   std::vector<Config::Delegate> list = stated ? *stated : impl_->DefaultDelegates();
+  for (Config::Delegate& delegate : list) {
+    const Impl::Plugin* plugin = impl_->FindDelegate(delegate.name);
+    if (!wanted && !config_.path.empty() && plugin != nullptr)
+      delegate.options = FromFolder(plugin->info, delegate, FolderOf(config_));
+  }
   for (const auto& [name, over] : options) {
     const auto named = std::find_if(list.begin(), list.end(), [&](const auto& d) { return d.name == name; });
     if (named == list.end()) {

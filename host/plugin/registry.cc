@@ -138,6 +138,7 @@ Result<Attrs> Registry::Impl::OptionsFor(const Manifest& manifest) const {
   if (!schema) return Invalid(manifest.path + ": options_schema: " + schema.error().message);
   nlohmann::json value =
       given == config.options.end() ? nlohmann::json::object() : JsonFromAttrs(given->second);
+  if (!config.path.empty()) schema->ResolvePaths(value, FolderOf(config));
   schema->FillDefaults(value);
   if (const auto violation = schema->Check(value))
     return OptionsFail(config, manifest.id, violation->pointer, violation->what);

@@ -7,6 +7,9 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "host/base/json.h"
 #include "host/plugin/steps.h"
 
@@ -179,6 +182,30 @@ void Fill(const json& root, const json& schema, json& value, int depth) {
   }
 }
 
+bool IsPath(const json& root, const json& schema, const json& value) {
+  if (const auto format = schema.find("format"); format != schema.end()) return *format == "path";
+  const auto choices = schema.find("anyOf");
+  if (choices == schema.end() || !choices->is_array()) return false;
+  for (const json& raw : *choices) {
+    const json& choice = Resolve(root, raw);
+    if (const auto words = choice.find("enum"); words != choice.end() && words->is_array()) {
+      if (std::find(words->begin(), words->end(), value) != words->end()) return false;
+    } else if (const auto format = choice.find("format"); format != choice.end() && *format == "path") {
+      return true;
+    }
+  }
+  return false;
+}
+
+void FromFolder(const json& root, const json& schema, json& value, const std::filesystem::path& folder) {
+  if (value.is_string() && IsPath(root, schema, value)) {
+    // The separator at its end stays, since it says that the path is a folder's.
+    value = std::filesystem::absolute(folder / value.get<std::string>()).lexically_normal().string();
+  }
+  if (!value.is_structured()) return;
+  for (const auto& [key, member] : value.items()) FromFolder(root, Child(root, schema, key), member, folder);
+}
+
 }  // namespace
 
 struct JsonSchema::Impl {
@@ -258,6 +285,9 @@ void JsonSchema::RemoveVendorKeys(json& value) const {
 }
 void JsonSchema::FillDefaults(json& value) const {
   if (impl_) Fill(impl_->text, Resolve(impl_->text, impl_->text), value, 0);
+}
+void JsonSchema::ResolvePaths(json& value, const std::string& folder) const {
+  if (impl_) FromFolder(impl_->text, Resolve(impl_->text, impl_->text), value, folder);
 }
 
 }  // namespace fusebox

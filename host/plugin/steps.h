@@ -29,6 +29,9 @@ class JsonSchema {
   void RemoveVendorKeys(nlohmann::json& value) const;
   // Gives absent properties the default that the schema states, in nested objects too.
   void FillDefaults(nlohmann::json& value) const;
+  // Makes relative paths absolute, from `folder` on: strings whose schema says "format": "path". In an "anyOf", the first
+  // alternative that says so or has an "enum" with the value decides.
+  void ResolvePaths(nlohmann::json& value, const std::string& folder) const;
 
  private:
   struct Impl;
@@ -45,6 +48,9 @@ struct Document {
 Result<Document> ReadManifestDocument(const std::string& path);
 Result<Document> ReadConfigDocument(const std::string& path);
 std::string EscapePointer(std::string_view token);
+
+// Where relative paths in a configuration file lead from.
+std::string FolderOf(const Config& config);
 
 // Options in JSON and as attributes. Lists hold values of one kind; null is refused. Error: "/pointer: why".
 struct OptionsError {

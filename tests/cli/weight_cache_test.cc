@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/cli/command.h"
 
 namespace fusebox::cli_test {
@@ -35,6 +38,17 @@ TEST(WeightCache, KeepsPackedWeightsForTheNextRun) {
   EXPECT_EQ(FilesBelow(cache + "segments"), files);
   EXPECT_EQ(second.Json()["outputs"], without.Json()["outputs"]);
   EXPECT_EQ(first.Json()["outputs"], without.Json()["outputs"]);
+}
+
+TEST(WeightCache, OfAConfigurationLiesBesideIt) {
+  const std::string config = Path("conf/fusebox.json");
+  std::filesystem::create_directory(Path("conf"));
+  std::ofstream(config)
+      << R"({"delegates": [{"name": "xnnpack", "options": {"weight_cache_path": "kept/"}}]})";
+  const Finished done = RunDense({"--plugin", PluginFolder("fusebox.xnnpack"), "--config", config});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(FilesBelow(Path("conf/kept/segments")), Contains(EndsWith(".fbpk")));
+  EXPECT_FALSE(std::filesystem::exists("kept")) << "in the working directory";
 }
 
 TEST(WeightCache, OfADelegateThatIsNotThereIsANotice) {

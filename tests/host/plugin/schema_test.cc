@@ -77,6 +77,37 @@ TEST(Schema, EndsDefaultsThatContainThemselves) {
   EXPECT_THAT(Filled(R"({"default": {}, "properties": {"a": {"$ref": "#"}}})", "{}"), HasSubstr("{\"a\":"));
 }
 
+std::string Placed(const std::string& schema, const std::string& value) {
+  const auto parsed = JsonSchema::Parse(schema);
+  if (!parsed) return "no schema: " + parsed.error().message;
+  json placed = json::parse(value);
+  parsed->ResolvePaths(placed, "/etc/app");
+  return placed.dump();
+}
+
+TEST(Schema, PathsLeadFromTheFolderOfTheFileThatSaysThem) {
+  const std::string path =
+      R"({"properties": {"p": {"type": "string", "format": "path"}, "q": {"type": "string"}}})";
+  EXPECT_EQ(Placed(path, R"({"p": "a/b", "q": "a/b"})"), R"({"p":"/etc/app/a/b","q":"a/b"})");
+  EXPECT_EQ(Placed(path, R"({"p": "../cache/"})"), R"({"p":"/etc/cache/"})") << "it stays a folder's";
+  EXPECT_EQ(Placed(path, R"({"p": "/abs"})"), R"({"p":"/abs"})");
+  EXPECT_EQ(Placed(path, R"({"p": 3})"), R"({"p":3})") << "for the check to refuse";
+  const std::string inside =
+      R"({"properties": {"o": {"properties": {"list": {"items": {"$ref": "#/definitions/p"}}}}},
+          "definitions": {"p": {"format": "path"}}})";
+  EXPECT_EQ(Placed(inside, R"({"o": {"list": ["x", "/y"]}})"), R"({"o":{"list":["/etc/app/x","/y"]}})");
+}
+
+TEST(Schema, WordsThatStandForPathsStay) {
+  const std::string schema =
+      R"({"properties": {"p": {"type": "string", "anyOf": [{"enum": ["", "auto"]}, {"format": "path"}]}}})";
+  EXPECT_EQ(Placed(schema, R"({"p": "auto"})"), R"({"p":"auto"})");
+  EXPECT_EQ(Placed(schema, R"({"p": ""})"), R"({"p":""})");
+  EXPECT_EQ(Placed(schema, R"({"p": "auto/"})"), R"({"p":"/etc/app/auto/"})");
+  EXPECT_EQ(Check(schema, R"({"p": "x"})"), "ok");
+  EXPECT_EQ(Check(schema, R"({"p": 3})"), "/p: expected string, not 3");
+}
+
 TEST(Schema, OfNothingAcceptsEverything) { EXPECT_FALSE(JsonSchema().Check(json::parse("[1]"))); }
 
 }  // namespace
