@@ -89,6 +89,7 @@ class Inference {
   explicit Inference(size_t results);
   const fbx_infer* abi() const { return &abi_; }
   const std::vector<Type>& types() const { return types_; }        // dtype NONE: not answered
+  std::vector<Type> TakeTypes() { return std::move(types_); }
   const std::vector<uint32_t>& needed() const { return needed_; }  // operands whose values it asked for
 
  private:

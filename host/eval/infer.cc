@@ -74,7 +74,7 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
   Inference inference(ProperResults(node));
   FUSEBOX_TRY(
       AskInfer(*kernel.kernel, call, *view.abi(), inference).At([&] { return Describe(function, node); }));
-  std::vector<Type> types = inference.types();
+  std::vector<Type> types = inference.TakeTypes();
   const auto states = StateOperands(node.op);
   for (size_t i = 0; types.size() < node.results.size() && i < states.size(); ++i) {
     const size_t operand = static_cast<size_t>(states[i]);

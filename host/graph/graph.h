@@ -208,6 +208,7 @@ std::string ToText(const Function&);
 // "node 12 CONV_2D (model/conv/Conv2D)".
 std::string Describe(const Function&, const Node&);
 std::string Describe(const Node&, size_t index);  // where the number is known
+std::string DescribeIn(const Function&, const Node&, size_t index);  // "function main: " and the description
 // Structural equality up to value numbering and names of internal functions; the first difference is told in *why.
 bool Equal(const Module&, const Module&, std::string* why = nullptr);
 

@@ -84,7 +84,7 @@ void TensorView::SetType(const Type& type) {
 }
 
 NodeText::NodeText(const Function& function, const Node& node, size_t index)
-    : location("function " + function.name + ": " + Describe(node, index)), raw_options(RawOptions(node)) {}
+    : location(DescribeIn(function, node, index)), raw_options(RawOptions(node)) {}
 
 NodeText::NodeText(const Function& function, const Node& node)
     : location("function " + function.name + ": " + Describe(function, node)),

@@ -13,6 +13,7 @@ namespace {
 class Blindfold {
  public:
   explicit Blindfold(View& view) : view_(view) {
+    saved_.reserve(static_cast<size_t>(view.value_count()));
     for (ValueId id = 0; id < view.value_count(); ++id) {
       fbx_tensor& tensor = view.tensor(id);
       const bool known = (tensor.flags & (FBX_TENSOR_CONST | FBX_TENSOR_KNOWN)) != 0;
@@ -44,6 +45,10 @@ class SegmentPlanner {
   Result<std::unique_ptr<Segment>> Run(size_t begin) {
     const Blindfold blindfold(view_);
     segment_->begin = begin;
+    const size_t nodes = function_.nodes.size() - begin;
+    segment_->steps.reserve(nodes);
+    segment_->places.reserve(nodes);
+    requests_.reserve(nodes);
     FUSEBOX_TRY(AddNodes());
     ToOutputs();
     for (Request& request : requests_) request.last = std::min(request.last, static_cast<int>(segment_->end));

@@ -53,7 +53,7 @@ class NodeShaper {
     Inference inference(ProperResults(node_));
     FUSEBOX_TRY(AskInfer(*unit_.kernel.kernel, call, abi_, inference));
     NodeShapes shapes;
-    shapes.types = inference.types();
+    shapes.types = inference.TakeTypes();
     for (const uint32_t operand : inference.needed()) {
       if (!HasValue(*abi_.operands[operand])) shapes.needed.push_back(node_.operands[operand]);
     }
