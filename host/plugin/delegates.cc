@@ -33,7 +33,8 @@ Attrs FromFolder(const PluginInfo& info, const Config::Delegate& delegate, const
 }
 
 // A linked-in plugin has no manifest, and so no schema to check against.
-Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted) {
+Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted,
+                      std::unordered_map<std::string, JsonSchema>& schemas) {
   const std::string& schema_text = Stated(info.manifest, wanted.name).options_schema;
   const auto fail = [&](const std::string& pointer, const std::string& what) {
     return Invalid("options of delegate " + wanted.name + ": " +
@@ -44,13 +45,17 @@ Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted) {
     if (wanted.options.empty()) return Attrs();
     return fail("", "it takes none");
   }
-  const auto schema = JsonSchema::Parse(schema_text);
-  if (!schema)
-    return Invalid(info.manifest.path + ": delegate " + wanted.name +
-                   ": options_schema: " + schema.error().message);
+  if (!schemas.contains(wanted.name)) {
+    auto parsed = JsonSchema::Parse(schema_text);
+    if (!parsed)
+      return Invalid(info.manifest.path + ": delegate " + wanted.name +
+                     ": options_schema: " + parsed.error().message);
+    schemas.emplace(wanted.name, *std::move(parsed));
+  }
+  const JsonSchema& schema = schemas.at(wanted.name);
   json value = JsonFromAttrs(wanted.options);
-  schema->FillDefaults(value);
-  if (const auto violation = schema->Check(value)) return fail(violation->pointer, violation->what);
+  schema.FillDefaults(value);
+  if (const auto violation = schema.Check(value)) return fail(violation->pointer, violation->what);
   auto attrs = AttrsFromJson(value);
   if (!attrs) return fail(attrs.error().pointer, attrs.error().what);
   return *std::move(attrs);
@@ -153,7 +158,7 @@ Result<std::vector<DelegateRef>> Registry::Delegates(
       notices.push_back(why);
       continue;
     }
-    FUSEBOX_ASSIGN(Attrs checked, Checked(plugin->info, delegate));
+    FUSEBOX_ASSIGN(Attrs checked, Checked(plugin->info, delegate, impl_->delegate_schemas));
     const LoadedPlugin* loaded = impl_->Load(*plugin);
     const fbx_delegate* found = loaded == nullptr ? nullptr : FindIn(*loaded, delegate.name);
     if (found == nullptr) {

@@ -58,6 +58,7 @@ struct Registry::Impl {
   using KernelsByOp = std::unordered_map<std::string, std::vector<KernelRef>, TextHash, std::equal_to<>>;
   std::map<fbx_op_kind, KernelsByOp> kernels;
   std::unordered_map<std::string, JsonSchema> schemas;  // of ops, by kind and op
+  std::unordered_map<std::string, JsonSchema> delegate_schemas;
 };
 
 // Position of a plugin in a preference list; the list's size when it is not there.

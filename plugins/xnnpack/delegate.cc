@@ -60,9 +60,10 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
 }
 
 Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
-  InitialiseLibrary();
-  provider_ = std::make_unique<PackProvider>(
-      delegate.store(), delegate.cache_path_.empty() ? Fingerprints() : Fingerprints::Measured());
+  RequireLibrary();
+  static const Fingerprints none;
+  provider_ = std::make_unique<PackProvider>(delegate.store(),
+                                             delegate.cache_path_.empty() ? none : Fingerprints::Measured());
   xnn_workspace_t workspace = nullptr;
   if (const xnn_status status = xnn_create_workspace(&workspace); status != xnn_status_success)
     throw Reject{"XNNPACK", std::string("no workspace: ") + StatusName(status)};

@@ -6,13 +6,21 @@
 
 #include <string>
 
+#include "plugins/xnnpack/cache/digest.h"
 #include "plugins/xnnpack/subgraph.h"
 
 namespace fusebox::xnnpack {
 
-void InitialiseLibrary() {
-  static const xnn_status status = xnn_initialize(nullptr);
-  if (status != xnn_status_success)
+xnn_status StartLibrary() noexcept {
+  static const xnn_status status = [] {
+    cache::Hash({});  // xxHash chooses its code
+    return xnn_initialize(nullptr);
+  }();
+  return status;
+}
+
+void RequireLibrary() {
+  if (const xnn_status status = StartLibrary(); status != xnn_status_success)
     throw Reject{"XNNPACK", std::string("it does not start: ") + StatusName(status)};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The XNNPACK library itself: initialised at first use, since that costs what loading a plugin may not.
+// The XNNPACK library itself.
 #pragma once
 
 #include <xnnpack.h>
@@ -7,8 +7,10 @@
 
 namespace fusebox::xnnpack {
 
+// Looks at the CPU, once per process: some 0.2 ms.
+xnn_status StartLibrary() noexcept;
 // Throws Reject when this machine is not one for XNNPACK.
-void InitialiseLibrary();
+void RequireLibrary();
 
 // The host's thread pool, where it is of the pthreadpool code that XNNPACK uses; NULL: one thread.
 pthreadpool_t HostPool(const fbx_host* host);

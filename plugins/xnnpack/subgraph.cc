@@ -288,15 +288,31 @@ uint32_t Subgraph::DefineBias(const Site& site, const Weights& w) {
   return id;
 }
 
+namespace {
+
+Form FormOf(const Weights& w) {
+  switch (w.datatype) {
+    case xnn_datatype_qcint8: return w.dynamic ? Form::kDynamicInt8 : Form::kInt8;
+    case xnn_datatype_quint8: return Form::kUint8;
+    case xnn_datatype_qcint4: return Form::kDynamicInt4;
+    case xnn_datatype_qbint4: return Form::kDynamicBlocks4;
+    default: return Form::kFloat;
+  }
+}
+
+}  // namespace
+
 Subgraph::Ids Subgraph::Pack(const Site& site, Recipe recipe, const Weights& w) {
   const Tensor filter = *site.constant(w.filter);
+  recipe.SetForm(FormOf(w));
   recipe.Add(w.datatype, w.dynamic, w.channel_dim, filter.dtype()).AddList(std::span<const size_t>(w.dims));
   PackProvider::Source source;
   source.kernel = filter.abi();
   source.always_packed = w.always_packed;
   if (const fbx_quant* q = filter.quant(); q != nullptr && q->count > 0 && filter.dtype() != FBX_F32) {
     recipe.Add(q->kind, q->axis, q->block_size).AddList(std::span(q->scales, q->count));
-    recipe.AddList(std::span(q->zero_points, q->count));
+    // Of other types only filters without one are taken.
+    if (w.datatype == xnn_datatype_quint8) recipe.AddList(std::span(q->zero_points, q->count));
   }
   if (w.bias != UINT32_MAX) {
     source.bias = site.constant(w.bias)->abi();

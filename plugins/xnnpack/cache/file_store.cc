@@ -31,7 +31,7 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
     builder.Text(fingerprints.cpu()).Text(recipe.text());
     builder.Buffer(ContentOf(*request.kernel), request.kernel->bytes);
     if (request.bias != nullptr) builder.Buffer(ContentOf(*request.bias), request.bias->bytes);
-    return builder.Build(fingerprints.of(recipe.family()));
+    return builder.Build(fingerprints.of(recipe.family(), recipe.form()));
   }
 
   // Digests that are new go to disk.

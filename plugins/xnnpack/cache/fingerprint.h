@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "plugins/xnnpack/cache/recipes.h"
@@ -12,19 +14,23 @@ namespace fusebox::xnnpack {
 
 class Fingerprints {
  public:
-  // Packs the canaries. XNNPACK is initialised. Costs some 100 us; once per process.
+  Fingerprints() = default;  // of a store that does not outlive the process: all are 0
+  // Of this process's library and CPU. XNNPACK is initialised. A canary is packed when it is first asked for.
   static const Fingerprints& Measured();
-  // Of the library's build and of the bytes and sizes that the family's canaries were packed into.
-  uint64_t of(Family family) const { return digests_[static_cast<size_t>(family)]; }
+  // Of the library's build and of what the canaries of this family and form are packed into. Any thread.
+  uint64_t of(Family family, Form form) const;
   // The CPU, as far as it decides layouts: what must live side by side in a store that several machines use.
   const std::string& cpu() const { return cpu_; }
 
-  // For tests: as on a machine where this family is packed otherwise, or with another build of the library.
-  void Change(Family family) { digests_[static_cast<size_t>(family)] ^= 1; }
-  void SetCpu(std::string cpu) { cpu_ = std::move(cpu); }
-
  private:
-  std::array<uint64_t, kFamilies> digests_{};
+  struct Measurements {
+    struct One {
+      std::once_flag once;
+      uint64_t digest = 0;
+    };
+    std::array<std::array<One, kForms>, kFamilies> of;
+  };
+  std::unique_ptr<Measurements> measured_;
   std::string cpu_;
 };
 

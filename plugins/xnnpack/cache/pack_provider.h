@@ -32,7 +32,7 @@ struct PackStatistics {
 
 class PackProvider {
  public:
-  // `fingerprints` are asked for keys of a store that outlives this process only.
+  // `fingerprints`, which outlive this, are asked for keys of a store that outlives the process only.
   PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints);
   PackProvider(const PackProvider&) = delete;
   ~PackProvider();
@@ -87,7 +87,7 @@ class PackProvider {
 
   std::shared_ptr<PackStore> store_;
   std::unique_ptr<PackWriter> writer_;
-  Fingerprints fingerprints_;
+  const Fingerprints& fingerprints_;
   xnn_weights_cache_provider callbacks_{};
   std::deque<PackedBlob> blobs_;  // by the offset that XNNPACK knows
   std::map<cache::Key, size_t, Less> known_;

@@ -10,9 +10,11 @@
 #include <string_view>
 #include <type_traits>
 
+#include "plugins/xnnpack/cache/digest.h"
+
 namespace fusebox::xnnpack {
 
-// The op families that XNNPACK packs through a cache, each with a canary of its own.
+// The op families that XNNPACK packs through a cache.
 enum class Family : uint8_t {
   kConvolution,
   kTransposedConvolution,
@@ -29,22 +31,40 @@ inline std::string_view FamilyName(Family family) {
   return "unknown";
 }
 
+// The types that weights and activations have while they meet, each with packing code of its own.
+enum class Form : uint8_t {
+  kFloat,
+  kInt8,            // i8 x i8, a scale per channel
+  kUint8,           // u8 x u8
+  kDynamicInt8,     // f32 x i8, activations quantised while it runs
+  kDynamicInt4,     // f32 x i4, a scale per channel
+  kDynamicBlocks4,  // f32 x i4, a scale per block
+};
+inline constexpr size_t kForms = 6;
+
 // How an op packs its weights: everything that XNNPACK folds into the bytes but for the weights and the bias
 // themselves. Two ops whose recipes differ never share a blob.
 class Recipe {
  public:
   explicit Recipe(Family family) : family_(family) {}
   Family family() const { return family_; }
+  Form form() const { return form_; }
+  void SetForm(Form form) { form_ = form; }
   // Appends numbers, in the order in which the op names them.
   template <class... Ts>
   Recipe& Add(Ts... values) {
     (Append(values), ...);
     return *this;
   }
-  // Appends a list with its length.
+  // Appends a list with its length: a long one by its digest.
   template <class T>
   Recipe& AddList(std::span<const T> values) {
     Append(uint64_t{values.size()});
+    constexpr size_t kLong = 64;
+    if (values.size_bytes() > kLong) {
+      const cache::Digest digest = cache::Hash(std::as_bytes(values));
+      return Add(digest.low, digest.high);
+    }
     text_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     return *this;
   }
@@ -60,6 +80,7 @@ class Recipe {
     text_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   Family family_;
+  Form form_ = Form::kFloat;
   std::string text_, description_;
 };
 

@@ -2,6 +2,7 @@
 #include "plugins/xnnpack/ops/weights.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace fusebox::xnnpack {
@@ -17,15 +18,20 @@ void RequireScales(Tensor filter, int channel_axis) {
       static_cast<int64_t>(q->count) != filter.dim(channel_axis))
     throw Reject{"QUANT", std::to_string(q->count) + " scales for " +
                               std::to_string(filter.dim(channel_axis)) + " channels"};
-  for (uint32_t i = 0; i < q->count; ++i)
-    if (!std::isfinite(q->scales[i]) || q->scales[i] < 0)
-      throw Reject{"QUANT", "filter has a scale of " + std::to_string(q->scales[i])};
+  // Many at once, for filters have thousands of channels: the sign is set of what is negative or beyond the largest number.
+  uint32_t signs = 0;
+  for (uint32_t i = 0; i < q->count; ++i) {
+    const auto bits = std::bit_cast<uint32_t>(q->scales[i]);
+    signs |= bits | (0x7f7fffff - bits);
+  }
+  if (signs >> 31 != 0) throw Reject{"QUANT", "filter has a scale that is negative or not finite"};
 }
 
 void RequireSymmetric(Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  for (uint32_t i = 0; i < q.count; ++i)
-    if (q.zero_points[i] != 0) throw Reject{"QUANT", "filter has a zero point that is not 0"};
+  int64_t any = 0;
+  for (uint32_t i = 0; i < q.count; ++i) any |= q.zero_points[i];
+  if (any != 0) throw Reject{"QUANT", "filter has a zero point that is not 0"};
 }
 
 // XNNPACK multiplies sums by input scale * filter scale / output scale, and takes multipliers in [2^-32, 256). A sum of
