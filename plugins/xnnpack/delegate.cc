@@ -31,6 +31,9 @@ Dims CallDims(Tensor t) {
 
 }  // namespace
 
+// Where XNNPACK does not start, sessions say so.
+void Delegate::load() noexcept { StartLibrary(); }
+
 Delegate::Delegate(const Attrs& options) : cache_path_(options.s("weight_cache_path", "")) {}
 
 // Opened by the first session: a model that never runs opens no files.

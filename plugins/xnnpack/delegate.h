@@ -21,6 +21,7 @@ namespace fusebox::xnnpack {
 class Delegate {
  public:
   static constexpr std::string_view delegate = "xnnpack";
+  static void load() noexcept;
   explicit Delegate(const Attrs& options);
 
   void claim(const Graph& graph, Claim& claim);

@@ -9,6 +9,8 @@
 //     static constexpr std::string_view extension = "acme.shout/1";
 //     static const void* table() noexcept;     // a constant C struct of functions
 //   };
+// Any of the classes may have `static void load() noexcept`, which runs when the plugin is loaded: for what a library looks
+// up once. It may run more than once.
 #pragma once
 
 #include <array>
@@ -30,6 +32,9 @@ concept IsKernel = NamesBuiltin<T> || NamesCustom<T>;
 
 template <class T>
 concept IsService = requires { std::string_view(T::extension); };
+
+template <class T>
+concept Loads = requires { T::load(); };
 
 template <class... Ts>
 struct Tables {
@@ -82,6 +87,13 @@ struct Tables {
         ...);
     return table;
   }
+  static void load() noexcept {
+    (
+        [] {
+          if constexpr (Loads<Ts>) Ts::load();
+        }(),
+        ...);
+  }
   static constexpr auto rule_table = rules();
   static constexpr auto kernel_table = kernels();
   static constexpr auto delegate_table = delegates();
@@ -133,8 +145,9 @@ constexpr fbx_entry make_entry(fbx_status (*load)(const fbx_host*, const fbx_plu
 }  // namespace v1
 }  // namespace fusebox
 
-#define FUSEBOX_PLUGIN_ENTRY_(plugin)                                                 \
+#define FUSEBOX_PLUGIN_ENTRY_(plugin, load)                                           \
   static fbx_status fusebox_load_(const fbx_host*, const fbx_plugin** out) noexcept { \
+    load;                                                                             \
     *out = &(plugin);                                                                 \
     return FBX_OK;                                                                    \
   }                                                                                   \
@@ -146,9 +159,9 @@ constexpr fbx_entry make_entry(fbx_status (*load)(const fbx_host*, const fbx_plu
       id, version, fusebox::detail::Tables<__VA_ARGS__>::rule_table,                                         \
       fusebox::detail::Tables<__VA_ARGS__>::kernel_table,                                                    \
       fusebox::detail::Tables<__VA_ARGS__>::delegate_table, fusebox::detail::Tables<__VA_ARGS__>::services); \
-  FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_)
+  FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_, fusebox::detail::Tables<__VA_ARGS__>::load())
 
 #define FUSEBOX_PLUGIN_TABLES(id, version, rules, ...)               \
   static constexpr fbx_plugin fusebox_plugin_ =                      \
       fusebox::detail::make_plugin(id, version, rules, __VA_ARGS__); \
-  FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_)
+  FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_, static_cast<void>(0))
