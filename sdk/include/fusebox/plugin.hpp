@@ -154,12 +154,12 @@ constexpr fbx_entry make_entry(fbx_status (*load)(const fbx_host*, const fbx_plu
   extern "C" FBX_EXPORT constinit const fbx_entry fusebox_entry_v1 =                  \
       fusebox::detail::make_entry(&fusebox_load_);
 
-#define FUSEBOX_PLUGIN(id, version, ...)                                                                     \
-  static constexpr fbx_plugin fusebox_plugin_ = fusebox::detail::make_plugin(                                \
-      id, version, fusebox::detail::Tables<__VA_ARGS__>::rule_table,                                         \
-      fusebox::detail::Tables<__VA_ARGS__>::kernel_table,                                                    \
-      fusebox::detail::Tables<__VA_ARGS__>::delegate_table, fusebox::detail::Tables<__VA_ARGS__>::services); \
-  FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_, fusebox::detail::Tables<__VA_ARGS__>::load())
+#define FUSEBOX_PLUGIN(id, version, ...)                                                                    \
+  using fusebox_tables_ = fusebox::detail::Tables<__VA_ARGS__>;                                             \
+  static constexpr fbx_plugin fusebox_plugin_ =                                                             \
+      fusebox::detail::make_plugin(id, version, fusebox_tables_::rule_table, fusebox_tables_::kernel_table, \
+                                   fusebox_tables_::delegate_table, fusebox_tables_::services);             \
+  FUSEBOX_PLUGIN_ENTRY_(fusebox_plugin_, fusebox_tables_::load())
 
 #define FUSEBOX_PLUGIN_TABLES(id, version, rules, ...)               \
   static constexpr fbx_plugin fusebox_plugin_ =                      \
