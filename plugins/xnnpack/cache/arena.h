@@ -52,6 +52,7 @@ class Arena {
   bool Grow(uint64_t end, uint64_t alignment, Note& why);
   bool Extend(uint64_t end, Note& why);
   bool Map(uint64_t from, uint64_t end, Note& why);
+  void Populate(const Region& region);
 
   Kind kind_;
   int fd_;

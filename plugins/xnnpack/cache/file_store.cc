@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PackStore over the WeightStore: keys by content, with the digests of model files remembered.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -32,6 +35,16 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
     builder.Buffer(ContentOf(*request.kernel), request.kernel->bytes);
     if (request.bias != nullptr) builder.Buffer(ContentOf(*request.bias), request.bias->bytes);
     return builder.Build(fingerprints.of(recipe.family(), recipe.form()));
+  }
+
+  // The pages of the model's file are given back, so that a build holds its weights once: who reads them again gets
+  // them from the page cache.
+  void Packed(const fbx_tensor& constant) override {
+    if (constant.file == nullptr || constant.file->data == nullptr) return;
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto data = reinterpret_cast<uintptr_t>(constant.data);
+    const uintptr_t begin = (data + page - 1) / page * page, end = (data + constant.bytes) / page * page;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
 
   // Digests that are new go to disk.

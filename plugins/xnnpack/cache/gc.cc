@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ctime>
 #include <map>
+#include <tuple>
 
 #include "plugins/xnnpack/cache/home.h"
 #include "plugins/xnnpack/cache/hooks.h"
@@ -92,13 +93,15 @@ class Collection {
     for (const auto& segment : OpenAll()) report_.bytes += segment->file().size;
   }
 
-  // Newest first, the fingerprint that an identity is first met with is the one that holds.
+  // Newest first, the fingerprint that an identity is first met with is the one that holds. What this process uses goes
+  // before what another build of the library published meanwhile.
   Segments WithoutSuperseded(Segments segments) {
-    std::stable_sort(segments.begin(), segments.end(), [&](const auto& a, const auto& b) {
-      const bool first = a->superblock().id == options_.newest,
-                 second = b->superblock().id == options_.newest;
-      return first != second ? first : a->superblock().created_s > b->superblock().created_s;
-    });
+    const auto rank = [&](const Segment& s) {
+      const Digest& id = s.superblock().id;
+      return std::tuple(id == options_.newest, options_.in_use.contains(id), s.superblock().created_s);
+    };
+    std::stable_sort(segments.begin(), segments.end(),
+                     [&](const auto& a, const auto& b) { return rank(*a) > rank(*b); });
     std::map<Digest, uint64_t> holds;
     Segments left;
     for (const auto& segment : segments) {

@@ -131,7 +131,7 @@ std::optional<StoreImpl::Found> StoreImpl::FindIn(const Segments& segments, cons
   for (const auto& segment : segments) {
     const Record* const record = segment->Find(identity, fingerprint);
     if (!record || !Trusted(*segment)) continue;
-    return Found{{segment->Bytes(*record), record->seed, segment}, record->packed, true};
+    return Found{{segment->Bytes(*record), record->seed, segment}, true};
   }
   return std::nullopt;
 }
@@ -141,7 +141,7 @@ std::optional<StoreImpl::Found> StoreImpl::FindPending(const Key& key) {
   if (at == pending_.end()) return std::nullopt;
   for (const Pending& p : at->second) {
     if (p.fingerprint != key.fingerprint) continue;
-    if (auto owner = p.owner.lock()) return Found{{p.bytes, p.seed, std::move(owner)}, p.packed, false};
+    if (auto owner = p.owner.lock()) return Found{{p.bytes, p.seed, std::move(owner)}, false};
   }
   return std::nullopt;
 }
@@ -189,7 +189,7 @@ bool StoreImpl::IsDistrusted(const Key& key) const {
   return distrusted_.contains({key.identity.keyed, key.fingerprint});
 }
 
-void StoreImpl::AddPending(const Key& key, const Digest& packed, const Blob& blob) {
+void StoreImpl::AddPending(const Key& key, const Blob& blob) {
   const std::unique_lock lock(mutex_);
   if (pending_.size() >= pending_swept_at_) {
     for (auto at = pending_.begin(); at != pending_.end();) {
@@ -198,7 +198,7 @@ void StoreImpl::AddPending(const Key& key, const Digest& packed, const Blob& blo
     }
     pending_swept_at_ = std::max<size_t>(64, 2 * pending_.size());
   }
-  pending_[key.identity.keyed].push_back({key.fingerprint, packed, blob.owner, blob.bytes, blob.seed});
+  pending_[key.identity.keyed].push_back({key.fingerprint, blob.owner, blob.bytes, blob.seed});
 }
 
 Content StoreImpl::HashContent(std::span<const std::byte> bytes) {

@@ -43,6 +43,8 @@ class MemoryStore final : public PackStore, public std::enable_shared_from_this<
     return key;
   }
 
+  void Packed(const fbx_tensor&) override {}
+
   std::optional<PackedBlob> Find(const cache::Key& key) {
     const std::lock_guard lock(mutex_);
     const auto at = blobs_.find(key.identity.keyed);

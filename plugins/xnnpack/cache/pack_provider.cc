@@ -63,7 +63,7 @@ const void* PackProvider::AddressFor(const Source& source) {
 const void* PackProvider::Register(const Recipe& recipe, const Source& source) {
   const cache::Key key = store_->KeyOf(fingerprints_, {recipe, source.kernel, source.bias});
   if (const auto at = addresses_.find(key); at != addresses_.end()) return at->second;
-  Registered entry{key, recipe};
+  Registered entry{key, recipe, source.kernel};
   if (const auto at = known_.find(key); at != known_.end()) {
     entry.index = at->second;
   } else if (const auto found = writer_->Find(key)) {
@@ -129,6 +129,7 @@ size_t PackProvider::Insert(Registered& entry, uint32_t seed, void* data, size_t
   const size_t index = Number(writer_->Insert(entry.key, memory, size, entry.recipe, seed));
   known_.emplace(entry.key, index);
   statistics_.bytes_packed += size;
+  store_->Packed(*entry.kernel);
   return index;
 }
 

@@ -67,6 +67,7 @@ class PackProvider {
   struct Registered {
     cache::Key key;
     Recipe recipe;
+    const fbx_tensor* kernel = nullptr;
     size_t index = SIZE_MAX;  // in blobs_ where it is packed
   };
   struct Less {

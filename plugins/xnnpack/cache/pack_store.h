@@ -55,6 +55,8 @@ class PackStore {
   virtual ~PackStore() = default;
   virtual std::unique_ptr<PackWriter> Open() = 0;
   virtual cache::Key KeyOf(const Fingerprints& fingerprints, const PackRequest& request) = 0;
+  // The constant has been packed: it will hardly be read again.
+  virtual void Packed(const fbx_tensor& constant) = 0;
 };
 
 // Anonymous memory, for the sessions of one model. Constants are told apart by their address, which costs nothing: they live

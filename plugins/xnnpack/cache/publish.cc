@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finished builds get onto the disk, one after the other, on a thread of the store's.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include "plugins/xnnpack/cache/gc.h"
 #include "plugins/xnnpack/cache/hooks.h"
@@ -14,6 +16,15 @@ namespace fusebox::cache {
 namespace {
 
 constexpr int kLockMilliseconds = 10'000;
+
+void DigestBlobs(Build& build) {
+  std::map<const std::byte*, Digest> known;  // keys may share bytes
+  for (Entry& e : build.entries) {
+    const auto [at, added] = known.try_emplace(e.bytes.data());
+    if (added) at->second = Hash(e.bytes);
+    e.record.packed = at->second;
+  }
+}
 
 }  // namespace
 
@@ -50,6 +61,8 @@ void StoreImpl::Flush() {
 }
 
 void StoreImpl::Work() {
+  // Behind the inference that goes on meanwhile. On Linux this is of the thread.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
   std::unique_lock lock(work_mutex_);
   for (;;) {
     work_changed_.wait(lock, [this] { return stopping_ || !work_.empty(); });
@@ -80,6 +93,7 @@ bool StoreImpl::InOthers(const Build& build) const {
 }
 
 void StoreImpl::Publish(Build& build) {
+  DigestBlobs(build);
   Refresh();
   Note why;
   if (!InOthers(build)) {

@@ -42,7 +42,6 @@ class StoreImpl final : public Store {
   // For writers.
   struct Found {
     Blob blob;
-    Digest packed;
     bool mapped;  // from a file
   };
   std::optional<Found> Find(const Key& key);
@@ -50,7 +49,7 @@ class StoreImpl final : public Store {
     const std::shared_lock lock(mutex_);
     return IsDistrusted(key);
   }
-  void AddPending(const Key& key, const Digest& packed, const Blob& blob);
+  void AddPending(const Key& key, const Blob& blob);
   void Enqueue(Build build);
   void AddNote(Note note, bool costs);
   const Home* home() const { return home_.get(); }
@@ -62,7 +61,6 @@ class StoreImpl final : public Store {
   using Segments = std::vector<std::shared_ptr<Segment>>;
   struct Pending {
     uint64_t fingerprint;
-    Digest packed;
     std::weak_ptr<const void> owner;
     std::span<const std::byte> bytes;
     uint32_t seed;

@@ -30,6 +30,20 @@ bool CanPromiseSpace(int fd) {
   return true;
 }
 
+bool Equal(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Of the size and some of the bytes: what differs here is different.
+Digest Sample(std::span<const std::byte> bytes) {
+  constexpr size_t kParts = 16, kPart = 1024;
+  if (bytes.size() <= kParts * kPart) return Hash(bytes, bytes.size());
+  Digest sample{bytes.size(), 0};
+  const size_t step = (bytes.size() - kPart) / (kParts - 1);
+  for (size_t i = 0; i < kParts; ++i) sample = Hash(bytes.subspan(i * step, kPart), sample.low ^ sample.high);
+  return sample;
+}
+
 class WriterImpl final : public Writer {
  public:
   explicit WriterImpl(std::shared_ptr<StoreImpl> store)
@@ -62,9 +76,11 @@ class WriterImpl final : public Writer {
   bool InFile(const Open& open) const { return !open.scratch && rung_ == Rung::kZeroCopy; }
   Blob Keep(const Open& open, size_t size, uint32_t seed);
   Blob Private(const Open& open, size_t size, uint32_t seed);
-  std::optional<Blob> Known(const Key& key, const Digest& packed, const Open& open, size_t size);
+  std::optional<Blob> Known(const Key& key, const Open& open, size_t size);
+  std::optional<Blob> Twin(const Key& key, const Digest& sample, const Open& open, size_t size,
+                           const About& about);
   std::optional<Open> MoveToMain(const Open& open, size_t size);
-  void Add(const Key& key, const Digest& packed, const Open& open, const Blob& blob, const About& about);
+  void Add(const Key& key, const Digest& sample, const Open& open, const Blob& blob, const About& about);
 
   const std::shared_ptr<StoreImpl> store_;
   mutable std::mutex mutex_;  // of all below
@@ -76,7 +92,7 @@ class WriterImpl final : public Writer {
   std::vector<std::unique_ptr<Arena>> left_;  // rungs that failed: what they hold is used on
   Arena scratch_;
   Build build_;
-  std::unordered_map<Digest, size_t, DigestHash> by_packed_;  // index of build_.entries
+  std::unordered_map<Digest, size_t, DigestHash> by_sample_;  // index of build_.entries
 };
 
 void WriterImpl::Start() {
@@ -187,11 +203,11 @@ Blob WriterImpl::Keep(const Open& open, size_t size, uint32_t seed) {
 }
 
 // What is there under the key already. A key that two contents share does not say enough: then each keeps its own.
-std::optional<Blob> WriterImpl::Known(const Key& key, const Digest& packed, const Open& open, size_t size) {
+std::optional<Blob> WriterImpl::Known(const Key& key, const Open& open, size_t size) {
   if (store_->Distrusted(key)) return Private(open, size, 0);
   auto found = store_->Find(key);
   if (!found) return std::nullopt;
-  if (found->packed == packed && found->blob.bytes.size() == size) {
+  if (Equal(found->blob.bytes, {open.region.at, size})) {
     store_->dedup_bytes += size;
     GiveBack(open);
     return std::move(found->blob);
@@ -203,40 +219,43 @@ std::optional<Blob> WriterImpl::Known(const Key& key, const Digest& packed, cons
   return Private(open, size, 0);
 }
 
+// The same bytes that this build has under another key.
+std::optional<Blob> WriterImpl::Twin(const Key& key, const Digest& sample, const Open& open, size_t size,
+                                     const About& about) {
+  const auto same = by_sample_.find(sample);
+  if (same == by_sample_.end()) return std::nullopt;
+  const Entry& entry = build_.entries[same->second];
+  if (!Equal(entry.bytes, {open.region.at, size})) return std::nullopt;
+  Entry copy = entry;
+  Blob blob{entry.bytes, about.seed, build_.owners[same->second]};
+  copy.record.identity = key.identity.keyed;
+  copy.record.fingerprint = key.fingerprint;
+  copy.record.seed = about.seed;
+  copy.record.family = about.family;
+  copy.note = about.recipe.substr(0, kMaxNote);
+  build_.entries.push_back(std::move(copy));
+  build_.owners.push_back(blob.owner);
+  store_->AddPending(key, blob);
+  store_->dedup_bytes += size;
+  GiveBack(open);
+  return blob;
+}
+
 Blob WriterImpl::Commit(const Key& key, std::byte* reserved, size_t size, const About& about) {
-  const Digest packed = Hash({reserved, size});
+  const Digest sample = Sample({reserved, size});
   const std::lock_guard lock(mutex_);
   Point("commit");
   Open open = Take(reserved, size);
-  if (auto known = Known(key, packed, open, size)) return *known;
+  if (auto known = Known(key, open, size)) return *known;
   if (!open.scratch) arena_->Trim(open.region, size);
   if (published_) return Keep(open, size, about.seed);
-
-  const auto same = by_packed_.find(packed);
-  if (same != by_packed_.end()) {
-    const Entry& entry = build_.entries[same->second];
-    if (entry.bytes.size() == size && std::memcmp(entry.bytes.data(), reserved, size) == 0) {
-      Entry copy = entry;
-      Blob blob{entry.bytes, about.seed, build_.owners[same->second]};
-      copy.record.identity = key.identity.keyed;
-      copy.record.fingerprint = key.fingerprint;
-      copy.record.seed = about.seed;
-      copy.record.family = about.family;
-      copy.note = about.recipe.substr(0, kMaxNote);
-      build_.entries.push_back(std::move(copy));
-      build_.owners.push_back(blob.owner);
-      store_->AddPending(key, packed, blob);
-      store_->dedup_bytes += size;
-      GiveBack(open);
-      return blob;
-    }
-  }
+  if (auto twin = Twin(key, sample, open, size, about)) return *twin;
   if (open.scratch)
     if (auto moved = MoveToMain(open, size)) open = *moved;
   Blob blob = Keep(open, size, about.seed);
   store_->bytes_packed += size;
   if (!InFile(open)) store_->bytes_heap += size;
-  Add(key, packed, open, blob, about);
+  Add(key, sample, open, blob, about);
   return blob;
 }
 
@@ -248,16 +267,23 @@ std::optional<WriterImpl::Open> WriterImpl::MoveToMain(const Open& open, size_t 
   return Open{*region, false};
 }
 
-void WriterImpl::Add(const Key& key, const Digest& packed, const Open& open, const Blob& blob,
+// The digest of all bytes is left to the publishing thread.
+void WriterImpl::Add(const Key& key, const Digest& sample, const Open& open, const Blob& blob,
                      const About& about) {
-  Entry entry{{key.identity.keyed, packed, key.fingerprint, open.region.offset, blob.bytes.size(), about.seed,
-               about.family, 0},
+  Entry entry{{key.identity.keyed,
+               {},
+               key.fingerprint,
+               open.region.offset,
+               blob.bytes.size(),
+               about.seed,
+               about.family,
+               0},
               std::string(about.recipe.substr(0, kMaxNote)),
               blob.bytes};
-  by_packed_[packed] = build_.entries.size();
+  by_sample_[sample] = build_.entries.size();
   build_.entries.push_back(std::move(entry));
   build_.owners.push_back(blob.owner);
-  store_->AddPending(key, packed, blob);
+  store_->AddPending(key, blob);
 }
 
 Blob WriterImpl::KeepPrivate(std::byte* reserved, size_t size) {
@@ -294,7 +320,7 @@ void WriterImpl::Publish() {
     if (store_->home()) DropTemp(build_.temp, TempDirectory());
     return;
   }
-  by_packed_.clear();
+  by_sample_.clear();
   store_->Enqueue(std::exchange(build_, Build{}));
 }
 
