@@ -20,6 +20,27 @@ const Operation& OperationOf(const Site& site) {
   return *operation;
 }
 
+// Below this many products (or elements, where an op has none) waking a second thread costs more than it takes over.
+constexpr double kWorthThreads = 4e5;
+
+double WorkOf(const Site& site) {
+  double work = 1;
+  for (const size_t d : DimsOf(site.out(0))) work *= static_cast<double>(d);
+  const auto filter = site.constant(1);
+  if (!filter || filter->rank() < 2) return work;
+  const int64_t channels = std::max<int64_t>(site.out(0).dim(-1), 1);
+  return work * static_cast<double>(filter->count()) / static_cast<double>(channels);
+}
+
+bool IsWorthThreads(const Network& network) {
+  double work = 0;
+  for (uint32_t i = 0; i < network.graph().node_count(); ++i) {
+    const Site site(network, i);
+    if (site.out_count() > 0 && site.out(0).rank() > 0) work += WorkOf(site);
+  }
+  return work >= kWorthThreads;
+}
+
 Dims CallDims(Tensor t) {
   Dims dims;
   for (const int64_t d : t.dims()) {
@@ -75,9 +96,9 @@ Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
 
 void Delegate::Session::finish(const fbx_host*) { provider_->Commit(); }
 
-Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph)
-    : pool_(HostPool(graph.host())) {
+Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph) {
   const Network network(graph);
+  if (IsWorthThreads(network)) pool_ = HostPool(graph.host());
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const xnn_status status = Build(network, session, graph.node_count());
     const std::string poisoned = session.provider().poisoned();

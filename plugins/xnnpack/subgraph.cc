@@ -140,6 +140,18 @@ uint32_t Subgraph::In(const Site& site, uint32_t operand) {
                      XNN_VALUE_FLAG_EXTERNAL_INPUT);
 }
 
+uint32_t Subgraph::Repeated(const Site& site, uint32_t operand, size_t times) {
+  const Tensor t = site.in(operand), constant = *site.constant(operand);
+  const size_t size = static_cast<size_t>(t.count()) * (Quantised(t) ? 1 : sizeof(float));
+  const std::vector<uint8_t> real = Quantised(t) ? std::vector<uint8_t>() : ToFloat(constant);
+  const uint8_t* const once = Quantised(t) ? t.data<const uint8_t>() : real.data();
+  std::vector<uint8_t> bytes;
+  bytes.reserve(size * times);
+  for (size_t i = 0; i < times; ++i) bytes.insert(bytes.end(), once, once + size);
+  return Define(t, {times, static_cast<size_t>(constant.count())}, Keep(std::move(bytes)),
+                XNN_INVALID_VALUE_ID, 0);
+}
+
 uint32_t Subgraph::Out(const Site& site, uint32_t result) {
   const fbx_value value = site.out_id(result);
   uint32_t& id = ids_[value];
@@ -216,8 +228,15 @@ void Subgraph::WithBias(const Site& site, uint32_t bias, Range range,
 }
 
 const void* Subgraph::Keep(std::vector<uint8_t> bytes) {
+  // Vectors that cross lines of the cache are loaded at half the speed.
+  constexpr size_t kLine = 64;
+  const size_t size = bytes.size();
+  bytes.resize(size + kLine + XNN_EXTRA_BYTES);
+  uint8_t* const at = bytes.data();
+  uint8_t* const aligned = at + (kLine - reinterpret_cast<uintptr_t>(at) % kLine) % kLine;
+  std::memmove(aligned, at, size);
   memory_.push_back(std::move(bytes));
-  return memory_.back().data();
+  return aligned;
 }
 
 uint32_t Subgraph::Constant(xnn_datatype datatype, const Dims& dims, const void* data) {

@@ -47,6 +47,8 @@ class Subgraph {
 
   // Ids of a node's operands and results. A constant operand is read where it lies, or as f32 after unpacking.
   uint32_t In(const Site& site, uint32_t operand);
+  // A constant operand whose last dim is its only one, `times` times over: [times, n].
+  uint32_t Repeated(const Site& site, uint32_t operand, size_t times);
   uint32_t Out(const Site& site, uint32_t result = 0);
   // A value between ops that the graph does not know.
   uint32_t Temporary(xnn_datatype datatype, Affine affine, const Dims& dims);

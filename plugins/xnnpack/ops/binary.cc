@@ -32,6 +32,22 @@ void Supports(const Site& site) {
   FusedRange(site);
 }
 
+// XNNPACK works off what broadcasts in runs of the last dims that both have. A constant of few channels would make runs so
+// short that starting them is most of the work: it is repeated for a whole row of the image.
+constexpr int64_t kShortRun = 256, kLongRow = 32768;
+
+uint32_t Operand(const Site& site, Subgraph& graph, uint32_t operand) {
+  const auto constant = site.constant(operand);
+  const Tensor out = site.out(0), other = site.in(1 - operand);
+  if (!constant || !other.is_static() || other.rank() < 3 || other.rank() != out.rank())
+    return graph.In(site, operand);
+  const int64_t channels = constant->count(), row = other.dim(-2);
+  const bool is_vector = constant->rank() >= 1 && constant->dim(-1) == channels && other.dim(-1) == channels;
+  if (!is_vector || channels < 2 || channels > kShortRun || row < 2 || row * channels > kLongRow)
+    return graph.In(site, operand);
+  return graph.Repeated(site, operand, static_cast<size_t>(row));
+}
+
 template <xnn_binary_operator type>
 void Define(const Site& site, Subgraph& graph) {
   const Range range = FusedRange(site);
@@ -41,11 +57,14 @@ void Define(const Site& site, Subgraph& graph) {
     quantised = SameQuantisedType(site) && SumFits(site);
   if (type == xnn_binary_multiply) quantised = SameQuantisedType(site) && ProductFits(site);
   if (quantised) {
-    graph.Check(xnn_define_binary(graph.get(), type, &params, graph.In(site, 0), graph.In(site, 1),
-                                  graph.Out(site), 0));
+    graph.Check(xnn_define_binary(graph.get(), type, &params, Operand(site, graph, 0),
+                                  Operand(site, graph, 1), graph.Out(site), 0));
     return;
   }
-  const uint32_t a = graph.FloatIn(site, 0), b = graph.FloatIn(site, 1);
+  const auto in = [&](uint32_t i) {
+    return Quantised(site.in(i)) ? graph.FloatIn(site, i) : Operand(site, graph, i);
+  };
+  const uint32_t a = in(0), b = in(1);
   graph.FloatOut(
       site, [&](uint32_t out) { graph.Check(xnn_define_binary(graph.get(), type, &params, a, b, out, 0)); });
 }

@@ -12,6 +12,9 @@ constexpr WeightOperands kConv{.input = 0, .filter = 1, .bias = 2, .channel_axis
 constexpr WeightOperands kDepthwise{
     .input = 0, .filter = 1, .bias = 2, .channel_axis = 3, .may_be_dynamic = false};
 
+// Depthwise windows beyond this are matrix products of one column to XNNPACK, one per channel: many times slower than the kernels.
+constexpr int64_t kMostTaps = 25;
+
 Tensor CheckImages(const Site& site, const WeightOperands& operands) {
   RequireArity(site, 2, 3);
   PlanWeights(site, operands);
@@ -68,6 +71,9 @@ void SupportsDepthwise(const Site& site) {
   const Tensor filter = CheckImages(site, kDepthwise);
   site.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
   site.require(filter.dim(3) % site.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
+  site.require(
+      filter.dim(1) * filter.dim(2) <= kMostTaps, "SIZE",
+      "a window of " + std::to_string(filter.dim(1) * filter.dim(2)) + " pixels, which XNNPACK does slowly");
   CheckBias(site, filter.dim(3));
 }
 
