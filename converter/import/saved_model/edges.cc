@@ -128,6 +128,7 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   const bool handle = node.op() == "TensorListReserve" || node.op() == "TensorListSetItem" ||
                       node.op() == "TensorListFromTensor";
   Add(out, "output", {handle ? DType::kVariant : dtype});
+  out.guessed = true;
   return out;
 }
 

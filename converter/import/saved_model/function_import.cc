@@ -73,8 +73,11 @@ class Importer {
       if (at != first.end()) number += at->second;
       else if (first.size() > 1) return Invalid("refers to " + text + ": there is no output " + edge.output);
     }
-    if (number >= static_cast<int64_t>(ids.size()))
+    if (number >= static_cast<int64_t>(ids.size())) {
+      if (const auto op = guessed_.find(edge.node); op != guessed_.end())
+        return Unsupported("refers to " + text + ": op " + op->second + " has no translation");
       return Invalid("refers to " + text + ": there is no such output");
+    }
     return ids[static_cast<size_t>(number)];
   }
 
@@ -128,6 +131,7 @@ class Importer {
     for (size_t i = 0; i < made.results.size(); ++i)
       f_.value(made.results[i]).name = node.name() + (i ? ":" + std::to_string(i) : "");
     outputs_[node.name()] = {made.results, std::move(outputs.first)};
+    if (outputs.guessed) guessed_.emplace(node.name(), node.op());
     return Recognise(node, made);
   }
 
@@ -149,12 +153,10 @@ class Importer {
       FUSEBOX_TRY(Refer(node, "then_branch", "then_subgraph_index", made));
       return Refer(node, "else_branch", "else_subgraph_index", made);
     }
-    if (node.op() == "VarHandleOp") {
-      FUSEBOX_ASSIGN(std::string variable, state_.VariableOf(node.name()));
-      made.op = Op::kVarHandle;
-      made.name.clear();
-      made.attrs.Set("shared_name", std::move(variable));
-      return {};
+    if (node.op() == "VarHandleOp") return ToHandle(node, made);
+    if (node.op() == "VariableV2" || node.op() == "Variable") {
+      FUSEBOX_TRY(ToHandle(node, made));
+      return ReadHere(node, made.results[0]);
     }
     for (const auto& [name, value] : node.attr()) {
       if (IsNoise(name)) continue;
@@ -166,6 +168,25 @@ class Importer {
       }
       if (!std::holds_alternative<std::monostate>(converted)) made.attrs.Set(name, std::move(converted));
     }
+    return {};
+  }
+
+  Status ToHandle(const tf::NodeDef& node, Node& made) {
+    FUSEBOX_ASSIGN(std::string variable, state_.VariableOf(node.name()));
+    made.op = Op::kVarHandle;
+    made.name.clear();
+    made.attrs.Set("shared_name", std::move(variable));
+    return {};
+  }
+
+  // A variable of TensorFlow 1 gives its value itself. What writes to it finds no handle, and stays untranslated.
+  Status ReadHere(const tf::NodeDef& node, ValueId handle) {
+    const Type type = f_.value(handle).type;
+    f_.value(handle).type = {DType::kResource, Shape::Scalar()};
+    Node& read = f_.AddNode(Op::kReadVariable, {handle}, {type});
+    read.location.name = node.name();
+    f_.value(read.results[0]).name = node.name();
+    outputs_[node.name()].first = read.results;
     return {};
   }
 
@@ -226,6 +247,7 @@ class Importer {
       values_;  // what inputs stand for: node (or argument) and output
   std::unordered_map<std::string, std::pair<std::vector<ValueId>, std::map<std::string, int, std::less<>>>>
       outputs_;
+  std::unordered_map<std::string, std::string> guessed_;  // nodes of ops whose outputs nobody declares -> op
 };
 
 Shape ArgShape(const tf::FunctionDef& function, int arg) {

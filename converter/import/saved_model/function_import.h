@@ -44,6 +44,7 @@ Result<Edge> ParseEdge(const std::string& text, bool in_function);
 struct NodeOutputs {
   std::vector<DType> dtypes;
   std::map<std::string, int, std::less<>> first;  // output argument -> number of its first tensor
+  bool guessed = false;                           // nothing says what the op gives
 };
 Result<NodeOutputs> OutputsOf(const SavedModel&, const tf::NodeDef&);
 

@@ -108,6 +108,29 @@ Status DepthwiseConv2D(Translation& t) {
   return {};
 }
 
+// The gradient of a convolution, which Keras' Conv2DTranspose is. The filter is [height, width, out, in].
+Status ConvTranspose2D(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
+  if (t.in_type(1).shape.rank() != 4) return Unsupported("the filter's rank is not known to be 4");
+  const auto dilations = t.attrs().i64s("dilations");
+  if (At(dilations, layout.height()) != 1 || At(dilations, layout.height() + 1) != 1)
+    return Unsupported("dilations");
+  const std::string padding = t.attrs().str("padding", "VALID");
+  if (padding != "SAME" && padding != "VALID") return Unsupported("padding " + padding);
+  const auto strides = t.attrs().i64s("strides");
+  Attrs attrs;
+  attrs.Set("stride_h", At(strides, layout.height()));
+  attrs.Set("stride_w", At(strides, layout.height() + 1));
+  if (padding != "SAME") attrs.Set("padding", padding);
+  ValueId size = t.ToI32(t.in(0));
+  if (layout.nchw) size = t.Value(Op::kGather, {size, t.I32({0, 2, 3, 1})});
+  const ValueId ohwi = t.Transpose(t.in(1), {2, 0, 1, 3});
+  const ValueId x = layout.In(t, t.in(2));
+  t.Give(0, layout.Out(t, t.Value(Op::kTransposeConv, {size, ohwi, x}, std::move(attrs))));
+  return {};
+}
+
 template <Op op>
 Status Pool(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
@@ -161,6 +184,7 @@ constexpr TranslateRow kTable[] = {
     {"BatchMatMulV3", BatchMatMul},
     {"Conv2D", Conv2D},
     {"DepthwiseConv2dNative", DepthwiseConv2D},
+    {"Conv2DBackpropInput", ConvTranspose2D},
     {"MaxPool", Pool<Op::kMaxPool2D>},
     {"AvgPool", Pool<Op::kAveragePool2D>},
     {"BiasAdd", BiasAdd},

@@ -43,6 +43,8 @@ class Translation {
   ValueId Value(Op op, std::vector<ValueId> operands, Attrs attrs = {}) {
     return Emit(op, std::move(operands), std::move(attrs)).results[0];
   }
+  bool is_const(ValueId v) const { return f_.value(v).is_const(); }
+  ValueId Const(const Tensor& tensor) { return f_.AddConst(tensor); }
   ValueId I32(std::vector<int32_t> values);  // 1-D
   ValueId I32Scalar(int32_t value);
   ValueId Scalar(DType dtype, double value);
@@ -76,6 +78,8 @@ std::span<const TranslateRow> ElementwiseTable();
 std::span<const TranslateRow> ShapeTable();
 std::span<const TranslateRow> MatrixTable();
 std::span<const TranslateRow> StateTable();
+std::span<const TranslateRow> ComposedTable();
+std::span<const TranslateRow> EinsumTable();
 Translate FindTranslation(std::string_view op);  // null: unknown
 
 }  // namespace fusebox::converter

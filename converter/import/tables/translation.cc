@@ -100,7 +100,8 @@ ValueId Translation::ToI32(ValueId v) {
 Translate FindTranslation(std::string_view op) {
   static const auto* all = [] {
     auto* map = new std::unordered_map<std::string_view, Translate>;
-    for (const auto& table : {ElementwiseTable(), ShapeTable(), MatrixTable(), StateTable()})
+    for (const auto& table :
+         {ElementwiseTable(), ComposedTable(), ShapeTable(), MatrixTable(), EinsumTable(), StateTable()})
       for (const TranslateRow& row : table) map->emplace(row.op, row.translate);
     return map;
   }();

@@ -163,6 +163,63 @@ TEST(FunctionImport, TellsTwoFedOutputsOfOneNodeApart) {
   EXPECT_EQ(f.nodes[0]->operands, f.inputs);
 }
 
+// In TensorFlow 1 a variable is a node that gives its value.
+TEST(FunctionImport, ReadsAVariableOfTensorFlow1WhereItStands) {
+  tf::SavedModel file;
+  file.set_saved_model_schema_version(1);
+  tf::MetaGraphDef& meta_graph = *file.add_meta_graphs();
+  meta_graph.mutable_meta_info_def()->add_tags("serve");
+  const auto add = [&](const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
+                       const std::string& type) -> tf::NodeDef& {
+    tf::NodeDef& node = *meta_graph.mutable_graph_def()->add_node();
+    node.set_name(name);
+    node.set_op(op);
+    for (const std::string& input : inputs) node.add_input(input);
+    (*node.mutable_attr())[type].set_type(tf::DT_FLOAT);
+    return node;
+  };
+  add("x", "Placeholder", {}, "dtype");
+  (*add("a", "VariableV2", {}, "dtype").mutable_attr())["shape"].mutable_shape();
+  add("a/read", "Identity", {"a"}, "T");
+  add("y", "Mul", {"x", "a/read"}, "T");
+  add("again", "AssignAdd", {"a", "x"}, "T");
+  const auto sign = [&](const char* key, const char* output) {
+    tf::SignatureDef& signature = (*meta_graph.mutable_signature_def())[key];
+    tf::TensorInfo info;
+    info.set_dtype(tf::DT_FLOAT);
+    info.mutable_tensor_shape();
+    info.set_name("x:0");
+    (*signature.mutable_inputs())["x"] = info;
+    info.set_name(output);
+    (*signature.mutable_outputs())["y"] = info;
+  };
+  sign("good", "y:0");
+  BundleWriter checkpoint;
+  checkpoint.Add("a", Float(3));
+  const std::string dir = FreshDir();
+  ASSERT_TRUE(WriteSavedModel(dir, file, checkpoint));
+  const auto imported = Import(dir, {});
+  ASSERT_TRUE(imported) << imported.error().message;
+  const Function& f = *imported->module->functions[0];
+  ASSERT_EQ(f.nodes.size(), 4u) << ToText(f);
+  EXPECT_TRUE(f.nodes[0]->is(Op::kVarHandle));
+  EXPECT_TRUE(f.nodes[1]->is(Op::kReadVariable));
+  EXPECT_EQ(f.nodes[2]->operands, f.nodes[1]->results);
+  ASSERT_EQ(imported->module->variables.size(), 1u);
+  EXPECT_EQ(imported->module->variables[0].initial.As<float>()[0], 3);
+  const Status sound = Verify(*imported->module);
+  EXPECT_TRUE(sound) << sound.error().message;
+}
+
+TEST(FunctionImport, NamesTheOpWhoseOutputsNobodyDeclares) {
+  ExpectOtherRefused(
+      [](tf::SavedModel& m) {
+        NodeIn(m, "inference_other", "Split").set_op("ParseSomething");
+        NodeIn(m, "inference_other", "Neg").set_input(0, "Split:values:1");
+      },
+      "op ParseSomething has no translation");
+}
+
 TEST(Edges, OfFunctionsNameAnOutput) {
   const auto edge = ParseEdge("split:output:1", true);
   ASSERT_TRUE(edge);

@@ -52,6 +52,7 @@ std::vector<SourceOp> ElementwiseCases() {
       "Selu",
       [](double v) { return 1.0507009873554805 * (v > 0 ? v : 1.6732632423543772 * (std::exp(v) - 1)); }, x);
   unary("Log1p", [](double v) { return std::log1p(v); }, pos);
+  unary("Inv", [](double v) { return 1 / v; }, pos);
   unary("Reciprocal", [](double v) { return 1 / v; }, pos);
   out.push_back({"LeakyRelu", {F({3}, x)}, {-0.45, 0.25, 2}, A("alpha", 0.3)});
   out.push_back({"LogicalNot", {B({1, 0})}, {0, 1}});
@@ -78,6 +79,9 @@ std::vector<SourceOp> ElementwiseCases() {
   binary("GreaterEqual", {1, 0, 1});
   out.push_back({"LogicalAnd", {B({1, 1, 0}), B({1, 0, 0})}, {1, 0, 0}, {}, 1, 2});
   out.push_back({"LogicalOr", {B({1, 1, 0}), B({1, 0, 0})}, {1, 1, 0}, {}, 1, 2});
+  out.push_back({"LogicalXor", {B({1, 1, 0}), B({1, 0, 0})}, {0, 1, 0}, {}, 1, 2});
+  out.push_back(
+      {"Atan2", {F({2}, {1, -2}), F({2}, {-1, 0})}, {2.356194490192345, -1.5707963267948966}, {}, 1, 2});
   out.push_back({"Cast", {F({2}, {1.75f, -1.75f})}, {1, -1}, A("DstT", DType::kI32)});
   out.push_back({"AddN", {F({1}, {1}), F({1}, {2}), F({1}, {4})}, {7}, {}, 1, 3});
   out.push_back({"SelectV2", {B({1, 0}), F({2}, {1, 2}), F({2}, {3, 4})}, {1, 4}, {}, 1, 3});
@@ -171,6 +175,19 @@ std::vector<SourceOp> MatrixCases() {
        {F({1, 1, 1, 2}, {3, 5}), F({1, 1, 2, 2}, {1, 2, 3, 4})},
        {3, 6, 15, 20},
        A("strides", ones, "padding", "SAME")},
+      // each pixel spreads the filter over 2x2 of the result; the filter's last dimension is the operand's channel
+      {"Conv2DBackpropInput",
+       {I({4}, {1, 2, 4, 1}), F({2, 2, 1, 1}, {1, 2, 3, 4}), F({1, 1, 2, 1}, {1, 10})},
+       {1, 2, 10, 20, 3, 4, 30, 40},
+       A("strides", Ints{1, 2, 2, 1}, "padding", "VALID"),
+       1,
+       0},
+      {"Conv2DBackpropInput",
+       {I({4}, {1, 2, 1, 1}), F({1, 1, 2, 2}, {1, 2, 3, 4}), F({1, 2, 1, 1}, {1, 10})},
+       {21, 43},
+       A("strides", ones, "padding", "SAME", "data_format", "NCHW"),
+       1,
+       0},
       {"MaxPool",
        {F({1, 2, 2, 1}, {-1, -2, -3, -4})},
        {-1},

@@ -21,6 +21,7 @@ struct SourceOp {
 std::vector<SourceOp> ElementwiseCases();
 std::vector<SourceOp> ShapeCases();
 std::vector<SourceOp> MatrixCases();
+std::vector<SourceOp> ComposedCases();
 
 inline Tensor F(std::vector<int64_t> dims, const std::vector<float>& v) {
   return {{DType::kF32, Shape(std::move(dims))}, Buffer::Of<float>(v)};

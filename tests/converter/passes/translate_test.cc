@@ -44,21 +44,22 @@ void Check(const SourceOp& source) {
 }
 
 TEST(Translate, ComputesWhatTheSourceOpsDefine) {
-  for (const auto& cases : {ElementwiseCases(), ShapeCases(), MatrixCases()})
+  for (const auto& cases : {ElementwiseCases(), ComposedCases(), ShapeCases(), MatrixCases()})
     for (const SourceOp& source : cases) Check(source);
 }
 
 TEST(Translate, HasACaseForEveryRow) {
   std::set<std::string> tried;
-  for (const auto& cases : {ElementwiseCases(), ShapeCases(), MatrixCases()})
+  for (const auto& cases : {ElementwiseCases(), ComposedCases(), ShapeCases(), MatrixCases()})
     for (const SourceOp& source : cases) tried.insert(source.op);
-  for (const auto& table : {ElementwiseTable(), ShapeTable(), MatrixTable()})
+  for (const auto& table : {ElementwiseTable(), ComposedTable(), ShapeTable(), MatrixTable()})
     for (const TranslateRow& row : table) EXPECT_THAT(tried, Contains(std::string(row.op)));
 }
 
 // Every op, with each number of operands from none to four: refused, never a crash or a broken graph.
 TEST(Translate, SurvivesAnyNumberOfOperands) {
-  for (const auto& table : {ElementwiseTable(), ShapeTable(), MatrixTable(), StateTable()}) {
+  for (const auto& table :
+       {ElementwiseTable(), ComposedTable(), ShapeTable(), MatrixTable(), EinsumTable(), StateTable()}) {
     for (const TranslateRow& row : table) {
       for (size_t count = 0; count < 5; ++count) {
         for (size_t results = 0; results < 3; ++results) {

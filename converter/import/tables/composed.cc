@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that TFLite has no builtin for, out of ones that it has.
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+// Like the operand in shape and element type, all of one value.
+ValueId Like(Translation& t, ValueId v, double value) {
+  Attrs attrs;
+  attrs.Set("out_type", DType::kI32);
+  return t.Value(Op::kFill, {t.Value(Op::kShape, {v}, std::move(attrs)), t.Scalar(t.type(v).dtype, value)});
+}
+
+Status OnesLike(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, Like(t, t.in(0), 1));
+  return {};
+}
+
+Status Expm1(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  // ELU is exp(x) - 1 below zero, without the loss of digits near it; above, the difference is exact enough.
+  const ValueId x = t.in(0), one = t.Scalar(t.in_type(0).dtype, 1), zero = t.Scalar(t.in_type(0).dtype, 0);
+  const ValueId above = t.Value(Op::kSub, {t.Value(Op::kExp, {x}), one});
+  const ValueId below = t.Value(Op::kElu, {t.Value(Op::kMinimum, {x, zero})});
+  t.Give(0, t.Value(Op::kSelectV2, {t.Value(Op::kLess, {x, zero}), below, above}));
+  return {};
+}
+
+// erf(x) = sign(x) (1 - p(s) exp(-x^2)), s = 1 / (1 + 0.3275911 |x|): Abramowitz and Stegun, 7.1.26, within 1.5e-7.
+ValueId ErrorFunction(Translation& t, ValueId x) {
+  const DType dtype = t.type(x).dtype;
+  const auto scalar = [&](double value) { return t.Scalar(dtype, value); };
+  const ValueId size = t.Value(Op::kAbs, {x});
+  const ValueId below = t.Value(Op::kAdd, {t.Value(Op::kMul, {size, scalar(0.3275911)}), scalar(1)});
+  const ValueId s = t.Value(Op::kDiv, {scalar(1), below});
+  ValueId sum = scalar(1.061405429);
+  for (const double coefficient : {-1.453152027, 1.421413741, -0.284496736, 0.254829592})
+    sum = t.Value(Op::kAdd, {t.Value(Op::kMul, {sum, s}), scalar(coefficient)});
+  const ValueId bell = t.Value(Op::kExp, {t.Value(Op::kNeg, {t.Value(Op::kSquare, {x})})});
+  const ValueId tail = t.Value(Op::kMul, {t.Value(Op::kMul, {sum, s}), bell});
+  return t.Value(Op::kMul, {t.Value(Op::kSign, {x}), t.Value(Op::kSub, {scalar(1), tail})});
+}
+
+Status Erf(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, ErrorFunction(t, t.in(0)));
+  return {};
+}
+
+Status Erfc(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, 1), ErrorFunction(t, t.in(0))}));
+  return {};
+}
+
+// 0 where the divisor is 0, whatever is divided.
+Status DivNoNan(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  const DType dtype = t.in_type(1).dtype;
+  const ValueId x = t.in(0), y = t.in(1), zero = t.Scalar(dtype, 0);
+  const ValueId none = t.Value(Op::kEqual, {y, zero});
+  const ValueId safe = t.Value(Op::kSelectV2, {none, t.Scalar(dtype, 1), y});
+  t.Give(0, t.Value(Op::kSelectV2, {none, zero, t.Value(Op::kDiv, {x, safe})}));
+  return {};
+}
+
+// 0 where the second factor is 0, even if the first is not finite.
+Status MulNoNan(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  const ValueId x = t.in(0), y = t.in(1), zero = t.Scalar(t.in_type(1).dtype, 0);
+  t.Give(0, t.Value(Op::kSelectV2, {t.Value(Op::kEqual, {y, zero}), zero, t.Value(Op::kMul, {x, y})}));
+  return {};
+}
+
+// x - y * trunc(x / y), of integers, whose division truncates.
+Status TruncateMod(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  if (IsFloat(t.in_type(0).dtype)) return Unsupported("of " + std::string(Name(t.in_type(0).dtype)));
+  const ValueId whole = t.Value(Op::kMul, {t.Value(Op::kDiv, {t.in(0), t.in(1)}), t.in(1)});
+  t.Give(0, t.Value(Op::kSub, {t.in(0), whole}));
+  return {};
+}
+
+Status TruncateDiv(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  if (IsFloat(t.in_type(0).dtype)) return Unsupported("of " + std::string(Name(t.in_type(0).dtype)));
+  t.Give(0, t.Value(Op::kDiv, {t.in(0), t.in(1)}));
+  return {};
+}
+
+// v1 of where: a condition of rank 1 chooses whole rows.
+Status SelectV1(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const int condition, t.Rank(t.in(0)));
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(1)));
+  ValueId chosen = t.in(0);
+  if (condition == 1 && rank > 1) {
+    std::vector<int32_t> dims(static_cast<size_t>(rank), 1);
+    dims[0] = -1;
+    chosen = t.Value(Op::kReshape, {chosen, t.I32(std::move(dims))});
+  } else if (condition != rank && condition != 0) {
+    return Invalid("its condition has rank " + std::to_string(condition) + ", its values " +
+                   std::to_string(rank));
+  }
+  t.Give(0, t.Value(Op::kSelectV2, {chosen, t.in(1), t.in(2)}));
+  return {};
+}
+
+// start + i * (stop - start) / (n - 1)
+Status LinSpace(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const int64_t count, t.Int(2));
+  if (count < 1) return Invalid("it has " + std::to_string(count) + " values");
+  const DType dtype = t.in_type(0).dtype;
+  const ValueId steps = t.Value(
+      Op::kRange, {t.Scalar(dtype, 0), t.Scalar(dtype, static_cast<double>(count)), t.Scalar(dtype, 1)});
+  const ValueId width =
+      t.Value(Op::kDiv, {t.Value(Op::kSub, {t.in(1), t.in(0)}),
+                         t.Scalar(dtype, static_cast<double>(std::max<int64_t>(count - 1, 1)))});
+  t.Give(0, t.Value(Op::kAdd, {t.Value(Op::kMul, {steps, width}), t.in(0)}));
+  return {};
+}
+
+// Every axis in turn is cut where its last `shift` elements begin, and these come first.
+Status Roll(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const auto shifts, t.Ints(1));
+  FUSEBOX_ASSIGN(const auto axes, t.Ints(2));
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+  if (shifts.size() != axes.size()) return Invalid("it has as many shifts as axes");
+  ValueId x = t.in(0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis < 0 || axis >= rank) return Invalid("axis " + std::to_string(axes[i]) + " does not exist");
+    const int64_t size = t.type(x).shape[static_cast<size_t>(axis)];
+    if (size < 0) return Unsupported("dimension " + std::to_string(axis) + " is not known");
+    if (size == 0) continue;
+    const int64_t shift = (shifts[i] % size + size) % size;
+    if (shift == 0) continue;
+    std::vector<int32_t> begin(static_cast<size_t>(rank), 0), whole(static_cast<size_t>(rank), -1);
+    std::vector<int32_t> at = begin, front = whole;
+    at[static_cast<size_t>(axis)] = front[static_cast<size_t>(axis)] = static_cast<int32_t>(size - shift);
+    const ValueId last = t.Value(Op::kSlice, {x, t.I32(std::move(at)), t.I32(std::move(whole))});
+    const ValueId first = t.Value(Op::kSlice, {x, t.I32(std::move(begin)), t.I32(std::move(front))});
+    Attrs attrs;
+    attrs.Set("axis", axis);
+    x = t.Value(Op::kConcatenation, {last, first}, std::move(attrs));
+  }
+  t.Give(0, x);
+  return {};
+}
+
+// Half of the sum of squares.
+Status L2Loss(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+  std::vector<int32_t> axes;
+  for (int i = 0; i < rank; ++i) axes.push_back(i);
+  const ValueId sum = t.Value(Op::kSum, {t.Value(Op::kSquare, {t.in(0)}), t.I32(std::move(axes))});
+  t.Give(0, t.Value(Op::kMul, {sum, t.Scalar(t.in_type(0).dtype, 0.5)}));
+  return {};
+}
+
+ValueId Scatter(Translation& t, ValueId updates) {
+  Attrs attrs;
+  attrs.Set("out_type", DType::kI32);
+  const ValueId shape = t.Value(Op::kShape, {t.in(0)}, std::move(attrs));
+  return t.Value(Op::kScatterNd, {t.ToI32(t.in(1)), updates, shape});
+}
+
+Status TensorScatterAdd(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  t.Give(0, t.Value(Op::kAdd, {t.in(0), Scatter(t, t.in(2))}));
+  return {};
+}
+
+// Of indices that occur twice, which TensorFlow leaves open, the sum is taken.
+Status TensorScatterUpdate(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  if (t.in_type(0).dtype == DType::kBool || t.in_type(0).dtype == DType::kString)
+    return Unsupported("of " + std::string(Name(t.in_type(0).dtype)));
+  const ValueId written = Scatter(t, Like(t, t.in(2), 1));
+  const ValueId is_new = t.Value(Op::kNotEqual, {written, t.Scalar(t.in_type(0).dtype, 0)});
+  t.Give(0, t.Value(Op::kSelectV2, {is_new, Scatter(t, t.in(2)), t.in(0)}));
+  return {};
+}
+
+// Keeps lower <= row - column and column - row <= upper; a negative bound keeps all on its side.
+Status MatrixBandPart(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const int64_t lower, t.Int(1));
+  FUSEBOX_ASSIGN(const int64_t upper, t.Int(2));
+  const Shape shape = t.in_type(0).shape;
+  if (shape.rank() < 2) return Unsupported("the rank of its operand is not known to be 2 or more");
+  const int64_t rows = shape.dims()[shape.dims().size() - 2], columns = shape.dims().back();
+  if (rows < 0 || columns < 0) return Unsupported("the size of its matrices is not known");
+  if (rows * columns > (int64_t{1} << 26))
+    return Unsupported("its matrices have too many elements for a mask");
+  std::vector<uint8_t> keep;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c)
+      keep.push_back((lower < 0 || r - c <= lower) && (upper < 0 || c - r <= upper));
+  }
+  const ValueId mask = t.Const({{DType::kBool, Shape({rows, columns})}, Buffer::Of<uint8_t>(keep)});
+  t.Give(0, t.Value(Op::kSelectV2, {mask, t.in(0), t.Scalar(t.in_type(0).dtype, 0)}));
+  return {};
+}
+
+constexpr TranslateRow kTable[] = {
+    {"OnesLike", OnesLike},
+    {"Expm1", Expm1},
+    {"Erf", Erf},
+    {"Erfc", Erfc},
+    {"DivNoNan", DivNoNan},
+    {"MulNoNan", MulNoNan},
+    {"TruncateMod", TruncateMod},
+    {"TruncateDiv", TruncateDiv},
+    {"Select", SelectV1},
+    {"LinSpace", LinSpace},
+    {"Roll", Roll},
+    {"L2Loss", L2Loss},
+    {"TensorScatterAdd", TensorScatterAdd},
+    {"TensorScatterUpdate", TensorScatterUpdate},
+    {"MatrixBandPart", MatrixBandPart},
+};
+
+}  // namespace
+
+std::span<const TranslateRow> ComposedTable() { return kTable; }
+
+}  // namespace fusebox::converter

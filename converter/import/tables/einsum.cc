@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Einsum of one or two operands: every label is in both operands and the result (batch), in both operands only (contracted),
+// or in one operand and the result. Operands become [batch..., rows, contracted] and [batch..., contracted, columns], the
+// product is one BATCH_MATMUL (FULLY_CONNECTED when there is no batch), and what it gives is unfolded and transposed.
+#include <algorithm>
+
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+bool Has(const std::string& labels, char c) { return labels.find(c) != std::string::npos; }
+
+struct Equation {
+  std::string left, right, result;
+  bool one = false;  // a single operand
+};
+
+Result<Equation> Parse(const std::string& text) {
+  std::string plain;
+  for (const char c : text) {
+    if (c != ' ') plain += c;
+  }
+  const auto refuse = [&](const char* why) { return Unsupported("equation \"" + text + "\" " + why); };
+  if (Has(plain, '.')) return refuse("has an ellipsis");
+  const size_t arrow = plain.find("->");
+  if (arrow == std::string::npos) return refuse("does not name its result");
+  const std::string operands = plain.substr(0, arrow);
+  const size_t comma = operands.find(',');
+  Equation out{operands.substr(0, comma), "", plain.substr(arrow + 2), comma == std::string::npos};
+  if (!out.one) out.right = operands.substr(comma + 1);
+  if (Has(out.right, ',')) return refuse("has more than two operands");
+  for (const std::string* labels : {&out.left, &out.right, &out.result}) {
+    std::string sorted = *labels;
+    std::ranges::sort(sorted);
+    if (std::ranges::adjacent_find(sorted) != sorted.end())
+      return refuse("repeats a label within one operand");
+    for (const char c : sorted) {
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) return refuse("has a label that is no letter");
+    }
+  }
+  for (const char c : out.result) {
+    if (!Has(out.left, c) && !Has(out.right, c)) return refuse("has a label in the result only");
+  }
+  return out;
+}
+
+// A tensor with a name for each dimension.
+struct Labelled {
+  ValueId value;
+  std::string labels;
+};
+
+class Product {
+ public:
+  explicit Product(Translation& t) : t_(t) {}
+
+  Status Run() {
+    FUSEBOX_ASSIGN(const Equation equation, Parse(t_.attrs().str("equation", "")));
+    FUSEBOX_TRY(t_.Arity(equation.one ? 1 : 2));
+    FUSEBOX_TRY(Check(0, equation.left));
+    if (!equation.one) FUSEBOX_TRY(Check(1, equation.right));
+    Labelled left = Summed({t_.in(0), equation.left}, equation.right + equation.result);
+    if (equation.one) {
+      t_.Give(0, Ordered(left, equation.result).value);
+      return {};
+    }
+    const Labelled right = Summed({t_.in(1), equation.right}, equation.left + equation.result);
+    t_.Give(0, Ordered(Multiply(left, right, equation.result), equation.result).value);
+    return {};
+  }
+
+ private:
+  Status Check(size_t operand, const std::string& labels) {
+    FUSEBOX_ASSIGN(const int rank, t_.Rank(t_.in(operand)));
+    if (rank == static_cast<int>(labels.size())) return {};
+    return Invalid("operand " + std::to_string(operand) + " has rank " + std::to_string(rank) + ", but \"" +
+                   labels + "\" in the equation");
+  }
+
+  // Labels that nobody else has are summed away.
+  Labelled Summed(Labelled x, const std::string& wanted) {
+    std::vector<int32_t> axes;
+    std::string kept;
+    for (size_t i = 0; i < x.labels.size(); ++i) {
+      if (Has(wanted, x.labels[i])) kept += x.labels[i];
+      else axes.push_back(static_cast<int32_t>(i));
+    }
+    if (axes.empty()) return x;
+    return {t_.Value(Op::kSum, {x.value, t_.I32(std::move(axes))}), kept};
+  }
+
+  Labelled Ordered(const Labelled& x, const std::string& order) {
+    if (x.labels == order) return x;
+    std::vector<int32_t> perm;
+    for (const char c : order) perm.push_back(static_cast<int32_t>(x.labels.find(c)));
+    return {t_.Transpose(x.value, std::move(perm)), order};
+  }
+
+  // Sizes as they are known, or as they come up at run time.
+  void Measure(const Labelled& x) {
+    for (size_t i = 0; i < x.labels.size(); ++i) {
+      auto& size = sizes_[static_cast<unsigned char>(x.labels[i])];
+      if (size.known >= 0) continue;
+      size = {t_.type(x.value).shape[i], x.value, static_cast<int32_t>(i)};
+    }
+  }
+
+  // Each group of labels becomes one dimension. One size may be left open; others that are unknown are read.
+  ValueId Reshaped(ValueId x, const std::vector<std::string>& groups) {
+    std::vector<int32_t> known;
+    int open = 0;
+    for (const std::string& group : groups) {
+      int64_t size = 1;
+      for (const char c : group) {
+        const int64_t one = sizes_[static_cast<unsigned char>(c)].known;
+        size = one < 0 || size < 0 ? -1 : size * one;
+      }
+      known.push_back(static_cast<int32_t>(size));
+      open += size < 0;
+    }
+    if (open <= 1) return t_.Value(Op::kReshape, {x, t_.I32(std::move(known))});
+    std::vector<ValueId> sizes;
+    for (const std::string& group : groups) {
+      ValueId size = group.empty() ? t_.I32({1}) : SizeOf(group[0]);
+      for (size_t i = 1; i < group.size(); ++i) size = t_.Value(Op::kMul, {size, SizeOf(group[i])});
+      sizes.push_back(size);
+    }
+    Attrs attrs;
+    attrs.Set("axis", int64_t{0});
+    return t_.Value(Op::kReshape, {x, t_.Value(Op::kConcatenation, sizes, std::move(attrs))});
+  }
+
+  ValueId Folded(ValueId x, const std::vector<std::string>& groups) {
+    const bool singles = std::ranges::all_of(groups, [](const std::string& g) { return g.size() == 1; });
+    return singles ? x : Reshaped(x, groups);
+  }
+
+  ValueId SizeOf(char label) {
+    const Size& size = sizes_[static_cast<unsigned char>(label)];
+    if (size.known >= 0) return t_.I32({static_cast<int32_t>(size.known)});
+    Attrs attrs;
+    attrs.Set("out_type", DType::kI32);
+    const ValueId shape = t_.Value(Op::kShape, {size.of}, std::move(attrs));
+    return t_.Value(Op::kSlice, {shape, t_.I32({size.axis}), t_.I32({1})});
+  }
+
+  static std::vector<std::string> Singles(const std::string& labels) {
+    std::vector<std::string> out;
+    for (const char c : labels) out.emplace_back(1, c);
+    return out;
+  }
+
+  Labelled Multiply(const Labelled& left, const Labelled& right, const std::string& result) {
+    Measure(left);
+    Measure(right);
+    std::string batch, rows, columns, contracted;
+    for (const char c : result) {
+      if (Has(left.labels, c) && Has(right.labels, c)) batch += c;
+      else (Has(left.labels, c) ? rows : columns) += c;
+    }
+    for (const char c : left.labels) {
+      if (Has(right.labels, c) && !Has(result, c)) contracted += c;
+    }
+    const std::string all = batch + rows + columns;
+    const ValueId a = Ordered(left, batch + rows + contracted).value;
+    const bool flat = rows.size() == 1 && columns.size() == 1;
+    if (batch.empty() && !rows.empty() && t_.is_const(right.value)) {
+      const ValueId product = WithWeights(a, right, rows, columns, contracted);
+      return {columns.size() == 1 ? product : Reshaped(product, Singles(all)), all};
+    }
+    std::vector<std::string> of_left = Singles(batch), of_right = of_left;
+    of_left.insert(of_left.end(), {rows, contracted});
+    of_right.insert(of_right.end(), {contracted, columns});
+    const ValueId x = Folded(a, of_left);
+    const ValueId y = Folded(Ordered(right, batch + contracted + columns).value, of_right);
+    const ValueId product = t_.Value(Op::kBatchMatmul, {x, y});
+    return {flat ? product : Reshaped(product, Singles(all)), all};
+  }
+
+  // The rows stay as they are; weights are [columns, contracted].
+  ValueId WithWeights(ValueId a, const Labelled& right, const std::string& rows, const std::string& columns,
+                      const std::string& contracted) {
+    std::vector<std::string> groups = Singles(rows);
+    groups.push_back(contracted);
+    const ValueId x = Folded(a, groups);
+    const ValueId weights = Folded(Ordered(right, columns + contracted).value, {columns, contracted});
+    Attrs attrs;
+    if (rows.size() > 1) attrs.Set("keep_num_dims", true);
+    return t_.Value(Op::kFullyConnected, {x, weights, kNoValue}, std::move(attrs));
+  }
+
+  struct Size {
+    int64_t known = -1;
+    ValueId of = kNoValue;
+    int32_t axis = 0;
+  };
+  Translation& t_;
+  Size sizes_[256];
+};
+
+Status Einsum(Translation& t) { return Product(t).Run(); }
+
+constexpr TranslateRow kTable[] = {{"Einsum", Einsum}};
+
+}  // namespace
+
+std::span<const TranslateRow> EinsumTable() { return kTable; }
+
+}  // namespace fusebox::converter

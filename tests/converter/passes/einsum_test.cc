@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Einsum held against its definition: a sum over all values of all labels.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <numeric>
+
+#include "host/verify/cases.h"
+#include "tests/converter/passes/bench.h"
+#include "tests/converter/passes/translate_cases.h"
+
+namespace fusebox::converter {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Operand {
+  std::string labels;
+  std::vector<double> values;
+};
+
+std::map<char, int64_t> SizesOf(const std::string& labels) {
+  std::map<char, int64_t> sizes;
+  for (const char c : labels) sizes[c] = 2 + (c - 'a') % 4;
+  return sizes;
+}
+
+std::vector<int64_t> Dims(const std::string& labels) {
+  std::vector<int64_t> dims;
+  for (const char c : labels) dims.push_back(SizesOf(labels)[c]);
+  return dims;
+}
+
+size_t IndexOf(const std::string& labels, const std::map<char, int64_t>& at) {
+  size_t index = 0;
+  for (const char c : labels)
+    index = index * static_cast<size_t>(SizesOf(labels)[c]) + static_cast<size_t>(at.at(c));
+  return index;
+}
+
+std::vector<double> ByDefinition(const std::vector<Operand>& operands, const std::string& result) {
+  std::string all = result;
+  for (const Operand& operand : operands) {
+    for (const char c : operand.labels) {
+      if (all.find(c) == std::string::npos) all += c;
+    }
+  }
+  const auto dims = Dims(result);
+  std::vector<double> out(
+      static_cast<size_t>(std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>())));
+  std::map<char, int64_t> at;
+  for (const char c : all) at[c] = 0;
+  for (bool more = true; more;) {
+    double product = 1;
+    for (const Operand& operand : operands) product *= operand.values[IndexOf(operand.labels, at)];
+    out[IndexOf(result, at)] += product;
+    more = false;
+    for (const char c : all) {
+      if (++at[c] < SizesOf(all)[c]) {
+        more = true;
+        break;
+      }
+      at[c] = 0;
+    }
+  }
+  return out;
+}
+
+Tensor Numbers(const std::string& labels, int salt) {
+  const auto dims = Dims(labels);
+  std::vector<float> values(
+      static_cast<size_t>(std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>())));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>((i * 7 + static_cast<size_t>(salt)) % 11) - 5;
+  return F(dims, values);
+}
+
+// `open`: labels whose size the graph does not know.
+void Check(const std::string& equation, bool constant, const std::string& open = "") {
+  SCOPED_TRACE(equation + (constant ? ", constant" : "") + " open " + open);
+  const std::string sides = equation.substr(0, equation.find("->")),
+                    result = equation.substr(equation.find("->") + 2);
+  std::vector<std::string> labels = {sides.substr(0, sides.find(','))};
+  if (labels[0] != sides) labels.push_back(sides.substr(labels[0].size() + 1));
+  Bench bench;
+  Function& f = bench.Add("main");
+  std::vector<ValueId> operands;
+  std::vector<Tensor> inputs;
+  std::vector<Operand> reference;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const Tensor value = Numbers(labels[i], static_cast<int>(i) + 3);
+    reference.push_back({labels[i], verify::ToDoubles(value)});
+    if (i == 1 && constant) {
+      operands.push_back(f.AddConst(value));
+      continue;
+    }
+    Type type = value.type;
+    for (size_t d = 0; d < labels[i].size(); ++d) {
+      if (open.find(labels[i][d]) != std::string::npos) type.shape.dims()[d] = Shape::kUnknown;
+    }
+    operands.push_back(f.AddInput(type));
+    inputs.push_back(value);
+  }
+  f.outputs = {Opaque(f, "Einsum", operands, {DType::kF32, Shape()}, A("equation", equation))};
+  bench.Sign(f);
+  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(Count(f, Op::kOpaque), 0u) << ToText(f);
+  const auto outputs = bench.Compute("main", inputs);
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].type.shape.dims(), Dims(result)) << ToText(f);
+  EXPECT_EQ(verify::ToDoubles(outputs[0]), ByDefinition(reference, result)) << ToText(f);
+}
+
+TEST(Einsum, IsTheSumOverItsLabels) {
+  for (const bool constant : {false, true}) {
+    for (const char* equation :
+         {"ab,bc->ac", "abc,cd->abd", "abc,cde->abde", "aecd,abcd->acbe", "acbe,aecd->abcd", "abcd,cde->abe",
+          "abcd,cde->eab", "ab,ab->ab", "ab,ab->a", "ab,cd->abcd", "ab,b->a", "a,ab->b", "abc,abd->acd",
+          "abc,bd->ad", "ab,bc->ca", "a,b->ab", "ab,ab->", "ba,cb->ac"})
+      Check(equation, constant);
+  }
+  for (const char* equation : {"ab->ba", "abc->b", "abc->cab"}) Check(equation, false);
+}
+
+TEST(Einsum, LeavesSizesOpenThatAreNotKnown) {
+  for (const char* open : {"a", "ab", "abd"}) {
+    Check("abc,cde->abde", true, open);
+    Check("aecd,abcd->acbe", false, open);
+    Check("abcd,cde->abe", true, open);
+  }
+}
+
+TEST(Einsum, WithWeightsIsOneFullyConnected) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const ValueId x = f.AddInput(F32({-1, -1, 4}));
+  f.outputs = {Opaque(f, "Einsum", {x, f.AddConst(Numbers("cd", 1))}, {DType::kF32, Shape()},
+                      A("equation", "abc,cd->abd"))};
+  bench.Sign(f);
+  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  EXPECT_EQ(Count(f, Op::kFullyConnected), 1u);
+  EXPECT_EQ(f.nodes.size(), 1u) << ToText(f);
+}
+
+TEST(Einsum, RefusesWhatItCannotSay) {
+  const std::pair<const char*, const char*> bad[] = {
+      {"...a,ab->...b", "has an ellipsis"},    {"ab,bc", "does not name its result"},
+      {"aa,ab->b", "repeats a label"},         {"ab,bc,cd->ad", "more than two operands"},
+      {"ab,bc->ad", "in the result only"},     {"a1,bc->ac", "no letter"},
+      {"abc,bc->a", "has rank 2, but \"abc\""}};
+  for (const auto& [equation, why] : bad) {
+    Bench bench;
+    Function& f = bench.Add("main");
+    const ValueId a = f.AddInput(F32({2, 3})), b = f.AddInput(F32({3, 4}));
+    Opaque(f, "Einsum", {a, b}, F32({-1, -1}), A("equation", equation));
+    const Node& node = *f.nodes[0];
+    Translation translation(bench.module, f, *BuiltIn(), node);
+    const Status status = FindTranslation("Einsum")(translation);
+    ASSERT_FALSE(status) << equation;
+    EXPECT_THAT(status.error().message, HasSubstr(why));
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::converter
