@@ -60,7 +60,7 @@ class Scheduler {
   }
 
  private:
-  Numbers& Queue(size_t node) { return ready_[static_cast<size_t>(answers_[node].delegate + 1)]; }
+  Numbers& Queue(size_t node) { return ready_[static_cast<size_t>(answers_[node].delegate) + 1]; }
 
   void Connect() {
     size_t last_effect = kNoNode;
