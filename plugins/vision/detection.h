@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// TFLite_Detection_PostProcess: the end of an SSD detector.
+//
+// Operands: encoded boxes [1, anchors, 4 or more] (centre y and x, height, width, relative to the anchor), scores
+// [1, anchors, classes, with or without a background class before them], anchors [anchors, 4] (centre y and x, height, width).
+// Each f32, or u8 or i8 with one scale. Results, f32, n = max_detections * max_classes_per_detection: boxes [1, n, 4]
+// (top, left, bottom, right), classes [1, n], scores [1, n], number of detections [1]. What is behind that number is 0.
+//
+// Fast (the default): boxes are suppressed by their best score, whatever the class; each that stays is given with its best
+// classes. Regular (use_regular_nms): boxes are suppressed within each class.
+#pragma once
+
+#include <fusebox/kernel.hpp>
+
+#include "plugins/vision/suppression.h"
+
+namespace fusebox::vision {
+
+class DetectionPostProcess {
+ public:
+  static constexpr std::string_view custom = "TFLite_Detection_PostProcess";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  struct State {
+    uint32_t boxes, scores, of_class, order, kept, classes, merged;
+  };
+
+  static void supports(const Node& n);
+  static void infer(const Node& n, Infer& out);
+  explicit DetectionPostProcess(const Node& n);
+  State prepare(const Node& n, Plan& plan) const;
+  void invoke(const Node& n, const State& state) const;
+
+ private:
+  // A box that stays, for one class.
+  struct Found {
+    float score;
+    int32_t box, class_number;
+  };
+  struct Job;
+  void Decode(const Node& n, Job& job) const;
+  void RunFast(Job& job) const;
+  void RunRegular(Job& job) const;
+  int64_t PerBox() const;
+
+  int64_t classes_, most_, most_per_box_, most_per_class_;
+  bool regular_;
+  float least_score_, most_overlap_, y_scale_, x_scale_, height_scale_, width_scale_;
+};
+
+}  // namespace fusebox::vision
