@@ -55,15 +55,16 @@ Dims CallDims(Tensor t) {
 // Where XNNPACK does not start, sessions say so.
 void Delegate::load() noexcept { StartLibrary(); }
 
-Delegate::Delegate(const Attrs& options) : cache_path_(options.s("weight_cache_path", "")) {}
+Delegate::Delegate(const Attrs& options)
+    : cache_path_(options.s("weight_cache_path", "")), share_(options.b("share_weights", true)) {}
 
 // Opened by the first session: a model that never runs opens no files.
 std::shared_ptr<PackStore> Delegate::store() {
   std::call_once(opened_, [this] {
-    store_ =
-        cache_path_.empty()
-            ? MakeMemoryStore()
-            : MakeFileStore(cache::Store::Open({.path = cache_path_, .writer = "fusebox.xnnpack 1.0.0"}));
+    store_ = cache_path_.empty()
+                 ? MakeMemoryStore()
+                 : MakeFileStore(cache::Store::Open(
+                       {.path = cache_path_, .writer = "fusebox.xnnpack 1.0.0", .dedup = share_}));
   });
   return store_;
 }
@@ -86,15 +87,23 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
 Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
   RequireLibrary();
   static const Fingerprints none;
-  provider_ = std::make_unique<PackProvider>(delegate.store(),
-                                             delegate.cache_path_.empty() ? none : Fingerprints::Measured());
+  provider_ = std::make_unique<PackProvider>(
+      delegate.store(), delegate.cache_path_.empty() ? none : Fingerprints::Measured(),
+      delegate.share_ ? std::nullopt : std::optional(delegate.sessions_++));
   xnn_workspace_t workspace = nullptr;
   if (const xnn_status status = xnn_create_workspace(&workspace); status != xnn_status_success)
     throw Reject{"XNNPACK", std::string("no workspace: ") + StatusName(status)};
   workspace_.reset(workspace);
 }
 
-void Delegate::Session::finish(const fbx_host*) { provider_->Commit(); }
+void Delegate::Session::finish(const fbx_host* host) {
+  provider_->Commit();
+  const PackStatistics& s = provider_->statistics();
+  emit(host, FBX_NOTE, "WEIGHTS",
+       "bytes: " + std::to_string(s.bytes_packed) + " packed, " + std::to_string(s.bytes_found) + " found, " +
+           std::to_string(s.bytes_shared) + " shared, " + std::to_string(s.bytes_again) + " packed again, " +
+           std::to_string(s.bytes_private) + " private");
+}
 
 Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph) {
   const Network network(graph);

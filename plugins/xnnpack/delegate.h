@@ -8,6 +8,7 @@
 #include <xnnpack.h>
 #include <fusebox/delegate.hpp>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -71,7 +72,9 @@ class Delegate {
  private:
   std::shared_ptr<PackStore> store();
 
-  std::string cache_path_;
+  const std::string cache_path_;
+  const bool share_;
+  std::atomic<uint64_t> sessions_ = 0;  // opened so far, in the order that a model's signatures are used in
   std::once_flag opened_;
   std::shared_ptr<PackStore> store_;
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the weight cache brings: every model of cache_models.h without a cache, while the cache is built, and from the cache.
 //
-//   cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]
+//   cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [--json FILE] [MODEL...]
 //
-// Each run is a process of its own, with the plugin loaded and the model's pages in memory. Medians over the rounds; peak memory is the
-// largest. Without a cache, the sessions and signatures of a model still share packed weights in memory. "init" is Model::Open and Session with its first plan; "first" goes from Open to the first output (llm: 64 tokens of
-// prefill, then one of decode); "steady" is one more run (llm: of decode).
+// Each run is a process of its own, with the plugin loaded and the model's pages in memory. The modes take turns; medians over the
+// rounds, the least of init too; peak memory is the largest. "unshared" is how XNNPACK is used without a cache: every signature packs its
+// own weights. Without a cache ours still share them in memory. "init" is Model::Open and Session, planned for all its
+// signatures; "first" goes from Open to the first output (llm: 64 tokens of prefill, then one of decode); "steady" is one
+// more run (llm: of decode). "packed" are the bytes that XNNPACK packed, "reused" those that it did not have to.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +20,12 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
+#include <spdlog/sinks/ostream_sink.h>
+
+#include "host/base/log.h"
 #include "host/session.h"
 #include "tests/bench/cache_models.h"
 
@@ -49,6 +55,7 @@ double StatusOf(const std::string& field) {
 
 struct Arguments {
   fs::path dir = fs::temp_directory_path() / "fusebox_cache_bench";
+  fs::path json;
   int rounds = 5;
   Size size = Size::kFull;
   std::vector<std::string> plugins, models;
@@ -79,6 +86,26 @@ Status StartDecode(Session& session) {
   return {};
 }
 
+// What the plugin says of its weights, in MB: what it packed, and what it had already.
+void AddBytes(const std::string& said, Row& row) {
+  const std::regex bytes(
+      "bytes: (\\d+) packed, (\\d+) found, (\\d+) shared, (\\d+) packed again, (\\d+) private");
+  const auto number = [](const std::ssub_match& m) { return std::stod(m.str()) / (1 << 20); };
+  for (std::sregex_iterator at(said.begin(), said.end(), bytes), end; at != end; ++at) {
+    row["packed MB"] = number((*at)[1]) + number((*at)[4]) + number((*at)[5]);
+    row["reused MB"] = number((*at)[2]) + number((*at)[3]) - number((*at)[4]);
+  }
+}
+
+// All that has to happen before the first run.
+Status PrepareAll(Session& session, bool llm) {
+  FUSEBOX_TRY(session.Prepare());
+  if (!llm) return {};
+  FUSEBOX_TRY(session.SelectSignature("decode"));
+  FUSEBOX_TRY(session.Prepare());
+  return session.SelectSignature("prefill");
+}
+
 Result<Row> Measure(const std::string& model_path, const std::string& options,
                     const std::vector<std::string>& plugins) {
   Config config;
@@ -87,12 +114,15 @@ Result<Row> Measure(const std::string& model_path, const std::string& options,
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   FUSEBOX_TRY(registry->LoadAll());
   const bool llm = model_path.find("llm") != std::string::npos;
+  std::ostringstream said;
+  Log("plugin").sinks() = {std::make_shared<spdlog::sinks::ostream_sink_mt>(said)};
+  Log("plugin").set_level(spdlog::level::debug);
   Row row;
   const auto start = Clock::now();
   FUSEBOX_ASSIGN(const auto model,
                  Model::Open(model_path, {.registry = registry, .delegate_options = options}));
   FUSEBOX_ASSIGN(const auto session, Session::Create(model, {.signature = llm ? "prefill" : ""}));
-  FUSEBOX_TRY(session->Prepare());
+  FUSEBOX_TRY(PrepareAll(*session, llm));
   row["init ms"] = Millis(start);
   FUSEBOX_TRY(llm ? StartDecode(*session) : Zero(*session));
   FUSEBOX_TRY(session->Run());
@@ -106,6 +136,7 @@ Result<Row> Measure(const std::string& model_path, const std::string& options,
   row["steady ms"] = Median(steady);
   row["peak MB"] = StatusOf("VmHWM");
   row["anon MB"] = StatusOf("RssAnon");
+  AddBytes(said.str(), row);
   for (const std::string& notice : model->notices()) std::fprintf(stderr, "%s\n", notice.c_str());
   return row;
 }
@@ -156,55 +187,87 @@ double MegabytesIn(const fs::path& dir) {
 
 struct Mode {
   const char* name;
-  const char* options;  // of the delegate; %s is the cache's folder
+  const char* cache;    // the folder it keeps weights in; "": none
+  const char* options;  // of the delegate; %s is that folder
   bool fresh;           // without what earlier runs left
 };
 constexpr Mode kModes[] = {
-    {"no cache", R"({"xnnpack": {"weight_cache_path": ""}})", true},
-    {"build", R"({"xnnpack": {"weight_cache_path": "%s"}})", true},
-    {"reload", R"({"xnnpack": {"weight_cache_path": "%s"}})", false},
+    {"unshared", "", R"({"xnnpack": {"share_weights": false}})", false},
+    {"no cache", "", R"({"xnnpack": {}})", false},
+    {"build", ".build/", R"({"xnnpack": {"weight_cache_path": "%s"}})", true},
+    {"build, no dedup", ".unshared/", R"({"xnnpack": {"weight_cache_path": "%s", "share_weights": false}})",
+     true},
+    {"reload", ".build/", R"({"xnnpack": {"weight_cache_path": "%s"}})", false},
 };
+constexpr const char* kColumns[] = {"init ms", "least ms",  "first ms",  "steady ms", "peak MB",
+                                    "anon MB", "packed MB", "reused MB", "disk MB"};
 
-Status Compare(const std::string& name, const Arguments& arguments) {
-  const fs::path model = arguments.dir / (name + ".tflite"), cache = arguments.dir / (name + ".cache/");
-  if (!fs::exists(model)) FUSEBOX_TRY(WriteCacheModel(name, arguments.size, model));
-  std::printf("\n%s, %.0f MB\n%-16s", name.c_str(), static_cast<double>(fs::file_size(model)) / (1 << 20),
-              "");
-  for (const char* column : {"init ms", "first ms", "steady ms", "peak MB", "anon MB", "disk MB"})
-    std::printf(" %10s", column);
-  std::printf("   init   first    peak, of no cache\n");
-  Row base;
-  for (const Mode& mode : kModes) {
-    std::string options = mode.options;
-    if (const size_t at = options.find("%s"); at != std::string::npos) options.replace(at, 2, cache.string());
-    std::map<std::string, std::vector<double>> columns;
-    if (!mode.fresh) {  // what the mode before left may be of another kind
-      fs::remove_all(cache);
-      FUSEBOX_TRY(RunChild(model, options, arguments));
-    }
-    for (int round = 0; round < arguments.rounds; ++round) {
-      if (mode.fresh) fs::remove_all(cache);
-      FUSEBOX_ASSIGN(const Row row, RunChild(model, options, arguments));
-      for (const auto& [column, value] : row) columns[column].push_back(value);
-    }
+struct Measured {
+  std::map<std::string, std::vector<double>> columns;
+  Row Summary() const {
     Row row;
     for (const auto& [column, values] : columns)
       row[column] = column.ends_with("MB") ? *std::max_element(values.begin(), values.end()) : Median(values);
-    if (base.empty()) base = row;
-    std::printf("%-16s", mode.name);
-    for (const char* column : {"init ms", "first ms", "steady ms", "peak MB", "anon MB"})
-      std::printf(" %10.2f", row[column]);
-    std::printf(" %10.1f", MegabytesIn(cache));
-    for (const char* column : {"init ms", "first ms", "peak MB"})
-      std::printf(" %7.4f", row[column] / base[column]);
+    const auto& init = columns.at("init ms");
+    row["least ms"] = *std::min_element(init.begin(), init.end());
+    return row;
+  }
+};
+
+Status RunOnce(const std::string& name, const fs::path& model, const Mode& mode, const Arguments& arguments,
+               Measured& measured) {
+  const fs::path cache = mode.cache[0] == '\0' ? "" : arguments.dir / (name + mode.cache);
+  if (mode.fresh) fs::remove_all(cache);
+  std::string options = mode.options;
+  if (const size_t at = options.find("%s"); at != std::string::npos) options.replace(at, 2, cache.string());
+  FUSEBOX_ASSIGN(const Row row, RunChild(model, options, arguments));
+  for (const auto& [column, value] : row) measured.columns[column].push_back(value);
+  measured.columns["disk MB"].push_back(cache.empty() ? 0 : MegabytesIn(cache));
+  return {};
+}
+
+void PrintTable(const std::string& name, const fs::path& model, const std::vector<Row>& rows) {
+  std::printf("\n%s, %.0f MB\n%-16s", name.c_str(), static_cast<double>(fs::file_size(model)) / (1 << 20),
+              "");
+  for (const char* column : kColumns) std::printf(" %9s", column);
+  std::printf("   init  first   peak of unshared   init  first   peak of no cache\n");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::printf("%-16s", kModes[i].name);
+    for (const char* column : kColumns)
+      std::printf(" %9.2f", rows[i].contains(column) ? rows[i].at(column) : 0);
+    for (const Row& base : {rows[0], rows[1]}) {
+      for (const char* column : {"init ms", "first ms", "peak MB"})
+        std::printf(" %6.4f", rows[i].at(column) / base.at(column));
+      std::printf("            ");
+    }
     std::printf("\n");
-    std::fflush(stdout);
+  }
+  std::fflush(stdout);
+}
+
+Status Compare(const std::string& name, const Arguments& arguments, nlohmann::json& report) {
+  const fs::path model = arguments.dir / (name + ".tflite");
+  if (!fs::exists(model)) FUSEBOX_TRY(WriteCacheModel(name, arguments.size, model));
+  std::vector<Measured> measured(std::size(kModes));
+  for (int round = 0; round < arguments.rounds; ++round)
+    for (size_t i = 0; i < std::size(kModes); ++i)
+      FUSEBOX_TRY(RunOnce(name, model, kModes[i], arguments, measured[i]));
+  std::vector<Row> rows;
+  for (const Measured& m : measured) rows.push_back(m.Summary());
+  PrintTable(name, model, rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    report[name][kModes[i].name] = rows[i];
+    report[name][kModes[i].name]["runs"] = measured[i].columns;
+    const char* cache = kModes[i].cache;
+    if (cache[0] != '\0') fs::remove_all(arguments.dir / (name + cache));
   }
   return {};
 }
 
 int Usage() {
-  std::fprintf(stderr, "usage: cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]\n");
+  std::fprintf(
+      stderr,
+      "usage: cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [--json FILE] [MODEL...]\n");
   return 2;
 }
 
@@ -219,6 +282,8 @@ int Main(int argc, char** argv) {
       arguments.plugins.push_back(argv[++i]);
     } else if (word == "--dir" && i + 1 < argc) {
       arguments.dir = argv[++i];
+    } else if (word == "--json" && i + 1 < argc) {
+      arguments.json = argv[++i];
     } else if (word == "--rounds" && i + 1 < argc) {
       arguments.rounds = std::max(1, std::atoi(argv[++i]));
     } else if (word.starts_with("-")) {
@@ -232,10 +297,13 @@ int Main(int argc, char** argv) {
   fs::create_directories(arguments.dir);
   if (arguments.models.empty())
     for (const std::string_view name : CacheModelNames()) arguments.models.emplace_back(name);
+  nlohmann::json report;
   for (const std::string& name : arguments.models) {
-    if (const Status status = Compare(name, arguments); !status)
+    if (const Status status = Compare(name, arguments, report); !status)
       return std::fprintf(stderr, "%s: %s\n", name.c_str(), status.error().message.c_str()), 1;
   }
+  if (!arguments.json.empty() && !(std::ofstream(arguments.json) << report.dump(1) << '\n'))
+    return std::fprintf(stderr, "%s: cannot be written\n", arguments.json.c_str()), 1;
   return 0;
 }
 

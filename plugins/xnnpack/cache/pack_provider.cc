@@ -17,8 +17,9 @@ constexpr size_t kEmptyStep = 16;
 
 }  // namespace
 
-PackProvider::PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints)
-    : store_(std::move(store)), writer_(store_->Open()), fingerprints_(fingerprints) {
+PackProvider::PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints,
+                           std::optional<uint64_t> apart)
+    : store_(std::move(store)), writer_(store_->Open()), fingerprints_(fingerprints), apart_(apart) {
   callbacks_.context = this;
   callbacks_.look_up = [](void* self, const xnn_weights_cache_look_up_key* key) {
     return Self(self).LookUp(*key);
@@ -60,12 +61,14 @@ const void* PackProvider::AddressFor(const Source& source) {
   return Hold(std::move(copy));
 }
 
-const void* PackProvider::Register(const Recipe& recipe, const Source& source) {
+const void* PackProvider::Register(Recipe recipe, const Source& source) {
+  if (apart_) recipe.Add(*apart_, registrations_++);
   const cache::Key key = store_->KeyOf(fingerprints_, {recipe, source.kernel, source.bias});
   if (const auto at = addresses_.find(key); at != addresses_.end()) return at->second;
   Registered entry{key, recipe, source.kernel};
   if (const auto at = known_.find(key); at != known_.end()) {
     entry.index = at->second;
+    statistics_.bytes_shared += blobs_[entry.index].size;
   } else if (const auto found = writer_->Find(key)) {
     entry.index = Number(*found);
     known_.emplace(key, entry.index);

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -23,7 +24,8 @@ namespace fusebox::xnnpack {
 
 // What a session's provider did, for explanations and tests.
 struct PackStatistics {
-  uint64_t bytes_found = 0;    // already packed, used in place
+  uint64_t bytes_found = 0;    // packed by others (an earlier start, another session), used in place
+  uint64_t bytes_shared = 0;   // packed or found by this session for another use
   uint64_t bytes_packed = 0;   // packed now, and kept for others
   uint64_t bytes_again = 0;    // found, but packed again all the same: XNNPACK packs this op without looking
   uint64_t bytes_private = 0;  // packed now, for one runtime alone
@@ -33,7 +35,9 @@ struct PackStatistics {
 class PackProvider {
  public:
   // `fingerprints`, which outlive this, are asked for keys of a store that outlives the process only.
-  PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints);
+  // `apart`: a number that no other provider of the store has. Then every registration is packed for itself.
+  PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints,
+               std::optional<uint64_t> apart = std::nullopt);
   PackProvider(const PackProvider&) = delete;
   ~PackProvider();
 
@@ -50,7 +54,7 @@ class PackProvider {
     bool always_packed = false;
   };
   // The address to give to XNNPACK for the kernel.
-  const void* Register(const Recipe& recipe, const Source& source);
+  const void* Register(Recipe recipe, const Source& source);
 
   // Memory of the kind that `unpack` yields, for constants that are read while ops are made and not packed.
   const void* Hold(std::vector<uint8_t> bytes);
@@ -89,6 +93,8 @@ class PackProvider {
   std::shared_ptr<PackStore> store_;
   std::unique_ptr<PackWriter> writer_;
   const Fingerprints& fingerprints_;
+  const std::optional<uint64_t> apart_;
+  uint64_t registrations_ = 0;
   xnn_weights_cache_provider callbacks_{};
   std::deque<PackedBlob> blobs_;  // by the offset that XNNPACK knows
   std::map<cache::Key, size_t, Less> known_;

@@ -63,6 +63,7 @@ struct Options {
       8ull << 30;  // on disk; least recently used files go first, never what this process uses
   uint64_t min_free_bytes = 64ull << 20;  // that a build leaves on the disk
   std::string writer;                     // who packs, for listings: at most 63 bytes are kept
+  bool dedup = true;                      // false: equal bytes under two keys are kept twice
 };
 
 // Packed bytes. Readable, never written again, aligned to 128.

@@ -223,7 +223,7 @@ std::optional<Blob> WriterImpl::Known(const Key& key, const Open& open, size_t s
 std::optional<Blob> WriterImpl::Twin(const Key& key, const Digest& sample, const Open& open, size_t size,
                                      const About& about) {
   const auto same = by_sample_.find(sample);
-  if (same == by_sample_.end()) return std::nullopt;
+  if (same == by_sample_.end() || !store_->options().dedup) return std::nullopt;
   const Entry& entry = build_.entries[same->second];
   if (!Equal(entry.bytes, {open.region.at, size})) return std::nullopt;
   Entry copy = entry;
