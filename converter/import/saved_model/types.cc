@@ -61,6 +61,20 @@ Buffer PackStrings(const std::vector<std::string>& strings) {
 
 namespace {
 
+// Real and imaginary parts in turn, else as below.
+template <class T, class Values>
+Buffer SpreadPairs(const Values& values, int64_t count) {
+  return Buffer::Make(static_cast<size_t>(count) * 2 * sizeof(T), [&](std::span<std::byte> out) {
+    auto* to = reinterpret_cast<T*>(out.data());
+    const int n = values.size() / 2;
+    for (int64_t i = 0; i < count && n > 0; ++i) {
+      const int from = 2 * static_cast<int>(std::min<int64_t>(i, n - 1));
+      to[2 * i] = values.Get(from);
+      to[2 * i + 1] = values.Get(from + 1);
+    }
+  });
+}
+
 // The *_val form: fewer values than elements means that the last one repeats, none means zeros.
 template <class T, class Values>
 Buffer Spread(const Values& values, int64_t count) {
@@ -85,6 +99,8 @@ Result<Buffer> Values(const tf::Tensor& t, DType dtype, int64_t count) {
     case DType::kU32: return Spread<uint32_t>(t.uint32_val(), count);
     case DType::kU64: return Spread<uint64_t>(t.uint64_val(), count);
     case DType::kBool: return Spread<bool>(t.bool_val(), count);
+    case DType::kComplex64: return SpreadPairs<float>(t.scomplex_val(), count);
+    case DType::kComplex128: return SpreadPairs<double>(t.dcomplex_val(), count);
     case DType::kF16:
     case DType::kBF16: return Spread<uint16_t>(t.half_val(), count);
     default: return Unsupported("a constant of type " + DataTypeName(t.dtype()));

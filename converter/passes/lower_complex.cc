@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// A complex value becomes two real ones. TFLite knows complex numbers by name, but has hardly an op that takes them. Fourier
+// transforms become products with matrices of cosines and sines, which every runtime and delegate has.
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "converter/passes/pass.h"
+#include "converter/passes/rewrite.h"
+
+namespace fusebox::converter {
+namespace {
+
+constexpr int64_t kLongest = 4096;  // of a transform; its matrices grow with the square
+
+struct Parts {
+  ValueId real, imaginary;
+};
+
+bool IsComplex(DType type) { return type == DType::kComplex64 || type == DType::kComplex128; }
+
+class Lowering {
+ public:
+  Lowering(Module& module, Function& function, Registry& registry)
+      : module_(module), f_(function), registry_(registry) {}
+
+  Status Run() {
+    std::vector<std::unique_ptr<Node>> before = std::move(f_.nodes);
+    f_.nodes.clear();
+    Status failure;
+    for (auto& node : before) {
+      for (ValueId& id : node->operands) id = Now(id);
+      const Rule* rule = failure ? Find(*node) : nullptr;
+      if (rule == nullptr) {
+        f_.nodes.push_back(std::move(node));
+        continue;
+      }
+      Translation translation(module_, f_, registry_, *node);
+      t_ = &translation;
+      failure = (this->**rule)().At([&] { return "function " + f_.name + ": " + Describe(f_, *node); });
+      if (!failure) f_.nodes.push_back(std::move(node));
+    }
+    for (ValueId& id : f_.outputs) id = Now(id);
+    FUSEBOX_TRY(failure);
+    for (size_t i = 0; i < f_.outputs.size(); ++i) {
+      if (parts_.contains(f_.outputs[i]))
+        return Unsupported("function " + f_.name + ": output " + std::to_string(i) + " is a complex number");
+    }
+    return {};
+  }
+
+ private:
+  using Rule = Status (Lowering::*)();
+
+  ValueId Now(ValueId id) const {
+    const auto found = real_.find(id);
+    return found == real_.end() ? id : found->second;
+  }
+
+  bool HoldsComplex(ValueId id) const {
+    return id != kNoValue && (parts_.contains(id) || IsComplex(f_.value(id).type.dtype));
+  }
+
+  const Rule* Find(const Node& node) const {
+    static const std::map<std::string_view, Rule> kSource = {
+        {"RFFT", &Lowering::Rfft},     {"IRFFT", &Lowering::Irfft},        {"FFT", &Lowering::Fft},
+        {"IFFT", &Lowering::Fft},      {"ComplexAbs", &Lowering::Size},    {"Angle", &Lowering::Angle},
+        {"Real", &Lowering::RealPart}, {"Imag", &Lowering::ImaginaryPart}, {"Conj", &Lowering::Conj},
+        {"Complex", &Lowering::Join}};
+    static const std::map<Op, Rule> kComplex = {{Op::kCast, &Lowering::Cast},
+                                                {Op::kMul, &Lowering::Mul},
+                                                {Op::kAdd, &Lowering::EachPart},
+                                                {Op::kSub, &Lowering::EachPart},
+                                                {Op::kNeg, &Lowering::EachPart},
+                                                {Op::kExp, &Lowering::Exp},
+                                                {Op::kAbs, &Lowering::Size},
+                                                {Op::kReshape, &Lowering::EachPart},
+                                                {Op::kTranspose, &Lowering::EachPart},
+                                                {Op::kExpandDims, &Lowering::EachPart},
+                                                {Op::kSqueeze, &Lowering::EachPart},
+                                                {Op::kSlice, &Lowering::EachPart},
+                                                {Op::kStridedSlice, &Lowering::EachPart},
+                                                {Op::kGather, &Lowering::EachPart},
+                                                {Op::kConcatenation, &Lowering::EachPart},
+                                                {Op::kPack, &Lowering::EachPart},
+                                                {Op::kTile, &Lowering::EachPart},
+                                                {Op::kPad, &Lowering::EachPart},
+                                                {Op::kSum, &Lowering::EachPart},
+                                                {Op::kMean, &Lowering::EachPart}};
+    static constexpr Rule kRefuse = &Lowering::Refuse;
+    bool lowered = false, complex = false;
+    for (const ValueId id : node.operands) {
+      lowered = lowered || parts_.contains(id);
+      complex = complex || HoldsComplex(id);
+    }
+    for (const ValueId id : node.results) complex = complex || HoldsComplex(id);
+    if (node.is(Op::kOpaque)) {
+      if (const auto found = kSource.find(node.name); found != kSource.end()) return &found->second;
+      if (node.name == "Cast" && complex) return &kComplex.at(Op::kCast);
+      return lowered ? &kRefuse : nullptr;
+    }
+    if (!complex) return nullptr;
+    const auto found = kComplex.find(node.op);
+    return found == kComplex.end() ? &kRefuse : &found->second;
+  }
+
+  Status Refuse() {
+    const Node& node = t_->node();
+    const std::string op = node.is(Op::kOpaque) ? node.name : std::string(Name(node.op));
+    return Unsupported(op + " of complex numbers is not lowered to real ones");
+  }
+
+  // Both parts of an operand; those of a constant are split, those of a real number are itself and zero.
+  Result<Parts> In(size_t i) {
+    if (i >= t_->count()) return Invalid("operand " + std::to_string(i) + " is missing");
+    const ValueId id = t_->in(i);
+    if (const auto found = parts_.find(id); found != parts_.end()) return found->second;
+    const Value& value = f_.value(id);
+    if (!IsComplex(value.type.dtype)) return Parts{id, t_->Scalar(value.type.dtype, 0)};
+    if (!value.is_const())
+      return Unsupported("operand " + std::to_string(i) + " is a complex number from outside the function");
+    std::vector<float> real, imaginary;
+    const auto split = [&](auto numbers) {
+      for (size_t k = 0; k + 1 < numbers.size(); k += 2) {
+        real.push_back(static_cast<float>(numbers[k]));
+        imaginary.push_back(static_cast<float>(numbers[k + 1]));
+      }
+    };
+    if (value.type.dtype == DType::kComplex64) split(value.data.As<float>());
+    else split(value.data.As<double>());
+    const Shape shape = value.type.shape;
+    const Parts parts{f_.AddConst(DType::kF32, shape, std::move(real)),
+                      f_.AddConst(DType::kF32, shape, std::move(imaginary))};
+    parts_[id] = parts;
+    return parts;
+  }
+
+  void Give(ValueId real, ValueId imaginary) { parts_[t_->node().results[0]] = {real, imaginary}; }
+  void GiveReal(ValueId value) { real_[t_->node().results[0]] = value; }
+
+  Status Results() {
+    return t_->node().results.size() == 1 ? Status() : Invalid("it has more than one result");
+  }
+
+  Status EachPart() {
+    FUSEBOX_TRY(Results());
+    std::vector<ValueId> real = t_->node().operands, imaginary = real;
+    for (size_t i = 0; i < real.size(); ++i) {
+      const bool all = t_->node().is(Op::kAdd) || t_->node().is(Op::kSub);
+      if (!HoldsComplex(real[i]) && !all) continue;
+      FUSEBOX_ASSIGN(const Parts parts, In(i));
+      real[i] = parts.real;
+      imaginary[i] = parts.imaginary;
+    }
+    const ValueId first = t_->Value(t_->node().op, std::move(real), t_->attrs());
+    Give(first, t_->Value(t_->node().op, std::move(imaginary), t_->attrs()));
+    return {};
+  }
+
+  Status Cast() {
+    FUSEBOX_TRY(Results());
+    const bool to_complex = HoldsComplex(t_->node().results[0]);
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    if (!to_complex) GiveReal(x.real);
+    else if (HoldsComplex(t_->in(0))) Give(x.real, x.imaginary);
+    else Give(x.real, t_->Value(Op::kZerosLike, {x.real}));
+    return {};
+  }
+
+  Status Mul() {
+    FUSEBOX_ASSIGN(const Parts a, In(0));
+    FUSEBOX_ASSIGN(const Parts b, In(1));
+    const auto product = [&](ValueId x, ValueId y) { return t_->Value(Op::kMul, {x, y}); };
+    Give(t_->Value(Op::kSub, {product(a.real, b.real), product(a.imaginary, b.imaginary)}),
+         t_->Value(Op::kAdd, {product(a.real, b.imaginary), product(a.imaginary, b.real)}));
+    return {};
+  }
+
+  Status Exp() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    const ValueId size = t_->Value(Op::kExp, {x.real});
+    Give(t_->Value(Op::kMul, {size, t_->Value(Op::kCos, {x.imaginary})}),
+         t_->Value(Op::kMul, {size, t_->Value(Op::kSin, {x.imaginary})}));
+    return {};
+  }
+
+  Status Size() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    const ValueId sum =
+        t_->Value(Op::kAdd, {t_->Value(Op::kSquare, {x.real}), t_->Value(Op::kSquare, {x.imaginary})});
+    GiveReal(t_->Value(Op::kSqrt, {sum}));
+    return {};
+  }
+
+  Status Angle() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    GiveReal(t_->Value(Op::kAtan2, {x.imaginary, x.real}));
+    return {};
+  }
+
+  Status RealPart() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    GiveReal(x.real);
+    return {};
+  }
+
+  Status ImaginaryPart() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    GiveReal(x.imaginary);
+    return {};
+  }
+
+  Status Conj() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    Give(x.real, t_->Value(Op::kNeg, {x.imaginary}));
+    return {};
+  }
+
+  Status Join() {
+    FUSEBOX_TRY(t_->Arity(2));
+    Give(t_->in(0), t_->in(1));
+    return {};
+  }
+
+  // Element (k, n) of a matrix [rows, columns]: `scale(k, n)` times the cosine or sine of 2 pi k n / length.
+  template <class Scale>
+  ValueId Matrix(int64_t rows, int64_t columns, int64_t length, bool sine, const Scale& scale) {
+    std::vector<float> values;
+    values.reserve(static_cast<size_t>(rows * columns));
+    for (int64_t k = 0; k < rows; ++k) {
+      for (int64_t n = 0; n < columns; ++n) {
+        // The product is taken modulo the length, so that the angle is exact.
+        const double angle =
+            2 * std::numbers::pi * static_cast<double>(k * n % length) / static_cast<double>(length);
+        values.push_back(static_cast<float>(scale(k, n) * (sine ? std::sin(angle) : std::cos(angle))));
+      }
+    }
+    return f_.AddConst(DType::kF32, Shape({rows, columns}), std::move(values));
+  }
+
+  ValueId Product(ValueId x, ValueId matrix) {
+    Attrs attrs;
+    if (t_->type(x).shape.rank() > 2) attrs.Set("keep_num_dims", true);
+    return t_->Value(Op::kFullyConnected, {x, matrix, kNoValue}, std::move(attrs));
+  }
+
+  Result<int64_t> LastSize(ValueId x) {
+    const Shape& shape = t_->type(x).shape;
+    if (shape.rank() < 2) return Unsupported("a transform of fewer than 2 known dimensions");
+    if (shape.dims().back() <= 0) return Unsupported("the length of what is transformed is not known");
+    return shape.dims().back();
+  }
+
+  Result<int64_t> Length() {
+    FUSEBOX_ASSIGN(const auto lengths, t_->Ints(1));
+    if (lengths.size() != 1 || lengths[0] < 1) return Invalid("fft_length is no positive number");
+    if (lengths[0] > kLongest) return Unsupported("a transform of length " + std::to_string(lengths[0]));
+    return lengths[0];
+  }
+
+  Status Rfft() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    FUSEBOX_ASSIGN(const int64_t length, Length());
+    FUSEBOX_ASSIGN(const int64_t given, LastSize(x.real));
+    const int64_t kept = length / 2 + 1;
+    // What sticks out of the length counts for nothing.
+    const ValueId cosines =
+        Matrix(kept, given, length, false, [&](int64_t, int64_t n) { return n < length ? 1.0 : 0.0; });
+    const ValueId sines =
+        Matrix(kept, given, length, true, [&](int64_t, int64_t n) { return n < length ? -1.0 : 0.0; });
+    Give(Product(x.real, cosines), Product(x.real, sines));
+    return {};
+  }
+
+  // All but the first and, of an even length, the middle frequency stand for their mirror image too.
+  Status Irfft() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    FUSEBOX_ASSIGN(const int64_t length, Length());
+    FUSEBOX_ASSIGN(const int64_t given, LastSize(x.real));
+    const auto weight = [&](int64_t k) {
+      if (k > length / 2) return 0.0;
+      return (k == 0 || 2 * k == length ? 1.0 : 2.0) / static_cast<double>(length);
+    };
+    const ValueId cosines =
+        Matrix(length, given, length, false, [&](int64_t, int64_t k) { return weight(k); });
+    const ValueId sines = Matrix(length, given, length, true, [&](int64_t, int64_t k) { return -weight(k); });
+    GiveReal(t_->Value(Op::kAdd, {Product(x.real, cosines), Product(x.imaginary, sines)}));
+    return {};
+  }
+
+  Status Fft() {
+    FUSEBOX_ASSIGN(const Parts x, In(0));
+    FUSEBOX_ASSIGN(const int64_t length, LastSize(x.real));
+    if (length > kLongest) return Unsupported("a transform of length " + std::to_string(length));
+    const bool inverse = t_->node().name == "IFFT";
+    const double scale = inverse ? 1.0 / static_cast<double>(length) : 1.0;
+    const ValueId cosines = Matrix(length, length, length, false, [&](int64_t, int64_t) { return scale; });
+    const ValueId sines =
+        Matrix(length, length, length, true, [&](int64_t, int64_t) { return inverse ? scale : -scale; });
+    Give(t_->Value(Op::kSub, {Product(x.real, cosines), Product(x.imaginary, sines)}),
+         t_->Value(Op::kAdd, {Product(x.real, sines), Product(x.imaginary, cosines)}));
+    return {};
+  }
+
+  Module& module_;
+  Function& f_;
+  Registry& registry_;
+  Translation* t_ = nullptr;
+  std::map<ValueId, Parts> parts_;   // of complex values
+  std::map<ValueId, ValueId> real_;  // real results of lowered nodes, and what computes them now
+};
+
+}  // namespace
+
+Status LowerComplex(Context& context) {
+  return ForEachSignature(context, [&](const Signature& s) {
+    return Lowering(context.module, *context.module.Find(s.function), context.registry).Run();
+  });
+}
+
+}  // namespace fusebox::converter
