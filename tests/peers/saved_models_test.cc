@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every real SavedModel converts, and what comes of it runs here as in stock TFLite; or it is known why not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "tests/e2e/pipeline.h"
+#include "tests/peers/peer.h"
+#include "tests/peers/stock.h"
+
+namespace fusebox::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What cannot be converted, and what must be said of it.
+const std::map<std::string, std::string> kRefused = {
+    {"control_flow_v1_saved_model", "op Merge"},                   // control flow of TensorFlow 1
+    {"mlia-bioinspired-temporal-data", "variables.data"},          // its variables are missing
+    {"trainer/keras/Format-Serving", "op ParseExampleV2 has no"},  // fed with strings, and nothing else
+};
+
+const std::string* Expected(const std::string& name) {
+  for (const auto& [part, why] : kRefused) {
+    if (name.find(part) != std::string::npos) return &why;
+  }
+  return nullptr;
+}
+
+// Use an op that stock TFLite 2.9 is too old for.
+constexpr std::string_view kNewer[] = {"DTLN"};  // ATAN2
+
+bool IsNewer(const std::string& name) {
+  return std::ranges::any_of(kNewer, [&](std::string_view part) { return name.find(part) != name.npos; });
+}
+
+// Of an input whose rank is open, one element.
+Tensors Inputs(const Session& session) {
+  Tensors inputs;
+  for (size_t i = 0; i < session.inputs().size(); ++i) {
+    Type type = session.inputs()[i].type;
+    if (!type.shape.ranked()) type.shape = Shape({1});
+    inputs.push_back(Random(type, 3 + i));
+  }
+  return inputs;
+}
+
+// "equal", or what differs or could not be done.
+std::string BesideStock(const std::string& path, const std::shared_ptr<Registry>& registry) {
+  const auto session = Open(path, registry);
+  if (!session) return "here: " + session.error().message;
+  const Tensors inputs = Inputs(**session);
+  const auto ours = Invoke(**session, inputs);
+  if (!ours) return "here: " + ours.error().message;
+  const auto stock = Stock::Open(path);
+  if (!stock) return "stock: " + stock.error().message;
+  const auto theirs = (*stock)->Invoke(inputs);
+  if (!theirs) return "stock: " + theirs.error().message;
+  const std::string difference = Difference(*ours, *theirs, 1e-5, 1e-4);
+  return difference.empty() ? "equal" : "differs: " + difference;
+}
+
+TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
+  FUSEBOX_NEEDS_STOCK();
+  FUSEBOX_NEEDS_MODEL(root, "savedmodel");
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (entry.path().filename() == "saved_model.pb")
+      names.push_back(std::filesystem::relative(entry.path().parent_path(), root));
+  }
+  std::ranges::sort(names);
+  EXPECT_GT(names.size(), 20u);
+  for (size_t i = 0; i < names.size(); ++i) {
+    SCOPED_TRACE(names[i]);
+    converter::Options options;
+    options.batch = 1;
+    options.registry = *registry;
+    const auto written = Convert(root + "/" + names[i], options, std::to_string(i));
+    const std::string* const refused = Expected(names[i]);
+    if (!written) {
+      std::cout << "refused    " << names[i] << ": " << written.error().message << "\n";
+      if (refused != nullptr) EXPECT_THAT(written.error().message, HasSubstr(*refused));
+      else ADD_FAILURE() << written.error().message;
+      continue;
+    }
+    EXPECT_EQ(refused, nullptr) << "converts, though it is listed as refused";
+    const std::string beside = BesideStock(written->path, *registry);
+    std::cout << "converted  " << names[i] << ": " << beside;
+    for (const auto& [key, why] : written->report.refused) std::cout << "; without signature " << key;
+    std::cout << "\n";
+    if (IsNewer(names[i])) EXPECT_THAT(beside, HasSubstr("newer model"));
+    else EXPECT_EQ(beside, "equal");
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::testing
