@@ -103,8 +103,9 @@ void StoredProduct::Unpack(const Node& n, int16_t* to) const {
     const int64_t zero = q.zero_points[first / run % q.count];
     for (int64_t i = first; i < first + run; ++i) {
       int value = bytes[w.dtype() == FBX_I4 ? i / 2 : i];
-      if (w.dtype() == FBX_I8) value = static_cast<int8_t>(value);
-      else if (w.dtype() == FBX_I4) value = static_cast<int8_t>((i % 2 ? value & 0xF0 : value << 4)) / 16;
+      // The sign bit weighs negative.
+      if (w.dtype() == FBX_I8) value = (value ^ 0x80) - 0x80;
+      else if (w.dtype() == FBX_I4) value = ((i % 2 ? value >> 4 : value & 0xF) ^ 8) - 8;
       to[i] = static_cast<int16_t>(value - zero);
     }
   }

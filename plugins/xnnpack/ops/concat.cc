@@ -12,8 +12,6 @@ void Join(Subgraph& graph, const Site& site, std::vector<uint32_t> ids, const st
           size_t axis, uint32_t out) {
   const auto a = static_cast<int32_t>(axis);
   const Tensor t = site.out(0);
-  size_t size = 0;
-  for (const size_t s : sizes) size += s;
   if (ids.size() > kMost) {
     const std::vector<uint32_t> first(ids.begin(), ids.begin() + kMost);
     const std::vector<size_t> first_sizes(sizes.begin(), sizes.begin() + kMost);
