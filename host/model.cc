@@ -68,7 +68,7 @@ Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> modul
     FUSEBOX_ASSIGN(impl.fusions, Fuse(*impl.module, *impl.registry, keep).At(name));
   }
   FUSEBOX_ASSIGN(const auto delegate_options, ParseDelegateOptions(options.delegate_options));
-  FUSEBOX_ASSIGN(const std::vector<DelegateRef> delegates,
+  FUSEBOX_ASSIGN(const Delegation delegates,
                  impl.registry->Delegates(options.delegates, delegate_options, impl.notices));
   FUSEBOX_ASSIGN(impl.program, run::Program::Create(*impl.module, impl.registry, delegates).At(name));
   const auto& more = impl.program->notices();

@@ -2,7 +2,6 @@
 #include "host/graph/view.h"
 
 #include <algorithm>
-#include <map>
 
 #include "host/graph/flex.h"
 #include "host/graph/versions.h"
@@ -130,6 +129,18 @@ void NodeView::Show(const Function& function, const Node& node, const NodeText& 
   node_.location = AsAbi(text.location);
 }
 
+const fbx_file* FileViews::Of(const Value& value) {
+  const MappedFile* file = value.is_const() ? value.data.file() : nullptr;
+  if (file == nullptr || file == last_.first) return file == nullptr ? nullptr : last_.second;
+  auto [found, fresh] = files_.try_emplace(file);
+  if (fresh) {
+    found->second = {FBX_HEAD(fbx_file), AsAbi(file->path), file->device,     file->inode,
+                     file->bytes.size(), file->modified_ns, file->changed_ns, file->bytes.data()};
+  }
+  last_ = {file, &found->second};
+  return last_.second;
+}
+
 struct GraphView::Impl {
   Impl(const Module& module, const Function& function) : module(module), function(function), graph{} {
     graph.abi.head = FBX_HEAD(fbx_graph);
@@ -165,20 +176,9 @@ struct GraphView::Impl {
     if (view == nullptr) {
       const Value& value = function.value(static_cast<ValueId>(id));
       view = std::make_unique<TensorView>(value);
-      view->edit().file = FileOf(value);
+      view->edit().file = files.Of(value);
     }
     return view->abi();
-  }
-
-  const fbx_file* FileOf(const Value& value) {
-    const MappedFile* file = value.is_const() ? value.data.file() : nullptr;
-    if (file == nullptr) return nullptr;
-    auto [found, fresh] = files.try_emplace(file);
-    if (fresh) {
-      found->second = {FBX_HEAD(fbx_file), AsAbi(file->path), file->device,     file->inode,
-                       file->bytes.size(), file->modified_ns, file->changed_ns, file->bytes.data()};
-    }
-    return &found->second;
   }
 
   const fbx_node* ShowNode(uint32_t index, const fbx_value** ids) {
@@ -190,7 +190,7 @@ struct GraphView::Impl {
       shown.view = std::make_unique<NodeView>(function, node, *shown.text);
       for (size_t i = 0; i < node.operands.size(); ++i) {
         if (node.operands[i] != kNoValue)
-          shown.view->operand(i).edit().file = FileOf(function.value(node.operands[i]));
+          shown.view->operand(i).edit().file = files.Of(function.value(node.operands[i]));
       }
       // kNoValue turns into FBX_NO_VALUE.
       shown.ids.assign(node.operands.begin(), node.operands.end());
@@ -224,7 +224,7 @@ struct GraphView::Impl {
   std::vector<size_t> live;  // numbers of the nodes that are there
   std::vector<std::unique_ptr<TensorView>> values;
   std::vector<Shown> nodes;
-  std::map<const MappedFile*, fbx_file> files;
+  FileViews files;
   std::map<const Function*, std::unique_ptr<GraphView>> functions;
 };
 

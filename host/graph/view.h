@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,16 @@ class TensorView {
   std::vector<int64_t> many_dims_;
   std::shared_ptr<const Quant> quant_;
   fbx_quant abi_quant_;
+};
+
+// The mapped files that constants lie in.
+class FileViews {
+ public:
+  const fbx_file* Of(const Value&);  // null: none. As long as this
+
+ private:
+  std::map<const MappedFile*, fbx_file> files_;
+  std::pair<const MappedFile*, const fbx_file*> last_ = {};  // a model's constants lie in one
 };
 
 // What a view of a node points to and the graph does not hold: "function main: node 12 CONV_2D (...)", and a custom op's option

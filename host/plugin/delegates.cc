@@ -61,6 +61,11 @@ Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted,
   return *std::move(attrs);
 }
 
+Config::Delegate* Named(std::vector<Config::Delegate>& list, std::string_view name) {
+  const auto at = std::find_if(list.begin(), list.end(), [&](const auto& d) { return d.name == name; });
+  return at == list.end() ? nullptr : &*at;
+}
+
 const fbx_delegate* FindIn(const LoadedPlugin& plugin, std::string_view name) {
   for (uint32_t i = 0; i < plugin.abi()->delegate_count; ++i) {
     if (FromAbi(plugin.abi()->delegates[i]->name) == name) return plugin.abi()->delegates[i];
@@ -129,46 +134,71 @@ std::vector<Config::Delegate> Registry::Impl::DefaultDelegates() const {
   return delegates;
 }
 
-Result<std::vector<DelegateRef>> Registry::Delegates(
-    const std::optional<std::vector<Config::Delegate>>& wanted, const std::map<std::string, Attrs>& options,
-    std::vector<std::string>& notices) {
-  const std::lock_guard lock(impl_->mutex);
-  const auto& stated = wanted ? wanted : config_.delegates;
-  std::vector<Config::Delegate> list = stated ? *stated : impl_->DefaultDelegates();
+std::vector<Config::Delegate> Registry::Impl::StatedDelegates() const {
+  std::vector<Config::Delegate> list = config.delegates.value_or(std::vector<Config::Delegate>());
   for (Config::Delegate& delegate : list) {
-    const Impl::Plugin* plugin = impl_->FindDelegate(delegate.name);
-    if (!wanted && !config_.path.empty() && plugin != nullptr)
-      delegate.options = FromFolder(plugin->info, delegate, FolderOf(config_));
+    const Plugin* plugin = FindDelegate(delegate.name);
+    if (!config.path.empty() && plugin != nullptr)
+      delegate.options = FromFolder(plugin->info, delegate, FolderOf(config));
+  }
+  return list;
+}
+
+Result<Delegation> Registry::Delegates(const std::optional<std::vector<Config::Delegate>>& wanted,
+                                       const std::map<std::string, Attrs>& options,
+                                       std::vector<std::string>& notices) {
+  const std::lock_guard lock(impl_->mutex);
+  const std::vector<Config::Delegate> stated = impl_->StatedDelegates();
+  std::vector<Config::Delegate> list = wanted              ? *wanted
+                                       : config_.delegates ? stated
+                                                           : impl_->DefaultDelegates();
+  std::vector<Config::Delegate> off;  // not used, but something is said of their options
+  for (const Config::Delegate& delegate : stated) {
+    if (Named(list, delegate.name) == nullptr) off.push_back(delegate);
   }
   for (const auto& [name, over] : options) {
-    const auto named = std::find_if(list.begin(), list.end(), [&](const auto& d) { return d.name == name; });
-    if (named == list.end()) {
-      notices.push_back("delegate " + name + " has options, but is not used");
-      continue;
-    }
+    Config::Delegate* named = Named(list, name);
+    if (named == nullptr) named = Named(off, name);
+    if (named == nullptr) named = &off.emplace_back(Config::Delegate{name});
     for (const auto& [key, value] : over) named->options.Set(key, value);
   }
-  std::vector<DelegateRef> refs;
-  for (const Config::Delegate& delegate : list) {
-    Impl::Plugin* plugin = impl_->FindDelegate(delegate.name);
-    if (plugin == nullptr) {
-      const std::string why = "no usable plugin here has a delegate " + delegate.name +
-                              DidYouMean(delegate.name, impl_->DelegateNames());
-      if (wanted) return NotFound(why);
-      notices.push_back(why);
-      continue;
+  Delegation delegation;
+  for (const Config::Delegate& delegate : list)
+    FUSEBOX_TRY(impl_->Use(delegate, wanted.has_value(), delegation, notices));
+  for (const Config::Delegate& delegate : off) {
+    const Impl::Plugin* plugin = impl_->FindDelegate(delegate.name);
+    if (plugin != nullptr && !plugin->info.manifest.provides_extensions.empty()) {
+      FUSEBOX_ASSIGN(Attrs checked, Checked(plugin->info, delegate, impl_->delegate_schemas));
+      delegation.options[delegate.name] = std::make_shared<const Attrs>(std::move(checked));
+    } else if (options.contains(delegate.name)) {
+      notices.push_back("delegate " + delegate.name + " has options, but is not used");
     }
-    FUSEBOX_ASSIGN(Attrs checked, Checked(plugin->info, delegate, impl_->delegate_schemas));
-    const LoadedPlugin* loaded = impl_->Load(*plugin);
-    const fbx_delegate* found = loaded == nullptr ? nullptr : FindIn(*loaded, delegate.name);
-    if (found == nullptr) {
-      notices.push_back("delegate " + delegate.name + ": plugin " + plugin->info.manifest.id +
-                        " cannot be used: " + plugin->info.why);
-      continue;
-    }
-    refs.push_back({found, loaded, std::make_shared<const Attrs>(std::move(checked))});
   }
-  return refs;
+  return delegation;
+}
+
+Status Registry::Impl::Use(const Config::Delegate& delegate, bool must_be_there, Delegation& delegation,
+                           std::vector<std::string>& notices) {
+  Plugin* plugin = FindDelegate(delegate.name);
+  if (plugin == nullptr) {
+    const std::string why =
+        "no usable plugin here has a delegate " + delegate.name + DidYouMean(delegate.name, DelegateNames());
+    if (must_be_there) return NotFound(why);
+    notices.push_back(why);
+    return {};
+  }
+  FUSEBOX_ASSIGN(Attrs checked, Checked(plugin->info, delegate, delegate_schemas));
+  const LoadedPlugin* loaded = Load(*plugin);
+  const fbx_delegate* found = loaded == nullptr ? nullptr : FindIn(*loaded, delegate.name);
+  if (found == nullptr) {
+    notices.push_back("delegate " + delegate.name + ": plugin " + plugin->info.manifest.id +
+                      " cannot be used: " + plugin->info.why);
+    return {};
+  }
+  const auto options = std::make_shared<const Attrs>(std::move(checked));
+  delegation.used.push_back({found, loaded, options});
+  delegation.options[delegate.name] = options;
+  return {};
 }
 
 }  // namespace fusebox

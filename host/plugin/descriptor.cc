@@ -153,7 +153,12 @@ Status CompareWithManifest(const fbx_plugin& plugin, const Manifest& manifest) {
   std::set<std::string> promised, present;
   for (const ManifestDelegate& delegate : manifest.delegates) promised.insert(delegate.name);
   for (uint32_t i = 0; i < plugin.delegate_count; ++i) present.emplace(FromAbi(plugin.delegates[i]->name));
-  return SameNames(promised, present, "delegate");
+  FUSEBOX_TRY(SameNames(promised, present, "delegate"));
+  for (const std::string& id : manifest.provides_extensions) {
+    if (plugin.get_extension == nullptr || plugin.get_extension(AsAbi(id)) == nullptr)
+      return Invalid("the manifest promises extension " + id + ", the library has none");
+  }
+  return {};
 }
 
 Manifest ManifestOf(const fbx_plugin& plugin) {

@@ -76,7 +76,7 @@ const void* HostCall::GetExtension(const fbx_host* host, fbx_str id) noexcept {
   if (host == nullptr || id.ptr == nullptr) return nullptr;
   const HostCall& self = From(host);
   const void* found = self.services_ ? self.services_->Find(FromAbi(id)) : nullptr;
-  return found ? found : self.plugin_.FindExtension(FromAbi(id));
+  return found ? found : self.plugin_.FindExtension(FromAbi(id), self.services_);
 }
 
 std::vector<Diag> HostCall::TakeDiags() {

@@ -18,13 +18,14 @@ struct TextHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
 };
 
-struct Registry::Impl {
+struct Registry::Impl final : Broker {
   struct Plugin {
     PluginInfo info;
     std::unique_ptr<LoadedPlugin> loaded;  // set: usable
     const fbx_entry* entry = nullptr;      // of a built-in plugin, or once its library is open
     bool named = false;                    // by --plugin
     bool loading = false;
+    bool unloaded = false;
   };
 
   explicit Impl(const Config& c) : config(c) {}
@@ -37,13 +38,26 @@ struct Registry::Impl {
   // The plugin, open; null when it cannot be used (its info says why).
   const LoadedPlugin* Load(Plugin& plugin);
   Status Open(Plugin& plugin);
-  Result<std::map<std::string, const void*, std::less<>>> RequiredExtensions(const Manifest& manifest);
-  const void* ProvidedExtension(const std::string& id);
+  void Unload(Plugin& plugin);  // after those that use its services
+  // What the plugin's manifest requires of others: found now where it must be there, else when it is asked for.
+  Status Require(LoadedPlugin& plugin);
+  // Broker. Takes the mutex, which the thread may hold: a plugin may ask while it is loaded.
+  Answer Find(const LoadedPlugin& asking, std::string_view id, const Services*) override;
+  // Plugins that promise the service, in the order in which they are asked.
+  std::vector<Plugin*> Providers(std::string_view id);
+  std::string WhyNot(std::string_view id);
   void WarnOfUnknownIds();
   // The options_schema of the first plugin that states one for the op; else one that accepts everything.
   Result<JsonSchema> OpSchema(fbx_op_kind kind, std::string_view op) const;
   // The first usable plugin whose manifest has the delegate; null: none.
   Plugin* FindDelegate(std::string_view name);
+  const Plugin* FindDelegate(std::string_view name) const {
+    return const_cast<Impl*>(this)->FindDelegate(name);
+  }
+  std::vector<Config::Delegate> StatedDelegates() const;  // by the configuration
+  // Adds a delegate that a model is to have. Error: it has to be there and is not, or its options break their schema.
+  Status Use(const Config::Delegate& delegate, bool must_be_there, Delegation& delegation,
+             std::vector<std::string>& notices);
   std::vector<std::string> DelegateNames() const;
   std::vector<Config::Delegate> DefaultDelegates() const;
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);
@@ -51,10 +65,11 @@ struct Registry::Impl {
   const std::vector<std::string>* Preferred(std::string_view name) const;
 
   Config config;
-  mutable std::mutex mutex;
+  mutable std::recursive_mutex mutex;
   std::deque<Plugin> plugins;  // in search order, built-in last
   std::vector<std::string> searched;
   std::vector<Plugin*> load_order;
+  std::vector<std::pair<const PluginInfo*, const Plugin*>> uses;  // of services: by whom, and whose
   using KernelsByOp = std::unordered_map<std::string, std::vector<KernelRef>, TextHash, std::equal_to<>>;
   std::map<fbx_op_kind, KernelsByOp> kernels;
   std::unordered_map<std::string, JsonSchema> schemas;  // of ops, by kind and op

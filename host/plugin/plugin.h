@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -100,9 +101,25 @@ class Services {
  public:
   virtual ~Services() = default;
   virtual const void* Find(std::string_view id) const = 0;  // null: not here
+  // Whether a plugin that is not loaded yet may be loaded for a service of its own that somebody asks for here.
+  virtual bool MayLoad(const Manifest&) const { return true; }
 };
 
 class LoadedPlugin;  // an open library
+
+// Who finds the services that plugins have for each other.
+class Broker {
+ public:
+  struct Answer {
+    const void* table = nullptr;  // null: nobody here has it
+    bool settled = true;          // and that will not change any more
+    std::string notice = {};      // about a plugin that should have it
+  };
+  virtual Answer Find(const LoadedPlugin& asking, std::string_view id, const Services*) = 0;
+
+ protected:
+  ~Broker() = default;
+};
 
 // The fbx_host that one plugin sees during calls of one session, prepare or conversion. Reusable: TakeDiags() between
 // calls. emit() may come from several threads at once; everything else belongs to the calling thread.
@@ -152,21 +169,37 @@ struct DelegateRef {
   std::shared_ptr<const Attrs> options;  // over the defaults of the manifest's schema, checked against it
 };
 
+using DelegateOptions = std::map<std::string, std::shared_ptr<const Attrs>, std::less<>>;  // by name
+
+// The delegates of a model.
+struct Delegation {
+  std::vector<DelegateRef> used;  // in the order in which they are offered nodes
+  // Of these, and of those that are turned off and were given options, where their plugins have services for others.
+  DelegateOptions options;
+};
+
 class LoadedPlugin {
  public:
   const PluginInfo& info() const { return *info_; }
   const fbx_plugin* abi() const { return plugin_; }
   const Attrs& options() const { return options_; }  // config over manifest defaults, validated
   std::string_view id() const { return info_->manifest.id; }
-  // A service of another plugin that this one's manifest requires; null: not here.
-  const void* FindExtension(std::string_view id) const;
+  // A service of another plugin that this one's manifest requires; null: not here. Its provider is loaded when it is first asked
+  // for; afterwards that takes no lock. A built-in plugin, which has no manifest, may ask for any. Any thread.
+  const void* FindExtension(std::string_view id, const Services*) const;
 
  private:
   friend class Registry;
+  struct Required {
+    std::string id;
+    mutable std::atomic<const void*> table = nullptr;
+    mutable std::atomic<bool> settled = false;  // table will not change any more
+  };
   const PluginInfo* info_ = nullptr;
   const fbx_plugin* plugin_ = nullptr;  // null while load() runs
+  Broker* broker_ = nullptr;
   Attrs options_;
-  std::map<std::string, const void*, std::less<>> extensions_;
+  std::deque<Required> required_;
 };
 
 class Registry {
@@ -198,9 +231,9 @@ class Registry {
   // Delegates in the order in which they are offered nodes: `wanted`, else the config's list, else every one that is a
   // default by its manifest (priority, then plugin id). `options` by name come over those of the list. Error: a wanted one that
   // no plugin here has, options that break their schema. What else cannot be used is left out, with a line in `notices`.
-  Result<std::vector<DelegateRef>> Delegates(const std::optional<std::vector<Config::Delegate>>& wanted,
-                                             const std::map<std::string, Attrs>& options,
-                                             std::vector<std::string>& notices);
+  Result<Delegation> Delegates(const std::optional<std::vector<Config::Delegate>>& wanted,
+                               const std::map<std::string, Attrs>& options,
+                               std::vector<std::string>& notices);
   // Checks an op's attributes against the options_schema of the plugin that provides it; OK when there is none.
   Status CheckOptions(fbx_op_kind kind, std::string_view op, const Attrs& attrs);
 

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fusebox/abi/ext/pthreadpool.h>
-#include <fusebox/abi/ext/resize.h>
-#include <fusebox/abi/ext/threads.h>
-
 #include <algorithm>
 
 #include "host/base/json.h"
@@ -27,16 +23,6 @@ std::unexpected<Error> OptionsFail(const Config& config, const std::string& id, 
   if (!text) return Invalid(subject);
   const Position position = PositionOf(*text, "/options/" + EscapePointer(id) + pointer);
   return Invalid(Place(config.path, position) + ": " + subject);
-}
-
-bool IsHostExtension(std::string_view id) {
-  return id == FBX_EXT_THREADS || id == FBX_EXT_PTHREADPOOL || id == FBX_EXT_RESIZE;
-}
-
-// "name/1?": the name, and whether the plugin can live without it.
-std::pair<std::string, bool> ParseRequired(const std::string& text) {
-  const bool optional = text.ends_with('?');
-  return {text.substr(0, text.size() - optional), optional};
 }
 
 // Why this host cannot use the plugin, from its manifest alone; empty: it can.
@@ -65,15 +51,8 @@ std::string_view Name(PluginInfo::State state) {
   return "unknown";
 }
 
-const void* LoadedPlugin::FindExtension(std::string_view id) const {
-  const auto found = extensions_.find(id);
-  return found == extensions_.end() ? nullptr : found->second;
-}
-
 Registry::Impl::~Impl() {
-  for (auto plugin = load_order.rbegin(); plugin != load_order.rend(); ++plugin) {
-    if ((*plugin)->entry->unload) (*plugin)->entry->unload();
-  }
+  for (auto plugin = load_order.rbegin(); plugin != load_order.rend(); ++plugin) Unload(**plugin);
 }
 
 Status Registry::Impl::AddFound(const Found& found, const Policy& policy) {
@@ -164,6 +143,7 @@ Status Registry::Impl::Open(Plugin& plugin) {
   PluginInfo& info = plugin.info;
   auto loaded = std::make_unique<LoadedPlugin>();
   loaded->info_ = &info;
+  loaded->broker_ = this;
   if (!info.built_in) {
     FUSEBOX_ASSIGN(plugin.entry, OpenLibrary(info.manifest.library));
     info.loaded = true;
@@ -171,7 +151,7 @@ Status Registry::Impl::Open(Plugin& plugin) {
   FUSEBOX_TRY(CheckEntry(*plugin.entry));
   if (!info.built_in) {
     FUSEBOX_ASSIGN(loaded->options_, OptionsFor(info.manifest));
-    FUSEBOX_ASSIGN(loaded->extensions_, RequiredExtensions(info.manifest));
+    FUSEBOX_TRY(Require(*loaded));
   }
   HostCall host(*loaded, nullptr);
   FUSEBOX_ASSIGN(loaded->plugin_, CallLoad(*plugin.entry, host).At("load failed"));
@@ -188,31 +168,6 @@ Status Registry::Impl::Open(Plugin& plugin) {
   }
   plugin.loaded = std::move(loaded);
   return {};
-}
-
-Result<std::map<std::string, const void*, std::less<>>> Registry::Impl::RequiredExtensions(
-    const Manifest& manifest) {
-  std::map<std::string, const void*, std::less<>> extensions;
-  for (const std::string& text : manifest.requires_extensions) {
-    const auto [id, optional] = ParseRequired(text);
-    if (IsHostExtension(id)) continue;
-    const void* extension = ProvidedExtension(id);
-    if (extension == nullptr && !optional)
-      return NotFound("it requires extension " + id + ", which neither the host nor a plugin here provides");
-    if (extension != nullptr) extensions[id] = extension;
-  }
-  return extensions;
-}
-
-const void* Registry::Impl::ProvidedExtension(const std::string& id) {
-  for (Plugin& plugin : plugins) {
-    const auto& provided = plugin.info.manifest.provides_extensions;
-    if (std::find(provided.begin(), provided.end(), id) == provided.end()) continue;
-    const LoadedPlugin* loaded = Load(plugin);
-    if (loaded == nullptr || loaded->abi()->get_extension == nullptr) continue;
-    if (const void* extension = loaded->abi()->get_extension({id.data(), id.size()})) return extension;
-  }
-  return nullptr;
 }
 
 // Ids that belong to no plugin are no error, since one file may serve several machines; but they may be misspelt.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "host/fusion/fusion.h"
+#include "host/run/opening.h"
 #include "host/run/run.h"
 
 namespace fusebox::run {
@@ -13,7 +14,7 @@ namespace fusebox::run {
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(Program& program)
-      : program_(program), threads_(0), services_(threads_), calls_(services_) {}
+      : program_(program), threads_(0), services_(threads_, program.options_), calls_(services_) {}
 
   void Apply(std::span<const DelegateRef> delegates) {
     for (const DelegateRef& ref : delegates) {
@@ -47,20 +48,22 @@ class ProgramBuilder {
   }
 
   // Makes the instances of a code that was late.
-  static Status Init(Registry& registry, plan::Code& code) {
+  static Status Init(const Program& program, plan::Code& code) {
+    Registry& registry = *program.registry_;
     Threads threads(0);
-    const ThreadedServices services(threads);
+    const Opening services(threads, program.options_);
     HostCalls calls(services);
+    FileViews files;
     for (size_t i = 0; i < code.units.size(); ++i) {
       plan::Unit& unit = code.units[i];
       const Function& function = *code.function;
       const auto place = [&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); };
       const Node& node = *function.nodes[i];
-      const NodeView view(function, node, code.texts[i]);
+      NodeView view(function, node, code.texts[i]);
       // Nothing runs it but the delegate, which declined.
       const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty());
       if (nobody && !IsHostOp(node.op)) FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
-      FUSEBOX_TRY(Init(unit, view, calls).At(place));
+      FUSEBOX_TRY(Init(unit, function, node, view, calls, files).At(place));
     }
     return {};
   }
@@ -143,11 +146,11 @@ class ProgramBuilder {
       }
       return CheckInterface(node, unit);
     }
-    const NodeView view(function, node, code.texts[index]);
+    NodeView view(function, node, code.texts[index]);
     auto kernel = ChooseKernel(*program_.registry_, function, node, view);
     if (kernel) {
       unit.kernel = *kernel;
-      return late ? Status() : Init(unit, view, calls_);
+      return late ? Status() : Init(unit, function, node, view, calls_, files_);
     }
     if (node.body.empty() || IsStandIn(node)) {
       if (!late) return std::unexpected(std::move(kernel).error());
@@ -208,8 +211,13 @@ class ProgramBuilder {
     return {};
   }
 
-  static Status Init(plan::Unit& unit, const NodeView& view, HostCalls& calls) {
+  static Status Init(plan::Unit& unit, const Function& function, const Node& node, NodeView& view,
+                     HostCalls& calls, FileViews& files) {
     if (!unit.kernel || !FBX_HAS(unit.kernel.kernel, init)) return {};
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      if (node.operands[i] != kNoValue)
+        view.operand(i).edit().file = files.Of(function.value(node.operands[i]));
+    }
     HostCall& call = calls.For(*unit.kernel.plugin);
     void* instance = nullptr;
     const fbx_status status = unit.kernel.kernel->init(call.abi(), view.abi(), &instance);
@@ -230,12 +238,13 @@ class ProgramBuilder {
 
   Program& program_;
   Threads threads_;
-  ThreadedServices services_;
+  Opening services_;
   HostCalls calls_;
+  FileViews files_;
 };
 
 Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shared_ptr<Registry> registry,
-                                                 std::span<const DelegateRef> delegates) {
+                                                 const Delegation& delegates) {
   std::vector<std::string> entries;
   if (!module.functions.empty()) entries.push_back(module.functions[0]->name);
   for (const Signature& signature : module.signatures) entries.push_back(signature.function);
@@ -244,10 +253,10 @@ Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shar
 
 Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shared_ptr<Registry> registry,
                                                  std::span<const std::string> entries,
-                                                 std::span<const DelegateRef> delegates) {
-  std::unique_ptr<Program> program(new Program(module, std::move(registry)));
+                                                 const Delegation& delegates) {
+  std::unique_ptr<Program> program(new Program(module, std::move(registry), delegates));
   ProgramBuilder builder(*program);
-  builder.Apply(delegates);
+  builder.Apply(delegates.used);
   for (const std::string& entry : entries) FUSEBOX_TRY(builder.Add(entry, 0));
   return program;
 }
@@ -256,7 +265,7 @@ Status Program::Ready(const plan::Code& code) const {
   const auto found = late_.find(&code);
   if (found == late_.end()) return {};
   Late& late = *found->second;
-  std::call_once(late.once, [&] { late.status = ProgramBuilder::Init(*registry_, *late.code); });
+  std::call_once(late.once, [&] { late.status = ProgramBuilder::Init(*this, *late.code); });
   return late.status;
 }
 

@@ -35,11 +35,11 @@ class Program {
   // `module` must outlive the program. `delegates` are offered the nodes in that order; what goes wrong with one is a notice.
   // Error: the first node that nothing can run, with who promises its op and where plugins were searched.
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
-                                                 std::span<const DelegateRef> delegates = {});
+                                                 const Delegation& delegates = {});
   // The same, with these functions as entries in place of the signatures and the main function.
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
                                                  std::span<const std::string> entries,
-                                                 std::span<const DelegateRef> delegates = {});
+                                                 const Delegation& delegates = {});
   ~Program();
   Program(const Program&) = delete;
 
@@ -67,14 +67,15 @@ class Program {
     std::vector<delegate::Answer> answers;
     delegate::Outlined outlined;  // its function is null where nobody took anything
   };
-  Program(const Module& module, std::shared_ptr<Registry> registry)
-      : module_(module), registry_(std::move(registry)) {}
+  Program(const Module& module, std::shared_ptr<Registry> registry, const Delegation& delegates)
+      : module_(module), registry_(std::move(registry)), options_(delegates.options) {}
   friend class ProgramBuilder;
   Placement PlacementOf(const plan::Code&, size_t unit, const Function&, size_t node) const;
   void AddPlacements(const plan::Code&, const delegate::Session*, std::vector<Placement>&) const;
 
   const Module& module_;
   std::shared_ptr<Registry> registry_;
+  DelegateOptions options_;
   std::vector<std::unique_ptr<delegate::Instance>> delegates_;
   std::vector<std::unique_ptr<delegate::Part>> parts_;
   std::vector<plan::Code*> part_codes_;  // by part
@@ -103,7 +104,7 @@ class Threads {
 };
 
 // fusebox.threads/1, fusebox.pthreadpool/1 and fusebox.resize/1 over such a pool.
-class ThreadedServices final : public Services {
+class ThreadedServices : public Services {
  public:
   explicit ThreadedServices(Threads& threads) : threads_(threads) {}
   const void* Find(std::string_view id) const override;

@@ -63,7 +63,7 @@ class Claims : public testing::Test {
     registry_ = *Registry::Create(config, kEntries);
     std::vector<std::string> notices;
     const auto refs = registry_->Delegates({}, {}, notices);
-    for (const DelegateRef& ref : *refs) delegates_.push_back(*Instance::Create(ref, calls_));
+    for (const DelegateRef& ref : refs->used) delegates_.push_back(*Instance::Create(ref, calls_));
   }
   std::vector<std::string> Reasons() {
     answers_ = Claim(module_, main_, delegates_, calls_, notices_);

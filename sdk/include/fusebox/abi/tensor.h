@@ -85,7 +85,7 @@ typedef struct fbx_tensor {
   const fbx_quant* quant; /* NULL: not quantised */
   fbx_str name;
   const fbx_file*
-      file; /* graphs of a delegate: the file that holds data, at data - file->data. NULL: memory */
+      file; /* graphs of a delegate, operands of a kernel in init: the file that holds data, at data - file->data. NULL: memory */
 } fbx_tensor;
 
 FBX_EXTERN_C_END

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The services that plugins have for each other: who provides one is found, and loaded, when somebody first asks for it.
+#include <fusebox/abi/ext/opening.h>
+#include <fusebox/abi/ext/pthreadpool.h>
+#include <fusebox/abi/ext/resize.h>
+#include <fusebox/abi/ext/threads.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "host/base/log.h"
+#include "host/graph/view.h"
+#include "host/plugin/impl.h"
+
+namespace fusebox {
+namespace {
+
+bool IsHostExtension(std::string_view id) {
+  return id == FBX_EXT_THREADS || id == FBX_EXT_PTHREADPOOL || id == FBX_EXT_RESIZE || id == FBX_EXT_OPENING;
+}
+
+const void* TableOf(const LoadedPlugin& plugin, std::string_view id) {
+  const auto get = plugin.abi()->get_extension;
+  return get == nullptr ? nullptr : get(AsAbi(id));
+}
+
+}  // namespace
+
+const void* LoadedPlugin::FindExtension(std::string_view id, const Services* services) const {
+  const auto mine = [&](const Required& r) { return r.id == id; };
+  const auto required = std::find_if(required_.begin(), required_.end(), mine);
+  if (required == required_.end() && !info_->built_in) return nullptr;
+  if (required != required_.end() && required->settled.load(std::memory_order_acquire))
+    return required->table.load(std::memory_order_relaxed);
+  const Broker::Answer answer = broker_->Find(*this, id, services);
+  if (!answer.notice.empty()) Log("plugin").warn("{}: {}", this->id(), answer.notice);
+  if (required != required_.end() && answer.settled) {
+    required->table.store(answer.table, std::memory_order_relaxed);
+    required->settled.store(true, std::memory_order_release);
+  }
+  return answer.table;
+}
+
+std::vector<Registry::Impl::Plugin*> Registry::Impl::Providers(std::string_view id) {
+  std::vector<Plugin*> found;
+  for (Plugin& plugin : plugins) {
+    // Linked-in plugins have no manifest to say so, but are there to be asked.
+    const auto& promised = plugin.info.manifest.provides_extensions;
+    const bool provides = plugin.info.built_in
+                              ? plugin.loaded != nullptr && TableOf(*plugin.loaded, id) != nullptr
+                              : std::find(promised.begin(), promised.end(), id) != promised.end();
+    if (provides) found.push_back(&plugin);
+  }
+  const std::vector<std::string>* preferred = Preferred(id);
+  std::stable_sort(found.begin(), found.end(), [&](const Plugin* a, const Plugin* b) {
+    const auto key = [&](const Plugin* p) {
+      return std::tuple(Rank(preferred, p->info.manifest.id), -p->info.manifest.priority);
+    };
+    return key(a) < key(b);
+  });
+  return found;
+}
+
+Broker::Answer Registry::Impl::Find(const LoadedPlugin& asking, std::string_view id,
+                                    const Services* services) {
+  const std::lock_guard lock(mutex);
+  Answer answer;
+  if (IsHostExtension(id)) return answer;
+  for (Plugin* plugin : Providers(id)) {
+    const PluginInfo& info = plugin->info;
+    const bool usable = info.state == PluginInfo::State::kOk;
+    // A plugin that is being loaded gets no services of those that need it for that; it may have them afterwards.
+    if (plugin->loading || (usable && !plugin->loaded && services && !services->MayLoad(info.manifest))) {
+      answer.settled = false;
+      continue;
+    }
+    const LoadedPlugin* const loaded = Load(*plugin);
+    if (loaded == nullptr && usable)
+      answer.notice = "it goes without extension " + std::string(id) + ": plugin " + info.manifest.id +
+                      " cannot be used: " + info.why;
+    if (loaded == nullptr || loaded == &asking) continue;
+    answer.table = TableOf(*loaded, id);
+    if (answer.table == nullptr) continue;
+    const std::pair<const PluginInfo*, const Plugin*> use(&asking.info(), plugin);
+    if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
+    return {answer.table};
+  }
+  return answer;
+}
+
+std::string Registry::Impl::WhyNot(std::string_view id) {
+  std::string why;
+  for (const Plugin* plugin : Providers(id)) {
+    why += (why.empty() ? ": plugin " : "; plugin ") + plugin->info.manifest.id + " ";
+    if (plugin->loading) {
+      why += "requires this one in turn";
+    } else {
+      why += "is " + std::string(Name(plugin->info.state)) + ": " + plugin->info.why;
+    }
+  }
+  return why.empty() ? ", which neither the host nor a plugin here provides" : why;
+}
+
+Status Registry::Impl::Require(LoadedPlugin& plugin) {
+  for (const std::string& text : plugin.info().manifest.requires_extensions) {
+    const bool optional = text.ends_with('?');
+    const std::string id = text.substr(0, text.size() - optional);
+    if (IsHostExtension(id)) continue;
+    plugin.required_.emplace_back().id = id;
+    if (!optional && Find(plugin, id, nullptr).table == nullptr)
+      return NotFound("it requires extension " + id + WhyNot(id));
+  }
+  return {};
+}
+
+void Registry::Impl::Unload(Plugin& plugin) {
+  if (std::exchange(plugin.unloaded, true)) return;
+  const auto mine = [&](const auto& use) { return use.second == &plugin; };
+  for (Plugin* other : load_order) {
+    const bool uses_it = std::any_of(uses.begin(), uses.end(),
+                                     [&](const auto& use) { return mine(use) && use.first == &other->info; });
+    if (uses_it) Unload(*other);
+  }
+  if (plugin.entry->unload) plugin.entry->unload();
+}
+
+}  // namespace fusebox
