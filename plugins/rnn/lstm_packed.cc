@@ -2,8 +2,6 @@
 #include "plugins/rnn/lstm_packed.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
 namespace fusebox::rnn {
 namespace {
@@ -16,33 +14,35 @@ constexpr size_t kMinStepWork = size_t{1} << 19;
 
 }  // namespace
 
-void PackedLstm::Free::operator()(float* p) const { std::free(p); }
-
-PackedLstm::Memory PackedLstm::Allocate(size_t floats) {
-  const size_t bytes = (floats * sizeof(float) + 63) / 64 * 64;
-  auto* p = static_cast<float*>(std::aligned_alloc(64, std::max<size_t>(bytes, 64)));
-  if (!p) throw std::bad_alloc();
-  return Memory(p);
-}
-
 PackedLstm::PackedLstm(const LstmSpec& spec, const Node& node)
     : code_(BestVectorCode()),
       inputs_(static_cast<size_t>(spec.inputs)),
       cells_(static_cast<size_t>(spec.cells)),
-      blocks_((cells_ + code_.lanes - 1) / code_.lanes) {
-  const size_t per_column = blocks_ * kGates * code_.lanes;
-  memory_ = Allocate(per_column * (inputs_ + cells_ + 1));
+      blocks_((cells_ + code_.lanes - 1) / code_.lanes),
+      per_column_(blocks_ * kGates * code_.lanes),
+      weights_(node, RecipeOf(node), [&](void* to) { Pack(node, static_cast<float*>(to)); }),
+      input_weights_(weights_.data<float>()),
+      recurrent_weights_(input_weights_ + per_column_ * inputs_),
+      bias_(recurrent_weights_ + per_column_ * cells_) {}
+
+// The layout hangs on the width of the vectors alone; which target computes with it does not matter.
+PackedWeights::Recipe PackedLstm::RecipeOf(const Node& node) const {
+  PackedWeights::Recipe recipe{.what = "lstm", .size = per_column_ * (inputs_ + cells_ + 1) * sizeof(float)};
+  recipe.numbers = {static_cast<int64_t>(code_.lanes), static_cast<int64_t>(inputs_),
+                    static_cast<int64_t>(cells_)};
+  recipe.sources.reserve(3 * kGates);
+  for (const uint32_t first : {kInputWeights, kRecurrentWeights, kGateBias}) {
+    for (uint32_t gate = 0; gate < kGates; ++gate) recipe.sources.push_back(node.in(first + gate));
+  }
+  return recipe;
+}
+
+void PackedLstm::Pack(const Node& node, float* to) const {
   // Lanes beyond the last cell are never packed, but multiplied.
-  if (cells_ % code_.lanes != 0) std::fill_n(memory_.get(), per_column * (inputs_ + cells_ + 1), 0.0F);
-  float* const input_weights = memory_.get();
-  float* const recurrent_weights = input_weights + per_column * inputs_;
-  float* const bias = recurrent_weights + per_column * cells_;
-  PackMatrices(node, kInputWeights, inputs_, input_weights);
-  PackMatrices(node, kRecurrentWeights, cells_, recurrent_weights);
-  PackMatrices(node, kGateBias, 1, bias);
-  input_weights_ = input_weights;
-  recurrent_weights_ = recurrent_weights;
-  bias_ = bias;
+  if (cells_ % code_.lanes != 0) std::fill_n(to, per_column_ * (inputs_ + cells_ + 1), 0.0F);
+  PackMatrices(node, kInputWeights, inputs_, to);
+  PackMatrices(node, kRecurrentWeights, cells_, to + per_column_ * inputs_);
+  PackMatrices(node, kGateBias, 1, to + per_column_ * (inputs_ + cells_));
 }
 
 void PackedLstm::PackMatrices(const Node& node, uint32_t first, size_t columns, float* to) const {

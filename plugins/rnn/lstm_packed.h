@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
 #include <fusebox/kernel.hpp>
+#include <fusebox/weights.hpp>
 
 #include "plugins/rnn/lstm_simd.h"
 #include "plugins/rnn/lstm_spec.h"
@@ -40,11 +40,8 @@ class PackedLstm {
   void Run(const Call& call) const;
 
  private:
-  struct Free {
-    void operator()(float* p) const;
-  };
-  using Memory = std::unique_ptr<float[], Free>;
-  static Memory Allocate(size_t floats);
+  PackedWeights::Recipe RecipeOf(const Node& node) const;
+  void Pack(const Node& node, float* to) const;
   void PackMatrices(const Node& node, uint32_t first, size_t columns, float* to) const;
 
   // All steps of the rows [begin, end), with blocks shared out over threads where `split`.
@@ -56,7 +53,8 @@ class PackedLstm {
 
   const VectorCode& code_;
   size_t inputs_, cells_, blocks_;
-  Memory memory_;
+  size_t per_column_;  // floats
+  PackedWeights weights_;
   const float *input_weights_, *recurrent_weights_, *bias_;
 };
 

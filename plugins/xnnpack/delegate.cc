@@ -61,10 +61,7 @@ Delegate::Delegate(const Attrs& options)
 // Opened by the first session: a model that never runs opens no files.
 std::shared_ptr<PackStore> Delegate::store() {
   std::call_once(opened_, [this] {
-    store_ = cache_path_.empty()
-                 ? MakeMemoryStore()
-                 : MakeFileStore(cache::Store::Open(
-                       {.path = cache_path_, .writer = "fusebox.xnnpack 1.0.0", .dedup = share_}));
+    store_ = cache_path_.empty() ? MakeMemoryStore() : MakeFileStore(OpenWeightStore(cache_path_, share_));
   });
   return store_;
 }

@@ -2,5 +2,6 @@
 #include <fusebox/plugin.hpp>
 
 #include "plugins/xnnpack/delegate.h"
+#include "plugins/xnnpack/kept_weights.h"
 
-FUSEBOX_PLUGIN("fusebox.xnnpack", "1.0.0", fusebox::xnnpack::Delegate)
+FUSEBOX_PLUGIN("fusebox.xnnpack", "1.0.0", fusebox::xnnpack::Delegate, fusebox::xnnpack::KeptWeights)

@@ -2,9 +2,11 @@
 // The layout of every struct of the plugin ABI, frozen as numbers: a plugin built years ago relies on each. A struct may
 // only grow: new members are new rows at the end of its list, and its size. No other number here ever changes.
 #include <fusebox/abi/delegate.h>
+#include <fusebox/abi/ext/opening.h>
 #include <fusebox/abi/ext/pthreadpool.h>
 #include <fusebox/abi/ext/resize.h>
 #include <fusebox/abi/ext/threads.h>
+#include <fusebox/abi/ext/weights.h>
 #include <fusebox/abi/plugin.h>
 #include <gtest/gtest.h>
 
@@ -69,6 +71,35 @@ FUSEBOX_MEMBER(fbx_tensor, bytes, 40);
 FUSEBOX_MEMBER(fbx_tensor, quant, 48);
 FUSEBOX_MEMBER(fbx_tensor, name, 56);
 FUSEBOX_MEMBER(fbx_tensor, file, 72);
+
+FUSEBOX_SIZE(fbx_opening, 40);
+FUSEBOX_MEMBER(fbx_opening, head, 0);
+FUSEBOX_MEMBER(fbx_opening, plugin, 8);
+FUSEBOX_MEMBER(fbx_opening, delegate_options, 16);
+FUSEBOX_MEMBER(fbx_opening, find, 24);
+FUSEBOX_MEMBER(fbx_opening, keep, 32);
+
+FUSEBOX_SIZE(fbx_weights_recipe, 72);
+FUSEBOX_MEMBER(fbx_weights_recipe, head, 0);
+FUSEBOX_MEMBER(fbx_weights_recipe, what, 8);
+FUSEBOX_MEMBER(fbx_weights_recipe, layout, 24);
+FUSEBOX_MEMBER(fbx_weights_recipe, numbers, 40);
+FUSEBOX_MEMBER(fbx_weights_recipe, number_count, 48);
+FUSEBOX_MEMBER(fbx_weights_recipe, source_count, 52);
+FUSEBOX_MEMBER(fbx_weights_recipe, sources, 56);
+FUSEBOX_MEMBER(fbx_weights_recipe, size, 64);
+
+FUSEBOX_SIZE(fbx_packed, 32);
+FUSEBOX_MEMBER(fbx_packed, head, 0);
+FUSEBOX_MEMBER(fbx_packed, data, 8);
+FUSEBOX_MEMBER(fbx_packed, memory, 16);
+FUSEBOX_MEMBER(fbx_packed, handle, 24);
+
+FUSEBOX_SIZE(fbx_weights, 32);
+FUSEBOX_MEMBER(fbx_weights, head, 0);
+FUSEBOX_MEMBER(fbx_weights, acquire, 8);
+FUSEBOX_MEMBER(fbx_weights, commit, 16);
+FUSEBOX_MEMBER(fbx_weights, release, 24);
 
 FUSEBOX_SIZE(fbx_attr_api, 112);
 FUSEBOX_MEMBER(fbx_attr_api, head, 0);

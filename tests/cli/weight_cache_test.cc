@@ -51,6 +51,30 @@ TEST(WeightCache, OfAConfigurationLiesBesideIt) {
   EXPECT_FALSE(std::filesystem::exists("kept")) << "in the working directory";
 }
 
+TEST(WeightCache, IsForKernelsTooWhereTheDelegateIsTurnedOff) {
+  const std::string model = Path("lstm.tflite"), cache = Path("kernels/"), rnn = PluginFolder("fusebox.rnn");
+  ASSERT_EQ(
+      Fusebox({"convert", WriteSample("keras_lstm"), "-o", model, "--batch", "1", "--plugin", rnn}).status,
+      0);
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"run", model, "--json", "--plugin", rnn, "--delegate", "none"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished done = Fusebox(arguments);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return done;
+  };
+  const auto expected = run({}).Json()["outputs"];
+  const std::vector<std::string> kept = {"--plugin", PluginFolder("fusebox.xnnpack"), "--weight-cache",
+                                         cache};
+  const Finished first = run(kept);
+  EXPECT_EQ(first.err, "");
+  EXPECT_EQ(first.Json()["outputs"], expected);
+  const auto files = FilesBelow(cache + "segments");
+  EXPECT_THAT(files, testing::SizeIs(1));
+  EXPECT_EQ(run(kept).Json()["outputs"], expected);
+  EXPECT_EQ(FilesBelow(cache + "segments"), files);
+}
+
 TEST(WeightCache, OfADelegateThatIsNotThereIsANotice) {
   const Finished done = RunDense({"--weight-cache", Path("none/")});
   EXPECT_EQ(done.status, 0) << done.err;

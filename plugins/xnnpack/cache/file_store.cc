@@ -3,28 +3,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "plugins/xnnpack/cache/pack_store.h"
+#include "plugins/xnnpack/cache/tensor_digests.h"
 
 namespace fusebox::xnnpack {
 
 namespace {
 
-std::span<const std::byte> BytesOf(const fbx_tensor& t) {
-  return {static_cast<const std::byte*>(t.data), t.bytes};
-}
-
-cache::ModelFile FileOf(const fbx_file& f) {
-  return {f.device, f.inode, f.size, f.modified_ns, f.changed_ns};
-}
-
 class FileStore final : public PackStore, public std::enable_shared_from_this<FileStore> {
  public:
-  explicit FileStore(std::shared_ptr<cache::Store> store) : store_(std::move(store)) {}
+  explicit FileStore(std::shared_ptr<cache::Store> store) : store_(store), digests_(std::move(store)) {}
   std::unique_ptr<PackWriter> Open() override;
   cache::Store& store() { return *store_; }
 
@@ -32,8 +23,8 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
     const Recipe& recipe = request.recipe;
     cache::KeyBuilder builder(FamilyName(recipe.family()));
     builder.Text(fingerprints.cpu()).Text(recipe.text());
-    builder.Buffer(ContentOf(*request.kernel), request.kernel->bytes);
-    if (request.bias != nullptr) builder.Buffer(ContentOf(*request.bias), request.bias->bytes);
+    builder.Buffer(digests_.Of(*request.kernel), request.kernel->bytes);
+    if (request.bias != nullptr) builder.Buffer(digests_.Of(*request.bias), request.bias->bytes);
     return builder.Build(fingerprints.of(recipe.family(), recipe.form()));
   }
 
@@ -47,39 +38,11 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
     if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
 
-  // Digests that are new go to disk.
-  void SaveMemos() {
-    const std::lock_guard lock(mutex_);
-    for (const Known& k : memos_) k.memo->Save(cache::ModelFile::Of(k.path.c_str()));
-  }
+  void SaveMemos() { digests_.Save(); }
 
  private:
-  struct Known {
-    cache::ModelFile file;
-    std::string path;
-    std::shared_ptr<cache::ModelMemo> memo;
-  };
-
-  cache::Content ContentOf(const fbx_tensor& t) {
-    const fbx_file* file = t.file;
-    const auto* data = static_cast<const char*>(t.data);
-    if (file == nullptr || file->data == nullptr) return store_->HashContent(BytesOf(t));
-    const auto offset = static_cast<uint64_t>(data - static_cast<const char*>(file->data));
-    return MemoOf(*file)->Of(offset, BytesOf(t));
-  }
-
-  std::shared_ptr<cache::ModelMemo> MemoOf(const fbx_file& file) {
-    const std::lock_guard lock(mutex_);
-    const cache::ModelFile state = FileOf(file);
-    for (const Known& k : memos_)
-      if (k.file == state) return k.memo;
-    memos_.push_back({state, std::string(view(file.path)), store_->Memo(state)});
-    return memos_.back().memo;
-  }
-
   std::shared_ptr<cache::Store> store_;
-  std::mutex mutex_;
-  std::vector<Known> memos_;
+  TensorDigests digests_;
 };
 
 class FileWriter final : public PackWriter {
@@ -136,6 +99,10 @@ class FileWriter final : public PackWriter {
 std::unique_ptr<PackWriter> FileStore::Open() { return std::make_unique<FileWriter>(shared_from_this()); }
 
 }  // namespace
+
+std::shared_ptr<cache::Store> OpenWeightStore(const std::string& path, bool share) {
+  return cache::Store::Open({.path = path, .writer = "fusebox.xnnpack 1.0.0", .dedup = share});
+}
 
 std::shared_ptr<PackStore> MakeFileStore(std::shared_ptr<cache::Store> store) {
   return std::make_shared<FileStore>(std::move(store));

@@ -1,53 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/xnnpack/cache/fingerprint.h"
 
-#include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
 #include <xnnpack.h>
 
-#include <cstring>
 #include <span>
 
+#include "plugins/xnnpack/cache/build.h"
 #include "plugins/xnnpack/cache/canary.h"
 #include "plugins/xnnpack/cache/digest.h"
 
 namespace fusebox::xnnpack {
 
 namespace {
-
-std::string BuildIdOf(const dl_phdr_info& info) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE) continue;
-    const auto* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
-    const char* end = at + segment.p_memsz;
-    while (static_cast<size_t>(end - at) >= sizeof(ElfW(Nhdr))) {
-      ElfW(Nhdr) note;
-      std::memcpy(&note, at, sizeof note);
-      const size_t name = (note.n_namesz + 3) & ~3u, text = (note.n_descsz + 3) & ~3u;
-      at += sizeof note;
-      if (static_cast<size_t>(end - at) < name + text) break;
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(at, "GNU", 4) == 0)
-        return std::string(at + name, note.n_descsz);
-      at += name + text;
-    }
-  }
-  return {};
-}
-
-// The object that holds a function of XNNPACK, whatever it is linked into.
-int FindLibrary(dl_phdr_info* info, size_t, void* out) {
-  const auto address = reinterpret_cast<uintptr_t>(&xnn_create_runtime_v4);
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-    const uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-    if (segment.p_type != PT_LOAD || address < begin || address - begin >= segment.p_memsz) continue;
-    *static_cast<std::string*>(out) = BuildIdOf(*info);
-    return 1;
-  }
-  return 0;
-}
 
 std::string Cpu() {
   std::string cpu;
@@ -72,8 +36,8 @@ std::string Cpu() {
 
 const std::string& LibraryBuild() {
   static const std::string build = [] {
-    std::string id;
-    dl_iterate_phdr(FindLibrary, &id);
+    // Of the object that holds XNNPACK, whatever it is linked into.
+    std::string id = BuildIdAt(reinterpret_cast<const void*>(&xnn_create_runtime_v4));
     if (id.empty())
       id.assign(static_cast<const char*>(xnn_experimental_get_build_identifier_data()),
                 xnn_experimental_get_build_identifier_size());

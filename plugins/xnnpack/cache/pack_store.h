@@ -63,6 +63,10 @@ class PackStore {
 // as long as the model does.
 std::shared_ptr<PackStore> MakeMemoryStore();
 
+// The WeightStore of a `weight_cache_path` that is not empty: one object per process for equal paths. `share`: the delegate's
+// option share_weights.
+std::shared_ptr<cache::Store> OpenWeightStore(const std::string& path, bool share);
+
 // A WeightStore. Constants are told apart by their contents.
 std::shared_ptr<PackStore> MakeFileStore(std::shared_ptr<cache::Store> store);
 

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/kept_weights.h"
+
+#include <fusebox/abi/ext/opening.h>
+#include <fusebox/base.hpp>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "plugins/xnnpack/cache/build.h"
+#include "plugins/xnnpack/cache/pack_store.h"
+#include "plugins/xnnpack/cache/tensor_digests.h"
+
+namespace fusebox::xnnpack {
+
+namespace {
+
+// Beside those of Family, for listings.
+constexpr uint16_t kForeign = 0x100;
+
+std::string_view Text(fbx_str text) { return text.ptr == nullptr ? std::string_view() : view(text); }
+
+// What the kernels of one opening pack.
+class Batch {
+ public:
+  Batch(const std::string& path, bool share) : store_(OpenWeightStore(path, share)), digests_(store_) {}
+
+  cache::Store& store() { return *store_; }
+  TensorDigests& digests() { return digests_; }
+  cache::Writer& writer() {
+    if (writer_ == nullptr) writer_ = store_->NewWriter();
+    return *writer_;
+  }
+  uint64_t FingerprintOf(const fbx_plugin* plugin) {
+    if (plugin == plugin_) return fingerprint_;
+    const std::string text = std::string(view(plugin->version)) + ' ' + BuildAt(plugin);
+    plugin_ = plugin;
+    return fingerprint_ = cache::Hash(std::as_bytes(std::span(text))).low;
+  }
+  // What is packed by now is the build; kernels that are late keep theirs for themselves.
+  void Finish() {
+    if (writer_ != nullptr) writer_->Publish();
+    digests_.Save();
+  }
+
+ private:
+  const std::shared_ptr<cache::Store> store_;
+  TensorDigests digests_;
+  std::unique_ptr<cache::Writer> writer_;
+  const fbx_plugin* plugin_ = nullptr;  // the last one, and its fingerprint
+  uint64_t fingerprint_ = 0;
+};
+
+// What a handle stands for. The store is held by the batch, so that the last handle waits for what is being published, and not
+// the opening.
+struct Held {
+  std::shared_ptr<Batch> batch;
+  std::optional<cache::Blob> blob;
+  std::byte* reserved = nullptr;
+  cache::Key key;
+  size_t size = 0;
+  std::string description;
+
+  ~Held() {
+    if (reserved != nullptr) batch->writer().Discard(reserved);
+  }
+};
+
+// The batch of the opening that the call belongs to; null: nothing is kept for this model.
+std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_opening& opening) {
+  static const char key = 0;
+  if (void* const kept = opening.find(host, &key)) return *static_cast<std::shared_ptr<Batch>*>(kept);
+  const fbx_attrs* const given = opening.delegate_options(host, str("xnnpack"));
+  if (given == nullptr) return nullptr;
+  const Attrs options(host, given);
+  const std::string path(options.s("weight_cache_path", ""));
+  if (path.empty()) return nullptr;
+  auto made = std::make_unique<std::shared_ptr<Batch>>(
+      std::make_shared<Batch>(path, options.b("share_weights", true)));
+  const auto done = [](void* object) noexcept {
+    const std::unique_ptr<std::shared_ptr<Batch>> batch(static_cast<std::shared_ptr<Batch>*>(object));
+    try {
+      (*batch)->Finish();
+    } catch (const std::bad_alloc&) {
+      return;  // the next start packs again
+    }
+  };
+  if (opening.keep(host, &key, made.get(), done) != FBX_OK) return nullptr;
+  return *made.release();
+}
+
+void AddSource(cache::KeyBuilder& builder, const fbx_tensor& source, TensorDigests& digests) {
+  if (source.flags & FBX_TENSOR_ABSENT) {
+    builder.Text("absent");
+    return;
+  }
+  if (source.data == nullptr || source.rank < 0) throw Error{FBX_INVALID, "a source has no data"};
+  builder.Number(static_cast<uint64_t>(source.dtype)).Number(static_cast<uint64_t>(source.rank));
+  for (int32_t i = 0; i < source.rank; ++i) builder.Number(static_cast<uint64_t>(source.dims[i]));
+  if (const fbx_quant* const quant = source.quant) {
+    builder.Number(static_cast<uint64_t>(quant->kind)).Number(static_cast<uint64_t>(quant->axis));
+    builder.Number(static_cast<uint64_t>(quant->block_size)).Number(quant->count);
+    for (uint32_t i = 0; i < quant->count; ++i)
+      builder.Real(quant->scales[i]).Number(static_cast<uint64_t>(quant->zero_points[i]));
+  } else {
+    builder.Text("plain");
+  }
+  builder.Buffer(digests.Of(source), source.bytes);
+}
+
+cache::Key KeyOf(Batch& batch, const fbx_plugin* plugin, const fbx_weights_recipe& recipe) {
+  cache::KeyBuilder builder("kernel");
+  builder.Text(view(plugin->id)).Text(Text(recipe.what)).Text(Text(recipe.layout)).Number(recipe.size);
+  builder.Number(recipe.number_count).Number(recipe.source_count);
+  for (uint32_t i = 0; i < recipe.number_count; ++i) builder.Number(static_cast<uint64_t>(recipe.numbers[i]));
+  for (uint32_t i = 0; i < recipe.source_count; ++i) AddSource(builder, *recipe.sources[i], batch.digests());
+  return builder.Build(batch.FingerprintOf(plugin));
+}
+
+std::string Describe(const fbx_plugin* plugin, const fbx_weights_recipe& recipe) {
+  std::string text = std::string(view(plugin->id)) + ": " + std::string(Text(recipe.what));
+  if (recipe.layout.len > 0) text += ", " + std::string(Text(recipe.layout));
+  for (uint32_t i = 0; i < recipe.number_count; ++i)
+    text += (i == 0 ? ", " : " ") + std::to_string(recipe.numbers[i]);
+  return text;
+}
+
+fbx_status Acquire(const fbx_host* host, const fbx_weights_recipe* recipe, fbx_packed* packed) noexcept {
+  const auto* opening = static_cast<const fbx_opening*>(host->get_extension(host, str(FBX_EXT_OPENING)));
+  if (!FBX_HAS(opening, keep)) return FBX_NOT_APPLICABLE;
+  try {
+    const std::shared_ptr<Batch> batch = BatchOf(host, *opening);
+    if (batch == nullptr) return FBX_NOT_APPLICABLE;
+    if (recipe->size == 0) return FBX_INVALID;
+    const fbx_plugin* const plugin = opening->plugin(host);
+    auto held = std::make_unique<Held>(
+        Held{.batch = batch, .blob = {}, .key = {}, .size = recipe->size, .description = {}});
+    held->key = KeyOf(*batch, plugin, *recipe);
+    held->blob = batch->store().Lookup(held->key);
+    if (held->blob && held->blob->bytes.size() != recipe->size) {
+      batch->store().Distrust(held->key);
+      return FBX_NOT_APPLICABLE;
+    }
+    if (!held->blob) {
+      held->description = Describe(plugin, *recipe);
+      held->reserved = batch->writer().Reserve(recipe->size);
+      if (held->reserved == nullptr) return FBX_OUT_OF_MEMORY;
+    }
+    packed->data = held->blob ? held->blob->bytes.data() : nullptr;
+    packed->memory = held->reserved;
+    packed->handle = held.release();
+    return FBX_OK;
+  } catch (const Error& error) {
+    return error.status;
+  } catch (const std::bad_alloc&) {
+    return FBX_OUT_OF_MEMORY;
+  }
+}
+
+void Commit(fbx_packed* packed) noexcept {
+  Held& held = *static_cast<Held*>(packed->handle);
+  if (held.reserved == nullptr) return;
+  packed->memory = nullptr;
+  try {
+    held.blob = held.batch->writer().Commit(held.key, std::exchange(held.reserved, nullptr), held.size,
+                                            {.seed = 0, .family = kForeign, .recipe = held.description});
+    packed->data = held.blob->bytes.data();
+  } catch (const std::bad_alloc&) {
+    packed->data = nullptr;
+  }
+}
+
+void Release(void* handle) noexcept { delete static_cast<Held*>(handle); }
+
+constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release};
+
+}  // namespace
+
+const void* KeptWeights::table() noexcept { return &kWeights; }
+
+}  // namespace fusebox::xnnpack

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// fusebox.weights/1: the weight store, for what the kernels of other plugins pack (abi/ext/weights.h).
+//
+// Weights are kept where the model's delegate `xnnpack` has its weight_cache_path, whether it runs or not. What the kernels
+// of one opening pack becomes one segment, published when all of them are made.
+#pragma once
+
+#include <fusebox/abi/ext/weights.h>
+
+#include <string_view>
+
+namespace fusebox::xnnpack {
+
+struct KeptWeights {
+  static constexpr std::string_view extension = FBX_EXT_WEIGHTS;
+  static const void* table() noexcept;
+};
+
+}  // namespace fusebox::xnnpack

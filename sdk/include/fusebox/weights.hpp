@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants that a kernel packs once: kept for other kernels, processes and starts where a plugin provides fusebox.weights/1,
+// else on the heap. The bytes are the same.
+//
+//   explicit Gemm(const Node& node)
+//       : packed_(node, {.what = "gemm panels", .layout = SimdName(), .numbers = {panel_width},
+//                        .sources = {node.in(1), node.in(2)}, .size = PackedSize(node)},
+//                 [&](void* to) { Pack(node, to); }) {}
+//   PackedWeights packed_;      // packed_.data<float>()
+//
+// In the manifest: "requires": {"extensions": ["fusebox.weights/1?", "fusebox.opening/1?"]}. The recipe names what the packing code
+// looks at; what identifies plugin, build and sources is added by whoever keeps the bytes (abi/ext/weights.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "fusebox/abi/ext/opening.h"
+#include "fusebox/abi/ext/weights.h"
+#include "fusebox/kernel.hpp"
+
+namespace fusebox {
+inline namespace v1 {
+
+class PackedWeights {
+ public:
+  static constexpr size_t kAlignment = 128;
+
+  struct Recipe {
+    std::string_view what;              // which packing code of the plugin
+    std::string_view layout = {};       // what of this machine the bytes depend on
+    std::vector<int64_t> numbers = {};  // options and sizes that it reads
+    std::vector<Tensor> sources = {};   // constants that it reads
+    size_t size = 0;                    // of the packed bytes
+  };
+
+  // In a kernel's init. `pack(void* to)` writes all `size` bytes, and is called only where they are not there yet; what it throws
+  // leaves nothing behind.
+  template <class Pack>
+  PackedWeights(const Node& node, const Recipe& recipe, Pack&& pack) {
+    const fbx_weights* const store = StoreOf(node.host());
+    fbx_packed packed{FBX_HEAD(fbx_packed), nullptr, nullptr, nullptr};
+    if (store != nullptr && recipe.size > 0 && Acquire(*store, node.host(), recipe, packed)) {
+      owner_ = Owner(packed.handle, store->release);
+      if (packed.memory != nullptr) {
+        pack(packed.memory);
+        store->commit(&packed);
+      }
+      data_ = packed.data;
+      kept_ = data_ != nullptr;
+      if (kept_) return;
+    }
+    void* const memory = std::aligned_alloc(kAlignment, (recipe.size / kAlignment + 1) * kAlignment);
+    if (memory == nullptr) throw std::bad_alloc();
+    owner_ = Owner(memory, [](void* p) noexcept { std::free(p); });
+    pack(memory);
+    data_ = memory;
+  }
+
+  // Never written again.
+  template <class T = void>
+  const T* data() const {
+    return static_cast<const T*>(data_);
+  }
+  bool kept() const { return kept_; }  // by a provider; else on the heap
+
+ private:
+  using Owner = std::unique_ptr<void, void (*)(void*) noexcept>;
+
+  // NULL outside of a Model's opening too, where it would be of no use and need not be loaded.
+  static const fbx_weights* StoreOf(const fbx_host* host) {
+    if (host->get_extension(host, str(FBX_EXT_OPENING)) == nullptr) return nullptr;
+    const auto* store = static_cast<const fbx_weights*>(host->get_extension(host, str(FBX_EXT_WEIGHTS)));
+    return FBX_HAS(store, release) && store->acquire && store->commit ? store : nullptr;
+  }
+
+  static bool Acquire(const fbx_weights& store, const fbx_host* host, const Recipe& recipe,
+                      fbx_packed& packed) {
+    std::vector<const fbx_tensor*> sources;
+    for (const Tensor& source : recipe.sources) sources.push_back(source.abi());
+    const fbx_weights_recipe abi{FBX_HEAD(fbx_weights_recipe),
+                                 str(recipe.what),
+                                 str(recipe.layout),
+                                 recipe.numbers.data(),
+                                 static_cast<uint32_t>(recipe.numbers.size()),
+                                 static_cast<uint32_t>(sources.size()),
+                                 sources.data(),
+                                 recipe.size};
+    return store.acquire(host, &abi, &packed) == FBX_OK;
+  }
+
+  Owner owner_{nullptr, [](void*) noexcept {}};
+  const void* data_ = nullptr;
+  bool kept_ = false;
+};
+
+}  // namespace v1
+}  // namespace fusebox

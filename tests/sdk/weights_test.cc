@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// <fusebox/weights.hpp> with stores that keep, that refuse, and that lie.
+#include <gtest/gtest.h>
+#include <fusebox/weights.hpp>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace fusebox {
+namespace {
+
+// What the store does, and what was done with it.
+struct Store {
+  fbx_status answer = FBX_OK;
+  std::string packed;          // what it finds; empty: nothing
+  bool gives_nothing = false;  // OK, without bytes
+  bool loses = false;          // commit leaves nothing
+  bool opening = true, there = true;
+  alignas(128) char memory[128] = {};
+  int acquired = 0, committed = 0, released = 0;
+  std::string what, layout;
+  std::vector<int64_t> numbers;
+  size_t sources = 0, size = 0;
+} store;
+
+fbx_status Acquire(const fbx_host*, const fbx_weights_recipe* recipe, fbx_packed* packed) noexcept {
+  ++store.acquired;
+  store.what = view(recipe->what);
+  store.layout = view(recipe->layout);
+  store.numbers.assign(recipe->numbers, recipe->numbers + recipe->number_count);
+  store.sources = recipe->source_count;
+  store.size = recipe->size;
+  if (store.answer != FBX_OK) return store.answer;
+  packed->handle = &store;
+  if (store.gives_nothing) return FBX_OK;
+  if (!store.packed.empty()) packed->data = store.packed.data();
+  else packed->memory = store.memory;
+  return FBX_OK;
+}
+void Commit(fbx_packed* packed) noexcept {
+  ++store.committed;
+  packed->data = store.loses ? nullptr : packed->memory;
+  packed->memory = nullptr;
+}
+void Release(void* handle) noexcept { store.released += handle == &store; }
+
+const void* GetExtension(const fbx_host*, fbx_str id) noexcept {
+  static constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release};
+  static constexpr fbx_opening kOpening{FBX_HEAD(fbx_opening), nullptr, nullptr, nullptr, nullptr};
+  if (view(id) == FBX_EXT_OPENING && store.opening) return &kOpening;
+  return view(id) == FBX_EXT_WEIGHTS && store.there ? &kWeights : nullptr;
+}
+
+class Weights : public testing::Test {
+ protected:
+  Weights() {
+    store = Store();
+    host_.head = FBX_HEAD(fbx_host);
+    host_.get_extension = GetExtension;
+    tensor_.head = FBX_HEAD(fbx_tensor);
+  }
+  PackedWeights Make(size_t size = 5) {
+    const PackedWeights::Recipe recipe{
+        .what = "panels", .layout = "wide", .numbers = {3, 4}, .sources = {Tensor(&tensor_)}, .size = size};
+    return PackedWeights(Node(&host_, &node_), recipe, [&](void* to) {
+      ++packs_;
+      std::memcpy(to, "fresh", size);
+    });
+  }
+  fbx_host host_{};
+  fbx_node node_{};
+  fbx_tensor tensor_{};
+  int packs_ = 0;
+};
+
+std::string_view Text(const PackedWeights& weights) { return {weights.data<char>(), 5}; }
+
+TEST_F(Weights, ThatAreThereAreNotPacked) {
+  store.packed = "known";
+  {
+    const PackedWeights weights = Make();
+    EXPECT_EQ(Text(weights), "known");
+    EXPECT_TRUE(weights.kept());
+    EXPECT_EQ(store.released, 0);
+  }
+  EXPECT_EQ(packs_, 0);
+  EXPECT_EQ(store.committed, 0);
+  EXPECT_EQ(store.released, 1);
+}
+
+TEST_F(Weights, ThatAreNewArePackedIntoTheStore) {
+  {
+    PackedWeights weights = Make();
+    EXPECT_EQ(weights.data(), store.memory);
+    const PackedWeights moved = std::move(weights);
+    EXPECT_EQ(Text(moved), "fresh");
+  }
+  EXPECT_EQ(store.committed, 1);
+  EXPECT_EQ(store.released, 1);
+  EXPECT_EQ(store.what, "panels");
+  EXPECT_EQ(store.layout, "wide");
+  EXPECT_EQ(store.numbers, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(store.sources, 1u);
+  EXPECT_EQ(store.size, 5u);
+}
+
+TEST_F(Weights, WithoutAStoreAreOnTheHeap) {
+  const auto on_the_heap = [&] {
+    const PackedWeights weights = Make();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(weights.data()) % PackedWeights::kAlignment, 0u);
+    return Text(weights) == "fresh" && !weights.kept();
+  };
+  store.there = false;
+  EXPECT_TRUE(on_the_heap());
+  store.there = true;
+  store.opening = false;
+  EXPECT_TRUE(on_the_heap());
+  EXPECT_EQ(store.acquired, 0) << "nothing is kept outside of an opening";
+  store.opening = true;
+  for (const fbx_status status : {FBX_NOT_APPLICABLE, FBX_INVALID, FBX_IO, FBX_OUT_OF_MEMORY}) {
+    store.answer = status;
+    EXPECT_TRUE(on_the_heap()) << status;
+  }
+  EXPECT_EQ(store.released, 0);
+}
+
+TEST_F(Weights, OfAStoreThatLosesThemAreOnTheHeap) {
+  store.loses = true;
+  EXPECT_EQ(Text(Make()), "fresh");
+  EXPECT_EQ(store.released, 1);
+  store.gives_nothing = true;
+  EXPECT_EQ(Text(Make()), "fresh");
+  EXPECT_EQ(store.released, 2);
+}
+
+TEST_F(Weights, WhosePackingThrowsAreGivenUp) {
+  const PackedWeights::Recipe recipe{.what = "panels", .size = 5};
+  EXPECT_THROW(PackedWeights(Node(&host_, &node_), recipe, [](void*) { throw Error{FBX_INVALID, "no"}; }),
+               Error);
+  EXPECT_EQ(store.committed, 0);
+  EXPECT_EQ(store.released, 1);
+}
+
+TEST_F(Weights, OfNoSizeAreNobodysBusiness) {
+  EXPECT_NE(Make(0).data(), nullptr);
+  EXPECT_EQ(store.acquired, 0);
+}
+
+}  // namespace
+}  // namespace fusebox
