@@ -51,6 +51,11 @@ class FileWriter final : public PackWriter {
 
   std::optional<PackedBlob> Find(const cache::Key& key) override {
     std::optional<cache::Blob> found = store_->store().Lookup(key);
+    // The first miss of a build: another process may be at it.
+    if (!found && !std::exchange(claimed_, true)) {
+      found = writer().Claim(key);
+      claimed_ = !found;
+    }
     if (!found) return std::nullopt;
     return Hold(std::move(*found));
   }
@@ -71,9 +76,12 @@ class FileWriter final : public PackWriter {
 
   // A writer is published once; what comes later is another build.
   void Commit() override {
-    if (changed_) writer_->Publish();
-    if (writer_ != nullptr) finished_.push_back(std::move(writer_));
-    changed_ = false;
+    if (changed_) {
+      writer_->Publish();
+      finished_.push_back(std::move(writer_));
+    }
+    writer_.reset();  // and its turn
+    changed_ = claimed_ = false;
     store_->SaveMemos();
   }
 
@@ -93,7 +101,7 @@ class FileWriter final : public PackWriter {
   std::unique_ptr<cache::Writer> writer_;
   std::vector<std::unique_ptr<cache::Writer>> finished_;
   std::vector<cache::Blob> blobs_;
-  bool changed_ = false;
+  bool changed_ = false, claimed_ = false;
 };
 
 std::unique_ptr<PackWriter> FileStore::Open() { return std::make_unique<FileWriter>(shared_from_this()); }

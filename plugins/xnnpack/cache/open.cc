@@ -28,9 +28,10 @@ std::string NameOf(const Options& o) {
                          ? ":memory"
                          : Canonical(o.path, ignored);
   for (const std::string& path : o.system) name += '\0' + path;
-  for (const uint64_t part : {static_cast<uint64_t>(o.mode), static_cast<uint64_t>(o.verify),
-                              uint64_t{o.shippable}, uint64_t{o.trust_memo}, uint64_t{o.durable}, o.max_bytes,
-                              o.min_free_bytes, uint64_t{o.dedup}, static_cast<uint64_t>(getpid())})
+  for (const uint64_t part :
+       {static_cast<uint64_t>(o.mode), static_cast<uint64_t>(o.verify), uint64_t{o.shippable},
+        uint64_t{o.trust_memo}, uint64_t{o.durable}, o.max_bytes, o.min_free_bytes, uint64_t{o.dedup},
+        static_cast<uint64_t>(o.build_wait_ms), static_cast<uint64_t>(getpid())})
     name += '\0' + std::to_string(part);
   return name + '\0' + o.writer;
 }

@@ -25,6 +25,7 @@ struct Build {
   bool staged = false;         // the bytes are not in the file yet
   std::vector<Entry> entries;
   std::vector<std::shared_ptr<const void>> owners;  // keep the entries' bytes
+  std::shared_ptr<const void> turn;                 // ends once all this is on the disk
 };
 
 struct Stamp {

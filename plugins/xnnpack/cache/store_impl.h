@@ -51,6 +51,9 @@ class StoreImpl final : public Store {
   }
   void AddPending(const Key& key, const Blob& blob);
   void Enqueue(Build build);
+  // This process's turn to pack what begins with `first`, waited for at most options.build_wait_ms; null: another process still
+  // packs it. Ends with the last pointer to it.
+  std::shared_ptr<const void> TakeTurn(const Digest& first);
   void AddNote(Note note, bool costs);
   const Home* home() const { return home_.get(); }
   const Options& options() const { return options_; }
@@ -96,6 +99,9 @@ class StoreImpl final : public Store {
   std::set<std::pair<Digest, uint64_t>> distrusted_;
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<MemoTable>> memos_;  // by device and inode
   bool opening_ = true;  // no digest has been given out yet
+
+  std::mutex turns_mutex_;
+  std::map<uint64_t, std::weak_ptr<const void>> turns_;  // by their place in the lock file
 
   mutable std::mutex notes_mutex_;
   std::vector<Note> notes_;

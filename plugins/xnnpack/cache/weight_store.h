@@ -64,6 +64,7 @@ struct Options {
   uint64_t min_free_bytes = 64ull << 20;  // that a build leaves on the disk
   std::string writer;                     // who packs, for listings: at most 63 bytes are kept
   bool dedup = true;                      // false: equal bytes under two keys are kept twice
+  int build_wait_ms = 10'000;             // for another process that packs the same: then packs for itself
 };
 
 // Packed bytes. Readable, never written again, aligned to 128.
@@ -103,6 +104,11 @@ class Writer {
  public:
   virtual ~Writer() = default;  // without Publish: nothing reaches the disk; blobs stay valid
 
+  // Before the first Reserve, with a key that was not found: waits while another process packs what begins with this key (at most
+  // Options::build_wait_ms, no longer than that process lives). A blob: it has been published meanwhile, and nothing is
+  // held. Nothing: pack; others wait from now on, until this writer is published or gone. Where the time ran out, the
+  // writer packs into memory, and nothing of it is published. A writer that never claims waits for nobody.
+  virtual std::optional<Blob> Claim(const Key& first) = 0;
   // Memory to pack into, at least `size` bytes, aligned to 128, not cleared. Null: out of memory. Each pointer ends in exactly one of
   // Commit, KeepPrivate and Discard. What is known to be in the store already is packed into Scratch, which never
   // touches a disk.

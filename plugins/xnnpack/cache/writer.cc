@@ -52,6 +52,7 @@ class WriterImpl final : public Writer {
     if (store_->home()) DropTemp(build_.temp, TempDirectory());
   }
 
+  std::optional<Blob> Claim(const Key& first) override;
   std::byte* Reserve(size_t size) override;
   std::byte* ReserveScratch(size_t size) override;
   Blob Commit(const Key& key, std::byte* reserved, size_t size, const About& about) override;
@@ -87,6 +88,7 @@ class WriterImpl final : public Writer {
   std::unordered_map<std::byte*, Open> open_;
   std::atomic<Rung> rung_ = Rung::kHeap;
   bool started_ = false, publishable_ = false, published_ = false;
+  bool busy_ = false;  // another process packs the same
   Fd memory_;
   std::optional<Arena> arena_;
   std::vector<std::unique_ptr<Arena>> left_;  // rungs that failed: what they hold is used on
@@ -101,7 +103,7 @@ void WriterImpl::Start() {
     arena_.emplace(Arena::Kind::kPrivate, -1, 0, 0);
     return;
   }
-  if (store_->mode() != Mode::kReadWrite) return StartAnonymous();
+  if (store_->mode() != Mode::kReadWrite || busy_) return StartAnonymous();
   Note why;
   build_.temp = MakeTemp(TempDirectory(), why);
   if (!build_.temp.fd) {
@@ -163,6 +165,22 @@ std::optional<Arena::Region> WriterImpl::ReserveMain(size_t size) {
     }
     StepDown(std::move(why));
   }
+}
+
+std::optional<Blob> WriterImpl::Claim(const Key& first) {
+  if (store_->mode() != Mode::kReadWrite) return std::nullopt;
+  auto turn = store_->TakeTurn(first.identity.keyed);
+  store_->Refresh();
+  if (auto found = store_->Find(first)) return std::move(found->blob);
+  const std::lock_guard lock(mutex_);
+  if (!turn) {
+    busy_ = true;
+    store_->AddNote(
+        {"busy", store_->where() + ": another process is packing the same for too long, packed in memory", 0},
+        true);
+  }
+  build_.turn = std::move(turn);
+  return std::nullopt;
 }
 
 std::byte* WriterImpl::Reserve(size_t size) {
@@ -318,6 +336,7 @@ void WriterImpl::Publish() {
   build_.staged = rung_ == Rung::kStaged;
   if (!publishable_ || build_.entries.empty()) {
     if (store_->home()) DropTemp(build_.temp, TempDirectory());
+    build_.turn.reset();
     return;
   }
   by_sample_.clear();

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several processes on one store.
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <new>
 
 #include "plugins/xnnpack/cache/gc.h"
 #include "plugins/xnnpack/cache/home.h"
@@ -101,6 +107,114 @@ TEST_F(Race, ABuilderThatIsKilledHoldsNobodyUp) {
   waitpid(child, &status, 0);
   Start(In(path()), 0, kSome);
   EXPECT_EQ(Start(In(path()), 0, kSome), kSome);
+}
+
+// One cold start as the delegate does it: claims at the first miss, packs slowly. Counts those that packed.
+int ColdStart(const Options& options, std::atomic<int>& packers) {
+  const auto store = Store::Open(options);
+  const auto writer = store->NewWriter();
+  if (!store->Lookup(KeyOf(0)) && !writer->Claim(KeyOf(0))) {
+    ++packers;
+    usleep(100'000);
+    for (int i = 0; i < kSome; ++i) {
+      const std::vector<std::byte> bytes = BytesOf(i);
+      std::byte* const at = writer->Reserve(bytes.size());
+      std::memcpy(at, bytes.data(), bytes.size());
+      writer->Commit(KeyOf(i), at, bytes.size(), {.seed = static_cast<uint32_t>(i)});
+    }
+    writer->Publish();
+  }
+  EXPECT_EQ(CountHits(*store, 0, kSome), kSome);
+  return 0;
+}
+
+std::atomic<int>& SharedCounter() {
+  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return *new (page) std::atomic<int>(0);
+}
+
+TEST_F(Race, OfManyColdProcessesOnePacksAndTheOthersWait) {
+  for (const std::string& where : {path(), file_path()}) {
+    std::atomic<int>& packers = SharedCounter();
+    RunTogether(8, [&](int) { return ColdStart(In(where), packers); });
+    EXPECT_EQ(packers, 1) << where;
+  }
+}
+
+TEST_F(Race, WhereLocksDoNotWorkAllPackAndOneSegmentRemains) {
+  std::atomic<int>& packers = SharedCounter();
+  RunTogether(4, [&](int) {
+    hooks = {.fail = "turn", .error = EINVAL};
+    return ColdStart(In(path()), packers);
+  });
+  EXPECT_GT(packers, 1);
+  EXPECT_EQ(FilesBelow(path(), ".fbpk").size(), 1u);
+}
+
+TEST_F(Race, AKilledPackerHandsItsTurnOn) {
+  std::atomic<int>& packers = SharedCounter();
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto store = Store::Open(In(path()));
+    const auto writer = store->NewWriter();
+    writer->Claim(KeyOf(0));
+    ++packers;
+    pause();
+  }
+  while (packers == 0) usleep(1000);
+  const pid_t killer = fork();
+  if (killer == 0) {
+    usleep(200'000);
+    kill(child, SIGKILL);
+    _exit(0);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  RunTogether(6, [&](int) { return ColdStart(In(path()), packers); });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_EQ(packers, 2);
+  EXPECT_EQ(FilesBelow(path(), ".fbpk").size(), 1u);
+  int status;
+  waitpid(child, &status, 0);
+  waitpid(killer, &status, 0);
+}
+
+TEST_F(Race, APackerThatHangsIsWaitedForOnlySoLong) {
+  std::atomic<int>& packers = SharedCounter();
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto writer = Store::Open(In(path()))->NewWriter();
+    writer->Claim(KeyOf(0));
+    ++packers;
+    pause();
+  }
+  while (packers == 0) usleep(1000);
+  Options options = In(path());
+  options.build_wait_ms = 50;
+  const auto store = Store::Open(options);
+  const auto writer = store->NewWriter();
+  EXPECT_FALSE(writer->Claim(KeyOf(0)));
+  const std::vector<std::byte> bytes = BytesOf(0);
+  std::byte* const at = writer->Reserve(bytes.size());
+  std::memcpy(at, bytes.data(), bytes.size());
+  EXPECT_TRUE(Right(writer->Commit(KeyOf(0), at, bytes.size(), {}), 0));
+  writer->Publish();
+  store->Flush();
+  EXPECT_EQ(writer->rung(), Rung::kAnonymous);
+  EXPECT_EQ(store->stats().fallback_reason, "busy");
+  EXPECT_TRUE(FilesBelow(path(), ".fbpk").empty());
+  kill(child, SIGKILL);
+  int status;
+  waitpid(child, &status, 0);
+}
+
+TEST_F(Race, SessionsOfOneProcessDoNotWaitForEachOther) {
+  const auto store = Store::Open(In(path()));
+  const auto first = store->NewWriter(), second = store->NewWriter();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(first->Claim(KeyOf(0)));
+  EXPECT_FALSE(second->Claim(KeyOf(0)));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_EQ(store->stats().fallback_reason, "");
 }
 
 TEST_F(Race, AStoreOutlivesAFork) {
