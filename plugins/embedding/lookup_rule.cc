@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/embedding/lookup_rule.h"
+
+#include <string>
+#include <vector>
+
+namespace fusebox::embedding {
+namespace {
+
+constexpr uint32_t kTable = 0, kIds = 1;
+
+bool IsInteger(fbx_dtype type) { return type == FBX_I32 || type == FBX_I64; }
+
+std::string Subject(uint32_t operand) { return operand == kTable ? "operand 0 (table)" : "operand 1 (ids)"; }
+
+}  // namespace
+
+void LookupRule::match(const Site& site) {
+  site.arity(2, 1);
+  const Tensor table = site.in(kTable), ids = site.in(kIds);
+  site.require(!(IsInteger(table.dtype()) && ids.present() && !IsInteger(ids.dtype())), "ARITY",
+               "is the ids: the table comes first", Subject(kTable));
+  site.require(table.present() && table.dtype() == FBX_F32, "DTYPE",
+               std::string("is ") + dtype_name(table.dtype()) + ", only f32 is done", Subject(kTable));
+  site.require(ids.present() && ids.dtype() == FBX_I32, "DTYPE",
+               std::string("is ") + dtype_name(ids.dtype()) + ", expected i32", Subject(kIds));
+  site.require(table.rank() >= 0, "RANK", "has an unknown rank", Subject(kTable));
+  site.require(table.rank() >= 2, "RANK", "has rank " + std::to_string(table.rank()) + ", expected 2 or more",
+               Subject(kTable));
+  site.require(ids.rank() >= 0, "RANK", "has an unknown rank", Subject(kIds));
+  site.require(ids.rank() == 1, "RANK", "has rank " + std::to_string(ids.rank()) + ", expected 1",
+               Subject(kIds));
+  if (table.rank() == 2) return;
+  for (int i = 1; i < table.rank(); ++i)
+    site.require(table.dim(i) >= 0, "SHAPE", "dimension " + std::to_string(i) + " is not known",
+                 Subject(kTable));
+}
+
+void LookupRule::rewrite(const Site& site, Build& build) {
+  const Tensor table = site.in(kTable);
+  const Value rows = build.in(kTable), ids = build.in(kIds);
+  if (table.rank() == 2) return build.result(0, build.builtin("EMBEDDING_LOOKUP", {ids, rows})[0]);
+  // Rows of several dimensions are flat while they are looked up.
+  int64_t width = 1;
+  std::vector<int32_t> dims = {-1};
+  for (int i = 1; i < table.rank(); ++i) {
+    width *= table.dim(i);
+    dims.push_back(static_cast<int32_t>(table.dim(i)));
+  }
+  // Of rows without elements the table's own size says how many there are.
+  const auto count = static_cast<int32_t>(width == 0 ? table.dim(0) : -1);
+  const Value flat = build.reshape(rows, {count, static_cast<int32_t>(width)});
+  const Value found = build.builtin("EMBEDDING_LOOKUP", {ids, flat})[0];
+  if (width == 0) dims[0] = static_cast<int32_t>(site.in(kIds).dim(0));
+  const auto rank = static_cast<int64_t>(dims.size());
+  build.result(0, build.builtin("RESHAPE", {found, build.constant<int32_t>(dims, {&rank, 1})})[0]);
+}
+
+}  // namespace fusebox::embedding

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Embedding lookups: from a SavedModel to one op, each refusal, and the kernel over its kinds of tables.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/run/run.h"
+#include "samples/models/saved_model_builder.h"
+#include "tests/e2e/pipeline.h"
+
+namespace fusebox::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using namespace fusebox::samples;
+
+const std::shared_ptr<Registry>& Embedding() {
+  static const auto registry = *Plugins({"fusebox.embedding"});
+  return registry;
+}
+
+struct Case {
+  std::string implements = "embedding_lookup";
+  Shape table = {7, 3};
+  tf::DataType id_type = tf::DT_INT32;
+  Shape ids = {-1};
+  bool swapped = false;  // the function's arguments
+};
+
+// ids -> rows of a table, through a function that gathers them and carries the name.
+std::string WriteModel(const Case& c) {
+  samples::Random random(5);
+  SavedModelBuilder model;
+  const VariableRef table = model.AddVariable("table", random.Uniform(c.table, -1, 1), "table");
+  fusebox::Shape rows = c.ids;
+  for (size_t i = 1; i < c.table.dims().size(); ++i) rows.dims().push_back(c.table[i]);
+  FunctionBuilder& lookup = model.AddFunction("__inference_lookup");
+  lookup.SetAttr(Attr("_implements", c.implements));
+  Ref ids, embs;
+  const auto add_ids = [&] { ids = lookup.Arg("ids", c.id_type, c.ids); };
+  if (c.swapped) add_ids();
+  embs = lookup.Arg("embs", tf::DT_FLOAT, c.table);
+  if (!c.swapped) add_ids();
+  lookup.Return({lookup.Op("GatherV2", {embs, ids, lookup.Const(Int(0))}, rows)});
+  FunctionBuilder& f = model.AddFunction("__inference_call");
+  const Ref input = f.Arg("ids", c.id_type, c.ids);
+  const Ref read = f.Read(table);
+  f.Return(f.Call(lookup, c.swapped ? std::vector<Ref>{input, read} : std::vector<Ref>{read, input}));
+  model.AddSignature("serving_default", f, {"ids"}, {"rows"});
+  const std::string dir = TestDir() + "/model";
+  const Status written = model.Write(dir);
+  EXPECT_TRUE(written) << written.error().message;
+  return dir;
+}
+
+converter::Options With(const std::shared_ptr<Registry>& registry, converter::Composites composites) {
+  converter::Options options;
+  options.registry = registry;
+  options.composites = composites;
+  options.verify = converter::Verification::kStrict;
+  return options;
+}
+
+TEST(EmbeddingLookup, BecomesOneOpThatGivesWhatTheBodyGives) {
+  for (const char* name : {"embedding_lookup", "embedding_matmul"}) {
+    for (const fusebox::Shape& table :
+         {fusebox::Shape{7, 3}, fusebox::Shape{7, 2, 3}, fusebox::Shape{1, 1}}) {
+      SCOPED_TRACE(name + ToString(table));
+      const std::string dir = WriteModel({.implements = name, .table = table});
+      const auto fused = Convert(dir, With(Embedding(), converter::Composites::kFuse), "fused");
+      ASSERT_TRUE(fused) << fused.error().message;
+      EXPECT_FALSE(fused->report.disproved);
+      ASSERT_EQ(fused->report.sites.size(), 1u);
+      EXPECT_TRUE(fused->report.sites[0].fused) << fused->report.sites[0].why;
+      const auto loose = Convert(dir, With(Embedding(), converter::Composites::kInline), "loose");
+      ASSERT_TRUE(loose) << loose.error().message;
+      const auto a = Open(fused->path, Embedding()), b = Open(loose->path, Embedding());
+      ASSERT_TRUE(a && b);
+      for (const std::vector<int32_t>& ids : {std::vector<int32_t>{}, {0}, {0, 0, 0, 0, 0}}) {
+        std::vector<int32_t> some = ids;
+        for (size_t i = 0; i < some.size(); ++i)
+          some[i] = static_cast<int32_t>((i * 5) % static_cast<size_t>(table[0]));
+        const Tensor input{{DType::kI32, {static_cast<int64_t>(some.size())}}, Buffer::Of<int32_t>(some)};
+        const auto ours = Invoke(**a, {input}), body = Invoke(**b, {input});
+        ASSERT_TRUE(ours) << ours.error().message;
+        ASSERT_TRUE(body) << body.error().message;
+        EXPECT_EQ((*ours)[0].type, (*body)[0].type);
+        EXPECT_EQ((*ours)[0], (*body)[0]);
+      }
+    }
+  }
+}
+
+TEST(EmbeddingLookup, TheFileHoldsTheTableOnceAndNothingElse) {
+  const auto fused = Convert(WriteModel({}), With(Embedding(), converter::Composites::kFuse), "fused");
+  ASSERT_TRUE(fused) << fused.error().message;
+  EXPECT_THAT(fused->report.ops_after, ElementsAre(Pair("EMBEDDING_LOOKUP", 1)));
+}
+
+TEST(EmbeddingLookup, SaysWhyItDoesNotApply) {
+  const std::pair<Case, const char*> cases[] = {
+      {{.swapped = true}, "the table comes first"},
+      {{.id_type = tf::DT_INT64}, "is i64, expected i32 (operand 1 (ids))"},
+      {{.ids = {2, 2}}, "has rank 2, expected 1 (operand 1 (ids))"},
+      {{.table = {7}}, "has rank 1, expected 2 or more (operand 0 (table))"},
+  };
+  for (const auto& [c, why] : cases) {
+    const auto converted = Convert(WriteModel(c), With(Embedding(), converter::Composites::kFuse), "refused");
+    ASSERT_TRUE(converted) << converted.error().message;  // the body is inlined
+    ASSERT_EQ(converted->report.sites.size(), 1u);
+    const SiteReport& site = converted->report.sites[0];
+    EXPECT_FALSE(site.fused);
+    ASSERT_EQ(site.rules.size(), 1u) << site.why;
+    EXPECT_EQ(site.rules[0].outcome, RuleReport::Outcome::kNotApplicable);
+    EXPECT_THAT(site.rules[0].reasons, ElementsAre(HasSubstr(why)));
+  }
+}
+
+// EMBEDDING_LOOKUP alone, on this table.
+Result<Tensors> Look(const Value& table, const std::vector<int32_t>& ids) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId in = f.AddInput({DType::kI32, {static_cast<int64_t>(ids.size())}}, "ids");
+  const ValueId rows = f.AddConst(table.type, table.data, "table");
+  f.value(rows).quant = table.quant;
+  fusebox::Shape shape = table.type.shape;
+  shape.dims()[0] = static_cast<int64_t>(ids.size());
+  f.outputs = {f.AddNode(Op::kEmbeddingLookup, {in, rows}, {{DType::kF32, shape}}).results[0]};
+  FUSEBOX_ASSIGN(const auto model, Model::FromModule(std::move(module), {.registry = Embedding()}));
+  FUSEBOX_ASSIGN(const auto session, Session::Create(model));
+  return Invoke(*session, {{{DType::kI32, {static_cast<int64_t>(ids.size())}}, Buffer::Of<int32_t>(ids)}});
+}
+
+Value Table(Type type, Buffer data, Quant quant) {
+  Value value;
+  value.type = std::move(type);
+  value.data = std::move(data);
+  value.quant = std::make_shared<const Quant>(std::move(quant));
+  return value;
+}
+
+TEST(EmbeddingLookup, ScalesStoredRows) {
+  const Buffer bytes = Buffer::Of<int8_t>(std::vector<int8_t>{-128, 127, 0, 5, -1, 64});
+  const auto one =
+      Look(Table({DType::kI8, {3, 2}}, bytes, {.scales = {0.5f}, .min = {}, .max = {}, .zero_points = {2}}),
+           {2, 0, 2});
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_THAT((*one)[0].data.As<float>(), ElementsAre(-1.5f, 31, -65, 62.5f, -1.5f, 31));
+  const Quant per_row{.scales = {0.5f, 2, 0.25f}, .min = {}, .max = {}, .zero_points = {0, 0, 0}};
+  const auto each = Look(Table({DType::kI8, {3, 2}}, bytes, per_row), {0, 1, 2});
+  ASSERT_TRUE(each) << each.error().message;
+  EXPECT_THAT((*each)[0].data.As<float>(), ElementsAre(-64, 63.5f, 0, 10, -0.25f, 16));
+  // Two to a byte, low half first, rows of three: the second row begins in the middle of a byte.
+  const Buffer packed = Buffer::Of<uint8_t>(std::vector<uint8_t>{0x8F, 0x71, 0xE0});
+  const Quant four{.scales = {1, 10}, .min = {}, .max = {}, .zero_points = {0, 0}};
+  const auto nibbles = Look(Table({DType::kI4, {2, 3}}, packed, four), {1, 0});
+  ASSERT_TRUE(nibbles) << nibbles.error().message;
+  EXPECT_THAT((*nibbles)[0].data.As<float>(), ElementsAre(70, 0, -20, -1, -8, 1));
+}
+
+TEST(EmbeddingLookup, NamesAnIdThatIsOutside) {
+  const Value table = Table({DType::kF32, {3, 2}}, Buffer::Of<float>(std::vector<float>(6)), {});
+  for (const int32_t id : {3, -1, INT32_MIN}) {
+    const auto found = Look(table, {0, id});
+    ASSERT_FALSE(found);
+    EXPECT_THAT(found.error().message,
+                HasSubstr("id " + std::to_string(id) + " (number 1) is outside of a table of 3 rows"));
+  }
+}
+
+TEST(EmbeddingLookup, RefusesScalesThatSayNothing) {
+  const Buffer bytes = Buffer::Of<int8_t>(std::vector<int8_t>(6));
+  const std::pair<Quant, const char*> bad[] = {
+      {{.scales = {1, 2}, .min = {}, .max = {}, .zero_points = {0, 0}, .axis = 1},
+       "neither one scale nor one per row"},
+      {{.scales = {0}, .min = {}, .max = {}, .zero_points = {0}}, "no positive number"}};
+  for (const auto& [quant, why] : bad) {
+    const auto found = Look(Table({DType::kI8, {3, 2}}, bytes, quant), {0});
+    ASSERT_FALSE(found);
+    EXPECT_THAT(found.error().message, HasSubstr(why));
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::testing
