@@ -3,21 +3,21 @@
 //   static constexpr std::string_view kName;      the builtin
 //   static constexpr auto kTypes = kFloats;       the dtypes it does
 //   template <class T> static T Apply(T x);
-// Where it does doubles it does quantised bytes as well, through a table of all 256.
+// Where it does doubles it does quantised i8, u8 and i16 as well.
 #pragma once
 
 #include <fusebox/kernel.hpp>
 
 #include "plugins/cpu/dispatch.h"
-#include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
+#include "plugins/cpu/stored_map.h"
 
 namespace fusebox::cpu {
 
 // y[i] = f(x[i]) on the host's threads; x and y may be the same memory.
-template <class T, class F>
-void MapElements(const fbx_host* host, const T* x, T* y, int64_t count, const F& f) {
+template <class T, class R, class F>
+void MapElements(const fbx_host* host, const T* x, R* y, int64_t count, const F& f) {
   parallel_for(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
     Vectorised([&]() FUSEBOX_INLINE {
       for (size_t i = begin; i < end; ++i) y[i] = f(x[i]);
@@ -34,21 +34,22 @@ template <class Op>
 struct Elementwise {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
-  static constexpr bool kHasTable = Contains(Op::kTypes, FBX_F64);
+  static constexpr bool kStores = Contains(Op::kTypes, FBX_F64);
 
   explicit Elementwise(const Node& n) {
-    if constexpr (kHasTable) {
-      if (IsQuantised(n, 0))
-        table_ = ByteTable(n.in(0), n.out(0), [](double x) { return Op::template Apply<double>(x); });
+    if constexpr (kStores) {
+      if (IsQuantised(n, 0)) stored_ = StoredMap(n.in(0), n.out(0), kApply);
     }
   }
   static void supports(const Node& n) {
-    if (kHasTable && IsQuantised(n, 0)) return RequireByteMap(n);
+    if (kStores && IsQuantised(n, 0)) return RequireStoredMap(n);
     RequireDtype(n, 0, Op::kTypes);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
-    if (kHasTable && IsQuantised(n, 0)) return table_.Apply(n);
+    if constexpr (kStores) {
+      if (IsQuantised(n, 0)) return stored_.Apply(n, kApply);
+    }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
                   [](T x) FUSEBOX_INLINE { return Op::template Apply<T>(x); });
@@ -56,7 +57,8 @@ struct Elementwise {
   }
 
  private:
-  ByteTable table_;
+  static constexpr auto kApply = []<class T>(T x) FUSEBOX_INLINE { return Op::template Apply<T>(x); };
+  StoredMap stored_;
 };
 
 }  // namespace fusebox::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of integers: the sums of quantised ops, before they are scaled. Operands are 16 bits wide, so that any
-// byte less its zero point fits and two neighbouring products are one instruction.
+// byte less its zero point fits and two neighbouring products are one instruction. Sums are 32 bits wide, and 64 where
+// an operand has 16 bits.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +13,21 @@
 
 namespace fusebox::cpu {
 
-// c[i][j] = sum over p of a[i][p] * b[j][p], modulo 2^32. Leading dimensions count elements; the elements of a and b lie
-// in [-255, 255].
+// c[i][j] = sum over p of a[i][p] * b[j][p], modulo 2^32 where Sum is int32_t. Leading dimensions count elements. The
+// elements of b lie in [-255, 255], unless the product is `wide`; those of a do too where Sum is int32_t.
+template <class Sum>
 struct IntegerProduct {
   const int16_t* a;
   int64_t lda;
   const int16_t* b;
   int64_t ldb;
-  int32_t* c;
+  Sum* c;
   int64_t ldc;
   int64_t m, n, k;
+  bool wide = false;  // int64_t only
 };
-void Multiply(const IntegerProduct& product);
+void Multiply(const IntegerProduct<int32_t>& product);
+void Multiply(const IntegerProduct<int64_t>& product);
 
 // A product by constant rows of weights, [groups, columns, depth], done in parallel tasks of some rows by some columns.
 struct ProductShape {
@@ -32,21 +36,23 @@ struct ProductShape {
 struct ProductPlan {
   int64_t chunk = 1;     // rows at a time
   uint32_t workers = 0;  // for which there is scratch
-  bool copied = false;
+  bool copied = false, wide = false;
   uint32_t rows_slot = 0, sums_slot = 0;
 };
 inline constexpr int64_t kProductColumns = 64;  // at a time
 
-// `copied`: the rows are made in scratch.
-inline ProductPlan PlanProduct(Plan& plan, const ProductShape& s, bool copied) {
+// `copied`: the rows are made in scratch. `wide`: as in IntegerProduct.
+template <class Sum>
+ProductPlan PlanProduct(Plan& plan, const ProductShape& s, bool copied, bool wide = false) {
   constexpr int64_t kCacheBytes = 64 * 1024;
   ProductPlan p;
   p.workers = std::max(1u, plan.threads());
   const int64_t row = std::max<int64_t>(1, Product(s.depth, sizeof(int16_t)));
   p.chunk = std::clamp<int64_t>(kCacheBytes / row / 4 * 4, 4, 64);
   p.copied = copied;
+  p.wide = wide;
   if (copied) p.rows_slot = plan.scratch(static_cast<size_t>(Product(Product(p.chunk, row), p.workers)));
-  p.sums_slot = plan.scratch(static_cast<size_t>(p.chunk * kProductColumns) * sizeof(int32_t) * p.workers);
+  p.sums_slot = plan.scratch(static_cast<size_t>(p.chunk * kProductColumns) * sizeof(Sum) * p.workers);
   return p;
 }
 
@@ -57,17 +63,17 @@ struct ProductRows {
 
 // rows(group, first, count, scratch) gives ProductRows; done(first row, count, first column of all groups', columns, sums)
 // takes sums of `columns` a row.
-template <class Rows, class Done>
+template <class Sum, class Rows, class Done>
 void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, const int16_t* weights,
                 const Rows& rows, const Done& done) {
   if (s.rows == 0 || s.columns == 0) return;
   const int64_t blocks = (s.columns + kProductColumns - 1) / kProductColumns,
                 chunks = (s.rows + plan.chunk - 1) / plan.chunk;
   int16_t* made = plan.copied ? n.scratch<int16_t>(plan.rows_slot) : nullptr;
-  int32_t* all_sums = n.scratch<int32_t>(plan.sums_slot);
+  Sum* all_sums = n.scratch<Sum>(plan.sums_slot);
   const auto run = [&](size_t begin, size_t end, uint32_t worker) {
     int16_t* scratch = made ? made + worker * plan.chunk * s.depth : nullptr;
-    int32_t* sums = all_sums + worker * plan.chunk * kProductColumns;
+    Sum* sums = all_sums + worker * plan.chunk * kProductColumns;
     for (int64_t task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
       const int64_t group = task / chunks / blocks, block = task / chunks % blocks;
       const int64_t first = task % chunks * plan.chunk, column = block * kProductColumns;
@@ -75,8 +81,8 @@ void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, c
                     columns = std::min(kProductColumns, s.columns - column);
       const ProductRows a = rows(group, first, count, scratch);
       const int64_t channel = group * s.columns + column;
-      Multiply(IntegerProduct{a.at, a.stride, weights + channel * s.depth, s.depth, sums, columns, count,
-                              columns, s.depth});
+      Multiply(IntegerProduct<Sum>{a.at, a.stride, weights + channel * s.depth, s.depth, sums, columns, count,
+                                   columns, s.depth, plan.wide});
       done(first, count, channel, columns, sums);
     }
   };

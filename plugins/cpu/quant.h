@@ -6,7 +6,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -21,6 +20,7 @@
 namespace fusebox::cpu {
 
 inline constexpr Types<int8_t, uint8_t> kBytes;
+inline constexpr Types<int8_t, uint8_t, int16_t> kStored;
 
 inline bool IsQuantised(Tensor t) {
   const bool stored = t.dtype() == FBX_I8 || t.dtype() == FBX_U8 || t.dtype() == FBX_I16 ||
@@ -38,7 +38,7 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-// Of a tensor that RequireBytes accepted.
+// Of a tensor that RequireStored accepted.
 inline Affine AffineOf(Tensor t) {
   return {t.quant()->scales[0], static_cast<int32_t>(t.quant()->zero_points[0])};
 }
@@ -60,8 +60,8 @@ inline void RequireScales(Tensor t, const std::string& subject) {
   }
 }
 
-inline void RequireBytes(Tensor t, const std::string& subject) {
-  if (!Contains(kBytes, t.dtype()))
+inline void RequireStored(Tensor t, const std::string& subject) {
+  if (!Contains(kStored, t.dtype()))
     throw Reject{"DTYPE", "quantised " + std::string(dtype_name(t.dtype())) + " is not done", subject};
   if (!IsQuantised(t)) throw Reject{"QUANT", "no scale", subject};
   if (t.quant()->kind != FBX_QUANT_PER_TENSOR && t.quant()->count != 1)
@@ -69,15 +69,22 @@ inline void RequireBytes(Tensor t, const std::string& subject) {
   RequireScales(t, subject);
 }
 
-// For supports: the operand and result 0 are quantised bytes with one scale each, and of one dtype.
-inline void RequireBytes(const Node& n, uint32_t operand) {
-  RequireBytes(n.in(operand), "operand " + std::to_string(operand));
+// Of 16 bits less a zero point there is no 16-bit integer.
+inline void RequireNoZeroPoint(Tensor t, const std::string& subject) {
+  if (t.dtype() != FBX_I16) return;
+  for (uint32_t i = 0; i < t.quant()->count; ++i)
+    if (t.quant()->zero_points[i] != 0) throw Reject{"QUANT", "i16 with a zero point", subject};
 }
-inline void RequireByteResult(const Node& n, uint32_t operand) {
+
+// For supports: the operand and result 0 are quantised i8, u8 or i16 with one scale each, and of one dtype.
+inline void RequireStored(const Node& n, uint32_t operand) {
+  RequireStored(n.in(operand), "operand " + std::to_string(operand));
+}
+inline void RequireStoredResult(const Node& n, uint32_t operand) {
   if (n.out_count() == 0 || !IsQuantised(n.out(0)))
     throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result that has no scale",
                  "result 0"};
-  RequireBytes(n.out(0), "result 0");
+  RequireStored(n.out(0), "result 0");
   if (n.out(0).dtype() != n.in(operand).dtype())
     throw Reject{"DTYPE",
                  std::string(dtype_name(n.in(operand).dtype())) + " to " + dtype_name(n.out(0).dtype()),
@@ -112,14 +119,28 @@ struct FixedPoint {
 };
 
 // The upper half of twice the product (halves towards plus infinity), then a shift (halves away from zero): two roundings,
-// which is how TFLite scales sums nearly everywhere. Saturates at 2^30, so that a zero point can be added.
-FUSEBOX_INLINE inline int32_t Scaled(int32_t x, FixedPoint by) {
+// which is how TFLite scales sums of 32 bits nearly everywhere.
+FUSEBOX_INLINE inline int32_t ScaledWide(int32_t x, FixedPoint by) {
   const int32_t left = std::max(by.shift, 0), right = std::max(-by.shift, 0);
   const int64_t wide = std::clamp<int64_t>(static_cast<int64_t>(x) << left, INT32_MIN, INT32_MAX);
   const int32_t high = static_cast<int32_t>((wide * by.value + (int64_t{1} << 30)) >> 31);
   const int32_t mask = static_cast<int32_t>((int64_t{1} << right) - 1);
-  const int32_t rounded = (high >> right) + ((high & mask) > (mask >> 1) + (high < 0));
-  return std::clamp(rounded, -(1 << 30), 1 << 30);
+  return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0));
+}
+
+// Saturates at 2^30, so that a zero point can be added.
+FUSEBOX_INLINE inline int32_t Scaled(int32_t x, FixedPoint by) {
+  return std::clamp(ScaledWide(x, by), -(1 << 30), 1 << 30);
+}
+
+// Sums of 64 bits: times the upper 15 bits of the factor and rounded once, halves up, which is how TFLite scales those.
+FUSEBOX_INLINE inline int32_t Scaled(int64_t x, FixedPoint by) {
+  const int64_t factor = std::min<int64_t>((int64_t{by.value} + (1 << 15)) >> 16, 0x7FFF);
+  const int32_t down = 15 - by.shift;
+  const int64_t most = int64_t{1} << (down > 0 ? 47 : 31);
+  const int64_t product = std::clamp(x, -most, most) * factor;
+  const int64_t high = down > 0 ? (product + (int64_t{1} << (down - 1))) >> down : product << -down;
+  return static_cast<int32_t>(std::clamp<int64_t>(high, -(1 << 30), 1 << 30));
 }
 
 // The value itself, or the nearest end of S.
@@ -143,8 +164,8 @@ struct StoredRange {
   int32_t lowest, highest;
   StoredRange(Activation a, Tensor t) {
     const Affine q = AffineOf(t);
-    lowest = t.dtype() == FBX_U8 ? 0 : -128;
-    highest = t.dtype() == FBX_U8 ? 255 : 127;
+    lowest = t.dtype() == FBX_U8 ? 0 : t.dtype() == FBX_I16 ? -32768 : -128;
+    highest = t.dtype() == FBX_U8 ? 255 : -lowest - 1;
     const auto stored = [&, low = lowest, high = highest](float real) {
       return static_cast<int32_t>(std::clamp<float>(std::round(real / q.scale) + static_cast<float>(q.zero),
                                                     static_cast<float>(low), static_cast<float>(high)));
@@ -162,53 +183,10 @@ inline void RequireStoredActivation(const Node& n) {
     throw Reject{"ATTR", "TANH of a quantised tensor", "attr fused_activation_function"};
 }
 
-// A function of one byte, worked out for all of them.
-class ByteTable {
- public:
-  ByteTable() = default;
-  // f takes the real value of an operand element in double and gives that of the result.
-  template <class F>
-  ByteTable(Tensor in, Tensor out, const F& f) {
-    const Affine from = AffineOf(in), to = AffineOf(out);
-    Fill(in, out, [&](int32_t stored) {
-      const double y = f(double{from.scale} * (stored - from.zero));
-      return out.dtype() == FBX_U8 ? int32_t{Nearest<uint8_t>(y, to)} : int32_t{Nearest<int8_t>(y, to)};
-    });
-  }
-  // f takes and gives stored values.
-  template <class F>
-  static ByteTable OfStored(Tensor in, Tensor out, const F& f) {
-    ByteTable t;
-    t.Fill(in, out, f);
-    return t;
-  }
-
-  void Apply(const fbx_host* host, const void* in, void* out, int64_t count) const {
-    const auto* x = static_cast<const uint8_t*>(in);
-    auto* y = static_cast<uint8_t*>(out);
-    parallel_for(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
-      for (size_t i = begin; i < end; ++i) y[i] = entries_[x[i]];
-    });
-  }
-  void Apply(const Node& n) const {
-    Apply(n.host(), n.in(0).data<const void>(), n.out(0).data<void>(), n.in(0).count());
-  }
-  uint8_t operator[](uint8_t x) const { return entries_[x]; }
-
- private:
-  template <class F>
-  void Fill(Tensor in, Tensor, const F& f) {
-    for (int32_t i = 0; i < 256; ++i)
-      entries_[static_cast<size_t>(i)] =
-          static_cast<uint8_t>(f(in.dtype() == FBX_U8 ? i : static_cast<int8_t>(i)));
-  }
-  std::array<uint8_t, 256> entries_{};
-};
-
-// For supports of a function of one byte.
-inline void RequireByteMap(const Node& n) {
-  RequireBytes(n, 0);
-  RequireByteResult(n, 0);
+// For supports of a function of one stored value.
+inline void RequireStoredMap(const Node& n) {
+  RequireStored(n, 0);
+  RequireStoredResult(n, 0);
 }
 
 }  // namespace fusebox::cpu

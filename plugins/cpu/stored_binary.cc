@@ -12,16 +12,17 @@ StoredBinary::StoredBinary(const Node& n, StoredOp op, Activation activation) : 
   x_zero_ = x.zero, y_zero_ = y.zero, z_zero_ = z.zero;
   const double common = 2.0 * std::max(double{x.scale}, double{y.scale});
   quotient_ = double{x.scale} / y.scale / z.scale;
+  x_root_ = x.scale / std::sqrt(double{z.scale}), y_root_ = y.scale / std::sqrt(double{z.scale});
   switch (op) {
     case StoredOp::kAdd:
     case StoredOp::kSub:
     case StoredOp::kSquaredDifference: {
       const bool square = op == StoredOp::kSquaredDifference;
-      shift_ = square ? 7 : 20;
+      shift_ = square ? 7 : n.in(0).dtype() == FBX_I16 ? 15 : 20;
       x_scale_ = FixedPoint(x.scale / common);
       y_scale_ = FixedPoint(y.scale / common);
       z_scale_ =
-          FixedPoint((square ? common * common : common) / (std::ldexp(1.0, square ? 14 : 20) * z.scale));
+          FixedPoint((square ? common * common : common) / (std::ldexp(1.0, square ? 14 : shift_) * z.scale));
       break;
     }
     case StoredOp::kMul: z_scale_ = FixedPoint(double{x.scale * y.scale / z.scale}); break;
@@ -30,20 +31,22 @@ StoredBinary::StoredBinary(const Node& n, StoredOp op, Activation activation) : 
 }
 
 void StoredBinary::Supports(const Node& n, StoredOp op) {
-  RequireBytes(n, 0);
-  RequireBytes(n, 1);
-  RequireByteResult(n, 0);
+  RequireStored(n, 0);
+  RequireStored(n, 1);
+  RequireStoredResult(n, 0);
   const bool selects = op == StoredOp::kMaximum || op == StoredOp::kMinimum;
   if (selects) {
     RequireSameQuant(n, 0);
     return RequireSameQuant(n, 1);
   }
+  RequireNoZeroPoint(n.in(0), "operand 0");
+  RequireNoZeroPoint(n.in(1), "operand 1");
   RequireStoredActivation(n);
 }
 
 void StoredBinary::Run(const Node& n, const BroadcastPlan& plan) const {
   const StoredBinary c = *this;
-  Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+  Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
     const auto run = [&](const auto& f) {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(), f);
     };
@@ -61,8 +64,13 @@ void StoredBinary::Run(const Node& n, const BroadcastPlan& plan) const {
         return run([=](T x, T y) FUSEBOX_INLINE { return stored(Scaled(left(x) - right(y), c.z_scale_)); });
       case StoredOp::kSquaredDifference:
         return run([=](T x, T y) FUSEBOX_INLINE {
-          const int32_t d = left(x) - right(y);
-          return stored(Scaled(d * d, c.z_scale_));
+          if constexpr (sizeof(T) > 1) {  // the square of 16 bits and some to spare has more than 32
+            const double d = c.x_root_ * x - c.y_root_ * y;
+            return stored(static_cast<int32_t>(std::min(d * d + 0.5, 65536.0)));
+          } else {
+            const int32_t d = left(x) - right(y);
+            return stored(Scaled(d * d, c.z_scale_));
+          }
         });
       case StoredOp::kMul:
         return run([=](T x, T y) FUSEBOX_INLINE {
@@ -71,7 +79,7 @@ void StoredBinary::Run(const Node& n, const BroadcastPlan& plan) const {
       case StoredOp::kDiv:
         return run([=](T x, T y) {
           const double q = std::round(c.quotient_ * (x - c.x_zero_) / (y - c.y_zero_));
-          return stored(std::isnan(q) ? 0 : static_cast<int32_t>(std::clamp(q, -512.0, 512.0)));
+          return stored(std::isnan(q) ? 0 : static_cast<int32_t>(std::clamp(q, -65536.0, 65536.0)));
         });
       case StoredOp::kMaximum: return run([](T x, T y) FUSEBOX_INLINE { return x > y ? x : y; });
       case StoredOp::kMinimum: return run([](T x, T y) FUSEBOX_INLINE { return x < y ? x : y; });

@@ -35,7 +35,7 @@ class StoredBinary {
   StoredOp op_ = StoredOp::kNone;
   int32_t x_zero_ = 0, y_zero_ = 0, z_zero_ = 0, shift_ = 0;
   FixedPoint x_scale_, y_scale_, z_scale_;
-  double quotient_ = 1;
+  double quotient_ = 1, x_root_ = 1, y_root_ = 1;
   int32_t lowest_ = 0, highest_ = 0;
 };
 

@@ -2,7 +2,9 @@
 #include "plugins/cpu/stored_product.h"
 
 #include <cmath>
+#include <type_traits>
 
+#include "plugins/cpu/gemm.h"
 #include "plugins/cpu/shape.h"
 
 namespace fusebox::cpu {
@@ -11,10 +13,12 @@ namespace {
 void RequireWeights(const Node& n, ProductOperands o) {
   const Tensor w = n.in(o.weights);
   const std::string subject = "operand " + std::to_string(o.weights);
-  if (!Contains(kBytes, w.dtype()) && w.dtype() != FBX_I4) RejectDtype(w.dtype(), o.weights);
+  const bool wide = o.wide_weights && w.dtype() == FBX_I16 && n.in(o.input).dtype() == FBX_I16;
+  if (!Contains(kBytes, w.dtype()) && w.dtype() != FBX_I4 && !wide) RejectDtype(w.dtype(), o.weights);
   RequireScales(w, subject);
   const fbx_quant& q = *w.quant();
   if (q.kind == FBX_QUANT_BLOCKWISE) throw Reject{"QUANT", "blockwise scales are not done", subject};
+  RequireNoZeroPoint(w, subject);
   if (q.count == 1) return;
   if (q.axis != o.channel_axis) throw Reject{"QUANT", "scales along another dim than the channels", subject};
   if (w.rank() > q.axis && w.dim(q.axis) >= 0 && w.dim(q.axis) != q.count)
@@ -45,6 +49,12 @@ float QuantiseSample(const float* x, int64_t count, bool asymmetric, int16_t* q)
   return static_cast<float>(scale);
 }
 
+template <class Total, class Sum>
+FUSEBOX_INLINE inline Total Narrowed(Sum sum) {
+  if constexpr (std::is_same_v<Total, Sum>) return sum;
+  else return static_cast<Total>(std::clamp<Sum>(sum, INT32_MIN, INT32_MAX));
+}
+
 }  // namespace
 
 void StoredProduct::Supports(const Node& n, ProductOperands o) {
@@ -54,10 +64,13 @@ void StoredProduct::Supports(const Node& n, ProductOperands o) {
     if (has_bias) RequireDtype(n, o.bias, Types<float>{});
     return RequireActivation(n, o.input);
   }
-  RequireBytes(n, o.input);
-  RequireByteResult(n, o.input);
+  RequireStored(n, o.input);
+  RequireStoredResult(n, o.input);
   RequireStoredActivation(n);
-  if (has_bias && n.in(o.bias).dtype() != FBX_I32) RejectDtype(n.in(o.bias).dtype(), o.bias);
+  const bool wide = n.in(o.input).dtype() == FBX_I16;
+  RequireNoZeroPoint(n.in(o.input), "operand " + std::to_string(o.input));
+  if (!has_bias || n.in(o.bias).dtype() == FBX_I32 || (wide && n.in(o.bias).dtype() == FBX_I64)) return;
+  RejectDtype(n.in(o.bias).dtype(), o.bias);
 }
 
 void StoredProduct::Check(const Node& n, ProductOperands o, int64_t channels) {
@@ -73,11 +86,22 @@ StoredProduct::StoredProduct(const Node& n, ProductOperands o, Activation activa
     : operands_(o),
       activation_(activation),
       hybrid_(n.in(o.input).dtype() == FBX_F32),
-      asymmetric_(asymmetric) {
+      asymmetric_(asymmetric),
+      wide_(n.in(o.input).dtype() == FBX_I16),
+      wide_weights_(n.in(o.weights).dtype() == FBX_I16) {
   ReadScales(n);
   if (!n.in(o.weights).is_const()) return;
   weights_.resize(static_cast<size_t>(n.in(o.weights).count()));
   Unpack(n, weights_.data());
+  if (!o.transposed) return;
+  const std::vector<int16_t> columns = weights_;
+  Transpose(n, columns.data(), weights_.data());
+}
+
+void StoredProduct::Transpose(const Node& n, const int16_t* from, int16_t* to) const {
+  const Shape s(n.in(operands_.weights));
+  const int64_t depth = s[s.rank() - 2], channels = s[s.rank() - 1], matrix = depth * channels;
+  for (int64_t i = 0; i < Count(s); i += matrix) TransposeMatrix(from + i, depth, channels, to + i);
 }
 
 void StoredProduct::ReadScales(const Node& n) {
@@ -102,7 +126,7 @@ void StoredProduct::Unpack(const Node& n, int16_t* to) const {
   for (int64_t first = 0; first < count; first += run) {
     const int64_t zero = q.zero_points[first / run % q.count];
     for (int64_t i = first; i < first + run; ++i) {
-      int value = bytes[w.dtype() == FBX_I4 ? i / 2 : i];
+      int value = w.dtype() == FBX_I16 ? w.data<const int16_t>()[i] : bytes[w.dtype() == FBX_I4 ? i / 2 : i];
       // The sign bit weighs negative.
       if (w.dtype() == FBX_I8) value = (value ^ 0x80) - 0x80;
       else if (w.dtype() == FBX_I4) value = ((i % 2 ? value >> 4 : value & 0xF) ^ 8) - 8;
@@ -116,25 +140,35 @@ StoredProduct::State StoredProduct::Prepare(const Node& n, Plan& plan, int64_t s
     return static_cast<size_t>(Product(Count(n.in(i).dims()), sizeof(int16_t)));
   };
   State state;
-  state.input = plan.scratch(elements(operands_.input));
+  if (!wide_) state.input = plan.scratch(elements(operands_.input));
   if (hybrid_) state.scales = plan.scratch(static_cast<size_t>(Product(samples, sizeof(float))));
-  if (weights_.empty()) state.weights = plan.scratch(elements(operands_.weights));
+  if (!weights_.empty()) return state;
+  state.weights = plan.scratch(elements(operands_.weights));
+  if (operands_.transposed) state.transposed = plan.scratch(elements(operands_.weights));
   return state;
 }
 
-const int16_t* StoredProduct::Input(const Node& n, const State& state, int64_t samples) const {
+ProductPlan StoredProduct::PlanSums(Plan& plan, const ProductShape& shape, bool copied) const {
+  if (!wide_) return PlanProduct<int32_t>(plan, shape, copied);
+  return PlanProduct<int64_t>(plan, shape, copied, wide_weights_);
+}
+
+const int16_t* StoredProduct::Input(const Node& n, const State& state, int64_t samples,
+                                    const float* floats) const {
   const Tensor in = n.in(operands_.input);
+  if (wide_) return in.data<const int16_t>();
   int16_t* to = n.scratch<int16_t>(state.input);
   const int64_t count = in.count();
   if (count == 0) return to;
   if (hybrid_) {
     const int64_t each = count / samples;
     float* scales = n.scratch<float>(state.scales);
-    parallel_for(
-        n.host(), static_cast<size_t>(samples), Grain(each), [&](size_t begin, size_t end, uint32_t) {
-          for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s)
-            scales[s] = QuantiseSample(in.data<const float>() + s * each, each, asymmetric_, to + s * each);
-        });
+    const float* from = floats ? floats : in.data<const float>();
+    parallel_for(n.host(), static_cast<size_t>(samples), Grain(each),
+                 [&](size_t begin, size_t end, uint32_t) {
+                   for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s)
+                     scales[s] = QuantiseSample(from + s * each, each, asymmetric_, to + s * each);
+                 });
     return to;
   }
   Dispatch(kBytes, in.dtype(), [&]<class T>() {
@@ -151,33 +185,56 @@ const int16_t* StoredProduct::Weights(const Node& n, const State& state) const {
   if (!weights_.empty()) return weights_.data();
   int16_t* to = n.scratch<int16_t>(state.weights);
   Unpack(n, to);
-  return to;
+  if (!operands_.transposed) return to;
+  int16_t* rows = n.scratch<int16_t>(state.transposed);
+  Transpose(n, to, rows);
+  return rows;
 }
 
+template <class Sum>
 void StoredProduct::Finish(const Node& n, const State& state, int64_t sample, int64_t first, int64_t count,
-                           const int32_t* sums, int64_t at) const {
-  const bool per_channel = weight_scales_.size() > 1, biased = n.has_in(operands_.bias);
-  if (hybrid_) {
-    const float scale = n.scratch<float>(state.scales)[sample];
-    const float* bias = biased ? n.in(operands_.bias).data<const float>() + first : nullptr;
-    float* y = n.out(0).data<float>() + at;
-    for (int64_t c = 0; c < count; ++c) {
-      const float of_weight = weight_scales_[static_cast<size_t>(per_channel ? first + c : 0)];
-      y[c] = static_cast<float>(sums[c]) * (scale * of_weight) + (bias ? bias[c] : 0.0f);
-    }
-    return Activate(activation_, y, static_cast<size_t>(count));
+                           const Sum* sums, int64_t at) const {
+  const Tensor out = n.out(0);
+  if (!hybrid_) {
+    if constexpr (std::is_same_v<Sum, int64_t>) return Store(n, first, count, sums, out.data<int16_t>() + at);
+    else return Store(n, first, count, sums, out.data<uint8_t>() + at);  // the low byte, whatever the sign
   }
-  const int32_t* bias = biased ? n.in(operands_.bias).data<const int32_t>() + first : nullptr;
-  auto* y = n.out(0).data<uint8_t>() + at;  // the low byte, whatever the sign
-  const FixedPoint* scales = scales_.data() + (per_channel ? first : 0);
-  Vectorised([&]() FUSEBOX_INLINE {
-    for (int64_t c = 0; c < count; ++c) {
-      const auto sum =
-          static_cast<int32_t>(static_cast<uint32_t>(sums[c]) + static_cast<uint32_t>(bias ? bias[c] : 0));
-      const int32_t z = Scaled(sum, scales[per_channel ? c : 0]) + output_zero_;
-      y[c] = static_cast<uint8_t>(std::min(std::max(z, lowest_), highest_));
-    }
-  });
+  const bool per_channel = weight_scales_.size() > 1, biased = n.has_in(operands_.bias);
+  const float scale = n.scratch<float>(state.scales)[sample];
+  const float* bias = biased ? n.in(operands_.bias).data<const float>() + first : nullptr;
+  float* y = out.data<float>() + at;
+  for (int64_t c = 0; c < count; ++c) {
+    const float of_weight = weight_scales_[static_cast<size_t>(per_channel ? first + c : 0)];
+    y[c] = static_cast<float>(sums[c]) * (scale * of_weight) + (bias ? bias[c] : 0.0f);
+  }
+  Activate(activation_, y, static_cast<size_t>(count));
 }
+
+// How a sum of 64 bits is scaled hangs on the bias in TFLite: where that has 32 bits, so has the sum.
+template <class Out, class Sum>
+void StoredProduct::Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const {
+  const bool per_channel = scales_.size() > 1, biased = n.has_in(operands_.bias);
+  const FixedPoint* scales = scales_.data() + (per_channel ? first : 0);
+  const auto store = [&]<class Bias, class Total>(const Bias* bias, Total) {
+    Vectorised([&]() FUSEBOX_INLINE {
+      for (int64_t c = 0; c < count; ++c) {
+        using Bits = std::make_unsigned_t<Sum>;
+        const auto sum = static_cast<Sum>(static_cast<Bits>(sums[c]) + static_cast<Bits>(bias ? bias[c] : 0));
+        const int32_t z = Scaled(Narrowed<Total>(sum), scales[per_channel ? c : 0]) + output_zero_;
+        y[c] = static_cast<Out>(std::min(std::max(z, lowest_), highest_));
+      }
+    });
+  };
+  const int32_t* none = nullptr;
+  if (!biased) return operands_.two_roundings ? store(none, int32_t{}) : store(none, Sum{});
+  const Tensor bias = n.in(operands_.bias);
+  if (bias.dtype() == FBX_I64) return store(bias.data<const int64_t>() + first, Sum{});
+  store(bias.data<const int32_t>() + first, int32_t{});
+}
+
+template void StoredProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int32_t*,
+                                    int64_t) const;
+template void StoredProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int64_t*,
+                                    int64_t) const;
 
 }  // namespace fusebox::cpu

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantised convolutions and FULLY_CONNECTED have in common: operands as integers less their zero points, and
-// the results made of integer sums. Two forms:
+// What quantised convolutions, FULLY_CONNECTED and BATCH_MATMUL have in common: operands as integers less their zero points,
+// and the results made of integer sums. Three forms:
 //   bytes    i8 or u8 input, i8, u8 or i4 weights, i32 bias, result of the input's dtype
+//   wide     i16 input, i8, u8, i4 or (some ops) i16 weights, i64 or i32 bias, i16 result; sums of 64 bits
 //   hybrid   f32 input, quantised at each invoke, i8, u8 or i4 weights, f32 bias and result
 #pragma once
 
 #include <vector>
 
 #include "plugins/cpu/activation.h"
+#include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/quant.h"
 
 namespace fusebox::cpu {
@@ -16,15 +18,18 @@ namespace fusebox::cpu {
 struct ProductOperands {
   uint32_t input = 0, weights = 1, bias = 2;
   int channel_axis = 0;
+  bool transposed = false;     // weights are [..., depth, channels], and are to be [..., channels, depth]
+  bool wide_weights = false;   // i16 weights are taken
+  bool two_roundings = false;  // i16 sums without a bias are scaled like those of bytes
 };
 
 class StoredProduct {
  public:
   struct State {
-    uint32_t input = 0, scales = 0, weights = 0;
+    uint32_t input = 0, scales = 0, weights = 0, transposed = 0;
   };
 
-  // Whether a node has one of the two forms, rightly or not.
+  // Whether a node has one of the three forms, rightly or not.
   static bool Takes(const Node& n, ProductOperands o) { return IsQuantised(n, o.weights); }
   // Throws Reject.
   static void Supports(const Node& n, ProductOperands o);
@@ -35,25 +40,40 @@ class StoredProduct {
   // `asymmetric`: a hybrid's input gets a zero point.
   StoredProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric);
 
+  bool hybrid() const { return hybrid_; }
+  // f.template operator()<Sum>() for the type of the sums.
+  template <class F>
+  void WithSums(const F& f) const {
+    if (wide_) f.template operator()<int64_t>();
+    else f.template operator()<int32_t>();
+  }
+  // As PlanProduct does, for sums of this node.
+  ProductPlan PlanSums(Plan& plan, const ProductShape& shape, bool copied) const;
+
   // `samples`: parts of the input that have a scale each when it is quantised here.
   State Prepare(const Node& n, Plan& plan, int64_t samples) const;
-  // The input less its zero point.
-  const int16_t* Input(const Node& n, const State& state, int64_t samples) const;
+  // The input less its zero point. `floats`: what to take in place of a hybrid's input.
+  const int16_t* Input(const Node& n, const State& state, int64_t samples,
+                       const float* floats = nullptr) const;
   const int16_t* Weights(const Node& n, const State& state) const;
   // Writes `count` channels of the result from element `at` on, given the sums.
+  template <class Sum>
   void Finish(const Node& n, const State& state, int64_t sample, int64_t first_channel, int64_t count,
-              const int32_t* sums, int64_t at) const;
+              const Sum* sums, int64_t at) const;
 
  private:
   void ReadScales(const Node& n);
   void Unpack(const Node& n, int16_t* to) const;
+  void Transpose(const Node& n, const int16_t* from, int16_t* to) const;
+  template <class Out, class Sum>
+  void Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const;
 
   ProductOperands operands_;
   Activation activation_ = Activation::kNone;
-  bool hybrid_ = false, asymmetric_ = false;
+  bool hybrid_ = false, asymmetric_ = false, wide_ = false, wide_weights_ = false;
   int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
   std::vector<int16_t> weights_;    // empty: they are no constant
-  std::vector<FixedPoint> scales_;  // bytes: of each channel, or of all
+  std::vector<FixedPoint> scales_;  // no hybrid: of each channel, or of all
   std::vector<float> weight_scales_;
 };
 

@@ -55,13 +55,13 @@ bool IsKnownFar(std::string_view file) {
                              [&](std::string_view known) { return file.find(known) != file.npos; });
 }
 
-// Of quantised outputs: the largest difference in steps, of 255.
+// Of quantised outputs: the largest difference in steps, of all that the type has.
 template <class T>
 double Steps(const Tensor& a, const Tensor& b) {
   const auto x = a.data.As<T>(), y = b.data.As<T>();
   int worst = 0;
   for (size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::abs(int{x[i]} - int{y[i]}));
-  return worst / 255.0;
+  return worst / double{std::numeric_limits<std::make_unsigned_t<T>>::max()};
 }
 
 // Largest difference over the largest value of the output; infinite where one is no number, or other bytes differ.
@@ -70,6 +70,7 @@ double Relative(const Tensor& a, const Tensor& b) {
   if (a.data.size() != b.data.size()) return kApart;
   if (a.type.dtype == DType::kI8) return Steps<int8_t>(a, b);
   if (a.type.dtype == DType::kU8) return Steps<uint8_t>(a, b);
+  if (a.type.dtype == DType::kI16) return Steps<int16_t>(a, b);
   if (a.type.dtype != DType::kF32) return std::ranges::equal(a.data.bytes(), b.data.bytes()) ? 0 : kApart;
   double scale = 1e-6, worst = 0;
   const auto x = a.data.As<float>(), y = b.data.As<float>();

@@ -81,16 +81,22 @@ struct LeakyRelu {
   static constexpr std::string_view builtin = "LEAKY_RELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit LeakyRelu(const Node& n) : alpha_(n.attrs().f64("alpha", 0)) {
-    if (IsQuantised(n, 0))
-      table_ = ByteTable(n.in(0), n.out(0), [this](double x) { return x > 0 ? x : x * alpha_; });
+    if (!IsQuantised(n, 0)) return;
+    from_ = AffineOf(n.in(0)), to_ = AffineOf(n.out(0));
+    above_ = FixedPoint(double{from_.scale / to_.scale});
+    below_ = FixedPoint(double{from_.scale * static_cast<float>(alpha_) / to_.scale});
+    if (n.in(0).dtype() == FBX_I16) return;
+    table_ = ByteTable::OfStored(n.in(0), [&](int32_t x) {
+      return n.out(0).dtype() == FBX_U8 ? int32_t{OfStored<uint8_t>(x)} : int32_t{OfStored<int8_t>(x)};
+    });
   }
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) return RequireByteMap(n);
+    if (IsQuantised(n, 0)) return RequireStoredMap(n);
     RequireDtype(n, 0, kFloats);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return table_.Apply(n);
+    if (IsQuantised(n, 0)) return InvokeQuantised(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T alpha = static_cast<T>(alpha_);
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
@@ -99,7 +105,21 @@ struct LeakyRelu {
   }
 
  private:
+  void InvokeQuantised(const Node& n) const {
+    if (n.in(0).dtype() != FBX_I16) return table_.Apply(n);
+    const LeakyRelu self = *this;
+    MapElements(n.host(), n.in(0).data<const int16_t>(), n.out(0).data<int16_t>(), n.in(0).count(),
+                [self](int16_t x) FUSEBOX_INLINE { return self.OfStored<int16_t>(x); });
+  }
+  template <class S>
+  FUSEBOX_INLINE S OfStored(int32_t x) const {
+    const int32_t v = x - from_.zero;
+    return ClampTo<S>((v >= 0 ? Scaled(v, above_) : Scaled(v, below_)) + to_.zero);
+  }
+
   double alpha_;
+  Affine from_, to_;
+  FixedPoint above_, below_;
   ByteTable table_;
 };
 
@@ -107,17 +127,15 @@ struct Gelu {
   static constexpr std::string_view builtin = "GELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit Gelu(const Node& n) : approximate_(n.attrs().b("approximate", false)) {
-    if (IsQuantised(n, 0))
-      table_ =
-          ByteTable(n.in(0), n.out(0), [this](double x) { return approximate_ ? Approximate(x) : Exact(x); });
+    if (IsQuantised(n, 0)) stored_ = StoredMap(n.in(0), n.out(0), Either{approximate_});
   }
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) return RequireByteMap(n);
+    if (IsQuantised(n, 0)) return RequireStoredMap(n);
     RequireDtype(n, 0, kFloats);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return table_.Apply(n);
+    if (IsQuantised(n, 0)) return stored_.Apply(n, Either{approximate_});
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T* x = n.in(0).data<const T>();
       T* y = n.out(0).data<T>();
@@ -138,8 +156,15 @@ struct Gelu {
     constexpr T kRoot = T(0.79788456080286535588);  // of 2 / pi
     return T(0.5) * x * (T(1) + FastTanh(kRoot * (x + T(0.044715) * x * x * x)));
   }
+  struct Either {
+    bool approximate;
+    template <class T>
+    T operator()(T x) const {
+      return approximate ? Approximate(x) : Exact(x);
+    }
+  };
   bool approximate_;
-  ByteTable table_;
+  StoredMap stored_;
 };
 
 // alpha broadcasts against the input; usually it has one value per channel.
@@ -148,8 +173,10 @@ struct Prelu {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   static void supports(const Node& n) {
     if (IsQuantised(n, 0)) {
-      RequireByteMap(n);
-      return RequireBytes(n, 1);
+      RequireStoredMap(n);
+      RequireStored(n, 1);
+      RequireNoZeroPoint(n.in(0), "operand 0");
+      return RequireNoZeroPoint(n.in(1), "operand 1");
     }
     RequireDtype(n, 0, kFloats);
     RequireDtype(n, 1, kFloats);
@@ -175,7 +202,7 @@ struct Prelu {
   static void InvokeQuantised(const Node& n, const BroadcastPlan& plan) {
     const Affine x = AffineOf(n.in(0)), alpha = AffineOf(n.in(1)), y = AffineOf(n.out(0));
     const FixedPoint same(double{x.scale} / y.scale), steeper(double{x.scale * alpha.scale} / y.scale);
-    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
                    [=](T a, T b) FUSEBOX_INLINE {
                      const int32_t v = a - x.zero;

@@ -5,8 +5,8 @@
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
+#include "plugins/cpu/stored_product.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -19,27 +19,28 @@ struct BatchMatMul {
   struct State {
     uint32_t x_slot = 0, y_slot = 0;
     ProductPlan product;
+    StoredProduct::State stored;
   };
 
-  explicit BatchMatMul(const Node& n)
-      : adj_x_(n.attrs().b("adj_x", false)), adj_y_(n.attrs().b("adj_y", false)) {}
+  explicit BatchMatMul(const Node& n) : BatchMatMul(n.attrs()) {
+    if (Stored(n))
+      stored_ = StoredProduct(n, OperandsOf(n), Activation::kNone,
+                              n.attrs().b("asymmetric_quantize_inputs", false));
+  }
 
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) {
-      RequireByteMap(n);
-      return RequireBytes(n, 1);
-    }
+    if (Stored(n)) return StoredProduct::Supports(n, OperandsOf(n));
     RequireDtype(n, 0, kFloats);
     RequireDtype(n, 1, kFloats);
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
-    SameDtype(n, 0, 1);
+    if (!Stored(n)) SameDtype(n, 0, 1);
     for (uint32_t i = 0; i < 2; ++i)
       if (n.in(i).rank() == 0 || n.in(i).rank() == 1) Fail("rank 2 at least is expected", Operand(i));
     if (n.in(0).rank() < 0 || n.in(1).rank() < 0) return out.unranked(0, n.in(0).dtype());
-    const BatchMatMul self(n);
+    const BatchMatMul self(n.attrs());
     const Shape x(n.in(0)), y(n.in(1));
     SameDim(Last(x, !self.adj_x_), Last(y, self.adj_y_), "the dims to sum over");
     Shape dims = Broadcast(Leading(x), Leading(y));
@@ -55,11 +56,15 @@ struct BatchMatMul {
           Product(Product(Last(s, true), Last(s, false)), n.in(i).dtype() == FBX_F64 ? 8 : 4));
     };
     State state;
-    if (IsQuantised(n, 0)) {
-      const Shape x(n.in(0)), y(n.in(1));
-      state.x_slot = plan.scratch(bytes(0) / 2);  // of 16 bits each
-      state.y_slot = plan.scratch(bytes(1) / 2);
-      state.product = PlanProduct(plan, {Last(x, adj_x_), Last(y, !adj_y_), Last(x, !adj_x_)}, false);
+    if (Stored(n)) {
+      const Shape x(n.in(0));
+      const ProductShape shape = ShapeOf(n);
+      state.stored = stored_.Prepare(n, plan, Product(Count(Leading(x)), shape.rows));
+      state.product = stored_.PlanSums(plan, shape, false);
+      const int64_t matrices = stored_.hybrid() ? Count(Leading(x)) : 1;
+      const int64_t elements = Product(matrices, Product(shape.rows, shape.depth));
+      if (adj_x_)
+        state.x_slot = plan.scratch(static_cast<size_t>(Product(elements, stored_.hybrid() ? 4 : 2)));
       return state;
     }
     if (adj_x_) state.x_slot = plan.scratch(bytes(0));
@@ -68,12 +73,19 @@ struct BatchMatMul {
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (IsQuantised(n, 0))
-      return Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() { RunStored<T>(n, state); });
+    if (Stored(n)) return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
  private:
+  explicit BatchMatMul(Attrs attrs) : adj_x_(attrs.b("adj_x", false)), adj_y_(attrs.b("adj_y", false)) {}
+
+  static ProductOperands OperandsOf(const Node& n) {
+    const bool adj_y = n.attrs().b("adj_y", false);
+    return {.channel_axis = n.in(1).rank() - (adj_y ? 2 : 1), .transposed = !adj_y, .wide_weights = true};
+  }
+  static bool Stored(const Node& n) { return StoredProduct::Takes(n, {}); }
+
   // The last dim, or the one before it.
   static int64_t Last(const Shape& s, bool last) { return s[s.rank() - (last ? 1 : 2)]; }
   static Shape Leading(const Shape& s) { return Shape({s.begin(), static_cast<size_t>(s.rank() - 2)}); }
@@ -105,44 +117,47 @@ struct BatchMatMul {
     }
   }
 
-  template <class T>
+  // Of one product of matrices.
+  ProductShape ShapeOf(const Node& n) const {
+    const Shape x(n.in(0)), y(n.in(1));
+    return {Last(x, adj_x_), Last(y, !adj_y_), Last(x, !adj_x_)};
+  }
+
+  template <class Sum>
   void RunStored(const Node& n, const State& state) const {
     const Shape x(n.in(0)), y(n.in(1)), batch = Broadcast(Leading(x), Leading(y));
-    const ProductShape shape{Last(x, adj_x_), Last(y, !adj_y_), Last(x, !adj_x_)};
-    const Affine qx = AffineOf(n.in(0)), qy = AffineOf(n.in(1)), qz = AffineOf(n.out(0));
-    const FixedPoint scale(double{qx.scale * qy.scale} / qz.scale);
-    const int64_t batches = Count(batch);
+    const ProductShape s = ShapeOf(n);
+    const int64_t batches = Count(batch), matrix = s.rows * s.depth;
     if (batches == 0) return;
-    int16_t *a = n.scratch<int16_t>(state.x_slot), *b = n.scratch<int16_t>(state.y_slot);
-    T* out = n.out(0).data<T>();
+    const int16_t* input = Input(n, state, s);
+    const int16_t* weights = stored_.Weights(n, state.stored);
     Walk<2> walk(batch, {BroadcastStrides(Leading(x), batch), BroadcastStrides(Leading(y), batch)});
     walk.Seek(0);
-    for (int64_t i = 0; i < batches; ++i, walk.Next(), out += shape.rows * shape.columns) {
-      Widen(n.in(0).data<const T>() + walk.offset(0) * shape.rows * shape.depth, shape.rows, shape.depth,
-            adj_x_, qx.zero, a);
-      Widen(n.in(1).data<const T>() + walk.offset(1) * shape.columns * shape.depth, shape.columns,
-            shape.depth, !adj_y_, qy.zero, b);
-      RunProduct(
-          n, state.product, shape, b,
+    for (int64_t i = 0; i < batches; ++i, walk.Next()) {
+      const int16_t* a = input + walk.offset(0) * matrix;
+      if (adj_x_ && !stored_.hybrid()) a = Transposed(a, s.depth, s.rows, n.scratch<int16_t>(state.x_slot));
+      const int64_t first_row = walk.offset(0) * s.rows;
+      RunProduct<Sum>(
+          n, state.product, s, weights + walk.offset(1) * s.columns * s.depth,
           [&](int64_t, int64_t first, int64_t, int16_t*) {
-            return ProductRows{a + first * shape.depth, shape.depth};
+            return ProductRows{a + first * s.depth, s.depth};
           },
-          [&](int64_t first, int64_t count, int64_t column, int64_t columns, const int32_t* sums) {
-            for (int64_t row = first; row < first + count; ++row, sums += columns) {
-              for (int64_t c = 0; c < columns; ++c)
-                out[row * shape.columns + column + c] = ClampTo<T>(Scaled(sums[c], scale) + qz.zero);
-            }
+          [&](int64_t first, int64_t count, int64_t column, int64_t columns, const Sum* sums) {
+            for (int64_t row = first; row < first + count; ++row, sums += columns)
+              stored_.Finish(n, state.stored, first_row + row, column, columns, sums,
+                             (i * s.rows + row) * s.columns + column);
           });
     }
   }
 
-  // [rows, depth] less the zero point, from [depth, rows] when `transposed`.
-  template <class T>
-  static void Widen(const T* in, int64_t rows, int64_t depth, bool transposed, int32_t zero, int16_t* out) {
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t p = 0; p < depth; ++p)
-        out[i * depth + p] = static_cast<int16_t>(in[transposed ? p * rows + i : i * depth + p] - zero);
-    }
+  // The rows of a hybrid have a scale each, so that they must be rows first.
+  const int16_t* Input(const Node& n, const State& state, const ProductShape& s) const {
+    const int64_t matrices = Count(Leading(Shape(n.in(0)))), matrix = s.rows * s.depth;
+    if (!stored_.hybrid() || !adj_x_) return stored_.Input(n, state.stored, matrices * s.rows);
+    float* rows = n.scratch<float>(state.x_slot);
+    for (int64_t i = 0; i < matrices * matrix; i += matrix)
+      TransposeMatrix(n.in(0).data<const float>() + i, s.depth, s.rows, rows + i);
+    return stored_.Input(n, state.stored, matrices * s.rows, rows);
   }
 
   template <class T>
@@ -152,6 +167,7 @@ struct BatchMatMul {
   }
 
   bool adj_x_, adj_y_;
+  StoredProduct stored_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<BatchMatMul>};

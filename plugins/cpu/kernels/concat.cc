@@ -5,7 +5,7 @@
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
-#include "plugins/cpu/quant.h"
+#include "plugins/cpu/stored_map.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -30,19 +30,18 @@ struct Concatenation {
         RequireMovable(n, i);
         continue;
       }
-      RequireBytes(n, i);
-      RequireByteResult(n, i);
+      RequireStored(n, i);
+      RequireStoredResult(n, i);
     }
     if (FusedActivation(n) != Activation::kNone)
       throw Reject{"ATTR", "a concatenation with an activation is not done",
                    "attr fused_activation_function"};
   }
 
-  // Operands of another scale than the result go through a table each.
+  // Operands of another scale than the result are mapped each.
   explicit Concatenation(const Node& n) {
     for (uint32_t i = 0; i < n.in_count(); ++i)
-      tables_.push_back(Rescales(n, i) ? ByteTable(n.in(i), n.out(0), [](double x) { return x; })
-                                       : ByteTable());
+      maps_.push_back(Rescales(n, i) ? StoredMap(n.in(i), n.out(0), kSame) : StoredMap());
   }
   static bool Rescales(const Node& n, uint32_t operand) {
     return n.out_count() > 0 && IsQuantised(n, operand) &&
@@ -83,8 +82,7 @@ struct Concatenation {
       const int64_t piece = CountFrom(Shape(n.in(i)), axis);
       if (Rescales(n, i)) {
         for (int64_t o = 0; o < outer; ++o)
-          tables_[i].Apply(n.host(), Elements(n.in(i), o * piece),
-                           MutableElements(n.out(0), o * row + offset), piece);
+          maps_[i].Apply(n.host(), n.in(i), n.out(0), o * piece, o * row + offset, piece, kSame);
       } else {
         MovePiece(n, n.in(i), n.out(0), outer, piece, piece, 0, row, offset);
       }
@@ -93,7 +91,8 @@ struct Concatenation {
   }
 
  private:
-  std::vector<ByteTable> tables_;
+  static constexpr auto kSame = [](auto x) { return x; };
+  std::vector<StoredMap> maps_;
 };
 
 struct Pack {

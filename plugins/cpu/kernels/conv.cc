@@ -71,7 +71,7 @@ struct Conv2D {
     if (StoredProduct::Takes(n, kOperands)) {
       State state;
       state.stored = stored_.Prepare(n, plan, g.batch);
-      state.product = PlanProduct(plan, ShapeOf(g), !g.patches_are_pixels());
+      state.product = stored_.PlanSums(plan, ShapeOf(g), !g.patches_are_pixels());
       return state;
     }
     if (g.patches_are_pixels()) return {};
@@ -85,7 +85,8 @@ struct Conv2D {
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (StoredProduct::Takes(n, kOperands)) return RunStored(n, state);
+    if (StoredProduct::Takes(n, kOperands))
+      return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
@@ -138,18 +139,19 @@ struct Conv2D {
     return {g.pixels(), g.out_channels / g.groups(), g.patch(), g.groups()};
   }
 
+  template <class Sum>
   void RunStored(const Node& n, const State& state) const {
     const ConvGeometry g(n, window_);
     const int16_t* input = stored_.Input(n, state.stored, g.batch);
     const int64_t per_image = g.out_height * g.out_width;
-    RunProduct(
+    RunProduct<Sum>(
         n, state.product, ShapeOf(g), stored_.Weights(n, state.stored),
         [&](int64_t group, int64_t first, int64_t count, int16_t* patches) {
           if (g.patches_are_pixels()) return ProductRows{input + first * g.patch(), g.patch()};
           CopyPatches(g, input, group, first, count, patches);
           return ProductRows{patches, g.patch()};
         },
-        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const int32_t* sums) {
+        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const Sum* sums) {
           for (int64_t pixel = first; pixel < first + count; ++pixel, sums += columns)
             stored_.Finish(n, state.stored, pixel / per_image, channel, columns, sums,
                            pixel * g.out_channels + channel);

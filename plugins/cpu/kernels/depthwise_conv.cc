@@ -58,13 +58,14 @@ struct DepthwiseConv2D {
   State prepare(const Node& n, Plan& plan) const {
     if (!StoredProduct::Takes(n, kOperands)) return {};
     const uint32_t workers = std::max(1u, plan.threads());
-    const int64_t pixel = Product(n.in(1).dim(3), sizeof(int32_t));
+    const int64_t pixel = Product(n.in(1).dim(3), sizeof(int64_t));
     return {workers, plan.scratch(static_cast<size_t>(Product(pixel, workers))),
             stored_.Prepare(n, plan, n.in(0).dim(0))};
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (StoredProduct::Takes(n, kOperands)) return RunStored(n, state);
+    if (StoredProduct::Takes(n, kOperands))
+      return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
   }
 
@@ -115,14 +116,15 @@ struct DepthwiseConv2D {
             [&](int64_t row, uint32_t) { Vectorised([&]() FUSEBOX_INLINE { RunRow(job, row); }); });
   }
 
+  template <class Sum>
   void RunStored(const Node& n, const State& state) const {
-    Job<int16_t, int32_t> job{};
+    Job<int16_t, Sum> job{};
     job.input = stored_.Input(n, state.stored, n.in(0).dim(0));
     job.filter = stored_.Weights(n, state.stored);
     Measure(n, job);
     const bool parallel = thread_count(n.host()) <= state.workers;
     ForRows(n, job, parallel, [&](int64_t row, uint32_t worker) {
-      int32_t* sums = n.scratch<int32_t>(state.sums) + worker * job.out_channels;
+      Sum* sums = n.scratch<Sum>(state.sums) + worker * job.out_channels;
       for (int64_t ox = 0; ox < job.out_width; ++ox) {
         Vectorised([&]() FUSEBOX_INLINE { SumPixel(job, row, ox, sums); });
         stored_.Finish(n, state.stored, row / job.out_height, 0, job.out_channels, sums,
@@ -179,7 +181,7 @@ struct DepthwiseConv2D {
   // Integers wrap.
   template <class T, class Total>
   FUSEBOX_INLINE static inline Total PlusProduct(Total sum, T a, T b) {
-    if constexpr (std::is_same_v<T, Total>) return sum + a * b;
+    if constexpr (!std::is_same_v<Total, int32_t>) return sum + a * b;
     else return static_cast<Total>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(a * b));
   }
 

@@ -9,7 +9,7 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands;
+constexpr ProductOperands kOperands{.two_roundings = true};
 
 // Operands: input, weights [outputs, depth] (constant or computed), bias [outputs] or none.
 struct FullyConnected {
@@ -65,11 +65,12 @@ struct FullyConnected {
   State prepare(const Node& n, Plan& plan) const {
     if (!StoredProduct::Takes(n, kOperands)) return {};
     const ProductShape shape = ShapeOf(n);
-    return {PlanProduct(plan, shape, false), stored_.Prepare(n, plan, shape.rows)};
+    return {stored_.PlanSums(plan, shape, false), stored_.Prepare(n, plan, shape.rows)};
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (StoredProduct::Takes(n, kOperands)) return RunStored(n, state);
+    if (StoredProduct::Takes(n, kOperands))
+      return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const Tensor weights = n.in(1), out = n.out(0);
       RowProduct<T> product{};
@@ -104,15 +105,16 @@ struct FullyConnected {
     return {depth > 0 ? Count(n.in(0).dims()) / depth : 0, columns, depth};
   }
 
+  template <class Sum>
   void RunStored(const Node& n, const State& state) const {
     const ProductShape shape = ShapeOf(n);
     const int16_t* input = stored_.Input(n, state.stored, shape.rows);
-    RunProduct(
+    RunProduct<Sum>(
         n, state.product, shape, stored_.Weights(n, state.stored),
         [&](int64_t, int64_t first, int64_t, int16_t*) {
           return ProductRows{input + first * shape.depth, shape.depth};
         },
-        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const int32_t* sums) {
+        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const Sum* sums) {
           for (int64_t row = first; row < first + count; ++row, sums += columns)
             stored_.Finish(n, state.stored, row, channel, columns, sums, row * shape.columns + channel);
         });

@@ -58,7 +58,7 @@ struct Pool {
 
   static void supports(const Node& n) {
     if (IsQuantised(n, 0)) {
-      RequireByteMap(n);
+      RequireStoredMap(n);
       RequireSameQuant(n, 0);
       return RequireStoredActivation(n);
     }
@@ -81,7 +81,7 @@ struct Pool {
   void invoke(const Node& n) const {
     if (IsQuantised(n, 0)) {
       const StoredRange range(activation_, n.out(0));
-      return Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+      return Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
         Run<T>(n, [range](T* pixel, int64_t channels) {
           for (int64_t c = 0; c < channels; ++c) pixel[c] = static_cast<T>(range(pixel[c]));
         });

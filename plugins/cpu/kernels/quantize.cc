@@ -5,15 +5,16 @@
 #include <limits>
 
 #include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/elementwise.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
+#include "plugins/cpu/stored_map.h"
 
 namespace fusebox::cpu {
 namespace {
 
-constexpr Types<int8_t, uint8_t, int16_t> kStored;
+constexpr Types<int8_t, uint8_t, int16_t, int32_t> kAnyStored;
 
 // Throws Reject unless the tensor states scales, per tensor or per axis.
 void RequireStated(const Tensor& t, const std::string& subject) {
@@ -49,8 +50,9 @@ void ForEachRun(const Node& n, const Tensor& t, const F& f) {
 // Halves go away from zero; what is out of range saturates, NaN becomes the zero point.
 template <class T, class S>
 S Stored(T x, float scale, int64_t zero) {
-  constexpr T kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
-  const T q = std::round(x / static_cast<T>(scale)) + static_cast<T>(zero);
+  using Real = std::conditional_t<sizeof(S) < 4, T, double>;  // holds all of S
+  constexpr Real kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
+  const Real q = std::round(x / static_cast<T>(scale)) + static_cast<Real>(zero);
   if (std::isnan(q)) return static_cast<S>(zero);
   return static_cast<S>(q < kLow ? kLow : q > kHigh ? kHigh : q);
 }
@@ -59,25 +61,21 @@ struct Quantize {
   static constexpr std::string_view builtin = "QUANTIZE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // From bytes to bytes of another scale.
+  // From stored values to those of another scale.
   explicit Quantize(const Node& n) {
     if (!IsQuantised(n, 0)) return;
-    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
-    const FixedPoint scale(double{from.scale} / to.scale);
-    table_ = ByteTable::OfStored(n.in(0), n.out(0), [&](int32_t x) {
-      const int32_t y = Scaled(x - from.zero, scale) + to.zero;
-      return n.out(0).dtype() == FBX_U8 ? int32_t{ClampTo<uint8_t>(y)} : int32_t{ClampTo<int8_t>(y)};
-    });
+    from_ = AffineOf(n.in(0)), to_ = AffineOf(n.out(0));
+    scale_ = FixedPoint(double{from_.scale} / to_.scale);
   }
   static void supports(const Node& n) {
     if (IsQuantised(n, 0)) {
-      RequireBytes(n, 0);
-      if (n.out_count() == 0) return;
-      return RequireBytes(n.out(0), "result 0");
+      RequireOneScale(n.in(0), "operand 0");
+      if (n.out_count() > 0) RequireOneScale(n.out(0), "result 0");
+      return;
     }
     RequireDtype(n, 0, kFloats);
     if (n.out_count() == 0) return;
-    if (!Contains(kStored, n.out(0).dtype()))
+    if (!Contains(kAnyStored, n.out(0).dtype()))
       throw Reject{"DTYPE", "a result of dtype " + std::string(dtype_name(n.out(0).dtype())), "result 0"};
     RequireStated(n.out(0), "result 0");
   }
@@ -86,15 +84,16 @@ struct Quantize {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 1, 1);
     const fbx_dtype dtype = n.out(0).dtype();
-    if (!Contains(kStored, dtype)) Fail("cannot quantise to " + std::string(dtype_name(dtype)), "result 0");
+    if (!Contains(kAnyStored, dtype))
+      Fail("cannot quantise to " + std::string(dtype_name(dtype)), "result 0");
     if (n.in(0).rank() < 0) return out.unranked(0, dtype);
     out.set(0, dtype, n.in(0).dims());
   }
 
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return table_.Apply(n);
+    if (IsQuantised(n, 0)) return Requantise(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      Dispatch(kStored, n.out(0).dtype(), [&]<class S>() {
+      Dispatch(kAnyStored, n.out(0).dtype(), [&]<class S>() {
         const T* x = n.in(0).data<const T>();
         S* y = n.out(0).data<S>();
         ForEachRun(n, n.out(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
@@ -105,7 +104,33 @@ struct Quantize {
   }
 
  private:
-  ByteTable table_;
+  static void RequireOneScale(Tensor t, const std::string& subject) {
+    if (!Contains(kAnyStored, t.dtype()))
+      throw Reject{"DTYPE", "quantised " + std::string(dtype_name(t.dtype())) + " is not done", subject};
+    if (!IsQuantised(t)) throw Reject{"QUANT", "no scale", subject};
+    RequireScales(t, subject);
+    if (t.quant()->count != 1) throw Reject{"QUANT", "one scale per channel", subject};
+  }
+
+  void Requantise(const Node& n) const {
+    Dispatch(kAnyStored, n.in(0).dtype(), [&]<class F>() {
+      Dispatch(kAnyStored, n.out(0).dtype(), [&]<class T>() { Requantise<F, T>(n); });
+    });
+  }
+  template <class From, class To>
+  void Requantise(const Node& n) const {
+    static constexpr int64_t kLow = std::numeric_limits<To>::lowest(), kHigh = std::numeric_limits<To>::max();
+    const Quantize c = *this;
+    MapElements(n.host(), n.in(0).data<const From>(), n.out(0).data<To>(), n.in(0).count(),
+                [c](From x) FUSEBOX_INLINE {
+                  const int64_t v = std::clamp<int64_t>(int64_t{x} - c.from_.zero, INT32_MIN, INT32_MAX);
+                  const int64_t y = int64_t{ScaledWide(static_cast<int32_t>(v), c.scale_)} + c.to_.zero;
+                  return static_cast<To>(std::clamp(y, kLow, kHigh));
+                });
+  }
+
+  Affine from_, to_;
+  FixedPoint scale_;
 };
 
 // Shifts exponent and fraction into place; a power of two then corrects the bias, subnormals included.
@@ -122,7 +147,7 @@ struct Dequantize {
 
   static void supports(const Node& n) {
     if (n.in(0).dtype() == FBX_F16) return;
-    if (!Contains(kStored, n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
+    if (!Contains(kAnyStored, n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
     RequireStated(n.in(0), "operand 0");
   }
 
@@ -135,7 +160,7 @@ struct Dequantize {
   void invoke(const Node& n) const {
     float* y = n.out(0).data<float>();
     if (n.in(0).dtype() == FBX_F16) return FromHalf(n, y);
-    Dispatch(kStored, n.in(0).dtype(), [&]<class S>() {
+    Dispatch(kAnyStored, n.in(0).dtype(), [&]<class S>() {
       const S* x = n.in(0).data<const S>();
       ForEachRun(n, n.in(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
         for (int64_t i = first; i < first + count; ++i) y[i] = scale * static_cast<float>(x[i] - zero);

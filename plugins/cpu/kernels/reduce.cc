@@ -181,7 +181,7 @@ struct Reduce {
 
   static void supports(const Node& n) {
     if ((kSums || kSelects) && IsQuantised(n, 0)) {
-      RequireByteMap(n);
+      RequireStoredMap(n);
       if (kSelects) RequireSameQuant(n, 0);
       return;
     }
@@ -218,7 +218,7 @@ struct Reduce {
     const ReducePlan plan = n.in(1).is_const() ? prepared : PlanReduce(n);
     if constexpr (kSums) {
       if (IsQuantised(n, 0))
-        return Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() { RunQuantised<T>(n, plan); });
+        return Dispatch(kStored, n.in(0).dtype(), [&]<class T>() { RunQuantised<T>(n, plan); });
     }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       const auto finish = [](auto total, int64_t folds) { return Op::template Finish<T>(total, folds); };

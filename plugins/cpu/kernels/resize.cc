@@ -94,59 +94,89 @@ struct ResizeBilinear {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
     if (IsQuantised(n, 0)) {
-      RequireByteMap(n);
+      RequireStoredMap(n);
       return RequireSameQuant(n, 0);
     }
     RequireDtype(n, 0, kFloats);
   }
   static void infer(const Node& n, Infer& out) { InferResized(n, out); }
 
-  // The two neighbours along one axis and the weight of the second.
+  void invoke(const Node& n) const {
+    const fbx_dtype dtype = n.in(0).dtype();
+    if (dtype == FBX_I8) return Run<int8_t, FixedTap>(n);
+    if (dtype == FBX_I16) return Run<int16_t, FixedTap>(n);
+    if (dtype == FBX_U8) return Run<uint8_t, RealTap<float>>(n);
+    Dispatch(kFloats, dtype, [&]<class T>() { Run<T, RealTap<T>>(n); });
+  }
+
+ private:
+  // The two neighbours along one axis and their weights.
   template <class T>
-  struct Tap {
+  struct RealTap {
+    using Weight = T;
     int64_t low, high;
-    T weight;
-    Tap(const Grid& grid, int64_t at, int64_t in, int64_t out) {
+    T low_weight, high_weight;
+    RealTap(const Grid& grid, int64_t at, int64_t in, int64_t out) {
       const T scale = grid.Scale<T>(in, out);
       const T position =
           grid.half_pixel ? (static_cast<T>(at) + T(0.5)) * scale - T(0.5) : static_cast<T>(at) * scale;
       low = std::min(std::max<int64_t>(0, static_cast<int64_t>(std::floor(position))), in - 1);
       high = std::min(std::max<int64_t>(0, static_cast<int64_t>(std::ceil(position))), in - 1);
-      weight = position - static_cast<T>(low);
+      high_weight = position - static_cast<T>(low);
+      low_weight = 1 - high_weight;
+    }
+    // Bytes: the nearest stored value, halves up.
+    template <class E>
+    static E Finish(T x) {
+      if constexpr (std::is_same_v<E, T>) return x;
+      else return static_cast<E>(std::floor(x + T(0.5)));
     }
   };
-  void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() { Run<T, float>(n); });
-    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T, T>(n); });
-  }
 
- private:
-  // Bytes: the nearest stored value, halves up.
-  template <class T, class Real>
-  static T Rounded(Real x) {
-    if constexpr (std::is_same_v<T, Real>) return x;
-    else return static_cast<T>(std::floor(x + Real(0.5)));
-  }
+  // For i8 and i16 positions are multiples of 1/1024 in TFLite, the scale rounded to one, too.
+  struct FixedTap {
+    using Weight = int64_t;
+    static constexpr int64_t kOne = 1024;
+    int64_t low, high;
+    int64_t low_weight, high_weight;
+    FixedTap(const Grid& grid, int64_t at, int64_t in, int64_t out) {
+      const bool corners = grid.align_corners && out > 1;
+      const int64_t from = corners ? in - 1 : in, to = corners ? out - 1 : out;
+      const int64_t scale = (Product(kOne, from) + to / 2) / to;
+      const int64_t position = grid.half_pixel ? at * scale + scale / 2 - kOne / 2 : at * scale;
+      low = std::min(std::max<int64_t>(position / kOne, 0), in - 1);
+      high = std::min(std::max<int64_t>((position + kOne - 1) / kOne, 0), in - 1);
+      high_weight = position - low * kOne;
+      low_weight = kOne - high_weight;
+    }
+    // The nearest, halves away from zero.
+    template <class E>
+    static E Finish(int64_t x) {
+      constexpr int64_t kSquare = kOne * kOne;
+      return static_cast<E>((x + (x > 0 ? kSquare / 2 : -kSquare / 2)) / kSquare);
+    }
+  };
 
-  template <class E, class T>
+  template <class E, class Tap>
   static void Run(const Node& n) {
+    using W = typename Tap::Weight;
     const Grid grid(n);
     const Shape in(n.in(0)), out(n.out(0));
     const int64_t c = in[3];
     ForRows(n, out, [&](int64_t b, int64_t row) {
-      const Tap<T> y(grid, row, in[1], out[1]);
+      const Tap y(grid, row, in[1], out[1]);
       const E* top = n.in(0).data<const E>() + (b * in[1] + y.low) * in[2] * c;
       const E* bottom = n.in(0).data<const E>() + (b * in[1] + y.high) * in[2] * c;
       E* to = n.out(0).data<E>() + (b * out[1] + row) * out[2] * c;
       for (int64_t column = 0; column < out[2]; ++column, to += c) {
-        const Tap<T> x(grid, column, in[2], out[2]);
-        const T w11 = y.weight * x.weight, w10 = y.weight * (1 - x.weight), w01 = (1 - y.weight) * x.weight,
-                w00 = (1 - y.weight) * (1 - x.weight);
+        const Tap x(grid, column, in[2], out[2]);
+        const W w11 = y.high_weight * x.high_weight, w10 = y.high_weight * x.low_weight,
+                w01 = y.low_weight * x.high_weight, w00 = y.low_weight * x.low_weight;
         const E *tl = top + x.low * c, *tr = top + x.high * c, *bl = bottom + x.low * c,
                 *br = bottom + x.high * c;
         for (int64_t i = 0; i < c; ++i)
-          to[i] = Rounded<E>(static_cast<T>(tl[i]) * w00 + static_cast<T>(bl[i]) * w10 +
-                             static_cast<T>(tr[i]) * w01 + static_cast<T>(br[i]) * w11);
+          to[i] = Tap::template Finish<E>(static_cast<W>(tl[i]) * w00 + static_cast<W>(bl[i]) * w10 +
+                                          static_cast<W>(tr[i]) * w01 + static_cast<W>(br[i]) * w11);
       }
     });
   }

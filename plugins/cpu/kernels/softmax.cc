@@ -22,7 +22,7 @@ void InferRows(const Node& n, Infer& out) {
 }
 
 void RequireFloatsOrBytes(const Node& n) {
-  if (IsQuantised(n, 0)) RequireByteMap(n);
+  if (IsQuantised(n, 0)) RequireStoredMap(n);
   else RequireDtype(n, 0, kFloats);
 }
 
@@ -84,24 +84,30 @@ struct Softmax {
   }
 
  private:
-  // Distances from the largest element are bytes, so that a table holds all powers.
+  // Distances from the largest element of bytes are bytes, so that a table holds all powers.
   void InvokeQuantised(const Node& n) const {
-    const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    const float step = static_cast<float>(double{AffineOf(n.in(0)).scale} * beta_);
+    if (n.in(0).dtype() == FBX_I16)
+      return Rows<int16_t>(
+          n, [step](int32_t d) FUSEBOX_INLINE { return FastExp(-step * static_cast<float>(d)); });
     std::array<float, 256> power;
-    for (int d = 0; d < 256; ++d)
-      power[static_cast<size_t>(d)] =
-          std::exp(-static_cast<float>(double{from.scale} * beta_) * static_cast<float>(d));
+    for (int d = 0; d < 256; ++d) power[static_cast<size_t>(d)] = std::exp(-step * static_cast<float>(d));
     Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
-      ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
-        const T most = Largest(x, length);
-        const float sum =
-            SumOf<float>(length, [&](int64_t i) { return power[static_cast<size_t>(most - x[i])]; });
-        const float scale = 1.0f / (sum * to.scale);
-        for (int64_t i = 0; i < length; ++i) {
-          const float q = power[static_cast<size_t>(most - x[i])] * scale;
-          y[i] = ClampTo<T>(static_cast<int32_t>(std::lround(std::min(q, 512.0f))) + to.zero);
-        }
-      });
+      Rows<T>(n, [&power](int32_t d) FUSEBOX_INLINE { return power[static_cast<size_t>(d)]; });
+    });
+  }
+
+  template <class T, class F>
+  static void Rows(const Node& n, const F& power) {
+    const Affine to = AffineOf(n.out(0));
+    ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
+      const int32_t most = Largest(x, length);
+      const float sum = SumOf<float>(length, [&](int64_t i) FUSEBOX_INLINE { return power(most - x[i]); });
+      const float scale = 1.0f / (sum * to.scale);
+      for (int64_t i = 0; i < length; ++i) {
+        const float q = std::min(power(most - x[i]) * scale, 65536.0f);  // is positive
+        y[i] = ClampTo<T>(static_cast<int32_t>(q + 0.5f) + to.zero);
+      }
     });
   }
 
@@ -128,7 +134,7 @@ struct LogSoftmax {
  private:
   static void InvokeQuantised(const Node& n) {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
-    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
         const T most = Largest(x, length);
         const double scale = from.scale;
@@ -167,7 +173,7 @@ struct L2Normalization {
   void InvokeQuantised(const Node& n) const {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
     const StoredRange range(activation_, n.out(0));
-    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
+    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
         const double norm = std::max(std::sqrt(SumOf<double>(length,
                                                              [&](int64_t i) {

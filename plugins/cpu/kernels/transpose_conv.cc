@@ -12,7 +12,7 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.input = 2, .weights = 1, .bias = 3};
+constexpr ProductOperands kOperands{.input = 2, .weights = 1, .bias = 3, .two_roundings = true};
 
 // The gradient of a convolution from `output` to `input`. Operands: output shape, filter [out, height, width, in],
 // input, bias. Input pixel x adds its filter taps k to the output pixels x * stride - padding + k.
@@ -63,18 +63,19 @@ struct TransposeConv {
 
   State prepare(const Node& n, Plan& plan) const {
     const uint32_t workers = std::max(1u, plan.threads());
-    const int64_t bytes =
-        Product(Product(n.in(2).dim(2), n.in(1).dim(0)), n.in(2).dtype() == FBX_F64 ? 8 : 4);
+    const bool wide = n.in(2).dtype() == FBX_F64 || n.in(2).dtype() == FBX_I16;
+    const int64_t bytes = Product(Product(n.in(2).dim(2), n.in(1).dim(0)), wide ? 8 : 4);
     State state{workers, plan.scratch(static_cast<size_t>(Product(bytes, workers))), 0, {}};
     if (!StoredProduct::Takes(n, kOperands)) return state;
-    const int64_t row = Product(Product(n.out(0).dim(2), n.out(0).dim(3)), sizeof(int32_t));
+    const int64_t row = Product(Product(n.out(0).dim(2), n.out(0).dim(3)), wide ? 8 : 4);
     state.sums = plan.scratch(static_cast<size_t>(Product(row, workers)));
     state.stored = stored_.Prepare(n, plan, n.in(2).dim(0));
     return state;
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (StoredProduct::Takes(n, kOperands)) return RunStored(n, state);
+    if (StoredProduct::Takes(n, kOperands))
+      return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
     Dispatch(kFloats, n.in(2).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
@@ -121,12 +122,13 @@ struct TransposeConv {
     });
   }
 
+  template <class Sum>
   void RunStored(const Node& n, const State& state) const {
     const Job<int16_t> job =
         JobOf(n, stored_.Input(n, state.stored, n.in(2).dim(0)), stored_.Weights(n, state.stored));
     ForRows(n, state, job, [&](int64_t row, uint32_t worker) {
-      int32_t* sums = n.scratch<int32_t>(state.sums) + worker * job.out_width * job.out_channels;
-      SumRow(job, row, n.scratch<int32_t>(state.slot) + worker * job.in_width * job.out_channels, sums);
+      Sum* sums = n.scratch<Sum>(state.sums) + worker * job.out_width * job.out_channels;
+      SumRow(job, row, n.scratch<Sum>(state.slot) + worker * job.in_width * job.out_channels, sums);
       for (int64_t x = 0; x < job.out_width; ++x, sums += job.out_channels)
         stored_.Finish(n, state.stored, row / job.out_height, 0, job.out_channels, sums,
                        (row * job.out_width + x) * job.out_channels);
@@ -168,7 +170,7 @@ struct TransposeConv {
     const int64_t last =
         shift < j.out_width ? std::min(j.in_width, (j.out_width - shift + stride - 1) / stride) : 0;
     if (first >= last) return;
-    std::conditional_t<std::is_same_v<T, Total>, RowProduct<Total>, IntegerProduct> product{};
+    std::conditional_t<std::is_same_v<T, Total>, RowProduct<Total>, IntegerProduct<Total>> product{};
     product.a = in + first * j.in_channels;
     product.b = j.filter + (ky * j.filter_width + kx) * j.in_channels;
     product.ldb = j.filter_height * j.filter_width * j.in_channels;
@@ -186,7 +188,7 @@ struct TransposeConv {
   // Integers wrap.
   template <class Total>
   static Total Plus(Total a, Total b) {
-    if constexpr (std::is_floating_point_v<Total>) return a + b;
+    if constexpr (!std::is_same_v<Total, int32_t>) return a + b;
     else return static_cast<Total>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
   }
 

@@ -51,12 +51,14 @@ void AddUnary(Cases& c) {
   const fbx_dtype dtype = dtype_of<S>;
   const int64_t zero = std::is_signed_v<S> ? 5 : 133;
   const Data x = Stored<S>({3, 100}, 1, 0.05f, zero);
-  const auto add = [&](const char* op, float scale, int64_t to_zero, auto f, std::vector<Attr> attrs = {}) {
+  const auto add = [&](const char* op, float scale, int64_t to_zero, auto f, std::vector<Attr> attrs = {},
+                       double steps = 0) {
     c.push_back({.name = type + "by table",
                  .op = op,
                  .operands = {x},
                  .attrs = std::move(attrs),
-                 .results = {ToStored(x.dims, Each(x, f), dtype, scale, to_zero)}});
+                 .results = {ToStored(x.dims, Each(x, f), dtype, scale, to_zero)},
+                 .atol = steps});
   };
   const int64_t low = std::is_signed_v<S> ? -128 : 0;
   add("LOGISTIC", 1.0f / 256, low, [](double v) { return 1 / (1 + std::exp(-v)); });
@@ -64,7 +66,7 @@ void AddUnary(Cases& c) {
   add("RELU", 0.05f, zero, [](double v) { return std::max(v, 0.0); });
   add("RELU6", 0.03f, low, [](double v) { return std::clamp(v, 0.0, 6.0); });
   add("HARD_SWISH", 0.05f, zero, [](double v) { return v * std::clamp(v + 3, 0.0, 6.0) / 6; });
-  add("LEAKY_RELU", 0.06f, zero, [](double v) { return v > 0 ? v : 0.25 * v; }, {{"alpha", 0.25}});
+  add("LEAKY_RELU", 0.06f, zero, [](double v) { return v > 0 ? v : 0.25 * v; }, {{"alpha", 0.25}}, 1);
   add("ABS", 0.05f, low, [](double v) { return std::abs(v); });
   add("ELU", 0.05f, zero, [](double v) { return v > 0 ? v : std::expm1(v); });
   c.push_back({.name = type + "to another scale",

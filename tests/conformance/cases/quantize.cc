@@ -45,11 +45,16 @@ const Suite kQuantize("quantize", [](Cases& c) {
                .operands = {F32({1}, {0})},
                .results = {I8({1}, {0})},
                .refused = "neither a scale"});
-  c.push_back({.name = "to i32",
+  c.push_back({.name = "to i32, of which a float's neighbours are not all integers",
+               .op = "QUANTIZE",
+               .operands = {F32({4}, {3e9f, -3e9f, 1.5f, kNaN})},
+               .results = {I32({4}, {INT32_MAX, INT32_MIN, 3, 0}).Quantised(0.5f, 0)},
+               .also_f64 = false});
+  c.push_back({.name = "to i64",
                .op = "QUANTIZE",
                .operands = {F32({1}, {0})},
-               .results = {I32({1}, {0})},
-               .refused = "i32"});
+               .results = {I64({1}, {0})},
+               .refused = "i64"});
   c.push_back({.name = "from i8",
                .op = "QUANTIZE",
                .operands = {I8({1}, {0}).Quantised(1, 0)},
@@ -85,7 +90,12 @@ const Suite kQuantize("quantize", [](Cases& c) {
        .also_f64 = false});
   c.push_back(
       {.name = "no scale", .op = "DEQUANTIZE", .operands = {I8({1}, {1})}, .refused = "neither a scale"});
-  c.push_back({.name = "i32", .op = "DEQUANTIZE", .operands = {I32({1}, {1})}, .refused = "i32"});
+  c.push_back({.name = "i32",
+               .op = "DEQUANTIZE",
+               .operands = {I32({2}, {INT32_MIN, 3}).Quantised(0.5f, 0)},
+               .results = {F32({2}, {-1073741824.0f, 1.5f})},
+               .also_f64 = false});
+  c.push_back({.name = "i64", .op = "DEQUANTIZE", .operands = {I64({1}, {1})}, .refused = "i64"});
   c.push_back({.name = "channels",
                .op = "DEQUANTIZE",
                .operands = {PerAxis(I8({3}, {1}), {1, 2}, {0, 0}, 0)},
