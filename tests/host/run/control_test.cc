@@ -155,6 +155,46 @@ TEST(State, VariablesAreSharedByFunctionsAndInitialisedOnce) {
   EXPECT_THAT(FloatsOf(machine.Run({})[0]), ElementsAre(11));
 }
 
+// if (up) n = n + 1, in place, else n = 100; and main reads n before and after.
+TEST(State, BranchesWriteTheVariableThatTheCallerReads) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const Type flag{DType::kBool, Shape::Scalar()};
+  const ValueId up = f.AddInput(flag), handle = Handle(f, "n");
+  const auto read = [&] { return f.AddNode(Op::kReadVariable, {handle}, {F32({1})}).results[0]; };
+  const ValueId before = read();
+  const Type resource{DType::kResource, Shape::Scalar()};
+  const ValueId done = f.AddNode(Op::kIf, {up, handle}, {F32({1})},
+                                 Ref("then_subgraph_index", "count", "else_subgraph_index", "jump"))
+                           .results[0];
+  f.outputs = {before, done, read()};
+  Function& count = module->Add("count");
+  const ValueId counted = count.AddInput(resource);
+  const ValueId old = count.AddNode(Op::kReadVariable, {counted}, {F32({1})}).results[0];
+  const ValueId next = Custom(count, "test.inplace", {old}, F32({1}));
+  count.AddNode(Op::kAssignVariable, {counted, next}, {});
+  count.outputs = {next};
+  Function& jump = module->Add("jump");
+  const ValueId jumped = jump.AddInput(resource);
+  const ValueId far = jump.AddConst<float>(DType::kF32, {1}, {100});
+  jump.AddNode(Op::kAssignVariable, {jumped, far}, {});
+  jump.outputs = {far};
+  module->variables.push_back(
+      {"n", "", F32({1}), Buffer::Of<float>(std::vector<float>{5}), Variable::Mutability::kMutable, ""});
+  Machine machine(std::move(module));
+  const auto run = [&](bool condition) {
+    const auto outputs = machine.Run({{flag, Buffer::Of<uint8_t>(std::vector<uint8_t>{condition})}});
+    std::vector<float> all;
+    for (const Tensor& output : outputs) all.push_back(FloatsOf(output)[0]);
+    return all;
+  };
+  EXPECT_THAT(run(true), ElementsAre(5, 6, 6));
+  EXPECT_THAT(run(false), ElementsAre(6, 100, 100));
+  EXPECT_THAT(run(true), ElementsAre(100, 101, 101));
+  machine.runner->Reset();
+  EXPECT_THAT(run(true), ElementsAre(5, 6, 6));
+}
+
 // Some files leave out the rank of handles, where others state it.
 TEST(State, HandlesOfUnknownRankFindTheirVariable) {
   auto module = Counter();
