@@ -213,6 +213,16 @@ void ListVariables(Module& module) {
   }
 }
 
+// Where the last bytes begin that no constant holds: what is appended to the file lies there.
+size_t EndOfConstants(const File& file) {
+  const std::byte* end = file.bytes.data();
+  for (size_t i = 0; i < SizeOf(file.model.buffers()); ++i) {
+    const auto* data = file.model.buffers()->Get(static_cast<unsigned>(i))->data();
+    if (data != nullptr) end = std::max(end, reinterpret_cast<const std::byte*>(data->data()) + data->size());
+  }
+  return static_cast<size_t>(end - file.bytes.data());
+}
+
 Status ReadModel(const Buffer& bytes, Module& module) {
   FUSEBOX_TRY(VerifyFile(bytes));
   const format::Model& model = *format::GetModel(bytes.data());
@@ -230,7 +240,7 @@ Status ReadModel(const Buffer& bytes, Module& module) {
   FUSEBOX_TRY(ReadSignatures(file, module));
   FUSEBOX_TRY(ReadMetadata(file, module));
   module.description = TextOf(model.description());
-  module.appended = ReadAppendedZip(bytes);
+  module.appended = ReadAppendedZip(bytes, EndOfConstants(file));
   // Before anything that relies on it: from here on the graph is as sound as one that was built.
   FUSEBOX_TRY(Verify(module, Strictness::kLoose));
   MarkPlaceholders(module);

@@ -37,7 +37,8 @@ Result<Buffer> ReadRange(const File&, uint64_t offset, uint64_t size);
 // Tensor `index` as value `index` of the function.
 Status ReadTensor(const File&, const format::SubGraph&, const format::Tensor&, Value&);
 Status ReadNodes(const File&, const format::SubGraph&, Function&);
-// A zip behind the FlatBuffer, with offsets counted from its own start; empty where there is none.
-Buffer ReadAppendedZip(const Buffer& file);
+// A zip behind the FlatBuffer, with offsets counted from its own start; empty where there is none. Its directory ends behind
+// `from`: weights need not be searched for it.
+Buffer ReadAppendedZip(const Buffer& file, size_t from);
 
 }  // namespace fusebox::tflite

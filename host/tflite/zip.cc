@@ -20,10 +20,11 @@ T At(std::span<const std::byte> bytes, size_t at) {
 
 void Put(std::span<std::byte> bytes, size_t at, uint32_t value) { std::memcpy(bytes.data() + at, &value, 4); }
 
-// The last end record; a comment of up to 64 KiB may follow it.
-size_t FindEnd(std::span<const std::byte> file) {
-  if (file.size() < kEndSize) return file.size();
-  const size_t lowest = file.size() - kEndSize - std::min<size_t>(file.size() - kEndSize, 65535);
+// The last end record that begins at `from` or later; a comment of up to 64 KiB may follow it.
+size_t FindEnd(std::span<const std::byte> file, size_t from) {
+  if (file.size() < from + kEndSize) return file.size();
+  const size_t lowest =
+      std::max(from, file.size() - kEndSize - std::min<size_t>(file.size() - kEndSize, 65535));
   // memrchr, since nearly every file has no zip and is searched to the end of the range.
   const auto* begin = reinterpret_cast<const char*>(file.data());
   for (size_t past = file.size() - kEndSize + 1; past > lowest;) {
@@ -39,9 +40,9 @@ size_t FindEnd(std::span<const std::byte> file) {
 
 }  // namespace
 
-Buffer ReadAppendedZip(const Buffer& file) {
+Buffer ReadAppendedZip(const Buffer& file, size_t from) {
   const std::span<const std::byte> bytes = file.bytes();
-  const size_t end = FindEnd(bytes);
+  const size_t end = FindEnd(bytes, from);
   if (end == bytes.size()) return {};
   const size_t count = At<uint16_t>(bytes, end + 10), size = At<uint32_t>(bytes, end + 12);
   const auto stated = static_cast<int64_t>(At<uint32_t>(bytes, end + 16));
