@@ -49,6 +49,7 @@ class Buffer {
   // True when there is a payload at all; an empty tensor's constant has size() 0 and still an owner.
   explicit operator bool() const { return owner_ != nullptr; }
   bool SameAs(const Buffer& other) const { return data() == other.data() && size() == other.size(); }
+  const void* owner() const { return owner_.get(); }  // equal for buffers in one file, or of one copy
   const MappedFile* file() const;  // that the bytes lie in; null: they lie elsewhere. As long as the bytes
   Buffer Slice(size_t offset, size_t size) const { return Buffer(owner_, bytes_.subspan(offset, size)); }
 

@@ -130,14 +130,17 @@ void NodeView::Show(const Function& function, const Node& node, const NodeText& 
 }
 
 const fbx_file* FileViews::Of(const Value& value) {
-  const MappedFile* file = value.is_const() ? value.data.file() : nullptr;
-  if (file == nullptr || file == last_.first) return file == nullptr ? nullptr : last_.second;
+  if (!value.is_const()) return nullptr;
+  if (value.data.owner() == last_.first) return last_.second;
+  last_ = {value.data.owner(), nullptr};
+  const MappedFile* const file = value.data.file();
+  if (file == nullptr) return nullptr;
   auto [found, fresh] = files_.try_emplace(file);
   if (fresh) {
     found->second = {FBX_HEAD(fbx_file), AsAbi(file->path), file->device,     file->inode,
                      file->bytes.size(), file->modified_ns, file->changed_ns, file->bytes.data()};
   }
-  last_ = {file, &found->second};
+  last_.second = &found->second;
   return last_.second;
 }
 

@@ -51,7 +51,7 @@ class FileViews {
 
  private:
   std::map<const MappedFile*, fbx_file> files_;
-  std::pair<const MappedFile*, const fbx_file*> last_ = {};  // a model's constants lie in one
+  std::pair<const void*, const fbx_file*> last_ = {};  // by owner: a model's constants lie in one
 };
 
 // What a view of a node points to and the graph does not hold: "function main: node 12 CONV_2D (...)", and a custom op's option

@@ -12,6 +12,7 @@
 // looks at; what identifies plugin, build and sources is added by whoever keeps the bytes (abi/ext/weights.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -27,7 +28,7 @@ inline namespace v1 {
 
 class PackedWeights {
  public:
-  static constexpr size_t kAlignment = 128;
+  static constexpr size_t kAlignment = 64;  // at least
 
   struct Recipe {
     std::string_view what;              // which packing code of the plugin
@@ -53,7 +54,8 @@ class PackedWeights {
       kept_ = data_ != nullptr;
       if (kept_) return;
     }
-    void* const memory = std::aligned_alloc(kAlignment, (recipe.size / kAlignment + 1) * kAlignment);
+    const size_t bytes = (recipe.size + kAlignment - 1) / kAlignment * kAlignment;
+    void* const memory = std::aligned_alloc(kAlignment, std::max(bytes, kAlignment));
     if (memory == nullptr) throw std::bad_alloc();
     owner_ = Owner(memory, [](void* p) noexcept { std::free(p); });
     pack(memory);
