@@ -148,6 +148,12 @@ void AddElementwise(std::vector<Single>& all) {
     all.push_back({"Relu" + t, Map(Op::kRelu, dtype, {{dims, in}}, out), 1});
     all.push_back({"Abs" + t, Map(Op::kAbs, dtype, {{dims, in}}, out), 1});
   }
+  for (const auto& [name, op] :
+       {std::pair("Equal", Op::kEqual), {"Less", Op::kLess}, {"GreaterEqual", Op::kGreaterEqual}}) {
+    all.push_back({name, Map(op, DType::kI8, {{dims, kIn8}, {dims, kIn8}}, {}, {}, DType::kBool)});
+    all.push_back({std::string(name) + "TwoScales",
+                   Map(op, DType::kI8, {{dims, kIn8}, {dims, kOut8}}, {}, {}, DType::kBool)});
+  }
   all.push_back({"Logistic", Map(Op::kLogistic, i16, {{dims, kIn16}}, {1.0f / 32768, 0}), 3});
   all.push_back({"Tanh", Map(Op::kTanh, i16, {{dims, kIn16}}, {1.0f / 32768, 0}), 3});
   all.push_back(

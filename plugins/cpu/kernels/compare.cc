@@ -5,6 +5,7 @@
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/elementwise.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quant.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -41,7 +42,13 @@ template <class Op>
 struct Relation {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static constexpr bool kRelates = Contains(Op::kTypes, FBX_F64);
+
   static void supports(const Node& n) {
+    if (kRelates && IsQuantised(n, 0)) {
+      RequireStored(n, 0);
+      return RequireStored(n, 1);
+    }
     RequireDtype(n, 0, Op::kTypes);
     RequireDtype(n, 1, Op::kTypes);
   }
@@ -54,10 +61,26 @@ struct Relation {
   }
   void invoke(const Node& n) const {
     const BroadcastPlan plan = PlanBroadcast(Shape(n.in(0)), Shape(n.in(1)));
+    if constexpr (kRelates) {
+      if (IsQuantised(n, 0) && !SameQuant(n.in(0).quant(), n.in(1).quant())) return RelateReals(n, plan);
+    }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       using R = std::conditional_t<Op::kKeepsType, T, bool>;
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<R>(),
                    [](T a, T b) FUSEBOX_INLINE { return static_cast<R>(Op::template Apply<T>(a, b)); });
+    });
+  }
+
+ private:
+  // A double holds the product of a float and a stored value exactly.
+  static void RelateReals(const Node& n, const BroadcastPlan& plan) {
+    const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1));
+    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
+      RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<bool>(),
+                   [x, y](T a, T b) FUSEBOX_INLINE {
+                     return Op::template Apply<double>(double{x.scale} * (a - x.zero),
+                                                       double{y.scale} * (b - y.zero));
+                   });
     });
   }
 };

@@ -4,6 +4,7 @@
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/quant.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -212,30 +213,53 @@ struct EmbeddingLookup {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
     RequireDtype(n, 0, kIndices);
-    RequireMovable(n, 1);
-    if (n.in(1).quant() && n.in(1).quant()->kind != FBX_QUANT_NONE)
-      throw Reject{"DTYPE",
-                   "a quantised table (" + std::string(dtype_name(n.in(1).dtype())) + ") is not done",
-                   Operand(1)};
+    if (!ToFloats(n)) return RequireMovable(n, 1);
+    const Tensor table = n.in(1);
+    if (!Contains(kBytes, table.dtype())) RejectDtype(table.dtype(), 1);
+    RequireScales(table, Operand(1));
+    const fbx_quant& q = *table.quant();
+    if (q.count > 1 &&
+        (q.kind != FBX_QUANT_PER_AXIS || q.axis != 0 || table.rank() < 1 || table.dim(0) != q.count))
+      throw Reject{"QUANT", "neither one scale nor one per row", Operand(1)};
+  }
+  // From a quantised table, rows of real numbers.
+  static bool ToFloats(const Node& n) {
+    return IsQuantised(n, 1) && n.out_count() > 0 && n.out(0).dtype() == FBX_F32;
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
     const Tensor rows = n.in(0), table = n.in(1);
     if (rows.rank() >= 0 && rows.rank() != 1)
       Fail("expected a list, got rank " + std::to_string(rows.rank()), Operand(0));
-    if (table.rank() < 0) return out.unranked(0, table.dtype());
+    const fbx_dtype dtype = ToFloats(n) ? FBX_F32 : table.dtype();
+    if (table.rank() < 0) return out.unranked(0, dtype);
     Shape dims(table);
     if (dims.rank() < 1) Fail("the table is a scalar", Operand(1));
     dims[0] = rows.rank() < 0 ? -1 : rows.dim(0);
-    out.set(0, table.dtype(), dims);
+    out.set(0, dtype, dims);
   }
   void invoke(const Node& n) const {
     const Shape table(n.in(1));
     CheckIndices(n.in(0), 0, table[0]);
+    if (ToFloats(n))
+      return Dispatch(kBytes, n.in(1).dtype(), [&]<class T>() { Floats<T>(n, CountFrom(table, 1)); });
     const size_t bytes = static_cast<size_t>(CountFrom(table, 1)) * ElementSize(n.in(1).dtype());
     for (int64_t i = 0; bytes > 0 && i < n.in(0).count(); ++i)
       std::memcpy(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes,
                   Elements(n.in(1)) + static_cast<size_t>(IntAt(n.in(0), i)) * bytes, bytes);
+  }
+
+ private:
+  template <class T>
+  static void Floats(const Node& n, int64_t length) {
+    const fbx_quant& q = *n.in(1).quant();
+    float* y = n.out(0).data<float>();
+    for (int64_t i = 0; i < n.in(0).count(); ++i) {
+      const int64_t row = IntAt(n.in(0), i), channel = q.count > 1 ? row : 0;
+      const T* x = n.in(1).data<const T>() + row * length;
+      for (int64_t k = 0; k < length; ++k)
+        *y++ = q.scales[channel] * static_cast<float>(x[k] - q.zero_points[channel]);
+    }
   }
 };
 

@@ -27,12 +27,12 @@ void RequireFloatsOrBytes(const Node& n) {
 }
 
 // f(x, y, length) for every row.
-template <class T, class F>
+template <class T, class R = T, class F>
 void ForEachRow(const Node& n, const F& f) {
   const int64_t length = n.in(0).dim(-1), count = n.in(0).count();
   if (count == 0) return;
   const T* x = n.in(0).data<const T>();
-  T* y = n.out(0).data<T>();
+  R* y = n.out(0).data<R>();
   parallel_for(n.host(), static_cast<size_t>(count / length), Grain(length),
                [&](size_t begin, size_t end, uint32_t) {
                  Vectorised([&]() FUSEBOX_INLINE {
@@ -69,8 +69,16 @@ struct Softmax {
   static constexpr std::string_view builtin = "SOFTMAX";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit Softmax(const Node& n) : beta_(n.attrs().f64("beta", 0)) {}
-  static void supports(const Node& n) { RequireFloatsOrBytes(n); }
-  static void infer(const Node& n, Infer& out) { InferRows(n, out); }
+  static void supports(const Node& n) {
+    if (Widens(n)) return RequireStored(n, 0), RequireStored(n.out(0), "result 0");
+    RequireFloatsOrBytes(n);
+  }
+  static void infer(const Node& n, Infer& out) {
+    InferRows(n, out);
+    if (!Widens(n)) return;
+    if (n.in(0).rank() < 0) return out.unranked(0, FBX_I16);
+    out.set(0, FBX_I16, n.in(0).dims());
+  }
   void invoke(const Node& n) const {
     if (IsQuantised(n, 0)) return InvokeQuantised(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
@@ -88,25 +96,30 @@ struct Softmax {
   void InvokeQuantised(const Node& n) const {
     const float step = static_cast<float>(double{AffineOf(n.in(0)).scale} * beta_);
     if (n.in(0).dtype() == FBX_I16)
-      return Rows<int16_t>(
+      return Rows<int16_t, int16_t>(
           n, [step](int32_t d) FUSEBOX_INLINE { return FastExp(-step * static_cast<float>(d)); });
     std::array<float, 256> power;
     for (int d = 0; d < 256; ++d) power[static_cast<size_t>(d)] = std::exp(-step * static_cast<float>(d));
-    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() {
-      Rows<T>(n, [&power](int32_t d) FUSEBOX_INLINE { return power[static_cast<size_t>(d)]; });
-    });
+    const auto look_up = [&power](int32_t d) FUSEBOX_INLINE { return power[static_cast<size_t>(d)]; };
+    if (Widens(n)) return Rows<int8_t, int16_t>(n, look_up);
+    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() { Rows<T, T>(n, look_up); });
   }
 
-  template <class T, class F>
+  // i8 to i16.
+  static bool Widens(const Node& n) {
+    return n.in(0).dtype() == FBX_I8 && IsQuantised(n, 0) && n.out_count() > 0 && n.out(0).dtype() == FBX_I16;
+  }
+
+  template <class T, class R, class F>
   static void Rows(const Node& n, const F& power) {
     const Affine to = AffineOf(n.out(0));
-    ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
+    ForEachRow<T, R>(n, [&](const T* x, R* y, int64_t length) {
       const int32_t most = Largest(x, length);
       const float sum = SumOf<float>(length, [&](int64_t i) FUSEBOX_INLINE { return power(most - x[i]); });
       const float scale = 1.0f / (sum * to.scale);
       for (int64_t i = 0; i < length; ++i) {
         const float q = std::min(power(most - x[i]) * scale, 65536.0f);  // is positive
-        y[i] = ClampTo<T>(static_cast<int32_t>(q + 0.5f) + to.zero);
+        y[i] = ClampTo<R>(static_cast<int32_t>(q + 0.5f) + to.zero);
       }
     });
   }

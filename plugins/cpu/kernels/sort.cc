@@ -8,6 +8,7 @@
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
 
 namespace fusebox::cpu {
@@ -17,7 +18,12 @@ namespace {
 struct TopK {
   static constexpr std::string_view builtin = "TOPK_V2";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
-  static void supports(const Node& n) { RequireDtype(n, 0, kAllNumbers); }
+  // A scale above 0 keeps the order of stored values.
+  static void supports(const Node& n) {
+    if (!IsQuantised(n, 0)) return RequireDtype(n, 0, kAllNumbers);
+    RequireStored(n, 0);
+    RequireSameQuant(n, 0);
+  }
 
   static int64_t Count(const Node& n) {
     const Tensor t = n.in(1);

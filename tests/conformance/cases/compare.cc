@@ -45,11 +45,6 @@ const Suite kSuite("compare", [](Cases& c) {
                  .operands = {F32({1}, {0}), I32({1}, {0})},
                  .error = "dtypes differ",
                  .also_f64 = false});
-    c.push_back({.name = "quantised",
-                 .op = r.op,
-                 .operands = {I8({1}, {0}).Quantised(1, 0), I8({1}, {0}).Quantised(1, 0)},
-                 .results = {Bool({1}, {true})},
-                 .refused = "quantised i8"});
   }
   c.push_back(
       {"bool", "EQUAL", {Bool({2}, {true, false}), Bool({2}, {true, true})}, {}, {Bool({2}, {true, false})}});

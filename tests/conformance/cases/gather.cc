@@ -114,12 +114,6 @@ const Suite kSuite("gather", [](Cases& c) {
                .operands = {I32({1}, {3}), table},
                .results = {F32({1, 2}, {0})},
                .error = "index 3 is outside of dimension 3"});
-  c.push_back({.name = "quantised",
-               .op = "EMBEDDING_LOOKUP",
-               .operands = {I32({1}, {0}), I8({1, 1}, {1}).Quantised(1, 0)},
-               .results = {F32({1, 1}, {0})},
-               .refused = "a quantised table (i8)",
-               .also_f64 = false});
 });
 
 }  // namespace
