@@ -42,8 +42,8 @@ void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
       ->allow_extra_args(false);
   app.add_option(
          "--weight-cache", flags.weight_cache,
-         "Keep xnnpack's packed weights in this file, or in this directory, which models may share; auto: in "
-         "the user's cache directory")
+         "Keep packed weights, xnnpack's and those of other plugins' kernels, in this file, or in this "
+         "directory, which models may share; auto: in the user's cache directory")
       ->type_name("PATH");
 }
 

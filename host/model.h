@@ -29,7 +29,8 @@ struct ModelOptions {
   // Delegates, in the order in which they are offered nodes; empty: none. Nothing: the config's list, else the default ones.
   std::optional<std::vector<Config::Delegate>> delegates = {};
   // JSON, options by delegate, over those of the config: {"xnnpack": {"weight_cache_path": "cache/"}}. A delegate that is not used
-  // is a notice; an option that it does not know is an error.
+  // is a notice, unless its plugin has services for others, which look at the options too (kept weights); an option that it does not
+  // know is an error.
   std::string delegate_options = {};
 };
 
