@@ -214,9 +214,10 @@ void AddMatMuls(Cases& c) {
                {},
                {Values<int16_t>({0, 4}, {0}).Quantised(1, 0)}});
 
-  // Whole steps once quantised: every row has a 127, and so 1 is the scale.
+  // Whole steps once quantised: 1 is the scale of the first three rows, each with a 127 in it, and 2 of the others.
   std::vector<float> floats, columns(30);
-  for (int i = 0; i < 30; ++i) floats.push_back(i % 5 == 2 ? 127.0f : static_cast<float>(i * 29 % 201 - 100));
+  for (int i = 0; i < 30; ++i)
+    floats.push_back((i < 15 ? 1.0f : 2.0f) * static_cast<float>(i % 5 == 2 ? 127 : i * 29 % 201 - 100));
   for (size_t i = 0; i < 30; ++i) columns[i / 15 * 15 + i % 5 * 3 + i / 5 % 3] = floats[i];
   const Data x = F32({2, 3, 5}, floats);
   const std::vector<double> sums = product(x);
