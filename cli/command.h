@@ -25,6 +25,7 @@ void AddRun(CLI::App& root, Action& action);
 void AddCompare(CLI::App& root, Action& action);
 void AddVerify(CLI::App& root, Action& action);
 void AddInspect(CLI::App& root, Action& action);
+void AddCache(CLI::App& root, Action& action);
 void AddPlugin(CLI::App& root, Action& action);
 
 // Options that all of them word alike.

@@ -15,6 +15,7 @@ Examples:
   fusebox run model.tflite --seed 1 --runs 20
   fusebox compare fused.tflite unfused.tflite
   fusebox inspect model.tflite
+  fusebox cache ls
   fusebox plugin list
 
 Exit status: 0 done; 1 the answer is no; 2 bad usage or bad input; 3 an internal error.
@@ -81,6 +82,7 @@ int Main(int argc, char** argv) {
   AddCompare(root, action);
   AddVerify(root, action);
   AddInspect(root, action);
+  AddCache(root, action);
   AddPlugin(root, action);
   Prepare(root);
   try {

@@ -10,6 +10,7 @@
 #include "cli/output_dir.h"
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 #include "host/base/table.h"
 
 namespace fusebox::cli {
@@ -53,12 +54,13 @@ double Median(std::vector<double> values) {
 }
 
 // Inputs are set again before each run, outside of what is timed; state lives on from run to run.
-Result<Measured> RunAll(const Flags& flags, Opened& opened) {
+Result<Measured> RunAll(const Flags& flags, Opened& opened, ProgressBar& bar) {
   using Clock = std::chrono::steady_clock;
   Measured out;
   FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, opened.ports.inputs).At(opened.path));
   FUSEBOX_TRY(SetInputs(*opened.session, out.inputs));
   FUSEBOX_TRY(opened.session->Prepare());
+  bar.Finish();
   std::vector<double> times;
   for (int r = 0; r < flags.runs; ++r) {
     FUSEBOX_TRY(SetInputs(*opened.session, out.inputs));
@@ -144,8 +146,11 @@ Status PrintJson(const Flags& flags, const Opened& opened, const Measured& measu
 Result<Exit> Run(const Flags& flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(const ModelOptions options, ModelOptionsOf(std::move(registry), flags.delegates));
-  FUSEBOX_ASSIGN(Opened opened, Open(flags.model, options, flags.session));
-  FUSEBOX_ASSIGN(const Measured measured, RunAll(flags, opened));
+  ProgressBar bar;
+  SessionOptions session = flags.session;
+  if (!flags.delegates.weight_cache.empty()) session.progress = bar.listener();
+  FUSEBOX_ASSIGN(Opened opened, Open(flags.model, options, session));
+  FUSEBOX_ASSIGN(const Measured measured, RunAll(flags, opened, bar));
   for (const std::string& notice : opened.session->notices()) Message(opened.path + ": " + notice);
   if (!flags.output_dir.empty())
     FUSEBOX_TRY(WriteOutputDir(flags.output_dir, opened.ports, measured.inputs, measured.runs));

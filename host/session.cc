@@ -155,7 +155,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   std::unique_ptr<Session> session(new Session());
   session->impl_->model = std::move(model);
   FUSEBOX_ASSIGN(session->impl_->runner,
-                 run::Runner::Create(session->impl_->model->program(), options.threads));
+                 run::Runner::Create(session->impl_->model->program(), options.threads, options.progress));
   FUSEBOX_TRY(session->SelectSignature(options.signature));
   return session;
 }

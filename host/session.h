@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "host/base/progress.h"
 #include "host/base/status.h"
 #include "host/graph/types.h"
 #include "host/model.h"
@@ -19,8 +20,9 @@
 namespace fusebox {
 
 struct SessionOptions {
-  std::string signature;  // empty: the only one, or the main function
-  int threads = 1;        // that one Run may use, the caller's included; 0: one per core
+  std::string signature;           // empty: the only one, or the main function
+  int threads = 1;                 // that one Run may use, the caller's included; 0: one per core
+  ProgressListener progress = {};  // of packing weights, where a delegate does and tells
 };
 
 class Session {

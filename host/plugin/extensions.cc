@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The services that plugins have for each other: who provides one is found, and loaded, when somebody first asks for it.
 #include <fusebox/abi/ext/opening.h>
+#include <fusebox/abi/ext/progress.h>
 #include <fusebox/abi/ext/pthreadpool.h>
 #include <fusebox/abi/ext/resize.h>
 #include <fusebox/abi/ext/threads.h>
@@ -16,7 +17,8 @@ namespace fusebox {
 namespace {
 
 bool IsHostExtension(std::string_view id) {
-  return id == FBX_EXT_THREADS || id == FBX_EXT_PTHREADPOOL || id == FBX_EXT_RESIZE || id == FBX_EXT_OPENING;
+  return id == FBX_EXT_THREADS || id == FBX_EXT_PTHREADPOOL || id == FBX_EXT_RESIZE ||
+         id == FBX_EXT_OPENING || id == FBX_EXT_PROGRESS;
 }
 
 const void* TableOf(const LoadedPlugin& plugin, std::string_view id) {
@@ -86,6 +88,16 @@ Broker::Answer Registry::Impl::Find(const LoadedPlugin& asking, std::string_view
     return {answer.table};
   }
   return answer;
+}
+
+Registry::ServiceRef Registry::FindService(std::string_view id) {
+  const std::lock_guard lock(impl_->mutex);
+  for (Impl::Plugin* plugin : impl_->Providers(id)) {
+    const LoadedPlugin* const loaded = impl_->Load(*plugin);
+    if (loaded == nullptr) continue;
+    if (const void* const table = TableOf(*loaded, id)) return {table, loaded};
+  }
+  return {};
 }
 
 std::string Registry::Impl::WhyNot(std::string_view id) {

@@ -234,6 +234,13 @@ class Registry {
   Result<Delegation> Delegates(const std::optional<std::vector<Config::Delegate>>& wanted,
                                const std::map<std::string, Attrs>& options,
                                std::vector<std::string>& notices);
+  // A service that a plugin offers to others, for the program itself: of the first one that has it, which is loaded. Its
+  // table is null when no usable plugin here has it.
+  struct ServiceRef {
+    const void* table = nullptr;
+    const LoadedPlugin* plugin = nullptr;
+  };
+  ServiceRef FindService(std::string_view id);
   // Checks an op's attributes against the options_schema of the plugin that provides it; OK when there is none.
   Status CheckOptions(fbx_op_kind kind, std::string_view op, const Attrs& attrs);
 

@@ -18,6 +18,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fusebox/abi/ext/progress.h"
+#include "host/base/progress.h"
 #include "host/plan/plan.h"
 
 struct pthreadpool;
@@ -103,15 +105,37 @@ class Threads {
   ::pthreadpool* pool_ = nullptr;
 };
 
-// fusebox.threads/1, fusebox.pthreadpool/1 and fusebox.resize/1 over such a pool.
+// What plugins announce and have done, added up for one listener.
+class ProgressMeter {
+ public:
+  explicit ProgressMeter(ProgressListener listener) : listener_(std::move(listener)) {
+    progress_.ended = true;
+  }
+  bool heard() const { return listener_ != nullptr; }
+  void Begin(std::string_view what, uint64_t bytes) noexcept;
+  void Advance(uint64_t bytes) noexcept;
+  void End() noexcept;
+  static const fbx_progress& Api();  // of a session's calls
+
+ private:
+  void Tell() noexcept;
+  ProgressListener listener_;
+  Progress progress_;
+  uint64_t left_ = 0;  // of what began last
+};
+
+// fusebox.threads/1, fusebox.pthreadpool/1 and fusebox.resize/1 over such a pool, and fusebox.progress/1 where somebody listens.
 class ThreadedServices : public Services {
  public:
-  explicit ThreadedServices(Threads& threads) : threads_(threads) {}
+  explicit ThreadedServices(Threads& threads, ProgressMeter* meter = nullptr)
+      : threads_(threads), meter_(meter) {}
   const void* Find(std::string_view id) const override;
   Threads& threads() const { return threads_; }
+  ProgressMeter* meter() const { return meter_; }  // null: nobody listens
 
  private:
   Threads& threads_;
+  ProgressMeter* meter_;
 };
 
 // Resource variables and hash tables of a session. Handles are small numbers, the same for equal names.
@@ -163,7 +187,8 @@ class Frame;
 // Executes functions of a program on one state: variables, plans, memory, threads.
 class Runner {
  public:
-  static Result<std::unique_ptr<Runner>> Create(const Program& program, int threads);
+  static Result<std::unique_ptr<Runner>> Create(const Program& program, int threads,
+                                                ProgressListener progress = {});
   ~Runner();
 
   // Values in, values out; the results are copies. For proofs and tests; a session uses Call.
@@ -185,12 +210,13 @@ class Runner {
 
  private:
   friend class Frame;
-  Runner(const Program& program, int threads);
+  Runner(const Program& program, int threads, ProgressListener progress);
   Frame& FrameOf(const plan::Code& code);
   void Compile(const plan::Code& entry);
 
   const Program& program_;
   Threads threads_;
+  ProgressMeter meter_;
   ThreadedServices services_;
   HostCalls calls_;
   delegate::Session delegates_;

@@ -7,10 +7,11 @@
 
 namespace fusebox::run {
 
-Runner::Runner(const Program& program, int threads)
+Runner::Runner(const Program& program, int threads, ProgressListener progress)
     : program_(program),
       threads_(threads),
-      services_(threads_),
+      meter_(std::move(progress)),
+      services_(threads_, meter_.heard() ? &meter_ : nullptr),
       calls_(services_),
       delegates_(program.module(), program.parts(), calls_),
       context_{calls_, threads_.count(), &delegates_},
@@ -18,10 +19,11 @@ Runner::Runner(const Program& program, int threads)
 
 Runner::~Runner() = default;
 
-Result<std::unique_ptr<Runner>> Runner::Create(const Program& program, int threads) {
+Result<std::unique_ptr<Runner>> Runner::Create(const Program& program, int threads,
+                                               ProgressListener progress) {
   if (threads < 0 || threads > 1024)
     return Invalid(fmt::format("{} threads, expected 0 (one per core) to 1024", threads));
-  return std::unique_ptr<Runner>(new Runner(program, threads));
+  return std::unique_ptr<Runner>(new Runner(program, threads, std::move(progress)));
 }
 
 Frame& Runner::FrameOf(const plan::Code& code) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "fusebox/abi/ext/progress.h"
 #include "fusebox/abi/ext/pthreadpool.h"
 #include "fusebox/abi/ext/threads.h"
 #include "host/run/run.h"
@@ -101,6 +102,7 @@ const void* ThreadedServices::Find(std::string_view id) const {
   if (id == FBX_EXT_THREADS) return &kThreads;
   if (id == FBX_EXT_PTHREADPOOL) return &pool;
   if (id == FBX_EXT_RESIZE) return &ResizeApi();
+  if (id == FBX_EXT_PROGRESS && meter_ != nullptr) return &ProgressMeter::Api();
   return nullptr;
 }
 

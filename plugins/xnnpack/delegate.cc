@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/xnnpack/delegate.h"
 
+#include <fusebox/abi/ext/progress.h>
+
 #include <algorithm>
 #include <array>
 
@@ -49,6 +51,31 @@ Dims CallDims(Tensor t) {
   }
   return dims;
 }
+
+// Tells whoever waits for the session how much of its weights is packed.
+class Meter {
+ public:
+  Meter(const fbx_host* host, PackProvider& provider) : host_(host), provider_(provider) {
+    const auto* api = static_cast<const fbx_progress*>(host->get_extension(host, str(FBX_EXT_PROGRESS)));
+    if (!FBX_HAS(api, begin) || !FBX_HAS(api, advance) || !FBX_HAS(api, end)) return;
+    const uint64_t bytes = provider.bytes_to_pack();
+    if (bytes == 0) return;
+    api_ = api;
+    api->begin(host, str("packing weights"), bytes);
+    provider.Watch([api, host](uint64_t done) { api->advance(host, done); });
+  }
+  Meter(const Meter&) = delete;
+  ~Meter() {
+    if (api_ == nullptr) return;
+    provider_.Watch(nullptr);
+    api_->end(host_);
+  }
+
+ private:
+  const fbx_host* host_;
+  PackProvider& provider_;
+  const fbx_progress* api_ = nullptr;
+};
 
 }  // namespace
 
@@ -128,6 +155,7 @@ xnn_status Delegate::Partition::Build(const Network& network, Session& session, 
     operation.define(site, subgraph);
   }
   xnn_runtime_t runtime = nullptr;
+  const Meter meter(network.graph().host(), session.provider());
   const xnn_status status = xnn_create_runtime_v4(subgraph.get(), session.provider().get(),
                                                   session.workspace(), pool_, 0, &runtime);
   if (status != xnn_status_success) return status;

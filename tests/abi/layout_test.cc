@@ -2,23 +2,17 @@
 // The layout of every struct of the plugin ABI, frozen as numbers: a plugin built years ago relies on each. A struct may
 // only grow: new members are new rows at the end of its list, and its size. No other number here ever changes.
 #include <fusebox/abi/delegate.h>
-#include <fusebox/abi/ext/opening.h>
-#include <fusebox/abi/ext/pthreadpool.h>
-#include <fusebox/abi/ext/resize.h>
-#include <fusebox/abi/ext/threads.h>
-#include <fusebox/abi/ext/weights.h>
 #include <fusebox/abi/plugin.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <type_traits>
 
+#include "tests/abi/layout.h"
+
 namespace {
 
 static_assert(sizeof(void*) == 8, "the numbers are for 64-bit machines");
-
-#define FUSEBOX_SIZE(type, bytes) static_assert(sizeof(type) == (bytes))
-#define FUSEBOX_MEMBER(type, member, offset) static_assert(offsetof(type, member) == (offset))
 
 FUSEBOX_SIZE(fbx_str, 16);
 FUSEBOX_MEMBER(fbx_str, ptr, 0);
@@ -71,35 +65,6 @@ FUSEBOX_MEMBER(fbx_tensor, bytes, 40);
 FUSEBOX_MEMBER(fbx_tensor, quant, 48);
 FUSEBOX_MEMBER(fbx_tensor, name, 56);
 FUSEBOX_MEMBER(fbx_tensor, file, 72);
-
-FUSEBOX_SIZE(fbx_opening, 40);
-FUSEBOX_MEMBER(fbx_opening, head, 0);
-FUSEBOX_MEMBER(fbx_opening, plugin, 8);
-FUSEBOX_MEMBER(fbx_opening, delegate_options, 16);
-FUSEBOX_MEMBER(fbx_opening, find, 24);
-FUSEBOX_MEMBER(fbx_opening, keep, 32);
-
-FUSEBOX_SIZE(fbx_weights_recipe, 72);
-FUSEBOX_MEMBER(fbx_weights_recipe, head, 0);
-FUSEBOX_MEMBER(fbx_weights_recipe, what, 8);
-FUSEBOX_MEMBER(fbx_weights_recipe, layout, 24);
-FUSEBOX_MEMBER(fbx_weights_recipe, numbers, 40);
-FUSEBOX_MEMBER(fbx_weights_recipe, number_count, 48);
-FUSEBOX_MEMBER(fbx_weights_recipe, source_count, 52);
-FUSEBOX_MEMBER(fbx_weights_recipe, sources, 56);
-FUSEBOX_MEMBER(fbx_weights_recipe, size, 64);
-
-FUSEBOX_SIZE(fbx_packed, 32);
-FUSEBOX_MEMBER(fbx_packed, head, 0);
-FUSEBOX_MEMBER(fbx_packed, data, 8);
-FUSEBOX_MEMBER(fbx_packed, memory, 16);
-FUSEBOX_MEMBER(fbx_packed, handle, 24);
-
-FUSEBOX_SIZE(fbx_weights, 32);
-FUSEBOX_MEMBER(fbx_weights, head, 0);
-FUSEBOX_MEMBER(fbx_weights, acquire, 8);
-FUSEBOX_MEMBER(fbx_weights, commit, 16);
-FUSEBOX_MEMBER(fbx_weights, release, 24);
 
 FUSEBOX_SIZE(fbx_attr_api, 112);
 FUSEBOX_MEMBER(fbx_attr_api, head, 0);
@@ -275,20 +240,6 @@ FUSEBOX_MEMBER(fbx_entry, min_host_minor, 16);
 FUSEBOX_MEMBER(fbx_entry, build, 24);
 FUSEBOX_MEMBER(fbx_entry, load, 40);
 FUSEBOX_MEMBER(fbx_entry, unload, 48);
-
-FUSEBOX_SIZE(fbx_threads, 24);
-FUSEBOX_MEMBER(fbx_threads, head, 0);
-FUSEBOX_MEMBER(fbx_threads, thread_count, 8);
-FUSEBOX_MEMBER(fbx_threads, parallel_for, 16);
-
-FUSEBOX_SIZE(fbx_pthreadpool, 24);
-FUSEBOX_MEMBER(fbx_pthreadpool, head, 0);
-FUSEBOX_MEMBER(fbx_pthreadpool, pool, 8);
-FUSEBOX_MEMBER(fbx_pthreadpool, parallelize_1d, 16);
-
-FUSEBOX_SIZE(fbx_resize, 16);
-FUSEBOX_MEMBER(fbx_resize, head, 0);
-FUSEBOX_MEMBER(fbx_resize, resize, 8);
 
 // The first 16 bytes of an entry are the same for every major version.
 static_assert(FBX_ENTRY_MAGIC == 0x31584246u && FBX_ABI_MAJOR == 1);

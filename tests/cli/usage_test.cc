@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Usage, HelpOfEachSubcommandHasAnExample) {
-  for (const char* command : {"convert", "run", "compare", "verify", "inspect", "plugin"}) {
+  for (const char* command : {"convert", "run", "compare", "verify", "inspect", "cache", "plugin"}) {
     const Finished done = Fusebox({command, "--help"});
     EXPECT_EQ(done.status, 0) << command;
     EXPECT_THAT(done.out, HasSubstr(std::string("  fusebox ") + command)) << done.out;
@@ -49,7 +49,6 @@ TEST(Usage, WhatIsNotThereYetIsUnknown) {
        std::vector<std::vector<std::string>>{{"convert", "in", "-o", "out", "--quantize", "int8"},
                                              {"inspect", "m.tflite", "--html", "x"},
                                              {"bench", "m.tflite"},
-                                             {"cache", "ls"},
                                              {"plugin", "new", "x"}}) {
     const Finished done = Fusebox(line);
     EXPECT_EQ(done.status, 2) << line[0];

@@ -23,8 +23,7 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
     const Recipe& recipe = request.recipe;
     cache::KeyBuilder builder(FamilyName(recipe.family()));
     builder.Text(fingerprints.cpu()).Text(recipe.text());
-    builder.Buffer(digests_.Of(*request.kernel), request.kernel->bytes);
-    if (request.bias != nullptr) builder.Buffer(digests_.Of(*request.bias), request.bias->bytes);
+    AddContents(builder, request);
     return builder.Build(fingerprints.of(recipe.family(), recipe.form()));
   }
 
@@ -38,9 +37,23 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
     if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
 
+  PackNote NoteOf(const Fingerprints& fingerprints, const PackRequest& request) override {
+    PackNote note = DescribePack(fingerprints, request);
+    cache::KeyBuilder builder(FamilyName(request.recipe.family()));
+    builder.Text(request.recipe.text());
+    AddContents(builder, request);
+    note.source = cache::Hex(builder.Build(0).identity.keyed);
+    return note;
+  }
+
   void SaveMemos() { digests_.Save(); }
 
  private:
+  void AddContents(cache::KeyBuilder& builder, const PackRequest& request) {
+    builder.Buffer(digests_.Of(*request.kernel), request.kernel->bytes);
+    if (request.bias != nullptr) builder.Buffer(digests_.Of(*request.bias), request.bias->bytes);
+  }
+
   std::shared_ptr<cache::Store> store_;
   TensorDigests digests_;
 };
@@ -61,12 +74,13 @@ class FileWriter final : public PackWriter {
   }
   void* Reserve(size_t size) override { return writer().Reserve(size); }
   void* ReserveScratch(size_t size) override { return writer().ReserveScratch(size); }
-  PackedBlob Insert(const cache::Key& key, void* reserved, size_t size, const Recipe& recipe,
-                    uint32_t seed) override {
+  PackedBlob Insert(const cache::Key& key, void* reserved, size_t size, const PackRequest& request,
+                    const Fingerprints& fingerprints, uint32_t seed) override {
     changed_ = true;
+    const std::string note = store_->NoteOf(fingerprints, request).Text();
     return Hold(writer().Commit(
         key, static_cast<std::byte*>(reserved), size,
-        {.seed = seed, .family = static_cast<uint16_t>(recipe.family()), .recipe = recipe.description()}));
+        {.seed = seed, .family = static_cast<uint16_t>(request.recipe.family()), .recipe = note}));
   }
   PackedBlob Keep(void* reserved, size_t size) override {
     return Hold(writer().KeepPrivate(static_cast<std::byte*>(reserved), size));
@@ -108,8 +122,8 @@ std::unique_ptr<PackWriter> FileStore::Open() { return std::make_unique<FileWrit
 
 }  // namespace
 
-std::shared_ptr<cache::Store> OpenWeightStore(const std::string& path, bool share) {
-  return cache::Store::Open({.path = path, .writer = "fusebox.xnnpack 1.0.0", .dedup = share});
+std::shared_ptr<cache::Store> OpenWeightStore(const std::string& path, bool share, cache::Mode mode) {
+  return cache::Store::Open({.path = path, .mode = mode, .writer = "fusebox.xnnpack 1.0.0", .dedup = share});
 }
 
 std::shared_ptr<PackStore> MakeFileStore(std::shared_ptr<cache::Store> store) {

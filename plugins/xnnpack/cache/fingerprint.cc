@@ -46,6 +46,16 @@ const std::string& LibraryBuild() {
   return build;
 }
 
+std::string LibraryBuildText() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char c : LibraryBuild()) {
+    text += kDigits[static_cast<uint8_t>(c) >> 4];
+    text += kDigits[c & 15];
+  }
+  return text;
+}
+
 const Fingerprints& Fingerprints::Measured() {
   static const Fingerprints measured = [] {
     Fingerprints f;

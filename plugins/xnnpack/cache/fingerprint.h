@@ -36,5 +36,6 @@ class Fingerprints {
 
 // What identifies the XNNPACK library that is loaded: the linker's build id, else its own identifier of its microkernels.
 const std::string& LibraryBuild();
+std::string LibraryBuildText();  // in hexadecimal
 
 }  // namespace fusebox::xnnpack

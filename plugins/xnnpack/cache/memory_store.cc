@@ -44,6 +44,9 @@ class MemoryStore final : public PackStore, public std::enable_shared_from_this<
   }
 
   void Packed(const fbx_tensor&) override {}
+  PackNote NoteOf(const Fingerprints& fingerprints, const PackRequest& request) override {
+    return DescribePack(fingerprints, request);
+  }
 
   std::optional<PackedBlob> Find(const cache::Key& key) {
     const std::lock_guard lock(mutex_);
@@ -81,7 +84,8 @@ class MemoryWriter final : public PackWriter {
     return reserved_.get();
   }
   void* ReserveScratch(size_t size) override { return Reserve(size); }
-  PackedBlob Insert(const cache::Key& key, void*, size_t size, const Recipe&, uint32_t) override {
+  PackedBlob Insert(const cache::Key& key, void*, size_t size, const PackRequest&, const Fingerprints&,
+                    uint32_t) override {
     return store_->Insert(key, std::move(reserved_), size);
   }
   PackedBlob Keep(void*, size_t size) override {

@@ -65,7 +65,7 @@ const void* PackProvider::Register(Recipe recipe, const Source& source) {
   if (apart_) recipe.Add(*apart_, registrations_++);
   const cache::Key key = store_->KeyOf(fingerprints_, {recipe, source.kernel, source.bias});
   if (const auto at = addresses_.find(key); at != addresses_.end()) return at->second;
-  Registered entry{key, recipe, source.kernel};
+  Registered entry{key, recipe, source.kernel, source.bias, source.always_packed};
   if (const auto at = known_.find(key); at != known_.end()) {
     entry.index = at->second;
     statistics_.bytes_shared += blobs_[entry.index].size;
@@ -95,6 +95,13 @@ void PackProvider::ForgetSources() {
   again_.clear();
   empty_used_ = 0;
   poisoned_.clear();
+}
+
+uint64_t PackProvider::bytes_to_pack() const {
+  uint64_t bytes = 0;
+  for (const auto& [address, entry] : registered_)
+    if (entry.index == SIZE_MAX || entry.always_packed) bytes += entry.kernel->bytes;
+  return bytes;
 }
 
 size_t PackProvider::Number(PackedBlob blob) {
@@ -129,7 +136,8 @@ size_t PackProvider::Insert(Registered& entry, uint32_t seed, void* data, size_t
     std::memcpy(memory, data, size);
     writer_->Discard(data);
   }
-  const size_t index = Number(writer_->Insert(entry.key, memory, size, entry.recipe, seed));
+  const size_t index = Number(writer_->Insert(entry.key, memory, size,
+                                              {entry.recipe, entry.kernel, entry.bias}, fingerprints_, seed));
   known_.emplace(entry.key, index);
   statistics_.bytes_packed += size;
   store_->Packed(*entry.kernel);
@@ -144,6 +152,7 @@ size_t PackProvider::LookUpOrInsert(const xnn_weights_cache_look_up_key& key, vo
     return Number(writer_->Keep(data, size));
   }
   Registered& entry = at->second;
+  if (packed_ && (entry.index == SIZE_MAX || data != nullptr)) packed_(entry.kernel->bytes);
   if (entry.index == SIZE_MAX) {
     entry.index = Insert(entry, key.seed, data, size);
   } else if (data != nullptr) {

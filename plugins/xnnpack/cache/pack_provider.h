@@ -58,6 +58,10 @@ class PackProvider {
 
   // Memory of the kind that `unpack` yields, for constants that are read while ops are made and not packed.
   const void* Hold(std::vector<uint8_t> bytes);
+  // Of the registered weights that XNNPACK will pack now, as they stand in the model.
+  uint64_t bytes_to_pack() const;
+  // Called with the same count for each of them that is packed; null: no more.
+  void Watch(std::function<void(uint64_t bytes)> packed) { packed_ = std::move(packed); }
   // After a runtime was made or given up: registered addresses lose their meaning, and unpacked kernels their memory.
   void ForgetSources();
   // All runtimes of the session are made.
@@ -71,7 +75,8 @@ class PackProvider {
   struct Registered {
     cache::Key key;
     Recipe recipe;
-    const fbx_tensor* kernel = nullptr;
+    const fbx_tensor *kernel, *bias;
+    bool always_packed;
     size_t index = SIZE_MAX;  // in blobs_ where it is packed
   };
   struct Less {
@@ -102,7 +107,8 @@ class PackProvider {
   std::map<cache::Key, const void*, Less> addresses_;  // of registered_, by key
   std::vector<std::vector<uint8_t>> held_;
   std::vector<size_t> again_;  // sizes of blobs that XNNPACK will pack though they are known
-  void* scratch_ = nullptr;    // reserved for one of these
+  std::function<void(uint64_t)> packed_;
+  void* scratch_ = nullptr;  // reserved for one of these
   std::string poisoned_;
   PackStatistics statistics_;
   char* empty_ = nullptr;  // address space without memory

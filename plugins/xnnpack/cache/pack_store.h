@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include <fusebox/base.hpp>
 
 #include "plugins/xnnpack/cache/digest.h"
 #include "plugins/xnnpack/cache/fingerprint.h"
+#include "plugins/xnnpack/cache/pack_note.h"
 #include "plugins/xnnpack/cache/recipes.h"
 #include "plugins/xnnpack/cache/weight_store.h"
 
@@ -28,6 +31,9 @@ struct PackRequest {
   const fbx_tensor* bias;
 };
 
+// All but what takes digests of the weights: PackNote::source is empty.
+PackNote DescribePack(const Fingerprints& fingerprints, const PackRequest& request);
+
 // One session's use of a store: by one thread at a time. What it handed out lives as long as it does.
 class PackWriter {
  public:
@@ -38,8 +44,8 @@ class PackWriter {
   // The same for what is packed once more and not needed: ends in Keep or Discard.
   virtual void* ReserveScratch(size_t size) = 0;
   // The reserved bytes under a key, or those that another session inserted meanwhile.
-  virtual PackedBlob Insert(const cache::Key& key, void* reserved, size_t size, const Recipe& recipe,
-                            uint32_t seed) = 0;
+  virtual PackedBlob Insert(const cache::Key& key, void* reserved, size_t size, const PackRequest& request,
+                            const Fingerprints& fingerprints, uint32_t seed) = 0;
   // The reserved bytes for this session alone.
   virtual PackedBlob Keep(void* reserved, size_t size) = 0;
   virtual void Discard(void* reserved) = 0;
@@ -57,6 +63,8 @@ class PackStore {
   virtual cache::Key KeyOf(const Fingerprints& fingerprints, const PackRequest& request) = 0;
   // The constant has been packed: it will hardly be read again.
   virtual void Packed(const fbx_tensor& constant) = 0;
+  // What is kept beside an entry of this request, for people who ask why another one is not found.
+  virtual PackNote NoteOf(const Fingerprints& fingerprints, const PackRequest& request) = 0;
 };
 
 // Anonymous memory, for the sessions of one model. Constants are told apart by their address, which costs nothing: they live
@@ -65,7 +73,8 @@ std::shared_ptr<PackStore> MakeMemoryStore();
 
 // The WeightStore of a `weight_cache_path` that is not empty: one object per process for equal paths. `share`: the delegate's
 // option share_weights.
-std::shared_ptr<cache::Store> OpenWeightStore(const std::string& path, bool share);
+std::shared_ptr<cache::Store> OpenWeightStore(const std::string& path, bool share,
+                                              cache::Mode mode = cache::Mode::kReadWrite);
 
 // A WeightStore. Constants are told apart by their contents.
 std::shared_ptr<PackStore> MakeFileStore(std::shared_ptr<cache::Store> store);

@@ -68,10 +68,7 @@ class Recipe {
     text_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     return *this;
   }
-  // The same for people, where an op says it: "fp32 64x3x3x32".
-  void Describe(std::string text) { description_ = std::move(text); }
   const std::string& text() const { return text_; }
-  const std::string& description() const { return description_; }
 
  private:
   template <class T>
@@ -81,7 +78,7 @@ class Recipe {
   }
   Family family_;
   Form form_ = Form::kFloat;
-  std::string text_, description_;
+  std::string text_;
 };
 
 }  // namespace fusebox::xnnpack

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cli/cache_text.h"
+#include "cli/command.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+#include "host/base/table.h"
+
+namespace fusebox::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kPathHelp =
+    "A file or a directory, or auto; without it, what --config says of weight_cache_path, else auto: the "
+    "user's "
+    "cache directory";
+
+struct Flags {
+  std::string cache, model;
+  std::vector<std::string> segments;
+  uint64_t max_bytes = 0;
+  PluginFlags plugins;
+  bool all = false, json = false;
+};
+
+// A cache that the user names must be there; the default one may not have been made yet.
+Status MustBeThere(const Flags& flags, const CacheReport& report) {
+  if (report.none.empty()) return {};
+  if (!flags.cache.empty()) return NotFound(report.none);
+  Message(report.none);
+  return {};
+}
+
+struct Opened {
+  CacheClient client;
+  std::string path;
+};
+Result<Opened> Open(const Flags& flags) {
+  FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
+  FUSEBOX_ASSIGN(CacheClient client, CacheClient::Open(std::move(registry)));
+  std::string path = client.PathOf(flags.cache);
+  return Opened{std::move(client), std::move(path)};
+}
+
+Result<Exit> List(const Flags& flags) {
+  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+  FUSEBOX_ASSIGN(const CacheReport report, cache.client.List(cache.path));
+  FUSEBOX_TRY(MustBeThere(flags, report));
+  if (flags.json) PrintDocument(StoreJson(report));
+  else if (report.none.empty()) Print(SegmentsText(report));
+  return Exit::kDone;
+}
+
+// The segments that the user's words begin; each must begin exactly one.
+Result<std::vector<std::string>> Chosen(const Flags& flags, const CacheReport& report) {
+  std::vector<std::string> ids;
+  for (const std::string& word : flags.segments) {
+    std::vector<std::string> fit;
+    for (const CacheSegment& s : report.segments) {
+      if (s.id == word) fit = {s.id};
+      if (s.id == word) break;
+      if (s.id.starts_with(word)) fit.push_back(s.id);
+    }
+    if (fit.empty()) return NotFound(report.path + ": no segment " + word + "; see `fusebox cache ls`");
+    if (fit.size() > 1)
+      return Invalid(fmt::format("{}: {} segments begin with {}", report.path, fit.size(), word));
+    ids.push_back(fit.front());
+  }
+  return ids;
+}
+
+Result<Exit> Info(const Flags& flags) {
+  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+  FUSEBOX_ASSIGN(CacheReport report, cache.client.List(cache.path, true));
+  FUSEBOX_TRY(MustBeThere(flags, report));
+  FUSEBOX_ASSIGN(const CacheReport facts, cache.client.Facts());
+  if (!flags.segments.empty()) {
+    FUSEBOX_ASSIGN(const auto ids, Chosen(flags, report));
+    const auto other = [&](const std::string& id) {
+      return std::find(ids.begin(), ids.end(), id) == ids.end();
+    };
+    std::erase_if(report.segments, [&](const CacheSegment& s) { return other(s.id); });
+    std::erase_if(report.entries, [&](const CacheEntry& e) { return other(e.segment); });
+  }
+  if (flags.json) {
+    Json out = StoreJson(report);
+    out["entries"] = EntriesJson(report);
+    out["machine"] = FactsJson(facts);
+    PrintDocument(out);
+  } else if (report.none.empty()) {
+    Print(SegmentsText(report) + "\n" + EntriesText(report) + FactsText(facts));
+  }
+  return Exit::kDone;
+}
+
+Result<Exit> Verify(const Flags& flags) {
+  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+  FUSEBOX_ASSIGN(const CacheReport report, cache.client.Verify(cache.path));
+  FUSEBOX_TRY(MustBeThere(flags, report));
+  const auto bad = [](const CacheSegment& s) { return s.state == FBX_CACHE_BAD && !s.put_aside(); };
+  const auto count = std::count_if(report.segments.begin(), report.segments.end(), bad);
+  if (flags.json) {
+    Json out = StoreJson(report);
+    out["bad"] = count;
+    out["put_aside"] = RemovedJson(report);
+    PrintDocument(out);
+  } else if (report.none.empty()) {
+    Print(SegmentsText(report));
+    for (const CacheSegment& s : report.segments)
+      if (bad(s)) Print("bad: " + Printable(s.path + ": " + s.why) + "\n");
+    if (!report.removed.empty()) Print(RemovedText(report, "put aside"));
+  }
+  return count > 0 ? Exit::kNo : Exit::kDone;
+}
+
+Result<Exit> Collect(const Flags& flags) {
+  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+  FUSEBOX_ASSIGN(const CacheReport before, cache.client.List(cache.path));
+  FUSEBOX_TRY(MustBeThere(flags, before));
+  if (!before.none.empty()) return Exit::kDone;
+  FUSEBOX_ASSIGN(const CacheReport gone, cache.client.Collect(cache.path, flags.max_bytes));
+  FUSEBOX_ASSIGN(const CacheReport after, cache.client.List(cache.path));
+  if (flags.json) {
+    PrintDocument(Json{{"path", before.path},
+                       {"bytes_before", before.bytes()},
+                       {"bytes", after.bytes()},
+                       {"removed", RemovedJson(gone)}});
+    return Exit::kDone;
+  }
+  Print(RemovedText(gone, "removed") + fmt::format("{}: {} before, {} now\n", Printable(before.path),
+                                                   BytesText(before.bytes()), BytesText(after.bytes())));
+  if (after.single_file && after.bytes() > flags.max_bytes)
+    Message(after.path + ": a single file stays whole; `fusebox cache rm` removes it");
+  return Exit::kDone;
+}
+
+Result<std::vector<std::string>> OfModel(const Flags& flags, Opened& cache) {
+  ModelOptions options{.registry = nullptr, .delegate_options = kNoCache};
+  FUSEBOX_ASSIGN(options.registry, OpenRegistry(flags.plugins));
+  FUSEBOX_ASSIGN(CacheClient client, CacheClient::Open(options.registry));
+  FUSEBOX_ASSIGN(const auto model, Model::Open(flags.model, options));
+  FUSEBOX_ASSIGN(const CacheReport report, client.Explain(cache.path, *model));
+  std::set<std::string> ids;
+  for (const CacheWeight& w : report.weights)
+    if (w.found && !w.segment.empty()) ids.insert(w.segment);
+  return std::vector<std::string>(ids.begin(), ids.end());
+}
+
+Result<Exit> Remove(const Flags& flags) {
+  if (int{flags.all} + int{!flags.segments.empty()} + int{!flags.model.empty()} != 1)
+    return Invalid("say what to remove: --all, --segment ID or --model MODEL");
+  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+  FUSEBOX_ASSIGN(const CacheReport before, cache.client.List(cache.path));
+  if (!before.none.empty()) return NotFound(before.none);
+  CacheReport gone;
+  if (flags.all) {
+    FUSEBOX_ASSIGN(gone, cache.client.Clear(cache.path));
+  } else {
+    std::vector<std::string> ids;
+    if (flags.model.empty()) {
+      FUSEBOX_ASSIGN(ids, Chosen(flags, before));
+    } else {
+      FUSEBOX_ASSIGN(ids, OfModel(flags, cache));
+    }
+    FUSEBOX_ASSIGN(gone, cache.client.Remove(cache.path, ids));
+  }
+  if (flags.json) PrintDocument(Json{{"path", before.path}, {"removed", RemovedJson(gone)}});
+  else Print(RemovedText(gone, "removed"));
+  return Exit::kDone;
+}
+
+using Perform = Result<Exit> (*)(const Flags&);
+CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* help, Perform perform,
+                 std::shared_ptr<Flags>& flags) {
+  CLI::App* app = cache.add_subcommand(name, help);
+  flags = std::make_shared<Flags>();
+  app->add_option("cache", flags->cache, kPathHelp)->type_name("CACHE");
+  AddPluginFlags(*app, flags->plugins);
+  app->add_flag("--json", flags->json, kJsonHelp);
+  app->callback([flags, perform, &action] { action = [flags, perform] { return perform(*flags); }; });
+  return app;
+}
+
+void AddSegments(CLI::App& app, Flags& flags, const char* help) {
+  app.add_option("--segment", flags.segments, help)->type_name("ID")->allow_extra_args(false);
+}
+
+}  // namespace
+
+void AddCache(CLI::App& root, Action& action) {
+  CLI::App* cache = root.add_subcommand(
+      "cache",
+      "Packed weights on disk: what is kept, whether it is whole, and why a model does not find its own");
+  cache->require_subcommand(1);
+  cache->footer(R"(Examples:
+  fusebox cache build model.tflite --weight-cache cache/
+  fusebox cache doctor model.tflite --weight-cache cache/
+  fusebox cache ls
+  fusebox cache verify cache/
+  fusebox cache gc --max-bytes 1G
+  fusebox cache rm cache/ --model model.tflite)");
+  std::shared_ptr<Flags> flags;
+  AddOne(*cache, action, "ls", "The files of a cache, with size, state and last use", List, flags);
+  CLI::App* info =
+      AddOne(*cache, action, "info", "Every entry of a cache: what was packed, and for whom", Info, flags);
+  AddSegments(*info, *flags, "Of this segment only: its id, or how that begins (repeatable)");
+  AddOne(*cache, action, "verify", "Read every byte; what is damaged is put aside and named (exit status 1)",
+         Verify, flags);
+  CLI::App* gc =
+      AddOne(*cache, action, "gc",
+             "Remove leftovers, what upgrades replaced, and what was unused for longest", Collect, flags);
+  flags->max_bytes = 8'000'000'000;
+  gc->add_option("--max-bytes", flags->max_bytes, "What may stay, as 500M or 1G (or 1Gi); 8G by default")
+      ->transform(CLI::AsSizeValue(true));
+  CLI::App* rm =
+      AddOne(*cache, action, "rm", "Remove segments, or the cache itself; who has them in use keeps them",
+             Remove, flags);
+  rm->add_flag("--all", flags->all, "Everything, and the directories that are empty then");
+  AddSegments(*rm, *flags, "This segment: its id, or how that begins (repeatable)");
+  rm->add_option("--model", flags->model,
+                 "The segments that hold weights of this model; others that share them pack theirs anew")
+      ->type_name("MODEL");
+  AddCacheBuild(*cache, action);
+  AddCacheDoctor(*cache, action);
+}
+
+}  // namespace fusebox::cli

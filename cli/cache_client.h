@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The service fusebox.cache/1 of a plugin, with what it says as plain values.
+#pragma once
+
+#include <fusebox/abi/ext/cache.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/plugin_flags.h"
+#include "host/model.h"
+
+namespace fusebox::cli {
+
+struct CacheSegment {
+  std::string id, path, why, writer;
+  fbx_cache_state state = FBX_CACHE_BAD;
+  uint64_t bytes = 0, entry_count = 0, packed_bytes = 0;
+  int64_t created = 0, used = 0;
+  // It was damaged, and lies beside the store's segments until it goes.
+  bool put_aside() const { return id.ends_with(".bad"); }
+};
+struct CacheEntry {
+  std::string segment, identity, family, recipe;
+  uint64_t bytes = 0;
+  uint32_t shared = 0;
+  int current = -1;  // 1: for this machine; 0: for another; -1: not known
+};
+struct CacheWeight {
+  std::string location, op, identity, recipe, segment, code, why;
+  fbx_cache_kind kind = FBX_CACHE_PRIVATE;
+  bool found = false;
+  uint64_t bytes = 0, packed_bytes = 0;
+};
+struct CacheFile {
+  std::string path;
+  uint64_t bytes = 0;
+};
+
+struct CacheReport {
+  std::string none;  // why there is no cache at that path; empty: there is one
+  std::string path;
+  bool single_file = false;
+  std::vector<CacheSegment> segments;
+  std::vector<CacheEntry> entries;
+  std::vector<CacheWeight> weights;
+  std::vector<CacheFile> removed;
+  std::vector<std::pair<std::string, std::string>> facts;
+  uint64_t bytes() const;  // of all segments
+};
+
+// Options of delegates that keep nothing, whatever the configuration says.
+inline constexpr const char* kNoCache = R"({"xnnpack": {"weight_cache_path": ""}})";
+
+class CacheClient {
+ public:
+  // Error: no plugin here has the service, and where plugins come from.
+  static Result<CacheClient> Open(std::shared_ptr<Registry> registry);
+
+  // What `given` names, else what the configuration says of weight_cache_path, else "auto".
+  std::string PathOf(const std::string& given) const;
+
+  Result<CacheReport> List(const std::string& path, bool entries = false);
+  Result<CacheReport> Verify(const std::string& path);
+  Result<CacheReport> Collect(const std::string& path, uint64_t max_bytes);
+  Result<CacheReport> Remove(const std::string& path, const std::vector<std::string>& ids);
+  Result<CacheReport> Clear(const std::string& path);
+  Result<CacheReport> Facts();
+  // Of the partitions of the plugin's delegate, each weight once per node.
+  Result<CacheReport> Explain(const std::string& path, const Model& model);
+  // Warnings of what could not be kept.
+  Status Flush(const std::string& path);
+
+ private:
+  CacheClient() = default;
+  using Question = std::function<fbx_status(const fbx_host*, const fbx_cache_sink*)>;
+  Result<CacheReport> Ask(bool entries, const Question& question);
+
+  std::shared_ptr<Registry> registry_;
+  const fbx_cache* table_ = nullptr;
+  std::unique_ptr<HostCall> call_;
+};
+
+}  // namespace fusebox::cli

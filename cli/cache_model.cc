@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/cache.h"
+#include "cli/cache_text.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+#include "host/base/table.h"
+#include "host/session.h"
+
+namespace fusebox::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  std::string model;
+  int threads = 1;
+  PluginFlags plugins;
+  DelegateFlags delegates;
+  bool all = false, json = false;
+};
+
+// A model whose delegate keeps its packed weights in `path`, and whoever can be asked about that.
+struct Opened {
+  CacheClient client;
+  std::string path;
+  std::shared_ptr<const Model> model;
+};
+
+// Who only asks must not make kernels pack and keep theirs: without `pack` the model knows no cache.
+Result<Opened> Open(const Flags& flags, bool pack) {
+  FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
+  FUSEBOX_ASSIGN(CacheClient client, CacheClient::Open(registry));
+  Opened out{std::move(client), {}, nullptr};
+  out.path = out.client.PathOf(flags.delegates.weight_cache);
+  DelegateFlags delegates = flags.delegates;
+  delegates.weight_cache = out.path;
+  FUSEBOX_ASSIGN(ModelOptions options, ModelOptionsOf(std::move(registry), delegates));
+  if (!pack) options.delegate_options = kNoCache;
+  FUSEBOX_ASSIGN(out.model, Model::Open(flags.model, options));
+  for (const std::string& notice : out.model->notices()) Message(flags.model + ": " + notice);
+  return out;
+}
+
+uint64_t Missing(const std::vector<CacheWeight>& weights) {
+  return SumOf(weights, FBX_CACHE_CACHED).missing + SumOf(weights, FBX_CACHE_REPACKED).missing;
+}
+
+// Sessions pack when they are made ready; unknown dims count as 1, since packed bytes do not hang on them.
+Status PackAll(const Flags& flags, const Opened& cache, ProgressBar& bar) {
+  std::vector<std::string> keys;
+  for (const Signature& signature : cache.model->module().signatures) keys.push_back(signature.key);
+  if (keys.empty()) keys.push_back("");
+  FUSEBOX_ASSIGN(const auto session,
+                 Session::Create(cache.model, {keys.front(), flags.threads, bar.listener()}));
+  for (const std::string& key : keys) {
+    FUSEBOX_TRY(session->SelectSignature(key));
+    for (size_t i = 0; i < session->inputs().size(); ++i) {
+      Shape shape = session->inputs()[i].type.shape;
+      if (!shape.ranked() || shape.is_static()) continue;
+      for (int64_t& dim : shape.dims()) dim = std::max<int64_t>(dim, 1);
+      FUSEBOX_TRY(session->Resize(static_cast<int>(i), shape));
+    }
+    if (const Status ready = session->Prepare(); !ready)
+      Message(ready.error().message + "; what is packed does not hang on it");
+  }
+  for (const std::string& notice : session->notices()) Message(flags.model + ": " + notice);
+  return {};
+}
+
+Result<Exit> Build(const Flags& flags) {
+  FUSEBOX_ASSIGN(Opened cache, Open(flags, true));
+  FUSEBOX_ASSIGN(const CacheReport before, cache.client.Explain(cache.path, *cache.model));
+  ProgressBar bar;
+  const ClassSum cached = SumOf(before.weights, FBX_CACHE_CACHED),
+                 repacked = SumOf(before.weights, FBX_CACHE_REPACKED);
+  bar.Expect(cached.missing_bytes + (Missing(before.weights) > 0 ? repacked.bytes : 0));
+  if (Missing(before.weights) > 0) FUSEBOX_TRY(PackAll(flags, cache, bar));
+  const Status kept = cache.client.Flush(cache.path);
+  bar.Finish();
+  if (!kept) Message(kept.error().message);
+  FUSEBOX_ASSIGN(const CacheReport after, cache.client.Explain(cache.path, *cache.model));
+  FUSEBOX_ASSIGN(const CacheReport store, cache.client.List(cache.path));
+  const uint64_t missing = Missing(after.weights);
+  if (flags.json) {
+    PrintDocument(Json{{"model", flags.model},
+                       {"cache", store.none.empty() ? Json(store.path) : Json()},
+                       {"packed_bytes_of_model", bar.packed()},
+                       {"classes", ClassesJson(after.weights)},
+                       {"cache_bytes", store.bytes()},
+                       {"warm", missing == 0}});
+  } else {
+    Print(ClassesText(after.weights));
+    Print(store.none.empty() ? fmt::format("{}: {}\n", Printable(store.path), BytesText(store.bytes()))
+                             : Printable(store.none) + "\n");
+  }
+  if (missing > 0) Message(fmt::format("{} weights are not in the cache", missing));
+  return missing == 0 ? Exit::kDone : Exit::kNo;
+}
+
+// What else stands in the way: files that are there and are not used.
+std::string UnusedText(const CacheReport& store) {
+  std::string text;
+  for (const CacheSegment& s : store.segments)
+    if (s.state == FBX_CACHE_BAD || s.state == FBX_CACHE_UNUSABLE)
+      text += fmt::format("not used: {}: {}\n", Printable(s.path), Printable(s.why));
+  return text;
+}
+
+Result<Exit> Doctor(const Flags& flags) {
+  FUSEBOX_ASSIGN(Opened cache, Open(flags, false));
+  FUSEBOX_ASSIGN(const CacheReport store, cache.client.List(cache.path));
+  FUSEBOX_ASSIGN(const CacheReport facts, cache.client.Facts());
+  FUSEBOX_ASSIGN(const CacheReport report, cache.client.Explain(cache.path, *cache.model));
+  const uint64_t missing = Missing(report.weights);
+  if (flags.json) {
+    Json out{{"model", flags.model}, {"warm", missing == 0}, {"cache", StoreJson(store)}};
+    out["machine"] = FactsJson(facts);
+    out["classes"] = ClassesJson(report.weights);
+    out["weights"] = WeightsJson(report.weights);
+    PrintDocument(out);
+    return missing == 0 ? Exit::kDone : Exit::kNo;
+  }
+  std::string text = store.none.empty()
+                         ? fmt::format("cache: {}, {}\n", Printable(store.path), BytesText(store.bytes()))
+                         : "cache: " + Printable(store.none) + "\n";
+  text += FactsText(facts) + UnusedText(store) + "\n" + WeightsText(report.weights, flags.all) +
+          ClassesText(report.weights);
+  const ClassSum cached = SumOf(report.weights, FBX_CACHE_CACHED);
+  if (cached.weights + SumOf(report.weights, FBX_CACHE_REPACKED).weights == 0)
+    text += "the model has no weights that a cache could keep\n";
+  else if (missing == 0) text += "the next start finds all of them\n";
+  else text += fmt::format("the next start packs {} of them; `fusebox cache build` does it ahead\n", missing);
+  Print(text);
+  return missing == 0 ? Exit::kDone : Exit::kNo;
+}
+
+using Perform = Result<Exit> (*)(const Flags&);
+CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* help, Perform perform,
+                 std::shared_ptr<Flags>& flags) {
+  CLI::App* app = cache.add_subcommand(name, help);
+  flags = std::make_shared<Flags>();
+  app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
+  AddPluginFlags(*app, flags->plugins);
+  AddDelegateFlags(*app, flags->delegates);
+  app->add_flag("--json", flags->json, kJsonHelp);
+  app->callback([flags, perform, &action] { action = [flags, perform] { return perform(*flags); }; });
+  return app;
+}
+
+}  // namespace
+
+void AddCacheBuild(CLI::App& cache, Action& action) {
+  std::shared_ptr<Flags> flags;
+  CLI::App* app = AddOne(cache, action, "build",
+                         "Pack a model's weights ahead of its first start (exit status 1: not all are kept)",
+                         Build, flags);
+  app->add_option("--threads", flags->threads, "Threads that may pack; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app->footer(R"(All signatures are packed for. Without --weight-cache: what --config says, else auto.
+
+Examples:
+  fusebox cache build model.tflite
+  fusebox cache build model.tflite --weight-cache /var/cache/app/weights/)");
+}
+
+void AddCacheDoctor(CLI::App& cache, Action& action) {
+  std::shared_ptr<Flags> flags;
+  CLI::App* app =
+      AddOne(cache, action, "doctor",
+             "Say what the next start of a model finds in its cache, and why not more (exit status 1)",
+             Doctor, flags);
+  app->add_flag("--all", flags->all, "All weights, and not only those that are not found");
+  app->footer(
+      R"(Nothing is packed and nothing is written. Classes: cached weights are packed once; repacked ones at every start, and then
+shared; private ones are of each session alone.
+
+Examples:
+  fusebox cache doctor model.tflite
+  fusebox cache doctor model.tflite --weight-cache cache/ --json | jq '.weights[] | select(.found | not)')");
+}
+
+}  // namespace fusebox::cli

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/print.h"
+#include "host/base/table.h"
+
+namespace fusebox::cli {
+namespace {
+
+constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr auto kNextLine = std::chrono::seconds(1);
+constexpr int kWidth = 30;
+
+}  // namespace
+
+std::string BytesText(uint64_t bytes) {
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  const char* unit = "B";
+  for (const char* next : {"KB", "MB", "GB", "TB", "PB", "EB"}) {
+    if (value < 999.95) break;
+    value /= 1000;
+    unit = next;
+  }
+  return fmt::format("{:.1f} {}", value, unit);
+}
+
+ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0) {}
+
+void ProgressBar::Update(const Progress& progress) {
+  const Clock::time_point now = Clock::now();
+  packed_ = progress.done;
+  const uint64_t total = std::max({expected_, progress.total, uint64_t{1}});
+  const auto percent = static_cast<int>(100.0 * static_cast<double>(packed_) / static_cast<double>(total));
+  if (!begun_) {
+    begun_ = true;
+    begin_ = now;
+    if (!terminal_) Message(fmt::format("{}: {}", progress.what, BytesText(total)));
+  } else if (now - shown_ < (terminal_ ? std::chrono::milliseconds(kRedraw) : kNextLine)) {
+    return;
+  }
+  shown_ = now;
+  const std::string far = fmt::format("{:3} %, {} of {}", percent, BytesText(packed_), BytesText(total));
+  if (!terminal_) {
+    if (packed_ > 0) Message(progress.what + ": " + far);
+    return;
+  }
+  const int full = percent * kWidth / 100;
+  Draw(fmt::format("{} [{:#<{}}{:<{}}] {}", Printable(progress.what), "", full, "", kWidth - full, far));
+}
+
+// The rest of a longer line before is erased.
+void ProgressBar::Draw(const std::string& line) {
+  std::fputs(("\r" + line + "\x1b[K").c_str(), stderr);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void ProgressBar::Clear() {
+  if (!drawn_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+void ProgressBar::Finish() {
+  Clear();
+  if (packed_ == 0) return;
+  const std::chrono::duration<double> took = Clock::now() - begin_;
+  Message(fmt::format("packed {} of weights in {:.2f} s", BytesText(packed_), took.count()));
+}
+
+}  // namespace fusebox::cli

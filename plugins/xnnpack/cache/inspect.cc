@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/xnnpack/cache/inspect.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "plugins/xnnpack/cache/gc.h"
+
+namespace fusebox::cache {
+namespace {
+
+namespace fs = std::filesystem;
+using State = SegmentView::State;
+
+std::string PathFrom(const std::string& given, Note& why) {
+  if (given.starts_with(":memory")) {
+    why = {"no-cache", given + ": packed weights in memory leave nothing behind", 0};
+    return "";
+  }
+  const std::string path = given == "auto" ? DefaultPath() : given;
+  if (path.empty()) why = {"no-home", "neither XDG_CACHE_HOME nor HOME names a directory to cache in", 0};
+  return path;
+}
+
+bool Exists(int directory, const std::string& name, struct stat* status) {
+  return fstatat(directory, name.c_str(), status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// Whether a file that is no whole segment is the rest of one.
+bool WasSegment(const Home& home) {
+  struct stat status;
+  if (home.side && Exists(home.side.get(), "secret", &status)) return true;
+  char magic[sizeof kMagic] = {};
+  const Fd fd(openat(home.segments.get(), home.file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  return fd && pread(fd.get(), magic, sizeof magic, 0) == sizeof magic &&
+         std::memcmp(magic, kMagic, sizeof magic) == 0;
+}
+
+std::string IdOf(const std::string& name) {
+  const std::string_view suffix = kSegmentSuffix;
+  return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
+}
+
+SegmentView View(const Home& home, const std::string& name) {
+  SegmentView view{.id = IdOf(name), .name = name};
+  struct stat status;
+  if (Exists(home.segments.get(), name, &status)) view.bytes = static_cast<uint64_t>(status.st_size);
+  if (name.ends_with(kBadSuffix)) {
+    view.why = {"put-aside", "it was damaged, and has been put aside", 0};
+    return view;
+  }
+  Segment::Fault fault;
+  view.segment = Segment::Open(home.segments.get(), name, fault, view.why);
+  if (!view.segment) {
+    view.state = fault == Segment::Fault::kCorrupt ? State::kBad : State::kUnusable;
+    return view;
+  }
+  const Digest& id = view.segment->superblock().id;
+  view.used_s = std::max(home.LastUsed(id), view.segment->file().modified_ns / 1'000'000'000);
+  // A single file without its side directory brings its own secret.
+  const bool ours =
+      view.segment->superblock().secret == home.secret || (home.single_file && home.secret.zero());
+  if (!ours) {
+    view.state = State::kUnusable;
+    view.why = {"other-secret", name + ": was made for another store", 0};
+  } else {
+    view.state = home.Verified(id, view.segment->file()) ? State::kVerified : State::kUnverified;
+  }
+  return view;
+}
+
+bool HasSecret(const Home& home) {
+  struct stat status;
+  return home.side && Exists(home.side.get(), "secret", &status);
+}
+
+// The store to be changed, locked; nothing is made that makes a store of what is none.
+struct Opened {
+  std::unique_ptr<Home> home;
+  Fd lock;
+};
+std::optional<Opened> OpenToWrite(const std::string& given, Note& why) {
+  constexpr int kLockMilliseconds = 10'000;
+  const std::optional<StoreView> view = Inspect(given, why);
+  if (!view) return std::nullopt;
+  Opened opened{Home::Open(view->home->path, true, !HasSecret(*view->home), why), {}};
+  if (!opened.home || !opened.home->writable) {
+    if (why.code.empty()) why = {"not-permitted", view->home->path + ": cannot be written", EACCES};
+    return std::nullopt;
+  }
+  opened.lock = Lock(opened.home->side.get(), "lock", kLockMilliseconds);
+  return opened;
+}
+
+// Removes files, and keeps count of them.
+class Remover {
+ public:
+  explicit Remover(std::vector<Removed>& removed) : removed_(removed) {}
+
+  void File(int directory, const std::string& folder, const std::string& name) {
+    struct stat status;
+    if (!Exists(directory, name, &status) || !S_ISREG(status.st_mode)) return;
+    if (unlinkat(directory, name.c_str(), 0) == 0)
+      removed_.push_back({folder + "/" + name, static_cast<uint64_t>(status.st_size)});
+  }
+  // Files of a folder with one of these suffixes, which then goes if it is empty.
+  void Folder(int parent, const Fd& directory, const std::string& path, const char* name,
+              std::initializer_list<std::string_view> suffixes) {
+    const std::string folder = path + "/" + name;
+    for (const std::string& file : List(directory.get())) {
+      const auto fits = [&](std::string_view suffix) { return file.ends_with(suffix); };
+      if (std::any_of(suffixes.begin(), suffixes.end(), fits) || file.starts_with(".new-"))
+        File(directory.get(), folder, file);
+    }
+    unlinkat(parent, name, AT_REMOVEDIR);
+  }
+
+ private:
+  std::vector<Removed>& removed_;
+};
+
+std::string FolderOf(const Home& home) {
+  return home.single_file ? fs::path(home.path).parent_path().string() : home.path + "/segments";
+}
+
+void RemoveState(const Home& home, const SegmentView& view) {
+  if (!view.segment) return;
+  const std::string id = Hex(view.segment->superblock().id);
+  for (const char* suffix : {".ok", ".used"}) unlinkat(home.state.get(), (id + suffix).c_str(), 0);
+}
+
+}  // namespace
+
+std::string StoreView::PathOf(const SegmentView& segment) const {
+  return FolderOf(*home) + "/" + segment.name;
+}
+
+std::optional<StoreView> Inspect(const std::string& given, Note& why) {
+  const std::string path = PathFrom(given, why);
+  if (path.empty()) return std::nullopt;
+  const std::string canonical = Canonical(path, why);
+  if (canonical.empty()) return std::nullopt;
+  struct stat status;
+  if (lstat(canonical.c_str(), &status) != 0) {
+    const bool gone = errno == ENOENT || errno == ENOTDIR;
+    why = gone ? Note{"missing", canonical + ": there is no weight cache", 0}
+               : ErrnoNote(errno, canonical + ": cannot be looked at", "cannot-open");
+    return std::nullopt;
+  }
+  if (S_ISDIR(status.st_mode) && lstat((canonical + "/segments").c_str(), &status) != 0 && errno == ENOENT) {
+    why = {"no-cache", canonical + ": is no weight cache: there are no segments in it", 0};
+    return std::nullopt;
+  }
+  StoreView view;
+  view.home = Home::Open(path, false, false, why);
+  if (!view.home) {
+    why.message = canonical + ": " + why.message;
+    return std::nullopt;
+  }
+  why = {};  // of directories that may be missing
+  if (view.home->single_file) {
+    view.segments.push_back(View(*view.home, view.home->file));
+    const SegmentView& only = view.segments.front();
+    if (!only.segment && only.why.code != "newer-format" && !WasSegment(*view.home)) {
+      why = {"no-cache", canonical + ": is no weight cache: " + only.why.message, 0};
+      return std::nullopt;
+    }
+    const std::string aside = view.home->file + kBadSuffix;
+    if (Exists(view.home->segments.get(), aside, &status)) view.segments.push_back(View(*view.home, aside));
+  } else {
+    for (const std::string& name : List(view.home->segments.get()))
+      if (name.ends_with(kSegmentSuffix) || name.ends_with(std::string(kSegmentSuffix) + kBadSuffix))
+        view.segments.push_back(View(*view.home, name));
+  }
+  return view;
+}
+
+std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>& put_aside, Note& why) {
+  std::optional<StoreView> view = Inspect(path, why);
+  if (!view) return std::nullopt;
+  Note ignored;  // where it cannot be written, the answer is the same
+  const auto writable = OpenToWrite(path, ignored);
+  for (SegmentView& s : view->segments) {
+    if (s.name.ends_with(kBadSuffix)) continue;
+    if (s.segment) {
+      if (const Record* const bad = s.segment->FirstBadBlob()) {
+        s.state = State::kBad;
+        s.why = {"corrupt",
+                 s.name + ": bytes at " + std::to_string(bad->offset) + " do not match their checksum", 0};
+      } else if (s.state != State::kUnusable) {
+        s.state = State::kVerified;
+        if (writable) writable->home->RecordVerified(s.segment->superblock().id, s.segment->file());
+      }
+    }
+    if (s.state == State::kBad && writable && writable->home->Quarantine(s.name))
+      put_aside.push_back({view->PathOf(s), s.bytes});
+  }
+  return view;
+}
+
+bool CollectGarbage(const std::string& path, uint64_t max_bytes, std::vector<Removed>& removed, Note& why) {
+  const auto opened = OpenToWrite(path, why);
+  if (!opened) return false;
+  const std::optional<StoreView> before = Inspect(path, why);
+  if (!before) return false;
+  Collect(*opened->home, {.max_bytes = std::max<uint64_t>(max_bytes, 1),
+                          .in_use = {},
+                          .newest = {},
+                          .writer = {},
+                          .durable = true});
+  for (const SegmentView& s : before->segments) {
+    struct stat status;
+    if (!Exists(opened->home->segments.get(), s.name, &status))
+      removed.push_back({before->PathOf(s), s.bytes});
+  }
+  return true;
+}
+
+bool RemoveSegments(const std::string& path, const std::vector<std::string>& ids,
+                    std::vector<Removed>& removed, Note& why) {
+  const auto opened = OpenToWrite(path, why);
+  if (!opened) return false;
+  const std::optional<StoreView> view = Inspect(path, why);
+  if (!view) return false;
+  std::vector<const SegmentView*> chosen;
+  for (const std::string& id : ids) {
+    const auto at = std::find_if(view->segments.begin(), view->segments.end(),
+                                 [&](const SegmentView& s) { return s.id == id; });
+    if (at == view->segments.end()) {
+      why = {"no-segment", view->home->path + ": there is no segment " + id, 0};
+      return false;
+    }
+    chosen.push_back(&*at);
+  }
+  Remover remove(removed);
+  for (const SegmentView* s : chosen) {
+    remove.File(opened->home->segments.get(), FolderOf(*opened->home), s->name);
+    RemoveState(*opened->home, *s);
+  }
+  return true;
+}
+
+bool RemoveStore(const std::string& path, std::vector<Removed>& removed, Note& why) {
+  const auto opened = OpenToWrite(path, why);
+  if (!opened) return false;
+  const Home& home = *opened->home;
+  Remover remove(removed);
+  const std::string side = home.single_file ? home.path + ".d" : home.path;
+  const int at = home.side.get();
+  if (home.single_file) {
+    for (const std::string& name : {home.file, home.file + kBadSuffix})
+      remove.File(home.segments.get(), FolderOf(home), name);
+  } else {
+    remove.Folder(at, home.segments, side, "segments", {kSegmentSuffix, std::string_view(".fbpk.bad")});
+  }
+  remove.Folder(at, home.models, side, "models", {".fbmm"});
+  remove.Folder(at, home.state, side, "state", {".ok", ".used"});
+  remove.Folder(at, home.tmp, side, "tmp", {".tmp"});
+  for (const char* name : {"secret", "building", "lock"}) remove.File(at, side, name);
+  rmdir(side.c_str());
+  return true;
+}
+
+}  // namespace fusebox::cache
