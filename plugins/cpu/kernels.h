@@ -35,6 +35,7 @@ extern const KernelTable kSliceKernels;           // SLICE, STRIDED_SLICE, DYNAM
 extern const KernelTable kSoftmaxKernels;         // SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION
 extern const KernelTable kSortKernels;            // TOPK_V2, UNIQUE
 extern const KernelTable kSpaceKernels;           // SPACE_TO_DEPTH, SPACE_TO_BATCH_ND and back
+extern const KernelTable kSpectrumKernels;        // RFFT2D, COMPLEX_ABS, REAL, IMAG
 extern const KernelTable kTileKernels;            // TILE, BROADCAST_TO, BROADCAST_ARGS
 extern const KernelTable kTransposeConvKernels;   // TRANSPOSE_CONV
 extern const KernelTable kTransposeKernels;       // TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE

@@ -10,13 +10,12 @@ namespace {
 
 std::vector<const fbx_kernel*> AllKernels() {
   const KernelTable tables[] = {
-      kActivationKernels, kArgMinMaxKernels,     kBatchMatMulKernels, kBinaryKernels,
-      kCastKernels,       kCompareKernels,       kConcatKernels,      kConvKernels,
-      kCumsumKernels,     kDepthwiseConvKernels, kFillKernels,        kFullyConnectedKernels,
-      kGatherKernels,     kPadKernels,           kPoolKernels,        kQuantizeKernels,
-      kReduceKernels,     kReshapeKernels,       kResizeKernels,      kSelectKernels,
-      kSliceKernels,      kSoftmaxKernels,       kSortKernels,        kSpaceKernels,
-      kTileKernels,       kTransposeConvKernels, kTransposeKernels,   kUnaryKernels,
+      kActivationKernels, kArgMinMaxKernels,      kBatchMatMulKernels, kBinaryKernels, kCastKernels,
+      kCompareKernels,    kConcatKernels,         kConvKernels,        kCumsumKernels, kDepthwiseConvKernels,
+      kFillKernels,       kFullyConnectedKernels, kGatherKernels,      kPadKernels,    kPoolKernels,
+      kQuantizeKernels,   kReduceKernels,         kReshapeKernels,     kResizeKernels, kSelectKernels,
+      kSliceKernels,      kSoftmaxKernels,        kSortKernels,        kSpaceKernels,  kSpectrumKernels,
+      kTileKernels,       kTransposeConvKernels,  kTransposeKernels,   kUnaryKernels,
   };
   std::vector<const fbx_kernel*> all;
   for (const KernelTable table : tables) all.insert(all.end(), table.begin(), table.end());

@@ -55,6 +55,15 @@ FUSEBOX_INLINE inline Total Narrowed(Sum sum) {
   else return static_cast<Total>(std::clamp<Sum>(sum, INT32_MIN, INT32_MAX));
 }
 
+// As Scaled, but the second rounding takes halves towards plus infinity too.
+FUSEBOX_INLINE inline int32_t ScaledUp(int32_t x, FixedPoint by) {
+  const int32_t left = std::max(by.shift, 0), right = std::max(-by.shift, 0);
+  const int64_t wide = std::clamp<int64_t>(static_cast<int64_t>(x) << left, INT32_MIN, INT32_MAX);
+  const int64_t high = (wide * by.value + (int64_t{1} << 30)) >> 31;
+  const int64_t rounded = (high + (int64_t{1} << right >> 1)) >> right;
+  return static_cast<int32_t>(std::clamp<int64_t>(rounded, -(1 << 30), 1 << 30));
+}
+
 }  // namespace
 
 void StoredProduct::Supports(const Node& n, ProductOperands o) {
@@ -215,17 +224,25 @@ template <class Out, class Sum>
 void StoredProduct::Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const {
   const bool per_channel = scales_.size() > 1, biased = n.has_in(operands_.bias);
   const FixedPoint* scales = scales_.data() + (per_channel ? first : 0);
-  const auto store = [&]<class Bias, class Total>(const Bias* bias, Total) {
+  const auto store_as = [&]<class Bias>(const Bias* bias, auto scaled) {
     Vectorised([&]() FUSEBOX_INLINE {
       for (int64_t c = 0; c < count; ++c) {
         using Bits = std::make_unsigned_t<Sum>;
         const auto sum = static_cast<Sum>(static_cast<Bits>(sums[c]) + static_cast<Bits>(bias ? bias[c] : 0));
-        const int32_t z = Scaled(Narrowed<Total>(sum), scales[per_channel ? c : 0]) + output_zero_;
+        const int32_t z = scaled(sum, scales[per_channel ? c : 0]) + output_zero_;
         y[c] = static_cast<Out>(std::min(std::max(z, lowest_), highest_));
       }
     });
   };
+  const auto store = [&]<class Bias, class Total>(const Bias* bias, Total) {
+    store_as(bias, [](Sum sum, FixedPoint by) FUSEBOX_INLINE { return Scaled(Narrowed<Total>(sum), by); });
+  };
   const int32_t* none = nullptr;
+  if constexpr (std::is_same_v<Sum, int32_t>) {
+    if (operands_.halves_up)
+      return store_as(biased ? n.in(operands_.bias).data<const int32_t>() + first : none,
+                      [](int32_t sum, FixedPoint by) FUSEBOX_INLINE { return ScaledUp(sum, by); });
+  }
   if (!biased) return operands_.two_roundings ? store(none, int32_t{}) : store(none, Sum{});
   const Tensor bias = n.in(operands_.bias);
   if (bias.dtype() == FBX_I64) return store(bias.data<const int64_t>() + first, Sum{});

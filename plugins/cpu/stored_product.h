@@ -21,6 +21,7 @@ struct ProductOperands {
   bool transposed = false;     // weights are [..., depth, channels], and are to be [..., channels, depth]
   bool wide_weights = false;   // i16 weights are taken
   bool two_roundings = false;  // i16 sums without a bias are scaled like those of bytes
+  bool halves_up = false;      // of sums of bytes: TFLite rounds those of CONV_2D and FULLY_CONNECTED so
 };
 
 class StoredProduct {

@@ -232,6 +232,8 @@ void ExpectValues(const Data& want, const void* got, const Case& c) {
   switch (want.dtype) {
     case FBX_F32: return CompareAs<float>(want, bytes, c);
     case FBX_F64: return CompareAs<double>(want, bytes, c);
+    case FBX_COMPLEX64: return CompareAs<float>(want, bytes, c);
+    case FBX_COMPLEX128: return CompareAs<double>(want, bytes, c);
     case FBX_I8: return CompareAs<int8_t>(want, bytes, c);
     case FBX_I16: return CompareAs<int16_t>(want, bytes, c);
     case FBX_I32: return CompareAs<int32_t>(want, bytes, c);

@@ -29,21 +29,15 @@ constexpr size_t kChildren = 2;
 constexpr unsigned kSeconds = 30;
 constexpr double kNear = 8 / 255.0;
 
-// Quantised files that are known to end further from stock. Only the first two are understood: their FULLY_CONNECTED weights have
-// a scale per channel, of which that version of TFLite seems to take one. The others are nets of noise inputs whose
-// last layers are coarse or choose by the largest; whether rounding explains them is open.
-constexpr std::string_view kKnownFar[] = {"conv_fc_mnist_srq_a8w8",
-                                          "partly_quantized_mnist",
-                                          "movenet_single_pose_lightning_ptq",
-                                          "deeplabv3_mnv2_pascal_quant",
-                                          "/vww.tflite",
-                                          "dbface_keras_256x256_integer_quant",
-                                          "palm_detection_builtin_256_integer",
-                                          "style_transfer_quantized",
-                                          "image_classification.tflite"};
+// Quantised files that are known to end further from stock. The first two: their FULLY_CONNECTED weights have a scale per
+// channel, of which that version of TFLite seems to take one. vww: TFLite cuts off the fraction of a MEAN of bytes where
+// operand and result have one scale, which we round. dbface: TFLite computes HARD_SWISH of bytes in 16 bits, a step off the
+// nearest value here and there.
+constexpr std::string_view kKnownFar[] = {"conv_fc_mnist_srq_a8w8", "partly_quantized_mnist", "/vww.tflite",
+                                          "dbface_keras_256x256_integer_quant"};
 
 // Nets whose activations are quantised as they run magnify the last bit of a float sum, and a build without contraction to
-// fused multiply-adds rounds otherwise than the one that the list below was made with.
+// fused multiply-adds rounds otherwise than the one that the list above was made with.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kRoundsAsMeasured = false;
 #else
@@ -210,6 +204,8 @@ TEST(Sweep, EveryRealFileRunsLikeStockOrIsRefused) {
   for (const std::string& line : wrong) ADD_FAILURE() << line;
   EXPECT_GT(files.size(), 100u);
   EXPECT_GT(outcomes["equal"], 20);
+  const int most_near = kRoundsAsMeasured ? 5 : 1000;
+  EXPECT_LE(outcomes["near"], most_near) << "quantised nets are equal to stock but for a MEAN of bytes";
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.two_roundings = true};
+constexpr ProductOperands kOperands{.two_roundings = true, .halves_up = true};
 
 // Operands: input, weights [outputs, depth] (constant or computed), bias [outputs] or none.
 struct FullyConnected {

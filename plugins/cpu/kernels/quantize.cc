@@ -47,12 +47,12 @@ void ForEachRun(const Node& n, const Tensor& t, const F& f) {
   }
 }
 
-// Halves go away from zero; what is out of range saturates, NaN becomes the zero point.
-template <class T, class S>
-S Stored(T x, float scale, int64_t zero) {
-  using Real = std::conditional_t<sizeof(S) < 4, T, double>;  // holds all of S
-  constexpr Real kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
-  const Real q = std::round(x / static_cast<T>(scale)) + static_cast<Real>(zero);
+// Halves go away from zero; what is out of range saturates, NaN becomes the zero point. In double: a quotient that is rounded to
+// a half before it is rounded to a whole number would go the wrong way.
+template <class S>
+S Stored(double x, float scale, int64_t zero) {
+  constexpr double kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
+  const double q = std::round(x / scale) + static_cast<double>(zero);
   if (std::isnan(q)) return static_cast<S>(zero);
   return static_cast<S>(q < kLow ? kLow : q > kHigh ? kHigh : q);
 }
@@ -97,7 +97,7 @@ struct Quantize {
         const T* x = n.in(0).data<const T>();
         S* y = n.out(0).data<S>();
         ForEachRun(n, n.out(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
-          for (int64_t i = first; i < first + count; ++i) y[i] = Stored<T, S>(x[i], scale, zero);
+          for (int64_t i = first; i < first + count; ++i) y[i] = Stored<S>(x[i], scale, zero);
         });
       });
     });
