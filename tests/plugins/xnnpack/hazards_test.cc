@@ -124,13 +124,6 @@ const std::vector<Hazard>& Hazards() {
   return all;
 }
 
-std::string FreshCache() {
-  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-  std::string dir = ::testing::TempDir() + "/xnnpack-" + info->test_suite_name() + "-" + info->name();
-  std::filesystem::remove_all(dir);
-  return dir + "/";
-}
-
 void ExpectSame(const Ran& want, const Ran& got, const char* what) {
   SCOPED_TRACE(what);
   ASSERT_EQ(want.error, "");

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <random>
@@ -116,6 +118,21 @@ struct Ran {
   std::string error;
   std::vector<Model::Placement> placements;
 };
+
+// A folder of the running test's own for a cache, which is not there yet.
+inline std::string FreshCache() {
+  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = std::string(info->test_suite_name()) + "-" + info->name();
+  std::replace(name.begin(), name.end(), '/', '-');
+  const std::string dir = ::testing::TempDir() + "/xnnpack-" + name;
+  std::filesystem::remove_all(dir);
+  return dir + "/";
+}
+
+inline void ExpectSame(const std::vector<Tensor>& want, const std::vector<Tensor>& got) {
+  ASSERT_EQ(want.size(), got.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i] == got[i]) << "output " << i;
+}
 
 // Each output of one run on noise; "" as cache: none. Every node must be run by XNNPACK.
 inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {}, int threads = 1) {
