@@ -123,6 +123,14 @@ std::unique_ptr<Home> Home::Open(const std::string& given, bool write, bool ship
 
   const std::string name = path.filename().string();
   if (home->single_file) {
+    // Beside what is no file nothing is made.
+    struct stat status;
+    const bool other = fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode);
+    if (other && write) {
+      why = {"not-a-file", home->path + ": is not a regular file", 0};
+      return nullptr;
+    }
     home->side = OpenDirectory(parent.get(), name + ".d", write, why);
     home->file = name;
     home->segments = std::move(parent);
