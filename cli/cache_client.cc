@@ -10,8 +10,6 @@
 namespace fusebox::cli {
 namespace {
 
-constexpr const char* kDelegate = "xnnpack";
-
 std::string Text(fbx_str text) { return std::string(FromAbi(text)); }
 
 // Gathers what the service says.

@@ -162,7 +162,7 @@ class Explainer {
     return {.location = std::string(view(site.abi()->location)), .op = std::string(site.op())};
   }
 
-  void Report(const Site& site, std::vector<Recorder::Asked> asked) {
+  void Report(const Site& site, const std::vector<Recorder::Asked>& asked) {
     if (asked.empty()) {
       WeightReport report = About(site);
       report.bytes = PrivateBytes(site);

@@ -119,7 +119,7 @@ struct Quantize {
   }
   template <class From, class To>
   void Requantise(const Node& n) const {
-    static constexpr int64_t kLow = std::numeric_limits<To>::lowest(), kHigh = std::numeric_limits<To>::max();
+    static constexpr int64_t kLow{std::numeric_limits<To>::lowest()}, kHigh{std::numeric_limits<To>::max()};
     const Quantize c = *this;
     MapElements(n.host(), n.in(0).data<const From>(), n.out(0).data<To>(), n.in(0).count(),
                 [c](From x) FUSEBOX_INLINE {

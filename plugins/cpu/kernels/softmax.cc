@@ -114,12 +114,12 @@ struct Softmax {
   static void Rows(const Node& n, const F& power) {
     const Affine to = AffineOf(n.out(0));
     ForEachRow<T, R>(n, [&](const T* x, R* y, int64_t length) {
-      const int32_t most = Largest(x, length);
+      const int32_t most{Largest(x, length)};
       const float sum = SumOf<float>(length, [&](int64_t i) FUSEBOX_INLINE { return power(most - x[i]); });
       const float scale = 1.0f / (sum * to.scale);
       for (int64_t i = 0; i < length; ++i) {
         const float q = std::min(power(most - x[i]) * scale, 65536.0f);  // is positive
-        y[i] = ClampTo<R>(static_cast<int32_t>(q + 0.5f) + to.zero);
+        y[i] = ClampTo<R>(static_cast<int32_t>(q + 0.5f) + to.zero);  // NOLINT(bugprone-incorrect-roundings)
       }
     });
   }

@@ -42,7 +42,7 @@ std::optional<Arena::Region> Arena::Reserve(size_t size, Note& why) {
     at = std::max(at, current_->file_offset);  // private memory begins anew
   }
   used_ = at + capacity;
-  const Region region{current_->base + (at - current_->file_offset), capacity, at, current_};
+  Region region{current_->base + (at - current_->file_offset), capacity, at, current_};
   if (kind_ == Kind::kFile) Populate(region);
   return region;
 }

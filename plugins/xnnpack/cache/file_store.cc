@@ -34,7 +34,9 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto data = reinterpret_cast<uintptr_t>(constant.data);
     const uintptr_t begin = (data + page - 1) / page * page, end = (data + constant.bytes) / page * page;
-    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    if (begin >= end) return;
+    const auto* const first = static_cast<const std::byte*>(constant.data) + (begin - data);
+    madvise(const_cast<std::byte*>(first), end - begin, MADV_DONTNEED);
   }
 
   PackNote NoteOf(const Fingerprints& fingerprints, const PackRequest& request) override {

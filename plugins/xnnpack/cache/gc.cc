@@ -110,14 +110,12 @@ class Collection {
         (holds.try_emplace(r.identity, r.fingerprint).first->second == r.fingerprint ? live : dead) += r.size;
       const auto keep = [&](const Record& r) { return holds.at(r.identity) == r.fingerprint; };
       report_.superseded_bytes += dead;
-      if (dead == 0) {
-        left.push_back(segment);
-      } else if (live == 0) {
+      if (dead > 0 && live == 0) {
         Remove(home_.segments.get(), segment->name());
-      } else if (dead * 16 > live + dead) {
-        if (auto smaller = Rewrite(*segment, keep)) left.push_back(smaller);
-      } else {
+      } else if (dead * 16 <= live + dead) {
         left.push_back(segment);
+      } else if (auto smaller = Rewrite(*segment, keep)) {
+        left.push_back(smaller);
       }
     }
     return left;
