@@ -181,7 +181,7 @@ CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* 
                  std::shared_ptr<Flags>& flags) {
   CLI::App* app = cache.add_subcommand(name, help);
   flags = std::make_shared<Flags>();
-  app->add_option("cache", flags->cache, kPathHelp)->type_name("CACHE");
+  app->add_option("cache,--weight-cache", flags->cache, kPathHelp)->type_name("CACHE");
   AddPluginFlags(*app, flags->plugins);
   app->add_flag("--json", flags->json, kJsonHelp);
   app->callback([flags, perform, &action] { action = [flags, perform] { return perform(*flags); }; });

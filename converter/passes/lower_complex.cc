@@ -248,6 +248,8 @@ class Lowering {
     const Shape& shape = t_->type(x).shape;
     if (shape.rank() < 2) return Unsupported("a transform of fewer than 2 known dimensions");
     if (shape.dims().back() <= 0) return Unsupported("the length of what is transformed is not known");
+    if (shape.dims().back() > kLongest)
+      return Unsupported("a transform of " + std::to_string(shape.dims().back()) + " values");
     return shape.dims().back();
   }
 

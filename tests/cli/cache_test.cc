@@ -151,6 +151,7 @@ TEST(Cache, ListsSegmentsAndEntries) {
   EXPECT_THAT(ls.out, HasSubstr("a directory, 1 segment, "));
   EXPECT_THAT(ls.out, HasSubstr("verified"));
   const auto json = Cache({"ls", cache, "--json"}).Json();
+  EXPECT_EQ(Cache({"ls", "--weight-cache", cache}).out, ls.out);
   EXPECT_EQ(json["path"], cache.substr(0, cache.size() - 1));
   ASSERT_EQ(json["segments"].size(), 1u);
   EXPECT_EQ(json["segments"][0]["state"], "verified");

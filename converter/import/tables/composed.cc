@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that TFLite has no builtin for, out of ones that it has.
+#include <algorithm>
+
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -196,7 +198,7 @@ Status MatrixBandPart(Translation& t) {
   if (shape.rank() < 2) return Unsupported("the rank of its operand is not known to be 2 or more");
   const int64_t rows = shape.dims()[shape.dims().size() - 2], columns = shape.dims().back();
   if (rows < 0 || columns < 0) return Unsupported("the size of its matrices is not known");
-  if (rows * columns > (int64_t{1} << 26))
+  if (rows > 0 && columns > (int64_t{1} << 26) / rows)
     return Unsupported("its matrices have too many elements for a mask");
   std::vector<uint8_t> keep;
   for (int64_t r = 0; r < rows; ++r) {

@@ -73,9 +73,21 @@ class Product {
  private:
   Status Check(size_t operand, const std::string& labels) {
     FUSEBOX_ASSIGN(const int rank, t_.Rank(t_.in(operand)));
-    if (rank == static_cast<int>(labels.size())) return {};
+    if (rank == static_cast<int>(labels.size())) return CheckSize(operand);
     return Invalid("operand " + std::to_string(operand) + " has rank " + std::to_string(rank) + ", but \"" +
                    labels + "\" in the equation");
+  }
+
+  // Dimensions are joined, and their sizes multiplied.
+  Status CheckSize(size_t operand) {
+    int64_t product = 1;
+    for (const int64_t dim : t_.in_type(operand).shape.dims()) {
+      if (dim <= 0) continue;
+      if (dim > INT32_MAX / product)
+        return Unsupported("operand " + std::to_string(operand) + " has too many elements");
+      product *= dim;
+    }
+    return {};
   }
 
   // Labels that nobody else has are summed away.

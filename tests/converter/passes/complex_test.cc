@@ -159,6 +159,8 @@ TEST(LowerComplex, SaysWhatItCannotLower) {
               HasSubstr("length of what is transformed is not known"));
   EXPECT_THAT(Refusal([](Function& f) { f.outputs = {Rfft(f, f.AddInput(F32({1, 8})), 8192)}; }),
               HasSubstr("a transform of length 8192"));
+  EXPECT_THAT(Refusal([](Function& f) { f.outputs = {Rfft(f, f.AddInput(F32({1, int64_t{1} << 40})), 8)}; }),
+              HasSubstr("a transform of 1099511627776 values"));
   EXPECT_THAT(Refusal([](Function& f) {
                 const ValueId c = Rfft(f, f.AddInput(F32({1, 8})), 8);
                 f.outputs = {f.AddNode(Op::kLog, {c}, {kComplex}).results[0]};

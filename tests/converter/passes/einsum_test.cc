@@ -161,5 +161,16 @@ TEST(Einsum, RefusesWhatItCannotSay) {
   }
 }
 
+TEST(Einsum, RefusesSizesThatOverflow) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const ValueId a = f.AddInput(F32({int64_t{1} << 40, int64_t{1} << 40})), b = f.AddInput(F32({3, 4}));
+  Opaque(f, "Einsum", {a, b}, F32({-1, -1}), A("equation", "ab,bc->ac"));
+  Translation translation(bench.module, f, *BuiltIn(), *f.nodes[0]);
+  const Status status = FindTranslation("Einsum")(translation);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("operand 0 has too many elements"));
+}
+
 }  // namespace
 }  // namespace fusebox::converter
