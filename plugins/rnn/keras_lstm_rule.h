@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Keras LSTM layer's composite becomes one UNIDIRECTIONAL_SEQUENCE_LSTM.
-//
-//   operands  inputs [B,T,n] ([T,B,n] with time_major), init_h [B,u], init_c [B,u],
-//             kernel [n,4u], recurrent_kernel [u,4u], bias [4u]; gates in the order i, f, c, o
-//   results   last_output [B,u], sequence [B,T,u] (or [B,1,u]: the last step only), h [B,u], c [B,u], runtime []
-//   attrs     time_major (false), go_backwards (false: else the input is read from its last step to its first)
-//
-// All f32. The weights must be constant; the initial states may be whatever ops compute, B and T may be unknown.
+// A Keras LSTM layer's composite (keras_layer.h; states h and c, gates in the order i, f, c, o, bias [4u]) becomes one
+// UNIDIRECTIONAL_SEQUENCE_LSTM. The op can say the activations tanh, relu, relu6 and linear; its gates are sigmoid.
 #pragma once
 
 #include <fusebox/rule.hpp>

@@ -27,6 +27,7 @@ class FakeHost {
   explicit FakeHost(uint32_t threads = 1);
   const fbx_host* abi() const { return &table_.host; }
   uint32_t threads() const { return threads_; }
+  FakeAttrs& options() { return options_; }  // of the plugin
   std::vector<Diagnostic> diagnostics;
 
  private:

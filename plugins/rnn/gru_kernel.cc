@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/gru_kernel.h"
+
+#include <algorithm>
+
+#include "plugins/rnn/gru_packed.h"
+#include "plugins/rnn/gru_reference.h"
+
+namespace fusebox::rnn {
+namespace {
+
+// After supports has taken the node, what does not fit is the model's fault at these shapes.
+GruSpec ParseForUse(const Node& node) {
+  try {
+    return GruSpec(node);
+  } catch (const Reject& r) {
+    throw Error{FBX_INVALID, r.why, r.subject};
+  }
+}
+
+size_t ScratchRows(const GruSpec& spec, uint32_t threads) {
+  return static_cast<size_t>(std::clamp<int64_t>(spec.batch, 1, std::max<uint32_t>(threads, 1)));
+}
+
+template <class T>
+void InvokeReference(const Node& node, const GruKernel::Shapes& shapes) {
+  const GruSpec& spec = shapes.spec;
+  GruBuffers<T> buffers;
+  for (uint32_t i = 0; i < kGruOperands; ++i)
+    buffers.operands[i] = node.has_in(i) ? node.in(i).data<const T>() : nullptr;
+  buffers.output = node.out(0).data<T>();
+  buffers.state = node.out(1).data<T>();
+  std::copy_n(buffers.operands[kGruState], node.in(kGruState).count(), buffers.state);
+  T* const scratch = node.scratch<T>(shapes.scratch);
+  const size_t rows = ScratchRows(spec, shapes.threads), batch = static_cast<size_t>(spec.batch);
+  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
+               [&](size_t begin, size_t end, uint32_t worker) {
+                 RunGruReference<T>(spec, buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end),
+                                    scratch + worker * GruReferenceScratch(spec));
+               });
+}
+
+}  // namespace
+
+void GruKernel::supports(const Node& node) {
+  GruSpec{node};
+  if (node.out_count() != 2)
+    throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected 2"};
+}
+
+void GruKernel::infer(const Node& node, Infer& out) {
+  const GruSpec spec = ParseForUse(node);
+  if (spec.time_major) {
+    out.set(0, spec.dtype, {spec.steps, spec.batch, spec.cells});
+  } else {
+    out.set(0, spec.dtype, {spec.batch, spec.steps, spec.cells});
+  }
+  out.set(1, spec.dtype, {spec.batch, spec.cells});
+}
+
+GruKernel::GruKernel(const Node& node) {
+  const GruSpec spec = ParseForUse(node);
+  if (PackedGru::Takes(spec)) packed_ = std::make_unique<const PackedGru>(spec, node);
+}
+
+GruKernel::~GruKernel() = default;
+
+GruKernel::Shapes GruKernel::prepare(const Node& node, Plan& plan) const {
+  Shapes shapes{ParseForUse(node), 0, 0, plan.threads()};
+  const GruSpec& spec = shapes.spec;
+  if (packed_) {
+    shapes.chunk_steps = packed_->ChunkSteps(spec);
+    shapes.scratch = plan.scratch(packed_->ScratchBytes(spec, shapes.chunk_steps));
+  } else {
+    const size_t element = spec.dtype == FBX_F64 ? sizeof(double) : sizeof(float);
+    shapes.scratch = plan.scratch(ScratchRows(spec, plan.threads()) * GruReferenceScratch(spec) * element);
+  }
+  return shapes;
+}
+
+void GruKernel::invoke(const Node& node, const Shapes& shapes) const {
+  const GruSpec& spec = shapes.spec;
+  if (!packed_)
+    return spec.dtype == FBX_F64 ? InvokeReference<double>(node, shapes)
+                                 : InvokeReference<float>(node, shapes);
+  const Sequence sequence{static_cast<size_t>(spec.batch),
+                          static_cast<size_t>(spec.steps),
+                          static_cast<size_t>(spec.inputs),
+                          static_cast<size_t>(spec.cells),
+                          spec.time_major,
+                          node.in(kGruInput).data<const float>(),
+                          node.out(0).data<float>(),
+                          node.in(kGruState).data<const float>(),
+                          node.out(1).data<float>(),
+                          shapes.chunk_steps};
+  packed_->Run({node.host(), sequence, node.scratch<float>(shapes.scratch), shapes.threads});
+}
+
+}  // namespace fusebox::rnn

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/keras_layer.h"
+
+namespace fusebox::rnn {
+namespace {
+
+std::string ShapeText(const Tensor& t) {
+  std::string text = "[";
+  for (const int64_t d : t.dims()) {
+    if (text.size() > 1) text += ",";
+    text += d < 0 ? "?" : std::to_string(d);
+  }
+  return text + "]";
+}
+
+bool Differ(int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; }
+
+// The last time step of the op's output. A slice, not the final state, so that files that nobody asks for a
+// state read no variable tensor: other runtimes and their delegates know this form.
+Value LastStep(Build& build, Value output, int time_axis, bool keep_axis) {
+  const int32_t others = time_axis == 0 ? 6 : 5;
+  const int32_t time = 1 << time_axis;
+  const Value begin = time_axis == 0 ? build.i32({-1, 0, 0}) : build.i32({0, -1, 0});
+  return build.builtin("STRIDED_SLICE", {output, begin, build.i32({0, 0, 0}), build.i32({1, 1, 1})})
+      .attr("begin_mask", others)
+      .attr("end_mask", keep_axis ? 7 : others)
+      .attr("shrink_axis_mask", keep_axis ? 0 : time)[0];
+}
+
+}  // namespace
+
+std::string KerasLayer::subject(uint32_t operand) const {
+  static constexpr const char* kStates[] = {"init_h", "init_c"};
+  const char* const name = operand == kInputs       ? "inputs"
+                           : operand <= states_     ? kStates[operand - kFirstState]
+                           : operand == kernel()    ? "kernel"
+                           : operand == recurrent() ? "recurrent_kernel"
+                                                    : "bias";
+  return "operand " + std::to_string(operand) + " (" + name + ")";
+}
+
+void KerasLayer::CheckArity() const {
+  const uint32_t ins = operand_count(), outs = states_ + 2;
+  site_.require(site_.in_count() != ins + 1, "ARITY",
+                "has " + std::to_string(ins + 1) +
+                    " operands: a mask or sequence lengths, which the fused op cannot follow",
+                "operand " + std::to_string(ins));
+  site_.require(site_.in_count() == ins, "ARITY",
+                "has " + std::to_string(site_.in_count()) + " operands, expected " + std::to_string(ins));
+  site_.require(site_.out_count() == outs || site_.out_count() == outs + 1, "ARITY",
+                "has " + std::to_string(site_.out_count()) + " results, expected " + std::to_string(outs) +
+                    " or " + std::to_string(outs + 1));
+}
+
+void KerasLayer::CheckOperand(uint32_t i, int rank) const {
+  const Tensor t = site_.in(i);
+  site_.require(t.present(), "ARITY", "is absent", subject(i));
+  site_.require(t.dtype() == FBX_F32, "DTYPE",
+                std::string("is ") + dtype_name(t.dtype()) + ", only f32 is done", subject(i));
+  site_.require(t.rank() >= 0, "RANK", "has an unknown rank", subject(i));
+  site_.require(t.rank() == rank, "RANK",
+                "has shape " + ShapeText(t) + ", expected rank " + std::to_string(rank), subject(i));
+}
+
+void KerasLayer::CheckConstant(uint32_t i) const {
+  const Tensor t = site_.in(i);
+  site_.require(!t.is_variable(), "NONCONST", "is read from a variable that the model changes", subject(i));
+  site_.require(t.is_const(), "NONCONST", "is computed, not constant", subject(i));
+  site_.require(t.is_static(), "SHAPE", "has shape " + ShapeText(t) + ", expected known sizes", subject(i));
+}
+
+void KerasLayer::CheckOperands() const {
+  CheckOperand(kInputs, 3);
+  for (uint32_t state = 0; state < states_; ++state) CheckOperand(kFirstState + state, 2);
+  for (const uint32_t weights : {kernel(), recurrent()}) CheckOperand(weights, 2);
+  for (const uint32_t weights : {kernel(), recurrent()}) CheckConstant(weights);
+}
+
+void KerasLayer::CheckKernels() const {
+  const Tensor w = site_.in(kernel()), r = site_.in(recurrent());
+  const int64_t features = site_.in(kInputs).dim(2);
+  const std::string columns =
+      ", but " + std::to_string(units()) + " units need " + std::to_string(gates_ * units()) + " columns";
+  site_.require(units() > 0, "SHAPE", "has no units", subject(recurrent()));
+  site_.require(r.dim(1) == gates_ * units(), "SHAPE", "has shape " + ShapeText(r) + columns,
+                subject(recurrent()));
+  site_.require(w.dim(1) == gates_ * units(), "SHAPE", "has shape " + ShapeText(w) + columns,
+                subject(kernel()));
+  site_.require(
+      !Differ(w.dim(0), features), "SHAPE",
+      "has shape " + ShapeText(w) + ", but the inputs have " + std::to_string(features) + " features",
+      subject(kernel()));
+}
+
+void KerasLayer::CheckBias(int dimension) const {
+  const Tensor b = site_.in(bias());
+  site_.require(b.dim(dimension) == gates_ * units(), "SHAPE",
+                "has shape " + ShapeText(b) + ", but " + std::to_string(units()) + " units need " +
+                    std::to_string(gates_ * units()) + " values",
+                subject(bias()));
+}
+
+void KerasLayer::CheckStates() const {
+  const int64_t batch = site_.in(kInputs).dim(1 - time_axis());
+  for (uint32_t i = kFirstState; i <= states_; ++i) {
+    const Tensor state = site_.in(i);
+    site_.require(!Differ(state.dim(1), units()), "SHAPE",
+                  "has shape " + ShapeText(state) + ", but there are " + std::to_string(units()) + " units",
+                  subject(i));
+    site_.require(!Differ(state.dim(0), batch), "SHAPE",
+                  "has shape " + ShapeText(state) + ", but the batch is " + std::to_string(batch),
+                  subject(i));
+  }
+}
+
+bool KerasLayer::SequenceIsLast() const {
+  if (site_.attrs().has("sequence")) return !site_.attrs().b("sequence");
+  const Tensor sequence = site_.out(kSequence);
+  return sequence.rank() == 3 && sequence.dim(time_axis()) == 1 && site_.in(kInputs).dim(time_axis()) != 1;
+}
+
+void KerasLayer::CheckSequence() const {
+  const Tensor sequence = site_.out(kSequence);
+  if (sequence.uses() == 0 || SequenceIsLast()) return;
+  const int64_t steps = site_.in(kInputs).dim(time_axis());
+  const int64_t declared = sequence.rank() == 3 ? sequence.dim(time_axis()) : -1;
+  site_.require(steps < 0 || steps == 1 || declared >= 0 || site_.attrs().has("sequence"), "SHAPE",
+                "is of unknown length, so that it may be the whole sequence or its last step",
+                "result 1 (sequence)");
+  site_.require(
+      !Differ(steps, declared), "SHAPE",
+      "has shape " + ShapeText(sequence) + ", but the inputs have " + std::to_string(steps) + " steps",
+      "result 1 (sequence)");
+}
+
+Value KerasLayer::Inputs(Build& build) const {
+  return go_backwards() ? build.reverse(build.in(kInputs), time_axis()) : build.in(kInputs);
+}
+
+void KerasLayer::SetOutputs(Build& build, Value sequence) const {
+  build.result(kLastOutput, LastStep(build, sequence, time_axis(), false));
+  build.result(kSequence, SequenceIsLast() ? LastStep(build, sequence, time_axis(), true) : sequence);
+  if (site_.out_count() < states_ + 3) return;
+  const float cpu = 1.0f;  // what Keras says when its generic implementation ran
+  build.result(states_ + 2, build.constant<float>({&cpu, 1}, {}));
+}
+
+}  // namespace fusebox::rnn

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the composites of Keras' recurrent layers have in common, and the checks that their rules share.
+//
+//   operands  inputs [B,T,n] ([T,B,n] with time_major), the initial states [B,u], kernel [n,G*u],
+//             recurrent_kernel [u,G*u], bias ([G*u], or as the cell says); then maybe a mask
+//   results   last_output [B,u], sequence [B,T,u] (or [B,1,u]: the last step only), the final states [B,u];
+//             then maybe a scalar that says which implementation of Keras ran
+//   attrs     time_major (false), go_backwards (false: else the input is read from its last step to its first),
+//             activation ("tanh"), recurrent_activation ("sigmoid"), sequence (is the second result the whole sequence;
+//             its shape tells where this is absent)
+//
+// All f32. The weights must be constant; the initial states may be whatever ops compute, B and T may be unknown.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <fusebox/rule.hpp>
+
+namespace fusebox::rnn {
+
+enum LayerResult : uint32_t { kLastOutput, kSequence, kFirstFinalState };
+
+class KerasLayer {
+ public:
+  KerasLayer(const Site& site, uint32_t states, int64_t gates)
+      : site_(site), states_(states), gates_(gates) {}
+
+  static constexpr uint32_t kInputs = 0, kFirstState = 1;
+  uint32_t kernel() const { return states_ + 1; }
+  uint32_t recurrent() const { return states_ + 2; }
+  uint32_t bias() const { return states_ + 3; }
+  uint32_t operand_count() const { return states_ + 4; }
+  std::string subject(uint32_t operand) const;  // "operand 3 (kernel)"
+
+  bool time_major() const { return site_.attrs().b("time_major", false); }
+  int time_axis() const { return time_major() ? 0 : 1; }
+  bool go_backwards() const { return site_.attrs().b("go_backwards", false); }
+  std::string_view activation() const { return site_.attrs().s("activation", "tanh"); }
+  std::string_view recurrent_activation() const { return site_.attrs().s("recurrent_activation", "sigmoid"); }
+  int64_t units() const { return site_.in(recurrent()).dim(0); }
+
+  // Each throws Reject. In this order: later ones read what earlier ones have checked.
+  void CheckArity() const;
+  void CheckOperand(uint32_t operand, int rank) const;
+  void CheckConstant(uint32_t operand) const;
+  // Inputs, states, kernel and recurrent kernel: type, rank and constness; the bias is the cell's own.
+  void CheckOperands() const;
+  void CheckKernels() const;
+  void CheckBias(int dimension) const;  // gates * units long there
+  void CheckStates() const;
+  void CheckSequence() const;
+
+  // The operand in the order in which the cell reads it.
+  Value Inputs(Build& build) const;
+  // Newer Keras declares the sequence as one step long when only the last output is wanted.
+  bool SequenceIsLast() const;
+  // Last output and sequence from the whole sequence, and the scalar.
+  void SetOutputs(Build& build, Value sequence) const;
+
+ private:
+  const Site& site_;
+  uint32_t states_;
+  int64_t gates_;
+};
+
+}  // namespace fusebox::rnn
