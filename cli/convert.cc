@@ -21,7 +21,8 @@ using converter::Verification;
 using KeepBodies = FusionOptions::KeepBodies;
 
 constexpr const char* kFooter =
-    R"(INPUT is the folder of a TensorFlow SavedModel. Nothing is written when the conversion fails.
+    R"(INPUT is the folder of a TensorFlow SavedModel, or a .tflite file: what it still holds (Flex ops, loops,
+composites) is translated, fused and optimised. Nothing is written when the conversion fails.
 
 Exit status 1: no signature converts; --verify strict refused a fusion (the file is written, with the composite's own
 body); --require-full-fusion is not met (no file is written).
@@ -120,7 +121,10 @@ Result<Conversion> Importer(const std::string& input) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(input, error);
   if (error) return NotFound(input + ": " + error.message());
-  if (!folder) return Unsupported(input + ": not a folder; this version converts the folder of a SavedModel");
+  if (!folder && input.ends_with(".tflite")) return converter::FromTflite(input);
+  if (!folder)
+    return Unsupported(
+        input + ": neither the folder of a SavedModel nor a .tflite file, which this version converts");
   return converter::FromSavedModel(input);
 }
 
@@ -200,9 +204,11 @@ Result<Exit> Convert(const Flags& flags) {
 
 void AddConvert(CLI::App& root, Action& action) {
   CLI::App* app =
-      root.add_subcommand("convert", "Convert a SavedModel to .tflite, fusing what plugins have rules for");
+      root.add_subcommand("convert", "Convert a model to .tflite, fusing what plugins have rules for");
   auto flags = std::make_shared<Flags>();
-  app->add_option("input", flags->input, "The folder of a SavedModel")->type_name("INPUT")->required();
+  app->add_option("input", flags->input, "The folder of a SavedModel, or a .tflite file")
+      ->type_name("INPUT")
+      ->required();
   app->add_option("-o,--output", flags->output, "The file to write")->type_name("OUT.tflite")->required();
   app->add_option("--signature", flags->signatures,
                   "A signature to convert (repeatable); all that convert otherwise")

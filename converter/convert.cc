@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "converter/import/saved_model/import.h"
+#include "converter/import/tflite/import.h"
 #include "converter/passes/pass.h"
 #include "host/tflite/tflite.h"
 
@@ -21,11 +22,44 @@ std::vector<std::pair<std::string, int>> CountOps(const Module& module) {
   return {counts.begin(), counts.end()};
 }
 
+struct Imported {
+  std::unique_ptr<Module> module;
+  std::vector<std::pair<std::string, std::string>> refused;  // signature, why
+  std::vector<std::string> notes;
+  bool unsigned_file = false;  // the source knows no signatures, and the result has none either
+};
+
+// The importers' results have these fields in common.
+template <class T>
+Imported Common(T from) {
+  return {std::move(from.module), std::move(from.refused), std::move(from.notes), false};
+}
+
+Result<Imported> ImportTflite(const std::string& file, const std::vector<std::string>& signatures) {
+  FUSEBOX_ASSIGN(tflite_import::Imported from, tflite_import::Import(file, signatures));
+  const bool unsigned_file = from.unsigned_file;
+  Imported out = Common(std::move(from));
+  out.unsigned_file = unsigned_file;
+  return out;
+}
+
+Result<Imported> ImportSavedModel(const std::string& dir, const std::vector<std::string>& signatures) {
+  FUSEBOX_ASSIGN(saved_model::Imported from, saved_model::Import(dir, signatures));
+  return Common(std::move(from));
+}
+
 }  // namespace
 
 Conversion FromSavedModel(std::string dir) {
   Conversion out;
   out.source_ = std::move(dir);
+  return out;
+}
+
+Conversion FromTflite(std::string file) {
+  Conversion out;
+  out.format_ = Conversion::Format::kTflite;
+  out.source_ = std::move(file);
   return out;
 }
 
@@ -35,7 +69,9 @@ Result<Converted> Conversion::Convert() {
   if (!options.registry) {
     FUSEBOX_ASSIGN(options.registry, Registry::Create({}));
   }
-  FUSEBOX_ASSIGN(saved_model::Imported imported, saved_model::Import(source_, options.signatures));
+  FUSEBOX_ASSIGN(Imported imported, format_ == Format::kTflite
+                                        ? ImportTflite(source_, options.signatures)
+                                        : ImportSavedModel(source_, options.signatures));
   report_.refused = std::move(imported.refused);
   report_.notes = std::move(imported.notes);
   report_.ops_before = CountOps(*imported.module);
@@ -43,6 +79,7 @@ Result<Converted> Conversion::Convert() {
   FUSEBOX_TRY(RunPasses(context).At(source_));
   report_.ops_after = CountOps(*imported.module);
   for (const Signature& s : imported.module->signatures) report_.signatures.push_back(s.key);
+  if (imported.unsigned_file) imported.module->signatures.clear();
   return Converted{std::move(imported.module), report_};
 }
 

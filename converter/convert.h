@@ -74,11 +74,17 @@ class Conversion {
   const Report& report() const { return report_; }
 
  private:
+  enum class Format { kSavedModel, kTflite };
   friend Conversion FromSavedModel(std::string dir);
+  friend Conversion FromTflite(std::string file);
+  Format format_ = Format::kSavedModel;
   std::string source_;
   Report report_;
 };
 
 Conversion FromSavedModel(std::string dir);
+// A finished file: Flex ops become TensorFlow's again and are translated, what can be fused is fused. Signatures, names, metadata
+// and an appended zip stay.
+Conversion FromTflite(std::string file);
 
 }  // namespace fusebox::converter

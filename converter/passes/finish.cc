@@ -35,8 +35,9 @@ Status Finish(Context& context) {
   std::stable_sort(module.functions.begin(), module.functions.end(),
                    [&](const auto& a, const auto& b) { return order(a) < order(b); });
   RemoveUnreachable(module);
-  module.description =
-      "converted by fusebox from " + module.source.substr(module.source.find_last_of('/') + 1);
+  if (module.description.empty())
+    module.description =
+        "converted by fusebox from " + module.source.substr(module.source.find_last_of('/') + 1);
   RecordFused(module);
   return Verify(module, Strictness::kWritable);
 }

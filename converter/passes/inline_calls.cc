@@ -32,6 +32,7 @@ class Inliner {
   Status OwnCopies(Function& f) {
     for (size_t i = 0; i < f.nodes.size(); ++i) {
       Node& node = *f.nodes[i];
+      if (node.is(Op::kCallOnce)) continue;  // once for all who name it, so they go on naming the same one
       for (auto& [name, value] : node.attrs) {
         auto* ref = std::get_if<FunctionRef>(&value);
         if (!ref) continue;

@@ -50,6 +50,7 @@ Result<int> RewriteNodes(Module& module, Function& f, Registry& registry, const 
   for (auto& node : before) {
     now.Apply(node->operands);
     const size_t kept = f.nodes.size();
+    const ValueId known = f.value_count();
     Translation translation(module, f, registry, *node);
     Result<bool> replaced = failure ? rewrite(translation) : Result<bool>(false);
     if (!replaced)
@@ -64,6 +65,7 @@ Result<int> RewriteNodes(Module& module, Function& f, Registry& registry, const 
       const ValueId old = node->results[i], made = translation.results()[i];
       if (old == kNoValue || made == kNoValue || old == made) continue;
       Refine(f, made, f.value(old).type);
+      if (made >= known && !f.value(old).name.empty()) f.value(made).name = f.value(old).name;
       now.Add(old, made);
     }
     ++count;

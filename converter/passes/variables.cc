@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables: who writes them, freezing those that nobody writes, and the written form of the rest.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -77,7 +78,7 @@ Status Freeze(Context& context) {
       const auto it = handles.find(node->operands[0]);
       const Variable* v = it == handles.end() ? nullptr : context.module.FindVariable(it->second);
       if (v) f->value(node->results[0]).type = v->type;
-      if (!v || v->mutability != Variable::Mutability::kReadOnly) continue;
+      if (!v || !v->initial || v->mutability != Variable::Mutability::kReadOnly) continue;
       f->ReplaceUses(node->results[0], f->AddConst(v->type, v->initial, v->name));
       node.reset();
     }
@@ -97,9 +98,11 @@ Status WriteVariables(Context& context) {
   for (const auto& f : module.functions)
     for (const auto& [value, name] : Handles(*f)) used.insert(name);
   std::erase_if(module.variables, [&](const Variable& v) { return !used.contains(v.name); });
-  if (module.variables.empty()) return {};
+  // What has no value here is assigned by the model: a .tflite brings a CALL_ONCE of its own.
+  if (std::ranges::none_of(module.variables, [](const Variable& v) { return bool(v.initial); })) return {};
   Function& init = module.Add("initialise_variables");
   for (const Variable& v : module.variables) {
+    if (!v.initial) continue;
     Attrs attrs;
     attrs.Set("shared_name", v.name);
     const ValueId handle =

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/import/tflite/import.h"
+
+#include <algorithm>
+
+#include "host/fusion/fusion.h"
+#include "host/tflite/tflite.h"
+
+namespace fusebox::tflite_import {
+namespace {
+
+// A signature that nobody wrote: names of the main subgraph's tensors, numbered where they are missing or not unique.
+Signature OfMain(const Function& main) {
+  Signature made{"main", main.name, {}, {}};
+  const auto name = [&](std::vector<std::string>& names, ValueId v, const char* prefix) {
+    std::string wish = v == kNoValue ? "" : main.value(v).name;
+    if (wish.empty() || std::find(names.begin(), names.end(), wish) != names.end())
+      wish = prefix + std::to_string(names.size());
+    names.push_back(std::move(wish));
+  };
+  for (ValueId v : main.inputs) name(made.input_names, v, "in");
+  for (ValueId v : main.outputs) name(made.output_names, v, "out");
+  return made;
+}
+
+Status Select(Module& module, const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return {};
+  std::vector<Signature> kept;
+  for (const std::string& key : wanted) {
+    const auto it = std::find_if(module.signatures.begin(), module.signatures.end(),
+                                 [&](const Signature& s) { return s.key == key; });
+    if (it != module.signatures.end()) {
+      kept.push_back(*it);
+      continue;
+    }
+    std::string known;
+    for (const Signature& s : module.signatures) known += (known.empty() ? "" : ", ") + s.key;
+    return NotFound("signature " + key + ": there is no such signature; there are: " + known);
+  }
+  module.signatures = std::move(kept);
+  return {};
+}
+
+}  // namespace
+
+Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures) {
+  Imported out;
+  FUSEBOX_ASSIGN(out.module, tflite::ReadFile(file));
+  Module& module = *out.module;
+  module.source = file;
+  FUSEBOX_TRY(AttachFused(module).At(file));
+  out.unsigned_file = module.signatures.empty();
+  if (out.unsigned_file) module.signatures.push_back(OfMain(*module.functions[0]));
+  FUSEBOX_TRY(Select(module, signatures).At(file));
+  FUSEBOX_TRY(LiftFlex(module, out.notes).At(file));
+  return out;
+}
+
+}  // namespace fusebox::tflite_import

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// .tflite as the converter's input: Flex nodes lifted, the rest kept.
+#include <flatbuffers/flexbuffers.h>
+#include <gmock/gmock.h>
+
+#include "converter/import/saved_model/graph.pb.h"
+#include "converter/import/tflite/import.h"
+#include "host/tflite/tflite.h"
+#include "tests/converter/import/files.h"
+#include "tests/converter/passes/bench.h"
+
+namespace fusebox::converter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Options(const std::string& op, const std::string& node_def) {
+  flexbuffers::Builder builder;
+  builder.Vector([&] {
+    builder.String(op);
+    builder.String(node_def);
+  });
+  builder.Finish();
+  return {builder.GetBuffer().begin(), builder.GetBuffer().end()};
+}
+
+tf::NodeDef Def(const std::string& op) {
+  tf::NodeDef def;
+  def.set_name("layer/" + op);
+  def.set_op(op);
+  return def;
+}
+
+Node& Flex(Function& f, const std::string& op, std::vector<ValueId> operands, Type type,
+           const std::string& options) {
+  Node& node = f.AddNode(Op::kCustom, std::move(operands), {std::move(type)});
+  node.name = "Flex" + op;
+  node.raw_options = options;
+  return node;
+}
+
+std::string Zeros(size_t count) { return std::string(count, '\0'); }
+
+// A zip with one empty entry of that name.
+std::string ZipOf(const std::string& name) {
+  const std::string length = static_cast<char>(name.size()) + Zeros(1);
+  const std::string local = "PK\x03\x04" + Zeros(22) + length + Zeros(2) + name;
+  const std::string directory = "PK\x01\x02" + Zeros(24) + length + Zeros(16) + name;
+  const std::string one = std::string("\x01") + Zeros(1);
+  return local + directory + "PK\x05\x06" + Zeros(4) + one + one + static_cast<char>(directory.size()) +
+         Zeros(3) + static_cast<char>(local.size()) + Zeros(3) + Zeros(2);
+}
+
+struct File : Bench {
+  std::string path = testing::FreshDir() + "/model.tflite";
+  void Save() {
+    const auto bytes = tflite::Write(module);
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    testing::WriteAll(path, *bytes);
+  }
+  Result<Converted> Convert() {
+    Save();
+    Conversion conversion = FromTflite(path);
+    conversion.options.registry = BuiltIn();
+    auto converted = conversion.Convert();
+    last = conversion.report();
+    return converted;
+  }
+  std::string Refusal() {
+    const auto converted = Convert();
+    return converted ? "it converts" : converted.error().message;
+  }
+  Report last;
+};
+
+// y = sum over axis 1, which stays.
+struct SumFile : File {
+  Function& f = Add("main");
+  Node* node = nullptr;
+  explicit SumFile(tf::NodeDef def = Def("Sum")) {
+    (*def.mutable_attr())["keep_dims"].set_b(true);
+    const ValueId x = f.AddInput(F32({2, 3}), "x");
+    const ValueId axis = f.AddConst<int32_t>(DType::kI32, {1}, {1});
+    node = &Flex(f, "Sum", {x, axis}, F32({2, 1}), Options(def.op(), def.SerializeAsString()));
+    f.outputs = node->results;
+    f.value(f.outputs[0]).name = "y";
+  }
+};
+
+TEST(FromTflite, TranslatesFlexOpsWithTheirAttributes) {
+  SumFile file;
+  file.Sign(file.f);
+  const auto converted = file.Convert();
+  ASSERT_TRUE(converted) << converted.error().message;
+  EXPECT_THAT(converted->report.notes, ElementsAre(HasSubstr("1 Sum")));
+  ASSERT_EQ(converted->module->functions[0]->nodes.size(), 1u);
+  const Node& sum = *converted->module->functions[0]->nodes[0];
+  EXPECT_EQ(sum.op, Op::kSum);
+  EXPECT_TRUE(sum.attrs.b("keep_dims", false));
+  EXPECT_EQ(sum.location.name, "layer/Sum");
+}
+
+TEST(FromTflite, KeepsSignaturesMetadataDescriptionAndAnAppendedZip) {
+  SumFile file;
+  file.Sign(file.f);
+  file.module.description = "of a friend";
+  file.module.metadata.push_back({"notes", Buffer::Of<uint8_t>(std::vector<uint8_t>{1, 2, 3})});
+  const std::string zip = ZipOf("labels");
+  file.module.appended = Buffer::Copy(std::as_bytes(std::span(zip)));
+  const auto converted = file.Convert();
+  ASSERT_TRUE(converted) << converted.error().message;
+  const std::string out = file.path + ".out";
+  const Status written = converted->Write(out);
+  ASSERT_TRUE(written) << written.error().message;
+  const auto again = tflite::ReadFile(out);
+  ASSERT_TRUE(again) << again.error().message;
+  const Module& module = **again;
+  EXPECT_EQ(module.description, "of a friend");
+  EXPECT_EQ(module.appended.size(), zip.size());
+  const auto notes = std::ranges::find(module.metadata, "notes", &Metadata::name);
+  ASSERT_NE(notes, module.metadata.end());
+  EXPECT_EQ(notes->data.size(), 3u);
+  ASSERT_EQ(module.signatures.size(), 1u);
+  EXPECT_EQ(module.signatures[0].key, "main");
+  EXPECT_THAT(module.signatures[0].input_names, ElementsAre("i0"));
+}
+
+TEST(FromTflite, LeavesAFileWithoutSignaturesWithoutThem) {
+  SumFile file;
+  const auto converted = file.Convert();
+  ASSERT_TRUE(converted) << converted.error().message;
+  EXPECT_TRUE(converted->module->signatures.empty());
+  EXPECT_THAT(converted->report.signatures, ElementsAre("main"));
+  EXPECT_EQ(converted->module->functions[0]->value(converted->module->functions[0]->outputs[0]).name, "y");
+}
+
+TEST(FromTflite, TakesTheSignaturesThatAreAskedFor) {
+  SumFile file;
+  file.Sign(file.f);
+  file.Save();
+  EXPECT_THAT(tflite_import::Import(file.path, {"other"}).error().message,
+              AllOf(HasSubstr("signature other"), HasSubstr("there are: main")));
+  const auto imported = tflite_import::Import(file.path, {"main"});
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->module->signatures.size(), 1u);
+}
+
+TEST(FromTflite, RefusesWhatStaysFlexInGroups) {
+  File file;
+  Function& f = file.Add("main");
+  ValueId x = f.AddInput(F32({2}));
+  for (int i = 0; i < 3; ++i)
+    x = Flex(f, "Unheard", {x}, F32({2}), Options("Unheard", Def("Unheard").SerializeAsString())).results[0];
+  f.outputs = {x};
+  EXPECT_THAT(file.Refusal(), AllOf(HasSubstr("op Unheard (layer/Unheard)"), HasSubstr("no translation")));
+  ASSERT_EQ(file.last.unsupported.size(), 1u);
+  EXPECT_EQ(file.last.unsupported[0].count, 3);
+}
+
+TEST(FromTflite, RefusesFlexCallsOfFunctionsThatNoFileHolds) {
+  File file;
+  Function& f = file.Add("main");
+  tf::NodeDef def = Def("PartitionedCall");
+  (*def.mutable_attr())["f"].mutable_func()->set_name("gone");
+  f.outputs =
+      Flex(f, "PartitionedCall", {f.AddInput(F32({2}))}, F32({2}), Options(def.op(), def.SerializeAsString()))
+          .results;
+  EXPECT_THAT(file.Refusal(),
+              HasSubstr("op PartitionedCall (layer/PartitionedCall): there is no translation"));
+}
+
+TEST(FromTflite, RefusesDamagedFlexOptions) {
+  const auto with = [](const std::string& options) {
+    SumFile file;
+    file.node->raw_options = options;
+    return file.Refusal();
+  };
+  EXPECT_THAT(with("\xff\xff\xff"), AllOf(HasSubstr("FlexSum"), HasSubstr("no FlexBuffer")));
+  flexbuffers::Builder one;
+  one.Vector([&] { one.String("Sum"); });
+  one.Finish();
+  EXPECT_THAT(with({one.GetBuffer().begin(), one.GetBuffer().end()}), HasSubstr("no pair"));
+  EXPECT_THAT(with(Options("Sum", "\x0a\xff")), HasSubstr("damaged"));
+  EXPECT_THAT(with(Options("Sum", Def("Mean").SerializeAsString())), HasSubstr("is of op \"Mean\""));
+}
+
+// A counter that two signatures share, started by one CALL_ONCE function.
+TEST(FromTflite, StartsVariablesOnceForAllSignatures) {
+  File file;
+  Function& step = file.Add("step");
+  Function& peek = file.Add("peek");
+  Function& init = file.Add("init");
+  const auto handle = [](Function& f) { return Handle(f, "counter"); };
+  const ValueId zero = init.AddConst<float>(DType::kF32, {1}, {5});
+  init.AddNode(Op::kAssignVariable, {handle(init), zero}, {});
+  for (Function* f : {&step, &peek}) f->AddNode(Op::kCallOnce, {}, {}, Ref("init_subgraph_index", "init"));
+  const ValueId to = handle(step);
+  const ValueId old = step.AddNode(Op::kReadVariable, {to}, {F32({1})}).results[0];
+  const ValueId sum = step.AddNode(Op::kAdd, {old, step.AddInput(F32({1}))}, {F32({1})}).results[0];
+  step.AddNode(Op::kAssignVariable, {to, sum}, {});
+  step.outputs = {sum};
+  peek.outputs = peek.AddNode(Op::kReadVariable, {handle(peek)}, {F32({1})}).results;
+  file.Sign(step);
+  file.Sign(peek);
+  const auto converted = file.Convert();
+  ASSERT_TRUE(converted) << converted.error().message;
+  const auto program = run::Program::Create(*converted->module, BuiltIn());
+  ASSERT_TRUE(program) << program.error().message;
+  const auto runner = run::Runner::Create(**program, 1);
+  const auto after = (*runner)->Run("step", std::vector<Tensor>{Floats({1}, {2})});
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_THAT(FloatsOf((*after)[0]), ElementsAre(7));
+  const auto seen = (*runner)->Run("peek", std::vector<Tensor>{});
+  ASSERT_TRUE(seen) << seen.error().message;
+  EXPECT_THAT(FloatsOf((*seen)[0]), ElementsAre(7));
+}
+
+}  // namespace
+}  // namespace fusebox::converter
