@@ -113,7 +113,7 @@ Result<std::vector<std::string>> Callees(const Module& module, const Node& node)
 }
 
 size_t ProperResults(const Node& node) {
-  const size_t states = StateOperands(node.op).size();
+  const size_t states = StateResultCount(node);
   return node.results.size() > states ? node.results.size() - states : node.results.size();
 }
 

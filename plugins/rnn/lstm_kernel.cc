@@ -59,7 +59,9 @@ void LstmKernel::supports(const Node& node) { LstmSpec{node}; }
 
 void LstmKernel::infer(const Node& node, Infer& out) {
   const LstmSpec spec = ParseForUse(node);
-  if (spec.time_major) {
+  if (spec.one_step) {
+    out.set(0, spec.dtype, {spec.batch, spec.outputs});
+  } else if (spec.time_major) {
     out.set(0, spec.dtype, {spec.steps, spec.batch, spec.outputs});
   } else {
     out.set(0, spec.dtype, {spec.batch, spec.steps, spec.outputs});

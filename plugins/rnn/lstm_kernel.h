@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_LSTM, f32 and f64, every variant (lstm_spec.h).
+// UNIDIRECTIONAL_SEQUENCE_LSTM and LSTM (FULL), f32 and f64, every variant (lstm_spec.h).
 //
 // f32 with constant weights, four gates and nothing optional runs as vector code on weights packed once; everything else
 // as the plain definition. Results: output, and the final states, which share memory with operands 18 and 19.
@@ -36,6 +36,12 @@ struct LstmKernel {
 
  private:
   std::unique_ptr<const PackedLstm> packed_;  // null: the plain definition
+};
+
+// One step. Kernel type BASIC is another op by the same name: basic_lstm_kernel.h.
+struct LstmStepKernel : LstmKernel {
+  static constexpr std::string_view builtin = "LSTM";
+  using LstmKernel::LstmKernel;
 };
 
 }  // namespace fusebox::rnn

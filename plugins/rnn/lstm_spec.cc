@@ -121,7 +121,10 @@ LstmSpec::LstmSpec(const Node& node) {
   if (!node.has_in(kInput)) Refuse("OPERANDS", "is absent", kInput);
   dtype = node.in(kInput).dtype();
   CheckTypes(node, dtype);
-  time_major = node.attrs().b("time_major", false);
+  one_step = node.op() == "LSTM";
+  if (one_step && node.attrs().s("kernel_type", "FULL") != "FULL")
+    throw Reject{"ATTR", "is not FULL", "attr kernel_type"};
+  time_major = !one_step && node.attrs().b("time_major", false);
   activation = ParseActivation(node);
   cell_clip = ParseClip(node, "cell_clip");
   projection_clip = ParseClip(node, "proj_clip");
@@ -138,10 +141,11 @@ LstmSpec::LstmSpec(const Node& node) {
   if (node.has_in(kProjectionBias) && !projection)
     Refuse("OPERANDS", "is there, but no projection", kProjectionBias);
 
-  NeedRank(node, kInput, 3);
+  NeedRank(node, kInput, one_step ? 2 : 3);
   Fit(node, kInput, time_major ? 1 : 0, &batch);
-  Fit(node, kInput, time_major ? 0 : 1, &steps);
-  Fit(node, kInput, 2, &inputs);
+  if (one_step) steps = 1;
+  else Fit(node, kInput, time_major ? 0 : 1, &steps);
+  Fit(node, kInput, one_step ? 1 : 2, &inputs);
   diagonal = node.in(kRecurrentWeights + kForgetGate).rank() == 1;
   for (uint32_t k = 0; k < kGates; ++k) {
     if (cifg && k == kInGate) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a UNIDIRECTIONAL_SEQUENCE_LSTM node says: its sizes, variant and options, checked.
+// What a UNIDIRECTIONAL_SEQUENCE_LSTM or LSTM node says: its sizes, variant and options, checked. LSTM (of kernel type FULL) is one
+// step: its input is [batch, inputs], its output [batch, outputs].
 //
 // Per step, with x the input and h, c the states (operands in brackets; absent terms are left out):
 //   gate(k) = act(norm(W[1+k] x + R[5+k] h + P[9+k] * c) * L[20+k] + b[12+k])    k = i, f, c, o; no P for c
@@ -36,6 +37,7 @@ struct LstmSpec {
   explicit LstmSpec(const Node& node);
 
   int64_t batch = -1, steps = -1, inputs = -1, cells = -1, outputs = -1;
+  bool one_step = false;  // the op is LSTM
   bool time_major = false;
   bool cifg = false, peephole = false, projection = false, layer_norm = false, diagonal = false;
   Activation activation = Activation::kTanh;

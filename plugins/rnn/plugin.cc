@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusebox/plugin.hpp>
 
+#include "plugins/rnn/basic_lstm_kernel.h"
 #include "plugins/rnn/gru_kernel.h"
 #include "plugins/rnn/keras_gru_rule.h"
 #include "plugins/rnn/keras_lstm_rule.h"
 #include "plugins/rnn/lstm_kernel.h"
 
 FUSEBOX_PLUGIN("fusebox.rnn", "1.0.0", fusebox::rnn::KerasLstmRule, fusebox::rnn::KerasGruRule,
-               fusebox::rnn::LstmKernel, fusebox::rnn::GruKernel)
+               fusebox::rnn::LstmKernel, fusebox::rnn::GruKernel, fusebox::rnn::LstmStepKernel,
+               fusebox::rnn::BasicLstmKernel)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models of one LSTM op with seeded weights.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "host/graph/graph.h"
+
+namespace fusebox::testing {
+
+// Inputs: x, h and c. Outputs: the op's output and the final h and c. The states that the op updates are h and c times one.
+struct LstmNet {
+  std::string name = {};
+  int64_t batch = 1, steps = 4, inputs = 5, cells = 8, outputs = 0;  // outputs 0: as cells, no projection
+  bool one_step = false;                                             // the op LSTM
+  bool time_major = false, cifg = false, peephole = false, projection_bias = false, layer_norm = false;
+  float cell_clip = 0, projection_clip = 0;
+  std::string activation = "TANH";
+
+  int64_t width() const { return outputs ? outputs : cells; }
+  std::unique_ptr<fusebox::Module> Module() const;
+};
+
+// LSTM of kernel type BASIC. Inputs: x, h and c. Outputs: the op's four.
+std::unique_ptr<Module> BasicLstmNet(int64_t batch, int64_t inputs, int64_t units);
+
+}  // namespace fusebox::testing
