@@ -89,7 +89,7 @@ Result<Exit> Build(const Flags& flags) {
   if (flags.json) {
     PrintDocument(Json{{"model", flags.model},
                        {"cache", store.none.empty() ? Json(store.path) : Json()},
-                       {"packed_bytes_of_model", bar.packed()},
+                       {"packed_bytes_of_model", bar.done()},
                        {"classes", ClassesJson(after.weights)},
                        {"cache_bytes", store.bytes()},
                        {"warm", missing == 0}});

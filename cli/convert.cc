@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 #include "converter/passes/pass.h"
 #include "host/base/buffer.h"
 #include "host/base/json.h"
@@ -166,10 +167,18 @@ bool NoneConverts(const Flags& flags, const Report& report) {
   return flags.signatures.empty() && report.signatures.empty() && report.refused.size() > 1;
 }
 
+Result<converter::Converted> ConvertShowingProgress(Conversion& conversion) {
+  ProgressBar bar(std::chrono::seconds(1));
+  conversion.options.progress = bar.listener();
+  auto converted = conversion.Convert();
+  conversion.options.progress = nullptr;
+  return converted;
+}
+
 Result<Exit> Convert(const Flags& flags) {
   FUSEBOX_ASSIGN(Conversion conversion, Importer(flags.input));
   FUSEBOX_ASSIGN(conversion.options, OptionsOf(flags));
-  auto converted = conversion.Convert();
+  auto converted = ConvertShowingProgress(conversion);
   const Report& report = converted ? converted->report : conversion.report();
   if (flags.explain) Print(ToText(report));
   if (!converted) {

@@ -17,6 +17,10 @@ constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kNextLine = std::chrono::seconds(1);
 constexpr int kWidth = 30;
 
+std::string Amount(const Progress& progress, uint64_t amount) {
+  return progress.unit == Progress::Unit::kBytes ? BytesText(amount) : std::to_string(amount);
+}
+
 }  // namespace
 
 std::string BytesText(uint64_t bytes) {
@@ -31,24 +35,27 @@ std::string BytesText(uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, unit);
 }
 
-ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0) {}
+ProgressBar::ProgressBar(std::chrono::milliseconds patience)
+    : terminal_(isatty(STDERR_FILENO) != 0), patience_(patience) {}
 
 void ProgressBar::Update(const Progress& progress) {
   const Clock::time_point now = Clock::now();
-  packed_ = progress.done;
+  done_ = progress.done;
+  if (now - made_ < patience_) return;
   const uint64_t total = std::max({expected_, progress.total, uint64_t{1}});
-  const auto percent = static_cast<int>(100.0 * static_cast<double>(packed_) / static_cast<double>(total));
+  const auto percent = static_cast<int>(100.0 * static_cast<double>(done_) / static_cast<double>(total));
   if (!begun_) {
     begun_ = true;
     begin_ = now;
-    if (!terminal_) Message(fmt::format("{}: {}", progress.what, BytesText(total)));
+    if (!terminal_) Message(fmt::format("{}: {}", progress.what, Amount(progress, total)));
   } else if (now - shown_ < (terminal_ ? std::chrono::milliseconds(kRedraw) : kNextLine)) {
     return;
   }
   shown_ = now;
-  const std::string far = fmt::format("{:3} %, {} of {}", percent, BytesText(packed_), BytesText(total));
+  const std::string far =
+      fmt::format("{:3} %, {} of {}", percent, Amount(progress, done_), Amount(progress, total));
   if (!terminal_) {
-    if (packed_ > 0) Message(progress.what + ": " + far);
+    if (done_ > 0) Message(progress.what + ": " + far);
     return;
   }
   const int full = percent * kWidth / 100;
@@ -71,9 +78,9 @@ void ProgressBar::Clear() {
 
 void ProgressBar::Finish() {
   Clear();
-  if (packed_ == 0) return;
+  if (done_ == 0) return;
   const std::chrono::duration<double> took = Clock::now() - begin_;
-  Message(fmt::format("packed {} of weights in {:.2f} s", BytesText(packed_), took.count()));
+  Message(fmt::format("packed {} of weights in {:.2f} s", BytesText(done_), took.count()));
 }
 
 }  // namespace fusebox::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far packing is, on stderr: a bar where that is a terminal, drawn at most ten times a second; else a line when it begins, and
-// then one a second. Nothing at all where nothing is packed.
+// How far long work is, on stderr: a bar where that is a terminal, drawn at most ten times a second; else a line when it begins, and
+// then one a second. Nothing at all where there is nothing to do.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,8 @@ namespace fusebox::cli {
 
 class ProgressBar {
  public:
-  ProgressBar();
+  // Says nothing about work that ends within `patience`.
+  explicit ProgressBar(std::chrono::milliseconds patience = {});
   ProgressBar(const ProgressBar&) = delete;
   ~ProgressBar() { Clear(); }
   // For a session that does not outlive this.
@@ -23,7 +24,7 @@ class ProgressBar {
   void Expect(uint64_t bytes) { expected_ = bytes; }
   // Takes the bar away and says what was packed in what time.
   void Finish();
-  uint64_t packed() const { return packed_; }
+  uint64_t done() const { return done_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -32,9 +33,10 @@ class ProgressBar {
   void Clear();
 
   const bool terminal_;
+  const std::chrono::milliseconds patience_;
   bool drawn_ = false, begun_ = false;
-  uint64_t expected_ = 0, packed_ = 0;
-  Clock::time_point begin_, shown_;
+  uint64_t expected_ = 0, done_ = 0;
+  Clock::time_point made_ = Clock::now(), begin_, shown_;
 };
 
 // "12.3 MB"; a megabyte has 1000000 bytes.

@@ -84,12 +84,14 @@ Result<Converted> Conversion::Convert() {
 }
 
 Status Converted::Write(const std::string& path) const {
-  FUSEBOX_ASSIGN(const std::string bytes, tflite::Write(*module));
-  FUSEBOX_ASSIGN(const auto again, tflite::Read(Buffer::Copy(std::as_bytes(std::span(bytes))), path));
+  FUSEBOX_ASSIGN(AtomicFile file, AtomicFile::Create(path));
+  FUSEBOX_TRY(tflite::WriteTo(*module, file));
+  FUSEBOX_ASSIGN(Buffer written, MapFile(file.temporary()));
+  FUSEBOX_ASSIGN(const auto again, tflite::Read(std::move(written), path));
   FUSEBOX_TRY(AttachFused(*again));
   std::string why;
   if (!Equal(*module, *again, &why)) return Internal(path + ": reading it back gives another graph: " + why);
-  return WriteFile(path, std::as_bytes(std::span(bytes)));
+  return file.Commit();
 }
 
 }  // namespace fusebox::converter

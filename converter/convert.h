@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "host/base/progress.h"
 #include "host/fusion/fusion.h"
 #include "host/graph/graph.h"
 #include "host/plugin/plugin.h"
@@ -37,6 +38,7 @@ struct Options {
   std::shared_ptr<Registry> registry;  // null: one with the default search path
   // Called after each pass with its name and the graph (--dump-after).
   std::function<void(std::string_view pass, const Module&)> after_pass;
+  ProgressListener progress;  // pass by pass
 };
 
 // What became of an op that could not be converted.
@@ -62,7 +64,8 @@ std::string ToJson(const Report&);
 struct Converted {
   std::unique_ptr<Module> module;
   Report report;
-  // Writes `path` atomically, then reads it back and holds it against the module.
+  // Writes a temporary beside `path`, reads it back, holds it against the module, and renames it. Weights go from where they lie to the
+  // file, so that memory stays near what the module itself takes.
   Status Write(const std::string& path) const;
 };
 

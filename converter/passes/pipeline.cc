@@ -13,7 +13,13 @@ const std::vector<Pass>& Passes() {
 }
 
 Status RunPasses(Context& context) {
+  Progress progress{.what = {}, .done = 0, .total = Passes().size(), .unit = Progress::Unit::kSteps};
   for (const Pass& pass : Passes()) {
+    if (context.options.progress) {
+      progress.what = "pass " + std::string(pass.name);
+      context.options.progress(progress);
+      ++progress.done;
+    }
     const std::string place = "pass " + std::string(pass.name);
     FUSEBOX_TRY(pass.run(context).At(place));
     if (context.options.after_pass) context.options.after_pass(pass.name, context.module);

@@ -118,6 +118,15 @@ const MappedFile* Buffer::file() const {
   return unmap == nullptr ? nullptr : &unmap->file;
 }
 
+void Buffer::Release() const {
+  constexpr size_t kWorthACall = size_t{256} << 10;
+  if (size() < kWorthACall || file() == nullptr) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(data()) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(data()) + size();
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // at worst the pages stay
+}
+
 Result<std::string> ReadTextFile(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.fd < 0) return SystemError(path, errno);

@@ -53,6 +53,10 @@ class Buffer {
   const MappedFile* file() const;  // that the bytes lie in; null: they lie elsewhere. As long as the bytes
   Buffer Slice(size_t offset, size_t size) const { return Buffer(owner_, bytes_.subspan(offset, size)); }
 
+  // Where the bytes lie in a mapped file, their pages need not stay in memory: they are read again when somebody looks. For whoever has
+  // read a large constant once and knows that others will not soon.
+  void Release() const;
+
   template <class T>
   std::span<const T> As() const {
     return {reinterpret_cast<const T*>(data()), size() / sizeof(T)};
@@ -76,6 +80,8 @@ class AtomicFile {
   ~AtomicFile();  // removes the temporary unless Commit() succeeded
 
   Status Append(std::span<const std::byte> bytes);
+  // Where the bytes are until Commit().
+  const std::string& temporary() const { return temporary_; }
   Status Commit();
 
  private:

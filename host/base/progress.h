@@ -9,10 +9,11 @@
 namespace fusebox {
 
 struct Progress {
-  std::string what;  // "packing weights"
-  uint64_t done = 0,
-           total = 0;  // bytes, of all that has been announced so far; total grows with each new announcement
-  bool ended = false;  // nothing is at work right now
+  enum class Unit { kBytes, kSteps };
+  std::string what;              // "packing weights", "pass fold"
+  uint64_t done = 0, total = 0;  // of all that has been announced so far; total grows with each new announcement
+  bool ended = false;            // nothing is at work right now
+  Unit unit = Unit::kBytes;
 };
 
 // Called at every step, on the thread that works: it decides itself how often it shows something.

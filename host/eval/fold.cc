@@ -87,7 +87,9 @@ class Folder {
     }
     for (const ValueId id : node.operands) {
       // Nobody reads it any more: its memory goes at once, not when the function is compacted.
-      if (id != kNoValue && --reads_[static_cast<size_t>(id)] == 0) function_.value(id).data = Buffer();
+      if (id == kNoValue || --reads_[static_cast<size_t>(id)] > 0) continue;
+      function_.value(id).data.Release();
+      function_.value(id).data = Buffer();
     }
   }
 

@@ -172,6 +172,8 @@ class Comparison {
     FUSEBOX_TRY(Same("constness", x.is_const(), y.is_const()).At(what));
     if (!(Tensor{x.type, x.data} == Tensor{y.type, y.data}))
       return Invalid(what + ": constants differ in content");
+    x.data.Release();
+    y.data.Release();
     return Same("uninterpreted parts", x.extra, y.extra).At(what);
   }
 

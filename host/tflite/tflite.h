@@ -23,6 +23,8 @@ struct WriteOptions {
 // To `path`, atomically. Weights are streamed from where they lie (mapped shards): memory stays near the largest one.
 // Files over 2 GiB are written with buffers outside the FlatBuffer.
 Status WriteFile(const Module&, const std::string& path, const WriteOptions& = {});
+// The same into a file that the caller commits, once it has looked at it.
+Status WriteTo(const Module&, AtomicFile&, const WriteOptions& = {});
 Result<std::string> Write(const Module&, const WriteOptions& = {});
 
 // The schema default of an option field ("Conv2DOptions", "dilation_w_factor"); monostate when there is no such field.

@@ -64,6 +64,7 @@ class FileWriter {
         FUSEBOX_TRY(sink(std::as_bytes(std::span(&length, 1))));
       }
       FUSEBOX_TRY(sink(buffer.bytes()));
+      buffer.Release();
       at = places_[i] + buffer.size();
     }
     // Vectors end at a multiple of four, and readers of the last one may look a little beyond its end.
@@ -186,12 +187,16 @@ uint32_t BufferTable::Add(const Buffer& buffer, bool shared) {
   return number;
 }
 
-Status WriteFile(const Module& module, const std::string& path, const WriteOptions& options) {
+Status WriteTo(const Module& module, AtomicFile& file, const WriteOptions& options) {
   FUSEBOX_TRY(Verify(module, Strictness::kWritable));
   FileWriter writer(module, options);
   FUSEBOX_TRY(writer.Build());
+  return writer.Emit([&](std::span<const std::byte> bytes) { return file.Append(bytes); });
+}
+
+Status WriteFile(const Module& module, const std::string& path, const WriteOptions& options) {
   FUSEBOX_ASSIGN(AtomicFile file, AtomicFile::Create(path));
-  FUSEBOX_TRY(writer.Emit([&](std::span<const std::byte> bytes) { return file.Append(bytes); }));
+  FUSEBOX_TRY(WriteTo(module, file, options));
   return file.Commit();
 }
 

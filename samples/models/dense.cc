@@ -50,4 +50,21 @@ Status WriteDense(const std::string& dir, uint64_t seed) {
   return model.Write(dir);
 }
 
+Status WriteDenseStack(const std::string& dir, uint64_t seed, int layers, int64_t units) {
+  Random random(seed);
+  SavedModelBuilder model;
+  std::vector<Layer> stack;
+  for (int i = 0; i < layers; ++i) stack.push_back(AddLayer(model, random, i, units, units));
+  FunctionBuilder& f = model.AddFunction("__inference__wrapped_model");
+  Ref x = f.Arg("x", tf::DT_FLOAT, {-1, units});
+  for (int i = 0; i < layers; ++i) {
+    f.SetScope("sequential/dense_" + std::to_string(i));
+    x = f.Op("Relu", {Apply(f, stack[static_cast<size_t>(i)], x)}, {-1, units});
+  }
+  f.SetScope("");
+  f.Return({x});
+  model.AddSignature("serving_default", f, {"x"}, {"output"});
+  return model.Write(dir);
+}
+
 }  // namespace fusebox::samples

@@ -24,6 +24,9 @@ const SampleModel* FindSampleModel(std::string_view name);
 // x [?,8] -> MatMul, BiasAdd, Relu twice, MatMul, BiasAdd, Softmax -> "probabilities" [?,4].
 Status WriteDense(const std::string& dir, uint64_t seed);
 
+// x [?,units] -> MatMul, BiasAdd, Relu, `layers` times -> "output" [?,units]: a model as large as one likes.
+Status WriteDenseStack(const std::string& dir, uint64_t seed, int layers, int64_t units);
+
 // A Keras LSTM layer: signature "serving_default" (x [batch, steps, inputs], or [steps, batch, inputs] when
 // time_major) -> "output".
 struct LstmOptions {

@@ -137,6 +137,7 @@ Result<Buffer> Bundle::ReadWhole(const tf::BundleEntry& entry) const {
     return Invalid(ShardPath(entry.shard_id()) + ": checksum of " + std::to_string(entry.size()) +
                    " bytes at " + std::to_string(entry.offset()) + " does not match");
   }
+  bytes.Release();  // gigabytes would stay in memory until the passes come to them
   // A string tensor before this one leaves it at any address.
   return IsAligned(bytes, ElementSize(entry.dtype())) ? bytes : Buffer::Copy(bytes.bytes());
 }
