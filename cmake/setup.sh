@@ -29,8 +29,10 @@ libflatbuffers-dev    trixie <flatbuffers/base.h> FLATBUFFERS_VERSION_MAJOR>=23
 libhwy-dev            trixie <hwy/base.h> HWY_MAJOR>=1&&HWY_MINOR>=2
 libpthreadpool-dev    trixie <pthreadpool.h>
 libxnnpack-dev        trixie <xnnpack.h> defined(XNN_MIN_BLOCKSIZE)
+clang-19              tools  clang++-19
 clang-format-19       tools  clang-format-19
 clang-tidy-19         tools  clang-tidy-19
+libclang-rt-19-dev    tools  </usr/lib/llvm-19/lib/clang/19/include/fuzzer/FuzzedDataProvider.h>
 E
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The campaign in small: every target takes its seeds, and damaged copies of them.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "tests/fuzz/targets.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+class Readers : public ::testing::TestWithParam<Target> {};
+
+std::string Damaged(std::string bytes, std::mt19937_64& random) {
+  const auto below = [&](size_t n) { return static_cast<size_t>(random() % std::max<size_t>(n, 1)); };
+  for (size_t i = 0, changes = 1 + below(4); i < changes && !bytes.empty(); ++i) {
+    const size_t at = below(bytes.size());
+    switch (random() % 5) {
+      case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8))); break;
+      case 1: bytes[at] = static_cast<char>("\x00\x7f\x80\xff"[below(4)]); break;
+      case 2: bytes.resize(at); break;
+      case 3: bytes.erase(at, 1 + below(16)); break;
+      default: bytes.insert(at, bytes.substr(below(bytes.size()), 1 + below(64))); break;
+    }
+  }
+  return bytes;
+}
+
+TEST_P(Readers, ReturnWhateverTheyAreGiven) {
+  const Target& target = GetParam();
+  const auto seeds = target.seeds();
+  ASSERT_FALSE(seeds.empty());
+  const auto run = [&](const std::string& bytes) { target.run(std::as_bytes(std::span(bytes))); };
+  std::mt19937_64 random(7);
+  const size_t of_each = 30 + 1000 / seeds.size();
+  for (const std::string& seed : seeds) {
+    run(seed);
+    for (size_t i = 0; i < of_each; ++i) run(Damaged(seed, random));
+  }
+  run("");
+}
+
+INSTANTIATE_TEST_SUITE_P(Fuzz, Readers, ::testing::ValuesIn(Targets().begin(), Targets().end()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace fusebox::fuzz

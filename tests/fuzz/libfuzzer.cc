@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuzz TARGET CORPUS [libFuzzer's options]: fills an empty corpus with the target's seeds, then fuzzes it.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/fuzz/targets.h"
+
+namespace {
+
+const fusebox::fuzz::Target* target = nullptr;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  target = *argc > 2 ? fusebox::fuzz::FindTarget((*argv)[1]) : nullptr;
+  if (target == nullptr) {
+    std::fputs("usage: fuzz TARGET CORPUS [OPTION...]; targets:\n", stderr);
+    for (const auto& each : fusebox::fuzz::Targets())
+      std::fprintf(stderr, "  %-12s %s\n", each.name.data(), each.what.data());
+    std::exit(2);
+  }
+  const std::filesystem::path corpus = (*argv)[2];
+  std::filesystem::create_directories(corpus);
+  if (std::filesystem::is_empty(corpus)) {
+    int number = 0;
+    for (const std::string& seed : target->seeds())
+      fusebox::fuzz::WriteScratch(corpus / ("seed" + std::to_string(number++)),
+                                  std::as_bytes(std::span(seed)));
+  }
+  // The target's name is no option of libFuzzer's.
+  (*argv)[1] = (*argv)[0];
+  ++*argv;
+  --*argc;
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
+  target->run(std::as_bytes(std::span(data, size)));
+  return 0;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/targets.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "host/base/buffer.h"
+#include "samples/models/models.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Target kTargets[] = {
+    {"saved_model", "saved_model.pb, converted whole", RunSavedModel, SavedModelSeeds},
+    {"bundle", "variables.index and its data: four bytes of the index' length, index, data", RunBundle,
+     BundleSeeds},
+    {"records", "a bundle's records under good checksums: for each a length and its bytes; then the data",
+     RunRecords, RecordSeeds},
+    {"tflite", ".tflite, read and written again", RunTflite, TfliteSeeds},
+};
+
+struct Scratch {
+  Scratch() {
+    const fs::path memory = "/dev/shm";
+    const fs::path base = access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
+    path = base / ("fusebox_fuzz-" + std::to_string(getpid()));
+    fs::create_directories(path);
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  std::string path;
+};
+
+}  // namespace
+
+std::span<const Target> Targets() { return kTargets; }
+
+const Target* FindTarget(std::string_view name) {
+  const auto found = std::ranges::find(kTargets, name, &Target::name);
+  return found == std::end(kTargets) ? nullptr : found;
+}
+
+const std::string& ScratchDir() {
+  static const Scratch scratch;
+  return scratch.path;
+}
+
+void WriteScratch(const std::string& path, std::span<const std::byte> bytes) {
+  FUSEBOX_CHECK(WriteFile(path, bytes).has_value());
+}
+
+std::string SampleDir(const std::string& name) {
+  const std::string dir = ScratchDir() + "/" + name;
+  if (!fs::exists(dir)) FUSEBOX_CHECK(samples::FindSampleModel(name)->write(dir, 1).has_value());
+  return dir;
+}
+
+std::string Contents(const std::string& path) {
+  const auto mapped = MapFile(path);
+  FUSEBOX_CHECK(mapped.has_value());
+  return {reinterpret_cast<const char*>(mapped->data()), mapped->size()};
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/tflite/tflite.h"
+
+#include "converter/convert.h"
+#include "samples/models/models.h"
+#include "tests/fuzz/targets.h"
+
+namespace fusebox::fuzz {
+
+void RunTflite(std::span<const std::byte> bytes) {
+  const auto module = tflite::Read(Buffer::Copy(bytes), "fuzz.tflite");
+  if (!module || !Verify(**module, Strictness::kWritable)) return;
+  const auto written = tflite::Write(**module);
+  if (!written) return;
+  const auto again = tflite::Read(Buffer::Copy(std::as_bytes(std::span(*written))), "again.tflite");
+  FUSEBOX_CHECK(again.has_value());
+  std::string why;
+  FUSEBOX_CHECK(Equal(**module, **again, &why));
+}
+
+std::vector<std::string> TfliteSeeds() {
+  std::vector<std::string> seeds;
+  for (const auto& model : samples::SampleModels()) {
+    auto conversion = converter::FromSavedModel(SampleDir(std::string(model.name)));
+    conversion.options.composites = converter::Composites::kKeep;
+    if (const auto converted = conversion.Convert()) seeds.push_back(*tflite::Write(*converted->module));
+  }
+  return seeds;
+}
+
+}  // namespace fusebox::fuzz
