@@ -6,6 +6,7 @@
 #include "converter/import/saved_model/import.h"
 #include "converter/import/tflite/import.h"
 #include "converter/passes/pass.h"
+#include "host/run/run.h"
 #include "host/tflite/tflite.h"
 
 namespace fusebox::converter {
@@ -75,7 +76,9 @@ Result<Converted> Conversion::Convert() {
   report_.refused = std::move(imported.refused);
   report_.notes = std::move(imported.notes);
   report_.ops_before = CountOps(*imported.module);
-  Context context{*imported.module, *options.registry, options, report_};
+  run::Threads threads(0);
+  const run::ThreadedServices services(threads);
+  Context context{*imported.module, *options.registry, options, report_, &services};
   FUSEBOX_TRY(RunPasses(context).At(source_));
   report_.ops_after = CountOps(*imported.module);
   for (const Signature& s : imported.module->signatures) report_.signatures.push_back(s.key);

@@ -14,6 +14,7 @@ struct Context {
   Registry& registry;
   const Options& options;
   Report& report;
+  const Services* services = nullptr;  // of the kernels that fold; null: no threads
 
   void Note(std::string text) { report.notes.push_back(std::move(text)); }
 };

@@ -72,7 +72,9 @@ Status FoldAndTranslate(Context& context) {
       Function& f = *context.module.functions[i];
       FUSEBOX_ASSIGN(const int translated, TranslateFunction(context.module, f, context.registry));
       const int dropped = DropUnreadOpaque(f);
-      FUSEBOX_ASSIGN(const int folded, Fold(context.registry, context.module, f).At("function " + f.name));
+      FUSEBOX_ASSIGN(
+          const int folded,
+          Fold(context.registry, context.module, f, {.services = context.services}).At("function " + f.name));
       int shapes = 0;
       while (const int found = FoldShapes(f)) shapes += found;
       const int dead = RemoveDead(f);

@@ -88,7 +88,7 @@ class Inference {
  public:
   explicit Inference(size_t results);
   const fbx_infer* abi() const { return &abi_; }
-  const std::vector<Type>& types() const { return types_; }        // dtype NONE: not answered
+  const std::vector<Type>& types() const { return types_; }  // dtype NONE: not answered
   std::vector<Type> TakeTypes() { return std::move(types_); }
   const std::vector<uint32_t>& needed() const { return needed_; }  // operands whose values it asked for
 
@@ -136,7 +136,8 @@ Result<std::vector<Tensor>> Evaluate(const KernelRef&, HostCalls&, const Functio
 std::optional<Tensor> ShapeValue(const Node&, const Shape& operand, DType result);
 
 struct FoldOptions {
-  int64_t max_growth = 1 << 20;  // bytes a folded result may be larger than the operands it replaces
+  int64_t max_growth = 1 << 20;        // bytes a folded result may be larger than the operands it replaces
+  const Services* services = nullptr;  // what kernels see, with threads perhaps; null: SerialServices()
 };
 // Replaces pure nodes whose operands are all constant by their values, also SHAPE/RANK of a known shape; drops dead
 // pure nodes; frees intermediates as it goes. Returns how many nodes went away.

@@ -26,7 +26,7 @@ class Folder {
         function_(function),
         options_(options),
         reads_(CountReads(function)),
-        calls_(SerialServices()) {}
+        calls_(options.services ? *options.services : SerialServices()) {}
 
   int Run() {
     int folded = 0;
