@@ -19,7 +19,7 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   if (!node.is(Op::kOpaque))
     return "its element shape is not known: fix the batch size (--batch N) or the input's shape (--shape)";
   const Translate translate = FindTranslation(node.name);
-  if (!translate) return "there is no translation of this op";
+  if (!translate) return WhyUntranslatable(node.name);
   // Asked once more for its reason; what it emits is taken back.
   const size_t kept = f.nodes.size();
   Translation translation(context.module, f, context.registry, node);
@@ -44,7 +44,8 @@ class Survey {
       if (!why.empty()) {
         const std::string op =
             node.is(Op::kOpaque) || node.is(Op::kStablehloComposite) ? node.name : std::string(Name(node.op));
-        Add(op, why, "function " + f.name + ": " + node.location.name);
+        const std::string& layer = node.location.layer;
+        Add(op, why, (layer.empty() ? "function " + f.name : "layer " + layer) + ": " + node.location.name);
         if (first.empty()) first = "op " + op + " (" + node.location.name + "): " + why;
       }
       for (const std::string& callee : References(node)) {

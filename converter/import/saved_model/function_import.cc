@@ -329,7 +329,8 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
   const std::map<std::string, tf::TensorInfo> inputs(def.inputs().begin(), def.inputs().end());
   const std::map<std::string, tf::TensorInfo> outputs(def.outputs().begin(), def.outputs().end());
   for (const auto& [name, info] : inputs) {
-    if (info.name().empty()) return Unsupported("input " + name + " is no dense tensor");
+    if (info.name().empty())
+      return Unsupported("input " + name + " is a sparse or ragged tensor; TFLite has dense ones only");
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(info.name(), false));
     importer.Bind(edge.node, edge.index,
                   f.AddInput({ToDType(info.dtype()), ToShape(info.tensor_shape())}, name));
@@ -337,7 +338,8 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
   }
   for (const auto& node : state.model.graph().node()) importer.AddNode(node);
   for (const auto& [name, info] : outputs) {
-    if (info.name().empty()) return Unsupported("output " + name + " is no dense tensor");
+    if (info.name().empty())
+      return Unsupported("output " + name + " is a sparse or ragged tensor; TFLite has dense ones only");
     importer.AddRoot(info.name());
   }
   if (outputs.empty()) return Unsupported("it has no outputs");

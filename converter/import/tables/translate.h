@@ -81,5 +81,7 @@ std::span<const TranslateRow> StateTable();
 std::span<const TranslateRow> ComposedTable();
 std::span<const TranslateRow> EinsumTable();
 Translate FindTranslation(std::string_view op);  // null: unknown
+// Of an op without a translation: why, and what its owner can do where that is known.
+std::string WhyUntranslatable(std::string_view op);
 
 }  // namespace fusebox::converter

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that no translation will ever take, and what the model's owner can do instead.
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+struct Family {
+  std::string_view prefix;  // of the op's name
+  std::string_view why;
+};
+
+constexpr std::string_view kLoops =
+    "control flow of TensorFlow 1; export the model again with functional control flow "
+    "(enable_control_flow_v2)";
+constexpr std::string_view kParsing =
+    "it parses serialised examples; convert a signature that takes tensors, or cut the parsing off before "
+    "exporting";
+constexpr std::string_view kPython = "it calls Python";
+constexpr std::string_view kPipeline = "it reads an input pipeline; export a function of tensors";
+constexpr std::string_view kRagged = "TFLite has no ragged tensors; make the model take padded ones";
+constexpr std::string_view kSparse = "TFLite has no sparse tensors; make the model take dense ones";
+constexpr std::string_view kStrings =
+    "TFLite has no such op on strings; leave the preparation of text outside of the model";
+constexpr std::string_view kFiles = "it reads or writes files";
+
+constexpr Family kFamilies[] = {
+    {"XlaCallModule",
+     "it holds compiled StableHLO, as exports from JAX do; export from the TensorFlow backend"},
+    {"Switch", kLoops},
+    {"RefSwitch", kLoops},
+    {"Merge", kLoops},
+    {"RefMerge", kLoops},
+    {"Enter", kLoops},
+    {"Exit", kLoops},
+    {"NextIteration", kLoops},
+    {"LoopCond", kLoops},
+    {"ParseExample", kParsing},
+    {"ParseSingleExample", kParsing},
+    {"ParseSequenceExample", kParsing},
+    {"DecodeProto", kParsing},
+    {"PyFunc", kPython},
+    {"EagerPyFunc", kPython},
+    {"Iterator", kPipeline},
+    {"Ragged", kRagged},
+    {"Sparse", kSparse},
+    {"SerializeSparse", kSparse},
+    {"DeserializeSparse", kSparse},
+    {"StringSplit", kStrings},
+    {"StringLower", kStrings},
+    {"StringUpper", kStrings},
+    {"StringJoin", kStrings},
+    {"StringFormat", kStrings},
+    {"RegexReplace", kStrings},
+    {"StaticRegex", kStrings},
+    {"UnicodeDecode", kStrings},
+    {"ReadFile", kFiles},
+    {"WriteFile", kFiles},
+    {"SaveV2", kFiles},
+    {"RestoreV2", kFiles},
+};
+
+}  // namespace
+
+std::string WhyUntranslatable(std::string_view op) {
+  for (const Family& family : kFamilies)
+    if (op.starts_with(family.prefix)) return std::string(family.why);
+  return "there is no translation of this op";
+}
+
+}  // namespace fusebox::converter
