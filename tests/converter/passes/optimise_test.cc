@@ -74,19 +74,24 @@ TEST(Optimise, LeavesWhatASecondReaderNeeds) {
 }
 
 TEST(Optimise, LeavesABiasThatIsNone) {
-  Dense scalar, late;
-  scalar.Plus(Shape::Scalar(), {5});
-  scalar.Run();
-  EXPECT_EQ(scalar.f.nodes.size(), 2u) << "one number is not one per channel";
+  Dense late;
   late.Relu();
   late.Plus({3}, {1, 2, 3});
   late.Run();
   EXPECT_EQ(late.f.nodes.size(), 2u) << "the bias comes after the activation";
   Dense again;
   again.Relu();
-  again.y = again.f.AddNode(Op::kRelu6, {again.y}, {F32({1, 3})}).results[0];
+  again.y = again.f.AddNode(Op::kReluN1To1, {again.y}, {F32({1, 3})}).results[0];
   again.Run();
-  EXPECT_EQ(again.f.nodes.size(), 2u) << "one activation per op";
+  EXPECT_EQ(again.f.nodes.size(), 2u) << "no activation is a clamp to [0, 1]";
+}
+
+TEST(Optimise, SpreadsOneNumberOverTheChannels) {
+  Dense model;
+  model.Plus(Shape::Scalar(), {5});
+  model.Run();
+  ASSERT_EQ(model.f.nodes.size(), 1u);
+  EXPECT_THAT(model.f.value(model.f.nodes[0]->operands[2]).data.As<float>(), ElementsAre(5, 5, 5));
 }
 
 // x [1,1,2,1], filter of C channels, a constant of that shape added.

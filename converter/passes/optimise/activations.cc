@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clamps become the activations that they are, and activations go into the op before them.
+#include <algorithm>
+
+#include "converter/passes/optimise/edit.h"
+
+namespace fusebox::converter::optimise {
+namespace {
+
+bool Takes(Op op) {
+  switch (op) {
+    case Op::kFullyConnected:
+    case Op::kConv2D:
+    case Op::kDepthwiseConv2D:
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMaxPool2D:
+    case Op::kAveragePool2D: return true;
+    default: return false;
+  }
+}
+
+const char* ActivationName(Op op) {
+  switch (op) {
+    case Op::kRelu: return "RELU";
+    case Op::kRelu6: return "RELU6";
+    case Op::kReluN1To1: return "RELU_N1_TO_1";
+    default: return nullptr;
+  }
+}
+
+// What `before` and then `after` are together; empty when no activation says it.
+std::string Together(const std::string& before, const std::string& after) {
+  if (before == "NONE" || before == after) return after;
+  const bool both = (before == "RELU" && after == "RELU6") || (before == "RELU6" && after == "RELU");
+  return both ? "RELU6" : "";
+}
+
+bool Merge(Edit& e, Node& node) {
+  const std::string name = ActivationName(node.op);
+  const ValueId x = node.operands[0];
+  if (Node* before = e.producer(x); before && ActivationName(before->op) && e.read_once(x)) {
+    const std::string both = Together(ActivationName(before->op), name);
+    if (both.empty()) return false;
+    const Op op = both == "RELU6" ? Op::kRelu6 : node.op;
+    e.Replace(node, e.Emit(node, op, {before->operands[0]}));
+    return true;
+  }
+  Node* const before = e.producer(x);
+  if (!before || !Takes(before->op) || !e.is_f32(x)) return false;
+  const std::string both = Together(before->attrs.str("fused_activation_function", "NONE"), name);
+  if (both.empty()) return false;
+  if (!e.read_once(x)) {
+    e.Say(node, name + " is not merged into " + std::string(Name(before->op)) + ": its operand has " +
+                    std::to_string(e.reads(x)) + " readers");
+    return false;
+  }
+  before->attrs.Set("fused_activation_function", both);
+  e.Replace(node, x);
+  return true;
+}
+
+// The constant bound of MINIMUM or MAXIMUM, and what is bounded.
+struct Bound {
+  ValueId x = kNoValue;
+  double at = 0;
+};
+std::optional<Bound> BoundOf(const Edit& e, const Node& node) {
+  for (size_t i = 0; i < 2; ++i) {
+    const auto at = e.Scalar(node.operands[1 - i]);
+    if (at && e.rank(node.operands[1 - i]) <= std::max(e.rank(node.operands[i]), 0))
+      return Bound{node.operands[i], *at};
+  }
+  return std::nullopt;
+}
+
+// MINIMUM of MAXIMUM, either way round.
+bool Clamp(Edit& e, Node& node) {
+  const auto outer = BoundOf(e, node);
+  if (!outer || !e.is_f32(outer->x)) return false;
+  const bool upper = node.is(Op::kMinimum);
+  Node* const before = e.producer(outer->x);
+  if (before && before->is(upper ? Op::kMaximum : Op::kMinimum) && e.read_once(outer->x)) {
+    if (const auto inner = BoundOf(e, *before)) {
+      const double low = upper ? inner->at : outer->at, high = upper ? outer->at : inner->at;
+      const Op op = low == 0 && high == 6 ? Op::kRelu6 : low == -1 && high == 1 ? Op::kReluN1To1 : Op::kAdd;
+      if (op != Op::kAdd) return e.Replace(node, e.Emit(node, op, {inner->x})), true;
+    }
+  }
+  if (upper && outer->at == 6 && before && before->is(Op::kRelu) && e.read_once(outer->x))
+    return e.Replace(node, e.Emit(node, Op::kRelu6, {before->operands[0]})), true;
+  if (upper && outer->at == 6 && before && Takes(before->op) && e.read_once(outer->x) &&
+      before->attrs.str("fused_activation_function", "NONE") == "RELU")
+    return e.Replace(node, e.Emit(node, Op::kRelu6, {outer->x})), true;
+  if (upper || outer->at != 0) return false;
+  // An upper bound of 6 that comes next is waited for.
+  for (const Node* next : e.readers(node.results[0])) {
+    if (!next->is(Op::kMinimum)) continue;
+    if (const auto high = BoundOf(e, *next); high && high->at == 6) return false;
+  }
+  e.Replace(node, e.Emit(node, Op::kRelu, {outer->x}));
+  return true;
+}
+
+constexpr Rule kRules[] = {
+    {Op::kMaximum, Clamp}, {Op::kMinimum, Clamp},   {Op::kRelu, Merge},
+    {Op::kRelu6, Merge},   {Op::kReluN1To1, Merge},
+};
+
+}  // namespace
+
+std::span<const Rule> ActivationRules() { return kRules; }
+
+}  // namespace fusebox::converter::optimise

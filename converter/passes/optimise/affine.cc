@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// y * scale + shift by constants, batch normalisation among them: into the convolution or FULLY_CONNECTED before it, and what is
+// left in a row merged to one product and one sum. Computed in double, rounded once.
+#include <algorithm>
+#include <cmath>
+
+#include "converter/passes/optimise/broadcast.h"
+#include "converter/passes/optimise/edit.h"
+
+namespace fusebox::converter::optimise {
+namespace {
+
+// Where an op has its weights' output channel, and its bias.
+struct Weighted {
+  size_t weights = 1, bias = 2, axis = 0;
+};
+std::optional<Weighted> WeightedOf(const Node& node) {
+  switch (node.op) {
+    case Op::kFullyConnected:
+    case Op::kConv2D: return Weighted{};
+    case Op::kDepthwiseConv2D: return Weighted{1, 2, 3};
+    case Op::kTransposeConv: return Weighted{1, 3, 0};
+    default: return std::nullopt;
+  }
+}
+
+// One of + - * / between a value and a constant.
+struct Step {
+  Op op;
+  ValueId x, constant;
+  bool reversed;  // constant - x
+};
+std::optional<Step> StepOf(const Edit& e, const Node& node) {
+  const ValueId a = node.operands[0], b = node.operands[1];
+  if (!e.is_f32(a) || !e.is_f32(b) || e.is_const(a) == e.is_const(b)) return std::nullopt;
+  const bool first = e.is_const(a);
+  if (first && node.is(Op::kDiv)) return std::nullopt;
+  return Step{node.op, first ? b : a, first ? a : b, first && node.is(Op::kSub)};
+}
+
+// The scale and shift of one step, each as large as the constant, or scalar.
+struct Affine {
+  Numbers scale, shift;
+};
+std::optional<Affine> AffineOf(const Edit& e, const Step& step) {
+  Numbers c{e.shape(step.constant), *e.Floats(step.constant)};
+  if (!std::ranges::all_of(c.values, [](double x) { return std::isfinite(x); })) return std::nullopt;
+  switch (step.op) {
+    case Op::kAdd: return Affine{Numbers::Of(1), std::move(c)};
+    case Op::kMul: return Affine{std::move(c), Numbers::Of(0)};
+    case Op::kSub:
+      if (step.reversed) return Affine{Numbers::Of(-1), std::move(c)};
+      return Affine{Numbers::Of(1), Map(std::move(c), [](double x) { return -x; })};
+    default:
+      if (std::ranges::any_of(c.values, [](double x) { return x == 0; })) return std::nullopt;
+      return Affine{Map(std::move(c), [](double x) { return 1 / x; }), Numbers::Of(0)};
+  }
+}
+
+// A constant as one number per channel: of one element, or of as many as there are channels in the last dimension.
+// *why says what it varies over when it is none.
+std::optional<std::vector<double>> PerChannel(const Numbers& c, int64_t channels, int rank,
+                                              std::string* why) {
+  if (c.shape.rank() > rank) return std::nullopt;
+  if (c.values.size() == 1) return std::vector<double>(static_cast<size_t>(channels), c.values[0]);
+  for (int d = 0; d + 1 < c.shape.rank(); ++d) {
+    if (c.shape[static_cast<size_t>(d)] == 1) continue;
+    *why = "it varies over dimension " + std::to_string(d);
+    return std::nullopt;
+  }
+  if (static_cast<int64_t>(c.values.size()) != channels) return std::nullopt;
+  return c.values;
+}
+
+// w[.., channel, ..] * scale[channel]
+std::vector<double> Scaled(std::vector<double> w, const Shape& shape, size_t axis,
+                           const std::vector<double>& scale) {
+  size_t inner = 1;
+  for (size_t d = axis + 1; d < shape.dims().size(); ++d) inner *= static_cast<size_t>(shape[d]);
+  for (size_t i = 0; i < w.size(); ++i) w[i] *= scale[i / inner % scale.size()];
+  return w;
+}
+
+std::string What(const Step& step) {
+  return step.op == Op::kMul || step.op == Op::kDiv ? "the scale" : "the bias";
+}
+
+class Merger {
+ public:
+  Merger(Edit& e, Node& node, const Step& step, const Affine& affine, Node& before, const Weighted& place)
+      : e_(e), node_(node), step_(step), affine_(affine), before_(before), place_(place) {}
+
+  bool Run() {
+    if (HasActivation(before_)) return false;
+    if (HasActivation(node_) && before_.is(Op::kTransposeConv)) return false;
+    const ValueId weights = before_.operands[place_.weights];
+    const Shape& shape = e_.shape(weights);
+    if (shape.rank() <= static_cast<int>(place_.axis)) return false;
+    channels_ = shape[place_.axis];
+    const int rank = e_.rank(before_.results[0]);
+    if (channels_ < 1 || rank < 1 || e_.shape(before_.results[0]).dims().back() != channels_) return false;
+    std::string why;
+    const auto scale = PerChannel(affine_.scale, channels_, rank, &why);
+    const auto shift = PerChannel(affine_.shift, channels_, rank, &why);
+    if (!scale || !shift) return why.empty() ? false : Refuse(why);
+    if (!e_.read_once(step_.x))
+      return Refuse("its operand has " + std::to_string(e_.reads(step_.x)) + " readers");
+    return Scale(weights, *scale) && Shift(*scale, *shift);
+  }
+
+ private:
+  bool Refuse(const std::string& why) {
+    e_.Say(node_, What(step_) + " is not merged into " + std::string(Name(before_.op)) + ": " + why);
+    return false;
+  }
+
+  // Everything that may stand in the way is looked at before anything is changed.
+  bool Scale(ValueId weights, const std::vector<double>& scale) {
+    const ValueId bias = before_.operands.size() > place_.bias ? before_.operands[place_.bias] : kNoValue;
+    if (bias != kNoValue && !e_.Floats(bias)) return false;
+    bias_ = bias;
+    if (std::ranges::all_of(scale, [](double s) { return s == 1; })) return true;
+    auto values = e_.Floats(weights);
+    if (!values) return false;
+    if (!e_.read_once(weights))
+      return Refuse("its weights have " + std::to_string(e_.reads(weights)) + " readers");
+    const Shape shape = e_.shape(weights);
+    const std::string name = e_.f().value(weights).name;
+    e_.SetOperand(before_, place_.weights,
+                  e_.F32(shape, Scaled(*std::move(values), shape, place_.axis, scale), name));
+    return true;
+  }
+
+  bool Shift(const std::vector<double>& scale, const std::vector<double>& shift) {
+    std::vector<double> bias(static_cast<size_t>(channels_), 0.0);
+    if (bias_ != kNoValue) bias = *e_.Floats(bias_);
+    bias.resize(static_cast<size_t>(channels_), 0.0);
+    for (size_t i = 0; i < bias.size(); ++i) bias[i] = bias[i] * scale[i] + shift[i];
+    const bool none = bias_ == kNoValue && std::ranges::all_of(bias, [](double b) { return b == 0; });
+    if (!none) {
+      const std::string name = e_.f().value(bias_ == kNoValue ? step_.constant : bias_).name;
+      e_.SetOperand(before_, place_.bias, e_.F32(Shape{channels_}, bias, name));
+    }
+    if (HasActivation(node_))
+      before_.attrs.Set("fused_activation_function", node_.attrs.str("fused_activation_function", "NONE"));
+    e_.Replace(node_, step_.x);
+    return true;
+  }
+
+  Edit& e_;
+  Node& node_;
+  const Step& step_;
+  const Affine& affine_;
+  Node& before_;
+  const Weighted& place_;
+  int64_t channels_ = 0;
+  ValueId bias_ = kNoValue;
+};
+
+bool IntoWeights(Edit& e, Node& node) {
+  const auto step = StepOf(e, node);
+  if (!step) return false;
+  Node* const before = e.producer(step->x);
+  const auto place = before ? WeightedOf(*before) : std::nullopt;
+  if (!place) return false;
+  const auto affine = AffineOf(e, *step);
+  return affine && Merger(e, node, *step, *affine, *before, *place).Run();
+}
+
+// x * scale by input channel, before FULLY_CONNECTED or CONV_2D: into the weights. Padding stays zero.
+bool FromInput(Edit& e, Node& node) {
+  Node* const before = e.producer(node.operands[0], Op::kMul);
+  const ValueId weights = node.operands[1];
+  if (!before || HasActivation(*before) || !e.read_once(node.operands[0])) return false;
+  const auto step = StepOf(e, *before);
+  auto values = e.Floats(weights);
+  if (!step || !values || !e.read_once(weights)) return false;
+  const Shape shape = e.shape(weights), in = e.shape(step->x);
+  if (in.rank() < 1 || in != e.shape(before->results[0]) || in.dims().back() != shape.dims().back())
+    return false;
+  std::string why;
+  const Numbers c{e.shape(step->constant), *e.Floats(step->constant)};
+  const auto scale = PerChannel(c, shape.dims().back(), in.rank(), &why);
+  if (!scale) return false;
+  const auto axis = static_cast<size_t>(shape.rank() - 1);
+  const ValueId scaled =
+      e.F32(shape, Scaled(*std::move(values), shape, axis, *scale), e.f().value(weights).name);
+  e.SetOperand(node, 1, scaled);
+  e.SetOperand(node, 0, step->x);
+  return true;
+}
+
+// Does the constant leave the shape of what it is added to or multiplied with as it is?
+bool Fits(const Shape& c, const Shape& x) {
+  if (c.rank() > x.rank()) return false;
+  for (int d = 1; d <= c.rank(); ++d) {
+    const int64_t size = c.dims()[static_cast<size_t>(c.rank() - d)];
+    if (size != 1 && size != x.dims()[static_cast<size_t>(x.rank() - d)]) return false;
+  }
+  return true;
+}
+
+// A row of steps that ends here becomes one product and one sum at most, where that is less.
+bool InARow(Edit& e, Node& node) {
+  Affine all{Numbers::Of(1), Numbers::Of(0)};
+  Node* at = &node;
+  int count = 0;
+  ValueId x = kNoValue;
+  while (at && (at == &node || (!HasActivation(*at) && e.read_once(at->results[0])))) {
+    const bool known = at->is(Op::kAdd) || at->is(Op::kSub) || at->is(Op::kMul) || at->is(Op::kDiv);
+    const auto step = known ? StepOf(e, *at) : std::nullopt;
+    const auto affine = step ? AffineOf(e, *step) : std::nullopt;
+    if (!affine || !Fits(e.shape(step->constant), e.shape(step->x))) break;
+    // all(step(x)) = scale * (s x + t) + shift
+    const auto shift = Combine(all.scale, affine->shift, [](double a, double b) { return a * b; });
+    const auto total =
+        shift ? Combine(*shift, all.shift, [](double a, double b) { return a + b; }) : std::nullopt;
+    const auto scale = Combine(all.scale, affine->scale, [](double a, double b) { return a * b; });
+    if (!total || !scale) break;
+    all = {*scale, *total};
+    x = step->x;
+    ++count;
+    at = e.producer(x);
+  }
+  const bool scales = !all.scale.IsAll(1), shifts = !all.shift.IsAll(0);
+  if (count < 2 || static_cast<int>(scales) + static_cast<int>(shifts) >= count) return false;
+  if (!scales && !shifts) return false;  // left to what finds neutral ops
+  Attrs attrs;
+  if (HasActivation(node))
+    attrs.Set("fused_activation_function", node.attrs.str("fused_activation_function", "NONE"));
+  ValueId y = x;
+  if (scales)
+    y = e.Emit(node, Op::kMul, {y, e.F32(all.scale.shape, all.scale.values)}, shifts ? Attrs() : attrs);
+  if (shifts) y = e.Emit(node, Op::kAdd, {y, e.F32(all.shift.shape, all.shift.values)}, attrs);
+  e.Replace(node, y);
+  return true;
+}
+
+constexpr Rule kRules[] = {
+    {Op::kAdd, IntoWeights},  {Op::kSub, IntoWeights},
+    {Op::kMul, IntoWeights},  {Op::kDiv, IntoWeights},
+    {Op::kAdd, InARow},       {Op::kSub, InARow},
+    {Op::kMul, InARow},       {Op::kDiv, InARow},
+    {Op::kConv2D, FromInput}, {Op::kFullyConnected, FromInput},
+};
+
+}  // namespace
+
+std::span<const Rule> AffineRules() { return kRules; }
+
+}  // namespace fusebox::converter::optimise

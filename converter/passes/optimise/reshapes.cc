@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// RESHAPE, SQUEEZE and EXPAND_DIMS: those in a row are one, and what is done to each element is done before them, next to the op that
+// may take it in.
+#include <algorithm>
+
+#include "converter/passes/optimise/edit.h"
+
+namespace fusebox::converter::optimise {
+namespace {
+
+bool IsReshape(const Node& node) {
+  return node.is(Op::kReshape) || node.is(Op::kSqueeze) || node.is(Op::kExpandDims);
+}
+
+// A shape with one open dimension at most, as RESHAPE takes it; the open one is what the number of elements leaves.
+std::optional<std::vector<int64_t>> Target(const Shape& shape) {
+  if (!shape.ranked()) return std::nullopt;
+  if (shape.is_static()) return shape.dims();
+  const auto open = std::ranges::count_if(shape.dims(), [](int64_t d) { return d < 0; });
+  const bool empty = std::ranges::any_of(shape.dims(), [](int64_t d) { return d == 0; });
+  return open == 1 && !empty ? std::optional(shape.dims()) : std::nullopt;
+}
+
+// Two shapes of the same number of elements that are written alike are the same when one dimension at most is open.
+bool Same(const Shape& a, const Shape& b) { return a == b && Target(a).has_value(); }
+
+bool InARow(Edit& e, Node& node) {
+  const ValueId middle = node.operands[0];
+  Node* const before = e.producer(middle);
+  if (!before || !IsReshape(*before)) return false;
+  const ValueId x = before->operands[0];
+  if (e.is_const(x)) return false;
+  if (Same(e.shape(x), e.shape(node.results[0]))) return e.Replace(node, x), true;
+  // SQUEEZE and EXPAND_DIMS of the same dimension, whatever the others are.
+  if (node.is(Op::kExpandDims) && before->is(Op::kSqueeze)) {
+    const auto axis = e.Ints(node.operands[1]);
+    auto gone = before->attrs.i64s("squeeze_dims");
+    const int rank = e.rank(x);
+    if (axis && axis->size() == 1 && gone.size() == 1 && rank > 0) {
+      const auto at = [&](int64_t i) { return i < 0 ? i + rank : i; };
+      if (at((*axis)[0]) == at(gone[0])) return e.Replace(node, x), true;
+    }
+  }
+  if (node.is(Op::kReshape) && e.Ints(node.operands.size() > 1 ? node.operands[1] : kNoValue))
+    return e.SetOperand(node, 0, x), true;
+  const auto target = Target(e.shape(node.results[0]));
+  if (!target) return false;
+  e.Replace(node, e.Emit(node, Op::kReshape, {x, e.I32(*target)}));
+  return true;
+}
+
+// Sizes that are computed say what the result's type says already.
+bool ConstantTarget(Edit& e, Node& node) {
+  if (node.operands.size() != 2 || e.is_const(node.operands[1]) || e.is_const(node.operands[0])) return false;
+  const auto target = Target(e.shape(node.results[0]));
+  if (!target) return false;
+  e.SetOperand(node, 1, e.I32(*target));
+  return true;
+}
+
+bool IsElementwise(Op op) {
+  return op == Op::kRelu || op == Op::kRelu6 || op == Op::kReluN1To1 || op == Op::kAdd || op == Op::kSub ||
+         op == Op::kMul;
+}
+
+// Ops that elementwise ones can be merged into.
+bool TakesIn(const Node& node) {
+  return node.is(Op::kConv2D) || node.is(Op::kDepthwiseConv2D) || node.is(Op::kFullyConnected) ||
+         node.is(Op::kTransposeConv) || node.is(Op::kAdd) || node.is(Op::kSub) || node.is(Op::kMul) ||
+         node.is(Op::kDiv);
+}
+
+// ADD(RESHAPE(conv), c): RESHAPE(ADD(conv, c)), where c is one number or one per element of a last dimension that stays.
+bool Hoist(Edit& e, Node& node) {
+  size_t side = 0;
+  if (node.operands.size() == 2) side = e.is_const(node.operands[0]) ? 1 : 0;
+  Node* const reshape = e.producer(node.operands[side]);
+  if (!IsElementwise(node.op) || !reshape || !IsReshape(*reshape) || !e.read_once(node.operands[side]))
+    return false;
+  const ValueId x = reshape->operands[0];
+  Node* const before = e.producer(x);
+  if (!before || !TakesIn(*before) || HasActivation(*before) || !e.read_once(x) || !e.is_f32(x)) return false;
+  const Shape from = e.shape(x), to = e.shape(node.operands[side]);
+  if (from.rank() < 1 || to.rank() < 1 || to != e.shape(node.results[0])) return false;
+  std::vector<ValueId> operands = node.operands;
+  operands[side] = x;
+  if (operands.size() == 2) {
+    const auto c = e.Floats(operands[1 - side]);
+    const Shape shape = e.shape(operands[1 - side]);
+    if (!c || shape.rank() > to.rank()) return false;
+    if (c->size() == 1) {
+      operands[1 - side] = e.F32(Shape::Scalar(), *c);
+    } else {
+      const auto channels = static_cast<int64_t>(c->size());
+      if (shape.dims().back() != channels || from.dims().back() != channels || to.dims().back() != channels)
+        return false;
+      operands[1 - side] = e.F32(Shape{channels}, *c);
+    }
+  }
+  const ValueId y = e.Emit(node, node.op, std::move(operands), node.attrs);
+  std::vector<ValueId> around = reshape->operands;
+  around[0] = y;
+  e.Replace(node, e.Emit(node, reshape->op, std::move(around), reshape->attrs));
+  return true;
+}
+
+constexpr Rule kRules[] = {
+    {Op::kReshape, InARow},    {Op::kSqueeze, InARow},
+    {Op::kExpandDims, InARow}, {Op::kReshape, ConstantTarget},
+    {Op::kAdd, Hoist},         {Op::kSub, Hoist},
+    {Op::kMul, Hoist},         {Op::kRelu, Hoist},
+    {Op::kRelu6, Hoist},       {Op::kReluN1To1, Hoist},
+};
+
+}  // namespace
+
+std::span<const Rule> ReshapeRules() { return kRules; }
+
+}  // namespace fusebox::converter::optimise
