@@ -53,6 +53,7 @@ void Edit::DropReader(ValueId v, const Node* node) {
   if (v == kNoValue) return;
   auto& list = readers_[static_cast<size_t>(v)];
   if (const auto it = std::find(list.begin(), list.end(), node); it != list.end()) list.erase(it);
+  if (is_const(v) && reads(v) == 0) f_.value(v).data = Buffer();  // its memory goes at once
   Node* const made = producers_[static_cast<size_t>(v)];
   if (!made || reads(v) > 0 || !IsPure(*made)) return;
   const bool unread = std::ranges::all_of(
