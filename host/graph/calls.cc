@@ -52,7 +52,7 @@ class Calls {
       case Op::kStablehloWhile:
         FUSEBOX_TRY(Callee(caller, node, "cond_subgraph_index", operands, nullptr));
         FUSEBOX_TRY(Condition(node));
-        FUSEBOX_TRY(Match(caller, operands, caller, results, "the loop's operands and results"));
+        FUSEBOX_TRY(Match(caller, operands, caller, results, "the loop's operands and results", {}));
         return Callee(caller, node, "body_subgraph_index", operands, &results);
       case Op::kCallOnce: return Callee(caller, node, "init_subgraph_index", operands, &results);
       case Op::kStablehloComposite:
@@ -72,9 +72,9 @@ class Calls {
 
   Status Interface(const Function& caller, const Function& callee, const Ids& operands,
                    const Ids* results) const {
-    FUSEBOX_TRY(Match(caller, operands, callee, callee.inputs, "operands and the inputs of " + callee.name));
+    FUSEBOX_TRY(Match(caller, operands, callee, callee.inputs, "operands and the inputs of ", callee.name));
     if (results == nullptr) return {};
-    return Match(caller, *results, callee, callee.outputs, "results and the outputs of " + callee.name);
+    return Match(caller, *results, callee, callee.outputs, "results and the outputs of ", callee.name);
   }
 
   static Status Condition(const Node& node) {
@@ -83,17 +83,17 @@ class Calls {
 
   // Same number, and no two element types that contradict each other.
   static Status Match(const Function& a, const Ids& left, const Function& b, const Ids& right,
-                      const std::string& what) {
+                      std::string_view what, std::string_view whose) {
     if (left.size() != right.size()) {
-      return Invalid(what + " differ in number: " + std::to_string(left.size()) + " and " +
-                     std::to_string(right.size()));
+      return Invalid(std::string(what).append(whose) + " differ in number: " + std::to_string(left.size()) +
+                     " and " + std::to_string(right.size()));
     }
     for (size_t i = 0; i < left.size(); ++i) {
       if (left[i] == kNoValue || right[i] == kNoValue) continue;
       const DType x = a.value(left[i]).type.dtype, y = b.value(right[i]).type.dtype;
       if (x == y || x == DType::kNone || y == DType::kNone) continue;
-      return Invalid(what + " differ in element type at " + std::to_string(i) + ": " + std::string(Name(x)) +
-                     " and " + std::string(Name(y)));
+      return Invalid(std::string(what).append(whose) + " differ in element type at " + std::to_string(i) +
+                     ": " + std::string(Name(x)) + " and " + std::string(Name(y)));
     }
     return {};
   }

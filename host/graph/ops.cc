@@ -40,6 +40,7 @@ std::optional<Op> FindOp(int32_t builtin_code) {
 }
 
 std::span<const int> StateOperands(Op op) {
+  if (Info(op).state == 0) return {};
   static const auto& lists = *[] {
     auto* all = new std::array<std::vector<int>, std::size(kOps)>;
     for (const OpInfo& info : kOps) {

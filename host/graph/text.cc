@@ -115,11 +115,14 @@ std::string ToText(const Module& module) {
 namespace {
 
 // Built in one allocation: every node of every model that is opened gets such a text.
-std::string WithSubject(std::string_view start, const Node& node) {
+std::string WithSubject(std::initializer_list<std::string_view> start, const Node& node) {
   const std::string_view op = node.name.empty() ? Name(node.op) : std::string_view(node.name);
+  size_t size = op.size() + node.location.name.size() + 3;
+  for (const std::string_view part : start) size += part.size();
   std::string text;
-  text.reserve(start.size() + op.size() + node.location.name.size() + 3);
-  text.append(start).append(op);
+  text.reserve(size);
+  for (const std::string_view part : start) text.append(part);
+  text.append(op);
   if (!node.location.name.empty()) text.append(" (").append(node.location.name).append(")");
   return text;
 }
@@ -130,18 +133,15 @@ std::string Describe(const Function& function, const Node& node) {
   const auto found = std::ranges::find(function.nodes, &node, [](const auto& entry) { return entry.get(); });
   if (found != function.nodes.end())
     return Describe(node, static_cast<size_t>(found - function.nodes.begin()));
-  return WithSubject("node ", node);
+  return WithSubject({"node "}, node);
 }
 
 std::string DescribeIn(const Function& function, const Node& node, size_t index) {
-  std::string start;
-  start.reserve(function.name.size() + 40);
-  start.append("function ").append(function.name).append(": node ").append(std::to_string(index)).append(" ");
-  return WithSubject(start, node);
+  return WithSubject({"function ", function.name, ": node ", std::to_string(index), " "}, node);
 }
 
 std::string Describe(const Node& node, size_t index) {
-  return WithSubject("node " + std::to_string(index) + " ", node);
+  return WithSubject({"node ", std::to_string(index), " "}, node);
 }
 
 }  // namespace fusebox

@@ -25,10 +25,12 @@ size_t FindGap(const std::vector<const Request*>& placed, size_t bytes) {
 }  // namespace
 
 size_t Arrange(std::span<Request> requests) {
+  if (requests.empty()) return 0;
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return requests[a].bytes > requests[b].bytes; });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return requests[a].bytes != requests[b].bytes ? requests[a].bytes > requests[b].bytes : a < b;
+  });
   std::vector<const Request*> by_offset, meets;
   by_offset.reserve(requests.size());
   size_t total = 0;

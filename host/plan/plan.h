@@ -77,11 +77,21 @@ class View {
   std::vector<ResizableNode> nodes_;
 };
 
+// Keeps the plans of the functions that loops run.
+class LoopPlans {
+ public:
+  virtual ~LoopPlans() = default;
+  // Plans `body` for operands of these types, to be run for them later, and tells the types of its outputs: unranked where
+  // they hang on data.
+  virtual Result<std::vector<Type>> Plan(const Code& body, std::span<const fbx_tensor* const> operands) = 0;
+};
+
 // Where calls of kernels are made from, while planning and while running.
 struct Context {
   HostCalls& calls;
   uint32_t threads = 1;
   delegate::Session* delegates = nullptr;  // of the session; null: partitions run by their kernels
+  LoopPlans* loops = nullptr;              // of the session; null: types are looked for and no plan is kept
 };
 
 // What planning finds out about one node.

@@ -141,13 +141,19 @@ class NodeShaper {
     } else if (node_.is(Op::kWhile) && !unit_.runs_body) {
       const std::vector<Type> carried = OperandTypes(0);
       // A body that does not fit these shapes may never run; when it does, it says so.
-      const Result<std::vector<Type>> once = Outputs(*unit_.callees[1], carried);
+      const Result<std::vector<Type>> once = AfterOnce(*unit_.callees[1], carried);
       shapes.types = once && *once == carried ? carried : Unknown(carried);
     } else {
       FUSEBOX_ASSIGN(shapes.types, Outputs(*unit_.callees[0], OperandTypes(0)));
     }
     FUSEBOX_TRY(Classify(shapes));
     return shapes;
+  }
+
+  // What a loop's body makes of the types it is given. Its plan for them is what the first turn needs anyway.
+  Result<std::vector<Type>> AfterOnce(const Code& body, const std::vector<Type>& carried) {
+    if (context_.loops == nullptr || depth_ > 0) return Outputs(body, carried);
+    return context_.loops->Plan(body, {abi_.operands, abi_.operand_count});
   }
 
   // Output types of a function for these input types; unranked where they hang on data.

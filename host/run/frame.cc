@@ -155,13 +155,32 @@ Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, 
   return plans.back().get();
 }
 
-Status Frame::Prepare(std::span<const fbx_tensor* const> inputs) {
+Result<Frame::Plan*> Frame::FirstPlan(std::span<const fbx_tensor* const> inputs) {
   FUSEBOX_TRY(Usable());
   FUSEBOX_TRY(BindInputs(inputs));
   path_.clear();
-  FUSEBOX_ASSIGN(Plan * plan, FindPlan(plans_, 0));
+  return FindPlan(plans_, 0);
+}
+
+Result<std::vector<Type>> Frame::PlanOnce(std::span<const fbx_tensor* const> inputs) {
+  FUSEBOX_ASSIGN(Plan * plan, FirstPlan(inputs));
+  for (const auto& level : levels_) level->bound = nullptr;
+  BindTypes(*plan->segment);
+  std::vector<Type> types;
+  types.reserve(function_.outputs.size());
+  for (const ValueId id : function_.outputs) {
+    Type& type = types.emplace_back(TypeOf(view_.tensor(id)));
+    const bool later = code_.defined[static_cast<size_t>(id)] >= static_cast<int>(plan->segment->end);
+    if (later || !type.shape.is_static()) type.shape = Shape();
+  }
+  return types;
+}
+
+Status Frame::Prepare(std::span<const fbx_tensor* const> inputs) {
+  FUSEBOX_ASSIGN(Plan * plan, FirstPlan(inputs));
   if (levels_.empty()) levels_.push_back(std::make_unique<Level>());
-  if (levels_[0]->arena.Reserve(plan->segment->arena_bytes)) levels_[0]->bound = nullptr;
+  levels_[0]->arena.Reserve(plan->segment->arena_bytes);
+  for (const auto& level : levels_) level->bound = nullptr;  // planning has shown the view other types
   for (const plan::Step& step : plan->segment->steps) {
     HostNode& host = host_nodes_[step.node];
     const Node& node = *function_.nodes[step.node];
@@ -179,11 +198,8 @@ Status Frame::Prepare(std::span<const fbx_tensor* const> inputs) {
 }
 
 Status Frame::Call(std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs) {
-  FUSEBOX_TRY(Usable());
-  FUSEBOX_TRY(BindInputs(inputs));
   returned_.assign(returned_.size(), false);
-  path_.clear();
-  FUSEBOX_ASSIGN(Plan * plan, FindPlan(plans_, 0));
+  FUSEBOX_ASSIGN(Plan * plan, FirstPlan(inputs));
   for (size_t level = 0;; ++level) {
     plan::Segment& segment = *plan->segment;
     FUSEBOX_TRY(Bind(level, segment, outputs));

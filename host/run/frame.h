@@ -18,6 +18,9 @@ class Frame final : public Resizer {
 
   Status Call(std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs);
   Status Prepare(std::span<const fbx_tensor* const> inputs);
+  // Plans this function alone, as far as shapes are known, and tells the types of its outputs: unranked where they are not. Not
+  // while it runs.
+  Result<std::vector<Type>> PlanOnce(std::span<const fbx_tensor* const> inputs);
   void Reset();
   fbx_status Resize(size_t node, uint32_t result, std::span<const int64_t> dims, size_t bytes) override;
 
@@ -63,6 +66,7 @@ class Frame final : public Resizer {
   Status Usable() const;
   Status BindInputs(std::span<const fbx_tensor* const> inputs);
   void MakeKey(const plan::Segment& before);
+  Result<Plan*> FirstPlan(std::span<const fbx_tensor* const> inputs);
   Result<Plan*> FindPlan(std::vector<std::unique_ptr<Plan>>& plans, size_t begin);
   Status Bind(size_t level, plan::Segment& segment, std::span<const Out> outputs);
   void BindTypes(plan::Segment& segment);

@@ -185,11 +185,11 @@ struct Out {
 class Frame;
 
 // Executes functions of a program on one state: variables, plans, memory, threads.
-class Runner {
+class Runner final : private plan::LoopPlans {
  public:
   static Result<std::unique_ptr<Runner>> Create(const Program& program, int threads,
                                                 ProgressListener progress = {});
-  ~Runner();
+  ~Runner() override;
 
   // Values in, values out; the results are copies. For proofs and tests; a session uses Call.
   Result<std::vector<Tensor>> Run(std::string_view function, std::span<const Tensor> inputs);
@@ -212,6 +212,8 @@ class Runner {
   friend class Frame;
   Runner(const Program& program, int threads, ProgressListener progress);
   Frame& FrameOf(const plan::Code& code);
+  Result<std::vector<Type>> Plan(const plan::Code& body,
+                                 std::span<const fbx_tensor* const> operands) override;
   void Compile(const plan::Code& entry);
 
   const Program& program_;

@@ -14,7 +14,7 @@ Runner::Runner(const Program& program, int threads, ProgressListener progress)
       services_(threads_, meter_.heard() ? &meter_ : nullptr),
       calls_(services_),
       delegates_(program.module(), program.parts(), calls_),
-      context_{calls_, threads_.count(), &delegates_},
+      context_{calls_, threads_.count(), &delegates_, this},
       resources_(program.module()) {}
 
 Runner::~Runner() = default;
@@ -30,6 +30,10 @@ Frame& Runner::FrameOf(const plan::Code& code) {
   if (const auto found = frames_.find(&code); found != frames_.end()) return *found->second;
   auto frame = std::make_unique<Frame>(code, *this);  // makes those of its callees first
   return *frames_.emplace(&code, std::move(frame)).first->second;
+}
+
+Result<std::vector<Type>> Runner::Plan(const plan::Code& body, std::span<const fbx_tensor* const> operands) {
+  return FrameOf(body).PlanOnce(operands);
 }
 
 // All partitions that this entry may reach, before any is planned: the delegates then know that they have seen them.

@@ -30,7 +30,9 @@ class Tables {
     const reflection::Schema& schema = *reflection::GetSchema(::tflite::ModelBinarySchema::data());
     AddUnion(schema, "tflite.BuiltinOptions", OptionUnion::kFirst);
     AddUnion(schema, "tflite.BuiltinOptions2", OptionUnion::kSecond);
+    for (const OpInfo& info : AllOps()) by_op_.push_back(Find(info.options));
   }
+  const OptionTable* Of(Op op) const { return by_op_[static_cast<size_t>(op)]; }
   const OptionTable* Find(std::string_view name) const {
     const auto found = tables_.find(name);
     return found == tables_.end() ? nullptr : &found->second;
@@ -56,6 +58,7 @@ class Tables {
   }
 
   std::map<std::string, OptionTable, std::less<>> tables_;
+  std::vector<const OptionTable*> by_op_;
   size_t tags_[2] = {0, 0};
 };
 
@@ -67,6 +70,7 @@ const Tables& All() {
 }  // namespace
 
 const OptionTable* FindTable(std::string_view name) { return All().Find(name); }
+const OptionTable* TableOf(Op op) { return All().Of(op); }
 OptionTag TagOf(const OptionTable& table) { return table.tag; }
 bool IsKnownTag(OptionUnion where, uint8_t tag) { return tag < All().tags(where); }
 

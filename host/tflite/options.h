@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/graph/ops.h"
 #include "host/graph/types.h"
 
 namespace fusebox::tflite {
@@ -21,6 +22,7 @@ enum class OptionUnion { kFirst, kSecond };  // builtin_options, builtin_options
 
 struct OptionTable;
 const OptionTable* FindTable(std::string_view name);  // "Conv2DOptions"; null: none
+const OptionTable* TableOf(Op);                       // of its options; null: none
 // Which union the table is in, and its tag there.
 struct OptionTag {
   OptionUnion where;

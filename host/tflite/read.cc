@@ -32,16 +32,19 @@ Status VerifyFile(const Buffer& file) {
 }
 
 std::vector<std::string> FunctionNames(const format::Model& model) {
-  std::map<std::string, int> count;
-  for (const format::SubGraph* graph : *model.subgraphs()) ++count[TextOf(graph->name())];
+  const auto name_of = [](const format::SubGraph* graph) {
+    return graph->name() == nullptr ? std::string_view() : graph->name()->string_view();
+  };
+  std::map<std::string_view, int> count;
+  for (const format::SubGraph* graph : *model.subgraphs()) ++count[name_of(graph)];
   std::vector<std::string> names;
   std::set<std::string> taken;
   for (const auto& [name, times] : count) {
-    if (times == 1 && !name.empty()) taken.insert(name);
+    if (times == 1 && !name.empty()) taken.emplace(name);
   }
   for (const format::SubGraph* graph : *model.subgraphs()) {
-    std::string name = TextOf(graph->name());
-    if (name.empty() || count[name] > 1) {
+    std::string name(name_of(graph));
+    if (name.empty() || count[name_of(graph)] > 1) {
       name = names.empty() ? "main" : "subgraph" + std::to_string(names.size());
       while (!taken.insert(name).second) name += "_";
     }
@@ -95,8 +98,18 @@ void AddEmptyConstants(Function& function) {
   }
 }
 
+// Tensors, and what ops with state add to them.
+size_t ValueCount(const File& file, const format::SubGraph& graph) {
+  size_t count = SizeOf(graph.tensors());
+  for (size_t i = 0; i < SizeOf(graph.operators()); ++i) {
+    const auto op = OpOf(file, *graph.operators()->Get(static_cast<unsigned>(i)));
+    if (op) count += StateOperands(*op).size();
+  }
+  return count;
+}
+
 Status ReadFunction(const File& file, const format::SubGraph& graph, Function& function) {
-  function.ReserveValues(SizeOf(graph.tensors()));
+  function.ReserveValues(ValueCount(file, graph));
   for (size_t i = 0; i < SizeOf(graph.tensors()); ++i) {
     const ValueId id = function.AddValue({});
     const format::Tensor& tensor = *graph.tensors()->Get(static_cast<unsigned>(i));

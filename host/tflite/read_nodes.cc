@@ -9,6 +9,11 @@ namespace {
 // The raw view of a union's table.
 const flatbuffers::Table* AsTable(const void* table) { return static_cast<const flatbuffers::Table*>(table); }
 
+// Old files have no room for large numbers in the first field, new ones fill both.
+int NumberOf(const format::OperatorCode& code) {
+  return std::max<int>(code.deprecated_builtin_code(), code.builtin_code());
+}
+
 class NodeReader {
  public:
   NodeReader(const File& file, const format::SubGraph& graph, Function& function)
@@ -53,10 +58,8 @@ class NodeReader {
       return Invalid("operator code " + std::to_string(source.opcode_index()) + " does not exist");
     }
     const format::OperatorCode& code = *file_.model.operator_codes()->Get(source.opcode_index());
-    const int number = std::max<int>(code.deprecated_builtin_code(), code.builtin_code());
-    const std::optional<Op> op = FindOp(number);
-    if (!op || *op == Op::kPlaceholderForGreaterOpCodes)
-      return Unsupported("operator " + std::to_string(number) + " is not known");
+    const std::optional<Op> op = OpOf(file_, source);
+    if (!op) return Unsupported("operator " + std::to_string(NumberOf(code)) + " is not known");
     node.op = *op;
     node.version = code.version();
     if (node.op != Op::kCustom) return {};
@@ -114,7 +117,7 @@ class NodeReader {
   }
 
   Status ReadBuiltinOptions(const format::Operator& source, Node& node) const {
-    const OptionTable* table = FindTable(Info(node.op).options);
+    const OptionTable* table = TableOf(node.op);
     const auto first = static_cast<uint8_t>(source.builtin_options_type());
     const auto second = static_cast<uint8_t>(source.builtin_options_2_type());
     if (!IsKnownTag(OptionUnion::kFirst, first) || !IsKnownTag(OptionUnion::kSecond, second)) {
@@ -177,6 +180,12 @@ void ClearDefinedVariables(Function& function) {
 }
 
 }  // namespace
+
+std::optional<Op> OpOf(const File& file, const format::Operator& source) {
+  if (source.opcode_index() >= SizeOf(file.model.operator_codes())) return std::nullopt;
+  const std::optional<Op> op = FindOp(NumberOf(*file.model.operator_codes()->Get(source.opcode_index())));
+  return op == Op::kPlaceholderForGreaterOpCodes ? std::nullopt : op;
+}
 
 Status ReadNodes(const File& file, const format::SubGraph& graph, Function& function) {
   FUSEBOX_TRY(NodeReader(file, graph, function).Run());

@@ -116,8 +116,9 @@ Result<Attrs> ReadOptionTable(const flatbuffers::Table& table, const OptionTable
         FUSEBOX_ASSIGN(value, ReadList(*list, field, function_names).At(field.name));
       }
     } else {
-      FUSEBOX_ASSIGN(value,
-                     ReadScalarField(table.GetAddressOf(field.offset), field, function_names).At(field.name));
+      const uint8_t* const at = table.GetAddressOf(field.offset);
+      if (at == nullptr && !field.is_function) continue;
+      FUSEBOX_ASSIGN(value, ReadScalarField(at, field, function_names).At(field.name));
     }
     if (!std::holds_alternative<std::monostate>(value)) attrs.Set(field.name, std::move(value));
   }

@@ -109,17 +109,23 @@ Status CheckSparsity(const format::SparsityParameters& sparsity) {
   return {};
 }
 
+bool HasCustomQuant(const format::Tensor& tensor) {
+  return tensor.quantization() != nullptr &&
+         tensor.quantization()->details_as_CustomQuantization() != nullptr;
+}
+
+bool HasExtra(const format::Tensor& tensor) {
+  return tensor.sparsity() != nullptr || SizeOf(tensor.variant_tensors()) > 0 || HasCustomQuant(tensor);
+}
+
 // The parts of a tensor that the graph does not interpret, as a Tensor table of their own.
 Result<std::string> ReadExtra(const format::Tensor& tensor) {
-  const auto* quant = tensor.quantization();
-  const bool custom = quant != nullptr && quant->details_as_CustomQuantization() != nullptr;
-  if (tensor.sparsity() == nullptr && SizeOf(tensor.variant_tensors()) == 0 && !custom) return std::string();
   if (tensor.sparsity() != nullptr) FUSEBOX_TRY(CheckSparsity(*tensor.sparsity()));
   format::TensorT extra;
   if (tensor.sparsity() != nullptr) extra.sparsity.reset(tensor.sparsity()->UnPack());
-  if (custom) {
+  if (HasCustomQuant(tensor)) {
     extra.quantization = std::make_unique<format::QuantizationParametersT>();
-    extra.quantization->details.Set(*quant->details_as_CustomQuantization()->UnPack());
+    extra.quantization->details.Set(*tensor.quantization()->details_as_CustomQuantization()->UnPack());
   }
   for (size_t i = 0; i < SizeOf(tensor.variant_tensors()); ++i) {
     extra.variant_tensors.emplace_back(tensor.variant_tensors()->Get(static_cast<unsigned>(i))->UnPack());
@@ -177,7 +183,9 @@ Status ReadTensor(const File& file, const format::SubGraph& graph, const format:
   if (value.is_const() && address % ElementAlignment(value.type.dtype) != 0)
     value.data = Buffer::Copy(value.data.bytes());
   if (tensor.quantization() != nullptr) FUSEBOX_TRY(ReadQuant(file, graph, *tensor.quantization(), value));
-  FUSEBOX_ASSIGN(value.extra, ReadExtra(tensor));
+  if (HasExtra(tensor)) {
+    FUSEBOX_ASSIGN(value.extra, ReadExtra(tensor));
+  }
   return {};
 }
 

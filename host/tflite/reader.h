@@ -2,6 +2,7 @@
 // The parts of Read.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ Result<Buffer> ReadRange(const File&, uint64_t offset, uint64_t size);
 
 // Tensor `index` as value `index` of the function.
 Status ReadTensor(const File&, const format::SubGraph&, const format::Tensor&, Value&);
+// The op of that code; nothing where there is no such code, or its number is not known.
+std::optional<Op> OpOf(const File&, const format::Operator&);
 Status ReadNodes(const File&, const format::SubGraph&, Function&);
 // A zip behind the FlatBuffer, with offsets counted from its own start; empty where there is none. Its directory ends behind
 // `from`: weights need not be searched for it.

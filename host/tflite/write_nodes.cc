@@ -36,7 +36,7 @@ struct Options {
 };
 
 Result<Options> WriteBuiltinOptions(Context& context, const Node& node) {
-  const OptionTable* table = FindTable(Info(node.op).options);
+  const OptionTable* table = TableOf(node.op);
   if (table == nullptr) {
     if (!node.attrs.empty())
       return Invalid("has attributes " + ToString(node.attrs) + ", but its op has no options");

@@ -192,42 +192,61 @@ void Project(const ProjectionTask& task, size_t begin, size_t end) {
   }
 }
 
-// Rows of four cells become columns: what 16 bytes of each row hold is turned in registers.
-void TransposeFour(const float* rows, size_t row_stride, float* to, size_t column_stride) {
-  const hn::FixedTag<float, 4> four;
-  const auto a = hn::LoadU(four, rows), b = hn::LoadU(four, rows + row_stride),
-             c = hn::LoadU(four, rows + 2 * row_stride), d = hn::LoadU(four, rows + 3 * row_stride);
-  const auto ab01 = hn::InterleaveLower(four, a, b), ab23 = hn::InterleaveUpper(four, a, b),
-             cd01 = hn::InterleaveLower(four, c, d), cd23 = hn::InterleaveUpper(four, c, d);
-  hn::StoreU(hn::ConcatLowerLower(four, cd01, ab01), four, to);
-  hn::StoreU(hn::ConcatUpperUpper(four, cd01, ab01), four, to + column_stride);
-  hn::StoreU(hn::ConcatLowerLower(four, cd23, ab23), four, to + 2 * column_stride);
-  hn::StoreU(hn::ConcatUpperUpper(four, cd23, ab23), four, to + 3 * column_stride);
+// 16 bytes of every fourth row, as many as make a vector.
+template <class Tag>
+HWY_INLINE hn::Vec<Tag> LoadEveryFourth(Tag tag, const float* rows, size_t row_stride) {
+  constexpr size_t kCells = HWY_MAX_LANES_D(Tag);
+  if constexpr (kCells == 4) {
+    return hn::LoadU(tag, rows);
+  } else {
+    const hn::Half<Tag> half;
+    return hn::Combine(tag, LoadEveryFourth(half, rows + kCells / 2 * row_stride, row_stride),
+                       LoadEveryFourth(half, rows, row_stride));
+  }
 }
 
-// A few columns at a time, so that the lines written for one cell are still near when the next cell adds to them.
-void Pack(const PackTask& task) {
-  constexpr size_t kTile = 16;
-  const auto one = [&](size_t cell, size_t k) {
-    task.to[k * task.column_stride + cell] = task.rows[cell * task.columns + k];
-  };
-  for (size_t begin = 0; begin < task.columns; begin += kTile) {
-    const size_t end = std::min(begin + kTile, task.columns);
-    size_t cell = 0;
-    for (; cell + 4 <= task.cells; cell += 4) {
-      size_t k = begin;
-      for (; k + 4 <= end; k += 4) {
-        TransposeFour(task.rows + cell * task.columns + k, task.columns,
-                      task.to + k * task.column_stride + cell, task.column_stride);
-      }
-      for (; k < end; ++k) {
-        for (size_t i = 0; i < 4; ++i) one(cell + i, k);
-      }
-    }
-    for (; cell < task.cells; ++cell) {
-      for (size_t k = begin; k < end; ++k) one(cell, k);
-    }
+// Four columns of as many cells as a vector holds, turned in registers.
+template <class Tag>
+HWY_INLINE void TransposeFour(Tag tag, const float* rows, size_t row_stride, float* to,
+                              size_t column_stride) {
+  const hn::Repartition<uint64_t, Tag> pairs;
+  const auto a = LoadEveryFourth(tag, rows, row_stride),
+             b = LoadEveryFourth(tag, rows + row_stride, row_stride),
+             c = LoadEveryFourth(tag, rows + 2 * row_stride, row_stride),
+             e = LoadEveryFourth(tag, rows + 3 * row_stride, row_stride);
+  const auto ab01 = hn::BitCast(pairs, hn::InterleaveLower(tag, a, b)),
+             ab23 = hn::BitCast(pairs, hn::InterleaveUpper(tag, a, b)),
+             ce01 = hn::BitCast(pairs, hn::InterleaveLower(tag, c, e)),
+             ce23 = hn::BitCast(pairs, hn::InterleaveUpper(tag, c, e));
+  hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(pairs, ab01, ce01)), tag, to);
+  hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(pairs, ab01, ce01)), tag, to + column_stride);
+  hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(pairs, ab23, ce23)), tag, to + 2 * column_stride);
+  hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(pairs, ab23, ce23)), tag, to + 3 * column_stride);
+}
+
+void PackScalar(const PackTask& task, size_t first_cell, size_t end_cell) {
+  for (size_t k = 0; k < task.columns; ++k) {
+    for (size_t cell = first_cell; cell < end_cell; ++cell)
+      task.to[k * task.column_stride + cell] = task.rows[cell * task.columns + k];
   }
+}
+
+// All columns, at least four, of a vector's cells from `cell` on. The last four may begin among those that are done.
+template <class Tag>
+HWY_INLINE void PackCells(Tag tag, const PackTask& task, size_t cell) {
+  for (size_t k = 0; k < task.columns; k += 4) {
+    const size_t column = std::min(k, task.columns - 4);
+    TransposeFour(tag, task.rows + cell * task.columns + column, task.columns,
+                  task.to + column * task.column_stride + cell, task.column_stride);
+  }
+}
+
+void Pack(const PackTask& task) {
+  if (task.columns < 4) return PackScalar(task, 0, task.cells);
+  size_t cell = 0;
+  for (; cell + kLanes <= task.cells; cell += kLanes) PackCells(d, task, cell);
+  for (; cell + 4 <= task.cells; cell += 4) PackCells(hn::FixedTag<float, 4>(), task, cell);
+  PackScalar(task, cell, task.cells);
 }
 
 const VectorCode& Code() {

@@ -124,6 +124,22 @@ TEST(Execute, PlansOnAfterAResultThatWasSizedByTheRun) {
   }
 }
 
+TEST(Execute, APlanIsRightAgainAfterAnotherWasPreparedInBetween) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId doubled = Custom(f, "test.twice", {f.AddInput(F32({-1}))}, F32({-1}));
+  f.outputs = {Custom(f, "test.twice", {doubled}, F32({-1}))};
+  Machine machine(std::move(module));
+  EXPECT_THAT(FloatsOf(machine.Run({Floats({1, 2, 3})})[0]), ElementsAre(4, 8, 12));
+  const Tensor fewer = Floats({5});
+  const TensorView view(fewer.type, nullptr, fewer.data.size(), 0);
+  const fbx_tensor* const input = view.abi();
+  ASSERT_TRUE(machine.runner->Prepare(*machine.program->Find("main"), {&input, 1}));
+  const auto outputs = machine.Run({Floats({1, 2, 3})});
+  EXPECT_EQ(outputs[0].type, F32({3}));
+  EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(4, 8, 12));
+}
+
 TEST(Execute, PlansAgainWhenAShapeHangsOnAValue) {
   auto module = std::make_unique<Module>();
   Function& f = module->Add("main");
