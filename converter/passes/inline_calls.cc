@@ -41,10 +41,18 @@ class Inliner {
       if (!node.body.empty()) {
         FUSEBOX_ASSIGN(node.body, Own(node.body));
       }
-      NameVariables(f, node);
       for (const std::string& name : References(node)) FUSEBOX_TRY(OwnCopies(*module_.Find(name)));
     }
     return {};
+  }
+
+  // When all have copies of their own: what is copied is as the model has it.
+  void NameAllVariables(Function& f) {
+    for (const auto& node : f.nodes) {
+      if (node->is(Op::kCallOnce)) continue;
+      NameVariables(f, *node);
+      for (const std::string& name : References(*node)) NameAllVariables(*module_.Find(name));
+    }
   }
 
  private:
@@ -133,6 +141,7 @@ Status InlineCalls(Context& context) {
   for (const Signature& s : context.module.signatures) entries.push_back(s.function);
   for (const auto& name : entries) FUSEBOX_TRY(inliner.Inline(*context.module.Find(name)));
   for (const auto& name : entries) FUSEBOX_TRY(inliner.OwnCopies(*context.module.Find(name)));
+  for (const auto& name : entries) inliner.NameAllVariables(*context.module.Find(name));
   RemoveUnreachable(context.module);
   return {};
 }

@@ -63,7 +63,7 @@ class Splitter {
     return after <= node.results.size() ? node.results[node.results.size() - after] : kNoValue;
   }
 
-  // A tensor that is made anew at every run: FILL for a uniform constant, else the value times one, which keeps every bit.
+  // A tensor that is made anew at every run: FILL for a uniform constant and for what one gives, else the value times one, which keeps every bit.
   Result<ValueId> Produce(size_t at, ValueId state) {
     const Value& v = f_.value(state);
     const Type type = v.type;
@@ -75,6 +75,9 @@ class Splitter {
       const ValueId value = f_.AddConst({type.dtype, Shape(std::vector<int64_t>{})}, first);
       return f_.InsertNode(at, Op::kFill, {shape, value}, {type}).results[0];
     }
+    const Uses uses(f_);
+    if (const Node* fill = uses.producer(state); fill && fill->is(Op::kFill))
+      return f_.InsertNode(at, Op::kFill, std::vector(fill->operands), {type}).results[0];
     if (type.dtype != DType::kF32)
       return Unsupported("an initial state of " + ToString(type) + " cannot be copied");
     const ValueId one = f_.AddConst(DType::kF32, Shape(std::vector<int64_t>{}), std::vector<float>{1.0f});

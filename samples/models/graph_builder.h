@@ -76,6 +76,8 @@ class GraphBuilder {
 
   // The value of a variable: its handle is captured and read, again at each call.
   Ref Read(VariableRef variable);
+  // The handle itself, for a loop that takes it among its variables and reads it inside.
+  Ref Capture(VariableRef variable) { return Handle(variable); }
   // An op that changes a variable: AssignVariableOp, AssignAddVariableOp, AssignSubVariableOp. Later reads
   // see it.
   void Assign(std::string_view op, VariableRef variable, const Ref& value);

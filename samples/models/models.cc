@@ -16,6 +16,10 @@ using Lstm = LstmOptions;
 template <Lstm kOptions>
 constexpr auto kWriteLstm = WriteAs<&WriteLstm, kOptions>;
 
+using Keras3 = Keras3RnnOptions;
+template <Keras3 kOptions>
+constexpr auto kWriteKeras3 = WriteAs<&WriteKeras3Rnn, kOptions>;
+
 constexpr SampleModel kModels[] = {
     {"dense", "three Dense layers with Relu and Softmax, batch dynamic; a second signature gives the logits",
      WriteDense},
@@ -38,6 +42,13 @@ constexpr SampleModel kModels[] = {
      kWriteLstm<Lstm{.body = Lstm::Body::kFourGates}>},
     {"lstm_swapped_gates", "the same interface with a wrong body: input and forget gate swapped",
      kWriteLstm<Lstm{.body = Lstm::Body::kSwappedGates}>},
+    {"keras3_lstm", "LSTM of Keras 3: a loop that says nothing of what it is", kWriteKeras3<Keras3{}>},
+    {"keras3_gru", "GRU of Keras 3, all steps returned",
+     kWriteKeras3<Keras3{.layer = Keras3::Layer::kGru, .return_sequences = true}>},
+    {"keras3_simple_rnn", "SimpleRNN of Keras 3, from the last step to the first",
+     kWriteKeras3<Keras3{.layer = Keras3::Layer::kSimpleRnn, .go_backwards = true}>},
+    {"keras3_lstm_unrolled", "LSTM of Keras 3 with unroll: one copy of the cell per step",
+     kWriteKeras3<Keras3{.return_sequences = true, .unroll = true}>},
     {"custom_fused", "two Conv2D into my_custom_fused_op with a placeholder body",
      WriteAs<&WriteCustomFused, CustomFusedOptions{}>},
     {"custom_fused_body", "the same with a real body",

@@ -51,6 +51,34 @@ struct LstmOptions {
 };
 Status WriteLstm(const std::string& dir, uint64_t seed, const LstmOptions& options);
 
+// x [batch, steps, inputs] -> one recurrent layer as Keras 3 exports it: a loop over tensor lists in the endpoint "serve" (and
+// "serving_default"), with no attribute that names it, its weights captured by the loop's body -> "output", and with return_state
+// "state_h" (and "state_c").
+struct Keras3RnnOptions {
+  enum class Layer { kLstm, kGru, kSimpleRnn } layer = Layer::kLstm;
+  bool reset_after = true;                           // of a GRU
+  int implementation = 2;                            // 2: one product for all gates, 1: one per gate
+  int batch = -1, steps = 5, inputs = 3, units = 4;  // batch -1: dynamic
+  bool go_backwards = false, return_sequences = false, return_state = false;
+  bool relu = false;    // its activation, else tanh
+  bool unroll = false;  // one copy of the cell per step, no loop
+  bool use_bias = true;
+  bool mask = false;  // steps whose features are all nought are skipped
+  enum class Twist {
+    kNone,
+    kClip,          // the state is clipped: no layer of Keras does that
+    kWriteAt,       // the output list is written from its end
+    kListLength,    // the output list is longer than there are steps
+    kLastOf,        // the loop ends one step early
+    kReadAt,        // the input is read by a counter that starts at 1 and wraps
+    kCondition,     // the loop ends when the state says so
+    kCounterOut,    // the counter is an output
+    kSharedSteps,   // unrolled: two steps read the same input
+    kOtherWeights,  // unrolled: the last step has weights of its own
+  } twist = Twist::kNone;
+};
+Status WriteKeras3Rnn(const std::string& dir, uint64_t seed, const Keras3RnnOptions& options);
+
 // The model of TensorFlow's guide to fusing: image [1,28,28,3] -> two Conv2D (one filter, 3x3) ->
 // my_custom_fused_op (2 in, 2 out; tfl_fusable_op, example_option 10) -> "output_0", "output_1".
 struct CustomFusedOptions {

@@ -54,6 +54,10 @@ constexpr std::string_view kLines[] = {
     "Maximum(x: T, y: T) -> (z: T)",
     "Minimum(x: T, y: T) -> (z: T)",
     "SquaredDifference(x: T, y: T) -> (z: T)",
+    "SelectV2(condition: bool, t: T, e: T) -> (output: T)",
+    "Tile(input: T, multiples: Tmultiples) -> (output: T)",
+    "CudnnRNNV3(input: T, input_h: T, input_c: T, params: T, sequence_lengths: int32) -> (output: T, "
+    "output_h: T, output_c: T, reserve_space: T, host_reserved: int8) !",
     "Less(x: T, y: T) -> (z: bool)",
     "Greater(x: T, y: T) -> (z: bool)",
     "Equal(x: T, y: T) -> (z: bool)",
@@ -84,9 +88,9 @@ constexpr std::string_view kLines[] = {
 };
 
 constexpr std::pair<std::string_view, tf::DataType> kTypeNames[] = {
-    {"float", tf::DT_FLOAT},    {"int32", tf::DT_INT32},   {"int64", tf::DT_INT64},
-    {"bool", tf::DT_BOOL},      {"string", tf::DT_STRING}, {"resource", tf::DT_RESOURCE},
-    {"variant", tf::DT_VARIANT}};
+    {"float", tf::DT_FLOAT},       {"int32", tf::DT_INT32},    {"int64", tf::DT_INT64},
+    {"int8", tf::DT_INT8},         {"bool", tf::DT_BOOL},      {"string", tf::DT_STRING},
+    {"resource", tf::DT_RESOURCE}, {"variant", tf::DT_VARIANT}};
 
 std::string_view Trim(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/passes/outline/affine.h"
+
+#include <algorithm>
+
+#include "host/base/status.h"
+
+namespace fusebox::converter::outline {
+namespace {
+
+std::string FusedActivation(const Node& node) { return node.attrs.str("fused_activation_function", "NONE"); }
+
+int64_t LastDim(const Value& v) {
+  const int rank = v.type.shape.rank();
+  return rank < 1 ? -1 : v.type.shape[static_cast<size_t>(rank - 1)];
+}
+
+// Columns [begin, begin + count) of a value.
+struct Range {
+  int64_t begin, count;
+};
+
+class AffineReader {
+ public:
+  AffineReader(const Expressions& in, int64_t columns) : in_(in), f_(in.function()) {
+    out_.bias.resize(static_cast<size_t>(columns));
+  }
+
+  Status Read(ValueId v, Range range, bool ignore_activation) {
+    constexpr int kMostParts = 64;  // sums of sums, as deep as a file makes them
+    if (++parts_ > kMostParts)
+      return Unsupported("a sum of more than " + std::to_string(kMostParts) + " parts");
+    const Value& value = f_.value(v);
+    if (value.type.dtype != DType::kF32) return Unsupported("a value of " + ToString(value.type));
+    if (value.is_const()) return AddConstant(value, range);
+    const Node* node = in_.Producer(v);
+    if (!node || value.type.shape.rank() != 2 || LastDim(value) < 0) return Refuse(v);
+    if (!ignore_activation && FusedActivation(*node) != "NONE") return Refuse(v);
+    switch (node->op) {
+      case Op::kAdd:
+        FUSEBOX_TRY(Read(node->operands[0], range, false));
+        return Read(node->operands[1], range, false);
+      case Op::kSplit: return Split(*node, in_.uses().result_index(v), range);
+      case Op::kSlice:
+      case Op::kStridedSlice: return Slice(*node, v, range);
+      case Op::kReshape: return Reshape(*node, v, range);
+      case Op::kFullyConnected: return FullyConnected(*node, range);
+      case Op::kBatchMatmul: return MatMul(*node, v, range);
+      default: return Refuse(v);
+    }
+  }
+
+  Affine Take() { return std::move(out_); }
+
+ private:
+  Status Refuse(ValueId v) const { return Unsupported(in_.Text(v) + " is no product with constant weights"); }
+
+  Status AddConstant(const Value& value, Range range) {
+    const auto values = value.data.As<float>();
+    if (std::all_of(values.begin(), values.end(), [](float x) { return x == 0; })) return {};
+    const auto begin = static_cast<size_t>(range.begin);
+    const bool one = values.size() == 1;
+    if (!one &&
+        (LastDim(value) != static_cast<int64_t>(values.size()) || begin + out_.bias.size() > values.size()))
+      return Unsupported("a constant " + ToString(value.type) + " is added that differs from row to row");
+    for (size_t i = 0; i < out_.bias.size(); ++i) out_.bias[i] += values[one ? 0 : begin + i];
+    return {};
+  }
+
+  Status Split(const Node& node, int result, Range range) {
+    const auto axis = in_.Ints(node.operands[0]);
+    const Value& whole = f_.value(node.operands[1]);
+    const auto parts = static_cast<int64_t>(node.results.size());
+    const int64_t width = LastDim(whole);
+    if (!axis || axis->size() != 1 || whole.type.shape.rank() != 2 || ((*axis)[0] != 1 && (*axis)[0] != -1) ||
+        width < 0 || width % parts != 0)
+      return Unsupported("SPLIT over another axis than the last");
+    return Read(node.operands[1], {range.begin + result * (width / parts), range.count}, false);
+  }
+
+  Status Slice(const Node& node, ValueId v, Range range) {
+    const ValueId whole = node.operands[0];
+    const auto begin = in_.Ints(node.operands[1]);
+    const bool strided = node.is(Op::kStridedSlice);
+    const int64_t rows = f_.value(whole).type.shape.rank() == 2 ? f_.value(whole).type.shape[0] : 0;
+    bool all_rows = begin && begin->size() == 2, step_one = true;
+    const int64_t begin_mask = node.attrs.i64("begin_mask", 0);
+    if (all_rows) {
+      const auto end = in_.Ints(node.operands[2]);
+      const int64_t to = end && end->size() == 2 ? (*end)[0] : 0;
+      all_rows = strided ? (begin_mask & 1 || (*begin)[0] == 0) &&
+                               (node.attrs.i64("end_mask", 0) & 1 || (rows > 0 && to >= rows))
+                         : (*begin)[0] == 0 && (to == -1 || (rows > 0 && to == rows));
+    }
+    if (strided) {
+      const auto steps = in_.Ints(node.operands[3]);
+      step_one = steps == std::vector<int64_t>{1, 1} && !node.attrs.i64("shrink_axis_mask", 0) &&
+                 !node.attrs.i64("new_axis_mask", 0) && !node.attrs.i64("ellipsis_mask", 0);
+    }
+    if (!all_rows || !step_one || LastDim(f_.value(whole)) < 0) return Refuse(v);
+    int64_t from = strided && begin_mask & 2 ? 0 : (*begin)[1];
+    if (from < 0) from += LastDim(f_.value(whole));
+    if (from < 0 || from + LastDim(f_.value(v)) > LastDim(f_.value(whole))) return Refuse(v);
+    return Read(whole, {from + range.begin, range.count}, false);
+  }
+
+  // One that leaves a matrix as it is.
+  Status Reshape(const Node& node, ValueId v, Range range) {
+    const Value& from = f_.value(node.operands[0]);
+    if (from.type.shape.rank() != 2 || LastDim(from) < 1 || LastDim(from) != LastDim(f_.value(v)))
+      return Refuse(v);
+    return Read(node.operands[0], range, false);
+  }
+
+  Status FullyConnected(const Node& node, Range range) {
+    if (node.operands.size() > 2 && node.operands[2] != kNoValue) {
+      if (!f_.value(node.operands[2]).is_const()) return Refuse(node.results[0]);
+      FUSEBOX_TRY(AddConstant(f_.value(node.operands[2]), range));
+    }
+    if (node.attrs.str("weights_format", "DEFAULT") != "DEFAULT") return Refuse(node.results[0]);
+    return Times(node.operands[0], node.operands[1], true, range);
+  }
+
+  Status MatMul(const Node& node, ValueId v, Range range) {
+    if (node.attrs.b("adj_x", false)) return Refuse(v);
+    return Times(node.operands[0], node.operands[1], node.attrs.b("adj_y", false), range);
+  }
+
+  Status Times(ValueId source, ValueId matrix, bool transposed, Range range) {
+    const Value& weights = f_.value(matrix);
+    const Shape& shape = weights.type.shape;
+    if (weights.type.dtype != DType::kF32) return Unsupported("weights of " + ToString(weights.type));
+    if (!weights.is_const()) return Unsupported("its weights are computed (" + in_.Text(matrix) + ")");
+    if (shape.rank() != 2 || f_.value(source).type.shape.rank() != 2) return Refuse(source);
+    Block block{matrix, transposed, 0, shape[transposed ? 1 : 0], range.begin, range.count};
+    if (block.column + block.columns > shape[transposed ? 0 : 1]) return Refuse(source);
+    const Node* parts = in_.Plain(source, Op::kConcatenation);
+    const int64_t axis = parts ? parts->attrs.i64("axis", 0) : 0;
+    if (!parts || (axis != 1 && axis != -1)) {
+      if (LastDim(f_.value(source)) != block.rows) return Refuse(source);
+      out_.products.push_back({source, block});
+      return {};
+    }
+    for (const ValueId part : parts->operands) {  // [x, h] @ W: each part has rows of its own
+      block.rows = LastDim(f_.value(part));
+      if (block.rows < 0 || block.row + block.rows > shape[transposed ? 1 : 0]) return Refuse(source);
+      out_.products.push_back({part, block});
+      block.row += block.rows;
+    }
+    return {};
+  }
+
+  const Expressions& in_;
+  const Function& f_;
+  Affine out_;
+  int parts_ = 0;
+};
+
+}  // namespace
+
+const Node* Expressions::Plain(ValueId v, Op op) const {
+  const Node* node = Producer(v);
+  return node && node->is(op) && FusedActivation(*node) == "NONE" ? node : nullptr;
+}
+
+std::optional<std::vector<int64_t>> Expressions::Ints(ValueId v) const {
+  if (v == kNoValue || !f_.value(v).is_const()) return std::nullopt;
+  const Value& value = f_.value(v);
+  std::vector<int64_t> out;
+  if (value.type.dtype == DType::kI32) {
+    for (int32_t x : value.data.As<int32_t>()) out.push_back(x);
+  } else if (value.type.dtype == DType::kI64) {
+    for (int64_t x : value.data.As<int64_t>()) out.push_back(x);
+  } else {
+    return std::nullopt;
+  }
+  return out;
+}
+
+bool Expressions::IsFull(ValueId v, float wanted) const {
+  const Value& value = f_.value(v);
+  if (!value.is_const() || value.type.dtype != DType::kF32) return false;
+  const auto values = value.data.As<float>();
+  return !values.empty() && std::all_of(values.begin(), values.end(), [&](float x) { return x == wanted; });
+}
+
+Activated Expressions::ReadActivation(ValueId v) const {
+  const Node* node = Producer(v);
+  if (!node) return {"linear", v, false};
+  switch (node->op) {
+    case Op::kLogistic: return {"sigmoid", node->operands[0], false};
+    case Op::kTanh: return {"tanh", node->operands[0], false};
+    case Op::kRelu: return {"relu", node->operands[0], false};
+    case Op::kRelu6: return {"relu6", node->operands[0], false};
+    default: break;
+  }
+  const std::string fused = FusedActivation(*node);
+  if (fused == "RELU") return {"relu", v, true};
+  if (fused == "RELU6") return {"relu6", v, true};
+  return {"linear", v, false};
+}
+
+Result<Affine> Expressions::ReadAffine(const Activated& of) const {
+  const Shape& shape = f_.value(of.inner).type.shape;
+  const int64_t columns = shape.rank() == 2 ? shape[1] : -1;
+  if (columns < 1)
+    return Unsupported(Text(of.inner) + " has a shape of " + ToString(shape) + ", expected [batch, units]");
+  AffineReader reader(*this, columns);
+  FUSEBOX_TRY(reader.Read(of.inner, {0, columns}, of.fused));
+  return reader.Take();
+}
+
+std::string Expressions::Text(ValueId v) const {
+  if (v == kNoValue) return "nothing";
+  const Node* node = Producer(v);
+  if (!node) return f_.value(v).is_const() ? "a constant" : "a variable of the loop";
+  const std::string op =
+      node->is(Op::kOpaque) || node->is(Op::kCustom) ? node->name : std::string(Name(node->op));
+  return node->location.name.empty() ? op : op + " (" + node->location.name + ")";
+}
+
+}  // namespace fusebox::converter::outline

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/passes/outline/loop.h"
+
+#include <algorithm>
+#include <set>
+
+#include "host/base/status.h"
+
+namespace fusebox::converter::outline {
+namespace {
+
+const Function& Callee(const Module& module, const Node& node, const char* attr) {
+  return *module.Find(node.attrs.function(attr)->name);
+}
+
+std::string Variable(size_t i) { return "loop variable " + std::to_string(i); }
+
+bool IsNumber(const Expressions& in, ValueId v, int64_t wanted) {
+  const auto values = in.Ints(v);
+  return values && values->size() == 1 && (*values)[0] == wanted;
+}
+
+// i + 1 for an i that starts at nought.
+bool IsCounter(const Expressions& caller, const Expressions& body, const StepLoop& loop, size_t i) {
+  const Node* add = body.Plain(loop.output(i), Op::kAdd);
+  if (!add || !IsNumber(caller, loop.node->operands[i], 0)) return false;
+  const ValueId self = loop.input(i);
+  return (add->operands[0] == self && IsNumber(body, add->operands[1], 1)) ||
+         (add->operands[1] == self && IsNumber(body, add->operands[0], 1));
+}
+
+class Reader {
+ public:
+  Reader(const Module& module, const Expressions& caller, const Expressions& body, size_t index)
+      : caller_(caller), body_(body) {
+    loop_.index = index;
+    loop_.node = caller.function().nodes[index].get();
+    loop_.body = &body.function();
+    cond_ = &Callee(module, *loop_.node, "cond_subgraph_index");
+  }
+
+  Result<StepLoop> Read() {
+    for (size_t i = 0; i < loop_.node->operands.size(); ++i) {
+      if (loop_.output(i) == loop_.input(i)) continue;
+      if (IsCounter(caller_, body_, loop_, i)) counters_.insert(loop_.input(i));
+      else if (body_.Plain(loop_.output(i), Op::kTensorListSetItem)) FUSEBOX_TRY(AddWritten(i));
+      else FUSEBOX_TRY(AddState(i));
+    }
+    FUSEBOX_TRY(ReadCondition());
+    for (StepLoop::Written& list : loop_.written) FUSEBOX_TRY(CheckWritten(list));
+    return std::move(loop_);
+  }
+
+ private:
+  Status AddState(size_t i) {
+    const Type& type = loop_.body->value(loop_.input(i)).type;
+    if (type.dtype != DType::kF32 || type.shape.rank() != 2)
+      return Unsupported(Variable(i) + " (" + body_.Text(loop_.output(i)) +
+                         ") is no counter, no list and no state [batch, units]");
+    loop_.states.push_back(i);
+    return {};
+  }
+
+  Status AddWritten(size_t i) {
+    const Node& set = *body_.Producer(loop_.output(i));
+    if (set.operands[0] != loop_.input(i))
+      return Unsupported(Variable(i) + " is a list that takes another one's place");
+    for (const auto& reader : body_.uses().readers(loop_.input(i)))
+      if (reader.node != &set) return Unsupported("the list that it writes is read by its steps");
+    StepLoop::Written out{i, set.operands[2], false, nullptr};
+    const auto readers = caller_.uses().readers(loop_.node->results[i]);
+    if (readers.size() > 1 ||
+        (readers.size() == 1 && (!readers[0].node || !readers[0].node->is(Op::kTensorListStack))))
+      return Unsupported("the list that it writes is read by others than one TENSOR_LIST_STACK");
+    if (!readers.empty()) out.stack = readers[0].node;
+    loop_.written.push_back(out);
+    return {};
+  }
+
+  // i < limit, and maybe j < another.
+  Status ReadCondition() {
+    const Expressions cond(*cond_);
+    if (cond_->outputs.size() != 1) return Unsupported("its condition has more than one result");
+    std::vector<ValueId> parts = {cond_->outputs[0]};
+    constexpr size_t kMostParts = 8;
+    for (size_t k = 0; k < parts.size(); ++k) {
+      if (parts.size() > kMostParts) return Unsupported("its condition has too many parts");
+      const Node* node = cond.Producer(parts[k]);
+      if (node && node->is(Op::kLogicalAnd)) {
+        parts.insert(parts.end(), {node->operands[0], node->operands[1]});
+        continue;
+      }
+      FUSEBOX_TRY(AddLimit(cond, node, parts[k]));
+    }
+    return {};
+  }
+
+  Status AddLimit(const Expressions& cond, const Node* node, ValueId v) {
+    const auto variable = [&](ValueId of) -> std::optional<size_t> {
+      const auto it = std::find(cond_->inputs.begin(), cond_->inputs.end(), of);
+      if (it == cond_->inputs.end()) return std::nullopt;
+      return static_cast<size_t>(it - cond_->inputs.begin());
+    };
+    const auto counter = node && node->is(Op::kLess) ? variable(node->operands[0]) : std::nullopt;
+    if (!counter || !counters_.contains(loop_.input(*counter)))
+      return Unsupported("its condition is " + cond.Text(v) +
+                         ", not a counter from 0 in steps of 1 below a limit");
+    std::optional<Extent> limit;
+    if (const auto number = cond.Ints(node->operands[1]); number && number->size() == 1) {
+      limit = Extent{kNoValue, 0, (*number)[0]};
+    } else if (const auto i = variable(node->operands[1]); i && loop_.output(*i) == loop_.input(*i)) {
+      limit = ExtentOf(caller_, loop_.node->operands[*i]);
+    }
+    if (!limit) return Unsupported("how often it runs is not the length of a tensor");
+    loop_.limits.push_back(*limit);
+    return {};
+  }
+
+  Status CheckWritten(StepLoop::Written& list) const {
+    const Node& set = *body_.Producer(loop_.output(list.variable));
+    const Node* reserve = caller_.Producer(loop_.node->operands[list.variable]);
+    if (!reserve || !reserve->is(Op::kTensorListReserve))
+      return Unsupported("the list that it writes is not empty at first");
+    const auto length = ExtentOf(caller_, reserve->operands[1]);
+    list.whole = counters_.contains(set.operands[1]);
+    if (!list.whole && !IsNumber(body_, set.operands[1], 0))
+      return Unsupported("it writes its list at " + body_.Text(set.operands[1]) + ", not at its counter");
+    const Extent one{kNoValue, 0, 1};
+    const bool fits = length && (list.whole ? loop_.limits[0] == *length : *length == one);
+    if (!fits) return Unsupported("the list that it writes has another length than it has steps");
+    return {};
+  }
+
+  const Expressions& caller_;
+  const Expressions& body_;
+  const Function* cond_;
+  StepLoop loop_;
+  std::set<ValueId> counters_;  // of the body
+};
+
+}  // namespace
+
+Extent ExtentOf(const Expressions& caller, ValueId tensor, int64_t axis) {
+  constexpr int kMostHops = 64;
+  for (int hop = 0; hop < kMostHops; ++hop) {
+    const Shape& shape = caller.function().value(tensor).type.shape;
+    const auto at = static_cast<size_t>(axis);
+    if (axis < shape.rank() && shape[at] >= 0) return {kNoValue, 0, shape[at]};
+    const Node* node = caller.Producer(tensor);
+    if (!node || (!node->is(Op::kTranspose) && !node->is(Op::kReverseV2))) break;
+    if (node->is(Op::kTranspose)) {
+      const auto order = caller.Ints(node->operands[1]);
+      if (!order || at >= order->size() || (*order)[at] < 0) break;
+      axis = (*order)[at];
+    }
+    tensor = node->operands[0];
+  }
+  return {tensor, axis, -1};
+}
+
+std::optional<Extent> ExtentOf(const Expressions& caller, ValueId scalar) {
+  if (const auto number = caller.Ints(scalar)) {
+    if (number->size() != 1) return std::nullopt;
+    return Extent{kNoValue, 0, (*number)[0]};
+  }
+  const Node* node = caller.Producer(scalar);
+  if (!node) return std::nullopt;
+  if (node->is(Op::kTensorListLength)) {
+    const Node* list = caller.Producer(node->operands[0]);
+    if (!list || !list->is(Op::kTensorListFromTensor)) return std::nullopt;
+    return ExtentOf(caller, list->operands[0], 0);
+  }
+  const Node* shape = node->is(Op::kStridedSlice) ? caller.Producer(node->operands[0]) : nullptr;
+  const auto begin = shape ? caller.Ints(node->operands[1]) : std::nullopt;
+  if (!shape || !shape->is(Op::kShape) || !begin || begin->size() != 1 || (*begin)[0] < 0 ||
+      node->attrs.i64("shrink_axis_mask", 0) != 1)
+    return std::nullopt;
+  return ExtentOf(caller, shape->operands[0], (*begin)[0]);
+}
+
+bool WritesLists(const Module& module, const Node& loop) {
+  for (const auto& node : Callee(module, loop, "body_subgraph_index").nodes)
+    if (node->is(Op::kTensorListSetItem) || node->is(Op::kTensorListGetItem)) return true;
+  return false;
+}
+
+Result<StepLoop> ReadLoop(const Module& module, const Expressions& caller, const Expressions& body,
+                          size_t index) {
+  return Reader(module, caller, body, index).Read();
+}
+
+Result<ValueId> SequenceOf(const StepLoop& loop, const Expressions& caller, const Expressions& body,
+                           ValueId value) {
+  const Node* pick = body.Producer(value);
+  const bool item = pick && pick->is(Op::kTensorListGetItem);
+  const bool row =
+      pick && pick->is(Op::kGather) && pick->attrs.i64("axis", 0) == 0 && !pick->attrs.i64("batch_dims", 0);
+  if (!item && !row) return Unsupported("its input is " + body.Text(value) + ", not a step of a sequence");
+  const auto variable = [&](ValueId v) -> std::optional<size_t> {
+    const auto it = std::find(loop.body->inputs.begin(), loop.body->inputs.end(), v);
+    if (it == loop.body->inputs.end()) return std::nullopt;
+    return static_cast<size_t>(it - loop.body->inputs.begin());
+  };
+  const auto list = variable(pick->operands[0]), counter = variable(pick->operands[1]);
+  if (!list || loop.output(*list) != loop.input(*list))
+    return Unsupported("its input is a sequence that changes in the loop");
+  if (!counter || !IsCounter(caller, body, loop, *counter))
+    return Unsupported("it reads its input at " + body.Text(pick->operands[1]) + ", not at its counter");
+  ValueId whole = loop.node->operands[*list];
+  if (item) {
+    const Node* from = caller.Producer(whole);
+    if (!from || !from->is(Op::kTensorListFromTensor))
+      return Unsupported("the list of its input is not made of a tensor");
+    whole = from->operands[0];
+  }
+  const Extent steps = ExtentOf(caller, whole, 0);
+  for (const Extent& limit : loop.limits)
+    if (limit != steps) return Unsupported("it does not run over the whole length of its input");
+  return whole;
+}
+
+}  // namespace fusebox::converter::outline

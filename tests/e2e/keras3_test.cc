@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers that a model does not name: loops and unrolled cells, recognised by what they compute, or left alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/tflite/tflite.h"
+#include "samples/models/models.h"
+#include "tests/e2e/pipeline.h"
+
+namespace fusebox::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using Rnn = samples::Keras3RnnOptions;
+using Layer = Rnn::Layer;
+using Twist = Rnn::Twist;
+
+#define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().message
+
+struct Case {
+  const char* name;
+  Rnn options;
+};
+
+Result<Written> ConvertRnn(const Rnn& rnn, converter::Composites composites) {
+  const std::string dir = TestDir() + "/rnn";
+  FUSEBOX_TRY(samples::WriteKeras3Rnn(dir, 7, rnn));
+  converter::Options options;
+  options.registry = *Plugins();
+  options.signatures = {"serve"};
+  options.composites = composites;
+  options.verify = converter::Verification::kStrict;
+  return Convert(dir, options, composites == converter::Composites::kFuse ? "fused" : "loop");
+}
+
+Result<Tensors> RunRnn(const std::string& path, const Rnn& rnn) {
+  FUSEBOX_ASSIGN(const auto session, Open(path, *Plugins(), "serve"));
+  Tensor x = Random({DType::kF32, {rnn.batch < 0 ? 2 : rnn.batch, rnn.steps, rnn.inputs}}, 5);
+  if (rnn.mask) {  // a step in the middle and one at the end of the first sequence are padding
+    std::vector<float> values(x.data.As<float>().begin(), x.data.As<float>().end());
+    for (const int step : {1, rnn.steps - 1})
+      std::fill_n(values.begin() + step * rnn.inputs, rnn.inputs, 0.0f);
+    x.data = Buffer::Of<float>(values);
+  }
+  FUSEBOX_TRY(Invoke(*session, {x}));
+  return Invoke(*session, {x});  // what a call leaves behind does not show in the next
+}
+
+std::string NotesOf(const converter::Report& report) {
+  std::string all;
+  for (const std::string& note : report.notes) all += note + "\n";
+  return all;
+}
+
+const char* NameOf(Layer layer) {
+  return layer == Layer::kLstm ? "keras.lstm" : layer == Layer::kGru ? "keras.gru" : "keras.simple_rnn";
+}
+
+class UnnamedLayer : public ::testing::TestWithParam<Case> {};
+
+TEST_P(UnnamedLayer, IsOneFusedOpThatAgreesWithWhatItWas) {
+  const Rnn& rnn = GetParam().options;
+  const auto fused = ConvertRnn(rnn, converter::Composites::kFuse);
+  ASSERT_OK(fused);
+  ASSERT_EQ(fused->report.sites.size(), 1u) << NotesOf(fused->report);
+  const SiteReport& site = fused->report.sites[0];
+  EXPECT_EQ(site.composite, NameOf(rnn.layer));
+  EXPECT_THAT(site.location, StartsWith("sequential/rnn"));
+  EXPECT_TRUE(site.fused) << site.why;
+  EXPECT_THAT(site.proof, StartsWith("agrees (f64"));
+  const auto module = tflite::ReadFile(fused->path);
+  ASSERT_OK(module);
+  const auto ops = OpsOf(**module);
+  EXPECT_EQ(ops.count("FULLY_CONNECTED"), 0u) << ToText(**module);
+  EXPECT_THAT(UnusedConstants(**module), IsEmpty());
+
+  const auto loop = ConvertRnn(rnn, converter::Composites::kInline);
+  ASSERT_OK(loop);
+  const auto a = RunRnn(fused->path, rnn), b = RunRnn(loop->path, rnn);
+  ASSERT_OK(a);
+  ASSERT_OK(b);
+  EXPECT_EQ(Difference(*a, *b, 1e-6, 1e-6), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Loops, UnnamedLayer,
+    ::testing::Values(Case{"Lstm", {}}, Case{"LstmByGates", {.implementation = 1}},
+                      Case{"LstmBackwards", {.go_backwards = true, .return_sequences = true}},
+                      Case{"LstmStates", {.batch = 2, .return_sequences = true, .return_state = true}},
+                      Case{"LstmStatesOnly", {.return_state = true}},
+                      Case{"LstmWithoutBias", {.use_bias = false}}, Case{"LstmRelu", {.relu = true}},
+                      Case{"LstmOneStep", {.steps = 1, .return_sequences = true}},
+                      Case{"Gru", {.layer = Layer::kGru, .return_sequences = true, .return_state = true}},
+                      Case{"GruByGates", {.layer = Layer::kGru, .implementation = 1}},
+                      Case{"GruResetBefore", {.layer = Layer::kGru, .reset_after = false}},
+                      Case{"GruResetBeforeByGates",
+                           {.layer = Layer::kGru, .reset_after = false, .implementation = 1}},
+                      Case{"GruBackwards", {.layer = Layer::kGru, .go_backwards = true}},
+                      Case{"GruWithoutBias", {.layer = Layer::kGru, .use_bias = false}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// What a loop that is no layer says in the notes, and that it goes on computing what it did.
+class TwistedLoop : public ::testing::TestWithParam<std::pair<Rnn, const char*>> {};
+
+TEST_P(TwistedLoop, StaysALoopAndSaysWhy) {
+  const auto& [rnn, reason] = GetParam();
+  const auto converted = ConvertRnn(rnn, converter::Composites::kFuse);
+  ASSERT_OK(converted);
+  EXPECT_TRUE(converted->report.sites.empty()) << converted->report.sites[0].composite;
+  EXPECT_THAT(NotesOf(converted->report), HasSubstr(reason));
+  const auto module = tflite::ReadFile(converted->path);
+  ASSERT_OK(module);
+  EXPECT_EQ(OpsOf(**module).at("WHILE"), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TwistedLoop,
+    ::testing::Values(
+        std::pair(Rnn{.twist = Twist::kClip}, "the next c is MINIMUM"),
+        std::pair(Rnn{.return_sequences = true, .twist = Twist::kWriteAt}, "it writes its list at SUB"),
+        std::pair(Rnn{.return_sequences = true, .twist = Twist::kListLength},
+                  "another length than it has steps"),
+        std::pair(Rnn{.twist = Twist::kListLength}, "another length than it has steps"),
+        std::pair(Rnn{.twist = Twist::kLastOf}, "it does not run over the whole length"),
+        std::pair(Rnn{.batch = 2, .twist = Twist::kReadAt}, "is no counter"),
+        std::pair(Rnn{.twist = Twist::kCondition}, "its condition is LESS"),
+        std::pair(Rnn{.return_sequences = true, .twist = Twist::kCounterOut}, "is used, which the layer does not give")));
+
+}  // namespace
+}  // namespace fusebox::testing
