@@ -145,28 +145,10 @@ class Outliner {
     if (stack != kNoValue) region.wanted.push_back(stack);
     auto body = std::make_unique<Function>(context_.module.UniqueName(layer.location.name + "/layer"));
     FUSEBOX_ASSIGN(const std::vector<ValueId> got, CopyRegion(f, region, layer, *body));
-    AddWeightInputs(*body, layer);
-    body->outputs = {got[0], SequenceIn(*body, layer, got[0], stack == kNoValue ? kNoValue : got.back())};
-    body->outputs.insert(body->outputs.end(), got.begin(),
-                         got.begin() + static_cast<std::ptrdiff_t>(found.states.size()));
-    body->output_names = {"last_output", "outputs", "h"};
-    if (layer.initial.size() > 1) body->output_names.emplace_back("c");
+    const ValueId sequence = SequenceIn(*body, layer, got[0], stack == kNoValue ? kNoValue : got.back());
+    FinishBody(*body, layer, got[0], sequence, found.states.size() > 1 ? got[1] : kNoValue);
     context_.module.functions.push_back(std::move(body));
     return context_.module.functions.back().get();
-  }
-
-  // The weights stand in the loop as constants already; the operands that a rule reads are the same, in the composite's layout.
-  static void AddWeightInputs(Function& body, const Layer& layer) {
-    const Cell& cell = layer.cell;
-    const auto gates = static_cast<int64_t>(cell.gates.size());
-    const int64_t columns = gates * cell.units;
-    const auto add = [&](std::vector<int64_t> dims, const char* name) {
-      body.AddInput({DType::kF32, Shape(std::move(dims))}, name);
-      body.input_names.emplace_back(name);
-    };
-    add({cell.gates[0].input.rows, columns}, "kernel");
-    add({cell.units, columns}, "recurrent_kernel");
-    add(cell.reset_after ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns}, "bias");
   }
 
   static ValueId SequenceIn(Function& body, const Layer& layer, ValueId h, ValueId stack) {

@@ -102,6 +102,34 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"GruWithoutBias", {.layer = Layer::kGru, .use_bias = false}}),
     [](const auto& info) { return std::string(info.param.name); });
 
+INSTANTIATE_TEST_SUITE_P(
+    Unrolled, UnnamedLayer,
+    ::testing::Values(
+        Case{"Lstm", {.return_sequences = true, .unroll = true}}, Case{"LstmLast", {.unroll = true}},
+        Case{"LstmByGates", {.implementation = 1, .unroll = true}},
+        Case{"LstmFixedBatch", {.batch = 2, .return_sequences = true, .return_state = true, .unroll = true}},
+        Case{"LstmStates", {.return_state = true, .unroll = true}},
+        Case{"LstmBackwards", {.go_backwards = true, .return_sequences = true, .unroll = true}},
+        Case{"Gru", {.layer = Layer::kGru, .return_sequences = true, .unroll = true}},
+        Case{"GruFixedBatch", {.layer = Layer::kGru, .batch = 2, .unroll = true}},
+        Case{"GruResetBefore", {.layer = Layer::kGru, .reset_after = false, .unroll = true}},
+        Case{"GruResetBeforeFixedBatch",
+             {.layer = Layer::kGru, .reset_after = false, .batch = 2, .return_state = true, .unroll = true}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// Copies of a cell that are no layer.
+class TwistedCopies : public ::testing::TestWithParam<Twist> {};
+
+TEST_P(TwistedCopies, StayWhatTheyAre) {
+  const Rnn rnn{.return_sequences = true, .unroll = true, .twist = GetParam()};
+  const auto converted = ConvertRnn(rnn, converter::Composites::kFuse);
+  ASSERT_OK(converted);
+  EXPECT_TRUE(converted->report.sites.empty()) << converted->report.sites[0].composite;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TwistedCopies,
+                         ::testing::Values(Twist::kClip, Twist::kSharedSteps, Twist::kOtherWeights));
+
 // What a loop that is no layer says in the notes, and that it goes on computing what it did.
 class TwistedLoop : public ::testing::TestWithParam<std::pair<Rnn, const char*>> {};
 
@@ -118,16 +146,17 @@ TEST_P(TwistedLoop, StaysALoopAndSaysWhy) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, TwistedLoop,
-    ::testing::Values(
-        std::pair(Rnn{.twist = Twist::kClip}, "the next c is MINIMUM"),
-        std::pair(Rnn{.return_sequences = true, .twist = Twist::kWriteAt}, "it writes its list at SUB"),
-        std::pair(Rnn{.return_sequences = true, .twist = Twist::kListLength},
-                  "another length than it has steps"),
-        std::pair(Rnn{.twist = Twist::kListLength}, "another length than it has steps"),
-        std::pair(Rnn{.twist = Twist::kLastOf}, "it does not run over the whole length"),
-        std::pair(Rnn{.batch = 2, .twist = Twist::kReadAt}, "is no counter"),
-        std::pair(Rnn{.twist = Twist::kCondition}, "its condition is LESS"),
-        std::pair(Rnn{.return_sequences = true, .twist = Twist::kCounterOut}, "is used, which the layer does not give")));
+    ::testing::Values(std::pair(Rnn{.twist = Twist::kClip}, "the next c is MINIMUM"),
+                      std::pair(Rnn{.return_sequences = true, .twist = Twist::kWriteAt},
+                                "it writes its list at SUB"),
+                      std::pair(Rnn{.return_sequences = true, .twist = Twist::kListLength},
+                                "another length than it has steps"),
+                      std::pair(Rnn{.twist = Twist::kListLength}, "another length than it has steps"),
+                      std::pair(Rnn{.twist = Twist::kLastOf}, "it does not run over the whole length"),
+                      std::pair(Rnn{.batch = 2, .twist = Twist::kReadAt}, "is no counter"),
+                      std::pair(Rnn{.twist = Twist::kCondition}, "its condition is LESS"),
+                      std::pair(Rnn{.return_sequences = true, .twist = Twist::kCounterOut},
+                                "is used, which the layer does not give")));
 
 }  // namespace
 }  // namespace fusebox::testing

@@ -58,10 +58,12 @@ class AffineReader {
   Status AddConstant(const Value& value, Range range) {
     const auto values = value.data.As<float>();
     if (std::all_of(values.begin(), values.end(), [](float x) { return x == 0; })) return {};
-    const auto begin = static_cast<size_t>(range.begin);
     const bool one = values.size() == 1;
-    if (!one &&
-        (LastDim(value) != static_cast<int64_t>(values.size()) || begin + out_.bias.size() > values.size()))
+    const size_t row = one ? 1 : LastDim(value) < 1 ? 0 : static_cast<size_t>(LastDim(value));
+    const auto begin = static_cast<size_t>(range.begin);
+    bool rows_agree = row > 0 && values.size() % row == 0 && (one || begin + out_.bias.size() <= row);
+    for (size_t i = row; rows_agree && i < values.size(); ++i) rows_agree = values[i] == values[i - row];
+    if (!rows_agree)
       return Unsupported("a constant " + ToString(value.type) + " is added that differs from row to row");
     for (size_t i = 0; i < out_.bias.size(); ++i) out_.bias[i] += values[one ? 0 : begin + i];
     return {};

@@ -179,9 +179,11 @@ class Matcher {
   Status ResetProduct(const Node& mul, ValueId& reset, GateWeights& out) const {
     for (const auto& [gate, state] : Orders(mul)) {
       auto sum = in_.ReadAffine(state);
-      if (!sum || sum->products.size() != 1 || sum->products[0].source != h_) continue;
+      if (!sum || sum->products.size() > 1 || (sum->products.empty() && !FromZeros())) continue;
+      if (!sum->products.empty() && sum->products[0].source != h_) continue;
+      if (in_.ReadActivation(gate).name != cell_.recurrent_activation) continue;
       reset = gate;
-      out.recurrent = sum->products[0].weights;
+      if (!sum->products.empty()) out.recurrent = sum->products[0].weights;
       out.recurrent_bias = std::move(sum->bias);
       return {};
     }
@@ -229,15 +231,19 @@ class Matcher {
     return {};
   }
 
+  bool FromZeros() const { return h_ == kNoValue || in_.IsFull(h_, 0.0f); }
+
   Result<Cell> Done() {
     if (cell_.x == kNoValue) return Unsupported("it has no input");
     cell_.units = static_cast<int64_t>(cell_.gates[0].bias.size());
     const int64_t inputs = cell_.gates[0].input.rows;
     for (const GateWeights& gate : cell_.gates) {
       if (gate.input.matrix == kNoValue) return Unsupported("a gate does not read the input");
-      if (gate.recurrent.matrix == kNoValue) return Unsupported("a gate does not read h");
-      const bool fits = gate.input.rows == inputs && gate.input.columns == cell_.units &&
-                        gate.recurrent.columns == cell_.units && gate.recurrent.rows == cell_.units &&
+      const bool folded = gate.recurrent.matrix == kNoValue && FromZeros();
+      if (gate.recurrent.matrix == kNoValue && !folded) return Unsupported("a gate does not read h");
+      const bool recurs =
+          folded || (gate.recurrent.columns == cell_.units && gate.recurrent.rows == cell_.units);
+      const bool fits = recurs && gate.input.rows == inputs && gate.input.columns == cell_.units &&
                         static_cast<int64_t>(gate.bias.size()) == cell_.units;
       if (!fits) return Unsupported("its gates differ in their sizes");
     }

@@ -31,6 +31,7 @@ struct Cell {
 const char* CompositeName(Cell::Kind);  // "keras.lstm"
 
 // The layer that computes these next states out of the states h and c. A refusal says what differs from the equations.
+// In the first of unrolled steps a state of zeros may be folded: h is then that constant, or kNoValue, and gates may lack `recurrent`.
 Result<Cell> MatchLstm(const Expressions&, ValueId next_h, ValueId next_c, ValueId h, ValueId c);
 Result<Cell> MatchGru(const Expressions&, ValueId next_h, ValueId h);
 Result<Cell> MatchSimpleRnn(const Expressions&, ValueId next_h, ValueId h);

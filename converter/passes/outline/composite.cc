@@ -217,6 +217,23 @@ Result<std::vector<ValueId>> CopyRegion(const Function& caller, const Region& re
   return out;
 }
 
+void FinishBody(Function& body, const Layer& layer, ValueId h, ValueId sequence, ValueId c) {
+  const Cell& cell = layer.cell;
+  const int64_t columns = static_cast<int64_t>(cell.gates.size()) * cell.units;
+  const auto add = [&](std::vector<int64_t> dims, const char* name) {
+    body.AddInput(Inserter::F32(std::move(dims)), name);
+    body.input_names.emplace_back(name);
+  };
+  add({cell.gates[0].input.rows, columns}, "kernel");
+  add({cell.units, columns}, "recurrent_kernel");
+  add(cell.reset_after ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns}, "bias");
+  body.outputs = {h, sequence, h};
+  body.output_names = {"last_output", "outputs", "h"};
+  if (c == kNoValue) return;
+  body.outputs.push_back(c);
+  body.output_names.emplace_back("c");
+}
+
 namespace {
 
 // sequence[..., last, ...] along the axis, which goes.

@@ -44,6 +44,10 @@ struct Region {
 // Adds to `body`, whose inputs are made here; returns what `wanted` is there. A refusal names what else it hangs on.
 Result<std::vector<ValueId>> CopyRegion(const Function& caller, const Region&, const Layer&, Function& body);
 
+// Adds the weights to the inputs: they stand in the region as constants already, and the operands that a rule reads are the same in
+// the composite's layout. The results are h, the sequence, h again and, where there is one, c.
+void FinishBody(Function& body, const Layer&, ValueId h, ValueId sequence, ValueId c);
+
 // Readers of one step of a sequence, and of the sequence with its first two dimensions exchanged, read the composite's results.
 // `steps` is the caller's [steps, batch, units], which nobody computes afterwards.
 void ReplaceSequence(Function& caller, size_t after, ValueId steps, const Layer&, const Node& composite);
