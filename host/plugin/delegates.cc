@@ -106,6 +106,15 @@ Registry::Impl::Plugin* Registry::Impl::FindDelegate(std::string_view name) {
   return nullptr;
 }
 
+// What is wrong with a schema is told to who wants the delegate.
+void Registry::Impl::ReadDelegateSchemas(const Plugin& plugin) {
+  for (const ManifestDelegate& delegate : plugin.info.manifest.delegates) {
+    if (delegate.options_schema.empty() || FindDelegate(delegate.name) != &plugin) continue;
+    if (auto schema = JsonSchema::Parse(delegate.options_schema))
+      delegate_schemas.emplace(delegate.name, *std::move(schema));
+  }
+}
+
 std::vector<std::string> Registry::Impl::DelegateNames() const {
   std::vector<std::string> names;
   for (const Plugin& plugin : plugins) {

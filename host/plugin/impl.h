@@ -58,6 +58,8 @@ struct Registry::Impl final : Broker {
   // Adds a delegate that a model is to have. Error: it has to be there and is not, or its options break their schema.
   Status Use(const Config::Delegate& delegate, bool must_be_there, Delegation& delegation,
              std::vector<std::string>& notices);
+  // Reads the options_schemas of a plugin's delegates, so that the first model need not.
+  void ReadDelegateSchemas(const Plugin& plugin);
   std::vector<std::string> DelegateNames() const;
   std::vector<Config::Delegate> DefaultDelegates() const;
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);

@@ -133,7 +133,10 @@ const LoadedPlugin* Registry::Impl::Load(Plugin& plugin) {
   plugin.loading = true;
   const Status opened = Open(plugin);
   plugin.loading = false;
-  if (opened) return plugin.loaded.get();
+  if (opened) {
+    ReadDelegateSchemas(plugin);
+    return plugin.loaded.get();
+  }
   Mark(plugin.info, PluginInfo::State::kBroken, opened.error().message);
   Log("loader").debug("{}: {}", plugin.info.manifest.id, plugin.info.why);
   return nullptr;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/tflite/option_schema.h"
 
+#include <atomic>
+#include <memory>
+#include <mutex>
+
 #include "host/tflite/dtypes.h"
 #include "host/tflite/tflite.h"
 #include "tflite_bfbs_generated.h"
@@ -24,46 +28,68 @@ OptionField FieldOf(const reflection::Schema& schema, const reflection::Field& f
   return out;
 }
 
+// Each table is made when it is first asked for: a model has ops of a few kinds, and there are some two hundred.
 class Tables {
  public:
-  Tables() {
-    const reflection::Schema& schema = *reflection::GetSchema(::tflite::ModelBinarySchema::data());
-    AddUnion(schema, "tflite.BuiltinOptions", OptionUnion::kFirst);
-    AddUnion(schema, "tflite.BuiltinOptions2", OptionUnion::kSecond);
-    for (const OpInfo& info : AllOps()) by_op_.push_back(Find(info.options));
+  const OptionTable* Find(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = tables_.find(name); found != tables_.end()) return found->second.get();
+    auto table = Make(OptionUnion::kFirst, name);
+    if (table == nullptr) table = Make(OptionUnion::kSecond, name);
+    return tables_.emplace(name, std::move(table)).first->second.get();
   }
-  const OptionTable* Of(Op op) const { return by_op_[static_cast<size_t>(op)]; }
-  const OptionTable* Find(std::string_view name) const {
-    const auto found = tables_.find(name);
-    return found == tables_.end() ? nullptr : &found->second;
+  const OptionTable* Of(Op op) {
+    OfOp& of = by_op_[static_cast<size_t>(op)];
+    if (!of.known.load(std::memory_order_acquire)) {
+      of.table = Find(Info(op).options);
+      of.known.store(true, std::memory_order_release);
+    }
+    return of.table;
   }
-  size_t tags(OptionUnion where) const { return tags_[static_cast<int>(where)]; }
+  bool Knows(OptionUnion where, uint8_t tag) const {
+    const auto& values = *Members(where).values();
+    return tag <= values.Get(values.size() - 1)->value();  // they stand in the order of their numbers
+  }
 
  private:
-  void AddUnion(const reflection::Schema& schema, const char* name, OptionUnion where) {
-    const reflection::Enum* members = schema.enums()->LookupByKey(name);
-    for (const reflection::EnumVal* member : *members->values()) {
-      tags_[static_cast<int>(where)] = static_cast<size_t>(member->value()) + 1;
-      if (member->value() == 0) continue;
-      const reflection::Object& object =
-          *schema.objects()->Get(static_cast<unsigned>(member->union_type()->index()));
-      OptionTable& table = tables_[member->name()->str()];
-      table.name = member->name()->str();
-      table.tag = {where, static_cast<uint8_t>(member->value())};
-      for (const reflection::Field* field : *object.fields()) {
-        table.end = std::max<uint16_t>(table.end, static_cast<uint16_t>(field->offset() + 2));
-        if (!field->deprecated()) table.fields.push_back(FieldOf(schema, *field));
-      }
-    }
+  struct OfOp {
+    std::atomic<bool> known = false;
+    std::atomic<const OptionTable*> table = nullptr;
+  };
+
+  const reflection::Enum& Members(OptionUnion where) const {
+    return where == OptionUnion::kFirst ? first_ : second_;
   }
 
-  std::map<std::string, OptionTable, std::less<>> tables_;
-  std::vector<const OptionTable*> by_op_;
-  size_t tags_[2] = {0, 0};
+  // Null: the union has no such member.
+  std::unique_ptr<const OptionTable> Make(OptionUnion where, std::string_view name) const {
+    const auto& members = *Members(where).values();
+    for (const reflection::EnumVal* member : members) {
+      if (member->value() == 0 || member->name()->string_view() != name) continue;
+      auto table = std::make_unique<OptionTable>();
+      table->name = name;
+      table->tag = {where, static_cast<uint8_t>(member->value())};
+      const reflection::Object& object =
+          *schema_.objects()->Get(static_cast<unsigned>(member->union_type()->index()));
+      for (const reflection::Field* field : *object.fields()) {
+        table->end = std::max<uint16_t>(table->end, static_cast<uint16_t>(field->offset() + 2));
+        if (!field->deprecated()) table->fields.push_back(FieldOf(schema_, *field));
+      }
+      return table;
+    }
+    return nullptr;
+  }
+
+  const reflection::Schema& schema_ = *reflection::GetSchema(::tflite::ModelBinarySchema::data());
+  const reflection::Enum& first_ = *schema_.enums()->LookupByKey("tflite.BuiltinOptions");
+  const reflection::Enum& second_ = *schema_.enums()->LookupByKey("tflite.BuiltinOptions2");
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<const OptionTable>, std::less<>> tables_;  // null: there is none
+  std::vector<OfOp> by_op_ = std::vector<OfOp>(AllOps().size());
 };
 
-const Tables& All() {
-  static const Tables& tables = *new Tables;
+Tables& All() {
+  static Tables& tables = *new Tables;
   return tables;
 }
 
@@ -72,7 +98,7 @@ const Tables& All() {
 const OptionTable* FindTable(std::string_view name) { return All().Find(name); }
 const OptionTable* TableOf(Op op) { return All().Of(op); }
 OptionTag TagOf(const OptionTable& table) { return table.tag; }
-bool IsKnownTag(OptionUnion where, uint8_t tag) { return tag < All().tags(where); }
+bool IsKnownTag(OptionUnion where, uint8_t tag) { return All().Knows(where, tag); }
 
 std::optional<std::string> EnumName(const reflection::Enum& names, int64_t value) {
   const reflection::EnumVal* found = names.values()->LookupByKey(value);

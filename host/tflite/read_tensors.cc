@@ -9,9 +9,15 @@ namespace {
 
 template <class T>
 std::vector<T> ListOf(const flatbuffers::Vector<T>* vector) {
-  std::vector<T> list(SizeOf(vector));
-  // Copied, not read one by one: the verifier does not promise that elements are aligned.
-  if (!list.empty()) std::memcpy(list.data(), vector->Data(), list.size() * sizeof(T));
+  if (SizeOf(vector) == 0) return {};
+  const uint8_t* const data = vector->Data();
+  if (reinterpret_cast<uintptr_t>(data) % alignof(T) == 0) {
+    const T* const first = reinterpret_cast<const T*>(data);
+    return {first, first + vector->size()};
+  }
+  // The verifier does not promise that elements are aligned.
+  std::vector<T> list(vector->size());
+  std::memcpy(list.data(), data, list.size() * sizeof(T));
   return list;
 }
 

@@ -117,6 +117,7 @@ Result<Row> Measure(const std::string& model_path, const std::string& options,
   std::ostringstream said;
   Log("plugin").sinks() = {std::make_shared<spdlog::sinks::ostream_sink_mt>(said)};
   Log("plugin").set_level(spdlog::level::debug);
+  Log("plugin").debug("the first line of a log reads the time zone");
   Row row;
   const auto start = Clock::now();
   FUSEBOX_ASSIGN(const auto model,

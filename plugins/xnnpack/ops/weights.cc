@@ -9,6 +9,19 @@ namespace fusebox::xnnpack {
 
 namespace {
 
+// Filters have thousands of channels: their numbers are or'ed by sixteens, which compilers make vectors of.
+template <class T, class F>
+auto OrOf(const T* values, uint32_t count, const F& bits) {
+  constexpr uint32_t kAtOnce = 16;
+  decltype(bits(*values)) any = 0;
+  uint32_t i = 0;
+  for (; i + kAtOnce <= count; i += kAtOnce) {
+    for (uint32_t k = 0; k < kAtOnce; ++k) any |= bits(values[i + k]);
+  }
+  for (; i < count; ++i) any |= bits(values[i]);
+  return any;
+}
+
 void RequireScales(Tensor filter, int channel_axis) {
   const fbx_quant* q = filter.quant();
   if (q == nullptr || q->count == 0) throw Reject{"QUANT", "filter is not quantised"};
@@ -18,20 +31,18 @@ void RequireScales(Tensor filter, int channel_axis) {
       static_cast<int64_t>(q->count) != filter.dim(channel_axis))
     throw Reject{"QUANT", std::to_string(q->count) + " scales for " +
                               std::to_string(filter.dim(channel_axis)) + " channels"};
-  // Many at once, for filters have thousands of channels: the sign is set of what is negative or beyond the largest number.
-  uint32_t signs = 0;
-  for (uint32_t i = 0; i < q->count; ++i) {
-    const auto bits = std::bit_cast<uint32_t>(q->scales[i]);
-    signs |= bits | (0x7f7fffff - bits);
-  }
+  // The sign is set of what is negative or beyond the largest number.
+  const uint32_t signs = OrOf(q->scales, q->count, [](float scale) {
+    const auto bits = std::bit_cast<uint32_t>(scale);
+    return bits | (0x7f7fffff - bits);
+  });
   if (signs >> 31 != 0) throw Reject{"QUANT", "filter has a scale that is negative or not finite"};
 }
 
 void RequireSymmetric(Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  int64_t any = 0;
-  for (uint32_t i = 0; i < q.count; ++i) any |= q.zero_points[i];
-  if (any != 0) throw Reject{"QUANT", "filter has a zero point that is not 0"};
+  if (OrOf(q.zero_points, q.count, [](int64_t zero) { return zero; }) != 0)
+    throw Reject{"QUANT", "filter has a zero point that is not 0"};
 }
 
 // XNNPACK multiplies sums by input scale * filter scale / output scale, and takes multipliers in [2^-32, 256). A sum of
