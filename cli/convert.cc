@@ -8,6 +8,7 @@
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "converter/import/keras/archive.h"
 #include "converter/passes/pass.h"
 #include "host/base/buffer.h"
 #include "host/base/json.h"
@@ -122,10 +123,14 @@ Result<Conversion> Importer(const std::string& input) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(input, error);
   if (error) return NotFound(input + ": " + error.message());
+  if (!folder) {
+    FUSEBOX_ASSIGN(const bool keras, keras::IsKerasFile(input));
+    if (keras) return converter::FromKeras(input);
+  }
   if (!folder && input.ends_with(".tflite")) return converter::FromTflite(input);
   if (!folder)
     return Unsupported(
-        input + ": neither the folder of a SavedModel nor a .tflite file, which this version converts");
+        input + ": neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file, which this version converts");
   return converter::FromSavedModel(input);
 }
 

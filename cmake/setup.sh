@@ -18,11 +18,13 @@ libcli11-dev          own    <CLI/CLI.hpp>
 libfmt-dev            own    <fmt/core.h>
 libgmock-dev          own    <gmock/gmock.h>
 libgtest-dev          own    <gtest/gtest.h>
+libhdf5-dev           own    <hdf5/serial/hdf5.h>
 libleveldb-dev        own    <leveldb/table.h>
 libprotobuf-dev       own    <google/protobuf/message.h>
 libspdlog-dev         own    <spdlog/spdlog.h>
 libvalijson-dev       own    <valijson/validator.hpp>
 libxxhash-dev         own    <xxh_x86dispatch.h>
+libzip-dev            own    <zip.h>
 nlohmann-json3-dev    own    <nlohmann/json.hpp>
 flatbuffers-compiler  trixie flatc
 libflatbuffers-dev    trixie <flatbuffers/base.h> FLATBUFFERS_VERSION_MAJOR>=23

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "converter/import/keras/import.h"
 #include "converter/import/saved_model/import.h"
 #include "converter/import/tflite/import.h"
 #include "converter/passes/pass.h"
@@ -49,11 +50,39 @@ Result<Imported> ImportSavedModel(const std::string& dir, const std::vector<std:
   return Common(std::move(from));
 }
 
+Result<Imported> ImportKeras(const std::string& file, const std::vector<std::string>& signatures,
+                             Registry& registry) {
+  FUSEBOX_ASSIGN(keras::Imported from, keras::Import(file, registry));
+  for (const std::string& key : signatures) {
+    if (key != from.module->signatures[0].key)
+      return NotFound(file + ": signature " + key + ": there is no such signature; there is: " +
+                      from.module->signatures[0].key);
+  }
+  return Imported{std::move(from.module), {}, std::move(from.notes), false};
+}
+
+Result<Imported> ImportFrom(const std::string& source, const Options& options, auto format) {
+  using Format = decltype(format);
+  switch (format) {
+    case Format::kTflite: return ImportTflite(source, options.signatures);
+    case Format::kKeras: return ImportKeras(source, options.signatures, *options.registry);
+    case Format::kSavedModel: break;
+  }
+  return ImportSavedModel(source, options.signatures);
+}
+
 }  // namespace
 
 Conversion FromSavedModel(std::string dir) {
   Conversion out;
   out.source_ = std::move(dir);
+  return out;
+}
+
+Conversion FromKeras(std::string file) {
+  Conversion out;
+  out.format_ = Conversion::Format::kKeras;
+  out.source_ = std::move(file);
   return out;
 }
 
@@ -70,9 +99,7 @@ Result<Converted> Conversion::Convert() {
   if (!options.registry) {
     FUSEBOX_ASSIGN(options.registry, Registry::Create({}));
   }
-  FUSEBOX_ASSIGN(Imported imported, format_ == Format::kTflite
-                                        ? ImportTflite(source_, options.signatures)
-                                        : ImportSavedModel(source_, options.signatures));
+  FUSEBOX_ASSIGN(Imported imported, ImportFrom(source_, options, format_));
   report_.refused = std::move(imported.refused);
   report_.notes = std::move(imported.notes);
   report_.ops_before = CountOps(*imported.module);

@@ -77,8 +77,9 @@ class Conversion {
   const Report& report() const { return report_; }
 
  private:
-  enum class Format { kSavedModel, kTflite };
+  enum class Format { kSavedModel, kKeras, kTflite };
   friend Conversion FromSavedModel(std::string dir);
+  friend Conversion FromKeras(std::string file);
   friend Conversion FromTflite(std::string file);
   Format format_ = Format::kSavedModel;
   std::string source_;
@@ -86,6 +87,8 @@ class Conversion {
 };
 
 Conversion FromSavedModel(std::string dir);
+// A whole model as Keras saves it: .h5, .hdf5 (Keras 1 and 2) or .keras. One signature, serving_default, named as the layers are.
+Conversion FromKeras(std::string file);
 // A finished file: Flex ops become TensorFlow's again and are translated, what can be fused is fused. Signatures, names, metadata
 // and an appended zip stay.
 Conversion FromTflite(std::string file);

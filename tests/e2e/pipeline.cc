@@ -45,7 +45,9 @@ Result<std::shared_ptr<Registry>> Plugins(const std::vector<std::string>& plugin
 
 Result<Written> Convert(const std::string& saved_model, const converter::Options& options,
                         const std::string& tag) {
-  converter::Conversion conversion = converter::FromSavedModel(saved_model);
+  converter::Conversion conversion = std::filesystem::is_directory(saved_model)
+                                         ? converter::FromSavedModel(saved_model)
+                                         : converter::FromKeras(saved_model);
   conversion.options = options;
   FUSEBOX_ASSIGN(converter::Converted converted, conversion.Convert());
   Written out;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "converter/import/keras/archive.h"
 #include "converter/import/saved_model/reader.h"
 #include "converter/import/saved_model/variables.h"
 #include "tests/converter/import/files.h"
@@ -31,6 +32,23 @@ Tensor FromJson(const json& from) {
   return {{DType::kF32, Shape(from.at("shape").get<std::vector<int64_t>>())}, Buffer::Of<float>(values)};
 }
 
+// node SCRIPT job.json out.json, with `data` in a file that the job names.
+Result<std::vector<Tensor>> RunScript(const std::string& script, json job, const std::string& data) {
+  const std::string dir = FreshDir() + "-tfjs";
+  std::filesystem::create_directories(dir);
+  job["data"] = dir + "/data.bin";
+  WriteAll(dir + "/data.bin", data);
+  WriteAll(dir + "/job.json", job.dump());
+  const std::string command = "node '" FUSEBOX_SOURCE_DIR "/tests/peers/" + script + "' '" + dir +
+                              "/job.json' '" + dir + "/out.json' >'" + dir + "/log' 2>&1";
+  if (std::system(command.c_str()) != 0) return Internal("tfjs: " + ReadAll(dir + "/log"));
+  const json out = json::parse(ReadAll(dir + "/out.json"), nullptr, false);
+  if (out.is_discarded()) return Internal("tfjs wrote no JSON: " + ReadAll(dir + "/log"));
+  std::vector<Tensor> outputs;
+  for (const json& output : out) outputs.push_back(FromJson(output));
+  return outputs;
+}
+
 }  // namespace
 
 Result<std::vector<Tensor>> RunTfjs(const std::vector<KerasLayer>& layers,
@@ -47,17 +65,47 @@ Result<std::vector<Tensor>> RunTfjs(const std::vector<KerasLayer>& layers,
   }
   for (const Tensor& input : inputs) job["inputs"].push_back(ToJson(input));
 
-  const std::string dir = FreshDir() + "-tfjs";
-  std::filesystem::create_directories(dir);
-  WriteAll(dir + "/job.json", job.dump());
-  const std::string command = "node '" FUSEBOX_SOURCE_DIR "/tests/peers/tfjs_run.js' '" + dir +
-                              "/job.json' '" + dir + "/out.json' >'" + dir + "/log' 2>&1";
-  if (std::system(command.c_str()) != 0) return Internal("tfjs: " + ReadAll(dir + "/log"));
-  const json out = json::parse(ReadAll(dir + "/out.json"), nullptr, false);
-  if (out.is_discarded()) return Internal("tfjs wrote no JSON: " + ReadAll(dir + "/log"));
-  std::vector<Tensor> outputs;
-  for (const json& output : out) outputs.push_back(FromJson(output));
-  return outputs;
+  return RunScript("tfjs_run.js", job, {});
+}
+
+Result<KerasModel> ReadKeras(const std::string& file) {
+  FUSEBOX_ASSIGN(const keras::Archive archive, keras::Archive::Load(file));
+  KerasModel out{archive.config(), {}};
+  const json& config = out.config["config"];
+  for (const json& layer : config.is_array() ? config : config["layers"]) {
+    std::string name = layer["config"].value("name", "");
+    if (name.empty()) name = layer.value("name", "");
+    FUSEBOX_ASSIGN(const auto datasets, archive.LayerWeights(name));
+    if (!datasets || datasets->empty()) continue;
+    out.weights.emplace_back(name, std::vector<Tensor>());
+    for (const std::string& dataset : *datasets) {
+      FUSEBOX_ASSIGN(Tensor weight, archive.Read(dataset));
+      out.weights.back().second.push_back(std::move(weight));
+    }
+  }
+  return out;
+}
+
+Result<std::vector<Tensor>> RunTfjs(const KerasModel& model, const std::vector<Tensor>& inputs) {
+  std::string why, data;
+  const std::string package = PeerFile("node_modules/@tensorflow/tfjs", &why);
+  if (package.empty()) return NotFound(why);
+  const auto put = [&](const Tensor& tensor) {
+    const size_t at = data.size();
+    data.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+    return json{{"shape", tensor.type.shape.dims()},
+                {"dtype", tensor.type.dtype == DType::kI32 ? "int32" : "float32"},
+                {"offset", at}};
+  };
+  json job = {
+      {"package", package}, {"config", model.config}, {"layers", json::array()}, {"inputs", json::array()}};
+  for (const auto& [name, weights] : model.weights) {
+    json layer = {{"name", name}, {"weights", json::array()}};
+    for (const Tensor& weight : weights) layer["weights"].push_back(put(weight));
+    job["layers"].push_back(std::move(layer));
+  }
+  for (const Tensor& input : inputs) job["inputs"].push_back(put(input));
+  return RunScript("tfjs_keras.js", job, data);
 }
 
 Result<std::vector<Tensor>> Weights(const std::string& saved_model, const std::vector<std::string>& keys) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Keras file: its configuration and its stored weights, whatever the container.
+//
+//   .h5, .hdf5   HDF5 of Keras 1 to 2.x: configuration in an attribute, weights in one group per layer
+//   .keras       zip of Keras 2.12 and later: config.json, metadata.json, model.weights.h5 with one group per object
+// What a file is, its first bytes say, not its name.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "converter/import/keras/hdf5.h"
+
+namespace fusebox::keras {
+
+// True when the file begins as HDF5 or zip do. Errors: it cannot be read.
+Result<bool> IsKerasFile(const std::string& path);
+
+class Archive {
+ public:
+  // Errors: no such file, neither container, no configuration (weights only), unreadable configuration.
+  static Result<Archive> Load(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const nlohmann::json& config() const { return config_; }  // {"class_name", "config", ...} of the model
+  int major() const { return major_; }                      // of the Keras that wrote it: 1, 2, 3
+  bool by_object() const { return by_object_; }             // weights are found by object, else by layer
+  const std::string& backend() const { return backend_; }   // "tensorflow", "theano", ...
+
+  // By layer: the datasets of a layer of the whole model, in Keras' order; nothing when the file knows no such layer.
+  Result<std::optional<std::vector<std::string>>> LayerWeights(const std::string& layer) const;
+  // By object: does the file have a group, a dataset of that path?
+  bool HasGroup(const std::string& path) const { return weights_->IsGroup(path); }
+  bool HasWeight(const std::string& path) const { return weights_->IsDataset(path); }
+
+  Result<Type> TypeOf(const std::string& dataset) const { return weights_->TypeOf(dataset); }
+  // Floats as f32. Read once: later calls share the bytes.
+  Result<Tensor> Read(const std::string& dataset) const;
+
+ private:
+  Status LoadHdf5();
+  Status LoadZip();
+  Status ParseConfig(const std::string& text, const std::string& place);
+  Status SetVersion(const std::string& version);
+
+  std::string path_, backend_ = "tensorflow", root_;  // root: the group that holds the layers' groups
+  nlohmann::json config_;
+  int major_ = 2;
+  bool by_object_ = false;
+  std::optional<Hdf5File> weights_;
+  mutable std::map<std::string, Tensor> read_;
+};
+
+}  // namespace fusebox::keras

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a function in TensorFlow's ops. Each is translated to TFLite's at once where that can be done, so that shapes are known
+// while layers are built; what cannot be said yet stays an opaque node for the passes.
+//
+// The first failure sticks: from then on nothing is emitted and values are kNoValue, so that layers need not ask after each op.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/graph/graph.h"
+#include "host/plugin/plugin.h"
+
+namespace fusebox::keras {
+
+// MakeAttrs("axis", 1, "keep_dims", true)
+inline Attrs MakeAttrs() { return {}; }
+template <class V, class... Rest>
+Attrs MakeAttrs(const char* name, V value, Rest... rest) {
+  Attrs attrs = MakeAttrs(std::move(rest)...);
+  attrs.Set(name, std::move(value));
+  return attrs;
+}
+
+// One dimension of a shape that is asked for: a size, the size of a value's dimension at run time, or what is left over.
+struct Extent {
+  int64_t size = Shape::kUnknown;
+  ValueId source = kNoValue;
+  int axis = 0;
+};
+
+class Emitter {
+ public:
+  Emitter(Module& module, Function& function, Registry& registry, Status& status)
+      : module_(module), f_(function), registry_(registry), status_(status) {}
+
+  Function& function() { return f_; }
+  Module& module() { return module_; }
+  Registry& registry() { return registry_; }
+  // Where the next nodes come from: the path of a Keras layer.
+  void SetLayer(std::string path) { layer_ = std::move(path); }
+  const std::string& layer() const { return layer_; }
+
+  bool ok() const { return status_.has_value(); }
+  Status& status() { return status_; }
+  void Fail(Error error);
+  void Refuse(std::string why) { Fail({Code::kUnsupported, std::move(why)}); }
+  void Reject(std::string why) { Fail({Code::kInvalid, std::move(why)}); }
+
+  std::vector<ValueId> Ops(std::string_view op, std::vector<ValueId> operands, Attrs attrs, size_t results);
+  ValueId Op(std::string_view op, std::vector<ValueId> operands, Attrs attrs = {});
+  // A node of the graph's own vocabulary (loops, composites) with results of these types.
+  std::vector<ValueId> Node(fusebox::Op op, std::string name, std::vector<ValueId> operands,
+                            std::vector<Type> types, Attrs attrs, std::string body = {});
+
+  ValueId Const(const Tensor& tensor, std::string name = {});
+  ValueId I32(int64_t value);
+  ValueId I32s(const std::vector<int64_t>& values);
+  ValueId F32(double value);
+  ValueId Scalar(DType dtype, double value);
+
+  const Type& type(ValueId v) const;
+  DType dtype(ValueId v) const { return type(v).dtype; }
+  int rank(ValueId v);               // 0 after a failure; an unknown rank is one
+  int64_t dim(ValueId v, int axis);  // -1 when unknown; negative axes count from the end
+
+  Extent size(ValueId v, int axis);
+  ValueId SizeValue(const Extent&);                // an i32 scalar
+  ValueId ShapeValue(const std::vector<Extent>&);  // i32 [rank]
+  ValueId Reshape(ValueId v, const std::vector<Extent>& shape);
+  ValueId Transpose(ValueId v, const std::vector<int64_t>& perm);
+  // [begin, end) along one axis; negative numbers count from the end, end 0 is the end.
+  ValueId Slice(ValueId v, int axis, int64_t begin, int64_t end);
+  ValueId Cast(ValueId v, DType to);
+  ValueId Concat(std::vector<ValueId> parts, int axis);
+
+ private:
+  Module& module_;
+  Function& f_;
+  Registry& registry_;
+  Status& status_;
+  std::string layer_;
+};
+
+}  // namespace fusebox::keras

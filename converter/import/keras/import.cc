@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/import/keras/import.h"
+
+#include <algorithm>
+
+#include "converter/import/keras/layer_call.h"
+#include "converter/import/keras/weights.h"
+
+namespace fusebox::keras {
+namespace {
+
+using nlohmann::json;
+
+Result<DType> InputType(const json& config) {
+  const auto it = config.find("dtype");
+  if (it == config.end() || it->is_null()) return DType::kF32;
+  std::string name = it->is_string() ? it->get<std::string>() : "";
+  if (it->is_object() && it->contains("config") && (*it)["config"].is_object()) {
+    const json policy = (*it)["config"].value("name", json());
+    if (policy.is_string()) name = policy.get<std::string>();
+  }
+  static const std::map<std::string, DType> known = {
+      {"float32", DType::kF32}, {"int32", DType::kI32}, {"int64", DType::kI64}, {"bool", DType::kBool},
+      {"uint8", DType::kU8},    {"int8", DType::kI8},   {"int16", DType::kI16}};
+  const auto type = known.find(name);
+  if (type == known.end()) return Unsupported("an input of " + (name.empty() ? it->dump() : name));
+  return type->second;
+}
+
+Result<Shape> InputShape(const json& config) {
+  const json* found = nullptr;
+  for (const char* key : {"batch_shape", "batch_input_shape"})
+    if (const auto it = config.find(key); !found && it != config.end() && it->is_array()) found = &*it;
+  if (!found) return Invalid("its shape is not said");
+  std::vector<int64_t> dims;
+  for (const json& dim : *found) {
+    if (dim.is_null()) {
+      dims.push_back(Shape::kUnknown);
+    } else if (dim.is_number_integer() && dim.get<int64_t>() >= 0 && dim.get<int64_t>() <= INT32_MAX) {
+      dims.push_back(dim.get<int64_t>());
+    } else {
+      return Invalid("its shape " + found->dump() + " is none");
+    }
+  }
+  return Shape(std::move(dims));
+}
+
+Result<Type> InputTypeOf(const Layer& layer) {
+  if (layer.class_name != "InputLayer") return Unsupported("it is an input of the model, but no InputLayer");
+  for (const char* kind : {"sparse", "ragged"})
+    if (ConfigFlag(layer, kind, false)) return Unsupported(std::string("a ") + kind + " input");
+  FUSEBOX_ASSIGN(const DType dtype, InputType(layer.config));
+  FUSEBOX_ASSIGN(Shape shape, InputShape(layer.config));
+  return Type{dtype, std::move(shape)};
+}
+
+std::string Unique(const std::vector<std::string>& taken, const std::string& wish) {
+  std::string name = wish;
+  for (int i = 1; std::ranges::find(taken, name) != taken.end(); ++i) name = wish + "_" + std::to_string(i);
+  return name;
+}
+
+// An embedding's indices are whole numbers, but Keras takes them as floats where nothing says so, and casts.
+Status BuildMain(BuildState& state, const Model& model, Function& f, Signature& signature) {
+  std::vector<Flow> inputs;
+  for (const TensorRef& ref : model.inputs) {
+    const Layer& layer = *model.layers[static_cast<size_t>(ref.layer)];
+    FUSEBOX_ASSIGN(Type type, InputTypeOf(layer).At(layer.Describe()));
+    signature.input_names.push_back(Unique(signature.input_names, layer.name));
+    inputs.push_back({f.AddInput(std::move(type), signature.input_names.back()), kNoValue});
+  }
+  Emitter emit(state.module, f, state.registry, state.status);
+  const std::vector<Flow> outputs = BuildModel(state, emit, model, inputs);
+  FUSEBOX_TRY(state.status);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Layer& layer = *model.layers[static_cast<size_t>(model.outputs[i].layer)];
+    signature.output_names.push_back(Unique(signature.output_names, layer.name));
+    f.outputs.push_back(outputs[i].value);
+  }
+  f.input_names = signature.input_names;
+  f.output_names = signature.output_names;
+  return {};
+}
+
+}  // namespace
+
+Result<Imported> Import(const std::string& path, Registry& registry) {
+  FUSEBOX_ASSIGN(const Archive archive, Archive::Load(path));
+  FUSEBOX_ASSIGN(Model model, ParseModel(archive.config()).At(path));
+  FUSEBOX_TRY(AssignWeights(model, archive).At(path));
+  Imported out{std::make_unique<Module>(), {}};
+  out.module->source = path;
+  BuildState state{archive, *out.module, registry, {}, {}, {}};
+  Signature signature{"serving_default", "serving_default", {}, {}};
+  Function& main = out.module->Add(signature.function);
+  FUSEBOX_TRY(BuildMain(state, model, main, signature).At(path));
+  out.module->signatures.push_back(std::move(signature));
+  out.notes = std::move(state.notes);
+  return out;
+}
+
+}  // namespace fusebox::keras

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of one layer, as the functions of layers/*.cc see it: configuration, inputs, weights, and an emitter for the ops.
+//
+// A layer is a row of a table: its class, its weights in Keras' order, and a function that builds one call. Failures stick (see
+// Emitter): a getter that finds no or a wrong value fails the call and returns something harmless.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "converter/import/keras/archive.h"
+#include "converter/import/keras/emitter.h"
+#include "converter/import/keras/topology.h"
+
+namespace fusebox::keras {
+
+// A value on its way through the model, with the mask that Keras carries along ([batch, time] bool) where there is one.
+struct Flow {
+  ValueId value = kNoValue, mask = kNoValue;
+};
+
+// Arguments of a call, with references resolved.
+struct Given {
+  std::variant<nlohmann::json, Flow, std::vector<Given>> value = nlohmann::json();
+};
+
+struct WeightSpec {
+  std::string name;  // "kernel"
+  std::string path;  // below the layer's group in a .keras file: "vars/0"
+  bool trainable = true;
+};
+
+// What all calls of one import share.
+struct BuildState {
+  const Archive& archive;
+  Module& module;
+  Registry& registry;
+  Status status;
+  std::map<std::pair<const Function*, std::string>, ValueId> constants;  // of a function, by dataset
+  std::vector<std::string> notes;
+};
+
+class LayerCall {
+ public:
+  LayerCall(BuildState& state, Emitter& emit, const Layer& layer, std::vector<Given> args,
+            std::map<std::string, Given> kwargs = {});
+
+  BuildState& state() { return state_; }
+  Emitter& e() { return emit_; }
+  const Layer& layer() const { return layer_; }
+  const nlohmann::json& config() const { return layer_.config; }
+  int keras() const { return state_.archive.major(); }
+
+  // Configuration. Without `otherwise` the key must be there.
+  bool Has(const char* key) const;  // there, and not null
+  int64_t Int(const char* key);
+  int64_t Int(const char* key, int64_t otherwise) { return Has(key) ? Int(key) : otherwise; }
+  double Float(const char* key);
+  double Float(const char* key, double otherwise) { return Has(key) ? Float(key) : otherwise; }
+  bool Bool(const char* key, bool otherwise);
+  std::string Str(const char* key, std::string_view otherwise);
+  std::vector<int64_t> Ints(const char* key);  // a list, or one number as a list of one
+  // Sizes per spatial dimension: a list of `n`, or one number for all. Each at least `least`.
+  std::vector<int64_t> Sizes(const char* key, size_t n, int64_t least = 1);
+
+  // Inputs: the tensors of the first argument, in order.
+  const std::vector<Flow>& inputs() const { return inputs_; }
+  ValueId in(size_t i = 0);
+  ValueId mask(size_t i = 0) const { return i < inputs_.size() ? inputs_[i].mask : kNoValue; }
+  const Given* Keyword(const std::string& name) const;  // null: not given
+  const std::vector<Given>& args() const { return args_; }
+  ValueId KeywordTensor(const std::string& name) const;  // kNoValue: not given
+
+  // A weight by its name in the layer's specs, checked against a shape (-1: any size).
+  ValueId Weight(const std::string& name, const std::vector<int64_t>& shape);
+  size_t weight_count() const { return layer_.weights.size(); }
+  Tensor WeightData(size_t number, const std::vector<int64_t>& shape);
+  ValueId Constant(const Tensor& tensor, const std::string& name) { return emit_.Const(tensor, name); }
+
+  bool ChannelsFirst() { return Str("data_format", "channels_last") == "channels_first"; }
+  // `activation` of the configuration, applied.
+  ValueId Activate(ValueId v, const char* key = "activation");
+
+  void Give(Flow flow) { results_.push_back(flow); }
+  void Give(ValueId v, ValueId mask = kNoValue) { results_.push_back({v, mask}); }
+  std::vector<Flow> TakeResults() { return std::move(results_); }
+
+ private:
+  BuildState& state_;
+  Emitter& emit_;
+  const Layer& layer_;
+  std::vector<Given> args_;
+  std::map<std::string, Given> kwargs_;
+  std::vector<Flow> inputs_, results_;
+};
+
+// What becomes of the mask of the first input.
+enum class MaskRule { kPass, kStop, kOwn };
+
+struct LayerRow {
+  std::string_view class_name;
+  void (*build)(LayerCall&);
+  std::vector<WeightSpec> (*weights)(const Layer&) = nullptr;  // null: none
+  MaskRule mask = MaskRule::kPass;
+};
+
+// One table per family, each in its own file.
+std::span<const LayerRow> CoreLayers();
+std::span<const LayerRow> ActivationLayers();
+std::span<const LayerRow> ConvolutionLayers();
+std::span<const LayerRow> PoolingLayers();
+std::span<const LayerRow> NormalizationLayers();
+std::span<const LayerRow> MergeLayers();
+std::span<const LayerRow> SpatialLayers();
+std::span<const LayerRow> AttentionLayers();
+std::span<const LayerRow> RecurrentLayers();
+std::span<const LayerRow> OperationLayers();
+const LayerRow* FindLayer(std::string_view class_name);  // null: unknown
+
+// A call of a layer, models and wrapped layers included; its results.
+std::vector<Flow> BuildLayer(BuildState&, Emitter&, const Layer&, std::vector<Given> args,
+                             std::map<std::string, Given> kwargs = {});
+std::vector<Flow> BuildModel(BuildState&, Emitter&, const Model&, const std::vector<Flow>& inputs);
+
+// An activation by its configuration: a name, a serialised function or a layer. "linear" is the value itself.
+ValueId Activation(LayerCall&, const nlohmann::json& config, ValueId v);
+// Weight specs of `kernel` (and `bias` where the configuration says so).
+bool ConfigFlag(const Layer&, const char* key, bool otherwise);
+
+}  // namespace fusebox::keras

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activation functions, and the layers that are nothing else.
+#include <cmath>
+#include <unordered_map>
+
+#include "converter/import/keras/layer_call.h"
+
+namespace fusebox::keras {
+namespace {
+
+using nlohmann::json;
+using Apply = ValueId (*)(LayerCall&, ValueId);
+
+ValueId Scaled(LayerCall& c, ValueId x, double factor) { return c.e().Op("Mul", {x, c.e().F32(factor)}); }
+ValueId Shifted(LayerCall& c, ValueId x, double amount) { return c.e().Op("AddV2", {x, c.e().F32(amount)}); }
+
+ValueId Clipped(LayerCall& c, ValueId x, double low, double high) {
+  return c.e().Op("Minimum", {c.e().Op("Maximum", {x, c.e().F32(low)}), c.e().F32(high)});
+}
+
+ValueId LeakyRelu(LayerCall& c, ValueId x, double slope) {
+  return c.e().Op("LeakyRelu", {x}, MakeAttrs("alpha", slope));
+}
+
+// The last axis, or another one that is moved there and back.
+ValueId OverAxis(LayerCall& c, ValueId x, int64_t axis, std::string_view op) {
+  const int rank = c.e().rank(x);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) {
+    c.e().Reject("its axis " + std::to_string(axis) + " does not exist");
+    return kNoValue;
+  }
+  if (axis == rank - 1) return c.e().Op(op, {x});
+  std::vector<int64_t> perm;
+  for (int i = 0; i < rank; ++i) perm.push_back(i);
+  std::swap(perm[static_cast<size_t>(axis)], perm.back());
+  return c.e().Transpose(c.e().Op(op, {c.e().Transpose(x, perm)}), perm);
+}
+
+ValueId Softmax(LayerCall& c, ValueId x) { return OverAxis(c, x, -1, "Softmax"); }
+ValueId LogSoftmax(LayerCall& c, ValueId x) { return OverAxis(c, x, -1, "LogSoftmax"); }
+
+// Keras 3 has another one than Keras 1 and 2.
+ValueId HardSigmoid(LayerCall& c, ValueId x) {
+  if (c.keras() >= 3) return Scaled(c, c.e().Op("Relu6", {Shifted(c, x, 3)}), 1.0 / 6);
+  return Clipped(c, Shifted(c, Scaled(c, x, 0.2), 0.5), 0, 1);
+}
+
+ValueId HardSwish(LayerCall& c, ValueId x) {
+  return c.e().Op("Mul", {x, Scaled(c, c.e().Op("Relu6", {Shifted(c, x, 3)}), 1.0 / 6)});
+}
+
+ValueId Swish(LayerCall& c, ValueId x) { return c.e().Op("Mul", {x, c.e().Op("Sigmoid", {x})}); }
+
+ValueId Gelu(LayerCall& c, ValueId x) {
+  const ValueId error = c.e().Op("Erf", {Scaled(c, x, std::sqrt(0.5))});
+  return c.e().Op("Mul", {Scaled(c, x, 0.5), Shifted(c, error, 1)});
+}
+
+ValueId Mish(LayerCall& c, ValueId x) {
+  return c.e().Op("Mul", {x, c.e().Op("Tanh", {c.e().Op("Softplus", {x})})});
+}
+
+ValueId LogSigmoid(LayerCall& c, ValueId x) {
+  return c.e().Op("Neg", {c.e().Op("Softplus", {c.e().Op("Neg", {x})})});
+}
+
+ValueId TanhShrink(LayerCall& c, ValueId x) { return c.e().Op("Sub", {x, c.e().Op("Tanh", {x})}); }
+
+const std::unordered_map<std::string, Apply>& ByName() {
+  static const auto* const table = new std::unordered_map<std::string, Apply>{
+      {"linear", [](LayerCall&, ValueId x) { return x; }},
+      {"relu", [](LayerCall& c, ValueId x) { return c.e().Op("Relu", {x}); }},
+      {"relu6", [](LayerCall& c, ValueId x) { return c.e().Op("Relu6", {x}); }},
+      {"sigmoid", [](LayerCall& c, ValueId x) { return c.e().Op("Sigmoid", {x}); }},
+      {"tanh", [](LayerCall& c, ValueId x) { return c.e().Op("Tanh", {x}); }},
+      {"elu", [](LayerCall& c, ValueId x) { return c.e().Op("Elu", {x}); }},
+      {"selu", [](LayerCall& c, ValueId x) { return c.e().Op("Selu", {x}); }},
+      {"softplus", [](LayerCall& c, ValueId x) { return c.e().Op("Softplus", {x}); }},
+      {"softsign", [](LayerCall& c, ValueId x) { return c.e().Op("Softsign", {x}); }},
+      {"exponential", [](LayerCall& c, ValueId x) { return c.e().Op("Exp", {x}); }},
+      {"leaky_relu", [](LayerCall& c, ValueId x) { return LeakyRelu(c, x, 0.2); }},
+      {"hard_tanh", [](LayerCall& c, ValueId x) { return Clipped(c, x, -1, 1); }},
+      {"softmax", Softmax},
+      {"log_softmax", LogSoftmax},
+      {"hard_sigmoid", HardSigmoid},
+      {"hard_silu", HardSwish},
+      {"hard_swish", HardSwish},
+      {"silu", Swish},
+      {"swish", Swish},
+      {"gelu", Gelu},
+      {"mish", Mish},
+      {"log_sigmoid", LogSigmoid},
+      {"tanh_shrink", TanhShrink},
+  };
+  return *table;
+}
+
+void ActivationLayer(LayerCall& c) { c.Give(c.Activate(c.in())); }
+
+// max_value, negative_slope and threshold: f(x) = max_value above it, x above the threshold, else slope * (x - threshold).
+void ReluLayer(LayerCall& c) {
+  const double slope = c.Float("negative_slope", 0), threshold = c.Float("threshold", 0);
+  const ValueId x = c.in();
+  ValueId y;
+  if (threshold != 0) {
+    const ValueId below = Scaled(c, Shifted(c, x, -threshold), slope);
+    y = c.e().Op("SelectV2", {c.e().Op("GreaterEqual", {x, c.e().F32(threshold)}), x, below});
+  } else if (slope != 0) {
+    y = LeakyRelu(c, x, slope);
+  } else if (c.Has("max_value") && c.Float("max_value") == 6) {
+    return c.Give(c.e().Op("Relu6", {x}));
+  } else {
+    y = c.e().Op("Relu", {x});
+  }
+  if (c.Has("max_value")) y = c.e().Op("Minimum", {y, c.e().F32(c.Float("max_value"))});
+  c.Give(y);
+}
+
+void LeakyReluLayer(LayerCall& c) {
+  const double slope = c.Has("alpha") ? c.Float("alpha") : c.Float("negative_slope", 0.3);
+  c.Give(LeakyRelu(c, c.in(), slope));
+}
+
+void EluLayer(LayerCall& c) {
+  const double alpha = c.Float("alpha", 1);
+  const ValueId x = c.in();
+  if (alpha == 1) return c.Give(c.e().Op("Elu", {x}));
+  const ValueId below = Scaled(c, c.e().Op("Elu", {x}), alpha);
+  c.Give(c.e().Op("SelectV2", {c.e().Op("Greater", {x, c.e().F32(0)}), x, below}));
+}
+
+void ThresholdedReluLayer(LayerCall& c) {
+  const ValueId x = c.in();
+  const ValueId above = c.e().Op("Greater", {x, c.e().F32(c.Float("theta", 1))});
+  c.Give(c.e().Op("SelectV2", {above, x, c.e().F32(0)}));
+}
+
+// Axes of a Softmax layer: one, or several that are normalised together. A mask leaves elements out.
+void SoftmaxLayer(LayerCall& c) {
+  ValueId x = c.in();
+  if (const ValueId mask = c.KeywordTensor("mask"); mask != kNoValue) {
+    const ValueId kept = c.e().Cast(mask, DType::kF32);
+    x = c.e().Op("AddV2", {x, Scaled(c, c.e().Op("Sub", {c.e().F32(1), kept}), -1e9)});
+  }
+  const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>{-1};
+  if (axes.size() == 1) return c.Give(OverAxis(c, x, axes[0], "Softmax"));
+  const auto attrs = MakeAttrs("keep_dims", true);
+  const ValueId top = c.e().Op("Max", {x, c.e().I32s(axes)}, attrs);
+  const ValueId raised = c.e().Op("Exp", {c.e().Op("Sub", {x, top})});
+  c.Give(c.e().Op("RealDiv", {raised, c.e().Op("Sum", {raised, c.e().I32s(axes)}, attrs)}));
+}
+
+std::vector<WeightSpec> PReluWeights(const Layer&) { return {{"alpha", "vars/0"}}; }
+
+// Axes that are shared have one slope. max(x, 0) + slope * min(x, 0).
+void PReluLayer(LayerCall& c) {
+  const ValueId x = c.in();
+  std::vector<int64_t> shape;
+  for (int i = 1; i < c.e().rank(x); ++i) shape.push_back(c.e().dim(x, i));
+  if (c.Has("shared_axes"))
+    for (const int64_t axis : c.Ints("shared_axes"))
+      if (axis >= 1 && axis <= static_cast<int64_t>(shape.size())) shape[static_cast<size_t>(axis - 1)] = 1;
+  const ValueId slope = c.Weight("alpha", shape);
+  const ValueId below = c.e().Op("Minimum", {x, c.e().F32(0)});
+  c.Give(c.e().Op("AddV2", {c.e().Op("Relu", {x}), c.e().Op("Mul", {slope, below})}));
+}
+
+constexpr LayerRow kTable[] = {
+    {"Activation", ActivationLayer},
+    {"ReLU", ReluLayer},
+    {"LeakyReLU", LeakyReluLayer},
+    {"ELU", EluLayer},
+    {"ThresholdedReLU", ThresholdedReluLayer},
+    {"Softmax", SoftmaxLayer},
+    {"PReLU", PReluLayer, PReluWeights},
+};
+
+}  // namespace
+
+ValueId Activation(LayerCall& c, const json& config, ValueId v) {
+  if (config.is_null()) return v;
+  if (config.is_string()) {
+    const auto it = ByName().find(config.get<std::string>());
+    if (it != ByName().end()) return it->second(c, v);
+    c.e().Refuse("activation " + config.get<std::string>() + " is not known");
+    return kNoValue;
+  }
+  if (!config.is_object()) {
+    c.e().Reject("its activation is neither a name nor a description");
+    return kNoValue;
+  }
+  const std::string class_name = config.value("class_name", json()).is_string() ? config["class_name"] : "";
+  const json inner = config.value("config", json());
+  // A function of Keras 3 has its name as configuration; other versions leave it out.
+  if (class_name == "function" && inner.is_string()) return Activation(c, inner, v);
+  if (ByName().contains(class_name)) return ByName().at(class_name)(c, v);
+  const LayerRow* row = FindLayer(class_name);
+  if (!row || row->weights || !inner.is_object()) {
+    c.e().Refuse("activation " + (class_name.empty() ? config.dump().substr(0, 80) : class_name) +
+                 " is not known");
+    return kNoValue;
+  }
+  Layer layer;
+  layer.class_name = class_name;
+  layer.name = class_name;
+  layer.path = c.layer().path;
+  layer.config = inner;
+  const auto results = BuildLayer(c.state(), c.e(), layer, {Given{Flow{v, kNoValue}}});
+  return results.empty() ? kNoValue : results[0].value;
+}
+
+std::span<const LayerRow> ActivationLayers() { return kTable; }
+
+}  // namespace fusebox::keras

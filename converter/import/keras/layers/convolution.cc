@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions. Kernels are [space..., in, out], depthwise ones [space..., channels, multiplier], transposed ones [space..., out, in].
+#include <algorithm>
+
+#include "converter/import/keras/layers/spatial.h"
+
+namespace fusebox::keras {
+namespace {
+
+std::vector<WeightSpec> WithBias(const Layer& layer, std::vector<WeightSpec> specs) {
+  if (ConfigFlag(layer, "use_bias", true)) specs.push_back({"bias", "vars/" + std::to_string(specs.size())});
+  return specs;
+}
+std::vector<WeightSpec> ConvWeights(const Layer& l) { return WithBias(l, {{"kernel", "vars/0"}}); }
+std::vector<WeightSpec> DepthwiseWeights(const Layer& l) {
+  return WithBias(l, {{"depthwise_kernel", "vars/0"}});
+}
+std::vector<WeightSpec> SeparableWeights(const Layer& l) {
+  return WithBias(l, {{"depthwise_kernel", "vars/0"}, {"pointwise_kernel", "vars/1"}});
+}
+
+// Sizes in TensorFlow's form: one per dimension, batch and channels included; a height of one for 1D.
+std::vector<int64_t> Around(std::vector<int64_t> space) {
+  if (space.size() == 1) space.insert(space.begin(), 1);
+  space.insert(space.begin(), 1);
+  space.push_back(1);
+  return space;
+}
+
+struct Window {
+  int space = 2;
+  std::vector<int64_t> kernel, strides, dilations;
+  std::string padding;
+
+  Attrs attrs() const {
+    return MakeAttrs("strides", Around(strides), "dilations", Around(dilations), "padding", padding);
+  }
+  std::vector<int64_t> KernelShape(int64_t in, int64_t out) const {
+    std::vector<int64_t> shape = kernel;
+    shape.insert(shape.end(), {in, out});
+    return shape;
+  }
+};
+
+// `x` gets what a causal convolution looks back at.
+Window WindowOf(LayerCall& c, int space, ValueId& x) {
+  const auto n = static_cast<size_t>(space);
+  Window w{space, c.Sizes("kernel_size", n), c.Sizes("strides", n), std::vector<int64_t>(n, 1), ""};
+  if (c.Has("dilation_rate")) w.dilations = c.Sizes("dilation_rate", n);
+  w.padding = Padding(c, space == 1 ? "causal" : "");
+  if (w.padding != "causal") return w;
+  w.padding = "VALID";
+  const ValueId amounts =
+      c.e().Const({{DType::kI32, {3, 2}},
+                   Buffer::Of<int32_t>(std::vector<int32_t>{
+                       0, 0, static_cast<int32_t>((w.kernel[0] - 1) * w.dilations[0]), 0, 0, 0})});
+  x = c.e().Op("Pad", {x, amounts});
+  return w;
+}
+
+// Every depth of the kernel is a convolution over height and width of the depths that it meets; the results add up.
+ValueId Apply3D(LayerCall& c, const Window& w, ValueId x, ValueId kernel) {
+  const int64_t k = w.kernel[0], s = w.strides[0], d = w.dilations[0], reach = (k - 1) * d + 1;
+  int64_t depth = c.e().dim(x, 1);
+  if (c.e().ok() && depth < 0)
+    c.e().Refuse("its input is " + ToString(c.e().type(x)) + ", whose depth must be known");
+  if (w.padding == "SAME" && c.e().ok()) {
+    const int64_t missing = std::max<int64_t>(((depth + s - 1) / s - 1) * s + reach - depth, 0);
+    std::vector<int32_t> amounts(10, 0);
+    amounts[2] = static_cast<int32_t>(missing / 2);
+    amounts[3] = static_cast<int32_t>(missing - missing / 2);
+    x = c.e().Op("Pad", {x, c.e().Const({{DType::kI32, {5, 2}}, Buffer::Of<int32_t>(amounts)})});
+    depth += missing;
+  }
+  if (c.e().ok() && depth < reach)
+    c.e().Reject("its input is " + ToString(c.e().type(x)) + ", smaller than its kernel");
+  if (!c.e().ok()) return kNoValue;
+  const int64_t out = (depth - reach) / s + 1;
+  const Window plane{2,
+                     {w.kernel[1], w.kernel[2]},
+                     {w.strides[1], w.strides[2]},
+                     {w.dilations[1], w.dilations[2]},
+                     w.padding};
+  const auto kernels = c.e().Ops("Unpack", {kernel}, MakeAttrs("axis", 0), static_cast<size_t>(k));
+  ValueId sum = kNoValue;
+  for (int64_t i = 0; i < k; ++i) {
+    const int64_t from = i * d;
+    const ValueId part =
+        c.e().Op("StridedSlice",
+                 {x, c.e().I32s({0, from, 0, 0, 0}), c.e().I32s({0, from + (out - 1) * s + 1, 0, 0, 0}),
+                  c.e().I32s({1, s, 1, 1, 1})},
+                 MakeAttrs("begin_mask", 0b11101, "end_mask", 0b11101));
+    const ValueId flat =
+        c.e().Reshape(part, {Extent{}, c.e().size(x, 2), c.e().size(x, 3), c.e().size(x, 4)});
+    const ValueId y = c.e().Op("Conv2D", {flat, kernels[static_cast<size_t>(i)]}, plane.attrs());
+    sum = i == 0 ? y : c.e().Op("AddV2", {sum, y});
+  }
+  return c.e().Reshape(sum,
+                       {Extent{}, Extent{out}, c.e().size(sum, 1), c.e().size(sum, 2), c.e().size(sum, 3)});
+}
+
+// With a height of one for 1D.
+ValueId Apply(LayerCall& c, std::string_view op, const Window& w, ValueId x, ValueId kernel) {
+  if (w.space == 3) return Apply3D(c, w, x, kernel);
+  if (w.space == 2) return c.e().Op(op, {x, kernel}, w.attrs());
+  const ValueId wide = c.e().Op("ExpandDims", {kernel, c.e().I32(0)});
+  return Narrow(c, c.e().Op(op, {Widen(c, x), wide}, w.attrs()));
+}
+
+void Finish(LayerCall& c, ValueId y, int64_t filters) {
+  if (c.Bool("use_bias", true)) y = c.e().Op("BiasAdd", {y, c.Weight("bias", {filters})});
+  // Softmax and the like are over the last axis of what the layer gives, whatever it means.
+  c.Give(c.Activate(ChannelsBack(c, y)));
+}
+
+void Conv(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  ValueId x = SpatialInput(c, space);
+  const Window w = WindowOf(c, space, x);
+  const int64_t channels = c.e().dim(x, -1), filters = c.Int("filters"), groups = c.Int("groups", 1);
+  if (groups < 1 || groups > (1 << 16) || filters % groups != 0 || (channels >= 0 && channels % groups != 0))
+    return c.e().Reject("its " + std::to_string(groups) + " groups divide neither " +
+                        std::to_string(channels) + " channels nor " + std::to_string(filters) + " filters");
+  const ValueId kernel = c.Weight("kernel", w.KernelShape(channels < 0 ? -1 : channels / groups, filters));
+  if (groups == 1) return Finish(c, Apply(c, "Conv2D", w, x, kernel), filters);
+  const auto n = static_cast<size_t>(groups);
+  const Attrs attrs = MakeAttrs("num_split", groups);
+  const auto inputs = c.e().Ops("Split", {c.e().I32(space + 1), x}, attrs, n);
+  const auto kernels = c.e().Ops("Split", {c.e().I32(space + 1), kernel}, attrs, n);
+  std::vector<ValueId> parts;
+  for (size_t i = 0; i < n; ++i) parts.push_back(Apply(c, "Conv2D", w, inputs[i], kernels[i]));
+  Finish(c, c.e().Concat(std::move(parts), space + 1), filters);
+}
+
+// TensorFlow strides both dimensions of a depthwise convolution alike; TFLite, which this becomes, does not ask for that.
+void Depthwise(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  ValueId x = SpatialInput(c, space);
+  const Window w = WindowOf(c, space, x);
+  const int64_t channels = c.e().dim(x, -1), multiplier = c.Int("depth_multiplier", 1);
+  const ValueId kernel = c.Weight("depthwise_kernel", w.KernelShape(channels, multiplier));
+  const ValueId y = Apply(c, "DepthwiseConv2dNative", w, x, kernel);
+  Finish(c, y, c.e().dim(y, -1));
+}
+
+void Separable(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  ValueId x = SpatialInput(c, space);
+  const Window w = WindowOf(c, space, x);
+  const int64_t channels = c.e().dim(x, -1), multiplier = c.Int("depth_multiplier", 1),
+                filters = c.Int("filters");
+  const ValueId depthwise = c.Weight("depthwise_kernel", w.KernelShape(channels, multiplier));
+  const auto n = static_cast<size_t>(space);
+  const Window point{space, std::vector<int64_t>(n, 1), std::vector<int64_t>(n, 1),
+                     std::vector<int64_t>(n, 1), "VALID"};
+  const ValueId pointwise =
+      c.Weight("pointwise_kernel", point.KernelShape(channels < 0 ? -1 : channels * multiplier, filters));
+  const ValueId spread = Apply(c, "DepthwiseConv2dNative", w, x, depthwise);
+  Finish(c, Apply(c, "Conv2D", point, spread, pointwise), filters);
+}
+
+// What a transposed convolution makes of a size: the number where it is known, and its value.
+struct Size {
+  int64_t known;
+  ValueId value;
+};
+
+Size TransposedSize(LayerCall& c, const Window& w, size_t i, const Extent& in) {
+  const int64_t k = w.kernel[i], s = w.strides[i];
+  int64_t offset = w.padding == "VALID" ? std::max<int64_t>(k - s, 0) : 0;
+  if (c.Has("output_padding")) {
+    const auto extra = c.Sizes("output_padding", static_cast<size_t>(w.space), 0);
+    offset = k - s - (w.padding == "SAME" ? 2 * (k / 2) : 0) + extra[i];
+  }
+  if (in.size >= 0) return {in.size * s + offset, c.e().I32(in.size * s + offset)};
+  return {Shape::kUnknown,
+          c.e().Op("AddV2", {c.e().Op("Mul", {c.e().SizeValue(in), c.e().I32(s)}), c.e().I32(offset)})};
+}
+
+void Transposed(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  ValueId x = SpatialInput(c, space);
+  Window w = WindowOf(c, space, x);
+  const int64_t filters = c.Int("filters"), channels = c.e().dim(x, -1);
+  ValueId kernel = c.Weight("kernel", w.KernelShape(filters, channels));
+  if (!c.e().ok()) return;
+  if (std::ranges::any_of(w.dilations, [](int64_t d) { return d != 1; }))
+    return c.e().Refuse("a transposed convolution with dilation_rate");
+  std::vector<ValueId> sizes = {c.e().SizeValue(c.e().size(x, 0))};
+  if (space == 1) sizes.push_back(c.e().I32(1));
+  std::vector<int64_t> dims = {c.e().dim(x, 0)};
+  for (int i = 0; i < space; ++i) {
+    const Size out = TransposedSize(c, w, static_cast<size_t>(i), c.e().size(x, i + 1));
+    dims.push_back(out.known);
+    sizes.push_back(out.value);
+  }
+  sizes.push_back(c.e().I32(filters));
+  dims.push_back(filters);
+  if (space == 1) {
+    x = Widen(c, x);
+    kernel = c.e().Op("ExpandDims", {kernel, c.e().I32(0)});
+  }
+  const ValueId shape = c.e().Op("Pack", sizes);
+  ValueId y = c.e().Op("Conv2DBackpropInput", {shape, kernel, x}, w.attrs());
+  if (space == 1) y = Narrow(c, y);
+  // The size is computed where the batch is open, but only the batch is open.
+  if (c.e().ok()) c.e().function().value(y).type = {DType::kF32, Shape(dims)};
+  Finish(c, y, filters);
+}
+
+constexpr LayerRow kTable[] = {
+    {"Conv1D", Conv, ConvWeights, MaskRule::kStop},
+    {"Conv2D", Conv, ConvWeights, MaskRule::kStop},
+    {"Conv3D", Conv, ConvWeights, MaskRule::kStop},
+    {"DepthwiseConv1D", Depthwise, DepthwiseWeights, MaskRule::kStop},
+    {"DepthwiseConv2D", Depthwise, DepthwiseWeights, MaskRule::kStop},
+    {"SeparableConv1D", Separable, SeparableWeights, MaskRule::kStop},
+    {"SeparableConv2D", Separable, SeparableWeights, MaskRule::kStop},
+    {"Conv1DTranspose", Transposed, ConvWeights, MaskRule::kStop},
+    {"Conv2DTranspose", Transposed, ConvWeights, MaskRule::kStop},
+};
+
+}  // namespace
+
+std::span<const LayerRow> ConvolutionLayers() { return kTable; }
+
+}  // namespace fusebox::keras

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dense, Embedding, masks, and layers that change shapes or nothing at all.
+#include <algorithm>
+
+#include "converter/import/keras/layer_call.h"
+
+namespace fusebox::keras {
+namespace {
+
+std::vector<WeightSpec> KernelAndBias(const Layer& layer) {
+  std::vector<WeightSpec> out = {{"kernel", "vars/0"}};
+  if (ConfigFlag(layer, "use_bias", true)) out.push_back({"bias", "vars/1"});
+  return out;
+}
+
+// Of more than two dimensions, the last is multiplied; the others are one long batch meanwhile.
+void Dense(LayerCall& c) {
+  const ValueId x = c.in();
+  const int rank = c.e().rank(x);
+  const int64_t features = c.e().dim(x, -1), units = c.Int("units");
+  const ValueId kernel = c.Weight("kernel", {features, units});
+  if (!c.e().ok()) return;
+  const int64_t rows = c.e().dim(kernel, 0);
+  if (rank < 2)
+    return c.e().Reject("its input is " + ToString(c.e().type(x)) + ", expected two dimensions or more");
+  ValueId y = rank == 2 ? x : c.e().Reshape(x, {Extent{}, Extent{rows}});
+  y = c.e().Op("MatMul", {y, kernel});
+  if (c.Bool("use_bias", true)) y = c.e().Op("BiasAdd", {y, c.Weight("bias", {units})});
+  if (rank > 2) {
+    std::vector<Extent> shape;
+    for (int i = 0; i + 1 < rank; ++i) shape.push_back(c.e().size(x, i));
+    shape.push_back({units});
+    y = c.e().Reshape(y, shape);
+  }
+  c.Give(c.Activate(y));
+}
+
+std::vector<WeightSpec> EmbeddingWeights(const Layer&) { return {{"embeddings", "vars/0"}}; }
+
+void Embedding(LayerCall& c) {
+  const ValueId table = c.Weight("embeddings", {c.Int("input_dim"), c.Int("output_dim")});
+  const ValueId x = c.in();
+  const DType dtype = c.e().dtype(x);
+  const ValueId ids = dtype == DType::kI32 || dtype == DType::kI64 ? x : c.e().Cast(x, DType::kI32);
+  ValueId mask = kNoValue;
+  if (c.Bool("mask_zero", false))
+    mask = c.e().Op("NotEqual", {ids, c.e().Cast(c.e().I32(0), c.e().dtype(ids))});
+  c.Give(c.e().Op("GatherV2", {table, ids, c.e().I32(0)}), mask);
+}
+
+// Steps whose features all equal mask_value are masked, and set to zero.
+void Masking(LayerCall& c) {
+  const ValueId x = c.in(), differs = c.e().Op("NotEqual", {x, c.e().F32(c.Float("mask_value", 0))});
+  const ValueId kept = c.e().Op("Any", {differs, c.e().I32s({-1})}, MakeAttrs("keep_dims", true));
+  const ValueId mask = c.e().Op("Squeeze", {kept}, MakeAttrs("squeeze_dims", std::vector<int64_t>{-1}));
+  c.Give(c.e().Op("Mul", {x, c.e().Cast(kept, DType::kF32)}), mask);
+}
+
+void Same(LayerCall& c) { c.Give(c.in()); }
+
+void Flatten(LayerCall& c) {
+  ValueId x = c.in();
+  const int rank = c.e().rank(x);
+  if (rank <= 1) return c.Give(c.e().Reshape(x, {c.e().size(x, 0), Extent{1}}));
+  if (c.ChannelsFirst() && rank > 2) {
+    std::vector<int64_t> perm = {0};
+    for (int i = 2; i < rank; ++i) perm.push_back(i);
+    perm.push_back(1);
+    x = c.e().Transpose(x, perm);
+  }
+  int64_t rest = 1;
+  for (int i = 1; i < rank; ++i) {
+    const int64_t dim = c.e().dim(x, i);
+    rest = dim < 0 || rest < 0 ? Shape::kUnknown : rest * dim;
+    if (rest > INT32_MAX)
+      return c.e().Reject("its input " + ToString(c.e().type(x)) + " has too many elements");
+  }
+  c.Give(c.e().Reshape(x, {c.e().size(x, 0), Extent{rest}}));
+}
+
+void ReshapeLayer(LayerCall& c) {
+  const ValueId x = c.in();
+  std::vector<int64_t> target = c.Ints("target_shape");
+  // A size that is left open is what the others leave of the input.
+  int64_t known = 1, given = 1;
+  for (int i = 1; i < c.e().rank(x); ++i)
+    known = known < 0 || c.e().dim(x, i) < 0 ? -1 : known * c.e().dim(x, i);
+  for (const int64_t dim : target) {
+    if (dim < -1 || dim > INT32_MAX || (dim > 0 && given > INT32_MAX / dim))
+      return c.e().Reject("its target_shape " + ToString(Shape(target)) + " is none");
+    given *= dim < 0 ? 1 : dim;
+  }
+  const auto open = std::ranges::count(target, -1);
+  if (open > 1) return c.e().Reject("its target_shape " + ToString(Shape(target)) + " leaves two sizes open");
+  if (known >= 0 && given > 0 && (open ? known % given != 0 : known != given))
+    return c.e().Reject("its input " + ToString(c.e().type(x)) +
+                        " does not have the elements of target_shape " + ToString(Shape(target)));
+  std::vector<Extent> shape = {c.e().size(x, 0)};
+  for (const int64_t dim : target)
+    shape.push_back({dim < 0 && known >= 0 && given > 0 ? known / given : dim});
+  c.Give(c.e().Reshape(x, shape));
+}
+
+void Permute(LayerCall& c) {
+  std::vector<int64_t> perm = {0}, sorted;
+  for (const int64_t dim : c.Ints("dims")) perm.push_back(dim);
+  sorted = perm;
+  std::ranges::sort(sorted);
+  for (size_t i = 0; i < sorted.size(); ++i)
+    if (sorted[i] != static_cast<int64_t>(i))
+      return c.e().Reject("its dims " + ToString(Shape(perm)) + " are no order");
+  if (c.e().rank(c.in()) != static_cast<int>(perm.size()))
+    return c.e().Reject("its input is " + ToString(c.e().type(c.in())) + ", but dims has " +
+                        std::to_string(perm.size() - 1) + " numbers");
+  c.Give(c.e().Transpose(c.in(), perm));
+}
+
+void RepeatVector(LayerCall& c) {
+  const ValueId wide = c.e().Op("ExpandDims", {c.in(), c.e().I32(1)});
+  c.Give(c.e().Op("Tile", {wide, c.e().I32s({1, c.Int("n"), 1})}));
+}
+
+void InputLayer(LayerCall& c) { c.e().Reject("it is no input of its model"); }
+
+// A layer that is applied to every time step: the steps are one long batch.
+void TimeDistributed(LayerCall& c) {
+  const ValueId x = c.in();
+  const int rank = c.e().rank(x);
+  if (rank < 3)
+    return c.e().Reject("its input is " + ToString(c.e().type(x)) + ", expected three dimensions or more");
+  std::vector<Extent> flat = {Extent{}}, unfolded = {c.e().size(x, 0), c.e().size(x, 1)};
+  const int64_t batch = c.e().dim(x, 0), steps = c.e().dim(x, 1);
+  if (batch >= 0 && steps >= 0) flat[0].size = batch * steps;
+  for (int i = 2; i < rank; ++i) flat.push_back(c.e().size(x, i));
+  const auto results =
+      BuildLayer(c.state(), c.e(), *c.layer().wrapped[0], {Given{Flow{c.e().Reshape(x, flat), kNoValue}}});
+  if (!c.e().ok()) return;
+  for (const Flow& result : results) {
+    std::vector<Extent> shape = unfolded;
+    for (int i = 1; i < c.e().rank(result.value); ++i) shape.push_back(c.e().size(result.value, i));
+    c.Give(c.e().Reshape(result.value, shape));
+  }
+}
+
+constexpr LayerRow kTable[] = {
+    {"InputLayer", InputLayer},
+    {"Dense", Dense, KernelAndBias},
+    {"Embedding", Embedding, EmbeddingWeights, MaskRule::kOwn},
+    {"Masking", Masking, nullptr, MaskRule::kOwn},
+    {"Flatten", Flatten, nullptr, MaskRule::kStop},
+    {"Reshape", ReshapeLayer, nullptr, MaskRule::kStop},
+    {"Permute", Permute, nullptr, MaskRule::kStop},
+    {"RepeatVector", RepeatVector, nullptr, MaskRule::kStop},
+    {"TimeDistributed", TimeDistributed},
+    {"Dropout", Same},
+    {"SpatialDropout1D", Same},
+    {"SpatialDropout2D", Same},
+    {"SpatialDropout3D", Same},
+    {"AlphaDropout", Same},
+    {"GaussianDropout", Same},
+    {"GaussianNoise", Same},
+    {"ActivityRegularization", Same},
+    {"Identity", Same},
+};
+
+}  // namespace
+
+std::span<const LayerRow> CoreLayers() { return kTable; }
+
+}  // namespace fusebox::keras

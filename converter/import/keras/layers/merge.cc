@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers of several inputs: element by element, joined, and multiplied.
+#include <algorithm>
+
+#include "converter/import/keras/layer_call.h"
+
+namespace fusebox::keras {
+namespace {
+
+// Inputs of fewer dimensions get ones behind the batch, as Keras broadcasts them.
+std::vector<ValueId> Aligned(LayerCall& c) {
+  int rank = 0;
+  for (size_t i = 0; i < c.inputs().size(); ++i) rank = std::max(rank, c.e().rank(c.in(i)));
+  std::vector<ValueId> out;
+  for (size_t i = 0; i < c.inputs().size(); ++i) {
+    ValueId v = c.in(i);
+    for (int r = c.e().rank(v); r < rank && c.e().ok(); ++r) v = c.e().Op("ExpandDims", {v, c.e().I32(1)});
+    out.push_back(v);
+  }
+  if (out.size() < 2)
+    c.e().Reject("it is called with " + std::to_string(out.size()) + " tensors, expected two or more");
+  return out;
+}
+
+// A step of the result counts where it counts in any input that has a mask... all of them must have one.
+ValueId JoinedMask(LayerCall& c, std::string_view how) {
+  ValueId mask = c.mask(0);
+  for (size_t i = 1; i < c.inputs().size() && mask != kNoValue; ++i)
+    mask = c.mask(i) == kNoValue ? kNoValue : c.e().Op(how, {mask, c.mask(i)});
+  return mask;
+}
+
+ValueId Folded(LayerCall& c, std::string_view op, const std::vector<ValueId>& parts) {
+  ValueId out = parts.empty() ? kNoValue : parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) out = c.e().Op(op, {out, parts[i]});
+  return out;
+}
+
+void Add(LayerCall& c) { c.Give(Folded(c, "AddV2", Aligned(c)), JoinedMask(c, "LogicalOr")); }
+void Multiply(LayerCall& c) { c.Give(Folded(c, "Mul", Aligned(c)), JoinedMask(c, "LogicalOr")); }
+void Maximum(LayerCall& c) { c.Give(Folded(c, "Maximum", Aligned(c)), JoinedMask(c, "LogicalOr")); }
+void Minimum(LayerCall& c) { c.Give(Folded(c, "Minimum", Aligned(c)), JoinedMask(c, "LogicalOr")); }
+
+void Subtract(LayerCall& c) {
+  const auto parts = Aligned(c);
+  if (parts.size() != 2)
+    return c.e().Reject("it subtracts one tensor from another, and has " + std::to_string(parts.size()));
+  c.Give(Folded(c, "Sub", parts), JoinedMask(c, "LogicalOr"));
+}
+
+void Average(LayerCall& c) {
+  const auto parts = Aligned(c);
+  const ValueId sum = Folded(c, "AddV2", parts);
+  c.Give(c.e().Op("Mul", {sum, c.e().F32(1.0 / static_cast<double>(std::max<size_t>(parts.size(), 1)))}),
+         JoinedMask(c, "LogicalOr"));
+}
+
+void Concatenate(LayerCall& c) {
+  std::vector<ValueId> parts;
+  for (const Flow& input : c.inputs()) parts.push_back(input.value);
+  if (parts.empty()) return c.e().Reject("it is called with no tensors");
+  const int rank = c.e().rank(parts[0]);
+  int64_t axis = c.Int("axis", -1);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return c.e().Reject("its axis does not exist");
+  for (const ValueId part : parts)
+    for (int i = 0; i < rank; ++i) {
+      const int64_t a = c.e().rank(part) == rank ? c.e().dim(part, i) : -2, b = c.e().dim(parts[0], i);
+      if (c.e().ok() && (a == -2 || (i != axis && a >= 0 && b >= 0 && a != b)))
+        return c.e().Reject("it joins " + ToString(c.e().type(parts[0])) + " and " +
+                            ToString(c.e().type(part)) + " along dimension " + std::to_string(axis));
+    }
+  // A mask of time steps holds for features joined at the end.
+  const ValueId mask = axis == rank - 1 && axis > 1 ? JoinedMask(c, "LogicalAnd") : kNoValue;
+  c.Give(c.e().Concat(std::move(parts), static_cast<int>(axis)), mask);
+}
+
+ValueId UnitLength(LayerCall& c, ValueId v, int64_t axis) {
+  const ValueId sum =
+      c.e().Op("Sum", {c.e().Op("Square", {v}), c.e().I32s({axis})}, MakeAttrs("keep_dims", true));
+  return c.e().Op("Mul", {v, c.e().Op("Rsqrt", {c.e().Op("Maximum", {sum, c.e().F32(1e-12)})})});
+}
+
+// [batch, rows..., contracted] with all rows as one dimension, and what they were.
+struct Rows {
+  ValueId matrix = kNoValue;
+  std::vector<Extent> sizes;
+};
+Rows ToRows(LayerCall& c, ValueId v, int64_t axis) {
+  const int rank = c.e().rank(v);
+  std::vector<int64_t> perm = {0};
+  Rows out;
+  for (int i = 1; i < rank; ++i) {
+    if (i == axis) continue;
+    perm.push_back(i);
+    out.sizes.push_back(c.e().size(v, i));
+  }
+  perm.push_back(axis);
+  if (!std::ranges::is_sorted(perm)) v = c.e().Transpose(v, perm);
+  int64_t rows = 1;
+  for (const Extent& size : out.sizes) rows = rows < 0 || size.size < 0 ? -1 : rows * size.size;
+  out.matrix = c.e().rank(v) == 3 ? v : c.e().Reshape(v, {c.e().size(v, 0), Extent{rows}, c.e().size(v, -1)});
+  return out;
+}
+
+void Dot(LayerCall& c) {
+  if (c.inputs().size() != 2)
+    return c.e().Reject("it multiplies two tensors, and has " + std::to_string(c.inputs().size()));
+  std::vector<int64_t> axes = c.Ints("axes");
+  if (axes.size() == 1) axes.push_back(axes[0]);
+  if (axes.size() != 2) return c.e().Reject("its axes should be two numbers");
+  ValueId v[2] = {c.in(0), c.in(1)};
+  for (size_t i = 0; i < 2; ++i) {
+    const int rank = c.e().rank(v[i]);
+    if (axes[i] < 0) axes[i] += rank;
+    if (axes[i] < 1 || axes[i] >= rank)
+      return c.e().Reject("its axis " + std::to_string(axes[i]) + " does not exist");
+    if (c.Bool("normalize", false)) v[i] = UnitLength(c, v[i], axes[i]);
+  }
+  const Rows a = ToRows(c, v[0], axes[0]), b = ToRows(c, v[1], axes[1]);
+  const ValueId product = c.e().Op("BatchMatMulV2", {a.matrix, b.matrix}, MakeAttrs("adj_y", true));
+  std::vector<Extent> shape = {c.e().size(product, 0)};
+  shape.insert(shape.end(), a.sizes.begin(), a.sizes.end());
+  shape.insert(shape.end(), b.sizes.begin(), b.sizes.end());
+  if (shape.size() == 1) shape.push_back({1});
+  c.Give(shape.size() == 3 ? product : c.e().Reshape(product, shape));
+}
+
+constexpr LayerRow kTable[] = {
+    {"Add", Add, nullptr, MaskRule::kOwn},
+    {"Subtract", Subtract, nullptr, MaskRule::kOwn},
+    {"Multiply", Multiply, nullptr, MaskRule::kOwn},
+    {"Average", Average, nullptr, MaskRule::kOwn},
+    {"Maximum", Maximum, nullptr, MaskRule::kOwn},
+    {"Minimum", Minimum, nullptr, MaskRule::kOwn},
+    {"Concatenate", Concatenate, nullptr, MaskRule::kOwn},
+    {"Dot", Dot, nullptr, MaskRule::kStop},
+};
+
+}  // namespace
+
+std::span<const LayerRow> MergeLayers() { return kTable; }
+
+}  // namespace fusebox::keras

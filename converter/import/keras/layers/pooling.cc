@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling over windows and over all of space.
+#include "converter/import/keras/layers/spatial.h"
+
+namespace fusebox::keras {
+namespace {
+
+bool IsMax(LayerCall& c) { return c.layer().class_name.find("Max") != std::string::npos; }
+
+std::vector<int64_t> Around(std::vector<int64_t> space) {
+  if (space.size() == 1) space.insert(space.begin(), 1);
+  space.insert(space.begin(), 1);
+  space.push_back(1);
+  return space;
+}
+
+// Windows in three dimensions: those over height and width, then those over depth, where neither pads.
+ValueId Pool3D(LayerCall& c, ValueId x, const std::vector<int64_t>& size, const std::vector<int64_t>& strides,
+               const std::string& padding) {
+  if (padding != "VALID" && !IsMax(c)) {
+    c.e().Refuse("an average over three dimensions with padding");
+    return kNoValue;
+  }
+  const std::string_view op = IsMax(c) ? "MaxPool" : "AvgPool";
+  const auto pool = [&](ValueId v, int64_t h, int64_t w, int64_t sh, int64_t sw) {
+    return c.e().Op(op, {v},
+                    MakeAttrs("ksize", std::vector<int64_t>{1, h, w, 1}, "strides",
+                              std::vector<int64_t>{1, sh, sw, 1}, "padding", padding));
+  };
+  std::vector<Extent> d;
+  for (int i = 0; i < 5; ++i) d.push_back(c.e().size(x, i));
+  ValueId y = c.e().Reshape(x, {Extent{}, d[2], d[3], d[4]});
+  y = pool(y, size[1], size[2], strides[1], strides[2]);
+  const Extent h = c.e().size(y, 1), w = c.e().size(y, 2);
+  if (!c.e().ok() || h.size < 0 || w.size < 0 || d[1].size < 0 || d[4].size < 0) {
+    c.e().Refuse("its input is " + ToString(c.e().type(x)) + ", whose sizes must be known");
+    return kNoValue;
+  }
+  y = c.e().Reshape(y, {Extent{}, d[1], Extent{h.size * w.size}, d[4]});
+  y = pool(y, size[0], 1, strides[0], 1);
+  return c.e().Reshape(y, {Extent{}, c.e().size(y, 1), h, w, d[4]});
+}
+
+void Pool(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  const auto n = static_cast<size_t>(space);
+  ValueId x = SpatialInput(c, space);
+  const auto size = c.Has("pool_size") ? c.Sizes("pool_size", n) : c.Sizes("pool_length", n);
+  const auto strides = c.Has("strides") ? c.Sizes("strides", n) : size;
+  const std::string padding = Padding(c);
+  if (!c.e().ok()) return;
+  if (space == 3) return c.Give(ChannelsBack(c, Pool3D(c, x, size, strides, padding)));
+  if (space == 1) x = Widen(c, x);
+  ValueId y = c.e().Op(IsMax(c) ? "MaxPool" : "AvgPool", {x},
+                       MakeAttrs("ksize", Around(size), "strides", Around(strides), "padding", padding));
+  if (space == 1) y = Narrow(c, y);
+  c.Give(ChannelsBack(c, y));
+}
+
+void GlobalPool(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  const ValueId x = c.in();
+  if (c.e().rank(x) != space + 2 && c.e().ok())
+    return c.e().Reject("its input is " + ToString(c.e().type(x)) + ", expected " +
+                        std::to_string(space + 2) + " dimensions");
+  std::vector<int64_t> axes;
+  for (int i = 0; i < space; ++i) axes.push_back(i + (c.ChannelsFirst() ? 2 : 1));
+  const Attrs attrs = MakeAttrs("keep_dims", c.Bool("keepdims", false));
+  // Of a masked sequence, the mean of the steps that count.
+  if (c.mask() != kNoValue && space == 1 && !IsMax(c) && !c.ChannelsFirst()) {
+    const ValueId kept = c.e().Op("ExpandDims", {c.e().Cast(c.mask(), DType::kF32), c.e().I32(2)});
+    const ValueId sum = c.e().Op("Sum", {c.e().Op("Mul", {x, kept}), c.e().I32s(axes)}, attrs);
+    return c.Give(c.e().Op("RealDiv", {sum, c.e().Op("Sum", {kept, c.e().I32s(axes)}, attrs)}));
+  }
+  c.Give(c.e().Op(IsMax(c) ? "Max" : "Mean", {x, c.e().I32s(axes)}, attrs));
+}
+
+constexpr LayerRow kTable[] = {
+    {"MaxPooling1D", Pool, nullptr, MaskRule::kStop},
+    {"MaxPooling2D", Pool, nullptr, MaskRule::kStop},
+    {"MaxPooling3D", Pool, nullptr, MaskRule::kStop},
+    {"MaxPool1D", Pool, nullptr, MaskRule::kStop},
+    {"MaxPool2D", Pool, nullptr, MaskRule::kStop},
+    {"AveragePooling1D", Pool, nullptr, MaskRule::kStop},
+    {"AveragePooling2D", Pool, nullptr, MaskRule::kStop},
+    {"AveragePooling3D", Pool, nullptr, MaskRule::kStop},
+    {"GlobalMaxPooling1D", GlobalPool, nullptr, MaskRule::kStop},
+    {"GlobalMaxPooling2D", GlobalPool, nullptr, MaskRule::kStop},
+    {"GlobalMaxPooling3D", GlobalPool, nullptr, MaskRule::kStop},
+    {"GlobalAveragePooling1D", GlobalPool, nullptr, MaskRule::kStop},
+    {"GlobalAveragePooling2D", GlobalPool, nullptr, MaskRule::kStop},
+    {"GlobalAveragePooling3D", GlobalPool, nullptr, MaskRule::kStop},
+};
+
+}  // namespace
+
+std::span<const LayerRow> PoolingLayers() { return kTable; }
+
+}  // namespace fusebox::keras

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers: their weights in all forms that files hold them in, their states, and Bidirectional.
+#include <algorithm>
+
+#include "converter/import/keras/layers/cells.h"
+
+namespace fusebox::keras {
+namespace {
+
+CellKind KindOf(const Layer& layer) {
+  if (layer.class_name.ends_with("LSTM")) return CellKind::kLstm;
+  return layer.class_name.ends_with("GRU") ? CellKind::kGru : CellKind::kSimple;
+}
+bool IsCudnn(const Layer& layer) { return layer.class_name.starts_with("CuDNN"); }
+
+std::vector<WeightSpec> CellWeights(const Layer& layer) {
+  std::vector<WeightSpec> out = {{"kernel", "cell/vars/0"}, {"recurrent_kernel", "cell/vars/1"}};
+  if (IsCudnn(layer) || ConfigFlag(layer, "use_bias", true)) out.push_back({"bias", "cell/vars/2"});
+  return out;
+}
+
+RecurrentSpec SpecOf(LayerCall& c) {
+  RecurrentSpec spec;
+  spec.kind = KindOf(c.layer());
+  spec.units = c.Int("units");
+  spec.activation = c.config().value("activation", nlohmann::json("tanh"));
+  spec.recurrent_activation = c.config().value("recurrent_activation", nlohmann::json("sigmoid"));
+  spec.reset_after = IsCudnn(c.layer()) || c.Bool("reset_after", false);
+  spec.return_sequences = c.Bool("return_sequences", false);
+  spec.time_major = c.Bool("time_major", false);
+  spec.go_backwards = c.Bool("go_backwards", false);
+  return spec;
+}
+
+// Keras 1: input kernel, recurrent kernel and bias gate by gate; those of an LSTM in the order i, c, f, o.
+void GateByGate(LayerCall& c, const RecurrentSpec& spec, int64_t features, RecurrentOperands& to) {
+  const std::vector<size_t> order =
+      spec.kind == CellKind::kLstm ? std::vector<size_t>{0, 2, 1, 3} : std::vector<size_t>{0, 1, 2};
+  std::vector<ValueId> kernels, recurrents, biases;
+  for (const size_t gate : order) {
+    kernels.push_back(c.Constant(c.WeightData(gate * 3, {features, spec.units}), "kernel"));
+    recurrents.push_back(
+        c.Constant(c.WeightData(gate * 3 + 1, {spec.units, spec.units}), "recurrent_kernel"));
+    biases.push_back(c.Constant(c.WeightData(gate * 3 + 2, {spec.units}), "bias"));
+  }
+  to.kernel = c.e().Concat(kernels, 1);
+  to.recurrent = c.e().Concat(recurrents, 1);
+  to.bias = c.e().Concat(biases, 0);
+}
+
+// cuDNN's matrices are transposed gate by gate, and it has two biases, which add up but for a GRU.
+void FromCudnn(LayerCall& c, const RecurrentSpec& spec, int64_t features, RecurrentOperands& to) {
+  Emitter& e = c.e();
+  const int64_t gates = GateCount(spec.kind);
+  const auto n = static_cast<size_t>(gates);
+  const auto split = [&](ValueId v) {
+    return e.Ops("Split", {e.I32(1), v}, MakeAttrs("num_split", gates), n);
+  };
+  const ValueId bias = c.Weight("bias", {2 * gates * spec.units});
+  std::vector<ValueId> kernels = split(c.Weight("kernel", {features, gates * spec.units}));
+  std::vector<ValueId> recurrents = split(c.Weight("recurrent_kernel", {spec.units, gates * spec.units}));
+  for (ValueId& kernel : kernels)
+    kernel = e.Transpose(e.Op("Reshape", {kernel, e.I32s({spec.units, features})}), {1, 0});
+  for (ValueId& recurrent : recurrents) recurrent = e.Transpose(recurrent, {1, 0});
+  to.kernel = e.Concat(kernels, 1);
+  to.recurrent = e.Concat(recurrents, 1);
+  const ValueId rows = e.Op("Reshape", {bias, e.I32s({2, gates * spec.units})});
+  to.bias = spec.kind == CellKind::kGru ? rows : e.Op("Sum", {rows, e.I32s({0})});
+}
+
+void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to) {
+  const int64_t features = c.e().dim(to.inputs, 2), gates = GateCount(spec.kind),
+                columns = gates * spec.units;
+  if (c.e().ok() && features < 0)
+    c.e().Refuse("its input is " + ToString(c.e().type(to.inputs)) + ", whose features are not known");
+  if (!c.e().ok()) return;
+  if (spec.units < 1 || spec.units > (1 << 24))
+    return c.e().Reject("it has " + std::to_string(spec.units) + " units");
+  if (IsCudnn(c.layer())) return FromCudnn(c, spec, features, to);
+  if (gates > 1 && c.weight_count() == static_cast<size_t>(gates) * 3)
+    return GateByGate(c, spec, features, to);
+  to.kernel = c.Weight("kernel", {features, columns});
+  to.recurrent = c.Weight("recurrent_kernel", {spec.units, columns});
+  const bool two = spec.kind == CellKind::kGru && spec.reset_after;
+  const std::vector<int64_t> shape = two ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns};
+  if (c.Bool("use_bias", true)) {
+    to.bias = c.Weight("bias", shape);
+  } else {
+    const std::vector<float> zeros(static_cast<size_t>(columns) * (two ? 2 : 1), 0);
+    to.bias = c.Constant({{DType::kF32, Shape(shape)}, Buffer::Of<float>(zeros)}, c.layer().path + "/bias");
+  }
+}
+
+ValueId Zeros(LayerCall& c, const RecurrentSpec& spec, ValueId inputs) {
+  const Extent batch = c.e().size(inputs, spec.time_major ? 1 : 0);
+  const ValueId zeros = c.e().Op("Fill", {c.e().ShapeValue({batch, Extent{spec.units}}), c.e().F32(0)});
+  if (c.e().ok()) c.e().function().value(zeros).type = {DType::kF32, {batch.size, spec.units}};
+  return zeros;
+}
+
+// A variable that keeps a state from call to call; it begins with zeros.
+ValueId StateVariable(LayerCall& c, const RecurrentSpec& spec, ValueId inputs, size_t number,
+                      ValueId& value) {
+  const int64_t batch = c.e().dim(inputs, spec.time_major ? 1 : 0);
+  if (c.e().ok() && batch < 1)
+    c.e().Refuse("it is stateful, but its batch size is open: save the model with a fixed batch_shape");
+  if (!c.e().ok()) return kNoValue;
+  fusebox::Variable made;
+  made.name = c.layer().path + (number == 0 ? "/Variable" : "/Variable_" + std::to_string(number));
+  made.type = {DType::kF32, {batch, spec.units}};
+  const auto bytes = ByteSize(made.type);
+  if (!bytes || *bytes > (size_t{1} << 31)) {
+    c.e().Reject("its states of " + ToString(made.type) + " are too large");
+    return kNoValue;
+  }
+  made.initial = Buffer::Make(*bytes, [](std::span<std::byte>) {});
+  Attrs attrs = MakeAttrs("shared_name", made.name);
+  const Type type = made.type;
+  if (!c.state().module.FindVariable(made.name)) c.state().module.variables.push_back(std::move(made));
+  const Type resource{DType::kResource, Shape::Scalar()};
+  const ValueId handle = c.e().Node(Op::kVarHandle, "", {}, {resource}, std::move(attrs))[0];
+  value = c.e().Node(Op::kReadVariable, "", {handle}, {type}, {})[0];
+  return handle;
+}
+
+std::vector<ValueId> GivenStates(LayerCall& c) {
+  std::vector<ValueId> out;
+  for (size_t i = 1; i < c.inputs().size(); ++i) out.push_back(c.in(i));
+  const std::function<void(const Given&)> collect = [&](const Given& given) {
+    if (const auto* flow = std::get_if<Flow>(&given.value)) out.push_back(flow->value);
+    if (const auto* list = std::get_if<std::vector<Given>>(&given.value))
+      for (const Given& item : *list) collect(item);
+  };
+  if (const Given* given = c.Keyword("initial_state"); given && out.empty()) collect(*given);
+  if (c.keras() >= 3 && c.args().size() > 1 && out.empty()) collect(c.args()[1]);
+  return out;
+}
+
+ValueId MaskOf(LayerCall& c) {
+  const ValueId given = c.KeywordTensor("mask");
+  const ValueId mask = given == kNoValue ? c.mask() : given;
+  if (mask == kNoValue) return mask;
+  if (c.Bool("zero_output_for_mask", false)) c.e().Refuse("zero_output_for_mask");
+  if (c.Bool("time_major", false)) c.e().Refuse("a mask with time_major");
+  return mask;
+}
+
+RecurrentResults RunCell(LayerCall& c, const RecurrentSpec& spec, ValueId inputs, std::vector<ValueId> states,
+                         ValueId mask) {
+  RecurrentOperands in;
+  in.inputs = inputs;
+  in.mask = mask;
+  if (c.e().rank(inputs) != 3 && c.e().ok())
+    c.e().Reject("its input is " + ToString(c.e().type(inputs)) + ", expected three dimensions");
+  ReadWeights(c, spec, in);
+  const size_t count = StateCount(spec.kind);
+  std::vector<ValueId> handles;
+  if (states.empty() && c.Bool("stateful", false)) {
+    states.assign(count, kNoValue);
+    for (size_t i = 0; i < count; ++i) handles.push_back(StateVariable(c, spec, inputs, i, states[i]));
+  } else if (states.empty()) {
+    states.assign(count, Zeros(c, spec, inputs));
+  }
+  if (states.size() != count && c.e().ok())
+    c.e().Reject("it is given " + std::to_string(states.size()) + " initial states, expected " +
+                 std::to_string(count));
+  in.states = std::move(states);
+  const RecurrentResults out = EmitRecurrent(c, spec, in);
+  for (size_t i = 0; i < handles.size(); ++i)
+    c.e().Node(Op::kAssignVariable, "", {handles[i], out.states[i]}, {}, {});
+  return out;
+}
+
+void Recurrent(LayerCall& c) {
+  const RecurrentSpec spec = SpecOf(c);
+  const ValueId mask = MaskOf(c);
+  const RecurrentResults out = RunCell(c, spec, c.in(), GivenStates(c), mask);
+  if (spec.return_sequences) c.Give(out.outputs, mask);
+  else c.Give(out.last);
+  if (c.Bool("return_state", false))
+    for (const ValueId state : out.states) c.Give(state);
+}
+
+ValueId Merged(LayerCall& c, const std::string& mode, ValueId a, ValueId b) {
+  if (mode == "concat") return c.e().Concat({a, b}, c.e().rank(a) - 1);
+  if (mode == "sum") return c.e().Op("AddV2", {a, b});
+  if (mode == "mul") return c.e().Op("Mul", {a, b});
+  if (mode == "ave") return c.e().Op("Mul", {c.e().Op("AddV2", {a, b}), c.e().F32(0.5)});
+  c.e().Refuse("merge_mode " + mode);
+  return kNoValue;
+}
+
+// The same input through two layers, one of which reads it backwards; its sequence is turned round again.
+void Bidirectional(LayerCall& c) {
+  const ValueId x = c.in(), mask = MaskOf(c);
+  const std::vector<ValueId> given = GivenStates(c);
+  std::vector<ValueId> results, states;
+  bool sequences = false, return_state = false;
+  for (size_t side = 0; side < 2; ++side) {
+    const Layer& layer = *c.layer().wrapped[side];
+    if (layer.weights.empty() || !FindLayer(layer.class_name) ||
+        FindLayer(layer.class_name)->build != Recurrent)
+      return c.e().Refuse("it wraps a " + layer.class_name + "; LSTM, GRU and SimpleRNN are known");
+    c.e().SetLayer(layer.path);
+    LayerCall inner(c.state(), c.e(), layer, {});
+    const RecurrentSpec spec = SpecOf(inner);
+    const auto half = static_cast<std::ptrdiff_t>(given.size() / 2);
+    std::vector<ValueId> own(given.begin() + (side ? half : 0), side ? given.end() : given.begin() + half);
+    const RecurrentResults out = RunCell(inner, spec, x, std::move(own), mask);
+    sequences = spec.return_sequences;
+    return_state = inner.Bool("return_state", false);
+    ValueId y = sequences ? out.outputs : out.last;
+    if (side == 1 && sequences) y = c.e().Op("ReverseV2", {y, c.e().I32s({spec.time_major ? 0 : 1})});
+    results.push_back(y);
+    states.insert(states.end(), out.states.begin(), out.states.end());
+  }
+  c.e().SetLayer(c.layer().path);
+  const ValueId passed = sequences ? mask : kNoValue;
+  if (c.config().contains("merge_mode") && c.config()["merge_mode"].is_null()) {
+    c.Give(results[0], passed);
+    c.Give(results[1], passed);
+  } else {
+    c.Give(Merged(c, c.Str("merge_mode", "concat"), results[0], results[1]), passed);
+  }
+  if (return_state)
+    for (const ValueId state : states) c.Give(state);
+}
+
+constexpr LayerRow kTable[] = {
+    {"LSTM", Recurrent, CellWeights, MaskRule::kOwn},
+    {"GRU", Recurrent, CellWeights, MaskRule::kOwn},
+    {"SimpleRNN", Recurrent, CellWeights, MaskRule::kOwn},
+    {"CuDNNLSTM", Recurrent, CellWeights, MaskRule::kOwn},
+    {"CuDNNGRU", Recurrent, CellWeights, MaskRule::kOwn},
+    {"Bidirectional", Bidirectional, nullptr, MaskRule::kOwn},
+};
+
+}  // namespace
+
+std::span<const LayerRow> RecurrentLayers() { return kTable; }
+
+}  // namespace fusebox::keras

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that cut, pad and scale space.
+#include "converter/import/keras/layers/spatial.h"
+
+#include <algorithm>
+
+namespace fusebox::keras {
+namespace {
+
+using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+
+// "padding" or "cropping": one number, one per dimension, or (before, after) per dimension. For 1D, two numbers are a pair.
+Pairs Amounts(LayerCall& c, const char* key, int space) {
+  const auto n = static_cast<size_t>(space);
+  const auto it = c.config().find(key);
+  Pairs out;
+  if (it != c.config().end() && it->is_array() && it->size() == n && (*it)[0].is_array()) {
+    for (const auto& pair : *it)
+      if (pair.is_array() && pair.size() == 2 && pair[0].is_number_integer() && pair[1].is_number_integer())
+        out.emplace_back(pair[0].get<int64_t>(), pair[1].get<int64_t>());
+  } else if (space == 1 && it != c.config().end() && it->is_array()) {
+    const auto both = c.Sizes(key, 2, 0);
+    out.emplace_back(both[0], both[1]);
+  } else {
+    for (const int64_t amount : c.Sizes(key, n, 0)) out.emplace_back(amount, amount);
+  }
+  const auto fine = [](const auto& p) {
+    return p.first >= 0 && p.second >= 0 && p.first < INT32_MAX / 2 && p.second < INT32_MAX / 2;
+  };
+  if (out.size() != n || !std::ranges::all_of(out, fine)) {
+    c.e().Reject(std::string("its ") + key + " should be " + std::to_string(n) + " pairs of sizes");
+    out.assign(n, {0, 0});
+  }
+  return out;
+}
+
+// Where the spatial dimensions are in the layer's own data format.
+size_t FirstAxis(LayerCall& c) { return c.ChannelsFirst() ? 2 : 1; }
+
+ValueId Checked(LayerCall& c, int space) {
+  const ValueId x = c.in();
+  if (c.e().rank(x) == space + 2 || !c.e().ok()) return x;
+  c.e().Reject("its input is " + ToString(c.e().type(x)) + ", expected " + std::to_string(space + 2) +
+               " dimensions");
+  return x;
+}
+
+void ZeroPadding(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  const ValueId x = Checked(c, space);
+  const Pairs amounts = Amounts(c, "padding", space);
+  std::vector<int32_t> table(static_cast<size_t>(space + 2) * 2, 0);
+  for (size_t i = 0; i < amounts.size(); ++i) {
+    table[(i + FirstAxis(c)) * 2] = static_cast<int32_t>(amounts[i].first);
+    table[(i + FirstAxis(c)) * 2 + 1] = static_cast<int32_t>(amounts[i].second);
+  }
+  c.Give(c.e().Op("Pad", {x, c.e().Const({{DType::kI32, {space + 2, 2}}, Buffer::Of<int32_t>(table)})}));
+}
+
+void Cropping(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  ValueId x = Checked(c, space);
+  const Pairs amounts = Amounts(c, "cropping", space);
+  for (size_t i = 0; i < amounts.size(); ++i) {
+    const auto axis = static_cast<int>(i + FirstAxis(c));
+    const int64_t size = c.e().dim(x, axis);
+    if (size >= 0 && amounts[i].first + amounts[i].second >= size)
+      return c.e().Reject("it cuts all of dimension " + std::to_string(axis) + " of its input " +
+                          ToString(c.e().type(x)));
+    if (amounts[i].first != 0 || amounts[i].second != 0)
+      x = c.e().Slice(x, axis, amounts[i].first, -amounts[i].second);
+  }
+  c.Give(x);
+}
+
+// Every element `times` times along one axis.
+ValueId Repeat(LayerCall& c, ValueId x, int axis, int64_t times) {
+  if (times == 1) return x;
+  const int rank = c.e().rank(x);
+  std::vector<int64_t> tiles(static_cast<size_t>(rank) + 1, 1);
+  tiles[static_cast<size_t>(axis) + 1] = times;
+  const ValueId tiled =
+      c.e().Op("Tile", {c.e().Op("ExpandDims", {x, c.e().I32(axis + 1)}), c.e().I32s(tiles)});
+  std::vector<Extent> shape;
+  for (int i = 0; i < rank; ++i) {
+    Extent size = c.e().size(x, i);
+    if (i == axis) size = size.size >= 0 ? Extent{size.size * times} : Extent{};
+    shape.push_back(size);
+  }
+  return c.e().Reshape(tiled, shape);
+}
+
+ValueId Scaled(LayerCall& c, ValueId x, const std::vector<ValueId>& sizes, const std::string& how) {
+  const ValueId size = c.e().Op("Pack", sizes);
+  if (how == "nearest" || how == "bilinear")
+    return c.e().Op(how == "nearest" ? "ResizeNearestNeighbor" : "ResizeBilinear", {x, size},
+                    MakeAttrs("half_pixel_centers", true));
+  c.e().Refuse("interpolation " + how);
+  return kNoValue;
+}
+
+void UpSampling(LayerCall& c) {
+  const int space = SpatialRank(c.layer().class_name);
+  ValueId x = SpatialInput(c, space);
+  const auto n = static_cast<size_t>(space);
+  const auto times = c.Sizes("size", n);
+  if (space != 2) {
+    for (size_t i = 0; i < n; ++i) x = Repeat(c, x, static_cast<int>(i) + 1, times[i]);
+    return c.Give(ChannelsBack(c, x));
+  }
+  std::vector<ValueId> sizes;
+  for (int i = 0; i < 2; ++i) {
+    const Extent in = c.e().size(x, i + 1);
+    const int64_t by = times[static_cast<size_t>(i)];
+    if (in.size >= 0 && in.size > INT32_MAX / by) return c.e().Reject("what it gives is too large");
+    sizes.push_back(in.size >= 0 ? c.e().I32(in.size * by)
+                                 : c.e().Op("Mul", {c.e().SizeValue(in), c.e().I32(by)}));
+  }
+  c.Give(ChannelsBack(c, Scaled(c, x, sizes, c.Str("interpolation", "nearest"))));
+}
+
+void Resizing(LayerCall& c) {
+  const ValueId x = SpatialInput(c, 2);
+  for (const char* key : {"crop_to_aspect_ratio", "pad_to_aspect_ratio"})
+    if (c.Bool(key, false)) return c.e().Refuse(key);
+  if (c.Bool("antialias", false)) return c.e().Refuse("antialias");
+  const std::vector<ValueId> sizes = {c.e().I32(c.Int("height")), c.e().I32(c.Int("width"))};
+  c.Give(ChannelsBack(c, Scaled(c, x, sizes, c.Str("interpolation", "bilinear"))));
+}
+
+void CenterCrop(LayerCall& c) {
+  ValueId x = SpatialInput(c, 2);
+  const std::vector<int64_t> want = {c.Int("height"), c.Int("width")};
+  for (int i = 0; i < 2; ++i) {
+    const int64_t size = c.e().dim(x, i + 1), to = want[static_cast<size_t>(i)];
+    if (!c.e().ok()) return;
+    if (to < 1 || size < to)
+      return c.e().Refuse("its input is " + ToString(c.e().type(x)) +
+                          ", not known to be as large as the part that it cuts out");
+    const int64_t begin = (size - to) / 2;
+    x = c.e().Slice(x, i + 1, begin, begin + to - size);
+  }
+  c.Give(ChannelsBack(c, x));
+}
+
+constexpr LayerRow kTable[] = {
+    {"ZeroPadding1D", ZeroPadding, nullptr, MaskRule::kStop},
+    {"ZeroPadding2D", ZeroPadding, nullptr, MaskRule::kStop},
+    {"ZeroPadding3D", ZeroPadding, nullptr, MaskRule::kStop},
+    {"Cropping1D", Cropping, nullptr, MaskRule::kStop},
+    {"Cropping2D", Cropping, nullptr, MaskRule::kStop},
+    {"Cropping3D", Cropping, nullptr, MaskRule::kStop},
+    {"UpSampling1D", UpSampling, nullptr, MaskRule::kStop},
+    {"UpSampling2D", UpSampling, nullptr, MaskRule::kStop},
+    {"UpSampling3D", UpSampling, nullptr, MaskRule::kStop},
+    {"Resizing", Resizing, nullptr, MaskRule::kStop},
+    {"CenterCrop", CenterCrop, nullptr, MaskRule::kStop},
+};
+
+}  // namespace
+
+int SpatialRank(std::string_view class_name) {
+  for (int n = 1; n <= 3; ++n)
+    if (class_name.find(std::to_string(n) + "D") != std::string_view::npos) return n;
+  return 0;
+}
+
+ValueId ChannelsLast(LayerCall& c, ValueId v) {
+  if (!c.ChannelsFirst()) return v;
+  std::vector<int64_t> perm = {0};
+  for (int i = 2; i < c.e().rank(v); ++i) perm.push_back(i);
+  perm.push_back(1);
+  return c.e().Transpose(v, perm);
+}
+
+ValueId ChannelsBack(LayerCall& c, ValueId v) {
+  if (!c.ChannelsFirst()) return v;
+  const int rank = c.e().rank(v);
+  std::vector<int64_t> perm = {0, rank - 1};
+  for (int i = 1; i + 1 < rank; ++i) perm.push_back(i);
+  return c.e().Transpose(v, perm);
+}
+
+ValueId SpatialInput(LayerCall& c, int space) { return ChannelsLast(c, Checked(c, space)); }
+
+ValueId Widen(LayerCall& c, ValueId v) { return c.e().Op("ExpandDims", {v, c.e().I32(1)}); }
+ValueId Narrow(LayerCall& c, ValueId v) {
+  return c.e().Op("Squeeze", {v}, MakeAttrs("squeeze_dims", std::vector<int64_t>{1}));
+}
+
+std::string Padding(LayerCall& c, std::string_view also) {
+  const std::string padding = c.Str("padding", "valid");
+  if (padding == "same") return "SAME";
+  if (padding == "valid") return "VALID";
+  if (padding != also || also.empty()) c.e().Refuse("padding " + padding);
+  return padding;
+}
+
+std::span<const LayerRow> SpatialLayers() { return kTable; }
+
+}  // namespace fusebox::keras

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/import/keras/weights.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "converter/import/keras/layer_call.h"
+
+namespace fusebox::keras {
+namespace {
+
+std::vector<WeightSpec> Specs(const Layer& layer) {
+  const LayerRow* row = FindLayer(layer.class_name);
+  return row && row->weights ? row->weights(layer) : std::vector<WeightSpec>();
+}
+
+std::vector<Layer*> Children(const Layer& layer) {
+  std::vector<Layer*> out;
+  if (layer.model)
+    for (const auto& child : layer.model->layers) out.push_back(child.get());
+  for (const auto& child : layer.wrapped) out.push_back(child.get());
+  return out;
+}
+
+// One weight of one layer, to be bound.
+struct Slot {
+  Layer* layer;
+  WeightSpec spec;
+};
+using Slots = std::vector<Slot>;
+
+void Append(Slots& to, Slots from) { to.insert(to.end(), from.begin(), from.end()); }
+
+// Keras lists what is trained first, over all of a nested model, and then the rest; of a frozen part all is "the rest".
+Slots Trained(Layer& layer) {
+  Slots out;
+  if (!layer.trainable) return out;
+  for (const WeightSpec& spec : Specs(layer))
+    if (spec.trainable) out.push_back({&layer, spec});
+  for (Layer* child : Children(layer)) Append(out, Trained(*child));
+  return out;
+}
+
+Slots Untrained(Layer& layer) {
+  Slots out;
+  for (const WeightSpec& spec : Specs(layer))
+    if (!layer.trainable || !spec.trainable) out.push_back({&layer, spec});
+  for (Layer* child : Children(layer)) {
+    if (!layer.trainable) Append(out, Trained(*child));
+    Append(out, Untrained(*child));
+  }
+  return out;
+}
+
+// "dense/kernel:0" and "kernel_1:0" are "kernel".
+std::string BaseName(const std::string& dataset) {
+  std::string name = dataset.substr(dataset.rfind('/') + 1);
+  name = name.substr(0, name.find(':'));
+  const size_t digits = name.find_last_not_of("0123456789");
+  if (digits != std::string::npos && digits + 1 < name.size() && name[digits] == '_') name.resize(digits);
+  return name;
+}
+
+Status CheckName(const Slot& slot, const std::string& dataset) {
+  static const std::set<std::string> known = {"kernel",
+                                              "bias",
+                                              "gamma",
+                                              "beta",
+                                              "mean",
+                                              "moving_mean",
+                                              "moving_variance",
+                                              "recurrent_kernel",
+                                              "embeddings",
+                                              "depthwise_kernel",
+                                              "pointwise_kernel",
+                                              "alpha"};
+  const std::string found = BaseName(dataset);
+  if (!known.contains(found) || !known.contains(slot.spec.name) || found == slot.spec.name) return {};
+  return Invalid(slot.layer->Describe() + ": where its weight " + slot.spec.name + " is expected stands " +
+                 dataset);
+}
+
+Status AssignByLayer(Layer& layer, const Archive& archive) {
+  Slots slots = Trained(layer);
+  Append(slots, Untrained(layer));
+  FUSEBOX_ASSIGN(const auto stored, archive.LayerWeights(layer.name).At(layer.Describe()));
+  if (!stored || stored->empty()) {
+    if (slots.empty()) return {};
+    return Invalid(layer.Describe() + ": the file has no weights of it; " + std::to_string(slots.size()) +
+                   " are expected");
+  }
+  // A layer on its own reads what its file has: older ones hold the same weights in other pieces.
+  if (Children(layer).empty() && slots.size() != stored->size()) {
+    if (!slots.empty()) layer.weights = *stored;
+    return {};
+  }
+  if (stored->size() != slots.size()) {
+    return Invalid(layer.Describe() + ": the file has " + std::to_string(stored->size()) +
+                   " weights of it, " + std::to_string(slots.size()) + " are expected");
+  }
+  for (size_t i = 0; i < slots.size(); ++i) {
+    FUSEBOX_TRY(CheckName(slots[i], stored->at(i)));
+    slots[i].layer->weights.push_back(stored->at(i));
+  }
+  return {};
+}
+
+std::string SnakeCase(const std::string& name) {
+  std::string out;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const auto upper = [&](size_t k) { return k < name.size() && name[k] >= 'A' && name[k] <= 'Z'; };
+    const auto lower = [&](size_t k) {
+      return k < name.size() && ((name[k] >= 'a' && name[k] <= 'z') || (name[k] >= '0' && name[k] <= '9'));
+    };
+    if (upper(i) && i > 0 &&
+        (lower(i - 1) || (upper(i - 1) && i + 1 < name.size() && lower(i + 1) &&
+                          !(name[i + 1] >= '0' && name[i + 1] <= '9'))))
+      out += '_';
+    out += upper(i) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
+  }
+  return out;
+}
+
+class ByObject {
+ public:
+  explicit ByObject(const Archive& archive) : archive_(archive) {}
+
+  // The layers of a model in their container, named by class and counted.
+  Status Assign(Model& model, const std::string& group) {
+    std::string container = group + "layers/";
+    if (!archive_.HasGroup(container) && archive_.HasGroup(group + "_layer_checkpoint_dependencies"))
+      container = group + "_layer_checkpoint_dependencies/";
+    std::map<std::string, int> used;
+    for (const auto& layer : model.layers) {
+      // A Sequential does not count its own InputLayer, which bears no weights either.
+      std::string name = SnakeCase(layer->class_name);
+      if (const int number = used[name]++; number > 0) name += "_" + std::to_string(number);
+      FUSEBOX_TRY(Assign(*layer, container + name + "/"));
+    }
+    return {};
+  }
+
+ private:
+  Status Assign(Layer& layer, const std::string& group) {
+    if (layer.model) return Assign(*layer.model, group);
+    static constexpr std::array kBidirectional = {"forward_layer", "backward_layer"};
+    for (size_t i = 0; i < layer.wrapped.size(); ++i) {
+      const std::string attribute = layer.class_name == "Bidirectional" ? kBidirectional[i] : "layer";
+      FUSEBOX_TRY(Assign(*layer.wrapped[i], group + attribute + "/"));
+    }
+    for (const WeightSpec& spec : Specs(layer)) {
+      // Attributes that are private to the layer's class are written with an underscore by some versions.
+      std::string found;
+      for (const std::string& path : {group + spec.path, group + "_" + spec.path})
+        if (found.empty() && archive_.HasWeight(path)) found = path;
+      if (found.empty())
+        return Invalid(layer.Describe() + ": the file has no weight " + spec.name + " of it (" + group +
+                       spec.path + ")");
+      layer.weights.push_back(found);
+    }
+    return {};
+  }
+
+  const Archive& archive_;
+};
+
+}  // namespace
+
+Status AssignWeights(Model& model, const Archive& archive) {
+  if (archive.by_object()) return ByObject(archive).Assign(model, "");
+  for (const auto& layer : model.layers) FUSEBOX_TRY(AssignByLayer(*layer, archive));
+  return {};
+}
+
+}  // namespace fusebox::keras

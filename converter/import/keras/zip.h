@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members of a zip archive. Any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/base/buffer.h"
+#include "host/base/status.h"
+
+namespace fusebox::keras {
+
+inline constexpr std::string_view kZipSignature = "PK\x03\x04";
+
+class ZipFile {
+ public:
+  // The bytes are shared.
+  static Result<ZipFile> Open(Buffer bytes);
+  ZipFile(ZipFile&&) noexcept;
+  ZipFile& operator=(ZipFile&&) noexcept;
+  ~ZipFile();
+
+  bool Has(const std::string& member) const;
+  // The member, unpacked and checked against its checksum. Errors: it is missing, broken, or larger than `limit`.
+  Result<Buffer> Read(const std::string& member, size_t limit) const;
+
+ private:
+  struct Impl;
+  explicit ZipFile(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fusebox::keras
