@@ -23,8 +23,9 @@ using converter::Verification;
 using KeepBodies = FusionOptions::KeepBodies;
 
 constexpr const char* kFooter =
-    R"(INPUT is the folder of a TensorFlow SavedModel, or a .tflite file: what it still holds (Flex ops, loops,
-composites) is translated, fused and optimised. Nothing is written when the conversion fails.
+    R"(INPUT is the folder of a TensorFlow SavedModel, a Keras file (.h5, .hdf5 or .keras, with the whole model in it), or a
+.tflite file: what it still holds (Flex ops, loops, composites) is translated, fused and optimised. Nothing is written when
+the conversion fails.
 
 Exit status 1: no signature converts; --verify strict refused a fusion (the file is written, with the composite's own
 body); --require-full-fusion is not met (no file is written).
@@ -220,7 +221,7 @@ void AddConvert(CLI::App& root, Action& action) {
   CLI::App* app =
       root.add_subcommand("convert", "Convert a model to .tflite, fusing what plugins have rules for");
   auto flags = std::make_shared<Flags>();
-  app->add_option("input", flags->input, "The folder of a SavedModel, or a .tflite file")
+  app->add_option("input", flags->input, "The folder of a SavedModel, a Keras file, or a .tflite file")
       ->type_name("INPUT")
       ->required();
   app->add_option("-o,--output", flags->output, "The file to write")->type_name("OUT.tflite")->required();

@@ -56,8 +56,9 @@ Result<Tensors> InStock(const std::string& path, const Tensors& inputs) {
 }
 
 Result<Tensors> InTfjs(const std::string& file, const Tensors& inputs) {
-  FUSEBOX_ASSIGN(const KerasModel model, ReadKeras(file));
-  return RunTfjs(model, inputs);
+  FUSEBOX_ASSIGN(const KerasModel model, ReadKeras(file, inputs));
+  FUSEBOX_ASSIGN(const auto results, RunTfjs({model}));
+  return results.at(0);
 }
 
 TEST(KerasModels, AllConvertAndRunAsInStockTfliteAndTfjs) {
@@ -94,6 +95,45 @@ TEST(KerasModels, AllConvertAndRunAsInStockTfliteAndTfjs) {
               << "\n";
     EXPECT_EQ(stock, "equal");
     EXPECT_EQ(tfjs, "equal");
+  }
+}
+
+// Official .tflite files made of the same weights.
+const std::pair<std::string, std::string> kTwins[] = {
+    {"Kazuhito00__hand-gesture-recognition-using-mediapipe/model/keypoint_classifier/"
+     "keypoint_classifier.hdf5",
+     "Kazuhito00__hand-gesture-recognition-using-mediapipe/model/keypoint_classifier/"
+     "keypoint_classifier.tflite"},
+    {"mlcommons__tiny/benchmark/training/anomaly_detection/trained_models/ad01.h5",
+     "mlcommons__tiny/benchmark/training/anomaly_detection/trained_models/ToyCar/baseline_tf23/model/"
+     "model_ToyCar.tflite"},
+};
+
+TEST(KerasModels, GiveWhatTheirOfficialTwinsGive) {
+  FUSEBOX_NEEDS_MODEL(root, "keras");
+  FUSEBOX_NEEDS_MODEL(twins, "tflite");
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  for (const auto& [file, twin] : kTwins) {
+    SCOPED_TRACE(file);
+    converter::Options options;
+    options.registry = *registry;
+    options.batch = 1;
+    const auto written = Convert(root + "/" + file, options, "twin");
+    ASSERT_TRUE(written) << written.error().message;
+    const auto ours = Open(written->path, *registry), theirs = Open(twins + "/" + twin, *registry);
+    ASSERT_TRUE(ours && theirs);
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+      const Tensors inputs = RandomInputs(**ours, seed);
+      const auto a = Invoke(**ours, inputs), b = Invoke(**theirs, inputs);
+      ASSERT_TRUE(a && b) << "seed " << seed;
+      EXPECT_EQ(Difference(*a, *b, 1e-5, 1e-5), "") << "seed " << seed;
+    }
+    const auto size = std::filesystem::file_size(written->path);
+    const auto official = std::filesystem::file_size(twins + "/" + twin);
+    std::cout << "twin  " << file << ": equal on 10 seeds; " << size << " bytes, official " << official
+              << "\n";
+    EXPECT_LE(size, official);
   }
 }
 

@@ -33,7 +33,7 @@ Tensor FromJson(const json& from) {
 }
 
 // node SCRIPT job.json out.json, with `data` in a file that the job names.
-Result<std::vector<Tensor>> RunScript(const std::string& script, json job, const std::string& data) {
+Result<json> RunScript(const std::string& script, json job, const std::string& data) {
   const std::string dir = FreshDir() + "-tfjs";
   std::filesystem::create_directories(dir);
   job["data"] = dir + "/data.bin";
@@ -44,8 +44,12 @@ Result<std::vector<Tensor>> RunScript(const std::string& script, json job, const
   if (std::system(command.c_str()) != 0) return Internal("tfjs: " + ReadAll(dir + "/log"));
   const json out = json::parse(ReadAll(dir + "/out.json"), nullptr, false);
   if (out.is_discarded()) return Internal("tfjs wrote no JSON: " + ReadAll(dir + "/log"));
+  return out;
+}
+
+std::vector<Tensor> Outputs(const json& from) {
   std::vector<Tensor> outputs;
-  for (const json& output : out) outputs.push_back(FromJson(output));
+  for (const json& output : from) outputs.push_back(FromJson(output));
   return outputs;
 }
 
@@ -65,12 +69,13 @@ Result<std::vector<Tensor>> RunTfjs(const std::vector<KerasLayer>& layers,
   }
   for (const Tensor& input : inputs) job["inputs"].push_back(ToJson(input));
 
-  return RunScript("tfjs_run.js", job, {});
+  FUSEBOX_ASSIGN(const json out, RunScript("tfjs_run.js", job, {}));
+  return Outputs(out);
 }
 
-Result<KerasModel> ReadKeras(const std::string& file) {
+Result<KerasModel> ReadKeras(const std::string& file, std::vector<Tensor> inputs) {
   FUSEBOX_ASSIGN(const keras::Archive archive, keras::Archive::Load(file));
-  KerasModel out{archive.config(), {}};
+  KerasModel out{archive.config(), {}, std::move(inputs)};
   const json& config = out.config["config"];
   for (const json& layer : config.is_array() ? config : config["layers"]) {
     std::string name = layer["config"].value("name", "");
@@ -86,7 +91,7 @@ Result<KerasModel> ReadKeras(const std::string& file) {
   return out;
 }
 
-Result<std::vector<Tensor>> RunTfjs(const KerasModel& model, const std::vector<Tensor>& inputs) {
+Result<std::vector<Result<std::vector<Tensor>>>> RunTfjs(const std::vector<KerasModel>& models) {
   std::string why, data;
   const std::string package = PeerFile("node_modules/@tensorflow/tfjs", &why);
   if (package.empty()) return NotFound(why);
@@ -97,15 +102,24 @@ Result<std::vector<Tensor>> RunTfjs(const KerasModel& model, const std::vector<T
                 {"dtype", tensor.type.dtype == DType::kI32 ? "int32" : "float32"},
                 {"offset", at}};
   };
-  json job = {
-      {"package", package}, {"config", model.config}, {"layers", json::array()}, {"inputs", json::array()}};
-  for (const auto& [name, weights] : model.weights) {
-    json layer = {{"name", name}, {"weights", json::array()}};
-    for (const Tensor& weight : weights) layer["weights"].push_back(put(weight));
-    job["layers"].push_back(std::move(layer));
+  json job = {{"package", package}, {"models", json::array()}};
+  for (const KerasModel& model : models) {
+    json one = {{"config", model.config}, {"layers", json::array()}, {"inputs", json::array()}};
+    for (const auto& [name, weights] : model.weights) {
+      json layer = {{"name", name}, {"weights", json::array()}};
+      for (const Tensor& weight : weights) layer["weights"].push_back(put(weight));
+      one["layers"].push_back(std::move(layer));
+    }
+    for (const Tensor& input : model.inputs) one["inputs"].push_back(put(input));
+    job["models"].push_back(std::move(one));
   }
-  for (const Tensor& input : inputs) job["inputs"].push_back(put(input));
-  return RunScript("tfjs_keras.js", job, data);
+  FUSEBOX_ASSIGN(const json out, RunScript("tfjs_keras.js", job, data));
+  std::vector<Result<std::vector<Tensor>>> results;
+  for (const json& outputs : out) {
+    if (outputs.is_object()) results.emplace_back(Unsupported("tfjs: " + outputs.value("error", "")));
+    else results.emplace_back(Outputs(outputs));
+  }
+  return results;
 }
 
 Result<std::vector<Tensor>> Weights(const std::string& saved_model, const std::vector<std::string>& keys) {

@@ -21,14 +21,16 @@ struct KerasLayer {
 // One output per input, each the result of the stack of layers on it. Inputs are f32 or i32.
 Result<std::vector<Tensor>> RunTfjs(const std::vector<KerasLayer>& layers, const std::vector<Tensor>& inputs);
 
-// The outputs of a whole Keras model (a file, or its configuration and the weights of each layer in Keras' order) on inputs of
-// f32 or i32. Configurations of Keras 3 are not understood by TensorFlow.js.
+// A whole Keras model: its configuration and the weights of each layer in Keras' order. Configurations of Keras 3 are not
+// understood by TensorFlow.js.
 struct KerasModel {
   nlohmann::json config;  // {"class_name", "config"}
   std::vector<std::pair<std::string, std::vector<Tensor>>> weights;
+  std::vector<Tensor> inputs;  // f32 or i32
 };
-Result<KerasModel> ReadKeras(const std::string& file);  // .h5
-Result<std::vector<Tensor>> RunTfjs(const KerasModel& model, const std::vector<Tensor>& inputs);
+Result<KerasModel> ReadKeras(const std::string& file, std::vector<Tensor> inputs);  // .h5
+// The outputs of each model on its inputs, or what TensorFlow.js has against it.
+Result<std::vector<Result<std::vector<Tensor>>>> RunTfjs(const std::vector<KerasModel>& models);
 
 // A weight of a SavedModel by the beginning of its key in the checkpoint ("layer_with_weights-0/cell/kernel/").
 Result<std::vector<Tensor>> Weights(const std::string& saved_model, const std::vector<std::string>& keys);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run by tests/peers/tfjs.cc: JOB OUT. A Keras model by its configuration, its weights layer by layer, and what TensorFlow.js makes
-// of the inputs. See tfjs.h.
+// Run by tests/peers/tfjs.cc: JOB OUT. Keras models by their configuration and their weights layer by layer, and what
+// TensorFlow.js makes of their inputs. See tfjs.h.
 const fs = require('fs');
 const job = JSON.parse(fs.readFileSync(process.argv[2]));
 const tf = require(job.package);
@@ -21,19 +21,23 @@ const strip = node => {
     else strip(node[key]);
   }
 };
-strip(job.config);
-
-(async () => {
-  const model = await tf.loadLayersModel(tf.io.fromMemory({modelTopology: {model_config: job.config}}));
-  for (const {name, weights} of job.layers) {
+const run = async ({config, layers, inputs}) => {
+  strip(config);
+  const model = await tf.loadLayersModel(tf.io.fromMemory({modelTopology: {model_config: config}}));
+  for (const {name, weights} of layers) {
     const layer = model.layers.find(l => l.name === name);
     if (layer) layer.setWeights(weights.map(tensor));
   }
-  const inputs = job.inputs.map(tensor);
-  const result = model.predict(inputs.length === 1 ? inputs[0] : inputs);
-  const outputs = (Array.isArray(result) ? result : [result]).map(r => ({shape: r.shape, values: Array.from(r.dataSync())}));
+  const given = inputs.map(tensor);
+  const result = model.predict(given.length === 1 ? given[0] : given);
+  return (Array.isArray(result) ? result : [result]).map(r => ({shape: r.shape, values: Array.from(r.dataSync())}));
+};
+
+(async () => {
+  const outputs = [];
+  for (const model of job.models) {
+    tf.disposeVariables();
+    outputs.push(await run(model).catch(error => ({error: error.message})));
+  }
   fs.writeFileSync(process.argv[3], JSON.stringify(outputs));
-})().catch(error => {
-  console.error(error.message);
-  process.exit(1);
-});
+})();

@@ -47,9 +47,11 @@ Status Archive::LoadHdf5() {
   FUSEBOX_ASSIGN(const auto config, weights_->Text("/", "model_config"));
   if (!config) {
     if (weights_->IsGroup("layers") || weights_->IsGroup("_layer_checkpoint_dependencies") ||
-        weights_->IsGroup("model_weights") || !weights_->Texts("/", "layer_names").value_or(std::vector<std::string>()).empty())
-      return Unsupported("it holds weights only, not the model that they belong to: save the whole model "
-                         "(model.save, not save_weights)");
+        weights_->IsGroup("model_weights") ||
+        !weights_->Texts("/", "layer_names").value_or(std::vector<std::string>()).empty())
+      return Unsupported(
+          "it holds weights only, not the model that they belong to: save the whole model "
+          "(model.save, not save_weights)");
     return Invalid("no Keras file: it has no attribute model_config");
   }
   root_ = weights_->IsGroup("model_weights") ? "model_weights" : "/";

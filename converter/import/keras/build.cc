@@ -121,6 +121,10 @@ class ModelBuilder {
 
 std::vector<Flow> Build(BuildState& state, Emitter& emit, const Layer& layer, LayerCall& call) {
   if (layer.model) return BuildModel(state, emit, *layer.model, call.inputs());
+  if (layer.operation) {
+    BuildOperation(call);
+    return call.TakeResults();
+  }
   const LayerRow* row = FindLayer(layer.class_name);
   if (!row) {
     emit.Refuse(

@@ -120,6 +120,7 @@ std::span<const LayerRow> SpatialLayers();
 std::span<const LayerRow> AttentionLayers();
 std::span<const LayerRow> RecurrentLayers();
 std::span<const LayerRow> OperationLayers();
+void BuildOperation(LayerCall&);                         // of Keras 3, by its class
 const LayerRow* FindLayer(std::string_view class_name);  // null: unknown
 
 // A call of a layer, models and wrapped layers included; its results.

@@ -72,6 +72,7 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
       (!module.empty() && !module.starts_with("keras") && !module.starts_with("tf_keras")))
     return Unsupported(layer->Describe() + ": a class of the model's author (" +
                        (package.empty() ? module : package) + "), whose code is not in the file");
+  layer->operation = module.starts_with("keras.src.ops") || module.starts_with("keras.ops");
   if (const json* trainable = Find(*config, "trainable"); trainable && trainable->is_boolean())
     layer->trainable = trainable->get<bool>();
   if (const json* build = Find(entry, "build_config"))

@@ -38,6 +38,7 @@ struct Layer {
   nlohmann::json config;       // an object
   nlohmann::json input_shape;  // as build_config has it; null when it is not said
   bool trainable = true;
+  bool operation = false;  // of Keras 3: a function, not a layer, though classes share names
   std::vector<LayerUse> uses;
   std::unique_ptr<Model> model;  // a model as a layer
   std::vector<std::unique_ptr<Layer>>

@@ -1,6 +1,184 @@
 // SPDX-License-Identifier: Apache-2.0
+// Attention over sequences: dot products or sums of queries and keys, with one head or many.
+#include <cmath>
+
 #include "converter/import/keras/layer_call.h"
 
 namespace fusebox::keras {
-std::span<const LayerRow> AttentionLayers() { return {}; }
+namespace {
+
+// What leaves no weight after a softmax, and stays finite.
+constexpr double kFarBelow = -1e9;
+
+bool Additive(const Layer& layer) { return layer.class_name == "AdditiveAttention"; }
+bool Concatenating(const Layer& layer) {
+  const auto it = layer.config.find("score_mode");
+  return it != layer.config.end() && *it == "concat";
+}
+
+std::vector<WeightSpec> AttentionWeights(const Layer& layer) {
+  std::vector<WeightSpec> out;
+  if (ConfigFlag(layer, "use_scale", Additive(layer))) out.push_back({"scale", "vars/0"});
+  if (!Additive(layer) && Concatenating(layer))
+    out.push_back({"concat_score_weight", "vars/" + std::to_string(out.size())});
+  return out;
+}
+
+// scores + kFarBelow where `mask` (bool, broadcast) is false
+ValueId Masked(LayerCall& c, ValueId scores, ValueId mask) {
+  const ValueId out = c.e().Op("Sub", {c.e().F32(1), c.e().Cast(mask, DType::kF32)});
+  return c.e().Op("AddV2", {scores, c.e().Op("Mul", {out, c.e().F32(kFarBelow)})});
+}
+
+// A query sees keys up to its own position.
+ValueId CausalMask(LayerCall& c, ValueId scores) {
+  const int64_t rows = c.e().dim(scores, -2), columns = c.e().dim(scores, -1);
+  if (!c.e().ok()) return kNoValue;
+  if (rows < 0 || columns < 0 || rows > (1 << 13) || columns > (1 << 13)) {
+    c.e().Refuse("a causal mask over " + ToString(c.e().type(scores)) +
+                 ", whose sizes must be known and moderate");
+    return kNoValue;
+  }
+  std::vector<uint8_t> seen;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t k = 0; k < columns; ++k) seen.push_back(k <= r);
+  return c.e().Const({{DType::kBool, {rows, columns}}, Buffer::Of<uint8_t>(seen)});
+}
+
+// Sums of tanh over the features of every pair of query and key.
+ValueId PairScores(LayerCall& c, ValueId query, ValueId key, ValueId before, ValueId after) {
+  const ValueId q = c.e().Op("ExpandDims", {query, c.e().I32(2)}),
+                k = c.e().Op("ExpandDims", {key, c.e().I32(1)});
+  ValueId sum = c.e().Op("AddV2", {q, k});
+  if (before != kNoValue) sum = c.e().Op("Mul", {sum, before});
+  ValueId bent = c.e().Op("Tanh", {sum});
+  if (after != kNoValue) bent = c.e().Op("Mul", {bent, after});
+  return c.e().Op("Sum", {bent, c.e().I32s({-1})});
+}
+
+ValueId Scores(LayerCall& c, ValueId query, ValueId key) {
+  if (Additive(c.layer())) {
+    const ValueId scale = c.Bool("use_scale", true) ? c.Weight("scale", {c.e().dim(query, -1)}) : kNoValue;
+    return PairScores(c, query, key, kNoValue, scale);
+  }
+  const ValueId scale = c.Bool("use_scale", false) ? c.Weight("scale", {}) : kNoValue;
+  if (Concatenating(c.layer())) {
+    const ValueId scores = PairScores(c, query, key, scale, kNoValue);
+    return c.e().Op("Mul", {scores, c.Weight("concat_score_weight", {})});
+  }
+  const ValueId scores = c.e().Op("BatchMatMulV2", {query, key}, MakeAttrs("adj_y", true));
+  return scale == kNoValue ? scores : c.e().Op("Mul", {scores, scale});
+}
+
+bool Flag(LayerCall& c, const char* keyword, bool otherwise) {
+  const Given* given = c.Keyword(keyword);
+  const auto* value = given ? std::get_if<nlohmann::json>(&given->value) : nullptr;
+  return value && value->is_boolean() ? value->get<bool>() : otherwise;
+}
+
+// query, value and, if it is another, key.
+void Attention(LayerCall& c) {
+  const ValueId query = c.in(0), value = c.in(1), key = c.inputs().size() > 2 ? c.in(2) : value;
+  ValueId scores = Scores(c, query, key);
+  const bool causal = Flag(c, "use_causal_mask", c.Bool("causal", false));
+  if (causal) scores = Masked(c, scores, CausalMask(c, scores));
+  ValueId query_mask = c.mask(0), value_mask = c.mask(1);
+  if (const Given* given = c.Keyword("mask")) {
+    const auto* list = std::get_if<std::vector<Given>>(&given->value);
+    const auto at = [&](size_t i) {
+      const auto* flow = list && i < list->size() ? std::get_if<Flow>(&(*list)[i].value) : nullptr;
+      return flow ? flow->value : kNoValue;
+    };
+    query_mask = at(0);
+    value_mask = at(1);
+  }
+  if (value_mask != kNoValue) scores = Masked(c, scores, c.e().Op("ExpandDims", {value_mask, c.e().I32(1)}));
+  const ValueId weights = c.e().Op("Softmax", {scores});
+  ValueId out = c.e().Op("BatchMatMulV2", {weights, value});
+  if (query_mask != kNoValue) {
+    const ValueId kept = c.e().Op("ExpandDims", {c.e().Cast(query_mask, DType::kF32), c.e().I32(2)});
+    out = c.e().Op("Mul", {out, kept});
+  }
+  c.Give(out, query_mask);
+  if (Flag(c, "return_attention_scores", false)) c.Give(weights);
+}
+
+std::vector<WeightSpec> HeadWeights(const Layer& layer) {
+  std::vector<WeightSpec> out;
+  for (const char* part : {"query", "key", "value", "output"}) {
+    out.push_back({std::string(part) + "_kernel", std::string(part) + "_dense/vars/0"});
+    if (ConfigFlag(layer, "use_bias", true))
+      out.push_back({std::string(part) + "_bias", std::string(part) + "_dense/vars/1"});
+  }
+  return out;
+}
+
+// [batch, time, features] -> [batch, time, heads, size]
+ValueId ToHeads(LayerCall& c, const std::string& part, ValueId v, int64_t heads, int64_t size) {
+  const ValueId kernel = c.Weight(part + "_kernel", {c.e().dim(v, -1), heads, size});
+  const ValueId out = c.e().Op("Einsum", {v, kernel}, MakeAttrs("equation", "abc,cde->abde"));
+  if (!c.Bool("use_bias", true)) return out;
+  return c.e().Op("AddV2", {out, c.Weight(part + "_bias", {heads, size})});
+}
+
+Flow Argument(LayerCall& c, size_t position, const char* keyword) {
+  const Given* given = position < c.args().size() ? &c.args()[position] : c.Keyword(keyword);
+  const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
+  return flow ? *flow : Flow{};
+}
+
+// Everything that a pair of positions must fulfil, as one mask [batch, 1, queries, keys] after another.
+ValueId HeadMasks(LayerCall& c, ValueId scores, const Flow& query, const Flow& value, const Flow& key) {
+  const auto spread = [&](ValueId mask, std::vector<int64_t> axes) {
+    for (const int64_t axis : axes) mask = c.e().Op("ExpandDims", {mask, c.e().I32(axis)});
+    return mask;
+  };
+  if (const ValueId given = c.KeywordTensor("attention_mask"); given != kNoValue)
+    scores = Masked(c, scores, c.e().rank(given) == 4 ? given : spread(given, {1}));
+  if (query.mask != kNoValue) scores = Masked(c, scores, spread(query.mask, {1, 3}));
+  if (value.mask != kNoValue) scores = Masked(c, scores, spread(value.mask, {1, 2}));
+  if (key.mask != kNoValue && key.value != value.value) scores = Masked(c, scores, spread(key.mask, {1, 2}));
+  if (Flag(c, "use_causal_mask", false)) scores = Masked(c, scores, CausalMask(c, scores));
+  return scores;
+}
+
+void MultiHeadAttention(LayerCall& c) {
+  const Flow query = Argument(c, 0, "query"), value = Argument(c, 1, "value");
+  Flow key = Argument(c, 2, "key");
+  if (key.value == kNoValue) key = value;
+  if (query.value == kNoValue || value.value == kNoValue)
+    return c.e().Reject("it is called without query or value");
+  for (const ValueId v : {query.value, value.value, key.value})
+    if (c.e().rank(v) != 3 && c.e().ok())
+      return c.e().Refuse("an input " + ToString(c.e().type(v)) + "; three dimensions are known");
+  if (c.Has("attention_axes") && c.Ints("attention_axes") != std::vector<int64_t>{1})
+    return c.e().Refuse("attention_axes other than the time");
+  const int64_t heads = c.Int("num_heads"), size = c.Int("key_dim"), value_size = c.Int("value_dim", size);
+  if (size < 1) return c.e().Reject("its key_dim is " + std::to_string(size));
+  ValueId q = ToHeads(c, "query", query.value, heads, size);
+  const ValueId k = ToHeads(c, "key", key.value, heads, size),
+                v = ToHeads(c, "value", value.value, heads, value_size);
+  q = c.e().Op("Mul", {q, c.e().F32(1 / std::sqrt(static_cast<double>(size)))});
+  ValueId scores = c.e().Op("Einsum", {k, q}, MakeAttrs("equation", "aecd,abcd->acbe"));
+  scores = HeadMasks(c, scores, query, value, key);
+  const ValueId weights = c.e().Op("Softmax", {scores});
+  const ValueId mixed = c.e().Op("Einsum", {weights, v}, MakeAttrs("equation", "acbe,aecd->abcd"));
+  const ValueId kernel = c.Weight("output_kernel", {heads, value_size, -1});
+  ValueId out = c.e().Op("Einsum", {mixed, kernel}, MakeAttrs("equation", "abcd,cde->abe"));
+  if (c.Bool("use_bias", true))
+    out = c.e().Op("AddV2", {out, c.Weight("output_bias", {c.e().dim(kernel, 2)})});
+  c.Give(out, query.mask);
+  if (Flag(c, "return_attention_scores", false)) c.Give(weights);
+}
+
+constexpr LayerRow kTable[] = {
+    {"Attention", Attention, AttentionWeights, MaskRule::kOwn},
+    {"AdditiveAttention", Attention, AttentionWeights, MaskRule::kOwn},
+    {"MultiHeadAttention", MultiHeadAttention, HeadWeights, MaskRule::kOwn},
+};
+
+}  // namespace
+
+std::span<const LayerRow> AttentionLayers() { return kTable; }
+
 }  // namespace fusebox::keras

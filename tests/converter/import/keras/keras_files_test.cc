@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Broken, hostile and foreign files: one sentence that names the place, and nothing written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/converter/import/files.h"
+#include "tests/converter/import/keras/keras_cases.h"
+#include "tests/e2e/pipeline.h"
+
+namespace fusebox::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Refusal(const std::string& file) {
+  converter::Options options;
+  auto registry = Plugins({});
+  options.registry = *registry;
+  const auto written = Convert(file, options, "out");
+  return written ? "converts" : written.error().message;
+}
+
+std::string Refusal(const KerasFixture& model) {
+  const std::string file = TestDir() + "/model.h5";
+  WriteH5(file, model);
+  return Refusal(file);
+}
+
+KerasCase Dense() {
+  return OneLayer("", "Dense", {{"units", 3}}, {1, 4}, {{"kernel", {4, 3}}, {"bias", {3}}});
+}
+
+TEST(KerasFiles, TruncatedFilesAreRefused) {
+  const std::string file = TestDir() + "/model.h5";
+  WriteH5(file, Dense().model);
+  const std::string bytes = ReadAll(file);
+  size_t refused = 0;
+  for (size_t size = 8; size < bytes.size(); size += 97) {
+    WriteAll(file, bytes.substr(0, size));
+    const std::string why = Refusal(file);
+    EXPECT_THAT(why, AllOf(HasSubstr("model.h5: "), ::testing::Not(HasSubstr("internal"))));
+    refused += why != "converts";
+  }
+  EXPECT_GT(refused, 10u);
+}
+
+TEST(KerasFiles, FlippedBytesNeverCrash) {
+  const std::string file = TestDir() + "/model.h5";
+  WriteH5(file, Dense().model);
+  const std::string bytes = ReadAll(file);
+  size_t refused = 0;
+  for (size_t at = 8; at < bytes.size(); at += 23) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 0x5a);
+    WriteAll(file, changed);
+    refused += Refusal(file) != "converts";
+  }
+  EXPECT_GT(refused, 10u);
+}
+
+TEST(KerasFiles, OtherFilesAreNamed) {
+  const std::string file = TestDir() + "/model.h5";
+  WriteAll(file, "not a model");
+  EXPECT_THAT(Refusal(file),
+              HasSubstr("model.h5: no Keras file: it is neither HDF5 (.h5) nor a zip archive (.keras)"));
+  EXPECT_THAT(Refusal(TestDir() + "/none.h5"), HasSubstr("none.h5: cannot be opened"));
+}
+
+TEST(KerasFiles, WeightsAloneAreNoModel) {
+  KerasFixture model = Dense().model;
+  model.config = {};
+  EXPECT_THAT(Refusal(model), HasSubstr("it holds weights only"));
+}
+
+TEST(KerasFiles, UnknownVersionsAreNamed) {
+  KerasFixture model = Dense().model;
+  model.version = "9.1.0";
+  EXPECT_THAT(Refusal(model), HasSubstr("it was written by Keras 9.1.0; versions 1 to 3 are known"));
+}
+
+TEST(KerasFiles, LambdaAndOwnLayersAreNamedWithTheirPath) {
+  KerasFixture model{
+      SequentialConfig({1, 4}, json::array({LayerEntry("Lambda", json::object(), "lambda_3")})), {}};
+  EXPECT_THAT(Refusal(model),
+              HasSubstr("model.h5: layer lambda_3 (Lambda): it computes what a Python function says"));
+  model.config["config"]["layers"][1]["class_name"] = "Mine";
+  EXPECT_THAT(Refusal(model), HasSubstr("layer lambda_3 (Mine): a class that is not known"));
+  model.config["config"]["layers"][1]["registered_name"] = "package>Mine";
+  EXPECT_THAT(Refusal(model),
+              HasSubstr("layer lambda_3 (Mine): a class of the model's author (package>Mine)"));
+  const json inner = model.config["config"];
+  KerasFixture nested{SequentialConfig({1, 4}, json::array({LayerEntry("Sequential", inner, "inner")})), {}};
+  nested.config["config"]["layers"][1]["config"]["layers"][1].erase("registered_name");
+  EXPECT_THAT(Refusal(nested), HasSubstr("layer inner/lambda_3 (Mine): "));
+}
+
+TEST(KerasFiles, WeightsOfAnotherShapeOrNumberAreRefused) {
+  KerasFixture model = Dense().model;
+  model.weights[0].second[0] = RandomWeight("kernel", {5, 3});
+  EXPECT_THAT(Refusal(model), AllOf(HasSubstr("layer layer (Dense): its weight "),
+                                    HasSubstr("has the shape [5,3], expected [4,3]")));
+  model = Dense().model;
+  model.weights[0].second.pop_back();
+  EXPECT_THAT(Refusal(model), HasSubstr("the file has 1 weights of it, expected 2"));
+  model.weights.clear();
+  EXPECT_THAT(Refusal(model),
+              HasSubstr("layer layer (Dense): the file has no weights of it; 2 are expected"));
+}
+
+TEST(KerasFiles, WeightsInAnotherOrderAreNoticed) {
+  KerasFixture model =
+      OneLayer("", "BatchNormalization", {{"axis", 1}}, {1, 4},
+               {{"gamma", {4}}, {"beta", {4}}, {"moving_variance", {4}}, {"moving_mean", {4}}})
+          .model;
+  EXPECT_THAT(Refusal(model), HasSubstr("where its weight moving_mean is expected stands "));
+}
+
+TEST(KerasFiles, ConfigurationsThatMakeNoSenseAreRefused) {
+  const auto with = [](const char* key, const json& value) {
+    KerasFixture model = Dense().model;
+    model.config["config"]["layers"][1]["config"][key] = value;
+    return Refusal(model);
+  };
+  EXPECT_THAT(with("units", "three"),
+              HasSubstr("layer layer (Dense): its configuration has no whole number units"));
+  EXPECT_THAT(with("activation", "frobnicate"), HasSubstr("activation frobnicate is not known"));
+  EXPECT_THAT(with("name", nullptr), HasSubstr("layer of class Dense has no name"));
+  KerasFixture pool = OneLayer("", "MaxPooling2D", {{"pool_size", {0, 2}}}, {1, 4, 4, 1}).model;
+  EXPECT_THAT(Refusal(pool), HasSubstr("its pool_size [0,2] should be 2 numbers, each at least 1"));
+  KerasFixture reshape = OneLayer("", "Reshape", {{"target_shape", {5}}}, {1, 4}).model;
+  EXPECT_THAT(Refusal(reshape), HasSubstr("does not have the elements of target_shape [5]"));
+}
+
+TEST(KerasFiles, CallsInACircleAndReferencesToNothingAreRefused) {
+  const auto functional = [](const std::string& from) {
+    json config = SequentialConfig({1, 4}, json::array({LayerEntry("Dense", {{"units", 3}})}))["config"];
+    for (json& layer : config["layers"]) layer["inbound_nodes"] = json::array();
+    config["layers"][1]["inbound_nodes"] = json::array({json::array({{from, 0, 0, json::object()}})});
+    config["input_layers"] = json::array({{"x", 0, 0}});
+    config["output_layers"] = json::array({{"layer", 0, 0}});
+    KerasFixture model = Dense().model;
+    model.config = {{"class_name", "Functional"}, {"config", config}};
+    return Refusal(model);
+  };
+  EXPECT_EQ(functional("x"), "converts");
+  EXPECT_THAT(functional("layer"), HasSubstr("layer layer (Dense): call 0 needs its own result"));
+  EXPECT_THAT(functional("nobody"), HasSubstr("it refers to layer nobody, which is not there"));
+}
+
+TEST(KerasFiles, ConfigurationsNestedWithoutEndAreRefused) {
+  json config = json::array();
+  for (int i = 0; i < 5000; ++i) config = json::array({config});
+  KerasFixture model = Dense().model;
+  model.config["config"]["layers"][1]["config"]["units"] = config;
+  EXPECT_THAT(Refusal(model), AllOf(HasSubstr("model_config:"), HasSubstr("nest")));
+}
+
+TEST(KerasFiles, DatasetsThatClaimMoreThanTheFileHoldsAreRefused) {
+  const std::string file = TestDir() + "/model.h5";
+  KerasFixture model = Dense().model;
+  model.config["config"]["layers"][0]["config"]["batch_input_shape"] = {1, 1 << 28};
+  WriteH5(file, model);
+  const hid_t h5 = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const std::string name = "model_weights/layer/layer/kernel:0";
+  H5Ldelete(h5, name.c_str(), H5P_DEFAULT);
+  const hsize_t dims[] = {1 << 28, 3};
+  const hid_t space = H5Screate_simple(2, dims, nullptr);
+  H5Dclose(H5Dcreate2(h5, name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(space);
+  H5Fclose(h5);
+  EXPECT_THAT(Refusal(file), HasSubstr("kernel:0: it has 0 bytes in the file, but should have 3221225472"));
+}
+
+// What lies outside the file is never looked at, whatever links say.
+TEST(KerasFiles, LinksOutOfTheFileAreNotFollowed) {
+  const std::string file = TestDir() + "/model.h5", other = TestDir() + "/other.h5";
+  WriteH5(file, Dense().model);
+  WriteH5(other, Dense().model);
+  const hid_t h5 = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const std::string name = "model_weights/layer/layer/kernel:0";
+  H5Ldelete(h5, name.c_str(), H5P_DEFAULT);
+  H5Lcreate_external(other.c_str(), name.c_str(), h5, name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(h5);
+  EXPECT_THAT(Refusal(file), HasSubstr("no dataset model_weights/layer/layer/kernel:0"));
+}
+
+TEST(KerasFiles, ArchivesWithoutTheirMembersAreRefused) {
+  const std::string file = TestDir() + "/model.keras";
+  WriteZip(file, {{"readme", "hello"}});
+  EXPECT_THAT(Refusal(file), HasSubstr("model.keras: no Keras file: the archive has no config.json"));
+  WriteZip(file, {{"config.json", Dense().model.config.dump()}});
+  EXPECT_THAT(Refusal(file), HasSubstr("the archive has no model.weights.h5"));
+  WriteZip(file, {{"config.json", "{"}, {"model.weights.h5", ""}});
+  EXPECT_THAT(Refusal(file), HasSubstr("config.json:1:"));
+  WriteZip(file, {{"config.json", Dense().model.config.dump()}, {"model.weights.h5", "no"}});
+  EXPECT_THAT(Refusal(file), HasSubstr("model.weights.h5: "));
+}
+
+TEST(KerasFiles, BrokenArchivesAreRefused) {
+  const std::string file = TestDir() + "/model.keras";
+  WriteKeras(file, Dense().model.config,
+             {{"layers/dense/vars/0", Floats({4, 3}, std::vector<float>(12, 1))}});
+  EXPECT_THAT(Refusal(file),
+              HasSubstr("layer layer (Dense): the file has no weight bias of it (layers/dense/vars/1)"));
+  const std::string bytes = ReadAll(file);
+  for (size_t at = 0; at < bytes.size(); at += 13) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 0x5a);
+    WriteAll(file, changed);
+    EXPECT_NE(Refusal(file), "converts");
+  }
+}
+
+TEST(KerasFiles, AnArchiveThatUnpacksToTooMuchIsRefused) {
+  const std::string file = TestDir() + "/model.keras";
+  WriteZip(file, {{"config.json", std::string(size_t{300} << 20, ' ')}});
+  EXPECT_LT(std::filesystem::file_size(file), 1u << 20);
+  EXPECT_THAT(Refusal(file),
+              HasSubstr("config.json: 314572800 bytes, more than the 268435456 that are read"));
+}
+
+TEST(KerasFiles, TheCommandPicksTheReaderByContent) {
+  const std::string dir = TestDir(), out = dir + "/out.tflite";
+  WriteH5(dir + "/model.bin", Dense().model);
+  const CommandResult done = Fusebox({"convert", dir + "/model.bin", "-o", out});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_TRUE(std::filesystem::exists(out));
+  KerasFixture broken = Dense().model;
+  broken.weights.clear();
+  WriteH5(dir + "/broken.h5", broken);
+  const CommandResult refused = Fusebox({"convert", dir + "/broken.h5", "-o", dir + "/none.tflite"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("broken.h5: layer layer (Dense): "));
+  EXPECT_FALSE(std::filesystem::exists(dir + "/none.tflite"));
+}
+
+}  // namespace
+}  // namespace fusebox::testing
