@@ -104,9 +104,8 @@ const std::pair<std::string, std::string> kTwins[] = {
      "keypoint_classifier.hdf5",
      "Kazuhito00__hand-gesture-recognition-using-mediapipe/model/keypoint_classifier/"
      "keypoint_classifier.tflite"},
-    {"mlcommons__tiny/benchmark/training/anomaly_detection/trained_models/ad01.h5",
-     "mlcommons__tiny/benchmark/training/anomaly_detection/trained_models/ToyCar/baseline_tf23/model/"
-     "model_ToyCar.tflite"},
+    {"mlcommons__tiny/benchmark/training/image_classification/trained_models/pretrainedResnet.h5",
+     "mlcommons__tiny/benchmark/training/image_classification/trained_models/pretrainedResnet.tflite"},
 };
 
 TEST(KerasModels, GiveWhatTheirOfficialTwinsGive) {
@@ -134,6 +133,33 @@ TEST(KerasModels, GiveWhatTheirOfficialTwinsGive) {
     std::cout << "twin  " << file << ": equal on 10 seeds; " << size << " bytes, official " << official
               << "\n";
     EXPECT_LE(size, official);
+  }
+}
+
+// The official file holds WHILE loops and Flex ops; converted again, it is the same fused model.
+TEST(KerasModels, AFlexFileThatIsConvertedGivesWhatItsKerasFileGives) {
+  FUSEBOX_NEEDS_MODEL(keras, "keras/mahmuudtolba__Human-Action-Recognition/action.h5");
+  FUSEBOX_NEEDS_MODEL(flex, "tflite/mahmuudtolba__Human-Action-Recognition/action.tflite");
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (auto conversion : {converter::FromKeras(keras), converter::FromTflite(flex)}) {
+    conversion.options.registry = *registry;
+    conversion.options.batch = 1;
+    const auto converted = conversion.Convert();
+    ASSERT_TRUE(converted) << converted.error().message;
+    EXPECT_EQ(OpsOf(*converted->module)["UNIDIRECTIONAL_SEQUENCE_LSTM"], 2);
+    const std::string path = TestDir() + "/" + std::to_string(sessions.size()) + ".tflite";
+    ASSERT_TRUE(converted->Write(path));
+    auto session = Open(path, *registry);
+    ASSERT_TRUE(session) << session.error().message;
+    sessions.push_back(std::move(*session));
+  }
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Tensors inputs = RandomInputs(*sessions[0], seed);
+    const auto a = Invoke(*sessions[0], inputs), b = Invoke(*sessions[1], inputs);
+    ASSERT_TRUE(a && b);
+    EXPECT_EQ(Difference(*a, *b, 1e-5, 1e-5), "") << "seed " << seed;
   }
 }
 

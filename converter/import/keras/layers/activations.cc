@@ -19,7 +19,7 @@ ValueId Clipped(LayerCall& c, ValueId x, double low, double high) {
 }
 
 ValueId LeakyRelu(LayerCall& c, ValueId x, double slope) {
-  return c.e().Op("LeakyRelu", {x}, MakeAttrs("alpha", slope));
+  return c.e().Op("LeakyRelu", {x}, MakeAttrs("alpha", static_cast<float>(slope)));
 }
 
 // The last axis, or another one that is moved there and back.

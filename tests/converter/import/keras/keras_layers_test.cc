@@ -135,6 +135,19 @@ TEST(KerasLayers, TransposedConvolutionOfOneDimension) {
   ExpectNear(RunModel(one.model, {Floats({1, 2, 1}, {1, 2})}), {1, 10, 2, 20});
 }
 
+TEST(KerasLayers, CausalConvolutionLooksBack) {
+  KerasCase one = OneLayer("", "Conv1D",
+                           {{"filters", 1},
+                            {"kernel_size", {2}},
+                            {"strides", {1}},
+                            {"padding", "causal"},
+                            {"dilation_rate", {2}},
+                            {"use_bias", false}},
+                           {1, 4, 1});
+  one.model.weights = {{"layer", {{"kernel", Floats({2, 1, 1}, {10, 1})}}}};
+  ExpectNear(RunModel(one.model, {Floats({1, 4, 1}, {1, 2, 3, 4})}), {1, 2, 13, 24});
+}
+
 TEST(KerasLayers, SeparableConvolutionOfOneDimension) {
   KerasCase one =
       OneLayer("", "SeparableConv1D",
