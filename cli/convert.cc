@@ -130,8 +130,9 @@ Result<Conversion> Importer(const std::string& input) {
   }
   if (!folder && input.ends_with(".tflite")) return converter::FromTflite(input);
   if (!folder)
-    return Unsupported(
-        input + ": neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file, which this version converts");
+    return Unsupported(input +
+                       ": neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file, "
+                       "which this version converts");
   return converter::FromSavedModel(input);
 }
 

@@ -91,7 +91,7 @@ TEST(Convert, ErrorsNameFileAndReasonAndWriteNothing) {
   };
   for (const Bad& bad :
        std::vector<Bad>{{{Path("none"), "-o", out}, {"none", "No such file"}},
-                        {{Path("file.pb"), "-o", out}, {"file.pb", "neither the folder of a SavedModel nor a .tflite file"}},
+                        {{Path("file.pb"), "-o", out}, {"file.pb", "neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file"}},
                         {{Path("empty"), "-o", out}, {"empty", "saved_model.pb"}},
                         {{Path("cut"), "-o", out}, {"cut", "saved_model.pb"}},
                         {{dense, "-o", out, "--signature", "none"}, {"none", "serving_default"}},

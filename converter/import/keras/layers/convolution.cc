@@ -113,6 +113,28 @@ void Finish(LayerCall& c, ValueId y, int64_t filters) {
   c.Give(c.Activate(ChannelsBack(c, y)));
 }
 
+// The kernel as Keras 2 has it. Keras 1 keeps [out, in, space...] where channels come first, and a height of one for 1D; Theano's
+// convolutions turn their kernels round.
+ValueId Kernel(LayerCall& c, const Window& w, int64_t in, int64_t out) {
+  const std::vector<int64_t> shape = w.KernelShape(in, out);
+  std::vector<int64_t> axes;
+  for (int i = 0; i < w.space; ++i) axes.push_back(i);
+  ValueId kernel;
+  if (c.keras() == 1 && w.space > 1 && c.ChannelsFirst()) {
+    std::vector<int64_t> stored = {out, in}, perm;
+    stored.insert(stored.end(), w.kernel.begin(), w.kernel.end());
+    for (int i = 0; i < w.space; ++i) perm.push_back(i + 2);
+    perm.insert(perm.end(), {1, 0});
+    kernel = c.e().Transpose(c.Weight("kernel", stored), perm);
+  } else if (c.keras() == 1 && w.space == 1) {
+    kernel = c.e().Op("Squeeze", {c.Weight("kernel", {w.kernel[0], 1, in, out})},
+                      MakeAttrs("squeeze_dims", std::vector<int64_t>{1}));
+  } else {
+    kernel = c.Weight("kernel", shape);
+  }
+  return c.state().archive.backend() == "theano" ? c.e().Op("ReverseV2", {kernel, c.e().I32s(axes)}) : kernel;
+}
+
 void Conv(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   ValueId x = SpatialInput(c, space);
@@ -121,7 +143,7 @@ void Conv(LayerCall& c) {
   if (groups < 1 || groups > (1 << 16) || filters % groups != 0 || (channels >= 0 && channels % groups != 0))
     return c.e().Reject("its " + std::to_string(groups) + " groups divide neither " +
                         std::to_string(channels) + " channels nor " + std::to_string(filters) + " filters");
-  const ValueId kernel = c.Weight("kernel", w.KernelShape(channels < 0 ? -1 : channels / groups, filters));
+  const ValueId kernel = Kernel(c, w, channels < 0 ? -1 : channels / groups, filters);
   if (groups == 1) return Finish(c, Apply(c, "Conv2D", w, x, kernel), filters);
   const auto n = static_cast<size_t>(groups);
   const Attrs attrs = MakeAttrs("num_split", groups);
