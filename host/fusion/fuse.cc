@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the functions from the outside in and offers each composite to its rules.
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -78,12 +79,25 @@ class Fuser {
       }
       FUSEBOX_ASSIGN(const std::optional<size_t> added, Site(*function, i));
       if (!added) {
-        if (!node.body.empty()) pending_.push_back(node.body);
+        Descend(*function, node);
       } else {
         i += *added - 1;  // none at all: i + 1 is the node that moved up
       }
     }
     return {};
+  }
+
+  // The composites inside a body are tried next. They see what is constant at this site, where no other site has the body.
+  void Descend(const Function& caller, const Node& composite) {
+    Function* const body = composite.body.empty() ? nullptr : module_.Find(composite.body);
+    if (!body) return;
+    pending_.push_back(composite.body);
+    size_t sites = 0;
+    for (const auto& f : module_.functions)
+      for (const auto& n : f->nodes) sites += n->body == composite.body;
+    const auto computed = [&](ValueId v) { return v != kNoValue && !caller.value(v).is_const(); };
+    if (sites == 1 && std::ranges::any_of(composite.operands, computed))
+      BindConstants(*body, caller, composite);
   }
 
   Result<std::vector<SiteReport>> Run() {

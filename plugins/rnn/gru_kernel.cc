@@ -5,18 +5,10 @@
 
 #include "plugins/rnn/gru_packed.h"
 #include "plugins/rnn/gru_reference.h"
+#include "plugins/rnn/operand_checks.h"
 
 namespace fusebox::rnn {
 namespace {
-
-// After supports has taken the node, what does not fit is the model's fault at these shapes.
-GruSpec ParseForUse(const Node& node) {
-  try {
-    return GruSpec(node);
-  } catch (const Reject& r) {
-    throw Error{FBX_INVALID, r.why, r.subject};
-  }
-}
 
 size_t ScratchRows(const GruSpec& spec, uint32_t threads) {
   return static_cast<size_t>(std::clamp<int64_t>(spec.batch, 1, std::max<uint32_t>(threads, 1)));
@@ -49,7 +41,7 @@ void GruKernel::supports(const Node& node) {
 }
 
 void GruKernel::infer(const Node& node, Infer& out) {
-  const GruSpec spec = ParseForUse(node);
+  const GruSpec spec = ParseSpec<GruSpec>(node);
   if (spec.time_major) {
     out.set(0, spec.dtype, {spec.steps, spec.batch, spec.cells});
   } else {
@@ -59,14 +51,14 @@ void GruKernel::infer(const Node& node, Infer& out) {
 }
 
 GruKernel::GruKernel(const Node& node) {
-  const GruSpec spec = ParseForUse(node);
+  const GruSpec spec = ParseSpec<GruSpec>(node);
   if (PackedGru::Takes(spec)) packed_ = std::make_unique<const PackedGru>(spec, node);
 }
 
 GruKernel::~GruKernel() = default;
 
 GruKernel::Shapes GruKernel::prepare(const Node& node, Plan& plan) const {
-  Shapes shapes{ParseForUse(node), 0, 0, plan.threads()};
+  Shapes shapes{ParseSpec<GruSpec>(node), 0, 0, plan.threads()};
   const GruSpec& spec = shapes.spec;
   if (packed_) {
     shapes.chunk_steps = packed_->ChunkSteps(spec);

@@ -63,15 +63,15 @@ void KerasGruRule::rewrite(const Site& site, Build& build) {
   }
   const auto gru = build
                        .custom("fusebox.gru",
-                               {layer.Inputs(build), build.in(KerasLayer::kFirstState), weights, recurrent,
-                                bias, recurrent_bias},
+                               {layer.Inputs(build), build.in(layer.first_state()), weights, recurrent, bias,
+                                recurrent_bias},
                                2)
                        .attr("time_major", layer.time_major())
                        .attr("reset_after", after)
                        .attr("activation", layer.activation())
                        .attr("recurrent_activation", layer.recurrent_activation());
   layer.SetOutputs(build, gru[0]);
-  build.result(kFirstFinalState, gru[1]);
+  build.result(layer.first_final_state(), gru[1]);
 }
 
 }  // namespace fusebox::rnn

@@ -13,7 +13,8 @@ namespace fusebox::rnn {
 
 struct KerasGruRule {
   static constexpr std::string_view id = "fusebox.keras_gru", implements = "gru_*";
-  static constexpr double atol = 1e-5, rtol = 1e-5;
+  // A large state is scaled by a gate, whose argument is then a large sum: its rounding shows in the gate's last digits.
+  static constexpr double atol = 1e-5, rtol = 1e-4;
 
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);

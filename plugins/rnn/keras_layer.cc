@@ -15,32 +15,35 @@ std::string ShapeText(const Tensor& t) {
 
 bool Differ(int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; }
 
-// The last time step of the op's output. A slice, not the final state, so that files that nobody asks for a
-// state read no variable tensor: other runtimes and their delegates know this form.
-Value LastStep(Build& build, Value output, int time_axis, bool keep_axis) {
+}  // namespace
+
+Value StepOf(Build& build, Value sequence, int time_axis, bool last, bool keep_axis) {
   const int32_t others = time_axis == 0 ? 6 : 5;
-  const int32_t time = 1 << time_axis;
-  const Value begin = time_axis == 0 ? build.i32({-1, 0, 0}) : build.i32({0, -1, 0});
-  return build.builtin("STRIDED_SLICE", {output, begin, build.i32({0, 0, 0}), build.i32({1, 1, 1})})
+  const int32_t time = 1 << time_axis, step = last ? -1 : 0;
+  const Value begin = time_axis == 0 ? build.i32({step, 0, 0}) : build.i32({0, step, 0});
+  const int32_t after = last ? 0 : 1;
+  const Value end = time_axis == 0 ? build.i32({after, 0, 0}) : build.i32({0, after, 0});
+  return build.builtin("STRIDED_SLICE", {sequence, begin, end, build.i32({1, 1, 1})})
       .attr("begin_mask", others)
-      .attr("end_mask", keep_axis ? 7 : others)
+      .attr("end_mask", keep_axis && last ? 7 : others)
       .attr("shrink_axis_mask", keep_axis ? 0 : time)[0];
 }
 
-}  // namespace
-
 std::string KerasLayer::subject(uint32_t operand) const {
   static constexpr const char* kStates[] = {"init_h", "init_c"};
-  const char* const name = operand == kInputs       ? "inputs"
-                           : operand <= states_     ? kStates[operand - kFirstState]
-                           : operand == kernel()    ? "kernel"
-                           : operand == recurrent() ? "recurrent_kernel"
-                                                    : "bias";
+  std::string name = "inputs";
+  if (operand != kInputs) {
+    name = place_.name;
+    name += operand == kernel()      ? "kernel"
+            : operand == recurrent() ? "recurrent_kernel"
+            : operand == bias()      ? "bias"
+                                     : kStates[operand - first_state()];
+  }
   return "operand " + std::to_string(operand) + " (" + name + ")";
 }
 
 void KerasLayer::CheckArity() const {
-  const uint32_t ins = operand_count(), outs = states_ + 2;
+  const uint32_t ins = states_ + 4, outs = states_ + 2;
   site_.require(site_.in_count() != ins + 1, "ARITY",
                 "has " + std::to_string(ins + 1) +
                     " operands: a mask or sequence lengths, which the fused op cannot follow",
@@ -71,7 +74,7 @@ void KerasLayer::CheckConstant(uint32_t i) const {
 
 void KerasLayer::CheckOperands() const {
   CheckOperand(kInputs, 3);
-  for (uint32_t state = 0; state < states_; ++state) CheckOperand(kFirstState + state, 2);
+  for (uint32_t state = 0; state < states_; ++state) CheckOperand(first_state() + state, 2);
   for (const uint32_t weights : {kernel(), recurrent()}) CheckOperand(weights, 2);
   for (const uint32_t weights : {kernel(), recurrent()}) CheckConstant(weights);
 }
@@ -81,6 +84,8 @@ void KerasLayer::CheckKernels() const {
   const int64_t features = site_.in(kInputs).dim(2);
   const std::string columns =
       ", but " + std::to_string(units()) + " units need " + std::to_string(gates_ * units()) + " columns";
+  site_.require(!diagonal() || r.dim(0) == 1, "SHAPE", "has shape " + ShapeText(r) + ", expected one row",
+                subject(recurrent()));
   site_.require(units() > 0, "SHAPE", "has no units", subject(recurrent()));
   site_.require(r.dim(1) == gates_ * units(), "SHAPE", "has shape " + ShapeText(r) + columns,
                 subject(recurrent()));
@@ -102,7 +107,7 @@ void KerasLayer::CheckBias(int dimension) const {
 
 void KerasLayer::CheckStates() const {
   const int64_t batch = site_.in(kInputs).dim(1 - time_axis());
-  for (uint32_t i = kFirstState; i <= states_; ++i) {
+  for (uint32_t i = first_state(); i < kernel(); ++i) {
     const Tensor state = site_.in(i);
     site_.require(!Differ(state.dim(1), units()), "SHAPE",
                   "has shape " + ShapeText(state) + ", but there are " + std::to_string(units()) + " units",
@@ -115,22 +120,22 @@ void KerasLayer::CheckStates() const {
 
 bool KerasLayer::SequenceIsLast() const {
   if (site_.attrs().has("sequence")) return !site_.attrs().b("sequence");
-  const Tensor sequence = site_.out(kSequence);
+  const Tensor sequence = site_.out(this->sequence());
   return sequence.rank() == 3 && sequence.dim(time_axis()) == 1 && site_.in(kInputs).dim(time_axis()) != 1;
 }
 
 void KerasLayer::CheckSequence() const {
-  const Tensor sequence = site_.out(kSequence);
+  const Tensor sequence = site_.out(this->sequence());
   if (sequence.uses() == 0 || SequenceIsLast()) return;
   const int64_t steps = site_.in(kInputs).dim(time_axis());
   const int64_t declared = sequence.rank() == 3 ? sequence.dim(time_axis()) : -1;
   site_.require(steps < 0 || steps == 1 || declared >= 0 || site_.attrs().has("sequence"), "SHAPE",
                 "is of unknown length, so that it may be the whole sequence or its last step",
-                "result 1 (sequence)");
+                "result " + std::to_string(this->sequence()) + " (sequence)");
   site_.require(
       !Differ(steps, declared), "SHAPE",
       "has shape " + ShapeText(sequence) + ", but the inputs have " + std::to_string(steps) + " steps",
-      "result 1 (sequence)");
+      "result " + std::to_string(this->sequence()) + " (sequence)");
 }
 
 Value KerasLayer::Inputs(Build& build) const {
@@ -138,8 +143,9 @@ Value KerasLayer::Inputs(Build& build) const {
 }
 
 void KerasLayer::SetOutputs(Build& build, Value sequence) const {
-  build.result(kLastOutput, LastStep(build, sequence, time_axis(), false));
-  build.result(kSequence, SequenceIsLast() ? LastStep(build, sequence, time_axis(), true) : sequence);
+  build.result(last_output(), StepOf(build, sequence, time_axis(), true, false));
+  build.result(this->sequence(),
+               SequenceIsLast() ? StepOf(build, sequence, time_axis(), true, true) : sequence);
   if (site_.out_count() < states_ + 3) return;
   const float cpu = 1.0f;  // what Keras says when its generic implementation ran
   build.result(states_ + 2, build.constant<float>({&cpu, 1}, {}));

@@ -19,18 +19,31 @@
 
 namespace fusebox::rnn {
 
-enum LayerResult : uint32_t { kLastOutput, kSequence, kFirstFinalState };
+// A time step of a sequence: its last, or its first. A slice, not the final state, so that files that nobody asks for a
+// state read no variable tensor: other runtimes and their delegates know this form.
+Value StepOf(Build& build, Value sequence, int time_axis, bool last, bool keep_axis);
+
+// Where a layer stands that is one of two in a composite, and what is special with it. How far its operands (but for the inputs, which both read) and
+// results are behind those of a layer alone.
+struct LayerPlace {
+  const char* name = "";  // "backward "
+  uint32_t operands = 0, results = 0;
+  bool diagonal = false;  // recurrent_kernel is [1,G*u]: each unit knows its own state only
+};
 
 class KerasLayer {
  public:
-  KerasLayer(const Site& site, uint32_t states, int64_t gates)
-      : site_(site), states_(states), gates_(gates) {}
+  KerasLayer(const Site& site, uint32_t states, int64_t gates, LayerPlace place = {})
+      : site_(site), states_(states), gates_(gates), place_(place) {}
 
-  static constexpr uint32_t kInputs = 0, kFirstState = 1;
-  uint32_t kernel() const { return states_ + 1; }
-  uint32_t recurrent() const { return states_ + 2; }
-  uint32_t bias() const { return states_ + 3; }
-  uint32_t operand_count() const { return states_ + 4; }
+  static constexpr uint32_t kInputs = 0;
+  uint32_t first_state() const { return place_.operands + 1; }
+  uint32_t kernel() const { return first_state() + states_; }
+  uint32_t recurrent() const { return kernel() + 1; }
+  uint32_t bias() const { return kernel() + 2; }
+  uint32_t last_output() const { return place_.results; }
+  uint32_t sequence() const { return place_.results + 1; }
+  uint32_t first_final_state() const { return place_.results + 2; }
   std::string subject(uint32_t operand) const;  // "operand 3 (kernel)"
 
   bool time_major() const { return site_.attrs().b("time_major", false); }
@@ -38,10 +51,13 @@ class KerasLayer {
   bool go_backwards() const { return site_.attrs().b("go_backwards", false); }
   std::string_view activation() const { return site_.attrs().s("activation", "tanh"); }
   std::string_view recurrent_activation() const { return site_.attrs().s("recurrent_activation", "sigmoid"); }
-  int64_t units() const { return site_.in(recurrent()).dim(0); }
+  bool diagonal() const { return place_.diagonal; }
+  int64_t units() const {
+    return diagonal() ? site_.in(recurrent()).dim(1) / gates_ : site_.in(recurrent()).dim(0);
+  }
 
   // Each throws Reject. In this order: later ones read what earlier ones have checked.
-  void CheckArity() const;
+  void CheckArity() const;  // of a layer alone
   void CheckOperand(uint32_t operand, int rank) const;
   void CheckConstant(uint32_t operand) const;
   // Inputs, states, kernel and recurrent kernel: type, rank and constness; the bias is the cell's own.
@@ -55,13 +71,14 @@ class KerasLayer {
   Value Inputs(Build& build) const;
   // Newer Keras declares the sequence as one step long when only the last output is wanted.
   bool SequenceIsLast() const;
-  // Last output and sequence from the whole sequence, and the scalar.
+  // Last output and sequence from the whole sequence, and the scalar, of a layer alone.
   void SetOutputs(Build& build, Value sequence) const;
 
  private:
   const Site& site_;
   uint32_t states_;
   int64_t gates_;
+  LayerPlace place_;
 };
 
 }  // namespace fusebox::rnn

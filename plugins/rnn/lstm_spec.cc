@@ -114,7 +114,7 @@ bool AllConstant(const Node& node, std::initializer_list<uint32_t> firsts) {
 
 }  // namespace
 
-LstmSpec::LstmSpec(const Node& node) {
+LstmSpec::LstmSpec(const Node& node, bool time_major_unless_stated) {
   const uint32_t count = node.in_count();
   if (count != 20 && count != 24)
     throw Reject{"ARITY", "has " + std::to_string(count) + " operands, expected 20 or 24"};
@@ -124,7 +124,7 @@ LstmSpec::LstmSpec(const Node& node) {
   one_step = node.op() == "LSTM";
   if (one_step && node.attrs().s("kernel_type", "FULL") != "FULL")
     throw Reject{"ATTR", "is not FULL", "attr kernel_type"};
-  time_major = !one_step && node.attrs().b("time_major", false);
+  time_major = !one_step && node.attrs().b("time_major", time_major_unless_stated);
   activation = ParseActivation(node);
   cell_clip = ParseClip(node, "cell_clip");
   projection_clip = ParseClip(node, "proj_clip");

@@ -34,7 +34,8 @@ enum class Activation { kNone, kRelu, kReluN1To1, kRelu6, kTanh };
 
 struct LstmSpec {
   // Throws Reject for what is not done or does not fit together. Sizes that are not known yet are -1 and fit.
-  explicit LstmSpec(const Node& node);
+  // `time_major`: what the op means where it does not say.
+  explicit LstmSpec(const Node& node, bool time_major = false);
 
   int64_t batch = -1, steps = -1, inputs = -1, cells = -1, outputs = -1;
   bool one_step = false;  // the op is LSTM

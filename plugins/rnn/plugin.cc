@@ -2,11 +2,16 @@
 #include <fusebox/plugin.hpp>
 
 #include "plugins/rnn/basic_lstm_kernel.h"
+#include "plugins/rnn/bidirectional_kernel.h"
 #include "plugins/rnn/gru_kernel.h"
+#include "plugins/rnn/keras_bidirectional_rule.h"
 #include "plugins/rnn/keras_gru_rule.h"
 #include "plugins/rnn/keras_lstm_rule.h"
+#include "plugins/rnn/keras_simple_rnn_rule.h"
 #include "plugins/rnn/lstm_kernel.h"
+#include "plugins/rnn/rnn_kernel.h"
 
 FUSEBOX_PLUGIN("fusebox.rnn", "1.0.0", fusebox::rnn::KerasLstmRule, fusebox::rnn::KerasGruRule,
-               fusebox::rnn::LstmKernel, fusebox::rnn::GruKernel, fusebox::rnn::LstmStepKernel,
-               fusebox::rnn::BasicLstmKernel)
+               fusebox::rnn::KerasSimpleRnnRule, fusebox::rnn::KerasBidirectionalRule,
+               fusebox::rnn::LstmKernel, fusebox::rnn::GruKernel, fusebox::rnn::RnnKernel,
+               fusebox::rnn::BidirectionalKernel, fusebox::rnn::LstmStepKernel, fusebox::rnn::BasicLstmKernel)

@@ -20,7 +20,7 @@ struct LstmVariables {
 
 LstmVariables AddVariables(SavedModelBuilder& model, Random& random, const LstmOptions& o) {
   int64_t n = o.inputs, u = o.units;
-  TensorValue kernel = random.Weights({n, 4 * u}), recurrent = random.Weights({u, 4 * u});
+  TensorValue kernel = random.Weights({n, 4 * u}), recurrent = random.Weights({o.independent ? 1 : u, 4 * u});
   TensorValue bias = random.Uniform({4 * u}, -0.2f, 0.2f);
   TensorValue dense_kernel = random.Weights({u, 1}), dense_bias = random.Uniform({1}, -0.2f, 0.2f);
   TensorValue state_h = random.Weights({n, u}), state_c = random.Weights({n, u});

@@ -20,6 +20,10 @@ using Keras3 = Keras3RnnOptions;
 template <Keras3 kOptions>
 constexpr auto kWriteKeras3 = WriteAs<&WriteKeras3Rnn, kOptions>;
 
+using Rnn = RecurrentOptions;
+template <Rnn kOptions>
+constexpr auto kWriteRnn = WriteAs<&WriteRecurrent, kOptions>;
+
 constexpr SampleModel kModels[] = {
     {"dense", "three Dense layers with Relu and Softmax, batch dynamic; a second signature gives the logits",
      WriteDense},
@@ -40,6 +44,8 @@ constexpr SampleModel kModels[] = {
      kWriteLstm<Lstm{.return_state = true, .initial_state = Lstm::State::kComputed}>},
     {"lstm_four_gates", "another library's LSTM behind the same interface: one matrix product per gate",
      kWriteLstm<Lstm{.body = Lstm::Body::kFourGates}>},
+    {"indy_lstm", "IndyLSTM: each unit knows its own state only",
+     kWriteLstm<Lstm{.return_sequences = true, .independent = true}>},
     {"lstm_swapped_gates", "the same interface with a wrong body: input and forget gate swapped",
      kWriteLstm<Lstm{.body = Lstm::Body::kSwappedGates}>},
     {"keras3_lstm", "LSTM of Keras 3: a loop that says nothing of what it is", kWriteKeras3<Keras3{}>},
@@ -49,6 +55,17 @@ constexpr SampleModel kModels[] = {
      kWriteKeras3<Keras3{.layer = Keras3::Layer::kSimpleRnn, .go_backwards = true}>},
     {"keras3_lstm_unrolled", "LSTM of Keras 3 with unroll: one copy of the cell per step",
      kWriteKeras3<Keras3{.return_sequences = true, .unroll = true}>},
+    {"gru", "Keras GRU, all steps and the final state returned",
+     kWriteRnn<Rnn{.return_sequences = true, .return_state = true}>},
+    {"gru_reset_before", "GRU whose reset gate is applied to the state",
+     kWriteRnn<Rnn{.cell = Rnn::Cell::kGruResetBefore}>},
+    {"gru_other_body", "another library's GRU behind the same interface", kWriteRnn<Rnn{.other_body = true}>},
+    {"simple_rnn", "Keras SimpleRNN, all steps returned",
+     kWriteRnn<Rnn{.cell = Rnn::Cell::kSimpleRnn, .return_sequences = true}>},
+    {"bidirectional_lstm", "Bidirectional LSTM, all steps, concatenated",
+     kWriteRnn<Rnn{.cell = Rnn::Cell::kLstm, .return_sequences = true, .merge = Rnn::Merge::kConcat}>},
+    {"stateful_lstm", "LSTM that keeps its states between calls",
+     kWriteRnn<Rnn{.cell = Rnn::Cell::kLstm, .batch = 1, .stateful = true}>},
     {"custom_fused", "two Conv2D into my_custom_fused_op with a placeholder body",
      WriteAs<&WriteCustomFused, CustomFusedOptions{}>},
     {"custom_fused_body", "the same with a real body",

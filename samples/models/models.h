@@ -48,6 +48,7 @@ struct LstmOptions {
   enum class Body { kKeras, kFourGates, kSwappedGates } body = Body::kKeras;
   bool dense_head = true;     // a Dense layer of one unit on the output; not with kInput
   bool unknown_rank = false;  // the function's argument does not say its rank
+  bool independent = false;   // IndyLSTM: recurrent_kernel is [1,4u] and multiplies each unit's own state
 };
 Status WriteLstm(const std::string& dir, uint64_t seed, const LstmOptions& options);
 
@@ -78,6 +79,34 @@ struct Keras3RnnOptions {
   } twist = Twist::kNone;
 };
 Status WriteKeras3Rnn(const std::string& dir, uint64_t seed, const Keras3RnnOptions& options);
+
+// A Keras recurrent layer alone, or a Bidirectional one: "serving_default" (x as WriteLstm's) -> "output", or "forward" and
+// "backward" where they are separate; with the states "state_h" ("forward_state_h", ...) where they are returned.
+struct RecurrentOptions {
+  enum class Cell { kLstm, kGru, kGruResetBefore, kSimpleRnn } cell = Cell::kGru;
+  int batch = -1, steps = 5, inputs = 3, units = 8;  // -1: dynamic
+  bool time_major = false;
+  bool go_backwards = false;
+  bool return_sequences = false;
+  bool last_step_only = false;  // as in LstmOptions
+  bool return_state = false;
+  bool input_state = false;  // the initial states are inputs
+  bool stateful = false;     // the states are variables, read and written
+  bool zero_states = true;   // their initial values; else random ones
+  bool bias = true;          // else a constant of zeros
+  bool other_body = false;   // another library's layer behind the same interface
+  enum class Activation { kTanh, kRelu, kRelu6, kLinear } activation = Activation::kTanh;  // not LSTM
+  enum class Merge {
+    kNone,
+    kConcat,
+    kSum,
+    kMul,
+    kAverage,
+    kSeparate
+  } merge = Merge::kNone;  // kNone: one direction
+  int backward_units = 0;  // 0: as forward
+};
+Status WriteRecurrent(const std::string& dir, uint64_t seed, const RecurrentOptions& options);
 
 // The model of TensorFlow's guide to fusing: image [1,28,28,3] -> two Conv2D (one filter, 3x3) ->
 // my_custom_fused_op (2 in, 2 out; tfl_fusable_op, example_option 10) -> "output_0", "output_1".

@@ -87,19 +87,21 @@ TEST_P(UnnamedLayer, IsOneFusedOpThatAgreesWithWhatItWas) {
 
 INSTANTIATE_TEST_SUITE_P(
     Loops, UnnamedLayer,
-    ::testing::Values(Case{"Lstm", {}}, Case{"LstmByGates", {.implementation = 1}},
-                      Case{"LstmBackwards", {.go_backwards = true, .return_sequences = true}},
-                      Case{"LstmStates", {.batch = 2, .return_sequences = true, .return_state = true}},
-                      Case{"LstmStatesOnly", {.return_state = true}},
-                      Case{"LstmWithoutBias", {.use_bias = false}}, Case{"LstmRelu", {.relu = true}},
-                      Case{"LstmOneStep", {.steps = 1, .return_sequences = true}},
-                      Case{"Gru", {.layer = Layer::kGru, .return_sequences = true, .return_state = true}},
-                      Case{"GruByGates", {.layer = Layer::kGru, .implementation = 1}},
-                      Case{"GruResetBefore", {.layer = Layer::kGru, .reset_after = false}},
-                      Case{"GruResetBeforeByGates",
-                           {.layer = Layer::kGru, .reset_after = false, .implementation = 1}},
-                      Case{"GruBackwards", {.layer = Layer::kGru, .go_backwards = true}},
-                      Case{"GruWithoutBias", {.layer = Layer::kGru, .use_bias = false}}),
+    ::testing::Values(
+        Case{"Lstm", {}}, Case{"LstmByGates", {.implementation = 1}},
+        Case{"LstmBackwards", {.go_backwards = true, .return_sequences = true}},
+        Case{"LstmStates", {.batch = 2, .return_sequences = true, .return_state = true}},
+        Case{"LstmStatesOnly", {.return_state = true}}, Case{"LstmWithoutBias", {.use_bias = false}},
+        Case{"LstmRelu", {.relu = true}}, Case{"LstmOneStep", {.steps = 1, .return_sequences = true}},
+        Case{"Gru", {.layer = Layer::kGru, .return_sequences = true, .return_state = true}},
+        Case{"GruByGates", {.layer = Layer::kGru, .implementation = 1}},
+        Case{"GruResetBefore", {.layer = Layer::kGru, .reset_after = false}},
+        Case{"GruResetBeforeByGates", {.layer = Layer::kGru, .reset_after = false, .implementation = 1}},
+        Case{"GruBackwards", {.layer = Layer::kGru, .go_backwards = true}},
+        Case{"GruWithoutBias", {.layer = Layer::kGru, .use_bias = false}},
+        Case{"SimpleRnn", {.layer = Layer::kSimpleRnn, .return_sequences = true, .return_state = true}},
+        Case{"SimpleRnnRelu", {.layer = Layer::kSimpleRnn, .relu = true}},
+        Case{"SimpleRnnBackwards", {.layer = Layer::kSimpleRnn, .go_backwards = true}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(

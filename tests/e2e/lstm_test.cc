@@ -93,7 +93,8 @@ TEST_P(LstmSample, IsOneFusedOpThatAgreesWithItsLoop) {
 INSTANTIATE_TEST_SUITE_P(All, LstmSample,
                          ::testing::Values("keras_lstm", "lstm_time_major", "lstm_backwards",
                                            "lstm_sequences", "lstm_last_step", "lstm_states",
-                                           "lstm_constant_state", "lstm_computed_state", "lstm_four_gates"),
+                                           "lstm_constant_state", "lstm_computed_state", "lstm_four_gates",
+                                           "indy_lstm"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Lstm, KeepsADynamicBatchAndADynamicLength) {

@@ -92,6 +92,18 @@ TEST(KerasLstmRule, TakesUnknownBatchAndTime) {
   EXPECT_EQ(lstm.WhyNot(), "");
 }
 
+TEST(KerasLstmRule, MakesDiagonalWeightsOfAnIndyLstm) {
+  Lstm lstm;
+  lstm.name = "indy_lstm_0";
+  lstm.operands[4] = F32({1, 16}, FBX_TENSOR_CONST);
+  const Recorder r = lstm.Rewritten();
+  EXPECT_THAT(r.Lines(), Contains("RESHAPE(in4,[-1])"));
+  EXPECT_THAT(r.Lines(), Contains(HasSubstr("diagonal_recurrent_tensors=true")));
+  Lstm full;
+  full.name = "indy_lstm_0";
+  EXPECT_EQ(full.WhyNot(), "SHAPE operand 4 (recurrent_kernel): has shape [4,16], expected one row");
+}
+
 // One test for each way to break the contract.
 template <class Change>
 std::string Refusal(const Change& change) {

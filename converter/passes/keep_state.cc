@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stateful layers: a variable that starts at zero, and that only one RNN op starts from and writes back to, becomes the op's own
+// state, a variable tensor that the session keeps between calls and resets. Other variables stay variables, which keep any
+// initial value.
+#include <algorithm>
+#include <map>
+
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+namespace {
+
+bool AllZero(const Buffer& data) {
+  const auto bytes = data.As<uint8_t>();
+  return !bytes.empty() && std::ranges::all_of(bytes, [](uint8_t b) { return b == 0; });
+}
+
+// How often the handles of a variable are used, in all functions.
+std::map<std::string, int> HandleUses(const Module& module) {
+  std::map<std::string, int> out;
+  for (const auto& f : module.functions) {
+    const Uses uses(*f);
+    for (const auto& node : f->nodes) {
+      if (!node->is(Op::kVarHandle)) continue;
+      const int readers = static_cast<int>(uses.readers(node->results[0]).size());
+      out[node->attrs.str("shared_name", "")] += readers;
+    }
+  }
+  return out;
+}
+
+class Keeper {
+ public:
+  Keeper(Context& context, Function& f, const std::map<std::string, int>& handle_uses)
+      : context_(context), f_(f), handle_uses_(handle_uses) {}
+
+  void Run() {
+    for (size_t i = 0; i < f_.nodes.size(); ++i) {
+      Node& node = *f_.nodes[i];
+      const auto states = StateOperands(node.op);
+      if (states.empty() || node.results.size() < StateResultCount(node)) continue;
+      size_t result = ProperResultCount(node);
+      for (const int operand : states) {
+        if (operand >= static_cast<int>(node.operands.size())) break;
+        Keep(node, static_cast<size_t>(operand), result++);
+      }
+    }
+    for (Node* node : dead_)
+      for (auto& owned : f_.nodes)
+        if (owned.get() == node) owned.reset();
+    f_.Sweep();
+    const Uses uses(f_);
+    for (auto& node : f_.nodes)
+      if (node->is(Op::kVarHandle) && uses.readers(node->results[0]).empty()) node.reset();
+    f_.Sweep();
+  }
+
+ private:
+  // The variable behind a handle; null: not known.
+  const Variable* VariableOf(const Uses& uses, ValueId handle) const {
+    const Node* maker = uses.producer(handle);
+    if (!maker || !maker->is(Op::kVarHandle)) return nullptr;
+    return context_.module.FindVariable(maker->attrs.str("shared_name", ""));
+  }
+
+  void Keep(Node& node, size_t operand, size_t result) {
+    const ValueId initial = node.operands[operand], final_state = node.results[result];
+    if (initial == kNoValue || final_state == kNoValue) return;
+    const Uses uses(f_);
+    Node* const read = uses.producer(initial);
+    if (!read || !read->is(Op::kReadVariable) || uses.readers(initial).size() != 1) return;
+    const Variable* const variable = VariableOf(uses, read->operands[0]);
+    if (!variable || !AllZero(variable->initial) || !variable->type.shape.is_static()) return;
+    Node* assign = nullptr;
+    for (const Uses::Reader& reader : uses.readers(final_state)) {
+      if (reader.node && reader.node->is(Op::kAssignVariable) && reader.index == 1 &&
+          VariableOf(uses, reader.node->operands[0]) == variable)
+        assign = reader.node;
+    }
+    // Nobody else looks at it: one read and one assignment.
+    const auto found = handle_uses_.find(variable->name);
+    if (!assign || found == handle_uses_.end() || found->second != 2) return;
+    const ValueId state = f_.AddValue(variable->type, variable->name);
+    f_.value(state).is_variable = true;
+    node.operands[operand] = state;
+    f_.value(final_state).type = variable->type;
+    dead_.insert(dead_.end(), {read, assign});
+  }
+
+  Context& context_;
+  Function& f_;
+  const std::map<std::string, int>& handle_uses_;
+  std::vector<Node*> dead_;
+};
+
+}  // namespace
+
+Status KeepState(Context& context) {
+  const auto handle_uses = HandleUses(context.module);
+  for (const Signature& s : context.module.signatures) {
+    const auto same = [&](const Signature& other) { return other.function == s.function; };
+    if (std::ranges::count_if(context.module.signatures, same) != 1) continue;
+    Keeper(context, *context.module.Find(s.function), handle_uses).Run();
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter

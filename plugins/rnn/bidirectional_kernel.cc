@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/bidirectional_kernel.h"
+
+#include <algorithm>
+
+#include "plugins/rnn/lstm_packed.h"
+#include "plugins/rnn/lstm_reference.h"
+#include "plugins/rnn/operand_checks.h"
+#include "plugins/rnn/state_memory.h"
+
+namespace fusebox::rnn {
+namespace {
+
+size_t ScratchRows(const LstmSpec& spec, uint32_t threads) {
+  return static_cast<size_t>(std::clamp<int64_t>(spec.batch, 1, std::max<uint32_t>(threads, 1)));
+}
+
+size_t ScratchBytes(const PackedLstm* packed, const LstmSpec& spec, size_t chunk, uint32_t threads) {
+  if (packed) return packed->ScratchBytes(spec, chunk);
+  const size_t element = spec.dtype == FBX_F64 ? sizeof(double) : sizeof(float);
+  return ScratchRows(spec, threads) * ReferenceScratch(spec) * element;
+}
+
+// Calls f(place of a row at a step, place of the same row when time is reversed), places in rows of the input.
+template <class F>
+void ForPlaces(const LstmSpec& spec, const F& f) {
+  const size_t batch = static_cast<size_t>(spec.batch), steps = static_cast<size_t>(spec.steps);
+  for (size_t t = 0; t < steps; ++t) {
+    for (size_t row = 0; row < batch; ++row) {
+      const size_t back = steps - 1 - t;
+      if (spec.time_major) {
+        f(t * batch + row, back * batch + row);
+      } else {
+        f(row * steps + t, row * steps + back);
+      }
+    }
+  }
+}
+
+template <class T>
+void RunPlain(const Node& node, const LstmSpec& spec, const LstmBuffers<T>& buffers, T* scratch,
+              uint32_t threads) {
+  const size_t rows = ScratchRows(spec, threads), batch = static_cast<size_t>(spec.batch);
+  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
+               [&](size_t begin, size_t end, uint32_t worker) {
+                 RunReference<T>(spec, buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end),
+                                 scratch + worker * ReferenceScratch(spec));
+               });
+}
+
+}  // namespace
+
+void BidirectionalKernel::supports(const Node& node) { BidirectionalSpec{node}; }
+
+void BidirectionalKernel::infer(const Node& node, Infer& out) {
+  const auto spec = ParseSpec<BidirectionalSpec>(node);
+  const LstmSpec& f = spec.forward;
+  const auto set = [&](uint32_t result, int64_t width) {
+    if (f.time_major) {
+      out.set(result, f.dtype, {f.steps, f.batch, width});
+    } else {
+      out.set(result, f.dtype, {f.batch, f.steps, width});
+    }
+  };
+  const int64_t ahead = f.outputs, back = spec.backward.outputs;
+  uint32_t next = 0;
+  if (spec.merge) {
+    set(next++, ahead < 0 || back < 0 ? -1 : ahead + back);
+  } else {
+    set(next++, ahead);
+    set(next++, back);
+  }
+  for (uint32_t state = 0; state < 4 && next < node.out_count(); ++state, ++next)
+    out.like(next, node.in(kForwardStates + state));
+}
+
+BidirectionalKernel::BidirectionalKernel(const Node& node) {
+  const auto spec = ParseSpec<BidirectionalSpec>(node);
+  const auto pack = [&](const LstmSpec& cell, bool backward) -> std::unique_ptr<const PackedLstm> {
+    if (!PackedLstm::Takes(cell)) return nullptr;
+    const DirectionNode direction(node, backward);
+    return std::make_unique<const PackedLstm>(cell, direction.node());
+  };
+  forward_ = pack(spec.forward, false);
+  backward_ = pack(spec.backward, true);
+}
+
+BidirectionalKernel::~BidirectionalKernel() = default;
+
+BidirectionalKernel::Shapes BidirectionalKernel::prepare(const Node& node, Plan& plan) const {
+  Shapes shapes{ParseSpec<BidirectionalSpec>(node), 0, 0, 0, 0, 0, 0, plan.threads()};
+  const LstmSpec &f = shapes.spec.forward, &b = shapes.spec.backward;
+  if (forward_) shapes.forward_chunk = forward_->ChunkSteps(f);
+  if (backward_) shapes.backward_chunk = backward_->ChunkSteps(b);
+  shapes.cells =
+      plan.scratch(std::max(ScratchBytes(forward_.get(), f, shapes.forward_chunk, plan.threads()),
+                            ScratchBytes(backward_.get(), b, shapes.backward_chunk, plan.threads())));
+  const size_t element = f.dtype == FBX_F64 ? sizeof(double) : sizeof(float);
+  const size_t rows = static_cast<size_t>(f.batch) * static_cast<size_t>(f.steps) * element;
+  shapes.reversed = plan.scratch(rows * static_cast<size_t>(f.inputs));
+  shapes.forward = shapes.spec.merge ? plan.scratch(rows * static_cast<size_t>(f.outputs)) : 0;
+  shapes.backward = plan.scratch(rows * static_cast<size_t>(b.outputs));
+  return shapes;
+}
+
+template <class T>
+void BidirectionalKernel::RunDirection(const Node& node, const Shapes& shapes, bool backward, const T* x,
+                                       T* output) const {
+  const LstmSpec& spec = backward ? shapes.spec.backward : shapes.spec.forward;
+  const uint32_t states = backward ? kBackwardStates : kForwardStates;
+  const uint32_t result = (shapes.spec.merge ? 1 : 2) + (states - kForwardStates);
+  T* const h = StateMemory<T>(node, states, result);
+  T* const c = StateMemory<T>(node, states + 1, result + 1);
+  T* const scratch = node.scratch<T>(shapes.cells);
+  const PackedLstm* const packed = backward ? backward_.get() : forward_.get();
+  if constexpr (std::is_same_v<T, float>) {
+    const size_t chunk = backward ? shapes.backward_chunk : shapes.forward_chunk;
+    if (packed) return packed->Run({node.host(), spec, x, output, h, c, scratch, chunk, shapes.threads});
+  }
+  const DirectionNode direction(node, backward);
+  const Node cell = direction.node();
+  LstmBuffers<T> buffers;
+  for (uint32_t i = 0; i < cell.in_count(); ++i)
+    buffers.operands[i] = cell.has_in(i) ? cell.in(i).data<const T>() : nullptr;
+  buffers.operands[kInput] = x;
+  buffers.output = output;
+  buffers.output_state = h;
+  buffers.cell_state = c;
+  RunPlain<T>(node, spec, buffers, scratch, shapes.threads);
+}
+
+template <class T>
+void BidirectionalKernel::Run(const Node& node, const Shapes& shapes) const {
+  const LstmSpec& spec = shapes.spec.forward;
+  const T* const x = node.in(kInput).data<const T>();
+  T* const reversed = node.scratch<T>(shapes.reversed);
+  T* const backward = node.scratch<T>(shapes.backward);
+  T* const forward = shapes.spec.merge ? node.scratch<T>(shapes.forward) : node.out(0).data<T>();
+  const size_t n = static_cast<size_t>(spec.inputs), ahead = static_cast<size_t>(spec.outputs);
+  const size_t back = static_cast<size_t>(shapes.spec.backward.outputs);
+  ForPlaces(spec, [&](size_t at, size_t from) { std::copy_n(x + from * n, n, reversed + at * n); });
+  RunDirection<T>(node, shapes, false, x, forward);
+  RunDirection<T>(node, shapes, true, reversed, backward);
+  if (!shapes.spec.merge) {
+    T* const out = node.out(1).data<T>();
+    ForPlaces(spec,
+              [&](size_t at, size_t from) { std::copy_n(backward + from * back, back, out + at * back); });
+    return;
+  }
+  T* const out = node.out(0).data<T>();
+  ForPlaces(spec, [&](size_t at, size_t from) {
+    T* const row = out + at * (ahead + back);
+    std::copy_n(forward + at * ahead, ahead, row);
+    std::copy_n(backward + from * back, back, row + ahead);
+  });
+}
+
+void BidirectionalKernel::invoke(const Node& node, const Shapes& shapes) const {
+  return shapes.spec.forward.dtype == FBX_F64 ? Run<double>(node, shapes) : Run<float>(node, shapes);
+}
+
+}  // namespace fusebox::rnn

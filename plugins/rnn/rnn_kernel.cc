@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/rnn_kernel.h"
+
+#include <algorithm>
+
+#include "plugins/rnn/operand_checks.h"
+#include "plugins/rnn/rnn_packed.h"
+#include "plugins/rnn/state_memory.h"
+
+namespace fusebox::rnn {
+namespace {
+
+// All steps of one row, as the definition has it.
+template <class T>
+void RunRow(const Node& node, const RnnSpec& spec, int64_t row, T* state) {
+  const T* before = state;
+  const T* const w = node.in(kRnnWeights).data<const T>();
+  const T* const r = node.in(kRnnRecurrent).data<const T>();
+  const T* const bias = node.in(kRnnBias).data<const T>();
+  for (int64_t step = 0; step < spec.steps; ++step) {
+    const int64_t at = spec.time_major ? step * spec.batch + row : row * spec.steps + step;
+    const T* const x = node.in(kRnnInput).data<const T>() + at * spec.inputs;
+    T* const out = node.out(0).data<T>() + at * spec.cells;
+    for (int64_t i = 0; i < spec.cells; ++i) {
+      T sum = bias[i];
+      for (int64_t k = 0; k < spec.inputs; ++k) sum += w[i * spec.inputs + k] * x[k];
+      for (int64_t k = 0; k < spec.cells; ++k) sum += r[i * spec.cells + k] * before[k];
+      out[i] = Activate(spec.activation, sum);
+    }
+    before = out;
+  }
+  if (before != state) std::copy_n(before, spec.cells, state);
+}
+
+template <class T>
+void InvokeReference(const Node& node, const RnnSpec& spec) {
+  T* const state = StateMemory<T>(node, kRnnState, 1);
+  parallel_for(node.host(), static_cast<size_t>(spec.batch), 1, [&](size_t begin, size_t end, uint32_t) {
+    for (size_t row = begin; row < end; ++row) {
+      RunRow<T>(node, spec, static_cast<int64_t>(row), state + static_cast<int64_t>(row) * spec.cells);
+    }
+  });
+}
+
+}  // namespace
+
+void RnnKernel::supports(const Node& node) { RnnSpec{node}; }
+
+void RnnKernel::infer(const Node& node, Infer& out) {
+  const RnnSpec spec = ParseSpec<RnnSpec>(node);
+  if (spec.time_major) {
+    out.set(0, spec.dtype, {spec.steps, spec.batch, spec.cells});
+  } else {
+    out.set(0, spec.dtype, {spec.batch, spec.steps, spec.cells});
+  }
+  if (node.out_count() > 1) out.like(1, node.in(kRnnState));
+}
+
+RnnKernel::RnnKernel(const Node& node) {
+  const RnnSpec spec = ParseSpec<RnnSpec>(node);
+  if (PackedRnn::Takes(spec)) packed_ = std::make_unique<const PackedRnn>(spec, node);
+}
+
+RnnKernel::~RnnKernel() = default;
+
+RnnKernel::Shapes RnnKernel::prepare(const Node& node, Plan& plan) const {
+  Shapes shapes{ParseSpec<RnnSpec>(node), 0, 0, plan.threads()};
+  if (!packed_) return shapes;
+  shapes.chunk_steps = packed_->ChunkSteps(shapes.spec);
+  shapes.scratch = plan.scratch(packed_->ScratchBytes(shapes.spec, shapes.chunk_steps));
+  return shapes;
+}
+
+void RnnKernel::invoke(const Node& node, const Shapes& shapes) const {
+  const RnnSpec& spec = shapes.spec;
+  if (!packed_)
+    return spec.dtype == FBX_F64 ? InvokeReference<double>(node, spec) : InvokeReference<float>(node, spec);
+  float* const state = StateMemory<float>(node, kRnnState, 1);
+  const Sequence sequence{static_cast<size_t>(spec.batch),
+                          static_cast<size_t>(spec.steps),
+                          static_cast<size_t>(spec.inputs),
+                          static_cast<size_t>(spec.cells),
+                          spec.time_major,
+                          node.in(kRnnInput).data<const float>(),
+                          node.out(0).data<float>(),
+                          state,
+                          state,
+                          shapes.chunk_steps};
+  packed_->Run({node.host(), sequence, node.scratch<float>(shapes.scratch), shapes.threads});
+}
+
+}  // namespace fusebox::rnn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// UNIDIRECTIONAL_SEQUENCE_RNN, f32 and f64 (rnn_spec.h has operands and definition).
+//
+// f32 with constant weights runs as vector code on weights packed once; everything else as the plain definition.
+#pragma once
+
+#include <memory>
+
+#include <fusebox/kernel.hpp>
+
+#include "plugins/rnn/rnn_spec.h"
+
+namespace fusebox::rnn {
+
+class PackedRnn;
+
+struct RnnKernel {
+  static constexpr std::string_view builtin = "UNIDIRECTIONAL_SEQUENCE_RNN";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  // What prepare found out for given shapes.
+  struct Shapes {
+    RnnSpec spec;
+    uint32_t scratch;    // slot; vector code only
+    size_t chunk_steps;  // vector code: steps whose input projection is held at once
+    uint32_t threads;
+  };
+
+  static void supports(const Node& node);
+  static void infer(const Node& node, Infer& out);
+  explicit RnnKernel(const Node& node);
+  ~RnnKernel();
+  Shapes prepare(const Node& node, Plan& plan) const;
+  void invoke(const Node& node, const Shapes& shapes) const;
+
+ private:
+  std::unique_ptr<const PackedRnn> packed_;  // null: the plain definition
+};
+
+}  // namespace fusebox::rnn

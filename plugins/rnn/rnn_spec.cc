@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/rnn_spec.h"
+
+#include <string>
+
+#include "plugins/rnn/operand_checks.h"
+
+namespace fusebox::rnn {
+namespace {
+
+CellActivation ParseActivation(const Node& node) {
+  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
+  if (name == "NONE") return CellActivation::kLinear;
+  if (name == "RELU") return CellActivation::kRelu;
+  if (name == "RELU6") return CellActivation::kRelu6;
+  if (name == "TANH") return CellActivation::kTanh;
+  throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr fused_activation_function"};
+}
+
+void CheckState(const Node& node, const RnnSpec& spec) {
+  if (!node.has_in(kRnnState)) RefuseOperand("OPERANDS", "is absent", kRnnState);
+  const Tensor state = node.in(kRnnState);
+  if (state.dtype() != spec.dtype)
+    RefuseOperand(
+        "DTYPE",
+        std::string("is ") + dtype_name(state.dtype()) + " beside " + dtype_name(spec.dtype) + " input",
+        kRnnState);
+  if (spec.batch < 0 || spec.cells < 0 || !state.is_static()) return;
+  if (state.count() != spec.batch * spec.cells)
+    RefuseOperand("SHAPE",
+                  "has " + std::to_string(state.count()) + " elements, expected " +
+                      std::to_string(spec.batch) + " x " + std::to_string(spec.cells),
+                  kRnnState);
+}
+
+}  // namespace
+
+RnnSpec::RnnSpec(const Node& node) {
+  if (node.in_count() != kRnnOperands)
+    throw Reject{"ARITY", "has " + std::to_string(node.in_count()) + " operands, expected 5"};
+  time_major = node.attrs().b("time_major", false);
+  activation = ParseActivation(node);
+  dtype = FloatInput(node);
+  NeedOperand(node, kRnnInput, 3, dtype);
+  for (const uint32_t weights : {kRnnWeights, kRnnRecurrent}) NeedOperand(node, weights, 2, dtype);
+  NeedOperand(node, kRnnBias, 1, dtype);
+  FitSize(node, kRnnInput, time_major ? 1 : 0, &batch);
+  FitSize(node, kRnnInput, time_major ? 0 : 1, &steps);
+  FitSize(node, kRnnInput, 2, &inputs);
+  FitSize(node, kRnnRecurrent, 0, &cells);
+  FitSize(node, kRnnRecurrent, 1, &cells);
+  FitSize(node, kRnnWeights, 0, &cells);
+  FitSize(node, kRnnWeights, 1, &inputs);
+  FitSize(node, kRnnBias, 0, &cells);
+  CheckState(node, *this);
+  constant_weights = ConstantOperands(node, kRnnWeights, kRnnState);
+}
+
+}  // namespace fusebox::rnn

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/models/recurrent_function.h"
+
+namespace fusebox::samples {
+namespace {
+
+class RecurrentLoop {
+ public:
+  RecurrentLoop(SavedModelBuilder& model, const LayerShape& shape, const CellStep& step)
+      : model_(model), shape_(shape), step_(step) {}
+
+  std::vector<Ref> Build(FunctionBuilder& f, const Ref& inputs, const std::vector<Ref>& states,
+                         const std::vector<Ref>& weights) {
+    Shape time_first = {shape_.steps, shape_.batch, shape_.inputs};
+    Ref steps = inputs;
+    if (!shape_.time_major)
+      steps = f.Op("Transpose", {inputs, f.Const(Ints({1, 0, 2}), "transpose/perm")}, time_first);
+    Ref count = SliceAt(f, f.Op("Shape", {steps}, {3}, {Attr("out_type", tf::DT_INT32)}), 0, kScalar);
+    if (shape_.go_backwards)
+      steps = f.Op("ReverseV2", {steps, f.Const(Ints({0}), "ReverseV2/axis")}, time_first);
+    Ref list = f.Op("TensorListFromTensor",
+                    {steps, f.Const(Ints({-1, shape_.inputs}), "TensorArrayUnstack/element_shape")}, kScalar,
+                    {Attr("element_dtype", tf::DT_FLOAT)});
+    // Keras traces one step outside of the loop, only to learn the shape of its output.
+    step_(f, SliceAt(f, steps, 0, {shape_.batch, shape_.inputs}), states, weights);
+    return Loop(f, list, count, states, weights);
+  }
+
+ private:
+  static Ref SliceAt(GraphBuilder& g, const Ref& value, int index, const Shape& shape) {
+    return g.Op(
+        "StridedSlice",
+        {value, g.Const(Ints({index}), "strided_slice/stack"),
+         g.Const(Ints({index + 1}), "strided_slice/stack_1"), g.Const(Ints({1}), "strided_slice/stack_2")},
+        shape, {Attr("shrink_axis_mask", 1)});
+  }
+
+  std::vector<Ref> Loop(FunctionBuilder& f, const Ref& list, const Ref& count, const std::vector<Ref>& states,
+                        const std::vector<Ref>& weights) {
+    int64_t batch = shape_.batch, units = shape_.units;
+    int64_t kept = shape_.last_step_only ? 1 : shape_.steps;
+    Ref size = shape_.last_step_only ? f.Const(Int(1), "TensorArrayV2_1/num_elements") : count;
+    Ref reserved =
+        f.Op("TensorListReserve", {f.Const(Ints({-1, shape_.units}), "TensorArrayV2_1/element_shape"), size},
+             kScalar, {Attr("element_dtype", tf::DT_FLOAT)});
+    std::vector<Ref> all = {f.Const(Int(0), "while/loop_counter"),
+                            f.Const(Int(-1), "while/maximum_iterations"), f.Const(Int(0), "time"), reserved};
+    all.insert(all.end(), states.begin(), states.end());
+    count_at_ = all.size();
+    all.push_back(count);
+    all.push_back(list);
+    all.insert(all.end(), weights.begin(), weights.end());
+    std::vector<Ref> loop = f.While(Condition(all), LoopBody(all), all);
+
+    Ref sequence =
+        f.Op("TensorListStack", {loop[3], f.Const(Ints({-1, shape_.units}), "TensorListStack/element_shape")},
+             {kept, batch, units}, {Attr("element_dtype", tf::DT_FLOAT)});
+    Ref last =
+        f.Op("StridedSlice",
+             {sequence, f.Const(Ints({-1}), "strided_slice_2/stack"),
+              f.Const(Ints({0}), "strided_slice_2/stack_1"), f.Const(Ints({1}), "strided_slice_2/stack_2")},
+             shape_.state(), {Attr("shrink_axis_mask", 1)});
+    if (!shape_.time_major) {
+      sequence =
+          f.Op("Transpose", {sequence, f.Const(Ints({1, 0, 2}), "transpose_1/perm")}, {batch, kept, units});
+    }
+    std::vector<Ref> results = {last, sequence};
+    results.insert(results.end(), loop.begin() + 4, loop.begin() + static_cast<ptrdiff_t>(count_at_));
+    return results;
+  }
+
+  std::vector<Ref> AddLoopArgs(FunctionBuilder& g, const std::vector<Ref>& values) const {
+    std::vector<Ref> args;
+    for (size_t i = 0; i < values.size(); ++i) {
+      std::string name = i == 0          ? "while_loop_counter"
+                         : i == 1        ? "while_maximum_iterations"
+                         : i == 2        ? "placeholder"
+                         : i < count_at_ ? "placeholder_" + std::to_string(i - 2)
+                                         : "captured_" + std::to_string(i - count_at_);
+      args.push_back(g.Arg("while_" + name, values[i].dtype, values[i].shape));
+    }
+    return args;
+  }
+
+  const FunctionBuilder& Condition(const std::vector<Ref>& values) {
+    FunctionBuilder& g = model_.AddFunction("while_cond");
+    std::vector<Ref> args = AddLoopArgs(g, values);
+    g.SetScope("while");
+    g.Return({g.Op("Less", {args[2], args[count_at_]}, kScalar)});
+    return g;
+  }
+
+  const FunctionBuilder& LoopBody(const std::vector<Ref>& values) {
+    FunctionBuilder& g = model_.AddFunction("while_body");
+    std::vector<Ref> args = AddLoopArgs(g, values);
+    g.SetScope("while");
+    const auto captured = args.begin() + static_cast<ptrdiff_t>(count_at_);
+    const Ref &counter = args[0], &time = args[2], &list = args[3];
+    Ref x = g.Op("TensorListGetItem",
+                 {captured[1], time, g.Const(Ints({-1, shape_.inputs}), "TensorListGetItem/element_shape")},
+                 {shape_.batch, shape_.inputs}, {Attr("element_dtype", tf::DT_FLOAT)});
+    std::vector<Ref> next = step_(g, x, {args.begin() + 4, captured}, {captured + 2, args.end()});
+    Ref slot = shape_.last_step_only ? g.Const(Int(0), "TensorListSetItem/index") : time;
+    Ref written = g.Op("TensorListSetItem", {list, slot, next[0]}, kScalar);
+    Ref next_time = g.Op("AddV2", {time, g.Const(Int(1), "add/y")}, kScalar);
+    Ref next_counter = g.Op("AddV2", {counter, g.Const(Int(1), "add/y")}, kScalar);
+    std::vector<Ref> carried = {next_counter, args[1], next_time, written};
+    carried.insert(carried.end(), next.begin(), next.end());
+    g.ReturnLoop(carried, {captured, args.end()});
+    return g;
+  }
+
+  SavedModelBuilder& model_;
+  const LayerShape& shape_;
+  const CellStep& step_;
+  size_t count_at_ = 0;  // of the number of steps among the loop's values; captured ones follow
+};
+
+}  // namespace
+
+Shape LayerShape::input() const {
+  if (unknown_rank) return {};
+  if (time_major) return {steps, batch, inputs};
+  return {batch, steps, inputs};
+}
+
+std::vector<Ref> AddRecurrentLoop(SavedModelBuilder& model, FunctionBuilder& f, const LayerShape& shape,
+                                  const Ref& inputs, const std::vector<Ref>& states,
+                                  const std::vector<Ref>& weights, const CellStep& step) {
+  return RecurrentLoop(model, shape, step).Build(f, inputs, states, weights);
+}
+
+}  // namespace fusebox::samples

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keras' recurrent layers of the project's own, fused: beside stock TFLite, which must give the same on every call, and
+// beside the layers of TensorFlow.js.
+#include <gtest/gtest.h>
+
+#include "samples/models/models.h"
+#include "tests/e2e/pipeline.h"
+#include "tests/peers/peer.h"
+#include "tests/peers/stock.h"
+#include "tests/peers/tfjs.h"
+
+namespace fusebox::testing {
+namespace {
+
+using samples::RecurrentOptions;
+using Cell = RecurrentOptions::Cell;
+using Merge = RecurrentOptions::Merge;
+
+#define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().message
+
+Result<Written> Fused(const RecurrentOptions& layer, bool builtin_gru = false) {
+  Config config = PluginConfig();
+  if (builtin_gru) config.options["fusebox.rnn"].Set("gru", std::string("builtin"));
+  converter::Options options;
+  FUSEBOX_ASSIGN(options.registry, Registry::Create(config));
+  if (layer.batch < 0) options.batch = 2;
+  FUSEBOX_TRY(samples::WriteRecurrent(TestDir() + "/model", 1, layer));
+  return Convert(TestDir() + "/model", options, "fused");
+}
+
+// The same inputs to both, three times in one session each, with no reset.
+void ExpectEqual(const std::string& path) {
+  auto ours = Open(path, *Plugins());
+  auto stock = Stock::Open(path);
+  ASSERT_OK(ours);
+  ASSERT_OK(stock);
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const Tensors inputs = RandomInputs(**ours, seed);
+    Tensors first;
+    for (int run = 0; run < 3; ++run) {
+      const auto a = Invoke(**ours, inputs), b = (*stock)->Invoke(inputs);
+      ASSERT_OK(a);
+      ASSERT_OK(b);
+      EXPECT_EQ(Difference(*a, *b), "") << "seed " << seed << ", run " << run;
+      if (run == 0) first = *b;
+      EXPECT_EQ(Difference(*b, first, 0, 0), "") << "stock, seed " << seed << ", run " << run;
+      EXPECT_EQ(Difference(*a, first), "") << "ours, seed " << seed << ", run " << run;
+    }
+  }
+}
+
+struct Form {
+  const char* name;
+  RecurrentOptions options;
+};
+
+class StockRunsRecurrent : public ::testing::TestWithParam<Form> {};
+
+TEST_P(StockRunsRecurrent, AsWeDoOnEveryCall) {
+  FUSEBOX_NEEDS_STOCK();
+  const auto written = Fused(GetParam().options, true);
+  ASSERT_OK(written);
+  ExpectEqual(written->path);
+}
+
+const Form kStockForms[] = {
+    {"simple_rnn", {.cell = Cell::kSimpleRnn, .return_sequences = true, .return_state = true}},
+    {"simple_rnn_relu", {.cell = Cell::kSimpleRnn, .activation = RecurrentOptions::Activation::kRelu}},
+    {"simple_rnn_time_major", {.cell = Cell::kSimpleRnn, .time_major = true, .return_sequences = true}},
+    {"simple_rnn_backwards", {.cell = Cell::kSimpleRnn, .go_backwards = true}},
+    {"simple_rnn_input_state",
+     {.cell = Cell::kSimpleRnn, .batch = 2, .return_state = true, .input_state = true}},
+    {"gru_of_builtin_ops", {.return_sequences = true}},
+    {"gru_of_builtin_ops_input_state", {.batch = 2, .return_state = true, .input_state = true}},
+    {"gru_reset_before_of_builtin_ops", {.cell = Cell::kGruResetBefore}},
+    {"bidirectional",
+     {.cell = Cell::kLstm, .return_sequences = true, .return_state = true, .merge = Merge::kConcat}},
+    {"bidirectional_of_one_row",
+     {.cell = Cell::kLstm, .batch = 1, .return_sequences = true, .merge = Merge::kConcat}},
+    {"bidirectional_time_major",
+     {.cell = Cell::kLstm, .time_major = true, .return_sequences = true, .merge = Merge::kConcat}},
+    {"bidirectional_other_units",
+     {.cell = Cell::kLstm, .return_sequences = true, .merge = Merge::kConcat, .backward_units = 3}},
+    {"bidirectional_last", {.cell = Cell::kLstm, .merge = Merge::kConcat}},
+    {"bidirectional_sum", {.cell = Cell::kLstm, .return_sequences = true, .merge = Merge::kSum}},
+    {"bidirectional_input_states",
+     {.cell = Cell::kLstm,
+      .batch = 2,
+      .return_sequences = true,
+      .return_state = true,
+      .input_state = true,
+      .merge = Merge::kConcat}},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, StockRunsRecurrent, ::testing::ValuesIn(kStockForms),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// Its states start at zero, as TFLite's variable tensors do.
+TEST(StockRunsStateful, KeepsAndResetsTheStatesOfAStatefulLayer) {
+  FUSEBOX_NEEDS_STOCK();
+  for (const Cell cell : {Cell::kLstm, Cell::kSimpleRnn}) {
+    const auto written = Fused({.cell = cell, .batch = 1, .stateful = true});
+    ASSERT_OK(written);
+    auto ours = Open(written->path, *Plugins());
+    auto stock = Stock::Open(written->path);
+    ASSERT_OK(ours);
+    ASSERT_OK(stock);
+    for (int pass = 0; pass < 2; ++pass) {
+      for (uint64_t call = 1; call <= 4; ++call) {
+        const Tensors inputs = RandomInputs(**ours, call);
+        const auto a = Invoke(**ours, inputs), b = (*stock)->Invoke(inputs);
+        ASSERT_OK(a);
+        ASSERT_OK(b);
+        EXPECT_EQ(Difference(*a, *b), "") << "pass " << pass << ", call " << call;
+      }
+      (*ours)->ResetState();
+      ASSERT_OK((*stock)->ResetVariables());
+    }
+  }
+}
+
+struct TfjsForm {
+  const char* name;
+  RecurrentOptions options;
+  const char* layer;
+  const char* config;
+};
+
+class TfjsRecurrent : public ::testing::TestWithParam<TfjsForm> {};
+
+TEST_P(TfjsRecurrent, AgreesWithTheFusedLayer) {
+  FUSEBOX_NEEDS_TFJS();
+  const TfjsForm& form = GetParam();
+  const auto written = Fused(form.options);
+  ASSERT_OK(written);
+  auto ours = Open(written->path, *Plugins());
+  ASSERT_OK(ours);
+  const std::string cell = "layer_with_weights-0/cell/";
+  auto weights =
+      Weights(TestDir() + "/model", {cell + "kernel/", cell + "recurrent_kernel/", cell + "bias/"});
+  ASSERT_OK(weights);
+  nlohmann::json config = nlohmann::json::parse(form.config);
+  config["units"] = form.options.units;
+  config["inputShape"] = {form.options.steps, form.options.inputs};
+  Tensors inputs;
+  for (uint64_t seed = 1; seed <= 5; ++seed) inputs.push_back(RandomInputs(**ours, seed)[0]);
+  const auto expected = RunTfjs({{form.layer, config, *weights}}, inputs);
+  ASSERT_OK(expected);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto outputs = Invoke(**ours, {inputs[i]});
+    ASSERT_OK(outputs);
+    EXPECT_EQ(Difference(*outputs, {(*expected)[i]}), "") << "seed " << i + 1;
+  }
+}
+
+const TfjsForm kTfjsForms[] = {
+    {"gru_reset_before",
+     {.cell = Cell::kGruResetBefore},
+     "gru",
+     R"({"resetAfter": false, "recurrentActivation": "sigmoid"})"},
+    {"gru_reset_before_backwards",
+     {.cell = Cell::kGruResetBefore, .go_backwards = true, .return_sequences = true},
+     "gru",
+     R"({"resetAfter": false, "recurrentActivation": "sigmoid", "goBackwards": true, "returnSequences": true})"},
+    {"simple_rnn",
+     {.cell = Cell::kSimpleRnn, .return_sequences = true},
+     "simpleRNN",
+     R"({"returnSequences": true})"},
+    {"simple_rnn_relu",
+     {.cell = Cell::kSimpleRnn, .activation = RecurrentOptions::Activation::kRelu},
+     "simpleRNN",
+     R"({"activation": "relu"})"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, TfjsRecurrent, ::testing::ValuesIn(kTfjsForms),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace fusebox::testing
