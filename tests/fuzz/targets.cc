@@ -20,6 +20,9 @@ constexpr Target kTargets[] = {
      BundleSeeds},
     {"records", "a bundle's records under good checksums: for each a length and its bytes; then the data",
      RunRecords, RecordSeeds},
+    {"keras", "a Keras file, HDF5 or zip, converted whole", RunKeras, KerasSeeds},
+    {"keras_config", "config.json of a .keras file with good weights, converted whole", RunKerasConfig,
+     KerasConfigSeeds},
     {"tflite", ".tflite, read and written again", RunTflite, TfliteSeeds},
 };
 

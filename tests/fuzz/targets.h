@@ -25,6 +25,10 @@ void RunBundle(std::span<const std::byte>);
 std::vector<std::string> BundleSeeds();
 void RunRecords(std::span<const std::byte>);
 std::vector<std::string> RecordSeeds();
+void RunKeras(std::span<const std::byte>);
+std::vector<std::string> KerasSeeds();
+void RunKerasConfig(std::span<const std::byte>);
+std::vector<std::string> KerasConfigSeeds();
 void RunTflite(std::span<const std::byte>);
 std::vector<std::string> TfliteSeeds();
 

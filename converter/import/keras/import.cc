@@ -82,9 +82,7 @@ Status BuildMain(BuildState& state, const Model& model, Function& f, Signature& 
   return {};
 }
 
-}  // namespace
-
-Result<Imported> Import(const std::string& path, Registry& registry) {
+Result<Imported> ImportFile(const std::string& path, Registry& registry) {
   FUSEBOX_ASSIGN(const Archive archive, Archive::Load(path));
   FUSEBOX_ASSIGN(Model model, ParseModel(archive.config()).At(path));
   FUSEBOX_TRY(AssignWeights(model, archive).At(path));
@@ -97,6 +95,15 @@ Result<Imported> Import(const std::string& path, Registry& registry) {
   out.module->signatures.push_back(std::move(signature));
   out.notes = std::move(state.notes);
   return out;
+}
+
+}  // namespace
+
+// The JSON library throws where a value is of another kind than it was asked for.
+Result<Imported> Import(const std::string& path, Registry& registry) try {
+  return ImportFile(path, registry);
+} catch (const json::exception& e) {
+  return Invalid(path + ": its configuration has a value of the wrong kind: " + e.what());
 }
 
 }  // namespace fusebox::keras

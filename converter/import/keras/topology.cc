@@ -112,7 +112,8 @@ class References {
   // Of Keras 3: tensors stand anywhere in nested lists.
   Result<Argument> Tree(const json& from) const {
     if (Text(from, "class_name") == "__keras_tensor__") {
-      const json* history = Find(from.at("config"), "keras_history");
+      const json* config = Find(from, "config");
+      const json* history = config ? Find(*config, "keras_history") : nullptr;
       if (!history) return Invalid("a tensor has no keras_history");
       FUSEBOX_ASSIGN(const TensorRef ref, Ref(*history));
       return Argument{ref};

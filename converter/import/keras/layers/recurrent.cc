@@ -83,6 +83,7 @@ void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to)
   to.recurrent = c.Weight("recurrent_kernel", {spec.units, columns});
   const bool two = spec.kind == CellKind::kGru && spec.reset_after;
   const std::vector<int64_t> shape = two ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns};
+  if (!c.e().ok()) return;  // sizes that the weights bear out
   if (c.Bool("use_bias", true)) {
     to.bias = c.Weight("bias", shape);
   } else {
@@ -109,7 +110,7 @@ ValueId StateVariable(LayerCall& c, const RecurrentSpec& spec, ValueId inputs, s
   made.name = c.layer().path + (number == 0 ? "/Variable" : "/Variable_" + std::to_string(number));
   made.type = {DType::kF32, {batch, spec.units}};
   const auto bytes = ByteSize(made.type);
-  if (!bytes || *bytes > (size_t{1} << 31)) {
+  if (!bytes || *bytes > (size_t{1} << 28)) {
     c.e().Reject("its states of " + ToString(made.type) + " are too large");
     return kNoValue;
   }

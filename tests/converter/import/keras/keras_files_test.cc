@@ -153,6 +153,18 @@ TEST(KerasFiles, CallsInACircleAndReferencesToNothingAreRefused) {
   EXPECT_THAT(functional("nobody"), HasSubstr("it refers to layer nobody, which is not there"));
 }
 
+TEST(KerasFiles, ATensorWithoutItsHistoryIsRefused) {
+  json config = SequentialConfig({1, 4}, json::array({LayerEntry("Dense", {{"units", 3}})}))["config"];
+  config["layers"][0]["inbound_nodes"] = json::array();
+  config["layers"][1]["inbound_nodes"] = json::array(
+      {{{"args", json::array({{{"class_name", "__keras_tensor__"}}})}, {"kwargs", json::object()}}});
+  config["input_layers"] = json::array({{"x", 0, 0}});
+  config["output_layers"] = json::array({{"layer", 0, 0}});
+  KerasFixture model = Dense().model;
+  model.config = {{"class_name", "Functional"}, {"config", config}};
+  EXPECT_THAT(Refusal(model), HasSubstr("layer layer (Dense): a tensor has no keras_history"));
+}
+
 TEST(KerasFiles, ConfigurationsNestedWithoutEndAreRefused) {
   json config = json::array();
   for (int i = 0; i < 5000; ++i) config = json::array({config});

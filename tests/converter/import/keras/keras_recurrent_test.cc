@@ -52,7 +52,9 @@ TEST(KerasRecurrent, GruAppliesTheResetGateAfterItsProduct) {
       OneLayer("", "GRU", {{"units", 3}, {"reset_after", true}, {"return_sequences", true}}, {1, 5, 4},
                {{"kernel", {4, 9}}, {"recurrent_kernel", {3, 9}}, {"bias", {2, 9}}});
   const Tensor x = Random({DType::kF32, {1, 5, 4}}, 3);
-  ExpectNear(RunModel(one.model, {x}), GruResetAfter(one, x, 5, 4, 3));
+  const auto want = GruResetAfter(one, x, 5, 4, 3);
+  ExpectNear(RunModel(one.model, {x}), want);
+  ExpectNear(RunFile(TestDir() + "/model.h5", {x}, converter::Composites::kFuse), want);
 }
 
 KerasCase PlainLstm() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/converter/import/keras/keras_writer.h"
 
-#include <gtest/gtest.h>
 #include <hdf5.h>
 #include <zip.h>
 
-#include "tests/converter/import/files.h"
+#include "host/base/buffer.h"
+#include "host/base/status.h"
 
 namespace fusebox::testing {
 namespace {
@@ -18,7 +18,7 @@ class Writer {
       : file_(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)),
         links_(H5Pcreate(H5P_LINK_CREATE)) {
     H5Pset_create_intermediate_group(links_, 1);
-    EXPECT_GE(file_, 0) << path;
+    FUSEBOX_CHECK(file_ >= 0);
   }
   ~Writer() {
     H5Pclose(links_);
@@ -50,7 +50,7 @@ class Writer {
                                      : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
     const hid_t data =
         H5Dcreate2(file_, path.c_str(), H5T_IEEE_F32LE, space, links_, H5P_DEFAULT, H5P_DEFAULT);
-    EXPECT_GE(H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data.data()), 0) << path;
+    FUSEBOX_CHECK(H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data.data()) >= 0);
     H5Dclose(data);
     H5Sclose(space);
   }
@@ -71,7 +71,7 @@ class Writer {
     const hid_t object = H5Oopen(file_, group.c_str(), H5P_DEFAULT);
     // Attributes of more than 64 KiB need the newer layout or, as Keras does it, pieces; a model's text is stored whole.
     const hid_t attribute = H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT);
-    EXPECT_GE(H5Awrite(attribute, type, packed.data()), 0) << name;
+    FUSEBOX_CHECK(H5Awrite(attribute, type, packed.data()) >= 0);
     H5Aclose(attribute);
     H5Oclose(object);
     H5Tclose(type);
@@ -111,19 +111,22 @@ void WriteKeras(const std::string& path, const json& config, const std::map<std:
     Writer file(inner);
     for (const auto& [name, value] : weights) file.Dataset(name, value);
   }
+  const auto bytes = MapFile(inner);
+  FUSEBOX_CHECK(bytes.has_value());
+  const std::string stored(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   WriteZip(path, {{"config.json", config.dump()},
                   {"metadata.json", json{{"keras_version", version}}.dump()},
-                  {"model.weights.h5", ReadAll(inner)}});
+                  {"model.weights.h5", stored}});
 }
 
 void WriteZip(const std::string& path, const std::map<std::string, std::string>& members) {
   int error = 0;
   zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error);
-  ASSERT_NE(archive, nullptr) << path;
+  FUSEBOX_CHECK(archive != nullptr);
   for (const auto& [name, data] : members)
     zip_file_add(archive, name.c_str(), zip_source_buffer(archive, data.data(), data.size(), 0),
                  ZIP_FL_OVERWRITE);
-  ASSERT_EQ(zip_close(archive), 0) << path;
+  FUSEBOX_CHECK(zip_close(archive) == 0);
 }
 
 }  // namespace fusebox::testing
