@@ -24,51 +24,14 @@ std::vector<std::pair<std::string, int>> CountOps(const Module& module) {
   return {counts.begin(), counts.end()};
 }
 
-struct Imported {
-  std::unique_ptr<Module> module;
-  std::vector<std::pair<std::string, std::string>> refused;  // signature, why
-  std::vector<std::string> notes;
-  bool unsigned_file = false;  // the source knows no signatures, and the result has none either
-};
-
-// The importers' results have these fields in common.
-template <class T>
-Imported Common(T from) {
-  return {std::move(from.module), std::move(from.refused), std::move(from.notes), false};
-}
-
-Result<Imported> ImportTflite(const std::string& file, const std::vector<std::string>& signatures) {
-  FUSEBOX_ASSIGN(tflite_import::Imported from, tflite_import::Import(file, signatures));
-  const bool unsigned_file = from.unsigned_file;
-  Imported out = Common(std::move(from));
-  out.unsigned_file = unsigned_file;
-  return out;
-}
-
-Result<Imported> ImportSavedModel(const std::string& dir, const std::vector<std::string>& signatures) {
-  FUSEBOX_ASSIGN(saved_model::Imported from, saved_model::Import(dir, signatures));
-  return Common(std::move(from));
-}
-
-Result<Imported> ImportKeras(const std::string& file, const std::vector<std::string>& signatures,
-                             Registry& registry) {
-  FUSEBOX_ASSIGN(keras::Imported from, keras::Import(file, registry));
-  for (const std::string& key : signatures) {
-    if (key != from.module->signatures[0].key)
-      return NotFound(file + ": signature " + key + ": there is no such signature; there is: " +
-                      from.module->signatures[0].key);
-  }
-  return Imported{std::move(from.module), {}, std::move(from.notes), false};
-}
-
 Result<Imported> ImportFrom(const std::string& source, const Options& options, auto format) {
   using Format = decltype(format);
   switch (format) {
-    case Format::kTflite: return ImportTflite(source, options.signatures);
-    case Format::kKeras: return ImportKeras(source, options.signatures, *options.registry);
+    case Format::kTflite: return tflite_import::Import(source, options.signatures);
+    case Format::kKeras: return keras::Import(source, options.signatures, *options.registry);
     case Format::kSavedModel: break;
   }
-  return ImportSavedModel(source, options.signatures);
+  return saved_model::Import(source, options.signatures);
 }
 
 }  // namespace

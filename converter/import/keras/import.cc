@@ -11,6 +11,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kSignature = "serving_default";
+
 Result<DType> InputType(const json& config) {
   const auto it = config.find("dtype");
   if (it == config.end() || it->is_null()) return DType::kF32;
@@ -82,14 +84,25 @@ Status BuildMain(BuildState& state, const Model& model, Function& f, Signature& 
   return {};
 }
 
-Result<Imported> ImportFile(const std::string& path, Registry& registry) {
+Status CheckSignatures(const std::vector<std::string>& signatures) {
+  for (const std::string& key : signatures) {
+    if (key != kSignature)
+      return NotFound("signature " + key + ": there is no such signature; there is: " + kSignature);
+  }
+  return {};
+}
+
+Result<Imported> ImportFile(const std::string& path, const std::vector<std::string>& signatures,
+                            Registry& registry) {
+  FUSEBOX_TRY(CheckSignatures(signatures).At(path));
   FUSEBOX_ASSIGN(const Archive archive, Archive::Load(path));
   FUSEBOX_ASSIGN(Model model, ParseModel(archive.config()).At(path));
   FUSEBOX_TRY(AssignWeights(model, archive).At(path));
-  Imported out{std::make_unique<Module>(), {}};
+  Imported out;
+  out.module = std::make_unique<Module>();
   out.module->source = path;
   BuildState state{archive, *out.module, registry, {}, {}, {}};
-  Signature signature{"serving_default", "serving_default", {}, {}};
+  Signature signature{kSignature, kSignature, {}, {}};
   Function& main = out.module->Add(signature.function);
   FUSEBOX_TRY(BuildMain(state, model, main, signature).At(path));
   out.module->signatures.push_back(std::move(signature));
@@ -100,8 +113,9 @@ Result<Imported> ImportFile(const std::string& path, Registry& registry) {
 }  // namespace
 
 // The JSON library throws where a value is of another kind than it was asked for.
-Result<Imported> Import(const std::string& path, Registry& registry) try {
-  return ImportFile(path, registry);
+Result<Imported> Import(const std::string& path, const std::vector<std::string>& signatures,
+                        Registry& registry) try {
+  return ImportFile(path, signatures, registry);
 } catch (const json::exception& e) {
   return Invalid(path + ": its configuration has a value of the wrong kind: " + e.what());
 }

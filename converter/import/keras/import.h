@@ -5,21 +5,18 @@
 // TensorFlow's ops, which import/tables translates. Recurrent layers become composites: see layers/recurrent.cc.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "host/graph/graph.h"
+#include "converter/import/imported.h"
 #include "host/plugin/plugin.h"
 
 namespace fusebox::keras {
 
-struct Imported {
-  std::unique_ptr<Module> module;
-  std::vector<std::string> notes;
-};
+using converter::Imported;
 
-// Errors name the file and the layer by its path.
-Result<Imported> Import(const std::string& path, Registry& registry);
+// Errors name the file and the layer by its path. `signatures` may name serving_default only.
+Result<Imported> Import(const std::string& path, const std::vector<std::string>& signatures,
+                        Registry& registry);
 
 }  // namespace fusebox::keras

@@ -62,7 +62,8 @@ void MarkPlaceholders(Module& module) {
 Result<Imported> Import(const std::string& dir, const std::vector<std::string>& signatures) {
   FUSEBOX_ASSIGN(const SavedModel model, LoadSavedModel(dir));
   FUSEBOX_ASSIGN(const Variables variables, Variables::Bind(model));
-  Imported out{.module = std::make_unique<Module>(), .refused = {}, .notes = model.warnings};
+  Imported out{
+      .module = std::make_unique<Module>(), .refused = {}, .notes = model.warnings, .unsigned_file = false};
   out.module->source = dir;
   ImportState state{model, variables, *out.module, {}, {}};
   const auto all = model.Signatures();

@@ -7,21 +7,15 @@
 // later, when types are known.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "converter/import/imported.h"
 #include "converter/import/saved_model/reader.h"
-#include "host/graph/graph.h"
 
 namespace fusebox::saved_model {
 
-struct Imported {
-  std::unique_ptr<Module> module;  // one function per signature, then what they reach
-  std::vector<std::pair<std::string, std::string>> refused;  // signature, why
-  std::vector<std::string> notes;
-};
+using converter::Imported;
 
 // The named signatures (an error if one does not import), or, when none is named, all that do.
 Result<Imported> Import(const std::string& dir, const std::vector<std::string>& signatures);

@@ -5,22 +5,14 @@
 // with the attributes of their NodeDef, as if they came from a SavedModel. All else stays as the file has it.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "host/graph/graph.h"
+#include "converter/import/imported.h"
 
 namespace fusebox::tflite_import {
 
-struct Imported {
-  std::unique_ptr<Module> module;
-  std::vector<std::pair<std::string, std::string>>
-      refused;  // signature, why: always empty, a file is one piece
-  std::vector<std::string> notes;
-  bool unsigned_file = false;  // it had no signatures: one stands for its main subgraph
-};
+using converter::Imported;
 
 // The named signatures, or, when none is named, all. A file without signatures has one named "main".
 Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures);
