@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that a recurrent cell puts on its sums, by the names that Keras gives them.
+// The functions that a recurrent cell puts on its sums, by the names that Keras gives them. Hard sigmoids are clipped to 0 and 1: x / 5 + 1 / 2,
+// and x / 6 + 1 / 2 since Keras 3.
 #pragma once
 
 #include <cmath>
@@ -8,7 +9,7 @@
 
 namespace fusebox::rnn {
 
-enum class CellActivation { kLinear, kRelu, kRelu6, kTanh, kSigmoid };
+enum class CellActivation { kLinear, kRelu, kRelu6, kTanh, kSigmoid, kHardSigmoid, kHardSigmoidOfKeras3 };
 
 inline std::optional<CellActivation> CellActivationOf(std::string_view name) {
   if (name == "linear") return CellActivation::kLinear;
@@ -16,7 +17,14 @@ inline std::optional<CellActivation> CellActivationOf(std::string_view name) {
   if (name == "relu6") return CellActivation::kRelu6;
   if (name == "tanh") return CellActivation::kTanh;
   if (name == "sigmoid") return CellActivation::kSigmoid;
+  if (name == "hard_sigmoid") return CellActivation::kHardSigmoid;
+  if (name == "hard_sigmoid_of_keras_3") return CellActivation::kHardSigmoidOfKeras3;
   return std::nullopt;
+}
+
+template <class T>
+T ClampUnit(T x) {
+  return x < T(0) ? T(0) : x > T(1) ? T(1) : x;
 }
 
 // NaN stays NaN.
@@ -28,6 +36,8 @@ T Activate(CellActivation activation, T x) {
     case CellActivation::kRelu6: return x < T(0) ? T(0) : x > T(6) ? T(6) : x;
     case CellActivation::kTanh: return std::tanh(x);
     case CellActivation::kSigmoid: return T(1) / (T(1) + std::exp(-x));
+    case CellActivation::kHardSigmoid: return ClampUnit(x * T(0.2) + T(0.5));
+    case CellActivation::kHardSigmoidOfKeras3: return ClampUnit(x / T(6) + T(0.5));
   }
   return x;
 }

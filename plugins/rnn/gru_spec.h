@@ -6,7 +6,7 @@
 //             Rows of weights and biases stand in the order z (update), r (reset), h (candidate).
 //   results   0 the sequence of states, as the input with u last; 1 the final state [B,u]
 //   options   time_major (false), reset_after (true), activation ("tanh"), recurrent_activation ("sigmoid"); the two are
-//             one of linear, relu, relu6, tanh, sigmoid
+//             one of linear, relu, relu6, tanh, sigmoid, hard_sigmoid, hard_sigmoid_of_keras_3
 //
 // Per step, with x the input and h the state, W, R and b, c the weights and biases:
 //   z = gate(Wz x + bz + Rz h + cz)    r = gate(Wr x + br + Rr h + cr)

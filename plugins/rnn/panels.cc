@@ -88,12 +88,19 @@ void Multiply(const PanelTask& task, size_t begin, size_t end) {
   }
 }
 
+HWY_INLINE PanelVector HardSigmoid(PanelVector x, float slope) {
+  const PanelVector line = hn::MulAdd(x, hn::Set(pd, slope), hn::Set(pd, 0.5f));
+  return Clamp(pd, line, hn::Zero(pd), hn::Set(pd, 1.0f));
+}
+
 HWY_INLINE PanelVector ActivateCell(PanelVector x, CellActivation activation) {
   switch (activation) {
     case CellActivation::kLinear: return x;
     case CellActivation::kRelu: return Clamp(pd, x, hn::Zero(pd), hn::Inf(pd));
     case CellActivation::kRelu6: return Clamp(pd, x, hn::Zero(pd), hn::Set(pd, 6.0f));
     case CellActivation::kSigmoid: return Sigmoid(pd, x);
+    case CellActivation::kHardSigmoid: return HardSigmoid(x, 0.2f);
+    case CellActivation::kHardSigmoidOfKeras3: return HardSigmoid(x, 1.0f / 6);
     case CellActivation::kTanh: break;
   }
   const PanelVector e = TanhDividend(pd, x);

@@ -28,6 +28,23 @@ Ref Keras3Cell::Act(GraphBuilder& g, const Ref& value) const {
   return g.Op(options_.relu ? "Relu" : "Tanh", {value}, value.shape);
 }
 
+Ref Keras3Cell::Gate(GraphBuilder& g, const Ref& sum) const {
+  const Shape& shape = sum.shape;
+  const auto op = [&](const char* name, const Ref& value, float by) {
+    return g.Op(name, {value, g.Const(Float(by), "hard_sigmoid/constant")}, shape);
+  };
+  switch (options_.gates) {
+    case Keras3RnnOptions::Gates::kSigmoid: return g.Op("Sigmoid", {sum}, shape);
+    case Keras3RnnOptions::Gates::kHardSigmoid: {
+      const Ref line = op("AddV2", op("Mul", sum, 0.2f), 0.5f);
+      return op("Maximum", op("Minimum", line, 1), 0);
+    }
+    case Keras3RnnOptions::Gates::kHardSigmoidOfKeras3:
+      return op("RealDiv", g.Op("Relu6", {op("AddV2", sum, 3)}, shape), 6);
+  }
+  return sum;
+}
+
 std::vector<Ref> Keras3Cell::Split(GraphBuilder& g, const Ref& value, int axis, int64_t count) const {
   Shape part = value.shape;
   part.dims().back() /= count;
@@ -77,7 +94,7 @@ std::vector<Ref> Keras3Cell::Lstm(GraphBuilder& g, const Ref& x, const std::vect
     const auto from_h = Products(g, states[0], weights[1], nullptr, 4);
     for (size_t i = 0; i < 4; ++i) sums.push_back(g.Op("AddV2", {from_x[i], from_h[i]}, shape));
   }
-  const auto gate = [&](size_t i) { return g.Op("Sigmoid", {sums[i]}, shape); };
+  const auto gate = [&](size_t i) { return Gate(g, sums[i]); };
   Ref kept = g.Op("Mul", {gate(1), states[1]}, shape);
   Ref added = g.Op("Mul", {gate(0), Act(g, sums[2])}, shape);
   Ref c = g.Op("AddV2", {kept, added}, shape);
@@ -101,7 +118,7 @@ Ref Keras3Cell::Gru(GraphBuilder& g, const Ref& x, const Ref& h, const std::vect
   std::vector<Ref> hs;
   if (options_.reset_after) hs = Products(g, h, weights[1], options_.use_bias ? &recurrent_bias : nullptr, 3);
   else hs = Products(g, h, Columns(g, weights[1], 0, 2 * units), nullptr, 2);
-  const auto gate = [&](size_t i) { return g.Op("Sigmoid", {g.Op("AddV2", {xs[i], hs[i]}, shape)}, shape); };
+  const auto gate = [&](size_t i) { return Gate(g, g.Op("AddV2", {xs[i], hs[i]}, shape)); };
   const Ref z = gate(0), r = gate(1);
   const Ref reset = options_.reset_after
                         ? g.Op("Mul", {r, hs[2]}, shape)

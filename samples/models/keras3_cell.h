@@ -32,6 +32,7 @@ class Keras3Cell {
   Ref Columns(GraphBuilder&, const Ref& value, int64_t from, int64_t count) const;
   Ref MatMul(GraphBuilder&, const Ref& a, const Ref& b) const;
   Ref Act(GraphBuilder&, const Ref& value) const;
+  Ref Gate(GraphBuilder&, const Ref& sum) const;
 
   const Keras3RnnOptions& options_;
 };

@@ -99,6 +99,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"GruResetBeforeByGates", {.layer = Layer::kGru, .reset_after = false, .implementation = 1}},
         Case{"GruBackwards", {.layer = Layer::kGru, .go_backwards = true}},
         Case{"GruWithoutBias", {.layer = Layer::kGru, .use_bias = false}},
+        Case{"GruHardSigmoid", {.layer = Layer::kGru, .gates = Rnn::Gates::kHardSigmoid}},
+        Case{"GruHardSigmoidOfKeras3",
+             {.layer = Layer::kGru, .reset_after = false, .gates = Rnn::Gates::kHardSigmoidOfKeras3}},
         Case{"SimpleRnn", {.layer = Layer::kSimpleRnn, .return_sequences = true, .return_state = true}},
         Case{"SimpleRnnRelu", {.layer = Layer::kSimpleRnn, .relu = true}},
         Case{"SimpleRnnBackwards", {.layer = Layer::kSimpleRnn, .go_backwards = true}}),
@@ -118,6 +121,18 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"GruResetBeforeFixedBatch",
              {.layer = Layer::kGru, .reset_after = false, .batch = 2, .return_state = true, .unroll = true}}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST(UnnamedLayers, SayWhichActivationTheRuleDeclines) {
+  for (const auto& [gates, name] : {std::pair{Rnn::Gates::kHardSigmoid, "hard_sigmoid"},
+                                    {Rnn::Gates::kHardSigmoidOfKeras3, "hard_sigmoid_of_keras_3"}}) {
+    const auto converted = ConvertRnn({.gates = gates}, converter::Composites::kFuse);
+    ASSERT_OK(converted);
+    ASSERT_EQ(converted->report.sites.size(), 1u);
+    EXPECT_EQ(converted->report.sites[0].composite, "keras.lstm");
+    EXPECT_THAT(converted->report.sites[0].why,
+                HasSubstr(std::string("is ") + name + ", but the op's gates"));
+  }
+}
 
 // Copies of a cell that are no layer.
 class TwistedCopies : public ::testing::TestWithParam<Twist> {};

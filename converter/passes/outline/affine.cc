@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "converter/passes/outline/hard_sigmoid.h"
 #include "host/base/status.h"
 
 namespace fusebox::converter::outline {
@@ -199,6 +200,7 @@ Activated Expressions::ReadActivation(ValueId v) const {
   const std::string fused = FusedActivation(*node);
   if (fused == "RELU") return {"relu", v, true};
   if (fused == "RELU6") return {"relu6", v, true};
+  if (auto hard = ReadHardSigmoid(*this, v)) return *std::move(hard);
   return {"linear", v, false};
 }
 

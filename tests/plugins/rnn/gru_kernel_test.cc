@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plugins/rnn/panels.h"
@@ -42,6 +43,8 @@ double Act(const std::string& name, double x) {
   if (name == "tanh") return std::tanh(x);
   if (name == "sigmoid") return 1 / (1 + std::exp(-x));
   if (name == "linear") return x;
+  if (name == "hard_sigmoid") return std::clamp(x / 5 + 0.5, 0.0, 1.0);
+  if (name == "hard_sigmoid_of_keras_3") return std::clamp(x / 6 + 0.5, 0.0, 1.0);
   return std::min(std::max(x, 0.0), name == "relu6" ? 6.0 : 1e300);
 }
 
@@ -132,7 +135,8 @@ TEST(GruKernel, IsItsDefinitionInBothForms) {
 }
 
 TEST(GruKernel, HasEveryActivation) {
-  for (const char* activation : {"linear", "relu", "relu6", "tanh", "sigmoid"}) {
+  for (const char* activation :
+       {"linear", "relu", "relu6", "tanh", "sigmoid", "hard_sigmoid", "hard_sigmoid_of_keras_3"}) {
     for (const fbx_dtype dtype : {FBX_F32, FBX_F64}) {
       const double tolerance = dtype == FBX_F32 ? 2e-6 : 1e-13;
       ExpectNear({.batch = 2, .activation = activation}, dtype, tolerance);

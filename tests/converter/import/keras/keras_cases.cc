@@ -242,6 +242,9 @@ std::vector<KerasCase> RecurrentCases() {
                {{"kernel", {4, 12}}, {"recurrent_kernel", {3, 12}}}),
       OneLayer("GRU, reset before", "GRU", Joined(lstm, {{"reset_after", false}, {"return_sequences", true}}),
                input, three),
+      OneLayer("GRU, hard sigmoid", "GRU",
+               Joined(lstm, {{"reset_after", false}, {"recurrent_activation", "hard_sigmoid"}}), input,
+               three),
       OneLayer("SimpleRNN", "SimpleRNN", Joined(lstm, {{"return_sequences", true}}), input, one),
       OneLayer("SimpleRNN, last step", "SimpleRNN", lstm, input, one),
   };
