@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plugins/rnn/lstm_hybrid.h"
+#include "plugins/rnn/lstm_integer.h"
 #include "plugins/rnn/lstm_packed.h"
 #include "plugins/rnn/lstm_reference.h"
 
@@ -35,27 +37,47 @@ T* State(const Node& node, uint32_t operand, uint32_t result) {
   return final_state;
 }
 
+// run(begin, end, scratch) over the rows of the batch, on as many threads as there are parts of the scratch.
+template <class Run>
+void ForRows(const Node& node, const LstmKernel::Shapes& shapes, size_t scratch_bytes, const Run& run) {
+  const size_t rows = ScratchRows(shapes.spec, shapes.threads),
+               batch = static_cast<size_t>(shapes.spec.batch);
+  auto* const scratch = node.scratch<std::byte>(shapes.scratch);
+  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
+               [&](size_t begin, size_t end, uint32_t worker) {
+                 run(static_cast<int64_t>(begin), static_cast<int64_t>(end),
+                     scratch + worker * scratch_bytes);
+               });
+}
+
 template <class T>
-void InvokeReference(const Node& node, const LstmKernel::Shapes& shapes) {
-  const LstmSpec& spec = shapes.spec;
+LstmBuffers<T> BuffersOf(const Node& node) {
   LstmBuffers<T> buffers;
   for (uint32_t i = 0; i < node.in_count(); ++i)
     buffers.operands[i] = node.has_in(i) ? node.in(i).data<const T>() : nullptr;
   buffers.output = node.out(0).data<T>();
   buffers.output_state = State<T>(node, kOutputState, 1);
   buffers.cell_state = State<T>(node, kCellState, 2);
-  T* const scratch = node.scratch<T>(shapes.scratch);
-  const size_t rows = ScratchRows(spec, shapes.threads), batch = static_cast<size_t>(spec.batch);
-  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
-               [&](size_t begin, size_t end, uint32_t worker) {
-                 RunReference<T>(spec, buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end),
-                                 scratch + worker * ReferenceScratch(spec));
-               });
+  return buffers;
+}
+
+template <class T>
+void InvokeReference(const Node& node, const LstmKernel::Shapes& shapes) {
+  const LstmBuffers<T> buffers = BuffersOf<T>(node);
+  ForRows(node, shapes, ReferenceScratch(shapes.spec) * sizeof(T),
+          [&](int64_t begin, int64_t end, std::byte* scratch) {
+            RunReference<T>(shapes.spec, buffers, begin, end, reinterpret_cast<T*>(scratch));
+          });
+}
+
+void CheckQuantised(const LstmSpec& spec, const Node& node) {
+  if (spec.arithmetic == Arithmetic::kHybrid) HybridLstm::Check(spec, node);
+  if (spec.arithmetic == Arithmetic::kInteger) IntegerLstm::Check(spec, node);
 }
 
 }  // namespace
 
-void LstmKernel::supports(const Node& node) { LstmSpec{node}; }
+void LstmKernel::supports(const Node& node) { CheckQuantised(LstmSpec(node), node); }
 
 void LstmKernel::infer(const Node& node, Infer& out) {
   const LstmSpec spec = ParseForUse(node);
@@ -72,7 +94,13 @@ void LstmKernel::infer(const Node& node, Infer& out) {
 
 LstmKernel::LstmKernel(const Node& node) {
   const LstmSpec spec = ParseForUse(node);
-  if (PackedLstm::Takes(spec)) packed_ = std::make_unique<const PackedLstm>(spec, node);
+  if (spec.arithmetic == Arithmetic::kHybrid) {
+    hybrid_ = std::make_unique<const HybridLstm>(spec, node);
+  } else if (spec.arithmetic == Arithmetic::kInteger) {
+    integer_ = std::make_unique<const IntegerLstm>(spec, node);
+  } else if (PackedLstm::Takes(spec)) {
+    packed_ = std::make_unique<const PackedLstm>(spec, node);
+  }
 }
 
 LstmKernel::~LstmKernel() = default;
@@ -80,23 +108,45 @@ LstmKernel::~LstmKernel() = default;
 LstmKernel::Shapes LstmKernel::prepare(const Node& node, Plan& plan) const {
   Shapes shapes{ParseForUse(node), 0, 0, plan.threads()};
   const LstmSpec& spec = shapes.spec;
+  const size_t rows = ScratchRows(spec, plan.threads());
   if (packed_) {
     shapes.chunk_steps = packed_->ChunkSteps(spec);
     shapes.scratch = plan.scratch(packed_->ScratchBytes(spec, shapes.chunk_steps));
+  } else if (hybrid_) {
+    shapes.scratch = plan.scratch(rows * HybridLstm::ScratchBytes(spec));
+  } else if (integer_) {
+    shapes.scratch = plan.scratch(rows * IntegerLstm::ScratchBytes(spec));
   } else {
     const size_t element = spec.dtype == FBX_F64 ? sizeof(double) : sizeof(float);
-    shapes.scratch = plan.scratch(ScratchRows(spec, plan.threads()) * ReferenceScratch(spec) * element);
+    shapes.scratch = plan.scratch(rows * ReferenceScratch(spec) * element);
   }
   return shapes;
 }
 
 void LstmKernel::invoke(const Node& node, const Shapes& shapes) const {
-  if (!packed_)
-    return shapes.spec.dtype == FBX_F64 ? InvokeReference<double>(node, shapes)
-                                        : InvokeReference<float>(node, shapes);
-  packed_->Run({node.host(), shapes.spec, node.in(kInput).data<const float>(), node.out(0).data<float>(),
-                State<float>(node, kOutputState, 1), State<float>(node, kCellState, 2),
-                node.scratch<float>(shapes.scratch), shapes.chunk_steps, shapes.threads});
+  const LstmSpec& spec = shapes.spec;
+  if (packed_) {
+    return packed_->Run({node.host(), spec, node.in(kInput).data<const float>(), node.out(0).data<float>(),
+                         State<float>(node, kOutputState, 1), State<float>(node, kCellState, 2),
+                         node.scratch<float>(shapes.scratch), shapes.chunk_steps, shapes.threads});
+  }
+  if (hybrid_) {
+    const LstmBuffers<float> buffers = BuffersOf<float>(node);
+    return ForRows(node, shapes, HybridLstm::ScratchBytes(spec),
+                   [&](int64_t begin, int64_t end, std::byte* scratch) {
+                     hybrid_->Run(spec, buffers, begin, end, scratch);
+                   });
+  }
+  if (integer_) {
+    const IntegerLstm::Buffers buffers{node.in(kInput).data<const int8_t>(), node.out(0).data<int8_t>(),
+                                       State<int8_t>(node, kOutputState, 1),
+                                       State<int16_t>(node, kCellState, 2)};
+    return ForRows(node, shapes, IntegerLstm::ScratchBytes(spec),
+                   [&](int64_t begin, int64_t end, std::byte* scratch) {
+                     integer_->Run(spec, buffers, begin, end, scratch);
+                   });
+  }
+  return spec.dtype == FBX_F64 ? InvokeReference<double>(node, shapes) : InvokeReference<float>(node, shapes);
 }
 
 }  // namespace fusebox::rnn

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_LSTM and LSTM (FULL), f32 and f64, every variant (lstm_spec.h).
+// UNIDIRECTIONAL_SEQUENCE_LSTM and LSTM (FULL), every variant (lstm_spec.h): f32 and f64, f32 with weights of 8 bits (lstm_hybrid.h),
+// and in integers (lstm_integer.h).
 //
-// f32 with constant weights, four gates and nothing optional runs as vector code on weights packed once; everything else
+// f32 with constant weights, four gates and nothing optional runs as vector code on weights packed once; other floats
 // as the plain definition. Results: output, and the final states, which share memory with operands 18 and 19.
 #pragma once
 
@@ -13,6 +14,8 @@
 
 namespace fusebox::rnn {
 
+class HybridLstm;
+class IntegerLstm;
 class PackedLstm;
 
 struct LstmKernel {
@@ -35,7 +38,10 @@ struct LstmKernel {
   void invoke(const Node& node, const Shapes& shapes) const;
 
  private:
-  std::unique_ptr<const PackedLstm> packed_;  // null: the plain definition
+  // At most one; none: the plain definition.
+  std::unique_ptr<const PackedLstm> packed_;
+  std::unique_ptr<const HybridLstm> hybrid_;
+  std::unique_ptr<const IntegerLstm> integer_;
 };
 
 // One step. Kernel type BASIC is another op by the same name: basic_lstm_kernel.h.

@@ -2,7 +2,8 @@
 #include "plugins/rnn/lstm_reference.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "plugins/rnn/lstm_cell.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -20,108 +21,26 @@ T Dot(const T* a, const T* b, int64_t n) {
 }
 
 template <class T>
-T Sigmoid(T x) {
-  return T(1) / (T(1) + std::exp(-x));
-}
-
-// Comparisons that let NaN through.
-template <class T>
-T Clamp(T x, T low, T high) {
-  return x < low ? low : x > high ? high : x;
-}
-
-template <class T>
-T Activate(Activation activation, T x) {
-  switch (activation) {
-    case Activation::kNone: return x;
-    case Activation::kRelu: return x < T(0) ? T(0) : x;
-    case Activation::kReluN1To1: return Clamp(x, T(-1), T(1));
-    case Activation::kRelu6: return Clamp(x, T(0), T(6));
-    case Activation::kTanh: return std::tanh(x);
-  }
-  return x;
-}
-
-template <class T>
-T Clip(T x, double bound) {
-  return bound > 0 ? Clamp(x, static_cast<T>(-bound), static_cast<T>(bound)) : x;
-}
-
-template <class T>
-void Normalise(T* values, int64_t n) {
-  T mean = 0, variance = 0;
-  for (int64_t i = 0; i < n; ++i) mean += values[i];
-  mean /= static_cast<T>(n);
-  for (int64_t i = 0; i < n; ++i) variance += (values[i] - mean) * (values[i] - mean);
-  const T scale = T(1) / std::sqrt(variance / static_cast<T>(n) + T(1e-8));
-  for (int64_t i = 0; i < n; ++i) values[i] = (values[i] - mean) * scale;
-}
-
-// One batch row at one step.
-template <class T>
-struct Cell {
+struct PlainProducts {
   const LstmSpec& spec;
-  const LstmBuffers<T>& buffers;
-  T* gates;   // [4][cells]
-  T* hidden;  // [cells], before projection
+  const T* const* operands;
+  const T *x = nullptr, *h = nullptr;
 
-  const T* operand(uint32_t i) const { return buffers.operands[i]; }
-  T* gate(Gate k) const { return gates + k * spec.cells; }
-
-  void Multiply(Gate k, const T* x, const T* h) const {
-    const T* w = operand(kInputWeights + k);
-    const T* r = operand(kRecurrentWeights + k);
+  void Take(const T* input, const T* state) {
+    x = input;
+    h = state;
+  }
+  void Gate(rnn::Gate k, T* sums) const {
+    const T* w = operands[kInputWeights + k];
+    const T* r = operands[kRecurrentWeights + k];
     for (int64_t i = 0; i < spec.cells; ++i) {
       const T recurrent = spec.diagonal ? r[i] * h[i] : Dot(r + i * spec.outputs, h, spec.outputs);
-      gate(k)[i] = Dot(w + i * spec.inputs, x, spec.inputs) + recurrent;
+      sums[i] = Dot(w + i * spec.inputs, x, spec.inputs) + recurrent;
     }
   }
-
-  // From the sums of products to the gate's value. `c` is what the gate's peephole sees.
-  void Finish(Gate k, const T* c) const {
-    T* values = gate(k);
-    if (spec.peephole && k != kCellGate) {
-      const T* p = operand(k == kOutGate ? kPeephole + 2 : kPeephole + k);
-      for (int64_t i = 0; i < spec.cells; ++i) values[i] += p[i] * c[i];
-    }
-    if (spec.layer_norm) {
-      Normalise(values, spec.cells);
-      for (int64_t i = 0; i < spec.cells; ++i) values[i] *= operand(kLayerNorm + k)[i];
-    }
-    for (int64_t i = 0; i < spec.cells; ++i) {
-      const T sum = values[i] + operand(kGateBias + k)[i];
-      values[i] = k == kCellGate ? Activate(spec.activation, sum) : Sigmoid(sum);
-    }
-  }
-
-  void UpdateCell(T* c) const {
-    for (int64_t i = 0; i < spec.cells; ++i) {
-      const T forget = gate(kForgetGate)[i];
-      const T in = spec.cifg ? T(1) - forget : gate(kInGate)[i];
-      c[i] = Clip(forget * c[i] + in * gate(kCellGate)[i], spec.cell_clip);
-    }
-  }
-
-  void UpdateOutput(const T* c, T* h) const {
-    T* out = spec.projection ? hidden : h;
-    for (int64_t i = 0; i < spec.cells; ++i) out[i] = gate(kOutGate)[i] * Activate(spec.activation, c[i]);
-    for (int64_t i = 0; i < spec.outputs && spec.projection; ++i) {
-      const T sum = Dot(operand(kProjection) + i * spec.cells, hidden, spec.cells);
-      h[i] =
-          Clip(sum + (operand(kProjectionBias) ? operand(kProjectionBias)[i] : T(0)), spec.projection_clip);
-    }
-  }
-
-  void Step(const T* x, T* h, T* c) const {
-    for (const Gate k : {kInGate, kForgetGate, kCellGate, kOutGate}) {
-      if (!(spec.cifg && k == kInGate)) Multiply(k, x, h);
-    }
-    if (!spec.cifg) Finish(kInGate, c);
-    Finish(kForgetGate, c);
-    Finish(kCellGate, c);
-    UpdateCell(c);
-    Finish(kOutGate, c);
-    UpdateOutput(c, h);
+  void Project(const T* hidden, T* sums) const {
+    for (int64_t i = 0; i < spec.outputs; ++i)
+      sums[i] = Dot(operands[kProjection] + i * spec.cells, hidden, spec.cells);
   }
 };
 
@@ -130,7 +49,8 @@ struct Cell {
 template <class T>
 void RunReference(const LstmSpec& spec, const LstmBuffers<T>& buffers, int64_t begin, int64_t end,
                   T* scratch) {
-  const Cell<T> cell{spec, buffers, scratch, scratch + 4 * spec.cells};
+  PlainProducts<T> products{spec, buffers.operands};
+  const Cell<T, PlainProducts<T>> cell{spec, buffers.operands, products, scratch, scratch + 4 * spec.cells};
   for (int64_t row = begin; row < end; ++row) {
     T* h = buffers.output_state + row * spec.outputs;
     T* c = buffers.cell_state + row * spec.cells;

@@ -79,13 +79,40 @@ bool Any(const Node& node, uint32_t first, uint32_t count) {
   return false;
 }
 
-void CheckTypes(const Node& node, fbx_dtype dtype) {
-  if (dtype != FBX_F32 && dtype != FBX_F64)
-    Refuse("DTYPE", std::string("is ") + dtype_name(dtype) + ", only f32 and f64 are done", kInput);
+Arithmetic ArithmeticOf(const Node& node) {
+  if (node.in(kInput).dtype() == FBX_I8) return Arithmetic::kInteger;
+  const uint32_t weights = kInputWeights + kForgetGate;
+  const bool stored = node.has_in(weights) && node.in(weights).dtype() == FBX_I8;
+  return stored && node.in(kInput).dtype() == FBX_F32 ? Arithmetic::kHybrid : Arithmetic::kFloat;
+}
+
+bool IsMatrix(uint32_t operand) {
+  return (operand >= kInputWeights && operand < kPeephole) || operand == kProjection;
+}
+
+fbx_dtype TypeIn(Arithmetic arithmetic, uint32_t operand, fbx_dtype input) {
+  if (arithmetic == Arithmetic::kFloat) return input;
+  if (IsMatrix(operand)) return FBX_I8;
+  if (arithmetic == Arithmetic::kHybrid) return FBX_F32;
+  if (operand >= kPeephole && operand < kGateBias) return FBX_I16;
+  if (operand >= kGateBias && operand <= kProjectionBias) return FBX_I32;
+  return operand == kInput || operand == kOutputState ? FBX_I8 : FBX_I16;
+}
+
+void CheckTypes(const Node& node, Arithmetic arithmetic) {
+  const fbx_dtype input = node.in(kInput).dtype();
+  if (input != FBX_F32 && input != FBX_F64 && input != FBX_I8)
+    Refuse("DTYPE", std::string("is ") + dtype_name(input) + ", only f32, f64 and i8 are done", kInput);
   for (uint32_t i = 0; i < node.in_count(); ++i) {
-    if (!node.has_in(i) || node.in(i).dtype() == dtype) continue;
+    if (!node.has_in(i)) continue;
+    const fbx_dtype is = node.in(i).dtype(), wanted = TypeIn(arithmetic, i, input);
+    const bool stored_peephole =
+        arithmetic == Arithmetic::kHybrid && i >= kPeephole && i < kGateBias && is == FBX_I8;
+    if (is == wanted || stored_peephole) continue;
     Refuse("DTYPE",
-           std::string("is ") + dtype_name(node.in(i).dtype()) + " beside " + dtype_name(dtype) + " input",
+           std::string("is ") + dtype_name(is) + ", expected " + dtype_name(wanted) +
+               (arithmetic == Arithmetic::kHybrid ? " beside weights of 8 bits"
+                                                  : std::string(" beside ") + dtype_name(input) + " input"),
            i);
   }
 }
@@ -120,7 +147,8 @@ LstmSpec::LstmSpec(const Node& node, bool time_major_unless_stated) {
     throw Reject{"ARITY", "has " + std::to_string(count) + " operands, expected 20 or 24"};
   if (!node.has_in(kInput)) Refuse("OPERANDS", "is absent", kInput);
   dtype = node.in(kInput).dtype();
-  CheckTypes(node, dtype);
+  arithmetic = ArithmeticOf(node);
+  CheckTypes(node, arithmetic);
   one_step = node.op() == "LSTM";
   if (one_step && node.attrs().s("kernel_type", "FULL") != "FULL")
     throw Reject{"ATTR", "is not FULL", "attr kernel_type"};

@@ -30,6 +30,10 @@ inline constexpr uint32_t kLayerNorm = 20;        // i, f, c, o: [cells]
 
 enum Gate : uint32_t { kInGate, kForgetGate, kCellGate, kOutGate, kGates };
 
+// kFloat: every operand is f32, or every one f64. kHybrid: f32 with weights of 8 bits (1-8, 16, and 9-11 or not). kInteger: input, output,
+// output state and weights of 8 bits, cell state, peepholes and norm coefficients of 16, biases of 32.
+enum class Arithmetic { kFloat, kHybrid, kInteger };
+
 enum class Activation { kNone, kRelu, kReluN1To1, kRelu6, kTanh };
 
 struct LstmSpec {
@@ -43,11 +47,14 @@ struct LstmSpec {
   bool cifg = false, peephole = false, projection = false, layer_norm = false, diagonal = false;
   Activation activation = Activation::kTanh;
   double cell_clip = 0, projection_clip = 0;  // 0: none
-  fbx_dtype dtype = FBX_F32;                  // of every operand
+  Arithmetic arithmetic = Arithmetic::kFloat;
+  fbx_dtype dtype = FBX_F32;  // of input and output
 
   bool constant_weights = false;  // operands 1-8, 12-15 as far as present
-  // The variant of Keras: every gate, nothing optional.
-  bool plain() const { return !cifg && !peephole && !projection && !layer_norm && !diagonal; }
+  // The variant of Keras: every gate, nothing optional, nothing quantised.
+  bool plain() const {
+    return arithmetic == Arithmetic::kFloat && !cifg && !peephole && !projection && !layer_norm && !diagonal;
+  }
 };
 
 }  // namespace fusebox::rnn

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusebox/plugin.hpp>
 
+#include "plugins/vision/custom_rules.h"
 #include "plugins/vision/detection.h"
+#include "plugins/vision/image_warp.h"
+#include "plugins/vision/non_max.h"
+#include "plugins/vision/suppression_rule.h"
+#include "plugins/vision/unpooling.h"
 
-FUSEBOX_PLUGIN("fusebox.vision", "1.0.0", fusebox::vision::DetectionPostProcess)
+FUSEBOX_PLUGIN("fusebox.vision", "1.0.0", fusebox::vision::SuppressionRule, fusebox::vision::ImageWarpRule,
+               fusebox::vision::DetectionRule, fusebox::vision::DetectionPostProcess,
+               fusebox::vision::DenseImageWarp, fusebox::vision::MaxUnpooling2D,
+               fusebox::vision::NonMaxSuppressionV4, fusebox::vision::NonMaxSuppressionV5)

@@ -24,6 +24,10 @@ using Rnn = RecurrentOptions;
 template <Rnn kOptions>
 constexpr auto kWriteRnn = WriteAs<&WriteRecurrent, kOptions>;
 
+using Lingvo = LingvoOptions;
+template <Lingvo kOptions>
+constexpr auto kWriteLingvo = WriteAs<&WriteLingvo, kOptions>;
+
 constexpr SampleModel kModels[] = {
     {"dense", "three Dense layers with Relu and Softmax, batch dynamic; a second signature gives the logits",
      WriteDense},
@@ -66,6 +70,21 @@ constexpr SampleModel kModels[] = {
      kWriteRnn<Rnn{.cell = Rnn::Cell::kLstm, .return_sequences = true, .merge = Rnn::Merge::kConcat}>},
     {"stateful_lstm", "LSTM that keeps its states between calls",
      kWriteRnn<Rnn{.cell = Rnn::Cell::kLstm, .batch = 1, .stateful = true}>},
+    {"lingvo_lstm", "a cell of Lingvo that starts from zeros", kWriteLingvo<Lingvo{}>},
+    {"lingvo_states", "a cell of Lingvo whose states are inputs and outputs",
+     kWriteLingvo<Lingvo{.batch = 2, .states = true, .cell_clip = 0.25F}>},
+    {"lingvo_projection", "a cell of Lingvo with a projection, both clipped",
+     kWriteLingvo<Lingvo{
+         .batch = 2, .outputs = 5, .states = true, .cell_clip = 0.5F, .projection_clip = 0.125F}>},
+    {"lingvo_norm_coupled",
+     "a layer-normalised cell of Lingvo with coupled gates; the annotation has the clip",
+     kWriteLingvo<Lingvo{
+         .outputs = 6, .layer_norm = true, .coupled = true, .cell_clip = 1, .clip_attribute = true}>},
+    {"lingvo_per_gate", "the same interface with one matrix product per gate",
+     kWriteLingvo<Lingvo{
+         .batch = 2, .outputs = 6, .layer_norm = true, .states = true, .body = Lingvo::Body::kPerGate}>},
+    {"lingvo_swapped_gates", "the same interface with a wrong body: input and forget gate swapped",
+     kWriteLingvo<Lingvo{.batch = 2, .states = true, .body = Lingvo::Body::kSwappedGates}>},
     {"custom_fused", "two Conv2D into my_custom_fused_op with a placeholder body",
      WriteAs<&WriteCustomFused, CustomFusedOptions{}>},
     {"custom_fused_body", "the same with a real body",

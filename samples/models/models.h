@@ -109,6 +109,24 @@ struct RecurrentOptions {
 };
 Status WriteRecurrent(const std::string& dir, uint64_t seed, const RecurrentOptions& options);
 
+// A cell of Lingvo as a function with `_implements`: signature "serving_default" (x [batch, inputs] (, m0, c0)) -> "m1" (, "c1").
+struct LingvoOptions {
+  int batch = -1;  // -1: dynamic
+  int inputs = 3;
+  int cells = 8;
+  int outputs = 0;  // 0: no projection, as many as cells
+  bool layer_norm = false;
+  bool coupled = false;         // input gate = 1 - forget gate
+  bool states = false;          // m0 and c0 are arguments, c1 is a result; else the cell starts from zeros
+  float cell_clip = 0;          // 0: none
+  float projection_clip = 0;    // 0: none
+  bool clip_attribute = false;  // the annotation says the bounds of the clips too
+  // kPerGate: one matrix product per gate, another library's way. kSwappedGates: a wrong body.
+  enum class Body { kLingvo, kPerGate, kSwappedGates } body = Body::kLingvo;
+  bool bare_name = false;  // without "lingvo." before it
+};
+Status WriteLingvo(const std::string& dir, uint64_t seed, const LingvoOptions& options);
+
 // The model of TensorFlow's guide to fusing: image [1,28,28,3] -> two Conv2D (one filter, 3x3) ->
 // my_custom_fused_op (2 in, 2 out; tfl_fusable_op, example_option 10) -> "output_0", "output_1".
 struct CustomFusedOptions {

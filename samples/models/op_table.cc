@@ -53,6 +53,7 @@ constexpr std::string_view kLines[] = {
     "RealDiv(x: T, y: T) -> (z: T)",
     "Maximum(x: T, y: T) -> (z: T)",
     "Minimum(x: T, y: T) -> (z: T)",
+    "ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> (output: T)",
     "SquaredDifference(x: T, y: T) -> (z: T)",
     "SelectV2(condition: bool, t: T, e: T) -> (output: T)",
     "Tile(input: T, multiples: Tmultiples) -> (output: T)",

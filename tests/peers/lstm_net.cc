@@ -10,9 +10,9 @@ using xnnpack_test::Net, xnnpack_test::Noise, xnnpack_test::Options;
 using Dims = std::vector<int64_t>;
 
 // The op's 24 operands, but for the input and the states.
-class Weights {
+class FloatOperands {
  public:
-  Weights(Net& net, const LstmNet& of) : net_(net), of_(of), operands_(24, kNoValue) {}
+  FloatOperands(Net& net, const LstmNet& of) : net_(net), of_(of), operands_(24, kNoValue) {}
 
   std::vector<ValueId> Add() {
     for (size_t k = of_.cifg ? 1 : 0; k < 4; ++k) {
@@ -31,8 +31,12 @@ class Weights {
   void Put(size_t operand, Dims dims, double least = -0.6) {
     size_t count = 1;
     for (const int64_t d : dims) count *= static_cast<size_t>(d);
-    const auto values = Noise<float>(count, static_cast<uint32_t>(operand), least, least + 1.2);
-    operands_[operand] = net_.Const(DType::kF32, std::move(dims), values);
+    const auto seed = static_cast<uint32_t>(operand);
+    const bool stored = of_.weights != LstmNet::Weights::kF32 && (operand < 12 || operand == 16);
+    operands_[operand] =
+        stored ? net_.Const(DType::kI8, std::move(dims), Noise<int8_t>(count, seed, -127, 128),
+                            {{0.004F + 0.0002F * static_cast<float>(operand), 0}})
+               : net_.Const(DType::kF32, std::move(dims), Noise<float>(count, seed, least, least + 1.2));
   }
 
   Net& net_;
@@ -54,19 +58,96 @@ std::unique_ptr<Module> LstmNet::Module() const {
   if (one_step) in = {batch, inputs};
   if (time_major) in = {steps, batch, inputs};
   const ValueId x = net.Input(DType::kF32, in);
-  std::vector<ValueId> operands = Weights(net, *this).Add();
+  std::vector<ValueId> operands = FloatOperands(net, *this).Add();
   operands[0] = x;
   operands[18] = State(net, {batch, width()});
   operands[19] = State(net, {batch, cells});
   Attrs attrs = Options("fused_activation_function", activation, "cell_clip", static_cast<double>(cell_clip),
                         "proj_clip", static_cast<double>(projection_clip));
   if (time_major) attrs.Set("time_major", true);
+  if (weights == Weights::kI8Asymmetric) attrs.Set("asymmetric_quantize_inputs", true);
   in.back() = width();
   const Node& node = net.function().AddNode(
       one_step ? Op::kLstm : Op::kUnidirectionalSequenceLstm, operands,
       {net.Of(DType::kF32, in), net.Of(DType::kF32, {batch, width()}), net.Of(DType::kF32, {batch, cells})},
       attrs);
   return net.Take(node.results);
+}
+
+namespace {
+
+// Constants of an op in integers; scales as a calibration would give them for gates in [-8, 8).
+class IntegerOperands {
+ public:
+  IntegerOperands(Net& net, const IntegerLstmNet& of) : net_(net), of_(of), operands_(24, kNoValue) {}
+
+  std::vector<ValueId> Add(float input_scale, float hidden_scale) {
+    for (size_t k = of_.cifg ? 1 : 0; k < 4; ++k) {
+      Put<int8_t>(1 + k, DType::kI8, {of_.cells, of_.inputs}, 127, kWeights);
+      Put<int8_t>(5 + k, DType::kI8, {of_.cells, of_.width()}, 127, kWeights);
+      const float bias_scale = of_.layer_norm ? kNorm / 1024 : input_scale * kWeights;
+      Put<int32_t>(12 + k, DType::kI32, {of_.cells}, 0.3F / bias_scale, bias_scale);
+      if (of_.layer_norm) Put<int16_t>(20 + k, DType::kI16, {of_.cells}, 32000, kNorm);
+      if (of_.peephole && k < 3) Put<int16_t>(9 + k, DType::kI16, {of_.cells}, 32000, 2e-5F);
+    }
+    if (!of_.outputs) return operands_;
+    Put<int8_t>(16, DType::kI8, {of_.outputs, of_.cells}, 127, kWeights);
+    Put<int32_t>(17, DType::kI32, {of_.outputs}, 0.2F / (kWeights * hidden_scale), kWeights * hidden_scale);
+    return operands_;
+  }
+
+ private:
+  static constexpr float kWeights = 0.005F, kNorm = 4e-5F;
+  template <class T>
+  void Put(size_t operand, DType dtype, Dims dims, float most, float scale) {
+    size_t count = 1;
+    for (const int64_t d : dims) count *= static_cast<size_t>(d);
+    operands_[operand] = net_.Const(
+        dtype, std::move(dims), Noise<T>(count, static_cast<uint32_t>(operand), -most, most), {{scale, 0}});
+  }
+
+  Net& net_;
+  const IntegerLstmNet& of_;
+  std::vector<ValueId> operands_;
+};
+
+void SetQuant(Net& net, ValueId id, float scale, int64_t zero_point = 0) {
+  auto quant = std::make_shared<Quant>();
+  quant->scales = {scale};
+  quant->zero_points = {zero_point};
+  net.function().value(id).quant = std::move(quant);
+}
+
+}  // namespace
+
+std::unique_ptr<Module> IntegerLstmNet::Module() const {
+  constexpr float kInput = 1.0F / 128, kOutput = 1.0F / 128, kHidden = 0.9F / 128;
+  Net net;
+  Function& f = net.function();
+  Dims in = {batch, steps, inputs}, out = {batch, steps, width()};
+  if (one_step) in = {batch, inputs}, out = {batch, width()};
+  const ValueId x = net.Input(DType::kI8, in, {kInput, 3});
+  std::vector<ValueId> operands = IntegerOperands(net, *this).Add(kInput, kHidden);
+  operands[0] = x;
+  operands[18] = f.AddValue(net.Of(DType::kI8, {batch, width()}), "h");
+  operands[19] = f.AddValue(net.Of(DType::kI16, {batch, cells}), "c");
+  for (const size_t state : {18, 19}) f.value(operands[state]).is_variable = true;
+  Node& node = f.AddNode(
+      one_step ? Op::kLstm : Op::kUnidirectionalSequenceLstm, operands,
+      {net.Of(DType::kI8, out), net.Of(DType::kI8, {batch, width()}), net.Of(DType::kI16, {batch, cells})},
+      Options("fused_activation_function", "TANH", "cell_clip", static_cast<double>(cell_clip)));
+  for (const ValueId id : {operands[18], node.results[0], node.results[1]})
+    SetQuant(net, id, kOutput, output_zero);
+  for (const ValueId id : {operands[19], node.results[2]}) SetQuant(net, id, 1.0F / 2048);
+  for (size_t i = 0; i < 5; ++i) {
+    const bool hidden = i == 4;
+    node.intermediates.push_back(
+        f.AddValue(net.Of(hidden ? DType::kI8 : DType::kI16, {}), "between" + std::to_string(i)));
+    if (!hidden) SetQuant(net, node.intermediates.back(), 1.0F / 4096);
+    else if (outputs) SetQuant(net, node.intermediates.back(), kHidden, -4);
+    else SetQuant(net, node.intermediates.back(), kOutput, output_zero);
+  }
+  return net.Take({node.results[0]});
 }
 
 std::unique_ptr<Module> BasicLstmNet(int64_t batch, int64_t inputs, int64_t units) {

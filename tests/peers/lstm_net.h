@@ -17,6 +17,19 @@ struct LstmNet {
   bool time_major = false, cifg = false, peephole = false, projection_bias = false, layer_norm = false;
   float cell_clip = 0, projection_clip = 0;
   std::string activation = "TANH";
+  enum class Weights { kF32, kI8, kI8Asymmetric } weights = Weights::kF32;  // of 8 bits: hybrid
+
+  int64_t width() const { return outputs ? outputs : cells; }
+  std::unique_ptr<fusebox::Module> Module() const;
+};
+
+// The op in integers. Input: x. Outputs: the op's output; the states are kept between calls, from zeros on.
+struct IntegerLstmNet {
+  std::string name = {};
+  int64_t batch = 1, steps = 4, inputs = 5, cells = 8, outputs = 0;  // outputs 0: as cells, no projection
+  bool one_step = false, cifg = false, peephole = false, layer_norm = false;
+  float cell_clip = 0;
+  int output_zero = 0;
 
   int64_t width() const { return outputs ? outputs : cells; }
   std::unique_ptr<fusebox::Module> Module() const;

@@ -48,8 +48,9 @@ TEST_P(StockRuns, TheConvertedSampleAsWeDo) {
   FUSEBOX_NEEDS_STOCK();
   const auto dir = Sample(GetParam());
   ASSERT_OK(dir);
+  const std::string_view name = GetParam();
   const bool open_batch =
-      std::string_view(GetParam()) == "keras_lstm" || std::string_view(GetParam()) == "dense";
+      name == "keras_lstm" || name == "dense" || name == "lingvo_lstm" || name == "lingvo_norm_coupled";
   auto options = WithPlugins({"fusebox.rnn"}, open_batch ? std::optional<int64_t>(2) : std::nullopt);
   options.signatures = {"serving_default"};
   const auto fused = Convert(*dir, options, "fused");
@@ -61,7 +62,9 @@ INSTANTIATE_TEST_SUITE_P(All, StockRuns,
                          ::testing::Values("dense", "keras_lstm", "lstm_time_major", "lstm_backwards",
                                            "lstm_last_step", "lstm_states", "lstm_constant_state",
                                            "lstm_computed_state", "lstm_four_gates", "lstm_sequences",
-                                           "conv_relu", "conv_relu_two_consumers", "conv_relu_spatial_bias"),
+                                           "conv_relu", "conv_relu_two_consumers", "conv_relu_spatial_bias",
+                                           "lingvo_lstm", "lingvo_states", "lingvo_projection",
+                                           "lingvo_norm_coupled", "lingvo_per_gate"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Stock, RunsTheLoopFormAsWeDo) {

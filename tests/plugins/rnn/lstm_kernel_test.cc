@@ -254,14 +254,14 @@ std::string WhyNot(const Change& change, LstmCase lstm = {}) {
 
 using Tensors = std::vector<FakeTensor>;
 
-TEST(LstmKernel, DeclinesHybridWeights) {
+TEST(LstmKernel, DeclinesWeightsOfWhichOnlySomeAreQuantised) {
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[2] = FakeTensor(FBX_I8, {7, 5}, FBX_TENSOR_CONST); }),
-            "DTYPE operand 2: is i8 beside f32 input");
+            "DTYPE operand 1: is f32, expected i8 beside weights of 8 bits");
 }
 
 TEST(LstmKernel, DeclinesIntegerInput) {
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[0] = FakeTensor(FBX_I8, {1, 3, 5}); }),
-              HasSubstr("DTYPE operand 0: is i8"));
+              HasSubstr("DTYPE operand 1: is f32, expected i8 beside i8 input"));
 }
 
 TEST(LstmKernel, DeclinesSignBit) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What quantised operands of an LSTM must be.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include <fusebox/kernel.hpp>
+
+namespace fusebox::rnn {
+
+// Of a tensor with one scale; throws Reject for any other. `symmetric`: it has no zero point either.
+inline float ScaleOf(Tensor t, const std::string& subject, bool symmetric) {
+  const fbx_quant* const q = t.quant();
+  if (q == nullptr || q->count != 1 || !(q->scales[0] > 0) || !std::isfinite(q->scales[0]))
+    throw Reject{"QUANT", "has no single scale", subject};
+  if (symmetric && q->zero_points[0] != 0) throw Reject{"QUANT", "has a zero point", subject};
+  return q->scales[0];
+}
+
+// Weights of 8 bits. Rows are no longer than sums of 32 bits can take.
+inline void CheckStoredWeights(const Node& node, uint32_t operand) {
+  const Tensor t = node.in(operand);
+  const std::string subject = "operand " + std::to_string(operand);
+  if (!t.is_const() || !t.has_value())
+    throw Reject{"NONCONST", "is computed; quantised weights are constant", subject};
+  ScaleOf(t, subject, true);
+  if (t.rank() > 0 && t.dim(-1) > 65536) throw Reject{"SHAPE", "has rows longer than 65536", subject};
+}
+
+}  // namespace fusebox::rnn

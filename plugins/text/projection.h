@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// tftext:custom:SgnnProjection: rows of strings become numbers that hashes decide.
+//
+// Operands: strings (a list), row splits i64 [rows + 1]. Attributes: hash_seed (list), buckets. Result: f32 [rows, seeds], the mean over a
+// row's strings of v / (buckets / 2), where v = |hash(string) * seed| mod buckets, taken below 0 by `buckets` above the half; the hash is
+// FarmHash's fingerprint of 64 bits mod buckets. A row without strings gives 0.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <fusebox/kernel.hpp>
+
+namespace fusebox::text {
+
+class SgnnProjection {
+ public:
+  static constexpr std::string_view custom = "tftext:custom:SgnnProjection";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  static void supports(const Node& n);
+  static void infer(const Node& n, Infer& out);
+  explicit SgnnProjection(const Node& n);
+  void invoke(const Node& n) const;
+
+ private:
+  double Project(int64_t hash, int64_t seed) const;
+
+  std::vector<int64_t> seeds_;
+  int64_t buckets_;
+};
+
+}  // namespace fusebox::text

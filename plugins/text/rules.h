@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composites of TensorFlow Text that become the custom op of their name (tokenizer.h, ngrams.h, projection.h).
+#pragma once
+
+#include <fusebox/rule.hpp>
+
+namespace fusebox::text {
+
+// Strings of rank 0, 1 or 2 with 1, 2 or 3 results.
+struct TokenizerRule {
+  static constexpr std::string_view id = "fusebox.whitespace_tokenizer",
+                                    implements = "tftext:WhitespaceTokenizer";
+  static void match(const Site& site);
+  static void rewrite(const Site& site, Build& build);
+};
+
+// Strings and i64 row splits, as many results; attributes width, string_separator, axis, reduction_type.
+struct NgramsRule {
+  static constexpr std::string_view id = "fusebox.ngrams", implements = "tftext:Ngrams";
+  static void match(const Site& site);
+  static void rewrite(const Site& site, Build& build);
+};
+
+// Strings and i64 row splits; attributes hash_seed and buckets. The result has a column per seed.
+struct ProjectionRule {
+  static constexpr std::string_view id = "fusebox.sgnn_projection",
+                                    implements = "tftext:custom:SgnnProjection";
+  static void match(const Site& site);
+  static void rewrite(const Site& site, Build& build);
+};
+
+}  // namespace fusebox::text

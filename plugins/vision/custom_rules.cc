@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/vision/custom_rules.h"
+
+#include "plugins/vision/site_checks.h"
+
+namespace fusebox::vision {
+namespace {
+
+constexpr std::string_view kDetectionAttrs[] = {"max_detections",    "max_classes_per_detection",
+                                                "num_classes",       "nms_score_threshold",
+                                                "nms_iou_threshold", "y_scale",
+                                                "x_scale",           "h_scale",
+                                                "w_scale",           "use_regular_nms"};
+
+}  // namespace
+
+void ImageWarpRule::match(const Site& site) {
+  site.arity(2, 1);
+  for (uint32_t i = 0; i < 2; ++i) CheckOperand(site, i, FBX_F32, 4);
+  const int64_t numbers = site.in(1).dim(3);
+  site.require(numbers < 0 || numbers == 2, "SHAPE", "has not two numbers per pixel", "operand 1");
+}
+
+void ImageWarpRule::rewrite(const Site&, Build& build) {
+  build.result(0, build.custom("DenseImageWarp", {build.in(0), build.in(1)})[0]);
+}
+
+void DetectionRule::match(const Site& site) {
+  site.arity(3, 4);
+  for (uint32_t i = 0; i < 3; ++i) CheckOperand(site, i, FBX_F32, i == 2 ? 2 : 3);
+  for (const std::string_view key : kDetectionAttrs) CheckAttr(site, key);
+}
+
+void DetectionRule::rewrite(const Site& site, Build& build) {
+  const auto found = build.custom("TFLite_Detection_PostProcess", {build.in(0), build.in(1), build.in(2)}, 4);
+  for (const std::string_view key : kDetectionAttrs) build.copy_attr(site.attrs(), key);
+  if (site.attrs().has("detections_per_class")) build.copy_attr(site.attrs(), "detections_per_class");
+  for (uint32_t i = 0; i < 4; ++i) build.result(i, found[i]);
+}
+
+}  // namespace fusebox::vision

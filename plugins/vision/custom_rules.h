@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composites that become the custom op which computes the same.
+#pragma once
+
+#include <fusebox/rule.hpp>
+
+namespace fusebox::vision {
+
+// `addons:DenseImageWarp`: images [B,H,W,C] and flow [B,H,W,2], f32.
+struct ImageWarpRule {
+  static constexpr std::string_view id = "fusebox.dense_image_warp", implements = "addons:DenseImageWarp";
+  static void match(const Site& site);
+  static void rewrite(const Site& site, Build& build);
+};
+
+// `TFLite_Detection_PostProcess`: operands, results and attributes are those of the op (detection.h); detections_per_class may be absent.
+struct DetectionRule {
+  static constexpr std::string_view id = "fusebox.detection", implements = "TFLite_Detection_PostProcess";
+  static void match(const Site& site);
+  static void rewrite(const Site& site, Build& build);
+};
+
+}  // namespace fusebox::vision

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/vision/unpooling.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace fusebox::vision {
+namespace {
+
+enum Padding : int32_t { kSame = 1, kValid = 2 };
+
+std::string Subject(uint32_t i) { return "operand " + std::to_string(i); }
+
+PoolOptions OptionsOf(const Node& n) {
+  PoolOptions options;
+  const std::string_view raw = n.raw_options();
+  if (raw.size() != sizeof(options))
+    throw Reject{"OPTIONS",
+                 "are " + std::to_string(raw.size()) + " bytes, expected " + std::to_string(sizeof(options))};
+  std::memcpy(&options, raw.data(), sizeof(options));
+  if (options.padding != kSame && options.padding != kValid)
+    throw Reject{"OPTIONS", "padding is " + std::to_string(options.padding)};
+  for (const int32_t size :
+       {options.stride_width, options.stride_height, options.window_width, options.window_height}) {
+    if (size < 1 || size > 65536) throw Reject{"OPTIONS", "a stride or window is " + std::to_string(size)};
+  }
+  if (options.activation != 0) throw Reject{"OPTIONS", "there is an activation"};
+  return options;
+}
+
+int64_t Unpooled(int64_t size, int32_t padding, int32_t stride, int32_t window) {
+  if (size <= 0) return size;
+  return padding == kSame ? size * stride : (size - 1) * stride + window;
+}
+
+template <class T>
+void Scatter(const Node& n) {
+  const Tensor values = n.in(0), out = n.out(0);
+  std::fill_n(out.data<T>(), out.count(), T(0));
+  const int64_t each = values.count() / std::max<int64_t>(values.dim(0), 1);
+  const int64_t place = out.count() / std::max<int64_t>(out.dim(0), 1);
+  for (int64_t i = 0; i < values.count(); ++i) {
+    const int32_t index = n.in(1).data<const int32_t>()[i];
+    if (index < 0 || index >= place)
+      throw Error{FBX_INVALID,
+                  "index " + std::to_string(index) + " is outside of an image of " + std::to_string(place),
+                  Subject(1)};
+    out.data<T>()[i / each * place + index] = values.data<const T>()[i];
+  }
+}
+
+}  // namespace
+
+void MaxUnpooling2D::supports(const Node& n) {
+  OptionsOf(n);
+  if (n.in_count() != 2) return;
+  const fbx_dtype dtype = n.in(0).dtype();
+  if (dtype != FBX_F32 && dtype != FBX_F64)
+    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(dtype), Subject(0)};
+  if (n.in(1).dtype() != FBX_I32)
+    throw Reject{"DTYPE", std::string("dtype ") + dtype_name(n.in(1).dtype()) + ", expected i32", Subject(1)};
+}
+
+void MaxUnpooling2D::infer(const Node& n, Infer& out) {
+  if (n.in_count() != 2 || n.out_count() != 1)
+    throw Error{FBX_INVALID, std::to_string(n.in_count()) + " operands and " + std::to_string(n.out_count()) +
+                                 " results, expected 2 and 1"};
+  const Tensor values = n.in(0), indices = n.in(1);
+  for (uint32_t i = 0; i < 2; ++i) {
+    if (n.in(i).rank() >= 0 && n.in(i).rank() != 4)
+      throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 4", Subject(i)};
+  }
+  if (values.rank() < 0) return out.unranked(0, values.dtype());
+  if (values.is_static() && indices.is_static() && !std::ranges::equal(values.dims(), indices.dims()))
+    throw Error{FBX_INVALID, "has another shape than the values", Subject(1)};
+  PoolOptions options;
+  try {
+    options = OptionsOf(n);
+  } catch (const Reject& r) {
+    throw Error{FBX_INVALID, "options: " + r.why};
+  }
+  out.set(
+      0, values.dtype(),
+      {values.dim(0), Unpooled(values.dim(1), options.padding, options.stride_height, options.window_height),
+       Unpooled(values.dim(2), options.padding, options.stride_width, options.window_width), values.dim(3)});
+}
+
+void MaxUnpooling2D::invoke(const Node& n) const {
+  n.in(0).dtype() == FBX_F64 ? Scatter<double>(n) : Scatter<float>(n);
+}
+
+}  // namespace fusebox::vision
