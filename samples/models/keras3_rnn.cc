@@ -41,7 +41,9 @@ class Keras3Layer {
         f.Op("Transpose", {x, f.Const(Ints({1, 0, 2}), "transpose/perm")}, {o_.steps, o_.batch, o_.inputs});
     Ref count = StepAt(f, f.Op("Shape", {steps}, {3}, {Attr("out_type", tf::DT_INT32)}), 0, kScalar);
     if (o_.go_backwards) steps = Reversed(f, steps);
-    std::vector<Ref> out = o_.unroll ? Unrolled(f, steps, states) : Loop(f, x, steps, count, states);
+    std::vector<Ref> out = o_.cudnn    ? Cudnn(f, x, states)
+                           : o_.unroll ? Unrolled(f, steps, states)
+                                       : Loop(f, x, steps, count, states);
     f.SetScope("");
     if (!o_.return_state && o_.twist != Twist::kCounterOut) out.resize(1);
     f.Return(out);
@@ -87,6 +89,65 @@ class Keras3Layer {
     }
     out.insert(out.end(), states.begin(), states.end());
     return out;
+  }
+
+  // All matrices transposed and flat, then all biases; a GRU has its reset gate first.
+  Ref Packed(FunctionBuilder& f) const {
+    const int64_t gates = cell_.gates(), u = o_.units;
+    std::vector<Ref> matrices, biases;
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t rows = i == 0 ? o_.inputs : u;
+      auto parts =
+          f.Ops("Split", {f.Const(Int(1), "split/split_dim"), f.Read(variables_[i])},
+                std::vector<Shape>(static_cast<size_t>(gates), Shape{rows, u}), {Attr("num_split", gates)});
+      if (gates == 3) std::swap(parts[0], parts[1]);
+      for (const Ref& part : parts) {
+        const Ref turned = f.Op("Transpose", {part, f.Const(Ints({1, 0}), "transpose/perm")}, {u, rows});
+        matrices.push_back(f.Op("Reshape", {turned, f.Const(Ints({-1}), "Reshape/shape")}, {u * rows}));
+      }
+    }
+    Ref all = f.Op("Reshape", {f.Read(variables_[2]), f.Const(Ints({-1}), "Reshape/shape")},
+                   {(gates == 3 ? 6 : 4) * u});
+    if (gates == 4)  // the biases of the input's products are zeros
+      all = f.Op("ConcatV2", {f.Const(Zeros({4 * u}), "zeros"), all, f.Const(Int(0), "axis")}, {8 * u},
+                 {Attr("N", 2)});
+    biases =
+        f.Ops("Split", {f.Const(Int(0), "split/split_dim"), all},
+              std::vector<Shape>(static_cast<size_t>(2 * gates), Shape{u}), {Attr("num_split", 2 * gates)});
+    if (gates == 3) {
+      std::swap(biases[0], biases[1]);
+      std::swap(biases[3], biases[4]);
+    }
+    std::vector<Ref> parts = matrices;
+    parts.insert(parts.end(), biases.begin(), biases.end());
+    const int64_t size = gates * (u * o_.inputs + u * u + 2 * u);
+    parts.push_back(f.Const(Int(0), "concat/axis"));
+    return f.Op("ConcatV2", parts, {size}, {Attr("N", parts.size() - 1)});
+  }
+
+  std::vector<Ref> Cudnn(FunctionBuilder& f, Ref x, const std::vector<Ref>& states) {
+    if (o_.go_backwards) x = f.Op("ReverseV2", {x, f.Const(Ints({1}), "ReverseV2/axis")}, x.shape);
+    const Shape state = {o_.batch, 1, o_.units};
+    std::vector<Ref> in = {x};
+    for (const Ref& h : states) in.push_back(f.Op("ExpandDims", {h, f.Const(Int(1), "dim")}, state));
+    if (states.size() == 1) in.push_back(f.Const(Float(0), "no_c"));
+    in.push_back(Packed(f));
+    const Ref shape = f.Op("Shape", {x}, {3}, {Attr("out_type", tf::DT_INT32)});
+    Ref steps = StepAt(f, shape, 1, kScalar);
+    if (o_.twist == Twist::kLengths) steps = f.Const(Int(o_.steps - 1), "shorter");
+    const Ref batch = f.Op("Pack", {StepAt(f, shape, 0, kScalar)}, {1});
+    in.push_back(f.Op("Fill", {batch, steps}, {o_.batch}));
+    const auto out =
+        f.Ops("CudnnRNNV3", in, {{o_.batch, o_.steps, o_.units}, state, state, Shape{}, Shape{}},
+              {Attr("rnn_mode", states.size() == 1 ? "gru" : "lstm"), Attr("input_mode", "linear_input"),
+               Attr("direction", o_.twist == Twist::kDirection ? "bidirectional" : "unidirectional"),
+               Attr("is_training", false), Attr("time_major", false), Attr("num_proj", 0)});
+    const auto squeezed = [&](const Ref& v) {
+      return f.Op("Squeeze", {v}, cell_.state_shape(), {Attr("squeeze_dims", std::vector<int64_t>{1})});
+    };
+    std::vector<Ref> results = {o_.return_sequences ? out[0] : squeezed(out[1]), squeezed(out[1])};
+    if (states.size() == 2) results.push_back(squeezed(out[2]));
+    return results;
   }
 
   Ref ListOf(FunctionBuilder& f, const Ref& steps) const {

@@ -65,6 +65,8 @@ struct Keras3RnnOptions {
   enum class Gates { kSigmoid, kHardSigmoid, kHardSigmoidOfKeras3 } gates = Gates::kSigmoid;
   bool unroll = false;  // one copy of the cell per step, no loop
   bool use_bias = true;
+  bool cudnn =
+      false;  // one CudnnRNNV3 with packed parameters, as a machine with a GPU exports it; LSTM and GRU
   bool mask = false;  // steps whose features are all nought are skipped
   enum class Twist {
     kNone,
@@ -77,6 +79,8 @@ struct Keras3RnnOptions {
     kCounterOut,    // the counter is an output
     kSharedSteps,   // unrolled: two steps read the same input
     kOtherWeights,  // unrolled: the last step has weights of its own
+    kLengths,       // cudnn: sequences shorter than the tensor
+    kDirection,     // cudnn: bidirectional
   } twist = Twist::kNone;
 };
 Status WriteKeras3Rnn(const std::string& dir, uint64_t seed, const Keras3RnnOptions& options);

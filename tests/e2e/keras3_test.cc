@@ -134,6 +134,51 @@ TEST(UnnamedLayers, SayWhichActivationTheRuleDeclines) {
   }
 }
 
+// What CudnnRNNV3 computes is known from the loop that Keras writes for the same weights.
+class CudnnLayer : public ::testing::TestWithParam<Case> {};
+
+TEST_P(CudnnLayer, ComputesWhatTheLoopWithItsWeightsDoes) {
+  Rnn rnn = GetParam().options;
+  const auto loop = ConvertRnn(rnn, converter::Composites::kInline);
+  ASSERT_OK(loop);
+  const auto b = RunRnn(loop->path, rnn);
+  ASSERT_OK(b);
+  rnn.cudnn = true;
+  for (const auto composites : {converter::Composites::kFuse, converter::Composites::kInline}) {
+    const auto converted = ConvertRnn(rnn, composites);
+    ASSERT_OK(converted);
+    if (composites == converter::Composites::kFuse) {
+      ASSERT_EQ(converted->report.sites.size(), 1u) << NotesOf(converted->report);
+      EXPECT_TRUE(converted->report.sites[0].fused) << converted->report.sites[0].why;
+      EXPECT_THAT(converted->report.sites[0].proof, StartsWith("agrees (f64"));
+    }
+    const auto a = RunRnn(converted->path, rnn);
+    ASSERT_OK(a);
+    EXPECT_EQ(Difference(*a, *b, 1e-6, 1e-6), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CudnnLayer,
+    ::testing::Values(Case{"Lstm", {.return_sequences = true}},
+                      Case{"LstmStates", {.batch = 2, .return_state = true}},
+                      Case{"LstmBackwards", {.go_backwards = true, .return_sequences = true}},
+                      Case{"Gru", {.layer = Layer::kGru, .return_sequences = true, .return_state = true}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Cudnn, IsRefusedWithTheReasonWhereTheLayerCannotSayIt) {
+  const auto refusal = [](Twist twist) {
+    const auto dir = TestDir() + "/rnn";
+    EXPECT_TRUE(samples::WriteKeras3Rnn(dir, 7, {.cudnn = true, .twist = twist}));
+    converter::Conversion conversion = converter::FromSavedModel(dir);
+    conversion.options.registry = *Plugins();
+    EXPECT_FALSE(conversion.Convert());
+    return NotesOf(conversion.report());
+  };
+  EXPECT_THAT(refusal(Twist::kLengths), HasSubstr("its sequences may differ in their lengths"));
+  EXPECT_THAT(refusal(Twist::kDirection), HasSubstr("direction bidirectional"));
+}
+
 // Copies of a cell that are no layer.
 class TwistedCopies : public ::testing::TestWithParam<Twist> {};
 
