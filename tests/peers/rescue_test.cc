@@ -20,8 +20,8 @@ struct Rescue {
   int layers;
 };
 
-Result<Written> Convert(const std::string& file, converter::Composites composites, const std::string& tag) {
-  auto conversion = converter::FromTflite(file);
+Result<Written> Convert(converter::Conversion conversion, converter::Composites composites,
+                        const std::string& tag) {
   conversion.options.registry = *Plugins();
   conversion.options.composites = composites;
   conversion.options.verify = converter::Verification::kSample;
@@ -31,11 +31,11 @@ Result<Written> Convert(const std::string& file, converter::Composites composite
   return out;
 }
 
-class FlexLoop : public ::testing::TestWithParam<Rescue> {};
+class FlexLoops : public ::testing::TestWithParam<Rescue> {};
 
-TEST_P(FlexLoop, BecomesFusedOpsThatStockTfliteRuns) {
+TEST_P(FlexLoops, BecomesFusedOpsThatStockTfliteRuns) {
   FUSEBOX_NEEDS_MODEL(file, std::string("tflite/") + GetParam().file);
-  const auto fused = Convert(file, converter::Composites::kFuse, "fused");
+  const auto fused = Convert(converter::FromTflite(file), converter::Composites::kFuse, "fused");
   ASSERT_OK(fused);
   EXPECT_EQ(fused->report.sites.size(), static_cast<size_t>(GetParam().layers));
   EXPECT_THAT(fused->report.sites, Each(Field(&SiteReport::fused, true)));
@@ -46,7 +46,7 @@ TEST_P(FlexLoop, BecomesFusedOpsThatStockTfliteRuns) {
   EXPECT_EQ(ops.count("WHILE"), 0u);
   EXPECT_EQ((*module)->signatures.at(0).key, "serving_default");
 
-  const auto loop = Convert(file, converter::Composites::kInline, "loop");
+  const auto loop = Convert(converter::FromTflite(file), converter::Composites::kInline, "loop");
   ASSERT_OK(loop);
   auto ours = Open(fused->path, *Plugins()), slow = Open(loop->path, *Plugins({}));
   ASSERT_OK(ours);
@@ -73,7 +73,32 @@ TEST_P(FlexLoop, BecomesFusedOpsThatStockTfliteRuns) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FlexLoop,
+// The Keras file that action.tflite was made of.
+TEST(FlexLoop, IsEqualToItsKerasFileConvertedDirectly) {
+  const std::string name = "mahmuudtolba__Human-Action-Recognition/action";
+  FUSEBOX_NEEDS_MODEL(file, "tflite/" + name + ".tflite");
+  FUSEBOX_NEEDS_MODEL(keras, "keras/" + name + ".h5");
+  const auto rescued = Convert(converter::FromTflite(file), converter::Composites::kFuse, "rescued");
+  const auto direct = Convert(converter::FromKeras(keras), converter::Composites::kFuse, "direct");
+  ASSERT_OK(rescued);
+  ASSERT_OK(direct);
+  const auto a = tflite::ReadFile(rescued->path), b = tflite::ReadFile(direct->path);
+  ASSERT_OK(a);
+  ASSERT_OK(b);
+  EXPECT_EQ(OpsOf(**a).at("UNIDIRECTIONAL_SEQUENCE_LSTM"), OpsOf(**b).at("UNIDIRECTIONAL_SEQUENCE_LSTM"));
+  auto one = Open(rescued->path, *Plugins()), other = Open(direct->path, *Plugins());
+  ASSERT_OK(one);
+  ASSERT_OK(other);
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Tensors inputs = RandomInputs(**one, seed);
+    const auto x = Invoke(**one, inputs), y = Invoke(**other, inputs);
+    ASSERT_OK(x);
+    ASSERT_OK(y);
+    EXPECT_EQ(Difference(*x, *y, 1e-6, 1e-6), "") << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FlexLoops,
                          ::testing::Values(Rescue{"mahmuudtolba__Human-Action-Recognition/action.tflite", 2},
                                            Rescue{"argyarijal19__micropython/model_lstm.tflite", 1}),
                          [](const auto& info) { return info.param.layers == 2 ? "action" : "model_lstm"; });
