@@ -11,7 +11,11 @@ Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Functio
                                              const std::vector<Type>& inputs, Registry& registry) {
   auto copy = std::make_unique<Module>();
   const std::string name = CopyInto(module, body, *copy);
-  copy->signatures.push_back({"body", name, body.input_names, body.output_names});
+  Signature signature{"body", name, {}, {}};  // a body need not have names
+  for (size_t i = 0; i < body.inputs.size(); ++i) signature.input_names.push_back("in" + std::to_string(i));
+  for (size_t i = 0; i < body.outputs.size(); ++i)
+    signature.output_names.push_back("out" + std::to_string(i));
+  copy->signatures.push_back(std::move(signature));
   Function& f = *copy->Find(name);
   for (size_t i = 0; i < f.inputs.size() && i < inputs.size(); ++i)
     if (inputs[i].shape.ranked()) f.value(f.inputs[i]).type = inputs[i];

@@ -3,7 +3,7 @@
 // updates rows in place, a product with one-hot vectors).
 //
 // Operands: the table [V, D...], the numbers i32 [N]. Result: [N, D...]. Becomes EMBEDDING_LOOKUP, which has them the other way round
-// and wants a table of rank 2 or more; a number outside of [0, V) is an error when it runs.
+// and wants a table of rank 2 or more; a number outside of [0, V) is an error when it runs. The built-in kernel runs it.
 #pragma once
 
 #include <fusebox/rule.hpp>

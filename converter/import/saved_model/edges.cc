@@ -22,6 +22,7 @@ constexpr KnownOp kKnownOps[] = {
     {"StatefulPartitionedCall", "output", "", "Tout"},
     {"While", "output", "", "T"},
     {"StatelessWhile", "output", "", "T"},
+    {"For", "output", "", "T"},
     {"If", "output", "", "Tout"},
     {"StatelessIf", "output", "", "Tout"},
     {"IdentityN", "output", "", "T"},

@@ -122,6 +122,7 @@ class Importer {
       FUSEBOX_ASSIGN(const ValueId v, Resolve(input));
       operands.push_back(v);
     }
+    if (node.op() == "For") return ImportFor(node, std::move(operands), std::move(outputs));
     std::vector<Type> types;
     for (DType dtype : outputs.dtypes) types.push_back({dtype, Shape()});
     DeclaredShapes(node, types);
@@ -168,6 +169,17 @@ class Importer {
       }
       if (!std::holds_alternative<std::monostate>(converted)) made.attrs.Set(name, std::move(converted));
     }
+    return {};
+  }
+
+  Status ImportFor(const tf::NodeDef& node, std::vector<ValueId> operands, NodeOutputs outputs) {
+    const std::string body = FunctionAttr(node, "body");
+    if (!state_.model.FindFunction(body)) return Invalid("function \"" + body + "\" is not in the library");
+    state_.wanted.push_back(body);
+    const size_t first = f_.nodes.size();
+    FUSEBOX_ASSIGN(std::vector<ValueId> results, AddForLoop(state_.module, f_, body, operands));
+    for (size_t i = first; i < f_.nodes.size(); ++i) f_.nodes[i]->location.name = node.name();
+    outputs_[node.name()] = {std::move(results), std::move(outputs.first)};
     return {};
   }
 

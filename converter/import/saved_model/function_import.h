@@ -49,6 +49,9 @@ struct NodeOutputs {
 Result<NodeOutputs> OutputsOf(const SavedModel&, const tf::NodeDef&);
 
 Status ImportFunction(ImportState&, const tf::FunctionDef&);
+// A For over these operands (start, limit, delta, what is carried) as a While of two new functions around `body`; what it gives.
+Result<std::vector<ValueId>> AddForLoop(Module&, Function&, const std::string& body,
+                                        const std::vector<ValueId>& operands);
 // The part of the main graph between a signature's inputs and outputs, as a function named like the
 // signature.
 Status ImportSignature(ImportState&, const std::string& key, const tf::SignatureDef&);

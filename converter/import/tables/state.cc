@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables and tensor lists.
+// Variables, tensors that are written in place, and tensor lists.
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -56,6 +56,60 @@ Status List(Translation& t) {
   return {};
 }
 
+Status Empty(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const auto* type = std::get_if<DType>(t.attrs().Find("dtype"));
+  if (!type) return Invalid("it does not say of what type it is");
+  t.Give(0, t.Value(Op::kFill, {t.ToI32(t.in(0)), t.Scalar(*type, 0)}));
+  return {};
+}
+
+// Row `number` (counted around the end) of the dense tensor `x` becomes `row`, which has the rank of x and one row.
+ValueId WithRow(Translation& t, ValueId x, ValueId number, ValueId row, int rank) {
+  Attrs i32;
+  i32.Set("out_type", DType::kI32);
+  const ValueId shape = t.Value(Op::kShape, {x}, std::move(i32));
+  const ValueId rows = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
+  ValueId start = t.Value(Op::kFloorMod, {number, rows});
+  if (rank > 1)
+    start =
+        t.Value(Op::kConcatenation, {start, t.I32(std::vector<int32_t>(static_cast<size_t>(rank) - 1, 0))});
+  return t.Value(Op::kDynamicUpdateSlice, {x, row, start});
+}
+
+// x with rows v[k] at the numbers i[k]. The writing in place is TensorFlow's way to save a copy, and means no more than that.
+Status InplaceUpdate(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const int rank,
+                 t.Rank(t.in(2)));  // x has it too, but of a loop's variable it may not be known yet
+  FUSEBOX_ASSIGN(const int indices, t.Rank(t.in(1)));
+  constexpr int64_t kMost = 64;
+  const int64_t count = indices == 1 ? t.in_type(1).shape[0] : -1;
+  if (rank < 1 || indices != 1) return Invalid("it takes a list of row numbers");
+  if (count < 0) return Unsupported("how many rows it writes is not known");
+  if (count > kMost) return Unsupported("it writes more than " + std::to_string(kMost) + " rows");
+  ValueId x = t.in(0);
+  const ValueId numbers = t.ToI32(t.in(1));
+  for (int32_t k = 0; k < count; ++k) {
+    if (count == 1) {
+      x = WithRow(t, x, numbers, t.in(2), rank);
+      continue;
+    }
+    std::vector<int32_t> begin(static_cast<size_t>(rank), 0), size(static_cast<size_t>(rank), -1);
+    begin[0] = k, size[0] = 1;
+    const ValueId row = t.Value(Op::kSlice, {t.in(2), t.I32(begin), t.I32(size)});
+    x = WithRow(t, x, t.Value(Op::kSlice, {numbers, t.I32({k}), t.I32({1})}), row, rank);
+  }
+  t.Give(0, x);
+  return {};
+}
+
+Status DeepCopy(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, t.in(0));
+  return {};
+}
+
 constexpr TranslateRow kTable[] = {
     {"ReadVariableOp", Read},
     {"AssignVariableOp", Assign},
@@ -63,6 +117,9 @@ constexpr TranslateRow kTable[] = {
     {"AssignSubVariableOp", Update<Op::kSub>},
     {"ResourceGather", ResourceGather},
     {"VariableShape", VariableShape},
+    {"Empty", Empty},
+    {"InplaceUpdate", InplaceUpdate},
+    {"DeepCopy", DeepCopy},
     {"TensorListReserve", List<Op::kTensorListReserve>},
     {"TensorListFromTensor", List<Op::kTensorListFromTensor>},
     {"TensorListStack", List<Op::kTensorListStack>},

@@ -215,7 +215,7 @@ struct EmbeddingLookup {
     RequireDtype(n, 0, kIndices);
     if (!ToFloats(n)) return RequireMovable(n, 1);
     const Tensor table = n.in(1);
-    if (!Contains(kBytes, table.dtype())) RejectDtype(table.dtype(), 1);
+    if (!Contains(kBytes, table.dtype()) && table.dtype() != FBX_I4) RejectDtype(table.dtype(), 1);
     RequireScales(table, Operand(1));
     const fbx_quant& q = *table.quant();
     if (q.count > 1 &&
@@ -241,24 +241,37 @@ struct EmbeddingLookup {
   void invoke(const Node& n) const {
     const Shape table(n.in(1));
     CheckIndices(n.in(0), 0, table[0]);
-    if (ToFloats(n))
-      return Dispatch(kBytes, n.in(1).dtype(), [&]<class T>() { Floats<T>(n, CountFrom(table, 1)); });
-    const size_t bytes = static_cast<size_t>(CountFrom(table, 1)) * ElementSize(n.in(1).dtype());
+    const int64_t width = CountFrom(table, 1);
+    if (ToFloats(n)) return Floats(n, width);
+    const size_t bytes = static_cast<size_t>(width) * ElementSize(n.in(1).dtype());
     for (int64_t i = 0; bytes > 0 && i < n.in(0).count(); ++i)
       std::memcpy(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes,
                   Elements(n.in(1)) + static_cast<size_t>(IntAt(n.in(0), i)) * bytes, bytes);
   }
 
  private:
-  template <class T>
-  static void Floats(const Node& n, int64_t length) {
+  static void Floats(const Node& n, int64_t width) {
+    if (n.in(1).dtype() != FBX_I4) {
+      return Dispatch(kBytes, n.in(1).dtype(), [&]<class T>() {
+        const T* x = n.in(1).data<const T>();
+        Scale(n, width, [x](int64_t at) { return int64_t{x[at]}; });
+      });
+    }
+    // Two to a byte, the first in the low half; a row may begin in the middle of one. The sign bit weighs negative.
+    const auto* x = n.in(1).data<const uint8_t>();
+    Scale(n, width, [x](int64_t at) {
+      const int half = at % 2 ? x[at / 2] >> 4 : x[at / 2] & 0xF;
+      return int64_t{(half ^ 8) - 8};
+    });
+  }
+  template <class At>
+  static void Scale(const Node& n, int64_t width, At at) {
     const fbx_quant& q = *n.in(1).quant();
     float* y = n.out(0).data<float>();
     for (int64_t i = 0; i < n.in(0).count(); ++i) {
       const int64_t row = IntAt(n.in(0), i), channel = q.count > 1 ? row : 0;
-      const T* x = n.in(1).data<const T>() + row * length;
-      for (int64_t k = 0; k < length; ++k)
-        *y++ = q.scales[channel] * static_cast<float>(x[k] - q.zero_points[channel]);
+      for (int64_t k = 0; k < width; ++k)
+        *y++ = q.scales[channel] * static_cast<float>(at(row * width + k) - q.zero_points[channel]);
     }
   }
 };

@@ -56,6 +56,16 @@ TEST(Translate, HasACaseForEveryRow) {
     for (const TranslateRow& row : table) EXPECT_THAT(tried, Contains(std::string(row.op)));
 }
 
+TEST(Translate, WritesRowsInPlace) {
+  const Tensor x = F({3, 2}, {1, 2, 3, 4, 5, 6});
+  Check({"Empty", {I({2}, {2, 1})}, {0, 0}, A("dtype", DType::kF32)});
+  Check({"DeepCopy", {x}, {1, 2, 3, 4, 5, 6}});
+  Check({"InplaceUpdate", {x, I({1}, {1}), F({1, 2}, {8, 9})}, {1, 2, 8, 9, 5, 6}, {}, 1, 3});
+  Check({"InplaceUpdate", {x, I({1}, {-1}), F({1, 2}, {8, 9})}, {1, 2, 3, 4, 8, 9}, {}, 1, 3});
+  Check({"InplaceUpdate", {x, I({2}, {2, 0}), F({2, 2}, {7, 8, 9, 10})}, {9, 10, 3, 4, 7, 8}, {}, 1, 3});
+  Check({"InplaceUpdate", {F({2}, {1, 2}), I({1}, {1}), F({1}, {9})}, {1, 9}, {}, 1, 3});
+}
+
 // Every op, with each number of operands from none to four: refused, never a crash or a broken graph.
 TEST(Translate, SurvivesAnyNumberOfOperands) {
   for (const auto& table :

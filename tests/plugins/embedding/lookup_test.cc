@@ -26,28 +26,38 @@ struct Case {
   tf::DataType id_type = tf::DT_INT32;
   Shape ids = {-1};
   bool swapped = false;  // the function's arguments
+  tf::DataType table_type = tf::DT_FLOAT;
+  bool table_is_input = false;
 };
 
 // ids -> rows of a table, through a function that gathers them and carries the name.
 std::string WriteModel(const Case& c) {
   samples::Random random(5);
   SavedModelBuilder model;
-  const VariableRef table = model.AddVariable("table", random.Uniform(c.table, -1, 1), "table");
+  VariableRef table;
+  if (!c.table_is_input) {
+    TensorValue value = random.Uniform(c.table, -1, 1);
+    value.dtype = c.table_type;
+    table = model.AddVariable("table", std::move(value), "table");
+  }
   fusebox::Shape rows = c.ids;
-  for (size_t i = 1; i < c.table.dims().size(); ++i) rows.dims().push_back(c.table[i]);
+  if (!rows.ranked() || !c.table.ranked()) rows = fusebox::Shape();
+  else rows.dims().insert(rows.dims().end(), c.table.dims().begin() + 1, c.table.dims().end());
   FunctionBuilder& lookup = model.AddFunction("__inference_lookup");
   lookup.SetAttr(Attr("_implements", c.implements));
   Ref ids, embs;
   const auto add_ids = [&] { ids = lookup.Arg("ids", c.id_type, c.ids); };
   if (c.swapped) add_ids();
-  embs = lookup.Arg("embs", tf::DT_FLOAT, c.table);
+  embs = lookup.Arg("embs", c.table_type, c.table);
   if (!c.swapped) add_ids();
   lookup.Return({lookup.Op("GatherV2", {embs, ids, lookup.Const(Int(0))}, rows)});
   FunctionBuilder& f = model.AddFunction("__inference_call");
   const Ref input = f.Arg("ids", c.id_type, c.ids);
-  const Ref read = f.Read(table);
+  const Ref read = c.table_is_input ? f.Arg("table", c.table_type, c.table) : f.Read(table);
   f.Return(f.Call(lookup, c.swapped ? std::vector<Ref>{input, read} : std::vector<Ref>{read, input}));
-  model.AddSignature("serving_default", f, {"ids"}, {"rows"});
+  std::vector<std::string> names = {"ids"};
+  if (c.table_is_input) names.push_back("table");
+  model.AddSignature("serving_default", f, names, {"rows"});
   const std::string dir = TestDir() + "/model";
   const Status written = model.Write(dir);
   EXPECT_TRUE(written) << written.error().message;
@@ -104,6 +114,10 @@ TEST(EmbeddingLookup, SaysWhyItDoesNotApply) {
       {{.id_type = tf::DT_INT64}, "is i64, expected i32 (operand 1 (ids))"},
       {{.ids = {2, 2}}, "has rank 2, expected 1 (operand 1 (ids))"},
       {{.table = {7}}, "has rank 1, expected 2 or more (operand 0 (table))"},
+      {{.table_type = tf::DT_INT32}, "is i32, only f32 is done (operand 0 (table))"},
+      {{.ids = Shape()}, "has an unknown rank (operand 1 (ids))"},
+      {{.table = Shape(), .table_is_input = true}, "has an unknown rank (operand 0 (table))"},
+      {{.table = {7, -1, 2}, .table_is_input = true}, "dimension 1 is not known (operand 0 (table))"},
   };
   for (const auto& [c, why] : cases) {
     const auto converted = Convert(WriteModel(c), With(Embedding(), converter::Composites::kFuse), "refused");
@@ -165,7 +179,7 @@ TEST(EmbeddingLookup, NamesAnIdThatIsOutside) {
     const auto found = Look(table, {0, id});
     ASSERT_FALSE(found);
     EXPECT_THAT(found.error().message,
-                HasSubstr("id " + std::to_string(id) + " (number 1) is outside of a table of 3 rows"));
+                HasSubstr("index " + std::to_string(id) + " is outside of dimension 3"));
   }
 }
 
@@ -174,7 +188,7 @@ TEST(EmbeddingLookup, RefusesScalesThatSayNothing) {
   const std::pair<Quant, const char*> bad[] = {
       {{.scales = {1, 2}, .min = {}, .max = {}, .zero_points = {0, 0}, .axis = 1},
        "neither one scale nor one per row"},
-      {{.scales = {0}, .min = {}, .max = {}, .zero_points = {0}}, "no positive number"}};
+      {{.scales = {0}, .min = {}, .max = {}, .zero_points = {0}}, "a scale of 0"}};
   for (const auto& [quant, why] : bad) {
     const auto found = Look(Table({DType::kI8, {3, 2}}, bytes, quant), {0});
     ASSERT_FALSE(found);
