@@ -5,6 +5,7 @@
 
 #include "plugins/rnn/cell_activation.h"
 #include "plugins/rnn/keras_layer.h"
+#include "plugins/rnn/keras_mask.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -46,6 +47,7 @@ void KerasGruRule::match(const Site& site) {
   CheckBias(site, layer);
   layer.CheckStates();
   layer.CheckSequence();
+  layer.CheckMask();
   CheckActivation(site, "activation", layer.activation());
   CheckActivation(site, "recurrent_activation", layer.recurrent_activation());
 }
@@ -53,6 +55,7 @@ void KerasGruRule::match(const Site& site) {
 void KerasGruRule::rewrite(const Site& site, Build& build) {
   const KerasLayer layer = LayerOf(site);
   const bool after = ResetAfter(site, layer);
+  const CountedSteps steps(site, layer, build);
   const Value weights = build.transpose(build.in(layer.kernel()), {1, 0});
   const Value recurrent = build.transpose(build.in(layer.recurrent()), {1, 0});
   Value bias = build.in(layer.bias()), recurrent_bias = none;
@@ -61,17 +64,18 @@ void KerasGruRule::rewrite(const Site& site, Build& build) {
     bias = build.reshape(rows[0], {-1});
     recurrent_bias = build.reshape(rows[1], {-1});
   }
-  const auto gru = build
-                       .custom("fusebox.gru",
-                               {layer.Inputs(build), build.in(layer.first_state()), weights, recurrent, bias,
-                                recurrent_bias},
-                               2)
-                       .attr("time_major", layer.time_major())
-                       .attr("reset_after", after)
-                       .attr("activation", layer.activation())
-                       .attr("recurrent_activation", layer.recurrent_activation());
-  layer.SetOutputs(build, gru[0]);
-  build.result(layer.first_final_state(), gru[1]);
+  const auto gru =
+      build
+          .custom("fusebox.gru",
+                  {steps.inputs(), build.in(layer.first_state()), weights, recurrent, bias, recurrent_bias},
+                  2)
+          .attr("time_major", layer.time_major())
+          .attr("reset_after", after)
+          .attr("activation", layer.activation())
+          .attr("recurrent_activation", layer.recurrent_activation());
+  layer.SetOutputs(build, steps.Outputs(build, gru[0]));
+  build.result(layer.first_final_state(),
+               steps.FinalState(build, gru[0], build.in(layer.first_state()), gru[1]));
 }
 
 }  // namespace fusebox::rnn

@@ -37,6 +37,7 @@ std::string KerasLayer::subject(uint32_t operand) const {
     name += operand == kernel()      ? "kernel"
             : operand == recurrent() ? "recurrent_kernel"
             : operand == bias()      ? "bias"
+            : operand == mask()      ? "mask"
                                      : kStates[operand - first_state()];
   }
   return "operand " + std::to_string(operand) + " (" + name + ")";
@@ -44,12 +45,9 @@ std::string KerasLayer::subject(uint32_t operand) const {
 
 void KerasLayer::CheckArity() const {
   const uint32_t ins = states_ + 4, outs = states_ + 2;
-  site_.require(site_.in_count() != ins + 1, "ARITY",
-                "has " + std::to_string(ins + 1) +
-                    " operands: a mask or sequence lengths, which the fused op cannot follow",
-                "operand " + std::to_string(ins));
-  site_.require(site_.in_count() == ins, "ARITY",
-                "has " + std::to_string(site_.in_count()) + " operands, expected " + std::to_string(ins));
+  site_.require(site_.in_count() == ins || site_.in_count() == ins + 1, "ARITY",
+                "has " + std::to_string(site_.in_count()) + " operands, expected " + std::to_string(ins) +
+                    ", or one more with a mask");
   site_.require(site_.out_count() == outs || site_.out_count() == outs + 1, "ARITY",
                 "has " + std::to_string(site_.out_count()) + " results, expected " + std::to_string(outs) +
                     " or " + std::to_string(outs + 1));
@@ -136,6 +134,22 @@ void KerasLayer::CheckSequence() const {
       !Differ(steps, declared), "SHAPE",
       "has shape " + ShapeText(sequence) + ", but the inputs have " + std::to_string(steps) + " steps",
       "result " + std::to_string(this->sequence()) + " (sequence)");
+}
+
+void KerasLayer::CheckMask() const {
+  if (!masked()) return;
+  const Tensor m = site_.in(mask()), x = site_.in(kInputs);
+  site_.require(m.present() && m.dtype() == FBX_BOOL, "DTYPE",
+                std::string("is ") + (m.present() ? dtype_name(m.dtype()) : "absent") +
+                    ", only a mask of booleans is done",
+                subject(mask()));
+  site_.require(m.rank() == 2 && !Differ(m.dim(0), x.dim(0)) && !Differ(m.dim(1), x.dim(1)), "SHAPE",
+                "has shape " + ShapeText(m) + ", but the inputs " + ShapeText(x), subject(mask()));
+  site_.require(!time_major(), "ATTR", "is set, and masks are done batch after batch only",
+                "attr time_major");
+  site_.require(site_.attrs().has("zero_output_for_mask"), "ATTR",
+                "is missing: it would say what the steps give that the mask leaves out",
+                "attr zero_output_for_mask");
 }
 
 Value KerasLayer::Inputs(Build& build) const {

@@ -2,12 +2,13 @@
 // What the composites of Keras' recurrent layers have in common, and the checks that their rules share.
 //
 //   operands  inputs [B,T,n] ([T,B,n] with time_major), the initial states [B,u], kernel [n,G*u],
-//             recurrent_kernel [u,G*u], bias ([G*u], or as the cell says); then maybe a mask
+//             recurrent_kernel [u,G*u], bias ([G*u], or as the cell says); then maybe a mask, bool [B,T]
 //   results   last_output [B,u], sequence [B,T,u] (or [B,1,u]: the last step only), the final states [B,u];
 //             then maybe a scalar that says which implementation of Keras ran
 //   attrs     time_major (false), go_backwards (false: else the input is read from its last step to its first),
 //             activation ("tanh"), recurrent_activation ("sigmoid"), sequence (is the second result the whole sequence;
-//             its shape tells where this is absent)
+//             its shape tells where this is absent), with a mask zero_output_for_mask (what steps give that it leaves out:
+//             zeros, or what the step before gave)
 //
 // All f32. The weights must be constant; the initial states may be whatever ops compute, B and T may be unknown.
 #pragma once
@@ -41,6 +42,8 @@ class KerasLayer {
   uint32_t kernel() const { return first_state() + states_; }
   uint32_t recurrent() const { return kernel() + 1; }
   uint32_t bias() const { return kernel() + 2; }
+  uint32_t mask() const { return kernel() + 3; }
+  bool masked() const { return site_.in_count() > mask(); }  // of a layer alone
   uint32_t last_output() const { return place_.results; }
   uint32_t sequence() const { return place_.results + 1; }
   uint32_t first_final_state() const { return place_.results + 2; }
@@ -66,6 +69,7 @@ class KerasLayer {
   void CheckBias(int dimension) const;  // gates * units long there
   void CheckStates() const;
   void CheckSequence() const;
+  void CheckMask() const;  // of a layer alone
 
   // The operand in the order in which the cell reads it.
   Value Inputs(Build& build) const;

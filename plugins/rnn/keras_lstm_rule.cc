@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/rnn/keras_lstm_rule.h"
 
+#include <string>
 #include <vector>
 
 #include "plugins/rnn/builtin_activation.h"
 #include "plugins/rnn/keras_layer.h"
+#include "plugins/rnn/keras_mask.h"
 #include "plugins/rnn/lstm_operands.h"
 
 namespace fusebox::rnn {
@@ -21,12 +23,18 @@ void KerasLstmRule::match(const Site& site) {
   layer.CheckArity();
   layer.CheckOperands();
   CheckLstmLayer(site, layer);
+  layer.CheckMask();
+  const uint32_t c = layer.first_final_state() + 1;
+  site.require(!layer.masked() || site.out(c).uses() == 0, "RESULT",
+               "is read, and the op cannot tell what c was at the last step that the mask leaves",
+               "result " + std::to_string(c) + " (c)");
 }
 
 void KerasLstmRule::rewrite(const Site& site, Build& build) {
   const KerasLayer layer = LayerOf(site);
+  const CountedSteps steps(site, layer, build);
   std::vector<Value> operands(24, none);  // no layer normalisation: 20 to 23
-  operands[0] = layer.Inputs(build);
+  operands[0] = steps.inputs();
   PutLstmWeights(layer, build, operands.data() + 1);
   operands[18] = build.in(layer.first_state());
   operands[19] = build.in(layer.first_state() + 1);
@@ -37,8 +45,8 @@ void KerasLstmRule::rewrite(const Site& site, Build& build) {
                   .attr("proj_clip", 0.0)
                   .attr("time_major", layer.time_major());
   if (layer.diagonal()) lstm.attr("diagonal_recurrent_tensors", true);
-  layer.SetOutputs(build, lstm[0]);
-  build.result(layer.first_final_state(), lstm[1]);
+  layer.SetOutputs(build, steps.Outputs(build, lstm[0]));
+  build.result(layer.first_final_state(), steps.FinalState(build, lstm[0], operands[18], lstm[1]));
   build.result(layer.first_final_state() + 1, lstm[2]);
 }
 

@@ -3,6 +3,7 @@
 
 #include "plugins/rnn/builtin_activation.h"
 #include "plugins/rnn/keras_layer.h"
+#include "plugins/rnn/keras_mask.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -21,22 +22,25 @@ void KerasSimpleRnnRule::match(const Site& site) {
   layer.CheckBias(0);
   layer.CheckStates();
   layer.CheckSequence();
+  layer.CheckMask();
   BuiltinActivation(layer.activation());
 }
 
 void KerasSimpleRnnRule::rewrite(const Site& site, Build& build) {
   const KerasLayer layer = LayerOf(site);
+  const CountedSteps steps(site, layer, build);
   const Value weights = build.transpose(build.in(layer.kernel()), {1, 0});
   const Value recurrent = build.transpose(build.in(layer.recurrent()), {1, 0});
-  const auto rnn = build
-                       .builtin("UNIDIRECTIONAL_SEQUENCE_RNN",
-                                {layer.Inputs(build), weights, recurrent, build.in(layer.bias()),
-                                 build.in(layer.first_state())},
-                                2)
-                       .attr("fused_activation_function", BuiltinActivation(layer.activation()))
-                       .attr("time_major", layer.time_major());
-  layer.SetOutputs(build, rnn[0]);
-  build.result(layer.first_final_state(), rnn[1]);
+  const auto rnn =
+      build
+          .builtin(
+              "UNIDIRECTIONAL_SEQUENCE_RNN",
+              {steps.inputs(), weights, recurrent, build.in(layer.bias()), build.in(layer.first_state())}, 2)
+          .attr("fused_activation_function", BuiltinActivation(layer.activation()))
+          .attr("time_major", layer.time_major());
+  layer.SetOutputs(build, steps.Outputs(build, rnn[0]));
+  build.result(layer.first_final_state(),
+               steps.FinalState(build, rnn[0], build.in(layer.first_state()), rnn[1]));
 }
 
 }  // namespace fusebox::rnn

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "samples/models/models.h"
+#include "tests/converter/import/keras/keras_cases.h"
 #include "tests/e2e/pipeline.h"
 #include "tests/peers/peer.h"
 #include "tests/peers/stock.h"
@@ -94,6 +95,27 @@ const Form kStockForms[] = {
 
 INSTANTIATE_TEST_SUITE_P(All, StockRunsRecurrent, ::testing::ValuesIn(kStockForms),
                          [](const auto& info) { return std::string(info.param.name); });
+
+TEST(StockRunsMasked, LayersOfKerasFilesAsWeDoOnEveryCall) {
+  FUSEBOX_NEEDS_STOCK();
+  converter::Options options;
+  auto registry = Plugins();
+  ASSERT_OK(registry);
+  options.registry = *registry;
+  int masked = 0;
+  for (const KerasCase& one : RecurrentCases()) {
+    if (one.name != "masked LSTM" && one.name != "masked SimpleRNN") continue;
+    SCOPED_TRACE(one.name);
+    const std::string file = TestDir() + "/masked.h5";
+    WriteH5(file, one.model);
+    const auto written = Convert(file, options, "masked");
+    ASSERT_OK(written);
+    for (const SiteReport& site : written->report.sites) EXPECT_TRUE(site.fused) << site.why;
+    ExpectEqual(written->path);
+    ++masked;
+  }
+  EXPECT_EQ(masked, 2);
+}
 
 // Its states start at zero, as TFLite's variable tensors do.
 TEST(StockRunsStateful, KeepsAndResetsTheStatesOfAStatefulLayer) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/import/keras/archive.h"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 
@@ -107,6 +108,9 @@ Status Archive::SetVersion(const std::string& version) {
   for (const int known : {1, 2, 3}) {
     if (!version.starts_with(std::to_string(known) + ".") && version != std::to_string(known)) continue;
     major_ = known;
+    const bool old = known == 1 || std::ranges::any_of(std::array{"2.0.", "2.1.", "2.2.", "2.3."},
+                                                       [&](const char* v) { return version.starts_with(v); });
+    multi_backend_ = old && !version.ends_with("-tf");
     return {};
   }
   return Unsupported("it was written by Keras " + version + "; versions 1 to 3 are known");

@@ -27,8 +27,10 @@ class Archive {
   const std::string& path() const { return path_; }
   const nlohmann::json& config() const { return config_; }  // {"class_name", "config", ...} of the model
   int major() const { return major_; }                      // of the Keras that wrote it: 1, 2, 3
-  bool by_object() const { return by_object_; }             // weights are found by object, else by layer
-  const std::string& backend() const { return backend_; }   // "tensorflow", "theano", ...
+  // Keras before 2.4, which several backends had: TensorFlow's own adds "-tf" to its version.
+  bool multi_backend() const { return multi_backend_; }
+  bool by_object() const { return by_object_; }            // weights are found by object, else by layer
+  const std::string& backend() const { return backend_; }  // "tensorflow", "theano", ...
 
   // By layer: the datasets of a layer of the whole model, in Keras' order; nothing when the file knows no such layer.
   Result<std::optional<std::vector<std::string>>> LayerWeights(const std::string& layer) const;
@@ -49,7 +51,7 @@ class Archive {
   std::string path_, backend_ = "tensorflow", root_;  // root: the group that holds the layers' groups
   nlohmann::json config_;
   int major_ = 2;
-  bool by_object_ = false;
+  bool by_object_ = false, multi_backend_ = false;
   std::optional<Hdf5File> weights_;
   mutable std::map<std::string, Tensor> read_;
 };

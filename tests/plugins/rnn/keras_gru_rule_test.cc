@@ -90,12 +90,38 @@ TEST(KerasGruRule, LeavesTheLoopWhereBuiltinOpsAreAskedFor) {
   EXPECT_EQ(Refusal([](Gru& g) { g.host.options()["gru"] = std::string("builtin"); }),
             "OPTION option gru: asks for builtin ops only: the loop stays");
 }
-TEST(KerasGruRule, RefusesAMask) {
-  EXPECT_THAT(Refusal([](Gru& g) { g.operands.push_back({FBX_BOOL, {2, 5}}); }),
-              StartsWith("ARITY operand 5: has 6 operands: a mask"));
+// What is special about a masked layer.
+std::string MaskRefusal(const FakeTensor& mask, const FakeAttrs& attrs) {
+  return Refusal([&](Gru& one) {
+    one.operands.push_back(mask);
+    one.attrs = attrs;
+  });
+}
+TEST(KerasGruRule, RefusesMasksThatAreNone) {
+  const FakeAttrs says = {{"zero_output_for_mask", false}};
+  EXPECT_EQ(MaskRefusal({FBX_BOOL, {2, 5}}, says), "");
+  EXPECT_EQ(MaskRefusal({FBX_I32, {2, 5}}, says),
+            "DTYPE operand 5 (mask): is i32, only a mask of booleans is done");
+  EXPECT_EQ(MaskRefusal(FakeTensor(), says),
+            "DTYPE operand 5 (mask): is absent, only a mask of booleans is done");
+  EXPECT_EQ(MaskRefusal({FBX_BOOL, {2, 4}}, says),
+            "SHAPE operand 5 (mask): has shape [2,4], but the inputs [2,5,3]");
+}
+TEST(KerasGruRule, RefusesAMaskOfAnUnknownKind) {
+  EXPECT_THAT(MaskRefusal({FBX_BOOL, {2, 5}}, {}), StartsWith("ATTR attr zero_output_for_mask: is missing"));
+}
+TEST(KerasGruRule, RefusesAMaskTimeFirst) {
+  EXPECT_EQ(Refusal([](Gru& one) {
+              one.operands[0] = F32({5, 2, 3});
+              one.results[1] = F32({5, 2, 4}).Uses(1);
+              one.operands.push_back({FBX_BOOL, {5, 2}});
+              one.attrs = {{"time_major", true}, {"zero_output_for_mask", true}};
+            }),
+            "ATTR attr time_major: is set, and masks are done batch after batch only");
 }
 TEST(KerasGruRule, RefusesOtherOperandCounts) {
-  EXPECT_EQ(Refusal([](Gru& g) { g.operands.pop_back(); }), "ARITY : has 4 operands, expected 5");
+  EXPECT_EQ(Refusal([](Gru& g) { g.operands.pop_back(); }),
+            "ARITY : has 4 operands, expected 5, or one more with a mask");
 }
 TEST(KerasGruRule, RefusesOtherResultCounts) {
   EXPECT_EQ(Refusal([](Gru& g) { g.results.resize(2); }), "ARITY : has 2 results, expected 3 or 4");

@@ -112,12 +112,49 @@ std::string Refusal(const Change& change) {
   return lstm.WhyNot();
 }
 
-TEST(KerasLstmRule, RefusesAMask) {
-  EXPECT_THAT(Refusal([](Lstm& l) { l.operands.push_back({FBX_BOOL, {2, 5}}); }),
-              StartsWith("ARITY operand 6: has 7 operands: a mask"));
+// What is special about a masked layer.
+std::string MaskRefusal(const FakeTensor& mask, const FakeAttrs& attrs) {
+  return Refusal([&](Lstm& one) {
+    one.operands.push_back(mask);
+    one.attrs = attrs;
+    one.results[3].Uses(0);
+  });
+}
+TEST(KerasLstmRule, RefusesMasksThatAreNone) {
+  const FakeAttrs says = {{"zero_output_for_mask", false}};
+  EXPECT_EQ(MaskRefusal({FBX_BOOL, {2, 5}}, says), "");
+  EXPECT_EQ(MaskRefusal({FBX_I32, {2, 5}}, says),
+            "DTYPE operand 6 (mask): is i32, only a mask of booleans is done");
+  EXPECT_EQ(MaskRefusal(FakeTensor(), says),
+            "DTYPE operand 6 (mask): is absent, only a mask of booleans is done");
+  EXPECT_EQ(MaskRefusal({FBX_BOOL, {2, 4}}, says),
+            "SHAPE operand 6 (mask): has shape [2,4], but the inputs [2,5,3]");
+}
+TEST(KerasLstmRule, RefusesAMaskOfAnUnknownKind) {
+  EXPECT_THAT(MaskRefusal({FBX_BOOL, {2, 5}}, {}), StartsWith("ATTR attr zero_output_for_mask: is missing"));
+}
+TEST(KerasLstmRule, RefusesAMaskTimeFirst) {
+  EXPECT_EQ(Refusal([](Lstm& one) {
+              one.operands[0] = F32({5, 2, 3});
+              one.results[1] = F32({5, 2, 4}).Uses(1);
+              one.operands.push_back({FBX_BOOL, {5, 2}});
+              one.attrs = {{"time_major", true}, {"zero_output_for_mask", true}};
+              one.results[3].Uses(0);
+            }),
+            "ATTR attr time_major: is set, and masks are done batch after batch only");
+}
+TEST(KerasLstmRule, RefusesAMaskWhereTheFinalCIsRead) {
+  EXPECT_EQ(Refusal([](Lstm& one) {
+              one.operands.push_back({FBX_BOOL, {2, 5}});
+              one.attrs["zero_output_for_mask"] = false;
+              one.results[3].Uses(1);
+            }),
+            "RESULT result 3 (c): is read, and the op cannot tell what c was at the last step that the mask "
+            "leaves");
 }
 TEST(KerasLstmRule, RefusesOtherOperandCounts) {
-  EXPECT_EQ(Refusal([](Lstm& l) { l.operands.pop_back(); }), "ARITY : has 5 operands, expected 6");
+  EXPECT_EQ(Refusal([](Lstm& l) { l.operands.pop_back(); }),
+            "ARITY : has 5 operands, expected 6, or one more with a mask");
 }
 TEST(KerasLstmRule, RefusesOtherResultCounts) {
   EXPECT_EQ(Refusal([](Lstm& l) { l.results.resize(3); }), "ARITY : has 3 results, expected 4 or 5");

@@ -7,6 +7,7 @@
 namespace fusebox::testing {
 namespace {
 
+using ::testing::_;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -61,10 +62,24 @@ std::string Refusal(const Change& change) {
 
 TEST(KerasSimpleRnnRule, RefusesAMask) {
   EXPECT_THAT(Refusal([](SimpleRnn& r) { r.operands.push_back({FBX_BOOL, {2, 5}}); }),
-              StartsWith("ARITY operand 5: has 6 operands: a mask"));
+              StartsWith("ATTR attr zero_output_for_mask: is missing"));
+}
+TEST(KerasSimpleRnnRule, MovesTheStepsThatCountToTheFront) {
+  SimpleRnn rnn;
+  rnn.operands.push_back({FBX_BOOL, {2, 5}});
+  rnn.attrs["zero_output_for_mask"] = true;
+  const Recorder r = rnn.Rewritten();
+  EXPECT_THAT(
+      r.Lines(),
+      ElementsAre("SELECT_V2(in5,[1],[0])", "CUMSUM(SELECT_V20.0,[1]) exclusive=false reverse=false",
+                  "CUMSUM(SELECT_V20.0,[1]) exclusive=false reverse=true", "MUL(CUMSUM2.0,SELECT_V20.0)",
+                  "TOPK_V2(MUL3.0,[5])", "GATHER(in0,TOPK_V24.1) axis=1 batch_dims=1", _, _,
+                  StartsWith("UNIDIRECTIONAL_SEQUENCE_RNN(GATHER5.0,"), _, "MUL(CUMSUM1.0,SELECT_V20.0)",
+                  "GATHER(PAD9.0,MUL10.0) axis=1 batch_dims=1", _, _, _, _, _, _));
 }
 TEST(KerasSimpleRnnRule, RefusesOtherCounts) {
-  EXPECT_EQ(Refusal([](SimpleRnn& r) { r.operands.pop_back(); }), "ARITY : has 4 operands, expected 5");
+  EXPECT_EQ(Refusal([](SimpleRnn& r) { r.operands.pop_back(); }),
+            "ARITY : has 4 operands, expected 5, or one more with a mask");
   EXPECT_EQ(Refusal([](SimpleRnn& r) { r.results.pop_back(); }), "ARITY : has 2 results, expected 3 or 4");
 }
 TEST(KerasSimpleRnnRule, RefusesOtherRanksAndTypes) {

@@ -81,6 +81,9 @@ class Loop {
                       MakeAttrs("element_dtype", DType::kF32));
     if (e.ok()) f.value(start.list).type = {DType::kVariant, Shape::Scalar()};
     Finish(e, start);
+    // A proof runs it on its own.
+    for (size_t i = 0; i < f.inputs.size(); ++i) f.input_names.push_back("operand_" + std::to_string(i));
+    for (size_t i = 0; i < f.outputs.size(); ++i) f.output_names.push_back("result_" + std::to_string(i));
     return f.name;
   }
 
@@ -159,7 +162,8 @@ class Loop {
     if (masked) {
       const Type kept{DType::kBool, {Shape::kUnknown, e.dim(in.states[0], 0), 1}};
       const ValueId mask = Item(e, in.mask, in.time, kept);
-      output = e.Op("SelectV2", {mask, output, in.previous});
+      const ValueId otherwise = spec_.zero_output_for_mask ? e.Op("ZerosLike", {output}) : in.previous;
+      output = e.Op("SelectV2", {mask, output, otherwise});
       for (size_t i = 0; i < states.size(); ++i)
         states[i] = e.Op("SelectV2", {mask, states[i], in.states[i]});
     }
@@ -277,6 +281,7 @@ RecurrentResults EmitRecurrent(LayerCall& c, const RecurrentSpec& spec, const Re
   if (spec.kind != CellKind::kSimple)
     attrs.Set("recurrent_activation", ActivationName(c, spec.recurrent_activation));
   if (spec.kind == CellKind::kGru) attrs.Set("reset_after", spec.reset_after);
+  if (in.mask != kNoValue) attrs.Set("zero_output_for_mask", spec.zero_output_for_mask);
   const char* name = spec.kind == CellKind::kLstm  ? "keras.lstm"
                      : spec.kind == CellKind::kGru ? "keras.gru"
                                                    : "keras.simple_rnn";

@@ -16,6 +16,7 @@ struct RecurrentSpec {
   bool reset_after = false;       // of a GRU
   bool return_sequences = false;  // else `outputs` is one step long
   bool time_major = false, go_backwards = false;
+  bool zero_output_for_mask = false;  // what masked steps give: zeros, else what the step before gave
 };
 // States that a cell carries: h, and c of an LSTM.
 size_t StateCount(CellKind);

@@ -29,6 +29,7 @@ RecurrentSpec SpecOf(LayerCall& c) {
   spec.return_sequences = c.Bool("return_sequences", false);
   spec.time_major = c.Bool("time_major", false);
   spec.go_backwards = c.Bool("go_backwards", false);
+  spec.zero_output_for_mask = c.Bool("zero_output_for_mask", false);
   return spec;
 }
 
@@ -141,7 +142,6 @@ ValueId MaskOf(LayerCall& c) {
   const ValueId given = c.KeywordTensor("mask");
   const ValueId mask = given == kNoValue ? c.mask() : given;
   if (mask == kNoValue) return mask;
-  if (c.Bool("zero_output_for_mask", false)) c.e().Refuse("zero_output_for_mask");
   if (c.Bool("time_major", false)) c.e().Refuse("a mask with time_major");
   return mask;
 }
@@ -204,7 +204,9 @@ void Bidirectional(LayerCall& c) {
       return c.e().Refuse("it wraps a " + layer.class_name + "; LSTM, GRU and SimpleRNN are known");
     c.e().SetLayer(layer.path);
     LayerCall inner(c.state(), c.e(), layer, {});
-    const RecurrentSpec spec = SpecOf(inner);
+    RecurrentSpec spec = SpecOf(inner);
+    // Whatever its layers say: so that the sums and products of both directions know padding.
+    if (!c.state().archive.multi_backend()) spec.zero_output_for_mask = spec.return_sequences;
     const auto half = static_cast<std::ptrdiff_t>(given.size() / 2);
     std::vector<ValueId> own(given.begin() + (side ? half : 0), side ? given.end() : given.begin() + half);
     const RecurrentResults out = RunCell(inner, spec, x, std::move(own), mask);

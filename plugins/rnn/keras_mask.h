@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masked layers in terms of ops that know no masks. A step that the mask leaves out changes neither the state nor, but for zeros at the
+// start or with zero_output_for_mask, the output. So the steps that count are moved to the front, in their order, whatever the mask looks like;
+// the op runs over all, and each output is fetched from where its step (or the last one that counted before it) went. What the op
+// makes of the steps behind is never read: its own final states are of no use.
+#pragma once
+
+#include <fusebox/rule.hpp>
+
+#include "plugins/rnn/keras_layer.h"
+
+namespace fusebox::rnn {
+
+// A layer without a mask goes through it unchanged.
+class CountedSteps {
+ public:
+  CountedSteps(const Site& site, const KerasLayer& layer, Build& build);
+
+  Value inputs() const { return inputs_; }  // of the op
+  // What the layer gives for every step, from the op's whole sequence.
+  Value Outputs(Build& build, Value sequence) const;
+  // The last output that counts, else the initial state: the state that an LSTM, a GRU or a SimpleRNN shows. Without a mask: final_state.
+  Value FinalState(Build& build, Value sequence, Value initial, Value final_state) const;
+
+ private:
+  bool masked_, zero_output_;
+  int32_t units_;
+  Value inputs_ = none;
+  Value counts_ = none;  // i32 [B,T]: 1 where the step counts, else 0
+  Value so_far_ = none;  // how many count up to here
+};
+
+}  // namespace fusebox::rnn
