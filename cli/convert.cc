@@ -18,6 +18,7 @@ namespace {
 
 using converter::Composites;
 using converter::Conversion;
+using converter::Quantization;
 using converter::Report;
 using converter::Verification;
 using KeepBodies = FusionOptions::KeepBodies;
@@ -44,11 +45,16 @@ const Words<KeepBodies> kKeepBodies = {
 const Words<Verification> kVerify = {
     {"off", Verification::kOff}, {"sample", Verification::kSample}, {"strict", Verification::kStrict}};
 
+const Words<Quantization> kQuantize = {{"none", Quantization::kNone},
+                                       {"float16", Quantization::kFloat16},
+                                       {"dynamic", Quantization::kDynamic},
+                                       {"int8", Quantization::kInt8}};
+
 struct Flags {
   std::string input, output, report, dump_after;
   std::vector<std::string> signatures, shapes;
   int64_t batch = 0;  // 0: not given
-  std::string composites = "fuse", keep_bodies = "custom", verify = "off";
+  std::string composites = "fuse", keep_bodies = "custom", verify = "off", quantize = "none", calibration;
   uint64_t verify_seed = 1;
   PluginFlags plugins;
   bool explain = false, require_full_fusion = false;
@@ -110,6 +116,8 @@ Result<converter::Options> OptionsOf(const Flags& flags) {
   options.keep_bodies = Meaning(kKeepBodies, flags.keep_bodies);
   options.verify = Meaning(kVerify, flags.verify);
   options.verify_seed = flags.verify_seed;
+  options.quantization = Meaning(kQuantize, flags.quantize);
+  options.calibration = flags.calibration;
   if (!flags.dump_after.empty()) {
     FUSEBOX_TRY(CheckPass(flags.dump_after));
     options.after_pass = [wanted = flags.dump_after](std::string_view pass, const Module& module) {
@@ -246,6 +254,12 @@ void AddConvert(CLI::App& root, Action& action) {
   app->add_option("--verify-seed", flags->verify_seed, "Seed of the values that --verify uses")
       ->type_name("N")
       ->capture_default_str();
+  AddChoice(*app, "--quantize", flags->quantize, kQuantize,
+            "Weights as 16-bit floats, as 8-bit integers (dynamic), or all of it in 8-bit integers");
+  app->add_option(
+         "--calibration", flags->calibration,
+         "Samples of the inputs: NAME.npy or in0.npy.., the first dimension counting them, or NAME.0.npy..")
+      ->type_name("DIR");
   app->add_flag("--explain", flags->explain,
                 "Say what was fused or why not, what became of variables, ops before and after");
   app->add_option("--report", flags->report, "Write the same as JSON")->type_name("FILE.json");

@@ -25,6 +25,7 @@
 namespace fusebox::converter {
 
 enum class Composites { kFuse, kKeep, kInline };
+enum class Quantization { kNone, kFloat16, kDynamic, kInt8 };  // what each is: converter/quantize/quantize.h
 enum class Verification { kOff, kSample, kStrict };
 
 struct Options {
@@ -35,6 +36,9 @@ struct Options {
   FusionOptions::KeepBodies keep_bodies = FusionOptions::KeepBodies::kCustom;
   Verification verify = Verification::kOff;
   uint64_t verify_seed = 1;
+  Quantization quantization = Quantization::kNone;
+  std::string
+      calibration;  // folder of .npy files: needed for kInt8, else what the error of each layer is measured on
   std::shared_ptr<Registry> registry;  // null: one with the default search path
   // Called after each pass with its name and the graph (--dump-after).
   std::function<void(std::string_view pass, const Module&)> after_pass;
@@ -47,6 +51,13 @@ struct UnsupportedOps {
   int count = 0;
 };
 
+// How far a quantised model's value is from the float model's, over the calibration data.
+struct LayerError {
+  std::string op, location;
+  bool stored = false;               // computed in 8 bits
+  double peak, largest, rms, ratio;  // of the float value; of the error; rms error; rms error over rms value
+};
+
 struct Report {
   std::string source;
   std::vector<std::string> signatures;                       // converted
@@ -55,6 +66,7 @@ struct Report {
   std::vector<Variable> variables;                                 // name, type, mutability, why (no data)
   std::vector<std::pair<std::string, int>> ops_before, ops_after;  // name, count; sorted by name
   std::vector<UnsupportedOps> unsupported;
+  std::vector<LayerError> layers;  // of a quantised model with calibration data, in execution order
   std::vector<std::string> notes;  // one line each, in pass order
   bool disproved = false;          // a rule was refused by the proof
 };

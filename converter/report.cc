@@ -90,6 +90,23 @@ void AddOps(const Report& report, std::string& out) {
   out += table.Text();
 }
 
+void AddLayers(const Report& report, std::string& out) {
+  if (report.layers.empty()) return;
+  Table table({"layer", "op", "is", "largest value", "largest error", "rms error", "relative"});
+  for (const LayerError& layer : report.layers)
+    table.Row({layer.location, layer.op, layer.stored ? "i8" : "f32", fmt::format("{:.4g}", layer.peak),
+               fmt::format("{:.3g}", layer.largest), fmt::format("{:.3g}", layer.rms),
+               fmt::format("{:.3g}", layer.ratio)});
+  out += table.Text() + "\n";
+}
+
+Json JsonOf(const LayerError& layer) {
+  return {{"location", layer.location},     {"op", layer.op},
+          {"stored", layer.stored},         {"largest_value", layer.peak},
+          {"largest_error", layer.largest}, {"rms_error", layer.rms},
+          {"relative", layer.ratio}};
+}
+
 Json JsonOf(const SiteReport& site) {
   Json rules = Json::array();
   for (const RuleReport& rule : site.rules)
@@ -120,6 +137,7 @@ std::string ToText(const Report& report) {
     out += "signature " + Printable(signature) + " is refused: " + Printable(why) + "\n";
   for (const std::string& note : report.notes) out += "note: " + Printable(note) + "\n";
   if (!report.refused.empty() || !report.notes.empty()) out += "\n";
+  AddLayers(report, out);
   AddOps(report, out);
   return out;
 }
@@ -134,6 +152,8 @@ std::string ToJson(const Report& report) {
         {{"name", v.name}, {"type", ToString(v.type)}, {"mutability", NameOf(v.mutability)}, {"why", v.why}});
   for (const UnsupportedOps& u : report.unsupported)
     unsupported.push_back({{"op", u.op}, {"count", u.count}, {"first", u.first}, {"reason", u.reason}});
+  Json layers = Json::array();
+  for (const LayerError& layer : report.layers) layers.push_back(JsonOf(layer));
   const Json out = {{"source", report.source},
                     {"signatures", report.signatures},
                     {"refused", std::move(refused)},
@@ -141,6 +161,7 @@ std::string ToJson(const Report& report) {
                     {"disproved", report.disproved},
                     {"variables", std::move(variables)},
                     {"unsupported", std::move(unsupported)},
+                    {"layers", std::move(layers)},
                     {"notes", report.notes},
                     {"ops_before", JsonOf(report.ops_before)},
                     {"ops_after", JsonOf(report.ops_after)}};

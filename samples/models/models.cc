@@ -94,6 +94,8 @@ constexpr SampleModel kModels[] = {
      WriteAs<&WriteConvRelu, ConvReluOptions{.second_consumer = true}>},
     {"conv_relu_spatial_bias", "the same with a bias that varies over the width",
      WriteAs<&WriteConvRelu, ConvReluOptions{.spatial_bias = true}>},
+    {"conv_classifier", "convolutions with batch normalisation, pool, Dense, Softmax, batch dynamic",
+     WriteConvClassifier},
     {"counter", "a variable that the model itself changes; a second signature reads it", WriteCounter},
 };
 

@@ -147,6 +147,10 @@ struct ConvReluOptions {
 };
 Status WriteConvRelu(const std::string& dir, uint64_t seed, const ConvReluOptions& options);
 
+// image [?,16,16,3] -> Conv2D, DepthwiseConv2D and Conv2D, each with batch normalisation written out and Relu or Relu6, MaxPool,
+// Dense, Softmax -> "probabilities" [?,10].
+Status WriteConvClassifier(const std::string& dir, uint64_t seed);
+
 // "serving_default": increment (f32 scalar) is added to a variable that starts at 0 -> "count", its new
 // value. "peek": no change -> "count". Another, read-only variable scales "scaled" = count * scale.
 Status WriteCounter(const std::string& dir, uint64_t seed);

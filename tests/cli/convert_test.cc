@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "host/base/buffer.h"
+#include "host/graph/npy.h"
 #include "tests/cli/command.h"
 
 namespace fusebox::cli_test {
@@ -41,6 +42,27 @@ TEST(Convert, TheLstmIsFusedAndAgreesWithItsLoop) {
   EXPECT_EQ(Fusebox({"inspect", loop, "--json"}).Json()["ops"]["WHILE"], 1);
   const Finished compared = Fusebox({"compare", fused, loop, "--runs", "5", "--plugin", rnn});
   EXPECT_EQ(compared.status, 0) << compared.out << compared.err;
+}
+
+TEST(Convert, QuantisesOnCalibrationData) {
+  const std::string model = WriteSample("conv_classifier"), out = Path("int8.tflite"),
+                    samples = Path("samples");
+  std::filesystem::create_directories(samples);
+  const Shape shape({4, 16, 16, 3});
+  std::vector<float> values(4 * 768);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 97) / 48 - 1;
+  ASSERT_TRUE(WriteNpy(samples + "/image.npy", {{DType::kF32, shape}, Buffer::Of<float>(values)}));
+  const Finished done = Fusebox({"convert", model, "-o", out, "--batch", "1", "--quantize", "int8",
+                                 "--calibration", samples, "--explain", "--report", Path("report.json")});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("largest error"));
+  const auto report = nlohmann::json::parse(ReadTextFile(Path("report.json")).value_or("{}"));
+  EXPECT_EQ(report["layers"][0]["op"], "CONV_2D");
+  EXPECT_EQ(report["layers"][0]["stored"], true);
+  EXPECT_EQ(Fusebox({"run", out}).status, 0);
+  const Finished without = Fusebox({"convert", model, "-o", out, "--quantize", "int8"});
+  EXPECT_EQ(without.status, 2);
+  EXPECT_THAT(without.err, HasSubstr("(--calibration DIR)"));
 }
 
 TEST(Convert, WithoutThePluginFullFusionIsNotMet) {

@@ -50,6 +50,16 @@ std::string ActivationOf(const Module& module, Op op) {
   return "no such op";
 }
 
+TEST(Optimise, BatchNormalisationIsInTheWeights) {
+  const auto both = RunBoth("conv_classifier");
+  ASSERT_OK(both);
+  EXPECT_THAT(OpsOf(*both->optimised),
+              UnorderedElementsAre(std::pair("CONV_2D", 2), std::pair("DEPTHWISE_CONV_2D", 1),
+                                   std::pair("MAX_POOL_2D", 1), std::pair("RESHAPE", 1),
+                                   std::pair("FULLY_CONNECTED", 1), std::pair("SOFTMAX", 1)));
+  EXPECT_EQ(Difference(both->fused, both->unfused), "");
+}
+
 TEST(Optimise, ConvBiasAndReluAreOneConv) {
   const auto both = RunBoth("conv_relu");
   ASSERT_OK(both);

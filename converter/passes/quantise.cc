@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Post-training quantisation, as asked for (converter/quantize).
+#include <set>
+
+#include "converter/quantize/quantize.h"
+
+namespace fusebox::converter {
+namespace {
+
+using quantize::Sample;
+
+// The definition of a fused op stands for what was fused, and shares its weights: it stays as it is.
+std::set<std::string> Definitions(const Module& module) {
+  std::set<std::string> out;
+  for (const auto& f : module.functions)
+    for (const auto& node : f->nodes)
+      if (!node->body.empty()) out.insert(node->body);
+  return out;
+}
+
+// Weights, wherever they are, in loops and branches too.
+void StoreWeights(Context& context) {
+  const auto definitions = Definitions(context.module);
+  for (const auto& f : context.module.functions) {
+    if (definitions.contains(f->name)) continue;
+    if (context.options.quantization == Quantization::kFloat16) quantize::ToFloat16(context, *f);
+    else quantize::ToDynamic(context, *f);
+  }
+}
+
+// 8 bits: the functions of signatures; what loops and branches run stays float.
+Result<quantize::Twins> StoreActivations(Context& context, const Module& before, const Signature& signature,
+                                         const std::vector<Sample>& samples) {
+  FUSEBOX_ASSIGN(const auto ranges, quantize::Measure(context, before, signature.function, samples));
+  return quantize::ToInt8(context, *context.module.Find(signature.function), ranges);
+}
+
+}  // namespace
+
+Status QuantiseWeights(Context& context) {
+  const Options& options = context.options;
+  if (options.quantization == Quantization::kNone) {
+    if (!options.calibration.empty()) return Invalid("calibration data is for a quantised model only");
+    return {};
+  }
+  const bool eight = options.quantization == Quantization::kInt8;
+  if (eight && options.calibration.empty())
+    return Invalid("8-bit activations need a folder of calibration data (--calibration DIR)");
+  const auto before = options.calibration.empty() ? nullptr : Clone(context.module);
+  if (!eight) StoreWeights(context);
+  if (!before) return {};
+  std::set<std::string> done;
+  for (const Signature& signature : before->signatures) {
+    if (!done.insert(signature.function).second) continue;
+    const std::string place = "signature " + signature.key;
+    FUSEBOX_ASSIGN(const auto samples,
+                   quantize::ReadCalibration(*before, signature, options.calibration).At(place));
+    quantize::Twins twins;
+    if (eight) {
+      FUSEBOX_ASSIGN(twins, StoreActivations(context, *before, signature, samples).At(place));
+    }
+    FUSEBOX_TRY(
+        quantize::CompareLayers(context, *before, context.module, signature.function, twins, samples).At(place));
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter

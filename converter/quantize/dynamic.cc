@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "converter/quantize/quantize.h"
+
+namespace fusebox::converter::quantize {
+namespace {
+
+// Elements below which weights are left alone: they would save less than scales, or a DEQUANTIZE, take.
+constexpr size_t kFewest = 256, kFewestRestored = 1024;
+
+// The weights of ops that have hybrid kernels, and the axis of their scales (-1: one for all).
+struct Weights {
+  std::vector<size_t> operands;
+  int axis = -1;
+  bool zero_points = false;  // the op has an option for asymmetric inputs
+};
+
+std::vector<size_t> Span(size_t first, size_t last) {
+  std::vector<size_t> out;
+  for (size_t i = first; i <= last; ++i) out.push_back(i);
+  return out;
+}
+
+// Readers of before 2.11 know one scale for FULLY_CONNECTED only.
+std::optional<Weights> WeightsOf(const Node& node) {
+  switch (node.op) {
+    case Op::kFullyConnected: return Weights{{1}, -1, true};
+    case Op::kConv2D: return Weights{{1}, 0, false};
+    case Op::kDepthwiseConv2D: return Weights{{1}, 3, false};
+    case Op::kEmbeddingLookup: return Weights{{1}, -1, false};
+    case Op::kUnidirectionalSequenceRnn: return Weights{{1, 2}, -1, true};
+    case Op::kLstm:
+    case Op::kUnidirectionalSequenceLstm: {
+      Weights out{Span(1, 11), -1, true};
+      out.operands.push_back(16);
+      return out;
+    }
+    case Op::kBidirectionalSequenceLstm: {
+      Weights out{Span(1, 11), -1, true};
+      out.operands.push_back(16);
+      for (const size_t i : Span(18, 28)) out.operands.push_back(i);
+      out.operands.push_back(33);
+      for (const size_t i : Span(40, 47)) out.operands.push_back(i);
+      return out;
+    }
+    default: return std::nullopt;
+  }
+}
+
+class Storer {
+ public:
+  Storer(Context& context, Function& f)
+      : context_(context), f_(f), outputs_(f.outputs.begin(), f.outputs.end()) {}
+
+  void Run() {
+    for (size_t at = 0; at < f_.nodes.size(); ++at) {
+      if (auto weights = WeightsOf(*f_.nodes[at])) Hybrid(*f_.nodes[at], *weights);
+      else at += Others(at);
+    }
+    RemoveDead(f_);
+  }
+
+ private:
+  bool IsFloat(ValueId v) const {
+    return v != kNoValue && f_.value(v).is_const() && f_.value(v).type.dtype == DType::kF32 &&
+           !outputs_.contains(v);
+  }
+
+  // The constant's i8 form, made once; nothing where it cannot be.
+  ValueId Bytes(ValueId v, int axis) {
+    const auto known = made_.find({v, axis});
+    if (known != made_.end()) return known->second;
+    const auto stored = SymmetricBytes(f_.value(v), axis);
+    if (!stored) return kNoValue;
+    const ValueId bytes =
+        f_.AddConst(Type{DType::kI8, f_.value(v).type.shape}, stored->data, f_.value(v).name);
+    f_.value(bytes).quant = stored->quant;
+    return made_[{v, axis}] = bytes;
+  }
+
+  // All weights of the op, or none: kernels want them alike.
+  void Hybrid(Node& node, const Weights& weights) {
+    std::vector<size_t> present;
+    size_t elements = 0;
+    for (const size_t i : weights.operands) {
+      if (i >= node.operands.size() || node.operands[i] == kNoValue) continue;
+      if (!IsFloat(node.operands[i])) return Keep(node, "operand " + std::to_string(i) + " is not constant");
+      present.push_back(i);
+      elements += f_.value(node.operands[i]).data.size() / sizeof(float);
+    }
+    if (elements < kFewest) return Keep(node, "they have " + std::to_string(elements) + " elements");
+    if (node.is(Op::kConv2D) && IsGrouped(node)) return Keep(node, "hybrid kernels know no groups");
+    const std::vector<ValueId> before = node.operands;
+    const Attrs attrs = node.attrs;
+    for (const size_t i : present) {
+      const ValueId bytes = Bytes(node.operands[i], weights.axis);
+      if (bytes == kNoValue) {
+        node.operands = before;
+        return Keep(node, "they are not finite");
+      }
+      node.operands[i] = bytes;
+    }
+    if (weights.zero_points) node.attrs.Set("asymmetric_quantize_inputs", true);
+    std::string why = Refusal(context_, f_, node);
+    if (why.empty()) return;
+    node.operands = before;
+    node.attrs = attrs;
+    Keep(node, why);
+  }
+
+  bool IsGrouped(const Node& node) const {
+    const Shape &in = f_.value(node.operands[0]).type.shape, &w = f_.value(node.operands[1]).type.shape;
+    return in.rank() == 4 && w.rank() == 4 && in[3] != w[3];
+  }
+
+  // Large constants of other ops. A table is gathered from as it is stored; the rest is restored before it is used. Returns how
+  // many nodes were put before this one.
+  size_t Others(size_t at) {
+    size_t added = 0;
+    for (size_t i = 0; i < f_.nodes[at + added]->operands.size(); ++i) {
+      Node& node = *f_.nodes[at + added];
+      const ValueId v = node.operands[i];
+      if (!IsFloat(v) || f_.value(v).data.size() < kFewestRestored * sizeof(float) || !MayBeRestored(node))
+        continue;
+      if (node.is(Op::kGather) && i == 0) {
+        added += Gather(at + added);
+        continue;
+      }
+      const ValueId bytes = Bytes(v, -1);
+      if (bytes == kNoValue) continue;
+      auto known = restored_.find(v);
+      if (known == restored_.end()) {
+        Node& made = f_.InsertNode(at + added, Op::kDequantize, {bytes}, {f_.value(v).type});
+        made.location = node.location;
+        f_.value(made.results[0]).name = f_.value(v).name;
+        known = restored_.emplace(v, made.results[0]).first;
+        ++added;
+      }
+      Node& user = *f_.nodes[at + added];
+      user.operands[i] = known->second;
+      const std::string why = Refusal(context_, f_, user);
+      if (why.empty()) continue;
+      user.operands[i] = v;
+      Keep(user, why);
+    }
+    return added;
+  }
+
+  // What is only known as a custom op's operand stays as its plugin made it, and so do states.
+  static bool MayBeRestored(const Node& node) {
+    return Info(node.op).effects == Effects::kPure && !node.is(Op::kDequantize) && !IsHostOp(node.op);
+  }
+
+  // GATHER of bytes, and DEQUANTIZE of what was gathered.
+  size_t Gather(size_t at) {
+    Node& node = *f_.nodes[at];
+    const ValueId result = node.results[0], bytes = Bytes(node.operands[0], -1);
+    if (bytes == kNoValue) return 0;
+    const Type type = f_.value(result).type;
+    const ValueId gathered = f_.AddValue(Type{DType::kI8, type.shape}, f_.value(result).name + "/stored");
+    f_.value(gathered).quant = f_.value(bytes).quant;
+    node.operands[0] = bytes;
+    node.results[0] = gathered;
+    Node& restore = f_.InsertNode(at + 1, Op::kDequantize, {gathered}, {});
+    restore.results = {result};
+    restore.location = f_.nodes[at]->location;
+    return 1;
+  }
+
+  void Keep(const Node& node, const std::string& why) {
+    context_.Note(Place(node) + ": its weights stay f32: " + why);
+  }
+
+  Context& context_;
+  Function& f_;
+  std::set<ValueId> outputs_;
+  std::map<std::pair<ValueId, int>, ValueId> made_;
+  std::map<ValueId, ValueId> restored_;
+};
+
+}  // namespace
+
+void ToDynamic(Context& context, Function& f) { Storer(context, f).Run(); }
+
+}  // namespace fusebox::converter::quantize

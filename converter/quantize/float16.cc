@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+#include <unordered_map>
+
+#include "converter/quantize/quantize.h"
+
+namespace fusebox::converter::quantize {
+namespace {
+
+// A DEQUANTIZE and a tensor take about as much as this many elements save.
+constexpr size_t kFewest = 128;
+
+// States are started from as they are.
+bool IsState(const Node& node, size_t operand) {
+  for (const int i : StateOperands(node.op))
+    if (static_cast<size_t>(i) == operand) return true;
+  return false;
+}
+
+}  // namespace
+
+void ToFloat16(Context& context, Function& f) {
+  const std::set<ValueId> outputs(f.outputs.begin(), f.outputs.end());
+  std::unordered_map<ValueId, ValueId> widened;
+  for (size_t at = 0; at < f.nodes.size(); ++at) {
+    if (IsHostOp(f.nodes[at]->op)) continue;  // variables start as they are, loops carry what they are given
+    for (size_t i = 0; i < f.nodes[at]->operands.size(); ++i) {
+      Node& node = *f.nodes[at];
+      const ValueId v = node.operands[i];
+      if (v == kNoValue || !f.value(v).is_const() || f.value(v).type.dtype != DType::kF32) continue;
+      if (f.value(v).data.size() < kFewest * sizeof(float) || outputs.contains(v) || IsState(node, i))
+        continue;
+      auto known = widened.find(v);
+      if (known == widened.end()) {
+        const auto halves = Halves(f.value(v));
+        if (!halves) {
+          context.Note(Place(node) + ": a constant stays f32: it holds values that f16 cannot");
+          continue;
+        }
+        const Type type = f.value(v).type;
+        const ValueId half = f.AddConst(Type{DType::kF16, type.shape}, *halves, f.value(v).name);
+        const ValueId wide = f.InsertNode(at, Op::kDequantize, {half}, {type}).results[0];
+        f.nodes[at]->location = f.nodes[at + 1]->location;
+        f.value(wide).name = f.value(v).name;
+        ++at;
+        known = widened.emplace(v, wide).first;
+      }
+      Node& user = *f.nodes[at];
+      user.operands[i] = known->second;
+      const std::string why = Refusal(context, f, user);
+      if (why.empty()) continue;
+      context.Note(Place(user) + ": operand " + std::to_string(i) + " stays f32: " + why);
+      user.operands[i] = v;
+    }
+  }
+  RemoveDead(f);
+}
+
+}  // namespace fusebox::converter::quantize

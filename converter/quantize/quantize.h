@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Post-training quantisation: a finished float graph in, one with 16- or 8-bit weights, or wholly of 8-bit integers, out.
+//
+//   float16  large f32 constants as f16, each behind a DEQUANTIZE
+//   dynamic  weights as symmetric i8, activations f32: hybrid kernels; other large constants as i8 behind a DEQUANTIZE
+//   int8     activations as asymmetric i8 with ranges seen on calibration data, weights symmetric i8, biases i32; inputs and
+//            outputs stay f32
+//
+// Calibration data is a folder: NAME.npy, or in0.npy, in1.npy.. in the order of the inputs, or NAME.0.npy, NAME.1.npy.. Where an
+// array's first dimension, or one that the input does not have, counts samples, each is one. Several signatures: a folder of the
+// signature's key below it, where there is one.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "converter/passes/pass.h"
+#include "host/graph/graph.h"
+#include "host/run/run.h"
+
+namespace fusebox::converter::quantize {
+
+// ---- weights.cc: constants in fewer bits
+
+struct Stored {
+  Buffer data;
+  std::shared_ptr<const Quant> quant;
+};
+// Symmetric i8 in [-127, 127]; a scale per index of `axis`, or one for all (axis -1). `at_least`, where not empty: the smallest
+// scale of each channel. Nothing where a value is not finite.
+std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<const double> at_least = {});
+// Nothing where a value is not finite or too large for f16.
+std::optional<Buffer> Halves(const Value& constant);
+// Why the kernels that are there would not run the node as it stands; empty when one does.
+std::string Refusal(Context&, const Function&, const Node&);
+// "place (OP)", for messages.
+std::string Place(const Node&);
+
+// ---- float16.cc, dynamic.cc, int8.cc
+
+void ToFloat16(Context&, Function&);
+void ToDynamic(Context&, Function&);
+
+// What an activation's values were.
+struct Range {
+  float min = 0, max = 0;  // zero is always in it
+  bool seen = false;
+};
+using Ranges = std::map<ValueId, Range>;
+// The i8 form of each value that got one.
+using Twins = std::map<ValueId, ValueId>;
+Twins ToInt8(Context&, Function&, const Ranges&);
+
+// ---- calibrate.cc: running on data
+
+using Sample = std::vector<Tensor>;  // by input
+Result<std::vector<Sample>> ReadCalibration(const Module&, const Signature&, const std::string& dir);
+// A copy of the module that hands out values from inside a function.
+class Observer {
+ public:
+  static Result<Observer> Create(Context&, const Module&, const std::string& function,
+                                 std::vector<ValueId> values);
+  // Those values for one sample, in their order.
+  Result<std::vector<Tensor>> Run(const Sample&);
+
+ private:
+  Observer() = default;
+  std::string function_;
+  std::shared_ptr<Module> module_;
+  std::shared_ptr<run::Program> program_;
+  std::shared_ptr<run::Runner> runner_;
+};
+// The f32 results of nodes, in order: what can be observed.
+std::vector<ValueId> Activations(const Function&);
+
+// ---- errors.cc: what it cost
+
+// The range of every f32 input and node result over all samples.
+Result<Ranges> Measure(Context&, const Module&, const std::string& function, const std::vector<Sample>&);
+
+// Both functions on the same samples: how far the values of `after` are from those of `before`, node by node. A value of `before`
+// that has a twin is compared with it.
+Status CompareLayers(Context&, const Module& before, const Module& after, const std::string& function,
+                     const Twins&, const std::vector<Sample>&);
+
+}  // namespace fusebox::converter::quantize

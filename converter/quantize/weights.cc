@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "converter/quantize/quantize.h"
+
+namespace fusebox::converter::quantize {
+
+std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<const double> at_least) {
+  const auto values = weights.data.As<float>();
+  const Shape& shape = weights.type.shape;
+  size_t channels = 1, inner = 1;
+  if (axis >= 0) {
+    channels = static_cast<size_t>(shape[static_cast<size_t>(axis)]);
+    for (size_t d = static_cast<size_t>(axis) + 1; d < shape.dims().size(); ++d)
+      inner *= static_cast<size_t>(shape[d]);
+  }
+  const auto channel = [&](size_t i) { return i / inner % channels; };
+  std::vector<double> scales(channels, 0.0);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) return std::nullopt;
+    const size_t c = axis < 0 ? 0 : channel(i);
+    scales[c] = std::max(scales[c], std::abs(static_cast<double>(values[i])) / 127);
+  }
+  Quant quant;
+  for (size_t c = 0; c < channels; ++c) {
+    if (!at_least.empty()) scales[c] = std::max(scales[c], at_least[c]);
+    // A channel of zeros has any scale; tiny ones must stay numbers.
+    scales[c] = std::max<double>(scales[c], std::numeric_limits<float>::min());
+    quant.scales.push_back(static_cast<float>(scales[c]));
+    quant.zero_points.push_back(0);
+  }
+  quant.axis = std::max(axis, 0);
+  std::vector<int8_t> bytes(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double scale = quant.scales[axis < 0 ? 0 : channel(i)];
+    bytes[i] = static_cast<int8_t>(std::clamp(std::round(values[i] / scale), -127.0, 127.0));
+  }
+  return Stored{Buffer::Of<int8_t>(bytes), std::make_shared<const Quant>(std::move(quant))};
+}
+
+std::optional<Buffer> Halves(const Value& constant) {
+  constexpr float kLargest = 65504;
+  std::vector<_Float16> halves;
+  for (const float value : constant.data.As<float>()) {
+    if (!(std::abs(value) <= kLargest)) return std::nullopt;
+    halves.push_back(static_cast<_Float16>(value));
+  }
+  return Buffer::Copy(std::as_bytes(std::span(halves)));
+}
+
+std::string Refusal(Context& context, const Function& f, const Node& node) {
+  const auto kernel = ChooseKernel(context.registry, f, node);
+  return kernel ? "" : kernel.error().message;
+}
+
+std::string Place(const Node& node) {
+  const std::string op = node.is(Op::kCustom) ? node.name : std::string(Name(node.op));
+  return node.location.name.empty() ? op : node.location.name + " (" + op + ")";
+}
+
+}  // namespace fusebox::converter::quantize

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models whose authors published what TensorFlow's own converter made of them: our file computes the same, has no more ops and is no
+// larger.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <numeric>
+
+#include "host/base/table.h"
+#include "host/tflite/tflite.h"
+#include "tests/e2e/pipeline.h"
+#include "tests/peers/peer.h"
+
+namespace fusebox::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Below models/: a SavedModel's folder or a Keras file, and its .tflite.
+struct Twin {
+  const char *source, *twin;
+};
+constexpr Twin kTwins[] = {
+    {"savedmodel/spotify__basic-pitch/basic_pitch/saved_models/icassp_2022/nmp",
+     "tflite/spotify__basic-pitch/basic_pitch/saved_models/icassp_2022/nmp.tflite"},
+    {"keras/Kazuhito00__hand-gesture-recognition-using-mediapipe/model/keypoint_classifier/"
+     "keypoint_classifier.hdf5",
+     "tflite/Kazuhito00__hand-gesture-recognition-using-mediapipe/model/keypoint_classifier/"
+     "keypoint_classifier.tflite"},
+    {"keras/mlcommons__tiny/benchmark/training/anomaly_detection/trained_models/ToyCar/baseline_tf23/model/"
+     "model_ToyCar.hdf5",
+     "tflite/mlcommons__tiny/benchmark/training/anomaly_detection/trained_models/ToyCar/baseline_tf23/model/"
+     "model_ToyCar.tflite"},
+    {"keras/mlcommons__tiny/benchmark/training/image_classification/trained_models/pretrainedResnet.h5",
+     "tflite/mlcommons__tiny/benchmark/training/image_classification/trained_models/pretrainedResnet.tflite"},
+};
+
+int OpCount(const std::string& path) {
+  const auto module = tflite::ReadFile(path);
+  if (!module) return -1;
+  const auto ops = OpsOf(**module);
+  return std::accumulate(ops.begin(), ops.end(), 0, [](int sum, const auto& op) { return sum + op.second; });
+}
+
+// Of the outputs of the same name; where the names differ, in order.
+Tensors InOrderOf(const Session& wanted, const Session& is, Tensors values) {
+  Tensors out;
+  for (const auto& output : wanted.outputs())
+    for (size_t i = 0; i < is.outputs().size(); ++i)
+      if (is.outputs()[i].name == output.name) out.push_back(values[i]);
+  return out.size() == values.size() ? out : values;
+}
+
+// Empty, or where the two differ, over ten seeds.
+std::string Differences(const std::string& ours, const std::string& theirs,
+                        const std::shared_ptr<Registry>& registry) {
+  const auto a = Open(ours, registry), b = Open(theirs, registry);
+  if (!a) return a.error().message;
+  if (!b) return b.error().message;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const Tensors inputs = RandomInputs(**b, seed);
+    const auto x = Invoke(**a, inputs), y = Invoke(**b, inputs);
+    if (!x) return x.error().message;
+    if (!y) return y.error().message;
+    const std::string difference = Difference(InOrderOf(**b, **a, *x), *y, 1e-5, 0);
+    if (!difference.empty()) return "seed " + std::to_string(seed) + ": " + difference;
+  }
+  return "";
+}
+
+// A file with Flex ops, which no host here runs, converted once more; others as they are.
+Result<std::string> Runnable(const std::string& path, const std::shared_ptr<Registry>& registry) {
+  FUSEBOX_ASSIGN(const auto module, tflite::ReadFile(path));
+  const auto ops = OpsOf(*module);
+  if (std::ranges::none_of(ops, [](const auto& op) { return op.first.starts_with("Flex"); })) return path;
+  auto conversion = converter::FromTflite(path);
+  conversion.options.registry = registry;
+  FUSEBOX_ASSIGN(const auto converted, conversion.Convert());
+  const std::string out = TestDir() + "/unflexed.tflite";
+  FUSEBOX_TRY(converted.Write(out));
+  return out;
+}
+
+TEST(Twins, ComputeTheSameWithNoMoreOpsAndBytes) {
+  FUSEBOX_NEEDS_MODEL(root, "tflite");
+  const fs::path models = fs::path(root).parent_path();
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  Table table({"model", "ops", "twin's", "bytes", "twin's", "outputs"});
+  for (const Twin& twin : kTwins) {
+    SCOPED_TRACE(twin.source);
+    const std::string source = models / twin.source, theirs = models / twin.twin;
+    const std::string name = fs::path(twin.source).stem();
+    if (!fs::is_directory(source)) {
+      table.Row({name, "-", "-", "-", "-", "not converted: Keras files have no front end"});
+      continue;
+    }
+    converter::Options options;
+    options.registry = *registry;
+    const auto written = Convert(source, options, name);
+    ASSERT_TRUE(written) << written.error().message;
+    const auto runnable = Runnable(theirs, *registry);
+    ASSERT_TRUE(runnable) << runnable.error().message;
+    const std::string difference = Differences(written->path, *runnable, *registry);
+    const int ops = OpCount(written->path), twins = OpCount(theirs);
+    const auto size = fs::file_size(written->path), twin_size = fs::file_size(theirs);
+    table.Row({name, std::to_string(ops), std::to_string(twins), std::to_string(size),
+               std::to_string(twin_size), difference.empty() ? "equal" : difference});
+    EXPECT_EQ(difference, "");
+    EXPECT_LE(ops, twins);
+    EXPECT_LE(size, twin_size);
+  }
+  std::cout << table.Text()
+            << "DTLN's model_1 and model_2 are halves of its SavedModel, and its model_quant_* and ToyCar's "
+               "_quant are quantised: none is a twin of the whole float model.\n";
+}
+
+}  // namespace
+}  // namespace fusebox::testing
