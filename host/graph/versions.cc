@@ -150,7 +150,6 @@ bool EightBitIsTwo(Op op) {
       Op::kRelu,
       Op::kRelu6,
       Op::kReluN1To1,
-      Op::kReshape,
       Op::kSoftmax,
       Op::kLogSoftmax,
       Op::kMean,

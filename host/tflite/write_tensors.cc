@@ -50,8 +50,8 @@ class TensorWriter {
     const uint32_t buffer = value.is_const() ? context_.buffers.Add(value.data, !outputs_.contains(id)) : 0;
     FUSEBOX_ASSIGN(const format::TensorT extra, Extra(value));
     const auto name = out_.CreateString(value.name);
-    const auto dims = out_.CreateVector(shape);
-    const auto unknown = ListOrNone(out_, signature);
+    const auto dims = context_.dims.Add(out_, shape);
+    const auto unknown = signature.empty() ? 0 : context_.dims.Add(out_, signature);
     const auto quant = WriteQuant(value.quant.get(), extra);
     const auto sparsity = extra.sparsity == nullptr
                               ? flatbuffers::Offset<format::SparsityParameters>()
@@ -99,7 +99,7 @@ class TensorWriter {
     const Quant& q = quant == nullptr ? none : *quant;
     const auto min = ListOrNone(out_, q.min), max = ListOrNone(out_, q.max),
                scale = ListOrNone(out_, q.scales);
-    const auto zero_points = ListOrNone(out_, q.zero_points);
+    const auto zero_points = q.zero_points.empty() ? 0 : context_.zero_points.Add(out_, q.zero_points);
     const auto kind =
         custom == nullptr ? format::QuantizationDetails_NONE : format::QuantizationDetails_CustomQuantization;
     return format::CreateQuantizationParameters(out_, min, max, scale, zero_points, kind, details, q.axis);
@@ -130,7 +130,7 @@ class TensorWriter {
   }
 
   int32_t AddList(format::TensorType type, const Buffer& data, size_t count) {
-    const auto dims = out_.CreateVector(std::vector<int32_t>{static_cast<int32_t>(count)});
+    const auto dims = context_.dims.Add(out_, {static_cast<int32_t>(count)});
     added_.push_back(
         format::CreateTensor(out_, dims, type, context_.buffers.Add(data, true), 0, 0, false, 0, 0, true));
     return next_++;

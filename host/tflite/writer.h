@@ -37,12 +37,29 @@ struct Codes {
   uint32_t Add(Key key);
 };
 
+// Vectors in the head; one that equals an earlier one falls together with it.
+template <class T>
+class Lists {
+ public:
+  using Offset = flatbuffers::Offset<flatbuffers::Vector<T>>;
+  Offset Add(flatbuffers::FlatBufferBuilder& out, const std::vector<T>& list) {
+    const auto [at, added] = written_.emplace(list, Offset());
+    if (added) at->second = out.CreateVector(list);
+    return at->second;
+  }
+
+ private:
+  std::map<std::vector<T>, Offset> written_;
+};
+
 struct Context {
   const Module& module;
   flatbuffers::FlatBufferBuilder& out;
   BufferTable& buffers;
   Codes codes = {};
   std::map<std::string, int, std::less<>> function_numbers = {};
+  Lists<int32_t> dims = {};
+  Lists<int64_t> zero_points = {};
 };
 
 struct WrittenFunction {

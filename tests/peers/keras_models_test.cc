@@ -98,44 +98,6 @@ TEST(KerasModels, AllConvertAndRunAsInStockTfliteAndTfjs) {
   }
 }
 
-// Official .tflite files made of the same weights.
-const std::pair<std::string, std::string> kTwins[] = {
-    {"Kazuhito00__hand-gesture-recognition-using-mediapipe/model/keypoint_classifier/"
-     "keypoint_classifier.hdf5",
-     "Kazuhito00__hand-gesture-recognition-using-mediapipe/model/keypoint_classifier/"
-     "keypoint_classifier.tflite"},
-    {"mlcommons__tiny/benchmark/training/image_classification/trained_models/pretrainedResnet.h5",
-     "mlcommons__tiny/benchmark/training/image_classification/trained_models/pretrainedResnet.tflite"},
-};
-
-TEST(KerasModels, GiveWhatTheirOfficialTwinsGive) {
-  FUSEBOX_NEEDS_MODEL(root, "keras");
-  FUSEBOX_NEEDS_MODEL(twins, "tflite");
-  const auto registry = Plugins();
-  ASSERT_TRUE(registry) << registry.error().message;
-  for (const auto& [file, twin] : kTwins) {
-    SCOPED_TRACE(file);
-    converter::Options options;
-    options.registry = *registry;
-    options.batch = 1;
-    const auto written = Convert(root + "/" + file, options, "twin");
-    ASSERT_TRUE(written) << written.error().message;
-    const auto ours = Open(written->path, *registry), theirs = Open(twins + "/" + twin, *registry);
-    ASSERT_TRUE(ours && theirs);
-    for (uint64_t seed = 0; seed < 10; ++seed) {
-      const Tensors inputs = RandomInputs(**ours, seed);
-      const auto a = Invoke(**ours, inputs), b = Invoke(**theirs, inputs);
-      ASSERT_TRUE(a && b) << "seed " << seed;
-      EXPECT_EQ(Difference(*a, *b, 1e-5, 1e-5), "") << "seed " << seed;
-    }
-    const auto size = std::filesystem::file_size(written->path);
-    const auto official = std::filesystem::file_size(twins + "/" + twin);
-    std::cout << "twin  " << file << ": equal on 10 seeds; " << size << " bytes, official " << official
-              << "\n";
-    EXPECT_LE(size, official);
-  }
-}
-
 // The official file holds WHILE loops and Flex ops; converted again, it is the same fused model.
 TEST(KerasModels, AFlexFileThatIsConvertedGivesWhatItsKerasFileGives) {
   FUSEBOX_NEEDS_MODEL(keras, "keras/mahmuudtolba__Human-Action-Recognition/action.h5");

@@ -124,6 +124,21 @@ TEST(Write, SharesEqualConstantsButNoOutputs) {
   EXPECT_GT(Write(module)->size(), shared + 16000);
 }
 
+TEST(Write, SharesEqualShapesAndZeroPoints) {
+  const auto size = [](int64_t other) {
+    Module m;
+    Function& f = m.Add("main");
+    for (int i = 0; i < 2; ++i) {
+      Quant quant{std::vector<float>(64, 0.5f), {}, {}, std::vector<int64_t>(64, i == 0 ? 0 : other)};
+      const ValueId v = f.AddInput({DType::kI8, Shape({64, 1})});
+      f.value(v).quant = std::make_shared<const Quant>(quant);
+    }
+    f.outputs = f.inputs;
+    return Write(m)->size();
+  };
+  EXPECT_GE(size(1), size(0) + 64 * sizeof(int64_t));
+}
+
 TEST(Write, KeepsAnAppendedZip) {
   auto module = Everything();
   // One stored, empty entry "a"; offsets count from the zip's start.
