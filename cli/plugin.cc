@@ -156,8 +156,9 @@ Result<Exit> Why(const Flags& flags) {
     Print(NotFoundText(*registry, flags.subject) + "\n");
   }
   for (size_t i = 0; i < infos.size() && !flags.json; ++i) {
-    const std::string why =
-        infos[i].why.empty() ? "its library opens, and it is what its manifest says" : infos[i].why;
+    const std::string good = infos[i].loaded ? "its library opens, and it is what its manifest says"
+                                             : "it has no code, and its manifest is sound";
+    const std::string why = infos[i].why.empty() ? good : infos[i].why;
     Print(Printable(infos[i].manifest.path + ": " + std::string(Name(infos[i].state)) + ": " + why) + "\n");
   }
   return usable ? Exit::kDone : Exit::kNo;

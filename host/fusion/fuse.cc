@@ -5,6 +5,7 @@
 #include <set>
 
 #include "host/fusion/composite.h"
+#include "host/fusion/declared.h"
 #include "host/fusion/fusion.h"
 #include "host/fusion/site.h"
 #include "host/fusion/transaction.h"
@@ -124,11 +125,13 @@ class Fuser {
       return Done(std::move(report), std::nullopt);
     }
     for (const RuleRef& ref : *rules) {
-      const PluginInfo& info = ref.plugin->info();
-      RuleReport said{std::string(FromAbi(ref.rule->id)), info.manifest.id, info.manifest.version};
-      auto replacement = Ask(ref, registry_, module_, caller, node, said);
+      RuleReport said{ref.declared ? ref.declared->id : std::string(FromAbi(ref.rule->id)), ref.manifest->id,
+                      ref.manifest->version};
+      auto replacement = ref.declared ? RewriteAsDeclared(*ref.declared, registry_, caller, node, said)
+                                      : Ask(ref, registry_, module_, caller, node, said);
+      const fbx_tolerance tolerance = ref.declared ? ref.declared->rewrite->tolerance : ref.rule->tolerance;
       FUSEBOX_ASSIGN(const std::optional<size_t> added,
-                     Apply(caller, index, std::move(replacement), ref.rule->tolerance, said, report));
+                     Apply(caller, index, std::move(replacement), tolerance, said, report));
       report.rules.push_back(std::move(said));
       if (added) return Done(std::move(report), added);
     }

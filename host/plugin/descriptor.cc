@@ -100,7 +100,9 @@ Status SameText(std::string_view manifest, std::string_view library, std::string
 
 Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
   std::set<std::string> promised, present;
-  for (const ManifestRule& rule : manifest.rules) promised.insert(rule.id);
+  for (const ManifestRule& rule : manifest.rules) {
+    if (!rule.rewrite) promised.insert(rule.id);
+  }
   for (uint32_t i = 0; i < plugin.rule_count; ++i) {
     const std::string id(FromAbi(plugin.rules[i]->id));
     if (!present.insert(id).second) return Invalid("the library has two rules " + id);

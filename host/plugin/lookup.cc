@@ -135,9 +135,14 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
         skip(why);
         continue;
       }
-      const LoadedPlugin* loaded = impl_->Load(plugin);
-      if (loaded == nullptr) {
+      const bool declared = stated.rewrite.has_value();
+      const LoadedPlugin* loaded = declared ? nullptr : impl_->Load(plugin);
+      if (declared ? plugin.info.state != PluginInfo::State::kOk : loaded == nullptr) {
         skip("the plugin is " + std::string(Name(plugin.info.state)) + ": " + plugin.info.why);
+        continue;
+      }
+      if (declared) {
+        claims.push_back({{.declared = &stated, .manifest = &plugin.info.manifest}, &plugin.info, name});
         continue;
       }
       const fbx_rule* rule = FindRule(*loaded, stated.id);
@@ -145,7 +150,7 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
         skip("it does not know version " + std::to_string(version));
         continue;
       }
-      claims.push_back({{rule, loaded}, &plugin.info, name});
+      claims.push_back({{rule, loaded, nullptr, &plugin.info.manifest}, &plugin.info, name});
     }
   }
   const std::vector<std::string>* preferred = impl_->Preferred(composite);
@@ -158,8 +163,10 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
     return Conflict(composite, claims[0], *other);
   std::sort(claims.begin(), claims.end(), [&](const Claim& a, const Claim& b) {
     const auto key = [&](const Claim& c) {
+      const fbx_rule* const coded = c.ref.rule;
       return std::tuple(Rank(preferred, c.plugin->manifest.id), std::string_view(c.plugin->manifest.id),
-                        -int64_t{c.ref.rule->benefit}, FromAbi(c.ref.rule->id));
+                        coded ? -int64_t{coded->benefit} : 0,
+                        coded ? FromAbi(coded->id) : std::string_view(c.ref.declared->id));
     };
     return key(a) < key(b);
   });

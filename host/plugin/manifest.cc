@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <filesystem>
 
 #include "host/base/json.h"
@@ -83,6 +84,11 @@ Result<ManifestRule> ReadRule(const Document& document, const json& entry, const
   if (entry.contains("emits")) {
     FUSEBOX_ASSIGN(rule.emits, ReadOps(document, entry["emits"], at + "/emits"));
   }
+  if (entry.contains("rewrite")) {
+    if (rule.emits.size() != 1)
+      return document.Complain(at + "/rewrite", "the rule must emit one op, which the composite becomes");
+    FUSEBOX_ASSIGN(rule.rewrite, ReadRewrite(document, entry["rewrite"], at + "/rewrite"));
+  }
   return rule;
 }
 
@@ -154,6 +160,19 @@ Status ReadProvides(const Document& document, const json& provides, Manifest& ma
   return {};
 }
 
+// A plugin without libraries brings nothing but rules without code.
+Status CheckCodeless(const Document& document, const Manifest& manifest) {
+  const auto coded = std::find_if(manifest.rules.begin(), manifest.rules.end(),
+                                  [](const ManifestRule& rule) { return !rule.rewrite; });
+  std::string needing;
+  if (coded != manifest.rules.end()) needing = "rule " + coded->id + " without \"rewrite\"";
+  else if (!manifest.ops.empty()) needing = "kernel of " + manifest.ops[0].name;
+  else if (!manifest.delegates.empty()) needing = "delegate " + manifest.delegates[0].name;
+  else if (!manifest.provides_extensions.empty()) needing = "extension " + manifest.provides_extensions[0];
+  if (needing.empty()) return {};
+  return document.Complain("", "lacks the key \"libraries\", which its " + needing + " needs");
+}
+
 }  // namespace
 
 Result<Manifest> ReadManifest(const std::string& path) {
@@ -172,8 +191,12 @@ Result<Manifest> ReadManifest(const std::string& path) {
   manifest.abi_min_minor = value["abi"].value("min_minor", 0);
   manifest.options_schema = Text(value, "options_schema");
   if (value.contains("requires")) manifest.requires_extensions = Texts(value["requires"], "extensions");
-  FUSEBOX_TRY(ReadLibraries(document, value["libraries"], manifest));
   FUSEBOX_TRY(ReadProvides(document, value["provides"], manifest));
+  if (value.contains("libraries")) {
+    FUSEBOX_TRY(ReadLibraries(document, value["libraries"], manifest));
+  } else {
+    FUSEBOX_TRY(CheckCodeless(document, manifest));
+  }
   return manifest;
 }
 

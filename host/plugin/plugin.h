@@ -31,12 +31,31 @@ struct ManifestOp {
   int version = 0;             // 0: not stated
   std::string options_schema;  // JSON Schema text; empty: none
 };
+// A rewrite without code: the composite becomes the one op that its rule emits.
+struct DeclaredRewrite {
+  struct Operand {
+    int from = -1;                     // the composite's operand; -1: the op's is absent
+    std::vector<int64_t> permutation;  // it is transposed so; empty: it is taken as it is
+    std::optional<DType> dtype;        // what it has to be
+    std::optional<int> rank;
+    bool constant = false;
+  };
+  struct Attribute {
+    std::string name, from;          // the op's, and the composite's; empty: none
+    std::optional<AttrValue> value;  // instead of the composite's, or where it has none
+  };
+  std::optional<std::vector<Operand>> operands;  // nothing: the composite's, as they stand
+  std::optional<std::vector<int>> results;  // per result of the composite the op's; nothing: as they stand
+  std::vector<Attribute> attributes;
+  fbx_tolerance tolerance = {};
+};
 struct ManifestRule {
   std::string id;
   std::vector<std::string> implements;   // names, or prefixes ending in '*'
   int min_version = 0, max_version = 0;  // 0: no bound
   std::string when;  // JSON object: attribute name -> JSON Schema its value must meet; empty: always
   std::vector<ManifestOp> emits;
+  std::optional<DeclaredRewrite> rewrite;  // there: the library has no part in the rule
 };
 struct ManifestDelegate {
   std::string name, options_schema;
@@ -46,7 +65,7 @@ struct Manifest {
   std::string path;  // of the JSON file
   std::string
       library;  // absolute path of the library for this machine; it need not exist. Empty: there is none,
-  std::string no_library;  // because ...
+  std::string no_library;  // because ...; empty too: the plugin is its manifest and has no code
   std::string id, version, name_space, description, license;
   int abi_major = 1, abi_min_minor = 0;
   std::vector<std::string> requires_cpu, requires_extensions, provides_extensions;
@@ -158,9 +177,12 @@ struct KernelRef {
   const LoadedPlugin* plugin = nullptr;
   explicit operator bool() const { return kernel != nullptr; }
 };
+// A rule of a library (rule, plugin), or one that its manifest declares (declared).
 struct RuleRef {
   const fbx_rule* rule = nullptr;
   const LoadedPlugin* plugin = nullptr;
+  const ManifestRule* declared = nullptr;
+  const Manifest* manifest = nullptr;  // of its plugin
 };
 
 struct DelegateRef {

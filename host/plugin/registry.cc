@@ -147,6 +147,13 @@ Status Registry::Impl::Open(Plugin& plugin) {
   auto loaded = std::make_unique<LoadedPlugin>();
   loaded->info_ = &info;
   loaded->broker_ = this;
+  if (!info.built_in && info.manifest.library.empty()) {
+    static constexpr fbx_plugin kNoCode{.head = FBX_HEAD(fbx_plugin)};
+    loaded->plugin_ = &kNoCode;
+    FUSEBOX_ASSIGN(loaded->options_, OptionsFor(info.manifest));
+    plugin.loaded = std::move(loaded);
+    return {};
+  }
   if (!info.built_in) {
     FUSEBOX_ASSIGN(plugin.entry, OpenLibrary(info.manifest.library));
     info.loaded = true;

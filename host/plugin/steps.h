@@ -46,6 +46,9 @@ struct Document {
   std::unexpected<Error> Complain(std::string_view pointer, std::string_view what) const;
 };
 Result<Document> ReadManifestDocument(const std::string& path);
+// The member "rewrite" of a rule, which stands at `at` in the document. The schema has checked the form.
+Result<DeclaredRewrite> ReadRewrite(const Document& document, const nlohmann::json& rewrite,
+                                    const std::string& at);
 Result<Document> ReadConfigDocument(const std::string& path);
 std::string EscapePointer(std::string_view token);
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "host/tflite/tflite.h"
 #include "samples/models/models.h"
 #include "tests/e2e/pipeline.h"
@@ -101,6 +103,59 @@ TEST(Lingvo, OfAnotherBodyAndSpellingIsTheSameOp) {
       EXPECT_EQ(Difference(*outputs, first, 0, 0), "");
     }
   }
+}
+
+// Why a cell is not fused whose body clips as `clip` says: what it makes of the cell state, or of the result. Nothing else of
+// the body matters to the rule.
+using Clip = std::function<ValueId(Function&, ValueId)>;
+std::string WhyNot(const Clip& inner, const Clip& outer) {
+  Module module;
+  Function& main = module.Add("main");
+  const Type x{DType::kF32, {2, 3}}, state{DType::kF32, {2, 4}};
+  const auto constant = [&](Shape shape) {
+    return main.AddConst(Random({DType::kF32, std::move(shape)}, 1));
+  };
+  Node& node =
+      main.AddNode(Op::kStablehloComposite,
+                   {main.AddInput(x), constant({7, 16}), constant({16}),
+                    constant(Shape(std::vector<int64_t>{})), main.AddInput(state), main.AddInput(state)},
+                   {state, state});
+  node.name = "lingvo.LSTMCellSimple";
+  node.body = "body";
+  main.outputs = node.results;
+  Function& body = module.Add("body");
+  for (const ValueId v : node.operands) body.AddInput(main.value(v).type);
+  const ValueId c = inner(body, body.inputs[5]);
+  const ValueId m = body.AddNode(Op::kMul, {c, body.inputs[4]}, {state}).results[0];
+  body.outputs = {outer(body, m), c};
+  const auto sites = Fuse(module, **Plugins({"fusebox.rnn"}));
+  return !sites ? sites.error().message : sites->at(0).fused ? "" : sites->at(0).why;
+}
+
+ValueId Bound(Function& f, Op op, ValueId value, float at) {
+  const ValueId bound = f.AddConst<float>(DType::kF32, Shape(std::vector<int64_t>{}), {at});
+  return f.AddNode(op, {value, bound}, {f.value(value).type}).results[0];
+}
+Clip Between(float low, float high) {
+  return [=](Function& f, ValueId v) { return Bound(f, Op::kMaximum, Bound(f, Op::kMinimum, v, high), low); };
+}
+
+TEST(Lingvo, WhoseBodyClipsAsTheOpCannotSayIsRefused) {
+  const Clip none = [](Function&, ValueId v) { return v; };
+  EXPECT_EQ(WhyNot(none, none), "");
+  EXPECT_EQ(WhyNot(Between(-2, 2), none), "");
+  EXPECT_THAT(WhyNot(Between(-1, 2), none), HasSubstr("which is not symmetric"));
+  EXPECT_THAT(WhyNot([](Function& f, ValueId v) { return Bound(f, Op::kMinimum, v, 1); }, none),
+              HasSubstr("CLIP: the body clips a value on one side only"));
+  EXPECT_THAT(WhyNot(
+                  [](Function& f, ValueId v) {
+                    const ValueId product =
+                        f.AddNode(Op::kMul, {Between(-1, 1)(f, v), v}, {f.value(v).type}).results[0];
+                    return Between(-2, 2)(f, product);
+                  },
+                  none),
+              HasSubstr("CLIP: the body clips by different bounds"));
+  EXPECT_THAT(WhyNot(none, Between(-1, 1)), HasSubstr("CLIP: the output is clipped"));
 }
 
 TEST(Lingvo, OfSwappedGatesIsRefusedByTheStrictProof) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "host/graph/flex.h"
+#include "host/tflite/tflite.h"
 #include "tests/host/fusion/sites.h"
 #include "tests/host/plugin/folder.h"
 
@@ -90,6 +91,28 @@ TEST(FusableOp, BecomesACustomOpOfItsNameWithoutAnyPlugin) {
     EXPECT_EQ(ToString(node.attrs), "{example_option=10}");
     EXPECT_EQ(node.fused->rule, "tfl_fusable_op");
   }
+}
+
+// Lists too, which TensorFlow's converter refuses; a bool stays one, where it would write an integer.
+TEST(FusableOp, KeepsListsAndBoolsInAFile) {
+  Module module = Fusable();
+  Attrs& attrs = module.functions[0]->nodes[0]->attrs;
+  attrs.Set("sizes", std::vector<int64_t>{3, -4});
+  attrs.Set("scales", std::vector<double>{0.5, 0.25});
+  attrs.Set("names", std::vector<std::string>{"a", "bc"});
+  attrs.Set("exact", true);
+  attrs.Set("slow", false);
+  Attrs wanted = attrs;
+  wanted.Erase("tfl_fusable_op");
+  FusionOptions options;
+  options.fusable_to_custom = true;
+  ASSERT_TRUE(FuseAll(module, *Rules(), options)[0].fused);
+  const auto bytes = tflite::Write(module);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  const auto back = tflite::Read(Buffer::Copy(std::as_bytes(std::span(*bytes))), "fusable.tflite");
+  ASSERT_TRUE(back) << back.error().message;
+  const Attrs& read = (*back)->functions[0]->nodes[0]->attrs;
+  EXPECT_TRUE(read == wanted) << ToString(read);
 }
 
 TEST(FusableOp, StaysACompositeUnlessAskedFor) {

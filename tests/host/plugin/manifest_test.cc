@@ -161,6 +161,42 @@ TEST(Manifest, SaysWhichCpuFeatureIsMissing) {
 #endif
 }
 
+TEST(Manifest, SaysWhatIsWrongWithARewrite) {
+  const auto complaint = [](const std::string& rewrite) {
+    return Complaint("\"emits\"", "\"rewrite\": " + rewrite + ", \"emits\"");
+  };
+  EXPECT_EQ(complaint(R"({"operands": [{"operand": 0, "transpose": [1, 0]}, null, 1]})"), "accepted");
+  EXPECT_THAT(complaint(R"({"operands": [{"operand": 0, "transpose": [0, 0]}]})"),
+              HasSubstr("rewrite/operands/0/transpose: each dimension must stand there once"));
+  EXPECT_THAT(complaint(R"({"operands": [{"operand": 0, "transpose": [1, 0], "rank": 3}]})"),
+              HasSubstr("transpose: has 2 dimensions, the rank is 3"));
+  EXPECT_THAT(complaint(R"({"operands": [{"operand": 0, "dtype": "f33"}]})"),
+              HasSubstr("operands/0/dtype: no type \"f33\""));
+  EXPECT_THAT(complaint(R"({"operands": [-1]})"), HasSubstr("rewrite/operands/0"));
+  EXPECT_THAT(complaint(R"({"operands": [{"rank": 1}]})"), HasSubstr("lacks the key \"operand\""));
+  EXPECT_THAT(complaint(R"({"attributes": {"k": {}}})"), HasSubstr("rewrite/attributes/k"));
+  EXPECT_THAT(complaint(R"({"attributes": {"k": {"value": [1, "a"]}}})"),
+              HasSubstr("rewrite/attributes/k/value: a list must hold"));
+  EXPECT_THAT(complaint(R"({"opernads": []})"), HasSubstr("did you mean \"operands\"?"));
+  EXPECT_THAT(
+      Complaint("\"emits\": [{\"custom\": \"my_custom_fused_op\", \"version\": 1}]", "\"rewrite\": {}"),
+      HasSubstr("rewrite: the rule must emit one op"));
+}
+
+TEST(Manifest, NeedsLibrariesForWhatIsCode) {
+  const std::string libraries =
+      R"( "libraries": [{"platform": "linux-x86_64", "path": "my_op.so", "requires_cpu": []}],)";
+  EXPECT_THAT(
+      Complaint(libraries, ""),
+      HasSubstr("lacks the key \"libraries\", which its rule acme.my_op.f32 without \"rewrite\" needs"));
+  const Folder folder;
+  const std::string declared =
+      With(With(ExampleManifest(), libraries, ""), "\"emits\"", "\"rewrite\": {}, \"emits\"");
+  const auto manifest = ReadManifest(folder.Write("fusebox-plugin.json", declared));
+  ASSERT_FALSE(manifest);
+  EXPECT_THAT(manifest.error().message, HasSubstr("which its kernel of my_custom_fused_op needs"));
+}
+
 TEST(Manifest, ReportsSyntaxErrorsWithTheirPlace) {
   EXPECT_THAT(Complaint("\"abi\":", "\"abi\""), HasSubstr("fusebox-plugin.json:3:8: syntax error"));
   EXPECT_THAT(Complaint("\"abi\":", "\"plugin\":"), HasSubstr("\"plugin\" stands twice"));

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules without code: what a manifest says is what is built, and each condition has its own reason.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "host/plugin/plugin.h"
+#include "tests/host/fusion/sites.h"
+#include "tests/host/plugin/folder.h"
+
+namespace fusebox {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Outcome = RuleReport::Outcome;
+
+// A plugin of one rule for "acme.sum", and no library.
+std::string ManifestOf(const std::string& emits, const std::string& rewrite) {
+  return R"({"manifest_version": "1.0", "abi": {"major": 1},
+ "plugin": {"id": "acme.sums", "version": "1.2.0", "namespace": "acme"},
+ "provides": {"rules": [{"id": "acme.sum", "implements": ["acme.sum"], "emits": [)" +
+         emits + R"(], "rewrite": )" + rewrite + "}]}}";
+}
+
+class Declared : public ::testing::Test {
+ protected:
+  std::shared_ptr<Registry> With(const std::string& emits, const std::string& rewrite) {
+    return Rules({.plugins = {folder_.Write("fusebox-plugin.json", ManifestOf(emits, rewrite))}});
+  }
+  const Folder folder_;
+};
+
+constexpr const char* kOp = R"({"custom": "t.op"})";
+
+TEST_F(Declared, PutsOperandsAndAttributesWhereTheManifestSays) {
+  Module module = OneSite("acme.sum");
+  Attrs& given = module.functions[0]->nodes[0]->attrs;
+  given.Set("sizes", std::vector<int64_t>{3, 4});
+  given.Set("unread", 1);
+  const auto registry = With(kOp, R"({"operands": [1, null, 0], "attributes": {"k": {"from": "sizes"},
+      "mode": {"value": "fast"}, "slope": {"from": "alpha", "value": 0.5}}})");
+  const auto sites = FuseAll(module, *registry);
+  ASSERT_TRUE(sites.at(0).fused) << sites[0].why;
+  EXPECT_EQ(sites[0].why, "fused by acme.sum");
+  const Function& main = *module.functions[0];
+  ASSERT_EQ(main.nodes.size(), 1u);
+  const Node& node = *main.nodes[0];
+  EXPECT_EQ(node.name, "t.op");
+  EXPECT_THAT(node.operands, ElementsAre(main.inputs[1], kNoValue, main.inputs[0]));
+  Attrs wanted;
+  wanted.Set("k", std::vector<int64_t>{3, 4});
+  wanted.Set("mode", "fast");
+  wanted.Set("slope", 0.5);
+  EXPECT_TRUE(node.attrs == wanted) << ToString(node.attrs);
+  EXPECT_EQ(*node.fused, (Provenance{"acme.sums", "1.2.0", "acme.sum", "acme.sum"}));
+}
+
+// x [2,3] times a constant [3,4].
+Module Product() {
+  Module module;
+  Function& main = module.Add("main");
+  const ValueId x = main.AddInput({DType::kF32, {2, 3}});
+  const ValueId weights = main.AddConst<float>(DType::kF32, {3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  Node& node = main.AddNode(Op::kStablehloComposite, {x, weights}, {{DType::kF32, {2, 4}}});
+  node.name = "acme.sum";
+  node.body = "body";
+  main.outputs = node.results;
+  Function& body = module.Add("body");
+  const ValueId a = body.AddInput({DType::kF32, {2, 3}}), b = body.AddInput({DType::kF32, {3, 4}});
+  body.outputs = body.AddNode(Op::kBatchMatmul, {a, b}, {{DType::kF32, {2, 4}}}).results;
+  return module;
+}
+
+TEST_F(Declared, TransposesAreDoneAtOnceWhereTheyAreOfConstants) {
+  Module module = Product();
+  const auto registry = With(R"({"builtin": "FULLY_CONNECTED"})",
+                             R"({"operands": [{"operand": 0, "rank": 2, "dtype": "f32"},
+                            {"operand": 1, "transpose": [1, 0], "constant": true}, null]})");
+  const auto sites = FuseAll(module, *registry);
+  ASSERT_TRUE(sites.at(0).fused) << sites[0].why;
+  EXPECT_THAT(sites[0].emitted, ElementsAre("FULLY_CONNECTED"));
+  const Function& main = *module.functions[0];
+  const Value& weights = main.value(main.nodes.at(0)->operands.at(1));
+  EXPECT_EQ(weights.type, (Type{DType::kF32, {4, 3}}));
+  EXPECT_THAT(weights.data.As<float>(), ElementsAre(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11));
+}
+
+TEST_F(Declared, TakesResultsInTheirOrder) {
+  Module module;
+  Function& main = module.Add("main");
+  const ValueId x = main.AddInput({DType::kF32, {5}});
+  const ValueId count = main.AddConst<int32_t>(DType::kI32, Shape(std::vector<int64_t>{}), {2});
+  Node& node = main.AddNode(Op::kStablehloComposite, {x, count}, {{DType::kI32, {2}}, {DType::kF32, {2}}});
+  node.name = "acme.sum";
+  main.outputs = node.results;
+  const auto registry = With(R"({"builtin": "TOPK_V2"})", R"({"results": [1, 0]})");
+  const auto sites = FuseAll(module, *registry);
+  ASSERT_TRUE(sites.at(0).fused) << sites[0].why;
+  const auto& results = main.nodes.at(0)->results;
+  EXPECT_THAT(main.outputs, ElementsAre(results.at(1), results.at(0)));
+}
+
+TEST_F(Declared, ACustomOpWithoutAKernelHasTheTypesOfTheComposite) {
+  Module module = OneSite("acme.sum");
+  const auto sites = FuseAll(module, *With(R"({"custom": "acme.elsewhere", "version": 3})", "{}"));
+  ASSERT_TRUE(sites.at(0).fused) << sites[0].why;
+  const Function& main = *module.functions[0];
+  EXPECT_EQ(main.value(main.outputs[0]).type, kPair);
+  EXPECT_EQ(main.nodes[0]->version, 3);
+}
+
+TEST_F(Declared, TellsTheProofItsTolerance) {
+  Module module = OneSite("acme.sum");
+  FusionOptions options;
+  options.approve = [](const Candidate& candidate) -> Result<Approval> {
+    EXPECT_EQ(candidate.tolerance.atol, 0.5);
+    EXPECT_EQ(candidate.tolerance.rtol, 0.25);
+    return Approval{};
+  };
+  EXPECT_TRUE(FuseAll(module, *With(kOp, R"({"tolerance": {"atol": 0.5, "rtol": 0.25}})"), options)[0].fused);
+}
+
+TEST_F(Declared, EachConditionHasItsReason) {
+  const auto why = [&](const std::string& rewrite, const std::function<void(Function&)>& change = {}) {
+    Module module = OneSite("acme.sum");
+    if (change) change(*module.functions[0]);
+    const std::string before = ToText(module);
+    const auto sites = FuseAll(module, *With(kOp, rewrite));
+    EXPECT_EQ(sites.at(0).rules.at(0).outcome, Outcome::kNotApplicable);
+    EXPECT_EQ(ToText(module), before);
+    return sites[0].why;
+  };
+  EXPECT_EQ(why(R"({"operands": [0]})"), "ARITY: has 2 operands, expected 1");
+  EXPECT_EQ(why(R"({"operands": [0, 2]})"), "ARITY: has 2 operands, expected 3");
+  EXPECT_EQ(why(R"({"results": [0, 1]})"), "ARITY: has 1 results, expected 2");
+  EXPECT_EQ(why(R"({"operands": [0, {"operand": 1, "dtype": "i8"}]})"),
+            "DTYPE: is f32, expected i8 (operand 1)");
+  EXPECT_EQ(why(R"({"operands": [0, {"operand": 1, "rank": 2}]})"),
+            "RANK: has rank 1, expected 2 (operand 1)");
+  EXPECT_EQ(why(R"({"operands": [0, {"operand": 1, "transpose": [1, 0]}]})"),
+            "RANK: has rank 1, expected 2 (operand 1)");
+  EXPECT_EQ(why(R"({"operands": [0, {"operand": 1, "rank": 1}]})",
+                [](Function& f) { f.value(f.inputs[1]).type.shape = Shape(); }),
+            "RANK: has an unknown rank (operand 1)");
+  EXPECT_EQ(why(R"({"operands": [0, {"operand": 1, "constant": true}]})"),
+            "NONCONST: is computed, not constant (operand 1)");
+  EXPECT_EQ(why(R"({"operands": [0, {"operand": 1, "rank": 1}]})",
+                [](Function& f) { f.nodes[0]->operands[1] = kNoValue; }),
+            "ARITY: is absent (operand 1)");
+  EXPECT_EQ(why(R"({"attributes": {"k": {"from": "sizes"}}})"), "ATTR: is missing (attr sizes)");
+}
+
+TEST_F(Declared, AnOpThatGivesAnotherTypeIsRefused) {
+  Module module = Product();
+  const std::string before = ToText(module);
+  const auto sites = FuseAll(module, *With(R"({"builtin": "SHAPE"})", R"({"operands": [0, 1]})"));
+  EXPECT_EQ(sites.at(0).rules.at(0).outcome, Outcome::kError);
+  EXPECT_THAT(sites[0].why, HasSubstr("its replacement is refused"));
+  EXPECT_EQ(ToText(module), before);
+}
+
+TEST_F(Declared, APluginWithoutALibraryIsUsable) {
+  const auto registry = With(kOp, "{}");
+  ASSERT_TRUE(registry->LoadAll());
+  for (const PluginInfo& info : registry->plugins())
+    EXPECT_EQ(info.state, PluginInfo::State::kOk) << info.why;
+  Module module = OneSite("acme.sum");
+  EXPECT_TRUE(FuseAll(module, *registry).at(0).fused);
+}
+
+TEST_F(Declared, APluginsLibraryIsNotOpenedForIt) {
+  const std::string text =
+      fusebox::With(fusebox::With(ExampleManifest(), R"("emits")", R"("rewrite": {}, "emits")"),
+                    "my_custom_fused_op", "acme.sum");
+  const auto registry = Rules({.plugins = {folder_.Write("other/fusebox-plugin.json", text)}});
+  Attrs attrs;
+  attrs.Set("example_option", 1);
+  std::vector<std::string> skipped;
+  const auto rules = registry->RulesFor("acme.sum", 1, attrs, &skipped);
+  ASSERT_TRUE(rules);
+  EXPECT_THAT(skipped, IsEmpty());
+  ASSERT_EQ(rules->size(), 1u);
+  EXPECT_EQ((*rules)[0].declared->id, "acme.my_op.f32");
+}
+
+}  // namespace
+}  // namespace fusebox
