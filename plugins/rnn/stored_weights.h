@@ -9,12 +9,14 @@
 
 namespace fusebox::rnn {
 
-// Of a tensor with one scale; throws Reject for any other. `symmetric`: it has no zero point either.
+// Of a tensor with one scale and a zero point of 8 bits; throws Reject for any other. `symmetric`: it has no zero point.
 inline float ScaleOf(Tensor t, const std::string& subject, bool symmetric) {
   const fbx_quant* const q = t.quant();
   if (q == nullptr || q->count != 1 || !(q->scales[0] > 0) || !std::isfinite(q->scales[0]))
     throw Reject{"QUANT", "has no single scale", subject};
   if (symmetric && q->zero_points[0] != 0) throw Reject{"QUANT", "has a zero point", subject};
+  if (q->zero_points[0] < -128 || q->zero_points[0] > 127)
+    throw Reject{"QUANT", "has the zero point " + std::to_string(q->zero_points[0]), subject};
   return q->scales[0];
 }
 

@@ -154,11 +154,10 @@ TEST_F(Declared, EachConditionHasItsReason) {
 
 TEST_F(Declared, AnOpThatGivesAnotherTypeIsRefused) {
   Module module = Product();
-  const std::string before = ToText(module);
   const auto sites = FuseAll(module, *With(R"({"builtin": "SHAPE"})", R"({"operands": [0, 1]})"));
   EXPECT_EQ(sites.at(0).rules.at(0).outcome, Outcome::kError);
   EXPECT_THAT(sites[0].why, HasSubstr("its replacement is refused"));
-  EXPECT_EQ(ToText(module), before);
+  EXPECT_TRUE(module.functions[0]->nodes.at(0)->is(Op::kStablehloComposite));
 }
 
 TEST_F(Declared, APluginWithoutALibraryIsUsable) {

@@ -136,8 +136,18 @@ FakeTensor& FakeTensor::Uses(uint32_t uses) {
   return *this;
 }
 
+FakeTensor& FakeTensor::Quantised(float scale, int64_t zero_point) {
+  quant_ = {FBX_HEAD(fbx_quant), FBX_QUANT_PER_TENSOR, 0, 0, 1, nullptr, nullptr};
+  scale_ = scale;
+  zero_point_ = zero_point;
+  return *this;
+}
+
 const fbx_tensor* FakeTensor::abi() const {
   tensor_.dims = dims_.data();
+  quant_.scales = &scale_;
+  quant_.zero_points = &zero_point_;
+  tensor_.quant = quant_.count > 0 ? &quant_ : nullptr;
   return &tensor_;
 }
 

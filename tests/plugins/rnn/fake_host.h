@@ -58,6 +58,7 @@ class FakeTensor {
   FakeTensor& Allocate(size_t element_size);
   FakeTensor& ShareMemoryOf(const FakeTensor& other);
   FakeTensor& Uses(uint32_t uses);
+  FakeTensor& Quantised(float scale, int64_t zero_point = 0);
   // Fresh on every call, so that a tensor may be moved.
   const fbx_tensor* abi() const;
   template <class T>
@@ -69,6 +70,9 @@ class FakeTensor {
 
  private:
   mutable fbx_tensor tensor_{};
+  mutable fbx_quant quant_{};  // count 0: none
+  float scale_ = 0;
+  int64_t zero_point_ = 0;
   std::vector<int64_t> dims_;
   std::shared_ptr<void> memory_;
 };
