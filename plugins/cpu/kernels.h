@@ -19,21 +19,24 @@ extern const KernelTable kCastKernels;            // CAST
 extern const KernelTable kCompareKernels;         // EQUAL, LESS, ... LOGICAL_*, BITWISE_XOR
 extern const KernelTable kConcatKernels;          // CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK
 extern const KernelTable kConvKernels;            // CONV_2D
+extern const KernelTable kConv3DKernels;          // CONV_3D, CONV_3D_TRANSPOSE
 extern const KernelTable kCumsumKernels;          // CUMSUM
 extern const KernelTable kDepthwiseConvKernels;   // DEPTHWISE_CONV_2D
-extern const KernelTable kFillKernels;            // FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG
+extern const KernelTable kFillKernels;            // FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG, MATRIX_SET_DIAG
 extern const KernelTable kFullyConnectedKernels;  // FULLY_CONNECTED
 extern const KernelTable kGatherKernels;          // GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND
+extern const KernelTable kLocalResponseKernels;   // LOCAL_RESPONSE_NORMALIZATION
 extern const KernelTable kPadKernels;             // PAD, PADV2, MIRROR_PAD
-extern const KernelTable kPoolKernels;            // AVERAGE_POOL_2D, MAX_POOL_2D
-extern const KernelTable kQuantizeKernels;        // QUANTIZE, DEQUANTIZE
+extern const KernelTable kPoolKernels;            // AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D
+extern const KernelTable kQuantizeKernels;        // QUANTIZE, DEQUANTIZE, FAKE_QUANT
 extern const KernelTable kReduceKernels;          // MEAN, SUM, REDUCE_*
 extern const KernelTable kReshapeKernels;         // RESHAPE, SQUEEZE, EXPAND_DIMS, SHAPE, RANK
 extern const KernelTable kResizeKernels;          // RESIZE_*
+extern const KernelTable kSegmentKernels;         // SEGMENT_SUM, UNSORTED_SEGMENT_*
 extern const KernelTable kSelectKernels;          // SELECT, SELECT_V2, WHERE
 extern const KernelTable kSliceKernels;           // SLICE, STRIDED_SLICE, DYNAMIC_UPDATE_SLICE
 extern const KernelTable kSoftmaxKernels;         // SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION
-extern const KernelTable kSortKernels;            // TOPK_V2, UNIQUE
+extern const KernelTable kSortKernels;            // TOPK_V2, UNIQUE, BUCKETIZE
 extern const KernelTable kSpaceKernels;           // SPACE_TO_DEPTH, SPACE_TO_BATCH_ND and back
 extern const KernelTable kSpectrumKernels;        // RFFT2D, COMPLEX_ABS, REAL, IMAG
 extern const KernelTable kTileKernels;            // TILE, BROADCAST_TO, BROADCAST_ARGS

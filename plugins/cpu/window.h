@@ -18,22 +18,23 @@ struct WindowOptions {
   Slide height, width;
 };
 
-// "padding", "stride_h/w", "dilation_h/w_factor". A stride that is missing is 0 in the format, and refused.
+// A stride that is missing is 0 in the format, and refused.
+inline Slide ReadSlide(const Attrs& attrs, std::string_view stride, std::string_view dilation) {
+  const Slide s{attrs.i64(stride, 0), attrs.i64(dilation, 1)};
+  if (s.stride < 1 || s.stride > INT32_MAX) Fail("a stride of " + std::to_string(s.stride), "attr stride");
+  if (s.dilation < 1 || s.dilation > INT32_MAX)
+    Fail("a dilation of " + std::to_string(s.dilation), "attr dilation");
+  return s;
+}
+
+// "padding", "stride_h/w", "dilation_h/w_factor".
 inline WindowOptions ReadWindowOptions(const Node& n) {
   const Attrs attrs = n.attrs();
-  WindowOptions w;
   const std::string_view padding = attrs.s("padding", "SAME");
   if (padding != "SAME" && padding != "VALID")
     Fail("unknown padding " + std::string(padding), "attr padding");
-  w.same = padding == "SAME";
-  w.height = {attrs.i64("stride_h", 0), attrs.i64("dilation_h_factor", 1)};
-  w.width = {attrs.i64("stride_w", 0), attrs.i64("dilation_w_factor", 1)};
-  for (const Slide& s : {w.height, w.width}) {
-    if (s.stride < 1 || s.stride > INT32_MAX) Fail("a stride of " + std::to_string(s.stride), "attr stride");
-    if (s.dilation < 1 || s.dilation > INT32_MAX)
-      Fail("a dilation of " + std::to_string(s.dilation), "attr dilation");
-  }
-  return w;
+  return {padding == "SAME", ReadSlide(attrs, "stride_h", "dilation_h_factor"),
+          ReadSlide(attrs, "stride_w", "dilation_w_factor")};
 }
 
 // How far apart the first and the last tap of a filter are, plus one.

@@ -130,7 +130,7 @@ struct Dtype {
 
 struct Attr {
   std::string key;
-  std::variant<bool, int64_t, double, std::string, Dtype, std::vector<int64_t>> value;
+  std::variant<bool, int64_t, double, std::string, Dtype, std::vector<int64_t>, std::vector<double>> value;
 
   Attr(std::string k, bool v) : key(std::move(k)), value(v) {}
   Attr(std::string k, int v) : key(std::move(k)), value(int64_t{v}) {}
@@ -140,6 +140,7 @@ struct Attr {
   Attr(std::string k, Dtype v) : key(std::move(k)), value(v) {}
   // Dims{...}: bare braces around one number would be that number.
   Attr(std::string k, Dims v) : key(std::move(k)), value(std::move(v)) {}
+  Attr(std::string k, std::vector<double> v) : key(std::move(k)), value(std::move(v)) {}
 };
 
 struct Case {

@@ -62,16 +62,12 @@ fbx_status GetDtype(const fbx_attrs* a, fbx_str k, fbx_dtype* out) noexcept {
   return Get<Dtype>(a, k, out, [](Dtype v) { return v.value; });
 }
 
-fbx_status GetI64s(const fbx_attrs* a, fbx_str k, const int64_t** out, size_t* count) noexcept {
-  std::span<const int64_t> values;
-  const fbx_status status =
-      Get<std::vector<int64_t>>(a, k, &values, [](const auto& v) { return std::span(v); });
+template <class T>
+fbx_status GetList(const fbx_attrs* a, fbx_str k, const T** out, size_t* count) noexcept {
+  std::span<const T> values;
+  const fbx_status status = Get<std::vector<T>>(a, k, &values, [](const auto& v) { return std::span(v); });
   if (status == FBX_OK) *out = values.data(), *count = values.size();
   return status;
-}
-
-fbx_status GetF64s(const fbx_attrs* a, fbx_str k, const double**, size_t*) noexcept {
-  return Find(a, k) ? FBX_INVALID : FBX_NOT_APPLICABLE;
 }
 
 const fbx_attr_api& AttrApi() {
@@ -82,7 +78,7 @@ const fbx_attr_api& AttrApi() {
     a.key_at = [](const fbx_attrs* attrs, size_t i) noexcept { return str(attrs->entries[i].key); };
     a.kind = KindOf;
     a.get_bool = GetBool, a.get_i64 = GetI64, a.get_f64 = GetF64, a.get_str = GetStr, a.get_dtype = GetDtype;
-    a.get_i64s = GetI64s, a.get_f64s = GetF64s;
+    a.get_i64s = GetList<int64_t>, a.get_f64s = GetList<double>;
     return a;
   }();
   return api;

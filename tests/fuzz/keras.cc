@@ -40,19 +40,22 @@ std::vector<json> Configs() {
   const json lstm = Layer("LSTM", "l", {{"units", 2}, {"return_sequences", true}, {"activation", "tanh"}});
   json tensor = {{"class_name", "__keras_tensor__"}, {"config", {{"keras_history", {"x", 0, 0}}}}};
   json add = Layer("Add", "a", json::object()), input = Layer("InputLayer", "x", {{"batch_shape", {1, 4}}});
-  add["inbound_nodes"] = json::array({{{"args", {{tensor, tensor}}}, {"kwargs", json::object()}}});
+  add["inbound_nodes"] =
+      json::array({{{"args", json::array({json::array({tensor, tensor})})}, {"kwargs", json::object()}}});
   input["inbound_nodes"] = json::array();
   json functional =
       Layer("Functional", "model",
             {{"layers", {input, add}}, {"input_layers", {"x", 0, 0}}, {"output_layers", {"a", 0, 0}}});
-  return {Sequential("model", {1, 4}, {dense}),
-          Sequential("model", {1, 4, 4, 1},
-                     {conv, Layer("MaxPooling2D", "p", {{"pool_size", {2, 2}}}),
-                      Layer("Flatten", "f", json::object())}),
-          Sequential("model", {1, 3, 4}, {lstm}),
-          Sequential("model", {1, 3, 4},
-                     {Layer("Bidirectional", "b", {{"layer", lstm}, {"merge_mode", "concat"}})}),
-          Sequential("model", {1, 4}, {Sequential("inner", {1, 4}, {dense})}),
+  const json pool = Layer("MaxPooling2D", "p", {{"pool_size", {2, 2}}}),
+             flat = Layer("Flatten", "f", json::object());
+  const json both = Layer("Bidirectional", "b", {{"layer", lstm}, {"merge_mode", "concat"}});
+  const json inner = Sequential("inner", {1, 4}, json::array({dense}));
+  // Compilers differ in what braces around a single value are.
+  return {Sequential("model", {1, 4}, json::array({dense})),
+          Sequential("model", {1, 4, 4, 1}, json::array({conv, pool, flat})),
+          Sequential("model", {1, 3, 4}, json::array({lstm})),
+          Sequential("model", {1, 3, 4}, json::array({both})),
+          Sequential("model", {1, 4}, json::array({inner})),
           functional};
 }
 

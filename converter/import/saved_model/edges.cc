@@ -31,6 +31,7 @@ constexpr KnownOp kKnownOps[] = {
     {"Unpack", "output", "T", "num"},
     {"TopKV2", "values,indices", "T", ""},
     {"Unique", "y,idx", "T", ""},
+    {"NonMaxSuppressionV4", "selected_indices,valid_outputs", "", ""},
     {"FusedBatchNorm", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
     {"FusedBatchNormV2", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
     {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T",

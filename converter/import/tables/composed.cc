@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that TFLite has no builtin for, out of ones that it has.
 #include <algorithm>
+#include <limits>
 
 #include "converter/import/tables/translate.h"
 
@@ -210,6 +211,47 @@ Status MatrixBandPart(Translation& t) {
   return {};
 }
 
+Status IsNan(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, t.Value(Op::kNotEqual, {t.in(0), t.in(0)}));
+  return {};
+}
+
+// Compares the absolute value with infinity.
+template <Op op>
+Status AgainstInfinity(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const ValueId infinity = t.Scalar(t.in_type(0).dtype, std::numeric_limits<double>::infinity());
+  t.Give(0, t.Value(op, {t.Value(Op::kAbs, {t.in(0)}), infinity}));
+  return {};
+}
+
+Status Tan(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, t.Value(Op::kDiv, {t.Value(Op::kSin, {t.in(0)}), t.Value(Op::kCos, {t.in(0)})}));
+  return {};
+}
+
+Status Atan(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  t.Give(0, t.Value(Op::kAtan2, {t.in(0), t.Scalar(t.in_type(0).dtype, 1)}));
+  return {};
+}
+
+// 0 where x is 0, whatever y is; else x f(y).
+template <Op op>
+Status ZeroTimes(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  const DType dtype = t.in_type(0).dtype;
+  const ValueId x = t.in(0), zero = t.Scalar(dtype, 0), one = t.Scalar(dtype, 1);
+  const ValueId none = t.Value(Op::kEqual, {x, zero});
+  const ValueId y = t.Value(Op::kSelectV2, {none, one, t.in(1)});
+  const ValueId product =
+      op == Op::kDiv ? t.Value(op, {x, y}) : t.Value(Op::kMul, {x, t.Value(Op::kLog, {y})});
+  t.Give(0, t.Value(Op::kSelectV2, {none, zero, product}));
+  return {};
+}
+
 constexpr TranslateRow kTable[] = {
     {"OnesLike", OnesLike},
     {"Expm1", Expm1},
@@ -223,6 +265,13 @@ constexpr TranslateRow kTable[] = {
     {"LinSpace", LinSpace},
     {"Roll", Roll},
     {"L2Loss", L2Loss},
+    {"IsNan", IsNan},
+    {"IsInf", AgainstInfinity<Op::kEqual>},
+    {"IsFinite", AgainstInfinity<Op::kLess>},
+    {"Tan", Tan},
+    {"Atan", Atan},
+    {"Xdivy", ZeroTimes<Op::kDiv>},
+    {"Xlogy", ZeroTimes<Op::kLog>},
     {"TensorScatterAdd", TensorScatterAdd},
     {"TensorScatterUpdate", TensorScatterUpdate},
     {"MatrixBandPart", MatrixBandPart},

@@ -36,7 +36,8 @@ class Translation {
   // The operand's value as integers; a refusal when it is not constant (yet).
   Result<std::vector<int64_t>> Ints(size_t i) const;
   Result<int64_t> Int(size_t i) const;
-  Result<int> Rank(ValueId v) const;  // a refusal when unknown
+  Result<double> Float(size_t i) const;  // the same of one f32 or f64
+  Result<int> Rank(ValueId v) const;     // a refusal when unknown
 
   // Appends a node, infers its result types as far as they are known, and returns it (first result, for Value).
   Node& Emit(Op op, std::vector<ValueId> operands, Attrs attrs = {}, size_t results = 1);
@@ -77,7 +78,10 @@ struct TranslateRow {
 std::span<const TranslateRow> ElementwiseTable();
 std::span<const TranslateRow> ShapeTable();
 std::span<const TranslateRow> MatrixTable();
+std::span<const TranslateRow> VolumeTable();
 std::span<const TranslateRow> StateTable();
+std::span<const TranslateRow> BuiltinTable();
+std::span<const TranslateRow> SuppressionTable();
 std::span<const TranslateRow> ComposedTable();
 std::span<const TranslateRow> EinsumTable();
 Translate FindTranslation(std::string_view op);  // null: unknown

@@ -34,6 +34,18 @@ Result<int64_t> Translation::Int(size_t i) const {
   return values[0];
 }
 
+Result<double> Translation::Float(size_t i) const {
+  if (i >= count()) return Invalid("operand " + std::to_string(i) + " is missing");
+  const fusebox::Value& v = f_.value(in(i));
+  if (!v.is_const()) return Unsupported("operand " + std::to_string(i) + " is not constant");
+  const bool single = v.type.dtype == DType::kF32;
+  if (!single && v.type.dtype != DType::kF64)
+    return Unsupported("operand " + std::to_string(i) + " is " + std::string(Name(v.type.dtype)) +
+                       ", expected a float");
+  if (v.type.shape.element_count() != 1) return Invalid("operand " + std::to_string(i) + " is no scalar");
+  return single ? static_cast<double>(v.data.As<float>()[0]) : v.data.As<double>()[0];
+}
+
 Result<int> Translation::Rank(ValueId v) const {
   if (!type(v).shape.ranked()) return Unsupported("the rank of its operand is not known");
   return type(v).shape.rank();
@@ -100,8 +112,8 @@ ValueId Translation::ToI32(ValueId v) {
 Translate FindTranslation(std::string_view op) {
   static const auto* all = [] {
     auto* map = new std::unordered_map<std::string_view, Translate>;
-    for (const auto& table :
-         {ElementwiseTable(), ComposedTable(), ShapeTable(), MatrixTable(), EinsumTable(), StateTable()})
+    for (const auto& table : {ElementwiseTable(), ComposedTable(), BuiltinTable(), SuppressionTable(),
+                              ShapeTable(), MatrixTable(), VolumeTable(), EinsumTable(), StateTable()})
       for (const TranslateRow& row : table) map->emplace(row.op, row.translate);
     return map;
   }();

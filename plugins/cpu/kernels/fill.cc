@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors out of few values: FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG.
+// Tensors out of few values: FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG, MATRIX_SET_DIAG.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
@@ -197,8 +199,39 @@ struct MatrixDiag {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Fill>, &kernel_of<ZerosLike>, &kernel_of<Range>,
-                                        &kernel_of<OneHot>, &kernel_of<MatrixDiag>};
+// [..., m, n] with its diagonal replaced by [..., min(m, n)].
+struct MatrixSetDiag {
+  static constexpr std::string_view builtin = "MATRIX_SET_DIAG";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) { RequireMovable(n, 0); }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    SameDtype(n, 0, 1);
+    const Tensor in = n.in(0), diagonal = n.in(1);
+    if (in.rank() >= 0 && in.rank() < 2) Fail("expected matrices, got " + Text(in.dims()), Operand(0));
+    if (in.is_static() && diagonal.is_static()) {
+      Shape dims(in);
+      const int64_t size = std::min(in.dim(-2), in.dim(-1));
+      if (diagonal.rank() != in.rank() - 1 || diagonal.dim(-1) != size ||
+          !std::equal(dims.begin(), dims.end() - 2, diagonal.dims().begin()))
+        Fail("a diagonal of " + Text(diagonal.dims()) + " for matrices of " + Text(in.dims()), Operand(1));
+    }
+    out.like(0, in);
+  }
+  void invoke(const Node& n) const {
+    const Shape dims(n.in(0));
+    const int64_t columns = n.in(0).dim(-1), size = n.in(1).dim(-1), matrix = n.in(0).dim(-2) * columns;
+    const size_t width = ElementSize(n.in(0).dtype());
+    std::memcpy(n.out(0).data<void>(), n.in(0).data<const void>(),
+                static_cast<size_t>(n.in(0).count()) * width);
+    CopyBox(n.host(), width, {CountBefore(dims, dims.rank() - 2), size}, Elements(n.in(1)), {size, 1},
+            MutableElements(n.out(0)), {matrix, columns + 1});
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Fill>,       &kernel_of<ZerosLike>,
+                                        &kernel_of<Range>,      &kernel_of<OneHot>,
+                                        &kernel_of<MatrixDiag>, &kernel_of<MatrixSetDiag>};
 
 }  // namespace
 

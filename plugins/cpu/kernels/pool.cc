@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -15,6 +16,7 @@ namespace {
 
 struct Average {
   static constexpr std::string_view kName = "AVERAGE_POOL_2D";
+  static constexpr bool kOfStored = true;  // quantised values too
   template <class T>
   using Total = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
   template <class T>
@@ -35,6 +37,7 @@ struct Average {
 
 struct Max {
   static constexpr std::string_view kName = "MAX_POOL_2D";
+  static constexpr bool kOfStored = true;
   template <class T>
   using Total = T;
   template <class T>
@@ -49,6 +52,24 @@ struct Max {
   }
 };
 
+// The root of the mean of squares.
+struct Norm {
+  static constexpr std::string_view kName = "L2_POOL_2D";
+  static constexpr bool kOfStored = false;
+  template <class T>
+  using Total = T;
+  template <class T>
+  static constexpr T kStart = T(0);
+  template <class T>
+  FUSEBOX_INLINE static T Join(T sum, T x) {
+    return sum + x * x;
+  }
+  template <class T>
+  FUSEBOX_INLINE static T Finish(T sum, int64_t taps) {
+    return taps == 0 ? T(0) : std::sqrt(sum / static_cast<T>(taps));
+  }
+};
+
 template <class Op>
 struct Pool {
   static constexpr std::string_view builtin = Op::kName;
@@ -57,7 +78,7 @@ struct Pool {
   explicit Pool(const Node& n) : options_(n), activation_(FusedActivation(n)) {}
 
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) {
+    if (Op::kOfStored && IsQuantised(n, 0)) {
       RequireStoredMap(n);
       RequireSameQuant(n, 0);
       return RequireStoredActivation(n);
@@ -79,13 +100,8 @@ struct Pool {
   }
 
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) {
-      const StoredRange range(activation_, n.out(0));
-      return Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
-        Run<T>(n, [range](T* pixel, int64_t channels) {
-          for (int64_t c = 0; c < channels; ++c) pixel[c] = static_cast<T>(range(pixel[c]));
-        });
-      });
+    if constexpr (Op::kOfStored) {
+      if (IsQuantised(n, 0)) return RunStored(n);
     }
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       Run<T>(n, [this](T* pixel, int64_t channels) {
@@ -106,6 +122,15 @@ struct Pool {
         if (f < 1 || f > INT32_MAX) Fail("a filter of " + std::to_string(f), "attr filter");
     }
   };
+
+  void RunStored(const Node& n) const {
+    const StoredRange range(activation_, n.out(0));
+    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
+      Run<T>(n, [range](T* pixel, int64_t channels) {
+        for (int64_t c = 0; c < channels; ++c) pixel[c] = static_cast<T>(range(pixel[c]));
+      });
+    });
+  }
 
   template <class T, class F>
   void Run(const Node& n, const F& activate) const {
@@ -170,7 +195,8 @@ struct Pool {
   Activation activation_;
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Pool<Average>>, &kernel_of<Pool<Max>>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Pool<Average>>, &kernel_of<Pool<Max>>,
+                                        &kernel_of<Pool<Norm>>};
 
 }  // namespace
 

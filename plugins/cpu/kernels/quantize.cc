@@ -180,7 +180,46 @@ struct Dequantize {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Quantize>, &kernel_of<Dequantize>};
+// x as `num_bits` would keep it: the range from min to max, moved so that zero is one of its steps, cut into equal steps.
+struct FakeQuant {
+  static constexpr std::string_view builtin = "FAKE_QUANT";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
+
+  explicit FakeQuant(const Node& n) {
+    const Attrs attrs = n.attrs();
+    const double least = attrs.f64("min", 0), most = attrs.f64("max", 0);
+    const int64_t bits = attrs.i64("num_bits", 0);
+    if (!(least <= 0 && most >= 0 && least < most) || !std::isfinite(most - least))
+      Fail("a range from " + std::to_string(least) + " to " + std::to_string(most), "attr min");
+    if (bits < 2 || bits > 16) Fail("is " + std::to_string(bits), "attr num_bits");
+    const double first = attrs.b("narrow_range", false) ? 1 : 0,
+                 last = std::ldexp(1, static_cast<int>(bits)) - 1;
+    step_ = (most - least) / (last - first);
+    const double zero = std::clamp(std::round(first - least / step_), first, last);
+    low_ = (first - zero) * step_;
+    high_ = (last - zero) * step_;
+  }
+  static void supports(const Node& n) { RequireDtype(n, 0, kFloats); }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 1, 1);
+    out.like(0, n.in(0));
+  }
+  void invoke(const Node& n) const {
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      const T low = static_cast<T>(low_), high = static_cast<T>(high_), step = static_cast<T>(step_);
+      MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
+                  [=](T x) FUSEBOX_INLINE {
+                    const T inside = x < low ? low : x > high ? high : x;  // NaN stays
+                    return std::round((inside - low) / step) * step + low;
+                  });
+    });
+  }
+
+ private:
+  double step_, low_, high_;
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Quantize>, &kernel_of<Dequantize>, &kernel_of<FakeQuant>};
 
 }  // namespace
 

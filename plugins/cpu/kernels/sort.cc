@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order and identity of elements: TOPK_V2, UNIQUE.
+// Order and identity of elements: TOPK_V2, UNIQUE, BUCKETIZE.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
@@ -153,7 +154,38 @@ struct Unique {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<TopK>, &kernel_of<Unique>};
+// How many of the boundaries, which go upwards, are not above an element. NaN is above all.
+struct Bucketize {
+  static constexpr std::string_view builtin = "BUCKETIZE";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  explicit Bucketize(const Node& n) {
+    const auto boundaries = n.attrs().f64s("boundaries");
+    boundaries_.assign(boundaries.begin(), boundaries.end());
+    if (!std::is_sorted(boundaries_.begin(), boundaries_.end())) Fail("do not go upwards", "attr boundaries");
+  }
+  static void supports(const Node& n) { RequireDtype(n, 0, kNumbers); }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 1, 1);
+    if (n.in(0).rank() < 0) return out.unranked(0, FBX_I32);
+    out.set(0, FBX_I32, n.in(0).dims());
+  }
+  void invoke(const Node& n) const {
+    Dispatch(kNumbers, n.in(0).dtype(), [&]<class T>() {
+      std::transform(n.in(0).data<const T>(), n.in(0).data<const T>() + n.in(0).count(),
+                     n.out(0).data<int32_t>(), [&](T x) {
+                       return static_cast<int32_t>(
+                           std::upper_bound(boundaries_.begin(), boundaries_.end(), static_cast<double>(x)) -
+                           boundaries_.begin());
+                     });
+    });
+  }
+
+ private:
+  std::vector<double> boundaries_;
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<TopK>, &kernel_of<Unique>, &kernel_of<Bucketize>};
 
 }  // namespace
 

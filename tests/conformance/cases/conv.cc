@@ -283,6 +283,13 @@ const Suite kPool("pool", [](Cases& c) {
                .operands = {x},
                .attrs = options("SAME", 2, 2, 2),
                .results = {F32({1, 2, 2, 1}, {3, 4.5f, 7.5f, -9})}});
+  c.push_back({.name = "root of the mean of squares of what is inside",
+               .op = "L2_POOL_2D",
+               .operands = {F32({1, 2, 2, 1}, {1, -7, 5, 5})},
+               .attrs = options("SAME", 1, 2, 2),
+               .results = {F32({1, 2, 2, 1}, {5, 6.0827625f, 5, 5})},
+               .rtol = 1e-6,
+               .also_f64 = false});
   c.push_back({.name = "VALID",
                .op = "MAX_POOL_2D",
                .operands = {x},

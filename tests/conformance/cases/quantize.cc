@@ -102,5 +102,33 @@ const Suite kQuantize("quantize", [](Cases& c) {
                .refused = "one scale per channel"});
 });
 
+// Steps of 0.5 from -2 on, and zero among them.
+const Suite kFakeQuant("fake_quant", [](Cases& c) {
+  const auto options = [](double least, double most, int bits, bool narrow) {
+    return std::vector<Attr>{{"min", least}, {"max", most}, {"num_bits", bits}, {"narrow_range", narrow}};
+  };
+  const Data x = F32({7}, {-9, -2, -0.3f, 0, 0.2f, 1.3f, 9});
+  c.push_back({"rounds to steps",
+               "FAKE_QUANT",
+               {x},
+               options(-2, 5.5, 4, false),
+               {F32({7}, {-2, -2, -0.5f, 0, 0, 1.5f, 5.5f})}});
+  c.push_back({"leaves out the least step",
+               "FAKE_QUANT",
+               {x},
+               options(-2, 5, 4, true),
+               {F32({7}, {-2, -2, -0.5f, 0, 0, 1.5f, 5})}});
+  c.push_back({"moves the range to a zero",
+               "FAKE_QUANT",
+               {x},
+               options(-1.8, 5.7, 4, false),
+               {F32({7}, {-2, -2, -0.5f, 0, 0, 1.5f, 5.5f})}});
+  c.push_back({.name = "refuses a range without zero",
+               .op = "FAKE_QUANT",
+               .operands = {x},
+               .attrs = options(1, 2, 8, false),
+               .error = "a range from 1"});
+});
+
 }  // namespace
 }  // namespace fusebox::conformance

@@ -70,5 +70,29 @@ const Suite kSoftmax("softmax", [](Cases& c) {
   }
 });
 
+// 3 / sqrt(1 + 2 (9 + 16)), 4 / sqrt(1 + 2 (9 + 16 + 144)), 12 / sqrt(1 + 2 (16 + 144))
+const Suite kLocalResponse("local_response", [](Cases& c) {
+  const std::vector<Attr> attrs = {{"radius", 1}, {"bias", 1.0}, {"alpha", 2.0}, {"beta", 0.5}};
+  c.push_back({.name = "divides by what is near",
+               .op = "LOCAL_RESPONSE_NORMALIZATION",
+               .operands = {F32({1, 3}, {3, 4, 12})},
+               .attrs = attrs,
+               .results = {F32({1, 3}, {0.42008403f, 0.21725018f, 0.66977465f})},
+               .rtol = 1e-6,
+               .also_f64 = false});
+  c.push_back({.name = "is one channel's own",
+               .op = "LOCAL_RESPONSE_NORMALIZATION",
+               .operands = {F32({2, 1}, {2, 0})},
+               .attrs = attrs,
+               .results = {F32({2, 1}, {0.6666667f, 0})},
+               .rtol = 1e-6,
+               .also_f64 = false});
+  c.push_back({.name = "refuses a negative radius",
+               .op = "LOCAL_RESPONSE_NORMALIZATION",
+               .operands = {F32({1, 1}, {0})},
+               .attrs = {{"radius", -1}},
+               .error = "is -1"});
+});
+
 }  // namespace
 }  // namespace fusebox::conformance

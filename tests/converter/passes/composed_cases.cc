@@ -8,6 +8,7 @@ namespace fusebox::converter {
 
 std::vector<SourceOp> ComposedCases() {
   const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x = {-3, -0.5f, 0, 1e-4f, 0.75f, 5};
   const auto of = [&](double (*f)(double)) {
     std::vector<double> out;
@@ -32,6 +33,13 @@ std::vector<SourceOp> ComposedCases() {
       {"Roll", {m, I({1}, {1}), I({1}, {1})}, {3, 1, 2, 6, 4, 5}},
       {"Roll", {m, I({2}, {-1, -4}), I({2}, {0, -1})}, {5, 6, 4, 2, 3, 1}},
       {"Roll", {m, I({}, {6}), I({}, {1})}, {1, 2, 3, 4, 5, 6}},
+      {"IsNan", {F({4}, {1, inf, -inf, nan})}, {0, 0, 0, 1}},
+      {"IsInf", {F({4}, {1, inf, -inf, nan})}, {0, 1, 1, 0}},
+      {"IsFinite", {F({4}, {1, inf, -inf, nan})}, {1, 0, 0, 0}},
+      {"Tan", {F({6}, x)}, of([](double v) { return std::tan(v); })},
+      {"Atan", {F({6}, x)}, of([](double v) { return std::atan(v); })},
+      {"Xdivy", {F({3}, {6, 0, 0}), F({3}, {3, 0, inf})}, {2, 0, 0}, {}, 1, 2},
+      {"Xlogy", {F({3}, {2, 0, 0}), F({3}, {1, 0, -1})}, {0, 0, 0}, {}, 1, 2},
       {"L2Loss", {F({2, 2}, {1, 2, 3, 4})}, {15}},
       {"TensorScatterAdd",
        {F({4}, {1, 2, 3, 4}), I({2, 1}, {1, 3}), F({2}, {10, 20})},

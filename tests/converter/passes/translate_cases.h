@@ -22,6 +22,8 @@ std::vector<SourceOp> ElementwiseCases();
 std::vector<SourceOp> ShapeCases();
 std::vector<SourceOp> MatrixCases();
 std::vector<SourceOp> ComposedCases();
+std::vector<SourceOp> BuiltinCases();
+std::vector<SourceOp> VolumeCases();
 
 inline Tensor F(std::vector<int64_t> dims, const std::vector<float>& v) {
   return {{DType::kF32, Shape(std::move(dims))}, Buffer::Of<float>(v)};

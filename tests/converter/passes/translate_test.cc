@@ -44,16 +44,38 @@ void Check(const SourceOp& source) {
 }
 
 TEST(Translate, ComputesWhatTheSourceOpsDefine) {
-  for (const auto& cases : {ElementwiseCases(), ComposedCases(), ShapeCases(), MatrixCases()})
+  for (const auto& cases :
+       {ElementwiseCases(), ComposedCases(), BuiltinCases(), ShapeCases(), MatrixCases(), VolumeCases()})
     for (const SourceOp& source : cases) Check(source);
 }
 
 TEST(Translate, HasACaseForEveryRow) {
   std::set<std::string> tried;
-  for (const auto& cases : {ElementwiseCases(), ComposedCases(), ShapeCases(), MatrixCases()})
+  for (const auto& cases :
+       {ElementwiseCases(), ComposedCases(), BuiltinCases(), ShapeCases(), MatrixCases(), VolumeCases()})
     for (const SourceOp& source : cases) tried.insert(source.op);
-  for (const auto& table : {ElementwiseTable(), ComposedTable(), ShapeTable(), MatrixTable()})
+  for (const auto& table :
+       {ElementwiseTable(), ComposedTable(), BuiltinTable(), ShapeTable(), MatrixTable(), VolumeTable()})
     for (const TranslateRow& row : table) EXPECT_THAT(tried, Contains(std::string(row.op)));
+}
+
+// The kernels are not in plugins/cpu: what is written is looked at.
+TEST(Translate, GivesAsManyBoxesAsAreSelected) {
+  const std::vector<Tensor> boxes = {F({3, 4}, {0}), F({3}, {0}), I({}, {2}), F({}, {0.5f}), F({}, {0.1f})};
+  for (const auto& [op, operands, padded] : {std::tuple("NonMaxSuppressionV2", 4, false),
+                                             {"NonMaxSuppressionV3", 5, false},
+                                             {"NonMaxSuppressionV4", 5, true}}) {
+    Bench bench;
+    Function& f = bench.Add("main");
+    std::vector<Tensor> inputs;
+    Source(f, {op, {boxes.begin(), boxes.begin() + operands}, {}, A("pad_to_max_output_size", padded), 2, 2},
+           &inputs);
+    bench.Sign(f);
+    EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+    EXPECT_EQ(Count(f, Op::kOpaque), 0u) << ToText(f);
+    EXPECT_EQ(Count(f, Op::kNonMaxSuppressionV4), 1u);
+    EXPECT_EQ(Count(f, Op::kSlice), padded ? 0u : 1u);
+  }
 }
 
 TEST(Translate, WritesRowsInPlace) {
@@ -68,8 +90,8 @@ TEST(Translate, WritesRowsInPlace) {
 
 // Every op, with each number of operands from none to four: refused, never a crash or a broken graph.
 TEST(Translate, SurvivesAnyNumberOfOperands) {
-  for (const auto& table :
-       {ElementwiseTable(), ComposedTable(), ShapeTable(), MatrixTable(), EinsumTable(), StateTable()}) {
+  for (const auto& table : {ElementwiseTable(), ComposedTable(), BuiltinTable(), SuppressionTable(),
+                            ShapeTable(), MatrixTable(), VolumeTable(), EinsumTable(), StateTable()}) {
     for (const TranslateRow& row : table) {
       for (size_t count = 0; count < 5; ++count) {
         for (size_t results = 0; results < 3; ++results) {

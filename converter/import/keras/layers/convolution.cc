@@ -58,51 +58,9 @@ Window WindowOf(LayerCall& c, int space, ValueId& x) {
   return w;
 }
 
-// Every depth of the kernel is a convolution over height and width of the depths that it meets; the results add up.
-ValueId Apply3D(LayerCall& c, const Window& w, ValueId x, ValueId kernel) {
-  const int64_t k = w.kernel[0], s = w.strides[0], d = w.dilations[0], reach = (k - 1) * d + 1;
-  int64_t depth = c.e().dim(x, 1);
-  if (c.e().ok() && depth < 0)
-    c.e().Refuse("its input is " + ToString(c.e().type(x)) + ", whose depth must be known");
-  if (w.padding == "SAME" && c.e().ok()) {
-    const int64_t missing = std::max<int64_t>(((depth + s - 1) / s - 1) * s + reach - depth, 0);
-    std::vector<int32_t> amounts(10, 0);
-    amounts[2] = static_cast<int32_t>(missing / 2);
-    amounts[3] = static_cast<int32_t>(missing - missing / 2);
-    x = c.e().Op("Pad", {x, c.e().Const({{DType::kI32, {5, 2}}, Buffer::Of<int32_t>(amounts)})});
-    depth += missing;
-  }
-  if (c.e().ok() && depth < reach)
-    c.e().Reject("its input is " + ToString(c.e().type(x)) + ", smaller than its kernel");
-  if (!c.e().ok()) return kNoValue;
-  const int64_t out = (depth - reach) / s + 1;
-  const Window plane{2,
-                     {w.kernel[1], w.kernel[2]},
-                     {w.strides[1], w.strides[2]},
-                     {w.dilations[1], w.dilations[2]},
-                     w.padding};
-  const auto kernels = c.e().Ops("Unpack", {kernel}, MakeAttrs("axis", 0), static_cast<size_t>(k));
-  ValueId sum = kNoValue;
-  for (int64_t i = 0; i < k; ++i) {
-    const int64_t from = i * d;
-    const ValueId part =
-        c.e().Op("StridedSlice",
-                 {x, c.e().I32s({0, from, 0, 0, 0}), c.e().I32s({0, from + (out - 1) * s + 1, 0, 0, 0}),
-                  c.e().I32s({1, s, 1, 1, 1})},
-                 MakeAttrs("begin_mask", 0b11101, "end_mask", 0b11101));
-    const ValueId flat =
-        c.e().Reshape(part, {Extent{}, c.e().size(x, 2), c.e().size(x, 3), c.e().size(x, 4)});
-    const ValueId y = c.e().Op("Conv2D", {flat, kernels[static_cast<size_t>(i)]}, plane.attrs());
-    sum = i == 0 ? y : c.e().Op("AddV2", {sum, y});
-  }
-  return c.e().Reshape(sum,
-                       {Extent{}, Extent{out}, c.e().size(sum, 1), c.e().size(sum, 2), c.e().size(sum, 3)});
-}
-
 // With a height of one for 1D.
 ValueId Apply(LayerCall& c, std::string_view op, const Window& w, ValueId x, ValueId kernel) {
-  if (w.space == 3) return Apply3D(c, w, x, kernel);
-  if (w.space == 2) return c.e().Op(op, {x, kernel}, w.attrs());
+  if (w.space != 1) return c.e().Op(op, {x, kernel}, w.attrs());
   const ValueId wide = c.e().Op("ExpandDims", {kernel, c.e().I32(0)});
   return Narrow(c, c.e().Op(op, {Widen(c, x), wide}, w.attrs()));
 }
@@ -144,13 +102,14 @@ void Conv(LayerCall& c) {
     return c.e().Reject("its " + std::to_string(groups) + " groups divide neither " +
                         std::to_string(channels) + " channels nor " + std::to_string(filters) + " filters");
   const ValueId kernel = Kernel(c, w, channels < 0 ? -1 : channels / groups, filters);
-  if (groups == 1) return Finish(c, Apply(c, "Conv2D", w, x, kernel), filters);
+  const std::string_view op = space == 3 ? "Conv3D" : "Conv2D";
+  if (groups == 1) return Finish(c, Apply(c, op, w, x, kernel), filters);
   const auto n = static_cast<size_t>(groups);
   const Attrs attrs = MakeAttrs("num_split", groups);
   const auto inputs = c.e().Ops("Split", {c.e().I32(space + 1), x}, attrs, n);
   const auto kernels = c.e().Ops("Split", {c.e().I32(space + 1), kernel}, attrs, n);
   std::vector<ValueId> parts;
-  for (size_t i = 0; i < n; ++i) parts.push_back(Apply(c, "Conv2D", w, inputs[i], kernels[i]));
+  for (size_t i = 0; i < n; ++i) parts.push_back(Apply(c, op, w, inputs[i], kernels[i]));
   Finish(c, c.e().Concat(std::move(parts), space + 1), filters);
 }
 
@@ -223,7 +182,8 @@ void Transposed(LayerCall& c) {
     kernel = c.e().Op("ExpandDims", {kernel, c.e().I32(0)});
   }
   const ValueId shape = c.e().Op("Pack", sizes);
-  ValueId y = c.e().Op("Conv2DBackpropInput", {shape, kernel, x}, w.attrs());
+  ValueId y =
+      c.e().Op(space == 3 ? "Conv3DBackpropInputV2" : "Conv2DBackpropInput", {shape, kernel, x}, w.attrs());
   if (space == 1) y = Narrow(c, y);
   // The size is computed where the batch is open, but only the batch is open.
   if (c.e().ok()) c.e().function().value(y).type = {DType::kF32, Shape(dims)};
@@ -240,6 +200,7 @@ constexpr LayerRow kTable[] = {
     {"SeparableConv2D", Separable, SeparableWeights, MaskRule::kStop},
     {"Conv1DTranspose", Transposed, ConvWeights, MaskRule::kStop},
     {"Conv2DTranspose", Transposed, ConvWeights, MaskRule::kStop},
+    {"Conv3DTranspose", Transposed, ConvWeights, MaskRule::kStop},
 };
 
 }  // namespace

@@ -14,33 +14,6 @@ std::vector<int64_t> Around(std::vector<int64_t> space) {
   return space;
 }
 
-// Windows in three dimensions: those over height and width, then those over depth, where neither pads.
-ValueId Pool3D(LayerCall& c, ValueId x, const std::vector<int64_t>& size, const std::vector<int64_t>& strides,
-               const std::string& padding) {
-  if (padding != "VALID" && !IsMax(c)) {
-    c.e().Refuse("an average over three dimensions with padding");
-    return kNoValue;
-  }
-  const std::string_view op = IsMax(c) ? "MaxPool" : "AvgPool";
-  const auto pool = [&](ValueId v, int64_t h, int64_t w, int64_t sh, int64_t sw) {
-    return c.e().Op(op, {v},
-                    MakeAttrs("ksize", std::vector<int64_t>{1, h, w, 1}, "strides",
-                              std::vector<int64_t>{1, sh, sw, 1}, "padding", padding));
-  };
-  std::vector<Extent> d;
-  for (int i = 0; i < 5; ++i) d.push_back(c.e().size(x, i));
-  ValueId y = c.e().Reshape(x, {Extent{}, d[2], d[3], d[4]});
-  y = pool(y, size[1], size[2], strides[1], strides[2]);
-  const Extent h = c.e().size(y, 1), w = c.e().size(y, 2);
-  if (!c.e().ok() || h.size < 0 || w.size < 0 || d[1].size < 0 || d[4].size < 0) {
-    c.e().Refuse("its input is " + ToString(c.e().type(x)) + ", whose sizes must be known");
-    return kNoValue;
-  }
-  y = c.e().Reshape(y, {Extent{}, d[1], Extent{h.size * w.size}, d[4]});
-  y = pool(y, size[0], 1, strides[0], 1);
-  return c.e().Reshape(y, {Extent{}, c.e().size(y, 1), h, w, d[4]});
-}
-
 void Pool(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   const auto n = static_cast<size_t>(space);
@@ -49,10 +22,10 @@ void Pool(LayerCall& c) {
   const auto strides = c.Has("strides") ? c.Sizes("strides", n) : size;
   const std::string padding = Padding(c);
   if (!c.e().ok()) return;
-  if (space == 3) return c.Give(ChannelsBack(c, Pool3D(c, x, size, strides, padding)));
   if (space == 1) x = Widen(c, x);
-  ValueId y = c.e().Op(IsMax(c) ? "MaxPool" : "AvgPool", {x},
-                       MakeAttrs("ksize", Around(size), "strides", Around(strides), "padding", padding));
+  const std::string op = std::string(IsMax(c) ? "MaxPool" : "AvgPool") + (space == 3 ? "3D" : "");
+  ValueId y =
+      c.e().Op(op, {x}, MakeAttrs("ksize", Around(size), "strides", Around(strides), "padding", padding));
   if (space == 1) y = Narrow(c, y);
   c.Give(ChannelsBack(c, y));
 }

@@ -201,6 +201,10 @@ std::vector<KerasCase> SpatialCases() {
     const json conv = {{"filters", 3}, {"kernel_size", {3, 2}}, {"strides", {2, 2}}, {"padding", padding}};
     out.push_back(OneLayer(std::string("Conv2DTranspose, ") + padding, "Conv2DTranspose", conv, {1, 3, 4, 2},
                            {{"kernel", {3, 2, 3, 2}}, {"bias", {3}}}));
+    const json volume = {
+        {"filters", 3}, {"kernel_size", {3, 2, 2}}, {"strides", {2, 1, 2}}, {"padding", padding}};
+    out.push_back(OneLayer(std::string("Conv3DTranspose, ") + padding, "Conv3DTranspose", volume,
+                           {1, 2, 3, 4, 2}, {{"kernel", {3, 2, 2, 3, 2}}, {"bias", {3}}}));
     for (const char* kind : {"Max", "Average"}) {
       const auto pool = [&](const std::string& rank, const json& size, const json& strides,
                             const std::vector<int64_t>& input) {
@@ -210,8 +214,7 @@ std::vector<KerasCase> SpatialCases() {
       };
       pool("1D", {3}, {2}, {1, 7, 2});
       pool("2D", {2, 3}, {2, 1}, {1, 5, 6, 2});
-      if (std::string(kind) == "Max" || std::string(padding) == "valid")
-        pool("3D", {2, 2, 2}, {2, 1, 2}, {1, 4, 5, 6, 2});
+      pool("3D", {2, 2, 2}, {2, 1, 2}, {1, 4, 5, 6, 2});
     }
   }
   for (const char* kind : {"Max", "Average"}) {
