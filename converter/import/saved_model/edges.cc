@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edges between nodes, and how many results a node has.
+#include <algorithm>
 #include <charconv>
 
 #include "converter/import/saved_model/function_import.h"
@@ -52,6 +53,16 @@ Result<int> Count(const tf::NodeDef& node, const std::string& attr) {
 DType TypeAttr(const tf::NodeDef& node, const std::string& attr) {
   const auto it = node.attr().find(attr);
   return it == node.attr().end() ? DType::kNone : ToDType(it->second.type());
+}
+
+// Of what makes real numbers of complex ones, whose T is that of its operand; else none. Files leave out an attribute that has its default.
+DType RealType(const tf::NodeDef& node) {
+  for (const std::string_view op : {"ComplexAbs", "Angle", "Real", "Imag", "IRFFT", "IRFFT2D"}) {
+    if (op != node.op()) continue;
+    const DType said = TypeAttr(node, op.starts_with("IRFFT") ? "Treal" : "Tout");
+    return said == DType::kNone ? DType::kF32 : said;
+  }
+  return DType::kNone;
 }
 
 void Add(NodeOutputs& out, const std::string& name, std::vector<DType> dtypes) {
@@ -124,7 +135,7 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   }
   if (node.op().starts_with("Assign") || node.op() == "NoOp" || node.op() == "Assert") return out;
   // One output: enough for most ops, and a wrong guess shows as a reference to a missing output.
-  DType dtype = DType::kNone;
+  DType dtype = RealType(node);
   for (const char* attr : kTypeAttrs)
     if (dtype == DType::kNone) dtype = TypeAttr(node, attr);
   const bool handle = node.op() == "TensorListReserve" || node.op() == "TensorListSetItem" ||

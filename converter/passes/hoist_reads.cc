@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composites that are given a variable get its value: early Keras of TensorFlow 2 hands a stateful layer its variables, and the
+// layer's function reads them, where rules look for values and for what becomes of the state.
+#include <algorithm>
+
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+namespace {
+
+bool IsHandleOf(const Node* node, const std::string& variable) {
+  return node && node->is(Op::kVarHandle) && node->attrs.str("shared_name", "") == variable;
+}
+
+bool Names(const Module& module, const Function& f, const std::string& variable) {
+  for (const auto& node : f.nodes) {
+    if (IsHandleOf(node.get(), variable)) return true;
+    for (const std::string& callee : References(*node))
+      if (Names(module, *module.Find(callee), variable)) return true;
+  }
+  return false;
+}
+
+// Does the body itself read the variable, and do nothing else with it?
+bool OnlyReads(const Module& module, const Function& body, const std::string& variable) {
+  const Uses uses(body);
+  for (const auto& node : body.nodes) {
+    for (const std::string& callee : References(*node))
+      if (Names(module, *module.Find(callee), variable)) return false;
+    if (!IsHandleOf(node.get(), variable)) continue;
+    for (const Uses::Reader& reader : uses.readers(node->results[0]))
+      if (!reader.node || !reader.node->is(Op::kReadVariable)) return false;
+  }
+  return true;
+}
+
+void ReadInput(Function& body, ValueId input, const Variable& variable) {
+  const Uses uses(body);
+  body.value(input).type = variable.type;
+  for (auto& node : body.nodes) {
+    if (!node->is(Op::kReadVariable) || !IsHandleOf(uses.producer(node->operands[0]), variable.name))
+      continue;
+    body.ReplaceUses(node->results[0], input);
+    node.reset();
+  }
+  body.Sweep();
+}
+
+// Is operand k of the composite a variable whose value would do? Bodies name their variables themselves: the input is not read.
+const Variable* VariableAt(Module& module, const Function& f, const Node& node, const Function& body,
+                           size_t k) {
+  if (k >= body.inputs.size() || node.operands[k] == kNoValue) return nullptr;
+  const Node* handle = Uses(f).producer(node.operands[k]);
+  if (!handle || !handle->is(Op::kVarHandle)) return nullptr;
+  const Variable* variable = module.FindVariable(handle->attrs.str("shared_name", ""));
+  if (!variable || !variable->type.shape.is_static() || !Uses(body).readers(body.inputs[k]).empty())
+    return nullptr;
+  // Loops of the body may read what nobody writes: that will be a constant there.
+  const bool constant = variable->mutability == Variable::Mutability::kReadOnly;
+  return constant || OnlyReads(module, body, variable->name) ? variable : nullptr;
+}
+
+}  // namespace
+
+Status HoistReads(Context& context) {
+  Module& module = context.module;
+  for (const auto& f : module.functions) {
+    for (size_t i = 0; i < f->nodes.size(); ++i) {
+      if (!f->nodes[i]->is(Op::kStablehloComposite) || f->nodes[i]->body.empty()) continue;
+      Function& body = *module.Find(f->nodes[i]->body);
+      for (size_t k = 0; k < f->nodes[i]->operands.size(); ++k) {
+        const Variable* variable = VariableAt(module, *f, *f->nodes[i], body, k);
+        if (!variable) continue;
+        ReadInput(body, body.inputs[k], *variable);
+        const ValueId handle = f->nodes[i]->operands[k];
+        const Node& read = f->InsertNode(i++, Op::kReadVariable, {handle}, {variable->type});
+        f->nodes[i]->operands[k] = read.results[0];
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter
