@@ -78,7 +78,7 @@ Result<Converted> Conversion::Convert() {
 
 Status Converted::Write(const std::string& path) const {
   FUSEBOX_ASSIGN(AtomicFile file, AtomicFile::Create(path));
-  FUSEBOX_TRY(tflite::WriteTo(*module, file));
+  FUSEBOX_TRY(tflite::WriteTo(*module, file).At(report.source));
   FUSEBOX_ASSIGN(Buffer written, MapFile(file.temporary()));
   FUSEBOX_ASSIGN(const auto again, tflite::Read(std::move(written), path));
   FUSEBOX_TRY(AttachFused(*again));

@@ -21,8 +21,9 @@ std::vector<int> CountReads(const Function& function) {
 
 class Folder {
  public:
-  Folder(Registry& registry, Function& function, const FoldOptions& options)
+  Folder(Registry& registry, const Module& module, Function& function, const FoldOptions& options)
       : registry_(registry),
+        module_(module),
         function_(function),
         options_(options),
         reads_(CountReads(function)),
@@ -61,7 +62,7 @@ class Folder {
       operands.push_back({value.type, value.data});
     }
     const auto kernel = ChooseKernel(registry_, function_, node);
-    if (!kernel) return std::nullopt;
+    if (!kernel || !MayFit(node)) return std::nullopt;
     auto values = Evaluate(*kernel, calls_, function_, node, operands);
     calls_.DropDiags();
     if (values) return *std::move(values);
@@ -69,13 +70,38 @@ class Folder {
     return std::nullopt;
   }
 
-  bool Affordable(const Node& node, const std::vector<Tensor>& values) const {
-    int64_t growth = 0;
-    for (const Tensor& value : values) growth += static_cast<int64_t>(value.data.size());
+  // How many bytes the results may take.
+  int64_t Budget(const Node& node) const {
+    int64_t budget = options_.max_growth;
     for (const ValueId id : node.operands) {
-      if (id != kNoValue) growth -= static_cast<int64_t>(function_.value(id).data.size());
+      if (id != kNoValue) budget += static_cast<int64_t>(function_.value(id).data.size());
     }
-    return growth <= options_.max_growth;
+    return budget;
+  }
+
+  bool Affordable(const Node& node, const std::vector<Tensor>& values) const {
+    int64_t size = 0;
+    for (const Tensor& value : values) size += static_cast<int64_t>(value.data.size());
+    return size <= Budget(node);
+  }
+
+  // Looked at before anything is computed: a few bytes of a file may ask for terabytes.
+  bool MayFit(const Node& node) {
+    bool known = true;
+    for (const ValueId id : node.results)
+      known = known && (id == kNoValue || function_.value(id).type.shape.is_static());
+    if (!known && !InferNode(registry_, module_, function_, node)) return false;
+    const int64_t budget = Budget(node);
+    int64_t size = 0;
+    for (const ValueId id : node.results) {
+      if (id == kNoValue || !function_.value(id).type.shape.is_static()) continue;
+      const Type& type = function_.value(id).type;
+      if (type.dtype == DType::kString) continue;
+      const auto bytes = ByteSize(type);
+      if (!bytes || static_cast<int64_t>(*bytes) > budget - size) return false;
+      size += static_cast<int64_t>(*bytes);
+    }
+    return true;
   }
 
   void Replace(const Node& node, std::vector<Tensor> values) {
@@ -94,6 +120,7 @@ class Folder {
   }
 
   Registry& registry_;
+  const Module& module_;
   Function& function_;
   const FoldOptions& options_;
   std::vector<int> reads_;
@@ -102,10 +129,10 @@ class Folder {
 
 }  // namespace
 
-Result<int> Fold(Registry& registry, Module&, Function& function, const FoldOptions& options) {
+Result<int> Fold(Registry& registry, Module& module, Function& function, const FoldOptions& options) {
   function.Sweep();
   const int dead = RemoveDead(function);
-  return dead + Folder(registry, function, options).Run();
+  return dead + Folder(registry, module, function, options).Run();
 }
 
 int RemoveDead(Function& function) {

@@ -8,9 +8,12 @@
 #include <iostream>
 #include <map>
 
+#include "host/tflite/tflite.h"
+#include "host/verify/cases.h"
 #include "tests/e2e/pipeline.h"
 #include "tests/peers/peer.h"
 #include "tests/peers/stock.h"
+#include "tests/peers/tfjs_graph.h"
 
 namespace fusebox::testing {
 namespace {
@@ -21,7 +24,7 @@ using ::testing::HasSubstr;
 const std::map<std::string, std::string> kRefused = {
     {"control_flow_v1_saved_model", "op Merge"},                   // control flow of TensorFlow 1
     {"mlia-bioinspired-temporal-data", "variables.data"},          // its variables are missing
-    {"trainer/keras/Format-Serving", "op ParseExampleV2 has no"},  // fed with strings, and nothing else
+    {"trainer/keras/Format-Serving", "op ParseExampleV2: it parses serialised examples"},  // fed with strings, and nothing else
 };
 
 const std::string* Expected(const std::string& name) {
@@ -78,17 +81,22 @@ Result<Written> ConvertToBuiltins(const std::string& model, converter::Options o
   return Convert(model, options, tag + "-builtin");
 }
 
-TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
-  FUSEBOX_NEEDS_STOCK();
-  FUSEBOX_NEEDS_MODEL(root, "savedmodel");
-  const auto registry = Plugins();
-  ASSERT_TRUE(registry) << registry.error().message;
+std::vector<std::string> SavedModelsIn(const std::string& root) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     if (entry.path().filename() == "saved_model.pb")
       names.push_back(std::filesystem::relative(entry.path().parent_path(), root));
   }
   std::ranges::sort(names);
+  return names;
+}
+
+TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
+  FUSEBOX_NEEDS_STOCK();
+  FUSEBOX_NEEDS_MODEL(root, "savedmodel");
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  const std::vector<std::string> names = SavedModelsIn(root);
   EXPECT_GT(names.size(), 20u);
   for (size_t i = 0; i < names.size(); ++i) {
     SCOPED_TRACE(names[i]);
@@ -118,6 +126,57 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
     if (IsNewer(names[i])) EXPECT_THAT(beside, HasSubstr("newer model"));
     else EXPECT_EQ(beside, "equal");
   }
+}
+
+// What TensorFlow.js cannot run, and what it says of it.
+const std::map<std::string, std::string> kNotInTfjs = {};
+
+// "equal", or what differs or could not be done. TensorFlow.js gives f32 whatever the type.
+std::string BesideGraph(const std::string& model, const std::string& key, Session& session) {
+  const Tensors inputs = Inputs(session);
+  const auto ours = Invoke(session, inputs);
+  if (!ours) return "here: " + ours.error().message;
+  Tensors as_floats;
+  for (const Tensor& tensor : *ours) {
+    const std::vector<double> values = verify::ToDoubles(tensor);
+    as_floats.push_back(Floats(tensor.type.shape, {values.begin(), values.end()}));
+  }
+  const auto theirs = RunTfjsGraph(model, key, inputs);
+  if (!theirs) return theirs.error().message;
+  const std::string difference = Difference(as_floats, *theirs, 1e-5, 1e-4);
+  return difference.empty() ? "equal" : "differs: " + difference;
+}
+
+// Every signature that converts, against its own graph as the file has it.
+TEST(SavedModels, GiveWhatTheirGraphsGiveInTfjs) {
+  FUSEBOX_NEEDS_TFJS();
+  FUSEBOX_NEEDS_MODEL(root, "savedmodel");
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  size_t compared = 0;
+  for (const std::string& name : SavedModelsIn(root)) {
+    if (Expected(name) != nullptr) continue;
+    converter::Options options;
+    options.batch = 1;
+    options.registry = *registry;
+    const auto written = Convert(root + "/" + name, options, "graph");
+    ASSERT_TRUE(written) << written.error().message;
+    const auto module = tflite::ReadFile(written->path);
+    ASSERT_TRUE(module) << module.error().message;
+    for (const Signature& signature : (*module)->signatures) {
+      SCOPED_TRACE(name + " " + signature.key);
+      const auto session = Open(written->path, *registry, signature.key);
+      ASSERT_TRUE(session) << session.error().message;
+      const std::string beside = BesideGraph(root + "/" + name, signature.key, **session);
+      std::cout << "graph  " << name << " " << signature.key << ": " << beside << "\n";
+      ++compared;
+      std::string expected = "equal";
+      for (const auto& [part, why] : kNotInTfjs)
+        if (name.find(part) != std::string::npos) expected = why;
+      EXPECT_THAT(beside, HasSubstr(expected));
+    }
+  }
+  EXPECT_GE(compared, 22u);
 }
 
 }  // namespace

@@ -32,8 +32,9 @@ Tensor FromJson(const json& from) {
   return {{DType::kF32, Shape(from.at("shape").get<std::vector<int64_t>>())}, Buffer::Of<float>(values)};
 }
 
-// node SCRIPT job.json out.json, with `data` in a file that the job names.
-Result<json> RunScript(const std::string& script, json job, const std::string& data) {
+}  // namespace
+
+Result<json> RunTfjsScript(const std::string& script, json job, const std::string& data) {
   const std::string dir = FreshDir() + "-tfjs";
   std::filesystem::create_directories(dir);
   job["data"] = dir + "/data.bin";
@@ -47,13 +48,11 @@ Result<json> RunScript(const std::string& script, json job, const std::string& d
   return out;
 }
 
-std::vector<Tensor> Outputs(const json& from) {
+std::vector<Tensor> TensorsOf(const json& from) {
   std::vector<Tensor> outputs;
   for (const json& output : from) outputs.push_back(FromJson(output));
   return outputs;
 }
-
-}  // namespace
 
 Result<std::vector<Tensor>> RunTfjs(const std::vector<KerasLayer>& layers,
                                     const std::vector<Tensor>& inputs) {
@@ -69,8 +68,8 @@ Result<std::vector<Tensor>> RunTfjs(const std::vector<KerasLayer>& layers,
   }
   for (const Tensor& input : inputs) job["inputs"].push_back(ToJson(input));
 
-  FUSEBOX_ASSIGN(const json out, RunScript("tfjs_run.js", job, {}));
-  return Outputs(out);
+  FUSEBOX_ASSIGN(const json out, RunTfjsScript("tfjs_run.js", job, {}));
+  return TensorsOf(out);
 }
 
 Result<KerasModel> ReadKeras(const std::string& file, std::vector<Tensor> inputs) {
@@ -113,11 +112,11 @@ Result<std::vector<Result<std::vector<Tensor>>>> RunTfjs(const std::vector<Keras
     for (const Tensor& input : model.inputs) one["inputs"].push_back(put(input));
     job["models"].push_back(std::move(one));
   }
-  FUSEBOX_ASSIGN(const json out, RunScript("tfjs_keras.js", job, data));
+  FUSEBOX_ASSIGN(const json out, RunTfjsScript("tfjs_keras.js", job, data));
   std::vector<Result<std::vector<Tensor>>> results;
   for (const json& outputs : out) {
     if (outputs.is_object()) results.emplace_back(Unsupported("tfjs: " + outputs.value("error", "")));
-    else results.emplace_back(Outputs(outputs));
+    else results.emplace_back(TensorsOf(outputs));
   }
   return results;
 }

@@ -63,13 +63,13 @@ std::optional<std::string> StringAt(const Nodes& nodes, const std::string& input
   return strings.Get(strings.size() - 1);  // the last value fills the rest
 }
 
-// Target of every assignment of a restored tensor -> key. A target is a node
+// Target of every assignment of a restored tensor -> that tensor. A target is a node
 // or, in a function, an argument.
-std::unordered_map<std::string, std::string> RestoredKeys(
+std::unordered_map<std::string, RestoredTensor> RestoredKeys(
     const google::protobuf::RepeatedPtrField<tf::NodeDef>& graph) {
   Nodes nodes;
   for (const tf::NodeDef& node : graph) nodes.emplace(node.name(), &node);
-  std::unordered_map<std::string, std::string> keys;
+  std::unordered_map<std::string, RestoredTensor> keys;
   for (const tf::NodeDef& node : graph) {
     if ((node.op() != "AssignVariableOp" && node.op() != "Assign") || node.input_size() < 2) continue;
     std::optional<Edge> target = ParseEdge(node.input(0));
@@ -77,7 +77,7 @@ std::unordered_map<std::string, std::string> RestoredKeys(
     if (!target || !restore || restore->op() != "RestoreV2" || restore->input_size() < 3) continue;
     std::optional<std::string> key = StringAt(nodes, restore->input(1), output);
     std::optional<std::string> slice = StringAt(nodes, restore->input(2), output);
-    if (key && slice && slice->empty()) keys.emplace(target->node, *key);
+    if (key && slice) keys.emplace(target->node, RestoredTensor{*key, *slice});
   }
   return keys;
 }
@@ -165,21 +165,21 @@ class ObjectMatcher {
 
 }  // namespace
 
-Result<std::unordered_map<std::string, std::string>> KeysOfHandles(const SavedModel& model) {
+Result<std::unordered_map<std::string, RestoredTensor>> RestoredHandles(const SavedModel& model) {
   std::string_view restore = model.meta_graph->saver_def().restore_op_name();
   const tf::NodeDef* call = restore.empty() ? nullptr : model.FindNode(restore);
   const tf::FunctionDef* function = call ? Callee(model, *call) : nullptr;
   if (!function) return RestoredKeys(model.graph().node());
 
-  std::unordered_map<std::string, std::string> by_argument = RestoredKeys(function->node_def());
-  std::unordered_map<std::string, std::string> keys;
+  std::unordered_map<std::string, RestoredTensor> by_argument = RestoredKeys(function->node_def());
+  std::unordered_map<std::string, RestoredTensor> keys;
   for (int i = 0; i < function->signature().input_arg_size(); ++i) {
     auto found = by_argument.find(function->signature().input_arg(i).name());
     std::string handle = HandleArgument(model, *call, i);
     if (found == by_argument.end() || handle.empty()) continue;
     if (auto [at, added] = keys.emplace(handle, found->second); !added && at->second != found->second) {
-      return Invalid(model.path + ": the restore function assigns both '" + at->second + "' and '" +
-                     found->second + "' to variable '" + handle + "'");
+      return Invalid(model.path + ": the restore function assigns both '" + at->second.key + "' and '" +
+                     found->second.key + "' to variable '" + handle + "'");
     }
   }
   return keys;

@@ -12,10 +12,15 @@
 
 namespace fusebox::saved_model {
 
-// Key of each handle node of the main graph, as the restore function (or, in
-// TensorFlow 1, the restore nodes of the main graph) assigns it. Empty when the
-// model cannot be restored. A handle that is a joint of slices has no key.
-Result<std::unordered_map<std::string, std::string>> KeysOfHandles(const SavedModel& model);
+// What a restore op assigns: a tensor of the checkpoint, or a part of one ("5 3 2,2:-", see slice_spec.h).
+struct RestoredTensor {
+  std::string key, slice;
+  bool operator==(const RestoredTensor&) const = default;
+};
+
+// What the restore function (or, in TensorFlow 1, the restore nodes of the main graph) assigns to each handle node of the main
+// graph. Empty when the model cannot be restored.
+Result<std::unordered_map<std::string, RestoredTensor>> RestoredHandles(const SavedModel& model);
 
 struct CheckpointKeys {
   std::unordered_map<int, std::string> of_object;  // object of the SavedModel -> key

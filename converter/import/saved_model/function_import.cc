@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "converter/import/tables/translate.h"
+
 namespace fusebox::saved_model {
 namespace {
 
@@ -55,9 +57,15 @@ class Importer {
       for (int next : followers[static_cast<size_t>(n)])
         if (--waiting[static_cast<size_t>(next)] == 0) ready.push(next);
     }
-    if (done != reached_.size())
-      return Unsupported("its nodes form a cycle (control flow of TensorFlow 1, or a broken file)");
-    return {};
+    if (done == reached_.size()) return {};
+    for (const int at : reached_) {  // only a loop's way back may form a cycle
+      const auto n = static_cast<size_t>(at);
+      const tf::NodeDef& node = *nodes_[n];
+      if (waiting[n] > 0 && node.op() == "NextIteration")
+        return Unsupported("node " + node.name() +
+                           " (NextIteration): " + converter::WhyUntranslatable(node.op()));
+    }
+    return Invalid("its nodes form a cycle");
   }
 
   Result<ValueId> Resolve(const std::string& text) {
@@ -75,7 +83,8 @@ class Importer {
     }
     if (number >= static_cast<int64_t>(ids.size())) {
       if (const auto op = guessed_.find(edge.node); op != guessed_.end())
-        return Unsupported("refers to " + text + ": op " + op->second + " has no translation");
+        return Unsupported("refers to " + text + ": op " + op->second + ": " +
+                           converter::WhyUntranslatable(op->second));
       return Invalid("refers to " + text + ": there is no such output");
     }
     return ids[static_cast<size_t>(number)];

@@ -37,7 +37,11 @@ class VariableBinder {
 
   Status CollectKeys() {
     if (!out_.bundle_) return {};
-    FUSEBOX_ASSIGN(handle_keys_, KeysOfHandles(model()));
+    FUSEBOX_ASSIGN(const auto handles, RestoredHandles(model()));
+    for (const auto& [node, from] : handles) {
+      handle_keys_.emplace(node, from.key);
+      if (!from.slice.empty()) handle_slices_.emplace(node, from.slice);
+    }
     FUSEBOX_ASSIGN(object_keys_, KeysOfObjects(model(), *out_.bundle_));
     return {};
   }
@@ -130,6 +134,11 @@ class VariableBinder {
     if (!out_.bundle_) return {};
     for (Variable& variable : out_.variables_) {
       FUSEBOX_TRY(Note(variable, handle_keys_, variable.node, "restore function"));
+      if (auto slice = handle_slices_.find(variable.node); slice != handle_slices_.end()) {
+        FUSEBOX_ASSIGN(variable.part,
+                       SliceSpec::Parse(slice->second)
+                           .At(model().path + ": variable '" + variable.name + "': its slice"));
+      }
       FUSEBOX_TRY(Note(variable, object_keys_.of_object, variable.object, "object graph"));
       if (!variable.key.empty()) continue;
       FUSEBOX_TRY(Note(variable, object_keys_.of_name, variable.name, "name"));
@@ -155,7 +164,7 @@ class VariableBinder {
   }
 
   Variables out_;
-  std::unordered_map<std::string, std::string> handle_keys_;
+  std::unordered_map<std::string, std::string> handle_keys_, handle_slices_;  // by node
   CheckpointKeys object_keys_;
 };
 
@@ -207,28 +216,35 @@ Result<const BundleTensor*> Variables::Stored(const Variable& variable) const {
   const BundleTensor* stored = bundle_->Find(variable.key);
   place = bundle_->index_path() + ": " + place + ": key '" + variable.key + "'";
   if (!stored) return NotFound(place + " is missing");
+  if (variable.part && variable.part->shape != stored->shape) {
+    return Invalid(place + " holds " + ShapeText(stored->shape) + ", the variable is a part of " +
+                   ShapeText(variable.part->shape));
+  }
+  const std::vector<int64_t>& shape = variable.part ? variable.part->size : stored->shape;
   bool fits = stored->dtype == variable.dtype;
   if (!variable.unknown_rank) {
-    fits &= stored->shape.size() == variable.shape.size();
+    fits &= shape.size() == variable.shape.size();
     for (size_t d = 0; fits && d < variable.shape.size(); ++d)
-      fits = variable.shape[d] < 0 || variable.shape[d] == stored->shape[d];
+      fits = variable.shape[d] < 0 || variable.shape[d] == shape[d];
   }
   if (!fits) {
     std::string declared = variable.unknown_rank ? "[*]" : ShapeText(variable.shape);
-    return Invalid(place + " holds " + DataTypeName(stored->dtype) + ShapeText(stored->shape) +
-                   ", the variable is " + DataTypeName(variable.dtype) + declared);
+    return Invalid(place + " holds " + DataTypeName(stored->dtype) + ShapeText(shape) + ", the variable is " +
+                   DataTypeName(variable.dtype) + declared);
   }
   return stored;
 }
 
 Result<Buffer> Variables::Read(int variable) const {
-  FUSEBOX_TRY(Stored(variables_[variable]));
-  return bundle_->Read(variables_[variable].key).At("variable '" + variables_[variable].name + "'");
+  const Variable& wanted = variables_[variable];
+  FUSEBOX_TRY(Stored(wanted));
+  FUSEBOX_ASSIGN(Buffer whole, bundle_->Read(wanted.key).At("variable '" + wanted.name + "'"));
+  return wanted.part ? wanted.part->Cut(whole, ElementSize(wanted.dtype)) : whole;
 }
 
 Result<std::vector<int64_t>> Variables::Shape(int variable) const {
   FUSEBOX_ASSIGN(const BundleTensor* stored, Stored(variables_[variable]));
-  return stored->shape;
+  return variables_[variable].part ? variables_[variable].part->size : stored->shape;
 }
 
 }  // namespace fusebox::saved_model

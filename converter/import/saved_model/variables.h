@@ -18,17 +18,19 @@
 
 #include "converter/import/saved_model/bundle.h"
 #include "converter/import/saved_model/reader.h"
+#include "converter/import/saved_model/slice_spec.h"
 #include "host/base/buffer.h"
 #include "host/base/status.h"
 
 namespace fusebox::saved_model {
 
 struct Variable {
-  std::string node;      // its handle in the main graph (VarHandleOp, or VariableV2
-                         // in TensorFlow 1); may be empty
-  std::string name;      // what its author calls it: "dense/kernel"
-  std::string key;       // in the checkpoint; empty when nothing says where its value is
-  std::string bound_by;  // how the key was found: "restore function, object graph"
+  std::string node;               // its handle in the main graph (VarHandleOp, or VariableV2
+                                  // in TensorFlow 1); may be empty
+  std::string name;               // what its author calls it: "dense/kernel"
+  std::string key;                // in the checkpoint; empty when nothing says where its value is
+  std::optional<SliceSpec> part;  // of the tensor of that key, where the variable is no more than that
+  std::string bound_by;           // how the key was found: "restore function, object graph"
   tf::DataType dtype = tf::DT_INVALID;
   std::vector<int64_t> shape;  // as declared: -1 for an unknown dimension
   bool unknown_rank = false;

@@ -13,6 +13,10 @@ struct Family {
 constexpr std::string_view kLoops =
     "control flow of TensorFlow 1; export the model again with functional control flow "
     "(enable_control_flow_v2)";
+constexpr std::string_view kArrays =
+    "an array of TensorFlow 1; export the model again with functional control flow (enable_control_flow_v2), "
+    "whose "
+    "loops fill tensor lists";
 constexpr std::string_view kParsing =
     "it parses serialised examples; convert a signature that takes tensors, or cut the parsing off before "
     "exporting";
@@ -35,6 +39,7 @@ constexpr Family kFamilies[] = {
     {"Exit", kLoops},
     {"NextIteration", kLoops},
     {"LoopCond", kLoops},
+    {"TensorArray", kArrays},
     {"ParseExample", kParsing},
     {"ParseSingleExample", kParsing},
     {"ParseSequenceExample", kParsing},

@@ -217,7 +217,7 @@ TEST(FunctionImport, NamesTheOpWhoseOutputsNobodyDeclares) {
         NodeIn(m, "inference_other", "Split").set_op("ParseSomething");
         NodeIn(m, "inference_other", "Neg").set_input(0, "Split:values:1");
       },
-      "op ParseSomething has no translation");
+      "op ParseSomething: there is no translation of this op");
 }
 
 TEST(Edges, OfFunctionsNameAnOutput) {

@@ -125,11 +125,13 @@ TEST(Translate, RefusesToPadAMaximumWithZeros) {
 TEST(Untranslatable, OpsSayWhatCanBeDone) {
   EXPECT_THAT(WhyUntranslatable("XlaCallModule"), ::testing::HasSubstr("StableHLO"));
   EXPECT_THAT(WhyUntranslatable("Merge"), ::testing::HasSubstr("control flow of TensorFlow 1"));
+  EXPECT_THAT(WhyUntranslatable("TensorArrayV3"), ::testing::HasSubstr("array of TensorFlow 1"));
   EXPECT_THAT(WhyUntranslatable("ParseExampleV2"), ::testing::HasSubstr("signature that takes tensors"));
   EXPECT_THAT(WhyUntranslatable("RaggedTensorToTensor"), ::testing::HasSubstr("padded"));
   EXPECT_EQ(WhyUntranslatable("Betainc"), "there is no translation of this op");
   // None of them has a translation that this would hide.
-  for (const char* op : {"XlaCallModule", "Merge", "ParseExampleV2", "RaggedTensorToTensor", "StringSplitV2"})
+  for (const char* op :
+       {"XlaCallModule", "Merge", "TensorArrayV3", "ParseExampleV2", "RaggedTensorToTensor", "StringSplitV2"})
     EXPECT_EQ(FindTranslation(op), nullptr) << op;
 }
 

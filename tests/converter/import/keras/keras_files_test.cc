@@ -189,6 +189,31 @@ TEST(KerasFiles, DatasetsThatClaimMoreThanTheFileHoldsAreRefused) {
   EXPECT_THAT(Refusal(file), HasSubstr("kernel:0: it has 0 bytes in the file, but should have 3221225472"));
 }
 
+// Packed twice, zeros shrink to next to nothing: more than any honest packing does.
+TEST(KerasFiles, DatasetsThatUnpackToTooMuchAreRefused) {
+  const std::string file = TestDir() + "/model.h5";
+  KerasFixture model = Dense().model;
+  constexpr hsize_t kRows = 1 << 22;
+  model.config["config"]["layers"][0]["config"]["batch_input_shape"] = {1, kRows};
+  WriteH5(file, model);
+  const hid_t h5 = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const std::string name = "model_weights/layer/layer/kernel:0";
+  H5Ldelete(h5, name.c_str(), H5P_DEFAULT);
+  const hsize_t dims[] = {kRows, 3};
+  const hid_t space = H5Screate_simple(2, dims, nullptr), packed = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(packed, 2, dims);
+  for (int i = 0; i < 2; ++i) H5Pset_deflate(packed, 9);
+  const hid_t dataset = H5Dcreate2(h5, name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, packed, H5P_DEFAULT);
+  const std::vector<float> zeros(kRows * 3);
+  ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros.data()), 0);
+  H5Dclose(dataset);
+  H5Pclose(packed);
+  H5Sclose(space);
+  H5Fclose(h5);
+  ASSERT_LT(std::filesystem::file_size(file), 100000u);
+  EXPECT_THAT(Refusal(file), AllOf(HasSubstr("kernel:0: it has "), HasSubstr("but should have 50331648")));
+}
+
 // What lies outside the file is never looked at, whatever links say.
 TEST(KerasFiles, LinksOutOfTheFileAreNotFollowed) {
   const std::string file = TestDir() + "/model.h5", other = TestDir() + "/other.h5";

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// SavedModels of TensorFlow 1: variables in the main graph, in shards and in parts; frozen ones; its control flow.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "samples/models/saved_model_builder.h"
+#include "tests/e2e/pipeline.h"
+
+namespace fusebox::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace fusebox::samples;
+
+#define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().message
+
+// A graph node by node; x [?,5] is there. Restore nodes bind the variables.
+class Tf1Model {
+ public:
+  explicit Tf1Model(int shards = 1) : checkpoint(shards) {
+    file_.set_saved_model_schema_version(1);
+    meta_graph().mutable_meta_info_def()->add_tags("serve");
+    Add("Placeholder", "x", {}, {Attr("dtype", tf::DT_FLOAT), Attr("shape", Shape{-1, 5})});
+  }
+  tf::NodeDef& Add(const char* op, const std::string& name, const std::vector<std::string>& inputs,
+                   const std::vector<Attr>& attrs = {}) {
+    tf::NodeDef& node = *meta_graph().mutable_graph_def()->add_node();
+    node.set_op(op);
+    node.set_name(name);
+    for (const std::string& input : inputs) node.add_input(input);
+    (*node.mutable_attr())["T"].set_type(tf::DT_FLOAT);
+    for (const Attr& attr : attrs) (*node.mutable_attr())[attr.key] = attr.proto;
+    return node;
+  }
+  void AddVariable(const std::string& name, const Shape& shape, const char* key, const char* slice = "") {
+    Add("VariableV2", name, {}, {Attr("dtype", tf::DT_FLOAT), Attr("shape", shape)});
+    Add("Identity", name + "/read", {name});
+    names_.push_back(name), keys_.push_back(key), slices_.push_back(slice);
+  }
+  void Sign(const char* key, const char* output) {
+    tf::SignatureDef& signature = (*meta_graph().mutable_signature_def())[key];
+    tf::TensorInfo& x = (*signature.mutable_inputs())["x"];
+    x.set_name("x:0");
+    x.set_dtype(tf::DT_FLOAT);
+    *x.mutable_tensor_shape() = ShapeProto({-1, 5});
+    tf::TensorInfo& y = (*signature.mutable_outputs())["y"];
+    y.set_name(output);
+    y.set_dtype(tf::DT_FLOAT);
+    y.mutable_tensor_shape()->set_unknown_rank(true);
+  }
+  std::string Write() {
+    if (!names_.empty()) {
+      Add("Const", "save/names", {}, {Attr("dtype", tf::DT_STRING), Attr("value", Strings(keys_))});
+      Add("Const", "save/slices", {}, {Attr("dtype", tf::DT_STRING), Attr("value", Strings(slices_))});
+      Add("RestoreV2", "save/RestoreV2", {"save/Const", "save/names", "save/slices"});
+      meta_graph().mutable_saver_def()->set_restore_op_name("save/restore_all");
+      tf::NodeDef& all = Add("NoOp", "save/restore_all", {});
+      for (size_t i = 0; i < names_.size(); ++i) {
+        const std::string assign = "save/Assign_" + std::to_string(i);
+        all.add_input("^" + assign);
+        Add("Assign", assign, {names_[i], "save/RestoreV2:" + std::to_string(i)});
+      }
+    }
+    const std::string dir = TestDir() + "/model";
+    const Status written = WriteSavedModel(dir, file_, checkpoint);
+    EXPECT_TRUE(written) << written.error().message;
+    if (names_.empty()) std::filesystem::remove_all(dir + "/variables");
+    return dir;
+  }
+
+  BundleWriter checkpoint;
+
+ private:
+  tf::MetaGraphDef& meta_graph() {
+    return file_.meta_graphs_size() ? *file_.mutable_meta_graphs(0) : *file_.add_meta_graphs();
+  }
+  tf::SavedModel file_;
+  std::vector<std::string> names_, keys_, slices_;
+};
+
+// 0, 1, 2, ...
+TensorValue Counting(const Shape& shape) {
+  std::vector<float> values(static_cast<size_t>(*shape.element_count()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  return samples::Floats(shape, values);
+}
+
+converter::Options Options() {
+  converter::Options options;
+  options.registry = *Plugins({});
+  options.batch = 1;
+  return options;
+}
+
+// What the file's signature makes of (1, 10, 100, 1000, 10000).
+std::vector<float> Answer(const std::string& path, const std::string& signature = {}) {
+  const auto session = Open(path, *Plugins({}), signature);
+  EXPECT_TRUE(session) << session.error().message;
+  const auto results = Invoke(**session, {Floats({1, 5}, {1, 10, 100, 1000, 10000})});
+  EXPECT_TRUE(results) << results.error().message;
+  const auto values = (*results)[0].data.As<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(TensorFlow1, VariablesComeFromTheirShards) {
+  Tf1Model model(3);
+  model.AddVariable("a", {5, 2}, "key/a");
+  model.AddVariable("b", {2}, "key/b");
+  model.AddVariable("c", {2}, "key/c");
+  model.checkpoint.Add("key/a", Counting({5, 2}));
+  model.checkpoint.Add("key/b", samples::Floats({2}, std::vector<float>{0.5f, 0.25f}));
+  model.checkpoint.Add("key/c", samples::Floats({2}, std::vector<float>{2, 4}));
+  model.Add("MatMul", "product", {"x", "a/read"});
+  model.Add("BiasAdd", "sum", {"product", "b/read"});
+  model.Add("Mul", "scaled", {"product", "c/read"});
+  model.Sign("serving_default", "sum:0");
+  model.Sign("scaled", "scaled:0");
+  const auto written = Convert(model.Write(), Options(), "out");
+  ASSERT_OK(written);
+  EXPECT_THAT(written->report.refused, IsEmpty());
+  EXPECT_THAT(Answer(written->path, "serving_default"), ElementsAre(86420.5f, 97531.25f));
+  EXPECT_THAT(Answer(written->path, "scaled"), ElementsAre(172840, 390124));
+}
+
+// The checkpoint holds one tensor, in parts of its own; the graph holds variables that are other parts of it.
+TEST(TensorFlow1, PartitionedVariablesArePartsOfOneTensor) {
+  Tf1Model model(2);
+  model.AddVariable("w/part_0", {3, 4}, "w", "5 4 0,3:-");
+  model.AddVariable("w/part_1", {2, 4}, "w", "5 4 3,2:0,4");
+  model.AddVariable("v/part_0", {4, 1}, "v", "4 3 -:0,1");
+  model.AddVariable("v/part_1", {4, 2}, "v", "4 3 0,4:1,2");
+  model.checkpoint.AddPartitioned("w", Counting({5, 4}), 2);
+  model.checkpoint.Add("v", Counting({4, 3}));
+  model.Add("Const", "zero", {}, {Attr("dtype", tf::DT_INT32), Attr("value", Int(0))});
+  model.Add("Const", "one", {}, {Attr("dtype", tf::DT_INT32), Attr("value", Int(1))});
+  model.Add("ConcatV2", "w", {"w/part_0/read", "w/part_1/read", "zero"}, {Attr("N", 2)});
+  model.Add("ConcatV2", "v", {"v/part_0/read", "v/part_1/read", "one"}, {Attr("N", 2)});
+  model.Add("MatMul", "product", {"x", "w"});
+  model.Add("MatMul", "again", {"product", "v"});
+  model.Sign("first", "product:0");
+  model.Sign("second", "again:0");
+  const auto written = Convert(model.Write(), Options(), "out");
+  ASSERT_OK(written);
+  EXPECT_THAT(Answer(written->path, "first"), ElementsAre(172840, 183951, 195062, 206173));
+  EXPECT_THAT(Answer(written->path, "second"), ElementsAre(3577782, 4335808, 5093834));
+}
+
+TEST(TensorFlow1, APartThatIsNotInItsTensorIsRefused) {
+  const std::pair<const char*, const char*> slices[] = {
+      {"5 4 3,3:-", "\"5 4 3,3:-\" lies outside of its tensor"},
+      {"5 4 0,2", "has fewer parts than dimensions"},
+      {"5 4 0,2:-:-", "has more parts than dimensions"},
+      {"5 four 0,2:-", "names no part of a tensor"},
+      {"6 4 0,3:-", "holds [5,4], the variable is a part of [6,4]"},
+      {"5 4 0,2:-", "holds float32[2,4], the variable is float32[3,4]"},
+  };
+  for (const auto& [slice, why] : slices) {
+    Tf1Model model;
+    model.AddVariable("w", {3, 4}, "w", slice);
+    model.checkpoint.Add("w", Counting({5, 4}));
+    model.Sign("serving_default", "w/read:0");
+    const auto written = Convert(model.Write(), Options(), "out");
+    ASSERT_FALSE(written) << slice;
+    EXPECT_THAT(written.error().message, AllOf(HasSubstr("variable 'w'"), HasSubstr(why)));
+  }
+}
+
+TEST(TensorFlow1, AFrozenGraphNeedsNoVariables) {
+  Tf1Model model;
+  model.Add("Const", "w", {}, {Attr("dtype", tf::DT_FLOAT), Attr("value", Counting({5, 2}))});
+  model.Add("MatMul", "y", {"x", "w"});
+  model.Sign("serving_default", "y:0");
+  const std::string dir = model.Write();
+  ASSERT_FALSE(std::filesystem::exists(dir + "/variables"));
+  const auto written = Convert(dir, Options(), "out");
+  ASSERT_OK(written);
+  EXPECT_THAT(Answer(written->path), ElementsAre(86420, 97531));
+}
+
+// Nothing is written, and the command says what kind of graph it is and what to do.
+void ExpectRefused(Tf1Model& model, const char* op) {
+  const std::string dir = model.Write(), out = TestDir() + "/none.tflite";
+  const auto command = Fusebox({"convert", dir, "-o", out});
+  EXPECT_EQ(command.status, 2) << command.err;
+  EXPECT_THAT(command.err, AllOf(HasSubstr(dir), HasSubstr(op), HasSubstr("control flow of TensorFlow 1"),
+                                 HasSubstr("enable_control_flow_v2")));
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST(TensorFlow1, ItsBranchesAreRefusedByName) {
+  Tf1Model model;
+  model.Add("Const", "which", {},
+            {Attr("dtype", tf::DT_BOOL), Attr("value", TensorValue{tf::DT_BOOL, kScalar, "\1", {}})});
+  model.Add("Switch", "switch", {"x", "which"});
+  model.Add("Neg", "no", {"switch:0"});
+  model.Add("Relu", "yes", {"switch:1"});
+  model.Add("Merge", "merge", {"no", "yes"}, {Attr("N", 2)});
+  model.Sign("serving_default", "merge:0");
+  ExpectRefused(model, "Switch");
+}
+
+TEST(TensorFlow1, ItsLoopsAreRefusedByName) {
+  Tf1Model model;
+  model.Add("Enter", "enter", {"x"}, {Attr("frame_name", "loop")});
+  model.Add("Merge", "merge", {"enter", "next"}, {Attr("N", 2)});
+  model.Add("Const", "limit", {"^merge"}, {Attr("dtype", tf::DT_FLOAT), Attr("value", Float(9))});
+  model.Add("Less", "less", {"merge", "limit"});
+  model.Add("LoopCond", "condition", {"less"});
+  model.Add("Switch", "switch", {"merge", "condition"});
+  model.Add("Neg", "step", {"switch:1"});
+  model.Add("NextIteration", "next", {"step"});
+  model.Add("Exit", "exit", {"switch:0"});
+  model.Sign("serving_default", "exit:0");
+  ExpectRefused(model, "NextIteration");
+}
+
+}  // namespace
+}  // namespace fusebox::testing
