@@ -22,9 +22,10 @@ using ::testing::HasSubstr;
 
 // What cannot be converted, and what must be said of it.
 const std::map<std::string, std::string> kRefused = {
-    {"control_flow_v1_saved_model", "op Merge"},                   // control flow of TensorFlow 1
-    {"mlia-bioinspired-temporal-data", "variables.data"},          // its variables are missing
-    {"trainer/keras/Format-Serving", "op ParseExampleV2: it parses serialised examples"},  // fed with strings, and nothing else
+    {"control_flow_v1_saved_model", "op Merge"},           // control flow of TensorFlow 1
+    {"mlia-bioinspired-temporal-data", "variables.data"},  // its variables are missing
+    {"trainer/keras/Format-Serving",
+     "op ParseExampleV2: it parses serialised examples"},  // fed with strings, and nothing else
 };
 
 const std::string* Expected(const std::string& name) {
@@ -129,7 +130,11 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
 }
 
 // What TensorFlow.js cannot run, and what it says of it.
-const std::map<std::string, std::string> kNotInTfjs = {};
+const std::map<std::string, std::string> kNotInTfjs = {
+    {"DTLN", "Unknown op 'Angle'"},
+    {"gru_model", "reading 'backend'"},  // an element of a list in its loop is gone when the list is stacked
+    {"lstm_model", "reading 'backend'"},
+};
 
 // "equal", or what differs or could not be done. TensorFlow.js gives f32 whatever the type.
 std::string BesideGraph(const std::string& model, const std::string& key, Session& session) {
@@ -163,12 +168,18 @@ TEST(SavedModels, GiveWhatTheirGraphsGiveInTfjs) {
     ASSERT_TRUE(written) << written.error().message;
     const auto module = tflite::ReadFile(written->path);
     ASSERT_TRUE(module) << module.error().message;
+    std::vector<std::unique_ptr<Session>>
+        sessions;  // the folder of the file is emptied for each run of TensorFlow.js
     for (const Signature& signature : (*module)->signatures) {
-      SCOPED_TRACE(name + " " + signature.key);
-      const auto session = Open(written->path, *registry, signature.key);
+      auto session = Open(written->path, *registry, signature.key);
       ASSERT_TRUE(session) << session.error().message;
-      const std::string beside = BesideGraph(root + "/" + name, signature.key, **session);
-      std::cout << "graph  " << name << " " << signature.key << ": " << beside << "\n";
+      sessions.push_back(std::move(*session));
+    }
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      const std::string& key = (*module)->signatures[i].key;
+      SCOPED_TRACE(name + " " + key);
+      const std::string beside = BesideGraph(root + "/" + name, key, *sessions[i]);
+      std::cout << "graph  " << name << " " << key << ": " << beside << "\n";
       ++compared;
       std::string expected = "equal";
       for (const auto& [part, why] : kNotInTfjs)

@@ -22,4 +22,4 @@ const run = async () => {
   return (Array.isArray(results) ? results : [results]).map(r => ({shape: r.shape, values: Array.from(r.dataSync(), Number)}));
 };
 
-run().catch(error => ({error: process.env.FBX_STACK ? error.stack : error.message})).then(out => fs.writeFileSync(process.argv[3], JSON.stringify(out)));
+run().catch(error => ({error: error.message})).then(out => fs.writeFileSync(process.argv[3], JSON.stringify(out)));
