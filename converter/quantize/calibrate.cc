@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "converter/quantize/ops8.h"
 #include "converter/quantize/quantize.h"
 #include "host/graph/npy.h"
 
@@ -99,11 +100,34 @@ std::vector<ValueId> Activations(const Function& f) {
   return out;
 }
 
+namespace {
+
+// What an op updates in place must be no output: it gets a copy, the value times one.
+void DetachStates(Function& f) {
+  for (size_t at = 0; at < f.nodes.size(); ++at) {
+    Node* const node = f.nodes[at].get();
+    for (const int index : StateOperands(node->op)) {
+      const auto operand = static_cast<size_t>(index);
+      if (operand >= node->operands.size() || node->operands[operand] == kNoValue) continue;
+      const ValueId state = node->operands[operand];
+      if (f.value(state).type.dtype != DType::kF32 || !Uses(f).producer(state)) continue;
+      const ValueId one = f.AddConst(DType::kF32, Shape::Scalar(), std::vector{1.0f});
+      const Node& copy = f.InsertNode(at++, Op::kMul, {state, one}, {f.value(state).type});
+      f.value(copy.results[0]).is_variable = true;
+      f.value(state).is_variable = false;
+      node->operands[operand] = copy.results[0];
+    }
+  }
+}
+
+}  // namespace
+
 Result<Observer> Observer::Create(Context& context, const Module& module, const std::string& function,
                                   std::vector<ValueId> values) {
   Observer out;
   out.function_ = function;
   out.module_ = Clone(module);
+  DetachStates(*out.module_->Find(function));
   out.module_->Find(function)->outputs = std::move(values);
   const std::vector<std::string> entries = {function};
   // The context keeps the registry for longer than this.
@@ -118,16 +142,69 @@ Result<std::vector<Tensor>> Observer::Run(const Sample& sample) {
   return runner_->Run(function_, sample);
 }
 
-namespace {
-
-void Widen(Range& range, const Tensor& tensor) {
+void Range::Widen(const Tensor& tensor) {
   for (const float value : tensor.data.As<float>()) {
     if (!std::isfinite(value)) continue;
-    range.min = std::min(range.min, value);
-    range.max = std::max(range.max, value);
+    min = std::min(min, value);
+    max = std::max(max, value);
   }
-  range.seen = true;
+  seen = true;
 }
+
+namespace {
+
+// The values that were asked for, of one sample.
+class Seen {
+ public:
+  Seen(const Function& f, const Sample& sample, std::span<const ValueId> values,
+       std::span<const Tensor> tensors)
+      : f_(f) {
+    for (size_t i = 0; i < f.inputs.size(); ++i) tensors_[f.inputs[i]] = sample[i];
+    for (size_t i = 0; i < values.size(); ++i) tensors_[values[i]] = tensors[i];
+  }
+  // Nothing where it was not asked for. A state that the session keeps begins as zeros.
+  std::optional<Tensor> Of(ValueId v) const {
+    if (const auto it = tensors_.find(v); it != tensors_.end()) return it->second;
+    const Value& value = f_.value(v);
+    if (value.is_const()) return Tensor{value.type, value.data};
+    if (!value.is_variable || !value.type.shape.is_static()) return std::nullopt;
+    return Tensor{
+        value.type,
+        Buffer::Of<float>(std::vector<float>(static_cast<size_t>(*value.type.shape.element_count())))};
+  }
+
+ private:
+  const Function& f_;
+  std::map<ValueId, Tensor> tensors_;
+};
+
+// The LSTM ops of a function, and what runs them step by step.
+class LstmCells {
+ public:
+  LstmCells(Context& context, const Function& f) : context_(context), f_(f) {
+    for (const auto& node : f.nodes)
+      if (Role(*node) == Role8::kLstm && node->operands.size() > kLstmCellState)
+        cells_.emplace_back(node.get(), std::nullopt);
+  }
+  Status Widen(const Seen& seen, Ranges& ranges) {
+    for (auto& [node, steps] : cells_) {
+      Sample values;
+      for (const size_t operand : {size_t{0}, kLstmOutputState, kLstmCellState})
+        if (auto value = seen.Of(node->operands[operand])) values.push_back(*std::move(value));
+      if (values.size() < 3) continue;
+      if (!steps) {
+        FUSEBOX_ASSIGN(steps, LstmSteps::Create(context_, f_, *node, values));
+      }
+      FUSEBOX_TRY(steps->Widen(values, ranges[node->operands[kLstmCellState]]));
+    }
+    return {};
+  }
+
+ private:
+  Context& context_;
+  const Function& f_;
+  std::vector<std::pair<const Node*, std::optional<LstmSteps>>> cells_;
+};
 
 }  // namespace
 
@@ -136,13 +213,15 @@ Result<Ranges> Measure(Context& context, const Module& module, const std::string
   const Function& f = *module.Find(function);
   const std::vector<ValueId> values = Activations(f);
   FUSEBOX_ASSIGN(Observer observer, Observer::Create(context, module, function, values));
+  LstmCells cells(context, f);
   Ranges ranges;
   for (size_t s = 0; s < samples.size(); ++s) {
+    const std::string place = "calibration sample " + std::to_string(s);
     for (size_t i = 0; i < f.inputs.size(); ++i)
-      if (f.value(f.inputs[i]).type.dtype == DType::kF32) Widen(ranges[f.inputs[i]], samples[s][i]);
-    auto seen = observer.Run(samples[s]);
-    if (!seen) return std::unexpected(std::move(seen.error()).At("calibration sample " + std::to_string(s)));
-    for (size_t i = 0; i < values.size(); ++i) Widen(ranges[values[i]], (*seen)[i]);
+      if (f.value(f.inputs[i]).type.dtype == DType::kF32) ranges[f.inputs[i]].Widen(samples[s][i]);
+    FUSEBOX_ASSIGN(const auto tensors, observer.Run(samples[s]).At(place));
+    for (size_t i = 0; i < values.size(); ++i) ranges[values[i]].Widen(tensors[i]);
+    FUSEBOX_TRY(cells.Widen(Seen(f, samples[s], values, tensors), ranges).At(place));
   }
   return ranges;
 }

@@ -22,6 +22,11 @@ std::shared_ptr<const Quant> QuantOf(const Range& range) {
   return QuantOf(scale, static_cast<int64_t>(std::clamp(zero, -128.0, 127.0)));
 }
 
+std::shared_ptr<const Quant> Symmetric(const Range& range) {
+  const float largest = std::max(-range.min, range.max);
+  return QuantOf(largest > 0 ? largest / 127 : 1.0f, 0);
+}
+
 // Which values have one scale, and what each scale is.
 class Scales {
  public:
@@ -30,7 +35,11 @@ class Scales {
     for (const auto& node : f.nodes)
       if (Role(*node) == Role8::kSame) TieResults(*node);
     for (const auto& node : f.nodes)
+      if (Role(*node) == Role8::kLstm) TieOutputState(*node);
+    for (const auto& node : f.nodes)
       if (Role(*node) == Role8::kJoin) TieOperands(*node);
+    for (const auto& node : f.nodes)
+      if (Role(*node) == Role8::kLstm) symmetric_.insert(Root(node->results[0]));
     for (const auto& [v, range] : ranges) {
       Range& all = groups_[Root(v)];
       all.min = std::min(all.min, range.min);
@@ -45,7 +54,8 @@ class Scales {
     if (const auto fixed = fixed_.find(root); fixed != fixed_.end()) return fixed->second;
     auto [known, added] = quants_.emplace(root, nullptr);
     const auto group = groups_.find(root);
-    if (added && group != groups_.end() && group->second.seen) known->second = QuantOf(group->second);
+    if (added && group != groups_.end() && group->second.seen)
+      known->second = symmetric_.contains(root) ? Symmetric(group->second) : QuantOf(group->second);
     return known->second;
   }
 
@@ -80,6 +90,12 @@ class Scales {
       if (IsActivation(result)) Tie(x, result);
   }
 
+  void TieOutputState(const Node& node) {
+    if (node.operands.size() <= kLstmOutputState) return;
+    const ValueId state = node.operands[kLstmOutputState];
+    if (IsActivation(state) && IsActivation(node.results[0])) Tie(node.results[0], state);
+  }
+
   // What comes with a scale of its own is converted instead.
   void TieOperands(const Node& node) {
     for (ValueId v : node.operands)
@@ -92,6 +108,8 @@ class Scales {
   std::map<ValueId, ValueId> parent_;
   std::map<ValueId, std::shared_ptr<const Quant>> fixed_, quants_;
   std::map<ValueId, Range> groups_;
+  // With an LSTM's output: TFLite up to 2.9 at least subtracts its zero point where it should add it.
+  std::set<ValueId> symmetric_;
 };
 
 class Quantiser {
@@ -156,24 +174,32 @@ class Quantiser {
   std::string Convert(Node& node) {
     const Role8 role = Role(node);
     if (role == Role8::kNone) return "there is no 8-bit form of " + std::string(Name(node.op));
-    for (ValueId v : node.results)
-      if (v != kNoValue && f_.value(v).type.dtype == DType::kF32 && !scales_.Of(v))
+    for (size_t i = 0; i < ProperResultCount(node); ++i)
+      if (const ValueId v = node.results[i];
+          v != kNoValue && f_.value(v).type.dtype == DType::kF32 && !scales_.Of(v))
         return "it was not observed";
-    const std::vector<ValueId> operands = node.operands, results = node.results;
+    const std::vector<ValueId> operands = node.operands, results = node.results, inner = node.intermediates;
+    const std::set<ValueId> restored = restored_;
     const size_t kept = f_.nodes.size();
     const Twins known = stored_;
-    std::string why = role == Role8::kWeighted ? Weighted(node) : Elementwise(node, role);
+    std::string why = role == Role8::kWeighted ? Weighted(node)
+                      : role == Role8::kLstm   ? Lstm(node)
+                                               : Elementwise(node, role);
     if (why.empty()) {
       for (ValueId& v : node.results)
         if (v != kNoValue && f_.value(v).type.dtype == DType::kF32) v = Twin(v, scales_.Of(v));
       why = Refusal(context_, f_, node);
     }
     if (!why.empty()) {
-      node.operands = operands, node.results = results;
+      node.operands = operands, node.results = results, node.intermediates = inner;
       f_.nodes.resize(kept);
       stored_ = known;
+      restored_ = restored;
       return why;
     }
+    if (role == Role8::kLstm)
+      for (const size_t state : {kLstmOutputState, kLstmCellState})
+        f_.value(operands[state]).is_variable = false;
     for (size_t i = 0; i < results.size(); ++i) {
       if (node.results[i] == results[i]) continue;
       stored_[results[i]] = node.results[i];
@@ -246,13 +272,36 @@ class Quantiser {
     return "";
   }
 
+  // All of it in integers; the states are made as integers too.
+  std::string Lstm(Node& node) {
+    const ValueId x = node.operands[0];
+    if (f_.value(x).is_const() || !scales_.Of(x)) return "its input was not observed";
+    if (node.operands.size() <= kLstmCellState) return "it is of the basic form";
+    const auto cell = ranges_.find(node.operands[kLstmCellState]);
+    if (cell == ranges_.end()) return "its cell state was not observed";
+    const auto output = scales_.Of(node.results[0]);
+    std::string why = StoreLstmWeights(f_, node, *scales_.Of(x), output);
+    if (!why.empty()) return why;
+    node.operands[0] = Stored(x, node);
+    const std::pair<DType, std::shared_ptr<const Quant>> states[] = {
+        {DType::kI8, output}, {DType::kI16, CellStateScale(cell->second)}};
+    for (size_t i = 0; i < std::size(states); ++i) {
+      ValueId& state = node.operands[kLstmOutputState + i];
+      state = StoreState(f_, AsFloat(state, &node), states[i].first, states[i].second);
+      ValueId& final_state = node.results[1 + i];
+      if (final_state == kNoValue) continue;
+      final_state = f_.AddValue(f_.value(state).type, f_.value(final_state).name);
+      f_.value(final_state).quant = states[i].second;
+    }
+    return "";
+  }
+
   // Scales of weights below which a bias would not fit 32 bits.
   std::vector<double> Smallest(ValueId bias, double input_scale, bool one) const {
     std::vector<double> out;
     if (bias == kNoValue) return out;
-    constexpr double kLargest = 1 << 30;
     for (const float value : f_.value(bias).data.As<float>()) {
-      const double least = std::abs(static_cast<double>(value)) / (kLargest * input_scale);
+      const double least = std::abs(static_cast<double>(value)) / (kLargestBias * input_scale);
       if (!one || out.empty()) out.push_back(least);
       else out[0] = std::max(out[0], least);
     }

@@ -17,6 +17,8 @@ std::optional<WeightedForm> FormOf(const Node& node) {
 Role8 Role(const Node& node) {
   if (FormOf(node)) return Role8::kWeighted;
   switch (node.op) {
+    case Op::kLstm:
+    case Op::kUnidirectionalSequenceLstm: return Role8::kLstm;
     case Op::kAdd:
     case Op::kSub:
     case Op::kMul:

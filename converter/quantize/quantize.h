@@ -49,6 +49,7 @@ void ToDynamic(Context&, Function&);
 struct Range {
   float min = 0, max = 0;  // zero is always in it
   bool seen = false;
+  void Widen(const Tensor&);  // f32; what is not finite does not count
 };
 using Ranges = std::map<ValueId, Range>;
 // The i8 form of each value that got one.
@@ -59,7 +60,7 @@ Twins ToInt8(Context&, Function&, const Ranges&);
 
 using Sample = std::vector<Tensor>;  // by input
 Result<std::vector<Sample>> ReadCalibration(const Module&, const Signature&, const std::string& dir);
-// A copy of the module that hands out values from inside a function.
+// A copy of the module that hands out values from inside a function. Of a state that an op updates: the initial one.
 class Observer {
  public:
   static Result<Observer> Create(Context&, const Module&, const std::string& function,
@@ -77,10 +78,26 @@ class Observer {
 // The f32 results of nodes, in order: what can be observed.
 std::vector<ValueId> Activations(const Function&);
 
-// ---- errors.cc: what it cost
-
-// The range of every f32 input and node result over all samples.
+// The range of every f32 input and node result, and of the cell states of LSTMs at every step, over all samples.
 Result<Ranges> Measure(Context&, const Module&, const std::string& function, const std::vector<Sample>&);
+
+// ---- lstm_steps.cc: an f32 LSTM op run one step at a time, where its cell state can be seen
+
+class LstmSteps {
+ public:
+  // For inputs and states of these types. The function and node must outlive it.
+  static Result<LstmSteps> Create(Context&, const Function&, const Node&, const Sample& values);
+  // Widens `cell` by all that the cell state was. `values`: the op's input and its two initial states.
+  Status Widen(const Sample& values, Range& cell);
+
+ private:
+  explicit LstmSteps(const Node& node) : node_(&node) {}
+  const Node* node_;
+  Type step_;  // of the input at one step
+  std::optional<Observer> observer_;
+};
+
+// ---- errors.cc: what it cost
 
 // Both functions on the same samples: how far the values of `after` are from those of `before`, node by node. A value of `before`
 // that has a twin is compared with it.

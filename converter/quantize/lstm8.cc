@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "converter/quantize/ops8.h"
+#include "converter/quantize/quantize.h"
+
+namespace fusebox::converter::quantize {
+namespace {
+
+// Operands; gates in the order input, forget, cell, output.
+constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kPeephole = 9, kBias = 12, kProjection = 16,
+                 kLayerNorm = 20, kGates = 4;
+
+ValueId AddStored(Function& f, ValueId from, DType dtype, Stored stored) {
+  const ValueId out =
+      f.AddConst(Type{dtype, f.value(from).type.shape}, std::move(stored.data), f.value(from).name);
+  f.value(out).quant = std::move(stored.quant);
+  return out;
+}
+
+double LargestOf(const Value& value) {
+  double largest = 0;
+  for (const float v : value.data.As<float>()) largest = std::max(largest, std::abs(static_cast<double>(v)));
+  return largest;
+}
+
+std::shared_ptr<const Quant> Symmetric(float scale) {
+  return std::make_shared<const Quant>(Quant{{scale}, {}, {}, {0}});
+}
+
+template <class T>
+Stored Rounded(const Value& value, float scale) {
+  constexpr double kLargest = std::numeric_limits<T>::max();
+  std::vector<T> values;
+  for (const float v : value.data.As<float>())
+    values.push_back(
+        static_cast<T>(std::clamp(std::round(v / static_cast<double>(scale)), -kLargest, kLargest)));
+  return {Buffer::Of<T>(values), Symmetric(scale)};
+}
+
+// Weights of one gate, and its bias in the scale of the sums over the input.
+std::string StoreGate(Function& f, Node& node, size_t gate, double input_scale) {
+  const ValueId w = node.operands[kInputWeights + gate], r = node.operands[kRecurrentWeights + gate],
+                b = node.operands[kBias + gate];
+  if (w == kNoValue) return "";
+  const double least = LargestOf(f.value(b)) / (kLargestBias * input_scale);
+  auto input = SymmetricBytes(f.value(w), -1, std::span(&least, 1));
+  auto recurrent = SymmetricBytes(f.value(r), -1);
+  if (!input || !recurrent) return "its weights are not finite";
+  const auto scale = static_cast<float>(input_scale * input->quant->scales[0]);
+  node.operands[kBias + gate] = AddStored(f, b, DType::kI32, Rounded<int32_t>(f.value(b), scale));
+  node.operands[kInputWeights + gate] = AddStored(f, w, DType::kI8, *std::move(input));
+  node.operands[kRecurrentWeights + gate] = AddStored(f, r, DType::kI8, *std::move(recurrent));
+  return "";
+}
+
+}  // namespace
+
+std::string StoreLstmWeights(Function& f, Node& node, const Quant& input,
+                             const std::shared_ptr<const Quant>& output) {
+  if (node.operands.size() <= kLstmCellState) return "it is of the basic form";
+  for (size_t i = kInputWeights; i < node.operands.size(); ++i) {
+    const ValueId v = node.operands[i];
+    if (v == kNoValue || i == kLstmOutputState || i == kLstmCellState) continue;
+    if (i == kProjection) return "a projection has no 8-bit form here";
+    if (i >= kLayerNorm) return "layer normalisation has no 8-bit form here";
+    if (!f.value(v).is_const() || f.value(v).type.dtype != DType::kF32)
+      return "operand " + std::to_string(i) + " is not constant";
+    if (!std::isfinite(LargestOf(f.value(v)))) return "operand " + std::to_string(i) + " is not finite";
+  }
+  for (size_t gate = 0; gate < kGates; ++gate) {
+    std::string why = StoreGate(f, node, gate, input.scales[0]);
+    if (!why.empty()) return why;
+  }
+  for (size_t i = kPeephole; i < kBias; ++i) {
+    const ValueId v = node.operands[i];
+    if (v == kNoValue) continue;
+    const double largest = std::max(LargestOf(f.value(v)), 1e-20);
+    node.operands[i] =
+        AddStored(f, v, DType::kI16, Rounded<int16_t>(f.value(v), static_cast<float>(largest / 32767)));
+  }
+  // Sums of the four gates, then what would be projected: readers take the last one's scale even where there is no projection.
+  const Shape cells{f.value(node.operands[kBias + 1]).type.shape[0]};
+  node.intermediates.clear();
+  for (size_t i = 0; i < kGates; ++i) {
+    node.intermediates.push_back(f.AddValue(Type{DType::kI16, cells}));
+    f.value(node.intermediates.back()).quant = Symmetric(1.0f / 4096);
+  }
+  node.intermediates.push_back(f.AddValue(Type{DType::kI8, cells}));
+  f.value(node.intermediates.back()).quant = output;
+  return "";
+}
+
+std::shared_ptr<const Quant> CellStateScale(const Range& range) {
+  const double largest = std::max<double>(-range.min, range.max);
+  int exponent = 0;
+  if (largest > 1) exponent = static_cast<int>(std::ceil(std::log2(largest)));
+  return Symmetric(std::ldexp(1.0f, exponent - 15));
+}
+
+ValueId StoreState(Function& f, ValueId from, DType dtype, const std::shared_ptr<const Quant>& quant) {
+  const Type type{dtype, f.value(from).type.shape};
+  const ValueId state = f.AddValue(type, f.value(from).name);
+  f.value(state).quant = quant;
+  f.value(state).is_variable = true;
+  const auto maker = std::ranges::find_if(f.nodes, [&](const auto& node) {
+    return std::ranges::find(node->results, from) != node->results.end();
+  });
+  if (maker == f.nodes.end()) return state;  // kept by the session
+  const Node& made = **maker;
+  const Value* value = made.is(Op::kFill) ? &f.value(made.operands[1]) : nullptr;
+  if (!value || !value->is_const()) {
+    f.AddNode(Op::kQuantize, {from}, {}).results = {state};
+    return state;
+  }
+  const double step =
+      std::round(value->data.As<float>()[0] / quant->scales[0]) + static_cast<double>(quant->zero_points[0]);
+  const Shape scalar = Shape::Scalar();
+  const ValueId dims = made.operands[0];
+  const ValueId stored =
+      dtype == DType::kI8
+          ? f.AddConst(dtype, scalar, std::vector{static_cast<int8_t>(std::clamp(step, -128.0, 127.0))})
+          : f.AddConst(dtype, scalar, std::vector{static_cast<int16_t>(std::clamp(step, -32768.0, 32767.0))});
+  f.value(stored).quant = quant;
+  f.AddNode(Op::kFill, {dims, stored}, {}).results = {state};
+  return state;
+}
+
+}  // namespace fusebox::converter::quantize

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fused LSTM in integers and with 8-bit weights: how far from its float form, beside what the official file shows, and in stock TFLite.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+
+#include "host/graph/npy.h"
+#include "host/tflite/tflite.h"
+#include "tests/e2e/pipeline.h"
+#include "tests/peers/peer.h"
+#include "tests/peers/stock.h"
+
+namespace fusebox::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using converter::Quantization;
+
+constexpr char kMnist[] = "tflite/tensorflow__tflite-micro/tensorflow/lite/micro/examples/mnist_lstm/";
+constexpr int kTried = 50;
+
+// Rows of a picture: from 0 to 1, as the official file was calibrated.
+Tensor Picture(const Type& type, uint64_t seed) {
+  Tensor out = Random(type, seed);
+  std::vector<float> values;
+  for (const float v : out.data.As<float>()) values.push_back((v + 1) / 2);
+  out.data = Buffer::Of<float>(values);
+  return out;
+}
+
+Result<std::string> Quantise(converter::Conversion conversion, Quantization as,
+                             const std::string& calibration, const std::string& tag) {
+  conversion.options.quantization = as;
+  conversion.options.calibration = calibration;
+  FUSEBOX_ASSIGN(const auto converted, conversion.Convert());
+  const std::string path = TestDir() + "/" + tag + ".tflite";
+  FUSEBOX_TRY(converted.Write(path));
+  return path;
+}
+
+std::string Calibration(const Type& input, Tensor (*make)(const Type&, uint64_t)) {
+  Type type = input;
+  type.shape.dims().insert(type.shape.dims().begin(), 64);
+  const std::string dir = TestDir() + "/calibration";
+  fs::create_directories(dir);
+  EXPECT_TRUE(WriteNpy(dir + "/in0.npy", make(type, 5)));
+  return dir;
+}
+
+bool IsOfIntegers(const std::string& path) {
+  const auto module = tflite::ReadFile(path);
+  if (!module) return false;
+  for (const auto& node : (*module)->functions[0]->nodes)
+    if (node->is(Op::kUnidirectionalSequenceLstm))
+      return (*module)->functions[0]->value(node->operands[19]).type.dtype == DType::kI16;
+  return false;
+}
+
+double Largest(const Tensor& a, const Tensor& b) {
+  double largest = 0;
+  for (size_t i = 0; i < a.data.As<float>().size(); ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(a.data.As<float>()[i]) - b.data.As<float>()[i]));
+  return largest;
+}
+
+// The official file takes and gives bytes: its input has the scale 1/255, its output that of SOFTMAX.
+Tensor ToBytes(const Tensor& picture) {
+  std::vector<int8_t> bytes;
+  for (const float v : picture.data.As<float>())
+    bytes.push_back(static_cast<int8_t>(std::clamp(std::round(v * 255) - 128, -128.0f, 127.0f)));
+  return {{DType::kI8, picture.type.shape}, Buffer::Of<int8_t>(bytes)};
+}
+Tensor ToFloats(const Tensor& bytes) {
+  std::vector<float> floats;
+  for (const int8_t v : bytes.data.As<int8_t>()) floats.push_back(static_cast<float>(v + 128) / 256);
+  return {{DType::kF32, bytes.type.shape}, Buffer::Of<float>(floats)};
+}
+
+// One file beside the float one. Every call begins from zeros.
+struct Beside {
+  std::unique_ptr<Session> session;
+  std::string path;
+  double error = 0, from_stock = 0;
+  Status Try(const Tensor& input, const Tensor& wanted) {
+    session->ResetState();
+    // Stock 2.9 cannot reset variables of 16 bits.
+    FUSEBOX_ASSIGN(const auto stock, Stock::Open(path));
+    const bool bytes = session->inputs()[0].type.dtype == DType::kI8;
+    const Tensors inputs = {bytes ? ToBytes(input) : input};
+    FUSEBOX_ASSIGN(Tensors ours, Invoke(*session, inputs));
+    FUSEBOX_ASSIGN(Tensors theirs, stock->Invoke(inputs));
+    if (bytes) ours[0] = ToFloats(ours[0]), theirs[0] = ToFloats(theirs[0]);
+    error = std::max(error, Largest(ours[0], wanted));
+    from_stock = std::max(from_stock, Largest(ours[0], theirs[0]));
+    return {};
+  }
+};
+
+Result<Beside> Load(const std::string& path, const std::shared_ptr<Registry>& registry) {
+  Beside out;
+  FUSEBOX_ASSIGN(out.session, Open(path, registry));
+  out.path = path;
+  return out;
+}
+
+TEST(QuantisedLstm, IsNearItsFloatFormAsTheOfficialFileIs) {
+  FUSEBOX_NEEDS_STOCK();
+  FUSEBOX_NEEDS_MODEL(plain, std::string(kMnist) + "trained_lstm.tflite");
+  FUSEBOX_NEEDS_MODEL(official, std::string(kMnist) + "trained_lstm_int8.tflite");
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  const auto f32 = Open(plain, *registry);
+  ASSERT_TRUE(f32) << f32.error().message;
+  const Type input = (*f32)->inputs()[0].type;
+  auto conversion = converter::FromTflite(plain);
+  conversion.options.registry = *registry;
+  const auto eight = Quantise(conversion, Quantization::kInt8, Calibration(input, Picture), "int8");
+  const auto dynamic = Quantise(conversion, Quantization::kDynamic, "", "dynamic");
+  ASSERT_TRUE(eight) << eight.error().message;
+  ASSERT_TRUE(dynamic) << dynamic.error().message;
+  EXPECT_TRUE(IsOfIntegers(*eight));
+  double errors[3];
+  const std::string paths[] = {official, *eight, *dynamic};
+  const char* const names[] = {"official int8", "int8", "dynamic"};
+  for (int i = 0; i < 3; ++i) {
+    SCOPED_TRACE(names[i]);
+    auto file = Load(paths[i], *registry);
+    ASSERT_TRUE(file) << file.error().message;
+    for (uint64_t seed = 1000; seed < 1000 + kTried; ++seed) {
+      const Tensor picture = Picture(input, seed);
+      (*f32)->ResetState();
+      const auto wanted = Invoke(**f32, {picture});
+      ASSERT_TRUE(wanted) << wanted.error().message;
+      const auto tried = file->Try(picture, (*wanted)[0]);
+      ASSERT_TRUE(tried) << tried.error().message;
+    }
+    errors[i] = file->error;
+    std::cout << names[i] << ": " << fs::file_size(paths[i]) << " bytes of " << fs::file_size(plain)
+              << "; probabilities off by at most " << file->error << "; from stock by " << file->from_stock
+              << "\n";
+    EXPECT_LE(file->from_stock, i == 2 ? 2e-3 : 1.01 / 256);
+  }
+  EXPECT_LE(errors[1], 3.0 / 256) << "three steps of the output; the official file's largest is under two";
+  EXPECT_LE(errors[2], errors[0]);
+}
+
+// Its states are made by the file itself: no reset.
+TEST(QuantisedLstm, OfAKerasLayerGivesTheSameAnswerOnEveryCall) {
+  FUSEBOX_NEEDS_STOCK();
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  for (const char* name : {"keras_lstm", "lstm_time_major", "lstm_sequences"}) {
+    SCOPED_TRACE(name);
+    const auto sample = Sample(name);
+    ASSERT_TRUE(sample);
+    auto conversion = converter::FromSavedModel(*sample);
+    conversion.options.registry = *registry;
+    conversion.options.batch = 1;
+    conversion.options.signatures = {"serving_default"};
+    const auto plain = Quantise(conversion, Quantization::kNone, "", std::string(name) + "-f32");
+    ASSERT_TRUE(plain) << plain.error().message;
+    const auto f32 = Open(*plain, *registry);
+    ASSERT_TRUE(f32) << f32.error().message;
+    const Type input = (*f32)->inputs()[0].type;
+    const auto eight =
+        Quantise(conversion, Quantization::kInt8, Calibration(input, Random), std::string(name) + "-int8");
+    ASSERT_TRUE(eight) << eight.error().message;
+    EXPECT_TRUE(IsOfIntegers(*eight));
+    const auto ours = Open(*eight, *registry);
+    const auto stock = Stock::Open(*eight);
+    ASSERT_TRUE(ours) << ours.error().message;
+    ASSERT_TRUE(stock) << stock.error().message;
+    double error = 0, apart = 0;
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      const Tensors inputs = {Random(input, seed)};
+      const auto was = Invoke(**f32, inputs), is = Invoke(**ours, inputs), again = Invoke(**ours, inputs),
+                 theirs = (*stock)->Invoke(inputs);
+      ASSERT_TRUE(was && is && again && theirs);
+      EXPECT_EQ(Difference(*is, *again, 0, 0), "");
+      error = std::max(error, Largest((*was)[0], (*is)[0]));
+      apart = std::max(apart, Largest((*theirs)[0], (*is)[0]));
+    }
+    std::cout << name << ": off by at most " << error << "; from stock by " << apart << "\n";
+    EXPECT_LT(error, 0.03);
+    EXPECT_LE(apart, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::testing
