@@ -49,7 +49,7 @@ Json JsonOf(const Function& function, ValueId id) {
           {"quantized", value.quant != nullptr}};
 }
 
-Json JsonOf(const Function& function, const std::vector<ValueId>& ids) {
+Json JsonOf(const Function& function, std::span<const ValueId> ids) {
   Json list = Json::array();
   for (const ValueId id : ids) list.push_back(JsonOf(function, id));
   return list;

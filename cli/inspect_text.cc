@@ -16,7 +16,7 @@ std::string Described(const Function& function, const std::vector<ValueId>& ids,
 }
 
 // "x f32[1,4], W f32[8,4] const": what a node reads or makes.
-std::string Values(const Function& function, const std::vector<ValueId>& ids) {
+std::string Values(const Function& function, std::span<const ValueId> ids) {
   std::string out;
   for (const ValueId id : ids) {
     if (!out.empty()) out += ", ";

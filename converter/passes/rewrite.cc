@@ -17,7 +17,8 @@ class Replacements {
       v = to_[static_cast<size_t>(v)];
     return v;
   }
-  void Apply(std::vector<ValueId>& values) const {
+  template <class Ids>
+  void Apply(Ids& values) const {
     for (ValueId& v : values) v = Now(v);
   }
 

@@ -77,7 +77,7 @@ class Splitter {
     }
     const Uses uses(f_);
     if (const Node* fill = uses.producer(state); fill && fill->is(Op::kFill))
-      return f_.InsertNode(at, Op::kFill, std::vector(fill->operands), {type}).results[0];
+      return f_.InsertNode(at, Op::kFill, fill->operands, {type}).results[0];
     if (type.dtype != DType::kF32)
       return Unsupported("an initial state of " + ToString(type) + " cannot be copied");
     const ValueId one = f_.AddConst(DType::kF32, Shape(std::vector<int64_t>{}), std::vector<float>{1.0f});

@@ -44,8 +44,8 @@ class Outliner {
   }
 
   // The nodes as a function of their own; `inputs` and `outputs` receive the values that cross.
-  std::unique_ptr<Function> Take(const std::vector<size_t>& nodes, std::string name,
-                                 std::vector<ValueId>& inputs, std::vector<ValueId>& outputs) {
+  std::unique_ptr<Function> Take(const std::vector<size_t>& nodes, std::string name, ValueIds& inputs,
+                                 ValueIds& outputs) {
     auto part = std::make_unique<Function>(std::move(name));
     Copier copy(function_, *part);
     for (const size_t i : nodes) {

@@ -63,7 +63,8 @@ Result<KernelRef> ChooseKernel(Registry& registry, const Function& function, con
                                    node.name.empty() ? "" : " " + node.name));
   }
   std::vector<std::string> declined;
-  for (const KernelRef& candidate : registry.KernelsFor(kind, op, node.version)) {
+  for (const KernelRef& candidate : registry.KernelsOf(kind, op)) {
+    if (!candidate.Knows(node.version)) continue;
     if (!FBX_HAS(candidate.kernel, supports)) return candidate;
     auto why = Declines(candidate, *view.abi());
     if (!why) return candidate;

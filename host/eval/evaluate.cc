@@ -12,8 +12,9 @@ namespace {
 // One kernel run on its own, from init to free.
 class Evaluation final : public Resizer {
  public:
-  Evaluation(const KernelRef& kernel, HostCall& call, const Function& function, const Node& node)
-      : kernel_(*kernel.kernel), call_(call), node_(node), view_(function, node) {}
+  Evaluation(const KernelRef& kernel, HostCall& call, const Function& function, const Node& node,
+             const NodeText& text)
+      : kernel_(*kernel.kernel), call_(call), node_(node), view_(function, node, text) {}
   ~Evaluation() override {
     if (state_ != nullptr && FBX_HAS(&kernel_, free_state)) kernel_.free_state(state_);
     if (instance_ != nullptr && FBX_HAS(&kernel_, free)) kernel_.free(instance_);
@@ -36,8 +37,7 @@ class Evaluation final : public Resizer {
   fbx_status Resize(size_t, uint32_t result, std::span<const int64_t> dims, size_t bytes) override {
     if (result >= memory_.size()) return FBX_INVALID;
     TensorView& view = view_.result(result);
-    const Type type{static_cast<DType>(view.edit().dtype),
-                    Shape(std::vector<int64_t>(dims.begin(), dims.end()))};
+    const Type type{static_cast<DType>(view.edit().dtype), Shape::Of(dims)};
     if (type.dtype != DType::kString) {
       const auto size = StorageSize(type);
       if (!size) return FBX_INVALID;
@@ -146,9 +146,12 @@ class Evaluation final : public Resizer {
 }  // namespace
 
 Result<std::vector<Tensor>> Evaluate(const KernelRef& kernel, HostCalls& calls, const Function& function,
-                                     const Node& node, std::span<const Tensor> operands) {
+                                     const Node& node, std::span<const Tensor> operands,
+                                     const NodeText* text) {
   if (!StateOperands(node.op).empty()) return Unsupported("an op with state has no value of its own");
-  return Evaluation(kernel, calls.For(*kernel.plugin), function, node).Run(operands);
+  HostCall& call = calls.For(*kernel.plugin);
+  if (text != nullptr) return Evaluation(kernel, call, function, node, *text).Run(operands);
+  return Evaluation(kernel, call, function, node, NodeText(function, node)).Run(operands);
 }
 
 Result<std::vector<Tensor>> Evaluate(Registry& registry, const Function& function, const Node& node,

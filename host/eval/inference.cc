@@ -20,7 +20,7 @@ void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, cons
   if (dtype <= FBX_DTYPE_NONE || dtype > FBX_VARIANT) return;
   Type& type = self.types_[result];
   type.dtype = static_cast<DType>(dtype);
-  type.shape = rank < 0 ? Shape() : Shape(std::vector<int64_t>(dims, dims + rank));
+  type.shape = rank < 0 ? Shape() : Shape::Of({dims, static_cast<size_t>(rank)});
 }
 
 void Inference::NeedsValue(const fbx_infer* abi, uint32_t operand) noexcept {

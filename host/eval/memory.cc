@@ -53,7 +53,7 @@ std::optional<size_t> StorageSize(const Type& type) {
 Type TypeOf(const fbx_tensor& tensor) {
   const auto dtype = static_cast<DType>(tensor.dtype);
   if (tensor.rank < 0) return {dtype, Shape()};
-  return {dtype, Shape(std::vector<int64_t>(tensor.dims, tensor.dims + tensor.rank))};
+  return {dtype, Shape::Of({tensor.dims, static_cast<size_t>(tensor.rank)})};
 }
 
 }  // namespace fusebox

@@ -94,7 +94,7 @@ std::vector<int64_t> Attrs::i64s(std::string_view name) const {
   if (value == nullptr) return {};
   if (const auto* list = std::get_if<std::vector<int64_t>>(value)) return *list;
   const auto* shape = std::get_if<Shape>(value);
-  return shape == nullptr ? std::vector<int64_t>() : shape->dims();
+  return shape == nullptr ? std::vector<int64_t>() : std::vector<int64_t>(shape->dims());
 }
 
 const FunctionRef* Attrs::function(std::string_view name) const {

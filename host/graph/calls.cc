@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <span>
 
 namespace fusebox {
 namespace {
 
 constexpr int kMaxChain = 100;
 
-using Ids = std::vector<ValueId>;
+using Ids = std::span<const ValueId>;
 
 class Calls {
  public:
@@ -39,30 +41,27 @@ class Calls {
     for (const std::string& name : References(node)) {
       if (Find(name) == nullptr) return Invalid("refers to function " + name + ", which does not exist");
     }
-    const Ids& operands = node.operands;
-    const Ids& results = node.results;
+    const Ids operands = node.operands, results = node.results;
     switch (node.op) {
-      case Op::kCall: return Callee(caller, node, "subgraph", operands, &results);
+      case Op::kCall: return Callee(caller, node, "subgraph", operands, results);
       case Op::kIf:
-        FUSEBOX_TRY(
-            Callee(caller, node, "then_subgraph_index", Ids(operands.begin() + 1, operands.end()), &results));
-        return Callee(caller, node, "else_subgraph_index", Ids(operands.begin() + 1, operands.end()),
-                      &results);
+        FUSEBOX_TRY(Callee(caller, node, "then_subgraph_index", operands.subspan(1), results));
+        return Callee(caller, node, "else_subgraph_index", operands.subspan(1), results);
       case Op::kWhile:
       case Op::kStablehloWhile:
-        FUSEBOX_TRY(Callee(caller, node, "cond_subgraph_index", operands, nullptr));
+        FUSEBOX_TRY(Callee(caller, node, "cond_subgraph_index", operands, std::nullopt));
         FUSEBOX_TRY(Condition(node));
         FUSEBOX_TRY(Match(caller, operands, caller, results, "the loop's operands and results", {}));
-        return Callee(caller, node, "body_subgraph_index", operands, &results);
-      case Op::kCallOnce: return Callee(caller, node, "init_subgraph_index", operands, &results);
+        return Callee(caller, node, "body_subgraph_index", operands, results);
+      case Op::kCallOnce: return Callee(caller, node, "init_subgraph_index", operands, results);
       case Op::kStablehloComposite:
-        return node.body.empty() ? Status() : Interface(caller, *Find(node.body), operands, &results);
+        return node.body.empty() ? Status() : Interface(caller, *Find(node.body), operands, results);
       default: return {};
     }
   }
 
-  Status Callee(const Function& caller, const Node& node, std::string_view attribute, const Ids& operands,
-                const Ids* results) const {
+  Status Callee(const Function& caller, const Node& node, std::string_view attribute, Ids operands,
+                std::optional<Ids> results) const {
     const FunctionRef* reference = node.attrs.function(attribute);
     if (reference == nullptr) {
       return writable_ ? Status(Invalid("lacks attribute " + std::string(attribute))) : Status();
@@ -70,10 +69,10 @@ class Calls {
     return Interface(caller, *Find(reference->name), operands, results);
   }
 
-  Status Interface(const Function& caller, const Function& callee, const Ids& operands,
-                   const Ids* results) const {
+  Status Interface(const Function& caller, const Function& callee, Ids operands,
+                   std::optional<Ids> results) const {
     FUSEBOX_TRY(Match(caller, operands, callee, callee.inputs, "operands and the inputs of ", callee.name));
-    if (results == nullptr) return {};
+    if (!results) return {};
     return Match(caller, *results, callee, callee.outputs, "results and the outputs of ", callee.name);
   }
 
@@ -82,8 +81,8 @@ class Calls {
   }
 
   // Same number, and no two element types that contradict each other.
-  static Status Match(const Function& a, const Ids& left, const Function& b, const Ids& right,
-                      std::string_view what, std::string_view whose) {
+  static Status Match(const Function& a, Ids left, const Function& b, Ids right, std::string_view what,
+                      std::string_view whose) {
     if (left.size() != right.size()) {
       return Invalid(std::string(what).append(whose) + " differ in number: " + std::to_string(left.size()) +
                      " and " + std::to_string(right.size()));

@@ -148,8 +148,8 @@ class Comparison {
     return a == b ? Status() : Differ("values", ToString(a), ToString(b));
   }
 
-  Status Ids(const std::string& what, const Function& fa, const std::vector<ValueId>& a, const Function& fb,
-             const std::vector<ValueId>& b, bool defined = false) {
+  Status Ids(const std::string& what, const Function& fa, std::span<const ValueId> a, const Function& fb,
+             std::span<const ValueId> b, bool defined = false) {
     FUSEBOX_TRY(Same(("number of " + what).c_str(), a.size(), b.size()));
     for (size_t i = 0; i < a.size(); ++i)
       FUSEBOX_TRY(Value(what + " " + std::to_string(i), fa, a[i], fb, b[i], true, defined));

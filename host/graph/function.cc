@@ -57,7 +57,7 @@ void Function::Compact() {
   Sweep();
   std::vector<ValueId> renumbered(values_.size(), kNoValue);
   std::vector<Value> kept;
-  const auto renumber = [&](std::vector<ValueId>& ids) {
+  const auto renumber = [&](auto& ids) {
     for (ValueId& id : ids) {
       if (id == kNoValue) continue;
       ValueId& target = renumbered[static_cast<size_t>(id)];

@@ -27,6 +27,7 @@ namespace fusebox {
 
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;  // an absent optional operand
+using ValueIds = InlineVector<ValueId, 4>;
 
 // Where something came from, for messages and for people: "model/lstm/MatMul", its Keras layer path where known.
 struct Location {
@@ -66,9 +67,9 @@ struct Node {
   // CUSTOM: the option bytes of the file, where they are not a FlexBuffer map or attrs alone would not reproduce them. They
   // count as long as they say what attrs says: whoever changes attrs need not touch them.
   std::string raw_options;
-  std::vector<ValueId> operands;
-  std::vector<ValueId> results;
-  std::vector<ValueId> intermediates;  // TFLite's Operator.intermediates
+  ValueIds operands;
+  ValueIds results;
+  ValueIds intermediates;  // TFLite's Operator.intermediates
   Location location;
   std::string extra;  // what a newer file format says of this operator beyond our schema, opaque
 
@@ -207,7 +208,7 @@ std::string ToText(const Module&);
 std::string ToText(const Function&);
 // "node 12 CONV_2D (model/conv/Conv2D)".
 std::string Describe(const Function&, const Node&);
-std::string Describe(const Node&, size_t index);  // where the number is known
+std::string Describe(const Node&, size_t index);                     // where the number is known
 std::string DescribeIn(const Function&, const Node&, size_t index);  // "function main: " and the description
 // Structural equality up to value numbering and names of internal functions; the first difference is told in *why.
 bool Equal(const Module&, const Module&, std::string* why = nullptr);

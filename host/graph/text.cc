@@ -22,7 +22,7 @@ std::string Definition(const Function& function, ValueId id) {
 }
 
 template <class F>
-std::string Join(const std::vector<ValueId>& ids, F&& to_text) {
+std::string Join(std::span<const ValueId> ids, F&& to_text) {
   std::string text;
   for (const ValueId id : ids) text += (text.empty() ? "" : ", ") + to_text(id);
   return text;
@@ -49,7 +49,7 @@ std::string Line(const Function& function, const Node& node) {
 // Values that stand for themselves: constants and plain variable tensors that something refers to.
 std::vector<ValueId> FreeValues(const Function& function) {
   std::vector<char> used(static_cast<size_t>(function.value_count())), defined(used.size());
-  const auto mark = [](std::vector<char>& set, const std::vector<ValueId>& ids) {
+  const auto mark = [](std::vector<char>& set, std::span<const ValueId> ids) {
     for (const ValueId id : ids) {
       if (id >= 0 && static_cast<size_t>(id) < set.size()) set[static_cast<size_t>(id)] = 1;
     }

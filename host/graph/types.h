@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,6 +14,7 @@
 
 #include "fusebox/abi/tensor.h"
 #include "host/base/buffer.h"
+#include "host/base/inline_vector.h"
 
 namespace fusebox {
 
@@ -51,27 +53,32 @@ inline bool IsFloat(DType t) {
   return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64;
 }
 
+using Dims = InlineVector<int64_t, 4>;
+
 // Dimensions, -1 for an unknown one; or no known rank at all.
 class Shape {
  public:
   static constexpr int64_t kUnknown = -1;
   Shape() = default;  // unranked, and so is {}; a scalar's shape is Scalar()
-  static Shape Scalar() { return Shape(std::vector<int64_t>()); }
-  Shape(std::vector<int64_t> dims)  // NOLINT(google-explicit-constructor)
-      : ranked_(true), dims_(std::move(dims)) {}
+  static Shape Scalar() { return Of({}); }
+  static Shape Of(std::span<const int64_t> dims) { return {true, Dims(dims.begin(), dims.end())}; }
+  Shape(const std::vector<int64_t>& dims)  // NOLINT(google-explicit-constructor)
+      : ranked_(true), dims_(dims) {}
   Shape(std::initializer_list<int64_t> dims) : ranked_(true), dims_(dims) {}
   bool ranked() const { return ranked_; }
   int rank() const { return ranked_ ? static_cast<int>(dims_.size()) : -1; }
-  const std::vector<int64_t>& dims() const { return dims_; }
-  std::vector<int64_t>& dims() { return dims_; }
+  const Dims& dims() const { return dims_; }
+  Dims& dims() { return dims_; }
   int64_t operator[](size_t i) const { return dims_[i]; }
   bool is_static() const;                        // ranked, and every dimension known
   std::optional<int64_t> element_count() const;  // nothing when not static or when it overflows int64
   bool operator==(const Shape&) const = default;
 
  private:
+  Shape(bool ranked, Dims dims) : ranked_(ranked), dims_(std::move(dims)) {}
+
   bool ranked_ = false;
-  std::vector<int64_t> dims_;
+  Dims dims_;
 };
 std::string ToString(const Shape&);  // "[1,?,3]", "[*]" when unranked
 

@@ -44,9 +44,13 @@ fbx_op_kind KindOf(const Node& node) {
 
 }  // namespace
 
-TensorView::TensorView() : tensor_{}, few_dims_{}, abi_quant_{} {
+TensorView::TensorView() : few_dims_{}, abi_quant_{} { ShowAbsent(); }
+
+void TensorView::ShowAbsent() {
+  tensor_ = {};
   tensor_.head = FBX_HEAD(fbx_tensor);
   tensor_.flags = FBX_TENSOR_ABSENT;
+  quant_.reset();
 }
 
 TensorView::TensorView(const Type& type, const void* data, size_t bytes, uint32_t flags) : TensorView() {
@@ -57,6 +61,7 @@ TensorView::TensorView(const Type& type, const void* data, size_t bytes, uint32_
 }
 
 void TensorView::Show(const Value& value) {
+  ShowAbsent();
   SetType(value.type);
   tensor_.flags = value.is_const() ? uint32_t{FBX_TENSOR_CONST} : 0;
   tensor_.data = const_cast<std::byte*>(value.data.data());
@@ -70,7 +75,7 @@ void TensorView::Show(const Value& value) {
 }
 
 void TensorView::SetType(const Type& type) {
-  const std::vector<int64_t>& dims = type.shape.dims();
+  const Dims& dims = type.shape.dims();
   const bool few = dims.size() <= few_dims_.size();
   if (few) {
     std::copy(dims.begin(), dims.end(), few_dims_.begin());
@@ -90,22 +95,23 @@ NodeText::NodeText(const Function& function, const Node& node)
       raw_options(RawOptions(node)) {}
 
 NodeView::NodeView(const Function& function, const Node& node)
-    : own_text_(std::in_place, function, node),
-      tensors_(node.operands.size() + node.results.size()),
-      node_{} {
+    : own_text_(std::in_place, function, node), node_{} {
   Show(function, node, *own_text_);
 }
 
-NodeView::NodeView(const Function& function, const Node& node, const NodeText& text)
-    : tensors_(node.operands.size() + node.results.size()), node_{} {
+NodeView::NodeView(const Function& function, const Node& node, const NodeText& text) : node_{} {
   Show(function, node, text);
 }
 
 void NodeView::Show(const Function& function, const Node& node, const NodeText& text) {
-  pointers_.reserve(tensors_.size());
+  const size_t count = node.operands.size() + node.results.size();
+  if (count > capacity_) tensors_ = std::make_unique<TensorView[]>(capacity_ = count);
+  pointers_.clear();
+  pointers_.reserve(count);
   const auto show = [&](ValueId id) {
     TensorView& view = tensors_[pointers_.size()];
     if (id != kNoValue) view.Show(function.value(id));
+    else view.ShowAbsent();
     pointers_.push_back(view.abi());
   };
   for (const ValueId id : node.operands) show(id);
@@ -116,6 +122,7 @@ void NodeView::Show(const Function& function, const Node& node, const NodeText& 
     if ((state.flags & (FBX_TENSOR_ABSENT | FBX_TENSOR_CONST)) == 0) state.flags |= FBX_TENSOR_VARIABLE;
   }
   const bool named = node.op == Op::kCustom || node.op == Op::kOpaque;
+  node_ = {};
   node_.head = FBX_HEAD(fbx_node);
   node_.kind = KindOf(node);
   node_.op = AsAbi(named ? std::string_view(node.name) : Name(node.op));

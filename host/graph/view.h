@@ -31,7 +31,8 @@ class TensorView {
   TensorView(const Type&, const void* data, size_t bytes, uint32_t flags);
   const fbx_tensor* abi() const { return &tensor_; }
   fbx_tensor& edit() { return tensor_; }
-  void Show(const Value&);  // of a view that shows nothing yet
+  void Show(const Value&);  // in place of what it showed
+  void ShowAbsent();
   void SetType(const Type&);
   TensorView(const TensorView&) = delete;
   TensorView& operator=(const TensorView&) = delete;
@@ -65,10 +66,13 @@ struct NodeText {
 // One node with its tensors. `flags` and data of the tensors may be edited by the owner between calls.
 class NodeView {
  public:
+  NodeView() : node_{} {}  // shows nothing yet
   NodeView(const Function&, const Node&);
   NodeView(const Function&, const Node&, const NodeText&);  // the text is borrowed
   NodeView(const NodeView&) = delete;
   NodeView& operator=(const NodeView&) = delete;
+  // Shows this node in place of what it showed; many nodes in turn need hardly any memory. The text is borrowed.
+  void Show(const Function&, const Node&, const NodeText&);
   const fbx_node* abi() const { return &node_; }
   fbx_node& edit() { return node_; }
   TensorView& operand(size_t i) { return tensors_[i]; }
@@ -77,9 +81,9 @@ class NodeView {
   size_t result_count() const { return node_.result_count; }
 
  private:
-  void Show(const Function&, const Node&, const NodeText&);
   std::optional<NodeText> own_text_;
-  std::vector<TensorView> tensors_;  // operands, then results
+  std::unique_ptr<TensorView[]> tensors_;  // operands, then results
+  size_t capacity_ = 0;
   std::vector<const fbx_tensor*> pointers_;
   fbx_node node_;
 };

@@ -33,6 +33,7 @@ size_t Arrange(std::span<Request> requests) {
   });
   std::vector<const Request*> by_offset, meets;
   by_offset.reserve(requests.size());
+  meets.reserve(requests.size());
   size_t total = 0;
   for (const size_t index : order) {
     Request& request = requests[index];

@@ -185,20 +185,17 @@ class SegmentPlanner {
 
   // A piece of memory that ends as an output is the caller's, and takes no room here.
   void ToOutputs() {
-    std::unordered_map<size_t, int> outputs;
+    std::vector<int> output_of(requests_.size(), -1);
     for (const Place& place : segment_->places) {
       const int output = code_.output_index[static_cast<size_t>(place.value)];
       const size_t request = RequestOf(place.value);
-      if (output < 0 || request == kNone) continue;
-      outputs.emplace(request, output);
+      if (output >= 0 && request != kNone && output_of[request] < 0) output_of[request] = output;
     }
     for (Place& place : segment_->places) {
-      if (place.kind != Place::kArena) continue;
-      const auto output = outputs.find(place.at);
-      if (output == outputs.end()) continue;
+      if (place.kind != Place::kArena || output_of[place.at] < 0) continue;
       requests_[place.at].bytes = 0;
       place.kind = Place::kOutput;
-      place.at = static_cast<size_t>(output->second);
+      place.at = static_cast<size_t>(output_of[place.at]);
     }
   }
 

@@ -105,7 +105,8 @@ class NodeShaper {
           {TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
     }
     FUSEBOX_ASSIGN(shapes.values,
-                   fusebox::Evaluate(unit_.kernel, context_.calls, *code_.function, node_, operands));
+                   fusebox::Evaluate(unit_.kernel, context_.calls, *code_.function, node_, operands,
+                                     &code_.texts[static_cast<size_t>(&unit_ - code_.units.data())]));
     shapes.kind = NodeShapes::kKnown;
     return {};
   }

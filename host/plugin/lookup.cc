@@ -204,12 +204,21 @@ const std::vector<KernelRef>& Registry::Impl::AllKernels(fbx_op_kind kind, std::
 }
 
 std::vector<KernelRef> Registry::KernelsFor(fbx_op_kind kind, std::string_view op, int version) {
-  const std::lock_guard lock(impl_->mutex);
   std::vector<KernelRef> kernels;
-  for (const KernelRef& ref : impl_->AllKernels(kind, op)) {
-    if (InRange(version, ref.kernel->min_version, ref.kernel->max_version)) kernels.push_back(ref);
+  for (const KernelRef& ref : KernelsOf(kind, op)) {
+    if (ref.Knows(version)) kernels.push_back(ref);
   }
   return kernels;
+}
+
+// The lists are never changed once they are made.
+const std::vector<KernelRef>& Registry::KernelsOf(fbx_op_kind kind, std::string_view op) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->AllKernels(kind, op);
+}
+
+bool KernelRef::Knows(int version) const {
+  return InRange(version, kernel->min_version, kernel->max_version);
 }
 
 std::vector<std::string> Registry::WhoProvides(fbx_op_kind kind, std::string_view op) const {

@@ -176,6 +176,7 @@ struct KernelRef {
   const fbx_kernel* kernel = nullptr;
   const LoadedPlugin* plugin = nullptr;
   explicit operator bool() const { return kernel != nullptr; }
+  bool Knows(int version) const;  // 0: any
 };
 // A rule of a library (rule, plugin), or one that its manifest declares (declared).
 struct RuleRef {
@@ -248,6 +249,8 @@ class Registry {
                                         std::vector<std::string>* skipped = nullptr);
   // Kernels for an op, best first: `prefer`, manifest priority, plugin id, built-in last. version 0: any.
   std::vector<KernelRef> KernelsFor(fbx_op_kind kind, std::string_view op, int version);
+  // The same of any version, each of which may know other versions. As long as the registry.
+  const std::vector<KernelRef>& KernelsOf(fbx_op_kind kind, std::string_view op);
   // Which plugins promise that op (loadable or not), for messages: "com.acme.x 1.0.0 (denied: ...)".
   std::vector<std::string> WhoProvides(fbx_op_kind kind, std::string_view op) const;
   // Delegates in the order in which they are offered nodes: `wanted`, else the config's list, else every one that is a

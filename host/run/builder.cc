@@ -54,12 +54,13 @@ class ProgramBuilder {
     const Opening services(threads, program.options_);
     HostCalls calls(services);
     FileViews files;
+    NodeView view;
     for (size_t i = 0; i < code.units.size(); ++i) {
       plan::Unit& unit = code.units[i];
       const Function& function = *code.function;
       const auto place = [&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); };
       const Node& node = *function.nodes[i];
-      NodeView view(function, node, code.texts[i]);
+      view.Show(function, node, code.texts[i]);
       // Nothing runs it but the delegate, which declined.
       const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty());
       if (nobody && !IsHostOp(node.op)) FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
@@ -146,11 +147,11 @@ class ProgramBuilder {
       }
       return CheckInterface(node, unit);
     }
-    NodeView view(function, node, code.texts[index]);
-    auto kernel = ChooseKernel(*program_.registry_, function, node, view);
+    view_.Show(function, node, code.texts[index]);
+    auto kernel = ChooseKernel(*program_.registry_, function, node, view_);
     if (kernel) {
       unit.kernel = *kernel;
-      return late ? Status() : Init(unit, function, node, view, calls_, files_);
+      return late ? Status() : Init(unit, function, node, view_, calls_, files_);
     }
     if (node.body.empty() || IsStandIn(node)) {
       if (!late) return std::unexpected(std::move(kernel).error());
@@ -203,7 +204,7 @@ class ProgramBuilder {
     }
     if (is_while && node.operands.size() != node.results.size())
       return Invalid("a loop gives back as many values as it takes");
-    const auto absent = [](const std::vector<ValueId>& ids) {
+    const auto absent = [](const ValueIds& ids) {
       return std::find(ids.begin(), ids.end(), kNoValue) != ids.end();
     };
     if (!unit.callees.empty() && (absent(node.operands) || absent(node.results)))
@@ -241,6 +242,7 @@ class ProgramBuilder {
   Opening services_;
   HostCalls calls_;
   FileViews files_;
+  NodeView view_;  // of the node at hand
 };
 
 Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shared_ptr<Registry> registry,

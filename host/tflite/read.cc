@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <map>
 #include <set>
 
 #include "host/tflite/reader.h"
@@ -35,18 +34,19 @@ std::vector<std::string> FunctionNames(const format::Model& model) {
   const auto name_of = [](const format::SubGraph* graph) {
     return graph->name() == nullptr ? std::string_view() : graph->name()->string_view();
   };
-  std::map<std::string_view, int> count;
-  for (const format::SubGraph* graph : *model.subgraphs()) ++count[name_of(graph)];
+  std::vector<std::string_view> given;
+  given.reserve(model.subgraphs()->size());
+  for (const format::SubGraph* graph : *model.subgraphs()) given.push_back(name_of(graph));
+  std::ranges::sort(given);
+  const auto times = [&](std::string_view name) { return std::ranges::equal_range(given, name).size(); };
   std::vector<std::string> names;
-  std::set<std::string> taken;
-  for (const auto& [name, times] : count) {
-    if (times == 1 && !name.empty()) taken.emplace(name);
-  }
+  names.reserve(given.size());
+  std::set<std::string> made;
   for (const format::SubGraph* graph : *model.subgraphs()) {
     std::string name(name_of(graph));
-    if (name.empty() || count[name_of(graph)] > 1) {
+    if (name.empty() || times(name) > 1) {
       name = names.empty() ? "main" : "subgraph" + std::to_string(names.size());
-      while (!taken.insert(name).second) name += "_";
+      while (times(name) == 1 || !made.insert(name).second) name += "_";
     }
     names.push_back(std::move(name));
   }

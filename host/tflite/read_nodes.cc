@@ -67,8 +67,8 @@ class NodeReader {
     return node.name.empty() ? Status(Invalid("custom operator without a name")) : Status();
   }
 
-  Result<std::vector<ValueId>> Values(const flatbuffers::Vector<int32_t>* list, const char* what) const {
-    std::vector<ValueId> ids;
+  Result<ValueIds> Values(const flatbuffers::Vector<int32_t>* list, const char* what) const {
+    ValueIds ids;
     ids.reserve(SizeOf(list));
     for (size_t i = 0; i < SizeOf(list); ++i) {
       const int32_t id = list->Get(static_cast<unsigned>(i));

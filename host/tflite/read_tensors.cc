@@ -26,11 +26,13 @@ Shape ReadShape(const File& file, const format::Tensor& tensor, bool is_scalar_a
   const auto* signature = tensor.shape_signature();
   if (SizeOf(shape) == 0 && SizeOf(signature) == 0) {
     const bool known = tensor.has_rank() || is_scalar_at_least || !file.states_rank;
-    return known ? Shape(std::vector<int64_t>()) : Shape();
+    return known ? Shape::Scalar() : Shape();
   }
   const auto* dims =
       SizeOf(signature) > 0 && (SizeOf(shape) == SizeOf(signature) || SizeOf(shape) == 0) ? signature : shape;
-  return Shape(std::vector<int64_t>(dims->begin(), dims->end()));
+  Shape out = Shape::Scalar();
+  out.dims().assign(dims->begin(), dims->end());
+  return out;
 }
 
 // Scales and zero points of a blockwise quantised tensor stand in tensors of their own.

@@ -174,7 +174,7 @@ void TensorNumbers::Add(ValueId id) {
   values_.push_back(id);
 }
 
-std::vector<int32_t> TensorNumbers::of(const std::vector<ValueId>& ids) const {
+std::vector<int32_t> TensorNumbers::of(std::span<const ValueId> ids) const {
   std::vector<int32_t> numbers;
   for (const ValueId id : ids) numbers.push_back(of(id));
   return numbers;

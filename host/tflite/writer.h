@@ -73,7 +73,7 @@ class TensorNumbers {
  public:
   explicit TensorNumbers(const Function&);
   int32_t of(ValueId id) const { return id == kNoValue ? -1 : numbers_[static_cast<size_t>(id)]; }
-  std::vector<int32_t> of(const std::vector<ValueId>& ids) const;
+  std::vector<int32_t> of(std::span<const ValueId> ids) const;
   const std::vector<ValueId>& values() const { return values_; }  // by tensor
   bool is_state(ValueId id) const { return state_[static_cast<size_t>(id)] != 0; }
 

@@ -89,5 +89,30 @@ TEST(NodeView, MarksStateOperands) {
   EXPECT_EQ(view.abi()->operands[0]->flags, 0u);
 }
 
+TEST(NodeView, ForgetsTheNodeThatItShowedBefore) {
+  Function f("f");
+  const Type row{DType::kF32, {1, 4}};
+  const ValueId x = f.AddInput(row, "x"), w = f.AddConst<float>(DType::kF32, {4, 4}, std::vector<float>(16));
+  f.value(w).quant = std::make_shared<const Quant>(Quant{.scales = {1}, .zero_points = {0}});
+  const Node first = f.AddNode(Op::kFullyConnected, {w, w}, {row});
+  const Node second = f.AddNode(Op::kFullyConnected, {x, x, kNoValue}, {row});
+  const NodeText text(f, first, 0);
+  NodeView view(f, first, text);
+  EXPECT_NE(view.abi()->operands[0]->quant, nullptr);
+  view.Show(f, second, text);
+  ASSERT_EQ(view.abi()->operand_count, 3u);
+  EXPECT_EQ(view.abi()->operands[2]->flags, uint32_t{FBX_TENSOR_ABSENT});
+  view.Show(f, second, text);
+  const fbx_tensor& operand = *view.abi()->operands[0];
+  EXPECT_EQ(FromAbi(operand.name), "x");
+  EXPECT_EQ(operand.quant, nullptr);
+  EXPECT_EQ(operand.data, nullptr);
+  EXPECT_EQ(operand.flags, 0u);
+  view.Show(f, first, text);
+  EXPECT_EQ(view.abi()->operand_count, 2u);
+  EXPECT_EQ(view.abi()->operands[0]->bytes, 64u);
+  EXPECT_EQ(view.abi()->results[0]->flags, 0u);
+}
+
 }  // namespace
 }  // namespace fusebox
