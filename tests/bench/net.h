@@ -34,7 +34,7 @@ class WeightSource {
 class Net {
  public:
   explicit Net(Function& function) : f_(function) {}
-  const Dims& dims(ValueId v) const { return f_.value(v).type.shape.dims(); }
+  Dims dims(ValueId v) const { return f_.value(v).type.shape.dims(); }
 
   ValueId Input(DType dtype, Dims dims, std::string name) {
     return f_.AddInput({dtype, dims}, std::move(name));

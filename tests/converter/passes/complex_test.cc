@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using C = std::complex<double>;
 using Cs = std::vector<C>;
 
-constexpr Type kNone{DType::kNone, Shape()};
+const Type kNone{DType::kNone, Shape()};
 const Type kComplex{DType::kComplex64, Shape()};
 
 std::vector<float> Wave(size_t count) {

@@ -82,7 +82,7 @@ TEST_F(Declared, TransposesAreDoneAtOnceWhereTheyAreOfConstants) {
   ASSERT_TRUE(sites.at(0).fused) << sites[0].why;
   EXPECT_THAT(sites[0].emitted, ElementsAre("FULLY_CONNECTED"));
   const Function& main = *module.functions[0];
-  const Value& weights = main.value(main.nodes.at(0)->operands.at(1));
+  const Value& weights = main.value(main.nodes.at(0)->operands[1]);
   EXPECT_EQ(weights.type, (Type{DType::kF32, {4, 3}}));
   EXPECT_THAT(weights.data.As<float>(), ElementsAre(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11));
 }
@@ -99,7 +99,7 @@ TEST_F(Declared, TakesResultsInTheirOrder) {
   const auto sites = FuseAll(module, *registry);
   ASSERT_TRUE(sites.at(0).fused) << sites[0].why;
   const auto& results = main.nodes.at(0)->results;
-  EXPECT_THAT(main.outputs, ElementsAre(results.at(1), results.at(0)));
+  EXPECT_THAT(main.outputs, ElementsAre(results[1], results[0]));
 }
 
 TEST_F(Declared, ACustomOpWithoutAKernelHasTheTypesOfTheComposite) {
