@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plugins/rnn/lstm_hybrid.h"
 #include "plugins/rnn/lstm_packed.h"
 #include "plugins/rnn/lstm_reference.h"
 #include "plugins/rnn/operand_checks.h"
@@ -13,12 +14,6 @@ namespace {
 
 size_t ScratchRows(const LstmSpec& spec, uint32_t threads) {
   return static_cast<size_t>(std::clamp<int64_t>(spec.batch, 1, std::max<uint32_t>(threads, 1)));
-}
-
-size_t ScratchBytes(const PackedLstm* packed, const LstmSpec& spec, size_t chunk, uint32_t threads) {
-  if (packed) return packed->ScratchBytes(spec, chunk);
-  const size_t element = spec.dtype == FBX_F64 ? sizeof(double) : sizeof(float);
-  return ScratchRows(spec, threads) * ReferenceScratch(spec) * element;
 }
 
 // Calls f(place of a row at a step, place of the same row when time is reversed), places in rows of the input.
@@ -37,20 +32,26 @@ void ForPlaces(const LstmSpec& spec, const F& f) {
   }
 }
 
-template <class T>
-void RunPlain(const Node& node, const LstmSpec& spec, const LstmBuffers<T>& buffers, T* scratch,
-              uint32_t threads) {
+// run(begin, end, scratch) over the rows of the batch, on as many threads as there are parts of the scratch.
+template <class F>
+void ForRows(const Node& node, const LstmSpec& spec, std::byte* scratch, size_t bytes, uint32_t threads,
+             const F& run) {
   const size_t rows = ScratchRows(spec, threads), batch = static_cast<size_t>(spec.batch);
   parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
                [&](size_t begin, size_t end, uint32_t worker) {
-                 RunReference<T>(spec, buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end),
-                                 scratch + worker * ReferenceScratch(spec));
+                 run(static_cast<int64_t>(begin), static_cast<int64_t>(end), scratch + worker * bytes);
                });
 }
 
 }  // namespace
 
-void BidirectionalKernel::supports(const Node& node) { BidirectionalSpec{node}; }
+void BidirectionalKernel::supports(const Node& node) {
+  const BidirectionalSpec spec(node);
+  for (const bool backward : {false, true}) {
+    const LstmSpec& cell = backward ? spec.backward : spec.forward;
+    if (cell.arithmetic == Arithmetic::kHybrid) HybridLstm::Check(cell, DirectionNode(node, backward).node());
+  }
+}
 
 void BidirectionalKernel::infer(const Node& node, Infer& out) {
   const auto spec = ParseSpec<BidirectionalSpec>(node);
@@ -74,15 +75,28 @@ void BidirectionalKernel::infer(const Node& node, Infer& out) {
     out.like(next, node.in(kForwardStates + state));
 }
 
+BidirectionalKernel::Cell BidirectionalKernel::MakeCell(const Node& node, const LstmSpec& spec,
+                                                        bool backward) {
+  const DirectionNode direction(node, backward);
+  Cell cell;
+  if (spec.arithmetic == Arithmetic::kHybrid)
+    cell.hybrid = std::make_unique<const HybridLstm>(spec, direction.node());
+  else if (PackedLstm::Takes(spec)) cell.packed = std::make_unique<const PackedLstm>(spec, direction.node());
+  return cell;
+}
+
+size_t BidirectionalKernel::ScratchBytes(const Cell& cell, const LstmSpec& spec, size_t chunk,
+                                         uint32_t threads) {
+  if (cell.packed) return cell.packed->ScratchBytes(spec, chunk);
+  const size_t rows = ScratchRows(spec, threads);
+  if (cell.hybrid) return rows * HybridLstm::ScratchBytes(spec);
+  return rows * ReferenceScratch(spec) * (spec.dtype == FBX_F64 ? sizeof(double) : sizeof(float));
+}
+
 BidirectionalKernel::BidirectionalKernel(const Node& node) {
   const auto spec = ParseSpec<BidirectionalSpec>(node);
-  const auto pack = [&](const LstmSpec& cell, bool backward) -> std::unique_ptr<const PackedLstm> {
-    if (!PackedLstm::Takes(cell)) return nullptr;
-    const DirectionNode direction(node, backward);
-    return std::make_unique<const PackedLstm>(cell, direction.node());
-  };
-  forward_ = pack(spec.forward, false);
-  backward_ = pack(spec.backward, true);
+  forward_ = MakeCell(node, spec.forward, false);
+  backward_ = MakeCell(node, spec.backward, true);
 }
 
 BidirectionalKernel::~BidirectionalKernel() = default;
@@ -90,11 +104,10 @@ BidirectionalKernel::~BidirectionalKernel() = default;
 BidirectionalKernel::Shapes BidirectionalKernel::prepare(const Node& node, Plan& plan) const {
   Shapes shapes{ParseSpec<BidirectionalSpec>(node), 0, 0, 0, 0, 0, 0, plan.threads()};
   const LstmSpec &f = shapes.spec.forward, &b = shapes.spec.backward;
-  if (forward_) shapes.forward_chunk = forward_->ChunkSteps(f);
-  if (backward_) shapes.backward_chunk = backward_->ChunkSteps(b);
-  shapes.cells =
-      plan.scratch(std::max(ScratchBytes(forward_.get(), f, shapes.forward_chunk, plan.threads()),
-                            ScratchBytes(backward_.get(), b, shapes.backward_chunk, plan.threads())));
+  if (forward_.packed) shapes.forward_chunk = forward_.packed->ChunkSteps(f);
+  if (backward_.packed) shapes.backward_chunk = backward_.packed->ChunkSteps(b);
+  shapes.cells = plan.scratch(std::max(ScratchBytes(forward_, f, shapes.forward_chunk, plan.threads()),
+                                       ScratchBytes(backward_, b, shapes.backward_chunk, plan.threads())));
   const size_t element = f.dtype == FBX_F64 ? sizeof(double) : sizeof(float);
   const size_t rows = static_cast<size_t>(f.batch) * static_cast<size_t>(f.steps) * element;
   shapes.reversed = plan.scratch(rows * static_cast<size_t>(f.inputs));
@@ -111,22 +124,36 @@ void BidirectionalKernel::RunDirection(const Node& node, const Shapes& shapes, b
   const uint32_t result = (shapes.spec.merge ? 1 : 2) + (states - kForwardStates);
   T* const h = StateMemory<T>(node, states, result);
   T* const c = StateMemory<T>(node, states + 1, result + 1);
-  T* const scratch = node.scratch<T>(shapes.cells);
-  const PackedLstm* const packed = backward ? backward_.get() : forward_.get();
+  const Cell& cell = backward ? backward_ : forward_;
   if constexpr (std::is_same_v<T, float>) {
     const size_t chunk = backward ? shapes.backward_chunk : shapes.forward_chunk;
-    if (packed) return packed->Run({node.host(), spec, x, output, h, c, scratch, chunk, shapes.threads});
+    if (cell.packed)
+      return cell.packed->Run(
+          {node.host(), spec, x, output, h, c, node.scratch<T>(shapes.cells), chunk, shapes.threads});
   }
   const DirectionNode direction(node, backward);
-  const Node cell = direction.node();
+  const Node operands = direction.node();
   LstmBuffers<T> buffers;
-  for (uint32_t i = 0; i < cell.in_count(); ++i)
-    buffers.operands[i] = cell.has_in(i) ? cell.in(i).data<const T>() : nullptr;
+  for (uint32_t i = 0; i < operands.in_count(); ++i) {
+    const bool stored = operands.has_in(i) && operands.in(i).dtype() == FBX_I8;  // read by the cell itself
+    buffers.operands[i] = operands.has_in(i) && !stored ? operands.in(i).data<const T>() : nullptr;
+  }
   buffers.operands[kInput] = x;
   buffers.output = output;
   buffers.output_state = h;
   buffers.cell_state = c;
-  RunPlain<T>(node, spec, buffers, scratch, shapes.threads);
+  auto* const scratch = node.scratch<std::byte>(shapes.cells);
+  if constexpr (std::is_same_v<T, float>) {
+    if (cell.hybrid)
+      return ForRows(node, spec, scratch, HybridLstm::ScratchBytes(spec), shapes.threads,
+                     [&](int64_t begin, int64_t end, std::byte* part) {
+                       cell.hybrid->Run(spec, buffers, begin, end, part);
+                     });
+  }
+  ForRows(node, spec, scratch, ReferenceScratch(spec) * sizeof(T), shapes.threads,
+          [&](int64_t begin, int64_t end, std::byte* part) {
+            RunReference<T>(spec, buffers, begin, end, reinterpret_cast<T*>(part));
+          });
 }
 
 template <class T>

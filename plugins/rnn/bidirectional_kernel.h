@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BIDIRECTIONAL_SEQUENCE_LSTM, f32 and f64 (bidirectional_spec.h), with the code of the LSTM's cells.
+// BIDIRECTIONAL_SEQUENCE_LSTM, f32, f64 and hybrid (bidirectional_spec.h), with the code of the LSTM's cells.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 
 namespace fusebox::rnn {
 
+class HybridLstm;
 class PackedLstm;
 
 struct BidirectionalKernel {
@@ -33,12 +34,20 @@ struct BidirectionalKernel {
   void invoke(const Node& node, const Shapes& shapes) const;
 
  private:
+  // Both null: the plain definition.
+  struct Cell {
+    std::unique_ptr<const PackedLstm> packed;
+    std::unique_ptr<const HybridLstm> hybrid;
+  };
+  static Cell MakeCell(const Node& node, const LstmSpec& spec, bool backward);
+  static size_t ScratchBytes(const Cell& cell, const LstmSpec& spec, size_t chunk, uint32_t threads);
+
   template <class T>
   void Run(const Node& node, const Shapes& shapes) const;
   template <class T>
   void RunDirection(const Node& node, const Shapes& shapes, bool backward, const T* x, T* output) const;
 
-  std::unique_ptr<const PackedLstm> forward_, backward_;  // null: the plain definition
+  Cell forward_, backward_;
 };
 
 }  // namespace fusebox::rnn

@@ -17,7 +17,8 @@ bool CheckNode(const Node& node) {
   for (uint32_t i = 1; i < kBidirectionalOperands; ++i) {
     if (!node.has_in(i)) continue;
     if (i > kBackwardStates + 1) RefuseOperand("OPERANDS", "is there: auxiliary inputs are not done", i);
-    if (node.in(i).dtype() != dtype)
+    const bool hybrid = dtype == FBX_F32 && node.in(i).dtype() == FBX_I8;  // the cells say where it may be
+    if (node.in(i).dtype() != dtype && !hybrid)
       RefuseOperand(
           "DTYPE",
           std::string("is ") + dtype_name(node.in(i).dtype()) + " beside " + dtype_name(dtype) + " input", i);

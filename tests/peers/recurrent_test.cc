@@ -3,6 +3,9 @@
 // beside the layers of TensorFlow.js.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "host/tflite/tflite.h"
 #include "samples/models/models.h"
 #include "tests/converter/import/keras/keras_cases.h"
 #include "tests/e2e/pipeline.h"
@@ -19,12 +22,14 @@ using Merge = RecurrentOptions::Merge;
 
 #define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().message
 
-Result<Written> Fused(const RecurrentOptions& layer, bool builtin_gru = false) {
+Result<Written> Fused(const RecurrentOptions& layer, bool builtin_gru = false,
+                      converter::Quantization quantization = converter::Quantization::kNone) {
   Config config = PluginConfig();
   if (builtin_gru) config.options["fusebox.rnn"].Set("gru", std::string("builtin"));
   converter::Options options;
   FUSEBOX_ASSIGN(options.registry, Registry::Create(config));
   if (layer.batch < 0) options.batch = 2;
+  options.quantization = quantization;
   FUSEBOX_TRY(samples::WriteRecurrent(TestDir() + "/model", 1, layer));
   return Convert(TestDir() + "/model", options, "fused");
 }
@@ -66,6 +71,9 @@ TEST_P(StockRunsRecurrent, AsWeDoOnEveryCall) {
 
 const Form kStockForms[] = {
     {"simple_rnn", {.cell = Cell::kSimpleRnn, .return_sequences = true, .return_state = true}},
+    {"lstm", {.cell = Cell::kLstm, .return_sequences = true, .return_state = true}},
+    {"lstm_input_state", {.cell = Cell::kLstm, .batch = 2, .return_state = true, .input_state = true}},
+    {"lstm_backwards", {.cell = Cell::kLstm, .go_backwards = true, .return_state = true}},
     {"simple_rnn_relu", {.cell = Cell::kSimpleRnn, .activation = RecurrentOptions::Activation::kRelu}},
     {"simple_rnn_time_major", {.cell = Cell::kSimpleRnn, .time_major = true, .return_sequences = true}},
     {"simple_rnn_backwards", {.cell = Cell::kSimpleRnn, .go_backwards = true}},
@@ -94,6 +102,54 @@ const Form kStockForms[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, StockRunsRecurrent, ::testing::ValuesIn(kStockForms),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+bool HasBytes(const Module& module) {
+  const Function& f = *module.functions[0];
+  return std::ranges::any_of(f.nodes, [&](const auto& node) {
+    return node->operands.size() > 20 && f.value(node->operands[2]).type.dtype == DType::kI8;
+  });
+}
+
+class StockRunsHybrid : public ::testing::TestWithParam<Form> {};
+
+// With weights of 8 bits: what stock gives, the same on every call, and near what the float layer gives.
+TEST_P(StockRunsHybrid, AsWeDoOnEveryCall) {
+  FUSEBOX_NEEDS_STOCK();
+  RecurrentOptions layer = GetParam().options;
+  layer.inputs = layer.units = 48;
+  const auto floats = Fused(layer);
+  ASSERT_OK(floats);
+  auto exact = Open(floats->path, *Plugins());
+  ASSERT_OK(exact);
+  const Tensors inputs = RandomInputs(**exact, 3);
+  const auto expected = Invoke(**exact, inputs);
+  ASSERT_OK(expected);
+  const auto hybrid = Fused(layer, false, converter::Quantization::kDynamic);
+  ASSERT_OK(hybrid);
+  const auto module = tflite::ReadFile(hybrid->path);
+  ASSERT_OK(module);
+  EXPECT_TRUE(HasBytes(**module));
+  auto ours = Open(hybrid->path, *Plugins());
+  ASSERT_OK(ours);
+  auto stock = Stock::Open(hybrid->path);
+  ASSERT_OK(stock);
+  for (int call = 0; call < 3; ++call) {
+    const auto here = Invoke(**ours, inputs), there = (*stock)->Invoke(inputs);
+    ASSERT_OK(here);
+    ASSERT_OK(there);
+    EXPECT_EQ(Difference(*here, *there, 1e-5, 1e-5), "") << "call " << call;
+    EXPECT_EQ(Difference(*here, *expected, 0.05, 0.05), "") << "call " << call;
+  }
+}
+
+const Form kHybridForms[] = {
+    {"lstm", {.cell = Cell::kLstm, .return_sequences = true}},
+    {"lstm_input_state", {.cell = Cell::kLstm, .batch = 2, .return_state = true, .input_state = true}},
+    {"bidirectional", {.cell = Cell::kLstm, .return_sequences = true, .merge = Merge::kConcat}},
+    {"bidirectional_batch", {.cell = Cell::kLstm, .batch = 3, .merge = Merge::kSum}},
+};
+INSTANTIATE_TEST_SUITE_P(All, StockRunsHybrid, ::testing::ValuesIn(kHybridForms),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(StockRunsMasked, LayersOfKerasFilesAsWeDoOnEveryCall) {
