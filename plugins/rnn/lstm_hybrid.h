@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cell with weights of 8 bits: each vector is quantised before it meets a matrix, products are summed as integers, all else is f32.
-//
-// A vector's scale is its own: [-127, 127] spans its largest magnitude, or, with asymmetric_quantize_inputs, [-128, 127] its range
-// widened to hold 0.
+// The cell with weights of 8 bits (hybrid_product.h), asymmetric where asymmetric_quantize_inputs says so.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +7,7 @@
 
 #include <fusebox/kernel.hpp>
 
+#include "plugins/rnn/hybrid_product.h"
 #include "plugins/rnn/lstm_reference.h"
 #include "plugins/rnn/lstm_spec.h"
 
@@ -28,19 +26,11 @@ class HybridLstm {
            std::byte* scratch) const;
 
  private:
-  struct Matrix {
-    const int8_t* values = nullptr;
-    int64_t columns = 0;
-    float scale = 0;
-    std::vector<int32_t> row_sums;  // where vectors have zero points
-  };
-  struct Vector;
   struct Products;
-  static void Multiply(const Matrix& matrix, int64_t rows, const Vector& vector, bool add, float* sums);
 
   bool asymmetric_;
-  Matrix matrices_[kProjection + 1];  // by operand
-  std::vector<float> peepholes_[3];   // in f32
+  HybridMatrix matrices_[kProjection + 1];  // by operand
+  std::vector<float> peepholes_[3];         // in f32
 };
 
 }  // namespace fusebox::rnn

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plugins/rnn/hybrid_product.h"
 #include "plugins/rnn/operand_checks.h"
 #include "plugins/rnn/rnn_packed.h"
 #include "plugins/rnn/state_memory.h"
@@ -44,6 +45,21 @@ void InvokeReference(const Node& node, const RnnSpec& spec) {
 
 }  // namespace
 
+struct RnnKernel::Hybrid {
+  explicit Hybrid(const Node& node)
+      : asymmetric(node.attrs().b("asymmetric_quantize_inputs", false)),
+        weights(node.in(kRnnWeights), asymmetric),
+        recurrent(node.in(kRnnRecurrent), asymmetric) {}
+
+  // Of one row of the batch.
+  static size_t ScratchBytes(const RnnSpec& spec) {
+    return HybridBytes(spec.inputs) + HybridBytes(spec.cells);
+  }
+
+  bool asymmetric;
+  HybridMatrix weights, recurrent;
+};
+
 void RnnKernel::supports(const Node& node) { RnnSpec{node}; }
 
 void RnnKernel::infer(const Node& node, Infer& out) {
@@ -58,21 +74,51 @@ void RnnKernel::infer(const Node& node, Infer& out) {
 
 RnnKernel::RnnKernel(const Node& node) {
   const RnnSpec spec = ParseSpec<RnnSpec>(node);
-  if (PackedRnn::Takes(spec)) packed_ = std::make_unique<const PackedRnn>(spec, node);
+  if (spec.hybrid) hybrid_ = std::make_unique<const Hybrid>(node);
+  else if (PackedRnn::Takes(spec)) packed_ = std::make_unique<const PackedRnn>(spec, node);
 }
 
 RnnKernel::~RnnKernel() = default;
 
 RnnKernel::Shapes RnnKernel::prepare(const Node& node, Plan& plan) const {
   Shapes shapes{ParseSpec<RnnSpec>(node), 0, 0, plan.threads()};
+  if (hybrid_) shapes.scratch = plan.scratch(shapes.threads * Hybrid::ScratchBytes(shapes.spec));
   if (!packed_) return shapes;
   shapes.chunk_steps = packed_->ChunkSteps(shapes.spec);
   shapes.scratch = plan.scratch(packed_->ScratchBytes(shapes.spec, shapes.chunk_steps));
   return shapes;
 }
 
+void RnnKernel::RunHybrid(const Node& node, const Shapes& shapes) const {
+  const RnnSpec& spec = shapes.spec;
+  const float* const bias = node.in(kRnnBias).data<const float>();
+  float* const states = StateMemory<float>(node, kRnnState, 1);
+  const auto run = [&](size_t begin, size_t end, uint32_t worker) {
+    auto* const scratch = node.scratch<int8_t>(shapes.scratch) + worker * Hybrid::ScratchBytes(spec);
+    HybridVector x{scratch}, h{scratch + HybridBytes(spec.inputs)};
+    for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
+      float* const state = states + row * spec.cells;
+      for (int64_t step = 0; step < spec.steps; ++step) {
+        const int64_t at = spec.time_major ? step * spec.batch + row : row * spec.steps + step;
+        float* const out = node.out(0).data<float>() + at * spec.cells;
+        x.Quantise(node.in(kRnnInput).data<const float>() + at * spec.inputs, spec.inputs,
+                   hybrid_->asymmetric);
+        h.Quantise(state, spec.cells, hybrid_->asymmetric);
+        std::copy_n(bias, spec.cells, out);
+        hybrid_->weights.Multiply(x, true, out);
+        hybrid_->recurrent.Multiply(h, true, out);
+        for (int64_t i = 0; i < spec.cells; ++i) state[i] = out[i] = Activate(spec.activation, out[i]);
+      }
+    }
+  };
+  const auto rows = static_cast<size_t>(spec.batch);
+  if (thread_count(node.host()) > shapes.threads) return run(0, rows, 0);
+  parallel_for(node.host(), rows, 1, run);
+}
+
 void RnnKernel::invoke(const Node& node, const Shapes& shapes) const {
   const RnnSpec& spec = shapes.spec;
+  if (hybrid_) return RunHybrid(node, shapes);
   if (!packed_)
     return spec.dtype == FBX_F64 ? InvokeReference<double>(node, spec) : InvokeReference<float>(node, spec);
   float* const state = StateMemory<float>(node, kRnnState, 1);

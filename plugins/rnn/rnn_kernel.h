@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_RNN, f32 and f64 (rnn_spec.h has operands and definition).
+// UNIDIRECTIONAL_SEQUENCE_RNN, f32, f64 and f32 with weights of 8 bits (rnn_spec.h has operands and definition).
 //
 // f32 with constant weights runs as vector code on weights packed once; everything else as the plain definition.
 #pragma once
@@ -21,7 +21,7 @@ struct RnnKernel {
   // What prepare found out for given shapes.
   struct Shapes {
     RnnSpec spec;
-    uint32_t scratch;    // slot; vector code only
+    uint32_t scratch;    // slot; vector code and hybrids only
     size_t chunk_steps;  // vector code: steps whose input projection is held at once
     uint32_t threads;
   };
@@ -34,7 +34,11 @@ struct RnnKernel {
   void invoke(const Node& node, const Shapes& shapes) const;
 
  private:
-  std::unique_ptr<const PackedRnn> packed_;  // null: the plain definition
+  struct Hybrid;
+  void RunHybrid(const Node& node, const Shapes& shapes) const;
+
+  std::unique_ptr<const PackedRnn> packed_;  // both null: the plain definition
+  std::unique_ptr<const Hybrid> hybrid_;
 };
 
 }  // namespace fusebox::rnn

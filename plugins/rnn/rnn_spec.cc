@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plugins/rnn/operand_checks.h"
+#include "plugins/rnn/stored_weights.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -42,7 +43,11 @@ RnnSpec::RnnSpec(const Node& node) {
   activation = ParseActivation(node);
   dtype = FloatInput(node);
   NeedOperand(node, kRnnInput, 3, dtype);
-  for (const uint32_t weights : {kRnnWeights, kRnnRecurrent}) NeedOperand(node, weights, 2, dtype);
+  hybrid = dtype == FBX_F32 && node.has_in(kRnnWeights) && node.in(kRnnWeights).dtype() == FBX_I8;
+  for (const uint32_t weights : {kRnnWeights, kRnnRecurrent}) {
+    NeedOperand(node, weights, 2, hybrid ? FBX_I8 : dtype);
+    if (hybrid) CheckStoredWeights(node, weights);
+  }
   NeedOperand(node, kRnnBias, 1, dtype);
   FitSize(node, kRnnInput, time_major ? 1 : 0, &batch);
   FitSize(node, kRnnInput, time_major ? 0 : 1, &steps);

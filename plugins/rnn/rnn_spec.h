@@ -25,7 +25,8 @@ struct RnnSpec {
   int64_t batch = -1, steps = -1, inputs = -1, cells = -1;
   bool time_major = false;
   CellActivation activation = CellActivation::kTanh;
-  fbx_dtype dtype = FBX_F32;      // of every operand
+  fbx_dtype dtype = FBX_F32;      // of every operand, but for weights of 8 bits
+  bool hybrid = false;            // f32 with i8 operands 1 and 2, constant
   bool constant_weights = false;  // operands 1 to 3
 };
 
