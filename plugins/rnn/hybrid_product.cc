@@ -7,16 +7,6 @@
 #include <numeric>
 
 namespace fusebox::rnn {
-namespace {
-
-int32_t Dot(const int8_t* a, const int8_t* b, int64_t n) {
-  int32_t sum = 0;
-  for (int64_t k = 0; k < n; ++k) sum += int32_t{a[k]} * int32_t{b[k]};
-  return sum;
-}
-
-}  // namespace
-
 void HybridVector::Quantise(const float* x, int64_t n, bool asymmetric) {
   float low = 0, high = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -55,18 +45,25 @@ HybridMatrix::HybridMatrix(Tensor weights, bool asymmetric)
     : values(weights.data<const int8_t>()),
       rows(weights.dim(0)),
       columns(weights.dim(1)),
-      scale(weights.quant()->scales[0]) {
+      scale(weights.quant()->scales[0]),
+      code_(&BestPanelCode()) {
   for (int64_t row = 0; asymmetric && row < rows; ++row)
     row_sums.push_back(std::accumulate(values + row * columns, values + (row + 1) * columns, 0));
 }
 
 void HybridMatrix::Multiply(const HybridVector& vector, bool add, float* sums) const {
   const float both = vector.scale * scale;
-  for (int64_t i = 0; i < rows; ++i) {
-    int32_t sum = Dot(values + i * columns, vector.values, columns);
-    if (vector.zero != 0) sum -= vector.zero * row_sums[static_cast<size_t>(i)];
-    const float product = static_cast<float>(sum) * both;
-    sums[i] = add ? sums[i] + product : product;
+  constexpr int64_t kAtOnce = 64;
+  int32_t whole[kAtOnce];
+  for (int64_t first = 0; first < rows; first += kAtOnce) {
+    const int64_t count = std::min(kAtOnce, rows - first);
+    code_->dots(values + first * columns, static_cast<size_t>(count), static_cast<size_t>(columns),
+                vector.values, whole);
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t zero = vector.zero == 0 ? 0 : vector.zero * row_sums[static_cast<size_t>(first + i)];
+      const float product = static_cast<float>(whole[i] - zero) * both;
+      sums[first + i] = add ? sums[first + i] + product : product;
+    }
   }
 }
 

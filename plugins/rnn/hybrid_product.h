@@ -10,6 +10,8 @@
 
 #include <fusebox/kernel.hpp>
 
+#include "plugins/rnn/panels.h"
+
 namespace fusebox::rnn {
 
 // real = scale * (value - zero). The values' memory is another's.
@@ -36,6 +38,9 @@ struct HybridMatrix {
   int64_t rows = 0, columns = 0;
   float scale = 0;
   std::vector<int32_t> row_sums;  // where vectors may have zero points
+
+ private:
+  const PanelCode* code_ = nullptr;
 };
 
 // Bytes of scratch for so many values, such that what follows is aligned.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "plugins/rnn/cell_activation.h"
@@ -53,6 +54,8 @@ struct PanelCode {
   void (*gru_before)(const GruTask&);
   // out[i] = activation(sums[i])
   void (*activate)(CellActivation, size_t cells, const float* sums, float* out);
+  // Of bytes: sums[i] = row i times x, exactly. Rows of at most 65536 columns lie one after another.
+  void (*dots)(const int8_t* rows, size_t count, size_t columns, const int8_t* x, int32_t* sums);
 };
 
 // The code for every instruction set that this machine has, best first.
