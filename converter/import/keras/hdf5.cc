@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace fusebox::keras {
@@ -106,6 +107,33 @@ Result<std::vector<std::string>> Strings(hid_t attribute) {
   return out;
 }
 
+uint64_t Little64(std::span<const std::byte> bytes, size_t at) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < 8; ++i) value |= std::to_integer<uint64_t>(bytes[at + i]) << 8 * i;
+  return value;
+}
+
+// Group names lie in local heaps, whose free blocks are a list. Library 1.10 follows a list that runs in a circle until memory is
+// used up, so that it is walked here first. (File format, "Local Heaps": signature, version 0 and three zeros; size of the data,
+// head of the list, address of the data. A free block begins with the offset of the next, 1 at the end.)
+Status CheckHeaps(std::span<const std::byte> file) {
+  constexpr std::string_view kHeap("HEAP\0\0\0\0", 8);
+  constexpr uint64_t kEnd = 1;
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  for (size_t at = text.find(kHeap); at != text.npos && at + 32 <= file.size();
+       at = text.find(kHeap, at + 1)) {
+    const uint64_t size = Little64(file, at + 8), address = Little64(file, at + 24);
+    if (address > file.size() || size > file.size() - address) continue;  // the library says so itself
+    uint64_t left = size / 16;                                            // the fewest bytes of a block
+    for (uint64_t block = Little64(file, at + 16); block != kEnd; --left) {
+      if (size < 16 || block > size - 16) break;
+      if (left == 0) return Invalid("a broken HDF5 file: the free blocks of its names run in a circle");
+      block = Little64(file, address + block);
+    }
+  }
+  return {};
+}
+
 // The bytes that a dataset's elements take in the file must be there, at least in a compressed form.
 Status CheckStorage(hid_t dataset, size_t bytes) {
   const Id properties(H5Dget_create_plist(dataset), H5Pclose);
@@ -173,6 +201,7 @@ Hdf5File::~Hdf5File() {
 Result<Hdf5File> Hdf5File::Open(const std::string& path) {
   auto impl = std::make_unique<Impl>();
   FUSEBOX_ASSIGN(impl->bytes, MapFile(path));
+  FUSEBOX_TRY(CheckHeaps(impl->bytes.bytes()));
   const Turn turn(Lock());
   Prepare();
   impl->file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -186,6 +215,7 @@ Result<Hdf5File> Hdf5File::FromBytes(Buffer bytes, std::string name) {
   auto impl = std::make_unique<Impl>();
   impl->name = name.empty() ? name : name + ": ";
   impl->bytes = std::move(bytes);
+  FUSEBOX_TRY(CheckHeaps(impl->bytes.bytes()).At(name.empty() ? "HDF5" : name));
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // The core driver reads the file from memory and writes nothing back.
   if (!access.ok() || H5Pset_fapl_core(access, size_t{1} << 20, 0) < 0 ||

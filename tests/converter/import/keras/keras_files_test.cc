@@ -64,6 +64,23 @@ TEST(KerasFiles, FlippedBytesNeverCrash) {
   EXPECT_GT(refused, 10u);
 }
 
+// The library would follow them until memory is used up.
+TEST(KerasFiles, FreeBlocksOfNamesThatRunInACircleAreRefused) {
+  const std::string file = TestDir() + "/model.h5";
+  WriteH5(file, Dense().model);
+  std::string bytes = ReadAll(file);
+  const size_t heap = bytes.find(std::string("HEAP\0\0\0\0", 8));
+  ASSERT_NE(heap, bytes.npos);
+  const auto number = [&](size_t at) -> uint64_t& { return *reinterpret_cast<uint64_t*>(bytes.data() + at); };
+  const uint64_t data = number(heap + 24);
+  ASSERT_LT(data + 16, bytes.size());
+  number(heap + 16) = 0;  // the first free block is at the beginning,
+  number(data) = 0;       // and so is the next
+  WriteAll(file, bytes);
+  EXPECT_THAT(Refusal(file),
+              HasSubstr("model.h5: a broken HDF5 file: the free blocks of its names run in a circle"));
+}
+
 TEST(KerasFiles, OtherFilesAreNamed) {
   const std::string file = TestDir() + "/model.h5";
   WriteAll(file, "not a model");
