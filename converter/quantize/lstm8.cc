@@ -45,6 +45,7 @@ std::string StoreGate(Function& f, Node& node, size_t gate, double input_scale) 
   const ValueId w = node.operands[kInputWeights + gate], r = node.operands[kRecurrentWeights + gate],
                 b = node.operands[kBias + gate];
   if (w == kNoValue) return "";
+  if (r == kNoValue || b == kNoValue) return "a gate has no recurrent weights or no bias";
   const double least = LargestOf(f.value(b)) / (kLargestBias * input_scale);
   auto input = SymmetricBytes(f.value(w), -1, std::span(&least, 1));
   auto recurrent = SymmetricBytes(f.value(r), -1);

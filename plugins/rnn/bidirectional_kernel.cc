@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plugins/rnn/batch_rows.h"
 #include "plugins/rnn/lstm_hybrid.h"
 #include "plugins/rnn/lstm_packed.h"
 #include "plugins/rnn/lstm_reference.h"
@@ -11,10 +12,6 @@
 
 namespace fusebox::rnn {
 namespace {
-
-size_t ScratchRows(const LstmSpec& spec, uint32_t threads) {
-  return static_cast<size_t>(std::clamp<int64_t>(spec.batch, 1, std::max<uint32_t>(threads, 1)));
-}
 
 // Calls f(place of a row at a step, place of the same row when time is reversed), places in rows of the input.
 template <class F>
@@ -30,17 +27,6 @@ void ForPlaces(const LstmSpec& spec, const F& f) {
       }
     }
   }
-}
-
-// run(begin, end, scratch) over the rows of the batch, on as many threads as there are parts of the scratch.
-template <class F>
-void ForRows(const Node& node, const LstmSpec& spec, std::byte* scratch, size_t bytes, uint32_t threads,
-             const F& run) {
-  const size_t rows = ScratchRows(spec, threads), batch = static_cast<size_t>(spec.batch);
-  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
-               [&](size_t begin, size_t end, uint32_t worker) {
-                 run(static_cast<int64_t>(begin), static_cast<int64_t>(end), scratch + worker * bytes);
-               });
 }
 
 }  // namespace
@@ -88,7 +74,7 @@ BidirectionalKernel::Cell BidirectionalKernel::MakeCell(const Node& node, const 
 size_t BidirectionalKernel::ScratchBytes(const Cell& cell, const LstmSpec& spec, size_t chunk,
                                          uint32_t threads) {
   if (cell.packed) return cell.packed->ScratchBytes(spec, chunk);
-  const size_t rows = ScratchRows(spec, threads);
+  const size_t rows = ScratchRows(spec.batch, threads);
   if (cell.hybrid) return rows * HybridLstm::ScratchBytes(spec);
   return rows * ReferenceScratch(spec) * (spec.dtype == FBX_F64 ? sizeof(double) : sizeof(float));
 }
@@ -145,12 +131,12 @@ void BidirectionalKernel::RunDirection(const Node& node, const Shapes& shapes, b
   auto* const scratch = node.scratch<std::byte>(shapes.cells);
   if constexpr (std::is_same_v<T, float>) {
     if (cell.hybrid)
-      return ForRows(node, spec, scratch, HybridLstm::ScratchBytes(spec), shapes.threads,
+      return ForRows(node, spec.batch, shapes.threads, scratch, HybridLstm::ScratchBytes(spec),
                      [&](int64_t begin, int64_t end, std::byte* part) {
                        cell.hybrid->Run(spec, buffers, begin, end, part);
                      });
   }
-  ForRows(node, spec, scratch, ReferenceScratch(spec) * sizeof(T), shapes.threads,
+  ForRows(node, spec.batch, shapes.threads, scratch, ReferenceScratch(spec) * sizeof(T),
           [&](int64_t begin, int64_t end, std::byte* part) {
             RunReference<T>(spec, buffers, begin, end, reinterpret_cast<T*>(part));
           });

@@ -2,12 +2,13 @@
 #include "plugins/rnn/lstm_kernel.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "plugins/rnn/batch_rows.h"
 #include "plugins/rnn/lstm_hybrid.h"
 #include "plugins/rnn/lstm_integer.h"
 #include "plugins/rnn/lstm_packed.h"
 #include "plugins/rnn/lstm_reference.h"
+#include "plugins/rnn/state_memory.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -21,51 +22,22 @@ LstmSpec ParseForUse(const Node& node) {
   }
 }
 
-size_t ScratchRows(const LstmSpec& spec, uint32_t threads) {
-  return static_cast<size_t>(std::clamp<int64_t>(spec.batch, 1, std::max<uint32_t>(threads, 1)));
-}
-
-// The memory of a state: its final-state result, with the initial value in it. Hosts let the two share memory.
-template <class T>
-T* State(const Node& node, uint32_t operand, uint32_t result) {
-  if (result >= node.out_count() || !node.out(result).present()) return node.in(operand).data<T>();
-  T* const final_state = node.out(result).data<T>();
-  const Tensor initial = node.in(operand);
-  if (final_state != initial.data<T>() && initial.count() > 0) {
-    std::memcpy(final_state, initial.data<T>(), static_cast<size_t>(initial.count()) * sizeof(T));
-  }
-  return final_state;
-}
-
-// run(begin, end, scratch) over the rows of the batch, on as many threads as there are parts of the scratch.
-template <class Run>
-void ForRows(const Node& node, const LstmKernel::Shapes& shapes, size_t scratch_bytes, const Run& run) {
-  const size_t rows = ScratchRows(shapes.spec, shapes.threads),
-               batch = static_cast<size_t>(shapes.spec.batch);
-  auto* const scratch = node.scratch<std::byte>(shapes.scratch);
-  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
-               [&](size_t begin, size_t end, uint32_t worker) {
-                 run(static_cast<int64_t>(begin), static_cast<int64_t>(end),
-                     scratch + worker * scratch_bytes);
-               });
-}
-
 template <class T>
 LstmBuffers<T> BuffersOf(const Node& node) {
   LstmBuffers<T> buffers;
   for (uint32_t i = 0; i < node.in_count(); ++i)
     buffers.operands[i] = node.has_in(i) ? node.in(i).data<const T>() : nullptr;
   buffers.output = node.out(0).data<T>();
-  buffers.output_state = State<T>(node, kOutputState, 1);
-  buffers.cell_state = State<T>(node, kCellState, 2);
+  buffers.output_state = StateMemory<T>(node, kOutputState, 1);
+  buffers.cell_state = StateMemory<T>(node, kCellState, 2);
   return buffers;
 }
 
 template <class T>
 void InvokeReference(const Node& node, const LstmKernel::Shapes& shapes) {
   const LstmBuffers<T> buffers = BuffersOf<T>(node);
-  ForRows(node, shapes, ReferenceScratch(shapes.spec) * sizeof(T),
-          [&](int64_t begin, int64_t end, std::byte* scratch) {
+  ForRows(node, shapes.spec.batch, shapes.threads, node.scratch<std::byte>(shapes.scratch),
+          ReferenceScratch(shapes.spec) * sizeof(T), [&](int64_t begin, int64_t end, std::byte* scratch) {
             RunReference<T>(shapes.spec, buffers, begin, end, reinterpret_cast<T*>(scratch));
           });
 }
@@ -108,7 +80,7 @@ LstmKernel::~LstmKernel() = default;
 LstmKernel::Shapes LstmKernel::prepare(const Node& node, Plan& plan) const {
   Shapes shapes{ParseForUse(node), 0, 0, plan.threads()};
   const LstmSpec& spec = shapes.spec;
-  const size_t rows = ScratchRows(spec, plan.threads());
+  const size_t rows = ScratchRows(spec.batch, plan.threads());
   if (packed_) {
     shapes.chunk_steps = packed_->ChunkSteps(spec);
     shapes.scratch = plan.scratch(packed_->ScratchBytes(spec, shapes.chunk_steps));
@@ -127,22 +99,22 @@ void LstmKernel::invoke(const Node& node, const Shapes& shapes) const {
   const LstmSpec& spec = shapes.spec;
   if (packed_) {
     return packed_->Run({node.host(), spec, node.in(kInput).data<const float>(), node.out(0).data<float>(),
-                         State<float>(node, kOutputState, 1), State<float>(node, kCellState, 2),
+                         StateMemory<float>(node, kOutputState, 1), StateMemory<float>(node, kCellState, 2),
                          node.scratch<float>(shapes.scratch), shapes.chunk_steps, shapes.threads});
   }
   if (hybrid_) {
     const LstmBuffers<float> buffers = BuffersOf<float>(node);
-    return ForRows(node, shapes, HybridLstm::ScratchBytes(spec),
-                   [&](int64_t begin, int64_t end, std::byte* scratch) {
+    return ForRows(node, shapes.spec.batch, shapes.threads, node.scratch<std::byte>(shapes.scratch),
+                   HybridLstm::ScratchBytes(spec), [&](int64_t begin, int64_t end, std::byte* scratch) {
                      hybrid_->Run(spec, buffers, begin, end, scratch);
                    });
   }
   if (integer_) {
     const IntegerLstm::Buffers buffers{node.in(kInput).data<const int8_t>(), node.out(0).data<int8_t>(),
-                                       State<int8_t>(node, kOutputState, 1),
-                                       State<int16_t>(node, kCellState, 2)};
-    return ForRows(node, shapes, IntegerLstm::ScratchBytes(spec),
-                   [&](int64_t begin, int64_t end, std::byte* scratch) {
+                                       StateMemory<int8_t>(node, kOutputState, 1),
+                                       StateMemory<int16_t>(node, kCellState, 2)};
+    return ForRows(node, shapes.spec.batch, shapes.threads, node.scratch<std::byte>(shapes.scratch),
+                   IntegerLstm::ScratchBytes(spec), [&](int64_t begin, int64_t end, std::byte* scratch) {
                      integer_->Run(spec, buffers, begin, end, scratch);
                    });
   }

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "plugins/text/site_checks.h"
-
 namespace fusebox::text {
 namespace {
 
@@ -26,7 +24,7 @@ void Emit(const Site& site, Build& build, std::string_view op,
 void TokenizerRule::match(const Site& site) {
   site.require(site.in_count() == 1, "ARITY",
                "has " + std::to_string(site.in_count()) + " operands, expected 1");
-  CheckOperand(site, 0, FBX_STRING, -1);
+  site.operand(0, FBX_STRING, -1);
   const int rank = site.in(0).rank();
   site.require(rank >= 0, "RANK", "has an unknown rank", "operand 0");
   site.require(rank <= 2, "RANK", "has rank " + std::to_string(rank) + ", expected 0, 1 or 2", "operand 0");
@@ -43,9 +41,9 @@ void NgramsRule::match(const Site& site) {
   const uint32_t count = site.in_count();
   site.require(count >= 1, "ARITY", "has no operands");
   site.arity(count, count);
-  CheckOperand(site, 0, FBX_STRING, count > 1 ? 1 : -1);
-  for (uint32_t i = 1; i < count; ++i) CheckOperand(site, i, FBX_I64, 1);
-  for (const std::string_view key : kNgramsAttrs) CheckAttr(site, key);
+  site.operand(0, FBX_STRING, count > 1 ? 1 : -1);
+  for (uint32_t i = 1; i < count; ++i) site.operand(i, FBX_I64, 1);
+  for (const std::string_view key : kNgramsAttrs) site.attr(key);
   const Attrs attrs = site.attrs();
   site.require(attrs.i64("width") >= 1, "ATTR", "is " + std::to_string(attrs.i64("width")), "attr width");
   site.require(attrs.i64("axis") == -1, "ATTR", "is not -1", "attr axis");
@@ -59,9 +57,9 @@ void NgramsRule::rewrite(const Site& site, Build& build) {
 
 void ProjectionRule::match(const Site& site) {
   site.arity(2, 1);
-  CheckOperand(site, 0, FBX_STRING, 1);
-  CheckOperand(site, 1, FBX_I64, 1);
-  for (const std::string_view key : {"hash_seed", "buckets"}) CheckAttr(site, key);
+  site.operand(0, FBX_STRING, 1);
+  site.operand(1, FBX_I64, 1);
+  for (const std::string_view key : {"hash_seed", "buckets"}) site.attr(key);
   site.require(!site.attrs().i64s("hash_seed").empty(), "ATTR", "is empty", "attr hash_seed");
   const int64_t buckets = site.attrs().i64("buckets");
   site.require(buckets >= 2, "ATTR", "is " + std::to_string(buckets), "attr buckets");

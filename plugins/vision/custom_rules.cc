@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/vision/custom_rules.h"
 
-#include "plugins/vision/site_checks.h"
-
 namespace fusebox::vision {
 namespace {
 
@@ -16,7 +14,7 @@ constexpr std::string_view kDetectionAttrs[] = {"max_detections",    "max_classe
 
 void ImageWarpRule::match(const Site& site) {
   site.arity(2, 1);
-  for (uint32_t i = 0; i < 2; ++i) CheckOperand(site, i, FBX_F32, 4);
+  for (uint32_t i = 0; i < 2; ++i) site.operand(i, FBX_F32, 4);
   const int64_t numbers = site.in(1).dim(3);
   site.require(numbers < 0 || numbers == 2, "SHAPE", "has not two numbers per pixel", "operand 1");
 }
@@ -27,8 +25,8 @@ void ImageWarpRule::rewrite(const Site&, Build& build) {
 
 void DetectionRule::match(const Site& site) {
   site.arity(3, 4);
-  for (uint32_t i = 0; i < 3; ++i) CheckOperand(site, i, FBX_F32, i == 2 ? 2 : 3);
-  for (const std::string_view key : kDetectionAttrs) CheckAttr(site, key);
+  for (uint32_t i = 0; i < 3; ++i) site.operand(i, FBX_F32, i == 2 ? 2 : 3);
+  for (const std::string_view key : kDetectionAttrs) site.attr(key);
 }
 
 void DetectionRule::rewrite(const Site& site, Build& build) {

@@ -132,7 +132,7 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
 // What TensorFlow.js cannot run, and what it says of it.
 const std::map<std::string, std::string> kNotInTfjs = {
     {"DTLN", "Unknown op 'Angle'"},
-    {"gru_model", "reading 'backend'"},  // an element of a list in its loop is gone when the list is stacked
+    {"gru_model", "reading 'backend'"},  // in its loop; why is not known
     {"lstm_model", "reading 'backend'"},
 };
 

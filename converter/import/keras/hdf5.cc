@@ -120,11 +120,11 @@ Status CheckHeaps(std::span<const std::byte> file) {
   constexpr std::string_view kHeap("HEAP\0\0\0\0", 8);
   constexpr uint64_t kEnd = 1;
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  uint64_t left = file.size() / 16;  // as many free blocks as all heaps together can have
   for (size_t at = text.find(kHeap); at != text.npos && at + 32 <= file.size();
        at = text.find(kHeap, at + 1)) {
     const uint64_t size = Little64(file, at + 8), address = Little64(file, at + 24);
     if (address > file.size() || size > file.size() - address) continue;  // the library says so itself
-    uint64_t left = size / 16;                                            // the fewest bytes of a block
     for (uint64_t block = Little64(file, at + 16); block != kEnd; --left) {
       if (size < 16 || block > size - 16) break;
       if (left == 0) return Invalid("a broken HDF5 file: the free blocks of its names run in a circle");

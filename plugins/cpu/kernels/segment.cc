@@ -11,17 +11,19 @@
 namespace fusebox::cpu {
 namespace {
 
-// What a segment without rows holds, and how a row joins it. Integers wrap.
+// Integers wrap: they are joined as unsigned ones.
+template <class T>
+using Wrapping =
+    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
+// What a segment without rows holds, and how a row joins it.
 struct Sum {
   static constexpr std::string_view kName = "UNSORTED_SEGMENT_SUM";
   template <class T>
   static constexpr T kStart = T(0);
   template <class T>
   static T Join(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a + b;
-    else
-      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) +
-                            static_cast<std::make_unsigned_t<T>>(b));
+    return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
   }
 };
 struct Prod {
@@ -30,10 +32,7 @@ struct Prod {
   static constexpr T kStart = T(1);
   template <class T>
   static T Join(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a * b;
-    else
-      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) *
-                            static_cast<std::make_unsigned_t<T>>(b));
+    return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
   }
 };
 struct Most {

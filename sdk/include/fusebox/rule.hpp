@@ -45,6 +45,21 @@ class Site {
     require(out_count() == outs, "ARITY",
             "has " + std::to_string(out_count()) + " results, expected " + std::to_string(outs));
   }
+  // Operand i is present, of this type and, unless it is -1, of this rank.
+  void operand(uint32_t i, fbx_dtype dtype, int rank = -1) const {
+    const Tensor t = in(i);
+    const std::string subject = "operand " + std::to_string(i);
+    require(t.present(), "ARITY", "is absent", subject);
+    require(t.dtype() == dtype, "DTYPE",
+            std::string("is ") + dtype_name(t.dtype()) + ", expected " + dtype_name(dtype), subject);
+    if (rank < 0) return;
+    require(t.rank() >= 0, "RANK", "has an unknown rank", subject);
+    require(t.rank() == rank, "RANK",
+            "has rank " + std::to_string(t.rank()) + ", expected " + std::to_string(rank), subject);
+  }
+  void attr(std::string_view key) const {
+    require(attrs().has(key), "ATTR", "is missing", "attr " + std::string(key));
+  }
   const fbx_host* host() const { return host_; }
   const fbx_composite* abi() const { return c_; }
 
