@@ -59,8 +59,8 @@ Status QuantiseWeights(Context& context) {
     if (eight) {
       FUSEBOX_ASSIGN(twins, StoreActivations(context, *before, signature, samples).At(place));
     }
-    FUSEBOX_TRY(
-        quantize::CompareLayers(context, *before, context.module, signature.function, twins, samples).At(place));
+    FUSEBOX_TRY(quantize::CompareLayers(context, *before, context.module, signature.function, twins, samples)
+                    .At(place));
   }
   return {};
 }

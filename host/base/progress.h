@@ -10,9 +10,10 @@ namespace fusebox {
 
 struct Progress {
   enum class Unit { kBytes, kSteps };
-  std::string what;              // "packing weights", "pass fold"
-  uint64_t done = 0, total = 0;  // of all that has been announced so far; total grows with each new announcement
-  bool ended = false;            // nothing is at work right now
+  std::string what;  // "packing weights", "pass fold"
+  uint64_t done = 0,
+           total = 0;  // of all that has been announced so far; total grows with each new announcement
+  bool ended = false;  // nothing is at work right now
   Unit unit = Unit::kBytes;
 };
 

@@ -11,18 +11,18 @@ namespace fusebox::cpu {
 
 using KernelTable = std::span<const fbx_kernel* const>;
 
-extern const KernelTable kActivationKernels;      // RELU and its kin, PRELU, ELU, GELU, HARD_SWISH
-extern const KernelTable kArgMinMaxKernels;       // ARG_MAX, ARG_MIN
-extern const KernelTable kBatchMatMulKernels;     // BATCH_MATMUL
-extern const KernelTable kBinaryKernels;          // ADD, SUB, MUL, ... POW, ATAN2, with broadcasting; ADD_N
-extern const KernelTable kCastKernels;            // CAST
-extern const KernelTable kCompareKernels;         // EQUAL, LESS, ... LOGICAL_*, BITWISE_XOR
-extern const KernelTable kConcatKernels;          // CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK
-extern const KernelTable kConvKernels;            // CONV_2D
-extern const KernelTable kConv3DKernels;          // CONV_3D, CONV_3D_TRANSPOSE
-extern const KernelTable kCumsumKernels;          // CUMSUM
-extern const KernelTable kDepthwiseConvKernels;   // DEPTHWISE_CONV_2D
-extern const KernelTable kFillKernels;            // FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG, MATRIX_SET_DIAG
+extern const KernelTable kActivationKernels;     // RELU and its kin, PRELU, ELU, GELU, HARD_SWISH
+extern const KernelTable kArgMinMaxKernels;      // ARG_MAX, ARG_MIN
+extern const KernelTable kBatchMatMulKernels;    // BATCH_MATMUL
+extern const KernelTable kBinaryKernels;         // ADD, SUB, MUL, ... POW, ATAN2, with broadcasting; ADD_N
+extern const KernelTable kCastKernels;           // CAST
+extern const KernelTable kCompareKernels;        // EQUAL, LESS, ... LOGICAL_*, BITWISE_XOR
+extern const KernelTable kConcatKernels;         // CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK
+extern const KernelTable kConvKernels;           // CONV_2D
+extern const KernelTable kConv3DKernels;         // CONV_3D, CONV_3D_TRANSPOSE
+extern const KernelTable kCumsumKernels;         // CUMSUM
+extern const KernelTable kDepthwiseConvKernels;  // DEPTHWISE_CONV_2D
+extern const KernelTable kFillKernels;  // FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG, MATRIX_SET_DIAG
 extern const KernelTable kFullyConnectedKernels;  // FULLY_CONNECTED
 extern const KernelTable kGatherKernels;          // GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND
 extern const KernelTable kLocalResponseKernels;   // LOCAL_RESPONSE_NORMALIZATION

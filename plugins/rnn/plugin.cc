@@ -13,6 +13,7 @@
 #include "plugins/rnn/rnn_kernel.h"
 
 FUSEBOX_PLUGIN("fusebox.rnn", "1.0.0", fusebox::rnn::KerasLstmRule, fusebox::rnn::KerasGruRule,
-               fusebox::rnn::KerasSimpleRnnRule, fusebox::rnn::KerasBidirectionalRule, fusebox::rnn::LingvoLstmRule,
-               fusebox::rnn::LstmKernel, fusebox::rnn::GruKernel, fusebox::rnn::RnnKernel,
-               fusebox::rnn::BidirectionalKernel, fusebox::rnn::LstmStepKernel, fusebox::rnn::BasicLstmKernel)
+               fusebox::rnn::KerasSimpleRnnRule, fusebox::rnn::KerasBidirectionalRule,
+               fusebox::rnn::LingvoLstmRule, fusebox::rnn::LstmKernel, fusebox::rnn::GruKernel,
+               fusebox::rnn::RnnKernel, fusebox::rnn::BidirectionalKernel, fusebox::rnn::LstmStepKernel,
+               fusebox::rnn::BasicLstmKernel)

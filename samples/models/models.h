@@ -61,7 +61,7 @@ struct Keras3RnnOptions {
   int implementation = 2;                            // 2: one product for all gates, 1: one per gate
   int batch = -1, steps = 5, inputs = 3, units = 4;  // batch -1: dynamic
   bool go_backwards = false, return_sequences = false, return_state = false;
-  bool relu = false;    // its activation, else tanh
+  bool relu = false;  // its activation, else tanh
   enum class Gates { kSigmoid, kHardSigmoid, kHardSigmoidOfKeras3 } gates = Gates::kSigmoid;
   bool unroll = false;  // one copy of the cell per step, no loop
   bool use_bias = true;

@@ -30,8 +30,8 @@ double Median(std::vector<double> values) {
 }
 
 // Closing is not part of opening: what was opened outlives the clock.
-fusebox::Result<std::unique_ptr<fusebox::Session>> OpenHere(const std::string& path,
-                                                            const std::shared_ptr<fusebox::Registry>& registry) {
+fusebox::Result<std::unique_ptr<fusebox::Session>> OpenHere(
+    const std::string& path, const std::shared_ptr<fusebox::Registry>& registry) {
   FUSEBOX_ASSIGN(const auto model, fusebox::Model::Open(path, {.registry = registry}));
   FUSEBOX_ASSIGN(auto session, fusebox::Session::Create(model));
   for (size_t i = 0; i < session->inputs().size(); ++i) {

@@ -111,16 +111,17 @@ TEST(Convert, ErrorsNameFileAndReasonAndWriteNothing) {
     std::vector<std::string> arguments;
     std::vector<std::string> message;
   };
-  for (const Bad& bad :
-       std::vector<Bad>{{{Path("none"), "-o", out}, {"none", "No such file"}},
-                        {{Path("file.pb"), "-o", out}, {"file.pb", "neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file"}},
-                        {{Path("empty"), "-o", out}, {"empty", "saved_model.pb"}},
-                        {{Path("cut"), "-o", out}, {"cut", "saved_model.pb"}},
-                        {{dense, "-o", out, "--signature", "none"}, {"none", "serving_default"}},
-                        {{dense, "-o", out, "--shape", "nothing=1,2"}, {"nothing"}},
-                        {{dense, "-o", Path("nowhere/x.tflite")}, {"nowhere", "No such file"}},
-                        {{dense, "-o", out, "--report", Path("nowhere/r.json")}, {"nowhere", "No such file"}},
-                        {{dense, "-o", out, "--plugin", Path("none")}, {"none", "no such file"}}}) {
+  for (const Bad& bad : std::vector<Bad>{
+           {{Path("none"), "-o", out}, {"none", "No such file"}},
+           {{Path("file.pb"), "-o", out},
+            {"file.pb", "neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file"}},
+           {{Path("empty"), "-o", out}, {"empty", "saved_model.pb"}},
+           {{Path("cut"), "-o", out}, {"cut", "saved_model.pb"}},
+           {{dense, "-o", out, "--signature", "none"}, {"none", "serving_default"}},
+           {{dense, "-o", out, "--shape", "nothing=1,2"}, {"nothing"}},
+           {{dense, "-o", Path("nowhere/x.tflite")}, {"nowhere", "No such file"}},
+           {{dense, "-o", out, "--report", Path("nowhere/r.json")}, {"nowhere", "No such file"}},
+           {{dense, "-o", out, "--plugin", Path("none")}, {"none", "no such file"}}}) {
     std::vector<std::string> line = bad.arguments;
     line.insert(line.begin(), "convert");
     const Finished done = Fusebox(line);

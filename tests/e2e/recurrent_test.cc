@@ -270,7 +270,8 @@ TEST(Bidirectional, OfTwoSizesIsTwoOpsAndSaysWhy) {
   EXPECT_FALSE(written->report.sites[0].fused);
   EXPECT_THAT(written->report.sites[0].why, HasSubstr("the op is for one size"));
   for (size_t i = 1; i < 3; ++i)
-    EXPECT_TRUE(written->report.sites[i].fused) << written->report.sites[i].why << written->report.sites[i].proof;
+    EXPECT_TRUE(written->report.sites[i].fused)
+        << written->report.sites[i].why << written->report.sites[i].proof;
   const auto module = tflite::ReadFile(written->path);
   ASSERT_OK(module);
   EXPECT_EQ(OpsOf(**module)["UNIDIRECTIONAL_SEQUENCE_LSTM"], 2);

@@ -42,8 +42,9 @@ Composite Tokenizer(int rank) {
 }
 
 TEST(WhitespaceTokenizer, SplitsAtUnicodeWhiteSpace) {
-  const auto tokens = Tokenizer(0).Run(
-      FUSEBOX_TEXT, {Texts(Shape(std::vector<int64_t>{}), {" a\tbc\xE3\x80\x80" "d\xC2\xA0\xC3\xA9\xFF "})});
+  const auto tokens =
+      Tokenizer(0).Run(FUSEBOX_TEXT, {Texts(Shape(std::vector<int64_t>{}), {" a\tbc\xE3\x80\x80"
+                                                                            "d\xC2\xA0\xC3\xA9\xFF "})});
   ASSERT_TRUE(tokens) << tokens.error().message;
   EXPECT_THAT(ListOf((*tokens)[0]), ElementsAre("a", "bc", "d", "\xC3\xA9\xFF"));
 }
