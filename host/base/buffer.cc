@@ -14,10 +14,9 @@
 namespace fusebox {
 namespace {
 
-// Copying a small file is cheaper than mapping it, and outlives what happens to the file.
-constexpr size_t kCopied = size_t{32} << 10;
-// Faulting a file in at once is cheaper than page by page, but weights of large ones may never be touched.
-constexpr size_t kPopulated = size_t{256} << 10;
+// Copying a small file is cheaper than mapping it, and outlives what happens to the file. Well below the size from which allocators map
+// memory themselves.
+constexpr size_t kCopied = size_t{96} << 10;
 
 struct Descriptor {
   explicit Descriptor(int fd) : fd(fd) {}
@@ -37,6 +36,12 @@ struct Unmap {
 };
 
 int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+std::string Absolute(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::error_code ignored;
+  return std::filesystem::absolute(path, ignored).string();
+}
 
 std::unexpected<Error> SystemError(const std::string& path, int error) {
   return Fail(error == ENOENT ? Code::kNotFound : Code::kIo, path + ": " + std::strerror(error));
@@ -96,19 +101,17 @@ Result<Buffer> MapFile(const std::string& path) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t pages = (size + page - 1) / page * page;
   const bool reads_on = pages - size >= kOverread;  // the last page of a file ends in zeros
-  const int flags = MAP_PRIVATE | (size <= kPopulated ? MAP_POPULATE : 0);
   // Otherwise the file lies over the front of an anonymous mapping, whose last page stays readable behind it.
   const size_t length = reads_on ? pages : pages + page;
-  void* const base = reads_on ? mmap(nullptr, length, PROT_READ, flags, file.fd, 0)
+  void* const base = reads_on ? mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file.fd, 0)
                               : mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return SystemError(path, errno);
   const std::span bytes(static_cast<const std::byte*>(base), size);
-  std::error_code ignored;
   std::shared_ptr<const void> owner(
       base, Unmap{length,
-                  {std::filesystem::absolute(path, ignored).string(), info.st_dev, info.st_ino,
-                   Nanoseconds(info.st_mtim), Nanoseconds(info.st_ctim), bytes}});
-  if (!reads_on && mmap(base, size, PROT_READ, flags | MAP_FIXED, file.fd, 0) == MAP_FAILED)
+                  {Absolute(path), info.st_dev, info.st_ino, Nanoseconds(info.st_mtim),
+                   Nanoseconds(info.st_ctim), bytes}});
+  if (!reads_on && mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file.fd, 0) == MAP_FAILED)
     return SystemError(path, errno);
   return Buffer(std::move(owner), bytes);
 }

@@ -2,9 +2,9 @@
 #include "host/graph/calls.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace fusebox {
 namespace {
@@ -16,30 +16,45 @@ using Ids = std::span<const ValueId>;
 class Calls {
  public:
   Calls(const Module& module, Strictness strictness) : writable_(strictness == Strictness::kWritable) {
-    for (const auto& function : module.functions) functions_.emplace(function->name, function.get());
+    entries_.reserve(module.functions.size());
+    for (const auto& function : module.functions) entries_.push_back({function.get(), {}, kUnseen});
+    std::ranges::sort(entries_, {}, NameOf);
   }
 
   Status Run() {
-    for (const auto& [name, function] : functions_) {
-      for (const auto& node : function->nodes) {
-        Status status = OneNode(*function, *node);
+    for (Entry& entry : entries_) {
+      for (const auto& node : entry.function->nodes) {
+        Status status = OneNode(entry, *node);
         if (!status)
-          return std::move(status).At(Describe(*function, *node)).At("function " + std::string(name));
+          return std::move(status)
+              .At(Describe(*entry.function, *node))
+              .At("function " + entry.function->name);
       }
     }
-    for (const auto& [name, function] : functions_) FUSEBOX_TRY(Chain(name));
+    for (Entry& entry : entries_) FUSEBOX_TRY(Chain(entry));
     return {};
   }
 
  private:
-  const Function* Find(std::string_view name) const {
-    const auto found = functions_.find(name);
-    return found == functions_.end() ? nullptr : found->second;
+  static constexpr int kUnseen = 0, kOpen = -1;
+  struct Entry {
+    const Function* function;
+    std::vector<Entry*> callees;
+    int depth;  // of the longest chain of calls that starts here
+  };
+  static std::string_view NameOf(const Entry& entry) { return entry.function->name; }
+
+  Entry* Find(std::string_view name) {
+    const auto found = std::ranges::lower_bound(entries_, name, {}, NameOf);
+    return found == entries_.end() || NameOf(*found) != name ? nullptr : &*found;
   }
 
-  Status OneNode(const Function& caller, const Node& node) const {
+  Status OneNode(Entry& entry, const Node& node) {
+    const Function& caller = *entry.function;
     for (const std::string& name : References(node)) {
-      if (Find(name) == nullptr) return Invalid("refers to function " + name + ", which does not exist");
+      Entry* const callee = Find(name);
+      if (callee == nullptr) return Invalid("refers to function " + name + ", which does not exist");
+      entry.callees.push_back(callee);
     }
     const Ids operands = node.operands, results = node.results;
     switch (node.op) {
@@ -55,18 +70,19 @@ class Calls {
         return Callee(caller, node, "body_subgraph_index", operands, results);
       case Op::kCallOnce: return Callee(caller, node, "init_subgraph_index", operands, results);
       case Op::kStablehloComposite:
-        return node.body.empty() ? Status() : Interface(caller, *Find(node.body), operands, results);
+        return node.body.empty() ? Status()
+                                 : Interface(caller, *Find(node.body)->function, operands, results);
       default: return {};
     }
   }
 
   Status Callee(const Function& caller, const Node& node, std::string_view attribute, Ids operands,
-                std::optional<Ids> results) const {
+                std::optional<Ids> results) {
     const FunctionRef* reference = node.attrs.function(attribute);
     if (reference == nullptr) {
       return writable_ ? Status(Invalid("lacks attribute " + std::string(attribute))) : Status();
     }
-    return Interface(caller, *Find(reference->name), operands, results);
+    return Interface(caller, *Find(reference->name)->function, operands, results);
   }
 
   Status Interface(const Function& caller, const Function& callee, Ids operands,
@@ -98,48 +114,43 @@ class Calls {
   }
 
   // Depth-first without recursion: the input decides how deep the functions nest.
-  Status Chain(std::string_view start) {
+  static Status Chain(Entry& start) {
     struct Frame {
-      std::string_view name;
-      std::vector<std::string> callees;
+      Entry* entry;
       size_t next = 0;
       int depth = 1;
     };
-    constexpr int kOpen = -1;
-    if (depth_.contains(start)) return {};
+    if (start.depth != kUnseen) return {};
     std::vector<Frame> stack;
-    const auto push = [&](std::string_view name) {
-      const Function* function = Find(name);
-      depth_[function->name] = kOpen;
-      stack.push_back({function->name, References(*function), 0, 1});
+    const auto push = [&](Entry& entry) {
+      entry.depth = kOpen;
+      stack.push_back({&entry});
     };
     push(start);
     while (!stack.empty()) {
       Frame& frame = stack.back();
-      if (frame.next == frame.callees.size()) {
-        if (frame.depth > kMaxChain)
-          return Unsupported("function " + std::string(frame.name) + ": calls nest too deeply");
-        const int depth = depth_[frame.name] = frame.depth;
+      const std::string& name = frame.entry->function->name;
+      if (frame.next == frame.entry->callees.size()) {
+        if (frame.depth > kMaxChain) return Unsupported("function " + name + ": calls nest too deeply");
+        const int depth = frame.entry->depth = frame.depth;
         stack.pop_back();
         if (!stack.empty()) stack.back().depth = std::max(stack.back().depth, depth + 1);
         continue;
       }
-      const std::string callee = frame.callees[frame.next++];
-      const auto known = depth_.find(callee);
-      if (known == depth_.end()) {
+      Entry& callee = *frame.entry->callees[frame.next++];
+      if (callee.depth == kUnseen) {
         push(callee);
-      } else if (known->second == kOpen) {
-        return Invalid("function " + callee + ": is recursive, by way of " + std::string(frame.name));
+      } else if (callee.depth == kOpen) {
+        return Invalid("function " + callee.function->name + ": is recursive, by way of " + name);
       } else {
-        frame.depth = std::max(frame.depth, known->second + 1);
+        frame.depth = std::max(frame.depth, callee.depth + 1);
       }
     }
     return {};
   }
 
   const bool writable_;
-  std::map<std::string_view, const Function*> functions_;
-  std::map<std::string_view, int> depth_;
+  std::vector<Entry> entries_;  // by name
 };
 
 }  // namespace

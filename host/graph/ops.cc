@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
-#include <vector>
 
 namespace fusebox {
 namespace {
@@ -15,6 +14,21 @@ constexpr OpInfo kOps[] = {
 #include "host/graph/ops.def"
 #undef FUSEBOX_OP
 };
+
+struct StateList {
+  int operands[4];
+  size_t count;
+};
+
+constexpr auto kStates = [] {
+  std::array<StateList, std::size(kOps)> all{};
+  for (size_t op = 0; op < all.size(); ++op) {
+    for (int i = 0; i < 64; ++i) {
+      if (kOps[op].state >> i & 1) all[op].operands[all[op].count++] = i;
+    }
+  }
+  return all;
+}();
 
 }  // namespace
 
@@ -40,17 +54,8 @@ std::optional<Op> FindOp(int32_t builtin_code) {
 }
 
 std::span<const int> StateOperands(Op op) {
-  if (Info(op).state == 0) return {};
-  static const auto& lists = *[] {
-    auto* all = new std::array<std::vector<int>, std::size(kOps)>;
-    for (const OpInfo& info : kOps) {
-      for (int i = 0; i < 64; ++i) {
-        if (info.state >> i & 1) (*all)[static_cast<size_t>(info.op)].push_back(i);
-      }
-    }
-    return all;
-  }();
-  return lists[static_cast<size_t>(op)];
+  const StateList& list = kStates[static_cast<size_t>(op)];
+  return {list.operands, list.count};
 }
 
 }  // namespace fusebox

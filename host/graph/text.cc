@@ -114,16 +114,21 @@ std::string ToText(const Module& module) {
 
 namespace {
 
-// Built in one allocation: every node of every model that is opened gets such a text.
+// Written in one go: every node of every model that is opened gets such a text.
 std::string WithSubject(std::initializer_list<std::string_view> start, const Node& node) {
   const std::string_view op = node.name.empty() ? Name(node.op) : std::string_view(node.name);
-  size_t size = op.size() + node.location.name.size() + 3;
+  const std::string_view where = node.location.name;
+  size_t size = op.size() + (where.empty() ? 0 : where.size() + 3);
   for (const std::string_view part : start) size += part.size();
-  std::string text;
-  text.reserve(size);
-  for (const std::string_view part : start) text.append(part);
-  text.append(op);
-  if (!node.location.name.empty()) text.append(" (").append(node.location.name).append(")");
+  std::string text(size, ' ');
+  char* at = text.data();
+  const auto put = [&](std::string_view part) { at = std::copy_n(part.data(), part.size(), at); };
+  for (const std::string_view part : start) put(part);
+  put(op);
+  if (where.empty()) return text;
+  put(" (");
+  put(where);
+  put(")");
   return text;
 }
 

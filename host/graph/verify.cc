@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "host/graph/calls.h"
 #include "host/graph/graph.h"
@@ -77,7 +77,7 @@ class Verifier {
       : function_(function),
         writable_(strictness == Strictness::kWritable),
         definer_(static_cast<size_t>(function.value_count()), kNobody),
-        taken_by_(definer_.size(), nullptr) {}
+        taken_by_(writable_ ? definer_.size() : 0, nullptr) {}
 
   Status Run() {
     FUSEBOX_TRY(Inputs());
@@ -132,12 +132,13 @@ class Verifier {
     if (definer_[static_cast<size_t>(id)] == kNobody && !value.is_const() && !value.is_variable) {
       return Invalid(ValueText(id) + " is read before anything defines it");
     }
+    if (!writable_) return {};
     const Node* taker = taken_by_[static_cast<size_t>(id)];
-    if (taker != nullptr && writable_ && reader != taker) {
+    if (taker != nullptr && reader != taker) {
       return Invalid(ValueText(id) + " is read after " + Describe(function_, *taker) +
                      " has overwritten it; read its final state instead");
     }
-    if (writable_ && value.type.dtype == DType::kNone) return Invalid(ValueText(id) + " has no element type");
+    if (value.type.dtype == DType::kNone) return Invalid(ValueText(id) + " has no element type");
     return {};
   }
 
@@ -237,14 +238,22 @@ class Verifier {
   const Function& function_;
   const bool writable_;
   std::vector<int> definer_;
-  std::vector<const Node*> taken_by_;
+  std::vector<const Node*> taken_by_;  // asked of writable graphs alone
 };
 
+// Reorders the names. Null: each is there once.
+const std::string_view* FindTwice(std::vector<std::string_view>& names) {
+  std::ranges::sort(names);
+  const auto found = std::ranges::adjacent_find(names);
+  return found == names.end() ? nullptr : &*found;
+}
+
 Status VerifySignatures(const Module& module) {
-  std::set<std::string_view> keys;
+  std::vector<std::string_view> keys;
+  for (const Signature& signature : module.signatures) keys.push_back(signature.key);
+  if (const auto* key = FindTwice(keys)) return Invalid("signature " + std::string(*key) + " exists twice");
   for (const Signature& signature : module.signatures) {
     const std::string place = "signature " + signature.key;
-    if (!keys.insert(signature.key).second) return Invalid(place + " exists twice");
     const Function* function = module.Find(signature.function);
     if (function == nullptr) return Invalid(place + ": function " + signature.function + " does not exist");
     if (signature.input_names.size() != function->inputs.size()) {
@@ -262,11 +271,13 @@ Status VerifySignatures(const Module& module) {
 }  // namespace
 
 Status Verify(const Module& module, Strictness strictness) {
-  std::set<std::string_view> names;
+  std::vector<std::string_view> names;
+  names.reserve(module.functions.size());
   for (const auto& function : module.functions) {
     if (function == nullptr || function->name.empty()) return Internal("a function without a name");
-    if (!names.insert(function->name).second) return Invalid("function " + function->name + " exists twice");
+    names.push_back(function->name);
   }
+  if (const auto* name = FindTwice(names)) return Invalid("function " + std::string(*name) + " exists twice");
   if (strictness == Strictness::kWritable && module.functions.empty()) return Invalid("there is no function");
   FUSEBOX_TRY(VerifySignatures(module));
   for (const auto& function : module.functions) {

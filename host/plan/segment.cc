@@ -71,8 +71,9 @@ class SegmentPlanner {
     size_t i = segment_->begin;
     for (; i < function_.nodes.size(); ++i) {
       const Node& node = *function_.nodes[i];
-      FUSEBOX_ASSIGN(NodeShapes shapes,
-                     ShapesOf(code_, i, view_, context_).At([&] { return code_.Describe(i); }));
+      Result<NodeShapes> found = ShapesOf(code_, i, view_, context_);
+      if (!found) return std::unexpected(std::move(found.error()).At(code_.Describe(i)));
+      NodeShapes& shapes = *found;
       if (shapes.kind == NodeShapes::kNeedsValue) {
         segment_->needs_values = true;
         segment_->pending = std::move(shapes.needed);

@@ -1,34 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <set>
 
 #include "host/tflite/reader.h"
 
 namespace fusebox::tflite {
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "the format is little-endian, and so are its constants");
-
-// FlatBuffers reach no further; what lies behind (weights of large files, a zip) is checked range by range.
-constexpr size_t kVerified = (size_t{1} << 31) - 2;
-
-Status VerifyFile(const Buffer& file) {
-  constexpr std::string_view kIdentifier = "TFL3";
-  if (file.size() < 8 || std::memcmp(file.data() + 4, kIdentifier.data(), 4) != 0) {
-    return Invalid("not a .tflite file: bytes 4 to 7 are not \"TFL3\"");
-  }
-  const size_t size = std::min(file.size(), kVerified);
-  constexpr flatbuffers::uoffset_t kMaxDepth = 64;
-  // Every table has at least its 4 bytes of vtable offset, but vectors may point to one table any number of times.
-  const auto max_tables = static_cast<flatbuffers::uoffset_t>(std::max<size_t>(size / 4, 1000));
-  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file.data()), size, kMaxDepth, max_tables);
-  if (!format::VerifyModelBuffer(verifier))
-    return Invalid("damaged or cut off: its tables do not hold together");
-  return {};
-}
 
 std::vector<std::string> FunctionNames(const format::Model& model) {
   const auto name_of = [](const format::SubGraph* graph) {
@@ -78,7 +55,10 @@ Result<std::vector<ValueId>> Interface(const flatbuffers::Vector<int32_t>* list,
   return ids;
 }
 
-bool IsEmpty(const Value& value) { return !value.is_const() && value.type.shape.element_count() == 0; }
+bool IsEmpty(const Value& value) {
+  const Dims& dims = value.type.shape.dims();
+  return std::ranges::find(dims, 0) != dims.end() && !value.is_const() && value.type.shape.is_static();
+}
 
 // A constant of no elements needs no bytes in the file.
 void AddEmptyConstants(Function& function) {
@@ -237,7 +217,7 @@ size_t EndOfConstants(const File& file) {
 }
 
 Status ReadModel(const Buffer& bytes, Module& module) {
-  FUSEBOX_TRY(VerifyFile(bytes));
+  FUSEBOX_TRY(CheckFile(bytes));
   const format::Model& model = *format::GetModel(bytes.data());
   if (model.version() != 3)
     return Unsupported("format version " + std::to_string(model.version()) + ", expected 3");

@@ -43,9 +43,9 @@ class NodeReader {
     named_ = false;
     FUSEBOX_TRY(ReadCode(source, node));
     named_ = true;
-    FUSEBOX_ASSIGN(node.operands, Values(source.inputs(), "operand"));
-    FUSEBOX_ASSIGN(node.results, Values(source.outputs(), "result"));
-    FUSEBOX_ASSIGN(node.intermediates, Values(source.intermediates(), "intermediate"));
+    FUSEBOX_TRY(ReadValues(source.inputs(), "operand", node.operands));
+    FUSEBOX_TRY(ReadValues(source.outputs(), "result", node.results));
+    FUSEBOX_TRY(ReadValues(source.intermediates(), "intermediate", node.intermediates));
     for (ValueId& id : node.operands) id = id == kNoValue ? id : now_[static_cast<size_t>(id)];
     if (!node.results.empty() && node.results[0] != kNoValue)
       node.location.name = function_.value(node.results[0]).name;
@@ -67,8 +67,7 @@ class NodeReader {
     return node.name.empty() ? Status(Invalid("custom operator without a name")) : Status();
   }
 
-  Result<ValueIds> Values(const flatbuffers::Vector<int32_t>* list, const char* what) const {
-    ValueIds ids;
+  Status ReadValues(const flatbuffers::Vector<int32_t>* list, const char* what, ValueIds& ids) const {
     ids.reserve(SizeOf(list));
     for (size_t i = 0; i < SizeOf(list); ++i) {
       const int32_t id = list->Get(static_cast<unsigned>(i));
@@ -78,7 +77,7 @@ class NodeReader {
       }
       ids.push_back(id);
     }
-    return ids;
+    return {};
   }
 
   // The tensor of a state operand holds the final state from here on: for later readers that is another value.

@@ -175,7 +175,7 @@ Result<Buffer> ReadBuffer(const File& file, uint32_t index) {
 
 Status ReadTensor(const File& file, const format::SubGraph& graph, const format::Tensor& tensor,
                   Value& value) {
-  value.name = TextOf(tensor.name());
+  if (tensor.name() != nullptr) value.name = tensor.name()->string_view();
   value.type.dtype = DTypeOf(tensor.type());
   if (value.type.dtype == DType::kNone)
     return Unsupported("element type " + std::to_string(tensor.type()) + " is not known");

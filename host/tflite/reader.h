@@ -30,6 +30,8 @@ inline std::string TextOf(const flatbuffers::String* text) {
   return text == nullptr ? std::string() : text->str();
 }
 
+// That the tables hold together, as far as FlatBuffers reach: they may be read without further checks of bounds.
+Status CheckFile(const Buffer&);
 // The bytes of buffer `index`, wherever they lie in the file. No Buffer: it holds nothing.
 Result<Buffer> ReadBuffer(const File&, uint32_t index);
 // A range behind the FlatBuffer, checked.

@@ -105,6 +105,17 @@ TEST(Verify, RefusesRecursion) {
   EXPECT_NE(Why(*module).find("is recursive"), std::string::npos) << Why(*module);
 }
 
+TEST(Verify, RefusesTwoFunctionsOrTwoSignaturesOfOneName) {
+  auto module = Relu();
+  module->Add("f");
+  module->signatures = {{"run", "main", {"x"}, {"y"}}, {"other", "main", {"x"}, {"y"}}};
+  EXPECT_EQ(Why(*module), "");
+  module->signatures[1].key = "run";
+  EXPECT_EQ(Why(*module), "signature run exists twice");
+  module->functions[1]->name = "main";
+  EXPECT_EQ(Why(*module), "function main exists twice");
+}
+
 TEST(Verify, RefusesAChainOfCallsThatIsTooLong) {
   auto module = Relu();
   for (int i = 0; i < 2000; ++i) {
