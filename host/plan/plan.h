@@ -126,6 +126,7 @@ struct Place {
     kOutput,   // memory of the caller's output number `at`
     kAlias,    // where value number `at` lives
     kKnown,    // in `known`
+    kKept,     // in block `at` of Segment::persistent: its step runs once
     kDynamic,  // heap memory that its node asks for
   } kind;
   ValueId value;
@@ -146,6 +147,8 @@ struct Step {
   uint64_t prepared = 0;  // what the delegate's session calls that preparation
   fbx_call delegated{};   // its tensors
   bool dynamic = false;
+  bool once = false;  // it unpacks a constant, and the result stays: not run again when it is `done`
+  bool done = false;
   std::vector<const StateUse*> copies;
   struct Slot {
     bool persistent;

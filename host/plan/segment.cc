@@ -9,6 +9,12 @@
 namespace fusebox::plan {
 namespace {
 
+// Weights that a file holds in fewer bits than kernels take. What they unpack to is kept, since every run would make it anew.
+bool UnpacksConstant(const Function& function, const Node& node) {
+  const bool unpacks = node.is(Op::kDequantize) || node.is(Op::kDensify);
+  return unpacks && node.operands[0] != kNoValue && function.value(node.operands[0]).is_const();
+}
+
 // Data of activations is hidden from kernels while planning: a plan must not hang on values that change between runs.
 class Blindfold {
  public:
@@ -118,6 +124,7 @@ class SegmentPlanner {
       step.instance = unit.instance;
     }
     step.dynamic = shapes.kind == NodeShapes::kDynamic;
+    step.once = !step.dynamic && unit.kernel && UnpacksConstant(function_, node);
     for (size_t r = 0; r < node.results.size(); ++r) {
       const ValueId id = node.results[r];
       if (id == kNoValue) continue;
@@ -136,6 +143,7 @@ class SegmentPlanner {
       }
       PlaceResult(step, index, r, type, *size);
     }
+    step.once = step.once && !step.dynamic;
     // A delegate writes where it is told to, and so needs to know sizes.
     if (!step.dynamic && context_.delegates != nullptr) step.part = unit.part;
   }
@@ -143,6 +151,11 @@ class SegmentPlanner {
   // State shares its operand's memory; the first result of an in-place kernel may; all others get their own.
   void PlaceResult(Step& step, size_t index, size_t result, const Type& type, size_t bytes) {
     const ValueId id = function_.nodes[index]->results[result];
+    if (step.once) {
+      segment_->places.push_back({Place::kKept, id, type, bytes, segment_->persistent.size(), {}});
+      segment_->persistent.emplace_back(std::make_unique<Block>())->Reserve(bytes);
+      return;
+    }
     for (const StateUse& use : code_.states[index]) {
       if (use.to != id) continue;
       const bool kept = code_.defined[static_cast<size_t>(use.from)] < 0 && !use.copy;
@@ -309,6 +322,7 @@ std::string ToText(const Code& code, const Segment& segment, const delegate::Ses
       case Place::kOutput: text = fmt::format("output {}", place.at); break;
       case Place::kAlias: text = fmt::format("shares value {}", place.at); break;
       case Place::kKnown: text = "known"; break;
+      case Place::kKept: text = "computed once"; break;
       case Place::kDynamic: text = "sized when run"; break;
     }
     where[place.value] = fmt::format("{} {}", ToString(place.type), text);

@@ -238,6 +238,7 @@ Status Frame::Bind(size_t level, plan::Segment& segment, std::span<const Out> ou
       case plan::Place::kArena: tensor.data = memory.arena.data() + place.at; break;
       case plan::Place::kAlias: tensor.data = view_.tensor(static_cast<ValueId>(place.at)).data; break;
       case plan::Place::kKnown: tensor.data = const_cast<std::byte*>(place.known.data()); break;
+      case plan::Place::kKept: tensor.data = segment.persistent[place.at]->data(); break;
       case plan::Place::kDynamic: tensor.data = nullptr; break;
       case plan::Place::kOutput: FUSEBOX_TRY(BindOutput(place, outputs)); break;
     }

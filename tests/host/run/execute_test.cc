@@ -84,6 +84,28 @@ TEST(Execute, RandomGraphsComputeWhatTheyShould) {
   }
 }
 
+TEST(Execute, UnpacksAConstantOnceAndKeepsIt) {
+  constexpr int64_t kCount = 2000;  // too many to be computed while planning
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId x = f.AddInput(F32({-1}));
+  const ValueId packed = f.AddConst<int8_t>(DType::kI8, {kCount}, std::vector<int8_t>(kCount, 1));
+  const ValueId weights = f.AddNode(Op::kDequantize, {packed}, {F32({kCount})}).results[0];
+  f.outputs = {Custom(f, "test.inplace", {weights}, F32({kCount})), weights,
+               Custom(f, "test.twice", {x}, F32({-1}))};
+  Machine machine(std::move(module));
+  const auto first = machine.Run({Floats({1})});
+  const std::vector<float> unpacked = FloatsOf(first[1]);
+  ASSERT_EQ(unpacked.size(), size_t{kCount});
+  EXPECT_EQ(FloatsOf(first[0])[kCount - 1], unpacked[0] + 1);
+  machine.Run({Floats({1, 2})});  // another plan, with weights of its own
+  machine.runner->Reset();
+  const auto again = machine.Run({Floats({3})});
+  EXPECT_EQ(FloatsOf(again[1]), unpacked);
+  EXPECT_EQ(FloatsOf(again[0]), FloatsOf(first[0]));
+  EXPECT_THAT(FloatsOf(again[2]), ElementsAre(6));
+}
+
 TEST(Execute, GivesScratchAndKeepsPersistentMemoryUntilReset) {
   auto module = std::make_unique<Module>();
   Function& f = module->Add("main");

@@ -133,10 +133,21 @@ struct Rnn {
   }
 };
 
+struct Dequantize {
+  static constexpr std::string_view builtin = "DEQUANTIZE";
+  static void infer(const Node& n, Infer& out) { out.set(0, FBX_F32, {n.in(0).dim(0)}); }
+  void invoke(const Node& n) const {
+    static std::atomic<int> runs = 0;
+    const auto x = n.in(0).values<int8_t>();
+    const auto run = static_cast<float>(++runs);
+    std::transform(x.begin(), x.end(), n.out(0).data<float>(), [&](int8_t v) { return run * v; });
+  }
+};
+
 constexpr const fbx_kernel* kKernels[] = {&kernel_of<Twice>,   &kernel_of<InPlace>,  &kernel_of<NonZero>,
                                           &kernel_of<Iota>,    &kernel_of<Append>,   &kernel_of<Shorter>,
                                           &kernel_of<Count>,   &kernel_of<Parallel>, &kernel_of<Fail>,
-                                          &kernel_of<Unsized>, &kernel_of<Rnn>};
+                                          &kernel_of<Unsized>, &kernel_of<Rnn>,      &kernel_of<Dequantize>};
 constexpr fbx_plugin kPlugin =
     detail::make_plugin("test.plugin", "1.0.0", nullptr, 0, kKernels, std::size(kKernels));
 
