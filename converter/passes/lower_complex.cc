@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A complex value becomes two real ones. TFLite knows complex numbers by name, but has hardly an op that takes them. Fourier
 // transforms become products with matrices of cosines and sines, which every runtime and delegate has.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int64_t kLongest = 4096;  // of a transform; its matrices grow with the square
 
+// A part that is zero everywhere may be absent (kNoValue), not both.
 struct Parts {
   ValueId real, imaginary;
 };
@@ -110,13 +112,13 @@ class Lowering {
     return Unsupported(op + " of complex numbers is not lowered to real ones");
   }
 
-  // Both parts of an operand; those of a constant are split, those of a real number are itself and zero.
+  // The parts of an operand; those of a constant are split, a real number has one.
   Result<Parts> In(size_t i) {
     if (i >= t_->count()) return Invalid("operand " + std::to_string(i) + " is missing");
     const ValueId id = t_->in(i);
     if (const auto found = parts_.find(id); found != parts_.end()) return found->second;
     const Value& value = f_.value(id);
-    if (!IsComplex(value.type.dtype)) return Parts{id, t_->Scalar(value.type.dtype, 0)};
+    if (!IsComplex(value.type.dtype)) return Parts{id, kNoValue};
     if (!value.is_const())
       return Unsupported("operand " + std::to_string(i) + " is a complex number from outside the function");
     std::vector<float> real, imaginary;
@@ -129,9 +131,21 @@ class Lowering {
     if (value.type.dtype == DType::kComplex64) split(value.data.As<float>());
     else split(value.data.As<double>());
     const Shape shape = value.type.shape;
-    const Parts parts{f_.AddConst(DType::kF32, shape, std::move(real)),
-                      f_.AddConst(DType::kF32, shape, std::move(imaginary))};
+    const auto part = [&](std::vector<float> numbers, bool needed) {
+      const bool zero = std::ranges::all_of(numbers, [](float number) { return number == 0; });
+      return zero && !needed ? kNoValue : f_.AddConst(DType::kF32, shape, std::move(numbers));
+    };
+    Parts parts{kNoValue, part(std::move(imaginary), false)};
+    parts.real = part(std::move(real), parts.imaginary == kNoValue);
     parts_[id] = parts;
+    return parts;
+  }
+  // The same with both parts there.
+  Result<Parts> Whole(size_t i) {
+    FUSEBOX_ASSIGN(Parts parts, In(i));
+    if (!HoldsComplex(t_->in(i))) parts.imaginary = t_->Scalar(t_->type(parts.real).dtype, 0);
+    if (parts.real == kNoValue) parts.real = t_->Value(Op::kZerosLike, {parts.imaginary});
+    if (parts.imaginary == kNoValue) parts.imaginary = t_->Value(Op::kZerosLike, {parts.real});
     return parts;
   }
 
@@ -148,7 +162,7 @@ class Lowering {
     for (size_t i = 0; i < real.size(); ++i) {
       const bool all = t_->node().is(Op::kAdd) || t_->node().is(Op::kSub);
       if (!HoldsComplex(real[i]) && !all) continue;
-      FUSEBOX_ASSIGN(const Parts parts, In(i));
+      FUSEBOX_ASSIGN(const Parts parts, Whole(i));
       real[i] = parts.real;
       imaginary[i] = parts.imaginary;
     }
@@ -160,32 +174,44 @@ class Lowering {
   Status Cast() {
     FUSEBOX_TRY(Results());
     const bool to_complex = HoldsComplex(t_->node().results[0]);
+    if (!to_complex) return RealPart();
     FUSEBOX_ASSIGN(const Parts x, In(0));
-    if (!to_complex) GiveReal(x.real);
-    else if (HoldsComplex(t_->in(0))) Give(x.real, x.imaginary);
-    else Give(x.real, t_->Value(Op::kZerosLike, {x.real}));
+    Give(x.real, x.imaginary);
     return {};
+  }
+
+  ValueId Product(ValueId x, ValueId y) {
+    return x == kNoValue || y == kNoValue ? kNoValue : t_->Value(Op::kMul, {x, y});
   }
 
   Status Mul() {
     FUSEBOX_ASSIGN(const Parts a, In(0));
     FUSEBOX_ASSIGN(const Parts b, In(1));
-    const auto product = [&](ValueId x, ValueId y) { return t_->Value(Op::kMul, {x, y}); };
-    Give(t_->Value(Op::kSub, {product(a.real, b.real), product(a.imaginary, b.imaginary)}),
-         t_->Value(Op::kAdd, {product(a.real, b.imaginary), product(a.imaginary, b.real)}));
+    ValueId real = Product(a.real, b.real), imaginary = Product(a.real, b.imaginary);
+    if (const ValueId minus = Product(a.imaginary, b.imaginary); minus != kNoValue)
+      real = real == kNoValue ? t_->Value(Op::kNeg, {minus}) : t_->Value(Op::kSub, {real, minus});
+    if (const ValueId more = Product(a.imaginary, b.real); more != kNoValue)
+      imaginary = imaginary == kNoValue ? more : t_->Value(Op::kAdd, {imaginary, more});
+    Give(real, imaginary);
     return {};
   }
 
   Status Exp() {
     FUSEBOX_ASSIGN(const Parts x, In(0));
-    const ValueId size = t_->Value(Op::kExp, {x.real});
-    Give(t_->Value(Op::kMul, {size, t_->Value(Op::kCos, {x.imaginary})}),
-         t_->Value(Op::kMul, {size, t_->Value(Op::kSin, {x.imaginary})}));
+    const ValueId size = x.real == kNoValue ? kNoValue : t_->Value(Op::kExp, {x.real});
+    if (x.imaginary == kNoValue) return Give(size, kNoValue), Status();
+    const ValueId cosine = t_->Value(Op::kCos, {x.imaginary}), sine = t_->Value(Op::kSin, {x.imaginary});
+    if (size == kNoValue) Give(cosine, sine);
+    else Give(Product(size, cosine), Product(size, sine));
     return {};
   }
 
   Status Size() {
     FUSEBOX_ASSIGN(const Parts x, In(0));
+    if (x.real == kNoValue || x.imaginary == kNoValue) {
+      GiveReal(t_->Value(Op::kAbs, {x.real == kNoValue ? x.imaginary : x.real}));
+      return {};
+    }
     const ValueId sum =
         t_->Value(Op::kAdd, {t_->Value(Op::kSquare, {x.real}), t_->Value(Op::kSquare, {x.imaginary})});
     GiveReal(t_->Value(Op::kSqrt, {sum}));
@@ -193,26 +219,26 @@ class Lowering {
   }
 
   Status Angle() {
-    FUSEBOX_ASSIGN(const Parts x, In(0));
+    FUSEBOX_ASSIGN(const Parts x, Whole(0));
     GiveReal(t_->Value(Op::kAtan2, {x.imaginary, x.real}));
     return {};
   }
 
   Status RealPart() {
-    FUSEBOX_ASSIGN(const Parts x, In(0));
+    FUSEBOX_ASSIGN(const Parts x, Whole(0));
     GiveReal(x.real);
     return {};
   }
 
   Status ImaginaryPart() {
-    FUSEBOX_ASSIGN(const Parts x, In(0));
+    FUSEBOX_ASSIGN(const Parts x, Whole(0));
     GiveReal(x.imaginary);
     return {};
   }
 
   Status Conj() {
     FUSEBOX_ASSIGN(const Parts x, In(0));
-    Give(x.real, t_->Value(Op::kNeg, {x.imaginary}));
+    Give(x.real, x.imaginary == kNoValue ? kNoValue : t_->Value(Op::kNeg, {x.imaginary}));
     return {};
   }
 
@@ -238,7 +264,7 @@ class Lowering {
     return f_.AddConst(DType::kF32, Shape({rows, columns}), std::move(values));
   }
 
-  ValueId Product(ValueId x, ValueId matrix) {
+  ValueId Transformed(ValueId x, ValueId matrix) {
     Attrs attrs;
     if (t_->type(x).shape.rank() > 2) attrs.Set("keep_num_dims", true);
     return t_->Value(Op::kFullyConnected, {x, matrix, kNoValue}, std::move(attrs));
@@ -270,13 +296,13 @@ class Lowering {
         Matrix(kept, given, length, false, [&](int64_t, int64_t n) { return n < length ? 1.0 : 0.0; });
     const ValueId sines =
         Matrix(kept, given, length, true, [&](int64_t, int64_t n) { return n < length ? -1.0 : 0.0; });
-    Give(Product(x.real, cosines), Product(x.real, sines));
+    Give(Transformed(x.real, cosines), Transformed(x.real, sines));
     return {};
   }
 
   // All but the first and, of an even length, the middle frequency stand for their mirror image too.
   Status Irfft() {
-    FUSEBOX_ASSIGN(const Parts x, In(0));
+    FUSEBOX_ASSIGN(const Parts x, Whole(0));
     FUSEBOX_ASSIGN(const int64_t length, Length());
     FUSEBOX_ASSIGN(const int64_t given, LastSize(x.real));
     const auto weight = [&](int64_t k) {
@@ -286,12 +312,12 @@ class Lowering {
     const ValueId cosines =
         Matrix(length, given, length, false, [&](int64_t, int64_t k) { return weight(k); });
     const ValueId sines = Matrix(length, given, length, true, [&](int64_t, int64_t k) { return -weight(k); });
-    GiveReal(t_->Value(Op::kAdd, {Product(x.real, cosines), Product(x.imaginary, sines)}));
+    GiveReal(t_->Value(Op::kAdd, {Transformed(x.real, cosines), Transformed(x.imaginary, sines)}));
     return {};
   }
 
   Status Fft() {
-    FUSEBOX_ASSIGN(const Parts x, In(0));
+    FUSEBOX_ASSIGN(const Parts x, Whole(0));
     FUSEBOX_ASSIGN(const int64_t length, LastSize(x.real));
     if (length > kLongest) return Unsupported("a transform of length " + std::to_string(length));
     const bool inverse = t_->node().name == "IFFT";
@@ -299,8 +325,8 @@ class Lowering {
     const ValueId cosines = Matrix(length, length, length, false, [&](int64_t, int64_t) { return scale; });
     const ValueId sines =
         Matrix(length, length, length, true, [&](int64_t, int64_t) { return inverse ? scale : -scale; });
-    Give(t_->Value(Op::kSub, {Product(x.real, cosines), Product(x.imaginary, sines)}),
-         t_->Value(Op::kAdd, {Product(x.real, sines), Product(x.imaginary, cosines)}));
+    Give(t_->Value(Op::kSub, {Transformed(x.real, cosines), Transformed(x.imaginary, sines)}),
+         t_->Value(Op::kAdd, {Transformed(x.real, sines), Transformed(x.imaginary, cosines)}));
     return {};
   }
 

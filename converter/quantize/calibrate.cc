@@ -214,15 +214,17 @@ Result<Ranges> Measure(Context& context, const Module& module, const std::string
   const std::vector<ValueId> values = Activations(f);
   FUSEBOX_ASSIGN(Observer observer, Observer::Create(context, module, function, values));
   LstmCells cells(context, f);
+  Saturation saturation(f);
   Ranges ranges;
   for (size_t s = 0; s < samples.size(); ++s) {
     const std::string place = "calibration sample " + std::to_string(s);
     for (size_t i = 0; i < f.inputs.size(); ++i)
       if (f.value(f.inputs[i]).type.dtype == DType::kF32) ranges[f.inputs[i]].Widen(samples[s][i]);
     FUSEBOX_ASSIGN(const auto tensors, observer.Run(samples[s]).At(place));
-    for (size_t i = 0; i < values.size(); ++i) ranges[values[i]].Widen(tensors[i]);
+    for (size_t i = 0; i < values.size(); ++i) saturation.Widen(values[i], tensors[i], ranges[values[i]]);
     FUSEBOX_TRY(cells.Widen(Seen(f, samples[s], values, tensors), ranges).At(place));
   }
+  saturation.Finish(ranges);
   return ranges;
 }
 

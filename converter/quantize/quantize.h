@@ -78,8 +78,30 @@ class Observer {
 // The f32 results of nodes, in order: what can be observed.
 std::vector<ValueId> Activations(const Function&);
 
-// The range of every f32 input and node result, and of the cell states of LSTMs at every step, over all samples.
+// The range of every f32 input and node result, as far as what reads it can tell, and of the cell states of LSTMs at every step, over
+// all samples.
 Result<Ranges> Measure(Context&, const Module&, const std::string& function, const std::vector<Sample>&);
+
+// ---- saturation.cc: SOFTMAX, LOGISTIC and TANH give the same byte for whatever lies beyond some bound, so the range of an operand that
+// nothing else reads ends there. LOGISTIC and TANH get finer steps for it. SOFTMAX gets room above, by what was cut below: two classes
+// that both lead by more than was ever seen must stay apart.
+
+class Saturation {
+ public:
+  explicit Saturation(const Function&);
+  // Widens by what counts of the value's tensor.
+  void Widen(ValueId, const Tensor& seen, Range&);
+  // After the last sample.
+  void Finish(Ranges&) const;
+
+ private:
+  struct Limit {
+    float reach;  // from zero; in rows, below the largest of each
+    int64_t row;  // 0: no rows
+  };
+  std::map<ValueId, Limit> limits_;
+  Ranges whole_;  // of SOFTMAX's operands
+};
 
 // ---- lstm_steps.cc: an f32 LSTM op run one step at a time, where its cell state can be seen
 

@@ -236,12 +236,49 @@ bool InARow(Edit& e, Node& node) {
   return true;
 }
 
+// Adds a constant, one number or one per channel, to the bias of an op whose result has `shape`.
+bool AddToBias(Edit& e, Node& node, const Weighted& place, const Shape& shape, const Numbers& shift,
+               const std::string& name) {
+  if (HasActivation(node) || shape.rank() < 1 || shape.dims().back() < 1) return false;
+  const int64_t channels = shape.dims().back();
+  std::string why;
+  auto bias = PerChannel(shift, channels, shape.rank(), &why);
+  const ValueId known = node.operands.size() > place.bias ? node.operands[place.bias] : kNoValue;
+  const auto values =
+      known == kNoValue ? std::vector<double>(static_cast<size_t>(channels)) : e.Floats(known);
+  if (!bias || !values || values->size() != bias->size()) return false;
+  for (size_t i = 0; i < bias->size(); ++i) (*bias)[i] += (*values)[i];
+  e.SetOperand(node, place.bias,
+               e.F32(Shape{channels}, *bias, known == kNoValue ? name : e.f().value(known).name));
+  return true;
+}
+
+// (convolution + y) + c, as an LSTM's cell has it: the constant goes into the convolution's bias.
+bool IntoASummand(Edit& e, Node& node) {
+  const auto step = StepOf(e, node);
+  Node* const sum = step && !step->reversed ? e.producer(step->x, Op::kAdd) : nullptr;
+  if (!sum || HasActivation(*sum) || !e.read_once(step->x)) return false;
+  const auto affine = AffineOf(e, *step);
+  if (!affine) return false;
+  for (const ValueId summand : sum->operands) {
+    Node* const before = e.producer(summand);
+    const auto place = before ? WeightedOf(*before) : std::nullopt;
+    const Shape shape = e.shape(summand);
+    if (!place || !e.read_once(summand) || shape != e.shape(node.results[0])) continue;
+    if (!AddToBias(e, *before, *place, shape, affine->shift, e.f().value(step->constant).name)) continue;
+    if (HasActivation(node))
+      sum->attrs.Set("fused_activation_function", node.attrs.str("fused_activation_function", "NONE"));
+    e.Replace(node, step->x);
+    return true;
+  }
+  return false;
+}
+
 constexpr Rule kRules[] = {
-    {Op::kAdd, IntoWeights},  {Op::kSub, IntoWeights},
-    {Op::kMul, IntoWeights},  {Op::kDiv, IntoWeights},
-    {Op::kAdd, InARow},       {Op::kSub, InARow},
-    {Op::kMul, InARow},       {Op::kDiv, InARow},
-    {Op::kConv2D, FromInput}, {Op::kFullyConnected, FromInput},
+    {Op::kAdd, IntoASummand}, {Op::kSub, IntoASummand}, {Op::kAdd, IntoWeights},
+    {Op::kSub, IntoWeights},  {Op::kMul, IntoWeights},  {Op::kDiv, IntoWeights},
+    {Op::kAdd, InARow},       {Op::kSub, InARow},       {Op::kMul, InARow},
+    {Op::kDiv, InARow},       {Op::kConv2D, FromInput}, {Op::kFullyConnected, FromInput},
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 std::vector<std::vector<Rewrite>> ByOp() {
   std::vector<std::vector<Rewrite>> out(AllOps().size());
   for (const auto& table : {NeutralRules(), PatternRules(), PreluRules(), AffineRules(), ActivationRules(),
-                            DenseRules(), ConvRules(), ReshapeRules(), LayoutRules()})
+                            DenseRules(), ConvRules(), ReshapeRules(), NarrowRules(), LayoutRules()})
     for (const Rule& rule : table) out[static_cast<size_t>(rule.op)].push_back(rule.rewrite);
   return out;
 }

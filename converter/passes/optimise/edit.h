@@ -90,6 +90,7 @@ std::span<const Rule> ActivationRules();  // clamps as activations, activations 
 std::span<const Rule> DenseRules();       // FULLY_CONNECTED
 std::span<const Rule> ConvRules();        // padding and dilation of convolutions
 std::span<const Rule> ReshapeRules();     // reshapes
+std::span<const Rule> NarrowRules();      // sizes in 64 bits
 std::span<const Rule> LayoutRules();      // transposes sink and cancel
 
 // Makes equal constants one, and equal pure nodes; true when something went.

@@ -51,17 +51,10 @@ bool Padded(Edit& e, Node& node) {
 }
 
 constexpr Rule kRules[] = {
-    {Op::kMul, Product},
-    {Op::kDiv, Quotient},
-    {Op::kAdd, Sum},
-    {Op::kSub, Difference},
-    {Op::kReshape, SameShape},
-    {Op::kSqueeze, SameShape},
-    {Op::kExpandDims, SameShape},
-    {Op::kBroadcastTo, SameShape},
-    {Op::kCast, SameShape},
-    {Op::kTranspose, Transposed},
-    {Op::kPad, Padded},
+    {Op::kMul, Product},          {Op::kDiv, Quotient},          {Op::kAdd, Sum},
+    {Op::kSub, Difference},       {Op::kReshape, SameShape},     {Op::kSqueeze, SameShape},
+    {Op::kExpandDims, SameShape}, {Op::kBroadcastTo, SameShape}, {Op::kCast, SameShape},
+    {Op::kSlice, SameShape},      {Op::kTranspose, Transposed},  {Op::kPad, Padded},
 };
 
 }  // namespace

@@ -194,11 +194,30 @@ bool L2(Edit& e, Node& node) {
   return false;
 }
 
+// x to the power of a constant that has an op of its own.
+bool Power(Edit& e, Node& node) {
+  const ValueId x = node.operands[0];
+  const auto exponent = e.Scalar(node.operands[1]);
+  if (!exponent || !e.is_f32(x) || e.shape(x) != e.shape(node.results[0])) return false;
+  const Op op = *exponent == 2 ? Op::kSquare : *exponent == 0.5 ? Op::kSqrt : Op::kRsqrt;
+  if (*exponent != 2 && *exponent != 0.5 && *exponent != -0.5) return false;
+  e.Replace(node, e.Emit(node, op, {x}));
+  return true;
+}
+
+// (a - b)^2, where nothing else wants the difference.
+bool SquaredDifference(Edit& e, Node& node) {
+  const Node* const difference = e.producer(node.operands[0], Op::kSub);
+  if (!difference || HasActivation(*difference) || !e.read_once(node.operands[0])) return false;
+  if (!e.is_f32(node.results[0])) return false;
+  e.Replace(node, e.Emit(node, Op::kSquaredDifference, {difference->operands[0], difference->operands[1]}));
+  return true;
+}
+
 constexpr Rule kRules[] = {
-    {Op::kMul, Activation},
-    {Op::kDiv, Activation},
-    {Op::kMul, L2},
-    {Op::kDiv, L2},
+    {Op::kPow, Power},      {Op::kSquare, SquaredDifference},
+    {Op::kMul, Activation}, {Op::kDiv, Activation},
+    {Op::kMul, L2},         {Op::kDiv, L2},
 };
 
 }  // namespace

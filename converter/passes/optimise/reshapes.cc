@@ -58,6 +58,17 @@ bool ConstantTarget(Edit& e, Node& node) {
   return true;
 }
 
+// STRIDED_SLICE that takes all there is, in order: dimensions of one come or go.
+bool TakesAll(Edit& e, Node& node) {
+  const ValueId x = node.operands[0];
+  const auto before = e.shape(x).element_count(), after = e.shape(node.results[0]).element_count();
+  const auto strides = e.Ints(node.operands.size() > 3 ? node.operands[3] : kNoValue);
+  if (e.is_const(x) || !before || !after || *before < 1 || before != after || !strides) return false;
+  if (std::ranges::any_of(*strides, [](int64_t stride) { return stride < 1; })) return false;
+  e.Replace(node, e.Emit(node, Op::kReshape, {x, e.I32(e.shape(node.results[0]).dims())}));
+  return true;
+}
+
 bool IsElementwise(Op op) {
   return op == Op::kRelu || op == Op::kRelu6 || op == Op::kReluN1To1 || op == Op::kAdd || op == Op::kSub ||
          op == Op::kMul;
@@ -105,11 +116,17 @@ bool Hoist(Edit& e, Node& node) {
 }
 
 constexpr Rule kRules[] = {
-    {Op::kReshape, InARow},    {Op::kSqueeze, InARow},
-    {Op::kExpandDims, InARow}, {Op::kReshape, ConstantTarget},
-    {Op::kAdd, Hoist},         {Op::kSub, Hoist},
-    {Op::kMul, Hoist},         {Op::kRelu, Hoist},
-    {Op::kRelu6, Hoist},       {Op::kReluN1To1, Hoist},
+    {Op::kReshape, InARow},
+    {Op::kSqueeze, InARow},
+    {Op::kExpandDims, InARow},
+    {Op::kReshape, ConstantTarget},
+    {Op::kStridedSlice, TakesAll},
+    {Op::kAdd, Hoist},
+    {Op::kSub, Hoist},
+    {Op::kMul, Hoist},
+    {Op::kRelu, Hoist},
+    {Op::kRelu6, Hoist},
+    {Op::kReluN1To1, Hoist},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <complex>
+#include <map>
 #include <numbers>
 
 #include "host/verify/cases.h"
@@ -140,6 +141,42 @@ TEST(LowerComplex, ComputesWithComplexNumbers) {
   for (const C& c : spectrum) mirrored.push_back(std::conj(c));
   ExpectNear(outputs[3], Of(Transform(mirrored, 1), [](C c) { return c.real() / 6; }));
   ExpectNear(outputs[4], Of(spectrum, [&](C c) { return (c * factor).real(); }));
+}
+
+// A size and an angle as one number, the usual way back from a spectrum.
+TEST(LowerComplex, ComputesNothingWithPartsThatAreZero) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const Type scalar{DType::kComplex64, Shape::Scalar()};
+  const ValueId i = f.AddConst(scalar, Buffer::Of<float>(std::vector<float>{0, 1}));
+  const auto number = [&](ValueId v) {
+    return Opaque(f, "Cast", {v}, kComplex, A("DstT", DType::kComplex64));
+  };
+  const Tensor input = F({1, 5}, Wave(5));
+  const ValueId size = f.AddInput(input.type), angle = f.AddInput(input.type);
+  const ValueId turn = Opaque(f, "Exp", {Opaque(f, "Mul", {i, number(angle)}, kComplex)}, kComplex);
+  const ValueId c = Opaque(f, "Mul", {number(size), turn}, kComplex);
+  f.outputs = {Real(f, "Real", c), Real(f, "Imag", c), Real(f, "ComplexAbs", number(size)),
+               Real(f, "Imag", number(size))};
+  bench.Sign(f);
+  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(bench.Run(LowerComplex), "");
+  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(bench.Run(Optimise), "");
+  std::map<std::string, int> ops;
+  for (const auto& node : f.nodes) ++ops[std::string(Name(node->op))];
+  EXPECT_EQ(ops,
+            (std::map<std::string, int>{{"COS", 1}, {"SIN", 1}, {"MUL", 2}, {"ABS", 1}, {"ZEROS_LIKE", 1}}))
+      << ToText(f);
+  const auto turned = F({1, 5}, {0.5f, -1, 3, 0, 2});
+  const auto out = bench.Compute("main", {input, turned});
+  for (size_t k = 0; k < 5; ++k) {
+    const double r = input.data.As<float>()[k], a = turned.data.As<float>()[k];
+    EXPECT_NEAR(out[0].data.As<float>()[k], r * std::cos(a), 1e-5);
+    EXPECT_NEAR(out[1].data.As<float>()[k], r * std::sin(a), 1e-5);
+    EXPECT_NEAR(out[2].data.As<float>()[k], std::abs(r), 1e-6);
+    EXPECT_EQ(out[3].data.As<float>()[k], 0);
+  }
 }
 
 std::string Refusal(void (*build)(Function&)) {

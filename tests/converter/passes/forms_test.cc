@@ -134,6 +134,34 @@ TEST(ReshapeForms, InARowAreOne) {
   EXPECT_EQ(back.Ops(), "RELU");
 }
 
+ValueId Strided(Forms& m, ValueId x, std::vector<int32_t> end, std::vector<int32_t> strides, Attrs attrs) {
+  return m.Op1(Op::kStridedSlice, {x, m.Ints(std::vector<int32_t>(end.size())), m.Ints(end), m.Ints(strides)},
+               std::move(attrs));
+}
+
+TEST(ReshapeForms, AreWhatTakesEverything) {
+  Forms m, part, reversed;
+  const Attrs grown = m.With({{"new_axis_mask", int64_t{2}}, {"end_mask", int64_t{5}}});
+  m.Finish(
+      {Strided(m, m.Op1(Op::kReshape, {m.In({1, 12, 1}), m.Ints({1, 12})}), {0, 0, 0}, {1, 1, 1}, grown)});
+  EXPECT_EQ(m.Ops(), "RESHAPE");
+  part.Finish({Strided(part, part.In({2, 12}), {2, 11}, {1, 1}, {})});
+  EXPECT_EQ(part.Ops(), "STRIDED_SLICE");
+  reversed.f.outputs = {reversed.Op1(
+      Op::kStridedSlice, {reversed.In({12}), reversed.Ints({11}), reversed.Ints({0}), reversed.Ints({-1})},
+      reversed.With({{"end_mask", int64_t{1}}}))};
+  reversed.Finish(reversed.f.outputs);
+  EXPECT_EQ(reversed.Ops(), "STRIDED_SLICE");
+}
+
+TEST(ReshapeForms, NeedNoSliceOfAll) {
+  Forms m, part;
+  m.Finish({m.Op1(Op::kRelu, {m.Op1(Op::kSlice, {m.In({2, 6}), m.Ints({0, 0}), m.Ints({-1, 6})})})});
+  EXPECT_EQ(m.Ops(), "RELU");
+  part.Finish({part.Op1(Op::kSlice, {part.In({2, 6}), part.Ints({0, 1}), part.Ints({2, 5})})});
+  EXPECT_EQ(part.Ops(), "SLICE");
+}
+
 ValueId ToLast(Forms& m, ValueId x) { return m.Op1(Op::kTranspose, {x, m.Ints({0, 2, 3, 1})}); }
 ValueId ToFirst(Forms& m, ValueId x) { return m.Op1(Op::kTranspose, {x, m.Ints({0, 3, 1, 2})}); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "tests/converter/passes/bench.h"
+#include "tests/converter/passes/rewritten.h"
 
 namespace fusebox::converter {
 namespace {
@@ -56,6 +56,38 @@ TEST(Optimise, SumsTwoBiases) {
   model.Run();
   ASSERT_EQ(model.f.nodes.size(), 1u);
   EXPECT_THAT(model.f.value(model.f.nodes[0]->operands[2]).data.As<float>(), ElementsAre(11, 22, 33));
+}
+
+// The sums of an LSTM's cell: input by weights, state by weights, and a bias after both.
+TEST(Optimise, PutsTheBiasOfASumIntoASummand) {
+  for (const bool minus : {false, true}) {
+    Rewritten m;
+    const ValueId a = m.Op1(Op::kFullyConnected, {m.In({1, 5}), m.Weights({4, 5}), kNoValue});
+    const ValueId b = m.Op1(Op::kFullyConnected, {m.In({1, 3}), m.Weights({4, 3}), m.Weights({4})});
+    const ValueId sum = m.Op1(Op::kAdd, {a, b});
+    m.Finish({m.Op1(minus ? Op::kSub : Op::kAdd, {sum, m.Weights({4})},
+                    m.With({{"fused_activation_function", std::string("RELU")}}))});
+    EXPECT_EQ(m.Ops(), "FULLY_CONNECTED FULLY_CONNECTED ADD");
+    EXPECT_EQ(m.f.nodes[2]->attrs.str("fused_activation_function", ""), "RELU");
+    EXPECT_NE(m.f.nodes[0]->operands[2], kNoValue);
+  }
+}
+
+TEST(Optimise, LeavesTheBiasOfASumThatIsWider) {
+  Rewritten wider, read, clipped;
+  const auto dense = [](Rewritten& m) {
+    return m.Op1(Op::kFullyConnected, {m.In({1, 5}), m.Weights({4, 5}), kNoValue});
+  };
+  wider.Finish(
+      {wider.Op1(Op::kAdd, {wider.Op1(Op::kAdd, {dense(wider), wider.In({3, 4})}), wider.Weights({4})})});
+  EXPECT_EQ(Count(wider.f, Op::kAdd), 2u) << "the summand is shared by the rows";
+  const ValueId sum = read.Op1(Op::kAdd, {dense(read), read.In({1, 4})});
+  read.Finish({read.Op1(Op::kAdd, {sum, read.Weights({4})}), sum});
+  EXPECT_EQ(Count(read.f, Op::kAdd), 2u);
+  const ValueId positive = clipped.Op1(Op::kAdd, {dense(clipped), clipped.In({1, 4})},
+                                       clipped.With({{"fused_activation_function", std::string("RELU")}}));
+  clipped.Finish({clipped.Op1(Op::kAdd, {positive, clipped.Weights({4})})});
+  EXPECT_EQ(Count(clipped.f, Op::kAdd), 2u);
 }
 
 TEST(Optimise, LeavesWhatASecondReaderNeeds) {

@@ -107,6 +107,33 @@ TEST(Patterns, FindsL2NormalisationOverTheLastDimension) {
   EXPECT_EQ(Count(other_bound.f, Op::kL2Normalization), 0u) << "the op's own bound is another";
 }
 
+TEST(Patterns, FindsPowersThatHaveAnOp) {
+  const std::pair<float, const char*> powers[] = {
+      {2, "SQUARE"}, {0.5f, "SQRT"}, {-0.5f, "RSQRT"}, {3, "POW"}, {-2, "POW"}};
+  for (const auto& [exponent, op] : powers) {
+    Written m;
+    const ValueId positive = m.Op1(Op::kExp, {m.x});
+    m.Finish({m.Op1(Op::kPow, {positive, m.C(exponent)})});
+    EXPECT_EQ(m.Ops(), std::string("EXP ") + op);
+  }
+  Written wider;
+  wider.Finish({wider.Op1(Op::kPow, {wider.Op1(Op::kExp, {wider.x}), wider.C({1, 1, 1, 1}, {2})})});
+  EXPECT_EQ(wider.Ops(), "EXP POW") << "the result has more dimensions";
+}
+
+TEST(Patterns, FindsSquaredDifferences) {
+  Written m, read, clipped;
+  m.Finish({m.Op1(Op::kSquare, {m.Op1(Op::kSub, {m.x, m.C(0.25f)})})});
+  EXPECT_EQ(m.Ops(), "SQUARED_DIFFERENCE");
+  const ValueId difference = read.Op1(Op::kSub, {read.x, read.C(0.25f)});
+  read.Finish({read.Op1(Op::kSquare, {difference}), difference});
+  EXPECT_EQ(Count(read.f, Op::kSquare), 1u);
+  const ValueId positive = clipped.Op1(Op::kSub, {clipped.x, clipped.C(0.25f)},
+                                       clipped.With({{"fused_activation_function", std::string("RELU")}}));
+  clipped.Finish({clipped.Op1(Op::kSquare, {positive})});
+  EXPECT_EQ(clipped.Ops(), "SUB SQUARE");
+}
+
 ValueId Prelu(Written& m, ValueId x, ValueId alpha, Op op, ValueId z = kNoValue) {
   const ValueId below = m.Op1(Op::kRelu, {m.Op1(Op::kNeg, {z == kNoValue ? x : z})});
   return m.Op1(op, {m.Op1(Op::kRelu, {x}), m.Times(alpha, below)});

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "host/graph/npy.h"
@@ -183,6 +184,35 @@ TEST(Quantize, Int8LeavesOtherOpsFloatAndSaysSo) {
   EXPECT_EQ(net.Ops(),
             "QUANTIZE CONV_2D MAX_POOL_2D FULLY_CONNECTED DEQUANTIZE SIN QUANTIZE SOFTMAX DEQUANTIZE");
   EXPECT_THAT(net.Notes(), HasSubstr("SIN: stays f32: there is no 8-bit form of SIN"));
+}
+
+// What the operand of `reader` is stored in, of values from -40 to 40.
+std::shared_ptr<const Quant> OperandOf(Op reader, bool handed_out = false) {
+  Rewritten m;
+  const ValueId y = m.Op1(Op::kMul, {m.In({1, 4}), m.C(10)});
+  const ValueId z = m.Op1(reader, {y}, reader == Op::kSoftmax ? m.With({{"beta", 1.0}}) : Attrs());
+  m.f.outputs = {z};
+  if (handed_out) m.f.outputs.push_back(y);
+  m.Sign(m.f);
+  const std::string dir = ::testing::TempDir() + "/saturated";
+  std::filesystem::create_directories(dir);
+  EXPECT_TRUE(WriteNpy(dir + "/i0.npy", Floats({1, 4}, {4, -4, 0, 1})));
+  m.options.quantization = Quantization::kInt8;
+  m.options.calibration = dir;
+  EXPECT_EQ(m.Run(QuantiseWeights), "");
+  EXPECT_TRUE(m.f.nodes[1]->is(Op::kMul)) << m.Ops();
+  return m.f.value(m.f.nodes[1]->results[0]).quant;
+}
+
+TEST(Quantize, Int8EndsRangesWhereTheReaderSaturates) {
+  const float whole = 80.0f / 255;
+  EXPECT_FLOAT_EQ(OperandOf(Op::kRelu)->scales[0], whole);
+  EXPECT_FLOAT_EQ(OperandOf(Op::kLogistic)->scales[0], 2 * std::log(1023.0f) / 255);
+  EXPECT_FLOAT_EQ(OperandOf(Op::kTanh)->scales[0], std::log(1023.0f) / 255);
+  EXPECT_FLOAT_EQ(OperandOf(Op::kLogistic, true)->scales[0], whole) << "it is handed out too";
+  const auto softmax = OperandOf(Op::kSoftmax);
+  EXPECT_FLOAT_EQ(softmax->scales[0], whole);
+  EXPECT_THAT(softmax->zero_points, ElementsAre(-128)) << "room above, for what is cut below";
 }
 
 TEST(Quantize, Int8JoinsScalesAndConvertsFixedOnes) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is computed in 64-bit integers and then cut to 32, sizes most of all: computed in 32 from where it begins. Sums, differences and
+// products keep their lower half whatever the upper one is, so nothing is lost that the cut would have kept.
+#include <map>
+
+#include "converter/passes/optimise/edit.h"
+
+namespace fusebox::converter::optimise {
+namespace {
+
+constexpr int kDeepest = 32;  // ops between the cut and where the numbers come from
+
+// How many operands hold what the result holds; nothing for ops that 32 bits would not do the same for.
+std::optional<size_t> Carried(const Node& node) {
+  switch (node.op) {
+    case Op::kStridedSlice:
+    case Op::kSlice:
+    case Op::kGather:
+    case Op::kReshape:
+    case Op::kSqueeze:
+    case Op::kExpandDims:
+    case Op::kTranspose: return 1;
+    case Op::kPack:
+    case Op::kConcatenation: return node.operands.size();
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul: return HasActivation(node) ? std::nullopt : std::optional(node.operands.size());
+    default: return std::nullopt;
+  }
+}
+
+class Narrower {
+ public:
+  Narrower(Edit& e, const Node& cut) : e_(e), cut_(cut) {}
+
+  // All that the value is made of is a size, a constant, or was widened from 32 bits.
+  bool Can(ValueId v, int depth = 0) const {
+    if (depth > kDeepest || e_.type(v).dtype != DType::kI64) return false;
+    if (e_.is_const(v)) return true;
+    const Node* const made = e_.producer(v);
+    if (!made) return false;
+    if (made->is(Op::kShape)) return true;
+    if (made->is(Op::kCast)) return e_.type(made->operands[0]).dtype == DType::kI32;
+    const auto carried = Carried(*made);
+    for (size_t i = 0; carried && i < *carried; ++i)
+      if (!Can(made->operands[i], depth + 1)) return false;
+    return carried.has_value();
+  }
+
+  ValueId Do(ValueId v) {
+    if (const auto known = done_.find(v); known != done_.end()) return known->second;
+    return done_[v] = Made(v);
+  }
+
+ private:
+  ValueId Made(ValueId v) {
+    if (e_.is_const(v)) {
+      std::vector<int32_t> lower;
+      const auto values = e_.Ints(v);
+      for (const int64_t value : *values) lower.push_back(static_cast<int32_t>(value));
+      return e_.f().AddConst(DType::kI32, e_.shape(v), std::move(lower), e_.f().value(v).name);
+    }
+    const Node& made = *e_.producer(v);
+    if (made.is(Op::kCast)) return made.operands[0];
+    Attrs attrs = made.attrs;
+    if (made.is(Op::kShape)) attrs.Set("out_type", DType::kI32);
+    std::vector<ValueId> operands = made.operands;
+    const size_t carried = made.is(Op::kShape) ? 0 : *Carried(made);
+    const Op op = made.op;
+    for (size_t i = 0; i < carried; ++i) operands[i] = Do(operands[i]);
+    return e_.Emit(cut_, op, std::move(operands), std::move(attrs));
+  }
+
+  Edit& e_;
+  const Node& cut_;
+  std::map<ValueId, ValueId> done_;
+};
+
+bool Narrow(Edit& e, Node& node) {
+  const ValueId x = node.operands[0];
+  if (e.is_const(x) || e.type(node.results[0]).dtype != DType::kI32) return false;
+  Narrower narrower(e, node);
+  if (!narrower.Can(x)) return false;
+  e.Replace(node, narrower.Do(x));
+  return true;
+}
+
+constexpr Rule kRules[] = {{Op::kCast, Narrow}};
+
+}  // namespace
+
+std::span<const Rule> NarrowRules() { return kRules; }
+
+}  // namespace fusebox::converter::optimise
