@@ -129,8 +129,13 @@ void Delegate::Session::finish(const fbx_host* host) {
            std::to_string(s.bytes_private) + " private");
 }
 
-Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph) {
-  const Network network(graph);
+Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph)
+    : Partition(session, graph, Network(graph)) {}
+
+Delegate::Partition::Partition(Session& session, const Graph& graph, const Network& network)
+    : intermediates_(network) {
+  for (const fbx_value id : intermediates_.values())
+    element_sizes_.push_back(Quantised(graph.value(id)) ? 1 : sizeof(float));
   if (IsWorthThreads(network)) pool_ = HostPool(graph.host());
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const xnn_status status = Build(network, session, graph.node_count());
@@ -146,7 +151,7 @@ Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph) 
 
 // Makes a runtime of the first `nodes` nodes.
 xnn_status Delegate::Partition::Build(const Network& network, Session& session, uint32_t nodes) {
-  Subgraph subgraph(network, session.provider());
+  Subgraph subgraph(network, session.provider(), intermediates_.values());
   for (uint32_t i = 0; i < nodes; ++i) {
     const Site site(network, i);
     subgraph.Defining(site);
@@ -180,40 +185,56 @@ void Delegate::Partition::Refuse(const Network& network, Session& session, xnn_s
 }
 
 void Delegate::Partition::FindPorts(const Graph& graph, const Subgraph& subgraph) {
-  inputs_.clear();
-  outputs_.clear();
-  const auto external = subgraph.external();
+  external_.clear();
   const auto find = [&](std::span<const fbx_value> values, std::vector<Port>& ports) {
-    for (uint32_t i = 0; i < values.size(); ++i) {
-      const auto id =
-          static_cast<uint32_t>(std::find(external.begin(), external.end(), values[i]) - external.begin());
-      if (subgraph.uses(values[i])) ports.push_back({i, id});
-    }
+    ports.clear();
+    for (uint32_t i = 0; i < values.size(); ++i)
+      if (subgraph.uses(values[i])) ports.push_back({i, subgraph.external_id(values[i])});
+    for (const Port& port : ports) external_.push_back({port.id, nullptr});
   };
   find(graph.inputs(), inputs_);
   find(graph.outputs(), outputs_);
-  external_.clear();
-  for (const Port& port : inputs_) external_.push_back({port.id, nullptr});
-  for (const Port& port : outputs_) external_.push_back({port.id, nullptr});
+  find(intermediates_.values(), between_);
 }
 
-void Delegate::Partition::prepare(const Call& call, Infer& infer, Plan&) {
-  const auto check = [](xnn_status status, const char* what) {
-    if (status != xnn_status_success) throw Reject{"XNNPACK", std::string(what) + ": " + StatusName(status)};
-  };
+namespace {
+
+void CheckStep(xnn_status status, const char* what) {
+  if (status != xnn_status_success) throw Reject{"XNNPACK", std::string(what) + ": " + StatusName(status)};
+}
+
+}  // namespace
+
+// For the shapes at hand; returns the bytes of their memory.
+size_t Delegate::Partition::PlaceIntermediates() {
+  std::vector<size_t> sizes(intermediates_.values().size());
+  for (const Port& port : between_) {
+    size_t rank = 0;
+    std::array<size_t, XNN_MAX_TENSOR_DIMS> dims{};
+    CheckStep(xnn_get_external_value_shape(runtime_.get(), port.id, &rank, dims.data()), "shape");
+    sizes[port.place] = element_sizes_[port.place];
+    for (size_t i = 0; i < rank; ++i) sizes[port.place] *= dims[i];
+  }
+  return intermediates_.Place(sizes);
+}
+
+void Delegate::Partition::prepare(const Call& call, Infer& infer, Plan& plan) {
   is_set_up_ = false;
   for (const Port& port : inputs_) {
     const Dims dims = CallDims(call.in(port.place));
-    check(xnn_reshape_external_value(runtime_.get(), port.id, dims.size(), dims.data()), "input shape");
+    CheckStep(xnn_reshape_external_value(runtime_.get(), port.id, dims.size(), dims.data()), "input shape");
   }
-  check(xnn_reshape_runtime(runtime_.get()), "reshape");
+  CheckStep(xnn_reshape_runtime(runtime_.get()), "reshape");
   for (const Port& port : outputs_) {
     size_t rank = 0;
     std::array<size_t, XNN_MAX_TENSOR_DIMS> dims{};
-    check(xnn_get_external_value_shape(runtime_.get(), port.id, &rank, dims.data()), "output shape");
+    CheckStep(xnn_get_external_value_shape(runtime_.get(), port.id, &rank, dims.data()), "output shape");
     const std::vector<int64_t> result(dims.begin(), dims.begin() + static_cast<ptrdiff_t>(rank));
     infer.set(port.place, call.out(port.place).dtype(), result);
   }
+  memory_at_ = nullptr;
+  const size_t bytes = PlaceIntermediates();
+  slot_ = bytes > 0 ? std::optional(plan.scratch(bytes)) : std::nullopt;
 }
 
 // XNNPACK walks over all its ops to set pointers, which small nets would notice.
@@ -226,6 +247,10 @@ void Delegate::Partition::Setup(const Call& call) {
   };
   for (const Port& port : inputs_) place(call.in(port.place).data<void>());
   for (const Port& port : outputs_) place(call.out(port.place).data<void>());
+  if (slot_ && call.scratch<std::byte>(*slot_) != memory_at_) {
+    memory_at_ = call.scratch<std::byte>(*slot_);
+    for (const Port& port : between_) place(memory_at_ + intermediates_.offset(port.place));
+  }
   if (!moved) return;
   is_set_up_ = false;
   const xnn_status status = xnn_setup_runtime_v2(runtime_.get(), external_.size(), external_.data());

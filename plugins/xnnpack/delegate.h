@@ -11,10 +11,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plugins/xnnpack/cache/pack_provider.h"
+#include "plugins/xnnpack/intermediates.h"
 #include "plugins/xnnpack/subgraph.h"
 
 namespace fusebox::xnnpack {
@@ -49,20 +51,26 @@ class Delegate {
     void invoke(const Call& call);
 
    private:
-    // An input or output that some op uses: its place in the call, and its id.
+    // A value that some op uses: its place in the call, or its number among those between the ops; and its id.
     struct Port {
       uint32_t place, id;
     };
     struct Delete {
       void operator()(xnn_runtime_t r) const { xnn_delete_runtime(r); }
     };
+    Partition(Session& session, const Graph& graph, const Network& network);
     xnn_status Build(const Network& network, Session& session, uint32_t nodes);
     [[noreturn]] void Refuse(const Network& network, Session& session, xnn_status status);
     void FindPorts(const Graph& graph, const Subgraph& subgraph);
+    size_t PlaceIntermediates();
     void Setup(const Call& call);
 
-    std::vector<Port> inputs_, outputs_;
+    Intermediates intermediates_;
+    std::vector<size_t> element_sizes_;  // of the intermediates
+    std::vector<Port> inputs_, outputs_, between_;
     std::vector<xnn_external_value> external_;  // as XNNPACK knows them
+    std::optional<uint32_t> slot_;              // the memory of the intermediates, where there are any
+    std::byte* memory_at_ = nullptr;            // as XNNPACK knows it
     bool is_set_up_ = false;
     pthreadpool_t pool_ = nullptr;
     std::vector<std::vector<uint8_t>> memory_;  // constants of the runtime

@@ -143,7 +143,7 @@ class Explainer {
   std::vector<WeightReport> Run(const Graph& graph) {
     const Network network(graph);
     PackProvider provider(recorder_, Fingerprints::Measured());
-    Subgraph subgraph(network, provider);
+    Subgraph subgraph(network, provider, {});
     for (uint32_t i = 0; i < graph.node_count(); ++i) {
       const Site site(network, i);
       const Operation* const operation = FindOperation(site.op());

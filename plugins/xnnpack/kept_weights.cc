@@ -30,6 +30,14 @@ class Batch {
 
   cache::Store& store() { return *store_; }
   TensorDigests& digests() { return digests_; }
+  // What is kept. At the first miss this batch takes its turn to pack: another process may be at it.
+  std::optional<cache::Blob> Find(const cache::Key& key) {
+    std::optional<cache::Blob> found = store_->Lookup(key);
+    if (found || claimed_ || finished_) return found;
+    found = writer().Claim(key);
+    claimed_ = !found;
+    return found;
+  }
   cache::Writer& writer() {
     if (writer_ == nullptr) writer_ = store_->NewWriter();
     return *writer_;
@@ -42,6 +50,7 @@ class Batch {
   }
   // What is packed by now is the build; kernels that are late keep theirs for themselves.
   void Finish() {
+    finished_ = true;
     if (writer_ != nullptr) writer_->Publish();
     digests_.Save();
   }
@@ -50,6 +59,7 @@ class Batch {
   const std::shared_ptr<cache::Store> store_;
   TensorDigests digests_;
   std::unique_ptr<cache::Writer> writer_;
+  bool claimed_ = false, finished_ = false;
   const fbx_plugin* plugin_ = nullptr;  // the last one, and its fingerprint
   uint64_t fingerprint_ = 0;
 };
@@ -139,7 +149,7 @@ fbx_status Acquire(const fbx_host* host, const fbx_weights_recipe* recipe, fbx_p
     auto held = std::make_unique<Held>(
         Held{.batch = batch, .blob = {}, .key = {}, .size = recipe->size, .description = {}});
     held->key = KeyOf(*batch, plugin, *recipe);
-    held->blob = batch->store().Lookup(held->key);
+    held->blob = batch->Find(held->key);
     if (held->blob && held->blob->bytes.size() != recipe->size) {
       batch->store().Distrust(held->key);
       return FBX_NOT_APPLICABLE;

@@ -84,13 +84,18 @@ std::vector<uint8_t> ToFloat(Tensor constant) {
   return BytesOf(values);
 }
 
-Subgraph::Subgraph(const Network& network, PackProvider& provider)
+Subgraph::Subgraph(const Network& network, PackProvider& provider, std::span<const fbx_value> between)
     : network_(network),
       provider_(provider),
-      external_(network.graph().inputs().begin(), network.graph().inputs().end()),
+      external_ids_(network.graph().value_count(), XNN_INVALID_VALUE_ID),
       ids_(network.graph().value_count(), XNN_INVALID_VALUE_ID) {
-  for (const fbx_value id : network.graph().outputs())
-    if (std::find(external_.begin(), external_.end(), id) == external_.end()) external_.push_back(id);
+  for (const auto& list : {network.graph().inputs(), network.graph().outputs(), between}) {
+    for (const fbx_value id : list) {
+      if (external_ids_[id] != XNN_INVALID_VALUE_ID) continue;
+      external_ids_[id] = static_cast<uint32_t>(external_.size());
+      external_.push_back(id);
+    }
+  }
   const xnn_status status = xnn_create_subgraph(static_cast<uint32_t>(external_.size()), 0, &subgraph_);
   if (status != xnn_status_success)
     throw Reject{"XNNPACK", std::string("no subgraph: ") + StatusName(status)};
@@ -133,11 +138,9 @@ uint32_t Subgraph::In(const Site& site, uint32_t operand) {
     const void* data = constant->dtype() == FBX_F16 ? Keep(ToFloat(*constant)) : constant->data<void>();
     return id = Define(t, DimsOf(t), data, XNN_INVALID_VALUE_ID, 0);
   }
-  const auto inputs = network_.graph().inputs();
-  const auto at = std::find(inputs.begin(), inputs.end(), value);
-  if (at == inputs.end()) throw Reject{"GRAPH", "an operand that nothing here produces", Operand(operand)};
-  return id = Define(t, DimsOf(t), nullptr, static_cast<uint32_t>(at - inputs.begin()),
-                     XNN_VALUE_FLAG_EXTERNAL_INPUT);
+  if (external_ids_[value] >= network_.graph().inputs().size())
+    throw Reject{"GRAPH", "an operand that nothing here produces", Operand(operand)};
+  return id = Define(t, DimsOf(t), nullptr, external_ids_[value], XNN_VALUE_FLAG_EXTERNAL_INPUT);
 }
 
 uint32_t Subgraph::Repeated(const Site& site, uint32_t operand, size_t times) {
@@ -156,13 +159,10 @@ uint32_t Subgraph::Out(const Site& site, uint32_t result) {
   const fbx_value value = site.out_id(result);
   uint32_t& id = ids_[value];
   if (id != XNN_INVALID_VALUE_ID) return id;
-  const auto outputs = network_.graph().outputs();
+  const uint32_t external = external_ids_[value];
   const Tensor t = site.out(result);
-  if (std::find(outputs.begin(), outputs.end(), value) == outputs.end())
-    return id = Define(t, DimsOf(t), nullptr, XNN_INVALID_VALUE_ID, 0);
-  const auto at = std::find(external_.begin(), external_.end(), value);
-  return id = Define(t, DimsOf(t), nullptr, static_cast<uint32_t>(at - external_.begin()),
-                     XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
+  return id = Define(t, DimsOf(t), nullptr, external,
+                     external == XNN_INVALID_VALUE_ID ? 0 : XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
 }
 
 uint32_t Subgraph::Temporary(xnn_datatype datatype, Affine affine, const Dims& dims) {

@@ -36,13 +36,16 @@ struct Weights {
 
 class Subgraph {
  public:
-  Subgraph(const Network& network, PackProvider& provider);
+  // `between`: values that the caller has memory for.
+  Subgraph(const Network& network, PackProvider& provider, std::span<const fbx_value> between);
   Subgraph(const Subgraph&) = delete;
   ~Subgraph();
 
   xnn_subgraph_t get() const { return subgraph_; }
-  // The graph's values that come from or go to the outside, by their id in the subgraph: inputs, then outputs.
+  // The graph's values that come from or go to the outside, by their id in the subgraph: inputs, then outputs, then
+  // `between`.
   std::span<const fbx_value> external() const { return external_; }
+  uint32_t external_id(fbx_value value) const { return external_ids_[value]; }
   bool uses(fbx_value value) const { return ids_[value] != XNN_INVALID_VALUE_ID; }
 
   // Ids of a node's operands and results. A constant operand is read where it lies, or as f32 after unpacking.
@@ -96,7 +99,8 @@ class Subgraph {
   PackProvider& provider_;
   xnn_subgraph_t subgraph_ = nullptr;
   std::vector<fbx_value> external_;
-  std::vector<uint32_t> ids_;  // by the graph's value; XNN_INVALID_VALUE_ID: not defined yet
+  std::vector<uint32_t> external_ids_;  // by the graph's value; XNN_INVALID_VALUE_ID: only XNNPACK knows it
+  std::vector<uint32_t> ids_;           // by the graph's value; XNN_INVALID_VALUE_ID: not defined yet
   std::vector<std::vector<uint8_t>> memory_;
   std::string defining_;
 };

@@ -70,14 +70,14 @@ void Define(const Site& site, Subgraph& graph) {
 }
 
 constexpr Operation kTable[] = {
-    {"ADD", Accept::kAlone, Supports, Define<xnn_binary_add>},
-    {"DIV", Accept::kAlone, Supports, Define<xnn_binary_divide>},
-    {"MAXIMUM", Accept::kAlone, Supports, Define<xnn_binary_maximum>},
-    {"MINIMUM", Accept::kAlone, Supports, Define<xnn_binary_minimum>},
-    {"MUL", Accept::kAlone, Supports, Define<xnn_binary_multiply>},
-    {"PRELU", Accept::kAlone, Supports, Define<xnn_binary_prelu>},
-    {"SQUARED_DIFFERENCE", Accept::kAlone, Supports, Define<xnn_binary_squared_difference>},
-    {"SUB", Accept::kAlone, Supports, Define<xnn_binary_subtract>},
+    {"ADD", Accept::kAlone, Supports, Define<xnn_binary_add>, Joins::kInPlace},
+    {"DIV", Accept::kAlone, Supports, Define<xnn_binary_divide>, Joins::kInPlace},
+    {"MAXIMUM", Accept::kAlone, Supports, Define<xnn_binary_maximum>, Joins::kInPlace},
+    {"MINIMUM", Accept::kAlone, Supports, Define<xnn_binary_minimum>, Joins::kInPlace},
+    {"MUL", Accept::kAlone, Supports, Define<xnn_binary_multiply>, Joins::kInPlace},
+    {"PRELU", Accept::kAlone, Supports, Define<xnn_binary_prelu>, Joins::kInPlace},
+    {"SQUARED_DIFFERENCE", Accept::kAlone, Supports, Define<xnn_binary_squared_difference>, Joins::kInPlace},
+    {"SUB", Accept::kAlone, Supports, Define<xnn_binary_subtract>, Joins::kInPlace},
 };
 
 }  // namespace

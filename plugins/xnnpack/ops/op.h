@@ -13,6 +13,14 @@
 
 namespace fusebox::xnnpack {
 
+// What XNNPACK, or the delegate, may do with the values around an op.
+enum class Joins {
+  kNothing,
+  kInPlace,  // the result may take the memory of an operand of the same size that nobody reads any more
+  kMaker,    // that, and XNNPACK may make one op of it and of the one that makes its operand
+  kReader,   // XNNPACK may make one op of it and of the one that reads its result
+};
+
 struct Operation {
   std::string_view name;  // TFLite's
   Accept accept;          // kAlong: it only moves data
@@ -21,6 +29,7 @@ struct Operation {
   void (*supports)(const Site&);
   // Adds to the subgraph what computes the node's results. Throws Reject.
   void (*define)(const Site&, Subgraph&);
+  Joins joins = Joins::kNothing;
 };
 
 using OperationTable = std::span<const Operation>;

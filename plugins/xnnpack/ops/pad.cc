@@ -47,8 +47,8 @@ void Define(const Site& site, Subgraph& graph) {
 }
 
 constexpr Operation kTable[] = {
-    {"PAD", Accept::kAlone, Supports, Define},
-    {"PADV2", Accept::kAlone, Supports, Define},
+    {"PAD", Accept::kAlone, Supports, Define, Joins::kReader},
+    {"PADV2", Accept::kAlone, Supports, Define, Joins::kReader},
 };
 
 }  // namespace

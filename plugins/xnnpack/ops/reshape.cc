@@ -24,9 +24,9 @@ void Define(const Site& site, Subgraph& graph) {
 }
 
 constexpr Operation kTable[] = {
-    {"EXPAND_DIMS", Accept::kAlong, Supports, Define},
-    {"RESHAPE", Accept::kAlong, Supports, Define},
-    {"SQUEEZE", Accept::kAlong, Supports, Define},
+    {"EXPAND_DIMS", Accept::kAlong, Supports, Define, Joins::kInPlace},
+    {"RESHAPE", Accept::kAlong, Supports, Define, Joins::kInPlace},
+    {"SQUEEZE", Accept::kAlong, Supports, Define, Joins::kInPlace},
 };
 
 }  // namespace

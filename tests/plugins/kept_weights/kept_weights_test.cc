@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // LSTM layers whose packed weights are kept by the xnnpack plugin: the same numbers, and less packing.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -185,6 +188,28 @@ TEST_F(KeptWeights, OfManyThreadsThatOpenAtOnceAreRight) {
   PacksSince();
   Open(LstmModule(kCells), OptionsOf(registry, Path("a/")));
   EXPECT_EQ(PacksSince(), 0);
+}
+
+// The test stands for the other process: whatever is packed first, it is its turn.
+TEST_F(KeptWeights, ThatAnotherProcessPacksAreWaitedFor) {
+  const auto registry = MakeRegistry();
+  Open(LstmModule({5}), OptionsOf(registry, Path("cache/")));
+  const int building = open(Path("cache/building").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(building, 0) << "the first opening took a turn";
+  struct flock all{};
+  all.l_type = F_WRLCK;
+  ASSERT_EQ(fcntl(building, F_OFD_SETLKW, &all), 0);
+  std::atomic<bool> done = false;
+  std::shared_ptr<const Model> model;
+  std::thread opening([&] {
+    model = Open(LstmModule(kCells), OptionsOf(registry, Path("cache/")));
+    done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_FALSE(done);
+  close(building);
+  opening.join();
+  EXPECT_EQ(Answer(model), Plain());
 }
 
 // A file's weights are digested once, and found by their place from then on.
