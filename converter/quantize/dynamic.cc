@@ -31,6 +31,9 @@ std::optional<Weights> WeightsOf(const Node& node) {
     case Op::kDepthwiseConv2D: return Weights{{1}, 3, false};
     case Op::kEmbeddingLookup: return Weights{{1}, -1, false};
     case Op::kUnidirectionalSequenceRnn: return Weights{{1, 2}, -1, true};
+    case Op::kCustom:
+      if (node.name == "fusebox.gru") return Weights{{2, 3}, -1, true};
+      return std::nullopt;
     case Op::kLstm:
     case Op::kUnidirectionalSequenceLstm: {
       Weights out{Span(1, 11), -1, true};

@@ -48,15 +48,21 @@ class Scales {
     }
   }
 
-  // Null where the value was never seen.
+  // Null where the value was never seen, or spans more than makes sense in 256 steps: huge numbers that stand for a mask.
   std::shared_ptr<const Quant> Of(ValueId v) {
     const ValueId root = Root(v);
     if (const auto fixed = fixed_.find(root); fixed != fixed_.end()) return fixed->second;
     auto [known, added] = quants_.emplace(root, nullptr);
     const auto group = groups_.find(root);
-    if (added && group != groups_.end() && group->second.seen)
+    if (added && group != groups_.end() && group->second.seen && !IsTooWide(v))
       known->second = symmetric_.contains(root) ? Symmetric(group->second) : QuantOf(group->second);
     return known->second;
+  }
+
+  bool IsTooWide(ValueId v) {
+    constexpr float kWidest = 1e9F;
+    const auto group = groups_.find(Root(v));
+    return group != groups_.end() && (group->second.max > kWidest || group->second.min < -kWidest);
   }
 
  private:
@@ -177,7 +183,7 @@ class Quantiser {
     for (size_t i = 0; i < ProperResultCount(node); ++i)
       if (const ValueId v = node.results[i];
           v != kNoValue && f_.value(v).type.dtype == DType::kF32 && !scales_.Of(v))
-        return "it was not observed";
+        return scales_.IsTooWide(v) ? "its values are too far apart for 8 bits" : "it was not observed";
     const std::vector<ValueId> operands = node.operands, results = node.results, inner = node.intermediates;
     const std::set<ValueId> restored = restored_;
     const size_t kept = f_.nodes.size();

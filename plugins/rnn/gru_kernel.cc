@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plugins/rnn/batch_rows.h"
+#include "plugins/rnn/gru_hybrid.h"
 #include "plugins/rnn/gru_packed.h"
 #include "plugins/rnn/gru_reference.h"
 #include "plugins/rnn/operand_checks.h"
@@ -10,26 +12,24 @@
 namespace fusebox::rnn {
 namespace {
 
-size_t ScratchRows(const GruSpec& spec, uint32_t threads) {
-  return static_cast<size_t>(std::clamp<int64_t>(spec.batch, 1, std::max<uint32_t>(threads, 1)));
-}
-
 template <class T>
-void InvokeReference(const Node& node, const GruKernel::Shapes& shapes) {
-  const GruSpec& spec = shapes.spec;
+GruBuffers<T> BuffersOf(const Node& node) {
   GruBuffers<T> buffers;
   for (uint32_t i = 0; i < kGruOperands; ++i)
     buffers.operands[i] = node.has_in(i) ? node.in(i).data<const T>() : nullptr;
   buffers.output = node.out(0).data<T>();
   buffers.state = node.out(1).data<T>();
   std::copy_n(buffers.operands[kGruState], node.in(kGruState).count(), buffers.state);
-  T* const scratch = node.scratch<T>(shapes.scratch);
-  const size_t rows = ScratchRows(spec, shapes.threads), batch = static_cast<size_t>(spec.batch);
-  parallel_for(node.host(), batch, std::max<size_t>((batch + rows - 1) / rows, 1),
-               [&](size_t begin, size_t end, uint32_t worker) {
-                 RunGruReference<T>(spec, buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end),
-                                    scratch + worker * GruReferenceScratch(spec));
-               });
+  return buffers;
+}
+
+template <class T>
+void InvokeReference(const Node& node, const GruKernel::Shapes& shapes) {
+  const auto buffers = BuffersOf<T>(node);
+  ForRows(node, shapes.spec.batch, shapes.threads, node.scratch<std::byte>(shapes.scratch),
+          GruReferenceScratch(shapes.spec) * sizeof(T), [&](int64_t begin, int64_t end, std::byte* scratch) {
+            RunGruReference<T>(shapes.spec, buffers, begin, end, reinterpret_cast<T*>(scratch));
+          });
 }
 
 }  // namespace
@@ -52,7 +52,8 @@ void GruKernel::infer(const Node& node, Infer& out) {
 
 GruKernel::GruKernel(const Node& node) {
   const GruSpec spec = ParseSpec<GruSpec>(node);
-  if (PackedGru::Takes(spec)) packed_ = std::make_unique<const PackedGru>(spec, node);
+  if (spec.hybrid) hybrid_ = std::make_unique<const HybridGru>(spec, node);
+  else if (PackedGru::Takes(spec)) packed_ = std::make_unique<const PackedGru>(spec, node);
 }
 
 GruKernel::~GruKernel() = default;
@@ -63,15 +64,25 @@ GruKernel::Shapes GruKernel::prepare(const Node& node, Plan& plan) const {
   if (packed_) {
     shapes.chunk_steps = packed_->ChunkSteps(spec);
     shapes.scratch = plan.scratch(packed_->ScratchBytes(spec, shapes.chunk_steps));
+  } else if (hybrid_) {
+    shapes.scratch = plan.scratch(ScratchRows(spec.batch, plan.threads()) * hybrid_->ScratchBytes(spec));
   } else {
     const size_t element = spec.dtype == FBX_F64 ? sizeof(double) : sizeof(float);
-    shapes.scratch = plan.scratch(ScratchRows(spec, plan.threads()) * GruReferenceScratch(spec) * element);
+    shapes.scratch =
+        plan.scratch(ScratchRows(spec.batch, plan.threads()) * GruReferenceScratch(spec) * element);
   }
   return shapes;
 }
 
 void GruKernel::invoke(const Node& node, const Shapes& shapes) const {
   const GruSpec& spec = shapes.spec;
+  if (hybrid_) {
+    const auto buffers = BuffersOf<float>(node);
+    return ForRows(node, spec.batch, shapes.threads, node.scratch<std::byte>(shapes.scratch),
+                   hybrid_->ScratchBytes(spec), [&](int64_t begin, int64_t end, std::byte* scratch) {
+                     hybrid_->Run(spec, buffers, begin, end, scratch);
+                   });
+  }
   if (!packed_)
     return spec.dtype == FBX_F64 ? InvokeReference<double>(node, shapes)
                                  : InvokeReference<float>(node, shapes);

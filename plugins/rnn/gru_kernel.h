@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The custom op fusebox.gru, f32 and f64 (gru_spec.h has operands, options and definition).
+// The custom op fusebox.gru, f32 and f64, and f32 with weights of 8 bits (gru_spec.h has operands, options and definition).
 //
 // f32 with constant weights runs as vector code on weights packed once; everything else as the plain definition.
 #pragma once
@@ -12,6 +12,7 @@
 
 namespace fusebox::rnn {
 
+class HybridGru;
 class PackedGru;
 
 struct GruKernel {
@@ -34,7 +35,9 @@ struct GruKernel {
   void invoke(const Node& node, const Shapes& shapes) const;
 
  private:
-  std::unique_ptr<const PackedGru> packed_;  // null: the plain definition
+  // At most one; none: the plain definition.
+  std::unique_ptr<const PackedGru> packed_;
+  std::unique_ptr<const HybridGru> hybrid_;
 };
 
 }  // namespace fusebox::rnn

@@ -16,7 +16,9 @@ namespace fusebox::rnn {
 class PackedGru {
  public:
   // Is this what the vector code does? Weights must have their values.
-  static bool Takes(const GruSpec& spec) { return spec.dtype == FBX_F32 && spec.constant_weights; }
+  static bool Takes(const GruSpec& spec) {
+    return spec.dtype == FBX_F32 && !spec.hybrid && spec.constant_weights;
+  }
 
   PackedGru(const GruSpec& spec, const Node& node);
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plugins/rnn/operand_checks.h"
+#include "plugins/rnn/stored_weights.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -25,7 +26,12 @@ GruSpec::GruSpec(const Node& node) {
   gate_activation = ParseActivation(node, "recurrent_activation", "sigmoid");
   dtype = FloatInput(node);
   NeedOperand(node, kGruInput, 3, dtype);
-  for (const uint32_t i : {kGruState, kGruWeights, kGruRecurrent}) NeedOperand(node, i, 2, dtype);
+  NeedOperand(node, kGruState, 2, dtype);
+  hybrid = dtype == FBX_F32 && node.has_in(kGruWeights) && node.in(kGruWeights).dtype() == FBX_I8;
+  for (const uint32_t i : {kGruWeights, kGruRecurrent}) {
+    if (hybrid && node.has_in(i)) CheckStoredWeights(node, i);
+    NeedOperand(node, i, 2, hybrid ? FBX_I8 : dtype);
+  }
   NeedOperand(node, kGruBias, 1, dtype);
   if (reset_after) NeedOperand(node, kGruRecurrentBias, 1, dtype);
   if (!reset_after && node.has_in(kGruRecurrentBias))

@@ -7,12 +7,13 @@
 #include <numeric>
 
 namespace fusebox::rnn {
+
 void HybridVector::Quantise(const float* x, int64_t n, bool asymmetric) {
+  const PanelCode& code = BestPanelCode();
+  const auto count = static_cast<size_t>(n);
   float low = 0, high = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    low = std::min(low, x[i]);
-    high = std::max(high, x[i]);
-  }
+  code.range(x, count, &low, &high);
+  std::fill(values + n, values + HybridBytes(n), int8_t{0});
   scale = 1;
   zero = 0;
   if (low == high) {
@@ -20,12 +21,7 @@ void HybridVector::Quantise(const float* x, int64_t n, bool asymmetric) {
     return;
   }
   asymmetric ? SetRange(low, high) : SetMagnitude(std::max(-low, high));
-  const float inverse = 1 / scale;
-  const int32_t least = asymmetric ? -128 : -127;
-  for (int64_t i = 0; i < n; ++i) {
-    const float stored = std::round(static_cast<float>(zero) + x[i] * inverse);
-    values[i] = static_cast<int8_t>(stored > 127 ? 127 : stored > static_cast<float>(least) ? stored : least);
-  }
+  code.quantise(x, count, 1 / scale, zero, asymmetric ? -128 : -127, values);
 }
 
 void HybridVector::SetMagnitude(float most) { scale = most / 127; }
@@ -51,6 +47,14 @@ HybridMatrix::HybridMatrix(Tensor weights, bool asymmetric)
     row_sums.push_back(std::accumulate(values + row * columns, values + (row + 1) * columns, 0));
 }
 
+HybridMatrix HybridMatrix::Rows(int64_t first, int64_t count) const {
+  HybridMatrix part = *this;
+  part.values += first * columns;
+  part.rows = count;
+  if (!row_sums.empty()) part.row_sums = {row_sums.begin() + first, row_sums.begin() + first + count};
+  return part;
+}
+
 void HybridMatrix::Multiply(const HybridVector& vector, bool add, float* sums) const {
   const float both = vector.scale * scale;
   constexpr int64_t kAtOnce = 64;
@@ -59,10 +63,14 @@ void HybridMatrix::Multiply(const HybridVector& vector, bool add, float* sums) c
     const int64_t count = std::min(kAtOnce, rows - first);
     code_->dots(values + first * columns, static_cast<size_t>(count), static_cast<size_t>(columns),
                 vector.values, whole);
-    for (int64_t i = 0; i < count; ++i) {
-      const int32_t zero = vector.zero == 0 ? 0 : vector.zero * row_sums[static_cast<size_t>(first + i)];
-      const float product = static_cast<float>(whole[i] - zero) * both;
-      sums[first + i] = add ? sums[first + i] + product : product;
+    if (vector.zero != 0) {
+      for (int64_t i = 0; i < count; ++i) whole[i] -= vector.zero * row_sums[static_cast<size_t>(first + i)];
+    }
+    float* const to = sums + first;
+    if (add) {
+      for (int64_t i = 0; i < count; ++i) to[i] += static_cast<float>(whole[i]) * both;
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(whole[i]) * both;
     }
   }
 }

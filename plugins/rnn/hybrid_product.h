@@ -14,7 +14,10 @@
 
 namespace fusebox::rnn {
 
-// real = scale * (value - zero). The values' memory is another's.
+// Bytes of scratch for so many values, such that what follows is aligned.
+inline size_t HybridBytes(int64_t values) { return RoundUp(static_cast<size_t>(values), kByteBlock); }
+
+// real = scale * (value - zero). The values' memory, HybridBytes of it, is another's; zeros are behind them.
 struct HybridVector {
   int8_t* values = nullptr;
   float scale = 1;
@@ -31,6 +34,7 @@ struct HybridVector {
 struct HybridMatrix {
   HybridMatrix() = default;
   HybridMatrix(Tensor weights, bool asymmetric);
+  HybridMatrix Rows(int64_t first, int64_t count) const;
   // sums[i] = row i times the vector, or += with `add`.
   void Multiply(const HybridVector& vector, bool add, float* sums) const;
 
@@ -42,8 +46,5 @@ struct HybridMatrix {
  private:
   const PanelCode* code_ = nullptr;
 };
-
-// Bytes of scratch for so many values, such that what follows is aligned.
-inline size_t HybridBytes(int64_t values) { return static_cast<size_t>(values + 63) / 64 * 64; }
 
 }  // namespace fusebox::rnn

@@ -24,18 +24,16 @@ void KerasLstmRule::match(const Site& site) {
   layer.CheckOperands();
   CheckLstmLayer(site, layer);
   layer.CheckMask();
-  const uint32_t c = layer.first_final_state() + 1;
-  site.require(!layer.masked() || site.out(c).uses() == 0, "RESULT",
-               "is read, and the op cannot tell what c was at the last step that the mask leaves",
-               "result " + std::to_string(c) + " (c)");
 }
 
 void KerasLstmRule::rewrite(const Site& site, Build& build) {
   const KerasLayer layer = LayerOf(site);
-  const CountedSteps steps(site, layer, build);
+  const uint32_t final_cell = layer.first_final_state() + 1;
+  const CountedSteps steps(site, layer, build, site.out(final_cell).uses() > 0);
   std::vector<Value> operands(24, none);  // no layer normalisation: 20 to 23
   operands[0] = steps.inputs();
   PutLstmWeights(layer, build, operands.data() + 1);
+  steps.PutWeights(build, operands.data() + 1);
   operands[18] = build.in(layer.first_state());
   operands[19] = build.in(layer.first_state() + 1);
   // Keras never clips the cell.
@@ -47,7 +45,7 @@ void KerasLstmRule::rewrite(const Site& site, Build& build) {
   if (layer.diagonal()) lstm.attr("diagonal_recurrent_tensors", true);
   layer.SetOutputs(build, steps.Outputs(build, lstm[0]));
   build.result(layer.first_final_state(), steps.FinalState(build, lstm[0], operands[18], lstm[1]));
-  build.result(layer.first_final_state() + 1, lstm[2]);
+  build.result(final_cell, lstm[2]);
 }
 
 }  // namespace fusebox::rnn

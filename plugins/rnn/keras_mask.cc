@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/rnn/keras_mask.h"
 
+#include <vector>
+
 namespace fusebox::rnn {
 namespace {
 
@@ -22,11 +24,25 @@ Value StepCount(Build& build, const KerasLayer& layer, int64_t steps) {
       .attr("shrink_axis_mask", 1)[0];
 }
 
+Value Scalar(Build& build, float value) { return build.constant<float>({&value, 1}, {}); }
+
+// One row of zeros before the steps.
+Value ZerosFirst(Build& build, Value sequence) {
+  const int32_t ahead[] = {0, 0, 1, 0, 0, 0};
+  const int64_t dims[] = {3, 2};
+  return build.builtin("PAD", {sequence, build.constant<int32_t>(ahead, dims)})[0];
+}
+
+// Times its weight beyond all that gates add up otherwise; as a weight it is among ordinary ones, so that those lose nothing when they
+// are quantised beside it.
+constexpr float kHuge = 1e37F, kHugeWeight = 0.125F;
+
 }  // namespace
 
-CountedSteps::CountedSteps(const Site& site, const KerasLayer& layer, Build& build)
+CountedSteps::CountedSteps(const Site& site, const KerasLayer& layer, Build& build, bool keep_cell)
     : masked_(layer.masked()),
       zero_output_(site.attrs().b("zero_output_for_mask", false)),
+      keep_cell_(keep_cell),
       units_(static_cast<int32_t>(layer.units())),
       inputs_(layer.Inputs(build)) {
   if (!masked_) return;
@@ -36,14 +52,35 @@ CountedSteps::CountedSteps(const Site& site, const KerasLayer& layer, Build& bui
   // Steps that count get the numbers n, n - 1, .. 1, the others 0: ordered by that they are where the op should read them.
   const Value rank = build.builtin("MUL", {RunningSum(build, counts_, true), counts_})[0];
   const Value steps = StepCount(build, layer, site.in(KerasLayer::kInputs).dim(1));
-  inputs_ = Gather(build, inputs_, build.builtin("TOPK_V2", {rank, steps}, 2)[1]);
+  const auto order = build.builtin("TOPK_V2", {rank, steps}, 2);
+  inputs_ = keep_cell_ ? KeepingCell(build, order[0], order[1]) : Gather(build, inputs_, order[1]);
+}
+
+// The steps that count, then steps of zeros and the huge feature.
+Value CountedSteps::KeepingCell(Build& build, Value rank, Value from) const {
+  const Value counts = build.builtin("GREATER", {rank, build.i32_scalar(0)})[0];
+  const Value behind_zeros = build.builtin("ADD", {from, build.i32_scalar(1)})[0];
+  const Value at = build.builtin("SELECT_V2", {counts, behind_zeros, build.i32_scalar(0)})[0];
+  const Value feature = build.builtin("SELECT_V2", {counts, Scalar(build, 0), Scalar(build, kHuge)})[0];
+  const Value last = build.builtin("EXPAND_DIMS", {feature, build.i32_scalar(2)})[0];
+  return build.builtin("CONCATENATION", {Gather(build, ZerosFirst(build, inputs_), at), last})
+      .attr("axis", 2)[0];
+}
+
+void CountedSteps::PutWeights(Build& build, Value* weights) const {
+  if (!masked_ || !keep_cell_) return;
+  const float of_gates[] = {-kHugeWeight, kHugeWeight, 0, 0};
+  const int64_t dims[] = {units_, 1};
+  for (size_t gate = 0; gate < 4; ++gate) {
+    const std::vector<float> column(static_cast<size_t>(units_), of_gates[gate]);
+    weights[gate] = build.builtin("CONCATENATION", {weights[gate], build.constant<float>(column, dims)})
+                        .attr("axis", 1)[0];
+  }
 }
 
 Value CountedSteps::Outputs(Build& build, Value sequence) const {
   if (!masked_) return sequence;
-  const int32_t ahead[] = {0, 0, 1, 0, 0, 0};
-  const int64_t dims[] = {3, 2};
-  const Value padded = build.builtin("PAD", {sequence, build.constant<int32_t>(ahead, dims)})[0];
+  const Value padded = ZerosFirst(build, sequence);
   return Gather(build, padded, zero_output_ ? build.builtin("MUL", {so_far_, counts_})[0] : so_far_);
 }
 

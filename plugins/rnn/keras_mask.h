@@ -3,6 +3,9 @@
 // start or with zero_output_for_mask, the output. So the steps that count are moved to the front, in their order, whatever the mask looks like;
 // the op runs over all, and each output is fetched from where its step (or the last one that counted before it) went. What the op
 // makes of the steps behind is never read: its own final states are of no use.
+//
+// But for the c of an LSTM, which is no output. Where it is read, the steps behind have one feature more than the others, huge, whose weights
+// shut the input gate and open the forget gate: c stays what it is, exactly.
 #pragma once
 
 #include <fusebox/rule.hpp>
@@ -14,16 +17,21 @@ namespace fusebox::rnn {
 // A layer without a mask goes through it unchanged.
 class CountedSteps {
  public:
-  CountedSteps(const Site& site, const KerasLayer& layer, Build& build);
+  // keep_cell: of an LSTM whose final c is read.
+  CountedSteps(const Site& site, const KerasLayer& layer, Build& build, bool keep_cell = false);
 
   Value inputs() const { return inputs_; }  // of the op
+  // The input weights of the gates i, f, c, o for these inputs.
+  void PutWeights(Build& build, Value* weights) const;
   // What the layer gives for every step, from the op's whole sequence.
   Value Outputs(Build& build, Value sequence) const;
   // The last output that counts, else the initial state: the state that an LSTM, a GRU or a SimpleRNN shows. Without a mask: final_state.
   Value FinalState(Build& build, Value sequence, Value initial, Value final_state) const;
 
  private:
-  bool masked_, zero_output_;
+  Value KeepingCell(Build& build, Value rank, Value from) const;
+
+  bool masked_, zero_output_, keep_cell_;
   int32_t units_;
   Value inputs_ = none;
   Value counts_ = none;  // i32 [B,T]: 1 where the step counts, else 0

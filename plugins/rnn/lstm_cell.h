@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of one row of the cell (lstm_spec.h), but for its products with matrices, which `Products` computes:
+// One step of one row of the cell (lstm_spec.h), but for its products with matrices and what costs most beside them, which `Products`
+// computes:
 //
 //   void Take(const T* x, const T* h)        both vectors of the products that follow
 //   void Gate(Gate k, T* sums)               sums[cells] = W[1+k] x + R[5+k] h
 //   void Project(const T* hidden, T* sums)   sums[outputs] = P[16] hidden
+//   void Squash(T* values)                   values[cells] = sigmoid(values)
+//   void Activate(T* values)                 values[cells] = act(values)
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -88,10 +92,8 @@ struct Cell {
       Normalise(values, spec.cells);
       for (int64_t i = 0; i < spec.cells; ++i) values[i] *= operands[kLayerNorm + k][i];
     }
-    for (int64_t i = 0; i < spec.cells; ++i) {
-      const T sum = values[i] + operands[kGateBias + k][i];
-      values[i] = k == kCellGate ? Activate(spec.activation, sum) : Sigmoid(sum);
-    }
+    for (int64_t i = 0; i < spec.cells; ++i) values[i] += operands[kGateBias + k][i];
+    k == kCellGate ? products.Activate(values) : products.Squash(values);
   }
 
   void UpdateCell(T* c) const {
@@ -104,7 +106,9 @@ struct Cell {
 
   void UpdateOutput(const T* c, T* h) const {
     T* out = spec.projection ? hidden : h;
-    for (int64_t i = 0; i < spec.cells; ++i) out[i] = gate(kOutGate)[i] * Activate(spec.activation, c[i]);
+    std::copy_n(c, spec.cells, out);
+    products.Activate(out);
+    for (int64_t i = 0; i < spec.cells; ++i) out[i] *= gate(kOutGate)[i];
     if (!spec.projection) return;
     products.Project(hidden, h);
     const T* bias = operands[kProjectionBias];

@@ -20,6 +20,7 @@ struct HybridLstm::Products {
   const HybridLstm& lstm;
   const LstmSpec& spec;
   HybridVector x, h, hidden;
+  const PanelCode& code = BestPanelCode();
 
   void Take(const float* input, const float* state) {
     x.Quantise(input, spec.inputs, lstm.asymmetric_);
@@ -32,6 +33,14 @@ struct HybridLstm::Products {
   void Project(const float* of, float* sums) {
     hidden.Quantise(of, spec.cells, lstm.asymmetric_);
     lstm.matrices_[kProjection].Multiply(hidden, false, sums);
+  }
+  void Squash(float* values) const {
+    code.activate(CellActivation::kSigmoid, static_cast<size_t>(spec.cells), values, values);
+  }
+  void Activate(float* values) const {
+    if (spec.activation == Activation::kTanh)
+      return code.activate(CellActivation::kTanh, static_cast<size_t>(spec.cells), values, values);
+    for (int64_t i = 0; i < spec.cells; ++i) values[i] = rnn::Activate(spec.activation, values[i]);
   }
 };
 

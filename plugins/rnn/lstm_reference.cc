@@ -42,6 +42,12 @@ struct PlainProducts {
     for (int64_t i = 0; i < spec.outputs; ++i)
       sums[i] = Dot(operands[kProjection] + i * spec.cells, hidden, spec.cells);
   }
+  void Squash(T* values) const {
+    for (int64_t i = 0; i < spec.cells; ++i) values[i] = Sigmoid(values[i]);
+  }
+  void Activate(T* values) const {
+    for (int64_t i = 0; i < spec.cells; ++i) values[i] = rnn::Activate(spec.activation, values[i]);
+  }
 };
 
 }  // namespace

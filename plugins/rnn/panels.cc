@@ -15,6 +15,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "plugins/rnn/bytes-inl.h"
 #include "plugins/rnn/lstm_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -178,27 +179,9 @@ void ActivateRow(CellActivation activation, size_t cells, const float* sums, flo
     StoreSome(ActivateCell(LoadSome(sums + cell, cells - cell), activation), out + cell, cells - cell);
 }
 
-void Dots(const int8_t* rows, size_t count, size_t columns, const int8_t* x, int32_t* sums) {
-  using D16 = hn::CappedTag<int16_t, 2 * kMaxLanes>;
-  constexpr D16 d16;
-  constexpr hn::Rebind<int8_t, D16> d8;
-  constexpr hn::RepartitionToWide<D16> d32;
-  const size_t lanes = hn::Lanes(d16);
-  for (size_t i = 0; i < count; ++i, rows += columns) {
-    auto even = hn::Zero(d32), odd = hn::Zero(d32);
-    const auto add = [&](auto a, auto b) HWY_ATTR {
-      even = hn::ReorderWidenMulAccumulate(d32, hn::PromoteTo(d16, a), hn::PromoteTo(d16, b), even, odd);
-    };
-    size_t k = 0;
-    for (; k + lanes <= columns; k += lanes) add(hn::LoadU(d8, rows + k), hn::LoadU(d8, x + k));
-    int32_t rest = 0;
-    for (; k < columns; ++k) rest += int32_t{rows[k]} * int32_t{x[k]};
-    sums[i] = rest + hn::GetLane(hn::SumOfLanes(d32, hn::Add(even, odd)));
-  }
-}
-
 const PanelCode& PanelsCode() {
-  static constexpr PanelCode code{kPanelLanes, Multiply, GruAfter, GruReset, GruBefore, ActivateRow, Dots};
+  static constexpr PanelCode code{kPanelLanes, Multiply, GruAfter, GruReset, GruBefore,
+                                  ActivateRow, Dots,     Range,    Quantise};
   return code;
 }
 

@@ -16,6 +16,7 @@
 namespace fusebox::rnn {
 
 inline constexpr size_t kGroupPanels = 4;
+inline constexpr size_t kByteBlock = 64;  // no vector holds more bytes
 
 // out[row] = start[row] + matrix * x[row]. Row r reads x + r / inner * outer_stride + r % inner * inner_stride.
 struct PanelTask {
@@ -52,10 +53,16 @@ struct PanelCode {
   // GRU whose reset gate is applied to the state: z and r * before; then, with h's third share, the new state.
   void (*gru_reset)(const GruTask&);
   void (*gru_before)(const GruTask&);
-  // out[i] = activation(sums[i])
+  // out[i] = activation(sums[i]); in place if they are the same
   void (*activate)(CellActivation, size_t cells, const float* sums, float* out);
-  // Of bytes: sums[i] = row i times x, exactly. Rows of at most 65536 columns lie one after another.
+  // Of bytes: sums[i] = row i times x, exactly. Rows of at most 65536 columns lie one after another; behind x are zeros up to a
+  // multiple of kByteBlock.
   void (*dots)(const int8_t* rows, size_t count, size_t columns, const int8_t* x, int32_t* sums);
+  // The least and the most of the values and 0; NaN is passed over.
+  void (*range)(const float* x, size_t n, float* low, float* high);
+  // to[i] = zero + x[i] * inverse, the product rounded, then the sum to the nearest integer (halves away from zero), within [least, 127].
+  // NaN becomes `least`.
+  void (*quantise)(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to);
 };
 
 // The code for every instruction set that this machine has, best first.

@@ -107,7 +107,8 @@ void RnnKernel::RunHybrid(const Node& node, const Shapes& shapes) const {
         std::copy_n(bias, spec.cells, out);
         hybrid_->weights.Multiply(x, true, out);
         hybrid_->recurrent.Multiply(h, true, out);
-        for (int64_t i = 0; i < spec.cells; ++i) state[i] = out[i] = Activate(spec.activation, out[i]);
+        BestPanelCode().activate(spec.activation, static_cast<size_t>(spec.cells), out, out);
+        std::copy_n(out, spec.cells, state);
       }
     }
   };

@@ -45,8 +45,8 @@ RnnSpec::RnnSpec(const Node& node) {
   NeedOperand(node, kRnnInput, 3, dtype);
   hybrid = dtype == FBX_F32 && node.has_in(kRnnWeights) && node.in(kRnnWeights).dtype() == FBX_I8;
   for (const uint32_t weights : {kRnnWeights, kRnnRecurrent}) {
+    if (hybrid && node.has_in(weights)) CheckStoredWeights(node, weights);
     NeedOperand(node, weights, 2, hybrid ? FBX_I8 : dtype);
-    if (hybrid) CheckStoredWeights(node, weights);
   }
   NeedOperand(node, kRnnBias, 1, dtype);
   FitSize(node, kRnnInput, time_major ? 1 : 0, &batch);

@@ -24,6 +24,9 @@ inline float ScaleOf(Tensor t, const std::string& subject, bool symmetric) {
 inline void CheckStoredWeights(const Node& node, uint32_t operand) {
   const Tensor t = node.in(operand);
   const std::string subject = "operand " + std::to_string(operand);
+  if (t.dtype() != FBX_I8)
+    throw Reject{"DTYPE", std::string("is ") + dtype_name(t.dtype()) + " beside other weights of 8 bits",
+                 subject};
   if (!t.is_const() || !t.has_value())
     throw Reject{"NONCONST", "is computed; quantised weights are constant", subject};
   ScaleOf(t, subject, true);

@@ -114,6 +114,11 @@ const Form kForms[] = {
      "LSTM",
      {{"return_sequences", true}, {"go_backwards", true}},
      "UNIDIRECTIONAL_SEQUENCE_LSTM"},
+    {"lstm_stateful", "LSTM", {{"stateful", true}}, "UNIDIRECTIONAL_SEQUENCE_LSTM"},
+    {"lstm_stateful_backwards_relu",
+     "LSTM",
+     {{"return_sequences", true}, {"stateful", true}, {"go_backwards", true}, {"activation", "relu"}},
+     "UNIDIRECTIONAL_SEQUENCE_LSTM"},
     {"gru", "GRU", json::object(), "fusebox.gru"},
     {"gru_sequence", "GRU", kSequence, "fusebox.gru"},
     {"gru_zeros_last", "GRU", {{"zero_output_for_mask", true}}, "fusebox.gru"},
@@ -141,17 +146,6 @@ TEST(MaskedLayers, GiveZerosWhereTheyAreAskedTo) {
   for (size_t step = 0; step < kRows * kSteps; ++step)
     for (size_t unit = 0; unit < kUnits; ++unit)
       EXPECT_EQ(out[step * kUnits + unit] == 0, ids.data.As<int32_t>()[step] == 0) << step;
-}
-
-TEST(MaskedLayers, OfAStatefulLstmStayALoopBecauseOfC) {
-  const Form form{"", "LSTM", {{"stateful", true}}, ""};
-  const auto made = ConvertMasked(WriteMasked(form), converter::Composites::kFuse);
-  ASSERT_OK(made);
-  ASSERT_EQ(made->report.sites.size(), 1u);
-  EXPECT_THAT(made->report.sites[0].why, HasSubstr("what c was at the last step"));
-  const auto module = tflite::ReadFile(made->path);
-  ASSERT_OK(module);
-  EXPECT_EQ(OpsOf(**module)["WHILE"], 1);
 }
 
 }  // namespace

@@ -161,6 +161,40 @@ TEST_P(RecurrentLayer, IsOneFusedOpThatAgreesWithItsLoop) {
 INSTANTIATE_TEST_SUITE_P(All, RecurrentLayer, ::testing::ValuesIn(kForms),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(Gru, IsNearItsFloatFormWithWeightsOf8Bits) {
+  for (const Cell cell : {Cell::kGru, Cell::kGruResetBefore}) {
+    const RecurrentOptions layer = {
+        .cell = cell, .batch = 2, .inputs = 48, .units = 40, .return_sequences = true, .return_state = true};
+    ASSERT_OK(samples::WriteRecurrent(TestDir() + "/model", 1, layer));
+    converter::Options options;
+    options.registry = *Plugins();
+    const auto floats = Convert(TestDir() + "/model", options, "floats");
+    options.quantization = converter::Quantization::kDynamic;
+    const auto bytes = Convert(TestDir() + "/model", options, "bytes");
+    ASSERT_OK(floats);
+    ASSERT_OK(bytes);
+    const auto module = tflite::ReadFile(bytes->path);
+    ASSERT_OK(module);
+    int stored = 0;
+    const Function& f = *(*module)->functions[0];
+    for (const auto& node : f.nodes) {
+      if (node->name != "fusebox.gru") continue;
+      for (const size_t i : {2, 3}) stored += f.value(node->operands[i]).type.dtype == DType::kI8;
+      EXPECT_TRUE(node->attrs.b("asymmetric_quantize_inputs", false));
+    }
+    EXPECT_EQ(stored, 2);
+    auto a = Open(floats->path, *Plugins()), b = Open(bytes->path, *Plugins());
+    ASSERT_OK(a);
+    ASSERT_OK(b);
+    const Tensors inputs = RandomInputs(**a, 1);
+    const auto x = Invoke(**a, inputs), y = Invoke(**b, inputs);
+    ASSERT_OK(x);
+    ASSERT_OK(y);
+    EXPECT_EQ(Difference(*y, *x, 0.02, 0), "");
+    EXPECT_NE(Difference(*y, *x, 1e-6, 0), "");
+  }
+}
+
 TEST(Gru, StaysALoopOfBuiltinOpsWhereThatIsAskedFor) {
   const std::string dir = TestDir() + "/model";
   ASSERT_OK(samples::WriteRecurrent(dir, 1, {}));

@@ -236,6 +236,23 @@ TEST(Quantize, Int8JoinsScalesAndConvertsFixedOnes) {
   EXPECT_FLOAT_EQ(quant(join.results[0]).scales[0], 15.0f / 255) << "from -8 to 7";
 }
 
+// As a mask puts it in: other values would all be the same byte beside it.
+TEST(Quantize, Int8LeavesHugeNumbersFloat) {
+  Rewritten m;
+  const ValueId x = m.In({1, 8}), a = m.Op1(Op::kTanh, {x});
+  const ValueId b = m.Op1(Op::kAdd, {a, m.C({1, 8}, {0, 0, 0, 0, 0, 0, 0, 1e30F})});
+  m.f.outputs = {b};
+  m.Sign(m.f);
+  const std::string dir = ::testing::TempDir() + "/huge";
+  std::filesystem::create_directories(dir);
+  EXPECT_TRUE(WriteNpy(dir + "/i0.npy", Floats({1, 8}, {1, -1, 1, -1, 1, -1, 1, -1})));
+  m.options.quantization = Quantization::kInt8;
+  m.options.calibration = dir;
+  ASSERT_EQ(m.Run(QuantiseWeights), "");
+  EXPECT_EQ(m.Ops(), "QUANTIZE TANH DEQUANTIZE ADD");
+  EXPECT_THAT(m.Notes(), HasSubstr("ADD: stays f32: its values are too far apart for 8 bits"));
+}
+
 TEST(Quantize, RefusesCalibrationThatDoesNotFit) {
   Net net;
   EXPECT_THAT(net.Quantise(Quantization::kInt8),

@@ -10,6 +10,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // A site with 3 features and 4 units, batch 2 and 5 steps, that the rule takes as it stands.
@@ -143,14 +144,24 @@ TEST(KerasLstmRule, RefusesAMaskTimeFirst) {
             }),
             "ATTR attr time_major: is set, and masks are done batch after batch only");
 }
-TEST(KerasLstmRule, RefusesAMaskWhereTheFinalCIsRead) {
-  EXPECT_EQ(Refusal([](Lstm& one) {
-              one.operands.push_back({FBX_BOOL, {2, 5}});
-              one.attrs["zero_output_for_mask"] = false;
-              one.results[3].Uses(1);
-            }),
-            "RESULT result 3 (c): is read, and the op cannot tell what c was at the last step that the mask "
-            "leaves");
+TEST(KerasLstmRule, ShutsTheGatesBehindTheMaskWhereTheFinalCIsRead) {
+  Lstm lstm;
+  lstm.operands.push_back({FBX_BOOL, {2, 5}});
+  lstm.attrs["zero_output_for_mask"] = false;
+  lstm.results[3].Uses(0);
+  EXPECT_THAT(lstm.Rewritten().Lines(), Not(Contains(StartsWith("CONCATENATION(SPLIT"))));
+  lstm.results[3].Uses(1);
+  const Recorder r = lstm.Rewritten();
+  EXPECT_THAT(r.Lines(), Contains(HasSubstr(",[0f],[1e+37f])")));
+  const auto gate = [](const std::string& number, const std::string& column) {
+    return ::testing::AllOf(StartsWith("CONCATENATION(SPLIT"),
+                            HasSubstr("." + number + ",[" + column + "]) axis=1"));
+  };
+  EXPECT_THAT(r.Lines(), Contains(gate("0", "-0.125f -0.125f -0.125f -0.125f")));
+  EXPECT_THAT(r.Lines(), Contains(gate("1", "0.125f 0.125f 0.125f 0.125f")));
+  EXPECT_THAT(r.Lines(), Contains(gate("2", "0f 0f 0f 0f")));
+  EXPECT_THAT(r.Lines(), Contains(gate("3", "0f 0f 0f 0f")));
+  EXPECT_THAT(r.Name(r.results.at(3)), StartsWith("UNIDIRECTIONAL_SEQUENCE_LSTM"));
 }
 TEST(KerasLstmRule, RefusesOtherOperandCounts) {
   EXPECT_EQ(Refusal([](Lstm& l) { l.operands.pop_back(); }),
