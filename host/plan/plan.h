@@ -126,7 +126,7 @@ struct Place {
     kOutput,   // memory of the caller's output number `at`
     kAlias,    // where value number `at` lives
     kKnown,    // in `known`
-    kKept,     // in block `at` of Segment::persistent: its step runs once
+    kKept,     // in memory of the session that all plans share: its step runs once
     kDynamic,  // heap memory that its node asks for
   } kind;
   ValueId value;
@@ -147,8 +147,7 @@ struct Step {
   uint64_t prepared = 0;  // what the delegate's session calls that preparation
   fbx_call delegated{};   // its tensors
   bool dynamic = false;
-  bool once = false;  // it unpacks a constant, and the result stays: not run again when it is `done`
-  bool done = false;
+  bool once = false;  // it unpacks a constant, and its one result stays
   std::vector<const StateUse*> copies;
   struct Slot {
     bool persistent;

@@ -12,7 +12,8 @@ namespace {
 // Weights that a file holds in fewer bits than kernels take. What they unpack to is kept, since every run would make it anew.
 bool UnpacksConstant(const Function& function, const Node& node) {
   const bool unpacks = node.is(Op::kDequantize) || node.is(Op::kDensify);
-  return unpacks && node.operands[0] != kNoValue && function.value(node.operands[0]).is_const();
+  return unpacks && node.results.size() == 1 && node.operands[0] != kNoValue &&
+         function.value(node.operands[0]).is_const();
 }
 
 // Data of activations is hidden from kernels while planning: a plan must not hang on values that change between runs.
@@ -152,8 +153,7 @@ class SegmentPlanner {
   void PlaceResult(Step& step, size_t index, size_t result, const Type& type, size_t bytes) {
     const ValueId id = function_.nodes[index]->results[result];
     if (step.once) {
-      segment_->places.push_back({Place::kKept, id, type, bytes, segment_->persistent.size(), {}});
-      segment_->persistent.emplace_back(std::make_unique<Block>())->Reserve(bytes);
+      segment_->places.push_back({Place::kKept, id, type, bytes, 0, {}});
       return;
     }
     for (const StateUse& use : code_.states[index]) {

@@ -61,13 +61,14 @@ bool Frame::RunPart(plan::Step& step) {
 }
 
 Status Frame::RunStep(plan::Step& step) {
-  if (step.done) return {};
+  Kept* const kept = step.once ? &kept_.at(function_.nodes[step.node]->results[0]) : nullptr;
+  if (kept != nullptr && kept->done) return {};
   if (!step.copies.empty()) FUSEBOX_TRY(CopyStates(step));
   if (step.kernel != nullptr) {
     const fbx_status status =
         step.kernel->invoke(step.call->abi(), step.instance, step.state, &view_.node(step.node).abi);
     if (status != FBX_OK) return step.call->Check(status);
-    step.done = step.once;
+    if (kept != nullptr) kept->done = true;
   } else if (step.part >= 0 && RunPart(step)) {
     return {};
   } else {

@@ -150,6 +150,9 @@ Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, 
   for (const plan::Place& place : (*segment)->places) {
     auto& growable = growables_[static_cast<size_t>(place.value)];
     if (place.kind == plan::Place::kDynamic && growable == nullptr) growable = std::make_unique<Growable>();
+    if (place.kind != plan::Place::kKept) continue;
+    Kept& kept = kept_[place.value];
+    if (kept.memory.Reserve(place.bytes)) kept.done = false;
   }
   plans.push_back(std::make_unique<Plan>(Plan{key_, *std::move(segment), {}}));
   return plans.back().get();
@@ -238,7 +241,7 @@ Status Frame::Bind(size_t level, plan::Segment& segment, std::span<const Out> ou
       case plan::Place::kArena: tensor.data = memory.arena.data() + place.at; break;
       case plan::Place::kAlias: tensor.data = view_.tensor(static_cast<ValueId>(place.at)).data; break;
       case plan::Place::kKnown: tensor.data = const_cast<std::byte*>(place.known.data()); break;
-      case plan::Place::kKept: tensor.data = segment.persistent[place.at]->data(); break;
+      case plan::Place::kKept: tensor.data = kept_.at(place.value).memory.data(); break;
       case plan::Place::kDynamic: tensor.data = nullptr; break;
       case plan::Place::kOutput: FUSEBOX_TRY(BindOutput(place, outputs)); break;
     }

@@ -3,6 +3,7 @@
 // frame; functions are not recursive.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,6 +41,11 @@ class Frame final : public Resizer {
   struct Level {
     Block arena;
     const plan::Segment* bound = nullptr;
+  };
+  // What a constant unpacks to.
+  struct Kept {
+    Block memory;
+    bool done = false;
   };
   // What a WHILE carries: two sets, read and written in turn.
   struct Loop {
@@ -93,8 +99,9 @@ class Frame final : public Resizer {
   const Function& function_;
   Runner& runner_;
   plan::View view_;
-  std::vector<HostNode> host_nodes_;                     // by node; most are empty
-  std::vector<std::unique_ptr<Growable>> growables_;     // by value
+  std::vector<HostNode> host_nodes_;                  // by node; most are empty
+  std::vector<std::unique_ptr<Growable>> growables_;  // by value
+  std::map<ValueId, Kept> kept_;
   std::vector<bool> dynamic_;                            // by value: its memory is its growable
   std::vector<bool> returned_;                           // by output: written in place already
   std::vector<std::unique_ptr<Block>> variable_memory_;  // in the order of code.variables

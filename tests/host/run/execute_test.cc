@@ -98,7 +98,7 @@ TEST(Execute, UnpacksAConstantOnceAndKeepsIt) {
   const std::vector<float> unpacked = FloatsOf(first[1]);
   ASSERT_EQ(unpacked.size(), size_t{kCount});
   EXPECT_EQ(FloatsOf(first[0])[kCount - 1], unpacked[0] + 1);
-  machine.Run({Floats({1, 2})});  // another plan, with weights of its own
+  EXPECT_EQ(FloatsOf(machine.Run({Floats({1, 2})})[1]), unpacked);  // by another plan
   machine.runner->Reset();
   const auto again = machine.Run({Floats({3})});
   EXPECT_EQ(FloatsOf(again[1]), unpacked);
