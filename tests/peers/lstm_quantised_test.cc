@@ -23,6 +23,8 @@ using converter::Quantization;
 constexpr char kMnist[] = "tflite/tensorflow__tflite-micro/tensorflow/lite/micro/examples/mnist_lstm/";
 constexpr int kTried = 200, kBesideStock = 50, kCalibrated = 200;
 constexpr size_t kSide = 28;
+// The official file's probabilities are bytes: one of them is as good as another within half a step.
+constexpr double kHalfStep = 0.5 / 256;
 
 // Noise from 0 to 1.
 std::vector<float> Noise(uint64_t seed) {
@@ -185,7 +187,7 @@ void IsAsNearAsTheOfficialFile(const std::string& plain, const std::string& offi
     files.push_back(*std::move(file));
   }
   for (int i = 1; i < 3; ++i) {
-    EXPECT_LE(files[static_cast<size_t>(i)].largest, files[0].largest) << names[i];
+    EXPECT_LE(files[static_cast<size_t>(i)].largest, files[0].largest + kHalfStep) << names[i];
     EXPECT_LE(files[static_cast<size_t>(i)].rms(), files[0].rms()) << names[i];
   }
 }
