@@ -234,8 +234,10 @@ void AddConvert(CLI::App& root, Action& action) {
       ->type_name("INPUT")
       ->required();
   app->add_option("-o,--output", flags->output, "The file to write")->type_name("OUT.tflite")->required();
-  app->add_option("--signature", flags->signatures,
-                  "A signature to convert (repeatable); all that convert otherwise")
+  app->add_option(
+         "--signature", flags->signatures,
+         "A signature to convert, or a function of a SavedModel's objects (repeatable); all signatures that "
+         "convert otherwise")
       ->type_name("KEY")
       ->allow_extra_args(false);
   app->add_option("--batch", flags->batch, "Size of every unknown first dimension of the inputs")

@@ -20,13 +20,29 @@ struct Found {
   std::vector<size_t> states;  // variables of h, and of c
 };
 
+// The mask before the transposes and reverses that it shares with the input.
+Status ReadMask(const Expressions& caller, const Expressions& body, Found& found) {
+  const StepLoop& loop = found.loop;
+  Layer& layer = found.layer;
+  FUSEBOX_ASSIGN(const ValueId steps, SequenceOf(loop, caller, body, loop.mask));
+  FUSEBOX_TRY(CheckMaskLength(loop, caller, steps));
+  const Shape& shape = caller.function().value(steps).type.shape;
+  if (shape.rank() != 3 || shape[2] != 1) return Unsupported("its mask is no sequence [steps, batch, 1]");
+  const Orientation mask = Orient(caller, steps);
+  if (mask.time_major != layer.in.time_major || mask.go_backwards != layer.in.go_backwards)
+    return Unsupported("its mask is read in another order than its input");
+  layer.mask = mask.inputs;
+  layer.zero_output_for_mask = loop.zero_output;
+  return {};
+}
+
 Result<Found> Match(const Module& module, const Expressions& caller, const Expressions& body, size_t index) {
   FUSEBOX_ASSIGN(StepLoop loop, ReadLoop(module, caller, body, index));
   Found out{std::move(loop), {}, {}};
   const StepLoop& in = out.loop;
   const auto lstm = [&](size_t h, size_t c) {
     out.states = {h, c};
-    return MatchLstm(body, in.output(h), in.output(c), in.input(h), in.input(c));
+    return MatchLstm(body, in.next(h), in.next(c), in.input(h), in.input(c));
   };
   Result<Cell> cell = Unsupported("it carries " + std::to_string(in.states.size()) + " states");
   if (in.states.size() == 2) {
@@ -34,16 +50,16 @@ Result<Found> Match(const Module& module, const Expressions& caller, const Expre
     if (!cell) {
       auto other = lstm(in.states[1], in.states[0]);
       // The order in which what is written is h has the better reason.
-      const bool first = !in.written.empty() && in.written[0].value == in.output(in.states[0]);
+      const bool first = !in.written.empty() && in.written[0].value == in.next(in.states[0]);
       if (other || !first) cell = std::move(other);
     }
   } else if (in.states.size() == 1) {
     const size_t h = in.states[0];
     out.states = {h};
-    cell = MatchGru(body, in.output(h), in.input(h));
-    const bool sum = body.Plain(in.output(h), Op::kAdd) != nullptr;
+    cell = MatchGru(body, in.next(h), in.input(h));
+    const bool sum = body.Plain(in.next(h), Op::kAdd) != nullptr;
     if (!cell) {
-      auto simple = MatchSimpleRnn(body, in.output(h), in.input(h));
+      auto simple = MatchSimpleRnn(body, in.next(h), in.input(h));
       if (simple || !sum) cell = std::move(simple);
     }
   }
@@ -51,10 +67,12 @@ Result<Found> Match(const Module& module, const Expressions& caller, const Expre
   out.layer.cell = *std::move(cell);
   out.layer.weights = in.body;
   FUSEBOX_ASSIGN(const ValueId sequence, SequenceOf(in, caller, body, out.layer.cell.x));
+  FUSEBOX_TRY(CheckLength(in, caller, sequence));
   if (caller.function().value(sequence).type.shape.rank() != 3)
     return Unsupported("its input is no sequence [steps, batch, features]");
   out.layer.in = Orient(caller, sequence);
   for (const size_t state : out.states) out.layer.initial.push_back(in.node->operands[state]);
+  if (in.mask != kNoValue) FUSEBOX_TRY(ReadMask(caller, body, out));
   return out;
 }
 
@@ -63,7 +81,7 @@ Status CheckResults(const Found& found, const Expressions& caller) {
   const StepLoop& loop = found.loop;
   if (loop.written.size() > 1)
     return Unsupported("it writes " + std::to_string(loop.written.size()) + " lists");
-  if (!loop.written.empty() && loop.written[0].value != loop.output(found.states[0]))
+  if (!loop.written.empty() && loop.written[0].value != loop.next(found.states[0]))
     return Unsupported("what it writes is not its state h");
   for (size_t i = 0; i < loop.node->results.size(); ++i) {
     const bool given = i == found.states[0] || i == found.states.back() || loop.output(i) == loop.input(i) ||
@@ -92,8 +110,11 @@ class Outliner {
     Function& f = *context_.module.Find(name);
     bool changed = false;
     for (size_t i = 0; i < f.nodes.size(); ++i) {
-      const Node& node = *f.nodes[i];
-      if (node.is(Op::kStablehloComposite)) continue;  // its own rule decides, with its own body
+      Node& node = *f.nodes[i];
+      if (node.is(Op::kStablehloComposite)) {  // its own rule decides, with its own body
+        TellMaskedOutputs(node);
+        continue;
+      }
       if (node.is(Op::kWhile)) {
         FUSEBOX_ASSIGN(const bool replaced, Loop(f, i));
         changed |= replaced;
@@ -108,6 +129,35 @@ class Outliner {
   }
 
  private:
+  // A layer's function of TensorFlow has the mask as its last operand, and no attribute for what is given where that leaves a step out: its loop
+  // knows.
+  void TellMaskedOutputs(Node& composite) {
+    const Function* body = context_.module.Find(composite.body);
+    if (!body || body->inputs.empty() || composite.attrs.Find("zero_output_for_mask")) return;
+    const ValueId mask = body->inputs.back();
+    if (body->value(mask).type.dtype != DType::kBool) return;
+    const Expressions outside(*body);
+    for (size_t i = 0; i < body->nodes.size(); ++i) {
+      if (!body->nodes[i]->is(Op::kWhile)) continue;
+      const auto& step = *context_.module.Find(body->nodes[i]->attrs.function("body_subgraph_index")->name);
+      const auto zeros = ZerosForMask(outside, Expressions(step), i, mask);
+      if (zeros) composite.attrs.Set("zero_output_for_mask", *zeros);
+      else
+        context_.Note("function " + body->name +
+                      ": what it gives for masked steps is not known: " + zeros.error().message);
+    }
+  }
+
+  Result<bool> ZerosForMask(const Expressions& caller, const Expressions& body, size_t index, ValueId mask) {
+    FUSEBOX_ASSIGN(const StepLoop loop, ReadLoop(context_.module, caller, body, index));
+    if (loop.mask == kNoValue) return Unsupported("its loop has no mask");
+    FUSEBOX_ASSIGN(const ValueId steps, SequenceOf(loop, caller, body, loop.mask));
+    const Node* expand = caller.Producer(Orient(caller, steps).inputs);
+    if (!expand || !expand->is(Op::kExpandDims) || expand->operands[0] != mask)
+      return Unsupported("the mask of its loop is not its last operand");
+    return loop.zero_output;
+  }
+
   // Replaces the loop at nodes[i] if it is a layer; i is then the composite's.
   Result<bool> Loop(Function& f, size_t& i) {
     const Function& body = *context_.module.Find(f.nodes[i]->attrs.function("body_subgraph_index")->name);

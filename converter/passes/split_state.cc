@@ -19,7 +19,7 @@ bool IsUniform(const Value& v) {
 
 class Splitter {
  public:
-  explicit Splitter(Function& f) : f_(f) {}
+  Splitter(Context& context, Function& f) : context_(context), f_(f) {}
 
   Status Run() {
     for (size_t i = 0; i < f_.nodes.size(); ++i) {
@@ -29,8 +29,10 @@ class Splitter {
         const ValueId state = node->operands[static_cast<size_t>(index)];
         if (state == kNoValue) continue;
         const Uses uses(f_);
-        if (!uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const())
-          continue;  // kept by the session
+        if (!uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const()) {
+          NoteKept(*node);
+          continue;
+        }
         const Node* producer = uses.producer(state);
         // The final state of another op shares that op's tensor.
         const bool shared =
@@ -54,6 +56,15 @@ class Splitter {
   }
 
  private:
+  // No two calls need give the same: the session keeps the state.
+  void NoteKept(const Node& node) {
+    if (noted_ == &node) return;
+    noted_ = &node;
+    context_.Note("function " + f_.name + ": " + Describe(f_, node) +
+                  " goes on from the state of the call before: Session::ResetState starts it anew, in TFLite "
+                  "ResetVariableTensors");
+  }
+
   // The result that names the final state of operand `index`: state results come last, in the order of their operands.
   static ValueId FinalState(const Node& node, int index) {
     const auto states = StateOperands(node.op);
@@ -84,13 +95,16 @@ class Splitter {
     return f_.InsertNode(at, Op::kMul, {state, one}, {type}).results[0];
   }
 
+  Context& context_;
   Function& f_;
+  const Node* noted_ = nullptr;
 };
 
 }  // namespace
 
 Status SplitState(Context& context) {
-  for (const auto& f : context.module.functions) FUSEBOX_TRY(Splitter(*f).Run().At("function " + f->name));
+  for (const auto& f : context.module.functions)
+    FUSEBOX_TRY(Splitter(context, *f).Run().At("function " + f->name));
   return {};
 }
 

@@ -103,6 +103,9 @@ Status WriteVariables(Context& context) {
   Function& init = module.Add("initialise_variables");
   for (const Variable& v : module.variables) {
     if (!v.initial) continue;
+    context.Note("variable " + v.name +
+                 " keeps its value from call to call: Session::ResetState starts it anew, in TFLite a new "
+                 "interpreter");
     Attrs attrs;
     attrs.Set("shared_name", v.name);
     const ValueId handle =

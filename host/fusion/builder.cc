@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "host/fusion/transaction.h"
+#include "host/tflite/tflite.h"
 
 namespace fusebox {
 
@@ -92,7 +93,12 @@ struct BuilderFunctions {
   static void AttrBool(const fbx_builder* b, fbx_str key, int32_t v) noexcept { Set(b, key, v != 0); }
   static void AttrI64(const fbx_builder* b, fbx_str key, int64_t v) noexcept { Set(b, key, v); }
   static void AttrF64(const fbx_builder* b, fbx_str key, double v) noexcept { Set(b, key, v); }
+  // Where an op's option is an element type, our name of one ("i32") is that type.
   static void AttrStr(const fbx_builder* b, fbx_str key, fbx_str v) noexcept {
+    const Node* node = Self(b).Last();
+    const auto dtype = node ? ParseDType(FromAbi(v)) : std::nullopt;
+    if (dtype && std::holds_alternative<DType>(tflite::OptionDefault(Info(node->op).options, FromAbi(key))))
+      return Set(b, key, *dtype);
     Set(b, key, std::string(FromAbi(v)));
   }
   static void AttrI64s(const fbx_builder* b, fbx_str key, const int64_t* v, size_t n) noexcept {

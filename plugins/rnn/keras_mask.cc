@@ -19,7 +19,7 @@ Value RunningSum(Build& build, Value v, bool reverse) {
 // A number of steps, which the file may not know.
 Value StepCount(Build& build, const KerasLayer& layer, int64_t steps) {
   if (steps >= 0) return build.i32_scalar(static_cast<int32_t>(steps));
-  const Value shape = build.builtin("SHAPE", {build.in(layer.mask())}).attr("out_type", "INT32")[0];
+  const Value shape = build.builtin("SHAPE", {build.in(layer.mask())}).attr("out_type", "i32")[0];
   return build.builtin("STRIDED_SLICE", {shape, build.i32({1}), build.i32({2}), build.i32({1})})
       .attr("shrink_axis_mask", 1)[0];
 }

@@ -75,25 +75,28 @@ class LstmCell {
 }  // namespace
 
 FunctionBuilder& AddLstmFunction(SavedModelBuilder& model, const LstmOptions& options,
-                                 const std::string& uuid) {
+                                 const std::string& uuid, Masks masks) {
   FunctionBuilder& f = model.AddFunction("__inference_standard_lstm");
   f.SetAttr(Attr("api_implements", (options.independent ? "indy_lstm_" : "lstm_") + uuid))
       .SetAttr(Attr("api_preferred_device", "CPU"));
   f.SetAttr(Attr("time_major", options.time_major)).SetAttr(Attr("go_backwards", options.go_backwards));
-  const LayerShape shape{options.batch,          options.steps,       options.inputs,
-                         options.units,          options.time_major,  options.go_backwards,
-                         options.last_step_only, options.unknown_rank};
+  const LayerShape shape{options.batch,          options.steps,        options.inputs,
+                         options.units,          options.time_major,   options.go_backwards,
+                         options.last_step_only, options.unknown_rank, masks};
   int64_t units = options.units;
   Ref inputs = f.Arg("inputs", tf::DT_FLOAT, shape.input());
   Ref h = f.Arg("init_h", tf::DT_FLOAT, shape.state()), c = f.Arg("init_c", tf::DT_FLOAT, shape.state());
   Ref kernel = f.Arg("kernel", tf::DT_FLOAT, {options.inputs, 4 * units});
   Ref recurrent = f.Arg("recurrent_kernel", tf::DT_FLOAT, {options.independent ? 1 : units, 4 * units});
   Ref bias = f.Arg("bias", tf::DT_FLOAT, {4 * units});
+  const std::vector<Ref> mask = AddMaskArgument(f, shape);
   const LstmCell cell(options);
-  std::vector<Ref> results =
-      AddRecurrentLoop(model, f, shape, inputs, {h, c}, cell.Prepare(f, kernel, recurrent, bias),
-                       [&](GraphBuilder& g, const Ref& x, const std::vector<Ref>& states,
-                           const Weights& weights) { return cell.Step(g, x, states, weights); });
+  std::vector<Ref> results = AddRecurrentLoop(
+      model, f, shape, inputs, {h, c}, cell.Prepare(f, kernel, recurrent, bias),
+      [&](GraphBuilder& g, const Ref& x, const std::vector<Ref>& states, const Weights& weights) {
+        return cell.Step(g, x, states, weights);
+      },
+      mask);
   results.push_back(f.Const(Float(1), "runtime"));
   f.Return(results);
   return f;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "samples/models/models.h"
+#include "samples/models/masked.h"
 #include "samples/models/saved_model_builder.h"
 
 namespace fusebox::samples {
@@ -12,6 +12,6 @@ namespace fusebox::samples {
 // Six arguments: inputs, init_h, init_c, kernel [n,4u], recurrent_kernel [u,4u], bias [4u], gates in the order i, f, c, o.
 // Five results: last output, outputs, h, c, runtime.
 FunctionBuilder& AddLstmFunction(SavedModelBuilder& model, const LstmOptions& options,
-                                 const std::string& uuid);
+                                 const std::string& uuid, Masks masks = Masks::kNone);
 
 }  // namespace fusebox::samples

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "samples/models/lstm_function.h"
-#include "samples/models/models.h"
+#include "samples/models/masked.h"
 #include "samples/models/recurrent_cells.h"
 
 namespace fusebox::samples {
@@ -20,7 +20,8 @@ struct Direction {
 
 class RecurrentModel {
  public:
-  RecurrentModel(const Options& options, uint64_t seed) : options_(options), random_(seed) {}
+  RecurrentModel(const Options& options, uint64_t seed, Masks masks)
+      : options_(options), masks_(masks), random_(seed) {}
 
   Status Write(const std::string& dir) {
     std::vector<Direction> directions = {Make("", options_.units, options_.go_backwards)};
@@ -63,8 +64,14 @@ class RecurrentModel {
     const std::string layer = name.empty() ? "" : name + "layer/";
     const std::string path = "layer_with_weights-0/" + layer + "cell/", cell = name + "rnn/cell/";
     Direction d{.name = name};
-    d.shape = {options_.batch,      options_.steps, options_.inputs,        units,
-               options_.time_major, backwards,      options_.last_step_only};
+    d.shape = {.batch = options_.batch,
+               .steps = options_.steps,
+               .inputs = options_.inputs,
+               .units = units,
+               .time_major = options_.time_major,
+               .go_backwards = backwards,
+               .last_step_only = options_.last_step_only,
+               .masks = masks_};
     d.kernel = model_.AddVariable(cell + "kernel", random_.Weights({n, columns}), path + "kernel");
     d.recurrent = model_.AddVariable(cell + "recurrent_kernel", random_.Weights({u, columns}),
                                      path + "recurrent_kernel");
@@ -94,7 +101,7 @@ class RecurrentModel {
     lstm.go_backwards = d.shape.go_backwards;
     lstm.last_step_only = d.shape.last_step_only;
     if (options_.other_body) lstm.body = LstmOptions::Body::kFourGates;
-    return AddLstmFunction(model_, lstm, uuid);
+    return AddLstmFunction(model_, lstm, uuid, masks_);
   }
 
   void AddStates(FunctionBuilder& f, const Ref& x, Direction& d) {
@@ -122,13 +129,23 @@ class RecurrentModel {
     return f.Op("Fill", {dims, f.Const(Float(0), "zeros/Const")}, shape.state());
   }
 
+  // Of a Masking layer.
+  static Ref MaskOf(FunctionBuilder& f, const Ref& x) {
+    const Shape shape = x.shape, steps = {shape[0], shape[1], 1};
+    const Ref any = f.Op(
+        "Any", {f.Op("NotEqual", {x, f.Const(Float(0), "NotEqual/y")}, shape), f.Const(Ints({-1}), "axis")},
+        steps, {Attr("keep_dims", true)});
+    return f.Op("Squeeze", {any}, {shape[0], shape[1]}, {Attr("squeeze_dims", std::vector<int64_t>{-1})});
+  }
+
   void Call(FunctionBuilder& f, const Ref& x, const FunctionBuilder& function, Direction& d) {
     std::vector<Ref> arguments = {x};
     arguments.insert(arguments.end(), d.initial.begin(), d.initial.end());
     arguments.push_back(f.Read(d.kernel));
     arguments.push_back(f.Read(d.recurrent));
-    const Shape bias = function.args().back().shape;
+    const Shape bias = function.args()[function.args().size() - (masks_ == Masks::kNone ? 1 : 2)].shape;
     arguments.push_back(options_.bias ? f.Read(d.bias) : f.Const(Zeros(bias), "zeros_bias"));
+    if (masks_ != Masks::kNone) arguments.push_back(MaskOf(f, x));
     d.results = f.Call(function, arguments);
     for (size_t i = 0; i < d.states.size(); ++i) f.Assign("AssignVariableOp", d.states[i], d.results[2 + i]);
   }
@@ -158,6 +175,7 @@ class RecurrentModel {
   }
 
   const Options& options_;
+  Masks masks_;
   Random random_;
   SavedModelBuilder model_;
   std::vector<std::string> inputs_ = {"x"};
@@ -177,8 +195,13 @@ Status Check(const Options& o) {
 }  // namespace
 
 Status WriteRecurrent(const std::string& dir, uint64_t seed, const RecurrentOptions& options) {
+  return WriteMaskedRecurrent(dir, seed, options, Masks::kNone);
+}
+
+Status WriteMaskedRecurrent(const std::string& dir, uint64_t seed, const RecurrentOptions& options,
+                            Masks masks) {
   FUSEBOX_TRY(Check(options));
-  return RecurrentModel(options, seed).Write(dir);
+  return RecurrentModel(options, seed, masks).Write(dir);
 }
 
 }  // namespace fusebox::samples

@@ -145,10 +145,13 @@ FunctionBuilder& AddGruFunction(SavedModelBuilder& model, const RecurrentOptions
   }
   SetAttrs(f, options, shape);
   const Arguments a = AddArguments(f, shape, 3, cell.reset_after());
-  std::vector<Ref> results =
-      AddRecurrentLoop(model, f, shape, a.inputs, {a.h}, cell.Prepare(f, a.kernel, a.recurrent, a.bias),
-                       [&](GraphBuilder& g, const Ref& x, const std::vector<Ref>& states,
-                           const Weights& weights) { return cell.Step(g, x, states[0], weights); });
+  const std::vector<Ref> mask = AddMaskArgument(f, shape);
+  std::vector<Ref> results = AddRecurrentLoop(
+      model, f, shape, a.inputs, {a.h}, cell.Prepare(f, a.kernel, a.recurrent, a.bias),
+      [&](GraphBuilder& g, const Ref& x, const std::vector<Ref>& states, const Weights& weights) {
+        return cell.Step(g, x, states[0], weights);
+      },
+      mask);
   results.push_back(f.Const(Float(1), "runtime"));
   f.Return(results);
   return f;
@@ -160,6 +163,7 @@ FunctionBuilder& AddSimpleRnnFunction(SavedModelBuilder& model, const RecurrentO
   f.SetAttr(Attr("_implements", "keras.simple_rnn"));
   SetAttrs(f, options, shape);
   const Arguments a = AddArguments(f, shape, 1, false);
+  const std::vector<Ref> mask = AddMaskArgument(f, shape);
   const auto step = [&](GraphBuilder& g, const Ref& x, const std::vector<Ref>& states,
                         const Weights& weights) {
     const Shape state = shape.state();
@@ -168,7 +172,7 @@ FunctionBuilder& AddSimpleRnnFunction(SavedModelBuilder& model, const RecurrentO
                                  : g.Op("AddV2", {g.Op("BiasAdd", {of_x, weights[2]}, state), of_h}, state);
     return std::vector<Ref>{Activate(g, options.activation, sum, state)};
   };
-  f.Return(AddRecurrentLoop(model, f, shape, a.inputs, {a.h}, {a.kernel, a.recurrent, a.bias}, step));
+  f.Return(AddRecurrentLoop(model, f, shape, a.inputs, {a.h}, {a.kernel, a.recurrent, a.bias}, step, mask));
   return f;
 }
 

@@ -6,8 +6,9 @@ namespace {
 
 class RecurrentLoop {
  public:
-  RecurrentLoop(SavedModelBuilder& model, const LayerShape& shape, const CellStep& step)
-      : model_(model), shape_(shape), step_(step) {}
+  RecurrentLoop(SavedModelBuilder& model, const LayerShape& shape, const CellStep& step,
+                const std::vector<Ref>& mask)
+      : model_(model), shape_(shape), step_(step), mask_(mask) {}
 
   std::vector<Ref> Build(FunctionBuilder& f, const Ref& inputs, const std::vector<Ref>& states,
                          const std::vector<Ref>& weights) {
@@ -22,7 +23,8 @@ class RecurrentLoop {
                     {steps, f.Const(Ints({-1, shape_.inputs}), "TensorArrayUnstack/element_shape")}, kScalar,
                     {Attr("element_dtype", tf::DT_FLOAT)});
     // Keras traces one step outside of the loop, only to learn the shape of its output.
-    step_(f, SliceAt(f, steps, 0, {shape_.batch, shape_.inputs}), states, weights);
+    const Ref first = step_(f, SliceAt(f, steps, 0, {shape_.batch, shape_.inputs}), states, weights)[0];
+    if (masked()) zeros_ = f.Op("ZerosLike", {first}, first.shape);
     return Loop(f, list, count, states, weights);
   }
 
@@ -45,10 +47,13 @@ class RecurrentLoop {
              kScalar, {Attr("element_dtype", tf::DT_FLOAT)});
     std::vector<Ref> all = {f.Const(Int(0), "while/loop_counter"),
                             f.Const(Int(-1), "while/maximum_iterations"), f.Const(Int(0), "time"), reserved};
+    if (masked()) all.push_back(zeros_);
+    states_at_ = all.size();
     all.insert(all.end(), states.begin(), states.end());
     count_at_ = all.size();
     all.push_back(count);
     all.push_back(list);
+    if (masked()) all.insert(all.end(), {MaskList(f), zeros_});
     all.insert(all.end(), weights.begin(), weights.end());
     std::vector<Ref> loop = f.While(Condition(all), LoopBody(all), all);
 
@@ -65,8 +70,42 @@ class RecurrentLoop {
           f.Op("Transpose", {sequence, f.Const(Ints({1, 0, 2}), "transpose_1/perm")}, {batch, kept, units});
     }
     std::vector<Ref> results = {last, sequence};
-    results.insert(results.end(), loop.begin() + 4, loop.begin() + static_cast<ptrdiff_t>(count_at_));
+    results.insert(results.end(), loop.begin() + static_cast<ptrdiff_t>(states_at_),
+                   loop.begin() + static_cast<ptrdiff_t>(count_at_));
     return results;
+  }
+
+  bool masked() const { return !mask_.empty(); }
+
+  // Its steps, each [batch, 1].
+  Ref MaskList(FunctionBuilder& f) const {
+    const Shape& given = mask_[0].shape;
+    Ref mask = f.Op("ExpandDims", {mask_[0], f.Const(Int(-1), "ExpandDims/dim")}, {given[0], given[1], 1});
+    if (!shape_.time_major)
+      mask = f.Op("Transpose", {mask, f.Const(Ints({1, 0, 2}), "transpose_1/perm")}, {given[1], given[0], 1});
+    if (shape_.go_backwards)
+      mask = f.Op("ReverseV2", {mask, f.Const(Ints({0}), "ReverseV2_1/axis")}, mask.shape);
+    return f.Op("TensorListFromTensor", {mask, f.Const(Ints({-1, 1}), "TensorArrayUnstack_1/element_shape")},
+                kScalar, {Attr("element_dtype", tf::DT_BOOL)});
+  }
+
+  // The rows of `fresh` that count in this step, and those of `old` that do not.
+  Ref Where(FunctionBuilder& g, const Ref& counts, const Ref& fresh, const Ref& old) const {
+    const Ref tiled =
+        g.Op("Tile", {counts, g.Const(Ints({1, shape_.units}), "Tile/multiples")}, shape_.state());
+    return g.Op("SelectV2", {tiled, fresh, old}, shape_.state());
+  }
+
+  // What is written, then the next states; of a masked layer what was written before is given first.
+  std::vector<Ref> Masked(FunctionBuilder& g, const std::vector<Ref>& args, std::vector<Ref> next) const {
+    const Ref& list = args[count_at_ + 2];
+    const Ref counts = g.Op("TensorListGetItem",
+                            {list, args[2], g.Const(Ints({-1, 1}), "TensorListGetItem_1/element_shape")},
+                            {shape_.batch, 1}, {Attr("element_dtype", tf::DT_BOOL)});
+    const Ref& else_given = shape_.masks == Masks::kZeros ? args[count_at_ + 3] : args[4];
+    std::vector<Ref> out = {Where(g, counts, next[0], else_given)};
+    for (size_t i = 0; i < next.size(); ++i) out.push_back(Where(g, counts, next[i], args[states_at_ + i]));
+    return out;
   }
 
   std::vector<Ref> AddLoopArgs(FunctionBuilder& g, const std::vector<Ref>& values) const {
@@ -99,7 +138,9 @@ class RecurrentLoop {
     Ref x = g.Op("TensorListGetItem",
                  {captured[1], time, g.Const(Ints({-1, shape_.inputs}), "TensorListGetItem/element_shape")},
                  {shape_.batch, shape_.inputs}, {Attr("element_dtype", tf::DT_FLOAT)});
-    std::vector<Ref> next = step_(g, x, {args.begin() + 4, captured}, {captured + 2, args.end()});
+    const auto states = args.begin() + static_cast<ptrdiff_t>(states_at_);
+    std::vector<Ref> next = step_(g, x, {states, captured}, {captured + (masked() ? 4 : 2), args.end()});
+    if (masked()) next = Masked(g, args, std::move(next));
     Ref slot = shape_.last_step_only ? g.Const(Int(0), "TensorListSetItem/index") : time;
     Ref written = g.Op("TensorListSetItem", {list, slot, next[0]}, kScalar);
     Ref next_time = g.Op("AddV2", {time, g.Const(Int(1), "add/y")}, kScalar);
@@ -113,7 +154,10 @@ class RecurrentLoop {
   SavedModelBuilder& model_;
   const LayerShape& shape_;
   const CellStep& step_;
-  size_t count_at_ = 0;  // of the number of steps among the loop's values; captured ones follow
+  const std::vector<Ref>& mask_;
+  Ref zeros_;             // what a masked layer gave before its first step
+  size_t states_at_ = 4;  // of the states among the loop's values
+  size_t count_at_ = 0;   // of the number of steps among the loop's values; captured ones follow
 };
 
 }  // namespace
@@ -124,10 +168,17 @@ Shape LayerShape::input() const {
   return {batch, steps, inputs};
 }
 
+std::vector<Ref> AddMaskArgument(FunctionBuilder& f, const LayerShape& shape) {
+  if (shape.masks == Masks::kNone) return {};
+  const Shape in = shape.input();
+  return {f.Arg("mask", tf::DT_BOOL, {in[0], in[1]})};
+}
+
 std::vector<Ref> AddRecurrentLoop(SavedModelBuilder& model, FunctionBuilder& f, const LayerShape& shape,
                                   const Ref& inputs, const std::vector<Ref>& states,
-                                  const std::vector<Ref>& weights, const CellStep& step) {
-  return RecurrentLoop(model, shape, step).Build(f, inputs, states, weights);
+                                  const std::vector<Ref>& weights, const CellStep& step,
+                                  const std::vector<Ref>& mask) {
+  return RecurrentLoop(model, shape, step, mask).Build(f, inputs, states, weights);
 }
 
 }  // namespace fusebox::samples

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "samples/models/masked.h"
 #include "samples/models/saved_model_builder.h"
 
 namespace fusebox::samples {
@@ -14,6 +15,7 @@ struct LayerShape {
   bool time_major = false, go_backwards = false;
   bool last_step_only = false;  // the loop keeps one step only
   bool unknown_rank = false;    // the argument does not say its rank
+  Masks masks = Masks::kNone;
   Shape input() const;
   Shape state() const { return {batch, units}; }
 };
@@ -22,9 +24,13 @@ struct LayerShape {
 using CellStep = std::function<std::vector<Ref>(GraphBuilder&, const Ref& x, const std::vector<Ref>& states,
                                                 const std::vector<Ref>& weights)>;
 
-// Last output, sequence and final states, from values of f.
+// The last argument of a masked layer's function, bool [batch, steps] or as the inputs; nothing of another's.
+std::vector<Ref> AddMaskArgument(FunctionBuilder& f, const LayerShape& shape);
+
+// Last output, sequence and final states, from values of f; `mask` is AddMaskArgument's.
 std::vector<Ref> AddRecurrentLoop(SavedModelBuilder& model, FunctionBuilder& f, const LayerShape& shape,
                                   const Ref& inputs, const std::vector<Ref>& states,
-                                  const std::vector<Ref>& weights, const CellStep& step);
+                                  const std::vector<Ref>& weights, const CellStep& step,
+                                  const std::vector<Ref>& mask = {});
 
 }  // namespace fusebox::samples

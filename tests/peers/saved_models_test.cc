@@ -18,6 +18,7 @@
 namespace fusebox::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // What cannot be converted, and what must be said of it.
@@ -129,11 +130,30 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
   }
 }
 
+// The one signature takes serialised examples; what it calls once they are parsed can be converted alone.
+TEST(SavedModels, FedWithStringsConvertByAFunctionOfTensors) {
+  FUSEBOX_NEEDS_STOCK();
+  FUSEBOX_NEEDS_MODEL(model,
+                      "savedmodel/tensorflow__tfx/tfx/components/testdata/trainer/keras/Format-Serving");
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  converter::Options options;
+  options.batch = 1;
+  options.registry = *registry;
+  const auto refused = Convert(model, options, "refused");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("signature serving_default"), HasSubstr("which --signature takes too: "),
+                    HasSubstr("__inference__wrapped_model_")));
+  options.signatures = {"_wrapped_model"};
+  const auto written = Convert(model, options, "function");
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(BesideStock(written->path, written->path, *registry), "equal");
+}
+
 // What TensorFlow.js cannot run, and what it says of it.
 const std::map<std::string, std::string> kNotInTfjs = {
     {"DTLN", "Unknown op 'Angle'"},
-    {"gru_model", "reading 'backend'"},  // in its loop; why is not known
-    {"lstm_model", "reading 'backend'"},
 };
 
 // "equal", or what differs or could not be done. TensorFlow.js gives f32 whatever the type.

@@ -167,7 +167,9 @@ class Flattener {
     FUSEBOX_ASSIGN(std::vector<std::string> inputs, Operands(scope, node));
     const std::string name = scope.prefix + node.name();
     auto& results = scope.results[node.name()];
-    if (op == "ReadVariableOp") {  // a handle is the value already
+    // A handle is the value already. Identities go as in TensorFlow.js's converter: with them, what a loop writes to a list may be a node that
+    // is no result of the body, and TensorFlow.js 4.22 frees that when the body has run, though the list still holds it.
+    if (op == "ReadVariableOp" || op == "Identity") {
       results = inputs;
       return {};
     }
@@ -242,12 +244,16 @@ class Flattener {
       inner.arguments[arg.name()] = arg.name() + ":0";
       made["signature"]["inputArg"].push_back({{"name", arg.name()}, {"type", "DT_FLOAT"}});
     }
+    std::set<std::string> taken;
     for (const auto& arg : function->signature().output_arg()) {
       FUSEBOX_ASSIGN(std::string flat, Find(inner, function->ret().at(arg.name())));
-      const std::string result = inner.prefix + "result/" + arg.name();  // each result by a node of its own
-      inner.nodes.push_back(NodeJson("Identity", result, json::array({std::move(flat)})));
+      if (!taken.insert(flat.substr(0, flat.find(':'))).second) {  // TensorFlow.js knows one result of a node
+        const std::string result = inner.prefix + "result/" + arg.name();
+        inner.nodes.push_back(NodeJson("Identity", result, json::array({std::move(flat)})));
+        flat = result + ":0";
+      }
       made["signature"]["outputArg"].push_back({{"name", arg.name()}, {"type", "DT_FLOAT"}});
-      made["ret"][arg.name()] = result + ":0";
+      made["ret"][arg.name()] = flat;
     }
     made["nodeDef"] = std::move(inner.nodes);
     library_.push_back(std::move(made));

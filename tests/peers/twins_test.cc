@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <filesystem>
 #include <iostream>
 #include <numeric>
+#include <span>
 
 #include "host/base/table.h"
 #include "host/tflite/tflite.h"
@@ -107,11 +110,86 @@ TEST(Twins, ComputeTheSameWithNoMoreOpsAndBytes) {
     EXPECT_LE(size, twin_size);
   }
   std::cout << table.Text()
-            << "No twins of a whole float model: DTLN's model_1 and model_2 are halves of its SavedModel, "
-               "its model_quant_1 and "
-               "model_quant_2 and model_ToyCar_quant are quantised, and the Keras file of model_ToyCar is "
-               "not among the models "
-               "(ad01.h5 has its weights, but other biases).\n";
+            << "DTLN's model_1 and model_2 are halves of its SavedModel: the next test. No twins of a float "
+               "model: its "
+               "model_quant_1 and model_quant_2 and model_ToyCar_quant are quantised, and the Keras file of "
+               "model_ToyCar is not among the models (ad01.h5 has its weights, but other biases).\n";
+}
+
+using Spectrum = std::vector<std::complex<double>>;
+
+// The Fourier transform of a frame as the authors' program does it outside of the two halves, and the way back.
+Spectrum Transform(std::span<const float> frame) {
+  const size_t n = frame.size();
+  Spectrum out(n / 2 + 1);
+  for (size_t k = 0; k < out.size(); ++k)
+    for (size_t t = 0; t < n; ++t)
+      out[k] += double{frame[t]} *
+                std::polar(1.0, -2 * M_PI * static_cast<double>(k * t % n) / static_cast<double>(n));
+  return out;
+}
+
+std::vector<float> TransformBack(const Spectrum& spectrum, size_t n) {
+  std::vector<float> out(n);
+  for (size_t t = 0; t < n; ++t) {
+    double sum = 0;
+    for (size_t k = 0; k < spectrum.size(); ++k) {
+      const auto turn = std::polar(1.0, 2 * M_PI * static_cast<double>(k * t % n) / static_cast<double>(n));
+      sum += (k == 0 || 2 * k == n ? 1 : 2) * (spectrum[k] * turn).real();
+    }
+    out[t] = static_cast<float>(sum / static_cast<double>(n));
+  }
+  return out;
+}
+
+// A half of the official model, which is given its states and gives them back.
+struct Half {
+  std::unique_ptr<Session> session;
+  Tensor states = Floats({1, 2, 128, 2}, std::vector<float>(512));
+
+  Result<Tensor> Run(Tensor input) {
+    FUSEBOX_ASSIGN(Tensors out, Invoke(*session, {std::move(input), states}));
+    states = std::move(out.at(1));
+    return std::move(out.at(0));
+  }
+};
+
+Result<Tensor> RunHalves(Half& first, Half& second, const Tensor& frame) {
+  Spectrum spectrum = Transform(frame.data.As<float>());
+  std::vector<float> magnitudes;
+  for (const auto& bin : spectrum) magnitudes.push_back(static_cast<float>(std::abs(bin)));
+  FUSEBOX_ASSIGN(const Tensor mask, first.Run(Floats({1, 1, 257}, magnitudes)));
+  for (size_t k = 0; k < spectrum.size(); ++k) spectrum[k] *= mask.data.As<float>()[k];
+  return second.Run(Floats({1, 1, 512}, TransformBack(spectrum, 512)));
+}
+
+// The official files are two halves, with the transform between them in the authors' program; the SavedModel is all of it, and keeps its states.
+TEST(Twins, HalvesOfDtlnGiveWhatItsSavedModelGives) {
+  FUSEBOX_NEEDS_MODEL(halves, "tflite/breizhn__DTLN/pretrained_model");
+  FUSEBOX_NEEDS_MODEL(source, "savedmodel/breizhn__DTLN/pretrained_model/dtln_saved_model");
+  const auto registry = Plugins();
+  ASSERT_TRUE(registry) << registry.error().message;
+  converter::Options options;
+  options.registry = *registry;
+  const auto written = Convert(source, options, "dtln");
+  ASSERT_TRUE(written) << written.error().message;
+  auto whole = Open(written->path, *registry);
+  ASSERT_TRUE(whole) << whole.error().message;
+  std::vector<Half> parts(2);
+  for (size_t i = 0; i < 2; ++i) {
+    auto session = Open(halves + "/model_" + std::to_string(i + 1) + ".tflite", *registry);
+    ASSERT_TRUE(session) << session.error().message;
+    parts[i].session = std::move(*session);
+  }
+  for (uint64_t seed = 1; seed <= 10;
+       ++seed) {  // ten frames in a row: each goes on from the states of the one before
+    const Tensor frame = Random({DType::kF32, {1, 512}}, seed);
+    const auto ours = Invoke(**whole, {frame});
+    ASSERT_TRUE(ours) << ours.error().message;
+    const auto theirs = RunHalves(parts[0], parts[1], frame);
+    ASSERT_TRUE(theirs) << theirs.error().message;
+    EXPECT_EQ(Difference(*ours, {*theirs}, 1e-5, 0), "") << "frame " << seed;
+  }
 }
 
 }  // namespace

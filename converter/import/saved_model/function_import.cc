@@ -271,14 +271,6 @@ class Importer {
   std::unordered_map<std::string, std::string> guessed_;  // nodes of ops whose outputs nobody declares -> op
 };
 
-Shape ArgShape(const tf::FunctionDef& function, int arg) {
-  const auto it = function.arg_attr().find(static_cast<uint32_t>(arg));
-  if (it == function.arg_attr().end()) return Shape();
-  const auto shapes = it->second.attr().find("_output_shapes");
-  if (shapes == it->second.attr().end() || shapes->second.list().shape_size() != 1) return Shape();
-  return ToShape(shapes->second.list().shape(0));
-}
-
 Status ImportBody(ImportState& state, const tf::FunctionDef& def, Function& f) {
   Importer importer(state, f, true);
   const auto& signature = def.signature();
@@ -307,6 +299,14 @@ Status ImportBody(ImportState& state, const tf::FunctionDef& def, Function& f) {
 }
 
 }  // namespace
+
+Shape ArgShape(const tf::FunctionDef& function, int arg) {
+  const auto it = function.arg_attr().find(static_cast<uint32_t>(arg));
+  if (it == function.arg_attr().end()) return Shape();
+  const auto shapes = it->second.attr().find("_output_shapes");
+  if (shapes == it->second.attr().end() || shapes->second.list().shape_size() != 1) return Shape();
+  return ToShape(shapes->second.list().shape(0));
+}
 
 Result<Annotation> AnnotationOf(const tf::FunctionDef& function) {
   Annotation out;
@@ -352,6 +352,9 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
   for (const auto& [name, info] : inputs) {
     if (info.name().empty())
       return Unsupported("input " + name + " is a sparse or ragged tensor; TFLite has dense ones only");
+    if (info.dtype() == tf::DT_RESOURCE || info.dtype() == tf::DT_VARIANT)
+      return Unsupported("input " + name + " is a " + std::string(Name(ToDType(info.dtype()))) +
+                         ", not a tensor of values");
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(info.name(), false));
     importer.Bind(edge.node, edge.index,
                   f.AddInput({ToDType(info.dtype()), ToShape(info.tensor_shape())}, name));

@@ -23,6 +23,7 @@ struct ImportState {
 
   // The module's variable for a handle node of the main graph.
   Result<std::string> VariableOf(const std::string& node);
+  Result<std::string> VariableAt(int number);  // in `variables`
 };
 
 // A composite's name and attributes, where the function carries an annotation.
@@ -49,11 +50,18 @@ struct NodeOutputs {
 Result<NodeOutputs> OutputsOf(const SavedModel&, const tf::NodeDef&);
 
 Status ImportFunction(ImportState&, const tf::FunctionDef&);
+Shape ArgShape(const tf::FunctionDef&, int arg);
 // A For over these operands (start, limit, delta, what is carried) as a While of two new functions around `body`; what it gives.
 Result<std::vector<ValueId>> AddForLoop(Module&, Function&, const std::string& body,
                                         const std::vector<ValueId>& operands);
 // The part of the main graph between a signature's inputs and outputs, as a function named like the
 // signature.
 Status ImportSignature(ImportState&, const std::string& key, const tf::SignatureDef&);
+// The function of the model's object graph that is called so, by its author or in the library; empty: none. An error names all where there are
+// several.
+Result<std::string> SavedFunctionOf(const SavedModel&, const std::string& name);
+// That function with what it captured, as a signature that is named as its author named it.
+Status ImportSavedFunction(ImportState&, const std::string& name);
+std::vector<std::string> FunctionsOfTensors(const SavedModel&);  // a few whose arguments are numbers
 
 }  // namespace fusebox::saved_model

@@ -11,31 +11,39 @@ namespace fusebox::saved_model {
 Result<std::string> ImportState::VariableOf(const std::string& node) {
   const auto number = variables.OfNode(node);
   if (!number) return Invalid("variable " + node + " is bound to nothing");
-  if (const auto it = variable_names.find(*number); it != variable_names.end()) return it->second;
-  const auto& source = variables[*number];
+  return VariableAt(*number);
+}
+
+Result<std::string> ImportState::VariableAt(int number) {
+  if (const auto it = variable_names.find(number); it != variable_names.end()) return it->second;
+  const auto& source = variables[number];
+  const std::string node = source.node.empty() ? "variable " + std::to_string(number) : source.node;
   fusebox::Variable made;
   made.name = source.name.empty() ? node : source.name;
   if (module.FindVariable(made.name)) made.name = node;
-  FUSEBOX_ASSIGN(made.initial, variables.Read(*number));
-  FUSEBOX_ASSIGN(std::vector<int64_t> dims, variables.Shape(*number));
+  FUSEBOX_ASSIGN(made.initial, variables.Read(number));
+  FUSEBOX_ASSIGN(std::vector<int64_t> dims, variables.Shape(number));
   made.type = {ToDType(source.dtype), fusebox::Shape(std::move(dims))};
-  variable_names[*number] = made.name;
+  variable_names[number] = made.name;
   module.variables.push_back(std::move(made));
   return module.variables.back().name;
 }
 
 namespace {
 
+Status ImportEntry(ImportState& state, const std::string& key) {
+  if (const tf::SignatureDef* def = state.model.FindSignature(key)) return ImportSignature(state, key, *def);
+  FUSEBOX_ASSIGN(const std::string function, SavedFunctionOf(state.model, key));
+  if (!function.empty()) return ImportSavedFunction(state, function);
+  std::string known;
+  for (const auto& k : state.model.Signatures()) known += (known.empty() ? "" : ", ") + k;
+  return NotFound("there is no such signature; there are: " + known);
+}
+
 // One signature with all the functions it reaches; on failure nothing of it stays in the module.
 Status ImportOne(ImportState& state, const std::string& key) {
-  const tf::SignatureDef* def = state.model.FindSignature(key);
-  if (!def) {
-    std::string known;
-    for (const auto& k : state.model.Signatures()) known += (known.empty() ? "" : ", ") + k;
-    return NotFound("there is no such signature; there are: " + known);
-  }
   const size_t functions = state.module.functions.size(), signatures = state.module.signatures.size();
-  Status status = ImportSignature(state, key, *def);
+  Status status = ImportEntry(state, key);
   while (status && !state.wanted.empty()) {
     const std::string name = std::move(state.wanted.back());
     state.wanted.pop_back();
@@ -47,6 +55,14 @@ Status ImportOne(ImportState& state, const std::string& key) {
   state.module.functions.resize(functions);
   state.module.signatures.resize(signatures);
   return status;
+}
+
+// What else could be converted where no signature can.
+std::string OtherFunctions(const SavedModel& model) {
+  std::string out;
+  for (const std::string& name : FunctionsOfTensors(model))
+    out += (out.empty() ? "; functions of tensors, which --signature takes too: " : ", ") + name;
+  return out;
 }
 
 // A body that ignores its arguments only declares types.
@@ -74,7 +90,7 @@ Result<Imported> Import(const std::string& dir, const std::vector<std::string>& 
     out.refused.emplace_back(key, status.error().message);
   }
   if (out.module->signatures.empty()) {
-    if (!out.refused.empty()) return Invalid(out.refused.front().second);
+    if (!out.refused.empty()) return Invalid(out.refused.front().second + OtherFunctions(model));
     return Invalid(model.path + ": it has no signatures");
   }
   MarkPlaceholders(*out.module);

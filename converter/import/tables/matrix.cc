@@ -10,9 +10,17 @@ Status MatMul(Translation& t) {
   ValueId a = t.in(0), b = t.in(1);
   if (!IsFloat(t.in_type(0).dtype))
     return Unsupported("a product of " + std::string(Name(t.in_type(0).dtype)));
-  if (t.attrs().b("transpose_a", false)) a = t.Transpose(a, {1, 0});
-  if (!t.attrs().b("transpose_b", false))
-    b = t.Transpose(b, {1, 0});  // FULLY_CONNECTED has its weights as [out, in]
+  const bool turn_a = t.attrs().b("transpose_a", false), turn_b = t.attrs().b("transpose_b", false);
+  const auto size = [&](size_t i, bool last) {
+    const Shape& shape = t.in_type(i).shape;
+    return shape.rank() == 2 ? shape[last ? 1 : 0] : -1;
+  };
+  // FULLY_CONNECTED would cut the values of `a` into rows that fit.
+  const int64_t summed = size(0, !turn_a), rows = size(1, turn_b);
+  if (summed >= 0 && rows >= 0 && summed != rows)
+    return Invalid(ToString(t.in_type(0)) + " times " + ToString(t.in_type(1)) + ": the sizes do not fit");
+  if (turn_a) a = t.Transpose(a, {1, 0});
+  if (!turn_b) b = t.Transpose(b, {1, 0});  // FULLY_CONNECTED has its weights as [out, in]
   t.Give(0, t.Value(Op::kFullyConnected, {a, b, kNoValue}));
   return {};
 }

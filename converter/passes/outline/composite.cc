@@ -63,7 +63,18 @@ class Inserter {
     return f_.AddConst(DType::kF32, shape, std::move(all), layer_.location.name + "/bias");
   }
 
+  // bool [batch, steps]
+  ValueId Mask() {
+    Attrs attrs;
+    attrs.Set("squeeze_dims", std::vector<int64_t>{2});
+    return Add(Op::kSqueeze, {layer_.mask}, MaskType(f_, layer_), std::move(attrs));
+  }
+
   static Type F32(std::vector<int64_t> dims) { return {DType::kF32, Shape(std::move(dims))}; }
+  static Type MaskType(const Function& f, const Layer& layer) {
+    const Shape& shape = f.value(layer.mask).type.shape;
+    return {DType::kBool, Shape{shape[0], shape[1]}};
+  }
 
  private:
   // Neighbouring columns of one matrix stay together.
@@ -130,6 +141,7 @@ Attrs AttrsOf(const Layer& layer) {
     attrs.Set("recurrent_activation", layer.cell.recurrent_activation);
   if (layer.cell.kind == Cell::Kind::kGru) attrs.Set("reset_after", layer.cell.reset_after);
   attrs.Set("sequence", layer.sequence);
+  if (layer.mask != kNoValue) attrs.Set("zero_output_for_mask", layer.zero_output_for_mask);
   return attrs;
 }
 
@@ -156,6 +168,7 @@ Node& AddComposite(Function& caller, size_t& at, const Layer& layer, std::string
   operands.push_back(insert.Matrix(&GateWeights::input));
   operands.push_back(insert.Matrix(&GateWeights::recurrent));
   operands.push_back(insert.Bias());
+  if (layer.mask != kNoValue) operands.push_back(insert.Mask());
   Node& made = insert.AddNode(Op::kStablehloComposite, std::move(operands), ResultTypes(caller, layer),
                               AttrsOf(layer));
   made.name = CompositeName(layer.cell.kind);
@@ -176,6 +189,13 @@ Result<std::vector<ValueId>> CopyRegion(const Function& caller, const Region& re
   for (size_t i = 0; i < layer.initial.size(); ++i)
     inputs.push_back(input(layer.initial[i], i ? "init_c" : "init_h"));
   for (const auto& [value, operand] : region.bound) copies[value] = inputs[operand];
+  if (layer.mask != kNoValue) {
+    body.input_names.emplace_back("mask");
+    const ValueId mask = body.AddInput(Inserter::MaskType(caller, layer), "mask");
+    const ValueId axis = body.AddConst(DType::kI32, Shape::Scalar(), std::vector<int32_t>{2});
+    copies[layer.mask] =
+        body.AddNode(Op::kExpandDims, {mask, axis}, {caller.value(layer.mask).type}).results[0];
+  }
 
   std::vector<ValueId> open = region.wanted;
   std::set<const Node*> needed;
@@ -217,6 +237,24 @@ Result<std::vector<ValueId>> CopyRegion(const Function& caller, const Region& re
   return out;
 }
 
+namespace {
+
+ValueId LastStep(Function& body, const Layer& layer, ValueId sequence) {
+  const int axis = layer.in.time_axis();
+  std::vector<int64_t> begin(3, 0), end(3, 0);
+  begin[static_cast<size_t>(axis)] = -1;
+  Attrs attrs;
+  attrs.Set("begin_mask", 7 & ~(1 << axis));
+  attrs.Set("end_mask", 7);
+  attrs.Set("shrink_axis_mask", 1 << axis);
+  return body
+      .AddNode(Op::kStridedSlice, {sequence, I32(body, begin), I32(body, end), I32(body, {1, 1, 1})},
+               {{DType::kF32, Shape()}}, std::move(attrs))
+      .results[0];
+}
+
+}  // namespace
+
 void FinishBody(Function& body, const Layer& layer, ValueId h, ValueId sequence, ValueId c) {
   const Cell& cell = layer.cell;
   const int64_t columns = static_cast<int64_t>(cell.gates.size()) * cell.units;
@@ -227,7 +265,15 @@ void FinishBody(Function& body, const Layer& layer, ValueId h, ValueId sequence,
   add({cell.gates[0].input.rows, columns}, "kernel");
   add({cell.units, columns}, "recurrent_kernel");
   add(cell.reset_after ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns}, "bias");
-  body.outputs = {h, sequence, h};
+  ValueId last = h;
+  if (layer.mask != kNoValue) {
+    const auto mask_at = static_cast<std::ptrdiff_t>(layer.initial.size() + 1);
+    std::rotate(body.inputs.begin() + mask_at, body.inputs.begin() + mask_at + 1, body.inputs.end());
+    std::rotate(body.input_names.begin() + mask_at, body.input_names.begin() + mask_at + 1,
+                body.input_names.end());
+    last = LastStep(body, layer, sequence);
+  }
+  body.outputs = {last, sequence, h};
   body.output_names = {"last_output", "outputs", "h"};
   if (c == kNoValue) return;
   body.outputs.push_back(c);

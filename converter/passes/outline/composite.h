@@ -27,6 +27,8 @@ struct Layer {
   Orientation in;
   std::vector<ValueId> initial;  // h, and c of an LSTM
   bool sequence = true;          // its second result is the whole sequence, else its last step
+  ValueId mask = kNoValue;       // bool [batch, steps, 1], or steps first, as the inputs
+  bool zero_output_for_mask = false;
   Location location;
 };
 
@@ -44,8 +46,9 @@ struct Region {
 // Adds to `body`, whose inputs are made here; returns what `wanted` is there. A refusal names what else it hangs on.
 Result<std::vector<ValueId>> CopyRegion(const Function& caller, const Region&, const Layer&, Function& body);
 
-// Adds the weights to the inputs: they stand in the region as constants already, and the operands that a rule reads are the same in
-// the composite's layout. The results are h, the sequence, h again and, where there is one, c.
+// Adds the weights to the inputs, before the mask: they stand in the region as constants already, and the operands that a rule reads are the same in
+// the composite's layout. The results are the last output (h, but for a mask's last step of the sequence), the sequence, h and, where
+// there is one, c.
 void FinishBody(Function& body, const Layer&, ValueId h, ValueId sequence, ValueId c);
 
 // Readers of one step of a sequence, and of the sequence with its first two dimensions exchanged, read the composite's results.

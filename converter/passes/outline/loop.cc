@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "converter/passes/outline/mask.h"
 #include "host/base/status.h"
 
 namespace fusebox::converter::outline {
@@ -47,7 +48,12 @@ class Reader {
       else FUSEBOX_TRY(AddState(i));
     }
     FUSEBOX_TRY(ReadCondition());
-    for (StepLoop::Written& list : loop_.written) FUSEBOX_TRY(CheckWritten(list));
+    if (loop_.mask != kNoValue && loop_.unmasked.size() != loop_.states.size())
+      return Unsupported("its mask is for some of its states only");
+    for (StepLoop::Written& list : loop_.written) {
+      FUSEBOX_TRY(Unmask(list));
+      FUSEBOX_TRY(CheckWritten(list));
+    }
     return std::move(loop_);
   }
 
@@ -57,7 +63,52 @@ class Reader {
     if (type.dtype != DType::kF32 || type.shape.rank() != 2)
       return Unsupported(Variable(i) + " (" + body_.Text(loop_.output(i)) +
                          ") is no counter, no list and no state [batch, units]");
+    const auto masked = ReadMasked(body_, loop_.output(i));
+    if (masked && masked->old == loop_.input(i)) {
+      FUSEBOX_TRY(AddMask(*masked));
+      if (IsLastOutput(i)) {
+        last_outputs_[loop_.input(i)] = masked->fresh;
+        return {};
+      }
+      loop_.unmasked[i] = masked->fresh;
+    }
     loop_.states.push_back(i);
+    return {};
+  }
+
+  Status AddMask(const MaskedValue& masked) {
+    if (loop_.mask != kNoValue && loop_.mask != masked.counts) return Unsupported("it has two masks");
+    loop_.mask = masked.counts;
+    return {};
+  }
+
+  // What was written before: zeros at first, and read for nothing but to be written again.
+  bool IsLastOutput(size_t i) const {
+    for (const auto& reader : body_.uses().readers(loop_.input(i)))
+      if (reader.node && !(ReadMasked(body_, reader.node->results[0]) && reader.index == 2)) return false;
+    return IsZeros(caller_, loop_.node->operands[i]);
+  }
+
+  // Zeros of the body, or of the caller and carried unchanged.
+  bool AreZeros(ValueId v) const {
+    for (size_t i = 0; i < loop_.body->inputs.size(); ++i)
+      if (v == loop_.input(i) && v == loop_.output(i)) return IsZeros(caller_, loop_.node->operands[i]);
+    return IsZeros(body_, v);
+  }
+
+  Status Unmask(StepLoop::Written& list) {
+    const auto masked = ReadMasked(body_, list.value);
+    if (!masked) {
+      if (loop_.mask == kNoValue) return {};
+      return Unsupported("its states have a mask, and what it writes has none");
+    }
+    FUSEBOX_TRY(AddMask(*masked));
+    const auto last = last_outputs_.find(masked->old);
+    loop_.zero_output = AreZeros(masked->old);
+    if (!loop_.zero_output && (last == last_outputs_.end() || last->second != masked->fresh))
+      return Unsupported("where its mask leaves a step out, it writes " + body_.Text(masked->old) +
+                         ", not what it wrote before, nor zeros");
+    list.value = masked->fresh;
     return {};
   }
 
@@ -136,6 +187,8 @@ class Reader {
   const Function* cond_;
   StepLoop loop_;
   std::set<ValueId> counters_;  // of the body
+  // Variables of the body that hold what was written before, and what is written next.
+  std::map<ValueId, ValueId> last_outputs_;
 };
 
 }  // namespace
@@ -213,10 +266,22 @@ Result<ValueId> SequenceOf(const StepLoop& loop, const Expressions& caller, cons
       return Unsupported("the list of its input is not made of a tensor");
     whole = from->operands[0];
   }
-  const Extent steps = ExtentOf(caller, whole, 0);
+  return whole;
+}
+
+Status CheckLength(const StepLoop& loop, const Expressions& caller, ValueId sequence) {
+  const Extent steps = ExtentOf(caller, sequence, 0);
   for (const Extent& limit : loop.limits)
     if (limit != steps) return Unsupported("it does not run over the whole length of its input");
-  return whole;
+  return {};
+}
+
+Status CheckMaskLength(const StepLoop& loop, const Expressions& caller, ValueId mask) {
+  const int64_t steps = ExtentOf(caller, mask, 0).size;
+  for (const Extent& limit : loop.limits)
+    if (steps >= 0 && limit.size >= 0 && limit.size != steps)
+      return Unsupported("its mask has another length than its input");
+  return {};
 }
 
 }  // namespace fusebox::converter::outline

@@ -2,6 +2,7 @@
 // A WHILE that walks once over a sequence, from its first step to its last, and what it does to each of its variables.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -23,9 +24,11 @@ struct StepLoop {
   const Node* node = nullptr;
   const Function* body = nullptr;
   std::vector<size_t> states;  // variables that a step computes anew
+  ValueId mask = kNoValue;     // in the body, bool [batch, 1]: the rows that the step changes; none: all
+  bool zero_output = false;    // what it writes for the other rows: zeros, else what it wrote before
   struct Written {
     size_t variable;
-    ValueId value;      // in the body
+    ValueId value;      // in the body, of the rows that the step changes
     bool whole;         // one element per step; else one for all of them, the last
     const Node* stack;  // the caller's TENSOR_LIST_STACK; null: nobody reads the list
   };
@@ -34,6 +37,12 @@ struct StepLoop {
 
   ValueId input(size_t variable) const { return body->inputs[variable]; }
   ValueId output(size_t variable) const { return body->outputs[variable]; }
+  // What becomes of a state in the rows that the step changes.
+  ValueId next(size_t state) const {
+    const auto it = unmasked.find(state);
+    return it == unmasked.end() ? output(state) : it->second;
+  }
+  std::map<size_t, ValueId> unmasked;
 };
 
 // Does this loop work on tensor lists? Others are no recurrent layer, and nobody expects a word about them.
@@ -45,5 +54,8 @@ Result<StepLoop> ReadLoop(const Module&, const Expressions& caller, const Expres
 // The caller's tensor [steps, ...] of which `value` of the body is the step at hand.
 Result<ValueId> SequenceOf(const StepLoop&, const Expressions& caller, const Expressions& body,
                            ValueId value);
+// The loop takes as many steps as that tensor has; of a mask only numbers that contradict each other are refused.
+Status CheckLength(const StepLoop&, const Expressions& caller, ValueId sequence);
+Status CheckMaskLength(const StepLoop&, const Expressions& caller, ValueId mask);
 
 }  // namespace fusebox::converter::outline

@@ -6,6 +6,7 @@
 namespace fusebox::converter {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -83,7 +84,7 @@ TEST(SplitState, CopiesTheFinalStateOfAnotherOp) {
   EXPECT_TRUE(Maker(f, second)->is(Op::kMul));
 }
 
-TEST(SplitState, LeavesAStateThatTheSessionKeeps) {
+TEST(SplitState, LeavesAStateThatTheSessionKeepsAndNamesIt) {
   Bench bench;
   Function& f = bench.Add("main");
   const ValueId state = f.AddValue(F32({1, 2}));
@@ -91,6 +92,8 @@ TEST(SplitState, LeavesAStateThatTheSessionKeeps) {
   const Node& node = Rnn(f, state);
   EXPECT_EQ(bench.Run(SplitState), "");
   EXPECT_EQ(node.operands[4], state);
+  EXPECT_THAT(bench.report.notes, ElementsAre(AllOf(HasSubstr("UNIDIRECTIONAL_SEQUENCE_RNN"),
+                                                    HasSubstr("ResetVariableTensors"))));
 }
 
 TEST(SplitState, RefusesToCopyWhatItCannot) {

@@ -117,7 +117,7 @@ void Permute(LayerCall& c) {
 
 void RepeatVector(LayerCall& c) {
   const ValueId wide = c.e().Op("ExpandDims", {c.in(), c.e().I32(1)});
-  c.Give(c.e().Op("Tile", {wide, c.e().I32s({1, c.Int("n"), 1})}));
+  c.Give(c.e().Op("Tile", {wide, c.e().I32s({1, c.Sizes("n", 1)[0], 1})}));
 }
 
 void InputLayer(LayerCall& c) { c.e().Reject("it is no input of its model"); }

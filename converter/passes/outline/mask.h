@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What masked layers do in a step that their mask leaves out: SELECT(counts, fresh, old), with one element of `counts` per row of the batch.
+#pragma once
+
+#include <optional>
+
+#include "converter/passes/outline/affine.h"
+
+namespace fusebox::converter::outline {
+
+struct MaskedValue {
+  ValueId counts = kNoValue;  // bool [batch, 1], an element of a list or a row of a tensor
+  ValueId fresh = kNoValue, old = kNoValue;
+};
+
+// Nothing where v is no such selection.
+std::optional<MaskedValue> ReadMasked(const Expressions&, ValueId v);
+
+// Zeros, whether constant or made for a shape that is not known yet.
+bool IsZeros(const Expressions&, ValueId v);
+
+}  // namespace fusebox::converter::outline
