@@ -134,6 +134,13 @@ struct BuilderFunctions {
     if (!t.KnownValue(v)) return t.Refuse("result " + std::to_string(index) + " is no value of this rewrite");
     t.results_[index] = static_cast<ValueId>(v);
   }
+
+  static void RawOptions(const fbx_builder* b, fbx_bytes bytes) noexcept {
+    Node* const node = Self(b).Last();
+    if (!node) return;
+    if (!node->is(Op::kCustom)) return Self(b).Refuse("only a custom op has option bytes");
+    node->raw_options.assign(static_cast<const char*>(bytes.ptr), bytes.len);
+  }
 };
 
 void FillBuilder(fbx_builder& b) {
@@ -151,7 +158,8 @@ void FillBuilder(fbx_builder& b) {
        F::AttrStrs,
        F::AttrCopy,
        F::TypeOf,
-       F::SetResult};
+       F::SetResult,
+       F::RawOptions};
 }
 
 }  // namespace fusebox

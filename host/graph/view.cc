@@ -104,7 +104,7 @@ NodeView::NodeView(const Function& function, const Node& node, const NodeText& t
 }
 
 void NodeView::Show(const Function& function, const Node& node, const NodeText& text) {
-  const size_t count = node.operands.size() + node.results.size();
+  const size_t count = node.operands.size() + node.results.size() + node.intermediates.size();
   if (count > capacity_) tensors_ = std::make_unique<TensorView[]>(capacity_ = count);
   pointers_.clear();
   pointers_.reserve(count);
@@ -116,6 +116,7 @@ void NodeView::Show(const Function& function, const Node& node, const NodeText& 
   };
   for (const ValueId id : node.operands) show(id);
   for (const ValueId id : node.results) show(id);
+  for (const ValueId id : node.intermediates) show(id);
   for (const int i : StateOperands(node.op)) {
     if (static_cast<size_t>(i) >= node.operands.size()) continue;
     fbx_tensor& state = tensors_[static_cast<size_t>(i)].edit();
@@ -134,6 +135,9 @@ void NodeView::Show(const Function& function, const Node& node, const NodeText& 
   node_.operands = pointers_.data();
   node_.results = pointers_.data() + node.operands.size();
   node_.location = AsAbi(text.location);
+  if (node.intermediates.empty()) return;
+  node_.intermediates = node_.results + node.results.size();
+  node_.intermediate_count = static_cast<uint32_t>(node.intermediates.size());
 }
 
 const fbx_file* FileViews::Of(const Value& value) {

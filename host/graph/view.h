@@ -82,7 +82,7 @@ class NodeView {
 
  private:
   std::optional<NodeText> own_text_;
-  std::unique_ptr<TensorView[]> tensors_;  // operands, then results
+  std::unique_ptr<TensorView[]> tensors_;  // operands, then results, then intermediates
   size_t capacity_ = 0;
   std::vector<const fbx_tensor*> pointers_;
   fbx_node node_;

@@ -95,7 +95,8 @@ View::View(const Code& code) : tensors_(static_cast<size_t>(code.function->value
   for (ValueId id = 0; id < function.value_count(); ++id)
     tensors_[static_cast<size_t>(id)].Show(function.value(id));
   size_t total = 0;
-  for (const auto& node : function.nodes) total += node->operands.size() + node->results.size();
+  for (const auto& node : function.nodes)
+    total += node->operands.size() + node->results.size() + node->intermediates.size();
   pointers_.reserve(total);
   nodes_.reserve(function.nodes.size());
   const auto pointer = [&](ValueId id) { return id == kNoValue ? absent_.abi() : &tensor(id); };
@@ -105,12 +106,17 @@ View::View(const Code& code) : tensors_(static_cast<size_t>(code.function->value
     const size_t first = pointers_.size();
     for (const ValueId id : node.operands) pointers_.push_back(pointer(id));
     for (const ValueId id : node.results) pointers_.push_back(pointer(id));
+    for (const ValueId id : node.intermediates) pointers_.push_back(pointer(id));
     for (const StateUse& use : code.states[i]) {
       tensor(use.to).flags |= FBX_TENSOR_VARIABLE;
       pointers_[first + use.operand] = &tensor(use.to);
     }
     abi.operands = pointers_.data() + first;
     abi.results = abi.operands + node.operands.size();
+    if (!node.intermediates.empty()) {
+      abi.intermediates = abi.results + node.results.size();
+      abi.intermediate_count = static_cast<uint32_t>(node.intermediates.size());
+    }
     const NodeText& text = code.texts[i];
     abi.location = AsAbi(text.location);
     abi.raw_options = {text.raw_options.data(), text.raw_options.size()};

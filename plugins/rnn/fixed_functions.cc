@@ -2,9 +2,8 @@
 #include "plugins/rnn/fixed_functions.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
-
-#include "plugins/rnn/fixed_point.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -52,6 +51,10 @@ int32_t Exp(int32_t x, int32_t whole) {
   return result;
 }
 
+int32_t Narrow32(int64_t x) { return Saturate<int32_t>(x); }
+// As Product, of 32 bits: m + n - 31 bits of fraction.
+int32_t Product32(int32_t a, int32_t b) { return Narrow32((int64_t{a} * b + (int64_t{1} << 30)) >> 31); }
+
 // 2 / (1 + x) of 13 bits for x in [0, 1] of 15.
 int32_t TwoOverOnePlus(int32_t x) {
   constexpr int32_t kStart = 23130, kSlope = -15420;  // 48/17 and -32/17 of 13 bits
@@ -74,6 +77,27 @@ int16_t FixedTanh(int16_t x, int32_t bits) {
   // exp(-2 |x|): the same raw number with one bit of fraction less.
   const int32_t magnitude = Narrow((TwoOverOnePlus(Exp(x > 0 ? -x : x, 16 - bits)) - (1 << 13)) * 4);
   return static_cast<int16_t>(x > 0 ? magnitude : -magnitude);
+}
+
+FixedPoint InverseRoot(int32_t x) {
+  constexpr int32_t kHalfThree = 3 << 27, kHalfRootOfTwo = 1518500250;  // of 28 and 31 bits
+  FixedPoint result;
+  result.value = std::numeric_limits<int32_t>::max();
+  if (x <= 1) return result;
+  int32_t shift = 11;
+  for (; x >= 1 << 29; x /= 4) ++shift;
+  const int32_t pairs = (std::countl_zero(static_cast<uint32_t>(x)) - 1) / 2 - 1;
+  shift -= pairs;
+  x <<= 2 * pairs;
+  const int32_t half = ShiftRounded(x >> 1, 1);
+  int32_t y = 1 << 28;
+  for (int i = 0; i < 5; ++i) {
+    const int32_t cube = Narrow32(int64_t{Product32(Product32(y, y), y)} * 64);
+    y = Narrow32((int64_t{Product32(kHalfThree, y)} - Product32(half, cube)) * 8);
+  }
+  result.value = Product32(y, kHalfRootOfTwo) << std::max(-shift, 0);
+  result.shift = -std::max(shift, 0);
+  return result;
 }
 
 }  // namespace fusebox::rnn

@@ -22,6 +22,21 @@ float ScaleIn(const Node& node, uint32_t operand, bool symmetric) {
   return ScaleOf(node.in(operand), Subject(operand), symmetric);
 }
 
+// The file says the scales of what the op computes on the way: 0 to 3, of the gates before layer normalisation (in the order of their
+// operands), and 4, of the output before projection.
+constexpr uint32_t kHidden = 4;
+
+float ScaleWithin(const Node& node, uint32_t i) {
+  const std::string subject = "intermediate " + std::to_string(i);
+  if (!node.has_intermediate(i)) throw Reject{"QUANT", "is not there to say its scale", subject};
+  return ScaleOf(node.intermediate(i), subject, false);
+}
+
+// What the gate's sums are in before its activation or normalisation.
+float GateScale(const LstmSpec& spec, const Node& node, Gate k) {
+  return spec.layer_norm ? ScaleWithin(node, k) : kGateScale;
+}
+
 // Of the fraction of the cell state.
 int32_t CellBits(const Node& node) {
   int exponent = 0;
@@ -56,11 +71,10 @@ void IntegerLstm::Check(const LstmSpec& spec, const Node& node) {
     throw Reject{"OPERANDS", "is diagonal, which is done in f32 only", Subject(kRecurrentWeights + 1)};
   if (spec.activation != Activation::kTanh)
     throw Reject{"ATTR", "is not TANH", "attr fused_activation_function"};
-  if (spec.projection)
-    throw Reject{"OPERANDS", "is there, which is not done in integers", Subject(kProjection)};
-  if (spec.layer_norm)
-    throw Reject{"OPERANDS", "is there: layer normalisation is not done in integers",
-                 Subject(kLayerNorm + 1)};
+  for (uint32_t k = 0; spec.layer_norm && k < kGates; ++k) {
+    if (!(spec.cifg && k == kInGate)) ScaleWithin(node, k);
+  }
+  if (spec.projection) ScaleWithin(node, kHidden);
   for (uint32_t i = kInputWeights; i < node.in_count(); ++i) {
     if (!node.has_in(i) || i == kOutputState || i == kCellState) continue;
     CheckConstant(node, i);
@@ -94,16 +108,21 @@ IntegerLstm::Matrix IntegerLstm::MatrixOf(const Node& node, uint32_t operand, co
 IntegerLstm::GateWeights IntegerLstm::GateOf(const LstmSpec& spec, const Node& node, Gate k) const {
   GateWeights gate;
   const int32_t* const bias = node.in(kGateBias + k).data<const int32_t>();
+  const float scale = GateScale(spec, node, k);
   const fbx_quant &x = *node.in(kInput).quant(), &h = *node.in(kOutputState).quant();
   const uint32_t w = kInputWeights + k, r = kRecurrentWeights + k;
   // Products of scales in f32, as TFLite has them: the multipliers come out to the bit.
-  gate.input = MatrixOf(node, w, bias, x.zero_points[0], ScaleIn(node, w, true) * x.scales[0] / kGateScale);
-  gate.recurrent =
-      MatrixOf(node, r, nullptr, h.zero_points[0], ScaleIn(node, r, true) * h.scales[0] / kGateScale);
+  gate.input = MatrixOf(node, w, spec.layer_norm ? nullptr : bias, x.zero_points[0],
+                        ScaleIn(node, w, true) * x.scales[0] / scale);
+  gate.recurrent = MatrixOf(node, r, nullptr, h.zero_points[0], ScaleIn(node, r, true) * h.scales[0] / scale);
+  if (spec.layer_norm) {
+    const uint32_t n = kLayerNorm + k;
+    gate.norm = FixedNorm(node.in(n).data<const int16_t>(), bias, ScaleIn(node, n, true));
+  }
   if (spec.peephole && k != kCellGate) {
     const uint32_t p = k == kOutGate ? kPeephole + 2 : kPeephole + k;
     gate.peephole = node.in(p).data<const int16_t>();
-    gate.peephole_by = FixedPoint(std::ldexp(ScaleIn(node, p, true), -cell_bits_) / kGateScale);
+    gate.peephole_by = FixedPoint(std::ldexp(ScaleIn(node, p, true), -cell_bits_) / scale);
   }
   return gate;
 }
@@ -115,15 +134,26 @@ IntegerLstm::IntegerLstm(const LstmSpec& spec, const Node& node) {
     if (!(spec.cifg && k == kInGate)) gates_[k] = GateOf(spec, node, k);
   }
   const fbx_quant& output = *node.in(kOutputState).quant();
-  output_by_ = FixedPoint(static_cast<float>(std::ldexp(1.0, -30) / output.scales[0]));
-  output_zero_ = static_cast<int32_t>(output.zero_points[0]);
+  const fbx_quant& hidden = spec.projection ? *node.intermediate(kHidden).quant() : output;
+  hidden_by_ = FixedPoint(static_cast<float>(std::ldexp(1.0, -30) / hidden.scales[0]));
+  hidden_zero_ = static_cast<int32_t>(hidden.zero_points[0]);
+  if (spec.projection) {
+    // The hidden values have their zero point subtracted, and so its share is added here.
+    projection_ = MatrixOf(
+        node, kProjection,
+        node.has_in(kProjectionBias) ? node.in(kProjectionBias).data<const int32_t>() : nullptr,
+        -hidden.zero_points[0], ScaleIn(node, kProjection, true) * hidden.scales[0] / output.scales[0]);
+    output_zero_ = static_cast<int32_t>(output.zero_points[0]);
+    const float clip = static_cast<float>(spec.projection_clip) / output.scales[0];
+    projection_clip_ = static_cast<int32_t>(std::min(clip, 127.0F));
+  }
   if (spec.cell_clip > 0)
     cell_clip_ = static_cast<int32_t>(std::min(std::ldexp(spec.cell_clip, cell_bits_), 32767.0));
 }
 
 size_t IntegerLstm::ScratchBytes(const LstmSpec& spec) {
-  // Four gates of 16 bits.
-  return (static_cast<size_t>(spec.cells) * 8 + 63) / 64 * 64;
+  // Four gates of 16 bits and the hidden values of 8.
+  return (static_cast<size_t>(spec.cells) * 9 + 63) / 64 * 64;
 }
 
 void IntegerLstm::RunGate(const LstmSpec& spec, Gate k, const int8_t* x, const int8_t* h, const int16_t* c,
@@ -136,6 +166,7 @@ void IntegerLstm::RunGate(const LstmSpec& spec, Gate k, const int8_t* x, const i
       sum = Saturate<int16_t>(int64_t{gate.peephole_by.Times(int32_t{gate.peephole[i]} * c[i])} + sum);
     values[i] = sum;
   }
+  if (spec.layer_norm) gate.norm.Apply(values, spec.cells);
   for (int64_t i = 0; i < spec.cells; ++i) {
     values[i] = k == kCellGate ? FixedTanh(values[i], kGateBits) : FixedSigmoid(values[i]);
   }
@@ -155,9 +186,15 @@ void IntegerLstm::Step(const LstmSpec& spec, const int8_t* x, int8_t* h, int16_t
     if (cell_clip_ > 0) c[i] = static_cast<int16_t>(std::clamp<int32_t>(c[i], -cell_clip_, cell_clip_));
   }
   RunGate(spec, kOutGate, x, h, c, gate(kOutGate));
+  auto* const hidden = spec.projection ? reinterpret_cast<int8_t*>(scratch + 4 * cells) : h;
   for (int64_t i = 0; i < cells; ++i) {
     const int32_t out = gate(kOutGate)[i] * FixedTanh(c[i], cell_bits_);
-    h[i] = Saturate<int8_t>(int64_t{output_by_.Times(out)} - output_zero_);
+    hidden[i] = Saturate<int8_t>(int64_t{hidden_by_.Times(out)} - hidden_zero_);
+  }
+  for (int64_t i = 0; spec.projection && i < spec.outputs; ++i) {
+    h[i] = Saturate<int8_t>(int64_t{projection_.Sum(i, hidden)} + output_zero_);
+    if (projection_clip_ > 0)
+      h[i] = static_cast<int8_t>(std::clamp<int32_t>(h[i], -projection_clip_, projection_clip_));
   }
 }
 

@@ -2,8 +2,8 @@
 // The cell in integers: input, output and output state of 8 bits, cell state of 16 (its scale a power of two), gates of 16.
 //
 // To the bit what TFLite 2.9 computes, which subtracts the output's zero point where a quantised tensor's meaning would have it added.
-// Before its activation a gate has 12 bits of fraction, after it 15. Activations are tanh. No layer normalisation and no projection: the scales of
-// what they compute on the way stand in a node's intermediate tensors, which kernels do not see.
+// Before its activation a gate has 12 bits of fraction, after it 15. Activations are tanh. With layer normalisation or projection the
+// node's intermediate tensors must say the scales of what is computed on the way.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 
 #include <fusebox/kernel.hpp>
 
+#include "plugins/rnn/fixed_norm.h"
 #include "plugins/rnn/fixed_point.h"
 #include "plugins/rnn/lstm_spec.h"
 
@@ -46,6 +47,7 @@ class IntegerLstm {
     Matrix input, recurrent;
     const int16_t* peephole = nullptr;
     FixedPoint peephole_by;
+    FixedNorm norm;
   };
   Matrix MatrixOf(const Node& node, uint32_t operand, const int32_t* bias, int64_t zero_point,
                   float scale) const;
@@ -57,8 +59,11 @@ class IntegerLstm {
   GateWeights gates_[kGates];
   int32_t cell_bits_ = 0;  // of the cell state's fraction
   int32_t cell_clip_ = 0;  // 0: none
-  FixedPoint output_by_;
-  int32_t output_zero_ = 0;
+  FixedPoint hidden_by_;
+  int32_t hidden_zero_ = 0;
+  Matrix projection_;
+  int32_t output_zero_ = 0;      // of the projection
+  int32_t projection_clip_ = 0;  // 0: none
 };
 
 }  // namespace fusebox::rnn

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/vision/custom_rules.h"
 
+#include "plugins/vision/unpooling.h"
+
 namespace fusebox::vision {
 namespace {
 
@@ -21,6 +23,34 @@ void ImageWarpRule::match(const Site& site) {
 
 void ImageWarpRule::rewrite(const Site&, Build& build) {
   build.result(0, build.custom("DenseImageWarp", {build.in(0), build.in(1)})[0]);
+}
+
+void UnpoolingRule::match(const Site& site) {
+  site.arity(2, 1);
+  site.operand(0, FBX_F32, 4);
+  site.operand(1, FBX_I32, 4);
+  for (const std::string_view key : {"pool_size", "strides"}) {
+    site.attr(key);
+    const auto sizes = site.attrs().i64s(key);
+    const auto fits = [](int64_t size) { return size >= 1 && size <= 65536; };
+    site.require(sizes.size() == 2 && fits(sizes[0]) && fits(sizes[1]), "ATTR", "is not two sizes",
+                 "attr " + std::string(key));
+  }
+  const std::string_view padding = site.attrs().s("padding", "");
+  site.require(padding == "SAME" || padding == "VALID", "ATTR", "is neither SAME nor VALID", "attr padding");
+}
+
+void UnpoolingRule::rewrite(const Site& site, Build& build) {
+  const auto pool = site.attrs().i64s("pool_size"), strides = site.attrs().i64s("strides");
+  PoolOptions options{};
+  options.padding = site.attrs().s("padding", "") == "SAME" ? 1 : 2;
+  options.stride_height = static_cast<int32_t>(strides[0]);
+  options.stride_width = static_cast<int32_t>(strides[1]);
+  options.window_height = static_cast<int32_t>(pool[0]);
+  options.window_width = static_cast<int32_t>(pool[1]);
+  const auto node = build.custom("MaxUnpooling2D", {build.in(0), build.in(1)});
+  build.raw_options({reinterpret_cast<const char*>(&options), sizeof(options)});
+  build.result(0, node[0]);
 }
 
 void DetectionRule::match(const Site& site) {

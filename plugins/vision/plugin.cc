@@ -9,6 +9,7 @@
 #include "plugins/vision/unpooling.h"
 
 FUSEBOX_PLUGIN("fusebox.vision", "1.0.0", fusebox::vision::SuppressionRule, fusebox::vision::ImageWarpRule,
-               fusebox::vision::DetectionRule, fusebox::vision::DetectionPostProcess,
-               fusebox::vision::DenseImageWarp, fusebox::vision::MaxUnpooling2D,
-               fusebox::vision::NonMaxSuppressionV4, fusebox::vision::NonMaxSuppressionV5)
+               fusebox::vision::UnpoolingRule, fusebox::vision::DetectionRule,
+               fusebox::vision::DetectionPostProcess, fusebox::vision::DenseImageWarp,
+               fusebox::vision::MaxUnpooling2D, fusebox::vision::NonMaxSuppressionV4,
+               fusebox::vision::NonMaxSuppressionV5)

@@ -91,7 +91,7 @@ FUSEBOX_MEMBER(fbx_host, options, 32);
 FUSEBOX_MEMBER(fbx_host, name, 40);
 FUSEBOX_MEMBER(fbx_host, version, 56);
 
-FUSEBOX_SIZE(fbx_node, 112);
+FUSEBOX_SIZE(fbx_node, 128);
 FUSEBOX_MEMBER(fbx_node, head, 0);
 FUSEBOX_MEMBER(fbx_node, kind, 8);
 FUSEBOX_MEMBER(fbx_node, op, 16);
@@ -104,6 +104,8 @@ FUSEBOX_MEMBER(fbx_node, operands, 72);
 FUSEBOX_MEMBER(fbx_node, results, 80);
 FUSEBOX_MEMBER(fbx_node, location, 88);
 FUSEBOX_MEMBER(fbx_node, scratch, 104);
+FUSEBOX_MEMBER(fbx_node, intermediates, 112);
+FUSEBOX_MEMBER(fbx_node, intermediate_count, 120);
 
 FUSEBOX_SIZE(fbx_infer, 24);
 FUSEBOX_MEMBER(fbx_infer, head, 0);
@@ -157,7 +159,7 @@ FUSEBOX_MEMBER(fbx_composite, results, 56);
 FUSEBOX_MEMBER(fbx_composite, body, 64);
 FUSEBOX_MEMBER(fbx_composite, location, 72);
 
-FUSEBOX_SIZE(fbx_builder, 112);
+FUSEBOX_SIZE(fbx_builder, 120);
 FUSEBOX_MEMBER(fbx_builder, head, 0);
 FUSEBOX_MEMBER(fbx_builder, operand, 8);
 FUSEBOX_MEMBER(fbx_builder, add_const, 16);
@@ -172,6 +174,7 @@ FUSEBOX_MEMBER(fbx_builder, attr_strs, 80);
 FUSEBOX_MEMBER(fbx_builder, attr_copy, 88);
 FUSEBOX_MEMBER(fbx_builder, type, 96);
 FUSEBOX_MEMBER(fbx_builder, set_result, 104);
+FUSEBOX_MEMBER(fbx_builder, raw_options, 112);
 
 FUSEBOX_SIZE(fbx_tolerance, 24);
 FUSEBOX_MEMBER(fbx_tolerance, head, 0);

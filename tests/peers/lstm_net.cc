@@ -135,7 +135,8 @@ std::unique_ptr<Module> IntegerLstmNet::Module() const {
   Node& node = f.AddNode(
       one_step ? Op::kLstm : Op::kUnidirectionalSequenceLstm, operands,
       {net.Of(DType::kI8, out), net.Of(DType::kI8, {batch, width()}), net.Of(DType::kI16, {batch, cells})},
-      Options("fused_activation_function", "TANH", "cell_clip", static_cast<double>(cell_clip)));
+      Options("fused_activation_function", "TANH", "cell_clip", static_cast<double>(cell_clip), "proj_clip",
+              static_cast<double>(projection_clip)));
   for (const ValueId id : {operands[18], node.results[0], node.results[1]})
     SetQuant(net, id, kOutput, output_zero);
   for (const ValueId id : {operands[19], node.results[2]}) SetQuant(net, id, 1.0F / 2048);

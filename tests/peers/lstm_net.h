@@ -28,7 +28,7 @@ struct IntegerLstmNet {
   std::string name = {};
   int64_t batch = 1, steps = 4, inputs = 5, cells = 8, outputs = 0;  // outputs 0: as cells, no projection
   bool one_step = false, cifg = false, peephole = false, layer_norm = false;
-  float cell_clip = 0;
+  float cell_clip = 0, projection_clip = 0;
   int output_zero = 0;
 
   int64_t width() const { return outputs ? outputs : cells; }

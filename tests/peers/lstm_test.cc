@@ -124,7 +124,23 @@ TEST(LstmPeers, IntegersAgreeWithStock) {
       {.name = "int_cifg", .steps = 10, .cifg = true},
       {.name = "int_clip", .cell_clip = 0.2F},
       {.name = "int_peephole", .steps = 10, .peephole = true},
-      {.name = "int_one_step", .batch = 2, .one_step = true}};
+      {.name = "int_one_step", .batch = 2, .one_step = true},
+      {.name = "int_projection", .batch = 2, .steps = 10, .outputs = 6},
+      {.name = "int_projection_zero", .steps = 10, .outputs = 6, .output_zero = 5},
+      {.name = "int_projection_clip", .steps = 10, .outputs = 6, .projection_clip = 0.2F},
+      {.name = "int_norm", .batch = 2, .steps = 10, .cells = 16, .layer_norm = true},
+      {.name = "int_norm_odd", .steps = 10, .cells = 19, .layer_norm = true},
+      {.name = "int_everything",
+       .batch = 3,
+       .steps = 10,
+       .cells = 20,
+       .outputs = 9,
+       .cifg = true,
+       .peephole = true,
+       .layer_norm = true,
+       .cell_clip = 0.5F,
+       .projection_clip = 0.3F,
+       .output_zero = -3}};
   for (const IntegerLstmNet& net : nets) EXPECT_EQ(StepsApart(net), 0) << net.name;
 }
 

@@ -150,6 +150,11 @@ class Build {
   }
   Tensor type(Value v) const { return Tensor(b_->type(b_, v)); }
   void result(uint32_t i, Value v) { b_->set_result(b_, i, check(v)); }
+  // Option bytes of the custom op emitted last, for ops whose options are no map.
+  void raw_options(std::string_view bytes) {
+    if (!FBX_HAS(b_, raw_options)) throw Error{FBX_UNSUPPORTED, "the host's builder takes no option bytes"};
+    b_->raw_options(b_, {bytes.data(), bytes.size()});
+  }
   void copy_attr(Attrs from, std::string_view key) { b_->attr_copy(b_, from.abi(), str(key)); }
 
  private:

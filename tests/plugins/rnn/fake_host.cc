@@ -207,8 +207,10 @@ void FakeNode::FreeState() {
 const fbx_node* FakeNode::View() {
   operand_views_.clear();
   result_views_.clear();
+  intermediate_views_.clear();
   for (const FakeTensor& t : operands_) operand_views_.push_back(t.abi());
   for (const FakeTensor& t : results_) result_views_.push_back(t.abi());
+  for (const FakeTensor& t : intermediates) intermediate_views_.push_back(t.abi());
   node_ = {FBX_HEAD(fbx_node),
            kernel_->kind,
            kernel_->op,
@@ -220,7 +222,9 @@ const fbx_node* FakeNode::View() {
            operand_views_.data(),
            result_views_.data(),
            {"node", 4},
-           scratch_.data()};
+           scratch_.data(),
+           intermediate_views_.empty() ? nullptr : intermediate_views_.data(),
+           static_cast<uint32_t>(intermediates.size())};
   return &node_;
 }
 

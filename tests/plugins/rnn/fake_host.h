@@ -98,6 +98,7 @@ class FakeNode {
     std::vector<int64_t> dims;
   };
   std::map<uint32_t, Type> inferred;
+  std::vector<FakeTensor> intermediates;
 
  private:
   friend struct FakePlan;
@@ -108,7 +109,7 @@ class FakeNode {
   const fbx_kernel* kernel_;
   FakeAttrs attrs_;
   std::vector<FakeTensor> operands_, results_;
-  std::vector<const fbx_tensor*> operand_views_, result_views_;
+  std::vector<const fbx_tensor*> operand_views_, result_views_, intermediate_views_;
   std::vector<std::shared_ptr<void>> scratch_memory_;
   std::vector<void*> scratch_;
   fbx_node node_{};

@@ -130,14 +130,14 @@ TEST(IntegerLstm, DeclinesDiagonalWeights) {
             }),
             "OPERANDS operand 6: is diagonal, which is done in f32 only");
 }
-TEST(IntegerLstm, DeclinesProjectionAndLayerNormalisation) {
+TEST(IntegerLstm, DeclinesScalesOnTheWayThatTheFileDoesNotSay) {
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[16] = Weights({4, 4}); }),
-            "OPERANDS operand 16: is there, which is not done in integers");
+            "QUANT intermediate 4: is not there to say its scale");
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) {
               for (const size_t i : {21, 22, 23})
                 t[i] = FakeTensor(FBX_I16, {4}, kConst).Allocate(2).Quantised(0.1F);
             }),
-            "OPERANDS operand 21: is there: layer normalisation is not done in integers");
+            "QUANT intermediate 1: is not there to say its scale");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 
 #include "tests/plugins/composite.h"
@@ -164,6 +165,51 @@ TEST(Unpooling, PutsValuesBackWhereTheyWereFound) {
   const auto valid = Unpool(Unpooling(2), {5, 2, 0, 7});
   ASSERT_TRUE(valid) << valid.error().message;
   EXPECT_EQ(valid->type.shape, Shape({2, 2, 5, 1}));
+}
+
+Composite UnpoolingSite() {
+  Composite c{"addons:MaxUnpooling2D",
+              {{DType::kF32, {2, 1, 2, 1}}, {DType::kI32, {2, 1, 2, 1}}},
+              {{DType::kF32, {2, 2, 5, 1}}}};
+  c.attrs.Set("pool_size", std::vector<int64_t>{2, 3});
+  c.attrs.Set("strides", std::vector<int64_t>{2, 2});
+  c.attrs.Set("padding", "VALID");
+  return c;
+}
+
+TEST(Unpooling, IsWhatItsCompositeBecomes) {
+  const Composite c = UnpoolingSite();
+  const auto out =
+      c.Run(FUSEBOX_VISION, {Floats({2, 1, 2, 1}, {1, 2, 3, 4}), Ints({2, 1, 2, 1}, {5, 2, 0, 7})});
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4, 0, 0));
+  const auto model = Model::FromModule(c.Build(), {.registry = testing::OnlyPlugin(FUSEBOX_VISION)});
+  ASSERT_TRUE(model) << model.error().message;
+  // Padding, strides over width and height, window's width and height.
+  const std::vector<int32_t> wanted = {2, 2, 2, 3, 2, 0, 0, 0, 0, 0};
+  const std::string& options = (*model)->module().functions[0]->nodes[0]->raw_options;
+  ASSERT_EQ(options.size(), 4 * wanted.size());
+  EXPECT_EQ(std::memcmp(options.data(), wanted.data(), options.size()), 0);
+}
+
+TEST(Unpooling, RefusesBrokenPreconditions) {
+  const auto why = [](auto change) { return Refusal(UnpoolingSite(), change); };
+  EXPECT_EQ(why([](Composite&) {}), "");
+  EXPECT_THAT(why([](Composite& c) { c.inputs.resize(1); }), HasSubstr("ARITY: has 1 operands, expected 2"));
+  EXPECT_THAT(why([](Composite& c) { c.inputs[0].dtype = DType::kF16; }),
+              HasSubstr("DTYPE: is f16, expected f32 (operand 0)"));
+  EXPECT_THAT(why([](Composite& c) { c.inputs[1].dtype = DType::kI64; }),
+              HasSubstr("DTYPE: is i64, expected i32 (operand 1)"));
+  EXPECT_THAT(why([](Composite& c) { c.inputs[0].shape = {2, 2, 1}; }),
+              HasSubstr("RANK: has rank 3, expected 4 (operand 0)"));
+  EXPECT_THAT(why([](Composite& c) { c.attrs.Erase("strides"); }),
+              HasSubstr("ATTR: is missing (attr strides)"));
+  EXPECT_THAT(why([](Composite& c) { c.attrs.Set("pool_size", std::vector<int64_t>{2}); }),
+              HasSubstr("ATTR: is not two sizes (attr pool_size)"));
+  EXPECT_THAT(why([](Composite& c) { c.attrs.Set("pool_size", std::vector<int64_t>{0, 2}); }),
+              HasSubstr("ATTR: is not two sizes (attr pool_size)"));
+  EXPECT_THAT(why([](Composite& c) { c.attrs.Set("padding", "FULL"); }),
+              HasSubstr("ATTR: is neither SAME nor VALID (attr padding)"));
 }
 
 TEST(Unpooling, RefusesAnIndexOutsideOfTheImage) {

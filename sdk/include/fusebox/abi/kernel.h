@@ -35,6 +35,9 @@ typedef struct fbx_node {
       results;      /* an op with state has its final states as last results: same memory as the operands */
   fbx_str location; /* for messages: "function main: node 12 (lstm/MatMul)" */
   void* const* scratch; /* [invoke] by slot number, as asked for in prepare */
+  /* What the file says of values inside the op: type and quantisation, never data. NULL: nothing. */
+  const fbx_tensor* const* intermediates;
+  uint32_t intermediate_count;
 } fbx_node;
 
 /* How infer answers. dims may hold -1. Not answering for a result is an error. [any] */

@@ -81,6 +81,8 @@ struct fbx_builder {
   void (*attr_copy)(const fbx_builder*, const fbx_attrs* from, fbx_str key) FBX_NOEXCEPT;
   const fbx_tensor* (*type)(const fbx_builder*, fbx_value)FBX_NOEXCEPT; /* valid until the callback returns */
   void (*set_result)(const fbx_builder*, uint32_t index, fbx_value) FBX_NOEXCEPT;
+  /* Option bytes of the custom op added last, in place of attributes. */
+  void (*raw_options)(const fbx_builder*, fbx_bytes) FBX_NOEXCEPT;
 };
 
 /* How exact the fused op promises to be, for the proof against the body. */
