@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/peers/lstm_net.h"
 
+#include <algorithm>
+
 #include "tests/plugins/xnnpack/net.h"
 
 namespace fusebox::testing {
@@ -88,7 +90,7 @@ class IntegerOperands {
       const float bias_scale = of_.layer_norm ? kNorm / 1024 : input_scale * kWeights;
       Put<int32_t>(12 + k, DType::kI32, {of_.cells}, 0.3F / bias_scale, bias_scale);
       if (of_.layer_norm) Put<int16_t>(20 + k, DType::kI16, {of_.cells}, 32000, kNorm);
-      if (of_.peephole && k < 3) Put<int16_t>(9 + k, DType::kI16, {of_.cells}, 32000, 2e-5F);
+      if (of_.peephole && k < 3) Peephole(9 + k);
     }
     if (!of_.outputs) return operands_;
     Put<int8_t>(16, DType::kI8, {of_.outputs, of_.cells}, 127, kWeights);
@@ -98,6 +100,15 @@ class IntegerOperands {
 
  private:
   static constexpr float kWeights = 0.005F, kNorm = 4e-5F;
+
+  // Zero behind the first `width` cells: TFLite 2.9 adds what comes through to as many cells as there are outputs.
+  void Peephole(size_t operand) {
+    auto weights =
+        Noise<int16_t>(static_cast<size_t>(of_.cells), static_cast<uint32_t>(operand), -32000, 32000);
+    std::fill(weights.begin() + of_.width(), weights.end(), int16_t{0});
+    operands_[operand] = net_.Const(DType::kI16, {of_.cells}, weights, {{2e-5F, 0}});
+  }
+
   template <class T>
   void Put(size_t operand, DType dtype, Dims dims, float most, float scale) {
     size_t count = 1;

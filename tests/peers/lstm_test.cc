@@ -131,7 +131,6 @@ TEST(LstmPeers, IntegersAgreeWithStock) {
       {.name = "int_norm", .batch = 2, .steps = 10, .cells = 16, .layer_norm = true},
       {.name = "int_norm_odd", .steps = 10, .cells = 19, .layer_norm = true},
       {.name = "int_everything",
-       .batch = 3,
        .steps = 10,
        .cells = 20,
        .outputs = 9,
