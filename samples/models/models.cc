@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "samples/models/vision.h"
+
 namespace fusebox::samples {
 namespace {
 
@@ -96,6 +98,10 @@ constexpr SampleModel kModels[] = {
      WriteAs<&WriteConvRelu, ConvReluOptions{.spatial_bias = true}>},
     {"conv_classifier", "convolutions with batch normalisation, pool, Dense, Softmax, batch dynamic",
      WriteConvClassifier},
+    {"non_max_suppression", "non_max_suppression_padded_v2 with a real body", WriteNonMaxSuppression},
+    {"detection_post_process", "TFLite_Detection_PostProcess with a real body", WriteDetectionPostProcess},
+    {"dense_image_warp", "addons:DenseImageWarp with a real body", WriteDenseImageWarp},
+    {"max_unpooling", "addons:MaxUnpooling2D with a real body", WriteMaxUnpooling},
     {"counter", "a variable that the model itself changes; a second signature reads it", WriteCounter},
 };
 

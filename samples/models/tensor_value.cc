@@ -2,6 +2,7 @@
 #include "samples/models/tensor_value.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace fusebox::samples {
 namespace {
@@ -52,9 +53,18 @@ TensorValue Zeros(const Shape& shape) { return Floats(shape, std::vector<float>(
 TensorValue Int(int32_t value) { return Pack(tf::DT_INT32, kScalar, std::span<const int32_t>(&value, 1)); }
 TensorValue Long(int64_t value) { return Pack(tf::DT_INT64, kScalar, std::span<const int64_t>(&value, 1)); }
 
+TensorValue Ints(std::span<const int32_t> values) {
+  return Pack(tf::DT_INT32, {static_cast<int64_t>(values.size())}, values);
+}
+
 TensorValue Ints(std::initializer_list<int32_t> values) {
-  return Pack(tf::DT_INT32, {static_cast<int64_t>(values.size())},
-              std::span<const int32_t>(values.begin(), values.size()));
+  return Ints(std::span<const int32_t>(values.begin(), values.size()));
+}
+
+TensorValue IntsFrom(int32_t first, const Shape& shape) {
+  std::vector<int32_t> values(static_cast<size_t>(CountOf(shape)));
+  std::iota(values.begin(), values.end(), first);
+  return Pack(tf::DT_INT32, shape, std::span<const int32_t>(values));
 }
 
 TensorValue Strings(std::vector<std::string> values) {

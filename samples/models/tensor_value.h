@@ -27,7 +27,9 @@ struct TensorValue {
 TensorValue Floats(const Shape& shape, std::span<const float> values);
 TensorValue Float(float value);  // a scalar
 TensorValue Zeros(const Shape& shape);
-TensorValue Ints(std::initializer_list<int32_t> values);  // rank 1
+TensorValue Ints(std::span<const int32_t> values);  // rank 1
+TensorValue Ints(std::initializer_list<int32_t> values);
+TensorValue IntsFrom(int32_t first, const Shape& shape);  // first, first + 1, ...
 TensorValue Int(int32_t value);                           // a scalar
 TensorValue Long(int64_t value);                          // a scalar
 TensorValue Strings(std::vector<std::string> values);     // rank 1
