@@ -11,8 +11,8 @@ namespace fusebox {
 struct Progress {
   enum class Unit { kBytes, kSteps };
   std::string what;  // "packing weights", "pass fold"
-  uint64_t done = 0,
-           total = 0;  // of all that has been announced so far; total grows with each new announcement
+  // Of all that has been announced so far; total grows with each new announcement.
+  uint64_t done = 0, total = 0;
   bool ended = false;  // nothing is at work right now
   Unit unit = Unit::kBytes;
 };

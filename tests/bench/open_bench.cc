@@ -83,8 +83,8 @@ double LoadPlugins(const fusebox::Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  mallopt(M_TRIM_THRESHOLD,
-          64 << 20);  // nor is fetching the memory again that closing gave back to the system
+  // Nor is it part of opening to fetch memory again that closing gave back to the system.
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
   fusebox::Config config;
   config.search_default_path = false;
   std::vector<std::string> models;

@@ -10,7 +10,7 @@
 #include "samples/models/op_table.h"
 #include "samples/models/saved_model_builder.h"
 #include "tests/converter/import/files.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/e2e/damaged_model.h"
 
 namespace fusebox::testing {
 namespace {
@@ -24,7 +24,7 @@ const Shape kFour = {4};
 
 // y = f(x) through a call of "inner"; `build` makes the body of inner out of x, `damage` changes what is written.
 CommandResult ConvertOne(const std::function<Ref(SavedModelBuilder&, FunctionBuilder&, const Ref&)>& build,
-                         const std::function<void(tf::SavedModel&)>& damage = {}) {
+                         const Damage& damage = {}) {
   SavedModelBuilder model;
   FunctionBuilder& inner = model.AddFunction("inner");
   const Ref x = inner.Arg("x", tf::DT_FLOAT, kFour);
@@ -32,37 +32,10 @@ CommandResult ConvertOne(const std::function<Ref(SavedModelBuilder&, FunctionBui
   FunctionBuilder& f = model.AddFunction("outer");
   f.Return(f.Call(inner, {f.Arg("x", tf::DT_FLOAT, kFour)}));
   model.AddSignature("serving_default", f, {"x"}, {"y"});
-  tf::SavedModel proto = model.ToProto();
-  if (damage) damage(proto);
-  const std::string dir = TestDir() + "/model", out = TestDir() + "/none.tflite";
-  const Status written = WriteSavedModel(dir, proto, model.Checkpoint());
-  EXPECT_TRUE(written) << written.error().message;
-  const auto command = Fusebox({"convert", dir, "-o", out});
-  EXPECT_EQ(std::filesystem::exists(out), command.status == 0);
-  return command;
-}
-
-void ExpectRefused(const CommandResult& command, const std::string& place, const std::string& why) {
-  EXPECT_EQ(command.status, 2) << command.err;
-  EXPECT_THAT(command.err, AllOf(HasSubstr("/model"), HasSubstr(place), HasSubstr(why)));
+  return ConvertDamaged(model, damage);
 }
 
 Ref Negated(SavedModelBuilder&, FunctionBuilder& f, const Ref& x) { return f.Op("Neg", {x}, kFour); }
-
-tf::FunctionDef& FunctionIn(tf::SavedModel& model, const std::string& name) {
-  auto& library = *model.mutable_meta_graphs(0)->mutable_graph_def()->mutable_library();
-  for (tf::FunctionDef& f : *library.mutable_function())
-    if (f.signature().name().starts_with(name)) return f;
-  ADD_FAILURE() << "no function " << name;
-  return *library.add_function();
-}
-
-tf::NodeDef& NodeIn(tf::FunctionDef& f, const std::string& op) {
-  for (tf::NodeDef& node : *f.mutable_node_def())
-    if (node.op() == op) return node;
-  ADD_FAILURE() << "no " << op;
-  return *f.add_node_def();
-}
 
 TEST(Hostile, CallsWithOtherNumbersOfArgumentsAreRefused) {
   const auto fewer = [](tf::SavedModel& m) {

@@ -3,22 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <functional>
 
 #include "samples/models/saved_model_builder.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/e2e/damaged_model.h"
 
 namespace fusebox::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using namespace fusebox::samples;
 
 using Build = std::function<Ref(SavedModelBuilder&, FunctionBuilder&, const Ref&)>;
-using Damage = std::function<void(tf::MetaGraphDef&)>;
 
 // y = f(x) with x [2,6]; `build` makes the body, `damage` changes what is written.
 CommandResult ConvertOne(const Build& build, const Damage& damage = {}) {
@@ -26,35 +21,7 @@ CommandResult ConvertOne(const Build& build, const Damage& damage = {}) {
   FunctionBuilder& f = model.AddFunction("body");
   f.Return({build(model, f, f.Arg("x", tf::DT_FLOAT, {2, 6}))});
   model.AddSignature("serving_default", f, {"x"}, {"y"});
-  tf::SavedModel proto = model.ToProto();
-  if (damage) damage(*proto.mutable_meta_graphs(0));
-  const std::string dir = TestDir() + "/model", out = TestDir() + "/none.tflite";
-  std::filesystem::remove(out);
-  const Status written = WriteSavedModel(dir, proto, model.Checkpoint());
-  EXPECT_TRUE(written) << written.error().message;
-  CommandResult command = Fusebox({"convert", dir, "-o", out});
-  EXPECT_EQ(std::filesystem::exists(out), command.status == 0);
-  return command;
-}
-
-void ExpectRefused(const CommandResult& command, const std::string& place, const std::string& why) {
-  EXPECT_EQ(command.status, 2) << command.err;
-  EXPECT_THAT(command.err,
-              AllOf(HasSubstr("/model"), HasSubstr(place), HasSubstr(why), Not(HasSubstr("internal"))));
-}
-
-tf::FunctionDef& FunctionIn(tf::MetaGraphDef& graph, const std::string& name) {
-  for (tf::FunctionDef& f : *graph.mutable_graph_def()->mutable_library()->mutable_function())
-    if (f.signature().name().starts_with(name)) return f;
-  ADD_FAILURE() << "no function " << name;
-  return *graph.mutable_graph_def()->mutable_library()->add_function();
-}
-
-tf::NodeDef& NodeIn(tf::FunctionDef& f, const std::string& op) {
-  for (tf::NodeDef& node : *f.mutable_node_def())
-    if (node.op() == op) return node;
-  ADD_FAILURE() << "no " << op;
-  return *f.add_node_def();
+  return ConvertDamaged(model, damage);
 }
 
 Ref Negated(SavedModelBuilder&, FunctionBuilder& f, const Ref& x) { return f.Op("Neg", {x}, {2, 6}); }
@@ -74,13 +41,13 @@ TEST(Nonsense, LoopsWhoseFunctionsTakeOtherVariablesAreRefused) {
   EXPECT_EQ(ConvertOne(Looped).status, 0);
   for (const char* function : {"while_cond", "while_body"}) {
     ExpectRefused(ConvertOne(Looped,
-                             [&](tf::MetaGraphDef& m) {
+                             [&](tf::SavedModel& m) {
                                FunctionIn(m, function).mutable_signature()->mutable_input_arg()->RemoveLast();
                              }),
                   "while", "");
   }
   ExpectRefused(ConvertOne(Looped,
-                           [](tf::MetaGraphDef& m) {
+                           [](tf::SavedModel& m) {
                              auto& f = FunctionIn(m, "while_body");
                              f.mutable_signature()->mutable_output_arg()->RemoveLast();
                            }),
@@ -88,7 +55,7 @@ TEST(Nonsense, LoopsWhoseFunctionsTakeOtherVariablesAreRefused) {
 }
 
 TEST(Nonsense, LoopsThatContainThemselvesAreRefused) {
-  const auto circle = [](tf::MetaGraphDef& m) {
+  const auto circle = [](tf::SavedModel& m) {
     tf::FunctionDef& body = FunctionIn(m, "while_body");
     tf::NodeDef inner = NodeIn(FunctionIn(m, "body"), "StatelessWhile");
     inner.set_input(0, "i");
@@ -101,7 +68,7 @@ TEST(Nonsense, LoopsThatContainThemselvesAreRefused) {
 }
 
 TEST(Nonsense, NodesThatFeedThemselvesAreRefused) {
-  const auto circle = [](tf::MetaGraphDef& m) {
+  const auto circle = [](tf::SavedModel& m) {
     tf::NodeDef& neg = NodeIn(FunctionIn(m, "body"), "Neg");
     neg.set_input(0, neg.name() + ":y:0");
   };
@@ -109,12 +76,12 @@ TEST(Nonsense, NodesThatFeedThemselvesAreRefused) {
 }
 
 TEST(Nonsense, FunctionsAndNodesThatAreNotThereAreNamed) {
-  const auto no_function = [](tf::MetaGraphDef& m) {
+  const auto no_function = [](tf::SavedModel& m) {
     (*NodeIn(FunctionIn(m, "body"), "StatelessWhile").mutable_attr())["body"].mutable_func()->set_name(
         "gone");
   };
   ExpectRefused(ConvertOne(Looped, no_function), "function body", "\"gone\" is not in the library");
-  const auto no_node = [](tf::MetaGraphDef& m) {
+  const auto no_node = [](tf::SavedModel& m) {
     NodeIn(FunctionIn(m, "body"), "Neg").set_input(0, "gone:y:0");
   };
   ExpectRefused(ConvertOne(Negated, no_node), "function body", "refers to gone");
@@ -122,11 +89,13 @@ TEST(Nonsense, FunctionsAndNodesThatAreNotThereAreNamed) {
 
 TEST(Nonsense, InputsOfTypesThatAreNoTensorsAreRefused) {
   for (const auto& [dtype, name] : {std::pair{tf::DT_RESOURCE, "resource"}, {tf::DT_VARIANT, "variant"}}) {
-    const auto other = [dtype = dtype](tf::MetaGraphDef& m) {
-      (*(*m.mutable_signature_def())["serving_default"].mutable_inputs())["x"].set_dtype(dtype);
-      for (tf::NodeDef& node : *m.mutable_graph_def()->mutable_node())
+    const auto other = [dtype = dtype](tf::SavedModel& m) {
+      (*(*m.mutable_meta_graphs(0)->mutable_signature_def())["serving_default"].mutable_inputs())["x"]
+          .set_dtype(dtype);
+      for (tf::NodeDef& node : *m.mutable_meta_graphs(0)->mutable_graph_def()->mutable_node())
         if (node.op() == "Placeholder") (*node.mutable_attr())["dtype"].set_type(dtype);
-      for (tf::FunctionDef& f : *m.mutable_graph_def()->mutable_library()->mutable_function())
+      for (tf::FunctionDef& f :
+           *m.mutable_meta_graphs(0)->mutable_graph_def()->mutable_library()->mutable_function())
         if (f.signature().input_arg_size() > 0 && f.signature().input_arg(0).name() == "x")
           f.mutable_signature()->mutable_input_arg(0)->set_type(dtype);
     };
@@ -135,8 +104,8 @@ TEST(Nonsense, InputsOfTypesThatAreNoTensorsAreRefused) {
 }
 
 TEST(Nonsense, PlaceholdersThatNobodyFeedsAreNamed) {
-  const auto unfed = [](tf::MetaGraphDef& m) {
-    (*m.mutable_signature_def())["serving_default"].mutable_inputs()->clear();
+  const auto unfed = [](tf::SavedModel& m) {
+    (*m.mutable_meta_graphs(0)->mutable_signature_def())["serving_default"].mutable_inputs()->clear();
   };
   ExpectRefused(ConvertOne(Negated, unfed), "serving_default", "Placeholder");
 }
