@@ -93,8 +93,9 @@ class Collection {
     for (const auto& segment : OpenAll()) report_.bytes += segment->file().size;
   }
 
-  // Newest first, the fingerprint that an identity is first met with is the one that holds. What this process uses goes
-  // before what another build of the library published meanwhile.
+  // Newest first, the fingerprint that an identity is first met with is the one that holds, and the segment that it is met in
+  // the one that keeps it: a process that died between a rewrite and the removal has left the rest twice. What this process
+  // uses goes before what another build of the library published meanwhile.
   Segments WithoutSuperseded(Segments segments) {
     const auto rank = [&](const Segment& s) {
       const Digest& id = s.superblock().id;
@@ -102,13 +103,13 @@ class Collection {
     };
     std::stable_sort(segments.begin(), segments.end(),
                      [&](const auto& a, const auto& b) { return rank(*a) > rank(*b); });
-    std::map<Digest, uint64_t> holds;
+    std::map<Digest, const Segment*> holds;
     Segments left;
     for (const auto& segment : segments) {
       uint64_t live = 0, dead = 0;
       for (const Record& r : segment->records())
-        (holds.try_emplace(r.identity, r.fingerprint).first->second == r.fingerprint ? live : dead) += r.size;
-      const auto keep = [&](const Record& r) { return holds.at(r.identity) == r.fingerprint; };
+        (holds.try_emplace(r.identity, segment.get()).first->second == segment.get() ? live : dead) += r.size;
+      const auto keep = [&](const Record& r) { return holds.at(r.identity) == segment.get(); };
       report_.superseded_bytes += dead;
       if (dead > 0 && live == 0) {
         Remove(home_.segments.get(), segment->name());

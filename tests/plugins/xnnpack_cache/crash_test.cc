@@ -99,6 +99,17 @@ TEST_F(Crash, AtEveryNamedStepNothingWrongIsLeftAndTheNextStartHeals) {
   EXPECT_GT(killed, 80);
 }
 
+TEST_F(Crash, WhatARewriteLeftTwiceIsCollected) {
+  const Options options = At(directory_ + "/store");
+  Start(options, 0, 2 * kSome, 3);
+  const int status = InChild([&] {
+    hooks = {.kill_at = "rewritten", .kill_count = 1};
+    return Start(options, 0, kSome, 1);  // replaces one half, and dies with the other half there twice
+  });
+  EXPECT_EQ(status, 128 + SIGKILL);
+  CheckAfter(options, "all is found, so that nothing is published and collected on the way");
+}
+
 TEST_F(Crash, AtAnyTime) {
   std::mt19937 random(7);
   const std::string model = directory_ + "/model";
