@@ -132,7 +132,9 @@ Result<Exit> Doctor(const Flags& flags) {
           ClassesText(report.weights);
   const ClassSum cached = SumOf(report.weights, FBX_CACHE_CACHED);
   if (cached.weights + SumOf(report.weights, FBX_CACHE_REPACKED).weights == 0)
-    text += "the model has no weights that a cache could keep\n";
+    text +=
+        "XNNPACK packs no weights of this model that a cache could keep; other plugins' kernels were not "
+        "asked\n";
   else if (missing == 0) text += "the next start finds all of them\n";
   else text += fmt::format("the next start packs {} of them; `fusebox cache build` does it ahead\n", missing);
   Print(text);

@@ -103,7 +103,8 @@ uint64_t Session::Prepare(size_t part, const fbx_call& call, const fbx_plan& pla
 }
 
 Status Session::PrepareOne(Slot& slot, const fbx_call& call, const fbx_plan& plan) {
-  Inference inference(call.output_count);
+  std::vector<Type> types;
+  Inference inference(call.output_count, types);
   FUSEBOX_TRY(slot.call->Check(
       slot.delegate->prepare(slot.call->abi(), slot.partition, &call, inference.abi(), &plan)));
   return CheckShapes(inference, call);

@@ -86,17 +86,16 @@ Type TypeOf(const fbx_tensor&);
 // Where a kernel's infer leaves its answer.
 class Inference {
  public:
-  explicit Inference(size_t results);
+  Inference(size_t results, std::vector<Type>& types);  // there; what it held is lost
   const fbx_infer* abi() const { return &abi_; }
-  const std::vector<Type>& types() const { return types_; }  // dtype NONE: not answered
-  std::vector<Type> TakeTypes() { return std::move(types_); }
+  const std::vector<Type>& types() const { return types_; }        // dtype NONE: not answered
   const std::vector<uint32_t>& needed() const { return needed_; }  // operands whose values it asked for
 
  private:
   static void Set(const fbx_infer*, uint32_t, fbx_dtype, const int64_t*, int32_t) noexcept;
   static void NeedsValue(const fbx_infer*, uint32_t) noexcept;
   fbx_infer abi_;  // first: the callbacks find the object by it
-  std::vector<Type> types_;
+  std::vector<Type>& types_;
   std::vector<uint32_t> needed_;
 };
 // Asks the kernel. Error: the kernel's, an answer that is missing, or a shape that is not one.
@@ -130,7 +129,7 @@ Result<std::vector<Tensor>> Evaluate(Registry&, const Function&, const Node&,
                                      std::span<const Tensor> operands);
 // The same with a kernel that is known already, and with the node's text where there is one.
 Result<std::vector<Tensor>> Evaluate(const KernelRef&, HostCalls&, const Function&, const Node&,
-                                     std::span<const Tensor> operands, const NodeText* = nullptr);
+                                     std::span<const Tensor> operands, std::optional<NodeText> = {});
 // The value of SHAPE or RANK for an operand of this shape; the result's dtype says i32 or i64. Nothing for other nodes and
 // shapes.
 std::optional<Tensor> ShapeValue(const Node&, const Shape& operand, DType result);

@@ -13,7 +13,7 @@ namespace {
 class Evaluation final : public Resizer {
  public:
   Evaluation(const KernelRef& kernel, HostCall& call, const Function& function, const Node& node,
-             const NodeText& text)
+             NodeText text)
       : kernel_(*kernel.kernel), call_(call), node_(node), view_(function, node, text) {}
   ~Evaluation() override {
     if (state_ != nullptr && FBX_HAS(&kernel_, free_state)) kernel_.free_state(state_);
@@ -65,7 +65,8 @@ class Evaluation final : public Resizer {
   }
 
   Status InferResults() {
-    Inference inference(node_.results.size());
+    std::vector<Type> types;
+    Inference inference(node_.results.size(), types);
     FUSEBOX_TRY(AskInfer(kernel_, call_, *view_.abi(), inference));
     if (!inference.needed().empty()) return Internal("infer asks for a value that it has");
     memory_.resize(node_.results.size());
@@ -147,11 +148,12 @@ class Evaluation final : public Resizer {
 
 Result<std::vector<Tensor>> Evaluate(const KernelRef& kernel, HostCalls& calls, const Function& function,
                                      const Node& node, std::span<const Tensor> operands,
-                                     const NodeText* text) {
+                                     std::optional<NodeText> text) {
   if (!StateOperands(node.op).empty()) return Unsupported("an op with state has no value of its own");
   HostCall& call = calls.For(*kernel.plugin);
-  if (text != nullptr) return Evaluation(kernel, call, function, node, *text).Run(operands);
-  return Evaluation(kernel, call, function, node, NodeText(function, node)).Run(operands);
+  if (text) return Evaluation(kernel, call, function, node, *text).Run(operands);
+  const NodeTexts own(function, node);
+  return Evaluation(kernel, call, function, node, own[0]).Run(operands);
 }
 
 Result<std::vector<Tensor>> Evaluate(Registry& registry, const Function& function, const Node& node,

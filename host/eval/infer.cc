@@ -71,10 +71,10 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
     if (v != kNoValue && function.value(v).type.dtype == DType::kNone) return {};
   const NodeView view(function, node);
   HostCall call(*kernel.plugin, &SerialServices());
-  Inference inference(ProperResults(node));
+  std::vector<Type> types;
+  Inference inference(ProperResults(node), types);
   FUSEBOX_TRY(
       AskInfer(*kernel.kernel, call, *view.abi(), inference).At([&] { return Describe(function, node); }));
-  std::vector<Type> types = inference.TakeTypes();
   const auto states = StateOperands(node.op);
   for (size_t i = 0; types.size() < node.results.size() && i < states.size(); ++i) {
     const size_t operand = static_cast<size_t>(states[i]);

@@ -10,7 +10,10 @@ constexpr int32_t kMostDims = 64;
 
 }  // namespace
 
-Inference::Inference(size_t results) : abi_{FBX_HEAD(fbx_infer), Set, NeedsValue}, types_(results) {}
+Inference::Inference(size_t results, std::vector<Type>& types)
+    : abi_{FBX_HEAD(fbx_infer), Set, NeedsValue}, types_(types) {
+  types_.assign(results, {});
+}
 
 void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims,
                     int32_t rank) noexcept {

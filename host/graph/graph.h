@@ -42,7 +42,7 @@ struct Value {
   std::shared_ptr<const Quant> quant;
   Buffer data;               // set: a constant
   bool is_variable = false;  // a variable tensor: session state when nothing defines it
-  std::string extra;  // parts of the file's tensor that the graph does not interpret (sparsity, ...), opaque
+  std::string extra;  // parts of the file's tensor that the graph does not interpret, opaque
 
   bool is_const() const { return static_cast<bool>(data); }
 };
@@ -210,6 +210,8 @@ std::string ToText(const Function&);
 std::string Describe(const Function&, const Node&);
 std::string Describe(const Node&, size_t index);                     // where the number is known
 std::string DescribeIn(const Function&, const Node&, size_t index);  // "function main: " and the description
+void AppendDescription(std::string&, const Function&, const Node&,
+                       size_t index);  // the same, behind another text
 // Structural equality up to value numbering and names of internal functions; the first difference is told in *why.
 bool Equal(const Module&, const Module&, std::string* why = nullptr);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 
 #include "host/graph/graph.h"
 
@@ -114,22 +116,18 @@ std::string ToText(const Module& module) {
 
 namespace {
 
-// Written in one go: every node of every model that is opened gets such a text.
-std::string WithSubject(std::initializer_list<std::string_view> start, const Node& node) {
-  const std::string_view op = node.name.empty() ? Name(node.op) : std::string_view(node.name);
-  const std::string_view where = node.location.name;
-  size_t size = op.size() + (where.empty() ? 0 : where.size() + 3);
-  for (const std::string_view part : start) size += part.size();
-  std::string text(size, ' ');
-  char* at = text.data();
-  const auto put = [&](std::string_view part) { at = std::copy_n(part.data(), part.size(), at); };
-  for (const std::string_view part : start) put(part);
-  put(op);
-  if (where.empty()) return text;
-  put(" (");
-  put(where);
-  put(")");
-  return text;
+void AppendNumber(std::string& text, size_t number) {
+  char digits[20];
+  text.append(std::begin(digits), std::to_chars(std::begin(digits), std::end(digits), number).ptr);
+  text += ' ';
+}
+
+void AppendSubject(std::string& text, const Node& node) {
+  text += node.name.empty() ? Name(node.op) : std::string_view(node.name);
+  if (node.location.name.empty()) return;
+  text += " (";
+  text += node.location.name;
+  text += ')';
 }
 
 }  // namespace
@@ -138,15 +136,30 @@ std::string Describe(const Function& function, const Node& node) {
   const auto found = std::ranges::find(function.nodes, &node, [](const auto& entry) { return entry.get(); });
   if (found != function.nodes.end())
     return Describe(node, static_cast<size_t>(found - function.nodes.begin()));
-  return WithSubject({"node "}, node);
-}
-
-std::string DescribeIn(const Function& function, const Node& node, size_t index) {
-  return WithSubject({"function ", function.name, ": node ", std::to_string(index), " "}, node);
+  std::string text = "node ";
+  AppendSubject(text, node);
+  return text;
 }
 
 std::string Describe(const Node& node, size_t index) {
-  return WithSubject({"node ", std::to_string(index), " "}, node);
+  std::string text = "node ";
+  AppendNumber(text, index);
+  AppendSubject(text, node);
+  return text;
+}
+
+std::string DescribeIn(const Function& function, const Node& node, size_t index) {
+  std::string text;
+  AppendDescription(text, function, node, index);
+  return text;
+}
+
+void AppendDescription(std::string& text, const Function& function, const Node& node, size_t index) {
+  text += "function ";
+  text += function.name;
+  text += ": node ";
+  AppendNumber(text, index);
+  AppendSubject(text, node);
 }
 
 }  // namespace fusebox

@@ -44,7 +44,6 @@ Status VerifyConstant(const Value& value) {
       return Invalid("string constant holds " + std::to_string(count) + " strings");
     return {};
   }
-  if (!value.extra.empty()) return {};  // stored sparse: smaller than its type
   const auto size = ByteSize(value.type);
   if (!size) return Invalid("constant of type " + ToString(value.type) + ", which has no fixed size");
   if (*size != value.data.size()) {

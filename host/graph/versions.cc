@@ -25,7 +25,6 @@ class Operands {
   bool per_channel(size_t i) const {
     return at(i) != nullptr && at(i)->quant != nullptr && at(i)->quant->scales.size() > 1;
   }
-  bool sparse(size_t i) const { return at(i) != nullptr && at(i)->is_const() && !at(i)->extra.empty(); }
   size_t count() const { return node_.operands.size(); }
   const Attrs& attrs() const { return node_.attrs; }
   DType result() const {
@@ -43,7 +42,6 @@ bool Asymmetric(const Operands& in) { return in.attrs().b("asymmetric_quantize_i
 
 int FullyConnected(const Operands& in) {
   if (in.is(1, DType::kI4)) return 10;
-  if (in.sparse(1)) return 8;
   if (in.is(0, DType::kI16)) return in.is(3, DType::kI32) ? 11 : 7;
   if (in.count() == 2) return 6;
   if (in.attrs().b("keep_num_dims", false)) return 5;

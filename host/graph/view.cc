@@ -32,11 +32,6 @@ std::shared_ptr<const Quant> Completed(const std::shared_ptr<const Quant>& quant
   return copy;
 }
 
-std::string RawOptions(const Node& node) {
-  if (!node.raw_options.empty() || node.op != Op::kCustom || node.attrs.empty()) return node.raw_options;
-  return WriteFlexMap(node.attrs);
-}
-
 fbx_op_kind KindOf(const Node& node) {
   if (node.op == Op::kCustom) return FBX_OP_CUSTOM;
   return Info(node.op).code < 0 ? FBX_OP_INTERNAL : FBX_OP_BUILTIN;
@@ -87,27 +82,50 @@ void TensorView::SetType(const Type& type) {
   tensor_.dims = few ? few_dims_.data() : many_dims_.data();
 }
 
-NodeText::NodeText(const Function& function, const Node& node, size_t index)
-    : location(DescribeIn(function, node, index)), raw_options(RawOptions(node)) {}
+NodeTexts::NodeTexts(const Function& function, const Node& node) {
+  Add("function " + function.name + ": " + Describe(function, node), node);
+}
 
-NodeText::NodeText(const Function& function, const Node& node)
-    : location("function " + function.name + ": " + Describe(function, node)),
-      raw_options(RawOptions(node)) {}
+void NodeTexts::Reserve(size_t nodes) {
+  constexpr size_t kUsual = 80;
+  locations_.reserve(nodes * kUsual);
+  entries_.reserve(nodes);
+}
+
+void NodeTexts::Add(const Function& function, const Node& node, size_t index) {
+  AppendDescription(locations_, function, node, index);
+  End(node);
+}
+
+void NodeTexts::Add(std::string_view location, const Node& node) {
+  locations_ += location;
+  End(node);
+}
+
+void NodeTexts::End(const Node& node) {
+  std::string_view raw_options = node.raw_options;
+  if (raw_options.empty() && node.op == Op::kCustom && !node.attrs.empty())
+    raw_options = written_.emplace_front(WriteFlexMap(node.attrs));
+  entries_.push_back({locations_.size(), raw_options});
+}
 
 NodeView::NodeView(const Function& function, const Node& node)
     : own_text_(std::in_place, function, node), node_{} {
-  Show(function, node, *own_text_);
+  Show(function, node, (*own_text_)[0]);
 }
 
-NodeView::NodeView(const Function& function, const Node& node, const NodeText& text) : node_{} {
+NodeView::NodeView(const Function& function, const Node& node, NodeText text) : node_{} {
   Show(function, node, text);
 }
 
-void NodeView::Show(const Function& function, const Node& node, const NodeText& text) {
+void NodeView::Show(const Function& function, const Node& node, NodeText text) {
   const size_t count = node.operands.size() + node.results.size() + node.intermediates.size();
-  if (count > capacity_) tensors_ = std::make_unique<TensorView[]>(capacity_ = count);
+  if (count > capacity_) {
+    capacity_ = std::max(count, 2 * capacity_);
+    tensors_ = std::make_unique<TensorView[]>(capacity_);
+    pointers_.reserve(capacity_);
+  }
   pointers_.clear();
-  pointers_.reserve(count);
   const auto show = [&](ValueId id) {
     TensorView& view = tensors_[pointers_.size()];
     if (id != kNoValue) view.Show(function.value(id));
@@ -200,8 +218,8 @@ struct GraphView::Impl {
     Shown& shown = nodes[index];
     if (shown.view == nullptr) {
       const Node& node = *function.nodes[live[index]];
-      shown.text = std::make_unique<NodeText>(function, node, live[index]);
-      shown.view = std::make_unique<NodeView>(function, node, *shown.text);
+      shown.text.Add(function, node, live[index]);
+      shown.view = std::make_unique<NodeView>(function, node, shown.text[0]);
       for (size_t i = 0; i < node.operands.size(); ++i) {
         if (node.operands[i] != kNoValue)
           shown.view->operand(i).edit().file = files.Of(function.value(node.operands[i]));
@@ -227,7 +245,7 @@ struct GraphView::Impl {
     Impl* self = nullptr;
   };
   struct Shown {
-    std::unique_ptr<NodeText> text;
+    NodeTexts text;
     std::unique_ptr<NodeView> view;
     std::vector<fbx_value> ids;
   };

@@ -9,10 +9,12 @@ namespace {
 
 size_t Padded(size_t bytes) { return (bytes + kOverread + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The start of the tightest gap between `placed` (sorted by offset, all in use when `request` is) that holds it.
-size_t FindGap(const std::vector<const Request*>& placed, size_t bytes) {
+// The start of the tightest gap that holds `request` between those of `placed` (sorted by offset) that are in use when it is.
+size_t FindGap(const std::vector<const Request*>& placed, const Request& request) {
+  const size_t bytes = Padded(request.bytes);
   size_t best = SIZE_MAX, best_gap = SIZE_MAX, end = 0;
   for (const Request* other : placed) {
+    if (other->first > request.last || request.first > other->last) continue;
     if (other->offset >= end) {
       const size_t gap = other->offset - end;
       if (gap >= bytes && gap < best_gap) best = end, best_gap = gap;
@@ -31,17 +33,12 @@ size_t Arrange(std::span<Request> requests) {
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return requests[a].bytes != requests[b].bytes ? requests[a].bytes > requests[b].bytes : a < b;
   });
-  std::vector<const Request*> by_offset, meets;
+  std::vector<const Request*> by_offset;
   by_offset.reserve(requests.size());
-  meets.reserve(requests.size());
   size_t total = 0;
   for (const size_t index : order) {
     Request& request = requests[index];
-    meets.clear();
-    for (const Request* other : by_offset) {
-      if (other->first <= request.last && request.first <= other->last) meets.push_back(other);
-    }
-    request.offset = FindGap(meets, Padded(request.bytes));
+    request.offset = FindGap(by_offset, request);
     total = std::max(total, request.offset + Padded(request.bytes));
     const auto at =
         std::upper_bound(by_offset.begin(), by_offset.end(), &request,

@@ -38,21 +38,27 @@ struct StateUse {
       copy;  // `from` is a constant, an input, or read later: its value is copied to the memory of `to` first
 };
 
+// Where a value comes from and goes to. Nodes by number, -1: none.
+struct ValueUse {
+  static constexpr int kAlways = INT_MAX;  // last use of an output
+  int defined = -1;                        // its node; none: constant, input or variable
+  int last_use = -1;                       // the last node that reads it
+  int output = -1;                         // the first output that it is
+  bool is_input = false;
+};
+
 // A function made ready for planning: who runs what, and what can be said without shapes. Immutable, any thread.
 struct Code {
-  static constexpr int kAlways = INT_MAX;  // last use of an output
   const Module* module = nullptr;
   const Function* function = nullptr;
   std::vector<Unit> units;                    // by node
-  std::vector<NodeText> texts;                // by node
+  NodeTexts texts;                            // by node
   std::vector<std::vector<StateUse>> states;  // by node
-  std::vector<int> last_use;                  // by value: number of the last node that reads it; -1: none
-  std::vector<int> defined;                   // by value: number of its node; -1: constant, input or variable
-  std::vector<bool> is_input;                 // by value
+  std::vector<ValueUse> values;               // by value
   std::vector<ValueId> variables;             // variable tensors that nothing defines: the session keeps them
-  std::vector<int> output_index;              // by value: the first output that it is; -1: none
   const delegate::Origin* origin = nullptr;   // of the nodes of a function that the host has taken apart
 
+  const ValueUse& use(ValueId id) const { return values[static_cast<size_t>(id)]; }
   const std::string& name() const { return origin != nullptr ? origin->function : function->name; }
   std::string Describe(size_t node) const;  // as the model has it
 };
@@ -106,8 +112,8 @@ struct NodeShapes {
   std::vector<Tensor> values;
   std::vector<ValueId> needed;
 };
-// From the types (and known values) of the operands as they stand in `view`.
-Result<NodeShapes> ShapesOf(const Code&, size_t node, View& view, Context&);
+// From the types (and known values) of the operands as they stand in `view`. What `found` held is lost; its memory is used.
+Status FindShapes(const Code&, size_t node, View& view, Context&, NodeShapes& found);
 
 // A piece of memory that is in use from node `first` to node `last`.
 struct Request {

@@ -11,8 +11,7 @@ namespace {
 
 // Weights that a file holds in fewer bits than kernels take. What they unpack to is kept, since every run would make it anew.
 bool UnpacksConstant(const Function& function, const Node& node) {
-  const bool unpacks = node.is(Op::kDequantize) || node.is(Op::kDensify);
-  return unpacks && node.results.size() == 1 && node.operands[0] != kNoValue &&
+  return node.is(Op::kDequantize) && node.results.size() == 1 && node.operands[0] != kNoValue &&
          function.value(node.operands[0]).is_const();
 }
 
@@ -76,11 +75,11 @@ class SegmentPlanner {
 
   Status AddNodes() {
     size_t i = segment_->begin;
+    NodeShapes shapes;
     for (; i < function_.nodes.size(); ++i) {
       const Node& node = *function_.nodes[i];
-      Result<NodeShapes> found = ShapesOf(code_, i, view_, context_);
-      if (!found) return std::unexpected(std::move(found.error()).At(code_.Describe(i)));
-      NodeShapes& shapes = *found;
+      if (Status found = FindShapes(code_, i, view_, context_, shapes); !found)
+        return std::move(found).At(code_.Describe(i));
       if (shapes.kind == NodeShapes::kNeedsValue) {
         segment_->needs_values = true;
         segment_->pending = std::move(shapes.needed);
@@ -158,15 +157,15 @@ class SegmentPlanner {
     }
     for (const StateUse& use : code_.states[index]) {
       if (use.to != id) continue;
-      const bool kept = code_.defined[static_cast<size_t>(use.from)] < 0 && !use.copy;
+      const bool kept = code_.use(use.from).defined < 0 && !use.copy;
       if (kept || (!use.copy && RequestOf(use.from) != kNone)) return Share(id, use.from, type, bytes);
       step.copies.push_back(&use);
     }
     const ValueId operand = result == 0 ? InPlaceOperand(index, type, bytes) : kNoValue;
     if (operand != kNoValue) return Share(id, operand, type, bytes);
     RequestOf(id) = requests_.size();
-    requests_.push_back({bytes, static_cast<int>(index),
-                         std::max(static_cast<int>(index), code_.last_use[static_cast<size_t>(id)])});
+    requests_.push_back(
+        {bytes, static_cast<int>(index), std::max(static_cast<int>(index), code_.use(id).last_use)});
     segment_->places.push_back({Place::kArena, id, type, bytes, requests_.size() - 1, {}});
   }
 
@@ -194,14 +193,14 @@ class SegmentPlanner {
     if (request == kNone) return;
     RequestOf(id) = request;
     int& last = requests_[request].last;
-    last = std::max(last, code_.last_use[static_cast<size_t>(id)]);
+    last = std::max(last, code_.use(id).last_use);
   }
 
   // A piece of memory that ends as an output is the caller's, and takes no room here.
   void ToOutputs() {
     std::vector<int> output_of(requests_.size(), -1);
     for (const Place& place : segment_->places) {
-      const int output = code_.output_index[static_cast<size_t>(place.value)];
+      const int output = code_.use(place.value).output;
       const size_t request = RequestOf(place.value);
       if (output >= 0 && request != kNone && output_of[request] < 0) output_of[request] = output;
     }

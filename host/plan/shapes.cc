@@ -24,20 +24,23 @@ std::vector<Type> Unknown(const std::vector<Type>& types) {
 
 class NodeShaper {
  public:
-  NodeShaper(const Code& code, size_t index, View& view, Context& context, int depth)
+  NodeShaper(const Code& code, size_t index, View& view, Context& context, int depth, NodeShapes& found)
       : code_(code),
         unit_(code.units[index]),
         node_(*code.function->nodes[index]),
         abi_(view.node(index).abi),
         view_(view),
         context_(context),
-        depth_(depth) {}
+        depth_(depth),
+        found_(found) {}
 
-  Result<NodeShapes> Run() {
+  Status Run() {
+    Forget();
     if (unit_.only_infers) {
       // What it says of a node that it would not run is good where it says something.
-      Result<NodeShapes> shapes = OfKernel();
-      return shapes ? std::move(shapes) : OfVariable();
+      if (OfKernel()) return {};
+      Forget();
+      return OfVariable();
     }
     if (unit_.kernel) return OfKernel();
     if (!unit_.callees.empty()) return OfCallees();
@@ -45,32 +48,40 @@ class NodeShaper {
   }
 
  private:
-  Result<NodeShapes> OfKernel() {
-    if (auto known = ShapeOperand()) return NodeShapes{NodeShapes::kKnown, {}, {*std::move(known)}, {}};
+  void Forget() {
+    found_.kind = NodeShapes::kStatic;
+    found_.types.clear();
+    found_.values.clear();
+    found_.needed.clear();
+  }
+
+  Status OfKernel() {
+    if (auto known = ShapeOperand()) {
+      found_.kind = NodeShapes::kKnown;
+      found_.values.push_back(*std::move(known));
+      return {};
+    }
     const auto& states = code_.states[static_cast<size_t>(&unit_ - code_.units.data())];
     for (const StateUse& use : states) view_.SetType(use.to, TypeOf(view_.tensor(use.from)));
     HostCall& call = context_.calls.For(*unit_.kernel.plugin);
-    Inference inference(ProperResults(node_));
+    Inference inference(ProperResults(node_), found_.types);
     FUSEBOX_TRY(AskInfer(*unit_.kernel.kernel, call, abi_, inference));
-    NodeShapes shapes;
-    shapes.types = inference.TakeTypes();
     for (const uint32_t operand : inference.needed()) {
-      if (!HasValue(*abi_.operands[operand])) shapes.needed.push_back(node_.operands[operand]);
+      if (!HasValue(*abi_.operands[operand])) found_.needed.push_back(node_.operands[operand]);
     }
     if (!inference.needed().empty()) {
-      if (shapes.needed.empty()) return Internal("the kernel's infer asks for a value that it has");
-      shapes.kind = NodeShapes::kNeedsValue;
-      return shapes;
+      if (found_.needed.empty()) return Internal("the kernel's infer asks for a value that it has");
+      found_.kind = NodeShapes::kNeedsValue;
+      return {};
     }
     for (const StateUse& use : states) {
-      shapes.types.resize(node_.results.size());
+      found_.types.resize(node_.results.size());
       const auto result =
           std::find(node_.results.begin(), node_.results.end(), use.to) - node_.results.begin();
-      shapes.types[static_cast<size_t>(result)] = TypeOf(view_.tensor(use.from));
+      found_.types[static_cast<size_t>(result)] = TypeOf(view_.tensor(use.from));
     }
-    FUSEBOX_TRY(Classify(shapes));
-    if (shapes.kind == NodeShapes::kStatic && MayEvaluate(shapes)) FUSEBOX_TRY(Evaluate(shapes));
-    return shapes;
+    FUSEBOX_TRY(Classify());
+    return found_.kind == NodeShapes::kStatic && MayEvaluate() ? Evaluate() : Status();
   }
 
   // SHAPE and RANK need no value of their operand.
@@ -80,7 +91,7 @@ class NodeShaper {
                       code_.function->value(node_.results[0]).type.dtype);
   }
 
-  bool MayEvaluate(const NodeShapes& shapes) const {
+  bool MayEvaluate() const {
     if (Info(node_.op).effects != Effects::kPure || node_.operands.empty() || unit_.only_infers) return false;
     size_t bytes = 0;
     for (uint32_t i = 0; i < abi_.operand_count; ++i) {
@@ -89,11 +100,11 @@ class NodeShaper {
       if (!HasValue(tensor)) return false;
       bytes += tensor.bytes;
     }
-    for (const Type& type : shapes.types) bytes += StorageSize(type).value_or(kSmall + 1);
+    for (const Type& type : found_.types) bytes += StorageSize(type).value_or(kSmall + 1);
     return bytes <= kSmall;
   }
 
-  Status Evaluate(NodeShapes& shapes) {
+  Status Evaluate() {
     std::vector<Tensor> operands;
     for (uint32_t i = 0; i < abi_.operand_count; ++i) {
       const fbx_tensor& tensor = *abi_.operands[i];
@@ -104,20 +115,20 @@ class NodeShaper {
       operands.push_back(
           {TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
     }
-    FUSEBOX_ASSIGN(shapes.values,
+    FUSEBOX_ASSIGN(found_.values,
                    fusebox::Evaluate(unit_.kernel, context_.calls, *code_.function, node_, operands,
-                                     &code_.texts[static_cast<size_t>(&unit_ - code_.units.data())]));
-    shapes.kind = NodeShapes::kKnown;
+                                     code_.texts[static_cast<size_t>(&unit_ - code_.units.data())]));
+    found_.kind = NodeShapes::kKnown;
     return {};
   }
 
   // Tells steps whose sizes are known from those that size their results; refuses what cannot be stored.
-  Status Classify(NodeShapes& shapes) const {
-    for (size_t i = 0; i < shapes.types.size() && i < node_.results.size(); ++i) {
-      const Type& type = shapes.types[i];
+  Status Classify() {
+    for (size_t i = 0; i < found_.types.size() && i < node_.results.size(); ++i) {
+      const Type& type = found_.types[i];
       if (node_.results[i] == kNoValue) continue;
       if (!type.shape.is_static()) {
-        shapes.kind = NodeShapes::kDynamic;
+        found_.kind = NodeShapes::kDynamic;
       } else if (type.dtype != DType::kString && !StorageSize(type)) {
         return Unsupported(fmt::format("result {} is {}, which cannot be stored", i, ToString(type)));
       }
@@ -132,23 +143,22 @@ class NodeShaper {
     return types;
   }
 
-  Result<NodeShapes> OfCallees() {
-    NodeShapes shapes;
-    if (node_.is(Op::kCallOnce)) return shapes;
+  Status OfCallees() {
+    if (node_.is(Op::kCallOnce)) return {};
+    std::vector<Type>& types = found_.types;
     if (node_.is(Op::kIf) && !unit_.runs_body) {
-      FUSEBOX_ASSIGN(shapes.types, Outputs(*unit_.callees[0], OperandTypes(1)));
+      FUSEBOX_ASSIGN(types, Outputs(*unit_.callees[0], OperandTypes(1)));
       FUSEBOX_ASSIGN(const std::vector<Type> otherwise, Outputs(*unit_.callees[1], OperandTypes(1)));
-      if (shapes.types != otherwise) shapes.types = Unknown(shapes.types);
+      if (types != otherwise) types = Unknown(types);
     } else if (node_.is(Op::kWhile) && !unit_.runs_body) {
       const std::vector<Type> carried = OperandTypes(0);
       // A body that does not fit these shapes may never run; when it does, it says so.
       const Result<std::vector<Type>> once = AfterOnce(*unit_.callees[1], carried);
-      shapes.types = once && *once == carried ? carried : Unknown(carried);
+      types = once && *once == carried ? carried : Unknown(carried);
     } else {
-      FUSEBOX_ASSIGN(shapes.types, Outputs(*unit_.callees[0], OperandTypes(0)));
+      FUSEBOX_ASSIGN(types, Outputs(*unit_.callees[0], OperandTypes(0)));
     }
-    FUSEBOX_TRY(Classify(shapes));
-    return shapes;
+    return Classify();
   }
 
   // What a loop's body makes of the types it is given. Its plan for them is what the first turn needs anyway.
@@ -168,11 +178,12 @@ class NodeShaper {
     }
     View view(callee);
     for (size_t i = 0; i < inputs.size(); ++i) view.SetType(function.inputs[i], inputs[i]);
+    NodeShapes shapes;
     for (size_t i = 0; i < function.nodes.size(); ++i) {
-      FUSEBOX_ASSIGN(const NodeShapes shapes, NodeShaper(callee, i, view, context_, depth_ + 1)
-                                                  .Run()
-                                                  .At([&] { return callee.Describe(i); })
-                                                  .At([&] { return "function " + callee.name(); }));
+      FUSEBOX_TRY(NodeShaper(callee, i, view, context_, depth_ + 1, shapes)
+                      .Run()
+                      .At([&] { return callee.Describe(i); })
+                      .At([&] { return "function " + callee.name(); }));
       if (shapes.kind == NodeShapes::kDynamic || shapes.kind == NodeShapes::kNeedsValue)
         return AfterUnknown(callee, view, i);
       Note(*function.nodes[i], shapes, view);
@@ -187,7 +198,7 @@ class NodeShaper {
     std::vector<Type> types;
     for (const ValueId id : callee.function->outputs) {
       Type type = TypeOf(view.tensor(id));
-      if (callee.defined[static_cast<size_t>(id)] >= static_cast<int>(index)) type.shape = Shape();
+      if (callee.use(id).defined >= static_cast<int>(index)) type.shape = Shape();
       types.push_back(std::move(type));
     }
     return types;
@@ -210,13 +221,11 @@ class NodeShaper {
   }
 
   // Variables and hash tables: what the file declares.
-  Result<NodeShapes> OfVariable() const {
-    NodeShapes shapes;
+  Status OfVariable() {
     for (const ValueId id : node_.results)
-      shapes.types.push_back(id == kNoValue ? Type() : code_.function->value(id).type);
-    if (node_.is(Op::kHashtableFind)) shapes.types[0].shape = TypeOf(*abi_.operands[1]).shape;
-    FUSEBOX_TRY(Classify(shapes));
-    return shapes;
+      found_.types.push_back(id == kNoValue ? Type() : code_.function->value(id).type);
+    if (node_.is(Op::kHashtableFind)) found_.types[0].shape = TypeOf(*abi_.operands[1]).shape;
+    return Classify();
   }
 
   const Code& code_;
@@ -226,13 +235,14 @@ class NodeShaper {
   View& view_;
   Context& context_;
   int depth_;
+  NodeShapes& found_;
   std::vector<Tensor> kept_;  // known values that a callee's view points to
 };
 
 }  // namespace
 
-Result<NodeShapes> ShapesOf(const Code& code, size_t node, View& view, Context& context) {
-  return NodeShaper(code, node, view, context, 0).Run();
+Status FindShapes(const Code& code, size_t node, View& view, Context& context, NodeShapes& found) {
+  return NodeShaper(code, node, view, context, 0, found).Run();
 }
 
 }  // namespace fusebox::plan

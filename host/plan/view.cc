@@ -48,43 +48,39 @@ Code Analyse(const Module& module, const Function& function, const delegate::Ori
   code.origin = origin;
   code.module = &module;
   code.function = &function;
-  const auto count = static_cast<size_t>(function.value_count());
   code.units.resize(function.nodes.size());
-  code.texts.reserve(function.nodes.size());
+  code.texts.Reserve(function.nodes.size());
   code.states.resize(function.nodes.size());
-  code.last_use.assign(count, -1);
-  code.defined.assign(count, -1);
-  code.is_input.assign(count, false);
-  code.output_index.assign(count, -1);
-  for (const ValueId id : function.inputs) code.is_input[static_cast<size_t>(id)] = true;
+  code.values.resize(static_cast<size_t>(function.value_count()));
+  const auto use = [&](ValueId id) -> ValueUse& { return code.values[static_cast<size_t>(id)]; };
+  for (const ValueId id : function.inputs) use(id).is_input = true;
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     for (const ValueId id : function.nodes[i]->operands) {
-      if (id != kNoValue) code.last_use[static_cast<size_t>(id)] = static_cast<int>(i);
+      if (id != kNoValue) use(id).last_use = static_cast<int>(i);
     }
     for (const ValueId id : function.nodes[i]->results) {
-      if (id != kNoValue) code.defined[static_cast<size_t>(id)] = static_cast<int>(i);
+      if (id != kNoValue) use(id).defined = static_cast<int>(i);
     }
   }
   for (size_t i = function.outputs.size(); i-- > 0;) {
-    const auto id = static_cast<size_t>(function.outputs[i]);
-    code.last_use[id] = Code::kAlways;
-    code.output_index[id] = static_cast<int>(i);
+    ValueUse& output = use(function.outputs[i]);
+    output.last_use = ValueUse::kAlways;
+    output.output = static_cast<int>(i);
   }
   for (ValueId id = 0; id < function.value_count(); ++id) {
     const Value& value = function.value(id);
-    const auto i = static_cast<size_t>(id);
-    if (value.is_variable && !value.is_const() && code.defined[i] < 0 && !code.is_input[i])
+    if (value.is_variable && !value.is_const() && use(id).defined < 0 && !use(id).is_input)
       code.variables.push_back(id);
   }
   for (size_t i = 0; i < function.nodes.size(); ++i) {
-    NodeText& text = code.texts.emplace_back(function, *function.nodes[i], i);
-    if (origin != nullptr) text.location = "function " + code.name() + ": " + code.Describe(i);
-    code.states[i] = StatesOf(*function.nodes[i]);
-    for (StateUse& use : code.states[i]) {
-      const auto from = static_cast<size_t>(use.from);
-      const bool kept =
-          std::find(code.variables.begin(), code.variables.end(), use.from) != code.variables.end();
-      use.copy = !kept && (code.defined[from] < 0 || code.last_use[from] > static_cast<int>(i));
+    const Node& node = *function.nodes[i];
+    if (origin == nullptr) code.texts.Add(function, node, i);
+    else code.texts.Add("function " + code.name() + ": " + code.Describe(i), node);
+    code.states[i] = StatesOf(node);
+    for (StateUse& state : code.states[i]) {
+      const ValueUse& from = use(state.from);
+      const bool kept = std::ranges::find(code.variables, state.from) != code.variables.end();
+      state.copy = !kept && (from.defined < 0 || from.last_use > static_cast<int>(i));
     }
   }
   return code;
@@ -117,7 +113,7 @@ View::View(const Code& code) : tensors_(static_cast<size_t>(code.function->value
       abi.intermediates = abi.results + node.results.size();
       abi.intermediate_count = static_cast<uint32_t>(node.intermediates.size());
     }
-    const NodeText& text = code.texts[i];
+    const NodeText text = code.texts[i];
     abi.location = AsAbi(text.location);
     abi.raw_options = {text.raw_options.data(), text.raw_options.size()};
     nodes_.push_back({abi, nullptr, i});

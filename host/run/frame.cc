@@ -98,6 +98,7 @@ Status Frame::BindInputs(std::span<const fbx_tensor* const> inputs) {
                                inputs.size()));
   }
   key_.clear();
+  key_.reserve(inputs.size() * 4 * sizeof(int64_t));
   for (size_t i = 0; i < inputs.size(); ++i) {
     fbx_tensor& tensor = view_.tensor(function_.inputs[i]);
     if (inputs[i]->dtype != tensor.dtype) {
@@ -173,7 +174,7 @@ Result<std::vector<Type>> Frame::PlanOnce(std::span<const fbx_tensor* const> inp
   types.reserve(function_.outputs.size());
   for (const ValueId id : function_.outputs) {
     Type& type = types.emplace_back(TypeOf(view_.tensor(id)));
-    const bool later = code_.defined[static_cast<size_t>(id)] >= static_cast<int>(plan->segment->end);
+    const bool later = code_.use(id).defined >= static_cast<int>(plan->segment->end);
     if (later || !type.shape.is_static()) type.shape = Shape();
   }
   return types;

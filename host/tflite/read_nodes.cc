@@ -31,7 +31,7 @@ class NodeReader {
         return std::unexpected(
             Error(status.error()).At("node " + std::to_string(i) + (named_ ? " " + name : "")));
       }
-      function_.nodes.push_back(std::move(node));
+      if (!IsUnpacking(*node)) function_.nodes.push_back(std::move(node));
     }
     // A function's outputs hold what its tensors hold at the end.
     for (ValueId& output : function_.outputs) output = now_[static_cast<size_t>(output)];
@@ -47,10 +47,21 @@ class NodeReader {
     FUSEBOX_TRY(ReadValues(source.outputs(), "result", node.results));
     FUSEBOX_TRY(ReadValues(source.intermediates(), "intermediate", node.intermediates));
     for (ValueId& id : node.operands) id = id == kNoValue ? id : now_[static_cast<size_t>(id)];
+    if (IsUnpacking(node)) {
+      now_[static_cast<size_t>(node.results[0])] = node.operands[0];
+      return {};
+    }
     if (!node.results.empty() && node.results[0] != kNoValue)
       node.location.name = function_.value(node.results[0]).name;
     AddStateResults(source, node);
     return node.op == Op::kCustom ? ReadCustomOptions(source, node) : ReadBuiltinOptions(source, node);
+  }
+
+  // Constants are dense by now, and so what DENSIFY gives is its operand.
+  bool IsUnpacking(const Node& node) const {
+    return node.is(Op::kDensify) && node.operands.size() == 1 && node.results.size() == 1 &&
+           node.operands[0] != kNoValue && node.results[0] != kNoValue &&
+           function_.value(node.operands[0]).is_const();
   }
 
   Status ReadCode(const format::Operator& source, Node& node) {

@@ -85,6 +85,11 @@ Status ReadBlockwise(const File& file, const format::SubGraph& graph,
 
 Status ReadQuant(const File& file, const format::SubGraph& graph,
                  const format::QuantizationParameters& source, Value& value) {
+  const bool says_nothing = SizeOf(source.scale()) == 0 && SizeOf(source.zero_point()) == 0 &&
+                            SizeOf(source.min()) == 0 && SizeOf(source.max()) == 0 &&
+                            source.quantized_dimension() == 0 &&
+                            source.details_type() == format::QuantizationDetails_NONE;
+  if (says_nothing) return {};  // as with most tensors of a float model
   Quant quant;
   quant.scales = ListOf(source.scale());
   quant.min = ListOf(source.min());
@@ -98,22 +103,8 @@ Status ReadQuant(const File& file, const format::SubGraph& graph,
     return Unsupported(std::string("quantisation of the kind ") +
                        format::EnumNameQuantizationDetails(source.details_type()));
   }
-  if (quant == Quant()) return {};
+  if (quant == Quant()) return {};  // a CustomQuantization alone
   value.quant = std::make_shared<const Quant>(std::move(quant));
-  return {};
-}
-
-// A union may state a kind and hold nothing; unpacking follows it all the same.
-Status CheckSparsity(const format::SparsityParameters& sparsity) {
-  for (size_t i = 0; i < SizeOf(sparsity.dim_metadata()); ++i) {
-    const format::DimensionMetadata& dim = *sparsity.dim_metadata()->Get(static_cast<unsigned>(i));
-    const bool segments =
-        dim.array_segments_type() == format::SparseIndexVector_NONE || dim.array_segments() != nullptr;
-    const bool indices =
-        dim.array_indices_type() == format::SparseIndexVector_NONE || dim.array_indices() != nullptr;
-    if (!segments || !indices)
-      return Invalid("sparsity of level " + std::to_string(i) + " lacks its indices");
-  }
   return {};
 }
 
@@ -123,14 +114,12 @@ bool HasCustomQuant(const format::Tensor& tensor) {
 }
 
 bool HasExtra(const format::Tensor& tensor) {
-  return tensor.sparsity() != nullptr || SizeOf(tensor.variant_tensors()) > 0 || HasCustomQuant(tensor);
+  return SizeOf(tensor.variant_tensors()) > 0 || HasCustomQuant(tensor);
 }
 
 // The parts of a tensor that the graph does not interpret, as a Tensor table of their own.
-Result<std::string> ReadExtra(const format::Tensor& tensor) {
-  if (tensor.sparsity() != nullptr) FUSEBOX_TRY(CheckSparsity(*tensor.sparsity()));
+std::string ReadExtra(const format::Tensor& tensor) {
   format::TensorT extra;
-  if (tensor.sparsity() != nullptr) extra.sparsity.reset(tensor.sparsity()->UnPack());
   if (HasCustomQuant(tensor)) {
     extra.quantization = std::make_unique<format::QuantizationParametersT>();
     extra.quantization->details.Set(*tensor.quantization()->details_as_CustomQuantization()->UnPack());
@@ -187,13 +176,14 @@ Status ReadTensor(const File& file, const format::SubGraph& graph, const format:
   for (const int64_t dim : value.type.shape.dims()) {
     if (dim < Shape::kUnknown) return Invalid("dimension " + std::to_string(dim));
   }
+  if (tensor.sparsity() != nullptr && value.is_const()) {
+    FUSEBOX_ASSIGN(value.data, Unpack(file, *tensor.sparsity(), value.type, value.data).At("sparsity"));
+  }
   const auto address = reinterpret_cast<uintptr_t>(value.data.data());
   if (value.is_const() && address % ElementAlignment(value.type.dtype) != 0)
     value.data = Buffer::Copy(value.data.bytes());
   if (tensor.quantization() != nullptr) FUSEBOX_TRY(ReadQuant(file, graph, *tensor.quantization(), value));
-  if (HasExtra(tensor)) {
-    FUSEBOX_ASSIGN(value.extra, ReadExtra(tensor));
-  }
+  if (HasExtra(tensor)) value.extra = ReadExtra(tensor);
   return {};
 }
 

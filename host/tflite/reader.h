@@ -19,6 +19,7 @@ struct File {
   const format::Model& model;
   std::vector<std::string> function_names;  // by subgraph
   bool states_rank = false;  // the writer knew has_rank, so that an empty shape without it means "unknown"
+  mutable uint64_t unpacked = 0;  // bytes of sparse constants by now
 };
 
 // An absent vector is an empty one.
@@ -36,6 +37,9 @@ Status CheckFile(const Buffer&);
 Result<Buffer> ReadBuffer(const File&, uint32_t index);
 // A range behind the FlatBuffer, checked.
 Result<Buffer> ReadRange(const File&, uint64_t offset, uint64_t size);
+
+// What a constant stored without most of its zeros is when it is dense.
+Result<Buffer> Unpack(const File&, const format::SparsityParameters&, const Type&, const Buffer& stored);
 
 // Tensor `index` as value `index` of the function.
 Status ReadTensor(const File&, const format::SubGraph&, const format::Tensor&, Value&);

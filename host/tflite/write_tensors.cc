@@ -53,16 +53,13 @@ class TensorWriter {
     const auto dims = context_.dims.Add(out_, shape);
     const auto unknown = signature.empty() ? 0 : context_.dims.Add(out_, signature);
     const auto quant = WriteQuant(value.quant.get(), extra);
-    const auto sparsity = extra.sparsity == nullptr
-                              ? flatbuffers::Offset<format::SparsityParameters>()
-                              : format::SparsityParameters::Pack(out_, extra.sparsity.get());
     std::vector<flatbuffers::Offset<format::VariantSubType>> variants;
     for (const auto& variant : extra.variant_tensors)
       variants.push_back(format::VariantSubType::Pack(out_, variant.get()));
     const auto variant_list = ListOrNone(out_, variants);
     const bool variable = value.is_variable || numbers_.is_state(id);
     return format::CreateTensor(out_, dims, static_cast<format::TensorType>(*type), buffer, name, quant,
-                                variable, sparsity, unknown, value.type.shape.ranked(), variant_list);
+                                variable, 0, unknown, value.type.shape.ranked(), variant_list);
   }
 
   static Status Dims(const Shape& from, std::vector<int32_t>& shape, std::vector<int32_t>& signature) {

@@ -11,9 +11,10 @@
 #include "plugins/rnn/lingvo_lstm_rule.h"
 #include "plugins/rnn/lstm_kernel.h"
 #include "plugins/rnn/rnn_kernel.h"
+#include "plugins/rnn/svdf_kernel.h"
 
 FUSEBOX_PLUGIN("fusebox.rnn", "1.0.0", fusebox::rnn::KerasLstmRule, fusebox::rnn::KerasGruRule,
                fusebox::rnn::KerasSimpleRnnRule, fusebox::rnn::KerasBidirectionalRule,
                fusebox::rnn::LingvoLstmRule, fusebox::rnn::LstmKernel, fusebox::rnn::GruKernel,
                fusebox::rnn::RnnKernel, fusebox::rnn::BidirectionalKernel, fusebox::rnn::LstmStepKernel,
-               fusebox::rnn::BasicLstmKernel)
+               fusebox::rnn::BasicLstmKernel, fusebox::rnn::SvdfKernel)

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "host/graph/flex.h"
+
 namespace fusebox {
 namespace {
 
@@ -96,7 +98,8 @@ TEST(NodeView, ForgetsTheNodeThatItShowedBefore) {
   f.value(w).quant = std::make_shared<const Quant>(Quant{.scales = {1}, .zero_points = {0}});
   const Node first = f.AddNode(Op::kFullyConnected, {w, w}, {row});
   const Node second = f.AddNode(Op::kFullyConnected, {x, x, kNoValue}, {row});
-  const NodeText text(f, first, 0);
+  const NodeTexts texts(f, first);
+  const NodeText text = texts[0];
   NodeView view(f, first, text);
   EXPECT_NE(view.abi()->operands[0]->quant, nullptr);
   view.Show(f, second, text);
@@ -112,6 +115,28 @@ TEST(NodeView, ForgetsTheNodeThatItShowedBefore) {
   EXPECT_EQ(view.abi()->operand_count, 2u);
   EXPECT_EQ(view.abi()->operands[0]->bytes, 64u);
   EXPECT_EQ(view.abi()->results[0]->flags, 0u);
+}
+
+TEST(NodeTexts, AreThoseOfEachNodeAndStayWhenMoved) {
+  Function f("f");
+  const ValueId x = f.AddInput({DType::kF32, {1}}, "x");
+  Node& custom = f.AddNode(Op::kCustom, {x}, {{DType::kF32, {1}}});
+  custom.name = "acme.op";
+  custom.attrs.Set("n", 3);
+  Node& abs = f.AddNode(Op::kAbs, {x}, {{DType::kF32, {1}}});
+  abs.location.name = "layer";
+  abs.raw_options = "raw";
+  NodeTexts texts;
+  texts.Add(f, custom, 0);
+  texts.Add("elsewhere", custom);
+  texts.Add(f, abs, 1);
+  const NodeTexts moved = std::move(texts);
+  EXPECT_EQ(moved[0].location, "function f: node 0 acme.op");
+  EXPECT_EQ(moved[0].raw_options, WriteFlexMap(custom.attrs));
+  EXPECT_EQ(moved[1].location, "elsewhere");
+  EXPECT_EQ(moved[1].raw_options, moved[0].raw_options);
+  EXPECT_EQ(moved[2].location, "function f: node 1 ABS (layer)");
+  EXPECT_EQ(moved[2].raw_options, "raw");
 }
 
 }  // namespace
