@@ -42,7 +42,7 @@ struct Value {
   std::shared_ptr<const Quant> quant;
   Buffer data;               // set: a constant
   bool is_variable = false;  // a variable tensor: session state when nothing defines it
-  std::string extra;  // parts of the file's tensor that the graph does not interpret, opaque
+  std::string extra;         // parts of the file's tensor that the graph does not interpret, opaque
 
   bool is_const() const { return static_cast<bool>(data); }
 };
