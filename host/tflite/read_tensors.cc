@@ -122,7 +122,9 @@ std::string ReadExtra(const format::Tensor& tensor) {
   format::TensorT extra;
   if (HasCustomQuant(tensor)) {
     extra.quantization = std::make_unique<format::QuantizationParametersT>();
-    extra.quantization->details.Set(*tensor.quantization()->details_as_CustomQuantization()->UnPack());
+    const std::unique_ptr<format::CustomQuantizationT> custom(
+        tensor.quantization()->details_as_CustomQuantization()->UnPack());
+    extra.quantization->details.Set(std::move(*custom));
   }
   for (size_t i = 0; i < SizeOf(tensor.variant_tensors()); ++i) {
     extra.variant_tensors.emplace_back(tensor.variant_tensors()->Get(static_cast<unsigned>(i))->UnPack());
