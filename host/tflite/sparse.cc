@@ -12,25 +12,17 @@ constexpr size_t kMostLevels = 16;
 constexpr size_t kMostGrowth = 1024, kAlways = size_t{1} << 20;
 
 template <class Vector>
-std::vector<int64_t> Numbers(const Vector* vector) {
+std::vector<int64_t> NumbersAs(const void* table) {
+  const auto* const vector = static_cast<const Vector*>(table);
   if (vector == nullptr || vector->values() == nullptr) return {};
   return {vector->values()->begin(), vector->values()->end()};
 }
 
-std::vector<int64_t> Segments(const format::DimensionMetadata& level) {
-  switch (level.array_segments_type()) {
-    case format::SparseIndexVector_Int32Vector: return Numbers(level.array_segments_as_Int32Vector());
-    case format::SparseIndexVector_Uint16Vector: return Numbers(level.array_segments_as_Uint16Vector());
-    case format::SparseIndexVector_Uint8Vector: return Numbers(level.array_segments_as_Uint8Vector());
-    default: return {};
-  }
-}
-
-std::vector<int64_t> Indices(const format::DimensionMetadata& level) {
-  switch (level.array_indices_type()) {
-    case format::SparseIndexVector_Int32Vector: return Numbers(level.array_indices_as_Int32Vector());
-    case format::SparseIndexVector_Uint16Vector: return Numbers(level.array_indices_as_Uint16Vector());
-    case format::SparseIndexVector_Uint8Vector: return Numbers(level.array_indices_as_Uint8Vector());
+std::vector<int64_t> Numbers(format::SparseIndexVector kind, const void* table) {
+  switch (kind) {
+    case format::SparseIndexVector_Int32Vector: return NumbersAs<format::Int32Vector>(table);
+    case format::SparseIndexVector_Uint16Vector: return NumbersAs<format::Uint16Vector>(table);
+    case format::SparseIndexVector_Uint8Vector: return NumbersAs<format::Uint8Vector>(table);
     default: return {};
   }
 }
@@ -120,8 +112,8 @@ class Tree {
     }
     if (source.format() != format::DimensionType_SPARSE_CSR)
       return Unsupported("is stored in a way that is not known");
-    level.segments = Segments(source);
-    level.indices = Indices(source);
+    level.segments = Numbers(source.array_segments_type(), source.array_segments());
+    level.indices = Numbers(source.array_indices_type(), source.array_indices());
     for (const int64_t index : level.indices) {
       if (index < 0 || index >= level.extent)
         return Invalid("index " + std::to_string(index) + " of " + std::to_string(level.extent));
@@ -163,6 +155,7 @@ Result<Buffer> Unpack(const File& file, const format::SparsityParameters& source
   const std::optional<size_t> bytes = ByteSize(type);
   if (!bytes || BitsOf(type.dtype) < 8)
     return Unsupported("sparse constants of type " + ToString(type) + " are not done");
+  if (*bytes == 0) return Buffer::Make(0, {});  // its other dimensions may be of any size, and are not walked
   file.unpacked += *bytes;
   if (file.unpacked > kAlways && file.unpacked / kMostGrowth > file.bytes.size())
     return Invalid("would unpack to " + std::to_string(file.unpacked) + " bytes from a file of " +

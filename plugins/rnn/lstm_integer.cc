@@ -59,11 +59,6 @@ void CheckStates(const Node& node) {
   CellBits(node);
 }
 
-void CheckConstant(const Node& node, uint32_t operand) {
-  if (node.has_in(operand) && !(node.in(operand).is_const() && node.in(operand).has_value()))
-    throw Reject{"NONCONST", "is computed; quantised weights are constant", Subject(operand)};
-}
-
 }  // namespace
 
 void IntegerLstm::Check(const LstmSpec& spec, const Node& node) {
@@ -77,7 +72,7 @@ void IntegerLstm::Check(const LstmSpec& spec, const Node& node) {
   if (spec.projection) ScaleWithin(node, kHidden);
   for (uint32_t i = kInputWeights; i < node.in_count(); ++i) {
     if (!node.has_in(i) || i == kOutputState || i == kCellState) continue;
-    CheckConstant(node, i);
+    NeedConstant(node, i);
     if (node.in(i).dtype() == FBX_I8) CheckStoredWeights(node, i);
     if (node.in(i).dtype() == FBX_I16) ScaleIn(node, i, true);
   }

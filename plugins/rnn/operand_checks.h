@@ -3,8 +3,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <fusebox/kernel.hpp>
+
+#include "plugins/rnn/cell_activation.h"
 
 namespace fusebox::rnn {
 
@@ -32,6 +35,16 @@ inline fbx_dtype FloatInput(const Node& node) {
   if (dtype != FBX_F32 && dtype != FBX_F64)
     RefuseOperand("DTYPE", std::string("is ") + dtype_name(dtype) + ", only f32 and f64 are done", 0);
   return dtype;
+}
+
+// What the builtin op puts on its sums.
+inline CellActivation FusedActivation(const Node& node) {
+  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
+  if (name == "NONE") return CellActivation::kLinear;
+  if (name == "RELU") return CellActivation::kRelu;
+  if (name == "RELU6") return CellActivation::kRelu6;
+  if (name == "TANH") return CellActivation::kTanh;
+  throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr fused_activation_function"};
 }
 
 // Fills in `size` when it was not known, else holds the operand to `times` of it.

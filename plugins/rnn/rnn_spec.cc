@@ -9,15 +9,6 @@
 namespace fusebox::rnn {
 namespace {
 
-CellActivation ParseActivation(const Node& node) {
-  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
-  if (name == "NONE") return CellActivation::kLinear;
-  if (name == "RELU") return CellActivation::kRelu;
-  if (name == "RELU6") return CellActivation::kRelu6;
-  if (name == "TANH") return CellActivation::kTanh;
-  throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr fused_activation_function"};
-}
-
 void CheckState(const Node& node, const RnnSpec& spec) {
   if (!node.has_in(kRnnState)) RefuseOperand("OPERANDS", "is absent", kRnnState);
   const Tensor state = node.in(kRnnState);
@@ -40,7 +31,7 @@ RnnSpec::RnnSpec(const Node& node) {
   if (node.in_count() != kRnnOperands)
     throw Reject{"ARITY", "has " + std::to_string(node.in_count()) + " operands, expected 5"};
   time_major = node.attrs().b("time_major", false);
-  activation = ParseActivation(node);
+  activation = FusedActivation(node);
   dtype = FloatInput(node);
   NeedOperand(node, kRnnInput, 3, dtype);
   hybrid = dtype == FBX_F32 && node.has_in(kRnnWeights) && node.in(kRnnWeights).dtype() == FBX_I8;

@@ -20,6 +20,12 @@ inline float ScaleOf(Tensor t, const std::string& subject, bool symmetric) {
   return q->scales[0];
 }
 
+inline void NeedConstant(const Node& node, uint32_t operand) {
+  if (node.in(operand).is_const() && node.in(operand).has_value()) return;
+  throw Reject{"NONCONST", "is computed; quantised weights are constant",
+               "operand " + std::to_string(operand)};
+}
+
 // Weights of 8 bits. Rows are no longer than sums of 32 bits can take.
 inline void CheckStoredWeights(const Node& node, uint32_t operand) {
   const Tensor t = node.in(operand);
@@ -27,8 +33,7 @@ inline void CheckStoredWeights(const Node& node, uint32_t operand) {
   if (t.dtype() != FBX_I8)
     throw Reject{"DTYPE", std::string("is ") + dtype_name(t.dtype()) + " beside other weights of 8 bits",
                  subject};
-  if (!t.is_const() || !t.has_value())
-    throw Reject{"NONCONST", "is computed; quantised weights are constant", subject};
+  NeedConstant(node, operand);
   ScaleOf(t, subject, true);
   if (t.rank() > 0 && t.dim(-1) > 65536) throw Reject{"SHAPE", "has rows longer than 65536", subject};
 }

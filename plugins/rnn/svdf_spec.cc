@@ -11,27 +11,12 @@ namespace {
 
 using Form = SvdfSpec::Form;
 
-CellActivation ParseActivation(const Node& node) {
-  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
-  if (name == "NONE") return CellActivation::kLinear;
-  if (name == "RELU") return CellActivation::kRelu;
-  if (name == "RELU6") return CellActivation::kRelu6;
-  if (name == "TANH") return CellActivation::kTanh;
-  throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr fused_activation_function"};
-}
-
 Form FormOf(const Node& node) {
   if (!node.has_in(kSvdfInput)) RefuseOperand("OPERANDS", "is absent", kSvdfInput);
   if (node.in(kSvdfInput).dtype() == FBX_I8) return Form::kInteger;
   const bool bytes =
       FloatInput(node) == FBX_F32 && node.has_in(kSvdfFeatures) && node.in(kSvdfFeatures).dtype() == FBX_I8;
   return bytes ? Form::kHybrid : Form::kFloat;
-}
-
-void NeedConstant(const Node& node, uint32_t operand) {
-  const Tensor t = node.in(operand);
-  if (!t.is_const() || !t.has_value())
-    RefuseOperand("NONCONST", "is computed; quantised weights are constant", operand);
 }
 
 void CheckHybrid(const Node& node) {
@@ -51,11 +36,10 @@ void CheckInteger(const Node& node, SvdfSpec& spec) {
                   kSvdfTimes);
   NeedOperand(node, kSvdfTimes, 2, spec.state_dtype);
   NeedConstant(node, kSvdfTimes);
-  const auto scale = [&](Tensor t, const std::string& name, bool symmetric) { ScaleOf(t, name, symmetric); };
-  scale(node.in(kSvdfInput), "operand 0", false);
-  scale(node.in(kSvdfTimes), "operand 2", true);
-  scale(node.in(kSvdfState), "operand 4", spec.state_dtype == FBX_I16);
-  scale(node.out(0), "result 0", false);
+  ScaleOf(node.in(kSvdfInput), "operand 0", false);
+  ScaleOf(node.in(kSvdfTimes), "operand 2", true);
+  ScaleOf(node.in(kSvdfState), "operand 4", spec.state_dtype == FBX_I16);
+  ScaleOf(node.out(0), "result 0", false);
   if (spec.activation != CellActivation::kLinear && spec.activation != CellActivation::kRelu)
     throw Reject{"ATTR", "in integers NONE and RELU are done", "attr fused_activation_function"};
 }
@@ -81,7 +65,7 @@ void CheckState(const Node& node, const SvdfSpec& spec) {
 SvdfSpec::SvdfSpec(const Node& node) {
   if (node.in_count() != kSvdfOperands)
     throw Reject{"ARITY", "has " + std::to_string(node.in_count()) + " operands, expected 5"};
-  activation = ParseActivation(node);
+  activation = FusedActivation(node);
   rank = node.attrs().i64("rank", 0);
   if (rank < 1) throw Reject{"ATTR", "is " + std::to_string(rank), "attr rank"};
   form = FormOf(node);
