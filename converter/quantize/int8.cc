@@ -315,13 +315,10 @@ class Quantiser {
   }
 
   ValueId Bias(ValueId v, double input_scale, const Quant& weights) {
-    Quant quant;
+    std::vector<float> steps;
     std::vector<int32_t> values;
     const auto floats = f_.value(v).data.As<float>();
-    for (size_t i = 0; i < weights.scales.size(); ++i) {
-      quant.scales.push_back(static_cast<float>(input_scale * weights.scales[i]));
-      quant.zero_points.push_back(0);
-    }
+    for (const float scale : weights.scales) steps.push_back(static_cast<float>(input_scale * scale));
     for (size_t i = 0; i < floats.size(); ++i) {
       const double step = input_scale * weights.scales[weights.scales.size() > 1 ? i : 0];
       values.push_back(
@@ -329,7 +326,8 @@ class Quantiser {
     }
     const ValueId out =
         f_.AddConst(Type{DType::kI32, f_.value(v).type.shape}, Buffer::Of<int32_t>(values), f_.value(v).name);
-    f_.value(out).quant = std::make_shared<const Quant>(std::move(quant));
+    f_.value(out).quant = std::make_shared<const Quant>(
+        Quant{.scales = steps, .zero_points = std::vector<int64_t>(steps.size())});
     return out;
   }
 

@@ -23,21 +23,21 @@ std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<c
     const size_t c = axis < 0 ? 0 : channel(i);
     scales[c] = std::max(scales[c], std::abs(static_cast<double>(values[i])) / 127);
   }
-  Quant quant;
+  std::vector<float> stored(channels);
   for (size_t c = 0; c < channels; ++c) {
     if (!at_least.empty()) scales[c] = std::max(scales[c], at_least[c]);
     // A channel of zeros has any scale; tiny ones must stay numbers.
     scales[c] = std::max<double>(scales[c], std::numeric_limits<float>::min());
-    quant.scales.push_back(static_cast<float>(scales[c]));
-    quant.zero_points.push_back(0);
+    stored[c] = static_cast<float>(scales[c]);
   }
-  quant.axis = std::max(axis, 0);
   std::vector<int8_t> bytes(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    const double scale = quant.scales[axis < 0 ? 0 : channel(i)];
+    const double scale = stored[axis < 0 ? 0 : channel(i)];
     bytes[i] = static_cast<int8_t>(std::clamp(std::round(values[i] / scale), -127.0, 127.0));
   }
-  return Stored{Buffer::Of<int8_t>(bytes), std::make_shared<const Quant>(std::move(quant))};
+  const Quant quant{
+      .scales = stored, .zero_points = std::vector<int64_t>(channels), .axis = std::max(axis, 0)};
+  return Stored{Buffer::Of<int8_t>(bytes), std::make_shared<const Quant>(quant)};
 }
 
 std::optional<Buffer> Halves(const Value& constant) {

@@ -73,7 +73,7 @@ size_t Count(const fbx_attrs* attrs) noexcept { return FromAbi(attrs).size(); }
 
 fbx_str KeyAt(const fbx_attrs* attrs, size_t index) noexcept {
   if (index >= FromAbi(attrs).size()) return {nullptr, 0};
-  return AsAbi(std::next(FromAbi(attrs).begin(), static_cast<std::ptrdiff_t>(index))->first);
+  return AsAbi(FromAbi(attrs).begin()[static_cast<std::ptrdiff_t>(index)].first);
 }
 
 fbx_attr_kind Kind(const fbx_attrs* attrs, fbx_str key) noexcept {

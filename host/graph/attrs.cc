@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 
 #include "host/graph/types.h"
@@ -47,16 +48,24 @@ std::string List(const std::vector<T>& items, F&& to_text) {
   return text + "]";
 }
 
+std::string_view NameOf(const std::pair<std::string, AttrValue>& attr) { return attr.first; }
+
 }  // namespace
 
 const AttrValue* Attrs::Find(std::string_view name) const {
-  const auto found = values_.find(name);
-  return found == values_.end() ? nullptr : &found->second;
+  const auto found = std::ranges::lower_bound(values_, name, {}, NameOf);
+  return found == values_.end() || found->first != name ? nullptr : &found->second;
+}
+
+AttrValue& Attrs::Slot(std::string name) {
+  auto at = std::ranges::lower_bound(values_, std::string_view(name), {}, NameOf);
+  if (at == values_.end() || at->first != name) at = values_.emplace(at, std::move(name), AttrValue());
+  return at->second;
 }
 
 void Attrs::Erase(std::string_view name) {
-  const auto found = values_.find(name);
-  if (found != values_.end()) values_.erase(found);
+  const auto found = std::ranges::lower_bound(values_, name, {}, NameOf);
+  if (found != values_.end() && found->first == name) values_.erase(found);
 }
 
 int64_t Attrs::i64(std::string_view name, int64_t otherwise) const {

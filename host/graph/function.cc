@@ -27,11 +27,11 @@ ValueId Function::AddConst(const Tensor& tensor, std::string name) {
   return AddConst(tensor.type, tensor.data, std::move(name));
 }
 
-Node& Function::AddNode(Op op, std::vector<ValueId> operands, std::vector<Type> result_types, Attrs attrs) {
+Node& Function::AddNode(Op op, ValueIds operands, std::vector<Type> result_types, Attrs attrs) {
   return InsertNode(nodes.size(), op, std::move(operands), std::move(result_types), std::move(attrs));
 }
 
-Node& Function::InsertNode(size_t index, Op op, std::vector<ValueId> operands, std::vector<Type> result_types,
+Node& Function::InsertNode(size_t index, Op op, ValueIds operands, std::vector<Type> result_types,
                            Attrs attrs) {
   FUSEBOX_CHECK(index <= nodes.size());
   auto node = std::make_unique<Node>();

@@ -106,10 +106,9 @@ class Function {
     return AddConst(Type{dtype, std::move(shape)}, Buffer::Of<T>(values), std::move(name));
   }
   // Appends a node with `result_types.size()` new results (state results included) and returns it.
-  Node& AddNode(Op op, std::vector<ValueId> operands, std::vector<Type> result_types, Attrs attrs = {});
+  Node& AddNode(Op op, ValueIds operands, std::vector<Type> result_types, Attrs attrs = {});
   // The same, placed before nodes[index].
-  Node& InsertNode(size_t index, Op op, std::vector<ValueId> operands, std::vector<Type> result_types,
-                   Attrs attrs = {});
+  Node& InsertNode(size_t index, Op op, ValueIds operands, std::vector<Type> result_types, Attrs attrs = {});
 
   // Every reader of `from` (operands of nodes and outputs) reads `to`.
   void ReplaceUses(ValueId from, ValueId to);

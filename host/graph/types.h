@@ -3,18 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "fusebox/abi/tensor.h"
 #include "host/base/buffer.h"
 #include "host/base/inline_vector.h"
+#include "host/base/shared_array.h"
 
 namespace fusebox {
 
@@ -94,8 +95,8 @@ std::optional<size_t> ByteSize(const Type&);
 bool Compatible(const Type& is, const Type& expected);
 
 struct Quant {
-  std::vector<float> scales, min, max;
-  std::vector<int64_t> zero_points;
+  SharedArray<float> scales, min, max;
+  SharedArray<int64_t> zero_points;
   int32_t axis = 0;
   int32_t block_size = 0;  // 0: not blockwise
   bool operator==(const Quant&) const = default;
@@ -119,7 +120,7 @@ using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::strin
                                FunctionRef, std::shared_ptr<const Attrs>>;
 
 // Attributes of a node, sorted by name. Enumerated options are their names ("SAME", "RELU"); a field that stands at its
-// schema default is left out. Bytes fields are strings.
+// schema default is left out. Bytes fields are strings. Set and Erase invalidate pointers to values and iterators.
 class Attrs {
  public:
   const AttrValue* Find(std::string_view name) const;
@@ -127,7 +128,7 @@ class Attrs {
   template <class T>
   void Set(std::string name, T&& value) {
     using V = std::remove_cvref_t<T>;
-    AttrValue& slot = values_[std::move(name)];
+    AttrValue& slot = Slot(std::move(name));
     if constexpr (std::is_same_v<V, bool>) slot.emplace<bool>(value);
     else if constexpr (std::is_integral_v<V>) slot.emplace<int64_t>(static_cast<int64_t>(value));
     else if constexpr (std::is_floating_point_v<V>) slot.emplace<double>(static_cast<double>(value));
@@ -153,7 +154,9 @@ class Attrs {
   bool operator==(const Attrs&) const;
 
  private:
-  std::map<std::string, AttrValue, std::less<>> values_;
+  AttrValue& Slot(std::string name);
+
+  std::vector<std::pair<std::string, AttrValue>> values_;
 };
 std::string ToString(const AttrValue&);
 std::string ToString(const Attrs&);  // "{axis=1, padding=SAME}"

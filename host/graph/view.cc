@@ -28,7 +28,9 @@ fbx_quant ShowQuant(const Quant& quant) {
 std::shared_ptr<const Quant> Completed(const std::shared_ptr<const Quant>& quant) {
   if (quant->zero_points.size() == quant->scales.size()) return quant;
   auto copy = std::make_shared<Quant>(*quant);
-  copy->zero_points.resize(quant->scales.size(), quant->zero_points.size() == 1 ? quant->zero_points[0] : 0);
+  std::vector<int64_t> zeros(quant->zero_points.begin(), quant->zero_points.end());
+  zeros.resize(quant->scales.size(), zeros.size() == 1 ? zeros[0] : 0);
+  copy->zero_points = zeros;
   return copy;
 }
 

@@ -7,18 +7,16 @@
 namespace fusebox::tflite {
 namespace {
 
+// A list of the file, in place.
 template <class T>
-std::vector<T> ListOf(const flatbuffers::Vector<T>* vector) {
+SharedArray<T> ListOf(const File& file, const flatbuffers::Vector<T>* vector) {
   if (SizeOf(vector) == 0) return {};
-  const uint8_t* const data = vector->Data();
-  if (reinterpret_cast<uintptr_t>(data) % alignof(T) == 0) {
-    const T* const first = reinterpret_cast<const T*>(data);
-    return {first, first + vector->size()};
-  }
+  const auto* const data = reinterpret_cast<const std::byte*>(vector->Data());
+  const Buffer list =
+      file.bytes.Slice(static_cast<size_t>(data - file.bytes.data()), vector->size() * sizeof(T));
   // The verifier does not promise that elements are aligned.
-  std::vector<T> list(vector->size());
-  std::memcpy(list.data(), data, list.size() * sizeof(T));
-  return list;
+  const bool aligned = reinterpret_cast<uintptr_t>(data) % alignof(T) == 0;
+  return SharedArray<T>(aligned ? list : Buffer::Copy(list.bytes()));
 }
 
 Shape ReadShape(const File& file, const format::Tensor& tensor, bool is_scalar_at_least) {
@@ -76,10 +74,10 @@ Status ReadBlockwise(const File& file, const format::SubGraph& graph,
   if (blocks.block_size() <= 0) return Invalid("blockwise quantisation without a block size");
   quant.block_size = blocks.block_size();
   FUSEBOX_ASSIGN(const std::vector<double> scales, ReadNumbers(file, graph, blocks.scales()));
-  quant.scales.assign(scales.begin(), scales.end());
+  quant.scales = std::vector<float>(scales.begin(), scales.end());
   if (blocks.zero_points() < 0) return {};
   FUSEBOX_ASSIGN(const std::vector<double> zero_points, ReadNumbers(file, graph, blocks.zero_points()));
-  quant.zero_points.assign(zero_points.begin(), zero_points.end());
+  quant.zero_points = std::vector<int64_t>(zero_points.begin(), zero_points.end());
   return {};
 }
 
@@ -91,10 +89,10 @@ Status ReadQuant(const File& file, const format::SubGraph& graph,
                             source.details_type() == format::QuantizationDetails_NONE;
   if (says_nothing) return {};  // as with most tensors of a float model
   Quant quant;
-  quant.scales = ListOf(source.scale());
-  quant.min = ListOf(source.min());
-  quant.max = ListOf(source.max());
-  quant.zero_points = ListOf(source.zero_point());
+  quant.scales = ListOf(file, source.scale());
+  quant.min = ListOf(file, source.min());
+  quant.max = ListOf(file, source.max());
+  quant.zero_points = ListOf(file, source.zero_point());
   quant.axis = source.quantized_dimension();
   if (const auto* blocks = source.details_as_BlockwiseQuantization()) {
     FUSEBOX_TRY(ReadBlockwise(file, graph, *blocks, quant));

@@ -14,8 +14,9 @@ using TensorOffset = flatbuffers::Offset<format::Tensor>;
 
 template <class T>
 flatbuffers::Offset<flatbuffers::Vector<T>> ListOrNone(flatbuffers::FlatBufferBuilder& out,
-                                                       const std::vector<T>& list) {
-  return list.empty() ? flatbuffers::Offset<flatbuffers::Vector<T>>() : out.CreateVector(list);
+                                                       std::span<const T> list) {
+  return list.empty() ? flatbuffers::Offset<flatbuffers::Vector<T>>()
+                      : out.CreateVector(list.data(), list.size());
 }
 
 class TensorWriter {
@@ -56,7 +57,7 @@ class TensorWriter {
     std::vector<flatbuffers::Offset<format::VariantSubType>> variants;
     for (const auto& variant : extra.variant_tensors)
       variants.push_back(format::VariantSubType::Pack(out_, variant.get()));
-    const auto variant_list = ListOrNone(out_, variants);
+    const auto variant_list = ListOrNone<flatbuffers::Offset<format::VariantSubType>>(out_, variants);
     const bool variable = value.is_variable || numbers_.is_state(id);
     return format::CreateTensor(out_, dims, static_cast<format::TensorType>(*type), buffer, name, quant,
                                 variable, 0, unknown, value.type.shape.ranked(), variant_list);
@@ -94,8 +95,8 @@ class TensorWriter {
     if (custom != nullptr) details = format::CustomQuantization::Pack(out_, custom).Union();
     const Quant none;
     const Quant& q = quant == nullptr ? none : *quant;
-    const auto min = ListOrNone(out_, q.min), max = ListOrNone(out_, q.max),
-               scale = ListOrNone(out_, q.scales);
+    const auto min = ListOrNone<float>(out_, q.min), max = ListOrNone<float>(out_, q.max),
+               scale = ListOrNone<float>(out_, q.scales);
     const auto zero_points = q.zero_points.empty() ? 0 : context_.zero_points.Add(out_, q.zero_points);
     const auto kind =
         custom == nullptr ? format::QuantizationDetails_NONE : format::QuantizationDetails_CustomQuantization;
@@ -107,27 +108,26 @@ class TensorWriter {
     const int32_t zero_points =
         quant.zero_points.empty()
             ? -1
-            : AddList(format::TensorType_INT64, Buffer::Of(std::span<const int64_t>(quant.zero_points)),
-                      quant.zero_points.size());
+            : AddList(format::TensorType_INT64, quant.zero_points.buffer(), quant.zero_points.size());
     const auto details = format::CreateBlockwiseQuantization(out_, scales, zero_points, quant.block_size);
     return format::CreateQuantizationParameters(
         out_, 0, 0, 0, 0, format::QuantizationDetails_BlockwiseQuantization, details.Union());
   }
 
   // As halves, which is what kernels expect, where halves can say them.
-  int32_t AddScales(const std::vector<float>& scales) {
+  int32_t AddScales(const SharedArray<float>& scales) {
     std::vector<uint16_t> halves;
     for (const float scale : scales) {
       const auto half = static_cast<_Float16>(scale);
       if (static_cast<float>(half) != scale)
-        return AddList(format::TensorType_FLOAT32, Buffer::Of(std::span<const float>(scales)), scales.size());
+        return AddList(format::TensorType_FLOAT32, scales.buffer(), scales.size());
       std::memcpy(&halves.emplace_back(), &half, 2);
     }
     return AddList(format::TensorType_FLOAT16, Buffer::Of(std::span<const uint16_t>(halves)), halves.size());
   }
 
   int32_t AddList(format::TensorType type, const Buffer& data, size_t count) {
-    const auto dims = context_.dims.Add(out_, {static_cast<int32_t>(count)});
+    const auto dims = context_.dims.Add(out_, std::vector{static_cast<int32_t>(count)});
     added_.push_back(
         format::CreateTensor(out_, dims, type, context_.buffers.Add(data, true), 0, 0, false, 0, 0, true));
     return next_++;

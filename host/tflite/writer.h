@@ -42,9 +42,9 @@ template <class T>
 class Lists {
  public:
   using Offset = flatbuffers::Offset<flatbuffers::Vector<T>>;
-  Offset Add(flatbuffers::FlatBufferBuilder& out, const std::vector<T>& list) {
-    const auto [at, added] = written_.emplace(list, Offset());
-    if (added) at->second = out.CreateVector(list);
+  Offset Add(flatbuffers::FlatBufferBuilder& out, std::span<const T> list) {
+    const auto [at, added] = written_.emplace(std::vector<T>(list.begin(), list.end()), Offset());
+    if (added) at->second = out.CreateVector(list.data(), list.size());
     return at->second;
   }
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# Of the sources of plugins: unique symbols would keep one from being unloaded.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-fno-gnu-unique FUSEBOX_HAS_NO_GNU_UNIQUE)
+set(FUSEBOX_PLUGIN_OPTIONS "$<$<AND:$<BOOL:${FUSEBOX_HAS_NO_GNU_UNIQUE}>,$<COMPILE_LANGUAGE:CXX>>:-fno-gnu-unique>")
+
 # fusebox_add_plugin(NAME SOURCES file... MANIFEST file [LINK_LIBRARIES target...])
 #
 # Builds NAME.so, a module that exports `fusebox_entry_v1` and nothing else, and puts it with a copy of the manifest
@@ -64,12 +69,7 @@ function(_fusebox_plugin_link name)
                       LINKER:--exclude-libs,ALL)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS "${script}")
 
-  # Unique symbols would keep a plugin from being unloaded.
-  include(CheckCXXCompilerFlag)
-  check_cxx_compiler_flag(-fno-gnu-unique FUSEBOX_HAS_NO_GNU_UNIQUE)
-  if(FUSEBOX_HAS_NO_GNU_UNIQUE)
-    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
-  endif()
+  target_compile_options(${name} PRIVATE ${FUSEBOX_PLUGIN_OPTIONS})
 
   # A sanitizer's runtime is in the executable, so that its symbols are undefined in a module.
   get_directory_property(options COMPILE_OPTIONS)

@@ -40,8 +40,8 @@ Weights WeightSource::Int8(Dims dims, int64_t fan_in) {
       b = static_cast<std::byte>(std::max<int>(static_cast<int8_t>(Next() >> 56), -127));
   });
   auto quant = std::make_shared<Quant>();
-  quant->scales.assign(channels, 1 / (127 * std::sqrt(static_cast<float>(fan_in))));
-  quant->zero_points.assign(channels, 0);
+  quant->scales = std::vector<float>(channels, 1 / (127 * std::sqrt(static_cast<float>(fan_in))));
+  quant->zero_points = std::vector<int64_t>(channels);
   return {{DType::kI8, dims}, std::move(data), std::move(quant)};
 }
 

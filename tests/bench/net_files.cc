@@ -8,7 +8,7 @@
 
 #include "tests/bench/interleave.h"
 #include "tests/bench/net_bench.h"
-#include "tests/peers/stock.h"
+#include "tests/testing/stock.h"
 
 namespace fusebox::bench {
 namespace {

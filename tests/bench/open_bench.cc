@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "host/session.h"
-#include "tests/peers/stock.h"
+#include "tests/testing/stock.h"
 
 namespace {
 

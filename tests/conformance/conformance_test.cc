@@ -5,7 +5,7 @@
 #include <iostream>
 #include <set>
 
-#include "tests/conformance/harness.h"
+#include "tests/conformance/cases/harness.h"
 
 #include <fusebox/abi/plugin.h>
 

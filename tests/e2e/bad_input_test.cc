@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "tests/converter/import/files.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

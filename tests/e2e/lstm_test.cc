@@ -7,7 +7,7 @@
 
 #include "host/tflite/tflite.h"
 #include "samples/models/models.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include "host/tflite/tflite.h"
 #include "samples/models/masked.h"
 #include "tests/converter/import/files.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "host/tflite/tflite.h"
-#include "tests/converter/import/keras/keras_cases.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/keras_cases.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "samples/models/models.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "host/tflite/tflite.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "samples/models/saved_model_builder.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include "converter/import/saved_model/saved_model.pb.h"
 #include "samples/models/models.h"
 #include "tests/converter/import/files.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/convert.h"
-#include "tests/converter/import/keras/keras_writer.h"
 #include "tests/fuzz/targets.h"
+#include "tests/testing/keras_writer.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -31,6 +31,8 @@ void RunKerasConfig(std::span<const std::byte>);
 std::vector<std::string> KerasConfigSeeds();
 void RunTflite(std::span<const std::byte>);
 std::vector<std::string> TfliteSeeds();
+void RunModel(std::span<const std::byte>);
+std::vector<std::string> ModelSeeds();
 
 // A folder of this process's own, on a file system in memory where there is one; gone when the process ends.
 const std::string& ScratchDir();

@@ -9,8 +9,8 @@
 #include <numbers>
 
 #include "host/base/table.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <iostream>
 
-#include "tests/converter/import/keras/keras_cases.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
 #include "tests/peers/tfjs.h"
+#include "tests/testing/keras_cases.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -10,9 +10,9 @@
 #include "host/base/table.h"
 #include "host/graph/npy.h"
 #include "host/tflite/tflite.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
-#include "tests/peers/stock.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
+#include "tests/testing/stock.h"
 
 namespace fusebox::testing {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "host/tflite/tflite.h"
 #include "samples/models/models.h"
-#include "tests/converter/import/keras/keras_cases.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
-#include "tests/peers/stock.h"
 #include "tests/peers/tfjs.h"
+#include "tests/testing/keras_cases.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
+#include "tests/testing/stock.h"
 
 namespace fusebox::testing {
 namespace {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "host/tflite/tflite.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
-#include "tests/peers/stock.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
+#include "tests/testing/stock.h"
 
 namespace fusebox::testing {
 namespace {

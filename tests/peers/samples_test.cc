@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "samples/models/models.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
-#include "tests/peers/stock.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
+#include "tests/testing/stock.h"
 
 namespace fusebox::testing {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "host/tflite/tflite.h"
 #include "host/verify/cases.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
-#include "tests/peers/stock.h"
 #include "tests/peers/tfjs_graph.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
+#include "tests/testing/stock.h"
 
 namespace fusebox::testing {
 namespace {

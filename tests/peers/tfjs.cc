@@ -8,7 +8,7 @@
 #include "converter/import/saved_model/reader.h"
 #include "converter/import/saved_model/variables.h"
 #include "tests/converter/import/files.h"
-#include "tests/peers/peer.h"
+#include "tests/testing/peer.h"
 
 namespace fusebox::testing {
 namespace {

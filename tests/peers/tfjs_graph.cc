@@ -6,8 +6,8 @@
 #include <set>
 
 #include "converter/import/saved_model/function_import.h"
-#include "tests/peers/peer.h"
 #include "tests/peers/tfjs.h"
+#include "tests/testing/peer.h"
 
 namespace fusebox::testing {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "host/base/table.h"
 #include "host/tflite/tflite.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

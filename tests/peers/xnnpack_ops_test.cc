@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "host/tflite/tflite.h"
-#include "tests/e2e/pipeline.h"
-#include "tests/peers/peer.h"
-#include "tests/peers/stock.h"
 #include "tests/plugins/xnnpack/net.h"
+#include "tests/testing/peer.h"
+#include "tests/testing/pipeline.h"
+#include "tests/testing/stock.h"
 
 namespace fusebox::xnnpack_test {
 namespace {

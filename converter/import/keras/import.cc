@@ -44,7 +44,7 @@ Result<Shape> InputShape(const json& config) {
       return Invalid("its shape " + found->dump() + " is none");
     }
   }
-  return Shape(std::move(dims));
+  return Shape(dims);
 }
 
 Result<Type> InputTypeOf(const Layer& layer) {

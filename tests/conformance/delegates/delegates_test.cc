@@ -7,8 +7,8 @@
 #include <iostream>
 #include <set>
 
+#include "tests/conformance/cases/harness.h"
 #include "tests/conformance/delegates/single.h"
-#include "tests/conformance/harness.h"
 
 namespace fusebox::conformance {
 namespace {

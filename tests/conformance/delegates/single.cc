@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/model.h"
 #include "host/session.h"
+#include "host/tflite/tflite.h"
 
 // The plugin side has a Node, a Tensor and an Attrs of its own.
 namespace host {
@@ -106,6 +107,13 @@ Answered Try(const std::shared_ptr<Registry>& registry, const std::string& deleg
 }
 
 }  // namespace
+
+std::string FileOf(const Case& c, size_t inputs) {
+  const auto op = FindOp(c.op);
+  if (!op) return "";
+  const auto file = tflite::Write(*ModelOf(c, *op, inputs, false));
+  return file ? *file : "";
+}
 
 std::shared_ptr<Registry> RegistryWith(const std::string& plugin_folder) {
   Config config;

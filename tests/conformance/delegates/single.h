@@ -21,9 +21,12 @@ struct Answered {
   std::vector<Data> results;
 };
 
+// The case as a file; empty: it cannot be written as one. Its first `inputs` operands that are there are inputs, the others
+// constants.
+std::string FileOf(const Case&, size_t inputs);
+
 std::shared_ptr<Registry> RegistryWith(const std::string& plugin_folder);
-// The first `inputs` operands that are there become inputs of the model, the others constants. What a delegate would not take
-// alone is tried again with an addition behind it.
+// What a delegate would not take alone is tried again with an addition behind it.
 Answered RunThrough(const std::shared_ptr<Registry>&, const std::string& delegate, const Case&,
                     size_t inputs);
 

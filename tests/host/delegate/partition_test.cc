@@ -11,10 +11,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Type F32() { return {DType::kF32, Shape({2})}; }
+Type Floats() { return {DType::kF32, Shape({2})}; }
 
 ValueId Make(Function& f, Op op, std::vector<ValueId> operands) {
-  Node& node = f.AddNode(op, std::move(operands), {F32()});
+  Node& node = f.AddNode(op, std::move(operands), {Floats()});
   if (op == Op::kCustom) node.name = "custom";
   return node.results[0];
 }
@@ -38,7 +38,7 @@ std::string Text(const Schedule& schedule) {
 
 TEST(Partition, DoesNotLeaveAndEnterAgain) {
   Function f("main");
-  const ValueId x = f.AddInput(F32(), "x");
+  const ValueId x = f.AddInput(Floats(), "x");
   const ValueId a = Make(f, Op::kAdd, {x, x});
   const ValueId b = Make(f, Op::kSub, {a, x});
   f.outputs = {Make(f, Op::kMul, {a, b})};
@@ -48,7 +48,7 @@ TEST(Partition, DoesNotLeaveAndEnterAgain) {
 
 TEST(Partition, JoinsBranchesThatNothingSeparates) {
   Function f("main");
-  const ValueId x = f.AddInput(F32(), "x");
+  const ValueId x = f.AddInput(Floats(), "x");
   const ValueId a = Make(f, Op::kAdd, {x, x});
   const ValueId b = Make(f, Op::kSub, {x, x});
   const ValueId c = Make(f, Op::kAdd, {a, x});
@@ -59,7 +59,7 @@ TEST(Partition, JoinsBranchesThatNothingSeparates) {
 
 TEST(Partition, LeavesNodesWithEffectsInTheirOrder) {
   Function f("main");
-  const ValueId x = f.AddInput(F32(), "x");
+  const ValueId x = f.AddInput(Floats(), "x");
   const ValueId a = Make(f, Op::kCustom, {x});
   const ValueId b = Make(f, Op::kCustom, {x});
   const ValueId c = Make(f, Op::kCustom, {x});
@@ -70,7 +70,7 @@ TEST(Partition, LeavesNodesWithEffectsInTheirOrder) {
 
 TEST(Partition, DropsWhatAloneIsNotWorthIt) {
   Function f("main");
-  const ValueId x = f.AddInput(F32(), "x");
+  const ValueId x = f.AddInput(Floats(), "x");
   const ValueId a = Make(f, Op::kReshape, {x});
   const ValueId b = Make(f, Op::kSub, {a, x});
   const ValueId c = Make(f, Op::kReshape, {b});
@@ -84,7 +84,7 @@ TEST(Partition, DropsWhatAloneIsNotWorthIt) {
 
 TEST(Partition, LeavesOutWhatNobodyReads) {
   Function f("main");
-  const ValueId x = f.AddInput(F32(), "x");
+  const ValueId x = f.AddInput(Floats(), "x");
   const ValueId a = Make(f, Op::kAdd, {x, x});
   Make(f, Op::kMul, {a, x});
   f.outputs = {a};
@@ -95,7 +95,7 @@ TEST(Partition, LeavesOutWhatNobodyReads) {
 
 TEST(Partition, KeepsDelegatesApart) {
   Function f("main");
-  const ValueId x = f.AddInput(F32(), "x");
+  const ValueId x = f.AddInput(Floats(), "x");
   const ValueId a = Make(f, Op::kAdd, {x, x});
   f.outputs = {Make(f, Op::kMul, {a, x})};
   auto answers = Answers({1, 0});
@@ -105,7 +105,7 @@ TEST(Partition, KeepsDelegatesApart) {
 // Some graph of pure nodes, each of which reads up to two earlier values.
 std::unique_ptr<Function> RandomFunction(std::mt19937& random, size_t nodes) {
   auto f = std::make_unique<Function>("main");
-  std::vector<ValueId> values = {f->AddInput(F32(), "x")};
+  std::vector<ValueId> values = {f->AddInput(Floats(), "x")};
   for (size_t i = 0; i < nodes; ++i) {
     const auto any = [&] { return values[random() % values.size()]; };
     values.push_back(Make(*f, Op::kAdd, {any(), any()}));

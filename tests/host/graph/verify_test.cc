@@ -6,14 +6,14 @@
 namespace fusebox {
 namespace {
 
-const Type kRow{DType::kF32, {1, 4}};
+const Type kRowOf4{DType::kF32, {1, 4}};
 
 // main(x) = RELU(x)
 std::unique_ptr<Module> Relu() {
   auto module = std::make_unique<Module>();
   Function& main = module->Add("main");
-  const ValueId x = main.AddInput(kRow, "x");
-  main.outputs = main.AddNode(Op::kRelu, {x}, {kRow}).results;
+  const ValueId x = main.AddInput(kRowOf4, "x");
+  main.outputs = main.AddNode(Op::kRelu, {x}, {kRowOf4}).results;
   return module;
 }
 
@@ -26,7 +26,7 @@ std::string Why(const Module& module, Strictness strictness = Strictness::kWrita
 Node& AddRnn(Function& f, ValueId x, ValueId state) {
   const ValueId w = f.AddConst<float>(DType::kF32, {4, 4}, std::vector<float>(16), "w");
   const ValueId b = f.AddConst<float>(DType::kF32, {4}, std::vector<float>(4), "b");
-  return f.AddNode(Op::kRnn, {x, w, w, b, state}, {kRow, kRow});
+  return f.AddNode(Op::kRnn, {x, w, w, b, state}, {kRowOf4, kRowOf4});
 }
 
 TEST(Verify, AcceptsAPlainGraph) { EXPECT_EQ(Why(*Relu()), ""); }
@@ -34,7 +34,7 @@ TEST(Verify, AcceptsAPlainGraph) { EXPECT_EQ(Why(*Relu()), ""); }
 TEST(Verify, RefusesAValueThatIsReadBeforeItIsDefined) {
   auto module = Relu();
   Function& main = *module->functions[0];
-  main.AddNode(Op::kAbs, {main.outputs[0]}, {kRow});
+  main.AddNode(Op::kAbs, {main.outputs[0]}, {kRowOf4});
   std::swap(main.nodes[0], main.nodes[1]);
   EXPECT_EQ(Why(*module), "function main: node 0 ABS: operand 0: %1 is read before anything defines it");
 }
@@ -42,7 +42,7 @@ TEST(Verify, RefusesAValueThatIsReadBeforeItIsDefined) {
 TEST(Verify, RefusesAValueThatIsDefinedTwice) {
   auto module = Relu();
   Function& main = *module->functions[0];
-  main.AddNode(Op::kAbs, {main.inputs[0]}, {kRow}).results = main.outputs;
+  main.AddNode(Op::kAbs, {main.inputs[0]}, {kRowOf4}).results = main.outputs;
   EXPECT_EQ(Why(*module), "function main: node 1 ABS: result 0: %1 is defined twice");
 }
 
@@ -74,7 +74,7 @@ TEST(Verify, HoldsConstantsToTheirType) {
 TEST(Verify, LetsNobodyReadAnOverwrittenState) {
   auto module = Relu();
   Function& main = *module->functions[0];
-  const ValueId state = main.AddNode(Op::kAbs, {main.inputs[0]}, {kRow}).results[0];
+  const ValueId state = main.AddNode(Op::kAbs, {main.inputs[0]}, {kRowOf4}).results[0];
   Node& rnn = AddRnn(main, main.inputs[0], state);
   main.outputs = {rnn.results[0], rnn.results[1]};
   EXPECT_EQ(Why(*module), "");
@@ -97,10 +97,10 @@ TEST(Verify, RefusesRecursion) {
   auto module = Relu();
   for (const char* name : {"a", "b"}) {
     Function& f = module->Add(name);
-    const ValueId x = f.AddInput(kRow);
+    const ValueId x = f.AddInput(kRowOf4);
     Attrs attrs;
     attrs.Set("subgraph", FunctionRef{name[0] == 'a' ? "b" : "a"});
-    f.outputs = f.AddNode(Op::kCall, {x}, {kRow}, attrs).results;
+    f.outputs = f.AddNode(Op::kCall, {x}, {kRowOf4}, attrs).results;
   }
   EXPECT_NE(Why(*module).find("is recursive"), std::string::npos) << Why(*module);
 }
@@ -120,10 +120,10 @@ TEST(Verify, RefusesAChainOfCallsThatIsTooLong) {
   auto module = Relu();
   for (int i = 0; i < 2000; ++i) {
     Function& f = module->Add("f" + std::to_string(i));
-    const ValueId x = f.AddInput(kRow);
+    const ValueId x = f.AddInput(kRowOf4);
     Attrs attrs;
     attrs.Set("subgraph", FunctionRef{i == 1999 ? "main" : "f" + std::to_string(i + 1)});
-    f.outputs = f.AddNode(Op::kCall, {x}, {kRow}, attrs).results;
+    f.outputs = f.AddNode(Op::kCall, {x}, {kRowOf4}, attrs).results;
   }
   EXPECT_NE(Why(*module).find("nest too deeply"), std::string::npos) << Why(*module);
 }

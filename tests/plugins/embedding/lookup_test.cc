@@ -5,7 +5,7 @@
 
 #include "host/run/run.h"
 #include "samples/models/saved_model_builder.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

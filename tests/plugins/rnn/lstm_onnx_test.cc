@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/bench/lstm_engine.h"
-#include "tests/peers/peer.h"
+#include "tests/testing/peer.h"
 
 namespace fusebox {
 namespace {

@@ -58,13 +58,14 @@ class Net {
  private:
   ValueId Quantised(ValueId id, const std::vector<Q>& qs, int axis = 0) {
     if (qs.empty() || qs[0].scale == 0) return id;
-    auto quant = std::make_shared<Quant>();
+    std::vector<float> scales;
+    std::vector<int64_t> zero_points;
     for (const Q& q : qs) {
-      quant->scales.push_back(q.scale);
-      quant->zero_points.push_back(q.zero_point);
+      scales.push_back(q.scale);
+      zero_points.push_back(q.zero_point);
     }
-    quant->axis = axis;
-    f_.value(id).quant = std::move(quant);
+    f_.value(id).quant =
+        std::make_shared<const Quant>(Quant{.scales = scales, .zero_points = zero_points, .axis = axis});
     return id;
   }
   std::unique_ptr<Module> module_;

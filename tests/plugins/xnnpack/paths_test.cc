@@ -22,7 +22,9 @@ Build NibbleNet(bool blocks, float scale = 0.03125f) {
     if (blocks) {
       auto quant = std::make_shared<Quant>(*net.function().value(w).quant);
       quant->block_size = 32;
-      for (size_t i = 0; i < quant->scales.size(); ++i) quant->scales[i] *= static_cast<float>(1 + i % 4);
+      std::vector<float> each(quant->scales.begin(), quant->scales.end());
+      for (size_t i = 0; i < each.size(); ++i) each[i] *= static_cast<float>(1 + i % 4);
+      quant->scales = each;
       net.function().value(w).quant = quant;
     }
     return net.Take({net.Add(Op::kFullyConnected, {x, w, kNoValue}, DType::kF32, {4, kN})});

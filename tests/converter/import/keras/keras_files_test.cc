@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "tests/converter/import/files.h"
-#include "tests/converter/import/keras/keras_cases.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/keras_cases.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

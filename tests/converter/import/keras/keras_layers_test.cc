@@ -11,8 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-double Sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
-
 TEST(KerasLayers, UnitNormalizationGivesLengthOne) {
   const KerasCase one = OneLayer("", "UnitNormalization", {{"axis", -1}}, {1, 2, 3});
   ExpectNear(RunModel(one.model, {Floats({1, 2, 3}, {3, 0, 4, 1, 2, 2})}),

@@ -16,8 +16,6 @@ const std::vector<float>& Weight(const KerasCase& one, const std::string& name) 
   return values;
 }
 
-double Sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
-
 // Three gates z, r, h from the input and from the state, with a bias each.
 std::vector<float> GruResetAfter(const KerasCase& one, const Tensor& x, int steps, int n, int u) {
   const auto kernel = Weight(one, "kernel"), recurrent = Weight(one, "recurrent_kernel"),

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "tests/converter/import/keras/keras_cases.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/keras_cases.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 
@@ -31,6 +31,8 @@ inline Result<Tensors> RunModel(const KerasFixture& model, const Tensors& inputs
   WriteH5(file, model);
   return RunFile(file, inputs);
 }
+
+inline double Sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
 
 inline std::vector<float> Values(const Tensor& tensor) {
   const auto values = tensor.data.As<float>();

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "tests/converter/import/keras/keras_cases.h"
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/keras_cases.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/peers/peer.h"
+#include "tests/testing/peer.h"
 
 #include <cstdlib>
 #include <filesystem>

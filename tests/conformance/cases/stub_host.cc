@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/conformance/stub_host.h"
+#include "tests/conformance/cases/stub_host.h"
 
 #include <algorithm>
 #include <cstring>

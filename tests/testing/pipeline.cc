@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/e2e/pipeline.h"
+#include "tests/testing/pipeline.h"
 
 #include <sys/wait.h>
 

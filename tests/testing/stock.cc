@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/peers/stock.h"
+#include "tests/testing/stock.h"
 
 #include <dlfcn.h>
 
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tests/peers/peer.h"
+#include "tests/testing/peer.h"
 
 namespace fusebox::testing {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/conformance/harness.h"
+#include "tests/conformance/cases/harness.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "tests/conformance/stub_host.h"
+#include "tests/conformance/cases/stub_host.h"
 
 namespace fusebox::conformance {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/converter/import/keras/keras_writer.h"
+#include "tests/testing/keras_writer.h"
 
 namespace fusebox::testing {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/converter/import/keras/keras_writer.h"
+#include "tests/testing/keras_writer.h"
 
 #include <hdf5.h>
 #include <zip.h>

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that can be read is run: twice, on small numbers. Whether it may run is for the host to say; it must not crash.
+#include <algorithm>
+#include <random>
+
+#include "host/model.h"
+#include "host/session.h"
+#include "host/tflite/tflite.h"
+#include "tests/fuzz/targets.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr size_t kLargest = size_t{1}
+                            << 20;  // bytes of one value: time goes by into many models, not into a large one
+
+const std::shared_ptr<Registry>& Kernels() {
+  static const auto registry = [] {
+    Config config;
+    config.search_default_path = false;
+    return *Registry::Create(config);
+  }();
+  return registry;
+}
+
+// Models whose time or memory nobody can tell by looking at them are left alone.
+bool IsSmall(const Module& module) {
+  for (const auto& function : module.functions) {
+    for (const auto& node : function->nodes) {
+      if (node->is(Op::kWhile)) return false;
+    }
+    for (ValueId id = 0; id < function->value_count(); ++id) {
+      const Type& type = function->value(id).type;
+      if (!std::ranges::all_of(type.shape.dims(), [](int64_t dim) { return dim < 1024; })) return false;
+      if (const auto bytes = ByteSize(type); type.shape.is_static() && bytes && *bytes > kLargest)
+        return false;
+    }
+  }
+  return true;
+}
+
+Tensor Numbers(const Type& declared, std::mt19937& random) {
+  Type type = declared;
+  if (!type.shape.ranked()) type.shape = Shape({2});
+  for (int64_t& dim : type.shape.dims()) dim = dim < 0 ? 2 : dim;
+  const size_t size = ByteSize(type).value_or(0);
+  return {type, Buffer::Make(size, [&](std::span<std::byte> bytes) {
+            for (size_t i = 0; i < bytes.size(); ++i) {
+              // Floats from 2 to 4 and below 0, whole numbers from -3 to 3.
+              const bool float_top = type.dtype == DType::kF32 && i % 4 == 3;
+              const bool other = BitsOf(type.dtype) > 8 && i % (BitsOf(type.dtype) / 8) != 0;
+              bytes[i] = float_top ? std::byte(random() % 2 == 0 ? 0x40 : 0xBF)
+                         : other   ? std::byte(0)
+                                   : std::byte(random() % 4);
+            }
+          })};
+}
+
+}  // namespace
+
+void RunModel(std::span<const std::byte> bytes) {
+  auto module = tflite::Read(Buffer::Copy(bytes), "fuzz.tflite");
+  if (!module || !IsSmall(**module)) return;
+  const auto model = Model::FromModule(*std::move(module), {.registry = Kernels(), .delegates = {{}}});
+  if (!model) return;
+  auto session = Session::Create(*model);
+  if (!session) return;
+  std::mt19937 random(1);
+  for (int run = 0; run < 2; ++run) {
+    int input = 0;
+    for (const Session::Slot& slot : (*session)->inputs()) {
+      if (!(*session)->SetInput(input++, Numbers(slot.type, random))) return;
+    }
+    if (!(*session)->Prepare() || (*session)->arena_bytes() > 16 * kLargest || !(*session)->Run()) return;
+    for (size_t i = 0; i < (*session)->outputs().size(); ++i) {
+      const auto value = (*session)->output(static_cast<int>(i));
+      if (!value) continue;
+      // Every byte is looked at, where a sanitizer can see it.
+      volatile std::byte sum{};
+      for (const std::byte byte : value->data.bytes()) sum = sum ^ byte;
+    }
+  }
+}
+
+}  // namespace fusebox::fuzz
