@@ -11,6 +11,7 @@ namespace {
 // 0: nobody; -1: an input; otherwise node number + 1.
 constexpr int kNobody = 0, kInput = -1;
 
+std::string InputPlace(size_t i) { return "input " + std::to_string(i); }
 std::string OperandPlace(size_t i) { return "operand " + std::to_string(i); }
 std::string ResultPlace(size_t i) { return "result " + std::to_string(i); }
 
@@ -72,50 +73,49 @@ Status VerifyQuant(const Value& value) {
 
 class Verifier {
  public:
-  Verifier(const Function& function, Strictness strictness)
-      : function_(function),
-        writable_(strictness == Strictness::kWritable),
-        definer_(static_cast<size_t>(function.value_count()), kNobody),
-        taken_by_(writable_ ? definer_.size() : 0, nullptr) {}
+  explicit Verifier(Strictness strictness) : writable_(strictness == Strictness::kWritable) {}
 
-  Status Run() {
+  Status Run(const Function& function) {
+    function_ = &function;
+    definer_.assign(static_cast<size_t>(function.value_count()), kNobody);
+    if (writable_) taken_by_.assign(definer_.size(), nullptr);
     FUSEBOX_TRY(Inputs());
-    for (ValueId id = 0; id < function_.value_count(); ++id) FUSEBOX_TRY(OneValue(id));
-    for (size_t i = 0; i < function_.nodes.size(); ++i) {
-      if (function_.nodes[i] == nullptr) return Internal("node " + std::to_string(i) + " is null");
-      const Node& node = *function_.nodes[i];
+    for (ValueId id = 0; id < function_->value_count(); ++id) FUSEBOX_TRY(OneValue(id));
+    for (size_t i = 0; i < function_->nodes.size(); ++i) {
+      if (function_->nodes[i] == nullptr) return Internal("node " + std::to_string(i) + " is null");
+      const Node& node = *function_->nodes[i];
       Status status = OneNode(node, static_cast<int>(i));
-      if (!status) return std::move(status).At(Describe(function_, node));
+      if (!status) return std::move(status).At(Describe(*function_, node));
     }
-    for (size_t i = 0; i < function_.outputs.size(); ++i) {
-      FUSEBOX_TRY(Readable(function_.outputs[i], nullptr).At([&] { return "output " + std::to_string(i); }));
+    for (size_t i = 0; i < function_->outputs.size(); ++i) {
+      FUSEBOX_TRY(Readable(function_->outputs[i], nullptr).At([&] { return "output " + std::to_string(i); }));
     }
     return {};
   }
 
  private:
-  bool InRange(ValueId id) const { return id >= 0 && id < function_.value_count(); }
+  bool InRange(ValueId id) const { return id >= 0 && id < function_->value_count(); }
 
   std::string ValueText(ValueId id) const {
-    const std::string& name = function_.value(id).name;
+    const std::string& name = function_->value(id).name;
     return "%" + std::to_string(id) + (name.empty() ? "" : " (" + name + ")");
   }
 
   Status Inputs() {
-    for (size_t i = 0; i < function_.inputs.size(); ++i) {
-      const ValueId id = function_.inputs[i];
-      const std::string place = "input " + std::to_string(i);
-      if (!InRange(id)) return Invalid(place + ": value " + std::to_string(id) + " does not exist");
+    for (size_t i = 0; i < function_->inputs.size(); ++i) {
+      const ValueId id = function_->inputs[i];
+      if (!InRange(id)) return Invalid(InputPlace(i) + ": value " + std::to_string(id) + " does not exist");
       int& definer = definer_[static_cast<size_t>(id)];
-      if (definer != kNobody) return Invalid(place + ": " + ValueText(id) + " is an input twice");
-      if (function_.value(id).is_const()) return Invalid(place + ": " + ValueText(id) + " is a constant");
+      if (definer != kNobody) return Invalid(InputPlace(i) + ": " + ValueText(id) + " is an input twice");
+      if (function_->value(id).is_const())
+        return Invalid(InputPlace(i) + ": " + ValueText(id) + " is a constant");
       definer = kInput;
     }
     return {};
   }
 
   Status OneValue(ValueId id) {
-    const Value& value = function_.value(id);
+    const Value& value = function_->value(id);
     for (const int64_t dim : value.type.shape.dims()) {
       if (dim < Shape::kUnknown) return Invalid(ValueText(id) + ": dimension " + std::to_string(dim));
     }
@@ -127,14 +127,14 @@ class Verifier {
   // Defined before this place, and not overwritten before it.
   Status Readable(ValueId id, const Node* reader) const {
     if (!InRange(id)) return Invalid("value " + std::to_string(id) + " does not exist");
-    const Value& value = function_.value(id);
+    const Value& value = function_->value(id);
     if (definer_[static_cast<size_t>(id)] == kNobody && !value.is_const() && !value.is_variable) {
       return Invalid(ValueText(id) + " is read before anything defines it");
     }
     if (!writable_) return {};
     const Node* taker = taken_by_[static_cast<size_t>(id)];
     if (taker != nullptr && reader != taker) {
-      return Invalid(ValueText(id) + " is read after " + Describe(function_, *taker) +
+      return Invalid(ValueText(id) + " is read after " + Describe(*function_, *taker) +
                      " has overwritten it; read its final state instead");
     }
     if (value.type.dtype == DType::kNone) return Invalid(ValueText(id) + " has no element type");
@@ -182,7 +182,7 @@ class Verifier {
       const auto i = static_cast<size_t>(index);
       if (i >= node.operands.size() || node.operands[i] == kNoValue || !writable_) continue;
       const ValueId id = node.operands[i];
-      if (function_.value(id).is_const()) {
+      if (function_->value(id).is_const()) {
         return Invalid(OperandPlace(i) + ": " + ValueText(id) + " is a constant, but the op overwrites it");
       }
       for (size_t j = 0; j < node.operands.size(); ++j) {
@@ -208,7 +208,7 @@ class Verifier {
       if (definer == kInput)
         return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is an input of the function");
       if (definer != kNobody) return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is defined twice");
-      if (function_.value(id).is_const())
+      if (function_->value(id).is_const())
         return Invalid(ResultPlace(i) + ": " + ValueText(id) + " is a constant");
       definer = index + 1;
     }
@@ -225,17 +225,17 @@ class Verifier {
         return Invalid(ResultPlace(result) + " is the state of an absent operand");
       if (operand != kNoValue && state == kNoValue)
         return Invalid(ResultPlace(result) + ", a final state, is absent");
-      if (operand != kNoValue && !Compatible(function_.value(state).type, function_.value(operand).type)) {
-        return Invalid(ResultPlace(result) + " is " + ToString(function_.value(state).type) +
-                       ", but the state it is of is " + ToString(function_.value(operand).type));
+      if (operand != kNoValue && !Compatible(function_->value(state).type, function_->value(operand).type)) {
+        return Invalid(ResultPlace(result) + " is " + ToString(function_->value(state).type) +
+                       ", but the state it is of is " + ToString(function_->value(operand).type));
       }
       ++result;
     }
     return {};
   }
 
-  const Function& function_;
   const bool writable_;
+  const Function* function_ = nullptr;
   std::vector<int> definer_;
   std::vector<const Node*> taken_by_;  // asked of writable graphs alone
 };
@@ -279,8 +279,9 @@ Status Verify(const Module& module, Strictness strictness) {
   if (const auto* name = FindTwice(names)) return Invalid("function " + std::string(*name) + " exists twice");
   if (strictness == Strictness::kWritable && module.functions.empty()) return Invalid("there is no function");
   FUSEBOX_TRY(VerifySignatures(module));
+  Verifier verifier(strictness);
   for (const auto& function : module.functions) {
-    FUSEBOX_TRY(Verifier(*function, strictness).Run().At([&] { return "function " + function->name; }));
+    FUSEBOX_TRY(verifier.Run(*function).At([&] { return "function " + function->name; }));
   }
   return VerifyCalls(module, strictness);
 }

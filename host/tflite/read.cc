@@ -136,6 +136,7 @@ Result<std::vector<std::string>> SignatureNames(
 }
 
 Status ReadSignatures(const File& file, Module& module) {
+  module.signatures.reserve(SizeOf(file.model.signature_defs()));
   for (size_t i = 0; i < SizeOf(file.model.signature_defs()); ++i) {
     const format::SignatureDef& source = *file.model.signature_defs()->Get(static_cast<unsigned>(i));
     Signature& signature = module.signatures.emplace_back();
@@ -223,6 +224,7 @@ Status ReadModel(const Buffer& bytes, Module& module) {
     return Unsupported("format version " + std::to_string(model.version()) + ", expected 3");
   if (SizeOf(model.subgraphs()) == 0) return Invalid("there is no subgraph");
   const File file = {bytes, model, FunctionNames(model), StatesRank(model)};
+  module.functions.reserve(file.function_names.size());
   for (const std::string& name : file.function_names)
     module.functions.push_back(std::make_unique<Function>(name));
   for (size_t i = 0; i < module.functions.size(); ++i) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "host/graph/flex.h"
 #include "host/tflite/options.h"
 #include "host/tflite/reader.h"
@@ -167,6 +169,8 @@ class NodeReader {
 
 // The value before a state operand is not session state when something defines it.
 void ClearDefinedVariables(Function& function) {
+  if (std::ranges::all_of(function.nodes, [](const auto& node) { return StateOperands(node->op).empty(); }))
+    return;
   const auto clear = [&](ValueId id) {
     if (id != kNoValue) function.value(id).is_variable = false;
   };
