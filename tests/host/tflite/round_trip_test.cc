@@ -124,6 +124,24 @@ TEST(Write, SharesEqualConstantsButNoOutputs) {
   EXPECT_GT(Write(module)->size(), shared + 16000);
 }
 
+TEST(Read, LeavesScalesAndZeroPointsInTheFile) {
+  Module module;
+  Function& main = module.Add("main");
+  const Quant quant{.scales = std::vector<float>(64, 0.5f), .zero_points = std::vector<int64_t>(64, 3)};
+  main.outputs = {main.AddInput({DType::kI8, Shape({64, 1})})};
+  main.value(0).quant = std::make_shared<const Quant>(quant);
+  const std::string bytes = *Write(module);
+  const Buffer file = Buffer::Of(std::span<const char>(bytes));
+  const auto read = *Read(file, "bytes");
+  const Quant& got = *read->functions[0]->value(0).quant;
+  EXPECT_EQ(got, quant);
+  const auto in_file = [&](const void* data) {
+    return data >= file.data() && data < file.data() + file.size();
+  };
+  EXPECT_TRUE(in_file(got.scales.data()));
+  EXPECT_TRUE(in_file(got.zero_points.data()));
+}
+
 TEST(Write, SharesEqualShapesAndZeroPoints) {
   const auto size = [](int64_t other) {
     Module m;
