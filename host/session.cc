@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "host/graph/npy.h"
@@ -202,6 +203,9 @@ Status Session::SetInput(int index, const Tensor& value) {
   } else if (const auto bytes = ByteSize(value.type); bytes && *bytes != value.data.size()) {
     return Invalid(fmt::format("{} has {} bytes, but {} takes {}", place(), value.data.size(),
                                ToString(value.type), *bytes));
+  } else if (value.type.dtype == DType::kBool &&
+             std::ranges::any_of(value.data.bytes(), [](std::byte byte) { return byte > std::byte{1}; })) {
+    return Invalid(place() + " has bools that are neither 0 nor 1");
   }
   FUSEBOX_TRY(impl_->Shape(index, value.type, value.data.size(), false));
   if (value.data.size() > 0) {

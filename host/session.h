@@ -42,6 +42,7 @@ class Session {
   Status SelectSignature(std::string_view key);
 
   // Copies the value in. Its dtype must be the input's and its dims compatible; the error names the input and both types.
+  // Bools are bytes of 0 and 1.
   Status SetInput(int index, const Tensor& value);
   // Memory of an input to be filled in place, for shapes known by now; valid until the next SetInput, Resize or Run with other shapes.
   Result<std::span<std::byte>> InputData(int index);

@@ -51,6 +51,10 @@ Status VerifyConstant(const Value& value) {
     return Invalid("constant of type " + ToString(value.type) + " has " + std::to_string(value.data.size()) +
                    " bytes, expected " + std::to_string(*size));
   }
+  // To kernels they are bool, which has no other values.
+  const auto is_neither = [](std::byte byte) { return byte > std::byte{1}; };
+  if (value.type.dtype == DType::kBool && std::ranges::any_of(value.data.bytes(), is_neither))
+    return Invalid("bool constant with bytes that are neither 0 nor 1");
   return {};
 }
 

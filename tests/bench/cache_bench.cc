@@ -5,8 +5,8 @@
 //
 // Each run is a process of its own, with the plugin loaded and the model's pages in memory. The modes take turns; medians over the
 // rounds, the least of init too; peak memory is the largest. "unshared" is how XNNPACK is used without a cache: every signature packs its
-// own weights. Without a cache ours still share them in memory. "init" is Model::Open and Session, planned for all its
-// signatures; "first" goes from Open to the first output (llm: 64 tokens of prefill, then one of decode); "steady" is one
+// own weights. Without a cache ours still share them in memory. "open" is Model::Open and Session::Create, "init" has the planning
+// of all signatures too, which is where weights are packed; "first" goes from Open to the first output (llm: 64 tokens of prefill, then one of decode); "steady" is one
 // more run (llm: of decode). "packed" are the bytes that XNNPACK packed, "reused" those that it did not have to.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -123,6 +123,7 @@ Result<Row> Measure(const std::string& model_path, const std::string& options,
   FUSEBOX_ASSIGN(const auto model,
                  Model::Open(model_path, {.registry = registry, .delegate_options = options}));
   FUSEBOX_ASSIGN(const auto session, Session::Create(model, {.signature = llm ? "prefill" : ""}));
+  row["open ms"] = Millis(start);
   FUSEBOX_TRY(PrepareAll(*session, llm));
   row["init ms"] = Millis(start);
   FUSEBOX_TRY(llm ? StartDecode(*session) : Zero(*session));
@@ -200,8 +201,8 @@ constexpr Mode kModes[] = {
      true},
     {"reload", ".build/", R"({"xnnpack": {"weight_cache_path": "%s"}})", false},
 };
-constexpr const char* kColumns[] = {"init ms", "least ms",  "first ms",  "steady ms", "peak MB",
-                                    "anon MB", "packed MB", "reused MB", "disk MB"};
+constexpr const char* kColumns[] = {"open ms", "init ms", "least ms",  "first ms",  "steady ms",
+                                    "peak MB", "anon MB", "packed MB", "reused MB", "disk MB"};
 
 struct Measured {
   std::map<std::string, std::vector<double>> columns;

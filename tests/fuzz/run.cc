@@ -51,7 +51,7 @@ Tensor Numbers(const Type& declared, std::mt19937& random) {
               const bool other = BitsOf(type.dtype) > 8 && i % (BitsOf(type.dtype) / 8) != 0;
               bytes[i] = float_top ? std::byte(random() % 2 == 0 ? 0x40 : 0xBF)
                          : other   ? std::byte(0)
-                                   : std::byte(random() % 4);
+                                   : std::byte(random() % (type.dtype == DType::kBool ? 2 : 4));
             }
           })};
 }

@@ -56,6 +56,19 @@ TEST(Verify, RefusesNumbersOutOfRange) {
   EXPECT_EQ(Why(*module), "function main: node 0 RELU: operand 0 is absent but not optional");
 }
 
+TEST(Verify, RefusesBoolsThatAreNeitherTrueNorFalse) {
+  const auto why = [](std::vector<uint8_t> bytes) {
+    auto module = Relu();
+    Function& main = *module->functions[0];
+    const ValueId bools = main.AddConst<uint8_t>(DType::kBool, {3}, bytes, "mask");
+    main.outputs.push_back(main.AddNode(Op::kLogicalNot, {bools}, {{DType::kBool, {3}}}).results[0]);
+    return Why(*module);
+  };
+  EXPECT_EQ(why({0, 1, 1}), "");
+  EXPECT_EQ(why({0, 1, 2}), "function main: %2 (mask): bool constant with bytes that are neither 0 nor 1");
+  EXPECT_NE(why({255, 0, 0}), "");
+}
+
 TEST(Verify, CountsOperands) {
   auto module = Relu();
   Node& node = *module->functions[0]->nodes[0];

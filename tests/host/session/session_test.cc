@@ -141,6 +141,20 @@ TEST(Session, SaysWhatIsMissingBeforeARun) {
   EXPECT_EQ(*session->FindInput("features"), 0);
 }
 
+TEST(Session, RefusesBoolsThatAreNeitherTrueNorFalse) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  f.outputs = {f.AddInput({DType::kBool, {3}})};
+  const auto session = SessionOf(std::move(module));
+  const auto bools = [](std::vector<uint8_t> bytes) {
+    return Tensor{{DType::kBool, {3}}, Buffer::Of<uint8_t>(bytes)};
+  };
+  EXPECT_TRUE(session->SetInput(0, bools({0, 1, 1})));
+  const Status status = session->SetInput(0, bools({0, 1, 2}));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("has bools that are neither 0 nor 1"));
+}
+
 TEST(Session, RefusesAnUnknownSignatureAndSillyThreads) {
   const auto model = ModelOf(Dense());
   EXPECT_THAT(Session::Create(model, {.signature = "train"}).error().message, HasSubstr("serving_default"));
