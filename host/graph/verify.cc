@@ -75,6 +75,12 @@ Status VerifyQuant(const Value& value) {
   return {};
 }
 
+// Ops that the host does itself: no kernel looks at how many results they have.
+bool HasOneResult(Op op) {
+  return op == Op::kVarHandle || op == Op::kReadVariable || op == Op::kHashtable ||
+         op == Op::kHashtableFind || op == Op::kHashtableSize;
+}
+
 class Verifier {
  public:
   explicit Verifier(Strictness strictness) : writable_(strictness == Strictness::kWritable) {}
@@ -201,6 +207,8 @@ class Verifier {
     const size_t states = StateResultCount(node);
     if (node.results.size() < states) return Invalid("lacks results for its final states");
     const size_t proper = node.results.size() - states;
+    if (HasOneResult(node.op) && proper != 1)
+      return Invalid("has " + std::to_string(proper) + " results, expected 1");
     for (size_t i = 0; i < node.results.size(); ++i) {
       const ValueId id = node.results[i];
       if (id == kNoValue) {

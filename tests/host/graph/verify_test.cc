@@ -69,6 +69,15 @@ TEST(Verify, RefusesBoolsThatAreNeitherTrueNorFalse) {
   EXPECT_NE(why({255, 0, 0}), "");
 }
 
+TEST(Verify, CountsResultsOfWhatTheHostDoes) {
+  for (const size_t results : {0, 1, 2}) {
+    auto module = Relu();
+    Function& main = *module->functions[0];
+    main.AddNode(Op::kVarHandle, {}, std::vector<Type>(results, {DType::kResource, Shape::Scalar()}));
+    EXPECT_EQ(Why(*module) == "", results == 1) << Why(*module);
+  }
+}
+
 TEST(Verify, CountsOperands) {
   auto module = Relu();
   Node& node = *module->functions[0]->nodes[0];
