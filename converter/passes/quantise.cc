@@ -31,8 +31,8 @@ void StoreWeights(Context& context) {
 // 8 bits: the functions of signatures; what loops and branches run stays float.
 Result<quantize::Twins> StoreActivations(Context& context, const Module& before, const Signature& signature,
                                          const std::vector<Sample>& samples) {
-  FUSEBOX_ASSIGN(const auto ranges, quantize::Measure(context, before, signature.function, samples));
-  return quantize::ToInt8(context, *context.module.Find(signature.function), ranges);
+  FUSEBOX_ASSIGN(const auto measured, quantize::Measure(context, before, signature.function, samples));
+  return quantize::ToInt8(context, *context.module.Find(signature.function), measured);
 }
 
 }  // namespace

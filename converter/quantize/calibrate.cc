@@ -123,7 +123,7 @@ void DetachStates(Function& f) {
 }  // namespace
 
 Result<Observer> Observer::Create(Context& context, const Module& module, const std::string& function,
-                                  std::vector<ValueId> values) {
+                                  std::vector<ValueId> values, int threads) {
   Observer out;
   out.function_ = function;
   out.module_ = Clone(module);
@@ -133,7 +133,7 @@ Result<Observer> Observer::Create(Context& context, const Module& module, const 
   // The context keeps the registry for longer than this.
   const std::shared_ptr<Registry> registry(&context.registry, [](Registry*) {});
   FUSEBOX_ASSIGN(out.program_, run::Program::Create(*out.module_, registry, entries));
-  FUSEBOX_ASSIGN(out.runner_, run::Runner::Create(*out.program_, 0));
+  FUSEBOX_ASSIGN(out.runner_, run::Runner::Create(*out.program_, threads));
   return out;
 }
 
@@ -178,15 +178,24 @@ class Seen {
   std::map<ValueId, Tensor> tensors_;
 };
 
+bool HasConstantWeights(const Function& f, const Node& lstm) {
+  for (size_t i = kInputWeights; i < lstm.operands.size(); ++i) {
+    const ValueId v = lstm.operands[i];
+    if (v != kNoValue && i != kLstmOutputState && i != kLstmCellState && !f.value(v).is_const()) return false;
+  }
+  return true;
+}
+
 // The LSTM ops of a function, and what runs them step by step.
 class LstmCells {
  public:
   LstmCells(Context& context, const Function& f) : context_(context), f_(f) {
     for (const auto& node : f.nodes)
-      if (Role(*node) == Role8::kLstm && node->operands.size() > kLstmCellState)
+      if (Role(*node) == Role8::kLstm && node->operands.size() > kLstmCellState &&
+          HasConstantWeights(f, *node))
         cells_.emplace_back(node.get(), std::nullopt);
   }
-  Status Widen(const Seen& seen, Ranges& ranges) {
+  Status Widen(const Seen& seen, std::map<ValueId, LstmRanges>& ranges) {
     for (auto& [node, steps] : cells_) {
       Sample values;
       for (const size_t operand : {size_t{0}, kLstmOutputState, kLstmCellState})
@@ -195,7 +204,7 @@ class LstmCells {
       if (!steps) {
         FUSEBOX_ASSIGN(steps, LstmSteps::Create(context_, f_, *node, values));
       }
-      FUSEBOX_TRY(steps->Widen(values, ranges[node->operands[kLstmCellState]]));
+      FUSEBOX_TRY(steps->Widen(values, ranges[node->results[0]]));
     }
     return {};
   }
@@ -208,24 +217,25 @@ class LstmCells {
 
 }  // namespace
 
-Result<Ranges> Measure(Context& context, const Module& module, const std::string& function,
-                       const std::vector<Sample>& samples) {
+Result<Measured> Measure(Context& context, const Module& module, const std::string& function,
+                         const std::vector<Sample>& samples) {
   const Function& f = *module.Find(function);
   const std::vector<ValueId> values = Activations(f);
   FUSEBOX_ASSIGN(Observer observer, Observer::Create(context, module, function, values));
   LstmCells cells(context, f);
   Saturation saturation(f);
-  Ranges ranges;
+  Measured out;
+  Ranges& ranges = out.values;
   for (size_t s = 0; s < samples.size(); ++s) {
     const std::string place = "calibration sample " + std::to_string(s);
     for (size_t i = 0; i < f.inputs.size(); ++i)
       if (f.value(f.inputs[i]).type.dtype == DType::kF32) ranges[f.inputs[i]].Widen(samples[s][i]);
     FUSEBOX_ASSIGN(const auto tensors, observer.Run(samples[s]).At(place));
     for (size_t i = 0; i < values.size(); ++i) saturation.Widen(values[i], tensors[i], ranges[values[i]]);
-    FUSEBOX_TRY(cells.Widen(Seen(f, samples[s], values, tensors), ranges).At(place));
+    FUSEBOX_TRY(cells.Widen(Seen(f, samples[s], values, tensors), out.lstms).At(place));
   }
   saturation.Finish(ranges);
-  return ranges;
+  return out;
 }
 
 }  // namespace fusebox::converter::quantize

@@ -22,11 +22,6 @@ std::shared_ptr<const Quant> QuantOf(const Range& range) {
   return QuantOf(scale, static_cast<int64_t>(std::clamp(zero, -128.0, 127.0)));
 }
 
-std::shared_ptr<const Quant> Symmetric(const Range& range) {
-  const float largest = std::max(-range.min, range.max);
-  return QuantOf(largest > 0 ? largest / 127 : 1.0f, 0);
-}
-
 // Which values have one scale, and what each scale is.
 class Scales {
  public:
@@ -39,7 +34,8 @@ class Scales {
     for (const auto& node : f.nodes)
       if (Role(*node) == Role8::kJoin) TieOperands(*node);
     for (const auto& node : f.nodes)
-      if (Role(*node) == Role8::kLstm) symmetric_.insert(Root(node->results[0]));
+      if (Role(*node) == Role8::kLstm && WantsSymmetricOutput(*node))
+        symmetric_.insert(Root(node->results[0]));
     for (const auto& [v, range] : ranges) {
       Range& all = groups_[Root(v)];
       all.min = std::min(all.min, range.min);
@@ -55,7 +51,7 @@ class Scales {
     auto [known, added] = quants_.emplace(root, nullptr);
     const auto group = groups_.find(root);
     if (added && group != groups_.end() && group->second.seen && !IsTooWide(v))
-      known->second = symmetric_.contains(root) ? Symmetric(group->second) : QuantOf(group->second);
+      known->second = symmetric_.contains(root) ? SymmetricScale(group->second) : QuantOf(group->second);
     return known->second;
   }
 
@@ -114,14 +110,17 @@ class Scales {
   std::map<ValueId, ValueId> parent_;
   std::map<ValueId, std::shared_ptr<const Quant>> fixed_, quants_;
   std::map<ValueId, Range> groups_;
-  // With an LSTM's output: TFLite up to 2.9 at least subtracts its zero point where it should add it.
-  std::set<ValueId> symmetric_;
+  std::set<ValueId> symmetric_;  // with an LSTM's output
 };
 
 class Quantiser {
  public:
-  Quantiser(Context& context, Function& f, const Ranges& ranges)
-      : context_(context), f_(f), scales_(f, ranges), ranges_(ranges) {}
+  Quantiser(Context& context, Function& f, const Measured& measured)
+      : context_(context),
+        f_(f),
+        scales_(f, measured.values),
+        ranges_(measured.values),
+        lstms_(measured.lstms) {}
 
   Twins Run() {
     std::vector<std::unique_ptr<Node>> before = std::move(f_.nodes);
@@ -283,14 +282,14 @@ class Quantiser {
     const ValueId x = node.operands[0];
     if (f_.value(x).is_const() || !scales_.Of(x)) return "its input was not observed";
     if (node.operands.size() <= kLstmCellState) return "it is of the basic form";
-    const auto cell = ranges_.find(node.operands[kLstmCellState]);
-    if (cell == ranges_.end()) return "its cell state was not observed";
+    const auto seen = lstms_.find(node.results[0]);
+    const LstmRanges ranges = seen == lstms_.end() ? LstmRanges{} : seen->second;
     const auto output = scales_.Of(node.results[0]);
-    std::string why = StoreLstmWeights(f_, node, *scales_.Of(x), output);
+    std::string why = StoreLstmWeights(f_, node, ranges, *scales_.Of(x), output);
     if (!why.empty()) return why;
     node.operands[0] = Stored(x, node);
     const std::pair<DType, std::shared_ptr<const Quant>> states[] = {
-        {DType::kI8, output}, {DType::kI16, CellStateScale(cell->second)}};
+        {DType::kI8, output}, {DType::kI16, CellStateScale(ranges.cell)}};
     for (size_t i = 0; i < std::size(states); ++i) {
       ValueId& state = node.operands[kLstmOutputState + i];
       state = StoreState(f_, AsFloat(state, &node), states[i].first, states[i].second);
@@ -335,6 +334,7 @@ class Quantiser {
   Function& f_;
   Scales scales_;
   const Ranges& ranges_;
+  const std::map<ValueId, LstmRanges>& lstms_;
   Twins stored_;
   std::set<ValueId> native_;    // only their twin is made by a node
   std::set<ValueId> restored_;  // and those that DEQUANTIZE has made since
@@ -342,8 +342,8 @@ class Quantiser {
 
 }  // namespace
 
-Twins ToInt8(Context& context, Function& f, const Ranges& ranges) {
-  return Quantiser(context, f, ranges).Run();
+Twins ToInt8(Context& context, Function& f, const Measured& measured) {
+  return Quantiser(context, f, measured).Run();
 }
 
 }  // namespace fusebox::converter::quantize

@@ -9,9 +9,9 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-// Operands; gates in the order input, forget, cell, output.
-constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kPeephole = 9, kBias = 12, kProjection = 16,
-                 kLayerNorm = 20, kGates = 4;
+ValueId OperandOf(const Node& node, size_t i) {
+  return i < node.operands.size() ? node.operands[i] : kNoValue;
+}
 
 ValueId AddStored(Function& f, ValueId from, DType dtype, Stored stored) {
   const ValueId out =
@@ -40,41 +40,50 @@ Stored Rounded(const Value& value, float scale) {
   return {Buffer::Of<T>(values), Symmetric(scale)};
 }
 
-// Weights of one gate, and its bias in the scale of the sums over the input.
+std::shared_ptr<const Quant> SymmetricWords(const Range& range) {
+  const double largest = std::max<double>(-range.min, range.max);
+  return Symmetric(static_cast<float>(std::max(largest / 32767, 1e-20)));
+}
+
+// Weights of one gate, and its bias in the scale of what it is added to: sums over the input, or behind layer normalisation products
+// with coefficients of numbers that have 10 bits of fraction.
 std::string StoreGate(Function& f, Node& node, size_t gate, double input_scale) {
+  constexpr double kNormal = 1.0 / 1024;
   const ValueId w = node.operands[kInputWeights + gate], r = node.operands[kRecurrentWeights + gate],
-                b = node.operands[kBias + gate];
+                b = node.operands[kBias + gate], n = OperandOf(node, kLayerNorm + gate);
   if (w == kNoValue) return "";
   if (r == kNoValue || b == kNoValue) return "a gate has no recurrent weights or no bias";
-  const double least = LargestOf(f.value(b)) / (kLargestBias * input_scale);
+  const double bias = LargestOf(f.value(b)) / kLargestBias, least = n == kNoValue ? bias / input_scale : 0;
   auto input = SymmetricBytes(f.value(w), -1, std::span(&least, 1));
   auto recurrent = SymmetricBytes(f.value(r), -1);
   if (!input || !recurrent) return "its weights are not finite";
-  const auto scale = static_cast<float>(input_scale * input->quant->scales[0]);
+  auto scale = static_cast<float>(input_scale * input->quant->scales[0]);
+  if (n != kNoValue) {
+    const double step = std::max({LargestOf(f.value(n)) / 32767, bias / kNormal, 1e-20});
+    scale = static_cast<float>(step * kNormal);
+    node.operands[kLayerNorm + gate] =
+        AddStored(f, n, DType::kI16, Rounded<int16_t>(f.value(n), static_cast<float>(step)));
+  }
   node.operands[kBias + gate] = AddStored(f, b, DType::kI32, Rounded<int32_t>(f.value(b), scale));
   node.operands[kInputWeights + gate] = AddStored(f, w, DType::kI8, *std::move(input));
   node.operands[kRecurrentWeights + gate] = AddStored(f, r, DType::kI8, *std::move(recurrent));
   return "";
 }
 
-}  // namespace
+std::string StoreProjection(Function& f, Node& node, double hidden_scale) {
+  const ValueId w = node.operands[kProjection], b = node.operands[kProjectionBias];
+  if (w == kNoValue) return "";
+  const double least = b == kNoValue ? 0 : LargestOf(f.value(b)) / (kLargestBias * hidden_scale);
+  auto weights = SymmetricBytes(f.value(w), -1, std::span(&least, 1));
+  if (!weights) return "its weights are not finite";
+  const auto scale = static_cast<float>(hidden_scale * weights->quant->scales[0]);
+  if (b != kNoValue)
+    node.operands[kProjectionBias] = AddStored(f, b, DType::kI32, Rounded<int32_t>(f.value(b), scale));
+  node.operands[kProjection] = AddStored(f, w, DType::kI8, *std::move(weights));
+  return "";
+}
 
-std::string StoreLstmWeights(Function& f, Node& node, const Quant& input,
-                             const std::shared_ptr<const Quant>& output) {
-  if (node.operands.size() <= kLstmCellState) return "it is of the basic form";
-  for (size_t i = kInputWeights; i < node.operands.size(); ++i) {
-    const ValueId v = node.operands[i];
-    if (v == kNoValue || i == kLstmOutputState || i == kLstmCellState) continue;
-    if (i == kProjection) return "a projection has no 8-bit form here";
-    if (i >= kLayerNorm) return "layer normalisation has no 8-bit form here";
-    if (!f.value(v).is_const() || f.value(v).type.dtype != DType::kF32)
-      return "operand " + std::to_string(i) + " is not constant";
-    if (!std::isfinite(LargestOf(f.value(v)))) return "operand " + std::to_string(i) + " is not finite";
-  }
-  for (size_t gate = 0; gate < kGates; ++gate) {
-    std::string why = StoreGate(f, node, gate, input.scales[0]);
-    if (!why.empty()) return why;
-  }
+void StorePeepholes(Function& f, Node& node) {
   for (size_t i = kPeephole; i < kBias; ++i) {
     const ValueId v = node.operands[i];
     if (v == kNoValue) continue;
@@ -82,15 +91,45 @@ std::string StoreLstmWeights(Function& f, Node& node, const Quant& input,
     node.operands[i] =
         AddStored(f, v, DType::kI16, Rounded<int16_t>(f.value(v), static_cast<float>(largest / 32767)));
   }
-  // Sums of the four gates, then what would be projected: readers take the last one's scale even where there is no projection.
+}
+
+std::string WhyNotStored(const Function& f, const Node& node) {
+  for (size_t i = kInputWeights; i < node.operands.size(); ++i) {
+    const ValueId v = node.operands[i];
+    if (v == kNoValue || i == kLstmOutputState || i == kLstmCellState) continue;
+    if (!f.value(v).is_const() || f.value(v).type.dtype != DType::kF32)
+      return "operand " + std::to_string(i) + " is not constant";
+    if (!std::isfinite(LargestOf(f.value(v)))) return "operand " + std::to_string(i) + " is not finite";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string StoreLstmWeights(Function& f, Node& node, const LstmRanges& ranges, const Quant& input,
+                             const std::shared_ptr<const Quant>& output) {
+  if (node.operands.size() <= kLstmCellState) return "it is of the basic form";
+  std::string why = WhyNotStored(f, node);
+  if (!why.empty()) return why;
+  if (!ranges.cell.seen) return "its cell state was not observed";
+  std::vector<std::shared_ptr<const Quant>> within;
+  for (const Range& gate : std::span(ranges.within).first(kLstmGates))
+    within.push_back(gate.seen ? SymmetricWords(gate) : Symmetric(1.0f / 4096));
+  const Range& hidden = ranges.within[kLstmHidden];
+  within.push_back(hidden.seen ? SymmetricScale(hidden) : output);
+  for (size_t gate = 0; gate < kLstmGates; ++gate) {
+    why = StoreGate(f, node, gate, input.scales[0]);
+    if (!why.empty()) return why;
+  }
+  why = StoreProjection(f, node, within[kLstmHidden]->scales[0]);
+  if (!why.empty()) return why;
+  StorePeepholes(f, node);
   const Shape cells{f.value(node.operands[kBias + 1]).type.shape[0]};
   node.intermediates.clear();
-  for (size_t i = 0; i < kGates; ++i) {
-    node.intermediates.push_back(f.AddValue(Type{DType::kI16, cells}));
-    f.value(node.intermediates.back()).quant = Symmetric(1.0f / 4096);
+  for (size_t i = 0; i < within.size(); ++i) {
+    node.intermediates.push_back(f.AddValue(Type{i == kLstmHidden ? DType::kI8 : DType::kI16, cells}));
+    f.value(node.intermediates.back()).quant = within[i];
   }
-  node.intermediates.push_back(f.AddValue(Type{DType::kI8, cells}));
-  f.value(node.intermediates.back()).quant = output;
   return "";
 }
 
@@ -99,6 +138,20 @@ std::shared_ptr<const Quant> CellStateScale(const Range& range) {
   int exponent = 0;
   if (largest > 1) exponent = static_cast<int>(std::ceil(std::log2(largest)));
   return Symmetric(std::ldexp(1.0f, exponent - 15));
+}
+
+std::shared_ptr<const Quant> SymmetricScale(const Range& range) {
+  const float largest = std::max(-range.min, range.max);
+  float scale = largest > 0 ? largest / 127 : 1.0f;
+  // Else a clip at this very value would end a step before it.
+  if (largest / scale < 127) scale = std::nextafter(scale, 0.0f);
+  return Symmetric(scale);
+}
+
+// TFLite up to 2.9 at least subtracts the zero point of what is not projected where it should add it, and clips what is projected as if
+// it had none.
+bool WantsSymmetricOutput(const Node& lstm) {
+  return OperandOf(lstm, kProjection) == kNoValue || lstm.attrs.f64("proj_clip", 0.0) > 0;
 }
 
 ValueId StoreState(Function& f, ValueId from, DType dtype, const std::shared_ptr<const Quant>& quant) {

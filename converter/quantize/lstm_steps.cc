@@ -43,39 +43,51 @@ ValueId Updatable(Function& f, ValueId v) {
 
 Result<LstmSteps> LstmSteps::Create(Context& context, const Function& f, const Node& node,
                                     const Sample& values) {
-  const Type &x = values[0].type, &h = values[1].type, &c = values[2].type;
+  const Steps steps(node, values[0].type.shape);
   LstmSteps out(node);
-  out.step_ = x;
-  if (!node.is(Op::kLstm)) out.step_.shape.dims()[Steps(node, x.shape).time_major ? 0 : 1] = 1;
+  out.step_ = values[0].type;
+  if (!node.is(Op::kLstm)) out.step_.shape.dims()[steps.time_major ? 0 : 1] = 1;
+  // States may have any shape of as many elements.
+  const int64_t cells = f.value(node.operands[kBias + 1]).type.shape[0];
+  const ValueId projection = node.operands[kProjection];
+  const int64_t outputs = projection == kNoValue ? cells : f.value(projection).type.shape[0];
+  out.output_ = {DType::kF32, {steps.batch, outputs}};
+  out.cell_ = {DType::kF32, {steps.batch, cells}};
   Module module;
   Function& step = module.Add("step");
-  const ValueId in = step.AddInput(out.step_), output = step.AddInput(h), cell = step.AddInput(c);
+  const ValueId in = step.AddInput(out.step_), h = step.AddInput(out.output_), c = step.AddInput(out.cell_);
   std::vector<ValueId> operands;
   for (const ValueId v : node.operands) {
     const bool there = v != kNoValue && f.value(v).is_const();
     operands.push_back(there ? step.AddConst(f.value(v).type, f.value(v).data) : kNoValue);
   }
   operands[0] = in;
-  operands[kLstmOutputState] = Updatable(step, output);
-  operands[kLstmCellState] = Updatable(step, cell);
+  operands[kLstmOutputState] = Updatable(step, h);
+  operands[kLstmCellState] = Updatable(step, c);
   Type result = out.step_;
-  result.shape.dims().back() = h.shape.dims().back();
-  const Node& made = step.AddNode(node.op, std::move(operands), {result, h, c}, node.attrs);
-  FUSEBOX_ASSIGN(out.observer_,
-                 Observer::Create(context, module, step.name, {made.results[1], made.results[2]}));
+  result.shape.dims().back() = outputs;
+  const Node& made = step.AddNode(node.op, std::move(operands), {result, out.output_, out.cell_}, node.attrs);
+  std::vector<ValueId> seen = {made.results[1], made.results[2]};
+  for (const auto& [intermediate, value] : AddLstmSums(step, made, h, c)) {
+    out.intermediates_.push_back(intermediate);
+    seen.push_back(value);
+  }
+  // One thread: waking others takes longer than a step.
+  FUSEBOX_ASSIGN(out.observer_, Observer::Create(context, module, step.name, std::move(seen), 1));
   return out;
 }
 
-Status LstmSteps::Widen(const Sample& values, Range& cell) {
+Status LstmSteps::Widen(const Sample& values, LstmRanges& ranges) {
   const Tensor& x = values[0];
   const Steps steps(*node_, x.type.shape);
-  Tensor h = values[1], c = values[2];
-  cell.Widen(c);
+  Tensor h{output_, values[1].data}, c{cell_, values[2].data};
+  ranges.cell.Widen(c);
   for (int64_t i = 0; i < steps.count; ++i) {
-    FUSEBOX_ASSIGN(auto states, observer_->Run({steps.Slice(x, step_, i), h, c}));
-    h = std::move(states[0]);
-    c = std::move(states[1]);
-    cell.Widen(c);
+    FUSEBOX_ASSIGN(auto seen, observer_->Run({steps.Slice(x, step_, i), h, c}));
+    h = std::move(seen[0]);
+    c = std::move(seen[1]);
+    ranges.cell.Widen(c);
+    for (size_t k = 0; k < intermediates_.size(); ++k) ranges.within[intermediates_[k]].Widen(seen[2 + k]);
   }
   return {};
 }

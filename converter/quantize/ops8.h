@@ -36,14 +36,34 @@ inline constexpr double kLargestBias = 1 << 30;
 
 // ---- lstm8.cc
 
-inline constexpr size_t kLstmOutputState = 18, kLstmCellState = 19;
-// Makes operands 1 to 17 integers and adds the intermediates that readers want, which say the scale of the `output`; or says why not.
-// The op's input, states and results are left to the caller.
-std::string StoreLstmWeights(Function&, Node&, const Quant& input,
+// Operands; of each gate one, in the order input, forget, cell, output. The cell has no peephole.
+inline constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kPeephole = 9, kBias = 12, kProjection = 16,
+                        kProjectionBias = 17, kLstmOutputState = 18, kLstmCellState = 19, kLayerNorm = 20;
+inline constexpr size_t kLstmGates = 4;
+// The intermediate that says how what is projected is stored. Those before it: the gates' sums before layer normalisation.
+inline constexpr size_t kLstmHidden = 4;
+
+// Makes all constant operands integers and adds the intermediates that readers want; or says why not. The last says the scale of the
+// `output` where there is no projection. The op's input, states and results are left to the caller.
+std::string StoreLstmWeights(Function&, Node&, const LstmRanges&, const Quant& input,
                              const std::shared_ptr<const Quant>& output);
 // Of a cell state with such values: 16 bits, a power of two.
 std::shared_ptr<const Quant> CellStateScale(const Range&);
+// Symmetric i8 for such values. The largest of them is 127 steps in f32, too.
+std::shared_ptr<const Quant> SymmetricScale(const Range&);
+// Whether the op's output must have no zero point.
+bool WantsSymmetricOutput(const Node& lstm);
 // The initial state `from` in integers, as a tensor that the op may update. What makes it is appended to the nodes.
 ValueId StoreState(Function&, ValueId from, DType, const std::shared_ptr<const Quant>&);
+
+// ---- lstm_sums.cc
+
+struct LstmSum {
+  size_t intermediate;  // whose range it is in
+  ValueId value;
+};
+// Appends ops that compute what an f32 LSTM of one step, which is in the function, keeps to itself and its integer form asks the range
+// of. `h` [batch, outputs] and `c` [batch, cells]: its states before the step.
+std::vector<LstmSum> AddLstmSums(Function&, const Node& lstm, ValueId h, ValueId c);
 
 }  // namespace fusebox::converter::quantize

@@ -11,6 +11,7 @@
 // signature's key below it, where there is one.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,9 +53,20 @@ struct Range {
   void Widen(const Tensor&);  // f32; what is not finite does not count
 };
 using Ranges = std::map<ValueId, Range>;
+// What an LSTM held at every step.
+struct LstmRanges {
+  Range cell;
+  // By intermediate of its integer form: the sums of each gate before layer normalisation, with the parts that they are added up from;
+  // what is projected. Not seen where the op has none.
+  std::array<Range, 5> within;
+};
+struct Measured {
+  Ranges values;
+  std::map<ValueId, LstmRanges> lstms;  // by output
+};
 // The i8 form of each value that got one.
 using Twins = std::map<ValueId, ValueId>;
-Twins ToInt8(Context&, Function&, const Ranges&);
+Twins ToInt8(Context&, Function&, const Measured&);
 
 // ---- calibrate.cc: running on data
 
@@ -63,8 +75,9 @@ Result<std::vector<Sample>> ReadCalibration(const Module&, const Signature&, con
 // A copy of the module that hands out values from inside a function. Of a state that an op updates: the initial one.
 class Observer {
  public:
+  // `threads` 0: as many as there are processors.
   static Result<Observer> Create(Context&, const Module&, const std::string& function,
-                                 std::vector<ValueId> values);
+                                 std::vector<ValueId> values, int threads = 0);
   // Those values for one sample, in their order.
   Result<std::vector<Tensor>> Run(const Sample&);
 
@@ -78,9 +91,9 @@ class Observer {
 // The f32 results of nodes, in order: what can be observed.
 std::vector<ValueId> Activations(const Function&);
 
-// The range of every f32 input and node result, as far as what reads it can tell, and of the cell states of LSTMs at every step, over
-// all samples.
-Result<Ranges> Measure(Context&, const Module&, const std::string& function, const std::vector<Sample>&);
+// The range of every f32 input and node result, as far as what reads it can tell, and what LSTMs of constant weights held, over all
+// samples.
+Result<Measured> Measure(Context&, const Module&, const std::string& function, const std::vector<Sample>&);
 
 // ---- saturation.cc: SOFTMAX, LOGISTIC and TANH give the same byte for whatever lies beyond some bound, so the range of an operand that
 // nothing else reads ends there. LOGISTIC and TANH get finer steps for it. SOFTMAX gets room above, by what was cut below: two classes
@@ -103,19 +116,20 @@ class Saturation {
   Ranges whole_;  // of SOFTMAX's operands
 };
 
-// ---- lstm_steps.cc: an f32 LSTM op run one step at a time, where its cell state can be seen
+// ---- lstm_steps.cc: an f32 LSTM op run one step at a time, where what it holds can be seen
 
 class LstmSteps {
  public:
-  // For inputs and states of these types. The function and node must outlive it.
+  // For inputs and states of these types; the weights are constant. The function and node must outlive it.
   static Result<LstmSteps> Create(Context&, const Function&, const Node&, const Sample& values);
-  // Widens `cell` by all that the cell state was. `values`: the op's input and its two initial states.
-  Status Widen(const Sample& values, Range& cell);
+  // Widens by all that the op held. `values`: its input and its two initial states.
+  Status Widen(const Sample& values, LstmRanges&);
 
  private:
   explicit LstmSteps(const Node& node) : node_(&node) {}
   const Node* node_;
-  Type step_;  // of the input at one step
+  Type step_, output_, cell_;          // of the input at one step, and of the states
+  std::vector<size_t> intermediates_;  // whose values are observed behind those of the states
   std::optional<Observer> observer_;
 };
 
