@@ -2,10 +2,13 @@
 // The subcommands, one file each: Add declares the flags and, when the subcommand was chosen, leaves in `action` what it does.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 #include "host/base/status.h"
+
+namespace CLI {
+class App;
+}
 
 namespace fusebox::cli {
 

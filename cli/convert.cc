@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/convert.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <filesystem>
 

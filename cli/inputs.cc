@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/inputs.h"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 

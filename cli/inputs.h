@@ -2,12 +2,15 @@
 // The inputs of a run: from files, from a folder, or made up from a seed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "host/base/status.h"
 #include "host/session.h"
+
+namespace CLI {
+class App;
+}
 
 namespace fusebox::cli {
 

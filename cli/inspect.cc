@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/inspect.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/command.h"
 #include "cli/print.h"
 #include "host/fusion/fusion.h"

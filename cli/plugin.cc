@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/plugin/plugin.h"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "cli/command.h"

@@ -2,13 +2,16 @@
 // --plugin, --config, --delegate and --weight-cache: which plugins a command may use, and which delegates a model gets.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "host/model.h"
 #include "host/plugin/plugin.h"
+
+namespace CLI {
+class App;
+}
 
 namespace fusebox::cli {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/verify/verify.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/command.h"
 #include "cli/plugin_flags.h"
 #include "cli/print.h"

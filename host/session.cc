@@ -13,21 +13,6 @@
 namespace fusebox {
 namespace {
 
-// A tensor of the caller's side, with its memory.
-struct Port {
-  fbx_tensor tensor{};
-  Growable memory;
-  bool shaped = false;  // its dims are all known
-  bool blank = false;   // it reads as zeros, which are not written yet
-  bool lent = false;    // the caller has its address, and may write at any time
-
-  // Large inputs are zeroed only when somebody looks before they are set.
-  void Fill() {
-    if (blank && tensor.bytes > 0) std::memset(tensor.data, 0, tensor.bytes);
-    blank = false;
-  }
-};
-
 std::string Quoted(const Session::Slot& slot, int index) {
   return slot.name.empty() ? fmt::format("input {}", index) : fmt::format("input {} '{}'", index, slot.name);
 }
@@ -43,6 +28,21 @@ Status CheckStrings(const Tensor& value) {
 }  // namespace
 
 struct Session::Impl {
+  // A tensor of the caller's side, with its memory.
+  struct Port {
+    fbx_tensor tensor{};
+    Growable memory;
+    bool shaped = false;  // its dims are all known
+    bool blank = false;   // it reads as zeros, which are not written yet
+    bool lent = false;    // the caller has its address, and may write at any time
+
+    // Large inputs are zeroed only when somebody looks before they are set.
+    void Fill() {
+      if (blank && tensor.bytes > 0) std::memset(tensor.data, 0, tensor.bytes);
+      blank = false;
+    }
+  };
+
   std::shared_ptr<const Model> model;
   std::unique_ptr<run::Runner> runner;
   const plan::Code* code = nullptr;
@@ -229,7 +229,7 @@ Status Session::Resize(int index, const fusebox::Shape& shape) {
 
 Result<std::span<std::byte>> Session::InputData(int index) {
   FUSEBOX_TRY(impl_->Check(index));
-  Port& port = *impl_->input_ports[static_cast<size_t>(index)];
+  Impl::Port& port = *impl_->input_ports[static_cast<size_t>(index)];
   if (!port.shaped) {
     const Slot& slot = impl_->inputs[static_cast<size_t>(index)];
     return Invalid(fmt::format("{}: {}, {}, has no shape yet", impl_->model->name(), Quoted(slot, index),

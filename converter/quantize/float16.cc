@@ -8,7 +8,7 @@ namespace fusebox::converter::quantize {
 namespace {
 
 // A DEQUANTIZE and a tensor take about as much as this many elements save.
-constexpr size_t kFewest = 128;
+constexpr size_t kFewestHalved = 128;
 
 // States are started from as they are.
 bool IsState(const Node& node, size_t operand) {
@@ -28,7 +28,7 @@ void ToFloat16(Context& context, Function& f) {
       Node& node = *f.nodes[at];
       const ValueId v = node.operands[i];
       if (v == kNoValue || !f.value(v).is_const() || f.value(v).type.dtype != DType::kF32) continue;
-      if (f.value(v).data.size() < kFewest * sizeof(float) || outputs.contains(v) || IsState(node, i))
+      if (f.value(v).data.size() < kFewestHalved * sizeof(float) || outputs.contains(v) || IsState(node, i))
         continue;
       auto known = widened.find(v);
       if (known == widened.end()) {

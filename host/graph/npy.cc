@@ -14,11 +14,11 @@ struct Header {
   std::vector<int64_t> shape;
 };
 
-struct Kind {
+struct ElementKind {
   std::string_view descr;  // without the byte order
   DType type;
 };
-constexpr Kind kKinds[] = {
+constexpr ElementKind kKinds[] = {
     {"f4", DType::kF32},
     {"f8", DType::kF64},
     {"f2", DType::kF16},
@@ -140,7 +140,7 @@ Result<Tensor> ReadElements(const Header& header, std::string_view payload) {
   size_t size = 0;
   Tensor tensor;
   tensor.type.shape = Shape(header.shape);
-  const auto kind = std::ranges::find(kKinds, name, &Kind::descr);
+  const auto kind = std::ranges::find(kKinds, name, &ElementKind::descr);
   if (text) {
     for (const char c : name.substr(1)) {
       if (c < '0' || c > '9' || size > (size_t{1} << 28))
@@ -238,7 +238,7 @@ Result<std::string> FormatNpy(const Tensor& tensor) {
     for (const std::string& text : strings) out.append(text).append(width - text.size(), '\0');
     return out;
   }
-  const auto kind = std::ranges::find(kKinds, tensor.type.dtype, &Kind::type);
+  const auto kind = std::ranges::find(kKinds, tensor.type.dtype, &ElementKind::type);
   if (kind == std::end(kKinds))
     return Unsupported("element type " + std::string(Name(tensor.type.dtype)) + " has no .npy form");
   const bool single = BitsOf(tensor.type.dtype) == 8;

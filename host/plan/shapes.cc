@@ -80,8 +80,22 @@ class NodeShaper {
           std::find(node_.results.begin(), node_.results.end(), use.to) - node_.results.begin();
       found_.types[static_cast<size_t>(result)] = TypeOf(view_.tensor(use.from));
     }
+    FUSEBOX_TRY(AsDeclared());
     FUSEBOX_TRY(Classify());
     return found_.kind == NodeShapes::kStatic && MayEvaluate() ? Evaluate() : Status();
+  }
+
+  // Those who read a result were chosen by the type that the model declares.
+  Status AsDeclared() const {
+    for (size_t i = 0; i < found_.types.size() && i < node_.results.size(); ++i) {
+      if (node_.results[i] == kNoValue) continue;
+      const DType found = found_.types[i].dtype;
+      const DType declared = code_.function->value(node_.results[i]).type.dtype;
+      if (found == declared || found == DType::kNone || declared == DType::kNone) continue;
+      return Invalid(
+          fmt::format("result {} is declared {}, but the op gives {}", i, Name(declared), Name(found)));
+    }
+    return {};
   }
 
   // SHAPE and RANK need no value of their operand.

@@ -33,7 +33,7 @@ double Real(const uint8_t* at, reflection::BaseType type) {
   return type == reflection::Float ? static_cast<double>(ReadScalar<float>(at)) : ReadScalar<double>(at);
 }
 
-Result<FunctionRef> Function(int64_t number, const std::vector<std::string>& names) {
+Result<FunctionRef> ReferenceTo(int64_t number, const std::vector<std::string>& names) {
   if (number < 0 || static_cast<size_t>(number) >= names.size()) {
     return Invalid("subgraph " + std::to_string(number) + " does not exist");
   }
@@ -50,7 +50,7 @@ Result<AttrValue> ReadScalarField(const uint8_t* at, const OptionField& field,
   const int64_t value = at == nullptr ? field.default_integer : Integer(at, field.type);
   if (field.is_function) {
     if (value == -1) return AttrValue();  // says "none"
-    FUSEBOX_ASSIGN(FunctionRef function, Function(value, names));
+    FUSEBOX_ASSIGN(FunctionRef function, ReferenceTo(value, names));
     return AttrValue(std::move(function));
   }
   if (value == field.default_integer) return AttrValue();
@@ -79,7 +79,7 @@ Result<AttrValue> ReadList(const flatbuffers::VectorOfAny& list, const OptionFie
   if (field.is_function) {
     auto functions = std::make_shared<Attrs>();
     for (size_t i = 0; i < values.size(); ++i) {
-      FUSEBOX_ASSIGN(FunctionRef function, Function(values[i], names));
+      FUSEBOX_ASSIGN(FunctionRef function, ReferenceTo(values[i], names));
       functions->Set(std::to_string(i), std::move(function));
     }
     return AttrValue(std::shared_ptr<const Attrs>(std::move(functions)));

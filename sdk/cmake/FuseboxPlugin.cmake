@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Of the sources of plugins: unique symbols would keep one from being unloaded.
-include(CheckCXXCompilerFlag)
-check_cxx_compiler_flag(-fno-gnu-unique FUSEBOX_HAS_NO_GNU_UNIQUE)
-set(FUSEBOX_PLUGIN_OPTIONS "$<$<AND:$<BOOL:${FUSEBOX_HAS_NO_GNU_UNIQUE}>,$<COMPILE_LANGUAGE:CXX>>:-fno-gnu-unique>")
-
 # fusebox_add_plugin(NAME SOURCES file... MANIFEST file [LINK_LIBRARIES target...])
 #
 # Builds NAME.so, a module that exports `fusebox_entry_v1` and nothing else, and puts it with a copy of the manifest
@@ -31,6 +26,7 @@ function(fusebox_add_plugin name)
   set_target_properties(${name} PROPERTIES
     PREFIX "" SUFFIX ".so" LIBRARY_OUTPUT_DIRECTORY "${directory}" CXX_STANDARD 20 C_STANDARD 11
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  _fusebox_plugin_compile(${name})
   _fusebox_plugin_link(${name})
 
   # A file of its own target, so that an edit of the manifest alone reaches the build tree too.
@@ -62,14 +58,24 @@ function(_fusebox_plugin_id result name manifest)
   set(${result} "${id}" PARENT_SCOPE)
 endfunction()
 
+# Unique symbols would keep a plugin from being unloaded.
+function(_fusebox_plugin_compile name)
+  if(NOT CMAKE_CXX_COMPILER_LOADED)
+    return()
+  endif()
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-fno-gnu-unique FUSEBOX_HAS_NO_GNU_UNIQUE)
+  if(FUSEBOX_HAS_NO_GNU_UNIQUE)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
+  endif()
+endfunction()
+
 function(_fusebox_plugin_link name)
   set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}.map")
   file(CONFIGURE OUTPUT "${script}" CONTENT "{ global: fusebox_entry_v1; local: *; };\n" @ONLY)
   target_link_options(${name} PRIVATE "LINKER:--version-script=${script}" LINKER:-z,relro LINKER:-z,now
                       LINKER:--exclude-libs,ALL)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS "${script}")
-
-  target_compile_options(${name} PRIVATE ${FUSEBOX_PLUGIN_OPTIONS})
 
   # A sanitizer's runtime is in the executable, so that its symbols are undefined in a module.
   get_directory_property(options COMPILE_OPTIONS)

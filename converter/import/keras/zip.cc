@@ -7,7 +7,7 @@ namespace fusebox::keras {
 namespace {
 
 // Deflate expands at most so much; what claims more is no honest archive.
-constexpr uint64_t kMaxExpansion = 1100;
+constexpr uint64_t kMaxZipExpansion = 1100;
 
 }  // namespace
 
@@ -55,7 +55,7 @@ Result<Buffer> ZipFile::Read(const std::string& member, size_t limit) const {
   if (stat.size > limit)
     return Invalid(place + ": " + std::to_string(stat.size) + " bytes, more than the " +
                    std::to_string(limit) + " that are read");
-  if (stat.size / kMaxExpansion > stat.comp_size || stat.comp_size > impl_->bytes.size())
+  if (stat.size / kMaxZipExpansion > stat.comp_size || stat.comp_size > impl_->bytes.size())
     return Invalid(place + ": " + std::to_string(stat.comp_size) + " bytes claim to unpack to " +
                    std::to_string(stat.size));
   zip_file_t* file = zip_fopen(impl_->archive, member.c_str(), ZIP_FL_ENC_RAW);

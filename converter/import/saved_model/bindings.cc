@@ -16,19 +16,19 @@ constexpr std::string_view kObjectGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
 constexpr std::string_view kVariableValue = "VARIABLE_VALUE";
 
 // A data input: "node", "node:k" or, within a function, "node:output:k".
-struct Edge {
+struct DataInput {
   std::string_view node;
   int index = 0;
 };
 
-std::optional<Edge> ParseEdge(std::string_view input) {
+std::optional<DataInput> ParseDataInput(std::string_view input) {
   if (input.empty() || input.front() == '^') return std::nullopt;
-  Edge edge{input.substr(0, input.find(':'))};
-  if (edge.node.size() == input.size()) return edge;
+  DataInput parsed{input.substr(0, input.find(':'))};
+  if (parsed.node.size() == input.size()) return parsed;
   std::string_view number = input.substr(input.rfind(':') + 1);
-  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), edge.index);
-  if (error != std::errc() || end != number.data() + number.size() || edge.index < 0) return std::nullopt;
-  return edge;
+  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), parsed.index);
+  if (error != std::errc() || end != number.data() + number.size() || parsed.index < 0) return std::nullopt;
+  return parsed;
 }
 
 using Nodes = std::unordered_map<std::string_view, const tf::NodeDef*>;
@@ -42,10 +42,10 @@ const tf::NodeDef* NodeOf(const Nodes& nodes, std::string_view name) {
 std::pair<const tf::NodeDef*, int> Source(const Nodes& nodes, std::string_view input) {
   constexpr int kMaxIdentities = 8;
   for (int i = 0; i < kMaxIdentities; ++i) {
-    std::optional<Edge> edge = ParseEdge(input);
-    const tf::NodeDef* node = edge ? NodeOf(nodes, edge->node) : nullptr;
+    std::optional<DataInput> parsed = ParseDataInput(input);
+    const tf::NodeDef* node = parsed ? NodeOf(nodes, parsed->node) : nullptr;
     if (!node) return {nullptr, 0};
-    if (node->op() != "Identity" || node->input_size() == 0) return {node, edge->index};
+    if (node->op() != "Identity" || node->input_size() == 0) return {node, parsed->index};
     input = node->input(0);
   }
   return {nullptr, 0};
@@ -72,7 +72,7 @@ std::unordered_map<std::string, RestoredTensor> RestoredKeys(
   std::unordered_map<std::string, RestoredTensor> keys;
   for (const tf::NodeDef& node : graph) {
     if ((node.op() != "AssignVariableOp" && node.op() != "Assign") || node.input_size() < 2) continue;
-    std::optional<Edge> target = ParseEdge(node.input(0));
+    std::optional<DataInput> target = ParseDataInput(node.input(0));
     auto [restore, output] = Source(nodes, node.input(1));
     if (!target || !restore || restore->op() != "RestoreV2" || restore->input_size() < 3) continue;
     std::optional<std::string> key = StringAt(nodes, restore->input(1), output);

@@ -118,29 +118,30 @@ Status FakeQuantVars(Translation& t) {
   return FakeQuant(t, least, most);
 }
 
-constexpr TranslateRow kTable[] = {
-    {"LRN", LocalResponse},
-    {"Bucketize", Bucketize},
-    {"MatrixDiag", MatrixDiag},
-    {"MatrixDiagV2", MatrixDiag},
-    {"MatrixDiagV3", MatrixDiag},
-    {"MatrixSetDiag", MatrixSetDiag},
-    {"MatrixSetDiagV2", MatrixSetDiag},
-    {"MatrixSetDiagV3", MatrixSetDiag},
-    {"MatrixDiagPart", MatrixDiagPart},
-    {"MatrixDiagPartV2", MatrixDiagPart},
-    {"MatrixDiagPartV3", MatrixDiagPart},
-    {"SegmentSum", SegmentSum},
-    {"UnsortedSegmentSum", UnsortedSegment<Op::kUnsortedSegmentSum>},
-    {"UnsortedSegmentProd", UnsortedSegment<Op::kUnsortedSegmentProd>},
-    {"UnsortedSegmentMax", UnsortedSegment<Op::kUnsortedSegmentMax>},
-    {"UnsortedSegmentMin", UnsortedSegment<Op::kUnsortedSegmentMin>},
-    {"FakeQuantWithMinMaxArgs", FakeQuantArgs},
-    {"FakeQuantWithMinMaxVars", FakeQuantVars},
-};
-
 }  // namespace
 
-std::span<const TranslateRow> BuiltinTable() { return kTable; }
+std::span<const TranslateRow> BuiltinTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"LRN", LocalResponse},
+      {"Bucketize", Bucketize},
+      {"MatrixDiag", MatrixDiag},
+      {"MatrixDiagV2", MatrixDiag},
+      {"MatrixDiagV3", MatrixDiag},
+      {"MatrixSetDiag", MatrixSetDiag},
+      {"MatrixSetDiagV2", MatrixSetDiag},
+      {"MatrixSetDiagV3", MatrixSetDiag},
+      {"MatrixDiagPart", MatrixDiagPart},
+      {"MatrixDiagPartV2", MatrixDiagPart},
+      {"MatrixDiagPartV3", MatrixDiagPart},
+      {"SegmentSum", SegmentSum},
+      {"UnsortedSegmentSum", UnsortedSegment<Op::kUnsortedSegmentSum>},
+      {"UnsortedSegmentProd", UnsortedSegment<Op::kUnsortedSegmentProd>},
+      {"UnsortedSegmentMax", UnsortedSegment<Op::kUnsortedSegmentMax>},
+      {"UnsortedSegmentMin", UnsortedSegment<Op::kUnsortedSegmentMin>},
+      {"FakeQuantWithMinMaxArgs", FakeQuantArgs},
+      {"FakeQuantWithMinMaxVars", FakeQuantVars},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::converter

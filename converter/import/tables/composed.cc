@@ -252,33 +252,34 @@ Status ZeroTimes(Translation& t) {
   return {};
 }
 
-constexpr TranslateRow kTable[] = {
-    {"OnesLike", OnesLike},
-    {"Expm1", Expm1},
-    {"Erf", Erf},
-    {"Erfc", Erfc},
-    {"DivNoNan", DivNoNan},
-    {"MulNoNan", MulNoNan},
-    {"TruncateMod", TruncateMod},
-    {"TruncateDiv", TruncateDiv},
-    {"Select", SelectV1},
-    {"LinSpace", LinSpace},
-    {"Roll", Roll},
-    {"L2Loss", L2Loss},
-    {"IsNan", IsNan},
-    {"IsInf", AgainstInfinity<Op::kEqual>},
-    {"IsFinite", AgainstInfinity<Op::kLess>},
-    {"Tan", Tan},
-    {"Atan", Atan},
-    {"Xdivy", ZeroTimes<Op::kDiv>},
-    {"Xlogy", ZeroTimes<Op::kLog>},
-    {"TensorScatterAdd", TensorScatterAdd},
-    {"TensorScatterUpdate", TensorScatterUpdate},
-    {"MatrixBandPart", MatrixBandPart},
-};
-
 }  // namespace
 
-std::span<const TranslateRow> ComposedTable() { return kTable; }
+std::span<const TranslateRow> ComposedTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"OnesLike", OnesLike},
+      {"Expm1", Expm1},
+      {"Erf", Erf},
+      {"Erfc", Erfc},
+      {"DivNoNan", DivNoNan},
+      {"MulNoNan", MulNoNan},
+      {"TruncateMod", TruncateMod},
+      {"TruncateDiv", TruncateDiv},
+      {"Select", SelectV1},
+      {"LinSpace", LinSpace},
+      {"Roll", Roll},
+      {"L2Loss", L2Loss},
+      {"IsNan", IsNan},
+      {"IsInf", AgainstInfinity<Op::kEqual>},
+      {"IsFinite", AgainstInfinity<Op::kLess>},
+      {"Tan", Tan},
+      {"Atan", Atan},
+      {"Xdivy", ZeroTimes<Op::kDiv>},
+      {"Xlogy", ZeroTimes<Op::kLog>},
+      {"TensorScatterAdd", TensorScatterAdd},
+      {"TensorScatterUpdate", TensorScatterUpdate},
+      {"MatrixBandPart", MatrixBandPart},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::converter

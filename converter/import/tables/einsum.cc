@@ -213,10 +213,11 @@ class Product {
 
 Status Einsum(Translation& t) { return Product(t).Run(); }
 
-constexpr TranslateRow kTable[] = {{"Einsum", Einsum}};
-
 }  // namespace
 
-std::span<const TranslateRow> EinsumTable() { return kTable; }
+std::span<const TranslateRow> EinsumTable() {
+  static constexpr TranslateRow kTable[] = {{"Einsum", Einsum}};
+  return kTable;
+}
 
 }  // namespace fusebox::converter

@@ -185,25 +185,26 @@ Status FusedBatchNorm(Translation& t) {
   return {};
 }
 
-constexpr TranslateRow kTable[] = {
-    {"MatMul", MatMul},
-    {"BatchMatMul", BatchMatMul},
-    {"BatchMatMulV2", BatchMatMul},
-    {"BatchMatMulV3", BatchMatMul},
-    {"Conv2D", Conv2D},
-    {"DepthwiseConv2dNative", DepthwiseConv2D},
-    {"Conv2DBackpropInput", ConvTranspose2D},
-    {"MaxPool", Pool<Op::kMaxPool2D>},
-    {"AvgPool", Pool<Op::kAveragePool2D>},
-    {"BiasAdd", BiasAdd},
-    {"BiasAddV1", BiasAdd},
-    {"FusedBatchNorm", FusedBatchNorm},
-    {"FusedBatchNormV2", FusedBatchNorm},
-    {"FusedBatchNormV3", FusedBatchNorm},
-};
-
 }  // namespace
 
-std::span<const TranslateRow> MatrixTable() { return kTable; }
+std::span<const TranslateRow> MatrixTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"MatMul", MatMul},
+      {"BatchMatMul", BatchMatMul},
+      {"BatchMatMulV2", BatchMatMul},
+      {"BatchMatMulV3", BatchMatMul},
+      {"Conv2D", Conv2D},
+      {"DepthwiseConv2dNative", DepthwiseConv2D},
+      {"Conv2DBackpropInput", ConvTranspose2D},
+      {"MaxPool", Pool<Op::kMaxPool2D>},
+      {"AvgPool", Pool<Op::kAveragePool2D>},
+      {"BiasAdd", BiasAdd},
+      {"BiasAddV1", BiasAdd},
+      {"FusedBatchNorm", FusedBatchNorm},
+      {"FusedBatchNormV2", FusedBatchNorm},
+      {"FusedBatchNormV3", FusedBatchNorm},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::converter

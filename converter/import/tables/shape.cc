@@ -107,7 +107,7 @@ Status GatherV2(Translation& t) {
   return {};
 }
 
-Status Shape(Translation& t) {
+Status ShapeOf(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* type = std::get_if<DType>(t.attrs().Find("out_type"));
   t.Give(0, t.Value(Op::kShape, {t.in(0)}, With("out_type", type ? *type : DType::kI32)));
@@ -200,63 +200,64 @@ Status Fill(Translation& t) {
   return {};
 }
 
-constexpr TranslateRow kTable[] = {
-    {"Reshape", WithIndex<Op::kReshape>},
-    {"ExpandDims", WithIndex<Op::kExpandDims>},
-    {"Squeeze", Squeeze},
-    {"Transpose", WithIndex<Op::kTranspose>},
-    {"ConcatV2", Concat},
-    {"Split", Split},
-    {"SplitV", SplitV},
-    {"Pack", Pack},
-    {"Unpack", Unpack},
-    {"Slice", WithTwoIndices<Op::kSlice>},
-    {"StridedSlice", StridedSlice},
-    {"Gather", Gather},
-    {"GatherV2", GatherV2},
-    {"GatherNd", Plain<Op::kGatherNd>},
-    {"ScatterNd", Plain<Op::kScatterNd>},
-    {"Shape", Shape},
-    {"Rank", Plain<Op::kRank>},
-    {"Size", Size},
-    {"OneHot", OneHot},
-    {"Pad", WithIndex<Op::kPad>},
-    {"MirrorPad", MirrorPad},
-    {"Tile", WithIndex<Op::kTile>},
-    {"BroadcastTo", WithIndex<Op::kBroadcastTo>},
-    {"BroadcastArgs", Plain<Op::kBroadcastArgs>},
-    {"Fill", Fill},
-    {"Range", Plain<Op::kRange>},
-    {"ReverseV2", WithIndex<Op::kReverseV2>},
-    {"ReverseSequence", ReverseSequence},
-    {"Where", Plain<Op::kWhere>},
-    {"TopKV2", TopK},
-    {"PadV2",
-     [](Translation& t) -> Status {
-       FUSEBOX_TRY(t.Arity(3));
-       t.Give(0, t.Value(Op::kPadV2, {t.in(0), t.ToI32(t.in(1)), t.in(2)}));
-       return {};
-     }},
-    {"ResizeBilinear", Resize<Op::kResizeBilinear>},
-    {"ResizeNearestNeighbor", Resize<Op::kResizeNearestNeighbor>},
-    {"SpaceToDepth", Blocks<Op::kSpaceToDepth>},
-    {"DepthToSpace", Blocks<Op::kDepthToSpace>},
-    {"SpaceToBatchND", WithTwoIndices<Op::kSpaceToBatchNd>},
-    {"BatchToSpaceND", WithTwoIndices<Op::kBatchToSpaceNd>},
-    {"Mean", Reduce<Op::kMean>},
-    {"Sum", Reduce<Op::kSum>},
-    {"Max", Reduce<Op::kReduceMax>},
-    {"Min", Reduce<Op::kReduceMin>},
-    {"Prod", Reduce<Op::kReduceProd>},
-    {"Any", Reduce<Op::kReduceAny>},
-    {"All", Reduce<Op::kReduceAll>},
-    {"ArgMax", Arg<Op::kArgMax>},
-    {"ArgMin", Arg<Op::kArgMin>},
-    {"Cumsum", Cumsum},
-};
-
 }  // namespace
 
-std::span<const TranslateRow> ShapeTable() { return kTable; }
+std::span<const TranslateRow> ShapeTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"Reshape", WithIndex<Op::kReshape>},
+      {"ExpandDims", WithIndex<Op::kExpandDims>},
+      {"Squeeze", Squeeze},
+      {"Transpose", WithIndex<Op::kTranspose>},
+      {"ConcatV2", Concat},
+      {"Split", Split},
+      {"SplitV", SplitV},
+      {"Pack", Pack},
+      {"Unpack", Unpack},
+      {"Slice", WithTwoIndices<Op::kSlice>},
+      {"StridedSlice", StridedSlice},
+      {"Gather", Gather},
+      {"GatherV2", GatherV2},
+      {"GatherNd", Plain<Op::kGatherNd>},
+      {"ScatterNd", Plain<Op::kScatterNd>},
+      {"Shape", ShapeOf},
+      {"Rank", Plain<Op::kRank>},
+      {"Size", Size},
+      {"OneHot", OneHot},
+      {"Pad", WithIndex<Op::kPad>},
+      {"MirrorPad", MirrorPad},
+      {"Tile", WithIndex<Op::kTile>},
+      {"BroadcastTo", WithIndex<Op::kBroadcastTo>},
+      {"BroadcastArgs", Plain<Op::kBroadcastArgs>},
+      {"Fill", Fill},
+      {"Range", Plain<Op::kRange>},
+      {"ReverseV2", WithIndex<Op::kReverseV2>},
+      {"ReverseSequence", ReverseSequence},
+      {"Where", Plain<Op::kWhere>},
+      {"TopKV2", TopK},
+      {"PadV2",
+       [](Translation& t) -> Status {
+         FUSEBOX_TRY(t.Arity(3));
+         t.Give(0, t.Value(Op::kPadV2, {t.in(0), t.ToI32(t.in(1)), t.in(2)}));
+         return {};
+       }},
+      {"ResizeBilinear", Resize<Op::kResizeBilinear>},
+      {"ResizeNearestNeighbor", Resize<Op::kResizeNearestNeighbor>},
+      {"SpaceToDepth", Blocks<Op::kSpaceToDepth>},
+      {"DepthToSpace", Blocks<Op::kDepthToSpace>},
+      {"SpaceToBatchND", WithTwoIndices<Op::kSpaceToBatchNd>},
+      {"BatchToSpaceND", WithTwoIndices<Op::kBatchToSpaceNd>},
+      {"Mean", Reduce<Op::kMean>},
+      {"Sum", Reduce<Op::kSum>},
+      {"Max", Reduce<Op::kReduceMax>},
+      {"Min", Reduce<Op::kReduceMin>},
+      {"Prod", Reduce<Op::kReduceProd>},
+      {"Any", Reduce<Op::kReduceAny>},
+      {"All", Reduce<Op::kReduceAll>},
+      {"ArgMax", Arg<Op::kArgMax>},
+      {"ArgMin", Arg<Op::kArgMin>},
+      {"Cumsum", Cumsum},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::converter

@@ -110,26 +110,27 @@ Status DeepCopy(Translation& t) {
   return {};
 }
 
-constexpr TranslateRow kTable[] = {
-    {"ReadVariableOp", Read},
-    {"AssignVariableOp", Assign},
-    {"AssignAddVariableOp", Update<Op::kAdd>},
-    {"AssignSubVariableOp", Update<Op::kSub>},
-    {"ResourceGather", ResourceGather},
-    {"VariableShape", VariableShape},
-    {"Empty", Empty},
-    {"InplaceUpdate", InplaceUpdate},
-    {"DeepCopy", DeepCopy},
-    {"TensorListReserve", List<Op::kTensorListReserve>},
-    {"TensorListFromTensor", List<Op::kTensorListFromTensor>},
-    {"TensorListStack", List<Op::kTensorListStack>},
-    {"TensorListGetItem", List<Op::kTensorListGetItem>},
-    {"TensorListSetItem", List<Op::kTensorListSetItem>},
-    {"TensorListLength", List<Op::kTensorListLength>},
-};
-
 }  // namespace
 
-std::span<const TranslateRow> StateTable() { return kTable; }
+std::span<const TranslateRow> StateTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"ReadVariableOp", Read},
+      {"AssignVariableOp", Assign},
+      {"AssignAddVariableOp", Update<Op::kAdd>},
+      {"AssignSubVariableOp", Update<Op::kSub>},
+      {"ResourceGather", ResourceGather},
+      {"VariableShape", VariableShape},
+      {"Empty", Empty},
+      {"InplaceUpdate", InplaceUpdate},
+      {"DeepCopy", DeepCopy},
+      {"TensorListReserve", List<Op::kTensorListReserve>},
+      {"TensorListFromTensor", List<Op::kTensorListFromTensor>},
+      {"TensorListStack", List<Op::kTensorListStack>},
+      {"TensorListGetItem", List<Op::kTensorListGetItem>},
+      {"TensorListSetItem", List<Op::kTensorListSetItem>},
+      {"TensorListLength", List<Op::kTensorListLength>},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::converter

@@ -27,14 +27,15 @@ Status NonMaxSuppressionV4(Translation& t) {
   return NonMaxSuppression(t, t.attrs().b("pad_to_max_output_size", false));
 }
 
-constexpr TranslateRow kTable[] = {
-    {"NonMaxSuppressionV2", NonMaxSuppressionV3},
-    {"NonMaxSuppressionV3", NonMaxSuppressionV3},
-    {"NonMaxSuppressionV4", NonMaxSuppressionV4},
-};
-
 }  // namespace
 
-std::span<const TranslateRow> SuppressionTable() { return kTable; }
+std::span<const TranslateRow> SuppressionTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"NonMaxSuppressionV2", NonMaxSuppressionV3},
+      {"NonMaxSuppressionV3", NonMaxSuppressionV3},
+      {"NonMaxSuppressionV4", NonMaxSuppressionV4},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::converter

@@ -119,15 +119,16 @@ Status Pool(Translation& t) {
   return {};
 }
 
-constexpr TranslateRow kTable[] = {
-    {"Conv3D", Conv3D},
-    {"Conv3DBackpropInputV2", ConvTranspose3D},
-    {"MaxPool3D", Pool<Op::kMaxPool2D>},
-    {"AvgPool3D", Pool<Op::kAveragePool2D>},
-};
-
 }  // namespace
 
-std::span<const TranslateRow> VolumeTable() { return kTable; }
+std::span<const TranslateRow> VolumeTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"Conv3D", Conv3D},
+      {"Conv3DBackpropInputV2", ConvTranspose3D},
+      {"MaxPool3D", Pool<Op::kMaxPool2D>},
+      {"AvgPool3D", Pool<Op::kAveragePool2D>},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::converter

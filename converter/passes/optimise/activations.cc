@@ -104,13 +104,14 @@ bool Clamp(Edit& e, Node& node) {
   return true;
 }
 
-constexpr Rule kRules[] = {
-    {Op::kMaximum, Clamp}, {Op::kMinimum, Clamp},   {Op::kRelu, Merge},
-    {Op::kRelu6, Merge},   {Op::kReluN1To1, Merge},
-};
-
 }  // namespace
 
-std::span<const Rule> ActivationRules() { return kRules; }
+std::span<const Rule> ActivationRules() {
+  static constexpr Rule kRules[] = {
+      {Op::kMaximum, Clamp}, {Op::kMinimum, Clamp},   {Op::kRelu, Merge},
+      {Op::kRelu6, Merge},   {Op::kReluN1To1, Merge},
+  };
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

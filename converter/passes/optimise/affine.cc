@@ -274,15 +274,16 @@ bool IntoASummand(Edit& e, Node& node) {
   return false;
 }
 
-constexpr Rule kRules[] = {
-    {Op::kAdd, IntoASummand}, {Op::kSub, IntoASummand}, {Op::kAdd, IntoWeights},
-    {Op::kSub, IntoWeights},  {Op::kMul, IntoWeights},  {Op::kDiv, IntoWeights},
-    {Op::kAdd, InARow},       {Op::kSub, InARow},       {Op::kMul, InARow},
-    {Op::kDiv, InARow},       {Op::kConv2D, FromInput}, {Op::kFullyConnected, FromInput},
-};
-
 }  // namespace
 
-std::span<const Rule> AffineRules() { return kRules; }
+std::span<const Rule> AffineRules() {
+  static constexpr Rule kRules[] = {
+      {Op::kAdd, IntoASummand}, {Op::kSub, IntoASummand}, {Op::kAdd, IntoWeights},
+      {Op::kSub, IntoWeights},  {Op::kMul, IntoWeights},  {Op::kDiv, IntoWeights},
+      {Op::kAdd, InARow},       {Op::kSub, InARow},       {Op::kMul, InARow},
+      {Op::kDiv, InARow},       {Op::kConv2D, FromInput}, {Op::kFullyConnected, FromInput},
+  };
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

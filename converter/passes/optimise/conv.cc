@@ -85,14 +85,15 @@ bool Dilated(Edit& e, Node& node) {
   return true;
 }
 
-constexpr Rule kRules[] = {
-    {Op::kConv2D, PadIntoSame},
-    {Op::kDepthwiseConv2D, PadIntoSame},
-    {Op::kBatchToSpaceNd, Dilated},
-};
-
 }  // namespace
 
-std::span<const Rule> ConvRules() { return kRules; }
+std::span<const Rule> ConvRules() {
+  static constexpr Rule kRules[] = {
+      {Op::kConv2D, PadIntoSame},
+      {Op::kDepthwiseConv2D, PadIntoSame},
+      {Op::kBatchToSpaceNd, Dilated},
+  };
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

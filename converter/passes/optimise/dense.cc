@@ -63,14 +63,15 @@ bool DropFlatten(Edit& e, Node& node) {
   return true;
 }
 
-constexpr Rule kRules[] = {
-    {Op::kBatchMatmul, FromBatchMatmul},
-    {Op::kReshape, DropPair},
-    {Op::kFullyConnected, DropFlatten},
-};
-
 }  // namespace
 
-std::span<const Rule> DenseRules() { return kRules; }
+std::span<const Rule> DenseRules() {
+  static constexpr Rule kRules[] = {
+      {Op::kBatchMatmul, FromBatchMatmul},
+      {Op::kReshape, DropPair},
+      {Op::kFullyConnected, DropFlatten},
+  };
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

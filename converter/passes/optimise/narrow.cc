@@ -8,7 +8,7 @@
 namespace fusebox::converter::optimise {
 namespace {
 
-constexpr int kDeepest = 32;  // ops between the cut and where the numbers come from
+constexpr int kDeepestCut = 32;  // ops between the cut and where the numbers come from
 
 // How many operands hold what the result holds; nothing for ops that 32 bits would not do the same for.
 std::optional<size_t> Carried(const Node& node) {
@@ -35,7 +35,7 @@ class Narrower {
 
   // All that the value is made of is a size, a constant, or was widened from 32 bits.
   bool Can(ValueId v, int depth = 0) const {
-    if (depth > kDeepest || e_.type(v).dtype != DType::kI64) return false;
+    if (depth > kDeepestCut || e_.type(v).dtype != DType::kI64) return false;
     if (e_.is_const(v)) return true;
     const Node* const made = e_.producer(v);
     if (!made) return false;
@@ -85,10 +85,11 @@ bool Narrow(Edit& e, Node& node) {
   return true;
 }
 
-constexpr Rule kRules[] = {{Op::kCast, Narrow}};
-
 }  // namespace
 
-std::span<const Rule> NarrowRules() { return kRules; }
+std::span<const Rule> NarrowRules() {
+  static constexpr Rule kRules[] = {{Op::kCast, Narrow}};
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

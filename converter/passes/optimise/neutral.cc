@@ -25,10 +25,10 @@ bool Arithmetic(Edit& e, Node& node, double neutral, bool commutes) {
   return commutes && All(e.Floats(node.operands[0]), neutral) && Becomes(e, node, node.operands[1]);
 }
 
-bool Product(Edit& e, Node& node) { return Arithmetic(e, node, 1, true); }
-bool Quotient(Edit& e, Node& node) { return Arithmetic(e, node, 1, false); }
-bool Sum(Edit& e, Node& node) { return Arithmetic(e, node, 0, true); }
-bool Difference(Edit& e, Node& node) { return Arithmetic(e, node, 0, false); }
+bool ByOne(Edit& e, Node& node) { return Arithmetic(e, node, 1, true); }
+bool OverOne(Edit& e, Node& node) { return Arithmetic(e, node, 1, false); }
+bool PlusZero(Edit& e, Node& node) { return Arithmetic(e, node, 0, true); }
+bool LessZero(Edit& e, Node& node) { return Arithmetic(e, node, 0, false); }
 
 bool SameShape(Edit& e, Node& node) { return Becomes(e, node, node.operands[0]); }
 
@@ -50,15 +50,24 @@ bool Padded(Edit& e, Node& node) {
   return true;
 }
 
-constexpr Rule kRules[] = {
-    {Op::kMul, Product},          {Op::kDiv, Quotient},          {Op::kAdd, Sum},
-    {Op::kSub, Difference},       {Op::kReshape, SameShape},     {Op::kSqueeze, SameShape},
-    {Op::kExpandDims, SameShape}, {Op::kBroadcastTo, SameShape}, {Op::kCast, SameShape},
-    {Op::kSlice, SameShape},      {Op::kTranspose, Transposed},  {Op::kPad, Padded},
-};
-
 }  // namespace
 
-std::span<const Rule> NeutralRules() { return kRules; }
+std::span<const Rule> NeutralRules() {
+  static constexpr Rule kRules[] = {
+      {Op::kMul, ByOne},
+      {Op::kDiv, OverOne},
+      {Op::kAdd, PlusZero},
+      {Op::kSub, LessZero},
+      {Op::kReshape, SameShape},
+      {Op::kSqueeze, SameShape},
+      {Op::kExpandDims, SameShape},
+      {Op::kBroadcastTo, SameShape},
+      {Op::kCast, SameShape},
+      {Op::kSlice, SameShape},
+      {Op::kTranspose, Transposed},
+      {Op::kPad, Padded},
+  };
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

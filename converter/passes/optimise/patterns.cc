@@ -22,12 +22,12 @@ struct Product {
   }
 };
 
-constexpr int kDeepest = 6;  // products that are looked into
+constexpr int kDeepestProduct = 6;  // products that are looked into
 
 void Factors(const Edit& e, ValueId v, int depth, Product& out) {
   const Node* const node = e.producer(v);
   const auto whole = [&] { out.factors.push_back(v); };
-  if (!node || depth == kDeepest) return whole();
+  if (!node || depth == kDeepestProduct) return whole();
   if (node->is(Op::kSquare)) {
     Factors(e, node->operands[0], depth + 1, out);
     return Factors(e, node->operands[0], depth + 1, out);
@@ -214,14 +214,15 @@ bool SquaredDifference(Edit& e, Node& node) {
   return true;
 }
 
-constexpr Rule kRules[] = {
-    {Op::kPow, Power},      {Op::kSquare, SquaredDifference},
-    {Op::kMul, Activation}, {Op::kDiv, Activation},
-    {Op::kMul, L2},         {Op::kDiv, L2},
-};
-
 }  // namespace
 
-std::span<const Rule> PatternRules() { return kRules; }
+std::span<const Rule> PatternRules() {
+  static constexpr Rule kRules[] = {
+      {Op::kPow, Power},      {Op::kSquare, SquaredDifference},
+      {Op::kMul, Activation}, {Op::kDiv, Activation},
+      {Op::kMul, L2},         {Op::kDiv, L2},
+  };
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

@@ -80,10 +80,11 @@ bool Leaky(Edit& e, Node& node) {
   return false;
 }
 
-constexpr Rule kRules[] = {{Op::kAdd, Prelu}, {Op::kSub, Prelu}, {Op::kMaximum, Leaky}};
-
 }  // namespace
 
-std::span<const Rule> PreluRules() { return kRules; }
+std::span<const Rule> PreluRules() {
+  static constexpr Rule kRules[] = {{Op::kAdd, Prelu}, {Op::kSub, Prelu}, {Op::kMaximum, Leaky}};
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

@@ -115,22 +115,23 @@ bool Hoist(Edit& e, Node& node) {
   return true;
 }
 
-constexpr Rule kRules[] = {
-    {Op::kReshape, InARow},
-    {Op::kSqueeze, InARow},
-    {Op::kExpandDims, InARow},
-    {Op::kReshape, ConstantTarget},
-    {Op::kStridedSlice, TakesAll},
-    {Op::kAdd, Hoist},
-    {Op::kSub, Hoist},
-    {Op::kMul, Hoist},
-    {Op::kRelu, Hoist},
-    {Op::kRelu6, Hoist},
-    {Op::kReluN1To1, Hoist},
-};
-
 }  // namespace
 
-std::span<const Rule> ReshapeRules() { return kRules; }
+std::span<const Rule> ReshapeRules() {
+  static constexpr Rule kRules[] = {
+      {Op::kReshape, InARow},
+      {Op::kSqueeze, InARow},
+      {Op::kExpandDims, InARow},
+      {Op::kReshape, ConstantTarget},
+      {Op::kStridedSlice, TakesAll},
+      {Op::kAdd, Hoist},
+      {Op::kSub, Hoist},
+      {Op::kMul, Hoist},
+      {Op::kRelu, Hoist},
+      {Op::kRelu6, Hoist},
+      {Op::kReluN1To1, Hoist},
+  };
+  return kRules;
+}
 
 }  // namespace fusebox::converter::optimise

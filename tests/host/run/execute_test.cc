@@ -54,6 +54,20 @@ TEST(Execute, InPlaceKernelsNeverTouchInputsOrWhatIsReadLater) {
   EXPECT_THAT(FloatsOf(outputs[2]), ElementsAre(4, 6));
 }
 
+// Who reads the result would be chosen for the type that is declared, and be given the other.
+TEST(Execute, AResultOfAnotherTypeThanDeclaredIsRefused) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2}, {-1}}) {
+    auto module = std::make_unique<Module>();
+    Function& f = module->Add("main");
+    const ValueId x = f.AddInput(F32(dims));
+    f.outputs = {Custom(f, "test.twice", {x}, {DType::kBool, Shape(dims)})};
+    Machine machine(std::move(module));
+    EXPECT_THAT(machine.Error({Floats({1, 2})}), HasSubstr("test.twice"));
+    EXPECT_THAT(machine.Error({Floats({1, 2})}),
+                HasSubstr("result 0 is declared bool, but the op gives f32"));
+  }
+}
+
 // Random graphs of 2x and x + 1, with and without sharing of memory, against the same arithmetic on single numbers.
 TEST(Execute, RandomGraphsComputeWhatTheyShould) {
   std::mt19937 random(11);

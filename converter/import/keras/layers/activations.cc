@@ -9,7 +9,7 @@ namespace fusebox::keras {
 namespace {
 
 using nlohmann::json;
-using Apply = ValueId (*)(LayerCall&, ValueId);
+using Builder = ValueId (*)(LayerCall&, ValueId);
 
 ValueId Scaled(LayerCall& c, ValueId x, double factor) { return c.e().Op("Mul", {x, c.e().F32(factor)}); }
 ValueId Shifted(LayerCall& c, ValueId x, double amount) { return c.e().Op("AddV2", {x, c.e().F32(amount)}); }
@@ -67,8 +67,8 @@ ValueId LogSigmoid(LayerCall& c, ValueId x) {
 
 ValueId TanhShrink(LayerCall& c, ValueId x) { return c.e().Op("Sub", {x, c.e().Op("Tanh", {x})}); }
 
-const std::unordered_map<std::string, Apply>& ByName() {
-  static const auto* const table = new std::unordered_map<std::string, Apply>{
+const std::unordered_map<std::string, Builder>& ByName() {
+  static const auto* const table = new std::unordered_map<std::string, Builder>{
       {"linear", [](LayerCall&, ValueId x) { return x; }},
       {"relu", [](LayerCall& c, ValueId x) { return c.e().Op("Relu", {x}); }},
       {"relu6", [](LayerCall& c, ValueId x) { return c.e().Op("Relu6", {x}); }},
@@ -166,16 +166,6 @@ void PReluLayer(LayerCall& c) {
   c.Give(c.e().Op("AddV2", {c.e().Op("Relu", {x}), c.e().Op("Mul", {slope, below})}));
 }
 
-constexpr LayerRow kTable[] = {
-    {"Activation", ActivationLayer},
-    {"ReLU", ReluLayer},
-    {"LeakyReLU", LeakyReluLayer},
-    {"ELU", EluLayer},
-    {"ThresholdedReLU", ThresholdedReluLayer},
-    {"Softmax", SoftmaxLayer},
-    {"PReLU", PReluLayer, PReluWeights},
-};
-
 }  // namespace
 
 ValueId Activation(LayerCall& c, const json& config, ValueId v) {
@@ -210,6 +200,17 @@ ValueId Activation(LayerCall& c, const json& config, ValueId v) {
   return results.empty() ? kNoValue : results[0].value;
 }
 
-std::span<const LayerRow> ActivationLayers() { return kTable; }
+std::span<const LayerRow> ActivationLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"Activation", ActivationLayer},
+      {"ReLU", ReluLayer},
+      {"LeakyReLU", LeakyReluLayer},
+      {"ELU", EluLayer},
+      {"ThresholdedReLU", ThresholdedReluLayer},
+      {"Softmax", SoftmaxLayer},
+      {"PReLU", PReluLayer, PReluWeights},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

@@ -171,14 +171,15 @@ void MultiHeadAttention(LayerCall& c) {
   if (Flag(c, "return_attention_scores", false)) c.Give(weights);
 }
 
-constexpr LayerRow kTable[] = {
-    {"Attention", Attention, AttentionWeights, MaskRule::kOwn},
-    {"AdditiveAttention", Attention, AttentionWeights, MaskRule::kOwn},
-    {"MultiHeadAttention", MultiHeadAttention, HeadWeights, MaskRule::kOwn},
-};
-
 }  // namespace
 
-std::span<const LayerRow> AttentionLayers() { return kTable; }
+std::span<const LayerRow> AttentionLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"Attention", Attention, AttentionWeights, MaskRule::kOwn},
+      {"AdditiveAttention", Attention, AttentionWeights, MaskRule::kOwn},
+      {"MultiHeadAttention", MultiHeadAttention, HeadWeights, MaskRule::kOwn},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

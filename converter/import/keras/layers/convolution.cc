@@ -190,21 +190,22 @@ void Transposed(LayerCall& c) {
   Finish(c, y, filters);
 }
 
-constexpr LayerRow kTable[] = {
-    {"Conv1D", Conv, ConvWeights, MaskRule::kStop},
-    {"Conv2D", Conv, ConvWeights, MaskRule::kStop},
-    {"Conv3D", Conv, ConvWeights, MaskRule::kStop},
-    {"DepthwiseConv1D", Depthwise, DepthwiseWeights, MaskRule::kStop},
-    {"DepthwiseConv2D", Depthwise, DepthwiseWeights, MaskRule::kStop},
-    {"SeparableConv1D", Separable, SeparableWeights, MaskRule::kStop},
-    {"SeparableConv2D", Separable, SeparableWeights, MaskRule::kStop},
-    {"Conv1DTranspose", Transposed, ConvWeights, MaskRule::kStop},
-    {"Conv2DTranspose", Transposed, ConvWeights, MaskRule::kStop},
-    {"Conv3DTranspose", Transposed, ConvWeights, MaskRule::kStop},
-};
-
 }  // namespace
 
-std::span<const LayerRow> ConvolutionLayers() { return kTable; }
+std::span<const LayerRow> ConvolutionLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"Conv1D", Conv, ConvWeights, MaskRule::kStop},
+      {"Conv2D", Conv, ConvWeights, MaskRule::kStop},
+      {"Conv3D", Conv, ConvWeights, MaskRule::kStop},
+      {"DepthwiseConv1D", Depthwise, DepthwiseWeights, MaskRule::kStop},
+      {"DepthwiseConv2D", Depthwise, DepthwiseWeights, MaskRule::kStop},
+      {"SeparableConv1D", Separable, SeparableWeights, MaskRule::kStop},
+      {"SeparableConv2D", Separable, SeparableWeights, MaskRule::kStop},
+      {"Conv1DTranspose", Transposed, ConvWeights, MaskRule::kStop},
+      {"Conv2DTranspose", Transposed, ConvWeights, MaskRule::kStop},
+      {"Conv3DTranspose", Transposed, ConvWeights, MaskRule::kStop},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

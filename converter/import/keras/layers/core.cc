@@ -142,29 +142,30 @@ void TimeDistributed(LayerCall& c) {
   }
 }
 
-constexpr LayerRow kTable[] = {
-    {"InputLayer", InputLayer},
-    {"Dense", Dense, KernelAndBias},
-    {"Embedding", Embedding, EmbeddingWeights, MaskRule::kOwn},
-    {"Masking", Masking, nullptr, MaskRule::kOwn},
-    {"Flatten", Flatten, nullptr, MaskRule::kStop},
-    {"Reshape", ReshapeLayer, nullptr, MaskRule::kStop},
-    {"Permute", Permute, nullptr, MaskRule::kStop},
-    {"RepeatVector", RepeatVector, nullptr, MaskRule::kStop},
-    {"TimeDistributed", TimeDistributed},
-    {"Dropout", Same},
-    {"SpatialDropout1D", Same},
-    {"SpatialDropout2D", Same},
-    {"SpatialDropout3D", Same},
-    {"AlphaDropout", Same},
-    {"GaussianDropout", Same},
-    {"GaussianNoise", Same},
-    {"ActivityRegularization", Same},
-    {"Identity", Same},
-};
-
 }  // namespace
 
-std::span<const LayerRow> CoreLayers() { return kTable; }
+std::span<const LayerRow> CoreLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"InputLayer", InputLayer},
+      {"Dense", Dense, KernelAndBias},
+      {"Embedding", Embedding, EmbeddingWeights, MaskRule::kOwn},
+      {"Masking", Masking, nullptr, MaskRule::kOwn},
+      {"Flatten", Flatten, nullptr, MaskRule::kStop},
+      {"Reshape", ReshapeLayer, nullptr, MaskRule::kStop},
+      {"Permute", Permute, nullptr, MaskRule::kStop},
+      {"RepeatVector", RepeatVector, nullptr, MaskRule::kStop},
+      {"TimeDistributed", TimeDistributed},
+      {"Dropout", Same},
+      {"SpatialDropout1D", Same},
+      {"SpatialDropout2D", Same},
+      {"SpatialDropout3D", Same},
+      {"AlphaDropout", Same},
+      {"GaussianDropout", Same},
+      {"GaussianNoise", Same},
+      {"ActivityRegularization", Same},
+      {"Identity", Same},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

@@ -126,19 +126,20 @@ void Dot(LayerCall& c) {
   c.Give(shape.size() == 3 ? product : c.e().Reshape(product, shape));
 }
 
-constexpr LayerRow kTable[] = {
-    {"Add", Add, nullptr, MaskRule::kOwn},
-    {"Subtract", Subtract, nullptr, MaskRule::kOwn},
-    {"Multiply", Multiply, nullptr, MaskRule::kOwn},
-    {"Average", Average, nullptr, MaskRule::kOwn},
-    {"Maximum", Maximum, nullptr, MaskRule::kOwn},
-    {"Minimum", Minimum, nullptr, MaskRule::kOwn},
-    {"Concatenate", Concatenate, nullptr, MaskRule::kOwn},
-    {"Dot", Dot, nullptr, MaskRule::kStop},
-};
-
 }  // namespace
 
-std::span<const LayerRow> MergeLayers() { return kTable; }
+std::span<const LayerRow> MergeLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"Add", Add, nullptr, MaskRule::kOwn},
+      {"Subtract", Subtract, nullptr, MaskRule::kOwn},
+      {"Multiply", Multiply, nullptr, MaskRule::kOwn},
+      {"Average", Average, nullptr, MaskRule::kOwn},
+      {"Maximum", Maximum, nullptr, MaskRule::kOwn},
+      {"Minimum", Minimum, nullptr, MaskRule::kOwn},
+      {"Concatenate", Concatenate, nullptr, MaskRule::kOwn},
+      {"Dot", Dot, nullptr, MaskRule::kStop},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

@@ -199,20 +199,21 @@ void Normalization(LayerCall& c) {
   c.Give(c.e().Op("RealDiv", {c.e().Op("Sub", {x, mean}), deviation}));
 }
 
-constexpr LayerRow kTable[] = {
-    {"BatchNormalization", BatchNormalization, BatchWeights},
-    {"BatchNormalizationV1", BatchNormalization, BatchWeights},
-    {"BatchNormalizationV2", BatchNormalization, BatchWeights},
-    {"SyncBatchNormalization", BatchNormalization, BatchWeights},
-    {"LayerNormalization", LayerNormalization, ScaleAndShift},
-    {"GroupNormalization", GroupNormalization, ScaleAndShift},
-    {"UnitNormalization", UnitNormalization},
-    {"Rescaling", Rescaling},
-    {"Normalization", Normalization, NormalizationWeights},
-};
-
 }  // namespace
 
-std::span<const LayerRow> NormalizationLayers() { return kTable; }
+std::span<const LayerRow> NormalizationLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"BatchNormalization", BatchNormalization, BatchWeights},
+      {"BatchNormalizationV1", BatchNormalization, BatchWeights},
+      {"BatchNormalizationV2", BatchNormalization, BatchWeights},
+      {"SyncBatchNormalization", BatchNormalization, BatchWeights},
+      {"LayerNormalization", LayerNormalization, ScaleAndShift},
+      {"GroupNormalization", GroupNormalization, ScaleAndShift},
+      {"UnitNormalization", UnitNormalization},
+      {"Rescaling", Rescaling},
+      {"Normalization", Normalization, NormalizationWeights},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

@@ -190,15 +190,16 @@ void SlicingOpLambda(LayerCall& c) {
                   MakeAttrs("begin_mask", begin_mask, "end_mask", end_mask, "shrink_axis_mask", shrink)));
 }
 
-constexpr LayerRow kTable[] = {
-    {"TFOpLambda", OpLambda, nullptr, MaskRule::kStop},
-    {"SlicingOpLambda", SlicingOpLambda, nullptr, MaskRule::kStop},
-};
-
 }  // namespace
 
 void BuildOperation(LayerCall& call) { Apply(call, call.layer().class_name); }
 
-std::span<const LayerRow> OperationLayers() { return kTable; }
+std::span<const LayerRow> OperationLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"TFOpLambda", OpLambda, nullptr, MaskRule::kStop},
+      {"SlicingOpLambda", SlicingOpLambda, nullptr, MaskRule::kStop},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

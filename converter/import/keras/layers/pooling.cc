@@ -48,25 +48,26 @@ void GlobalPool(LayerCall& c) {
   c.Give(c.e().Op(IsMax(c) ? "Max" : "Mean", {x, c.e().I32s(axes)}, attrs));
 }
 
-constexpr LayerRow kTable[] = {
-    {"MaxPooling1D", Pool, nullptr, MaskRule::kStop},
-    {"MaxPooling2D", Pool, nullptr, MaskRule::kStop},
-    {"MaxPooling3D", Pool, nullptr, MaskRule::kStop},
-    {"MaxPool1D", Pool, nullptr, MaskRule::kStop},
-    {"MaxPool2D", Pool, nullptr, MaskRule::kStop},
-    {"AveragePooling1D", Pool, nullptr, MaskRule::kStop},
-    {"AveragePooling2D", Pool, nullptr, MaskRule::kStop},
-    {"AveragePooling3D", Pool, nullptr, MaskRule::kStop},
-    {"GlobalMaxPooling1D", GlobalPool, nullptr, MaskRule::kStop},
-    {"GlobalMaxPooling2D", GlobalPool, nullptr, MaskRule::kStop},
-    {"GlobalMaxPooling3D", GlobalPool, nullptr, MaskRule::kStop},
-    {"GlobalAveragePooling1D", GlobalPool, nullptr, MaskRule::kStop},
-    {"GlobalAveragePooling2D", GlobalPool, nullptr, MaskRule::kStop},
-    {"GlobalAveragePooling3D", GlobalPool, nullptr, MaskRule::kStop},
-};
-
 }  // namespace
 
-std::span<const LayerRow> PoolingLayers() { return kTable; }
+std::span<const LayerRow> PoolingLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"MaxPooling1D", Pool, nullptr, MaskRule::kStop},
+      {"MaxPooling2D", Pool, nullptr, MaskRule::kStop},
+      {"MaxPooling3D", Pool, nullptr, MaskRule::kStop},
+      {"MaxPool1D", Pool, nullptr, MaskRule::kStop},
+      {"MaxPool2D", Pool, nullptr, MaskRule::kStop},
+      {"AveragePooling1D", Pool, nullptr, MaskRule::kStop},
+      {"AveragePooling2D", Pool, nullptr, MaskRule::kStop},
+      {"AveragePooling3D", Pool, nullptr, MaskRule::kStop},
+      {"GlobalMaxPooling1D", GlobalPool, nullptr, MaskRule::kStop},
+      {"GlobalMaxPooling2D", GlobalPool, nullptr, MaskRule::kStop},
+      {"GlobalMaxPooling3D", GlobalPool, nullptr, MaskRule::kStop},
+      {"GlobalAveragePooling1D", GlobalPool, nullptr, MaskRule::kStop},
+      {"GlobalAveragePooling2D", GlobalPool, nullptr, MaskRule::kStop},
+      {"GlobalAveragePooling3D", GlobalPool, nullptr, MaskRule::kStop},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

@@ -229,17 +229,18 @@ void Bidirectional(LayerCall& c) {
     for (const ValueId state : states) c.Give(state);
 }
 
-constexpr LayerRow kTable[] = {
-    {"LSTM", Recurrent, CellWeights, MaskRule::kOwn},
-    {"GRU", Recurrent, CellWeights, MaskRule::kOwn},
-    {"SimpleRNN", Recurrent, CellWeights, MaskRule::kOwn},
-    {"CuDNNLSTM", Recurrent, CellWeights, MaskRule::kOwn},
-    {"CuDNNGRU", Recurrent, CellWeights, MaskRule::kOwn},
-    {"Bidirectional", Bidirectional, nullptr, MaskRule::kOwn},
-};
-
 }  // namespace
 
-std::span<const LayerRow> RecurrentLayers() { return kTable; }
+std::span<const LayerRow> RecurrentLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"LSTM", Recurrent, CellWeights, MaskRule::kOwn},
+      {"GRU", Recurrent, CellWeights, MaskRule::kOwn},
+      {"SimpleRNN", Recurrent, CellWeights, MaskRule::kOwn},
+      {"CuDNNLSTM", Recurrent, CellWeights, MaskRule::kOwn},
+      {"CuDNNGRU", Recurrent, CellWeights, MaskRule::kOwn},
+      {"Bidirectional", Bidirectional, nullptr, MaskRule::kOwn},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras

@@ -143,20 +143,6 @@ void CenterCrop(LayerCall& c) {
   c.Give(ChannelsBack(c, x));
 }
 
-constexpr LayerRow kTable[] = {
-    {"ZeroPadding1D", ZeroPadding, nullptr, MaskRule::kStop},
-    {"ZeroPadding2D", ZeroPadding, nullptr, MaskRule::kStop},
-    {"ZeroPadding3D", ZeroPadding, nullptr, MaskRule::kStop},
-    {"Cropping1D", Cropping, nullptr, MaskRule::kStop},
-    {"Cropping2D", Cropping, nullptr, MaskRule::kStop},
-    {"Cropping3D", Cropping, nullptr, MaskRule::kStop},
-    {"UpSampling1D", UpSampling, nullptr, MaskRule::kStop},
-    {"UpSampling2D", UpSampling, nullptr, MaskRule::kStop},
-    {"UpSampling3D", UpSampling, nullptr, MaskRule::kStop},
-    {"Resizing", Resizing, nullptr, MaskRule::kStop},
-    {"CenterCrop", CenterCrop, nullptr, MaskRule::kStop},
-};
-
 }  // namespace
 
 int SpatialRank(std::string_view class_name) {
@@ -196,6 +182,21 @@ std::string Padding(LayerCall& c, std::string_view also) {
   return padding;
 }
 
-std::span<const LayerRow> SpatialLayers() { return kTable; }
+std::span<const LayerRow> SpatialLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"ZeroPadding1D", ZeroPadding, nullptr, MaskRule::kStop},
+      {"ZeroPadding2D", ZeroPadding, nullptr, MaskRule::kStop},
+      {"ZeroPadding3D", ZeroPadding, nullptr, MaskRule::kStop},
+      {"Cropping1D", Cropping, nullptr, MaskRule::kStop},
+      {"Cropping2D", Cropping, nullptr, MaskRule::kStop},
+      {"Cropping3D", Cropping, nullptr, MaskRule::kStop},
+      {"UpSampling1D", UpSampling, nullptr, MaskRule::kStop},
+      {"UpSampling2D", UpSampling, nullptr, MaskRule::kStop},
+      {"UpSampling3D", UpSampling, nullptr, MaskRule::kStop},
+      {"Resizing", Resizing, nullptr, MaskRule::kStop},
+      {"CenterCrop", CenterCrop, nullptr, MaskRule::kStop},
+  };
+  return kTable;
+}
 
 }  // namespace fusebox::keras
