@@ -16,8 +16,8 @@
 namespace fusebox::testing {
 namespace {
 
-constexpr uint64_t kTried = 50;
-constexpr int64_t kCalibrated = 100;
+constexpr uint64_t kSamplesTried = 50;
+constexpr int64_t kSamplesCalibrated = 100;
 
 struct Error {
   double largest = 0, squares = 0, count = 0;
@@ -50,7 +50,7 @@ Result<Cost> CostOf(const Module& plain, const IntegerForm& form, bool beside_st
   FUSEBOX_ASSIGN(const auto stock, Stock::Open(form.path));
   Cost cost;
   cost.step = form.function().value(form.lstm().results[0]).quant->scales[0];
-  for (uint64_t seed = 1000; seed < 1000 + kTried; ++seed) {
+  for (uint64_t seed = 1000; seed < 1000 + kSamplesTried; ++seed) {
     const Tensors inputs = RandomInputs(*f32, seed);
     FUSEBOX_ASSIGN(const Tensors was, Invoke(*f32, inputs));
     FUSEBOX_ASSIGN(const Tensors rounded, Invoke(*of_stored, inputs));
@@ -110,7 +110,7 @@ TEST(Lstm8, OfEveryFormIsAsNearItsFloatFormAsItsWeightsAndEqualInStock) {
   for (const LstmNet& net : Forms()) {
     SCOPED_TRACE(net.name);
     const auto module = net.Module();
-    const auto form = ToIntegers(*module, net.name, NoiseSamples(*module, kCalibrated));
+    const auto form = ToIntegers(*module, net.name, NoiseSamples(*module, kSamplesCalibrated));
     ASSERT_TRUE(form) << form.error().message;
     ASSERT_EQ(form->TypeOf(0), "i8") << form->notes;
     ASSERT_EQ(form->TypeOf(19), "i16");
@@ -142,7 +142,7 @@ TEST(Lstm8, OfALingvoCellIsEqualInStock) {
     ASSERT_TRUE(plain) << plain.error().message;
     const auto module = tflite::ReadFile(plain->path);
     ASSERT_TRUE(module) << module.error().message;
-    const auto form = ToIntegers(**module, name, NoiseSamples(**module, kCalibrated));
+    const auto form = ToIntegers(**module, name, NoiseSamples(**module, kSamplesCalibrated));
     ASSERT_TRUE(form) << form.error().message;
     ASSERT_EQ(form->TypeOf(0), "i8") << form->notes;
     const auto cost = CostOf(**module, *form, true);
