@@ -23,7 +23,7 @@ constexpr const char* kPathHelp =
     "user's "
     "cache directory";
 
-struct Flags {
+struct CacheFlags {
   std::string cache, model;
   std::vector<std::string> segments;
   uint64_t max_bytes = 0;
@@ -32,26 +32,26 @@ struct Flags {
 };
 
 // A cache that the user names must be there; the default one may not have been made yet.
-Status MustBeThere(const Flags& flags, const CacheReport& report) {
+Status MustBeThere(const CacheFlags& flags, const CacheReport& report) {
   if (report.none.empty()) return {};
   if (!flags.cache.empty()) return NotFound(report.none);
   Message(report.none);
   return {};
 }
 
-struct Opened {
+struct OpenedCache {
   CacheClient client;
   std::string path;
 };
-Result<Opened> Open(const Flags& flags) {
+Result<OpenedCache> OpenCache(const CacheFlags& flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(CacheClient client, CacheClient::Open(std::move(registry)));
   std::string path = client.PathOf(flags.cache);
-  return Opened{std::move(client), std::move(path)};
+  return OpenedCache{std::move(client), std::move(path)};
 }
 
-Result<Exit> List(const Flags& flags) {
-  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+Result<Exit> List(const CacheFlags& flags) {
+  FUSEBOX_ASSIGN(OpenedCache cache, OpenCache(flags));
   FUSEBOX_ASSIGN(const CacheReport report, cache.client.List(cache.path));
   FUSEBOX_TRY(MustBeThere(flags, report));
   if (flags.json) PrintDocument(StoreJson(report));
@@ -60,7 +60,7 @@ Result<Exit> List(const Flags& flags) {
 }
 
 // The segments that the user's words begin; each must begin exactly one.
-Result<std::vector<std::string>> Chosen(const Flags& flags, const CacheReport& report) {
+Result<std::vector<std::string>> Chosen(const CacheFlags& flags, const CacheReport& report) {
   std::vector<std::string> ids;
   for (const std::string& word : flags.segments) {
     std::vector<std::string> fit;
@@ -77,8 +77,8 @@ Result<std::vector<std::string>> Chosen(const Flags& flags, const CacheReport& r
   return ids;
 }
 
-Result<Exit> Info(const Flags& flags) {
-  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+Result<Exit> Info(const CacheFlags& flags) {
+  FUSEBOX_ASSIGN(OpenedCache cache, OpenCache(flags));
   FUSEBOX_ASSIGN(CacheReport report, cache.client.List(cache.path, true));
   FUSEBOX_TRY(MustBeThere(flags, report));
   FUSEBOX_ASSIGN(const CacheReport facts, cache.client.Facts());
@@ -101,8 +101,8 @@ Result<Exit> Info(const Flags& flags) {
   return Exit::kDone;
 }
 
-Result<Exit> Verify(const Flags& flags) {
-  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+Result<Exit> Verify(const CacheFlags& flags) {
+  FUSEBOX_ASSIGN(OpenedCache cache, OpenCache(flags));
   FUSEBOX_ASSIGN(const CacheReport report, cache.client.Verify(cache.path));
   FUSEBOX_TRY(MustBeThere(flags, report));
   const auto bad = [](const CacheSegment& s) { return s.state == FBX_CACHE_BAD && !s.put_aside(); };
@@ -121,8 +121,8 @@ Result<Exit> Verify(const Flags& flags) {
   return count > 0 ? Exit::kNo : Exit::kDone;
 }
 
-Result<Exit> Collect(const Flags& flags) {
-  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+Result<Exit> Collect(const CacheFlags& flags) {
+  FUSEBOX_ASSIGN(OpenedCache cache, OpenCache(flags));
   FUSEBOX_ASSIGN(const CacheReport before, cache.client.List(cache.path));
   FUSEBOX_TRY(MustBeThere(flags, before));
   if (!before.none.empty()) return Exit::kDone;
@@ -142,7 +142,7 @@ Result<Exit> Collect(const Flags& flags) {
   return Exit::kDone;
 }
 
-Result<std::vector<std::string>> OfModel(const Flags& flags, Opened& cache) {
+Result<std::vector<std::string>> OfModel(const CacheFlags& flags, OpenedCache& cache) {
   ModelOptions options{.registry = nullptr, .delegate_options = kNoCache};
   FUSEBOX_ASSIGN(options.registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(CacheClient client, CacheClient::Open(options.registry));
@@ -154,10 +154,10 @@ Result<std::vector<std::string>> OfModel(const Flags& flags, Opened& cache) {
   return std::vector<std::string>(ids.begin(), ids.end());
 }
 
-Result<Exit> Remove(const Flags& flags) {
+Result<Exit> Remove(const CacheFlags& flags) {
   if (int{flags.all} + int{!flags.segments.empty()} + int{!flags.model.empty()} != 1)
     return Invalid("say what to remove: --all, --segment ID or --model MODEL");
-  FUSEBOX_ASSIGN(Opened cache, Open(flags));
+  FUSEBOX_ASSIGN(OpenedCache cache, OpenCache(flags));
   FUSEBOX_ASSIGN(const CacheReport before, cache.client.List(cache.path));
   if (!before.none.empty()) return NotFound(before.none);
   CacheReport gone;
@@ -177,11 +177,11 @@ Result<Exit> Remove(const Flags& flags) {
   return Exit::kDone;
 }
 
-using Perform = Result<Exit> (*)(const Flags&);
+using Perform = Result<Exit> (*)(const CacheFlags&);
 CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* help, Perform perform,
-                 std::shared_ptr<Flags>& flags) {
+                 std::shared_ptr<CacheFlags>& flags) {
   CLI::App* app = cache.add_subcommand(name, help);
-  flags = std::make_shared<Flags>();
+  flags = std::make_shared<CacheFlags>();
   app->add_option("cache,--weight-cache", flags->cache, kPathHelp)->type_name("CACHE");
   AddPluginFlags(*app, flags->plugins);
   app->add_flag("--json", flags->json, kJsonHelp);
@@ -189,7 +189,7 @@ CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* 
   return app;
 }
 
-void AddSegments(CLI::App& app, Flags& flags, const char* help) {
+void AddSegments(CLI::App& app, CacheFlags& flags, const char* help) {
   app.add_option("--segment", flags.segments, help)->type_name("ID")->allow_extra_args(false);
 }
 
@@ -207,7 +207,7 @@ void AddCache(CLI::App& root, Action& action) {
   fusebox cache verify cache/
   fusebox cache gc --max-bytes 1G
   fusebox cache rm cache/ --model model.tflite)");
-  std::shared_ptr<Flags> flags;
+  std::shared_ptr<CacheFlags> flags;
   AddOne(*cache, action, "ls", "The files of a cache, with size, state and last use", List, flags);
   CLI::App* info =
       AddOne(*cache, action, "info", "Every entry of a cache: what was packed, and for whom", Info, flags);

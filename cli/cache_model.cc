@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct CacheModelFlags {
   std::string model;
   int threads = 1;
   PluginFlags plugins;
@@ -26,17 +26,17 @@ struct Flags {
 };
 
 // A model whose delegate keeps its packed weights in `path`, and whoever can be asked about that.
-struct Opened {
+struct CachingModel {
   CacheClient client;
   std::string path;
   std::shared_ptr<const Model> model;
 };
 
 // Who only asks must not make kernels pack and keep theirs: without `pack` the model knows no cache.
-Result<Opened> Open(const Flags& flags, bool pack) {
+Result<CachingModel> OpenCaching(const CacheModelFlags& flags, bool pack) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(CacheClient client, CacheClient::Open(registry));
-  Opened out{std::move(client), {}, nullptr};
+  CachingModel out{std::move(client), {}, nullptr};
   out.path = out.client.PathOf(flags.delegates.weight_cache);
   DelegateFlags delegates = flags.delegates;
   delegates.weight_cache = out.path;
@@ -52,7 +52,7 @@ uint64_t Missing(const std::vector<CacheWeight>& weights) {
 }
 
 // Sessions pack when they are made ready; unknown dims count as 1, since packed bytes do not hang on them.
-Status PackAll(const Flags& flags, const Opened& cache, ProgressBar& bar) {
+Status PackAll(const CacheModelFlags& flags, const CachingModel& cache, ProgressBar& bar) {
   std::vector<std::string> keys;
   for (const Signature& signature : cache.model->module().signatures) keys.push_back(signature.key);
   if (keys.empty()) keys.push_back("");
@@ -73,8 +73,8 @@ Status PackAll(const Flags& flags, const Opened& cache, ProgressBar& bar) {
   return {};
 }
 
-Result<Exit> Build(const Flags& flags) {
-  FUSEBOX_ASSIGN(Opened cache, Open(flags, true));
+Result<Exit> Build(const CacheModelFlags& flags) {
+  FUSEBOX_ASSIGN(CachingModel cache, OpenCaching(flags, true));
   FUSEBOX_ASSIGN(const CacheReport before, cache.client.Explain(cache.path, *cache.model));
   ProgressBar bar;
   const ClassSum cached = SumOf(before.weights, FBX_CACHE_CACHED),
@@ -112,8 +112,8 @@ std::string UnusedText(const CacheReport& store) {
   return text;
 }
 
-Result<Exit> Doctor(const Flags& flags) {
-  FUSEBOX_ASSIGN(Opened cache, Open(flags, false));
+Result<Exit> Doctor(const CacheModelFlags& flags) {
+  FUSEBOX_ASSIGN(CachingModel cache, OpenCaching(flags, false));
   FUSEBOX_ASSIGN(const CacheReport store, cache.client.List(cache.path));
   FUSEBOX_ASSIGN(const CacheReport facts, cache.client.Facts());
   FUSEBOX_ASSIGN(const CacheReport report, cache.client.Explain(cache.path, *cache.model));
@@ -142,11 +142,11 @@ Result<Exit> Doctor(const Flags& flags) {
   return missing == 0 ? Exit::kDone : Exit::kNo;
 }
 
-using Perform = Result<Exit> (*)(const Flags&);
-CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* help, Perform perform,
-                 std::shared_ptr<Flags>& flags) {
+using PerformOn = Result<Exit> (*)(const CacheModelFlags&);
+CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* help, PerformOn perform,
+                 std::shared_ptr<CacheModelFlags>& flags) {
   CLI::App* app = cache.add_subcommand(name, help);
-  flags = std::make_shared<Flags>();
+  flags = std::make_shared<CacheModelFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
   AddPluginFlags(*app, flags->plugins);
   AddDelegateFlags(*app, flags->delegates);
@@ -158,7 +158,7 @@ CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* 
 }  // namespace
 
 void AddCacheBuild(CLI::App& cache, Action& action) {
-  std::shared_ptr<Flags> flags;
+  std::shared_ptr<CacheModelFlags> flags;
   CLI::App* app = AddOne(cache, action, "build",
                          "Pack a model's weights ahead of its first start (exit status 1: not all are kept)",
                          Build, flags);
@@ -173,7 +173,7 @@ Examples:
 }
 
 void AddCacheDoctor(CLI::App& cache, Action& action) {
-  std::shared_ptr<Flags> flags;
+  std::shared_ptr<CacheModelFlags> flags;
   CLI::App* app =
       AddOne(cache, action, "doctor",
              "Say what the next start of a model finds in its cache, and why not more (exit status 1)",

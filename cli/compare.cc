@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFooter =
+constexpr const char* kCompareFooter =
     R"(Inputs and outputs are matched by name where both models have the name, else by order. Run r takes inputs made from
 seed + r, as `fusebox run --seed` makes them, and both models keep their state from run to run.
 An element differs when |a - b| > atol + rtol |b|. Exit status 1: they differ.
@@ -26,7 +26,7 @@ Examples:
   fusebox compare fused.tflite unfused.tflite --runs 10
   fusebox compare a.tflite b.tflite --atol 1e-6 --rtol 0)";
 
-struct Flags {
+struct CompareFlags {
   std::string a, b;
   SessionOptions session;
   uint64_t seed = 1;
@@ -120,7 +120,7 @@ std::vector<Row> RowsOf(const Opened& a, const Opened& b, const std::vector<int>
   return rows;
 }
 
-void PrintText(const Flags& flags, const std::vector<Row>& rows) {
+void PrintText(const CompareFlags& flags, const std::vector<Row>& rows) {
   Table table({"output", "type", "largest difference", "relative", "result", "where"});
   Difference all;
   for (const Row& row : rows) {
@@ -142,7 +142,7 @@ void PrintText(const Flags& flags, const std::vector<Row>& rows) {
 // JSON has no infinity: null stands for it.
 Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-void PrintJson(const Flags& flags, const std::vector<Row>& rows) {
+void PrintJson(const CompareFlags& flags, const std::vector<Row>& rows) {
   Json outputs = Json::array();
   Difference all;
   for (const Row& row : rows) {
@@ -166,7 +166,7 @@ void PrintJson(const Flags& flags, const std::vector<Row>& rows) {
                      {"outputs", std::move(outputs)}});
 }
 
-Result<Exit> RunCompare(const Flags& flags) {
+Result<Exit> RunCompare(const CompareFlags& flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(Opened a, Open(flags.a, {.registry = registry}, flags.session));
   FUSEBOX_ASSIGN(Opened b, Open(flags.b, {.registry = registry}, flags.session));
@@ -193,7 +193,7 @@ Result<Exit> RunCompare(const Flags& flags) {
 void AddCompare(CLI::App& root, Action& action) {
   CLI::App* app =
       root.add_subcommand("compare", "Run two .tflite files on the same inputs and compare their outputs");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompareFlags>();
   app->add_option("model_a", flags->a, "The first .tflite file")->type_name("MODEL_A")->required();
   app->add_option("model_b", flags->b, "The second, which tolerances are relative to")
       ->type_name("MODEL_B")
@@ -217,7 +217,7 @@ void AddCompare(CLI::App& root, Action& action) {
       ->capture_default_str();
   AddPluginFlags(*app, flags->plugins);
   app->add_flag("--json", flags->json, kJsonHelp);
-  app->footer(kFooter);
+  app->footer(kCompareFooter);
   app->callback([flags, &action] { action = [flags] { return RunCompare(*flags); }; });
 }
 

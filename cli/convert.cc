@@ -24,7 +24,7 @@ using converter::Report;
 using converter::Verification;
 using KeepBodies = FusionOptions::KeepBodies;
 
-constexpr const char* kFooter =
+constexpr const char* kConvertFooter =
     R"(INPUT is the folder of a TensorFlow SavedModel, a Keras file (.h5, .hdf5 or .keras, with the whole model in it), or a
 .tflite file: what it still holds (Flex ops, loops, composites) is translated, fused and optimised. Nothing is written when
 the conversion fails.
@@ -51,7 +51,7 @@ const Words<Quantization> kQuantize = {{"none", Quantization::kNone},
                                        {"dynamic", Quantization::kDynamic},
                                        {"int8", Quantization::kInt8}};
 
-struct Flags {
+struct ConvertFlags {
   std::string input, output, report, dump_after;
   std::vector<std::string> signatures, shapes;
   int64_t batch = 0;  // 0: not given
@@ -105,7 +105,7 @@ Status CheckPass(const std::string& wanted) {
                  "; passes: " + list);
 }
 
-Result<converter::Options> OptionsOf(const Flags& flags) {
+Result<converter::Options> OptionsOf(const ConvertFlags& flags) {
   converter::Options options;
   options.signatures = flags.signatures;
   if (flags.batch > 0) options.batch = flags.batch;
@@ -152,7 +152,7 @@ void MessageEach(const Report& report) {
 }
 
 // The fusions that the proof refused, and how to see it again.
-void MessageDisproved(const Flags& flags, const Report& report) {
+void MessageDisproved(const ConvertFlags& flags, const Report& report) {
   for (const SiteReport& site : report.sites) {
     for (const RuleReport& rule : site.rules) {
       if (rule.outcome != RuleReport::Outcome::kDisproved) continue;
@@ -179,7 +179,7 @@ bool MessageUnfused(const Report& report) {
 
 // Several signatures were there to choose from, and none converts: that is an answer. Of a single one, or of those that were asked
 // for, it is an error of the input.
-bool NoneConverts(const Flags& flags, const Report& report) {
+bool NoneConverts(const ConvertFlags& flags, const Report& report) {
   return flags.signatures.empty() && report.signatures.empty() && report.refused.size() > 1;
 }
 
@@ -191,7 +191,7 @@ Result<converter::Converted> ConvertShowingProgress(Conversion& conversion) {
   return converted;
 }
 
-Result<Exit> Convert(const Flags& flags) {
+Result<Exit> Convert(const ConvertFlags& flags) {
   FUSEBOX_ASSIGN(Conversion conversion, Importer(flags.input));
   FUSEBOX_ASSIGN(conversion.options, OptionsOf(flags));
   auto converted = ConvertShowingProgress(conversion);
@@ -230,7 +230,7 @@ Result<Exit> Convert(const Flags& flags) {
 void AddConvert(CLI::App& root, Action& action) {
   CLI::App* app =
       root.add_subcommand("convert", "Convert a model to .tflite, fusing what plugins have rules for");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ConvertFlags>();
   app->add_option("input", flags->input, "The folder of a SavedModel, a Keras file, or a .tflite file")
       ->type_name("INPUT")
       ->required();
@@ -270,7 +270,7 @@ void AddConvert(CLI::App& root, Action& action) {
                 "Fail with 1 when a composite is not fused");
   app->add_option("--dump-after", flags->dump_after, "Print the graph as it is after that pass")
       ->type_name("PASS");
-  app->footer(kFooter);
+  app->footer(kConvertFooter);
   app->callback([flags, &action] { action = [flags] { return Convert(*flags); }; });
 }
 

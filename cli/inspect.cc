@@ -11,19 +11,19 @@
 namespace fusebox::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Nothing is run and no plugin is looked for.
+constexpr const char* kInspectFooter = R"(Nothing is run and no plugin is looked for.
 
 Examples:
   fusebox inspect model.tflite
   fusebox inspect model.tflite --json | jq '.ops'
   fusebox inspect model.tflite --json | jq '[.subgraphs[].nodes[].op]')";
 
-struct Flags {
+struct InspectFlags {
   std::string model;
   bool json = false;
 };
 
-Result<Exit> Inspect(const Flags& flags) {
+Result<Exit> Inspect(const InspectFlags& flags) {
   FUSEBOX_ASSIGN(const auto module, tflite::ReadFile(flags.model));
   FUSEBOX_TRY(AttachFused(*module).At(flags.model));
   if (flags.json) PrintDocument(InspectJson(*module));
@@ -36,10 +36,10 @@ Result<Exit> Inspect(const Flags& flags) {
 void AddInspect(CLI::App& root, Action& action) {
   CLI::App* app =
       root.add_subcommand("inspect", "Say what a .tflite file holds: signatures, subgraphs, nodes, metadata");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<InspectFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
   app->add_flag("--json", flags->json, kJsonHelp);
-  app->footer(kFooter);
+  app->footer(kInspectFooter);
   app->callback([flags, &action] { action = [flags] { return Inspect(*flags); }; });
 }
 

@@ -10,7 +10,7 @@
 namespace fusebox::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kMainFooter = R"(
 Examples:
   fusebox convert saved_model/ -o model.tflite --batch 1 --explain
   fusebox run model.tflite --seed 1 --runs 20
@@ -75,7 +75,7 @@ int Perform(const Action& action) {
 int Main(int argc, char** argv) {
   CLI::App root("Converts models to .tflite, fuses their composites with plugins, and runs them.", "fusebox");
   root.set_version_flag("--version", "fusebox " FUSEBOX_VERSION);
-  root.footer(kFooter + 1);
+  root.footer(kMainFooter + 1);
   root.require_subcommand(1);
   Action action;
   AddConvert(root, action);

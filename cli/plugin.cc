@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Flags {
+struct PluginCommandFlags {
   std::string subject;  // a plugin id, a path, or the name of an op or composite
   PluginFlags plugins;
   bool load = false, json = false;
@@ -34,7 +34,7 @@ std::string SearchedText(const Registry& registry) {
   return out;
 }
 
-Result<Exit> List(const Flags& flags) {
+Result<Exit> List(const PluginCommandFlags& flags) {
   FUSEBOX_ASSIGN(const Config config, ReadConfig(flags.plugins));
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   if (flags.load) FUSEBOX_TRY(registry->LoadAll());
@@ -69,7 +69,7 @@ std::string NotFoundText(const Registry& registry, const std::string& id) {
   return text;
 }
 
-Result<Exit> Inspect(const Flags& flags) {
+Result<Exit> Inspect(const PluginCommandFlags& flags) {
   std::error_code error;
   const bool path =
       flags.subject.find('/') != std::string::npos || std::filesystem::exists(flags.subject, error);
@@ -122,7 +122,7 @@ std::vector<Provider> Providers(const Registry& registry, const std::string& nam
   return found;
 }
 
-Result<Exit> Which(const Flags& flags) {
+Result<Exit> Which(const PluginCommandFlags& flags) {
   FUSEBOX_ASSIGN(const Config config, ReadConfig(flags.plugins));
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   const std::vector<Provider> found = Providers(*registry, flags.subject);
@@ -140,7 +140,7 @@ Result<Exit> Which(const Flags& flags) {
   return found.empty() ? Exit::kNo : Exit::kDone;
 }
 
-Result<Exit> Why(const Flags& flags) {
+Result<Exit> Why(const PluginCommandFlags& flags) {
   FUSEBOX_ASSIGN(const Config config, ReadConfig(flags.plugins));
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   FUSEBOX_TRY(registry->LoadAll());
@@ -166,11 +166,11 @@ Result<Exit> Why(const Flags& flags) {
 }
 
 // One of the subcommands; `subject` names its argument, null: it takes none.
-std::shared_ptr<Flags> AddOne(CLI::App& plugin, Action& action, const char* name, const char* help,
-                              const char* subject, const char* subject_help,
-                              Result<Exit> (*perform)(const Flags&)) {
+std::shared_ptr<PluginCommandFlags> AddOne(CLI::App& plugin, Action& action, const char* name,
+                                           const char* help, const char* subject, const char* subject_help,
+                                           Result<Exit> (*perform)(const PluginCommandFlags&)) {
   CLI::App* app = plugin.add_subcommand(name, help);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PluginCommandFlags>();
   if (subject) app->add_option("subject", flags->subject, subject_help)->type_name(subject)->required();
   AddPluginFlags(*app, flags->plugins);
   app->add_flag("--json", flags->json, kJsonHelp);

@@ -6,8 +6,6 @@
 
 namespace fusebox::cli {
 
-using Json = nlohmann::json;
-
 void AddPluginFlags(CLI::App& app, PluginFlags& flags) {
   app.add_option("--plugin", flags.plugins,
                  "A plugin's manifest, library or folder, or a folder of plugins (repeatable)")
@@ -51,7 +49,8 @@ void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
 Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags) {
   ModelOptions options{.registry = std::move(registry)};
   if (!flags.weight_cache.empty())
-    options.delegate_options = Json{{"xnnpack", {{"weight_cache_path", flags.weight_cache}}}}.dump();
+    options.delegate_options =
+        nlohmann::json{{"xnnpack", {{"weight_cache_path", flags.weight_cache}}}}.dump();
   if (flags.delegates.empty()) return options;
   auto& delegates = options.delegates.emplace();
   for (const std::string& text : flags.delegates) {

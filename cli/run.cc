@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kShown = 8;  // values of each output
 
-constexpr const char* kFooter =
+constexpr const char* kRunFooter =
     R"(Inputs that no file gives are made from --seed: SplitMix64, floats in [-1, 1), 8- and 16-bit integers over their
 whole range, wider ones 0 to 3; unknown dimensions count as 1.
 
@@ -32,7 +32,7 @@ Examples:
   fusebox run model.tflite --plugin build/dev/plugins --delegate none
   fusebox run model.tflite --plugin build/dev/plugins --weight-cache auto)";
 
-struct Flags {
+struct RunFlags {
   std::string model, output_dir;
   SessionOptions session;
   InputFlags inputs;
@@ -55,7 +55,7 @@ double Median(std::vector<double> values) {
 }
 
 // Inputs are set again before each run, outside of what is timed; state lives on from run to run.
-Result<Measured> RunAll(const Flags& flags, Opened& opened, ProgressBar& bar) {
+Result<Measured> RunAll(const RunFlags& flags, Opened& opened, ProgressBar& bar) {
   using Clock = std::chrono::steady_clock;
   Measured out;
   FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, opened.ports.inputs).At(opened.path));
@@ -98,7 +98,7 @@ std::string Placements(const Session& session) {
   return table.Text() + "\n";
 }
 
-Status PrintText(const Flags& flags, const Opened& opened, const Measured& measured) {
+Status PrintText(const RunFlags& flags, const Opened& opened, const Measured& measured) {
   if (flags.explain)
     Print(Fusions(*opened.model) + Placements(*opened.session) + opened.session->Explain() + "\n");
   Table table({"output", "dtype", "shape", "first values"});
@@ -119,7 +119,7 @@ Json Described(const Port& port, const Tensor& value) {
   return {{"name", port.name}, {"dtype", Name(value.type.dtype)}, {"shape", value.type.shape.dims()}};
 }
 
-Status PrintJson(const Flags& flags, const Opened& opened, const Measured& measured) {
+Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& measured) {
   Json inputs = Json::array(), outputs = Json::array(), placements = Json::array();
   for (size_t i = 0; i < measured.inputs.size(); ++i)
     inputs.push_back(Described(opened.ports.inputs[i], measured.inputs[i]));
@@ -144,7 +144,7 @@ Status PrintJson(const Flags& flags, const Opened& opened, const Measured& measu
   return {};
 }
 
-Result<Exit> Run(const Flags& flags) {
+Result<Exit> Run(const RunFlags& flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(const ModelOptions options, ModelOptionsOf(std::move(registry), flags.delegates));
   ProgressBar bar;
@@ -163,7 +163,7 @@ Result<Exit> Run(const Flags& flags) {
 
 void AddRun(CLI::App& root, Action& action) {
   CLI::App* app = root.add_subcommand("run", "Run a .tflite file and print its outputs");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
   app->add_option("--signature", flags->session.signature, "Signature to run, where there are several")
       ->type_name("KEY");
@@ -180,7 +180,7 @@ void AddRun(CLI::App& root, Action& action) {
   AddDelegateFlags(*app, flags->delegates);
   app->add_flag("--explain", flags->explain, "Say what was fused at load, who runs each node, and the plan");
   app->add_flag("--json", flags->json, kJsonHelp);
-  app->footer(kFooter);
+  app->footer(kRunFooter);
   app->callback([flags, &action] { action = [flags] { return Run(*flags); }; });
 }
 

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using verify::Verdict;
 
-constexpr const char* kFooter =
+constexpr const char* kVerifyFooter =
     R"(A file keeps the bodies of its fused ops as `convert --keep-bodies` says. Fused op and body run on values of every
 class: normal, tiny, large, zero, one-hot, extremes; the body in f64 where all its ops can.
 Exit status 1: an op disagrees with its body.
@@ -24,7 +24,7 @@ Examples:
   fusebox verify model.tflite --plugin my_op.so
   fusebox verify model.tflite --seed 7 --json)";
 
-struct Flags {
+struct VerifyFlags {
   std::string model;
   uint64_t seed = 1;
   PluginFlags plugins;
@@ -55,7 +55,7 @@ void PrintText(const std::vector<verify::Row>& rows) {
   Print(table.Text());
 }
 
-void PrintJson(const Flags& flags, const std::vector<verify::Row>& rows) {
+void PrintJson(const VerifyFlags& flags, const std::vector<verify::Row>& rows) {
   Json ops = Json::array();
   for (const verify::Row& row : rows) {
     Json cases = Json::array();
@@ -73,7 +73,7 @@ void PrintJson(const Flags& flags, const std::vector<verify::Row>& rows) {
   PrintDocument(Json{{"model", flags.model}, {"seed", flags.seed}, {"ops", std::move(ops)}});
 }
 
-Result<Exit> Verify(const Flags& flags) {
+Result<Exit> Verify(const VerifyFlags& flags) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(const auto module, tflite::ReadFile(flags.model));
   FUSEBOX_TRY(AttachFused(*module).At(flags.model));
@@ -92,12 +92,12 @@ Result<Exit> Verify(const Flags& flags) {
 void AddVerify(CLI::App& root, Action& action) {
   CLI::App* app = root.add_subcommand(
       "verify", "Run each fused op of a .tflite file against the body that the file keeps");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<VerifyFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
   app->add_option("--seed", flags->seed, "Seed of the values")->type_name("N")->capture_default_str();
   AddPluginFlags(*app, flags->plugins);
   app->add_flag("--json", flags->json, kJsonHelp);
-  app->footer(kFooter);
+  app->footer(kVerifyFooter);
   app->callback([flags, &action] { action = [flags] { return Verify(*flags); }; });
 }
 
