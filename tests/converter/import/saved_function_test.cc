@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "converter/import/saved_model/function_import.h"
 #include "samples/models/models.h"
 #include "samples/models/saved_model_builder.h"
@@ -85,6 +87,27 @@ TEST(SavedFunctions, AreGivenTheVariablesThatTheyCaptured) {
     EXPECT_TRUE(sound) << sound.error().message;
     EXPECT_EQ(imported->module->variables.size(), static_cast<size_t>(function.bound_inputs_size()));
   }
+}
+
+TEST(SavedFunctions, AreGivenWhatTheyCapturedInItsOrder) {
+  const std::string dir = FreshDir();
+  ASSERT_TRUE(WriteCounter(dir, 1));
+  const auto model = LoadSavedModel(dir);
+  ASSERT_TRUE(model) << model.error().message;
+  std::string add;
+  for (const auto& [name, function] : model->objects().concrete_functions())
+    if (function.bound_inputs_size() == 2) add = name;
+  const auto imported = Import(dir, {add});
+  ASSERT_TRUE(imported) << imported.error().message;
+  const Function& f = *imported->module->Find(imported->module->signatures[0].function);
+  std::map<ValueId, std::string> handles;
+  for (const auto& node : f.nodes)
+    if (node->is(Op::kVarHandle)) handles[node->results[0]] = node->attrs.str("shared_name", "");
+  const Node& call = *f.nodes.back();
+  ASSERT_EQ(call.op, Op::kCall);
+  ASSERT_EQ(call.operands.size(), 3u);
+  EXPECT_EQ(handles[call.operands[1]], "counter");
+  EXPECT_EQ(handles[call.operands[2]], "scale");
 }
 
 }  // namespace
