@@ -121,13 +121,25 @@ const MappedFile* Buffer::file() const {
   return unmap == nullptr ? nullptr : &unmap->file;
 }
 
-void Buffer::Release() const {
+namespace {
+
+void ReleasePages(std::span<const std::byte> bytes) {
   constexpr size_t kWorthACall = size_t{256} << 10;
-  if (size() < kWorthACall || file() == nullptr) return;
+  if (bytes.size() < kWorthACall) return;
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(data()) / page * page;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(data()) + size();
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
   madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // at worst the pages stay
+}
+
+}  // namespace
+
+void Buffer::Release() const {
+  if (file() != nullptr) ReleasePages(bytes_);
+}
+
+void Buffer::ReleaseFile() const {
+  if (file() != nullptr) ReleasePages(file()->bytes);
 }
 
 Result<std::string> ReadTextFile(const std::string& path) {

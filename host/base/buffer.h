@@ -56,6 +56,7 @@ class Buffer {
   // Where the bytes lie in a mapped file, their pages need not stay in memory: they are read again when somebody looks. For whoever has
   // read a large constant once and knows that others will not soon.
   void Release() const;
+  void ReleaseFile() const;  // all pages of that file
 
   template <class T>
   std::span<const T> As() const {

@@ -24,6 +24,14 @@ Status CheckShapes(const Inference& said, const fbx_call& call) {
   return {};
 }
 
+// Delegates have packed what they compute with, or found it packed: the pages of the model that were looked at for that need not stay.
+void ReleaseModel(const Part& part) {
+  for (ValueId id = 0; id < part.function->value_count(); ++id) {
+    const Buffer& data = part.function->value(id).data;
+    if (data && data.file() != nullptr) return data.ReleaseFile();  // in which the others are as well
+  }
+}
+
 }  // namespace
 
 Session::Session(const Module& module, std::span<const std::unique_ptr<Part>> parts, HostCalls& calls)
@@ -44,9 +52,11 @@ void Session::Compile(std::span<const size_t> numbers) {
     if (slots_[part].state != kNew) continue;
     if (Status status = CompileOne(part); !status) Decline(part, "compile", status.error());
   }
+  const bool compiled = std::ranges::any_of(opened_, &Opened::unfinished);
   for (Opened& opened : opened_) {
     if (opened.unfinished) Finish(opened);
   }
+  if (compiled) ReleaseModel(*parts_[numbers.front()]);
 }
 
 Result<Session::Opened*> Session::Open(const Instance& delegate) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/base/buffer.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,6 +44,35 @@ TEST(MapFile, CanBeReadBeyondItsEndAtEverySizeAroundAPage) {
     volatile const std::byte* data = file->data();
     for (size_t i = 0; i < kOverread; ++i) EXPECT_EQ(std::byte(data[size + i]), std::byte{0});
   }
+}
+
+// Whether a page is in this process's memory: bit 63 of its word in pagemap.
+bool IsPresent(const std::byte* address) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  uint64_t word = 0;
+  const auto at = static_cast<off_t>(reinterpret_cast<uintptr_t>(address) / page * sizeof word);
+  EXPECT_EQ(pread(map, &word, sizeof word, at), static_cast<ssize_t>(sizeof word));
+  close(map);
+  return word >> 63 != 0;
+}
+
+TEST(MapFile, ItsPagesAreReleasedAndComeBack) {
+  constexpr size_t kSize = size_t{1} << 20;
+  const std::string path = TempPath("large");
+  std::ofstream(path) << std::string(kSize, 'x');
+  const auto file = MapFile(path);
+  ASSERT_TRUE(file) << file.error().message;
+  const Buffer half = file->Slice(kSize / 2, kSize / 2);
+  ASSERT_EQ(Text(*file), std::string(kSize, 'x'));
+  ASSERT_TRUE(IsPresent(file->data()));
+  half.Release();
+  EXPECT_FALSE(IsPresent(half.data()));
+  EXPECT_TRUE(IsPresent(file->data()));
+  half.ReleaseFile();
+  EXPECT_FALSE(IsPresent(file->data()));
+  EXPECT_EQ(Text(*file), std::string(kSize, 'x'));
+  Buffer::Make(kSize, {}).ReleaseFile();  // no file, no effect
 }
 
 TEST(MapFile, NamesThePathAndTheReason) {
