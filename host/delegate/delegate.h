@@ -122,6 +122,7 @@ class Session {
   };
   Result<Opened*> Open(const Instance&);
   Status CompileOne(size_t part);
+  void ReleaseModel(std::span<const size_t> parts) const;
   void Finish(Opened&);
   Status PrepareOne(Slot&, const fbx_call&, const fbx_plan&);
   bool Failed(size_t part, fbx_status);

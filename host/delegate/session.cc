@@ -24,14 +24,6 @@ Status CheckShapes(const Inference& said, const fbx_call& call) {
   return {};
 }
 
-// Delegates have packed what they compute with, or found it packed: the pages of the model that were looked at for that need not stay.
-void ReleaseModel(const Part& part) {
-  for (ValueId id = 0; id < part.function->value_count(); ++id) {
-    const Buffer& data = part.function->value(id).data;
-    if (data && data.file() != nullptr) return data.ReleaseFile();  // in which the others are as well
-  }
-}
-
 }  // namespace
 
 Session::Session(const Module& module, std::span<const std::unique_ptr<Part>> parts, HostCalls& calls)
@@ -56,7 +48,18 @@ void Session::Compile(std::span<const size_t> numbers) {
   for (Opened& opened : opened_) {
     if (opened.unfinished) Finish(opened);
   }
-  if (compiled) ReleaseModel(*parts_[numbers.front()]);
+  if (compiled) ReleaseModel(numbers);
+}
+
+// Delegates have packed what they compute with, or found it packed: the pages of the model that were looked at for that need not stay.
+void Session::ReleaseModel(std::span<const size_t> numbers) const {
+  for (const size_t part : numbers) {
+    const Function& function = *parts_[part]->function;
+    for (ValueId id = 0; id < function.value_count(); ++id) {
+      const Buffer& data = function.value(id).data;
+      if (data && data.file() != nullptr) return data.ReleaseFile();  // in which all other constants are
+    }
+  }
 }
 
 Result<Session::Opened*> Session::Open(const Instance& delegate) {

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "host/tflite/tflite.h"
 #include "tests/plugins/xnnpack/net.h"
 #include "tests/plugins/xnnpack/said.h"
 
@@ -63,6 +64,25 @@ uint64_t PssOf(const std::string& suffix) {
     if (in && line.starts_with("Pss:")) kilobytes += std::stoull(line.substr(4));
   }
   return kilobytes * 1024;
+}
+
+// A model in a file, run by XNNPACK or by kernels: how much of the file is in this process's memory afterwards.
+uint64_t ResidentAfterARun(const std::string& path, const std::vector<Config::Delegate>& delegates) {
+  const auto model = Model::Open(path, {.registry = XnnpackRegistry(), .delegates = delegates});
+  EXPECT_TRUE(model) << model.error().message;
+  auto session = Session::Create(*model);
+  EXPECT_TRUE(session && (*session)->Run());
+  return PssOf(std::filesystem::path(path).filename());
+}
+
+TEST(Models, LeaveMemoryOnceTheirWeightsArePacked) {
+  const std::string path = ::testing::TempDir() + "/packed_away.tflite";
+  const Status written = tflite::WriteFile(*Layers({1, 2, 3, 4}, 512)(), path);
+  ASSERT_TRUE(written) << written.error().message;
+  constexpr uint64_t kWeights = 4u * 512 * 512 * 4;
+  EXPECT_GE(ResidentAfterARun(path, {}), kWeights);
+  EXPECT_LE(ResidentAfterARun(path, {{"xnnpack"}}), kWeights / 8);
+  std::filesystem::remove(path);
 }
 
 // Runs the net from the cache; then says so, waits until all have, tells its share of the packed weights, and waits again.
