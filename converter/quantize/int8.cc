@@ -202,9 +202,12 @@ class Quantiser {
       restored_ = restored;
       return why;
     }
-    if (role == Role8::kLstm)
+    if (role == Role8::kLstm) {
       for (const size_t state : {kLstmOutputState, kLstmCellState})
         f_.value(operands[state]).is_variable = false;
+      if (const std::string warning = LstmWarning(f_, node); !warning.empty())
+        context_.Note(Place(node) + ": " + warning);
+    }
     for (size_t i = 0; i < results.size(); ++i) {
       if (node.results[i] == results[i]) continue;
       stored_[results[i]] = node.results[i];

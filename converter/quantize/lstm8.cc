@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -131,6 +133,19 @@ std::string StoreLstmWeights(Function& f, Node& node, const LstmRanges& ranges, 
     f.value(node.intermediates.back()).quant = within[i];
   }
   return "";
+}
+
+std::string LstmWarning(const Function& f, const Node& node) {
+  const ValueId projection = OperandOf(node, kProjection);
+  const bool peepholes = std::any_of(node.operands.begin() + kPeephole, node.operands.begin() + kBias,
+                                     [](ValueId v) { return v != kNoValue; });
+  if (projection == kNoValue || !peepholes) return "";
+  const int64_t outputs = f.value(projection).type.shape[0], cells = f.value(projection).type.shape[1];
+  if (outputs == cells) return "";
+  return fmt::format(
+      "TFLite (2.9 at least) computes it wrong: it adds what comes through peepholes to {} cells, as many as "
+      "there are outputs, and there are {}; `--quantize dynamic` is safe there",
+      outputs, cells);
 }
 
 std::shared_ptr<const Quant> CellStateScale(const Range& range) {

@@ -47,6 +47,8 @@ inline constexpr size_t kLstmHidden = 4;
 // `output` where there is no projection. The op's input, states and results are left to the caller.
 std::string StoreLstmWeights(Function&, Node&, const LstmRanges&, const Quant& input,
                              const std::shared_ptr<const Quant>& output);
+// What users of TFLite must know of such an LSTM; else "".
+std::string LstmWarning(const Function&, const Node&);
 // Of a cell state with such values: 16 bits, a power of two.
 std::shared_ptr<const Quant> CellStateScale(const Range&);
 // Symmetric i8 for such values. The largest of them is 127 steps in f32, too.

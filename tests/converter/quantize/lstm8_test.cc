@@ -171,6 +171,16 @@ TEST(Lstm8, MakesWeightsCoarserForABiasThatWouldNotFit) {
   EXPECT_FLOAT_EQ(LargestOf(form, 17) * form.QuantOf(17).scales[0], 3e6F);
 }
 
+TEST(Lstm8, WarnsOfWhatStockComputesWrong) {
+  EXPECT_THAT(Stored(*LstmNet{.outputs = 5, .peephole = true}.Module()).notes,
+              HasSubstr("UNIDIRECTIONAL_SEQUENCE_LSTM: TFLite (2.9 at least) computes it wrong: it adds what "
+                        "comes through peepholes "
+                        "to 5 cells, as many as there are outputs, and there are 8"));
+  for (const LstmNet& net :
+       {LstmNet{.outputs = 8, .peephole = true}, LstmNet{.outputs = 5}, LstmNet{.peephole = true}})
+    EXPECT_EQ(Stored(*net.Module()).notes, "");
+}
+
 // All of the op, or nothing: what is refused is as it was.
 std::string WhyNot(const Module& module, const std::vector<Tensor>& samples) {
   const IntegerForm form = Stored(module, samples);
