@@ -48,9 +48,11 @@ class Writer {
     std::vector<hsize_t> dims(value.type.shape.dims().begin(), value.type.shape.dims().end());
     const hid_t space = dims.empty() ? H5Screate(H5S_SCALAR)
                                      : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
-    const hid_t data =
-        H5Dcreate2(file_, path.c_str(), H5T_IEEE_F32LE, space, links_, H5P_DEFAULT, H5P_DEFAULT);
-    FUSEBOX_CHECK(H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data.data()) >= 0);
+    const bool bytes = value.type.dtype == DType::kI8;
+    const hid_t data = H5Dcreate2(file_, path.c_str(), bytes ? H5T_STD_I8LE : H5T_IEEE_F32LE, space, links_,
+                                  H5P_DEFAULT, H5P_DEFAULT);
+    FUSEBOX_CHECK(H5Dwrite(data, bytes ? H5T_NATIVE_SCHAR : H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                           value.data.data()) >= 0);
     H5Dclose(data);
     H5Sclose(space);
   }

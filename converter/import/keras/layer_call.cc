@@ -36,6 +36,9 @@ LayerCall::LayerCall(BuildState& state, Emitter& emit, const Layer& layer, std::
       if (given) Collect(*given, inputs_);
     }
   }
+  // A mask that the call names comes before that of the input.
+  if (const ValueId mask = KeywordTensor("mask"); mask != kNoValue && !inputs_.empty())
+    inputs_[0].mask = mask;
 }
 
 bool LayerCall::Has(const char* key) const {
@@ -55,7 +58,10 @@ int64_t LayerCall::Int(const char* key) {
 double LayerCall::Float(const char* key) {
   const auto it = config().find(key);
   if (it != config().end() && it->is_number()) return it->get<double>();
-  // Arrays of one element, as newer versions write NumPy scalars.
+  // Arrays of one element, as versions write NumPy scalars.
+  if (it != config().end() && it->is_object() && it->value("type", json()) == "ndarray" &&
+      it->value("value", json()).is_number())
+    return (*it)["value"].get<double>();
   if (it != config().end() && it->is_object() && it->contains("config") && (*it)["config"].is_object()) {
     const json& value = (*it)["config"].value("value", json());
     if (value.is_number()) return value.get<double>();
@@ -129,6 +135,12 @@ Tensor LayerCall::WeightData(size_t number, const std::vector<int64_t>& shape) {
   const auto type = state_.archive.TypeOf(dataset);  // before anything is read
   if (!type) {
     emit_.Fail(type.error());
+    return nothing;
+  }
+  if (type->dtype != DType::kF32 && type->dtype != DType::kF16 && type->dtype != DType::kF64 &&
+      type->dtype != DType::kBF16) {
+    emit_.Refuse("its weight " + dataset + " is " + std::string(Name(type->dtype)) +
+                 ": quantised weights are not known; save the model before quantising it");
     return nothing;
   }
   if (!Compatible({type->dtype, type->shape}, {type->dtype, Shape(shape)})) {

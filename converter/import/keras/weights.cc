@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 #include <set>
 
 #include "converter/import/keras/layer_call.h"
@@ -42,13 +43,17 @@ Slots Trained(Layer& layer) {
   return out;
 }
 
-Slots Untrained(Layer& layer) {
+// Of a frozen model Keras 2 lists what was trained in all of its layers first, Keras 3 and other layers one layer after another.
+Slots Untrained(Layer& layer, int major) {
   Slots out;
   for (const WeightSpec& spec : Specs(layer))
     if (!layer.trainable || !spec.trainable) out.push_back({&layer, spec});
+  const bool trained_first = layer.model && major < 3;
+  if (!layer.trainable && trained_first)
+    for (Layer* child : Children(layer)) Append(out, Trained(*child));
   for (Layer* child : Children(layer)) {
-    if (!layer.trainable) Append(out, Trained(*child));
-    Append(out, Untrained(*child));
+    if (!layer.trainable && !trained_first) Append(out, Trained(*child));
+    Append(out, Untrained(*child, major));
   }
   return out;
 }
@@ -77,13 +82,14 @@ Status CheckName(const Slot& slot, const std::string& dataset) {
                                               "alpha"};
   const std::string found = BaseName(dataset);
   if (!known.contains(found) || !known.contains(slot.spec.name) || found == slot.spec.name) return {};
+  if (found == "kernel" && slot.spec.name == "depthwise_kernel") return {};  // as Keras 3 calls it
   return Invalid(slot.layer->Describe() + ": where its weight " + slot.spec.name + " is expected stands " +
                  dataset);
 }
 
 Status AssignByLayer(Layer& layer, const Archive& archive) {
   Slots slots = Trained(layer);
-  Append(slots, Untrained(layer));
+  Append(slots, Untrained(layer, archive.major()));
   FUSEBOX_ASSIGN(const auto stored, archive.LayerWeights(layer.name).At(layer.Describe()));
   if (!stored || stored->empty()) {
     if (slots.empty()) return {};
@@ -106,19 +112,14 @@ Status AssignByLayer(Layer& layer, const Archive& archive) {
   return {};
 }
 
+// As Keras derives names of groups from those of classes: "DepthwiseConv2D" is depthwise_conv2d, "PReLU" p_re_lu.
 std::string SnakeCase(const std::string& name) {
-  std::string out;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const auto upper = [&](size_t k) { return k < name.size() && name[k] >= 'A' && name[k] <= 'Z'; };
-    const auto lower = [&](size_t k) {
-      return k < name.size() && ((name[k] >= 'a' && name[k] <= 'z') || (name[k] >= '0' && name[k] <= '9'));
-    };
-    if (upper(i) && i > 0 &&
-        (lower(i - 1) || (upper(i - 1) && i + 1 < name.size() && lower(i + 1) &&
-                          !(name[i + 1] >= '0' && name[i + 1] <= '9'))))
-      out += '_';
-    out += upper(i) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
-  }
+  static const std::regex kOther("\\W+"), kWord("(.)([A-Z][a-z]+)"), kCapital("([a-z])([A-Z])");
+  std::string out = std::regex_replace(name, kOther, "");
+  out = std::regex_replace(out, kWord, "$1_$2");
+  out = std::regex_replace(out, kCapital, "$1_$2");
+  for (char& letter : out)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   return out;
 }
 

@@ -127,24 +127,34 @@ Flow Argument(LayerCall& c, size_t position, const char* keyword) {
   return flow ? *flow : Flow{};
 }
 
-// Everything that a pair of positions must fulfil, as one mask [batch, 1, queries, keys] after another.
+// Everything that a pair of positions must fulfil, as one mask [batch, 1, queries, keys].
 ValueId HeadMasks(LayerCall& c, ValueId scores, const Flow& query, const Flow& value, const Flow& key) {
   const auto spread = [&](ValueId mask, std::vector<int64_t> axes) {
     for (const int64_t axis : axes) mask = c.e().Op("ExpandDims", {mask, c.e().I32(axis)});
     return mask;
   };
+  ValueId all = kNoValue;
+  const auto require = [&](ValueId mask) {
+    mask = c.e().Cast(mask, DType::kBool);
+    all = all == kNoValue ? mask : c.e().Op("LogicalAnd", {all, mask});
+  };
   if (const ValueId given = c.KeywordTensor("attention_mask"); given != kNoValue)
-    scores = Masked(c, scores, c.e().rank(given) == 4 ? given : spread(given, {1}));
-  if (query.mask != kNoValue) scores = Masked(c, scores, spread(query.mask, {1, 3}));
-  if (value.mask != kNoValue) scores = Masked(c, scores, spread(value.mask, {1, 2}));
-  if (key.mask != kNoValue && key.value != value.value) scores = Masked(c, scores, spread(key.mask, {1, 2}));
-  if (Flag(c, "use_causal_mask", false)) scores = Masked(c, scores, CausalMask(c, scores));
-  return scores;
+    require(c.e().rank(given) == 4 ? given : spread(given, {1}));
+  if (query.mask != kNoValue) require(spread(query.mask, {1, 3}));
+  if (value.mask != kNoValue) require(spread(value.mask, {1, 2}));
+  if (key.mask != kNoValue && key.value != value.value) require(spread(key.mask, {1, 2}));
+  if (Flag(c, "use_causal_mask", false)) require(CausalMask(c, scores));
+  return all == kNoValue ? scores : Masked(c, scores, all);
 }
 
 void MultiHeadAttention(LayerCall& c) {
-  const Flow query = Argument(c, 0, "query"), value = Argument(c, 1, "value");
-  Flow key = Argument(c, 2, "key");
+  Flow query = Argument(c, 0, "query"), value = Argument(c, 1, "value"), key = Argument(c, 2, "key");
+  const auto name_mask = [&](const char* keyword, Flow& flow) {
+    if (const ValueId mask = c.KeywordTensor(keyword); mask != kNoValue) flow.mask = mask;
+  };
+  name_mask("query_mask", query);
+  name_mask("value_mask", value);
+  name_mask("key_mask", key);
   if (key.value == kNoValue) key = value;
   if (query.value == kNoValue || value.value == kNoValue)
     return c.e().Reject("it is called without query or value");

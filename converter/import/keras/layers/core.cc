@@ -122,6 +122,12 @@ void RepeatVector(LayerCall& c) {
 
 void InputLayer(LayerCall& c) { c.e().Reject("it is no input of its model"); }
 
+// [batch, time] of a mask that says more: a step counts where anything in it does.
+ValueId StepMask(LayerCall& c, ValueId mask) {
+  while (mask != kNoValue && c.e().rank(mask) > 2) mask = c.e().Op("Any", {mask, c.e().I32s({-1})});
+  return mask;
+}
+
 // A layer that is applied to every time step: the steps are one long batch.
 void TimeDistributed(LayerCall& c) {
   const ValueId x = c.in();
@@ -132,14 +138,25 @@ void TimeDistributed(LayerCall& c) {
   const int64_t batch = c.e().dim(x, 0), steps = c.e().dim(x, 1);
   if (batch >= 0 && steps >= 0) flat[0].size = batch * steps;
   for (int i = 2; i < rank; ++i) flat.push_back(c.e().size(x, i));
-  const auto results =
-      BuildLayer(c.state(), c.e(), *c.layer().wrapped[0], {Given{Flow{c.e().Reshape(x, flat), kNoValue}}});
-  if (!c.e().ok()) return;
-  for (const Flow& result : results) {
-    std::vector<Extent> shape = unfolded;
-    for (int i = 1; i < c.e().rank(result.value); ++i) shape.push_back(c.e().size(result.value, i));
-    c.Give(c.e().Reshape(result.value, shape));
+  // The steps' own masks go in; Keras 2 steps through batches of a known size without them.
+  const ValueId mask = c.mask();
+  const bool inner = mask != kNoValue && c.e().rank(mask) > 2 && (batch < 0 || c.keras() >= 3);
+  ValueId flat_mask = kNoValue;
+  if (inner) {
+    std::vector<Extent> shape = {flat[0]};
+    for (int i = 2; i < c.e().rank(mask); ++i) shape.push_back(c.e().size(mask, i));
+    flat_mask = c.e().Reshape(mask, shape);
   }
+  const auto results =
+      BuildLayer(c.state(), c.e(), *c.layer().wrapped[0], {Given{Flow{c.e().Reshape(x, flat), flat_mask}}});
+  if (!c.e().ok()) return;
+  const auto unfold = [&](ValueId v) {
+    std::vector<Extent> shape = unfolded;
+    for (int i = 1; i < c.e().rank(v); ++i) shape.push_back(c.e().size(v, i));
+    return c.e().Reshape(v, shape);
+  };
+  for (const Flow& result : results)
+    c.Give(unfold(result.value), inner && result.mask != kNoValue ? unfold(result.mask) : StepMask(c, mask));
 }
 
 }  // namespace
@@ -154,7 +171,7 @@ std::span<const LayerRow> CoreLayers() {
       {"Reshape", ReshapeLayer, nullptr, MaskRule::kStop},
       {"Permute", Permute, nullptr, MaskRule::kStop},
       {"RepeatVector", RepeatVector, nullptr, MaskRule::kStop},
-      {"TimeDistributed", TimeDistributed},
+      {"TimeDistributed", TimeDistributed, nullptr, MaskRule::kOwn},
       {"Dropout", Same},
       {"SpatialDropout1D", Same},
       {"SpatialDropout2D", Same},
@@ -164,6 +181,15 @@ std::span<const LayerRow> CoreLayers() {
       {"GaussianNoise", Same},
       {"ActivityRegularization", Same},
       {"Identity", Same},
+      // Pictures are varied in training only.
+      {"RandomFlip", Same},
+      {"RandomRotation", Same},
+      {"RandomZoom", Same},
+      {"RandomContrast", Same},
+      {"RandomTranslation", Same},
+      {"RandomBrightness", Same},
+      {"RandomHeight", Same},
+      {"RandomWidth", Same},
   };
   return kTable;
 }

@@ -22,12 +22,33 @@ std::vector<ValueId> Aligned(LayerCall& c) {
   return out;
 }
 
-// A step of the result counts where it counts in any input that has a mask... all of them must have one.
-ValueId JoinedMask(LayerCall& c, std::string_view how) {
-  ValueId mask = c.mask(0);
-  for (size_t i = 1; i < c.inputs().size() && mask != kNoValue; ++i)
-    mask = c.mask(i) == kNoValue ? kNoValue : c.e().Op(how, {mask, c.mask(i)});
-  return mask;
+ValueId Joined(LayerCall& c, const std::vector<ValueId>& masks, std::string_view how) {
+  ValueId out = masks.empty() ? kNoValue : masks[0];
+  for (size_t i = 1; i < masks.size(); ++i) out = c.e().Op(how, {out, masks[i]});
+  return out;
+}
+
+std::vector<ValueId> Masks(LayerCall& c) {
+  std::vector<ValueId> out;
+  for (size_t i = 0; i < c.inputs().size(); ++i)
+    if (c.mask(i) != kNoValue) out.push_back(c.mask(i));
+  return out;
+}
+
+// In Keras 2 a step of the result counts where it counts in all inputs that have a mask, in Keras 3 where it counts in any, if all have one.
+ValueId MergedMask(LayerCall& c) {
+  const std::vector<ValueId> masks = Masks(c);
+  if (c.keras() < 3) return Joined(c, masks, "LogicalAnd");
+  return masks.size() == c.inputs().size() ? Joined(c, masks, "LogicalOr") : kNoValue;
+}
+
+// Of sequences joined feature by feature, or one behind the other; inputs without a mask count wholly.
+ValueId ConcatenatedMask(LayerCall& c, int64_t axis) {
+  std::vector<ValueId> masks = Masks(c);
+  if (masks.empty() || c.e().rank(c.in()) < 3) return kNoValue;
+  if (axis == c.e().rank(c.in()) - 1) return Joined(c, masks, "LogicalAnd");
+  if (axis != 1 || masks.size() != c.inputs().size()) return kNoValue;
+  return c.e().Concat(std::move(masks), 1);
 }
 
 ValueId Folded(LayerCall& c, std::string_view op, const std::vector<ValueId>& parts) {
@@ -36,23 +57,23 @@ ValueId Folded(LayerCall& c, std::string_view op, const std::vector<ValueId>& pa
   return out;
 }
 
-void Add(LayerCall& c) { c.Give(Folded(c, "AddV2", Aligned(c)), JoinedMask(c, "LogicalOr")); }
-void Multiply(LayerCall& c) { c.Give(Folded(c, "Mul", Aligned(c)), JoinedMask(c, "LogicalOr")); }
-void Maximum(LayerCall& c) { c.Give(Folded(c, "Maximum", Aligned(c)), JoinedMask(c, "LogicalOr")); }
-void Minimum(LayerCall& c) { c.Give(Folded(c, "Minimum", Aligned(c)), JoinedMask(c, "LogicalOr")); }
+void Add(LayerCall& c) { c.Give(Folded(c, "AddV2", Aligned(c)), MergedMask(c)); }
+void Multiply(LayerCall& c) { c.Give(Folded(c, "Mul", Aligned(c)), MergedMask(c)); }
+void Maximum(LayerCall& c) { c.Give(Folded(c, "Maximum", Aligned(c)), MergedMask(c)); }
+void Minimum(LayerCall& c) { c.Give(Folded(c, "Minimum", Aligned(c)), MergedMask(c)); }
 
 void Subtract(LayerCall& c) {
   const auto parts = Aligned(c);
   if (parts.size() != 2)
     return c.e().Reject("it subtracts one tensor from another, and has " + std::to_string(parts.size()));
-  c.Give(Folded(c, "Sub", parts), JoinedMask(c, "LogicalOr"));
+  c.Give(Folded(c, "Sub", parts), MergedMask(c));
 }
 
 void Average(LayerCall& c) {
   const auto parts = Aligned(c);
   const ValueId sum = Folded(c, "AddV2", parts);
   c.Give(c.e().Op("Mul", {sum, c.e().F32(1.0 / static_cast<double>(std::max<size_t>(parts.size(), 1)))}),
-         JoinedMask(c, "LogicalOr"));
+         MergedMask(c));
 }
 
 void Concatenate(LayerCall& c) {
@@ -70,8 +91,7 @@ void Concatenate(LayerCall& c) {
         return c.e().Reject("it joins " + ToString(c.e().type(parts[0])) + " and " +
                             ToString(c.e().type(part)) + " along dimension " + std::to_string(axis));
     }
-  // A mask of time steps holds for features joined at the end.
-  const ValueId mask = axis == rank - 1 && axis > 1 ? JoinedMask(c, "LogicalAnd") : kNoValue;
+  const ValueId mask = ConcatenatedMask(c, axis);
   c.Give(c.e().Concat(std::move(parts), static_cast<int>(axis)), mask);
 }
 

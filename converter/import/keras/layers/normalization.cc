@@ -176,17 +176,17 @@ std::vector<WeightSpec> NormalizationWeights(const Layer& layer) {
 // (x - mean) / max(sqrt(variance), tiny). What older versions store besides, how many samples they saw, is of no use.
 void Normalization(LayerCall& c) {
   const ValueId x = c.e().Cast(c.in(), DType::kF32);
+  const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>();
+  const int rank = c.e().rank(x);
+  if (axes.size() == 1 && axes[0] != -1 && axes[0] != rank - 1)
+    return c.e().Refuse("an axis other than the last");
+  if (axes.size() > 1) return c.e().Refuse("several axes");
   ValueId mean, variance;
   if (c.Has("mean")) {
     mean = Numbers(c, "mean", 0);
     variance = Numbers(c, "variance", 1);
   } else {
     int64_t known = 1;
-    std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>();
-    const int rank = c.e().rank(x);
-    if (axes.size() == 1 && axes[0] != -1 && axes[0] != rank - 1)
-      return c.e().Refuse("an axis other than the last");
-    if (axes.size() > 1) return c.e().Refuse("several axes");
     if (!axes.empty()) known = c.e().dim(x, -1);
     std::vector<Extent> flat = {Extent{known}};
     if (!c.e().ok()) return;

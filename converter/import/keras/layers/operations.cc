@@ -1,87 +1,158 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorFlow functions that were called on a layer's result: TFOpLambda and SlicingOpLambda of Keras 2, and the operations of
 // Keras 3.
+#include <algorithm>
 #include <map>
 
-#include "converter/import/keras/layer_call.h"
+#include "converter/import/keras/layers/operation.h"
 
 namespace fusebox::keras {
-namespace {
 
 using nlohmann::json;
 
-// Arguments by position or by any of their names.
-const Given* Find(LayerCall& c, size_t position, std::initializer_list<const char*> names) {
+const Given* FindArgument(LayerCall& c, size_t position, Names names) {
   if (position < c.args().size()) return &c.args()[position];
   for (const char* name : names)
     if (const Given* given = c.Keyword(name)) return given;
   return nullptr;
 }
 
-// A tensor, or a number of the kind of the tensor beside it.
-ValueId Operand(LayerCall& c, const Given* given, DType beside) {
-  if (given) {
-    if (const auto* flow = std::get_if<Flow>(&given->value)) return flow->value;
-    const auto* plain = std::get_if<json>(&given->value);
-    if (plain && plain->is_number()) return c.e().Scalar(beside, plain->get<double>());
+namespace {
+
+// Null where it holds a tensor.
+json Plain(const Given& given) {
+  if (const auto* plain = std::get_if<json>(&given.value)) return *plain;
+  const auto* list = std::get_if<std::vector<Given>>(&given.value);
+  if (!list) return {};
+  json out = json::array();
+  for (const Given& item : *list) {
+    if (std::holds_alternative<Flow>(item.value)) return {};
+    out.push_back(Plain(item));
   }
-  c.e().Refuse("an operand that is neither a tensor nor a number");
-  return kNoValue;
+  return out;
 }
+
+}  // namespace
+
+json PlainArgument(LayerCall& c, size_t position, Names names) {
+  if (const Given* given = FindArgument(c, position, names)) return Plain(*given);
+  for (const char* name : names)
+    if (c.Has(name)) return c.config().at(name);
+  return {};
+}
+
+std::optional<std::vector<int64_t>> IntsArgument(LayerCall& c, size_t position, Names names) {
+  json plain = PlainArgument(c, position, names);
+  if (plain.is_number_integer()) plain = json::array({plain});
+  const auto is_number = [](const json& item) { return item.is_number_integer(); };
+  if (!plain.is_array() || !std::ranges::all_of(plain, is_number)) return std::nullopt;
+  return plain.get<std::vector<int64_t>>();
+}
+
+bool FlagArgument(LayerCall& c, size_t position, Names names) {
+  const json plain = PlainArgument(c, position, names);
+  return plain.is_boolean() && plain.get<bool>();
+}
+
+ValueId TensorArgument(LayerCall& c, size_t position, Names names) {
+  const Given* given = FindArgument(c, position, names);
+  const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
+  if (!flow) c.e().Refuse("what it is called with is no tensor");
+  return flow ? flow->value : kNoValue;
+}
+
+namespace {
 
 DType DTypeOf(const Given* given, LayerCall& c) {
   const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
   return flow ? c.e().dtype(flow->value) : DType::kNone;
 }
 
+bool IsFraction(const Given* given) {
+  const auto* plain = given ? std::get_if<json>(&given->value) : nullptr;
+  return plain && plain->is_number_float();
+}
+
+// The type that both operands are computed in: whole numbers that are divided, or that meet fractions, become floats.
+DType Common(LayerCall& c, const Given* a, const Given* b, std::string_view op) {
+  const DType x = DTypeOf(a, c), y = DTypeOf(b, c), first = x == DType::kNone ? y : x;
+  const bool floats =
+      op == "RealDiv" || IsFraction(a) || IsFraction(b) || x == DType::kF32 || y == DType::kF32;
+  return floats ? DType::kF32 : first;
+}
+
+// A tensor, or a number, in that type.
+ValueId Operand(LayerCall& c, const Given* given, DType type) {
+  if (given) {
+    if (const auto* flow = std::get_if<Flow>(&given->value)) return c.e().Cast(flow->value, type);
+    const auto* plain = std::get_if<json>(&given->value);
+    if (plain && plain->is_number()) return c.e().Scalar(type, plain->get<double>());
+  }
+  c.e().Refuse("an operand that is neither a tensor nor a number");
+  return kNoValue;
+}
+
 void Binary(LayerCall& c, std::string_view op) {
-  const Given *a = Find(c, 0, {"x", "x1", "a"}), *b = Find(c, 1, {"y", "x2", "b"});
-  const DType dtype = DTypeOf(a, c) == DType::kNone ? DTypeOf(b, c) : DTypeOf(a, c);
-  const ValueId x = Operand(c, a, dtype), y = Operand(c, b, dtype);
+  const Given *a = FindArgument(c, 0, {"x", "x1", "a"}), *b = FindArgument(c, 1, {"y", "x2", "b"});
+  const DType type = Common(c, a, b, op);
+  const ValueId x = Operand(c, a, type), y = Operand(c, b, type);
   c.Give(c.e().Op(op, {x, y}));
 }
 
-std::vector<int64_t> Axes(LayerCall& c, int rank) {
-  const Given* given = Find(c, 1, {"axis"});
-  const auto* plain = given ? std::get_if<json>(&given->value) : nullptr;
-  std::vector<int64_t> out;
-  if (plain && plain->is_number_integer()) out.push_back(plain->get<int64_t>());
-  if (plain && plain->is_array())
-    for (const json& axis : *plain)
-      if (axis.is_number_integer()) out.push_back(axis.get<int64_t>());
-  if (const auto* list = given ? std::get_if<std::vector<Given>>(&given->value) : nullptr)
-    for (const Given& item : *list)
-      if (const auto* axis = std::get_if<json>(&item.value); axis && axis->is_number_integer())
-        out.push_back(axis->get<int64_t>());
-  if (out.empty())
-    for (int i = 0; i < rank; ++i) out.push_back(i);
-  return out;
+void Logical(LayerCall& c, std::string_view op) {
+  const ValueId x = TensorArgument(c, 0, {"x", "x1"}), y = TensorArgument(c, 1, {"y", "x2"});
+  c.Give(c.e().Op(op, {c.e().Cast(x, DType::kBool), c.e().Cast(y, DType::kBool)}));
+}
+
+void Where(LayerCall& c, std::string_view op) {
+  const Given *a = FindArgument(c, 1, {"x", "x1"}), *b = FindArgument(c, 2, {"y", "x2"});
+  const ValueId condition = c.e().Cast(TensorArgument(c, 0, {"condition"}), DType::kBool);
+  const DType type = Common(c, a, b, op);
+  const ValueId x = Operand(c, a, type), y = Operand(c, b, type);
+  c.Give(c.e().Op(op, {condition, x, y}));
+}
+
+void MatMul(LayerCall& c, std::string_view op) {
+  const ValueId a = TensorArgument(c, 0, {"a", "x1"}), b = TensorArgument(c, 1, {"b", "x2"});
+  const bool adj_x = FlagArgument(c, 2, {"transpose_a"}), adj_y = FlagArgument(c, 3, {"transpose_b"});
+  if (c.e().rank(a) < 2 || c.e().rank(b) < 2) return c.e().Refuse("a product of a vector");
+  c.Give(c.e().Op(op, {a, b}, MakeAttrs("adj_x", adj_x, "adj_y", adj_y)));
 }
 
 void Reduce(LayerCall& c, std::string_view op) {
-  const ValueId x = c.in();
-  bool keep = c.Has("keepdims") && c.Bool("keepdims", false);
-  std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : Axes(c, c.e().rank(x));
-  for (const char* name : {"keepdims", "keep_dims"})
-    if (const Given* given = c.Keyword(name))
-      if (const auto* flag = std::get_if<json>(&given->value); flag && flag->is_boolean())
-        keep = flag->get<bool>();
+  ValueId x = c.in();
+  // Keras 3 gives the mean of whole numbers as a fraction, TensorFlow as one of them.
+  if (op == "Mean" && c.keras() >= 3) x = c.e().Cast(x, DType::kF32);
+  if (op == "Any" || op == "All") x = c.e().Cast(x, DType::kBool);
+  std::vector<int64_t> axes = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{});
+  if (axes.empty())
+    for (int i = 0; i < c.e().rank(x); ++i) axes.push_back(i);
+  const bool keep = FlagArgument(c, 2, {"keepdims", "keep_dims"});
   c.Give(c.e().Op(op, {x, c.e().I32s(axes)}, MakeAttrs("keep_dims", keep)));
 }
-
-struct Row {
-  std::string_view op;
-  void (*build)(LayerCall&, std::string_view op);
-};
 
 void Unary(LayerCall& c, std::string_view op) { c.Give(c.e().Op(op, {c.in()})); }
 void Named(LayerCall& c, std::string_view activation) {
   c.Give(Activation(c, json(std::string(activation)), c.in()));
 }
 
+// An activation with a number of its own, as the layer of that class.
+void AsLayer(LayerCall& c, const char* class_name, Names names) {
+  json config = json::object();
+  if (const json number = PlainArgument(c, 1, names); !number.is_null()) config[*names.begin()] = number;
+  c.Give(Activation(c, json{{"class_name", class_name}, {"config", config}}, c.in()));
+}
+void Softmax(LayerCall& c, std::string_view) { AsLayer(c, "Softmax", {"axis"}); }
+void Elu(LayerCall& c, std::string_view) { AsLayer(c, "ELU", {"alpha"}); }
+void LeakyRelu(LayerCall& c, std::string_view) {
+  json slope = PlainArgument(c, 1, {"alpha", "negative_slope"});
+  if (slope.is_null()) slope = 0.2;
+  c.Give(Activation(c, json{{"class_name", "LeakyReLU"}, {"config", {{"alpha", slope}}}}, c.in()));
+}
+
 // By the last part of a function's name, and by the class names of Keras 3.
-const std::map<std::string_view, Row>& Rows() {
-  static const auto* const rows = new std::map<std::string_view, Row>{
+const std::map<std::string_view, OperationRow>& Rows() {
+  static const auto* const rows = new std::map<std::string_view, OperationRow>{
       {"add", {"AddV2", Binary}},
       {"Add", {"AddV2", Binary}},
       {"subtract", {"Sub", Binary}},
@@ -98,6 +169,28 @@ const std::map<std::string_view, Row>& Rows() {
       {"Minimum", {"Minimum", Binary}},
       {"pow", {"Pow", Binary}},
       {"Power", {"Pow", Binary}},
+      {"not_equal", {"NotEqual", Binary}},
+      {"NotEqual", {"NotEqual", Binary}},
+      {"equal", {"Equal", Binary}},
+      {"Equal", {"Equal", Binary}},
+      {"greater", {"Greater", Binary}},
+      {"Greater", {"Greater", Binary}},
+      {"greater_equal", {"GreaterEqual", Binary}},
+      {"GreaterEqual", {"GreaterEqual", Binary}},
+      {"less", {"Less", Binary}},
+      {"Less", {"Less", Binary}},
+      {"less_equal", {"LessEqual", Binary}},
+      {"LessEqual", {"LessEqual", Binary}},
+      {"logical_and", {"LogicalAnd", Logical}},
+      {"LogicalAnd", {"LogicalAnd", Logical}},
+      {"logical_or", {"LogicalOr", Logical}},
+      {"LogicalOr", {"LogicalOr", Logical}},
+      {"logical_not", {"LogicalNot", Unary}},
+      {"LogicalNot", {"LogicalNot", Unary}},
+      {"Where", {"SelectV2", Where}},
+      {"where", {"SelectV2", Where}},
+      {"matmul", {"BatchMatMulV2", MatMul}},
+      {"Matmul", {"BatchMatMulV2", MatMul}},
       {"exp", {"Exp", Unary}},
       {"Exp", {"Exp", Unary}},
       {"log", {"Log", Unary}},
@@ -124,14 +217,16 @@ const std::map<std::string_view, Row>& Rows() {
       {"Sigmoid", {"sigmoid", Named}},
       {"tanh", {"tanh", Named}},
       {"Tanh", {"tanh", Named}},
-      {"softmax", {"softmax", Named}},
-      {"Softmax", {"softmax", Named}},
+      {"softmax", {"", Softmax}},
+      {"Softmax", {"", Softmax}},
       {"softplus", {"softplus", Named}},
       {"Softplus", {"softplus", Named}},
       {"silu", {"silu", Named}},
       {"Silu", {"silu", Named}},
-      {"elu", {"elu", Named}},
-      {"Elu", {"elu", Named}},
+      {"elu", {"", Elu}},
+      {"Elu", {"", Elu}},
+      {"leaky_relu", {"", LeakyRelu}},
+      {"LeakyRelu", {"", LeakyRelu}},
       {"reduce_mean", {"Mean", Reduce}},
       {"Mean", {"Mean", Reduce}},
       {"reduce_sum", {"Sum", Reduce}},
@@ -140,6 +235,23 @@ const std::map<std::string_view, Row>& Rows() {
       {"Max", {"Max", Reduce}},
       {"reduce_min", {"Min", Reduce}},
       {"Min", {"Min", Reduce}},
+      {"reduce_any", {"Any", Reduce}},
+      {"Any", {"Any", Reduce}},
+      {"reduce_all", {"All", Reduce}},
+      {"All", {"All", Reduce}},
+      {"expand_dims", {"", ExpandDims}},
+      {"ExpandDims", {"", ExpandDims}},
+      {"squeeze", {"", Squeeze}},
+      {"Squeeze", {"", Squeeze}},
+      {"reshape", {"", Reshape}},
+      {"Reshape", {"", Reshape}},
+      {"transpose", {"", TransposeAxes}},
+      {"Transpose", {"", TransposeAxes}},
+      {"concat", {"", Concat}},
+      {"Concatenate", {"", Concat}},
+      {"cast", {"", CastTo}},
+      {"Cast", {"", CastTo}},
+      {"GetItem", {"", GetItem}},
   };
   return *rows;
 }
@@ -156,39 +268,7 @@ void OpLambda(LayerCall& c) {
   Apply(c, std::string_view(function).substr(function.rfind('.') + 1));
 }
 
-// x[begin:end:step, ...], numbers and whole dimensions.
-void SlicingOpLambda(LayerCall& c) {
-  const ValueId x = c.in();
-  const Given* given = Find(c, 1, {"slice_spec"});
-  const auto* plain = given ? std::get_if<json>(&given->value) : nullptr;
-  if (!plain) return c.e().Refuse("a slice that depends on the input");
-  std::vector<int64_t> begin, end, step;
-  int64_t begin_mask = 0, end_mask = 0, shrink = 0;
-  for (const json& part : plain->is_array() ? *plain : json::array({*plain})) {
-    const int64_t bit = int64_t{1} << begin.size();
-    const auto number = [&](const char* key) {
-      const json value = part.is_object() ? part.value(key, json()) : json();
-      return value.is_number_integer() ? std::optional(value.get<int64_t>()) : std::nullopt;
-    };
-    if (begin.size() >= 8 || (!part.is_object() && !part.is_number_integer()))
-      return c.e().Refuse("a slice " + part.dump().substr(0, 80));
-    if (part.is_number_integer()) {
-      begin.push_back(part.get<int64_t>());
-      end.push_back(part.get<int64_t>() + 1);
-      step.push_back(1);
-      shrink |= bit;
-      if (end.back() == 0) end_mask |= bit;
-      continue;
-    }
-    if (!number("start")) begin_mask |= bit;
-    if (!number("stop")) end_mask |= bit;
-    begin.push_back(number("start").value_or(0));
-    end.push_back(number("stop").value_or(0));
-    step.push_back(number("step").value_or(1));
-  }
-  c.Give(c.e().Op("StridedSlice", {x, c.e().I32s(begin), c.e().I32s(end), c.e().I32s(step)},
-                  MakeAttrs("begin_mask", begin_mask, "end_mask", end_mask, "shrink_axis_mask", shrink)));
-}
+void SlicingOpLambda(LayerCall& c) { GetItem(c, ""); }
 
 }  // namespace
 

@@ -120,7 +120,7 @@ void UpSampling(LayerCall& c) {
 }
 
 void Resizing(LayerCall& c) {
-  const ValueId x = SpatialInput(c, 2);
+  const ValueId x = c.e().Cast(SpatialInput(c, 2), DType::kF32);
   for (const char* key : {"crop_to_aspect_ratio", "pad_to_aspect_ratio"})
     if (c.Bool(key, false)) return c.e().Refuse(key);
   if (c.Bool("antialias", false)) return c.e().Refuse("antialias");
