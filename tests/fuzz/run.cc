@@ -61,7 +61,8 @@ Tensor Numbers(const Type& declared, std::mt19937& random) {
 void RunModel(std::span<const std::byte> bytes) {
   auto module = tflite::Read(Buffer::Copy(bytes), "fuzz.tflite");
   if (!module || !IsSmall(**module)) return;
-  const auto model = Model::FromModule(*std::move(module), {.registry = Kernels(), .delegates = std::vector<Config::Delegate>{}});
+  const auto model = Model::FromModule(*std::move(module),
+                                       {.registry = Kernels(), .delegates = std::vector<Config::Delegate>{}});
   if (!model) return;
   auto session = Session::Create(*model);
   if (!session) return;

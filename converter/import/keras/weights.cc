@@ -132,11 +132,16 @@ class ByObject {
     std::string container = group + "layers/";
     if (!archive_.HasGroup(container) && archive_.HasGroup(group + "_layer_checkpoint_dependencies"))
       container = group + "_layer_checkpoint_dependencies/";
+    const bool dependencies = container.ends_with("_layer_checkpoint_dependencies/");
     std::map<std::string, int> used;
     for (const auto& layer : model.layers) {
       // A Sequential does not count its own InputLayer, which bears no weights either.
       std::string name = SnakeCase(layer->class_name);
-      if (const int number = used[name]++; number > 0) name += "_" + std::to_string(number);
+      if (int number = used[name]++; number > 0) {
+        // Dependencies name what has weights twice, so that there is no second one.
+        if (dependencies && !archive_.HasGroup(container + name + "_1")) number *= 2;
+        name += "_" + std::to_string(number);
+      }
       FUSEBOX_TRY(Assign(*layer, container + name + "/"));
     }
     return {};

@@ -81,7 +81,6 @@ void Attention(LayerCall& c) {
   const ValueId query = c.in(0), value = c.in(1), key = c.inputs().size() > 2 ? c.in(2) : value;
   ValueId scores = Scores(c, query, key);
   const bool causal = Flag(c, "use_causal_mask", c.Bool("causal", false));
-  if (causal) scores = Masked(c, scores, CausalMask(c, scores));
   ValueId query_mask = c.mask(0), value_mask = c.mask(1);
   if (const Given* given = c.Keyword("mask")) {
     const auto* list = std::get_if<std::vector<Given>>(&given->value);
@@ -92,7 +91,13 @@ void Attention(LayerCall& c) {
     query_mask = at(0);
     value_mask = at(1);
   }
-  if (value_mask != kNoValue) scores = Masked(c, scores, c.e().Op("ExpandDims", {value_mask, c.e().I32(1)}));
+  // Once for all reasons, so that of a query that sees nothing all keys stay alike.
+  ValueId seen = causal ? CausalMask(c, scores) : kNoValue;
+  if (value_mask != kNoValue) {
+    const ValueId keys = c.e().Op("ExpandDims", {value_mask, c.e().I32(1)});
+    seen = seen == kNoValue ? keys : c.e().Op("LogicalAnd", {seen, keys});
+  }
+  if (seen != kNoValue) scores = Masked(c, scores, seen);
   const ValueId weights = c.e().Op("Softmax", {scores});
   ValueId out = c.e().Op("BatchMatMulV2", {weights, value});
   if (query_mask != kNoValue) {
