@@ -75,9 +75,9 @@ struct Range {
       Fail("a range from " + std::to_string(start) + " to " + std::to_string(limit) + " by " +
            std::to_string(delta));
     if constexpr (std::is_floating_point_v<T>) {
-      const double size = std::ceil(
-          std::abs((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta)));
-      if (!(size < 0x1p40)) Fail("a range of " + std::to_string(size) + " elements");
+      // In T, as TFLite counts: to 1 by 0.01f are 100 steps, and in double a little more.
+      const T size = std::ceil(std::abs((limit - start) / delta));
+      if (!(size < T(0x1p40))) Fail("a range of " + std::to_string(size) + " elements");
       return static_cast<int64_t>(size);
     } else {
       const auto wide = [](T v) { return static_cast<__int128>(v); };

@@ -18,6 +18,12 @@ void AddRanges(Cases& c) {
                {F32({}, {0}), F32({1}, {1}), F32({}, {0.25f})},
                {},
                {F32({4}, {0, 0.25f, 0.5f, 0.75f})}});
+  c.push_back({.name = "a count that floats round down",
+               .op = "RANGE",
+               .operands = {F32({}, {0}), F32({}, {1}), F32({}, {0.01f})},
+               .results = {Iota<float>({100}, 0, 0.01f)},
+               .rtol = 1e-5,
+               .also_f64 = false});
   c.push_back({"nothing", "RANGE", {F32({}, {1}), F32({}, {1}), F32({}, {1})}, {}, {F32({0}, {0})}});
   c.push_back({"extremes",
                "RANGE",
