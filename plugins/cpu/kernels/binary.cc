@@ -112,7 +112,8 @@ struct FloorDiv {
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
-      return std::floor(a / b);
+      // In double: 1 / 0.1f is just below ten, which a float cannot say.
+      return static_cast<T>(std::floor(static_cast<double>(a) / static_cast<double>(b)));
     } else {
       const T q = Quotient(a, b);
       return b != T(-1) && a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;

@@ -127,6 +127,11 @@ const Suite kFused("fused activations", [](Cases& c) {
                .operands = {I32({1}, {1}), I32({1}, {1})},
                .attrs = {{"fused_activation_function", "TANH"}},
                .refused = "TANH"});
+  c.push_back({.name = "floats, as doubles divide them",
+               .op = "FLOOR_DIV",
+               .operands = {F32({2}, {1, -1}), F32({}, {0.1f})},
+               .results = {F32({2}, {9, -10})},
+               .also_f64 = false});
   c.push_back({.name = "SIGN_BIT",
                .op = "MUL",
                .operands = {x, zero},
