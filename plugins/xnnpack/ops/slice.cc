@@ -80,7 +80,7 @@ Box StridedBox(const Site& site) {
   Box box = Whole(t);
   for (size_t i = 0; i < begin.size(); ++i) {
     const int64_t dim = t.dim(static_cast<int>(i)), bit = int64_t{1} << i;
-    const bool from_start = (begin_mask & bit) && !(shrink & bit);
+    const bool from_start = begin_mask & bit;
     if ((from_start || begin[i] == 0) && (end_mask & bit) && !(shrink & bit)) continue;
     site.require(dim > 0, "SHAPE", "it cuts a dim that is known only when it runs");
     const int64_t first =
@@ -99,6 +99,7 @@ void SupportsStrided(const Site& site) {
     site.require(step == 1, "ATTR", "a step of " + std::to_string(step), Operand(3));
   for (const char* mask : {"ellipsis_mask", "new_axis_mask"})
     site.require(site.attrs().i64(mask, 0) == 0, "ATTR", std::string(mask) + " is set");
+  site.require(!site.attrs().b("offset", false), "ATTR", "end counts from begin", "attr offset");
   const size_t count = Integers(site, 1, "begin").size();
   site.require(count <= static_cast<size_t>(site.in(0).rank()) && Integers(site, 2, "end").size() == count &&
                    Integers(site, 3, "strides").size() == count,

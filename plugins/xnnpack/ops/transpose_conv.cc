@@ -14,10 +14,14 @@ struct Cut {
   uint32_t before = 0, behind = 0, adjustment = 0;
 };
 
-Cut CutOf(const Site& site, int dim, uint32_t stride, int64_t filter) {
+Cut CutOf(const Site& site, int dim, const Window& window, int64_t filter) {
+  const int64_t stride = dim == 1 ? window.stride_height : window.stride_width;
   const int64_t in = site.in(2).dim(dim), out = site.out(0).dim(dim);
   site.require(in > 0 && out > 0, "SHAPE", "sizes of images are known only when it runs");
   const int64_t full = (in - 1) * stride + filter;
+  // Only then are the kernels' paddings, which are those of a convolution of the output, what is cut off here.
+  site.require(window.same ? in == (out + stride - 1) / stride : out >= full, "SHAPE",
+               "the input is not what a convolution would make of the output");
   if (out >= full) {
     site.require(out - full < stride, "SHAPE", "the output is larger than the input makes it");
     return {0, 0, static_cast<uint32_t>(out - full)};
@@ -38,8 +42,7 @@ void Supports(const Site& site) {
   site.require(site.in(2).dim(3) == filter.dim(3), "SHAPE", "the input's channels are not the filter's");
   if (const auto bias = site.constant(3))
     site.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(3));
-  for (int dim = 1; dim <= 2; ++dim)
-    CutOf(site, dim, WindowSize(site, dim == 1 ? "stride_h" : "stride_w", 0), filter.dim(dim));
+  for (int dim = 1; dim <= 2; ++dim) CutOf(site, dim, ReadWindow(site), filter.dim(dim));
 }
 
 void Define(const Site& site, Subgraph& graph) {
@@ -47,12 +50,11 @@ void Define(const Site& site, Subgraph& graph) {
   Weights weights = PlanWeights(site, kOperands);
   weights.dims = DimsOf(*site.constant(1));
   weights.always_packed = true;
-  const uint32_t stride_height = WindowSize(site, "stride_h", 0),
-                 stride_width = WindowSize(site, "stride_w", 0);
-  const Cut height = CutOf(site, 1, stride_height, site.constant(1)->dim(1));
-  const Cut width = CutOf(site, 2, stride_width, site.constant(1)->dim(2));
+  const Window window = ReadWindow(site);
+  const Cut height = CutOf(site, 1, window, site.constant(1)->dim(1));
+  const Cut width = CutOf(site, 2, window, site.constant(1)->dim(2));
   Recipe recipe(Family::kTransposedConvolution);
-  recipe.Add(stride_height, stride_width);
+  recipe.Add(window.stride_height, window.stride_width);
   AddActivations(recipe, site.in(2), site.out(0));
   uint32_t input = graph.In(site, 2);
   if (weights.dynamic) input = graph.Dynamic(input, DimsOf(site.in(2)), 3);
@@ -61,8 +63,8 @@ void Define(const Site& site, Subgraph& graph) {
     graph.Check(xnn_define_deconvolution_2d(
         graph.get(), height.before, width.behind, height.behind, width.before, height.adjustment,
         width.adjustment, static_cast<uint32_t>(weights.dims[1]), static_cast<uint32_t>(weights.dims[2]),
-        stride_height, stride_width, 1, 1, 1, weights.dims[3], weights.dims[0], r.min, r.max, input,
-        ids.filter, ids.bias, out, 0));
+        window.stride_height, window.stride_width, 1, 1, 1, weights.dims[3], weights.dims[0], r.min, r.max,
+        input, ids.filter, ids.bias, out, 0));
   });
 }
 

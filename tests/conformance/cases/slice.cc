@@ -74,6 +74,8 @@ void AddStridedSlices(Cases& c) {
   c.push_back(Strided("nothing of nothing", F32({0, 2}, {0}), {0, 0}, {4, 2}, {1, 1}, {}, F32({0, 2}, {0})));
   c.push_back(Strided("fewer than the rank", t, {1}, {2}, {1}, {}, F32({1, 2, 3}, {6, 7, 8, 9, 10, 11})));
   c.push_back(Strided("shrinks", m, {1, 0}, {2, 3}, {1, 1}, {{"shrink_axis_mask", 1}}, F32({3}, {3, 4, 5})));
+  c.push_back(Strided("shrinks what begins at the first", m, {1, 0}, {2, 3}, {1, 1},
+                      {{"begin_mask", 1}, {"shrink_axis_mask", 1}}, F32({3}, {0, 1, 2})));
   c.push_back(Strided("shrinks from the back, whatever end says", m, {-1, -2}, {0, 0}, {1, 1},
                       {{"shrink_axis_mask", 3}}, F32({}, {4})));
   c.push_back(Strided("ellipsis in front", t, {0, 1}, {0, 2}, {1, 1},
