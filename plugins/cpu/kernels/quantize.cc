@@ -147,7 +147,7 @@ struct Dequantize {
 
   static void supports(const Node& n) {
     if (n.in(0).dtype() == FBX_F16) return;
-    if (!Contains(kAnyStored, n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
+    if (!Contains(kAnyStored, n.in(0).dtype()) && n.in(0).dtype() != FBX_I4) RejectDtype(n.in(0).dtype(), 0);
     RequireStated(n.in(0), "operand 0");
   }
 
@@ -160,6 +160,7 @@ struct Dequantize {
   void invoke(const Node& n) const {
     float* y = n.out(0).data<float>();
     if (n.in(0).dtype() == FBX_F16) return FromHalf(n, y);
+    if (n.in(0).dtype() == FBX_I4) return FromNibbles(n, y);
     Dispatch(kAnyStored, n.in(0).dtype(), [&]<class S>() {
       const S* x = n.in(0).data<const S>();
       ForEachRun(n, n.in(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
@@ -169,6 +170,16 @@ struct Dequantize {
   }
 
  private:
+  // Two in a byte, the first in its lower half; a channel may begin within a byte.
+  static void FromNibbles(const Node& n, float* y) {
+    const uint8_t* bytes = n.in(0).data<const uint8_t>();
+    ForEachRun(n, n.in(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
+      for (int64_t i = first; i < first + count; ++i) {
+        const int64_t nibble = bytes[i / 2] >> (i % 2 * 4) & 15;
+        y[i] = scale * static_cast<float>((nibble ^ 8) - 8 - zero);
+      }
+    });
+  }
   static void FromHalf(const Node& n, float* y) {
     const uint16_t* x = n.in(0).data<const uint16_t>();
     parallel_for(n.host(), static_cast<size_t>(n.in(0).count()), 16384,

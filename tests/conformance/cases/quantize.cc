@@ -19,6 +19,14 @@ Data F16(const std::vector<int16_t>& bits) {
   return d;
 }
 
+// -8, -7, ... 7 and again, two in a byte, the first in its lower half.
+Data I4(std::vector<int64_t> dims) {
+  Data d{FBX_I4, std::move(dims), {}};
+  for (int64_t i = 0; i < d.count(); i += 2)
+    d.bytes.push_back(static_cast<uint8_t>(((i + 8) & 15) | (i + 1 < d.count() ? (i + 9) & 15 : 0) << 4));
+  return d;
+}
+
 const Suite kQuantize("quantize", [](Cases& c) {
   c.push_back({.name = "i8",
                .op = "QUANTIZE",
@@ -79,6 +87,22 @@ const Suite kQuantize("quantize", [](Cases& c) {
                .op = "DEQUANTIZE",
                .operands = {PerAxis(I8({2, 2}, {1, 2, 3, 4}), {1, 10}, {0, 1}, 0)},
                .results = {F32({2, 2}, {1, 2, 20, 30})},
+               .also_f64 = false});
+  c.push_back({.name = "i4",
+               .op = "DEQUANTIZE",
+               .operands = {I4({17}).Quantised(0.5f, 0)},
+               .results = {F32({17}, {-4, -3.5f, -3, -2.5f, -2, -1.5f, -1, -0.5f, 0, 0.5f, 1, 1.5f, 2, 2.5f,
+                                      3, 3.5f, -4})},
+               .also_f64 = false});
+  c.push_back({.name = "i4, channels that end within a byte",
+               .op = "DEQUANTIZE",
+               .operands = {PerAxis(I4({3, 3}), {1, 10, 100}, {0, 0, 0}, 0)},
+               .results = {F32({3, 3}, {-8, -7, -6, -50, -40, -30, -200, -100, 0})},
+               .also_f64 = false});
+  c.push_back({.name = "i4, channels last",
+               .op = "DEQUANTIZE",
+               .operands = {PerAxis(I4({2, 3}), {1, 10, 100}, {0, 0, 0}, 1)},
+               .results = {F32({2, 3}, {-8, -70, -600, -5, -40, -300})},
                .also_f64 = false});
   c.push_back(
       {.name = "f16",
