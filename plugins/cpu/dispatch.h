@@ -5,6 +5,8 @@
 //   Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -41,9 +43,10 @@ void Dispatch(Types<Ts...>, fbx_dtype dtype, F&& f) {
                "operand " + std::to_string(operand)};
 }
 
-// Float tensors may carry a quantisation record that a converter left behind; it means nothing.
-inline bool IsFloat(fbx_dtype dtype) {
-  return dtype == FBX_F32 || dtype == FBX_F16 || dtype == FBX_BF16 || dtype == FBX_F64;
+// Tensors of floats, indices and truths may carry a quantisation record that a converter left behind; it means nothing.
+inline bool IsPlain(fbx_dtype dtype) {
+  return dtype == FBX_F32 || dtype == FBX_F16 || dtype == FBX_BF16 || dtype == FBX_F64 || dtype == FBX_I32 ||
+         dtype == FBX_I64 || dtype == FBX_BOOL;
 }
 
 // For supports: Reject unless the operand's dtype is in the list and it is not quantised.
@@ -52,7 +55,7 @@ void RequireDtype(const Node& n, uint32_t operand, Types<Ts...> types) {
   if (!n.has_in(operand)) return;
   const Tensor t = n.in(operand);
   if (!Contains(types, t.dtype())) RejectDtype(t.dtype(), operand);
-  if (!IsFloat(t.dtype()) && t.quant() && t.quant()->kind != FBX_QUANT_NONE)
+  if (!IsPlain(t.dtype()) && t.quant() && t.quant()->kind != FBX_QUANT_NONE)
     throw Reject{"DTYPE", "quantised " + std::string(dtype_name(t.dtype())) + " is not done",
                  "operand " + std::to_string(operand)};
 }
@@ -90,13 +93,18 @@ inline size_t ElementSize(fbx_dtype dtype) {
   }
 }
 
+// Converters that compute a scale twice write numbers that differ in their last bits.
+inline bool SameScale(float a, float b) {
+  return a == b || std::abs(a - b) <= 1e-6f * std::max(std::abs(a), std::abs(b));
+}
+
 // Two quantisations under which the stored values mean the same.
 inline bool SameQuant(const fbx_quant* a, const fbx_quant* b) {
   const bool none_a = !a || a->kind == FBX_QUANT_NONE, none_b = !b || b->kind == FBX_QUANT_NONE;
   if (none_a || none_b) return none_a && none_b;
   if (a->kind != b->kind || a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; ++i)
-    if (a->scales[i] != b->scales[i] || a->zero_points[i] != b->zero_points[i]) return false;
+    if (!SameScale(a->scales[i], b->scales[i]) || a->zero_points[i] != b->zero_points[i]) return false;
   return true;
 }
 
@@ -105,7 +113,7 @@ inline void RequireMovable(const Node& n, uint32_t operand, uint32_t result = 0)
   if (!n.has_in(operand)) return;
   const Tensor t = n.in(operand);
   if (ElementSize(t.dtype()) == 0) RejectDtype(t.dtype(), operand);
-  if (result < n.out_count() && n.out(result).dtype() == t.dtype() && !IsFloat(t.dtype()) &&
+  if (result < n.out_count() && n.out(result).dtype() == t.dtype() && !IsPlain(t.dtype()) &&
       !SameQuant(t.quant(), n.out(result).quant()))
     throw Reject{"DTYPE", "requantising " + std::string(dtype_name(t.dtype())) + " is not done",
                  "operand " + std::to_string(operand)};

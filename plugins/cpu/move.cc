@@ -137,7 +137,7 @@ const void* ZeroOf(Tensor t, Bits128& storage) {
   storage = {};
   const fbx_quant* q = t.quant();
   // Little-endian: the low bytes of the zero point are its value in any narrower integer.
-  if (q && q->kind == FBX_QUANT_PER_TENSOR && q->count > 0)
+  if (!IsPlain(t.dtype()) && q && q->kind == FBX_QUANT_PER_TENSOR && q->count > 0)
     storage.low = static_cast<uint64_t>(q->zero_points[0]);
   return &storage;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantised tensors: what a stored integer means, fixed-point scaling of sums, and activations on stored values.
 //
-// A real value is scale * (stored - zero). "Quantised" below is an i8, u8 or i16 tensor with such a record; a float tensor
-// that carries one (converters leave them behind) is a plain float tensor.
+// A real value is scale * (stored - zero). "Quantised" below is an i8, u8 or i16 tensor with such a record; a tensor
+// of floats or indices that carries one (converters leave them behind) is a plain one.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ inline constexpr Types<int8_t, uint8_t> kBytes;
 inline constexpr Types<int8_t, uint8_t, int16_t> kStored;
 
 inline bool IsQuantised(Tensor t) {
-  const bool stored = t.dtype() == FBX_I8 || t.dtype() == FBX_U8 || t.dtype() == FBX_I16 ||
-                      t.dtype() == FBX_I4 || t.dtype() == FBX_I32;
+  const bool stored =
+      t.dtype() == FBX_I8 || t.dtype() == FBX_U8 || t.dtype() == FBX_I16 || t.dtype() == FBX_I4;
   return stored && t.quant() && t.quant()->kind != FBX_QUANT_NONE;
 }
 inline bool IsQuantised(const Node& n, uint32_t operand) {

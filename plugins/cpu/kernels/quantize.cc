@@ -16,6 +16,11 @@ namespace {
 
 constexpr Types<int8_t, uint8_t, int16_t, int32_t> kAnyStored;
 
+// Here i32 is a stored type, too.
+bool HasScale(const Tensor& t) {
+  return IsQuantised(t) || (t.dtype() == FBX_I32 && t.quant() && t.quant()->kind != FBX_QUANT_NONE);
+}
+
 // Throws Reject unless the tensor states scales, per tensor or per axis.
 void RequireStated(const Tensor& t, const std::string& subject) {
   const fbx_quant* q = t.quant();
@@ -63,12 +68,12 @@ struct Quantize {
 
   // From stored values to those of another scale.
   explicit Quantize(const Node& n) {
-    if (!IsQuantised(n, 0)) return;
+    if (!HasScale(n.in(0))) return;
     from_ = AffineOf(n.in(0)), to_ = AffineOf(n.out(0));
     scale_ = FixedPoint(double{from_.scale} / to_.scale);
   }
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) {
+    if (HasScale(n.in(0))) {
       RequireOneScale(n.in(0), "operand 0");
       if (n.out_count() > 0) RequireOneScale(n.out(0), "result 0");
       return;
@@ -91,7 +96,7 @@ struct Quantize {
   }
 
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return Requantise(n);
+    if (HasScale(n.in(0))) return Requantise(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       Dispatch(kAnyStored, n.out(0).dtype(), [&]<class S>() {
         const T* x = n.in(0).data<const T>();
@@ -107,7 +112,7 @@ struct Quantize {
   static void RequireOneScale(Tensor t, const std::string& subject) {
     if (!Contains(kAnyStored, t.dtype()))
       throw Reject{"DTYPE", "quantised " + std::string(dtype_name(t.dtype())) + " is not done", subject};
-    if (!IsQuantised(t)) throw Reject{"QUANT", "no scale", subject};
+    if (!HasScale(t)) throw Reject{"QUANT", "no scale", subject};
     RequireScales(t, subject);
     if (t.quant()->count != 1) throw Reject{"QUANT", "one scale per channel", subject};
   }

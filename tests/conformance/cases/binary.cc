@@ -132,6 +132,10 @@ const Suite kFused("fused activations", [](Cases& c) {
                .operands = {F32({2}, {1, -1}), F32({}, {0.1f})},
                .results = {F32({2}, {9, -10})},
                .also_f64 = false});
+  c.push_back({.name = "i32 with a scale left behind",
+               .op = "ADD",
+               .operands = {I32({2}, {1, 2}).Quantised(0.5f, 0), I32({}, {3}).Quantised(0.25f, 0)},
+               .results = {I32({2}, {4, 5}).Quantised(0.125f, 0)}});
   c.push_back({.name = "SIGN_BIT",
                .op = "MUL",
                .operands = {x, zero},

@@ -9,6 +9,11 @@ void AddGather(Cases& c) {
   c.push_back({"rows", "GATHER", {m, I32({2}, {2, 0})}, {{"axis", 0}}, {F32({2, 2}, {4, 5, 0, 1})}});
   c.push_back(
       {"columns, from the back", "GATHER", {m, I64({1}, {1})}, {{"axis", -1}}, {F32({3, 1}, {1, 3, 5})}});
+  c.push_back({"indices with a scale left behind",
+               "GATHER",
+               {m, I32({2}, {2, 0}).Quantised(0.5f, 1)},
+               {{"axis", 0}},
+               {F32({2, 2}, {4, 5, 0, 1})}});
   c.push_back({"one, by a scalar", "GATHER", {m, I32({}, {1})}, {}, {F32({2}, {2, 3})}});
   c.push_back({"a table of indices",
                "GATHER",

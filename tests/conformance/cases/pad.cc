@@ -20,6 +20,11 @@ const Suite kSuite("pad", [](Cases& c) {
                {I8({1}, {5}).Quantised(0.5f, -3), I32({1, 2}, {1, 1})},
                {},
                {I8({3}, {-3, 5, -3}).Quantised(0.5f, -3)}});
+  c.push_back({"i32 with a zero point left behind",
+               "PAD",
+               {I32({1}, {5}).Quantised(0.5f, -3), I32({1, 2}, {1, 1})},
+               {},
+               {I32({3}, {0, 5, 0}).Quantised(0.5f, -3)}});
   c.push_back({"images",
                "PAD",
                {Iota<int32_t>({1, 2, 1, 2}, 1), I32({4, 2}, {0, 0, 0, 1, 1, 0, 0, 0})},
