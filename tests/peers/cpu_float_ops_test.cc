@@ -57,6 +57,17 @@ Build Map(Op op, const Dims& in, const Dims& out, const Attrs& attrs, DType resu
   };
 }
 
+// An op of constants, whose values an addition takes over.
+Build AddedTo(Op op, const std::vector<std::pair<Dims, std::vector<float>>>& constants, int64_t count) {
+  return [=] {
+    Net net;
+    std::vector<ValueId> operands;
+    for (const auto& [dims, values] : constants) operands.push_back(net.Const<float>(kF32, dims, values));
+    const ValueId x = net.Input(kF32, {1}), y = net.Add(op, operands, kF32, {count});
+    return net.Take({net.Add(Op::kAdd, {y, x}, kF32, {count})});
+  };
+}
+
 std::vector<Single> Singles() {
   const Attrs pool =
       Options("padding", "SAME", "stride_h", 2, "stride_w", 1, "filter_height", 3, "filter_width", 2);
@@ -85,6 +96,33 @@ std::vector<Single> Singles() {
          const ValueId x = net.Input(kF32, {2, 3, 5}), d = net.Input(kF32, {2, 3});
          return net.Take({net.Add(Op::kMatrixSetDiag, {x, d}, kF32, {2, 3, 5})});
        }},
+      {"NearestCornersAndHalfPixels",
+       [] {
+         Net net;
+         const ValueId x = net.Input(kF32, {1, 5, 7, 2}), size = net.Const<int32_t>(kI32, {2}, {8, 3});
+         return net.Take({net.Add(Op::kResizeNearestNeighbor, {x, size}, kF32, {1, 8, 3, 2},
+                                  Options("align_corners", true, "half_pixel_centers", true))});
+       }},
+      {"StridedSliceMasked",
+       [] {
+         Net net;
+         const auto list = [&](int32_t a, int32_t b) {
+           return net.Const<int32_t>(kI32, {2}, std::vector<int32_t>{a, b});
+         };
+         const ValueId x = net.Input(kF32, {4, 3}), zero = net.Const<float>(kF32, {1}, {0});
+         const ValueId y = net.Add(Op::kStridedSlice, {x, list(2, 1), list(3, 3), list(1, 1)}, kF32, {2},
+                                   Options("begin_mask", 1, "shrink_axis_mask", 1));
+         return net.Take({net.Add(Op::kAdd, {y, zero}, kF32, {2})});
+       }},
+      {"GatherScaledIndices",
+       [] {
+         Net net;
+         const ValueId x = net.Input(kF32, {5, 3}),
+                       at = net.Const<int32_t>(kI32, {3}, std::vector<int32_t>{4, 0, 2}, {{0.5f, 0}});
+         return net.Take({net.Add(Op::kGather, {x, at}, kF32, {3, 3}, Options("axis", 0))});
+       }},
+      {"Range", AddedTo(Op::kRange, {{{}, {0}}, {{}, {1}}, {{}, {0.01f}}}, 100)},
+      {"FloorDiv", AddedTo(Op::kFloorDiv, {{{4}, {1, -1, 7, 3}}, {{4}, {0.1f, 0.1f, 0.7f, -0.3f}}}, 4)},
       {"SegmentSum",
        [] {
          Net net;

@@ -15,9 +15,7 @@ struct Grid {
   bool align_corners, half_pixel;
   explicit Grid(const Node& n)
       : align_corners(n.attrs().b("align_corners", false)),
-        half_pixel(n.attrs().b("half_pixel_centers", false)) {
-    if (align_corners && half_pixel) Fail("cannot be with half_pixel_centers", "attr align_corners");
-  }
+        half_pixel(n.attrs().b("half_pixel_centers", false)) {}
   template <class T>
   T Scale(int64_t in, int64_t out) const {
     return align_corners && out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1)
@@ -35,7 +33,6 @@ Shape NewSize(const Node& n) {
 
 void InferResized(const Node& n, Infer& out) {
   Arity(n, 2, 2);
-  const Grid grid(n);
   const Tensor in = n.in(0);
   if (!n.in(1).has_value()) out.needs_value(1);
   if (in.rank() >= 0 && in.rank() != 4) Fail("expected rank 4, got " + std::to_string(in.rank()), Operand(0));
@@ -99,7 +96,12 @@ struct ResizeBilinear {
     }
     RequireDtype(n, 0, kFloats);
   }
-  static void infer(const Node& n, Infer& out) { InferResized(n, out); }
+  static void infer(const Node& n, Infer& out) {
+    const Grid grid(n);
+    if (grid.align_corners && grid.half_pixel)
+      Fail("cannot be with half_pixel_centers", "attr align_corners");
+    InferResized(n, out);
+  }
 
   void invoke(const Node& n) const {
     const fbx_dtype dtype = n.in(0).dtype();
