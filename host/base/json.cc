@@ -147,6 +147,9 @@ std::string Place(std::string_view name, Position position) {
 
 Result<nlohmann::json> ParseJson(std::string_view text, std::string_view name) {
   using nlohmann::json;
+  // What the library says of it differs from version to version.
+  if (text.find_first_not_of(" \t\r\n") == text.npos)
+    return Invalid(Place(name, {1, 1}) + ": it is empty, where JSON is expected");
   bool too_deep = false;
   std::string duplicate;
   std::vector<std::set<std::string>> keys;
