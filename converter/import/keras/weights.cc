@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 #include <set>
 
 #include "converter/import/keras/layer_call.h"
@@ -112,14 +111,25 @@ Status AssignByLayer(Layer& layer, const Archive& archive) {
   return {};
 }
 
-// As Keras derives names of groups from those of classes: "DepthwiseConv2D" is depthwise_conv2d, "PReLU" p_re_lu.
+bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+
+// As Keras derives names of groups from those of classes: a word begins before a capital letter that small ones follow, and between a
+// small and a capital letter. "DepthwiseConv2D" is depthwise_conv2d, "Conv2DTranspose" conv2d_transpose, "PReLU" p_re_lu.
 std::string SnakeCase(const std::string& name) {
-  static const std::regex kOther("\\W+"), kWord("(.)([A-Z][a-z]+)"), kCapital("([a-z])([A-Z])");
-  std::string out = std::regex_replace(name, kOther, "");
-  out = std::regex_replace(out, kWord, "$1_$2");
-  out = std::regex_replace(out, kCapital, "$1_$2");
-  for (char& letter : out)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  std::string words;
+  for (size_t i = 0; i < name.size();) {
+    words += name[i++];
+    if (i + 1 >= name.size() || !IsUpper(name[i]) || !IsLower(name[i + 1])) continue;
+    words += '_';
+    words += name[i++];
+    while (i < name.size() && IsLower(name[i])) words += name[i++];
+  }
+  std::string out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0 && IsLower(words[i - 1]) && IsUpper(words[i])) out += '_';
+    out += IsUpper(words[i]) ? static_cast<char>(words[i] - 'A' + 'a') : words[i];
+  }
   return out;
 }
 

@@ -202,6 +202,13 @@ TEST(KerasWeights, OfKeras3LieInGroupsNamedByClass) {
   ExpectNear(RunFile(file, {Floats({1, 2, 2, 1}, {1, 2, -1, 0})}), {32, 64, -16, 0});
 }
 
+TEST(KerasWeights, AreSoughtForClassesOfAnyLength) {
+  const std::string file = TestDir() + "/model.keras";
+  const json layer = LayerEntry("A" + std::string(1 << 20, 'b'), json::object());
+  WriteKeras(file, SequentialConfig({1, 2}, json::array({layer})), {{"layers/a/vars/0", Floats({1}, {1})}});
+  EXPECT_FALSE(RunFile(file, {Floats({1, 2}, {0, 1})}));
+}
+
 TEST(KerasWeights, ThatAreQuantisedAreRefused) {
   const json config = SequentialConfig(
       {1, 2}, json::array({LayerEntry("Embedding", {{"input_dim", 2}, {"output_dim", 1}}, "a")}));
