@@ -58,7 +58,7 @@ int64_t LayerCall::Int(const char* key) {
 double LayerCall::Float(const char* key) {
   const auto it = config().find(key);
   if (it != config().end() && it->is_number()) return it->get<double>();
-  // Arrays of one element, as versions write NumPy scalars.
+  // Arrays of one element: how versions 2.2 and 2.3 write NumPy scalars, and how newer ones do.
   if (it != config().end() && it->is_object() && it->value("type", json()) == "ndarray" &&
       it->value("value", json()).is_number())
     return (*it)["value"].get<double>();

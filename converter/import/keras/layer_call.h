@@ -74,6 +74,7 @@ class LayerCall {
   ValueId mask(size_t i = 0) const { return i < inputs_.size() ? inputs_[i].mask : kNoValue; }
   const Given* Keyword(const std::string& name) const;  // null: not given
   const std::vector<Given>& args() const { return args_; }
+  const std::map<std::string, Given>& keywords() const { return kwargs_; }
   ValueId KeywordTensor(const std::string& name) const;  // kNoValue: not given
 
   // A weight by its name in the layer's specs, checked against a shape (-1: any size).

@@ -16,9 +16,9 @@ using Names = std::initializer_list<const char*>;
 // An argument of the call by position or by any of its names; null: not given.
 const Given* FindArgument(LayerCall&, size_t position, Names);
 // The same as plain data, nested lists included; what Keras 3 says when it makes the operation stands in its configuration. Null: not
-// given, or a tensor.
+// given. Fails the call where it is or holds a tensor.
 nlohmann::json PlainArgument(LayerCall&, size_t position, Names);
-// A whole number or a list of them; nothing where it is not given.
+// A whole number or a list of them; nothing where it is not given. Fails the call where it is something else.
 std::optional<std::vector<int64_t>> IntsArgument(LayerCall&, size_t position, Names);
 bool FlagArgument(LayerCall&, size_t position, Names);
 // Of a function's only or first tensor.

@@ -105,9 +105,8 @@ bool AddPart(const json& part, SliceSpec& spec) {
 
 void GetItem(LayerCall& c, std::string_view) {
   const ValueId x = TensorArgument(c, 0, {"x"});
-  json key = PlainArgument(c, 1, {"slice_spec", "key"});
-  if (key.is_object() && key.value("class_name", json()) == "__tuple__") key = key.value("items", json());
-  if (key.is_null()) return c.e().Refuse("a slice that depends on the input");
+  const json key = PlainArgument(c, 1, {"slice_spec", "key"});
+  if (key.is_null()) return c.e().Refuse("a slice of nothing");
   SliceSpec spec;
   for (const json& part : key.is_array() ? key : json::array({key}))
     if (spec.begin.size() >= 8 || !AddPart(part, spec))

@@ -3,6 +3,7 @@
 // Keras 3.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "converter/import/keras/layers/operation.h"
 
@@ -19,15 +20,14 @@ const Given* FindArgument(LayerCall& c, size_t position, Names names) {
 
 namespace {
 
-// Null where it holds a tensor.
-json Plain(const Given& given) {
+// Lists of several spellings are plain ones. What is computed is refused: it must not be taken for an argument that is not there.
+json Plain(LayerCall& c, const Given& given) {
   if (const auto* plain = std::get_if<json>(&given.value)) return *plain;
-  const auto* list = std::get_if<std::vector<Given>>(&given.value);
-  if (!list) return {};
   json out = json::array();
-  for (const Given& item : *list) {
-    if (std::holds_alternative<Flow>(item.value)) return {};
-    out.push_back(Plain(item));
+  if (const auto* list = std::get_if<std::vector<Given>>(&given.value)) {
+    for (const Given& item : *list) out.push_back(Plain(c, item));
+  } else {
+    c.e().Refuse("an argument that depends on the input");
   }
   return out;
 }
@@ -35,18 +35,25 @@ json Plain(const Given& given) {
 }  // namespace
 
 json PlainArgument(LayerCall& c, size_t position, Names names) {
-  if (const Given* given = FindArgument(c, position, names)) return Plain(*given);
-  for (const char* name : names)
-    if (c.Has(name)) return c.config().at(name);
-  return {};
+  json out;
+  if (const Given* given = FindArgument(c, position, names)) {
+    out = Plain(c, *given);
+  } else {
+    for (const char* name : names)
+      if (out.is_null() && c.Has(name)) out = c.config().at(name);
+  }
+  const bool tuple = out.is_object() && out.value("class_name", json()) == "__tuple__";
+  return tuple ? out.value("items", json()) : out;
 }
 
 std::optional<std::vector<int64_t>> IntsArgument(LayerCall& c, size_t position, Names names) {
   json plain = PlainArgument(c, position, names);
+  if (plain.is_null()) return std::nullopt;
   if (plain.is_number_integer()) plain = json::array({plain});
   const auto is_number = [](const json& item) { return item.is_number_integer(); };
-  if (!plain.is_array() || !std::ranges::all_of(plain, is_number)) return std::nullopt;
-  return plain.get<std::vector<int64_t>>();
+  if (plain.is_array() && std::ranges::all_of(plain, is_number)) return plain.get<std::vector<int64_t>>();
+  c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+  return std::nullopt;
 }
 
 bool FlagArgument(LayerCall& c, size_t position, Names names) {
@@ -131,9 +138,34 @@ void Reduce(LayerCall& c, std::string_view op) {
   c.Give(c.e().Op(op, {x, c.e().I32s(axes)}, MakeAttrs("keep_dims", keep)));
 }
 
-void Unary(LayerCall& c, std::string_view op) { c.Give(c.e().Op(op, {c.in()})); }
+// Functions of nothing but a tensor: what else they are given would change the result.
+bool HasOnlyATensor(LayerCall& c) {
+  static const std::set<std::string> known = {"x", "input", "inputs", "features", "logits", "tensor", "name"};
+  for (const auto& [name, given] : c.keywords()) {
+    const auto* plain = std::get_if<json>(&given.value);
+    if (known.contains(name) || (plain && plain->is_null())) continue;
+    c.e().Refuse("the argument " + name + " of it");
+    return false;
+  }
+  return true;
+}
+
+void Unary(LayerCall& c, std::string_view op) {
+  if (HasOnlyATensor(c)) c.Give(c.e().Op(op, {c.in()}));
+}
 void Named(LayerCall& c, std::string_view activation) {
-  c.Give(Activation(c, json(std::string(activation)), c.in()));
+  if (HasOnlyATensor(c)) c.Give(Activation(c, json(std::string(activation)), c.in()));
+}
+
+void Clip(LayerCall& c, std::string_view) {
+  const Given* x = FindArgument(c, 0, {"t", "x"});
+  const json low = PlainArgument(c, 1, {"clip_value_min", "x_min"}),
+             high = PlainArgument(c, 2, {"clip_value_max", "x_max"});
+  if (!low.is_number() || !high.is_number()) return c.e().Refuse("bounds that are not numbers");
+  const Given least{low}, most{high};
+  const DType type = low.is_number_float() || high.is_number_float() ? DType::kF32 : DTypeOf(x, c);
+  const ValueId raised = c.e().Op("Maximum", {Operand(c, x, type), Operand(c, &least, type)});
+  c.Give(c.e().Op("Minimum", {raised, Operand(c, &most, type)}));
 }
 
 // An activation with a number of its own, as the layer of that class.
@@ -167,6 +199,8 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"Maximum", {"Maximum", Binary}},
       {"minimum", {"Minimum", Binary}},
       {"Minimum", {"Minimum", Binary}},
+      {"clip_by_value", {"", Clip}},
+      {"Clip", {"", Clip}},
       {"pow", {"Pow", Binary}},
       {"Power", {"Pow", Binary}},
       {"not_equal", {"NotEqual", Binary}},

@@ -139,8 +139,7 @@ std::vector<ValueId> GivenStates(LayerCall& c) {
 }
 
 ValueId MaskOf(LayerCall& c) {
-  const ValueId given = c.KeywordTensor("mask");
-  const ValueId mask = given == kNoValue ? c.mask() : given;
+  const ValueId mask = c.mask();
   if (mask == kNoValue) return mask;
   if (c.Bool("time_major", false)) c.e().Refuse("a mask with time_major");
   return mask;

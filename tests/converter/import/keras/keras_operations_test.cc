@@ -30,17 +30,18 @@ json T(const char* layer) { return Graph3::Tensor(layer); }
 
 TEST(KerasOperations, SoftmaxHasItsAxis) {
   const float e = std::exp(1.0F);
-  const std::vector<float> want = {1 / (1 + e), e / (1 + e), e / (1 + e), 1 / (1 + e)};
-  const Tensor x = Floats({1, 2, 2}, {0, 1, 1, 0});
-  for (const int axis : {1, -2})
+  const std::vector<float> want = {1 / (1 + e), 0.5F, e / (1 + e), 0.5F};
+  const Tensor x = Floats({1, 2, 2}, {0, 5, 1, 5});
+  for (const int axis : {1, -2}) {
     ExpectNear(Run2(Graph2()
                         .Input("x", {1, 2, 2})
                         .Layer("TFOpLambda", {{"function", "nn.softmax"}}, "y", {"x"}, {{"axis", axis}}),
                     {x}),
                want);
-  ExpectNear(Run3(Graph3().Input("x", {1, 2, 2}).Operation("Softmax", {{"axis", 1}}, "y", {T("x")}),
-                  {Floats({1, 2, 2}, {0, 5, 1, 5})}),
-             {1 / (1 + e), 0.5F, e / (1 + e), 0.5F});
+    ExpectNear(
+        Run3(Graph3().Input("x", {1, 2, 2}).Operation("Softmax", {{"axis", axis}}, "y", {T("x")}), {x}),
+        want);
+  }
 }
 
 TEST(KerasOperations, ActivationsHaveTheirNumbers) {
@@ -97,6 +98,40 @@ TEST(KerasOperations, WholeNumbersMeetFractions) {
   ExpectNear(Run3(Graph3().Input("x", {1, 3}, "int32").Operation("Mean", {{"axis", 1}}, "y", {T("x")}),
                   {Ints({1, 3}, {1, 2, 2})}),
              {5 / 3.F});
+}
+
+TEST(KerasOperations, ClipKnowsBothSpellings) {
+  const Tensor x = Floats({1, 3}, {-2, 0.5F, 7});
+  ExpectNear(Run2(Graph2()
+                      .Input("x", {1, 3})
+                      .Layer("TFOpLambda", {{"function", "clip_by_value"}}, "y", {"x"},
+                             {{"clip_value_min", 0}, {"clip_value_max", 6}}),
+                  {x}),
+             {0, 0.5F, 6});
+  ExpectNear(
+      Run3(Graph3().Input("x", {1, 3}).Operation("Clip", {{"x_min", -1.0}, {"x_max", 1.0}}, "y", {T("x")}),
+           {x}),
+      {-1, 0.5F, 1});
+}
+
+// What is not understood must not be left out.
+TEST(KerasOperations, ArgumentsAreReadOrRefused) {
+  const Tensor x = Floats({1, 2, 2}, {1, 2, 3, 5});
+  const auto mean = [&](const json& axis) {
+    return Run3(Graph3().Input("x", {1, 2, 2}).Operation("Mean", {{"axis", axis}}, "y", {T("x")}), {x});
+  };
+  ExpectNear(mean({{"class_name", "__tuple__"}, {"items", {1}}}), {2, 3.5F});
+  EXPECT_THAT(mean("last").error().message, HasSubstr("its axis \"last\""));
+  const auto computed =
+      Run3(Graph3().Input("x", {1, 2, 2}).Operation("Mean", json::object(), "y", {T("x"), T("x")}), {x});
+  ASSERT_FALSE(computed);
+  EXPECT_THAT(computed.error().message, HasSubstr("an argument that depends on the input"));
+  const auto silu = Run2(Graph2()
+                             .Input("x", {1, 2, 2})
+                             .Layer("TFOpLambda", {{"function", "nn.silu"}}, "y", {"x"}, {{"beta", 2.0}}),
+                         {x});
+  ASSERT_FALSE(silu);
+  EXPECT_THAT(silu.error().message, HasSubstr("the argument beta of it"));
 }
 
 TEST(KerasOperations, ShapesOfTensorFlowsFunctions) {
@@ -163,6 +198,20 @@ TEST(KerasMasks, OfKeras3AreOperations) {
           .Operation("Any", {{"axis", -1}, {"keepdims", false}}, "any", {T("not_equal")})
           .Layer("GlobalAveragePooling1D", json::object(), "mean", {T("m")}, {{"mask", T("any")}});
   ExpectNear(Run3(masking, {Floats({1, 3, 2}, {1, 2, 0, 0, 3, 0})}), {2, 1});
+}
+
+// The first query sees no key: key 0 is masked, the others come later. It sees all of them alike, also key 2, which is both.
+TEST(KerasMasks, OfAttentionCountOnce) {
+  const Graph2 graph = Graph2()
+                           .Input("q", {1, 3, 1})
+                           .Input("x", {1, 3}, "int32")
+                           .Layer("Embedding", kPlain, "v", {"x"})
+                           .Layer("Masking", {{"mask_value", 100.0}}, "m", {"v"})
+                           .Layer("Attention", {{"use_scale", false}, {"causal", true}}, "a", {"q", "m"});
+  const auto run =
+      Run2(graph, {Floats({1, 3, 1}, {0, 0, 0}), Ints({1, 3}, {0, 2, 0})}, {{"v", {{"embeddings", kTable}}}});
+  // Masked values are zero.
+  ExpectNear(run, {2 / 3.F, 2, 2});
 }
 
 TEST(KerasMasks, ReachTheLayerOfATimeDistributed) {
