@@ -15,15 +15,19 @@ inline size_t ScratchRows(int64_t batch, uint32_t threads) {
   return static_cast<size_t>(std::clamp<int64_t>(batch, 1, std::max<uint32_t>(threads, 1)));
 }
 
-// run(begin, end, scratch) over the rows, at most as often as there are parts; a part has `bytes` bytes.
+// run(begin, end, scratch) over the rows, once for each part of scratch at most; a part has `bytes` bytes. Scratch goes by the part
+// and not by the thread: any thread of the host may run any part, and there may be more threads than parts.
 template <class Run>
 void ForRows(const Node& node, int64_t batch, uint32_t threads, std::byte* scratch, size_t bytes,
              const Run& run) {
-  const size_t parts = ScratchRows(batch, threads), rows = static_cast<size_t>(batch);
-  parallel_for(node.host(), rows, std::max<size_t>((rows + parts - 1) / parts, 1),
-               [&](size_t begin, size_t end, uint32_t worker) {
-                 run(static_cast<int64_t>(begin), static_cast<int64_t>(end), scratch + worker * bytes);
-               });
+  const auto parts = static_cast<int64_t>(ScratchRows(batch, threads));
+  const int64_t rows = std::max<int64_t>((batch + parts - 1) / parts, 1);
+  parallel_for(node.host(), static_cast<size_t>(parts), 1, [&](size_t first, size_t last, uint32_t) {
+    for (size_t part = first; part < last; ++part) {
+      const int64_t begin = static_cast<int64_t>(part) * rows, end = std::min(begin + rows, batch);
+      if (begin < end) run(begin, end, scratch + part * bytes);
+    }
+  });
 }
 
 }  // namespace fusebox::rnn

@@ -34,19 +34,21 @@ int64_t Unpooled(int64_t size, int32_t padding, int32_t stride, int32_t window) 
   return padding == kSame ? size * stride : (size - 1) * stride + window;
 }
 
+// The row and the column come from the index, the channel from the value's own place; values that meet are added.
 template <class T>
 void Scatter(const Node& n) {
   const Tensor values = n.in(0), out = n.out(0);
   std::fill_n(out.data<T>(), out.count(), T(0));
   const int64_t each = values.count() / std::max<int64_t>(values.dim(0), 1);
   const int64_t place = out.count() / std::max<int64_t>(out.dim(0), 1);
+  const int64_t channels = std::max<int64_t>(out.dim(3), 1);
   for (int64_t i = 0; i < values.count(); ++i) {
     const int32_t index = n.in(1).data<const int32_t>()[i];
     if (index < 0 || index >= place)
       throw Error{FBX_INVALID,
                   "index " + std::to_string(index) + " is outside of an image of " + std::to_string(place),
                   Subject(1)};
-    out.data<T>()[i / each * place + index] = values.data<const T>()[i];
+    out.data<T>()[i / each * place + index / channels * channels + i % channels] += values.data<const T>()[i];
   }
 }
 

@@ -146,6 +146,8 @@ TEST(BidirectionalKernel, HasTheVariantsOfTheLstm) {
 }
 
 TEST(BidirectionalKernel, AgreesOnThreads) {
+  ExpectNear(Pair({.batch = 2, .steps = 3, .cells = 9}, 7, true), FBX_F64, 1e-13,
+             5);  // fewer rows than threads
   ExpectNear(Pair({.batch = 8, .steps = 6, .inputs = 40, .cells = 64}, 48, true), FBX_F32, 1e-5, 4);
   ExpectNear(Pair({.batch = 1, .steps = 3, .inputs = 300, .cells = 300}, 260, false), FBX_F32, 1e-5, 4);
 }

@@ -52,11 +52,13 @@ fbx_attr_api AttrApi() {
   return api;
 }
 
+constexpr unsigned char kUnwritten = 0xCB;
+
 std::shared_ptr<void> Memory(size_t bytes) {
   const size_t size = (bytes + 16 + 63) / 64 * 64;
   void* p = std::aligned_alloc(64, size);
   if (!p) throw std::bad_alloc();
-  std::memset(p, 0xCB, size);  // a kernel that reads what nobody wrote shows
+  std::memset(p, kUnwritten, size);  // a kernel that reads what nobody wrote shows
   return {p, std::free};
 }
 
@@ -75,10 +77,10 @@ struct FakeHostFunctions {
                           void (*task)(void*, size_t, size_t, uint32_t) noexcept, void* context) noexcept {
     std::vector<std::thread> threads;
     const uint32_t count = Self(host).threads_;
-    for (uint32_t worker = 0; worker < count; ++worker) {
-      threads.emplace_back([=] {
-        for (size_t at = worker * grain; at < n; at += count * grain)
-          task(context, at, std::min(n, at + grain), worker);
+    for (uint32_t turn = 0; turn < count; ++turn) {
+      threads.emplace_back([=] {  // the last worker takes the first chunk: any may take any
+        for (size_t at = turn * grain; at < n; at += count * grain)
+          task(context, at, std::min(n, at + grain), count - 1 - turn);
       });
     }
     for (std::thread& t : threads) t.join();
@@ -164,7 +166,10 @@ struct FakePlan {
   static fbx_status Scratch(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept {
     FakeNode& node = *reinterpret_cast<const FakePlan*>(plan)->node;
     *slot = static_cast<uint32_t>(node.scratch_.size());
-    node.scratch_memory_.push_back(Memory(bytes));
+    const size_t guard = bytes * (node.host_.threads() - 1);  // where another worker's part would be
+    node.scratch_memory_.push_back(Memory(bytes + guard));
+    node.guards_.push_back(
+        {static_cast<const unsigned char*>(node.scratch_memory_.back().get()) + bytes, guard});
     node.scratch_.push_back(node.scratch_memory_.back().get());
     return FBX_OK;
   }
@@ -244,6 +249,7 @@ fbx_status FakeNode::Prepare() {
   FreeState();
   scratch_.clear();
   scratch_memory_.clear();
+  guards_.clear();
   const FakePlan plan{{FBX_HEAD(fbx_plan), FakePlan::Scratch, FakePlan::Scratch, host_.threads()}, this};
   const fbx_status status = kernel_->prepare(host_.abi(), instance_, View(), &plan.plan, &state_);
   View();
@@ -251,6 +257,13 @@ fbx_status FakeNode::Prepare() {
 }
 
 // Uses the views of Prepare: nothing is in the way of the measured call.
-fbx_status FakeNode::Invoke() { return kernel_->invoke(host_.abi(), instance_, state_, &node_); }
+fbx_status FakeNode::Invoke() {
+  const fbx_status status = kernel_->invoke(host_.abi(), instance_, state_, &node_);
+  for (const auto guard : guards_) {
+    if (std::ranges::any_of(guard, [](unsigned char byte) { return byte != kUnwritten; }))
+      return FBX_INTERNAL;
+  }
+  return status;
+}
 
 }  // namespace fusebox::testing

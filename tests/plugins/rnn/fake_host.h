@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -112,6 +113,7 @@ class FakeNode {
   std::vector<const fbx_tensor*> operand_views_, result_views_, intermediate_views_;
   std::vector<std::shared_ptr<void>> scratch_memory_;
   std::vector<void*> scratch_;
+  std::vector<std::span<const unsigned char>> guards_;  // behind each scratch, which no kernel may write
   fbx_node node_{};
   bool ready_ = false;
   void *instance_ = nullptr, *state_ = nullptr;

@@ -163,6 +163,13 @@ TEST(GruKernel, SplitsLongSequencesIntoChunks) {
   ExpectNear({.batch = 3, .steps = 3000, .inputs = 2, .cells = 40, .time_major = true}, FBX_F32, 5e-6);
 }
 
+TEST(GruKernel, HasScratchForEachPartOfABatchThatIsSmallerThanThePool) {
+  GruCase g{.batch = 2, .steps = 3};
+  g.constant_weights = false;
+  ExpectNear(g, FBX_F32, 1e-6, 5);
+  ExpectNear(g, FBX_F64, 1e-13, 5);
+}
+
 TEST(GruKernel, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const int64_t batch : {1, 8}) {
     for (const bool reset_after : {true, false}) {

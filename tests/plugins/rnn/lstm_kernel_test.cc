@@ -110,6 +110,13 @@ TEST(LstmKernel, SharesRowsOfThePlainDefinitionOut) {
   ExpectNear(lstm, FBX_F64, 1e-12, 3);
 }
 
+TEST(LstmKernel, HasScratchForEachPartOfABatchThatIsSmallerThanThePool) {
+  LstmCase lstm{.batch = 2, .steps = 3, .inputs = 5, .cells = 9};
+  lstm.cifg = true;
+  ExpectNear(lstm, FBX_F32, 2e-6, 5);
+  ExpectNear(lstm, FBX_F64, 1e-12, 5);
+}
+
 TEST(LstmKernel, AgreesInEveryVariant) {
   for (int bits = 0; bits < 64; ++bits) {
     LstmCase lstm{.batch = 2, .steps = 6, .inputs = 5, .cells = 9};

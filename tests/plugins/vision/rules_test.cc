@@ -177,6 +177,21 @@ Composite UnpoolingSite() {
   return c;
 }
 
+TEST(Unpooling, AddsValuesThatMeet) {
+  const auto out = Unpool(Unpooling(1), {5, 5, 0, 7});
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_THAT(FloatsOf(*out), ElementsAre(0, 0, 0, 0, 0, 3, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4));
+}
+
+TEST(Unpooling, LeavesAValueInItsChannel) {
+  Composite c = UnpoolingSite();
+  c.inputs = {{DType::kF32, {1, 1, 1, 2}}, {DType::kI32, {1, 1, 1, 2}}};
+  c.results = {{DType::kF32, {1, 2, 3, 2}}};
+  const auto out = c.Run(FUSEBOX_VISION, {Floats({1, 1, 1, 2}, {1, 2}), Ints({1, 1, 1, 2}, {7, 8})});
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(0, 0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0));
+}
+
 TEST(Unpooling, IsWhatItsCompositeBecomes) {
   const Composite c = UnpoolingSite();
   const auto out =
