@@ -17,21 +17,43 @@ bool IsFile(const std::string& path) {
   return fs::is_regular_file(path, none);
 }
 
+// How many files there are of path.NUMBER.npy.
+size_t CountNumbered(const std::string& path) {
+  const std::string stem = fs::path(path).filename().string() + ".", tail = ".npy";
+  size_t count = 0;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), none)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(stem) || !name.ends_with(tail) || name.size() <= stem.size() + tail.size())
+      continue;
+    count += std::ranges::all_of(name.substr(stem.size(), name.size() - stem.size() - tail.size()),
+                                 [](char c) { return c >= '0' && c <= '9'; });
+  }
+  return count;
+}
+
 // The files of one input: NAME.npy, NAME.0.npy.., or by number.
-std::vector<std::string> FilesOf(const std::string& dir, const std::string& name, size_t index) {
+Result<std::vector<std::string>> FilesOf(const std::string& dir, const std::string& name, size_t index) {
   for (const std::string& stem : {name, "in" + std::to_string(index)}) {
     const std::string path = dir + "/" + stem;
-    if (IsFile(path + ".npy")) return {path + ".npy"};
+    if (IsFile(path + ".npy")) return std::vector{path + ".npy"};
+    const size_t count = CountNumbered(path);
     std::vector<std::string> files;
-    while (IsFile(path + "." + std::to_string(files.size()) + ".npy"))
-      files.push_back(path + "." + std::to_string(files.size()) + ".npy");
+    for (size_t i = 0; i < count; ++i) {
+      files.push_back(path + "." + std::to_string(i) + ".npy");
+      if (!IsFile(files.back()))
+        return NotFound(files.back() + ": is missing, and there are " + std::to_string(count) +
+                        " of its kind: number them from 0 without a gap");
+    }
     if (!files.empty()) return files;
   }
-  return {};
+  return std::vector<std::string>();
 }
 
 // An array as samples of the input's type: it is one, or its first dimension counts them.
 Result<std::vector<Tensor>> Split(const Tensor& array, const Type& type, const std::string& file) {
+  if (array.data.size() == 0 && type.shape.element_count() != 0)
+    return Invalid(file + ": holds " + ToString(array.type) + ", no sample: an input is " + ToString(type));
   if (array.type.dtype != type.dtype || !type.shape.ranked())
     return Invalid(file + ": holds " + ToString(array.type) + ", the input is " + ToString(type));
   std::vector<int64_t> dims = array.type.shape.dims();
@@ -56,6 +78,11 @@ Result<std::vector<Tensor>> Split(const Tensor& array, const Type& type, const s
   return out;
 }
 
+bool IsFinite(const Tensor& tensor) {
+  if (tensor.type.dtype != DType::kF32) return true;
+  return std::ranges::all_of(tensor.data.As<float>(), [](float value) { return std::isfinite(value); });
+}
+
 }  // namespace
 
 Result<std::vector<Sample>> ReadCalibration(const Module& module, const Signature& signature,
@@ -66,9 +93,10 @@ Result<std::vector<Sample>> ReadCalibration(const Module& module, const Signatur
   if (fs::is_directory(dir + "/" + signature.key, none)) from = dir + "/" + signature.key;
   const Function& f = *module.Find(signature.function);
   std::vector<Sample> samples;
+  if (f.inputs.empty()) samples.emplace_back();  // it computes the same whenever it is run
   for (size_t i = 0; i < f.inputs.size(); ++i) {
     const std::string& name = signature.input_names[i];
-    const auto files = FilesOf(from, name, i);
+    FUSEBOX_ASSIGN(const auto files, FilesOf(from, name, i));
     if (files.empty())
       return NotFound(from + ": has no " + name + ".npy, in" + std::to_string(i) + ".npy or " + name +
                       ".0.npy");
@@ -76,7 +104,11 @@ Result<std::vector<Sample>> ReadCalibration(const Module& module, const Signatur
     for (const std::string& file : files) {
       FUSEBOX_ASSIGN(const Tensor array, ReadNpy(file));
       FUSEBOX_ASSIGN(auto tensors, Split(array, f.value(f.inputs[i]).type, file));
-      for (Tensor& tensor : tensors) {
+      for (size_t t = 0; t < tensors.size(); ++t) {
+        Tensor& tensor = tensors[t];
+        if (!IsFinite(tensor))
+          return Invalid(file + ": sample " + std::to_string(t) +
+                         " holds values that are not finite, which have no place in a range: leave it out");
         if (i == 0) samples.emplace_back();
         if (at >= samples.size())
           return Invalid(file + ": has more samples than input " + signature.input_names[0]);
@@ -144,11 +176,15 @@ Result<std::vector<Tensor>> Observer::Run(const Sample& sample) {
 
 void Range::Widen(const Tensor& tensor) {
   for (const float value : tensor.data.As<float>()) {
-    if (!std::isfinite(value)) continue;
+    if (!std::isfinite(value)) {
+      finite = false;
+      continue;
+    }
     min = std::min(min, value);
     max = std::max(max, value);
+    largest = std::max(largest, std::abs(value));
+    seen = true;
   }
-  seen = true;
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every node that has an 8-bit kernel gets one; borders between it and what stays float are QUANTIZE and DEQUANTIZE.
+// Nodes that are chosen get their 8-bit kernel; borders between them and what stays float are QUANTIZE and DEQUANTIZE.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -10,131 +10,58 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-std::shared_ptr<const Quant> QuantOf(float scale, int64_t zero_point) {
-  return std::make_shared<const Quant>(Quant{{scale}, {}, {}, {zero_point}});
+Range RangeOf(const Value& constant) {
+  Range range;
+  range.Widen({constant.type, constant.data});
+  return range;
 }
-
-// Asymmetric i8 for a range that holds zero.
-std::shared_ptr<const Quant> QuantOf(const Range& range) {
-  const double span = static_cast<double>(range.max) - range.min;
-  const float scale = span > 0 ? static_cast<float>(span / 255) : 1.0f;
-  const double zero = std::round(-128 - range.min / static_cast<double>(scale));
-  return QuantOf(scale, static_cast<int64_t>(std::clamp(zero, -128.0, 127.0)));
-}
-
-// Which values have one scale, and what each scale is.
-class Scales {
- public:
-  Scales(const Function& f, const Ranges& ranges) : f_(f), ranges_(ranges) {
-    for (const auto& node : f.nodes) Fix(*node);
-    for (const auto& node : f.nodes)
-      if (Role(*node) == Role8::kSame) TieResults(*node);
-    for (const auto& node : f.nodes)
-      if (Role(*node) == Role8::kLstm) TieOutputState(*node);
-    for (const auto& node : f.nodes)
-      if (Role(*node) == Role8::kJoin) TieOperands(*node);
-    for (const auto& node : f.nodes)
-      if (Role(*node) == Role8::kLstm && WantsSymmetricOutput(*node))
-        symmetric_.insert(Root(node->results[0]));
-    for (const auto& [v, range] : ranges) {
-      Range& all = groups_[Root(v)];
-      all.min = std::min(all.min, range.min);
-      all.max = std::max(all.max, range.max);
-      all.seen = all.seen || range.seen;
-    }
-  }
-
-  // Null where the value was never seen, or spans more than makes sense in 256 steps: huge numbers that stand for a mask.
-  std::shared_ptr<const Quant> Of(ValueId v) {
-    const ValueId root = Root(v);
-    if (const auto fixed = fixed_.find(root); fixed != fixed_.end()) return fixed->second;
-    auto [known, added] = quants_.emplace(root, nullptr);
-    const auto group = groups_.find(root);
-    if (added && group != groups_.end() && group->second.seen && !IsTooWide(v))
-      known->second = symmetric_.contains(root) ? SymmetricScale(group->second) : QuantOf(group->second);
-    return known->second;
-  }
-
-  bool IsTooWide(ValueId v) {
-    constexpr float kWidest = 1e9F;
-    const auto group = groups_.find(Root(v));
-    return group != groups_.end() && (group->second.max > kWidest || group->second.min < -kWidest);
-  }
-
- private:
-  void Fix(const Node& node) {
-    if (const auto fixed = FixedScale(node)) fixed_[node.results[0]] = QuantOf(fixed->first, fixed->second);
-  }
-
-  ValueId Root(ValueId v) {
-    auto [it, added] = parent_.emplace(v, v);
-    if (it->second == v) return v;
-    const ValueId root = Root(it->second);
-    parent_[v] = root;
-    return root;
-  }
-
-  // A group of a fixed scale keeps it.
-  void Tie(ValueId a, ValueId b) {
-    a = Root(a), b = Root(b);
-    if (a == b) return;
-    if (fixed_.contains(b) && fixed_.contains(a)) return;
-    if (fixed_.contains(b)) std::swap(a, b);
-    parent_[b] = a;
-  }
-
-  bool IsActivation(ValueId v) const { return v != kNoValue && ranges_.contains(v); }
-
-  void TieResults(const Node& node) {
-    const ValueId x = node.operands[DataOperand(node)];
-    if (!IsActivation(x)) return;
-    for (ValueId result : node.results)
-      if (IsActivation(result)) Tie(x, result);
-  }
-
-  void TieOutputState(const Node& node) {
-    if (node.operands.size() <= kLstmOutputState) return;
-    const ValueId state = node.operands[kLstmOutputState];
-    if (IsActivation(state) && IsActivation(node.results[0])) Tie(node.results[0], state);
-  }
-
-  // What comes with a scale of its own is converted instead.
-  void TieOperands(const Node& node) {
-    for (ValueId v : node.operands)
-      if (IsActivation(v) && !fixed_.contains(Root(v)) && !fixed_.contains(Root(node.results[0])))
-        Tie(node.results[0], v);
-  }
-
-  const Function& f_;
-  const Ranges& ranges_;
-  std::map<ValueId, ValueId> parent_;
-  std::map<ValueId, std::shared_ptr<const Quant>> fixed_, quants_;
-  std::map<ValueId, Range> groups_;
-  std::set<ValueId> symmetric_;  // with an LSTM's output
-};
 
 class Quantiser {
  public:
-  Quantiser(Context& context, Function& f, const Measured& measured)
+  // But for the `floats`.
+  Quantiser(Context& context, Function& f, const Measured& measured, Reasons floats)
       : context_(context),
         f_(f),
-        scales_(f, measured.values),
+        floats_(std::move(floats)),
+        scales_(f, measured.values, floats_),
         ranges_(measured.values),
         lstms_(measured.lstms) {}
 
+  // Why each node has no 8-bit form, or "". Leaves the function with values of no use.
+  std::vector<std::string> Try() {
+    std::vector<std::string> whys;
+    for (size_t i = 0, count = f_.nodes.size(); i < count; ++i) {
+      Node& node = *f_.nodes[i];
+      const Before before = Now(node);
+      whys.push_back(Role(node) == Role8::kWeighted ? WhyNoWeights(node) : Convert(node));
+      Restore(before, node);
+    }
+    return whys;
+  }
+
   Twins Run() {
-    std::vector<std::unique_ptr<Node>> before = std::move(f_.nodes);
+    std::vector<std::unique_ptr<Node>> nodes = std::move(f_.nodes);
     f_.nodes.clear();
-    for (auto& node : before) {
-      const std::string why = Convert(*node);
-      if (!why.empty()) {
+    Reasons stay;
+    for (auto& node : nodes) {
+      const Before before = Now(*node);
+      const auto chosen = floats_.find(node.get());
+      const std::string why = chosen == floats_.end() ? Convert(*node) : chosen->second;
+      if (chosen == floats_.end() && why.empty()) {
+        Keep(before, *node);
+      } else {
+        Restore(before, *node);
         Float(*node);
-        if (HasFloats(*node)) context_.Note(Place(*node) + ": stays f32: " + why);
+        if (HasFloats(*node) && !why.empty()) stay[node.get()] = why;
       }
       f_.nodes.push_back(std::move(node));
     }
     for (ValueId& v : f_.outputs) v = AsFloat(v, nullptr);
     RemoveDead(f_);
+    for (const auto& node : f_.nodes)
+      if (const auto why = stay.find(node.get()); why != stay.end())
+        context_.Note(Place(*node) + ": stays f32: " + why->second);
+    std::erase_if(stored_, [&](const auto& twin) { return !native_.contains(twin.first); });
     return stored_;
   }
 
@@ -175,49 +102,57 @@ class Quantiser {
     for (ValueId v : node.operands) AsFloat(v, &node);
   }
 
-  // Rewrites the node; why not, else.
+  // What it was before a node was converted.
+  struct Before {
+    ValueIds operands, results, intermediates;
+    size_t nodes;
+    Twins stored;
+    std::set<ValueId> restored;
+  };
+  Before Now(const Node& node) const {
+    return {node.operands, node.results, node.intermediates, f_.nodes.size(), stored_, restored_};
+  }
+  void Restore(const Before& before, Node& node) {
+    node.operands = before.operands, node.results = before.results, node.intermediates = before.intermediates;
+    f_.nodes.resize(before.nodes);
+    stored_ = before.stored;
+    restored_ = before.restored;
+  }
+
+  // Its results are twins now.
+  void Keep(const Before& before, const Node& node) {
+    if (Role(node) == Role8::kLstm) {
+      for (const size_t state : {kLstmOutputState, kLstmCellState})
+        f_.value(before.operands[state]).is_variable = false;
+      if (const std::string warning = LstmWarning(f_, node); !warning.empty())
+        context_.Note(Place(node) + ": " + warning);
+    }
+    for (size_t i = 0; i < before.results.size(); ++i) {
+      if (node.results[i] == before.results[i]) continue;
+      stored_[before.results[i]] = node.results[i];
+      native_.insert(before.results[i]);
+    }
+  }
+
+  // Rewrites the node; why not, else, with the node in pieces.
   std::string Convert(Node& node) {
     const Role8 role = Role(node);
     if (role == Role8::kNone) return "there is no 8-bit form of " + std::string(Name(node.op));
     for (size_t i = 0; i < ProperResultCount(node); ++i)
-      if (const ValueId v = node.results[i];
-          v != kNoValue && f_.value(v).type.dtype == DType::kF32 && !scales_.Of(v))
-        return scales_.IsTooWide(v) ? "its values are too far apart for 8 bits" : "it was not observed";
-    const std::vector<ValueId> operands = node.operands, results = node.results, inner = node.intermediates;
-    const std::set<ValueId> restored = restored_;
-    const size_t kept = f_.nodes.size();
-    const Twins known = stored_;
+      if (const ValueId v = node.results[i]; v != kNoValue && f_.value(v).type.dtype == DType::kF32)
+        if (std::string why = scales_.WhyNot(v); !why.empty()) return why;
     std::string why = role == Role8::kWeighted ? Weighted(node)
                       : role == Role8::kLstm   ? Lstm(node)
                                                : Elementwise(node, role);
-    if (why.empty()) {
-      for (ValueId& v : node.results)
-        if (v != kNoValue && f_.value(v).type.dtype == DType::kF32) v = Twin(v, scales_.Of(v));
-      why = Refusal(context_, f_, node);
-    }
-    if (!why.empty()) {
-      node.operands = operands, node.results = results, node.intermediates = inner;
-      f_.nodes.resize(kept);
-      stored_ = known;
-      restored_ = restored;
-      return why;
-    }
-    if (role == Role8::kLstm) {
-      for (const size_t state : {kLstmOutputState, kLstmCellState})
-        f_.value(operands[state]).is_variable = false;
-      if (const std::string warning = LstmWarning(f_, node); !warning.empty())
-        context_.Note(Place(node) + ": " + warning);
-    }
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (node.results[i] == results[i]) continue;
-      stored_[results[i]] = node.results[i];
-      native_.insert(results[i]);
-    }
-    return "";
+    if (!why.empty()) return why;
+    for (ValueId& v : node.results)
+      if (v != kNoValue && f_.value(v).type.dtype == DType::kF32) v = Twin(v, scales_.Of(v));
+    return Refusal(context_, f_, node);
   }
 
   // Operands that are no constants as bytes, and f32 constants with them.
   std::string Elementwise(Node& node, Role8 role) {
+    if (std::string why = Unfit(node); !why.empty()) return why;
     for (ValueId& v : node.operands) {
       if (v == kNoValue || f_.value(v).type.dtype != DType::kF32) continue;
       const auto same = role == Role8::kOwn ? nullptr : scales_.Of(node.results[0]);
@@ -226,7 +161,7 @@ class Quantiser {
         if (v == kNoValue) return "a constant is not finite";
         continue;
       }
-      if (!scales_.Of(v)) return "an operand was not observed";
+      if (const std::string why = scales_.WhyNot(v); !why.empty()) return "of an operand: " + why;
       ValueId twin = Stored(v, node);
       if (same && *f_.value(twin).quant != *same) {
         const ValueId again = Twin(v, same);
@@ -238,14 +173,27 @@ class Quantiser {
     return "";
   }
 
+  // What readers would refuse or nothing would be left of.
+  std::string Unfit(const Node& node) {
+    const Shape &x = f_.value(node.operands[0]).type.shape, &y = f_.value(node.results[0]).type.shape;
+    if (node.is(Op::kPrelu) && y.rank() > 4 && f_.value(node.operands[1]).type.shape != x)
+      return "readers broadcast bytes in 4 dimensions only";
+    if (!node.is(Op::kAdd) && !node.is(Op::kSub)) return "";
+    const double all = 255.0 * scales_.Of(node.results[0])->scales[0];
+    for (const ValueId v : node.operands)
+      if (Step(v) > all) return "its values are smaller than a step of an operand";
+    return "";
+  }
+  double Step(ValueId v) {
+    if (f_.value(v).is_const()) return AsymmetricScale(RangeOf(f_.value(v)))->scales[0];
+    const auto quant = scales_.Of(v);
+    return quant ? quant->scales[0] : 0;
+  }
+
   ValueId Constant(ValueId v, std::shared_ptr<const Quant> quant) {
-    Range range;
-    for (const float value : f_.value(v).data.As<float>()) {
-      if (!std::isfinite(value)) return kNoValue;
-      range.min = std::min(range.min, value);
-      range.max = std::max(range.max, value);
-    }
-    if (!quant) quant = QuantOf(range);
+    const Range range = RangeOf(f_.value(v));
+    if (!range.finite) return kNoValue;
+    if (!quant) quant = AsymmetricScale(range);
     std::vector<int8_t> bytes;
     for (const float value : f_.value(v).data.As<float>())
       bytes.push_back(static_cast<int8_t>(
@@ -257,16 +205,26 @@ class Quantiser {
     return out;
   }
 
-  // CONV_2D and its like: weights by channel, biases in the scale of the sums.
-  std::string Weighted(Node& node) {
+  std::string WhyNoWeights(const Node& node) {
     const WeightedForm form = *FormOf(node);
     const ValueId x = node.operands[form.input], w = node.operands[form.weights];
     const ValueId b = form.bias < node.operands.size() ? node.operands[form.bias] : kNoValue;
-    if (x == kNoValue || f_.value(x).is_const() || !scales_.Of(x)) return "its input was not observed";
-    if (!f_.value(w).is_const() || f_.value(w).type.dtype != DType::kF32)
-      return "its weights are not constant";
+    if (x == kNoValue || f_.value(x).is_const()) return "its input is constant";
+    if (const std::string why = scales_.WhyNot(x); !why.empty()) return "of its input: " + why;
+    if (const std::string why = scales_.WhyNot(node.results[0]); !why.empty()) return why;
+    if (!f_.value(w).is_const()) return "its weights are not constant";
+    if (f_.value(w).type.dtype != DType::kF32) return "its weights are quantised already";
     if (b != kNoValue && (!f_.value(b).is_const() || f_.value(b).type.dtype != DType::kF32))
       return "its bias is not constant";
+    return "";
+  }
+
+  // CONV_2D and its like: weights by channel, biases in the scale of the sums.
+  std::string Weighted(Node& node) {
+    if (std::string why = WhyNoWeights(node); !why.empty()) return why;
+    const WeightedForm form = *FormOf(node);
+    const ValueId x = node.operands[form.input], w = node.operands[form.weights];
+    const ValueId b = form.bias < node.operands.size() ? node.operands[form.bias] : kNoValue;
     const double scale = scales_.Of(x)->scales[0];
     const auto stored = SymmetricBytes(f_.value(w), form.axis, Smallest(b, scale, form.axis < 0));
     if (!stored) return "its weights are not finite";
@@ -335,6 +293,7 @@ class Quantiser {
 
   Context& context_;
   Function& f_;
+  const Reasons floats_;
   Scales scales_;
   const Ranges& ranges_;
   const std::map<ValueId, LstmRanges>& lstms_;
@@ -346,7 +305,12 @@ class Quantiser {
 }  // namespace
 
 Twins ToInt8(Context& context, Function& f, const Measured& measured) {
-  return Quantiser(context, f, measured).Run();
+  Reasons refused;
+  const auto copy = Clone(f, f.name);
+  const auto whys = Quantiser(context, *copy, measured, {}).Try();
+  for (size_t i = 0; i < whys.size(); ++i)
+    if (!whys[i].empty()) refused[f.nodes[i].get()] = whys[i];
+  return Quantiser(context, f, measured, StayFloat(f, std::move(refused))).Run();
 }
 
 }  // namespace fusebox::converter::quantize

@@ -2,8 +2,10 @@
 // What each op asks of the scales of its operands and results when it computes in 8 bits.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -33,6 +35,48 @@ struct WeightedForm {
 std::optional<WeightedForm> FormOf(const Node&);
 // Below this a bias, in steps, is sure to fit 32 bits beside the sums.
 inline constexpr double kLargestBias = 1 << 30;
+
+// By node: why it stays f32; "" goes without saying.
+using Reasons = std::map<const Node*, std::string>;
+
+// ---- choose8.cc
+
+// Which nodes stay f32: those that cannot be of 8 bits, and those that are better off with them. All others compute in 8 bits.
+Reasons StayFloat(const Function&, Reasons refused);
+
+// ---- scales8.cc: which values have one scale, and what each scale is
+
+// i8 for a range that holds zero.
+std::shared_ptr<const Quant> AsymmetricScale(const Range&);
+
+// The function's nodes must stay until it is made; `floats` for longer.
+class Scales {
+ public:
+  Scales(const Function&, const Ranges&, const Reasons& floats);
+  // Null where the value has none.
+  std::shared_ptr<const Quant> Of(ValueId);
+  // Why: it was never seen, or spans more than makes sense in 256 steps. Else "".
+  std::string WhyNot(ValueId);
+
+ private:
+  std::shared_ptr<const Quant> Known(ValueId root);
+  ValueId Root(ValueId);
+  void Tie(ValueId, ValueId);
+  bool IsActivation(ValueId v) const { return v != kNoValue && groups_.contains(v); }
+  void TieResults(const Node&);
+  void TieOutputState(const Node&);
+  void TieOperands(const Node&);
+  bool HasItsOwn(ValueId);
+  bool IsOnlyFor(ValueId, const Node&) const;
+
+  const Function& f_;
+  const Uses uses_;
+  const Reasons& floats_;
+  Ranges groups_;  // by root
+  std::map<ValueId, ValueId> parent_;
+  std::map<ValueId, std::shared_ptr<const Quant>> fixed_, quants_;
+  std::set<ValueId> recurrent_, symmetric_;  // with an LSTM's output
+};
 
 // ---- lstm8.cc
 

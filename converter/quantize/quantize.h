@@ -49,7 +49,9 @@ void ToDynamic(Context&, Function&);
 // What an activation's values were.
 struct Range {
   float min = 0, max = 0;  // zero is always in it
+  float largest = 0;       // of all absolute values, those too that do not count for min and max
   bool seen = false;
+  bool finite = true;         // whether all of them were
   void Widen(const Tensor&);  // f32; what is not finite does not count
 };
 using Ranges = std::map<ValueId, Range>;
@@ -64,7 +66,7 @@ struct Measured {
   Ranges values;
   std::map<ValueId, LstmRanges> lstms;  // by output
 };
-// The i8 form of each value that got one.
+// The i8 form of each value that is computed in it.
 using Twins = std::map<ValueId, ValueId>;
 Twins ToInt8(Context&, Function&, const Measured&);
 
@@ -96,8 +98,8 @@ std::vector<ValueId> Activations(const Function&);
 Result<Measured> Measure(Context&, const Module&, const std::string& function, const std::vector<Sample>&);
 
 // ---- saturation.cc: SOFTMAX, LOGISTIC and TANH give the same byte for whatever lies beyond some bound, so the range of an operand that
-// nothing else reads ends there. LOGISTIC and TANH get finer steps for it. SOFTMAX gets room above, by what was cut below: two classes
-// that both lead by more than was ever seen must stay apart.
+// nothing else reads ends there. LOGISTIC and TANH get finer steps for it. SOFTMAX gets room above, by what was cut below, up to
+// twice the range: two classes that both lead by more than was ever seen must stay apart.
 
 class Saturation {
  public:
@@ -113,7 +115,7 @@ class Saturation {
     int64_t row;  // 0: no rows
   };
   std::map<ValueId, Limit> limits_;
-  Ranges whole_;  // of SOFTMAX's operands
+  Ranges whole_;  // of the operands, before the cut
 };
 
 // ---- lstm_steps.cc: an f32 LSTM op run one step at a time, where what it holds can be seen

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "converter/quantize/quantize.h"
 
@@ -9,6 +10,8 @@ namespace {
 
 // A quarter of a step of results from 0 to 1 in 256 steps: it rounds away.
 constexpr double kNothing = 1.0 / 1024;
+// A row of SOFTMAX's operand that has nothing above this is masked throughout: what comes of it is of no use to anyone.
+constexpr float kMasked = -500;
 
 // How far from zero, or below the largest of a row, an operand counts.
 std::optional<double> ReachOf(const Function& f, const Node& reader) {
@@ -25,6 +28,10 @@ std::optional<double> ReachOf(const Function& f, const Node& reader) {
     }
     default: return std::nullopt;
   }
+}
+
+bool IsReshape(const Node& node) {
+  return node.is(Op::kReshape) || node.is(Op::kSqueeze) || node.is(Op::kExpandDims);
 }
 
 }  // namespace
@@ -45,6 +52,14 @@ Saturation::Saturation(const Function& f) {
     const bool by_row = reader->is(Op::kSoftmax);
     limits_[v] = {static_cast<float>(*reach), by_row ? f.value(v).type.shape.dims().back() : 0};
   }
+  for (const auto& node : f.nodes | std::views::reverse) {
+    if (!IsReshape(*node) || !limits_.contains(node->results[0])) continue;
+    const ValueId v = node->operands[0];
+    const Limit limit = limits_.at(node->results[0]);
+    const Shape& shape = f.value(v).type.shape;
+    const bool same_rows = shape.rank() > 0 && shape.dims().back() == limit.row;
+    if (readers.at(v) && (limit.row == 0 || same_rows)) limits_[v] = limit;
+  }
 }
 
 void Saturation::Widen(ValueId v, const Tensor& seen, Range& range) {
@@ -53,22 +68,30 @@ void Saturation::Widen(ValueId v, const Tensor& seen, Range& range) {
   const auto [reach, row] = limit->second;
   const auto values = seen.data.As<float>();
   std::vector<float> counts(values.begin(), values.end());
+  Range& whole = whole_[v];
+  whole.Widen(seen);
+  range.largest = whole.largest;
+  range.finite = whole.finite;
   if (row == 0) {
     for (float& value : counts) value = std::clamp(value, -reach, reach);
     return range.Widen({seen.type, Buffer::Of<float>(counts)});
   }
-  whole_[v].Widen(seen);
   const auto width = static_cast<size_t>(row);
   for (size_t at = 0; at + width <= counts.size(); at += width) {
     const auto part = std::span(counts).subspan(at, width);
-    const float least = *std::ranges::max_element(part) - reach;
-    for (float& value : part) value = std::max(value, least);
+    const float most = *std::ranges::max_element(part);
+    for (float& value : part) value = most < kMasked ? 0 : std::max(value, most - reach);
   }
   range.Widen({seen.type, Buffer::Of<float>(counts)});
 }
 
 void Saturation::Finish(Ranges& ranges) const {
-  for (const auto& [v, whole] : whole_) ranges[v].max += ranges[v].min - whole.min;
+  for (const auto& [v, whole] : whole_) {
+    if (limits_.at(v).row == 0) continue;
+    Range& range = ranges[v];
+    // What lies far below is no class, but masked: it asks for no room.
+    range.max += std::min(range.min - whole.min, range.max - range.min);
+  }
 }
 
 }  // namespace fusebox::converter::quantize

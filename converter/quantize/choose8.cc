@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// A border is a QUANTIZE or DEQUANTIZE: it takes time, and QUANTIZE rounds. A node leaves the 8 bits where that makes no border more
+// than it saves; so islands of bytes between f32 ops go, and a net that can be of bytes throughout has no border to save.
+#include <algorithm>
+#include <limits>
+#include <ranges>
+#include <set>
+
+#include "converter/quantize/ops8.h"
+
+namespace fusebox::converter::quantize {
+namespace {
+
+constexpr int kNever = std::numeric_limits<int>::max() / 2;
+// Elements from which a constant is worth storing in bytes.
+constexpr size_t kTable = 1024;
+
+// Whose results change as a whole where an operand is a little off.
+bool IsExact(const Function& f, const Node& reader) {
+  switch (reader.op) {
+    case Op::kCast: return !IsFloat(f.value(reader.results[0]).type.dtype);
+    case Op::kEqual:
+    case Op::kNotEqual:
+    case Op::kLess:
+    case Op::kLessEqual:
+    case Op::kGreater:
+    case Op::kGreaterEqual:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+    case Op::kFloorDiv:
+    case Op::kFloorMod:
+    case Op::kSign:
+    case Op::kUnique:
+    case Op::kBucketize: return true;
+    default: return false;
+  }
+}
+
+// Who asks for small operands as precisely as for large ones.
+bool IsRelative(const Node& reader) {
+  switch (reader.op) {
+    case Op::kRsqrt:
+    case Op::kSqrt:
+    case Op::kDiv:
+    case Op::kLog:
+    case Op::kExp:
+    case Op::kPow: return true;
+    default: return false;
+  }
+}
+
+// Who does more than move, add and multiply, and so gains by bytes.
+bool IsDear(const Node& node) {
+  switch (node.op) {
+    case Op::kSoftmax:
+    case Op::kLogSoftmax:
+    case Op::kLogistic:
+    case Op::kTanh:
+    case Op::kElu:
+    case Op::kHardSwish:
+    case Op::kL2Normalization:
+    case Op::kAveragePool2D:
+    case Op::kMaxPool2D:
+    case Op::kResizeBilinear: return true;
+    default: return false;
+  }
+}
+
+bool IsFixture(const Node& node) { return Role(node) == Role8::kWeighted || Role(node) == Role8::kLstm; }
+
+bool HasTable(const Function& f, const Node& node) {
+  return std::ranges::any_of(node.operands, [&](ValueId v) {
+    return v != kNoValue && f.value(v).is_const() && f.value(v).data.size() >= kTable * sizeof(float);
+  });
+}
+
+// How many borders it may cost to have the node in 8 bits.
+int Worth(const Function& f, const Node& node) {
+  const bool has_table = HasTable(f, node);
+  if (IsFixture(node) || (has_table && node.is(Op::kGather))) return kNever;
+  return has_table || IsDear(node) ? 2 : 0;
+}
+
+class Choice {
+ public:
+  Choice(const Function& f, Reasons refused) : f_(f), uses_(f), floats_(std::move(refused)) {}
+
+  Reasons Run() {
+    for (const auto& node : f_.nodes | std::views::reverse) KeepExact(*node);
+    for (bool again = true; again;) {
+      again = false;
+      for (const auto& node : f_.nodes) again = Leaves(*node) || again;
+      for (const auto& node : f_.nodes | std::views::reverse) again = Leaves(*node) || again;
+    }
+    return std::move(floats_);
+  }
+
+ private:
+  bool IsFloatOp(const Node* node) const { return floats_.contains(node); }
+  bool IsActivation(ValueId v) const {
+    return v != kNoValue && f_.value(v).type.dtype == DType::kF32 && !f_.value(v).is_const();
+  }
+
+  // What an exact op is given is exact as far back as it is only moved and added.
+  void KeepExact(const Node& node) {
+    if (IsFloatOp(&node)) {
+      if (IsExact(f_, node)) exact_.insert(&node);
+      return;
+    }
+    if (IsFixture(node) || IsDear(node)) return;
+    if (IsState(node)) {
+      floats_[&node] = "";  // what rounds it is the QUANTIZE to 8 or 16 bits
+      return;
+    }
+    bool exact = false, relative = false, others = false;
+    for (const ValueId v : node.results) {
+      if (!IsActivation(v)) continue;
+      for (const auto& use : uses_.readers(v)) {
+        exact = exact || (use.node && exact_.contains(use.node));
+        (use.node && IsRelative(*use.node) ? relative : others) = true;
+      }
+    }
+    if (exact) exact_.insert(&node);
+    if (exact) floats_[&node] = "a comparison, rounding or conversion to integers depends on it";
+    else if (relative && !others && !HasTable(f_, node))
+      floats_[&node] = "only ops that have no 8-bit form read it";
+  }
+
+  // Whether its result is what an LSTM of integers starts from, and nothing else.
+  bool IsState(const Node& node) const {
+    const auto readers = uses_.readers(node.results[0]);
+    return !readers.empty() && std::ranges::all_of(readers, [&](const Uses::Reader& use) {
+      return use.node && !IsFloatOp(use.node) && Role(*use.node) == Role8::kLstm &&
+             (use.index == static_cast<int>(kLstmOutputState) ||
+              use.index == static_cast<int>(kLstmCellState));
+    });
+  }
+
+  bool Leaves(const Node& node) {
+    if (IsFloatOp(&node)) return false;
+    const int before = Borders(node);
+    if (before < Worth(f_, node) || before == 0) return false;
+    floats_[&node] = "f32 ops around it would take more conversions";
+    if (Borders(node) + Worth(f_, node) <= before) return true;
+    floats_.erase(&node);
+    return false;
+  }
+
+  // Around the node.
+  int Borders(const Node& node) const {
+    std::set<ValueId> values;
+    for (const ValueId v : node.operands)
+      if (IsActivation(v)) values.insert(v);
+    for (const ValueId v : node.results)
+      if (IsActivation(v)) values.insert(v);
+    return static_cast<int>(std::ranges::count_if(values, [&](ValueId v) { return IsBorder(v); }));
+  }
+  // Inputs and outputs of the function are f32 in any case.
+  bool IsBorder(ValueId v) const {
+    bool bytes = false, floats = false;
+    for (const auto& use : uses_.readers(v))
+      if (use.node) (IsFloatOp(use.node) ? floats : bytes) = true;
+    if (const Node* from = uses_.producer(v)) (IsFloatOp(from) ? floats : bytes) = true;
+    return bytes && floats;
+  }
+
+  const Function& f_;
+  const Uses uses_;
+  Reasons floats_;
+  std::set<const Node*> exact_;
+};
+
+}  // namespace
+
+Reasons StayFloat(const Function& f, Reasons refused) { return Choice(f, std::move(refused)).Run(); }
+
+}  // namespace fusebox::converter::quantize

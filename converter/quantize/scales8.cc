@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <ranges>
+
+#include "converter/quantize/ops8.h"
+
+namespace fusebox::converter::quantize {
+namespace {
+
+std::shared_ptr<const Quant> QuantOf(float scale, int64_t zero_point) {
+  return std::make_shared<const Quant>(Quant{{scale}, {}, {}, {zero_point}});
+}
+
+double Width(const Range& range) { return static_cast<double>(range.max) - range.min; }
+
+void Merge(const Range& from, Range& to) {
+  to.min = std::min(to.min, from.min);
+  to.max = std::max(to.max, from.max);
+  to.largest = std::max(to.largest, from.largest);
+  to.seen = to.seen || from.seen;
+  to.finite = to.finite && from.finite;
+}
+
+}  // namespace
+
+std::shared_ptr<const Quant> AsymmetricScale(const Range& range) {
+  const float scale = Width(range) > 0 ? static_cast<float>(Width(range) / 255) : 1.0f;
+  const double zero = std::round(-128 - range.min / static_cast<double>(scale));
+  return QuantOf(scale, static_cast<int64_t>(std::clamp(zero, -128.0, 127.0)));
+}
+
+Scales::Scales(const Function& f, const Ranges& ranges, const Reasons& floats)
+    : f_(f), uses_(f), floats_(floats), groups_(ranges) {
+  std::vector<const Node*> nodes;
+  for (const auto& node : f.nodes)
+    if (!floats.contains(node.get())) nodes.push_back(node.get());
+  for (const Node* node : nodes)
+    if (const auto fixed = FixedScale(*node)) fixed_[node->results[0]] = QuantOf(fixed->first, fixed->second);
+  for (const Node* node : nodes)
+    if (Role(*node) == Role8::kSame) TieResults(*node);
+  for (const Node* node : nodes)
+    if (Role(*node) == Role8::kLstm) TieOutputState(*node);
+  for (const Node* node : nodes)
+    if (Role(*node) == Role8::kLstm) recurrent_.insert(Root(node->results[0]));
+  // From the last: what a join's result is tied to is known then.
+  for (const Node* node : nodes | std::views::reverse)
+    if (Role(*node) == Role8::kJoin) TieOperands(*node);
+  for (const Node* node : nodes)
+    if (Role(*node) == Role8::kLstm && WantsSymmetricOutput(*node)) symmetric_.insert(Root(node->results[0]));
+}
+
+std::shared_ptr<const Quant> Scales::Of(ValueId v) { return WhyNot(v).empty() ? Known(Root(v)) : nullptr; }
+
+std::string Scales::WhyNot(ValueId v) {
+  // What huge numbers that stand for a mask come to in steps must fit the integers that readers count in.
+  constexpr double kWidest = 1e9, kMostSteps = 1 << 30;
+  const ValueId root = Root(v);
+  const auto group = groups_.find(root);
+  if (group != groups_.end() && !group->second.finite) return "its values are not all finite";
+  if (fixed_.contains(root)) return "";
+  if (group == groups_.end() || !group->second.seen) return "it was not observed";
+  const double largest = group->second.largest;
+  if (largest >= kWidest || largest > kMostSteps * Known(root)->scales[0])
+    return "its values are too far apart for 8 bits";
+  return "";
+}
+
+std::shared_ptr<const Quant> Scales::Known(ValueId root) {
+  if (const auto fixed = fixed_.find(root); fixed != fixed_.end()) return fixed->second;
+  auto [known, added] = quants_.emplace(root, nullptr);
+  const Range& range = groups_.at(root);
+  if (added) known->second = symmetric_.contains(root) ? SymmetricScale(range) : AsymmetricScale(range);
+  return known->second;
+}
+
+ValueId Scales::Root(ValueId v) {
+  auto [it, added] = parent_.emplace(v, v);
+  if (it->second == v) return v;
+  const ValueId root = Root(it->second);
+  parent_[v] = root;
+  return root;
+}
+
+// A group of a fixed scale keeps it.
+void Scales::Tie(ValueId a, ValueId b) {
+  a = Root(a), b = Root(b);
+  if (a == b) return;
+  if (fixed_.contains(b) && fixed_.contains(a)) return;
+  if (fixed_.contains(b)) std::swap(a, b);
+  parent_[b] = a;
+  Merge(groups_.at(b), groups_.at(a));
+}
+
+// A table keeps its whole range, whatever was read of it.
+void Scales::TieResults(const Node& node) {
+  const ValueId x = node.operands[DataOperand(node)];
+  const bool is_table = x != kNoValue && f_.value(x).is_const() && f_.value(x).type.dtype == DType::kF32;
+  for (const ValueId result : node.results) {
+    if (!IsActivation(result)) continue;
+    if (IsActivation(x)) Tie(x, result);
+    else if (is_table) groups_.at(Root(result)).Widen({f_.value(x).type, f_.value(x).data});
+  }
+}
+
+void Scales::TieOutputState(const Node& node) {
+  if (node.operands.size() <= kLstmOutputState) return;
+  const ValueId state = node.operands[kLstmOutputState];
+  if (IsActivation(state) && IsActivation(node.results[0]) && !fixed_.contains(Root(state)))
+    Tie(node.results[0], state);
+}
+
+// What comes with a scale of its own is converted instead: an LSTM's output is its state too. So is what others read too, where the common scale would leave it few steps,
+// and what MAXIMUM or MINIMUM takes little of.
+void Scales::TieOperands(const Node& node) {
+  constexpr double kMuch = 4, kFarMore = 16;
+  const ValueId result = node.results[0];
+  if (!IsActivation(result)) return;
+  for (const ValueId v : node.operands) {
+    if (!IsActivation(v) || HasItsOwn(v) || fixed_.contains(Root(result))) continue;
+    const double own = Width(groups_.at(Root(v))), all = Width(groups_.at(Root(result)));
+    if (own > kFarMore * all || (all > kMuch * own && !IsOnlyFor(v, node))) continue;
+    Tie(result, v);
+  }
+}
+
+bool Scales::HasItsOwn(ValueId v) { return fixed_.contains(Root(v)) || recurrent_.contains(Root(v)); }
+
+// Whether nothing but the node reads the value, or what the value was moved from.
+bool Scales::IsOnlyFor(ValueId v, const Node& node) const {
+  for (const Node* reader = &node;;) {
+    for (const auto& use : uses_.readers(v))
+      if (use.node != reader) return false;
+    const Node* from = uses_.producer(v);
+    if (!from || floats_.contains(from) || Role(*from) != Role8::kSame) return true;
+    for (const ValueId other : from->results)
+      if (other != v && other != kNoValue && !uses_.readers(other).empty()) return false;
+    v = from->operands[DataOperand(*from)];
+    if (!IsActivation(v)) return true;
+    reader = from;
+  }
+}
+
+}  // namespace fusebox::converter::quantize

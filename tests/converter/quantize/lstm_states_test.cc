@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an LSTM of integers starts from, and what shares its output's scale.
+#include <gmock/gmock.h>
+
+#include "tests/peers/lstm_int8.h"
+#include "tests/peers/lstm_net.h"
+
+namespace fusebox::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Net {
+  std::unique_ptr<Module> module = LstmNet().Module();
+  Function& f = *module->functions[0];
+
+  Node& Lstm() { return *f.nodes.back(); }
+  IntegerForm Stored() {
+    auto form = ToIntegers(*module, "states", NoiseSamples(*module, 20));
+    EXPECT_TRUE(form) << form.error().message;
+    return form ? *std::move(form) : IntegerForm();
+  }
+};
+
+const Quant& OutputOf(const IntegerForm& form) {
+  return *form.function().value(form.lstm().results[0]).quant;
+}
+
+TEST(LstmStates8, AreRoundedOnce) {
+  Net net;
+  const IntegerForm form = net.Stored();
+  const Function& f = form.function();
+  const Uses uses(f);
+  for (const size_t operand : {18, 19}) {
+    const Node* rounding = uses.producer(form.lstm().operands[operand]);
+    ASSERT_TRUE(rounding && rounding->is(Op::kQuantize)) << operand;
+    const ValueId from = rounding->operands[0];
+    EXPECT_EQ(f.value(from).type.dtype, DType::kF32);
+    const Node* before = uses.producer(from);
+    EXPECT_TRUE(!before || before->is(Op::kMul)) << operand << ": " << Name(before->op);
+  }
+  EXPECT_EQ(form.notes, "");
+}
+
+// From 0 to 1 in 256 steps would leave no negative outputs.
+TEST(LstmStates8, OfAFixedScaleDoNotSetTheOutputs) {
+  Net net;
+  Node& h = *Uses(net.f).producer(net.Lstm().operands[18]);
+  h.op = Op::kLogistic;
+  h.operands = {h.operands[0]};
+  h.attrs = {};
+  const IntegerForm form = net.Stored();
+  EXPECT_EQ(form.TypeOf(18), "i8");
+  EXPECT_THAT(OutputOf(form).zero_points, ElementsAre(0));
+}
+
+TEST(LstmStates8, DoNotShareTheScaleOfWhatTheOutputIsJoinedWith) {
+  Net net;
+  const ValueId z = net.f.AddInput({DType::kF32, {1, 4, 8}}, "z"), output = net.Lstm().results[0];
+  const ValueId thousand = net.f.AddConst<float>(DType::kF32, Shape::Scalar(), {1000});
+  const Type type = net.f.value(z).type;
+  const ValueId wide = net.f.AddNode(Op::kMul, {z, thousand}, {type}).results[0];
+  Attrs last;
+  last.Set("axis", int64_t{2});
+  net.f.outputs[0] =
+      net.f.AddNode(Op::kConcatenation, {output, wide}, {{DType::kF32, {1, 4, 16}}}, last).results[0];
+  const IntegerForm form = net.Stored();
+  EXPECT_LT(OutputOf(form).scales[0], 1.01 / 127) << "outputs are below 1";
+}
+
+}  // namespace
+}  // namespace fusebox::testing
