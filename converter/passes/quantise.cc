@@ -18,21 +18,27 @@ std::set<std::string> Definitions(const Module& module) {
   return out;
 }
 
-// Weights, wherever they are, in loops and branches too.
+// Weights, wherever they are, in loops and branches too; not of functions whose activations will be stored.
 void StoreWeights(Context& context) {
   const auto definitions = Definitions(context.module);
+  std::set<std::string> later;
+  if (context.options.quantization == Quantization::kInt8)
+    for (const Signature& signature : context.module.signatures) later.insert(signature.function);
   for (const auto& f : context.module.functions) {
-    if (definitions.contains(f->name)) continue;
+    if (definitions.contains(f->name) || later.contains(f->name)) continue;
     if (context.options.quantization == Quantization::kFloat16) quantize::ToFloat16(context, *f);
     else quantize::ToDynamic(context, *f);
   }
 }
 
-// 8 bits: the functions of signatures; what loops and branches run stays float.
+// 8 bits: the functions of signatures. The activations of what loops and branches run stay float.
 Result<quantize::Twins> StoreActivations(Context& context, const Module& before, const Signature& signature,
                                          const std::vector<Sample>& samples) {
   FUSEBOX_ASSIGN(const auto measured, quantize::Measure(context, before, signature.function, samples));
-  return quantize::ToInt8(context, *context.module.Find(signature.function), measured);
+  Function& f = *context.module.Find(signature.function);
+  auto twins = quantize::ToInt8(context, f, measured);
+  quantize::ToDynamic(context, f, true);
+  return twins;
 }
 
 }  // namespace
@@ -47,7 +53,7 @@ Status QuantiseWeights(Context& context) {
   if (eight && options.calibration.empty())
     return Invalid("8-bit activations need a folder of calibration data (--calibration DIR)");
   const auto before = options.calibration.empty() ? nullptr : Clone(context.module);
-  if (!eight) StoreWeights(context);
+  StoreWeights(context);
   if (!before) return {};
   std::set<std::string> done;
   for (const Signature& signature : before->signatures) {

@@ -123,7 +123,7 @@ class Choice {
     }
     if (exact) exact_.insert(&node);
     if (exact) floats_[&node] = "a comparison, rounding or conversion to integers depends on it";
-    else if (relative && !others && !HasTable(f_, node))
+    else if (relative && !others && Worth(f_, node) < kNever)
       floats_[&node] = "only ops that have no 8-bit form read it";
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "converter/quantize/ops8.h"
 #include "converter/quantize/quantize.h"
 
 namespace fusebox::converter::quantize {
@@ -54,8 +55,8 @@ std::optional<Weights> WeightsOf(const Node& node) {
 
 class Storer {
  public:
-  Storer(Context& context, Function& f)
-      : context_(context), f_(f), outputs_(f.outputs.begin(), f.outputs.end()) {}
+  Storer(Context& context, Function& f, bool rest)
+      : context_(context), f_(f), rest_(rest), outputs_(f.outputs.begin(), f.outputs.end()) {}
 
   void Run() {
     for (size_t at = 0; at < f_.nodes.size(); ++at) {
@@ -89,7 +90,7 @@ class Storer {
     size_t elements = 0;
     for (const size_t i : weights.operands) {
       if (i >= node.operands.size() || node.operands[i] == kNoValue) continue;
-      if (!IsFloat(node.operands[i])) return Keep(node, "operand " + std::to_string(i) + " is not constant");
+      if (!IsFloat(node.operands[i])) return KeepOther(node, i);
       present.push_back(i);
       elements += f_.value(node.operands[i]).data.size() / sizeof(float);
     }
@@ -151,9 +152,11 @@ class Storer {
     return added;
   }
 
-  // What is only known as a custom op's operand stays as its plugin made it, and so do states.
-  static bool MayBeRestored(const Node& node) {
-    return Info(node.op).effects == Effects::kPure && !node.is(Op::kDequantize) && !IsHostOp(node.op);
+  // What is only known as a custom op's operand stays as its plugin made it, and so do states. One scale for divisors or factors would
+  // make zeros of small ones.
+  bool MayBeRestored(const Node& node) const {
+    if (rest_ && FormOf(node) == std::nullopt && Role(node) != Role8::kNone) return false;
+    return TakesWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
   }
 
   // GATHER of bytes, and DEQUANTIZE of what was gathered.
@@ -172,12 +175,21 @@ class Storer {
     return 1;
   }
 
+  void KeepOther(const Node& node, size_t operand) {
+    const Value& value = f_.value(node.operands[operand]);
+    if (!value.is_const()) return Keep(node, "operand " + std::to_string(operand) + " is not constant");
+    if (value.type.dtype == DType::kF32) return Keep(node, "they are handed out");
+    if (!rest_)
+      context_.Note(Place(node) + ": its weights are " + std::string(ToString(value.type.dtype)) +
+                    " already");
+  }
   void Keep(const Node& node, const std::string& why) {
     context_.Note(Place(node) + ": its weights stay f32: " + why);
   }
 
   Context& context_;
   Function& f_;
+  const bool rest_;
   std::set<ValueId> outputs_;
   std::map<std::pair<ValueId, int>, ValueId> made_;
   std::map<ValueId, ValueId> restored_;
@@ -185,6 +197,6 @@ class Storer {
 
 }  // namespace
 
-void ToDynamic(Context& context, Function& f) { Storer(context, f).Run(); }
+void ToDynamic(Context& context, Function& f, bool rest) { Storer(context, f, rest).Run(); }
 
 }  // namespace fusebox::converter::quantize

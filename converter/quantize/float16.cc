@@ -31,12 +31,14 @@ void ToFloat16(Context& context, Function& f) {
       if (f.value(v).data.size() < kFewestHalved * sizeof(float) || outputs.contains(v) || IsState(node, i))
         continue;
       auto known = widened.find(v);
+      const bool each_counts = !TakesWeights(node) && !node.is(Op::kAdd) && !node.is(Op::kSub);
+      const auto halves =
+          known == widened.end() || each_counts ? Halves(f.value(v), each_counts) : std::nullopt;
+      if (!halves && (known == widened.end() || each_counts)) {
+        context.Note(Place(node) + ": a constant stays f32: it holds values that f16 cannot");
+        continue;
+      }
       if (known == widened.end()) {
-        const auto halves = Halves(f.value(v));
-        if (!halves) {
-          context.Note(Place(node) + ": a constant stays f32: it holds values that f16 cannot");
-          continue;
-        }
         const Type type = f.value(v).type;
         const ValueId half = f.AddConst(Type{DType::kF16, type.shape}, *halves, f.value(v).name);
         const ValueId wide = f.InsertNode(at, Op::kDequantize, {half}, {type}).results[0];

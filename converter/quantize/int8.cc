@@ -67,6 +67,7 @@ class Quantiser {
 
  private:
   bool HasFloats(const Node& node) const {
+    if (node.is(Op::kQuantize) || node.is(Op::kDequantize)) return false;  // the borders of an 8-bit model
     return std::ranges::any_of(node.results, [&](ValueId v) { return v != kNoValue && ranges_.contains(v); });
   }
 
@@ -213,7 +214,8 @@ class Quantiser {
     if (const std::string why = scales_.WhyNot(x); !why.empty()) return "of its input: " + why;
     if (const std::string why = scales_.WhyNot(node.results[0]); !why.empty()) return why;
     if (!f_.value(w).is_const()) return "its weights are not constant";
-    if (f_.value(w).type.dtype != DType::kF32) return "its weights are quantised already";
+    if (f_.value(w).type.dtype != DType::kF32)
+      return "its weights are " + ToString(f_.value(w).type.dtype) + " already";
     if (b != kNoValue && (!f_.value(b).is_const() || f_.value(b).type.dtype != DType::kF32))
       return "its bias is not constant";
     return "";

@@ -4,7 +4,7 @@
 //   float16  large f32 constants as f16, each behind a DEQUANTIZE
 //   dynamic  weights as symmetric i8, activations f32: hybrid kernels; other large constants as i8 behind a DEQUANTIZE
 //   int8     activations as asymmetric i8 with ranges seen on calibration data, weights symmetric i8, biases i32; inputs and
-//            outputs stay f32
+//            outputs stay f32; ops that do too have their weights as in dynamic
 //
 // Calibration data is a folder: NAME.npy, or in0.npy, in1.npy.. in the order of the inputs, or NAME.0.npy, NAME.1.npy.. Where an
 // array's first dimension, or one that the input does not have, counts samples, each is one. Several signatures: a folder of the
@@ -34,8 +34,11 @@ struct Stored {
 // Symmetric i8 in [-127, 127]; a scale per index of `axis`, or one for all (axis -1). `at_least`, where not empty: the smallest
 // scale of each channel. Nothing where a value is not finite.
 std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<const double> at_least = {});
-// Nothing where a value is not finite or too large for f16.
-std::optional<Buffer> Halves(const Value& constant);
+// Nothing where a value is not finite or too large for f16; or, where each element counts by itself, a hundredth off for being too small.
+std::optional<Buffer> Halves(const Value& constant, bool each_counts = false);
+// Whether a constant is weights to the op, or a table: an element in it that is small beside the others may be rounded as they are.
+// Elsewhere it may be a divisor, a factor or a bound of its own.
+bool TakesWeights(const Node&);
 // Why the kernels that are there would not run the node as it stands; empty when one does.
 std::string Refusal(Context&, const Function&, const Node&);
 // "place (OP)", for messages.
@@ -44,7 +47,8 @@ std::string Place(const Node&);
 // ---- float16.cc, dynamic.cc, int8.cc
 
 void ToFloat16(Context&, Function&);
-void ToDynamic(Context&, Function&);
+// `rest`: behind ToInt8, what it left; tables of ids and the like stay.
+void ToDynamic(Context&, Function&, bool rest = false);
 
 // What an activation's values were.
 struct Range {

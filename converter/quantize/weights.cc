@@ -40,14 +40,43 @@ std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<c
   return Stored{Buffer::Of<int8_t>(bytes), std::make_shared<const Quant>(quant)};
 }
 
-std::optional<Buffer> Halves(const Value& constant) {
-  constexpr float kLargest = 65504;
+std::optional<Buffer> Halves(const Value& constant, bool each_counts) {
+  constexpr float kLargest = 65504, kOff = 0.01F;
   std::vector<_Float16> halves;
   for (const float value : constant.data.As<float>()) {
     if (!(std::abs(value) <= kLargest)) return std::nullopt;
     halves.push_back(static_cast<_Float16>(value));
+    const float error = std::abs(static_cast<float>(halves.back()) - value);
+    if (each_counts && error > kOff * std::abs(value)) return std::nullopt;
   }
   return Buffer::Copy(std::as_bytes(std::span(halves)));
+}
+
+bool TakesWeights(const Node& node) {
+  switch (node.op) {
+    case Op::kFullyConnected:
+    case Op::kConv2D:
+    case Op::kDepthwiseConv2D:
+    case Op::kTransposeConv:
+    case Op::kConv3D:
+    case Op::kConv3DTranspose:
+    case Op::kBatchMatmul:
+    case Op::kRnn:
+    case Op::kUnidirectionalSequenceRnn:
+    case Op::kBidirectionalSequenceRnn:
+    case Op::kLstm:
+    case Op::kUnidirectionalSequenceLstm:
+    case Op::kBidirectionalSequenceLstm:
+    case Op::kSvdf:
+    case Op::kCustom:
+    case Op::kGather:
+    case Op::kGatherNd:
+    case Op::kSlice:
+    case Op::kStridedSlice:
+    case Op::kEmbeddingLookup:
+    case Op::kEmbeddingLookupSparse: return true;
+    default: return false;
+  }
 }
 
 std::string Refusal(Context& context, const Function& f, const Node& node) {

@@ -172,7 +172,33 @@ TEST(Choice8, QuantisedWeightsAreSaidToBeQuantised) {
   ASSERT_EQ(m.Run(QuantiseWeights), "");
   m.module.signatures.clear();
   ASSERT_EQ(m.Quantise({y}), "");
-  EXPECT_THAT(m.Notes(), HasSubstr("its weights are quantised already"));
+  EXPECT_THAT(m.Notes(), HasSubstr("its weights are i8 already"));
+}
+
+TEST(Choice8, IntegerModelsStayAsTheyAre) {
+  Eight m;
+  const ValueId y = m.Dense(m.In({1, 32}), 16);
+  ASSERT_EQ(m.Quantise({y}), "");
+  const std::string ops = m.Ops();
+  const auto again = [&](Quantization as) {
+    m.options.quantization = as;
+    m.report.notes.clear();
+    EXPECT_EQ(m.Run(QuantiseWeights), "");
+    EXPECT_EQ(m.Ops(), ops);
+    return m.Notes();
+  };
+  EXPECT_EQ(again(Quantization::kInt8), "");
+  EXPECT_EQ(again(Quantization::kDynamic), "FULLY_CONNECTED: its weights are i8 already\n");
+}
+
+// What computes in f32 has its weights in bytes all the same.
+TEST(Choice8, WeightsOfFloatOpsAreBytes) {
+  Eight m;
+  const ValueId x = m.Op1(Op::kSin, {m.In({1, 8, 40})});
+  const ValueId y = m.Op1(Op::kSin, {m.Op1(Op::kBatchMatmul, {x, m.Weights({1, 40, 40})})});
+  ASSERT_EQ(m.Quantise({y}), "");
+  EXPECT_EQ(m.Ops(), "SIN DEQUANTIZE BATCH_MATMUL SIN");
+  EXPECT_EQ(m.f.value(m.f.nodes[1]->operands[0]).type.dtype, DType::kI8);
 }
 
 }  // namespace
