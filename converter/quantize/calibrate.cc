@@ -32,9 +32,9 @@ size_t CountNumbered(const std::string& path) {
   return count;
 }
 
-// The files of one input: NAME.npy, NAME.0.npy.., or by number.
+// The files of one input: by number, or NAME.npy, NAME.0.npy..
 Result<std::vector<std::string>> FilesOf(const std::string& dir, const std::string& name, size_t index) {
-  for (const std::string& stem : {name, "in" + std::to_string(index)}) {
+  for (const std::string& stem : {"in" + std::to_string(index), name}) {  // as `run --input-dir` does
     const std::string path = dir + "/" + stem;
     if (IsFile(path + ".npy")) return std::vector{path + ".npy"};
     const size_t count = CountNumbered(path);

@@ -175,6 +175,16 @@ TEST(Choice8, QuantisedWeightsAreSaidToBeQuantised) {
   EXPECT_THAT(m.Notes(), HasSubstr("its weights are i8 already"));
 }
 
+TEST(Choice8, TheReportTellsF32FromBytes) {
+  Eight m;
+  ASSERT_EQ(m.Quantise({m.Dense(m.Op1(Op::kSin, {m.In({1, 8})}), 16)}), "");
+  ASSERT_EQ(m.Ops(), "SIN QUANTIZE FULLY_CONNECTED DEQUANTIZE");
+  ASSERT_EQ(m.report.layers.size(), 2u);
+  EXPECT_FALSE(m.report.layers[0].stored);
+  EXPECT_EQ(m.report.layers[0].largest, 0);
+  EXPECT_TRUE(m.report.layers[1].stored);
+}
+
 TEST(Choice8, IntegerModelsStayAsTheyAre) {
   Eight m;
   const ValueId y = m.Dense(m.In({1, 32}), 16);

@@ -42,6 +42,19 @@ TEST(LstmStates8, AreRoundedOnce) {
   EXPECT_EQ(form.notes, "");
 }
 
+// The f32 zeros are not in the file any more.
+TEST(LstmStates8, OfZerosAreNotSpokenOf) {
+  Net net;
+  for (const size_t operand : {18, 19}) {
+    Node& state = *Uses(net.f).producer(net.Lstm().operands[operand]);
+    const ValueId dims = net.f.AddConst<int32_t>(DType::kI32, {2}, {1, 8});
+    state.op = Op::kFill;
+    state.operands = {dims, net.f.AddConst<float>(DType::kF32, Shape::Scalar(), {0})};
+    state.attrs = {};
+  }
+  EXPECT_EQ(net.Stored().notes, "");
+}
+
 // From 0 to 1 in 256 steps would leave no negative outputs.
 TEST(LstmStates8, OfAFixedScaleDoNotSetTheOutputs) {
   Net net;

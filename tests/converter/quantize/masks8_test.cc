@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Huge negative numbers that SOFTMAX is to pass over, in 8 bits; and values that are no numbers.
+#include "converter/quantize/quantize.h"
 #include "tests/converter/quantize/eight.h"
 
 namespace fusebox::converter {
@@ -94,6 +95,23 @@ TEST(Masks8, CalibrationDataMustBeThere) {
   for (const char* number : {"0", "1", "3"})
     EXPECT_TRUE(WriteNpy(dir + "/in0." + number + ".npy", Floats({1, 16}, std::vector<float>(16))));
   EXPECT_THAT(m.Run(QuantiseWeights), HasSubstr("in0.2.npy: is missing, and there are 3 of its kind"));
+}
+
+// As for `run --input-dir`.
+TEST(Masks8, CalibrationDataGoesByNumberBeforeName) {
+  Eight m;
+  const ValueId a = m.In({1, 4}), b = m.In({1, 4});
+  m.f.outputs = {m.Op1(Op::kTanh, {a}), m.Op1(Op::kTanh, {b})};
+  m.Sign(m.f);
+  m.module.signatures[0].input_names = {"in1", "in0"};
+  const std::string dir = ::testing::TempDir() + "/crossed";
+  std::filesystem::create_directories(dir);
+  for (const char* name : {"in0", "in1"})
+    EXPECT_TRUE(WriteNpy(dir + "/" + name + ".npy", Floats({1, 4}, std::vector<float>(4, name[2] - '0'))));
+  const auto samples = quantize::ReadCalibration(m.module, m.module.signatures[0], dir);
+  ASSERT_TRUE(samples) << samples.error().message;
+  EXPECT_EQ(FloatsOf((*samples)[0][0])[0], 0);
+  EXPECT_EQ(FloatsOf((*samples)[0][1])[0], 1);
 }
 
 TEST(Masks8, FunctionsWithoutInputsNeedNoCalibrationData) {
