@@ -141,7 +141,7 @@ class Choice {
     if (IsFloatOp(&node)) return false;
     const int before = Borders(node);
     if (before < Worth(f_, node) || before == 0) return false;
-    floats_[&node] = "f32 ops around it would take more conversions";
+    floats_[&node] = "8 bits between f32 ops would only add conversions";
     if (Borders(node) + Worth(f_, node) <= before) return true;
     floats_.erase(&node);
     return false;

@@ -15,7 +15,8 @@ TEST(Choice8, LeavesIslandsBetweenFloatOps) {
   const ValueId sum = m.Op1(Op::kAdd, {moved, m.C(1)});
   ASSERT_EQ(m.Quantise({m.Op1(Op::kSqrt, {sum})}), "");
   EXPECT_EQ(m.Ops(), "QUANTIZE FULLY_CONNECTED DEQUANTIZE EXP RESHAPE TRANSPOSE ADD SQRT");
-  EXPECT_THAT(m.Notes(), HasSubstr("TRANSPOSE: stays f32: f32 ops around it would take more conversions"));
+  EXPECT_THAT(m.Notes(),
+              HasSubstr("TRANSPOSE: stays f32: 8 bits between f32 ops would only add conversions"));
 }
 
 TEST(Choice8, KeepsNetsOfBytesWhole) {
