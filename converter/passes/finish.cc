@@ -7,14 +7,40 @@
 namespace fusebox::converter {
 namespace {
 
-// What the written form leaves out: options at their schema default. Afterwards what is read back equals what was written.
-void DropDefaults(Node& node) {
+// What the written form leaves out, options at their schema default, and what it rounds, reals to f32. Afterwards what is read back
+// equals what was written.
+void SettleOptions(Node& node) {
   const std::string_view table = Info(node.op).options;
   if (table.empty()) return;
   std::vector<std::string> defaults;
-  for (const auto& [name, value] : node.attrs)
-    if (value == tflite::OptionDefault(table, name)) defaults.push_back(name);
+  Attrs rounded;
+  for (const auto& [name, value] : node.attrs) {
+    const AttrValue usual = tflite::OptionDefault(table, name);
+    if (value == usual) defaults.push_back(name);
+    else if (const auto* real = std::get_if<double>(&value); real && std::holds_alternative<double>(usual))
+      rounded.Set(name, static_cast<double>(static_cast<float>(*real)));
+  }
   for (const auto& name : defaults) node.attrs.Erase(name);
+  for (const auto& [name, value] : rounded) node.attrs.Set(name, value);
+}
+
+// A file tells a scalar from a tensor of unknown rank by what it says of others.
+Status RequireRanks(const Module& module) {
+  const Signature* open = nullptr;
+  std::string name;
+  for (const Signature& s : module.signatures) {
+    const Function& f = *module.Find(s.function);
+    for (int i = 0; i < f.value_count(); ++i)
+      if (f.value(i).type.shape.ranked()) return {};
+    for (size_t i = 0; i < f.inputs.size() && !open; ++i) {
+      if (f.value(f.inputs[i]).type.shape.ranked()) continue;
+      open = &s;
+      name = s.input_names[i];
+    }
+  }
+  if (!open) return {};
+  return Unsupported("signature " + open->key + ": input " + name +
+                     " has no known rank, nor has anything else: give --shape " + name + "=...");
 }
 
 }  // namespace
@@ -24,7 +50,7 @@ Status Finish(Context& context) {
   Module& module = context.module;
   for (const auto& f : module.functions) {
     RemoveDead(*f);
-    for (auto& node : f->nodes) DropDefaults(*node);
+    for (auto& node : f->nodes) SettleOptions(*node);
     f->Compact();
   }
   auto order = [&](const std::unique_ptr<Function>& f) {
@@ -39,6 +65,7 @@ Status Finish(Context& context) {
     module.description =
         "converted by fusebox from " + module.source.substr(module.source.find_last_of('/') + 1);
   RecordFused(module);
+  FUSEBOX_TRY(RequireRanks(module));
   return Verify(module, Strictness::kWritable);
 }
 

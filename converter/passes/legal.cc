@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -8,6 +9,18 @@
 namespace fusebox::converter {
 namespace {
 
+// Of a node whose result has no element type: what the kernels say to it. Else empty.
+std::string WhyUntyped(Context& context, Function& f, const Node& node) {
+  const auto untyped = [&](ValueId v) { return v != kNoValue && f.value(v).type.dtype == DType::kNone; };
+  if (std::ranges::none_of(node.results, untyped) || std::ranges::any_of(node.operands, untyped)) return "";
+  const Status status = InferNode(context.registry, context.module, f, node);
+  std::string types;
+  for (const ValueId v : node.operands)
+    if (v != kNoValue) types += (types.empty() ? "" : ", ") + std::string(Name(f.value(v).type.dtype));
+  return "no kernel computes " + std::string(Name(node.op)) + " of " + types +
+         (status ? "" : ": " + status.error().message);
+}
+
 // Why a node cannot be written; empty when it can.
 std::string Problem(Context& context, Function& f, const Node& node) {
   if (node.is(Op::kStablehloComposite) && context.options.composites != Composites::kKeep) {
@@ -15,7 +28,7 @@ std::string Problem(Context& context, Function& f, const Node& node) {
                ? "no rule takes this composite, and its body is a placeholder"
                : "no rule takes this composite";
   }
-  if (Info(node.op).code >= 0) return "";
+  if (Info(node.op).code >= 0) return WhyUntyped(context, f, node);
   if (!node.is(Op::kOpaque))
     return "its element shape is not known: fix the batch size (--batch N) or the input's shape (--shape)";
   const Translate translate = FindTranslation(node.name);

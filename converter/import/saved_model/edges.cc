@@ -55,12 +55,47 @@ DType TypeAttr(const tf::NodeDef& node, const std::string& attr) {
   return it == node.attr().end() ? DType::kNone : ToDType(it->second.type());
 }
 
-// Of what makes real numbers of complex ones, whose T is that of its operand; else none. Files leave out an attribute that has its default.
-DType RealType(const tf::NodeDef& node) {
-  for (const std::string_view op : {"ComplexAbs", "Angle", "Real", "Imag", "IRFFT", "IRFFT2D"}) {
+// Ops whose result has a type of its own, whatever T is; `attr` may say another one. Files leave out an attribute that has its default.
+constexpr struct {
+  std::string_view op, attr;
+  DType dtype;
+} kResultTypes[] = {
+    {"Shape", "out_type", DType::kI32},
+    {"Size", "out_type", DType::kI32},
+    {"Rank", "", DType::kI32},
+    {"ArgMax", "output_type", DType::kI64},
+    {"ArgMin", "output_type", DType::kI64},
+    {"Where", "", DType::kI64},
+    {"SearchSorted", "out_type", DType::kI32},
+    {"LowerBound", "out_type", DType::kI32},
+    {"UpperBound", "out_type", DType::kI32},
+    {"Bucketize", "", DType::kI32},
+    {"ResizeBilinear", "", DType::kF32},
+    {"ResizeBicubic", "", DType::kF32},
+    {"Dequantize", "dtype", DType::kF32},
+    {"Equal", "", DType::kBool},
+    {"NotEqual", "", DType::kBool},
+    {"Less", "", DType::kBool},
+    {"LessEqual", "", DType::kBool},
+    {"Greater", "", DType::kBool},
+    {"GreaterEqual", "", DType::kBool},
+    {"ApproximateEqual", "", DType::kBool},
+    {"IsNan", "", DType::kBool},
+    {"IsInf", "", DType::kBool},
+    {"IsFinite", "", DType::kBool},
+    {"ComplexAbs", "Tout", DType::kF32},
+    {"Angle", "Tout", DType::kF32},
+    {"Real", "Tout", DType::kF32},
+    {"Imag", "Tout", DType::kF32},
+    {"IRFFT", "Treal", DType::kF32},
+    {"IRFFT2D", "Treal", DType::kF32},
+};
+
+DType ResultType(const tf::NodeDef& node) {
+  for (const auto& [op, attr, dtype] : kResultTypes) {
     if (op != node.op()) continue;
-    const DType said = TypeAttr(node, op.starts_with("IRFFT") ? "Treal" : "Tout");
-    return said == DType::kNone ? DType::kF32 : said;
+    const DType said = attr.empty() ? DType::kNone : TypeAttr(node, std::string(attr));
+    return said == DType::kNone ? dtype : said;
   }
   return DType::kNone;
 }
@@ -135,7 +170,7 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   }
   if (node.op().starts_with("Assign") || node.op() == "NoOp" || node.op() == "Assert") return out;
   // One output: enough for most ops, and a wrong guess shows as a reference to a missing output.
-  DType dtype = RealType(node);
+  DType dtype = ResultType(node);
   for (const char* attr : kTypeAttrs)
     if (dtype == DType::kNone) dtype = TypeAttr(node, attr);
   const bool handle = node.op() == "TensorListReserve" || node.op() == "TensorListSetItem" ||

@@ -4,46 +4,13 @@
 // product is one BATCH_MATMUL (FULLY_CONNECTED when there is no batch), and what it gives is unfolded and transposed.
 #include <algorithm>
 
+#include "converter/import/tables/equation.h"
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
 namespace {
 
 bool Has(const std::string& labels, char c) { return labels.find(c) != std::string::npos; }
-
-struct Equation {
-  std::string left, right, result;
-  bool one = false;  // a single operand
-};
-
-Result<Equation> Parse(const std::string& text) {
-  std::string plain;
-  for (const char c : text) {
-    if (c != ' ') plain += c;
-  }
-  const auto refuse = [&](const char* why) { return Unsupported("equation \"" + text + "\" " + why); };
-  if (Has(plain, '.')) return refuse("has an ellipsis");
-  const size_t arrow = plain.find("->");
-  if (arrow == std::string::npos) return refuse("does not name its result");
-  const std::string operands = plain.substr(0, arrow);
-  const size_t comma = operands.find(',');
-  Equation out{operands.substr(0, comma), "", plain.substr(arrow + 2), comma == std::string::npos};
-  if (!out.one) out.right = operands.substr(comma + 1);
-  if (Has(out.right, ',')) return refuse("has more than two operands");
-  for (const std::string* labels : {&out.left, &out.right, &out.result}) {
-    std::string sorted = *labels;
-    std::ranges::sort(sorted);
-    if (std::ranges::adjacent_find(sorted) != sorted.end())
-      return refuse("repeats a label within one operand");
-    for (const char c : sorted) {
-      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) return refuse("has a label that is no letter");
-    }
-  }
-  for (const char c : out.result) {
-    if (!Has(out.left, c) && !Has(out.right, c)) return refuse("has a label in the result only");
-  }
-  return out;
-}
 
 // A tensor with a name for each dimension.
 struct Labelled {
@@ -56,10 +23,20 @@ class Product {
   explicit Product(Translation& t) : t_(t) {}
 
   Status Run() {
-    FUSEBOX_ASSIGN(const Equation equation, Parse(t_.attrs().str("equation", "")));
+    if (t_.in_type(0).dtype != DType::kNone && !IsFloat(t_.in_type(0).dtype))
+      return Unsupported("a product of " + std::string(Name(t_.in_type(0).dtype)));
+    std::vector<int> ranks;
+    for (const ValueId operand : t_.node().operands) {
+      FUSEBOX_ASSIGN(const int rank, t_.Rank(operand));
+      ranks.push_back(rank);
+    }
+    FUSEBOX_ASSIGN(const Equation equation, ParseEquation(t_.attrs().str("equation", ""), ranks));
     FUSEBOX_TRY(t_.Arity(equation.one ? 1 : 2));
     FUSEBOX_TRY(Check(0, equation.left));
-    if (!equation.one) FUSEBOX_TRY(Check(1, equation.right));
+    if (!equation.one) {
+      FUSEBOX_TRY(Check(1, equation.right));
+      FUSEBOX_TRY(CheckShared(equation));
+    }
     Labelled left = Summed({t_.in(0), equation.left}, equation.right + equation.result);
     if (equation.one) {
       t_.Give(0, Ordered(left, equation.result).value);
@@ -76,6 +53,19 @@ class Product {
     if (rank == static_cast<int>(labels.size())) return CheckSize(operand);
     return Invalid("operand " + std::to_string(operand) + " has rank " + std::to_string(rank) + ", but \"" +
                    labels + "\" in the equation");
+  }
+
+  // A size of 1 is not stretched: products and joined dimensions would be of another size.
+  Status CheckShared(const Equation& equation) {
+    for (size_t i = 0; i < equation.left.size(); ++i) {
+      const size_t j = equation.right.find(equation.left[i]);
+      if (j == std::string::npos) continue;
+      const int64_t left = t_.in_type(0).shape[i], right = t_.in_type(1).shape[j];
+      if (left >= 0 && right >= 0 && left != right)
+        return Unsupported("dimension " + std::to_string(i) + " of operand 0 is " + std::to_string(left) +
+                           ", dimension " + std::to_string(j) + " of operand 1 is " + std::to_string(right));
+    }
+    return {};
   }
 
   // Dimensions are joined, and their sizes multiplied.

@@ -30,10 +30,12 @@ Status Cast(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* to = std::get_if<DType>(t.attrs().Find("DstT"));
   if (!to) return Invalid("attribute DstT is missing");
-  if (t.in_type(0).dtype == DType::kNone) return Unsupported("the element type of its operand is not known");
-  if (t.in_type(0).dtype == *to) return Same(t);
+  const auto* said = std::get_if<DType>(t.attrs().Find("SrcT"));
+  const DType from = said ? *said : t.in_type(0).dtype;  // of an operand that is not translated yet, a guess
+  if (from == DType::kNone) return Unsupported("the element type of its operand is not known");
+  if (from == *to) return Same(t);
   Attrs attrs;
-  attrs.Set("in_data_type", t.in_type(0).dtype);
+  attrs.Set("in_data_type", from);
   attrs.Set("out_data_type", *to);
   t.Give(0, t.Value(Op::kCast, {t.in(0)}, std::move(attrs)));
   return {};
@@ -50,7 +52,7 @@ Status Softmax(Translation& t) {
 Status LeakyRelu(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   Attrs attrs;
-  attrs.Set("alpha", t.attrs().f64("alpha", 0.2));
+  attrs.Set("alpha", t.attrs().f64("alpha", double{0.2F}));
   t.Give(0, t.Value(Op::kLeakyRelu, {t.in(0)}, std::move(attrs)));
   return {};
 }

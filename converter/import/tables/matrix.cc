@@ -27,6 +27,8 @@ Status MatMul(Translation& t) {
 
 Status BatchMatMul(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
+  if (t.in_type(0).dtype != DType::kNone && !IsFloat(t.in_type(0).dtype))
+    return Unsupported("a product of " + std::string(Name(t.in_type(0).dtype)));
   Attrs attrs;
   if (t.attrs().b("adj_x", false)) attrs.Set("adj_x", true);
   if (t.attrs().b("adj_y", false)) attrs.Set("adj_y", true);
@@ -170,18 +172,38 @@ Status BiasAdd(Translation& t) {
   return {};
 }
 
-// y = (x - mean) * gamma / sqrt(variance + epsilon) + beta, as one multiplication and one addition per channel.
+// What brings the channels of `format` behind the other dimensions, and what brings them back; empty when they are there.
+struct ChannelsLast {
+  std::vector<int32_t> there, back;
+};
+Result<ChannelsLast> ChannelsLastOf(const std::string& format) {
+  if (format == "NHWC" || format == "NDHWC") return ChannelsLast{};
+  if (format == "NCHW") return ChannelsLast{{0, 2, 3, 1}, {0, 3, 1, 2}};
+  if (format == "NCDHW") return ChannelsLast{{0, 2, 3, 4, 1}, {0, 4, 1, 2, 3}};
+  return Unsupported("data_format " + format);
+}
+
+// y = (x - mean) * gamma / sqrt(variance + epsilon) + beta, as one multiplication and one addition per channel, in the type of the
+// parameters: x may be of halves where they are f32.
 Status FusedBatchNorm(Translation& t) {
   FUSEBOX_TRY(t.Arity(5));
   if (t.attrs().b("is_training", true)) return Unsupported("batch normalisation in training mode");
-  FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
+  FUSEBOX_ASSIGN(const ChannelsLast order, ChannelsLastOf(t.attrs().str("data_format", "NHWC")));
   const ValueId gamma = t.in(1), beta = t.in(2), mean = t.in(3), variance = t.in(4);
-  const ValueId epsilon = t.Scalar(t.type(variance).dtype, t.attrs().f64("epsilon", 1e-4));
+  const DType stored = t.in_type(0).dtype, dtype = t.type(variance).dtype;
+  if (stored == DType::kNone || dtype == DType::kNone)
+    return Unsupported("the element type of an operand is not known");
+  const ValueId epsilon = t.Scalar(dtype, t.attrs().f64("epsilon", 1e-4));
   const ValueId scale =
       t.Value(Op::kMul, {gamma, t.Value(Op::kRsqrt, {t.Value(Op::kAdd, {variance, epsilon})})});
   const ValueId shift = t.Value(Op::kSub, {beta, t.Value(Op::kMul, {mean, scale})});
-  const ValueId x = layout.In(t, t.in(0));
-  t.Give(0, layout.Out(t, t.Value(Op::kAdd, {t.Value(Op::kMul, {x, scale}), shift})));
+  ValueId y = t.Cast(t.in(0), dtype);
+  if (!order.there.empty()) y = t.Transpose(y, order.there);
+  y = t.Value(Op::kAdd, {t.Value(Op::kMul, {y, scale}), shift});
+  if (!order.back.empty()) y = t.Transpose(y, order.back);
+  t.Give(0, t.Cast(y, stored));
+  t.Give(1, mean);
+  t.Give(2, variance);
   return {};
 }
 

@@ -145,13 +145,22 @@ Status ReverseSequence(Translation& t) {
   return {};
 }
 
+// Between pixels there are only reals: of whatever type the image is, ResizeBilinear gives f32.
 template <Op op>
 Status Resize(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   Attrs attrs;
   if (t.attrs().b("align_corners", false)) attrs.Set("align_corners", true);
   if (t.attrs().b("half_pixel_centers", false)) attrs.Set("half_pixel_centers", true);
-  t.Give(0, t.Value(op, {t.in(0), t.ToI32(t.in(1))}, std::move(attrs)));
+  if (t.in_type(0).dtype == DType::kNone) return Unsupported("the element type of its operand is not known");
+  const ValueId x = op == Op::kResizeBilinear ? t.Cast(t.in(0), DType::kF32) : t.in(0);
+  t.Give(0, t.Value(op, {x, t.ToI32(t.in(1))}, std::move(attrs)));
+  return {};
+}
+
+Status ScatterNd(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  t.Give(0, t.Value(Op::kScatterNd, {t.ToI32(t.in(0)), t.in(1), t.ToI32(t.in(2))}));
   return {};
 }
 
@@ -165,7 +174,12 @@ Status Blocks(Translation& t) {
 
 Status TopK(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  return GiveAll(t, t.Emit(Op::kTopkV2, {t.in(0), t.ToI32(t.in(1))}, {}, 2));
+  const auto* type = std::get_if<DType>(t.attrs().Find("index_type"));
+  const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.ToI32(t.in(1))}, {}, 2);
+  const ValueId values = made.results[0], indices = made.results[1];  // copies: emitting moves the nodes
+  t.Give(0, values);
+  t.Give(1, type ? t.Cast(indices, *type) : indices);
+  return {};
 }
 
 template <Op op>
@@ -218,7 +232,7 @@ std::span<const TranslateRow> ShapeTable() {
       {"Gather", Gather},
       {"GatherV2", GatherV2},
       {"GatherNd", Plain<Op::kGatherNd>},
-      {"ScatterNd", Plain<Op::kScatterNd>},
+      {"ScatterNd", ScatterNd},
       {"Shape", ShapeOf},
       {"Rank", Plain<Op::kRank>},
       {"Size", Size},

@@ -49,7 +49,8 @@ class Translation {
   ValueId I32(std::vector<int32_t> values);  // 1-D
   ValueId I32Scalar(int32_t value);
   ValueId Scalar(DType dtype, double value);
-  ValueId ToI32(ValueId v);  // an index or shape operand: i64 becomes i32
+  ValueId ToI32(ValueId v);           // an index or shape operand: i64 becomes i32
+  ValueId Cast(ValueId v, DType to);  // v itself when it is of that type
   ValueId Transpose(ValueId v, std::vector<int32_t> perm) {
     return Value(Op::kTranspose, {v, I32(std::move(perm))});
   }

@@ -103,9 +103,14 @@ ValueId Translation::ToI32(ValueId v) {
     }
     return f_.AddConst(DType::kI32, type(v).shape, std::move(narrow));
   }
+  return Cast(v, DType::kI32);
+}
+
+ValueId Translation::Cast(ValueId v, DType to) {
+  if (type(v).dtype == to) return v;
   Attrs attrs;
-  attrs.Set("in_data_type", DType::kI64);
-  attrs.Set("out_data_type", DType::kI32);
+  attrs.Set("in_data_type", type(v).dtype);
+  attrs.Set("out_data_type", to);
   return Value(Op::kCast, {v}, std::move(attrs));
 }
 

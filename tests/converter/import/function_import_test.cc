@@ -232,6 +232,26 @@ TEST(Edges, OfFunctionsNameAnOutput) {
     EXPECT_FALSE(ParseEdge(bad, false)) << bad;
 }
 
+// Without their definitions: what T says is the type of an operand.
+TEST(Edges, OfOpsThatHaveATypeOfTheirOwn) {
+  const SavedModel model;
+  const auto type = [&](const char* op, const char* attr = nullptr, tf::DataType said = tf::DT_INVALID) {
+    tf::NodeDef node;
+    node.set_op(op);
+    (*node.mutable_attr())["T"].set_type(tf::DT_FLOAT);
+    if (attr) (*node.mutable_attr())[attr].set_type(said);
+    const auto outputs = OutputsOf(model, node);
+    return outputs && outputs->dtypes.size() == 1 ? outputs->dtypes[0] : DType::kNone;
+  };
+  EXPECT_EQ(type("Size"), DType::kI32);
+  EXPECT_EQ(type("Size", "out_type", tf::DT_INT64), DType::kI64);
+  EXPECT_EQ(type("ArgMax"), DType::kI64);
+  EXPECT_EQ(type("ArgMax", "output_type", tf::DT_INT32), DType::kI32);
+  EXPECT_EQ(type("Less"), DType::kBool);
+  EXPECT_EQ(type("ComplexAbs"), DType::kF32);
+  EXPECT_EQ(type("Relu"), DType::kF32);
+}
+
 tf::Tensor Splat(tf::DataType dtype, std::vector<int64_t> dims) {
   tf::Tensor t;
   t.set_dtype(dtype);

@@ -142,11 +142,59 @@ TEST(Einsum, WithWeightsIsOneFullyConnected) {
   EXPECT_EQ(f.nodes.size(), 1u) << ToText(f);
 }
 
+// What `equation` says in letters is `spelled`.
+void CheckEllipsis(const std::string& equation, const std::string& spelled) {
+  SCOPED_TRACE(equation);
+  const size_t comma = spelled.find(','), arrow = spelled.find("->");
+  const std::string left = spelled.substr(0, std::min(comma, arrow)), result = spelled.substr(arrow + 2);
+  std::vector<std::string> labels = {left};
+  if (comma != std::string::npos) labels.push_back(spelled.substr(comma + 1, arrow - comma - 1));
+  Bench bench;
+  Function& f = bench.Add("main");
+  std::vector<ValueId> operands;
+  std::vector<Tensor> inputs;
+  std::vector<Operand> reference;
+  for (const std::string& of : labels) {
+    inputs.push_back(Numbers(of, static_cast<int>(inputs.size()) + 3));
+    reference.push_back({of, verify::ToDoubles(inputs.back())});
+    operands.push_back(f.AddInput(inputs.back().type));
+  }
+  f.outputs = {Opaque(f, "Einsum", operands, {DType::kF32, Shape()}, A("equation", equation))};
+  bench.Sign(f);
+  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(Count(f, Op::kOpaque), 0u) << ToText(f);
+  const auto outputs = bench.Compute("main", inputs);
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].type.shape.dims(), Dims(result)) << ToText(f);
+  EXPECT_EQ(verify::ToDoubles(outputs[0]), ByDefinition(reference, result)) << ToText(f);
+}
+
+TEST(Einsum, HasAnEllipsisForAnyDimensions) {
+  CheckEllipsis("...x,xy->...y", "abx,xy->aby");
+  CheckEllipsis("...x,xy->...y", "x,xy->y");
+  CheckEllipsis("x...,xy->y...", "xab,xy->yab");
+  CheckEllipsis("...ij,...jk->...ik", "abij,abjk->abik");
+  CheckEllipsis("...ij,...jk->...ik", "abij,bjk->abik");  // counted from the right
+  CheckEllipsis("...ij->...ji", "abij->abji");
+  CheckEllipsis("b...x,b...x->b...", "bacx,bacx->bac");
+}
+
+TEST(Einsum, NamesItsResultItself) {
+  CheckEllipsis("ij,jk", "ij,jk->ik");
+  CheckEllipsis("ki,jk", "ki,jk->ij");
+  CheckEllipsis("...ij,jk", "abij,jk->abik");
+  CheckEllipsis("ba", "ba->ab");
+}
+
 TEST(Einsum, RefusesWhatItCannotSay) {
   const std::pair<const char*, const char*> bad[] = {
-      {"...a,ab->...b", "has an ellipsis"},    {"ab,bc", "does not name its result"},
-      {"aa,ab->b", "repeats a label"},         {"ab,bc,cd->ad", "more than two operands"},
-      {"ab,bc->ad", "in the result only"},     {"a1,bc->ac", "no letter"},
+      {"...a,ab->b", "sums what its ellipsis stands for"},
+      {"...abc,bc->...a", "for an operand of rank 2"},
+      {"a...,b...->ab...", "dimension 1 of operand 0 is 3, dimension 1 of operand 1 is 4"},
+      {"aa,ab->b", "repeats a label"},
+      {"ab,bc,cd->ad", "more operands than it has"},
+      {"ab,bc->ad", "in the result only"},
+      {"a1,bc->ac", "no letter"},
       {"abc,bc->a", "has rank 2, but \"abc\""}};
   for (const auto& [equation, why] : bad) {
     Bench bench;

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types that an op says for itself, or leaves to a default.
+#include <gmock/gmock.h>
+
+#include "host/verify/cases.h"
+#include "tests/converter/passes/bench.h"
+#include "tests/converter/passes/translate_cases.h"
+
+namespace fusebox::converter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <class T>
+Tensor Of(DType dtype, std::vector<int64_t> dims, const std::vector<T>& values) {
+  return {{dtype, Shape(std::move(dims))}, Buffer::Of<T>(values)};
+}
+
+// One source op over inputs, all of whose results are outputs.
+struct Translated {
+  Bench bench;
+  Function& f = bench.Add("main");
+  std::vector<Tensor> inputs;
+  std::string error;
+
+  Translated(const std::string& op, std::vector<Tensor> operands, Attrs attrs, size_t results = 1,
+             size_t computed = 99)
+      : inputs(std::move(operands)) {
+    std::vector<ValueId> values;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      values.push_back(i < computed ? f.AddInput(inputs[i].type) : f.AddConst(inputs[i]));
+    if (computed < inputs.size()) inputs.resize(computed);
+    Node& node = f.AddNode(Op::kOpaque, values, std::vector<Type>(results), std::move(attrs));
+    node.name = op;
+    node.location.name = "n/" + op;
+    f.outputs = node.results;
+    bench.Sign(f);
+    error = bench.Run(FoldAndTranslate);
+    if (error.empty()) error = bench.Run(RequireLegal);
+  }
+  std::vector<Tensor> Results() { return bench.Compute("main", inputs); }
+};
+
+TEST(SourceTypes, AnAlphaLeftOutIsThatOfTheFile) {
+  Translated leaky("LeakyRelu", {F({2}, {-1, 2})}, {});
+  ASSERT_EQ(leaky.error, "");
+  ASSERT_EQ(leaky.bench.Run(Finish), "");
+  EXPECT_EQ(leaky.f.nodes[0]->attrs.f64("alpha", 0), double{0.2F});
+}
+
+TEST(SourceTypes, RealOptionsAreRoundedAsTheFileRoundsThem) {
+  Translated leaky("LeakyRelu", {F({2}, {-1, 2})}, A("alpha", 0.1));
+  ASSERT_EQ(leaky.bench.Run(Finish), "");
+  EXPECT_EQ(leaky.f.nodes[0]->attrs.f64("alpha", 0), double{0.1F});
+}
+
+TEST(SourceTypes, OfIndicesOfTheLargestAreAsTheOpSays) {
+  const Tensor x = F({3}, {1, 3, 2}), k = I({}, {2});
+  for (const DType dtype : {DType::kI64, DType::kI32, DType::kI16}) {
+    Translated top("TopKV2", {x, k}, A("index_type", dtype), 2, 1);
+    ASSERT_EQ(top.error, "");
+    const auto out = top.Results();
+    ASSERT_EQ(out.size(), 2u);
+    EXPECT_EQ(out[1].type.dtype, dtype);
+    EXPECT_THAT(verify::ToDoubles(out[1]), ElementsAre(1, 2));
+  }
+}
+
+TEST(SourceTypes, AnImageOfWholeNumbersIsResizedToReals) {
+  Translated bytes("ResizeBilinear", {Of<uint8_t>(DType::kU8, {1, 1, 2, 1}, {0, 255}), I({2}, {1, 4})},
+                   A("half_pixel_centers", true), 1, 1);
+  ASSERT_EQ(bytes.error, "");
+  const auto out = bytes.Results();
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].type.dtype, DType::kF32);
+  EXPECT_THAT(verify::ToDoubles(out[0]), ElementsAre(0, 63.75, 191.25, 255));
+  Translated nearest("ResizeNearestNeighbor",
+                     {Of<uint8_t>(DType::kU8, {1, 1, 2, 1}, {0, 255}), I({2}, {1, 4})}, {}, 1, 1);
+  ASSERT_EQ(nearest.error, "");
+  EXPECT_EQ(nearest.Results()[0].type.dtype, DType::kU8);
+}
+
+TEST(SourceTypes, IndicesOfAScatterAreWrittenIn32Bits) {
+  Translated scatter("ScatterNd", {L({2, 1}, {2, 0}), F({2}, {5, 7}), L({1}, {4})}, {}, 1, 2);
+  ASSERT_EQ(scatter.error, "");
+  for (const auto& node : scatter.f.nodes) {
+    if (!node->is(Op::kScatterNd)) continue;
+    EXPECT_EQ(scatter.f.value(node->operands[0]).type.dtype, DType::kI32);
+    EXPECT_EQ(scatter.f.value(node->operands[2]).type.dtype, DType::kI32);
+  }
+  EXPECT_THAT(verify::ToDoubles(scatter.Results()[0]), ElementsAre(7, 0, 5, 0));
+}
+
+TEST(SourceTypes, ACastGoesByWhatItSays) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const ValueId x = f.AddInput({DType::kF32, Shape()});
+  // Whoever declared the operand took it for a real, and it is not translated yet.
+  const ValueId size = Opaque(f, "Size", {x}, {DType::kF32, Shape()});
+  f.outputs = {
+      Opaque(f, "Cast", {size}, {DType::kF32, Shape()}, A("SrcT", DType::kI32, "DstT", DType::kF32))};
+  bench.Sign(f);
+  ASSERT_EQ(bench.Run(TranslateOps), "");
+  f.value(x).type.shape = {2, 3};
+  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  const auto out = bench.Compute("main", {F({2, 3}, {0, 0, 0, 0, 0, 0})});
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].type.dtype, DType::kF32);
+  EXPECT_THAT(verify::ToDoubles(out[0]), ElementsAre(6));
+}
+
+// gamma 2 and 1, beta 1 and 0, mean 1 and 1, variance 3 and 15, epsilon 1: (x - 1) + 1 and (x - 1) / 4.
+std::vector<Tensor> Normalised(Tensor x) {
+  return {std::move(x), F({2}, {2, 1}), F({2}, {1, 0}), F({2}, {1, 1}), F({2}, {3, 15})};
+}
+
+TEST(BatchNorm, IsOfVolumesToo) {
+  for (const auto& [format, dims] :
+       {std::pair<const char*, std::vector<int64_t>>{"NDHWC", {1, 2, 1, 1, 2}}, {"NCDHW", {1, 2, 2, 1, 1}}}) {
+    const bool last = std::string(format) == "NDHWC";
+    const std::vector<float> x = last ? std::vector<float>{3, 5, 7, 9} : std::vector<float>{3, 7, 5, 9};
+    Translated norm("FusedBatchNormV3", Normalised(F(dims, x)),
+                    A("epsilon", 1.0, "is_training", false, "data_format", format), 1, 1);
+    ASSERT_EQ(norm.error, "") << format;
+    const std::vector<double> y = last ? std::vector<double>{3, 1, 7, 2} : std::vector<double>{3, 7, 1, 2};
+    EXPECT_EQ(verify::ToDoubles(norm.Results()[0]), y) << format;
+  }
+  Translated other("FusedBatchNormV3", Normalised(F({1, 1, 1, 2}, {3, 5})),
+                   A("is_training", false, "data_format", "NHCW"), 1, 1);
+  EXPECT_THAT(other.error, HasSubstr("data_format NHCW"));
+}
+
+TEST(BatchNorm, OfHalvesIsComputedInItsParameters) {
+  const std::vector<_Float16> x = {static_cast<_Float16>(3), static_cast<_Float16>(5)};
+  Translated norm("FusedBatchNormV3", Normalised(Of<_Float16>(DType::kF16, {1, 1, 1, 2}, x)),
+                  A("epsilon", 1.0, "is_training", false), 1, 1);
+  ASSERT_EQ(norm.error, "");
+  const auto out = norm.Results();
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].type.dtype, DType::kF16);
+  EXPECT_THAT(out[0].data.As<_Float16>(), ElementsAre(static_cast<_Float16>(3), static_cast<_Float16>(1)));
+}
+
+TEST(BatchNorm, GivesItsMeanAndVarianceOn) {
+  Translated norm("FusedBatchNormV3", Normalised(F({1, 1, 1, 2}, {3, 5})),
+                  A("epsilon", 1.0, "is_training", false), 3);
+  ASSERT_EQ(norm.error, "");
+  const auto out = norm.Results();
+  ASSERT_EQ(out.size(), 3u);
+  EXPECT_THAT(verify::ToDoubles(out[1]), ElementsAre(1, 1));
+  EXPECT_THAT(verify::ToDoubles(out[2]), ElementsAre(3, 15));
+}
+
+TEST(Legal, SaysWhatNoKernelComputes) {
+  Translated ints("BatchMatMulV2", {I({1, 1, 2}, {1, 2}), I({1, 2, 1}, {1, 2})}, {});
+  EXPECT_THAT(ints.error, HasSubstr("a product of i32"));
+  Translated einsum("Einsum", {I({1, 2}, {1, 2}), I({2, 1}, {1, 2})}, A("equation", "ij,jk->ik"));
+  EXPECT_THAT(einsum.error, HasSubstr("a product of i32"));
+  const Tensor bytes = Of<int8_t>(DType::kI8, {2}, {7, 5});
+  Translated mod("TruncateMod", {bytes, bytes}, {});
+  EXPECT_THAT(mod.error, HasSubstr("no kernel computes DIV of i8, i8"));
+}
+
+TEST(Finish, AsksForTheRankThatNobodyKnows) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const ValueId x = f.AddInput({DType::kF32, Shape()});
+  f.outputs = {f.AddNode(Op::kRelu, {x}, {{DType::kF32, Shape()}}).results[0]};
+  bench.Sign(f);
+  EXPECT_THAT(
+      bench.Run(Finish),
+      HasSubstr("signature main: input i0 has no known rank, nor has anything else: give --shape i0=..."));
+}
+
+}  // namespace
+}  // namespace fusebox::converter
