@@ -105,29 +105,41 @@ TEST(Lingvo, OfAnotherBodyAndSpellingIsTheSameOp) {
   }
 }
 
-// Why a cell is not fused whose body clips as `clip` says: what it makes of the cell state, or of the result. Nothing else of
-// the body matters to the rule.
+// Why a cell is not fused whose body clips so. Nothing else of the body matters to the rule.
 using Clip = std::function<ValueId(Function&, ValueId)>;
-std::string WhyNot(const Clip& inner, const Clip& outer) {
+struct Clips {
+  Clip of_input, of_gate, of_cell, of_state,
+      of_output;  // of_state: of what is given back as the cell state alone
+  bool states = true;
+};
+std::string WhyNot(const Clips& clips) {
+  const auto clipped = [](const Clip& clip, Function& f, ValueId v) { return clip ? clip(f, v) : v; };
   Module module;
   Function& main = module.Add("main");
   const Type x{DType::kF32, {2, 3}}, state{DType::kF32, {2, 4}};
   const auto constant = [&](Shape shape) {
     return main.AddConst(Random({DType::kF32, std::move(shape)}, 1));
   };
-  Node& node =
-      main.AddNode(Op::kStablehloComposite,
-                   {main.AddInput(x), constant({7, 16}), constant({16}),
-                    constant(Shape(std::vector<int64_t>{})), main.AddInput(state), main.AddInput(state)},
-                   {state, state});
+  std::vector<ValueId> operands = {main.AddInput(x), constant({7, 16}), constant({16}),
+                                   constant(Shape(std::vector<int64_t>{}))};
+  if (clips.states) operands.insert(operands.end(), {main.AddInput(state), main.AddInput(state)});
+  Node& node = main.AddNode(Op::kStablehloComposite, operands,
+                            std::vector<Type>(static_cast<size_t>(clips.states ? 2 : 1), state));
   node.name = "lingvo.LSTMCellSimple";
   node.body = "body";
   main.outputs = node.results;
   Function& body = module.Add("body");
   for (const ValueId v : node.operands) body.AddInput(main.value(v).type);
-  const ValueId c = inner(body, body.inputs[5]);
-  const ValueId m = body.AddNode(Op::kMul, {c, body.inputs[4]}, {state}).results[0];
-  body.outputs = {outer(body, m), c};
+  const auto map = [&](Op op, std::vector<ValueId> of) {
+    return body.AddNode(op, std::move(of), {state}).results[0];
+  };
+  const ValueId in = clipped(clips.of_input, body, body.inputs[0]);
+  const ValueId sum = map(Op::kFullyConnected, {in, body.inputs[1], body.inputs[2]});
+  const ValueId gate = map(Op::kLogistic, {clipped(clips.of_gate, body, sum)});
+  const ValueId c = clipped(clips.of_cell, body, map(Op::kMul, {gate, sum}));
+  const ValueId m = map(Op::kMul, {gate, map(Op::kTanh, {c})});
+  body.outputs = {clipped(clips.of_output, body, m)};
+  if (clips.states) body.outputs.push_back(clipped(clips.of_state, body, c));
   const auto sites = Fuse(module, **Plugins({"fusebox.rnn"}));
   return !sites ? sites.error().message : sites->at(0).fused ? "" : sites->at(0).why;
 }
@@ -141,21 +153,28 @@ Clip Between(float low, float high) {
 }
 
 TEST(Lingvo, WhoseBodyClipsAsTheOpCannotSayIsRefused) {
-  const Clip none = [](Function&, ValueId v) { return v; };
-  EXPECT_EQ(WhyNot(none, none), "");
-  EXPECT_EQ(WhyNot(Between(-2, 2), none), "");
-  EXPECT_THAT(WhyNot(Between(-1, 2), none), HasSubstr("which is not symmetric"));
-  EXPECT_THAT(WhyNot([](Function& f, ValueId v) { return Bound(f, Op::kMinimum, v, 1); }, none),
+  EXPECT_EQ(WhyNot({}), "");
+  EXPECT_EQ(WhyNot({.of_cell = Between(-2, 2)}), "");
+  EXPECT_EQ(WhyNot({.of_cell = Between(-2, 2), .states = false}), "");
+  EXPECT_THAT(WhyNot({.of_cell = Between(-1, 2)}), HasSubstr("which is not symmetric"));
+  EXPECT_THAT(WhyNot({.of_cell = [](Function& f, ValueId v) { return Bound(f, Op::kMinimum, v, 1); }}),
               HasSubstr("CLIP: the body clips a value on one side only"));
-  EXPECT_THAT(WhyNot(
-                  [](Function& f, ValueId v) {
-                    const ValueId product =
-                        f.AddNode(Op::kMul, {Between(-1, 1)(f, v), v}, {f.value(v).type}).results[0];
-                    return Between(-2, 2)(f, product);
-                  },
-                  none),
-              HasSubstr("CLIP: the body clips by different bounds"));
-  EXPECT_THAT(WhyNot(none, Between(-1, 1)), HasSubstr("CLIP: the output is clipped"));
+  EXPECT_THAT(WhyNot({.of_output = Between(-1, 1)}), HasSubstr("CLIP: the output is clipped"));
+}
+
+TEST(Lingvo, WhoseBodyClipsAnythingButItsCellStateIsRefused) {
+  const Clip clip = Between(-1, 1);
+  const auto twice = [&](Function& f, ValueId v) { return Between(-2, 2)(f, clip(f, v)); };
+  for (const bool states : {true, false}) {
+    for (const Clips& clips : {Clips{.of_input = clip}, Clips{.of_gate = clip}, Clips{.of_cell = twice},
+                               Clips{.of_input = clip, .of_cell = clip}, Clips{.of_state = clip}}) {
+      Clips said = clips;
+      said.states = states;
+      if (clips.of_state && !states) continue;
+      EXPECT_THAT(WhyNot(said),
+                  HasSubstr("CLIP: the body clips something that is neither the cell state nor the output"));
+    }
+  }
 }
 
 TEST(Lingvo, OfSwappedGatesIsRefusedByTheStrictProof) {
