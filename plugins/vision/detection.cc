@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace fusebox::vision {
@@ -24,6 +25,23 @@ float Scale(const Node& n, std::string_view key) {
   if (!(value > 0) || !std::isfinite(value))
     throw Error{FBX_INVALID, std::string(key) + " is no positive number", "attr " + std::string(key)};
   return value;
+}
+
+// Files of TensorFlow's converter have the integer -1 for true.
+bool Flag(const Node& n, std::string_view key) {
+  try {
+    return n.attrs().b(key, false);
+  } catch (const Error&) {
+    return n.attrs().i64(key) != 0;
+  }
+}
+
+// NaN counts only where there is nothing else.
+float Largest(std::span<const float> values) {
+  float largest = std::numeric_limits<float>::quiet_NaN();
+  for (const float value : values)
+    if (value > largest || largest != largest) largest = value;
+  return largest;
 }
 
 void RequireNumbers(const Node& n, uint32_t i) {
@@ -122,7 +140,7 @@ DetectionPostProcess::DetectionPostProcess(const Node& n)
       most_(Count(n, "max_detections", 0)),
       most_per_box_(Count(n, "max_classes_per_detection", 1)),
       most_per_class_(std::min(Count(n, "detections_per_class", 100), most_)),
-      regular_(n.attrs().b("use_regular_nms", false)),
+      regular_(Flag(n, "use_regular_nms")),
       least_score_(static_cast<float>(n.attrs().f64("nms_score_threshold"))),
       most_overlap_(Scale(n, "nms_iou_threshold")),
       y_scale_(Scale(n, "y_scale")),
@@ -169,8 +187,7 @@ void DetectionPostProcess::RunFast(Job& job) const {
   const auto of_box = [&](int64_t i) {
     return job.scores.subspan(static_cast<size_t>(i * classes_), static_cast<size_t>(classes_));
   };
-  for (int64_t i = 0; i < job.anchors; ++i)
-    job.of_class[static_cast<size_t>(i)] = *std::max_element(of_box(i).begin(), of_box(i).end());
+  for (int64_t i = 0; i < job.anchors; ++i) job.of_class[static_cast<size_t>(i)] = Largest(of_box(i));
   const int64_t count =
       Suppress(job.boxes, job.of_class, {least_score_, most_overlap_, most_}, job.order, job.kept);
   for (int64_t k = 0; k < count; ++k) {

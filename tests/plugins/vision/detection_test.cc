@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "host/session.h"
@@ -79,6 +80,17 @@ TEST(Detection, RegularSuppressesWithinEachClass) {
   EXPECT_EQ(Detect(d, kThree, Scored(d, kScores))->count, 2);
 }
 
+TEST(Detection, TakesANumberForAFlag) {
+  for (const bool regular : {false, true}) {
+    Detector d = Three();
+    d.regular = regular;
+    d.regular_is_number = true;
+    const auto found = Detect(d, kThree, Scored(d, kScores));
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->count, regular ? 3 : 2);
+  }
+}
+
 TEST(Detection, ABoxIsGivenWithAsManyClassesAsAreAskedFor) {
   Detector d = Three();
   d.per_box = 2;
@@ -112,6 +124,20 @@ TEST(Detection, ScoresThatAreNoNumbersAreNeverFound) {
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_EQ(found->count, 1);
     EXPECT_EQ(found->scores[0], 0.4F);
+  }
+}
+
+TEST(Detection, ABoxWithOneScoreThatIsNoNumberIsFoundByItsOthers) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::vector<float>& scores :
+       {std::vector<float>{0, nan, 0.7F}, {0, 0.7F, nan}, {nan, 0.7F, 0.1F}}) {
+    const Detector d = {.anchors = 3, .classes = 2, .most = 4, .most_overlap = 0.2};
+    std::vector<float> all(9, 0.0F);
+    std::copy(scores.begin(), scores.end(), all.begin());
+    const auto found = Detect(d, kThree, Scored(d, all));
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->count, 1);
+    EXPECT_EQ(found->scores[0], 0.7F);
   }
 }
 

@@ -16,6 +16,7 @@ struct Detector {
   int64_t anchors = 40, classes = 5, background = 1;
   int64_t most = 10, per_box = 1, per_class = 100;
   bool regular = false;
+  bool regular_is_number = false;  // true is -1, false is 0
   double least_score = 0.3, most_overlap = 0.5;
   bool bytes = false;  // u8 operands
 };
@@ -25,7 +26,8 @@ inline Attrs OptionsOf(const Detector& d) {
   attrs.Set("max_detections", d.most);
   attrs.Set("max_classes_per_detection", d.per_box);
   attrs.Set("detections_per_class", d.per_class);
-  attrs.Set("use_regular_nms", d.regular);
+  if (d.regular_is_number) attrs.Set("use_regular_nms", d.regular ? -1 : 0);
+  else attrs.Set("use_regular_nms", d.regular);
   attrs.Set("nms_score_threshold", d.least_score);
   attrs.Set("nms_iou_threshold", d.most_overlap);
   attrs.Set("num_classes", d.classes);
