@@ -27,6 +27,9 @@ Character First(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return {0xFFFD, 1};
     code = code << 6 | (byte(i) & 0x3F);
   }
+  // The shortest form alone is UTF-8, and no character begins with F5 or above.
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (byte(0) > 0xF4 || code < kLeast[bytes] || code > 0x10FFFF) return {0xFFFD, 1};
   return {code, bytes};
 }
 

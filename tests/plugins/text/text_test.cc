@@ -49,6 +49,17 @@ TEST(WhitespaceTokenizer, SplitsAtUnicodeWhiteSpace) {
   EXPECT_THAT(ListOf((*tokens)[0]), ElementsAre("a", "bc", "d", "\xC3\xA9\xFF"));
 }
 
+TEST(WhitespaceTokenizer, KeepsBytesThatAreNoUtf8) {
+  // Spaces in forms that are too long, and behind leads that UTF-8 does not have; then U+2003, which is one.
+  for (const std::string text : {"a\xC0\xA0z", "a\xE0\x80\xA0z", "a\xF0\x80\x82\x85z", "a\xF8\x80\x80\xA0z",
+                                 "a\xF4\x90\x80\x80z", "a\xFC\x80\x80\x80\x80\xA0z", "a\xE2\x80"}) {
+    const auto tokens =
+        Tokenizer(0).Run(FUSEBOX_TEXT, {Texts(Shape(std::vector<int64_t>{}), {text + "\xE2\x80\x83z"})});
+    ASSERT_TRUE(tokens) << tokens.error().message;
+    EXPECT_THAT(ListOf((*tokens)[0]), ElementsAre(text, "z"));
+  }
+}
+
 TEST(WhitespaceTokenizer, SaysWhichTokensBelongTogether) {
   const auto list = Tokenizer(1).Run(FUSEBOX_TEXT, {Texts({2}, {"one two", ""})});
   ASSERT_TRUE(list) << list.error().message;
