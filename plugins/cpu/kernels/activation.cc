@@ -73,7 +73,7 @@ struct HardSwish {
   static constexpr auto kTypes = kFloats;
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
-    return x * Clamp(x + T(3), T(0), T(6)) / T(6);
+    return x * (Clamp(x + T(3), T(0), T(6)) / T(6));  // the factor first: large x would overflow
   }
 };
 

@@ -23,6 +23,28 @@ void SupportsGelu(const Site& site) {
   site.require(!site.attrs().b("approximate", false), "ATTR", "the approximation by tanh");
 }
 
+// For ops whose results XNNPACK looks up for 8 bits, but computes wrong for some finite floats: numbers come before speed.
+void SupportsBytes(const Site& site, const char* why_not_floats) {
+  Supports(site);
+  site.require(Quantised(site.in(0)), "RANGE", why_not_floats);
+}
+
+void SupportsLog(const Site& site) {
+  SupportsBytes(site, "XNNPACK's logarithm of a float is infinite for denormals and from 2.5e38 on");
+}
+
+void SupportsRoot(const Site& site) {
+  SupportsBytes(site, "XNNPACK's root of a float is wrong for denormals and from 8.6e37 on");
+}
+
+void SupportsInverseRoot(const Site& site) {
+  SupportsBytes(site, "XNNPACK's root of a float is wrong for 0, for denormals and from 8.6e37 on");
+}
+
+void SupportsWhole(const Site& site) {
+  SupportsBytes(site, "XNNPACK rounds denormal floats to 0, whatever the direction");
+}
+
 void DefineWith(const Site& site, Subgraph& graph, xnn_unary_operator type, const xnn_unary_params* params) {
   graph.Check(xnn_define_unary(graph.get(), type, params, graph.In(site, 0), graph.Out(site), 0));
 }
@@ -49,6 +71,20 @@ void DefineLeakyRelu(const Site& site, Subgraph& graph) {
   });
 }
 
+// XNNPACK's sigmoid of +-1e30, with which graphs mask, is NaN. Within 128 it is 0 or 1 long before the bound.
+void DefineSigmoid(const Site& site, Subgraph& graph) {
+  uint32_t in = graph.In(site, 0);
+  if (!Quantised(site.in(0))) {
+    xnn_unary_params bounds{};
+    bounds.clamp.min = -128;
+    bounds.clamp.max = 128;
+    const uint32_t bounded = graph.Temporary(xnn_datatype_fp32, {}, DimsOf(site.in(0)));
+    graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &bounds, in, bounded, 0));
+    in = bounded;
+  }
+  graph.Check(xnn_define_unary(graph.get(), xnn_unary_sigmoid, nullptr, in, graph.Out(site), 0));
+}
+
 // XNNPACK clamps values of one quantisation only.
 void DefineClamp(const Site& site, Subgraph& graph, float min, float max) {
   xnn_unary_params params{};
@@ -71,23 +107,23 @@ void DefineReluN1(const Site& site, Subgraph& graph) { DefineClamp(site, graph, 
 
 constexpr Operation kTable[] = {
     {"ABS", Accept::kAlone, Supports, Define<xnn_unary_abs>, Joins::kInPlace},
-    {"CEIL", Accept::kAlone, Supports, Define<xnn_unary_ceiling>, Joins::kInPlace},
+    {"CEIL", Accept::kAlone, SupportsWhole, Define<xnn_unary_ceiling>, Joins::kInPlace},
     {"ELU", Accept::kAlone, Supports, DefineElu, Joins::kInPlace},
     {"EXP", Accept::kAlone, Supports, Define<xnn_unary_exp>, Joins::kInPlace},
-    {"FLOOR", Accept::kAlone, Supports, Define<xnn_unary_floor>, Joins::kInPlace},
+    {"FLOOR", Accept::kAlone, SupportsWhole, Define<xnn_unary_floor>, Joins::kInPlace},
     {"GELU", Accept::kAlone, SupportsGelu, Define<xnn_unary_gelu>, Joins::kInPlace},
     {"HARD_SWISH", Accept::kAlone, Supports, Define<xnn_unary_hardswish>, Joins::kInPlace},
     {"LEAKY_RELU", Accept::kAlone, Supports, DefineLeakyRelu, Joins::kInPlace},
-    {"LOG", Accept::kAlone, Supports, Define<xnn_unary_log>, Joins::kInPlace},
-    {"LOGISTIC", Accept::kAlone, Supports, Define<xnn_unary_sigmoid>, Joins::kInPlace},
+    {"LOG", Accept::kAlone, SupportsLog, Define<xnn_unary_log>, Joins::kInPlace},
+    {"LOGISTIC", Accept::kAlone, Supports, DefineSigmoid, Joins::kInPlace},
     {"NEG", Accept::kAlone, Supports, Define<xnn_unary_negate>, Joins::kInPlace},
     {"RELU", Accept::kAlone, Supports, DefineRelu, Joins::kMaker},
     {"RELU6", Accept::kAlone, Supports, DefineRelu6, Joins::kMaker},
     {"RELU_0_TO_1", Accept::kAlone, Supports, DefineRelu1, Joins::kMaker},
     {"RELU_N1_TO_1", Accept::kAlone, Supports, DefineReluN1, Joins::kMaker},
     {"ROUND", Accept::kAlone, Supports, Define<xnn_unary_bankers_rounding>, Joins::kInPlace},
-    {"RSQRT", Accept::kAlone, Supports, Define<xnn_unary_reciprocal_square_root>, Joins::kInPlace},
-    {"SQRT", Accept::kAlone, Supports, Define<xnn_unary_square_root>, Joins::kInPlace},
+    {"RSQRT", Accept::kAlone, SupportsInverseRoot, Define<xnn_unary_reciprocal_square_root>, Joins::kInPlace},
+    {"SQRT", Accept::kAlone, SupportsRoot, Define<xnn_unary_square_root>, Joins::kInPlace},
     {"SQUARE", Accept::kAlone, Supports, Define<xnn_unary_square>, Joins::kInPlace},
     {"TANH", Accept::kAlone, Supports, Define<xnn_unary_tanh>, Joins::kInPlace},
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <limits>
 
 #include "tests/conformance/case.h"
@@ -50,7 +51,40 @@ void I(Cases& c, const char* op, std::vector<int32_t> x, std::vector<int32_t> y,
   c.push_back({.name = "i32", .op = op, .operands = {I32({n}, x), I32({n}, y)}, .results = {I32({n}, z)}});
 }
 
+// Every pair of numbers from zero to the largest, both signs. Results may be zero where they are denormal.
+void Ends(Cases& c, const char* op, double (*f)(double, double)) {
+  std::vector<float> x, y, z;
+  for (const float size :
+       {0.0f, 0x1p-126f, 2e-38f, 1e-30f, 1e-15f, 1.0f, 3.0f, 1e15f, 1e19f, 1e30f, 1e38f, 0x1.fffffep127f}) {
+    for (const float v : {size, -size}) x.push_back(v);
+  }
+  const std::vector<float> each = x;
+  x.clear();
+  for (const float a : each) {
+    for (const float b : each) {
+      x.push_back(a);
+      y.push_back(b);
+      z.push_back(static_cast<float>(f(double{a}, double{b})));
+    }
+  }
+  const auto n = static_cast<int64_t>(x.size());
+  c.push_back({.name = "the ends of the range",
+               .op = op,
+               .operands = {F32({n}, x), F32({n}, y)},
+               .results = {F32({n}, z)},
+               .atol = 0x1p-126,
+               .rtol = 3e-7,
+               .also_f64 = false});
+}
+
 const Suite kArithmetic("binary", [](Cases& c) {
+  Ends(c, "ADD", [](double x, double y) { return x + y; });
+  Ends(c, "SUB", [](double x, double y) { return x - y; });
+  Ends(c, "MUL", [](double x, double y) { return x * y; });
+  Ends(c, "DIV", [](double x, double y) { return x / y; });
+  Ends(c, "MAXIMUM", [](double x, double y) { return std::max(x, y); });
+  Ends(c, "MINIMUM", [](double x, double y) { return std::min(x, y); });
+  Ends(c, "SQUARED_DIFFERENCE", [](double x, double y) { return (x - y) * (x - y); });
   F(c, "ADD", {1, -2, kInf, kNaN}, {0.5f, 5, 1, 1}, {1.5f, 3, kInf, kNaN});
   F(c, "SUB", {1, -2, kInf, kInf}, {0.5f, 5, 1, kInf}, {0.5f, -7, kInf, kNaN});
   F(c, "MUL", {3, -2, kInf, 0}, {0.5f, 5, 0, 7}, {1.5f, -10, kNaN, 0});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops on single elements, held against the mathematical function in long double.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,7 +13,35 @@ constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numer
 
 using Function = long double (*)(long double);
 
+// What is finite at the ends of the range: zeros, denormals, the least and the largest normal numbers, and what is on the way.
+std::vector<float> Ends(bool negative) {
+  std::vector<float> x = {0,      1e-45f, 1e-42f, 3e-39f,  0x1p-126f, 2e-38f,  1e-37f, 1e-30f,
+                          1e-15f, 1e-6f,  1e6f,   1e15f,   1e25f,     1e30f,   1e35f,  1e37f,
+                          8e37f,  9e37f,  1e38f,  1.7e38f, 2.4e38f,   2.6e38f, 3e38f,  0x1.fffffep127f};
+  const size_t positive = x.size();
+  for (size_t i = 0; negative && i < positive; ++i) x.push_back(-x[i]);
+  x.resize((x.size() + 15) / 16 * 16 + 3, 1e38f);  // whole vectors, and a rest
+  x[x.size() - 2] = 1e-42f;
+  return x;
+}
+
+void AddEnds(Cases& c, const char* op, bool negative, Function f) {
+  const std::vector<float> x = Ends(negative);
+  std::vector<float> y;
+  for (const float v : x) y.push_back(static_cast<float>(f(v)));
+  const auto n = static_cast<int64_t>(x.size());
+  // Denormal results may be zero.
+  c.push_back({.name = "the ends of the range",
+               .op = op,
+               .operands = {F32({n}, x)},
+               .results = {F32({n}, y)},
+               .atol = 0x1p-126,
+               .rtol = 4e-7,
+               .also_f64 = false});
+}
+
 void Add(Cases& c, const char* op, std::vector<float> x, Function f) {
+  AddEnds(c, op, std::any_of(x.begin(), x.end(), [](float v) { return v < 0; }), f);
   std::vector<float> y;
   for (const float v : x) y.push_back(static_cast<float>(f(v)));
   const auto n = static_cast<int64_t>(x.size());

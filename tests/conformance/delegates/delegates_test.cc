@@ -39,7 +39,7 @@ const std::vector<Delegate>& Delegates() {
        .rtol = 1e-4,
        .steps = 1,
        .hybrid = 0.01,
-       .finite_only = {"QUANTIZE", "RSQRT", "SQRT"}},
+       .finite_only = {"QUANTIZE"}},
 #endif
   };
   return all;
