@@ -27,7 +27,7 @@ std::vector<std::pair<std::string, int>> CountOps(const Module& module) {
 Result<Imported> ImportFrom(const std::string& source, const Options& options, auto format) {
   using Format = decltype(format);
   switch (format) {
-    case Format::kTflite: return tflite_import::Import(source, options.signatures);
+    case Format::kTflite: return tflite_import::Import(source, options.signatures, *options.registry);
     case Format::kKeras: return keras::Import(source, options.signatures, *options.registry);
     case Format::kSavedModel: break;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
@@ -49,20 +50,61 @@ bool HasUnknown(const std::vector<Type>& types) {
                      [](const Type& t) { return t.shape.ranked() && !t.shape.is_static(); });
 }
 
+void Settle(Type& type, int64_t size) {
+  if (!type.shape.ranked()) return;
+  for (int64_t& d : type.shape.dims())
+    if (d < 0) d = size;
+}
+
+// The operands' types where every unknown dimension of what the function is given has that size: a state that is made for the
+// batch of the input has that batch and no other. Nothing where the function cannot have that size.
+std::optional<std::vector<Type>> TypesAtSite(Context& context, const Candidate& candidate, int64_t size) {
+  const auto holds = [&](const auto& f) {
+    return std::ranges::any_of(f->nodes, [&](const auto& n) { return n.get() == &candidate.composite; });
+  };
+  const auto caller = std::ranges::find_if(candidate.module.functions, holds);
+  if (caller == candidate.module.functions.end()) return std::nullopt;
+  Module copy;
+  Function& f = *copy.Find(CopyInto(candidate.module, **caller, copy));
+  const auto site =
+      std::ranges::find_if((*caller)->nodes, [&](const auto& n) { return n.get() == &candidate.composite; });
+  f.nodes.resize(static_cast<size_t>(site - (*caller)->nodes.begin()));
+  f.outputs.clear();
+  for (const ValueId v : candidate.composite.operands)
+    if (v != kNoValue) f.outputs.push_back(v);
+  for (const ValueId v : f.inputs) Settle(f.value(v).type, size);
+  copy.signatures = {{"site", f.name, {}, {}}};
+  for (size_t i = 0; i < f.inputs.size(); ++i)
+    copy.signatures[0].input_names.push_back("in" + std::to_string(i));
+  for (size_t i = 0; i < f.outputs.size(); ++i)
+    copy.signatures[0].output_names.push_back("out" + std::to_string(i));
+  const Options options;
+  Report report;
+  Context inner{copy, context.registry, options, report};
+  if (!FoldAndTranslate(inner)) return std::nullopt;
+  std::vector<Type> types;
+  size_t next = 0;
+  for (const ValueId v : candidate.composite.operands)
+    types.push_back(v == kNoValue ? Type{} : f.value(f.outputs[next++]).type);
+  return types;
+}
+
 // One proof with every unknown dimension of the operands at `size`.
 Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, std::vector<Type> inputs,
                                 int64_t size) {
-  for (Type& type : inputs)
-    for (int64_t& d : type.shape.dims())
-      if (d < 0) d = size;
+  verify::Options options = ProofOptions(context.options);
+  options.unknown_dim = size;
+  if (HasUnknown(inputs)) inputs = TypesAtSite(context, candidate, size).value_or(inputs);
+  for (Type& type : inputs) {
+    Settle(type, size);
+    options.shapes.push_back(type.shape);
+  }
   verify::Verdict unverifiable;
   auto runnable = RunnableCopy(candidate.module, candidate.body, inputs, context.registry);
   if (!runnable) {
     unverifiable.why = runnable.error().message;
     return unverifiable;
   }
-  verify::Options options = ProofOptions(context.options);
-  options.unknown_dim = size;
   return verify::Prove(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement,
                        candidate.constants, candidate.used_results, candidate.tolerance,
                        context.options.registry, options);

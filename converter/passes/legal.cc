@@ -21,6 +21,17 @@ std::string WhyUntyped(Context& context, Function& f, const Node& node) {
          (status ? "" : ": " + status.error().message);
 }
 
+// Of a loop or a branch whose condition is no bool. Else empty.
+std::string WhyNoCondition(Context& context, const Function& f, const Node& node) {
+  DType dtype = DType::kBool;
+  if (node.is(Op::kIf)) dtype = f.value(node.operands[0]).type.dtype;
+  if (node.is(Op::kWhile)) {
+    const Function& condition = *context.module.Find(node.attrs.function("cond_subgraph_index")->name);
+    if (condition.outputs.size() == 1) dtype = condition.value(condition.outputs[0]).type.dtype;
+  }
+  return dtype == DType::kBool ? "" : "its condition is " + std::string(Name(dtype)) + ", expected bool";
+}
+
 // Why a node cannot be written; empty when it can.
 std::string Problem(Context& context, Function& f, const Node& node) {
   if (node.is(Op::kStablehloComposite) && context.options.composites != Composites::kKeep) {
@@ -28,7 +39,10 @@ std::string Problem(Context& context, Function& f, const Node& node) {
                ? "no rule takes this composite, and its body is a placeholder"
                : "no rule takes this composite";
   }
-  if (Info(node.op).code >= 0) return WhyUntyped(context, f, node);
+  if (Info(node.op).code >= 0) {
+    const std::string untyped = WhyUntyped(context, f, node);
+    return untyped.empty() ? WhyNoCondition(context, f, node) : untyped;
+  }
   if (!node.is(Op::kOpaque))
     return "its element shape is not known: fix the batch size (--batch N) or the input's shape (--shape)";
   const Translate translate = FindTranslation(node.name);

@@ -119,17 +119,17 @@ class Lowering {
     if (const auto found = parts_.find(id); found != parts_.end()) return found->second;
     const Value& value = f_.value(id);
     if (!IsComplex(value.type.dtype)) return Parts{id, kNoValue};
+    if (value.type.dtype == DType::kComplex128)
+      return Unsupported("operand " + std::to_string(i) +
+                         " is complex128; complex numbers are lowered to f32");
     if (!value.is_const())
       return Unsupported("operand " + std::to_string(i) + " is a complex number from outside the function");
     std::vector<float> real, imaginary;
-    const auto split = [&](auto numbers) {
-      for (size_t k = 0; k + 1 < numbers.size(); k += 2) {
-        real.push_back(static_cast<float>(numbers[k]));
-        imaginary.push_back(static_cast<float>(numbers[k + 1]));
-      }
-    };
-    if (value.type.dtype == DType::kComplex64) split(value.data.As<float>());
-    else split(value.data.As<double>());
+    const auto numbers = value.data.As<float>();
+    for (size_t k = 0; k + 1 < numbers.size(); k += 2) {
+      real.push_back(numbers[k]);
+      imaginary.push_back(numbers[k + 1]);
+    }
     const Shape shape = value.type.shape;
     const auto part = [&](std::vector<float> numbers, bool needed) {
       const bool zero = std::ranges::all_of(numbers, [](float number) { return number == 0; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor list becomes one dense tensor [length, element...]: RESERVE is FILL with zeros, STACK and FROM_TENSOR are the tensor itself,
-// GET_ITEM is GATHER, SET_ITEM is DYNAMIC_UPDATE_SLICE. The element's shape comes from what is put in or taken out. Where that is
+// GET_ITEM is GATHER, SET_ITEM is DYNAMIC_UPDATE_SLICE, behind as many zeros as make room where the list may grow. The element's shape comes from what is put in or taken out. Where that is
 // known at run time only (an open batch), a loop variable that the same values go through tells it: the state of an RNN.
 #include <algorithm>
 #include <map>
@@ -93,6 +93,23 @@ std::optional<Twin> FindTwin(Module& module, const Function& f, ValueId list) {
     }
   }
   return {};
+}
+
+bool MayGrow(const Node& set) { return set.attrs.b("resize_if_index_out_of_bounds", false); }
+
+// Whether what a list goes through may make it longer.
+bool Grows(Module& module, const Function& f, ValueId list, int depth = 0) {
+  if (depth > 16) return true;
+  for (const auto& [node, index] : Uses(f).readers(list)) {
+    if (!node) continue;
+    if (node->is(Op::kTensorListSetItem) && index == 0) {
+      if (MayGrow(*node) || Grows(module, f, node->results[0], depth + 1)) return true;
+    } else if (node->is(Op::kWhile)) {
+      const Function& body = Callee(module, *node, "body_subgraph_index");
+      if (Grows(module, body, body.inputs[static_cast<size_t>(index)], depth + 1)) return true;
+    }
+  }
+  return false;
 }
 
 size_t IndexOf(const Function& f, const Node& node) {
@@ -211,10 +228,26 @@ class ListLowering {
     const auto rank = static_cast<size_t>(t.in_type(2).shape.rank());
     const ValueId item = t.Value(Op::kExpandDims, {t.in(2), t.I32Scalar(0)});
     const ValueId index = t.Value(Op::kReshape, {t.in(1), t.I32({1})});
+    const ValueId list = MayGrow(t.node()) ? Grown(t, index) : t.in(0);
     const ValueId start =
         rank == 0 ? index : t.Value(Op::kConcatenation, {index, t.I32(std::vector<int32_t>(rank, 0))});
-    t.Give(0, t.Value(Op::kDynamicUpdateSlice, {t.in(0), item, start}));
+    t.Give(0, t.Value(Op::kDynamicUpdateSlice, {list, item, start}));
     return true;
+  }
+
+  // The list behind which there are zeros up to `index`.
+  static ValueId Grown(Translation& t, ValueId index) {
+    Attrs i32, axis;
+    i32.Set("out_type", DType::kI32);
+    axis.Set("axis", int64_t{0});
+    const ValueId shape = t.Value(Op::kShape, {t.in(0)}, std::move(i32));
+    const ValueId length = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
+    const ValueId element = t.Value(Op::kSlice, {shape, t.I32({1}), t.I32({-1})});
+    const ValueId wanted = t.Value(Op::kAdd, {index, t.I32({1})});
+    const ValueId missing = t.Value(Op::kMaximum, {t.Value(Op::kSub, {wanted, length}), t.I32({0})});
+    const ValueId dims = t.Value(Op::kConcatenation, {missing, element}, axis);
+    const ValueId zeros = t.Value(Op::kFill, {dims, t.Scalar(t.in_type(0).dtype, 0)});
+    return t.Value(Op::kConcatenation, {t.in(0), zeros}, axis);
   }
 
   Result<bool> Length(Translation& t) {
@@ -234,7 +267,10 @@ class ListLowering {
     for (size_t i = 0; i < node.operands.size(); ++i) {
       Type& inside = body.value(body.inputs[i]).type;
       if (inside.dtype != DType::kVariant || t.in_type(i).dtype == DType::kVariant) continue;
-      cond.value(cond.inputs[i]).type = inside = f.value(node.results[i]).type = t.in_type(i);
+      Type carried = t.in_type(i);
+      if (carried.shape.rank() > 0 && Grows(module_, body, body.inputs[i]))
+        carried.shape.dims()[0] = Shape::kUnknown;
+      cond.value(cond.inputs[i]).type = inside = f.value(node.results[i]).type = carried;
     }
     FUSEBOX_TRY(Run(cond));
     FUSEBOX_TRY(Run(body));
@@ -252,9 +288,23 @@ std::string FirstList(const Module& module) {
   return "";
 }
 
+std::string FirstBranch(const Module& module) {
+  for (const auto& f : module.functions) {
+    for (const auto& node : f->nodes) {
+      const auto list = [&](ValueId v) { return v != kNoValue && f->value(v).type.dtype == DType::kVariant; };
+      if (node->is(Op::kIf) &&
+          (std::ranges::any_of(node->operands, list) || std::ranges::any_of(node->results, list)))
+        return "function " + f->name + ": " + Describe(*f, *node);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Status LowerLists(Module& module, const std::vector<std::string>& entries, Registry& registry) {
+  if (const std::string branch = FirstBranch(module); !branch.empty())
+    return Unsupported(branch + ": a tensor list goes through a branch; choose between the items instead");
   constexpr int kRounds = 4;  // reading lists first, then, with the types that gives, those that are written
   for (int round = 0; round < kRounds && !FirstList(module).empty(); ++round) {
     for (const std::string& name : entries) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "host/base/buffer.h"
 
@@ -17,12 +19,52 @@ std::unexpected<Error> WriteError(const std::string& path, int error) {
               path + ": cannot be written: " + std::strerror(error));
 }
 
+// Not a device or a pipe, which is written to.
+bool TakesRename(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+}
+
+Status CopyTo(const std::string& path, const std::string& temporary) {
+  FUSEBOX_ASSIGN(const Buffer all, MapFile(temporary));
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return WriteError(path, errno);
+  size_t done = 0;
+  int failed = 0;
+  while (done < all.size() && failed == 0) {
+    const ssize_t n = write(fd, all.data() + done, all.size() - done);
+    if (n >= 0) done += static_cast<size_t>(n);
+    else if (errno != EINTR) failed = errno;
+  }
+  if (close(fd) != 0 && failed == 0) failed = errno;
+  if (failed != 0) return WriteError(path, failed);
+  return {};
+}
+
+// Where a chain of symbolic links ends, be there a file or not.
+std::string EndOfLinks(std::filesystem::path path) {
+  constexpr int kMost = 40;  // as the system's own
+  std::error_code error;
+  for (int i = 0; i < kMost && std::filesystem::is_symlink(path, error); ++i) {
+    const std::filesystem::path next = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  return path;
+}
+
 }  // namespace
 
-Result<AtomicFile> AtomicFile::Create(const std::string& path) {
+Result<AtomicFile> AtomicFile::Create(const std::string& wanted) {
   static std::atomic<unsigned> counter{0};
+  std::error_code error;
+  if (std::filesystem::is_directory(wanted, error)) return WriteError(wanted, EISDIR);
+  const bool renames = TakesRename(wanted);
+  const std::string path = renames ? EndOfLinks(wanted) : wanted;
+  const std::string stem =
+      renames ? path : (std::filesystem::temp_directory_path(error) / "fusebox-output").string();
   for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string temporary = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
+    std::string temporary = stem + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
     // Not mkstemp: the file gets the rights that the umask grants, as any other new file.
     const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) return AtomicFile(path, std::move(temporary), fd);
@@ -58,6 +100,7 @@ Status AtomicFile::Commit() {
   FUSEBOX_CHECK(fd_ >= 0);
   // close reports what a delayed write could not do (quota, network).
   if (close(std::exchange(fd_, -1)) != 0) return WriteError(path_, errno);
+  if (!TakesRename(path_)) return CopyTo(path_, temporary_);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return WriteError(path_, errno);
   temporary_.clear();
   return {};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <set>
 
 #include "host/tflite/writer.h"
 
@@ -21,7 +22,9 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<format::TensorMap>>>
     const std::vector<int32_t>& tensors) {
   std::vector<std::pair<std::string, int32_t>> sorted;
   for (size_t i = 0; i < names.size(); ++i) sorted.emplace_back(names[i], tensors[i]);
-  std::ranges::sort(sorted);
+  // A tensor that has several names has them in the order in which the function gives it.
+  const bool distinct = std::set(tensors.begin(), tensors.end()).size() == tensors.size();
+  if (distinct) std::ranges::sort(sorted);
   std::vector<flatbuffers::Offset<format::TensorMap>> maps;
   for (const auto& [name, tensor] : sorted) {
     maps.push_back(format::CreateTensorMap(out, out.CreateString(name), static_cast<uint32_t>(tensor)));

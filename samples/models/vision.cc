@@ -178,8 +178,7 @@ Status WriteDenseImageWarp(const std::string& dir, uint64_t seed) {
 }
 
 Status WriteMaxUnpooling(const std::string& dir, uint64_t seed) {
-  constexpr int kBatch = 2, kSize = 2, kChannels = 3, kValues = kSize * kSize * kChannels,
-                kPlaces = 4 * kValues;
+  constexpr int kBatch = 2, kSize = 2, kWidth = 2 * kSize, kChannels = 3, kValues = kSize * kSize * kChannels;
   SavedModelBuilder model;
   FunctionBuilder& f = model.AddFunction("max_unpooling_2d");
   f.SetAttr(Attr("_implements", "addons:MaxUnpooling2D",
@@ -188,20 +187,16 @@ Status WriteMaxUnpooling(const std::string& dir, uint64_t seed) {
   const Ref values = f.Arg("updates", tf::DT_FLOAT, {kBatch, kSize, kSize, kChannels});
   const Ref indices = f.Arg("indices", tf::DT_INT32, values.shape);
   Expressions e(f);
-  // Of the values that belong to a place, the last one; number 0 is a nought.
-  const Shape all = {kBatch, kValues, kPlaces};
-  const Ref here =
-      f.Op("Equal",
-           {e.Reshaped(indices, {kBatch, kValues, 1}), f.Const(IntsFrom(0, {1, 1, kPlaces}), "places")}, all);
-  const Ref number =
-      f.Op("Mul", {e.Cast(here, tf::DT_INT32), f.Const(IntsFrom(1, {1, kValues, 1}), "numbers")}, all);
-  const Ref last = e.Reduced("Max", number, 1, {kBatch, kPlaces}, {Attr("keep_dims", false)});
-  const Ref padded =
-      f.Op("ConcatV2",
-           {f.Const(Zeros({kBatch, 1}), "nought"), e.Reshaped(values, {kBatch, kValues}), e.Constant(1)},
-           {kBatch, kValues + 1}, {Attr("N", 2)});
-  const Ref put = f.Op("GatherV2", {padded, last, e.Constant(1)}, {kBatch, kPlaces}, {Attr("batch_dims", 1)});
-  f.Return({e.Reshaped(put, {kBatch, 2 * kSize, 2 * kSize, kChannels})});
+  // Row and column come from the index, batch and channel from the value's own place; values that meet are added.
+  const auto over = [&](const Ref& x, int32_t by) { return e.Like("FloorDiv", x, e.Constant(by)); };
+  const auto within = [&](const Ref& x, int32_t size) { return e.Like("FloorMod", x, e.Constant(size)); };
+  const Ref number = f.Const(IntsFrom(0, values.shape), "numbers");
+  const std::vector<Ref> place = {over(number, kValues), over(indices, kWidth * kChannels),
+                                  within(over(indices, kChannels), kWidth), within(number, kChannels)};
+  const Ref places =
+      f.Op("Pack", place, {kBatch, kSize, kSize, kChannels, 4}, {Attr("N", 4), Attr("axis", -1)});
+  f.Return({f.Op("ScatterNd", {places, values, f.Const(Ints({kBatch, kWidth, kWidth, kChannels}), "shape")},
+                 {kBatch, kWidth, kWidth, kChannels})});
   const VariableRef shift =
       model.AddVariable("shift", Random(seed).Uniform({1, 1, 1, kChannels}, -0.1F, 0.1F), "shift");
   return WriteCalling(model, dir, f, {{"updates", values.shape}, {"indices", values.shape}}, shift, {},

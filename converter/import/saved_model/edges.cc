@@ -15,8 +15,9 @@ bool ParseNumber(std::string_view text, int& out) {
 
 // Ops whose definition a file may not carry: it lists those of the main graph only, loops and branches hold more.
 struct KnownOp {
-  std::string_view op, outputs, type,
-      many;  // output names with commas; type attribute; count or type-list attribute
+  std::string_view op, outputs;  // names with commas
+  std::string_view types;        // type attributes with commas, the last one of all that follow; empty: i32
+  std::string_view many;         // count or type-list attribute
 };
 constexpr KnownOp kKnownOps[] = {
     {"PartitionedCall", "output", "", "Tout"},
@@ -30,12 +31,12 @@ constexpr KnownOp kKnownOps[] = {
     {"Split", "output", "T", "num_split"},
     {"SplitV", "output", "T", "num_split"},
     {"Unpack", "output", "T", "num"},
-    {"TopKV2", "values,indices", "T", ""},
-    {"Unique", "y,idx", "T", ""},
+    {"TopKV2", "values,indices", "T,index_type", ""},
+    {"Unique", "y,idx", "T,out_idx", ""},
     {"NonMaxSuppressionV4", "selected_indices,valid_outputs", "", ""},
     {"FusedBatchNorm", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
-    {"FusedBatchNormV2", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
-    {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T",
+    {"FusedBatchNormV2", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T,U", ""},
+    {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T,U",
      ""},
 };
 // Where the element type of a result usually stands, best first.
@@ -91,6 +92,13 @@ constexpr struct {
     {"IRFFT2D", "Treal", DType::kF32},
 };
 
+// Takes the first of some words with commas off their list.
+std::string_view FirstOf(std::string_view& words) {
+  const std::string_view first = words.substr(0, words.find(','));
+  words.remove_prefix(std::min(first.size() + 1, words.size()));
+  return first;
+}
+
 DType ResultType(const tf::NodeDef& node) {
   for (const auto& [op, attr, dtype] : kResultTypes) {
     if (op != node.op()) continue;
@@ -119,7 +127,9 @@ Status AddArg(const tf::NodeDef& node, const tf::OpDef::Arg& arg, NodeOutputs& o
     Add(out, arg.name(), std::move(dtypes));
     return {};
   }
-  const DType dtype = arg.type_attr().empty() ? ToDType(arg.type()) : TypeAttr(node, arg.type_attr());
+  DType dtype = arg.type_attr().empty() ? ToDType(arg.type()) : TypeAttr(node, arg.type_attr());
+  if (dtype == DType::kNone && (arg.type_attr() == "index_type" || arg.type_attr() == "out_idx"))
+    dtype = DType::kI32;
   int count = 1;
   if (!arg.number_attr().empty()) {
     FUSEBOX_ASSIGN(count, Count(node, arg.number_attr()));
@@ -157,14 +167,15 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   }
   for (const KnownOp& known : kKnownOps) {
     if (known.op != node.op()) continue;
+    std::string_view types = known.types;
     for (std::string_view names = known.outputs; !names.empty();) {
-      const size_t comma = std::min(names.find(','), names.size());
       tf::OpDef::Arg arg;
-      arg.set_name(std::string(names.substr(0, comma)));
-      arg.set_type_attr(std::string(known.type));
-      (known.type.empty() ? *arg.mutable_type_list_attr() : *arg.mutable_number_attr()) = known.many;
+      arg.set_name(std::string(FirstOf(names)));
+      const std::string_view type = types.contains(',') ? FirstOf(types) : types;
+      arg.set_type_attr(std::string(type));
+      if (type.empty() && known.many.empty()) arg.set_type(tf::DT_INT32);
+      (type.empty() ? *arg.mutable_type_list_attr() : *arg.mutable_number_attr()) = known.many;
       FUSEBOX_TRY(AddArg(node, arg, out));
-      names.remove_prefix(std::min(comma + 1, names.size()));
     }
     return out;
   }

@@ -82,7 +82,8 @@ class Importer {
       else if (first.size() > 1) return Invalid("refers to " + text + ": there is no output " + edge.output);
     }
     if (number >= static_cast<int64_t>(ids.size())) {
-      if (const auto op = guessed_.find(edge.node); op != guessed_.end())
+      if (const auto op = guessed_.find(edge.node);
+          op != guessed_.end() && !converter::FindTranslation(op->second))
         return Unsupported("refers to " + text + ": op " + op->second + ": " +
                            converter::WhyUntranslatable(op->second));
       return Invalid("refers to " + text + ": there is no such output");
@@ -131,6 +132,16 @@ class Importer {
       FUSEBOX_ASSIGN(const ValueId v, Resolve(input));
       operands.push_back(v);
     }
+    if (node.op() == "Identity" && operands.size() == 1 &&
+        f_.value(operands[0]).type.dtype == DType::kResource) {
+      outputs_[node.name()] = {std::move(operands),
+                               std::move(outputs.first)};  // the variable goes on by itself
+      return {};
+    }
+    if ((node.op() == "If" || node.op() == "StatelessIf") && !operands.empty())
+      operands[0] = Condition(node, operands[0]);
+    if (node.op() == "Case" || node.op() == "StatelessCase")
+      return ImportCase(node, operands, std::move(outputs));
     if (node.op() == "For") return ImportFor(node, std::move(operands), std::move(outputs));
     std::vector<Type> types;
     for (DType dtype : outputs.dtypes) types.push_back({dtype, Shape()});
@@ -163,7 +174,10 @@ class Importer {
       FUSEBOX_TRY(Refer(node, "then_branch", "then_subgraph_index", made));
       return Refer(node, "else_branch", "else_subgraph_index", made);
     }
-    if (node.op() == "VarHandleOp") return ToHandle(node, made);
+    if (node.op() == "VarHandleOp") {
+      f_.value(made.results[0]).type = {DType::kResource, Shape::Scalar()};
+      return ToHandle(node, made);
+    }
     if (node.op() == "VariableV2" || node.op() == "Variable") {
       FUSEBOX_TRY(ToHandle(node, made));
       return ReadHere(node, made.results[0]);
@@ -190,6 +204,38 @@ class Importer {
     for (size_t i = first; i < f_.nodes.size(); ++i) f_.nodes[i]->location.name = node.name();
     outputs_[node.name()] = {std::move(results), std::move(outputs.first)};
     return {};
+  }
+
+  Status ImportCase(const tf::NodeDef& node, const std::vector<ValueId>& operands, NodeOutputs outputs) {
+    std::vector<std::string> branches;
+    if (const auto it = node.attr().find("branches"); it != node.attr().end())
+      for (const auto& function : it->second.list().func()) branches.push_back(function.name());
+    for (const std::string& branch : branches) {
+      if (!state_.model.FindFunction(branch))
+        return Invalid("function \"" + branch + "\" is not in the library");
+      state_.wanted.push_back(branch);
+    }
+    std::vector<Type> types;
+    for (const DType dtype : outputs.dtypes) types.push_back({dtype, Shape()});
+    const size_t first = f_.nodes.size();
+    FUSEBOX_ASSIGN(std::vector<ValueId> results, AddCase(state_.module, f_, branches, operands, types));
+    for (size_t i = first; i < f_.nodes.size(); ++i) f_.nodes[i]->location.name = node.name();
+    outputs_[node.name()] = {std::move(results), std::move(outputs.first)};
+    return {};
+  }
+
+  // A number stands for whether it is not zero.
+  ValueId Condition(const tf::NodeDef& node, ValueId condition) {
+    const DType dtype = f_.value(condition).type.dtype;
+    const bool number = dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 ||
+                        dtype == DType::kI64 || dtype == DType::kU8 || dtype == DType::kF32 ||
+                        dtype == DType::kF64;
+    if (!number) return condition;
+    const ValueId zero = f_.AddConst({dtype, Shape::Scalar()}, Buffer::Make(BitsOf(dtype) / 8, nullptr));
+    Node& made =
+        f_.AddNode(Op::kNotEqual, {condition, zero}, {{DType::kBool, f_.value(condition).type.shape}});
+    made.location.name = node.name();
+    return made.results[0];
   }
 
   Status ToHandle(const tf::NodeDef& node, Node& made) {
@@ -341,6 +387,20 @@ Status ImportFunction(ImportState& state, const tf::FunctionDef& def) {
   return {};
 }
 
+namespace {
+
+Status CheckFed(const SavedModel& model, const tf::TensorInfo& info, const Edge& edge) {
+  const tf::NodeDef* node = model.FindNode(edge.node);
+  if (!node) return Invalid("is fed to " + info.name() + ", which does not exist");
+  const auto dtype = node->attr().find("dtype");
+  if (node->op() == "Placeholder" && dtype != node->attr().end() && dtype->second.type() != info.dtype())
+    return Invalid("is declared " + std::string(Name(ToDType(info.dtype()))) + ", its placeholder " +
+                   std::string(Name(ToDType(dtype->second.type()))));
+  return {};
+}
+
+}  // namespace
+
 Status ImportSignature(ImportState& state, const std::string& key, const tf::SignatureDef& def) {
   std::string free = key;  // functions keep their names in the library, by which calls find them
   while (state.model.FindFunction(free)) free += "_signature";
@@ -356,6 +416,7 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
       return Unsupported("input " + name + " is a " + std::string(Name(ToDType(info.dtype()))) +
                          ", not a tensor of values");
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(info.name(), false));
+    FUSEBOX_TRY(CheckFed(state.model, info, edge).At("input " + name));
     importer.Bind(edge.node, edge.index,
                   f.AddInput({ToDType(info.dtype()), ToShape(info.tensor_shape())}, name));
     signature.input_names.push_back(name);

@@ -54,6 +54,9 @@ Shape ArgShape(const tf::FunctionDef&, int arg);
 // A For over these operands (start, limit, delta, what is carried) as a While of two new functions around `body`; what it gives.
 Result<std::vector<ValueId>> AddForLoop(Module&, Function&, const std::string& body,
                                         const std::vector<ValueId>& operands);
+// A Case of these operands (index, arguments...) as Ifs over new functions; what it gives, of the types `results`.
+Result<std::vector<ValueId>> AddCase(Module&, Function&, const std::vector<std::string>& branches,
+                                     const std::vector<ValueId>& operands, const std::vector<Type>& results);
 // The part of the main graph between a signature's inputs and outputs, as a function named like the
 // signature.
 Status ImportSignature(ImportState&, const std::string& key, const tf::SignatureDef&);

@@ -46,7 +46,9 @@ class VariableBinder {
     return {};
   }
 
+  // Without objects, a container and a name that nodes share are one variable. Objects may have names in common.
   void AddHandles() {
+    std::map<std::pair<std::string, std::string>, int> shared;
     for (const tf::NodeDef& node : model().graph().node()) {
       if (node.op() != "VarHandleOp" && node.op() != "VariableV2" && node.op() != "Variable") continue;
       Variable variable;
@@ -58,9 +60,29 @@ class VariableBinder {
         variable.dtype = dtype->second.type();
       auto shape = node.attr().find("shape");
       SetShape(shape == node.attr().end() ? nullptr : &shape->second.shape(), variable);
+      if (!model().has_objects() && shared_name != node.attr().end() && !shared_name->second.s().empty()) {
+        const auto container = node.attr().find("container");
+        const auto [it, fresh] = shared.emplace(
+            std::pair(container == node.attr().end() ? "" : container->second.s(), shared_name->second.s()),
+            static_cast<int>(out_.variables_.size()));
+        if (!fresh && MayBeOne(it->second, variable.node)) {
+          out_.by_node_.emplace(variable.node, it->second);
+          continue;
+        }
+      }
       out_.by_node_.emplace(variable.node, static_cast<int>(out_.variables_.size()));
       out_.variables_.push_back(std::move(variable));
     }
+  }
+
+  // Nodes that are restored from different keys are different variables. The one that has a key speaks for both.
+  bool MayBeOne(int index, const std::string& node) {
+    std::string& first = out_.variables_[static_cast<size_t>(index)].node;
+    const auto here = handle_keys_.find(node), there = handle_keys_.find(first);
+    if (here == handle_keys_.end()) return true;
+    if (there != handle_keys_.end()) return here->second == there->second;
+    first = node;
+    return true;
   }
 
   static void SetShape(const tf::TensorShape* shape, Variable& variable) {

@@ -48,6 +48,14 @@ Status MatrixDiag(Translation& t) {
       if (given != -1 && (!shape.ranked() || shape.rank() == 0 || shape.dims().back() != given))
         return Unsupported("a matrix that is larger than its diagonal");
     }
+    const Type& padding = t.in_type(4);
+    if (IsFloat(padding.dtype)) {
+      FUSEBOX_ASSIGN(const double value, t.Float(4));
+      if (value != 0) return Unsupported("a padding_value other than 0");
+    } else {
+      FUSEBOX_ASSIGN(const int64_t value, t.Int(4));
+      if (value != 0) return Unsupported("a padding_value other than 0");
+    }
   }
   t.Give(0, t.Value(Op::kMatrixDiag, {t.in(0)}));
   return {};

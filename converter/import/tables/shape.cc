@@ -125,7 +125,10 @@ Status Size(Translation& t) {
 
 Status OneHot(Translation& t) {
   FUSEBOX_TRY(t.Arity(4));
-  t.Give(0, t.Value(Op::kOneHot, {t.in(0), t.ToI32(t.in(1)), t.in(2), t.in(3)},
+  const DType dtype = t.in_type(0).dtype;
+  const bool narrow = dtype == DType::kU8 || dtype == DType::kI8 || dtype == DType::kI16;
+  t.Give(0, t.Value(Op::kOneHot,
+                    {narrow ? t.Cast(t.in(0), DType::kI32) : t.in(0), t.ToI32(t.in(1)), t.in(2), t.in(3)},
                     With("axis", t.attrs().i64("axis", -1))));
   return {};
 }

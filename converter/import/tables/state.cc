@@ -51,6 +51,7 @@ Status List(Translation& t) {
   Attrs attrs;
   if (const auto* type = std::get_if<DType>(t.attrs().Find("element_dtype")))
     attrs.Set("element_dtype", *type);
+  if (t.attrs().b("resize_if_index_out_of_bounds", false)) attrs.Set("resize_if_index_out_of_bounds", true);
   Node& made = t.Emit(op, t.node().operands, std::move(attrs), t.results().size());
   for (size_t i = 0; i < made.results.size(); ++i) t.Give(i, made.results[i]);
   return {};

@@ -31,6 +31,7 @@ constexpr std::string_view kFiles = "it reads or writes files";
 constexpr Family kFamilies[] = {
     {"XlaCallModule",
      "it holds compiled StableHLO, as exports from JAX do; export from the TensorFlow backend"},
+    {"Placeholder", "nothing is fed to it: it is no input of the signature"},
     {"Switch", kLoops},
     {"RefSwitch", kLoops},
     {"Merge", kLoops},

@@ -43,7 +43,8 @@ Status Select(Module& module, const std::vector<std::string>& wanted) {
 
 }  // namespace
 
-Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures) {
+Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures,
+                        Registry& registry) {
   Imported out;
   FUSEBOX_ASSIGN(out.module, tflite::ReadFile(file));
   Module& module = *out.module;
@@ -52,6 +53,7 @@ Result<Imported> Import(const std::string& file, const std::vector<std::string>&
   out.unsigned_file = module.signatures.empty();
   if (out.unsigned_file) module.signatures.push_back(OfMain(*module.functions[0]));
   FUSEBOX_TRY(Select(module, signatures).At(file));
+  CheckHints(module, registry);
   FUSEBOX_TRY(LiftFlex(module, out.notes).At(file));
   return out;
 }

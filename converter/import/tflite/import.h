@@ -9,15 +9,19 @@
 #include <vector>
 
 #include "converter/import/imported.h"
+#include "host/plugin/plugin.h"
 
 namespace fusebox::tflite_import {
 
 using converter::Imported;
 
 // The named signatures, or, when none is named, all. A file without signatures has one named "main".
-Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures);
+Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures, Registry&);
 
 // The Flex nodes of a module as OPAQUE ones; `notes` says how many of what. Errors name the node whose options are damaged.
 Status LiftFlex(Module&, std::vector<std::string>& notes);
+
+// Declared shapes of what ops compute give way to what the ops say of them; where ops say nothing, the rank is kept.
+void CheckHints(Module&, Registry&);
 
 }  // namespace fusebox::tflite_import

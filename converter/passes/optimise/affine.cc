@@ -3,6 +3,7 @@
 // left in a row merged to one product and one sum. Computed in double, rounded once.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "converter/passes/optimise/broadcast.h"
 #include "converter/passes/optimise/edit.h"
@@ -200,6 +201,27 @@ bool Fits(const Shape& c, const Shape& x) {
   return true;
 }
 
+double Largest(const Numbers& numbers) {
+  double largest = 0;
+  for (const double value : numbers.values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+// Whether f32 says all of these, to their last digits.
+bool Sayable(const Numbers& numbers) {
+  using Limits = std::numeric_limits<float>;
+  return std::ranges::all_of(numbers.values, [](double value) {
+    const double size = std::abs(value);
+    return value == 0 || (size >= double{Limits::min()} && size <= double{Limits::max()});
+  });
+}
+
+// x + 2^23 - 2^23 rounds x, and is meant to.
+bool Rounds(const Numbers& sum, const Numbers& added, const Numbers& before) {
+  constexpr double kLost = 0x1p-16;
+  return Largest(before) > 0 && Largest(added) > 0 && Largest(sum) <= Largest(before) * kLost;
+}
+
 // A row of steps that ends here becomes one product and one sum at most, where that is less.
 bool InARow(Edit& e, Node& node) {
   Affine all{Numbers::Of(1), Numbers::Of(0)};
@@ -216,7 +238,7 @@ bool InARow(Edit& e, Node& node) {
     const auto total =
         shift ? Combine(*shift, all.shift, [](double a, double b) { return a + b; }) : std::nullopt;
     const auto scale = Combine(all.scale, affine->scale, [](double a, double b) { return a * b; });
-    if (!total || !scale) break;
+    if (!total || !scale || !Sayable(*total) || !Sayable(*scale) || Rounds(*total, *shift, all.shift)) break;
     all = {*scale, *total};
     x = step->x;
     ++count;

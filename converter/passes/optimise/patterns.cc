@@ -185,7 +185,7 @@ bool L2(Edit& e, Node& node) {
   if (HasActivation(node) || !e.is_f32(node.results[0])) return false;
   for (size_t i = 0; i < 2; ++i) {
     const ValueId x = node.operands[i];
-    if (e.rank(x) < 1 || e.rank(x) > 4) continue;
+    if (e.rank(x) < 1 || e.rank(x) > 4 || e.shape(x) != e.shape(node.results[0])) continue;
     if (node.is(Op::kDiv) && i == 1) continue;
     const Node* const root = e.producer(node.operands[1 - i], node.is(Op::kDiv) ? Op::kSqrt : Op::kRsqrt);
     if (root && IsSquaredNorm(e, root->operands[0], x))

@@ -143,5 +143,25 @@ TEST(Affine, DoesNotMergeWhatWouldGrowOrIsReadBetween) {
   EXPECT_EQ(widens.Ops(), "ADD ADD") << "the constant gives the result a row more";
 }
 
+// 1.5 * 2^23 and back: rounding to whole numbers.
+TEST(InARow, KeepsASumThatRounds) {
+  Rewritten m;
+  const ValueId x = m.In({4});
+  const ValueId ten = m.Op1(Op::kMul, {x, m.C(10)});
+  m.Finish({m.Op1(Op::kSub, {m.Op1(Op::kAdd, {ten, m.C(12582912)}), m.C(12582912)})});
+  EXPECT_EQ(m.Ops(), "MUL ADD SUB");
+}
+
+TEST(InARow, MergesNothingThatF32CannotSay) {
+  Rewritten large, small;
+  const ValueId x = large.In({4}), y = small.In({4});
+  large.f.outputs = {large.Op1(Op::kMul, {large.Op1(Op::kMul, {x, large.C(1e30F)}), large.C(1e30F)})};
+  large.Sign(large.f);
+  EXPECT_EQ(large.Run(Optimise), "");  // not Finish: what comes out is infinite
+  EXPECT_EQ(large.Ops(), "MUL MUL");
+  small.Finish({small.Op1(Op::kMul, {small.Op1(Op::kMul, {y, small.C(1e-30F)}), small.C(1e-30F)})});
+  EXPECT_EQ(small.Ops(), "MUL MUL");
+}
+
 }  // namespace
 }  // namespace fusebox::converter

@@ -71,6 +71,41 @@ TEST(LowerLists, MakesDenseTensorsThatComputeTheSame) {
   EXPECT_THAT(FloatsOf(out[1]), ElementsAre(109, 212));
 }
 
+// What TensorFlow's dynamic_size says: a list of none that every turn makes longer by one.
+TEST(LowerLists, GrowWhereTheyMay) {
+  for (const int32_t length : {0, 1, 3}) {
+    Loop bench(3);
+    for (const auto& node : bench.f.nodes)
+      if (node->is(Op::kTensorListReserve))
+        node->operands[1] = bench.f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {length});
+    for (const auto& node : bench.body.nodes)
+      if (node->is(Op::kTensorListSetItem)) node->attrs.Set("resize_if_index_out_of_bounds", true);
+    EXPECT_EQ(bench.Run(LowerTensorLists), "");
+    const auto outputs = bench.Compute("main", {Floats({3, 2}, {1, 2, 3, 4, 5, 6}), Floats({2}, {1, 1})});
+    ASSERT_EQ(outputs.size(), 2u);
+    EXPECT_EQ(outputs[0].type.shape, Shape({3, 2}));
+    EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(11, 21, 32, 43, 55, 67)) << length;
+  }
+}
+
+TEST(LowerLists, GoThroughNoBranch) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  Function& same = bench.Add("same");
+  same.outputs = {same.AddInput(kList)};
+  const ValueId yes = f.AddInput({DType::kBool, Shape::Scalar()});
+  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {2}),
+                length = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {3});
+  const ValueId list = f.AddNode(Op::kTensorListReserve, {shape, length}, {kList}).results[0];
+  const ValueId chosen = f.AddNode(Op::kIf, {yes, list}, {kList},
+                                   Ref("then_subgraph_index", "same", "else_subgraph_index", "same"))
+                             .results[0];
+  f.outputs = f.AddNode(Op::kTensorListStack, {chosen, shape}, {F32({3, 2})}).results;
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  EXPECT_THAT(bench.Notes(), HasSubstr("a tensor list goes through a branch"));
+}
+
 TEST(LowerLists, OfALoopThatNeverRuns) {
   Loop bench(0);
   EXPECT_EQ(bench.Run(LowerTensorLists), "");

@@ -110,6 +110,36 @@ TEST(SourceTypes, ACastGoesByWhatItSays) {
   EXPECT_THAT(verify::ToDoubles(out[0]), ElementsAre(6));
 }
 
+TEST(SourceTypes, IndicesOfAnyWholeTypeAreTaken) {
+  Translated hot("OneHot", {Of<uint8_t>(DType::kU8, {2}, {1, 0}), I({}, {2}), F({}, {5}), F({}, {-1})}, {}, 1,
+                 1);
+  ASSERT_EQ(hot.error, "");
+  EXPECT_THAT(verify::ToDoubles(hot.Results()[0]), ElementsAre(-1, 5, 5, -1));
+}
+
+TEST(MatrixDiag, RefusesAPaddingOfAnythingButZero) {
+  const auto error = [](float padding) {
+    return Translated("MatrixDiagV3",
+                      {F({2}, {1, 2}), I({}, {0}), I({}, {-1}), I({}, {-1}), F({}, {padding})}, {}, 1, 1)
+        .error;
+  };
+  EXPECT_EQ(error(0), "");
+  EXPECT_THAT(error(7), HasSubstr("a padding_value other than 0"));
+}
+
+TEST(Legal, WantsABoolForACondition) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  Function& same = bench.Add("same");
+  same.outputs = {same.AddInput(F32({2}))};
+  const ValueId c = f.AddInput(I32({})), x = f.AddInput(F32({2}));
+  f.outputs = f.AddNode(Op::kIf, {c, x}, {F32({2})},
+                        Ref("then_subgraph_index", "same", "else_subgraph_index", "same"))
+                  .results;
+  bench.Sign(f);
+  EXPECT_THAT(bench.Run(RequireLegal), HasSubstr("its condition is i32, expected bool"));
+}
+
 // gamma 2 and 1, beta 1 and 0, mean 1 and 1, variance 3 and 15, epsilon 1: (x - 1) + 1 and (x - 1) / 4.
 std::vector<Tensor> Normalised(Tensor x) {
   return {std::move(x), F({2}, {2, 1}), F({2}, {1, 0}), F({2}, {1, 1}), F({2}, {3, 15})};

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace fusebox {
 namespace {
@@ -114,6 +115,37 @@ TEST(AtomicFile, GivesTheFileTheRightsOfAnyNewFile) {
   struct stat info;
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0644u);
+}
+
+TEST(AtomicFile, WritesWhatALinkPointsTo) {
+  const std::string target = TempPath("end_of_link"), link = TempPath("link");
+  for (const auto& path : {target, link}) std::filesystem::remove(path);
+  std::filesystem::create_symlink("end_of_link", link);
+  for (const char* content : {"new", "newer"}) {  // first there is no target
+    ASSERT_TRUE(WriteFile(link, Bytes(content)));
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_FALSE(std::filesystem::is_symlink(target));
+    EXPECT_EQ(*ReadTextFile(target), content);
+  }
+}
+
+TEST(AtomicFile, WritesToAPipeAndLeavesIt) {
+  const std::string pipe = TempPath("pipe");
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = *ReadTextFile(pipe); });
+  const Status status = WriteFile(pipe, Bytes("through"));
+  reader.join();
+  EXPECT_TRUE(status) << status.error().message;
+  EXPECT_EQ(read, "through");
+  EXPECT_EQ(std::filesystem::status(pipe).type(), std::filesystem::file_type::fifo);
+}
+
+TEST(AtomicFile, RefusesAFolder) {
+  const Status status = WriteFile(testing::TempDir(), Bytes("x"));
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("Is a directory"), std::string::npos) << status.error().message;
 }
 
 TEST(AtomicFile, RefusesAFolderThatIsNotThere) {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFlow's Case(index, arguments...) calls one of its branches, the last one where the index is outside of them. TFLite has no such
+// op: it becomes nested Ifs.
+#include "converter/import/saved_model/function_import.h"
+
+namespace fusebox::saved_model {
+namespace {
+
+std::vector<ValueId> Call(Function& f, const std::string& callee, std::vector<ValueId> arguments,
+                          const std::vector<Type>& types) {
+  Attrs attrs;
+  attrs.Set("subgraph", FunctionRef{callee});
+  const auto& results = f.AddNode(Op::kCall, std::move(arguments), types, std::move(attrs)).results;
+  return {results.begin(), results.end()};
+}
+
+ValueId Add(Function& f, Op op, std::vector<ValueId> operands, DType dtype) {
+  return f.AddNode(op, std::move(operands), {{dtype, fusebox::Shape::Scalar()}}).results[0];
+}
+
+ValueId Number(Function& f, size_t value) {
+  return f.AddConst<int32_t>(DType::kI32, fusebox::Shape::Scalar(), {static_cast<int32_t>(value)});
+}
+
+// Branches as functions of the index and the arguments.
+struct Branches {
+  Module& module;
+  std::span<const std::string> names;
+  std::vector<Type> inputs, results;
+
+  // One of [begin, end), by halves: what is nested stays shallow.
+  std::vector<ValueId> Choose(Function& f, size_t begin, size_t end,
+                              const std::vector<ValueId>& operands) const {
+    if (end - begin == 1) return Call(f, names[begin], {operands.begin() + 1, operands.end()}, results);
+    const size_t middle = (begin + end) / 2;
+    std::vector<ValueId> all = {Add(f, Op::kLess, {operands[0], Number(f, middle)}, DType::kBool)};
+    all.insert(all.end(), operands.begin(), operands.end());
+    Attrs attrs;
+    attrs.Set("then_subgraph_index", FunctionRef{AddFunction(begin, middle)});
+    attrs.Set("else_subgraph_index", FunctionRef{AddFunction(middle, end)});
+    const auto& made = f.AddNode(Op::kIf, std::move(all), results, std::move(attrs)).results;
+    return {made.begin(), made.end()};
+  }
+
+  std::string AddFunction(size_t begin, size_t end) const {
+    std::string name = names[begin] + "_cases";
+    while (module.Find(name)) name += "_";
+    Function& f = module.Add(name);
+    for (const Type& type : inputs) f.AddInput(type);
+    const auto outputs = Choose(f, begin, end, {f.inputs.begin(), f.inputs.end()});
+    f.outputs.assign(outputs.begin(), outputs.end());
+    return name;
+  }
+};
+
+}  // namespace
+
+Result<std::vector<ValueId>> AddCase(Module& module, Function& f, const std::vector<std::string>& branches,
+                                     const std::vector<ValueId>& operands, const std::vector<Type>& results) {
+  constexpr size_t kMost = 1024;
+  if (operands.empty()) return Invalid("it has no index");
+  if (branches.empty()) return Invalid("it has no branches");
+  if (branches.size() > kMost) return Unsupported("it has more than " + std::to_string(kMost) + " branches");
+  std::vector<Type> inputs;
+  for (const ValueId operand : operands) inputs.push_back({f.value(operand).type.dtype, fusebox::Shape()});
+  inputs[0].shape = fusebox::Shape::Scalar();
+  const ValueId last = Number(f, branches.size() - 1);
+  const ValueId below = Add(f, Op::kLess, {operands[0], Number(f, 0)}, DType::kBool);
+  std::vector<ValueId> inside = operands;
+  inside[0] = Add(f, Op::kSelectV2, {below, last, Add(f, Op::kMinimum, {operands[0], last}, DType::kI32)},
+                  DType::kI32);
+  return Branches{module, branches, std::move(inputs), results}.Choose(f, 0, branches.size(), inside);
+}
+
+}  // namespace fusebox::saved_model

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file says of the shapes of computed tensors. TFLite takes it for a hint and finds out anew; files of older tools give the
+// sizes of one run even where an input is open. Here too, what the ops compute counts.
+#include "converter/import/tflite/import.h"
+#include "host/eval/eval.h"
+
+namespace fusebox::tflite_import {
+namespace {
+
+bool IsOpen(const Shape& shape) { return shape.ranked() && !shape.is_static(); }
+
+// What is left of a declaration that nothing confirms: all of it where the file says which sizes are open, else the rank. A rank
+// of 0 is also how older files say that they know none.
+Shape Believed(const Shape& declared) {
+  if (!declared.ranked() || IsOpen(declared)) return declared;
+  if (declared.rank() == 0) return Shape();
+  return Shape(std::vector<int64_t>(static_cast<size_t>(declared.rank()), Shape::kUnknown));
+}
+
+struct Hint {
+  Function* function;
+  ValueId value;
+  Shape shape;
+};
+
+// Results of ops that tell shapes, and the inputs of functions that ops run.
+std::vector<Hint> Hints(Module& module, Registry& registry) {
+  std::vector<Hint> hints;
+  const auto add = [&](Function& f, ValueId v) {
+    if (v != kNoValue && !f.value(v).is_const()) hints.push_back({&f, v, f.value(v).type.shape});
+  };
+  for (const auto& f : module.functions) {
+    for (const auto& node : f->nodes) {
+      const bool control = Info(node->op).effects == Effects::kControl;
+      if (!control && (IsHostOp(node->op) || !ChooseKernel(registry, *f, *node))) continue;
+      for (size_t i = 0; i < ProperResults(*node); ++i) add(*f, node->results[i]);
+      if (!control) continue;
+      for (const std::string& callee : References(*node)) {
+        Function& called = *module.Find(callee);
+        for (const ValueId v : called.inputs) add(called, v);
+      }
+    }
+  }
+  return hints;
+}
+
+}  // namespace
+
+void CheckHints(Module& module, Registry& registry) {
+  const std::vector<Hint> hints = Hints(module, registry);
+  for (const Hint& hint : hints) hint.function->value(hint.value).type.shape = Shape();
+  Status status;
+  for (const Signature& s : module.signatures)
+    if (status) status = InferTypes(registry, module, *module.Find(s.function));
+  for (const Hint& hint : hints) {
+    Type& type = hint.function->value(hint.value).type;
+    const Type declared{type.dtype, status ? Believed(hint.shape) : hint.shape};
+    if (!status || !type.shape.ranked()) type = declared;
+    else if (const auto refined = IsOpen(hint.shape) ? Refine(type, declared) : std::nullopt) type = *refined;
+  }
+}
+
+}  // namespace fusebox::tflite_import
