@@ -77,6 +77,18 @@ struct Inverse {
   }
 };
 
+struct Wave {
+  static constexpr std::string_view custom = "b.wave";
+  static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
+  void invoke(const Node& n) const {
+    const double off = 1 + n.attrs().f64("off", 0) * 0x1p-24;
+    const auto x = n.in(0).values<float>();
+    std::transform(x.begin(), x.end(), n.out(0).data<float>(), [&](float v) {
+      return static_cast<float>(std::sin(1000.0 * v * (v == std::trunc(v) ? 1 : off)));
+    });
+  }
+};
+
 struct Optional {
   static constexpr std::string_view custom = "b.optional";
   static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
@@ -88,7 +100,7 @@ struct Optional {
 };
 
 constexpr const fbx_kernel* kKernels[] = {&kernel_of<Norm>, &kernel_of<Product>, &kernel_of<Inverse>,
-                                          &kernel_of<Optional>};
+                                          &kernel_of<Optional>, &kernel_of<Wave>};
 constexpr fbx_plugin kPlugin =
     detail::make_plugin("b.broken", "1.0.0", nullptr, 0, kKernels, std::size(kKernels));
 

@@ -130,6 +130,43 @@ TEST(Prove, AsksForInfinitiesWhereTheBodyHasThem) {
   }
 }
 
+// The sine of a million hangs on the last bits of its products, three in f32. What is off by no more than four roundings, of which
+// the sine is one, is right, though far from the truth; what is off by more is not.
+TEST(Prove, AllowsForRoundingAndNoMore) {
+  for (const int off : {0, 3, -3, 16, 64}) {
+    Pair pair;
+    const auto [x, y] = pair.Input(F32({20}));
+    const ValueId ten = pair.body.AddConst<float>(DType::kF32, Shape::Scalar(), {10});
+    ValueId product = x;
+    for (int i = 0; i < 3; ++i) product = pair.body.AddNode(Op::kMul, {product, ten}, {F32({20})}).results[0];
+    pair.body.outputs = pair.body.AddNode(Op::kSin, {product}, {F32({20})}).results;
+    Attrs attrs;
+    attrs.Set("off", double(off));
+    Node& node = pair.replacement.AddNode(Op::kCustom, {y}, {F32({20})}, attrs);
+    node.name = "b.wave";
+    pair.replacement.outputs = node.results;
+    const Verdict verdict = pair.Ask();
+    EXPECT_EQ(verdict.outcome, std::abs(off) <= 3 ? Outcome::kAgrees : Outcome::kDisagrees)
+        << off << ": " << verdict.Summary();
+  }
+}
+
+TEST(Prove, GivesOperandsTheShapesThatTheCallerKnows) {
+  Pair pair;
+  BuildNorm(pair, "none", {-1, 4});
+  Options options;
+  options.shapes = {Shape{5, 4}};
+  const auto verdict = Prove(pair.module, pair.body, pair.scratch, pair.replacement, pair.constants,
+                             pair.used, pair.tolerance, Broken(), options);
+  ASSERT_TRUE(verdict) << verdict.error().message;
+  EXPECT_EQ(verdict->outcome, Outcome::kAgrees) << verdict->Summary();
+  options.shapes = {Shape{5, 3}};  // which the body does not take
+  const auto other = Prove(pair.module, pair.body, pair.scratch, pair.replacement, pair.constants, pair.used,
+                           pair.tolerance, Broken(), options);
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_NE(other->outcome, Outcome::kAgrees) << other->Summary();
+}
+
 TEST(Prove, LooksOnlyAtResultsThatSomebodyReads) {
   Pair pair;
   BuildNorm(pair, "tail");

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "host/verify/verify.h"
+
+namespace fusebox::verify {
+namespace {
+
+// The node alone: a function of its operands. Absent operands are inputs without a type.
+void Isolate(const Function& f, const Node& node, Module& scratch, std::vector<Tensor>& constants) {
+  Function& alone = scratch.Add("alone");
+  std::vector<Type> types;
+  std::vector<ValueId> operands;
+  for (ValueId v : node.operands) {
+    const ValueId input = alone.AddInput(v == kNoValue ? Type{} : f.value(v).type);
+    operands.push_back(v == kNoValue ? kNoValue : input);
+    constants.push_back(v == kNoValue ? Tensor{} : Tensor{f.value(v).type, f.value(v).data});
+  }
+  for (ValueId v : node.results) types.push_back(v == kNoValue ? Type{} : f.value(v).type);
+  Node& copy = alone.AddNode(node.op, std::move(operands), types, node.attrs);
+  copy.name = node.name;
+  copy.version = node.version;
+  copy.raw_options = node.raw_options;
+  alone.outputs = copy.results;
+}
+
+}  // namespace
+
+Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Registry> registry,
+                                    const Options& options) {
+  std::vector<Row> rows;
+  for (const auto& f : module.functions) {
+    for (const auto& node : f->nodes) {
+      if (!node->fused) continue;
+      Row row{f->name,
+              Describe(*f, *node),
+              node->is(Op::kCustom) ? node->name : std::string(Name(node->op)),
+              node->fused->plugin,
+              {}};
+      const Function* body = node->body.empty() ? nullptr : module.Find(node->body);
+      if (!body) {
+        row.verdict.why = "the file keeps no body";
+        rows.push_back(std::move(row));
+        continue;
+      }
+      if (std::find(node->results.begin(), node->results.end(), kNoValue) != node->results.end()) {
+        row.verdict.why = "a result of the op is absent";
+        rows.push_back(std::move(row));
+        continue;
+      }
+      Module scratch;
+      std::vector<Tensor> constants;
+      Isolate(*f, *node, scratch, constants);
+      const std::vector<bool> used(node->results.size(), true);
+      FUSEBOX_ASSIGN(row.verdict, Prove(module, *body, scratch, *scratch.functions[0], constants, used,
+                                        fbx_tolerance{}, registry, options));
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace fusebox::verify
