@@ -23,6 +23,7 @@ class Product {
   explicit Product(Translation& t) : t_(t) {}
 
   Status Run() {
+    if (t_.count() < 1) return Invalid("it has no operands");
     if (t_.in_type(0).dtype != DType::kNone && !IsFloat(t_.in_type(0).dtype))
       return Unsupported("a product of " + std::string(Name(t_.in_type(0).dtype)));
     std::vector<int> ranks;
