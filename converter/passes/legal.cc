@@ -50,7 +50,7 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   // Asked once more for its reason; what it emits is taken back.
   const size_t kept = f.nodes.size();
   Translation translation(context.module, f, context.registry, node);
-  const Status status = translate(translation);
+  const Status status = TranslateWidened(translate, translation);
   f.nodes.resize(kept);
   return status ? "it could be translated only in part" : status.error().message;
 }

@@ -82,7 +82,7 @@ Result<int> TranslateFunction(Module& module, Function& f, Registry& registry) {
   return RewriteNodes(module, f, registry, [&](Translation& t) -> Result<bool> {
     const Translate translate = t.node().is(Op::kOpaque) ? FindTranslation(t.node().name) : nullptr;
     const size_t before = f.nodes.size();
-    if (!translate || !translate(t))
+    if (!translate || !TranslateWidened(translate, t))
       return false;  // what is refused now is asked again, and reported at the end
     for (size_t i = before; i < f.nodes.size(); ++i)
       if (!HasItsOperands(*f.nodes[i])) return false;

@@ -19,8 +19,40 @@ Status Binary(Translation& t) {
   return {};
 }
 
+bool IsWhole(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+
 Status Same(Translation& t) {
   for (size_t i = 0; i < t.count() && i < t.results().size(); ++i) t.Give(i, t.in(i));
+  return {};
+}
+
+// TFLite has these of reals only.
+Status Square(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  if (!IsWhole(t.in_type(0).dtype)) return Unary<Op::kSquare>(t);
+  t.Give(0, t.Value(Op::kMul, {t.in(0), t.in(0)}));
+  return {};
+}
+
+Status Rounded(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  return IsWhole(t.in_type(0).dtype) ? Same(t) : Unary<Op::kRound>(t);
+}
+
+Status Relu(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const DType dtype = t.in_type(0).dtype;
+  if (!IsWhole(dtype)) return Unary<Op::kRelu>(t);
+  t.Give(0, t.Value(Op::kMaximum, {t.in(0), t.Scalar(dtype, 0)}));
+  return {};
+}
+
+Status Relu6(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const DType dtype = t.in_type(0).dtype;
+  if (!IsWhole(dtype)) return Unary<Op::kRelu6>(t);
+  const ValueId positive = t.Value(Op::kMaximum, {t.in(0), t.Scalar(dtype, 0)});
+  t.Give(0, t.Value(Op::kMinimum, {positive, t.Scalar(dtype, 6)}));
   return {};
 }
 
@@ -132,8 +164,8 @@ std::span<const TranslateRow> ElementwiseTable() {
       {"Print", Same},
       {"PrintV2", Nothing},
       {"ControlTrigger", Nothing},
-      {"Relu", Unary<Op::kRelu>},
-      {"Relu6", Unary<Op::kRelu6>},
+      {"Relu", Relu},
+      {"Relu6", Relu6},
       {"Elu", Unary<Op::kElu>},
       {"Tanh", Unary<Op::kTanh>},
       {"Sigmoid", Unary<Op::kLogistic>},
@@ -141,15 +173,15 @@ std::span<const TranslateRow> ElementwiseTable() {
       {"Log", Unary<Op::kLog>},
       {"Sqrt", Unary<Op::kSqrt>},
       {"Rsqrt", Unary<Op::kRsqrt>},
-      {"Square", Unary<Op::kSquare>},
+      {"Square", Square},
       {"Abs", Unary<Op::kAbs>},
       {"Neg", Unary<Op::kNeg>},
       {"Sin", Unary<Op::kSin>},
       {"Cos", Unary<Op::kCos>},
       {"Floor", Unary<Op::kFloor>},
       {"Ceil", Unary<Op::kCeil>},
-      {"Round", Unary<Op::kRound>},
-      {"Rint", Unary<Op::kRound>},
+      {"Round", Rounded},
+      {"Rint", Rounded},
       {"Sign", Unary<Op::kSign>},
       {"LogicalNot", Unary<Op::kLogicalNot>},
       {"ZerosLike", Unary<Op::kZerosLike>},

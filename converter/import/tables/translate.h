@@ -60,6 +60,8 @@ class Translation {
     if (result < results_.size()) results_[result] = v;
   }
   const std::vector<ValueId>& results() const { return results_; }
+  // Of another node in the same place, which outlives it.
+  Translation Of(const Node& node) const { return {module_, f_, registry_, node}; }
 
  private:
   Module& module_;
@@ -86,6 +88,8 @@ std::span<const TranslateRow> SuppressionTable();
 std::span<const TranslateRow> ComposedTable();
 std::span<const TranslateRow> EinsumTable();
 Translate FindTranslation(std::string_view op);  // null: unknown
+// What `translate` does, in wider numbers where TFLite's op means something else by the operands' type.
+Status TranslateWidened(Translate translate, Translation&);
 // Of an op without a translation: why, and what its owner can do where that is known.
 std::string WhyUntranslatable(std::string_view op);
 

@@ -117,6 +117,59 @@ TEST(SourceTypes, IndicesOfAnyWholeTypeAreTaken) {
   EXPECT_THAT(verify::ToDoubles(hot.Results()[0]), ElementsAre(-1, 5, 5, -1));
 }
 
+TEST(Widened, ArithmeticOnBytesIsPlain) {
+  const Tensor x = Of<uint8_t>(DType::kU8, {3}, {250, 7, 0}), y = Of<uint8_t>(DType::kU8, {3}, {10, 2, 1});
+  const auto run = [&](const char* op) {
+    Translated made(op, {x, y}, {});
+    EXPECT_EQ(made.error, "") << op;
+    const auto out = made.Results();
+    EXPECT_EQ(out.size(), 1u);
+    EXPECT_EQ(out[0].type.dtype, DType::kU8) << op;
+    return verify::ToDoubles(out[0]);
+  };
+  EXPECT_THAT(run("AddV2"), ElementsAre(4, 9, 1));  // modulo 256
+  EXPECT_THAT(run("Sub"), ElementsAre(240, 5, 255));
+  EXPECT_THAT(run("Mul"), ElementsAre(196, 14, 0));
+  EXPECT_THAT(run("FloorDiv"), ElementsAre(25, 3, 0));
+  EXPECT_THAT(run("Maximum"), ElementsAre(250, 7, 1));
+  Translated less("Less", {y, x}, {});
+  ASSERT_EQ(less.error, "");
+  EXPECT_EQ(less.Results()[0].type.dtype, DType::kBool);
+  EXPECT_THAT(verify::ToDoubles(less.Results()[0]), ElementsAre(1, 1, 0));
+  Translated sum("Sum", {Of<int8_t>(DType::kI8, {2}, {100, 100}), I({1}, {0})}, {}, 1, 1);
+  ASSERT_EQ(sum.error, "");
+  EXPECT_THAT(verify::ToDoubles(sum.Results()[0]), ElementsAre(-56));
+}
+
+TEST(Widened, OfWholeNumbersHasNoOpOfReals) {
+  const Tensor x = I({3}, {-3, 0, 9});
+  const auto run = [&](const char* op) {
+    Translated made(op, {x}, {});
+    EXPECT_EQ(made.error, "") << op;
+    return verify::ToDoubles(made.Results()[0]);
+  };
+  EXPECT_THAT(run("Square"), ElementsAre(9, 0, 81));
+  EXPECT_THAT(run("Round"), ElementsAre(-3, 0, 9));
+  EXPECT_THAT(run("Relu"), ElementsAre(0, 0, 9));
+  EXPECT_THAT(run("Relu6"), ElementsAre(0, 0, 6));
+}
+
+TEST(Widened, HalvesAreComputedAsSingles) {
+  const auto halves = [](std::vector<int64_t> dims, const std::vector<float>& values) {
+    std::vector<_Float16> stored;
+    for (const float value : values) stored.push_back(static_cast<_Float16>(value));
+    return Of<_Float16>(DType::kF16, std::move(dims), stored);
+  };
+  Translated relu("Relu", {halves({2}, {-1, 2})}, {});
+  ASSERT_EQ(relu.error, "");
+  EXPECT_THAT(relu.Results()[0].data.As<_Float16>(),
+              ElementsAre(static_cast<_Float16>(0), static_cast<_Float16>(2)));
+  Translated product("MatMul", {halves({1, 2}, {1, 2}), halves({2, 1}, {3, 4})}, {});
+  ASSERT_EQ(product.error, "");
+  EXPECT_EQ(product.Results()[0].type.dtype, DType::kF16);
+  EXPECT_THAT(product.Results()[0].data.As<_Float16>(), ElementsAre(static_cast<_Float16>(11)));
+}
+
 TEST(MatrixDiag, RefusesAPaddingOfAnythingButZero) {
   const auto error = [](float padding) {
     return Translated("MatrixDiagV3",
@@ -187,9 +240,9 @@ TEST(Legal, SaysWhatNoKernelComputes) {
   EXPECT_THAT(ints.error, HasSubstr("a product of i32"));
   Translated einsum("Einsum", {I({1, 2}, {1, 2}), I({2, 1}, {1, 2})}, A("equation", "ij,jk->ik"));
   EXPECT_THAT(einsum.error, HasSubstr("a product of i32"));
-  const Tensor bytes = Of<int8_t>(DType::kI8, {2}, {7, 5});
-  Translated mod("TruncateMod", {bytes, bytes}, {});
-  EXPECT_THAT(mod.error, HasSubstr("no kernel computes DIV of i8, i8"));
+  const Tensor whole = I({2}, {7, 5});
+  Translated angle("Atan2", {whole, whole}, {});
+  EXPECT_THAT(angle.error, HasSubstr("no kernel computes ATAN2 of i32, i32"));
 }
 
 TEST(Finish, AsksForTheRankThatNobodyKnows) {

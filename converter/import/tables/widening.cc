@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// TFLite's arithmetic on bytes and 16-bit integers is that of quantised numbers, and on halves it has next to none. TensorFlow's own is
+// plain: it is computed in a type that both have, between casts. Casts of integers cut what TensorFlow lets overflow.
+#include <algorithm>
+
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+constexpr std::string_view kOfIntegers[] = {"Abs",
+                                            "Add",
+                                            "AddN",
+                                            "AddV2",
+                                            "BiasAdd",
+                                            "ClipByValue",
+                                            "Cumsum",
+                                            "Equal",
+                                            "FloorDiv",
+                                            "FloorMod",
+                                            "Greater",
+                                            "GreaterEqual",
+                                            "Less",
+                                            "LessEqual",
+                                            "Max",
+                                            "Maximum",
+                                            "Mean",
+                                            "Min",
+                                            "Minimum",
+                                            "Mul",
+                                            "Neg",
+                                            "NotEqual",
+                                            "Pow",
+                                            "Prod",
+                                            "Relu",
+                                            "Relu6",
+                                            "Sign",
+                                            "Square",
+                                            "SquaredDifference",
+                                            "Sub",
+                                            "Sum",
+                                            "TruncateDiv",
+                                            "TruncateMod"};
+
+constexpr std::string_view kOfReals[] = {"Atan2",       "AvgPool",       "AvgPool3D",
+                                         "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3",
+                                         "Ceil",        "Conv2D",        "Conv2DBackpropInput",
+                                         "Conv3D",      "Cos",           "DepthwiseConv2dNative",
+                                         "Div",         "DivNoNan",      "Einsum",
+                                         "Elu",         "Erf",           "Erfc",
+                                         "Exp",         "Expm1",         "Floor",
+                                         "Inv",         "IsFinite",      "IsInf",
+                                         "IsNan",       "LeakyRelu",     "Log",
+                                         "Log1p",       "LogSoftmax",    "MatMul",
+                                         "MaxPool",     "MaxPool3D",     "RealDiv",
+                                         "Reciprocal",  "Rint",          "Round",
+                                         "Rsqrt",       "Selu",          "Sigmoid",
+                                         "Sin",         "Softmax",       "Softplus",
+                                         "Softsign",    "Sqrt",          "Tan",
+                                         "Tanh"};
+
+bool IsIn(std::span<const std::string_view> ops, std::string_view op) {
+  return std::ranges::find(ops, op) != ops.end();
+}
+
+// The type to compute in; none where it is that of the operands.
+DType WiderThan(DType dtype, std::string_view op) {
+  switch (dtype) {
+    case DType::kU8:
+    case DType::kI8:
+    case DType::kI16:
+      if (op == "MaxPool") return DType::kF32;
+      return IsIn(kOfIntegers, op) ? DType::kI32 : DType::kNone;
+    case DType::kF16:
+    case DType::kBF16: return IsIn(kOfIntegers, op) || IsIn(kOfReals, op) ? DType::kF32 : DType::kNone;
+    default: return DType::kNone;
+  }
+}
+
+}  // namespace
+
+Status TranslateWidened(Translate translate, Translation& t) {
+  const DType narrow = t.count() == 0 ? DType::kNone : t.in_type(0).dtype;
+  const DType wide = WiderThan(narrow, t.node().name);
+  if (wide == DType::kNone) return translate(t);
+  Node node = t.node();
+  for (ValueId& operand : node.operands)
+    if (operand != kNoValue && t.type(operand).dtype == narrow) operand = t.Cast(operand, wide);
+  Translation inside = t.Of(node);
+  FUSEBOX_TRY(translate(inside));
+  for (size_t i = 0; i < inside.results().size(); ++i) {
+    const ValueId made = inside.results()[i];
+    if (made != kNoValue) t.Give(i, t.type(made).dtype == wide ? t.Cast(made, narrow) : made);
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter
