@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/rnn/keras_mask.h"
 
+#include <algorithm>
+#include <cmath>
+#include <span>
 #include <vector>
 
 namespace fusebox::rnn {
@@ -33,9 +36,20 @@ Value ZerosFirst(Build& build, Value sequence) {
   return build.builtin("PAD", {sequence, build.constant<int32_t>(ahead, dims)})[0];
 }
 
-// Times its weight beyond all that gates add up otherwise; as a weight it is among ordinary ones, so that those lose nothing when they
-// are quantised beside it.
-constexpr float kHuge = 1e37F, kHugeWeight = 0.125F;
+constexpr float kHuge = 1e37F;
+
+// What the huge feature is weighed with: times kHuge it is beyond all that the gate adds up otherwise. It is the largest weight of the
+// gate, so that the others lose nothing when they are quantised beside it with one scale, and neither does it; within bounds that
+// keep the product finite and huge.
+float HugeWeight(Tensor kernel, int64_t units, int64_t gate) {
+  if (!kernel.has_value() || kernel.dtype() != FBX_F32) return 0.125F;
+  const std::span<const float> values = kernel.values<const float>();
+  const int64_t columns = 4 * units;
+  float largest = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (static_cast<int64_t>(i) % columns / units == gate) largest = std::max(largest, std::fabs(values[i]));
+  return std::clamp(largest, 1e-30F, 8.0F);
+}
 
 }  // namespace
 
@@ -44,6 +58,7 @@ CountedSteps::CountedSteps(const Site& site, const KerasLayer& layer, Build& bui
       zero_output_(site.attrs().b("zero_output_for_mask", false)),
       keep_cell_(keep_cell),
       units_(static_cast<int32_t>(layer.units())),
+      kernel_(site.in(layer.kernel())),
       inputs_(layer.Inputs(build)) {
   if (!masked_) return;
   counts_ = build.builtin("SELECT_V2", {build.in(layer.mask()), build.i32_scalar(1), build.i32_scalar(0)})[0];
@@ -69,7 +84,7 @@ Value CountedSteps::KeepingCell(Build& build, Value rank, Value from) const {
 
 void CountedSteps::PutWeights(Build& build, Value* weights) const {
   if (!masked_ || !keep_cell_) return;
-  const float of_gates[] = {-kHugeWeight, kHugeWeight, 0, 0};
+  const float of_gates[] = {-HugeWeight(kernel_, units_, 0), HugeWeight(kernel_, units_, 1), 0, 0};
   const int64_t dims[] = {units_, 1};
   for (size_t gate = 0; gate < 4; ++gate) {
     const std::vector<float> column(static_cast<size_t>(units_), of_gates[gate]);

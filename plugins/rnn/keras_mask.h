@@ -33,6 +33,7 @@ class CountedSteps {
 
   bool masked_, zero_output_, keep_cell_;
   int32_t units_;
+  Tensor kernel_;
   Value inputs_ = none;
   Value counts_ = none;  // i32 [B,T]: 1 where the step counts, else 0
   Value so_far_ = none;  // how many count up to here

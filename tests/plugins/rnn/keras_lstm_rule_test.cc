@@ -163,6 +163,20 @@ TEST(KerasLstmRule, ShutsTheGatesBehindTheMaskWhereTheFinalCIsRead) {
   EXPECT_THAT(r.Lines(), Contains(gate("3", "0f 0f 0f 0f")));
   EXPECT_THAT(r.Name(r.results.at(3)), StartsWith("UNIDIRECTIONAL_SEQUENCE_LSTM"));
 }
+TEST(KerasLstmRule, ShutsTheGatesByWeightsAsLargeAsTheirOthers) {
+  Lstm lstm;
+  std::vector<float> kernel(48, 0.0f);
+  kernel[16 + 2] = -0.002f;  // row 1: of the gate i
+  kernel[32 + 4] = 0.5f;     // of f
+  kernel[7] = -3;
+  kernel[9] = 100;  // of c: it counts for neither
+  lstm.operands[3] = FakeTensor::Of<float>(FBX_F32, {3, 16}, kernel, FBX_TENSOR_CONST);
+  lstm.operands.push_back({FBX_BOOL, {2, 5}});
+  lstm.attrs["zero_output_for_mask"] = false;
+  const Recorder r = lstm.Rewritten();
+  EXPECT_THAT(r.Lines(), Contains(HasSubstr(".0,[-0.002f -0.002f -0.002f -0.002f]) axis=1")));
+  EXPECT_THAT(r.Lines(), Contains(HasSubstr(".1,[3f 3f 3f 3f]) axis=1")));
+}
 TEST(KerasLstmRule, RefusesOtherOperandCounts) {
   EXPECT_EQ(Refusal([](Lstm& l) { l.operands.pop_back(); }),
             "ARITY : has 5 operands, expected 6, or one more with a mask");
