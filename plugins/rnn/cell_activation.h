@@ -9,7 +9,16 @@
 
 namespace fusebox::rnn {
 
-enum class CellActivation { kLinear, kRelu, kRelu6, kTanh, kSigmoid, kHardSigmoid, kHardSigmoidOfKeras3 };
+enum class CellActivation {
+  kLinear,
+  kRelu,
+  kReluN1To1,
+  kRelu6,
+  kTanh,
+  kSigmoid,
+  kHardSigmoid,
+  kHardSigmoidOfKeras3
+};
 
 inline std::optional<CellActivation> CellActivationOf(std::string_view name) {
   if (name == "linear") return CellActivation::kLinear;
@@ -33,6 +42,7 @@ T Activate(CellActivation activation, T x) {
   switch (activation) {
     case CellActivation::kLinear: return x;
     case CellActivation::kRelu: return x < T(0) ? T(0) : x;
+    case CellActivation::kReluN1To1: return x < T(-1) ? T(-1) : x > T(1) ? T(1) : x;
     case CellActivation::kRelu6: return x < T(0) ? T(0) : x > T(6) ? T(6) : x;
     case CellActivation::kTanh: return std::tanh(x);
     case CellActivation::kSigmoid: return T(1) / (T(1) + std::exp(-x));

@@ -42,6 +42,7 @@ inline CellActivation FusedActivation(const Node& node) {
   const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
   if (name == "NONE") return CellActivation::kLinear;
   if (name == "RELU") return CellActivation::kRelu;
+  if (name == "RELU_N1_TO_1") return CellActivation::kReluN1To1;
   if (name == "RELU6") return CellActivation::kRelu6;
   if (name == "TANH") return CellActivation::kTanh;
   throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr fused_activation_function"};

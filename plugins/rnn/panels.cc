@@ -98,6 +98,7 @@ HWY_INLINE PanelVector ActivateCell(PanelVector x, CellActivation activation) {
   switch (activation) {
     case CellActivation::kLinear: return x;
     case CellActivation::kRelu: return Clamp(pd, x, hn::Zero(pd), hn::Inf(pd));
+    case CellActivation::kReluN1To1: return Clamp(pd, x, hn::Set(pd, -1.0f), hn::Set(pd, 1.0f));
     case CellActivation::kRelu6: return Clamp(pd, x, hn::Zero(pd), hn::Set(pd, 6.0f));
     case CellActivation::kSigmoid: return Sigmoid(pd, x);
     case CellActivation::kHardSigmoid: return HardSigmoid(x, 0.2f);

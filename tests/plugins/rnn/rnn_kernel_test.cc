@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plugins/rnn/panels.h"
@@ -40,6 +41,7 @@ Vectors RandomOperands(const RnnCase& c) {
 double Act(const std::string& name, double x) {
   if (name == "TANH") return std::tanh(x);
   if (name == "NONE") return x;
+  if (name == "RELU_N1_TO_1") return std::clamp(x, -1.0, 1.0);
   return std::min(std::max(x, 0.0), name == "RELU6" ? 6.0 : 1e300);
 }
 
@@ -105,7 +107,7 @@ void ExpectNear(const RnnCase& c, fbx_dtype dtype, double tolerance, uint32_t th
 }
 
 TEST(RnnKernel, IsItsDefinitionWithEveryActivation) {
-  for (const char* activation : {"TANH", "RELU", "RELU6", "NONE"}) {
+  for (const char* activation : {"TANH", "RELU", "RELU_N1_TO_1", "RELU6", "NONE"}) {
     for (const bool time_major : {true, false}) {
       RnnCase c{.batch = 3, .time_major = time_major, .activation = activation};
       ExpectNear(c, FBX_F32, 2e-6);

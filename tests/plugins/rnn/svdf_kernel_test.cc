@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -28,6 +29,7 @@ using Vectors = std::vector<std::vector<double>>;
 double Act(const std::string& name, double x) {
   if (name == "TANH") return std::tanh(x);
   if (name == "NONE") return x;
+  if (name == "RELU_N1_TO_1") return std::clamp(x, -1.0, 1.0);
   return std::min(std::max(x, 0.0), name == "RELU6" ? 6.0 : 1e300);
 }
 
@@ -95,7 +97,7 @@ void ExpectDefinition(const SvdfCase& c, fbx_dtype dtype, double tolerance) {
 }
 
 TEST(SvdfKernel, IsItsDefinitionOverCalls) {
-  for (const char* activation : {"NONE", "RELU", "RELU6", "TANH"}) {
+  for (const char* activation : {"NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH"}) {
     for (const int64_t rank : {1, 2, 3}) {
       ExpectDefinition({.batch = 2, .rank = rank, .activation = activation}, FBX_F32, 2e-6);
       ExpectDefinition({.batch = 2, .rank = rank, .activation = activation}, FBX_F64, 1e-13);
