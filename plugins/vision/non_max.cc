@@ -133,7 +133,10 @@ void InferResults(const Node& n, Infer& out, bool soft) {
   if (n.in(kMost).has_value()) {
     if (n.in(kMost).count() != 1) Fail("is no scalar", Operand(kMost));
     most = *n.in(kMost).data<const int32_t>();
-    if (most < 0 || most > kLargest) Fail("is " + std::to_string(most), Operand(kMost));
+    if (most < 0 || most > kLargest)
+      Fail("how many boxes may stay is " + std::to_string(most) + ", expected 0 to " +
+               std::to_string(kLargest),
+           Operand(kMost));
   } else {
     out.needs_value(kMost);
   }

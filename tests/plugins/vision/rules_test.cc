@@ -82,6 +82,20 @@ TEST(Suppression, AnOverlapThatEqualsTheThresholdInItsOwnTypeReachesIt) {
   EXPECT_TRUE((*kept)[1] == Ints(kScalar, {2}));
 }
 
+TEST(Suppression, SaysHowManyBoxesMayStay) {
+  const Tensor no = {{DType::kBool, kScalar}, Buffer::Of<uint8_t>(std::vector<uint8_t>{0})};
+  for (const int32_t most : {-1, 1 << 25}) {
+    Composite c = Suppression();
+    c.constants.clear();
+    const auto kept =
+        c.Run(FUSEBOX_VISION, {Floats({3, 4}, std::vector<float>(12, 0.0F)), Floats({3}, {0, 0, 0}),
+                               Ints(kScalar, {most}), Floats(kScalar, {0.5F}), Floats(kScalar, {0.1F}), no});
+    ASSERT_FALSE(kept);
+    EXPECT_THAT(kept.error().message, HasSubstr("how many boxes may stay is " + std::to_string(most) +
+                                                ", expected 0 to 16777216 (operand 2)"));
+  }
+}
+
 TEST(Suppression, RefusesWhatTheOpCannotSay) {
   const auto why = [](auto change) { return Refusal(Suppression(), change); };
   EXPECT_EQ(why([](Composite&) {}), "");
