@@ -17,6 +17,7 @@ struct Imported {
   std::vector<std::string> notes;
   bool unsigned_file =
       false;  // the source knows no signatures: one stands for its main graph until it is written
+  bool halves = false;  // the source stores weights as f16
 };
 
 }  // namespace fusebox::converter

@@ -15,6 +15,7 @@ struct Context {
   const Options& options;
   Report& report;
   const Services* services = nullptr;  // of the kernels that fold; null: no threads
+  bool halves = false;                 // the source stores weights as f16
 
   void Note(std::string text) { report.notes.push_back(std::move(text)); }
 };

@@ -3,6 +3,7 @@
 // alone. Where the initial state is a constant, an input, or read by others too, a producer is put in between.
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "converter/passes/pass.h"
 
@@ -29,8 +30,10 @@ class Splitter {
         const ValueId state = node->operands[static_cast<size_t>(index)];
         if (state == kNoValue) continue;
         const Uses uses(f_);
-        if (!uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const()) {
+        const bool own = !uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const();
+        if (own || (kept_.contains(state) && uses.readers(state).size() == 1)) {
           NoteKept(*node);
+          kept_.insert(FinalState(*node, index));
           continue;
         }
         const Node* producer = uses.producer(state);
@@ -98,6 +101,7 @@ class Splitter {
   Context& context_;
   Function& f_;
   const Node* noted_ = nullptr;
+  std::set<ValueId> kept_;  // what ops leave in tensors that the session keeps
 };
 
 }  // namespace

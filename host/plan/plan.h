@@ -36,6 +36,7 @@ struct StateUse {
   ValueId from, to;
   bool
       copy;  // `from` is a constant, an input, or read later: its value is copied to the memory of `to` first
+  bool kept = false;  // `from` lives in a variable tensor: it is one, or what another op left in one
 };
 
 // Where a value comes from and goes to. Nodes by number, -1: none.

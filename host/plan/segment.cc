@@ -157,8 +157,7 @@ class SegmentPlanner {
     }
     for (const StateUse& use : code_.states[index]) {
       if (use.to != id) continue;
-      const bool kept = code_.use(use.from).defined < 0 && !use.copy;
-      if (kept || (!use.copy && RequestOf(use.from) != kNone)) return Share(id, use.from, type, bytes);
+      if (use.kept || (!use.copy && RequestOf(use.from) != kNone)) return Share(id, use.from, type, bytes);
       step.copies.push_back(&use);
     }
     const ValueId operand = result == 0 ? InPlaceOperand(index, type, bytes) : kNoValue;

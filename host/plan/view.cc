@@ -72,6 +72,7 @@ Code Analyse(const Module& module, const Function& function, const delegate::Ori
     if (value.is_variable && !value.is_const() && use(id).defined < 0 && !use(id).is_input)
       code.variables.push_back(id);
   }
+  std::vector<ValueId> kept;  // what ops left in variable tensors
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     const Node& node = *function.nodes[i];
     if (origin == nullptr) code.texts.Add(function, node, i);
@@ -79,8 +80,11 @@ Code Analyse(const Module& module, const Function& function, const delegate::Ori
     code.states[i] = StatesOf(node);
     for (StateUse& state : code.states[i]) {
       const ValueUse& from = use(state.from);
-      const bool kept = std::ranges::find(code.variables, state.from) != code.variables.end();
-      state.copy = !kept && (from.defined < 0 || from.last_use > static_cast<int>(i));
+      const bool later = from.last_use > static_cast<int>(i);
+      const bool variable = std::ranges::find(code.variables, state.from) != code.variables.end();
+      state.kept = variable || (!later && std::ranges::find(kept, state.from) != kept.end());
+      state.copy = !state.kept && (from.defined < 0 || later);
+      if (state.kept) kept.push_back(state.to);
     }
   }
   return code;

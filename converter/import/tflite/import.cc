@@ -41,6 +41,17 @@ Status Select(Module& module, const std::vector<std::string>& wanted) {
   return {};
 }
 
+bool StoresHalves(const Module& module) {
+  for (const auto& f : module.functions) {
+    for (const auto& node : f->nodes) {
+      if (!node->is(Op::kDequantize) || node->operands.empty() || node->operands[0] == kNoValue) continue;
+      const Value& stored = f->value(node->operands[0]);
+      if (stored.is_const() && stored.type.dtype == DType::kF16) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures,
@@ -50,6 +61,7 @@ Result<Imported> Import(const std::string& file, const std::vector<std::string>&
   Module& module = *out.module;
   module.source = file;
   FUSEBOX_TRY(AttachFused(module).At(file));
+  out.halves = StoresHalves(module);
   out.unsigned_file = module.signatures.empty();
   if (out.unsigned_file) module.signatures.push_back(OfMain(*module.functions[0]));
   FUSEBOX_TRY(Select(module, signatures).At(file));

@@ -96,6 +96,19 @@ TEST(SplitState, LeavesAStateThatTheSessionKeepsAndNamesIt) {
                                                     HasSubstr("ResetVariableTensors"))));
 }
 
+// A layer that is called twice goes on from where its first call ended.
+TEST(SplitState, LeavesWhatTwoOpsKeepInOneTensor) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const ValueId state = f.AddValue(F32({1, 2}));
+  f.value(state).is_variable = true;
+  const Node& first = Rnn(f, state);
+  const Node& second = Rnn(f, first.results[1]);
+  EXPECT_EQ(bench.Run(SplitState), "");
+  EXPECT_EQ(f.nodes.size(), 2u);
+  EXPECT_EQ(second.operands[4], first.results[1]);
+}
+
 TEST(SplitState, RefusesToCopyWhatItCannot) {
   Bench bench;
   Function& f = bench.Add("main");

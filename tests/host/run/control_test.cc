@@ -254,6 +254,27 @@ TEST(State, AVariableTensorIsKeptBetweenRunsUntilReset) {
   EXPECT_THAT(FloatsOf(machine.Run({Floats({1, 2})})[1]), ElementsAre(1, 2));
 }
 
+// A layer that is called twice: the second call goes on from the first, and the next run from the second.
+TEST(State, AVariableTensorMayBeKeptByTwoOps) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId x = f.AddInput(F32({2})), state = f.AddValue(F32({2}));
+  f.value(state).is_variable = true;
+  const ValueId unused = f.AddConst<float>(DType::kF32, {1}, {0});
+  const auto rnn = [&](ValueId from) {
+    return f.AddNode(Op::kUnidirectionalSequenceRnn, {x, unused, unused, unused, from}, {F32({2}), F32({2})})
+        .results;
+  };
+  const auto first = rnn(state), second = rnn(first[1]);
+  f.outputs = {first[0], second[0]};
+  Machine machine(std::move(module));
+  for (const float done : {0.0F, 2.0F, 4.0F}) {
+    const auto outputs = machine.Run({Floats({1, 2})});
+    EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(done + 1, 2 * done + 2));
+    EXPECT_THAT(FloatsOf(outputs[1]), ElementsAre(done + 2, 2 * done + 4));
+  }
+}
+
 TEST(State, AComputedStateStartsAnewEveryRun) {
   for (const bool read : {false, true}) {
     Machine machine(
