@@ -129,6 +129,7 @@ class Choice {
 
   // Whether its result is what an LSTM of integers starts from, and nothing else.
   bool IsState(const Node& node) const {
+    if (node.results.empty() || node.results[0] == kNoValue) return false;
     const auto readers = uses_.readers(node.results[0]);
     return !readers.empty() && std::ranges::all_of(readers, [&](const Uses::Reader& use) {
       return use.node && !IsFloatOp(use.node) && Role(*use.node) == Role8::kLstm &&

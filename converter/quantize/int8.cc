@@ -176,10 +176,12 @@ class Quantiser {
 
   // What readers would refuse or nothing would be left of.
   std::string Unfit(const Node& node) {
-    const Shape &x = f_.value(node.operands[0]).type.shape, &y = f_.value(node.results[0]).type.shape;
-    if (node.is(Op::kPrelu) && y.rank() > 4 && f_.value(node.operands[1]).type.shape != x)
+    const auto shape = [&](ValueId v) { return f_.value(v).type.shape; };
+    if (node.is(Op::kPrelu) && shape(node.results[0]).rank() > 4 &&
+        shape(node.operands[0]) != shape(node.operands[1]))
       return "readers broadcast bytes in 4 dimensions only";
-    if (!node.is(Op::kAdd) && !node.is(Op::kSub)) return "";
+    const bool sums = node.is(Op::kAdd) || node.is(Op::kSub);
+    if (!sums || f_.value(node.results[0]).type.dtype != DType::kF32) return "";
     const double all = 255.0 * scales_.Of(node.results[0])->scales[0];
     for (const ValueId v : node.operands)
       if (Step(v) > all) return "its values are smaller than a step of an operand";

@@ -157,6 +157,17 @@ TEST(Choice8, SumsFarSmallerThanTheirTermsStay) {
   }
 }
 
+// Positions, say, which are counted in integers.
+TEST(Choice8, IntegersAreLeftAlone) {
+  Eight m;
+  const ValueId x = m.In({1, 8}), ids = m.f.AddConst<int32_t>(DType::kI32, {1}, {3});
+  const ValueId rank = m.f.AddNode(Op::kRank, {x}, {I32({})}).results[0];
+  const ValueId next = m.Op1(Op::kMaximum, {m.Op1(Op::kMul, {m.Op1(Op::kAdd, {rank, ids}), ids}), ids});
+  const ValueId y = m.Dense(x, 4);
+  ASSERT_EQ(m.Quantise({y, m.Op1(Op::kReshape, {y, m.Ints({2, 2})}), m.Op1(Op::kSub, {next, ids})}), "");
+  EXPECT_EQ(m.Ops(), "RANK ADD MUL MAXIMUM QUANTIZE FULLY_CONNECTED RESHAPE SUB DEQUANTIZE DEQUANTIZE");
+}
+
 TEST(Choice8, PreluOfFiveDimensionsStays) {
   Eight m;
   const ValueId x = m.Op1(Op::kMul, {m.In({2, 3, 2, 3, 2}), m.C(2)});
