@@ -31,6 +31,13 @@ void StoreWeights(Context& context) {
   }
 }
 
+// What came in halves, and is the same in them still, goes back to them: no file grows by being converted.
+void KeepHalves(Context& context) {
+  const auto definitions = Definitions(context.module);
+  for (const auto& f : context.module.functions)
+    if (!definitions.contains(f->name)) quantize::ToFloat16(context, *f, true);
+}
+
 // 8 bits: the functions of signatures. The activations of what loops and branches run stay float.
 Result<quantize::Twins> StoreActivations(Context& context, const Module& before, const Signature& signature,
                                          const std::vector<Sample>& samples) {
@@ -47,6 +54,7 @@ Status QuantiseWeights(Context& context) {
   const Options& options = context.options;
   if (options.quantization == Quantization::kNone) {
     if (!options.calibration.empty()) return Invalid("calibration data is for a quantised model only");
+    if (context.halves) KeepHalves(context);
     return {};
   }
   const bool eight = options.quantization == Quantization::kInt8;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 
@@ -17,9 +19,15 @@ bool IsState(const Node& node, size_t operand) {
   return false;
 }
 
+bool AreHalves(const Value& constant) {
+  return std::ranges::all_of(constant.data.As<float>(), [](float x) {
+    return static_cast<float>(static_cast<_Float16>(x)) == x || std::isnan(x);
+  });
+}
+
 }  // namespace
 
-void ToFloat16(Context& context, Function& f) {
+void ToFloat16(Context& context, Function& f, bool exact) {
   const std::set<ValueId> outputs(f.outputs.begin(), f.outputs.end());
   std::unordered_map<ValueId, ValueId> widened;
   for (size_t at = 0; at < f.nodes.size(); ++at) {
@@ -30,6 +38,7 @@ void ToFloat16(Context& context, Function& f) {
       if (v == kNoValue || !f.value(v).is_const() || f.value(v).type.dtype != DType::kF32) continue;
       if (f.value(v).data.size() < kFewestHalved * sizeof(float) || outputs.contains(v) || IsState(node, i))
         continue;
+      if (exact && !AreHalves(f.value(v))) continue;
       auto known = widened.find(v);
       const bool each_counts = !TakesWeights(node) && !node.is(Op::kAdd) && !node.is(Op::kSub);
       const auto halves =

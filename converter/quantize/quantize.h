@@ -46,7 +46,8 @@ std::string Place(const Node&);
 
 // ---- float16.cc, dynamic.cc, int8.cc
 
-void ToFloat16(Context&, Function&);
+// `exact`: only constants that lose nothing.
+void ToFloat16(Context&, Function&, bool exact = false);
 // `rest`: behind ToInt8, what it left; tables of ids and the like stay.
 void ToDynamic(Context&, Function&, bool rest = false);
 

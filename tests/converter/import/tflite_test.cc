@@ -211,6 +211,33 @@ TEST(FromTflite, KeepsTheNamesOfOutputsThatBecomeOne) {
   EXPECT_THAT((*again)->signatures[0].output_names, ElementsAre("b", "a"));
 }
 
+// Weights in halves behind a DEQUANTIZE, as TFLite's converter stores them; a batch norm behind the second product changes its weights.
+TEST(FromTflite, LeavesHalvesInHalves) {
+  File file;
+  Function& f = file.Add("main");
+  std::vector<_Float16> halves(32 * 32);
+  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<_Float16>(static_cast<float>(i % 7) - 3);
+  ValueId x = f.AddInput(F32({1, 32}));
+  for (int i = 0; i < 2; ++i) {
+    const ValueId stored =
+        f.AddConst({DType::kF16, {32, 32}}, Buffer::Of<_Float16>(halves), "w" + std::to_string(i));
+    const ValueId weights = f.AddNode(Op::kDequantize, {stored}, {F32({32, 32})}).results[0];
+    x = f.AddNode(Op::kFullyConnected, {x, weights, kNoValue}, {F32({1, 32})}).results[0];
+  }
+  f.outputs =
+      f.AddNode(Op::kMul, {x, f.AddConst<float>(DType::kF32, Shape::Scalar(), {0.1F})}, {F32({1, 32})})
+          .results;
+  file.Sign(f);
+  const auto converted = file.Convert();
+  ASSERT_TRUE(converted) << converted.error().message;
+  const Function& made = *converted->module->functions[0];
+  size_t kept = 0;
+  for (const auto& node : made.nodes)
+    kept += node->is(Op::kDequantize) && made.value(node->operands[0]).type.dtype == DType::kF16;
+  EXPECT_EQ(Count(made, Op::kMul), 0u) << ToText(made);
+  EXPECT_EQ(kept, 1u) << ToText(made);
+}
+
 TEST(FromTflite, RefusesWhatStaysFlexInGroups) {
   File file;
   Function& f = file.Add("main");
