@@ -16,7 +16,7 @@ struct Imported {
   std::vector<std::pair<std::string, std::string>> refused;  // signature, why
   std::vector<std::string> notes;
   bool unsigned_file =
-      false;  // the source knows no signatures: one stands for its main graph until it is written
+      false;            // the source knows no signatures: one stands for its main graph until it is written
   bool halves = false;  // the source stores weights as f16
 };
 

@@ -55,6 +55,13 @@ struct Branches {
 
 }  // namespace
 
+std::vector<std::string> BranchesOf(const tf::NodeDef& of_case) {
+  std::vector<std::string> names;
+  if (const auto it = of_case.attr().find("branches"); it != of_case.attr().end())
+    for (const auto& function : it->second.list().func()) names.push_back(function.name());
+  return names;
+}
+
 Result<std::vector<ValueId>> AddCase(Module& module, Function& f, const std::vector<std::string>& branches,
                                      const std::vector<ValueId>& operands, const std::vector<Type>& results) {
   constexpr size_t kMost = 1024;

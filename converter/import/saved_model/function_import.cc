@@ -11,13 +11,6 @@ namespace {
 
 bool IsCall(const std::string& op) { return op == "PartitionedCall" || op == "StatefulPartitionedCall"; }
 
-// Attributes that say nothing about what a node computes.
-bool IsNoise(const std::string& name) {
-  return name.starts_with('_') || name == "Tin" || name == "Tout" || name == "config" ||
-         name == "config_proto" || name == "executor_type" || name == "parallel_iterations" ||
-         name == "output_shapes";
-}
-
 class Importer {
  public:
   Importer(ImportState& state, Function& function, bool in_function)
@@ -195,10 +188,16 @@ class Importer {
     return {};
   }
 
+  Status Want(const std::string& function) {
+    if (!state_.model.FindFunction(function))
+      return Invalid("function \"" + function + "\" is not in the library");
+    state_.wanted.push_back(function);
+    return {};
+  }
+
   Status ImportFor(const tf::NodeDef& node, std::vector<ValueId> operands, NodeOutputs outputs) {
     const std::string body = FunctionAttr(node, "body");
-    if (!state_.model.FindFunction(body)) return Invalid("function \"" + body + "\" is not in the library");
-    state_.wanted.push_back(body);
+    FUSEBOX_TRY(Want(body));
     const size_t first = f_.nodes.size();
     FUSEBOX_ASSIGN(std::vector<ValueId> results, AddForLoop(state_.module, f_, body, operands));
     for (size_t i = first; i < f_.nodes.size(); ++i) f_.nodes[i]->location.name = node.name();
@@ -207,14 +206,8 @@ class Importer {
   }
 
   Status ImportCase(const tf::NodeDef& node, const std::vector<ValueId>& operands, NodeOutputs outputs) {
-    std::vector<std::string> branches;
-    if (const auto it = node.attr().find("branches"); it != node.attr().end())
-      for (const auto& function : it->second.list().func()) branches.push_back(function.name());
-    for (const std::string& branch : branches) {
-      if (!state_.model.FindFunction(branch))
-        return Invalid("function \"" + branch + "\" is not in the library");
-      state_.wanted.push_back(branch);
-    }
+    const std::vector<std::string> branches = BranchesOf(node);
+    for (const std::string& branch : branches) FUSEBOX_TRY(Want(branch));
     std::vector<Type> types;
     for (const DType dtype : outputs.dtypes) types.push_back({dtype, Shape()});
     const size_t first = f_.nodes.size();
@@ -264,10 +257,8 @@ class Importer {
 
   Status Refer(const tf::NodeDef& node, const std::string& from, const std::string& to, Node& made) {
     const std::string name = FunctionAttr(node, from);
-    if (!state_.model.FindFunction(name)) return Invalid("function \"" + name + "\" is not in the library");
     made.attrs.Set(to, FunctionRef{name});
-    state_.wanted.push_back(name);
-    return {};
+    return Want(name);
   }
 
   Status ImportCall(const std::string& callee, Node& made) {
@@ -345,39 +336,6 @@ Status ImportBody(ImportState& state, const tf::FunctionDef& def, Function& f) {
 }
 
 }  // namespace
-
-Shape ArgShape(const tf::FunctionDef& function, int arg) {
-  const auto it = function.arg_attr().find(static_cast<uint32_t>(arg));
-  if (it == function.arg_attr().end()) return Shape();
-  const auto shapes = it->second.attr().find("_output_shapes");
-  if (shapes == it->second.attr().end() || shapes->second.list().shape_size() != 1) return Shape();
-  return ToShape(shapes->second.list().shape(0));
-}
-
-Result<Annotation> AnnotationOf(const tf::FunctionDef& function) {
-  Annotation out;
-  const auto& attrs = function.attr();
-  for (const char* key : {"_implements", "api_implements", "experimental_api_implements"}) {
-    const auto it = attrs.find(key);
-    if (it == attrs.end()) continue;
-    if (it->second.has_func()) {
-      out.name = it->second.func().name();
-      for (const auto& [name, value] : it->second.func().attr()) {
-        FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At(std::string(key) + " attribute " + name));
-        if (!std::holds_alternative<std::monostate>(converted)) out.attrs.Set(name, std::move(converted));
-      }
-    } else {
-      out.name = it->second.s();
-      for (const auto& [name, value] : attrs) {
-        if (IsNoise(name) || name.find("api_") != std::string::npos) continue;
-        FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At("attribute " + name));
-        if (!std::holds_alternative<std::monostate>(converted)) out.attrs.Set(name, std::move(converted));
-      }
-    }
-    return out;
-  }
-  return out;
-}
 
 Status ImportFunction(ImportState& state, const tf::FunctionDef& def) {
   const std::string& name = def.signature().name();

@@ -50,10 +50,13 @@ struct NodeOutputs {
 Result<NodeOutputs> OutputsOf(const SavedModel&, const tf::NodeDef&);
 
 Status ImportFunction(ImportState&, const tf::FunctionDef&);
+// Attributes that say nothing about what a node computes.
+bool IsNoise(const std::string& attribute);
 Shape ArgShape(const tf::FunctionDef&, int arg);
 // A For over these operands (start, limit, delta, what is carried) as a While of two new functions around `body`; what it gives.
 Result<std::vector<ValueId>> AddForLoop(Module&, Function&, const std::string& body,
                                         const std::vector<ValueId>& operands);
+std::vector<std::string> BranchesOf(const tf::NodeDef& of_case);
 // A Case of these operands (index, arguments...) as Ifs over new functions; what it gives, of the types `results`.
 Result<std::vector<ValueId>> AddCase(Module&, Function&, const std::vector<std::string>& branches,
                                      const std::vector<ValueId>& operands, const std::vector<Type>& results);
