@@ -220,10 +220,9 @@ class Importer {
   // A number stands for whether it is not zero.
   ValueId Condition(const tf::NodeDef& node, ValueId condition) {
     const DType dtype = f_.value(condition).type.dtype;
-    const bool number = dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 ||
-                        dtype == DType::kI64 || dtype == DType::kU8 || dtype == DType::kF32 ||
-                        dtype == DType::kF64;
-    if (!number) return condition;
+    constexpr DType kNumbers[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64,
+                                  DType::kU8, DType::kF32, DType::kF64};
+    if (std::ranges::find(kNumbers, dtype) == std::end(kNumbers)) return condition;
     const ValueId zero = f_.AddConst({dtype, Shape::Scalar()}, Buffer::Make(BitsOf(dtype) / 8, nullptr));
     Node& made =
         f_.AddNode(Op::kNotEqual, {condition, zero}, {{DType::kBool, f_.value(condition).type.shape}});
