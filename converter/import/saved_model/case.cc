@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorFlow's Case(index, arguments...) calls one of its branches, the last one where the index is outside of them. TFLite has no such
 // op: it becomes nested Ifs.
+#include <algorithm>
+
 #include "converter/import/saved_model/function_import.h"
 
 namespace fusebox::saved_model {
@@ -54,6 +56,24 @@ struct Branches {
 };
 
 }  // namespace
+
+Result<ValueId> ConditionOf(Function& f, ValueId condition, const std::string& node) {
+  const Type type = f.value(condition).type;
+  if (type.shape.rank() > 0) {
+    const auto count = type.shape.element_count();
+    if (!count)
+      return Unsupported("its condition is " + ToString(type) + ", whose size decides and is not known");
+    return f.AddConst<uint8_t>(DType::kBool, fusebox::Shape::Scalar(), {static_cast<uint8_t>(*count > 0)});
+  }
+  constexpr DType kNumbers[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64,
+                                DType::kU8, DType::kF32, DType::kF64};
+  if (std::ranges::find(kNumbers, type.dtype) == std::end(kNumbers)) return condition;
+  const ValueId zero =
+      f.AddConst({type.dtype, fusebox::Shape::Scalar()}, Buffer::Make(BitsOf(type.dtype) / 8, nullptr));
+  Node& made = f.AddNode(Op::kNotEqual, {condition, zero}, {{DType::kBool, type.shape}});
+  made.location.name = node;
+  return made.results[0];
+}
 
 std::vector<std::string> BranchesOf(const tf::NodeDef& of_case) {
   std::vector<std::string> names;

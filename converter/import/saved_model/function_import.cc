@@ -131,8 +131,9 @@ class Importer {
                                std::move(outputs.first)};  // the variable goes on by itself
       return {};
     }
-    if ((node.op() == "If" || node.op() == "StatelessIf") && !operands.empty())
-      operands[0] = Condition(node, operands[0]);
+    if ((node.op() == "If" || node.op() == "StatelessIf") && !operands.empty()) {
+      FUSEBOX_ASSIGN(operands[0], ConditionOf(f_, operands[0], node.name()));
+    }
     if (node.op() == "Case" || node.op() == "StatelessCase")
       return ImportCase(node, operands, std::move(outputs));
     if (node.op() == "For") return ImportFor(node, std::move(operands), std::move(outputs));
@@ -215,19 +216,6 @@ class Importer {
     for (size_t i = first; i < f_.nodes.size(); ++i) f_.nodes[i]->location.name = node.name();
     outputs_[node.name()] = {std::move(results), std::move(outputs.first)};
     return {};
-  }
-
-  // A number stands for whether it is not zero.
-  ValueId Condition(const tf::NodeDef& node, ValueId condition) {
-    const DType dtype = f_.value(condition).type.dtype;
-    constexpr DType kNumbers[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64,
-                                  DType::kU8, DType::kF32, DType::kF64};
-    if (std::ranges::find(kNumbers, dtype) == std::end(kNumbers)) return condition;
-    const ValueId zero = f_.AddConst({dtype, Shape::Scalar()}, Buffer::Make(BitsOf(dtype) / 8, nullptr));
-    Node& made =
-        f_.AddNode(Op::kNotEqual, {condition, zero}, {{DType::kBool, f_.value(condition).type.shape}});
-    made.location.name = node.name();
-    return made.results[0];
   }
 
   Status ToHandle(const tf::NodeDef& node, Node& made) {

@@ -56,6 +56,8 @@ Shape ArgShape(const tf::FunctionDef&, int arg);
 // A For over these operands (start, limit, delta, what is carried) as a While of two new functions around `body`; what it gives.
 Result<std::vector<ValueId>> AddForLoop(Module&, Function&, const std::string& body,
                                         const std::vector<ValueId>& operands);
+// What an If asks as one bool: a number for whether it is not zero, a tensor for whether it has elements.
+Result<ValueId> ConditionOf(Function&, ValueId condition, const std::string& node);
 std::vector<std::string> BranchesOf(const tf::NodeDef& of_case);
 // A Case of these operands (index, arguments...) as Ifs over new functions; what it gives, of the types `results`.
 Result<std::vector<ValueId>> AddCase(Module&, Function&, const std::vector<std::string>& branches,

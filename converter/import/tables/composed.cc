@@ -263,6 +263,7 @@ std::span<const TranslateRow> ComposedTable() {
       {"DivNoNan", DivNoNan},
       {"MulNoNan", MulNoNan},
       {"TruncateMod", TruncateMod},
+      {"Mod", TruncateMod},
       {"TruncateDiv", TruncateDiv},
       {"Select", SelectV1},
       {"LinSpace", LinSpace},

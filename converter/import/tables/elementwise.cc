@@ -155,6 +155,7 @@ std::span<const TranslateRow> ElementwiseTable() {
       {"Identity", Same},
       {"IdentityN", Same},
       {"StopGradient", Same},
+      {"GuaranteeConst", Same},
       {"PreventGradient", Same},
       {"Snapshot", Same},
       {"EnsureShape", Same},

@@ -81,6 +81,23 @@ TEST(If, TakesANumberForWhetherItIsZero) {
   EXPECT_THAT(Outputs(*converted, {Number(-3), Floats({2}, {1, 2})}), ElementsAre(11, 12));
 }
 
+TEST(If, TakesATensorForWhetherItHasElements) {
+  for (const int64_t size : {0, 1, 2}) {
+    SavedModelBuilder model;
+    const FunctionBuilder& yes = With(model, "yes", "AddV2", 10);
+    const FunctionBuilder& no = With(model, "no", "AddV2", 20);
+    FunctionBuilder& f = model.AddFunction("__inference_call");
+    const samples::Ref c = f.Arg("c", tf::DT_BOOL, {size}), x = f.Arg("x", tf::DT_FLOAT, {2});
+    f.Return(f.If(c, yes, no, {x}, {{2}}));
+    model.AddSignature("serving_default", f, {"c", "x"}, {"y"});
+    const auto converted = Convert(model);
+    ASSERT_TRUE(converted) << converted.error().message;
+    const Tensor none{{DType::kBool, {size}}, Buffer::Make(static_cast<size_t>(size), {})};
+    const float added = size > 0 ? 10 : 20;
+    EXPECT_THAT(Outputs(*converted, {none, Floats({2}, {1, 2})}), ElementsAre(1 + added, 2 + added)) << size;
+  }
+}
+
 // y = x + (v += 1): the handle goes through an Identity, and the file declares no ops.
 TEST(Handles, KeepTheirTypeWhereNobodyDeclaresIt) {
   SavedModelBuilder model;

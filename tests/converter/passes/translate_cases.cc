@@ -19,8 +19,8 @@ std::vector<double> Map(const std::vector<float>& x, double (*f)(double)) {
 std::vector<SourceOp> ElementwiseCases() {
   const std::vector<float> x = {-1.5f, 0.25f, 2}, pos = {0.5f, 1, 4};
   std::vector<SourceOp> out;
-  for (const char* op : {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot",
-                         "EnsureShape", "PlaceholderWithDefault", "CheckNumerics", "Print"})
+  for (const char* op : {"Identity", "IdentityN", "StopGradient", "GuaranteeConst", "PreventGradient",
+                         "Snapshot", "EnsureShape", "PlaceholderWithDefault", "CheckNumerics", "Print"})
     out.push_back({op, {F({3}, x)}, {-1.5, 0.25, 2}});
   for (const char* op : {"Assert", "PrintV2", "ControlTrigger"}) out.push_back({op, {F({3}, x)}, {}, {}, 0});
   const auto unary = [&](const char* op, double (*f)(double), const std::vector<float>& on) {
