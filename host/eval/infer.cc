@@ -115,13 +115,11 @@ class Inferrer {
   Status IntoCallees(Function& function, const Node& node, int depth) {
     if (!IsHostOp(node.op)) return {};
     FUSEBOX_ASSIGN(const std::vector<std::string> names, Callees(module_, node));
+    if (node.is(Op::kWhile) && names.size() == 2)
+      return IntoLoop(function, node, *module_.Find(names[0]), *module_.Find(names[1]), depth);
     const size_t first = node.is(Op::kIf) ? 1 : 0;  // IF: operand 0 is the condition
     for (const std::string& name : names) {
       Function& callee = *module_.Find(name);
-      if (node.is(Op::kWhile)) {
-        FUSEBOX_TRY(IntoLoop(function, node, callee, depth));
-        continue;
-      }
       if (calls_[name] == 1 && !node.is(Op::kCallOnce)) Pass(function, node, first, callee);
       FUSEBOX_TRY(Run(callee, depth + 1));
     }
@@ -138,22 +136,27 @@ class Inferrer {
     }
   }
 
-  // A loop's inputs may take the types of the first iteration only if the body gives the same types back.
-  Status IntoLoop(Function& function, const Node& node, Function& callee, int depth) {
-    if (calls_[callee.name] != 1) return Run(callee, depth + 1);
-    std::vector<Type> saved;
-    for (ValueId id = 0; id < callee.value_count(); ++id) saved.push_back(callee.value(id).type);
-    Pass(function, node, 0, callee);
-    Status status = Run(callee, depth + 1);
-    bool stable = status.has_value();
-    for (size_t i = 0; stable && callee.outputs.size() == callee.inputs.size() && i < callee.inputs.size();
-         ++i) {
-      stable = callee.value(callee.outputs[i]).type == callee.value(callee.inputs[i]).type;
+  // A loop's functions may take the types of the first iteration only if the body gives the same types back.
+  Status IntoLoop(Function& function, const Node& node, Function& cond, Function& body, int depth) {
+    bool stable = false;
+    if (calls_[body.name] == 1) {
+      std::vector<Type> saved;
+      for (ValueId id = 0; id < body.value_count(); ++id) saved.push_back(body.value(id).type);
+      Pass(function, node, 0, body);
+      stable = Run(body, depth + 1).has_value() && GivesWhatItTakes(body);
+      for (ValueId id = 0; !stable && id < body.value_count(); ++id)
+        body.value(id).type = saved[static_cast<size_t>(id)];
     }
-    if (stable) return {};
-    for (ValueId id = 0; id < callee.value_count(); ++id)
-      callee.value(id).type = saved[static_cast<size_t>(id)];
-    return Run(callee, depth + 1);
+    if (!stable) FUSEBOX_TRY(Run(body, depth + 1));
+    if (stable && calls_[cond.name] == 1) Pass(function, node, 0, cond);
+    return Run(cond, depth + 1);
+  }
+
+  static bool GivesWhatItTakes(const Function& body) {
+    if (body.outputs.size() != body.inputs.size()) return false;
+    for (size_t i = 0; i < body.inputs.size(); ++i)
+      if (body.value(body.outputs[i]).type != body.value(body.inputs[i]).type) return false;
+    return true;
   }
 
   Registry& registry_;

@@ -111,6 +111,25 @@ TEST(Infer, ALoopTakesOnlyTypesThatItGivesBack) {
   const Status status = InferTypes(*BuiltIn(), module, f);
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_EQ(f.value(f.outputs[1]).type, F32({-1}));
+  // The condition sees every iteration, not the first one alone.
+  EXPECT_EQ(condition.value(condition.inputs[1]).type, F32({-1}));
+}
+
+TEST(Infer, ALoopThatKeepsItsTypesTellsThemToItsCondition) {
+  Module module;
+  Function& f = module.Add("main");
+  Function& condition = module.Add("condition");
+  Function& body = module.Add("body");
+  condition.AddInput(F32({-1}));
+  condition.outputs = {condition.AddConst<uint8_t>(DType::kBool, Shape(std::vector<int64_t>()), {0})};
+  body.outputs = body.AddNode(Op::kRelu, {body.AddInput(F32({-1}))}, {F32({-1})}).results;
+  f.outputs = f.AddNode(Op::kWhile, {f.AddInput(F32({4}))}, {F32({-1})},
+                        Ref("cond_subgraph_index", "condition", "body_subgraph_index", "body"))
+                  .results;
+  const Status status = InferTypes(*BuiltIn(), module, f);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(condition.value(condition.inputs[0]).type, F32({4}));
+  EXPECT_EQ(f.value(f.outputs[0]).type, F32({4}));
 }
 
 TEST(Fold, ReplacesConstantChainsAndShapes) {
