@@ -100,7 +100,8 @@ bool MayGrow(const Node& set) { return set.attrs.b("resize_if_index_out_of_bound
 // Whether what a list goes through may make it longer.
 bool Grows(Module& module, const Function& f, ValueId list, int depth = 0) {
   if (depth > 16) return true;
-  for (const auto& [node, index] : Uses(f).readers(list)) {
+  const Uses uses(f);
+  for (const auto& [node, index] : uses.readers(list)) {
     if (!node) continue;
     if (node->is(Op::kTensorListSetItem) && index == 0) {
       if (MayGrow(*node) || Grows(module, f, node->results[0], depth + 1)) return true;
