@@ -110,8 +110,8 @@ void Scales::TieOutputState(const Node& node) {
     Tie(node.results[0], state);
 }
 
-// What comes with a scale of its own is converted instead: an LSTM's output is its state too. So is what others read too, where the common scale would leave it few steps,
-// and what MAXIMUM or MINIMUM takes little of.
+// What comes with a scale of its own is converted instead: an LSTM's output is its state too. So is what others read as well, where the
+// common scale would leave it few steps, and what MAXIMUM or MINIMUM takes little of.
 void Scales::TieOperands(const Node& node) {
   constexpr double kMuch = 4, kFarMore = 16;
   const ValueId result = node.results[0];

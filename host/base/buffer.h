@@ -72,7 +72,8 @@ class Buffer {
 Result<Buffer> MapFile(const std::string& path);
 
 // Writes bytes to `path` by way of a temporary file in the same directory and rename(2): the path holds either its
-// old content or all of the new. The temporary is removed on failure.
+// old content or all of the new. The temporary is removed on failure. A symbolic link stays, and what it points to is written. What is
+// no file (a device, a pipe) stays too: it is written to at Commit(), when all is there. A folder is an error.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);

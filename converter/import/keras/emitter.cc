@@ -27,7 +27,7 @@ std::vector<ValueId> Emitter::Ops(std::string_view op, std::vector<ValueId> oper
   const auto translate = converter::FindTranslation(op);
   if (translate) {
     converter::Translation translation(module_, f_, registry_, *node);
-    const Status done = translate(translation);
+    const Status done = converter::TranslateWidened(translate, translation);
     const bool all = std::ranges::none_of(translation.results(), [](ValueId v) { return v == kNoValue; });
     if (done && all) return translation.results();
     f_.nodes.resize(before);

@@ -16,8 +16,9 @@ bool ParseNumber(std::string_view text, int& out) {
 // Ops whose definition a file may not carry: it lists those of the main graph only, loops and branches hold more.
 struct KnownOp {
   std::string_view op, outputs;  // names with commas
-  std::string_view types;        // type attributes with commas, the last one of all that follow; empty: i32
-  std::string_view many;         // count or type-list attribute
+  std::string_view
+      types;  // type attributes with commas, the last one of all that follow; empty: as `many` lists, or i32
+  std::string_view many;  // count or type-list attribute
 };
 constexpr KnownOp kKnownOps[] = {
     {"PartitionedCall", "output", "", "Tout"},

@@ -178,10 +178,13 @@ Status Blocks(Translation& t) {
 Status TopK(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const auto* type = std::get_if<DType>(t.attrs().Find("index_type"));
+  const bool as_they_are = !type || *type == DType::kI32;
+  if (!as_they_are && t.in_type(0).dtype == DType::kNone)
+    return Unsupported("the element type of its operand is not known");
   const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.ToI32(t.in(1))}, {}, 2);
   const ValueId values = made.results[0], indices = made.results[1];  // copies: emitting moves the nodes
   t.Give(0, values);
-  t.Give(1, type ? t.Cast(indices, *type) : indices);
+  t.Give(1, as_they_are ? indices : t.Cast(indices, *type));
   return {};
 }
 

@@ -122,6 +122,7 @@ TEST(Handles, KeepTheirTypeWhereNobodyDeclaresIt) {
     }
   }
   EXPECT_GT(handles, 0u);
+  EXPECT_THAT(Outputs(*converted, {Floats({2}, {1, 2})}), ElementsAre(7, 8));
 }
 
 TEST(Signatures, SayWhatIsNotFed) {

@@ -68,6 +68,13 @@ struct File : Bench {
     last = conversion.report();
     return converted;
   }
+  // By way of a file.
+  Result<std::unique_ptr<Module>> ConvertAndRead() {
+    FUSEBOX_ASSIGN(const Converted converted, Convert());
+    const std::string out = path + ".out";
+    FUSEBOX_TRY(converted.Write(out));
+    return tflite::ReadFile(out);
+  }
   std::string Refusal() {
     const auto converted = Convert();
     return converted ? "it converts" : converted.error().message;
@@ -109,12 +116,7 @@ TEST(FromTflite, KeepsSignaturesMetadataDescriptionAndAnAppendedZip) {
   file.module.metadata.push_back({"notes", Buffer::Of<uint8_t>(std::vector<uint8_t>{1, 2, 3})});
   const std::string zip = ZipOf("labels");
   file.module.appended = Buffer::Copy(std::as_bytes(std::span(zip)));
-  const auto converted = file.Convert();
-  ASSERT_TRUE(converted) << converted.error().message;
-  const std::string out = file.path + ".out";
-  const Status written = converted->Write(out);
-  ASSERT_TRUE(written) << written.error().message;
-  const auto again = tflite::ReadFile(out);
+  const auto again = file.ConvertAndRead();
   ASSERT_TRUE(again) << again.error().message;
   const Module& module = **again;
   EXPECT_EQ(module.description, "of a friend");
@@ -201,12 +203,7 @@ TEST(FromTflite, KeepsTheNamesOfOutputsThatBecomeOne) {
                f.AddNode(Op::kAdd, {x, zero}, {F32({4})}).results[0]};
   file.Sign(f);
   file.module.signatures[0].output_names = {"b", "a"};
-  const auto converted = file.Convert();
-  ASSERT_TRUE(converted) << converted.error().message;
-  const std::string out = file.path + ".out";
-  const Status written = converted->Write(out);
-  ASSERT_TRUE(written) << written.error().message;
-  const auto again = tflite::ReadFile(out);
+  const auto again = file.ConvertAndRead();
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_THAT((*again)->signatures[0].output_names, ElementsAre("b", "a"));
 }

@@ -105,6 +105,39 @@ TEST(Variables, AreFoundByOneSourceAlone) {
   }
 }
 
+// A graph that makes the handle of one variable twice; objects, which would tell, are not in the file.
+TEST(Variables, NodesOfOneContainerAndNameAreOne) {
+  for (const char* container : {"", "elsewhere"}) {
+    const std::string dir = FreshDir();
+    SavedModelBuilder model;
+    const VariableRef v = model.AddVariable("v", Float(2), "v");
+    FunctionBuilder& f = model.AddFunction("__inference_call");
+    f.Return({f.Op("Mul", {f.Arg("x", tf::DT_FLOAT, kScalar), f.Read(v)}, kScalar)});
+    model.AddSignature("serving_default", f, {"x"}, {"y"});
+    tf::SavedModel file = model.ToProto();
+    tf::MetaGraphDef& graph = *file.mutable_meta_graphs(0);
+    graph.clear_object_graph_def();
+    std::string first;
+    for (const tf::NodeDef& node : graph.graph_def().node()) {
+      if (node.op() != "VarHandleOp") continue;
+      first = node.name();
+      tf::NodeDef again = node;
+      again.set_name("again");
+      (*again.mutable_attr())["shared_name"].set_s("v");
+      (*again.mutable_attr())["container"].set_s(container);
+      *graph.mutable_graph_def()->add_node() = again;
+      break;
+    }
+    for (tf::NodeDef& node : *graph.mutable_graph_def()->mutable_node())
+      if (node.name() == first) (*node.mutable_attr())["shared_name"].set_s("v");
+    ASSERT_TRUE(WriteSavedModel(dir, file, model.Checkpoint()));
+    const auto variables = LoadAndBind(dir);
+    ASSERT_TRUE(variables) << variables.error().message;
+    EXPECT_EQ(variables->OfNode("again") == variables->OfNode(first), *container == 0);
+    EXPECT_EQ(ValueOf(*variables, first), 2);
+  }
+}
+
 TEST(Variables, AreFoundByNameWhenNothingElseSpeaks) {
   std::string dir = FreshDir();
   ASSERT_TRUE(WriteDense(dir, 1));

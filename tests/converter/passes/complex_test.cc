@@ -192,6 +192,12 @@ TEST(LowerComplex, SaysWhatItCannotLower) {
                 f.outputs = {f.AddNode(Op::kNeg, {x}, {{DType::kComplex64, {2}}}).results[0]};
               }),
               HasSubstr("complex number from outside the function"));
+  EXPECT_THAT(Refusal([](Function& f) {
+                const ValueId c =
+                    f.AddConst({DType::kComplex128, {1}}, Buffer::Of<double>(std::vector<double>{1, 2}));
+                f.outputs = {Real(f, "Real", c)};
+              }),
+              HasSubstr("operand 0 is complex128"));
   EXPECT_THAT(Refusal([](Function& f) { f.outputs = {Rfft(f, f.AddInput(F32({1, -1})), 8)}; }),
               HasSubstr("length of what is transformed is not known"));
   EXPECT_THAT(Refusal([](Function& f) { f.outputs = {Rfft(f, f.AddInput(F32({1, 8})), 8192)}; }),

@@ -103,6 +103,12 @@ TEST(Patterns, FindsL2NormalisationOverTheLastDimension) {
   EXPECT_EQ(named.Ops(), "L2_NORMALIZATION");
   other_axis.Finish({Normalise(other_axis, 0, 1e-12f)});
   EXPECT_EQ(Count(other_axis.f, Op::kL2Normalization), 0u);
+  Written wider;
+  const ValueId sum = wider.Op1(Op::kSum, {wider.Op1(Op::kSquare, {wider.x}), wider.Ints({-1})},
+                                wider.With({{"keep_dims", true}}));
+  const ValueId bounded = wider.Op1(Op::kMaximum, {sum, wider.C({1, 1, 1, 1}, {1e-12f})});
+  wider.Finish({wider.Op1(Op::kMul, {wider.x, wider.Op1(Op::kRsqrt, {bounded})})});
+  EXPECT_EQ(Count(wider.f, Op::kL2Normalization), 0u) << "the result has more dimensions";
   other_bound.Finish({Normalise(other_bound, -1, 1e-3f)});
   EXPECT_EQ(Count(other_bound.f, Op::kL2Normalization), 0u) << "the op's own bound is another";
 }

@@ -21,6 +21,13 @@ Node& Rnn(Function& f, ValueId state) {
   return node;
 }
 
+// That the session keeps.
+ValueId Kept(Function& f) {
+  const ValueId state = f.AddValue(F32({1, 2}));
+  f.value(state).is_variable = true;
+  return state;
+}
+
 const Node* Maker(const Function& f, const Node& rnn) { return Uses(f).producer(rnn.operands[4]); }
 
 TEST(SplitState, FillsAUniformConstant) {
@@ -87,8 +94,7 @@ TEST(SplitState, CopiesTheFinalStateOfAnotherOp) {
 TEST(SplitState, LeavesAStateThatTheSessionKeepsAndNamesIt) {
   Bench bench;
   Function& f = bench.Add("main");
-  const ValueId state = f.AddValue(F32({1, 2}));
-  f.value(state).is_variable = true;
+  const ValueId state = Kept(f);
   const Node& node = Rnn(f, state);
   EXPECT_EQ(bench.Run(SplitState), "");
   EXPECT_EQ(node.operands[4], state);
@@ -100,9 +106,7 @@ TEST(SplitState, LeavesAStateThatTheSessionKeepsAndNamesIt) {
 TEST(SplitState, LeavesWhatTwoOpsKeepInOneTensor) {
   Bench bench;
   Function& f = bench.Add("main");
-  const ValueId state = f.AddValue(F32({1, 2}));
-  f.value(state).is_variable = true;
-  const Node& first = Rnn(f, state);
+  const Node& first = Rnn(f, Kept(f));
   const Node& second = Rnn(f, first.results[1]);
   EXPECT_EQ(bench.Run(SplitState), "");
   EXPECT_EQ(f.nodes.size(), 2u);
