@@ -94,9 +94,10 @@ class Folder {
     const int64_t budget = Budget(node);
     int64_t size = 0;
     for (const ValueId id : node.results) {
-      if (id == kNoValue || !function_.value(id).type.shape.is_static()) continue;
+      if (id == kNoValue) continue;
       const Type& type = function_.value(id).type;
-      if (type.dtype == DType::kString) continue;
+      if (type.dtype == DType::kString) return false;  // no shape says how long strings are
+      if (!type.shape.is_static()) continue;
       const auto bytes = ByteSize(type);
       if (!bytes || static_cast<int64_t>(*bytes) > budget - size) return false;
       size += static_cast<int64_t>(*bytes);

@@ -120,7 +120,7 @@ int Gather(const Operands& in) {
   if (in.attrs().i64("batch_dims", 0) != 0) return 5;
   if (in.is(0, DType::kI16)) return 4;
   if (in.is(0, DType::kBool)) return 3;
-  return in.is(0, DType::kI8) || in.is(0, DType::kString) ? 2 : 1;
+  return in.is(0, DType::kI8) ? 2 : 1;
 }
 
 int Transpose(const Operands& in) {
@@ -189,6 +189,22 @@ bool EightBitIsTwo(Op op) {
   return std::ranges::find(kOps, op) != std::end(kOps);
 }
 
+// The version of an op that moves or compares strings; 1 of one that stock TFLite lets do neither.
+int WithStrings(Op op) {
+  switch (op) {
+    case Op::kFill:
+    case Op::kGather:
+    case Op::kGatherNd:
+    case Op::kSqueeze:
+    case Op::kTile: return 2;
+    case Op::kEqual:
+    case Op::kNotEqual:
+    case Op::kSlice: return 3;
+    case Op::kStridedSlice: return 5;
+    default: return 1;
+  }
+}
+
 int ByType(Op op, const Operands& in) {
   const bool eight = in.is(0, DType::kI8);
   switch (op) {
@@ -209,6 +225,7 @@ int ByType(Op op, const Operands& in) {
 
 int LowestVersion(const Function& function, const Node& node) {
   const Operands in(function, node);
+  if (in.is(node.is(Op::kFill) ? 1 : 0, DType::kString)) return WithStrings(node.op);
   switch (node.op) {
     case Op::kFullyConnected: return FullyConnected(in);
     case Op::kConv2D: return Conv2D(in);

@@ -88,6 +88,22 @@ inline Data Bool(std::vector<int64_t> dims, const std::vector<bool>& v) {
   return Values<bool>(std::move(dims), v);
 }
 inline Data Absent() { return {}; }
+// The strings packed as abi/tensor.h says.
+inline Data Text(std::vector<int64_t> dims, const std::vector<std::string>& strings) {
+  Data d{FBX_STRING, std::move(dims), {}};
+  if (static_cast<size_t>(d.count()) != strings.size()) std::abort();  // the case is written wrong
+  std::vector<int32_t> head = {static_cast<int32_t>(strings.size())};
+  std::string all;
+  for (const std::string& s : strings) {
+    head.push_back(static_cast<int32_t>(4 * (strings.size() + 2) + all.size()));
+    all += s;
+  }
+  head.push_back(static_cast<int32_t>(4 * (strings.size() + 2) + all.size()));
+  d.bytes.resize(4 * head.size() + all.size());
+  std::memcpy(d.bytes.data(), head.data(), 4 * head.size());
+  std::memcpy(d.bytes.data() + 4 * head.size(), all.data(), all.size());
+  return d;
+}
 
 // first, first + step, ...
 template <class T>

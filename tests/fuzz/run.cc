@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "host/graph/npy.h"
 #include "host/model.h"
 #include "host/session.h"
 #include "host/tflite/tflite.h"
@@ -23,11 +24,21 @@ const std::shared_ptr<Registry>& Kernels() {
   return registry;
 }
 
+bool RepeatsValues(const Node& node) {
+  return node.is(Op::kBroadcastTo) || node.is(Op::kFill) || node.is(Op::kTile);
+}
+
+bool HasStrings(const Function& function, const Node& node) {
+  return std::ranges::any_of(node.operands, [&](ValueId id) {
+    return id != kNoValue && function.value(id).type.dtype == DType::kString;
+  });
+}
+
 // Models whose time or memory nobody can tell by looking at them are left alone.
 bool IsSmall(const Module& module) {
   for (const auto& function : module.functions) {
     for (const auto& node : function->nodes) {
-      if (node->is(Op::kWhile)) return false;
+      if (node->is(Op::kWhile) || (RepeatsValues(*node) && HasStrings(*function, *node))) return false;
     }
     for (ValueId id = 0; id < function->value_count(); ++id) {
       const Type& type = function->value(id).type;
@@ -39,10 +50,18 @@ bool IsSmall(const Module& module) {
   return true;
 }
 
+Buffer Words(int64_t count, std::mt19937& random) {
+  std::vector<std::string> words;
+  for (int64_t i = 0; i < count && i < int64_t{kLargest}; ++i)
+    words.emplace_back(random() % 4, static_cast<char>('a' + random() % 3));
+  return PackStrings(words);
+}
+
 Tensor Numbers(const Type& declared, std::mt19937& random) {
   Type type = declared;
   if (!type.shape.ranked()) type.shape = Shape({2});
   for (int64_t& dim : type.shape.dims()) dim = dim < 0 ? 2 : dim;
+  if (type.dtype == DType::kString) return {type, Words(type.shape.element_count().value_or(0), random)};
   const size_t size = ByteSize(type).value_or(0);
   return {type, Buffer::Make(size, [&](std::span<std::byte> bytes) {
             for (size_t i = 0; i < bytes.size(); ++i) {

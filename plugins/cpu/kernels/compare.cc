@@ -6,6 +6,7 @@
 #include "plugins/cpu/elementwise.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quant.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -43,8 +44,10 @@ struct Relation {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static constexpr bool kRelates = Contains(Op::kTypes, FBX_F64);
+  static constexpr bool kEquates = kRelates && Contains(Op::kTypes, FBX_BOOL);
 
   static void supports(const Node& n) {
+    if (kEquates && HasStrings(n)) return;
     if (kRelates && IsQuantised(n, 0)) {
       RequireStored(n, 0);
       return RequireStored(n, 1);
@@ -60,6 +63,9 @@ struct Relation {
     out.set(0, dtype, Broadcast(Shape(n.in(0)), Shape(n.in(1))));
   }
   void invoke(const Node& n) const {
+    if constexpr (kEquates) {
+      if (HasStrings(n)) return EquateStrings(n);
+    }
     const BroadcastPlan plan = PlanBroadcast(Shape(n.in(0)), Shape(n.in(1)));
     if constexpr (kRelates) {
       if (IsQuantised(n, 0) && !SameQuant(n.in(0).quant(), n.in(1).quant())) return RelateReals(n, plan);
@@ -72,6 +78,14 @@ struct Relation {
   }
 
  private:
+  static void EquateStrings(const Node& n) {
+    const Strings x(n.in(0)), y(n.in(1));
+    const Shape a(n.in(0)), b(n.in(1)), dims = Broadcast(a, b);
+    Walk<2> walk(dims, {BroadcastStrides(a, dims), BroadcastStrides(b, dims)});
+    bool* to = n.out(0).data<bool>();
+    for (int64_t i = 0; i < Count(dims); ++i, walk.Next())
+      to[i] = Op::Apply(x[walk.offset(0)], y[walk.offset(1)]);
+  }
   // A double holds the product of a float and a stored value exactly.
   static void RelateReals(const Node& n, const BroadcastPlan& plan) {
     const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1));

@@ -6,6 +6,7 @@
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 #include "plugins/cpu/stored_map.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -246,8 +247,9 @@ struct SplitV {
   void invoke(const Node& n) const { InvokeSplit(n, n.in(0), Axis(IntScalar(n.in(2), 2), n.in(0).rank())); }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Concatenation>, &kernel_of<Pack>, &kernel_of<Unpack>,
-                                        &kernel_of<Split>, &kernel_of<SplitV>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<MovesStrings<Concatenation>>,
+                                        &kernel_of<MovesStrings<Pack>>, &kernel_of<MovesStrings<Unpack>>,
+                                        &kernel_of<MovesStrings<Split>>, &kernel_of<MovesStrings<SplitV>>};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -229,9 +230,9 @@ struct MatrixSetDiag {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Fill>,       &kernel_of<ZerosLike>,
-                                        &kernel_of<Range>,      &kernel_of<OneHot>,
-                                        &kernel_of<MatrixDiag>, &kernel_of<MatrixSetDiag>};
+constexpr const fbx_kernel* kTable[] = {
+    &kernel_of<MovesStrings<Fill>>, &kernel_of<ZerosLike>,    &kernel_of<Range>, &kernel_of<OneHot>,
+    &kernel_of<MatrixDiag>,         &kernel_of<MatrixSetDiag>};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 #include "plugins/cpu/quant.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -276,8 +277,8 @@ struct EmbeddingLookup {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Gather>, &kernel_of<GatherNd>, &kernel_of<ScatterNd>,
-                                        &kernel_of<EmbeddingLookup>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<MovesStrings<Gather>>, &kernel_of<MovesStrings<GatherNd>>,
+                                        &kernel_of<ScatterNd>, &kernel_of<EmbeddingLookup>};
 
 }  // namespace
 

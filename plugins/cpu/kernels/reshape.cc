@@ -5,6 +5,7 @@
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -139,8 +140,9 @@ struct Rank {
   void invoke(const Node& n) const { *n.out(0).data<int32_t>() = n.in(0).rank(); }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Reshape>, &kernel_of<Squeeze>, &kernel_of<ExpandDims>,
-                                        &kernel_of<ShapeOf>, &kernel_of<Rank>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<MovesStrings<Reshape>>, &kernel_of<MovesStrings<Squeeze>>,
+                                        &kernel_of<MovesStrings<ExpandDims>>, &kernel_of<ShapeOf>,
+                                        &kernel_of<Rank>};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -149,7 +150,8 @@ struct Where {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Select>, &kernel_of<SelectV2>, &kernel_of<Where>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<MovesStrings<Select>>, &kernel_of<MovesStrings<SelectV2>>,
+                                        &kernel_of<Where>};
 
 }  // namespace
 

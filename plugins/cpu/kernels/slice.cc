@@ -4,6 +4,7 @@
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -234,8 +235,9 @@ struct DynamicUpdateSlice {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Slice>, &kernel_of<StridedSlice>,
-                                        &kernel_of<DynamicUpdateSlice>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<MovesStrings<Slice>>,
+                                        &kernel_of<MovesStrings<StridedSlice>>,
+                                        &kernel_of<MovesStrings<DynamicUpdateSlice>>};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -129,7 +130,8 @@ struct BroadcastArgs {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Tile>, &kernel_of<BroadcastTo>, &kernel_of<BroadcastArgs>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<MovesStrings<Tile>>, &kernel_of<MovesStrings<BroadcastTo>>,
+                                        &kernel_of<BroadcastArgs>};
 
 }  // namespace
 

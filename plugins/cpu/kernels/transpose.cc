@@ -2,6 +2,7 @@
 // Dims in another order or direction: TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE.
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -127,8 +128,8 @@ struct ReverseSequence {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Transpose>, &kernel_of<ReverseV2>,
-                                        &kernel_of<ReverseSequence>};
+constexpr const fbx_kernel* kTable[] = {&kernel_of<MovesStrings<Transpose>>,
+                                        &kernel_of<MovesStrings<ReverseV2>>, &kernel_of<ReverseSequence>};
 
 }  // namespace
 

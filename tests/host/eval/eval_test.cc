@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/eval/eval.h"
+#include "host/graph/npy.h"
 
 #include <gmock/gmock.h>
 
@@ -160,6 +161,16 @@ TEST(Fold, LeavesRandomStatefulAndLargeResultsAlone) {
                f.AddNode(Op::kFill, {dims, value}, {F32({1000, 1000})}).results[0]};
   EXPECT_EQ(*Fold(*BuiltIn(), module, f), 0);
   EXPECT_EQ(*Fold(*BuiltIn(), module, f, {.max_growth = 8 << 20}), 1);
+}
+
+TEST(Fold, LeavesStringsAloneOfWhichNobodyKnowsHowManyBytesTheyTake) {
+  Module module;
+  Function& f = module.Add("main");
+  const ValueId text = f.AddConst({DType::kString, {1}}, PackStrings({"a"}));
+  const ValueId times = f.AddConst<int32_t>(DType::kI32, {1}, {2});
+  f.outputs = f.AddNode(Op::kTile, {text, times}, {{DType::kString, {2}}}).results;
+  EXPECT_EQ(*Fold(*BuiltIn(), module, f), 0);
+  EXPECT_FALSE(f.value(f.outputs[0]).data);
 }
 
 TEST(RemoveDead, KeepsWhatHasEffects) {

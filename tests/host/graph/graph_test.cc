@@ -118,6 +118,10 @@ TEST(Versions, AreTheLowestThatCanSayIt) {
   batch_major.Set("time_major", false);
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kBidirectionalSequenceLstm, {x, w, w}, {kRow}, batch_major)), 2);
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kBroadcastTo, {x, b}, {kRow})), 2);
+  const ValueId words = f.AddValue({DType::kString, {4}});
+  EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kTile, {words, b}, {kRow})), 2);
+  EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kFill, {b, words}, {kRow})), 2);
+  EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kReshape, {words, b}, {kRow})), 1);
   EXPECT_EQ(MinRuntime(Op::kUnidirectionalSequenceLstm, 3), "2.3.0");
 }
 
