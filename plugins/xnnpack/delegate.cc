@@ -114,9 +114,10 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
 Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
   RequireLibrary();
   static const Fingerprints none;
-  provider_ = std::make_unique<PackProvider>(
-      delegate.store(), delegate.cache_path_.empty() ? none : Fingerprints::Measured(),
-      delegate.share_ ? std::nullopt : std::optional(delegate.sessions_++));
+  store_ = delegate.store();
+  provider_ =
+      std::make_unique<PackProvider>(store_, delegate.cache_path_.empty() ? none : Fingerprints::Measured(),
+                                     delegate.share_ ? std::nullopt : std::optional(delegate.sessions_++));
   xnn_workspace_t workspace = nullptr;
   if (const xnn_status status = xnn_create_workspace(&workspace); status != xnn_status_success)
     throw Reject{"XNNPACK", std::string("no workspace: ") + StatusName(status)};
@@ -126,6 +127,10 @@ Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
 void Delegate::Session::finish(const fbx_host* host) {
   provider_->Commit();
   const PackStatistics& s = provider_->statistics();
+  if (s.bytes_packed > 0) {
+    if (const std::string why = store_->WhyNotKept(); !why.empty())
+      emit(host, FBX_WARNING, "CACHE", "what was packed is not kept: " + why);
+  }
   emit(host, FBX_NOTE, "WEIGHTS",
        "bytes: " + std::to_string(s.bytes_packed) + " packed, " + std::to_string(s.bytes_found) + " found, " +
            std::to_string(s.bytes_shared) + " shared, " + std::to_string(s.bytes_again) + " packed again, " +

@@ -40,6 +40,7 @@ class Delegate {
     struct Release {
       void operator()(xnn_workspace_t w) const { xnn_release_workspace(w); }
     };
+    std::shared_ptr<PackStore> store_;
     std::unique_ptr<PackProvider> provider_;
     std::unique_ptr<xnn_workspace, Release> workspace_;
   };

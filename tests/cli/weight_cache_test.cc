@@ -40,6 +40,19 @@ TEST(WeightCache, KeepsPackedWeightsForTheNextRun) {
   EXPECT_EQ(first.Json()["outputs"], without.Json()["outputs"]);
 }
 
+TEST(WeightCache, IsNeverPutInThePlaceOfTheModel) {
+  const std::string model = Path("own.tflite");
+  ASSERT_EQ(Fusebox({"convert", WriteSample("dense"), "-o", model}).status, 0);
+  for (int run = 0; run < 2; ++run) {
+    const Finished done =
+        Fusebox({"run", model, "--plugin", PluginFolder("fusebox.xnnpack"), "--weight-cache", model});
+    ASSERT_EQ(done.status, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("is no weight cache"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(model + ".bad"));
+  EXPECT_FALSE(std::filesystem::exists(model + ".d"));
+}
+
 TEST(WeightCache, OfAConfigurationLiesBesideIt) {
   const std::string config = Path("conf/fusebox.json");
   std::filesystem::create_directory(Path("conf"));

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,14 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
     return note;
   }
 
+  std::string WhyNotKept() override {
+    const std::string reason = store_->stats().fallback_reason;
+    if (reason.empty() || told_.exchange(true)) return {};
+    for (const cache::Note& note : store_->notes())
+      if (note.code == reason) return note.message;
+    return reason;
+  }
+
   void SaveMemos() { digests_.Save(); }
 
  private:
@@ -58,6 +67,7 @@ class FileStore final : public PackStore, public std::enable_shared_from_this<Fi
 
   std::shared_ptr<cache::Store> store_;
   TensorDigests digests_;
+  std::atomic<bool> told_ = false;
 };
 
 class FileWriter final : public PackWriter {

@@ -240,6 +240,14 @@ std::string RandomName() {
   return Hex(random);
 }
 
+bool IsStoreName(std::string_view name, std::string_view prefix, std::string_view suffix) {
+  constexpr size_t kDigits = 32;
+  if (name.size() != prefix.size() + kDigits + suffix.size() || !name.starts_with(prefix) ||
+      !name.ends_with(suffix))
+    return false;
+  return name.substr(prefix.size(), kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 Fd Lock(int directory, const char* name, int milliseconds) {
   Fd fd(openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!fd) return {};

@@ -61,6 +61,8 @@ void DropTemp(TempFile& temp, int directory);
 std::vector<std::string> List(int directory);
 ModelFile StateOf(const struct stat& status);
 std::string RandomName();
+// Names that stores give: `prefix`, 32 hexadecimal digits, `suffix`. All others are somebody else's, and nothing is done to them.
+bool IsStoreName(std::string_view name, std::string_view prefix, std::string_view suffix);
 bool FillRandom(void* to, size_t size);
 
 // An exclusive lock on `name`, waited for at most `milliseconds`. None: somebody else has it, or locks do not work there.

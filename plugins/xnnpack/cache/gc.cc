@@ -26,13 +26,15 @@ class Collection {
   Collection(const Home& home, const GcOptions& options) : home_(home), options_(options) {}
 
   GcReport Run() {
-    SweepTemps(home_.tmp.get());
+    for (const Fd* directory : {&home_.tmp, &home_.side}) SweepTemps(directory->get(), "", ".tmp");
     for (const Fd* directory : {&home_.side, &home_.state, &home_.models})
-      SweepTemps(directory->get(), ".new-");
-    SweepTemps(home_.side.get(), nullptr, ".tmp");
-    SweepOld(home_.models.get(), ".fbmm", kKeepMemo);
+      SweepTemps(directory->get(), ".new-", "");
+    SweepOld(home_.models.get(), kKeepMemo,
+             [](const std::string& name) { return IsStoreName(name, "", ".fbmm"); });
     if (!home_.single_file) {
-      SweepOld(home_.segments.get(), kBadSuffix, kKeepBad);
+      SweepOld(home_.segments.get(), kKeepBad, [](const std::string& name) {
+        return name.ends_with(std::string(kSegmentSuffix) + kBadSuffix);
+      });
       Segments segments = OpenAll();
       segments = WithoutSuperseded(segments);
       Evict(segments);
@@ -45,19 +47,19 @@ class Collection {
 
  private:
   // A temporary file whose maker lives is locked.
-  void SweepTemps(int directory, const char* prefix = nullptr, const char* suffix = nullptr) {
+  void SweepTemps(int directory, std::string_view prefix, std::string_view suffix) {
     for (const std::string& name : List(directory)) {
-      if ((prefix && !name.starts_with(prefix)) || (suffix && !name.ends_with(suffix))) continue;
+      if (!IsStoreName(name, prefix, suffix)) continue;
       const Fd fd(openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
       if (!fd || flock(fd.get(), LOCK_EX | LOCK_NB) == 0) Remove(directory, name);
     }
   }
 
-  void SweepOld(int directory, const std::string& suffix, int64_t age) {
+  template <class F>
+  void SweepOld(int directory, int64_t age, const F& is_ours) {
     for (const std::string& name : List(directory)) {
       struct stat status;
-      if (!name.ends_with(suffix) || fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-        continue;
+      if (!is_ours(name) || fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
       if (time(nullptr) - status.st_mtim.tv_sec > age) Remove(directory, name);
     }
   }
@@ -67,6 +69,7 @@ class Collection {
     std::set<std::string> ids;
     for (const auto& segment : OpenAll()) ids.insert(Hex(segment->superblock().id));
     for (const std::string& name : List(home_.state.get())) {
+      if (!IsStoreName(name, "", ".ok") && !IsStoreName(name, "", ".used")) continue;
       const size_t dot = name.find('.');
       // Of system stores too a user's store remembers: those die when they are not renewed.
       struct stat status;

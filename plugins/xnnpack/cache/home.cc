@@ -108,6 +108,15 @@ std::string Canonical(const std::string& path, Note& why) {
   return (parent / absolute.filename()).string();
 }
 
+bool WasSegment(int directory, const std::string& file) {
+  struct stat status;
+  if (fstatat(directory, (file + ".d/secret").c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  char magic[sizeof kMagic] = {};
+  const Fd fd(openat(directory, file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  return fd && pread(fd.get(), magic, sizeof magic, 0) == sizeof magic &&
+         std::memcmp(magic, kMagic, sizeof magic) == 0;
+}
+
 std::unique_ptr<Home> Home::Open(const std::string& given, bool write, bool shippable, Note& why) {
   auto home = std::make_unique<Home>();
   home->path = Canonical(given, why);
@@ -123,12 +132,16 @@ std::unique_ptr<Home> Home::Open(const std::string& given, bool write, bool ship
 
   const std::string name = path.filename().string();
   if (home->single_file) {
-    // Beside what is no file nothing is made.
+    // Beside what is no cache nothing is made, and nothing is put in its place.
     struct stat status;
-    const bool other = fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode);
-    if (other && write) {
+    const bool there = fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (write && there && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
       why = {"not-a-file", home->path + ": is not a regular file", 0};
+      return nullptr;
+    }
+    if (write && there && S_ISREG(status.st_mode) && status.st_size > 0 && !WasSegment(parent.get(), name)) {
+      why = {"no-cache",
+             home->path + ": is no weight cache, and is left as it is; give the cache another path", 0};
       return nullptr;
     }
     home->side = OpenDirectory(parent.get(), name + ".d", write, why);
@@ -152,11 +165,15 @@ std::unique_ptr<Home> Home::Open(const std::string& given, bool write, bool ship
     if (!known && home->writable) {
       struct stat status;
       const bool there = fstatat(side, "secret", &status, AT_SYMLINK_NOFOLLOW) == 0;
-      // One of another length is nothing that entries could be found by.
-      const bool useless = there && (!S_ISREG(status.st_mode) || status.st_size != sizeof(Digest));
-      if (useless) unlinkat(side, "secret", 0);
-      if (!there || useless) MakeSecret(side);
+      // A power cut may leave it empty. What else is not 16 bytes long is none of ours.
+      const bool empty = there && S_ISREG(status.st_mode) && status.st_size == 0;
+      if (empty) unlinkat(side, "secret", 0);
+      if (!there || empty) MakeSecret(side);
       known = ReadSecret(side, home->secret);
+      if (!known && there && !empty && why.code.empty())
+        why = {"no-cache",
+               home->path + ": holds a `secret` that is none of a weight cache; give the cache another path",
+               0};
     }
     home->writable = home->writable && known;
   }

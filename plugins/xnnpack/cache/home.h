@@ -46,5 +46,7 @@ std::string Canonical(const std::string& path, Note& why);
 // $XDG_CACHE_HOME/fusebox or ~/.cache/fusebox; "" when this user has no home, or another's.
 std::string DefaultPath();
 bool IsSingleFile(const std::string& path);
+// Whether a file, which may be damaged, is the rest of a segment: it begins like one, or FILE.d is there with its secret.
+bool WasSegment(int directory, const std::string& file);
 
 }  // namespace fusebox::cache

@@ -31,14 +31,8 @@ bool Exists(int directory, const std::string& name, struct stat* status) {
   return fstatat(directory, name.c_str(), status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// Whether a file that is no whole segment is the rest of one.
-bool WasSegment(const Home& home) {
-  struct stat status;
-  if (home.side && Exists(home.side.get(), "secret", &status)) return true;
-  char magic[sizeof kMagic] = {};
-  const Fd fd(openat(home.segments.get(), home.file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  return fd && pread(fd.get(), magic, sizeof magic, 0) == sizeof magic &&
-         std::memcmp(magic, kMagic, sizeof magic) == 0;
+bool IsSegmentName(const std::string& name) {
+  return name.ends_with(kSegmentSuffix) || name.ends_with(std::string(kSegmentSuffix) + kBadSuffix);
 }
 
 std::string IdOf(const std::string& name) {
@@ -76,7 +70,7 @@ SegmentView View(const Home& home, const std::string& name) {
 
 bool HasSecret(const Home& home) {
   struct stat status;
-  return home.side && Exists(home.side.get(), "secret", &status);
+  return home.side && Exists(home.side.get(), "secret", &status) && status.st_size == sizeof(Digest);
 }
 
 // The store to be changed, locked; nothing is made that makes a store of what is none.
@@ -108,16 +102,21 @@ class Remover {
     if (unlinkat(directory, name.c_str(), 0) == 0)
       removed_.push_back({folder + "/" + name, static_cast<uint64_t>(status.st_size)});
   }
-  // Files of a folder with one of these suffixes, which then goes if it is empty.
+  // What the store has put into a folder, by these suffixes; then the folder, if it is empty.
   void Folder(int parent, const Fd& directory, const std::string& path, const char* name,
               std::initializer_list<std::string_view> suffixes) {
     const std::string folder = path + "/" + name;
     for (const std::string& file : List(directory.get())) {
-      const auto fits = [&](std::string_view suffix) { return file.ends_with(suffix); };
-      if (std::any_of(suffixes.begin(), suffixes.end(), fits) || file.starts_with(".new-"))
+      const auto fits = [&](std::string_view suffix) { return IsStoreName(file, "", suffix); };
+      if (std::any_of(suffixes.begin(), suffixes.end(), fits) || IsStoreName(file, ".new-", ""))
         File(directory.get(), folder, file);
     }
     unlinkat(parent, name, AT_REMOVEDIR);
+  }
+  // Small files of a fixed name: of this size, else they are somebody else's.
+  void Fixed(int directory, const std::string& folder, const char* name, off_t size) {
+    struct stat status;
+    if (Exists(directory, name, &status) && status.st_size == size) File(directory, folder, name);
   }
 
  private:
@@ -166,7 +165,8 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
   if (view.home->single_file) {
     view.segments.push_back(View(*view.home, view.home->file));
     const SegmentView& only = view.segments.front();
-    if (!only.segment && only.why.code != "newer-format" && !WasSegment(*view.home)) {
+    if (!only.segment && only.why.code != "newer-format" &&
+        !WasSegment(view.home->segments.get(), view.home->file)) {
       why = {"no-cache", canonical + ": is no weight cache: " + only.why.message, 0};
       return std::nullopt;
     }
@@ -174,8 +174,12 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
     if (Exists(view.home->segments.get(), aside, &status)) view.segments.push_back(View(*view.home, aside));
   } else {
     for (const std::string& name : List(view.home->segments.get()))
-      if (name.ends_with(kSegmentSuffix) || name.ends_with(std::string(kSegmentSuffix) + kBadSuffix))
-        view.segments.push_back(View(*view.home, name));
+      if (IsSegmentName(name)) view.segments.push_back(View(*view.home, name));
+    if (view.segments.empty() && !HasSecret(*view.home)) {
+      why = {"no-cache", canonical + ": is no weight cache: neither a secret nor segments of one are in it",
+             0};
+      return std::nullopt;
+    }
   }
   return view;
 }
@@ -256,12 +260,15 @@ bool RemoveStore(const std::string& path, std::vector<Removed>& removed, Note& w
     for (const std::string& name : {home.file, home.file + kBadSuffix})
       remove.File(home.segments.get(), FolderOf(home), name);
   } else {
-    remove.Folder(at, home.segments, side, "segments", {kSegmentSuffix, std::string_view(".fbpk.bad")});
+    for (const std::string& name : List(home.segments.get()))
+      if (IsSegmentName(name)) remove.File(home.segments.get(), FolderOf(home), name);
+    unlinkat(at, "segments", AT_REMOVEDIR);
   }
   remove.Folder(at, home.models, side, "models", {".fbmm"});
   remove.Folder(at, home.state, side, "state", {".ok", ".used"});
   remove.Folder(at, home.tmp, side, "tmp", {".tmp"});
-  for (const char* name : {"secret", "building", "lock"}) remove.File(at, side, name);
+  remove.Fixed(at, side, "secret", sizeof(Digest));
+  for (const char* name : {"building", "lock"}) remove.Fixed(at, side, name, 0);
   rmdir(side.c_str());
   return true;
 }

@@ -63,6 +63,8 @@ class PackStore {
   virtual cache::Key KeyOf(const Fingerprints& fingerprints, const PackRequest& request) = 0;
   // The constant has been packed: it will hardly be read again.
   virtual void Packed(const fbx_tensor& constant) = 0;
+  // Why what is packed is not kept, as far as is known by now; told once. Empty: it is kept, or nobody asked for that.
+  virtual std::string WhyNotKept() { return {}; }
   // What is kept beside an entry of this request, for people who ask why another one is not found.
   virtual PackNote NoteOf(const Fingerprints& fingerprints, const PackRequest& request) = 0;
 };

@@ -128,7 +128,9 @@ TEST_F(Keep, WhatIsEvictedStaysValidForThoseWhoHaveIt) {
 
 TEST_F(Keep, LeftoversGo) {
   Start(In(path()), 0, kSome);
-  for (const char* name : {"/tmp/x.tmp", "/state/.new-1", "/models/.new-2", "/.new-3"})
+  const std::string digits(32, '1');
+  for (const std::string& name :
+       {"/tmp/" + digits + ".tmp", "/state/.new-" + digits, "/models/.new-" + digits, "/.new-" + digits})
     WriteFile(path() + name, "x");
   WriteFile(path() + "/state/" + std::string(32, 'a') + ".used", "");
   const std::string bad = path() + "/segments/old.fbpk.bad";

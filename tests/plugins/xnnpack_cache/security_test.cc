@@ -144,13 +144,6 @@ TEST_F(Security, PathsThatAreNone) {
   Refused(In("/proc/store"), "cannot-create");
 }
 
-TEST_F(Security, AFileThatIsSomethingElseIsPutAside) {
-  WriteFile(file_path(), "a letter to grandmother");
-  Refused(In(file_path()), "corrupt");
-  EXPECT_EQ(ReadFile(file_path() + ".bad"), "a letter to grandmother");
-  EXPECT_EQ(Start(In(file_path()), 0, kSome), kSome);
-}
-
 TEST_F(Security, TheDefaultPlace) {
   const auto open_auto = [&](const char* xdg, const char* home) {
     return InChild([&] {
