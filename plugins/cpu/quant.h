@@ -53,23 +53,20 @@ inline void RequireScales(Tensor t, const std::string& subject) {
                           : t.dtype() == FBX_I4 ? 7
                                                 : 32767;
   const int64_t lowest = t.dtype() == FBX_U8 ? 0 : -highest - 1;
-  // Filters have thousands of channels: by sixteens, which compilers make vectors of, until one is found that is wrong.
-  constexpr uint32_t kAtOnce = 16;
-  uint32_t first = 0;
-  for (; q->count - first >= kAtOnce; first += kAtOnce) {
-    uint32_t scales = 0;  // the sign is set of what is not between 0 and the largest number
-    for (uint32_t i = 0; i < kAtOnce; ++i) {
-      const auto bits = std::bit_cast<uint32_t>(q->scales[first + i]);
-      scales |= bits | (bits - 1) | (0x7f7fffff - bits);
-    }
-    uint64_t zeros = 0;  // and of what is out of range
-    for (uint32_t i = 0; i < kAtOnce; ++i) {
-      const auto zero = static_cast<uint64_t>(q->zero_points[first + i]);
-      zeros |= (zero - static_cast<uint64_t>(lowest)) | (static_cast<uint64_t>(highest) - zero);
-    }
-    if (scales >> 31 != 0 || zeros >> 63 != 0) break;
+  // Filters have thousands of channels. The sign is set of a scale that is not between 0 and the largest number, and of a zero
+  // point out of range; compilers make vectors of such loops.
+  uint32_t scales = 0;
+  uint64_t zeros = 0;
+  for (uint32_t i = 0; i < q->count; ++i) {
+    const auto bits = std::bit_cast<uint32_t>(q->scales[i]);
+    scales |= bits | (bits - 1) | (0x7f7fffff - bits);
   }
-  for (uint32_t i = first; i < q->count; ++i) {
+  for (uint32_t i = 0; i < q->count; ++i) {
+    const auto zero = static_cast<uint64_t>(q->zero_points[i]);
+    zeros |= (zero - static_cast<uint64_t>(lowest)) | (static_cast<uint64_t>(highest) - zero);
+  }
+  if (scales >> 31 == 0 && zeros >> 63 == 0) return;
+  for (uint32_t i = 0; i < q->count; ++i) {
     if (!(q->scales[i] > 0) || !std::isfinite(q->scales[i]))
       throw Reject{"QUANT", "a scale of " + std::to_string(q->scales[i]), subject};
     if (q->zero_points[i] < lowest || q->zero_points[i] > highest)

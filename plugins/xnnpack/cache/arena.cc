@@ -17,6 +17,7 @@ namespace fusebox::cache {
 namespace {
 
 constexpr uint64_t kSmallestStep = 4 << 20, kLargestStep = 64 << 20;
+constexpr uint64_t kHugePage = 2 << 20;
 
 uint64_t PageSize() {
   static const uint64_t size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -47,12 +48,25 @@ std::optional<Arena::Region> Arena::Reserve(size_t size, Note& why) {
   return region;
 }
 
-// All pages that will be written, in one call instead of a fault each. What cannot be had this way comes by faults.
+// Makes the pages by writing zeros, in whole huge pages: a file system with large folios then keeps them as such, and every process
+// maps them at once. Pages that a fault makes are single, and so are their faults in every later process.
+void Arena::Fill(uint64_t end) {
+  static std::byte zeros[kHugePage];
+  end = std::min(AlignUp(end, kHugePage), current_->file_offset + current_->length);
+  while (filled_ < end) {
+    const auto part = std::span(zeros).first(std::min(kHugePage - filled_ % kHugePage, end - filled_));
+    // Never again after a failure: behind it lies what was packed meanwhile.
+    filled_ = WriteAt(fd_, part, filled_) ? filled_ + part.size() : UINT64_MAX;
+  }
+}
+
+// All pages that will be written, in few calls instead of a fault each. What cannot be had this way comes by faults.
 void Arena::Populate(const Region& region) {
-#ifdef MADV_POPULATE_WRITE
   const uint64_t begin = region.offset / PageSize() * PageSize();
   const uint64_t end = std::min(AlignUp(region.offset + region.capacity, PageSize()),
                                 current_->file_offset + current_->length);
+  Fill(end);
+#ifdef MADV_POPULATE_WRITE
   madvise(current_->base + (begin - current_->file_offset), end - begin, MADV_POPULATE_WRITE);
 #endif
 }
@@ -63,7 +77,7 @@ bool Arena::Grow(uint64_t end, uint64_t, Note& why) {
       kind_ == Kind::kPrivate ? AlignUp(allocated_, PageSize()) : used_ / PageSize() * PageSize();
   // Private memory need not join what was before: only its own size counts.
   const uint64_t least = kind_ == Kind::kPrivate ? from + (end - used_) + kBigBlobAlignment : end;
-  for (const uint64_t target : {std::max(least, allocated_ + step), least}) {
+  for (const uint64_t target : {AlignUp(std::max(least, allocated_ + step), kHugePage), least}) {
     const uint64_t rounded = AlignUp(target, PageSize());
     if (Extend(rounded, why) && Map(from, rounded, why)) {
       if (kind_ == Kind::kPrivate) used_ = from;

@@ -52,11 +52,13 @@ class Arena {
   bool Grow(uint64_t end, uint64_t alignment, Note& why);
   bool Extend(uint64_t end, Note& why);
   bool Map(uint64_t from, uint64_t end, Note& why);
+  void Fill(uint64_t end);
   void Populate(const Region& region);
 
   Kind kind_;
   int fd_;
   uint64_t used_, allocated_, min_free_;
+  uint64_t filled_ = 0;  // the file's pages below it are there
   std::shared_ptr<Piece> current_;
   std::vector<std::weak_ptr<Piece>> pieces_;
 };

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -205,6 +206,20 @@ TEST_F(Limits, AnErrorOfTheDiskPublishesNothing) {
             }),
             0);
   EXPECT_EQ(ReadFile(file_path()), before);
+}
+
+TEST_F(Limits, PagesThatAreNotFilledAtFirstAreLeftAlone) {
+  const auto store = Store::Open(In(path()));
+  const auto writer = store->NewWriter();
+  Fail("write", EIO);
+  std::byte* const first = writer->Reserve(1000);
+  hooks = {};
+  ASSERT_NE(first, nullptr);
+  std::memset(first, 7, 1000);
+  EXPECT_EQ(writer->rung(), Rung::kZeroCopy);
+  std::byte* const second = writer->Reserve(3'000'000);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(std::count(first, first + 1000, std::byte{7}), 1000);
 }
 
 TEST_F(Limits, TheLadderDownToPrivateMemory) {
