@@ -10,13 +10,15 @@ namespace {
 
 std::vector<const fbx_kernel*> AllKernels() {
   const KernelTable tables[] = {
-      kActivationKernels,    kArgMinMaxKernels, kBatchMatMulKernels,    kBinaryKernels, kCastKernels,
-      kCompareKernels,       kConcatKernels,    kConv3DKernels,         kConvKernels,   kCumsumKernels,
-      kDepthwiseConvKernels, kFillKernels,      kFullyConnectedKernels, kGatherKernels, kLocalResponseKernels,
-      kPadKernels,           kPoolKernels,      kQuantizeKernels,       kReduceKernels, kReshapeKernels,
-      kResizeKernels,        kSegmentKernels,   kSelectKernels,         kSliceKernels,  kSoftmaxKernels,
-      kSortKernels,          kSpaceKernels,     kSpectrumKernels,       kTileKernels,   kTransposeConvKernels,
-      kTransposeKernels,     kUnaryKernels,
+      kActivationKernels,    kArgMinMaxKernels,      kBatchMatMulKernels, kBinaryKernels,
+      kBitsKernels,          kCastKernels,           kCompareKernels,     kConcatKernels,
+      kConv3DKernels,        kConvKernels,           kCumsumKernels,      kDepthwiseConvKernels,
+      kFillKernels,          kFullyConnectedKernels, kGatherKernels,      kLocalResponseKernels,
+      kPadKernels,           kPoolKernels,           kQuantizeKernels,    kRandomKernels,
+      kReduceKernels,        kReshapeKernels,        kResizeKernels,      kSegmentKernels,
+      kSelectKernels,        kSliceKernels,          kSoftmaxKernels,     kSortKernels,
+      kSpaceKernels,         kSparseKernels,         kSpectrumKernels,    kTileKernels,
+      kTransposeConvKernels, kTransposeKernels,      kUnaryKernels,
   };
   std::vector<const fbx_kernel*> all;
   for (const KernelTable table : tables) all.insert(all.end(), table.begin(), table.end());

@@ -8,29 +8,10 @@
 #include "plugins/rnn/lstm_packed.h"
 #include "plugins/rnn/lstm_reference.h"
 #include "plugins/rnn/operand_checks.h"
+#include "plugins/rnn/places.h"
 #include "plugins/rnn/state_memory.h"
 
 namespace fusebox::rnn {
-namespace {
-
-// Calls f(place of a row at a step, place of the same row when time is reversed), places in rows of the input.
-template <class F>
-void ForPlaces(const LstmSpec& spec, const F& f) {
-  const size_t batch = static_cast<size_t>(spec.batch), steps = static_cast<size_t>(spec.steps);
-  for (size_t t = 0; t < steps; ++t) {
-    for (size_t row = 0; row < batch; ++row) {
-      const size_t back = steps - 1 - t;
-      if (spec.time_major) {
-        f(t * batch + row, back * batch + row);
-      } else {
-        f(row * steps + t, row * steps + back);
-      }
-    }
-  }
-}
-
-}  // namespace
-
 void BidirectionalKernel::supports(const Node& node) {
   const BidirectionalSpec spec(node);
   for (const bool backward : {false, true}) {

@@ -64,7 +64,9 @@ void RnnKernel::supports(const Node& node) { RnnSpec{node}; }
 
 void RnnKernel::infer(const Node& node, Infer& out) {
   const RnnSpec spec = ParseSpec<RnnSpec>(node);
-  if (spec.time_major) {
+  if (spec.one_step) {
+    out.set(0, spec.dtype, {spec.batch, spec.cells});
+  } else if (spec.time_major) {
     out.set(0, spec.dtype, {spec.steps, spec.batch, spec.cells});
   } else {
     out.set(0, spec.dtype, {spec.batch, spec.steps, spec.cells});

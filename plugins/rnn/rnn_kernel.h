@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_RNN, f32, f64 and f32 with weights of 8 bits (rnn_spec.h has operands and definition).
+// UNIDIRECTIONAL_SEQUENCE_RNN and RNN, f32, f64 and f32 with weights of 8 bits (rnn_spec.h has operands and definition).
 //
 // f32 with constant weights runs as vector code on weights packed once; everything else as the plain definition.
 #pragma once
@@ -39,6 +39,12 @@ struct RnnKernel {
 
   std::unique_ptr<const PackedRnn> packed_;  // both null: the plain definition
   std::unique_ptr<const Hybrid> hybrid_;
+};
+
+// One step.
+struct RnnStepKernel : RnnKernel {
+  static constexpr std::string_view builtin = "RNN";
+  using RnnKernel::RnnKernel;
 };
 
 }  // namespace fusebox::rnn

@@ -30,10 +30,11 @@ void CheckState(const Node& node, const RnnSpec& spec) {
 RnnSpec::RnnSpec(const Node& node) {
   if (node.in_count() != kRnnOperands)
     throw Reject{"ARITY", "has " + std::to_string(node.in_count()) + " operands, expected 5"};
-  time_major = node.attrs().b("time_major", false);
+  one_step = node.op() == "RNN";
+  time_major = !one_step && node.attrs().b("time_major", false);
   activation = FusedActivation(node);
   dtype = FloatInput(node);
-  NeedOperand(node, kRnnInput, 3, dtype);
+  NeedOperand(node, kRnnInput, one_step ? 2 : 3, dtype);
   hybrid = dtype == FBX_F32 && node.has_in(kRnnWeights) && node.in(kRnnWeights).dtype() == FBX_I8;
   for (const uint32_t weights : {kRnnWeights, kRnnRecurrent}) {
     if (hybrid && node.has_in(weights)) CheckStoredWeights(node, weights);
@@ -41,8 +42,9 @@ RnnSpec::RnnSpec(const Node& node) {
   }
   NeedOperand(node, kRnnBias, 1, dtype);
   FitSize(node, kRnnInput, time_major ? 1 : 0, &batch);
-  FitSize(node, kRnnInput, time_major ? 0 : 1, &steps);
-  FitSize(node, kRnnInput, 2, &inputs);
+  if (one_step) steps = 1;
+  else FitSize(node, kRnnInput, time_major ? 0 : 1, &steps);
+  FitSize(node, kRnnInput, one_step ? 1 : 2, &inputs);
   FitSize(node, kRnnRecurrent, 0, &cells);
   FitSize(node, kRnnRecurrent, 1, &cells);
   FitSize(node, kRnnWeights, 0, &cells);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a UNIDIRECTIONAL_SEQUENCE_RNN node says: its sizes and options, checked.
+// What a UNIDIRECTIONAL_SEQUENCE_RNN node says: its sizes and options, checked. RNN is the same of one step, with input [B,n]
+// and result [B,u].
 //
 //   operands  0 input [B,T,n], or [T,B,n] with time_major; 1 input weights [u,n]; 2 recurrent weights [u,u]; 3 bias [u];
 //             4 state, B * u elements, updated in place
@@ -23,6 +24,7 @@ struct RnnSpec {
   explicit RnnSpec(const Node& node);
 
   int64_t batch = -1, steps = -1, inputs = -1, cells = -1;
+  bool one_step = false;  // RNN: steps are 1
   bool time_major = false;
   CellActivation activation = CellActivation::kTanh;
   fbx_dtype dtype = FBX_F32;      // of every operand, but for weights of 8 bits

@@ -152,7 +152,11 @@ struct ScatterNd {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
     RequireDtype(n, 0, kIndices);
-    RequireDtype(n, 1, kAllNumbers);
+    if (!IsQuantised(n, 1)) return RequireDtype(n, 1, kAllNumbers);
+    // Stored values add up as they are, and nothing is stored as 0.
+    RequireStored(n, 1);
+    RequireSameQuant(n, 1);
+    if (AffineOf(n.in(1)).zero != 0) throw Reject{"QUANT", "updates with a zero point", Operand(1)};
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);

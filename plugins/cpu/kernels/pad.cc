@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A border around a tensor: PAD, PADV2 (a value), MIRROR_PAD (the tensor itself, mirrored).
+// A border around a tensor: PAD, PADV2 (a value), MIRROR_PAD (the tensor itself, mirrored); and between its elements: DILATE.
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -157,7 +158,56 @@ struct MirrorPad {
   }
 };
 
-constexpr const fbx_kernel* kTable[] = {&kernel_of<Pad>, &kernel_of<PadV2>, &kernel_of<MirrorPad>};
+// Operands: the tensor, the step from element to element in each dimension of the result, what stands between.
+struct Dilate {
+  static constexpr std::string_view builtin = "DILATE";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireMovable(n, 0);
+    RequireDtype(n, 1, kIndices);
+    RequireMovable(n, 2);
+  }
+  static Shape Steps(const Node& n, int rank) {
+    const Shape steps = IntList(n.in(1), 1);
+    if (steps.rank() != rank)
+      Fail("has " + std::to_string(steps.rank()) + " values for rank " + std::to_string(rank), Operand(1));
+    for (const int64_t step : steps)
+      if (step < 1) Fail("a dilation of " + std::to_string(step), Operand(1));
+    return steps;
+  }
+  static Shape Dilated(Shape dims, const Shape& steps) {
+    for (int i = 0; i < dims.rank(); ++i)
+      if (dims[i] > 0) dims[i] = Sum(Product(dims[i] - 1, steps[i]), 1);
+    return dims;
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 3, 3);
+    SameDtype(n, 0, 2);
+    const Tensor in = n.in(0);
+    if (n.in(2).is_static() && Count(n.in(2).dims()) != 1)
+      Fail("expected one value, got shape " + Text(n.in(2).dims()), Operand(2));
+    if (!n.in(1).has_value()) out.needs_value(1);
+    if (in.rank() < 0) return out.unranked(0, in.dtype());
+    Shape dims(in);
+    if (n.in(1).has_value()) return out.set(0, in.dtype(), Dilated(dims, Steps(n, dims.rank())));
+    for (int i = 0; i < dims.rank(); ++i) dims[i] = -1;
+    out.set(0, in.dtype(), dims);
+  }
+  void invoke(const Node& n) const {
+    const Shape dims(n.in(0)), steps = Steps(n, dims.rank()), dilated = Dilated(dims, steps);
+    CheckPlanned(dilated, n.out(0));
+    const size_t width = ElementSize(n.in(0).dtype());
+    if (Count(dilated) == 0) return;
+    FillElements(width, n.in(2).data<const void>(), MutableElements(n.out(0)), Count(dilated));
+    Shape to = Strides(dilated);
+    // Where there is one element the step is not taken, and may be anything.
+    for (int i = 0; i < dims.rank(); ++i) to[i] = dims[i] == 1 ? 0 : to[i] * steps[i];
+    CopyBox(n.host(), width, dims, Elements(n.in(0)), Strides(dims), MutableElements(n.out(0)), to);
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Pad>, &kernel_of<PadV2>, &kernel_of<MirrorPad>,
+                                        &kernel_of<MovesStrings<Dilate>>};
 
 }  // namespace
 

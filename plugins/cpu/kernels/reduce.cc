@@ -175,12 +175,13 @@ struct Reduce {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // Quantised bytes: sums and means are scaled; the extremes are those of the stored values.
+  // Quantised: sums and means are scaled, products are of real numbers; the extremes are those of the stored values.
   static constexpr bool kSums = std::is_base_of_v<Sum, Op>;
+  static constexpr bool kMultiplies = std::is_same_v<Prod, Op>;
   static constexpr bool kSelects = std::is_base_of_v<ReduceMax, Op>;
 
   static void supports(const Node& n) {
-    if ((kSums || kSelects) && IsQuantised(n, 0)) {
+    if ((kSums || kMultiplies || kSelects) && IsQuantised(n, 0)) {
       RequireStoredMap(n);
       if (kSelects) RequireSameQuant(n, 0);
       return;
@@ -216,13 +217,14 @@ struct Reduce {
 
   void invoke(const Node& n, const ReducePlan& prepared) const {
     const ReducePlan plan = n.in(1).is_const() ? prepared : PlanReduce(n);
-    if constexpr (kSums) {
+    if constexpr (kSums || kMultiplies) {
       if (IsQuantised(n, 0))
         return Dispatch(kStored, n.in(0).dtype(), [&]<class T>() { RunQuantised<T>(n, plan); });
     }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       const auto finish = [](auto total, int64_t folds) { return Op::template Finish<T>(total, folds); };
-      Run<T, typename Op::template Total<T>>(n, plan, finish);
+      using Total = typename Op::template Total<T>;
+      Run<T, Total>(n, plan, [](T x) FUSEBOX_INLINE { return static_cast<Total>(x); }, finish);
     });
   }
 
@@ -235,16 +237,21 @@ struct Reduce {
   template <class T>
   static void RunQuantised(const Node& n, const ReducePlan& plan) {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
+    if constexpr (kMultiplies) {
+      return Run<T, double>(
+          n, plan, [=](T x) { return double{from.scale} * (x - from.zero); },
+          [=](double total, int64_t) { return Nearest<T>(total, to); });
+    }
     const auto finish = [=](int64_t total, int64_t folds) {
       double real = from.scale * static_cast<double>(total - folds * from.zero);
       if constexpr (std::is_same_v<Op, Mean>) real /= static_cast<double>(folds);
       return Nearest<T>(real, to);
     };
-    Run<T, int64_t>(n, plan, finish);
+    Run<T, int64_t>(n, plan, [](T x) FUSEBOX_INLINE { return int64_t{x}; }, finish);
   }
 
-  template <class T, class Total, class F>
-  static void Run(const Node& n, const ReducePlan& plan, const F& finish) {
+  template <class T, class Total, class L, class F>
+  static void Run(const Node& n, const ReducePlan& plan, const L& load, const F& finish) {
     const T* in = n.in(0).data<const T>();
     T* out = n.out(0).data<T>();
     const int64_t folds = plan.folded_count * (plan.inner_folded ? plan.inner : 1);
@@ -260,21 +267,21 @@ struct Reduce {
                      const T* from = in + kept.offset(0);
                      T* to = out + static_cast<int64_t>(i) * step;
                      if (plan.inner_folded) {
-                       *to = finish(FoldRuns<T, Total>(plan, from), folds);
+                       *to = finish(FoldRuns<T, Total>(plan, from, load), folds);
                      } else if constexpr (std::is_same_v<T, Total>) {
                        FoldColumns(plan, from, to);
                        for (int64_t c = 0; c < step; ++c) to[c] = finish(to[c], folds);
                      } else {
                        for (int64_t c = 0; c < step; ++c)
-                         to[c] = finish(FoldColumn<T, Total>(plan, from + c), folds);
+                         to[c] = finish(FoldColumn<T, Total>(plan, from + c, load), folds);
                      }
                    }
                  });
   }
 
   // Runs of neighbouring elements, in eight partial results.
-  template <class T, class Total>
-  static Total FoldRuns(const ReducePlan& plan, const T* in) {
+  template <class T, class Total, class L>
+  static Total FoldRuns(const ReducePlan& plan, const T* in, const L& load) {
     constexpr int64_t kParts = 8;
     Total parts[kParts];
     std::fill_n(parts, kParts, Op::template Start<Total>());
@@ -285,9 +292,9 @@ struct Reduce {
       const T* run = in + folded.offset(0);
       int64_t i = 0;
       for (; i + kParts <= plan.inner; i += kParts) {
-        for (int64_t p = 0; p < kParts; ++p) parts[p] = Op::Join(parts[p], static_cast<Total>(run[i + p]));
+        for (int64_t p = 0; p < kParts; ++p) parts[p] = Op::Join(parts[p], load(run[i + p]));
       }
-      for (int64_t p = 0; i < plan.inner; ++i, ++p) parts[p] = Op::Join(parts[p], static_cast<Total>(run[i]));
+      for (int64_t p = 0; i < plan.inner; ++i, ++p) parts[p] = Op::Join(parts[p], load(run[i]));
     }
     for (int64_t width = kParts / 2; width > 0; width /= 2) {
       for (int64_t p = 0; p < width; ++p) parts[p] = Op::Join(parts[p], parts[p + width]);
@@ -309,14 +316,14 @@ struct Reduce {
     }
   }
 
-  template <class T, class Total>
-  static Total FoldColumn(const ReducePlan& plan, const T* in) {
+  template <class T, class Total, class L>
+  static Total FoldColumn(const ReducePlan& plan, const T* in, const L& load) {
     Total total = Op::template Start<Total>();
     if (plan.folded_count == 0) return total;
     Walk<1> folded(plan.folded, {plan.folded_strides});
     folded.Seek(0);
     for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next())
-      total = Op::Join(total, static_cast<Total>(in[folded.offset(0)]));
+      total = Op::Join(total, load(in[folded.offset(0)]));
     return total;
   }
 };

@@ -1,8 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "tests/conformance/case.h"
 
 namespace fusebox::conformance {
 namespace {
+
+void AddDilate(Cases& c) {
+  const char* op = "DILATE";
+  const Data some = Iota<float>({2, 3}, 1), zero = F32({}, {0});
+  c.push_back(
+      {"both dims", op, {some, I32({2}, {2, 3}), zero}, {}, {F32({3, 7}, {1, 0, 0, 2, 0, 0, 3, 0, 0, 0, 0,
+                                                                          0, 0, 0, 4, 0, 0, 5, 0, 0, 6})}});
+  c.push_back({"rows, a value",
+               op,
+               {I32({2, 2}, {1, 2, 3, 4}), I32({2}, {2, 1}), I32({1}, {9})},
+               {},
+               {I32({3, 2}, {1, 2, 9, 9, 3, 4})}});
+  c.push_back({"not at all", op, {some, I64({2}, {1, 1}), zero}, {}, {some}});
+  c.push_back({"one element takes any step",
+               op,
+               {F32({1}, {5}), I64({1}, {std::numeric_limits<int64_t>::max()}), zero},
+               {},
+               {F32({1}, {5})}});
+  c.push_back({"nothing", op, {F32({0, 2}, {0}), I32({2}, {3, 3}), zero}, {}, {F32({0, 4}, {0})}});
+  c.push_back({"a scalar", op, {F32({}, {5}), I32({0}, {0}), zero}, {}, {F32({}, {5})}});
+  c.push_back({"strings",
+               op,
+               {Text({2}, {"a", "b"}), I32({1}, {2}), Text({}, {"-"})},
+               {},
+               {Text({3}, {"a", "-", "b"})}});
+  c.push_back({.name = "a step of 0",
+               .op = op,
+               .operands = {some, I32({2}, {1, 0}), zero},
+               .error = "a dilation of 0"});
+  c.push_back({.name = "too few steps",
+               .op = op,
+               .operands = {some, I32({1}, {1}), zero},
+               .error = "has 1 values for rank 2"});
+  c.push_back({.name = "too large",
+               .op = op,
+               .operands = {some, I64({2}, {1, std::numeric_limits<int64_t>::max()}), zero},
+               .error = "overflows"});
+  c.push_back({.name = "many values",
+               .op = op,
+               .operands = {some, I32({2}, {1, 1}), F32({2}, {0})},
+               .error = "expected one value"});
+}
 
 const Suite kSuite("pad", [](Cases& c) {
   const Data m = F32({2, 2}, {1, 2, 3, 4}), v = F32({3}, {1, 2, 3});
@@ -151,6 +195,7 @@ const Suite kTiles("tile", [](Cases& c) {
                .operands = {I32({1}, {4}), I32({1}, {2})},
                .results = {I32({1}, {0})},
                .error = "shapes [4] and [2] do not broadcast"});
+  AddDilate(c);
 });
 
 }  // namespace

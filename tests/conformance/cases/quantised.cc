@@ -104,6 +104,10 @@ void AddRest(Cases& c) {
   c.push_back({type, "AVERAGE_POOL_2D", {x}, half, {ToStored<S>({1, 2, 2, 3}, pooled, 0.1f * k, zero)}, 1});
   c.push_back({type, "MAX_POOL_2D", {x}, half, {ToStored<S>({1, 2, 2, 3}, most, 0.1f * k, zero)}});
   c.push_back({type, "MEAN", {x, axes}, {}, {ToStored<S>({1, 3}, mean, 0.02f * k, low)}});
+  const Data few = Stored<S>({2, 3, 4}, 22, 0.02f * k, zero), along = I32({1}, {1});
+  std::vector<double> products(8, 1);
+  for (int64_t i = 0; i < 24; ++i) products[static_cast<size_t>(i / 12 * 4 + i % 4)] *= Real(few, i);
+  c.push_back({type, "REDUCE_PROD", {few, along}, {}, {ToStored<S>({2, 4}, products, 0.1f * k, zero)}});
   c.push_back({type, "SUM", {x, axes}, {}, {ToStored<S>({1, 3}, sum, 0.5f * k, zero)}});
 
   const Data rows = Stored<S>({3, 10}, 22, 0.05f * k, zero);

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers: RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL. With a seed they are those of stock TFLite.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <random>
+#include <vector>
+
+#include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/kernels.h"
+#include "plugins/cpu/shape.h"
+
+namespace fusebox::cpu {
+namespace {
+
+// Philox4x32 of ten rounds: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011). The seed is the key, the
+// second seed the upper half of the counter.
+class Philox {
+ public:
+  using Block = std::array<uint32_t, 4>;
+
+  Philox(uint64_t seed, uint64_t seed2) : key_(seed), high_(seed2) {}
+
+  Block Next() {
+    Block x = {Low(low_), High(low_), Low(high_), High(high_)};
+    uint32_t a = Low(key_), b = High(key_);
+    for (int round = 0; round < 10; ++round, a += 0x9E3779B9, b += 0xBB67AE85) {
+      const uint64_t p = uint64_t{0xD2511F53} * x[0], q = uint64_t{0xCD9E8D57} * x[2];
+      x = {High(q) ^ x[1] ^ a, Low(q), High(p) ^ x[3] ^ b, Low(p)};
+    }
+    Skip(1);
+    return x;
+  }
+  void Skip(uint64_t blocks) {
+    low_ += blocks;
+    high_ += low_ < blocks ? 1 : 0;
+  }
+
+ private:
+  static uint32_t Low(uint64_t x) { return static_cast<uint32_t>(x); }
+  static uint32_t High(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
+
+  uint64_t key_, high_, low_ = 0;
+};
+
+// In [0, 1): the fraction of a number from 1 to 2.
+float Fraction(uint32_t bits) { return std::bit_cast<float>((bits & 0x7FFFFF) | 0x3F800000) - 1; }
+double Fraction(uint32_t high, uint32_t low) {
+  return std::bit_cast<double>(uint64_t{high & 0xFFFFF} << 32 | low | uint64_t{0x3FF} << 52) - 1;
+}
+
+// Goes on from call to call. Without seeds it begins anywhere.
+struct Generator {
+  explicit Generator(const Node& n)
+      : Generator(static_cast<uint64_t>(n.attrs().i64("seed", 0)),
+                  static_cast<uint64_t>(n.attrs().i64("seed2", 0))) {}
+  void Restart() { now = start; }
+
+  Philox start, now;
+
+ private:
+  Generator(uint64_t seed, uint64_t seed2) : start(seed, seed2), now(start) {
+    if (seed != 0 || seed2 != 0) return;
+    std::random_device device;
+    const auto any = [&] { return uint64_t{device()} << 32 | device(); };
+    seed = any();
+    start = now = Philox(seed, any());
+  }
+};
+
+struct Uniform {
+  static constexpr std::string_view kName = "RANDOM_UNIFORM";
+  static std::array<float, 4> From(const Philox::Block& x) {
+    return {Fraction(x[0]), Fraction(x[1]), Fraction(x[2]), Fraction(x[3])};
+  }
+};
+
+// Box and Muller's: two numbers are an angle and a distance.
+struct Normal {
+  static constexpr std::string_view kName = "RANDOM_STANDARD_NORMAL";
+  static std::array<float, 4> From(const Philox::Block& x) {
+    std::array<float, 4> normal;
+    for (size_t i = 0; i < 4; i += 2) {
+      const float angle = 2 * std::numbers::pi_v<float> * Fraction(x[i + 1]);
+      const float distance = std::sqrt(-2 * std::log(std::max(Fraction(x[i]), 1e-7f)));
+      normal[i] = std::sin(angle) * distance;
+      normal[i + 1] = std::cos(angle) * distance;
+    }
+    return normal;
+  }
+};
+
+template <class Of>
+struct Random {
+  static constexpr std::string_view builtin = Of::kName;
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireDtype(n, 0, kIndices);
+    if (n.out_count() > 0 && n.out(0).dtype() != FBX_F32)
+      throw Reject{"DTYPE", std::string(dtype_name(n.out(0).dtype())) + " is not done", "result 0"};
+  }
+  static Shape Dims(const Node& n) {
+    const Shape dims = IntList(n.in(0), 0);
+    for (const int64_t d : dims)
+      if (d < 0) Fail("a dimension of " + std::to_string(d), Operand(0));
+    Count(dims);
+    return dims;
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 1, 1);
+    const Tensor shape = n.in(0);
+    if (shape.has_value()) return out.set(0, FBX_F32, Dims(n));
+    out.needs_value(0);
+    if (shape.rank() != 1 || shape.dim(0) < 0) return out.unranked(0, FBX_F32);
+    Shape dims;
+    for (int64_t i = 0; i < shape.dim(0); ++i) dims.push_back(-1);
+    out.set(0, FBX_F32, dims);
+  }
+  Generator prepare(const Node& n, Plan&) const { return Generator(n); }
+  static void reset(Generator& generator) { generator.Restart(); }
+  void invoke(const Node& n, Generator& generator) const {
+    if (Dims(n) != Shape(n.out(0))) Fail("the shape is not the one planned for", Operand(0));
+    float* to = n.out(0).data<float>();
+    for (int64_t left = n.out(0).count(); left > 0; left -= 4) {
+      const std::array<float, 4> four = Of::From(generator.now.Next());
+      to = std::copy_n(four.begin(), std::min<int64_t>(left, 4), to);
+    }
+  }
+};
+
+// Operands: the logarithms of probabilities [batch, classes], and how many classes to draw for each row.
+struct Multinomial {
+  static constexpr std::string_view builtin = "MULTINOMIAL";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+  static void supports(const Node& n) {
+    RequireDtype(n, 0, kFloats);
+    RequireDtype(n, 1, kIndices);
+    if (n.out_count() > 0 && !Contains(kIndices, n.out(0).dtype()))
+      throw Reject{"DTYPE", std::string(dtype_name(n.out(0).dtype())) + " is not done", "result 0"};
+  }
+  static int64_t Draws(const Node& n) {
+    const int64_t draws = IntScalar(n.in(1), 1);
+    if (draws < 0) Fail(std::to_string(draws) + " draws", Operand(1));
+    return draws;
+  }
+  static void infer(const Node& n, Infer& out) {
+    Arity(n, 2, 2);
+    const Tensor in = n.in(0);
+    if (in.rank() >= 0 && in.rank() != 2)
+      Fail("expected a matrix, got rank " + std::to_string(in.rank()), Operand(0));
+    if (in.rank() == 2 && in.dim(1) == 0) Fail("no classes", Operand(0));
+    if (!n.in(1).has_value()) out.needs_value(1);
+    const int64_t rows = in.rank() < 0 ? -1 : in.dim(0);
+    out.set(0, n.out(0).dtype(), {rows, n.in(1).has_value() ? Draws(n) : -1});
+  }
+  Generator prepare(const Node& n, Plan&) const { return Generator(n); }
+  static void reset(Generator& generator) { generator.Restart(); }
+  void invoke(const Node& n, Generator& generator) const {
+    if (n.out(0).dim(1) != Draws(n)) Fail("the number is not the one planned for", Operand(1));
+    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
+      Dispatch(kIndices, n.out(0).dtype(), [&]<class I>() { Draw<T, I>(n, generator.now); });
+    });
+  }
+
+ private:
+  // The probabilities of a row up to each class, summed up, not scaled to 1. What is not finite has none.
+  template <class T>
+  static void SumUp(std::span<const T> logits, std::vector<double>& sums) {
+    T most = std::numeric_limits<T>::lowest();
+    for (const T x : logits)
+      if (std::isfinite(x)) most = std::max(most, x);
+    double sum = 0;
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (std::isfinite(logits[i])) sum += std::exp(double{logits[i]} - double{most});
+      sums[i] = sum;
+    }
+  }
+
+  template <class T, class I>
+  static void Draw(const Node& n, Philox& generator) {
+    const auto rows = static_cast<uint64_t>(n.in(0).dim(0)), draws = static_cast<uint64_t>(n.out(0).dim(1));
+    const auto classes = static_cast<size_t>(n.in(0).dim(1));
+    Philox own = generator;
+    // The next call begins where TensorFlow's would, which sets aside more than it takes.
+    generator.Skip(rows * ((draws + 3) / 4 * 4) * 2 * 256);
+    std::vector<double> sums(classes);
+    Philox::Block block{};
+    size_t used = block.size();
+    I* to = n.out(0).data<I>();
+    for (uint64_t row = 0; row < rows; ++row) {
+      SumUp(std::span(n.in(0).data<const T>() + row * classes, classes), sums);
+      for (uint64_t i = 0; i < draws; ++i, used += 2) {
+        if (used == block.size()) block = own.Next(), used = 0;
+        const double at = Fraction(block[used], block[used + 1]) * sums.back();
+        const auto found = std::ranges::upper_bound(sums, at) - sums.begin();
+        *to++ = static_cast<I>(std::min(static_cast<size_t>(found), classes - 1));
+      }
+    }
+  }
+};
+
+constexpr const fbx_kernel* kTable[] = {&kernel_of<Random<Uniform>>, &kernel_of<Random<Normal>>,
+                                        &kernel_of<Multinomial>};
+
+}  // namespace
+
+constinit const KernelTable kRandomKernels = kTable;
+
+}  // namespace fusebox::cpu
