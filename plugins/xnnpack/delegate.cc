@@ -174,6 +174,7 @@ xnn_status Delegate::Partition::Build(const Network& network, Session& session, 
   if (status != xnn_status_success) return status;
   runtime_.reset(runtime);
   memory_ = subgraph.TakeMemory();
+  may_grow_ = subgraph.MayGrow();
   FindPorts(network.graph(), subgraph);
   return status;
 }
@@ -226,12 +227,24 @@ size_t Delegate::Partition::PlaceIntermediates() {
   return intermediates_.Place(sizes);
 }
 
+void Delegate::Partition::ReshapeInputs(const Call& call) {
+  std::vector<Dims> now;
+  for (const Port& port : inputs_) now.push_back(CallDims(call.in(port.place)));
+  for (size_t i = 0; !may_grow_ && i < input_dims_.size(); ++i) {
+    for (size_t d = 0; d < now[i].size(); ++d)
+      if (now[i][d] > input_dims_[i][d])
+        throw Reject{"SHAPE",
+                     "XNNPACK's convolutions of floats by 8-bit weights cannot take more images than before"};
+  }
+  for (size_t i = 0; i < now.size(); ++i)
+    CheckStep(xnn_reshape_external_value(runtime_.get(), inputs_[i].id, now[i].size(), now[i].data()),
+              "input shape");
+  input_dims_ = std::move(now);
+}
+
 void Delegate::Partition::prepare(const Call& call, Infer& infer, Plan& plan) {
   is_set_up_ = false;
-  for (const Port& port : inputs_) {
-    const Dims dims = CallDims(call.in(port.place));
-    CheckStep(xnn_reshape_external_value(runtime_.get(), port.id, dims.size(), dims.data()), "input shape");
-  }
+  ReshapeInputs(call);
   CheckStep(xnn_reshape_runtime(runtime_.get()), "reshape");
   for (const Port& port : outputs_) {
     size_t rank = 0;

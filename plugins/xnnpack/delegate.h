@@ -63,11 +63,14 @@ class Delegate {
     xnn_status Build(const Network& network, Session& session, uint32_t nodes);
     [[noreturn]] void Refuse(const Network& network, Session& session, xnn_status status);
     void FindPorts(const Graph& graph, const Subgraph& subgraph);
+    void ReshapeInputs(const Call& call);
     size_t PlaceIntermediates();
     void Setup(const Call& call);
 
     Intermediates intermediates_;
     std::vector<size_t> element_sizes_;  // of the intermediates
+    bool may_grow_ = true;               // as Subgraph has it
+    std::vector<Dims> input_dims_;       // that XNNPACK was told last, where they may not grow
     std::vector<Port> inputs_, outputs_, between_;
     std::vector<xnn_external_value> external_;  // as XNNPACK knows them
     std::optional<uint32_t> slot_;              // the memory of the intermediates, where there are any

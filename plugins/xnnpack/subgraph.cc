@@ -197,6 +197,11 @@ uint32_t Subgraph::Dynamic(uint32_t from, const Dims& dims, size_t nonbatch) {
   return id;
 }
 
+uint32_t Subgraph::DynamicImages(const Site& site, uint32_t operand, uint32_t from) {
+  if (site.in(operand).dim(0) < 0) may_grow_ = false;
+  return Dynamic(from, DimsOf(site.in(operand)), 3);
+}
+
 uint32_t Subgraph::FloatIn(const Site& site, uint32_t operand) {
   const Tensor t = site.in(operand);
   if (Quantised(t)) {

@@ -57,6 +57,10 @@ class Subgraph {
   uint32_t Temporary(xnn_datatype datatype, Affine affine, const Dims& dims);
   // The operand quantised per row while it runs; the last `nonbatch` dims are a row.
   uint32_t Dynamic(uint32_t from, const Dims& dims, size_t nonbatch);
+  // The same for the images that a convolution reads. Where their number is open, MayGrow is false from now on: when it grows, XNNPACK
+  // frees, for each image but one, memory that it never had.
+  uint32_t DynamicImages(const Site& site, uint32_t operand, uint32_t from);
+  bool MayGrow() const { return may_grow_; }
   // The operand as f32, quantised or not.
   uint32_t FloatIn(const Site& site, uint32_t operand);
   // Runs `define` on an f32 value that becomes the result, quantised or not.
@@ -103,6 +107,7 @@ class Subgraph {
   std::vector<uint32_t> ids_;           // by the graph's value; XNN_INVALID_VALUE_ID: not defined yet
   std::vector<std::vector<uint8_t>> memory_;
   std::string defining_;
+  bool may_grow_ = true;
 };
 
 // f32 values of a constant that is f32, f16, or quantised integers.

@@ -55,7 +55,7 @@ void DefineConv(const Site& site, Subgraph& graph) {
   recipe.Add(groups);
   AddActivations(recipe, site.in(0), site.out(0));
   uint32_t input = graph.In(site, 0);
-  if (weights.dynamic) input = graph.Dynamic(input, DimsOf(site.in(0)), 3);
+  if (weights.dynamic) input = graph.DynamicImages(site, 0, input);
   const auto ids = graph.Pack(site, std::move(recipe), weights);
   const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
   const Padding pad = PaddingOf(site, w, height, width);

@@ -18,6 +18,8 @@ Cut CutOf(const Site& site, int dim, const Window& window, int64_t filter) {
   const int64_t stride = dim == 1 ? window.stride_height : window.stride_width;
   const int64_t in = site.in(2).dim(dim), out = site.out(0).dim(dim);
   site.require(in > 0 && out > 0, "SHAPE", "sizes of images are known only when it runs");
+  // XNNPACK works it off in as many parts as a step has pixels, and none may be empty.
+  site.require(out >= stride, "SHAPE", "the output is smaller than a step");
   const int64_t full = (in - 1) * stride + filter;
   // Only then are the kernels' paddings, which are those of a convolution of the output, what is cut off here.
   site.require(window.same ? in == (out + stride - 1) / stride : out >= full, "SHAPE",
@@ -57,7 +59,7 @@ void Define(const Site& site, Subgraph& graph) {
   recipe.Add(window.stride_height, window.stride_width);
   AddActivations(recipe, site.in(2), site.out(0));
   uint32_t input = graph.In(site, 2);
-  if (weights.dynamic) input = graph.Dynamic(input, DimsOf(site.in(2)), 3);
+  if (weights.dynamic) input = graph.DynamicImages(site, 2, input);
   const auto ids = graph.Pack(site, std::move(recipe), weights);
   graph.WithBias(site, 3, range, [&](uint32_t out, Range r) {
     graph.Check(xnn_define_deconvolution_2d(

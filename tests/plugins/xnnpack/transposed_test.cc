@@ -59,6 +59,30 @@ INSTANTIATE_TEST_SUITE_P(Windows, TransposedBy,
                                          Row{"SameOfFewer", "SAME", 6, 10, false}),
                          [](const auto& info) { return info.param.name; });
 
+// XNNPACK works an image off in as many parts as a step has pixels, and divides by zero where one has none.
+TEST(Transposed, OutputsSmallerThanAStepAreLeftToTheKernels) {
+  for (const int64_t step : {2, 3, 4, 5}) {
+    for (int64_t height = 1; height <= step; ++height) {
+      const Build build = [=] {
+        Net net;
+        const ValueId shape = net.Const<int32_t>(DType::kI32, {4}, {1, static_cast<int32_t>(height), 12, 2});
+        const ValueId filter = net.Const<float>(DType::kF32, {2, 5, 3, 3}, Noise<float>(90, 3, -1, 1));
+        const ValueId x = net.Input(DType::kF32, {1, 1, 6, 3});
+        return net.Take({net.Add(Op::kTransposeConv, {shape, filter, x}, DType::kF32, {1, height, 12, 2},
+                                 Options("padding", "SAME", "stride_h", step, "stride_w", 2))});
+      };
+      SCOPED_TRACE(std::to_string(height) + " by " + std::to_string(step));
+      const Ran ran = RunNet(build());
+      EXPECT_EQ(ran.error.empty(), height == step) << ran.error;
+      ASSERT_EQ(ran.outputs.size(), 1u) << ran.error;
+      const auto got = ran.outputs[0].data.As<float>();
+      const std::vector<float> want = ByKernels(build);
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-4) << i;
+    }
+  }
+}
+
 // With an addition, since a slice makes no partition of its own.
 TEST(StridedSlice, WithEndAsAnOffsetIsLeftToTheKernels) {
   Net net;

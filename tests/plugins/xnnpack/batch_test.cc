@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions whose inputs change their size from run to run.
+#include <cmath>
+
+#include "tests/plugins/xnnpack/net.h"
+
+namespace fusebox::xnnpack_test {
+namespace {
+
+// f32 images by weights of 8 bits.
+std::unique_ptr<Module> HybridConvolution(int64_t batch, int64_t height) {
+  Net net;
+  const std::vector<Q> scales(4, Q{0.02f, 0});
+  const ValueId filter =
+      net.Const<int8_t>(DType::kI8, {4, 3, 3, 3}, Noise<int8_t>(108, 3, -127, 127), scales);
+  const ValueId x = net.Input(DType::kF32, {batch, height, 6, 3});
+  return net.Take({net.Add(Op::kConv2D, {x, filter, kNoValue}, DType::kF32, {batch, height, 6, 4},
+                           Options("padding", "SAME", "stride_h", 1, "stride_w", 1))});
+}
+
+struct Both {
+  std::unique_ptr<Session> by_xnnpack, by_kernels;
+};
+Both Open(const std::function<std::unique_ptr<Module>()>& build) {
+  const auto session = [&](std::vector<Config::Delegate> delegates) {
+    const auto model = Model::FromModule(build(), {.registry = XnnpackRegistry(), .delegates = delegates});
+    EXPECT_TRUE(model) << model.error().message;
+    return *Session::Create(*model);
+  };
+  return {session({{"xnnpack"}}), session({})};
+}
+
+// Runs both on the same noise: how far they are apart, as a part of the largest value.
+double Apart(const Both& both, std::vector<int64_t> dims) {
+  const Tensor noise = NoiseFor({DType::kF32, Shape(std::move(dims))}, 5);
+  for (Session* session : {both.by_xnnpack.get(), both.by_kernels.get()}) {
+    EXPECT_TRUE(session->SetInput(0, noise));
+    const Status ran = session->Run();
+    EXPECT_TRUE(ran) << ran.error().message;
+  }
+  const auto got = both.by_xnnpack->output(0), want = both.by_kernels->output(0);
+  EXPECT_EQ(ToString(got->type), ToString(want->type));
+  double most = 0, apart = 0;
+  for (size_t i = 0; i < want->data.As<float>().size(); ++i) {
+    most = std::max<double>(most, std::fabs(want->data.As<float>()[i]));
+    apart = std::max<double>(apart, std::fabs(got->data.As<float>()[i] - want->data.As<float>()[i]));
+  }
+  return apart / most;
+}
+
+std::string Who(const Session& session) { return session.placements().at(0).who; }
+
+// XNNPACK frees, for each image of the new batch but one, memory that it has for the old one.
+TEST(HybridConvolution, WhoseBatchGrowsGoesToTheKernels) {
+  const Both both = Open([] { return HybridConvolution(-1, 6); });
+  for (const int64_t batch : {3, 3, 2}) {
+    EXPECT_LT(Apart(both, {batch, 6, 6, 3}), 0.02) << batch;
+    EXPECT_EQ(Who(*both.by_xnnpack), "xnnpack (partition 0)");
+  }
+  for (const int64_t batch : {7, 1, 40}) {
+    EXPECT_LT(Apart(both, {batch, 6, 6, 3}), 0.02) << batch;
+    EXPECT_NE(Who(*both.by_xnnpack), "xnnpack (partition 0)");
+  }
+}
+
+TEST(HybridConvolution, WhoseImagesGrowStays) {
+  const Both both = Open([] { return HybridConvolution(2, -1); });
+  for (const int64_t height : {4, 9, 1, 30}) {
+    EXPECT_LT(Apart(both, {2, height, 6, 3}), 0.02) << height;
+    EXPECT_EQ(Who(*both.by_xnnpack), "xnnpack (partition 0)");
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::xnnpack_test
