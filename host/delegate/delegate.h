@@ -94,6 +94,8 @@ class Session {
   const Part& part(size_t number) const { return *parts_[number]; }
   const std::vector<std::string>& notices() const { return notices_; }
 
+  // It is not to run from now on, for a reason of the host's.
+  void Refuse(size_t part, std::string_view why);
   // Prepares for the shapes of `call`. Returns a number for them, which Invoke compares; 0: declined, here or before.
   uint64_t Prepare(size_t part, const fbx_call& call, const fbx_plan& plan);
   // Whether the last preparation is another one.

@@ -123,6 +123,10 @@ Status Session::PrepareOne(Slot& slot, const fbx_call& call, const fbx_plan& pla
   return CheckShapes(inference, call);
 }
 
+void Session::Refuse(size_t part, std::string_view why) {
+  if (slots_[part].state == kReady) Decline(part, "prepare", Invalid(std::string(why)).error());
+}
+
 bool Session::Failed(size_t part, fbx_status status) {
   const Status failure = slots_[part].call->Check(status);
   Decline(part, "invoke", failure.error());

@@ -112,6 +112,8 @@ struct NodeShapes {
   std::vector<Type> types;
   std::vector<Tensor> values;
   std::vector<ValueId> needed;
+  std::string
+      misfit;  // of a partition: a value in it is not what the model declares, for which its delegate has laid it out
 };
 // From the types (and known values) of the operands as they stand in `view`. What `found` held is lost; its memory is used.
 Status FindShapes(const Code&, size_t node, View& view, Context&, NodeShapes& found);

@@ -145,7 +145,11 @@ class SegmentPlanner {
     }
     step.once = step.once && !step.dynamic;
     // A delegate writes where it is told to, and so needs to know sizes.
-    if (!step.dynamic && context_.delegates != nullptr) step.part = unit.part;
+    if (step.dynamic || context_.delegates == nullptr) return;
+    step.part = unit.part;
+    if (shapes.misfit.empty()) return;
+    context_.delegates->Refuse(static_cast<size_t>(unit.part), shapes.misfit);
+    step.part = -1;
   }
 
   // State shares its operand's memory; the first result of an in-place kernel may; all others get their own.

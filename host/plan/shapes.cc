@@ -22,6 +22,15 @@ std::vector<Type> Unknown(const std::vector<Type>& types) {
   return unknown;
 }
 
+// Whether a value is as the model declares it.
+bool Fits(const fbx_tensor& tensor, const Shape& declared) {
+  if (!declared.ranked() || tensor.rank < 0) return true;
+  if (tensor.rank != declared.rank()) return false;
+  const auto& dims = declared.dims();
+  return std::equal(dims.begin(), dims.end(), tensor.dims,
+                    [](int64_t d, int64_t is) { return d < 0 || d == is; });
+}
+
 class NodeShaper {
  public:
   NodeShaper(const Code& code, size_t index, View& view, Context& context, int depth, NodeShapes& found)
@@ -53,6 +62,7 @@ class NodeShaper {
     found_.types.clear();
     found_.values.clear();
     found_.needed.clear();
+    found_.misfit.clear();
   }
 
   Status OfKernel() {
@@ -192,6 +202,7 @@ class NodeShaper {
     }
     View view(callee);
     for (size_t i = 0; i < inputs.size(); ++i) view.SetType(function.inputs[i], inputs[i]);
+    CheckDeclared(function, function.inputs, view);
     NodeShapes shapes;
     for (size_t i = 0; i < function.nodes.size(); ++i) {
       FUSEBOX_TRY(NodeShaper(callee, i, view, context_, depth_ + 1, shapes)
@@ -201,10 +212,21 @@ class NodeShaper {
       if (shapes.kind == NodeShapes::kDynamic || shapes.kind == NodeShapes::kNeedsValue)
         return AfterUnknown(callee, view, i);
       Note(*function.nodes[i], shapes, view);
+      CheckDeclared(function, function.nodes[i]->results, view);
     }
     std::vector<Type> types;
     for (const ValueId id : function.outputs) types.push_back(TypeOf(view.tensor(id)));
     return types;
+  }
+
+  void CheckDeclared(const Function& function, std::span<const ValueId> ids, View& view) {
+    if (unit_.part < 0) return;
+    for (const ValueId id : ids) {
+      if (id == kNoValue || !found_.misfit.empty() || Fits(view.tensor(id), function.value(id).type.shape))
+        continue;
+      found_.misfit = fmt::format("value '{}' is declared {}, but is {}", function.value(id).name,
+                                  ToString(function.value(id).type), ToString(TypeOf(view.tensor(id))));
+    }
   }
 
   // From node `index` on nothing is known.

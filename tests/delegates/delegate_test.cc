@@ -273,5 +273,21 @@ TEST(Delegate, TakesAloneWhatNobodyElseRuns) {
   }
 }
 
+// A file may declare what it likes; delegates lay out memory by it.
+TEST(Delegate, DoesNotRunWhereAValueIsNotAsDeclared) {
+  for (const bool inside : {false, true}) {
+    SCOPED_TRACE(inside ? "within the partition" : "at its input");
+    auto module = std::make_unique<Module>();
+    Function& f = module->Add("main");
+    const ValueId x = f.AddInput(F32({2}), "x");
+    const ValueId first = Make(f, inside ? Op::kAdd : Op::kSub, {x, x}, 7);
+    f.value(first).name = "wide";
+    f.outputs = {Make(f, Op::kMul, {first, first}, 7)};
+    const auto session = SessionOf(Open(std::move(module), {ToyThat()}));
+    EXPECT_THAT(Output(*session, {3, 4}), inside ? ElementsAre(36, 64) : ElementsAre(0, 0));
+    EXPECT_THAT(session->notices(), ElementsAre(HasSubstr("'wide' is declared f32[7], but is f32[2]")));
+  }
+}
+
 }  // namespace
 }  // namespace fusebox::delegates_test

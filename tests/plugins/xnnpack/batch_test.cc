@@ -71,5 +71,20 @@ TEST(HybridConvolution, WhoseImagesGrowStays) {
   }
 }
 
+// Channels that are declared decide how many groups a filter is read in.
+TEST(Convolution, OfOtherChannelsThanDeclaredIsLeftToTheKernels) {
+  const auto build = [] {
+    Net net;
+    const ValueId filter = net.Const<float>(DType::kF32, {2, 3, 3, 4}, Noise<float>(72, 3, -1, 1));
+    const ValueId x = net.Input(DType::kF32, {1, 4, 4, 4});
+    const ValueId wide = net.Add(Op::kRelu, {x}, DType::kF32, {1, 4, 4, 8});
+    return net.Take({net.Add(Op::kConv2D, {wide, filter, kNoValue}, DType::kF32, {1, 4, 4, 2},
+                             Options("padding", "SAME", "stride_h", 1, "stride_w", 1))});
+  };
+  const Both both = Open(build);
+  EXPECT_LT(Apart(both, {1, 4, 4, 4}), 1e-6);
+  EXPECT_NE(Who(*both.by_xnnpack), "xnnpack (partition 0)");
+}
+
 }  // namespace
 }  // namespace fusebox::xnnpack_test
