@@ -122,6 +122,8 @@ Result<Exit> Verify(const CacheFlags& flags) {
 }
 
 Result<Exit> Collect(const CacheFlags& flags) {
+  if (flags.max_bytes > INT64_MAX)
+    return Invalid("--max-bytes: a size is not below 0; 500M and 1G are sizes");
   FUSEBOX_ASSIGN(OpenedCache cache, OpenCache(flags));
   FUSEBOX_ASSIGN(const CacheReport before, cache.client.List(cache.path));
   FUSEBOX_TRY(MustBeThere(flags, before));

@@ -145,7 +145,16 @@ class SegmentPlanner {
     }
     step.once = step.once && !step.dynamic;
     // A delegate writes where it is told to, and so needs to know sizes.
-    if (step.dynamic || context_.delegates == nullptr) return;
+    if (step.dynamic || context_.delegates == nullptr || unit.part < 0) return;
+    // Kernels know what to make of nothing; the delegate has the next run that is not empty.
+    const auto& abi = view_.node(index).abi;
+    const auto empty = [](const fbx_tensor* tensor) {
+      return tensor->rank > 0 &&
+             std::find(tensor->dims, tensor->dims + tensor->rank, 0) != tensor->dims + tensor->rank;
+    };
+    if (std::any_of(abi.operands, abi.operands + abi.operand_count, empty) ||
+        std::any_of(abi.results, abi.results + abi.result_count, empty))
+      return;
     step.part = unit.part;
     if (shapes.misfit.empty()) return;
     context_.delegates->Refuse(static_cast<size_t>(unit.part), shapes.misfit);

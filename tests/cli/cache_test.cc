@@ -214,6 +214,7 @@ TEST(Cache, CollectsGarbageDownToASize) {
   EXPECT_LE(some.Json()["bytes"], 10'000);
   EXPECT_THAT(Cache({"gc", cache, "--max-bytes", "0"}).out, HasSubstr("removed 1 file"));
   EXPECT_EQ(Cache({"gc", cache, "--max-bytes", "much"}).status, 2);
+  EXPECT_EQ(Cache({"gc", cache, "--max-bytes", "-5"}).status, 2);
 }
 
 TEST(Cache, RemovesWhatItIsTold) {

@@ -273,6 +273,21 @@ TEST(Delegate, TakesAloneWhatNobodyElseRuns) {
   }
 }
 
+TEST(Delegate, IsNotAskedForNothingAndComesBack) {
+  auto module = std::make_unique<Module>();
+  Function& f = module->Add("main");
+  const ValueId x = f.AddInput(F32({-1}), "x");
+  f.outputs = {Make(f, Op::kAdd, {x, x}, -1)};
+  const auto session = SessionOf(Open(std::move(module), {ToyThat()}));
+  EXPECT_THAT(Output(*session, {3, 4}), ElementsAre(6, 8));
+  const int before = toy::counts.invoked;
+  EXPECT_THAT(Output(*session, {}), IsEmpty());
+  EXPECT_EQ(toy::counts.invoked - before, 0);
+  EXPECT_THAT(Output(*session, {5}), ElementsAre(10));
+  EXPECT_EQ(toy::counts.invoked - before, 1);
+  EXPECT_THAT(session->notices(), IsEmpty());
+}
+
 // A file may declare what it likes; delegates lay out memory by it.
 TEST(Delegate, DoesNotRunWhereAValueIsNotAsDeclared) {
   for (const bool inside : {false, true}) {

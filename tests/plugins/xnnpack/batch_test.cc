@@ -71,6 +71,21 @@ TEST(HybridConvolution, WhoseImagesGrowStays) {
   }
 }
 
+TEST(Session, OfAnEmptyBatchIsXnnpacksAgainAfterwards) {
+  const auto build = [] {
+    Net net;
+    const ValueId x = net.Input(DType::kF32, {-1, 6});
+    return net.Take({net.Add(Op::kTanh, {x}, DType::kF32, {-1, 6})});
+  };
+  const Both both = Open(build);
+  EXPECT_LT(Apart(both, {3, 6}), 1e-5);
+  EXPECT_TRUE(both.by_xnnpack->SetInput(0, NoiseFor({DType::kF32, Shape({0, 6})}, 5)));
+  const Status ran = both.by_xnnpack->Run();
+  EXPECT_TRUE(ran) << ran.error().message;
+  EXPECT_LT(Apart(both, {2, 6}), 1e-5);
+  EXPECT_EQ(Who(*both.by_xnnpack), "xnnpack (partition 0)");
+}
+
 // Channels that are declared decide how many groups a filter is read in.
 TEST(Convolution, OfOtherChannelsThanDeclaredIsLeftToTheKernels) {
   const auto build = [] {

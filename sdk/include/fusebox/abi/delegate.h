@@ -35,7 +35,8 @@ typedef struct fbx_claim {
 } fbx_claim;
 
 /* The tensors of a partition in [prepare] and [invoke], in the order of the compiled graph's inputs and outputs. All
- * dims are known. In [prepare] data is there for inputs that are KNOWN only. */
+ * dims are known, and none is 0; where the graph says a dim, here and of every value within, it is that. In [prepare] data is there for
+ * inputs that are KNOWN only. */
 typedef struct fbx_call {
   fbx_head head;
   uint32_t input_count, output_count;
