@@ -32,6 +32,7 @@ extern const KernelTable kPoolKernels;            // AVERAGE_POOL_2D, MAX_POOL_2
 extern const KernelTable kQuantizeKernels;        // QUANTIZE, DEQUANTIZE, FAKE_QUANT
 extern const KernelTable kRandomKernels;          // RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL
 extern const KernelTable kReduceKernels;          // MEAN, SUM, REDUCE_*
+extern const KernelTable kReduceWindowKernels;    // REDUCE_WINDOW
 extern const KernelTable kReshapeKernels;         // RESHAPE, SQUEEZE, EXPAND_DIMS, SHAPE, RANK
 extern const KernelTable kResizeKernels;          // RESIZE_*
 extern const KernelTable kSegmentKernels;         // SEGMENT_SUM, UNSORTED_SEGMENT_*
@@ -40,11 +41,14 @@ extern const KernelTable kSliceKernels;           // SLICE, STRIDED_SLICE, DYNAM
 extern const KernelTable kSoftmaxKernels;         // SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION
 extern const KernelTable kSortKernels;            // TOPK_V2, UNIQUE, BUCKETIZE
 extern const KernelTable kSpaceKernels;           // SPACE_TO_DEPTH, SPACE_TO_BATCH_ND and back
-extern const KernelTable kSparseKernels;         // SPARSE_TO_DENSE, EMBEDDING_LOOKUP_SPARSE, HASHTABLE_LOOKUP
-extern const KernelTable kSpectrumKernels;       // RFFT2D, COMPLEX_ABS, REAL, IMAG
-extern const KernelTable kTileKernels;           // TILE, BROADCAST_TO, BROADCAST_ARGS
-extern const KernelTable kTransposeConvKernels;  // TRANSPOSE_CONV
-extern const KernelTable kTransposeKernels;      // TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE
-extern const KernelTable kUnaryKernels;          // EXP, LOG, SQRT, ABS, FLOOR, ...
+extern const KernelTable kSparseKernels;    // SPARSE_TO_DENSE, EMBEDDING_LOOKUP_SPARSE, HASHTABLE_LOOKUP
+extern const KernelTable kSpectrumKernels;  // RFFT2D, COMPLEX_ABS, REAL, IMAG
+extern const KernelTable
+    kStablehloKernels;  // STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT, _PAD
+extern const KernelTable kStablehloGatherKernels;  // STABLEHLO_GATHER
+extern const KernelTable kTileKernels;             // TILE, BROADCAST_TO, BROADCAST_ARGS
+extern const KernelTable kTransposeConvKernels;    // TRANSPOSE_CONV
+extern const KernelTable kTransposeKernels;        // TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE
+extern const KernelTable kUnaryKernels;            // EXP, LOG, SQRT, ABS, FLOOR, ...
 
 }  // namespace fusebox::cpu
