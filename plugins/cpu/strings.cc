@@ -96,7 +96,7 @@ void AskForValue(const fbx_infer* infer, uint32_t operand) noexcept {
 void TakeShape(const fbx_infer* infer, uint32_t result, fbx_dtype, const int64_t* dims,
                int32_t rank) noexcept {
   auto& shapes = *Of(infer).shapes;
-  if (result < shapes.size()) shapes[result].assign(dims, dims + std::max(rank, 0));
+  if (result < shapes.size() && rank >= 0) shapes[result].assign(dims, dims + rank);
 }
 
 // A struct of the ABI, of which an older host may have filled less.
@@ -147,7 +147,7 @@ void Numbered::Number(InferFn infer) {
   std::iota(numbers_.begin(), numbers_.end(), 0u);
   for (size_t k = 0; k < which.size(); ++k) operands_[which[k]].data = numbers_.data() + strings_[k].first;
 
-  shapes_.resize(results_.size());
+  shapes_.assign(results_.size(), {-1});
   moved_.resize(results_.size());
   const Relay relay{
       {FBX_HEAD(fbx_infer), TakeShape, [](const fbx_infer*, uint32_t) noexcept {}}, nullptr, &shapes_};
@@ -156,7 +156,8 @@ void Numbered::Number(InferFn infer) {
   for (uint32_t i = 0; i < results_.size(); ++i) {
     if (original_.out(i).dtype() != FBX_STRING) continue;
     const int64_t size = Count(shapes_[i]);
-    if (size < 0 || size > kMostStrings) TooMuchText();
+    if (size < 0) Fail("the shape of result " + std::to_string(i) + " is not known");
+    if (size > kMostStrings) TooMuchText();
     moved_[i].resize(static_cast<size_t>(size));
     results_[i].dims = shapes_[i].data();
     results_[i].rank = static_cast<int32_t>(shapes_[i].size());
