@@ -85,6 +85,13 @@ class Inliner {
     return made;
   }
 
+  // Of a variable, or of a lookup table of the source.
+  static bool IsHandle(const Function& f, const Node& node) {
+    return node.is(Op::kVarHandle) ||
+           (node.is(Op::kOpaque) && node.operands.empty() && node.results.size() == 1 &&
+            f.value(node.results[0]).type.dtype == DType::kResource);
+  }
+
   // A variable's handle that goes in as an operand is made anew inside, and leaves the loop's variables.
   void NameVariables(Function& f, Node& node) {
     const Uses uses(f);
@@ -93,13 +100,13 @@ class Inliner {
     for (size_t i = node.operands.size(); i-- > skip;) {
       if (node.operands[i] == kNoValue) continue;
       const Node* handle = uses.producer(node.operands[i]);
-      if (!handle || !handle->is(Op::kVarHandle)) continue;
+      if (!handle || !IsHandle(f, *handle)) continue;
       if (loop && !PassesThrough(node, i)) continue;
       for (const std::string& name : References(node)) {
         Function& callee = *module_.Find(name);
         if (i - skip >= callee.inputs.size()) continue;
-        Node& copy =
-            callee.InsertNode(0, Op::kVarHandle, {}, {f.value(node.operands[i]).type}, handle->attrs);
+        Node& copy = callee.InsertNode(0, handle->op, {}, {f.value(node.operands[i]).type}, handle->attrs);
+        copy.name = handle->name;
         callee.ReplaceUses(callee.inputs[i - skip], copy.results[0]);
       }
       if (loop) Drop(f, node, i);

@@ -44,8 +44,11 @@ std::string Problem(Context& context, Function& f, const Node& node) {
     return untyped.empty() ? WhyNoCondition(context, f, node) : untyped;
   }
   if (!node.is(Op::kOpaque))
-    return "its element shape is not known, or a branch takes or gives the list: fix the batch size (--batch "
+    return "its element shape is not known: fix the batch size (--batch "
            "N) or the input's shape (--shape)";
+  if (node.operands.empty() && node.attrs.Find("keys"))
+    return "";  // a lookup table's handle; it is for its readers to complain
+  if (std::string why = node.attrs.str("why", ""); node.operands.empty() && !why.empty()) return why;
   const Translate translate = FindTranslation(node.name);
   if (!translate) return WhyUntranslatable(node.name);
   // Asked once more for its reason; what it emits is taken back.

@@ -16,6 +16,19 @@ Function& Callee(Module& module, const Node& node, const char* attr) {
   return *module.Find(node.attrs.function(attr)->name);
 }
 
+constexpr const char* kBranches[] = {"then_subgraph_index", "else_subgraph_index"};
+
+// The one list that a node gives; where it gives several, which is which does not show.
+ValueId OnlyList(const Function& f, const Node& node) {
+  ValueId only = kNoValue;
+  for (const ValueId given : node.results) {
+    if (f.value(given).type.dtype != DType::kVariant) continue;
+    if (only != kNoValue) return kNoValue;
+    only = given;
+  }
+  return only;
+}
+
 // The element type of a list, asked of everything that touches it, through loops. Unranked when nothing tells.
 Type Element(Module& module, const Function& f, ValueId list, int depth = 0) {
   if (depth > 16) return {};
@@ -32,6 +45,14 @@ Type Element(Module& module, const Function& f, ValueId list, int depth = 0) {
     } else if (node.is(Op::kWhile)) {
       const Function& body = Callee(module, node, "body_subgraph_index");
       type = Element(module, body, body.inputs[static_cast<size_t>(reader.index)], depth + 1);
+    } else if (node.is(Op::kIf) && reader.index > 0) {
+      for (const char* branch : kBranches) {
+        const Function& callee = Callee(module, node, branch);
+        type = Element(module, callee, callee.inputs[static_cast<size_t>(reader.index) - 1], depth + 1);
+        if (type.shape.is_static()) break;
+      }
+      if (const ValueId given = OnlyList(f, node); !type.shape.is_static() && given != kNoValue)
+        type = Element(module, f, given, depth + 1);
     } else if (node.is(Op::kTensorListStack)) {
       type = f.value(node.results[0]).type;
       if (type.shape.rank() > 0) type.shape.dims().erase(type.shape.dims().begin());
@@ -108,6 +129,14 @@ bool Grows(Module& module, const Function& f, ValueId list, int depth = 0) {
     } else if (node->is(Op::kWhile)) {
       const Function& body = Callee(module, *node, "body_subgraph_index");
       if (Grows(module, body, body.inputs[static_cast<size_t>(index)], depth + 1)) return true;
+    } else if (node->is(Op::kIf)) {
+      for (const char* branch : kBranches) {
+        const Function& callee = Callee(module, *node, branch);
+        if (index > 0 && Grows(module, callee, callee.inputs[static_cast<size_t>(index) - 1], depth + 1))
+          return true;
+      }
+      for (const ValueId given : node->results)
+        if (f.value(given).type.dtype == DType::kVariant && Grows(module, f, given, depth + 1)) return true;
     }
   }
   return false;
@@ -199,6 +228,7 @@ class ListLowering {
     const Op op = t.node().op;
     if (op == Op::kTensorListReserve) return Reserve(t, f, elements.at(t.node().results[0]));
     if (op == Op::kWhile) return Loop(t, f);
+    if (op == Op::kIf) return Branches(t, f);
     if (!IsListOp(op)) return false;
     if (t.in_type(0).dtype == DType::kVariant) return false;
     switch (op) {
@@ -278,6 +308,36 @@ class ListLowering {
     return false;
   }
 
+  // A list that a branch takes is dense in it, and one that both give is dense behind them.
+  Result<bool> Branches(Translation& t, Function& f) {
+    const Node& node = t.node();
+    for (const char* branch : kBranches) {
+      Function& callee = Callee(module_, node, branch);
+      for (size_t i = 0; i < callee.inputs.size(); ++i) {
+        Type& inside = callee.value(callee.inputs[i]).type;
+        if (inside.dtype == DType::kVariant && t.in_type(i + 1).dtype != DType::kVariant)
+          inside = t.in_type(i + 1);
+      }
+      FUSEBOX_TRY(Run(callee));
+    }
+    const Function &then = Callee(module_, node, kBranches[0]), &other = Callee(module_, node, kBranches[1]);
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      const Type &a = then.value(then.outputs[i]).type, &b = other.value(other.outputs[i]).type;
+      Type& given = f.value(node.results[i]).type;
+      if (given.dtype == DType::kVariant && a.dtype == b.dtype && a.dtype != DType::kVariant)
+        given = Common(a, b);
+    }
+    return false;
+  }
+
+  static Type Common(const Type& a, const Type& b) {
+    if (a.shape.rank() != b.shape.rank()) return {a.dtype, Shape()};
+    Type both = a;
+    for (size_t i = 0; i < both.shape.dims().size(); ++i)
+      if (a.shape[i] != b.shape[i]) both.shape.dims()[i] = Shape::kUnknown;
+    return both;
+  }
+
   Module& module_;
   Registry& registry_;
 };
@@ -289,23 +349,9 @@ std::string FirstList(const Module& module) {
   return "";
 }
 
-std::string FirstBranch(const Module& module) {
-  for (const auto& f : module.functions) {
-    for (const auto& node : f->nodes) {
-      const auto list = [&](ValueId v) { return v != kNoValue && f->value(v).type.dtype == DType::kVariant; };
-      if (node->is(Op::kIf) &&
-          (std::ranges::any_of(node->operands, list) || std::ranges::any_of(node->results, list)))
-        return "function " + f->name + ": " + Describe(*f, *node);
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 Status LowerLists(Module& module, const std::vector<std::string>& entries, Registry& registry) {
-  if (const std::string branch = FirstBranch(module); !branch.empty())
-    return Unsupported(branch + ": a tensor list goes through a branch; choose between the items instead");
   constexpr int kRounds = 4;  // reading lists first, then, with the types that gives, those that are written
   for (int round = 0; round < kRounds && !FirstList(module).empty(); ++round) {
     for (const std::string& name : entries) {

@@ -192,10 +192,10 @@ void ExpectRefused(Tf1Model& model, const char* op) {
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
-TEST(TensorFlow1, ItsBranchesAreRefusedByName) {
+TEST(TensorFlow1, ItsBranchesOnWhatIsComputedAreRefusedByName) {
   Tf1Model model;
-  model.Add("Const", "which", {},
-            {Attr("dtype", tf::DT_BOOL), Attr("value", TensorValue{tf::DT_BOOL, kScalar, "\1", {}})});
+  model.Add("Const", "limit", {}, {Attr("dtype", tf::DT_FLOAT), Attr("value", Float(9))});
+  model.Add("Less", "which", {"x", "limit"});
   model.Add("Switch", "switch", {"x", "which"});
   model.Add("Neg", "no", {"switch:0"});
   model.Add("Relu", "yes", {"switch:1"});

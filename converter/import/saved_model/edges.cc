@@ -34,7 +34,15 @@ constexpr KnownOp kKnownOps[] = {
     {"Unpack", "output", "T", "num"},
     {"TopKV2", "values,indices", "T,index_type", ""},
     {"Unique", "y,idx", "T,out_idx", ""},
+    {"UniqueV2", "y,idx", "T,out_idx", ""},
+    {"UniqueWithCounts", "y,idx,count", "T,out_idx", ""},
+    {"DynamicPartition", "outputs", "T", "num_partitions"},
+    {"TopK", "values,indices", "T,", ""},
+    {"TensorListConcatV2", "tensor,lengths", "element_dtype,", ""},
+    {"NonMaxSuppressionV5", "selected_indices,selected_scores,valid_outputs", "out_idx,T,out_idx", ""},
     {"NonMaxSuppressionV4", "selected_indices,valid_outputs", "", ""},
+    {"CombinedNonMaxSuppression", "nmsed_boxes,nmsed_scores,nmsed_classes,valid_detections", "T,T,T,out_idx",
+     ""},
     {"FusedBatchNorm", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T", ""},
     {"FusedBatchNormV2", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2", "T,U", ""},
     {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T,U",
@@ -186,10 +194,28 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   for (const char* attr : kTypeAttrs)
     if (dtype == DType::kNone) dtype = TypeAttr(node, attr);
   const bool handle = node.op() == "TensorListReserve" || node.op() == "TensorListSetItem" ||
-                      node.op() == "TensorListFromTensor";
+                      node.op() == "TensorListFromTensor" || node.op() == "EmptyTensorList" ||
+                      node.op() == "TensorListPushBack";
   Add(out, "output", {handle ? DType::kVariant : dtype});
   out.guessed = true;
   return out;
+}
+
+void DeclaredShapes(const tf::NodeDef& node, std::vector<Type>& of_outputs) {
+  const auto it = node.attr().find("_output_shapes");
+  if (it == node.attr().end()) return;
+  for (int i = 0; i < it->second.list().shape_size() && i < static_cast<int>(of_outputs.size()); ++i)
+    of_outputs[static_cast<size_t>(i)].shape = ToShape(it->second.list().shape(i));
+}
+
+Status CheckFed(const SavedModel& model, const tf::TensorInfo& info, const Edge& edge) {
+  const tf::NodeDef* node = model.FindNode(edge.node);
+  if (!node) return Invalid("is fed to " + info.name() + ", which does not exist");
+  const auto dtype = node->attr().find("dtype");
+  if (node->op() == "Placeholder" && dtype != node->attr().end() && dtype->second.type() != info.dtype())
+    return Invalid("is declared " + std::string(Name(ToDType(info.dtype()))) + ", its placeholder " +
+                   std::string(Name(ToDType(dtype->second.type()))));
+  return {};
 }
 
 }  // namespace fusebox::saved_model

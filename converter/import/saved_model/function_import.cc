@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "converter/import/saved_model/dead_branches.h"
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::saved_model {
@@ -14,7 +15,7 @@ bool IsCall(const std::string& op) { return op == "PartitionedCall" || op == "St
 class Importer {
  public:
   Importer(ImportState& state, Function& function, bool in_function)
-      : state_(state), f_(function), in_function_(in_function) {}
+      : state_(state), f_(function), in_function_(in_function), branches_(in_function) {}
 
   void AddNode(const tf::NodeDef& node) {
     index_[node.name()] = static_cast<int>(nodes_.size());
@@ -116,15 +117,16 @@ class Importer {
   }
 
   Status ImportNode(const tf::NodeDef& node) {
-    if (node.op() == "NoOp") return {};
+    if (branches_.Reach(node) || node.op() == "NoOp") return {};
     if (node.op() == "Const") return ImportConst(node);
     FUSEBOX_ASSIGN(NodeOutputs outputs, OutputsOf(state_.model, node));
     std::vector<ValueId> operands;
     for (const std::string& input : node.input()) {
-      if (input.starts_with('^')) continue;
+      if (input.starts_with('^') || branches_.IsDead(input)) continue;
       FUSEBOX_ASSIGN(const ValueId v, Resolve(input));
       operands.push_back(v);
     }
+    if (TakeBranch(node, operands)) return {};
     if (node.op() == "Identity" && operands.size() == 1 &&
         f_.value(operands[0]).type.dtype == DType::kResource) {
       outputs_[node.name()] = {std::move(operands),
@@ -148,6 +150,23 @@ class Importer {
     outputs_[node.name()] = {made.results, std::move(outputs.first)};
     if (outputs.guessed) guessed_.emplace(node.name(), node.op());
     return Recognise(node, made);
+  }
+
+  // A Switch whose condition is constant, and a Merge of which one input is alive. False: neither.
+  bool TakeBranch(const tf::NodeDef& node, const std::vector<ValueId>& operands) {
+    if (IsSwitch(node) && operands.size() == 2) {
+      const auto taken = ConstantCondition(f_, operands[1]);
+      if (!taken) return false;
+      branches_.Cut(node, *taken ? 0 : 1);
+      outputs_[node.name()] = {{operands[0], operands[0]}, {{"output_false", 0}, {"output_true", 1}}};
+      return true;
+    }
+    if (!IsMerge(node) || operands.size() != 1) return false;
+    int32_t which = 0;
+    while (branches_.IsDead(node.input(which))) ++which;
+    outputs_[node.name()] = {{operands[0], f_.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {which})},
+                             {{"output", 0}, {"value_index", 1}}};
+    return true;
   }
 
   // What has a direct form: calls, loops, branches, handles. Everything else keeps its attributes and stays
@@ -185,6 +204,10 @@ class Importer {
         state_.wanted.push_back(ref->name);
       }
       if (!std::holds_alternative<std::monostate>(converted)) made.attrs.Set(name, std::move(converted));
+    }
+    if (IsLookupTable(node.op())) {
+      f_.value(made.results[0]).type = {DType::kResource, Shape::Scalar()};
+      if (!in_function_) state_.FillTable(node.name(), made);
     }
     return {};
   }
@@ -274,16 +297,10 @@ class Importer {
     return {};
   }
 
-  static void DeclaredShapes(const tf::NodeDef& node, std::vector<Type>& types) {
-    const auto it = node.attr().find("_output_shapes");
-    if (it == node.attr().end()) return;
-    for (int i = 0; i < it->second.list().shape_size() && i < static_cast<int>(types.size()); ++i)
-      types[static_cast<size_t>(i)].shape = ToShape(it->second.list().shape(i));
-  }
-
   ImportState& state_;
   Function& f_;
   bool in_function_;
+  DeadBranches branches_;
   std::vector<const tf::NodeDef*> nodes_;
   std::unordered_map<std::string, int> index_;
   std::vector<std::string> roots_;
@@ -331,20 +348,6 @@ Status ImportFunction(ImportState& state, const tf::FunctionDef& def) {
   FUSEBOX_TRY(ImportBody(state, def, f).At("function " + name));
   return {};
 }
-
-namespace {
-
-Status CheckFed(const SavedModel& model, const tf::TensorInfo& info, const Edge& edge) {
-  const tf::NodeDef* node = model.FindNode(edge.node);
-  if (!node) return Invalid("is fed to " + info.name() + ", which does not exist");
-  const auto dtype = node->attr().find("dtype");
-  if (node->op() == "Placeholder" && dtype != node->attr().end() && dtype->second.type() != info.dtype())
-    return Invalid("is declared " + std::string(Name(ToDType(info.dtype()))) + ", its placeholder " +
-                   std::string(Name(ToDType(dtype->second.type()))));
-  return {};
-}
-
-}  // namespace
 
 Status ImportSignature(ImportState& state, const std::string& key, const tf::SignatureDef& def) {
   std::string free = key;  // functions keep their names in the library, by which calls find them

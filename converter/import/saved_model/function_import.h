@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "converter/import/saved_model/import.h"
+#include "converter/import/saved_model/lookup_tables.h"
 #include "converter/import/saved_model/variables.h"
 
 namespace fusebox::saved_model {
@@ -20,10 +21,14 @@ struct ImportState {
   Module& module;
   std::vector<std::string> wanted;            // functions that were referred to and are not imported yet
   std::map<int, std::string> variable_names;  // Variables index -> Module::variables name
+  const LookupTables& tables;
+  std::map<std::string, int64_t> table_numbers;  // node of the main graph -> a number of its own
 
   // The module's variable for a handle node of the main graph.
   Result<std::string> VariableOf(const std::string& node);
   Result<std::string> VariableAt(int number);  // in `variables`
+  // Gives the handle of a lookup table its number and what the table holds: attributes table_id, keys and values, or `why` not.
+  void FillTable(const std::string& node, Node& handle);
 };
 
 // A composite's name and attributes, where the function carries an annotation.
@@ -48,6 +53,10 @@ struct NodeOutputs {
   bool guessed = false;                           // nothing says what the op gives
 };
 Result<NodeOutputs> OutputsOf(const SavedModel&, const tf::NodeDef&);
+// Whether a signature's input is fed to a node that exists and takes its type.
+Status CheckFed(const SavedModel&, const tf::TensorInfo&, const Edge&);
+void DeclaredShapes(const tf::NodeDef&,
+                    std::vector<Type>& of_outputs);  // as the file states them, where it does
 
 Status ImportFunction(ImportState&, const tf::FunctionDef&);
 // Attributes that say nothing about what a node computes.

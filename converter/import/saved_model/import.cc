@@ -29,6 +29,18 @@ Result<std::string> ImportState::VariableAt(int number) {
   return module.variables.back().name;
 }
 
+void ImportState::FillTable(const std::string& node, Node& handle) {
+  const auto number = static_cast<int64_t>(table_numbers.size());
+  handle.attrs.Set("table_id", table_numbers.emplace(node, number).first->second);
+  auto table = tables.Of(node);
+  if (!table) {
+    handle.attrs.Set("why", table.error().message);
+    return;
+  }
+  handle.attrs.Set("keys", std::move(table->keys));
+  handle.attrs.Set("values", std::move(table->values));
+}
+
 namespace {
 
 Status ImportEntry(ImportState& state, const std::string& key) {
@@ -81,7 +93,8 @@ Result<Imported> Import(const std::string& dir, const std::vector<std::string>& 
   Imported out{
       .module = std::make_unique<Module>(), .refused = {}, .notes = model.warnings, .unsigned_file = false};
   out.module->source = dir;
-  ImportState state{model, variables, *out.module, {}, {}};
+  const LookupTables tables(model, variables);
+  ImportState state{model, variables, *out.module, {}, {}, tables, {}};
   const auto all = model.Signatures();
   for (const std::string& key : signatures.empty() ? all : signatures) {
     Status status = ImportOne(state, key).At(model.path + ": signature " + key);

@@ -91,12 +91,6 @@ Status MatrixDiagPart(Translation& t) {
   return {};
 }
 
-Status SegmentSum(Translation& t) {
-  FUSEBOX_TRY(t.Arity(2));
-  t.Give(0, t.Value(Op::kSegmentSum, {t.in(0), t.ToI32(t.in(1))}));
-  return {};
-}
-
 template <Op op>
 Status UnsortedSegment(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
@@ -141,7 +135,6 @@ std::span<const TranslateRow> BuiltinTable() {
       {"MatrixDiagPart", MatrixDiagPart},
       {"MatrixDiagPartV2", MatrixDiagPart},
       {"MatrixDiagPartV3", MatrixDiagPart},
-      {"SegmentSum", SegmentSum},
       {"UnsortedSegmentSum", UnsortedSegment<Op::kUnsortedSegmentSum>},
       {"UnsortedSegmentProd", UnsortedSegment<Op::kUnsortedSegmentProd>},
       {"UnsortedSegmentMax", UnsortedSegment<Op::kUnsortedSegmentMax>},

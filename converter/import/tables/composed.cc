@@ -21,16 +21,6 @@ Status OnesLike(Translation& t) {
   return {};
 }
 
-Status Expm1(Translation& t) {
-  FUSEBOX_TRY(t.Arity(1));
-  // ELU is exp(x) - 1 below zero, without the loss of digits near it; above, the difference is exact enough.
-  const ValueId x = t.in(0), one = t.Scalar(t.in_type(0).dtype, 1), zero = t.Scalar(t.in_type(0).dtype, 0);
-  const ValueId above = t.Value(Op::kSub, {t.Value(Op::kExp, {x}), one});
-  const ValueId below = t.Value(Op::kElu, {t.Value(Op::kMinimum, {x, zero})});
-  t.Give(0, t.Value(Op::kSelectV2, {t.Value(Op::kLess, {x, zero}), below, above}));
-  return {};
-}
-
 // erf(x) = sign(x) (1 - p(s) exp(-x^2)), s = 1 / (1 + 0.3275911 |x|): Abramowitz and Stegun, 7.1.26, within 1.5e-7.
 ValueId ErrorFunction(Translation& t, ValueId x) {
   const DType dtype = t.type(x).dtype;
@@ -257,7 +247,6 @@ Status ZeroTimes(Translation& t) {
 std::span<const TranslateRow> ComposedTable() {
   static constexpr TranslateRow kTable[] = {
       {"OnesLike", OnesLike},
-      {"Expm1", Expm1},
       {"Erf", Erf},
       {"Erfc", Erfc},
       {"DivNoNan", DivNoNan},

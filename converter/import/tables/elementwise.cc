@@ -89,16 +89,6 @@ Status LeakyRelu(Translation& t) {
   return {};
 }
 
-// max(x, 0) + log(1 + exp(-|x|)): the same function, and finite where exp(x) is not.
-Status Softplus(Translation& t) {
-  FUSEBOX_TRY(t.Arity(1));
-  const ValueId x = t.in(0);
-  const ValueId small = t.Value(Op::kExp, {t.Value(Op::kNeg, {t.Value(Op::kAbs, {x})})});
-  const ValueId log = t.Value(Op::kLog, {t.Value(Op::kAdd, {small, t.Scalar(t.in_type(0).dtype, 1)})});
-  t.Give(0, t.Value(Op::kAdd, {t.Value(Op::kRelu, {x}), log}));
-  return {};
-}
-
 Status Softsign(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const ValueId below = t.Value(Op::kAdd, {t.Value(Op::kAbs, {t.in(0)}), t.Scalar(t.in_type(0).dtype, 1)});
@@ -115,12 +105,6 @@ Status Selu(Translation& t) {
   const ValueId sum = t.Value(Op::kAdd, {t.Value(Op::kRelu, {t.in(0)}),
                                          t.Value(Op::kMul, {negative, t.Scalar(dtype, 1.6732632423543772)})});
   t.Give(0, t.Value(Op::kMul, {sum, t.Scalar(dtype, 1.0507009873554805)}));
-  return {};
-}
-
-Status Log1p(Translation& t) {
-  FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.Value(Op::kLog, {t.Value(Op::kAdd, {t.in(0), t.Scalar(t.in_type(0).dtype, 1)})}));
   return {};
 }
 
@@ -212,10 +196,8 @@ std::span<const TranslateRow> ElementwiseTable() {
       {"Cast", Cast},
       {"Softmax", Softmax},
       {"LeakyRelu", LeakyRelu},
-      {"Softplus", Softplus},
       {"Softsign", Softsign},
       {"Selu", Selu},
-      {"Log1p", Log1p},
       {"Reciprocal", Reciprocal},
       {"Inv", Reciprocal},
       {"AddN", AddN},

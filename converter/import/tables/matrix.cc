@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products, convolutions, pooling, batch normalisation.
+#include <limits>
+
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -54,8 +56,13 @@ int64_t At(const std::vector<int64_t>& values, int i) {
   return i < static_cast<int>(values.size()) ? values[static_cast<size_t>(i)] : 1;
 }
 
-// Strides, padding and dilations; EXPLICIT padding becomes a PAD of `x`.
-Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x) {
+ValueId Lowest(Translation& t, DType dtype) {
+  return t.Scalar(dtype, dtype == DType::kF64 ? std::numeric_limits<double>::lowest()
+                                              : double{std::numeric_limits<float>::lowest()});
+}
+
+// Strides, padding and dilations; EXPLICIT padding becomes a PAD of `x`, with the lowest number where it counts for nothing.
+Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x, bool lowest = false) {
   Attrs attrs;
   const auto strides = t.attrs().i64s("strides"), dilations = t.attrs().i64s("dilations");
   attrs.Set("stride_h", At(strides, layout.height()));
@@ -72,7 +79,7 @@ Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x) {
     for (size_t i = h; i < h + 4; ++i) amounts.push_back(static_cast<int32_t>(pads[i]));
     amounts.insert(amounts.end(), {0, 0});
     const ValueId table = t.Value(Op::kReshape, {t.I32(std::move(amounts)), t.I32({4, 2})});
-    x = t.Value(Op::kPad, {x, table});
+    x = lowest ? t.Value(Op::kPadV2, {x, table, Lowest(t, t.type(x).dtype)}) : t.Value(Op::kPad, {x, table});
     padding = "VALID";
   }
   if (padding != "SAME" && padding != "VALID") return Unsupported("padding " + padding);
@@ -146,15 +153,32 @@ Status Pool(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
   ValueId x = layout.In(t, t.in(0));
-  // The maximum over a window that sticks out knows no padding value: PAD's zeros would count.
-  if (t.attrs().str("padding", "VALID") == "EXPLICIT") return Unsupported("padding EXPLICIT of a pool");
-  FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
+  // A mean over a window that sticks out counts what is inside only.
+  const bool explicit_pads = t.attrs().str("padding", "VALID") == "EXPLICIT";
+  if (explicit_pads && op != Op::kMaxPool2D) return Unsupported("padding EXPLICIT of a mean");
+  if (explicit_pads && !IsFloat(t.type(x).dtype)) return Unsupported("padding EXPLICIT of integers");
+  FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x, true));
   const auto size = t.attrs().i64s("ksize");
   if (At(size, 0) != 1 || At(size, layout.nchw ? 1 : 3) != 1)
     return Unsupported("a pool over the batch or over channels");
   attrs.Set("filter_height", At(size, layout.height()));
   attrs.Set("filter_width", At(size, layout.height() + 1));
   t.Give(0, layout.Out(t, t.Value(op, {x}, std::move(attrs))));
+  return {};
+}
+
+// The sizes and strides of its window are operands.
+Status MaxPoolV2(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const auto size, t.Ints(1));
+  FUSEBOX_ASSIGN(const auto strides, t.Ints(2));
+  Node node = t.node();
+  node.operands = {t.in(0)};
+  node.attrs.Set("ksize", size);
+  node.attrs.Set("strides", strides);
+  Translation inside = t.Of(node);
+  FUSEBOX_TRY(Pool<Op::kMaxPool2D>(inside));
+  t.Give(0, inside.results()[0]);
   return {};
 }
 
@@ -183,11 +207,57 @@ Result<ChannelsLast> ChannelsLastOf(const std::string& format) {
   return Unsupported("data_format " + format);
 }
 
+// The variance of what the elements per channel of x are a sample of: n / (n - 1) times theirs.
+ValueId Unbiased(Translation& t, ValueId variance, ValueId x, const std::vector<int32_t>& axes) {
+  Attrs attrs;
+  attrs.Set("out_type", DType::kI32);
+  const DType dtype = t.type(variance).dtype;
+  const ValueId dims = t.Value(Op::kGather, {t.Value(Op::kShape, {x}, std::move(attrs)), t.I32(axes)});
+  const ValueId count = t.Cast(t.Value(Op::kReduceProd, {dims, t.I32({0})}), dtype);
+  const ValueId one = t.Scalar(dtype, 1);
+  const ValueId others = t.Value(Op::kMaximum, {t.Value(Op::kSub, {count, one}), one});
+  return t.Value(Op::kMul, {variance, t.Value(Op::kDiv, {count, others})});
+}
+
+// In training the moments are those of x itself. Keras' LayerNormalization is saved like that, with its rows as channels.
+Status NormaliseByMoments(Translation& t) {
+  if (t.attrs().f64("exponential_avg_factor", 1) != 1) return Unsupported("running means within the op");
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+  const std::string format = t.attrs().str("data_format", "NHWC");
+  FUSEBOX_TRY(ChannelsLastOf(format));
+  const DType stored = t.in_type(0).dtype, dtype = t.in_type(1).dtype;
+  if (stored == DType::kNone || dtype == DType::kNone)
+    return Unsupported("the element type of an operand is not known");
+  if (rank < 2) return Invalid("its operand has rank " + std::to_string(rank));
+  const int channel = format.ends_with('C') ? rank - 1 : 1;
+  std::vector<int32_t> axes, spread(static_cast<size_t>(rank), 1);
+  for (int i = 0; i < rank; ++i)
+    if (i != channel) axes.push_back(i);
+  spread[static_cast<size_t>(channel)] = -1;
+  const auto mean_of = [&](ValueId v) {
+    Attrs keep;
+    keep.Set("keep_dims", true);
+    return t.Value(Op::kMean, {v, t.I32(axes)}, std::move(keep));
+  };
+  const auto per_channel = [&](ValueId v) { return t.Value(Op::kReshape, {v, t.I32(spread)}); };
+  const auto flat = [&](ValueId v) { return t.Value(Op::kReshape, {v, t.I32({-1})}); };
+  const ValueId x = t.Cast(t.in(0), dtype), mean = mean_of(x);
+  const ValueId centred = t.Value(Op::kSub, {x, mean});
+  const ValueId variance = mean_of(t.Value(Op::kSquare, {centred}));
+  const ValueId epsilon = t.Scalar(dtype, t.attrs().f64("epsilon", 1e-4));
+  const ValueId root = t.Value(Op::kRsqrt, {t.Value(Op::kAdd, {variance, epsilon})});
+  const ValueId scaled = t.Value(Op::kMul, {centred, t.Value(Op::kMul, {root, per_channel(t.in(1))})});
+  t.Give(0, t.Cast(t.Value(Op::kAdd, {scaled, per_channel(t.in(2))}), stored));
+  t.Give(1, flat(mean));
+  t.Give(2, flat(Unbiased(t, variance, x, axes)));
+  return {};
+}
+
 // y = (x - mean) * gamma / sqrt(variance + epsilon) + beta, as one multiplication and one addition per channel, in the type of the
 // parameters: x may be of halves where they are f32.
 Status FusedBatchNorm(Translation& t) {
   FUSEBOX_TRY(t.Arity(5));
-  if (t.attrs().b("is_training", true)) return Unsupported("batch normalisation in training mode");
+  if (t.attrs().b("is_training", true)) return NormaliseByMoments(t);
   FUSEBOX_ASSIGN(const ChannelsLast order, ChannelsLastOf(t.attrs().str("data_format", "NHWC")));
   const ValueId gamma = t.in(1), beta = t.in(2), mean = t.in(3), variance = t.in(4);
   const DType stored = t.in_type(0).dtype, dtype = t.type(variance).dtype;
@@ -219,6 +289,7 @@ std::span<const TranslateRow> MatrixTable() {
       {"DepthwiseConv2dNative", DepthwiseConv2D},
       {"Conv2DBackpropInput", ConvTranspose2D},
       {"MaxPool", Pool<Op::kMaxPool2D>},
+      {"MaxPoolV2", MaxPoolV2},
       {"AvgPool", Pool<Op::kAveragePool2D>},
       {"BiasAdd", BiasAdd},
       {"BiasAddV1", BiasAdd},

@@ -170,8 +170,12 @@ Status ScatterNd(Translation& t) {
 template <Op op>
 Status Blocks(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  if (t.attrs().str("data_format", "NHWC") != "NHWC") return Unsupported("data_format other than NHWC");
-  t.Give(0, t.Value(op, {t.in(0)}, With("block_size", t.attrs().i64("block_size", 1))));
+  const std::string format = t.attrs().str("data_format", "NHWC");
+  if (format != "NHWC" && format != "NCHW") return Unsupported("data_format " + format);
+  const bool nchw = format == "NCHW";
+  const ValueId x = nchw ? t.Transpose(t.in(0), {0, 2, 3, 1}) : t.in(0);
+  const ValueId y = t.Value(op, {x}, With("block_size", t.attrs().i64("block_size", 1)));
+  t.Give(0, nchw ? t.Transpose(y, {0, 3, 1, 2}) : y);
   return {};
 }
 

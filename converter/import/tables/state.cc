@@ -57,6 +57,56 @@ Status List(Translation& t) {
   return {};
 }
 
+// A list of none that grows.
+Status EmptyList(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  const auto* const type = std::get_if<DType>(t.attrs().Find("element_dtype"));
+  Attrs attrs;
+  if (type) attrs.Set("element_dtype", *type);
+  t.Give(0, t.Typed(Op::kTensorListReserve, {t.in(0), t.I32Scalar(0)}, {DType::kVariant, Shape::Scalar()},
+                    std::move(attrs)));
+  return {};
+}
+
+Status PushBack(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  const ValueId length = t.Typed(Op::kTensorListLength, {t.in(0)}, {DType::kI32, Shape::Scalar()});
+  Attrs attrs;
+  attrs.Set("resize_if_index_out_of_bounds", true);
+  t.Give(0, t.Typed(Op::kTensorListSetItem, {t.in(0), length, t.in(1)}, {DType::kVariant, Shape::Scalar()},
+                    std::move(attrs)));
+  return {};
+}
+
+ValueId Stacked(Translation& t, ValueId element_shape) {
+  Attrs attrs;
+  const auto* const type = std::get_if<DType>(t.attrs().Find("element_dtype"));
+  if (type) attrs.Set("element_dtype", *type);
+  return t.Typed(Op::kTensorListStack, {t.in(0), element_shape}, {type ? *type : DType::kNone, Shape()},
+                 std::move(attrs));
+}
+
+// The items one behind the other, and how many rows each of them is.
+Status ConcatList(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  const ValueId stacked = Stacked(t, t.in(1));
+  Attrs attrs;
+  attrs.Set("out_type", DType::kI32);
+  const ValueId shape = t.Value(Op::kShape, {stacked}, std::move(attrs));
+  const ValueId rows = t.Value(Op::kSlice, {shape, t.I32({1}), t.I32({1})});
+  const ValueId rest = t.Value(Op::kSlice, {shape, t.I32({2}), t.I32({-1})});
+  t.Give(0, t.Value(Op::kReshape, {stacked, t.Value(Op::kConcatenation, {t.I32({-1}), rest})}));
+  const ValueId count = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
+  t.Give(1, t.Cast(t.Value(Op::kFill, {count, t.Value(Op::kReshape, {rows, t.I32({})})}), DType::kI64));
+  return {};
+}
+
+Status GatherList(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  t.Give(0, t.Value(Op::kGather, {Stacked(t, t.in(2)), t.in(1)}));
+  return {};
+}
+
 Status Empty(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* type = std::get_if<DType>(t.attrs().Find("dtype"));
@@ -124,6 +174,10 @@ std::span<const TranslateRow> StateTable() {
       {"Empty", Empty},
       {"InplaceUpdate", InplaceUpdate},
       {"DeepCopy", DeepCopy},
+      {"EmptyTensorList", EmptyList},
+      {"TensorListPushBack", PushBack},
+      {"TensorListConcatV2", ConcatList},
+      {"TensorListGather", GatherList},
       {"TensorListReserve", List<Op::kTensorListReserve>},
       {"TensorListFromTensor", List<Op::kTensorListFromTensor>},
       {"TensorListStack", List<Op::kTensorListStack>},

@@ -1,39 +1,188 @@
 // SPDX-License-Identifier: Apache-2.0
 // The choice of boxes that overlap little.
+#include <algorithm>
+
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
 namespace {
 
-// TFLite's give as many indices as may be selected, and how many are.
-Status NonMaxSuppression(Translation& t, bool padded) {
-  if (t.count() != 4) FUSEBOX_TRY(t.Arity(5));
-  const ValueId score = t.count() == 4 ? t.Scalar(DType::kF32, -3e38) : t.in(4);
+// TFLite's give as many indices as may be selected, and how many are. Where that is no fixed number, the others are cut off.
+struct Chosen {
+  ValueId indices, scores, count;
+};
+
+ValueId Counted(Translation& t, ValueId list, ValueId count) {
+  return t.Value(Op::kSlice, {list, t.I32({0}), t.Value(Op::kReshape, {count, t.I32({1})})});
+}
+
+Chosen Choose(Translation& t, ValueId overlap, ValueId score, bool padded) {
   const Node& made =
-      t.Emit(Op::kNonMaxSuppressionV4, {t.in(0), t.in(1), t.ToI32(t.in(2)), t.in(3), score}, {}, 2);
-  const ValueId indices = made.results[0], count = made.results[1];
-  t.Give(1, count);
-  if (padded) {
-    t.Give(0, indices);
-    return {};
-  }
-  const ValueId list = t.Value(Op::kReshape, {count, t.I32({1})});
-  t.Give(0, t.Value(Op::kSlice, {indices, t.I32({0}), list}));
+      t.Emit(Op::kNonMaxSuppressionV4, {t.in(0), t.in(1), t.ToI32(t.in(2)), overlap, score}, {}, 2);
+  const ValueId indices = made.results[0], count = made.results[1];  // copies: emitting moves the nodes
+  return {padded ? indices : Counted(t, indices, count), kNoValue, count};
+}
+
+ValueId AnyScore(Translation& t) { return t.Scalar(DType::kF32, -3e38); }
+
+Status NonMaxSuppression(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  const ValueId overlap = t.Scalar(DType::kF32, t.attrs().f64("iou_threshold", 0.5));
+  t.Give(0, Choose(t, overlap, AnyScore(t), false).indices);
   return {};
 }
 
-Status NonMaxSuppressionV3(Translation& t) { return NonMaxSuppression(t, false); }
 Status NonMaxSuppressionV4(Translation& t) {
-  return NonMaxSuppression(t, t.attrs().b("pad_to_max_output_size", false));
+  if (t.count() != 4) FUSEBOX_TRY(t.Arity(5));
+  const ValueId score = t.count() == 4 ? AnyScore(t) : t.in(4);
+  const Chosen chosen = Choose(t, t.in(3), score, t.attrs().b("pad_to_max_output_size", false));
+  t.Give(0, chosen.indices);
+  t.Give(1, chosen.count);
+  return {};
+}
+
+// With scores, which a sigma other than 0 lowers by how much a better box overlaps.
+Status NonMaxSuppressionV5(Translation& t) {
+  FUSEBOX_TRY(t.Arity(6));
+  const Node& made = t.Emit(Op::kNonMaxSuppressionV5,
+                            {t.in(0), t.in(1), t.ToI32(t.in(2)), t.in(3), t.in(4), t.in(5)}, {}, 3);
+  Chosen chosen{made.results[0], made.results[1], made.results[2]};
+  if (!t.attrs().b("pad_to_max_output_size", false)) {
+    chosen.indices = Counted(t, chosen.indices, chosen.count);
+    chosen.scores = Counted(t, chosen.scores, chosen.count);
+  }
+  t.Give(0, chosen.indices);
+  t.Give(1, chosen.scores);
+  t.Give(2, chosen.count);
+  return {};
+}
+
+// What CombinedNonMaxSuppression is asked for: boxes [batch, boxes, classes or 1, 4], scores [batch, boxes, classes].
+struct Combined {
+  int64_t images, boxes, classes, parts;  // parts: of the boxes, one per class or one for all
+  int64_t per_class, total, given;        // given: how many come out, with zeros behind those that are found
+  ValueId most, overlap, score;
+};
+
+Result<Combined> CombinedOf(Translation& t) {
+  const Shape boxes = t.in_type(0).shape, scores = t.in_type(1).shape;  // copies: emitting moves the values
+  if (boxes.rank() != 4 || !boxes.is_static() || scores.rank() != 3 || !scores.is_static())
+    return Unsupported("the shapes of its boxes and scores are not known: fix the batch size (--batch N)");
+  FUSEBOX_ASSIGN(const int64_t per_class, t.Int(2));
+  FUSEBOX_ASSIGN(const int64_t total, t.Int(3));
+  Combined made{.images = scores[0], .boxes = scores[1], .classes = scores[2], .parts = boxes[2]};
+  if (boxes[0] != made.images || boxes[1] != made.boxes || boxes[3] != 4 ||
+      (made.parts != 1 && made.parts != made.classes))
+    return Invalid("its boxes " + ToString(t.in_type(0)) + " do not fit its scores " +
+                   ToString(t.in_type(1)));
+  constexpr int64_t kMost = 1024;
+  if (made.images < 1 || made.boxes < 1 || made.classes < 1 || made.images > kMost / made.classes)
+    return Unsupported("images times classes are none, or more than " + std::to_string(kMost));
+  if (per_class < 1 || total < 1 || total > INT32_MAX) return Invalid("it may select nothing");
+  made.per_class = std::min(per_class, made.boxes);
+  made.total = total;
+  made.given = t.attrs().b("pad_per_class", false) ? std::min(total, per_class * made.classes) : total;
+  made.most = t.I32Scalar(static_cast<int32_t>(made.per_class));
+  made.overlap = t.in(4), made.score = t.in(5);
+  return made;
+}
+
+Attrs Along(int64_t axis, int64_t batch = 0) {
+  Attrs attrs;
+  if (axis) attrs.Set("axis", axis);
+  if (batch) attrs.Set("batch_dims", batch);
+  return attrs;
+}
+
+std::vector<ValueId> Parts(Translation& t, ValueId v, int64_t axis, int64_t count) {
+  if (count == 1) {
+    Attrs squeezed;
+    squeezed.Set("squeeze_dims", std::vector<int64_t>{axis});
+    return {t.Value(Op::kSqueeze, {v}, std::move(squeezed))};
+  }
+  Attrs attrs = Along(axis);
+  attrs.Set("num", count);
+  const Node& made = t.Emit(Op::kUnpack, {v}, std::move(attrs), static_cast<size_t>(count));
+  return {made.results.begin(), made.results.end()};
+}
+
+ValueId Packed(Translation& t, const std::vector<ValueId>& parts) {
+  Attrs attrs;
+  attrs.Set("values_count", static_cast<int64_t>(parts.size()));
+  return t.Value(Op::kPack, parts, std::move(attrs));
+}
+
+// The boxes and scores that each class of an image keeps, as lists of classes * per_class: scores of what is not kept lie below all.
+struct Kept {
+  ValueId boxes, scores;
+};
+
+constexpr double kBelowAll = -3e38;
+
+Kept KeptOf(Translation& t, const Combined& c, ValueId boxes, ValueId scores) {
+  const auto of_class = Parts(t, boxes, 1, c.parts), score = Parts(t, scores, 1, c.classes);
+  std::vector<ValueId> kept_boxes, kept_scores, counts;
+  for (size_t k = 0; k < score.size(); ++k) {
+    const ValueId box = of_class[of_class.size() == 1 ? 0 : k];
+    const Node& made = t.Emit(Op::kNonMaxSuppressionV4, {box, score[k], c.most, c.overlap, c.score}, {}, 2);
+    const ValueId indices = made.results[0], count = made.results[1];  // copies: emitting moves the nodes
+    kept_boxes.push_back(t.Value(Op::kGather, {box, indices}));
+    kept_scores.push_back(t.Value(Op::kGather, {score[k], indices}));
+    counts.push_back(count);
+  }
+  const ValueId numbers = t.Value(Op::kRange, {t.I32Scalar(0), c.most, t.I32Scalar(1)});
+  const ValueId found =
+      t.Value(Op::kLess, {numbers, t.Value(Op::kReshape, {Packed(t, counts), t.I32({-1, 1})})});
+  const ValueId chosen =
+      t.Value(Op::kSelectV2, {found, Packed(t, kept_scores), t.Scalar(DType::kF32, kBelowAll)});
+  return {t.Value(Op::kReshape, {Packed(t, kept_boxes), t.I32({-1, 4})}),
+          t.Value(Op::kReshape, {chosen, t.I32({-1})})};
+}
+
+// `v`, [images, found, ...], with zeros up to how many are given.
+ValueId Padded(Translation& t, const Combined& c, ValueId v, int64_t found, int rank) {
+  if (found == c.given) return v;
+  std::vector<int32_t> pads(2 * static_cast<size_t>(rank), 0);
+  pads[3] = static_cast<int32_t>(c.given - found);
+  return t.Value(Op::kPad, {v, t.Const({{DType::kI32, {rank, 2}}, Buffer::Of<int32_t>(pads)})});
+}
+
+// Per class the best boxes that overlap little; of all classes together the best.
+Status CombinedNonMaxSuppression(Translation& t) {
+  FUSEBOX_TRY(t.Arity(6));
+  FUSEBOX_ASSIGN(const Combined c, CombinedOf(t));
+  const auto boxes = Parts(t, t.in(0), 0, c.images), scores = Parts(t, t.in(1), 0, c.images);
+  std::vector<ValueId> kept_boxes, kept_scores;
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    const Kept kept = KeptOf(t, c, boxes[i], scores[i]);
+    kept_boxes.push_back(kept.boxes);
+    kept_scores.push_back(kept.scores);
+  }
+  const int64_t found = std::min(c.given, c.per_class * c.classes);
+  const Node& best =
+      t.Emit(Op::kTopkV2, {Packed(t, kept_scores), t.I32Scalar(static_cast<int32_t>(found))}, {}, 2);
+  const ValueId score = best.results[0], which = best.results[1];  // copies: emitting moves the nodes
+  const ValueId zero = t.Scalar(DType::kF32, 0);
+  const ValueId is = t.Value(Op::kGreater, {score, t.Scalar(DType::kF32, kBelowAll)});
+  const ValueId of_class = t.Cast(t.Value(Op::kFloorDiv, {which, c.most}), DType::kF32);
+  ValueId box = t.Value(Op::kGather, {Packed(t, kept_boxes), which}, Along(1, 1));
+  if (t.attrs().b("clip_boxes", true))
+    box = t.Value(Op::kMinimum, {t.Value(Op::kMaximum, {box, zero}), t.Scalar(DType::kF32, 1)});
+  box = t.Value(Op::kSelectV2, {t.Value(Op::kExpandDims, {is, t.I32Scalar(2)}), box, zero});
+  t.Give(0, Padded(t, c, box, found, 3));
+  t.Give(1, Padded(t, c, t.Value(Op::kSelectV2, {is, score, zero}), found, 2));
+  t.Give(2, Padded(t, c, t.Value(Op::kSelectV2, {is, of_class, zero}), found, 2));
+  t.Give(3, t.Value(Op::kSum, {t.Cast(is, DType::kI32), t.I32({1})}));
+  return {};
 }
 
 }  // namespace
 
 std::span<const TranslateRow> SuppressionTable() {
   static constexpr TranslateRow kTable[] = {
-      {"NonMaxSuppressionV2", NonMaxSuppressionV3},
-      {"NonMaxSuppressionV3", NonMaxSuppressionV3},
-      {"NonMaxSuppressionV4", NonMaxSuppressionV4},
+      {"NonMaxSuppression", NonMaxSuppression},     {"NonMaxSuppressionV2", NonMaxSuppressionV4},
+      {"NonMaxSuppressionV3", NonMaxSuppressionV4}, {"NonMaxSuppressionV4", NonMaxSuppressionV4},
+      {"NonMaxSuppressionV5", NonMaxSuppressionV5}, {"CombinedNonMaxSuppression", CombinedNonMaxSuppression},
   };
   return kTable;
 }

@@ -44,7 +44,12 @@ class Translation {
   ValueId Value(Op op, std::vector<ValueId> operands, Attrs attrs = {}) {
     return Emit(op, std::move(operands), std::move(attrs)).results[0];
   }
+  // Of an op that takes the type of its result from the tensor, and whose kernel may be missing here.
+  ValueId Typed(Op op, std::vector<ValueId> operands, Type type, Attrs attrs = {});
+  // What gives a value, among the nodes before this one; null: an input or a constant.
+  const Node* Producer(ValueId v) const;
   bool is_const(ValueId v) const { return f_.value(v).is_const(); }
+  std::span<const float> Floats(ValueId v) const { return f_.value(v).data.As<float>(); }  // of a constant
   ValueId Const(const Tensor& tensor) { return f_.AddConst(tensor); }
   ValueId I32(std::vector<int32_t> values);  // 1-D
   ValueId I32Scalar(int32_t value);
@@ -87,6 +92,14 @@ std::span<const TranslateRow> BuiltinTable();
 std::span<const TranslateRow> SuppressionTable();
 std::span<const TranslateRow> ComposedTable();
 std::span<const TranslateRow> EinsumTable();
+std::span<const TranslateRow> FunctionTable();
+std::span<const TranslateRow> BitTable();
+std::span<const TranslateRow> SegmentTable();
+std::span<const TranslateRow> FormTable();
+std::span<const TranslateRow> RandomTable();
+std::span<const TranslateRow> LookupRows();
+std::span<const TranslateRow> ImageTable();
+std::span<const TranslateRow> PatchTable();
 Translate FindTranslation(std::string_view op);  // null: unknown
 // What `translate` does, in wider numbers where TFLite's op means something else by the operands' type.
 Status TranslateWidened(Translate translate, Translation&);

@@ -60,6 +60,19 @@ Node& Translation::Emit(Op op, std::vector<ValueId> operands, Attrs attrs, size_
   return made;
 }
 
+ValueId Translation::Typed(Op op, std::vector<ValueId> operands, fusebox::Type type, Attrs attrs) {
+  Node& made = f_.AddNode(op, std::move(operands), {std::move(type)}, std::move(attrs));
+  made.location = node_.location;
+  f_.value(made.results[0]).name = node_.location.name;
+  return made.results[0];
+}
+
+const Node* Translation::Producer(ValueId v) const {
+  for (auto node = f_.nodes.rbegin(); node != f_.nodes.rend(); ++node)
+    if (*node && std::ranges::find((*node)->results, v) != (*node)->results.end()) return node->get();
+  return nullptr;
+}
+
 ValueId Translation::I32(std::vector<int32_t> values) {
   const auto n = static_cast<int64_t>(values.size());
   return f_.AddConst(DType::kI32, Shape{n}, std::move(values));
@@ -117,8 +130,10 @@ ValueId Translation::Cast(ValueId v, DType to) {
 Translate FindTranslation(std::string_view op) {
   static const auto* all = [] {
     auto* map = new std::unordered_map<std::string_view, Translate>;
-    for (const auto& table : {ElementwiseTable(), ComposedTable(), BuiltinTable(), SuppressionTable(),
-                              ShapeTable(), MatrixTable(), VolumeTable(), EinsumTable(), StateTable()})
+    for (const auto& table :
+         {ElementwiseTable(), ComposedTable(), BuiltinTable(), SuppressionTable(), ShapeTable(),
+          MatrixTable(), VolumeTable(), EinsumTable(), StateTable(), FunctionTable(), BitTable(),
+          SegmentTable(), FormTable(), RandomTable(), LookupRows(), ImageTable(), PatchTable()})
       for (const TranslateRow& row : table) map->emplace(row.op, row.translate);
     return map;
   }();

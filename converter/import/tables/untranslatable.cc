@@ -28,6 +28,11 @@ constexpr std::string_view kStrings =
     "TFLite has no such op on strings; leave the preparation of text outside of the model";
 constexpr std::string_view kFiles = "it reads or writes files";
 
+constexpr std::string_view kImages =
+    "it packs or unpacks image or sound files; convert a signature that takes their samples";
+constexpr std::string_view kSeeded =
+    "its numbers are those of TensorFlow's own generator for a seed; draw them outside and pass them in";
+
 constexpr Family kFamilies[] = {
     {"XlaCallModule",
      "it holds compiled StableHLO, as exports from JAX do; export from the TensorFlow backend"},
@@ -60,6 +65,34 @@ constexpr Family kFamilies[] = {
     {"RegexReplace", kStrings},
     {"StaticRegex", kStrings},
     {"UnicodeDecode", kStrings},
+    {"UnicodeEncode", kStrings},
+    {"StringToHashBucket", kStrings},
+    {"StringToNumber", kStrings},
+    {"StringStrip", kStrings},
+    {"StringLength", kStrings},
+    {"StringNGrams", kStrings},
+    {"AsString", kStrings},
+    {"Substr", kStrings},
+    {"ReduceJoin", kStrings},
+    {"DecodeBase64", kStrings},
+    {"DecodeRaw", kStrings},
+    {"DecodeJpeg", kImages},
+    {"DecodePng", kImages},
+    {"DecodeImage", kImages},
+    {"DecodeBmp", kImages},
+    {"DecodeGif", kImages},
+    {"DecodeAndCropJpeg", kImages},
+    {"DecodeWav", kImages},
+    {"EncodeJpeg", kImages},
+    {"EncodePng", kImages},
+    {"EncodeWav", kImages},
+    {"StatelessRandom", kSeeded},
+    {"StatelessMultinomial", kSeeded},
+    {"StatelessTruncated", kSeeded},
+    {"LookupTableInsert", "it writes to a lookup table; TFLite's are filled once, before the model runs"},
+    {"LookupTableRemove", "it writes to a lookup table; TFLite's are filled once, before the model runs"},
+    {"SimpleML", "it runs a decision forest of TensorFlow Decision Forests"},
+    {"TPU", "it runs on a TPU; export the model for serving without them"},
     {"ReadFile", kFiles},
     {"WriteFile", kFiles},
     {"SaveV2", kFiles},

@@ -21,7 +21,6 @@ std::vector<SourceOp> BuiltinCases() {
       {"MatrixSetDiag", {m, d}, {8, 2, 3, 4, 9, 6}, {}, 1, 2},
       {"MatrixDiagPart", {m}, {1, 5}},
       {"MatrixDiagPart", {F({2, 2, 1}, {1, 2, 3, 4})}, {1, 3}},
-      {"SegmentSum", {F({3}, {1, 2, 3}), I({3}, {0, 0, 1})}, {3, 3}},
       {"UnsortedSegmentSum", {d, ids, I({}, {3})}, {9, 8, 0}},
       {"UnsortedSegmentProd", {d, L({2}, {1, 1}), L({}, {2})}, {1, 72}},
       {"UnsortedSegmentMax", {d, I({2}, {0, 0}), I({}, {1})}, {9}},

@@ -18,7 +18,6 @@ std::vector<SourceOp> ComposedCases() {
   const Tensor m = F({2, 3}, {1, 2, 3, 4, 5, 6});
   return {
       {"OnesLike", {m}, {1, 1, 1, 1, 1, 1}},
-      {"Expm1", {F({6}, x)}, of([](double v) { return std::expm1(v); })},
       {"Erf", {F({6}, x)}, of([](double v) { return std::erf(v); })},
       {"Erfc", {F({6}, x)}, of([](double v) { return std::erfc(v); })},
       {"DivNoNan", {F({4}, {6, -1, 0, inf}), F({4}, {3, 0, 0, 0})}, {2, 0, 0, 0}, {}, 1, 2},

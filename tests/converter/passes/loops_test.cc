@@ -88,22 +88,70 @@ TEST(LowerLists, GrowWhereTheyMay) {
   }
 }
 
-TEST(LowerLists, GoThroughNoBranch) {
+// One branch writes to the list, the other hands it on; or one makes a list of its own.
+TEST(LowerLists, GoThroughBranches) {
+  for (const bool fresh : {false, true}) {
+    Bench bench;
+    Function &f = bench.Add("main"), &then = bench.Add("then"), &other = bench.Add("other");
+    const ValueId given = then.AddInput(kList), item = then.AddInput(F32({2}));
+    const ValueId at = then.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {1});
+    then.outputs = then.AddNode(Op::kTensorListSetItem, {given, at, item}, {kList}).results;
+    const ValueId handed = other.AddInput(kList), row = other.AddInput(F32({2}));
+    other.outputs = {handed};
+    if (fresh) {
+      const ValueId dims = other.AddConst<int32_t>(DType::kI32, {1}, {2}),
+                    count = other.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {3}),
+                    last = other.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {2});
+      const ValueId made = other.AddNode(Op::kTensorListReserve, {dims, count}, {kList}).results[0];
+      other.outputs = other.AddNode(Op::kTensorListSetItem, {made, last, row}, {kList}).results;
+    }
+    const ValueId yes = f.AddInput({DType::kBool, Shape::Scalar()}), x = f.AddInput(F32({2}));
+    const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {2}),
+                  length = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {3});
+    const ValueId list = f.AddNode(Op::kTensorListReserve, {shape, length}, {kList}).results[0];
+    const ValueId chosen = f.AddNode(Op::kIf, {yes, list, x}, {kList},
+                                     Ref("then_subgraph_index", "then", "else_subgraph_index", "other"))
+                               .results[0];
+    f.outputs = f.AddNode(Op::kTensorListStack, {chosen, shape}, {F32({3, 2})}).results;
+    bench.Sign(f);
+    EXPECT_EQ(bench.Run(LowerTensorLists), "");
+    EXPECT_EQ(bench.Notes(), "");
+    const auto run = [&](uint8_t condition) {
+      const Tensor flag{{DType::kBool, Shape::Scalar()}, Buffer::Of<uint8_t>(std::vector{condition})};
+      const auto outputs = bench.Compute("main", {flag, Floats({2}, {7, 8})});
+      return outputs.empty() ? std::vector<float>() : FloatsOf(outputs[0]);
+    };
+    EXPECT_THAT(run(1), ElementsAre(0, 0, 7, 8, 0, 0));
+    EXPECT_EQ(run(0), fresh ? (std::vector<float>{0, 0, 0, 0, 7, 8}) : std::vector<float>(6));
+  }
+}
+
+// PushBack, as the translation says it: behind what is there.
+TEST(LowerLists, TakeItemsAtTheirEnd) {
   Bench bench;
   Function& f = bench.Add("main");
-  Function& same = bench.Add("same");
-  same.outputs = {same.AddInput(kList)};
-  const ValueId yes = f.AddInput({DType::kBool, Shape::Scalar()});
-  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {2}),
-                length = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {3});
-  const ValueId list = f.AddNode(Op::kTensorListReserve, {shape, length}, {kList}).results[0];
-  const ValueId chosen = f.AddNode(Op::kIf, {yes, list}, {kList},
-                                   Ref("then_subgraph_index", "same", "else_subgraph_index", "same"))
-                             .results[0];
-  f.outputs = f.AddNode(Op::kTensorListStack, {chosen, shape}, {F32({3, 2})}).results;
+  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {-1}),
+                most = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {-1});
+  const ValueId x = f.AddInput(F32({1, 2})), y = f.AddInput(F32({1, 2}));
+  Attrs attrs;
+  attrs.Set("element_dtype", DType::kF32);
+  ValueId list = Opaque(f, "EmptyTensorList", {shape, most}, kList, attrs);
+  for (const ValueId item : {x, y, x}) list = Opaque(f, "TensorListPushBack", {list, item}, kList, attrs);
+  Node& concat = f.AddNode(Op::kOpaque, {list, shape, f.AddConst<int64_t>(DType::kI64, {0}, {})},
+                           {F32({-1, 2}), {DType::kI64, {-1}}}, attrs);
+  concat.name = "TensorListConcatV2";
+  const ValueId whole = concat.results[0], rows = concat.results[1];
+  const ValueId order = f.AddConst<int32_t>(DType::kI32, {2}, {2, 1});
+  f.outputs = {whole, rows, Opaque(f, "TensorListGather", {list, order, shape}, F32({2, 1, 2}), attrs)};
   bench.Sign(f);
+  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
   EXPECT_EQ(bench.Run(LowerTensorLists), "");
-  EXPECT_THAT(bench.Notes(), HasSubstr("a tensor list goes through a branch"));
+  EXPECT_EQ(bench.Notes(), "");
+  const auto out = bench.Compute("main", {Floats({1, 2}, {1, 2}), Floats({1, 2}, {3, 4})});
+  ASSERT_EQ(out.size(), 3u) << ToText(bench.module);
+  EXPECT_THAT(FloatsOf(out[0]), ElementsAre(1, 2, 3, 4, 1, 2));
+  EXPECT_THAT(out[1].data.As<int64_t>(), ElementsAre(1, 1, 1));
+  EXPECT_THAT(FloatsOf(out[2]), ElementsAre(1, 2, 3, 4));
 }
 
 TEST(LowerLists, OfALoopThatNeverRuns) {

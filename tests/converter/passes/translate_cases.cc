@@ -46,12 +46,10 @@ std::vector<SourceOp> ElementwiseCases() {
   unary("Rint", [](double v) { return std::nearbyint(v); }, {-1.5f, 0.5f, 2.5f});
   unary("Sign", [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; }, {-2, 0, 3});
   unary("ZerosLike", [](double) { return 0.0; }, x);
-  unary("Softplus", [](double v) { return std::log1p(std::exp(v)); }, x);
   unary("Softsign", [](double v) { return v / (1 + std::fabs(v)); }, x);
   unary(
       "Selu",
       [](double v) { return 1.0507009873554805 * (v > 0 ? v : 1.6732632423543772 * (std::exp(v) - 1)); }, x);
-  unary("Log1p", [](double v) { return std::log1p(v); }, pos);
   unary("Inv", [](double v) { return 1 / v; }, pos);
   unary("Reciprocal", [](double v) { return 1 / v; }, pos);
   out.push_back({"LeakyRelu", {F({3}, x)}, {-0.45, 0.25, 2}, A("alpha", 0.3)});
@@ -124,6 +122,14 @@ std::vector<SourceOp> ShapeCases() {
       {"Where", {B({0, 1, 1})}, {1, 2}},
       {"TopKV2", {m, I({}, {2})}, {3, 2, 6, 5}, {}, 2},
       {"SpaceToDepth", {F({1, 2, 2, 1}, {1, 2, 3, 4})}, {1, 2, 3, 4}, A("block_size", 2)},
+      {"SpaceToDepth",
+       {F({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})},
+       {1, 3, 2, 4, 5, 7, 6, 8},
+       A("block_size", 2, "data_format", "NCHW")},
+      {"DepthToSpace",
+       {F({1, 4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8})},
+       {1, 3, 2, 4, 5, 7, 6, 8},
+       A("block_size", 2, "data_format", "NCHW")},
       {"DepthToSpace", {F({1, 1, 1, 4}, {1, 2, 3, 4})}, {1, 2, 3, 4}, A("block_size", 2)},
       {"SpaceToBatchND", {F({1, 2, 1, 1}, {1, 2}), I({2}, {2, 1}), I({2, 2}, {0, 0, 0, 0})}, {1, 2}},
       {"BatchToSpaceND", {F({2, 1, 1, 1}, {1, 2}), I({2}, {2, 1}), I({2, 2}, {0, 0, 0, 0})}, {1, 2}},
@@ -188,6 +194,10 @@ std::vector<SourceOp> MatrixCases() {
        A("strides", ones, "padding", "SAME", "data_format", "NCHW"),
        1,
        0},
+      {"MaxPoolV2",
+       {F({1, 2, 2, 1}, {-1, -2, -3, -4}), I({4}, {1, 2, 2, 1}), I({4}, {1, 1, 1, 1})},
+       {-1},
+       A("padding", "VALID")},
       {"MaxPool",
        {F({1, 2, 2, 1}, {-1, -2, -3, -4})},
        {-1},

@@ -12,10 +12,11 @@ namespace fusebox::converter {
 struct SourceOp {
   std::string op;
   std::vector<Tensor> operands;
-  std::vector<double> expected;  // of result 0
+  std::vector<double> expected;  // of result `result`
   Attrs attrs = {};
   size_t results = 1;
   size_t computed = 1;  // so many operands are inputs, the rest constants
+  size_t result = 0;
 };
 
 std::vector<SourceOp> ElementwiseCases();
@@ -24,6 +25,12 @@ std::vector<SourceOp> MatrixCases();
 std::vector<SourceOp> ComposedCases();
 std::vector<SourceOp> BuiltinCases();
 std::vector<SourceOp> VolumeCases();
+std::vector<SourceOp> SegmentCases();
+std::vector<SourceOp> FormCases();
+std::vector<SourceOp> BitCases();
+std::vector<SourceOp> FunctionCases();
+std::vector<SourceOp> ImageCases();
+std::vector<SourceOp> PatchCases();
 
 inline Tensor F(std::vector<int64_t> dims, const std::vector<float>& v) {
   return {{DType::kF32, Shape(std::move(dims))}, Buffer::Of<float>(v)};

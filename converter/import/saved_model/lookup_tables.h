@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model's lookup tables hold when its initialisers have run: from constants, text files among its assets, or the checkpoint.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "converter/import/saved_model/reader.h"
+#include "converter/import/saved_model/variables.h"
+#include "host/graph/types.h"
+
+namespace fusebox::saved_model {
+
+struct LookupTable {
+  Tensor keys, values;
+};
+
+bool IsLookupTable(std::string_view op);  // a node of this op is a table's handle
+
+class LookupTables {
+ public:
+  // Looks for what fills each table of the main graph; reads nothing. Both outlive this.
+  LookupTables(const SavedModel&, const Variables&);
+
+  // Of a table's node in the main graph. Fails when nothing fills it that can be followed, or with the file's fault.
+  Result<LookupTable> Of(const std::string& node) const;
+
+ private:
+  // A list of nodes: the main graph, or a function with the call that names its arguments.
+  struct Scope {
+    const Scope* caller = nullptr;
+    const tf::NodeDef* call = nullptr;
+    const tf::FunctionDef* function = nullptr;
+  };
+  struct Found {
+    const tf::NodeDef* node = nullptr;
+    const Scope* scope = nullptr;
+    int output = 0;
+  };
+  struct Filler {
+    const tf::NodeDef* node;
+    const Scope* scope;
+  };
+
+  void Visit(const Scope& scope, int depth);
+  Found Source(const Scope* scope, std::string_view input) const;
+  Result<Tensor> Value(const Filler& filler, int input) const;
+  Result<Tensor> Restored(const Found& from) const;
+  Result<LookupTable> FromFile(const Filler& filler, const tf::NodeDef& table) const;
+  Result<std::string> AssetPath(const Filler& filler) const;
+
+  const SavedModel& model_;
+  const Variables& variables_;
+  std::map<std::string, Filler> fillers_;  // by the table's node
+  std::vector<std::unique_ptr<Scope>> scopes_;
+  std::map<const Scope*, std::map<std::string_view, const tf::NodeDef*>> nodes_;
+  size_t visited_ = 0;
+};
+
+}  // namespace fusebox::saved_model

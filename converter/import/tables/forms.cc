@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// First forms of ops that later ones replaced, and reductions out of others.
+#include <algorithm>
+
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+// Its axis comes first.
+Status ConcatV1(Translation& t) {
+  if (t.count() < 2) return Invalid("it has no operands");
+  FUSEBOX_ASSIGN(const int64_t axis, t.Int(0));
+  const std::vector<ValueId> parts(t.node().operands.begin() + 1, t.node().operands.end());
+  Attrs attrs;
+  attrs.Set("axis", axis);
+  t.Give(0, parts.size() == 1 ? parts[0] : t.Value(Op::kConcatenation, parts, std::move(attrs)));
+  return {};
+}
+
+Status TopKV1(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const int64_t k = t.attrs().i64("k", -1);
+  if (k < 0 || k > INT32_MAX) return Invalid("it does not say how many");
+  const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.I32Scalar(static_cast<int32_t>(k))}, {}, 2);
+  const ValueId values = made.results[0], indices = made.results[1];  // copies: emitting moves the nodes
+  t.Give(0, values);
+  t.Give(1, indices);
+  return {};
+}
+
+// Blocks are square, over the two dimensions after the batch.
+template <Op op>
+Status SquareBlocks(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  const int64_t size = t.attrs().i64("block_size", 0);
+  if (size < 1 || size > INT32_MAX) return Invalid("block_size " + std::to_string(size));
+  const auto block = static_cast<int32_t>(size);
+  t.Give(0, t.Value(op, {t.in(0), t.I32({block, block}), t.ToI32(t.in(1))}));
+  return {};
+}
+
+struct Along {
+  int64_t rank, axis, length;
+  bool reverse;
+};
+
+// x with `by` ones before it along the axis (behind it in reverse), and as much of its other end cut off.
+ValueId Shifted(Translation& t, ValueId x, const Along& along, int64_t by) {
+  const auto rank = static_cast<size_t>(along.rank), at = static_cast<size_t>(along.axis);
+  std::vector<int32_t> begin(rank, 0), size(rank, -1), pads(2 * rank, 0);
+  const auto steps = static_cast<int32_t>(by);
+  if (along.reverse) begin[at] = steps;
+  size[at] = static_cast<int32_t>(along.length - by);
+  pads[2 * at + (along.reverse ? 1 : 0)] = steps;
+  const ValueId kept = t.Value(Op::kSlice, {x, t.I32(std::move(begin)), t.I32(std::move(size))});
+  const ValueId table = t.Const({{DType::kI32, {along.rank, 2}}, Buffer::Of<int32_t>(pads)});
+  return t.Value(Op::kPadV2, {kept, table, t.Scalar(t.type(x).dtype, 1)});
+}
+
+// Each element times the one 1, 2, 4, ... before it: after as many rounds as the axis' length has bits, all before it.
+Status Cumprod(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  FUSEBOX_ASSIGN(const int64_t given, t.Int(1));
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+  const int64_t axis = given < 0 ? given + rank : given;
+  if (axis < 0 || axis >= rank) return Invalid("axis " + std::to_string(given) + " does not exist");
+  const int64_t length = t.in_type(0).shape[static_cast<size_t>(axis)];
+  if (length < 0) return Unsupported("dimension " + std::to_string(axis) + " is not known");
+  if (length > INT32_MAX) return Unsupported("dimension " + std::to_string(axis) + " is too large");
+  const Along along{rank, axis, length, t.attrs().b("reverse", false)};
+  ValueId x = t.in(0);
+  if (t.attrs().b("exclusive", false) && length > 0) x = Shifted(t, x, along, 1);
+  for (int64_t by = 1; by < length; by *= 2) x = t.Value(Op::kMul, {x, Shifted(t, x, along, by)});
+  t.Give(0, x);
+  return {};
+}
+
+Status EuclideanNorm(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  if (!IsFloat(t.in_type(0).dtype)) return Unsupported("of " + std::string(Name(t.in_type(0).dtype)));
+  Attrs attrs;
+  if (t.attrs().b("keep_dims", false)) attrs.Set("keep_dims", true);
+  const ValueId squares = t.Value(Op::kSquare, {t.in(0)});
+  t.Give(0, t.Value(Op::kSqrt, {t.Value(Op::kSum, {squares, t.ToI32(t.in(1))}, std::move(attrs))}));
+  return {};
+}
+
+}  // namespace
+
+std::span<const TranslateRow> FormTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"Concat", ConcatV1},
+      {"TopK", TopKV1},
+      {"SpaceToBatch", SquareBlocks<Op::kSpaceToBatchNd>},
+      {"BatchToSpace", SquareBlocks<Op::kBatchToSpaceNd>},
+      {"Cumprod", Cumprod},
+      {"EuclideanNorm", EuclideanNorm},
+  };
+  return kTable;
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookup tables that are filled once. TFLite has two kinds of them, from strings to i64 and from i64 to strings: numbers by strings
+// go through the number of the entry, and tables from numbers to numbers are constants that are gathered from.
+//
+// A HASHTABLE carries what its table holds (attributes keys and values) until the pass "tables-out".
+#include <algorithm>
+#include <numeric>
+
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+struct Table {
+  int64_t id;
+  Tensor keys, values;
+  int64_t count() const { return *keys.type.shape.element_count(); }
+  DType key() const { return keys.type.dtype; }
+  DType value() const { return values.type.dtype; }
+};
+
+Result<Table> TableOf(Translation& t) {
+  if (t.count() == 0) return Invalid("it has no table");
+  const Node* const handle = t.Producer(t.in(0));
+  if (!handle) return Unsupported("where its table comes from cannot be followed");
+  if (const std::string why = handle->attrs.str("why", ""); !why.empty()) return Unsupported(why);
+  const AttrValue *const keys = handle->attrs.Find("keys"), *const values = handle->attrs.Find("values");
+  if (!keys || !values || !std::holds_alternative<Tensor>(*keys) || !std::holds_alternative<Tensor>(*values))
+    return Unsupported("nothing fills its table before the model runs");
+  Table table{handle->attrs.i64("table_id", 0), std::get<Tensor>(*keys), std::get<Tensor>(*values)};
+  const auto entries = table.keys.type.shape.element_count();
+  if (!entries || table.keys.type.shape.rank() != 1 || table.values.type.shape.rank() != 1 ||
+      entries != table.values.type.shape.element_count())
+    return Unsupported("its table holds " + ToString(table.keys.type) + " and " +
+                       ToString(table.values.type) + "; only lists of equal length are done");
+  return table;
+}
+
+std::vector<int64_t> Integers(const Tensor& tensor) {
+  std::vector<int64_t> out;
+  if (tensor.type.dtype == DType::kI64) std::ranges::copy(tensor.data.As<int64_t>(), std::back_inserter(out));
+  else std::ranges::copy(tensor.data.As<int32_t>(), std::back_inserter(out));
+  return out;
+}
+
+template <class T>
+Tensor List(DType dtype, const std::vector<T>& values) {
+  return {{dtype, {static_cast<int64_t>(values.size())}}, Buffer::Of<T>(values)};
+}
+
+// One of TFLite's tables. Entries and their numbers make tables of their own beside the source's.
+ValueId Find(Translation& t, int64_t id, const Tensor& keys, const Tensor& values, ValueId key,
+             ValueId otherwise) {
+  Attrs attrs;
+  attrs.Set("table_id", id);
+  attrs.Set("key_dtype", keys.type.dtype);
+  attrs.Set("value_dtype", values.type.dtype);
+  attrs.Set("keys", keys);
+  attrs.Set("values", values);
+  const ValueId handle = t.Typed(Op::kHashtable, {}, {DType::kResource, Shape::Scalar()}, std::move(attrs));
+  return t.Value(Op::kHashtableFind, {handle, key, otherwise});
+}
+
+// The number of the entry whose key is asked for, -1 where there is none.
+ValueId EntryOf(Translation& t, const Table& table) {
+  std::vector<int64_t> numbers(static_cast<size_t>(table.count()));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return Find(t, 2 * table.id + 1, table.keys, List(DType::kI64, numbers), t.in(1),
+              t.Scalar(DType::kI64, -1));
+}
+
+Status ByString(Translation& t, const Table& table) {
+  if (table.value() == DType::kI64) {
+    t.Give(0, Find(t, 2 * table.id, table.keys, table.values, t.in(1), t.in(2)));
+    return {};
+  }
+  const ValueId entry = EntryOf(t, table);
+  if (table.value() == DType::kString) {
+    std::vector<int64_t> numbers(static_cast<size_t>(table.count()));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    t.Give(0, Find(t, 2 * table.id, List(DType::kI64, numbers), table.values, entry, t.in(2)));
+    return {};
+  }
+  const ValueId zero = t.Scalar(DType::kI64, 0);
+  const ValueId found = t.Value(Op::kGreaterEqual, {entry, zero});
+  const ValueId value = t.Value(Op::kGather, {t.Const(table.values), t.Value(Op::kMaximum, {entry, zero})});
+  t.Give(0, t.Value(Op::kSelectV2, {found, value, t.in(2)}));
+  return {};
+}
+
+Status ToString(Translation& t, const Table& table) {
+  const Tensor keys = List(DType::kI64, Integers(table.keys));
+  t.Give(0, Find(t, 2 * table.id, keys, table.values, t.Cast(t.in(1), DType::kI64), t.in(2)));
+  return {};
+}
+
+// Keys that lie close together are places in a list, which starts one below the first and ends one above the last: what is outside
+// is drawn to these, where nothing is found.
+Status Dense(Translation& t, const Table& table, const std::vector<int64_t>& keys, int64_t least,
+             int64_t most) {
+  const auto width = BitsOf(table.value()) / 8;
+  if (width == 0) return Unsupported("values of " + std::string(Name(table.value())));
+  const auto size = static_cast<size_t>(most - least + 3);
+  std::vector<uint8_t> found(size, 0);
+  Buffer values = Buffer::Make(size * width, [&](std::span<std::byte> out) {
+    for (size_t i = keys.size(); i-- > 0;) {
+      const auto at = static_cast<size_t>(keys[i] - least + 1);
+      found[at] = 1;
+      std::copy_n(table.values.data.data() + i * width, width, out.data() + at * width);
+    }
+  });
+  const DType dtype = table.key();
+  const auto key = [&](int64_t value) {
+    return t.Const(dtype == DType::kI64
+                       ? Tensor{{dtype, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{value})}
+                       : Tensor{{dtype, Shape::Scalar()},
+                                Buffer::Of<int32_t>(std::vector<int32_t>{static_cast<int32_t>(value)})});
+  };
+  const ValueId above = t.Value(Op::kMaximum, {t.in(1), key(least - 1)});
+  const ValueId within = t.Value(Op::kMinimum, {above, key(most + 1)});
+  const ValueId at = t.Value(Op::kSub, {within, key(least - 1)});
+  const ValueId is = t.Value(Op::kGather, {t.Const(List(DType::kBool, found)), at});
+  const auto places = static_cast<int64_t>(size);
+  const ValueId value = t.Value(Op::kGather, {t.Const({{table.value(), {places}}, std::move(values)}), at});
+  t.Give(0, t.Value(Op::kSelectV2, {is, value, t.in(2)}));
+  return {};
+}
+
+// Other keys are compared one by one.
+Status Sparse(Translation& t, const Table& table) {
+  const ValueId asked = t.Value(Op::kExpandDims, {t.in(1), t.I32Scalar(-1)});
+  const ValueId same = t.Value(Op::kEqual, {asked, t.Const(table.keys)});
+  Attrs attrs;
+  attrs.Set("output_type", DType::kI32);
+  const ValueId entry = t.Value(Op::kArgMax, {t.Cast(same, DType::kI32), t.I32Scalar(-1)}, std::move(attrs));
+  const ValueId found = t.Value(Op::kReduceAny, {same, t.I32({-1})});
+  const ValueId value = t.Value(Op::kGather, {t.Const(table.values), entry});
+  t.Give(0, t.Value(Op::kSelectV2, {found, value, t.in(2)}));
+  return {};
+}
+
+Status Lookup(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const Table table, TableOf(t));
+  if (t.in_type(1).dtype != table.key() || t.in_type(2).dtype != table.value())
+    return Unsupported("its operands are not known to be of the table's types");
+  if (table.key() == DType::kString) return ByString(t, table);
+  if (table.key() != DType::kI64 && table.key() != DType::kI32)
+    return Unsupported("a table by " + std::string(Name(table.key())));
+  if (table.value() == DType::kString) return ToString(t, table);
+  const std::vector<int64_t> keys = Integers(table.keys);
+  if (keys.empty()) {
+    Attrs attrs;
+    attrs.Set("out_type", DType::kI32);
+    t.Give(0, t.Value(Op::kBroadcastTo, {t.in(2), t.Value(Op::kShape, {t.in(1)}, std::move(attrs))}));
+    return {};
+  }
+  constexpr int64_t kWidest = int64_t{1} << 20, kMostCompared = 4096, kFarthest = int64_t{1} << 30;
+  const auto [least, most] = std::ranges::minmax(keys);
+  if (least > -kFarthest && most < kFarthest && most - least < std::max(kWidest, 4 * table.count()))
+    return Dense(t, table, keys, least, most);
+  if (table.count() <= kMostCompared) return Sparse(t, table);
+  return Unsupported("a table of " + std::to_string(table.count()) + " numbers that lie far apart");
+}
+
+// How many different keys there are.
+Status Size(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  FUSEBOX_ASSIGN(const Table table, TableOf(t));
+  t.Give(0,
+         t.Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{table.count()})}));
+  return {};
+}
+
+Status Export(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  FUSEBOX_ASSIGN(const Table table, TableOf(t));
+  t.Give(0, t.Const(table.keys));
+  t.Give(1, t.Const(table.values));
+  return {};
+}
+
+}  // namespace
+
+std::span<const TranslateRow> LookupRows() {
+  static constexpr TranslateRow kTable[] = {
+      {"LookupTableFindV2", Lookup}, {"LookupTableFind", Lookup},     {"LookupTableSizeV2", Size},
+      {"LookupTableSize", Size},     {"LookupTableExportV2", Export}, {"LookupTableExport", Export},
+  };
+  return kTable;
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are gathered into segments, distinct values and how many there are of each, and scattering with a choice.
+#include "converter/import/tables/translate.h"
+
+namespace fusebox::converter {
+namespace {
+
+Attrs Axis(int64_t axis) {
+  Attrs attrs;
+  attrs.Set("axis", axis);
+  return attrs;
+}
+
+ValueId ShapeOf(Translation& t, ValueId v) {
+  Attrs attrs;
+  attrs.Set("out_type", DType::kI32);
+  return t.Value(Op::kShape, {v}, std::move(attrs));
+}
+
+// Rows and the segment that each belongs to, in ascending order.
+struct Segments {
+  ValueId rows, ids;
+  int rank = 0;
+};
+
+Result<Segments> SegmentsOf(Translation& t) {
+  if (t.count() == 2) {
+    FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+    if (rank < 1) return Invalid("its data is a scalar");
+    return Segments{t.in(0), t.ToI32(t.in(1)), rank};
+  }
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+  if (rank < 1) return Invalid("its data is a scalar");
+  return Segments{t.Value(Op::kGather, {t.in(0), t.ToI32(t.in(1))}), t.ToI32(t.in(2)), rank};
+}
+
+// How many rows each segment has, as [segments, 1, 1, ...], in the rows' element type.
+ValueId Counts(Translation& t, const Segments& s) {
+  const ValueId ones = t.Value(Op::kFill, {ShapeOf(t, s.ids), t.Scalar(t.type(s.rows).dtype, 1)});
+  const ValueId counts = t.Value(Op::kSegmentSum, {ones, s.ids});
+  std::vector<int32_t> dims(static_cast<size_t>(s.rank), 1);
+  dims[0] = -1;
+  return t.Value(Op::kReshape, {counts, t.I32(std::move(dims))});
+}
+
+Status SegmentSum(Translation& t) {
+  FUSEBOX_ASSIGN(const Segments s, SegmentsOf(t));
+  t.Give(0, t.Value(Op::kSegmentSum, {s.rows, s.ids}));
+  return {};
+}
+
+// Divided by how many there are, or by the root of that; nothing is zero there too.
+template <bool root>
+Status SegmentMean(Translation& t) {
+  FUSEBOX_ASSIGN(const Segments s, SegmentsOf(t));
+  ValueId count = t.Value(Op::kMaximum, {Counts(t, s), t.Scalar(t.type(s.rows).dtype, 1)});
+  if (root) count = t.Value(Op::kSqrt, {count});
+  t.Give(0, t.Value(Op::kDiv, {t.Value(Op::kSegmentSum, {s.rows, s.ids}), count}));
+  return {};
+}
+
+// There are as many segments as the last id says. One that has no row is zero, but for products, which are 1.
+template <Op unsorted>
+Status SegmentChoice(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  FUSEBOX_ASSIGN(const Segments s, SegmentsOf(t));
+  const DType dtype = t.type(s.rows).dtype;
+  const ValueId largest = t.Value(Op::kReduceMax, {s.ids, t.I32({0})});
+  const ValueId count = t.Value(Op::kAdd, {largest, t.I32Scalar(1)});
+  const ValueId chosen = t.Value(unsorted, {s.rows, s.ids, count});
+  if (unsorted == Op::kUnsortedSegmentProd) {
+    t.Give(0, chosen);
+    return {};
+  }
+  const ValueId zero = t.Scalar(dtype, 0);
+  const ValueId none = t.Value(Op::kEqual, {Counts(t, s), zero});
+  t.Give(0, t.Value(Op::kSelectV2, {none, zero, chosen}));
+  return {};
+}
+
+// y, which of y each element is, and how many elements each of y is.
+Status Unique(Translation& t, DType index) {
+  Attrs attrs;
+  attrs.Set("idx_out_type", index);
+  const Node& made = t.Emit(Op::kUnique, {t.in(0)}, std::move(attrs), 2);
+  const ValueId y = made.results[0], which = made.results[1];  // copies: emitting moves the nodes
+  t.Give(0, y);
+  t.Give(1, which);
+  if (t.results().size() < 3) return {};
+  const ValueId ids = t.ToI32(which);
+  const ValueId ones = t.Value(Op::kFill, {ShapeOf(t, ids), t.Scalar(DType::kI32, 1)});
+  const ValueId size = t.Value(Op::kReshape, {ShapeOf(t, y), t.I32({})});
+  t.Give(2, t.Cast(t.Value(Op::kUnsortedSegmentSum, {ones, ids, size}), index));
+  return {};
+}
+
+DType IndexType(const Translation& t) {
+  const auto* const type = std::get_if<DType>(t.attrs().Find("out_idx"));
+  return type ? *type : DType::kI32;
+}
+
+Status UniqueV1(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  return Unique(t, IndexType(t));
+}
+
+// The second version may look at the slices along an axis; of a list these are its elements.
+Status UniqueV2(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+  if (rank != 1) return Unsupported("distinct slices of a tensor of rank " + std::to_string(rank));
+  return Unique(t, IndexType(t));
+}
+
+// Which numbers below `size` occur, or how often: sums over the one-hot forms, in which larger numbers are all zero.
+Status Count(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+  if (rank != 1 && rank != 2) return Unsupported("of rank " + std::to_string(rank));
+  const Shape weights = t.in_type(2).shape;
+  const auto* const type = std::get_if<DType>(t.attrs().Find("T"));
+  const DType dtype = type ? *type : t.in_type(2).dtype;
+  const bool binary = t.attrs().b("binary_output", false);
+  const ValueId hot =
+      t.Value(Op::kOneHot, {t.in(0), t.ToI32(t.in(1)), t.Scalar(dtype, 1), t.Scalar(dtype, 0)}, Axis(-1));
+  const ValueId axis = t.I32({rank - 1});
+  if (binary) {
+    t.Give(0, t.Value(Op::kReduceMax, {hot, axis}));
+    return {};
+  }
+  ValueId counted = hot;
+  if (!weights.is_static()) return Unsupported("whether it has weights is not known");
+  if (weights.element_count() != 0)
+    counted = t.Value(Op::kMul, {hot, t.Value(Op::kExpandDims, {t.in(2), t.I32Scalar(-1)})});
+  t.Give(0, t.Value(Op::kSum, {counted, axis}));
+  return {};
+}
+
+Status Bincount(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
+  return rank == 1 ? Count(t) : Unsupported("of rank " + std::to_string(rank));
+}
+
+// Rows [rows, n] that ascend, and for each of the values [rows, m] how many of its row are smaller.
+template <Op smaller>
+Status Bound(Translation& t) {
+  FUSEBOX_TRY(t.Arity(2));
+  const ValueId sorted = t.Value(Op::kExpandDims, {t.in(0), t.I32Scalar(1)});
+  const ValueId values = t.Value(Op::kExpandDims, {t.in(1), t.I32Scalar(2)});
+  const auto* const type = std::get_if<DType>(t.attrs().Find("out_type"));
+  const ValueId below = t.Cast(t.Value(smaller, {sorted, values}), type ? *type : DType::kI32);
+  t.Give(0, t.Value(Op::kSum, {below, t.I32({2})}));
+  return {};
+}
+
+// The larger or smaller of x and what is scattered to the same place: of several, one. Places are numbered over the dimensions
+// that the indices run over.
+template <Op choice, Op unsorted>
+Status TensorScatterChoice(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  const Shape shape = t.in_type(0).shape, indices = t.in_type(1).shape;  // copies: emitting moves the values
+  if (indices.rank() < 1 || indices.dims().back() < 0)
+    return Unsupported("the shape of its indices is not known");
+  const auto depth = static_cast<size_t>(indices.dims().back());
+  if (shape.rank() < static_cast<int>(depth)) return Unsupported("the rank of its operand is not known");
+  std::vector<int32_t> strides(depth, 1), flat{-1};
+  int64_t places = 1;
+  for (size_t i = depth; i-- > 0;) {
+    if (shape[i] < 0 || (shape[i] > 0 && places > INT32_MAX / shape[i]))
+      return Unsupported("dimension " + std::to_string(i) + " is not known or too large");
+    strides[i] = static_cast<int32_t>(places);
+    places *= shape[i];
+  }
+  for (size_t i = depth; i < static_cast<size_t>(shape.rank()); ++i) {
+    if (shape[i] < 0) return Unsupported("dimension " + std::to_string(i) + " is not known");
+    flat.push_back(static_cast<int32_t>(shape[i]));
+  }
+  const ValueId numbered =
+      t.Value(Op::kSum, {t.Value(Op::kMul, {t.ToI32(t.in(1)), t.I32(std::move(strides))}), t.I32({-1})});
+  const ValueId ids = t.Value(Op::kReshape, {numbered, t.I32({-1})});
+  const ValueId updates = t.Value(Op::kReshape, {t.in(2), t.I32(std::move(flat))});
+  const ValueId chosen = t.Value(unsorted, {updates, ids, t.I32Scalar(static_cast<int32_t>(places))});
+  t.Give(0, t.Value(choice, {t.in(0), t.Value(Op::kReshape, {chosen, ShapeOf(t, t.in(0))})}));
+  return {};
+}
+
+Status TensorScatterSub(Translation& t) {
+  FUSEBOX_TRY(t.Arity(3));
+  const ValueId added = t.Value(Op::kScatterNd, {t.ToI32(t.in(1)), t.in(2), ShapeOf(t, t.in(0))});
+  t.Give(0, t.Value(Op::kSub, {t.in(0), added}));
+  return {};
+}
+
+// y[x[i]] = i
+Status InvertPermutation(Translation& t) {
+  FUSEBOX_TRY(t.Arity(1));
+  const DType dtype = t.in_type(0).dtype;
+  const ValueId x = t.ToI32(t.in(0)), shape = ShapeOf(t, x);
+  const ValueId places = t.Value(Op::kExpandDims, {x, t.I32Scalar(1)});
+  const ValueId count = t.Value(Op::kReshape, {shape, t.I32({})});
+  const ValueId numbers = t.Value(Op::kRange, {t.I32Scalar(0), count, t.I32Scalar(1)});
+  t.Give(0, t.Cast(t.Value(Op::kScatterNd, {places, numbers, shape}), dtype));
+  return {};
+}
+
+}  // namespace
+
+std::span<const TranslateRow> SegmentTable() {
+  static constexpr TranslateRow kTable[] = {
+      {"SegmentSum", SegmentSum},
+      {"SegmentMean", SegmentMean<false>},
+      {"SegmentMax", SegmentChoice<Op::kUnsortedSegmentMax>},
+      {"SegmentMin", SegmentChoice<Op::kUnsortedSegmentMin>},
+      {"SegmentProd", SegmentChoice<Op::kUnsortedSegmentProd>},
+      {"SparseSegmentSum", SegmentSum},
+      {"SparseSegmentMean", SegmentMean<false>},
+      {"SparseSegmentSqrtN", SegmentMean<true>},
+      {"Unique", UniqueV1},
+      {"UniqueV2", UniqueV2},
+      {"UniqueWithCounts", UniqueV1},
+      {"UniqueWithCountsV2", UniqueV2},
+      {"DenseBincount", Count},
+      {"Bincount", Bincount},
+      {"LowerBound", Bound<Op::kLess>},
+      {"UpperBound", Bound<Op::kLessEqual>},
+      {"TensorScatterSub", TensorScatterSub},
+      {"TensorScatterMax", TensorScatterChoice<Op::kMaximum, Op::kUnsortedSegmentMax>},
+      {"TensorScatterMin", TensorScatterChoice<Op::kMinimum, Op::kUnsortedSegmentMin>},
+      {"InvertPermutation", InvertPermutation},
+  };
+  return kTable;
+}
+
+}  // namespace fusebox::converter

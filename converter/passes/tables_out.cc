@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookup tables in their written form: one function fills all of them, and every entry that uses one calls it once.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "converter/passes/pass.h"
+
+namespace fusebox::converter {
+namespace {
+
+bool IsFilled(const Node& node) {
+  return node.is(Op::kHashtable) && node.attrs.Find("keys") && node.attrs.Find("values");
+}
+
+bool Reaches(const Module& module, const std::string& name, std::set<std::string>& seen) {
+  if (!seen.insert(name).second) return false;
+  const Function& f = *module.Find(name);
+  return std::ranges::any_of(f.nodes, [](const auto& node) { return IsFilled(*node); }) ||
+         std::ranges::any_of(References(f),
+                             [&](const auto& callee) { return Reaches(module, callee, seen); });
+}
+
+}  // namespace
+
+Status WriteTables(Context& context) {
+  Module& module = context.module;
+  std::vector<std::string> entries;
+  for (const Signature& s : module.signatures) {
+    std::set<std::string> seen;
+    if (Reaches(module, s.function, seen)) entries.push_back(s.function);
+  }
+  std::map<int64_t, Attrs> tables;
+  for (const auto& f : module.functions) {
+    for (const auto& node : f->nodes) {
+      if (!IsFilled(*node)) continue;
+      tables.emplace(node->attrs.i64("table_id", 0), node->attrs);
+      node->attrs.Erase("keys");
+      node->attrs.Erase("values");
+    }
+  }
+  if (tables.empty()) return {};
+  Function& init = module.Add("initialise_tables");
+  for (auto& [id, attrs] : tables) {
+    const Tensor keys = std::get<Tensor>(*attrs.Find("keys")),
+                 values = std::get<Tensor>(*attrs.Find("values"));
+    attrs.Erase("keys");
+    attrs.Erase("values");
+    const ValueId handle =
+        init.AddNode(Op::kHashtable, {}, {{DType::kResource, Shape::Scalar()}}, attrs).results[0];
+    init.AddNode(Op::kHashtableImport, {handle, init.AddConst(keys), init.AddConst(values)}, {});
+  }
+  for (const std::string& entry : entries) {
+    Attrs attrs;
+    attrs.Set("init_subgraph_index", FunctionRef{init.name});
+    module.Find(entry)->InsertNode(0, Op::kCallOnce, {}, {}, std::move(attrs));
+  }
+  return {};
+}
+
+}  // namespace fusebox::converter

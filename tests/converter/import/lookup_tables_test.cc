@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookup tables as exporters write them, from the file to the numbers: what fills them lies in initialisers, assets or the checkpoint.
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "host/graph/npy.h"
+#include "samples/models/saved_model_builder.h"
+#include "tests/converter/import/files.h"
+#include "tests/converter/passes/bench.h"
+
+namespace fusebox::converter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace fusebox::samples;
+
+TensorValue Longs(const std::vector<int64_t>& values) {
+  return {tf::DT_INT64,
+          {static_cast<int64_t>(values.size())},
+          std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)),
+          {}};
+}
+
+// A SavedModel of one lookup, y = table[x]; what fills the table is added by the test.
+struct LookupModel {
+  tf::SavedModel proto;
+  BundleWriter checkpoint;
+  std::map<std::string, std::string> assets;
+  tf::MetaGraphDef& meta = *proto.add_meta_graphs();
+
+  LookupModel(tf::DataType key, tf::DataType value, const TensorValue& otherwise,
+              const std::string& op = "HashTableV2") {
+    proto.set_saved_model_schema_version(1);
+    meta.mutable_meta_info_def()->add_tags("serve");
+    Node("Placeholder", "x", {}, {Attr("dtype", key)});
+    Node(op, "table", {}, {Attr("key_dtype", key), Attr("value_dtype", value)});
+    Const("default", otherwise);
+    // The lookup is in a function, as TensorFlow 2 writes it.
+    tf::FunctionDef& f = AddFunction("lookup", {{"x", key}, {"table", tf::DT_RESOURCE}, {"default", value}});
+    tf::OpDef::Arg& y = *f.mutable_signature()->add_output_arg();
+    y.set_name("y");
+    y.set_type(value);
+    (*f.mutable_ret())["y"] = "find:values:0";
+    Node("LookupTableFindV2", "find", {"table", "x", "default"}, {Attr("Tin", key), Attr("Tout", value)},
+         f.add_node_def());
+    Call("call", f, {"x", "table", "default"}, {value});
+    tf::SignatureDef& s = (*meta.mutable_signature_def())["serving_default"];
+    Info((*s.mutable_inputs())["x"], "x:0", key);
+    Info((*s.mutable_outputs())["y"], "call:0", value);
+  }
+
+  static void Info(tf::TensorInfo& info, const std::string& name, tf::DataType dtype) {
+    info.set_name(name);
+    info.set_dtype(dtype);
+    info.mutable_tensor_shape()->add_dim()->set_size(-1);
+  }
+  tf::NodeDef& Node(const std::string& op, const std::string& name, const std::vector<std::string>& inputs,
+                    const std::vector<Attr>& attrs, tf::NodeDef* node = nullptr) {
+    if (!node) node = meta.mutable_graph_def()->add_node();
+    node->set_op(op);
+    node->set_name(name);
+    for (const std::string& input : inputs) node->add_input(input);
+    for (const Attr& attr : attrs) (*node->mutable_attr())[attr.key] = attr.proto;
+    return *node;
+  }
+  void Const(const std::string& name, const TensorValue& value) {
+    Node("Const", name, {}, {Attr("dtype", value.dtype), Attr("value", value)});
+  }
+  tf::FunctionDef& AddFunction(const std::string& name,
+                               const std::vector<std::pair<std::string, tf::DataType>>& args) {
+    tf::FunctionDef& f = *meta.mutable_graph_def()->mutable_library()->add_function();
+    f.mutable_signature()->set_name(name);
+    for (const auto& [arg, dtype] : args) {
+      f.mutable_signature()->add_input_arg()->set_name(arg);
+      f.mutable_signature()->mutable_input_arg()->rbegin()->set_type(dtype);
+    }
+    return f;
+  }
+  void Call(const std::string& name, const tf::FunctionDef& f, const std::vector<std::string>& inputs,
+            const std::vector<tf::DataType>& types) {
+    Node("StatefulPartitionedCall", name, inputs, {Attr("f", f.signature().name(), {}), Attr("Tout", types)});
+  }
+  // What a function of TensorFlow 2 does when the model is loaded.
+  LookupModel& Filled(const TensorValue& keys, const TensorValue& values) {
+    Const("keys", keys);
+    Const("values", values);
+    tf::FunctionDef& f =
+        AddFunction("fill", {{"table", tf::DT_RESOURCE}, {"k", keys.dtype}, {"v", values.dtype}});
+    Node("LookupTableImportV2", "import", {"table", "k", "v"}, {}, f.add_node_def());
+    Call("fill_call", f, {"table", "keys", "values"}, {});
+    return *this;
+  }
+  // Its path is a variable that a placeholder is assigned to.
+  LookupModel& FromAsset(const std::string& text, int64_t key, int64_t value,
+                         const std::string& file = "words.txt") {
+    assets[file] = text;
+    Node("Placeholder", "path", {}, {Attr("dtype", tf::DT_STRING)});
+    Node("VarHandleOp", "Variable", {}, {Attr("dtype", tf::DT_STRING), Attr("shape", kScalar)});
+    Node("AssignVariableOp", "assign", {"Variable", "path"}, {});
+    Node("ReadVariableOp", "read", {"Variable"}, {Attr("dtype", tf::DT_STRING)});
+    tf::AssetFileDef& asset = *meta.add_asset_file_def();
+    asset.mutable_tensor_info()->set_name("path:0");
+    asset.set_filename(file);
+    tf::FunctionDef& f = AddFunction("fill", {{"table", tf::DT_RESOURCE}, {"file", tf::DT_STRING}});
+    Node("InitializeTableFromTextFileV2", "init", {"table", "file"},
+         {Attr("key_index", key), Attr("value_index", value), Attr("vocab_size", -1), Attr("delimiter", ";")},
+         f.add_node_def());
+    Call("fill_call", f, {"table", "read"}, {});
+    return *this;
+  }
+
+  Result<Converted> Convert() {
+    const std::string dir = testing::FreshDir();
+    FUSEBOX_TRY(WriteSavedModel(dir, proto, checkpoint));
+    std::filesystem::create_directories(dir + "/assets");
+    for (const auto& [name, text] : assets)
+      if (!name.starts_with("..")) testing::WriteAll(dir + "/assets/" + name, text);
+    Conversion conversion = FromSavedModel(dir);
+    conversion.options.registry = BuiltIn();
+    return conversion.Convert();
+  }
+  // The values that the converted model finds for these keys.
+  Tensor Find(const Tensor& keys) {
+    const auto converted = Convert();
+    EXPECT_TRUE(converted) << converted.error().message;
+    if (!converted) return {};
+    const auto program = run::Program::Create(*converted->module, BuiltIn());
+    EXPECT_TRUE(program) << program.error().message << ToText(*converted->module);
+    if (!program) return {};
+    const auto runner = run::Runner::Create(**program, 1);
+    const std::vector<Tensor> inputs = {keys};
+    const auto outputs = (*runner)->Run(converted->module->signatures[0].function, inputs);
+    EXPECT_TRUE(outputs) << outputs.error().message;
+    return outputs ? (*outputs)[0] : Tensor();
+  }
+};
+
+Tensor Words(const std::vector<std::string>& words) {
+  return {{DType::kString, {static_cast<int64_t>(words.size())}}, PackStrings(words)};
+}
+Tensor Long(const std::vector<int64_t>& values) {
+  return {{DType::kI64, {static_cast<int64_t>(values.size())}}, Buffer::Of<int64_t>(values)};
+}
+std::vector<int64_t> LongsOf(const Tensor& tensor) {
+  const auto values = tensor.data.As<int64_t>();
+  return {values.begin(), values.end()};
+}
+std::vector<std::string> WordsOf(const Tensor& tensor) {
+  const auto words = UnpackStrings(tensor.data);
+  return words ? *words : std::vector<std::string>{"broken"};
+}
+
+TEST(LookupTables, FindNumbersByStrings) {
+  LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
+  model.Filled(Strings({"a", "bc", ""}), Longs({7, 8, 9}));
+  EXPECT_THAT(LongsOf(model.Find(Words({"bc", "x", "", "a"}))), ElementsAre(8, -1, 9, 7));
+}
+
+TEST(LookupTables, FindStringsByNumbers) {
+  LookupModel model(tf::DT_INT64, tf::DT_STRING, samples::String("?"));
+  model.Filled(Longs({0, 1, 5}), Strings({"a", "bc", "d"}));
+  EXPECT_THAT(WordsOf(model.Find(Long({1, 2, 5}))), ElementsAre("bc", "?", "d"));
+}
+
+TEST(LookupTables, FindStringsByStrings) {
+  LookupModel model(tf::DT_STRING, tf::DT_STRING, samples::String("?"));
+  model.Filled(Strings({"a", "bc"}), Strings({"A", "BC"}));
+  EXPECT_THAT(WordsOf(model.Find(Words({"bc", "b", "a"}))), ElementsAre("BC", "?", "A"));
+}
+
+TEST(LookupTables, FindRealsByStrings) {
+  LookupModel model(tf::DT_STRING, tf::DT_FLOAT, samples::Float(-0.5f));
+  const std::vector<float> values = {0.25f, 8};
+  model.Filled(Strings({"a", "b"}), samples::Floats({2}, values));
+  EXPECT_THAT(FloatsOf(model.Find(Words({"b", "c", "a"}))), ElementsAre(8, -0.5f, 0.25f));
+}
+
+TEST(LookupTables, FindNumbersByNumbersThatLieClose) {
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  model.Filled(Longs({-3, 10, 2, 1000}), Longs({4, 5, 6, 7}));
+  EXPECT_THAT(LongsOf(model.Find(Long({2, -3, -4, 1001, 1000, INT64_MAX, INT64_MIN, 3, 10}))),
+              ElementsAre(6, 4, -1, -1, 7, -1, -1, -1, 5));
+}
+
+TEST(LookupTables, FindNumbersByNumbersThatLieFarApart) {
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  model.Filled(Longs({-3, INT64_MAX, 1000000000000}), Longs({4, 5, 6}));
+  EXPECT_THAT(LongsOf(model.Find(Long({1000000000000, -3, 0, INT64_MAX}))), ElementsAre(6, 4, -1, 5));
+}
+
+TEST(LookupTables, ReadTheColumnsOfAnAsset) {
+  LookupModel lines(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
+  lines.FromAsset("the\na;b\n\nlast", -2, -1);
+  EXPECT_THAT(LongsOf(lines.Find(Words({"last", "a;b", "", "no"}))), ElementsAre(3, 1, 2, -1));
+  LookupModel columns(tf::DT_INT64, tf::DT_STRING, samples::String("?"));
+  columns.FromAsset("the;4;x\na;-2;y\n", 1, 0);
+  EXPECT_THAT(WordsOf(columns.Find(Long({-2, 4, 0}))), ElementsAre("a", "the", "?"));
+}
+
+TEST(LookupTables, SayWhatIsWrongWithAnAsset) {
+  const auto why = [](LookupModel&& model) {
+    const auto converted = model.Convert();
+    return converted ? std::string("converted") : converted.error().message;
+  };
+  LookupModel number(tf::DT_INT64, tf::DT_STRING, samples::String("?"));
+  EXPECT_THAT(why(std::move(number.FromAsset("a;1\nb;2x\n", 1, 0))),
+              AllOf(HasSubstr("words.txt: line 2"), HasSubstr("\"2x\" is no number")));
+  LookupModel large(tf::DT_INT32, tf::DT_STRING, samples::String("?"));
+  EXPECT_THAT(why(std::move(large.FromAsset("3000000000;x\n", 0, 1))), HasSubstr("no number of 32 bits"));
+  LookupModel column(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
+  EXPECT_THAT(why(std::move(column.FromAsset("a\n", 0, 1))), HasSubstr("line 1: it has no column 1"));
+  LookupModel outside(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
+  EXPECT_THAT(why(std::move(outside.FromAsset("a\n", -2, -1, "../words.txt"))), HasSubstr("outside"));
+}
+
+TEST(LookupTables, AreRestoredFromTheCheckpoint) {
+  LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1), "MutableHashTableV2");
+  model.checkpoint.Add("table/.ATTRIBUTES/table-keys", Strings({"a", "b"}));
+  model.checkpoint.Add("table/.ATTRIBUTES/table-values", Longs({3, 4}));
+  model.Const("names", Strings({"table/.ATTRIBUTES/table-keys", "table/.ATTRIBUTES/table-values"}));
+  model.Node("RestoreV2", "restore", {"default", "names", "default"}, {});
+  model.Node("LookupTableImportV2", "import", {"table", "restore", "restore:1"}, {});
+  EXPECT_THAT(LongsOf(model.Find(Words({"b", "c"}))), ElementsAre(4, -1));
+}
+
+TEST(LookupTables, ThatNothingFillsAreRefused) {
+  LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
+  const auto converted = model.Convert();
+  ASSERT_FALSE(converted);
+  EXPECT_THAT(converted.error().message, HasSubstr("nothing fills it before the model runs"));
+}
+
+}  // namespace
+}  // namespace fusebox::converter
