@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/difference.h"
 #include "cli/opened.h"
@@ -202,6 +203,7 @@ void AddCompare(CLI::App& root, Action& action) {
       ->type_name("KEY");
   app->add_option("--seed", flags->seed, "Seed of the first run's inputs")
       ->type_name("N")
+      ->check(CheckWholeNumber)
       ->capture_default_str();
   app->add_option("--runs", flags->runs, "Runs, each with inputs of its own")
       ->type_name("N")
@@ -209,11 +211,11 @@ void AddCompare(CLI::App& root, Action& action) {
       ->capture_default_str();
   app->add_option("--atol", flags->tolerance.atol, "Absolute tolerance")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CheckTolerance)
       ->capture_default_str();
   app->add_option("--rtol", flags->tolerance.rtol, "Relative tolerance")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CheckTolerance)
       ->capture_default_str();
   AddPluginFlags(*app, flags->plugins);
   app->add_flag("--json", flags->json, kJsonHelp);

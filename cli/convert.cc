@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
@@ -26,7 +28,7 @@ using KeepBodies = FusionOptions::KeepBodies;
 
 constexpr const char* kConvertFooter =
     R"(INPUT is the folder of a TensorFlow SavedModel, a Keras file (.h5, .hdf5 or .keras, with the whole model in it), or a
-.tflite file: what it still holds (Flex ops, loops, composites) is translated, fused and optimised. Nothing is written when
+.tflite file: what it still holds (Flex ops, loops, composites) is translated, fused and optimised. No model is written when
 the conversion fails.
 
 Exit status 1: no signature converts; --verify strict refused a fusion (the file is written, with the composite's own
@@ -105,7 +107,21 @@ Status CheckPass(const std::string& wanted) {
                  "; passes: " + list);
 }
 
+// Options that leave each other nothing to do.
+Status CheckTogether(const ConvertFlags& flags) {
+  if (flags.composites == "fuse") return {};
+  const auto idle = [&](const std::string& option) {
+    return Invalid(option + " has nothing to do with --composites " + flags.composites +
+                   ", which fuses nothing");
+  };
+  if (flags.require_full_fusion) return idle("--require-full-fusion");
+  if (flags.verify != "off") return idle("--verify " + flags.verify);
+  if (flags.keep_bodies == "all") return idle("--keep-bodies all");
+  return {};
+}
+
 Result<converter::Options> OptionsOf(const ConvertFlags& flags) {
+  FUSEBOX_TRY(CheckTogether(flags));
   converter::Options options;
   options.signatures = flags.signatures;
   if (flags.batch > 0) options.batch = flags.batch;
@@ -129,6 +145,11 @@ Result<converter::Options> OptionsOf(const ConvertFlags& flags) {
   return options;
 }
 
+Result<bool> IsTflite(const std::string& path) {
+  FUSEBOX_ASSIGN(const Buffer file, MapFile(path));
+  return file.size() >= 8 && std::memcmp(file.data() + 4, "TFL3", 4) == 0;
+}
+
 Result<Conversion> Importer(const std::string& input) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(input, error);
@@ -137,12 +158,12 @@ Result<Conversion> Importer(const std::string& input) {
     FUSEBOX_ASSIGN(const bool keras, keras::IsKerasFile(input));
     if (keras) return converter::FromKeras(input);
   }
-  if (!folder && input.ends_with(".tflite")) return converter::FromTflite(input);
-  if (!folder)
-    return Unsupported(input +
-                       ": neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file, "
-                       "which this version converts");
-  return converter::FromSavedModel(input);
+  if (folder) return converter::FromSavedModel(input);
+  FUSEBOX_ASSIGN(const bool tflite, IsTflite(input));
+  if (tflite || input.ends_with(".tflite")) return converter::FromTflite(input);
+  return Unsupported(input +
+                     ": neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file, "
+                     "which this version converts");
 }
 
 void MessageEach(const Report& report) {
@@ -164,6 +185,14 @@ void MessageDisproved(const ConvertFlags& flags, const Report& report) {
   }
   Message("again: fusebox convert " + flags.input + " -o OUT --verify " + flags.verify + " --verify-seed " +
           std::to_string(flags.verify_seed) + ", with the same plugins");
+}
+
+// Fusions that --verify let through because nothing can be said of them.
+void MessageUnproved(const Report& report) {
+  for (const SiteReport& site : report.sites) {
+    if (site.fused && site.proof.starts_with("unverifiable"))
+      Message("fused without proof: " + site.location + ": " + site.composite + ": " + site.proof);
+  }
 }
 
 // Sites that are left unfused are named; true when there is one.
@@ -191,32 +220,44 @@ Result<converter::Converted> ConvertShowingProgress(Conversion& conversion) {
   return converted;
 }
 
+// Begun, not yet in its place; nothing where no report is wanted.
+Result<std::optional<AtomicFile>> BeginReport(const ConvertFlags& flags, const Report& report) {
+  if (flags.report.empty()) return std::nullopt;
+  FUSEBOX_ASSIGN(AtomicFile begun, AtomicFile::Create(flags.report));
+  const std::string json = ToJson(report);
+  FUSEBOX_TRY(begun.Append(std::as_bytes(std::span(json))));
+  return std::optional(std::move(begun));
+}
+
+// Why nothing was converted, in the report too.
+Result<Exit> Failed(const ConvertFlags& flags, const Report& report, const Error& error) {
+  MessageEach(report);
+  if (!flags.explain) {
+    for (const converter::UnsupportedOps& u : report.unsupported)
+      Message(u.op + " (" + std::to_string(u.count) + ", first at " + u.first + "): " + u.reason);
+  }
+  Report failed = report;
+  failed.error = error.message;
+  FUSEBOX_ASSIGN(auto report_file, BeginReport(flags, failed));
+  if (report_file) FUSEBOX_TRY(report_file->Commit());
+  if (!NoneConverts(flags, report)) return std::unexpected(error);
+  Message("no signature converts");
+  return Exit::kNo;
+}
+
 Result<Exit> Convert(const ConvertFlags& flags) {
+  FUSEBOX_TRY(RequireApart(flags.input, flags.output, flags.report));
   FUSEBOX_ASSIGN(Conversion conversion, Importer(flags.input));
   FUSEBOX_ASSIGN(conversion.options, OptionsOf(flags));
   auto converted = ConvertShowingProgress(conversion);
   const Report& report = converted ? converted->report : conversion.report();
   if (flags.explain) Print(ToText(report));
-  if (!converted) {
-    MessageEach(report);
-    if (!flags.explain) {
-      for (const converter::UnsupportedOps& u : report.unsupported)
-        Message(u.op + " (" + std::to_string(u.count) + ", first at " + u.first + "): " + u.reason);
-    }
-    if (!NoneConverts(flags, report)) return std::unexpected(converted.error());
-    Message("no signature converts");
-    return Exit::kNo;
-  }
+  if (!converted) return Failed(flags, report, converted.error());
   if (!flags.explain) MessageEach(report);
+  MessageUnproved(report);
 
   // Begun before the model is written, so that a report that cannot be leaves no model either.
-  std::optional<AtomicFile> report_file;
-  if (!flags.report.empty()) {
-    FUSEBOX_ASSIGN(AtomicFile begun, AtomicFile::Create(flags.report));
-    report_file.emplace(std::move(begun));
-    const std::string json = ToJson(report);
-    FUSEBOX_TRY(report_file->Append(std::as_bytes(std::span(json))));
-  }
+  FUSEBOX_ASSIGN(auto report_file, BeginReport(flags, report));
   const bool short_of_fusion = flags.require_full_fusion && MessageUnfused(report);
   if (!short_of_fusion) FUSEBOX_TRY(converted->Write(flags.output));
   if (report_file) FUSEBOX_TRY(report_file->Commit());
@@ -234,12 +275,16 @@ void AddConvert(CLI::App& root, Action& action) {
   app->add_option("input", flags->input, "The folder of a SavedModel, a Keras file, or a .tflite file")
       ->type_name("INPUT")
       ->required();
-  app->add_option("-o,--output", flags->output, "The file to write")->type_name("OUT.tflite")->required();
+  app->add_option("-o,--output", flags->output, "The file to write")
+      ->type_name("OUT.tflite")
+      ->check(CheckNotEmpty)
+      ->required();
   app->add_option(
          "--signature", flags->signatures,
          "A signature to convert, or a function of a SavedModel's objects (repeatable); all signatures that "
          "convert otherwise")
       ->type_name("KEY")
+      ->check(CheckNotEmpty)
       ->allow_extra_args(false);
   app->add_option("--batch", flags->batch, "Size of every unknown first dimension of the inputs")
       ->type_name("N")
@@ -256,16 +301,20 @@ void AddConvert(CLI::App& root, Action& action) {
             "Run each fused op against its body and refuse what disagrees");
   app->add_option("--verify-seed", flags->verify_seed, "Seed of the values that --verify uses")
       ->type_name("N")
+      ->check(CheckWholeNumber)
       ->capture_default_str();
   AddChoice(*app, "--quantize", flags->quantize, kQuantize,
             "Weights as 16-bit floats, as 8-bit integers (dynamic), or all of it in 8-bit integers");
   app->add_option(
          "--calibration", flags->calibration,
          "Samples of the inputs: NAME.npy or in0.npy.., the first dimension counting them, or NAME.0.npy..")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(CheckNotEmpty);
   app->add_flag("--explain", flags->explain,
                 "Say what was fused or why not, what became of variables, ops before and after");
-  app->add_option("--report", flags->report, "Write the same as JSON")->type_name("FILE.json");
+  app->add_option("--report", flags->report, "Write the same as JSON, also when the conversion fails")
+      ->type_name("FILE.json")
+      ->check(CheckNotEmpty);
   app->add_flag("--require-full-fusion", flags->require_full_fusion,
                 "Fail with 1 when a composite is not fused");
   app->add_option("--dump-after", flags->dump_after, "Print the graph as it is after that pass")

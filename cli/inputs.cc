@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "cli/checks.h"
 #include "cli/seeded.h"
 #include "host/base/json.h"
 #include "host/graph/npy.h"
@@ -90,7 +91,7 @@ Result<std::map<size_t, std::string>> GivenFiles(const std::vector<std::string>&
   std::map<size_t, std::string> given;
   for (const std::string& text : files) {
     const size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0)
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
       return Invalid("--input " + text + ": expected NAME=FILE");
     FUSEBOX_ASSIGN(const size_t index, FindPort(ports, text.substr(0, equals)).At("--input " + text));
     if (!given.emplace(index, text.substr(equals + 1)).second)
@@ -119,8 +120,11 @@ void AddInputFlags(CLI::App& app, InputFlags& flags) {
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   app.add_option("--input-dir", flags.dir, "Folder with in0.npy, in1.npy, ... or <input name>.npy")
-      ->type_name("DIR");
-  app.add_option("--seed", flags.seed, "Seed of the inputs that no file gives")->capture_default_str();
+      ->type_name("DIR")
+      ->check(CheckNotEmpty);
+  app.add_option("--seed", flags.seed, "Seed of the inputs that no file gives")
+      ->check(CheckWholeNumber)
+      ->capture_default_str();
 }
 
 Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, const std::vector<Port>& inputs) {

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/checks.h"
+
 namespace fusebox::cli {
 
 void AddPluginFlags(CLI::App& app, PluginFlags& flags) {
@@ -43,7 +45,8 @@ void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
          "--weight-cache", flags.weight_cache,
          "Keep packed weights, xnnpack's and those of other plugins' kernels, in this file, or in this "
          "directory, which models may share; auto: in the user's cache directory")
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->check(CheckNotEmpty);
 }
 
 Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/elements.h"
 #include "cli/opened.h"
@@ -101,6 +102,9 @@ std::string Placements(const Session& session) {
 Status PrintText(const RunFlags& flags, const Opened& opened, const Measured& measured) {
   if (flags.explain)
     Print(Fusions(*opened.model) + Placements(*opened.session) + opened.session->Explain() + "\n");
+  if (const size_t count = opened.model->module().signatures.size(); count > 1)
+    Print(fmt::format("signature {}, one of {}; --signature KEY runs another\n\n",
+                      opened.signature.empty() ? "(none: the main subgraph)" : opened.signature, count));
   Table table({"output", "dtype", "shape", "first values"});
   const std::vector<Tensor>& outputs = measured.runs.back();
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -110,8 +114,8 @@ Status PrintText(const RunFlags& flags, const Opened& opened, const Measured& me
   }
   Print(table.Text());
   Print(fmt::format("median latency: {:.1f} us ({} run{}, {} thread{})\n", measured.median_us, flags.runs,
-                    flags.runs == 1 ? "" : "s", flags.session.threads,
-                    flags.session.threads == 1 ? "" : "s"));
+                    flags.runs == 1 ? "" : "s", opened.session->threads(),
+                    opened.session->threads() == 1 ? "" : "s"));
   return {};
 }
 
@@ -132,10 +136,11 @@ Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& me
     placements.push_back(
         {{"function", row.function}, {"node", row.node}, {"op", row.op}, {"who", row.who}, {"why", row.why}});
   Json out = {{"model", opened.path},
+              {"signature", opened.signature},
               {"inputs", std::move(inputs)},
               {"outputs", std::move(outputs)},
               {"runs", flags.runs},
-              {"threads", flags.session.threads},
+              {"threads", opened.session->threads()},
               {"median_us", measured.median_us},
               {"notices", opened.model->notices()}};
   for (const std::string& notice : opened.session->notices()) out["notices"].push_back(notice);
@@ -165,15 +170,19 @@ void AddRun(CLI::App& root, Action& action) {
   CLI::App* app = root.add_subcommand("run", "Run a .tflite file and print its outputs");
   auto flags = std::make_shared<RunFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
-  app->add_option("--signature", flags->session.signature, "Signature to run, where there are several")
-      ->type_name("KEY");
+  app->add_option("--signature", flags->session.signature,
+                  "Signature to run, where there are several; the first one of the file without it")
+      ->type_name("KEY")
+      ->check(CheckNotEmpty);
   AddInputFlags(*app, flags->inputs);
   app->add_option("--output-dir", flags->output_dir, "Folder for in<i>.npy, run<r>.out<i>.npy and io.json")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(CheckNotEmpty);
   app->add_option("--runs", flags->runs, "Runs, one after the other, with the same inputs")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  app->add_option("--threads", flags->session.threads, "Threads of one run; 0: one per core")
+  app->add_option("--threads", flags->session.threads,
+                  "Threads of one run, at most one per core that the process may use; 0: as many")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   AddPluginFlags(*app, flags->plugins);

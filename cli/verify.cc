@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
@@ -18,7 +19,7 @@ using verify::Verdict;
 constexpr const char* kVerifyFooter =
     R"(A file keeps the bodies of its fused ops as `convert --keep-bodies` says. Fused op and body run on values of every
 class: normal, tiny, large, zero, one-hot, extremes; the body in f64 where all its ops can.
-Exit status 1: an op disagrees with its body.
+Exit status 1: an op disagrees with its body, or of none that the file keeps a body of anything can be proved.
 
 Examples:
   fusebox verify model.tflite --plugin my_op.so
@@ -81,10 +82,11 @@ Result<Exit> Verify(const VerifyFlags& flags) {
       const auto rows,
       verify::ProveModel(*module, std::move(registry), {.all = true, .seed = flags.seed}).At(flags.model));
   flags.json ? PrintJson(flags, rows) : PrintText(rows);
-  const bool disagrees = std::any_of(rows.begin(), rows.end(), [](const verify::Row& row) {
-    return row.verdict.outcome == Verdict::Outcome::kDisagrees;
-  });
-  return disagrees ? Exit::kNo : Exit::kDone;
+  const auto any = [&](Verdict::Outcome outcome) {
+    return std::ranges::any_of(rows, [&](const verify::Row& row) { return row.verdict.outcome == outcome; });
+  };
+  const bool proved = rows.empty() || any(Verdict::Outcome::kAgrees);
+  return any(Verdict::Outcome::kDisagrees) || !proved ? Exit::kNo : Exit::kDone;
 }
 
 }  // namespace
@@ -94,7 +96,10 @@ void AddVerify(CLI::App& root, Action& action) {
       "verify", "Run each fused op of a .tflite file against the body that the file keeps");
   auto flags = std::make_shared<VerifyFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
-  app->add_option("--seed", flags->seed, "Seed of the values")->type_name("N")->capture_default_str();
+  app->add_option("--seed", flags->seed, "Seed of the values")
+      ->type_name("N")
+      ->check(CheckWholeNumber)
+      ->capture_default_str();
   AddPluginFlags(*app, flags->plugins);
   app->add_flag("--json", flags->json, kJsonHelp);
   app->footer(kVerifyFooter);

@@ -69,6 +69,7 @@ struct Report {
   std::vector<LayerError> layers;  // of a quantised model with calibration data, in execution order
   std::vector<std::string> notes;  // one line each, in pass order
   bool disproved = false;          // a rule was refused by the proof
+  std::string error;               // why nothing came of it; set by who reports a failure
 };
 std::string ToText(const Report&);  // the tables of --explain
 std::string ToJson(const Report&);

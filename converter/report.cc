@@ -33,6 +33,7 @@ std::string Outcome(const SiteReport& site, const RuleReport& rule) {
   if (rule.outcome == RuleReport::Outcome::kFused) {
     text += " -> " + Joined(site.emitted, "constants");
     if (!site.proof.empty()) text += "; proof: " + site.proof;
+    if (!rule.reasons.empty()) text += fmt::format("; {}", fmt::join(rule.reasons, "; "));
   } else if (!rule.reasons.empty()) {
     text += fmt::format(": {}", fmt::join(rule.reasons, "; "));
   }
@@ -155,6 +156,7 @@ std::string ToJson(const Report& report) {
   Json layers = Json::array();
   for (const LayerError& layer : report.layers) layers.push_back(JsonOf(layer));
   const Json out = {{"source", report.source},
+                    {"error", report.error.empty() ? Json() : Json(report.error)},
                     {"signatures", report.signatures},
                     {"refused", std::move(refused)},
                     {"sites", std::move(sites)},

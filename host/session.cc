@@ -60,9 +60,13 @@ struct Session::Impl {
 
 namespace {
 
-// The signature's function; without a key the only signature, or the main function.
+// Without a key the only signature, or that of the main function, if it has one.
 Result<const Signature*> FindSignature(const Module& module, std::string_view key) {
-  if (key.empty()) return module.signatures.size() == 1 ? &module.signatures[0] : nullptr;
+  if (key.empty()) {
+    if (module.signatures.size() == 1) return &module.signatures[0];
+    const auto main = std::ranges::find(module.signatures, module.functions[0]->name, &Signature::function);
+    return main == module.signatures.end() ? nullptr : &*main;
+  }
   std::vector<std::string> keys;
   for (const Signature& signature : module.signatures) {
     if (signature.key == key) return &signature;
@@ -283,5 +287,6 @@ const std::vector<std::string>& Session::notices() const { return impl_->runner-
 std::string Session::Explain() const { return impl_->runner->Explain(); }
 
 size_t Session::arena_bytes() const { return impl_->runner->arena_bytes(); }
+int Session::threads() const { return static_cast<int>(impl_->runner->threads()); }
 
 }  // namespace fusebox

@@ -20,8 +20,9 @@
 namespace fusebox {
 
 struct SessionOptions {
-  std::string signature;           // empty: the only one, or the main function
-  int threads = 1;                 // that one Run may use, the caller's included; 0: one per core
+  std::string signature;  // empty: the only one, or that of the main function
+  int threads =
+      1;  // that one Run may use, the caller's included; at most, and 0: one per core that the process may use
   ProgressListener progress = {};  // of packing weights, where a delegate does and tells
 };
 
@@ -66,6 +67,7 @@ class Session {
   // The plan for the current shapes as text rows, for --explain: node, op, result types, who runs it, memory.
   std::string Explain() const;
   size_t arena_bytes() const;
+  int threads() const;  // that Run uses
 
  private:
   Session();

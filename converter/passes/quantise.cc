@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Post-training quantisation, as asked for (converter/quantize).
+#include <fmt/format.h>
+
+#include <optional>
 #include <set>
 
 #include "converter/quantize/quantize.h"
@@ -48,6 +51,27 @@ Result<quantize::Twins> StoreActivations(Context& context, const Module& before,
   return twins;
 }
 
+// The one value that all of an f32 input's data is.
+std::optional<float> OnlyValue(const std::vector<Sample>& samples, size_t input) {
+  std::optional<float> only;
+  for (const Sample& sample : samples) {
+    if (sample[input].type.dtype != DType::kF32) return std::nullopt;
+    for (const float value : sample[input].data.As<float>())
+      if (only.value_or(value) != value) return std::nullopt;
+      else only = value;
+  }
+  return only;
+}
+
+void NoteSingleValues(Context& context, const Signature& signature, const std::vector<Sample>& samples) {
+  for (size_t i = 0; i < signature.input_names.size(); ++i) {
+    if (const auto only = OnlyValue(samples, i))
+      context.Note(
+          fmt::format("signature {}: input {}: all calibration data is {}: the ranges fit nothing else",
+                      signature.key, signature.input_names[i], *only));
+  }
+}
+
 }  // namespace
 
 Status QuantiseWeights(Context& context) {
@@ -71,6 +95,7 @@ Status QuantiseWeights(Context& context) {
                    quantize::ReadCalibration(*before, signature, options.calibration).At(place));
     quantize::Twins twins;
     if (eight) {
+      NoteSingleValues(context, signature, samples);
       FUSEBOX_ASSIGN(twins, StoreActivations(context, *before, signature, samples).At(place));
     }
     FUSEBOX_TRY(quantize::CompareLayers(context, *before, context.module, signature.function, twins, samples)

@@ -9,7 +9,7 @@ namespace {
 // Before types flow, what importers declared for inner values may speak of other shapes than the ones asked for: -1 stays
 // compatible with any, so only what is known is kept.
 Status SetInput(Function& f, size_t i, const std::string& name, const Options& options,
-                std::vector<std::string>& used) {
+                std::vector<std::string>& used, bool& batched) {
   Type& type = f.value(f.inputs[i]).type;
   if (const auto it = options.shapes.find(name); it != options.shapes.end()) {
     used.push_back(name);
@@ -21,6 +21,7 @@ Status SetInput(Function& f, size_t i, const std::string& name, const Options& o
   }
   if (!options.batch || type.shape.rank() < 1) return {};
   if (type.shape[0] == Shape::kUnknown) type.shape.dims()[0] = *options.batch;
+  batched = batched || type.shape[0] == *options.batch;
   return {};
 }
 
@@ -31,13 +32,17 @@ Status Specialise(Context& context) {
     return Invalid("--batch " + std::to_string(*context.options.batch) +
                    ": a batch has at least one element");
   std::vector<std::string> used, names;
+  bool batched = false;
   for (const Signature& s : context.module.signatures) {
     Function& f = *context.module.Find(s.function);
     for (size_t i = 0; i < f.inputs.size(); ++i) {
       names.push_back(s.input_names[i]);
-      FUSEBOX_TRY(SetInput(f, i, s.input_names[i], context.options, used).At("signature " + s.key));
+      FUSEBOX_TRY(SetInput(f, i, s.input_names[i], context.options, used, batched).At("signature " + s.key));
     }
   }
+  if (context.options.batch && !batched)
+    context.Note("--batch " + std::to_string(*context.options.batch) +
+                 " changes nothing: no input has an open first dimension");
   for (const auto& [name, shape] : context.options.shapes) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
     std::string known;

@@ -90,7 +90,8 @@ Result<Buffer> CopyFile(const std::string& path, int fd, size_t size) {
 }  // namespace
 
 Result<Buffer> MapFile(const std::string& path) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Does not wait for somebody to write into a pipe, which is refused below.
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd < 0) return SystemError(path, errno);
   struct stat info;
   if (fstat(file.fd, &info) != 0) return SystemError(path, errno);

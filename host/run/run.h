@@ -92,7 +92,7 @@ class Program {
 // serially on the caller.
 class Threads {
  public:
-  explicit Threads(int count);  // 0: one per core
+  explicit Threads(int count);  // at most, and 0: one per core that the process may use
   ~Threads();
   Threads(const Threads&) = delete;
   uint32_t count() const { return count_; }
@@ -204,6 +204,7 @@ class Runner final : private plan::LoopPlans {
 
   std::string Explain() const;  // what has been planned by now
   size_t arena_bytes() const;
+  uint32_t threads() const { return threads_.count(); }
   // Who runs each node by now, and which delegates declined what.
   std::vector<Placement> placements() const { return program_.placements(&delegates_); }
   const std::vector<std::string>& notices() const { return delegates_.notices(); }

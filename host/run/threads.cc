@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pthreadpool.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <thread>
@@ -49,9 +50,13 @@ void RunChunk(void* context, size_t worker, size_t chunk) {
   __tsan_release(&loop.done);
 }
 
-// Asked once: every question reads files of the system.
+// That this process may use. Asked once.
 uint32_t Cores() {
-  static const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+  static const uint32_t cores = [] {
+    cpu_set_t set;
+    const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+    return allowed > 0 ? static_cast<uint32_t>(allowed) : std::max(1u, std::thread::hardware_concurrency());
+  }();
   return cores;
 }
 
@@ -70,7 +75,8 @@ void* Pool(const fbx_host* host) noexcept { return ThreadsOf(host).pool(); }
 
 }  // namespace
 
-Threads::Threads(int count) : count_(count > 0 ? static_cast<uint32_t>(count) : Cores()) {}
+// The pool's threads wait for each other in loops: with more of them than cores, the one that is waited for does not run.
+Threads::Threads(int count) : count_(count > 0 ? std::min(static_cast<uint32_t>(count), Cores()) : Cores()) {}
 
 Threads::~Threads() {
   if (pool_ != nullptr) pthreadpool_destroy(pool_);

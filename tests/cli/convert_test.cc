@@ -14,6 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 TEST(Convert, ADenseModelRunsAsItsFile) {
   const std::string out = Path("dense.tflite");
@@ -56,6 +57,7 @@ TEST(Convert, QuantisesOnCalibrationData) {
                                  "--calibration", samples, "--explain", "--report", Path("report.json")});
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.out, HasSubstr("largest error"));
+  EXPECT_THAT(done.out, Not(HasSubstr("calibration data is")));
   const auto report = nlohmann::json::parse(ReadTextFile(Path("report.json")).value_or("{}"));
   EXPECT_EQ(report["layers"][0]["op"], "CONV_2D");
   EXPECT_EQ(report["layers"][0]["stored"], true);
@@ -130,6 +132,99 @@ TEST(Convert, ErrorsNameFileAndReasonAndWriteNothing) {
     for (const std::string& part : bad.message) EXPECT_THAT(done.err, HasSubstr(part));
     EXPECT_THAT(FilesBelow(Path("out")), IsEmpty()) << done.err;
   }
+}
+
+TEST(Convert, NothingThatIsReadIsWrittenOver) {
+  const std::string model = WriteSample("dense"), out = Path("out.tflite"), link = Path("link.tflite");
+  const std::string graph = model + "/saved_model.pb", before = ReadTextFile(graph).value_or("");
+  ASSERT_EQ(Fusebox({"convert", model, "-o", out}).status, 0);
+  const std::string written = ReadTextFile(out).value_or("");
+  std::filesystem::create_symlink(out, link);
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{model, "-o", graph},
+                                             {model, "-o", Path("new"), "--report", graph},
+                                             {out, "-o", out},
+                                             {link, "-o", out},
+                                             {out, "-o", link},
+                                             {out, "-o", Path("new"), "--report", out},
+                                             {model, "-o", out, "--report", link},
+                                             {model, "-o", Path("new"), "--report", Path("new")}}) {
+    std::vector<std::string> command = {"convert"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const Finished done = Fusebox(command);
+    EXPECT_EQ(done.status, 2) << testing::PrintToString(arguments);
+    EXPECT_THAT(done.err, HasSubstr("write elsewhere"));
+  }
+  EXPECT_EQ(ReadTextFile(graph).value_or(""), before);
+  EXPECT_EQ(ReadTextFile(out).value_or(""), written);
+  EXPECT_FALSE(std::filesystem::exists(Path("new")));
+  EXPECT_EQ(Fusebox({"convert", model, "-o", model + "/model.tflite"}).status, 0)
+      << "a new file in the folder";
+  EXPECT_EQ(Fusebox({"convert", model, "-o", "/dev/null", "--report", "/dev/null"}).status, 0);
+}
+
+TEST(Convert, OptionsThatLeaveEachOtherNothingToDo) {
+  const std::string model = WriteSample("keras_lstm"), out = Path("out.tflite");
+  for (const char* composites : {"inline", "keep"}) {
+    for (const auto& more : std::vector<std::vector<std::string>>{
+             {"--require-full-fusion"}, {"--verify", "strict"}, {"--keep-bodies", "all"}}) {
+      std::vector<std::string> command = {"convert", model, "-o", out, "--composites", composites};
+      command.insert(command.end(), more.begin(), more.end());
+      const Finished done = Fusebox(command);
+      EXPECT_EQ(done.status, 2);
+      EXPECT_THAT(done.err, HasSubstr(more[0]));
+      EXPECT_THAT(done.err, HasSubstr("has nothing to do"));
+    }
+  }
+  const Finished fixed = Fusebox({"convert", WriteSample("conv_relu"), "-o", out, "--batch", "5"});
+  EXPECT_EQ(fixed.status, 0);
+  EXPECT_THAT(fixed.err, HasSubstr("--batch 5 changes nothing"));
+}
+
+TEST(Convert, CalibrationWithOneValueIsToldOf) {
+  const std::string samples = Path("samples");
+  std::filesystem::create_directories(samples);
+  const std::vector<float> values(768);
+  ASSERT_TRUE(
+      WriteNpy(samples + "/image.npy", {{DType::kF32, Shape({1, 16, 16, 3})}, Buffer::Of<float>(values)}));
+  const Finished done = Fusebox({"convert", WriteSample("conv_classifier"), "-o", Path("int8.tflite"),
+                                 "--batch", "1", "--quantize", "int8", "--calibration", samples});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("input image: all calibration data is 0"));
+}
+
+TEST(Convert, AFileIsKnownByItsContent) {
+  const std::string out = Path("noend");
+  ASSERT_EQ(Fusebox({"convert", WriteSample("dense"), "-o", out}).status, 0);
+  EXPECT_EQ(Fusebox({"convert", out, "-o", Path("again.tflite")}).status, 0);
+}
+
+TEST(Convert, AFailureIsInTheReportToo) {
+  const std::string report = Path("report.json");
+  const Finished done = Fusebox(
+      {"convert", WriteSample("dense"), "-o", Path("out"), "--signature", "nosuch", "--report", report});
+  EXPECT_EQ(done.status, 2);
+  const auto json = nlohmann::json::parse(ReadTextFile(report).value_or("{}"));
+  EXPECT_THAT(json.value("error", ""), HasSubstr("nosuch"));
+}
+
+TEST(Convert, WhatCannotBeProvedIsSaid) {
+  const Finished done =
+      Fusebox({"convert", WriteSample("custom_fused"), "-o", Path("out.tflite"), "--verify", "strict"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("fused without proof"));
+  EXPECT_THAT(done.err, HasSubstr("placeholder"));
+}
+
+TEST(Convert, ServingDefaultIsTheFirstSignature) {
+  const std::string out = Path("dense.tflite");
+  ASSERT_EQ(Fusebox({"convert", WriteSample("dense"), "-o", out}).status, 0);
+  const Finished text = Fusebox({"run", out});
+  EXPECT_THAT(text.out, HasSubstr("signature serving_default, one of 2"));
+  const auto json = Fusebox({"run", out, "--json"}).Json();
+  EXPECT_EQ(json["signature"], "serving_default");
+  EXPECT_EQ(json["outputs"],
+            Fusebox({"run", out, "--json", "--signature", "serving_default"}).Json()["outputs"]);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -51,7 +53,7 @@ TEST(Run, JsonKeepsItsKeys) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   EXPECT_THAT(keys, ElementsAre("inputs", "median_us", "model", "notices", "outputs", "placements", "runs",
-                                "threads"));
+                                "signature", "threads"));
   ASSERT_EQ(json["placements"].size(), 1u);
   EXPECT_EQ(json["placements"][0]["op"], "ADD");
   EXPECT_EQ(json["placements"][0]["who"], "fusebox.cpu");
@@ -64,6 +66,20 @@ TEST(Run, TextSaysOutputsAndLatency) {
   EXPECT_THAT(done.out, HasSubstr("[2,3]"));
   EXPECT_THAT(done.out, HasSubstr("median latency: "));
   EXPECT_THAT(done.out, HasSubstr("(5 runs, 1 thread)"));
+}
+
+TEST(Run, NoMoreThreadsThanTheProcessMayUse) {
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  const std::string model = WriteAddModel("add.tflite", 1);
+  for (const auto& [set, count] : {std::pair(one, 1), std::pair(all, CPU_COUNT(&all))}) {
+    ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    for (const char* threads : {"0", "1024"})
+      EXPECT_EQ(Fusebox({"run", model, "--json", "--threads", threads}).Json()["threads"], count);
+  }
 }
 
 TEST(Run, InputDirAndOutputDirAreFilesOfOneForm) {
@@ -109,6 +125,8 @@ TEST(Run, ErrorsNameFileAndReasonAndWriteNothing) {
   std::ofstream(Path("broken.tflite")) << "this is no model";
   std::ofstream(Path("broken.npy")) << "this is no array";
   std::filesystem::create_directories(Path("empty"));
+  const std::string pipe = Path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const Bad& bad : std::vector<Bad>{
            {{Path("none.tflite")}, {"none.tflite", "No such file"}},
            {{Path("broken.tflite")}, {"broken.tflite"}},
@@ -117,6 +135,8 @@ TEST(Run, ErrorsNameFileAndReasonAndWriteNothing) {
            {{model, "--input", "x=" + Path("none.npy")}, {"none.npy", "No such file"}},
            {{model, "--input", "X=" + small}, {"add.tflite", "no input X", "did you mean \"x\"?"}},
            {{model, "--input", small}, {"expected NAME=FILE"}},
+           {{model, "--input", "x="}, {"expected NAME=FILE"}},
+           {{pipe}, {"pipe", "not a regular file"}},
            {{model, "--input-dir", Path("empty")}, {"empty", "in0.npy", "x.npy"}},
            {{model, "--input-dir", Path("nowhere")}, {"nowhere", "No such file"}},
            {{model, "--signature", "other"}, {"add.tflite", "other", "serving_default"}},

@@ -62,6 +62,18 @@ TEST(Usage, BadValuesNameTheirFlag) {
                                              {"convert", ".", "-o", "out", "--shape", "x=1,"},
                                              {"run", "m.tflite", "--runs", "0"},
                                              {"run", "m.tflite", "--seed", "one"},
+                                             {"run", "m.tflite", "--seed", "-1"},
+                                             {"run", "m.tflite", "--seed", "18446744073709551616"},
+                                             {"run", "m.tflite", "--signature", ""},
+                                             {"run", "m.tflite", "--weight-cache", ""},
+                                             {"run", "m.tflite", "--input-dir", ""},
+                                             {"run", "m.tflite", "--output-dir", ""},
+                                             {"convert", "in", "-o", "out", "--report", ""},
+                                             {"convert", "in", "-o", "out", "--verify-seed", "1.5"},
+                                             {"verify", "m.tflite", "--seed", "-1"},
+                                             {"compare", "a", "b", "--seed", "-1"},
+                                             {"compare", "a", "b", "--rtol", "nan"},
+                                             {"compare", "a", "b", "--rtol", "inf"},
                                              {"compare", "a", "b", "--atol", "-1"}}) {
     const Finished done = Fusebox(line);
     EXPECT_EQ(done.status, 2) << line.back();

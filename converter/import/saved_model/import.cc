@@ -95,7 +95,9 @@ Result<Imported> Import(const std::string& dir, const std::vector<std::string>& 
   out.module->source = dir;
   const LookupTables tables(model, variables);
   ImportState state{model, variables, *out.module, {}, {}, tables, {}};
-  const auto all = model.Signatures();
+  auto all = model.Signatures();
+  // The first one is what a file runs when nobody asks for another.
+  std::ranges::stable_partition(all, [](const std::string& key) { return key == "serving_default"; });
   for (const std::string& key : signatures.empty() ? all : signatures) {
     Status status = ImportOne(state, key).At(model.path + ": signature " + key);
     if (status) continue;
