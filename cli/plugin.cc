@@ -104,10 +104,10 @@ bool Implements(const ManifestRule& rule, std::string_view name) {
   });
 }
 
-// Rules and kernels for that name, as manifests promise them.
+// Rules and kernels for that name, as manifests promise them, in the order in which they are asked.
 std::vector<Provider> Providers(const Registry& registry, const std::string& name) {
   std::vector<Provider> found;
-  for (const PluginInfo& info : registry.plugins()) {
+  for (const PluginInfo& info : registry.PluginsFor(name)) {
     const Manifest& m = info.manifest;
     const auto add = [&](const std::string& what) {
       found.push_back({what, m.id + " " + m.version, std::string(Name(info.state)), info.why});

@@ -16,7 +16,7 @@ std::optional<std::string> Declines(const KernelRef& candidate, const fbx_node& 
   if (status == FBX_OK) return std::nullopt;
   std::vector<std::string> reasons;
   for (const Diag& diag : call.TakeDiags()) reasons.push_back(ToString(diag));
-  if (reasons.empty()) reasons.push_back(fmt::format("declined without a reason (status {})", status));
+  if (reasons.empty()) return call.Check(status).error().message;
   return fmt::format("{}: {}", candidate.plugin->id(), fmt::join(reasons, ", "));
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "host/fusion/site.h"
+
 namespace fusebox {
 namespace {
 
@@ -92,7 +94,7 @@ class Replacement {
                                     std::move(operands), std::move(types), Attributes());
     if (op.kind == FBX_OP_CUSTOM) node.name = op.name;
     node.version = op.version;
-    FUSEBOX_TRY(registry_.CheckOptions(op.kind, op.name, node.attrs));
+    FUSEBOX_TRY(CheckEmitted(registry_, node));
     if (op.kind == FBX_OP_BUILTIN || !registry_.KernelsFor(op.kind, op.name, op.version).empty())
       FUSEBOX_TRY(InferNode(registry_, *module_, *function_, node));
     for (size_t i = 0; i < results.size(); ++i) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the functions from the outside in and offers each composite to its rules.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
 
+#include "host/base/log.h"
 #include "host/fusion/composite.h"
 #include "host/fusion/declared.h"
 #include "host/fusion/fusion.h"
@@ -29,14 +33,13 @@ std::unique_ptr<Module> Ask(const RuleRef& ref, Registry& registry, const Module
   const CompositeView view(module, caller, node, Uses(caller));
   Transaction transaction(registry, caller, node);
   fbx_status status = ref.rule->match ? ref.rule->match(call.abi(), view.abi()) : FBX_OK;
-  const bool matched = status == FBX_OK;
-  if (matched) status = ref.rule->rewrite(call.abi(), view.abi(), transaction.abi());
+  if (status == FBX_OK) status = ref.rule->rewrite(call.abi(), view.abi(), transaction.abi());
   report.reasons = Texts(call.TakeDiags());
   report.outcome = status == FBX_NOT_APPLICABLE ? kNotApplicable : kError;
   if (status != FBX_OK) {
+    if (const std::string refused = transaction.Refused(); !refused.empty())
+      report.reasons.push_back(refused);
     if (report.reasons.empty()) report.reasons.push_back("the rule gave no reason");
-    if (const Status finish = transaction.Finish(); matched && !finish)
-      report.reasons.push_back(finish.error().message);
     return nullptr;
   }
   if (Status sound = transaction.Finish(); !sound) {
@@ -118,11 +121,16 @@ class Fuser {
     const Node& node = *caller.nodes[index];
     SiteReport report{.function = caller.name, .location = node.location.name, .composite = node.name};
     DropDeclaredShapes(caller, node);
-    std::vector<std::string> skipped;
+    std::vector<SkippedRule> skipped;
     auto rules = registry_.RulesFor(node.name, node.version, node.attrs, &skipped);
     if (!rules) {
       report.why = rules.error().message;
       return Done(std::move(report), std::nullopt);
+    }
+    for (SkippedRule& s : skipped) {
+      const auto outcome = s.broken ? RuleReport::Outcome::kError : RuleReport::Outcome::kNotApplicable;
+      Add({std::move(s.rule), std::move(s.plugin), std::move(s.plugin_version), outcome, {std::move(s.why)}},
+          report);
     }
     for (const RuleRef& ref : *rules) {
       RuleReport said{ref.declared ? ref.declared->id : std::string(FromAbi(ref.rule->id)), ref.manifest->id,
@@ -132,28 +140,25 @@ class Fuser {
       const fbx_tolerance tolerance = ref.declared ? ref.declared->rewrite->tolerance : ref.rule->tolerance;
       FUSEBOX_ASSIGN(const std::optional<size_t> added,
                      Apply(caller, index, std::move(replacement), tolerance, said, report));
-      report.rules.push_back(std::move(said));
+      Add(std::move(said), report);
       if (added) return Done(std::move(report), added);
     }
     if (options_.fusable_to_custom && node.attrs.b(kFusableAttr, false)) {
+      auto replacement = ToCustomOp(caller, node);
       RuleReport said{.rule = std::string(kFusableAttr), .outcome = RuleReport::Outcome::kFused};
-      const auto promised = registry_.WhoProvides(FBX_OP_CUSTOM, node.name);
-      if (!promised.empty()) std::tie(said.plugin, said.plugin_version) = SplitPlugin(promised.front());
-      Attrs attrs = node.attrs;
-      attrs.Erase(kFusableAttr);
-      if (Status ok = registry_.CheckOptions(FBX_OP_CUSTOM, node.name, attrs); !ok) {
+      if (Status ok = CheckEmitted(registry_, *replacement->functions[0]->nodes[0]); !ok) {
         said.outcome = RuleReport::Outcome::kError;
         said.reasons.push_back(ok.error().message);
-        report.rules.push_back(std::move(said));
+        replacement.reset();
       } else {
-        FUSEBOX_ASSIGN(const std::optional<size_t> added,
-                       Apply(caller, index, ToCustomOp(caller, node), fbx_tolerance{}, said, report));
-        report.rules.push_back(std::move(said));
-        if (added) return Done(std::move(report), added);
+        CreditMaker(node, report, said);
       }
+      FUSEBOX_ASSIGN(const std::optional<size_t> added,
+                     Apply(caller, index, std::move(replacement), fbx_tolerance{}, said, report));
+      Add(std::move(said), report);
+      if (added) return Done(std::move(report), added);
     }
-    if (report.rules.empty())
-      report.why = skipped.empty() ? "no plugin has a rule for this name" : "no rule: " + skipped.front();
+    if (report.rules.empty()) report.why = "no plugin has a rule for this name";
     else
       report.why =
           report.rules.back().reasons.empty() ? "not applicable" : report.rules.back().reasons.front();
@@ -169,10 +174,34 @@ class Fuser {
     }
   }
 
-  static std::pair<std::string, std::string> SplitPlugin(const std::string& text) {
-    const size_t space = text.find(' ');
-    return {text.substr(0, space),
-            space == std::string::npos ? "" : text.substr(space + 1, text.find(' ', space + 1) - space - 1)};
+  // Who will run what becomes a custom op of the composite's name: a plugin that is there and has the kernel.
+  void CreditMaker(const Node& composite, const SiteReport& site, RuleReport& said) const {
+    const auto kernels = registry_.KernelsFor(FBX_OP_CUSTOM, composite.name, 1);
+    if (!kernels.empty()) {
+      const Manifest& manifest = kernels.front().plugin->info().manifest;
+      said.plugin = manifest.id;
+      said.plugin_version = manifest.version;
+    } else if (const auto promised = registry_.WhoProvides(FBX_OP_CUSTOM, composite.name);
+               !promised.empty()) {
+      Log("fusion").warn("{}: no plugin here has a kernel for {}; promised by {}", PlaceOf(site),
+                         composite.name, fmt::join(promised, ", "));
+    }
+  }
+
+  static const std::string& PlaceOf(const SiteReport& site) {
+    return site.location.empty() ? site.function : site.location;
+  }
+
+  // What is an error of a rule is said at once, once for each; all else where reports are read.
+  void Add(RuleReport said, SiteReport& site) {
+    if (said.outcome == RuleReport::Outcome::kError) {
+      const std::string of =
+          said.plugin.empty() ? "" : fmt::format(" of {} {}", said.plugin, said.plugin_version);
+      const std::string why = fmt::format("rule {}{}: {}", said.rule, of, fmt::join(said.reasons, "; "));
+      if (said_.insert(why).second)
+        Log("fusion").warn("{}: {} is not fused by {}", PlaceOf(site), site.composite, why);
+    }
+    site.rules.push_back(std::move(said));
   }
 
   std::optional<size_t> Done(SiteReport report, std::optional<size_t> added) {
@@ -221,7 +250,7 @@ class Fuser {
   Module& module_;
   Registry& registry_;
   const FusionOptions& options_;
-  std::set<std::string> visited_;
+  std::set<std::string> visited_, said_;
   std::vector<std::string> pending_;
   std::vector<SiteReport> reports_;
 };

@@ -28,9 +28,10 @@ std::string_view Name(RuleReport::Outcome);
 struct SiteReport {
   std::string function, location, composite;
   bool fused = false;
-  std::vector<RuleReport> rules;     // in the order asked; empty: no rule for that name (why says so)
-  std::string why;                   // one line: what became of it
-  std::string proof;                 // from approve: "f64, 12 cases, worst 3.1e-7"; empty: not asked
+  std::vector<RuleReport>
+      rules;          // those that their manifest or plugin keeps from being asked, then in the order asked
+  std::string why;    // one line: what became of it
+  std::string proof;  // from approve: "f64, 12 cases, worst 3.1e-7"; empty: not asked
   std::vector<std::string> emitted;  // ops that replaced it, after folding
 };
 

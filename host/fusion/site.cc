@@ -3,7 +3,17 @@
 
 #include <algorithm>
 
+#include "host/tflite/tflite.h"
+
 namespace fusebox {
+
+Status CheckEmitted(Registry& registry, const Node& node) {
+  const bool custom = node.is(Op::kCustom);
+  const std::string op = custom ? node.name : std::string(Name(node.op));
+  if (!custom) FUSEBOX_TRY(tflite::CheckOptions(node.op, node.attrs).At(op));
+  if (!node.raw_options.empty()) return {};  // bytes of the plugin's own
+  return registry.CheckOptions(custom ? FBX_OP_CUSTOM : FBX_OP_BUILTIN, op, node.attrs);
+}
 
 void BindConstants(Function& replacement, const Function& caller, const Node& composite) {
   for (size_t i = 0; i < composite.operands.size(); ++i) {

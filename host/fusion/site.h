@@ -9,6 +9,8 @@
 
 namespace fusebox {
 
+// Whether an op that a rule emits can hold its attributes: the options of a builtin, and the schema that a manifest states for it.
+Status CheckEmitted(Registry&, const Node&);
 // Operands that are constant at the site become constants of the replacement, so that it can be folded.
 void BindConstants(Function& replacement, const Function& caller, const Node& composite);
 std::vector<Tensor> ConstantsOf(const Function& caller, const Node& composite);

@@ -2,6 +2,7 @@
 #include "host/fusion/transaction.h"
 
 #include "host/eval/eval.h"
+#include "host/fusion/site.h"
 
 namespace fusebox {
 
@@ -37,13 +38,19 @@ Status Transaction::Flush() {
   if (!pending_) return {};
   Node& node = *pending_;
   pending_ = nullptr;
-  Status inferred = InferNode(registry_, *module_, *function_, node);
-  if (!inferred) Refuse(inferred.error().message);
-  return inferred;
+  Status sound = CheckEmitted(registry_, node);
+  if (sound) sound = InferNode(registry_, *module_, *function_, node);
+  if (!sound) Refuse(sound.error().message);
+  return sound;
 }
 
 fbx_value Transaction::Add(ValueId id) {
   return failure_.empty() ? static_cast<fbx_value>(id) : FBX_NO_VALUE;
+}
+
+std::string Transaction::Refused() {
+  (void)Flush();
+  return failure_;
 }
 
 Status Transaction::Finish() {

@@ -20,6 +20,8 @@ class Transaction {
   ~Transaction();
   const fbx_builder* abi() const { return &table_.builder; }
 
+  // What of the steps so far could not be done; empty: they all were.
+  std::string Refused();
   // After the rule returned OK: every result set, types as the composite's, all ops known, the graph sound.
   // What is wrong is said as the rule's fault.
   Status Finish();

@@ -2,6 +2,7 @@
 // What a library's file says about itself, read without loading it. The file may hold anything.
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <tuple>
 
@@ -40,15 +41,20 @@ bool ReadHeader(const Buffer& file, Elf64_Ehdr& header) {
          header.e_ident[EI_CLASS] == ELFCLASS64;
 }
 
+// Those that can be read.
+std::vector<Elf64_Phdr> Segments(const Buffer& file, const Elf64_Ehdr& header) {
+  std::vector<Elf64_Phdr> segments;
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (!ReadAt(file, header.e_phoff + i * sizeof(segment), segment)) break;
+    segments.push_back(segment);
+  }
+  return segments;
+}
+
 class Dynamic {
  public:
-  Dynamic(const Buffer& file, const Elf64_Ehdr& header) : file_(file) {
-    for (uint64_t i = 0; i < header.e_phnum; ++i) {
-      Elf64_Phdr segment;
-      if (!ReadAt(file, header.e_phoff + i * sizeof(segment), segment)) break;
-      segments_.push_back(segment);
-    }
-  }
+  Dynamic(const Buffer& file, const Elf64_Ehdr& header) : file_(file), segments_(Segments(file, header)) {}
 
   // The names of the libraries it needs; those that can be read.
   std::vector<std::string> Needed() const {
@@ -89,6 +95,22 @@ class Dynamic {
 };
 
 }  // namespace
+
+std::string CutOff(const std::string& path) {
+  const auto file = MapFile(path);
+  Elf64_Ehdr header;
+  if (!file || !ReadHeader(*file, header)) return {};
+  uint64_t end = 0;  // of all that the headers speak of; a sum that overflows is no file's
+  const auto reach = [&](uint64_t offset, uint64_t size) {
+    end = std::max(end, offset + size < offset ? UINT64_MAX : offset + size);
+  };
+  reach(header.e_phoff, uint64_t{header.e_phnum} * header.e_phentsize);
+  reach(header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize);
+  for (const Elf64_Phdr& segment : Segments(*file, header)) reach(segment.p_offset, segment.p_filesz);
+  if (end <= file->size()) return {};
+  return "it is cut off: it has " + std::to_string(file->size()) + " bytes and should have at least " +
+         std::to_string(end);
+}
 
 std::string ForeignMachine(const std::string& path) {
   const auto file = MapFile(path);

@@ -67,26 +67,30 @@ Broker::Answer Registry::Impl::Find(const LoadedPlugin& asking, std::string_view
                                     const Services* services) {
   const std::lock_guard lock(mutex);
   Answer answer;
+  std::string passed_over;
   if (IsHostExtension(id)) return answer;
   for (Plugin* plugin : Providers(id)) {
     const PluginInfo& info = plugin->info;
     const bool usable = info.state == PluginInfo::State::kOk;
+    const bool shadowed = info.state == PluginInfo::State::kShadowed;
     // A plugin that is being loaded gets no services of those that need it for that; it may have them afterwards.
     if (plugin->loading || (usable && !plugin->loaded && services && !services->MayLoad(info.manifest))) {
       answer.settled = false;
       continue;
     }
     const LoadedPlugin* const loaded = Load(*plugin);
-    if (loaded == nullptr && usable)
-      answer.notice = "it goes without extension " + std::string(id) + ": plugin " + info.manifest.id +
-                      " cannot be used: " + info.why;
+    if (loaded == nullptr && !shadowed && !std::exchange(plugin->passed_over, true))
+      passed_over += ": plugin " + info.manifest.id + " cannot be used: " + info.why;
     if (loaded == nullptr || loaded == &asking) continue;
-    answer.table = TableOf(*loaded, id);
-    if (answer.table == nullptr) continue;
+    const void* const table = TableOf(*loaded, id);
+    if (table == nullptr) continue;
     const std::pair<const PluginInfo*, const Plugin*> use(&asking.info(), plugin);
     if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
-    return {answer.table};
+    if (!passed_over.empty())
+      passed_over = "it has extension " + std::string(id) + " of " + info.manifest.id + passed_over;
+    return {table, true, std::move(passed_over)};
   }
+  if (!passed_over.empty()) answer.notice = "it goes without extension " + std::string(id) + passed_over;
   return answer;
 }
 
@@ -119,8 +123,10 @@ Status Registry::Impl::Require(LoadedPlugin& plugin) {
     const std::string id = text.substr(0, text.size() - optional);
     if (IsHostExtension(id)) continue;
     plugin.required_.emplace_back().id = id;
-    if (!optional && Find(plugin, id, nullptr).table == nullptr)
-      return NotFound("it requires extension " + id + WhyNot(id));
+    if (optional) continue;
+    const Answer answer = Find(plugin, id, nullptr);
+    if (answer.table == nullptr) return NotFound("it requires extension " + id + WhyNot(id));
+    if (!answer.notice.empty()) Log("plugin").warn("{}: {}", plugin.id(), answer.notice);
   }
   return {};
 }

@@ -26,6 +26,7 @@ struct Registry::Impl final : Broker {
     bool named = false;                    // by --plugin
     bool loading = false;
     bool unloaded = false;
+    bool passed_over = false;  // for a service, and that was said
   };
 
   explicit Impl(const Config& c) : config(c) {}

@@ -45,6 +45,7 @@ Result<const fbx_entry*> OpenLibrary(const std::string& path) {
   try {
     const auto found = open.find(path);
     if (found != open.end()) return &found->second.get<const fbx_entry>(kEntryName);
+    if (const std::string why = CutOff(path); !why.empty()) return Invalid(why);
     if (const std::string sanitizer = ForeignSanitizer(path); !sanitizer.empty())
       return Unsupported("it is built with the " + sanitizer + " sanitizer, this host is not");
     shared_library library(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);

@@ -8,8 +8,6 @@
 namespace fusebox {
 namespace {
 
-using nlohmann::json;
-
 std::string OpKey(fbx_op_kind kind, std::string_view op) {
   return std::to_string(kind) + ":" + std::string(op);
 }
@@ -36,10 +34,7 @@ std::string Unmet(const ManifestRule& rule, int version, const Attrs& attrs) {
            std::to_string(version);
   }
   if (rule.when.empty()) return {};
-  const json when = json::parse(rule.when, nullptr, false);
-  json schema = {{"properties", when}, {"required", json::array()}};
-  for (const auto& [key, value] : when.items()) schema["required"].push_back(key);
-  const auto parsed = JsonSchema::Parse(schema.dump());
+  const auto parsed = ParseWhen(rule.when);
   if (!parsed) return "its condition \"when\" is wrong: " + parsed.error().message;
   const auto violation = parsed->Check(JsonFromAttrs(attrs));
   if (!violation) return {};
@@ -58,6 +53,11 @@ const fbx_rule* FindRule(const LoadedPlugin& plugin, std::string_view id) {
     if (FromAbi(plugin.abi()->rules[i]->id) == id) return plugin.abi()->rules[i];
   }
   return nullptr;
+}
+
+// Whose kernels of an op are asked first; of equals the one that was found first.
+std::tuple<size_t, bool, int> PlaceOf(const PluginInfo& info, const std::vector<std::string>* preferred) {
+  return {Rank(preferred, info.manifest.id), info.built_in, -info.manifest.priority};
 }
 
 std::unexpected<Error> Conflict(std::string_view composite, const Claim& a, const Claim& b) {
@@ -120,7 +120,7 @@ Status Registry::LoadNamed() {
 }
 
 Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int version, const Attrs& attrs,
-                                                std::vector<std::string>* skipped) {
+                                                std::vector<SkippedRule>* skipped) {
   const std::lock_guard lock(impl_->mutex);
   std::vector<Claim> claims;
   for (Impl::Plugin& plugin : impl_->plugins) {
@@ -129,7 +129,9 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
       const std::string* name = TakenBy(stated, composite);
       if (name == nullptr) continue;
       const auto skip = [&](const std::string& why) {
-        if (skipped) skipped->push_back("rule " + stated.id + " of " + plugin.info.manifest.id + ": " + why);
+        const Manifest& of = plugin.info.manifest;
+        const bool broken = plugin.info.state == PluginInfo::State::kBroken;
+        if (skipped) skipped->push_back({stated.id, of.id, of.version, why, broken});
       };
       if (std::string why = Unmet(stated, version, attrs); !why.empty()) {
         skip(why);
@@ -192,15 +194,16 @@ const std::vector<KernelRef>& Registry::Impl::AllKernels(fbx_op_kind kind, std::
     }
   }
   const std::vector<std::string>* preferred = Preferred(op);
-  std::stable_sort(list.begin(), list.end(), [&](const KernelRef& a, const KernelRef& b) {
-    const auto key = [&](const KernelRef& k) {
-      const PluginInfo& info = k.plugin->info();
-      return std::tuple(Rank(preferred, info.manifest.id), info.built_in, -info.manifest.priority,
-                        std::string_view(info.manifest.id));
-    };
-    return key(a) < key(b);
-  });
+  std::ranges::stable_sort(list, {},
+                           [&](const KernelRef& k) { return PlaceOf(k.plugin->info(), preferred); });
   return list;
+}
+
+std::vector<PluginInfo> Registry::PluginsFor(std::string_view name) const {
+  std::vector<PluginInfo> infos = plugins();
+  const std::vector<std::string>* preferred = impl_->Preferred(name);
+  std::ranges::stable_sort(infos, {}, [&](const PluginInfo& info) { return PlaceOf(info, preferred); });
+  return infos;
 }
 
 std::vector<KernelRef> Registry::KernelsFor(fbx_op_kind kind, std::string_view op, int version) {

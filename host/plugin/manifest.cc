@@ -32,6 +32,15 @@ std::vector<std::string> BuiltinNames() {
   return names;
 }
 
+// The text of a member that is a JSON Schema; empty: there is none.
+Result<std::string> SchemaText(const Document& document, const json& object, const std::string& at) {
+  std::string text = Text(object, "options_schema");
+  if (text.empty()) return text;
+  if (const auto schema = JsonSchema::Parse(text); !schema)
+    return document.Complain(at + "/options_schema", schema.error().message);
+  return text;
+}
+
 Result<std::vector<ManifestOp>> ReadOps(const Document& document, const json& list, const std::string& base) {
   std::vector<ManifestOp> ops;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -40,7 +49,7 @@ Result<std::vector<ManifestOp>> ReadOps(const Document& document, const json& li
     op.kind = entry.contains("builtin") ? FBX_OP_BUILTIN : FBX_OP_CUSTOM;
     op.name = Text(entry, op.kind == FBX_OP_BUILTIN ? "builtin" : "custom");
     op.version = entry.value("version", 0);
-    op.options_schema = Text(entry, "options_schema");
+    FUSEBOX_ASSIGN(op.options_schema, SchemaText(document, entry, At(base, i)));
     if (op.kind == FBX_OP_BUILTIN) {
       const auto known = FindOp(op.name);
       if (!known || Info(*known).code < 0)
@@ -80,7 +89,11 @@ Result<ManifestRule> ReadRule(const Document& document, const json& entry, const
   ReadVersions(Text(entry, "versions"), rule);
   if (rule.max_version != 0 && rule.max_version < rule.min_version)
     return document.Complain(at + "/versions", "the range is empty");
-  if (entry.contains("when")) rule.when = entry["when"].dump();
+  if (entry.contains("when")) {
+    rule.when = entry["when"].dump();
+    if (const auto schema = ParseWhen(rule.when); !schema)
+      return document.Complain(at + "/when", schema.error().message);
+  }
   if (entry.contains("emits")) {
     FUSEBOX_ASSIGN(rule.emits, ReadOps(document, entry["emits"], at + "/emits"));
   }
@@ -152,9 +165,11 @@ Status ReadProvides(const Document& document, const json& provides, Manifest& ma
     FUSEBOX_ASSIGN(manifest.ops, ReadOps(document, provides["ops"], "/provides/ops"));
   }
   if (provides.contains("delegates")) {
-    for (const json& entry : provides["delegates"])
-      manifest.delegates.push_back(
-          {Text(entry, "name"), Text(entry, "options_schema"), entry.value("default", false)});
+    for (const json& entry : provides["delegates"]) {
+      const std::string at = At("/provides/delegates", manifest.delegates.size());
+      FUSEBOX_ASSIGN(std::string schema, SchemaText(document, entry, at));
+      manifest.delegates.push_back({Text(entry, "name"), std::move(schema), entry.value("default", false)});
+    }
   }
   manifest.provides_extensions = Texts(provides, "extensions");
   return {};
@@ -175,6 +190,13 @@ Status CheckCodeless(const Document& document, const Manifest& manifest) {
 
 }  // namespace
 
+Result<JsonSchema> ParseWhen(const std::string& text) {
+  const json when = json::parse(text, nullptr, false);
+  json schema = {{"properties", when}, {"required", json::array()}};
+  for (const auto& [key, value] : when.items()) schema["required"].push_back(key);
+  return JsonSchema::Parse(schema.dump());
+}
+
 Result<Manifest> ReadManifest(const std::string& path) {
   FUSEBOX_ASSIGN(const Document document, ReadManifestDocument(path));
   const json& value = document.value;
@@ -189,7 +211,7 @@ Result<Manifest> ReadManifest(const std::string& path) {
   manifest.priority = plugin.value("priority", 0);
   manifest.abi_major = value["abi"].value("major", 1);
   manifest.abi_min_minor = value["abi"].value("min_minor", 0);
-  manifest.options_schema = Text(value, "options_schema");
+  FUSEBOX_ASSIGN(manifest.options_schema, SchemaText(document, value, ""));
   if (value.contains("requires")) manifest.requires_extensions = Texts(value["requires"], "extensions");
   FUSEBOX_TRY(ReadProvides(document, value["provides"], manifest));
   if (value.contains("libraries")) {

@@ -186,6 +186,12 @@ struct RuleRef {
   const Manifest* manifest = nullptr;  // of its plugin
 };
 
+// A rule that a manifest has for a composite and that is not asked.
+struct SkippedRule {
+  std::string rule, plugin, plugin_version, why;
+  bool broken = false;  // its plugin is
+};
+
 struct DelegateRef {
   const fbx_delegate* delegate = nullptr;
   const LoadedPlugin* plugin = nullptr;
@@ -236,7 +242,9 @@ class Registry {
   ~Registry();  // calls unload of the plugins it loaded, last one first
 
   const Config& config() const { return config_; }
-  std::vector<PluginInfo> plugins() const;    // search order, built-in last
+  std::vector<PluginInfo> plugins() const;  // search order, built-in last
+  std::vector<PluginInfo> PluginsFor(
+      std::string_view op) const;             // in the order in which their kernels are asked
   std::vector<std::string> searched() const;  // folders that were looked into, in order
   Status LoadAll();                           // opens every kOk plugin now; failures only mark the plugin
   Status
@@ -246,8 +254,8 @@ class Registry {
   // Two plugins that claim the same name without a preference: an error naming both manifests and the config line to
   // add. `skipped`, if given, receives why manifest conditions (versions, `when`) or broken plugins kept rules out.
   Result<std::vector<RuleRef>> RulesFor(std::string_view composite, int version, const Attrs& attrs,
-                                        std::vector<std::string>* skipped = nullptr);
-  // Kernels for an op, best first: `prefer`, manifest priority, plugin id, built-in last. version 0: any.
+                                        std::vector<SkippedRule>* skipped = nullptr);
+  // Kernels for an op, best first: `prefer`, manifest priority, search order; built-in last. version 0: any.
   std::vector<KernelRef> KernelsFor(fbx_op_kind kind, std::string_view op, int version);
   // The same of any version, each of which may know other versions. As long as the registry.
   const std::vector<KernelRef>& KernelsOf(fbx_op_kind kind, std::string_view op);

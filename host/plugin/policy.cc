@@ -10,12 +10,16 @@ namespace {
 
 const std::string* FirstMatch(const std::vector<std::string>& globs, const std::string& id) {
   for (const std::string& glob : globs) {
-    if (fnmatch(glob.c_str(), id.c_str(), 0) == 0) return &glob;
+    if (Matches(glob, id)) return &glob;
   }
   return nullptr;
 }
 
 }  // namespace
+
+bool Matches(const std::string& glob, const std::string& id) {
+  return fnmatch(glob.c_str(), id.c_str(), 0) == 0;
+}
 
 Result<Policy> Policy::Create(const Config& config, const std::string& system_file) {
   Policy policy;

@@ -185,11 +185,13 @@ void Registry::Impl::WarnOfUnknownIds() {
   std::vector<std::string> known;
   for (const Plugin& plugin : plugins) known.push_back(plugin.info.manifest.id);
   const std::string file = config.path.empty() ? "configuration" : config.path;
-  const auto check = [&](const std::string& id, const std::string& where) {
-    if (std::find(known.begin(), known.end(), id) == known.end())
+  const auto check = [&](const std::string& id, const std::string& where) {  // or a glob over ids
+    if (std::ranges::none_of(known, [&](const std::string& k) { return Matches(id, k); }))
       Log("config").warn("{}: {}: no plugin {} here{}", file, where, id, DidYouMean(id, known));
   };
   for (const auto& [id, options] : config.options) check(id, "options");
+  for (const std::string& glob : config.allow) check(glob, "allow");
+  for (const std::string& glob : config.deny) check(glob, "deny");
   for (const auto& [name, ids] : config.prefer) {
     for (const std::string& id : ids) check(id, "prefer: " + name);
   }

@@ -216,6 +216,8 @@ struct JsonSchema::Impl {
 Result<JsonSchema> JsonSchema::Parse(std::string_view text, bool vendor_keys) {
   auto impl = std::make_shared<Impl>();
   FUSEBOX_ASSIGN(impl->text, ParseJson(text, "schema"));
+  if (const std::string why = UnsoundReference(impl->text); !why.empty())
+    return Invalid("not a JSON Schema: " + why);
   try {
     json checked = impl->text;
     if (vendor_keys) RemoveVendorPatterns(checked);

@@ -72,10 +72,11 @@ std::vector<std::string> Folders(const Config& config) {
   return folders;
 }
 
-// The manifests one level below, sorted.
-std::vector<std::string> ManifestsBelow(const fs::path& folder) {
+// A plugin's folder: its manifest. Else the manifests one level below, sorted.
+std::vector<std::string> ManifestsIn(const fs::path& folder) {
   std::vector<std::string> manifests;
   std::error_code error;
+  if (const fs::path own = folder / kManifestName; fs::exists(own, error)) return {own.string()};
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code missing;
     const fs::path manifest = it->path() / kManifestName;
@@ -104,14 +105,11 @@ Status AddNamed(const std::string& text, SearchResult& result) {
     return {};
   }
   result.searched.push_back(text);
-  if (fs::exists(path / kManifestName, error)) {
-    result.found.push_back({(path / kManifestName).string(), true});
-    return {};
-  }
-  const std::vector<std::string> below = ManifestsBelow(path);
-  if (below.empty())
+  const std::vector<std::string> manifests = ManifestsIn(path);
+  if (manifests.empty())
     return NotFound("plugin " + text + ": neither it nor a folder in it holds a " + kManifestName);
-  for (const std::string& manifest : below) result.found.push_back({manifest, false});
+  const bool own = fs::exists(path / kManifestName, error);
+  for (const std::string& manifest : manifests) result.found.push_back({manifest, own});
   return {};
 }
 
@@ -126,7 +124,7 @@ Result<SearchResult> Search(const Config& config) {
     seen.push_back(folder);
     std::error_code error;
     result.searched.push_back(folder + (fs::is_directory(folder, error) ? "" : " (no such folder)"));
-    for (const std::string& manifest : ManifestsBelow(folder)) result.found.push_back({manifest, false});
+    for (const std::string& manifest : ManifestsIn(folder)) result.found.push_back({manifest, false});
   }
   return result;
 }

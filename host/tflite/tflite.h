@@ -32,6 +32,9 @@ AttrValue OptionDefault(std::string_view table, std::string_view field);
 // Is `field` one of that table's? For messages with a did-you-mean.
 std::vector<std::string> OptionFields(std::string_view table);
 
+// Whether the op's option table can hold these attributes; the error names the one that it cannot.
+Status CheckOptions(Op, const Attrs&);
+
 // A FlexBuffer map as attributes and back. Bytes that are not a valid FlexBuffer map: an error.
 Result<Attrs> ReadFlexMap(std::string_view bytes);
 std::string WriteFlexMap(const Attrs&);

@@ -195,4 +195,15 @@ Result<flatbuffers::Offset<void>> WriteOptionTable(FlatBufferBuilder& out, const
   return flatbuffers::Offset<void>(end);
 }
 
+Status CheckOptions(Op op, const Attrs& attrs) {
+  if (attrs.empty()) return {};
+  const OptionTable* const table = TableOf(op);
+  if (table == nullptr) return Invalid("has attributes " + ToString(attrs) + ", but its op has no options");
+  FlatBufferBuilder scratch;
+  const auto written =
+      WriteOptionTable(scratch, *table, attrs, [](std::string_view) { return std::optional(0); });
+  if (!written) return std::unexpected(written.error());
+  return {};
+}
+
 }  // namespace fusebox::tflite

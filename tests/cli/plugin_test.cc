@@ -76,6 +76,34 @@ TEST(Plugin, WhichNamesRulesAndKernels) {
   EXPECT_THAT(nobody.out, HasSubstr("no plugin has a rule or a kernel for no_such_op"));
 }
 
+// A plugin that says it has a kernel of t.op; its library is never opened.
+std::string WritePlugin(const std::string& id, int priority) {
+  std::filesystem::create_directories(Path(id));
+  const std::string library = R"(", "path": "none.so"})";
+  std::ofstream(Path(id) + "/fusebox-plugin.json")
+      << R"({"manifest_version": "1.0", "abi": {"major": 1}, "plugin": {"id": ")" << id
+      << R"(", "version": "1.0.0", "namespace": "t", "priority": )" << priority
+      << R"(}, "libraries": [{"platform": "linux-x86_64)" << library << R"(, {"platform": "linux-aarch64)"
+      << library << R"(], "provides": {"ops": [{"custom": "t.op"}]}})";
+  return Path(id);
+}
+
+TEST(Plugin, WhichNamesTheKernelFirstThatIsAskedFirst) {
+  const std::string b = WritePlugin("t.b", 0), a = WritePlugin("t.a", 0), c = WritePlugin("t.c", 1);
+  std::ofstream(Path("fusebox.json")) << R"({"prefer": {"t.op": ["t.a"]}})";
+  const auto order = [&](std::vector<std::string> more) {
+    std::vector<std::string> line = {"plugin", "which",    "t.op", "--json",   "--plugin",
+                                     b,        "--plugin", a,      "--plugin", c};
+    line.insert(line.end(), more.begin(), more.end());
+    std::string ids;
+    const nlohmann::json json = Fusebox(line).Json();
+    for (const nlohmann::json& row : json["providers"]) ids += row["plugin"].get<std::string>() + ";";
+    return ids;
+  };
+  EXPECT_EQ(order({}), "t.c 1.0.0;t.b 1.0.0;t.a 1.0.0;");
+  EXPECT_EQ(order({"--config", Path("fusebox.json")}), "t.a 1.0.0;t.c 1.0.0;t.b 1.0.0;");
+}
+
 TEST(Plugin, WhyGivesTheSystemsReason) {
   EXPECT_EQ(Fusebox({"plugin", "why", "fusebox.rnn", "--plugin", PluginFolder("fusebox.rnn")}).status, 0);
   const Finished broken = Fusebox({"plugin", "why", "fusebox.rnn", "--plugin", WriteBrokenPlugin()});

@@ -111,6 +111,14 @@ TEST_F(Library, ForAnotherMachineIsNamedSo) {
   EXPECT_THAT(Why(foreign), HasSubstr("(the library is for riscv)"));
 }
 
+TEST_F(Library, ThatIsCutOffIsRefused) {
+  const std::string size = std::to_string(sound_.size());
+  for (const size_t left : {size_t{4000}, sound_.size() / 2, sound_.size() - 1})
+    EXPECT_THAT(Why(sound_.substr(0, left)), MatchesRegex("it is cut off: it has " + std::to_string(left) +
+                                                          " bytes and should have at least [0-9]+"));
+  EXPECT_THAT(Why(sound_.substr(0, 100)), HasSubstr("it is cut off: it has 100 bytes"));
+}
+
 TEST_F(Library, ThatIsGarbageIsRefused) {
   EXPECT_THAT(Why("this is no library"), HasSubstr("file too short"));
 }

@@ -99,8 +99,23 @@ TEST(ThrowingRule, IsAnErrorWithItsMessage) {
   ASSERT_TRUE(sites) << sites.error().message;
   ASSERT_EQ((*sites)[0].rules.size(), 1u);
   EXPECT_EQ(Name((*sites)[0].rules[0].outcome), "error");
-  EXPECT_THAT(testing::PrintToString((*sites)[0].rules[0].reasons),
-              HasSubstr("EXCEPTION: an exception of unknown type"));
+  EXPECT_THAT((*sites)[0].rules[0].reasons, testing::ElementsAre("EXCEPTION: an exception of unknown type"));
+}
+
+TEST(ThrowingKernel, IsPassedOverWithItsReason) {
+  const auto registry = Faulty();
+  const auto why = [&](int64_t at) {
+    Module module;
+    Function& main = module.Add("main");
+    Node& node = main.AddNode(Op::kCustom, {main.AddInput(kType)}, {Type{}});
+    node.name = "fault.throws";
+    node.attrs.Set("at", at);
+    const auto kernel = ChooseKernel(*registry, main, node);
+    return kernel ? "chosen" : kernel.error().message;
+  };
+  EXPECT_THAT(why(0), HasSubstr("declined by fault.throws: EXCEPTION: supports threw"));
+  EXPECT_EQ(why(1), "chosen");
+  EXPECT_THAT(why(2), HasSubstr("declined by plugin fault.throws: out of memory"));
 }
 
 TEST(BrokenPlugin, IsTheReasonWhyItsCompositeIsNotFused) {
@@ -110,6 +125,43 @@ TEST(BrokenPlugin, IsTheReasonWhyItsCompositeIsNotFused) {
   ASSERT_TRUE(sites) << sites.error().message;
   EXPECT_FALSE((*sites)[0].fused);
   EXPECT_THAT((*sites)[0].why, HasSubstr("the licence server is down"));
+}
+
+// An op that a plugin promises and no rule emits.
+Module WithFusable(const std::string& name) {
+  Module module = WithComposite(name);
+  module.functions[0]->nodes[0]->attrs.Set("tfl_fusable_op", true);
+  return module;
+}
+
+TEST(BrokenPlugin, IsNotNamedAsTheMakerOfACustomOp) {
+  const auto registry = Faulty();
+  for (const std::string name : {"fault.other_version", "fault.failing_load"}) {
+    Module module = WithFusable(name);
+    testing::internal::CaptureStderr();
+    const auto sites = Fuse(module, *registry, {.fusable_to_custom = true});
+    const std::string said = testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(sites) << sites.error().message;
+    const SiteReport& site = (*sites)[0];
+    EXPECT_TRUE(site.fused) << site.why;
+    ASSERT_EQ(site.rules.size(), 2u);
+    EXPECT_EQ(site.rules[0].rule, name + ".rule");
+    EXPECT_EQ(Name(site.rules[0].outcome), "error");
+    EXPECT_THAT(testing::PrintToString(site.rules[0].reasons), HasSubstr("the plugin is broken: "));
+    EXPECT_EQ(site.rules[1].rule, "tfl_fusable_op");
+    EXPECT_EQ(site.rules[1].plugin, "");
+    EXPECT_EQ(module.functions[0]->nodes[0]->fused->plugin, "");
+    EXPECT_THAT(said, HasSubstr("rule " + name + ".rule of " + name + " 1.0.0: the plugin is broken: "));
+  }
+}
+
+TEST(SoundPlugin, IsNamedAsTheMakerOfACustomOp) {
+  const auto registry = Faulty();
+  Module module = WithFusable("fault.throws.late");
+  const auto sites = Fuse(module, *registry, {.fusable_to_custom = true});
+  ASSERT_TRUE(sites) << sites.error().message;
+  EXPECT_EQ((*sites)[0].rules.at(0).plugin, "fault.throws");
+  EXPECT_EQ((*sites)[0].rules[0].plugin_version, "1.0.0");
 }
 
 class LyingInfer : public testing::TestWithParam<std::string> {};

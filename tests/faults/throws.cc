@@ -17,6 +17,7 @@ struct Kernel {
   static constexpr std::string_view custom = "fault.throws";
   static void supports(const fusebox::Node& n) {
     if (n.attrs().i64("at", 0) == 0) throw std::logic_error("supports threw");
+    if (n.attrs().i64("at", 0) == 2) throw std::bad_alloc();
   }
   static void infer(const fusebox::Node& n, fusebox::Infer&) {
     (void)n.attrs().s("a name that is not there");

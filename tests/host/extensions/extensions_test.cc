@@ -102,13 +102,33 @@ TEST(Extensions, OfAPluginThatDoesNotLoadAreNullWithOneNotice) {
               HasSubstr("it requires extension test.number/1: plugin test.fails is broken: load failed"));
 }
 
-TEST(Extensions, OfAPluginThatDoesNotLoadComeFromTheNext) {
-  EXPECT_EQ(Ask(*With({"fails", "asks", "two"}), "asks", "test.number/1"), 2);
+// What is said on the way to an answer of the second plugin, asked for twice.
+std::string SaidOfTheNext(Registry& registry) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Ask(registry, "asks", "test.number/1"), 2);
+  EXPECT_EQ(Ask(registry, "asks", "test.number/1"), 2);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Extensions, OfAPluginThatDoesNotLoadComeFromTheNextWithOneNotice) {
+  EXPECT_EQ(
+      SaidOfTheNext(*With({"fails", "asks", "two"})),
+      "W plugin: test.asks: it has extension test.number/1 of test.two: plugin test.fails cannot be used: "
+      "load failed: plugin test.fails: TIRED: it does not feel like it\n");
+  EXPECT_EQ(
+      SaidOfTheNext(*With({"asks", "one", "two"}, {.deny = {"test.one"}})),
+      "W plugin: test.asks: it has extension test.number/1 of test.two: plugin test.one cannot be used: "
+      "the configuration denies \"test.one\"\n");
+  EXPECT_EQ(SaidOfTheNext(*With({"asks", "one", "two"}, {.prefer = {{"test.number/1", {"test.two"}}}})), "");
 }
 
 TEST(Extensions, ThatThePolicyDeniesAreNull) {
   const auto registry = With({"asks", "needs", "one"}, {.deny = {"test.one"}});
+  testing::internal::CaptureStderr();
   EXPECT_EQ(Ask(*registry, "asks", "test.number/1"), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("test.asks: it goes without extension test.number/1: plugin test.one cannot be used: "
+                        "the configuration denies \"test.one\""));
   EXPECT_FALSE(InfoOf(*registry, "one").loaded);
   EXPECT_EQ(Ask(*registry, "needs", "test.number/1"), -1);
   EXPECT_EQ(InfoOf(*registry, "needs").why,

@@ -152,6 +152,64 @@ TEST_F(Declared, EachConditionHasItsReason) {
   EXPECT_EQ(why(R"({"attributes": {"k": {"from": "sizes"}}})"), "ATTR: is missing (attr sizes)");
 }
 
+TEST_F(Declared, AnAttributeThatABuiltinOpDoesNotHaveIsRefused) {
+  const auto why = [&](const std::string& attributes) {
+    Module module = OneSite("acme.sum");
+    const std::string before = ToText(module);
+    const auto sites =
+        FuseAll(module, *With(R"({"builtin": "ADD"})", R"({"attributes": )" + attributes + "}"));
+    EXPECT_EQ(ToText(module) == before, !sites.at(0).fused);
+    return sites[0].why;
+  };
+  EXPECT_EQ(why(R"({"fused_activation_function": {"value": "RELU"}})"), "fused by acme.sum");
+  EXPECT_THAT(
+      why(R"({"fused_activatoin_function": {"value": "RELU"}})"),
+      HasSubstr("its replacement is refused: ADD: attribute fused_activatoin_function is not a field"));
+  EXPECT_THAT(why(R"({"fused_activation_function": {"value": 77.5}})"),
+              HasSubstr("has a value of the wrong kind"));
+}
+
+// The reasons of conditions that stand in the manifest are kept like those that code gives.
+TEST_F(Declared, WhatItsConditionsSayIsReported) {
+  std::string text = ManifestOf(kOp, "{}");
+  text =
+      fusebox::With(text, R"("emits")", R"("when": {"alpha": {"minimum": 2}}, "versions": "1-3", "emits")");
+  const auto registry = Rules({.plugins = {folder_.Write("fusebox-plugin.json", text)}});
+  for (const bool fusable : {false, true}) {
+    Module module = OneSite("acme.sum");
+    Node& node = *module.functions[0]->nodes[0];
+    node.attrs.Set("alpha", 1);
+    if (fusable) node.attrs.Set("tfl_fusable_op", true);
+    const auto sites = FuseAll(module, *registry, {.fusable_to_custom = true});
+    EXPECT_EQ(sites.at(0).fused, fusable);
+    ASSERT_EQ(sites[0].rules.size(), fusable ? 2u : 1u) << sites[0].why;
+    const RuleReport& rule = sites[0].rules[0];
+    EXPECT_EQ(rule.rule + " " + rule.plugin + " " + rule.plugin_version, "acme.sum acme.sums 1.2.0");
+    EXPECT_EQ(rule.outcome, Outcome::kNotApplicable);
+    EXPECT_THAT(rule.reasons, ElementsAre("attribute alpha: 1 is less than 2"));
+    if (!fusable) {
+      EXPECT_EQ(sites[0].why, "attribute alpha: 1 is less than 2");
+    }
+  }
+}
+
+// A custom op's options are held against the schema that its plugin's manifest states, whoever emits it.
+TEST_F(Declared, AnOpsSchemaHoldsForRulesWithCodeToo) {
+  const std::string text = R"({"manifest_version": "1.0", "abi": {"major": 1},
+ "plugin": {"id": "acme.ops", "version": "1.0.0", "namespace": "acme"}, "libraries": [{"platform": "linux-x86_64",
+ "path": "none.so"}, {"platform": "linux-aarch64", "path": "none.so"}], "provides": {"ops": [{"custom": "t.op",
+ "options_schema": {"properties": {"k": {"maximum": 5}}}}]}})";
+  const auto registry = Rules({.plugins = {folder_.Write("fusebox-plugin.json", text)}});
+  const auto why = [&](const char* key, AttrValue value) {
+    Module module = OneSite("t.checked");
+    module.functions[0]->nodes[0]->attrs.Set(key, std::move(value));
+    return FuseAll(module, *registry).at(0).why;
+  };
+  EXPECT_EQ(why("k", int64_t{5}), "fused by t.checked");
+  EXPECT_THAT(why("k", int64_t{6}), HasSubstr("t.op: options: k: 6 is more than 5"));
+  EXPECT_EQ(why("raw", std::string("anything")), "fused by t.checked") << "bytes that are no map";
+}
+
 TEST_F(Declared, AnOpThatGivesAnotherTypeIsRefused) {
   Module module = Product();
   const auto sites = FuseAll(module, *With(R"({"builtin": "SHAPE"})", R"({"operands": [0, 1]})"));
@@ -176,7 +234,7 @@ TEST_F(Declared, APluginsLibraryIsNotOpenedForIt) {
   const auto registry = Rules({.plugins = {folder_.Write("other/fusebox-plugin.json", text)}});
   Attrs attrs;
   attrs.Set("example_option", 1);
-  std::vector<std::string> skipped;
+  std::vector<SkippedRule> skipped;
   const auto rules = registry->RulesFor("acme.sum", 1, attrs, &skipped);
   ASSERT_TRUE(rules);
   EXPECT_THAT(skipped, IsEmpty());

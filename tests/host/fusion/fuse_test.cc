@@ -98,6 +98,36 @@ TEST(Fuse, LeavesACompositeThatTwoPluginsClaim) {
   EXPECT_EQ(chosen[0].why, "fused by o.shared");
 }
 
+TEST(Fuse, RefusesAttributesThatABuiltinOpDoesNotHave) {
+  const auto said = [](std::string_view key, std::string_view value) {
+    Module module = OneSite("t.typo");
+    Attrs& given = module.functions[0]->nodes[0]->attrs;
+    given.Set("key", std::string(key));
+    given.Set("value", std::string(value));
+    const std::string before = ToText(module);
+    const auto sites = FuseAll(module, *Rules());
+    EXPECT_EQ(ToText(module) == before, !sites.at(0).fused);
+    return sites[0].why;
+  };
+  EXPECT_EQ(said("fused_activation_function", "RELU"), "fused by t.typo");
+  EXPECT_THAT(said("fused_activatoin_function", "RELU"),
+              HasSubstr("attribute fused_activatoin_function is not a field of AddOptions; did you mean"));
+  EXPECT_THAT(said("fused_activation_function", "RELUU"), HasSubstr("\"RELUU\" is not one of its values"));
+}
+
+TEST(Fuse, ARuleThatFailsIsReportedOnce) {
+  Module module = OneSite("t.throws");
+  Function& main = *module.functions[0];
+  main.outputs.push_back(Composite(main, "t.throws", {main.inputs[0], main.inputs[1]}, "body").results[0]);
+  testing::internal::CaptureStderr();
+  const auto sites = FuseAll(module, *Rules());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "W fusion: model/t.throws: t.throws is not fused by rule t.throws of t.rules 1.2.3: "
+            "EXCEPTION: match threw\n");
+  ASSERT_EQ(sites.size(), 2u);
+  EXPECT_EQ(sites[1].rules.at(0).outcome, RuleReport::Outcome::kError);
+}
+
 TEST(Fuse, SaysWhenNobodyKnowsTheName) {
   Module module = OneSite("t.unheard");
   const auto sites = FuseAll(module, *Rules());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fusebox/plugin.hpp>
+#include <stdexcept>
 
 namespace fusebox {
 namespace {
@@ -93,6 +94,27 @@ struct Huge {
     b.result(0, b.constant<float>({}, dims));
   }
 };
+struct Typo {
+  static constexpr std::string_view id = "t.typo", implements = "t.typo";
+  static void match(const Site&) {}
+  static void rewrite(const Site& s, Build& b) {
+    b.result(0, b.builtin("ADD", {b.in(0), b.in(1)}).attr(s.attrs().s("key"), s.attrs().s("value"))[0]);
+  }
+};
+struct Checked {
+  static constexpr std::string_view id = "t.checked", implements = "t.checked";
+  static void match(const Site&) {}
+  static void rewrite(const Site& s, Build& b) {
+    auto node = b.custom("t.op", {b.in(0), b.in(1)});
+    if (s.attrs().has("raw")) b.raw_options(s.attrs().s("raw"));
+    else node.attr("k", s.attrs().i64("k", 0));
+    b.result(0, node[0]);
+  }
+};
+struct Throws : First {
+  static constexpr std::string_view id = "t.throws", implements = "t.throws";
+  static void match(const Site&) { throw std::runtime_error("match threw"); }
+};
 struct Shared : First {
   static constexpr std::string_view id = "t.shared", implements = "t.shared";
 };
@@ -123,8 +145,9 @@ constexpr fbx_plugin PluginOf(std::string_view id) {
   return detail::make_plugin(id, "1.2.3", T::rule_table.data(), T::kRules, T::kernel_table.data(),
                              T::kKernels);
 }
-constexpr fbx_plugin kOne = PluginOf<Swap, Twice, Pass, Two, First, Scale, Const, StateRule, Unread, Outer,
-                                     Outer2, Low, High, Control, Huge, Shared, Subtract, Same>("t.rules");
+constexpr fbx_plugin kOne =
+    PluginOf<Swap, Twice, Pass, Two, First, Scale, Const, StateRule, Unread, Outer, Outer2, Low, High,
+             Control, Huge, Typo, Checked, Throws, Shared, Subtract, Same>("t.rules");
 constexpr fbx_plugin kTwo = PluginOf<OtherShared>("t.other");
 
 template <const fbx_plugin& P>

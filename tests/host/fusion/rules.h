@@ -12,6 +12,8 @@
 //   t.unread   (a) -> (c, d) needs that nobody reads d      t.outer    declines always; t.outer2 -> t.op (a, b)
 //   t.better   two rules: t.better.low says no, t.better.high (benefit 9) is asked first and says no too
 //   t.control  emits a WHILE                                t.huge     asks for a constant of 2^52 bytes
+//   t.typo     -> ADD (a, b) {its attribute "key": its attribute "value"}
+//   t.checked  -> t.op (a, b) {k of the composite, or its "raw"}      t.throws   throws in match
 // Both plugins have a rule for t.shared.
 // Kernels: t.op (x, y) -> x - y, t.id (x) -> x.
 extern const fbx_entry kRules, kOtherRules;

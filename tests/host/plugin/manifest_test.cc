@@ -107,6 +107,25 @@ TEST(Manifest, BindsRulesToTheNamespace) {
               HasSubstr("does not begin with the plugin's namespace \"acme.\""));
 }
 
+TEST(Manifest, HoldsNothingThatClaimsToBeASchemaAndIsNone) {
+  EXPECT_EQ(Complaint("{\"minimum\": 0}}, \"emits\"", "{\"type\": \"intger\"}}, \"emits\""),
+            "fusebox-plugin.json:7:15: provides/rules/0/when: not a JSON Schema: Unrecognised JSON type name "
+            "'intger'");
+  EXPECT_THAT(
+      Complaint("{\"minimum\": 0}}, \"emits\"", "{\"$ref\": \"#/properties/example_option\"}}, \"emits\""),
+      HasSubstr("provides/rules/0/when: not a JSON Schema: the reference \"#/properties/example_option\" "
+                "leads back to itself"));
+  EXPECT_THAT(Complaint("\"minimum\": 0}}}", "\"minimum\": []}}}"),
+              HasSubstr("provides/ops/0/options_schema: not a JSON Schema: "));
+  EXPECT_THAT(
+      Complaint(
+          "\"delegates\": []",
+          "\"delegates\": [{\"name\": \"a\"}, {\"name\": \"b\", \"options_schema\": {\"$ref\": \"#\"}}]"),
+      HasSubstr("provides/delegates/1/options_schema: not a JSON Schema: the reference \"#\" leads"));
+  EXPECT_THAT(Complaint("{\"enum\": [\"keep\", \"flush\"]", "{\"enum\": \"keep\""),
+              HasSubstr(": options_schema: not a JSON Schema: "));
+}
+
 TEST(Manifest, AllowsAStarOnlyAtTheEndOfAName) {
   EXPECT_EQ(Complaint("[\"my_custom_fused_op\"]", "[\"lstm_*\", \"gru\"]"), "accepted");
   EXPECT_THAT(Complaint("[\"my_custom_fused_op\"]", "[\"*_op\"]"),

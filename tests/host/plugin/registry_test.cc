@@ -32,13 +32,19 @@ std::vector<std::string> Ids(const Result<std::vector<RuleRef>>& rules) {
   return ids;
 }
 
+std::vector<std::string> Whys(const std::vector<SkippedRule>& skipped) {
+  std::vector<std::string> whys;
+  for (const SkippedRule& s : skipped) whys.push_back("rule " + s.rule + " of " + s.plugin + ": " + s.why);
+  return whys;
+}
+
 TEST(Registry, OffersRulesByBenefitAndVersion) {
   const auto registry = Make({}, {&linked::kOne});
   EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 0, {})), ElementsAre("one.better", "one.any"));
   EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 3, {})), ElementsAre("one.better", "one.any"));
-  std::vector<std::string> skipped;
+  std::vector<SkippedRule> skipped;
   EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 1, {}, &skipped)), ElementsAre("one.any"));
-  EXPECT_THAT(skipped, ElementsAre("rule one.better of x.one: it does not know version 1"));
+  EXPECT_THAT(Whys(skipped), ElementsAre("rule one.better of x.one: it does not know version 1"));
   EXPECT_THAT(Ids(registry->RulesFor("gru", 0, {})), IsEmpty());
 }
 
@@ -70,6 +76,9 @@ TEST(Registry, ListsTheKernelsOfAnOp) {
   EXPECT_THAT(who(registry->KernelsFor(FBX_OP_BUILTIN, "my.op", 0)), IsEmpty());
   EXPECT_THAT(who(Make({.prefer = {{"my.op", {"x.two"}}}})->KernelsFor(FBX_OP_CUSTOM, "my.op", 1)),
               ElementsAre("x.two 1", "x.one 1"));
+  EXPECT_THAT(who(Make({}, {&linked::kTwo, &linked::kOne})->KernelsFor(FBX_OP_CUSTOM, "my.op", 1)),
+              ElementsAre("x.two 1", "x.one 1"))
+      << "in the order in which they were found";
 }
 
 TEST(Registry, SaysWhoProvidesAnOpEvenWhenDenied) {
@@ -77,6 +86,19 @@ TEST(Registry, SaysWhoProvidesAnOpEvenWhenDenied) {
   EXPECT_THAT(registry->WhoProvides(FBX_OP_CUSTOM, "my.op"),
               ElementsAre("x.one 1.2.3", "x.two 1.2.3 (denied: the configuration denies \"x.two\")"));
   EXPECT_EQ(registry->KernelsFor(FBX_OP_CUSTOM, "my.op", 3).size(), 0u);
+}
+
+TEST(Registry, WarnsOfListsThatNameNobody) {
+  const auto said = [](const Config& config) {
+    testing::internal::CaptureStderr();
+    Make(config);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said({.allow = {"x.*"}, .deny = {"x.one", "*.tw?"}}), "");
+  EXPECT_EQ(said({.deny = {"x.on"}}),
+            "W config: configuration: deny: no plugin x.on here; did you mean \"x.one\"?\n");
+  EXPECT_EQ(said({.allow = {"com.acme.*", "x.*"}}),
+            "W config: configuration: allow: no plugin com.acme.* here\n");
 }
 
 TEST(Registry, BuiltInPluginsNeedNoLeave) {
@@ -149,18 +171,18 @@ TEST_F(Options, OfACompositeDecideWhetherARuleIsAsked) {
   const auto registry = Make({.plugin_path = {folder_.path() + "/plugins"}}, {});
   Attrs attrs;
   attrs.Set("example_option", -1);
-  std::vector<std::string> skipped;
+  std::vector<SkippedRule> skipped;
   EXPECT_THAT(Ids(registry->RulesFor("my_custom_fused_op", 1, attrs, &skipped)), IsEmpty());
   EXPECT_THAT(
-      skipped,
+      Whys(skipped),
       ElementsAre("rule acme.my_op.f32 of com.acme.my_op: attribute example_option: -1 is less than 0"));
   skipped.clear();
   EXPECT_THAT(Ids(registry->RulesFor("my_custom_fused_op", 1, {}, &skipped)), IsEmpty());
-  EXPECT_THAT(skipped, ElementsAre(HasSubstr("lacks the key \"example_option\"")));
+  EXPECT_THAT(Whys(skipped), ElementsAre(HasSubstr("lacks the key \"example_option\"")));
   skipped.clear();
   attrs.Set("example_option", 1);
   EXPECT_THAT(Ids(registry->RulesFor("my_custom_fused_op", 1, attrs, &skipped)), IsEmpty());
-  EXPECT_THAT(skipped, ElementsAre(HasSubstr("my_op.so: cannot open shared object file")))
+  EXPECT_THAT(Whys(skipped), ElementsAre(HasSubstr("my_op.so: cannot open shared object file")))
       << "the library is not there";
 }
 

@@ -58,6 +58,46 @@ TEST(Schema, MayDescribeItself) {
   EXPECT_THAT(Check(tree, R"({"child": {"child": {"chlid": {}}}})"), HasSubstr("did you mean \"child\"?"));
 }
 
+TEST(Schema, WhoseReferencesNeverEndIsAnError) {
+  for (
+      const char* endless :
+      {R"({"$ref": "#"})", R"({"$ref": "#/"})", R"({"allOf": [{"$ref": "#"}]})",
+       R"({"properties": {"a": {"$ref": "#/definitions/x"}}, "definitions": {"x": {"$ref": "#/definitions/x"}}})",
+       R"({"definitions": {"x": {"anyOf": [{}, {"not": {"$ref": "#/definitions/y"}}]},
+                            "y": {"if": {"$ref": "#/definitions/x"}, "then": {}}}})",
+       R"({"dependencies": {"a": {"oneOf": [{"$ref": "#"}]}}})"})
+    EXPECT_THAT(Check(endless, R"({"a": {}})"),
+                testing::AnyOf(HasSubstr("leads back to itself"), HasSubstr("leads nowhere")))
+        << endless;
+  EXPECT_EQ(Check(R"({"$ref": "#"})", "{}"),
+            "no schema: not a JSON Schema: the reference \"#\" leads back to itself");
+}
+
+TEST(Schema, WhoseReferencesLeadOutOfItIsAnError) {
+  for (const char* text : {"other.json", "http://nowhere/schema.json", "#x", "#/definitions/%78",
+                           "#//definitions/x", "#/definitions/x/", "#/definitions/gone"}) {
+    const json schema = {{"definitions", {{"x", json::object()}}}, {"properties", {{"a", {{"$ref", text}}}}}};
+    EXPECT_EQ(Check(schema.dump(), "{}"), "no schema: not a JSON Schema: the reference \"" +
+                                              std::string(text) + "\" leads nowhere in it");
+  }
+}
+
+// x0 -> {"properties": {"a": x1}} -> ...
+std::string Chain(size_t links) {
+  json schema = {{"$ref", "#/definitions/x0"}, {"definitions", json::object()}};
+  for (size_t i = 0; i < links; ++i)
+    schema["definitions"]["x" + std::to_string(i)] = {
+        {"properties", {{"a", {{"$ref", "#/definitions/x" + std::to_string(i + 1)}}}}}};
+  schema["definitions"]["x" + std::to_string(links)] = true;
+  return schema.dump();
+}
+
+TEST(Schema, WhoseReferencesLeadTooDeepIsAnError) {
+  EXPECT_EQ(Check(Chain(80), R"({"a": {"a": 1}})"), "ok");
+  EXPECT_THAT(Check(Chain(5000), "{}"),
+              HasSubstr("no schema: not a JSON Schema: its references lead deeper than "));
+}
+
 TEST(Schema, ThatIsNoneIsAnError) {
   EXPECT_THAT(Check("{", "{}"), HasSubstr("no schema: "));
   EXPECT_THAT(Check(R"({"type": 7})", "{}"), HasSubstr("no schema: "));

@@ -54,6 +54,14 @@ TEST_F(Search, LooksOneLevelBelowAFolderInTheOrderOfNames) {
               ElementsAre("x.a ok", "x.b ok"));
 }
 
+TEST_F(Search, TakesAPluginsOwnFolderToo) {
+  Put("p/a", "x.a");
+  Put("p/b", "x.b");
+  EXPECT_THAT(List({.plugin_path = {At("p/b")}, .search_default_path = false}), ElementsAre("x.b ok"));
+  setenv("FUSEBOX_PLUGIN_PATH", (At("p/b") + ":" + At("p/a/")).c_str(), 1);
+  EXPECT_THAT(List({}), ElementsAre("x.b ok", "x.a ok"));
+}
+
 TEST_F(Search, LetsTheFirstOfTwoCopiesWinAndShowsTheOther) {
   Put("p/one", "x.a");
   Put("q/two", "x.a");
