@@ -15,6 +15,9 @@
 #define FUSEBOX_INSTALL_LIBDIR "lib"
 #endif
 
+// The prefix that the program was built against, where find_package(fusebox) said so (cmake/fusebox-config.cmake.in).
+extern "C" [[gnu::weak]] const char fusebox_prefix[];
+
 namespace fusebox {
 namespace {
 
@@ -55,6 +58,7 @@ void AddSystemFolders(std::vector<std::string>& folders) {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error && getauxval(AT_SECURE) == 0)
     folders.push_back(program.parent_path().parent_path().string() + below);
+  if (const char* prefix = fusebox_prefix; prefix != nullptr) folders.push_back(prefix + below);
   folders.push_back(FUSEBOX_INSTALL_PREFIX + below);
   folders.push_back("/usr/local" + below);
 }

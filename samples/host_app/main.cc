@@ -39,8 +39,10 @@ Result<Arguments> Parse(int argc, char** argv) {
       out.inputs[value.substr(0, equals)] = value.substr(equals + 1);
     } else if (const auto number = out.numbers.find(flag); number != out.numbers.end()) {
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number->second);
-      if (error != std::errc() || *end != 0 || number->second < 1 || number->second > 1'000'000)
-        return fusebox::Invalid(flag + " " + value + ": expected a number, 1 to 1000000");
+      const int least = flag == "--threads" ? 0 : 1;  // 0: one per core
+      if (error != std::errc() || *end != 0 || number->second < least || number->second > 1'000'000)
+        return fusebox::Invalid(flag + " " + value + ": expected a number, " + std::to_string(least) +
+                                " to 1000000");
     } else {
       return fusebox::Invalid(flag + " " + value + ": not understood\n" + kUsage);
     }
@@ -142,6 +144,10 @@ Status Main(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::puts(kUsage);
+    return 0;
+  }
   const Status done = Main(argc, argv);
   if (done) return 0;
   std::fprintf(stderr, "host_app: %s\n", done.error().message.c_str());

@@ -19,6 +19,11 @@ cmake --build "$work/build"
 
 case ${sample##*/} in
   host_app) "$work/build/host_app" 2>"$work/usage" && status=0 || status=$?
-    [ "$status" = 2 ] || { echo "host_app with no model: exit $status, not 2"; cat "$work/usage"; exit 1; } ;;
+    [ "$status" = 2 ] || { echo "host_app with no model: exit $status, not 2"; cat "$work/usage"; exit 1; }
+    "$build/bin/write_models" "$work/models" --model dense >/dev/null
+    "$work/after/bin/fusebox" convert "$work/models/dense" -o "$work/dense.tflite"
+    env -u FUSEBOX_PLUGIN_PATH "$work/build/host_app" "$work/dense.tflite" >"$work/said"
+    grep "^plugin .*fusebox.rnn .*$work/after/lib.*/fusebox/plugins/.* ok" "$work/said" ||
+      { echo "host_app does not find the plugins of the prefix that it was built against:"; cat "$work/said"; exit 1; } ;;
   *) sh "${0%/*}/../lint/symbols.sh" "$work/build/plugins" ;;
 esac
