@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "host/graph/calls.h"
 #include "host/graph/graph.h"
@@ -79,6 +80,14 @@ Status VerifyQuant(const Value& value) {
 bool HasOneResult(Op op) {
   return op == Op::kVarHandle || op == Op::kReadVariable || op == Op::kHashtable ||
          op == Op::kHashtableFind || op == Op::kHashtableSize;
+}
+
+// How many results an op with states has in front of those; kernels count on it, since they write the states there. Nothing of others.
+std::optional<size_t> ResultsBeforeStates(const Node& node) {
+  if (node.op == Op::kLstm || StateResultCount(node) == 0)
+    return std::nullopt;  // LSTM has scratch among its results
+  const bool two = node.op == Op::kBidirectionalSequenceLstm || node.op == Op::kBidirectionalSequenceRnn;
+  return two && !node.attrs.b("merge_outputs", false) ? 2 : 1;
 }
 
 class Verifier {
@@ -209,6 +218,8 @@ class Verifier {
     const size_t proper = node.results.size() - states;
     if (HasOneResult(node.op) && proper != 1)
       return Invalid("has " + std::to_string(proper) + " results, expected 1");
+    if (const auto wanted = ResultsBeforeStates(node); wanted && proper != *wanted)
+      return Invalid("has " + std::to_string(proper) + " results, expected " + std::to_string(*wanted));
     for (size_t i = 0; i < node.results.size(); ++i) {
       const ValueId id = node.results[i];
       if (id == kNoValue) {

@@ -221,11 +221,7 @@ int ByType(Op op, const Operands& in) {
   }
 }
 
-}  // namespace
-
-int LowestVersion(const Function& function, const Node& node) {
-  const Operands in(function, node);
-  if (in.is(node.is(Op::kFill) ? 1 : 0, DType::kString)) return WithStrings(node.op);
+int ByOp(const Node& node, const Operands& in) {
   switch (node.op) {
     case Op::kFullyConnected: return FullyConnected(in);
     case Op::kConv2D: return Conv2D(in);
@@ -250,6 +246,14 @@ int LowestVersion(const Function& function, const Node& node) {
       return in.is(1, DType::kI4) || in.per_channel(1) ? 4 : in.is(1, DType::kI8) ? 3 : 1;
     default: return ByType(node.op, in);
   }
+}
+
+}  // namespace
+
+int LowestVersion(const Function& function, const Node& node) {
+  const Operands in(function, node);
+  const bool strings = in.is(node.is(Op::kFill) ? 1 : 0, DType::kString);
+  return std::max(strings ? WithStrings(node.op) : 1, ByOp(node, in));
 }
 
 std::string_view MinRuntime(Op op, int version) {

@@ -132,17 +132,17 @@ void BidirectionalKernel::Run(const Node& node, const Shapes& shapes) const {
   T* const forward = shapes.spec.merge ? node.scratch<T>(shapes.forward) : node.out(0).data<T>();
   const size_t n = static_cast<size_t>(spec.inputs), ahead = static_cast<size_t>(spec.outputs);
   const size_t back = static_cast<size_t>(shapes.spec.backward.outputs);
-  ForPlaces(spec, [&](size_t at, size_t from) { std::copy_n(x + from * n, n, reversed + at * n); });
+  ForPlaces(spec, n, [&](size_t at, size_t from) { std::copy_n(x + from * n, n, reversed + at * n); });
   RunDirection<T>(node, shapes, false, x, forward);
   RunDirection<T>(node, shapes, true, reversed, backward);
   if (!shapes.spec.merge) {
     T* const out = node.out(1).data<T>();
-    ForPlaces(spec,
+    ForPlaces(spec, back,
               [&](size_t at, size_t from) { std::copy_n(backward + from * back, back, out + at * back); });
     return;
   }
   T* const out = node.out(0).data<T>();
-  ForPlaces(spec, [&](size_t at, size_t from) {
+  ForPlaces(spec, ahead + back, [&](size_t at, size_t from) {
     T* const row = out + at * (ahead + back);
     std::copy_n(forward + at * ahead, ahead, row);
     std::copy_n(backward + from * back, back, row + ahead);

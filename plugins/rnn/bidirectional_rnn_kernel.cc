@@ -66,9 +66,9 @@ bool CheckBoth(const Node& node) {
     if (node.has_in(i)) RefuseOperand("OPERANDS", "is there: auxiliary inputs are not done", i);
   const bool merge = node.attrs().b("merge_outputs", false);
   const uint32_t outputs = merge ? 1 : 2;
-  if (node.out_count() < outputs)
+  if (node.out_count() != outputs && node.out_count() != outputs + 2)
     throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected " +
-                              std::to_string(outputs) + " before the states"};
+                              std::to_string(outputs) + ", and 2 states"};
   return merge;
 }
 
@@ -136,7 +136,7 @@ void BidirectionalRnnKernel::Run(const Node& node, const Shapes& shapes) const {
   T* const reversed = node.scratch<T>(shapes.reversed);
   T* const ahead = shapes.merge ? node.scratch<T>(shapes.ahead) : node.out(0).data<T>();
   T* const back = node.scratch<T>(shapes.back);
-  ForPlaces(spec, [&](size_t at, size_t from) { std::copy_n(x + from * n, n, reversed + at * n); });
+  ForPlaces(spec, n, [&](size_t at, size_t from) { std::copy_n(x + from * n, n, reversed + at * n); });
   RnnDirection forward(node, false), backward(node, true);
   forward.Set(x, ahead, StateResult(node, shapes.merge, false));
   backward.Set(reversed, back, StateResult(node, shapes.merge, true));
@@ -144,7 +144,7 @@ void BidirectionalRnnKernel::Run(const Node& node, const Shapes& shapes) const {
   backward_.invoke(backward.node(), shapes.backward);
   T* const out = node.out(shapes.merge ? 0 : 1).data<T>();
   const size_t before = shapes.merge ? u : 0;
-  ForPlaces(spec, [&](size_t at, size_t from) {
+  ForPlaces(spec, before + v, [&](size_t at, size_t from) {
     T* const row = out + at * (before + v);
     std::copy_n(ahead + at * u, before, row);
     std::copy_n(back + from * v, v, row + before);

@@ -51,9 +51,9 @@ DirectionNode::DirectionNode(const Node& node, bool backward) : host_(node.host(
 BidirectionalSpec::BidirectionalSpec(const Node& node)
     : merge(CheckNode(node)), forward(SpecOf(node, false)), backward(SpecOf(node, true)) {
   const uint32_t outputs = merge ? 1 : 2;
-  if (node.out_count() < outputs)
+  if (node.out_count() != outputs && node.out_count() != outputs + 4)
     throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected " +
-                              std::to_string(outputs) + " before the states"};
+                              std::to_string(outputs) + ", and 4 states"};
 }
 
 }  // namespace fusebox::rnn

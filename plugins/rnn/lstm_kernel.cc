@@ -49,7 +49,11 @@ void CheckQuantised(const LstmSpec& spec, const Node& node) {
 
 }  // namespace
 
-void LstmKernel::supports(const Node& node) { CheckQuantised(LstmSpec(node), node); }
+void LstmKernel::supports(const Node& node) {
+  if (node.out_count() != 1 && node.out_count() != 3)
+    throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected 1, and 2 states"};
+  CheckQuantised(LstmSpec(node), node);
+}
 
 void LstmKernel::infer(const Node& node, Infer& out) {
   const LstmSpec spec = ParseForUse(node);

@@ -121,6 +121,7 @@ void RnnKernel::RunHybrid(const Node& node, const Shapes& shapes) const {
 
 void RnnKernel::invoke(const Node& node, const Shapes& shapes) const {
   const RnnSpec& spec = shapes.spec;
+  if (spec.batch == 0 || spec.cells == 0) return;
   if (hybrid_) return RunHybrid(node, shapes);
   if (!packed_)
     return spec.dtype == FBX_F64 ? InvokeReference<double>(node, spec) : InvokeReference<float>(node, spec);

@@ -30,6 +30,8 @@ void CheckState(const Node& node, const RnnSpec& spec) {
 RnnSpec::RnnSpec(const Node& node) {
   if (node.in_count() != kRnnOperands)
     throw Reject{"ARITY", "has " + std::to_string(node.in_count()) + " operands, expected 5"};
+  if (node.out_count() > 2)
+    throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected 1, and the state"};
   one_step = node.op() == "RNN";
   time_major = !one_step && node.attrs().b("time_major", false);
   activation = FusedActivation(node);

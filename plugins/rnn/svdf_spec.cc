@@ -65,6 +65,8 @@ void CheckState(const Node& node, const SvdfSpec& spec) {
 SvdfSpec::SvdfSpec(const Node& node) {
   if (node.in_count() != kSvdfOperands)
     throw Reject{"ARITY", "has " + std::to_string(node.in_count()) + " operands, expected 5"};
+  if (node.out_count() > 2)
+    throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected 1, and the state"};
   activation = FusedActivation(node);
   rank = node.attrs().i64("rank", 0);
   if (rank < 1) throw Reject{"ATTR", "is " + std::to_string(rank), "attr rank"};

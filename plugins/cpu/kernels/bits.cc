@@ -30,7 +30,7 @@ struct Bitcast {
     const fbx_dtype dtype = n.out(0).dtype();
     const auto from = static_cast<int64_t>(ElementSize(in.dtype())),
                to = static_cast<int64_t>(ElementSize(dtype));
-    if (in.rank() < 0) return out.unranked(0, dtype);
+    if (in.rank() < 0 || from == 0 || to == 0) return out.unranked(0, dtype);
     Shape dims(in);
     if (from > to) dims.push_back(from / to);
     if (from >= to) return out.set(0, dtype, dims);

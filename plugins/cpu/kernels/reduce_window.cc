@@ -80,8 +80,8 @@ struct ReduceWindow {
       if (function == "ADD") return Run<T>(n, dims, [](T a, T b) { return static_cast<T>(W(a) + W(b)); });
       if (function == "MUL")
         return Run<T>(n, dims, [](T a, T b) { return static_cast<T>(1u * W(a) * W(b)); });
-      if (function == "MINIMUM") return Run<T>(n, dims, [](T a, T b) { return b < a ? b : a; });
-      Run<T>(n, dims, [](T a, T b) { return b > a ? b : a; });
+      if (function == "MINIMUM") return Run<T>(n, dims, [](T a, T b) { return a != a || a < b ? a : b; });
+      Run<T>(n, dims, [](T a, T b) { return a != a || a > b ? a : b; });
     });
   }
 

@@ -69,10 +69,14 @@ struct SparseToDense {
   void invoke(const Node& n) const {
     const Shape dims = Sizes(n, 1), where(n.in(0));
     CheckPlanned(dims, n.out(0));
-    const int64_t depth = where.rank() == 2 ? where[1] : 1, places = where.rank() == 0 ? 1 : where[0];
+    const bool same = n.in(2).rank() == 0;
+    const int64_t depth = where.rank() == 2 ? where[1] : 1;
+    // Places of no indices take no memory, and are all one.
+    const int64_t places = where.rank() == 0    ? 1
+                           : same && depth == 0 ? std::min<int64_t>(where[0], 1)
+                                                : where[0];
     if (depth != dims.rank())
       Fail("indices of " + std::to_string(depth) + " for rank " + std::to_string(dims.rank()), Operand(0));
-    const bool same = n.in(2).rank() == 0;
     if (!same) SameDim(n.in(2).dim(0), places, "the numbers of places and of values");
     const size_t width = ElementSize(n.in(2).dtype());
     FillElements(width, n.in(3).data<const void>(), MutableElements(n.out(0)), Count(dims));

@@ -33,8 +33,8 @@ FUSEBOX_CPU_STABLEHLO(Plus, "STABLEHLO_ADD", kAllNumbers,
 // Without the 1u a product of 16 bits would be one of signed ints.
 FUSEBOX_CPU_STABLEHLO(Times, "STABLEHLO_MULTIPLY", kAllNumbers,
                       static_cast<T>(1u * static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b)))
-FUSEBOX_CPU_STABLEHLO(Larger, "STABLEHLO_MAXIMUM", kAllNumbers, a > b ? a : b)
-FUSEBOX_CPU_STABLEHLO(Smaller, "STABLEHLO_MINIMUM", kAllNumbers, a < b ? a : b)
+FUSEBOX_CPU_STABLEHLO(Larger, "STABLEHLO_MAXIMUM", kAllNumbers, a != a || a > b ? a : b)
+FUSEBOX_CPU_STABLEHLO(Smaller, "STABLEHLO_MINIMUM", kAllNumbers, a != a || a < b ? a : b)
 FUSEBOX_CPU_STABLEHLO(Both, "STABLEHLO_AND", kBitTypes, static_cast<T>(a& b))
 // By less than no bits or more than there are nothing is left.
 FUSEBOX_CPU_STABLEHLO(ShiftLeft, "STABLEHLO_SHIFT_LEFT", kIntegers,

@@ -32,6 +32,7 @@ class GatherDims {
                std::to_string(slice_rank),
            "attr offset_dims");
     rank = batch_rank + slice_rank;
+    if (rank > kMaxRank) throw Error{FBX_UNSUPPORTED, "more than 8 dimensions"};
     Mark(offset_dims, rank, "attr offset_dims", &is_offset);
     Mark(collapsed, in.rank(), "attr collapsed_slice_dims", &is_collapsed);
     std::array<bool, 2 * kMaxRank> unused{};

@@ -62,10 +62,8 @@ const Suite kSuite("bits", [](Cases& c) {
                .operands = {I32({1}, {1}), I8({1}, {1})},
                .results = {I32({1}, {0})},
                .error = "dtypes differ: i32 and i8"});
-  c.push_back({.name = "floats",
-               .op = op,
-               .operands = {F32({1}, {1}), F32({1}, {1})},
-               .refused = " is not done"});
+  c.push_back(
+      {.name = "floats", .op = op, .operands = {F32({1}, {1}), F32({1}, {1})}, .refused = " is not done"});
 });
 
 }  // namespace

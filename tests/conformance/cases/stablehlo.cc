@@ -7,6 +7,7 @@ namespace fusebox::conformance {
 namespace {
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 void AddElementwise(Cases& c) {
   const Data x = F32({2, 2}, {1, -2, 3, 0.5f}), y = F32({2, 2}, {4, 5, -6, 2});
@@ -14,6 +15,9 @@ void AddElementwise(Cases& c) {
   c.push_back({"floats", "STABLEHLO_MULTIPLY", {x, y}, {}, {F32({2, 2}, {4, -10, -18, 1})}});
   c.push_back({"floats", "STABLEHLO_MAXIMUM", {x, y}, {}, {F32({2, 2}, {4, 5, 3, 2})}});
   c.push_back({"floats", "STABLEHLO_MINIMUM", {x, y}, {}, {F32({2, 2}, {1, -2, -6, 0.5f})}});
+  const Data a = F32({4}, {kNaN, 1, 2, 1}), b = F32({4}, {1, kNaN, 1, 2});
+  c.push_back({"NaN wins", "STABLEHLO_MAXIMUM", {a, b}, {}, {F32({4}, {kNaN, kNaN, 2, 2})}});
+  c.push_back({"NaN wins", "STABLEHLO_MINIMUM", {a, b}, {}, {F32({4}, {kNaN, kNaN, 1, 1})}});
   c.push_back(
       {"wraps", "STABLEHLO_ADD", {I8({2}, {127, -128}), I8({2}, {1, -1})}, {}, {I8({2}, {-128, 127})}});
   c.push_back(
@@ -147,6 +151,12 @@ void AddGather(Cases& c) {
                {m, I64({2, 1}, {3, 1})},
                dims({0}, {1}, {1}, 1, {3, 1}),
                {F32({3, 2}, {3, 1, 7, 5, 11, 9})}});
+  c.push_back({.name = "indices of too many dimensions",
+               .op = op,
+               .operands = {m, I32(Dims(40, 1), {0})},
+               .attrs = dims({40}, {0}, {0}, 40, {1, 4}),
+               .results = {m},
+               .error = "more than 8 dimensions"});
   c.push_back({"elements",
                op,
                {m, I32({2, 2}, {1, 2, 0, 3})},
@@ -221,6 +231,9 @@ void AddReduceWindow(Cases& c) {
   add("a window that does not fit", m, F32({}, {0}), {4, 1}, {1, 1}, {1, 1}, "ADD", F32({0, 4}, {0}));
   add("any step for one place", F32({1}, {5}), F32({}, {0}), {1}, {kMost}, {kMost}, "ADD", F32({1}, {5}));
   add("a scalar", F32({}, {5}), F32({}, {2}), {}, {}, {}, "ADD", F32({}, {7}));
+  const Data odd = F32({6}, {kNaN, 1, 2, kNaN, 3, 4});
+  add("NaN is the most", odd, F32({}, {-9}), {2}, {2}, {1}, "MAXIMUM", F32({3}, {kNaN, kNaN, 4}));
+  add("NaN is the least", odd, F32({}, {9}), {2}, {2}, {1}, "MINIMUM", F32({3}, {kNaN, kNaN, 3}));
   const auto bad = [&](const char* name, Dims window, Dims step, Dims inner, const char* error) {
     c.push_back({.name = name,
                  .op = op,

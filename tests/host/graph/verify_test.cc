@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "host/graph/graph.h"
@@ -105,6 +106,18 @@ TEST(Verify, LetsNobodyReadAnOverwrittenState) {
             "function main: output 0: %2 is read after node 2 RNN has overwritten it; read its final state "
             "instead");
   EXPECT_EQ(Why(*module, Strictness::kLoose), "");
+}
+
+// Kernels write states behind as many results as there should be.
+TEST(Verify, CountsTheResultsInFrontOfStates) {
+  auto module = Relu();
+  Function& main = *module->functions[0];
+  const ValueId state = main.AddNode(Op::kAbs, {main.inputs[0]}, {kRowOf4}).results[0];
+  Node& rnn = AddRnn(main, main.inputs[0], state);
+  main.outputs = {rnn.results[0]};
+  EXPECT_EQ(Why(*module), "");
+  rnn.results.insert(rnn.results.begin() + 1, main.AddValue(kRowOf4));
+  EXPECT_THAT(Why(*module, Strictness::kLoose), testing::HasSubstr("RNN: has 2 results, expected 1"));
 }
 
 TEST(Verify, RefusesAConstantAsState) {

@@ -143,7 +143,7 @@ TEST(BidirectionalRnnKernel, DeclinesWhatItCannotDo) {
             "SHAPE forward RNN, operand 4: has 3 elements, expected 3 x 7");
   EXPECT_EQ(WhyNot(8, FakeTensor()), "OPERANDS backward RNN, operand 4: is absent");
   EXPECT_EQ(WhyNot(0, F32Tensor({kBatch, kSteps, kInputs}), 0),
-            "ARITY : has 0 results, expected 1 before the states");
+            "ARITY : has 0 results, expected 1, and 2 states");
 }
 
 TEST(RnnStepKernel, IsOneStep) {
