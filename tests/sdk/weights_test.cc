@@ -142,6 +142,19 @@ TEST_F(Weights, WhosePackingThrowsAreGivenUp) {
   EXPECT_EQ(store.released, 1);
 }
 
+TEST_F(Weights, TooManyForMemoryAreNotPacked) {
+  for (const bool there : {true, false}) {
+    store.there = there;
+    for (const size_t size : {SIZE_MAX, SIZE_MAX - 63, size_t{PTRDIFF_MAX} + 1}) {
+      const PackedWeights::Recipe recipe{.what = "panels", .size = size};
+      EXPECT_THROW(PackedWeights(Node(&host_, &node_), recipe, [](void*) { FAIL() << "packed"; }),
+                   std::bad_alloc)
+          << size;
+    }
+  }
+  EXPECT_EQ(store.acquired, 0);
+}
+
 TEST_F(Weights, OfNoSizeAreNobodysBusiness) {
   EXPECT_NE(Make(0).data(), nullptr);
   EXPECT_EQ(store.acquired, 0);

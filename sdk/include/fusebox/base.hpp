@@ -2,7 +2,7 @@
 // The C++ layer over the ABI: views of attributes and tensors, and how code declines or fails.
 //
 // Header-only and hidden: nothing of it crosses the plugin boundary. Plugin code may throw; guard() turns
-//   Reject   into FBX_NOT_APPLICABLE with its reason,   Error   into its status with its message,
+//   Reject   into FBX_NOT_APPLICABLE with its reason,   Error   into its status with its message (FBX_OK: FBX_INTERNAL),
 //   std::bad_alloc into FBX_OUT_OF_MEMORY,              anything else into FBX_INTERNAL with what().
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,7 +56,7 @@ fbx_status guard(const fbx_host* host, F&& f) noexcept {
     return FBX_NOT_APPLICABLE;
   } catch (const Error& e) {
     emit(host, FBX_ERROR, "FAIL", e.message, e.subject);
-    return e.status;
+    return e.status == FBX_OK ? FBX_INTERNAL : e.status;
   } catch (const std::bad_alloc&) {
     return FBX_OUT_OF_MEMORY;
   } catch (const std::exception& e) {
@@ -140,6 +141,27 @@ class Attrs {
   const fbx_host* host_;
   const fbx_attrs* attrs_;
 };
+
+// FUSEBOX_MEMBER_(m): detail::names_m<T>, whether a class has a member of that name, of whatever form. What a callback is looked for by
+// must not be passed over because its form is another one.
+#define FUSEBOX_MEMBER_(member)                                     \
+  namespace detail {                                                \
+  template <class T>                                                \
+  struct member##_finder {                                          \
+    struct other {                                                  \
+      int member;                                                   \
+    };                                                              \
+    struct both : T, other {};                                      \
+    static constexpr bool found = !requires { &both::member; };     \
+  };                                                                \
+  template <class T>                                                \
+    requires std::is_final_v<T>                                     \
+  struct member##_finder<T> {                                       \
+    static constexpr bool found = requires { &T::member; };         \
+  };                                                                \
+  template <class T>                                                \
+  inline constexpr bool names_##member = member##_finder<T>::found; \
+  }
 
 template <class T>
 inline constexpr fbx_dtype dtype_of = FBX_DTYPE_NONE;

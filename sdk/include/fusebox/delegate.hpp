@@ -108,6 +108,9 @@ class Call {
   const fbx_call* call_;
 };
 
+FUSEBOX_MEMBER_(claim)
+FUSEBOX_MEMBER_(finish)
+
 namespace detail {
 
 template <class D>
@@ -118,6 +121,10 @@ concept HasSession = requires { typename D::Session; };
 template <class D>
 struct DelegateAdapter {
   using Partition = typename D::Partition;
+
+  static constexpr bool claims = requires(D& d, const Graph& g, Claim& c) { d.claim(g, c); };
+  static constexpr bool prepares =
+      requires(Partition& p, const Call& c, Infer& i, Plan& plan) { p.prepare(c, i, plan); };
 
   static D& self(void* p) { return *static_cast<D*>(p); }
 
@@ -133,8 +140,12 @@ struct DelegateAdapter {
   static void destroy(void* p) noexcept { delete &self(p); }
 
   static void answer(D& d, const Graph& graph, const Claim& claim, uint32_t i) {
+    using Answer = decltype(d.supports(graph, graph.node(i)));
+    static_assert(
+        std::is_void_v<Answer> || std::is_same_v<Answer, Accept>,
+        "supports returns nothing or Accept: it declines by throwing Reject, or with GraphNode::require");
     try {
-      if constexpr (std::is_void_v<decltype(d.supports(graph, graph.node(i)))>) {
+      if constexpr (std::is_void_v<Answer>) {
         d.supports(graph, graph.node(i));
         claim.accept(i);
       } else {
@@ -148,7 +159,7 @@ struct DelegateAdapter {
     return guard(h, [&] {
       const Graph graph(h, g);
       Claim claim(c);
-      if constexpr (requires(D& d) { d.claim(graph, claim); }) {
+      if constexpr (claims) {
         self(p).claim(graph, claim);
       } else {
         for (uint32_t i = 0; i < graph.node_count(); ++i)
@@ -173,8 +184,7 @@ struct DelegateAdapter {
     return guard(h, [&] {
       Infer infer(i);
       Plan plan(p);
-      if constexpr (requires(Partition& x, const Call& call) { x.prepare(call, infer, plan); })
-        static_cast<Partition*>(partition)->prepare(Call(h, c), infer, plan);
+      if constexpr (prepares) static_cast<Partition*>(partition)->prepare(Call(h, c), infer, plan);
     });
   }
   static fbx_status invoke(const fbx_host* h, void* partition, const fbx_call* c) noexcept {
@@ -206,7 +216,18 @@ struct DelegateAdapter {
     if constexpr (HasSession<D>) delete static_cast<typename D::Session*>(session);
   }
 
+  // A callback of another form would not be called.
+  static constexpr void check() {
+    static_assert(claims || !names_claim<D>, "claim is `void claim(const Graph&, Claim&)`");
+    static_assert(prepares || !names_prepare<Partition>,
+                  "a partition's prepare is `void prepare(const Call&, Infer&, Plan&)`");
+    static_assert(finishes<D> || !names_finish<D>, "finish is `void finish(const fbx_host*)`");
+    if constexpr (HasSession<D>)
+      static_assert(finishes<typename D::Session> || !names_finish<typename D::Session>,
+                    "a session's finish is `void finish(const fbx_host*)`");
+  }
   static constexpr fbx_delegate make() {
+    check();
     fbx_delegate d{};
     d.head = FBX_HEAD(fbx_delegate);
     d.name = {std::string_view(D::delegate).data(), std::string_view(D::delegate).size()};

@@ -100,6 +100,10 @@ class Plan {
   const fbx_plan* plan_;
 };
 
+FUSEBOX_MEMBER_(supports)
+FUSEBOX_MEMBER_(prepare)
+FUSEBOX_MEMBER_(reset)
+
 namespace detail {
 
 template <class K>
@@ -171,17 +175,34 @@ struct KernelAdapter {
     });
   }
   static void reset(const void*, void* state) noexcept {
-    if constexpr (kHasState) {
-      if constexpr (requires(S& s) { K::reset(s); }) K::reset(*static_cast<S*>(state));
-    }
+    if constexpr (resets()) K::reset(*static_cast<S*>(state));
   }
   static void free_state(void* state) noexcept {
     if constexpr (kHasState) delete static_cast<S*>(state);
   }
   static void free(void* instance) noexcept { delete static_cast<K*>(instance); }
 
-  static constexpr fbx_kernel make() {
+  static constexpr bool resets() {
+    if constexpr (kHasState) return requires(S& s) { K::reset(s); };
+    return false;
+  }
+  // An answer would not be heard, and a callback of another form not be called.
+  static constexpr void check() {
     static_assert(NamesBuiltin<K> != NamesCustom<K>, "a kernel names its op: `builtin` or `custom`");
+    static_assert(HasSupports<K> || !names_supports<K>, "supports is `static void supports(const Node&)`");
+    if constexpr (HasSupports<K>)
+      static_assert(std::is_void_v<decltype(K::supports(std::declval<const Node&>()))>,
+                    "supports returns nothing: it declines by throwing Reject");
+    static_assert(std::is_void_v<decltype(K::infer(std::declval<const Node&>(), std::declval<Infer&>()))>,
+                  "infer returns nothing: what goes wrong it throws");
+    static_assert(HasPrepare<K> || !names_prepare<K>, "prepare is `State prepare(const Node&, Plan&) const`");
+    static_assert(resets() || !names_reset<K>,
+                  "reset is `static void reset(State&)`, of the State that prepare returns");
+    static_assert(HasInit<K> || std::default_initializable<K>,
+                  "a kernel is constructed from a `const Node&`, or from nothing");
+  }
+  static constexpr fbx_kernel make() {
+    check();
     fbx_kernel k{};
     k.head = FBX_HEAD(fbx_kernel);
     if constexpr (NamesBuiltin<K>) {

@@ -23,6 +23,9 @@
 
 namespace fusebox {
 inline namespace v1 {
+
+FUSEBOX_MEMBER_(load)
+
 namespace detail {
 
 template <class T>
@@ -42,6 +45,7 @@ struct Tables {
       ((IsRule<Ts> || IsKernel<Ts> || NamesDelegate<Ts> || IsService<Ts>) && ...),
       "each class is a rule (has `implements`), a kernel (has `builtin` or `custom`), a delegate (has "
       "`delegate`) or a service (has `extension`)");
+  static_assert(((Loads<Ts> || !names_load<Ts>) && ...), "load is `static void load() noexcept`");
   static constexpr size_t kRules = (size_t{0} + ... + (IsRule<Ts> ? 1 : 0));
   static constexpr size_t kDelegates = (size_t{0} + ... + (NamesDelegate<Ts> ? 1 : 0));
   static constexpr size_t kKernels = (size_t{0} + ... + (IsKernel<Ts> ? 1 : 0));

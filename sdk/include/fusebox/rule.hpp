@@ -176,6 +176,13 @@ namespace detail {
 
 template <class R>
 struct RuleAdapter {
+  // An answer would not be heard.
+  static constexpr void check() {
+    static_assert(std::is_void_v<decltype(R::match(std::declval<const Site&>()))>,
+                  "match returns nothing: it declines by throwing Reject, or with Site::require");
+    static_assert(std::is_void_v<decltype(R::rewrite(std::declval<const Site&>(), std::declval<Build&>()))>,
+                  "rewrite returns nothing: what goes wrong it throws");
+  }
   static fbx_status match(const fbx_host* h, const fbx_composite* c) noexcept {
     return guard(h, [&] { R::match(Site(h, c)); });
   }
@@ -186,6 +193,7 @@ struct RuleAdapter {
     });
   }
   static constexpr fbx_rule make() {
+    check();
     fbx_rule r{};
     r.head = FBX_HEAD(fbx_rule);
     r.id = {std::string_view(R::id).data(), std::string_view(R::id).size()};

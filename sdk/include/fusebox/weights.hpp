@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -42,6 +43,7 @@ class PackedWeights {
   // leaves nothing behind.
   template <class Pack>
   PackedWeights(const Node& node, const Recipe& recipe, Pack&& pack) {
+    if (recipe.size > PTRDIFF_MAX) throw std::bad_alloc();  // a size that came out negative, as a rule
     const fbx_weights* const store = StoreOf(node.host());
     fbx_packed packed{FBX_HEAD(fbx_packed), nullptr, nullptr, nullptr};
     if (store != nullptr && recipe.size > 0 && Acquire(*store, node.host(), recipe, packed)) {
