@@ -3,7 +3,9 @@
 #include <map>
 #include <set>
 
+#include "converter/import/tables/lookup.h"
 #include "converter/import/tables/translate.h"
+#include "converter/passes/lists.h"
 #include "converter/passes/pass.h"
 
 namespace fusebox::converter {
@@ -43,12 +45,14 @@ std::string Problem(Context& context, Function& f, const Node& node) {
     const std::string untyped = WhyUntyped(context, f, node);
     return untyped.empty() ? WhyNoCondition(context, f, node) : untyped;
   }
+  if (std::string why = WhyItemDiffers(f, node); !why.empty()) return why;
   if (!node.is(Op::kOpaque))
     return "its element shape is not known: fix the batch size (--batch "
            "N) or the input's shape (--shape)";
-  if (node.operands.empty() && node.attrs.Find("keys"))
-    return "";  // a lookup table's handle; it is for its readers to complain
-  if (std::string why = node.attrs.str("why", ""); node.operands.empty() && !why.empty()) return why;
+  if (IsLookupTable(node.name) && node.operands.empty()) {
+    if (node.attrs.Find("keys")) return "";  // it is for its readers to complain
+    if (std::string why = node.attrs.str("why", ""); !why.empty()) return why;
+  }
   const Translate translate = FindTranslation(node.name);
   if (!translate) return WhyUntranslatable(node.name);
   // Asked once more for its reason; what it emits is taken back.

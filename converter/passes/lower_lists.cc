@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
+#include "converter/passes/lists.h"
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
 
@@ -15,6 +17,8 @@ namespace {
 Function& Callee(Module& module, const Node& node, const char* attr) {
   return *module.Find(node.attrs.function(attr)->name);
 }
+
+constexpr int kDeepestList = 16;  // functions and lists, one in or behind the other
 
 constexpr const char* kBranches[] = {"then_subgraph_index", "else_subgraph_index"};
 
@@ -29,9 +33,12 @@ ValueId OnlyList(const Function& f, const Node& node) {
   return only;
 }
 
+// The lists of functions that a walk has been at: they may meet again on many ways.
+using SeenLists = std::set<std::pair<const Function*, ValueId>>;
+
 // The element type of a list, asked of everything that touches it, through loops. Unranked when nothing tells.
-Type Element(Module& module, const Function& f, ValueId list, int depth = 0) {
-  if (depth > 16) return {};
+Type Element(Module& module, const Function& f, ValueId list, SeenLists& seen, int depth = 0) {
+  if (depth > kDeepestList || !seen.emplace(&f, list).second) return {};
   const Uses uses(f);
   for (const auto& reader : uses.readers(list)) {
     if (!reader.node) continue;
@@ -39,20 +46,20 @@ Type Element(Module& module, const Function& f, ValueId list, int depth = 0) {
     Type type;
     if (node.is(Op::kTensorListSetItem) && reader.index == 0) {
       type = f.value(node.operands[2]).type;
-      if (!type.shape.is_static()) type = Element(module, f, node.results[0], depth + 1);
+      if (!type.shape.is_static()) type = Element(module, f, node.results[0], seen, depth + 1);
     } else if (node.is(Op::kTensorListGetItem)) {
       type = f.value(node.results[0]).type;
     } else if (node.is(Op::kWhile)) {
       const Function& body = Callee(module, node, "body_subgraph_index");
-      type = Element(module, body, body.inputs[static_cast<size_t>(reader.index)], depth + 1);
+      type = Element(module, body, body.inputs[static_cast<size_t>(reader.index)], seen, depth + 1);
     } else if (node.is(Op::kIf) && reader.index > 0) {
       for (const char* branch : kBranches) {
         const Function& callee = Callee(module, node, branch);
-        type = Element(module, callee, callee.inputs[static_cast<size_t>(reader.index) - 1], depth + 1);
+        type = Element(module, callee, callee.inputs[static_cast<size_t>(reader.index) - 1], seen, depth + 1);
         if (type.shape.is_static()) break;
       }
       if (const ValueId given = OnlyList(f, node); !type.shape.is_static() && given != kNoValue)
-        type = Element(module, f, given, depth + 1);
+        type = Element(module, f, given, seen, depth + 1);
     } else if (node.is(Op::kTensorListStack)) {
       type = f.value(node.results[0]).type;
       if (type.shape.rank() > 0) type.shape.dims().erase(type.shape.dims().begin());
@@ -119,24 +126,27 @@ std::optional<Twin> FindTwin(Module& module, const Function& f, ValueId list) {
 bool MayGrow(const Node& set) { return set.attrs.b("resize_if_index_out_of_bounds", false); }
 
 // Whether what a list goes through may make it longer.
-bool Grows(Module& module, const Function& f, ValueId list, int depth = 0) {
-  if (depth > 16) return true;
+bool Grows(Module& module, const Function& f, ValueId list, SeenLists& seen, int depth = 0) {
+  if (depth > kDeepestList) return true;
+  if (!seen.emplace(&f, list).second) return false;
   const Uses uses(f);
   for (const auto& [node, index] : uses.readers(list)) {
     if (!node) continue;
     if (node->is(Op::kTensorListSetItem) && index == 0) {
-      if (MayGrow(*node) || Grows(module, f, node->results[0], depth + 1)) return true;
+      if (MayGrow(*node) || Grows(module, f, node->results[0], seen, depth + 1)) return true;
     } else if (node->is(Op::kWhile)) {
       const Function& body = Callee(module, *node, "body_subgraph_index");
-      if (Grows(module, body, body.inputs[static_cast<size_t>(index)], depth + 1)) return true;
+      if (Grows(module, body, body.inputs[static_cast<size_t>(index)], seen, depth + 1)) return true;
     } else if (node->is(Op::kIf)) {
       for (const char* branch : kBranches) {
         const Function& callee = Callee(module, *node, branch);
-        if (index > 0 && Grows(module, callee, callee.inputs[static_cast<size_t>(index) - 1], depth + 1))
+        if (index > 0 &&
+            Grows(module, callee, callee.inputs[static_cast<size_t>(index) - 1], seen, depth + 1))
           return true;
       }
       for (const ValueId given : node->results)
-        if (f.value(given).type.dtype == DType::kVariant && Grows(module, f, given, depth + 1)) return true;
+        if (f.value(given).type.dtype == DType::kVariant && Grows(module, f, given, seen, depth + 1))
+          return true;
     }
   }
   return false;
@@ -187,18 +197,6 @@ Elements ShapedLike(Function& f, const Twin& twin, const Node& reserve) {
   return made;
 }
 
-bool IsListOp(Op op) {
-  switch (op) {
-    case Op::kTensorListReserve:
-    case Op::kTensorListFromTensor:
-    case Op::kTensorListStack:
-    case Op::kTensorListGetItem:
-    case Op::kTensorListSetItem:
-    case Op::kTensorListLength: return true;
-    default: return false;
-  }
-}
-
 class ListLowering {
  public:
   ListLowering(Module& module, Registry& registry) : module_(module), registry_(registry) {}
@@ -217,7 +215,8 @@ class ListLowering {
  private:
   Elements ElementsOf(Function& f, const Node& reserve) {
     const ValueId list = reserve.results[0];
-    Type type = Element(module_, f, list);
+    SeenLists seen;
+    Type type = Element(module_, f, list, seen);
     if (!type.shape.is_static()) type = Declared(f, reserve);
     if (type.shape.is_static()) return {std::move(type)};
     const auto twin = FindTwin(module_, f, list);
@@ -233,7 +232,7 @@ class ListLowering {
     if (t.in_type(0).dtype == DType::kVariant) return false;
     switch (op) {
       case Op::kTensorListGetItem: t.Give(0, t.Value(Op::kGather, {t.in(0), t.in(1)})); return true;
-      case Op::kTensorListSetItem: return SetItem(t);
+      case Op::kTensorListSetItem: return SetItem(t, f);
       case Op::kTensorListLength: return Length(t);
       default: t.Give(0, t.in(0)); return true;  // FROM_TENSOR, STACK
     }
@@ -249,17 +248,22 @@ class ListLowering {
         dims = t.Value(Op::kConcatenation, {dims, t.I32({element.dims().begin(), element.dims().end()})});
     }
     const ValueId list = t.Value(Op::kFill, {dims, t.Scalar(elements.type.dtype, 0)});
-    if (elements.dims != kNoValue) f.value(list).type = elements.type;
+    Type type = elements.type;
+    const Shape& inferred = f.value(list).type.shape;
+    if (elements.dims == kNoValue)
+      type.shape.dims().insert(type.shape.dims().begin(),
+                               inferred.rank() > 0 ? inferred[0] : Shape::kUnknown);
+    f.value(list).type = std::move(type);
     t.Give(0, list);
     return true;
   }
 
-  Result<bool> SetItem(Translation& t) {
-    if (!t.in_type(2).shape.ranked()) return false;
+  Result<bool> SetItem(Translation& t, Function& f) {
+    if (!t.in_type(2).shape.ranked() || !WhyItemDiffers(f, t.node()).empty()) return false;
     const auto rank = static_cast<size_t>(t.in_type(2).shape.rank());
     const ValueId item = t.Value(Op::kExpandDims, {t.in(2), t.I32Scalar(0)});
     const ValueId index = t.Value(Op::kReshape, {t.in(1), t.I32({1})});
-    const ValueId list = MayGrow(t.node()) ? Grown(t, index) : t.in(0);
+    const ValueId list = MayGrow(t.node()) ? Grown(t, f, index) : t.in(0);
     const ValueId start =
         rank == 0 ? index : t.Value(Op::kConcatenation, {index, t.I32(std::vector<int32_t>(rank, 0))});
     t.Give(0, t.Value(Op::kDynamicUpdateSlice, {list, item, start}));
@@ -267,7 +271,7 @@ class ListLowering {
   }
 
   // The list behind which there are zeros up to `index`.
-  static ValueId Grown(Translation& t, ValueId index) {
+  static ValueId Grown(Translation& t, Function& f, ValueId index) {
     Attrs i32, axis;
     i32.Set("out_type", DType::kI32);
     axis.Set("axis", int64_t{0});
@@ -278,7 +282,11 @@ class ListLowering {
     const ValueId missing = t.Value(Op::kMaximum, {t.Value(Op::kSub, {wanted, length}), t.I32({0})});
     const ValueId dims = t.Value(Op::kConcatenation, {missing, element}, axis);
     const ValueId zeros = t.Value(Op::kFill, {dims, t.Scalar(t.in_type(0).dtype, 0)});
-    return t.Value(Op::kConcatenation, {t.in(0), zeros}, axis);
+    const ValueId grown = t.Value(Op::kConcatenation, {t.in(0), zeros}, axis);
+    Type type = t.in_type(0);  // its elements do not change
+    if (type.shape.rank() > 0) type.shape.dims()[0] = Shape::kUnknown;
+    f.value(grown).type = type;
+    return grown;
   }
 
   Result<bool> Length(Translation& t) {
@@ -299,7 +307,8 @@ class ListLowering {
       Type& inside = body.value(body.inputs[i]).type;
       if (inside.dtype != DType::kVariant || t.in_type(i).dtype == DType::kVariant) continue;
       Type carried = t.in_type(i);
-      if (carried.shape.rank() > 0 && Grows(module_, body, body.inputs[i]))
+      SeenLists seen;
+      if (carried.shape.rank() > 0 && Grows(module_, body, body.inputs[i], seen))
         carried.shape.dims()[0] = Shape::kUnknown;
       cond.value(cond.inputs[i]).type = inside = f.value(node.results[i]).type = carried;
     }
@@ -342,28 +351,18 @@ class ListLowering {
   Registry& registry_;
 };
 
-std::string FirstList(const Module& module) {
-  for (const auto& f : module.functions)
-    for (const auto& node : f->nodes)
-      if (IsListOp(node->op)) return "function " + f->name + ": " + Describe(*f, *node);
-  return "";
-}
-
 }  // namespace
 
 Status LowerLists(Module& module, const std::vector<std::string>& entries, Registry& registry) {
   constexpr int kRounds = 4;  // reading lists first, then, with the types that gives, those that are written
-  for (int round = 0; round < kRounds && !FirstList(module).empty(); ++round) {
+  for (int round = 0; round < kRounds && !WhyListsStay(module).empty(); ++round) {
     for (const std::string& name : entries) {
       FUSEBOX_TRY(ListLowering(module, registry).Run(*module.Find(name)));
       FUSEBOX_TRY(InferTypes(registry, module, *module.Find(name)));
     }
   }
-  const std::string left = FirstList(module);
-  if (left.empty()) return {};
-  return Unsupported(left +
-                     ": the shape of the list's elements is not known: fix the batch size (--batch N) or the "
-                     "input's shape (--shape)");
+  const std::string left = WhyListsStay(module);
+  return left.empty() ? Status() : Unsupported(left);
 }
 
 Status LowerTensorLists(Context& context) {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "converter/import/saved_model/function_import.h"
+#include "converter/import/tables/lookup.h"
 
 namespace fusebox::saved_model {
 namespace {
@@ -36,6 +37,9 @@ constexpr KnownOp kKnownOps[] = {
     {"Unique", "y,idx", "T,out_idx", ""},
     {"UniqueV2", "y,idx", "T,out_idx", ""},
     {"UniqueWithCounts", "y,idx,count", "T,out_idx", ""},
+    {"UniqueWithCountsV2", "y,idx,count", "T,out_idx", ""},
+    {"LookupTableExportV2", "keys,values", "Tkeys,Tvalues", ""},
+    {"LookupTableExport", "keys,values", "Tkeys,Tvalues", ""},
     {"DynamicPartition", "outputs", "T", "num_partitions"},
     {"TopK", "values,indices", "T,", ""},
     {"TensorListConcatV2", "tensor,lengths", "element_dtype,", ""},
@@ -100,6 +104,11 @@ constexpr struct {
     {"IRFFT", "Treal", DType::kF32},
     {"IRFFT2D", "Treal", DType::kF32},
 };
+
+// Of a variable of TensorFlow 1 it is the value that the node gives.
+bool IsHandle(std::string_view op) {
+  return op == "VarHandleOp" || op == "VariableV2" || op == "Variable" || converter::IsLookupTable(op);
+}
 
 // Takes the first of some words with commas off their list.
 std::string_view FirstOf(std::string_view& words) {
@@ -172,6 +181,7 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   if (const tf::FunctionDef* f = def ? nullptr : model.FindFunction(node.op())) def = &f->signature();
   if (def) {
     for (const auto& arg : def->output_arg()) FUSEBOX_TRY(AddArg(node, arg, out));
+    if (out.dtypes.empty() && IsHandle(node.op())) return Invalid("its definition gives no output");
     return out;
   }
   for (const KnownOp& known : kKnownOps) {

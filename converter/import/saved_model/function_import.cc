@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "converter/import/saved_model/dead_branches.h"
+#include "converter/import/tables/lookup.h"
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::saved_model {
@@ -66,6 +67,8 @@ class Importer {
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(text, in_function_));
     if (const auto it = values_.find({edge.node, edge.index}); it != values_.end() && edge.output.empty())
       return it->second;
+    if (branches_.IsDead(text))
+      return Unsupported("refers to " + text + ", which lies in a branch that never runs");
     const auto it = outputs_.find(edge.node);
     if (it == outputs_.end()) return Invalid("refers to " + text + ", which does not exist");
     const auto& [ids, first] = it->second;
@@ -187,6 +190,11 @@ class Importer {
       FUSEBOX_TRY(Refer(node, "then_branch", "then_subgraph_index", made));
       return Refer(node, "else_branch", "else_subgraph_index", made);
     }
+    if (converter::IsLookupTable(node.op())) {
+      f_.value(made.results[0]).type = {DType::kResource, Shape::Scalar()};
+      if (!in_function_) state_.FillTable(node.name(), made);
+      return {};
+    }
     if (node.op() == "VarHandleOp") {
       f_.value(made.results[0]).type = {DType::kResource, Shape::Scalar()};
       return ToHandle(node, made);
@@ -204,10 +212,6 @@ class Importer {
         state_.wanted.push_back(ref->name);
       }
       if (!std::holds_alternative<std::monostate>(converted)) made.attrs.Set(name, std::move(converted));
-    }
-    if (IsLookupTable(node.op())) {
-      f_.value(made.results[0]).type = {DType::kResource, Shape::Scalar()};
-      if (!in_function_) state_.FillTable(node.name(), made);
     }
     return {};
   }
@@ -379,6 +383,8 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
   FUSEBOX_TRY(importer.Run());
   for (const auto& [name, info] : outputs) {
     FUSEBOX_ASSIGN(const ValueId v, importer.Resolve(info.name()));
+    if (f.value(v).type.dtype == DType::kResource)
+      return Unsupported("output " + name + " is a resource, not a tensor of values");
     f.outputs.push_back(v);
     signature.output_names.push_back(name);
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/import/saved_model/lookup_tables.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "converter/import/saved_model/function_import.h"
 #include "converter/import/saved_model/import.h"
 #include "converter/import/saved_model/text_table.h"
+#include "converter/import/tables/lookup.h"
 
 namespace fusebox::saved_model {
 namespace {
@@ -23,6 +25,15 @@ const tf::FunctionDef* Callee(const SavedModel& model, const tf::NodeDef& node) 
   return f == node.attr().end() ? nullptr : model.FindFunction(f->second.func().name());
 }
 
+// Whether no link leads out of a folder.
+bool LiesIn(const std::filesystem::path& folder, const std::filesystem::path& file) {
+  std::error_code error;
+  const auto root = std::filesystem::weakly_canonical(folder, error);
+  if (error) return false;
+  const auto real = std::filesystem::weakly_canonical(file, error);
+  return !error && std::mismatch(root.begin(), root.end(), real.begin(), real.end()).first == root.end();
+}
+
 DType TypeOf(const tf::NodeDef& node, const std::string& attr) {
   const auto it = node.attr().find(attr);
   return it == node.attr().end() ? DType::kNone : ToDType(it->second.type());
@@ -30,36 +41,39 @@ DType TypeOf(const tf::NodeDef& node, const std::string& attr) {
 
 }  // namespace
 
-bool IsLookupTable(std::string_view op) {
-  return op == "HashTableV2" || op == "HashTable" || op == "MutableHashTableV2" || op == "MutableHashTable";
-}
-
 LookupTables::LookupTables(const SavedModel& model, const Variables& variables)
     : model_(model), variables_(variables) {
   bool any = false;
-  for (const tf::NodeDef& node : model.graph().node()) any |= IsLookupTable(node.op());
+  for (const tf::NodeDef& node : model.graph().node()) any |= converter::IsLookupTable(node.op());
   if (!any) return;
   scopes_.push_back(std::make_unique<Scope>());
   Visit(*scopes_.back(), 0);
 }
 
-// A table is filled once; where two nodes could, constants are better than what a checkpoint once held.
+const LookupTables::Names& LookupTables::NamesOf(const tf::FunctionDef* function) {
+  const auto [it, fresh] = names_.try_emplace(function);
+  if (!fresh) return it->second;
+  for (const tf::NodeDef& node : function ? function->node_def() : model_.graph().node()) {
+    it->second.nodes.emplace(node.name(), &node);
+    if (node.op() == "AssignVariableOp" && node.input_size() > 1)
+      it->second.assigned.emplace(node.input(0), &node);
+  }
+  return it->second;
+}
+
 void LookupTables::Visit(const Scope& scope, int depth) {
   constexpr int kDeepest = 3;
   constexpr size_t kMostNodes = size_t{1} << 20;
   const auto& nodes = scope.function ? scope.function->node_def() : model_.graph().node();
-  auto& by_name = nodes_[&scope];
-  for (const tf::NodeDef& node : nodes) by_name.emplace(node.name(), &node);
   visited_ += static_cast<size_t>(nodes.size());
   if (visited_ > kMostNodes) return;
+  NamesOf(scope.function);
   for (const tf::NodeDef& node : nodes) {
     if (IsFiller(node.op()) && node.input_size() >= 2) {
       const Found table = Source(&scope, node.input(0));
-      if (!table.node || !IsLookupTable(table.node->op())) continue;
-      const Filler filler{&node, &scope};
+      if (!table.node || !converter::IsLookupTable(table.node->op())) continue;
       const Found values = Source(&scope, node.input(1));
-      if (values.node && values.node->op() == "RestoreV2") fillers_.emplace(table.node->name(), filler);
-      else fillers_[table.node->name()] = filler;
+      Add(table.node->name(), {&node, &scope, values.node && values.node->op() == "RestoreV2"});
     } else if (const tf::FunctionDef* callee = depth < kDeepest ? Callee(model_, node) : nullptr) {
       scopes_.push_back(std::make_unique<Scope>(Scope{&scope, &node, callee}));
       Visit(*scopes_.back(), depth + 1);
@@ -67,11 +81,32 @@ void LookupTables::Visit(const Scope& scope, int depth) {
   }
 }
 
-// The node that an input is the value of: past identities, out of functions, and through a variable that is assigned once.
+// A table is filled once; where two nodes could, constants are better than what a checkpoint once held.
+void LookupTables::Add(const std::string& table, const Filler& filler) {
+  const auto [it, fresh] = fillers_.emplace(table, filler);
+  Filler& before = it->second;
+  if (fresh || filler.restored) return;
+  if (before.restored) {
+    before = filler;
+    return;
+  }
+  before.doubtful |= before.node->input_size() != filler.node->input_size();
+  for (int i = 1; !before.doubtful && i < filler.node->input_size(); ++i) {
+    const Found a = Source(before.scope, before.node->input(i));
+    const Found b = Source(filler.scope, filler.node->input(i));
+    before.doubtful = !a.node || a.node != b.node || a.output != b.output;
+  }
+}
+
 LookupTables::Found LookupTables::Source(const Scope* scope, std::string_view input) const {
-  constexpr int kMostSteps = 32;
+  int steps = 32;
+  return Source(scope, input, steps);
+}
+
+// The node that an input is the value of: past identities, out of functions, and through variables.
+LookupTables::Found LookupTables::Source(const Scope* scope, std::string_view input, int& steps) const {
   std::string text(input);
-  for (int step = 0; step < kMostSteps; ++step) {
+  while (steps-- > 0) {
     const auto edge = ParseEdge(text, scope->function != nullptr);
     if (!edge || edge->control) return {};
     if (scope->function) {
@@ -85,28 +120,30 @@ LookupTables::Found LookupTables::Source(const Scope* scope, std::string_view in
         continue;
       }
     }
-    const auto& nodes = nodes_.at(scope);
+    const auto& nodes = names_.at(scope->function).nodes;
     const auto it = nodes.find(edge->node);
     if (it == nodes.end()) return {};
     const tf::NodeDef& node = *it->second;
-    if (node.op() == "Identity" && node.input_size() > 0) {
-      text = node.input(0);
-    } else if (node.op() == "ReadVariableOp" && node.input_size() > 0) {
-      const Found handle = Source(scope, node.input(0));
-      if (!handle.node) return {};
-      const tf::NodeDef* assigned = nullptr;
-      for (const auto& [name, other] : nodes_.at(handle.scope))
-        if (other->op() == "AssignVariableOp" && other->input_size() > 1 &&
-            other->input(0) == handle.node->name())
-          assigned = other;
-      if (!assigned) return handle;
-      scope = handle.scope;
-      text = assigned->input(1);
-    } else {
-      return {&node, scope, edge->index};
+    if (node.op() == "ReadVariableOp" && node.input_size() > 0) {
+      const Found handle = Source(scope, node.input(0), steps);
+      return handle.node ? Assigned(handle, steps) : Found();
     }
+    if (node.op() != "Identity" || node.input_size() == 0) return {&node, scope, edge->index};
+    text = node.input(0);
   }
   return {};
+}
+
+// What a variable holds, itself where nothing assigns to it. Of several values the one from the checkpoint is there last.
+LookupTables::Found LookupTables::Assigned(const Found& handle, int& steps) const {
+  const auto [first, last] = names_.at(handle.scope->function).assigned.equal_range(handle.node->name());
+  if (first == last) return handle;
+  Found value;
+  for (auto it = first; it != last; ++it) {
+    value = Source(handle.scope, it->second->input(1), steps);
+    if (value.node && value.node->op() == "RestoreV2") return value;
+  }
+  return std::next(first) == last ? value : Found();
 }
 
 Result<Tensor> LookupTables::Restored(const Found& from) const {
@@ -148,7 +185,11 @@ Result<std::string> LookupTables::AssetPath(const Filler& filler) const {
       for (const auto& part : name)
         if (part == ".." || name.is_absolute())
           return Invalid("asset " + asset.filename() + " lies outside of the model's folder");
-      return (std::filesystem::path(model_.dir) / "assets" / name).string();
+      const std::filesystem::path file = std::filesystem::path(model_.dir) / "assets" / name;
+      if (!LiesIn(model_.dir, file))
+        return Invalid("asset " + asset.filename() +
+                       " is a link to outside of the model's folder: put the file itself there");
+      return file.string();
     }
   }
   return Unsupported("its text file is none of the model's assets");
@@ -177,6 +218,8 @@ Result<LookupTable> LookupTables::Of(const std::string& node) const {
   if (it == fillers_.end() || !table)
     return Unsupported("table " + node + ": nothing fills it before the model runs");
   const Filler& filler = it->second;
+  if (filler.doubtful)
+    return Unsupported("table " + node + ": it is filled twice, and with what last does not show");
   if (filler.node->op().starts_with("InitializeTableFromTextFile"))
     return FromFile(filler, *table).At("table " + node);
   LookupTable made;

@@ -16,8 +16,6 @@ struct LookupTable {
   Tensor keys, values;
 };
 
-bool IsLookupTable(std::string_view op);  // a node of this op is a table's handle
-
 class LookupTables {
  public:
   // Looks for what fills each table of the main graph; reads nothing. Both outlive this.
@@ -41,10 +39,21 @@ class LookupTables {
   struct Filler {
     const tf::NodeDef* node;
     const Scope* scope;
+    bool restored;          // from the checkpoint
+    bool doubtful = false;  // another one fills the table with something else
+  };
+  // The nodes of the main graph or a function by name, and by variable what assigns to it.
+  struct Names {
+    std::map<std::string_view, const tf::NodeDef*> nodes;
+    std::multimap<std::string_view, const tf::NodeDef*> assigned;
   };
 
   void Visit(const Scope& scope, int depth);
+  void Add(const std::string& table, const Filler& filler);
+  const Names& NamesOf(const tf::FunctionDef* function);
   Found Source(const Scope* scope, std::string_view input) const;
+  Found Source(const Scope* scope, std::string_view input, int& steps) const;
+  Found Assigned(const Found& handle, int& steps) const;
   Result<Tensor> Value(const Filler& filler, int input) const;
   Result<Tensor> Restored(const Found& from) const;
   Result<LookupTable> FromFile(const Filler& filler, const tf::NodeDef& table) const;
@@ -54,7 +63,7 @@ class LookupTables {
   const Variables& variables_;
   std::map<std::string, Filler> fillers_;  // by the table's node
   std::vector<std::unique_ptr<Scope>> scopes_;
-  std::map<const Scope*, std::map<std::string_view, const tf::NodeDef*>> nodes_;
+  std::map<const tf::FunctionDef*, Names> names_;  // null: of the main graph
   size_t visited_ = 0;
 };
 

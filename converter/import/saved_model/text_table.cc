@@ -77,13 +77,17 @@ class ColumnBuilder {
 }  // namespace
 
 Result<std::pair<Tensor, Tensor>> ReadTextTable(const TextTable& table) {
+  for (const DType dtype : {table.key.dtype, table.value.dtype})
+    if (dtype != DType::kString && dtype != DType::kI64 && dtype != DType::kI32 && dtype != DType::kF32)
+      return Unsupported("a column of " + std::string(Name(dtype)));
   FUSEBOX_ASSIGN(const Buffer file, MapFile(table.path));
   std::string_view rest(reinterpret_cast<const char*>(file.data()), file.size());
   ColumnBuilder keys(table.key), values(table.value);
   for (int64_t number = 0; !rest.empty() && (table.most < 0 || number < table.most); ++number) {
     const size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
+    std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
     const std::string place = table.path + ": line " + std::to_string(number + 1);
     FUSEBOX_TRY(keys.Add(line, number, table).At(place));
     FUSEBOX_TRY(values.Add(line, number, table).At(place));

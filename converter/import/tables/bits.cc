@@ -70,6 +70,9 @@ Status Bitcast(Translation& t) {
     shape.dims().push_back(static_cast<int64_t>(before / after));
   } else if (before < after) {
     if (shape.rank() == 0) return Invalid("a scalar has too few bits");
+    const int64_t last = shape.dims().back(), parts = static_cast<int64_t>(after / before);
+    if (last >= 0 && last != parts)
+      return Invalid("its last dimension is " + std::to_string(last) + ", expected " + std::to_string(parts));
     shape.dims().erase(shape.dims().end() - 1);
   }
   t.Give(0, t.Typed(Op::kBitcast, {t.in(0)}, {*type, std::move(shape)}));

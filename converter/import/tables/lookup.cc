@@ -3,10 +3,14 @@
 // go through the number of the entry, and tables from numbers to numbers are constants that are gathered from.
 //
 // A HASHTABLE carries what its table holds (attributes keys and values) until the pass "tables-out".
+#include "converter/import/tables/lookup.h"
+
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "converter/import/tables/translate.h"
+#include "host/graph/npy.h"
 
 namespace fusebox::converter {
 namespace {
@@ -22,7 +26,8 @@ struct Table {
 Result<Table> TableOf(Translation& t) {
   if (t.count() == 0) return Invalid("it has no table");
   const Node* const handle = t.Producer(t.in(0));
-  if (!handle) return Unsupported("where its table comes from cannot be followed");
+  if (!handle || !handle->is(Op::kOpaque) || !IsLookupTable(handle->name))
+    return Unsupported("where its table comes from cannot be followed");
   if (const std::string why = handle->attrs.str("why", ""); !why.empty()) return Unsupported(why);
   const AttrValue *const keys = handle->attrs.Find("keys"), *const values = handle->attrs.Find("values");
   if (!keys || !values || !std::holds_alternative<Tensor>(*keys) || !std::holds_alternative<Tensor>(*values))
@@ -144,31 +149,46 @@ Status Lookup(Translation& t) {
   FUSEBOX_ASSIGN(const Table table, TableOf(t));
   if (t.in_type(1).dtype != table.key() || t.in_type(2).dtype != table.value())
     return Unsupported("its operands are not known to be of the table's types");
-  if (table.key() == DType::kString) return ByString(t, table);
-  if (table.key() != DType::kI64 && table.key() != DType::kI32)
-    return Unsupported("a table by " + std::string(Name(table.key())));
-  if (table.value() == DType::kString) return ToString(t, table);
-  const std::vector<int64_t> keys = Integers(table.keys);
-  if (keys.empty()) {
+  if (table.count() == 0 && table.value() != DType::kString) {
     Attrs attrs;
     attrs.Set("out_type", DType::kI32);
     t.Give(0, t.Value(Op::kBroadcastTo, {t.in(2), t.Value(Op::kShape, {t.in(1)}, std::move(attrs))}));
     return {};
   }
-  constexpr int64_t kWidest = int64_t{1} << 20, kMostCompared = 4096, kFarthest = int64_t{1} << 30;
+  if (table.key() == DType::kString) return ByString(t, table);
+  if (table.key() != DType::kI64 && table.key() != DType::kI32)
+    return Unsupported("a table by " + std::string(Name(table.key())));
+  if (table.value() == DType::kString) return ToString(t, table);
+  const std::vector<int64_t> keys = Integers(table.keys);
+  constexpr int64_t kMostCompared = 4096, kFarthest = int64_t{1} << 30;
+  // A list that is much longer than the table is worth it only where the keys are too many to be compared.
+  const int64_t widest =
+      std::max(table.count() <= kMostCompared ? int64_t{4096} : int64_t{1} << 20, 16 * table.count());
   const auto [least, most] = std::ranges::minmax(keys);
-  if (least > -kFarthest && most < kFarthest && most - least < std::max(kWidest, 4 * table.count()))
+  if (least > -kFarthest && most < kFarthest && most - least < widest)
     return Dense(t, table, keys, least, most);
   if (table.count() <= kMostCompared) return Sparse(t, table);
   return Unsupported("a table of " + std::to_string(table.count()) + " numbers that lie far apart");
 }
 
-// How many different keys there are.
+template <class T>
+int64_t Different(const std::vector<T>& all) {
+  return static_cast<int64_t>(std::set<T>(all.begin(), all.end()).size());
+}
+
 Status Size(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   FUSEBOX_ASSIGN(const Table table, TableOf(t));
-  t.Give(0,
-         t.Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{table.count()})}));
+  int64_t size = 0;
+  if (table.key() == DType::kString) {
+    FUSEBOX_ASSIGN(const auto words, UnpackStrings(table.keys.data));
+    size = Different(words);
+  } else if (table.key() == DType::kI64 || table.key() == DType::kI32) {
+    size = Different(Integers(table.keys));
+  } else {
+    return Unsupported("a table by " + std::string(Name(table.key())));
+  }
+  t.Give(0, t.Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{size})}));
   return {};
 }
 
@@ -181,6 +201,10 @@ Status Export(Translation& t) {
 }
 
 }  // namespace
+
+bool IsLookupTable(std::string_view op) {
+  return op == "HashTableV2" || op == "HashTable" || op == "MutableHashTableV2" || op == "MutableHashTable";
+}
 
 std::span<const TranslateRow> LookupRows() {
   static constexpr TranslateRow kTable[] = {

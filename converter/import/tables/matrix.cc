@@ -178,7 +178,7 @@ Status MaxPoolV2(Translation& t) {
   node.attrs.Set("strides", strides);
   Translation inside = t.Of(node);
   FUSEBOX_TRY(Pool<Op::kMaxPool2D>(inside));
-  t.Give(0, inside.results()[0]);
+  if (!inside.results().empty()) t.Give(0, inside.results()[0]);
   return {};
 }
 

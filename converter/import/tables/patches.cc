@@ -86,6 +86,10 @@ Status DynamicPartition(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(1)));
   if (rank != 1) return Unsupported("partitions of rank " + std::to_string(rank));
+  constexpr size_t kMost = 1024;
+  if (t.results().size() > kMost)
+    return Unsupported("num_partitions is " + std::to_string(t.results().size()) + ", more than " +
+                       std::to_string(kMost));
   for (size_t k = 0; k < t.results().size(); ++k) {
     const ValueId is = t.Value(Op::kEqual, {t.in(1), t.I32Scalar(static_cast<int32_t>(k))});
     const ValueId rows = t.Value(Op::kReshape, {t.ToI32(t.Value(Op::kWhere, {is})), t.I32({-1})});

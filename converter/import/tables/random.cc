@@ -36,10 +36,12 @@ Status RandomInt(Translation& t) {
   const DType dtype = t.in_type(1).dtype;
   const ValueId drawn =
       t.Typed(Op::kRandomUniform, {t.ToI32(t.in(0))}, {DType::kF32, ShapeFrom(t, 0)}, Seeds(t));
-  const ValueId width = t.Value(Op::kSub, {t.in(2), t.in(1)});
+  // In 64 bits, which the width of 32 fits.
+  const ValueId least = t.Cast(t.in(1), DType::kI64);
+  const ValueId width = t.Value(Op::kSub, {t.Cast(t.in(2), DType::kI64), least});
   const ValueId steps = t.Value(Op::kMul, {drawn, t.Cast(width, DType::kF32)});
-  const ValueId whole = t.Cast(t.Value(Op::kFloor, {steps}), dtype);
-  t.Give(0, t.Value(Op::kAdd, {whole, t.in(1)}));
+  const ValueId whole = t.Cast(t.Value(Op::kFloor, {steps}), DType::kI64);
+  t.Give(0, t.Cast(t.Value(Op::kAdd, {whole, least}), dtype));
   return {};
 }
 

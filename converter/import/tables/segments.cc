@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that are gathered into segments, distinct values and how many there are of each, and scattering with a choice.
+#include <limits>
+
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -60,6 +62,19 @@ Status SegmentMean(Translation& t) {
   return {};
 }
 
+// In TFLite the largest of nothing is a finite number, and so is that of infinite numbers alone; the smallest too.
+ValueId ChosenOf(Translation& t, Op unsorted, ValueId rows, ValueId ids, ValueId count) {
+  const ValueId chosen = t.Value(unsorted, {rows, ids, count});
+  const DType dtype = t.type(rows).dtype;
+  if (!IsFloat(dtype) || unsorted == Op::kUnsortedSegmentProd) return chosen;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const ValueId least = t.Scalar(dtype, unsorted == Op::kUnsortedSegmentMax ? -infinity : infinity);
+  const ValueId counts = t.Cast(t.Value(Op::kNotEqual, {rows, least}), DType::kI32);
+  const ValueId others = t.Value(Op::kUnsortedSegmentSum, {counts, ids, count});
+  const ValueId any = t.Value(Op::kGreater, {others, t.I32Scalar(0)});
+  return t.Value(Op::kSelectV2, {any, chosen, least});
+}
+
 // There are as many segments as the last id says. One that has no row is zero, but for products, which are 1.
 template <Op unsorted>
 Status SegmentChoice(Translation& t) {
@@ -68,7 +83,7 @@ Status SegmentChoice(Translation& t) {
   const DType dtype = t.type(s.rows).dtype;
   const ValueId largest = t.Value(Op::kReduceMax, {s.ids, t.I32({0})});
   const ValueId count = t.Value(Op::kAdd, {largest, t.I32Scalar(1)});
-  const ValueId chosen = t.Value(unsorted, {s.rows, s.ids, count});
+  const ValueId chosen = ChosenOf(t, unsorted, s.rows, s.ids, count);
   if (unsorted == Op::kUnsortedSegmentProd) {
     t.Give(0, chosen);
     return {};
@@ -125,8 +140,8 @@ Status Count(Translation& t) {
   const ValueId hot =
       t.Value(Op::kOneHot, {t.in(0), t.ToI32(t.in(1)), t.Scalar(dtype, 1), t.Scalar(dtype, 0)}, Axis(-1));
   const ValueId axis = t.I32({rank - 1});
-  if (binary) {
-    t.Give(0, t.Value(Op::kReduceMax, {hot, axis}));
+  if (binary) {  // not the largest, which of nothing is none
+    t.Give(0, t.Value(Op::kMinimum, {t.Value(Op::kSum, {hot, axis}), t.Scalar(dtype, 1)}));
     return {};
   }
   ValueId counted = hot;
@@ -181,7 +196,7 @@ Status TensorScatterChoice(Translation& t) {
       t.Value(Op::kSum, {t.Value(Op::kMul, {t.ToI32(t.in(1)), t.I32(std::move(strides))}), t.I32({-1})});
   const ValueId ids = t.Value(Op::kReshape, {numbered, t.I32({-1})});
   const ValueId updates = t.Value(Op::kReshape, {t.in(2), t.I32(std::move(flat))});
-  const ValueId chosen = t.Value(unsorted, {updates, ids, t.I32Scalar(static_cast<int32_t>(places))});
+  const ValueId chosen = ChosenOf(t, unsorted, updates, ids, t.I32Scalar(static_cast<int32_t>(places)));
   t.Give(0, t.Value(choice, {t.in(0), t.Value(Op::kReshape, {chosen, ShapeOf(t, t.in(0))})}));
   return {};
 }

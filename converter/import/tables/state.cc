@@ -48,6 +48,8 @@ Status VariableShape(Translation& t) {
 // The list ops keep their operands; the element type travels as an attribute for the lowering.
 template <Op op>
 Status List(Translation& t) {
+  if (t.results().size() != 1)
+    return Invalid("it gives " + std::to_string(t.results().size()) + " results, expected 1");
   Attrs attrs;
   if (const auto* type = std::get_if<DType>(t.attrs().Find("element_dtype")))
     attrs.Set("element_dtype", *type);

@@ -81,7 +81,9 @@ Result<Combined> CombinedOf(Translation& t) {
   if (per_class < 1 || total < 1 || total > INT32_MAX) return Invalid("it may select nothing");
   made.per_class = std::min(per_class, made.boxes);
   made.total = total;
-  made.given = t.attrs().b("pad_per_class", false) ? std::min(total, per_class * made.classes) : total;
+  made.given = t.attrs().b("pad_per_class", false)
+                   ? std::min(total, std::min(per_class, total) * made.classes)
+                   : total;
   made.most = t.I32Scalar(static_cast<int32_t>(made.per_class));
   made.overlap = t.in(4), made.score = t.in(5);
   return made;

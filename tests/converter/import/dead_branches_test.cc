@@ -81,6 +81,17 @@ TEST(DeadBranches, GoWhereTheConditionIsConstant) {
   }
 }
 
+TEST(DeadBranches, AreNoOutputs) {
+  for (const char* output : {"cond/Switch_1:1", "cond/mul:0"}) {
+    OldModel model(false);
+    OldModel::Info((*(*model.meta.mutable_signature_def())["serving_default"].mutable_outputs())["z"], output,
+                   tf::DT_FLOAT, {2});
+    const auto converted = model.Convert();
+    ASSERT_FALSE(converted) << output;
+    EXPECT_THAT(converted.error().message, HasSubstr("lies in a branch that never runs"));
+  }
+}
+
 TEST(DeadBranches, StayWhereTheConditionIsAnInput) {
   const auto converted = OldModel(false, true).Convert();
   ASSERT_FALSE(converted);

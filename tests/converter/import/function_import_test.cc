@@ -51,6 +51,22 @@ tf::NodeDef& NodeIn(tf::SavedModel& model, const std::string& function, const st
   return none;
 }
 
+// Of ops in functions, which a file does not define.
+TEST(FunctionImport, KnowsHowManyOutputsSomeOpsHave) {
+  for (const auto& [op, names] :
+       std::map<std::string, std::vector<std::string>>{{"UniqueWithCountsV2", {"y", "idx", "count"}},
+                                                       {"LookupTableExportV2", {"keys", "values"}},
+                                                       {"LookupTableExport", {"keys", "values"}}}) {
+    tf::NodeDef node;
+    node.set_op(op);
+    const auto outputs = OutputsOf(SavedModel(), node);
+    ASSERT_TRUE(outputs) << op;
+    EXPECT_EQ(outputs->dtypes.size(), names.size()) << op;
+    for (size_t i = 0; i < names.size(); ++i)
+      EXPECT_EQ(outputs->first.contains(names[i]) ? outputs->first.at(names[i]) : -1, static_cast<int>(i));
+  }
+}
+
 TEST(FunctionImport, TakesEverySignatureWithItsFunctions) {
   const auto imported = ImportDamaged([](tf::SavedModel&) {});
   ASSERT_TRUE(imported) << imported.error().message;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookup tables as exporters write them, from the file to the numbers: what fills them lies in initialisers, assets or the checkpoint.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <map>
 
@@ -28,6 +29,7 @@ struct LookupModel {
   tf::SavedModel proto;
   BundleWriter checkpoint;
   std::map<std::string, std::string> assets;
+  std::string link;  // added to the name of the folder it names a file that words.txt is a link to
   tf::MetaGraphDef& meta = *proto.add_meta_graphs();
 
   LookupModel(tf::DataType key, tf::DataType value, const TensorValue& otherwise,
@@ -82,6 +84,27 @@ struct LookupModel {
             const std::vector<tf::DataType>& types) {
     Node("StatefulPartitionedCall", name, inputs, {Attr("f", f.signature().name(), {}), Attr("Tout", types)});
   }
+  // Asks the table something else in place of the lookup; y is the first thing that gives.
+  LookupModel& Ask(const std::string& op, const std::string& output) {
+    tf::FunctionDef& f = *meta.mutable_graph_def()->mutable_library()->mutable_function(0);
+    (*f.mutable_ret())["y"] = "find:" + output + ":0";
+    f.mutable_node_def(0)->set_op(op);
+    f.mutable_node_def(0)->clear_input();
+    f.mutable_node_def(0)->add_input("table");
+    return *this;
+  }
+  // A node that the lookup waits for, of an op that the file defines without outputs.
+  LookupModel& Before(const std::string& op, const std::string& name) {
+    meta.mutable_meta_info_def()->mutable_stripped_op_list()->add_op()->set_name(op);
+    if (op != "HashTableV2") Node(op, name, {}, {Attr("dtype", tf::DT_FLOAT), Attr("shape", kScalar)});
+    for (tf::NodeDef& node : *meta.mutable_graph_def()->mutable_node())
+      if (node.name() == "call") node.add_input("^" + name);
+    return *this;
+  }
+  std::string Refusal() {
+    const auto converted = Convert();
+    return converted ? "converted" : converted.error().message;
+  }
   // What a function of TensorFlow 2 does when the model is loaded.
   LookupModel& Filled(const TensorValue& keys, const TensorValue& values) {
     Const("keys", keys);
@@ -117,6 +140,11 @@ struct LookupModel {
     std::filesystem::create_directories(dir + "/assets");
     for (const auto& [name, text] : assets)
       if (!name.starts_with("..")) testing::WriteAll(dir + "/assets/" + name, text);
+    if (!link.empty()) {
+      testing::WriteAll(dir + link, "outside\n");
+      std::filesystem::remove(dir + "/assets/words.txt");
+      std::filesystem::create_symlink(dir + link, dir + "/assets/words.txt");
+    }
     Conversion conversion = FromSavedModel(dir);
     conversion.options.registry = BuiltIn();
     return conversion.Convert();
@@ -199,6 +227,12 @@ TEST(LookupTables, ReadTheColumnsOfAnAsset) {
   EXPECT_THAT(WordsOf(columns.Find(Long({-2, 4, 0}))), ElementsAre("a", "the", "?"));
 }
 
+TEST(LookupTables, ReadLinesThatEndAsOnWindows) {
+  LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
+  model.FromAsset("dog\r\ncat\r\n\r\r\nlast\r", -2, -1);
+  EXPECT_THAT(LongsOf(model.Find(Words({"cat", "dog", "\r", "last"}))), ElementsAre(1, 0, 2, 3));
+}
+
 TEST(LookupTables, SayWhatIsWrongWithAnAsset) {
   const auto why = [](LookupModel&& model) {
     const auto converted = model.Convert();
@@ -213,6 +247,12 @@ TEST(LookupTables, SayWhatIsWrongWithAnAsset) {
   EXPECT_THAT(why(std::move(column.FromAsset("a\n", 0, 1))), HasSubstr("line 1: it has no column 1"));
   LookupModel outside(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
   EXPECT_THAT(why(std::move(outside.FromAsset("a\n", -2, -1, "../words.txt"))), HasSubstr("outside"));
+  LookupModel linked(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
+  linked.link = "-secret.txt";
+  EXPECT_THAT(why(std::move(linked.FromAsset("a\n", -2, -1))),
+              HasSubstr("a link to outside of the model's folder"));
+  LookupModel wide(tf::DT_STRING, tf::DT_DOUBLE, {tf::DT_DOUBLE, kScalar, std::string(8, 0), {}});
+  EXPECT_THAT(why(std::move(wide.FromAsset("a;1.5\n", 0, 1))), HasSubstr("a column of f64"));
 }
 
 TEST(LookupTables, AreRestoredFromTheCheckpoint) {
@@ -230,6 +270,117 @@ TEST(LookupTables, ThatNothingFillsAreRefused) {
   const auto converted = model.Convert();
   ASSERT_FALSE(converted);
   EXPECT_THAT(converted.error().message, HasSubstr("nothing fills it before the model runs"));
+}
+
+TEST(LookupTables, AreNotFollowedThroughAVariableThatReadsItself) {
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  model.Node("ReadVariableOp", "r", {"r"}, {Attr("dtype", tf::DT_INT64)});
+  model.Node("LookupTableImportV2", "import", {"table", "r", "r"}, {});
+  EXPECT_THAT(model.Refusal(), HasSubstr("what it is filled with is computed"));
+}
+
+TEST(LookupTables, AreRefusedWhereTheFileDefinesThemWithoutOutputs) {
+  for (const auto& [op, name] :
+       {std::pair("HashTableV2", "table"), {"VarHandleOp", "v"}, {"VariableV2", "v"}}) {
+    LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+    model.Filled(Longs({1}), Longs({2})).Before(op, name);
+    EXPECT_THAT(model.Refusal(), HasSubstr("its definition gives no output")) << op;
+  }
+}
+
+// Each call is looked into, but what the function holds is listed once.
+TEST(LookupTables, AreSoughtInLittleMemory) {
+  constexpr int kMany = 3000;
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  model.Filled(Longs({1}), Longs({2}));
+  tf::FunctionDef& f = model.AddFunction("large", {});
+  for (int i = 0; i < kMany; ++i) model.Node("NoOp", "n" + std::to_string(i), {}, {}, f.add_node_def());
+  for (int i = 0; i < kMany; ++i) model.Node("large", "c" + std::to_string(i), {}, {});
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  EXPECT_THAT(LongsOf(model.Find(Long({1, 3}))), ElementsAre(2, -1));
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 300 * 1024);  // kB
+}
+
+TEST(LookupTables, AreRefusedWhereWhatTheyHoldIsInDoubt) {
+  const auto twice = [](bool restored) {
+    LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+    model.checkpoint.Add("values", Longs({30, 40}));
+    model.Const("names", Strings({"values"}));
+    model.Const("k", Longs({1, 2}));
+    model.Const("a", Longs({10, 20}));
+    model.Node("VarHandleOp", "v", {}, {Attr("dtype", tf::DT_INT64), Attr("shape", Shape{2})});
+    model.Node("AssignVariableOp", "z_assign", {"v", "a"}, {});
+    model.Node("RestoreV2", "restore", {"default", "names", "default"}, {});
+    model.Node("AssignVariableOp", "b_assign", {"v", restored ? "restore" : "k"}, {});
+    model.Node("ReadVariableOp", "r", {"v"}, {Attr("dtype", tf::DT_INT64)});
+    model.Node("LookupTableImportV2", "import", {"table", "k", "r"}, {});
+    return model;
+  };
+  LookupModel restored = twice(true), constant = twice(false);
+  EXPECT_THAT(LongsOf(restored.Find(Long({2, 1}))), ElementsAre(40, 30));
+  EXPECT_THAT(constant.Refusal(), HasSubstr("what it is filled with is computed"));
+  LookupModel fillers(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  fillers.Filled(Longs({1}), Longs({2}));
+  fillers.Const("others", Longs({3}));
+  fillers.Node("LookupTableImportV2", "again", {"table", "keys", "others"}, {});
+  EXPECT_THAT(fillers.Refusal(), HasSubstr("filled twice"));
+}
+
+TEST(LookupTables, CountDifferentKeys) {
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  model.Filled(Longs({1, 1, 2}), Longs({5, 5, 6})).Ask("LookupTableSizeV2", "size");
+  EXPECT_THAT(LongsOf(model.Find(Long({0}))), ElementsAre(2));
+}
+
+TEST(LookupTables, GiveTheirKeysAndValues) {
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  model.Filled(Longs({1, 4}), Longs({5, 6})).Ask("LookupTableExportV2", "values");
+  EXPECT_THAT(LongsOf(model.Find(Long({0}))), ElementsAre(5, 6));
+}
+
+TEST(LookupTables, OfNothingGiveTheDefault) {
+  LookupModel model(tf::DT_STRING, tf::DT_FLOAT, samples::Float(-0.5f));
+  model.FromAsset("", 0, 1);
+  EXPECT_THAT(FloatsOf(model.Find(Words({"a", ""}))), ElementsAre(-0.5f, -0.5f));
+}
+
+TEST(LookupTables, OfFewNumbersAreWrittenSmall) {
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  model.Filled(Longs({1, 1000000}), Longs({5, 6}));
+  EXPECT_THAT(LongsOf(model.Find(Long({1000000, 2, 1}))), ElementsAre(6, -1, 5));
+  const auto converted = model.Convert();
+  ASSERT_TRUE(converted) << converted.error().message;
+  for (const auto& f : converted->module->functions)
+    for (ValueId v = 0; v < static_cast<ValueId>(f->value_count()); ++v)
+      EXPECT_LT(f->value(v).data.size(), size_t{1} << 16);
+}
+
+TEST(LookupTables, AreNoOutputs) {
+  LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  model.Filled(Longs({1}), Longs({5}));
+  tf::SignatureDef& s = (*model.meta.mutable_signature_def())["serving_default"];
+  LookupModel::Info((*s.mutable_outputs())["z"], "table:0", tf::DT_RESOURCE);
+  EXPECT_THAT(model.Refusal(), HasSubstr("output z is a resource, not a tensor of values"));
+}
+
+// Attributes of a file that are called as those of the tables here.
+TEST(LookupTables, AreNotTakenFromAttributes) {
+  LookupModel unknown(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  unknown.Filled(Longs({1}), Longs({5}));
+  unknown.Node("FooBar", "foo", {}, {Attr("dtype", tf::DT_FLOAT), Attr("keys", Longs({1}))});
+  tf::SignatureDef& s = (*unknown.meta.mutable_signature_def())["serving_default"];
+  LookupModel::Info((*s.mutable_outputs())["z"], "foo:0", tf::DT_FLOAT);
+  EXPECT_THAT(unknown.Refusal(), HasSubstr("op FooBar (foo): there is no translation of this op"));
+  LookupModel empty(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
+  for (tf::NodeDef& node : *empty.meta.mutable_graph_def()->mutable_node()) {
+    if (node.name() != "table") continue;
+    (*node.mutable_attr())["keys"] = Attr("keys", Longs({1})).proto;
+    (*node.mutable_attr())["values"] = Attr("values", Longs({1})).proto;
+    (*node.mutable_attr())["why"] = Attr("why", "because").proto;
+  }
+  EXPECT_THAT(empty.Refusal(), HasSubstr("nothing fills it before the model runs"));
 }
 
 }  // namespace

@@ -154,6 +154,56 @@ TEST(LowerLists, TakeItemsAtTheirEnd) {
   EXPECT_THAT(FloatsOf(out[2]), ElementsAre(1, 2, 3, 4));
 }
 
+TEST(LowerLists, RefuseItemsOfDifferentShapes) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {-1}),
+                most = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {-1});
+  Attrs attrs;
+  attrs.Set("element_dtype", DType::kF32);
+  ValueId list = Opaque(f, "EmptyTensorList", {shape, most}, kList, attrs);
+  for (const int64_t size : {4, 2})
+    list = Opaque(f, "TensorListPushBack", {list, f.AddInput(F32({size}))}, kList, attrs);
+  f.outputs = {Opaque(f, "TensorListStack", {list, shape}, F32({-1, -1}), attrs)};
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  EXPECT_THAT(bench.Notes(), HasSubstr("items of different shapes, f32[4] and f32[2]"));
+  EXPECT_THAT(bench.Run(RequireLegal), HasSubstr("items of different shapes, f32[4] and f32[2]"));
+}
+
+// Each branch takes the list several times: asked once per way there, this would take for ever.
+TEST(LowerLists, GoThroughManyBranches) {
+  constexpr int kMany = 14, kWidth = 6;
+  Bench bench;
+  Function& f = bench.Add("main");
+  const ValueId yes = f.AddInput({DType::kBool, Shape::Scalar()}), x = f.AddInput(F32({-1}));
+  const ValueId shape = f.AddConst<int32_t>(DType::kI32, {1}, {-1}),
+                length = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {0});
+  ValueId list = f.AddNode(Op::kTensorListReserve, {shape, length}, {kList}).results[0];
+  for (int k = 0; k < kMany; ++k) {
+    const std::string names[] = {"then" + std::to_string(k), "other" + std::to_string(k)};
+    std::vector<ValueId> operands = {yes};
+    for (int i = 0; i < kWidth; ++i) operands.push_back(list);
+    for (const std::string& name : names) {
+      Function& branch = bench.Add(name);
+      for (int i = 0; i < kWidth; ++i) branch.AddInput(kList);
+      branch.outputs = {branch.inputs[0]};
+    }
+    list = f.AddNode(Op::kIf, operands, {kList},
+                     Ref("then_subgraph_index", names[0], "else_subgraph_index", names[1]))
+               .results[0];
+  }
+  const ValueId zero = f.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {0});
+  Attrs grows;
+  grows.Set("resize_if_index_out_of_bounds", true);
+  list = f.AddNode(Op::kTensorListSetItem, {list, zero, x}, {kList}, grows).results[0];
+  f.outputs = f.AddNode(Op::kTensorListStack, {list, shape}, {F32({-1, -1})}).results;
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(LowerTensorLists), "");
+  EXPECT_THAT(bench.Notes(), HasSubstr("not known"));
+}
+
 TEST(LowerLists, OfALoopThatNeverRuns) {
   Loop bench(0);
   EXPECT_EQ(bench.Run(LowerTensorLists), "");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "tests/converter/passes/translate_cases.h"
 
 namespace fusebox::converter {
@@ -8,6 +10,7 @@ std::vector<SourceOp> SegmentCases() {
   const Tensor x = F({2, 3}, {1, 2, 3, 4, 5, 6}), places = I({3, 2}, {0, 1, 1, 2, 0, 1});
   const Tensor updates = F({3}, {10, -1, 20}), long_list = L({5}, {7, 3, 7, 7, 3});
   const Tensor none = F({0}, {});
+  constexpr float inf = std::numeric_limits<float>::infinity();
   const auto hot = A("T", DType::kF32, "binary_output", true);
   return {
       {"SegmentSum", {F({3}, {1, 2, 3}), I({3}, {0, 0, 1})}, {3, 3}},
@@ -15,6 +18,9 @@ std::vector<SourceOp> SegmentCases() {
       {"SegmentMean", {F({2}, {1, 3}), L({2}, {0, 0})}, {2}},
       {"SegmentMax", {rows, ids}, {3, 4, 0, 0, 7, 6}},
       {"SegmentMin", {rows, ids}, {1, 2, 0, 0, -5, -8}},
+      {"SegmentMax", {F({4}, {-inf, -inf, 1, -inf}), I({4}, {0, 0, 2, 2})}, {-inf, 0, 1}},
+      {"SegmentMin", {F({4}, {inf, inf, 1, inf}), I({4}, {0, 0, 2, 2})}, {inf, 0, 1}},
+      {"SegmentMax", {F({1}, {-3.4028235e38f}), I({1}, {0})}, {-3.4028234663852886e38}},
       {"SegmentProd", {rows, ids}, {3, 8, 1, 1, -35, -48}},
       {"SparseSegmentSum", {rows, I({3}, {3, 0, 0}), I({3}, {0, 0, 1})}, {8, -6, 1, 2}},
       {"SparseSegmentMean", {rows, L({3}, {3, 0, 0}), I({3}, {0, 0, 1})}, {4, -3, 1, 2}},
@@ -28,6 +34,7 @@ std::vector<SourceOp> SegmentCases() {
        {1, 0, 2, 1, 1, 0},
        A("T", DType::kF32)},
       {"DenseBincount", {L({2, 3}, {0, 2, 2, 1, 5, 0}), L({}, {3}), none}, {1, 0, 1, 1, 1, 0}, hot},
+      {"DenseBincount", {I({0}, {}), I({}, {3}), none}, {0, 0, 0}, hot},
       {"DenseBincount", {I({3}, {0, 1, 0}), I({}, {2}), F({3}, {0.5f, 2, 3})}, {3.5, 2}},
       {"Bincount", {I({3}, {0, 1, 0}), I({}, {3}), none}, {2, 1, 0}},
       {"LowerBound", {F({2, 3}, {1, 2, 3, 4, 4, 6}), F({2, 2}, {2, 9, 4, 0})}, {1, 3, 0, 0}, {}, 1, 2},
@@ -36,6 +43,8 @@ std::vector<SourceOp> SegmentCases() {
       {"TensorScatterMax", {x, places, updates}, {1, 20, 3, 4, 5, 6}, {}, 1, 3},
       {"TensorScatterMin", {x, places, updates}, {1, 2, 3, 4, 5, -1}, {}, 1, 3},
       {"TensorScatterMin", {x, L({1, 1}, {1}), F({1, 3}, {9, 0, 9})}, {1, 2, 3, 4, 0, 6}, {}, 1, 3},
+      {"TensorScatterMax", {F({3}, {-inf, -inf, 2}), I({1, 1}, {1}), F({1}, {5})}, {-inf, 5, 2}, {}, 1, 3},
+      {"TensorScatterMin", {F({2}, {inf, 1}), I({1, 1}, {1}), F({1}, {inf})}, {inf, 1}, {}, 1, 3},
       {"InvertPermutation", {I({4}, {2, 0, 3, 1})}, {1, 3, 0, 2}},
       {"InvertPermutation", {L({2}, {1, 0})}, {1, 0}},
   };

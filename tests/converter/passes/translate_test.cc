@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstdint>
 #include <set>
 
 #include "host/verify/cases.h"
@@ -13,6 +14,7 @@ namespace fusebox::converter {
 namespace {
 
 using ::testing::Contains;
+using ::testing::HasSubstr;
 
 Node& Source(Function& f, const SourceOp& source, std::vector<Tensor>* inputs) {
   std::vector<ValueId> operands;
@@ -154,6 +156,76 @@ TEST(Translate, SurvivesAnyNumberOfOperands) {
         }
       }
     }
+  }
+}
+
+// Why the op is not translated; empty where it is.
+std::string Refusal(const SourceOp& source) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  std::vector<Tensor> inputs;
+  const Node node = Source(f, source, &inputs);
+  Translation translation(bench.module, f, *BuiltIn(), node);
+  const Status status = FindTranslation(source.op)(translation);
+  return status ? "" : status.error().message;
+}
+
+TEST(Translate, SurvivesOpsThatAFileDefinesWithoutOutputs) {
+  const Tensor window = I({4}, {1, 2, 2, 1});
+  EXPECT_EQ(Refusal({"MaxPoolV2", {F({1, 2, 2, 1}, {1, 2, 3, 4}), window, window}, {}, {}, 0}), "");
+  for (const char* op : {"TensorListReserve", "TensorListGetItem", "TensorListSetItem", "TensorListStack"})
+    EXPECT_THAT(Refusal({op, {I({1}, {2}), I({}, {3}), I({}, {4})}, {}, {}, 0}), HasSubstr("0 results"));
+}
+
+TEST(Translate, RefusesTooManyParts) {
+  const SourceOp most{"DynamicPartition", {F({2}, {1, 2}), I({2}, {0, 1})}, {}, {}, 1024};
+  EXPECT_EQ(Refusal(most), "");
+  SourceOp more = most;
+  more.results = 1025;
+  EXPECT_THAT(Refusal(more), HasSubstr("num_partitions is 1025, more than 1024"));
+}
+
+TEST(Translate, ChecksThatBitsFit) {
+  const Attrs f64 = A("type", DType::kF64);
+  EXPECT_THAT(Refusal({"Bitcast", {F({3}, {1, 2, 3})}, {}, f64}),
+              HasSubstr("last dimension is 3, expected 2"));
+  EXPECT_EQ(Refusal({"Bitcast", {F({3, 2}, {1, 2, 3, 4, 5, 6})}, {}, f64}), "");
+}
+
+TEST(Translate, TakesAnyNumberOfBoxesPerClass) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  std::vector<Tensor> inputs;
+  const Tensor boxes = F({1, 3, 1, 4}, std::vector<float>(12)), scores = F({1, 3, 4}, std::vector<float>(12));
+  Source(f,
+         {"CombinedNonMaxSuppression",
+          {boxes, scores, L({}, {int64_t{1} << 62}), L({}, {5}), F({}, {0.5f}), F({}, {0.1f})},
+          {},
+          A("pad_per_class", true),
+          4,
+          2},
+         &inputs);
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  for (const auto& node : f.nodes) {
+    if (!node->is(Op::kTopkV2)) continue;
+    EXPECT_EQ(f.value(node->operands[1]).data.As<int32_t>()[0], 5);
+  }
+  EXPECT_EQ(Count(f, Op::kTopkV2), 1u) << ToText(f);
+}
+
+TEST(Translate, DrawsIntegersOfAnyWidth) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  std::vector<Tensor> inputs;
+  Source(f, {"RandomUniformInt", {I({2}, {2, 3}), I({}, {INT32_MIN}), I({}, {INT32_MAX})}, {}, {}, 1, 0},
+         &inputs);
+  bench.Sign(f);
+  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(Count(f, Op::kMul), 1u) << ToText(f);
+  for (const auto& node : f.nodes) {
+    if (!node->is(Op::kMul)) continue;
+    EXPECT_EQ(f.value(node->operands[1]).data.As<float>()[0], 4294967296.0f);
   }
 }
 
