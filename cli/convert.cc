@@ -236,9 +236,7 @@ Result<Exit> Failed(const ConvertFlags& flags, const Report& report, const Error
     for (const converter::UnsupportedOps& u : report.unsupported)
       Message(u.op + " (" + std::to_string(u.count) + ", first at " + u.first + "): " + u.reason);
   }
-  Report failed = report;
-  failed.error = error.message;
-  FUSEBOX_ASSIGN(auto report_file, BeginReport(flags, failed));
+  FUSEBOX_ASSIGN(auto report_file, BeginReport(flags, report));
   if (report_file) FUSEBOX_TRY(report_file->Commit());
   if (!NoneConverts(flags, report)) return std::unexpected(error);
   Message("no signature converts");

@@ -4,24 +4,12 @@
 #include "cli/print.h"
 
 namespace fusebox::cli {
-namespace {
-
-std::string Chosen(const Module& module, const std::string& asked) {
-  if (!asked.empty()) return asked;
-  for (const Signature& signature : module.signatures)
-    if (module.signatures.size() == 1 || signature.function == module.functions[0]->name)
-      return signature.key;
-  return {};
-}
-
-}  // namespace
 
 Result<Opened> Open(const std::string& path, const ModelOptions& model, const SessionOptions& options) {
   Opened out{.path = path};
   FUSEBOX_ASSIGN(out.model, Model::Open(path, model));
   for (const std::string& notice : out.model->notices()) Message(path + ": " + notice);
   FUSEBOX_ASSIGN(out.session, Session::Create(out.model, options));
-  out.signature = Chosen(out.model->module(), options.signature);
   out.ports = PortsOf(*out.model, *out.session, options.signature);
   return out;
 }

@@ -15,7 +15,6 @@ struct Opened {
   std::string path;
   std::shared_ptr<const Model> model;
   std::unique_ptr<Session> session;
-  std::string signature;  // that runs; empty: the file has none for its main function
   Ports ports;
 };
 

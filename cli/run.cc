@@ -103,8 +103,10 @@ Status PrintText(const RunFlags& flags, const Opened& opened, const Measured& me
   if (flags.explain)
     Print(Fusions(*opened.model) + Placements(*opened.session) + opened.session->Explain() + "\n");
   if (const size_t count = opened.model->module().signatures.size(); count > 1)
-    Print(fmt::format("signature {}, one of {}; --signature KEY runs another\n\n",
-                      opened.signature.empty() ? "(none: the main subgraph)" : opened.signature, count));
+    Print(fmt::format(
+        "signature {}, one of {}; --signature KEY runs another\n\n",
+        opened.session->signature().empty() ? "(none: the main subgraph)" : opened.session->signature(),
+        count));
   Table table({"output", "dtype", "shape", "first values"});
   const std::vector<Tensor>& outputs = measured.runs.back();
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -136,7 +138,7 @@ Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& me
     placements.push_back(
         {{"function", row.function}, {"node", row.node}, {"op", row.op}, {"who", row.who}, {"why", row.why}});
   Json out = {{"model", opened.path},
-              {"signature", opened.signature},
+              {"signature", opened.session->signature()},
               {"inputs", std::move(inputs)},
               {"outputs", std::move(outputs)},
               {"runs", flags.runs},

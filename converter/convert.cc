@@ -59,6 +59,12 @@ Conversion FromTflite(std::string file) {
 Result<Converted> Conversion::Convert() {
   report_ = {};
   report_.source = source_;
+  auto converted = Run();
+  if (!converted) report_.error = converted.error().message;
+  return converted;
+}
+
+Result<Converted> Conversion::Run() {
   if (!options.registry) {
     FUSEBOX_ASSIGN(options.registry, Registry::Create({}));
   }

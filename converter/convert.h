@@ -69,7 +69,7 @@ struct Report {
   std::vector<LayerError> layers;  // of a quantised model with calibration data, in execution order
   std::vector<std::string> notes;  // one line each, in pass order
   bool disproved = false;          // a rule was refused by the proof
-  std::string error;               // why nothing came of it; set by who reports a failure
+  std::string error;               // why nothing came of it; empty: it did
 };
 std::string ToText(const Report&);  // the tables of --explain
 std::string ToJson(const Report&);
@@ -94,6 +94,7 @@ class Conversion {
   friend Conversion FromSavedModel(std::string dir);
   friend Conversion FromKeras(std::string file);
   friend Conversion FromTflite(std::string file);
+  Result<Converted> Run();
   Format format_ = Format::kSavedModel;
   std::string source_;
   Report report_;

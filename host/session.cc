@@ -45,6 +45,7 @@ struct Session::Impl {
 
   std::shared_ptr<const Model> model;
   std::unique_ptr<run::Runner> runner;
+  std::string signature;
   const plan::Code* code = nullptr;
   std::vector<Slot> inputs, outputs;
   std::vector<std::unique_ptr<Port>> input_ports, output_ports;
@@ -175,6 +176,7 @@ Status Session::SelectSignature(std::string_view key) {
   const plan::Code* code = impl.model->program().Find(function);
   if (code == nullptr)
     return Invalid(fmt::format("{}: function {} does not exist", impl.model->name(), function));
+  impl.signature = signature != nullptr ? signature->key : "";
   impl.Select(*code, signature);
   // Inputs of known shape need no Resize before InputData.
   for (size_t i = 0; i < impl.inputs.size(); ++i) {
@@ -287,6 +289,7 @@ const std::vector<std::string>& Session::notices() const { return impl_->runner-
 std::string Session::Explain() const { return impl_->runner->Explain(); }
 
 size_t Session::arena_bytes() const { return impl_->runner->arena_bytes(); }
+const std::string& Session::signature() const { return impl_->signature; }
 int Session::threads() const { return static_cast<int>(impl_->runner->threads()); }
 
 }  // namespace fusebox

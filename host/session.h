@@ -39,6 +39,7 @@ class Session {
   const std::vector<Slot>& outputs() const;
   Result<int> FindInput(std::string_view name) const;
 
+  const std::string& signature() const;  // that Run runs; empty: a main function that has none
   // From now on Run runs that signature; state is kept. Values set before are forgotten.
   Status SelectSignature(std::string_view key);
 

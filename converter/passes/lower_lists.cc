@@ -272,10 +272,9 @@ class ListLowering {
 
   // The list behind which there are zeros up to `index`.
   static ValueId Grown(Translation& t, Function& f, ValueId index) {
-    Attrs i32, axis;
-    i32.Set("out_type", DType::kI32);
+    Attrs axis;
     axis.Set("axis", int64_t{0});
-    const ValueId shape = t.Value(Op::kShape, {t.in(0)}, std::move(i32));
+    const ValueId shape = t.ShapeOf(t.in(0));
     const ValueId length = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
     const ValueId element = t.Value(Op::kSlice, {shape, t.I32({1}), t.I32({-1})});
     const ValueId wanted = t.Value(Op::kAdd, {index, t.I32({1})});
@@ -290,9 +289,8 @@ class ListLowering {
   }
 
   Result<bool> Length(Translation& t) {
-    Attrs i32, shrink;
-    i32.Set("out_type", DType::kI32);
-    const ValueId shape = t.Value(Op::kShape, {t.in(0)}, std::move(i32));
+    Attrs shrink;
+    const ValueId shape = t.ShapeOf(t.in(0));
     shrink.Set("shrink_axis_mask", 1);
     t.Give(0, t.Value(Op::kStridedSlice, {shape, t.I32({0}), t.I32({1}), t.I32({1})}, std::move(shrink)));
     return true;

@@ -14,28 +14,9 @@ namespace {
 constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();  // offsets are int32
 constexpr int64_t kMostStrings = kMostBytes / 4 - 2;
 
-int32_t IntegerAt(const char* at) {
-  int32_t value = 0;
-  std::memcpy(&value, at, sizeof(value));
-  return value;
-}
-
 [[noreturn]] void TooMuchText() { throw Error{FBX_OUT_OF_MEMORY, "more text than a string tensor holds"}; }
 
 }  // namespace
-
-Strings::Strings(Tensor t) : data_(t.data<const char>()), bytes_(t.bytes()), count_(Count(t.dims())) {
-  const bool whole = data_ && bytes_ >= 8 && count_ >= 0 && IntegerAt(data_) == count_ &&
-                     bytes_ / 4 >= static_cast<size_t>(count_) + 2;
-  if (!whole && !(count_ == 0 && bytes_ < 8)) Fail("the strings are damaged", std::string(t.name()));
-}
-
-std::string_view Strings::operator[](int64_t i) const {
-  const int64_t begin = IntegerAt(data_ + 4 * (i + 1)), end = IntegerAt(data_ + 4 * (i + 2));
-  if (begin < 0 || end < begin || static_cast<size_t>(end) > bytes_)
-    Fail("string " + std::to_string(i) + " is damaged");
-  return {data_ + begin, static_cast<size_t>(end - begin)};
-}
 
 void StoreStrings(const Node& n, uint32_t i, std::span<const int64_t> dims,
                   const std::function<std::string_view(int64_t k)>& at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// String tensors (abi/tensor.h: a count, offsets, bytes). Kernels that move elements without looking at them take strings by
+// Writing string tensors, and kernels that move elements without looking at them, which take strings by
 // being wrapped: MovesStrings<K> lets K move the numbers of the strings, and the strings follow.
 #pragma once
 
@@ -12,22 +12,9 @@
 #include <vector>
 
 #include <fusebox/kernel.hpp>
+#include <fusebox/strings.hpp>
 
 namespace fusebox::cpu {
-
-// Borrows the tensor's data. Throws Error for data that is no string tensor of the tensor's shape.
-class Strings {
- public:
-  explicit Strings(Tensor t);
-  int64_t size() const { return count_; }
-  // 0 <= i < size().
-  std::string_view operator[](int64_t i) const;
-
- private:
-  const char* data_;
-  size_t bytes_;
-  int64_t count_;
-};
 
 // Gives result i this shape and, for each of its elements k, the string at(k).
 void StoreStrings(const Node& n, uint32_t i, std::span<const int64_t> dims,

@@ -135,18 +135,8 @@ void BidirectionalKernel::Run(const Node& node, const Shapes& shapes) const {
   ForPlaces(spec, n, [&](size_t at, size_t from) { std::copy_n(x + from * n, n, reversed + at * n); });
   RunDirection<T>(node, shapes, false, x, forward);
   RunDirection<T>(node, shapes, true, reversed, backward);
-  if (!shapes.spec.merge) {
-    T* const out = node.out(1).data<T>();
-    ForPlaces(spec, back,
-              [&](size_t at, size_t from) { std::copy_n(backward + from * back, back, out + at * back); });
-    return;
-  }
-  T* const out = node.out(0).data<T>();
-  ForPlaces(spec, ahead + back, [&](size_t at, size_t from) {
-    T* const row = out + at * (ahead + back);
-    std::copy_n(forward + at * ahead, ahead, row);
-    std::copy_n(backward + from * back, back, row + ahead);
-  });
+  const bool merge = shapes.spec.merge;
+  JoinDirections(spec, forward, merge ? ahead : 0, backward, back, node.out(merge ? 0 : 1).data<T>());
 }
 
 void BidirectionalKernel::invoke(const Node& node, const Shapes& shapes) const {

@@ -142,13 +142,7 @@ void BidirectionalRnnKernel::Run(const Node& node, const Shapes& shapes) const {
   backward.Set(reversed, back, StateResult(node, shapes.merge, true));
   forward_.invoke(forward.node(), shapes.forward);
   backward_.invoke(backward.node(), shapes.backward);
-  T* const out = node.out(shapes.merge ? 0 : 1).data<T>();
-  const size_t before = shapes.merge ? u : 0;
-  ForPlaces(spec, before + v, [&](size_t at, size_t from) {
-    T* const row = out + at * (before + v);
-    std::copy_n(ahead + at * u, before, row);
-    std::copy_n(back + from * v, v, row + before);
-  });
+  JoinDirections(spec, ahead, shapes.merge ? u : 0, back, v, node.out(shapes.merge ? 0 : 1).data<T>());
 }
 
 void BidirectionalRnnKernel::invoke(const Node& node, const Shapes& shapes) const {

@@ -2,6 +2,7 @@
 // Where the steps of a sequence stand, and those of the same sequence from its last step to its first.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 namespace fusebox::rnn {
@@ -21,6 +22,16 @@ void ForPlaces(const Spec& spec, size_t width, const F& f) {
       }
     }
   }
+}
+
+// Joins the results of two directions, rows of `u` and `v` values: `back` runs from the last step to the first.
+template <class T, class Spec>
+void JoinDirections(const Spec& spec, const T* ahead, size_t u, const T* back, size_t v, T* out) {
+  ForPlaces(spec, u + v, [&](size_t at, size_t from) {
+    T* const row = out + at * (u + v);
+    std::copy_n(ahead + at * u, u, row);
+    std::copy_n(back + from * v, v, row + u);
+  });
 }
 
 }  // namespace fusebox::rnn

@@ -6,29 +6,6 @@
 #include <limits>
 
 namespace fusebox::text {
-namespace {
-
-int32_t ReadInt(const char* at) {
-  int32_t value = 0;
-  std::memcpy(&value, at, sizeof(value));
-  return value;
-}
-
-}  // namespace
-
-Strings::Strings(Tensor t) : data_(t.data<const char>()), bytes_(t.bytes()), count_(t.count()) {
-  const bool whole =
-      bytes_ >= 4 && count_ >= 0 && ReadInt(data_) == count_ && bytes_ / 4 >= static_cast<size_t>(count_) + 2;
-  if (!whole && !(count_ == 0 && bytes_ < 8))
-    throw Error{FBX_INVALID, "the strings are damaged", std::string(t.name())};
-}
-
-std::string_view Strings::operator[](int64_t i) const {
-  const int64_t begin = ReadInt(data_ + 4 * (i + 1)), end = ReadInt(data_ + 4 * (i + 2));
-  if (begin < 0 || end < begin || static_cast<size_t>(end) > bytes_)
-    throw Error{FBX_INVALID, "string " + std::to_string(i) + " is damaged"};
-  return {data_ + begin, static_cast<size_t>(end - begin)};
-}
 
 void StringList::Add(std::string_view text) {
   bytes_ += text;

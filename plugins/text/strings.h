@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// String tensors (abi/tensor.h: a count, offsets, bytes): reading one, and writing one whose size is known when it is written.
+// Writing string tensors whose size is known when they are written, and row splits.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,9 @@
 #include <vector>
 
 #include <fusebox/kernel.hpp>
+#include <fusebox/strings.hpp>
 
 namespace fusebox::text {
-
-// Throws Error for data that is no string tensor of the tensor's shape.
-class Strings {
- public:
-  explicit Strings(Tensor t);
-  int64_t size() const { return count_; }
-  std::string_view operator[](int64_t i) const;
-
- private:
-  const char* data_;
-  size_t bytes_;
-  int64_t count_;
-};
 
 // A result in the making: many short strings, one after the other.
 class StringList {

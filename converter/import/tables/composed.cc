@@ -10,9 +10,7 @@ namespace {
 
 // Like the operand in shape and element type, all of one value.
 ValueId Like(Translation& t, ValueId v, double value) {
-  Attrs attrs;
-  attrs.Set("out_type", DType::kI32);
-  return t.Value(Op::kFill, {t.Value(Op::kShape, {v}, std::move(attrs)), t.Scalar(t.type(v).dtype, value)});
+  return t.Value(Op::kFill, {t.ShapeOf(v), t.Scalar(t.type(v).dtype, value)});
 }
 
 Status OnesLike(Translation& t) {
@@ -157,10 +155,7 @@ Status L2Loss(Translation& t) {
 }
 
 ValueId Scatter(Translation& t, ValueId updates) {
-  Attrs attrs;
-  attrs.Set("out_type", DType::kI32);
-  const ValueId shape = t.Value(Op::kShape, {t.in(0)}, std::move(attrs));
-  return t.Value(Op::kScatterNd, {t.ToI32(t.in(1)), updates, shape});
+  return t.Value(Op::kScatterNd, {t.ToI32(t.in(1)), updates, t.ShapeOf(t.in(0))});
 }
 
 Status TensorScatterAdd(Translation& t) {

@@ -142,10 +142,7 @@ class Product {
   ValueId SizeOf(char label) {
     const Size& size = sizes_[static_cast<unsigned char>(label)];
     if (size.known >= 0) return t_.I32({static_cast<int32_t>(size.known)});
-    Attrs attrs;
-    attrs.Set("out_type", DType::kI32);
-    const ValueId shape = t_.Value(Op::kShape, {size.of}, std::move(attrs));
-    return t_.Value(Op::kSlice, {shape, t_.I32({size.axis}), t_.I32({1})});
+    return t_.Value(Op::kSlice, {t_.ShapeOf(size.of), t_.I32({size.axis}), t_.I32({1})});
   }
 
   static std::vector<std::string> Singles(const std::string& labels) {

@@ -71,9 +71,7 @@ Status CropAndResize(Translation& t) {
   if (t.in_type(0).dtype == DType::kNone) return Unsupported("the element type of its image is not known");
   Crops c(t);
   const ValueId image = t.Cast(t.in(0), DType::kF32);
-  Attrs i32;
-  i32.Set("out_type", DType::kI32);
-  const ValueId shape = t.Value(Op::kShape, {image}, std::move(i32));
+  const ValueId shape = t.ShapeOf(image);
   const auto part = [&](int32_t from) { return t.Value(Op::kSlice, {shape, t.I32({from}), t.I32({1})}); };
   const ValueId height = part(1), width = part(2);
   const ValueId pixels = t.Value(Op::kReshape, {image, t.Value(Op::kConcatenation, {t.I32({-1}), part(3)})});

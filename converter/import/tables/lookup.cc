@@ -150,9 +150,7 @@ Status Lookup(Translation& t) {
   if (t.in_type(1).dtype != table.key() || t.in_type(2).dtype != table.value())
     return Unsupported("its operands are not known to be of the table's types");
   if (table.count() == 0 && table.value() != DType::kString) {
-    Attrs attrs;
-    attrs.Set("out_type", DType::kI32);
-    t.Give(0, t.Value(Op::kBroadcastTo, {t.in(2), t.Value(Op::kShape, {t.in(1)}, std::move(attrs))}));
+    t.Give(0, t.Value(Op::kBroadcastTo, {t.in(2), t.ShapeOf(t.in(1))}));
     return {};
   }
   if (table.key() == DType::kString) return ByString(t, table);

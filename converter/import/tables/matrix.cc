@@ -209,10 +209,8 @@ Result<ChannelsLast> ChannelsLastOf(const std::string& format) {
 
 // The variance of what the elements per channel of x are a sample of: n / (n - 1) times theirs.
 ValueId Unbiased(Translation& t, ValueId variance, ValueId x, const std::vector<int32_t>& axes) {
-  Attrs attrs;
-  attrs.Set("out_type", DType::kI32);
   const DType dtype = t.type(variance).dtype;
-  const ValueId dims = t.Value(Op::kGather, {t.Value(Op::kShape, {x}, std::move(attrs)), t.I32(axes)});
+  const ValueId dims = t.Value(Op::kGather, {t.ShapeOf(x), t.I32(axes)});
   const ValueId count = t.Cast(t.Value(Op::kReduceProd, {dims, t.I32({0})}), dtype);
   const ValueId one = t.Scalar(dtype, 1);
   const ValueId others = t.Value(Op::kMaximum, {t.Value(Op::kSub, {count, one}), one});

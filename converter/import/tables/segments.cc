@@ -13,12 +13,6 @@ Attrs Axis(int64_t axis) {
   return attrs;
 }
 
-ValueId ShapeOf(Translation& t, ValueId v) {
-  Attrs attrs;
-  attrs.Set("out_type", DType::kI32);
-  return t.Value(Op::kShape, {v}, std::move(attrs));
-}
-
 // Rows and the segment that each belongs to, in ascending order.
 struct Segments {
   ValueId rows, ids;
@@ -39,7 +33,7 @@ Result<Segments> SegmentsOf(Translation& t) {
 
 // How many rows each segment has, as [segments, 1, 1, ...], in the rows' element type.
 ValueId Counts(Translation& t, const Segments& s) {
-  const ValueId ones = t.Value(Op::kFill, {ShapeOf(t, s.ids), t.Scalar(t.type(s.rows).dtype, 1)});
+  const ValueId ones = t.Value(Op::kFill, {t.ShapeOf(s.ids), t.Scalar(t.type(s.rows).dtype, 1)});
   const ValueId counts = t.Value(Op::kSegmentSum, {ones, s.ids});
   std::vector<int32_t> dims(static_cast<size_t>(s.rank), 1);
   dims[0] = -1;
@@ -104,8 +98,8 @@ Status Unique(Translation& t, DType index) {
   t.Give(1, which);
   if (t.results().size() < 3) return {};
   const ValueId ids = t.ToI32(which);
-  const ValueId ones = t.Value(Op::kFill, {ShapeOf(t, ids), t.Scalar(DType::kI32, 1)});
-  const ValueId size = t.Value(Op::kReshape, {ShapeOf(t, y), t.I32({})});
+  const ValueId ones = t.Value(Op::kFill, {t.ShapeOf(ids), t.Scalar(DType::kI32, 1)});
+  const ValueId size = t.Value(Op::kReshape, {t.ShapeOf(y), t.I32({})});
   t.Give(2, t.Cast(t.Value(Op::kUnsortedSegmentSum, {ones, ids, size}), index));
   return {};
 }
@@ -197,13 +191,13 @@ Status TensorScatterChoice(Translation& t) {
   const ValueId ids = t.Value(Op::kReshape, {numbered, t.I32({-1})});
   const ValueId updates = t.Value(Op::kReshape, {t.in(2), t.I32(std::move(flat))});
   const ValueId chosen = ChosenOf(t, unsorted, updates, ids, t.I32Scalar(static_cast<int32_t>(places)));
-  t.Give(0, t.Value(choice, {t.in(0), t.Value(Op::kReshape, {chosen, ShapeOf(t, t.in(0))})}));
+  t.Give(0, t.Value(choice, {t.in(0), t.Value(Op::kReshape, {chosen, t.ShapeOf(t.in(0))})}));
   return {};
 }
 
 Status TensorScatterSub(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  const ValueId added = t.Value(Op::kScatterNd, {t.ToI32(t.in(1)), t.in(2), ShapeOf(t, t.in(0))});
+  const ValueId added = t.Value(Op::kScatterNd, {t.ToI32(t.in(1)), t.in(2), t.ShapeOf(t.in(0))});
   t.Give(0, t.Value(Op::kSub, {t.in(0), added}));
   return {};
 }
@@ -212,7 +206,7 @@ Status TensorScatterSub(Translation& t) {
 Status InvertPermutation(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const DType dtype = t.in_type(0).dtype;
-  const ValueId x = t.ToI32(t.in(0)), shape = ShapeOf(t, x);
+  const ValueId x = t.ToI32(t.in(0)), shape = t.ShapeOf(x);
   const ValueId places = t.Value(Op::kExpandDims, {x, t.I32Scalar(1)});
   const ValueId count = t.Value(Op::kReshape, {shape, t.I32({})});
   const ValueId numbers = t.Value(Op::kRange, {t.I32Scalar(0), count, t.I32Scalar(1)});

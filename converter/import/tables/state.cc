@@ -92,9 +92,7 @@ ValueId Stacked(Translation& t, ValueId element_shape) {
 Status ConcatList(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const ValueId stacked = Stacked(t, t.in(1));
-  Attrs attrs;
-  attrs.Set("out_type", DType::kI32);
-  const ValueId shape = t.Value(Op::kShape, {stacked}, std::move(attrs));
+  const ValueId shape = t.ShapeOf(stacked);
   const ValueId rows = t.Value(Op::kSlice, {shape, t.I32({1}), t.I32({1})});
   const ValueId rest = t.Value(Op::kSlice, {shape, t.I32({2}), t.I32({-1})});
   t.Give(0, t.Value(Op::kReshape, {stacked, t.Value(Op::kConcatenation, {t.I32({-1}), rest})}));
@@ -119,9 +117,7 @@ Status Empty(Translation& t) {
 
 // Row `number` (counted around the end) of the dense tensor `x` becomes `row`, which has the rank of x and one row.
 ValueId WithRow(Translation& t, ValueId x, ValueId number, ValueId row, int rank) {
-  Attrs i32;
-  i32.Set("out_type", DType::kI32);
-  const ValueId shape = t.Value(Op::kShape, {x}, std::move(i32));
+  const ValueId shape = t.ShapeOf(x);
   const ValueId rows = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
   ValueId start = t.Value(Op::kFloorMod, {number, rows});
   if (rank > 1)

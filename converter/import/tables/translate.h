@@ -54,6 +54,7 @@ class Translation {
   ValueId I32(std::vector<int32_t> values);  // 1-D
   ValueId I32Scalar(int32_t value);
   ValueId Scalar(DType dtype, double value);
+  ValueId ShapeOf(ValueId v);         // its dims as 1-D i32, found when it runs where they are not known
   ValueId ToI32(ValueId v);           // an index or shape operand: i64 becomes i32
   ValueId Cast(ValueId v, DType to);  // v itself when it is of that type
   ValueId Transpose(ValueId v, std::vector<int32_t> perm) {

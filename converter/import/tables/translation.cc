@@ -81,6 +81,12 @@ ValueId Translation::I32Scalar(int32_t value) {
   return f_.AddConst(DType::kI32, Shape(std::vector<int64_t>{}), std::vector<int32_t>{value});
 }
 
+ValueId Translation::ShapeOf(ValueId v) {
+  Attrs attrs;
+  attrs.Set("out_type", DType::kI32);
+  return Value(Op::kShape, {v}, std::move(attrs));
+}
+
 ValueId Translation::Scalar(DType dtype, double value) {
   const auto of = [&]<class T>(T typed) {
     return f_.AddConst(dtype, Shape::Scalar(), std::vector<T>{typed});

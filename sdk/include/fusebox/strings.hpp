@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading tensors of strings (abi/tensor.h has their form: a count, offsets, bytes).
+//
+//   const fusebox::Strings words(n.in(0));
+//   for (int64_t i = 0; i < words.size(); ++i) use(words[i]);
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "fusebox/base.hpp"
+
+namespace fusebox {
+inline namespace v1 {
+
+// Borrows the tensor's data, which must be there; any thread. Data may come from a file: what is no string tensor of the tensor's
+// shape is an Error, when it is made or when the string is asked for.
+class Strings {
+ public:
+  explicit Strings(Tensor t) : data_(t.data<const char>()), bytes_(t.bytes()), count_(count_of(t)) {
+    const bool whole = data_ && bytes_ >= 8 && count_ >= 0 && int_at(0) == count_ &&
+                       bytes_ / 4 >= static_cast<size_t>(count_) + 2;
+    if (!whole && !(count_ == 0 && bytes_ < 8))
+      throw Error{FBX_INVALID, "the strings are damaged", std::string(t.name())};
+  }
+  int64_t size() const { return count_; }
+  // 0 <= i < size(). Not ended by a zero.
+  std::string_view operator[](int64_t i) const {
+    const int64_t begin = int_at(i + 1), end = int_at(i + 2);
+    if (begin < 0 || end < begin || static_cast<size_t>(end) > bytes_)
+      throw Error{FBX_INVALID, "string " + std::to_string(i) + " is damaged"};
+    return {data_ + begin, static_cast<size_t>(end - begin)};
+  }
+
+ private:
+  // -1: more than a string tensor can hold, or not known.
+  static int64_t count_of(Tensor t) {
+    int64_t count = 1;
+    for (const int64_t dim : t.dims()) {
+      if (dim == 0) return 0;
+      count = dim < 0 || count < 0 || count > INT32_MAX / dim ? -1 : count * dim;
+    }
+    return count;
+  }
+  int32_t int_at(int64_t place) const {
+    int32_t value = 0;
+    std::memcpy(&value, data_ + 4 * place, sizeof value);
+    return value;
+  }
+
+  const char* data_;
+  size_t bytes_;
+  int64_t count_;
+};
+
+}  // namespace v1
+}  // namespace fusebox
