@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 
 #include "converter/import/keras/layers/operation.h"
@@ -20,10 +21,40 @@ void Squeeze(LayerCall& c, std::string_view) {
   c.Give(c.e().Op("Squeeze", {TensorArgument(c, 0, {"x", "input"})}, MakeAttrs("squeeze_dims", axes)));
 }
 
+namespace {
+
+// What is known of a computed shape stays known.
+void SayShape(LayerCall& c, ValueId v, DType dtype, const std::vector<int64_t>& known) {
+  if (c.e().ok() && !c.e().type(v).shape.ranked()) c.e().function().value(v).type = {dtype, Shape(known)};
+}
+
+}  // namespace
+
 void Reshape(LayerCall& c, std::string_view) {
-  const auto shape = IntsArgument(c, 1, {"shape", "newshape"});
-  if (!shape) return c.e().Refuse("a shape that is computed");
-  c.Give(c.e().Op("Reshape", {TensorArgument(c, 0, {"tensor", "x"}), c.e().I32s(*shape)}));
+  const ValueId x = TensorArgument(c, 0, {"tensor", "x"});
+  std::vector<int64_t> known;
+  const ValueId shape = SizesArgument(c, 1, {"shape", "newshape"}, known);
+  if (shape == kNoValue) return c.e().Refuse("no shape");
+  const ValueId y = c.e().Op("Reshape", {x, shape});
+  SayShape(c, y, c.e().ok() ? c.e().dtype(x) : DType::kNone, known);
+  c.Give(y);
+}
+
+void BroadcastTo(LayerCall& c, std::string_view) {
+  const ValueId x = TensorArgument(c, 0, {"input", "x"});
+  std::vector<int64_t> known;
+  const ValueId shape = SizesArgument(c, 1, {"shape"}, known);
+  if (shape == kNoValue) return c.e().Refuse("no shape");
+  const ValueId y = c.e().Op("BroadcastTo", {x, shape});
+  SayShape(c, y, c.e().ok() ? c.e().dtype(x) : DType::kNone, known);
+  c.Give(y);
+}
+
+void Ravel(LayerCall& c, std::string_view) { c.Give(c.e().Reshape(c.in(), {Extent{}})); }
+
+void ShapeOf(LayerCall& c, std::string_view) {
+  const std::string type = TextArgument(c, 1, {"out_type"}, "int32");
+  c.Give(c.e().Op("Shape", {c.in()}, MakeAttrs("out_type", type == "int64" ? DType::kI64 : DType::kI32)));
 }
 
 void TransposeAxes(LayerCall& c, std::string_view) {
@@ -33,13 +64,44 @@ void TransposeAxes(LayerCall& c, std::string_view) {
   c.Give(c.e().Transpose(x, IntsArgument(c, 1, {"perm", "axes"}).value_or(reversed)));
 }
 
-void Concat(LayerCall& c, std::string_view) {
-  std::vector<ValueId> parts;
-  for (const Flow& input : c.inputs()) parts.push_back(input.value);
-  const auto axis = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{0});
-  if (parts.empty() || axis.size() != 1) return c.e().Refuse("what it joins, and where, is not known");
-  const int64_t at = axis[0] < 0 ? axis[0] + c.e().rank(parts[0]) : axis[0];
-  c.Give(c.e().Concat(std::move(parts), static_cast<int>(at)));
+void SwapAxes(LayerCall& c, std::string_view) {
+  const int rank = c.e().rank(c.in());
+  const auto axes = AxesOf(c, {IntArgument(c, 1, {"axis1"}, 0), IntArgument(c, 2, {"axis2"}, 0)}, rank);
+  std::vector<int64_t> perm;
+  for (int i = 0; i < rank; ++i) perm.push_back(i);
+  if (!c.e().ok()) return;
+  std::swap(perm[static_cast<size_t>(axes[0])], perm[static_cast<size_t>(axes[1])]);
+  c.Give(c.e().Transpose(c.in(), perm));
+}
+
+void MoveAxis(LayerCall& c, std::string_view) {
+  const int rank = c.e().rank(c.in());
+  const std::vector<int64_t> none;
+  const auto from = AxesOf(c, IntsArgument(c, 1, {"source"}).value_or(none), rank),
+             to = AxesOf(c, IntsArgument(c, 2, {"destination"}).value_or(none), rank);
+  if (c.e().ok() && from.size() != to.size()) c.e().Reject("its source and destination differ in number");
+  if (!c.e().ok()) return;
+  std::map<int64_t, int64_t> moved;  // by their new place
+  for (size_t i = 0; i < from.size(); ++i) moved[to[i]] = from[i];
+  std::vector<int64_t> perm;
+  int64_t next = 0;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (const auto it = moved.find(i); it != moved.end()) {
+      perm.push_back(it->second);
+      continue;
+    }
+    while (std::ranges::find(from, next) != from.end()) ++next;
+    perm.push_back(next++);
+  }
+  if (moved.size() != from.size()) return c.e().Reject("its destination names an axis twice");
+  c.Give(c.e().Transpose(c.in(), perm));
+}
+
+// What passes its input on, as another type where one is asked for.
+void Same(LayerCall& c, std::string_view) {
+  if (const Given* type = c.Keyword("dtype"); type && std::get_if<json>(&type->value))
+    if (!std::get<json>(type->value).is_null()) return CastTo(c, "");
+  c.Give(c.in());
 }
 
 void CastTo(LayerCall& c, std::string_view) {
@@ -48,7 +110,7 @@ void CastTo(LayerCall& c, std::string_view) {
   const json name = PlainArgument(c, 1, {"dtype"});
   const auto type = types->find(name.is_string() ? name.get<std::string>() : "");
   if (type == types->end()) return c.e().Refuse("a cast to " + name.dump().substr(0, 80));
-  c.Give(c.e().Cast(TensorArgument(c, 0, {"x"}), type->second));
+  c.Give(c.e().Cast(TensorArgument(c, 0, {"x", "value"}), type->second));
 }
 
 namespace {

@@ -73,32 +73,6 @@ void Cropping(LayerCall& c) {
   c.Give(x);
 }
 
-// Every element `times` times along one axis.
-ValueId Repeat(LayerCall& c, ValueId x, int axis, int64_t times) {
-  if (times == 1) return x;
-  const int rank = c.e().rank(x);
-  std::vector<int64_t> tiles(static_cast<size_t>(rank) + 1, 1);
-  tiles[static_cast<size_t>(axis) + 1] = times;
-  const ValueId tiled =
-      c.e().Op("Tile", {c.e().Op("ExpandDims", {x, c.e().I32(axis + 1)}), c.e().I32s(tiles)});
-  std::vector<Extent> shape;
-  for (int i = 0; i < rank; ++i) {
-    Extent size = c.e().size(x, i);
-    if (i == axis) size = size.size >= 0 ? Extent{size.size * times} : Extent{};
-    shape.push_back(size);
-  }
-  return c.e().Reshape(tiled, shape);
-}
-
-ValueId Scaled(LayerCall& c, ValueId x, const std::vector<ValueId>& sizes, const std::string& how) {
-  const ValueId size = c.e().Op("Pack", sizes);
-  if (how == "nearest" || how == "bilinear")
-    return c.e().Op(how == "nearest" ? "ResizeNearestNeighbor" : "ResizeBilinear", {x, size},
-                    MakeAttrs("half_pixel_centers", true));
-  c.e().Refuse("interpolation " + how);
-  return kNoValue;
-}
-
 void UpSampling(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   ValueId x = SpatialInput(c, space);
@@ -116,7 +90,7 @@ void UpSampling(LayerCall& c) {
     sizes.push_back(in.size >= 0 ? c.e().I32(in.size * by)
                                  : c.e().Op("Mul", {c.e().SizeValue(in), c.e().I32(by)}));
   }
-  c.Give(ChannelsBack(c, Scaled(c, x, sizes, c.Str("interpolation", "nearest"))));
+  c.Give(ChannelsBack(c, Interpolated(c, x, sizes, c.Str("interpolation", "nearest"))));
 }
 
 void Resizing(LayerCall& c) {
@@ -125,7 +99,7 @@ void Resizing(LayerCall& c) {
     if (c.Bool(key, false)) return c.e().Refuse(key);
   if (c.Bool("antialias", false)) return c.e().Refuse("antialias");
   const std::vector<ValueId> sizes = {c.e().I32(c.Int("height")), c.e().I32(c.Int("width"))};
-  c.Give(ChannelsBack(c, Scaled(c, x, sizes, c.Str("interpolation", "bilinear"))));
+  c.Give(ChannelsBack(c, Interpolated(c, x, sizes, c.Str("interpolation", "bilinear"))));
 }
 
 void CenterCrop(LayerCall& c) {
@@ -172,6 +146,33 @@ ValueId SpatialInput(LayerCall& c, int space) { return ChannelsLast(c, Checked(c
 ValueId Widen(LayerCall& c, ValueId v) { return c.e().Op("ExpandDims", {v, c.e().I32(1)}); }
 ValueId Narrow(LayerCall& c, ValueId v) {
   return c.e().Op("Squeeze", {v}, MakeAttrs("squeeze_dims", std::vector<int64_t>{1}));
+}
+
+ValueId Repeat(LayerCall& c, ValueId x, int axis, int64_t times) {
+  if (times == 1) return x;
+  const int rank = c.e().rank(x);
+  std::vector<int64_t> tiles(static_cast<size_t>(rank) + 1, 1);
+  tiles[static_cast<size_t>(axis) + 1] = times;
+  const ValueId tiled =
+      c.e().Op("Tile", {c.e().Op("ExpandDims", {x, c.e().I32(axis + 1)}), c.e().I32s(tiles)});
+  std::vector<Extent> shape;
+  for (int i = 0; i < rank; ++i) {
+    Extent size = c.e().size(x, i);
+    if (i == axis) size = size.size >= 0 ? Extent{size.size * times} : Extent{};
+    shape.push_back(size);
+  }
+  return c.e().Reshape(tiled, shape);
+}
+
+ValueId Interpolated(LayerCall& c, ValueId x, const std::vector<ValueId>& sizes, const std::string& how) {
+  const ValueId size = c.e().Op("Pack", sizes);
+  const std::string_view op = how == "nearest"    ? "ResizeNearestNeighbor"
+                              : how == "bilinear" ? "ResizeBilinear"
+                              : how == "bicubic"  ? "ResizeBicubic"
+                                                  : "";
+  if (!op.empty()) return c.e().Op(op, {x, size}, MakeAttrs("half_pixel_centers", true));
+  c.e().Refuse("interpolation " + how);
+  return kNoValue;
 }
 
 std::string Padding(LayerCall& c, std::string_view also) {

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "converter/import/keras/layers/operation.h"
+
+namespace fusebox::keras {
+
+using nlohmann::json;
+
+const Given* FindArgument(LayerCall& c, size_t position, Names names) {
+  if (position < c.args().size()) return &c.args()[position];
+  for (const char* name : names)
+    if (const Given* given = c.Keyword(name)) return given;
+  return nullptr;
+}
+
+namespace {
+
+// Lists of several spellings are plain ones. What is computed is refused: it must not be taken for an argument that is not there.
+json Plain(LayerCall& c, const Given& given) {
+  if (const auto* plain = std::get_if<json>(&given.value)) return *plain;
+  json out = json::array();
+  if (const auto* list = std::get_if<std::vector<Given>>(&given.value)) {
+    for (const Given& item : *list) out.push_back(Plain(c, item));
+  } else {
+    c.e().Refuse("an argument that depends on the input");
+  }
+  return out;
+}
+
+// Tuples and arrays are written as objects.
+json Unpacked(const json& from) {
+  const json class_name = from.is_object() ? from.value("class_name", json()) : json();
+  if (class_name == "__tuple__") return from.value("items", json());
+  const bool array = class_name == "__numpy__" || class_name == "__tensor__";
+  const json config = array ? from.value("config", json()) : json();
+  if (config.is_object()) return config.value("value", json());
+  if (from.is_object() && from.value("type", json()) == "ndarray") return from.value("value", json());
+  return from;
+}
+
+}  // namespace
+
+json PlainArgument(LayerCall& c, size_t position, Names names) {
+  json out;
+  if (const Given* given = FindArgument(c, position, names)) {
+    out = Plain(c, *given);
+  } else {
+    for (const char* name : names)
+      if (out.is_null() && c.Has(name)) out = c.config().at(name);
+  }
+  return Unpacked(out);
+}
+
+std::optional<std::vector<int64_t>> IntsArgument(LayerCall& c, size_t position, Names names) {
+  json plain = PlainArgument(c, position, names);
+  if (plain.is_null()) return std::nullopt;
+  if (plain.is_number_integer()) plain = json::array({plain});
+  const auto is_number = [](const json& item) { return item.is_number_integer(); };
+  if (plain.is_array() && std::ranges::all_of(plain, is_number)) return plain.get<std::vector<int64_t>>();
+  c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+  return std::nullopt;
+}
+
+int64_t IntArgument(LayerCall& c, size_t position, Names names, int64_t otherwise) {
+  const auto numbers = IntsArgument(c, position, names);
+  if (!numbers) return otherwise;
+  if (numbers->size() == 1) return numbers->front();
+  c.e().Refuse(std::string("its ") + *names.begin() + " is not one number");
+  return otherwise;
+}
+
+double NumberArgument(LayerCall& c, size_t position, Names names, double otherwise) {
+  const json plain = PlainArgument(c, position, names);
+  if (plain.is_number()) return plain.get<double>();
+  if (!plain.is_null()) c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+  return otherwise;
+}
+
+bool FlagArgument(LayerCall& c, size_t position, Names names) {
+  const json plain = PlainArgument(c, position, names);
+  return plain.is_boolean() && plain.get<bool>();
+}
+
+std::string TextArgument(LayerCall& c, size_t position, Names names, std::string_view otherwise) {
+  const json plain = PlainArgument(c, position, names);
+  if (plain.is_string()) return plain.get<std::string>();
+  if (!plain.is_null()) c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+  return std::string(otherwise);
+}
+
+ValueId TensorArgument(LayerCall& c, size_t position, Names names) {
+  const Given* given = FindArgument(c, position, names);
+  const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
+  if (!flow) c.e().Refuse("what it is called with is no tensor");
+  return flow ? flow->value : kNoValue;
+}
+
+ValueId SizesArgument(LayerCall& c, size_t position, Names names, std::vector<int64_t>& known) {
+  const Given* given = FindArgument(c, position, names);
+  const auto* list = given ? std::get_if<std::vector<Given>>(&given->value) : nullptr;
+  const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
+  const auto is_flow = [](const Given& item) { return std::holds_alternative<Flow>(item.value); };
+  if (flow) {
+    const int64_t count = c.e().rank(flow->value) == 1 ? c.e().dim(flow->value, 0) : -1;
+    if (c.e().ok() && (count < 0 || count > 8)) c.e().Refuse("sizes of which not even the number is known");
+    if (c.e().ok()) known.assign(static_cast<size_t>(count), Shape::kUnknown);
+    return c.e().Cast(flow->value, DType::kI32);
+  }
+  if (!list || std::ranges::none_of(*list, is_flow)) {
+    const auto numbers = IntsArgument(c, position, names);
+    if (!numbers) return kNoValue;
+    known = *numbers;
+    return c.e().I32s(known);
+  }
+  std::vector<ValueId> sizes;
+  for (const Given& item : *list) {
+    const auto* plain = std::get_if<json>(&item.value);
+    known.push_back(plain && plain->is_number_integer() ? plain->get<int64_t>() : Shape::kUnknown);
+    sizes.push_back(Operand(c, &item, DType::kI32));
+  }
+  return c.e().Op("Pack", sizes);
+}
+
+std::vector<int64_t> AxesOf(LayerCall& c, const std::vector<int64_t>& axes, int rank) {
+  std::vector<int64_t> out;
+  for (const int64_t axis : axes) {
+    out.push_back(axis < 0 ? axis + rank : axis);
+    if (out.back() >= 0 && out.back() < rank) continue;
+    if (c.e().ok()) c.e().Reject("its axis " + std::to_string(axis) + " does not exist");
+    out.back() = 0;
+  }
+  return out;
+}
+
+namespace {
+
+constexpr size_t kMaxRank = 8;
+constexpr size_t kMaxNumbers = 1 << 20;
+
+DType DTypeOf(const Given* given, LayerCall& c) {
+  const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
+  return flow ? c.e().dtype(flow->value) : DType::kNone;
+}
+
+bool HasFraction(const json& plain) {
+  if (plain.is_array()) return std::ranges::any_of(plain, HasFraction);
+  return plain.is_number_float();
+}
+
+// Lists of what is no tensor, as Keras 3 has them, as plain ones; null where there is a tensor among them.
+json PlainLists(const Given& given) {
+  if (const auto* plain = std::get_if<json>(&given.value)) return Unpacked(*plain);
+  const auto* list = std::get_if<std::vector<Given>>(&given.value);
+  if (!list) return {};
+  json out = json::array();
+  for (const Given& item : *list) out.push_back(PlainLists(item));
+  return out;
+}
+
+// False: no numbers in lists that are of one size at each depth.
+bool Collect(const json& from, size_t depth, std::vector<int64_t>& dims, std::vector<float>& numbers) {
+  if (from.is_number()) {
+    numbers.push_back(from.get<float>());
+    return depth == dims.size() && numbers.size() <= kMaxNumbers;
+  }
+  if (!from.is_array() || depth >= kMaxRank) return false;
+  const auto size = static_cast<int64_t>(from.size());
+  if (depth == dims.size() && numbers.empty()) dims.push_back(size);
+  if (depth >= dims.size() || dims[depth] != size) return false;
+  return std::ranges::all_of(from, [&](const json& i) { return Collect(i, depth + 1, dims, numbers); });
+}
+
+bool HasFraction(const Given* given) { return given && HasFraction(PlainLists(*given)); }
+
+}  // namespace
+
+DType CommonType(LayerCall& c, const Given* a, const Given* b, std::string_view op) {
+  const DType x = DTypeOf(a, c), y = DTypeOf(b, c), first = x == DType::kNone ? y : x;
+  const bool floats =
+      op == "RealDiv" || HasFraction(a) || HasFraction(b) || x == DType::kF32 || y == DType::kF32;
+  return floats ? DType::kF32 : first;
+}
+
+ValueId Operand(LayerCall& c, const Given* given, DType type) {
+  if (given) {
+    if (const auto* flow = std::get_if<Flow>(&given->value)) return c.e().Cast(flow->value, type);
+    const json plain = PlainLists(*given);
+    if (plain.is_number()) return c.e().Scalar(type, plain.get<double>());
+    std::vector<int64_t> dims;
+    std::vector<float> numbers;
+    if (plain.is_array() && Collect(plain, 0, dims, numbers))
+      return c.e().Cast(c.e().Const({{DType::kF32, Shape(dims)}, Buffer::Of<float>(numbers)}), type);
+  }
+  c.e().Refuse("an operand that is neither a tensor nor a number");
+  return kNoValue;
+}
+
+}  // namespace fusebox::keras

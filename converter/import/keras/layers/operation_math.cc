@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <set>
+
+#include "converter/import/keras/layers/operation.h"
+
+namespace fusebox::keras {
+
+using nlohmann::json;
+
+namespace {
+
+// Functions of nothing but a tensor: what else they are given would change the result.
+bool HasOnlyATensor(LayerCall& c) {
+  static const std::set<std::string> known = {"x", "input", "inputs", "features", "logits", "tensor", "name"};
+  for (const auto& [name, given] : c.keywords()) {
+    const auto* plain = std::get_if<json>(&given.value);
+    if (known.contains(name) || (plain && plain->is_null())) continue;
+    c.e().Refuse("the argument " + name + " of it");
+    return false;
+  }
+  return true;
+}
+
+// Functions of whole numbers too; of all others, Keras 3 takes whole numbers for fractions.
+bool KeepsIntegers(std::string_view op) {
+  static const std::set<std::string_view> ops = {"Abs",   "Neg",       "Square",   "Sign",
+                                                 "Floor", "ZerosLike", "OnesLike", "LogicalNot"};
+  return ops.contains(op);
+}
+
+}  // namespace
+
+void Unary(LayerCall& c, std::string_view op) {
+  if (!HasOnlyATensor(c)) return;
+  ValueId x = c.in();
+  if (c.e().ok() && c.keras() >= 3 && !KeepsIntegers(op)) x = c.e().Cast(x, DType::kF32);
+  c.Give(c.e().Op(op, {op == "LogicalNot" ? c.e().Cast(x, DType::kBool) : x}));
+}
+
+void Named(LayerCall& c, std::string_view activation) {
+  if (HasOnlyATensor(c)) c.Give(Activation(c, json(std::string(activation)), c.in()));
+}
+
+void Binary(LayerCall& c, std::string_view op) {
+  const Given *a = FindArgument(c, 0, {"x", "x1", "a", "value"}),
+              *b = FindArgument(c, 1, {"y", "x2", "b", "bias", "x"});
+  const DType type = CommonType(c, a, b, op);
+  const ValueId x = Operand(c, a, type), y = Operand(c, b, type);
+  c.Give(c.e().Op(op, {x, y}));
+}
+
+void Logical(LayerCall& c, std::string_view op) {
+  const ValueId x = TensorArgument(c, 0, {"x", "x1"}), y = TensorArgument(c, 1, {"y", "x2"});
+  c.Give(c.e().Op(op, {c.e().Cast(x, DType::kBool), c.e().Cast(y, DType::kBool)}));
+}
+
+void AddAll(LayerCall& c, std::string_view op) {
+  ValueId sum = c.in();
+  for (size_t i = 1; i < c.inputs().size(); ++i) sum = c.e().Op(op, {sum, c.in(i)});
+  c.Give(sum);
+}
+
+void Where(LayerCall& c, std::string_view op) {
+  const Given *a = FindArgument(c, 1, {"x", "x1"}), *b = FindArgument(c, 2, {"y", "x2"});
+  const ValueId condition = c.e().Cast(TensorArgument(c, 0, {"condition"}), DType::kBool);
+  const DType type = CommonType(c, a, b, op);
+  const ValueId x = Operand(c, a, type), y = Operand(c, b, type);
+  c.Give(c.e().Op(op, {condition, x, y}));
+}
+
+void Clip(LayerCall& c, std::string_view) {
+  const Given* x = FindArgument(c, 0, {"t", "x"});
+  const json low = PlainArgument(c, 1, {"clip_value_min", "x_min"}),
+             high = PlainArgument(c, 2, {"clip_value_max", "x_max"});
+  if (!low.is_number() || !high.is_number()) return c.e().Refuse("bounds that are not numbers");
+  const Given least{low}, most{high};
+  const bool fraction = low.is_number_float() || high.is_number_float();
+  const DType type = fraction ? DType::kF32 : CommonType(c, x, nullptr, "");
+  const ValueId raised = c.e().Op("Maximum", {Operand(c, x, type), Operand(c, &least, type)});
+  c.Give(c.e().Op("Minimum", {raised, Operand(c, &most, type)}));
+}
+
+namespace {
+
+// What a reduction is over: all axes where none is said.
+struct Reduction {
+  std::vector<int64_t> axes;
+  Attrs attrs;
+  bool keep = false;
+};
+Reduction ReductionOf(LayerCall& c, ValueId x) {
+  Reduction out;
+  out.axes = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{});
+  if (out.axes.empty())
+    for (int i = 0; i < c.e().rank(x); ++i) out.axes.push_back(i);
+  out.keep = FlagArgument(c, 2, {"keepdims", "keep_dims"});
+  out.attrs = MakeAttrs("keep_dims", out.keep);
+  return out;
+}
+
+ValueId Kept(LayerCall& c, std::string_view op, ValueId x, const Reduction& over) {
+  return c.e().Op(op, {x, c.e().I32s(over.axes)}, MakeAttrs("keep_dims", true));
+}
+ValueId Reduced(LayerCall& c, std::string_view op, ValueId x, const Reduction& over) {
+  return c.e().Op(op, {x, c.e().I32s(over.axes)}, over.attrs);
+}
+
+}  // namespace
+
+void Reduce(LayerCall& c, std::string_view op) {
+  ValueId x = c.in();
+  // Keras 3 gives the mean of whole numbers as a fraction, TensorFlow as one of them.
+  if (op == "Mean" && c.keras() >= 3) x = c.e().Cast(x, DType::kF32);
+  if (op == "Any" || op == "All") x = c.e().Cast(x, DType::kBool);
+  c.Give(Reduced(c, op, x, ReductionOf(c, x)));
+}
+
+void Spread(LayerCall& c, std::string_view op) {
+  const ValueId x = c.e().Cast(c.in(), DType::kF32);
+  const Reduction over = ReductionOf(c, x);
+  const ValueId apart = c.e().Op("SquaredDifference", {x, Kept(c, "Mean", x, over)});
+  const ValueId variance = Reduced(c, "Mean", apart, over);
+  c.Give(op.empty() ? variance : c.e().Op(op, {variance}));
+}
+
+// Less the largest one, which comes back at the end: exponentials stay finite.
+void LogSumExp(LayerCall& c, std::string_view) {
+  const ValueId x = c.in();
+  const Reduction over = ReductionOf(c, x);
+  const ValueId top = Kept(c, "Max", x, over);
+  const ValueId raised = c.e().Op("Exp", {c.e().Op("Sub", {x, top})});
+  const ValueId log = c.e().Op("Log", {Reduced(c, "Sum", raised, over)});
+  c.Give(c.e().Op("AddV2", {log, over.keep ? top : Reduced(c, "Max", x, over)}));
+}
+
+void Norm(LayerCall& c, std::string_view) {
+  const ValueId x = c.in();
+  const json order = PlainArgument(c, 1, {"ord"});
+  std::vector<int64_t> axes = IntsArgument(c, 2, {"axis"}).value_or(std::vector<int64_t>{});
+  const Attrs attrs = MakeAttrs("keep_dims", FlagArgument(c, 3, {"keepdims"}));
+  const bool plain = order.is_null() || order == "euclidean" || order == "fro";
+  const bool vectors = axes.size() == 1;  // of a matrix, 1 and 2 mean other things
+  if (axes.empty())
+    for (int i = 0; i < c.e().rank(x); ++i) axes.push_back(i);
+  if (vectors && order == 1) return c.Give(c.e().Op("Sum", {c.e().Op("Abs", {x}), c.e().I32s(axes)}, attrs));
+  if (!plain && !(vectors && order == 2)) return c.e().Refuse("its ord " + order.dump().substr(0, 80));
+  c.Give(c.e().Op("Sqrt", {c.e().Op("Sum", {c.e().Op("Square", {x}), c.e().I32s(axes)}, attrs)}));
+}
+
+// TensorFlow bounds the square from below, Keras 3 the length.
+void UnitLength(LayerCall& c, std::string_view) {
+  const ValueId x = c.in();
+  const bool three = c.keras() >= 3;
+  const std::vector<int64_t> axes =
+      IntsArgument(c, 1, {"axis", "dim"}).value_or(std::vector<int64_t>{three ? -1 : 0});
+  if (three && IntArgument(c, 2, {"order"}, 2) != 2) return c.e().Refuse("an order other than 2");
+  double least = NumberArgument(c, three ? 3 : 2, {"epsilon"}, three ? 1e-7 : 1e-12);
+  if (three) least *= least;
+  const ValueId squares =
+      c.e().Op("Sum", {c.e().Op("Square", {x}), c.e().I32s(axes)}, MakeAttrs("keep_dims", true));
+  c.Give(c.e().Op("Mul", {x, c.e().Op("Rsqrt", {c.e().Op("Maximum", {squares, c.e().F32(least)})})}));
+}
+
+void Extreme(LayerCall& c, std::string_view op) {
+  ValueId x = c.in();
+  const bool three = c.keras() >= 3;
+  auto axes = IntsArgument(c, 1, {"axis", "dimension"});
+  if (three && !axes) x = c.e().Reshape(x, {Extent{}});
+  const int64_t axis = axes && axes->size() == 1 ? axes->front() : 0;
+  const bool narrow = three || TextArgument(c, 2, {"output_type"}, "int64") == "int32";
+  const DType type = narrow ? DType::kI32 : DType::kI64;
+  ValueId found = c.e().Op(op, {x, c.e().I32(axis)}, MakeAttrs("output_type", type));
+  if (three && FlagArgument(c, 2, {"keepdims"})) {
+    if (!axes) return c.e().Refuse("keepdims without an axis");
+    found = c.e().Op("ExpandDims", {found, c.e().I32(axis)});
+  }
+  c.Give(found);
+}
+
+void Cumulate(LayerCall& c, std::string_view op) {
+  ValueId x = c.in();
+  const auto axes = IntsArgument(c, 1, {"axis"});
+  if (!axes && c.keras() >= 3) x = c.e().Reshape(x, {Extent{}});
+  const int64_t axis = axes && axes->size() == 1 ? axes->front() : 0;
+  c.Give(c.e().Op(
+      op, {x, c.e().I32(axis)},
+      MakeAttrs("exclusive", FlagArgument(c, 2, {"exclusive"}), "reverse", FlagArgument(c, 3, {"reverse"}))));
+}
+
+void TopK(LayerCall& c, std::string_view op) {
+  const int64_t k = IntArgument(c, 1, {"k"}, 1);
+  for (const ValueId v : c.e().Ops(op, {c.in(), c.e().I32(k)}, {}, 2)) c.Give(v);
+}
+
+void MatMul(LayerCall& c, std::string_view op) {
+  const ValueId a = TensorArgument(c, 0, {"a", "x1"}), b = TensorArgument(c, 1, {"b", "x2"});
+  const bool adj_x = FlagArgument(c, 2, {"transpose_a"}), adj_y = FlagArgument(c, 3, {"transpose_b"});
+  if (c.e().rank(a) < 2 || c.e().rank(b) < 2) return c.e().Refuse("a product of a vector");
+  c.Give(c.e().Op(op, {a, b}, MakeAttrs("adj_x", adj_x, "adj_y", adj_y)));
+}
+
+void Einsum(LayerCall& c, std::string_view op) {
+  if (!c.Has("subscripts")) return c.e().Refuse("no subscripts in its configuration");
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < c.args().size(); ++i) operands.push_back(TensorArgument(c, i, {}));
+  c.Give(c.e().Op(op, operands, MakeAttrs("equation", c.Str("subscripts", ""))));
+}
+
+namespace {
+
+// An activation with a number of its own, as the layer of that class.
+void AsLayer(LayerCall& c, const char* class_name, json config) {
+  c.Give(Activation(c, json{{"class_name", class_name}, {"config", std::move(config)}}, c.in()));
+}
+
+}  // namespace
+
+void SoftmaxOver(LayerCall& c, std::string_view op) {
+  json axis = PlainArgument(c, 1, {"axis"});
+  if (axis.is_null()) axis = -1;
+  if (op == "Softmax") return AsLayer(c, "Softmax", {{"axis", axis}});
+  const bool last = axis == -1 || axis == c.e().rank(c.in()) - 1;
+  if (!last) return c.e().Refuse("its axis " + axis.dump().substr(0, 80) + "; the last one is known");
+  c.Give(c.e().Op(op, {c.in()}));
+}
+
+void Elu(LayerCall& c, std::string_view) {
+  AsLayer(c, "ELU", {{"alpha", NumberArgument(c, 1, {"alpha"}, 1)}});
+}
+
+void LeakyRelu(LayerCall& c, std::string_view) {
+  AsLayer(c, "LeakyReLU", {{"alpha", NumberArgument(c, 1, {"alpha", "negative_slope"}, 0.2)}});
+}
+
+// Keras 3 approximates unless it is told otherwise, TensorFlow only where it is told to.
+void Gelu(LayerCall& c, std::string_view) {
+  const json said = PlainArgument(c, 1, {"approximate"});
+  const bool approximate = said.is_boolean() ? said.get<bool>() : c.keras() >= 3;
+  if (!approximate) return c.Give(Activation(c, "gelu", c.in()));
+  const ValueId x = c.in(), cube = c.e().Op("Mul", {c.e().Op("Square", {x}), x});
+  const ValueId bent = c.e().Op("AddV2", {x, c.e().Op("Mul", {cube, c.e().F32(0.044715)})});
+  const ValueId tanh =
+      c.e().Op("Tanh", {c.e().Op("Mul", {bent, c.e().F32(std::sqrt(2 / std::numbers::pi))})});
+  const ValueId half = c.e().Op("Mul", {x, c.e().F32(0.5)});
+  c.Give(c.e().Op("Mul", {half, c.e().Op("AddV2", {tanh, c.e().F32(1)})}));
+}
+
+void Silu(LayerCall& c, std::string_view) {
+  const double beta = NumberArgument(c, 1, {"beta"}, 1);
+  const ValueId x = c.in(), scaled = beta == 1 ? x : c.e().Op("Mul", {x, c.e().F32(beta)});
+  c.Give(c.e().Op("Mul", {x, c.e().Op("Sigmoid", {scaled})}));
+}
+
+}  // namespace fusebox::keras

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that join, cut and repeat tensors.
+#include <algorithm>
+
+#include "converter/import/keras/layers/operation.h"
+#include "converter/import/keras/layers/spatial.h"
+
+namespace fusebox::keras {
+
+using nlohmann::json;
+
+namespace {
+
+std::vector<ValueId> Parts(LayerCall& c) {
+  std::vector<ValueId> parts;
+  for (const Flow& input : c.inputs()) parts.push_back(input.value);
+  if (parts.empty()) c.e().Refuse("what it joins is not known");
+  return parts;
+}
+
+// One axis, from 0.
+int64_t AxisOf(LayerCall& c, size_t position, int64_t otherwise, int rank) {
+  return AxesOf(c, {IntArgument(c, position, {"axis"}, otherwise)}, rank)[0];
+}
+
+}  // namespace
+
+void Concat(LayerCall& c, std::string_view) {
+  std::vector<ValueId> parts = Parts(c);
+  if (!c.e().ok()) return;
+  const int64_t axis = AxisOf(c, 1, 0, c.e().rank(parts[0]));
+  c.Give(c.e().Concat(std::move(parts), static_cast<int>(axis)));
+}
+
+void Stack(LayerCall& c, std::string_view) {
+  const std::vector<ValueId> parts = Parts(c);
+  if (!c.e().ok()) return;
+  const int64_t axis = AxisOf(c, 1, 0, c.e().rank(parts[0]) + 1);
+  c.Give(c.e().Op("Pack", parts, MakeAttrs("axis", axis)));
+}
+
+void Unstack(LayerCall& c, std::string_view) {
+  const ValueId x = c.in();
+  const int64_t axis = AxisOf(c, 2, 0, c.e().rank(x)), count = c.e().dim(x, static_cast<int>(axis));
+  if (c.e().ok() && (count < 1 || count > (1 << 12)))
+    c.e().Refuse("an input " + ToString(c.e().type(x)) + ", which must have a moderate number of parts");
+  if (!c.e().ok()) return;
+  for (const ValueId v : c.e().Ops("Unpack", {x}, MakeAttrs("axis", axis), static_cast<size_t>(count)))
+    c.Give(v);
+}
+
+// A number of equal parts; else TensorFlow lists sizes, one of which may be -1, and Keras 3 where parts begin.
+void Split(LayerCall& c, std::string_view) {
+  const ValueId x = c.in();
+  const json said = PlainArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
+  const int64_t axis = AxisOf(c, 2, 0, c.e().rank(x)), size = c.e().dim(x, static_cast<int>(axis));
+  auto sizes = IntsArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
+  if (!c.e().ok()) return;
+  if (!sizes || sizes->size() > (1 << 12)) return c.e().Refuse("a number of parts that is not known");
+  if (said.is_number_integer()) {
+    const int64_t n = sizes->front();
+    if (n < 1 || n > (1 << 12) || (size >= 0 && size % n != 0))
+      return c.e().Reject("its input " + ToString(c.e().type(x)) + " has no " + std::to_string(n) +
+                          " equal parts");
+    for (const ValueId v :
+         c.e().Ops("Split", {c.e().I32(axis), x}, MakeAttrs("num_split", n), static_cast<size_t>(n)))
+      c.Give(v);
+    return;
+  }
+  if (c.keras() >= 3) {
+    if (size < 0) return c.e().Refuse("an input " + ToString(c.e().type(x)) + ", whose size must be known");
+    int64_t begin = 0;
+    sizes->push_back(size);
+    for (int64_t& at : *sizes) {
+      const int64_t end = std::clamp<int64_t>(at < 0 ? at + size : at, begin, size);
+      at = end - begin;
+      begin = end;
+    }
+  }
+  const auto parts = c.e().Ops("SplitV", {x, c.e().I32s(*sizes), c.e().I32(axis)}, {}, sizes->size());
+  for (const ValueId v : parts) c.Give(v);
+}
+
+void Tile(LayerCall& c, std::string_view) {
+  std::vector<int64_t> known;
+  ValueId x = c.in();
+  const ValueId times = SizesArgument(c, 1, {"multiples", "repeats"}, known);
+  if (times == kNoValue) return c.e().Refuse("no numbers to repeat by");
+  if (c.e().ok() && static_cast<int>(known.size()) != c.e().rank(x))
+    return c.e().Refuse("other numbers to repeat by than one for each of its dimensions");
+  c.Give(c.e().Op("Tile", {x, times}));
+}
+
+void RepeatEach(LayerCall& c, std::string_view) {
+  const ValueId x = c.in();
+  const int64_t times = IntArgument(c, 1, {"repeats"}, 0);
+  const auto axis = IntsArgument(c, 2, {"axis"});
+  if (c.e().ok() && (!axis || times < 1 || times > INT32_MAX))
+    c.e().Refuse("other repeats than one number along one axis");
+  if (!c.e().ok()) return;
+  c.Give(Repeat(c, x, static_cast<int>(AxesOf(c, *axis, c.e().rank(x))[0]), times));
+}
+
+namespace {
+
+// [[before, after], ...]; Keras 3 also takes one pair or one number for all dimensions.
+std::vector<int32_t> PadAmounts(LayerCall& c, int rank) {
+  json said = PlainArgument(c, 1, {"paddings", "pad_width"});
+  if (said.is_number_integer()) said = json::array({said, said});
+  if (said.is_array() && said.size() == 1 && said[0].is_array()) said = said[0];
+  if (said.is_array() && said.size() == 2 && said[0].is_number_integer())
+    said = json(static_cast<size_t>(rank), said);
+  std::vector<int32_t> out;
+  const auto amount = [](const json& n) {
+    return n.is_number_integer() && n.get<int64_t>() >= 0 && n.get<int64_t>() <= INT32_MAX;
+  };
+  if (said.is_array())
+    for (const json& pair : said)
+      if (pair.is_array() && pair.size() == 2 && amount(pair[0]) && amount(pair[1]))
+        out.insert(out.end(), {pair[0].get<int32_t>(), pair[1].get<int32_t>()});
+  if (out.size() != static_cast<size_t>(rank) * 2) c.e().Refuse("its paddings " + said.dump().substr(0, 80));
+  return out;
+}
+
+}  // namespace
+
+void PadWith(LayerCall& c, std::string_view) {
+  const ValueId x = c.in();
+  const int rank = c.e().rank(x);
+  std::vector<int32_t> amounts = PadAmounts(c, rank);
+  std::string mode = TextArgument(c, 2, {"mode"}, "CONSTANT");
+  std::ranges::transform(mode, mode.begin(),
+                         [](unsigned char l) { return static_cast<char>(std::toupper(l)); });
+  const double value = NumberArgument(c, 3, {"constant_values"}, 0);
+  if (!c.e().ok()) return;
+  const ValueId table = c.e().Const({{DType::kI32, {rank, 2}}, Buffer::Of<int32_t>(amounts)});
+  if (mode == "REFLECT" || mode == "SYMMETRIC")
+    return c.Give(c.e().Op("MirrorPad", {x, table}, MakeAttrs("mode", mode)));
+  if (mode != "CONSTANT") return c.e().Refuse("its mode " + mode);
+  c.Give(value == 0 ? c.e().Op("Pad", {x, table})
+                    : c.e().Op("PadV2", {x, table, c.e().Scalar(c.e().dtype(x), value)}));
+}
+
+void Reverse(LayerCall& c, std::string_view) {
+  const ValueId x = c.in();
+  const int rank = c.e().rank(x);
+  std::vector<int64_t> axes = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{});
+  if (axes.empty())
+    for (int i = 0; i < rank; ++i) axes.push_back(i);
+  c.Give(c.e().Op("ReverseV2", {x, c.e().I32s(AxesOf(c, axes, rank))}));
+}
+
+void Roll(LayerCall& c, std::string_view) {
+  const auto shift = IntsArgument(c, 1, {"shift"}), axis = IntsArgument(c, 2, {"axis"});
+  if (!shift || !axis) return c.e().Refuse("no shift along an axis");
+  c.Give(c.e().Op("Roll", {c.in(), c.e().I32s(*shift), c.e().I32s(*axis)}));
+}
+
+void Gather(LayerCall& c, std::string_view) {
+  const ValueId x = TensorArgument(c, 0, {"params", "x"});
+  const Given* indices = FindArgument(c, 1, {"indices"});
+  const int64_t batch = IntArgument(c, 4, {"batch_dims"}, 0);
+  const auto axes = IntsArgument(c, c.keras() >= 3 ? 2 : 3, {"axis"});
+  if (!axes && c.keras() >= 3) return c.e().Refuse("no axis");
+  const auto* flow = indices ? std::get_if<Flow>(&indices->value) : nullptr;
+  const bool narrow = !flow || c.e().dtype(flow->value) != DType::kI64;
+  const ValueId at = Operand(c, indices, narrow ? DType::kI32 : DType::kI64);
+  const int64_t axis = AxesOf(c, axes.value_or(std::vector<int64_t>{batch}), c.e().rank(x))[0];
+  c.Give(c.e().Op("GatherV2", {x, at, c.e().I32(axis)}, MakeAttrs("batch_dims", batch)));
+}
+
+void OneHot(LayerCall& c, std::string_view) {
+  const int64_t depth = IntArgument(c, 1, {"depth", "num_classes"}, 0);
+  const double on = NumberArgument(c, 2, {"on_value"}, 1), off = NumberArgument(c, 3, {"off_value"}, 0);
+  const int64_t axis = IntArgument(c, 4, {"axis"}, -1);
+  const Given* type = c.Keyword("dtype");
+  const auto* name = type ? std::get_if<json>(&type->value) : nullptr;
+  if (name && !name->is_null() && *name != "float32") return c.e().Refuse("its dtype " + name->dump());
+  if (FlagArgument(c, 5, {"sparse"})) return c.e().Refuse("a sparse result");
+  if (depth < 1) return c.e().Refuse("a number of classes that is not known");
+  const ValueId x = c.e().dtype(c.in()) == DType::kF32 ? c.e().Cast(c.in(), DType::kI32) : c.in();
+  c.Give(c.e().Op("OneHot", {x, c.e().I32(depth), c.e().F32(on), c.e().F32(off)}, MakeAttrs("axis", axis)));
+}
+
+void Blocks(LayerCall& c, std::string_view op) {
+  const int64_t size = IntArgument(c, 1, {"block_size"}, 0);
+  const std::string format = TextArgument(c, 2, {"data_format"}, "NHWC");
+  if (format != "NHWC") return c.e().Refuse("its data_format " + format);
+  c.Give(c.e().Op(op, {c.in()}, MakeAttrs("block_size", size)));
+}
+
+void Resize(LayerCall& c, std::string_view) {
+  const auto size = IntsArgument(c, 1, {"size"});
+  const std::string how = TextArgument(c, 2, {"method", "interpolation"}, "bilinear"),
+                    format = TextArgument(c, 9, {"data_format"}, "channels_last");
+  for (const char* flag :
+       {"antialias", "preserve_aspect_ratio", "crop_to_aspect_ratio", "pad_to_aspect_ratio"})
+    if (FlagArgument(c, 9, {flag})) return c.e().Refuse(flag);
+  if (format != "channels_last") return c.e().Refuse("its data_format " + format);
+  if (!size || size->size() != 2) return c.e().Refuse("a size that is not two numbers");
+  const ValueId x = how == "nearest" ? c.in() : c.e().Cast(c.in(), DType::kF32);
+  c.Give(Interpolated(c, x, {c.e().I32(size->at(0)), c.e().I32(size->at(1))}, how));
+}
+
+}  // namespace fusebox::keras

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions called on layers' results, in TensorFlow's words and in those of Keras 3, against their definition.
+#include <gmock/gmock.h>
+
+#include "tests/converter/import/keras/keras_graph.h"
+#include "tests/converter/import/keras/keras_run.h"
+
+namespace fusebox::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const Tensor kX = Floats({1, 2, 2}, {-1, 2, 0.5F, 4});
+
+Result<Tensors> Of2(const std::string& function, const json& keywords, const Tensor& x = kX) {
+  json shape = x.type.shape.dims();
+  shape[0] = nullptr;
+  return RunModel({Graph2()
+                       .Input("x", std::move(shape))
+                       .Layer("TFOpLambda", {{"function", function}}, "y", {"x"}, keywords)
+                       .Config(),
+                   {}},
+                  {x});
+}
+
+Result<Tensors> Of3(const std::string& function, const json& config, json args = {}, const Tensor& x = kX) {
+  if (args.is_null()) args = {Graph3::Tensor("x")};
+  const std::string file = TestDir() + "/model.keras";
+  const json shape = x.type.shape.dims();
+  WriteKeras(file, Graph3().Input("x", shape).Operation(function, config, "y", args).Config(), {});
+  return RunFile(file, {x});
+}
+
+struct Function {
+  const char *tensorflow, *keras;  // null: there is none
+  json keywords, config;
+  std::vector<float> want;
+};
+
+void ExpectAll(const std::vector<Function>& functions) {
+  for (const Function& f : functions) {
+    SCOPED_TRACE(f.tensorflow ? f.tensorflow : f.keras);
+    if (f.tensorflow) ExpectNear(Of2(f.tensorflow, f.keywords), f.want);
+    if (f.keras) ExpectNear(Of3(f.keras, f.config), f.want);
+  }
+}
+
+const json kNone = json::object();
+
+TEST(KerasFunctions, OfElements) {
+  ExpectAll({{"math.floor", "Floor", kNone, kNone, {-1, 2, 0, 4}},
+             {"math.sign", "Sign", kNone, kNone, {-1, 1, 1, 1}},
+             {"zeros_like", "ZerosLike", kNone, kNone, {0, 0, 0, 0}},
+             {"identity", "Copy", kNone, kNone, {-1, 2, 0.5F, 4}},
+             {"math.reciprocal", "Reciprocal", kNone, kNone, {-1, 0.5F, 2, 0.25F}},
+             {"nn.silu",
+              nullptr,
+              {{"beta", 2.0}},
+              kNone,
+              {-static_cast<float>(Sigmoid(-2)), 2 * static_cast<float>(Sigmoid(4)),
+               0.5F * static_cast<float>(Sigmoid(1)), 4 * static_cast<float>(Sigmoid(8))}},
+             {"convert_to_tensor", nullptr, {{"dtype", "float32"}}, kNone, {-1, 2, 0.5F, 4}}});
+}
+
+// TensorFlow approximates where it is told to, Keras 3 where it is not told otherwise.
+TEST(KerasFunctions, GeluIsApproximateOrNot) {
+  const std::vector<float> exact = {-0.158655F, 1.954500F, 0.345731F, 3.999873F},
+                           near = {-0.158808F, 1.954598F, 0.345714F, 3.999930F};
+  ExpectAll({{"nn.gelu", "Gelu", kNone, {{"approximate", false}}, exact},
+             {"nn.gelu", "Gelu", {{"approximate", true}}, kNone, near}});
+}
+
+TEST(KerasFunctions, OfTwoOperands) {
+  const json row = json::array({2.0, 4.0});
+  ExpectAll({{"math.squared_difference", nullptr, {{"y", 1.0}}, kNone, {4, 1, 0.25F, 9}},
+             {"math.floordiv", nullptr, {{"y", 2.0}}, kNone, {-1, 1, 0, 2}},
+             {"math.multiply", nullptr, {{"y", row}}, kNone, {-2, 8, 1, 16}},
+             {"__operators__.radd", nullptr, {{"x", 1.0}}, kNone, {0, 3, 1.5F, 5}}});
+  const json x = Graph3::Tensor("x");
+  ExpectNear(Of3("Mod", kNone, {x, 1.5}), {0.5F, 0.5F, 0.5F, 1});
+  ExpectNear(Of3("Add", kNone, {x, row}), {1, 6, 2.5F, 8});
+  const json array = {{"class_name", "__numpy__"}, {"config", {{"value", row}, {"dtype", "float32"}}}};
+  ExpectNear(Of3("Add", kNone, {x, array}), {1, 6, 2.5F, 8});
+  const auto ragged = Of3("Add", kNone, {x, json::array({json::array({1, 2}), json::array({1})})});
+  ASSERT_FALSE(ragged);
+  EXPECT_THAT(ragged.error().message, HasSubstr("neither a tensor nor a number"));
+}
+
+TEST(KerasFunctions, OfWholeAxes) {
+  const json last = {{"axis", -1}};
+  ExpectAll({{"math.reduce_prod", "Prod", last, last, {-2, 2}},
+             {"math.reduce_variance", "Var", last, last, {2.25F, 3.0625F}},
+             {"math.reduce_std", "Std", last, last, {1.5F, 1.75F}},
+             {"math.reduce_logsumexp",
+              "Logsumexp",
+              last,
+              last,
+              {std::log(std::exp(-1.0F) + std::exp(2.0F)), std::log(std::exp(0.5F) + std::exp(4.0F))}},
+             {"norm", "Norm", last, last, {std::sqrt(5.0F), std::sqrt(16.25F)}},
+             {"math.l2_normalize",
+              "Normalize",
+              last,
+              last,
+              {-1 / std::sqrt(5.0F), 2 / std::sqrt(5.0F), 0.5F / std::sqrt(16.25F), 4 / std::sqrt(16.25F)}},
+             {"math.cumsum", "Cumsum", {{"axis", 1}}, {{"axis", 1}}, {-1, 2, -0.5F, 6}},
+             {"nn.log_softmax",
+              "LogSoftmax",
+              last,
+              last,
+              {-std::log1p(std::exp(3.0F)), -std::log1p(std::exp(-3.0F)), -std::log1p(std::exp(3.5F)),
+               -std::log1p(std::exp(-3.5F))}}});
+  const auto at = Of3("Argmax", {{"axis", -1}});
+  ASSERT_TRUE(at) << at.error().message;
+  EXPECT_EQ(ToString(at->at(0).type), "i32[1,2]");
+  const auto of_all = Of3("Argmax", {{"axis", nullptr}});
+  ASSERT_TRUE(of_all) << of_all.error().message;
+  EXPECT_EQ(of_all->at(0).data.As<int32_t>()[0], 3);
+  const auto wide = Of2("math.argmax", last);
+  ASSERT_TRUE(wide) << wide.error().message;
+  EXPECT_EQ(ToString(wide->at(0).type), "i64[1,2]");
+}
+
+TEST(KerasFunctions, ThatMoveElements) {
+  const json swap = {{"axis1", 1}, {"axis2", -1}}, move = {{"source", 2}, {"destination", 1}};
+  ExpectAll({{nullptr, "Swapaxes", kNone, swap, {-1, 0.5F, 2, 4}},
+             {nullptr, "Moveaxis", kNone, move, {-1, 0.5F, 2, 4}},
+             {"reverse", "Flip", {{"axis", {1}}}, {{"axis", 1}}, {0.5F, 4, -1, 2}},
+             {"roll", "Roll", {{"shift", 1}, {"axis", 2}}, {{"shift", 1}, {"axis", 2}}, {2, -1, 4, 0.5F}},
+             {"tile",
+              "Tile",
+              {{"multiples", {1, 1, 2}}},
+              {{"repeats", {1, 1, 2}}},
+              {-1, 2, -1, 2, 0.5F, 4, 0.5F, 4}},
+             {"repeat",
+              "Repeat",
+              {{"repeats", 2}, {"axis", 2}},
+              {{"repeats", 2}, {"axis", -1}},
+              {-1, -1, 2, 2, 0.5F, 0.5F, 4, 4}},
+             {"gather", nullptr, {{"indices", {1}}, {"axis", 1}}, kNone, {0.5F, 4}}});
+  ExpectNear(Of3("Take", {{"axis", 1}}, {Graph3::Tensor("x"), json::array({1})}), {0.5F, 4});
+  const json amounts = {{0, 0}, {0, 0}, {1, 0}};
+  ExpectAll({{"pad", "Pad", {{"paddings", amounts}}, {{"pad_width", amounts}}, {0, -1, 2, 0, 0.5F, 4}},
+             {"pad",
+              "Pad",
+              {{"paddings", amounts}, {"constant_values", 7}},
+              {{"pad_width", amounts}, {"mode", "constant"}, {"constant_values", 7}},
+              {7, -1, 2, 7, 0.5F, 4}},
+             {"pad",
+              "Pad",
+              {{"paddings", amounts}, {"mode", "REFLECT"}},
+              {{"pad_width", amounts}, {"mode", "reflect"}},
+              {2, -1, 2, 4, 0.5F, 4}}});
+}
+
+TEST(KerasFunctions, ThatJoinAndCut) {
+  json twice = json::array({Graph3::Tensor("x"), Graph3::Tensor("x")});
+  const auto stacked = Of3("Stack", {{"axis", -1}}, {twice});
+  ExpectNear(stacked, {-1, -1, 2, 2, 0.5F, 0.5F, 4, 4});
+  ASSERT_TRUE(stacked);
+  EXPECT_EQ(ToString(stacked->at(0).type), "f32[1,2,2,2]");
+  // Result 0 of each; sizes in TensorFlow, places in Keras 3.
+  const Tensor five = Floats({1, 5}, {1, 2, 3, 4, 5});
+  ExpectNear(Of2("split", {{"num_or_size_splits", {2, -1}}, {"axis", 1}}, five), {1, 2});
+  ExpectNear(Of2("split", {{"num_or_size_splits", 5}, {"axis", 1}}, five), {1});
+  ExpectNear(Of3("Split", {{"indices_or_sections", {3}}, {"axis", 1}}, {}, five), {1, 2, 3});
+  ExpectNear(Of3("Unstack", {{"num", nullptr}, {"axis", 1}}), {-1, 2});
+  const auto odd = Of3("Split", {{"indices_or_sections", 2}, {"axis", 1}}, {}, five);
+  ASSERT_FALSE(odd);
+  EXPECT_THAT(odd.error().message, HasSubstr("no 2 equal parts"));
+}
+
+TEST(KerasFunctions, OfPictures) {
+  const Tensor x = Floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  ExpectNear(Of2("nn.depth_to_space", {{"block_size", 2}}, x), {1, 2, 5, 6, 3, 4, 7, 8});
+  const Tensor line = Floats({1, 1, 2, 1}, {0, 4});
+  for (const auto& [method, want] :
+       {std::pair<const char*, std::vector<float>>{"nearest", {0, 0, 4, 4}}, {"bilinear", {0, 1, 3, 4}}}) {
+    ExpectNear(Of2("image.resize", {{"size", {1, 4}}, {"method", method}}, line), want);
+    ExpectNear(Of3("Resize", {{"size", {1, 4}}, {"interpolation", method}}, {}, line), want);
+  }
+}
+
+// Of tf.shape, sliced and put together again.
+TEST(KerasFunctions, ShapesMayBeComputed) {
+  const auto ref = [](const char* layer) { return json::array({layer, 0, 0}); };
+  const json config =
+      Graph2()
+          .Input("x", {nullptr, 2, 2})
+          .Layer("TFOpLambda", {{"function", "compat.v1.shape"}}, "s", {"x"})
+          .Layer("SlicingOpLambda", {{"function", "__operators__.getitem"}}, "b", {"s"}, {{"slice_spec", 0}})
+          .Layer("TFOpLambda", {{"function", "reshape"}}, "y", {"x"}, {{"shape", json::array({ref("b"), 4})}})
+          .Layer("Dense", {{"units", 1}, {"use_bias", false}}, "d", {"y"})
+          .Config();
+  ExpectNear(RunModel({config, {{"d", {{"kernel", Floats({4, 1}, {1, 1, 1, 1})}}}}}, {kX}), {5.5F});
+}
+
+TEST(KerasFunctions, ThatAreNotKnownAreNamedWithAWayOut) {
+  const auto got = Of2("signal.fft", kNone);
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().message, HasSubstr("the function fft is not known; a SavedModel of the net"));
+}
+
+}  // namespace
+}  // namespace fusebox::testing
