@@ -127,10 +127,7 @@ std::vector<Flow> Build(BuildState& state, Emitter& emit, const Layer& layer, La
   }
   const LayerRow* row = FindLayer(layer.class_name);
   if (!row) {
-    emit.Refuse(
-        layer.class_name == "Lambda"
-            ? "it computes what a Python function says, which cannot be read from the file"
-            : "a class that is not known; if it is the model author's own, its code is not in the file");
+    emit.Refuse(WhyUnknown(layer.class_name));
     return {};
   }
   row->build(call);

@@ -13,19 +13,29 @@ using nlohmann::json;
 
 constexpr const char* kSignature = "serving_default";
 
-Result<DType> InputType(const json& config) {
+// As Keras names it; a policy by its name.
+std::string TypeName(const json& config) {
   const auto it = config.find("dtype");
-  if (it == config.end() || it->is_null()) return DType::kF32;
-  std::string name = it->is_string() ? it->get<std::string>() : "";
-  if (it->is_object() && it->contains("config") && (*it)["config"].is_object()) {
-    const json policy = (*it)["config"].value("name", json());
-    if (policy.is_string()) name = policy.get<std::string>();
-  }
+  if (it == config.end() || it->is_null()) return "float32";
+  if (it->is_string()) return it->get<std::string>();
+  const json inner = it->is_object() ? it->value("config", json()) : json();
+  const json policy = inner.is_object() ? inner.value("name", json()) : json();
+  return policy.is_string() ? policy.get<std::string>() : it->dump();
+}
+
+// Everything is computed in f32, whatever precision the layers were trained in.
+bool IsOtherFloat(const std::string& name) {
+  return name == "float16" || name == "bfloat16" || name == "float64" || name.starts_with("mixed_");
+}
+
+Result<DType> InputType(const json& config) {
+  const std::string name = TypeName(config);
+  if (IsOtherFloat(name)) return DType::kF32;
   static const std::map<std::string, DType> known = {
       {"float32", DType::kF32}, {"int32", DType::kI32}, {"int64", DType::kI64}, {"bool", DType::kBool},
       {"uint8", DType::kU8},    {"int8", DType::kI8},   {"int16", DType::kI16}};
   const auto type = known.find(name);
-  if (type == known.end()) return Unsupported("an input of " + (name.empty() ? it->dump() : name));
+  if (type == known.end()) return Unsupported("an input of " + name);
   return type->second;
 }
 
@@ -68,6 +78,8 @@ Status BuildMain(BuildState& state, const Model& model, Function& f, Signature& 
   for (const TensorRef& ref : model.inputs) {
     const Layer& layer = *model.layers[static_cast<size_t>(ref.layer)];
     FUSEBOX_ASSIGN(Type type, InputTypeOf(layer).At(layer.Describe()));
+    if (const std::string name = TypeName(layer.config); IsOtherFloat(name))
+      state.notes.push_back("input " + layer.name + " is f32 here; the file says " + name);
     signature.input_names.push_back(Unique(signature.input_names, layer.name));
     inputs.push_back({f.AddInput(std::move(type), signature.input_names.back()), kNoValue});
   }

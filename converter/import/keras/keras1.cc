@@ -14,6 +14,7 @@ const std::map<std::string, std::string>& Classes() {
       {"Convolution1D", "Conv1D"},       {"Convolution2D", "Conv2D"},
       {"Convolution3D", "Conv3D"},       {"AtrousConvolution1D", "Conv1D"},
       {"AtrousConvolution2D", "Conv2D"}, {"SeparableConvolution2D", "SeparableConv2D"},
+      {"TimeDistributedDense", "Dense"},
   };
   return *names;
 }
@@ -39,14 +40,40 @@ const std::map<std::string, std::string>& Settings() {
   return *names;
 }
 
-Status ModerniseMerge(json& layer, const json& config) {
+Status ModerniseMerge(json& layer, json& config) {
+  if (config.value("layers", json()).is_array() && !config["layers"].empty())
+    return Unsupported(
+        "a Merge of models in a Sequential; build the model with the functional API, where Merge has inputs");
   static const std::map<std::string, std::string> modes = {
-      {"sum", "Add"}, {"mul", "Multiply"}, {"concat", "Concatenate"}, {"ave", "Average"}, {"max", "Maximum"}};
+      {"sum", "Add"},     {"mul", "Multiply"}, {"concat", "Concatenate"},
+      {"ave", "Average"}, {"max", "Maximum"},  {"dot", "Dot"}};
   const json mode = config.value("mode", json());
   const auto it = mode.is_string() ? modes.find(mode.get<std::string>()) : modes.end();
   if (it == modes.end()) return Unsupported("a Merge of mode " + mode.dump());
   layer["class_name"] = it->second;
+  if (it->first == "dot") {
+    json axes = config.value("dot_axes", json(-1));
+    if (axes.is_array())
+      for (json& axis : axes)
+        if (axis.is_array() && axis.size() == 1) axis = json(axis[0]);
+    config["axes"] = axes;
+  }
   return {};
+}
+
+// [top, bottom, left, right], or these by name, are pairs.
+void PairMargins(json& config, const char* key, const char* suffix) {
+  if (!config.contains(key)) return;
+  json& given = config[key];
+  const auto named = [&](const char* side) { return given.value(side + std::string(suffix), json(0)); };
+  if (given.is_object()) {
+    const json across = json::array({named("left_"), named("right_")});
+    const bool flat =
+        !given.contains("top_" + std::string(suffix)) && !given.contains("bottom_" + std::string(suffix));
+    given = flat ? across : json::array({json::array({named("top_"), named("bottom_")}), across});
+  } else if (given.is_array() && given.size() == 4) {
+    given = json::array({json::array({given[0], given[1]}), json::array({given[2], given[3]})});
+  }
 }
 
 void RenameSettings(const std::string& class_name, json& config) {
@@ -55,15 +82,19 @@ void RenameSettings(const std::string& class_name, json& config) {
     config[to] = config[from];
     config.erase(from);
   }
-  const bool units =
-      class_name == "Dense" || class_name == "LSTM" || class_name == "GRU" || class_name == "SimpleRNN";
+  const bool units = class_name == "Dense" || class_name == "TimeDistributedDense" || class_name == "LSTM" ||
+                     class_name == "GRU" || class_name == "SimpleRNN";
   if (units && config.contains("output_dim")) config["units"] = config["output_dim"];
+  // Kernel, recurrent kernel and bias of each gate are stored, unless all were computed together.
+  if ((class_name == "LSTM" || class_name == "GRU") && config.value("consume_less", json()) != "gpu")
+    config["gate_by_gate"] = true;
   if (class_name == "Reshape" && config.contains("dims")) config["target_shape"] = config["dims"];
   if (config.contains("nb_row") && config.contains("nb_col"))
     config["kernel_size"] =
         config.contains("kernel_dim1")
             ? json::array({config["kernel_dim1"], config["kernel_dim2"], config["kernel_dim3"]})
             : json::array({config["nb_row"], config["nb_col"]});
+  if (class_name.starts_with("ZeroPadding")) PairMargins(config, "padding", "pad");
   if (const json order = config.value("dim_ordering", json()); order == "th")
     config["data_format"] = "channels_first";
 }

@@ -116,13 +116,16 @@ std::span<const LayerRow> ActivationLayers();
 std::span<const LayerRow> ConvolutionLayers();
 std::span<const LayerRow> PoolingLayers();
 std::span<const LayerRow> NormalizationLayers();
+std::span<const LayerRow> PreprocessingLayers();
 std::span<const LayerRow> MergeLayers();
 std::span<const LayerRow> SpatialLayers();
 std::span<const LayerRow> AttentionLayers();
 std::span<const LayerRow> RecurrentLayers();
 std::span<const LayerRow> OperationLayers();
+std::span<const LayerRow> TensorFlowLayers();
 void BuildOperation(LayerCall&);                         // of Keras 3, by its class
 const LayerRow* FindLayer(std::string_view class_name);  // null: unknown
+std::string WhyUnknown(const std::string& class_name);   // and whose class it is
 
 // A call of a layer, models and wrapped layers included; its results.
 std::vector<Flow> BuildLayer(BuildState&, Emitter&, const Layer&, std::vector<Given> args,

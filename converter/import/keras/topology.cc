@@ -55,6 +55,23 @@ Status ParseWrapped(Layer& layer) {
   return {};
 }
 
+// An RNN around a cell of Keras is the layer of that cell.
+void NameRecurrentLayer(Layer& layer) {
+  const json* cell = layer.class_name == "RNN" ? Find(layer.config, "cell") : nullptr;
+  const json* config = cell ? Find(*cell, "config") : nullptr;
+  const std::string of = cell ? Text(*cell, "class_name") : std::string();
+  const std::string package = cell ? Text(*cell, "registered_name") : std::string();
+  if ((of != "LSTMCell" && of != "GRUCell" && of != "SimpleRNNCell") || !config || !config->is_object() ||
+      package.find('>') != std::string::npos)
+    return;
+  layer.stored_class = layer.class_name;
+  layer.class_name = of.substr(0, of.size() - 4);
+  json own = *config;
+  own.update(layer.config);
+  own.erase("cell");
+  layer.config = std::move(own);
+}
+
 Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& prefix) {
   auto layer = std::make_unique<Layer>();
   layer->class_name = Text(entry, "class_name");
@@ -63,8 +80,9 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
   if (!config || (!config->is_object() && !(config->is_array() && layer->class_name == "Sequential")))
     return Invalid("layer of class " + layer->class_name + " has no config");
   layer->config = *config;
-  layer->name = Text(*config, "name");
-  if (layer->name.empty()) layer->name = Text(entry, "name");
+  layer->name =
+      Text(entry, "name");  // what references go by; a TensorFlowOpLayer's configuration has another
+  if (layer->name.empty()) layer->name = Text(*config, "name");
   if (layer->name.empty()) return Invalid("layer of class " + layer->class_name + " has no name");
   layer->path = prefix + layer->name;
   // An own class that is registered under a package, or that lies in a module of its author, may bear any name.
@@ -73,6 +91,7 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
       (!module.empty() && !module.starts_with("keras") && !module.starts_with("tf_keras")))
     return Unsupported(layer->Describe() + ": a class of the model's author (" +
                        (package.empty() ? module : package) + "), whose code is not in the file");
+  NameRecurrentLayer(*layer);
   layer->operation = module.starts_with("keras.src.ops") || module.starts_with("keras.ops");
   if (const json* trainable = Find(*config, "trainable"); trainable && trainable->is_boolean())
     layer->trainable = trainable->get<bool>();

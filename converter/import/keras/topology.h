@@ -34,6 +34,8 @@ struct Model;
 struct Layer {
   std::string class_name, name;
   std::string
+      stored_class;  // which names its group in a .keras file, where it is another: RNN around an LSTMCell is an LSTM
+  std::string
       path;  // of layer names, outermost first, without the whole model's: what messages and locations say
   nlohmann::json config;       // an object
   nlohmann::json input_shape;  // as build_config has it; null when it is not said

@@ -12,7 +12,10 @@ namespace {
 
 std::vector<WeightSpec> Specs(const Layer& layer) {
   const LayerRow* row = FindLayer(layer.class_name);
-  return row && row->weights ? row->weights(layer) : std::vector<WeightSpec>();
+  auto specs = row && row->weights ? row->weights(layer) : std::vector<WeightSpec>();
+  if (ConfigFlag(layer, "gate_by_gate", false))
+    specs.assign(layer.class_name == "LSTM" ? 12 : 9, {"gate", ""});
+  return specs;
 }
 
 std::vector<Layer*> Children(const Layer& layer) {
@@ -146,7 +149,7 @@ class ByObject {
     std::map<std::string, int> used;
     for (const auto& layer : model.layers) {
       // A Sequential does not count its own InputLayer, which bears no weights either.
-      std::string name = SnakeCase(layer->class_name);
+      std::string name = SnakeCase(layer->stored_class.empty() ? layer->class_name : layer->stored_class);
       if (int number = used[name]++; number > 0) {
         // Dependencies name what has weights twice, so that there is no second one.
         if (dependencies && !archive_.HasGroup(container + name + "_1")) number *= 2;

@@ -35,6 +35,30 @@ void Dense(LayerCall& c) {
   c.Give(c.Activate(y));
 }
 
+std::vector<WeightSpec> EinsumWeights(const Layer& layer) {
+  std::vector<WeightSpec> out = {{"kernel", "vars/0"}};
+  const auto it = layer.config.find("bias_axes");
+  if (it != layer.config.end() && !it->is_null()) out.push_back({"bias", "vars/1"});
+  return out;
+}
+
+// A product along the axes that its equation names: "abc,cd->abd". A bias has the sizes of bias_axes, and ones behind the first of them.
+void EinsumDense(LayerCall& c) {
+  const std::string equation = c.Str("equation", ""), axes = c.Str("bias_axes", "");
+  const size_t comma = equation.find(','), arrow = equation.find("->");
+  if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
+    return c.e().Reject("its equation " + equation + " is no product of two tensors");
+  const std::string out = equation.substr(arrow + 2);
+  const auto open = [](size_t rank) { return std::vector<int64_t>(rank, Shape::kUnknown); };
+  const ValueId kernel = c.Weight("kernel", open(arrow - comma - 1));
+  ValueId y = c.e().Op("Einsum", {c.in(), kernel}, MakeAttrs("equation", equation));
+  if (const size_t first = out.find_first_of(axes); !axes.empty()) {
+    if (first == std::string::npos) return c.e().Reject("its bias_axes " + axes + " are none of " + out);
+    y = c.e().Op("AddV2", {y, c.Weight("bias", open(out.size() - first))});
+  }
+  c.Give(c.Activate(y));
+}
+
 std::vector<WeightSpec> EmbeddingWeights(const Layer&) { return {{"embeddings", "vars/0"}}; }
 
 void Embedding(LayerCall& c) {
@@ -165,6 +189,7 @@ std::span<const LayerRow> CoreLayers() {
   static constexpr LayerRow kTable[] = {
       {"InputLayer", InputLayer},
       {"Dense", Dense, KernelAndBias},
+      {"EinsumDense", EinsumDense, EinsumWeights},
       {"Embedding", Embedding, EmbeddingWeights, MaskRule::kOwn},
       {"Masking", Masking, nullptr, MaskRule::kOwn},
       {"Flatten", Flatten, nullptr, MaskRule::kStop},

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation with stored statistics, with those of the input, and with constants.
+// Normalisation with stored statistics and with those of the input.
 #include <algorithm>
 
 #include "converter/import/keras/layer_call.h"
 
 namespace fusebox::keras {
 namespace {
-
-using nlohmann::json;
 
 std::vector<WeightSpec> ScaleAndShift(const Layer& layer) {
   std::vector<WeightSpec> out;
@@ -99,15 +97,23 @@ void LayerNormalization(LayerCall& c) {
   c.Give(y);
 }
 
-// Channels last: [batch, space..., groups, channels of a group], normalised over space and the group's channels.
+// Channels last: [batch, space..., groups, channels of a group], normalised over space and the group's channels. Another axis is
+// moved there and back.
 void GroupNormalization(LayerCall& c) {
-  const ValueId x = c.in();
+  ValueId x = c.in();
   const int rank = c.e().rank(x), axis = Axis(c, rank);
-  const int64_t channels = c.e().dim(x, axis);
+  std::vector<int64_t> to, back(static_cast<size_t>(rank));
+  for (int i = 0; i < rank; ++i)
+    if (i != axis) to.push_back(i);
+  to.push_back(axis);
+  for (size_t i = 0; i < to.size() && c.e().ok(); ++i)
+    back[static_cast<size_t>(to[i])] = static_cast<int64_t>(i);
+  const bool moved = axis != rank - 1;
+  if (moved) x = c.e().Transpose(x, to);
+  const int64_t channels = c.e().dim(x, rank - 1);
   int64_t groups = c.Int("groups", 32);
   if (groups == -1) groups = channels;
   if (!c.e().ok()) return;
-  if (axis != rank - 1) return c.e().Refuse("an axis other than the last");
   if (channels < 1 || groups < 1 || channels % groups != 0)
     return c.e().Reject("its " + std::to_string(groups) + " groups do not divide " +
                         std::to_string(channels) + " channels");
@@ -131,7 +137,20 @@ void GroupNormalization(LayerCall& c) {
   ValueId y = c.e().Reshape(c.e().Op("Mul", {c.e().Op("Sub", {grouped, mean}), root}), whole);
   if (c.Bool("scale", true)) y = c.e().Op("Mul", {y, c.Weight("gamma", {channels})});
   if (c.Bool("center", true)) y = c.e().Op("AddV2", {y, c.Weight("beta", {channels})});
-  c.Give(y);
+  c.Give(moved ? c.e().Transpose(y, back) : y);
+}
+
+std::vector<WeightSpec> RmsWeights(const Layer&) { return {{"scale", "vars/0"}}; }
+
+// Without a mean: x / sqrt(mean of x^2), along the last axis.
+void RmsNormalization(LayerCall& c) {
+  const ValueId x = c.in();
+  const int rank = c.e().rank(x), axis = Axis(c, rank);
+  if (axis != rank - 1) return c.e().Refuse("an axis other than the last");
+  const ValueId squares =
+      c.e().Op("Mean", {c.e().Op("Square", {x}), c.e().I32s({-1})}, MakeAttrs("keep_dims", true));
+  const ValueId root = c.e().Op("Rsqrt", {c.e().Op("AddV2", {squares, c.e().F32(c.Float("epsilon", 1e-6))})});
+  c.Give(c.e().Op("Mul", {c.e().Op("Mul", {x, root}), c.Weight("scale", {c.e().dim(x, -1)})}));
 }
 
 void UnitNormalization(LayerCall& c) {
@@ -140,63 +159,6 @@ void UnitNormalization(LayerCall& c) {
   const ValueId sum =
       c.e().Op("Sum", {c.e().Op("Square", {x}), c.e().I32s(axes)}, MakeAttrs("keep_dims", true));
   c.Give(c.e().Op("Mul", {x, c.e().Op("Rsqrt", {c.e().Op("Maximum", {sum, c.e().F32(1e-12)})})}));
-}
-
-// A number, or a number per channel.
-ValueId Numbers(LayerCall& c, const char* key, double otherwise) {
-  const auto it = c.config().find(key);
-  if (it == c.config().end() || it->is_null()) return c.e().F32(otherwise);
-  const json* value = &*it;
-  if (value->is_object() && value->contains("config") && (*value)["config"].contains("value"))
-    value = &(*value)["config"]["value"];
-  if (value->is_number()) return c.e().F32(value->get<double>());
-  std::vector<float> numbers;
-  const std::function<void(const json&)> collect = [&](const json& from) {
-    if (from.is_number()) numbers.push_back(from.get<float>());
-    if (from.is_array())
-      for (const json& item : from) collect(item);
-  };
-  collect(*value);
-  if (numbers.empty()) c.e().Reject(std::string("its configuration has no numbers ") + key);
-  const auto count = static_cast<int64_t>(numbers.size());
-  return c.e().Const({{DType::kF32, {count}}, Buffer::Of<float>(numbers)});
-}
-
-void Rescaling(LayerCall& c) {
-  const ValueId x = c.e().Cast(c.in(), DType::kF32);
-  const ValueId scaled = c.e().Op("Mul", {x, Numbers(c, "scale", 1)});
-  c.Give(c.e().Op("AddV2", {scaled, Numbers(c, "offset", 0)}));
-}
-
-std::vector<WeightSpec> NormalizationWeights(const Layer& layer) {
-  if (layer.config.contains("mean") && !layer.config["mean"].is_null()) return {};
-  return {{"mean", "vars/0", false}, {"variance", "vars/1", false}};
-}
-
-// (x - mean) / max(sqrt(variance), tiny). What older versions store besides, how many samples they saw, is of no use.
-void Normalization(LayerCall& c) {
-  const ValueId x = c.e().Cast(c.in(), DType::kF32);
-  const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>();
-  const int rank = c.e().rank(x);
-  if (axes.size() == 1 && axes[0] != -1 && axes[0] != rank - 1)
-    return c.e().Refuse("an axis other than the last");
-  if (axes.size() > 1) return c.e().Refuse("several axes");
-  ValueId mean, variance;
-  if (c.Has("mean")) {
-    mean = Numbers(c, "mean", 0);
-    variance = Numbers(c, "variance", 1);
-  } else {
-    int64_t known = 1;
-    if (!axes.empty()) known = c.e().dim(x, -1);
-    std::vector<Extent> flat = {Extent{known}};
-    if (!c.e().ok()) return;
-    const std::vector<int64_t> shape = axes.empty() ? std::vector<int64_t>{} : std::vector<int64_t>{known};
-    mean = c.Constant(c.WeightData(0, shape), "mean");
-    variance = c.Constant(c.WeightData(1, shape), "variance");
-  }
-  const ValueId deviation = c.e().Op("Maximum", {c.e().Op("Sqrt", {variance}), c.e().F32(1e-7)});
-  if (c.Bool("invert", false)) return c.Give(c.e().Op("AddV2", {c.e().Op("Mul", {x, deviation}), mean}));
-  c.Give(c.e().Op("RealDiv", {c.e().Op("Sub", {x, mean}), deviation}));
 }
 
 }  // namespace
@@ -210,8 +172,7 @@ std::span<const LayerRow> NormalizationLayers() {
       {"LayerNormalization", LayerNormalization, ScaleAndShift},
       {"GroupNormalization", GroupNormalization, ScaleAndShift},
       {"UnitNormalization", UnitNormalization},
-      {"Rescaling", Rescaling},
-      {"Normalization", Normalization, NormalizationWeights},
+      {"RMSNormalization", RmsNormalization, RmsWeights},
   };
   return kTable;
 }

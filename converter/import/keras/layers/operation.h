@@ -36,6 +36,8 @@ std::vector<int64_t> AxesOf(LayerCall&, const std::vector<int64_t>& axes, int ra
 
 // The type that both operands are computed in: whole numbers that are divided, or that meet fractions, become floats.
 DType CommonType(LayerCall&, const Given* a, const Given* b, std::string_view op);
+// Nested lists of numbers as a constant of that type; kNone: i32 where all are whole, else f32.
+ValueId Numbers(LayerCall&, const nlohmann::json& plain, DType);
 // A tensor, a number or nested lists of numbers, in that type.
 ValueId Operand(LayerCall&, const Given*, DType);
 

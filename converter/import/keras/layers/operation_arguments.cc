@@ -159,9 +159,9 @@ json PlainLists(const Given& given) {
 }
 
 // False: no numbers in lists that are of one size at each depth.
-bool Collect(const json& from, size_t depth, std::vector<int64_t>& dims, std::vector<float>& numbers) {
-  if (from.is_number()) {
-    numbers.push_back(from.get<float>());
+bool Collect(const json& from, size_t depth, std::vector<int64_t>& dims, std::vector<double>& numbers) {
+  if (from.is_number() || from.is_boolean()) {
+    numbers.push_back(from.is_boolean() ? from.get<bool>() : from.get<double>());
     return depth == dims.size() && numbers.size() <= kMaxNumbers;
   }
   if (!from.is_array() || depth >= kMaxRank) return false;
@@ -182,15 +182,30 @@ DType CommonType(LayerCall& c, const Given* a, const Given* b, std::string_view 
   return floats ? DType::kF32 : first;
 }
 
+ValueId Numbers(LayerCall& c, const json& plain, DType type) {
+  std::vector<int64_t> dims;
+  std::vector<double> numbers;
+  if (!Collect(plain, 0, dims, numbers)) {
+    c.e().Refuse("an operand that is neither a tensor nor a number");
+    return kNoValue;
+  }
+  const bool whole = type == DType::kNone ? !HasFraction(plain) : type == DType::kI32 || type == DType::kI64;
+  std::vector<int32_t> integers;
+  for (const double number : numbers)
+    integers.push_back(static_cast<int32_t>(std::clamp<double>(number, INT32_MIN, INT32_MAX)));
+  const Tensor tensor = whole ? Tensor{{DType::kI32, Shape(dims)}, Buffer::Of<int32_t>(integers)}
+                              : Tensor{{DType::kF32, Shape(dims)},
+                                       Buffer::Of<float>(std::vector<float>(numbers.begin(), numbers.end()))};
+  const ValueId made = c.e().Const(tensor);
+  return type == DType::kNone ? made : c.e().Cast(made, type);
+}
+
 ValueId Operand(LayerCall& c, const Given* given, DType type) {
   if (given) {
     if (const auto* flow = std::get_if<Flow>(&given->value)) return c.e().Cast(flow->value, type);
     const json plain = PlainLists(*given);
     if (plain.is_number()) return c.e().Scalar(type, plain.get<double>());
-    std::vector<int64_t> dims;
-    std::vector<float> numbers;
-    if (plain.is_array() && Collect(plain, 0, dims, numbers))
-      return c.e().Cast(c.e().Const({{DType::kF32, Shape(dims)}, Buffer::Of<float>(numbers)}), type);
+    if (plain.is_array()) return Numbers(c, plain, type);
   }
   c.e().Refuse("an operand that is neither a tensor nor a number");
   return kNoValue;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done to features before a net: other ranges, and numbers of buckets and categories.
+#include <algorithm>
+#include <functional>
+
+#include "converter/import/keras/layer_call.h"
+
+namespace fusebox::keras {
+namespace {
+
+using nlohmann::json;
+
+// A number, or a number per channel.
+ValueId PerChannel(LayerCall& c, const char* key, double otherwise) {
+  const auto it = c.config().find(key);
+  if (it == c.config().end() || it->is_null()) return c.e().F32(otherwise);
+  const json* value = &*it;
+  if (value->is_object() && value->contains("config") && (*value)["config"].contains("value"))
+    value = &(*value)["config"]["value"];
+  if (value->is_number()) return c.e().F32(value->get<double>());
+  std::vector<float> numbers;
+  const std::function<void(const json&)> collect = [&](const json& from) {
+    if (from.is_number()) numbers.push_back(from.get<float>());
+    if (from.is_array())
+      for (const json& item : from) collect(item);
+  };
+  collect(*value);
+  if (numbers.empty()) c.e().Reject(std::string("its configuration has no numbers ") + key);
+  const auto count = static_cast<int64_t>(numbers.size());
+  return c.e().Const({{DType::kF32, {count}}, Buffer::Of<float>(numbers)});
+}
+
+void Rescaling(LayerCall& c) {
+  const ValueId x = c.e().Cast(c.in(), DType::kF32);
+  const ValueId scaled = c.e().Op("Mul", {x, PerChannel(c, "scale", 1)});
+  c.Give(c.e().Op("AddV2", {scaled, PerChannel(c, "offset", 0)}));
+}
+
+std::vector<WeightSpec> NormalizationWeights(const Layer& layer) {
+  if (layer.config.contains("mean") && !layer.config["mean"].is_null()) return {};
+  return {{"mean", "vars/0", false}, {"variance", "vars/1", false}};
+}
+
+// (x - mean) / max(sqrt(variance), tiny). What older versions store besides, how many samples they saw, is of no use.
+void Normalization(LayerCall& c) {
+  const ValueId x = c.e().Cast(c.in(), DType::kF32);
+  const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>();
+  const int rank = c.e().rank(x);
+  if (axes.size() == 1 && axes[0] != -1 && axes[0] != rank - 1)
+    return c.e().Refuse("an axis other than the last");
+  if (axes.size() > 1) return c.e().Refuse("several axes");
+  ValueId mean, variance;
+  if (c.Has("mean")) {
+    mean = PerChannel(c, "mean", 0);
+    variance = PerChannel(c, "variance", 1);
+  } else {
+    int64_t known = 1;
+    if (!axes.empty()) known = c.e().dim(x, -1);
+    std::vector<Extent> flat = {Extent{known}};
+    if (!c.e().ok()) return;
+    const std::vector<int64_t> shape = axes.empty() ? std::vector<int64_t>{} : std::vector<int64_t>{known};
+    mean = c.Constant(c.WeightData(0, shape), "mean");
+    variance = c.Constant(c.WeightData(1, shape), "variance");
+  }
+  const ValueId deviation = c.e().Op("Maximum", {c.e().Op("Sqrt", {variance}), c.e().F32(1e-7)});
+  if (c.Bool("invert", false)) return c.Give(c.e().Op("AddV2", {c.e().Op("Mul", {x, deviation}), mean}));
+  c.Give(c.e().Op("RealDiv", {c.e().Op("Sub", {x, mean}), deviation}));
+}
+
+// [..., depth] of numbers [...]; "one_hot", or over all numbers of the last axis "multi_hot" (which are there) and "count" (how often).
+ValueId Encoded(LayerCall& c, ValueId numbers, int64_t depth, const std::string& mode) {
+  if (c.Bool("sparse", false)) c.e().Refuse("a sparse result");
+  const auto hot = [&](ValueId ids) {
+    return c.e().Op("OneHot", {ids, c.e().I32(depth), c.e().F32(1), c.e().F32(0)});
+  };
+  const int rank = c.e().rank(numbers);
+  if (rank == 1 || (mode == "one_hot" && c.e().dim(numbers, -1) != 1)) return hot(numbers);
+  if (mode == "one_hot")
+    return hot(c.e().Op("Squeeze", {numbers}, MakeAttrs("squeeze_dims", std::vector<int64_t>{-1})));
+  if (mode == "multi_hot" || mode == "binary") return c.e().Op("Max", {hot(numbers), c.e().I32s({-2})});
+  if (mode == "count") return c.e().Op("Sum", {hot(numbers), c.e().I32s({-2})});
+  c.e().Refuse("output_mode " + mode);
+  return kNoValue;
+}
+
+void CategoryEncoding(LayerCall& c) {
+  const int64_t depth = c.Has("num_tokens") ? c.Int("num_tokens") : c.Int("max_tokens");
+  if (c.inputs().size() > 1 || c.Keyword("count_weights")) return c.e().Refuse("weights of what it counts");
+  if (depth < 1 || depth > (1 << 24)) return c.e().Reject("its num_tokens is " + std::to_string(depth));
+  c.Give(Encoded(c, c.e().Cast(c.in(), DType::kI32), depth, c.Str("output_mode", "multi_hot")));
+}
+
+// The number of boundaries up to each value.
+void Discretization(LayerCall& c) {
+  const json given = c.config().value("bin_boundaries", json());
+  std::vector<double> boundaries;
+  if (given.is_array())
+    for (const json& item : given)
+      if (item.is_number()) boundaries.push_back(item.get<float>());  // as the op has them
+  if (boundaries.empty() || boundaries.size() != given.size() || !std::ranges::is_sorted(boundaries))
+    return c.e().Reject(
+        "its bin_boundaries are no numbers in order; a layer that was adapted has them when it is saved");
+  const auto depth = static_cast<int64_t>(boundaries.size()) + 1;
+  const ValueId x = c.e().Cast(c.in(), DType::kF32);
+  const ValueId bins = c.e().Op("Bucketize", {x}, MakeAttrs("boundaries", std::move(boundaries)));
+  const std::string mode = c.Str("output_mode", "int");
+  if (mode == "int") return c.Give(c.e().Cast(bins, c.keras() < 3 ? DType::kI64 : DType::kI32));
+  c.Give(Encoded(c, bins, depth, mode));
+}
+
+}  // namespace
+
+std::span<const LayerRow> PreprocessingLayers() {
+  static constexpr LayerRow kTable[] = {
+      {"Rescaling", Rescaling},
+      {"Normalization", Normalization, NormalizationWeights},
+      {"CategoryEncoding", CategoryEncoding},
+      {"Discretization", Discretization},
+  };
+  return kTable;
+}
+
+}  // namespace fusebox::keras

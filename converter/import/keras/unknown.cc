@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that have no row in a table: whose they are, and what can be done.
+#include <algorithm>
+#include <array>
+
+#include "converter/import/keras/layer_call.h"
+
+namespace fusebox::keras {
+namespace {
+
+constexpr std::array kOfKeras = {"AugMix",
+                                 "AutoContrast",
+                                 "ConvLSTM1D",
+                                 "ConvLSTM2D",
+                                 "ConvLSTM3D",
+                                 "ConvLSTM2DCell",
+                                 "CutMix",
+                                 "Deconvolution2D",
+                                 "Deconvolution3D",
+                                 "DenseFeatures",
+                                 "Equalization",
+                                 "GroupQueryAttention",
+                                 "HashedCrossing",
+                                 "Hashing",
+                                 "Highway",
+                                 "IntegerLookup",
+                                 "LocallyConnected1D",
+                                 "LocallyConnected2D",
+                                 "MaxNumBoundingBoxes",
+                                 "MaxoutDense",
+                                 "MelSpectrogram",
+                                 "ParametricSoftplus",
+                                 "RNN",
+                                 "RandAugment",
+                                 "RandomCrop",
+                                 "ReversibleEmbedding",
+                                 "SReLU",
+                                 "STFTSpectrogram",
+                                 "Solarization",
+                                 "SpectralNormalization",
+                                 "StackedRNNCells",
+                                 "StringLookup",
+                                 "TextVectorization"};
+
+// They call what another framework or another file holds.
+constexpr std::array kForeign = {"FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"};
+
+}  // namespace
+
+std::string WhyUnknown(const std::string& class_name) {
+  if (class_name == "Lambda")
+    return "it computes what a Python function says, which cannot be read from the file";
+  if (std::ranges::find(kForeign, class_name) != kForeign.end())
+    return "it calls a model that is not in the file";
+  if (std::ranges::find(kOfKeras, class_name) != kOfKeras.end())
+    return "a layer of Keras that is not done for Keras files; save the net as a SavedModel, which holds "
+           "what it "
+           "computes in TensorFlow's ops";
+  return "a class that is not known; if it is the model author's own, its code is not in the file: save the "
+         "net "
+         "as a SavedModel";
+}
+
+}  // namespace fusebox::keras
