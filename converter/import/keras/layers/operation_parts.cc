@@ -95,10 +95,11 @@ void RepeatEach(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const int64_t times = IntArgument(c, 1, {"repeats"}, 0);
   const auto axis = IntsArgument(c, 2, {"axis"});
-  if (c.e().ok() && (!axis || times < 1 || times > INT32_MAX))
+  if (c.e().ok() && (!axis || axis->size() != 1 || times < 1 || times > INT32_MAX))
     c.e().Refuse("other repeats than one number along one axis");
   if (!c.e().ok()) return;
-  c.Give(Repeat(c, x, static_cast<int>(AxesOf(c, *axis, c.e().rank(x))[0]), times));
+  const int64_t at = AxesOf(c, *axis, c.e().rank(x))[0];
+  if (c.e().ok()) c.Give(Repeat(c, x, static_cast<int>(at), times));
 }
 
 namespace {
@@ -162,10 +163,19 @@ void Gather(LayerCall& c, std::string_view) {
   const int64_t batch = IntArgument(c, 4, {"batch_dims"}, 0);
   const auto axes = IntsArgument(c, c.keras() >= 3 ? 2 : 3, {"axis"});
   if (!axes && c.keras() >= 3) return c.e().Refuse("no axis");
+  if (axes && axes->size() != 1) return c.e().Refuse("several axes");
   const auto* flow = indices ? std::get_if<Flow>(&indices->value) : nullptr;
   const bool narrow = !flow || c.e().dtype(flow->value) != DType::kI64;
-  const ValueId at = Operand(c, indices, narrow ? DType::kI32 : DType::kI64);
+  const DType type = narrow ? DType::kI32 : DType::kI64;
+  ValueId at = Operand(c, indices, type);
   const int64_t axis = AxesOf(c, axes.value_or(std::vector<int64_t>{batch}), c.e().rank(x))[0];
+  if (!c.e().ok()) return;
+  // Keras 3 counts negative ones from the end.
+  if (c.keras() >= 3) {
+    const ValueId size = c.e().Cast(c.e().SizeValue(c.e().size(x, static_cast<int>(axis))), type);
+    const ValueId below = c.e().Op("Less", {at, c.e().Scalar(type, 0)});
+    at = c.e().Op("SelectV2", {below, c.e().Op("AddV2", {at, size}), at});
+  }
   c.Give(c.e().Op("GatherV2", {x, at, c.e().I32(axis)}, MakeAttrs("batch_dims", batch)));
 }
 

@@ -138,7 +138,8 @@ TEST(KerasFunctions, ThatMoveElements) {
               {{"repeats", 2}, {"axis", -1}},
               {-1, -1, 2, 2, 0.5F, 0.5F, 4, 4}},
              {"gather", nullptr, {{"indices", {1}}, {"axis", 1}}, kNone, {0.5F, 4}}});
-  ExpectNear(Of3("Take", {{"axis", 1}}, {Graph3::Tensor("x"), json::array({1})}), {0.5F, 4});
+  for (const int index : {1, -1})
+    ExpectNear(Of3("Take", {{"axis", 1}}, {Graph3::Tensor("x"), json::array({index})}), {0.5F, 4});
   const json amounts = {{0, 0}, {0, 0}, {1, 0}};
   ExpectAll({{"pad", "Pad", {{"paddings", amounts}}, {{"pad_width", amounts}}, {0, -1, 2, 0, 0.5F, 4}},
              {"pad",
@@ -193,6 +194,15 @@ TEST(KerasFunctions, ShapesMayBeComputed) {
           .Layer("Dense", {{"units", 1}, {"use_bias", false}}, "d", {"y"})
           .Config();
   ExpectNear(RunModel({config, {{"d", {{"kernel", Floats({4, 1}, {1, 1, 1, 1})}}}}}, {kX}), {5.5F});
+}
+
+TEST(KerasFunctions, AxesThatDoNotExistAreRefused) {
+  const json x = Graph3::Tensor("x"), none = json::array();
+  for (const auto& got :
+       {Of3("Repeat", {{"repeats", 2}, {"axis", 9}}), Of3("Repeat", {{"repeats", 2}, {"axis", none}}),
+        Of3("Take", {{"axis", none}}, {x, 0}), Of3("Swapaxes", {{"axis1", 0}, {"axis2", 5}}),
+        Of3("Split", {{"indices_or_sections", 2}, {"axis", 7}})})
+    EXPECT_FALSE(got);
 }
 
 TEST(KerasFunctions, ThatAreNotKnownAreNamedWithAWayOut) {
