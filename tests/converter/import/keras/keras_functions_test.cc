@@ -51,6 +51,11 @@ const json kNone = json::object();
 TEST(KerasFunctions, OfElements) {
   ExpectAll({{"math.floor", "Floor", kNone, kNone, {-1, 2, 0, 4}},
              {"math.sign", "Sign", kNone, kNone, {-1, 1, 1, 1}},
+             {"math.expm1",
+              "Expm1",
+              kNone,
+              kNone,
+              {std::expm1(-1.0F), std::expm1(2.0F), std::expm1(0.5F), std::expm1(4.0F)}},
              {"zeros_like", "ZerosLike", kNone, kNone, {0, 0, 0, 0}},
              {"identity", "Copy", kNone, kNone, {-1, 2, 0.5F, 4}},
              {"math.reciprocal", "Reciprocal", kNone, kNone, {-1, 0.5F, 2, 0.25F}},
