@@ -50,12 +50,19 @@ Result<std::vector<std::string>> FilesOf(const std::string& dir, const std::stri
   return std::vector<std::string>();
 }
 
+std::unexpected<Error> Misfit(const Tensor& array, const Type& type, const std::string& file) {
+  const std::string what = file + ": holds " + ToString(array.type) + ", the input is " + ToString(type);
+  if (array.type.dtype != type.dtype)
+    return Invalid(what + ": save the values that the net is run on, as " + std::string(Name(type.dtype)));
+  return Invalid(what +
+                 ": samples have the input's shape, along the first dimension or along one more before it");
+}
+
 // An array as samples of the input's type: it is one, or its first dimension counts them.
 Result<std::vector<Tensor>> Split(const Tensor& array, const Type& type, const std::string& file) {
   if (array.data.size() == 0 && type.shape.element_count() != 0)
     return Invalid(file + ": holds " + ToString(array.type) + ", no sample: an input is " + ToString(type));
-  if (array.type.dtype != type.dtype || !type.shape.ranked())
-    return Invalid(file + ": holds " + ToString(array.type) + ", the input is " + ToString(type));
+  if (array.type.dtype != type.dtype || !type.shape.ranked()) return Misfit(array, type, file);
   std::vector<int64_t> dims = array.type.shape.dims();
   if (static_cast<int>(dims.size()) == type.shape.rank() && Compatible(array.type, type))
     return std::vector{array};
@@ -69,8 +76,7 @@ Result<std::vector<Tensor>> Split(const Tensor& array, const Type& type, const s
     dims[0] = type.shape[0];
   }
   const Type each{type.dtype, Shape(dims)};
-  if (count < 1 || !Compatible(each, type))
-    return Invalid(file + ": holds " + ToString(array.type) + ", the input is " + ToString(type));
+  if (count < 1 || !Compatible(each, type)) return Misfit(array, type, file);
   const size_t bytes = array.data.size() / static_cast<size_t>(count);
   std::vector<Tensor> out;
   for (int64_t i = 0; i < count; ++i)

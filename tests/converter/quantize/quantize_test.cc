@@ -260,8 +260,13 @@ TEST(Quantize, RefusesCalibrationThatDoesNotFit) {
   EXPECT_THAT(net.Quantise(Quantization::kInt8, "/nowhere"), HasSubstr("no such folder of calibration data"));
   const std::string dir = net.Calibration(2);
   EXPECT_TRUE(WriteNpy(dir + "/in0.npy", Floats({2, 8, 8, 3}, std::vector<float>(384))));
+  EXPECT_THAT(
+      net.Quantise(Quantization::kInt8, dir),
+      HasSubstr("in0.npy: holds f32[2,8,8,3], the input is f32[1,8,8,4]: samples have the input's shape"));
+  const Tensor wide = {{DType::kF64, {1, 8, 8, 4}}, Buffer::Of<double>(std::vector<double>(256))};
+  EXPECT_TRUE(WriteNpy(dir + "/in0.npy", wide));
   EXPECT_THAT(net.Quantise(Quantization::kInt8, dir),
-              HasSubstr("in0.npy: holds f32[2,8,8,3], the input is f32[1,8,8,4]"));
+              HasSubstr("save the values that the net is run on, as f32"));
   std::filesystem::remove(dir + "/in0.npy");
   EXPECT_THAT(net.Quantise(Quantization::kInt8, dir), HasSubstr("has no i0.npy, in0.npy or i0.0.npy"));
   EXPECT_THAT(net.Quantise(Quantization::kNone, dir), HasSubstr("is for a quantised model only"));
