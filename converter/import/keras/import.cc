@@ -35,6 +35,10 @@ Result<DType> InputType(const json& config) {
       {"float32", DType::kF32}, {"int32", DType::kI32}, {"int64", DType::kI64}, {"bool", DType::kBool},
       {"uint8", DType::kU8},    {"int8", DType::kI8},   {"int16", DType::kI16}};
   const auto type = known.find(name);
+  if (name == "string")
+    return Unsupported(
+        "an input of text, which layers that are done for Keras files cannot take: prepare it outside of the "
+        "net");
   if (type == known.end()) return Unsupported("an input of " + name);
   return type->second;
 }

@@ -90,7 +90,8 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
   if ((!package.empty() && package != layer->class_name) ||
       (!module.empty() && !module.starts_with("keras") && !module.starts_with("tf_keras")))
     return Unsupported(layer->Describe() + ": a class of the model's author (" +
-                       (package.empty() ? module : package) + "), whose code is not in the file");
+                       (package.empty() ? module : package) +
+                       "), whose code is not in the file: save the net as a SavedModel");
   NameRecurrentLayer(*layer);
   layer->operation = module.starts_with("keras.src.ops") || module.starts_with("keras.ops");
   if (const json* trainable = Find(*config, "trainable"); trainable && trainable->is_boolean())
@@ -331,9 +332,10 @@ Result<Model> ParseModel(const json& config) {
   const std::string class_name = Text(config, "class_name");
   const std::string package = Text(config, "registered_name");
   if (!IsModelClass(class_name))
-    return Unsupported(
-        "its model is a class of its author (" + (package.empty() ? class_name : package) +
-        "), whose code is not in the file: only Sequential and functional models say what they compute");
+    return Unsupported("its model is a class of its author (" + (package.empty() ? class_name : package) +
+                       "), whose code is not in the file: only Sequential and functional models say what "
+                       "they compute; save it as a "
+                       "SavedModel");
   return Parse(class_name, config.at("config"), "");
 }
 

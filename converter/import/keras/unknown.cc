@@ -43,22 +43,22 @@ constexpr std::array kOfKeras = {"AugMix",
                                  "TextVectorization"};
 
 // They call what another framework or another file holds.
-constexpr std::array kForeign = {"FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"};
+constexpr std::array kForeign = {"FlaxLayer", "JaxLayer", "KerasLayer", "TFSMLayer", "TorchModuleWrapper"};
 
 }  // namespace
 
 std::string WhyUnknown(const std::string& class_name) {
+  const std::string instead =
+      "save the net as a SavedModel (model.export, tf.saved_model.save), which holds what it computes in "
+      "TensorFlow's ops";
   if (class_name == "Lambda")
-    return "it computes what a Python function says, which cannot be read from the file";
+    return "it computes what a Python function says, which cannot be read from the file: " + instead;
   if (std::ranges::find(kForeign, class_name) != kForeign.end())
-    return "it calls a model that is not in the file";
+    return "it calls a model that is not in the file; " + instead;
   if (std::ranges::find(kOfKeras, class_name) != kOfKeras.end())
-    return "a layer of Keras that is not done for Keras files; save the net as a SavedModel, which holds "
-           "what it "
-           "computes in TensorFlow's ops";
-  return "a class that is not known; if it is the model author's own, its code is not in the file: save the "
-         "net "
-         "as a SavedModel";
+    return "a layer of Keras that is not done for Keras files; " + instead;
+  return "a class that is not known; if it is the model author's own, its code is not in the file: " +
+         instead;
 }
 
 }  // namespace fusebox::keras

@@ -67,6 +67,19 @@ ValueId LogSigmoid(LayerCall& c, ValueId x) {
 
 ValueId TanhShrink(LayerCall& c, ValueId x) { return c.e().Op("Sub", {x, c.e().Op("Tanh", {x})}); }
 
+// (x + sqrt(x^2 + 4)) / 2
+ValueId SquarePlus(LayerCall& c, ValueId x) {
+  const ValueId root = c.e().Op("Sqrt", {Shifted(c, c.e().Op("Square", {x}), 4)});
+  return Scaled(c, c.e().Op("AddV2", {x, root}), 0.5);
+}
+
+// What is at most half a unit from zero becomes zero; of the soft one the rest comes half a unit nearer.
+ValueId HardShrink(LayerCall& c, ValueId x) {
+  const ValueId far = c.e().Op("Greater", {c.e().Op("Abs", {x}), c.e().F32(0.5)});
+  return c.e().Op("SelectV2", {far, x, c.e().F32(0)});
+}
+ValueId SoftShrink(LayerCall& c, ValueId x) { return c.e().Op("Sub", {x, Clipped(c, x, -0.5, 0.5)}); }
+
 const std::unordered_map<std::string, Builder>& ByName() {
   static const auto* const table = new std::unordered_map<std::string, Builder>{
       {"linear", [](LayerCall&, ValueId x) { return x; }},
@@ -92,6 +105,10 @@ const std::unordered_map<std::string, Builder>& ByName() {
       {"mish", Mish},
       {"log_sigmoid", LogSigmoid},
       {"tanh_shrink", TanhShrink},
+      {"celu", [](LayerCall& c, ValueId x) { return c.e().Op("Elu", {x}); }},
+      {"squareplus", SquarePlus},
+      {"hard_shrink", HardShrink},
+      {"soft_shrink", SoftShrink},
   };
   return *table;
 }

@@ -115,6 +115,8 @@ void Reduce(LayerCall& c, std::string_view op) {
   // Keras 3 gives the mean of whole numbers as a fraction, TensorFlow as one of them.
   if (op == "Mean" && c.keras() >= 3) x = c.e().Cast(x, DType::kF32);
   if (op == "Any" || op == "All") x = c.e().Cast(x, DType::kBool);
+  const bool counts = op == "Sum" && c.e().ok() && c.e().dtype(x) == DType::kBool;
+  if (counts) x = c.e().Cast(x, DType::kI32);
   c.Give(Reduced(c, op, x, ReductionOf(c, x)));
 }
 

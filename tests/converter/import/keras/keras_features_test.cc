@@ -179,6 +179,16 @@ TEST(KerasFeatures, RnnAroundACellOfKerasIsItsLayer) {
   ExpectNear(RunFile(file, {x}), Values(want->at(0)));
 }
 
+TEST(KerasFeatures, ActivationsOfKeras3) {
+  const Tensor x = Floats({1, 3}, {-2, 0.25F, 3});
+  const auto act = [&](const char* name) { return One("Activation", {{"activation", name}}, x); };
+  ExpectNear(act("celu"), {std::expm1(-2.0F), 0.25F, 3});
+  ExpectNear(act("squareplus"),
+             {(-2 + std::sqrt(8.0F)) / 2, (0.25F + std::sqrt(4.0625F)) / 2, (3 + std::sqrt(13.0F)) / 2});
+  ExpectNear(act("hard_shrink"), {-2, 0, 3});
+  ExpectNear(act("soft_shrink"), {-1.5F, 0, 2.5F});
+}
+
 TEST(KerasFeatures, LayersOfKerasThatAreNotDoneAreNamedAsSuch) {
   const auto why = [](const char* class_name) {
     const auto got = One(class_name, json::object(), Floats({1, 2}, {1, 2}));
@@ -186,6 +196,12 @@ TEST(KerasFeatures, LayersOfKerasThatAreNotDoneAreNamedAsSuch) {
   };
   EXPECT_THAT(why("TextVectorization"),
               HasSubstr("a layer of Keras that is not done for Keras files; save the net as a SavedModel"));
+  EXPECT_THAT(why("Lambda"), HasSubstr("cannot be read from the file: save the net as a SavedModel"));
+  EXPECT_THAT(why("KerasLayer"), HasSubstr("it calls a model that is not in the file"));
+  const auto text = RunModel(
+      {SequentialConfig({1, 1}, json::array({LayerEntry("Flatten", json::object())}), "string"), {}}, {});
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().message, HasSubstr("an input of text"));
   EXPECT_THAT(why("TFSMLayer"), HasSubstr("it calls a model that is not in the file"));
   EXPECT_THAT(why("Mine"), HasSubstr("a class that is not known; if it is the model author's own"));
 }

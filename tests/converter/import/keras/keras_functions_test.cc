@@ -115,6 +115,15 @@ TEST(KerasFunctions, OfWholeAxes) {
               last,
               {-std::log1p(std::exp(3.0F)), -std::log1p(std::exp(-3.0F)), -std::log1p(std::exp(3.5F)),
                -std::log1p(std::exp(-3.5F))}}});
+  const Tensor flags = {{DType::kBool, {1, 3}}, Buffer::Of<uint8_t>(std::vector<uint8_t>{1, 0, 1})};
+  const json config = Graph3()
+                          .Input("x", {1, 3}, "bool")
+                          .Operation("Sum", {{"axis", {-1}}, {"keepdims", false}}, "y", {Graph3::Tensor("x")})
+                          .Config();
+  WriteKeras(TestDir() + "/flags.keras", config, {});
+  const auto count = RunFile(TestDir() + "/flags.keras", {flags});
+  ASSERT_TRUE(count) << count.error().message;
+  EXPECT_EQ(count->at(0).data.As<int32_t>()[0], 2);
   const auto at = Of3("Argmax", {{"axis", -1}});
   ASSERT_TRUE(at) << at.error().message;
   EXPECT_EQ(ToString(at->at(0).type), "i32[1,2]");

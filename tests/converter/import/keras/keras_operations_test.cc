@@ -127,9 +127,9 @@ TEST(KerasOperations, ArgumentsAreReadOrRefused) {
   ASSERT_FALSE(computed);
   EXPECT_THAT(computed.error().message, HasSubstr("an argument that depends on the input"));
   const auto exp = Run2(Graph2()
-                             .Input("x", {1, 2, 2})
-                             .Layer("TFOpLambda", {{"function", "math.exp"}}, "y", {"x"}, {{"base", 2.0}}),
-                         {x});
+                            .Input("x", {1, 2, 2})
+                            .Layer("TFOpLambda", {{"function", "math.exp"}}, "y", {"x"}, {{"base", 2.0}}),
+                        {x});
   ASSERT_FALSE(exp);
   EXPECT_THAT(exp.error().message, HasSubstr("the argument base of it"));
 }
