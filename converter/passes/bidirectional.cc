@@ -195,12 +195,19 @@ class Pairs {
     body.AddNode(Op::kReverseV2, {sequence, along}, {body.value(sequence).type});
   }
 
+  // The sequence of a layer that gives its last step only, which nobody reads: the op for both gives all of its steps.
+  static void OpenSteps(Type& type, const Node& layer) {
+    const size_t axis = layer.attrs.b("time_major", false) ? 0 : 1;
+    if (!layer.attrs.b("sequence", true) && type.shape.rank() == 3) type.shape.dims()[axis] = Shape::kUnknown;
+  }
+
   // What of f_ each result of the composite stands for; the body's outputs are set along.
   std::vector<ValueId> ResultsOf(const Pair& pair, Function& body) {
     std::vector<ValueId> results;
     const ValueId reversed = body.nodes[2]->results[0];
     for (size_t layer = 0; layer < 2; ++layer) {
       const Node& node = layer == 0 ? *pair.forward : *pair.backward;
+      OpenSteps(f_.value(node.results[kSequence]).type, node);
       for (size_t i = 0; i < kStates + 2; ++i) {
         const bool back = layer == 1 && i == kSequence;
         results.push_back(back ? f_.AddValue(f_.value(node.results[i]).type) : node.results[i]);

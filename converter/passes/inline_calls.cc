@@ -78,6 +78,12 @@ class Inliner {
   Result<std::string> Own(const std::string& name) {
     if (owned_.insert(name).second) return name;
     FUSEBOX_TRY(Spend(*module_.Find(name)));
+    constexpr size_t kMaxFunctions = size_t{1} << 13;  // functions are found by going through all of them
+    if (module_.functions.size() >= kMaxFunctions)
+      return Unsupported("function " + name +
+                         ": branches, loops and composites get a copy each of what they " +
+                         "share, and these multiply to more than " + std::to_string(kMaxFunctions) +
+                         " functions: share less of them, or run less deep");
     auto copy = Clone(*module_.Find(name), module_.UniqueName(name));
     std::string made = copy->name;
     owned_.insert(made);

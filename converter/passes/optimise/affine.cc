@@ -82,6 +82,12 @@ std::vector<double> Scaled(std::vector<double> w, const Shape& shape, size_t axi
   return w;
 }
 
+// An infinite weight makes NaN of a zero, where the product after the sum would not.
+bool AreFinite(const std::vector<double>& weights) {
+  return std::ranges::all_of(
+      weights, [](double w) { return std::abs(w) <= double{std::numeric_limits<float>::max()}; });
+}
+
 std::string What(const Step& step) {
   return step.op == Op::kMul || step.op == Op::kDiv ? "the scale" : "the bias";
 }
@@ -127,8 +133,9 @@ class Merger {
       return Refuse("its weights have " + std::to_string(e_.reads(weights)) + " readers");
     const Shape shape = e_.shape(weights);
     const std::string name = e_.f().value(weights).name;
-    e_.SetOperand(before_, place_.weights,
-                  e_.F32(shape, Scaled(*std::move(values), shape, place_.axis, scale), name));
+    values = Scaled(*std::move(values), shape, place_.axis, scale);
+    if (!AreFinite(*values)) return Refuse("its weights would be infinite");
+    e_.SetOperand(before_, place_.weights, e_.F32(shape, *values, name));
     return true;
   }
 
@@ -184,9 +191,9 @@ bool FromInput(Edit& e, Node& node) {
   const auto scale = PerChannel(c, shape.dims().back(), in.rank(), &why);
   if (!scale) return false;
   const auto axis = static_cast<size_t>(shape.rank() - 1);
-  const ValueId scaled =
-      e.F32(shape, Scaled(*std::move(values), shape, axis, *scale), e.f().value(weights).name);
-  e.SetOperand(node, 1, scaled);
+  values = Scaled(*std::move(values), shape, axis, *scale);
+  if (!AreFinite(*values)) return false;
+  e.SetOperand(node, 1, e.F32(shape, *values, e.f().value(weights).name));
   e.SetOperand(node, 0, step->x);
   return true;
 }

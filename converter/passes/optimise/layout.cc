@@ -124,7 +124,10 @@ bool SinkElementwise(Edit& e, Node& node) {
     else if (*e.shape(v).element_count() == 1) operands.push_back(v);
     else operands.push_back(MovedConstant(e, node, v, order));
   }
-  ReplaceByTransposed(e, node, e.Emit(node, node.op, std::move(operands), node.attrs), order);
+  Attrs attrs = node.attrs;
+  if (node.is(Op::kCast))
+    attrs.Set("out_data_type", e.type(node.results[0]).dtype);  // a file may leave it out
+  ReplaceByTransposed(e, node, e.Emit(node, node.op, std::move(operands), std::move(attrs)), order);
   return true;
 }
 

@@ -2,6 +2,7 @@
 // What is computed in 64-bit integers and then cut to 32, sizes most of all: computed in 32 from where it begins. Sums, differences and
 // products keep their lower half whatever the upper one is, so nothing is lost that the cut would have kept.
 #include <map>
+#include <set>
 
 #include "converter/passes/optimise/edit.h"
 
@@ -34,9 +35,9 @@ class Narrower {
   Narrower(Edit& e, const Node& cut) : e_(e), cut_(cut) {}
 
   // All that the value is made of is a size, a constant, or was widened from 32 bits.
-  bool Can(ValueId v, int depth = 0) const {
+  bool Can(ValueId v, int depth = 0) {
     if (depth > kDeepestCut || e_.type(v).dtype != DType::kI64) return false;
-    if (e_.is_const(v)) return true;
+    if (e_.is_const(v) || can_.contains(v)) return true;
     const Node* const made = e_.producer(v);
     if (!made) return false;
     if (made->is(Op::kShape)) return true;
@@ -44,6 +45,7 @@ class Narrower {
     const auto carried = Carried(*made);
     for (size_t i = 0; carried && i < *carried; ++i)
       if (!Can(made->operands[i], depth + 1)) return false;
+    if (carried) can_.insert(v);
     return carried.has_value();
   }
 
@@ -73,6 +75,7 @@ class Narrower {
 
   Edit& e_;
   const Node& cut_;
+  std::set<ValueId> can_;
   std::map<ValueId, ValueId> done_;
 };
 

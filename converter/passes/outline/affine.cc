@@ -35,7 +35,8 @@ class AffineReader {
     if (value.type.dtype != DType::kF32) return Unsupported("a value of " + ToString(value.type));
     if (value.is_const()) return AddConstant(value, range);
     const Node* node = in_.Producer(v);
-    if (!node || value.type.shape.rank() != 2 || LastDim(value) < 0) return Refuse(v);
+    if (!node || value.type.shape.rank() != 2) return Refuse(v);
+    if (LastDim(value) < range.begin + range.count) return Refuse(v);  // a column that an ADD repeats
     if (!ignore_activation && FusedActivation(*node) != "NONE") return Refuse(v);
     switch (node->op) {
       case Op::kAdd:

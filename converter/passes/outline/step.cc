@@ -144,7 +144,7 @@ std::vector<Chain> FindChains(const Expressions& in, const std::vector<Step>& st
           const auto next = std::find_if(from, to, [&](const auto& entry) {
             const Step& step = *entry.second;
             return step.h == before.next_h && step.c == before.next_c &&
-                   SameLayer(in.function(), chain.steps[0]->cell, step.cell);
+                   SameLayer(in.function(), before.cell, step.cell);
           });
           if (next != to) chain.steps.push_back(next->second);
         }

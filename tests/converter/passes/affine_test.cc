@@ -143,6 +143,19 @@ TEST(Affine, DoesNotMergeWhatWouldGrowOrIsReadBetween) {
   EXPECT_EQ(widens.Ops(), "ADD ADD") << "the constant gives the result a row more";
 }
 
+TEST(Affine, LeavesAScaleThatWouldMakeWeightsInfinite) {
+  for (const bool after : {true, false}) {
+    Normalised m;
+    const ValueId x = m.In({1, 2}), w = m.C({1, 2}, {1e30F, 1}), scale = m.C(1e20F);
+    const auto dense = [&](ValueId v) { return m.Op1(Op::kFullyConnected, {v, w, kNoValue}); };
+    m.f.outputs = {after ? m.Times(dense(x), scale) : dense(m.Times(x, scale))};
+    m.Sign(m.f);
+    const std::vector<Tensor> in = {Floats({1, 2}, {0, 1})};
+    EXPECT_EQ(m.Run(Optimise), "");
+    EXPECT_FLOAT_EQ(FloatsOf(m.Compute("main", in)[0])[0], 1e20F) << after;
+  }
+}
+
 // 1.5 * 2^23 and back: rounding to whole numbers.
 TEST(InARow, KeepsASumThatRounds) {
   Rewritten m;

@@ -102,6 +102,20 @@ TEST(Bidirectional, NeedsNoSequenceAtAll) {
   EXPECT_EQ(l.f.value(l.f.outputs[2]).data.As<float>()[0], 1.0F);
 }
 
+// The op for both gives all steps of both: a type of one step would be believed of them.
+TEST(Bidirectional, DoesNotSayHowManyStepsAnUnreadSequenceHas) {
+  Layers l;
+  for (Node* layer : {l.forward, l.backward}) {
+    layer->attrs.Set("sequence", false);
+    l.f.value(layer->results[1]).type = F32({1, 1, 2});
+  }
+  l.f.outputs = {l.forward->results[0], l.backward->results[0]};
+  EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+  ASSERT_EQ(l.f.nodes.size(), 1u);
+  for (const size_t sequence : {1u, 5u})
+    EXPECT_EQ(l.f.value(l.f.nodes[0]->results[sequence]).type, F32({1, -1, 2}));
+}
+
 // Why two layers stay two.
 template <class Change>
 std::string Reason(const Change& change) {

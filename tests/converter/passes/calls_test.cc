@@ -71,6 +71,23 @@ TEST(InlineCalls, RefusesCallsThatMultiply) {
   EXPECT_THAT(bench.Run(InlineCalls), HasSubstr("its calls multiply"));
 }
 
+TEST(InlineCalls, RefusesBranchesThatMultiply) {
+  constexpr int kDeep = 24;
+  Bench bench;
+  const Type flag{DType::kBool, Shape::Scalar()};
+  for (int i = 0; i <= kDeep; ++i) {
+    Function& g = bench.Add("f" + std::to_string(i));
+    const ValueId yes = g.AddInput(flag), x = g.AddInput(kOne);
+    const std::string next = "f" + std::to_string(i + 1);
+    g.outputs = i == kDeep ? g.AddNode(Op::kNeg, {x}, {kOne}).results
+                           : g.AddNode(Op::kIf, {yes, yes, x}, {kOne},
+                                       Ref("then_subgraph_index", next, "else_subgraph_index", next))
+                                 .results;
+  }
+  bench.Sign(*bench.module.functions[0]);
+  EXPECT_THAT(bench.Run(InlineCalls), HasSubstr("multiply to more than 8192 functions"));
+}
+
 TEST(InlineCalls, RefusesRecursion) {
   Bench bench;
   Function& f = bench.Add("main");

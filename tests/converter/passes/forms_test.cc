@@ -195,6 +195,18 @@ TEST(LayoutForms, StayWhereOthersReadTheTranspose) {
   EXPECT_EQ(mixed.Ops(), "TRANSPOSE ADD") << "the other operand is not transposed";
 }
 
+// A file leaves out the type that is the schema's default; the tensor says it.
+TEST(LayoutForms, PassACastThatDoesNotSayItsType) {
+  Forms m;
+  const ValueId x = m.f.AddInput(I32({1, 2, 3, 4}));
+  const ValueId wide = m.f.AddNode(Op::kCast, {ToFirst(m, x)}, {F32({1, 4, 2, 3})}).results[0];
+  m.f.outputs = {wide};
+  m.Sign(m.f);
+  EXPECT_EQ(m.Run(Optimise), "");
+  EXPECT_EQ(m.Ops(), "CAST TRANSPOSE");
+  EXPECT_EQ(m.f.value(m.f.nodes[0]->results[0]).type, F32({1, 2, 3, 4}));
+}
+
 TEST(LayoutForms, LeavesQuantisedGraphsAsTheyAre) {
   Forms m;
   const auto scale = std::make_shared<const Quant>(Quant{{0.5f}, {}, {}, {3}});

@@ -57,5 +57,14 @@ TEST(Narrow, LeavesWhatIsHandedOutOrDependsOnTheUpperHalf) {
   EXPECT_EQ(divided.Ops(), "SHAPE FLOOR_DIV CAST FILL");
 }
 
+// Each sum names the one before twice: asked without memory, thirty of them are 2^30 questions.
+TEST(Narrow, AsksOnceForWhatIsReadTwice) {
+  Sizes m;
+  ValueId sum = m.First(m.Shape64());
+  for (int i = 0; i < 30; ++i) sum = m.Op1(Op::kMul, {sum, sum});
+  m.Finish({m.Op1(Op::kFill, {m.Cut(m.Op1(Op::kMul, {sum, m.Wide({0})})), m.C(0.5f)})});
+  EXPECT_EQ(m.WideValues(), 0u);
+}
+
 }  // namespace
 }  // namespace fusebox::converter
