@@ -113,8 +113,17 @@ ValueId LayerCall::in(size_t i) {
 }
 
 const Given* LayerCall::Keyword(const std::string& name) const {
+  asked_.insert(name);
   const auto it = kwargs_.find(name);
   return it == kwargs_.end() ? nullptr : &it->second;
+}
+
+std::string LayerCall::UnreadKeyword() const {
+  for (const auto& [name, given] : kwargs_) {
+    const auto* plain = std::get_if<json>(&given.value);
+    if (!asked_.contains(name) && !(plain && (plain->is_null() || *plain == false))) return name;
+  }
+  return {};
 }
 
 ValueId LayerCall::KeywordTensor(const std::string& name) const {

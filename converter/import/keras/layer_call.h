@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,6 +74,8 @@ class LayerCall {
   ValueId in(size_t i = 0);
   ValueId mask(size_t i = 0) const { return i < inputs_.size() ? inputs_[i].mask : kNoValue; }
   const Given* Keyword(const std::string& name) const;  // null: not given
+  std::string UnreadKeyword()
+      const;  // one that nobody has asked for and that says something; empty: there is none
   const std::vector<Given>& args() const { return args_; }
   const std::map<std::string, Given>& keywords() const { return kwargs_; }
   ValueId KeywordTensor(const std::string& name) const;  // kNoValue: not given
@@ -97,6 +100,7 @@ class LayerCall {
   const Layer& layer_;
   std::vector<Given> args_;
   std::map<std::string, Given> kwargs_;
+  mutable std::set<std::string> asked_;  // keywords
   std::vector<Flow> inputs_, results_;
 };
 

@@ -12,18 +12,6 @@ using nlohmann::json;
 
 namespace {
 
-// Functions of nothing but a tensor: what else they are given would change the result.
-bool HasOnlyATensor(LayerCall& c) {
-  static const std::set<std::string> known = {"x", "input", "inputs", "features", "logits", "tensor", "name"};
-  for (const auto& [name, given] : c.keywords()) {
-    const auto* plain = std::get_if<json>(&given.value);
-    if (known.contains(name) || (plain && plain->is_null())) continue;
-    c.e().Refuse("the argument " + name + " of it");
-    return false;
-  }
-  return true;
-}
-
 // Functions of whole numbers too; of all others, Keras 3 takes whole numbers for fractions.
 bool KeepsIntegers(std::string_view op) {
   static const std::set<std::string_view> ops = {"Abs",   "Neg",       "Square",   "Sign",
@@ -34,14 +22,13 @@ bool KeepsIntegers(std::string_view op) {
 }  // namespace
 
 void Unary(LayerCall& c, std::string_view op) {
-  if (!HasOnlyATensor(c)) return;
   ValueId x = c.in();
   if (c.e().ok() && c.keras() >= 3 && !KeepsIntegers(op)) x = c.e().Cast(x, DType::kF32);
   c.Give(c.e().Op(op, {op == "LogicalNot" ? c.e().Cast(x, DType::kBool) : x}));
 }
 
 void Named(LayerCall& c, std::string_view activation) {
-  if (HasOnlyATensor(c)) c.Give(Activation(c, json(std::string(activation)), c.in()));
+  c.Give(Activation(c, json(std::string(activation)), c.in()));
 }
 
 void Binary(LayerCall& c, std::string_view op) {
@@ -172,7 +159,7 @@ void Extreme(LayerCall& c, std::string_view op) {
   auto axes = IntsArgument(c, 1, {"axis", "dimension"});
   if (three && !axes) x = c.e().Reshape(x, {Extent{}});
   const int64_t axis = axes && axes->size() == 1 ? axes->front() : 0;
-  const bool narrow = three || TextArgument(c, 2, {"output_type"}, "int64") == "int32";
+  const bool narrow = TextArgument(c, 2, {"output_type"}, "int64") == "int32" || three;
   const DType type = narrow ? DType::kI32 : DType::kI64;
   ValueId found = c.e().Op(op, {x, c.e().I32(axis)}, MakeAttrs("output_type", type));
   if (three && FlagArgument(c, 2, {"keepdims"})) {
@@ -194,6 +181,7 @@ void Cumulate(LayerCall& c, std::string_view op) {
 
 void TopK(LayerCall& c, std::string_view op) {
   const int64_t k = IntArgument(c, 1, {"k"}, 1);
+  c.Keyword("sorted");  // they always are
   for (const ValueId v : c.e().Ops(op, {c.in(), c.e().I32(k)}, {}, 2)) c.Give(v);
 }
 

@@ -178,12 +178,19 @@ void Apply(LayerCall& c, std::string_view name) {
         "the function " + std::string(name) +
         " is not known; a SavedModel of the net holds TensorFlow's ops in its place, of which "
         "more are known");
+  c.Keyword("name");
   it->second.build(c, it->second.op);
+  // What is not understood would change the result.
+  if (const std::string unread = c.UnreadKeyword(); c.e().ok() && !unread.empty())
+    c.e().Refuse("the argument " + unread + " of " + std::string(name));
 }
 
 // "math.add", "__operators__.add", "nn.relu"
 void OpLambda(LayerCall& c) {
   const std::string function = c.Str("function", "");
+  if (function == "compat.v1.image.resize" || function == "linalg.normalize")
+    return c.e().Refuse("the function " + function +
+                        ", which is another than that of TensorFlow 2 and Keras 3");
   Apply(c, std::string_view(function).substr(function.rfind('.') + 1));
 }
 

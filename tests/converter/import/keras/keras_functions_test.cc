@@ -219,6 +219,26 @@ TEST(KerasFunctions, AxesThatDoNotExistAreRefused) {
     EXPECT_FALSE(got);
 }
 
+// What is not understood must not be left out.
+TEST(KerasFunctions, ArgumentsThatAreNotKnownAreRefused) {
+  for (const auto& [function, keywords] :
+       {std::pair<const char*, json>{"compat.v1.reduce_sum", {{"reduction_indices", 1}}},
+        {"compat.v1.squeeze", {{"squeeze_dims", {0}}}},
+        {"math.reduce_max", {{"axis", 1}, {"where", true}}}}) {
+    const auto got = Of2(function, keywords);
+    ASSERT_FALSE(got) << function;
+    EXPECT_THAT(got.error().message, HasSubstr("the argument "));
+  }
+  for (const char* function : {"compat.v1.image.resize", "linalg.normalize"}) {
+    const auto got = Of2(function, kNone);
+    ASSERT_FALSE(got) << function;
+    EXPECT_THAT(got.error().message,
+                HasSubstr(std::string("the function ") + function + ", which is another"));
+  }
+  EXPECT_TRUE(Of2("math.top_k", {{"k", 1}, {"sorted", true}, {"name", "t"}}));
+  EXPECT_TRUE(Of2("transpose", {{"perm", {0, 2, 1}}, {"conjugate", false}, {"name", nullptr}}));
+}
+
 TEST(KerasFunctions, ThatAreNotKnownAreNamedWithAWayOut) {
   const auto got = Of2("signal.fft", kNone);
   ASSERT_FALSE(got);

@@ -131,7 +131,7 @@ TEST(KerasOperations, ArgumentsAreReadOrRefused) {
                             .Layer("TFOpLambda", {{"function", "math.exp"}}, "y", {"x"}, {{"base", 2.0}}),
                         {x});
   ASSERT_FALSE(exp);
-  EXPECT_THAT(exp.error().message, HasSubstr("the argument base of it"));
+  EXPECT_THAT(exp.error().message, HasSubstr("the argument base of exp"));
 }
 
 TEST(KerasOperations, ShapesOfTensorFlowsFunctions) {
