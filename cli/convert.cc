@@ -2,12 +2,12 @@
 #include "converter/convert.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 
 #include "cli/checks.h"
 #include "cli/command.h"
+#include "cli/inputs.h"
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -75,24 +75,6 @@ void AddChoice(CLI::App& app, const char* flag, std::string& value, const Words<
   std::vector<std::string> names;
   for (const auto& [name, meaning] : words) names.push_back(name);
   app.add_option(flag, value, help)->check(CLI::IsMember(names))->type_name("")->capture_default_str();
-}
-
-// "x=1,28,28"; "x=" is a scalar's.
-Result<std::pair<std::string, Shape>> ParseShape(const std::string& text) {
-  const auto fail = [&] {
-    return Invalid("--shape " + text + ": expected NAME=DIM,DIM,..., each at least 0");
-  };
-  const size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) return fail();
-  std::vector<int64_t> dims;
-  for (const char *at = text.c_str() + equals + 1, *end = text.c_str() + text.size(); at < end;) {
-    int64_t dim = -1;
-    const auto [next, error] = std::from_chars(at, end, dim);
-    if (error != std::errc() || dim < 0 || (next < end && (*next != ',' || next + 1 == end))) return fail();
-    dims.push_back(dim);
-    at = next < end ? next + 1 : next;
-  }
-  return std::pair(text.substr(0, equals), Shape(dims));
 }
 
 Status CheckPass(const std::string& wanted) {

@@ -2,6 +2,7 @@
 #include "cli/inputs.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <filesystem>
 #include <map>
 
@@ -11,6 +12,21 @@
 #include "host/graph/npy.h"
 
 namespace fusebox::cli {
+
+Result<size_t> FindPort(const std::vector<Port>& ports, const std::string& name) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].name == name || ports[i].tensor == name) return i;
+  }
+  std::vector<std::string> names;
+  std::string list;
+  for (const Port& port : ports) {
+    names.push_back(port.name);
+    list += (list.empty() ? "" : ", ") + port.name;
+  }
+  return NotFound("the model has no input " + name + DidYouMean(name, names) +
+                  "; inputs: " + (list.empty() ? "none" : list));
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,20 +88,6 @@ std::string FileIn(const std::string& dir, const Port& port, size_t index) {
   return {};
 }
 
-Result<size_t> FindPort(const std::vector<Port>& ports, const std::string& name) {
-  for (size_t i = 0; i < ports.size(); ++i) {
-    if (ports[i].name == name || ports[i].tensor == name) return i;
-  }
-  std::vector<std::string> names;
-  std::string list;
-  for (const Port& port : ports) {
-    names.push_back(port.name);
-    list += (list.empty() ? "" : ", ") + port.name;
-  }
-  return NotFound("the model has no input " + name + DidYouMean(name, names) +
-                  "; inputs: " + (list.empty() ? "none" : list));
-}
-
 Result<std::map<size_t, std::string>> GivenFiles(const std::vector<std::string>& files,
                                                  const std::vector<Port>& ports) {
   std::map<size_t, std::string> given;
@@ -102,6 +104,23 @@ Result<std::map<size_t, std::string>> GivenFiles(const std::vector<std::string>&
 
 }  // namespace
 
+Result<std::pair<std::string, Shape>> ParseShape(const std::string& text) {
+  const auto fail = [&] {
+    return Invalid("--shape " + text + ": expected NAME=DIM,DIM,..., each at least 0");
+  };
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) return fail();
+  std::vector<int64_t> dims;
+  for (const char *at = text.c_str() + equals + 1, *end = text.c_str() + text.size(); at < end;) {
+    int64_t dim = -1;
+    const auto [next, error] = std::from_chars(at, end, dim);
+    if (error != std::errc() || dim < 0 || (next < end && (*next != ',' || next + 1 == end))) return fail();
+    dims.push_back(dim);
+    at = next < end ? next + 1 : next;
+  }
+  return std::pair(text.substr(0, equals), Shape(dims));
+}
+
 Ports PortsOf(const Model& model, const Session& session, const std::string& signature) {
   const Module& module = model.module();
   const Function* function = module.functions[0].get();
@@ -115,6 +134,10 @@ Ports PortsOf(const Model& model, const Session& session, const std::string& sig
 }
 
 void AddInputFlags(CLI::App& app, InputFlags& flags) {
+  app.add_option("--shape", flags.shapes,
+                 "Dims of one input, also where the model fixes others and its ops take them (repeatable)")
+      ->type_name("NAME=1,28,28")
+      ->allow_extra_args(false);
   app.add_option("--input", flags.files,
                  "Value of one input, by name: .npy, or .json for strings (repeatable)")
       ->type_name("NAME=FILE")

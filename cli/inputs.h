@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/base/status.h"
@@ -22,11 +23,17 @@ struct Port {
 struct Ports {
   std::vector<Port> inputs, outputs;
 };
+// By either name.
+Result<size_t> FindPort(const std::vector<Port>& ports, const std::string& name);
 // Those of the function that a session of that signature runs.
 Ports PortsOf(const Model& model, const Session& session, const std::string& signature);
 
+// "x=1,28,28"; "x=" is a scalar's.
+Result<std::pair<std::string, Shape>> ParseShape(const std::string& text);
+
 struct InputFlags {
-  std::vector<std::string> files;  // NAME=FILE
+  std::vector<std::string> shapes;  // NAME=DIM,DIM,...
+  std::vector<std::string> files;   // NAME=FILE
   std::string dir;
   uint64_t seed = 1;
 };

@@ -14,6 +14,21 @@ Result<Opened> Open(const std::string& path, const ModelOptions& model, const Se
   return out;
 }
 
+Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes) {
+  std::vector<Port>& inputs = opened.ports.inputs;
+  std::vector<bool> resized(inputs.size());
+  for (const std::string& text : shapes) {
+    const std::string place = opened.path + ": --shape " + text;
+    FUSEBOX_ASSIGN(const auto named, ParseShape(text));
+    FUSEBOX_ASSIGN(const size_t index, FindPort(inputs, named.first).At(place));
+    if (resized[index]) return Invalid(place + ": given twice");
+    resized[index] = true;
+    FUSEBOX_TRY(opened.session->Resize(static_cast<int>(index), named.second));
+    inputs[index].type.shape = named.second;
+  }
+  return {};
+}
+
 Status SetInputs(Session& session, const std::vector<Tensor>& values) {
   for (size_t i = 0; i < values.size(); ++i) FUSEBOX_TRY(session.SetInput(static_cast<int>(i), values[i]));
   return {};

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/inputs.h"
 #include "host/model.h"
@@ -21,6 +22,8 @@ struct Opened {
 // Prints the model's notices to stderr. Errors name the file.
 Result<Opened> Open(const std::string& path, const ModelOptions& model, const SessionOptions& options);
 
+// Gives inputs, and their ports, the dims of --shape.
+Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes);
 // Sets all inputs.
 Status SetInputs(Session& session, const std::vector<Tensor>& values);
 // All outputs, copied out of the session.

@@ -29,6 +29,7 @@ whole range, wider ones 0 to 3; unknown dimensions count as 1.
 Examples:
   fusebox run model.tflite --seed 3 --runs 20
   fusebox run model.tflite --input image=cat.npy --output-dir out
+  fusebox run model.tflite --shape image=8,224,224,3 --runs 20
   fusebox run model.tflite --plugin build/dev/plugins --explain
   fusebox run model.tflite --plugin build/dev/plugins --delegate none
   fusebox run model.tflite --plugin build/dev/plugins --weight-cache auto)";
@@ -59,6 +60,7 @@ double Median(std::vector<double> values) {
 Result<Measured> RunAll(const RunFlags& flags, Opened& opened, ProgressBar& bar) {
   using Clock = std::chrono::steady_clock;
   Measured out;
+  FUSEBOX_TRY(ResizeInputs(opened, flags.inputs.shapes));
   FUSEBOX_ASSIGN(out.inputs, ReadInputs(flags.inputs, opened.ports.inputs).At(opened.path));
   FUSEBOX_TRY(SetInputs(*opened.session, out.inputs));
   FUSEBOX_TRY(opened.session->Prepare());

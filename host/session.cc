@@ -223,14 +223,20 @@ Status Session::SetInput(int index, const Tensor& value) {
 
 Status Session::Resize(int index, const fusebox::Shape& shape) {
   FUSEBOX_TRY(impl_->Check(index));
-  const Slot& slot = impl_->inputs[static_cast<size_t>(index)];
-  const Type type{slot.type.dtype, shape};
+  Slot& slot = impl_->inputs[static_cast<size_t>(index)];
+  const Type type{slot.type.dtype, shape}, before = slot.type;
   const auto bytes = ByteSize(type);
-  if (!bytes) {
-    return Invalid(fmt::format("{}: {} cannot be resized to {}", impl_->model->name(), Quoted(slot, index),
-                               ToString(type)));
+  if (!bytes || (before.shape.ranked() && before.shape.rank() != shape.rank())) {
+    return Invalid(fmt::format("{}: {}, {}, cannot be resized to {}", impl_->model->name(),
+                               Quoted(slot, index), ToString(before), ToString(type)));
   }
-  return impl_->Shape(index, type, *bytes, true);
+  for (size_t i = 0; i < slot.type.shape.dims().size(); ++i) {
+    int64_t& dim = slot.type.shape.dims()[i];
+    if (dim >= 0) dim = shape[i];
+  }
+  const Status shaped = impl_->Shape(index, type, *bytes, true);
+  if (!shaped) slot.type = before;
+  return shaped;
 }
 
 Result<std::span<std::byte>> Session::InputData(int index) {

@@ -33,7 +33,7 @@ class Session {
 
   struct Slot {
     std::string name;
-    Type type;  // as the model declares it: -1 dims where they may vary
+    Type type;  // as the model declares it, or Resize has made it: -1 dims where they may vary
   };
   const std::vector<Slot>& inputs() const;  // in signature order
   const std::vector<Slot>& outputs() const;
@@ -48,6 +48,9 @@ class Session {
   Status SetInput(int index, const Tensor& value);
   // Memory of an input to be filled in place, for shapes known by now; valid until the next SetInput, Resize or Run with other shapes.
   Result<std::span<std::byte>> InputData(int index);
+  // Gives an input other dims, of the rank that the model declares. Dims that the model fixes may change too (a batch of 8 where it says
+  // 1), and are the new ones from then on, until SelectSignature; ops that do not take them make Prepare and Run fail, and a delegate
+  // that has laid out its partition for the declared ones leaves it to the kernels.
   Status Resize(int index, const Shape& shape);
 
   // Plans if needed, then runs. A failure leaves inputs as they are and outputs undefined.

@@ -39,10 +39,10 @@ class InlineVector {
   InlineVector(It first, It last) {
     assign(first, last);
   }
-  InlineVector(const InlineVector& other) { assign(other.begin(), other.end()); }
+  InlineVector(const InlineVector& other) { Copy(other); }
   InlineVector(InlineVector&& other) noexcept { Take(other); }
   InlineVector& operator=(const InlineVector& other) {
-    if (this != &other) assign(other.begin(), other.end());
+    if (this != &other) Copy(other);
     return *this;
   }
   InlineVector& operator=(InlineVector&& other) noexcept {
@@ -109,8 +109,11 @@ class InlineVector {
   // The values must not be its own.
   template <std::input_iterator It>
   void assign(It first, It last) {
+    const auto count = static_cast<size_t>(std::distance(first, last));
     clear();
-    insert(end(), first, last);
+    reserve(count);
+    std::copy(first, last, begin());
+    size_ = count;
   }
   void assign(size_t count, T value) {
     clear();
@@ -144,8 +147,15 @@ class InlineVector {
     many_ = std::exchange(other.many_, nullptr);
     capacity_ = std::exchange(other.capacity_, kFew);
     size_ = std::exchange(other.size_, 0);
-    if (many_ == nullptr) std::copy_n(other.few_, size_, few_);
+    if (many_ == nullptr) CopyFew(other);
   }
+  void Copy(const InlineVector& other) {
+    if (other.many_ != nullptr || many_ != nullptr) return assign(other.begin(), other.end());
+    CopyFew(other);
+    size_ = other.size_;
+  }
+  // All of them: that many are a move or two, a number that is not known to the compiler is a call.
+  void CopyFew(const InlineVector& other) { std::copy_n(other.few_, kFew, few_); }
 
   T* many_ = nullptr;  // its own; null: they are among the few
   size_t size_ = 0, capacity_ = kFew;

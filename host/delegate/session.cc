@@ -139,9 +139,10 @@ void Session::Decline(size_t part, std::string_view step, const Error& error) {
   slot.partition = nullptr;
   slot.state = kDeclined;
   slot.why = fmt::format("{} declined at {}: {}", ToString(*parts_[part]), step, error.message);
-  if (notices_.size() < kMostNotices)
-    notices_.push_back(
-        fmt::format("{}; its {} nodes run by their kernels", slot.why, parts_[part]->origin.nodes.size()));
+  if (notices_.size() >= kMostNotices) return;
+  const size_t nodes = parts_[part]->origin.nodes.size();
+  notices_.push_back(slot.why + (nodes == 1 ? "; a kernel runs its node"
+                                            : fmt::format("; kernels run its {} nodes", nodes)));
 }
 
 }  // namespace fusebox::delegate

@@ -127,9 +127,9 @@ Status InferTypes(Registry&, Module&, Function&, bool* changed = nullptr);
 // The node's results on these operands (absent ones: empty Tensor). Pure nodes only; errors as the kernel gives them.
 Result<std::vector<Tensor>> Evaluate(Registry&, const Function&, const Node&,
                                      std::span<const Tensor> operands);
-// The same with a kernel that is known already, and with the node's text where there is one.
+// The same with a kernel that is known already.
 Result<std::vector<Tensor>> Evaluate(const KernelRef&, HostCalls&, const Function&, const Node&,
-                                     std::span<const Tensor> operands, std::optional<NodeText> = {});
+                                     std::span<const Tensor> operands);
 // The value of SHAPE or RANK for an operand of this shape; the result's dtype says i32 or i64. Nothing for other nodes and
 // shapes.
 std::optional<Tensor> ShapeValue(const Node&, const Shape& operand, DType result);

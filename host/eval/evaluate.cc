@@ -12,9 +12,8 @@ namespace {
 // One kernel run on its own, from init to free.
 class Evaluation final : public Resizer {
  public:
-  Evaluation(const KernelRef& kernel, HostCall& call, const Function& function, const Node& node,
-             NodeText text)
-      : kernel_(*kernel.kernel), call_(call), node_(node), view_(function, node, text) {}
+  Evaluation(const KernelRef& kernel, HostCall& call, const Function& function, const Node& node)
+      : kernel_(*kernel.kernel), call_(call), node_(node), view_(function, node) {}
   ~Evaluation() override {
     if (state_ != nullptr && FBX_HAS(&kernel_, free_state)) kernel_.free_state(state_);
     if (instance_ != nullptr && FBX_HAS(&kernel_, free)) kernel_.free(instance_);
@@ -147,13 +146,9 @@ class Evaluation final : public Resizer {
 }  // namespace
 
 Result<std::vector<Tensor>> Evaluate(const KernelRef& kernel, HostCalls& calls, const Function& function,
-                                     const Node& node, std::span<const Tensor> operands,
-                                     std::optional<NodeText> text) {
+                                     const Node& node, std::span<const Tensor> operands) {
   if (!StateOperands(node.op).empty()) return Unsupported("an op with state has no value of its own");
-  HostCall& call = calls.For(*kernel.plugin);
-  if (text) return Evaluation(kernel, call, function, node, *text).Run(operands);
-  const NodeTexts own(function, node);
-  return Evaluation(kernel, call, function, node, own[0]).Run(operands);
+  return Evaluation(kernel, calls.For(*kernel.plugin), function, node).Run(operands);
 }
 
 Result<std::vector<Tensor>> Evaluate(Registry& registry, const Function& function, const Node& node,

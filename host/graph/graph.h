@@ -97,6 +97,7 @@ class Function {
   ValueId value_count() const { return static_cast<ValueId>(values_.size()); }
 
   void ReserveValues(size_t count) { values_.reserve(count); }
+  void AddValues(size_t count) { values_.resize(values_.size() + count); }  // of no type yet
   ValueId AddValue(Type type, std::string name = {});
   ValueId AddInput(Type type, std::string name = {});
   ValueId AddConst(Type type, Buffer data, std::string name = {});
@@ -209,8 +210,6 @@ std::string ToText(const Function&);
 std::string Describe(const Function&, const Node&);
 std::string Describe(const Node&, size_t index);                     // where the number is known
 std::string DescribeIn(const Function&, const Node&, size_t index);  // "function main: " and the description
-void AppendDescription(std::string&, const Function&, const Node&,
-                       size_t index);  // the same, behind another text
 // Structural equality up to value numbering and names of internal functions; the first difference is told in *why.
 bool Equal(const Module&, const Module&, std::string* why = nullptr);
 

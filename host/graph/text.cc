@@ -149,17 +149,7 @@ std::string Describe(const Node& node, size_t index) {
 }
 
 std::string DescribeIn(const Function& function, const Node& node, size_t index) {
-  std::string text;
-  AppendDescription(text, function, node, index);
-  return text;
-}
-
-void AppendDescription(std::string& text, const Function& function, const Node& node, size_t index) {
-  text += "function ";
-  text += function.name;
-  text += ": node ";
-  AppendNumber(text, index);
-  AppendSubject(text, node);
+  return "function " + function.name + ": " + Describe(node, index);
 }
 
 }  // namespace fusebox

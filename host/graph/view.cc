@@ -41,7 +41,7 @@ fbx_op_kind KindOf(const Node& node) {
 
 }  // namespace
 
-TensorView::TensorView() : few_dims_{}, abi_quant_{} { ShowAbsent(); }
+TensorView::TensorView() : abi_quant_{} { ShowAbsent(); }
 
 void TensorView::ShowAbsent() {
   tensor_ = {};
@@ -72,55 +72,19 @@ void TensorView::Show(const Value& value) {
 }
 
 void TensorView::SetType(const Type& type) {
-  const Dims& dims = type.shape.dims();
-  const bool few = dims.size() <= few_dims_.size();
-  if (few) {
-    std::copy(dims.begin(), dims.end(), few_dims_.begin());
-  } else {
-    many_dims_ = dims;
-  }
+  dims_ = type.shape.dims();
   tensor_.dtype = static_cast<fbx_dtype>(type.dtype);
   tensor_.rank = type.shape.rank();
-  tensor_.dims = few ? few_dims_.data() : many_dims_.data();
+  tensor_.dims = dims_.data();
 }
 
-NodeTexts::NodeTexts(const Function& function, const Node& node) {
-  Add("function " + function.name + ": " + Describe(function, node), node);
+std::string_view OptionBytes(const Node& node, std::string& written) {
+  if (!node.raw_options.empty() || node.op != Op::kCustom || node.attrs.empty()) return node.raw_options;
+  written = WriteFlexMap(node.attrs);
+  return written;
 }
 
-void NodeTexts::Reserve(size_t nodes) {
-  constexpr size_t kUsual = 80;
-  locations_.reserve(nodes * kUsual);
-  entries_.reserve(nodes);
-}
-
-void NodeTexts::Add(const Function& function, const Node& node, size_t index) {
-  AppendDescription(locations_, function, node, index);
-  End(node);
-}
-
-void NodeTexts::Add(std::string_view location, const Node& node) {
-  locations_ += location;
-  End(node);
-}
-
-void NodeTexts::End(const Node& node) {
-  std::string_view raw_options = node.raw_options;
-  if (raw_options.empty() && node.op == Op::kCustom && !node.attrs.empty())
-    raw_options = written_.emplace_front(WriteFlexMap(node.attrs));
-  entries_.push_back({locations_.size(), raw_options});
-}
-
-NodeView::NodeView(const Function& function, const Node& node)
-    : own_text_(std::in_place, function, node), node_{} {
-  Show(function, node, (*own_text_)[0]);
-}
-
-NodeView::NodeView(const Function& function, const Node& node, NodeText text) : node_{} {
-  Show(function, node, text);
-}
-
-void NodeView::Show(const Function& function, const Node& node, NodeText text) {
+void NodeView::Show(const Function& function, const Node& node) {
   const size_t count = node.operands.size() + node.results.size() + node.intermediates.size();
   if (count > capacity_) {
     capacity_ = std::max(count, 2 * capacity_);
@@ -149,12 +113,13 @@ void NodeView::Show(const Function& function, const Node& node, NodeText text) {
   node_.op = AsAbi(named ? std::string_view(node.name) : Name(node.op));
   node_.version = node.version != 0 ? node.version : LowestVersion(function, node);
   node_.attrs = AsAbi(node.attrs);
-  node_.raw_options = {text.raw_options.data(), text.raw_options.size()};
+  const std::string_view raw_options = OptionBytes(node, written_);
+  node_.raw_options = {raw_options.data(), raw_options.size()};
   node_.operand_count = static_cast<uint32_t>(node.operands.size());
   node_.result_count = static_cast<uint32_t>(node.results.size());
   node_.operands = pointers_.data();
   node_.results = pointers_.data() + node.operands.size();
-  node_.location = AsAbi(text.location);
+  node_.location = AsAbi(node.location.name);
   if (node.intermediates.empty()) return;
   node_.intermediates = node_.results + node.results.size();
   node_.intermediate_count = static_cast<uint32_t>(node.intermediates.size());
@@ -220,8 +185,7 @@ struct GraphView::Impl {
     Shown& shown = nodes[index];
     if (shown.view == nullptr) {
       const Node& node = *function.nodes[live[index]];
-      shown.text.Add(function, node, live[index]);
-      shown.view = std::make_unique<NodeView>(function, node, shown.text[0]);
+      shown.view = std::make_unique<NodeView>(function, node);
       for (size_t i = 0; i < node.operands.size(); ++i) {
         if (node.operands[i] != kNoValue)
           shown.view->operand(i).edit().file = files.Of(function.value(node.operands[i]));
@@ -247,7 +211,6 @@ struct GraphView::Impl {
     Impl* self = nullptr;
   };
   struct Shown {
-    NodeTexts text;
     std::unique_ptr<NodeView> view;
     std::vector<fbx_value> ids;
   };

@@ -4,11 +4,8 @@
 // A view borrows what it shows and caches the C arrays; keep it as long as the callback that reads it. One thread at a time.
 #pragma once
 
-#include <array>
-#include <forward_list>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,8 +38,7 @@ class TensorView {
 
  private:
   fbx_tensor tensor_;
-  std::array<int64_t, 6> few_dims_;  // nearly every tensor does without memory of its own
-  std::vector<int64_t> many_dims_;
+  Dims dims_;
   std::shared_ptr<const Quant> quant_;
   fbx_quant abi_quant_;
 };
@@ -57,48 +53,18 @@ class FileViews {
   std::pair<const void*, const fbx_file*> last_ = {};  // by owner: a model's constants lie in one
 };
 
-// What a view of a node points to and the node does not hold: "function main: node 12 CONV_2D (...)", and a custom op's option
-// bytes, the file's or the written form of its map. Borrowed.
-struct NodeText {
-  std::string_view location, raw_options;
-};
-
-// The texts of nodes, by number of their adding; of a whole function in hardly more than one piece of memory. What [] gives is
-// good until the next one is added. The nodes must outlive it.
-class NodeTexts {
- public:
-  NodeTexts() = default;
-  NodeTexts(NodeTexts&&) = default;
-  NodeTexts(const Function&, const Node&);  // of one
-  void Reserve(size_t nodes);
-  void Add(const Function&, const Node&, size_t index);
-  void Add(std::string_view location, const Node&);
-  NodeText operator[](size_t i) const {
-    const size_t begin = i == 0 ? 0 : entries_[i - 1].end;
-    return {std::string_view(locations_).substr(begin, entries_[i].end - begin), entries_[i].raw_options};
-  }
-
- private:
-  struct Entry {
-    size_t end;  // of its location
-    std::string_view raw_options;
-  };
-  void End(const Node&);
-  std::string locations_;
-  std::vector<Entry> entries_;
-  std::forward_list<std::string> written_;  // options that no file has written
-};
+// A custom op's option bytes: the file's or, where it has none, its map written to `written`. Borrowed from either.
+std::string_view OptionBytes(const Node&, std::string& written);
 
 // One node with its tensors. `flags` and data of the tensors may be edited by the owner between calls.
 class NodeView {
  public:
   NodeView() : node_{} {}  // shows nothing yet
-  NodeView(const Function&, const Node&);
-  NodeView(const Function&, const Node&, NodeText);
+  NodeView(const Function& function, const Node& node) : NodeView() { Show(function, node); }
   NodeView(const NodeView&) = delete;
   NodeView& operator=(const NodeView&) = delete;
   // Shows this node in place of what it showed; many nodes in turn need hardly any memory.
-  void Show(const Function&, const Node&, NodeText);
+  void Show(const Function&, const Node&);
   const fbx_node* abi() const { return &node_; }
   fbx_node& edit() { return node_; }
   TensorView& operand(size_t i) { return tensors_[i]; }
@@ -107,7 +73,7 @@ class NodeView {
   size_t result_count() const { return node_.result_count; }
 
  private:
-  std::optional<NodeTexts> own_text_;
+  std::string written_;                    // options that no file has written
   std::unique_ptr<TensorView[]> tensors_;  // operands, then results, then intermediates
   size_t capacity_ = 0;
   std::vector<const fbx_tensor*> pointers_;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <climits>
+#include <forward_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,7 +54,6 @@ struct Code {
   const Module* module = nullptr;
   const Function* function = nullptr;
   std::vector<Unit> units;                    // by node
-  NodeTexts texts;                            // by node
   std::vector<std::vector<StateUse>> states;  // by node
   std::vector<ValueUse> values;               // by value
   std::vector<ValueId> variables;             // variable tensors that nothing defines: the session keeps them
@@ -67,7 +67,7 @@ struct Code {
 Code Analyse(const Module&, const Function&, const delegate::Origin* origin = nullptr);
 
 // A function as its kernels see it: one tensor per value, one node per node, pointers resolved. The final state of a state
-// operand stands in place of the operand, so that the kernel updates the right memory. Texts are the code's.
+// operand stands in place of the operand, so that the kernel updates the right memory.
 class View {
  public:
   explicit View(const Code&);
@@ -82,6 +82,7 @@ class View {
   TensorView absent_;
   std::vector<const fbx_tensor*> pointers_;  // operands and results of all nodes
   std::vector<ResizableNode> nodes_;
+  std::forward_list<std::string> written_;  // options that no file has written
 };
 
 // Keeps the plans of the functions that loops run.

@@ -140,8 +140,7 @@ class NodeShaper {
           {TypeOf(tensor), Buffer::Copy({static_cast<const std::byte*>(tensor.data), tensor.bytes})});
     }
     FUSEBOX_ASSIGN(found_.values,
-                   fusebox::Evaluate(unit_.kernel, context_.calls, *code_.function, node_, operands,
-                                     code_.texts[static_cast<size_t>(&unit_ - code_.units.data())]));
+                   fusebox::Evaluate(unit_.kernel, context_.calls, *code_.function, node_, operands));
     found_.kind = NodeShapes::kKnown;
     return {};
   }

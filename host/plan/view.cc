@@ -49,7 +49,6 @@ Code Analyse(const Module& module, const Function& function, const delegate::Ori
   code.module = &module;
   code.function = &function;
   code.units.resize(function.nodes.size());
-  code.texts.Reserve(function.nodes.size());
   code.states.resize(function.nodes.size());
   code.values.resize(static_cast<size_t>(function.value_count()));
   const auto use = [&](ValueId id) -> ValueUse& { return code.values[static_cast<size_t>(id)]; };
@@ -75,8 +74,6 @@ Code Analyse(const Module& module, const Function& function, const delegate::Ori
   std::vector<ValueId> kept;  // what ops left in variable tensors
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     const Node& node = *function.nodes[i];
-    if (origin == nullptr) code.texts.Add(function, node, i);
-    else code.texts.Add("function " + code.name() + ": " + code.Describe(i), node);
     code.states[i] = StatesOf(node);
     for (StateUse& state : code.states[i]) {
       const ValueUse& from = use(state.from);
@@ -117,9 +114,11 @@ View::View(const Code& code) : tensors_(static_cast<size_t>(code.function->value
       abi.intermediates = abi.results + node.results.size();
       abi.intermediate_count = static_cast<uint32_t>(node.intermediates.size());
     }
-    const NodeText text = code.texts[i];
-    abi.location = AsAbi(text.location);
-    abi.raw_options = {text.raw_options.data(), text.raw_options.size()};
+    abi.location = AsAbi(node.location.name);
+    std::string written;
+    std::string_view raw_options = OptionBytes(node, written);
+    if (!written.empty()) raw_options = written_.emplace_front(std::move(written));
+    abi.raw_options = {raw_options.data(), raw_options.size()};
     nodes_.push_back({abi, nullptr, i});
   }
   for (const ValueId id : code.variables) tensor(id).flags |= FBX_TENSOR_VARIABLE;

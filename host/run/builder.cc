@@ -60,7 +60,7 @@ class ProgramBuilder {
       const Function& function = *code.function;
       const auto place = [&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); };
       const Node& node = *function.nodes[i];
-      view.Show(function, node, code.texts[i]);
+      view.Show(function, node);
       // Nothing runs it but the delegate, which declined.
       const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty());
       if (nobody && !IsHostOp(node.op)) FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
@@ -145,7 +145,7 @@ class ProgramBuilder {
       }
       return CheckInterface(node, unit);
     }
-    view_.Show(function, node, code.texts[index]);
+    view_.Show(function, node);
     auto kernel = ChooseKernel(*program_.registry_, function, node, view_);
     if (kernel) {
       unit.kernel = *kernel;

@@ -90,10 +90,10 @@ size_t ValueCount(const File& file, const format::SubGraph& graph) {
 
 Status ReadFunction(const File& file, const format::SubGraph& graph, Function& function) {
   function.ReserveValues(ValueCount(file, graph));
+  function.AddValues(SizeOf(graph.tensors()));
   for (size_t i = 0; i < SizeOf(graph.tensors()); ++i) {
-    const ValueId id = function.AddValue({});
     const format::Tensor& tensor = *graph.tensors()->Get(static_cast<unsigned>(i));
-    Status status = ReadTensor(file, graph, tensor, function.value(id));
+    Status status = ReadTensor(file, graph, tensor, function.value(static_cast<ValueId>(i)));
     if (!status)
       return std::move(status).At("tensor " + std::to_string(i) + " (" + TextOf(tensor.name()) + ")");
   }

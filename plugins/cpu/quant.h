@@ -6,13 +6,13 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 
 #include <fusebox/kernel.hpp>
+#include <fusebox/quant.hpp>
 
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
@@ -44,34 +44,28 @@ inline Affine AffineOf(Tensor t) {
   return {t.quant()->scales[0], static_cast<int32_t>(t.quant()->zero_points[0])};
 }
 
-// Throws Reject unless all scales are positive numbers and all zero points values of the dtype.
-inline void RequireScales(Tensor t, const std::string& subject) {
+// Why the tensor's scales and zero points are none: not all scales are positive numbers, or not all zero points values of the dtype.
+// Empty: they are.
+inline std::string WhyNoScales(Tensor t) {
   const fbx_quant* q = t.quant();
-  if (!q || q->count == 0 || !q->scales || !q->zero_points) throw Reject{"QUANT", "no scale", subject};
+  if (!q || q->count == 0 || !q->scales || !q->zero_points) return "no scale";
+  if (scales_are_positive(*q) && is_symmetric(*q)) return {};  // as filters are
   const int64_t highest = t.dtype() == FBX_U8   ? 255
                           : t.dtype() == FBX_I8 ? 127
                           : t.dtype() == FBX_I4 ? 7
                                                 : 32767;
   const int64_t lowest = t.dtype() == FBX_U8 ? 0 : -highest - 1;
-  // Filters have thousands of channels. The sign is set of a scale that is not between 0 and the largest number, and of a zero
-  // point out of range; compilers make vectors of such loops.
-  uint32_t scales = 0;
-  uint64_t zeros = 0;
-  for (uint32_t i = 0; i < q->count; ++i) {
-    const auto bits = std::bit_cast<uint32_t>(q->scales[i]);
-    scales |= bits | (bits - 1) | (0x7f7fffff - bits);
-  }
-  for (uint32_t i = 0; i < q->count; ++i) {
-    const auto zero = static_cast<uint64_t>(q->zero_points[i]);
-    zeros |= (zero - static_cast<uint64_t>(lowest)) | (static_cast<uint64_t>(highest) - zero);
-  }
-  if (scales >> 31 == 0 && zeros >> 63 == 0) return;
   for (uint32_t i = 0; i < q->count; ++i) {
     if (!(q->scales[i] > 0) || !std::isfinite(q->scales[i]))
-      throw Reject{"QUANT", "a scale of " + std::to_string(q->scales[i]), subject};
+      return "a scale of " + std::to_string(q->scales[i]);
     if (q->zero_points[i] < lowest || q->zero_points[i] > highest)
-      throw Reject{"QUANT", "a zero point of " + std::to_string(q->zero_points[i]), subject};
+      return "a zero point of " + std::to_string(q->zero_points[i]);
   }
+  return {};
+}
+
+inline void RequireScales(Tensor t, const std::string& subject) {
+  if (std::string why = WhyNoScales(t); !why.empty()) throw Reject{"QUANT", std::move(why), subject};
 }
 
 inline void RequireStored(Tensor t, const std::string& subject) {

@@ -15,8 +15,9 @@ void RequireWeights(const Node& n, ProductOperands o) {
   const std::string subject = "operand " + std::to_string(o.weights);
   const bool wide = o.wide_weights && w.dtype() == FBX_I16 && n.in(o.input).dtype() == FBX_I16;
   if (!Contains(kBytes, w.dtype()) && w.dtype() != FBX_I4 && !wide) RejectDtype(w.dtype(), o.weights);
-  RequireScales(w, subject);
   const fbx_quant& q = *w.quant();
+  if (q.count <= 1)
+    RequireScales(w, subject);  // those of channels are many, and only of use to what is made in the end
   if (q.kind == FBX_QUANT_BLOCKWISE) throw Reject{"QUANT", "blockwise scales are not done", subject};
   RequireNoZeroPoint(w, subject);
   if (q.count == 1) return;
@@ -114,6 +115,8 @@ void StoredProduct::Transpose(const Node& n, const int16_t* from, int16_t* to) c
 }
 
 void StoredProduct::ReadScales(const Node& n) {
+  if (const std::string why = WhyNoScales(n.in(operands_.weights)); !why.empty())
+    Fail(why, Operand(operands_.weights));
   const fbx_quant& w = *n.in(operands_.weights).quant();
   weight_scales_.assign(w.scales, w.scales + w.count);
   if (hybrid_) return;

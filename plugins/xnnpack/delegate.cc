@@ -97,7 +97,7 @@ std::shared_ptr<PackStore> Delegate::store() {
 }
 
 void Delegate::claim(const Graph& graph, Claim& claim) {
-  const Network network(graph);
+  const Network network(graph, true);
   for (uint32_t i = 0; i < graph.node_count(); ++i) {
     if (!claim.offered(i)) continue;
     try {

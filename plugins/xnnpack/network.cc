@@ -3,7 +3,8 @@
 
 namespace fusebox::xnnpack {
 
-Network::Network(const Graph& graph) : graph_(graph), producer_(graph.value_count(), UINT32_MAX) {
+Network::Network(const Graph& graph, bool claiming)
+    : graph_(graph), claiming_(claiming), producer_(graph.value_count(), UINT32_MAX) {
   for (uint32_t i = 0; i < graph.node_count(); ++i) {
     const GraphNode node = graph.node(i);
     for (uint32_t k = 0; k < node.out_count(); ++k)

@@ -12,13 +12,17 @@ namespace fusebox::xnnpack {
 // A graph with the producer of each value. Borrowed like the graph itself.
 class Network {
  public:
-  explicit Network(const Graph& graph);
+  // `claiming`: a model is being opened, which has no time to look at the numbers of every channel. What is wrong with those comes out
+  // when the partition is made, and gives it back to the kernels.
+  explicit Network(const Graph& graph, bool claiming = false);
   const Graph& graph() const { return graph_; }
+  bool claiming() const { return claiming_; }
   // The constant behind a value: itself, or what a DEQUANTIZE of f16 reads. Nothing: computed, or an input.
   std::optional<Tensor> Constant(fbx_value id) const;
 
  private:
   const Graph& graph_;
+  const bool claiming_;
   std::vector<uint32_t> producer_;  // by value; the index of a node
 };
 

@@ -48,6 +48,23 @@ TEST(Run, ComputesFromAFileGivenByName) {
   EXPECT_EQ(done.err, "");
 }
 
+TEST(Run, GivesInputsOtherDimsOnRequest) {
+  const std::string model = WriteAddModel("add.tflite", 10);
+  const Finished done = Fusebox({"run", model, "--shape", "x=4,3", "--json"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.Json()["outputs"][0]["shape"], ElementsAre(4, 3));
+  const auto refused = [&](const std::string& shape, const std::string& why) {
+    const Finished run = Fusebox({"run", model, "--shape", shape});
+    EXPECT_EQ(run.status, 2) << shape;
+    EXPECT_THAT(run.err, HasSubstr(why));
+  };
+  refused("y=4,3", "the model has no input y");
+  refused("x=4,-3", "expected NAME=DIM,DIM");
+  refused("x=4", "input 0 'x', f32[2,3], cannot be resized to f32[4]");
+  EXPECT_THAT(Fusebox({"run", model, "--shape", "x=4,3", "--shape", "x_tensor=4,3"}).err,
+              HasSubstr("given twice"));
+}
+
 TEST(Run, JsonKeepsItsKeys) {
   const nlohmann::json json = Fusebox({"run", WriteAddModel("add.tflite", 1), "--json", "--explain"}).Json();
   std::vector<std::string> keys;

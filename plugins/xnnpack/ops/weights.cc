@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/xnnpack/ops/weights.h"
 
+#include <fusebox/quant.hpp>
+
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 namespace fusebox::xnnpack {
 
 namespace {
 
-// Filters have thousands of channels: their numbers are or'ed by sixteens, which compilers make vectors of.
-template <class T, class F>
-auto OrOf(const T* values, uint32_t count, const F& bits) {
-  constexpr uint32_t kAtOnce = 16;
-  decltype(bits(*values)) any = 0;
-  uint32_t i = 0;
-  for (; i + kAtOnce <= count; i += kAtOnce) {
-    for (uint32_t k = 0; k < kAtOnce; ++k) any |= bits(values[i + k]);
-  }
-  for (; i < count; ++i) any |= bits(values[i]);
-  return any;
-}
+bool IsSeenToLater(const Site& site, const fbx_quant& q) { return site.network().claiming() && q.count > 1; }
 
-void RequireScales(Tensor filter, int channel_axis) {
+void RequireScales(const Site& site, Tensor filter, int channel_axis) {
   const fbx_quant* q = filter.quant();
   if (q == nullptr || q->count == 0) throw Reject{"QUANT", "filter is not quantised"};
   if (q->kind == FBX_QUANT_PER_AXIS && q->count > 1 && q->axis != channel_axis)
@@ -31,17 +21,13 @@ void RequireScales(Tensor filter, int channel_axis) {
       static_cast<int64_t>(q->count) != filter.dim(channel_axis))
     throw Reject{"QUANT", std::to_string(q->count) + " scales for " +
                               std::to_string(filter.dim(channel_axis)) + " channels"};
-  // The sign is set of what is negative or beyond the largest number.
-  const uint32_t signs = OrOf(q->scales, q->count, [](float scale) {
-    const auto bits = std::bit_cast<uint32_t>(scale);
-    return bits | (0x7f7fffff - bits);
-  });
-  if (signs >> 31 != 0) throw Reject{"QUANT", "filter has a scale that is negative or not finite"};
+  if (!IsSeenToLater(site, *q) && !scales_are_finite(*q))
+    throw Reject{"QUANT", "filter has a scale that is negative or not finite"};
 }
 
-void RequireSymmetric(Tensor filter) {
+void RequireSymmetric(const Site& site, Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  if (OrOf(q.zero_points, q.count, [](int64_t zero) { return zero; }) != 0)
+  if (!IsSeenToLater(site, q) && !is_symmetric(q))
     throw Reject{"QUANT", "filter has a zero point that is not 0"};
 }
 
@@ -73,7 +59,7 @@ Weights PlanQuantised(const Site& site, const WeightOperands& at, Tensor filter)
   const Tensor input = site.in(at.input), output = site.out(0);
   RequireSameType(input, output);
   RequireSameType(input, filter);
-  RequireScales(filter, at.channel_axis);
+  RequireScales(site, filter, at.channel_axis);
   RequireBias(site, at, FBX_I32);
   Weights w;
   w.least_scale = LeastScale(input, filter, output);
@@ -83,7 +69,7 @@ Weights PlanQuantised(const Site& site, const WeightOperands& at, Tensor filter)
     if (q.zero_points[0] < 0 || q.zero_points[0] > 255) throw Reject{"QUANT", "filter's zero point"};
     w.datatype = xnn_datatype_quint8;
   } else {
-    RequireSymmetric(filter);
+    RequireSymmetric(site, filter);
     w.datatype = xnn_datatype_qcint8;
   }
   return w;
@@ -114,13 +100,13 @@ Weights PlanFloat(const Site& site, const WeightOperands& at, Tensor filter) {
   RequireBias(site, at, FBX_F32);
   if (filter.dtype() == FBX_F32 || filter.dtype() == FBX_F16) return {};
   if (filter.dtype() == FBX_I4 && at.may_be_nibbles && filter.quant() != nullptr) {
-    RequireSymmetric(filter);
+    RequireSymmetric(site, filter);
     return PlanNibbles(filter);
   }
   if (filter.dtype() != FBX_I8)
     throw Reject{"DTYPE", std::string("filter has dtype ") + dtype_name(filter.dtype()), Operand(at.filter)};
-  RequireScales(filter, at.channel_axis);
-  RequireSymmetric(filter);
+  RequireScales(site, filter, at.channel_axis);
+  RequireSymmetric(site, filter);
   Weights w;
   if (at.may_be_dynamic) {
     w.datatype = xnn_datatype_qcint8;

@@ -246,7 +246,7 @@ const Suite kQuantised("quantised", [](Cases& c) {
                .refused = "a zero point of 200"});
   // One channel of many is wrong, among those that are looked at together and behind them.
   for (const size_t channel : {0u, 20u, 39u}) {
-    const auto refused = [&](const std::string& name, float scale, int64_t zero, const std::string& why) {
+    const auto wrong = [&](const std::string& name, float scale, int64_t zero, const std::string& why) {
       Data filter = I8({40, 1}, {1});
       filter.quant = {std::vector<float>(40, 0.5f), std::vector<int64_t>(40, 0), 0};
       filter.quant.scales[channel] = scale;
@@ -255,17 +255,16 @@ const Suite kQuantised("quantised", [](Cases& c) {
                    .op = "FULLY_CONNECTED",
                    .operands = {F32({1, 1}, {1}), filter},
                    .results = {F32({1, 40}, {1})},
-                   .refused = why});
+                   .error = why});
     };
-    refused("no scale", 0, 0, "a scale of 0");
-    refused("a negative zero as scale", -0.0f, 0, "a scale of -0");
-    refused("a negative scale", -1, 0, "a scale of -1");
-    refused("an infinite scale", std::numeric_limits<float>::infinity(), 0, "a scale of inf");
-    refused("a scale that is no number", std::numeric_limits<float>::quiet_NaN(), 0, "a scale of nan");
-    refused("a zero point below the least", 1, -129, "a zero point of -129");
-    refused("the least zero point there is", 1, std::numeric_limits<int64_t>::min(), "a zero point of -9223");
-    refused("the largest zero point there is", 1, std::numeric_limits<int64_t>::max(),
-            "a zero point of 9223");
+    wrong("no scale", 0, 0, "a scale of 0");
+    wrong("a negative zero as scale", -0.0f, 0, "a scale of -0");
+    wrong("a negative scale", -1, 0, "a scale of -1");
+    wrong("an infinite scale", std::numeric_limits<float>::infinity(), 0, "a scale of inf");
+    wrong("a scale that is no number", std::numeric_limits<float>::quiet_NaN(), 0, "a scale of nan");
+    wrong("a zero point below the least", 1, -129, "a zero point of -129");
+    wrong("the least zero point there is", 1, std::numeric_limits<int64_t>::min(), "a zero point of -9223");
+    wrong("the largest zero point there is", 1, std::numeric_limits<int64_t>::max(), "a zero point of 9223");
   }
 });
 

@@ -98,45 +98,44 @@ TEST(NodeView, ForgetsTheNodeThatItShowedBefore) {
   f.value(w).quant = std::make_shared<const Quant>(Quant{.scales = {1}, .zero_points = {0}});
   const Node first = f.AddNode(Op::kFullyConnected, {w, w}, {row});
   const Node second = f.AddNode(Op::kFullyConnected, {x, x, kNoValue}, {row});
-  const NodeTexts texts(f, first);
-  const NodeText text = texts[0];
-  NodeView view(f, first, text);
+  NodeView view(f, first);
   EXPECT_NE(view.abi()->operands[0]->quant, nullptr);
-  view.Show(f, second, text);
+  view.Show(f, second);
   ASSERT_EQ(view.abi()->operand_count, 3u);
   EXPECT_EQ(view.abi()->operands[2]->flags, uint32_t{FBX_TENSOR_ABSENT});
-  view.Show(f, second, text);
+  view.Show(f, second);
   const fbx_tensor& operand = *view.abi()->operands[0];
   EXPECT_EQ(FromAbi(operand.name), "x");
   EXPECT_EQ(operand.quant, nullptr);
   EXPECT_EQ(operand.data, nullptr);
   EXPECT_EQ(operand.flags, 0u);
-  view.Show(f, first, text);
+  view.Show(f, first);
   EXPECT_EQ(view.abi()->operand_count, 2u);
   EXPECT_EQ(view.abi()->operands[0]->bytes, 64u);
   EXPECT_EQ(view.abi()->results[0]->flags, 0u);
 }
 
-TEST(NodeTexts, AreThoseOfEachNodeAndStayWhenMoved) {
+TEST(NodeView, HasTheOptionBytesOfACustomOpOfTheFileOrItsMap) {
   Function f("f");
   const ValueId x = f.AddInput({DType::kF32, {1}}, "x");
   Node& custom = f.AddNode(Op::kCustom, {x}, {{DType::kF32, {1}}});
   custom.name = "acme.op";
   custom.attrs.Set("n", 3);
+  custom.location.name = "layer";
+  const auto bytes = [](const NodeView& view) {
+    const fbx_bytes raw = view.abi()->raw_options;
+    return std::string_view(static_cast<const char*>(raw.ptr), raw.len);
+  };
+  NodeView view(f, custom);
+  EXPECT_EQ(bytes(view), WriteFlexMap(custom.attrs));
+  EXPECT_EQ(FromAbi(view.abi()->location), "layer");
+  custom.raw_options = "raw";
+  view.Show(f, custom);
+  EXPECT_EQ(bytes(view), "raw");
   Node& abs = f.AddNode(Op::kAbs, {x}, {{DType::kF32, {1}}});
-  abs.location.name = "layer";
-  abs.raw_options = "raw";
-  NodeTexts texts;
-  texts.Add(f, custom, 0);
-  texts.Add("elsewhere", custom);
-  texts.Add(f, abs, 1);
-  const NodeTexts moved = std::move(texts);
-  EXPECT_EQ(moved[0].location, "function f: node 0 acme.op");
-  EXPECT_EQ(moved[0].raw_options, WriteFlexMap(custom.attrs));
-  EXPECT_EQ(moved[1].location, "elsewhere");
-  EXPECT_EQ(moved[1].raw_options, moved[0].raw_options);
-  EXPECT_EQ(moved[2].location, "function f: node 1 ABS (layer)");
-  EXPECT_EQ(moved[2].raw_options, "raw");
+  abs.attrs.Set("n", 3);
+  view.Show(f, abs);
+  EXPECT_EQ(bytes(view), "");
 }
 
 }  // namespace

@@ -96,6 +96,28 @@ TEST(Session, FillsAnInputInPlace) {
   EXPECT_THAT(FloatsOf(*session->output(0)), ElementsAre(11, 21, 0));
 }
 
+TEST(Session, TakesDimsThatTheModelDoesNotDeclareOnceResized) {
+  auto module = Dense();
+  Function& f = *module->functions[0];
+  f.value(f.inputs[0]).type = F32({1, 2});
+  f.value(f.outputs[0]).type = F32({1, 3});
+  const auto session = SessionOf(std::move(module));
+  EXPECT_THAT(session->SetInput(0, Rows({1, 2, -50, 3})).error().message, HasSubstr("expected f32[1,2]"));
+  ASSERT_TRUE(session->Resize(0, {2, 2}));
+  EXPECT_EQ(session->inputs()[0].type, F32({2, 2}));
+  ASSERT_TRUE(session->SetInput(0, Rows({1, 2, -50, 3})));
+  ASSERT_TRUE(session->Run());
+  EXPECT_EQ(session->output(0)->type, F32({2, 3}));
+  EXPECT_THAT(FloatsOf(*session->output(0)), ElementsAre(11, 22, 0, 0, 23, 47));
+  EXPECT_FALSE(session->SetInput(0, Rows({1, 2})));
+  ASSERT_TRUE(session->Resize(0, {1, 2}));
+  ASSERT_TRUE(session->SetInput(0, Rows({1, 2})));
+  ASSERT_TRUE(session->Run());
+  EXPECT_THAT(FloatsOf(*session->output(0)), ElementsAre(11, 22, 0));
+  ASSERT_TRUE(session->Resize(0, {1, 3}));
+  EXPECT_THAT(session->Prepare().error().message, HasSubstr("FULLY_CONNECTED"));
+}
+
 TEST(Session, NamesAnInputOfTheWrongTypeAndBothTypes) {
   const auto session = SessionOf(Dense());
   const Status status = session->SetInput(0, Floats({1, 2}));
@@ -108,7 +130,7 @@ TEST(Session, NamesAnInputOfTheWrongTypeAndBothTypes) {
   EXPECT_FALSE(session->SetInput(0, {F32({1, 3}), Buffer::Of<float>(std::vector<float>{1, 2, 3})}));
   EXPECT_FALSE(session->SetInput(0, {F32({2, 2}), Buffer::Of<float>(std::vector<float>{1, 2, 3})}))
       << "too few bytes";
-  EXPECT_FALSE(session->Resize(0, {2, 5}));
+  EXPECT_FALSE(session->Resize(0, {2, 1, 2}));
   EXPECT_FALSE(session->Resize(0, Shape()));
   EXPECT_FALSE(session->Resize(0, {int64_t{1} << 62, 2}));
   EXPECT_FALSE(session->SetInput(1, Rows({1, 2})));

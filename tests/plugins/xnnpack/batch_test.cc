@@ -50,6 +50,20 @@ double Apart(const Both& both, std::vector<int64_t> dims) {
 
 std::string Who(const Session& session) { return session.placements().at(0).who; }
 
+// The partition is laid out for the declared dims, and is left to the kernels where they are others.
+TEST(Resized, InputsThatTheModelFixesRunByKernels) {
+  const Both both = Open([] { return HybridConvolution(1, 6); });
+  EXPECT_LT(Apart(both, {1, 6, 6, 3}), 0.02);
+  EXPECT_EQ(Who(*both.by_xnnpack), "xnnpack (partition 0)");
+  for (Session* session : {both.by_xnnpack.get(), both.by_kernels.get()})
+    ASSERT_TRUE(session->Resize(0, {3, 6, 6, 3}));
+  EXPECT_EQ(Apart(both, {3, 6, 6, 3}), 0);
+  EXPECT_EQ(Who(*both.by_xnnpack), "fusebox.cpu");
+  EXPECT_NE(both.by_xnnpack->placements().at(0).why.find("is declared f32[1,6,6,3], but is f32[3,6,6,3]"),
+            std::string::npos)
+      << both.by_xnnpack->placements().at(0).why;
+}
+
 // XNNPACK frees, for each image of the new batch but one, memory that it has for the old one.
 TEST(HybridConvolution, WhoseBatchGrowsGoesToTheKernels) {
   const Both both = Open([] { return HybridConvolution(-1, 6); });

@@ -50,5 +50,32 @@ TEST(Choices, ConstantsOfFewChannelsAreRepeatedAndComputeTheSame) {
   }
 }
 
+// f32 rows times an i8 filter of four channels.
+std::unique_ptr<Module> PerChannel(std::vector<Q> channels) {
+  Net net;
+  const ValueId x = net.Input(DType::kF32, {2, 8});
+  const ValueId filter = net.Const<int8_t>(DType::kI8, {4, 8}, Noise<int8_t>(32, 5, -128, 128), channels);
+  return net.Take({net.Add(Op::kFullyConnected, {x, filter, kNoValue}, DType::kF32, {2, 4})});
+}
+
+// What a claim does not look at.
+TEST(Choices, FiltersWithAChannelThatXnnpackDoesNotTakeGoBackToTheKernels) {
+  EXPECT_EQ(RunNet(PerChannel({{0.5f}, {0.25f}, {1}, {2}})).error, "");
+  const Ran ran = RunNet(PerChannel({{0.5f}, {0.25f}, {1}, {2, 3}}));
+  EXPECT_NE(ran.error.find("filter has a zero point that is not 0"), std::string::npos) << ran.error;
+  const Ran without = RunNet(PerChannel({{0.5f}, {0.25f}, {1}, {2, 3}}), {}, 1, false);
+  ExpectSame(without.outputs, ran.outputs);
+  EXPECT_EQ(ran.outputs.size(), 1u);
+}
+
+TEST(Choices, FiltersWithAChannelThatNobodyTakesAreRefusedByName) {
+  for (const float scale : {-1.0f, std::numeric_limits<float>::infinity()}) {
+    const Ran ran = RunNet(PerChannel({{0.5f}, {0.25f}, {1}, {scale}}));
+    EXPECT_NE(ran.error.find("FULLY_CONNECTED"), std::string::npos) << ran.error;
+    EXPECT_NE(ran.error.find("a scale of " + std::to_string(scale)), std::string::npos) << ran.error;
+    EXPECT_TRUE(ran.outputs.empty());
+  }
+}
+
 }  // namespace
 }  // namespace fusebox::xnnpack_test

@@ -135,12 +135,14 @@ inline void ExpectSame(const std::vector<Tensor>& want, const std::vector<Tensor
   for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i] == got[i]) << "output " << i;
 }
 
-// Each output of one run on noise; "" as cache: none. Every node must be run by XNNPACK.
-inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {}, int threads = 1) {
-  Config::Delegate delegate{"xnnpack"};
-  if (!cache.empty()) delegate.options.Set("weight_cache_path", cache);
-  const auto model = Model::FromModule(std::move(module),
-                                       {.registry = XnnpackRegistry(), .delegates = std::vector{delegate}});
+// Each output of one run on noise; "" as cache: none. Every node must be run by XNNPACK, unless it is not `used`.
+inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {}, int threads = 1,
+                  bool used = true) {
+  std::vector<Config::Delegate> delegates;
+  if (used) delegates.push_back({"xnnpack"});
+  if (used && !cache.empty()) delegates[0].options.Set("weight_cache_path", cache);
+  const auto model =
+      Model::FromModule(std::move(module), {.registry = XnnpackRegistry(), .delegates = delegates});
   if (!model) return {.error = model.error().message};
   auto session = Session::Create(*model, {.threads = threads});
   if (!session) return {.error = session.error().message};
@@ -158,7 +160,7 @@ inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {},
   }
   ran.placements = (*session)->placements();
   for (const auto& row : ran.placements)
-    if (!row.who.starts_with("xnnpack"))
+    if (used && !row.who.starts_with("xnnpack"))
       ran.error += row.op + " is run by " + row.who + ": " + row.why + "; ";
   return ran;
 }

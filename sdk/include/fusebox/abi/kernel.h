@@ -32,8 +32,9 @@ typedef struct fbx_node {
   uint32_t result_count;
   const fbx_tensor* const* operands;
   const fbx_tensor* const*
-      results;      /* an op with state has its final states as last results: same memory as the operands */
-  fbx_str location; /* for messages: "function main: node 12 (lstm/MatMul)" */
+      results; /* an op with state has its final states as last results: same memory as the operands */
+  /* What the model calls it: "lstm/MatMul"; may be empty. The host adds the function and the number to what it hears of errors. */
+  fbx_str location;
   void* const* scratch; /* [invoke] by slot number, as asked for in prepare */
   /* What the file says of values inside the op: type and quantisation, never data. NULL: nothing. */
   const fbx_tensor* const* intermediates;

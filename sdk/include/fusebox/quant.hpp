@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions about the scales and zero points of a quantised tensor. Filters have thousands of channels and are asked about whenever a
+// model is opened, so many are looked at at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "fusebox/base.hpp"
+
+namespace fusebox {
+inline namespace v1 {
+
+namespace detail {
+
+// What `leave_wrong` leaves of the values, taken as numbers of type U, all or'ed; it is called with one U and with vectors of them.
+template <class U, class F>
+U all_wrong(const void* values, uint32_t count, const F& leave_wrong) {
+  using Vector [[gnu::vector_size(64)]] = U;
+  constexpr size_t lanes = sizeof(Vector) / sizeof(U);
+  const auto* const from = static_cast<const unsigned char*>(values);
+  Vector vector, some{};
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    std::memcpy(&vector, from + i * sizeof(U), sizeof vector);
+    leave_wrong(vector);
+    some |= vector;
+  }
+  U one, all = 0;
+  for (size_t lane = 0; lane < lanes; ++lane) all |= some[lane];
+  for (; i < count; ++i) {
+    std::memcpy(&one, from + i * sizeof(U), sizeof one);
+    leave_wrong(one);
+    all |= one;
+  }
+  return all;
+}
+
+inline constexpr uint32_t largest_float = 0x7f7fffff;
+
+}  // namespace detail
+
+// Each scale is a number, and not below zero. -0 is below.
+inline bool scales_are_finite(const fbx_quant& q) {
+  const auto leave_wrong = [](auto& bits) { bits |= detail::largest_float - bits; };  // in the highest bit
+  return detail::all_wrong<uint32_t>(q.scales, q.count, leave_wrong) >> 31 == 0;
+}
+
+// Each scale is a number above zero.
+inline bool scales_are_positive(const fbx_quant& q) {
+  const auto leave_wrong = [](auto& bits) { bits |= (bits - 1) | (detail::largest_float - bits); };
+  return detail::all_wrong<uint32_t>(q.scales, q.count, leave_wrong) >> 31 == 0;
+}
+
+// Each zero point is 0: the integers are the numbers, but for the scale.
+inline bool is_symmetric(const fbx_quant& q) {
+  return detail::all_wrong<uint64_t>(q.zero_points, q.count, [](auto&) {}) == 0;
+}
+
+}  // namespace v1
+}  // namespace fusebox
