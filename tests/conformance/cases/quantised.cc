@@ -255,7 +255,8 @@ const Suite kQuantised("quantised", [](Cases& c) {
                    .op = "FULLY_CONNECTED",
                    .operands = {F32({1, 1}, {1}), filter},
                    .results = {F32({1, 40}, {1})},
-                   .error = why});
+                   .error = why,
+                   .also_f64 = false});
     };
     wrong("no scale", 0, 0, "a scale of 0");
     wrong("a negative zero as scale", -0.0f, 0, "a scale of -0");
