@@ -49,9 +49,10 @@ class Inliner {
   // When all have copies of their own: what is copied is as the model has it.
   void NameAllVariables(Function& f) {
     for (const auto& node : f.nodes) {
-      if (node->is(Op::kCallOnce)) continue;
+      const std::vector<std::string> names = References(*node);
+      if (node->is(Op::kCallOnce) || names.empty()) continue;
       NameVariables(f, *node);
-      for (const std::string& name : References(*node)) NameAllVariables(*module_.Find(name));
+      for (const std::string& name : names) NameAllVariables(*module_.Find(name));
     }
   }
 

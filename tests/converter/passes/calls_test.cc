@@ -2,6 +2,8 @@
 // Calls and variables: inlining, own copies, who writes what, freezing, the written form.
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 #include "tests/converter/passes/bench.h"
 
 namespace fusebox::converter {
@@ -86,6 +88,19 @@ TEST(InlineCalls, RefusesBranchesThatMultiply) {
   }
   bench.Sign(*bench.module.functions[0]);
   EXPECT_THAT(bench.Run(InlineCalls), HasSubstr("multiply to more than 8192 functions"));
+}
+
+// What calls nobody costs no walk over the whole function.
+TEST(InlineCalls, IsQuickWithManyNodes) {
+  Bench bench;
+  Function& f = bench.Add("main");
+  ValueId x = f.AddInput(kOne);
+  for (int i = 0; i < 40000; ++i) x = f.AddNode(Op::kNeg, {x}, {kOne}).results[0];
+  f.outputs = {x};
+  bench.Sign(f);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(bench.Run(InlineCalls), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
 }
 
 TEST(InlineCalls, RefusesRecursion) {
