@@ -7,6 +7,7 @@
 #include <ctime>
 #include <set>
 
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "host/base/table.h"
 
@@ -189,8 +190,8 @@ std::string WeightsText(const std::vector<CacheWeight>& weights, bool all) {
   for (const CacheWeight& w : weights) {
     const bool missing = !w.found && w.kind != FBX_CACHE_PRIVATE;
     if (!all && !missing) continue;
-    table.Row({w.location, w.op, w.recipe.empty() ? "-" : w.recipe, KindName(w.kind), BytesText(w.bytes),
-               Answer(w), w.found ? "in segment " + Short(w.segment) : w.why});
+    table.Row({FirstOfNames(w.location), w.op, w.recipe.empty() ? "-" : w.recipe, KindName(w.kind),
+               BytesText(w.bytes), Answer(w), w.found ? "in segment " + Short(w.segment) : w.why});
   }
   return table.empty() ? "" : table.Text() + "\n";
 }

@@ -26,6 +26,12 @@ void Message(std::string_view text) {
   std::fputs(out.c_str(), stderr);
 }
 
+std::string FirstOfNames(const std::string& node) {
+  const size_t end = node.find(';');
+  if (end == std::string::npos) return node;
+  return node.substr(0, end) + (node.ends_with(')') ? ";...)" : ";...");
+}
+
 Status Flush() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
   return IoError(std::string("stdout: ") + std::strerror(errno));

@@ -97,7 +97,7 @@ std::string Fusions(const Model& model) {
 std::string Placements(const Session& session) {
   Table table({"function", "node", "op", "who", "why"});
   for (const Model::Placement& row : session.placements())
-    table.Row({row.function, row.node, row.op, row.who, row.why});
+    table.Row({row.function, FirstOfNames(row.node), row.op, row.who, row.why});
   return table.Text() + "\n";
 }
 

@@ -9,6 +9,7 @@
 
 #include "host/base/buffer.h"
 #include "host/graph/npy.h"
+#include "host/tflite/tflite.h"
 #include "tests/cli/command.h"
 
 namespace fusebox::cli_test {
@@ -46,6 +47,21 @@ TEST(Run, ComputesFromAFileGivenByName) {
   EXPECT_THAT(json["outputs"][0]["shape"], ElementsAre(2, 3));
   EXPECT_THAT(json["outputs"][0]["first_values"], ElementsAre(11, 12, 13, 14, 15, 16));
   EXPECT_EQ(done.err, "");
+}
+
+TEST(Run, TablesNameTheFirstOfWhatWasFused) {
+  Module module;
+  Function& f = module.Add("main");
+  const Type type{DType::kF32, {2}};
+  const ValueId y = f.AddNode(Op::kAbs, {f.AddInput(type, "x")}, {type}).results[0];
+  f.value(y).name = "net/conv;net/bias;net/relu";
+  f.outputs = {y};
+  const std::string model = Path("fused.tflite");
+  ASSERT_TRUE(tflite::WriteFile(module, model));
+  const Finished done = Fusebox({"run", model, "--explain"});
+  EXPECT_THAT(done.out, HasSubstr("node 0 ABS (net/conv;...) "));
+  const auto json = Fusebox({"run", model, "--explain", "--json"}).Json();
+  EXPECT_EQ(json["placements"][0]["node"], "node 0 ABS (net/conv;net/bias;net/relu)");
 }
 
 TEST(Run, GivesInputsOtherDimsOnRequest) {
