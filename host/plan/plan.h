@@ -190,7 +190,7 @@ struct Segment {
 // the types of the segment. Errors name the node.
 Result<std::unique_ptr<Segment>> PlanSegment(const Code&, View& view, size_t begin, Context&);
 
-// "f32[1,8]  arena 128" and so on, one row per node, for --explain.
+// One row per node, "f32[1,8] arena 128" and so on, for --explain.
 std::string ToText(const Code&, const Segment&, const delegate::Session* = nullptr);
 
 }  // namespace fusebox::plan

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "host/plan/plan.h"
 
@@ -322,44 +321,6 @@ void Segment::Reset() {
 
 Result<std::unique_ptr<Segment>> PlanSegment(const Code& code, View& view, size_t begin, Context& context) {
   return SegmentPlanner(code, view, context).Run(begin).At([&] { return "function " + code.name(); });
-}
-
-std::string ToText(const Code& code, const Segment& segment, const delegate::Session* delegates) {
-  std::unordered_map<ValueId, std::string> where;
-  for (const Place& place : segment.places) {
-    std::string text;
-    switch (place.kind) {
-      case Place::kArena: text = fmt::format("arena {}", place.at); break;
-      case Place::kOutput: text = fmt::format("output {}", place.at); break;
-      case Place::kAlias: text = fmt::format("shares value {}", place.at); break;
-      case Place::kKnown: text = "known"; break;
-      case Place::kKept: text = "computed once"; break;
-      case Place::kDynamic: text = "sized when run"; break;
-    }
-    where[place.value] = fmt::format("{} {}", ToString(place.type), text);
-  }
-  std::string rows;
-  for (size_t i = segment.begin; i < segment.end; ++i) {
-    const Node& node = *code.function->nodes[i];
-    const Unit& unit = code.units[i];
-    const auto step =
-        std::find_if(segment.steps.begin(), segment.steps.end(), [&](const Step& s) { return s.node == i; });
-    std::string who = unit.kernel ? std::string(unit.kernel.plugin->id()) : unit.runs_body ? "body" : "host";
-    if (step == segment.steps.end()) who = "while planning";
-    if (unit.part >= 0)
-      who = step->part >= 0 && delegates->runs(static_cast<size_t>(unit.part)) ? "delegate" : "kernels";
-    std::string results;
-    for (const ValueId id : node.results) {
-      if (id != kNoValue) results += fmt::format("{}{}", results.empty() ? "" : ", ", where[id]);
-    }
-    size_t scratch = 0;
-    if (step != segment.steps.end()) {
-      for (const Step::Slot& slot : step->slots) scratch += slot.bytes;
-    }
-    rows += fmt::format("  {:<48} {:<16} {}{}\n", code.Describe(i), who, results,
-                        scratch > 0 ? fmt::format("; scratch {}", scratch) : "");
-  }
-  return rows;
 }
 
 }  // namespace fusebox::plan
