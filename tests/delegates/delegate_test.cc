@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
         Lie{"open", "declined at compile: plugin test.toy: out of memory", false},
         Lie{"compile", "toy (partition 0) declined at compile: plugin test.toy: LIE: it compiles nothing",
             false},
-        Lie{"finish", "declined at finish: plugin test.toy: FAIL: nothing to finish with", false},
+        Lie{"finish", "declined at finish: plugin test.toy: nothing to finish with", false},
         Lie{"prepare", "declined at prepare: plugin test.toy: EXCEPTION: prepare threw", false},
         Lie{"shape", "it computes output 0 as f32[2,7], the kernels as f32[2]", false},
         Lie{"needs", "it asks for the value of an input", false}, Lie{"memory", "no scratch memory", false},

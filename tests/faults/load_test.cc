@@ -203,7 +203,7 @@ TEST_F(Throwing, BecomesAStatusWithTheReason) {
             "plugin fault.throws: EXCEPTION: supports threw");
   EXPECT_EQ(
       Call("fault.throws", [](auto& k, auto* host, auto* node) { return k.infer(host, node, nullptr); }),
-      "plugin fault.throws: FAIL: attribute is missing (attr a name that is not there)");
+      "plugin fault.throws: attribute is missing (attr a name that is not there)");
   void* instance = nullptr;
   EXPECT_EQ(
       Call("fault.throws", [&](auto& k, auto* host, auto* node) { return k.init(host, node, &instance); }),

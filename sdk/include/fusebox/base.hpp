@@ -55,7 +55,7 @@ fbx_status guard(const fbx_host* host, F&& f) noexcept {
     emit(host, FBX_REASON, r.code, r.why, r.subject);
     return FBX_NOT_APPLICABLE;
   } catch (const Error& e) {
-    emit(host, FBX_ERROR, "FAIL", e.message, e.subject);
+    emit(host, FBX_ERROR, {}, e.message, e.subject);
     return e.status == FBX_OK ? FBX_INTERNAL : e.status;
   } catch (const std::bad_alloc&) {
     return FBX_OUT_OF_MEMORY;

@@ -101,7 +101,7 @@ enum {
 typedef struct fbx_diag {
   fbx_head head;
   int32_t severity;
-  fbx_str code;    /* short stable token: DTYPE, SHAPE, RANK, ARITY, NONCONST, ATTR, ... */
+  fbx_str code;    /* short stable token: DTYPE, SHAPE, RANK, ARITY, NONCONST, ATTR, ...; may be empty */
   fbx_str message; /* one sentence, no full stop */
   fbx_str subject; /* "operand 1", "attr epsilon"; may be empty */
 } fbx_diag;
