@@ -256,7 +256,8 @@ std::string WhyNot(const Change& change, LstmCase lstm = {}) {
   const fbx_status status = node.Supports();
   if (status == FBX_OK || host.diagnostics.empty()) return "status " + std::to_string(status);
   const Diagnostic& d = host.diagnostics.back();
-  return (status == FBX_NOT_APPLICABLE ? "" : "error ") + d.code + " " + d.subject + ": " + d.message;
+  return (status == FBX_NOT_APPLICABLE ? "" : "error ") + (d.code.empty() ? "" : d.code + " ") + d.subject +
+         ": " + d.message;
 }
 
 using Tensors = std::vector<FakeTensor>;

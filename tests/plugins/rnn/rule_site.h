@@ -156,7 +156,8 @@ struct RuleSite {
     if (status == FBX_OK) return "";
     if (host.diagnostics.size() != 1) return "status " + std::to_string(status);
     const Diagnostic& d = host.diagnostics[0];
-    return (status == FBX_NOT_APPLICABLE ? "" : "error ") + d.code + " " + d.subject + ": " + d.message;
+    return (status == FBX_NOT_APPLICABLE ? "" : "error ") + (d.code.empty() ? "" : d.code + " ") + d.subject +
+           ": " + d.message;
   }
   Recorder Rewritten() {
     EXPECT_EQ(WhyNot(), "");
