@@ -39,6 +39,10 @@ json Unpacked(const json& from) {
   return from;
 }
 
+void RefuseArgument(LayerCall& c, Names names, const json& plain) {
+  c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+}
+
 }  // namespace
 
 json PlainArgument(LayerCall& c, size_t position, Names names) {
@@ -58,7 +62,7 @@ std::optional<std::vector<int64_t>> IntsArgument(LayerCall& c, size_t position, 
   if (plain.is_number_integer()) plain = json::array({plain});
   const auto is_number = [](const json& item) { return item.is_number_integer(); };
   if (plain.is_array() && std::ranges::all_of(plain, is_number)) return plain.get<std::vector<int64_t>>();
-  c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+  RefuseArgument(c, names, plain);
   return std::nullopt;
 }
 
@@ -73,19 +77,22 @@ int64_t IntArgument(LayerCall& c, size_t position, Names names, int64_t otherwis
 double NumberArgument(LayerCall& c, size_t position, Names names, double otherwise) {
   const json plain = PlainArgument(c, position, names);
   if (plain.is_number()) return plain.get<double>();
-  if (!plain.is_null()) c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+  if (!plain.is_null()) RefuseArgument(c, names, plain);
   return otherwise;
 }
 
 bool FlagArgument(LayerCall& c, size_t position, Names names) {
   const json plain = PlainArgument(c, position, names);
-  return plain.is_boolean() && plain.get<bool>();
+  if (plain.is_boolean()) return plain.get<bool>();
+  if (plain.is_number_integer()) return plain != 0;  // Python takes numbers for flags
+  if (!plain.is_null()) RefuseArgument(c, names, plain);
+  return false;
 }
 
 std::string TextArgument(LayerCall& c, size_t position, Names names, std::string_view otherwise) {
   const json plain = PlainArgument(c, position, names);
   if (plain.is_string()) return plain.get<std::string>();
-  if (!plain.is_null()) c.e().Refuse(std::string("its ") + *names.begin() + " " + plain.dump().substr(0, 80));
+  if (!plain.is_null()) RefuseArgument(c, names, plain);
   return std::string(otherwise);
 }
 

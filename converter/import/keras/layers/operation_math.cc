@@ -158,7 +158,7 @@ void Extreme(LayerCall& c, std::string_view op) {
   const bool three = c.keras() >= 3;
   auto axes = IntsArgument(c, 1, {"axis", "dimension"});
   if (three && !axes) x = c.e().Reshape(x, {Extent{}});
-  const int64_t axis = axes && axes->size() == 1 ? axes->front() : 0;
+  const int64_t axis = IntArgument(c, 1, {"axis", "dimension"}, 0);
   const bool narrow = TextArgument(c, 2, {"output_type"}, "int64") == "int32" || three;
   const DType type = narrow ? DType::kI32 : DType::kI64;
   ValueId found = c.e().Op(op, {x, c.e().I32(axis)}, MakeAttrs("output_type", type));
@@ -173,7 +173,7 @@ void Cumulate(LayerCall& c, std::string_view op) {
   ValueId x = c.in();
   const auto axes = IntsArgument(c, 1, {"axis"});
   if (!axes && c.keras() >= 3) x = c.e().Reshape(x, {Extent{}});
-  const int64_t axis = axes && axes->size() == 1 ? axes->front() : 0;
+  const int64_t axis = IntArgument(c, 1, {"axis"}, 0);
   c.Give(c.e().Op(
       op, {x, c.e().I32(axis)},
       MakeAttrs("exclusive", FlagArgument(c, 2, {"exclusive"}), "reverse", FlagArgument(c, 3, {"reverse"}))));
@@ -227,8 +227,8 @@ void LeakyRelu(LayerCall& c, std::string_view) {
 
 // Keras 3 approximates unless it is told otherwise, TensorFlow only where it is told to.
 void Gelu(LayerCall& c, std::string_view) {
-  const json said = PlainArgument(c, 1, {"approximate"});
-  const bool approximate = said.is_boolean() ? said.get<bool>() : c.keras() >= 3;
+  const bool said = !PlainArgument(c, 1, {"approximate"}).is_null();
+  const bool approximate = said ? FlagArgument(c, 1, {"approximate"}) : c.keras() >= 3;
   if (!approximate) return c.Give(Activation(c, "gelu", c.in()));
   const ValueId x = c.in(), cube = c.e().Op("Mul", {c.e().Op("Square", {x}), x});
   const ValueId bent = c.e().Op("AddV2", {x, c.e().Op("Mul", {cube, c.e().F32(0.044715)})});

@@ -48,6 +48,21 @@ void ExpectAll(const std::vector<Function>& functions) {
 
 const json kNone = json::object();
 
+TEST(KerasFunctions, TakeFlagsThatAreNumbersAndNoOthers) {
+  ExpectNear(Of2("math.cumsum", {{"axis", 1}, {"exclusive", 1}}), {0, 0, -1, 2});
+  ExpectNear(Of2("math.cumsum", {{"axis", 1}, {"exclusive", 0}}), {-1, 2, -0.5F, 6});
+  const auto said = Of2("nn.gelu", {{"approximate", true}}), number = Of2("nn.gelu", {{"approximate", 1}});
+  ASSERT_TRUE(said && number);
+  EXPECT_EQ((*number)[0], (*said)[0]);
+  const auto refused = [](const json& keywords, const char* why) {
+    const auto result = Of2("math.cumsum", keywords);
+    ASSERT_FALSE(result);
+    EXPECT_THAT(result.error().message, HasSubstr(why));
+  };
+  refused({{"axis", 1}, {"exclusive", "yes"}}, "its exclusive \"yes\"");
+  refused({{"axis", {1, 2}}}, "its axis is not one number");
+}
+
 TEST(KerasFunctions, OfElements) {
   ExpectAll({{"math.floor", "Floor", kNone, kNone, {-1, 2, 0, 4}},
              {"math.sign", "Sign", kNone, kNone, {-1, 1, 1, 1}},
