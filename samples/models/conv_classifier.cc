@@ -56,7 +56,7 @@ class Classifier {
 }  // namespace
 
 Status WriteConvClassifier(const std::string& dir, uint64_t seed) {
-  SavedModelBuilder model;
+  SavedModelBuilder model(SavedModelBuilder::Exporter::kKeras3);
   FunctionBuilder& f = model.AddFunction("__inference__wrapped_model");
   Classifier net(model, f, seed);
   const Ref image = f.Arg("image", tf::DT_FLOAT, {-1, 16, 16, 3});

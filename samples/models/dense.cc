@@ -22,11 +22,9 @@ Ref Apply(FunctionBuilder& f, const Layer& layer, const Ref& x) {
   return f.Op("BiasAdd", {product, f.Read(layer.bias)}, {-1, layer.units});
 }
 
-}  // namespace
-
-Status WriteDense(const std::string& dir, uint64_t seed) {
+Status WriteDenseAs(SavedModelBuilder::Exporter exporter, const std::string& dir, uint64_t seed) {
   Random random(seed);
-  SavedModelBuilder model;
+  SavedModelBuilder model(exporter);
   Layer first = AddLayer(model, random, 0, 8, 16);
   Layer second = AddLayer(model, random, 1, 16, 12);
   Layer third = AddLayer(model, random, 2, 12, 4);
@@ -48,6 +46,16 @@ Status WriteDense(const std::string& dir, uint64_t seed) {
                        {logits ? "logits" : "probabilities"});
   }
   return model.Write(dir);
+}
+
+}  // namespace
+
+Status WriteDense(const std::string& dir, uint64_t seed) {
+  return WriteDenseAs(SavedModelBuilder::Exporter::kTensorFlow, dir, seed);
+}
+
+Status WriteKeras3Dense(const std::string& dir, uint64_t seed) {
+  return WriteDenseAs(SavedModelBuilder::Exporter::kKeras3, dir, seed);
 }
 
 Status WriteDenseStack(const std::string& dir, uint64_t seed, int layers, int64_t units) {

@@ -287,7 +287,7 @@ class Keras3Layer {
 Status WriteKeras3Rnn(const std::string& dir, uint64_t seed, const Keras3RnnOptions& options) {
   if (options.unroll && options.steps < 1) return Invalid("an unrolled layer has a known number of steps");
   Random random(seed);
-  SavedModelBuilder model;
+  SavedModelBuilder model(SavedModelBuilder::Exporter::kKeras3);
   Keras3Layer layer(model, random, options);
   FunctionBuilder& f = model.AddFunction("__inference_serve");
   layer.Build(f);

@@ -33,6 +33,8 @@ constexpr auto kWriteLingvo = WriteAs<&WriteLingvo, kOptions>;
 constexpr SampleModel kModels[] = {
     {"dense", "three Dense layers with Relu and Softmax, batch dynamic; a second signature gives the logits",
      WriteDense},
+    {"keras3_dense", "the same as Keras 3 exports it: each variable is saved twice", WriteKeras3Dense},
+    {"keras3_attention", "MultiHeadAttention of Keras 3 with a residual Add", WriteKeras3Attention},
     {"keras_lstm", "Keras LSTM and Dense, batch dynamic", kWriteLstm<Lstm{}>},
     {"lstm_time_major", "LSTM on [steps, batch, inputs], all steps returned",
      kWriteLstm<Lstm{.time_major = true, .return_sequences = true}>},

@@ -23,6 +23,11 @@ const SampleModel* FindSampleModel(std::string_view name);
 
 // x [?,8] -> MatMul, BiasAdd, Relu twice, MatMul, BiasAdd, Softmax -> "probabilities" [?,4].
 Status WriteDense(const std::string& dir, uint64_t seed);
+// The same as `model.export()` of Keras 3 saves it.
+Status WriteKeras3Dense(const std::string& dir, uint64_t seed);
+
+// x [?,steps,8] -> MultiHeadAttention of Keras 3 on itself (2 heads of 4), residual Add -> "output" [?,steps,8].
+Status WriteKeras3Attention(const std::string& dir, uint64_t seed);
 
 // x [?,units] -> MatMul, BiasAdd, Relu, `layers` times -> "output" [?,units]: a model as large as one likes.
 Status WriteDenseStack(const std::string& dir, uint64_t seed, int layers, int64_t units);

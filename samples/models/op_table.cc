@@ -32,6 +32,7 @@ constexpr std::string_view kLines[] = {
     "StatelessCase(branch_index: int32, input: [Tin]) -> (output: [Tout])",
     "MatMul(a: T, b: T) -> (product: T)",
     "BatchMatMulV2(x: T, y: T) -> (output: T)",
+    "Einsum(inputs: N * T) -> (output: T)",
     "BiasAdd(value: T, bias: T) -> (output: T)",
     "Conv2D(input: T, filter: T) -> (output: T)",
     "DepthwiseConv2dNative(input: T, filter: T) -> (output: T)",

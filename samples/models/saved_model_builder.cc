@@ -16,7 +16,7 @@
 namespace fusebox::samples {
 namespace {
 
-constexpr const char* kTensorFlowVersion = "2.8.4";  // whose habits are followed
+constexpr const char *kTensorFlowVersion = "2.8.4", *kTensorFlowOfKeras3 = "2.17.0";  // whose habits are followed
 constexpr int kProducer = 987;
 
 // ".": the separator of escapes in a key.
@@ -49,6 +49,7 @@ struct SavedModelBuilder::Variable {
   TensorValue value;
   std::string path;
   bool trainable;
+  int captured_as;  // the variable whose object functions name when they capture this one
 
   std::string key() const { return EscapedPath(path) + "/.ATTRIBUTES/VARIABLE_VALUE"; }
 };
@@ -65,17 +66,21 @@ class SavedModelBuilder::MainGraph : public GraphBuilder {
   explicit MainGraph(SavedModelBuilder& model) : GraphBuilder(model, true) {}
 
   void AddVariable(const Variable& variable) {
-    std::string node = UniqueName(variable.name);
-    AddNode("VarHandleOp", node);
-    auto& attrs = *nodes_.back().mutable_attr();
-    attrs["dtype"].set_type(variable.value.dtype);
-    *attrs["shape"].mutable_shape() = ShapeProto(variable.value.shape);
-    attrs["shared_name"].set_s(variable.name);
-    attrs["_output_shapes"] = Attr("", std::vector<Shape>{kScalar}).proto;
-    handles_.push_back({node, tf::DT_RESOURCE, kScalar});
-    SetScope(node + "/Read");
-    Op("ReadVariableOp", {handles_.back()}, variable.value.shape, {Attr("dtype", variable.value.dtype)});
+    handles_.push_back(AddHandle(variable.name, variable));
+    AddRead(handles_.back(), variable);
+  }
+
+  // Keras 3: a handle that nobody fills, the one that functions are given, and a copy of that one.
+  void AddVariableAndCopy(const Variable& variable) {
+    AddRead(AddHandle(variable.name, variable), variable);
+    const Ref used = AddHandle(variable.name, variable);
+    const Ref value = AddRead(used, variable);
+    const Ref copy = AddHandle("Variable", variable);
+    SetScope(copy.edge);
+    Ops("AssignVariableOp", {copy, value}, {}, {Attr("dtype", variable.value.dtype)});
     SetScope("");
+    AddRead(copy, variable);
+    handles_.insert(handles_.end(), {copy, used});
   }
 
   Ref AddPlaceholder(const std::string& name, tf::DataType dtype, const Shape& shape) {
@@ -92,10 +97,29 @@ class SavedModelBuilder::MainGraph : public GraphBuilder {
  private:
   Ref Handle(VariableRef variable) override { return handles_[variable.index]; }
 
+  Ref AddHandle(const std::string& name, const Variable& variable) {
+    const std::string node = UniqueName(name);
+    AddNode("VarHandleOp", node);
+    auto& attrs = *nodes_.back().mutable_attr();
+    attrs["dtype"].set_type(variable.value.dtype);
+    *attrs["shape"].mutable_shape() = ShapeProto(variable.value.shape);
+    attrs["shared_name"].set_s(name);
+    attrs["_output_shapes"] = Attr("", std::vector<Shape>{kScalar}).proto;
+    return {node, tf::DT_RESOURCE, kScalar};
+  }
+
+  Ref AddRead(const Ref& handle, const Variable& variable) {
+    SetScope(handle.edge + "/Read");
+    Ref value = Op("ReadVariableOp", {handle}, variable.value.shape, {Attr("dtype", variable.value.dtype)});
+    SetScope("");
+    return value;
+  }
+
   std::vector<Ref> handles_;
 };
 
-SavedModelBuilder::SavedModelBuilder() : main_(std::make_unique<MainGraph>(*this)) {}
+SavedModelBuilder::SavedModelBuilder(Exporter exporter)
+    : exporter_(exporter), main_(std::make_unique<MainGraph>(*this)) {}
 SavedModelBuilder::~SavedModelBuilder() = default;
 
 const std::string& SavedModelBuilder::NameOf(VariableRef variable) const {
@@ -109,9 +133,17 @@ std::pair<tf::DataType, Shape> SavedModelBuilder::TypeOf(VariableRef variable) c
 
 VariableRef SavedModelBuilder::AddVariable(const std::string& name, TensorValue value,
                                            const std::string& path, bool trainable) {
-  variables_.push_back({name, std::move(value), path, trainable});
-  main_->AddVariable(variables_.back());
-  return {static_cast<int>(variables_.size()) - 1};
+  const int index = static_cast<int>(variables_.size());
+  if (exporter_ == Exporter::kTensorFlow) {
+    variables_.push_back({name, std::move(value), path, trainable, index});
+    main_->AddVariable(variables_.back());
+    return {index};
+  }
+  const std::string place = std::to_string(index / 2);
+  variables_.push_back({name, value, "variables/" + place, trainable, index});
+  variables_.push_back({name, std::move(value), "_all_variables/" + place, trainable, index});
+  main_->AddVariableAndCopy(variables_.back());
+  return {index + 1};
 }
 
 FunctionBuilder& SavedModelBuilder::AddFunction(const std::string& name) {
@@ -167,7 +199,8 @@ void SavedModelBuilder::AddRestore() {
 
 // The two graphs of objects number the same things differently: the checkpoint's has no signatures.
 std::vector<SavedModelBuilder::Object> SavedModelBuilder::MakeObjects(bool of_checkpoint) const {
-  std::vector<Object> objects = {{"_tf_keras_model", -1, {}, {}}};
+  std::vector<Object> objects = {
+      {exporter_ == Exporter::kKeras3 ? "_generic_user_object" : "_tf_keras_model", -1, {}, {}}};
   auto add = [&](int parent, const std::string& name, Object object) {
     int id = static_cast<int>(objects.size());
     objects.push_back(std::move(object));
@@ -178,7 +211,9 @@ std::vector<SavedModelBuilder::Object> SavedModelBuilder::MakeObjects(bool of_ch
     int map = add(0, "signatures", {"signature_map", -1, {}, {}});
     for (const auto& [key, signature] : signatures_) add(map, key, {{}, -1, key, {}});
   }
-  int list = add(0, "variables", {"trackable_list_wrapper", -1, {}, {}});
+  const bool lists = exporter_ == Exporter::kKeras3;  // paths go through lists, not through layers
+  const char* inner = lists ? "trackable_list_wrapper" : "_tf_keras_layer";
+  const int list = add(0, lists ? "trainable_variables" : "variables", {"trackable_list_wrapper", -1, {}, {}});
   std::map<std::string, int> known = {{"", 0}};
   for (size_t i = 0; i < variables_.size(); ++i) {
     std::filesystem::path path;
@@ -186,11 +221,12 @@ std::vector<SavedModelBuilder::Object> SavedModelBuilder::MakeObjects(bool of_ch
     for (const std::filesystem::path& part : std::filesystem::path(variables_[i].path)) {
       path /= part;
       auto [at, added] = known.emplace(path.string(), static_cast<int>(objects.size()));
-      if (added) add(parent, part.string(), {"_tf_keras_layer", -1, {}, {}});
+      if (added) add(parent, part.string(), {inner, -1, {}, {}});
       parent = at->second;
     }
     objects[parent].variable = static_cast<int>(i);
-    objects[list].children.emplace_back(std::to_string(i), parent);
+    if (variables_[i].captured_as == static_cast<int>(i))
+      objects[list].children.emplace_back(std::to_string(objects[list].children.size()), parent);
   }
   return objects;
 }
@@ -226,7 +262,8 @@ void SavedModelBuilder::AddObjects(tf::MetaGraphDef& meta_graph) const {
   }
   for (const auto& [key, wrapper] : wrappers_) {
     tf::SavedConcreteFunction& function = (*graph.mutable_concrete_functions())[wrapper->name()];
-    for (VariableRef capture : wrapper->captures()) function.add_bound_inputs(object_of[capture.index]);
+    for (VariableRef capture : wrapper->captures()) 
+      function.add_bound_inputs(object_of[variables_[capture.index].captured_as]);
   }
 }
 
@@ -260,7 +297,7 @@ tf::SavedModel SavedModelBuilder::ToProto() {
   tf::MetaGraphDef& meta_graph = *model.add_meta_graphs();
   tf::MetaGraphDef::MetaInfo& info = *meta_graph.mutable_meta_info_def();
   info.add_tags("serve");
-  info.set_tensorflow_version(kTensorFlowVersion);
+  info.set_tensorflow_version(exporter_ == Exporter::kKeras3 ? kTensorFlowOfKeras3 : kTensorFlowVersion);
   info.set_stripped_default_attrs(true);
   meta_graph.mutable_saver_def()->set_filename_tensor_name("saver_filename:0");
   meta_graph.mutable_saver_def()->set_restore_op_name(restore_node_);

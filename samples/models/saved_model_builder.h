@@ -27,13 +27,18 @@ namespace fusebox::samples {
 
 class SavedModelBuilder {
  public:
-  SavedModelBuilder();
+  // Who saves: `tf.saved_model.save`, or `model.export()` of Keras 3. The latter saves each variable twice with equal bytes: as
+  // the Keras variable (key "variables/N"), which functions name as their capture, and as its tf.Variable
+  // ("_all_variables/N"), whose handle the main graph passes to them.
+  enum class Exporter { kTensorFlow, kKeras3 };
+
+  explicit SavedModelBuilder(Exporter exporter = Exporter::kTensorFlow);
   ~SavedModelBuilder();
   SavedModelBuilder(const SavedModelBuilder&) = delete;
   SavedModelBuilder& operator=(const SavedModelBuilder&) = delete;
 
   // path: where the variable hangs in the graph of objects, which decides its checkpoint key:
-  // "layer_with_weights-0/cell/kernel" + "/.ATTRIBUTES/VARIABLE_VALUE".
+  // "layer_with_weights-0/cell/kernel" + "/.ATTRIBUTES/VARIABLE_VALUE". Keras 3 does not use it.
   VariableRef AddVariable(const std::string& name, TensorValue value, const std::string& path,
                           bool trainable = true);
 
@@ -66,6 +71,7 @@ class SavedModelBuilder {
   void AddObjects(tf::MetaGraphDef& meta_graph) const;
   std::vector<Object> MakeObjects(bool of_checkpoint) const;
 
+  const Exporter exporter_;
   int next_number_ = 10;
   std::vector<Variable> variables_;
   std::vector<std::unique_ptr<FunctionBuilder>> functions_;

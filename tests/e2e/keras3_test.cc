@@ -220,5 +220,25 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair(Rnn{.return_sequences = true, .twist = Twist::kCounterOut},
                                 "is used, which the layer does not give")));
 
+// The sample writers draw the same weights for both exporters.
+TEST(VariablesSavedTwice, ConvertToTheModelThatSavesThemOnce) {
+  std::vector<Tensors> results;
+  for (const char* name : {"dense", "keras3_dense"}) {
+    const std::string dir = TestDir() + "/" + name;
+    ASSERT_TRUE(samples::FindSampleModel(name)->write(dir, 3));
+    converter::Options options;
+    options.registry = *Plugins();
+    const auto converted = Convert(dir, options, name);
+    ASSERT_OK(converted);
+    EXPECT_THAT(converted->report.notes, IsEmpty());
+    const auto session = Open(converted->path, *Plugins());
+    ASSERT_OK(session);
+    const auto result = Invoke(**session, {Random({DType::kF32, {2, 8}}, 5)});
+    ASSERT_OK(result);
+    results.push_back(*result);
+  }
+  EXPECT_EQ(Difference(results[0], results[1], 0, 0), "");
+}
+
 }  // namespace
 }  // namespace fusebox::testing

@@ -93,6 +93,7 @@ Result<Imported> Import(const std::string& dir, const std::vector<std::string>& 
   Imported out{
       .module = std::make_unique<Module>(), .refused = {}, .notes = model.warnings, .unsigned_file = false};
   out.module->source = dir;
+  out.notes.insert(out.notes.end(), variables.warnings().begin(), variables.warnings().end());
   const LookupTables tables(model, variables);
   ImportState state{model, variables, *out.module, {}, {}, tables, {}};
   auto all = model.Signatures();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/import/saved_model/variables.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -91,23 +92,31 @@ class VariableBinder {
     for (const tf::TensorShape::Dim& dim : shape->dim()) variable.shape.push_back(dim.size());
   }
 
+  // Objects that functions capture come first: no other object takes the handle that the function is given.
   Status AddObjects() {
     FUSEBOX_ASSIGN(auto captured, HandlesOfObjects(model()));
-    for (int id = 0; id < model().objects().nodes_size(); ++id) {
-      if (!model().objects().nodes(id).has_variable()) continue;
-      const tf::SavedVariable& saved = model().objects().nodes(id).variable();
-      int index = HandleOf(id, saved.name(), captured);
-      if (index < 0) index = AddVariable(saved);
-      Variable& variable = out_.variables_[index];
-      variable.object = id;
-      variable.trainable = saved.trainable();
-      if (!saved.name().empty()) variable.name = saved.name();
-      if (variable.dtype != saved.dtype()) {
-        return Invalid(model().path + ": variable '" + variable.name + "': its handle holds " +
-                       DataTypeName(variable.dtype) + ", its object " + DataTypeName(saved.dtype()));
+    for (const bool first : {true, false}) {
+      for (int id = 0; id < model().objects().nodes_size(); ++id) {
+        if (model().objects().nodes(id).has_variable() && captured.contains(id) == first)
+          FUSEBOX_TRY(AddObject(id, captured));
       }
-      out_.by_object_.emplace(id, index);
     }
+    return {};
+  }
+
+  Status AddObject(int id, const std::unordered_map<int, std::string>& captured) {
+    const tf::SavedVariable& saved = model().objects().nodes(id).variable();
+    int index = HandleOf(id, saved.name(), captured);
+    if (index < 0) index = AddVariable(saved);
+    Variable& variable = out_.variables_[index];
+    variable.object = id;
+    variable.trainable = saved.trainable();
+    if (!saved.name().empty()) variable.name = saved.name();
+    if (variable.dtype != saved.dtype()) {
+      return Invalid(model().path + ": variable '" + variable.name + "': its handle holds " +
+                     DataTypeName(variable.dtype) + ", its object " + DataTypeName(saved.dtype()));
+    }
+    out_.by_object_.emplace(id, index);
     return {};
   }
 
@@ -155,15 +164,15 @@ class VariableBinder {
   Status BindKeys() {
     if (!out_.bundle_) return {};
     for (Variable& variable : out_.variables_) {
-      FUSEBOX_TRY(Note(variable, handle_keys_, variable.node, "restore function"));
+      Note(variable, handle_keys_, variable.node, "restore function");
       if (auto slice = handle_slices_.find(variable.node); slice != handle_slices_.end()) {
         FUSEBOX_ASSIGN(variable.part,
                        SliceSpec::Parse(slice->second)
                            .At(model().path + ": variable '" + variable.name + "': its slice"));
       }
-      FUSEBOX_TRY(Note(variable, object_keys_.of_object, variable.object, "object graph"));
+      Note(variable, object_keys_.of_object, variable.object, "object graph");
       if (!variable.key.empty()) continue;
-      FUSEBOX_TRY(Note(variable, object_keys_.of_name, variable.name, "name"));
+      Note(variable, object_keys_.of_name, variable.name, "name");
       if (variable.key.empty() && out_.bundle_->Find(variable.name)) {
         variable.key = variable.name;
         variable.bound_by = "name";
@@ -173,16 +182,27 @@ class VariableBinder {
   }
 
   template <class Map, class Id>
-  Status Note(Variable& variable, const Map& keys, const Id& id, const char* source) {
+  void Note(Variable& variable, const Map& keys, const Id& id, const char* source) {
     auto found = keys.find(id);
-    if (found == keys.end() || found->second.empty()) return {};
-    if (!variable.key.empty() && variable.key != found->second) {
-      return Invalid(model().path + ": variable '" + variable.name + "': the " + variable.bound_by +
-                     " binds it to '" + variable.key + "', the " + source + " to '" + found->second + "'");
+    if (found == keys.end() || found->second.empty()) return;
+    if (!variable.key.empty() && variable.key != found->second && Differ(variable.key, found->second)) {
+      out_.warnings_.push_back(model().path + ": variable '" + variable.name + "': the " + source +
+                               " binds it to '" + found->second + "', whose value differs from that of '" +
+                               variable.key + "'; the " + variable.bound_by + " decides: '" + variable.key +
+                               "' is used");
+      return;
     }
-    variable.key = found->second;
+    if (variable.key.empty()) variable.key = found->second;
     variable.bound_by += (variable.bound_by.empty() ? "" : ", ") + std::string(source);
-    return {};
+  }
+
+  // Keras 3 saves a variable under two keys: one for each of the two objects that hold it. A value that cannot be read is an error
+  // where it is used.
+  bool Differ(const std::string& a, const std::string& b) const {
+    const BundleTensor *first = out_.bundle_->Find(a), *second = out_.bundle_->Find(b);
+    if (!first || !second || first->dtype != second->dtype || first->shape != second->shape) return true;
+    const Result<Buffer> x = out_.bundle_->Read(a), y = out_.bundle_->Read(b);
+    return x && y && !std::ranges::equal(x->bytes(), y->bytes());
   }
 
   Variables out_;

@@ -3,8 +3,9 @@
 //
 // Two sources say so: the restore function (main graph handle -> key) and the
 // two object graphs (object -> key, and through a function's captures object ->
-// main graph handle). Both are used and must agree; the variable's name decides
-// only where neither speaks. Values are read on demand, so that a model with a
+// main graph handle). Both are used. Where they name different keys, the restore function
+// decides; a warning says so unless both keys hold the same tensor. The variable's name
+// decides only where neither has a key. Values are read on demand, so that a model with a
 // missing optimizer slot still converts.
 #pragma once
 
@@ -48,7 +49,7 @@ struct Capture {
 
 class Variables {
  public:
-  // Fails when the sources contradict each other or the index is malformed. A
+  // Fails when one source contradicts itself or the index is malformed. A
   // model without variables/ binds: its variables, if it has any, have no key.
   static Result<Variables> Bind(const SavedModel& model);
 
@@ -68,6 +69,8 @@ class Variables {
   Result<Buffer> Read(int variable) const;
   // The shape of the stored value: no unknown dimension.
   Result<std::vector<int64_t>> Shape(int variable) const;
+  // Variables whose two sources name different keys that hold different tensors.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // Null when the model has no variables/ folder.
   const Bundle* bundle() const { return bundle_.get(); }
 
@@ -75,6 +78,7 @@ class Variables {
   Result<const BundleTensor*> Stored(const Variable& variable) const;
 
   std::vector<Variable> variables_;
+  std::vector<std::string> warnings_;
   std::unordered_map<std::string, int> by_node_;
   std::unordered_map<int, int> by_object_;
   SavedModel model_;
