@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "converter/import/keras/hdf5_calls.h"
-#include "converter/import/keras/hdf5_trial.h"
+#include "converter/import/keras/hdf5_check.h"
 
 namespace fusebox::keras {
 namespace {
@@ -67,16 +67,16 @@ Hdf5File::~Hdf5File() {
 Result<Hdf5File> Hdf5File::Open(const std::string& path) {
   auto impl = std::make_unique<Impl>();
   FUSEBOX_ASSIGN(impl->bytes, MapFile(path));
+  FUSEBOX_TRY(CheckHdf5(impl->bytes, path));
   const Turn turn(Lock());
   Prepare();
-  const auto open = [&path] { return H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT); };
-  FUSEBOX_TRY(TryReading(open, impl->bytes));
-  impl->file = open();
+  impl->file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (impl->file < 0) return Invalid("a broken HDF5 file (truncated?)");
   return Hdf5File(std::move(impl));
 }
 
 Result<Hdf5File> Hdf5File::FromBytes(Buffer bytes, std::string name) {
+  FUSEBOX_TRY(CheckHdf5(bytes, {}).At(name.empty() ? "HDF5" : name));
   const Turn turn(Lock());
   Prepare();
   auto impl = std::make_unique<Impl>();
@@ -89,9 +89,7 @@ Result<Hdf5File> Hdf5File::FromBytes(Buffer bytes, std::string name) {
     return Invalid(impl->name + "its " + std::to_string(impl->bytes.size()) + " bytes are no HDF5 file");
   static int number = 0;  // files of one name would be taken for the same
   const std::string label = "fusebox-image-" + std::to_string(++number);
-  const auto open = [&] { return H5Fopen(label.c_str(), H5F_ACC_RDONLY, access); };
-  FUSEBOX_TRY(TryReading(open, impl->bytes).At(name.empty() ? "HDF5" : name));
-  impl->file = open();
+  impl->file = H5Fopen(label.c_str(), H5F_ACC_RDONLY, access);
   if (impl->file < 0) return Invalid(impl->name + "a broken HDF5 file (truncated?)");
   return Hdf5File(std::move(impl));
 }

@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/import/keras/hdf5_trial.h"
-
-#include <fcntl.h>
+// fusebox-hdf5-check: reads all of the HDF5 file that is its standard input and prints one byte if the HDF5 library survives that
+// within its limits of memory and processor time. The converter runs it before it reads a file itself
+// (converter/import/keras/hdf5_check.h).
+#include <hdf5.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <fstream>
 
 #include "converter/import/keras/hdf5_calls.h"
+#include "converter/import/keras/hdf5_check.h"
 
 namespace fusebox::keras {
 namespace {
 
 constexpr int kMaxDepth = 64;
-constexpr rlim_t kLargestValues = rlim_t{1}
-                                  << 33;  // more than a dataset may have, and what is unpacked beside it
-constexpr char kDone = 'd';
+// Larger than a dataset may be, and the memory to unpack it.
+constexpr rlim_t kLargestValues = rlim_t{1} << 33;
 
-// What the library may take for itself: an image of the file, and what it keeps of groups and attributes.
+// Memory that the library may use for itself: an image of the file, its groups and its attributes.
 rlim_t Allowed(const Buffer& file) { return (rlim_t{1} << 29) + 2 * rlim_t{file.size()}; }
 
 struct Walk {
   const Buffer& file;
-  bool values;       // of datasets, too
+  bool values;       // read datasets, too
   size_t left;       // members: hard links may lead back to a group that is being read
   rlim_t taken = 0;  // bytes of the largest values
 };
@@ -79,53 +78,34 @@ rlim_t Peak() {
   return static_cast<rlim_t>(usage.ru_maxrss) * 1024;
 }
 
-// Whether the library stays within what it may take. A limit alone does not tell: it goes on where memory is refused.
-bool Survives(const std::function<hid_t()>& open, Walk walk) {
+// Whether the library stays within its limits. A resource limit alone does not show that: the library goes on when memory is refused.
+bool Survives(Walk walk) {
   const rlim_t before = Peak();
   {
-    const Id opened(open(), H5Fclose);
+    const Id opened(H5Fopen("/proc/self/fd/0", H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     const Id root(opened.ok() ? H5Oopen(opened, "/", H5P_DEFAULT) : -1, H5Oclose);
     if (root.ok()) ReadAll(root, kMaxDepth, walk);
   }
   return Peak() - before <= walk.taken + Allowed(walk.file) / 2;
 }
 
-[[noreturn]] void ReadInChild(const std::function<hid_t()>& open, const Buffer& file, int done) {
-  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGXCPU}) signal(number, SIG_DFL);
-  const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (null >= 0) dup2(null, STDERR_FILENO);
+int Check() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it would print to stderr
+  H5PLset_loading_state(0);
+  const Result<Buffer> file = MapFile("/proc/self/fd/0");
+  if (!file) return 1;
   Limit(RLIMIT_CORE, 0);
-  Limit(RLIMIT_CPU, 20 + file.size() / (rlim_t{1} << 26));
+  Limit(RLIMIT_CPU, SecondsToRead(file->size()));
   const rlim_t mapped = Mapped();
-  const size_t members = file.size() / 16;  // one takes more than that
-  bool survives = true;
+  const size_t members = file->size() / 16;  // one takes more than that
   for (const bool values : {false, true}) {
-    Limit(RLIMIT_DATA, mapped + Allowed(file) + (values ? kLargestValues : 0));
-    survives = survives && Survives(open, {file, values, members});
+    Limit(RLIMIT_DATA, mapped + Allowed(*file) + (values ? kLargestValues : 0));
+    if (!Survives({*file, values, members})) return 1;
   }
-  if (survives) survives = write(done, &kDone, 1) == 1;
-  _exit(survives ? 0 : 1);
+  return write(STDOUT_FILENO, "d", 1) == 1 ? 0 : 1;
 }
 
 }  // namespace
-
-Status TryReading(const std::function<hid_t()>& open, const Buffer& file) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  const pid_t child = fork();
-  if (child == 0) ReadInChild(open, file, ends[1]);
-  close(ends[1]);
-  char said = child < 0 ? kDone : 0;
-  if (child > 0) {
-    while (read(ends[0], &said, 1) < 0 && errno == EINTR) {
-    }
-    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  close(ends[0]);
-  if (said == kDone) return {};
-  return Invalid(
-      "a broken HDF5 file: the HDF5 library crashes, finds no end or takes too much memory when it reads it");
-}
-
 }  // namespace fusebox::keras
+
+int main() { return fusebox::keras::Check(); }
