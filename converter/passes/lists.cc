@@ -43,18 +43,6 @@ bool Grows(const Module& module, const Function& f, ValueId list) {
   return GrowsBehind(module, f, list, seen, 0);
 }
 
-bool IsListOp(Op op) {
-  switch (op) {
-    case Op::kTensorListReserve:
-    case Op::kTensorListFromTensor:
-    case Op::kTensorListStack:
-    case Op::kTensorListGetItem:
-    case Op::kTensorListSetItem:
-    case Op::kTensorListLength: return true;
-    default: return false;
-  }
-}
-
 std::string WhyItemDiffers(const Function& f, const Node& node) {
   if (!node.is(Op::kTensorListSetItem) || node.operands.size() != 3) return "";
   const Type &list = f.value(node.operands[0]).type, &item = f.value(node.operands[2]).type;
@@ -72,7 +60,7 @@ std::string WhyListsStay(const Module& module) {
   std::string first;
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {
-      if (!IsListOp(node->op)) continue;
+      if (!Has(node->op, kList)) continue;
       const std::string where = "function " + f->name + ": " + Describe(*f, *node) + ": ";
       if (const std::string why = WhyItemDiffers(*f, *node); !why.empty()) return where + why;
       if (first.empty())

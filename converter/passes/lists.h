@@ -10,8 +10,6 @@
 
 namespace fusebox::converter {
 
-bool IsListOp(Op op);
-
 inline constexpr const char* kBranches[] = {"then_subgraph_index", "else_subgraph_index"};
 Function& Callee(const Module&, const Node&, const char* attr);
 

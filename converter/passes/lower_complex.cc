@@ -69,26 +69,9 @@ class Lowering {
         {"IFFT", &Lowering::Fft},      {"ComplexAbs", &Lowering::Size},    {"Angle", &Lowering::Angle},
         {"Real", &Lowering::RealPart}, {"Imag", &Lowering::ImaginaryPart}, {"Conj", &Lowering::Conj},
         {"Complex", &Lowering::Join}};
-    static const std::map<Op, Rule> kComplex = {{Op::kCast, &Lowering::Cast},
-                                                {Op::kMul, &Lowering::Mul},
-                                                {Op::kAdd, &Lowering::EachPart},
-                                                {Op::kSub, &Lowering::EachPart},
-                                                {Op::kNeg, &Lowering::EachPart},
-                                                {Op::kExp, &Lowering::Exp},
-                                                {Op::kAbs, &Lowering::Size},
-                                                {Op::kReshape, &Lowering::EachPart},
-                                                {Op::kTranspose, &Lowering::EachPart},
-                                                {Op::kExpandDims, &Lowering::EachPart},
-                                                {Op::kSqueeze, &Lowering::EachPart},
-                                                {Op::kSlice, &Lowering::EachPart},
-                                                {Op::kStridedSlice, &Lowering::EachPart},
-                                                {Op::kGather, &Lowering::EachPart},
-                                                {Op::kConcatenation, &Lowering::EachPart},
-                                                {Op::kPack, &Lowering::EachPart},
-                                                {Op::kTile, &Lowering::EachPart},
-                                                {Op::kPad, &Lowering::EachPart},
-                                                {Op::kSum, &Lowering::EachPart},
-                                                {Op::kMean, &Lowering::EachPart}};
+    static const std::map<Op, Rule> kComplex = {
+        {Op::kCast, &Lowering::Cast}, {Op::kMul, &Lowering::Mul}, {Op::kExp, &Lowering::Exp}};
+    static constexpr Rule kEachPart = &Lowering::EachPart, kSize = &Lowering::Size;
     static constexpr Rule kRefuse = &Lowering::Refuse;
     bool lowered = false, complex = false;
     for (const ValueId id : node.operands) {
@@ -102,6 +85,8 @@ class Lowering {
       return lowered ? &kRefuse : nullptr;
     }
     if (!complex) return nullptr;
+    if (node.is(Op::kAbs)) return &kSize;
+    if (Has(node.op, kLinear)) return &kEachPart;
     const auto found = kComplex.find(node.op);
     return found == kComplex.end() ? &kRefuse : &found->second;
   }

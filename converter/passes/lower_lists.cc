@@ -32,14 +32,13 @@ class ListLowering {
     if (op == Op::kTensorListReserve) return Reserve(t, f, elements.at(t.node().results[0]));
     if (op == Op::kWhile) return Loop(t, f);
     if (op == Op::kIf) return Branches(t, f);
-    if (!IsListOp(op)) return false;
+    if (!Has(op, kList)) return false;
     if (t.in_type(0).dtype == DType::kVariant) return false;
-    switch (op) {
-      case Op::kTensorListGetItem: t.Give(0, t.Value(Op::kGather, {t.in(0), t.in(1)})); return true;
-      case Op::kTensorListSetItem: return SetItem(t, f);
-      case Op::kTensorListLength: return Length(t);
-      default: t.Give(0, t.in(0)); return true;  // FROM_TENSOR, STACK
-    }
+    if (op == Op::kTensorListSetItem) return SetItem(t, f);
+    if (op == Op::kTensorListLength) return Length(t);
+    const bool item = op == Op::kTensorListGetItem;  // else FROM_TENSOR, STACK
+    t.Give(0, item ? t.Value(Op::kGather, {t.in(0), t.in(1)}) : t.in(0));
+    return true;
   }
 
   Result<bool> Reserve(Translation& t, Function& f, const Elements& elements) {

@@ -37,7 +37,7 @@ void Refine(Function& f, ValueId value, const Type& declared) {
 bool HasItsOperands(const Node& node) {
   const OpInfo& info = Info(node.op);
   const auto count = static_cast<int>(node.operands.size());
-  return count >= info.min_operands && (info.max_operands < 0 || count <= info.max_operands);
+  return count >= info.operands.min && (info.operands.max < 0 || count <= info.operands.max);
 }
 
 }  // namespace

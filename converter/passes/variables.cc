@@ -19,16 +19,9 @@ std::map<ValueId, std::string> Handles(const Function& f) {
 
 // Does this node only look at the variable? Bodies of composites and loops name their variables themselves.
 bool OnlyReads(const Node& node) {
-  switch (node.op) {
-    case Op::kReadVariable:
-    case Op::kCall:
-    case Op::kIf:
-    case Op::kWhile:
-    case Op::kStablehloComposite: return true;
-    default:
-      return node.is(Op::kOpaque) && (node.name == "ReadVariableOp" || node.name == "ResourceGather" ||
-                                      node.name == "VariableShape" || node.name == "VarIsInitializedOp");
-  }
+  if (node.is(Op::kReadVariable) || Info(node.op).effects == Effects::kControl) return true;
+  return node.is(Op::kOpaque) && (node.name == "ReadVariableOp" || node.name == "ResourceGather" ||
+                                  node.name == "VariableShape" || node.name == "VarIsInitializedOp");
 }
 
 }  // namespace

@@ -278,7 +278,7 @@ class LstmCells {
  public:
   LstmCells(Context& context, const Function& f) : context_(context), f_(f) {
     for (const auto& node : f.nodes)
-      if (Role(*node) == Role8::kLstm && node->operands.size() > kLstmCellState &&
+      if (Role(*node) == Quantizes::kLstm && node->operands.size() > kLstmCellState &&
           HasConstantWeights(f, *node))
         cells_.emplace_back(node.get(), std::nullopt);
   }

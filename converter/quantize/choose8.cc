@@ -17,57 +17,11 @@ constexpr size_t kTable = 1024;
 
 // Whose results change as a whole where an operand is a little off.
 bool IsExact(const Function& f, const Node& reader) {
-  switch (reader.op) {
-    case Op::kCast: return !IsFloat(f.value(reader.results[0]).type.dtype);
-    case Op::kEqual:
-    case Op::kNotEqual:
-    case Op::kLess:
-    case Op::kLessEqual:
-    case Op::kGreater:
-    case Op::kGreaterEqual:
-    case Op::kFloor:
-    case Op::kCeil:
-    case Op::kRound:
-    case Op::kFloorDiv:
-    case Op::kFloorMod:
-    case Op::kSign:
-    case Op::kUnique:
-    case Op::kBucketize: return true;
-    default: return false;
-  }
+  if (!Has(reader.op, kDiscrete)) return false;
+  return !reader.is(Op::kCast) || !IsFloat(f.value(reader.results[0]).type.dtype);
 }
 
-// Who asks for small operands as precisely as for large ones.
-bool IsRelative(const Node& reader) {
-  switch (reader.op) {
-    case Op::kRsqrt:
-    case Op::kSqrt:
-    case Op::kDiv:
-    case Op::kLog:
-    case Op::kExp:
-    case Op::kPow: return true;
-    default: return false;
-  }
-}
-
-// Who does more than move, add and multiply, and so gains by bytes.
-bool IsDear(const Node& node) {
-  switch (node.op) {
-    case Op::kSoftmax:
-    case Op::kLogSoftmax:
-    case Op::kLogistic:
-    case Op::kTanh:
-    case Op::kElu:
-    case Op::kHardSwish:
-    case Op::kL2Normalization:
-    case Op::kAveragePool2D:
-    case Op::kMaxPool2D:
-    case Op::kResizeBilinear: return true;
-    default: return false;
-  }
-}
-
-bool IsFixture(const Node& node) { return Role(node) == Role8::kWeighted || Role(node) == Role8::kLstm; }
+bool IsFixture(const Node& node) { return Role(node) == Quantizes::kWeighted || Role(node) == Quantizes::kLstm; }
 
 bool HasTable(const Function& f, const Node& node) {
   return std::ranges::any_of(node.operands, [&](ValueId v) {
@@ -79,7 +33,7 @@ bool HasTable(const Function& f, const Node& node) {
 int Worth(const Function& f, const Node& node) {
   const bool has_table = HasTable(f, node);
   if (IsFixture(node) || (has_table && node.is(Op::kGather))) return kNever;
-  return has_table || IsDear(node) ? 2 : 0;
+  return has_table || Has(node.op, kCostly) ? 2 : 0;
 }
 
 class Choice {
@@ -108,7 +62,7 @@ class Choice {
       if (IsExact(f_, node)) exact_.insert(&node);
       return;
     }
-    if (IsFixture(node) || IsDear(node)) return;
+    if (IsFixture(node) || Has(node.op, kCostly)) return;
     if (IsState(node)) {
       floats_[&node] = "";  // what rounds it is the QUANTIZE to 8 or 16 bits
       return;
@@ -118,7 +72,7 @@ class Choice {
       if (!IsActivation(v)) continue;
       for (const auto& use : uses_.readers(v)) {
         exact = exact || (use.node && exact_.contains(use.node));
-        (use.node && IsRelative(*use.node) ? relative : others) = true;
+        (use.node && Has(use.node->op, kRelative) ? relative : others) = true;
       }
     }
     if (exact) exact_.insert(&node);
@@ -132,7 +86,7 @@ class Choice {
     if (node.results.empty() || node.results[0] == kNoValue) return false;
     const auto readers = uses_.readers(node.results[0]);
     return !readers.empty() && std::ranges::all_of(readers, [&](const Uses::Reader& use) {
-      return use.node && !IsFloatOp(use.node) && Role(*use.node) == Role8::kLstm &&
+      return use.node && !IsFloatOp(use.node) && Role(*use.node) == Quantizes::kLstm &&
              (use.index == static_cast<int>(kLstmOutputState) ||
               use.index == static_cast<int>(kLstmCellState));
     });

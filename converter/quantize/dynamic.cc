@@ -18,39 +18,14 @@ struct Weights {
   bool zero_points = false;  // the op has an option for asymmetric inputs
 };
 
-std::vector<size_t> Span(size_t first, size_t last) {
-  std::vector<size_t> out;
-  for (size_t i = first; i <= last; ++i) out.push_back(i);
-  return out;
-}
-
-// Readers of before 2.11 know one scale for FULLY_CONNECTED only.
 std::optional<Weights> WeightsOf(const Node& node) {
-  switch (node.op) {
-    case Op::kFullyConnected: return Weights{{1}, -1, true};
-    case Op::kConv2D: return Weights{{1}, 0, false};
-    case Op::kDepthwiseConv2D: return Weights{{1}, 3, false};
-    case Op::kEmbeddingLookup: return Weights{{1}, -1, false};
-    case Op::kUnidirectionalSequenceRnn: return Weights{{1, 2}, -1, true};
-    case Op::kCustom:
-      if (node.name == "fusebox.gru") return Weights{{2, 3}, -1, true};
-      return std::nullopt;
-    case Op::kLstm:
-    case Op::kUnidirectionalSequenceLstm: {
-      Weights out{Span(1, 11), -1, true};
-      out.operands.push_back(16);
-      return out;
-    }
-    case Op::kBidirectionalSequenceLstm: {
-      Weights out{Span(1, 11), -1, true};
-      out.operands.push_back(16);
-      for (const size_t i : Span(18, 28)) out.operands.push_back(i);
-      out.operands.push_back(33);
-      for (const size_t i : Span(40, 47)) out.operands.push_back(i);
-      return out;
-    }
-    default: return std::nullopt;
-  }
+  if (node.is(Op::kCustom) && node.name == "fusebox.gru") return Weights{{2, 3}, -1, true};
+  if (!Has(node.op, kHybrid)) return std::nullopt;
+  const OpInfo& info = Info(node.op);
+  Weights out{{}, Has(node.op, kOneScale) ? -1 : info.channel_axis, Has(node.op, kAsymmetricInputs)};
+  for (size_t i = 0; i < node.operands.size() && i < 64; ++i)
+    if (info.operands.weights >> i & 1) out.operands.push_back(i);
+  return out;
 }
 
 class Storer {
@@ -155,7 +130,7 @@ class Storer {
   // What is only known as a custom op's operand stays as its plugin made it, and so do states. One scale for divisors or factors would
   // make zeros of small ones.
   bool MayBeRestored(const Node& node) const {
-    if (rest_ && FormOf(node) == std::nullopt && Role(node) != Role8::kNone) return false;
+    if (rest_ && FormOf(node) == std::nullopt && Role(node) != Quantizes::kNone) return false;
     return TakesWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
   }
 

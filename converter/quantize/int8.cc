@@ -33,7 +33,7 @@ class Quantiser {
     for (size_t i = 0, count = f_.nodes.size(); i < count; ++i) {
       Node& node = *f_.nodes[i];
       const Before before = Now(node);
-      whys.push_back(Role(node) == Role8::kWeighted ? WhyNoWeights(node) : Convert(node));
+      whys.push_back(Role(node) == Quantizes::kWeighted ? WhyNoWeights(node) : Convert(node));
       Restore(before, node);
     }
     return whys;
@@ -122,7 +122,7 @@ class Quantiser {
 
   // Its results are twins now.
   void Keep(const Before& before, const Node& node) {
-    if (Role(node) == Role8::kLstm) {
+    if (Role(node) == Quantizes::kLstm) {
       for (const size_t state : {kLstmOutputState, kLstmCellState})
         f_.value(before.operands[state]).is_variable = false;
       if (const std::string warning = LstmWarning(f_, node); !warning.empty())
@@ -137,13 +137,13 @@ class Quantiser {
 
   // Rewrites the node; why not, else, with the node in pieces.
   std::string Convert(Node& node) {
-    const Role8 role = Role(node);
-    if (role == Role8::kNone) return "there is no 8-bit form of " + std::string(Name(node.op));
+    const Quantizes role = Role(node);
+    if (role == Quantizes::kNone) return "there is no 8-bit form of " + std::string(Name(node.op));
     for (size_t i = 0; i < ProperResultCount(node); ++i)
       if (const ValueId v = node.results[i]; v != kNoValue && f_.value(v).type.dtype == DType::kF32)
         if (std::string why = scales_.WhyNot(v); !why.empty()) return why;
-    std::string why = role == Role8::kWeighted ? Weighted(node)
-                      : role == Role8::kLstm   ? Lstm(node)
+    std::string why = role == Quantizes::kWeighted ? Weighted(node)
+                      : role == Quantizes::kLstm   ? Lstm(node)
                                                : Elementwise(node, role);
     if (!why.empty()) return why;
     for (ValueId& v : node.results)
@@ -152,11 +152,11 @@ class Quantiser {
   }
 
   // Operands that are no constants as bytes, and f32 constants with them.
-  std::string Elementwise(Node& node, Role8 role) {
+  std::string Elementwise(Node& node, Quantizes role) {
     if (std::string why = Unfit(node); !why.empty()) return why;
     for (ValueId& v : node.operands) {
       if (v == kNoValue || f_.value(v).type.dtype != DType::kF32) continue;
-      const auto same = role == Role8::kOwn ? nullptr : scales_.Of(node.results[0]);
+      const auto same = role == Quantizes::kOwn ? nullptr : scales_.Of(node.results[0]);
       if (f_.value(v).is_const()) {
         v = Constant(v, same);
         if (v == kNoValue) return "a constant is not finite";

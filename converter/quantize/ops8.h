@@ -7,31 +7,20 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "converter/quantize/quantize.h"
 
 namespace fusebox::converter::quantize {
 
-enum class Role8 {
-  kNone,      // no 8-bit kernel in every reader
-  kWeighted,  // weights, bias
-  kOwn,       // each operand and result has a scale of its own
-  kSame,      // moves data: results have the operand's scale
-  kJoin,      // several operands, all of the result's scale
-  kLstm,      // integers of 8, 16 and 32 bits: all of the op, or nothing
-};
-Role8 Role(const Node&);
-
-// Where kSame has the data that it moves: SPLIT has its axis first.
-size_t DataOperand(const Node&);
-// {scale, zero point} of a result whose range the op itself says; the format asks for exactly these.
-std::optional<std::pair<float, int64_t>> FixedScale(const Node&);
+inline Quantizes Role(const Node& node) { return Info(node.op).quantizes; }
+// The operand whose data kSame moves.
+inline size_t DataOperand(const Node& node) { return static_cast<size_t>(Info(node.op).operands.data); }
 
 struct WeightedForm {
   size_t input, weights, bias;
   int axis;  // of the weights' scales; -1: one scale
 };
+// Of Quantizes::kWeighted; nothing for others.
 std::optional<WeightedForm> FormOf(const Node&);
 // Below this a bias, in steps, is sure to fit 32 bits beside the sums.
 inline constexpr double kLargestBias = 1 << 30;

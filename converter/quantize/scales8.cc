@@ -36,18 +36,19 @@ Scales::Scales(const Function& f, const Ranges& ranges, const Reasons& floats)
   for (const auto& node : f.nodes)
     if (!floats.contains(node.get())) nodes.push_back(node.get());
   for (const Node* node : nodes)
-    if (const auto fixed = FixedScale(*node)) fixed_[node->results[0]] = QuantOf(fixed->first, fixed->second);
+    if (const FixedScale& fixed = Info(node->op).fixed_scale; fixed.scale > 0)
+      fixed_[node->results[0]] = QuantOf(fixed.scale, fixed.zero_point);
   for (const Node* node : nodes)
-    if (Role(*node) == Role8::kSame) TieResults(*node);
+    if (Role(*node) == Quantizes::kSame) TieResults(*node);
   for (const Node* node : nodes)
-    if (Role(*node) == Role8::kLstm) TieOutputState(*node);
+    if (Role(*node) == Quantizes::kLstm) TieOutputState(*node);
   for (const Node* node : nodes)
-    if (Role(*node) == Role8::kLstm) recurrent_.insert(Root(node->results[0]));
+    if (Role(*node) == Quantizes::kLstm) recurrent_.insert(Root(node->results[0]));
   // From the last: what a join's result is tied to is known then.
   for (const Node* node : nodes | std::views::reverse)
-    if (Role(*node) == Role8::kJoin) TieOperands(*node);
+    if (Role(*node) == Quantizes::kJoin) TieOperands(*node);
   for (const Node* node : nodes)
-    if (Role(*node) == Role8::kLstm && WantsSymmetricOutput(*node)) symmetric_.insert(Root(node->results[0]));
+    if (Role(*node) == Quantizes::kLstm && WantsSymmetricOutput(*node)) symmetric_.insert(Root(node->results[0]));
 }
 
 std::shared_ptr<const Quant> Scales::Of(ValueId v) { return WhyNot(v).empty() ? Known(Root(v)) : nullptr; }
@@ -132,7 +133,7 @@ bool Scales::IsOnlyFor(ValueId v, const Node& node) const {
     for (const auto& use : uses_.readers(v))
       if (use.node != reader) return false;
     const Node* from = uses_.producer(v);
-    if (!from || floats_.contains(from) || Role(*from) != Role8::kSame) return true;
+    if (!from || floats_.contains(from) || Role(*from) != Quantizes::kSame) return true;
     for (const ValueId other : from->results)
       if (other != v && other != kNoValue && !uses_.readers(other).empty()) return false;
     v = from->operands[DataOperand(*from)];

@@ -52,32 +52,7 @@ std::optional<Buffer> Halves(const Value& constant, bool each_counts) {
   return Buffer::Copy(std::as_bytes(std::span(halves)));
 }
 
-bool TakesWeights(const Node& node) {
-  switch (node.op) {
-    case Op::kFullyConnected:
-    case Op::kConv2D:
-    case Op::kDepthwiseConv2D:
-    case Op::kTransposeConv:
-    case Op::kConv3D:
-    case Op::kConv3DTranspose:
-    case Op::kBatchMatmul:
-    case Op::kRnn:
-    case Op::kUnidirectionalSequenceRnn:
-    case Op::kBidirectionalSequenceRnn:
-    case Op::kLstm:
-    case Op::kUnidirectionalSequenceLstm:
-    case Op::kBidirectionalSequenceLstm:
-    case Op::kSvdf:
-    case Op::kCustom:
-    case Op::kGather:
-    case Op::kGatherNd:
-    case Op::kSlice:
-    case Op::kStridedSlice:
-    case Op::kEmbeddingLookup:
-    case Op::kEmbeddingLookupSparse: return true;
-    default: return false;
-  }
-}
+bool TakesWeights(const Node& node) { return Info(node.op).operands.weights != 0; }
 
 std::string Refusal(Context& context, const Function& f, const Node& node) {
   const auto kernel = ChooseKernel(context.registry, f, node);

@@ -33,7 +33,7 @@ bool TouchesVariable(const Function& function, const Node& node) {
 // Why the host keeps a node, whatever delegates are there; null: it does not. `shape` holds the values that planning computes.
 const char* WhyKept(const Function& function, const Node& node, std::vector<bool>& shape) {
   const OpInfo& info = Info(node.op);
-  if (IsHostOp(node.op) || info.effects == Effects::kControl) return "control flow is the host's";
+  if (Has(node.op, kHost) || info.effects == Effects::kControl) return "control flow is the host's";
   if (info.code < 0) return "an op of the source model";
   if (info.effects == Effects::kRandom) return "random";
   if (!StateOperands(node.op).empty() || (info.effects == Effects::kStateful && !node.is(Op::kCustom)))

@@ -73,24 +73,6 @@ Result<KernelRef> ChooseKernel(Registry& registry, const Function& function, con
   return NoKernel(registry, function, node, kind, op, declined);
 }
 
-bool IsHostOp(Op op) {
-  switch (op) {
-    case Op::kCall:
-    case Op::kIf:
-    case Op::kWhile:
-    case Op::kCallOnce:
-    case Op::kStablehloComposite:
-    case Op::kVarHandle:
-    case Op::kReadVariable:
-    case Op::kAssignVariable:
-    case Op::kHashtable:
-    case Op::kHashtableFind:
-    case Op::kHashtableImport:
-    case Op::kHashtableSize: return true;
-    default: return false;
-  }
-}
-
 Result<std::vector<std::string>> Callees(const Module& module, const Node& node) {
   std::vector<std::string_view> keys;
   if (node.is(Op::kCall)) keys = {"subgraph"};

@@ -108,11 +108,10 @@ size_t ProperResults(const Node&);
 
 // The kernel that will run the node: the first of Registry::KernelsFor whose supports() accepts. Error: none does,
 // with every candidate's reason, who promises the op, and (for a custom op) where plugins were searched.
-// Host ops (control flow, variables) have no kernel: IsHostOp.
+// Host ops (control flow, variables) have no kernel: Has(op, kHost).
 Result<KernelRef> ChooseKernel(Registry&, const Function&, const Node&);
 // The same with a view of the node that the caller has.
 Result<KernelRef> ChooseKernel(Registry&, const Function&, const Node&, const NodeView&);
-bool IsHostOp(Op);
 // Functions that a host op runs, in the order of its attributes: CALL {f}, IF {then, else}, WHILE {cond, body},
 // CALL_ONCE {f}, STABLEHLO_COMPOSITE {body}. Error: an attribute or a function is missing.
 Result<std::vector<std::string>> Callees(const Module&, const Node&);

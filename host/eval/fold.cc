@@ -32,7 +32,7 @@ class Folder {
   int Run() {
     int folded = 0;
     for (auto& node : function_.nodes) {
-      if (Info(node->op).effects != Effects::kPure || IsHostOp(node->op) || node->results.empty()) continue;
+      if (Info(node->op).effects != Effects::kPure || Has(node->op, kHost) || node->results.empty()) continue;
       auto values = Value(*node);
       if (!values || !Affordable(*node, *values)) continue;
       Replace(*node, *std::move(values));

@@ -98,7 +98,7 @@ class Inferrer {
       return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
     for (const auto& node : function.nodes) {
       FUSEBOX_TRY(IntoCallees(function, *node, depth).At(fmt::format("function {}", function.name)));
-      if (IsHostOp(node->op)) {
+      if (Has(node->op, kHost)) {
         FUSEBOX_TRY(InferHostNode(module_, function, *node).At(fmt::format("function {}", function.name)));
         continue;
       }
@@ -113,7 +113,7 @@ class Inferrer {
   static constexpr int kMaxDepth = 64;
 
   Status IntoCallees(Function& function, const Node& node, int depth) {
-    if (!IsHostOp(node.op)) return {};
+    if (!Has(node.op, kHost)) return {};
     FUSEBOX_ASSIGN(const std::vector<std::string> names, Callees(module_, node));
     if (node.is(Op::kWhile) && names.size() == 2)
       return IntoLoop(function, node, *module_.Find(names[0]), *module_.Find(names[1]), depth);
@@ -175,7 +175,7 @@ std::vector<Type> AllTypes(const Module& module) {
 }  // namespace
 
 Status InferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
-  if (IsHostOp(node.op)) return InferHostNode(module, function, node);
+  if (Has(node.op, kHost)) return InferHostNode(module, function, node);
   FUSEBOX_ASSIGN(const KernelRef kernel,
                  ChooseKernel(registry, function, node).At([&] { return Describe(function, node); }));
   return InferKernelNode(kernel, function, node);

@@ -43,23 +43,9 @@ std::vector<bool> UsedResults(const Function& caller, const Node& composite) {
 
 namespace {
 
-// Ops that only bring a fused op's operands and results into shape.
-bool MovesData(Op op) {
-  switch (op) {
-    case Op::kReshape:
-    case Op::kTranspose:
-    case Op::kSlice:
-    case Op::kStridedSlice:
-    case Op::kSplit:
-    case Op::kSplitV:
-    case Op::kConcatenation:
-    case Op::kReverseV2:
-    case Op::kExpandDims:
-    case Op::kSqueeze:
-    case Op::kFill:
-    case Op::kCast: return true;
-    default: return false;
-  }
+// Ops that only bring a fused op's operands and results into shape. GATHER looks up, which may be what was fused.
+bool MovesData(const Node& node) {
+  return (Has(node.op, kMovesData) && !node.is(Op::kGather)) || node.is(Op::kFill) || node.is(Op::kCast);
 }
 
 }  // namespace
@@ -70,7 +56,7 @@ void Stamp(Function& replacement, const Node& composite, const RuleReport& rule)
   for (auto& node : replacement.nodes) {
     node->location = {};  // inlining puts the composite's before it
     node->location.layer = composite.location.layer;
-    if (replacement.nodes.size() == 1 || !MovesData(node->op)) node->fused = provenance;
+    if (replacement.nodes.size() == 1 || !MovesData(*node)) node->fused = provenance;
   }
 }
 

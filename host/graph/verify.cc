@@ -177,17 +177,17 @@ class Verifier {
 
   Status Operands(const Node& node, const OpInfo& info) const {
     const auto count = static_cast<int>(node.operands.size());
-    if (count < info.min_operands || (info.max_operands >= 0 && count > info.max_operands)) {
+    if (count < info.operands.min || (info.operands.max >= 0 && count > info.operands.max)) {
       return Invalid("has " + std::to_string(count) + " operands, expected " +
-                     std::to_string(info.min_operands) +
-                     (info.max_operands < 0                    ? " or more"
-                      : info.max_operands != info.min_operands ? " to " + std::to_string(info.max_operands)
+                     std::to_string(info.operands.min) +
+                     (info.operands.max < 0                    ? " or more"
+                      : info.operands.max != info.operands.min ? " to " + std::to_string(info.operands.max)
                                                                : ""));
     }
-    const bool any_optional = info.max_operands < 0;
+    const bool any_optional = info.operands.max < 0;
     for (size_t i = 0; i < node.operands.size(); ++i) {
       if (node.operands[i] == kNoValue) {
-        const bool optional = any_optional || (i < 64 && (info.optional >> i & 1) != 0);
+        const bool optional = any_optional || (i < 64 && (info.operands.optional >> i & 1) != 0);
         if (!optional) return Invalid(OperandPlace(i) + " is absent but not optional");
         continue;
       }

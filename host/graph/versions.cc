@@ -4,7 +4,7 @@
 #include <algorithm>
 
 namespace fusebox {
-namespace {
+namespace versions {
 
 // The types that the version rules ask about, by operand number; kNone where the operand is absent.
 class Operands {
@@ -38,7 +38,24 @@ class Operands {
   const Node& node_;
 };
 
+namespace {
+
 bool Asymmetric(const Operands& in) { return in.attrs().b("asymmetric_quantize_inputs", false); }
+
+bool Grouped(const Operands& in) {
+  if (in.rank(0) != 4 || in.rank(1) != 4) return false;
+  const int64_t input = in.at(0)->type.shape[3], filter = in.at(1)->type.shape[3];
+  return input > 0 && filter > 0 && input != filter;
+}
+
+int Arithmetic(const Operands& in, int wide, int eight_bit) {
+  if (in.rank(0) > 4 || in.rank(1) > 4) return wide;
+  return in.is(0, DType::kI8) ? eight_bit : 1;
+}
+
+}  // namespace
+
+int EightBit(const Operands& in) { return in.is(0, DType::kI8) ? 2 : 1; }
 
 int FullyConnected(const Operands& in) {
   if (in.is(1, DType::kI4)) return 10;
@@ -48,12 +65,6 @@ int FullyConnected(const Operands& in) {
   if (in.is(0, DType::kI8)) return 4;
   if (in.hybrid(1)) return in.per_channel(1) ? 12 : Asymmetric(in) ? 9 : 3;
   return in.attrs().Find("weights_format") != nullptr ? 2 : 1;
-}
-
-bool Grouped(const Operands& in) {
-  if (in.rank(0) != 4 || in.rank(1) != 4) return false;
-  const int64_t input = in.at(0)->type.shape[3], filter = in.at(1)->type.shape[3];
-  return input > 0 && filter > 0 && input != filter;
 }
 
 int Conv2D(const Operands& in) {
@@ -101,8 +112,8 @@ int BidirectionalSequenceLstm(const Operands& in) {
   return in.attrs().b("time_major", true) ? 1 : 2;
 }
 
-int RecurrentOfOne(const Operands& in, size_t weights) {
-  if (!in.hybrid(weights)) return 1;
+int Recurrent(const Operands& in) {
+  if (!in.hybrid(1)) return 1;
   return Asymmetric(in) ? 3 : 2;
 }
 
@@ -111,10 +122,31 @@ int BatchMatmul(const Operands& in) {
   return in.is(0, DType::kI16) ? 3 : in.is(0, DType::kI8) ? 2 : 1;
 }
 
-int Arithmetic(const Operands& in, int wide, int eight_bit) {
-  if (in.rank(0) > 4 || in.rank(1) > 4) return wide;
-  return in.is(0, DType::kI8) ? eight_bit : 1;
+int Svdf(const Operands& in) {
+  return in.is(0, DType::kI8) ? 3 : in.hybrid(1) ? (Asymmetric(in) ? 4 : 2) : 1;
 }
+
+int Sub(const Operands& in) { return Arithmetic(in, 3, 2); }
+int Div(const Operands& in) { return Arithmetic(in, 2, 1); }
+
+int Pad(const Operands& in) {
+  return in.rank(0) > 4 ? 4 : in.is(0, DType::kI16) ? 3 : in.is(0, DType::kI8) ? 2 : 1;
+}
+
+int BroadcastTo(const Operands& in) { return in.is(0, DType::kI8) || in.is(0, DType::kI16) ? 3 : 2; }
+
+int EmbeddingLookup(const Operands& in) {
+  return in.is(1, DType::kI4) || in.per_channel(1) ? 4 : in.is(1, DType::kI8) ? 3 : 1;
+}
+
+// The second version requantizes and takes 16 bits.
+int Quantize(const Operands& in) { return in.is(0, DType::kF32) && in.result() != DType::kI16 ? 1 : 2; }
+
+int Dequantize(const Operands& in) {
+  return in.is(0, DType::kF16) || in.is(0, DType::kI16) ? 3 : in.is(0, DType::kI8) ? 2 : 1;
+}
+
+int FakeQuant(const Operands& in) { return in.attrs().b("narrow_range", false) ? 2 : 1; }
 
 int Gather(const Operands& in) {
   if (in.attrs().i64("batch_dims", 0) != 0) return 5;
@@ -135,152 +167,20 @@ int Split(const Operands& in) {
   return in.is(1, DType::kI32) ? 3 : in.is(1, DType::kI8) ? 2 : 1;
 }
 
-// Ops whose second version is the one with 8-bit signed operands, and nothing else.
-bool EightBitIsTwo(Op op) {
-  static constexpr Op kOps[] = {
-      Op::kAdd,
-      Op::kMul,
-      Op::kAveragePool2D,
-      Op::kMaxPool2D,
-      Op::kL2Normalization,
-      Op::kLogistic,
-      Op::kTanh,
-      Op::kRelu,
-      Op::kRelu6,
-      Op::kReluN1To1,
-      Op::kSoftmax,
-      Op::kLogSoftmax,
-      Op::kMean,
-      Op::kConcatenation,
-      Op::kPadV2,
-      Op::kSlice,
-      Op::kStridedSlice,
-      Op::kMaximum,
-      Op::kMinimum,
-      Op::kDequantize,
-      Op::kResizeBilinear,
-      Op::kResizeNearestNeighbor,
-      Op::kSpaceToDepth,
-      Op::kSpaceToBatchNd,
-      Op::kBatchToSpaceNd,
-      Op::kTopkV2,
-      Op::kArgMax,
-      Op::kArgMin,
-      Op::kLess,
-      Op::kLessEqual,
-      Op::kGreater,
-      Op::kGreaterEqual,
-      Op::kEqual,
-      Op::kNotEqual,
-      Op::kSum,
-      Op::kReduceMax,
-      Op::kReduceMin,
-      Op::kPack,
-      Op::kMirrorPad,
-      Op::kSelect,
-      Op::kLeakyRelu,
-      Op::kTile,
-      Op::kReduceProd,
-      Op::kSplitV,
-      Op::kDepthToSpace,
-      Op::kUnpack,
-      Op::kFakeQuant,
-  };
-  return std::ranges::find(kOps, op) != std::end(kOps);
-}
-
-// The version of an op that moves or compares strings; 1 of one that stock TFLite lets do neither.
-int WithStrings(Op op) {
-  switch (op) {
-    case Op::kFill:
-    case Op::kGather:
-    case Op::kGatherNd:
-    case Op::kSqueeze:
-    case Op::kTile: return 2;
-    case Op::kEqual:
-    case Op::kNotEqual:
-    case Op::kSlice: return 3;
-    case Op::kStridedSlice: return 5;
-    default: return 1;
-  }
-}
-
-int ByType(Op op, const Operands& in) {
-  const bool eight = in.is(0, DType::kI8);
-  switch (op) {
-    case Op::kQuantize:
-      // The second version requantises and takes 16 bits.
-      return in.is(0, DType::kF32) && in.result() != DType::kI16 ? 1 : 2;
-    case Op::kDequantize: return in.is(0, DType::kF16) || in.is(0, DType::kI16) ? 3 : eight ? 2 : 1;
-    case Op::kLeakyRelu:
-    case Op::kRelu:
-    case Op::kPack:
-    case Op::kSelect: return eight ? 2 : 1;
-    case Op::kFakeQuant: return in.attrs().b("narrow_range", false) ? 2 : 1;
-    default: return EightBitIsTwo(op) && eight ? 2 : 1;
-  }
-}
-
-int ByOp(const Node& node, const Operands& in) {
-  switch (node.op) {
-    case Op::kFullyConnected: return FullyConnected(in);
-    case Op::kConv2D: return Conv2D(in);
-    case Op::kDepthwiseConv2D: return DepthwiseConv2D(in);
-    case Op::kTransposeConv: return TransposeConv(in);
-    case Op::kLstm: return Lstm(in);
-    case Op::kUnidirectionalSequenceLstm: return UnidirectionalSequenceLstm(in);
-    case Op::kBidirectionalSequenceLstm: return BidirectionalSequenceLstm(in);
-    case Op::kRnn:
-    case Op::kUnidirectionalSequenceRnn:
-    case Op::kBidirectionalSequenceRnn: return RecurrentOfOne(in, 1);
-    case Op::kSvdf: return in.is(0, DType::kI8) ? 3 : in.hybrid(1) ? (Asymmetric(in) ? 4 : 2) : 1;
-    case Op::kBroadcastTo: return in.is(0, DType::kI8) || in.is(0, DType::kI16) ? 3 : 2;
-    case Op::kBatchMatmul: return BatchMatmul(in);
-    case Op::kSub: return Arithmetic(in, 3, 2);
-    case Op::kDiv: return Arithmetic(in, 2, 1);
-    case Op::kPad: return in.rank(0) > 4 ? 4 : in.is(0, DType::kI16) ? 3 : in.is(0, DType::kI8) ? 2 : 1;
-    case Op::kTranspose: return Transpose(in);
-    case Op::kGather: return Gather(in);
-    case Op::kSplit: return Split(in);
-    case Op::kEmbeddingLookup:
-      return in.is(1, DType::kI4) || in.per_channel(1) ? 4 : in.is(1, DType::kI8) ? 3 : 1;
-    default: return ByType(node.op, in);
-  }
-}
-
-}  // namespace
+}  // namespace versions
 
 int LowestVersion(const Function& function, const Node& node) {
-  const Operands in(function, node);
+  const versions::Operands in(function, node);
+  const OpInfo& info = Info(node.op);
   const bool strings = in.is(node.is(Op::kFill) ? 1 : 0, DType::kString);
-  return std::max(strings ? WithStrings(node.op) : 1, ByOp(node, in));
+  const int lowest = info.version == nullptr ? 1 : info.version(in);
+  return strings ? std::max(info.strings_version, lowest) : lowest;
 }
 
 std::string_view MinRuntime(Op op, int version) {
-  struct Row {
-    Op op;
-    int version;
-    std::string_view runtime;
-  };
-  static constexpr Row kRows[] = {
-      {Op::kUnidirectionalSequenceLstm, 1, "1.13.1"},
-      {Op::kUnidirectionalSequenceLstm, 2, "1.14.0"},
-      {Op::kUnidirectionalSequenceLstm, 3, "2.3.0"},
-      {Op::kUnidirectionalSequenceLstm, 4, "2.12.0"},
-      {Op::kBidirectionalSequenceLstm, 1, "1.14.0"},
-      {Op::kBidirectionalSequenceLstm, 2, "1.14.0"},
-      {Op::kBidirectionalSequenceLstm, 3, "2.3.0"},
-      {Op::kLstm, 1, "1.7.0"},
-      {Op::kLstm, 2, "1.10.0"},
-      {Op::kLstm, 3, "1.14.0"},
-      {Op::kLstm, 4, "2.3.0"},
-      {Op::kGelu, 1, "2.9.0"},
-      {Op::kStablehloComposite, 1, "2.17.0"},
-  };
-  for (const Row& row : kRows) {
-    if (row.op == op && row.version == version) return row.runtime;
-  }
-  return {};
+  std::string_view rest = Info(op).runtimes;
+  for (; version > 1 && rest.contains(' '); --version) rest.remove_prefix(rest.find(' ') + 1);
+  return version == 1 ? rest.substr(0, rest.find(' ')) : std::string_view();
 }
 
 }  // namespace fusebox

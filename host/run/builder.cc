@@ -63,7 +63,7 @@ class ProgramBuilder {
       view.Show(function, node);
       // Nothing runs it but the delegate, which declined.
       const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty());
-      if (nobody && !IsHostOp(node.op)) FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
+      if (nobody && !Has(node.op, kHost)) FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
       FUSEBOX_TRY(Init(unit, function, node, view, calls, files).At(place));
     }
     return {};
@@ -137,7 +137,7 @@ class ProgramBuilder {
     const Node& node = *function.nodes[index];
     const bool late = program_.late_.contains(&code);
     if (node.is(Op::kStablehloComposite)) return FillBody(unit, node, depth, late);
-    if (IsHostOp(node.op)) {
+    if (Has(node.op, kHost)) {
       FUSEBOX_ASSIGN(const std::vector<std::string> callees, Callees(program_.module_, node));
       for (const std::string& callee : callees) {
         FUSEBOX_ASSIGN(const plan::Code* code, Add(callee, depth + 1, late));

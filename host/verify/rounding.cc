@@ -27,24 +27,20 @@ int64_t Terms(const Function& f, const Node& node) {
   const auto type = [&](size_t i) {
     return i < node.operands.size() && node.operands[i] != kNoValue ? f.value(node.operands[i]).type : Type{};
   };
-  switch (node.op) {
-    case Op::kFullyConnected: return Size(type(1), -1);
-    case Op::kBatchMatmul: return Size(type(0), node.attrs.b("adj_x", false) ? -2 : -1);
-    case Op::kConv2D: return Count(type(1)) / Size(type(1), 0);
-    case Op::kTransposeConv: return Count(type(1)) / Size(type(1), 0);
-    case Op::kDepthwiseConv2D: return Size(type(1), 1) * Size(type(1), 2);
-    case Op::kConv3D: return Count(type(1)) / Size(type(1), -1);
-    case Op::kSum:
-    case Op::kMean:
-    case Op::kReduceProd: return std::max<int64_t>(Count(type(0)) / Count(f.value(node.results[0]).type), 1);
-    case Op::kCumsum: return Count(type(0));
-    case Op::kSoftmax:
-    case Op::kLogSoftmax:
-    case Op::kL2Normalization: return Size(type(0), -1);
-    case Op::kAveragePool2D:
+  switch (Info(node.op).sums) {
+    case Sums::kOne: return 1;
+    case Sums::kRow: return Size(type(0), -1);
+    case Sums::kAll: return Count(type(0));
+    case Sums::kReduced: return std::max<int64_t>(Count(type(0)) / Count(f.value(node.results[0]).type), 1);
+    case Sums::kWindow:
       return std::max<int64_t>(node.attrs.i64("filter_height", 1) * node.attrs.i64("filter_width", 1), 1);
-    default: return 1;
+    case Sums::kProduct: return Size(type(0), node.attrs.b("adj_x", false) ? -2 : -1);
+    case Sums::kFilterRow: return Size(type(1), -1);
+    case Sums::kFilterArea: return Size(type(1), 1) * Size(type(1), 2);
+    case Sums::kFilterOfFirst: return Count(type(1)) / Size(type(1), 0);
+    case Sums::kFilterOfLast: return Count(type(1)) / Size(type(1), -1);
   }
+  return 1;
 }
 
 class Ways {
@@ -71,7 +67,7 @@ class Ways {
  private:
   int64_t Called(const Node& node) {
     int64_t longest = 0;
-    if (!IsHostOp(node.op)) return longest;
+    if (!Has(node.op, kHost)) return longest;
     const auto names = Callees(module_, node);
     if (!names) return longest;
     for (const std::string& name : *names)

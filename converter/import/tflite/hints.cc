@@ -32,7 +32,7 @@ std::vector<Hint> Hints(Module& module, Registry& registry) {
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {
       const bool control = Info(node->op).effects == Effects::kControl;
-      if (!control && (IsHostOp(node->op) || !ChooseKernel(registry, *f, *node))) continue;
+      if (!control && (Has(node->op, kHost) || !ChooseKernel(registry, *f, *node))) continue;
       for (size_t i = 0; i < ProperResults(*node); ++i) add(*f, node->results[i]);
       if (!control) continue;
       for (const std::string& callee : References(*node)) {

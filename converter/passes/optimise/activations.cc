@@ -7,30 +7,6 @@
 namespace fusebox::converter::optimise {
 namespace {
 
-bool Takes(Op op) {
-  switch (op) {
-    case Op::kFullyConnected:
-    case Op::kConv2D:
-    case Op::kDepthwiseConv2D:
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kMaxPool2D:
-    case Op::kAveragePool2D: return true;
-    default: return false;
-  }
-}
-
-const char* ActivationName(Op op) {
-  switch (op) {
-    case Op::kRelu: return "RELU";
-    case Op::kRelu6: return "RELU6";
-    case Op::kReluN1To1: return "RELU_N1_TO_1";
-    default: return nullptr;
-  }
-}
-
 // What `before` and then `after` are together; empty when no activation says it.
 std::string Together(const std::string& before, const std::string& after) {
   if (before == "NONE" || before == after) return after;
@@ -39,17 +15,17 @@ std::string Together(const std::string& before, const std::string& after) {
 }
 
 bool Merge(Edit& e, Node& node) {
-  const std::string name = ActivationName(node.op);
+  const std::string name(Name(node.op));
   const ValueId x = node.operands[0];
-  if (Node* before = e.producer(x); before && ActivationName(before->op) && e.read_once(x)) {
-    const std::string both = Together(ActivationName(before->op), name);
+  if (Node* before = e.producer(x); before && Has(before->op, kActivation) && e.read_once(x)) {
+    const std::string both = Together(std::string(Name(before->op)), name);
     if (both.empty()) return false;
     const Op op = both == "RELU6" ? Op::kRelu6 : node.op;
     e.Replace(node, e.Emit(node, op, {before->operands[0]}));
     return true;
   }
   Node* const before = e.producer(x);
-  if (!before || !Takes(before->op) || !e.is_f32(x)) return false;
+  if (!before || !Has(before->op, kFusesActivation) || !e.is_f32(x)) return false;
   const std::string both = Together(before->attrs.str("fused_activation_function", "NONE"), name);
   if (both.empty()) return false;
   if (!e.read_once(x)) {
@@ -91,7 +67,7 @@ bool Clamp(Edit& e, Node& node) {
   }
   if (upper && outer->at == 6 && before && before->is(Op::kRelu) && e.read_once(outer->x))
     return e.Replace(node, e.Emit(node, Op::kRelu6, {before->operands[0]})), true;
-  if (upper && outer->at == 6 && before && Takes(before->op) && e.read_once(outer->x) &&
+  if (upper && outer->at == 6 && before && Has(before->op, kFusesActivation) && e.read_once(outer->x) &&
       before->attrs.str("fused_activation_function", "NONE") == "RELU")
     return e.Replace(node, e.Emit(node, Op::kRelu6, {outer->x})), true;
   if (upper || outer->at != 0) return false;
@@ -107,10 +83,7 @@ bool Clamp(Edit& e, Node& node) {
 }  // namespace
 
 std::span<const Rule> ActivationRules() {
-  static constexpr Rule kRules[] = {
-      {Op::kMaximum, Clamp}, {Op::kMinimum, Clamp},   {Op::kRelu, Merge},
-      {Op::kRelu6, Merge},   {Op::kReluN1To1, Merge},
-  };
+  static constexpr Rule kRules[] = {{Op::kMaximum, Op::kMinimum, Clamp}, {kActivation, Merge}};
   return kRules;
 }
 

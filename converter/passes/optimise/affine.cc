@@ -13,16 +13,13 @@ namespace {
 
 // Where an op has its weights' output channel, and its bias.
 struct Weighted {
-  size_t weights = 1, bias = 2, axis = 0;
+  size_t weights, bias, axis;
 };
 std::optional<Weighted> WeightedOf(const Node& node) {
-  switch (node.op) {
-    case Op::kFullyConnected:
-    case Op::kConv2D: return Weighted{};
-    case Op::kDepthwiseConv2D: return Weighted{1, 2, 3};
-    case Op::kTransposeConv: return Weighted{1, 3, 0};
-    default: return std::nullopt;
-  }
+  const OpInfo& info = Info(node.op);
+  if (info.quantizes != Quantizes::kWeighted) return std::nullopt;
+  return Weighted{static_cast<size_t>(info.operands.first_weights()), static_cast<size_t>(info.operands.bias),
+                  static_cast<size_t>(info.channel_axis)};
 }
 
 // One of + - * / between a value and a constant.
@@ -197,6 +194,7 @@ bool FromInput(Edit& e, Node& node) {
   e.SetOperand(node, 0, step->x);
   return true;
 }
+constexpr Rule kFromInput = {Op::kConv2D, Op::kFullyConnected, FromInput};
 
 // Does the constant leave the shape of what it is added to or multiplied with as it is?
 bool Fits(const Shape& c, const Shape& x) {
@@ -307,11 +305,7 @@ bool IntoASummand(Edit& e, Node& node) {
 
 std::span<const Rule> AffineRules() {
   static constexpr Rule kRules[] = {
-      {Op::kAdd, IntoASummand}, {Op::kSub, IntoASummand}, {Op::kAdd, IntoWeights},
-      {Op::kSub, IntoWeights},  {Op::kMul, IntoWeights},  {Op::kDiv, IntoWeights},
-      {Op::kAdd, InARow},       {Op::kSub, InARow},       {Op::kMul, InARow},
-      {Op::kDiv, InARow},       {Op::kConv2D, FromInput}, {Op::kFullyConnected, FromInput},
-  };
+      {Op::kAdd, Op::kSub, IntoASummand}, {kArithmetic, IntoWeights}, {kArithmetic, InARow}, kFromInput};
   return kRules;
 }
 

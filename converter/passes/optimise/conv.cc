@@ -88,11 +88,8 @@ bool Dilated(Edit& e, Node& node) {
 }  // namespace
 
 std::span<const Rule> ConvRules() {
-  static constexpr Rule kRules[] = {
-      {Op::kConv2D, PadIntoSame},
-      {Op::kDepthwiseConv2D, PadIntoSame},
-      {Op::kBatchToSpaceNd, Dilated},
-  };
+  static constexpr Rule kRules[] = {{Op::kConv2D, Op::kDepthwiseConv2D, PadIntoSame},
+                                    {Op::kBatchToSpaceNd, Dilated}};
   return kRules;
 }
 

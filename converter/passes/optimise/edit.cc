@@ -12,7 +12,9 @@ std::vector<std::vector<Rewrite>> ByOp() {
   std::vector<std::vector<Rewrite>> out(AllOps().size());
   for (const auto& table : {NeutralRules(), PatternRules(), PreluRules(), AffineRules(), ActivationRules(),
                             DenseRules(), ConvRules(), ReshapeRules(), NarrowRules(), LayoutRules()})
-    for (const Rule& rule : table) out[static_cast<size_t>(rule.op)].push_back(rule.rewrite);
+    for (const Rule& rule : table)
+      for (const OpInfo& info : AllOps())
+        if (rule.IsFor(info.op)) out[static_cast<size_t>(info.op)].push_back(rule.rewrite);
   return out;
 }
 

@@ -76,8 +76,15 @@ class Edit {
 };
 
 using Rewrite = bool (*)(Edit&, Node&);
+// A rewrite and the nodes that it is offered: those of one op, of two, or of all ops with a trait.
 struct Rule {
-  Op op;
+  constexpr Rule(Op op, Rewrite rewrite) : Rule(op, op, rewrite) {}
+  constexpr Rule(Op first, Op second, Rewrite rewrite) : first(first), second(second), rewrite(rewrite) {}
+  constexpr Rule(Trait trait, Rewrite rewrite) : trait(trait), rewrite(rewrite) {}
+  bool IsFor(Op op) const { return trait != 0 ? Has(op, static_cast<Trait>(trait)) : op == first || op == second; }
+
+  Op first{}, second{};
+  uint32_t trait = 0;
   Rewrite rewrite;
 };
 

@@ -29,14 +29,8 @@ Order Inverse(const Order& order) {
   return out;
 }
 
-constexpr Op kUnary[] = {Op::kRelu,     Op::kRelu6,     Op::kReluN1To1, Op::kLeakyRelu, Op::kElu, Op::kTanh,
-                         Op::kLogistic, Op::kHardSwish, Op::kGelu,      Op::kExp,       Op::kLog, Op::kAbs,
-                         Op::kNeg,      Op::kSqrt,      Op::kRsqrt,     Op::kSquare,    Op::kSin, Op::kCos,
-                         Op::kFloor,    Op::kCeil,      Op::kRound,     Op::kSign,      Op::kCast};
-constexpr Op kBinary[] = {
-    Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMaximum, Op::kMinimum, Op::kSquaredDifference};
-bool IsUnary(const Node& node) { return std::ranges::find(kUnary, node.op) != std::end(kUnary); }
-bool IsBinary(const Node& node) { return std::ranges::find(kBinary, node.op) != std::end(kBinary); }
+bool IsUnary(const Node& node) { return Has(node.op, kElementwise) && node.operands.size() == 1; }
+bool IsBinary(const Node& node) { return Has(node.op, kElementwise) && node.operands.size() == 2; }
 
 // The order of the transposes that all operands which are no constants come from; nothing when they do not agree.
 std::optional<Order> CommonOrder(const Edit& e, const Node& node) {
@@ -61,7 +55,7 @@ bool IsPassable(const Edit& e, const Node& node, size_t rank) {
   if (node.is(Op::kConcatenation))
     return !HasActivation(node) &&
            std::ranges::none_of(node.operands, [&](ValueId v) { return e.is_const(v); });
-  if (node.is(Op::kPad) || node.is(Op::kMean) || node.is(Op::kSum) || node.is(Op::kReduceMax))
+  if (node.is(Op::kPad) || Has(node.op, kReduces))
     return e.Ints(node.operands[1]).has_value();
   return IsBinary(node) && std::ranges::all_of(node.operands, [&](ValueId v) {
            return e.is_const(v) ? Movable(e, v, rank) : e.rank(v) == static_cast<int>(rank);
@@ -215,21 +209,13 @@ bool MovesNothing(Edit& e, Node& node) {
   return true;
 }
 
-std::vector<Rule> MakeRules() {
-  std::vector<Rule> rules = {
-      {Op::kTranspose, TwoInARow},      {Op::kTranspose, MovesNothing}, {Op::kPad, SinkPad},
-      {Op::kConcatenation, SinkConcat}, {Op::kMean, SinkReduction},     {Op::kSum, SinkReduction},
-      {Op::kReduceMax, SinkReduction}};
-  for (const Op op : kUnary) rules.push_back({op, SinkElementwise});
-  for (const Op op : kBinary) rules.push_back({op, SinkElementwise});
-  return rules;
-}
-
 }  // namespace
 
 std::span<const Rule> LayoutRules() {
-  static const std::vector<Rule> rules = MakeRules();
-  return rules;
+  static constexpr Rule kRules[] = {
+      {Op::kTranspose, TwoInARow},      {Op::kTranspose, MovesNothing}, {Op::kPad, SinkPad},
+      {Op::kConcatenation, SinkConcat}, {kReduces, SinkReduction},      {kElementwise, SinkElementwise}};
+  return kRules;
 }
 
 }  // namespace fusebox::converter::optimise

@@ -13,21 +13,10 @@ constexpr int kDeepestCut = 32;  // ops between the cut and where the numbers co
 
 // How many operands hold what the result holds; nothing for ops that 32 bits would not do the same for.
 std::optional<size_t> Carried(const Node& node) {
-  switch (node.op) {
-    case Op::kStridedSlice:
-    case Op::kSlice:
-    case Op::kGather:
-    case Op::kReshape:
-    case Op::kSqueeze:
-    case Op::kExpandDims:
-    case Op::kTranspose: return 1;
-    case Op::kPack:
-    case Op::kConcatenation: return node.operands.size();
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul: return HasActivation(node) ? std::nullopt : std::optional(node.operands.size());
-    default: return std::nullopt;
-  }
+  if (Has(node.op, kMovesData) && node.results.size() == 1)
+    return Info(node.op).operands.max < 0 ? node.operands.size() : 1;
+  const bool sums = node.is(Op::kAdd) || node.is(Op::kSub) || node.is(Op::kMul);
+  return sums && !HasActivation(node) ? std::optional(node.operands.size()) : std::nullopt;
 }
 
 class Narrower {

@@ -41,6 +41,11 @@ bool Transposed(Edit& e, Node& node) {
   e.Replace(node, node.operands[0]);
   return true;
 }
+constexpr Rule kTransposed = {Op::kTranspose, Transposed};
+constexpr Rule kLessZero = {Op::kSub, LessZero};
+constexpr Rule kPlusZero = {Op::kAdd, PlusZero};
+constexpr Rule kOverOne = {Op::kDiv, OverOne};
+constexpr Rule kByOne = {Op::kMul, ByOne};
 
 bool Padded(Edit& e, Node& node) {
   const auto amounts = e.Ints(node.operands[1]);
@@ -49,24 +54,13 @@ bool Padded(Edit& e, Node& node) {
   e.Replace(node, node.operands[0]);
   return true;
 }
+constexpr Rule kPadded = {Op::kPad, Padded};
 
 }  // namespace
 
 std::span<const Rule> NeutralRules() {
-  static constexpr Rule kRules[] = {
-      {Op::kMul, ByOne},
-      {Op::kDiv, OverOne},
-      {Op::kAdd, PlusZero},
-      {Op::kSub, LessZero},
-      {Op::kReshape, SameShape},
-      {Op::kSqueeze, SameShape},
-      {Op::kExpandDims, SameShape},
-      {Op::kBroadcastTo, SameShape},
-      {Op::kCast, SameShape},
-      {Op::kSlice, SameShape},
-      {Op::kTranspose, Transposed},
-      {Op::kPad, Padded},
-  };
+  static constexpr Rule kRules[] = {kByOne,     kOverOne, kPlusZero, kLessZero, {kKeepsOrder, SameShape},
+                                    kTransposed, kPadded};
   return kRules;
 }
 

@@ -204,6 +204,7 @@ bool Power(Edit& e, Node& node) {
   e.Replace(node, e.Emit(node, op, {x}));
   return true;
 }
+constexpr Rule kPower = {Op::kPow, Power};
 
 // (a - b)^2, where nothing else wants the difference.
 bool SquaredDifference(Edit& e, Node& node) {
@@ -213,15 +214,13 @@ bool SquaredDifference(Edit& e, Node& node) {
   e.Replace(node, e.Emit(node, Op::kSquaredDifference, {difference->operands[0], difference->operands[1]}));
   return true;
 }
+constexpr Rule kSquaredDifference = {Op::kSquare, SquaredDifference};
 
 }  // namespace
 
 std::span<const Rule> PatternRules() {
   static constexpr Rule kRules[] = {
-      {Op::kPow, Power},      {Op::kSquare, SquaredDifference},
-      {Op::kMul, Activation}, {Op::kDiv, Activation},
-      {Op::kMul, L2},         {Op::kDiv, L2},
-  };
+      kPower, kSquaredDifference, {Op::kMul, Op::kDiv, Activation}, {Op::kMul, Op::kDiv, L2}};
   return kRules;
 }
 

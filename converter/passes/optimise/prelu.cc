@@ -83,7 +83,7 @@ bool Leaky(Edit& e, Node& node) {
 }  // namespace
 
 std::span<const Rule> PreluRules() {
-  static constexpr Rule kRules[] = {{Op::kAdd, Prelu}, {Op::kSub, Prelu}, {Op::kMaximum, Leaky}};
+  static constexpr Rule kRules[] = {{Op::kAdd, Op::kSub, Prelu}, {Op::kMaximum, Leaky}};
   return kRules;
 }
 

@@ -68,17 +68,11 @@ bool TakesAll(Edit& e, Node& node) {
   e.Replace(node, e.Emit(node, Op::kReshape, {x, e.I32(e.shape(node.results[0]).dims())}));
   return true;
 }
-
-bool IsElementwise(Op op) {
-  return op == Op::kRelu || op == Op::kRelu6 || op == Op::kReluN1To1 || op == Op::kAdd || op == Op::kSub ||
-         op == Op::kMul;
-}
+constexpr Rule kTakesAll = {Op::kStridedSlice, TakesAll};
 
 // Ops that elementwise ones can be merged into.
 bool TakesIn(const Node& node) {
-  return node.is(Op::kConv2D) || node.is(Op::kDepthwiseConv2D) || node.is(Op::kFullyConnected) ||
-         node.is(Op::kTransposeConv) || node.is(Op::kAdd) || node.is(Op::kSub) || node.is(Op::kMul) ||
-         node.is(Op::kDiv);
+  return Has(node.op, kArithmetic) || Info(node.op).quantizes == Quantizes::kWeighted;
 }
 
 // ADD(RESHAPE(conv), c): RESHAPE(ADD(conv, c)), where c is one number or one per element of a last dimension that stays.
@@ -86,7 +80,7 @@ bool Hoist(Edit& e, Node& node) {
   size_t side = 0;
   if (node.operands.size() == 2) side = e.is_const(node.operands[0]) ? 1 : 0;
   Node* const reshape = e.producer(node.operands[side]);
-  if (!IsElementwise(node.op) || !reshape || !IsReshape(*reshape) || !e.read_once(node.operands[side]))
+  if (!reshape || !IsReshape(*reshape) || !e.read_once(node.operands[side]))
     return false;
   const ValueId x = reshape->operands[0];
   Node* const before = e.producer(x);
@@ -119,17 +113,9 @@ bool Hoist(Edit& e, Node& node) {
 
 std::span<const Rule> ReshapeRules() {
   static constexpr Rule kRules[] = {
-      {Op::kReshape, InARow},
-      {Op::kSqueeze, InARow},
-      {Op::kExpandDims, InARow},
-      {Op::kReshape, ConstantTarget},
-      {Op::kStridedSlice, TakesAll},
-      {Op::kAdd, Hoist},
-      {Op::kSub, Hoist},
-      {Op::kMul, Hoist},
-      {Op::kRelu, Hoist},
-      {Op::kRelu6, Hoist},
-      {Op::kReluN1To1, Hoist},
+      {Op::kReshape, InARow},         {Op::kSqueeze, Op::kExpandDims, InARow},
+      {Op::kReshape, ConstantTarget}, kTakesAll,
+      {kArithmetic, Hoist},           {kActivation, Hoist},
   };
   return kRules;
 }

@@ -42,7 +42,7 @@ TEST(Options, ComeBackFromEveryFieldOfEveryTable) {
     Function& main = module.Add("main");
     module.Add("other");
     std::vector<ValueId> operands;
-    for (int i = 0; i < info.min_operands; ++i)
+    for (int i = 0; i < info.operands.min; ++i)
       operands.push_back(main.AddInput({DType::kF32, {1}}, "x" + std::to_string(i)));
     const size_t states = StateOperands(info.op).size();
     const bool basic = info.op == Op::kLstm;
