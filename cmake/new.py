@@ -91,9 +91,6 @@ def new_op(name, words):
     words['upper'] = name.upper()
     write(f'plugins/cpu/kernels/{name}.cc', KERNEL.format(**words))
     write(f'tests/conformance/cases/{name}.cc', CASES.format(**words))
-    insert('plugins/cpu/kernels.h', r'^\n}  // namespace', 'extern const KernelTable k{camel}Kernels;  // {upper}\n'.format(**words))
-    insert('plugins/cpu/plugin.cc', r'^  };\n', '      k{camel}Kernels,\n'.format(**words))
-    insert('plugins/cpu/fusebox-plugin.json', r'"ops": \[\s*', '{{"builtin": "{upper}"}}, '.format(**words), after=True)
     print(f'Next: the kernel, its cases, then ninja -C build/dev test_conformance; is {name.upper()} in host/graph/ops.def?')
 
 

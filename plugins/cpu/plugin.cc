@@ -10,44 +10,9 @@ namespace {
 
 std::vector<const fbx_kernel*> AllKernels() {
   const KernelTable tables[] = {
-      kActivationKernels,
-      kArgMinMaxKernels,
-      kBatchMatMulKernels,
-      kBinaryKernels,
-      kBitsKernels,
-      kCastKernels,
-      kCompareKernels,
-      kConcatKernels,
-      kConv3DKernels,
-      kConvKernels,
-      kCumsumKernels,
-      kDepthwiseConvKernels,
-      kFillKernels,
-      kFullyConnectedKernels,
-      kGatherKernels,
-      kLocalResponseKernels,
-      kPadKernels,
-      kPoolKernels,
-      kQuantizeKernels,
-      kRandomKernels,
-      kReduceKernels,
-      kReduceWindowKernels,
-      kReshapeKernels,
-      kResizeKernels,
-      kSegmentKernels,
-      kSelectKernels,
-      kSliceKernels,
-      kSoftmaxKernels,
-      kSortKernels,
-      kSpaceKernels,
-      kSparseKernels,
-      kSpectrumKernels,
-      kStablehloGatherKernels,
-      kStablehloKernels,
-      kTileKernels,
-      kTransposeConvKernels,
-      kTransposeKernels,
-      kUnaryKernels,
+#define FUSEBOX_KERNELS(Name) k##Name##Kernels,
+#include "kernel_tables.inc"
+#undef FUSEBOX_KERNELS
   };
   std::vector<const fbx_kernel*> all;
   for (const KernelTable table : tables) all.insert(all.end(), table.begin(), table.end());

@@ -174,6 +174,6 @@ constexpr const fbx_kernel* kTable[] = {&kernel_of<BatchMatMul>};
 
 }  // namespace
 
-constinit const KernelTable kBatchMatMulKernels = kTable;
+constinit const KernelTable kBatchMatmulKernels = kTable;
 
 }  // namespace fusebox::cpu

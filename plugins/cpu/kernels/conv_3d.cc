@@ -275,6 +275,6 @@ constexpr const fbx_kernel* kTable[] = {&kernel_of<Conv3D>, &kernel_of<Conv3DTra
 
 }  // namespace
 
-constinit const KernelTable kConv3DKernels = kTable;
+constinit const KernelTable kConv3dKernels = kTable;
 
 }  // namespace fusebox::cpu
