@@ -84,9 +84,9 @@ const std::map<std::string, Tensor>& Weights() {
   return *weights;
 }
 
-std::string WrittenKeras(const json& config) {
+std::string WrittenKeras(const json& config, const std::map<std::string, Tensor>& weights = Weights()) {
   const std::string path = ScratchDir() + "/seed.keras";
-  testing::WriteKeras(path, config, Weights());
+  testing::WriteKeras(path, config, weights);
   return Contents(path);
 }
 
@@ -101,6 +101,7 @@ void RunKeras(std::span<const std::byte> bytes) {
 std::vector<std::string> KerasSeeds() {
   std::vector<std::string> seeds;
   for (const json& config : Configs()) seeds.push_back(WrittenKeras(config));
+  seeds.push_back(WrittenKeras(Configs()[3], testing::NamedOnWindows(Weights())));
   const auto weight = [](const std::string& path) { return Weights().at("layers/" + path); };
   const std::string path = ScratchDir() + "/seed.h5";
   testing::WriteH5(

@@ -121,6 +121,21 @@ void WriteKeras(const std::string& path, const json& config, const std::map<std:
                   {"model.weights.h5", stored}});
 }
 
+std::map<std::string, Tensor> NamedOnWindows(const std::map<std::string, Tensor>& weights, bool last_only) {
+  std::map<std::string, Tensor> out;
+  for (const auto& [name, value] : weights) {
+    const size_t end = name.rfind("/vars/");
+    std::string spelled = name;
+    size_t at = end == std::string::npos ? end : name.rfind('/', end - 1);
+    for (; at != std::string::npos; at = at == 0 ? at - 1 : name.rfind('/', at - 1)) {
+      spelled[at] = '\\';
+      if (last_only) break;
+    }
+    out[spelled] = value;
+  }
+  return out;
+}
+
 void WriteZip(const std::string& path, const std::map<std::string, std::string>& members) {
   int error = 0;
   zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error);

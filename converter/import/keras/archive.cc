@@ -45,7 +45,8 @@ Result<Archive> Archive::Load(const std::string& path) {
 }
 
 Status Archive::LoadHdf5() {
-  FUSEBOX_ASSIGN(weights_, Hdf5File::Open(path_));
+  FUSEBOX_ASSIGN(Hdf5File weights, Hdf5File::Open(path_));
+  weights_ = std::make_unique<Hdf5File>(std::move(weights));
   FUSEBOX_ASSIGN(const auto config, weights_->Text("/", "model_config"));
   if (!config) {
     if (weights_->IsGroup("layers") || weights_->IsGroup("_layer_checkpoint_dependencies") ||
@@ -90,8 +91,10 @@ Status Archive::LoadZip() {
                             ? "; weights in NumPy archives or in shards are not read: save the model again"
                             : ""));
   }
-  FUSEBOX_ASSIGN(Buffer weights, zip.Read("model.weights.h5", kMaxWeights));
-  FUSEBOX_ASSIGN(weights_, Hdf5File::FromBytes(std::move(weights), "model.weights.h5"));
+  FUSEBOX_ASSIGN(Buffer stored, zip.Read("model.weights.h5", kMaxWeights));
+  FUSEBOX_ASSIGN(Hdf5File weights, Hdf5File::FromBytes(std::move(stored), "model.weights.h5"));
+  weights_ = std::make_unique<Hdf5File>(std::move(weights));
+  objects_.emplace(*weights_);
   return {};
 }
 

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "converter/import/keras/hdf5.h"
+#include "converter/import/keras/object_paths.h"
 
 namespace fusebox::keras {
 
@@ -34,9 +36,10 @@ class Archive {
 
   // By layer: the datasets of a layer of the whole model, in Keras' order; nothing when the file knows no such layer.
   Result<std::optional<std::vector<std::string>>> LayerWeights(const std::string& layer) const;
-  // By object: does the file have a group, a dataset of that path?
-  bool HasGroup(const std::string& path) const { return weights_->IsGroup(path); }
-  bool HasWeight(const std::string& path) const { return weights_->IsDataset(path); }
+  // By object, whose path has slashes even where the file's own does not.
+  bool HasGroup(const std::string& path) const { return objects_->HasGroup(path); }
+  // The dataset as the file names it; empty: there is none.
+  std::string FindWeight(const std::string& path) const { return objects_->Dataset(path); }
 
   Result<Type> TypeOf(const std::string& dataset) const { return weights_->TypeOf(dataset); }
   // Floats as f32. Read once: later calls share the bytes.
@@ -52,7 +55,8 @@ class Archive {
   nlohmann::json config_;
   int major_ = 2;
   bool by_object_ = false, multi_backend_ = false;
-  std::optional<Hdf5File> weights_;
+  std::unique_ptr<Hdf5File> weights_;
+  std::optional<ObjectPaths> objects_;  // by object only
   mutable std::map<std::string, Tensor> read_;
 };
 

@@ -169,16 +169,23 @@ class ByObject {
       FUSEBOX_TRY(Assign(*layer.wrapped[i], group + attribute + "/"));
     }
     for (const WeightSpec& spec : Specs(layer)) {
-      // Attributes that are private to the layer's class are written with an underscore by some versions.
+      const std::vector<std::string> paths = Paths(group, spec);
       std::string found;
-      for (const std::string& path : {group + spec.path, group + "_" + spec.path})
-        if (found.empty() && archive_.HasWeight(path)) found = path;
+      for (const std::string& path : paths)
+        if (found.empty()) found = archive_.FindWeight(path);
       if (found.empty())
-        return Invalid(layer.Describe() + ": the file has no weight " + spec.name + " of it (" + group +
-                       spec.path + ")");
+        return Invalid(layer.Describe() + ": the file has no weight " + spec.name + " of it (looked for " +
+                       paths[0] + (paths.size() > 1 ? " and " + paths[1] : "") + ")");
       layer.weights.push_back(found);
     }
     return {};
+  }
+
+  // Attributes that are private to the layer's class are written with an underscore by some versions.
+  static std::vector<std::string> Paths(const std::string& group, const WeightSpec& spec) {
+    std::vector<std::string> paths = {group + spec.path};
+    if (!spec.path.starts_with("vars/")) paths.push_back(group + "_" + spec.path);
+    return paths;
   }
 
   const Archive& archive_;
