@@ -98,10 +98,14 @@ void WriteH5(const std::string& path, const KerasFixture& fixture) {
     file.Group(group);
     std::vector<std::string> names;
     for (const KerasWeight& weight : weights) {
-      names.push_back(layer + "/" + weight.name + ":0");
+      names.push_back(layer + "/" + weight.name + (fixture.version.starts_with("3.") ? "" : ":0"));
       file.Dataset(group + "/" + names.back(), weight.value);
     }
     file.List(group, "weight_names", names);
+  }
+  if (fixture.version.starts_with("3.")) {
+    file.Group("model_weights/top_level_model_weights");
+    file.List("model_weights/top_level_model_weights", "weight_names", {});
   }
   file.List("model_weights", "layer_names", layers);
 }

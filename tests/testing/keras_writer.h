@@ -25,7 +25,7 @@ struct KerasFixture {
   std::string version = "2.9.0";
 };
 
-// Datasets are "<layer>/<layer>/<weight>:0" below model_weights, as of Keras 2.
+// Datasets are "<layer>/<layer>/<weight>:0" below model_weights, as of Keras 2; Keras 3 leaves out the number.
 void WriteH5(const std::string& path, const KerasFixture& fixture);
 // `weights` by their path in model.weights.h5.
 void WriteKeras(const std::string& path, const nlohmann::json& config,

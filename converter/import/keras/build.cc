@@ -119,13 +119,25 @@ class ModelBuilder {
   std::deque<CallKey> ready_;
 };
 
+// x + y is an operation Add of two tensors, layers.Add()([x, y]) a layer of one list of them. Layers have `trainable`, operations have not.
+bool IsOperation(const Layer& layer, const LayerRow* row, const LayerCall& call) {
+  if (layer.operation) return true;
+  if (!layer.sourceless || !KnowsOperation(layer.class_name)) return false;
+  const bool merges = row && std::ranges::any_of(MergeLayers(), [&](const LayerRow& r) { return &r == row; });
+  if (!merges || layer.class_name == "Concatenate") return !layer.config.contains("trainable");
+  const bool list = call.args().empty()
+                        ? call.keywords().contains("inputs")
+                        : std::holds_alternative<std::vector<Given>>(call.args()[0].value);
+  return !list;
+}
+
 std::vector<Flow> Build(BuildState& state, Emitter& emit, const Layer& layer, LayerCall& call) {
   if (layer.model) return BuildModel(state, emit, *layer.model, call.inputs());
-  if (layer.operation) {
+  const LayerRow* row = FindLayer(layer.class_name);
+  if (IsOperation(layer, row, call)) {
     BuildOperation(call);
     return call.TakeResults();
   }
-  const LayerRow* row = FindLayer(layer.class_name);
   if (!row) {
     emit.Refuse(WhyUnknown(layer.class_name));
     return {};

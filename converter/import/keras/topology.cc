@@ -94,6 +94,8 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
                        "), whose code is not in the file: save the net as a SavedModel");
   NameRecurrentLayer(*layer);
   layer->operation = module.starts_with("keras.src.ops") || module.starts_with("keras.ops");
+  const json* nodes = Find(entry, "inbound_nodes");
+  layer->sourceless = module.empty() && nodes && nodes->is_array() && !nodes->empty() && (*nodes)[0].is_object();
   if (const json* trainable = Find(*config, "trainable"); trainable && trainable->is_boolean())
     layer->trainable = trainable->get<bool>();
   if (const json* build = Find(entry, "build_config"))

@@ -40,7 +40,8 @@ struct Layer {
   nlohmann::json config;       // an object
   nlohmann::json input_shape;  // as build_config has it; null when it is not said
   bool trainable = true;
-  bool operation = false;  // of Keras 3: a function, not a layer, though classes share names
+  bool operation = false;   // of Keras 3: a function, not a layer, though classes share names
+  bool sourceless = false;  // called as in Keras 3, but the file (.h5) does not say whether it is one
   std::vector<LayerUse> uses;
   std::unique_ptr<Model> model;  // a model as a layer
   std::vector<std::unique_ptr<Layer>>

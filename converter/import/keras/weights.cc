@@ -148,6 +148,7 @@ class ByObject {
     const bool dependencies = container.ends_with("_layer_checkpoint_dependencies/");
     std::map<std::string, int> used;
     for (const auto& layer : model.layers) {
+      if (layer->operation) continue;
       // A Sequential does not count its own InputLayer, which bears no weights either.
       std::string name = SnakeCase(layer->stored_class.empty() ? layer->class_name : layer->stored_class);
       if (int number = used[name]++; number > 0) {

@@ -246,6 +246,8 @@ void SlicingOpLambda(LayerCall& c) { GetItem(c, ""); }
 
 void BuildOperation(LayerCall& call) { Apply(call, call.layer().class_name); }
 
+bool KnowsOperation(std::string_view class_name) { return Rows().contains(Key(class_name)); }
+
 std::span<const LayerRow> OperationLayers() {
   static constexpr LayerRow kTable[] = {
       {"TFOpLambda", OpLambda, nullptr, MaskRule::kStop},

@@ -65,10 +65,17 @@ class Graph3 {
   }
   Graph3& Layer(const std::string& class_name, json config, const std::string& name, json args,
                 json kwargs = json::object()) {
+    config["trainable"] = true;
+    config["dtype"] = {{"module", "keras"},
+                       {"class_name", "DTypePolicy"},
+                       {"config", {{"name", "float32"}}},
+                       {"registered_name", nullptr}};
     return Call("keras.layers", class_name, std::move(config), name, std::move(args), std::move(kwargs));
   }
-  Graph3& Operation(const std::string& class_name, json config, const std::string& name, json args) {
-    return Call("keras.src.ops.numpy", class_name, std::move(config), name, std::move(args), json::object());
+  Graph3& Operation(const std::string& class_name, json config, const std::string& name, json args,
+                    json kwargs = json::object()) {
+    return Call("keras.src.ops.numpy", class_name, std::move(config), name, std::move(args),
+                std::move(kwargs));
   }
   json Config() const {
     return {{"module", "keras.src.models.functional"},
@@ -79,6 +86,14 @@ class Graph3 {
               {"layers", layers_},
               {"input_layers", inputs_},
               {"output_layers", {last_, 0, 0}}}}};
+  }
+  // As model.save("x.h5") of Keras 3 writes it: nothing says where a class comes from.
+  json LegacyConfig() const { return Legacy(Config()); }
+  static json Legacy(json entry) {
+    for (const char* key : {"module", "registered_name", "build_config"}) entry.erase(key);
+    if (const auto layers = entry["config"].find("layers"); layers != entry["config"].end())
+      for (json& layer : *layers) layer = Legacy(std::move(layer));
+    return entry;
   }
 
  private:
