@@ -95,7 +95,8 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
   NameRecurrentLayer(*layer);
   layer->operation = module.starts_with("keras.src.ops") || module.starts_with("keras.ops");
   const json* nodes = Find(entry, "inbound_nodes");
-  layer->sourceless = module.empty() && nodes && nodes->is_array() && !nodes->empty() && (*nodes)[0].is_object();
+  layer->sourceless =
+      module.empty() && nodes && nodes->is_array() && !nodes->empty() && (*nodes)[0].is_object();
   if (const json* trainable = Find(*config, "trainable"); trainable && trainable->is_boolean())
     layer->trainable = trainable->get<bool>();
   if (const json* build = Find(entry, "build_config"))
@@ -141,13 +142,20 @@ class References {
       FUSEBOX_ASSIGN(const TensorRef ref, Ref(*history));
       return Argument{ref};
     }
-    if (!from.is_array()) return Argument{from};
+    // Inputs by name count as a list, in the order of their names.
+    const bool by_name = from.is_object() && !from.contains("class_name") && HasTensor(from);
+    if (!from.is_array() && !by_name) return Argument{from};
     std::vector<Argument> list;
     for (const json& item : from) {
       FUSEBOX_ASSIGN(Argument one, Tree(item));
       list.push_back(std::move(one));
     }
     return Argument{std::move(list)};
+  }
+
+  static bool HasTensor(const json& from) {
+    if (Text(from, "class_name") == "__keras_tensor__") return true;
+    return (from.is_array() || from.is_object()) && std::ranges::any_of(from, HasTensor);
   }
 
   // Of Keras 2, in keyword arguments: a reference, or a plain value (also marked as one).
