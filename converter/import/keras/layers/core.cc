@@ -81,6 +81,7 @@ void Masking(LayerCall& c) {
 }
 
 void Same(LayerCall& c) { c.Give(c.in()); }
+void AsFloats(LayerCall& c) { c.Give(c.e().Cast(c.in(), DType::kF32)); }
 
 void Flatten(LayerCall& c) {
   ValueId x = c.in();
@@ -213,6 +214,14 @@ std::span<const LayerRow> CoreLayers() {
       {"RandomContrast", Same},
       {"RandomTranslation", Same},
       {"RandomBrightness", Same},
+      {"RandomColorDegeneration", Same},
+      {"RandomColorJitter", Same},
+      {"RandomErasing", AsFloats},
+      {"RandomGaussianBlur", AsFloats},
+      {"RandomInvert", Same},
+      {"RandomPosterization", Same},
+      {"RandomSaturation", Same},
+      {"RandomSharpness", AsFloats},
       {"RandomHeight", Same},
       {"RandomWidth", Same},
   };
