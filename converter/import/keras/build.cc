@@ -125,9 +125,8 @@ bool IsOperation(const Layer& layer, const LayerRow* row, const LayerCall& call)
   if (!layer.sourceless || !KnowsOperation(layer.class_name)) return false;
   const bool merges = row && std::ranges::any_of(MergeLayers(), [&](const LayerRow& r) { return &r == row; });
   if (!merges || layer.class_name == "Concatenate") return !layer.config.contains("trainable");
-  const bool list = call.args().empty()
-                        ? call.keywords().contains("inputs")
-                        : std::holds_alternative<std::vector<Given>>(call.args()[0].value);
+  const bool list = call.args().empty() ? call.keywords().contains("inputs")
+                                        : std::holds_alternative<std::vector<Given>>(call.args()[0].value);
   return !list;
 }
 

@@ -126,6 +126,14 @@ std::string LayerCall::UnreadKeyword() const {
   return {};
 }
 
+std::string LayerCall::UnreadSetting() const {
+  for (const auto& [name, value] : config().items()) {
+    const bool said = !value.is_null() && value != false && name != "name";
+    if (said && !asked_.contains(name)) return name;
+  }
+  return {};
+}
+
 ValueId LayerCall::KeywordTensor(const std::string& name) const {
   const Given* given = Keyword(name);
   const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;

@@ -76,6 +76,8 @@ class LayerCall {
   const Given* Keyword(const std::string& name) const;  // null: not given
   std::string UnreadKeyword()
       const;  // one that nobody has asked for and that says something; empty: there is none
+  // The same of what the configuration of an operation holds, where arguments that are not given are sought too.
+  std::string UnreadSetting() const;
   const std::vector<Given>& args() const { return args_; }
   const std::map<std::string, Given>& keywords() const { return kwargs_; }
   ValueId KeywordTensor(const std::string& name) const;  // kNoValue: not given
@@ -127,7 +129,7 @@ std::span<const LayerRow> AttentionLayers();
 std::span<const LayerRow> RecurrentLayers();
 std::span<const LayerRow> OperationLayers();
 std::span<const LayerRow> TensorFlowLayers();
-void BuildOperation(LayerCall&);                         // of Keras 3, by its class
+void BuildOperation(LayerCall&);  // of Keras 3, by its class
 bool KnowsOperation(std::string_view class_name);
 const LayerRow* FindLayer(std::string_view class_name);  // null: unknown
 std::string WhyUnknown(const std::string& class_name);   // and whose class it is

@@ -80,6 +80,16 @@ ValueId HardShrink(LayerCall& c, ValueId x) {
 }
 ValueId SoftShrink(LayerCall& c, ValueId x) { return c.e().Op("Sub", {x, Clipped(c, x, -0.5, 0.5)}); }
 
+// Straight between -1 and 1, and its integral.
+ValueId SparseSigmoid(LayerCall& c, ValueId x) { return Scaled(c, Shifted(c, Clipped(c, x, -1, 1), 1), 0.5); }
+ValueId SparsePlus(LayerCall& c, ValueId x) {
+  const ValueId bent = Scaled(c, c.e().Op("Square", {Shifted(c, x, 1)}), 0.25);
+  const ValueId below = c.e().Op("LessEqual", {x, c.e().F32(-1)}),
+                above = c.e().Op("GreaterEqual", {x, c.e().F32(1)});
+  const ValueId from_zero = c.e().Op("SelectV2", {below, c.e().F32(0), bent});
+  return c.e().Op("SelectV2", {above, x, from_zero});
+}
+
 const std::unordered_map<std::string, Builder>& ByName() {
   static const auto* const table = new std::unordered_map<std::string, Builder>{
       {"linear", [](LayerCall&, ValueId x) { return x; }},
@@ -109,6 +119,8 @@ const std::unordered_map<std::string, Builder>& ByName() {
       {"squareplus", SquarePlus},
       {"hard_shrink", HardShrink},
       {"soft_shrink", SoftShrink},
+      {"sparse_sigmoid", SparseSigmoid},
+      {"sparse_plus", SparsePlus},
   };
   return *table;
 }

@@ -50,6 +50,7 @@ struct OperationRow {
 // operation_math.cc: functions of elements, and reductions.
 void Unary(LayerCall&, std::string_view op);
 void Named(LayerCall&, std::string_view activation);  // an activation that takes nothing but a tensor
+void Rounded(LayerCall&, std::string_view op);
 void Binary(LayerCall&, std::string_view op);
 void Logical(LayerCall&, std::string_view op);
 void AddAll(LayerCall&, std::string_view op);
@@ -64,6 +65,7 @@ void Extreme(LayerCall&, std::string_view op);  // ArgMax, ArgMin
 void Cumulate(LayerCall&, std::string_view op);
 void TopK(LayerCall&, std::string_view op);
 void MatMul(LayerCall&, std::string_view op);
+void Dot(LayerCall&, std::string_view op);
 void Einsum(LayerCall&, std::string_view op);
 void SoftmaxOver(LayerCall&, std::string_view op);  // Softmax, LogSoftmax
 void Elu(LayerCall&, std::string_view op);
@@ -83,6 +85,13 @@ void LocalResponse(LayerCall&, std::string_view op);
 void Band(LayerCall&, std::string_view function);    // bandpart, tril, triu
 void Sorted(LayerCall&, std::string_view function);  // sort, argsort
 
+void Average(LayerCall&, std::string_view op);  // with weights or without
+void SquarePlus(LayerCall&, std::string_view op);
+void Celu(LayerCall&, std::string_view op);
+void Glu(LayerCall&, std::string_view op);
+void Shrink(LayerCall&, std::string_view function);  // hardshrink, softshrink
+void Threshold(LayerCall&, std::string_view op);
+
 // operation_shapes.cc, operation_parts.cc: what moves elements and computes nothing. `op` is of no meaning to most of them.
 void Same(LayerCall&, std::string_view op);
 void ExpandDims(LayerCall&, std::string_view op);
@@ -98,6 +107,7 @@ void CastTo(LayerCall&, std::string_view op);
 void GetItem(LayerCall&, std::string_view op);  // x[key]
 void Concat(LayerCall&, std::string_view op);
 void Stack(LayerCall&, std::string_view op);
+void Pile(LayerCall&, std::string_view function);  // hstack, vstack
 void Unstack(LayerCall&, std::string_view op);
 void Split(LayerCall&, std::string_view op);
 void Tile(LayerCall&, std::string_view op);

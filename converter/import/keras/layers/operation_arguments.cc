@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 
 #include "converter/import/keras/layers/operation.h"
 
@@ -182,11 +183,30 @@ bool HasFraction(const Given* given) { return given && HasFraction(PlainLists(*g
 
 }  // namespace
 
+namespace {
+
+// Of two types of whole numbers the wider one; TensorFlow does not mix them, but Keras 3 does.
+DType Wider(DType a, DType b) {
+  static constexpr std::array kWidening = {DType::kNone, DType::kBool, DType::kU8, DType::kI8,
+                                           DType::kI16,  DType::kI32,  DType::kI64};
+  return std::max(a, b, [](DType x, DType y) {
+    return std::ranges::find(kWidening, x) < std::ranges::find(kWidening, y);
+  });
+}
+
+bool HasNumber(const json& plain) {
+  return plain.is_array() ? std::ranges::any_of(plain, HasNumber) : plain.is_number();
+}
+
+}  // namespace
+
 DType CommonType(LayerCall& c, const Given* a, const Given* b, std::string_view op) {
-  const DType x = DTypeOf(a, c), y = DTypeOf(b, c), first = x == DType::kNone ? y : x;
-  const bool floats =
-      op == "RealDiv" || HasFraction(a) || HasFraction(b) || x == DType::kF32 || y == DType::kF32;
-  return floats ? DType::kF32 : first;
+  const DType x = DTypeOf(a, c), y = DTypeOf(b, c);
+  if (op == "RealDiv" || HasFraction(a) || HasFraction(b) || x == DType::kF32 || y == DType::kF32)
+    return DType::kF32;
+  if (c.keras() < 3) return x == DType::kNone ? y : x;
+  const bool number = (a && HasNumber(PlainLists(*a))) || (b && HasNumber(PlainLists(*b)));
+  return number && Wider(x, y) == DType::kBool ? DType::kI32 : Wider(x, y);
 }
 
 ValueId Numbers(LayerCall& c, const json& plain, DType type) {
@@ -211,8 +231,9 @@ ValueId Operand(LayerCall& c, const Given* given, DType type) {
   if (given) {
     if (const auto* flow = std::get_if<Flow>(&given->value)) return c.e().Cast(flow->value, type);
     const json plain = PlainLists(*given);
-    if (plain.is_number()) return c.e().Scalar(type, plain.get<double>());
-    if (plain.is_array()) return Numbers(c, plain, type);
+    const bool direct = type == DType::kF32 || type == DType::kI32 || type == DType::kNone;
+    if (plain.is_number() && direct) return c.e().Scalar(type, plain.get<double>());
+    if (plain.is_array() || plain.is_number() || plain.is_boolean()) return Numbers(c, plain, type);
   }
   c.e().Refuse("an operand that is neither a tensor nor a number");
   return kNoValue;

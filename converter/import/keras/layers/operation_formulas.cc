@@ -143,4 +143,69 @@ void Sorted(LayerCall& c, std::string_view op) {
   c.Give(last ? y : c.e().Transpose(y, perm));
 }
 
+void Average(LayerCall& c, std::string_view op) {
+  const ValueId x = Fractions(c);
+  std::vector<int64_t> axes = IntsArgument(c, 2, {"axis"}).value_or(std::vector<int64_t>{});
+  const Given* weights = FindArgument(c, 1, {"weights"});
+  const auto* none = weights ? std::get_if<json>(&weights->value) : nullptr;
+  const bool plain = !weights || (none && none->is_null());
+  const int rank = c.e().rank(x);
+  if (axes.empty())
+    for (int i = 0; i < rank; ++i) axes.push_back(i);
+  const ValueId over = c.e().I32s(axes);
+  if (plain) return c.Give(c.e().Op(op, {x, over}));
+  ValueId w = Operand(c, weights, DType::kF32);
+  if (c.e().rank(w) == 1 && rank > 1 && axes.size() == 1) {  // along the axis
+    std::vector<Extent> shape(static_cast<size_t>(rank), Extent{1});
+    shape[static_cast<size_t>(AxesOf(c, axes, rank)[0])] = c.e().size(w, 0);
+    w = c.e().Reshape(w, shape);
+  }
+  const ValueId sum = c.e().Op("Sum", {c.e().Op("Mul", {x, w}), over});
+  c.Give(c.e().Op("RealDiv", {sum, c.e().Op("Sum", {w, over})}));
+}
+
+// (x + sqrt(x^2 + b)) / 2
+void SquarePlus(LayerCall& c, std::string_view) {
+  const ValueId x = Fractions(c), b = c.e().F32(NumberArgument(c, 1, {"b"}, 4));
+  const ValueId root = c.e().Op("Sqrt", {c.e().Op("AddV2", {c.e().Op("Square", {x}), b})});
+  c.Give(c.e().Op("Mul", {c.e().Op("AddV2", {x, root}), c.e().F32(0.5)}));
+}
+
+// alpha * (exp(x / alpha) - 1) below zero
+void Celu(LayerCall& c, std::string_view) {
+  const double alpha = NumberArgument(c, 1, {"alpha"}, 1);
+  if (alpha == 0) return c.e().Reject("its alpha is 0");
+  const ValueId x = Fractions(c), bent = c.e().Op("Elu", {c.e().Op("Mul", {x, c.e().F32(1 / alpha)})});
+  const ValueId positive = c.e().Op("Greater", {x, c.e().F32(0)});
+  c.Give(c.e().Op("SelectV2", {positive, x, c.e().Op("Mul", {bent, c.e().F32(alpha)})}));
+}
+
+// One half gates the other.
+void Glu(LayerCall& c, std::string_view) {
+  const ValueId x = Fractions(c);
+  const int64_t axis = AxesOf(c, {IntArgument(c, 1, {"axis"}, -1)}, c.e().rank(x))[0];
+  if (c.e().ok() && c.e().dim(x, static_cast<int>(axis)) % 2 != 0)
+    return c.e().Refuse("an axis that is not known to have two halves");
+  const auto halves = c.e().Ops("Split", {c.e().I32(axis), x}, MakeAttrs("num_split", int64_t{2}), 2);
+  c.Give(c.e().Op("Mul", {halves[0], c.e().Op("Sigmoid", {halves[1]})}));
+}
+
+void Shrink(LayerCall& c, std::string_view name) {
+  const double most = NumberArgument(c, 1, {"threshold"}, 0.5);
+  const ValueId x = Fractions(c);
+  if (name == "hardshrink") {
+    const ValueId far = c.e().Op("Greater", {c.e().Op("Abs", {x}), c.e().F32(most)});
+    return c.Give(c.e().Op("SelectV2", {far, x, c.e().F32(0)}));
+  }
+  const ValueId near = c.e().Op("Maximum", {c.e().Op("Minimum", {x, c.e().F32(most)}), c.e().F32(-most)});
+  c.Give(c.e().Op("Sub", {x, near}));
+}
+
+void Threshold(LayerCall& c, std::string_view) {
+  const double least = NumberArgument(c, 1, {"threshold"}, 0),
+               otherwise = NumberArgument(c, 2, {"default_value"}, 0);
+  const ValueId x = Fractions(c), above = c.e().Op("Greater", {x, c.e().F32(least)});
+  c.Give(c.e().Op("SelectV2", {above, x, c.e().F32(otherwise)}));
+}
+
 }  // namespace fusebox::keras

@@ -27,6 +27,16 @@ void Unary(LayerCall& c, std::string_view op) {
   c.Give(c.e().Op(op, {op == "LogicalNot" ? c.e().Cast(x, DType::kBool) : x}));
 }
 
+// To so many places behind the point, or before it where there are fewer than none.
+void Rounded(LayerCall& c, std::string_view op) {
+  const int64_t places = c.keras() >= 3 ? IntArgument(c, 1, {"decimals"}, 0) : 0;
+  if (places == 0) return Unary(c, op);
+  if (places < -30 || places > 30) return c.e().Refuse("its decimals " + std::to_string(places));
+  const double unit = std::pow(10.0, static_cast<double>(places));
+  const ValueId scaled = c.e().Op("Mul", {c.e().Cast(c.in(), DType::kF32), c.e().F32(unit)});
+  c.Give(c.e().Op("RealDiv", {c.e().Op(op, {scaled}), c.e().F32(unit)}));
+}
+
 void Named(LayerCall& c, std::string_view activation) {
   c.Give(Activation(c, json(std::string(activation)), c.in()));
 }
@@ -192,7 +202,20 @@ void MatMul(LayerCall& c, std::string_view op) {
   c.Give(c.e().Op(op, {a, b}, MakeAttrs("adj_x", adj_x, "adj_y", adj_y)));
 }
 
+// Of matrices and what is piled up of them, the product with one matrix; with a number, every element's.
+void Dot(LayerCall& c, std::string_view op) {
+  const Given *a = FindArgument(c, 0, {"x1"}), *b = FindArgument(c, 1, {"x2"});
+  const auto rank = [&](const Given* given) {
+    const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
+    return flow ? c.e().rank(flow->value) : 0;
+  };
+  if (rank(a) == 0 || rank(b) == 0) return Binary(c, "Mul");
+  if (rank(b) != 2 && c.e().ok()) return c.e().Refuse("a second operand that is no matrix");
+  MatMul(c, op);
+}
+
 void Einsum(LayerCall& c, std::string_view op) {
+  c.Keyword("subscripts");
   if (!c.Has("subscripts")) return c.e().Refuse("no subscripts in its configuration");
   std::vector<ValueId> operands;
   for (size_t i = 0; i < c.args().size(); ++i) operands.push_back(TensorArgument(c, i, {}));

@@ -18,6 +18,8 @@ std::vector<ValueId> Parts(LayerCall& c) {
   return parts;
 }
 
+constexpr size_t kNoPosition = 99;  // by name only
+
 // One axis, from 0.
 int64_t AxisOf(LayerCall& c, size_t position, int64_t otherwise, int rank) {
   return AxesOf(c, {IntArgument(c, position, {"axis"}, otherwise)}, rank)[0];
@@ -32,6 +34,16 @@ void Concat(LayerCall& c, std::string_view) {
   c.Give(c.e().Concat(std::move(parts), static_cast<int>(axis)));
 }
 
+// Next to each other and on top of each other: vectors have one axis only, which vstack takes for a row.
+void Pile(LayerCall& c, std::string_view name) {
+  std::vector<ValueId> parts = Parts(c);
+  if (!c.e().ok()) return;
+  const bool vectors = c.e().rank(parts[0]) == 1, across = name == "hstack";
+  if (vectors && !across)
+    for (ValueId& part : parts) part = c.e().Op("ExpandDims", {part, c.e().I32(0)});
+  c.Give(c.e().Concat(std::move(parts), across && !vectors ? 1 : 0));
+}
+
 void Stack(LayerCall& c, std::string_view) {
   const std::vector<ValueId> parts = Parts(c);
   if (!c.e().ok()) return;
@@ -41,6 +53,7 @@ void Stack(LayerCall& c, std::string_view) {
 
 void Unstack(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
+  c.Keyword("num");  // which the size says
   const int64_t axis = AxisOf(c, 2, 0, c.e().rank(x)), count = c.e().dim(x, static_cast<int>(axis));
   if (c.e().ok() && (count < 1 || count > (1 << 12)))
     c.e().Refuse("an input " + ToString(c.e().type(x)) + ", which must have a moderate number of parts");
@@ -217,13 +230,17 @@ void OneHot(LayerCall& c, std::string_view) {
   const int64_t depth = IntArgument(c, 1, {"depth", "num_classes"}, 0);
   const double on = NumberArgument(c, 2, {"on_value"}, 1), off = NumberArgument(c, 3, {"off_value"}, 0);
   const int64_t axis = IntArgument(c, 4, {"axis"}, -1);
-  const Given* type = c.Keyword("dtype");
-  const auto* name = type ? std::get_if<json>(&type->value) : nullptr;
-  if (name && !name->is_null() && *name != "float32") return c.e().Refuse("its dtype " + name->dump());
+  const json type = PlainArgument(c, kNoPosition, {"dtype"});
+  const bool whole = type == "int32" || type == "int64" || type == "bool";
+  if (!type.is_null() && !whole && type != "float32") return c.e().Refuse("its dtype " + type.dump());
   if (FlagArgument(c, 5, {"sparse"})) return c.e().Refuse("a sparse result");
   if (depth < 1) return c.e().Refuse("a number of classes that is not known");
   const ValueId x = c.e().dtype(c.in()) == DType::kF32 ? c.e().Cast(c.in(), DType::kI32) : c.in();
-  c.Give(c.e().Op("OneHot", {x, c.e().I32(depth), c.e().F32(on), c.e().F32(off)}, MakeAttrs("axis", axis)));
+  const ValueId hot =
+      c.e().Op("OneHot", {x, c.e().I32(depth), c.e().F32(on), c.e().F32(off)}, MakeAttrs("axis", axis));
+  c.Give(!whole            ? hot
+         : type == "int32" ? c.e().Cast(hot, DType::kI32)
+                           : c.e().Cast(hot, type == "bool" ? DType::kBool : DType::kI64));
 }
 
 void Blocks(LayerCall& c, std::string_view op) {

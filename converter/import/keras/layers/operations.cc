@@ -58,6 +58,7 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"clipbyvalue", {"", Clip}},
       {"clip", {"", Clip}},
       {"matmul", {"BatchMatMulV2", MatMul}},
+      {"dot", {"BatchMatMulV2", Dot}},
       {"einsum", {"Einsum", Einsum}},
       {"exp", {"Exp", Unary}},
       {"log", {"Log", Unary}},
@@ -73,7 +74,7 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"sign", {"Sign", Unary}},
       {"floor", {"Floor", Unary}},
       {"ceil", {"Ceil", Unary}},
-      {"round", {"Round", Unary}},
+      {"round", {"Round", Rounded}},
       {"sin", {"Sin", Unary}},
       {"cos", {"Cos", Unary}},
       {"tan", {"Tan", Unary}},
@@ -123,6 +124,14 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"hardswish", {"hard_silu", Named}},
       {"hardtanh", {"hard_tanh", Named}},
       {"tanhshrink", {"tanh_shrink", Named}},
+      {"sparseplus", {"sparse_plus", Named}},
+      {"sparsesigmoid", {"sparse_sigmoid", Named}},
+      {"squareplus", {"", SquarePlus}},
+      {"celu", {"", Celu}},
+      {"glu", {"", Glu}},
+      {"hardshrink", {"hardshrink", Shrink}},
+      {"softshrink", {"softshrink", Shrink}},
+      {"threshold", {"", Threshold}},
       {"silu", {"", Silu}},
       {"swish", {"", Silu}},
       {"gelu", {"", Gelu}},
@@ -132,6 +141,7 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"leakyrelu", {"", LeakyRelu}},
       {"reducemean", {"Mean", Reduce}},
       {"mean", {"Mean", Reduce}},
+      {"average", {"Mean", Average}},
       {"reducesum", {"Sum", Reduce}},
       {"sum", {"Sum", Reduce}},
       {"reducemax", {"Max", Reduce}},
@@ -183,6 +193,8 @@ const std::map<std::string_view, OperationRow>& Rows() {
       {"shape", {"", ShapeOf}},
       {"concat", {"", Concat}},
       {"concatenate", {"", Concat}},
+      {"hstack", {"hstack", Pile}},
+      {"vstack", {"vstack", Pile}},
       {"stack", {"", Stack}},
       {"unstack", {"", Unstack}},
       {"split", {"", Split}},
@@ -231,6 +243,13 @@ void Apply(LayerCall& c, std::string_view name) {
     c.e().Refuse("the argument " + unread + " of " + std::string(name));
 }
 
+// What Keras 3 says when it makes the operation. Of these, `fill_mode` is for edges that resizing does not have.
+void CheckSettings(LayerCall& c) {
+  for (const char* key : {"fill_mode", "fill_value", "synchronized"}) c.Keyword(key);
+  if (const std::string unread = c.UnreadSetting(); c.e().ok() && !unread.empty())
+    c.e().Refuse("the setting " + unread + " of " + c.layer().class_name);
+}
+
 // "math.add", "__operators__.add", "nn.relu"
 void OpLambda(LayerCall& c) {
   const std::string function = c.Str("function", "");
@@ -244,7 +263,10 @@ void SlicingOpLambda(LayerCall& c) { GetItem(c, ""); }
 
 }  // namespace
 
-void BuildOperation(LayerCall& call) { Apply(call, call.layer().class_name); }
+void BuildOperation(LayerCall& call) {
+  Apply(call, call.layer().class_name);
+  CheckSettings(call);
+}
 
 bool KnowsOperation(std::string_view class_name) { return Rows().contains(Key(class_name)); }
 

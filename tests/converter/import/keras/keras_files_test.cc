@@ -262,8 +262,9 @@ TEST(KerasFiles, BrokenArchivesAreRefused) {
   const std::string file = TestDir() + "/model.keras";
   WriteKeras(file, Dense().model.config,
              {{"layers/dense/vars/0", Floats({4, 3}, std::vector<float>(12, 1))}});
-  EXPECT_THAT(Refusal(file),
-              HasSubstr("layer layer (Dense): the file has no weight bias of it (looked for layers/dense/vars/1)"));
+  EXPECT_THAT(
+      Refusal(file),
+      HasSubstr("layer layer (Dense): the file has no weight bias of it (looked for layers/dense/vars/1)"));
   const std::string bytes = ReadAll(file);
   for (size_t at = 0; at < bytes.size(); at += 13) {
     std::string changed = bytes;

@@ -96,10 +96,12 @@ TEST(KerasLegacy3, OperatorsOfATensorAndANumber) {
 // keras.ops.add(x1=a, x2=b) of a class that was made by hand.
 TEST(KerasLegacy3, OperandsMayBeNamed) {
   const json none = json::object(), no_args = json::array();
-  ExpectNear(RunBoth(TwoInputs().Operation("Subtract", none, "y", no_args, {{"x1", Of("b")}, {"x2", Of("a")}}),
+  ExpectNear(
+      RunBoth(TwoInputs().Operation("Subtract", none, "y", no_args, {{"x1", Of("b")}, {"x2", Of("a")}}),
+              {kLeft, kRight}),
+      {1.5F, 2.25F, -1.5F, -2});
+  ExpectNear(RunBoth(TwoInputs().Operation("Add", none, "y", json::array({Of("a")}), {{"x2", 2.0}}),
                      {kLeft, kRight}),
-             {1.5F, 2.25F, -1.5F, -2});
-  ExpectNear(RunBoth(TwoInputs().Operation("Add", none, "y", json::array({Of("a")}), {{"x2", 2.0}}), {kLeft, kRight}),
              {3.5F, 0, 2.5F, 6});
 }
 
@@ -118,11 +120,12 @@ TEST(KerasLegacy3, LayersOfTheSameNamesStayLayers) {
   expect("Minimum", none, {1.5F, -2, -1, 2});
   expect("Concatenate", {{"axis", -1}}, {1.5F, -2, 3, 0.25F, 0.5F, 4, -1, 2});
   expect("Dot", {{"axes", {2, 2}}, {"normalize", false}}, {4, -5.5F, 2.5F, 7.5F});
-  ExpectNear(RunBoth(TwoInputs().Layer("Reshape", {{"target_shape", {4}}}, "y", json::array({Of("a")})), {kLeft, kRight}),
+  ExpectNear(RunBoth(TwoInputs().Layer("Reshape", {{"target_shape", {4}}}, "y", json::array({Of("a")})),
+                     {kLeft, kRight}),
              Values(kLeft));
-  ExpectNear(
-      RunBoth(TwoInputs().Layer("Reshape", {{"target_shape", {4, 1}}}, "y", json::array({Of("a")})), {kLeft, kRight}),
-      Values(kLeft));
+  ExpectNear(RunBoth(TwoInputs().Layer("Reshape", {{"target_shape", {4, 1}}}, "y", json::array({Of("a")})),
+                     {kLeft, kRight}),
+             Values(kLeft));
 }
 
 // Operations whose names are layers' too, and those of no layer.

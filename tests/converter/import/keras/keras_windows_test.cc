@@ -49,8 +49,7 @@ TEST(KerasWindows, LayersAreCountedAsElsewhere) {
     Weights weights;
     Put(weights, container + "conv1d", {{2, 4, 3}, {3}});
     Put(weights, container + "lstm/cell", {{3, 12}, {3, 12}, {12}});
-    for (const char* dense : {"dense", "dense_1", "dense_2"})
-      Put(weights, container + dense, {{3, 3}, {3}});
+    for (const char* dense : {"dense", "dense_1", "dense_2"}) Put(weights, container + dense, {{3, 3}, {3}});
     Put(weights, "optimizer", {{1}, {2}});
     ExpectAlike(config, weights, Random({DType::kF32, {1, 6, 4}}, 5));
   }
@@ -66,11 +65,11 @@ TEST(KerasWindows, DependenciesAreCountedTwice) {
 }
 
 TEST(KerasWindows, AttentionHasLayersOfItsOwn) {
-  const json config =
-      Graph3()
-          .Input("x", {1, 5, 4})
-          .Layer("MultiHeadAttention", {{"num_heads", 2}, {"key_dim", 3}}, "a", {Graph3::Tensor("x"), Graph3::Tensor("x")})
-          .Config();
+  const json config = Graph3()
+                          .Input("x", {1, 5, 4})
+                          .Layer("MultiHeadAttention", {{"num_heads", 2}, {"key_dim", 3}}, "a",
+                                 {Graph3::Tensor("x"), Graph3::Tensor("x")})
+                          .Config();
   // Keras 2.15 and Keras 3 write the underscore.
   for (const std::string mark : {"", "_"}) {
     Weights weights;
@@ -87,9 +86,9 @@ TEST(KerasWindows, LayersThatWrapOthersAndModelsInModels) {
       {1, 5, 4}, json::array({LayerEntry("Bidirectional", {{"layer", both}, {"merge_mode", "concat"}}, "b"),
                               LayerEntry("Dense", {{"units", 3}}, "d")}))["config"];
   const json config = SequentialConfig(
-      {1, 5, 4},
-      json::array({LayerEntry("Sequential", inner, "inner"),
-                   LayerEntry("TimeDistributed", {{"layer", LayerEntry("Dense", {{"units", 2}}, "e")}}, "t")}));
+      {1, 5, 4}, json::array({LayerEntry("Sequential", inner, "inner"),
+                              LayerEntry("TimeDistributed",
+                                         {{"layer", LayerEntry("Dense", {{"units", 2}}, "e")}}, "t")}));
   Weights weights;
   for (const char* way : {"forward_layer", "backward_layer"})
     Put(weights, std::string("layers/sequential/layers/bidirectional/") + way + "/cell",
@@ -113,19 +112,17 @@ TEST(KerasWindows, MissingWeightsAreNamed) {
       "layer d (Dense): the file has no weight bias of it (looked for layers/dense/vars/1)";
   EXPECT_THAT(refusal(dense, kernel), HasSubstr(missing));
   EXPECT_THAT(refusal(dense, NamedOnWindows(kernel)), HasSubstr(missing));
-  EXPECT_THAT(
-      refusal(dense, {{"other", RandomWeight("w", {1}).value}}),
-      AllOf(HasSubstr("the file has no weight kernel of it (looked for layers/dense/vars/0)"),
-            Not(HasSubstr("_vars"))));
-  const json attention =
-      Graph3()
-          .Input("x", {1, 5, 4})
-          .Layer("MultiHeadAttention", {{"num_heads", 2}, {"key_dim", 3}}, "a", {Graph3::Tensor("x"), Graph3::Tensor("x")})
-          .Config();
-  EXPECT_THAT(refusal(attention, kernel),
-              HasSubstr("no weight query_kernel of it (looked for "
-                        "layers/multi_head_attention/query_dense/vars/0 and "
-                        "layers/multi_head_attention/_query_dense/vars/0)"));
+  EXPECT_THAT(refusal(dense, {{"other", RandomWeight("w", {1}).value}}),
+              AllOf(HasSubstr("the file has no weight kernel of it (looked for layers/dense/vars/0)"),
+                    Not(HasSubstr("_vars"))));
+  const json attention = Graph3()
+                             .Input("x", {1, 5, 4})
+                             .Layer("MultiHeadAttention", {{"num_heads", 2}, {"key_dim", 3}}, "a",
+                                    {Graph3::Tensor("x"), Graph3::Tensor("x")})
+                             .Config();
+  EXPECT_THAT(refusal(attention, kernel), HasSubstr("no weight query_kernel of it (looked for "
+                                                    "layers/multi_head_attention/query_dense/vars/0 and "
+                                                    "layers/multi_head_attention/_query_dense/vars/0)"));
 }
 
 // A circle of groups ends.
