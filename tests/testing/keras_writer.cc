@@ -48,16 +48,21 @@ class Writer {
     std::vector<hsize_t> dims(value.type.shape.dims().begin(), value.type.shape.dims().end());
     const hid_t space = dims.empty() ? H5Screate(H5S_SCALAR)
                                      : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
-    const bool bytes = value.type.dtype == DType::kI8;
-    const hid_t data = H5Dcreate2(file_, path.c_str(), bytes ? H5T_STD_I8LE : H5T_IEEE_F32LE, space, links_,
-                                  H5P_DEFAULT, H5P_DEFAULT);
-    FUSEBOX_CHECK(H5Dwrite(data, bytes ? H5T_NATIVE_SCHAR : H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                           value.data.data()) >= 0);
+    const hid_t stored = StoredType(value.type.dtype);
+    const hid_t data = H5Dcreate2(file_, path.c_str(), stored, space, links_, H5P_DEFAULT, H5P_DEFAULT);
+    FUSEBOX_CHECK(H5Dwrite(data, stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data.data()) >= 0);
+    H5Tclose(stored);
     H5Dclose(data);
     H5Sclose(space);
   }
 
  private:
+  // HDF5 has no bf16: h5py writes two bytes of no meaning.
+  static hid_t StoredType(DType dtype) {
+    if (dtype == DType::kBF16) return H5Tcreate(H5T_OPAQUE, 2);
+    return H5Tcopy(dtype == DType::kI8 ? H5T_STD_I8LE : H5T_IEEE_F32LE);
+  }
+
   void Strings(const std::string& group, const std::string& name, const std::vector<std::string>& texts,
                hid_t space) {
     size_t longest = 1;

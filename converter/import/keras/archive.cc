@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <fstream>
 
 #include "converter/import/keras/keras1.h"
@@ -131,10 +132,12 @@ Result<Tensor> Archive::Read(const std::string& dataset) const {
   if (const auto it = read_.find(dataset); it != read_.end()) return it->second;
   FUSEBOX_ASSIGN(Type type, weights_->TypeOf(dataset));
   FUSEBOX_ASSIGN(Buffer data, weights_->Read(dataset));
-  if (type.dtype == DType::kF64) {
-    std::vector<float> single;
-    single.reserve(data.size() / sizeof(double));
+  std::vector<float> single;
+  if (type.dtype == DType::kF64)
     for (const double v : data.As<double>()) single.push_back(static_cast<float>(v));
+  if (type.dtype == DType::kBF16)
+    for (const uint16_t v : data.As<uint16_t>()) single.push_back(std::bit_cast<float>(uint32_t{v} << 16));
+  if (type.dtype == DType::kF64 || type.dtype == DType::kBF16) {
     data = Buffer::Of<float>(single);
     type.dtype = DType::kF32;
   }

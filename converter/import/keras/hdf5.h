@@ -36,7 +36,7 @@ class Hdf5File {
   Result<std::optional<std::string>> Text(const std::string& group, const std::string& attribute) const;
   Result<std::vector<std::string>> Texts(const std::string& group, const std::string& attribute) const;
 
-  Result<Type> TypeOf(const std::string& dataset) const;  // f32, f64, f16 or integers
+  Result<Type> TypeOf(const std::string& dataset) const;  // f32, f64, bf16 or integers
   Result<Buffer> Read(const std::string& dataset) const;  // row-major, of that type
 
  private:

@@ -28,12 +28,15 @@ std::optional<DType> DTypeOf(hid_t type) {
     if (size == 4) return DType::kU32;
     if (size == 8) return DType::kU64;
   }
+  // What h5py makes of bf16, of which it knows the size only.
+  if (kind == H5T_OPAQUE && size == 2) return DType::kBF16;
   return {};
 }
 
-// What the library converts to while it reads; f16 has no native form and is read as f32.
-hid_t NativeType(DType dtype) {
+// What the library converts to while it reads; f16 has no native form and is read as f32, bf16 is read as it is stored.
+hid_t NativeType(DType dtype, hid_t stored) {
   switch (dtype) {
+    case DType::kBF16: return stored;
     case DType::kF64: return H5T_NATIVE_DOUBLE;
     case DType::kI8: return H5T_NATIVE_INT8;
     case DType::kU8: return H5T_NATIVE_UINT8;
@@ -64,7 +67,7 @@ Status CheckStorage(hid_t dataset, size_t bytes) {
 haddr_t InPlace(hid_t dataset, hid_t stored, DType dtype) {
   const Id properties(H5Dget_create_plist(dataset), H5Pclose);
   if (!properties.ok() || H5Pget_layout(properties) != H5D_CONTIGUOUS) return HADDR_UNDEF;
-  if (H5Tequal(stored, NativeType(dtype)) <= 0) return HADDR_UNDEF;
+  if (H5Tequal(stored, NativeType(dtype, stored)) <= 0) return HADDR_UNDEF;
   const haddr_t offset = H5Dget_offset(dataset);
   return offset % (BitsOf(dtype) / 8) == 0 ? offset : HADDR_UNDEF;
 }
@@ -142,7 +145,8 @@ Result<Buffer> Values(hid_t dataset, const Type& type, const Buffer& file) {
   }
   bool read = *bytes == 0;
   Buffer out = Buffer::Make(*bytes, [&](std::span<std::byte> to) {
-    if (!read) read = H5Dread(dataset, NativeType(type.dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, to.data()) >= 0;
+    if (!read)
+      read = H5Dread(dataset, NativeType(type.dtype, stored), H5S_ALL, H5S_ALL, H5P_DEFAULT, to.data()) >= 0;
   });
   if (!read) return Invalid("its values cannot be read (a truncated file?)");
   return out;

@@ -2,6 +2,7 @@
 // What files of Keras 3.6 and later hold besides, against its definition.
 #include <gmock/gmock.h>
 
+#include <bit>
 #include <cmath>
 
 #include "tests/converter/import/keras/keras_graph.h"
@@ -151,6 +152,23 @@ TEST(KerasToday, InputsMayBeGivenByName) {
                     .Config();
   config["config"]["layers"].push_back(std::move(inner));
   ExpectNear(Zip(config, {Floats({1, 2}, {1, 2}), Floats({1, 2}, {5, 9})}), {-4, -7});
+}
+
+// Of a model whose policy is bfloat16, which is trained in it throughout.
+TEST(KerasToday, WeightsMayBeBf16) {
+  const auto narrow = [](std::vector<int64_t> dims, const std::vector<float>& values) {
+    std::vector<uint16_t> upper;
+    for (const float value : values)
+      upper.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+    return Tensor{{DType::kBF16, Shape(std::move(dims))}, Buffer::Of<uint16_t>(upper)};
+  };
+  const Tensor kernel = narrow({2, 2}, {1.5F, -2, 0.25F, 3}), bias = narrow({2}, {0.5F, -0.0078125F});
+  const json config =
+      SequentialConfig({1, 2}, json::array({LayerEntry("Dense", {{"units", 2}}, "d")}), "bfloat16");
+  const Tensors x = {Floats({1, 2}, {2, 4})};
+  const std::vector<float> want = {4.5F, 7.9921875F};
+  ExpectNear(Zip(config, x, {{"layers/dense/vars/0", kernel}, {"layers/dense/vars/1", bias}}), want);
+  ExpectNear(RunModel({config, {{"d", {{"kernel", kernel}, {"bias", bias}}}}, "3.11.0"}, x), want);
 }
 
 TEST(KerasToday, PicturesOfKeras3AreVariedInTrainingOnly) {
