@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Keras file: its configuration and its stored weights, whatever the container.
 //
-//   .h5, .hdf5   HDF5 of Keras 1 to 2.x: configuration in an attribute, weights in one group per layer
+//   .h5, .hdf5   HDF5 of Keras 1 to 3: configuration in an attribute, weights in one group per layer
 //   .keras       zip of Keras 2.12 and later: config.json, metadata.json, model.weights.h5 with one group per object
 // What a file is, its first bytes say, not its name.
 #pragma once
