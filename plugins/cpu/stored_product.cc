@@ -121,10 +121,11 @@ void StoredProduct::ReadScales(const Node& n) {
   weight_scales_.assign(w.scales, w.scales + w.count);
   if (hybrid_) return;
   const Affine in = AffineOf(n.in(operands_.input)), out = AffineOf(n.out(0));
-  // TFLite multiplies scales of a whole tensor as floats, and those of channels as doubles.
-  const bool per_channel = weight_scales_.size() > 1;
+  // Elsewhere it multiplies the scale of a whole tensor as a float.
+  const bool exact =
+      weight_scales_.size() > 1 || (operands_.exact_scales && n.in(operands_.input).dtype() != FBX_U8);
   for (const float scale : weight_scales_)
-    scales_.emplace_back((per_channel ? double{in.scale} * scale : double{in.scale * scale}) / out.scale);
+    scales_.emplace_back((exact ? double{in.scale} * scale : double{in.scale * scale}) / out.scale);
   const StoredRange range(activation_, n.out(0));
   input_zero_ = in.zero, output_zero_ = out.zero, lowest_ = range.lowest, highest_ = range.highest;
 }

@@ -20,6 +20,7 @@ struct ProductOperands {
   int channel_axis = 0;
   bool transposed = false;     // weights are [..., depth, channels], and are to be [..., channels, depth]
   bool wide_weights = false;   // i16 weights are taken
+  bool exact_scales = false;   // TFLite multiplies the scales of its convolutions of i8 and i16 as doubles
   bool two_roundings = false;  // i16 sums without a bias are scaled like those of bytes
   bool halves_up = false;      // of sums of bytes: TFLite rounds those of CONV_2D and FULLY_CONNECTED so
 };

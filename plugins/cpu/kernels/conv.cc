@@ -12,7 +12,7 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.halves_up = true};
+constexpr ProductOperands kOperands{.exact_scales = true, .halves_up = true};
 
 struct Conv2D {
   static constexpr std::string_view builtin = "CONV_2D";

@@ -12,7 +12,7 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.channel_axis = 3};
+constexpr ProductOperands kOperands{.channel_axis = 3, .exact_scales = true};
 
 // Output channel c * multiplier + m is the filter of that number over input channel c.
 struct DepthwiseConv2D {

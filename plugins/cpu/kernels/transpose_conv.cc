@@ -12,7 +12,8 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.input = 2, .weights = 1, .bias = 3, .two_roundings = true};
+constexpr ProductOperands kOperands{
+    .input = 2, .weights = 1, .bias = 3, .exact_scales = true, .two_roundings = true};
 
 // The gradient of a convolution from `output` to `input`. Operands: output shape, filter [out, height, width, in],
 // input, bias. Input pixel x adds its filter taps k to the output pixels x * stride - padding + k.

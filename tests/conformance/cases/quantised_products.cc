@@ -230,6 +230,31 @@ void AddMatMuls(Cases& c) {
   hybrid("hybrid, the left swapped", F32({2, 5, 3}, columns), w, {{"adj_x", true}});
 }
 
+// A sum of 475510238 at the scales 0.049 * 0.0025 / 500 is 116.5000027; where the scales are multiplied as floats, 116.4999959.
+void AddScales(Cases& c) {
+  constexpr float kInput = 0.049f, kWeights = 0.0025f, kResult = 500;
+  const Data sum = I32({1}, {475510238}), size = I32({4}, {1, 1, 1, 1});
+  const auto add = [&](std::string name, const char* op, std::vector<Data> operands, const Data& result) {
+    std::vector<Attr> attrs = {{"padding", "SAME"}, {"stride_h", 1}, {"stride_w", 1}};
+    if (std::string(op) == "FULLY_CONNECTED") attrs.clear();
+    operands.push_back(sum);
+    c.push_back({.name = name + ", one scale of weights",
+                 .op = op,
+                 .operands = std::move(operands),
+                 .attrs = std::move(attrs),
+                 .results = {result.Quantised(kResult, 0)}});
+  };
+  const Dims one = {1, 1, 1, 1};
+  const Data x = I8(one, {0}).Quantised(kInput, 0), w = I8(one, {1}).Quantised(kWeights, 0);
+  add("i8", "CONV_2D", {x, w}, I8(one, {117}));
+  add("i8", "DEPTHWISE_CONV_2D", {x, w}, I8(one, {117}));
+  add("i8", "TRANSPOSE_CONV", {size, w, x}, I8(one, {117}));
+  const Data unsigned_x = U8(one, {0}).Quantised(kInput, 0), unsigned_w = U8(one, {1}).Quantised(kWeights, 0);
+  add("u8", "CONV_2D", {unsigned_x, unsigned_w}, U8(one, {116}));
+  add("i8", "FULLY_CONNECTED", {I8({1, 1}, {0}).Quantised(kInput, 0), I8({1, 1}, {1}).Quantised(kWeights, 0)},
+      I8({1, 1}, {116}));
+}
+
 void AddRefusals(Cases& c) {
   const auto refuse = [&](const char* name, const char* op, std::vector<Data> operands, const char* why) {
     c.push_back({.name = name,
@@ -256,6 +281,7 @@ const Suite kProducts("quantised products", [](Cases& c) {
   AddProducts<int16_t>(c, true);
   AddHybrids(c);
   AddMatMuls(c);
+  AddScales(c);
   AddRefusals(c);
 });
 
