@@ -189,7 +189,7 @@ void AddRest(std::vector<Single>& all) {
                                  axes = net.Const<int32_t>(DType::kI32, {2}, std::vector<int32_t>{1, 2});
                    return net.Take({net.Add(Op::kMean, {x, axes}, i16, {2, 5}, {}, kOther16)});
                  },
-                 1});
+                 0});
   for (const DType dtype : {DType::kI8, DType::kU8, i16}) {
     for (const char* grid : {"align_corners", "half_pixel_centers", "neither"}) {
       const Q q = dtype == i16 ? kIn16 : Q{0.05f, dtype == DType::kU8 ? 131 : 3};

@@ -46,11 +46,10 @@ struct Family {
   std::string name;
   std::function<std::unique_ptr<Module>(Dice&, std::string& what)> build;  // one op with one input
   bool of_zeros = false;                                                   // the input is its zero point
-  int trials = 300;
 };
 void PrintTo(const Family& family, std::ostream* out);
 
-// Runs the family's trials through the kernels and through stock.
+// Runs 300 trials through the kernels and through stock (FUSEBOX_LONG_TESTS: 5000).
 void ExpectStocksValues(const Family& family);
 
 int64_t CountOf(const Dims& dims);

@@ -10,14 +10,18 @@
 #include "plugins/cpu/quant.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
+#include "plugins/cpu/stored_reduce.h"
 
 namespace fusebox::cpu {
 namespace {
 
+// Bytes and i16 without a scale are integers like others.
+constexpr Types<float, double, int32_t, int64_t, int8_t, uint8_t, int16_t> kSummands;
+
 // An Op folds values into a Total<T>, beginning with Start; Finish makes the result of it. Integers wrap.
 struct Sum {
   static constexpr std::string_view kName = "SUM";
-  static constexpr auto kTypes = kNumbers;
+  static constexpr auto kTypes = kSummands;
   template <class T>
   using Total = T;
   template <class T>
@@ -51,7 +55,7 @@ struct Mean : Sum {
 
 struct Prod {
   static constexpr std::string_view kName = "REDUCE_PROD";
-  static constexpr auto kTypes = kNumbers;
+  static constexpr auto kTypes = kSummands;
   template <class T>
   using Total = T;
   template <class T>
@@ -62,7 +66,7 @@ struct Prod {
   FUSEBOX_INLINE static T Join(T a, T x) {
     if constexpr (std::is_floating_point_v<T>) return a * x;
     else
-      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) *
+      return static_cast<T>(1u * static_cast<std::make_unsigned_t<T>>(a) *
                             static_cast<std::make_unsigned_t<T>>(x));
   }
   template <class T, class A>
@@ -187,6 +191,10 @@ struct Reduce {
       return;
     }
     RequireDtype(n, 0, Op::kTypes);
+    if (n.out_count() > 0 && IsQuantised(n.out(0)))
+      throw Reject{"QUANT",
+                   std::string(dtype_name(n.in(0).dtype())) + " without a scale to a result with one",
+                   "operand 0"};
   }
 
   static void infer(const Node& n, Infer& out) {
@@ -237,24 +245,63 @@ struct Reduce {
   template <class T>
   static void RunQuantised(const Node& n, const ReducePlan& plan) {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
-    if constexpr (kMultiplies) {
-      return Run<T, double>(
-          n, plan, [=](T x) { return double{from.scale} * (x - from.zero); },
-          [=](double total, int64_t) { return Nearest<T>(total, to); });
+    const int64_t folds = Folds(plan);
+    if constexpr (kMultiplies) return RunProducts(n, plan, StoredProd<T>(from, to, folds));
+    const auto load = [](T x) FUSEBOX_INLINE { return int64_t{x}; };
+    if constexpr (std::is_same_v<Op, Mean>)
+      return Run<T, int64_t>(n, plan, load, StoredMean<T>(from, to, IsOfImage(n), folds));
+    Run<T, int64_t>(n, plan, load, StoredSum<T>(from, to, folds));
+  }
+
+  template <class T>
+  static void RunProducts(const Node& n, const ReducePlan& plan, const StoredProd<T>& product) {
+    const T* in = n.in(0).data<const T>();
+    T* out = n.out(0).data<T>();
+    const int64_t columns = plan.inner_folded ? 1 : plan.inner;
+    parallel_for(n.host(), static_cast<size_t>(plan.kept_count), Grain(plan.folded_count * plan.inner),
+                 [&](size_t begin, size_t end, uint32_t) {
+                   Walk<1> kept(plan.kept, {plan.kept_strides});
+                   kept.Seek(static_cast<int64_t>(begin));
+                   for (size_t i = begin; i < end; ++i, kept.Next()) {
+                     for (int64_t c = 0; c < columns; ++c)
+                       out[static_cast<int64_t>(i) * columns + c] =
+                           ProductOf(plan, in + kept.offset(0) + c, product);
+                   }
+                 });
+  }
+
+  // In the order of the elements: each factor is rounded.
+  template <class T>
+  static T ProductOf(const ReducePlan& plan, const T* in, const StoredProd<T>& product) {
+    const int64_t run = plan.inner_folded ? plan.inner : 1;
+    if (Folds(plan) == 0) return product.OfNothing();
+    Walk<1> folded(plan.folded, {plan.folded_strides});
+    folded.Seek(0);
+    int32_t total = 0;
+    for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
+      const T* x = in + folded.offset(0);
+      for (int64_t i = 0; i < run; ++i) total = f + i == 0 ? product.First(x[i]) : product.Next(total, x[i]);
     }
-    const auto finish = [=](int64_t total, int64_t folds) {
-      double real = from.scale * static_cast<double>(total - folds * from.zero);
-      if constexpr (std::is_same_v<Op, Mean>) real /= static_cast<double>(folds);
-      return Nearest<T>(real, to);
-    };
-    Run<T, int64_t>(n, plan, [](T x) FUSEBOX_INLINE { return int64_t{x}; }, finish);
+    return product.Finish(total);
+  }
+
+  // Along height and width of a batch of images, with all dims kept and the axes written so.
+  static bool IsOfImage(const Node& n) {
+    const Tensor axes = n.in(1);
+    if (n.in(0).rank() != 4 || axes.count() != 2 || !n.attrs().b("keep_dims", false)) return false;
+    const int64_t first = IntAt(axes, 0), second = IntAt(axes, 1);
+    return (first == 1 && second == 2) || (first == 2 && second == 1);
+  }
+
+  static int64_t Folds(const ReducePlan& plan) {
+    return plan.folded_count * (plan.inner_folded ? plan.inner : 1);
   }
 
   template <class T, class Total, class L, class F>
   static void Run(const Node& n, const ReducePlan& plan, const L& load, const F& finish) {
     const T* in = n.in(0).data<const T>();
     T* out = n.out(0).data<T>();
-    const int64_t folds = plan.folded_count * (plan.inner_folded ? plan.inner : 1);
+    const int64_t folds = Folds(plan);
     if (n.out(0).count() == 0) return;
     if (folds == 0 && std::is_same_v<Op, Mean> && !std::is_floating_point_v<T>)
       Fail("the mean of no integers");

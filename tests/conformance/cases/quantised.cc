@@ -82,6 +82,24 @@ void AddBinary(Cases& c) {
                .refused = "another scale"});
 }
 
+// Along dim 1 of [2, 3, 4]. As TFLite computes it: each of three factors is scaled by the upper 16 bits of x.scale over the
+// cube root of the result's scale, and so is the product in the end; each is rounded, halves up.
+template <class S>
+Data Products(const Data& x, float scale, int64_t zero) {
+  int exponent = 0;
+  const double factor = std::frexp(x.quant.scales[0] / std::cbrt(double{scale}), &exponent);
+  const double upper = std::round(factor * 32768) / 32768 * std::exp2(exponent);
+  std::vector<double> products(8, 1);
+  const auto stored = As<S>(x);
+  for (size_t i = 0; i < 24; ++i) {
+    double& product = products[i / 12 * 4 + i % 4];
+    const auto next = static_cast<double>(stored[i] - x.quant.zero_points[0]);
+    product = i % 12 < 4 ? next : std::floor(product * next * upper + 0.5);
+  }
+  for (double& product : products) product = std::floor(product * upper + 0.5) * scale;
+  return ToStored<S>({2, 4}, products, scale, zero);
+}
+
 template <class S>
 void AddRest(Cases& c) {
   using K = Kind<S>;
@@ -105,9 +123,7 @@ void AddRest(Cases& c) {
   c.push_back({type, "MAX_POOL_2D", {x}, half, {ToStored<S>({1, 2, 2, 3}, most, 0.1f * k, zero)}});
   c.push_back({type, "MEAN", {x, axes}, {}, {ToStored<S>({1, 3}, mean, 0.02f * k, low)}});
   const Data few = Stored<S>({2, 3, 4}, 22, 0.02f * k, zero), along = I32({1}, {1});
-  std::vector<double> products(8, 1);
-  for (int64_t i = 0; i < 24; ++i) products[static_cast<size_t>(i / 12 * 4 + i % 4)] *= Real(few, i);
-  c.push_back({type, "REDUCE_PROD", {few, along}, {}, {ToStored<S>({2, 4}, products, 0.1f * k, zero)}});
+  c.push_back({type, "REDUCE_PROD", {few, along}, {}, {Products<S>(few, 0.1f * k, zero)}});
   c.push_back({type, "SUM", {x, axes}, {}, {ToStored<S>({1, 3}, sum, 0.5f * k, zero)}});
 
   const Data rows = Stored<S>({3, 10}, 22, 0.05f * k, zero);
