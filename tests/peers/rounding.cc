@@ -78,7 +78,7 @@ void ExpectStocksValues(const Family& family) {
   const auto registry = Plugins();
   ASSERT_TRUE(registry) << registry.error().message;
   int failures = 0;
-  const int trials = std::getenv("FUSEBOX_LONG_TESTS") ? 5000 : 300;
+  const int trials = std::getenv("FUSEBOX_LONG_TESTS") ? 5000 : 100;
   for (int trial = 0; trial < trials && failures < 5; ++trial) {
     Dice dice(static_cast<uint32_t>(trial + 1));
     std::string what;

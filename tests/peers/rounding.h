@@ -49,7 +49,7 @@ struct Family {
 };
 void PrintTo(const Family& family, std::ostream* out);
 
-// Runs 300 trials through the kernels and through stock (FUSEBOX_LONG_TESTS: 5000).
+// Runs 100 trials through the kernels and through stock (FUSEBOX_LONG_TESTS: 5000).
 void ExpectStocksValues(const Family& family);
 
 int64_t CountOf(const Dims& dims);

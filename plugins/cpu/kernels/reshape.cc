@@ -47,10 +47,19 @@ struct Reshape : CopyAll {
       for (int64_t i = 0; i < n.in(1).dim(0); ++i) dims.push_back(-1);
       return out.set(0, in.dtype(), dims);
     }
-    out.set(0, in.dtype(), Resolve(*wanted, in.rank() < 0 ? -1 : Count(in.dims())));
+    out.set(0, in.dtype(), Resolve(*wanted, in));
   }
 
-  static Shape Resolve(Shape dims, int64_t count) {
+  // Without zeros, which leave the count of the other dims: [2, 0, 5] made [-1, 0] is [10, 0], as in TFLite.
+  static int64_t CountWithoutZeros(const Shape& dims) {
+    int64_t count = 1;
+    for (const int64_t d : dims) count = d > 0 ? Product(count, d) : count;
+    return count;
+  }
+
+  static Shape Resolve(Shape dims, Tensor in) {
+    const int64_t count = in.rank() < 0 ? -1 : Count(in.dims());
+    const Shape wanted = dims;
     int stretch = -1;
     int64_t others = 1;
     for (int i = 0; i < dims.rank(); ++i) {
@@ -64,12 +73,11 @@ struct Reshape : CopyAll {
       }
     }
     if (count < 0) return dims;
-    if (stretch >= 0) {
-      if (others == 0) Fail("a new shape with -1 beside 0 says nothing");
-      dims[stretch] = count / others;
-    }
+    if (stretch >= 0 && others > 0) dims[stretch] = count / others;
+    if (stretch >= 0 && others == 0 && in.is_static())
+      dims[stretch] = CountWithoutZeros(Shape(in)) / CountWithoutZeros(wanted);
     if (Count(dims) != count)
-      Fail("cannot make " + Text(dims) + " of " + std::to_string(count) + " elements");
+      Fail("cannot make " + Text(wanted) + " of " + std::to_string(count) + " elements");
     return dims;
   }
 };

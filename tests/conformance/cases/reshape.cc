@@ -60,10 +60,24 @@ const Suite kSuite("reshape", [](Cases& c) {
                .op = "RESHAPE",
                .operands = {six, I32({2}, {-2, -3})},
                .error = "a dimension of -2"});
-  c.push_back({.name = "-1 beside 0",
+  const auto beside_0 = [&](Dims from, std::vector<int32_t> to, Dims worked_out) {
+    const auto rank = static_cast<int64_t>(to.size());
+    c.push_back({"-1 beside 0 makes " + std::to_string(worked_out[0]) + ", " + std::to_string(worked_out[1]),
+                 "RESHAPE",
+                 {F32(std::move(from), {0}), I32({rank}, to)},
+                 {},
+                 {F32(worked_out, {0})}});
+  };
+  beside_0({0}, {0, -1}, {0, 1});
+  beside_0({0, 3}, {-1, 0}, {3, 0});
+  beside_0({2, 0, 5}, {0, -1}, {0, 10});
+  beside_0({2, 0, 5}, {-1, 3, 0}, {3, 3, 0});  // 10 / 3
+  beside_0({0, 3}, {0, 6, -1}, {0, 6, 0});     // 3 / 6
+  beside_0({0, 3}, {4, -1}, {4, 0});
+  c.push_back({.name = "-1 beside 0 of something",
                .op = "RESHAPE",
-               .operands = {F32({0}, {0}), I32({2}, {0, -1})},
-               .error = "-1 beside 0"});
+               .operands = {six, I32({2}, {0, -1})},
+               .error = "cannot make [0,?] of 6 elements"});
   c.push_back({.name = "overflow",
                .op = "RESHAPE",
                .operands = {six, I32({4}, {1 << 30, 1 << 30, 1 << 30, 1 << 30})},
