@@ -3,7 +3,8 @@
 //   static constexpr std::string_view kName;      the builtin
 //   static constexpr auto kTypes = kFloats;       the dtypes it does
 //   template <class T> static T Apply(T x);
-// Where it does doubles it does quantised i8, u8 and i16 as well.
+// Where it does doubles it does quantised i8, u8 and i16 as well: to the nearest value, unless the Op has
+//   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out);   nothing: to the nearest
 #pragma once
 
 #include <fusebox/kernel.hpp>
@@ -38,7 +39,11 @@ struct Elementwise {
 
   explicit Elementwise(const Node& n) {
     if constexpr (kStores) {
-      if (IsQuantised(n, 0)) stored_ = StoredMap(n.in(0), n.out(0), kApply);
+      if (!IsQuantised(n, 0)) return;
+      stored_ = StoredMap(n.in(0), n.out(0), kApply);
+      if constexpr (requires { Op::OfBytes(n.in(0), n.out(0)); }) {
+        if (const auto table = Op::OfBytes(n.in(0), n.out(0))) stored_ = StoredMap(*table);
+      }
     }
   }
   static void supports(const Node& n) {

@@ -71,6 +71,7 @@ void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, 
 class StoredMap {
  public:
   StoredMap() = default;
+  explicit StoredMap(const ByteTable& table) : table_(table) {}
   template <class F>
   StoredMap(Tensor in, Tensor out, const F& f) {
     if (in.dtype() != FBX_I16) table_ = ByteTable(in, out, f);

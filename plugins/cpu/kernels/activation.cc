@@ -2,6 +2,7 @@
 #include "plugins/cpu/activation.h"
 
 #include <cmath>
+#include <optional>
 
 #include "plugins/cpu/broadcast.h"
 #include "plugins/cpu/elementwise.h"
@@ -68,9 +69,58 @@ struct Logistic {
   }
 };
 
+// HARD_SWISH of bytes as TFLite computes it, in fixed point of 16 bits. Values are stored ones less their zero points.
+class StoredHardSwish {
+ public:
+  StoredHardSwish(Affine from, Affine to) {
+    const float fine = from.scale / 128;
+    result_ = FixedPoint(double{fine / to.scale});
+    third_ = FixedPoint(double{fine / (3.0f / 32768)});
+  }
+
+  // Of a result with a much smaller scale than the operand's there are not bits enough.
+  bool fits() const { return result_.shift <= 0; }
+
+  int32_t operator()(int32_t x) const {
+    const int32_t fine = x * 128;
+    // From -3 to 3 as -1 to 1, saturated: all but one of the bits to the left before the product, which then cannot overflow.
+    const int32_t left = std::max(third_.shift, 0);
+    int32_t gate = Product(Shifted(fine, std::max(left - 1, 0)), Upper(third_));
+    gate = third_.shift > 0 ? Shifted(gate, 1) : Down(gate, -third_.shift);
+    gate = (gate + 32768) / 2;  // 0 to 1
+    return Down(gate * Product(fine, Upper(result_)) / 32768, -result_.shift);
+  }
+
+ private:
+  static int32_t Narrow(int64_t x) { return static_cast<int32_t>(std::clamp<int64_t>(x, -32768, 32767)); }
+  static int32_t Shifted(int32_t x, int32_t left) { return Narrow(int64_t{x} << left); }
+  static int32_t Upper(FixedPoint by) { return Narrow((int64_t{by.value} + 32768) >> 16); }
+  // The upper 16 bits of twice the product, halves away from zero.
+  static int32_t Product(int32_t a, int32_t b) {
+    const int32_t product = a * b;
+    return Narrow((product + (product < 0 ? 1 - 16384 : 16384)) / 32768);
+  }
+  // Halves away from zero.
+  static int32_t Down(int32_t x, int32_t right) {
+    const int32_t half = right > 0 ? 1 << (right - 1) : 0;
+    return x < 0 ? -((-x + half) >> right) : (x + half) >> right;
+  }
+
+  FixedPoint result_, third_;
+};
+
 struct HardSwish {
   static constexpr std::string_view kName = "HARD_SWISH";
   static constexpr auto kTypes = kFloats;
+  static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
+    const Affine from = AffineOf(in), to = AffineOf(out);
+    const StoredHardSwish f(from, to);
+    if (in.dtype() == FBX_I16 || !f.fits()) return std::nullopt;
+    return ByteTable::OfStored(in, [&](int32_t x) {
+      const int32_t y = f(x - from.zero) + to.zero;
+      return out.dtype() == FBX_U8 ? int32_t{ClampTo<uint8_t>(y)} : int32_t{ClampTo<int8_t>(y)};
+    });
+  }
   template <class T>
   FUSEBOX_INLINE static T Apply(T x) {
     return x * (Clamp(x + T(3), T(0), T(6)) / T(6));  // the factor first: large x would overflow

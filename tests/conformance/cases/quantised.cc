@@ -14,6 +14,25 @@ std::vector<double> Each(const Data& x, const F& f) {
   return y;
 }
 
+// What TFLite computes of bytes: the value, already on the result's scale but for a power of two, and the gate (0 to 1 for -3
+// to 3) are 16 bits each; their product is cut, and rounded when the power of two is taken away.
+template <class S>
+Data HardSwishOfBytes(const Data& x, float scale, int64_t zero) {
+  int power = 0, gate_power = 0;
+  const double in = double{x.quant.scales[0]} / 128;
+  const double factor = std::round(std::frexp(in / scale, &power) * 32768) / 32768;
+  const double gate_factor = std::round(std::frexp(in / (3.0 / 32768), &gate_power) * 32768) / 32768;
+  std::vector<double> y;
+  for (const S stored : As<S>(x)) {
+    const double fine = 128.0 * static_cast<double>(stored - x.quant.zero_points[0]);
+    const double shifted = std::clamp(fine * std::exp2(gate_power - 1), -32768.0, 32767.0);
+    const double gate = std::clamp(2 * std::round(shifted * gate_factor), -32768.0, 32767.0);
+    const double product = std::trunc(std::floor((gate + 32768) / 2) * std::round(fine * factor) / 32768);
+    y.push_back(std::round(product * std::exp2(power)) * scale);
+  }
+  return ToStored<S>(x.dims, y, scale, zero);
+}
+
 template <class S>
 void AddUnary(Cases& c) {
   using K = Kind<S>;
@@ -33,7 +52,14 @@ void AddUnary(Cases& c) {
   add("TANH", 1.0f / 128, K::kMiddle, [](double v) { return std::tanh(v); });
   add("RELU", 0.05f, zero, [](double v) { return std::max(v, 0.0); });
   add("RELU6", 0.03f, low, [](double v) { return std::clamp(v, 0.0, 6.0); });
-  add("HARD_SWISH", 0.05f, zero, [](double v) { return v * std::clamp(v + 3, 0.0, 6.0) / 6; });
+  if (K::kWide) add("HARD_SWISH", 0.05f, zero, [](double v) { return v * std::clamp(v + 3, 0.0, 6.0) / 6; });
+  else
+    for (const float scale : {0.05f, 0.02f})
+      c.push_back({std::string(K::Name()) + " by value",
+                   "HARD_SWISH",
+                   {x},
+                   {},
+                   {HardSwishOfBytes<S>(x, scale, zero)}});
   add("LEAKY_RELU", 0.06f, zero, [](double v) { return v > 0 ? v : 0.25 * v; }, {{"alpha", 0.25}}, 1);
   add("ABS", 0.05f, low, [](double v) { return std::abs(v); });
   add("ELU", 0.05f, zero, [](double v) { return v > 0 ? v : std::expm1(v); });
