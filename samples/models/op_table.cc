@@ -70,6 +70,9 @@ constexpr std::string_view kLines[] = {
     "NotEqual(x: T, y: T) -> (z: bool)",
     "Any(input: bool, reduction_indices: Tidx) -> (output: bool)",
     "ZerosLike(x: T) -> (y: T)",
+    "FusedBatchNormV3(x: T, scale: U, offset: U, mean: U, variance: U) -> (y: T, batch_mean: U, "
+    "batch_variance: U, "
+    "reserve_space_1: U, reserve_space_2: U, reserve_space_3: U)",
     "GreaterEqual(x: T, y: T) -> (z: bool)",
     "Equal(x: T, y: T) -> (z: bool)",
     "LogicalAnd(x: bool, y: bool) -> (z: bool)",

@@ -217,9 +217,19 @@ ValueId Unbiased(Translation& t, ValueId variance, ValueId x, const std::vector<
   return t.Value(Op::kMul, {variance, t.Value(Op::kDiv, {count, others})});
 }
 
+// What training hands on for the statistic in operand `old`: that of this batch, or a running average, which is none where
+// there is nothing to average with.
+ValueId Running(Translation& t, size_t old, ValueId batch) {
+  const auto factor = static_cast<float>(t.attrs().f64("exponential_avg_factor", 1));
+  if (factor == 1) return batch;
+  if (t.in_type(old).shape == Shape{0}) return kNoValue;
+  const DType dtype = t.type(batch).dtype;
+  return t.Value(Op::kAdd, {t.Value(Op::kMul, {t.in(old), t.Scalar(dtype, 1 - factor)}),
+                            t.Value(Op::kMul, {batch, t.Scalar(dtype, factor)})});
+}
+
 // In training the moments are those of x itself. Keras' LayerNormalization is saved like that, with its rows as channels.
 Status NormaliseByMoments(Translation& t) {
-  if (t.attrs().f64("exponential_avg_factor", 1) != 1) return Unsupported("running means within the op");
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
   const std::string format = t.attrs().str("data_format", "NHWC");
   FUSEBOX_TRY(ChannelsLastOf(format));
@@ -246,8 +256,8 @@ Status NormaliseByMoments(Translation& t) {
   const ValueId root = t.Value(Op::kRsqrt, {t.Value(Op::kAdd, {variance, epsilon})});
   const ValueId scaled = t.Value(Op::kMul, {centred, t.Value(Op::kMul, {root, per_channel(t.in(1))})});
   t.Give(0, t.Cast(t.Value(Op::kAdd, {scaled, per_channel(t.in(2))}), stored));
-  t.Give(1, flat(mean));
-  t.Give(2, flat(Unbiased(t, variance, x, axes)));
+  t.Give(1, Running(t, 3, flat(mean)));
+  t.Give(2, Running(t, 4, flat(Unbiased(t, variance, x, axes))));
   return {};
 }
 

@@ -241,12 +241,85 @@ TEST(Translate, NormalisesBatchesByTheirOwnMoments) {
   const double s = 1 / std::sqrt(5.0), l = 20 / std::sqrt(125.0);
   const std::vector<double> y = {-3 * s, 5 - 1.5 * l, -s, 5 - 0.5 * l, s, 5 + 0.5 * l, 3 * s, 5 + 1.5 * l};
   Check({"FusedBatchNormV3", {x, gamma, beta, none, none}, y, A("is_training", true, "epsilon", 0.0), 6});
+  Check({"FusedBatchNormV3",
+         {x, gamma, beta, none, none},
+         y,
+         A("is_training", true, "epsilon", 0.0, "exponential_avg_factor", 0.25),
+         6});
   const Tensor planes = F({2, 2, 1, 2}, {1, 3, 10, 20, 5, 7, 30, 40});
   Check({"FusedBatchNormV3",
          {planes, gamma, beta, none, none},
          {y[0], y[2], y[1], y[3], y[4], y[6], y[5], y[7]},
          A("is_training", true, "epsilon", 0.0, "data_format", "NCHW"),
          6});
+}
+
+// What TensorFlow defines, in double: moments of x over all dims but the channels' (mean of squares of what is centred), the
+// variance that it hands on of a sample, and both as running averages when the factor is below 1.
+struct Trained {
+  std::vector<double> y, mean, variance;
+};
+Trained TrainedOn(const Tensor& x, int channel, const std::vector<Tensor>& operands, double factor,
+                  double epsilon) {
+  const auto& dims = x.type.shape.dims();
+  const auto values = verify::ToDoubles(x), gamma = verify::ToDoubles(operands[0]),
+             beta = verify::ToDoubles(operands[1]), old_mean = verify::ToDoubles(operands[2]),
+             old_variance = verify::ToDoubles(operands[3]);
+  const size_t channels = gamma.size(), count = values.size() / channels;
+  size_t step = 1;
+  for (size_t d = static_cast<size_t>(channel) + 1; d < dims.size(); ++d)
+    step *= static_cast<size_t>(dims[d]);
+  const auto at = [&](size_t i) { return i / step % channels; };
+  std::vector<double> mean(channels), variance(channels);
+  for (size_t i = 0; i < values.size(); ++i) mean[at(i)] += values[i] / static_cast<double>(count);
+  for (size_t i = 0; i < values.size(); ++i)
+    variance[at(i)] += std::pow(values[i] - mean[at(i)], 2) / static_cast<double>(count);
+  Trained out;
+  for (size_t i = 0; i < values.size(); ++i)
+    out.y.push_back((values[i] - mean[at(i)]) * gamma[at(i)] / std::sqrt(variance[at(i)] + epsilon) +
+                    beta[at(i)]);
+  const double of_sample = static_cast<double>(count) / static_cast<double>(std::max<size_t>(count - 1, 1));
+  for (size_t c = 0; c < channels; ++c) {
+    const double was = old_mean.empty() ? 0 : old_mean[c],
+                 spread = old_variance.empty() ? 0 : old_variance[c];
+    out.mean.push_back((1 - factor) * was + factor * mean[c]);
+    out.variance.push_back((1 - factor) * spread + factor * of_sample * variance[c]);
+  }
+  return out;
+}
+
+TEST(Translate, KeepsRunningMomentsOfBatches) {
+  std::vector<float> values;
+  for (int i = 0; i < 48; ++i) values.push_back(static_cast<float>(i * 37 % 48) / 7 - 2);
+  const std::vector<Tensor> operands = {F({2}, {1.5, -2}), F({2}, {0.25, 5}), F({2}, {0.5, -3}),
+                                        F({2}, {4, 0.75})};
+  struct Form {
+    const char* format;
+    std::vector<int64_t> dims;
+    int channel;
+  };
+  for (const Form& form :
+       {Form{"NHWC", {2, 3, 4, 2}, 3}, Form{"NCHW", {4, 2, 3, 2}, 1}, Form{"NHWC", {1, 1, 1, 2}, 3},
+        Form{"NDHWC", {2, 1, 3, 2, 2}, 4}, Form{"NCDHW", {2, 2, 1, 3, 2}, 1}}) {
+    size_t count = 1;
+    for (const int64_t d : form.dims) count *= static_cast<size_t>(d);
+    const Tensor x =
+        F(form.dims, std::vector<float>(values.begin(), values.begin() + static_cast<int>(count)));
+    for (const char* op : {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}) {
+      for (const double factor : {1.0, 0.25, 0.0}) {
+        SCOPED_TRACE(std::string(form.format) + " " + std::to_string(count) + " by " +
+                     std::to_string(factor));
+        const Trained want = TrainedOn(x, form.channel, operands, factor, 0.125);
+        const Attrs attrs = A("is_training", true, "epsilon", 0.125, "data_format", form.format,
+                              "exponential_avg_factor", factor);
+        std::vector<Tensor> all = {x};
+        all.insert(all.end(), operands.begin(), operands.end());
+        Check({op, all, want.y, attrs, 5});
+        Check({op, all, want.mean, attrs, 5, 1, 1});
+        Check({op, all, want.variance, attrs, 5, 5, 2});  // its statistics are computed too
+      }
+    }
+  }
 }
 
 // Of the second result on too.
