@@ -55,8 +55,12 @@ uint64_t Missing(const std::vector<CacheWeight>& weights) {
 // Sessions pack when they are made ready; unknown dims count as 1, since packed bytes do not hang on them.
 Status PackAll(const CacheModelFlags& flags, const CachingModel& cache, ProgressBar& bar) {
   std::vector<std::string> keys;
-  for (const Signature& signature : cache.model->module().signatures) keys.push_back(signature.key);
-  if (keys.empty()) keys.push_back("");
+  for (const Model::Entry& entry : cache.model->entries()) {
+    if (!entry.status && !entry.signature.empty())
+      Message(flags.model + ": nothing is packed for signature " + entry.signature +
+              ", which cannot run: " + entry.status.error().message);
+    if (entry.status && (keys.empty() || !entry.signature.empty())) keys.push_back(entry.signature);
+  }
   FUSEBOX_ASSIGN(const auto session,
                  Session::Create(cache.model, {keys.front(), flags.threads, bar.listener()}));
   for (const std::string& key : keys) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"
+#include "cli/plugin_flags.h"
 #include "cli/print.h"
 #include "host/fusion/fusion.h"
 #include "host/tflite/tflite.h"
@@ -11,23 +12,39 @@
 namespace fusebox::cli {
 namespace {
 
-constexpr const char* kInspectFooter = R"(Nothing is run and no plugin is looked for.
+constexpr const char* kInspectFooter = R"(Nothing is run. Whether a signature can run depends on the plugins that are found; kernels are chosen as `run` does.
 
 Examples:
   fusebox inspect model.tflite
+  fusebox inspect model.tflite --plugin my_op.so
   fusebox inspect model.tflite --json | jq '.ops'
   fusebox inspect model.tflite --json | jq '[.subgraphs[].nodes[].op]')";
 
 struct InspectFlags {
   std::string model;
+  PluginFlags plugins;
   bool json = false;
 };
+
+// What can run of it. What goes wrong before that can be told of each is the reason of all.
+Result<std::vector<Model::Entry>> EntriesOf(const InspectFlags& flags, const Module& module) {
+  FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
+  auto entries = Model::Survey(flags.model, {.registry = std::move(registry)});
+  if (entries) return entries;
+  std::vector<Model::Entry> all;
+  for (const Signature& s : module.signatures)
+    all.push_back({s.key, s.function, std::unexpected(entries.error())});
+  if (all.empty() && !module.functions.empty())
+    all.push_back({"", module.functions[0]->name, std::unexpected(entries.error())});
+  return all;
+}
 
 Result<Exit> Inspect(const InspectFlags& flags) {
   FUSEBOX_ASSIGN(const auto module, tflite::ReadFile(flags.model));
   FUSEBOX_TRY(AttachFused(*module).At(flags.model));
-  if (flags.json) PrintDocument(InspectJson(*module));
-  else Print(InspectText(*module));
+  FUSEBOX_ASSIGN(const auto entries, EntriesOf(flags, *module));
+  if (flags.json) PrintDocument(InspectJson(*module, entries));
+  else Print(InspectText(*module, entries));
   return Exit::kDone;
 }
 
@@ -35,9 +52,10 @@ Result<Exit> Inspect(const InspectFlags& flags) {
 
 void AddInspect(CLI::App& root, Action& action) {
   CLI::App* app =
-      root.add_subcommand("inspect", "Say what a .tflite file holds: signatures, subgraphs, nodes, metadata");
+      root.add_subcommand("inspect", "Say what a .tflite file holds: signatures and whether they can run, subgraphs, nodes, metadata");
   auto flags = std::make_shared<InspectFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
+  AddPluginFlags(*app, flags->plugins);
   app->add_flag("--json", flags->json, kJsonHelp);
   app->footer(kInspectFooter);
   app->callback([flags, &action] { action = [flags] { return Inspect(*flags); }; });

@@ -81,22 +81,38 @@ Json JsonOf(const Function& function) {
           {"nodes", std::move(nodes)}};
 }
 
+// `entries` begin with the signatures, in their order.
+Json JsonOf(const Module& module, const std::vector<Model::Entry>& entries) {
+  Json list = Json::array();
+  for (size_t i = 0; i < module.signatures.size(); ++i) {
+    const Signature& s = module.signatures[i];
+    const Status& status = entries[i].status;
+    list.push_back({{"key", s.key},
+                    {"subgraph", s.function},
+                    {"inputs", s.input_names},
+                    {"outputs", s.output_names},
+                    {"can_run", status.has_value()}});
+    if (!status) list.back()["why"] = status.error().message;
+  }
+  return list;
+}
+
 }  // namespace
 
-Json InspectJson(const Module& module) {
-  Json signatures = Json::array(), subgraphs = Json::array(), metadata = Json::array();
-  for (const Signature& s : module.signatures)
-    signatures.push_back(
-        {{"key", s.key}, {"subgraph", s.function}, {"inputs", s.input_names}, {"outputs", s.output_names}});
+Json InspectJson(const Module& module, const std::vector<Model::Entry>& entries) {
+  Json subgraphs = Json::array(), metadata = Json::array();
   for (const auto& function : module.functions) subgraphs.push_back(JsonOf(*function));
   for (const Metadata& m : module.metadata) metadata.push_back({{"name", m.name}, {"bytes", m.data.size()}});
-  return {{"file", module.source},
-          {"description", module.description},
-          {"signatures", std::move(signatures)},
-          {"subgraphs", std::move(subgraphs)},
-          {"ops", CountOps(module)},
-          {"metadata", std::move(metadata)},
-          {"appended_bytes", module.appended.size()}};
+  Json out = {{"file", module.source},
+              {"description", module.description},
+              {"signatures", JsonOf(module, entries)},
+              {"subgraphs", std::move(subgraphs)},
+              {"ops", CountOps(module)},
+              {"metadata", std::move(metadata)},
+              {"appended_bytes", module.appended.size()}};
+  if (entries.size() > module.signatures.size() && !entries.back().status)
+    out["main_why"] = entries.back().status.error().message;
+  return out;
 }
 
 }  // namespace fusebox::cli

@@ -32,15 +32,24 @@ std::string Values(const Function& function, std::span<const ValueId> ids) {
   return out.empty() ? "-" : out;
 }
 
-std::string Signatures(const Module& module) {
-  Table table({"signature", "subgraph", "inputs", "outputs"});
-  for (const Signature& s : module.signatures) {
-    const Function* function = module.Find(s.function);
-    if (function == nullptr) continue;
-    table.Row({s.key, s.function, Described(*function, function->inputs, s.input_names),
+// `entries` begin with the signatures, in their order.
+std::string Signatures(const Module& module, const std::vector<Model::Entry>& entries) {
+  Table table({"signature", "can run", "subgraph", "inputs", "outputs"});
+  std::string refused;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Status& status = entries[i].status;
+    const bool main = i >= module.signatures.size();
+    if (!status)
+      refused += Printable((main ? "the main subgraph" : "signature " + entries[i].signature) +
+                           " cannot run: " + status.error().message) +
+                 "\n";
+    const Function* function = module.Find(entries[i].function);
+    if (main || function == nullptr) continue;
+    const Signature& s = module.signatures[i];
+    table.Row({s.key, status ? "yes" : "no", s.function, Described(*function, function->inputs, s.input_names),
                Described(*function, function->outputs, s.output_names)});
   }
-  return table.empty() ? "no signatures\n" : table.Text();
+  return (table.empty() ? "no signatures\n" : table.Text()) + refused;
 }
 
 std::string Subgraphs(const Module& module) {
@@ -105,10 +114,10 @@ size_t ConstantBytes(const Function& function) {
   return bytes;
 }
 
-std::string InspectText(const Module& module) {
+std::string InspectText(const Module& module, const std::vector<Model::Entry>& entries) {
   std::string out = Printable(module.source) + "\n";
   if (!module.description.empty()) out += Printable(module.description) + "\n";
-  out += "\n" + Signatures(module) + "\n" + Subgraphs(module) + "\n" + Ops(module) + MetadataRows(module);
+  out += "\n" + Signatures(module, entries) + "\n" + Subgraphs(module) + "\n" + Ops(module) + MetadataRows(module);
   if (module.appended.size() > 0)
     out += "\nappended: " + std::to_string(module.appended.size()) + " bytes (a zip)\n";
   for (const auto& function : module.functions) out += Nodes(*function);

@@ -101,14 +101,34 @@ std::string Placements(const Session& session) {
   return table.Text() + "\n";
 }
 
+// "; --signature KEY runs another (infer, train)".
+std::string Others(const Opened& opened) {
+  std::string keys;
+  for (const Model::Entry& entry : opened.model->entries()) {
+    if (!entry.status || entry.signature.empty() || entry.signature == opened.session->signature()) continue;
+    keys += (keys.empty() ? "" : ", ") + entry.signature;
+  }
+  return keys.empty() ? "; no other one can run" : "; --signature KEY runs another (" + Printable(keys) + ")";
+}
+
+// Which signatures cannot run, where nobody has said which one matters.
+std::vector<std::string> Refused(const RunFlags& flags, const Model& model) {
+  std::vector<std::string> out;
+  for (const Model::Entry& entry : model.entries()) {
+    if (!entry.status && !entry.signature.empty() && flags.session.signature.empty())
+      out.push_back("signature " + entry.signature + " cannot run: " + entry.status.error().message);
+  }
+  return out;
+}
+
 Status PrintText(const RunFlags& flags, const Opened& opened, const Measured& measured) {
   if (flags.explain)
     Print(Fusions(*opened.model) + Placements(*opened.session) + opened.session->Explain() + "\n");
   if (const size_t count = opened.model->module().signatures.size(); count > 1)
     Print(fmt::format(
-        "signature {}, one of {}; --signature KEY runs another\n\n",
-        opened.session->signature().empty() ? "(none: the main subgraph)" : opened.session->signature(),
-        count));
+        "signature {}, one of {}{}\n\n",
+        opened.session->signature().empty() ? "(none: the main subgraph)" : opened.session->signature(), count,
+        Others(opened)));
   Table table({"output", "dtype", "shape", "first values"});
   const std::vector<Tensor>& outputs = measured.runs.back();
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -148,6 +168,7 @@ Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& me
               {"median_us", measured.median_us},
               {"notices", opened.model->notices()}};
   for (const std::string& notice : opened.session->notices()) out["notices"].push_back(notice);
+  for (std::string& refused : Refused(flags, *opened.model)) out["notices"].push_back(std::move(refused));
   if (flags.explain) out["placements"] = std::move(placements);
   PrintDocument(out);
   return {};
@@ -162,6 +183,7 @@ Result<Exit> Run(const RunFlags& flags) {
   FUSEBOX_ASSIGN(Opened opened, Open(flags.model, options, session));
   FUSEBOX_ASSIGN(const Measured measured, RunAll(flags, opened, bar));
   for (const std::string& notice : opened.session->notices()) Message(opened.path + ": " + notice);
+  for (const std::string& refused : Refused(flags, *opened.model)) Message(opened.path + ": " + refused);
   if (!flags.output_dir.empty())
     FUSEBOX_TRY(WriteOutputDir(flags.output_dir, opened.ports, measured.inputs, measured.runs));
   FUSEBOX_TRY(flags.json ? PrintJson(flags, opened, measured) : PrintText(flags, opened, measured));

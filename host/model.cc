@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/model.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "host/run/run.h"
@@ -38,12 +39,17 @@ bool HasComposites(const Module& module) {
   return false;
 }
 
-}  // namespace
-
 // Both stages verify what they make.
-Result<std::shared_ptr<const Model>> Model::Open(const std::string& path, const ModelOptions& options) {
+Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
   FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::ReadFile(path));
   FUSEBOX_TRY(AttachFused(*module).At(path));
+  return module;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Model>> Model::Open(const std::string& path, const ModelOptions& options) {
+  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
   return Create(std::move(module), options);
 }
 
@@ -53,27 +59,41 @@ Result<std::shared_ptr<const Model>> Model::FromModule(std::unique_ptr<Module> m
   return Create(std::move(module), options);
 }
 
-Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> module,
-                                                   const ModelOptions& options) {
-  std::shared_ptr<Model> model(new Model());
-  Impl& impl = *model->impl_;
+// Everything but the program, and who may be offered its nodes.
+Result<Delegation> Model::Load(std::unique_ptr<Module> module, const ModelOptions& options) {
+  Impl& impl = *impl_;
   impl.registry = options.registry;
   if (impl.registry == nullptr) {
     FUSEBOX_ASSIGN(impl.registry, DefaultRegistry());
   }
   impl.module = std::move(module);
-  const std::string& name = impl.module->source;
   if (options.fuse && HasComposites(*impl.module)) {
     const FusionOptions keep{.approve = {}, .keep_bodies = FusionOptions::KeepBodies::kAll};
-    FUSEBOX_ASSIGN(impl.fusions, Fuse(*impl.module, *impl.registry, keep).At(name));
+    FUSEBOX_ASSIGN(impl.fusions, Fuse(*impl.module, *impl.registry, keep).At(name()));
   }
   FUSEBOX_ASSIGN(const auto delegate_options, ParseDelegateOptions(options.delegate_options));
-  FUSEBOX_ASSIGN(const Delegation delegates,
-                 impl.registry->Delegates(options.delegates, delegate_options, impl.notices));
-  FUSEBOX_ASSIGN(impl.program, run::Program::Create(*impl.module, impl.registry, delegates).At(name));
+  return impl.registry->Delegates(options.delegates, delegate_options, impl.notices);
+}
+
+Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> module,
+                                                   const ModelOptions& options) {
+  std::shared_ptr<Model> model(new Model());
+  Impl& impl = *model->impl_;
+  FUSEBOX_ASSIGN(const Delegation delegates, model->Load(std::move(module), options));
+  FUSEBOX_ASSIGN(impl.program,
+                 run::Program::Create(*impl.module, impl.registry, delegates).At(model->name()));
   const auto& more = impl.program->notices();
   impl.notices.insert(impl.notices.end(), more.begin(), more.end());
   return model;
+}
+
+Result<std::vector<Model::Entry>> Model::Survey(const std::string& path, const ModelOptions& options) {
+  FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
+  Model model;
+  FUSEBOX_ASSIGN(const Delegation delegates, model.Load(std::move(module), options));
+  Impl& impl = *model.impl_;
+  impl.program = run::Program::Survey(*impl.module, impl.registry, delegates);
+  return model.entries();
 }
 
 Model::Model() : impl_(std::make_unique<Impl>()) {}
@@ -85,6 +105,18 @@ const std::shared_ptr<Registry>& Model::registry() const { return impl_->registr
 const std::vector<SiteReport>& Model::fusions() const { return impl_->fusions; }
 const std::vector<std::string>& Model::notices() const { return impl_->notices; }
 const run::Program& Model::program() const { return *impl_->program; }
+
+std::vector<Model::Entry> Model::entries() const {
+  std::vector<Entry> rows;
+  const Module& module = *impl_->module;
+  for (const Signature& s : module.signatures)
+    rows.push_back({s.key, s.function, impl_->program->StatusOf(s.function)});
+  if (module.functions.empty()) return rows;
+  const std::string& main = module.functions[0]->name;
+  if (std::ranges::find(module.signatures, main, &Signature::function) == module.signatures.end())
+    rows.push_back({"", main, impl_->program->StatusOf(main)});
+  return rows;
+}
 
 std::vector<Model::Placement> Model::placements() const {
   std::vector<Model::Placement> rows;

@@ -7,8 +7,9 @@
 //
 // Open reads the file, fuses the composites that it still holds with the registry's rules, offers the nodes to delegates,
 // chooses a kernel for every node and initialises those that no delegate takes (weights are packed here, once, for all
-// sessions). A fused op whose plugin is missing runs its kept
-// body where the file has one, with a notice; otherwise Open fails, naming op, plugin and the places searched.
+// sessions). A fused op whose plugin is missing runs its kept body where the file has one, with a notice. A signature that reaches
+// an op without a kernel fails alone: Session::Create returns its error, which names op, plugin and the places searched. Open
+// fails where no signature can run.
 #pragma once
 
 #include <memory>
@@ -45,6 +46,16 @@ class Model {
   static Result<std::shared_ptr<const Model>> FromModule(std::unique_ptr<Module>, const ModelOptions& = {});
   ~Model();
 
+  // What a session may run: the signatures in the order of the file, then the main function where no signature runs it.
+  struct Entry {
+    std::string signature;  // empty: the main function, which has none
+    std::string function;
+    Status status;  // error: why it cannot run
+  };
+  std::vector<Entry> entries() const;
+  // The same of a file that is not opened: kernels are chosen but not initialised, and it is no error where nothing can run.
+  static Result<std::vector<Entry>> Survey(const std::string& path, const ModelOptions& = {});
+
   const Module& module() const;
   const std::string& name() const;  // the file
   const std::shared_ptr<Registry>& registry() const;
@@ -61,6 +72,7 @@ class Model {
  private:
   Model();
   static Result<std::shared_ptr<const Model>> Create(std::unique_ptr<Module>, const ModelOptions&);
+  Result<Delegation> Load(std::unique_ptr<Module>, const ModelOptions&);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -77,6 +77,21 @@ Result<const Signature*> FindSignature(const Module& module, std::string_view ke
                               keys.empty() ? std::string("none") : fmt::format("{}", fmt::join(keys, ", "))));
 }
 
+// "signature save": what a message calls an entry.
+std::string Described(const Signature* signature) {
+  return signature == nullptr ? "the main subgraph" : "signature " + signature->key;
+}
+
+// Why a function cannot run, and what can in its place.
+Status CannotRun(const Model& model, const Signature* signature, const Error& why) {
+  std::vector<std::string> others;
+  for (const Model::Entry& entry : model.entries()) {
+    if (entry.status) others.push_back(entry.signature.empty() ? "the main subgraph" : entry.signature);
+  }
+  return Fail(why.code, fmt::format("{}: {} cannot run: {}; signatures that can run: {}", model.name(),
+                                    Described(signature), why.message, fmt::join(others, ", ")));
+}
+
 std::vector<Session::Slot> Slots(const Function& function, const std::vector<ValueId>& ids,
                                  const std::vector<std::string>* names) {
   std::vector<Session::Slot> slots;
@@ -173,6 +188,8 @@ Status Session::SelectSignature(std::string_view key) {
     return Invalid(fmt::format("{}: the model has no function", impl.model->name()));
   FUSEBOX_ASSIGN(const Signature* signature, FindSignature(module, key).At(impl.model->name()));
   const std::string& function = signature != nullptr ? signature->function : module.functions[0]->name;
+  if (const Status able = impl.model->program().StatusOf(function); !able)
+    return CannotRun(*impl.model, signature, able.error());
   const plan::Code* code = impl.model->program().Find(function);
   if (code == nullptr)
     return Invalid(fmt::format("{}: function {} does not exist", impl.model->name(), function));

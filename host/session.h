@@ -28,6 +28,7 @@ struct SessionOptions {
 
 class Session {
  public:
+  // Error: a signature that is not there, or that cannot run (Model::entries lists those that can).
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model>, const SessionOptions& = {});
   ~Session();
 

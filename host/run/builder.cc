@@ -28,23 +28,18 @@ class ProgramBuilder {
     }
   }
 
-  // `late`: only a partition's nodes call it, so that its kernels wait until they are needed.
-  Result<plan::Code*> Add(const std::string& name, int depth, bool late = false) {
-    if (const auto found = program_.by_name_.find(name); found != program_.by_name_.end())
-      return found->second;
-    if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", name));
-    const Function* function = program_.module_.Find(name);
-    if (function == nullptr) return Invalid(fmt::format("function {} does not exist", name));
-    const size_t first_part = program_.parts_.size();
-    std::unique_ptr<Program::Offered> offered = late ? nullptr : Offer(*function);
-    const bool taken = offered != nullptr && offered->outlined.function != nullptr;
-    plan::Code& code = NewCode(taken ? *offered->outlined.function : *function,
-                               taken ? &offered->outlined.origin : nullptr, late);
-    program_.by_name_.emplace(name, &code);
-    if (taken) FUSEBOX_TRY(AddParts(code, offered->outlined.part, first_part, depth));
-    if (offered != nullptr) program_.offered_.emplace(&code, std::move(offered));
-    FUSEBOX_TRY(FillAll(code, depth));
-    return &code;
+  // All or nothing of what it reaches, beyond what other entries have reached. `ready`: with kernels initialised.
+  Status AddEntry(const std::string& name, bool ready) {
+    if (const auto known = program_.refused_.find(name); known != program_.refused_.end())
+      return known->second;
+    const Mark before{program_.codes_.size(), program_.parts_.size(), program_.notices_.size()};
+    Status status;
+    if (auto made = Add(name, 0); !made) status = std::unexpected(std::move(made).error());
+    else if (ready) status = InitFrom(before.codes);
+    if (status) return {};
+    TakeBack(before);
+    program_.refused_.emplace(name, status);
+    return status;
   }
 
   // Makes the instances of a code that was late.
@@ -71,6 +66,35 @@ class ProgramBuilder {
 
  private:
   static constexpr int kMaxDepth = 64;
+
+  // How much of the program there was at a time.
+  struct Mark {
+    size_t codes, parts, notices;
+  };
+  // What kernels kept for the opening may refer to their instances, so that these are freed after it.
+  struct Abandoned {
+    std::vector<std::unique_ptr<plan::Code>> codes;
+    ~Abandoned() { Program::FreeInstances(codes); }
+  };
+
+  // `late`: only a partition's nodes call it, so that its kernels wait until they are needed.
+  Result<plan::Code*> Add(const std::string& name, int depth, bool late = false) {
+    if (const auto found = program_.by_name_.find(name); found != program_.by_name_.end())
+      return found->second;
+    if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", name));
+    const Function* function = program_.module_.Find(name);
+    if (function == nullptr) return Invalid(fmt::format("function {} does not exist", name));
+    const size_t first_part = program_.parts_.size();
+    std::unique_ptr<Program::Offered> offered = late ? nullptr : Offer(*function);
+    const bool taken = offered != nullptr && offered->outlined.function != nullptr;
+    plan::Code& code = NewCode(taken ? *offered->outlined.function : *function,
+                               taken ? &offered->outlined.origin : nullptr, late);
+    program_.by_name_.emplace(name, &code);
+    if (taken) FUSEBOX_TRY(AddParts(code, offered->outlined.part, first_part, depth));
+    if (offered != nullptr) program_.offered_.emplace(&code, std::move(offered));
+    FUSEBOX_TRY(FillAll(code, depth));
+    return &code;
+  }
 
   plan::Code& NewCode(const Function& function, const delegate::Origin* origin, bool late) {
     program_.codes_.push_back(
@@ -149,7 +173,7 @@ class ProgramBuilder {
     auto kernel = ChooseKernel(*program_.registry_, function, node, view_);
     if (kernel) {
       unit.kernel = *kernel;
-      return late ? Status() : Init(unit, function, node, view_, calls_, files_);
+      return {};
     }
     if (node.body.empty() || IsStandIn(node)) {
       if (!late) return std::unexpected(std::move(kernel).error());
@@ -226,6 +250,40 @@ class ProgramBuilder {
     return {};
   }
 
+  // The kernels of the codes from that one on, but for late ones.
+  Status InitFrom(size_t first) {
+    for (size_t c = first; c < program_.codes_.size(); ++c) {
+      plan::Code& code = *program_.codes_[c];
+      if (program_.late_.contains(&code)) continue;
+      for (size_t i = 0; i < code.units.size(); ++i) {
+        plan::Unit& unit = code.units[i];
+        if (!unit.kernel || !FBX_HAS(unit.kernel.kernel, init)) continue;
+        const Node& node = *code.function->nodes[i];
+        view_.Show(*code.function, node);
+        FUSEBOX_TRY(Init(unit, *code.function, node, view_, calls_, files_).At([&] {
+          return fmt::format("function {}: {}", code.name(), code.Describe(i));
+        }));
+      }
+    }
+    return {};
+  }
+
+  void TakeBack(const Mark& before) {
+    std::set<const plan::Code*> gone;
+    for (size_t i = before.codes; i < program_.codes_.size(); ++i) {
+      gone.insert(program_.codes_[i].get());
+      abandoned_.codes.push_back(std::move(program_.codes_[i]));
+    }
+    const auto is_gone = [&](const auto& entry) { return gone.contains(entry.first); };
+    std::erase_if(program_.by_name_, [&](const auto& entry) { return gone.contains(entry.second); });
+    std::erase_if(program_.late_, is_gone);
+    std::erase_if(program_.offered_, is_gone);
+    program_.codes_.resize(before.codes);
+    program_.part_codes_.resize(before.parts);
+    program_.parts_.resize(before.parts);
+    program_.notices_.resize(before.notices);
+  }
+
   void Notice(const Node& node, const std::string& why) {
     const std::string op = node.is(Op::kCustom) ? node.name : std::string(Name(node.op));
     const std::string start = op + ": ";
@@ -236,6 +294,7 @@ class ProgramBuilder {
   }
 
   Program& program_;
+  Abandoned abandoned_;
   Threads threads_;
   Opening services_;
   HostCalls calls_;
@@ -243,12 +302,31 @@ class ProgramBuilder {
   NodeView view_;  // of the node at hand
 };
 
-Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shared_ptr<Registry> registry,
-                                                 const Delegation& delegates) {
+namespace {
+
+std::vector<std::string> EntriesOf(const Module& module) {
   std::vector<std::string> entries;
   if (!module.functions.empty()) entries.push_back(module.functions[0]->name);
   for (const Signature& signature : module.signatures) entries.push_back(signature.function);
-  return Create(module, std::move(registry), entries, delegates);
+  return entries;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shared_ptr<Registry> registry,
+                                                 const Delegation& delegates) {
+  std::unique_ptr<Program> program(new Program(module, std::move(registry), delegates));
+  ProgramBuilder builder(*program);
+  builder.Apply(delegates.used);
+  Status first;
+  bool any = false;
+  for (const std::string& entry : EntriesOf(module)) {
+    Status status = builder.AddEntry(entry, true);
+    any = any || status;
+    if (first && !status) first = std::move(status);
+  }
+  if (!any) FUSEBOX_TRY(first);
+  return program;
 }
 
 Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shared_ptr<Registry> registry,
@@ -257,7 +335,16 @@ Result<std::unique_ptr<Program>> Program::Create(const Module& module, std::shar
   std::unique_ptr<Program> program(new Program(module, std::move(registry), delegates));
   ProgramBuilder builder(*program);
   builder.Apply(delegates.used);
-  for (const std::string& entry : entries) FUSEBOX_TRY(builder.Add(entry, 0));
+  for (const std::string& entry : entries) FUSEBOX_TRY(builder.AddEntry(entry, true));
+  return program;
+}
+
+std::unique_ptr<Program> Program::Survey(const Module& module, std::shared_ptr<Registry> registry,
+                                         const Delegation& delegates) {
+  std::unique_ptr<Program> program(new Program(module, std::move(registry), delegates));
+  ProgramBuilder builder(*program);
+  builder.Apply(delegates.used);
+  for (const std::string& entry : EntriesOf(module)) static_cast<void>(builder.AddEntry(entry, false));
   return program;
 }
 

@@ -7,13 +7,20 @@
 
 namespace fusebox::run {
 
-Program::~Program() {
-  for (const auto& code : codes_) {
+Program::~Program() { FreeInstances(codes_); }
+
+void Program::FreeInstances(std::span<const std::unique_ptr<plan::Code>> codes) {
+  for (const auto& code : codes) {
     for (const plan::Unit& unit : code->units) {
       if (unit.instance != nullptr && FBX_HAS(unit.kernel.kernel, free))
         unit.kernel.kernel->free(const_cast<void*>(unit.instance));
     }
   }
+}
+
+Status Program::StatusOf(std::string_view entry) const {
+  const auto found = refused_.find(entry);
+  return found == refused_.end() ? Status() : found->second;
 }
 
 const plan::Code* Program::Find(std::string_view function) const {

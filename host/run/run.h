@@ -31,22 +31,29 @@ struct Placement {
   std::string function, node, op, who, why;
 };
 
-// Every function that can be reached, with a kernel for each node, initialised, and what delegates may run in their place.
+// Every function that an entry reaches, with a kernel for each node, initialised, and what delegates may run in their place.
+// An entry with a node that nothing can run leaves no trace but its error.
 class Program {
  public:
-  // `module` must outlive the program. `delegates` are offered the nodes in that order; what goes wrong with one is a notice.
-  // Error: the first node that nothing can run, with who promises its op and where plugins were searched.
+  // The entries are the main function and those of the signatures. `module` must outlive the program. `delegates` are offered the
+  // nodes in that order; what goes wrong with one is a notice. Error: no entry can run; the first node that nothing can run, with
+  // who promises its op and where plugins were searched.
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
                                                  const Delegation& delegates = {});
-  // The same, with these functions as entries in place of the signatures and the main function.
+  // With these functions as entries, all of which must be able to run.
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
                                                  std::span<const std::string> entries,
                                                  const Delegation& delegates = {});
+  // The first without kernels initialised: only for what its entries say. No error where none can run.
+  static std::unique_ptr<Program> Survey(const Module& module, std::shared_ptr<Registry> registry,
+                                         const Delegation& delegates = {});
   ~Program();
   Program(const Program&) = delete;
 
   const Module& module() const { return module_; }
   const plan::Code* Find(std::string_view function) const;  // null: not reached
+  // Why an entry cannot run; of any other function nothing.
+  Status StatusOf(std::string_view entry) const;
   const std::vector<std::string>& notices() const { return notices_; }
   // With a session's delegates: as they are there, where some may have declined.
   std::vector<Placement> placements(const delegate::Session* = nullptr) const;
@@ -72,6 +79,7 @@ class Program {
   Program(const Module& module, std::shared_ptr<Registry> registry, const Delegation& delegates)
       : module_(module), registry_(std::move(registry)), options_(delegates.options) {}
   friend class ProgramBuilder;
+  static void FreeInstances(std::span<const std::unique_ptr<plan::Code>>);
   Placement PlacementOf(const plan::Code&, size_t unit, const Function&, size_t node) const;
   void AddPlacements(const plan::Code&, const delegate::Session*, std::vector<Placement>&) const;
 
@@ -85,6 +93,7 @@ class Program {
   std::map<const plan::Code*, std::unique_ptr<Late>> late_;
   std::vector<std::unique_ptr<plan::Code>> codes_;
   std::map<std::string, plan::Code*, std::less<>> by_name_;
+  std::map<std::string, Status, std::less<>> refused_;  // entries that cannot run
   std::vector<std::string> notices_;
 };
 

@@ -7,13 +7,16 @@
 #include "host/base/table.h"
 #include "host/tflite/tflite.h"
 #include "tests/cli/command.h"
+#include "tests/testing/on_device.h"
 
 namespace fusebox::cli_test {
 namespace {
 
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 std::vector<std::string> Keys(const nlohmann::json& object) {
   std::vector<std::string> keys;
@@ -65,6 +68,38 @@ TEST(Inspect, TextHasATableOfEachKind) {
   for (const char* part :
        {"adds", "signature", "serving_default", "x f32[2,3]", "constant bytes", "op  | count", "ADD"})
     EXPECT_THAT(done.out, HasSubstr(part));
+}
+
+TEST(Inspect, NamesTheSignaturesThatCanRun) {
+  const std::string path = Path("train.tflite");
+  ASSERT_TRUE(tflite::WriteFile(*fixtures::OnDevice::Make(), path));
+  const nlohmann::json json = Fusebox({"inspect", path, "--json"}).Json();
+  std::map<std::string, bool> can;
+  for (const auto& s : json["signatures"]) can[s["key"]] = s["can_run"];
+  EXPECT_THAT(can, ElementsAre(Pair("infer", true), Pair("restore", false), Pair("save", false),
+                               Pair("train", true)));
+  EXPECT_THAT(json["signatures"][1]["why"].get<std::string>(),
+              HasSubstr("function restore_function: node 0 FlexRestoreV2"));
+  EXPECT_FALSE(json["signatures"][0].contains("why"));
+  const Finished text = Fusebox({"inspect", path});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, ContainsRegex("infer +\\| yes"));
+  EXPECT_THAT(text.out, ContainsRegex("save +\\| no"));
+  EXPECT_THAT(text.out, HasSubstr("\nsignature save cannot run: function save_function: "));
+  EXPECT_THAT(text.out, Not(HasSubstr("signature infer cannot run")));
+}
+
+// One in which nothing runs is told all the same.
+TEST(Inspect, AMainSubgraphThatCannotRunIsToldToo) {
+  auto module = fixtures::OnDevice::Make({"save"});
+  module->signatures.clear();
+  const std::string path = Path("save.tflite");
+  ASSERT_TRUE(tflite::WriteFile(*module, path));
+  const Finished text = Fusebox({"inspect", path});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("no signatures\nthe main subgraph cannot run: function save_function: "));
+  EXPECT_THAT(Fusebox({"inspect", path, "--json"}).Json()["main_why"].get<std::string>(),
+              HasSubstr("no kernel for FlexSaveV2("));
 }
 
 TEST(Inspect, NamesCannotTalkToTheTerminal) {

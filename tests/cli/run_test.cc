@@ -11,6 +11,7 @@
 #include "host/graph/npy.h"
 #include "host/tflite/tflite.h"
 #include "tests/cli/command.h"
+#include "tests/testing/on_device.h"
 
 namespace fusebox::cli_test {
 namespace {
@@ -145,6 +146,60 @@ TEST(Run, SeedAloneDecidesMadeUpInputs) {
   EXPECT_NE(a, Floats(Path("c/in0.npy")));
   EXPECT_EQ(a, Floats(Path("a/run0.out0.npy")));
   EXPECT_THAT(a, testing::Each(testing::AllOf(testing::Ge(-1), testing::Lt(1))));
+}
+
+std::string WriteOnDevice(const std::vector<std::string>& order) {
+  const std::string path = Path("train.tflite");
+  EXPECT_TRUE(tflite::WriteFile(*fixtures::OnDevice::Make(order), path));
+  return path;
+}
+
+TEST(Run, ASignatureRunsWhateverAnotherOneHolds) {
+  const std::string x = WriteInput("x.npy", Values({2}, {10, 100}));
+  for (const std::vector<std::string>& order :
+       {std::vector<std::string>{"infer", "restore", "save", "train"}, {"save", "restore", "train", "infer"}}) {
+    const std::string model = WriteOnDevice(order);
+    const Finished infer =
+        Fusebox({"run", model, "--signature", "infer", "--input", "x=" + x, "--json", "--explain"});
+    ASSERT_EQ(infer.status, 0) << infer.err;
+    EXPECT_EQ(infer.err, "");
+    EXPECT_THAT(infer.Json()["outputs"][0]["first_values"], ElementsAre(20, 300));
+    const Finished train = Fusebox({"run", model, "--signature", "train", "--input", "x=" + x, "--json"});
+    ASSERT_EQ(train.status, 0) << train.err;
+    EXPECT_THAT(train.Json()["outputs"][0]["first_values"], ElementsAre(12, 103));
+  }
+}
+
+TEST(Run, ASignatureThatCannotRunSaysWhyAndWhatCan) {
+  const std::string model = WriteOnDevice({"save", "infer", "restore", "train"});
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"run", model}, {"run", model, "--signature", "save"}}) {
+    const Finished done = Fusebox(line);
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.err, HasSubstr("train.tflite: signature save cannot run: function save_function: "));
+    EXPECT_THAT(done.err, HasSubstr("no kernel for FlexSaveV2("));
+    EXPECT_THAT(done.err, HasSubstr("; signatures that can run: infer, train\n"));
+  }
+}
+
+TEST(Run, WithoutASignatureTheOthersAreNamed) {
+  const std::string model = WriteOnDevice({"infer", "restore", "save", "train"});
+  const Finished text = Fusebox({"run", model});
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("signature infer, one of 4; --signature KEY runs another (train)\n"));
+  EXPECT_THAT(text.err, HasSubstr("train.tflite: signature save cannot run: function save_function: "));
+  EXPECT_THAT(text.err, HasSubstr("no kernel for FlexRestoreV2("));
+  const Finished json = Fusebox({"run", model, "--json"});
+  ASSERT_EQ(json.status, 0) << json.err;
+  EXPECT_THAT(json.Json()["notices"].dump(), HasSubstr("signature save cannot run: "));
+}
+
+TEST(Run, WhereNoSignatureRunsTheFirstReasonIsTheError) {
+  const std::string model = WriteOnDevice({"save", "restore"});
+  const Finished done = Fusebox({"run", model, "--signature", "restore"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("train.tflite: function save_function: "));
+  EXPECT_THAT(done.err, HasSubstr("no kernel for FlexSaveV2("));
 }
 
 struct Bad {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/host/run/graphs.h"
+#include "tests/testing/on_device.h"
 
 namespace fusebox {
 namespace {
@@ -16,6 +17,7 @@ using run::Floats;
 using run::FloatsOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::shared_ptr<const Model> ModelOf(std::unique_ptr<Module> module) {
   module->source = "test.tflite";
@@ -243,6 +245,83 @@ TEST(Model, ListsWhoRunsEachNode) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].op, "FULLY_CONNECTED");
   EXPECT_EQ(rows[0].who, "fusebox.cpu");
+}
+
+std::vector<std::string> Runnable(const Model& model) {
+  std::vector<std::string> keys;
+  for (const Model::Entry& entry : model.entries())
+    if (entry.status) keys.push_back(entry.signature);
+  return keys;
+}
+
+TEST(Session, ASignatureThatCannotRunFailsAlone) {
+  const auto model = ModelOf(fixtures::OnDevice::Make({"save", "infer", "restore", "train"}));
+  EXPECT_THAT(Runnable(*model), ElementsAre("infer", "train"));
+  for (const std::string key : {"", "save"}) {
+    const auto none = Session::Create(model, {.signature = key});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, Code::kUnsupported);
+    EXPECT_THAT(none.error().message,
+                HasSubstr("test.tflite: signature save cannot run: function save_function: node 3 FlexSaveV2"));
+    EXPECT_THAT(none.error().message, HasSubstr("; signatures that can run: infer, train"));
+  }
+  // The ops of a signature that failed are in no list of who runs what.
+  for (const Model::Placement& row : model->placements()) EXPECT_THAT(row.op, Not(HasSubstr("Flex")));
+}
+
+// Of one session, with one variable, which the shared initialiser has set once.
+TEST(Session, SignaturesThatRunShareVariables) {
+  const auto model = ModelOf(fixtures::OnDevice::Make({"restore", "save", "train", "infer"}));
+  auto session = Session::Create(model, {.signature = "train"});
+  ASSERT_TRUE(session) << session.error().message;
+  ASSERT_TRUE((*session)->SetInput(0, Floats({10, 20})));
+  ASSERT_TRUE((*session)->Run());
+  EXPECT_THAT(FloatsOf(*(*session)->output(0)), ElementsAre(12, 23));
+  EXPECT_FALSE((*session)->SelectSignature("restore"));
+  EXPECT_EQ((*session)->signature(), "train");
+  ASSERT_TRUE((*session)->SelectSignature("infer"));
+  ASSERT_TRUE((*session)->SetInput(0, Floats({1, 2})));
+  ASSERT_TRUE((*session)->Run());
+  EXPECT_THAT(FloatsOf(*(*session)->output(0)), ElementsAre(12, 46));
+}
+
+TEST(Session, AModelOfWhichNothingRunsIsNoModel) {
+  auto module = fixtures::OnDevice::Make({"save", "restore"});
+  module->source = "test.tflite";
+  const auto model = Model::FromModule(std::move(module), {.registry = run::TestRegistry()});
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message, HasSubstr("test.tflite: function save_function: node 3 FlexSaveV2"));
+}
+
+// The main subgraph is what runs without a signature; no other one is looked at.
+TEST(Session, SubgraphsThatNothingReachesDoNotMatter) {
+  auto module = fixtures::OnDevice::Make({"infer", "save"});
+  module->signatures.clear();
+  const auto model = ModelOf(std::move(module));
+  ASSERT_EQ(model->entries().size(), 1u);
+  EXPECT_EQ(model->entries()[0].function, "infer_function");
+  EXPECT_TRUE(Session::Create(model));
+  auto other = fixtures::OnDevice::Make({"save", "infer"});
+  other->signatures.erase(other->signatures.begin());
+  const auto main_fails = ModelOf(std::move(other));
+  EXPECT_THAT(Runnable(*main_fails), ElementsAre("infer"));
+  EXPECT_TRUE(Session::Create(main_fails));
+}
+
+// What a signature that fails has reached is there for the next one.
+TEST(Session, AFunctionThatAFailingSignatureSharesRuns) {
+  auto module = fixtures::OnDevice::Make({"save", "infer"});
+  Function& save = *module->Find("save_function");
+  Attrs call;
+  call.Set("subgraph", FunctionRef{"infer_function"});
+  const ValueId x = save.AddConst<float>(DType::kF32, {2}, {1, 2});
+  save.AddNode(Op::kCall, {x}, {F32({2})}, call);
+  std::rotate(save.nodes.begin(), save.nodes.end() - 1, save.nodes.end());
+  const auto session = Session::Create(ModelOf(std::move(module)), {.signature = "infer"});
+  ASSERT_TRUE(session) << session.error().message;
+  ASSERT_TRUE((*session)->SetInput(0, Floats({10, 100})));
+  ASSERT_TRUE((*session)->Run());
+  EXPECT_THAT(FloatsOf(*(*session)->output(0)), ElementsAre(20, 300));
 }
 
 }  // namespace
