@@ -62,10 +62,9 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   if (!node.is(Op::kOpaque))
     return "its element shape is not known: fix the batch size (--batch "
            "N) or the input's shape (--shape)";
-  if (IsLookupTable(node.name) && node.operands.empty()) {
-    if (node.attrs.Find("keys")) return "";  // it is for its readers to complain
-    if (std::string why = node.attrs.str("why", ""); !why.empty()) return why;
-  }
+  if (IsLookupTable(node.name) && node.operands.empty() && node.attrs.Find("keys"))
+    return "";  // it is for its readers to complain
+  if (std::string why(node.attrs.str("why", "")); !why.empty()) return why;  // the importer's
   const Translate translate = FindTranslation(node.name);
   if (!translate) return WhyUntranslatable(node.name);
   // Asked once more for its reason; what it emits is taken back.

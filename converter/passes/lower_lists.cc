@@ -155,12 +155,15 @@ class ListLowering {
 
 Status LowerLists(Module& module, const std::vector<std::string>& entries, Registry& registry) {
   constexpr int kRounds = 4;  // reading lists first, then, with the types that gives, those that are written
+  Status first;
   for (int round = 0; round < kRounds && !WhyListsStay(module).empty(); ++round) {
     for (const std::string& name : entries) {
-      FUSEBOX_TRY(ListLowering(module, registry).Run(*module.Find(name)));
-      FUSEBOX_TRY(InferTypes(registry, module, *module.Find(name)));
+      Status status = ListLowering(module, registry).Run(*module.Find(name));
+      if (status) status = InferTypes(registry, module, *module.Find(name));
+      if (first && !status) first = std::move(status);
     }
   }
+  FUSEBOX_TRY(first);
   const std::string left = WhyListsStay(module);
   return left.empty() ? Status() : Unsupported(left);
 }

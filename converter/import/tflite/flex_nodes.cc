@@ -52,25 +52,32 @@ Status Lift(Node& node) {
   return {};
 }
 
+// Under its Flex name it finds no translation: only the signatures that reach it are refused.
+void LeaveUnread(Node& node, const std::string& why) {
+  node.op = Op::kOpaque;
+  node.version = 0;
+  node.attrs = {};
+  node.attrs.Set("why", why);
+  node.raw_options.clear();
+}
+
 }  // namespace
 
-Status LiftFlex(Module& module, std::vector<std::string>& notes) {
+void LiftFlex(Module& module, std::vector<std::string>& notes) {
   std::map<std::string, int> lifted;
   for (const auto& f : module.functions) {
     for (size_t i = 0; i < f->nodes.size(); ++i) {
       Node& node = *f->nodes[i];
       if (!node.is(Op::kCustom) || !node.name.starts_with(kPrefix) || node.name.size() == kPrefix.size())
         continue;
-      const std::string place = DescribeIn(*f, node, i);
-      FUSEBOX_TRY(Lift(node).At(place));
-      ++lifted[node.name];
+      if (const Status done = Lift(node); done) ++lifted[node.name];
+      else LeaveUnread(node, done.error().message);
     }
   }
   std::string list;
   for (const auto& [op, count] : lifted)
     list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + op;
   if (!list.empty()) notes.push_back("Flex ops of the file, taken as TensorFlow's: " + list);
-  return {};
 }
 
 }  // namespace fusebox::tflite_import

@@ -66,7 +66,7 @@ Result<Imported> Import(const std::string& file, const std::vector<std::string>&
   if (out.unsigned_file) module.signatures.push_back(OfMain(*module.functions[0]));
   FUSEBOX_TRY(Select(module, signatures).At(file));
   CheckHints(module, registry);
-  FUSEBOX_TRY(LiftFlex(module, out.notes).At(file));
+  LiftFlex(module, out.notes);
   return out;
 }
 

@@ -18,8 +18,9 @@ using converter::Imported;
 // The named signatures, or, when none is named, all. A file without signatures has one named "main".
 Result<Imported> Import(const std::string& file, const std::vector<std::string>& signatures, Registry&);
 
-// The Flex nodes of a module as OPAQUE ones; `notes` says how many of what. Errors name the node whose options are damaged.
-Status LiftFlex(Module&, std::vector<std::string>& notes);
+// The Flex nodes of a module as OPAQUE ones; `notes` says how many of what. One whose options are damaged keeps its name, and has
+// the reason as its attribute "why".
+void LiftFlex(Module&, std::vector<std::string>& notes);
 
 // Declared shapes of what ops compute give way to what the ops say of them; where ops say nothing, the rank is kept.
 void CheckHints(Module&, Registry&);

@@ -8,6 +8,7 @@
 #include "host/tflite/tflite.h"
 #include "tests/converter/import/files.h"
 #include "tests/converter/passes/bench.h"
+#include "tests/testing/on_device.h"
 
 namespace fusebox::converter {
 namespace {
@@ -272,6 +273,26 @@ TEST(FromTflite, RefusesDamagedFlexOptions) {
   EXPECT_THAT(with({one.GetBuffer().begin(), one.GetBuffer().end()}), HasSubstr("no pair"));
   EXPECT_THAT(with(Options("Sum", "\x0a\xff")), HasSubstr("damaged"));
   EXPECT_THAT(with(Options("Sum", Def("Mean").SerializeAsString())), HasSubstr("is of op \"Mean\""));
+}
+
+// TensorFlow's tutorial on training on the device: what reads and writes checkpoints stays behind.
+TEST(FromTflite, ConvertsTheSignaturesThatItCan) {
+  File file;
+  for (const bool damaged : {false, true}) {
+    file.module = std::move(*fixtures::OnDevice::Make({"save", "infer", "restore", "train"}));
+    if (damaged) file.module.Find("save_function")->nodes.back()->raw_options = "\xff\xff\xff";
+    const auto converted = file.ConvertAndRead();
+    ASSERT_TRUE(converted) << converted.error().message;
+    std::vector<std::string> keys;
+    for (const Signature& s : (*converted)->signatures) keys.push_back(s.key);
+    EXPECT_THAT(keys, ElementsAre("infer", "train"));
+    ASSERT_EQ(file.last.refused.size(), 2u);
+    EXPECT_EQ(file.last.refused[0].first, "save");
+    EXPECT_THAT(file.last.refused[0].second,
+                HasSubstr(damaged ? "op FlexSaveV2 (save_out): its options are no FlexBuffer"
+                                  : "op SaveV2 (SaveV2): it reads or writes files"));
+    EXPECT_EQ(Count(*(*converted)->Find("infer_function"), Op::kCallOnce), 1u);
+  }
 }
 
 // A counter that two signatures share, started by one CALL_ONCE function.
