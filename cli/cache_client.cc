@@ -66,10 +66,8 @@ Result<CacheClient> CacheClient::Open(std::shared_ptr<Registry> registry) {
   const Registry::ServiceRef service = registry->FindService(FBX_EXT_CACHE);
   const auto* table = static_cast<const fbx_cache*>(service.table);
   if (!FBX_HAS(table, flush)) {
-    std::string searched;
-    for (const std::string& folder : registry->searched()) searched += "\n  " + folder;
-    return NotFound("no plugin here keeps a weight cache (xnnpack does): name it by --plugin; searched:" +
-                    searched);
+    return NotFound("no plugin here keeps a weight cache (xnnpack does): name it by --plugin" +
+                    SearchedText(*registry));
   }
   CacheClient client;
   client.registry_ = std::move(registry);

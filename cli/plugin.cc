@@ -64,9 +64,8 @@ std::vector<PluginInfo> WithId(const Registry& registry, const std::string& id) 
 std::string NotFoundText(const Registry& registry, const std::string& id) {
   std::vector<std::string> ids;
   for (const PluginInfo& info : registry.plugins()) ids.push_back(info.manifest.id);
-  std::string text = "plugin " + id + ": not found" + DidYouMean(id, ids) + "; searched:";
-  for (const std::string& folder : registry.searched()) text += "\n  " + folder;
-  return text;
+  const std::string text = "plugin " + id + ": not found" + DidYouMean(id, ids);
+  return text + SearchedText(registry);
 }
 
 Result<Exit> Inspect(const PluginCommandFlags& flags) {

@@ -34,6 +34,12 @@ Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags) {
   return registry;
 }
 
+std::string SearchedText(const Registry& registry) {
+  std::string text;
+  for (const std::string& folder : registry.searched()) text += "\n  " + folder;
+  return text.empty() ? "; no place was searched for plugins" : "; searched:" + text;
+}
+
 void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
   app.add_option(
          "--delegate", flags.delegates,

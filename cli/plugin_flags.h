@@ -31,6 +31,9 @@ struct DelegateFlags {
   std::string weight_cache;            // of xnnpack; empty: what its options say
 };
 void AddDelegateFlags(CLI::App& app, DelegateFlags& flags);
+// Where plugins were looked for, at the end of a message: "; searched:" and a line for each place.
+std::string SearchedText(const Registry& registry);
+
 Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags);
 
 }  // namespace fusebox::cli

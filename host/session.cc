@@ -213,8 +213,8 @@ Result<int> Session::FindInput(std::string_view name) const {
     if (impl_->inputs[i].name == name) return static_cast<int>(i);
     names.push_back(impl_->inputs[i].name);
   }
-  return NotFound(
-      fmt::format("{}: no input '{}'; inputs: {}", impl_->model->name(), name, fmt::join(names, ", ")));
+  return NotFound(fmt::format("{}: no input '{}'; inputs: {}", impl_->model->name(), name,
+                              names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
 Status Session::SetInput(int index, const Tensor& value) {

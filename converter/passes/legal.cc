@@ -5,7 +5,9 @@
 
 #include "converter/import/tables/lookup.h"
 #include "converter/import/tables/translate.h"
+#include "converter/passes/consequences.h"
 #include "converter/passes/lists.h"
+#include "converter/passes/open_inputs.h"
 #include "converter/passes/pass.h"
 
 namespace fusebox::converter {
@@ -59,9 +61,7 @@ std::string Problem(Context& context, Function& f, const Node& node) {
     return untyped.empty() ? WhyNoCondition(context, f, node) : untyped;
   }
   if (std::string why = WhyItemDiffers(f, node); !why.empty()) return why;
-  if (!node.is(Op::kOpaque))
-    return "its element shape is not known: fix the batch size (--batch "
-           "N) or the input's shape (--shape)";
+  if (!node.is(Op::kOpaque)) return kUnknownElement;
   if (IsLookupTable(node.name) && node.operands.empty() && node.attrs.Find("keys"))
     return "";  // it is for its readers to complain
   if (std::string why(node.attrs.str("why", "")); !why.empty()) return why;  // the importer's
@@ -75,47 +75,74 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   return status ? "it could be translated only in part" : status.error().message;
 }
 
+// Whatever its operands are.
+bool IsHopeless(const Node& node) {
+  return node.is(Op::kOpaque) && (node.attrs.Find("why") || !FindTranslation(node.name));
+}
+
 class Survey {
  public:
   explicit Survey(Context& context) : context_(context) {}
 
-  // The first problem in what a signature reaches; all of them go to the report, in groups.
-  std::string Visit(const std::string& name) {
-    if (!seen_.insert(name).second) return problems_[name];
-    Function& f = *context_.module.Find(name);
+  // The first problem in what a function reaches; all of them go to the report, in groups, but for those that follow from others.
+  // `fix`: what may be done about sizes that are not known.
+  std::string Visit(const std::string& entry, const std::string& fix) {
+    std::vector<Found> found;
+    std::set<std::string> seen;
+    Collect(entry, seen, found);
+    Problems problems;
+    for (const Found& one : found) problems.emplace(one.node, one.why);
+    const auto follows = Consequences(context_.module, *context_.module.Find(entry), problems, IsHopeless);
     std::string first;
-    const size_t count = f.nodes.size();
-    for (size_t i = 0; i < count; ++i) {
-      const Node& node = *f.nodes[i];
-      const std::string why = Problem(context_, f, node);
-      if (!why.empty()) {
-        const std::string op =
-            node.is(Op::kOpaque) || node.is(Op::kStablehloComposite) ? node.name : std::string(Name(node.op));
-        const std::string& layer = node.location.layer;
-        Add(op, why, (layer.empty() ? "function " + f.name : "layer " + layer) + ": " + node.location.name);
-        if (first.empty()) first = "op " + op + " (" + node.location.name + "): " + why;
-      }
-      for (const std::string& callee : References(node)) {
-        const std::string inside = Visit(callee);
-        if (first.empty()) first = inside;
-      }
+    for (const Found& one : found) {
+      if (follows.contains(one.node)) continue;
+      const bool sizes = !fix.empty() && one.why.find("not known") != std::string::npos;
+      const std::string why = sizes ? one.why + ": " + fix : one.why;
+      if (told_.insert(one.node).second) Add(*one.function, *one.node, why);
+      if (first.empty()) first = "op " + NameOf(*one.node) + " (" + one.node->location.name + "): " + why;
     }
-    return problems_[name] = first;
+    return first;
   }
 
  private:
-  void Add(const std::string& op, const std::string& why, const std::string& where) {
+  struct Found {
+    const Function* function;
+    const Node* node;
+    std::string why;
+  };
+
+  // In the order of execution.
+  void Collect(const std::string& name, std::set<std::string>& seen, std::vector<Found>& found) {
+    if (!seen.insert(name).second) return;
+    Function& f = *context_.module.Find(name);
+    const size_t count = f.nodes.size();
+    for (size_t i = 0; i < count; ++i) {
+      const Node& node = *f.nodes[i];
+      const auto [known, fresh] = problems_.try_emplace(&node);
+      if (fresh) known->second = Problem(context_, f, node);
+      if (!known->second.empty()) found.push_back({&f, &node, known->second});
+      for (const std::string& callee : References(node)) Collect(callee, seen, found);
+    }
+  }
+
+  static std::string NameOf(const Node& node) {
+    return node.is(Op::kOpaque) || node.is(Op::kStablehloComposite) ? node.name : std::string(Name(node.op));
+  }
+
+  void Add(const Function& f, const Node& node, const std::string& why) {
+    const std::string op = NameOf(node), &layer = node.location.layer;
     for (UnsupportedOps& u : context_.report.unsupported) {
       if (u.op != op || u.reason != why) continue;
       ++u.count;
       return;
     }
-    context_.report.unsupported.push_back({op, why, where, 1});
+    const std::string where = layer.empty() ? "function " + f.name : "layer " + layer;
+    context_.report.unsupported.push_back({op, why, where + ": " + node.location.name, 1});
   }
 
   Context& context_;
-  std::set<std::string> seen_;
-  std::map<std::string, std::string> problems_;
+  std::map<const Node*, std::string> problems_;  // of all nodes that were looked at; empty: none
+  std::set<const Node*> told_;
 };
 
 // A body is kept for hosts without the plugin; one that cannot be written goes without taking the fused op along.
@@ -125,7 +152,7 @@ void DropIllegalBodies(Context& context) {
       if (node->is(Op::kStablehloComposite) || node->body.empty()) continue;
       Report unread;
       Context apart{context.module, context.registry, context.options, unread};
-      const std::string why = Survey(apart).Visit(node->body);
+      const std::string why = Survey(apart).Visit(node->body, "");
       if (why.empty()) continue;
       context.Note("function " + f->name + ": " + Describe(*f, *node) + ": the body is not kept: " + why);
       node->body.clear();
@@ -143,7 +170,7 @@ Status RequireLegal(Context& context) {
   const bool asked = !context.options.signatures.empty();
   std::vector<Signature> kept;
   for (const Signature& s : context.module.signatures) {
-    const std::string why = survey.Visit(s.function);
+    const std::string why = survey.Visit(s.function, HowToFix(context, s));
     if (why.empty()) {
       kept.push_back(s);
       continue;

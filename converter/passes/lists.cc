@@ -63,10 +63,7 @@ std::string WhyListsStay(const Module& module) {
       if (!Has(node->op, kList)) continue;
       const std::string where = "function " + f->name + ": " + Describe(*f, *node) + ": ";
       if (const std::string why = WhyItemDiffers(*f, *node); !why.empty()) return where + why;
-      if (first.empty())
-        first = where +
-                "the shape of the list's elements is not known: fix the batch size (--batch N) or the "
-                "input's shape (--shape)";
+      if (first.empty()) first = where + "the shape of the list's elements is not known";
     }
   }
   return first;

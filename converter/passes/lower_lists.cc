@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor list becomes one dense tensor [length, element...]: RESERVE is FILL with zeros, STACK and FROM_TENSOR are the tensor itself,
 // GET_ITEM is GATHER, SET_ITEM is DYNAMIC_UPDATE_SLICE, behind as many zeros as make room where the list may grow. The element's shape comes from what is put in or taken out (list_elements.h).
+#include <algorithm>
 #include <map>
 
 #include "converter/passes/list_elements.h"
 #include "converter/passes/lists.h"
+#include "converter/passes/open_inputs.h"
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
 
@@ -168,14 +170,24 @@ Status LowerLists(Module& module, const std::vector<std::string>& entries, Regis
   return left.empty() ? Status() : Unsupported(left);
 }
 
+// What such ops give may be what the lists are waiting for: they are the first to be reported.
+bool AnyOpaque(const Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& f) {
+    return std::ranges::any_of(f->nodes, [](const auto& node) { return node->is(Op::kOpaque); });
+  });
+}
+
 Status LowerTensorLists(Context& context) {
   std::vector<std::string> entries;
   for (const Signature& s : context.module.signatures) entries.push_back(s.function);
   for (const auto& f : context.module.functions)
     for (const auto& node : f->nodes)
       if (!node->body.empty()) entries.push_back(node->body);
-  if (Status lowered = LowerLists(context.module, entries, context.registry); !lowered)
-    context.Note(lowered.error().message);
+  const Status lowered = LowerLists(context.module, entries, context.registry);
+  if (!lowered && !AnyOpaque(context.module)) {
+    const std::string fix = HowToFix(context);
+    context.Note(lowered.error().message + (fix.empty() ? "" : ": " + fix));
+  }
   return {};
 }
 

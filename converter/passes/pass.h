@@ -3,7 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "converter/convert.h"
 
@@ -16,6 +19,8 @@ struct Context {
   Report& report;
   const Services* services = nullptr;  // of the kernels that fold; null: no threads
   bool halves = false;                 // the source stores weights as f16
+  // By signature and name: inputs whose one open dimension --batch has fixed, which may be a length.
+  std::set<std::pair<std::string, std::string>> lengths = {};
 
   void Note(std::string text) { report.notes.push_back(std::move(text)); }
 };

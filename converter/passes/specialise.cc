@@ -8,8 +8,11 @@ namespace {
 
 // Before types flow, what importers declared for inner values may speak of other shapes than the ones asked for: -1 stays
 // compatible with any, so only what is known is kept.
-Status SetInput(Function& f, size_t i, const std::string& name, const Options& options,
-                std::vector<std::string>& used, bool& batched) {
+Status SetInput(Context& context, const Signature& s, size_t i, std::vector<std::string>& used,
+                bool& batched) {
+  const Options& options = context.options;
+  const std::string& name = s.input_names[i];
+  Function& f = *context.module.Find(s.function);
   Type& type = f.value(f.inputs[i]).type;
   if (const auto it = options.shapes.find(name); it != options.shapes.end()) {
     used.push_back(name);
@@ -20,9 +23,23 @@ Status SetInput(Function& f, size_t i, const std::string& name, const Options& o
     type.shape = it->second;
   }
   if (!options.batch || type.shape.rank() < 1) return {};
-  if (type.shape[0] == Shape::kUnknown) type.shape.dims()[0] = *options.batch;
+  if (type.shape[0] == Shape::kUnknown) {
+    if (type.shape.rank() == 1) context.lengths.emplace(s.key, name);
+    type.shape.dims()[0] = *options.batch;
+  }
   batched = batched || type.shape[0] == *options.batch;
   return {};
+}
+
+// The one open dimension of the only input is as likely a length as a batch.
+void NoteLength(Context& context) {
+  for (const Signature& s : context.module.signatures) {
+    if (s.input_names.size() != 1 || !context.lengths.contains({s.key, s.input_names[0]})) continue;
+    const std::string& name = s.input_names[0];
+    context.Note("--batch " + std::to_string(*context.options.batch) + " is all of input " + name +
+                 "[?] of signature " + s.key + "; if that dimension is a length, give --shape " + name +
+                 "=N in its place");
+  }
 }
 
 }  // namespace
@@ -37,9 +54,10 @@ Status Specialise(Context& context) {
     Function& f = *context.module.Find(s.function);
     for (size_t i = 0; i < f.inputs.size(); ++i) {
       names.push_back(s.input_names[i]);
-      FUSEBOX_TRY(SetInput(f, i, s.input_names[i], context.options, used, batched).At("signature " + s.key));
+      FUSEBOX_TRY(SetInput(context, s, i, used, batched).At("signature " + s.key));
     }
   }
+  NoteLength(context);
   if (context.options.batch && !batched)
     context.Note("--batch " + std::to_string(*context.options.batch) +
                  " changes nothing: no input has an open first dimension");
@@ -47,7 +65,8 @@ Status Specialise(Context& context) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
     std::string known;
     for (const auto& n : names) known += (known.empty() ? "" : ", ") + n;
-    return Invalid("--shape " + name + ": there is no such input; there are: " + known);
+    return Invalid("--shape " + name + ": there is no such input" +
+                   (known.empty() ? "; the model has none" : "; there are: " + known));
   }
   return ForEachSignature(context, [&](const Signature& s) {
     return InferTypes(context.registry, context.module, *context.module.Find(s.function));

@@ -87,6 +87,14 @@ Result<Buffer> CopyFile(const std::string& path, int fd, size_t size) {
   return Buffer(std::move(block), {data, size});
 }
 
+// What a checkout leaves in place of a file that Git LFS has not fetched.
+bool IsLfsPointer(const Buffer& file) {
+  constexpr std::string_view kBegin = "version https://git-lfs.github.com/spec/";
+  constexpr size_t kLongest = 1024;
+  return file.size() <= kLongest && file.size() > kBegin.size() &&
+         std::memcmp(file.data(), kBegin.data(), kBegin.size()) == 0;
+}
+
 }  // namespace
 
 Result<Buffer> MapFile(const std::string& path) {
@@ -98,7 +106,12 @@ Result<Buffer> MapFile(const std::string& path) {
   if (S_ISDIR(info.st_mode)) return Invalid(path + ": is a folder, expected a file");
   if (!S_ISREG(info.st_mode)) return Invalid(path + ": is not a regular file");
   const auto size = static_cast<size_t>(info.st_size);
-  if (size <= kCopied) return CopyFile(path, file.fd, size);
+  if (size <= kCopied) {
+    FUSEBOX_ASSIGN(Buffer small, CopyFile(path, file.fd, size));
+    if (IsLfsPointer(small))
+      return Invalid(path + ": a Git LFS pointer instead of the file itself; fetch the file with `git lfs pull`");
+    return small;
+  }
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t pages = (size + page - 1) / page * page;
   const bool reads_on = pages - size >= kOverread;  // the last page of a file ends in zeros

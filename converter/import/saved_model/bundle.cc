@@ -3,6 +3,9 @@
 
 #include <bit>
 #include <cstdio>
+#include <filesystem>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "converter/import/saved_model/byte_reader.h"
@@ -55,7 +58,25 @@ Result<Bundle> Bundle::Open(const std::string& prefix) {
                 return bundle.AddRecord(key, value);
               }).At(bundle.index_path_));
   FUSEBOX_TRY(bundle.CheckTensors().At(bundle.index_path_));
+  FUSEBOX_TRY(bundle.CheckShards());
   return bundle;
+}
+
+// A folder that is not whole is told before anything that it leads to.
+Status Bundle::CheckShards() const {
+  std::set<int> named;
+  for (const auto& [key, entry] : entries_)
+    if (entry.slices().empty() && entry.size() > 0) named.insert(entry.shard_id());
+  for (const int shard : named) {
+    const std::string path = ShardPath(shard);
+    std::error_code error;
+    if (std::filesystem::exists(path, error) || error) FUSEBOX_TRY(Shard(shard));
+    else
+      return NotFound(path + ": missing, although " + index_path_ +
+                      " refers to it; copy the whole variables folder (an interrupted download or a checkout without "
+                      "Git LFS leaves such files out)");
+  }
+  return {};
 }
 
 Status Bundle::AddRecord(std::string_view key, std::string_view value) {

@@ -51,6 +51,7 @@ class Bundle {
   explicit Bundle(const std::string& prefix) : prefix_(prefix), index_path_(prefix + ".index") {}
   Status AddRecord(std::string_view key, std::string_view value);
   Status CheckTensors();
+  Status CheckShards() const;
   std::string ShardPath(int shard) const;
   Result<Buffer> Shard(int shard) const;
   Result<Buffer> Span(const tf::BundleEntry& entry) const;

@@ -79,6 +79,8 @@ Status ImportSignature(ImportState&, const std::string& key, const tf::Signature
 Result<std::string> SavedFunctionOf(const SavedModel&, const std::string& name);
 // That function with what it captured, as a signature that is named as its author named it.
 Status ImportSavedFunction(ImportState&, const std::string& name);
-std::vector<std::string> FunctionsOfTensors(const SavedModel&);  // a few whose arguments are numbers
+std::vector<std::string> FunctionsOfTensors(const SavedModel&);  // those whose arguments are numbers
+// What SavedFunctionOf finds it by: its author's name where that is one of its own.
+std::string NameOfFunction(const SavedModel&, const std::string& function);
 
 }  // namespace fusebox::saved_model

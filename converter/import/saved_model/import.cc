@@ -43,13 +43,18 @@ void ImportState::FillTable(const std::string& node, Node& handle) {
 
 namespace {
 
+std::string Functions(ImportState& state);
+
 Status ImportEntry(ImportState& state, const std::string& key) {
   if (const tf::SignatureDef* def = state.model.FindSignature(key)) return ImportSignature(state, key, *def);
   FUSEBOX_ASSIGN(const std::string function, SavedFunctionOf(state.model, key));
   if (!function.empty()) return ImportSavedFunction(state, function);
   std::string known;
   for (const auto& k : state.model.Signatures()) known += (known.empty() ? "" : ", ") + k;
-  return NotFound("there is no such signature; there are: " + known);
+  if (!known.empty()) return NotFound("there is no such signature; there are: " + known);
+  const std::string functions = Functions(state);
+  return NotFound("there is no such function, and no signature at all" +
+                  (functions.empty() ? "" : "; functions that can be converted: " + functions));
 }
 
 // One signature with all the functions it reaches; on failure nothing of it stays in the module.
@@ -69,12 +74,33 @@ Status ImportOne(ImportState& state, const std::string& key) {
   return status;
 }
 
-// What else could be converted where no signature can.
-std::string OtherFunctions(const SavedModel& model) {
+// The functions beside the signatures that can be imported, as --signature takes them, a few at most. What they leave in the module is
+// of no use: the import has failed.
+std::string Functions(ImportState& state) {
+  constexpr int kMost = 8, kMostTried = 32;
   std::string out;
-  for (const std::string& name : FunctionsOfTensors(model))
-    out += (out.empty() ? "; functions of tensors, which --signature takes too: " : ", ") + name;
+  int count = 0, tried = 0;
+  for (const std::string& name : FunctionsOfTensors(state.model)) {
+    if (count == kMost || tried++ == kMostTried) return out + ", ...";
+    if (!ImportOne(state, name)) continue;
+    out += (count++ > 0 ? ", " : "") + NameOfFunction(state.model, name);
+  }
   return out;
+}
+
+// Why there is nothing to convert, and what there is in its place.
+std::string WhyNothing(ImportState& state) {
+  const SavedModel& model = state.model;
+  if (const std::string functions = Functions(state); !functions.empty())
+    return "it has no signatures; functions that can be converted: " + functions + " (use --signature NAME)";
+  const std::string how = "; save it again with signatures: tf.saved_model.save(model, dir, signatures=...)";
+  if (!model.objects().concrete_functions().empty())
+    return "it has no signatures, and of its " + std::to_string(model.objects().concrete_functions().size()) +
+           " functions none can be imported (they take no tensors, or use objects that are not in the file)" + how;
+  if (model.graph().node_size() > 0 && !model.has_objects())
+    return "it has no signatures, so that nothing says which of its " + std::to_string(model.graph().node_size()) +
+           " nodes are inputs and outputs" + how;
+  return "it has neither signatures nor functions: it holds weights, but not how to compute with them" + how;
 }
 
 // A body that ignores its arguments only declares types.
@@ -106,8 +132,11 @@ Result<Imported> Import(const std::string& dir, const std::vector<std::string>& 
     out.refused.emplace_back(key, status.error().message);
   }
   if (out.module->signatures.empty()) {
-    if (!out.refused.empty()) return Invalid(out.refused.front().second + OtherFunctions(model));
-    return Invalid(model.path + ": it has no signatures");
+    if (out.refused.empty()) return Invalid(dir + ": " + WhyNothing(state));
+    const std::string functions = Functions(state);
+    return Invalid(out.refused.front().second +
+                   (functions.empty() ? ""
+                                      : "; functions of tensors, which --signature takes too: " + functions));
   }
   MarkPlaceholders(*out.module);
   return out;

@@ -64,6 +64,22 @@ void AddWarnings(const tf::SavedModel& file, SavedModel& model) {
   }
 }
 
+// What lies in a folder that is no SavedModel: one a level down, as servers number them, or a checkpoint.
+std::string WhatElse(const std::filesystem::path& dir) {
+  std::error_code error;
+  std::string checkpoint;
+  for (std::filesystem::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
+    std::error_code none;
+    if (std::filesystem::exists(it->path() / "saved_model.pb", none))
+      return "; " + it->path().string() + " does, convert that";
+    if (it->path().extension() == ".index") checkpoint = it->path().filename().string();
+  }
+  if (checkpoint.empty()) return "";
+  return ", only a checkpoint (" + checkpoint +
+         "), which has weights but not how to compute with them; save the whole model (tf.saved_model.save, "
+         "model.save)";
+}
+
 // Says which other form of the file lies there when the usual one does not.
 std::unexpected<Error> MissingFile(const std::string& dir) {
   std::filesystem::path base(dir);
@@ -79,7 +95,7 @@ std::unexpected<Error> MissingFile(const std::string& dir) {
                        ": the chunked form is not read; save the model without "
                        "the proto splitter");
   }
-  return NotFound(dir + ": not a SavedModel folder: it holds no saved_model.pb");
+  return NotFound(dir + ": not a SavedModel folder: it holds no saved_model.pb" + WhatElse(base));
 }
 
 Result<tf::SavedModel*> Parse(const Buffer& bytes, google::protobuf::Arena* arena) {

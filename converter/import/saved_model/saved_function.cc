@@ -62,7 +62,6 @@ Result<ValueId> Captured(ImportState& state, Function& f, const Capture& capture
 }  // namespace
 
 std::vector<std::string> FunctionsOfTensors(const SavedModel& model) {
-  constexpr size_t kMost = 8;
   std::vector<std::string> out;
   for (const std::string& name : NamesOf(model)) {
     const auto given = GivenArguments(model, name);
@@ -70,9 +69,16 @@ std::vector<std::string> FunctionsOfTensors(const SavedModel& model) {
     const auto& args = model.FindFunction(name)->signature().input_arg();
     const bool tensors = std::all_of(args.begin(), args.begin() + *given,
                                      [](const auto& arg) { return IsTensor(arg.type()); });
-    if (tensors && out.size() < kMost) out.push_back(name);
+    if (tensors) out.push_back(name);
   }
   return out;
+}
+
+std::string NameOfFunction(const SavedModel& model, const std::string& name) {
+  const std::string wish = ShortName(name);
+  if (model.FindSignature(wish)) return name;
+  const auto found = SavedFunctionOf(model, wish);
+  return found && *found == name ? wish : name;
 }
 
 Result<std::string> SavedFunctionOf(const SavedModel& model, const std::string& wanted) {

@@ -31,6 +31,11 @@ class VariableBinder {
     std::filesystem::path folder = std::filesystem::path(model().dir) / "variables";
     std::error_code error;
     if (!std::filesystem::exists(folder, error)) return {};
+    if (std::filesystem::is_empty(folder, error)) return {};  // as a frozen graph has it
+    const std::filesystem::path index = folder / "variables.index";
+    if (!std::filesystem::exists(index, error) && !error)
+      return NotFound(index.string() + ": missing, so that the values beside it cannot be found; copy the whole "
+                                       "variables folder");
     FUSEBOX_ASSIGN(Bundle bundle, Bundle::Open((folder / "variables").string()));
     out_.bundle_ = std::make_shared<Bundle>(std::move(bundle));
     return {};
@@ -249,7 +254,9 @@ Result<std::vector<Capture>> Variables::CapturesOf(std::string_view function) co
 
 Result<const BundleTensor*> Variables::Stored(const Variable& variable) const {
   std::string place = "variable '" + variable.name + "'";
-  if (!bundle_) return NotFound(model_.dir + ": " + place + ": the model has no variables folder");
+  if (!bundle_)
+    return NotFound(model_.dir + "/variables: missing or empty, although it holds the value of " + place +
+                    "; copy the whole SavedModel");
   if (variable.key.empty()) {
     return NotFound(bundle_->index_path() + ": " + place +
                     ": neither the restore function nor the object graph nor "

@@ -67,7 +67,7 @@ struct Combined {
 Result<Combined> CombinedOf(Translation& t) {
   const Shape boxes = t.in_type(0).shape, scores = t.in_type(1).shape;  // copies: emitting moves the values
   if (boxes.rank() != 4 || !boxes.is_static() || scores.rank() != 3 || !scores.is_static())
-    return Unsupported("the shapes of its boxes and scores are not known: fix the batch size (--batch N)");
+    return Unsupported("the shapes of its boxes and scores are not known");
   FUSEBOX_ASSIGN(const int64_t per_class, t.Int(2));
   FUSEBOX_ASSIGN(const int64_t total, t.Int(3));
   Combined made{.images = scores[0], .boxes = scores[1], .classes = scores[2], .parts = boxes[2]};

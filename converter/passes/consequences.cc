@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "converter/passes/consequences.h"
+
+#include <algorithm>
+
+#include "converter/passes/lists.h"
+
+namespace fusebox::converter {
+namespace {
+
+class Flow {
+ public:
+  Flow(const Module& module, const Problems& problems, const std::function<bool(const Node&)>& hopeless)
+      : module_(module), problems_(problems), hopeless_(hopeless) {}
+
+  std::set<const Node*> Run(const Function& entry) {
+    do {
+      grown_ = false;
+      Visit(entry);
+    } while (grown_);
+    all_ = true;
+    Visit(entry);
+    // What a list holds is known from its items: where one of them is not, no other op of lists says more.
+    if (std::ranges::any_of(follows_, [](const Node* node) { return IsListOp(node->op); })) {
+      for (const auto& [node, why] : problems_)
+        if (why == kUnknownElement) follows_.insert(node);
+    }
+    return std::move(follows_);
+  }
+
+ private:
+  bool Has(const Function& f, ValueId v) const { return v != kNoValue && unknown_.contains({&f, v}); }
+
+  void Mark(const Function& f, ValueId v) {
+    if (v == kNoValue || f.value(v).is_const()) return;
+    const Type& type = f.value(v).type;
+    const bool known = type.dtype != DType::kNone && type.dtype != DType::kVariant && type.shape.is_static();
+    if (!known && unknown_.insert({&f, v}).second) grown_ = true;
+  }
+
+  void Visit(const Function& f) {
+    for (const auto& node : f.nodes) {
+      const bool reads = std::ranges::any_of(node->operands, [&](ValueId v) { return Has(f, v); });
+      const bool problem = problems_.contains(node.get()), cause = problem && hopeless_(*node);
+      if (reads && problem && !cause) follows_.insert(node.get());
+      if (reads || cause || (all_ && problem))
+        for (const ValueId v : node->results) Mark(f, v);
+      for (const std::string& name : References(*node)) {
+        if (const Function* callee = module_.Find(name)) Call(f, *node, *callee);
+      }
+    }
+  }
+
+  // Arguments are the last operands: before those of a branch stands its condition.
+  void Call(const Function& f, const Node& node, const Function& callee) {
+    const auto pass = [&](const Function& from, const auto& values, const Function& to, const auto& places) {
+      const size_t count = std::min<size_t>(values.size(), places.size());
+      for (size_t i = 1; i <= count; ++i)
+        if (Has(from, values[values.size() - i])) Mark(to, places[places.size() - i]);
+    };
+    pass(f, node.operands, callee, callee.inputs);
+    Visit(callee);
+    if (callee.outputs.size() != node.results.size()) return;  // a loop's condition
+    pass(callee, callee.outputs, f, node.results);
+    if (!all_ && node.is(Op::kWhile)) {
+      for (const std::string& again : References(node))
+        if (const Function* part = module_.Find(again)) pass(callee, callee.outputs, *part, part->inputs);
+    }
+  }
+
+  const Module& module_;
+  const Problems& problems_;
+  const std::function<bool(const Node&)>& hopeless_;
+  std::set<std::pair<const Function*, ValueId>> unknown_;
+  std::set<const Node*> follows_;
+  bool all_ = false;    // every problem leaves something unknown, not only the hopeless ones
+  bool grown_ = false;  // since the walk began
+};
+
+}  // namespace
+
+std::set<const Node*> Consequences(const Module& module, const Function& entry, const Problems& problems,
+                                   const std::function<bool(const Node&)>& hopeless) {
+  return Flow(module, problems, hopeless).Run(entry);
+}
+
+}  // namespace fusebox::converter

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of models that cannot be converted: the first cause, and what helps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "samples/models/saved_model_builder.h"
+#include "tests/cli/command.h"
+
+namespace fusebox::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace fusebox::samples;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string Refusal(const std::string& model, std::vector<std::string> more = {}) {
+  std::vector<std::string> command = {"convert", model, "-o", Path("refused.tflite")};
+  command.insert(command.end(), more.begin(), more.end());
+  const Finished done = Fusebox(command);
+  EXPECT_EQ(done.status, 2) << done.err;
+  EXPECT_FALSE(fs::exists(Path("refused.tflite")));
+  return done.err;
+}
+
+std::string Write(const std::string& name, const tf::SavedModel& model, const SavedModelBuilder& builder) {
+  const Status written = WriteSavedModel(Path(name), model, builder.Checkpoint());
+  EXPECT_TRUE(written) << written.error().message;
+  return Path(name);
+}
+
+// Functions y = -x of these names, known to the objects, and no signature.
+std::string WriteFunctions(const std::vector<std::string>& names, tf::DataType dtype = tf::DT_FLOAT) {
+  SavedModelBuilder builder;
+  std::vector<std::string> numbered;
+  for (const std::string& name : names) {
+    FunctionBuilder& f = builder.AddFunction(name);
+    f.Return({f.Op(dtype == tf::DT_FLOAT ? "Neg" : "Identity", {f.Arg("x", dtype, {4})}, {4})});
+    numbered.push_back(f.name());
+  }
+  tf::SavedModel model = builder.ToProto();
+  tf::MetaGraphDef& graph = *model.mutable_meta_graphs(0);
+  graph.clear_signature_def();
+  for (const std::string& name : numbered)
+    (*graph.mutable_object_graph_def()->mutable_concrete_functions())[name];
+  return Write("functions", model, builder);
+}
+
+TEST(Refusals, WithoutSignaturesTheFunctionsAreNamed) {
+  const std::string model = WriteFunctions({"__inference___call__", "__inference_step", "__inference_step"});
+  const std::string said = Refusal(model);
+  EXPECT_THAT(said, StartsWith("fusebox: " + model + ": it has no signatures; functions that can be converted: "));
+  EXPECT_THAT(said, AllOf(HasSubstr("__call__"), Not(HasSubstr("__inference___call__")), HasSubstr("__inference_step_"),
+                          EndsWith(" (use --signature NAME)\n")));
+  EXPECT_EQ(Fusebox({"convert", model, "-o", Path("call.tflite"), "--signature", "__call__"}).status, 0);
+  EXPECT_THAT(Refusal(model, {"--signature", "none"}),
+              HasSubstr("signature none: there is no such function, and no signature at all; functions that can "
+                        "be converted: "));
+}
+
+TEST(Refusals, WithoutSignaturesAndFunctionsItIsSaidWhatThereIs) {
+  SavedModelBuilder weights;
+  weights.AddVariable("kernel", Zeros({2}), "kernel");
+  tf::SavedModel model = weights.ToProto();
+  tf::MetaGraphDef& graph = *model.mutable_meta_graphs(0);
+  graph.mutable_object_graph_def()->clear_concrete_functions();
+  const std::string said = Refusal(Write("weights", model, weights));
+  EXPECT_THAT(said, HasSubstr("/weights: it has neither signatures nor functions: it holds weights, but not how to "
+                              "compute with them; save it again with signatures: "));
+  EXPECT_THAT(Refusal(Path("weights"), {"--signature", "x"}),
+              HasSubstr("signature x: there is no such function, and no signature at all\n"));
+  graph.clear_object_graph_def();
+  EXPECT_THAT(Refusal(Write("graph", model, weights)),
+              HasSubstr("/graph: it has no signatures, so that nothing says which of its "));
+}
+
+// An op that nothing translates, and a list of what it gives.
+std::string WriteOpaque(const Shape& input) {
+  SavedModelBuilder builder;
+  FunctionBuilder& f = builder.AddFunction("__inference_f");
+  const Ref strange = f.Op("Neg", {f.Arg("audio", tf::DT_FLOAT, input)}, Shape{});
+  const Ref any = f.Const(Int(-1));
+  const Ref list = f.Op("TensorListFromTensor", {strange, any}, {});
+  f.Return({f.Op("TensorListStack", {list, any}, Shape{}, {{"element_dtype", tf::DT_FLOAT}})});
+  builder.AddSignature("serving_default", f, {"audio"}, {"y"});
+  tf::SavedModel model = builder.ToProto();
+  auto& graph = *model.mutable_meta_graphs(0)->mutable_graph_def();
+  for (tf::FunctionDef& function : *graph.mutable_library()->mutable_function())
+    for (tf::NodeDef& node : *function.mutable_node_def())
+      if (node.op() == "Neg") node.set_op("Frobnicate");
+  return Write("opaque", model, builder);
+}
+
+TEST(Refusals, OfAnOpThatNothingTranslatesIsTheCauseAndNotWhatFollows) {
+  const std::string model = WriteOpaque({-1, 4});
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--batch", "1"}}) {
+    const std::string said = Refusal(model, more);
+    EXPECT_THAT(said, HasSubstr("op Frobnicate (Neg): there is no translation of this op"));
+    EXPECT_THAT(said, AllOf(Not(HasSubstr("TENSOR_LIST")), Not(HasSubstr("not known")), Not(HasSubstr("--batch N"))));
+  }
+}
+
+// Of a variables folder that is not whole.
+TEST(Refusals, WhatIsMissingOfTheVariablesIsSaidFirst) {
+  const std::string model = WriteSample("keras_lstm"), folder = model + "/variables/";
+  const std::string data = folder + "variables.data-00000-of-00001", index = folder + "variables.index";
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4665a5ea\nsize 12345\n";
+  const auto replaced = [&](const std::string& file, const std::string& by) {
+    fs::rename(file, file + ".kept");
+    if (!by.empty()) std::ofstream(file) << by;
+    const std::string said = Refusal(model);
+    fs::rename(file + ".kept", file);
+    return said;
+  };
+  EXPECT_THAT(replaced(data, ""), StartsWith("fusebox: " + data + ": missing, although " + index +
+                                             " refers to it; copy the whole variables folder ("));
+  EXPECT_THAT(replaced(index, ""), StartsWith("fusebox: " + index + ": missing, "));
+  for (const std::string& file : {data, index, model + "/saved_model.pb"})
+    EXPECT_EQ(replaced(file, pointer), "fusebox: " + file +
+                                           ": a Git LFS pointer instead of the file itself; fetch the file with "
+                                           "`git lfs pull`\n");
+  std::ofstream(Path("model.h5")) << pointer;
+  EXPECT_THAT(Refusal(Path("model.h5")), HasSubstr("model.h5: a Git LFS pointer instead"));
+  fs::remove_all(folder);
+  const std::string none = Refusal(model);
+  EXPECT_THAT(none, HasSubstr("/variables: missing or empty, although it holds the value of variable "));
+  fs::create_directory(folder);
+  EXPECT_EQ(Refusal(model), none);
+}
+
+// Frozen graphs have such a folder.
+TEST(Refusals, AnEmptyVariablesFolderIsEnoughWhereThereAreNone) {
+  const std::string model = WriteFunctions({"__inference___call__"});
+  fs::remove_all(model + "/variables");
+  fs::create_directory(model + "/variables");
+  const Finished done = Fusebox({"convert", model, "-o", Path("call.tflite"), "--signature", "__call__"});
+  EXPECT_EQ(done.status, 0) << done.err;
+}
+
+TEST(Refusals, AFolderThatIsNoSavedModelIsToldFromWhatItHolds) {
+  const std::string model = WriteSample("dense");
+  fs::create_directories(Path("served/1"));
+  fs::copy(model, Path("served/1"), fs::copy_options::recursive);
+  EXPECT_THAT(Refusal(Path("served")),
+              HasSubstr("served: not a SavedModel folder: it holds no saved_model.pb; " + Path("served/1") + " does"));
+  fs::create_directories(Path("checkpoint"));
+  fs::copy(model + "/variables/variables.index", Path("checkpoint/ckpt-1.index"));
+  EXPECT_THAT(Refusal(Path("checkpoint")), HasSubstr(", only a checkpoint (ckpt-1.index), which has weights but"));
+}
+
+}  // namespace
+}  // namespace fusebox::cli_test
