@@ -18,17 +18,26 @@ class Flow {
       grown_ = false;
       Visit(entry);
     } while (grown_);
-    all_ = true;
+    causes_ = kNoLists;
     Visit(entry);
     // What a list holds is known from its items: where one of them is not, no other op of lists says more.
     if (std::ranges::any_of(follows_, [](const Node* node) { return IsListOp(node->op); })) {
       for (const auto& [node, why] : problems_)
         if (why == kUnknownElement) follows_.insert(node);
     }
+    causes_ = kAll;
+    Visit(entry);
     return std::move(follows_);
   }
 
  private:
+  // Which problems leave something unknown; those that are hopeless in loops, too.
+  enum Causes { kHopeless, kNoLists, kAll };
+  bool IsCause(const Node& node) const {
+    if (!problems_.contains(&node)) return false;
+    return causes_ == kAll || hopeless_(node) || (causes_ == kNoLists && !IsListOp(node.op));
+  }
+
   bool Has(const Function& f, ValueId v) const { return v != kNoValue && unknown_.contains({&f, v}); }
 
   void Mark(const Function& f, ValueId v) {
@@ -41,9 +50,8 @@ class Flow {
   void Visit(const Function& f) {
     for (const auto& node : f.nodes) {
       const bool reads = std::ranges::any_of(node->operands, [&](ValueId v) { return Has(f, v); });
-      const bool problem = problems_.contains(node.get()), cause = problem && hopeless_(*node);
-      if (reads && problem && !cause) follows_.insert(node.get());
-      if (reads || cause || (all_ && problem))
+      if (reads && problems_.contains(node.get()) && !hopeless_(*node)) follows_.insert(node.get());
+      if (reads || IsCause(*node))
         for (const ValueId v : node->results) Mark(f, v);
       for (const std::string& name : References(*node)) {
         if (const Function* callee = module_.Find(name)) Call(f, *node, *callee);
@@ -62,7 +70,7 @@ class Flow {
     Visit(callee);
     if (callee.outputs.size() != node.results.size()) return;  // a loop's condition
     pass(callee, callee.outputs, f, node.results);
-    if (!all_ && node.is(Op::kWhile)) {
+    if (causes_ == kHopeless && node.is(Op::kWhile)) {
       for (const std::string& again : References(node))
         if (const Function* part = module_.Find(again)) pass(callee, callee.outputs, *part, part->inputs);
     }
@@ -73,7 +81,7 @@ class Flow {
   const std::function<bool(const Node&)>& hopeless_;
   std::set<std::pair<const Function*, ValueId>> unknown_;
   std::set<const Node*> follows_;
-  bool all_ = false;    // every problem leaves something unknown, not only the hopeless ones
+  Causes causes_ = kHopeless;
   bool grown_ = false;  // since the walk began
 };
 

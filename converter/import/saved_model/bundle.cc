@@ -62,21 +62,17 @@ Result<Bundle> Bundle::Open(const std::string& prefix) {
   return bundle;
 }
 
-// A folder that is not whole is told before anything that it leads to.
+// Where none of the data files can be read, that is told before anything that it leads to.
 Status Bundle::CheckShards() const {
-  std::set<int> named;
-  for (const auto& [key, entry] : entries_)
-    if (entry.slices().empty() && entry.size() > 0) named.insert(entry.shard_id());
-  for (const int shard : named) {
-    const std::string path = ShardPath(shard);
-    std::error_code error;
-    if (std::filesystem::exists(path, error) || error) FUSEBOX_TRY(Shard(shard));
-    else
-      return NotFound(path + ": missing, although " + index_path_ +
-                      " refers to it; copy the whole variables folder (an interrupted download or a checkout without "
-                      "Git LFS leaves such files out)");
+  Status first;
+  std::set<int> seen;
+  for (const auto& [key, entry] : entries_) {
+    if (!entry.slices().empty() || entry.size() == 0 || !seen.insert(entry.shard_id()).second) continue;
+    const Result<Buffer> shard = Shard(entry.shard_id());
+    if (shard) return {};
+    if (first) first = std::unexpected(shard.error());
   }
-  return {};
+  return first;
 }
 
 Status Bundle::AddRecord(std::string_view key, std::string_view value) {
@@ -134,7 +130,13 @@ std::string Bundle::ShardPath(int shard) const {
 Result<Buffer> Bundle::Shard(int shard) const {
   auto found = shards_.find(shard);
   if (found == shards_.end()) {
-    FUSEBOX_ASSIGN(Buffer mapped, MapFile(ShardPath(shard)));
+    const std::string path = ShardPath(shard);
+    std::error_code error;
+    if (!std::filesystem::exists(path, error) && !error)
+      return NotFound(path + ": missing, although " + index_path_ +
+                      " refers to it; copy the whole variables folder (an interrupted download or a checkout without "
+                      "Git LFS leaves such files out)");
+    FUSEBOX_ASSIGN(Buffer mapped, MapFile(path));
     found = shards_.emplace(shard, std::move(mapped)).first;
   }
   return found->second;

@@ -255,8 +255,8 @@ Result<std::vector<Capture>> Variables::CapturesOf(std::string_view function) co
 Result<const BundleTensor*> Variables::Stored(const Variable& variable) const {
   std::string place = "variable '" + variable.name + "'";
   if (!bundle_)
-    return NotFound(model_.dir + "/variables: missing or empty, although it holds the value of " + place +
-                    "; copy the whole SavedModel");
+    return NotFound(model_.dir + ": it has no variables folder, or an empty one, although the value of " + place +
+                    " belongs there; copy the whole SavedModel");
   if (variable.key.empty()) {
     return NotFound(bundle_->index_path() + ": " + place +
                     ": neither the restore function nor the object graph nor "

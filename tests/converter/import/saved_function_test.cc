@@ -65,8 +65,8 @@ TEST(SavedFunctions, AreNamedWhereNoSignatureConverts) {
   const auto refused = Import(WriteFedWithStrings(), {});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
-              AllOf(HasSubstr("signature serving_default"), HasSubstr("which --signature takes too: "),
-                    HasSubstr("__inference__wrapped_model"), Not(HasSubstr("signature_wrapper"))));
+              AllOf(HasSubstr("signature serving_default"), HasSubstr("which --signature takes too: _wrapped_model"),
+                    Not(HasSubstr("signature_wrapper"))));
 }
 
 TEST(SavedFunctions, OfOneNameAreToldApart) {

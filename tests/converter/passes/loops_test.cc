@@ -258,7 +258,7 @@ TEST(LowerLists, SaysWhichListItDoesNotKnowEnoughOf) {
   }
   EXPECT_EQ(bench.Run(LowerTensorLists), "");
   EXPECT_THAT(bench.Notes(),
-              HasSubstr("the shape of the list's elements is not known: fix the batch size (--batch N)"));
+              HasSubstr("the shape of the list's elements is not known: fix the inputs' shapes (--shape i0=3,N"));
 }
 
 // The same loop over elements of a width that only a run knows, with y[i] = h as an RNN has it.
