@@ -46,7 +46,8 @@ std::string Signatures(const Module& module, const std::vector<Model::Entry>& en
     const Function* function = module.Find(entries[i].function);
     if (main || function == nullptr) continue;
     const Signature& s = module.signatures[i];
-    table.Row({s.key, status ? "yes" : "no", s.function, Described(*function, function->inputs, s.input_names),
+    table.Row({s.key, status ? "yes" : "no", s.function,
+               Described(*function, function->inputs, s.input_names),
                Described(*function, function->outputs, s.output_names)});
   }
   return (table.empty() ? "no signatures\n" : table.Text()) + refused;
@@ -117,7 +118,8 @@ size_t ConstantBytes(const Function& function) {
 std::string InspectText(const Module& module, const std::vector<Model::Entry>& entries) {
   std::string out = Printable(module.source) + "\n";
   if (!module.description.empty()) out += Printable(module.description) + "\n";
-  out += "\n" + Signatures(module, entries) + "\n" + Subgraphs(module) + "\n" + Ops(module) + MetadataRows(module);
+  out += "\n" + Signatures(module, entries) + "\n" + Subgraphs(module) + "\n" + Ops(module) +
+         MetadataRows(module);
   if (module.appended.size() > 0)
     out += "\nappended: " + std::to_string(module.appended.size()) + " bytes (a zip)\n";
   for (const auto& function : module.functions) out += Nodes(*function);

@@ -127,8 +127,8 @@ Status PrintText(const RunFlags& flags, const Opened& opened, const Measured& me
   if (const size_t count = opened.model->module().signatures.size(); count > 1)
     Print(fmt::format(
         "signature {}, one of {}{}\n\n",
-        opened.session->signature().empty() ? "(none: the main subgraph)" : opened.session->signature(), count,
-        Others(opened)));
+        opened.session->signature().empty() ? "(none: the main subgraph)" : opened.session->signature(),
+        count, Others(opened)));
   Table table({"output", "dtype", "shape", "first values"});
   const std::vector<Tensor>& outputs = measured.runs.back();
   for (size_t i = 0; i < outputs.size(); ++i) {

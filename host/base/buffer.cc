@@ -109,7 +109,8 @@ Result<Buffer> MapFile(const std::string& path) {
   if (size <= kCopied) {
     FUSEBOX_ASSIGN(Buffer small, CopyFile(path, file.fd, size));
     if (IsLfsPointer(small))
-      return Invalid(path + ": a Git LFS pointer instead of the file itself; fetch the file with `git lfs pull`");
+      return Invalid(path +
+                     ": a Git LFS pointer instead of the file itself; fetch the file with `git lfs pull`");
     return small;
   }
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));

@@ -55,13 +55,15 @@ std::string WriteFunctions(const std::vector<std::string>& names, tf::DataType d
 TEST(Refusals, WithoutSignaturesTheFunctionsAreNamed) {
   const std::string model = WriteFunctions({"__inference___call__", "__inference_step", "__inference_step"});
   const std::string said = Refusal(model);
-  EXPECT_THAT(said, StartsWith("fusebox: " + model + ": it has no signatures; functions that can be converted: "));
-  EXPECT_THAT(said, AllOf(HasSubstr("__call__"), Not(HasSubstr("__inference___call__")), HasSubstr("__inference_step_"),
-                          EndsWith(" (use --signature NAME)\n")));
+  EXPECT_THAT(said,
+              StartsWith("fusebox: " + model + ": it has no signatures; functions that can be converted: "));
+  EXPECT_THAT(said, AllOf(HasSubstr("__call__"), Not(HasSubstr("__inference___call__")),
+                          HasSubstr("__inference_step_"), EndsWith(" (use --signature NAME)\n")));
   EXPECT_EQ(Fusebox({"convert", model, "-o", Path("call.tflite"), "--signature", "__call__"}).status, 0);
-  EXPECT_THAT(Refusal(model, {"--signature", "none"}),
-              HasSubstr("signature none: there is no such function, and no signature at all; functions that can "
-                        "be converted: "));
+  EXPECT_THAT(
+      Refusal(model, {"--signature", "none"}),
+      HasSubstr("signature none: there is no such function, and no signature at all; functions that can "
+                "be converted: "));
 }
 
 TEST(Refusals, WithoutSignaturesAndFunctionsItIsSaidWhatThereIs) {
@@ -71,8 +73,9 @@ TEST(Refusals, WithoutSignaturesAndFunctionsItIsSaidWhatThereIs) {
   tf::MetaGraphDef& graph = *model.mutable_meta_graphs(0);
   graph.mutable_object_graph_def()->clear_concrete_functions();
   const std::string said = Refusal(Write("weights", model, weights));
-  EXPECT_THAT(said, HasSubstr("/weights: it has neither signatures nor functions: it holds weights, but not how to "
-                              "compute with them; save it again with signatures: "));
+  EXPECT_THAT(said,
+              HasSubstr("/weights: it has neither signatures nor functions: it holds weights, but not how to "
+                        "compute with them; save it again with signatures: "));
   EXPECT_THAT(Refusal(Path("weights"), {"--signature", "x"}),
               HasSubstr("signature x: there is no such function, and no signature at all\n"));
   graph.clear_object_graph_def();
@@ -107,7 +110,9 @@ TEST(Refusals, OfAnOpThatNothingTranslatesIsTheCauseAndNotWhatFollows) {
     std::vector<std::string> flags = {"--signature", "serving_default"};
     flags.insert(flags.end(), more.begin(), more.end());
     const std::string said = Refusal(model, flags);
-    EXPECT_THAT(said, HasSubstr("signature serving_default: op NormalizeUTF8 (sequential/rnn/Transpose): there is no"));
+    EXPECT_THAT(
+        said,
+        HasSubstr("signature serving_default: op NormalizeUTF8 (sequential/rnn/Transpose): there is no"));
     EXPECT_THAT(said, HasSubstr("fusebox: NormalizeUTF8 (1, first at "));
     EXPECT_THAT(said, AllOf(Not(HasSubstr("first at function while_body")), Not(HasSubstr("not known")),
                             Not(HasSubstr("--batch N")), Not(HasSubstr("--shape"))));
@@ -130,14 +135,16 @@ TEST(Refusals, WhatIsMissingOfTheVariablesIsSaidFirst) {
                                              " refers to it; copy the whole variables folder ("));
   EXPECT_THAT(replaced(index, ""), StartsWith("fusebox: " + index + ": missing, "));
   for (const std::string& file : {data, index, model + "/saved_model.pb"})
-    EXPECT_EQ(replaced(file, pointer), "fusebox: " + file +
-                                           ": a Git LFS pointer instead of the file itself; fetch the file with "
-                                           "`git lfs pull`\n");
+    EXPECT_EQ(replaced(file, pointer),
+              "fusebox: " + file +
+                  ": a Git LFS pointer instead of the file itself; fetch the file with "
+                  "`git lfs pull`\n");
   std::ofstream(Path("model.h5")) << pointer;
   EXPECT_THAT(Refusal(Path("model.h5")), HasSubstr("model.h5: a Git LFS pointer instead"));
   fs::remove_all(folder);
   const std::string none = Refusal(model);
-  EXPECT_THAT(none, HasSubstr(": it has no variables folder, or an empty one, although the value of variable "));
+  EXPECT_THAT(none,
+              HasSubstr(": it has no variables folder, or an empty one, although the value of variable "));
   fs::create_directory(folder);
   EXPECT_EQ(Refusal(model), none);
 }
@@ -156,10 +163,12 @@ TEST(Refusals, AFolderThatIsNoSavedModelIsToldFromWhatItHolds) {
   fs::create_directories(Path("served/1"));
   fs::copy(model, Path("served/1"), fs::copy_options::recursive);
   EXPECT_THAT(Refusal(Path("served")),
-              HasSubstr("served: not a SavedModel folder: it holds no saved_model.pb; " + Path("served/1") + " does"));
+              HasSubstr("served: not a SavedModel folder: it holds no saved_model.pb; " + Path("served/1") +
+                        " does"));
   fs::create_directories(Path("checkpoint"));
   fs::copy(model + "/variables/variables.index", Path("checkpoint/ckpt-1.index"));
-  EXPECT_THAT(Refusal(Path("checkpoint")), HasSubstr(", only a checkpoint (ckpt-1.index), which has weights but"));
+  EXPECT_THAT(Refusal(Path("checkpoint")),
+              HasSubstr(", only a checkpoint (ckpt-1.index), which has weights but"));
 }
 
 }  // namespace

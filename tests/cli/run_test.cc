@@ -156,8 +156,8 @@ std::string WriteOnDevice(const std::vector<std::string>& order) {
 
 TEST(Run, ASignatureRunsWhateverAnotherOneHolds) {
   const std::string x = WriteInput("x.npy", Values({2}, {10, 100}));
-  for (const std::vector<std::string>& order :
-       {std::vector<std::string>{"infer", "restore", "save", "train"}, {"save", "restore", "train", "infer"}}) {
+  for (const std::vector<std::string>& order : {std::vector<std::string>{"infer", "restore", "save", "train"},
+                                                {"save", "restore", "train", "infer"}}) {
     const std::string model = WriteOnDevice(order);
     const Finished infer =
         Fusebox({"run", model, "--signature", "infer", "--input", "x=" + x, "--json", "--explain"});

@@ -31,13 +31,14 @@ inline std::string FlexOptions(const std::string& op) {
 class OnDevice {
  public:
   // infer: x * w, w a variable that starts as {2, 3}. train: w += x, returns w. save, restore: by Flex ops.
-  static std::unique_ptr<Module> Make(std::vector<std::string> order = {"infer", "restore", "save", "train"}) {
+  static std::unique_ptr<Module> Make(std::vector<std::string> order = {"infer", "restore", "save",
+                                                                        "train"}) {
     auto module = std::make_unique<Module>();
     for (const std::string& key : order) {
       Function& f = module->Add(key + "_function");
       const bool file = key == "save" || key == "restore";
-      const ValueId in = f.AddInput(file ? Type{DType::kString, Shape(std::vector<int64_t>())} : Vector(),
-                                    key + "_in");
+      const ValueId in =
+          f.AddInput(file ? Type{DType::kString, Shape(std::vector<int64_t>())} : Vector(), key + "_in");
       f.outputs = {Body(f, key, in)};
       f.value(f.outputs[0]).name = key + "_out";
       module->signatures.push_back({key, f.name, {file ? "checkpoint_path" : "x"}, {"y"}});
@@ -72,7 +73,8 @@ class OnDevice {
   static ValueId Handle(Function& f) {
     Attrs attrs;
     attrs.Set("shared_name", "w");
-    return f.AddNode(Op::kVarHandle, {}, {{DType::kResource, Shape(std::vector<int64_t>())}}, std::move(attrs))
+    return f
+        .AddNode(Op::kVarHandle, {}, {{DType::kResource, Shape(std::vector<int64_t>())}}, std::move(attrs))
         .results[0];
   }
 

@@ -133,9 +133,10 @@ Result<Buffer> Bundle::Shard(int shard) const {
     const std::string path = ShardPath(shard);
     std::error_code error;
     if (!std::filesystem::exists(path, error) && !error)
-      return NotFound(path + ": missing, although " + index_path_ +
-                      " refers to it; copy the whole variables folder (an interrupted download or a checkout without "
-                      "Git LFS leaves such files out)");
+      return NotFound(
+          path + ": missing, although " + index_path_ +
+          " refers to it; copy the whole variables folder (an interrupted download or a checkout without "
+          "Git LFS leaves such files out)");
     FUSEBOX_ASSIGN(Buffer mapped, MapFile(path));
     found = shards_.emplace(shard, std::move(mapped)).first;
   }

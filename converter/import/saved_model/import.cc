@@ -96,10 +96,11 @@ std::string WhyNothing(ImportState& state) {
   const std::string how = "; save it again with signatures: tf.saved_model.save(model, dir, signatures=...)";
   if (!model.objects().concrete_functions().empty())
     return "it has no signatures, and of its " + std::to_string(model.objects().concrete_functions().size()) +
-           " functions none can be imported (they take no tensors, or use objects that are not in the file)" + how;
+           " functions none can be imported (they take no tensors, or use objects that are not in the file)" +
+           how;
   if (model.graph().node_size() > 0 && !model.has_objects())
-    return "it has no signatures, so that nothing says which of its " + std::to_string(model.graph().node_size()) +
-           " nodes are inputs and outputs" + how;
+    return "it has no signatures, so that nothing says which of its " +
+           std::to_string(model.graph().node_size()) + " nodes are inputs and outputs" + how;
   return "it has neither signatures nor functions: it holds weights, but not how to compute with them" + how;
 }
 
@@ -134,9 +135,9 @@ Result<Imported> Import(const std::string& dir, const std::vector<std::string>& 
   if (out.module->signatures.empty()) {
     if (out.refused.empty()) return Invalid(dir + ": " + WhyNothing(state));
     const std::string functions = Functions(state);
-    return Invalid(out.refused.front().second +
-                   (functions.empty() ? ""
-                                      : "; functions of tensors, which --signature takes too: " + functions));
+    return Invalid(
+        out.refused.front().second +
+        (functions.empty() ? "" : "; functions of tensors, which --signature takes too: " + functions));
   }
   MarkPlaceholders(*out.module);
   return out;

@@ -64,9 +64,9 @@ TEST(SavedFunctions, AreSignaturesByTheirAuthorsName) {
 TEST(SavedFunctions, AreNamedWhereNoSignatureConverts) {
   const auto refused = Import(WriteFedWithStrings(), {});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message,
-              AllOf(HasSubstr("signature serving_default"), HasSubstr("which --signature takes too: _wrapped_model"),
-                    Not(HasSubstr("signature_wrapper"))));
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("signature serving_default"),
+                                             HasSubstr("which --signature takes too: _wrapped_model"),
+                                             Not(HasSubstr("signature_wrapper"))));
 }
 
 TEST(SavedFunctions, OfOneNameAreToldApart) {

@@ -257,8 +257,9 @@ TEST(LowerLists, SaysWhichListItDoesNotKnowEnoughOf) {
     break;
   }
   EXPECT_EQ(bench.Run(LowerTensorLists), "");
-  EXPECT_THAT(bench.Notes(),
-              HasSubstr("the shape of the list's elements is not known: fix the inputs' shapes (--shape i0=3,N"));
+  EXPECT_THAT(
+      bench.Notes(),
+      HasSubstr("the shape of the list's elements is not known: fix the inputs' shapes (--shape i0=3,N"));
 }
 
 // The same loop over elements of a width that only a run knows, with y[i] = h as an RNN has it.

@@ -45,8 +45,10 @@ TEST(Refusals, AreOfCausesAndNotOfWhatFollows) {
   Function& f = bench.Add("main");
   const ValueId strange = Untranslated(f, "NormalizeUTF8", {f.AddInput(F32({2, 4}))}, kUnknown);
   const ValueId axes = f.AddConst<int32_t>(DType::kI32, {1}, {0});
-  const ValueId behind = Untranslated(f, "ReverseV2", {strange, axes}, kUnknown);  // has a translation, which asks for a rank
-  f.outputs = {ListOfUnknown(f, behind), Untranslated(f, "Betainc", {behind}, kUnknown)};  // hopeless by itself
+  const ValueId behind =
+      Untranslated(f, "ReverseV2", {strange, axes}, kUnknown);  // has a translation, which asks for a rank
+  f.outputs = {ListOfUnknown(f, behind),
+               Untranslated(f, "Betainc", {behind}, kUnknown)};  // hopeless by itself
   bench.Sign(f);
   EXPECT_EQ(bench.Run(LowerTensorLists), "");
   EXPECT_THAT(bench.report.notes, IsEmpty());
@@ -105,7 +107,8 @@ std::string Advice(std::vector<int64_t> dims, std::optional<int64_t> batch = {})
 }
 
 TEST(Refusals, AdviseOnlyWhatIsLeftToFix) {
-  EXPECT_THAT(Advice({-1, 4}), EndsWith("not known: fix the batch size (--batch N) or the input's shape (--shape i0=N,4)"));
+  EXPECT_THAT(Advice({-1, 4}),
+              EndsWith("not known: fix the batch size (--batch N) or the input's shape (--shape i0=N,4)"));
   EXPECT_THAT(Advice({-1, -1, 4}, 1), EndsWith("not known: fix the input's shape (--shape i0=1,N,4)"));
   EXPECT_THAT(Advice({3, -1}), EndsWith("not known: fix the input's shape (--shape i0=3,N)"));
   EXPECT_THAT(Advice({-1, 4}, 1), EndsWith("not known"));
@@ -115,9 +118,10 @@ TEST(Refusals, AdviseOnlyWhatIsLeftToFix) {
 // One open dimension may be the length of a sound.
 TEST(Refusals, AdviseTheShapeOfAnInputThatIsOnlyALength) {
   EXPECT_THAT(Advice({-1}), EndsWith("not known: fix the input's shape (--shape i0=N)"));
-  EXPECT_THAT(Advice({-1}, 1), AllOf(HasSubstr("--batch 1 is all of input i0[?] of signature main; if that dimension is a "
-                                               "length, give --shape i0=N in its place\n"),
-                                     EndsWith("not known: fix the input's shape (--shape i0=N)")));
+  EXPECT_THAT(Advice({-1}, 1),
+              AllOf(HasSubstr("--batch 1 is all of input i0[?] of signature main; if that dimension is a "
+                              "length, give --shape i0=N in its place\n"),
+                    EndsWith("not known: fix the input's shape (--shape i0=N)")));
   EXPECT_THAT(Advice({-1, 4}, 1), Not(HasSubstr("a length")));
 }
 

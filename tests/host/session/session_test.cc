@@ -261,8 +261,9 @@ TEST(Session, ASignatureThatCannotRunFailsAlone) {
     const auto none = Session::Create(model, {.signature = key});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, Code::kUnsupported);
-    EXPECT_THAT(none.error().message,
-                HasSubstr("test.tflite: signature save cannot run: function save_function: node 3 FlexSaveV2"));
+    EXPECT_THAT(
+        none.error().message,
+        HasSubstr("test.tflite: signature save cannot run: function save_function: node 3 FlexSaveV2"));
     EXPECT_THAT(none.error().message, HasSubstr("; signatures that can run: infer, train"));
   }
   // The ops of a signature that failed are in no list of who runs what.
