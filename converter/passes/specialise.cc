@@ -24,7 +24,7 @@ Status SetInput(Context& context, const Signature& s, size_t i, std::vector<std:
   }
   if (!options.batch || type.shape.rank() < 1) return {};
   if (type.shape[0] == Shape::kUnknown) {
-    if (type.shape.rank() == 1) context.lengths.emplace(s.key, name);
+    if (type.shape.rank() == 1 && type.dtype != DType::kString) context.lengths.emplace(s.key, name);
     type.shape.dims()[0] = *options.batch;
   }
   batched = batched || type.shape[0] == *options.batch;
