@@ -6,6 +6,8 @@
 #include <fusebox/plugin.hpp>
 #include <numeric>
 
+int test_made = 0;
+
 namespace fusebox {
 namespace {
 
@@ -144,10 +146,22 @@ struct Dequantize {
   }
 };
 
-constexpr const fbx_kernel* kKernels[] = {&kernel_of<Twice>,   &kernel_of<InPlace>,  &kernel_of<NonZero>,
-                                          &kernel_of<Iota>,    &kernel_of<Append>,   &kernel_of<Shorter>,
-                                          &kernel_of<Count>,   &kernel_of<Parallel>, &kernel_of<Fail>,
-                                          &kernel_of<Unsized>, &kernel_of<Rnn>,      &kernel_of<Dequantize>};
+// How many there are is for a test to see.
+struct Made {
+  static constexpr std::string_view custom = "test.made";
+  explicit Made(const Node& n) {
+    if (n.attrs().i64("fail", 0) != 0) throw Error{FBX_INVALID, "cannot be made"};
+    ++test_made;
+  }
+  ~Made() { --test_made; }
+  static void infer(const Node& n, Infer& out) { out.like(0, n.in(0)); }
+  void invoke(const Node& n) const { std::ranges::copy(n.in(0).values<float>(), n.out(0).data<float>()); }
+};
+
+constexpr const fbx_kernel* kKernels[] = {
+    &kernel_of<Twice>,   &kernel_of<InPlace>,    &kernel_of<NonZero>,  &kernel_of<Iota>, &kernel_of<Append>,
+    &kernel_of<Shorter>, &kernel_of<Count>,      &kernel_of<Parallel>, &kernel_of<Fail>, &kernel_of<Unsized>,
+    &kernel_of<Rnn>,     &kernel_of<Dequantize>, &kernel_of<Made>};
 constexpr fbx_plugin kPlugin =
     detail::make_plugin("test.plugin", "1.0.0", nullptr, 0, kKernels, std::size(kKernels));
 

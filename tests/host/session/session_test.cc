@@ -309,6 +309,35 @@ TEST(Session, SubgraphsThatNothingReachesDoNotMatter) {
   EXPECT_TRUE(Session::Create(main_fails));
 }
 
+// The kernels of a signature that fails go with it; what the two share is made once.
+TEST(Session, AKernelThatCannotBeMadeFailsItsSignatureAlone) {
+  auto module = std::make_unique<Module>();
+  Attrs fail, call;
+  fail.Set("fail", 1);
+  call.Set("subgraph", FunctionRef{"shared"});
+  for (const char* key : {"bad", "good"}) {
+    Function& f = module->Add(key);
+    const ValueId shared = f.AddNode(Op::kCall, {f.AddInput(F32({2}))}, {F32({2})}, call).results[0];
+    const ValueId own = Custom(f, "test.made", {shared}, F32({2}));
+    f.outputs = {std::string(key) == "bad" ? Custom(f, "test.made", {own}, F32({2}), fail) : own};
+    module->signatures.push_back({key, key, {"x"}, {"y"}});
+  }
+  Function& shared = module->Add("shared");
+  shared.outputs = {Custom(shared, "test.made", {shared.AddInput(F32({2}))}, F32({2}))};
+  {
+    const auto model = ModelOf(std::move(module));
+    EXPECT_EQ(test_made, 2);
+    EXPECT_THAT(Runnable(*model), ElementsAre("good"));
+    EXPECT_THAT(model->entries()[0].status.error().message, HasSubstr("cannot be made"));
+    const auto session = Session::Create(model, {.signature = "good"});
+    ASSERT_TRUE(session) << session.error().message;
+    ASSERT_TRUE((*session)->SetInput(0, Floats({1, 2})));
+    ASSERT_TRUE((*session)->Run());
+    EXPECT_THAT(FloatsOf(*(*session)->output(0)), ElementsAre(1, 2));
+  }
+  EXPECT_EQ(test_made, 0);
+}
+
 // What a signature that fails has reached is there for the next one.
 TEST(Session, AFunctionThatAFailingSignatureSharesRuns) {
   auto module = fixtures::OnDevice::Make({"save", "infer"});
