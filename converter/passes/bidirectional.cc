@@ -3,7 +3,8 @@
 // plugin can offer one op for them. A rule that declines leaves them as they were: two composites.
 //
 // Taken along where they are there: the reversal of the backward sequence, and the concatenation of both sequences. Everything else that
-// is done with them (sums, products, averages, last steps) stays outside.
+// is done with them (sums, products, averages, last steps) stays outside. Of a layer that keeps the last step of its sequence only, the
+// composite gives that step, and its type tells (keras_layer.h of plugins/rnn): there is nothing to reverse.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -24,6 +25,14 @@ bool GoesBackwards(const Node& node) { return node.attrs.b("go_backwards", false
 
 std::string NameOf(const Node& node) { return node.location.name.empty() ? node.name : node.location.name; }
 
+// What the second result of a layer is. kUnclear: nothing tells, or what tells differs.
+enum class Kept { kWhole, kLastStep, kUnclear };
+
+int64_t Steps(const Type& type, int axis) {
+  return type.shape.ranked() && type.shape.rank() == 3 ? type.shape[static_cast<size_t>(axis)]
+                                                       : Shape::kUnknown;
+}
+
 std::optional<int64_t> OneInteger(const Value& v) {
   if (!v.is_const() || v.type.dtype != DType::kI32 || v.data.size() != sizeof(int32_t)) return std::nullopt;
   return v.data.As<int32_t>()[0];
@@ -41,6 +50,7 @@ class Pairs {
  private:
   struct Pair {
     Node *forward = nullptr, *backward = nullptr;
+    int axis = 1;  // of time
     std::vector<Node*> reversals;  // of the backward sequence
     Node* merge = nullptr;         // the concatenation; null: none
   };
@@ -80,29 +90,32 @@ class Pairs {
       if ((of_a == nullptr) != (of_b == nullptr) || (of_a && *of_a != *of_b))
         return std::string("they differ in ") + key;
     }
-    const int axis = a.attrs.b("time_major", false) ? 0 : 1;
+    pair.axis = a.attrs.b("time_major", false) ? 0 : 1;
     for (const Node* layer : {&a, &b}) {
-      if (const std::string why = WholeSequence(uses, *layer, axis); !why.empty()) return why;
+      if (KeptOf(*layer, pair.axis) == Kept::kUnclear && !uses.readers(layer->results[kSequence]).empty())
+        return "the sequence of " + NameOf(*layer) + " may be its last step only";
     }
-    for (const Uses::Reader& reader : uses.readers(b.results[kSequence])) {
-      if (!ReversesTime(reader, axis)) return "the backward sequence is read in the order of processing";
-      pair.reversals.push_back(reader.node);
+    if (KeptOf(b, pair.axis) != Kept::kLastStep) {
+      for (const Uses::Reader& reader : uses.readers(b.results[kSequence])) {
+        if (!ReversesTime(reader, pair.axis))
+          return "the backward sequence is read in the order of processing";
+        pair.reversals.push_back(reader.node);
+      }
     }
     pair.merge = ConcatenationOf(uses, pair);
     return Place(uses, pair) ? "" : "one is read before the operands of the other are there";
   }
 
-  // Only a whole sequence can be reversed along with the op's.
-  std::string WholeSequence(const Uses& uses, const Node& layer, int axis) const {
-    const ValueId sequence = layer.results[kSequence];
-    if (uses.readers(sequence).empty() || layer.attrs.b("sequence", false)) return "";
-    const std::string why = "the sequence of " + NameOf(layer) + " may be its last step only";
-    if (layer.attrs.Find("sequence")) return why;
-    const Shape &x = f_.value(layer.operands[0]).type.shape, &s = f_.value(sequence).type.shape;
-    const auto steps = [&](const Shape& shape) {
-      return shape.ranked() && shape.rank() == 3 ? shape[static_cast<size_t>(axis)] : Shape::kUnknown;
-    };
-    return steps(s) == steps(x) ? "" : why;
+  Kept KeptOf(const Node& layer, int axis) const {
+    const int64_t steps = Steps(f_.value(layer.operands[0]).type, axis);
+    const int64_t kept = Steps(f_.value(layer.results[kSequence]).type, axis);
+    const bool maybe_last = kept == 1 || kept == Shape::kUnknown;
+    if (layer.attrs.Find("sequence")) {
+      if (layer.attrs.b("sequence", false)) return Kept::kWhole;
+      return maybe_last ? Kept::kLastStep : Kept::kUnclear;
+    }
+    if (steps == kept) return Kept::kWhole;
+    return kept == 1 ? Kept::kLastStep : Kept::kUnclear;
   }
 
   bool ReversesTime(const Uses::Reader& reader, int axis) const {
@@ -166,8 +179,6 @@ class Pairs {
       for (size_t i = 1; i < kLayerOperands; ++i) input(layer->operands[i]);
       AddLayer(body, *layer, first);
     }
-    const int axis = pair.forward->attrs.b("time_major", false) ? 0 : 1;
-    AddReversal(body, axis);
     results = ResultsOf(pair, body);
     for (size_t i = 0; i < body.inputs.size(); ++i)
       body.input_names.push_back("operand_" + std::to_string(i));
@@ -189,37 +200,44 @@ class Pairs {
     copy.location = layer.location;
   }
 
-  static void AddReversal(Function& body, int axis) {
-    const ValueId sequence = body.nodes[1]->results[kSequence];
+  static ValueId AddReversal(Function& body, ValueId sequence, int axis) {
     const ValueId along = body.AddConst(DType::kI32, Shape{1}, std::vector<int32_t>{axis});
-    body.AddNode(Op::kReverseV2, {sequence, along}, {body.value(sequence).type});
+    return body.AddNode(Op::kReverseV2, {sequence, along}, {body.value(sequence).type}).results[0];
   }
 
-  // The sequence of a layer that gives its last step only, which nobody reads: the op for both gives all of its steps.
-  static void OpenSteps(Type& type, const Node& layer) {
-    const size_t axis = layer.attrs.b("time_major", false) ? 0 : 1;
-    if (!layer.attrs.b("sequence", true) && type.shape.rank() == 3) type.shape.dims()[axis] = Shape::kUnknown;
+  // Lets the type of a layer's sequence tell what it is.
+  void DeclareSteps(const Node& layer, int axis) {
+    Type& type = f_.value(layer.results[kSequence]).type;
+    const Kept kept = KeptOf(layer, axis);
+    if (type.shape.rank() != 3) type.shape = Shape{Shape::kUnknown, Shape::kUnknown, Shape::kUnknown};
+    int64_t& steps = type.shape.dims()[static_cast<size_t>(axis)];
+    if (kept == Kept::kLastStep) steps = 1;
+    if (kept == Kept::kUnclear) steps = Shape::kUnknown;
+    if (kept == Kept::kWhole && steps == Shape::kUnknown)
+      steps = Steps(f_.value(layer.operands[0]).type, axis);
   }
 
   // What of f_ each result of the composite stands for; the body's outputs are set along.
   std::vector<ValueId> ResultsOf(const Pair& pair, Function& body) {
     std::vector<ValueId> results;
-    const ValueId reversed = body.nodes[2]->results[0];
+    const Node* const layers[] = {body.nodes[0].get(), body.nodes[1].get()};
     for (size_t layer = 0; layer < 2; ++layer) {
       const Node& node = layer == 0 ? *pair.forward : *pair.backward;
-      OpenSteps(f_.value(node.results[kSequence]).type, node);
+      const bool reversed = layer == 1 && KeptOf(node, pair.axis) != Kept::kLastStep;
+      DeclareSteps(node, pair.axis);
       for (size_t i = 0; i < kStates + 2; ++i) {
-        const bool back = layer == 1 && i == kSequence;
-        results.push_back(back ? f_.AddValue(f_.value(node.results[i]).type) : node.results[i]);
-        body.outputs.push_back(back ? reversed : body.nodes[layer]->results[i]);
+        const bool turn = reversed && i == kSequence;
+        const ValueId inner = layers[layer]->results[i];
+        results.push_back(turn ? f_.AddValue(f_.value(node.results[i]).type) : node.results[i]);
+        body.outputs.push_back(turn ? AddReversal(body, inner, pair.axis) : inner);
       }
     }
     if (!pair.merge) return results;
     const Type merged = f_.value(pair.merge->results[0]).type;
     Attrs attrs;
     attrs.Set("axis", int64_t{2});
-    body.outputs.push_back(
-        body.AddNode(Op::kConcatenation, {body.outputs[kSequence], reversed}, {merged}, attrs).results[0]);
+    const std::vector<ValueId> both = {body.outputs[kSequence], body.outputs[kStates + 2 + kSequence]};
+    body.outputs.push_back(body.AddNode(Op::kConcatenation, both, {merged}, attrs).results[0]);
     results.push_back(pair.merge->results[0]);
     return results;
   }

@@ -17,11 +17,13 @@ KerasLayer Forward(const Site& site) { return {site, 2, 4, {"forward ", 0, 0}}; 
 KerasLayer Backward(const Site& site) { return {site, 2, 4, {"backward ", 5, 4}}; }
 bool Merged(const Site& site) { return site.attrs().b("merge", false); }
 
+bool KeepsLast(const Site& site) { return Forward(site).SequenceIsLast() || Backward(site).SequenceIsLast(); }
+
 // Does the op put both sequences side by side, or another one? TFLite (2.9) finds the rows of the output state at the pitch of the
 // output, which is too wide then: with several rows batch after batch it would read and write beyond the state.
 bool MergedByTheOp(const Site& site) {
   const KerasLayer layer = Forward(site);
-  return Merged(site) && (layer.time_major() || site.in(KerasLayer::kInputs).dim(0) == 1);
+  return Merged(site) && !KeepsLast(site) && (layer.time_major() || site.in(KerasLayer::kInputs).dim(0) == 1);
 }
 
 // Forward and backward sequence of the op's only output.
@@ -70,15 +72,17 @@ void KerasBidirectionalRule::rewrite(const Site& site, Build& build) {
   const int axis = ahead.time_axis();
   build.result(ahead.last_output(), StepOf(build, forward, axis, true, false));
   build.result(back.last_output(), StepOf(build, backward, axis, false, false));
-  build.result(ahead.sequence(), forward);
-  build.result(back.sequence(), backward);
+  const Value ahead_kept = ahead.SequenceIsLast() ? StepOf(build, forward, axis, true, true) : forward;
+  const Value back_kept = back.SequenceIsLast() ? StepOf(build, backward, axis, false, true) : backward;
+  build.result(ahead.sequence(), ahead_kept);
+  build.result(back.sequence(), back_kept);
   for (uint32_t i = 0; i < 2; ++i) {
     build.result(ahead.first_final_state() + i, lstm[outputs + i]);
     build.result(back.first_final_state() + i, lstm[outputs + 2 + i]);
   }
   if (!Merged(site)) return;
   build.result(kMerged,
-               merged ? lstm[0] : build.builtin("CONCATENATION", {forward, backward}).attr("axis", 2)[0]);
+               merged ? lstm[0] : build.builtin("CONCATENATION", {ahead_kept, back_kept}).attr("axis", 2)[0]);
 }
 
 }  // namespace fusebox::rnn

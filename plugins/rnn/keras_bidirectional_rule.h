@@ -3,8 +3,8 @@
 // composite keras.bidirectional of them.
 //
 //   operands  inputs; then of the forward and of the backward layer: init_h, init_c, kernel, recurrent_kernel, bias (keras_layer.h)
-//   results   of the forward and of the backward layer: last_output, sequence (in the input's order), h, c; with the attribute
-//             merge then both sequences side by side
+//   results   of the forward and of the backward layer: last_output, sequence (in the input's order; or the step that the layer
+//             computed last, [B,1,u]), h, c; with the attribute merge then both sequences side by side
 //   attrs     time_major, activation, recurrent_activation of both; merge (false)
 #pragma once
 

@@ -98,7 +98,7 @@ struct RecurrentOptions {
   bool time_major = false;
   bool go_backwards = false;
   bool return_sequences = false;
-  bool last_step_only = false;  // as in LstmOptions
+  bool last_step_only = false;  // as in LstmOptions; a sequence that is returned is one step long
   bool return_state = false;
   bool input_state = false;  // the initial states are inputs
   bool stateful = false;     // the states are variables, read and written

@@ -182,7 +182,6 @@ class RecurrentModel {
 };
 
 Status Check(const Options& o) {
-  if (o.last_step_only && o.return_sequences) return Invalid("the last step only is no sequence");
   if (o.stateful && (o.batch < 1 || o.input_state))
     return Invalid("a stateful layer has a batch and its own states");
   if (o.merge != Merge::kNone && o.go_backwards)

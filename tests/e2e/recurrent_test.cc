@@ -103,6 +103,56 @@ const Form kForms[] = {
       .input_state = true,
       .merge = Merge::kConcat},
      kBidirectional},
+    // As newer Keras writes layers that return no sequences: their loops keep one step.
+    {"bidirectional_kept_last",
+     {.cell = Cell::kLstm, .last_step_only = true, .return_state = true, .merge = Merge::kConcat},
+     kBidirectional},
+    {"bidirectional_kept_last_fixed_batch",
+     {.cell = Cell::kLstm, .batch = 2, .last_step_only = true, .merge = Merge::kConcat},
+     kBidirectional},
+    {"bidirectional_kept_last_single",
+     {.cell = Cell::kLstm, .batch = 1, .last_step_only = true, .merge = Merge::kConcat},
+     kBidirectional},
+    {"bidirectional_kept_last_time_major",
+     {.cell = Cell::kLstm,
+      .time_major = true,
+      .last_step_only = true,
+      .return_state = true,
+      .merge = Merge::kConcat},
+     kBidirectional},
+    {"bidirectional_kept_last_any_length",
+     {.cell = Cell::kLstm, .steps = -1, .last_step_only = true, .merge = Merge::kConcat},
+     kBidirectional},
+    {"bidirectional_kept_last_sum",
+     {.cell = Cell::kLstm, .last_step_only = true, .merge = Merge::kSum},
+     kBidirectional},
+    {"bidirectional_kept_last_mul",
+     {.cell = Cell::kLstm, .last_step_only = true, .merge = Merge::kMul},
+     kBidirectional},
+    {"bidirectional_kept_last_average",
+     {.cell = Cell::kLstm, .last_step_only = true, .merge = Merge::kAverage},
+     kBidirectional},
+    {"bidirectional_kept_last_separate",
+     {.cell = Cell::kLstm, .last_step_only = true, .return_state = true, .merge = Merge::kSeparate},
+     kBidirectional},
+    {"bidirectional_kept_last_read",
+     {.cell = Cell::kLstm, .return_sequences = true, .last_step_only = true, .merge = Merge::kConcat},
+     kBidirectional},
+    {"bidirectional_kept_last_read_time_major",
+     {.cell = Cell::kLstm,
+      .time_major = true,
+      .return_sequences = true,
+      .last_step_only = true,
+      .merge = Merge::kSeparate},
+     kBidirectional},
+    {"bidirectional_kept_last_input_states",
+     {.cell = Cell::kLstm,
+      .batch = 2,
+      .last_step_only = true,
+      .return_state = true,
+      .input_state = true,
+      .merge = Merge::kConcat},
+     kBidirectional},
     {"bidirectional_other_body",
      {.cell = Cell::kLstm, .return_sequences = true, .other_body = true, .merge = Merge::kConcat},
      kBidirectional},
@@ -286,6 +336,10 @@ const Stateful kStateful[] = {
      {.cell = Cell::kLstm, .batch = 1, .return_sequences = true, .stateful = true, .merge = Merge::kConcat},
      kBidirectional,
      0},
+    {"bidirectional_kept_last",
+     {.cell = Cell::kLstm, .batch = 1, .last_step_only = true, .stateful = true, .merge = Merge::kConcat},
+     kBidirectional,
+     0},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, StatefulLayer, ::testing::ValuesIn(kStateful),
@@ -311,17 +365,29 @@ TEST(Bidirectional, OfTwoSizesIsTwoOpsAndSaysWhy) {
   EXPECT_EQ(OpsOf(**module)["UNIDIRECTIONAL_SEQUENCE_LSTM"], 2);
 }
 
-TEST(Bidirectional, OfGruLayersIsTwoOps) {
-  const std::string dir = TestDir() + "/model";
-  ASSERT_OK(samples::WriteRecurrent(dir, 1, {.return_sequences = true, .merge = Merge::kConcat}));
-  converter::Options options;
-  options.registry = *Plugins();
-  options.verify = converter::Verification::kStrict;
-  const auto written = Convert(dir, options, "fused");
-  ASSERT_OK(written);
-  const auto module = tflite::ReadFile(written->path);
-  ASSERT_OK(module);
-  EXPECT_EQ(OpsOf(**module)["fusebox.gru"], 2);
+TEST(Bidirectional, OfOtherLayersIsTwoOps) {
+  for (const auto& [cell, op] : {std::pair{Cell::kGru, "fusebox.gru"},
+                                 {Cell::kGruResetBefore, "fusebox.gru"},
+                                 {Cell::kSimpleRnn, "UNIDIRECTIONAL_SEQUENCE_RNN"}}) {
+    for (const bool kept_last : {false, true}) {
+      const std::string dir = TestDir() + "/model";
+      ASSERT_OK(samples::WriteRecurrent(dir, 1,
+                                        {.cell = cell,
+                                         .return_sequences = !kept_last,
+                                         .last_step_only = kept_last,
+                                         .merge = Merge::kConcat}));
+      converter::Options options;
+      options.registry = *Plugins();
+      options.verify = converter::Verification::kStrict;
+      const auto written = Convert(dir, options, "fused");
+      ASSERT_OK(written);
+      const auto module = tflite::ReadFile(written->path);
+      ASSERT_OK(module);
+      EXPECT_EQ(OpsOf(**module)[op], 2);
+      for (const SiteReport& site : written->report.sites)
+        EXPECT_THAT(site.proof, HasSubstr("agrees (f64")) << site.why;
+    }
+  }
 }
 
 TEST(Bidirectional, WithoutARuleIsTwoLoops) {

@@ -102,18 +102,48 @@ TEST(Bidirectional, NeedsNoSequenceAtAll) {
   EXPECT_EQ(l.f.value(l.f.outputs[2]).data.As<float>()[0], 1.0F);
 }
 
-// The op for both gives all steps of both: a type of one step would be believed of them.
-TEST(Bidirectional, DoesNotSayHowManyStepsAnUnreadSequenceHas) {
+// Nothing tells what they are, and the op for both gives all steps of both.
+TEST(Bidirectional, DoesNotSayHowManyStepsAnUnclearSequenceHas) {
   Layers l;
-  for (Node* layer : {l.forward, l.backward}) {
-    layer->attrs.Set("sequence", false);
-    l.f.value(layer->results[1]).type = F32({1, 1, 2});
-  }
+  for (Node* layer : {l.forward, l.backward}) l.f.value(layer->results[1]).type = F32({1, 2, 2});
   l.f.outputs = {l.forward->results[0], l.backward->results[0]};
   EXPECT_EQ(l.bench.Run(FormBidirectional), "");
   ASSERT_EQ(l.f.nodes.size(), 1u);
   for (const size_t sequence : {1u, 5u})
     EXPECT_EQ(l.f.value(l.f.nodes[0]->results[sequence]).type, F32({1, -1, 2}));
+}
+
+// As newer Keras writes layers that return no sequences, and as attributes say it.
+TEST(Bidirectional, GivesTheLastStepOfLayersThatKeepNoOther) {
+  for (const bool by_attribute : {false, true}) {
+    Layers l;
+    for (Node* layer : {l.forward, l.backward}) {
+      if (by_attribute) layer->attrs.Set("sequence", false);
+      l.f.value(layer->results[1]).type = F32({1, by_attribute ? -1 : 1, 2});
+    }
+    l.f.outputs = {l.forward->results[1], l.backward->results[1]};  // in the order of processing
+    const std::vector<ValueId> read = l.f.outputs;
+    EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+    ASSERT_EQ(l.f.nodes.size(), 1u) << l.bench.Notes();
+    const Node& pair = *l.f.nodes[0];
+    EXPECT_EQ((std::vector<ValueId>{pair.results[1], pair.results[5]}), read);
+    for (const size_t sequence : {1u, 5u}) EXPECT_EQ(l.f.value(pair.results[sequence]).type, F32({1, 1, 2}));
+    const Function* body = l.bench.module.Find(pair.body);
+    ASSERT_TRUE(body);
+    EXPECT_EQ(body->nodes.size(), 2u);  // nothing is turned
+  }
+}
+
+TEST(Bidirectional, GivesTheWholeSequenceBesideALastStep) {
+  Layers l;
+  l.f.value(l.forward->results[1]).type = F32({1, 1, 2});
+  l.Reverse();
+  l.f.outputs = {l.forward->results[1], l.reversed};
+  EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+  ASSERT_EQ(l.f.nodes.size(), 1u) << l.bench.Notes();
+  EXPECT_EQ(l.f.value(l.f.nodes[0]->results[1]).type, F32({1, 1, 2}));
+  EXPECT_EQ(l.f.value(l.f.nodes[0]->results[5]).type, F32({1, 3, 2}));
+  EXPECT_EQ(l.f.outputs[1], l.f.nodes[0]->results[5]);
 }
 
 // Why two layers stay two.
@@ -151,7 +181,7 @@ TEST(Bidirectional, SaysWhatIsInTheWay) {
               }),
               HasSubstr("read before the operands of the other are there"));
   EXPECT_THAT(Reason([](Layers& l) {
-                l.f.value(l.forward->results[1]).type = F32({1, 1, 2});
+                l.f.value(l.forward->results[1]).type = F32({1, 2, 2});
                 l.f.outputs = {l.forward->results[1]};
               }),
               HasSubstr("may be its last step only"));

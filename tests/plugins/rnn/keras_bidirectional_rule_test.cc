@@ -73,6 +73,38 @@ TEST(KerasBidirectionalRule, ConcatenatesSeveralRows) {
   EXPECT_EQ(r.Lines().back(), "CONCATENATION(" + op + "0," + op + "1) axis=2");
 }
 
+// As newer Keras declares the sequence of layers that return none: the step that each layer computed last.
+TEST(KerasBidirectionalRule, CutsTheLastStepOutWhereNoOtherIsKept) {
+  for (const bool time_major : {false, true}) {
+    Bidirectional site;
+    site.attrs["time_major"] = time_major;
+    if (time_major) site.operands[0] = F32({5, 2, 3});
+    for (const size_t sequence : {1u, 5u})
+      site.results[sequence] = F32(time_major ? std::vector<int64_t>{1, 2, 4} : std::vector<int64_t>{2, 1, 4});
+    const Recorder r = site.Rewritten();
+    const std::string op = "STRIDED_SLICE(BIDIRECTIONAL_SEQUENCE_LSTM10.";
+    const auto line = [&](uint32_t result) {
+      const std::string name = r.Name(r.results.at(result));  // STRIDED_SLICE13.0
+      return r.Lines().at(std::stoul(name.substr(std::string("STRIDED_SLICE").size())));
+    };
+    if (time_major) {
+      EXPECT_EQ(line(1), op + "0,[-1 0 0],[0 0 0],[1 1 1]) begin_mask=6 end_mask=7 shrink_axis_mask=0");
+      EXPECT_EQ(line(5), op + "1,[0 0 0],[1 0 0],[1 1 1]) begin_mask=6 end_mask=6 shrink_axis_mask=0");
+    } else {
+      EXPECT_EQ(line(1), op + "0,[0 -1 0],[0 0 0],[1 1 1]) begin_mask=5 end_mask=7 shrink_axis_mask=0");
+      EXPECT_EQ(line(5), op + "1,[0 0 0],[0 1 0],[1 1 1]) begin_mask=5 end_mask=5 shrink_axis_mask=0");
+    }
+  }
+}
+
+TEST(KerasBidirectionalRule, CutsOneOfTwoSequences) {
+  Bidirectional site;
+  site.results[1] = F32({2, 1, 4}).Uses(1);
+  const Recorder r = site.Rewritten();
+  EXPECT_THAT(r.Name(r.results.at(1)), HasSubstr("STRIDED_SLICE"));
+  EXPECT_EQ(r.Name(r.results.at(5)), "BIDIRECTIONAL_SEQUENCE_LSTM10.1");
+}
+
 TEST(KerasBidirectionalRule, WritesTimeMajor) {
   Bidirectional site;
   site.attrs["time_major"] = true;
