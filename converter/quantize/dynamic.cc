@@ -20,9 +20,11 @@ struct Weights {
 
 std::optional<Weights> WeightsOf(const Node& node) {
   if (node.is(Op::kCustom) && node.name == "fusebox.gru") return Weights{{2, 3}, -1, true};
-  if (!Has(node.op, kHybrid)) return std::nullopt;
-  const OpInfo& info = Info(node.op);
-  Weights out{{}, Has(node.op, kOneScale) ? -1 : info.channel_axis, Has(node.op, kAsymmetricInputs)};
+  const bool has_lstm_operands = node.is(Op::kCustom) && node.name == "fusebox.lstm";
+  const Op op = has_lstm_operands ? Op::kUnidirectionalSequenceLstm : node.op;
+  if (!Has(op, kHybrid)) return std::nullopt;
+  const OpInfo& info = Info(op);
+  Weights out{{}, Has(op, kOneScale) ? -1 : info.channel_axis, Has(op, kAsymmetricInputs)};
   for (size_t i = 0; i < node.operands.size() && i < 64; ++i)
     if (info.operands.weights >> i & 1) out.operands.push_back(i);
   return out;

@@ -97,11 +97,14 @@ View::View(const Code& code) : tensors_(static_cast<size_t>(code.function->value
   pointers_.reserve(total);
   nodes_.reserve(function.nodes.size());
   const auto pointer = [&](ValueId id) { return id == kNoValue ? absent_.abi() : &tensor(id); };
+  const auto operand = [&](size_t node, ValueId id) {
+    return id == kNoValue && code.units[node].runs_body ? unread_.abi() : pointer(id);
+  };
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     const Node& node = *function.nodes[i];
     fbx_node abi = AbiNode(function, node);
     const size_t first = pointers_.size();
-    for (const ValueId id : node.operands) pointers_.push_back(pointer(id));
+    for (const ValueId id : node.operands) pointers_.push_back(operand(i, id));
     for (const ValueId id : node.results) pointers_.push_back(pointer(id));
     for (const ValueId id : node.intermediates) pointers_.push_back(pointer(id));
     for (const StateUse& use : code.states[i]) {

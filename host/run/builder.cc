@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "host/fusion/fusion.h"
 #include "host/run/opening.h"
@@ -226,12 +227,24 @@ class ProgramBuilder {
     }
     if (is_while && node.operands.size() != node.results.size())
       return Invalid("a loop gives back as many values as it takes");
-    const auto absent = [](const ValueIds& ids) {
-      return std::find(ids.begin(), ids.end(), kNoValue) != ids.end();
-    };
-    if (!unit.callees.empty() && (absent(node.operands) || absent(node.results)))
+    if (!unit.callees.empty() && (HasAbsentOperand(node, unit) ||
+                                  std::find(node.results.begin(), node.results.end(), kNoValue) !=
+                                      node.results.end()))
       return Invalid("a value of a call is absent");
     return {};
+  }
+
+  // One that is read: the body of a fused op has an input for each operand of the op.
+  static bool HasAbsentOperand(const Node& node, const plan::Unit& unit) {
+    std::optional<Uses> uses;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      if (node.operands[i] != kNoValue) continue;
+      if (!unit.runs_body) return true;
+      const Function& body = *unit.callees[0]->function;
+      if (!uses) uses.emplace(body);
+      if (!uses->readers(body.inputs[i]).empty()) return true;
+    }
+    return false;
   }
 
   static Status Init(plan::Unit& unit, const Function& function, const Node& node, NodeView& view,

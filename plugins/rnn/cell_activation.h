@@ -31,6 +31,12 @@ inline std::optional<CellActivation> CellActivationOf(std::string_view name) {
   return std::nullopt;
 }
 
+// Is it 0 for all sums that are small enough, and 1 for all that are large enough?
+inline bool ReachesBounds(CellActivation activation) {
+  return activation == CellActivation::kSigmoid || activation == CellActivation::kHardSigmoid ||
+         activation == CellActivation::kHardSigmoidOfKeras3;
+}
+
 template <class T>
 T ClampUnit(T x) {
   return x < T(0) ? T(0) : x > T(1) ? T(1) : x;

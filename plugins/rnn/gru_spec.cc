@@ -7,23 +7,13 @@
 #include "plugins/rnn/stored_weights.h"
 
 namespace fusebox::rnn {
-namespace {
-
-CellActivation ParseActivation(const Node& node, std::string_view key, std::string_view otherwise) {
-  const std::string_view name = node.attrs().s(key, otherwise);
-  if (const auto activation = CellActivationOf(name)) return *activation;
-  throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr " + std::string(key)};
-}
-
-}  // namespace
-
 GruSpec::GruSpec(const Node& node) {
   if (node.in_count() != kGruOperands)
     throw Reject{"ARITY", "has " + std::to_string(node.in_count()) + " operands, expected 6"};
   time_major = node.attrs().b("time_major", false);
   reset_after = node.attrs().b("reset_after", true);
-  activation = ParseActivation(node, "activation", "tanh");
-  gate_activation = ParseActivation(node, "recurrent_activation", "sigmoid");
+  activation = NamedActivation(node, "activation", "tanh");
+  gate_activation = NamedActivation(node, "recurrent_activation", "sigmoid");
   dtype = FloatInput(node);
   NeedOperand(node, kGruInput, 3, dtype);
   NeedOperand(node, kGruState, 2, dtype);

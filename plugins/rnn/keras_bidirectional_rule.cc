@@ -40,7 +40,8 @@ void KerasBidirectionalRule::match(const Site& site) {
   site.arity(kOperands, kResults + (Merged(site) ? 1 : 0));
   for (const KerasLayer& layer : {Forward(site), Backward(site)}) {
     layer.CheckOperands();
-    CheckLstmLayer(site, layer);
+    CheckLstmLayer(layer);
+    CheckBuiltinActivations(site, layer);
   }
   // TFLite (2.9) holds the backward weights to the forward cell's size.
   const int64_t ahead = Forward(site).units(), back = Backward(site).units();

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "plugins/rnn/cell_activation.h"
 #include "plugins/rnn/keras_layer.h"
 #include "plugins/rnn/keras_mask.h"
 
@@ -30,11 +29,6 @@ void CheckBias(const Site& site, const KerasLayer& layer) {
       layer.subject(layer.bias()));
 }
 
-void CheckActivation(const Site& site, std::string_view key, std::string_view name) {
-  site.require(CellActivationOf(name).has_value(), "ATTR", "is " + std::string(name) + ", which is not done",
-               "attr " + std::string(key));
-}
-
 }  // namespace
 
 void KerasGruRule::match(const Site& site) {
@@ -48,8 +42,7 @@ void KerasGruRule::match(const Site& site) {
   layer.CheckStates();
   layer.CheckSequence();
   layer.CheckMask();
-  CheckActivation(site, "activation", layer.activation());
-  CheckActivation(site, "recurrent_activation", layer.recurrent_activation());
+  layer.CheckActivations();
 }
 
 void KerasGruRule::rewrite(const Site& site, Build& build) {

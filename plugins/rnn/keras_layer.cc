@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/rnn/keras_layer.h"
 
+#include <utility>
+
+#include "plugins/rnn/cell_activation.h"
+
 namespace fusebox::rnn {
 namespace {
 
@@ -150,12 +154,20 @@ void KerasLayer::CheckMask() const {
                 "attr zero_output_for_mask");
 }
 
+void KerasLayer::CheckActivations() const {
+  for (const auto& [key, name] : {std::pair{"activation", activation()},
+                                  {"recurrent_activation", recurrent_activation()}})
+    site_.require(CellActivationOf(name).has_value(), "ATTR",
+                  "is " + std::string(name) + ", which is not done", std::string("attr ") + key);
+}
+
 Value KerasLayer::Inputs(Build& build) const {
   return go_backwards() ? build.reverse(build.in(kInputs), time_axis()) : build.in(kInputs);
 }
 
-void KerasLayer::SetOutputs(Build& build, Value sequence) const {
-  build.result(last_output(), StepOf(build, sequence, time_axis(), true, false));
+void KerasLayer::SetOutputs(Build& build, Value sequence, Value unread) const {
+  const bool read = unread == none || site_.out(last_output()).uses() > 0;
+  build.result(last_output(), read ? StepOf(build, sequence, time_axis(), true, false) : unread);
   build.result(this->sequence(),
                SequenceIsLast() ? StepOf(build, sequence, time_axis(), true, true) : sequence);
   if (site_.out_count() < states_ + 3) return;

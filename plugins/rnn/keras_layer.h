@@ -70,13 +70,15 @@ class KerasLayer {
   void CheckStates() const;
   void CheckSequence() const;
   void CheckMask() const;  // of a layer alone
+  void CheckActivations() const;  // both are those of an op of ours (cell_activation.h)
 
   // The operand in the order in which the cell reads it.
   Value Inputs(Build& build) const;
   // Newer Keras declares the sequence as one step long when only the last output is wanted.
   bool SequenceIsLast() const;
-  // Last output and sequence from the whole sequence, and the scalar, of a layer alone.
-  void SetOutputs(Build& build, Value sequence) const;
+  // Last output and sequence from the whole sequence, and the scalar, of a layer alone. `unread`, if any, is the last output where
+  // nobody reads it: it needs no slice then, and bodies are kept of what became one op.
+  void SetOutputs(Build& build, Value sequence, Value unread = none) const;
 
  private:
   const Site& site_;

@@ -5,7 +5,7 @@
 //   void Take(const T* x, const T* h)        both vectors of the products that follow
 //   void Gate(Gate k, T* sums)               sums[cells] = W[1+k] x + R[5+k] h
 //   void Project(const T* hidden, T* sums)   sums[outputs] = P[16] hidden
-//   void Squash(T* values)                   values[cells] = sigmoid(values)
+//   void Squash(T* values)                   values[cells] = sigmoid(values), or the cell's other function of gates
 //   void Activate(T* values)                 values[cells] = act(values)
 #pragma once
 
@@ -26,18 +26,6 @@ T Sigmoid(T x) {
 template <class T>
 T Clamp(T x, T low, T high) {
   return x < low ? low : x > high ? high : x;
-}
-
-template <class T>
-T Activate(Activation activation, T x) {
-  switch (activation) {
-    case Activation::kNone: return x;
-    case Activation::kRelu: return x < T(0) ? T(0) : x;
-    case Activation::kReluN1To1: return Clamp(x, T(-1), T(1));
-    case Activation::kRelu6: return Clamp(x, T(0), T(6));
-    case Activation::kTanh: return std::tanh(x);
-  }
-  return x;
 }
 
 template <class T>

@@ -35,12 +35,10 @@ struct HybridLstm::Products {
     lstm.matrices_[kProjection].Multiply(hidden, false, sums);
   }
   void Squash(float* values) const {
-    code.activate(CellActivation::kSigmoid, static_cast<size_t>(spec.cells), values, values);
+    code.activate(spec.gate_activation, static_cast<size_t>(spec.cells), values, values);
   }
   void Activate(float* values) const {
-    if (spec.activation == Activation::kTanh)
-      return code.activate(CellActivation::kTanh, static_cast<size_t>(spec.cells), values, values);
-    for (int64_t i = 0; i < spec.cells; ++i) values[i] = rnn::Activate(spec.activation, values[i]);
+    code.activate(spec.activation, static_cast<size_t>(spec.cells), values, values);
   }
 };
 

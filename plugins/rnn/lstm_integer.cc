@@ -64,7 +64,7 @@ void CheckStates(const Node& node) {
 void IntegerLstm::Check(const LstmSpec& spec, const Node& node) {
   if (spec.diagonal)
     throw Reject{"OPERANDS", "is diagonal, which is done in f32 only", Subject(kRecurrentWeights + 1)};
-  if (spec.activation != Activation::kTanh)
+  if (spec.activation != CellActivation::kTanh)
     throw Reject{"ATTR", "is not TANH", "attr fused_activation_function"};
   for (uint32_t k = 0; spec.layer_norm && k < kGates; ++k) {
     if (!(spec.cifg && k == kInGate)) ScaleWithin(node, k);

@@ -34,7 +34,7 @@ LstmBuffers<T> BuffersOf(const Node& node) {
 }
 
 template <class T>
-void InvokeReference(const Node& node, const LstmKernel::Shapes& shapes) {
+void InvokeReference(const Node& node, const LstmOps::Shapes& shapes) {
   const LstmBuffers<T> buffers = BuffersOf<T>(node);
   ForRows(node, shapes.spec.batch, shapes.threads, node.scratch<std::byte>(shapes.scratch),
           ReferenceScratch(shapes.spec) * sizeof(T), [&](int64_t begin, int64_t end, std::byte* scratch) {
@@ -49,13 +49,14 @@ void CheckQuantised(const LstmSpec& spec, const Node& node) {
 
 }  // namespace
 
-void LstmKernel::supports(const Node& node) {
-  if (node.out_count() != 1 && node.out_count() != 3)
+void LstmOps::supports(const Node& node) {
+  const LstmSpec spec(node);
+  if (node.out_count() != 3 && (node.out_count() != 1 || spec.states_are_values))
     throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected 1, and 2 states"};
-  CheckQuantised(LstmSpec(node), node);
+  CheckQuantised(spec, node);
 }
 
-void LstmKernel::infer(const Node& node, Infer& out) {
+void LstmOps::infer(const Node& node, Infer& out) {
   const LstmSpec spec = ParseForUse(node);
   if (spec.one_step) {
     out.set(0, spec.dtype, {spec.batch, spec.outputs});
@@ -64,11 +65,15 @@ void LstmKernel::infer(const Node& node, Infer& out) {
   } else {
     out.set(0, spec.dtype, {spec.batch, spec.steps, spec.outputs});
   }
+  if (spec.states_are_values) {
+    out.set(1, spec.dtype, {spec.batch, spec.outputs});
+    return out.set(2, spec.dtype, {spec.batch, spec.cells});
+  }
   if (node.out_count() > 1) out.like(1, node.in(kOutputState));
   if (node.out_count() > 2) out.like(2, node.in(kCellState));
 }
 
-LstmKernel::LstmKernel(const Node& node) {
+LstmOps::LstmOps(const Node& node) {
   const LstmSpec spec = ParseForUse(node);
   if (spec.arithmetic == Arithmetic::kHybrid) {
     hybrid_ = std::make_unique<const HybridLstm>(spec, node);
@@ -79,9 +84,9 @@ LstmKernel::LstmKernel(const Node& node) {
   }
 }
 
-LstmKernel::~LstmKernel() = default;
+LstmOps::~LstmOps() = default;
 
-LstmKernel::Shapes LstmKernel::prepare(const Node& node, Plan& plan) const {
+LstmOps::Shapes LstmOps::prepare(const Node& node, Plan& plan) const {
   Shapes shapes{ParseForUse(node), 0, 0, plan.threads()};
   const LstmSpec& spec = shapes.spec;
   const size_t rows = ScratchRows(spec.batch, plan.threads());
@@ -99,7 +104,7 @@ LstmKernel::Shapes LstmKernel::prepare(const Node& node, Plan& plan) const {
   return shapes;
 }
 
-void LstmKernel::invoke(const Node& node, const Shapes& shapes) const {
+void LstmOps::invoke(const Node& node, const Shapes& shapes) const {
   const LstmSpec& spec = shapes.spec;
   if (packed_) {
     return packed_->Run({node.host(), spec, node.in(kInput).data<const float>(), node.out(0).data<float>(),

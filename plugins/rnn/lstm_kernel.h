@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_LSTM and LSTM (FULL), every variant (lstm_spec.h): f32 and f64, f32 with weights of 8 bits (lstm_hybrid.h),
-// and in integers (lstm_integer.h).
+// UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM (FULL) and fusebox.lstm, every variant (lstm_spec.h): f32 and f64, f32 with weights of 8 bits
+// (lstm_hybrid.h), and but for fusebox.lstm in integers (lstm_integer.h).
 //
 // f32 with constant weights, four gates and nothing optional runs as vector code on weights packed once; other floats
-// as the plain definition. Results: output, and the final states, which share memory with operands 18 and 19.
+// as the plain definition. Results: output, and the final states, which share memory with operands 18 and 19 (not of fusebox.lstm).
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ class HybridLstm;
 class IntegerLstm;
 class PackedLstm;
 
-struct LstmKernel {
-  static constexpr std::string_view builtin = "UNIDIRECTIONAL_SEQUENCE_LSTM";
+// What the ops have in common: all but their names.
+struct LstmOps {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   // What prepare found out for given shapes.
@@ -32,8 +32,8 @@ struct LstmKernel {
 
   static void supports(const Node& node);
   static void infer(const Node& node, Infer& out);
-  explicit LstmKernel(const Node& node);
-  ~LstmKernel();
+  explicit LstmOps(const Node& node);
+  ~LstmOps();
   Shapes prepare(const Node& node, Plan& plan) const;
   void invoke(const Node& node, const Shapes& shapes) const;
 
@@ -44,10 +44,21 @@ struct LstmKernel {
   std::unique_ptr<const IntegerLstm> integer_;
 };
 
+struct LstmKernel : LstmOps {
+  static constexpr std::string_view builtin = "UNIDIRECTIONAL_SEQUENCE_LSTM";
+  using LstmOps::LstmOps;
+};
+
 // One step. Kernel type BASIC is another op by the same name: basic_lstm_kernel.h.
-struct LstmStepKernel : LstmKernel {
+struct LstmStepKernel : LstmOps {
   static constexpr std::string_view builtin = "LSTM";
-  using LstmKernel::LstmKernel;
+  using LstmOps::LstmOps;
+};
+
+// Activations that the builtin op cannot say.
+struct OtherLstmKernel : LstmOps {
+  static constexpr std::string_view custom = "fusebox.lstm";
+  using LstmOps::LstmOps;
 };
 
 }  // namespace fusebox::rnn

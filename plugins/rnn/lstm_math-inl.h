@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sigmoid and tanh in vectors of f32, within 3 ulp; NaN stays NaN, infinities give the limits. Compiled once per target.
+// The cells' activations in vectors of f32, sigmoid and tanh within 3 ulp; NaN stays NaN, infinities give the limits. Compiled
+// once per target.
 #if defined(FUSEBOX_RNN_LSTM_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_RNN_LSTM_MATH_INL_H_
 #undef FUSEBOX_RNN_LSTM_MATH_INL_H_
@@ -9,7 +10,7 @@
 
 #include <hwy/highway.h>
 
-#include "plugins/rnn/lstm_spec.h"
+#include "plugins/rnn/cell_activation.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
@@ -67,25 +68,33 @@ HWY_INLINE V Sigmoid(D d, V x) {
 }
 
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V ActivateLinearly(D d, V x, Activation activation) {
-  const V infinity = hn::Inf(d);
-  switch (activation) {
-    case Activation::kRelu: return Clamp(d, x, hn::Zero(d), infinity);
-    case Activation::kReluN1To1: return Clamp(d, x, hn::Set(d, -1.0f), hn::Set(d, 1.0f));
-    case Activation::kRelu6: return Clamp(d, x, hn::Zero(d), hn::Set(d, 6.0f));
-    default: return x;
-  }
+HWY_INLINE V HardSigmoid(D d, V x, float slope) {
+  const V line = hn::MulAdd(x, hn::Set(d, slope), hn::Set(d, 0.5f));
+  return Clamp(d, line, hn::Zero(d), hn::Set(d, 1.0f));
 }
 
-// sigmoid(gate) * activation(x). With tanh one division does for both, since divisions are what gates cost; where the
-// product of the divisors overflows, the value is below the smallest normal number.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Gated(D d, V gate, V x, Activation activation) {
-  const V divisor = SigmoidDivisor(d, gate);
-  if (HWY_UNLIKELY(activation != Activation::kTanh))
-    return hn::Div(ActivateLinearly(d, x, activation), divisor);
+HWY_INLINE V Activated(D d, V x, CellActivation activation) {
+  switch (activation) {
+    case CellActivation::kLinear: return x;
+    case CellActivation::kRelu: return Clamp(d, x, hn::Zero(d), hn::Inf(d));
+    case CellActivation::kReluN1To1: return Clamp(d, x, hn::Set(d, -1.0f), hn::Set(d, 1.0f));
+    case CellActivation::kRelu6: return Clamp(d, x, hn::Zero(d), hn::Set(d, 6.0f));
+    case CellActivation::kSigmoid: return Sigmoid(d, x);
+    case CellActivation::kHardSigmoid: return HardSigmoid(d, x, 0.2f);
+    case CellActivation::kHardSigmoidOfKeras3: return HardSigmoid(d, x, 1.0f / 6);
+    case CellActivation::kTanh: break;
+  }
   const V e = TanhDividend(d, x);
-  return hn::Div(e, hn::Mul(divisor, hn::Add(e, hn::Set(d, 2.0f))));
+  return hn::Div(e, hn::Add(e, hn::Set(d, 2.0f)));
+}
+
+// sigmoid(gate) * tanh(x). One division does for both, since divisions are what gates cost; where the product of the divisors
+// overflows, the value is below the smallest normal number.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V GatedTanh(D d, V gate, V x) {
+  const V e = TanhDividend(d, x);
+  return hn::Div(e, hn::Mul(SigmoidDivisor(d, gate), hn::Add(e, hn::Set(d, 2.0f))));
 }
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE

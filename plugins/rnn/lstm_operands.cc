@@ -8,13 +8,20 @@
 
 namespace fusebox::rnn {
 
-void CheckLstmLayer(const Site& site, const KerasLayer& layer) {
+void CheckLstmLayer(const KerasLayer& layer) {
   layer.CheckOperand(layer.bias(), 1);
   layer.CheckConstant(layer.bias());
   layer.CheckKernels();
   layer.CheckBias(0);
   layer.CheckStates();
   layer.CheckSequence();
+}
+
+bool HasBuiltinActivations(const KerasLayer& layer) {
+  return layer.recurrent_activation() == "sigmoid" && BuiltinActivationOf(layer.activation());
+}
+
+void CheckBuiltinActivations(const Site& site, const KerasLayer& layer) {
   BuiltinActivation(layer.activation());
   site.require(layer.recurrent_activation() == "sigmoid", "ATTR",
                "is " + std::string(layer.recurrent_activation()) + ", but the op's gates are always sigmoid",

@@ -8,8 +8,13 @@
 
 namespace fusebox::rnn {
 
-// After CheckOperands: bias, sizes, states, sequence and activations. Throws Reject.
-void CheckLstmLayer(const Site& site, const KerasLayer& layer);
+// After CheckOperands: bias, sizes, states and sequence. Throws Reject.
+void CheckLstmLayer(const KerasLayer& layer);
+
+// Can TFLite's ops say the layer's activations?
+bool HasBuiltinActivations(const KerasLayer& layer);
+// Throws Reject where they cannot.
+void CheckBuiltinActivations(const Site& site, const KerasLayer& layer);
 
 // Input weights, recurrent weights and biases in the order of the op's operands 1 to 17. No peephole (9 to 11), no
 // projection (16, 17).

@@ -105,6 +105,7 @@ void PackedLstm::RunRows(const Call& call, size_t begin, size_t end, bool split)
                 rows_between_rows * cells_,
                 call.c + begin * cells_,
                 spec.activation,
+                spec.gate_activation,
                 static_cast<float>(spec.cell_clip),
                 false};
   for (size_t t = 0; t < steps; ++t) {

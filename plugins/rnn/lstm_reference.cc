@@ -43,7 +43,7 @@ struct PlainProducts {
       sums[i] = Dot(operands[kProjection] + i * spec.cells, hidden, spec.cells);
   }
   void Squash(T* values) const {
-    for (int64_t i = 0; i < spec.cells; ++i) values[i] = Sigmoid(values[i]);
+    for (int64_t i = 0; i < spec.cells; ++i) values[i] = rnn::Activate(spec.gate_activation, values[i]);
   }
   void Activate(T* values) const {
     for (int64_t i = 0; i < spec.cells; ++i) values[i] = rnn::Activate(spec.activation, values[i]);

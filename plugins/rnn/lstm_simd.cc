@@ -89,13 +89,31 @@ HWY_INLINE void StoreCells(V v, float* to, size_t count) {
   }
 }
 
+HWY_INLINE V ClipCell(const StepTask& task, V cell) {
+  if (task.cell_clip > 0) return Clamp(d, cell, hn::Set(d, -task.cell_clip), hn::Set(d, task.cell_clip));
+  return cell;
+}
+
+// FinishBlock for activations that are not Keras' defaults: apart, so that the vectors of the others stay in registers.
+HWY_NOINLINE void FinishOtherBlock(const StepTask& task, const V* sums, float* c, float* h, size_t count) {
+  const auto gate = [&](Gate k) { return Activated(d, sums[k], task.gate_activation); };
+  const V in = hn::Mul(gate(kInGate), Activated(d, sums[kCellGate], task.activation));
+  const V cell = ClipCell(task, hn::MulAdd(gate(kForgetGate), LoadCells(c, count), in));
+  StoreCells(cell, c, count);
+  StoreCells(hn::Mul(gate(kOutGate), Activated(d, cell, task.activation)), h, count);
+}
+
 // Gates, cell and output of `count` cells.
 HWY_INLINE void FinishBlock(const StepTask& task, const V (&sums)[kGates], float* c, float* h, size_t count) {
-  const V in = Gated(d, sums[kInGate], sums[kCellGate], task.activation);
-  V cell = hn::MulAdd(Sigmoid(d, sums[kForgetGate]), LoadCells(c, count), in);
-  if (task.cell_clip > 0) cell = Clamp(d, cell, hn::Set(d, -task.cell_clip), hn::Set(d, task.cell_clip));
+  if (HWY_UNLIKELY(task.activation != CellActivation::kTanh ||
+                   task.gate_activation != CellActivation::kSigmoid)) {
+    const V copies[kGates] = {sums[0], sums[1], sums[2], sums[3]};
+    return FinishOtherBlock(task, copies, c, h, count);
+  }
+  const V in = GatedTanh(d, sums[kInGate], sums[kCellGate]);
+  const V cell = ClipCell(task, hn::MulAdd(Sigmoid(d, sums[kForgetGate]), LoadCells(c, count), in));
   StoreCells(cell, c, count);
-  StoreCells(Gated(d, sums[kOutGate], cell, task.activation), h, count);
+  StoreCells(GatedTanh(d, sums[kOutGate], cell), h, count);
 }
 
 template <int kRows, int kPanels>

@@ -36,7 +36,7 @@ struct StepTask {
   float* h_after;  // not h_before
   size_t h_after_stride;
   float* c;  // [batch][cells], updated
-  Activation activation;
+  CellActivation activation, gate_activation;
   float cell_clip;  // 0: none
   bool backwards;   // through the blocks: what the step before left in the cache is used first
 };

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <string>
 
+#include "plugins/rnn/operand_checks.h"
+
 namespace fusebox::rnn {
 namespace {
 
@@ -12,16 +14,6 @@ std::string Subject(uint32_t operand) { return "operand " + std::to_string(opera
 
 [[noreturn]] void Refuse(const char* code, const std::string& why, uint32_t operand) {
   throw Reject{code, why, Subject(operand)};
-}
-
-Activation ParseActivation(const Node& node) {
-  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
-  if (name == "NONE") return Activation::kNone;
-  if (name == "RELU") return Activation::kRelu;
-  if (name == "RELU_N1_TO_1") return Activation::kReluN1To1;
-  if (name == "RELU6") return Activation::kRelu6;
-  if (name == "TANH") return Activation::kTanh;
-  throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr fused_activation_function"};
 }
 
 double ParseClip(const Node& node, const char* key) {
@@ -141,6 +133,19 @@ bool AllConstant(const Node& node, std::initializer_list<uint32_t> firsts) {
 
 }  // namespace
 
+void LstmSpec::ReadFunctions(const Node& node) {
+  states_are_values = node.op() == "fusebox.lstm";
+  if (states_are_values) {
+    if (arithmetic == Arithmetic::kInteger) Refuse("DTYPE", "is i8, only f32 and f64 are done", kInput);
+    activation = NamedActivation(node, "activation", "tanh");
+    gate_activation = NamedActivation(node, "recurrent_activation", "sigmoid");
+    return;
+  }
+  activation = FusedActivation(node);
+  cell_clip = ParseClip(node, "cell_clip");
+  projection_clip = ParseClip(node, "proj_clip");
+}
+
 LstmSpec::LstmSpec(const Node& node, bool time_major_unless_stated) {
   const uint32_t count = node.in_count();
   if (count != 20 && count != 24)
@@ -153,9 +158,7 @@ LstmSpec::LstmSpec(const Node& node, bool time_major_unless_stated) {
   if (one_step && node.attrs().s("kernel_type", "FULL") != "FULL")
     throw Reject{"ATTR", "is not FULL", "attr kernel_type"};
   time_major = !one_step && node.attrs().b("time_major", time_major_unless_stated);
-  activation = ParseActivation(node);
-  cell_clip = ParseClip(node, "cell_clip");
-  projection_clip = ParseClip(node, "proj_clip");
+  ReadFunctions(node);
   cifg = !node.has_in(kInputWeights);
   peephole = Any(node, kPeephole, 3);
   projection = node.has_in(kProjection);

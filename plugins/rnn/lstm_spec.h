@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a UNIDIRECTIONAL_SEQUENCE_LSTM or LSTM node says: its sizes, variant and options, checked. LSTM (of kernel type FULL) is one
-// step: its input is [batch, inputs], its output [batch, outputs].
+// What a UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM or fusebox.lstm node says: its sizes, variant and options, checked. LSTM (of kernel type
+// FULL) is one step: its input is [batch, inputs], its output [batch, outputs]. fusebox.lstm is UNIDIRECTIONAL_SEQUENCE_LSTM with other
+// activations: the options activation ("tanh") and recurrent_activation ("sigmoid") name them (cell_activation.h). Its states
+// are values: operands 18 and 19 are read, the results 1 and 2 are the final states. It has no clips and no form in integers.
 //
 // Per step, with x the input and h, c the states (operands in brackets; absent terms are left out):
 //   gate(k) = act(norm(W[1+k] x + R[5+k] h + P[9+k] * c) * L[20+k] + b[12+k])    k = i, f, c, o; no P for c
 //   c' = f * c + i * g, clipped to +-cell_clip          i = 1 - f when the input gate is absent (CIFG)
 //   h' = o * act(c'), or clip(P[16] (o * act(c')) + b[17], proj_clip)            the o gate's peephole sees c'
-// i, f, o are sigmoid; g and act(c') are the fused activation. R may be diagonal (1-D). norm is to mean 0 and
+// i, f, o are sigmoid, or of fusebox.lstm its recurrent activation; g and act(c') are the fused activation. R may be diagonal (1-D). norm is to mean 0 and
 // variance 1 (epsilon 1e-8) and is there only with layer normalisation.
 #pragma once
 
 #include <cstdint>
 
 #include <fusebox/kernel.hpp>
+
+#include "plugins/rnn/cell_activation.h"
 
 namespace fusebox::rnn {
 
@@ -34,18 +38,17 @@ enum Gate : uint32_t { kInGate, kForgetGate, kCellGate, kOutGate, kGates };
 // output state and weights of 8 bits, cell state, peepholes and norm coefficients of 16, biases of 32.
 enum class Arithmetic { kFloat, kHybrid, kInteger };
 
-enum class Activation { kNone, kRelu, kReluN1To1, kRelu6, kTanh };
-
 struct LstmSpec {
   // Throws Reject for what is not done or does not fit together. Sizes that are not known yet are -1 and fit.
   // `time_major`: what the op means where it does not say.
   explicit LstmSpec(const Node& node, bool time_major = false);
 
   int64_t batch = -1, steps = -1, inputs = -1, cells = -1, outputs = -1;
-  bool one_step = false;  // the op is LSTM
+  bool one_step = false;         // the op is LSTM
+  bool states_are_values = false;  // the op is fusebox.lstm
   bool time_major = false;
   bool cifg = false, peephole = false, projection = false, layer_norm = false, diagonal = false;
-  Activation activation = Activation::kTanh;
+  CellActivation activation = CellActivation::kTanh, gate_activation = CellActivation::kSigmoid;
   double cell_clip = 0, projection_clip = 0;  // 0: none
   Arithmetic arithmetic = Arithmetic::kFloat;
   fbx_dtype dtype = FBX_F32;  // of input and output
@@ -55,6 +58,9 @@ struct LstmSpec {
   bool plain() const {
     return arithmetic == Arithmetic::kFloat && !cifg && !peephole && !projection && !layer_norm && !diagonal;
   }
+
+ private:
+  void ReadFunctions(const Node& node);
 };
 
 }  // namespace fusebox::rnn

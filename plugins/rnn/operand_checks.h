@@ -48,6 +48,13 @@ inline CellActivation FusedActivation(const Node& node) {
   throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr fused_activation_function"};
 }
 
+// What an op of ours puts on its sums, by Keras' name; `otherwise` where the option is absent.
+inline CellActivation NamedActivation(const Node& node, std::string_view key, std::string_view otherwise) {
+  const std::string_view name = node.attrs().s(key, otherwise);
+  if (const auto activation = CellActivationOf(name)) return *activation;
+  throw Reject{"ATTR", "activation " + std::string(name) + " is not done", "attr " + std::string(key)};
+}
+
 // Fills in `size` when it was not known, else holds the operand to `times` of it.
 inline void FitSize(const Node& node, uint32_t operand, int dimension, int64_t* size, int64_t times = 1) {
   if (node.in(operand).rank() < 0) return;

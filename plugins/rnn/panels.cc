@@ -89,26 +89,6 @@ void Multiply(const PanelTask& task, size_t begin, size_t end) {
   }
 }
 
-HWY_INLINE PanelVector HardSigmoid(PanelVector x, float slope) {
-  const PanelVector line = hn::MulAdd(x, hn::Set(pd, slope), hn::Set(pd, 0.5f));
-  return Clamp(pd, line, hn::Zero(pd), hn::Set(pd, 1.0f));
-}
-
-HWY_INLINE PanelVector ActivateCell(PanelVector x, CellActivation activation) {
-  switch (activation) {
-    case CellActivation::kLinear: return x;
-    case CellActivation::kRelu: return Clamp(pd, x, hn::Zero(pd), hn::Inf(pd));
-    case CellActivation::kReluN1To1: return Clamp(pd, x, hn::Set(pd, -1.0f), hn::Set(pd, 1.0f));
-    case CellActivation::kRelu6: return Clamp(pd, x, hn::Zero(pd), hn::Set(pd, 6.0f));
-    case CellActivation::kSigmoid: return Sigmoid(pd, x);
-    case CellActivation::kHardSigmoid: return HardSigmoid(x, 0.2f);
-    case CellActivation::kHardSigmoidOfKeras3: return HardSigmoid(x, 1.0f / 6);
-    case CellActivation::kTanh: break;
-  }
-  const PanelVector e = TanhDividend(pd, x);
-  return hn::Div(e, hn::Add(e, hn::Set(pd, 2.0f)));
-}
-
 HWY_INLINE PanelVector LoadSome(const float* from, size_t count) {
   return HWY_LIKELY(count >= kPanelLanes) ? hn::LoadU(pd, from) : hn::LoadN(pd, from, count);
 }
@@ -134,13 +114,13 @@ HWY_INLINE PanelVector GateOf(const GruTask& task, size_t gate, size_t row, size
   const size_t at = gate * task.padded + cell;
   const PanelVector sum = hn::Add(hn::LoadU(pd, task.x + row * task.x_stride + at),
                                   hn::LoadU(pd, task.h + row * task.h_stride + at));
-  return ActivateCell(sum, task.gate_activation);
+  return Activated(pd, sum, task.gate_activation);
 }
 
 // z * before + (1 - z) * candidate.
 HWY_INLINE void StoreState(const GruTask& task, size_t row, size_t cell, size_t left, PanelVector z,
                            PanelVector candidate_sum) {
-  const PanelVector candidate = ActivateCell(candidate_sum, task.activation);
+  const PanelVector candidate = Activated(pd, candidate_sum, task.activation);
   const PanelVector before = LoadSome(task.before + row * task.before_stride + cell, left);
   const PanelVector kept = hn::Mul(z, before);
   const PanelVector rest = hn::Sub(hn::Set(pd, 1.0f), z);
@@ -177,7 +157,7 @@ void GruBefore(const GruTask& task) {
 
 void ActivateRow(CellActivation activation, size_t cells, const float* sums, float* out) {
   for (size_t cell = 0; cell < cells; cell += kPanelLanes)
-    StoreSome(ActivateCell(LoadSome(sums + cell, cells - cell), activation), out + cell, cells - cell);
+    StoreSome(Activated(pd, LoadSome(sums + cell, cells - cell), activation), out + cell, cells - cell);
 }
 
 const PanelCode& PanelsCode() {

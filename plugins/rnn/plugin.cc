@@ -19,4 +19,4 @@ FUSEBOX_PLUGIN("fusebox.rnn", "1.0.0", fusebox::rnn::KerasLstmRule, fusebox::rnn
                fusebox::rnn::LingvoLstmRule, fusebox::rnn::LstmKernel, fusebox::rnn::GruKernel,
                fusebox::rnn::RnnKernel, fusebox::rnn::RnnStepKernel, fusebox::rnn::BidirectionalRnnKernel,
                fusebox::rnn::BidirectionalKernel, fusebox::rnn::LstmStepKernel, fusebox::rnn::BasicLstmKernel,
-               fusebox::rnn::SvdfKernel)
+               fusebox::rnn::SvdfKernel, fusebox::rnn::OtherLstmKernel)

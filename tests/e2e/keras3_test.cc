@@ -32,6 +32,7 @@ Result<Written> ConvertRnn(const Rnn& rnn, converter::Composites composites) {
   options.registry = *Plugins();
   options.signatures = {"serve"};
   options.composites = composites;
+  options.keep_bodies = FusionOptions::KeepBodies::kNone;
   options.verify = converter::Verification::kStrict;
   return Convert(dir, options, composites == converter::Composites::kFuse ? "fused" : "loop");
 }
@@ -92,7 +93,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"LstmBackwards", {.go_backwards = true, .return_sequences = true}},
         Case{"LstmStates", {.batch = 2, .return_sequences = true, .return_state = true}},
         Case{"LstmStatesOnly", {.return_state = true}}, Case{"LstmWithoutBias", {.use_bias = false}},
-        Case{"LstmRelu", {.relu = true}}, Case{"LstmOneStep", {.steps = 1, .return_sequences = true}},
+        Case{"LstmRelu", {.relu = true}},
+        Case{"LstmHardSigmoid", {.return_state = true, .gates = Rnn::Gates::kHardSigmoid}},
+        Case{"LstmHardSigmoidBackwards",
+             {.go_backwards = true, .return_sequences = true, .gates = Rnn::Gates::kHardSigmoid}},
+        Case{"LstmHardSigmoidRelu", {.batch = 2, .relu = true, .gates = Rnn::Gates::kHardSigmoid}},
+        Case{"LstmHardSigmoidOfKeras3",
+             {.implementation = 1, .return_sequences = true, .gates = Rnn::Gates::kHardSigmoidOfKeras3}},
+        Case{"LstmOneStep", {.steps = 1, .return_sequences = true}},
         Case{"Gru", {.layer = Layer::kGru, .return_sequences = true, .return_state = true}},
         Case{"GruByGates", {.layer = Layer::kGru, .implementation = 1}},
         Case{"GruResetBefore", {.layer = Layer::kGru, .reset_after = false}},
@@ -112,6 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Case{"Lstm", {.return_sequences = true, .unroll = true}}, Case{"LstmLast", {.unroll = true}},
         Case{"LstmByGates", {.implementation = 1, .unroll = true}},
+        Case{"LstmHardSigmoid",
+             {.return_sequences = true, .gates = Rnn::Gates::kHardSigmoid, .unroll = true}},
         Case{"LstmFixedBatch", {.batch = 2, .return_sequences = true, .return_state = true, .unroll = true}},
         Case{"LstmStates", {.return_state = true, .unroll = true}},
         Case{"LstmBackwards", {.go_backwards = true, .return_sequences = true, .unroll = true}},
@@ -121,18 +131,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"GruResetBeforeFixedBatch",
              {.layer = Layer::kGru, .reset_after = false, .batch = 2, .return_state = true, .unroll = true}}),
     [](const auto& info) { return std::string(info.param.name); });
-
-TEST(UnnamedLayers, SayWhichActivationTheRuleDeclines) {
-  for (const auto& [gates, name] : {std::pair{Rnn::Gates::kHardSigmoid, "hard_sigmoid"},
-                                    {Rnn::Gates::kHardSigmoidOfKeras3, "hard_sigmoid_of_keras_3"}}) {
-    const auto converted = ConvertRnn({.gates = gates}, converter::Composites::kFuse);
-    ASSERT_OK(converted);
-    ASSERT_EQ(converted->report.sites.size(), 1u);
-    EXPECT_EQ(converted->report.sites[0].composite, "keras.lstm");
-    EXPECT_THAT(converted->report.sites[0].why,
-                HasSubstr(std::string("is ") + name + ", but the op's gates"));
-  }
-}
 
 // What CudnnRNNV3 computes is known from the loop that Keras writes for the same weights.
 class CudnnLayer : public ::testing::TestWithParam<Case> {};

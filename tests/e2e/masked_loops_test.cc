@@ -182,6 +182,33 @@ TEST_P(MaskedFunction, KeepsItsLoopForAnyBatch) {
 INSTANTIATE_TEST_SUITE_P(All, MaskedFunction, ::testing::ValuesIn(kForms),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// The op for both directions knows no mask.
+TEST(MaskedBidirectional, IsTwoFusedOpsThatAgreeWithTheirLoops) {
+  for (const bool kept_last : {true, false}) {
+    const std::string dir = TestDir() + "/model";
+    ASSERT_OK(samples::WriteMaskedRecurrent(dir, 3,
+                                            {.cell = Cell::kLstm,
+                                             .return_sequences = !kept_last,
+                                             .last_step_only = kept_last,
+                                             .merge = RecurrentOptions::Merge::kConcat},
+                                            kept_last ? kHold : kZeros));
+    const auto fused = ConvertLayer(dir, converter::Composites::kFuse),
+               loop = ConvertLayer(dir, converter::Composites::kInline);
+    ASSERT_OK(fused);
+    ASSERT_OK(loop);
+    ASSERT_EQ(fused->report.sites.size(), 2u);
+    for (const SiteReport& site : fused->report.sites)
+      EXPECT_THAT(site.proof, HasSubstr("agrees (f64")) << site.why;
+    auto a = Open(fused->path, *Plugins()), b = Open(loop->path, *Plugins());
+    ASSERT_OK(a);
+    ASSERT_OK(b);
+    const auto x = Invoke(**a, {Padded(kRows, false)}), y = Invoke(**b, {Padded(kRows, false)});
+    ASSERT_OK(x);
+    ASSERT_OK(y);
+    EXPECT_EQ(Difference(*x, *y, 1e-6, 1e-6), "");
+  }
+}
+
 class MaskedKeras3 : public ::testing::TestWithParam<std::pair<Keras3RnnOptions, const char*>> {};
 
 TEST_P(MaskedKeras3, IsOneFusedOpThatAgreesWithItsLoop) {

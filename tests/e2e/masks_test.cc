@@ -119,6 +119,19 @@ const Form kForms[] = {
      "LSTM",
      {{"return_sequences", true}, {"stateful", true}, {"go_backwards", true}, {"activation", "relu"}},
      "UNIDIRECTIONAL_SEQUENCE_LSTM"},
+    {"lstm_hard_sigmoid",
+     "LSTM",
+     {{"return_sequences", true}, {"recurrent_activation", "hard_sigmoid"}},
+     "fusebox.lstm"},
+    {"lstm_hard_sigmoid_last", "LSTM", {{"recurrent_activation", "hard_sigmoid"}}, "fusebox.lstm"},
+    {"lstm_hard_sigmoid_stateful",
+     "LSTM",
+     {{"stateful", true}, {"recurrent_activation", "hard_sigmoid"}},
+     "fusebox.lstm"},
+    {"lstm_tanh_gates",
+     "LSTM",
+     {{"return_sequences", true}, {"recurrent_activation", "tanh"}},
+     "fusebox.lstm"},
     {"gru", "GRU", json::object(), "fusebox.gru"},
     {"gru_sequence", "GRU", kSequence, "fusebox.gru"},
     {"gru_zeros_last", "GRU", {{"zero_output_for_mask", true}}, "fusebox.gru"},
@@ -132,6 +145,19 @@ const Form kForms[] = {
 
 INSTANTIATE_TEST_SUITE_P(All, MaskedLayer, ::testing::ValuesIn(kForms),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// The gates are shut behind the mask where the final c is read, which gates without bounds cannot be.
+TEST(MaskedLayers, KeepTheirLoopWhereTheGatesCannotBeShut) {
+  for (const char* gates : {"linear", "relu", "relu6", "tanh"}) {
+    const Form form{"", "LSTM", {{"stateful", true}, {"recurrent_activation", gates}}, ""};
+    const std::string file = WriteMasked(form);
+    const auto made = ConvertMasked(file, converter::Composites::kFuse);
+    ASSERT_OK(made);
+    ASSERT_EQ(made->report.sites.size(), 1u);
+    EXPECT_FALSE(made->report.sites[0].fused);
+    EXPECT_THAT(made->report.sites[0].why, HasSubstr("the final c of a masked layer is read"));
+  }
+}
 
 TEST(MaskedLayers, GiveZerosWhereTheyAreAskedTo) {
   const Form form{"", "GRU", {{"return_sequences", true}, {"zero_output_for_mask", true}}, ""};

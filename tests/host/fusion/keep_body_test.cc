@@ -52,6 +52,25 @@ TEST(KeepBody, OfAnOpThatTakesAnOperandTwice) {
   EXPECT_EQ(body->nodes[0]->operands[0], body->inputs[0]);
 }
 
+TEST(KeepBody, OfAnOpWithAnAbsentOperandGoesIntoAFile) {
+  Module module = OneSite("t.gap");
+  module.functions[0]->input_names = {"a", "b"};
+  module.functions[0]->output_names = {"c"};
+  const Function* body = Kept(module);
+  ASSERT_NE(body, nullptr);
+  ASSERT_EQ(body->inputs.size(), 3u);
+  RecordFused(module);
+  const auto bytes = tflite::Write(module);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  const auto back = tflite::Read(Buffer::Copy(std::as_bytes(std::span(*bytes))), "gap.tflite");
+  ASSERT_TRUE(back) << back.error().message;
+  const Status attached = AttachFused(**back);
+  ASSERT_TRUE(attached) << attached.error().message;
+  const Node& node = *(*back)->functions[0]->nodes[0];
+  EXPECT_EQ(node.operands[2], kNoValue);
+  EXPECT_FALSE(node.body.empty());
+}
+
 TEST(KeepBody, IsRefusedWithAReason) {
   for (const auto& [name, reason] :
        {std::pair("t.first", "an operand of the body does not reach the fused op"),

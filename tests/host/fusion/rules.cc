@@ -20,6 +20,11 @@ struct Twice {
   static void match(const Site&) {}
   static void rewrite(const Site&, Build& b) { b.result(0, b.custom("t.op", {b.in(0), b.in(0)})[0]); }
 };
+struct Gap {
+  static constexpr std::string_view id = "t.gap", implements = "t.gap";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) { b.result(0, b.custom("t.op", {b.in(0), b.in(1), none})[0]); }
+};
 struct Pass {
   static constexpr std::string_view id = "t.pass", implements = "t.pass";
   static void match(const Site&) {}
@@ -146,7 +151,7 @@ constexpr fbx_plugin PluginOf(std::string_view id) {
                              T::kKernels);
 }
 constexpr fbx_plugin kOne =
-    PluginOf<Swap, Twice, Pass, Two, First, Scale, Const, StateRule, Unread, Outer, Outer2, Low, High,
+    PluginOf<Swap, Twice, Gap, Pass, Two, First, Scale, Const, StateRule, Unread, Outer, Outer2, Low, High,
              Control, Huge, Typo, Checked, Throws, Shared, Subtract, Same>("t.rules");
 constexpr fbx_plugin kTwo = PluginOf<OtherShared>("t.other");
 
