@@ -195,9 +195,58 @@ TEST(KerasLstmRule, SaysTheActivation) {
 }
 TEST(KerasLstmRule, RefusesActivationsThatTheOpCannotSay) {
   EXPECT_EQ(Refusal([](Lstm& l) { l.attrs["activation"] = std::string("softsign"); }),
-            "ATTR attr activation: is softsign, which the fused op cannot say");
-  EXPECT_EQ(Refusal([](Lstm& l) { l.attrs["recurrent_activation"] = std::string("hard_sigmoid"); }),
-            "ATTR attr recurrent_activation: is hard_sigmoid, but the op's gates are always sigmoid");
+            "ATTR attr activation: is softsign, which is not done");
+  EXPECT_EQ(Refusal([](Lstm& l) { l.attrs["recurrent_activation"] = std::string("softsign"); }),
+            "ATTR attr recurrent_activation: is softsign, which is not done");
+}
+TEST(KerasLstmRule, EmitsAnOpOfOursForActivationsThatTheBuiltinOneCannotSay) {
+  for (const auto& [key, name] : {std::pair{"recurrent_activation", "hard_sigmoid"},
+                                  {"recurrent_activation", "hard_sigmoid_of_keras_3"},
+                                  {"activation", "sigmoid"}}) {
+    Lstm lstm;
+    lstm.attrs["activation"] = std::string("relu");
+    lstm.attrs["recurrent_activation"] = std::string("sigmoid");
+    lstm.attrs[key] = std::string(name);
+    const Recorder r = lstm.Rewritten();
+    const std::string act = std::get<std::string>(lstm.attrs["activation"]),
+                      gates = std::get<std::string>(lstm.attrs["recurrent_activation"]);
+    EXPECT_THAT(r.Lines(),
+                Contains("fusebox.lstm(in0,SPLIT1.0,SPLIT1.1,SPLIT1.2,SPLIT1.3,SPLIT3.0,SPLIT3.1,SPLIT3.2,SPLIT3.3,"
+                         "-,-,-,SPLIT4.0,SPLIT4.1,SPLIT4.2,SPLIT4.3,-,-,in1,in2) activation=" +
+                         act + " recurrent_activation=" + gates + " time_major=false"));
+    EXPECT_THAT(r.Name(r.results.at(0)), StartsWith("STRIDED_SLICE"));
+    EXPECT_EQ(r.Name(r.results.at(1)), "fusebox.lstm5.0");
+    EXPECT_EQ(r.Name(r.results.at(2)), "fusebox.lstm5.1");
+    EXPECT_EQ(r.Name(r.results.at(3)), "fusebox.lstm5.2");
+    lstm.results[0].Uses(0);
+    const Recorder unread = lstm.Rewritten();
+    EXPECT_EQ(unread.Name(unread.results.at(0)), "fusebox.lstm5.1");  // no slice, so that the body is kept
+  }
+}
+TEST(KerasLstmRule, StaysALoopWhereBuiltinOpsAreAskedFor) {
+  const auto asked = [](Lstm& l) { l.host.options()["lstm"] = std::string("builtin"); };
+  EXPECT_EQ(Refusal(asked), "");
+  EXPECT_EQ(Refusal([&](Lstm& l) {
+              asked(l);
+              l.attrs["recurrent_activation"] = std::string("hard_sigmoid");
+            }),
+            "OPTION option lstm: asks for builtin ops only, which cannot say this layer's activations: the loop "
+            "stays");
+}
+TEST(KerasLstmRule, NeedsGatesThatShutBehindAMaskWhereTheFinalCIsRead) {
+  const auto masked = [](const char* gates, uint32_t readers) {
+    return Refusal([&](Lstm& l) {
+      l.operands.push_back({FBX_BOOL, {2, 5}});
+      l.attrs = {{"zero_output_for_mask", false}, {"recurrent_activation", std::string(gates)}};
+      l.results[3].Uses(readers);
+    });
+  };
+  for (const char* gates : {"sigmoid", "hard_sigmoid", "hard_sigmoid_of_keras_3"}) EXPECT_EQ(masked(gates, 1), "");
+  for (const char* gates : {"tanh", "relu", "relu6", "linear"}) {
+    EXPECT_EQ(masked(gates, 0), "");
+    EXPECT_EQ(masked(gates, 1), "ATTR attr recurrent_activation: is " + std::string(gates) +
+                                    ", which no sum opens or shuts, and the final c of a masked layer is read");
+  }
 }
 TEST(KerasLstmRule, BelievesTheAttributeThatSaysWhatTheSequenceIs) {
   Lstm lstm;

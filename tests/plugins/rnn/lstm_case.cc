@@ -6,6 +6,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "tests/plugins/rnn/kernel_case.h"
+
 namespace fusebox::testing {
 namespace {
 
@@ -36,6 +38,12 @@ size_t Count(const std::vector<int64_t>& dims) {
 }
 
 double Activate(const std::string& name, double x) {
+  if (name == "tanh") return std::tanh(x);
+  if (name == "sigmoid") return 1 / (1 + std::exp(-x));
+  if (name == "hard_sigmoid") return std::clamp(x / 5 + 0.5, 0.0, 1.0);
+  if (name == "hard_sigmoid_of_keras_3") return std::clamp(x / 6 + 0.5, 0.0, 1.0);
+  if (name == "relu") return x < 0 ? 0 : x;
+  if (name == "relu6") return x < 0 ? 0 : x > 6 ? 6 : x;
   if (name == "TANH") return std::tanh(x);
   if (name == "RELU") return x < 0 ? 0 : x;
   if (name == "RELU6") return x < 0 ? 0 : x > 6 ? 6 : x;
@@ -72,7 +80,7 @@ Vector GateValues(const LstmCase& l, const std::vector<Vector>& in, int k, const
   }
   for (size_t i = 0; i < cells; ++i) {
     sums[i] += in[12 + k][i];
-    sums[i] = k == 2 ? Activate(l.activation, sums[i]) : 1 / (1 + std::exp(-sums[i]));
+    sums[i] = Activate(k == 2 ? l.activation : l.other() ? l.gate_activation : "sigmoid", sums[i]);
   }
   return sums;
 }
@@ -148,7 +156,8 @@ std::vector<FakeTensor> Operands(const LstmCase& lstm, fbx_dtype dtype, const st
   for (size_t i = 0; i < operands.size(); ++i) {
     if (dims[i].empty()) continue;
     const bool state = i == 18 || i == 19;
-    const uint32_t flags = state                             ? FBX_TENSOR_VARIABLE
+    const uint32_t flags = state && !lstm.other()            ? FBX_TENSOR_VARIABLE
+                           : state                           ? 0
                            : i != 0 && lstm.constant_weights ? FBX_TENSOR_CONST
                                                              : 0;
     if (dtype == FBX_F64) {
@@ -168,18 +177,25 @@ std::vector<FakeTensor> Results(const LstmCase& lstm, fbx_dtype dtype,
   std::vector<FakeTensor> results;
   results.push_back(FakeTensor(dtype, dims).Allocate(dtype == FBX_F64 ? 8 : 4));
   for (const size_t state : {18, 19})
-    results.push_back(FakeTensor(dtype, operands[state].dims()).ShareMemoryOf(operands[state]));
+    results.push_back(lstm.other()
+                          ? FakeTensor(dtype, operands[state].dims()).Allocate(dtype == FBX_F64 ? 8 : 4)
+                          : FakeTensor(dtype, operands[state].dims()).ShareMemoryOf(operands[state]));
   return results;
 }
 
 FakeAttrs Attributes(const LstmCase& lstm) {
+  if (lstm.other())
+    return {{"activation", lstm.activation},
+            {"recurrent_activation", lstm.gate_activation},
+            {"time_major", lstm.time_major}};
   return {{"fused_activation_function", lstm.activation},
           {"cell_clip", lstm.cell_clip},
           {"proj_clip", lstm.projection_clip},
           {"time_major", lstm.time_major}};
 }
 
-const fbx_kernel* LstmKernelOfThePlugin() {
+const fbx_kernel* LstmKernelOfThePlugin(const LstmCase& lstm) {
+  if (lstm.other()) return KernelOfThePlugin("fusebox.lstm");
   const FakeHost host;
   const fbx_plugin* plugin = nullptr;
   if (fusebox_entry_v1.load(host.abi(), &plugin) != FBX_OK)
@@ -192,7 +208,8 @@ LstmResult RunKernel(const LstmCase& lstm, fbx_dtype dtype, const std::vector<Ve
   const FakeHost host(threads);
   auto operands = Operands(lstm, dtype, values);
   auto results = Results(lstm, dtype, operands);
-  FakeNode node(host, LstmKernelOfThePlugin(), Attributes(lstm), std::move(operands), std::move(results));
+  FakeNode node(host, LstmKernelOfThePlugin(lstm), Attributes(lstm), std::move(operands),
+                std::move(results));
   if (node.Supports() != FBX_OK || node.Prepare() != FBX_OK || node.Invoke() != FBX_OK) {
     std::string why = "the kernel failed";
     for (const Diagnostic& d : host.diagnostics) why += ": " + d.code + " " + d.subject + " " + d.message;

@@ -15,13 +15,15 @@ struct LstmCase {
   int64_t batch = 1, steps = 3, inputs = 5, cells = 7, outputs = 0;  // outputs 0: as cells, no projection
   bool time_major = false, cifg = false, peephole = false, projection_bias = false, layer_norm = false,
        diagonal = false;
-  std::string activation = "TANH";
+  std::string activation = "TANH";  // as the builtin op names it, or of fusebox.lstm as Keras does
+  std::string gate_activation;      // "": sigmoid, of the builtin op; else the node is a fusebox.lstm
   double cell_clip = 0, projection_clip = 0;
   double weight_scale = 0;  // 0: about 1 / sqrt(fan in)
   double input_scale = 1, state_scale = 0.5;
   bool constant_weights = true;
   int operand_count = 24;
 
+  bool other() const { return !gate_activation.empty(); }
   int64_t width() const { return outputs ? outputs : cells; }
 };
 
@@ -33,13 +35,13 @@ struct LstmResult {
 std::vector<std::vector<double>> RandomOperands(const LstmCase& lstm, uint32_t seed);
 LstmResult Definition(const LstmCase& lstm, const std::vector<std::vector<double>>& operands);
 
-// The node with its operands in the given type, its state results in the memory of the state operands.
+// The node with its operands in the given type, its state results in the memory of the state operands (of fusebox.lstm elsewhere).
 std::vector<FakeTensor> Operands(const LstmCase& lstm, fbx_dtype dtype,
                                  const std::vector<std::vector<double>>& values);
 std::vector<FakeTensor> Results(const LstmCase& lstm, fbx_dtype dtype,
                                 const std::vector<FakeTensor>& operands);
 FakeAttrs Attributes(const LstmCase& lstm);
-const fbx_kernel* LstmKernelOfThePlugin();
+const fbx_kernel* LstmKernelOfThePlugin(const LstmCase& lstm = {});
 
 // Runs the kernel through the ABI; throws std::runtime_error with its diagnostics if it fails.
 LstmResult RunKernel(const LstmCase& lstm, fbx_dtype dtype, const std::vector<std::vector<double>>& operands,
