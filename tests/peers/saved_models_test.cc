@@ -70,15 +70,15 @@ std::string BesideStock(const std::string& path, const std::string& stock_path,
   return difference.empty() ? "equal" : "differs: " + difference;
 }
 
-bool HasGru(const converter::Report& report) {
-  return std::ranges::any_of(report.ops_after, [](const auto& op) { return op.first == "fusebox.gru"; });
+bool HasOwnOps(const converter::Report& report) {
+  return std::ranges::any_of(report.ops_after, [](const auto& op) { return op.first.starts_with("fusebox."); });
 }
 
-// For stock TFLite, which does not know fusebox.gru.
+// For stock TFLite, which does not know fusebox.gru and fusebox.lstm.
 Result<Written> ConvertToBuiltins(const std::string& model, converter::Options options,
                                   const std::string& tag) {
   Config config = PluginConfig();
-  config.options["fusebox.rnn"].Set("gru", std::string("builtin"));
+  for (const char* op : {"gru", "lstm"}) config.options["fusebox.rnn"].Set(op, std::string("builtin"));
   FUSEBOX_ASSIGN(options.registry, Registry::Create(config));
   return Convert(model, options, tag + "-builtin");
 }
@@ -115,14 +115,14 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
     }
     EXPECT_EQ(refused, nullptr) << "converts, though it is listed as refused";
     std::string stock_path = written->path;
-    if (HasGru(written->report)) {
+    if (HasOwnOps(written->report)) {
       const auto builtins = ConvertToBuiltins(root + "/" + names[i], options, std::to_string(i));
       ASSERT_TRUE(builtins) << builtins.error().message;
       stock_path = builtins->path;
     }
     const std::string beside = BesideStock(written->path, stock_path, *registry);
     std::cout << "converted  " << names[i] << ": " << beside;
-    if (stock_path != written->path) std::cout << " (stock TFLite runs the form with option gru: builtin)";
+    if (stock_path != written->path) std::cout << " (stock TFLite runs the form with options gru and lstm: builtin)";
     for (const auto& [key, why] : written->report.refused) std::cout << "; without signature " << key;
     std::cout << "\n";
     if (IsNewer(names[i])) EXPECT_THAT(beside, HasSubstr("newer model"));
