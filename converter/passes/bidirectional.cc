@@ -50,7 +50,7 @@ class Pairs {
  private:
   struct Pair {
     Node *forward = nullptr, *backward = nullptr;
-    int axis = 1;  // of time
+    int axis = 1;                  // of time
     std::vector<Node*> reversals;  // of the backward sequence
     Node* merge = nullptr;         // the concatenation; null: none
   };

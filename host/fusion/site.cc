@@ -75,8 +75,7 @@ std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, cons
     if (input != kNoValue && std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
       inputs.push_back(input);
     } else {  // computed or constant at the site, an operand that the op takes twice, or none
-      const Type type =
-          operand == kNoValue ? Type{DType::kF32, Shape{0}} : replacement.value(operand).type;
+      const Type type = operand == kNoValue ? Type{DType::kF32, Shape{0}} : replacement.value(operand).type;
       inputs.push_back(kept->AddValue(type, "unused"));
     }
   }

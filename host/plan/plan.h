@@ -80,7 +80,8 @@ class View {
  private:
   std::vector<TensorView> tensors_;
   TensorView absent_;
-  TensorView unread_{Type{DType::kF32, Shape{0}}, nullptr, 0, 0};  // absent of an op whose kept body runs: what stands for it there
+  TensorView unread_{Type{DType::kF32, Shape{0}}, nullptr, 0,
+                     0};                     // absent of an op whose kept body runs: what stands for it there
   std::vector<const fbx_tensor*> pointers_;  // operands and results of all nodes
   std::vector<ResizableNode> nodes_;
   std::forward_list<std::string> written_;  // options that no file has written

@@ -227,9 +227,9 @@ class ProgramBuilder {
     }
     if (is_while && node.operands.size() != node.results.size())
       return Invalid("a loop gives back as many values as it takes");
-    if (!unit.callees.empty() && (HasAbsentOperand(node, unit) ||
-                                  std::find(node.results.begin(), node.results.end(), kNoValue) !=
-                                      node.results.end()))
+    if (!unit.callees.empty() &&
+        (HasAbsentOperand(node, unit) ||
+         std::find(node.results.begin(), node.results.end(), kNoValue) != node.results.end()))
       return Invalid("a value of a call is absent");
     return {};
   }

@@ -155,8 +155,8 @@ void KerasLayer::CheckMask() const {
 }
 
 void KerasLayer::CheckActivations() const {
-  for (const auto& [key, name] : {std::pair{"activation", activation()},
-                                  {"recurrent_activation", recurrent_activation()}})
+  for (const auto& [key, name] :
+       {std::pair{"activation", activation()}, {"recurrent_activation", recurrent_activation()}})
     site_.require(CellActivationOf(name).has_value(), "ATTR",
                   "is " + std::string(name) + ", which is not done", std::string("attr ") + key);
 }

@@ -69,7 +69,7 @@ class KerasLayer {
   void CheckBias(int dimension) const;  // gates * units long there
   void CheckStates() const;
   void CheckSequence() const;
-  void CheckMask() const;  // of a layer alone
+  void CheckMask() const;         // of a layer alone
   void CheckActivations() const;  // both are those of an op of ours (cell_activation.h)
 
   // The operand in the order in which the cell reads it.

@@ -30,7 +30,8 @@ void CheckOtherActivations(const Site& site, const KerasLayer& layer) {
                "attr recurrent_activation");
 }
 
-Build::NodeRef EmitLstm(Build& build, const KerasLayer& layer, std::vector<Value>& operands, bool time_major) {
+Build::NodeRef EmitLstm(Build& build, const KerasLayer& layer, std::vector<Value>& operands,
+                        bool time_major) {
   if (!HasBuiltinActivations(layer)) {
     return build.custom("fusebox.lstm", operands, 3)
         .attr("time_major", time_major)

@@ -44,7 +44,7 @@ struct LstmSpec {
   explicit LstmSpec(const Node& node, bool time_major = false);
 
   int64_t batch = -1, steps = -1, inputs = -1, cells = -1, outputs = -1;
-  bool one_step = false;         // the op is LSTM
+  bool one_step = false;           // the op is LSTM
   bool states_are_values = false;  // the op is fusebox.lstm
   bool time_major = false;
   bool cifg = false, peephole = false, projection = false, layer_norm = false, diagonal = false;

@@ -71,7 +71,8 @@ std::string BesideStock(const std::string& path, const std::string& stock_path,
 }
 
 bool HasOwnOps(const converter::Report& report) {
-  return std::ranges::any_of(report.ops_after, [](const auto& op) { return op.first.starts_with("fusebox."); });
+  return std::ranges::any_of(report.ops_after,
+                             [](const auto& op) { return op.first.starts_with("fusebox."); });
 }
 
 // For stock TFLite, which does not know fusebox.gru and fusebox.lstm.
@@ -122,7 +123,8 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
     }
     const std::string beside = BesideStock(written->path, stock_path, *registry);
     std::cout << "converted  " << names[i] << ": " << beside;
-    if (stock_path != written->path) std::cout << " (stock TFLite runs the form with options gru and lstm: builtin)";
+    if (stock_path != written->path)
+      std::cout << " (stock TFLite runs the form with options gru and lstm: builtin)";
     for (const auto& [key, why] : written->report.refused) std::cout << "; without signature " << key;
     std::cout << "\n";
     if (IsNewer(names[i])) EXPECT_THAT(beside, HasSubstr("newer model"));

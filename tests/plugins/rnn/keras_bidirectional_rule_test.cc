@@ -80,7 +80,8 @@ TEST(KerasBidirectionalRule, CutsTheLastStepOutWhereNoOtherIsKept) {
     site.attrs["time_major"] = time_major;
     if (time_major) site.operands[0] = F32({5, 2, 3});
     for (const size_t sequence : {1u, 5u})
-      site.results[sequence] = F32(time_major ? std::vector<int64_t>{1, 2, 4} : std::vector<int64_t>{2, 1, 4});
+      site.results[sequence] =
+          F32(time_major ? std::vector<int64_t>{1, 2, 4} : std::vector<int64_t>{2, 1, 4});
     const Recorder r = site.Rewritten();
     const std::string op = "STRIDED_SLICE(BIDIRECTIONAL_SEQUENCE_LSTM10.";
     const auto line = [&](uint32_t result) {
@@ -150,9 +151,8 @@ TEST(KerasBidirectionalRule, RefusesLayersOfTwoSizes) {
 TEST(KerasBidirectionalRule, RefusesActivationsThatTheOpCannotSay) {
   EXPECT_THAT(Refusal([](Bidirectional& b) { b.attrs["activation"] = std::string("elu"); }),
               HasSubstr("ATTR attr activation"));
-  EXPECT_EQ(
-      Refusal([](Bidirectional& b) { b.attrs["recurrent_activation"] = std::string("hard_sigmoid"); }),
-      "ATTR attr recurrent_activation: is hard_sigmoid, but the op's gates are always sigmoid");
+  EXPECT_EQ(Refusal([](Bidirectional& b) { b.attrs["recurrent_activation"] = std::string("hard_sigmoid"); }),
+            "ATTR attr recurrent_activation: is hard_sigmoid, but the op's gates are always sigmoid");
 }
 
 }  // namespace

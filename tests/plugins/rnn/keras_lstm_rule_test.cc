@@ -211,8 +211,8 @@ TEST(KerasLstmRule, EmitsAnOpOfOursForActivationsThatTheBuiltinOneCannotSay) {
     const std::string act = std::get<std::string>(lstm.attrs["activation"]),
                       gates = std::get<std::string>(lstm.attrs["recurrent_activation"]);
     EXPECT_THAT(r.Lines(),
-                Contains("fusebox.lstm(in0,SPLIT1.0,SPLIT1.1,SPLIT1.2,SPLIT1.3,SPLIT3.0,SPLIT3.1,SPLIT3.2,SPLIT3.3,"
-                         "-,-,-,SPLIT4.0,SPLIT4.1,SPLIT4.2,SPLIT4.3,-,-,in1,in2) activation=" +
+                Contains("fusebox.lstm(in0,SPLIT1.0,SPLIT1.1,SPLIT1.2,SPLIT1.3,SPLIT3.0,SPLIT3.1,SPLIT3.2,"
+                         "SPLIT3.3,-,-,-,SPLIT4.0,SPLIT4.1,SPLIT4.2,SPLIT4.3,-,-,in1,in2) activation=" +
                          act + " recurrent_activation=" + gates + " time_major=false"));
     EXPECT_THAT(r.Name(r.results.at(0)), StartsWith("STRIDED_SLICE"));
     EXPECT_EQ(r.Name(r.results.at(1)), "fusebox.lstm5.0");
@@ -230,8 +230,8 @@ TEST(KerasLstmRule, StaysALoopWhereBuiltinOpsAreAskedFor) {
               asked(l);
               l.attrs["recurrent_activation"] = std::string("hard_sigmoid");
             }),
-            "OPTION option lstm: asks for builtin ops only, which cannot say this layer's activations: the loop "
-            "stays");
+            "OPTION option lstm: asks for builtin ops only, which cannot say this layer's activations: "
+            "the loop stays");
 }
 TEST(KerasLstmRule, NeedsGatesThatShutBehindAMaskWhereTheFinalCIsRead) {
   const auto masked = [](const char* gates, uint32_t readers) {
@@ -241,11 +241,13 @@ TEST(KerasLstmRule, NeedsGatesThatShutBehindAMaskWhereTheFinalCIsRead) {
       l.results[3].Uses(readers);
     });
   };
-  for (const char* gates : {"sigmoid", "hard_sigmoid", "hard_sigmoid_of_keras_3"}) EXPECT_EQ(masked(gates, 1), "");
+  for (const char* gates : {"sigmoid", "hard_sigmoid", "hard_sigmoid_of_keras_3"})
+    EXPECT_EQ(masked(gates, 1), "");
   for (const char* gates : {"tanh", "relu", "relu6", "linear"}) {
     EXPECT_EQ(masked(gates, 0), "");
-    EXPECT_EQ(masked(gates, 1), "ATTR attr recurrent_activation: is " + std::string(gates) +
-                                    ", which no sum opens or shuts, and the final c of a masked layer is read");
+    EXPECT_EQ(masked(gates, 1),
+              "ATTR attr recurrent_activation: is " + std::string(gates) +
+                  ", which no sum opens or shuts, and the final c of a masked layer is read");
   }
 }
 TEST(KerasLstmRule, BelievesTheAttributeThatSaysWhatTheSequenceIs) {

@@ -208,8 +208,7 @@ LstmResult RunKernel(const LstmCase& lstm, fbx_dtype dtype, const std::vector<Ve
   const FakeHost host(threads);
   auto operands = Operands(lstm, dtype, values);
   auto results = Results(lstm, dtype, operands);
-  FakeNode node(host, LstmKernelOfThePlugin(lstm), Attributes(lstm), std::move(operands),
-                std::move(results));
+  FakeNode node(host, LstmKernelOfThePlugin(lstm), Attributes(lstm), std::move(operands), std::move(results));
   if (node.Supports() != FBX_OK || node.Prepare() != FBX_OK || node.Invoke() != FBX_OK) {
     std::string why = "the kernel failed";
     for (const Diagnostic& d : host.diagnostics) why += ": " + d.code + " " + d.subject + " " + d.message;

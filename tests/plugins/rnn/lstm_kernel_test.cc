@@ -147,8 +147,8 @@ TEST(LstmKernel, AgreesForEveryActivationAndClip) {
   }
 }
 
-constexpr const char* kNamed[] = {"linear", "relu",         "relu6",                  "tanh",
-                                  "sigmoid", "hard_sigmoid", "hard_sigmoid_of_keras_3"};
+constexpr const char* kNamed[] = {
+    "linear", "relu", "relu6", "tanh", "sigmoid", "hard_sigmoid", "hard_sigmoid_of_keras_3"};
 
 TEST(OtherLstmKernel, AgreesForEveryPairOfActivations) {
   for (const char* activation : kNamed) {
@@ -392,7 +392,8 @@ TEST(OtherLstmKernel, DeclinesWhatItDoesNotDo) {
             "ATTR attr activation: activation softsign is not done");
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs& a) { a["recurrent_activation"] = std::string("elu"); }, lstm),
             "ATTR attr recurrent_activation: activation elu is not done");
-  EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[19] = FakeTensor(); }, lstm), "OPERANDS operand 19: is absent");
+  EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[19] = FakeTensor(); }, lstm),
+            "OPERANDS operand 19: is absent");
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs&) {}, lstm, 1), "ARITY : has 1 results, expected 1, and 2 states");
   EXPECT_EQ(WhyNot(
                 [](Tensors& t, FakeAttrs&) {
