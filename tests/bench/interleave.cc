@@ -4,11 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <thread>
+
+#include "tests/bench/row.h"
 
 namespace fusebox::bench {
 namespace {
@@ -22,41 +23,34 @@ double Millis(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
-Times Sum(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times[times.size() / 20]};
-}
-
-Status Turn(const std::function<Status()>& call, int threads, std::vector<double>& times) {
+// The median of the calls, in ms.
+Result<double> Turn(const std::function<Status()>& call, int threads) {
   if (threads > 1) std::this_thread::sleep_for(kPause);
   FUSEBOX_TRY(call());
+  std::vector<double> times;
   const auto start = Clock::now();
-  for (size_t i = 0; i < kLeast || Millis(start) < kTurn; ++i) {
+  while (times.size() < kLeast || Millis(start) < kTurn) {
     const auto begin = Clock::now();
     FUSEBOX_TRY(call());
     times.push_back(Millis(begin));
   }
-  return {};
+  return Median(std::move(times));
 }
 
 }  // namespace
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-Result<Pair> Interleave(const std::function<Status()>& a, const std::function<Status()>& b, double seconds,
-                        int threads) {
-  std::vector<double> of_a, of_b;
+Result<std::vector<Round>> Interleave(const std::function<Status()>& a, const std::function<Status()>& b,
+                                      double seconds, int threads) {
+  std::vector<Round> rounds;
   const auto start = Clock::now();
-  for (int turn = 0; turn < 4 || Millis(start) < seconds * 1000; ++turn) {
-    const bool a_first = turn % 2 == 0;
-    FUSEBOX_TRY(a_first ? Turn(a, threads, of_a) : Turn(b, threads, of_b));
-    FUSEBOX_TRY(a_first ? Turn(b, threads, of_b) : Turn(a, threads, of_a));
+  while (rounds.size() < 4 || Millis(start) < seconds * 1000) {
+    Round round;
+    const bool a_first = rounds.size() % 2 == 0;
+    FUSEBOX_ASSIGN((a_first ? round.a : round.b), Turn(a_first ? a : b, threads));
+    FUSEBOX_ASSIGN((a_first ? round.b : round.a), Turn(a_first ? b : a, threads));
+    rounds.push_back(round);
   }
-  return Pair{Sum(std::move(of_a)), Sum(std::move(of_b))};
+  return rounds;
 }
 
 Result<std::string> InChild(const std::function<std::string()>& work, unsigned seconds) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways of doing the same, timed in turn on a machine that others use too.
+// Two ways to do the same, timed in turn on a machine that others use too.
 #pragma once
 
 #include <functional>
@@ -10,19 +10,14 @@
 
 namespace fusebox::bench {
 
-double Median(std::vector<double> values);
-
-// What calls took, in ms. `best` is the fastest twentieth: what the others on the machine left alone.
-struct Times {
-  double median = 0, best = 0;
-};
-struct Pair {
-  Times a, b;
+// Medians of the calls of one turn of each, in ms.
+struct Round {
+  double a = 0, b = 0;
 };
 
 // Calls `a` some times, then `b`, and so on for about `seconds`. The first call of a turn is not counted; with several threads a
 // turn begins after a pause in which the threads of the other stop spinning.
-Result<Pair> Interleave(const std::function<Status()>& a, const std::function<Status()>& b, double seconds,
+Result<std::vector<Round>> Interleave(const std::function<Status()>& a, const std::function<Status()>& b, double seconds,
                         int threads);
 
 // What `work` returned in a child process, or why it returned nothing: the child may crash or hang.

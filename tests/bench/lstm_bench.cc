@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// lstm_bench [--steps N] [--seconds S] [--best] [UNITS...]: one f32 LSTM layer (inputs = units, batch 1, one thread) here, in stock
-// TFLite and in ONNX Runtime, taken from FUSEBOX_PEER_DIR. The engines take turns; times are medians, or
-// with --best the least, for a machine that is not quiet. `limit` is the input
-// projection at the machine's multiply-add peak plus steps x the recurrent weights at the bandwidth of the cache they fit.
+// lstm_bench [--steps N] [--seconds S] [UNITS...]: one f32 LSTM layer (inputs = units, batch 1, one thread) here, in stock
+// TFLite and in ONNX Runtime, taken from FUSEBOX_PEER_DIR, in turns. `limit` is the input projection at the machine's multiply-add
+// peak plus steps x the recurrent weights at the bandwidth of the cache they fit.
 // Exit status 1 when outputs differ by more than 1e-5.
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <stdexcept>
 
 #include "tests/bench/lstm_engine.h"
+#include "tests/bench/row.h"
 
 namespace fusebox::bench {
 namespace {
@@ -20,14 +20,6 @@ namespace {
 struct Contestant {
   std::string name;
   std::unique_ptr<LstmEngine> engine;
-  std::vector<double> times;  // seconds
-
-  double Time(bool best) {
-    if (best) return *std::min_element(times.begin(), times.end());
-    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
-                     times.end());
-    return times[times.size() / 2];
-  }
 };
 
 double TimeOf(LstmEngine& engine) {
@@ -38,11 +30,11 @@ double TimeOf(LstmEngine& engine) {
 
 std::vector<Contestant> Contestants(const LstmProblem& problem) {
   std::vector<Contestant> all;
-  all.push_back({"fusebox", OurEngine(problem), {}});
+  all.push_back({kOurs, OurEngine(problem)});
   const char* peers = std::getenv("FUSEBOX_PEER_DIR");
   if (!peers) return all;
-  all.push_back({"tflite", TfLiteEngine(problem, std::string(peers) + "/libtensorflowlite_c.so"), {}});
-  all.push_back({"onnx", OnnxEngine(problem, std::string(peers) + "/libonnxruntime.so"), {}});
+  all.push_back({"TFLite", TfLiteEngine(problem, std::string(peers) + "/libtensorflowlite_c.so")});
+  all.push_back({"ONNX Runtime", OnnxEngine(problem, std::string(peers) + "/libonnxruntime.so")});
   return all;
 }
 
@@ -53,15 +45,12 @@ double Difference(const LstmEngine& a, const LstmEngine& b, size_t count) {
   return largest;
 }
 
-// A turn is at least 2 ms of one engine, so that each has its weights back in the cache for most of its runs.
-void Measure(std::vector<Contestant>& all, double seconds) {
-  for (double spent = 0; spent < seconds * static_cast<double>(all.size());) {
-    for (Contestant& c : all) {
-      TimeOf(*c.engine);
-      for (double turn = 0; turn < 2e-3; spent += c.times.back())
-        turn += c.times.emplace_back(TimeOf(*c.engine));
-    }
-  }
+// The median of a turn of at least `least` seconds, so that the engine has its weights back in the cache for most of its runs.
+double Turn(LstmEngine& engine, double least) {
+  TimeOf(engine);
+  std::vector<double> times;
+  for (double spent = 0; spent < least; spent += times.back()) times.push_back(TimeOf(engine));
+  return Median(std::move(times));
 }
 
 double Limit(const LstmProblem& p, double flops) {
@@ -71,8 +60,9 @@ double Limit(const LstmProblem& p, double flops) {
 }
 
 // Returns whether all agree.
-bool Row(int steps, int units, double seconds, bool best, double flops) {
+bool Measure(int steps, int units, double seconds, double flops) {
   const LstmProblem problem = RandomProblem(steps, units);
+  const std::string job = "f32, " + std::to_string(units) + " units";
   std::vector<Contestant> all = Contestants(problem);
   double difference = 0;
   for (Contestant& c : all) {
@@ -80,46 +70,40 @@ bool Row(int steps, int units, double seconds, bool best, double flops) {
     difference =
         std::max(difference, Difference(*all[0].engine, *c.engine, static_cast<size_t>(steps * units)));
   }
-  Measure(all, seconds);
-  const double ours = all[0].Time(best), limit = Limit(problem, flops);
-  std::printf("%6d %6d %10.4f %10.4f %7.2f", units, steps, ours * 1e3, limit * 1e3, ours / limit);
-  for (size_t i = 1; i < all.size(); ++i)
-    std::printf(" %10.4f %7.2f", all[i].Time(best) * 1e3, all[i].Time(best) / ours);
-  if (all.size() > 1) std::printf(" %10.1e", difference);
-  std::printf("\n");
-  std::fflush(stdout);
+  constexpr int kRounds = 30;
+  const double limit = Limit(problem, flops);
+  const Metric time{"lstm", job, "run", "ms"};
+  for (int round = 0; round < kRounds; ++round) {
+    for (Contestant& c : all)
+      WriteRow(time, c.name, round, 1e3 * Turn(*c.engine, std::max(2e-3, seconds / kRounds)));
+    WriteRow(time, "limit", round, 1e3 * limit);
+  }
+  if (difference > 1e-5) WriteError("lstm", job, kOurs, "outputs differ by " + std::to_string(difference));
   return difference <= 1e-5;
 }
 
 int Main(int argc, char** argv) {
   int steps = 128;
   double seconds = 1;
-  bool best = false;
   std::vector<int> sizes;
   for (int i = 1; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--steps") && i + 1 < argc) {
       steps = std::atoi(argv[++i]);
     } else if (!std::strcmp(argv[i], "--seconds") && i + 1 < argc) {
       seconds = std::atof(argv[++i]);
-    } else if (!std::strcmp(argv[i], "--best")) {
-      best = true;
     } else {
       sizes.push_back(std::atoi(argv[i]));
     }
     if (steps < 1 || seconds <= 0 || (!sizes.empty() && sizes.back() < 1)) {
-      std::fprintf(stderr, "usage: lstm_bench [--steps N] [--seconds S] [--best] [UNITS...]\n");
+      std::fprintf(stderr, "usage: lstm_bench [--steps N] [--seconds S] [UNITS...]\n");
       return 2;
     }
   }
   if (sizes.empty()) sizes = {64, 128, 256, 512};
-  const bool peers = std::getenv("FUSEBOX_PEER_DIR") != nullptr;
-  if (!peers) std::fprintf(stderr, "FUSEBOX_PEER_DIR is not set: no peers\n");
+  if (!std::getenv("FUSEBOX_PEER_DIR")) std::fprintf(stderr, "FUSEBOX_PEER_DIR is not set: no peers\n");
   const double flops = MeasureFlops();
-  std::printf("multiply-add peak %.0f GFLOP/s\n", flops / 1e9);
-  std::printf("%6s %6s %10s %10s %7s%s\n", "units", "steps", "ours ms", "limit ms", "/limit",
-              peers ? "  tflite ms   /ours    onnx ms   /ours difference" : "");
   bool agree = true;
-  for (const int units : sizes) agree = Row(steps, units, seconds, best, flops) && agree;
+  for (const int units : sizes) agree = Measure(steps, units, seconds, flops) && agree;
   return agree ? 0 : 1;
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files beside stock TFLite with its XNNPACK delegate. Each is measured in a process of its own, which the peer may take down.
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/bench/interleave.h"
 #include "tests/bench/net_bench.h"
+#include "tests/bench/row.h"
 #include "tests/testing/stock.h"
 
 namespace fusebox::bench {
@@ -16,6 +15,13 @@ namespace {
 using nlohmann::json;
 constexpr unsigned kSecondsForOneFile = 120;
 constexpr int kThreads[] = {1, 2};
+constexpr char kPeer[] = "TFLite + XNNPACK";
+
+json Rounds(const std::vector<Round>& rounds) {
+  json all = json::array();
+  for (const Round& round : rounds) all.push_back({round.a, round.b});
+  return {{"rounds", std::move(all)}};
+}
 
 json Failed(const Error& error, const char* who) { return {{who, error.message}}; }
 
@@ -30,26 +36,21 @@ Status Feed(testing::Stock& stock, Session& session) {
   return {};
 }
 
-// {"ours": ms, "theirs": ms}, or why one of the two does not run.
+// {"rounds": [[ours, theirs] in ms...]}, or why one of the two does not run.
 json Measure(const std::string& path, const NetArguments& arguments, int threads, bool with_peer) {
   auto ours = OpenNet(path, arguments, threads);
   if (!ours) return Failed(ours.error(), "we");
   const auto run = [&] { return (*ours)->Run(); };
   if (const Status ran = run(); !ran) return Failed(ran.error(), "we");
   if (!with_peer) {
-    const auto times = Interleave(run, run, arguments.seconds, threads);
-    if (!times) return Failed(times.error(), "we");
-    return {{"ours", times->a.median}, {"ours_best", times->a.best}};
+    const auto rounds = Interleave(run, run, arguments.seconds, threads);
+    return rounds ? Rounds(*rounds) : Failed(rounds.error(), "we");
   }
   auto stock = testing::Stock::WithXnnpack(path, threads);
   if (!stock) return Failed(stock.error(), "peer");
   if (const Status fed = Feed(**stock, **ours); !fed) return Failed(fed.error(), "peer");
-  const auto times = Interleave(run, [&] { return (*stock)->Run(); }, arguments.seconds, threads);
-  if (!times) return Failed(times.error(), "peer");
-  return {{"ours", times->a.median},
-          {"ours_best", times->a.best},
-          {"theirs", times->b.median},
-          {"theirs_best", times->b.best}};
+  const auto rounds = Interleave(run, [&] { return (*stock)->Run(); }, arguments.seconds, threads);
+  return rounds ? Rounds(*rounds) : Failed(rounds.error(), "peer");
 }
 
 json InOwnProcess(const std::string& path, const NetArguments& arguments, int threads, bool with_peer) {
@@ -67,52 +68,29 @@ json MeasureFile(const std::string& path, const NetArguments& arguments, int thr
   return alone;
 }
 
-void Print(const std::string& path, int threads, const json& row) {
-  const std::string name = std::filesystem::path(path).filename();
-  if (row.contains("we")) {
-    std::printf("%-62.62s %d  not run here: %.120s\n", name.c_str(), threads,
-                row["we"].get<std::string>().c_str());
-  } else if (row.contains("peer")) {
-    std::printf("%-62.62s %d %9.3f         -       -       -  peer: %.80s\n", name.c_str(), threads,
-                row["ours"].get<double>(), row["peer"].get<std::string>().c_str());
-  } else {
-    const double ours = row["ours"], theirs = row["theirs"];
-    std::printf("%-62.62s %d %9.3f %9.3f %7.3f %7.3f\n", name.c_str(), threads, ours, theirs, ours / theirs,
-                row["ours_best"].get<double>() / row["theirs_best"].get<double>());
+// Returns whether it runs here.
+bool WriteFile(const std::string& path, int threads, const json& measured) {
+  const std::string job = std::filesystem::path(path).stem().string() + OnThreads(threads);
+  for (const auto& [key, who] : {std::pair("we", kOurs), {"peer", kPeer}})
+    if (measured.contains(key)) WriteError("files", job, who, measured[key].get<std::string>());
+  if (measured.contains("we")) return false;
+  const Metric time{"files", job, "run", "ms"};
+  int number = 0;
+  for (const json& round : measured["rounds"]) {
+    WriteRow(time, kOurs, number, round[0]);
+    if (!measured.contains("peer")) WriteRow(time, kPeer, number, round[1]);
+    ++number;
   }
-  std::fflush(stdout);
+  return true;
 }
 
 }  // namespace
 
 bool CompareFiles(const NetArguments& arguments) {
-  if (!arguments.json)
-    std::printf("%-62s %s %9s %9s %7s %7s\n", "medians; ratio, ratio of the best", "t", "ours ms",
-                "TFLite ms", "ratio", "best");
-  json all = json::array();
   bool good = true;
-  for (const int threads : kThreads) {
-    std::vector<double> ratios, best;
-    for (const std::string& file : arguments.files) {
-      json row = MeasureFile(file, arguments, threads);
-      good = good && !row.contains("we");
-      if (row.contains("theirs")) {
-        ratios.push_back(row["ours"].get<double>() / row["theirs"].get<double>());
-        best.push_back(row["ours_best"].get<double>() / row["theirs_best"].get<double>());
-      }
-      if (!arguments.json) Print(file, threads, row);
-      row["file"] = file;
-      row["threads"] = threads;
-      all.push_back(std::move(row));
-    }
-    if (!arguments.json && !ratios.empty())
-      std::printf(
-          "%zu files of both, %d threads; ours / TFLite: median %.3f, worst %.3f; best: median %.3f, worst "
-          "%.3f\n",
-          ratios.size(), threads, Median(ratios), *std::max_element(ratios.begin(), ratios.end()),
-          Median(best), *std::max_element(best.begin(), best.end()));
-  }
-  if (arguments.json) std::printf("%s\n", all.dump(1).c_str());
+  for (const int threads : kThreads)
+    for (const std::string& file : arguments.files)
+      good = WriteFile(file, threads, MeasureFile(file, arguments, threads)) && good;
   return good;
 }
 

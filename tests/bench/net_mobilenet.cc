@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MobileNetV2 through Fusebox beside the same layers said to XNNPACK's subgraph API.
+// MobileNetV2 through Fusebox beside the same layers through XNNPACK's subgraph API.
 #include <pthreadpool.h>
 #include <unistd.h>
 #include <xnnpack.h>
@@ -16,6 +16,7 @@
 #include "tests/bench/interleave.h"
 #include "tests/bench/mobilenet.h"
 #include "tests/bench/net_bench.h"
+#include "tests/bench/row.h"
 
 namespace fusebox::bench {
 namespace {
@@ -158,25 +159,24 @@ class Direct {
 };
 
 // Ours and XNNPACK's in turn; the outputs are equal to the bit.
-Result<Pair> Compare(const MobileNet& net, const std::string& path, const NetArguments& arguments,
-                     int threads) {
+Result<std::vector<Round>> Compare(const MobileNet& net, const std::string& path, const NetArguments& arguments,
+                                   int threads) {
   FUSEBOX_ASSIGN(const auto session, OpenNet(path, arguments, threads));
   Direct direct(net, threads);
   FUSEBOX_ASSIGN(const auto image, session->InputData(0));
   direct.SetUp(image);
-  FUSEBOX_ASSIGN(const Pair times, Interleave([&] { return session->Run(); }, [&] { return direct.Run(); },
-                                              arguments.seconds, threads));
+  FUSEBOX_ASSIGN(auto rounds, Interleave([&] { return session->Run(); }, [&] { return direct.Run(); },
+                                         arguments.seconds, threads));
   FUSEBOX_ASSIGN(const Tensor output, session->output(0));
   const auto ours = output.data.As<float>();
   if (!std::equal(ours.begin(), ours.end(), direct.classes().begin(), direct.classes().end()))
     return Internal("the two do not compute the same");
-  return times;
+  return rounds;
 }
 
 struct Share {
   size_t cached = 0, privately = 0;  // bytes of packed weights
   uintmax_t file = 0;                // bytes on disk
-  bool written = false;              // by the warm start
 };
 
 uintmax_t BytesBelow(const fs::path& dir) {
@@ -205,7 +205,7 @@ Result<Share> MeasureShare(const MobileNet& net, const std::string& path, const 
         60);
     if (!said || *said != "ran") return Internal("a start with a weight cache failed");
     const uintmax_t bytes = BytesBelow(dir);
-    share.written = start > 0 && bytes != share.file;
+    if (start > 0 && bytes != share.file) return Internal("a warm start writes to the weight cache");
     share.file = bytes;
   }
   return share;
@@ -222,28 +222,18 @@ bool CompareMobileNet(const NetArguments& arguments) {
   const MobileNet net = MakeMobileNet();
   const auto measure = [&]() -> Status {
     FUSEBOX_TRY(tflite::WriteFile(ModuleOf(net), path));
-    nlohmann::json row;
     for (const int threads : {1, 2}) {
-      FUSEBOX_ASSIGN(const Pair t, Compare(net, path, arguments, threads));
-      row["threads"][std::to_string(threads)] = {
-          {"ours", t.a.median}, {"direct", t.b.median}, {"ours_best", t.a.best}, {"direct_best", t.b.best}};
-      if (!arguments.json)
-        std::printf("MobileNetV2, %d threads: ours %.3f ms, XNNPACK %.3f ms, ratio %.3f, of the best %.3f\n",
-                    threads, t.a.median, t.b.median, t.a.median / t.b.median, t.a.best / t.b.best);
+      FUSEBOX_ASSIGN(const auto rounds, Compare(net, path, arguments, threads));
+      const Metric time{"net", "MobileNetV2" + OnThreads(threads), "run", "ms"};
+      for (size_t i = 0; i < rounds.size(); ++i) {
+        WriteRow(time, kOurs, static_cast<int>(i), rounds[i].a);
+        WriteRow(time, "XNNPACK", static_cast<int>(i), rounds[i].b);
+      }
     }
     FUSEBOX_ASSIGN(const Share share, MeasureShare(net, path, arguments));
-    const double part =
-        static_cast<double>(share.cached) / static_cast<double>(share.cached + share.privately);
-    row["weights"] = {{"cached", share.cached},
-                      {"private", share.privately},
-                      {"file", share.file},
-                      {"warm_start_writes", share.written}};
-    if (arguments.json) std::printf("%s\n", row.dump(1).c_str());
-    else
-      std::printf(
-          "packed weights: %zu bytes from the cache (%.2f %%), %zu packed at each start; %ju bytes on disk, "
-          "to which a warm start %s\n",
-          share.cached, 100 * part, share.privately, share.file, share.written ? "adds" : "adds nothing");
+    const Metric weights{"net", "MobileNetV2", "weights packed at a warm start", "MB", true};
+    WriteRow(weights, kOurs, 0, static_cast<double>(share.privately) / 1e6);
+    WriteRow(weights, "all packed weights", 0, static_cast<double>(share.cached + share.privately) / 1e6);
     return {};
   };
   const Status status = measure();

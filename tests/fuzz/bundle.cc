@@ -16,24 +16,31 @@ std::string Joined(const std::string& index, const std::string& data) {
 
 }  // namespace
 
-void RunBundle(std::span<const std::byte> bytes) {
+Status RunBundle(std::span<const std::byte> bytes) {
   uint32_t length = 0;
-  if (bytes.size() < sizeof length) return;
+  if (bytes.size() < sizeof length) return Invalid("no length of the index");
   std::memcpy(&length, bytes.data(), sizeof length);
   bytes = bytes.subspan(sizeof length);
   const size_t index = std::min<size_t>(length, bytes.size());
   const std::string prefix = ScratchDir() + "/variables";
   WriteScratch(prefix + ".index", bytes.first(index));
   WriteScratch(prefix + ".data-00000-of-00001", bytes.subspan(index));
-  const auto bundle = saved_model::Bundle::Open(prefix);
-  if (!bundle) return;
-  for (const auto& [key, tensor] : bundle->tensors()) {
+  FUSEBOX_ASSIGN(const auto bundle, saved_model::Bundle::Open(prefix));
+  Status first;  // error; the other tensors are read all the same
+  const auto keep = [&](Status status) {
+    if (first && !status) first = std::move(status);
+  };
+  for (const auto& [key, tensor] : bundle.tensors()) {
     if (tensor.dtype == tf::DT_STRING) {
-      (void)bundle->ReadStrings(key);
-    } else if (const auto read = bundle->Read(key)) {
-      FUSEBOX_CHECK(bundle->Read(key)->SameAs(*read));
+      const auto read = bundle.ReadStrings(key);
+      keep(read ? Status() : std::unexpected(read.error()));
+    } else {
+      const auto read = bundle.Read(key);
+      if (read) FUSEBOX_CHECK(bundle.Read(key)->SameAs(*read));
+      keep(read ? Status() : std::unexpected(read.error()));
     }
   }
+  return first;
 }
 
 std::vector<std::string> BundleSeeds() {

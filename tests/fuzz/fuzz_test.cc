@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The campaign in small: every target takes its seeds, and damaged copies of them.
+// A small campaign: every target accepts its seeds, and accepts or refuses damaged copies of them.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 
 #include "tests/fuzz/targets.h"
+#include "tests/testing/refusal.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -27,18 +28,27 @@ std::string Damaged(std::string bytes, std::mt19937_64& random) {
   return bytes;
 }
 
-TEST_P(Readers, ReturnWhateverTheyAreGiven) {
+TEST_P(Readers, AcceptSeedsAndRefuseDamageWithAReason) {
   const Target& target = GetParam();
   const auto seeds = target.seeds();
   ASSERT_FALSE(seeds.empty());
-  const auto run = [&](const std::string& bytes) { target.run(std::as_bytes(std::span(bytes))); };
+  const auto run = [&](const std::string& bytes) { return target.run(std::as_bytes(std::span(bytes))); };
   std::mt19937_64 random(7);
   const size_t of_each = 30 + 1000 / seeds.size();
-  for (const std::string& seed : seeds) {
-    run(seed);
-    for (size_t i = 0; i < of_each; ++i) run(Damaged(seed, random));
+  size_t refused = 0;
+  for (size_t k = 0; k < seeds.size(); ++k) {
+    const Status whole = run(seeds[k]);
+    EXPECT_TRUE(whole) << "seed " << k << ": " << whole.error().message;
+    for (size_t i = 0; i < of_each; ++i) {
+      const Status status = run(Damaged(seeds[k], random));
+      EXPECT_TRUE(testing::SucceedsOrBlamesInput(status)) << "seed " << k << ", copy " << i;
+      refused += !status;
+    }
   }
-  run("");
+  EXPECT_GT(refused, seeds.size()) << "damage is not seen";
+  const Status empty = run("");
+  ASSERT_FALSE(empty);
+  EXPECT_TRUE(testing::BlamesInput(empty.error()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Fuzz, Readers, ::testing::ValuesIn(Targets().begin(), Targets().end()),

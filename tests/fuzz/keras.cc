@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-void ConvertKeras(const std::string& path) {
+Status ConvertKeras(const std::string& path) {
   static const auto registry = [] {
     Config config;
     config.search_default_path = false;
@@ -18,8 +18,9 @@ void ConvertKeras(const std::string& path) {
   }();
   auto conversion = converter::FromKeras(path);
   conversion.options.registry = registry;
-  if (const auto converted = conversion.Convert())
-    FUSEBOX_CHECK(converted->Write(ScratchDir() + "/out.tflite").has_value());
+  FUSEBOX_ASSIGN(const auto converted, conversion.Convert());
+  FUSEBOX_CHECK(converted.Write(ScratchDir() + "/out.tflite").has_value());
+  return {};
 }
 
 json Layer(const char* class_name, const char* name, json config) {
@@ -92,10 +93,10 @@ std::string WrittenKeras(const json& config, const std::map<std::string, Tensor>
 
 }  // namespace
 
-void RunKeras(std::span<const std::byte> bytes) {
+Status RunKeras(std::span<const std::byte> bytes) {
   const std::string path = ScratchDir() + "/model.bin";
   WriteScratch(path, bytes);
-  ConvertKeras(path);
+  return ConvertKeras(path);
 }
 
 std::vector<std::string> KerasSeeds() {
@@ -110,7 +111,7 @@ std::vector<std::string> KerasSeeds() {
   return seeds;
 }
 
-void RunKerasConfig(std::span<const std::byte> bytes) {
+Status RunKerasConfig(std::span<const std::byte> bytes) {
   static const std::string weights = [] {
     WrittenKeras(Configs()[0]);
     return Contents(ScratchDir() + "/seed.keras.weights");
@@ -118,7 +119,7 @@ void RunKerasConfig(std::span<const std::byte> bytes) {
   const std::string path = ScratchDir() + "/model.keras";
   const std::string config(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   testing::WriteZip(path, {{"config.json", config}, {"model.weights.h5", weights}});
-  ConvertKeras(path);
+  return ConvertKeras(path);
 }
 
 std::vector<std::string> KerasConfigSeeds() {

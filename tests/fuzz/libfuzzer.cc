@@ -40,6 +40,10 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
-  target->run(std::as_bytes(std::span(data, size)));
+  const fusebox::Status status = target->run(std::as_bytes(std::span(data, size)));
+  if (!status && status.error().code == fusebox::Code::kInternal) {
+    std::fprintf(stderr, "internal error: %s\n", status.error().message.c_str());
+    std::abort();
+  }
   return 0;
 }

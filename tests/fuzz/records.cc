@@ -21,12 +21,12 @@ void SetChecksum(tf::BundleEntry& entry, std::span<const std::byte> data) {
 
 }  // namespace
 
-void RunRecords(std::span<const std::byte> bytes) {
+Status RunRecords(std::span<const std::byte> bytes) {
   std::vector<tf::BundleEntry> entries(kRecords);
   for (tf::BundleEntry& entry : entries) {
-    if (bytes.empty()) return;
+    if (bytes.empty()) return Invalid("a record is missing");
     const size_t length = std::min(static_cast<size_t>(bytes[0]), bytes.size() - 1);
-    if (!entry.ParseFromArray(bytes.data() + 1, static_cast<int>(length))) return;
+    if (!entry.ParseFromArray(bytes.data() + 1, static_cast<int>(length))) return Invalid("no record");
     bytes = bytes.subspan(1 + length);
   }
   samples::BundleWriter writer;
@@ -42,7 +42,7 @@ void RunRecords(std::span<const std::byte> bytes) {
   std::string joined(reinterpret_cast<const char*>(&length), sizeof length);
   joined += index;
   joined.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  RunBundle(std::as_bytes(std::span(joined)));
+  return RunBundle(std::as_bytes(std::span(joined)));
 }
 
 std::vector<std::string> RecordSeeds() {

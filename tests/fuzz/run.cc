@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that can be read is run: twice, on small numbers. Whether it may run is for the host to say; it must not crash.
+// A file that can be read is run twice, on small numbers.
 #include <algorithm>
 #include <random>
 
@@ -77,29 +77,30 @@ Tensor Numbers(const Type& declared, std::mt19937& random) {
 
 }  // namespace
 
-void RunModel(std::span<const std::byte> bytes) {
-  auto module = tflite::Read(Buffer::Copy(bytes), "fuzz.tflite");
-  if (!module || !IsSmall(**module)) return;
-  const auto model = Model::FromModule(*std::move(module),
-                                       {.registry = Kernels(), .delegates = std::vector<Config::Delegate>{}});
-  if (!model) return;
-  auto session = Session::Create(*model);
-  if (!session) return;
+Status RunModel(std::span<const std::byte> bytes) {
+  FUSEBOX_ASSIGN(auto module, tflite::Read(Buffer::Copy(bytes), "fuzz.tflite"));
+  if (!IsSmall(*module)) return {};
+  FUSEBOX_ASSIGN(const auto model,
+                 Model::FromModule(std::move(module),
+                                   {.registry = Kernels(), .delegates = std::vector<Config::Delegate>{}}));
+  FUSEBOX_ASSIGN(const auto session, Session::Create(model));
   std::mt19937 random(1);
   for (int run = 0; run < 2; ++run) {
     int input = 0;
-    for (const Session::Slot& slot : (*session)->inputs()) {
-      if (!(*session)->SetInput(input++, Numbers(slot.type, random))) return;
-    }
-    if (!(*session)->Prepare() || (*session)->arena_bytes() > 16 * kLargest || !(*session)->Run()) return;
-    for (size_t i = 0; i < (*session)->outputs().size(); ++i) {
-      const auto value = (*session)->output(static_cast<int>(i));
+    for (const Session::Slot& slot : session->inputs())
+      FUSEBOX_TRY(session->SetInput(input++, Numbers(slot.type, random)));
+    FUSEBOX_TRY(session->Prepare());
+    if (session->arena_bytes() > 16 * kLargest) return {};
+    FUSEBOX_TRY(session->Run());
+    for (size_t i = 0; i < session->outputs().size(); ++i) {
+      const auto value = session->output(static_cast<int>(i));
       if (!value) continue;
       // Every byte is looked at, where a sanitizer can see it.
       volatile std::byte sum{};
       for (const std::byte byte : value->data.bytes()) sum = sum ^ byte;
     }
   }
+  return {};
 }
 
 }  // namespace fusebox::fuzz

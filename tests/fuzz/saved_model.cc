@@ -71,13 +71,14 @@ std::string TableSeed() {
 
 }  // namespace
 
-void RunSavedModel(std::span<const std::byte> bytes) {
+Status RunSavedModel(std::span<const std::byte> bytes) {
   static const std::string dir = SampleDir("keras_lstm");
   WriteScratch(dir + "/saved_model.pb", bytes);
   auto conversion = converter::FromSavedModel(dir);
   conversion.options.registry = BuiltIn();
-  if (const auto converted = conversion.Convert())
-    FUSEBOX_CHECK(converted->Write(ScratchDir() + "/out.tflite").has_value());
+  FUSEBOX_ASSIGN(const auto converted, conversion.Convert());
+  FUSEBOX_CHECK(converted.Write(ScratchDir() + "/out.tflite").has_value());
+  return {};
 }
 
 std::vector<std::string> SavedModelSeeds() {

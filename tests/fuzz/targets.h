@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is fuzzed: readers of files that strangers write. A target takes any bytes; whatever they are, it must return.
+// What is fuzzed: readers of files that strangers write. A target accepts any bytes and returns the first error of the reader, which is
+// never Code::kInternal.
 #pragma once
 
 #include <cstddef>
@@ -8,30 +9,32 @@
 #include <string_view>
 #include <vector>
 
+#include "host/base/status.h"
+
 namespace fusebox::fuzz {
 
 struct Target {
   std::string_view name, what;
-  void (*run)(std::span<const std::byte> bytes);
-  std::vector<std::string> (*seeds)();  // good files, and odd ones
+  Status (*run)(std::span<const std::byte> bytes);
+  std::vector<std::string> (*seeds)();  // good files
 };
 std::span<const Target> Targets();
 const Target* FindTarget(std::string_view name);  // null: there is none
 
 // The targets, a file each.
-void RunSavedModel(std::span<const std::byte>);
+Status RunSavedModel(std::span<const std::byte>);
 std::vector<std::string> SavedModelSeeds();
-void RunBundle(std::span<const std::byte>);
+Status RunBundle(std::span<const std::byte>);
 std::vector<std::string> BundleSeeds();
-void RunRecords(std::span<const std::byte>);
+Status RunRecords(std::span<const std::byte>);
 std::vector<std::string> RecordSeeds();
-void RunKeras(std::span<const std::byte>);
+Status RunKeras(std::span<const std::byte>);
 std::vector<std::string> KerasSeeds();
-void RunKerasConfig(std::span<const std::byte>);
+Status RunKerasConfig(std::span<const std::byte>);
 std::vector<std::string> KerasConfigSeeds();
-void RunTflite(std::span<const std::byte>);
+Status RunTflite(std::span<const std::byte>);
 std::vector<std::string> TfliteSeeds();
-void RunModel(std::span<const std::byte>);
+Status RunModel(std::span<const std::byte>);
 std::vector<std::string> ModelSeeds();
 
 // A folder of this process's own, on a file system in memory where there is one; gone when the process ends.

@@ -7,15 +7,15 @@
 
 namespace fusebox::fuzz {
 
-void RunTflite(std::span<const std::byte> bytes) {
-  const auto module = tflite::Read(Buffer::Copy(bytes), "fuzz.tflite");
-  if (!module || !Verify(**module, Strictness::kWritable)) return;
-  const auto written = tflite::Write(**module);
-  if (!written) return;
-  const auto again = tflite::Read(Buffer::Copy(std::as_bytes(std::span(*written))), "again.tflite");
+Status RunTflite(std::span<const std::byte> bytes) {
+  FUSEBOX_ASSIGN(const auto module, tflite::Read(Buffer::Copy(bytes), "fuzz.tflite"));
+  FUSEBOX_TRY(Verify(*module, Strictness::kWritable));
+  FUSEBOX_ASSIGN(const auto written, tflite::Write(*module));
+  const auto again = tflite::Read(Buffer::Copy(std::as_bytes(std::span(written))), "again.tflite");
   FUSEBOX_CHECK(again.has_value());
   std::string why;
-  FUSEBOX_CHECK(Equal(**module, **again, &why));
+  FUSEBOX_CHECK(Equal(*module, **again, &why));
+  return {};
 }
 
 std::vector<std::string> TfliteSeeds() {

@@ -101,6 +101,8 @@ std::span<const TranslateRow> RandomTable();
 std::span<const TranslateRow> LookupRows();
 std::span<const TranslateRow> ImageTable();
 std::span<const TranslateRow> PatchTable();
+// All of them. No op is in two.
+std::span<const std::span<const TranslateRow>> TranslationTables();
 Translate FindTranslation(std::string_view op);  // null: unknown
 // What `translate` does, in wider numbers where TFLite's op means something else by the operands' type.
 Status TranslateWidened(Translate translate, Translation&);

@@ -133,13 +133,18 @@ ValueId Translation::Cast(ValueId v, DType to) {
   return Value(Op::kCast, {v}, std::move(attrs));
 }
 
+std::span<const std::span<const TranslateRow>> TranslationTables() {
+  static const std::span<const TranslateRow> kTables[] = {
+      ElementwiseTable(), ComposedTable(), BuiltinTable(),  SuppressionTable(), ShapeTable(), MatrixTable(),
+      VolumeTable(),      EinsumTable(),   StateTable(),    FunctionTable(),    BitTable(),   SegmentTable(),
+      FormTable(),        RandomTable(),   LookupRows(),    ImageTable(),       PatchTable()};
+  return kTables;
+}
+
 Translate FindTranslation(std::string_view op) {
   static const auto* all = [] {
     auto* map = new std::unordered_map<std::string_view, Translate>;
-    for (const auto& table :
-         {ElementwiseTable(), ComposedTable(), BuiltinTable(), SuppressionTable(), ShapeTable(),
-          MatrixTable(), VolumeTable(), EinsumTable(), StateTable(), FunctionTable(), BitTable(),
-          SegmentTable(), FormTable(), RandomTable(), LookupRows(), ImageTable(), PatchTable()})
+    for (const auto& table : TranslationTables())
       for (const TranslateRow& row : table) map->emplace(row.op, row.translate);
     return map;
   }();

@@ -7,6 +7,7 @@
 #include "samples/models/models.h"
 #include "samples/models/saved_model_builder.h"
 #include "tests/converter/import/files.h"
+#include "tests/testing/refusal.h"
 
 namespace fusebox::saved_model {
 namespace {
@@ -111,10 +112,12 @@ TEST(LoadSavedModel, SurvivesAnyDamage) {
     damaged[i] = static_cast<char>(damaged[i] ^ (1 << (i % 8)));
     WriteAll(path, damaged);
     auto model = LoadSavedModel(dir);
+    EXPECT_TRUE(testing::SucceedsOrBlamesInput(model));
     if (!model) continue;
     auto variables = Variables::Bind(*model);
+    EXPECT_TRUE(testing::SucceedsOrBlamesInput(variables));
     for (size_t k = 0; variables && k < variables->all().size(); ++k)
-      (void)variables->Read(static_cast<int>(k));
+      EXPECT_TRUE(testing::SucceedsOrBlamesInput(variables->Read(static_cast<int>(k))));
   }
   EXPECT_GT(refused, bytes.size() / 23 * 9 / 10);
 }

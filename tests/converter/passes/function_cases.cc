@@ -10,7 +10,9 @@ namespace {
 SourceOp Of(const char* op, const std::vector<float>& x, double (*f)(double)) {
   std::vector<double> out;
   for (const float v : x) out.push_back(f(v));
-  return {op, {F({static_cast<int64_t>(x.size())}, x)}, out};
+  SourceOp source{op, {F({static_cast<int64_t>(x.size())}, x)}, out};
+  source.digits = 1e-6;
+  return source;
 }
 
 double Softplus(double x) { return x > 40 ? x : std::log1p(std::exp(x)); }

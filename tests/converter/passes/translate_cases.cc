@@ -222,4 +222,35 @@ std::vector<SourceOp> MatrixCases() {
   return out;
 }
 
+std::vector<SourceOp> EinsumCases() {
+  const Tensor a = F({2, 3}, {1, 2, 3, 4, 5, 6}), b = F({3, 2}, {1, 0, 2, 1, 0, 3});
+  return {
+      {"Einsum", {a, b}, {5, 11, 14, 23}, A("equation", "ij,jk->ik"), 1, 2},
+      {"Einsum", {a, b}, {5, 14, 11, 23}, A("equation", "ij,jk->ki")},
+      {"Einsum", {a}, {6, 15}, A("equation", "ij->i")},
+  };
+}
+
+std::vector<SourceOp> RowCases() {
+  const Tensor x = F({3, 2}, {1, 2, 3, 4, 5, 6});
+  return {
+      {"Empty", {I({2}, {2, 1})}, {0, 0}, A("dtype", DType::kF32)},
+      {"DeepCopy", {x}, {1, 2, 3, 4, 5, 6}},
+      {"InplaceUpdate", {x, I({1}, {1}), F({1, 2}, {8, 9})}, {1, 2, 8, 9, 5, 6}, {}, 1, 3},
+      {"InplaceUpdate", {x, I({1}, {-1}), F({1, 2}, {8, 9})}, {1, 2, 3, 4, 8, 9}, {}, 1, 3},
+      {"InplaceUpdate", {x, I({2}, {2, 0}), F({2, 2}, {7, 8, 9, 10})}, {9, 10, 3, 4, 7, 8}, {}, 1, 3},
+      {"InplaceUpdate", {F({2}, {1, 2}), I({1}, {1}), F({1}, {9})}, {1, 9}, {}, 1, 3},
+  };
+}
+
+std::vector<SourceOp> AllSourceOps() {
+  std::vector<SourceOp> all;
+  for (const auto& cases :
+       {ElementwiseCases(), ComposedCases(), BuiltinCases(), ShapeCases(), MatrixCases(), VolumeCases(),
+        SegmentCases(), FormCases(), BitCases(), FunctionCases(), ImageCases(), PatchCases(), EinsumCases(),
+        RowCases()})
+    all.insert(all.end(), cases.begin(), cases.end());
+  return all;
+}
+
 }  // namespace fusebox::converter

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One case per row of the translation tables: a source op on small operands, and what TensorFlow's definition gives.
+// Cases of the rows of the translation tables: a source op on small operands, and what TensorFlow's definition gives.
 #pragma once
 
 #include <string>
@@ -17,7 +17,11 @@ struct SourceOp {
   size_t results = 1;
   size_t computed = 1;  // so many operands are inputs, the rest constants
   size_t result = 0;
+  double digits = 0;  // how near: within 1e-5, or where this is set within that share of the expected number
 };
+
+// Those of all families below.
+std::vector<SourceOp> AllSourceOps();
 
 std::vector<SourceOp> ElementwiseCases();
 std::vector<SourceOp> ShapeCases();
@@ -31,6 +35,8 @@ std::vector<SourceOp> BitCases();
 std::vector<SourceOp> FunctionCases();
 std::vector<SourceOp> ImageCases();
 std::vector<SourceOp> PatchCases();
+std::vector<SourceOp> EinsumCases();
+std::vector<SourceOp> RowCases();  // tensors whose rows are written
 
 inline Tensor F(std::vector<int64_t> dims, const std::vector<float>& v) {
   return {{DType::kF32, Shape(std::move(dims))}, Buffer::Of<float>(v)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the tables, translated, run on the host, and held against TensorFlow's definition.
+// Every row of the tables, translated, run on the host, and compared with TensorFlow's definition.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -7,13 +7,12 @@
 #include <set>
 
 #include "host/verify/cases.h"
-#include "tests/converter/passes/bench.h"
-#include "tests/converter/passes/translate_cases.h"
+#include "tests/converter/passes/programs.h"
+#include "tests/testing/pipeline.h"
 
 namespace fusebox::converter {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
 
 Node& Source(Function& f, const SourceOp& source, std::vector<Tensor>* inputs) {
@@ -38,8 +37,7 @@ Function& Translated(Bench& bench, const SourceOp& source, std::vector<Tensor>& 
   return f;
 }
 
-// Near what is expected: 1e-5 apart, or where `digits` is set that share of the expected number.
-void Check(const SourceOp& source, double digits = 0) {
+void Check(const SourceOp& source) {
   SCOPED_TRACE(source.op + " " + ToString(source.attrs));
   Bench bench;
   std::vector<Tensor> inputs;
@@ -53,34 +51,71 @@ void Check(const SourceOp& source, double digits = 0) {
   for (size_t i = 0; i < values.size(); ++i) {
     const double wanted = source.expected[i];
     if (std::isfinite(wanted))
-      EXPECT_NEAR(values[i], wanted, digits > 0 ? digits * std::abs(wanted) : 1e-5) << "at " << i;
+      EXPECT_NEAR(values[i], wanted, source.digits > 0 ? source.digits * std::abs(wanted) : 1e-5) << "at " << i;
     else
       EXPECT_TRUE(std::isnan(wanted) ? std::isnan(values[i]) : values[i] == wanted)
           << values[i] << " at " << i;
   }
 }
 
-TEST(Translate, ComputesWhatTheSourceOpsDefine) {
-  for (const auto& cases :
-       {ElementwiseCases(), ComposedCases(), BuiltinCases(), ShapeCases(), MatrixCases(), VolumeCases(),
-        SegmentCases(), FormCases(), BitCases(), ImageCases(), PatchCases()})
-    for (const SourceOp& source : cases) Check(source);
+// With the kernels of the plugins that ops of the tables need.
+void Check(const Program& program) {
+  SCOPED_TRACE(program.op);
+  static const auto registry = testing::Plugins({"fusebox.vision"});
+  ASSERT_TRUE(registry) << registry.error().message;
+  Bench bench;
+  ProgramWriter writer(bench);
+  program.write(writer);
+  writer.Finish();
+  Context context{bench.module, **registry, bench.options, bench.report};
+  const Status passed = RunPasses(context);
+  ASSERT_TRUE(passed) << passed.error().message;
+  ASSERT_EQ(bench.module.signatures.size(), 1u);
+  const auto runnable = run::Program::Create(bench.module, *registry);
+  ASSERT_TRUE(runnable) << runnable.error().message << ToText(bench.module);
+  const auto runner = run::Runner::Create(**runnable, 1);
+  for (int run = 1; run <= program.runs; ++run) {
+    const auto outputs = (*runner)->Run(bench.module.signatures[0].function, program.inputs);
+    ASSERT_TRUE(outputs) << outputs.error().message << ToText(bench.module);
+    if (run == program.runs) program.check(*outputs);
+  }
 }
 
-TEST(Translate, KeepsTheDigitsOfFunctionsNearZero) {
-  for (const SourceOp& source : FunctionCases()) Check(source, 1e-6);
+std::vector<Program> AllPrograms() {
+  std::vector<Program> all;
+  for (const auto& programs : {StatePrograms(), LookupPrograms(), RandomPrograms(), SuppressionPrograms()})
+    all.insert(all.end(), programs.begin(), programs.end());
+  return all;
 }
+
+std::vector<std::string> AllRows() {
+  std::vector<std::string> rows;
+  for (const auto& table : TranslationTables())
+    for (const TranslateRow& row : table) rows.emplace_back(row.op);
+  return rows;
+}
+
+class EachRow : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EachRow, ComputesWhatTheSourceOpDefines) {
+  int cases = 0;
+  for (const SourceOp& source : AllSourceOps())
+    if (source.op == GetParam()) Check(source), ++cases;
+  for (const Program& program : AllPrograms())
+    if (program.op == GetParam()) Check(program), ++cases;
+  EXPECT_GT(cases, 0) << "the row has no case";
+}
+
+INSTANTIATE_TEST_SUITE_P(Translate, EachRow, ::testing::ValuesIn(AllRows()),
+                         [](const auto& info) { return info.param; });
 
 TEST(Translate, HasACaseForEveryRow) {
   std::set<std::string> tried;
-  for (const auto& cases :
-       {ElementwiseCases(), ComposedCases(), BuiltinCases(), ShapeCases(), MatrixCases(), VolumeCases(),
-        SegmentCases(), FormCases(), BitCases(), FunctionCases(), ImageCases(), PatchCases()})
-    for (const SourceOp& source : cases) tried.insert(source.op);
-  for (const auto& table :
-       {ElementwiseTable(), ComposedTable(), BuiltinTable(), ShapeTable(), MatrixTable(), VolumeTable(),
-        SegmentTable(), FormTable(), BitTable(), FunctionTable(), ImageTable(), PatchTable()})
-    for (const TranslateRow& row : table) EXPECT_THAT(tried, Contains(std::string(row.op)));
+  for (const SourceOp& source : AllSourceOps()) tried.insert(source.op);
+  for (const Program& program : AllPrograms()) tried.insert(program.op);
+  const auto rows = AllRows();
+  EXPECT_EQ(tried, std::set<std::string>(rows.begin(), rows.end()));
+  EXPECT_EQ(std::set<std::string>(rows.begin(), rows.end()).size(), rows.size()) << "an op is in two tables";
 }
 
 // The kernels are not in plugins/cpu: what is written is looked at.
@@ -125,22 +160,9 @@ TEST(Translate, SuppressesWithScores) {
   }
 }
 
-TEST(Translate, WritesRowsInPlace) {
-  const Tensor x = F({3, 2}, {1, 2, 3, 4, 5, 6});
-  Check({"Empty", {I({2}, {2, 1})}, {0, 0}, A("dtype", DType::kF32)});
-  Check({"DeepCopy", {x}, {1, 2, 3, 4, 5, 6}});
-  Check({"InplaceUpdate", {x, I({1}, {1}), F({1, 2}, {8, 9})}, {1, 2, 8, 9, 5, 6}, {}, 1, 3});
-  Check({"InplaceUpdate", {x, I({1}, {-1}), F({1, 2}, {8, 9})}, {1, 2, 3, 4, 8, 9}, {}, 1, 3});
-  Check({"InplaceUpdate", {x, I({2}, {2, 0}), F({2, 2}, {7, 8, 9, 10})}, {9, 10, 3, 4, 7, 8}, {}, 1, 3});
-  Check({"InplaceUpdate", {F({2}, {1, 2}), I({1}, {1}), F({1}, {9})}, {1, 9}, {}, 1, 3});
-}
-
 // Every op, with each number of operands from none to four: refused, never a crash or a broken graph.
 TEST(Translate, SurvivesAnyNumberOfOperands) {
-  for (const auto& table :
-       {ElementwiseTable(), ComposedTable(), BuiltinTable(), SuppressionTable(), ShapeTable(), MatrixTable(),
-        VolumeTable(), EinsumTable(), StateTable(), SegmentTable(), FormTable(), FunctionTable(), BitTable(),
-        RandomTable(), LookupRows(), ImageTable(), PatchTable()}) {
+  for (const auto& table : TranslationTables()) {
     for (const TranslateRow& row : table) {
       for (size_t count = 0; count < 5; ++count) {
         for (size_t results = 0; results < 3; ++results) {

@@ -37,7 +37,7 @@ TEST(Json, FindsThePlaceOfAPointer) {
 
 TEST(Json, SurvivesTextThatIsNoJson) {
   for (const char* text : {"", "{", "[", "{\"", "{\"a", "{\"a\":", "[1,", "{\"a\\", "}}}}"})
-    PositionOf(text, "/a/0/b");
+    EXPECT_EQ(PositionOf(text, "/a/0/b"), (Position{1, 1})) << text;
 }
 
 TEST(Nearest, ForgivesOneSlipInThree) {

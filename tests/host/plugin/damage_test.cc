@@ -6,6 +6,7 @@
 
 #include "host/plugin/plugin.h"
 #include "tests/host/plugin/folder.h"
+#include "tests/testing/refusal.h"
 
 namespace fusebox {
 namespace {
@@ -53,19 +54,29 @@ TEST(Damage, NeverCrashesTheReaderOfConfigurations) {
 TEST(Damage, NeverCrashesTheRegistry) {
   const Folder folder;
   std::mt19937 random(11);
+  int configured = 0, found = 0;
   for (int i = 0; i < 200; ++i) {
     folder.Write("plugins/a/fusebox-plugin.json", Damage(ExampleManifest(), random));
     auto config = ReadConfig(folder.Write("fusebox.json", Damage(ExampleConfig(), random)));
+    EXPECT_TRUE(testing::SucceedsOrBlamesInput(config));
     if (!config) continue;
+    ++configured;
     config->search_default_path = false;
     config->plugin_path = {folder.path() + "/plugins"};
     const auto registry = Registry::Create(*config);
+    EXPECT_TRUE(testing::SucceedsOrBlamesInput(registry));
     if (!registry) continue;
     Attrs attrs;
     attrs.Set("example_option", 3);
-    (void)(*registry)->RulesFor("my_custom_fused_op", 1, attrs);
-    (void)(*registry)->CheckOptions(FBX_OP_CUSTOM, "my_custom_fused_op", attrs);
+    found += !(*registry)->RulesFor("my_custom_fused_op", 1, attrs).empty();
+    EXPECT_TRUE(testing::SucceedsOrBlamesInput(
+        (*registry)->CheckOptions(FBX_OP_CUSTOM, "my_custom_fused_op", attrs)));
   }
+  // Some damage does no harm, some does.
+  EXPECT_GT(configured, 10);
+  EXPECT_LT(configured, 190);
+  EXPECT_GT(found, 0);
+  EXPECT_LT(found, configured);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "tests/host/tflite/models.h"
+#include "tests/testing/refusal.h"
 
 namespace fusebox::tflite {
 namespace {
@@ -11,26 +12,34 @@ std::string WhyNot(std::string_view bytes) {
   return module ? std::string() : module.error().message;
 }
 
-// Reads, and if that succeeds writes: neither may crash.
-void Try(std::string_view bytes) {
+// Reads, and if that succeeds writes and reads again. Each succeeds or blames the input. Returns whether the file was read.
+bool Try(std::string_view bytes) {
   const auto module = ReadBytes(bytes);
-  if (!module) return;
-  (void)ToText(**module);
-  (void)Write(**module);
+  EXPECT_TRUE(testing::SucceedsOrBlamesInput(module));
+  if (!module) return false;
+  EXPECT_NE(ToText(**module), "");
+  const auto written = Write(**module);
+  EXPECT_TRUE(testing::SucceedsOrBlamesInput(written));
+  if (written) EXPECT_TRUE(ReadBytes(*written)) << WhyNot(*written);
+  return true;
 }
 
+// Tries damaged copies of a good file: some are refused.
 void Maul(const std::string& good, int flips, unsigned seed) {
+  EXPECT_TRUE(Try(good)) << WhyNot(good);
   std::mt19937 random(seed);
+  int read = 0, tried = 0;
   for (int i = 0; i < flips; ++i) {
     std::string bad = good;
     for (int n = 0; n < 1 + i % 3; ++n) {
       const size_t at = random() % std::min<size_t>(bad.size(), 20000);
       bad[at] = static_cast<char>(bad[at] ^ 1 << random() % 8);
     }
-    Try(bad);
+    read += Try(bad), ++tried;
   }
   const size_t step = std::max<size_t>(1, good.size() / 300);
-  for (size_t size = 0; size < good.size(); size += step) Try(good.substr(0, size));
+  for (size_t size = 0; size < good.size(); size += step) read += Try(good.substr(0, size)), ++tried;
+  EXPECT_LT(read, tried) << "no damage is seen";
 }
 
 TEST(BadInput, IsRefusedWithItsName) {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/row.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace fusebox::bench {
+namespace {
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+void WriteRow(const Metric& metric, std::string_view who, int round, double value) {
+  std::printf(R"({"bench": %s, "job": %s, "metric": %s, "unit": %s, "exact": %s, "who": %s, "round": %d, "value": %.17g})"
+              "\n",
+              Quoted(metric.bench).c_str(), Quoted(metric.job).c_str(), Quoted(metric.name).c_str(),
+              Quoted(metric.unit).c_str(), metric.exact ? "true" : "false", Quoted(who).c_str(), round, value);
+  std::fflush(stdout);
+}
+
+void WriteError(std::string_view bench, std::string_view job, std::string_view who, std::string_view why) {
+  std::printf(R"({"bench": %s, "job": %s, "who": %s, "error": %s})"
+              "\n",
+              Quoted(bench).c_str(), Quoted(job).c_str(), Quoted(who).c_str(), Quoted(why).c_str());
+  std::fflush(stdout);
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace fusebox::bench
