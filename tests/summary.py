@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""summary.py REPORT.xml: says in one line what a run of ctest came to.
+"""summary.py [--budget SECONDS] REPORT.xml: sums up a run of ctest in one line.
 
 Reads what `ctest --output-junit` wrote; prints the output of each failed test, then as last line
 `N passed, M skipped (reason: count; ...), 0 failed`. Exits 1 when a test failed, or when none ran.
+When the run took longer than the budget, prints its slowest tests too.
 """
 import collections
 import re
@@ -11,6 +12,7 @@ import sys
 import xml.etree.ElementTree as xml
 
 TAIL = 60  # lines of a failed test's output
+SLOWEST = 8
 
 
 def skip_reason(output):
@@ -35,9 +37,20 @@ def classify(case):
     return 'failed', output or (skipped.get('message') if skipped is not None else '')
 
 
-def main(path):
+def over_budget(root, budget):
+    """The slowest tests of a run that took more than `budget` seconds; nothing where it did not, or has no time."""
+    took = float(root.get('time') or 0)
+    if budget is None or took <= budget:
+        return []
+    cases = sorted(root.iter('testcase'), key=lambda case: -float(case.get('time') or 0))[:SLOWEST]
+    return [f'{took:.0f} s, more than {budget:.0f}: the machine is busy, or a test is slow. The slowest:'] + [
+        f'  {float(case.get("time")):6.2f} s  {case.get("name")}' for case in cases]
+
+
+def main(path, budget=None):
     passed, failed, skipped = 0, [], collections.Counter()
-    for case in xml.parse(path).getroot().iter('testcase'):
+    root = xml.parse(path).getroot()
+    for case in root.iter('testcase'):
         outcome, text = classify(case)
         if outcome == 'passed':
             passed += 1
@@ -50,10 +63,14 @@ def main(path):
         print('\n'.join(text.splitlines()[-TAIL:]))
     for name, _ in failed:
         print(f'failed: {name}')
+    for line in over_budget(root, budget):
+        print(line)
     why = '; '.join(f'{reason}: {count}' for reason, count in skipped.most_common())
     print(f'{passed} passed, {sum(skipped.values())} skipped{f" ({why})" if why else ""}, {len(failed)} failed')
     return 0 if passed and not failed else 1
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1]))
+    words = sys.argv[1:]
+    seconds = float(words[1]) if words[:1] == ['--budget'] else None
+    sys.exit(main(words[-1], seconds))

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the weight cache brings: every model of cache_models.h without a cache, while the cache is built, and from the cache.
 //
-//   cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [--json FILE] [MODEL...]
+//   cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]
 //
-// Each run is a process of its own, with the plugin loaded and the model's pages in memory. The modes take turns; medians over the
-// rounds, the least of init too; peak memory is the largest. "unshared" is how XNNPACK is used without a cache: every signature packs its
-// own weights. Without a cache ours still share them in memory. "open" is Model::Open and Session::Create, "init" has the planning
-// of all signatures too, which is where weights are packed; "first" goes from Open to the first output (llm: 64 tokens of prefill, then one of decode); "steady" is one
-// more run (llm: of decode). "packed" are the bytes that XNNPACK packed, "reused" those that it did not have to.
+// Each run is a process of its own, with the plugin loaded and the model's pages in memory. The modes take turns. "unshared" is how
+// XNNPACK is used without a cache: every signature packs its own weights. Without a cache ours still share them in memory. "open" is
+// Model::Open and Session::Create; "init" adds the planning of all signatures, in which weights are packed; "first" goes from Open to
+// the first output (llm: 64 tokens of prefill, then one of decode); "steady" is one more run (llm: of decode). "packed" are the
+// bytes that XNNPACK packed, "reused" those that it did not have to pack.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +28,7 @@
 #include "host/base/log.h"
 #include "host/session.h"
 #include "tests/bench/cache_models.h"
+#include "tests/bench/row.h"
 
 namespace fusebox::bench {
 namespace {
@@ -40,11 +41,6 @@ double Millis(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // "VmHWM" and so on, in MB.
 double StatusOf(const std::string& field) {
   std::ifstream file("/proc/self/status");
@@ -55,7 +51,6 @@ double StatusOf(const std::string& field) {
 
 struct Arguments {
   fs::path dir = fs::temp_directory_path() / "fusebox_cache_bench";
-  fs::path json;
   int rounds = 5;
   Size size = Size::kFull;
   std::vector<std::string> plugins, models;
@@ -150,7 +145,7 @@ int Child(int argc, char** argv) {
   return 0;
 }
 
-// The parent: runs processes, prints tables.
+// The parent: runs processes, writes rows.
 
 Result<Row> RunChild(const std::string& model, const std::string& options, const Arguments& arguments) {
   int ends[2];
@@ -201,75 +196,64 @@ constexpr Mode kModes[] = {
      true},
     {"reload", ".build/", R"({"xnnpack": {"weight_cache_path": "%s"}})", false},
 };
-constexpr const char* kColumns[] = {"open ms", "init ms", "least ms",  "first ms",  "steady ms",
-                                    "peak MB", "anon MB", "packed MB", "reused MB", "disk MB"};
 
-struct Measured {
-  std::map<std::string, std::vector<double>> columns;
-  Row Summary() const {
-    Row row;
-    for (const auto& [column, values] : columns)
-      row[column] = column.ends_with("MB") ? *std::max_element(values.begin(), values.end()) : Median(values);
-    const auto& init = columns.at("init ms");
-    row["least ms"] = *std::min_element(init.begin(), init.end());
-    return row;
-  }
-};
-
-Status RunOnce(const std::string& name, const fs::path& model, const Mode& mode, const Arguments& arguments,
-               Measured& measured) {
+// One round of one mode. In it, "disk MB" is the size of the mode's cache.
+Result<Row> RunOnce(const std::string& name, const fs::path& model, const Mode& mode, const Arguments& arguments) {
   const fs::path cache = mode.cache[0] == '\0' ? "" : arguments.dir / (name + mode.cache);
   if (mode.fresh) fs::remove_all(cache);
   std::string options = mode.options;
   if (const size_t at = options.find("%s"); at != std::string::npos) options.replace(at, 2, cache.string());
-  FUSEBOX_ASSIGN(const Row row, RunChild(model, options, arguments));
-  for (const auto& [column, value] : row) measured.columns[column].push_back(value);
-  measured.columns["disk MB"].push_back(cache.empty() ? 0 : MegabytesIn(cache));
-  return {};
+  FUSEBOX_ASSIGN(Row row, RunChild(model, options, arguments));
+  row["disk MB"] = cache.empty() ? 0 : MegabytesIn(cache);
+  return row;
 }
 
-void PrintTable(const std::string& name, const fs::path& model, const std::vector<Row>& rows) {
-  std::printf("\n%s, %.0f MB\n%-16s", name.c_str(), static_cast<double>(fs::file_size(model)) / (1 << 20),
-              "");
-  for (const char* column : kColumns) std::printf(" %9s", column);
-  std::printf("   init  first   peak of unshared   init  first   peak of no cache\n");
-  for (size_t i = 0; i < rows.size(); ++i) {
-    std::printf("%-16s", kModes[i].name);
-    for (const char* column : kColumns)
-      std::printf(" %9.2f", rows[i].contains(column) ? rows[i].at(column) : 0);
-    for (const Row& base : {rows[0], rows[1]}) {
-      for (const char* column : {"init ms", "first ms", "peak MB"})
-        std::printf(" %6.4f", rows[i].at(column) / base.at(column));
-      std::printf("            ");
-    }
-    std::printf("\n");
+std::string UnitOf(std::string_view column) { return std::string(column.substr(column.rfind(' ') + 1)); }
+
+// Of one mode in one round, beside the modes that have no cache.
+void WriteMode(const std::string& job, int round, const std::vector<Row>& rows, size_t mode, double model_mb) {
+  const Row& row = rows[mode];
+  for (const auto& [name, column] :
+       {std::pair("init", "init ms"), {"first output", "first ms"}, {"peak memory", "peak MB"}}) {
+    const Metric metric{"cache", job + kModes[mode].name, name, UnitOf(column)};
+    WriteRow(metric, kOurs, round, row.at(column));
+    for (const size_t other : {0u, 1u})
+      if (other != mode) WriteRow(metric, kModes[other].name, round, rows[other].at(column));
+    if (metric.unit == "MB") WriteRow(metric, "model file", round, model_mb);
+    if (metric.name == "first output") WriteRow(metric, "steady run", round, row.at("steady ms"));
   }
-  std::fflush(stdout);
+  for (const auto& [name, column] : {std::pair("open", "open ms"),
+                                     {"steady run", "steady ms"},
+                                     {"anonymous memory", "anon MB"},
+                                     {"packed", "packed MB"},
+                                     {"reused", "reused MB"},
+                                     {"on disk", "disk MB"}})
+    if (row.contains(column))
+      WriteRow({"cache", job + kModes[mode].name, name, UnitOf(column)}, kOurs, round, row.at(column));
 }
 
-Status Compare(const std::string& name, const Arguments& arguments, nlohmann::json& report) {
+Status Compare(const std::string& name, const Arguments& arguments) {
   const fs::path model = arguments.dir / (name + ".tflite");
   if (!fs::exists(model)) FUSEBOX_TRY(WriteCacheModel(name, arguments.size, model));
-  std::vector<Measured> measured(std::size(kModes));
-  for (int round = 0; round < arguments.rounds; ++round)
-    for (size_t i = 0; i < std::size(kModes); ++i)
-      FUSEBOX_TRY(RunOnce(name, model, kModes[i], arguments, measured[i]));
-  std::vector<Row> rows;
-  for (const Measured& m : measured) rows.push_back(m.Summary());
-  PrintTable(name, model, rows);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    report[name][kModes[i].name] = rows[i];
-    report[name][kModes[i].name]["runs"] = measured[i].columns;
-    const char* cache = kModes[i].cache;
-    if (cache[0] != '\0') fs::remove_all(arguments.dir / (name + cache));
+  const double model_mb = static_cast<double>(fs::file_size(model)) / (1 << 20);
+  const std::string job = name + (arguments.size == Size::kSmall ? " (small), " : ", ");
+  for (int round = 0; round < arguments.rounds; ++round) {
+    std::vector<Row> rows;
+    for (const Mode& mode : kModes) {
+      FUSEBOX_ASSIGN(Row row, RunOnce(name, model, mode, arguments));
+      rows.push_back(std::move(row));
+    }
+    for (size_t mode = 0; mode < rows.size(); ++mode) WriteMode(job, round, rows, mode, model_mb);
   }
+  for (const Mode& mode : kModes)
+    if (mode.cache[0] != '\0') fs::remove_all(arguments.dir / (name + mode.cache));
   return {};
 }
 
 int Usage() {
   std::fprintf(
       stderr,
-      "usage: cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [--json FILE] [MODEL...]\n");
+      "usage: cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]\n");
   return 2;
 }
 
@@ -284,8 +268,6 @@ int Main(int argc, char** argv) {
       arguments.plugins.push_back(argv[++i]);
     } else if (word == "--dir" && i + 1 < argc) {
       arguments.dir = argv[++i];
-    } else if (word == "--json" && i + 1 < argc) {
-      arguments.json = argv[++i];
     } else if (word == "--rounds" && i + 1 < argc) {
       arguments.rounds = std::max(1, std::atoi(argv[++i]));
     } else if (word.starts_with("-")) {
@@ -299,13 +281,10 @@ int Main(int argc, char** argv) {
   fs::create_directories(arguments.dir);
   if (arguments.models.empty())
     for (const std::string_view name : CacheModelNames()) arguments.models.emplace_back(name);
-  nlohmann::json report;
   for (const std::string& name : arguments.models) {
-    if (const Status status = Compare(name, arguments, report); !status)
+    if (const Status status = Compare(name, arguments); !status)
       return std::fprintf(stderr, "%s: %s\n", name.c_str(), status.error().message.c_str()), 1;
   }
-  if (!arguments.json.empty() && !(std::ofstream(arguments.json) << report.dump(1) << '\n'))
-    return std::fprintf(stderr, "%s: cannot be written\n", arguments.json.c_str()), 1;
   return 0;
 }
 

@@ -5,13 +5,12 @@
 //
 // The model is N Dense layers of as many inputs as units (16 of 4096: 1 GB). Every conversion is a process of its own; "peak" is the most that
 // was resident in it, pages of mapped files included. The copy reads the written file in pieces of 1 MB, writes them and ends with
-// fsync; it takes turns with the conversion, which does not sync. Medians over the rounds.
+// fsync; it takes turns with the conversion, which does not sync.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -20,6 +19,7 @@
 
 #include "converter/convert.h"
 #include "samples/models/models.h"
+#include "tests/bench/row.h"
 
 namespace fusebox::bench {
 namespace {
@@ -36,12 +36,7 @@ struct Cost {
   double seconds = 0, peak_mb = 0;
 };
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// Runs `work` in a process of its own, and says what that took.
+// Runs `work` in a process of its own. Returns what that took.
 Cost InChild(const std::function<Status()>& work) {
   const auto start = std::chrono::steady_clock::now();
   const pid_t child = fork();
@@ -87,18 +82,15 @@ Status Copy(const fs::path& from, const fs::path& to) {
 int Run(const Arguments& args) {
   const fs::path model = args.dir / "model", output = args.dir / "model.tflite", copy = args.dir / "copy";
   InChild([&] { return samples::WriteDenseStack(model, 1, args.layers, args.units); });
-  std::vector<double> seconds, peaks, copies;
+  const std::string job = std::to_string(args.layers) + " layers of " + std::to_string(args.units) + " units";
+  const Metric time{"convert", job, "convert", "s"}, memory{"convert", job, "peak memory", "MB"};
   for (int round = 0; round < args.rounds; ++round) {
     const Cost cost = InChild([&] { return Convert(model, output); });
-    seconds.push_back(cost.seconds);
-    peaks.push_back(cost.peak_mb);
-    copies.push_back(InChild([&] { return Copy(output, copy); }).seconds);
+    WriteRow(time, kOurs, round, cost.seconds);
+    WriteRow(time, "copy with fsync", round, InChild([&] { return Copy(output, copy); }).seconds);
+    WriteRow(memory, kOurs, round, cost.peak_mb);
+    WriteRow(memory, "output file", round, static_cast<double>(fs::file_size(output)) / (1 << 20));
   }
-  const double mb = static_cast<double>(fs::file_size(output)) / (1 << 20);
-  std::printf("output  %.0f MB\n", mb);
-  std::printf("convert %6.2f s  peak %.0f MB = %.2f of the output\n", Median(seconds), Median(peaks),
-              Median(peaks) / mb);
-  std::printf("copy    %6.2f s  convert/copy %.2f\n", Median(copies), Median(seconds) / Median(copies));
   fs::remove_all(args.dir);
   return 0;
 }

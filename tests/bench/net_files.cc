@@ -59,26 +59,65 @@ json InOwnProcess(const std::string& path, const NetArguments& arguments, int th
   return said ? json::parse(*said) : Failed(said.error(), with_peer ? "peer" : "we");
 }
 
+// Why the peer does not run the file either; null: it does.
+json PeerAlone(const std::string& path, int threads) {
+  const auto why = InChild(
+      [&]() -> std::string {
+        const auto stock = testing::Stock::WithXnnpack(path, threads);
+        if (!stock) return stock.error().message;
+        const Status ran = (*stock)->Run();
+        return ran ? "" : ran.error().message;
+      },
+      kSecondsForOneFile);
+  if (!why) return why.error().message;
+  return why->empty() ? json() : json(*why);
+}
+
 // Again without the peer, where that refused or crashed.
 json MeasureFile(const std::string& path, const NetArguments& arguments, int threads) {
   json row = InOwnProcess(path, arguments, threads, true);
-  if (!row.contains("peer")) return row;
+  if (row.contains("we"))
+    if (json why = PeerAlone(path, threads); !why.is_null()) row["peer"] = why;
+  if (row.contains("we") || !row.contains("peer")) return row;
   json alone = InOwnProcess(path, arguments, threads, false);
   alone["peer"] = row["peer"];
   return alone;
 }
 
-// Returns whether it runs here.
-bool WriteFile(const std::string& path, int threads, const json& measured) {
-  const std::string job = std::filesystem::path(path).stem().string() + OnThreads(threads);
-  for (const auto& [key, who] : {std::pair("we", kOurs), {"peer", kPeer}})
-    if (measured.contains(key)) WriteError("files", job, who, measured[key].get<std::string>());
-  if (measured.contains("we")) return false;
+// The files without folders and endings; those of the same name with as many folders as tell them apart.
+std::vector<std::string> Names(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  std::vector<std::filesystem::path> folders;
+  for (const std::string& file : files) {
+    names.push_back(std::filesystem::path(file).stem().string());
+    folders.push_back(std::filesystem::path(file).parent_path());
+  }
+  for (bool again = true; again;) {
+    again = false;
+    const std::vector<std::string> before = names;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (std::ranges::count(before, before[i]) < 2 || folders[i].filename().empty()) continue;
+      names[i] = folders[i].filename().string() + "/" + names[i];
+      folders[i] = folders[i].parent_path();
+      again = true;
+    }
+  }
+  return names;
+}
+
+// Returns whether it runs here, or neither here nor there.
+bool WriteFile(const std::string& job, const json& measured) {
+  const bool peer_fails = measured.contains("peer");
+  if (measured.contains("we")) {
+    WriteError("files", job, peer_fails ? "neither" : kOurs, measured["we"].get<std::string>());
+    return peer_fails;
+  }
+  if (peer_fails) WriteError("files", job, kPeer, measured["peer"].get<std::string>());
   const Metric time{"files", job, "run", "ms"};
   int number = 0;
   for (const json& round : measured["rounds"]) {
     WriteRow(time, kOurs, number, round[0]);
-    if (!measured.contains("peer")) WriteRow(time, kPeer, number, round[1]);
+    if (!peer_fails) WriteRow(time, kPeer, number, round[1]);
     ++number;
   }
   return true;
@@ -88,9 +127,10 @@ bool WriteFile(const std::string& path, int threads, const json& measured) {
 
 bool CompareFiles(const NetArguments& arguments) {
   bool good = true;
+  const auto names = Names(arguments.files);
   for (const int threads : kThreads)
-    for (const std::string& file : arguments.files)
-      good = WriteFile(file, threads, MeasureFile(file, arguments, threads)) && good;
+    for (size_t i = 0; i < names.size(); ++i)
+      good = WriteFile(names[i] + OnThreads(threads), MeasureFile(arguments.files[i], arguments, threads)) && good;
   return good;
 }
 

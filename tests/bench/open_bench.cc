@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a model takes to open, beside stock TFLite, and how long a plugin takes to load.
 //
-//   FUSEBOX_PEER_DIR=DIR open_bench [--plugin FOLDER]... MODEL...
+//   FUSEBOX_PEER_DIR=DIR open_bench [--plugin FOLDER]... [--rounds N] MODEL...
 //
-// "open" is everything between a path and the first inference: read, check, choose and initialise kernels, plan. Each model is opened
-// by both in turn, many times; medians and their ratio are printed.
+// "open" is everything between a path and the first inference: read, check, choose and initialize kernels, plan. Each model is opened
+// by both in turn, many times.
 #include <malloc.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,20 +15,15 @@
 #include <vector>
 
 #include "host/session.h"
+#include "tests/bench/row.h"
 #include "tests/testing/stock.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kRounds = 41;
 
 double Micros(Clock::time_point since) {
   return std::chrono::duration<double, std::micro>(Clock::now() - since).count();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Closing is not part of opening. What was opened outlives the clock, and what closing leaves for the allocator to tidy up is tidied
@@ -52,24 +46,29 @@ fusebox::Result<std::unique_ptr<fusebox::Session>> OpenHere(
   return session;
 }
 
-// False when one of the two does not take the file.
-bool Compare(const std::string& path, const std::shared_ptr<fusebox::Registry>& registry,
-             std::vector<double>& ratios) {
-  std::vector<double> ours, stock;
-  for (int round = 0; round < kRounds; ++round) {
+// The name of a job: a folder's name tells files of the same name apart.
+std::string JobOf(const std::filesystem::path& path) {
+  return path.parent_path().filename().string() + "/" + path.stem().string();
+}
+
+// False when this host does not open the file.
+bool Compare(const std::string& path, const std::shared_ptr<fusebox::Registry>& registry, int rounds) {
+  using fusebox::bench::kOurs, fusebox::bench::WriteError, fusebox::bench::WriteRow;
+  const fusebox::bench::Metric open{"open", JobOf(path), "open", "us"};
+  for (int round = 0; round < rounds; ++round) {
     Settle();
     auto start = Clock::now();
     const auto here = OpenHere(path, registry);
-    ours.push_back(Micros(start));
+    const double ours = Micros(start);
     Settle();
     start = Clock::now();
     const auto there = fusebox::testing::Stock::Open(path);
-    stock.push_back(Micros(start));
-    if (!here || !there) return false;
+    const double stock = Micros(start);
+    if (!here) return WriteError("open", open.job, kOurs, here.error().message), false;
+    WriteRow(open, kOurs, round, ours);
+    if (there) WriteRow(open, "TFLite", round, stock);
+    else if (round == 0) WriteError("open", open.job, "TFLite", there.error().message);
   }
-  const double a = Median(ours), b = Median(stock);
-  std::printf("%-60s %10.1f %10.1f %7.2f\n", std::filesystem::path(path).filename().c_str(), a, b, a / b);
-  ratios.push_back(a / b);
   return true;
 }
 
@@ -88,20 +87,21 @@ int main(int argc, char** argv) {
   fusebox::Config config;
   config.search_default_path = false;
   std::vector<std::string> models;
+  int rounds = 41;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--plugin" && i + 1 < argc) config.plugins.push_back(argv[++i]);
+    else if (std::string(argv[i]) == "--rounds" && i + 1 < argc) rounds = std::max(1, std::atoi(argv[++i]));
     else models.push_back(argv[i]);
   }
-  const double load = LoadPlugins(config);
-  if (!config.plugins.empty()) std::printf("load of the plugins' libraries: %.1f us\n", load);
+  if (const double load = LoadPlugins(config); !config.plugins.empty()) {
+    std::string names;
+    for (const std::string& plugin : config.plugins)
+      names += (names.empty() ? "" : ", ") + std::filesystem::path(plugin).filename().string();
+    fusebox::bench::WriteRow({"open", "plugin " + names, "load", "us"}, fusebox::bench::kOurs, 0, load);
+  }
   const auto registry = fusebox::Registry::Create(config);
   if (!registry) return std::fprintf(stderr, "%s\n", registry.error().message.c_str()), 2;
-  std::printf("%-60s %10s %10s %7s\n", "open, median of 41, us", "fusebox", "TFLite", "ratio");
-  std::vector<double> ratios;
-  int skipped = 0;
-  for (const std::string& model : models) skipped += !Compare(model, *registry, ratios);
-  if (ratios.empty()) return std::fprintf(stderr, "no model was opened by both\n"), 1;
-  std::printf("%zu models, %d not taken by both; ratio: median %.2f, worst %.2f\n", ratios.size(), skipped,
-              Median(ratios), *std::max_element(ratios.begin(), ratios.end()));
-  return 0;
+  bool good = true;
+  for (const std::string& model : models) good = Compare(model, *registry, rounds) && good;
+  return good ? 0 : 1;
 }

@@ -34,21 +34,31 @@ TEST_P(Readers, AcceptSeedsAndRefuseDamageWithAReason) {
   ASSERT_FALSE(seeds.empty());
   const auto run = [&](const std::string& bytes) { return target.run(std::as_bytes(std::span(bytes))); };
   std::mt19937_64 random(7);
-  const size_t of_each = 30 + 1000 / seeds.size();
+  const auto odd = target.odd_seeds ? target.odd_seeds() : std::vector<std::string>();
+  const size_t of_each = 30 + 1000 / (seeds.size() + odd.size());
   size_t refused = 0;
-  for (size_t k = 0; k < seeds.size(); ++k) {
-    const Status whole = run(seeds[k]);
-    EXPECT_TRUE(whole) << "seed " << k << ": " << whole.error().message;
+  const auto damage = [&](const std::string& seed) {
     for (size_t i = 0; i < of_each; ++i) {
-      const Status status = run(Damaged(seeds[k], random));
-      EXPECT_TRUE(testing::SucceedsOrBlamesInput(status)) << "seed " << k << ", copy " << i;
+      const Status status = run(Damaged(seed, random));
+      EXPECT_TRUE(SucceedsOrBlamesInput(status)) << "copy " << i;
       refused += !status;
     }
+  };
+  for (size_t k = 0; k < seeds.size(); ++k) {
+    SCOPED_TRACE("seed " + std::to_string(k));
+    const Status whole = run(seeds[k]);
+    EXPECT_TRUE(whole) << whole.error().message;
+    damage(seeds[k]);
+  }
+  for (size_t k = 0; k < odd.size(); ++k) {
+    SCOPED_TRACE("odd seed " + std::to_string(k));
+    EXPECT_TRUE(SucceedsOrBlamesInput(run(odd[k])));
+    damage(odd[k]);
   }
   EXPECT_GT(refused, seeds.size()) << "damage is not seen";
   const Status empty = run("");
   ASSERT_FALSE(empty);
-  EXPECT_TRUE(testing::BlamesInput(empty.error()));
+  EXPECT_TRUE(BlamesInput(empty.error()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Fuzz, Readers, ::testing::ValuesIn(Targets().begin(), Targets().end()),

@@ -30,8 +30,11 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   const std::filesystem::path corpus = (*argv)[2];
   std::filesystem::create_directories(corpus);
   int number = 0;
-  for (const std::string& seed : target->seeds())
-    fusebox::fuzz::WriteScratch(corpus / ("seed" + std::to_string(number++)), std::as_bytes(std::span(seed)));
+  for (const auto seeds : {target->seeds, target->odd_seeds}) {
+    if (!seeds) continue;
+    for (const std::string& seed : seeds())
+      fusebox::fuzz::WriteScratch(corpus / ("seed" + std::to_string(number++)), std::as_bytes(std::span(seed)));
+  }
   // The target's name is no option of libFuzzer's.
   (*argv)[1] = (*argv)[0];
   ++*argv;

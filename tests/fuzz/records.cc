@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checksums keep a fuzzer of whole files out of what lies behind them: here the records are its own, and the checksums are right.
 #include <algorithm>
+#include <cstring>
 
 #include "converter/import/saved_model/crc32c.h"
 #include "converter/import/saved_model/slice_key.h"
@@ -12,11 +13,35 @@ namespace {
 
 constexpr size_t kRecords = 4;
 
+// A list of strings is `count` lengths, the checksum of these, and the text. Writes that checksum and returns that of all, in which each
+// length counts as four bytes.
+uint32_t SetStringsChecksum(std::span<std::byte> bytes, int64_t count) {
+  uint32_t crc = 0;
+  size_t at = 0;
+  for (int64_t i = 0; i < count && at < bytes.size(); ++i) {
+    uint32_t length = 0;
+    for (int shift = 0; at < bytes.size(); shift += 7) {
+      const auto byte = std::to_integer<uint32_t>(bytes[at++]);
+      if (shift < 32) length |= (byte & 127) << shift;
+      if (byte < 128) break;
+    }
+    crc = saved_model::Crc32c(std::as_bytes(std::span(&length, 1)), crc);
+  }
+  const uint32_t masked = saved_model::MaskCrc(crc);
+  if (bytes.size() - at < sizeof masked) return 0;
+  std::memcpy(&bytes[at], &masked, sizeof masked);
+  return saved_model::Crc32c(bytes.subspan(at), crc);
+}
+
 // The checksum of what the record points at, where it points at something.
-void SetChecksum(tf::BundleEntry& entry, std::span<const std::byte> data) {
+void SetChecksum(tf::BundleEntry& entry, std::span<std::byte> data) {
   const auto offset = static_cast<uint64_t>(entry.offset()), size = static_cast<uint64_t>(entry.size());
   if (offset > data.size() || size > data.size() - offset) return;
-  entry.set_crc32c(saved_model::MaskCrc(saved_model::Crc32c(data.subspan(offset, size))));
+  const std::span<std::byte> bytes = data.subspan(offset, size);
+  int64_t count = 1;
+  for (const auto& dim : entry.shape().dim()) count = dim.size() < 0 || dim.size() > 4096 ? 0 : count * dim.size();
+  const uint32_t crc = entry.dtype() == tf::DT_STRING ? SetStringsChecksum(bytes, count) : saved_model::Crc32c(bytes);
+  entry.set_crc32c(saved_model::MaskCrc(crc));
 }
 
 }  // namespace
@@ -29,9 +54,10 @@ Status RunRecords(std::span<const std::byte> bytes) {
     if (!entry.ParseFromArray(bytes.data() + 1, static_cast<int>(length))) return Invalid("no record");
     bytes = bytes.subspan(1 + length);
   }
+  std::string data(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   samples::BundleWriter writer;
   for (size_t i = 0; i < kRecords; ++i) {
-    SetChecksum(entries[i], bytes);
+    SetChecksum(entries[i], std::as_writable_bytes(std::span(data)));
     writer.AddRecord("tensor" + std::to_string(i), entries[i]);
     // The last record is also what every slice of the others is.
     for (const tf::TensorSlice& slice : entries[i].slices())
@@ -41,7 +67,7 @@ Status RunRecords(std::span<const std::byte> bytes) {
   const auto length = static_cast<uint32_t>(index.size());
   std::string joined(reinterpret_cast<const char*>(&length), sizeof length);
   joined += index;
-  joined.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  joined += data;
   return RunBundle(std::as_bytes(std::span(joined)));
 }
 

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Target kTargets[] = {
-    {"saved_model", "saved_model.pb, converted whole", RunSavedModel, SavedModelSeeds},
+    {"saved_model", "saved_model.pb, converted whole", RunSavedModel, SavedModelSeeds, OtherSavedModelSeeds},
     {"bundle", "variables.index and its data: four bytes of the index' length, index, data", RunBundle,
      BundleSeeds},
     {"records", "a bundle's records under good checksums: for each a length and its bytes; then the data",
@@ -24,7 +24,7 @@ constexpr Target kTargets[] = {
     {"keras_config", "config.json of a .keras file with good weights, converted whole", RunKerasConfig,
      KerasConfigSeeds},
     {"tflite", ".tflite, read and written again", RunTflite, TfliteSeeds},
-    {"run", ".tflite, opened and run with the built-in kernels", RunModel, ModelSeeds},
+    {"run", ".tflite, opened and run with the built-in kernels", RunModel, ModelSeeds, TfliteSeeds},
 };
 
 struct Scratch {

@@ -10,32 +10,27 @@
 #include <vector>
 
 #include "host/base/status.h"
+#include "tests/fuzz/seeds.h"
 
 namespace fusebox::fuzz {
 
 struct Target {
   std::string_view name, what;
   Status (*run)(std::span<const std::byte> bytes);
-  std::vector<std::string> (*seeds)();  // good files
+  std::vector<std::string> (*seeds)();                // files that the reader accepts
+  std::vector<std::string> (*odd_seeds)() = nullptr;  // further files, which it may refuse
 };
 std::span<const Target> Targets();
 const Target* FindTarget(std::string_view name);  // null: there is none
 
 // The targets, a file each.
 Status RunSavedModel(std::span<const std::byte>);
-std::vector<std::string> SavedModelSeeds();
 Status RunBundle(std::span<const std::byte>);
-std::vector<std::string> BundleSeeds();
 Status RunRecords(std::span<const std::byte>);
-std::vector<std::string> RecordSeeds();
 Status RunKeras(std::span<const std::byte>);
-std::vector<std::string> KerasSeeds();
 Status RunKerasConfig(std::span<const std::byte>);
-std::vector<std::string> KerasConfigSeeds();
 Status RunTflite(std::span<const std::byte>);
-std::vector<std::string> TfliteSeeds();
 Status RunModel(std::span<const std::byte>);
-std::vector<std::string> ModelSeeds();
 
 // A folder of this process's own, on a file system in memory where there is one; gone when the process ends.
 const std::string& ScratchDir();

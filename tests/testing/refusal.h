@@ -6,7 +6,7 @@
 
 #include "host/base/status.h"
 
-namespace fusebox::testing {
+namespace fusebox {
 
 // The error has a reason, and the reason is the input: it is not a bug of the program.
 inline ::testing::AssertionResult BlamesInput(const Error& error) {
@@ -21,4 +21,4 @@ template <class T>
   return result ? ::testing::AssertionSuccess() : BlamesInput(result.error());
 }
 
-}  // namespace fusebox::testing
+}  // namespace fusebox

@@ -112,12 +112,12 @@ TEST(LoadSavedModel, SurvivesAnyDamage) {
     damaged[i] = static_cast<char>(damaged[i] ^ (1 << (i % 8)));
     WriteAll(path, damaged);
     auto model = LoadSavedModel(dir);
-    EXPECT_TRUE(testing::SucceedsOrBlamesInput(model));
+    EXPECT_TRUE(SucceedsOrBlamesInput(model));
     if (!model) continue;
     auto variables = Variables::Bind(*model);
-    EXPECT_TRUE(testing::SucceedsOrBlamesInput(variables));
+    EXPECT_TRUE(SucceedsOrBlamesInput(variables));
     for (size_t k = 0; variables && k < variables->all().size(); ++k)
-      EXPECT_TRUE(testing::SucceedsOrBlamesInput(variables->Read(static_cast<int>(k))));
+      EXPECT_TRUE(SucceedsOrBlamesInput(variables->Read(static_cast<int>(k))));
   }
   EXPECT_GT(refused, bytes.size() / 23 * 9 / 10);
 }

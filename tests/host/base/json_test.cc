@@ -36,8 +36,9 @@ TEST(Json, FindsThePlaceOfAPointer) {
 }
 
 TEST(Json, SurvivesTextThatIsNoJson) {
-  for (const char* text : {"", "{", "[", "{\"", "{\"a", "{\"a\":", "[1,", "{\"a\\", "}}}}"})
+  for (const char* text : {"", "{", "[", "{\"", "{\"a", "[1,", "{\"a\\", "}}}}"})
     EXPECT_EQ(PositionOf(text, "/a/0/b"), (Position{1, 1})) << text;
+  EXPECT_EQ(PositionOf("{\"a\":", "/a/0/b"), (Position{1, 2})) << "the key is there, its value is not";
 }
 
 TEST(Nearest, ForgivesOneSlipInThree) {

@@ -63,7 +63,7 @@ TEST(FlexMap, SurvivesAnyDamage) {
   const auto attempt = [&](const std::string& bytes) {
     const auto read = ReadFlexMap(bytes);
     refused += !read;
-    EXPECT_TRUE(testing::SucceedsOrBlamesInput(read));
+    EXPECT_TRUE(SucceedsOrBlamesInput(read));
     if (!read) return;
     const auto again = ReadFlexMap(WriteFlexMap(*read));
     ASSERT_TRUE(again) << again.error().message << " " << ToString(*read);

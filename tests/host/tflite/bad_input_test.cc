@@ -15,12 +15,14 @@ std::string WhyNot(std::string_view bytes) {
 // Reads, and if that succeeds writes and reads again. Each succeeds or blames the input. Returns whether the file was read.
 bool Try(std::string_view bytes) {
   const auto module = ReadBytes(bytes);
-  EXPECT_TRUE(testing::SucceedsOrBlamesInput(module));
+  EXPECT_TRUE(SucceedsOrBlamesInput(module));
   if (!module) return false;
   EXPECT_NE(ToText(**module), "");
   const auto written = Write(**module);
-  EXPECT_TRUE(testing::SucceedsOrBlamesInput(written));
-  if (written) EXPECT_TRUE(ReadBytes(*written)) << WhyNot(*written);
+  EXPECT_TRUE(SucceedsOrBlamesInput(written));
+  if (written) {
+    EXPECT_TRUE(ReadBytes(*written)) << WhyNot(*written);
+  }
   return true;
 }
 

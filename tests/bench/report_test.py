@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of report.py on rows whose ratios are known."""
+import contextlib
+import io
+import random
+import unittest
+
+import report
+
+
+def rows(ours, theirs, bench='lstm', job='f32, 128 units', peer='TFLite', run=0, metric='run', exact=False):
+    made = []
+    for who, values in (('ours', ours), (peer, theirs)):
+        made += [{'bench': bench, 'job': job, 'metric': metric, 'unit': 'ms', 'exact': exact, 'who': who, 'run': run,
+                  'round': i, 'value': value} for i, value in enumerate(values)]
+    return made
+
+
+def margin(limit, bench='lstm', job='*', metric='run', peer='TFLite'):
+    return report.Margin(bench, job, metric, peer, limit, 'test')
+
+
+def only(made, *margins):
+    lines = report.shown(report.lines_of(made, margins))
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def printed(made, margins):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status = report.print_report(made, margins)
+    return status, out.getvalue()
+
+
+def noisy(median, spread, count, seed):
+    draw = random.Random(seed)
+    return [median * (1 + draw.uniform(-spread, spread)) for _ in range(count)]
+
+
+class Ratios(unittest.TestCase):
+    def test_is_that_of_the_medians(self):
+        line = only(rows([1, 2, 9, 2, 2, 2, 2], [4, 4, 4, 40, 4, 4, 4]), margin(1))
+        self.assertEqual((line.ours, line.theirs, line.ratio), (2, 4, 0.5))
+        self.assertEqual(line.verdict, 'ok')
+
+    def test_pairs_rounds_that_both_have(self):
+        made = rows([1, 1, 100], [2, 2])
+        line = only(made, margin(1))
+        self.assertEqual((line.rounds, line.ratio), (2, 0.5))
+
+    def test_runs_are_apart(self):
+        made = rows([1] * 6, [2] * 6) + rows([3] * 6, [2] * 6, run=1)
+        line = only(made, margin(1))
+        self.assertEqual(line.rounds, 12)
+        self.assertAlmostEqual(line.low, 0.5)
+        self.assertAlmostEqual(line.high, 1.5)
+
+    def test_a_peer_that_needs_nothing_has_no_ratio(self):
+        self.assertEqual([l.peer for l, _ in report.lines_of(rows([1] * 3, [0] * 3), [])], ['-'])
+
+
+class Intervals(unittest.TestCase):
+    def test_holds_the_true_ratio_about_as_often_as_it_says(self):
+        held = 0
+        for seed in range(60):
+            pairs = list(zip(noisy(2, 0.3, 25, seed), noisy(4, 0.3, 25, 1000 + seed)))
+            low, high = report.interval([pairs], seed)
+            held += low <= 0.5 <= high
+        self.assertGreaterEqual(held, 52)
+
+    def test_is_narrower_of_quiet_rounds(self):
+        width = {}
+        for spread in (0.02, 0.3):
+            low, high = report.interval([list(zip(noisy(1, spread, 30, 1), noisy(1, spread, 30, 2)))])
+            width[spread] = high - low
+        self.assertLess(width[0.02] * 5, width[0.3])
+
+    def test_of_few_rounds_is_their_range_and_of_two_none(self):
+        self.assertEqual(report.interval([[(1, 2), (2, 2), (3, 2)]]), (0.5, 1.5))
+        self.assertEqual(report.interval([[(1, 2), (2, 2)]]), (None, None))
+
+    def test_of_a_count_is_its_ratio(self):
+        line = only(rows([3], [100], exact=True), margin(0.02))
+        self.assertEqual((line.low, line.high, line.verdict), (0.03, 0.03, 'over'))
+
+    def test_joins_rounds_beyond_the_most(self):
+        joined = report.condense([(i, 2 * i) for i in range(1000)])
+        self.assertEqual(len(joined), report.MOST_ROUNDS)
+        self.assertEqual(joined[0], (12.0, 24.0))
+
+
+class Margins(unittest.TestCase):
+    def test_over_only_when_the_whole_interval_is(self):
+        quiet = rows(noisy(1.1, 0.01, 20, 1), noisy(1, 0.01, 20, 2))
+        loud = rows(noisy(1.1, 0.8, 20, 5), noisy(1, 0.8, 20, 4))
+        self.assertEqual(only(quiet, margin(1.03)).verdict, 'over')
+        line = only(loud, margin(report.ratio_of_medians(list(zip(
+            [r['value'] for r in loud if r['who'] == 'ours'],
+            [r['value'] for r in loud if r['who'] != 'ours']))) - 0.01))
+        self.assertEqual(line.verdict, 'over?')
+
+    def test_the_exit_status_is_1_when_one_is_over(self):
+        good, bad = rows([1] * 8, [2] * 8), rows([3] * 8, [2] * 8, job='f32, 512 units')
+        self.assertEqual(printed(good, [margin(1)])[0], 0)
+        status, text = printed(good + bad, [margin(1)])
+        self.assertEqual(status, 1)
+        self.assertIn('1 within their margins, 0 over by less than the interval, 1 over', text)
+
+    def test_the_exit_status_is_1_when_ours_failed_or_nothing_was_measured(self):
+        good = rows([1] * 8, [2] * 8)
+        error = {'bench': 'lstm', 'job': 'j', 'error': 'declines'}
+        self.assertEqual(printed(good + [error | {'who': 'ours'}], [margin(1)])[0], 1)
+        self.assertEqual(printed(good + [error | {'who': 'TFLite'}], [margin(1)])[0], 0)
+        self.assertEqual(printed([], [margin(1)])[0], 1)
+
+    def test_the_first_that_matches_counts(self):
+        line = only(rows([1] * 8, [2] * 8), margin(0.4, job='f32, 1*'), margin(1))
+        self.assertEqual(line.margin, 0.4)
+
+    def test_without_a_peer_the_value_is_held(self):
+        made = [r for r in rows([0.4] * 8, [1] * 8) if r['who'] == 'ours']
+        line = only(made, margin(0.3, peer='-'))
+        self.assertEqual((line.theirs, line.ratio, line.verdict), (None, 0.4, 'over'))
+
+    def test_the_file_is_read(self):
+        margins = report.read_margins()
+        self.assertEqual(report.find_margin(margins, 'lstm', 'f32, 128 units', 'run', 'TFLite').limit, 0.0667)
+        self.assertIsNone(report.find_margin(margins, 'lstm', 'f32, 128 units', 'run', 'limit').limit)
+        self.assertIsNone(report.find_margin(margins, 'cache', 'llm (small), reload', 'open', 'unshared'))
+        self.assertIsNone(report.find_margin(margins, 'cache', 'fc (small), reload', 'init', 'unshared').limit)
+
+
+class Pages(unittest.TestCase):
+    PAGE = 'before\n<!-- bench:lstm -->\nold\n<!-- /bench -->\nbetween\n<!-- bench:net -->\nkept\n<!-- /bench -->\n'
+
+    def test_gets_tables_between_the_markers_of_what_was_measured(self):
+        line = only(rows([1] * 8, [2] * 8), margin(1))
+        page = report.write_docs(self.PAGE, [line], '2026-01-01, a machine.')
+        self.assertEqual(page, '''before
+<!-- bench:lstm -->
+2026-01-01, a machine.
+
+| job | metric | ours | peer | peer measured | ours / peer | 95 % interval | margin | result |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| f32, 128 units | run | 1.00 ms | TFLite | 2.00 ms | 0.500 | 0.500 to 0.500 | 1.00 | ok |
+<!-- /bench -->
+between
+<!-- bench:net -->
+kept
+<!-- /bench -->
+''')
+        self.assertEqual(report.write_docs(page, [line], '2026-01-01, a machine.'), page)
+
+    def test_without_markers_is_refused(self):
+        with self.assertRaises(ValueError):
+            report.write_docs('no markers', [only(rows([1] * 8, [2] * 8), margin(1))], 'x')
+
+    def test_the_page_of_this_project_has_all_markers(self):
+        page = (report.HERE / '../../docs/benchmarks.md').resolve().read_text()
+        for bench in dict.fromkeys(m.bench for m in report.read_margins()):
+            self.assertEqual(page.count(f'<!-- bench:{bench} -->\n'), 1, bench)
+
+    def test_says_how_many_files_are_faster(self):
+        made = rows([1] * 8, [2] * 8, bench='files', job='a, 1 thread') + rows([3] * 8, [2] * 8, bench='files',
+                                                                            job='b, 1 thread')
+        lines = report.shown(report.lines_of(made, [margin(None, bench='files')]))
+        self.assertEqual(report.summary(lines), ['2 files, 1 thread: median 1.00, largest 1.50'])
+
+
+class Numbers(unittest.TestCase):
+    def test_have_three_digits(self):
+        for value, text in ((1234.5, '1234'), (123.4, '123'), (12.34, '12.3'), (1.234, '1.23'), (0.1234, '0.123'),
+                            (0.01234, '0.0123'), (0.001234, '0.00123'), (0, '0'), (None, '-')):
+            self.assertEqual(report.digits(value), text)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each target starts from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fusebox::fuzz {
+
+std::vector<std::string> SavedModelSeeds();
+std::vector<std::string> OtherSavedModelSeeds();  // their variables are not in the checkpoint of the target
+std::vector<std::string> BundleSeeds();
+std::vector<std::string> RecordSeeds();
+std::vector<std::string> KerasSeeds();
+std::vector<std::string> KerasConfigSeeds();
+std::vector<std::string> TfliteSeeds();
+std::vector<std::string> ModelSeeds();
+
+}  // namespace fusebox::fuzz
