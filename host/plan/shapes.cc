@@ -131,6 +131,7 @@ class NodeShaper {
   // SHAPE and RANK need no value of their operand.
   std::optional<Tensor> ShapeOperand() const {
     if (!node_.is(Op::kShape) && !node_.is(Op::kRank)) return std::nullopt;
+    if (node_.operands.empty() || node_.results.empty() || node_.results[0] == kNoValue) return std::nullopt;
     return ShapeValue(node_, TypeOf(*abi_.operands[0]).shape,
                       code_.function->value(node_.results[0]).type.dtype);
   }

@@ -3,11 +3,12 @@
 //
 //   cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]
 //
-// Each run is a process of its own, with the plugin loaded and the model's pages in memory. The modes take turns. "unshared" is how
-// XNNPACK is used without a cache: every signature packs its own weights. Without a cache ours still share them in memory. "open" is
-// Model::Open and Session::Create; "init" adds the planning of all signatures, in which weights are packed; "first" goes from Open to
-// the first output (llm: 64 tokens of prefill, then one of decode); "steady" is one more run (llm: of decode). "packed" are the
-// bytes that XNNPACK packed, "reused" those that it did not have to pack.
+// Each run is a process of its own, with the plugin loaded and the model's pages in memory. The modes take
+// turns. "unshared" is how XNNPACK is used without a cache: every signature packs its own weights. Without a
+// cache ours still share them in memory. "open" is Model::Open and Session::Create; "init" adds the planning
+// of all signatures, in which weights are packed; "first" goes from Open to the first output (llm: 64 tokens
+// of prefill, then one of decode); "steady" is one more run (llm: of decode). "packed" are the bytes that
+// XNNPACK packed, "reused" those that it did not have to pack.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,7 +199,8 @@ constexpr Mode kModes[] = {
 };
 
 // One round of one mode. In it, "disk MB" is the size of the mode's cache.
-Result<Row> RunOnce(const std::string& name, const fs::path& model, const Mode& mode, const Arguments& arguments) {
+Result<Row> RunOnce(const std::string& name, const fs::path& model, const Mode& mode,
+                    const Arguments& arguments) {
   const fs::path cache = mode.cache[0] == '\0' ? "" : arguments.dir / (name + mode.cache);
   if (mode.fresh) fs::remove_all(cache);
   std::string options = mode.options;
@@ -211,7 +213,8 @@ Result<Row> RunOnce(const std::string& name, const fs::path& model, const Mode& 
 std::string UnitOf(std::string_view column) { return std::string(column.substr(column.rfind(' ') + 1)); }
 
 // Of one mode in one round, beside the modes that have no cache.
-void WriteMode(const std::string& job, int round, const std::vector<Row>& rows, size_t mode, double model_mb) {
+void WriteMode(const std::string& job, int round, const std::vector<Row>& rows, size_t mode,
+               double model_mb) {
   const Row& row = rows[mode];
   for (const auto& [name, column] :
        {std::pair("init", "init ms"), {"first output", "first ms"}, {"peak memory", "peak MB"}}) {

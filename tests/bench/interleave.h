@@ -17,8 +17,8 @@ struct Round {
 
 // Calls `a` some times, then `b`, and so on for about `seconds`. The first call of a turn is not counted; with several threads a
 // turn begins after a pause in which the threads of the other stop spinning.
-Result<std::vector<Round>> Interleave(const std::function<Status()>& a, const std::function<Status()>& b, double seconds,
-                        int threads);
+Result<std::vector<Round>> Interleave(const std::function<Status()>& a, const std::function<Status()>& b,
+                                      double seconds, int threads);
 
 // What `work` returned in a child process, or why it returned nothing: the child may crash or hang.
 Result<std::string> InChild(const std::function<std::string()>& work, unsigned seconds);

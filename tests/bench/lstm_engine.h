@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One f32 LSTM layer, batch 1, in the engines that lstm_bench compares.
+// One LSTM layer, batch 1, in the engines that lstm_bench compares.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,15 @@ struct LstmProblem {
   int steps, inputs, units;
   std::vector<float> x;  // [steps][inputs]
   std::vector<float> kernel[4], recurrent[4], bias[4];
+  bool bytes = false;  // engines get kernel and recurrent as ToBytes() of them, which loses nothing
 };
-LstmProblem RandomProblem(int steps, int units);
+LstmProblem RandomProblem(int steps, int units, bool bytes = false);
+
+struct ByteWeights {
+  std::vector<int8_t> values;
+  float scale;  // one for the matrix; the zero point is 0
+};
+ByteWeights ToBytes(const std::vector<float>& weights);
 
 class LstmEngine {
  public:
@@ -28,6 +35,7 @@ class LstmEngine {
 // All on one thread. They throw std::runtime_error with the reason.
 std::unique_ptr<LstmEngine> OurEngine(const LstmProblem& problem);
 std::unique_ptr<LstmEngine> TfLiteEngine(const LstmProblem& problem, const std::string& library);
+// f32 weights only.
 std::unique_ptr<LstmEngine> OnnxEngine(const LstmProblem& problem, const std::string& library);
 
 // What this machine can do, on one thread: multiply-adds of registers only, and reading `bytes` again and again.

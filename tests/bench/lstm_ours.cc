@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rnn plugin's kernel, called through the plugin ABI.
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <stdexcept>
@@ -14,12 +15,20 @@ using testing::FakeHost;
 using testing::FakeNode;
 using testing::FakeTensor;
 
+FakeTensor Weights(const LstmProblem& p, std::vector<int64_t> dims, const std::vector<float>& weights) {
+  if (!p.bytes) return FakeTensor::Of<float>(FBX_F32, std::move(dims), weights, FBX_TENSOR_CONST);
+  const ByteWeights bytes = ToBytes(weights);
+  auto tensor = FakeTensor::Of<int8_t>(FBX_I8, std::move(dims), bytes.values, FBX_TENSOR_CONST);
+  tensor.Quantised(bytes.scale);
+  return tensor;
+}
+
 std::vector<FakeTensor> Operands(const LstmProblem& p) {
   std::vector<FakeTensor> operands(24);
   operands[0] = FakeTensor::Of<float>(FBX_F32, {1, p.steps, p.inputs}, p.x);
   for (size_t k = 0; k < 4; ++k) {
-    operands[1 + k] = FakeTensor::Of<float>(FBX_F32, {p.units, p.inputs}, p.kernel[k], FBX_TENSOR_CONST);
-    operands[5 + k] = FakeTensor::Of<float>(FBX_F32, {p.units, p.units}, p.recurrent[k], FBX_TENSOR_CONST);
+    operands[1 + k] = Weights(p, {p.units, p.inputs}, p.kernel[k]);
+    operands[5 + k] = Weights(p, {p.units, p.units}, p.recurrent[k]);
     operands[12 + k] = FakeTensor::Of<float>(FBX_F32, {p.units}, p.bias[k], FBX_TENSOR_CONST);
   }
   const std::vector<float> zeros(static_cast<size_t>(p.units));
@@ -53,12 +62,25 @@ class Ours : public LstmEngine {
   std::unique_ptr<FakeNode> node_;
 };
 
+void RoundToBytes(std::vector<float>& weights) {
+  const ByteWeights bytes = ToBytes(weights);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(bytes.values[i]) * bytes.scale;
+}
+
 }  // namespace
 
 std::unique_ptr<LstmEngine> OurEngine(const LstmProblem& problem) { return std::make_unique<Ours>(problem); }
 
-LstmProblem RandomProblem(int steps, int units) {
-  LstmProblem p{steps, units, units, {}, {}, {}, {}};
+ByteWeights ToBytes(const std::vector<float>& weights) {
+  float largest = 0;
+  for (const float w : weights) largest = std::max(largest, std::abs(w));
+  ByteWeights bytes{{}, largest / 127};
+  for (const float w : weights) bytes.values.push_back(static_cast<int8_t>(std::lround(w / bytes.scale)));
+  return bytes;
+}
+
+LstmProblem RandomProblem(int steps, int units, bool bytes) {
+  LstmProblem p{steps, units, units, {}, {}, {}, {}, bytes};
   std::mt19937 random(static_cast<uint32_t>(units));
   const auto fill = [&](std::vector<float>& values, int count, double scale) {
     std::uniform_real_distribution<float> uniform(static_cast<float>(-scale), static_cast<float>(scale));
@@ -71,6 +93,10 @@ LstmProblem RandomProblem(int steps, int units) {
     fill(p.kernel[k], units * units, scale);
     fill(p.recurrent[k], units * units, scale);
     fill(p.bias[k], units, scale);
+    if (bytes) {
+      RoundToBytes(p.kernel[k]);
+      RoundToBytes(p.recurrent[k]);
+    }
   }
   return p;
 }

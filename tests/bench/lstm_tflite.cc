@@ -19,26 +19,35 @@ using Table = Offset<flatbuffers::Table>;
 constexpr flatbuffers::voffset_t Field(int number) {
   return static_cast<flatbuffers::voffset_t>(4 + 2 * number);
 }
-constexpr int kLstmCode = 44, kLstmOptions = 71, kTanh = 4;
+constexpr int kLstmCode = 44, kLstmOptions = 71, kTanh = 4, kInt8 = 9;
 
 class ModelWriter {
  public:
   // Returns the tensor's number. Without data: an activation, or a variable tensor.
   int AddTensor(const std::vector<int32_t>& shape, const std::vector<float>* data, bool variable = false) {
-    uint32_t buffer = 0;
-    if (data) {
-      b_.ForceVectorAlignment(data->size() * 4, 1, 16);
-      const auto bytes = b_.CreateVector(reinterpret_cast<const uint8_t*>(data->data()), data->size() * 4);
-      buffer = static_cast<uint32_t>(buffers_.size());
-      AddBuffer(bytes);
-    }
+    const uint32_t buffer = data ? AddData(data->data(), data->size() * 4) : 0;
     const auto dims = b_.CreateVector(shape);
     const auto start = b_.StartTable();
     b_.AddOffset(Field(0), dims);
     b_.AddElement<uint32_t>(Field(2), buffer, 0);
     b_.AddElement<uint8_t>(Field(5), variable, 0);
-    tensors_.push_back(b_.EndTable(start));
-    return static_cast<int>(tensors_.size()) - 1;
+    return EndTensor(start);
+  }
+  int AddTensor(const std::vector<int32_t>& shape, const ByteWeights& weights) {
+    const uint32_t buffer = AddData(weights.values.data(), weights.values.size());
+    const auto scale = b_.CreateVector(std::vector<float>{weights.scale});
+    const auto zero = b_.CreateVector(std::vector<int64_t>{0});
+    auto start = b_.StartTable();
+    b_.AddOffset(Field(2), scale);
+    b_.AddOffset(Field(3), zero);
+    const Table quantization = b_.EndTable(start);
+    const auto dims = b_.CreateVector(shape);
+    start = b_.StartTable();
+    b_.AddOffset(Field(0), dims);
+    b_.AddElement<int8_t>(Field(1), kInt8, 0);
+    b_.AddElement<uint32_t>(Field(2), buffer, 0);
+    b_.AddOffset(Field(4), quantization);
+    return EndTensor(start);
   }
 
   std::string Finish(const std::vector<int32_t>& operands, int input, int output) {
@@ -81,6 +90,16 @@ class ModelWriter {
   ModelWriter() { AddBuffer(0); }
 
  private:
+  uint32_t AddData(const void* data, size_t size) {
+    b_.ForceVectorAlignment(size, 1, 16);
+    const auto bytes = b_.CreateVector(static_cast<const uint8_t*>(data), size);
+    AddBuffer(bytes);
+    return static_cast<uint32_t>(buffers_.size()) - 1;
+  }
+  int EndTensor(flatbuffers::uoffset_t start) {
+    tensors_.push_back(b_.EndTable(start));
+    return static_cast<int>(tensors_.size()) - 1;
+  }
   void AddBuffer(Offset<Vector<uint8_t>> bytes) {
     const auto start = b_.StartTable();
     if (!bytes.IsNull()) b_.AddOffset(Field(0), bytes);
@@ -96,8 +115,12 @@ std::string WriteModel(const LstmProblem& p) {
   std::vector<int32_t> operands(24, -1);
   const int input = operands[0] = writer.AddTensor({1, p.steps, p.inputs}, nullptr);
   for (int k = 0; k < 4; ++k) {
-    operands[1 + k] = writer.AddTensor({p.units, p.inputs}, &p.kernel[k]);
-    operands[5 + k] = writer.AddTensor({p.units, p.units}, &p.recurrent[k]);
+    const auto weights = [&](int columns, const std::vector<float>& values) {
+      const std::vector<int32_t> shape = {p.units, columns};
+      return p.bytes ? writer.AddTensor(shape, ToBytes(values)) : writer.AddTensor(shape, &values);
+    };
+    operands[1 + k] = weights(p.inputs, p.kernel[k]);
+    operands[5 + k] = weights(p.units, p.recurrent[k]);
     operands[12 + k] = writer.AddTensor({p.units}, &p.bias[k]);
   }
   for (const int state : {18, 19}) operands[state] = writer.AddTensor({1, p.units}, nullptr, true);

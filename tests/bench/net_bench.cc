@@ -3,9 +3,10 @@
 //
 //   net_bench --plugin FOLDER [--seconds S] [FILE.tflite...]
 //
-// Without files: MobileNetV2 1.0 224 in f32, of our own writing, beside the same net built with XNNPACK's own API, and what part of
-// its packed weights comes from the cache on a warm start. With files: each beside stock TFLite 2.9 and its XNNPACK delegate
-// (FUSEBOX_PEER_DIR). 1 and 2 threads; the two take turns in one process.
+// Without files: MobileNetV2 1.0 224 in f32, of our own writing, beside the same net built with XNNPACK's own
+// API, and what part of its packed weights comes from the cache on a warm start. With files: each beside
+// stock TFLite 2.9 and its XNNPACK delegate (FUSEBOX_PEER_DIR). 1 and 2 threads; the two take turns in one
+// process.
 #include "tests/bench/net_bench.h"
 
 #include <cstdio>
@@ -46,7 +47,9 @@ Status FillInputs(Session& session) {
   return {};
 }
 
-std::string OnThreads(int threads) { return threads == 1 ? ", 1 thread" : ", " + std::to_string(threads) + " threads"; }
+std::string OnThreads(int threads) {
+  return threads == 1 ? ", 1 thread" : ", " + std::to_string(threads) + " threads";
+}
 
 namespace {
 

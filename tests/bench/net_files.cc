@@ -130,7 +130,8 @@ bool CompareFiles(const NetArguments& arguments) {
   const auto names = Names(arguments.files);
   for (const int threads : kThreads)
     for (size_t i = 0; i < names.size(); ++i)
-      good = WriteFile(names[i] + OnThreads(threads), MeasureFile(arguments.files[i], arguments, threads)) && good;
+      good = WriteFile(names[i] + OnThreads(threads), MeasureFile(arguments.files[i], arguments, threads)) &&
+             good;
   return good;
 }
 

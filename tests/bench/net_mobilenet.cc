@@ -159,8 +159,8 @@ class Direct {
 };
 
 // Ours and XNNPACK's in turn; the outputs are equal to the bit.
-Result<std::vector<Round>> Compare(const MobileNet& net, const std::string& path, const NetArguments& arguments,
-                                   int threads) {
+Result<std::vector<Round>> Compare(const MobileNet& net, const std::string& path,
+                                   const NetArguments& arguments, int threads) {
   FUSEBOX_ASSIGN(const auto session, OpenNet(path, arguments, threads));
   Direct direct(net, threads);
   FUSEBOX_ASSIGN(const auto image, session->InputData(0));

@@ -3,8 +3,8 @@
 //
 //   FUSEBOX_PEER_DIR=DIR open_bench [--plugin FOLDER]... [--rounds N] MODEL...
 //
-// "open" is everything between a path and the first inference: read, check, choose and initialize kernels, plan. Each model is opened
-// by both in turn, many times.
+// "open" is everything between a path and the first inference: read, check, choose and initialize kernels,
+// plan. Each model is opened by both in turn, many times.
 #include <malloc.h>
 
 #include <chrono>

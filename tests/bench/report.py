@@ -82,7 +82,7 @@ def find_margin(margins, bench, job, metric, peer):
 
 
 def condense(rounds, most=MOST_ROUNDS):
-    """At most `most` rounds: neighbours are joined to their medians."""
+    """At most `most` rounds: neighbors are joined to their medians."""
     if len(rounds) <= most:
         return rounds
     joined = []

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of report.py on rows whose ratios are known."""
+"""Tests of report.py on rows whose ratios are known, and of run.py on programs that fail or hang."""
 import contextlib
 import io
+import json
 import random
+import time
 import unittest
 
 import report
+import run
 
 
 def rows(ours, theirs, bench='lstm', job='f32, 128 units', peer='TFLite', run=0, metric='run', exact=False):
@@ -167,6 +170,32 @@ kept
                                                                             job='b, 1 thread')
         lines = report.shown(report.lines_of(made, [margin(None, bench='files')]))
         self.assertEqual(report.summary(lines), ['2 files, 1 thread: median 1.00, largest 1.50'])
+
+
+class Runs(unittest.TestCase):
+    ROW = {'bench': 'lstm', 'job': 'j', 'metric': 'run', 'unit': 'ms', 'who': 'ours', 'round': 0, 'value': 1.5}
+
+    def started(self, script, deadline=None):
+        with contextlib.redirect_stderr(io.StringIO()):
+            return run.run('lstm', ['sh', '-c', script], 4, deadline)
+
+    def test_adds_the_number_of_the_run(self):
+        self.assertEqual(self.started(f"echo noise; echo '{json.dumps(self.ROW)}'"), [self.ROW | {'run': 4}])
+
+    def test_of_a_program_that_fails_is_an_error_of_ours(self):
+        row, error = self.started(f"echo '{json.dumps(self.ROW)}'; exit 3")
+        self.assertEqual((row['value'], error['who'], error['error']), (1.5, 'ours', 'exit status 3'))
+
+    def test_ends_at_the_deadline_and_keeps_whole_rows(self):
+        start = time.monotonic()
+        row, error = self.started(f"echo '{json.dumps(self.ROW)}'; printf '{{'; exec sleep 20", start + 0.5)
+        self.assertLess(time.monotonic() - start, 10)
+        self.assertEqual((row['value'], error['error']), (1.5, 'no time is left'))
+
+    def test_without_models_names_what_is_missing(self):
+        benchmarks = run.Benchmarks(report.HERE, True, None)
+        rows = run.measure(benchmarks, ['files'], 1)
+        self.assertEqual([row['error'] for row in rows], ['FUSEBOX_MODELS is not set'])
 
 
 class Numbers(unittest.TestCase):

@@ -19,17 +19,17 @@ std::string Quoted(std::string_view text) {
 }  // namespace
 
 void WriteRow(const Metric& metric, std::string_view who, int round, double value) {
-  std::printf(R"({"bench": %s, "job": %s, "metric": %s, "unit": %s, "exact": %s, "who": %s, "round": %d, "value": %.17g})"
-              "\n",
-              Quoted(metric.bench).c_str(), Quoted(metric.job).c_str(), Quoted(metric.name).c_str(),
-              Quoted(metric.unit).c_str(), metric.exact ? "true" : "false", Quoted(who).c_str(), round, value);
+  const std::string about = "{\"bench\": " + Quoted(metric.bench) + ", \"job\": " + Quoted(metric.job) +
+                            ", \"metric\": " + Quoted(metric.name) + ", \"unit\": " + Quoted(metric.unit) +
+                            ", \"exact\": " + (metric.exact ? "true" : "false");
+  std::printf("%s, \"who\": %s, \"round\": %d, \"value\": %.17g}\n", about.c_str(), Quoted(who).c_str(),
+              round, value);
   std::fflush(stdout);
 }
 
 void WriteError(std::string_view bench, std::string_view job, std::string_view who, std::string_view why) {
-  std::printf(R"({"bench": %s, "job": %s, "who": %s, "error": %s})"
-              "\n",
-              Quoted(bench).c_str(), Quoted(job).c_str(), Quoted(who).c_str(), Quoted(why).c_str());
+  std::printf("{\"bench\": %s, \"job\": %s, \"who\": %s, \"error\": %s}\n", Quoted(bench).c_str(),
+              Quoted(job).c_str(), Quoted(who).c_str(), Quoted(why).c_str());
   std::fflush(stdout);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements on standard output, a line of JSON each. report.py makes tables of them and compares them with margins.tsv, which
-// names benchmarks, jobs, metrics and peers as they are written here.
+// Measurements on standard output, a line of JSON each. report.py makes tables of them and compares them with
+// margins.tsv, which names benchmarks, jobs, metrics and peers as they are written here.
 #pragma once
 
 #include <string>

@@ -33,7 +33,8 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   for (const auto seeds : {target->seeds, target->odd_seeds}) {
     if (!seeds) continue;
     for (const std::string& seed : seeds())
-      fusebox::fuzz::WriteScratch(corpus / ("seed" + std::to_string(number++)), std::as_bytes(std::span(seed)));
+      fusebox::fuzz::WriteScratch(corpus / ("seed" + std::to_string(number++)),
+                                  std::as_bytes(std::span(seed)));
   }
   // The target's name is no option of libFuzzer's.
   (*argv)[1] = (*argv)[0];

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kRecords = 4;
 
-// A list of strings is `count` lengths, the checksum of these, and the text. Writes that checksum and returns that of all, in which each
-// length counts as four bytes.
+// A list of strings is `count` lengths, the checksum of these, and the text. Writes that checksum and returns
+// that of all, in which each length counts as four bytes.
 uint32_t SetStringsChecksum(std::span<std::byte> bytes, int64_t count) {
   uint32_t crc = 0;
   size_t at = 0;
@@ -39,9 +39,11 @@ void SetChecksum(tf::BundleEntry& entry, std::span<std::byte> data) {
   if (offset > data.size() || size > data.size() - offset) return;
   const std::span<std::byte> bytes = data.subspan(offset, size);
   int64_t count = 1;
-  for (const auto& dim : entry.shape().dim()) count = dim.size() < 0 || dim.size() > 4096 ? 0 : count * dim.size();
-  const uint32_t crc = entry.dtype() == tf::DT_STRING ? SetStringsChecksum(bytes, count) : saved_model::Crc32c(bytes);
-  entry.set_crc32c(saved_model::MaskCrc(crc));
+  for (const auto& dim : entry.shape().dim())
+    count = dim.size() < 0 || dim.size() > 4096 ? 0 : std::min<int64_t>(4096, count * dim.size());
+  const bool strings = entry.dtype() == tf::DT_STRING;
+  entry.set_crc32c(
+      saved_model::MaskCrc(strings ? SetStringsChecksum(bytes, count) : saved_model::Crc32c(bytes)));
 }
 
 }  // namespace

@@ -15,5 +15,6 @@ std::vector<std::string> KerasSeeds();
 std::vector<std::string> KerasConfigSeeds();
 std::vector<std::string> TfliteSeeds();
 std::vector<std::string> ModelSeeds();
+std::vector<std::string> OtherModelSeeds();
 
 }  // namespace fusebox::fuzz

@@ -24,7 +24,7 @@ constexpr Target kTargets[] = {
     {"keras_config", "config.json of a .keras file with good weights, converted whole", RunKerasConfig,
      KerasConfigSeeds},
     {"tflite", ".tflite, read and written again", RunTflite, TfliteSeeds},
-    {"run", ".tflite, opened and run with the built-in kernels", RunModel, ModelSeeds, TfliteSeeds},
+    {"run", ".tflite, opened and run with the built-in kernels", RunModel, ModelSeeds, OtherModelSeeds},
 };
 
 struct Scratch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is fuzzed: readers of files that strangers write. A target accepts any bytes and returns the first error of the reader, which is
-// never Code::kInternal.
+// What is fuzzed: readers of files that strangers write. A target accepts any bytes and returns the first
+// error of the reader, which is never Code::kInternal.
 #pragma once
 
 #include <cstddef>

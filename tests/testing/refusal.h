@@ -10,7 +10,8 @@ namespace fusebox {
 
 // The error has a reason, and the reason is the input: it is not a bug of the program.
 inline ::testing::AssertionResult BlamesInput(const Error& error) {
-  if (error.code == Code::kInternal) return ::testing::AssertionFailure() << "internal error: " << error.message;
+  if (error.code == Code::kInternal)
+    return ::testing::AssertionFailure() << "internal error: " << error.message;
   if (error.message.empty()) return ::testing::AssertionFailure() << "an error without a message";
   return ::testing::AssertionSuccess();
 }

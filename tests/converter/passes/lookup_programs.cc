@@ -16,8 +16,8 @@ ValueId Table(ProgramWriter& w, const Tensor& keys, const Tensor& values) {
 }
 
 // `asked` of a table; `otherwise` stands for keys that it does not have.
-Program Finds(const char* op, const Tensor& keys, const Tensor& values, const Tensor& otherwise, const Tensor& asked,
-              std::vector<double> expected) {
+Program Finds(const char* op, const Tensor& keys, const Tensor& values, const Tensor& otherwise,
+              const Tensor& asked, std::vector<double> expected) {
   return {op,
           [=](ProgramWriter& w) {
             w.Out(w.One(op, {Table(w, keys, values), w.In(asked.type), w.C(otherwise)}));
@@ -31,12 +31,13 @@ Program Finds(const char* op, const Tensor& keys, const Tensor& values, const Te
 std::vector<Program> LookupPrograms() {
   const Tensor words = S({3}, {"a", "bc", ""}), near = L({3}, {4, -1, 2}), far = L({3}, {1LL << 40, -1, 2});
   const Tensor floats = F({3}, {0.5f, 1.5f, 2.5f}), longs = L({3}, {7, 8, 9});
+  const Tensor asked = S({4}, {"", "b", "bc", "a"});
   std::vector<Program> programs;
   for (const char* op : {"LookupTableFindV2", "LookupTableFind"}) {
     programs.push_back(Finds(op, near, floats, F({}, {-3}), L({2, 2}, {2, 3, -1, 99}), {2.5, -3, 1.5, -3}));
     programs.push_back(Finds(op, far, longs, L({}, {-3}), L({4}, {2, 3, 1LL << 40, -1}), {9, -3, 7, 8}));
-    programs.push_back(Finds(op, words, longs, L({}, {-3}), S({4}, {"", "b", "bc", "a"}), {9, -3, 8, 7}));
-    programs.push_back(Finds(op, words, floats, F({}, {-3}), S({4}, {"", "b", "bc", "a"}), {2.5, -3, 1.5, 0.5}));
+    programs.push_back(Finds(op, words, longs, L({}, {-3}), asked, {9, -3, 8, 7}));
+    programs.push_back(Finds(op, words, floats, F({}, {-3}), asked, {2.5, -3, 1.5, 0.5}));
   }
   programs.push_back({"LookupTableFindV2",
                       [=](ProgramWriter& w) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of source ops that need others around them: ops on a variable, a tensor list or a lookup table, and ops that draw or select.
-// A program is converted by all passes, then run.
+// Cases of source ops that need others around them: ops on a variable, a tensor list or a lookup table, and
+// ops that draw or select. A program is converted by all passes, then run.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,8 @@ class ProgramWriter {
   // Results of unknown type, or of `type`.
   std::vector<ValueId> Ops(const std::string& op, std::vector<ValueId> operands, Attrs attrs, size_t results,
                            const Type& type = {}) {
-    Node& node = f_.AddNode(Op::kOpaque, std::move(operands), std::vector<Type>(results, type), std::move(attrs));
+    Node& node =
+        f_.AddNode(Op::kOpaque, std::move(operands), std::vector<Type>(results, type), std::move(attrs));
     node.name = op;
     return {node.results.begin(), node.results.end()};
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is drawn is not TensorFlow's, but is distributed as TensorFlow defines: of many numbers, the moments are looked at.
+// What is drawn is not TensorFlow's, but is distributed as TensorFlow defines: of many numbers, the moments
+// are looked at.
 #include <cmath>
 #include <map>
 

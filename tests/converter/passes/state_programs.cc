@@ -44,7 +44,8 @@ Program Pushes(const char* op) {
   return {op,
           [](ProgramWriter& w) {
             const ValueId x = w.In(F32({3}));
-            const ValueId none = w.One("EmptyTensorList", {w.C(I({1}, {3})), w.C(I({}, {-1}))}, OfFloats(), kList);
+            const ValueId none =
+                w.One("EmptyTensorList", {w.C(I({1}, {3})), w.C(I({}, {-1}))}, OfFloats(), kList);
             const ValueId one = w.One("TensorListPushBack", {none, x}, OfFloats(), kList);
             const ValueId two = w.One("TensorListPushBack", {one, w.One("AddV2", {x, x})}, OfFloats(), kList);
             w.Out(Stack(w, two));
@@ -58,7 +59,8 @@ Program Sets(const char* op) {
   return {op,
           [](ProgramWriter& w) {
             const ValueId x = w.In(F32({3}));
-            const ValueId list = w.One("TensorListReserve", {w.C(I({1}, {3})), w.C(I({}, {2}))}, OfFloats(), kList);
+            const ValueId list =
+                w.One("TensorListReserve", {w.C(I({1}, {3})), w.C(I({}, {2}))}, OfFloats(), kList);
             w.Out(Stack(w, w.One("TensorListSetItem", {list, w.C(I({}, {1})), x}, OfFloats(), kList)));
           },
           {F({3}, {1, 2, 3})},
@@ -88,14 +90,13 @@ std::vector<Program> StatePrograms() {
        {},
        Are({{1, 2, 3, 4, 5, 6}})},
       {"ResourceGather",
-       [=](ProgramWriter& w) {
-         w.Out(w.One("ResourceGather", {w.Variable(table), w.In(I32({2}))}, f32));
-       },
+       [=](ProgramWriter& w) { w.Out(w.One("ResourceGather", {w.Variable(table), w.In(I32({2}))}, f32)); },
        {I({2}, {2, 0})},
        Are({{5, 6, 1, 2}})},
       {"ResourceGather",
        [=](ProgramWriter& w) {
-         w.Out(w.One("ResourceGather", {w.Variable(table), w.In(I32({3, 1}))}, A("dtype", DType::kF32, "batch_dims", 1)));
+         w.Out(w.One("ResourceGather", {w.Variable(table), w.In(I32({3, 1}))},
+                     A("dtype", DType::kF32, "batch_dims", 1)));
        },
        {I({3, 1}, {1, 0, 1})},
        Are({{2, 3, 6}})},

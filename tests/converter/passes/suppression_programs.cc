@@ -27,8 +27,8 @@ struct Chosen {
 };
 
 // The best box that is left again and again; the scores of the others fall by exp(-overlap^2 / 2 sigma).
-Chosen ByDefinition(const std::vector<Box>& boxes, std::vector<double> scores, size_t most, double overlap, double least,
-                    double sigma = 0) {
+Chosen ByDefinition(const std::vector<Box>& boxes, std::vector<double> scores, size_t most, double overlap,
+                    double least, double sigma = 0) {
   Chosen chosen;
   std::vector<bool> left(boxes.size(), true);
   while (chosen.indices.size() < most) {
@@ -48,7 +48,8 @@ Chosen ByDefinition(const std::vector<Box>& boxes, std::vector<double> scores, s
   return chosen;
 }
 
-const std::vector<Box> kBoxes = {{0, 0, 1, 1}, {0, 0.1, 1, 1.1}, {1, 0.95, 0, -0.05}, {0, 10, 1, 11}, {0, 10.4, 1, 11.4}, {0, 100, 1, 101}};
+const std::vector<Box> kBoxes = {{0, 0, 1, 1},   {0, 0.1, 1, 1.1},   {1, 0.95, 0, -0.05},
+                                 {0, 10, 1, 11}, {0, 10.4, 1, 11.4}, {0, 100, 1, 101}};
 const std::vector<double> kScores = {0.9, 0.75, 0.6, 0.95, 0.5, 0.3};
 
 Tensor BoxTensor(std::vector<int64_t> dims, const std::vector<Box>& boxes) {
@@ -95,9 +96,10 @@ void AddPlain(std::vector<Program>& programs) {
 void AddWithScores(std::vector<Program>& programs) {
   for (const double sigma : {0.0, 0.5}) {
     const Chosen chosen = ByDefinition(kBoxes, kScores, 5, 0.5, 0.25, sigma);
+    const auto count = static_cast<double>(chosen.indices.size());
     programs.push_back(Selects("NonMaxSuppressionV5", 5,
                                {F({}, {0.5f}), F({}, {0.25f}), F({}, {static_cast<float>(sigma)})}, {}, 3,
-                               {chosen.indices, chosen.scores, {static_cast<double>(chosen.indices.size())}}));
+                               {chosen.indices, chosen.scores, {count}}));
   }
 }
 
@@ -129,8 +131,8 @@ Program Combines() {
   return {"CombinedNonMaxSuppression",
           [=](ProgramWriter& w) {
             w.Out(w.Ops("CombinedNonMaxSuppression",
-                        {w.In(boxes.type), w.In(scores.type), w.C(I({}, {2})), w.C(I({}, {3})), w.C(F({}, {0.5f})),
-                         w.C(F({}, {0.4f}))},
+                        {w.In(boxes.type), w.In(scores.type), w.C(I({}, {2})), w.C(I({}, {3})),
+                         w.C(F({}, {0.5f})), w.C(F({}, {0.4f}))},
                         {}, 4));
           },
           {boxes, scores},

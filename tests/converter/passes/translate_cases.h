@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the rows of the translation tables: a source op on small operands, and what TensorFlow's definition gives.
+// Cases of the rows of the translation tables: a source op on small operands, and what TensorFlow's
+// definition gives.
 #pragma once
 
 #include <string>

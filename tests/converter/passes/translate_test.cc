@@ -50,8 +50,8 @@ void Check(const SourceOp& source) {
   ASSERT_EQ(values.size(), source.expected.size()) << ToText(f);
   for (size_t i = 0; i < values.size(); ++i) {
     const double wanted = source.expected[i];
-    if (std::isfinite(wanted))
-      EXPECT_NEAR(values[i], wanted, source.digits > 0 ? source.digits * std::abs(wanted) : 1e-5) << "at " << i;
+    const double distance = source.digits > 0 ? source.digits * std::abs(wanted) : 1e-5;
+    if (std::isfinite(wanted)) EXPECT_NEAR(values[i], wanted, distance) << "at " << i;
     else
       EXPECT_TRUE(std::isnan(wanted) ? std::isnan(values[i]) : values[i] == wanted)
           << values[i] << " at " << i;
@@ -257,7 +257,7 @@ TEST(Translate, PadsAMaximumWithWhatIsBelowAll) {
   Check({"MaxPool", {x}, {-1, -2, -1, -2}, attrs});
 }
 
-TEST(Translate, NormalisesBatchesByTheirOwnMoments) {
+TEST(Translate, NormalizesBatchesByTheirOwnMoments) {
   const Tensor x = F({2, 1, 2, 2}, {1, 10, 3, 20, 5, 30, 7, 40});
   const Tensor gamma = F({2}, {1, 2}), beta = F({2}, {0, 5}), none = F({0}, {});
   const double s = 1 / std::sqrt(5.0), l = 20 / std::sqrt(125.0);

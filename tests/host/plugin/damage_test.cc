@@ -56,8 +56,11 @@ TEST(Damage, NeverCrashesTheRegistry) {
   std::mt19937 random(11);
   int configured = 0, found = 0;
   for (int i = 0; i < 200; ++i) {
-    folder.Write("plugins/a/fusebox-plugin.json", Damage(ExampleManifest(), random));
-    auto config = ReadConfig(folder.Write("fusebox.json", Damage(ExampleConfig(), random)));
+    // One of the two is whole; hardly any pair of damaged files is read.
+    const bool whole = i % 2 == 0;
+    folder.Write("plugins/a/fusebox-plugin.json", whole ? ExampleManifest() : Damage(ExampleManifest(), random));
+    auto config =
+        ReadConfig(folder.Write("fusebox.json", whole ? Damage(ExampleConfig(), random) : ExampleConfig()));
     EXPECT_TRUE(SucceedsOrBlamesInput(config));
     if (!config) continue;
     ++configured;
@@ -78,7 +81,7 @@ TEST(Damage, NeverCrashesTheRegistry) {
         (*registry)->CheckOptions(FBX_OP_CUSTOM, "my_custom_fused_op", attrs)));
   }
   // Some damage does no harm, some does.
-  EXPECT_GT(configured, 10);
+  EXPECT_GT(configured, 100);
   EXPECT_LT(configured, 190);
   EXPECT_GT(found, 0);
   EXPECT_LT(found, configured);

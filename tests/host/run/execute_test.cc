@@ -54,6 +54,19 @@ TEST(Execute, InPlaceKernelsNeverTouchInputsOrWhatIsReadLater) {
   EXPECT_THAT(FloatsOf(outputs[2]), ElementsAre(4, 6));
 }
 
+// As damaged files have them.
+TEST(Execute, ShapesWithoutResultsAreRefused) {
+  for (const Op op : {Op::kShape, Op::kRank}) {
+    auto module = std::make_unique<Module>();
+    Function& f = module->Add("main");
+    const ValueId x = f.AddInput(F32({2}));
+    f.AddNode(op, {x}, {});
+    f.outputs = {x};
+    Machine machine(std::move(module));
+    EXPECT_THAT(machine.Error({Floats({1, 2})}), HasSubstr("has 0 results, expected 1")) << Info(op).name;
+  }
+}
+
 // Who reads the result would be chosen for the type that is declared, and be given the other.
 TEST(Execute, AResultOfAnotherTypeThanDeclaredIsRefused) {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2}, {-1}}) {

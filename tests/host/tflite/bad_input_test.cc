@@ -12,7 +12,8 @@ std::string WhyNot(std::string_view bytes) {
   return module ? std::string() : module.error().message;
 }
 
-// Reads, and if that succeeds writes and reads again. Each succeeds or blames the input. Returns whether the file was read.
+// Reads, and if that succeeds writes and reads again. Each succeeds or blames the input. Returns whether the
+// file was read.
 bool Try(std::string_view bytes) {
   const auto module = ReadBytes(bytes);
   EXPECT_TRUE(SucceedsOrBlamesInput(module));

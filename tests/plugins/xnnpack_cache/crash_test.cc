@@ -69,7 +69,8 @@ class Crash : public StoreTest {
   }
 };
 
-// A point to die at, and where: in a folder of segments or in one file, on a file system with files that have no name or without.
+// A point to die at, and where: in a folder of segments or in one file, on a file system with files that have
+// no name or without.
 struct Step {
   std::string point;
   bool file, named;
