@@ -21,7 +21,7 @@ class Flow {
     causes_ = kNoLists;
     Visit(entry);
     // What a list holds is known from its items: where one of them is not, no other op of lists says more.
-    if (std::ranges::any_of(follows_, [](const Node* node) { return IsListOp(node->op); })) {
+    if (std::ranges::any_of(follows_, [](const Node* node) { return Has(node->op, kList); })) {
       for (const auto& [node, why] : problems_)
         if (why == kUnknownElement) follows_.insert(node);
     }
