@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "converter/passes/dim_origins.h"
 #include "converter/passes/lists.h"
 
 namespace fusebox::converter {
@@ -67,108 +66,90 @@ Type Declared(const Function& f, const Node& node) {
   return {*dtype, Shape(dims)};
 }
 
-// What is put into a list, and what its dimensions come from.
+// What is put into a list, and its dimensions in terms of values of the function that makes the list.
 struct Put {
   Type type;
-  std::vector<std::set<Dim>> start, end;
+  Sizes start, end;               // as a loop starts with them, as it ends with them
   const Node* loop = nullptr;     // that puts it
   ValueId given_back = kNoValue;  // the list as it comes out of that loop
 };
 using Puts = std::vector<Put>;
 
 // A variable that starts with fewer unknown dimensions than it goes on with is broadcast on the way: its shape tells nothing.
-bool Keeps(const Shape& initial, const Shape& item) {
-  if (!initial.ranked() || !item.ranked() || initial.rank() != item.rank()) return false;
-  for (int i = 0; i < item.rank(); ++i)
-    if (initial[i] >= 0 && initial[i] != item[i]) return false;
+bool Keeps(const Type& initial, const Type& item) {
+  if (initial.dtype != item.dtype || !initial.shape.ranked() || initial.shape.rank() != item.shape.rank())
+    return false;
+  for (size_t i = 0; i < item.shape.dims().size(); ++i)
+    if (initial.shape[i] >= 0 && initial.shape[i] != item.shape[i]) return false;
   return true;
-}
-
-// A variable of the loop that the list goes into, whose values the loop also puts into the list.
-Puts FindTwin(const Module& module, const Function& f, ValueId list) {
-  const Uses uses(f);
-  const auto& readers = uses.readers(list);
-  if (readers.size() != 1 || !readers[0].node || !readers[0].node->is(Op::kWhile)) return {};
-  const Node& loop = *readers[0].node;
-  const auto carried = static_cast<size_t>(readers[0].index);
-  const Function& body = Callee(module, loop, "body_subgraph_index");
-  const Uses inside(body);
-  for (const auto& [node, index] : inside.readers(body.inputs[carried])) {
-    if (!node || !node->is(Op::kTensorListSetItem) || index != 0) continue;
-    const ValueId item = node->operands[2];
-    for (const auto& reader : inside.readers(item)) {
-      if (reader.node) continue;
-      const auto variable = static_cast<size_t>(reader.index);
-      const ValueId starts = loop.operands[variable], ends = loop.results[variable];
-      const Type &before = f.value(starts).type, &after = body.value(item).type;
-      if (before.dtype != after.dtype || !Keeps(before.shape, after.shape)) continue;
-      Put put{after, {}, {}, &loop, loop.results[carried]};
-      for (int64_t d = 0; d < after.shape.rank(); ++d) {
-        put.start.push_back({{starts, d}});
-        put.end.push_back({{ends, d}});
-      }
-      return {put};
-    }
-  }
-  return {};
 }
 
 // All that is put into a list, in this function and behind its loops and branches.
 class PutFinder {
  public:
-  explicit PutFinder(const Module& module) : module_(module) {}
+  PutFinder(const Module& module, const Function& f, OpenSizes& open) : module_(module), f_(f), open_(open) {}
 
-  // Nothing where one of them does not tell its dimensions, or where they are not those of all others.
-  Puts Find(const Function& f, ValueId list) {
-    Visit(Scope(f), list, {}, 0);
+  // Nothing where the dimensions of one of them are not known, or are not those of all others.
+  Puts Find(ValueId list) {
+    Visit(f_, list, {}, 0);
     for (const Put& put : puts_)
-      if (put.start != puts_[0].start || put.type.dtype != puts_[0].type.dtype) told_ = false;
-    return told_ ? std::move(puts_) : Puts();
+      if (put.start != puts_[0].start || put.type.dtype != puts_[0].type.dtype) known_ = false;
+    return known_ ? std::move(puts_) : Puts();
   }
 
  private:
-  void Visit(const Scope& scope, ValueId list, const Put& from, int depth) {
-    if (depth > kDeepestList) told_ = false;
-    if (!told_ || !seen_.emplace(&scope.f, list).second) return;
-    for (const auto& [node, index] : scope.uses.readers(list)) {
+  void Visit(const Function& f, ValueId list, const Put& from, int depth) {
+    if (depth > kDeepestList) known_ = false;
+    if (!known_ || !seen_.emplace(&f, list).second) return;
+    const Uses uses(f);
+    for (const auto& [node, index] : uses.readers(list)) {
       if (!node) continue;
       if (node->is(Op::kTensorListSetItem) && index == 0) {
-        Add(scope, node->operands[2], from);
-        Visit(scope, node->results[0], from, depth + 1);
+        Add(f, node->operands[2], from);
+        Visit(f, node->results[0], from, depth + 1);
       } else if (node->is(Op::kWhile)) {
         const ValueId given_back = node->results[static_cast<size_t>(index)];
-        Enter(scope, *node, "body_subgraph_index", index,
-              scope.outer ? from : Put{{}, {}, {}, node, given_back}, depth);
-        Visit(scope, given_back, from, depth + 1);
+        Enter(*node, "body_subgraph_index", index, &f == &f_ ? Put{{}, {}, {}, node, given_back} : from, depth);
+        Visit(f, given_back, from, depth + 1);
       } else if (node->is(Op::kIf) && index > 0) {
-        for (const char* branch : kBranches) Enter(scope, *node, branch, index - 1, from, depth);
+        for (const char* branch : kBranches) Enter(*node, branch, index - 1, from, depth);
         for (const ValueId given : node->results)
-          if (scope.f.value(given).type.dtype == DType::kVariant) Visit(scope, given, from, depth + 1);
+          if (f.value(given).type.dtype == DType::kVariant) Visit(f, given, from, depth + 1);
       }
     }
   }
-  void Enter(const Scope& scope, const Node& node, const char* attr, int index, const Put& from, int depth) {
+  void Enter(const Node& node, const char* attr, int index, const Put& from, int depth) {
     const Function& callee = Callee(module_, node, attr);
-    Visit(Scope(callee, &scope, &node), callee.inputs[static_cast<size_t>(index)], from, depth + 1);
+    Visit(callee, callee.inputs[static_cast<size_t>(index)], from, depth + 1);
   }
-  void Add(const Scope& scope, ValueId item, Put put) {
-    put.type = scope.f.value(item).type;
-    told_ &= put.type.shape.ranked();
-    DimTracer tracer;
-    for (int d = 0; told_ && d < put.type.shape.rank(); ++d) {
-      const auto dim = tracer.Of(scope, item, d);
-      told_ &= dim.has_value();
-      if (!dim) return;
-      put.start.push_back(dim->start);
-      put.end.push_back(dim->end);
+  // An item that the loop also carries on has the shape of that variable: it is known before the loop, and checked behind it.
+  ValueId Carried(const Function& f, ValueId item, const Put& put) const {
+    if (!put.loop || &Callee(module_, *put.loop, "body_subgraph_index") != &f) return item;
+    for (size_t i = 0; i < f.outputs.size(); ++i)
+      if (f.outputs[i] == item && Keeps(f_.value(put.loop->operands[i]).type, f.value(item).type))
+        return f.inputs[i];
+    return item;
+  }
+  void Add(const Function& f, ValueId item, Put put) {
+    put.type = f.value(item).type;
+    const auto dims = open_.Dims(f, Carried(f, item, put));
+    known_ &= dims.has_value();
+    for (const Size& dim : dims ? *dims : Sizes()) {
+      const auto start = open_.Outside(dim, false), end = open_.Outside(dim, true);
+      known_ &= start && end;
+      if (!known_) return;
+      put.start.push_back(*start);
+      put.end.push_back(*end);
     }
     puts_.push_back(std::move(put));
   }
 
   const Module& module_;
+  const Function& f_;
+  OpenSizes& open_;
   SeenLists seen_;
   Puts puts_;
-  bool told_ = true;
+  bool known_ = true;
 };
 
 size_t IndexOf(const Function& f, const Node& node) {
@@ -177,13 +158,20 @@ size_t IndexOf(const Function& f, const Node& node) {
   return index;
 }
 
+// The values whose dimensions a size is made of.
+void CollectValues(const OpenSizes& open, const Size& size, std::set<ValueId>& values) {
+  if (size.is_number()) return;
+  const SizeSymbol& symbol = open.symbol(size);
+  if (symbol.value != kNoValue) values.insert(symbol.value);
+  for (const Size& part : symbol.joined) CollectValues(open, part, values);
+}
+
 // The node that reads a list first, if all that its items' dimensions come from is there by then.
-const Node* FirstReader(const Function& f, ValueId list, const Put& put) {
+const Node* FirstReader(const Function& f, ValueId list, const OpenSizes& open, const Sizes& dims) {
   const Uses uses(f);
   std::set<ValueId> needed;
-  for (const auto& dim : put.start)
-    for (const Dim& part : dim)
-      if (part.value != kNoValue && uses.producer(part.value)) needed.insert(part.value);
+  for (const Size& dim : dims) CollectValues(open, dim, needed);
+  std::erase_if(needed, [&](ValueId v) { return !uses.producer(v); });
   for (const auto& node : f.nodes) {
     if (std::ranges::find(node->operands, list) != node->operands.end())
       return needed.empty() ? node.get() : nullptr;
@@ -195,15 +183,15 @@ const Node* FirstReader(const Function& f, ValueId list, const Put& put) {
 // Puts nodes before nodes[at], one behind the other.
 class ShapeWriter {
  public:
-  ShapeWriter(Function& f, size_t at) : f_(f), at_(at) {}
+  ShapeWriter(Function& f, size_t at, const OpenSizes& open) : f_(f), at_(at), open_(open) {}
 
   // [length, dimensions...]
-  ValueId ListShape(ValueId length, const std::vector<std::set<Dim>>& dims) {
+  ValueId ListShape(ValueId length, const Sizes& dims) {
     ValueIds parts = {Insert(Op::kReshape, {length, Number(1)}, 1)};
     if (const ValueId like = OnlyValue(dims); like != kNoValue) {
       parts.push_back(ShapeOf(like));
     } else {
-      for (const auto& dim : dims) parts.push_back(Broadcast(dim));
+      for (const Size& dim : dims) parts.push_back(Write(dim));
     }
     return Insert(Op::kConcatenation, parts, static_cast<int64_t>(dims.size()) + 1);
   }
@@ -225,43 +213,43 @@ class ShapeWriter {
   }
 
   // The value whose dimensions these are, all of them.
-  ValueId OnlyValue(const std::vector<std::set<Dim>>& dims) const {
+  ValueId OnlyValue(const Sizes& dims) const {
     ValueId only = kNoValue;
     for (size_t d = 0; d < dims.size(); ++d) {
-      const Dim& dim = *dims[d].begin();
-      const bool own = dims[d].size() == 1 && dim.value != kNoValue && dim.axis == static_cast<int64_t>(d);
-      if (!own || (d > 0 && dim.value != only)) return kNoValue;
-      only = dim.value;
+      if (dims[d].factor != 1 || dims[d].offset != 0) return kNoValue;
+      const SizeSymbol& own = open_.symbol(dims[d]);
+      if (own.axis != static_cast<int64_t>(d) || (d > 0 && own.value != only)) return kNoValue;
+      only = own.value;
     }
     const bool whole = only != kNoValue && f_.value(only).type.shape.rank() == static_cast<int>(dims.size());
     return whole ? only : kNoValue;
   }
 
-  // Of dimensions that are equal or 1, the one that is not 1.
-  ValueId Broadcast(const std::set<Dim>& dims) {
+  ValueId Write(const Size& size) {
+    if (size.is_number()) return Number(size.offset);
+    const SizeSymbol& symbol = open_.symbol(size);
     ValueId all = kNoValue;
-    for (const Dim& dim : dims)
-      if (dim.value == kNoValue && dim.size != 1) return Number(dim.size);
-    for (const Dim& dim : dims) {
-      if (dim.value == kNoValue) continue;
-      const ValueId next = Pick(ShapeOf(dim.value), dim.axis);
-      if (all == kNoValue) {
-        all = next;
-        continue;
-      }
-      const ValueId one = Insert(Op::kEqual, {all, Number(1)}, 1, DType::kBool);
-      all = Insert(Op::kSelectV2, {one, next, all}, 1);
-    }
-    return all == kNoValue ? Number(1) : all;
+    if (symbol.value != kNoValue) all = Pick(ShapeOf(symbol.value), symbol.axis);
+    for (const Size& part : symbol.joined) all = Broadcast(all, Write(part));
+    if (size.factor != 1) all = Insert(Op::kMul, {all, Number(size.factor)}, 1);
+    if (size.offset != 0) all = Insert(Op::kAdd, {all, Number(size.offset)}, 1);
+    return all;
+  }
+  // Of sizes that are equal or 1, the one that is not 1.
+  ValueId Broadcast(ValueId all, ValueId next) {
+    if (all == kNoValue) return next;
+    const ValueId one = Insert(Op::kEqual, {all, Number(1)}, 1, DType::kBool);
+    return Insert(Op::kSelectV2, {one, next, all}, 1);
   }
 
   Function& f_;
   size_t at_;
+  const OpenSizes& open_;
 };
 
 // What a loop gives back takes the shape that the loop's results tell: should the loop have changed that shape, running fails instead
 // of computing something else.
-void CheckBehind(const Module& module, Function& f, const Put& put, ValueId length, Type type) {
+void CheckBehind(const Module& module, Function& f, const OpenSizes& open, const Put& put, ValueId length, Type type) {
   const auto i =
       static_cast<size_t>(std::ranges::find(put.loop->results, put.given_back) - put.loop->results.begin());
   const Function& body = Callee(module, *put.loop, "body_subgraph_index");
@@ -269,14 +257,15 @@ void CheckBehind(const Module& module, Function& f, const Put& put, ValueId leng
   if (grows) type.shape.dims()[0] = Shape::kUnknown;
   Node& checked = f.InsertNode(IndexOf(f, *put.loop) + 1, Op::kReshape, {}, {std::move(type)});
   f.ReplaceUses(put.given_back, checked.results[0]);
-  ShapeWriter behind(f, IndexOf(f, checked));
+  ShapeWriter behind(f, IndexOf(f, checked), open);
   const ValueId shape =
       behind.ListShape(grows ? behind.LengthOf(put.given_back, put.type.shape.rank() + 1) : length, put.end);
   checked.operands = {put.given_back, shape};
 }
 
 // The list is made just before it is read first.
-Elements ListOf(const Module& module, Function& f, const Puts& puts, const Node& first, const Node& reserve) {
+Elements ListOf(const Module& module, Function& f, const OpenSizes& open, const Puts& puts, const Node& first,
+                const Node& reserve) {
   const auto nodes = f.nodes.begin();
   const auto from = nodes + static_cast<ptrdiff_t>(IndexOf(f, reserve));
   std::rotate(from, from + 1, nodes + static_cast<ptrdiff_t>(IndexOf(f, first)));
@@ -286,32 +275,33 @@ Elements ListOf(const Module& module, Function& f, const Puts& puts, const Node&
   const Value& steps = f.value(length);
   const bool known =
       steps.is_const() && steps.type.dtype == DType::kI32 && steps.data.As<int32_t>().size() == 1;
-  std::vector<int64_t> dims = put.type.shape.dims();
+  std::vector<int64_t> dims;
   // No item fits a list of none, whose loop never runs: its length stays open.
-  dims.insert(dims.begin(),
-              known && steps.data.As<int32_t>()[0] > 0 ? steps.data.As<int32_t>()[0] : Shape::kUnknown);
+  dims.push_back(known && steps.data.As<int32_t>()[0] > 0 ? steps.data.As<int32_t>()[0] : Shape::kUnknown);
+  for (size_t d = 0; d < put.start.size(); ++d)
+    dims.push_back(put.start[d].is_number() ? put.start[d].offset : Shape::kUnknown);
   Elements made{{put.type.dtype, Shape(dims)}};
-  made.dims = ShapeWriter(f, IndexOf(f, reserve)).ListShape(length, put.start);
-  std::set<std::pair<const Node*, std::vector<std::set<Dim>>>> checked;
+  made.dims = ShapeWriter(f, IndexOf(f, reserve), open).ListShape(length, put.start);
+  std::set<std::pair<const Node*, Sizes>> checked;
   for (const Put& each : puts)
     if (each.start != each.end && checked.emplace(each.loop, each.end).second)
-      CheckBehind(module, f, each, length, made.type);
+      CheckBehind(module, f, open, each, length, made.type);
   return made;
 }
 
 }  // namespace
 
-Elements ElementsOf(Module& module, Function& f, const Node& reserve) {
+Elements ListElements::Of(const Node& reserve) {
   const ValueId list = reserve.results[0];
   SeenLists seen;
-  Type type = Element(module, f, list, seen);
-  if (!type.shape.is_static()) type = Declared(f, reserve);
+  Type type = Element(module_, f_, list, seen);
+  if (!type.shape.is_static()) type = Declared(f_, reserve);
   if (type.shape.is_static()) return {std::move(type)};
-  Puts puts = FindTwin(module, f, list);
-  if (puts.empty()) puts = PutFinder(module).Find(f, list);
+  if (!open_) open_.emplace(registry_, module_, f_, OpenSizes::Depth::kAll);
+  const Puts puts = PutFinder(module_, f_, *open_).Find(list);
   if (puts.empty()) return {};
-  const Node* first = FirstReader(f, list, puts[0]);
-  return first ? ListOf(module, f, puts, *first, reserve) : Elements();
+  const Node* first = FirstReader(f_, list, *open_, puts[0].start);
+  return first ? ListOf(module_, f_, *open_, puts, *first, reserve) : Elements();
 }
 
 }  // namespace fusebox::converter

@@ -2,7 +2,7 @@
 // What the elements of a tensor list are like.
 #pragma once
 
-#include "host/graph/graph.h"
+#include "host/eval/open_sizes.h"
 
 namespace fusebox::converter {
 
@@ -12,8 +12,18 @@ struct Elements {
   ValueId dims = kNoValue;
 };
 
-// Of the list that a TENSOR_LIST_RESERVE of `f` makes; unranked when nothing tells. Nodes that compute the shape may come in, and the RESERVE may
-// move to where the shape can be known.
-Elements ElementsOf(Module&, Function& f, const Node& reserve);
+class ListElements {
+ public:
+  ListElements(Registry& registry, Module& module, Function& f) : registry_(registry), module_(module), f_(f) {}
+  // Of the list that a TENSOR_LIST_RESERVE of `f` makes; unranked when nothing tells. Nodes that compute the shape may come in, and the RESERVE
+  // may move to where the shape can be known.
+  Elements Of(const Node& reserve);
+
+ private:
+  Registry& registry_;
+  Module& module_;
+  Function& f_;
+  std::optional<OpenSizes> open_;  // of `f`, once one asks
+};
 
 }  // namespace fusebox::converter

@@ -23,7 +23,8 @@ class ListLowering {
     for (const auto& node : f.nodes)
       if (node->is(Op::kTensorListReserve)) reserved.push_back(node.get());
     std::map<ValueId, Elements> elements;
-    for (const Node* node : reserved) elements[node->results[0]] = ElementsOf(module_, f, *node);
+    ListElements list_elements(registry_, module_, f);
+    for (const Node* node : reserved) elements[node->results[0]] = list_elements.Of(*node);
     FUSEBOX_TRY(RewriteNodes(module_, f, registry_, [&](Translation& t) { return Lower(t, f, elements); }));
     return {};
   }

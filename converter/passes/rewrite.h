@@ -20,7 +20,4 @@ Result<int> TranslateFunction(Module&, Function&, Registry&);
 // Tensor lists of the named functions, and of their loops, as dense tensors. What cannot be lowered stays, and is the error.
 Status LowerLists(Module&, const std::vector<std::string>& entries, Registry&);
 
-// Constants and dimensions that partly known shapes give away; returns how many were found (asked again until none).
-int FoldShapes(Function&);
-
 }  // namespace fusebox::converter

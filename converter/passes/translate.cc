@@ -4,6 +4,7 @@
 
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
+#include "host/eval/open_sizes.h"
 
 namespace fusebox::converter {
 namespace {
@@ -75,8 +76,7 @@ Status FoldAndTranslate(Context& context) {
       FUSEBOX_ASSIGN(
           const int folded,
           Fold(context.registry, context.module, f, {.services = context.services}).At("function " + f.name));
-      int shapes = 0;
-      while (const int found = FoldShapes(f)) shapes += found;
+      const int shapes = FoldShapes(context.registry, context.module, f);
       const int dead = RemoveDead(f);
       changed |= translated + dropped + folded + shapes + dead > 0;
     }

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/eval/open_sizes.h"
+
+#include <algorithm>
+
+namespace fusebox {
+namespace {
+
+constexpr int64_t kFew = 16;       // elements of an integer tensor that is followed
+constexpr int kMostWalks = 2'000;  // of loops and branches
+constexpr int kRounds = 4;         // of a loop, until what still changes is taken to change always
+
+bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+
+bool IsFew(const Type& type) {
+  const auto count = type.shape.element_count();
+  return IsInteger(type.dtype) && count && *count <= kFew;
+}
+
+Size Scaled(const Size& size, int64_t factor, int64_t offset) {
+  if (factor == 0 || size.is_number()) return Size::Number(size.offset * factor + offset);
+  return {size.symbol, size.factor * factor, size.offset * factor + offset};
+}
+
+Buffer ToBuffer(DType dtype, const std::vector<int64_t>& values) {
+  if (dtype == DType::kI64) return Buffer::Of<int64_t>(values);
+  return Buffer::Of<int32_t>(std::vector<int32_t>(values.begin(), values.end()));
+}
+
+std::vector<int64_t> FromTensor(const Tensor& t) {
+  if (t.type.dtype == DType::kI64) return {t.data.As<int64_t>().begin(), t.data.As<int64_t>().end()};
+  return {t.data.As<int32_t>().begin(), t.data.As<int32_t>().end()};
+}
+
+bool AllNumbers(const Sizes& sizes) { return std::ranges::all_of(sizes, &Size::is_number); }
+
+}  // namespace
+
+// A node whose operands have sizes and integers in terms of symbols. Numbers of `symbols` index `sizes`.
+struct OpenSizes::Call {
+  const Function& f;
+  const Node& node;
+  HostCalls& calls;
+  KernelRef kernel;
+  NodeView view;
+  std::vector<Known> operands;  // of constants nothing: they are shown as they are
+  std::vector<Size> symbols;    // each with factor 1
+  std::vector<Buffer> buffers;
+
+  Call(const Function& f, const Node& node, HostCalls& calls)
+      : f(f), node(node), calls(calls), view(f, node), operands(node.operands.size()), buffers(node.operands.size()) {}
+
+  void Collect() {
+    symbols.clear();
+    for (const Known& operand : operands)
+      for (const auto* sizes : {&operand.dims, &operand.ints})
+        for (const Size& size : *sizes ? **sizes : Sizes())
+          if (const Size unit{size.symbol, 1, 0}; !size.is_number() && std::ranges::find(symbols, unit) == symbols.end())
+            symbols.push_back(unit);
+  }
+  int64_t At(const Size& size, std::span<const int64_t> sizes) const {
+    if (size.is_number()) return size.offset;
+    const auto it = std::ranges::find(symbols, size.symbol, &Size::symbol);
+    return size.factor * sizes[static_cast<size_t>(it - symbols.begin())] + size.offset;
+  }
+  std::vector<int64_t> At(const Sizes& all, std::span<const int64_t> sizes) const {
+    std::vector<int64_t> out;
+    for (const Size& size : all) out.push_back(At(size, sizes));
+    return out;
+  }
+
+  // Rank and dimensions of each result.
+  std::optional<std::vector<int64_t>> Infer(std::span<const int64_t> sizes) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      TensorView& shown = view.operand(i);
+      const DType dtype = static_cast<DType>(shown.edit().dtype);
+      if (operands[i].dims) {
+        const Shape shape(At(*operands[i].dims, sizes));
+        if (!shape.is_static()) return std::nullopt;
+        shown.SetType({dtype, shape});
+      }
+      if (!operands[i].ints) continue;
+      const auto values = At(*operands[i].ints, sizes);
+      const auto fits = [](int64_t v) { return v == static_cast<int32_t>(v); };
+      if (dtype == DType::kI32 && !std::ranges::all_of(values, fits)) return std::nullopt;
+      buffers[i] = ToBuffer(dtype, values);
+      fbx_tensor& tensor = shown.edit();
+      tensor.data = const_cast<std::byte*>(buffers[i].data());
+      tensor.bytes = buffers[i].size();
+      tensor.flags = FBX_TENSOR_CONST;
+    }
+    std::vector<Type> types;
+    Inference inference(ProperResults(node), types);
+    const Status known = AskInfer(*kernel.kernel, calls.For(*kernel.plugin), *view.abi(), inference);
+    calls.DropDiags();
+    if (!known) return std::nullopt;
+    std::vector<int64_t> row;
+    for (const Type& type : types) {
+      row.push_back(type.shape.rank());
+      for (const int64_t dim : type.shape.dims()) row.push_back(dim < 0 ? kNoNumber : dim);
+    }
+    return row;
+  }
+
+  // The integers of all results, which must have their declared shapes: what is computed stays small.
+  std::optional<std::vector<int64_t>> Compute(std::span<const int64_t> sizes) {
+    const auto row = Infer(sizes);
+    std::vector<int64_t> declared;
+    for (const ValueId result : node.results) {
+      const Shape& shape = f.value(result).type.shape;
+      declared.push_back(shape.rank());
+      declared.insert(declared.end(), shape.dims().begin(), shape.dims().end());
+    }
+    if (!row || *row != declared) return std::nullopt;
+    std::vector<Tensor> values(operands.size());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (node.operands[i] == kNoValue) continue;
+      const Value& value = f.value(node.operands[i]);
+      values[i] = {value.type, operands[i].ints ? buffers[i] : value.data};
+    }
+    const auto results = Evaluate(kernel, calls, f, node, values);
+    calls.DropDiags();
+    if (!results) return std::nullopt;
+    std::vector<int64_t> out;
+    for (const Tensor& result : *results)
+      for (const int64_t v : FromTensor(result)) out.push_back(v);
+    return out;
+  }
+};
+
+OpenSizes::OpenSizes(Registry& registry, const Module& module, const Function& f, Depth depth)
+    : registry_(registry), module_(module), outermost_(f), depth_(depth), calls_(SerialServices()) {
+  Frame& frame = frames_[&f];
+  frame.resize(static_cast<size_t>(f.value_count()));
+  Walk(f, frame);
+}
+
+std::optional<Sizes> OpenSizes::Dims(const Function& f, ValueId v) {
+  const auto it = frames_.find(&f);
+  if (it == frames_.end() || shared_.contains(&f)) return std::nullopt;
+  it->second.resize(static_cast<size_t>(f.value_count()));
+  return DimsOf(f, it->second, v);
+}
+
+std::optional<Size> OpenSizes::Outside(const Size& size, bool after) {
+  if (size.is_number()) return size;
+  const SizeSymbol found = symbol(size);
+  if (found.value != kNoValue) return size;
+  std::optional<Size> outside;
+  if (found.start) outside = Outside(after ? *found.end : *found.start, after);
+  Sizes joined;
+  for (const Size& each : found.joined) {
+    const auto part = Outside(each, after);
+    if (!part) return std::nullopt;
+    joined.push_back(*part);
+  }
+  if (!joined.empty()) outside = Join(joined);
+  return outside ? std::optional(Scaled(*outside, size.factor, size.offset)) : std::nullopt;
+}
+
+Size OpenSizes::Add(SizeSymbol symbol) {
+  symbols_.push_back(std::move(symbol));
+  return {static_cast<int32_t>(symbols_.size()) - 1, 1, 0};
+}
+
+Size OpenSizes::Own(const Function& f, ValueId v, int64_t axis) {
+  const Shape& shape = f.value(v).type.shape;
+  if (shape.rank() > axis && shape[static_cast<size_t>(axis)] >= 0)
+    return Size::Number(shape[static_cast<size_t>(axis)]);
+  if (&f != &outermost_) return Add({});
+  const auto [it, fresh] = own_.try_emplace({v, axis});
+  if (fresh) it->second = Add({v, axis, {}});
+  return it->second;
+}
+
+// Of sizes that are broadcast, those of 1 do not count, and a larger number is the result.
+Size OpenSizes::Join(const Sizes& sizes) {
+  std::set<Size> open;
+  for (const Size& size : sizes) {
+    if (size.is_number() && size.offset != 1) return size;
+    if (size.is_number()) continue;
+    const Sizes& parts = symbol(size).joined;
+    if (parts.empty() || size.factor != 1 || size.offset != 0) open.insert(size);
+    else open.insert(parts.begin(), parts.end());
+  }
+  if (open.empty()) return Size::Number(1);
+  if (open.size() == 1) return *open.begin();
+  const Sizes key(open.begin(), open.end());
+  const auto [it, fresh] = joins_.try_emplace(key);
+  if (fresh) it->second = Add({kNoValue, 0, key});
+  return it->second;
+}
+
+Size OpenSizes::Of(const Fit& fit, const std::vector<Size>& symbols) {
+  if (fit.symbols.empty()) return Size::Number(fit.offset);
+  Sizes parts;
+  for (const size_t i : fit.symbols) parts.push_back(symbols[i]);
+  return Scaled(Join(parts), fit.factor, fit.offset);
+}
+
+const std::optional<Sizes>& OpenSizes::DimsOf(const Function& f, Frame& frame, ValueId v) {
+  auto& dims = frame[static_cast<size_t>(v)].dims;
+  const Shape& shape = f.value(v).type.shape;
+  if (dims || !shape.ranked()) return dims;
+  dims.emplace();
+  for (int64_t d = 0; d < shape.rank(); ++d) dims->push_back(Own(f, v, d));
+  return dims;
+}
+
+OpenSizes::Known OpenSizes::In(const Function& f, Frame& frame, ValueId v) {
+  if (v == kNoValue) return {};
+  Known known{DimsOf(f, frame, v), frame[static_cast<size_t>(v)].ints};
+  const Value& value = f.value(v);
+  if (!value.is_const() || !IsFew(value.type)) return known;
+  known.ints.emplace();
+  for (const int64_t n : FromTensor({value.type, value.data})) known.ints->push_back(Size::Number(n));
+  return known;
+}
+
+void OpenSizes::Walk(const Function& f, Frame& frame) {
+  for (const auto& node : f.nodes) {
+    if (node->is(Op::kShape) && IsInteger(f.value(node->results[0]).type.dtype))
+      frame[static_cast<size_t>(node->results[0])].ints = DimsOf(f, frame, node->operands[0]);
+    else if (!IsHostOp(node->op)) Kernel(f, frame, *node);
+    else if (depth_ == Depth::kAll && node->is(Op::kWhile)) Loop(f, frame, *node);
+    else if (depth_ == Depth::kAll && node->is(Op::kIf)) Branches(f, frame, *node);
+  }
+}
+
+void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {
+  bool followed = false, known = true, open = false, few = Info(node.op).effects == Effects::kPure;
+  for (const ValueId v : node.operands) {
+    if (v == kNoValue) continue;
+    const bool has_integers = frame[static_cast<size_t>(v)].ints.has_value();
+    followed |= has_integers;
+    known &= has_integers || f.value(v).is_const();
+    if (f.value(v).type.dtype == DType::kNone) return;
+  }
+  for (const ValueId v : node.results) {
+    open |= v != kNoValue && !f.value(v).type.shape.is_static();
+    few &= v != kNoValue && IsFew(f.value(v).type);
+  }
+  const bool integers = followed && known && few, dims = open && (followed || depth_ == Depth::kAll);
+  if (!integers && !dims) return;
+  Call call(f, node, calls_);
+  auto kernel = ChooseKernel(registry_, f, node, call.view);
+  if (!kernel) return;
+  call.kernel = *std::move(kernel);
+  for (size_t i = 0; i < node.operands.size(); ++i)
+    if (const ValueId v = node.operands[i]; v != kNoValue && !f.value(v).is_const())
+      call.operands[i] = In(f, frame, v);
+  call.Collect();
+  if (dims) FollowDims(call, frame);
+  if (integers && !FollowIntegers(call, frame, true)) FollowIntegers(call, frame, false);
+}
+
+void OpenSizes::FollowDims(Call& call, Frame& frame) {
+  const auto fits = FitSizes(call.symbols.size(), Sampled::kShapes,
+                             [&](std::span<const int64_t> sizes) { return call.Infer(sizes); });
+  size_t at = 0;
+  for (const ValueId v : call.node.results) {
+    if (at >= fits.size() || !fits[at] || !fits[at]->symbols.empty() || fits[at]->offset < 0) return;
+    const auto rank = static_cast<size_t>(fits[at]->offset);
+    Sizes dims;
+    const Shape declared = v == kNoValue ? Shape() : call.f.value(v).type.shape;
+    for (size_t d = 0; v != kNoValue && d < rank; ++d) {
+      const auto& fit = fits[at + 1 + d];
+      const bool open = declared.rank() <= static_cast<int>(d) || declared[d] < 0;
+      dims.push_back(fit && open ? Of(*fit, call.symbols) : Own(call.f, v, static_cast<int64_t>(d)));
+    }
+    at += 1 + rank;
+    if (v != kNoValue) frame[static_cast<size_t>(v)].dims = std::move(dims);
+  }
+}
+
+// Labels in place of numbers show which of them reach the result as they are. An op that needs the values of its constants runs with those.
+bool OpenSizes::FollowIntegers(Call& call, Frame& frame, bool labeled) {
+  std::vector<Size> labels;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const ValueId v = call.node.operands[i];
+    if (v == kNoValue) continue;
+    const bool constant = call.f.value(v).is_const();
+    call.operands[i] = constant && !labeled ? Known() : In(call.f, frame, v);
+    if (constant && !labeled) call.view.operand(i).Show(call.f.value(v));
+    else if (!call.operands[i].ints) return false;
+    else
+      for (Size& size : *call.operands[i].ints)
+        if (size.is_number()) {
+          labels.push_back(size);
+          size = {-static_cast<int32_t>(labels.size()), 1, 0};
+        }
+  }
+  call.Collect();
+  std::vector<Size> symbols = call.symbols;
+  for (Size& each : symbols)
+    if (each.symbol < 0) each = labels[static_cast<size_t>(-each.symbol - 1)];
+  const auto fits = FitSizes(call.symbols.size(), Sampled::kIntegers,
+                             [&](std::span<const int64_t> sizes) { return call.Compute(sizes); });
+  const auto certain = std::ranges::count_if(fits, [](const auto& fit) { return fit.has_value(); });
+  if (certain == 0 || (labeled && certain < std::ssize(fits))) return false;
+  size_t at = 0;
+  for (const ValueId v : call.node.results) {
+    Sizes ints;
+    for (int64_t n = *call.f.value(v).type.shape.element_count(); n > 0; --n, ++at)
+      ints.push_back(fits[at] ? Of(*fits[at], symbols) : Add({}));
+    frame[static_cast<size_t>(v)].ints = std::move(ints);
+  }
+  return true;
+}
+
+const Function* OpenSizes::Enter(const Node& node, std::string_view attr) {
+  const FunctionRef* ref = node.attrs.function(attr);
+  const Function* callee = ref ? module_.Find(ref->name) : nullptr;
+  if (!callee || ++walks_ > kMostWalks) return nullptr;
+  if (entries_.emplace(callee, &node).first->second != &node) shared_.insert(callee);
+  return callee;
+}
+
+void OpenSizes::Loop(const Function& f, Frame& frame, const Node& node) {
+  std::vector<Known> start;
+  for (const ValueId v : node.operands) start.push_back(In(f, frame, v));
+  std::vector<Known> given = start;
+  std::set<std::pair<size_t, size_t>> changed;
+  bool stable = false;
+  for (int round = 0; !stable; ++round) {
+    const Function* body = Enter(node, "body_subgraph_index");
+    if (!body || body->inputs.size() != start.size() || body->outputs.size() != start.size()) return;
+    Frame inside(static_cast<size_t>(body->value_count()));
+    for (size_t i = 0; i < start.size(); ++i) inside[static_cast<size_t>(body->inputs[i])] = given[i];
+    Walk(*body, inside);
+    stable = true;
+    for (size_t i = 0; i < start.size(); ++i) {
+      if (body->outputs[i] == body->inputs[i]) continue;
+      const Known out = In(*body, inside, body->outputs[i]);
+      if (given[i].ints && (round >= kRounds || out.ints != given[i].ints)) {
+        given[i].ints.reset();
+        stable = false;
+      }
+      for (size_t d = 0; given[i].dims && d < given[i].dims->size(); ++d) {
+        Size& size = (*given[i].dims)[d];
+        const bool same = round < kRounds && out.dims && d < out.dims->size() && (*out.dims)[d] == size;
+        if (same || !changed.emplace(i, d).second) continue;
+        const auto axis = static_cast<int64_t>(d);
+        size = &f == &outermost_ ? Add({kNoValue, 0, {}, (*start[i].dims)[d], Own(f, node.results[i], axis)}) : Add({});
+        stable = false;
+      }
+    }
+    frames_[body] = std::move(inside);
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (node.results[i] == kNoValue) continue;
+    for (size_t d = 0; given[i].dims && d < given[i].dims->size(); ++d)
+      if (changed.contains({i, d})) (*given[i].dims)[d] = Own(f, node.results[i], static_cast<int64_t>(d));
+    frame[static_cast<size_t>(node.results[i])] = std::move(given[i]);
+  }
+}
+
+void OpenSizes::Branches(const Function& f, Frame& frame, const Node& node) {
+  std::vector<Known> results;
+  for (const char* attr : {"then_subgraph_index", "else_subgraph_index"}) {
+    const Function* branch = Enter(node, attr);
+    if (!branch || branch->outputs.size() != node.results.size()) return;
+    Frame inside(static_cast<size_t>(branch->value_count()));
+    for (size_t i = 0; i < branch->inputs.size() && i + 1 < node.operands.size(); ++i)
+      inside[static_cast<size_t>(branch->inputs[i])] = In(f, frame, node.operands[i + 1]);
+    Walk(*branch, inside);
+    for (const ValueId v : branch->outputs) results.push_back(In(*branch, inside, v));
+    frames_[branch] = std::move(inside);
+  }
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const Known &a = results[i], &b = results[i + node.results.size()];
+    if (node.results[i] == kNoValue || !a.dims || !b.dims || a.dims->size() != b.dims->size()) continue;
+    Sizes dims;
+    for (size_t d = 0; d < a.dims->size(); ++d)
+      dims.push_back((*a.dims)[d] == (*b.dims)[d] ? (*a.dims)[d] : Own(f, node.results[i], static_cast<int64_t>(d)));
+    frame[static_cast<size_t>(node.results[i])] = {dims, a.ints == b.ints ? a.ints : std::nullopt};
+  }
+}
+
+int FoldShapes(Registry& registry, const Module& module, Function& f) {
+  const OpenSizes open(registry, module, f, OpenSizes::Depth::kIntegers);
+  const OpenSizes::Frame& frame = open.frames_.at(&f);
+  int found = 0;
+  for (auto& node : f.nodes) {
+    bool constant = !node->results.empty();
+    for (const ValueId v : node->results) {
+      if (v == kNoValue) continue;
+      const auto& [dims, ints] = frame[static_cast<size_t>(v)];
+      Shape& shape = f.value(v).type.shape;
+      if (dims && !shape.ranked()) shape = Shape(std::vector<int64_t>(dims->size(), Shape::kUnknown)), ++found;
+      for (size_t d = 0; dims && shape.rank() == std::ssize(*dims) && d < dims->size(); ++d) {
+        if (shape[d] >= 0 || !(*dims)[d].is_number() || (*dims)[d].offset < 0) continue;
+        shape.dims()[d] = (*dims)[d].offset;
+        ++found;
+      }
+      constant &= ints && AllNumbers(*ints) && IsFew(f.value(v).type);
+    }
+    if (!constant || !frame[static_cast<size_t>(node->results[0])].ints) continue;
+    for (const ValueId v : node->results) {
+      std::vector<int64_t> values;
+      for (const Size& size : *frame[static_cast<size_t>(v)].ints) values.push_back(size.offset);
+      f.value(v).data = ToBuffer(f.value(v).type.dtype, values);
+    }
+    node.reset();
+    ++found;
+  }
+  f.Sweep();
+  return found;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that only a run knows, each as a function of others: kernels infer at several sizes, and what changes shows what a size depends on.
+//
+// Integers that are computed from shapes are followed the same way. Loops and branches are walked: a size that a loop carries is
+// the one it starts with if the loop's body returns it unchanged.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "host/eval/eval.h"
+#include "host/eval/fit_sizes.h"
+
+namespace fusebox {
+
+// symbol * factor + offset; a number where factor is 0. Equal sizes compare equal.
+struct Size {
+  int32_t symbol = 0;
+  int64_t factor = 0, offset = 0;
+  static Size Number(int64_t n) { return {0, 0, n}; }
+  bool is_number() const { return factor == 0; }
+  auto operator<=>(const Size&) const = default;
+};
+using Sizes = std::vector<Size>;
+
+struct SizeSymbol {
+  ValueId value = kNoValue;  // a dimension of this value of the outermost function
+  int64_t axis = 0;
+  Sizes joined;                              // or what these sizes are broadcast to
+  std::optional<Size> start = {}, end = {};  // or what a loop carries and changes: before it and after it
+};
+
+class OpenSizes {
+ public:
+  enum class Depth {
+    kAll,      // every node, loops and branches
+    kIntegers  // nodes that compute integers from shapes or use them; other dimensions are taken as they are
+  };
+  OpenSizes(Registry&, const Module&, const Function&, Depth);
+
+  // Of a value of the function or of one that it runs; nothing where the rank is not known.
+  std::optional<Sizes> Dims(const Function&, ValueId);
+  const SizeSymbol& symbol(const Size& s) const { return symbols_[static_cast<size_t>(s.symbol)]; }
+  // The size in terms of the function's own dimensions, before or after the loop that changes it. Nothing where it depends on others.
+  std::optional<Size> Outside(const Size&, bool after);
+
+ private:
+  struct Known {
+    std::optional<Sizes> dims, ints;
+  };
+  using Frame = std::vector<Known>;
+  struct Call;  // one node at several sizes
+
+  friend int FoldShapes(Registry&, const Module&, Function&);
+
+  void Walk(const Function&, Frame&);
+  void Kernel(const Function&, Frame&, const Node&);
+  bool FollowIntegers(Call&, Frame&, bool labeled);
+  void FollowDims(Call&, Frame&);
+  void Loop(const Function&, Frame&, const Node&);
+  void Branches(const Function&, Frame&, const Node&);
+  const Function* Enter(const Node&, std::string_view attr);
+  Known In(const Function&, Frame&, ValueId);
+
+  const std::optional<Sizes>& DimsOf(const Function&, Frame&, ValueId);
+  Size Own(const Function&, ValueId, int64_t axis);
+  Size Add(SizeSymbol);
+  Size Join(const Sizes&);
+  Size Of(const Fit&, const std::vector<Size>& symbols);
+
+  Registry& registry_;
+  const Module& module_;
+  const Function& outermost_;
+  const Depth depth_;
+  HostCalls calls_;
+  std::vector<SizeSymbol> symbols_;
+  std::map<std::pair<ValueId, int64_t>, Size> own_;
+  std::map<Sizes, Size> joins_;
+  std::map<const Function*, Frame> frames_;
+  std::map<const Function*, const Node*> entries_;
+  std::set<const Function*> shared_;  // entered from several places: nothing is known inside
+  int walks_ = 0;
+};
+
+// Replaces integers by constants and refines dimensions where partly known shapes give them away; returns how many were found.
+int FoldShapes(Registry&, const Module&, Function&);
+
+}  // namespace fusebox
