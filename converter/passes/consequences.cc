@@ -35,7 +35,7 @@ class Flow {
   enum Causes { kHopeless, kNoLists, kAll };
   bool IsCause(const Node& node) const {
     if (!problems_.contains(&node)) return false;
-    return causes_ == kAll || hopeless_(node) || (causes_ == kNoLists && !IsListOp(node.op));
+    return causes_ == kAll || hopeless_(node) || (causes_ == kNoLists && !Has(node.op, kList));
   }
 
   bool Has(const Function& f, ValueId v) const { return v != kNoValue && unknown_.contains({&f, v}); }

@@ -14,12 +14,19 @@ struct Elements {
 
 class ListElements {
  public:
-  ListElements(Registry& registry, Module& module, Function& f) : registry_(registry), module_(module), f_(f) {}
+  ListElements(Registry& registry, Module& module, Function& f)
+      : registry_(registry), module_(module), f_(f) {}
   // Of the list that a TENSOR_LIST_RESERVE of `f` makes; unranked when nothing tells. Nodes that compute the shape may come in, and the RESERVE
   // may move to where the shape can be known.
   Elements Of(const Node& reserve);
 
  private:
+  // By a loop and the dimensions that it ends with: the list as it comes out.
+  using Checks = std::map<std::pair<const Node*, Sizes>, ValueId>;
+  const Node* FirstReader(ValueId list, const Sizes& dims) const;
+  Elements Make(const Node& reserve, const Node& first, DType, const Sizes& start, const Checks&);
+  void CheckBehind(const Node& loop, ValueId given_back, const Sizes&, ValueId length, Type list);
+
   Registry& registry_;
   Module& module_;
   Function& f_;

@@ -1,36 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/passes/lists.h"
 
+#include <algorithm>
+#include <set>
+
 namespace fusebox::converter {
 namespace {
 
-bool GrowsBehind(const Module& module, const Function& f, ValueId list, SeenLists& seen, int depth) {
-  if (depth > kDeepestList) return true;
-  if (!seen.emplace(&f, list).second) return false;
-  const Uses uses(f);
-  for (const auto& [node, index] : uses.readers(list)) {
-    if (!node) continue;
-    if (node->is(Op::kTensorListSetItem) && index == 0) {
-      if (MayGrow(*node) || GrowsBehind(module, f, node->results[0], seen, depth + 1)) return true;
-    } else if (node->is(Op::kWhile)) {
-      const Function& body = Callee(module, *node, "body_subgraph_index");
-      if (GrowsBehind(module, body, body.inputs[static_cast<size_t>(index)], seen, depth + 1)) return true;
-    } else if (node->is(Op::kIf)) {
-      for (const char* branch : kBranches) {
-        const Function& callee = Callee(module, *node, branch);
-        if (index > 0 &&
-            GrowsBehind(module, callee, callee.inputs[static_cast<size_t>(index) - 1], seen, depth + 1))
-          return true;
+constexpr int kDeepest = 16;  // functions and lists, one in or behind the other
+
+class Visitor {
+ public:
+  using Read = std::function<void(const ListReader&)>;
+  Visitor(const Module& module, const Function& f, const Read& read) : module_(module), f_(f), read_(read) {}
+  bool complete() const { return complete_; }
+
+  // Each list once: they may meet again on many ways.
+  void Visit(const Function& f, ValueId list, ListReader way, int depth) {
+    complete_ &= depth <= kDeepest;
+    if (!complete_ || !seen_.emplace(&f, list).second) return;
+    const Uses uses(f);
+    for (const auto& [node, index] : uses.readers(list)) {
+      if (!node) continue;
+      way.f = &f, way.node = node, way.index = index;
+      read_(way);
+      if (node->is(Op::kTensorListSetItem) && index == 0) Visit(f, node->results[0], way, depth + 1);
+      if (node->is(Op::kWhile)) {
+        ListReader inside = way;
+        const ValueId given_back = node->results[static_cast<size_t>(index)];
+        if (&f == &f_) inside.loop = node, inside.given_back = given_back;
+        Enter(Callee(module_, *node, "body_subgraph_index"), index, inside, depth);
+        Visit(f, given_back, way, depth + 1);
       }
-      for (const ValueId given : node->results)
-        if (f.value(given).type.dtype == DType::kVariant && GrowsBehind(module, f, given, seen, depth + 1))
-          return true;
+      if (!node->is(Op::kIf) || index == 0) continue;
+      for (const char* branch : kBranches) Enter(Callee(module_, *node, branch), index - 1, way, depth);
+      ListReader behind = way;
+      const auto is_list = [&](ValueId v) { return f.value(v).type.dtype == DType::kVariant; };
+      behind.certain &= std::ranges::count_if(node->results, is_list) == 1;
+      for (const ValueId v : node->results)
+        if (is_list(v)) Visit(f, v, behind, depth + 1);
     }
   }
-  return false;
-}
+
+ private:
+  void Enter(const Function& callee, int input, const ListReader& way, int depth) {
+    Visit(callee, callee.inputs[static_cast<size_t>(input)], way, depth + 1);
+  }
+
+  const Module& module_;
+  const Function& f_;
+  const Read& read_;
+  std::set<std::pair<const Function*, ValueId>> seen_;
+  bool complete_ = true;
+};
 
 }  // namespace
+
+bool VisitReaders(const Module& module, const Function& f, ValueId list,
+                  const std::function<void(const ListReader&)>& read) {
+  Visitor visitor(module, f, read);
+  visitor.Visit(f, list, {&f, nullptr, 0, nullptr, kNoValue, true}, 0);
+  return visitor.complete();
+}
 
 Function& Callee(const Module& module, const Node& node, const char* attr) {
   return *module.Find(node.attrs.function(attr)->name);
@@ -39,8 +70,11 @@ Function& Callee(const Module& module, const Node& node, const char* attr) {
 bool MayGrow(const Node& set) { return set.attrs.b("resize_if_index_out_of_bounds", false); }
 
 bool Grows(const Module& module, const Function& f, ValueId list) {
-  SeenLists seen;
-  return GrowsBehind(module, f, list, seen, 0);
+  bool grows = false;
+  const bool complete = VisitReaders(module, f, list, [&](const ListReader& r) {
+    grows |= r.node->is(Op::kTensorListSetItem) && r.index == 0 && MayGrow(*r.node);
+  });
+  return grows || !complete;
 }
 
 std::string WhyItemDiffers(const Function& f, const Node& node) {

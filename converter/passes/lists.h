@@ -2,9 +2,8 @@
 // Tensor lists: where they go, and what is said of those that cannot be lowered.
 #pragma once
 
-#include <set>
+#include <functional>
 #include <string>
-#include <utility>
 
 #include "host/graph/graph.h"
 
@@ -13,9 +12,18 @@ namespace fusebox::converter {
 inline constexpr const char* kBranches[] = {"then_subgraph_index", "else_subgraph_index"};
 Function& Callee(const Module&, const Node&, const char* attr);
 
-// The lists of functions that a walk has been at: they may meet again on many ways.
-inline constexpr int kDeepestList = 16;  // functions and lists, one in or behind the other
-using SeenLists = std::set<std::pair<const Function*, ValueId>>;
+// Who reads a list, or what becomes of it: in its function, and behind loops and branches.
+struct ListReader {
+  const Function* f;
+  const Node* node;
+  int index;           // of the operand
+  const Node* loop;    // the WHILE of the list's own function that leads here; null: none
+  ValueId given_back;  // the list as it comes out of that loop
+  bool certain;        // false: behind a branch that returns several lists, and this may be another
+};
+// Calls `read` for each. False: functions and lists are too deep in and behind each other.
+bool VisitReaders(const Module&, const Function&, ValueId list,
+                  const std::function<void(const ListReader&)>& read);
 
 bool MayGrow(const Node& set_item);
 bool Grows(const Module&, const Function&,

@@ -48,14 +48,20 @@ struct OpenSizes::Call {
   std::vector<Buffer> buffers;
 
   Call(const Function& f, const Node& node, HostCalls& calls)
-      : f(f), node(node), calls(calls), view(f, node), operands(node.operands.size()), buffers(node.operands.size()) {}
+      : f(f),
+        node(node),
+        calls(calls),
+        view(f, node),
+        operands(node.operands.size()),
+        buffers(node.operands.size()) {}
 
   void Collect() {
     symbols.clear();
     for (const Known& operand : operands)
       for (const auto* sizes : {&operand.dims, &operand.ints})
         for (const Size& size : *sizes ? **sizes : Sizes())
-          if (const Size unit{size.symbol, 1, 0}; !size.is_number() && std::ranges::find(symbols, unit) == symbols.end())
+          if (const Size unit{size.symbol, 1, 0};
+              !size.is_number() && std::ranges::find(symbols, unit) == symbols.end())
             symbols.push_back(unit);
   }
   int64_t At(const Size& size, std::span<const int64_t> sizes) const {
@@ -139,23 +145,27 @@ std::optional<Sizes> OpenSizes::Dims(const Function& f, ValueId v) {
   const auto it = frames_.find(&f);
   if (it == frames_.end() || shared_.contains(&f)) return std::nullopt;
   it->second.resize(static_cast<size_t>(f.value_count()));
-  return DimsOf(f, it->second, v);
+  return In(f, it->second, v).dims;
 }
 
-std::optional<Size> OpenSizes::Outside(const Size& size, bool after) {
-  if (size.is_number()) return size;
-  const SizeSymbol found = symbol(size);
-  if (found.value != kNoValue) return size;
-  std::optional<Size> outside;
-  if (found.start) outside = Outside(after ? *found.end : *found.start, after);
-  Sizes joined;
-  for (const Size& each : found.joined) {
-    const auto part = Outside(each, after);
-    if (!part) return std::nullopt;
-    joined.push_back(*part);
+std::optional<Sizes> OpenSizes::Outside(const Sizes& sizes, bool after) {
+  Sizes all;
+  for (const Size& size : sizes) {
+    const SizeSymbol found = size.is_number() ? SizeSymbol() : symbol(size);
+    std::optional<Sizes> outside;
+    if (!found.joined.empty()) outside = Outside(found.joined, after);
+    else if (found.start) outside = Outside({after ? *found.end : *found.start}, after);
+    if (size.is_number() || found.value != kNoValue) all.push_back(size);
+    else if (outside) all.push_back(Scaled(Join(*outside), size.factor, size.offset));
+    else return std::nullopt;
   }
-  if (!joined.empty()) outside = Join(joined);
-  return outside ? std::optional(Scaled(*outside, size.factor, size.offset)) : std::nullopt;
+  return all;
+}
+
+void OpenSizes::CollectValues(const Size& size, std::set<ValueId>& values) const {
+  if (size.is_number()) return;
+  if (symbol(size).value != kNoValue) values.insert(symbol(size).value);
+  for (const Size& part : symbol(size).joined) CollectValues(part, values);
 }
 
 Size OpenSizes::Add(SizeSymbol symbol) {
@@ -198,29 +208,26 @@ Size OpenSizes::Of(const Fit& fit, const std::vector<Size>& symbols) {
   return Scaled(Join(parts), fit.factor, fit.offset);
 }
 
-const std::optional<Sizes>& OpenSizes::DimsOf(const Function& f, Frame& frame, ValueId v) {
-  auto& dims = frame[static_cast<size_t>(v)].dims;
-  const Shape& shape = f.value(v).type.shape;
-  if (dims || !shape.ranked()) return dims;
-  dims.emplace();
-  for (int64_t d = 0; d < shape.rank(); ++d) dims->push_back(Own(f, v, d));
-  return dims;
-}
-
-OpenSizes::Known OpenSizes::In(const Function& f, Frame& frame, ValueId v) {
-  if (v == kNoValue) return {};
-  Known known{DimsOf(f, frame, v), frame[static_cast<size_t>(v)].ints};
+const OpenSizes::Known& OpenSizes::In(const Function& f, Frame& frame, ValueId v) {
+  static const Known nothing;
+  if (v == kNoValue) return nothing;
   const Value& value = f.value(v);
-  if (!value.is_const() || !IsFew(value.type)) return known;
-  known.ints.emplace();
-  for (const int64_t n : FromTensor({value.type, value.data})) known.ints->push_back(Size::Number(n));
-  return known;
+  auto& [dims, ints] = frame[static_cast<size_t>(v)];
+  if (!dims && value.type.shape.ranked()) {
+    dims.emplace();
+    for (int64_t d = 0; d < value.type.shape.rank(); ++d) dims->push_back(Own(f, v, d));
+  }
+  if (!ints && value.is_const() && IsFew(value.type)) {
+    ints.emplace();
+    for (const int64_t n : FromTensor({value.type, value.data})) ints->push_back(Size::Number(n));
+  }
+  return frame[static_cast<size_t>(v)];
 }
 
 void OpenSizes::Walk(const Function& f, Frame& frame) {
   for (const auto& node : f.nodes) {
     if (node->is(Op::kShape) && IsInteger(f.value(node->results[0]).type.dtype))
-      frame[static_cast<size_t>(node->results[0])].ints = DimsOf(f, frame, node->operands[0]);
+      frame[static_cast<size_t>(node->results[0])].ints = In(f, frame, node->operands[0]).dims;
     else if (!IsHostOp(node->op)) Kernel(f, frame, *node);
     else if (depth_ == Depth::kAll && node->is(Op::kWhile)) Loop(f, frame, *node);
     else if (depth_ == Depth::kAll && node->is(Op::kIf)) Branches(f, frame, *node);
@@ -231,9 +238,10 @@ void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {
   bool followed = false, known = true, open = false, few = Info(node.op).effects == Effects::kPure;
   for (const ValueId v : node.operands) {
     if (v == kNoValue) continue;
-    const bool has_integers = frame[static_cast<size_t>(v)].ints.has_value();
-    followed |= has_integers;
-    known &= has_integers || f.value(v).is_const();
+    const bool constant = f.value(v).is_const(),
+               has_integers = frame[static_cast<size_t>(v)].ints.has_value();
+    followed |= has_integers && !constant;
+    known &= has_integers || constant;
     if (f.value(v).type.dtype == DType::kNone) return;
   }
   for (const ValueId v : node.results) {
@@ -255,8 +263,8 @@ void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {
 }
 
 void OpenSizes::FollowDims(Call& call, Frame& frame) {
-  const auto fits = FitSizes(call.symbols.size(), Sampled::kShapes,
-                             [&](std::span<const int64_t> sizes) { return call.Infer(sizes); });
+  const auto fits =
+      FitSizes(call.symbols.size(), [&](std::span<const int64_t> sizes) { return call.Infer(sizes); });
   size_t at = 0;
   for (const ValueId v : call.node.results) {
     if (at >= fits.size() || !fits[at] || !fits[at]->symbols.empty() || fits[at]->offset < 0) return;
@@ -294,15 +302,17 @@ bool OpenSizes::FollowIntegers(Call& call, Frame& frame, bool labeled) {
   std::vector<Size> symbols = call.symbols;
   for (Size& each : symbols)
     if (each.symbol < 0) each = labels[static_cast<size_t>(-each.symbol - 1)];
-  const auto fits = FitSizes(call.symbols.size(), Sampled::kIntegers,
-                             [&](std::span<const int64_t> sizes) { return call.Compute(sizes); });
-  const auto certain = std::ranges::count_if(fits, [](const auto& fit) { return fit.has_value(); });
+  const auto fits =
+      FitSizes(call.symbols.size(), [&](std::span<const int64_t> sizes) { return call.Compute(sizes); });
+  // A value that never changes proves nothing: it may compare.
+  const auto is_certain = [](const auto& fit) { return fit && !fit->symbols.empty(); };
+  const auto certain = std::ranges::count_if(fits, is_certain);
   if (certain == 0 || (labeled && certain < std::ssize(fits))) return false;
   size_t at = 0;
   for (const ValueId v : call.node.results) {
     Sizes ints;
     for (int64_t n = *call.f.value(v).type.shape.element_count(); n > 0; --n, ++at)
-      ints.push_back(fits[at] ? Of(*fits[at], symbols) : Add({}));
+      ints.push_back(is_certain(fits[at]) ? Of(*fits[at], symbols) : Add({}));
     frame[static_cast<size_t>(v)].ints = std::move(ints);
   }
   return true;
@@ -341,7 +351,8 @@ void OpenSizes::Loop(const Function& f, Frame& frame, const Node& node) {
         const bool same = round < kRounds && out.dims && d < out.dims->size() && (*out.dims)[d] == size;
         if (same || !changed.emplace(i, d).second) continue;
         const auto axis = static_cast<int64_t>(d);
-        size = &f == &outermost_ ? Add({kNoValue, 0, {}, (*start[i].dims)[d], Own(f, node.results[i], axis)}) : Add({});
+        size = &f == &outermost_ ? Add({kNoValue, 0, {}, (*start[i].dims)[d], Own(f, node.results[i], axis)})
+                                 : Add({});
         stable = false;
       }
     }
@@ -372,7 +383,8 @@ void OpenSizes::Branches(const Function& f, Frame& frame, const Node& node) {
     if (node.results[i] == kNoValue || !a.dims || !b.dims || a.dims->size() != b.dims->size()) continue;
     Sizes dims;
     for (size_t d = 0; d < a.dims->size(); ++d)
-      dims.push_back((*a.dims)[d] == (*b.dims)[d] ? (*a.dims)[d] : Own(f, node.results[i], static_cast<int64_t>(d)));
+      dims.push_back((*a.dims)[d] == (*b.dims)[d] ? (*a.dims)[d]
+                                                  : Own(f, node.results[i], static_cast<int64_t>(d)));
     frame[static_cast<size_t>(node.results[i])] = {dims, a.ints == b.ints ? a.ints : std::nullopt};
   }
 }
@@ -387,7 +399,8 @@ int FoldShapes(Registry& registry, const Module& module, Function& f) {
       if (v == kNoValue) continue;
       const auto& [dims, ints] = frame[static_cast<size_t>(v)];
       Shape& shape = f.value(v).type.shape;
-      if (dims && !shape.ranked()) shape = Shape(std::vector<int64_t>(dims->size(), Shape::kUnknown)), ++found;
+      if (dims && !shape.ranked())
+        shape = Shape(std::vector<int64_t>(dims->size(), Shape::kUnknown)), ++found;
       for (size_t d = 0; dims && shape.rank() == std::ssize(*dims) && d < dims->size(); ++d) {
         if (shape[d] >= 0 || !(*dims)[d].is_number() || (*dims)[d].offset < 0) continue;
         shape.dims()[d] = (*dims)[d].offset;

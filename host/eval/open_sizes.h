@@ -41,8 +41,10 @@ class OpenSizes {
   // Of a value of the function or of one that it runs; nothing where the rank is not known.
   std::optional<Sizes> Dims(const Function&, ValueId);
   const SizeSymbol& symbol(const Size& s) const { return symbols_[static_cast<size_t>(s.symbol)]; }
-  // The size in terms of the function's own dimensions, before or after the loop that changes it. Nothing where it depends on others.
-  std::optional<Size> Outside(const Size&, bool after);
+  // Sizes in terms of the function's own dimensions, before or after the loop that changes them. Nothing where one depends on others.
+  std::optional<Sizes> Outside(const Sizes&, bool after);
+  // The values whose dimensions the size is made of.
+  void CollectValues(const Size&, std::set<ValueId>&) const;
 
  private:
   struct Known {
@@ -60,9 +62,7 @@ class OpenSizes {
   void Loop(const Function&, Frame&, const Node&);
   void Branches(const Function&, Frame&, const Node&);
   const Function* Enter(const Node&, std::string_view attr);
-  Known In(const Function&, Frame&, ValueId);
-
-  const std::optional<Sizes>& DimsOf(const Function&, Frame&, ValueId);
+  const Known& In(const Function&, Frame&, ValueId);
   Size Own(const Function&, ValueId, int64_t axis);
   Size Add(SizeSymbol);
   Size Join(const Sizes&);
