@@ -76,10 +76,12 @@ Status FoldAndTranslate(Context& context) {
       FUSEBOX_ASSIGN(
           const int folded,
           Fold(context.registry, context.module, f, {.services = context.services}).At("function " + f.name));
-      const int shapes = FoldShapes(context.registry, context.module, f);
       const int dead = RemoveDead(f);
-      changed |= translated + dropped + folded + shapes + dead > 0;
+      changed |= translated + dropped + folded + dead > 0;
     }
+    if (changed) continue;
+    for (const auto& f : context.module.functions)
+      changed |= FoldShapes(context.registry, context.module, *f) > 0;
     if (!changed) break;
   }
   return {};

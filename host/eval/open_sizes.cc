@@ -254,49 +254,57 @@ void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {
   auto kernel = ChooseKernel(registry_, f, node, call.view);
   if (!kernel) return;
   call.kernel = *std::move(kernel);
-  for (size_t i = 0; i < node.operands.size(); ++i)
-    if (const ValueId v = node.operands[i]; v != kNoValue && !f.value(v).is_const())
+  // Sizes that are given may tell all, whatever the shapes of the operands.
+  for (const bool shapes : {false, true}) {
+    if (!dims || (!shapes && depth_ == Depth::kAll)) continue;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const ValueId v = node.operands[i];
+      if (v == kNoValue || f.value(v).is_const()) continue;
       call.operands[i] = In(f, frame, v);
-  call.Collect();
-  if (dims) FollowDims(call, frame);
-  if (integers && !FollowIntegers(call, frame, true)) FollowIntegers(call, frame, false);
+      if (!shapes) call.operands[i].dims.reset();
+    }
+    if (FollowDims(call, frame)) break;
+  }
+  // Where data are picked, constants say which; else they may be data too.
+  if (integers && !FollowIntegers(call, frame, false)) FollowIntegers(call, frame, true);
 }
 
-void OpenSizes::FollowDims(Call& call, Frame& frame) {
-  const auto fits =
-      FitSizes(call.symbols.size(), [&](std::span<const int64_t> sizes) { return call.Infer(sizes); });
+bool OpenSizes::FollowDims(Call& call, Frame& frame) {
+  call.Collect();
+  const auto fits = FitSizes(call.symbols.size(), [&](auto sizes) { return call.Infer(sizes); });
   size_t at = 0;
+  bool all = true;
   for (const ValueId v : call.node.results) {
-    if (at >= fits.size() || !fits[at] || !fits[at]->symbols.empty() || fits[at]->offset < 0) return;
+    if (at >= fits.size() || !fits[at] || !fits[at]->symbols.empty() || fits[at]->offset < 0) return false;
     const auto rank = static_cast<size_t>(fits[at]->offset);
-    Sizes dims;
     const Shape declared = v == kNoValue ? Shape() : call.f.value(v).type.shape;
+    Sizes dims;
     for (size_t d = 0; v != kNoValue && d < rank; ++d) {
       const auto& fit = fits[at + 1 + d];
       const bool open = declared.rank() <= static_cast<int>(d) || declared[d] < 0;
+      all &= fit || !open;
       dims.push_back(fit && open ? Of(*fit, call.symbols) : Own(call.f, v, static_cast<int64_t>(d)));
     }
     at += 1 + rank;
     if (v != kNoValue) frame[static_cast<size_t>(v)].dims = std::move(dims);
   }
+  return all;
 }
 
 // Labels in place of numbers show which of them reach the result as they are. An op that needs the values of its constants runs with those.
 bool OpenSizes::FollowIntegers(Call& call, Frame& frame, bool labeled) {
-  std::vector<Size> labels;
+  Sizes labels, none;
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const ValueId v = call.node.operands[i];
     if (v == kNoValue) continue;
     const bool constant = call.f.value(v).is_const();
     call.operands[i] = constant && !labeled ? Known() : In(call.f, frame, v);
-    if (constant && !labeled) call.view.operand(i).Show(call.f.value(v));
-    else if (!call.operands[i].ints) return false;
-    else
-      for (Size& size : *call.operands[i].ints)
-        if (size.is_number()) {
-          labels.push_back(size);
-          size = {-static_cast<int32_t>(labels.size()), 1, 0};
-        }
+    if ((!constant || labeled) && !call.operands[i].ints) return false;
+    for (Size& size : call.operands[i].ints ? *call.operands[i].ints : none) {
+      if (!size.is_number()) continue;
+      labels.push_back(size);
+      size = {-static_cast<int32_t>(labels.size()), 1, 0};
+    }
   }
   call.Collect();
   std::vector<Size> symbols = call.symbols;
@@ -307,7 +315,7 @@ bool OpenSizes::FollowIntegers(Call& call, Frame& frame, bool labeled) {
   // A value that never changes proves nothing: it may compare.
   const auto is_certain = [](const auto& fit) { return fit && !fit->symbols.empty(); };
   const auto certain = std::ranges::count_if(fits, is_certain);
-  if (certain == 0 || (labeled && certain < std::ssize(fits))) return false;
+  if (certain == 0 || (!labeled && certain < std::ssize(fits))) return false;
   size_t at = 0;
   for (const ValueId v : call.node.results) {
     Sizes ints;

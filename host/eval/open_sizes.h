@@ -58,7 +58,7 @@ class OpenSizes {
   void Walk(const Function&, Frame&);
   void Kernel(const Function&, Frame&, const Node&);
   bool FollowIntegers(Call&, Frame&, bool labeled);
-  void FollowDims(Call&, Frame&);
+  bool FollowDims(Call&, Frame&);
   void Loop(const Function&, Frame&, const Node&);
   void Branches(const Function&, Frame&, const Node&);
   const Function* Enter(const Node&, std::string_view attr);

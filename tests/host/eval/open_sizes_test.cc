@@ -48,6 +48,12 @@ TEST(FitSizes, FindsWhatNumbersDependOn) {
       "0 + 1 a");
 }
 
+TEST(FitSizes, AreNotMisledByNumbersThatAreSizesTried) {
+  for (const int64_t number : {0, 1, 2, 97, 98, 1013, 5040, 10080, 15120, 5040 * 106'000})
+    EXPECT_EQ(Text(2, [&](auto s) -> Row { return Numbers{number, s[0], s[1] + number}; }),
+              std::to_string(number) + ", 0 + 1 a, " + std::to_string(number) + " + 1 b");
+}
+
 TEST(FitSizes, FindsBroadcasts) {
   const auto sum = [](auto s) -> Row {
     const auto size = Broadcast(s[0], s[1]);
