@@ -6,136 +6,20 @@
 namespace fusebox {
 namespace {
 
-constexpr int64_t kFew = 16;       // elements of an integer tensor that is followed
 constexpr int kMostWalks = 2'000;  // of loops and branches
 constexpr int kRounds = 4;         // of a loop, until what still changes is taken to change always
-
-bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
-
-bool IsFew(const Type& type) {
-  const auto count = type.shape.element_count();
-  return IsInteger(type.dtype) && count && *count <= kFew;
-}
 
 Size Scaled(const Size& size, int64_t factor, int64_t offset) {
   if (factor == 0 || size.is_number()) return Size::Number(size.offset * factor + offset);
   return {size.symbol, size.factor * factor, size.offset * factor + offset};
 }
 
-Buffer ToBuffer(DType dtype, const std::vector<int64_t>& values) {
-  if (dtype == DType::kI64) return Buffer::Of<int64_t>(values);
-  return Buffer::Of<int32_t>(std::vector<int32_t>(values.begin(), values.end()));
-}
-
-std::vector<int64_t> FromTensor(const Tensor& t) {
-  if (t.type.dtype == DType::kI64) return {t.data.As<int64_t>().begin(), t.data.As<int64_t>().end()};
-  return {t.data.As<int32_t>().begin(), t.data.As<int32_t>().end()};
-}
-
 bool AllNumbers(const Sizes& sizes) { return std::ranges::all_of(sizes, &Size::is_number); }
 
 }  // namespace
 
-// A node whose operands have sizes and integers in terms of symbols. Numbers of `symbols` index `sizes`.
-struct OpenSizes::Call {
-  const Function& f;
-  const Node& node;
-  HostCalls& calls;
-  KernelRef kernel;
-  NodeView view;
-  std::vector<Known> operands;  // of constants nothing: they are shown as they are
-  std::vector<Size> symbols;    // each with factor 1
-  std::vector<Buffer> buffers;
-
-  Call(const Function& f, const Node& node, HostCalls& calls)
-      : f(f),
-        node(node),
-        calls(calls),
-        view(f, node),
-        operands(node.operands.size()),
-        buffers(node.operands.size()) {}
-
-  void Collect() {
-    symbols.clear();
-    for (const Known& operand : operands)
-      for (const auto* sizes : {&operand.dims, &operand.ints})
-        for (const Size& size : *sizes ? **sizes : Sizes())
-          if (const Size unit{size.symbol, 1, 0};
-              !size.is_number() && std::ranges::find(symbols, unit) == symbols.end())
-            symbols.push_back(unit);
-  }
-  int64_t At(const Size& size, std::span<const int64_t> sizes) const {
-    if (size.is_number()) return size.offset;
-    const auto it = std::ranges::find(symbols, size.symbol, &Size::symbol);
-    return size.factor * sizes[static_cast<size_t>(it - symbols.begin())] + size.offset;
-  }
-  std::vector<int64_t> At(const Sizes& all, std::span<const int64_t> sizes) const {
-    std::vector<int64_t> out;
-    for (const Size& size : all) out.push_back(At(size, sizes));
-    return out;
-  }
-
-  // Rank and dimensions of each result.
-  std::optional<std::vector<int64_t>> Infer(std::span<const int64_t> sizes) {
-    for (size_t i = 0; i < operands.size(); ++i) {
-      TensorView& shown = view.operand(i);
-      const DType dtype = static_cast<DType>(shown.edit().dtype);
-      if (operands[i].dims) {
-        const Shape shape(At(*operands[i].dims, sizes));
-        if (!shape.is_static()) return std::nullopt;
-        shown.SetType({dtype, shape});
-      }
-      if (!operands[i].ints) continue;
-      const auto values = At(*operands[i].ints, sizes);
-      const auto fits = [](int64_t v) { return v == static_cast<int32_t>(v); };
-      if (dtype == DType::kI32 && !std::ranges::all_of(values, fits)) return std::nullopt;
-      buffers[i] = ToBuffer(dtype, values);
-      fbx_tensor& tensor = shown.edit();
-      tensor.data = const_cast<std::byte*>(buffers[i].data());
-      tensor.bytes = buffers[i].size();
-      tensor.flags = FBX_TENSOR_CONST;
-    }
-    std::vector<Type> types;
-    Inference inference(ProperResults(node), types);
-    const Status known = AskInfer(*kernel.kernel, calls.For(*kernel.plugin), *view.abi(), inference);
-    calls.DropDiags();
-    if (!known) return std::nullopt;
-    std::vector<int64_t> row;
-    for (const Type& type : types) {
-      row.push_back(type.shape.rank());
-      for (const int64_t dim : type.shape.dims()) row.push_back(dim < 0 ? kNoNumber : dim);
-    }
-    return row;
-  }
-
-  // The integers of all results, which must have their declared shapes: what is computed stays small.
-  std::optional<std::vector<int64_t>> Compute(std::span<const int64_t> sizes) {
-    const auto row = Infer(sizes);
-    std::vector<int64_t> declared;
-    for (const ValueId result : node.results) {
-      const Shape& shape = f.value(result).type.shape;
-      declared.push_back(shape.rank());
-      declared.insert(declared.end(), shape.dims().begin(), shape.dims().end());
-    }
-    if (!row || *row != declared) return std::nullopt;
-    std::vector<Tensor> values(operands.size());
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (node.operands[i] == kNoValue) continue;
-      const Value& value = f.value(node.operands[i]);
-      values[i] = {value.type, operands[i].ints ? buffers[i] : value.data};
-    }
-    const auto results = Evaluate(kernel, calls, f, node, values);
-    calls.DropDiags();
-    if (!results) return std::nullopt;
-    std::vector<int64_t> out;
-    for (const Tensor& result : *results)
-      for (const int64_t v : FromTensor(result)) out.push_back(v);
-    return out;
-  }
-};
-
 OpenSizes::OpenSizes(Registry& registry, const Module& module, const Function& f, Depth depth)
-    : registry_(registry), module_(module), outermost_(f), depth_(depth), calls_(SerialServices()) {
+    : registry_(registry), module_(module), outermost_(f), depth_(depth) {
   Frame& frame = frames_[&f];
   frame.resize(static_cast<size_t>(f.value_count()));
   Walk(f, frame);
@@ -201,7 +85,7 @@ Size OpenSizes::Join(const Sizes& sizes) {
   return it->second;
 }
 
-Size OpenSizes::Of(const Fit& fit, const std::vector<Size>& symbols) {
+Size OpenSizes::Of(const Fit& fit, const Sizes& symbols) {
   if (fit.symbols.empty()) return Size::Number(fit.offset);
   Sizes parts;
   for (const size_t i : fit.symbols) parts.push_back(symbols[i]);
@@ -217,16 +101,16 @@ const OpenSizes::Known& OpenSizes::In(const Function& f, Frame& frame, ValueId v
     dims.emplace();
     for (int64_t d = 0; d < value.type.shape.rank(); ++d) dims->push_back(Own(f, v, d));
   }
-  if (!ints && value.is_const() && IsFew(value.type)) {
+  if (!ints && value.is_const() && IsFewIntegers(value.type)) {
     ints.emplace();
-    for (const int64_t n : FromTensor({value.type, value.data})) ints->push_back(Size::Number(n));
+    for (const int64_t n : IntegersIn(value.type, value.data)) ints->push_back(Size::Number(n));
   }
   return frame[static_cast<size_t>(v)];
 }
 
 void OpenSizes::Walk(const Function& f, Frame& frame) {
   for (const auto& node : f.nodes) {
-    if (node->is(Op::kShape) && IsInteger(f.value(node->results[0]).type.dtype))
+    if (node->is(Op::kShape) && IsFewIntegers(f.value(node->results[0]).type))
       frame[static_cast<size_t>(node->results[0])].ints = In(f, frame, node->operands[0]).dims;
     else if (!IsHostOp(node->op)) Kernel(f, frame, *node);
     else if (depth_ == Depth::kAll && node->is(Op::kWhile)) Loop(f, frame, *node);
@@ -246,44 +130,41 @@ void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {
   }
   for (const ValueId v : node.results) {
     open |= v != kNoValue && !f.value(v).type.shape.is_static();
-    few &= v != kNoValue && IsFew(f.value(v).type);
+    few &= v != kNoValue && IsFewIntegers(f.value(v).type);
   }
   const bool integers = followed && known && few, dims = open && (followed || depth_ == Depth::kAll);
   if (!integers && !dims) return;
-  Call call(f, node, calls_);
-  auto kernel = ChooseKernel(registry_, f, node, call.view);
-  if (!kernel) return;
-  call.kernel = *std::move(kernel);
-  // Sizes that are given may tell all, whatever the shapes of the operands.
-  for (const bool shapes : {false, true}) {
-    if (!dims || (!shapes && depth_ == Depth::kAll)) continue;
-    for (size_t i = 0; i < node.operands.size(); ++i) {
-      const ValueId v = node.operands[i];
-      if (v == kNoValue || f.value(v).is_const()) continue;
-      call.operands[i] = In(f, frame, v);
-      if (!shapes) call.operands[i].dims.reset();
-    }
-    if (FollowDims(call, frame)) break;
-  }
+  const auto sampled = SampledNode::Create(registry_, forms_, f, node);
+  if (!sampled) return;
+  if (dims && !FollowDims(f, frame, node, **sampled, depth_ == Depth::kAll))
+    FollowDims(f, frame, node, **sampled, true);
   // Where data are picked, constants say which; else they may be data too.
-  if (integers && !FollowIntegers(call, frame, false)) FollowIntegers(call, frame, true);
+  if (integers && !FollowIntegers(f, frame, node, **sampled, false))
+    FollowIntegers(f, frame, node, **sampled, true);
 }
 
-bool OpenSizes::FollowDims(Call& call, Frame& frame) {
-  call.Collect();
-  const auto fits = FitSizes(call.symbols.size(), [&](auto sizes) { return call.Infer(sizes); });
+// Sizes that are given may tell all, whatever the shapes of the operands.
+bool OpenSizes::FollowDims(const Function& f, Frame& frame, const Node& node, SampledNode& sampled,
+                           bool shapes) {
+  std::vector<Known> operands;
+  for (const ValueId v : node.operands) {
+    operands.push_back(v == kNoValue || f.value(v).is_const() ? Known() : In(f, frame, v));
+    if (!shapes) operands.back().dims.reset();
+  }
+  sampled.Show(std::move(operands));
+  const Fits fits = sampled.Shapes();
   size_t at = 0;
   bool all = true;
-  for (const ValueId v : call.node.results) {
+  for (const ValueId v : node.results) {
     if (at >= fits.size() || !fits[at] || !fits[at]->symbols.empty() || fits[at]->offset < 0) return false;
     const auto rank = static_cast<size_t>(fits[at]->offset);
-    const Shape declared = v == kNoValue ? Shape() : call.f.value(v).type.shape;
+    const Shape declared = v == kNoValue ? Shape() : f.value(v).type.shape;
     Sizes dims;
     for (size_t d = 0; v != kNoValue && d < rank; ++d) {
       const auto& fit = fits[at + 1 + d];
       const bool open = declared.rank() <= static_cast<int>(d) || declared[d] < 0;
       all &= fit || !open;
-      dims.push_back(fit && open ? Of(*fit, call.symbols) : Own(call.f, v, static_cast<int64_t>(d)));
+      dims.push_back(fit && open ? Of(*fit, sampled.symbols()) : Own(f, v, static_cast<int64_t>(d)));
     }
     at += 1 + rank;
     if (v != kNoValue) frame[static_cast<size_t>(v)].dims = std::move(dims);
@@ -292,34 +173,33 @@ bool OpenSizes::FollowDims(Call& call, Frame& frame) {
 }
 
 // Labels in place of numbers show which of them reach the result as they are. An op that needs the values of its constants runs with those.
-bool OpenSizes::FollowIntegers(Call& call, Frame& frame, bool labeled) {
-  Sizes labels, none;
-  for (size_t i = 0; i < call.operands.size(); ++i) {
-    const ValueId v = call.node.operands[i];
-    if (v == kNoValue) continue;
-    const bool constant = call.f.value(v).is_const();
-    call.operands[i] = constant && !labeled ? Known() : In(call.f, frame, v);
-    if ((!constant || labeled) && !call.operands[i].ints) return false;
-    for (Size& size : call.operands[i].ints ? *call.operands[i].ints : none) {
+bool OpenSizes::FollowIntegers(const Function& f, Frame& frame, const Node& node, SampledNode& sampled,
+                               bool labeled) {
+  Sizes labels;
+  std::vector<Known> operands;
+  for (const ValueId v : node.operands) {
+    const bool shown = v == kNoValue || (f.value(v).is_const() && !labeled);
+    operands.push_back(shown ? Known() : In(f, frame, v));
+    if (shown) continue;
+    if (!operands.back().ints) return false;
+    for (Size& size : *operands.back().ints) {
       if (!size.is_number()) continue;
       labels.push_back(size);
       size = {-static_cast<int32_t>(labels.size()), 1, 0};
     }
   }
-  call.Collect();
-  std::vector<Size> symbols = call.symbols;
+  sampled.Show(std::move(operands));
+  Sizes symbols = sampled.symbols();
   for (Size& each : symbols)
     if (each.symbol < 0) each = labels[static_cast<size_t>(-each.symbol - 1)];
-  const auto fits =
-      FitSizes(call.symbols.size(), [&](std::span<const int64_t> sizes) { return call.Compute(sizes); });
-  // A value that never changes proves nothing: it may compare.
+  const Fits fits = sampled.Integers();
   const auto is_certain = [](const auto& fit) { return fit && !fit->symbols.empty(); };
   const auto certain = std::ranges::count_if(fits, is_certain);
   if (certain == 0 || (!labeled && certain < std::ssize(fits))) return false;
   size_t at = 0;
-  for (const ValueId v : call.node.results) {
+  for (const ValueId v : node.results) {
     Sizes ints;
-    for (int64_t n = *call.f.value(v).type.shape.element_count(); n > 0; --n, ++at)
+    for (int64_t n = *f.value(v).type.shape.element_count(); n > 0; --n, ++at)
       ints.push_back(is_certain(fits[at]) ? Of(*fits[at], symbols) : Add({}));
     frame[static_cast<size_t>(v)].ints = std::move(ints);
   }
@@ -414,13 +294,13 @@ int FoldShapes(Registry& registry, const Module& module, Function& f) {
         shape.dims()[d] = (*dims)[d].offset;
         ++found;
       }
-      constant &= ints && AllNumbers(*ints) && IsFew(f.value(v).type);
+      constant &= ints && AllNumbers(*ints) && IsFewIntegers(f.value(v).type);
     }
     if (!constant || !frame[static_cast<size_t>(node->results[0])].ints) continue;
     for (const ValueId v : node->results) {
       std::vector<int64_t> values;
       for (const Size& size : *frame[static_cast<size_t>(v)].ints) values.push_back(size.offset);
-      f.value(v).data = ToBuffer(f.value(v).type.dtype, values);
+      f.value(v).data = IntegerBuffer(f.value(v).type.dtype, values);
     }
     node.reset();
     ++found;

@@ -8,20 +8,9 @@
 #include <map>
 #include <set>
 
-#include "host/eval/eval.h"
-#include "host/eval/fit_sizes.h"
+#include "host/eval/sampled_node.h"
 
 namespace fusebox {
-
-// symbol * factor + offset; a number where factor is 0. Equal sizes compare equal.
-struct Size {
-  int32_t symbol = 0;
-  int64_t factor = 0, offset = 0;
-  static Size Number(int64_t n) { return {0, 0, n}; }
-  bool is_number() const { return factor == 0; }
-  auto operator<=>(const Size&) const = default;
-};
-using Sizes = std::vector<Size>;
 
 struct SizeSymbol {
   ValueId value = kNoValue;  // a dimension of this value of the outermost function
@@ -47,18 +36,15 @@ class OpenSizes {
   void CollectValues(const Size&, std::set<ValueId>&) const;
 
  private:
-  struct Known {
-    std::optional<Sizes> dims, ints;
-  };
+  using Known = KnownSizes;
   using Frame = std::vector<Known>;
-  struct Call;  // one node at several sizes
 
   friend int FoldShapes(Registry&, const Module&, Function&);
 
   void Walk(const Function&, Frame&);
   void Kernel(const Function&, Frame&, const Node&);
-  bool FollowIntegers(Call&, Frame&, bool labeled);
-  bool FollowDims(Call&, Frame&);
+  bool FollowDims(const Function&, Frame&, const Node&, SampledNode&, bool shapes);
+  bool FollowIntegers(const Function&, Frame&, const Node&, SampledNode&, bool labeled);
   void Loop(const Function&, Frame&, const Node&);
   void Branches(const Function&, Frame&, const Node&);
   const Function* Enter(const Node&, std::string_view attr);
@@ -66,13 +52,13 @@ class OpenSizes {
   Size Own(const Function&, ValueId, int64_t axis);
   Size Add(SizeSymbol);
   Size Join(const Sizes&);
-  Size Of(const Fit&, const std::vector<Size>& symbols);
+  Size Of(const Fit&, const Sizes& symbols);
 
   Registry& registry_;
   const Module& module_;
   const Function& outermost_;
   const Depth depth_;
-  HostCalls calls_;
+  SampledForms forms_;
   std::vector<SizeSymbol> symbols_;
   std::map<std::pair<ValueId, int64_t>, Size> own_;
   std::map<Sizes, Size> joins_;
