@@ -16,10 +16,7 @@ class Fitter {
   Fitter(size_t symbols, const Sample& sample) : n_(symbols), sample_(sample) {}
 
   std::vector<std::optional<Fit>> Run() {
-    if (n_ > kMostSymbols || !FindGroups()) return {};
-    Guess();
-    if (n_ > 0 && !Check()) return {};
-    if (unsure_ > 0 && (!FindSlopes() || !Check())) return {};
+    if (n_ > kMostSymbols || !FindGroups() || !FindSlopes() || !Check()) return {};
     for (size_t k = 0; k < groups_.size(); ++k)
       if (std::popcount(groups_[k]) > 1) Separate(k);
     return std::move(fits_);
@@ -75,22 +72,11 @@ class Fitter {
     return false;
   }
 
-  // Most numbers are one of the sizes, or constant.
-  void Guess() {
-    group_of_.assign(first_.size(), groups_.size());
-    fits_.resize(first_.size());
-    for (size_t j = 0; j < first_.size(); ++j) {
-      if (first_[j] == kNoNumber) continue;
-      fits_[j] = Fit{{}, 0, first_[j]};
-      for (size_t k = 0; k < groups_.size(); ++k)
-        if (first_[j] == Base(k)) fits_[j] = Fit{{Lowest(groups_[k])}, 1, 0}, group_of_[j] = k;
-    }
-  }
-  // The others may rise with one of the sizes.
+  // Each number is taken to rise with one group, or with none.
   bool FindSlopes() {
-    for (size_t j = 0; j < first_.size(); ++j)
-      if (!fits_[j] && first_[j] != kNoNumber)
-        group_of_[j] = groups_.size(), fits_[j] = Fit{{}, 0, first_[j]};
+    group_of_.assign(first_.size(), groups_.size());
+    for (const int64_t number : first_)
+      fits_.push_back(number == kNoNumber ? std::nullopt : std::optional(Fit{{}, 0, number}));
     for (size_t k = 0; k < groups_.size(); ++k) {
       const auto row = At(groups_[k], Base(k) + kStep);
       if (!row) return false;
@@ -102,14 +88,12 @@ class Fitter {
         group_of_[j] = k;
       }
     }
-    for (const int64_t all : {2, 3, 5, 12}) Compare([&](size_t) { return all; });
     return true;
   }
 
   // Small sizes, rising and falling ones, some that nothing divides, negative ones, and huge ones.
   bool Check() {
-    unsure_ = 0;
-    for (const int64_t all : {0, 1}) Compare([&](size_t) { return all; });
+    for (const int64_t all : {0, 1, 2, 3, 5, 12}) Compare([&](size_t) { return all; });
     Compare([&](size_t k) { return 97 + static_cast<int64_t>(k); });
     Compare([&](size_t k) { return 1013 - 2 * static_cast<int64_t>(k); });
     Compare([&](size_t k) { return Base(k) + 1 + static_cast<int64_t>(k); });
@@ -131,9 +115,7 @@ class Fitter {
       const Fit& fit = *fits_[j];
       const int64_t wanted = fit.offset + (fit.symbols.empty() ? 0 : fit.factor * sizes[fit.symbols[0]]);
       const bool overflows = std::abs(wanted) > INT32_MAX && fit.factor != 1;  // of an op on i32
-      if ((*row)[j] == wanted || overflows) continue;
-      fits_[j].reset();
-      ++unsure_;
+      if ((*row)[j] != wanted && !overflows) fits_[j].reset();
     }
     return row.has_value();
   }
@@ -169,7 +151,6 @@ class Fitter {
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;  // by number; past the last: of none
   std::vector<std::optional<Fit>> fits_;
-  int unsure_ = 0;  // numbers that were guessed wrong
 };
 
 }  // namespace
