@@ -112,7 +112,7 @@ void OpenSizes::Walk(const Function& f, Frame& frame) {
   for (const auto& node : f.nodes) {
     if (node->is(Op::kShape) && IsFewIntegers(f.value(node->results[0]).type))
       frame[static_cast<size_t>(node->results[0])].ints = In(f, frame, node->operands[0]).dims;
-    else if (!IsHostOp(node->op)) Kernel(f, frame, *node);
+    else if (!Has(node->op, kHost)) Kernel(f, frame, *node);
     else if (depth_ == Depth::kAll && node->is(Op::kWhile)) Loop(f, frame, *node);
     else if (depth_ == Depth::kAll && node->is(Op::kIf)) Branches(f, frame, *node);
   }
