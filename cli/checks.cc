@@ -57,8 +57,8 @@ Status RequireApart(const std::string& input, const std::string& output, const s
   FUSEBOX_TRY(RequireNotRead("--output", output, input));
   FUSEBOX_TRY(RequireNotRead("--report", report, input));
   std::error_code error;
-  const bool device =
-      fs::exists(output, error) && !fs::is_regular_file(output, error);  // /dev/null takes both
+  // /dev/null takes both
+  const bool device = fs::exists(output, error) && !fs::is_regular_file(output, error);
   if (!report.empty() && !device && Same(output, report))
     return Invalid("--report " + report + ": is the output too; write elsewhere");
   return {};

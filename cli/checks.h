@@ -13,7 +13,8 @@ std::string CheckNotEmpty(const std::string&);
 std::string CheckWholeNumber(const std::string&);  // 0 to 2^64 - 1
 std::string CheckTolerance(const std::string&);    // a finite number, at least 0
 
-// Refuses to write over what is read, and two things over each other. Empty: not given. What is in an input folder is read.
+// Refuses to write over what is read, and two things over each other. Empty: not given. What is in an input
+// folder is read.
 Status RequireApart(const std::string& input, const std::string& output, const std::string& report);
 
 }  // namespace fusebox::cli

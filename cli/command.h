@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands, one file each: Add declares the flags and, when the subcommand was chosen, leaves in `action` what it does.
+// The subcommands, one file each: Add declares the flags and, when the subcommand was chosen, leaves in
+// `action` what it does.
 #pragma once
 
 #include <functional>

@@ -188,8 +188,8 @@ bool MessageUnfused(const Report& report) {
   return any;
 }
 
-// Several signatures were there to choose from, and none converts: that is an answer. Of a single one, or of those that were asked
-// for, it is an error of the input.
+// Several signatures were there to choose from, and none converts: that is an answer. Of a single one, or of
+// those that were asked for, it is an error of the input.
 bool NoneConverts(const ConvertFlags& flags, const Report& report) {
   return flags.signatures.empty() && report.signatures.empty() && report.refused.size() > 1;
 }

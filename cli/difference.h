@@ -14,13 +14,13 @@ struct Tolerance {
 };
 
 struct Difference {
-  bool within =
-      true;  // everywhere |a - b| <= atol + rtol |b|; two NaNs are equal, so are two equal infinities
+  // everywhere |a - b| <= atol + rtol |b|; two NaNs are equal, so are two equal infinities
+  bool within = true;
   double absolute = 0;  // the largest |a - b|; infinite where only one is a number
   double relative = 0;  // the largest |a - b| / |b|; infinite where b is 0 and a is not
   double atol = 0;      // the least atol that would pass with this rtol
-  std::string
-      where;  // of the largest excess over the tolerance: "[0,3]: 0.25 and 0.5"; or what else differs: "shape ..."
+  std::string where;    // of the largest excess over the tolerance: "[0,3]: 0.25 and 0.5"; or what else
+                        // differs: "shape ..."
   void Add(const Difference& other);  // the worse of both
 };
 

@@ -39,8 +39,9 @@ struct InputFlags {
 };
 void AddInputFlags(CLI::App& app, InputFlags& flags);
 
-// One value per input. --input comes first; then, where --input-dir is given, in<i>.npy or <name>.npy of that folder (strings:
-// also .json, nested lists), which must hold the rest; without it the rest is SeededTensor(type, seed, i).
+// One value per input. --input comes first; then, where --input-dir is given, in<i>.npy or <name>.npy of that
+// folder (strings: also .json, nested lists), which must hold the rest; without it the rest is
+// SeededTensor(type, seed, i).
 Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, const std::vector<Port>& inputs);
 
 }  // namespace fusebox::cli

@@ -28,8 +28,8 @@ std::string InspectText(const Module& module, const std::vector<Model::Entry>& e
 //                 "nodes": [{"op", "version", "options": {}, "inputs": [TENSOR or null], "outputs": [TENSOR or null],
 //                            "name" (composite), "body", "fused": {"plugin", "version", "rule", "composite"}}]}],
 //  "ops": {NAME: COUNT}, "metadata": [{"name", "bytes"}], "appended_bytes"}
-// with TENSOR = {"id", "name", "dtype", "shape" (null: unknown rank), "constant", "variable", "quantized"}; the members
-// after "outputs" of a node are there where they say something.
+// with TENSOR = {"id", "name", "dtype", "shape" (null: unknown rank), "constant", "variable", "quantized"};
+// the members after "outputs" of a node are there where they say something.
 nlohmann::ordered_json InspectJson(const Module& module, const std::vector<Model::Entry>& entries);
 
 }  // namespace fusebox::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder that `run --output-dir` leaves: in<i>.npy, run<r>.out<i>.npy, and io.json
-// {"inputs": [{"name", "dtype", "shape"}], "outputs": [...]} with the tensors' names and TFLite's numbers of element types.
-// Two tools that write such folders can be compared file by file.
+// {"inputs": [{"name", "dtype", "shape"}], "outputs": [...]} with the tensors' names and TFLite's numbers of
+// element types. Two tools that write such folders can be compared file by file.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace fusebox::cli {
 
-// runs[r][i]: output i of run r. Makes the folder where there is none; each file is written whole or not at all.
+// runs[r][i]: output i of run r. Makes the folder where there is none; each file is written whole or not at
+// all.
 Status WriteOutputDir(const std::string& dir, const Ports& ports, const std::vector<Tensor>& inputs,
                       const std::vector<std::vector<Tensor>>& runs);
 

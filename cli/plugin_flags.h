@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --plugin, --config, --delegate and --weight-cache: which plugins a command may use, and which delegates a model gets.
+// --plugin, --config, --delegate and --weight-cache: which plugins a command may use, and which delegates a
+// model gets.
 #pragma once
 
 #include <memory>

@@ -17,8 +17,9 @@ std::string PluginText(const PluginInfo& info);
 // {"id", "version", "state", "why", "manifest", "library", "loaded", "built_in"}
 nlohmann::ordered_json PluginRowJson(const PluginInfo& info);
 // The same, and {"namespace", "description", "license", "abi": {"major", "min_minor"}, "priority",
-// "requires": {"cpu", "extensions"}, "provides": {"rules": [{"id", "implements", "min_version", "max_version", "when", "emits"}],
-// "ops": [{"op", "version", "options_schema"}], "delegates": [{"name", "default", "options_schema"}], "extensions"}, "options_schema"}
+// "requires": {"cpu", "extensions"}, "provides": {"rules": [{"id", "implements", "min_version",
+// "max_version", "when", "emits"}], "ops": [{"op", "version", "options_schema"}], "delegates": [{"name",
+// "default", "options_schema"}], "extensions"}, "options_schema"}
 nlohmann::ordered_json PluginJson(const PluginInfo& info);
 
 }  // namespace fusebox::cli

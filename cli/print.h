@@ -16,7 +16,8 @@ void Print(std::string_view text);
 void PrintDocument(const nlohmann::ordered_json& json);
 // "fusebox: text" on stderr; control characters out of a file's names do not reach the terminal.
 void Message(std::string_view text);
-// For tables: what was fused bears the names of all that it was made of, of which the first says enough. "a;b;c" is "a;...".
+// For tables: what was fused bears the names of all that it was made of, of which the first says enough.
+// "a;b;c" is "a;...".
 std::string FirstOfNames(const std::string& node);
 // Results that could not be written out (a full disk, a closed pipe) are an error.
 Status Flush();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far long work is, on stderr: a bar where that is a terminal, drawn at most ten times a second; else a line when it begins, and
-// then one a second. Nothing at all where there is nothing to do.
+// How far long work is, on stderr: a bar where that is a terminal, drawn at most ten times a second; else a
+// line when it begins, and then one a second. Nothing at all where there is nothing to do.
 #pragma once
 
 #include <chrono>

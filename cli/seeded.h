@@ -11,7 +11,8 @@ namespace fusebox::cli {
 
 // A value of that type; it depends on type, seed and the input's index alone. Unknown dimensions count as 1.
 //
-// The generator is SplitMix64, started at (seed << 20) + index: per number, state += 0x9e3779b97f4a7c15 and the mixed state is r.
+// The generator is SplitMix64, started at (seed << 20) + index: per number, state += 0x9e3779b97f4a7c15 and
+// the mixed state is r.
 //   floats      in [-1, 1): r's top 24 bits (f64: 53; f16: 11; bf16: 8) / 2^23 - 1 and so on; complex: real, then imaginary
 //   8 and 16 bits  the whole range; 4 and 2 bits too
 //   32 and 64 bits 0 to 3, so that they can serve as an index

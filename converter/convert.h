@@ -6,8 +6,8 @@
 //   auto converted = conversion.Convert();          // Result<Converted>
 //   converted->Write("model.tflite");
 //
-// Import builds the graph, the passes of passes/passes.def rewrite it in order, and the result is written, read back and checked.
-// Each pass leaves a sound graph; errors name the pass.
+// Import builds the graph, the passes of passes/passes.def rewrite it in order, and the result is written,
+// read back and checked. Each pass leaves a sound graph; errors name the pass.
 #pragma once
 
 #include <functional>
@@ -37,8 +37,8 @@ struct Options {
   Verification verify = Verification::kOff;
   uint64_t verify_seed = 1;
   Quantization quantization = Quantization::kNone;
-  std::string
-      calibration;  // folder of .npy files: needed for kInt8, else what the error of each layer is measured on
+  std::string calibration;  // folder of .npy files: needed for kInt8, else what the error of each layer is
+                            // measured on
   std::shared_ptr<Registry> registry;  // null: one with the default search path
   // Called after each pass with its name and the graph (--dump-after).
   std::function<void(std::string_view pass, const Module&)> after_pass;
@@ -77,8 +77,8 @@ std::string ToJson(const Report&);
 struct Converted {
   std::unique_ptr<Module> module;
   Report report;
-  // Writes a temporary beside `path`, reads it back, holds it against the module, and renames it. Weights go from where they lie to the
-  // file, so that memory stays near what the module itself takes.
+  // Writes a temporary beside `path`, reads it back, holds it against the module, and renames it. Weights go
+  // from where they lie to the file, so that memory stays near what the module itself takes.
   Status Write(const std::string& path) const;
 };
 
@@ -101,10 +101,11 @@ class Conversion {
 };
 
 Conversion FromSavedModel(std::string dir);
-// A whole model as Keras saves it: .h5, .hdf5 (Keras 1 and 2) or .keras. One signature, serving_default, named as the layers are.
+// A whole model as Keras saves it: .h5, .hdf5 (Keras 1 and 2) or .keras. One signature, serving_default,
+// named as the layers are.
 Conversion FromKeras(std::string file);
-// A finished file: Flex ops become TensorFlow's again and are translated, what can be fused is fused. Signatures, names, metadata
-// and an appended zip stay.
+// A finished file: Flex ops become TensorFlow's again and are translated, what can be fused is fused.
+// Signatures, names, metadata and an appended zip stay.
 Conversion FromTflite(std::string file);
 
 }  // namespace fusebox::converter

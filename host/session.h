@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: a Model planned for input shapes, with its memory, state and threads. One thread at a time; many sessions may
-// share one Model.
+// Session: a Model planned for input shapes, with its memory, state and threads. One thread at a time; many
+// sessions may share one Model.
 //
 //   session->SetInput(0, tensor);  session->Run();  session->output(0)
 //
@@ -21,8 +21,8 @@ namespace fusebox {
 
 struct SessionOptions {
   std::string signature;  // empty: the only one, or that of the main function
-  int threads =
-      1;  // that one Run may use, the caller's included; at most, and 0: one per core that the process may use
+  int threads = 1;  // that one Run may use, the caller's included; at most, and 0: one per core that the
+                    // process may use
   ProgressListener progress = {};  // of packing weights, where a delegate does and tells
 };
 
@@ -44,14 +44,16 @@ class Session {
   // From now on Run runs that signature; state is kept. Values set before are forgotten.
   Status SelectSignature(std::string_view key);
 
-  // Copies the value in. Its dtype must be the input's and its dims compatible; the error names the input and both types.
-  // Bools are bytes of 0 and 1.
+  // Copies the value in. Its dtype must be the input's and its dims compatible; the error names the input and
+  // both types. Bools are bytes of 0 and 1.
   Status SetInput(int index, const Tensor& value);
-  // Memory of an input to be filled in place, for shapes known by now; valid until the next SetInput, Resize or Run with other shapes.
+  // Memory of an input to be filled in place, for shapes known by now; valid until the next SetInput, Resize
+  // or Run with other shapes.
   Result<std::span<std::byte>> InputData(int index);
-  // Gives an input other dims, of the rank that the model declares. Dims that the model fixes may change too (a batch of 8 where it says
-  // 1), and are the new ones from then on, until SelectSignature; ops that do not take them make Prepare and Run fail, and a delegate
-  // that has laid out its partition for the declared ones leaves it to the kernels.
+  // Gives an input other dims, of the rank that the model declares. Dims that the model fixes may change too
+  // (a batch of 8 where it says 1), and are the new ones from then on, until SelectSignature; ops that do not
+  // take them make Prepare and Run fail, and a delegate that has laid out its partition for the declared ones
+  // leaves it to the kernels.
   Status Resize(int index, const Shape& shape);
 
   // Plans if needed, then runs. A failure leaves inputs as they are and outputs undefined.
@@ -62,10 +64,12 @@ class Session {
   // A view of output `index` after Run: valid until the next Run. Tensor.data borrows the session's memory.
   Result<Tensor> output(int index) const;
 
-  // Variable tensors and kernels' persistent memory to zero, resource variables and hash tables to their initial values.
+  // Variable tensors and kernels' persistent memory to zero, resource variables and hash tables to their
+  // initial values.
   void ResetState();
 
-  // Who runs each node by now, and what this session had to say beside its model's notices: delegates that declined.
+  // Who runs each node by now, and what this session had to say beside its model's notices: delegates that
+  // declined.
   std::vector<Model::Placement> placements() const;
   const std::vector<std::string>& notices() const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every test executable: what its tests write below testing::TempDir() is gone when it ends, and two that run at once
-// never meet there.
+// Every test executable: what its tests write below testing::TempDir() is gone when it ends, and two that run
+// at once never meet there.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/stat.h>

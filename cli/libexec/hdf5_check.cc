@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fusebox-hdf5-check: reads all of the HDF5 file that is its standard input and prints one byte if the HDF5 library survives that
-// within its limits of memory and processor time. The converter runs it before it reads a file itself
-// (converter/import/keras/hdf5_check.h).
+// fusebox-hdf5-check: reads all of the HDF5 file that is its standard input and prints one byte if the HDF5
+// library survives that within its limits of memory and processor time. The converter runs it before it reads
+// a file itself (converter/import/keras/hdf5_check.h).
 #include <hdf5.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -78,7 +78,8 @@ rlim_t Peak() {
   return static_cast<rlim_t>(usage.ru_maxrss) * 1024;
 }
 
-// Whether the library stays within its limits. A resource limit alone does not show that: the library goes on when memory is refused.
+// Whether the library stays within its limits. A resource limit alone does not show that: the library goes on
+// when memory is refused.
 bool Survives(Walk walk) {
   const rlim_t before = Peak();
   {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every import gives: the graph with one function per signature and what they reach, and what became of the rest.
+// What every import gives: the graph with one function per signature and what they reach, and what became of
+// the rest.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,8 @@ struct Imported {
   std::unique_ptr<Module> module;
   std::vector<std::pair<std::string, std::string>> refused;  // signature, why
   std::vector<std::string> notes;
-  bool unsigned_file =
-      false;            // the source knows no signatures: one stands for its main graph until it is written
+  // the source knows no signatures: one stands for its main graph until it is written
+  bool unsigned_file = false;
   bool halves = false;  // the source stores weights as f16
 };
 

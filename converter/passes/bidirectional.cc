@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two LSTM layers that read one input in opposite directions become one composite, keras.bidirectional, around both, so that a
-// plugin can offer one op for them. A rule that declines leaves them as they were: two composites.
+// Two LSTM layers that read one input in opposite directions become one composite, keras.bidirectional,
+// around both, so that a plugin can offer one op for them. A rule that declines leaves them as they were: two
+// composites.
 //
-// Taken along where they are there: the reversal of the backward sequence, and the concatenation of both sequences. Everything else that
-// is done with them (sums, products, averages, last steps) stays outside. Of a layer that keeps the last step of its sequence only, the
-// composite gives that step, and its type tells (keras_layer.h of plugins/rnn): there is nothing to reverse.
+// Taken along where they are there: the reversal of the backward sequence, and the concatenation of both
+// sequences. Everything else that is done with them (sums, products, averages, last steps) stays outside. Of
+// a layer that keeps the last step of its sequence only, the composite gives that step, and its type tells
+// (keras_layer.h of plugins/rnn): there is nothing to reverse.
 #include <algorithm>
 #include <optional>
 #include <set>

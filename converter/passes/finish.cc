@@ -55,8 +55,8 @@ Attrs Plain(const Attrs& attrs) {
   return out;
 }
 
-// What the written form leaves out, options at their schema default, and what it rounds, reals to f32. Afterwards what is read back
-// equals what was written.
+// What the written form leaves out, options at their schema default, and what it rounds, reals to f32.
+// Afterwards what is read back equals what was written.
 void SettleOptions(Node& node) {
   if (node.is(Op::kCustom) || node.is(Op::kStablehloComposite)) {
     node.attrs = Plain(node.attrs);
@@ -97,7 +97,8 @@ Status RequireRanks(const Module& module) {
 
 }  // namespace
 
-// Entries first, in the order of the signatures; what nothing reaches goes; fused ops are recorded for the host.
+// Entries first, in the order of the signatures; what nothing reaches goes; fused ops are recorded for the
+// host.
 Status Finish(Context& context) {
   Module& module = context.module;
   for (const auto& f : module.functions) {

@@ -56,8 +56,9 @@ void Settle(Type& type, int64_t size) {
     if (d < 0) d = size;
 }
 
-// The operands' types where every unknown dimension of what the function is given has that size: a state that is made for the
-// batch of the input has that batch and no other. Nothing where the function cannot have that size.
+// The operands' types where every unknown dimension of what the function is given has that size: a state that
+// is made for the batch of the input has that batch and no other. Nothing where the function cannot have that
+// size.
 std::optional<std::vector<Type>> TypesAtSite(Context& context, const Candidate& candidate, int64_t size) {
   const auto holds = [&](const auto& f) {
     return std::ranges::any_of(f->nodes, [&](const auto& n) { return n.get() == &candidate.composite; });
@@ -110,8 +111,8 @@ Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, st
                        context.options.registry, options);
 }
 
-// Proves one fused site; odd sizes stand for dimensions that are open. What cannot be proved is let through, and says so, unless
-// it was disproved.
+// Proves one fused site; odd sizes stand for dimensions that are open. What cannot be proved is let through,
+// and says so, unless it was disproved.
 Result<Approval> Prove(Context& context, const Candidate& candidate) {
   if (IsPlaceholder(candidate.module, candidate.body))
     return Approval{true, "unverifiable: the body is a placeholder", ""};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites that are given a variable get its value: early Keras of TensorFlow 2 hands a stateful layer its variables, and the
-// layer's function reads them, where rules look for values and for what becomes of the state.
+// Composites that are given a variable get its value: early Keras of TensorFlow 2 hands a stateful layer its
+// variables, and the layer's function reads them, where rules look for values and for what becomes of the
+// state.
 #include <algorithm>
 
 #include "converter/passes/pass.h"
@@ -46,7 +47,8 @@ void ReadInput(Function& body, ValueId input, const Variable& variable) {
   body.Sweep();
 }
 
-// Is operand k of the composite a variable whose value would do? Bodies name their variables themselves: the input is not read.
+// Is operand k of the composite a variable whose value would do? Bodies name their variables themselves: the
+// input is not read.
 const Variable* VariableAt(Module& module, const Function& f, const Node& node, const Function& body,
                            size_t k) {
   if (k >= body.inputs.size() || node.operands[k] == kNoValue) return nullptr;

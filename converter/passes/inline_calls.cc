@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After this pass there are no plain calls, and each loop, branch and composite has functions of its own, with the variables they
-// use named inside. So every later pass may look at one function at a time.
+// After this pass there are no plain calls, and each loop, branch and composite has functions of its own,
+// with the variables they use named inside. So every later pass may look at one function at a time.
 #include <set>
 
 #include "converter/passes/pass.h"

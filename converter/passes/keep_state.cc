@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stateful layers: a variable that starts at zero, and that only one RNN op starts from and writes back to, becomes the op's own
-// state, a variable tensor that the session keeps between calls and resets. Other variables stay variables, which keep any
-// initial value.
+// Stateful layers: a variable that starts at zero, and that only one RNN op starts from and writes back to,
+// becomes the op's own state, a variable tensor that the session keeps between calls and resets. Other
+// variables stay variables, which keep any initial value.
 #include <algorithm>
 #include <map>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last item of a list that a loop writes is what the loop computed last: a state that it carries anyway, as where only the last
-// output of a layer is used. Read from there, the list has no reader left and leaves the loop.
+// The last item of a list that a loop writes is what the loop computed last: a state that it carries anyway,
+// as where only the last output of a layer is used. Read from there, the list has no reader left and leaves
+// the loop.
 #include "converter/passes/outline/loop.h"
 #include "converter/passes/pass.h"
 

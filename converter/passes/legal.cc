@@ -84,8 +84,8 @@ class Survey {
  public:
   explicit Survey(Context& context) : context_(context) {}
 
-  // The first problem in what a function reaches; all of them go to the report, in groups, but for those that follow from others.
-  // `fix`: what may be done about sizes that are not known.
+  // The first problem in what a function reaches; all of them go to the report, in groups, but for those that
+  // follow from others. `fix`: what may be done about sizes that are not known.
   std::string Visit(const std::string& entry, const std::string& fix) {
     std::vector<Found> found;
     std::set<std::string> seen;
@@ -145,7 +145,8 @@ class Survey {
   std::set<const Node*> told_;
 };
 
-// A body is kept for hosts without the plugin; one that cannot be written goes without taking the fused op along.
+// A body is kept for hosts without the plugin; one that cannot be written goes without taking the fused op
+// along.
 void DropIllegalBodies(Context& context) {
   for (const auto& f : context.module.functions) {
     for (auto& node : f->nodes) {

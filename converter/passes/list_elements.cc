@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element's shape comes from what is put in or taken out. Where that is known at run time only (an open batch), a loop variable that the
-// same values go through tells it, the state of an RNN, or else what the item is computed from.
+// The element's shape comes from what is put in or taken out. Where that is known at run time only (an open
+// batch), a loop variable that the same values go through tells it, the state of an RNN, or else what the
+// item is computed from.
 #include "converter/passes/list_elements.h"
 
 #include <algorithm>
@@ -32,7 +33,8 @@ Type Declared(const Function& f, const Node& node) {
   return {*dtype, Shape(dims)};
 }
 
-// A variable that starts with fewer unknown dimensions than it goes on with is broadcast on the way: its shape tells nothing.
+// A variable that starts with fewer unknown dimensions than it goes on with is broadcast on the way: its
+// shape tells nothing.
 bool Keeps(const Type& initial, const Type& item) {
   if (initial.dtype != item.dtype || !initial.shape.ranked() || initial.shape.rank() != item.shape.rank())
     return false;
@@ -94,7 +96,8 @@ class ShapeWriter {
   const OpenSizes& open_;
 };
 
-// An item that the loop also carries on has the shape of that variable: it is known before the loop, and checked behind it.
+// An item that the loop also carries on has the shape of that variable: it is known before the loop, and
+// checked behind it.
 ValueId CarriedAs(const Module& module, const Function& outer, const ListReader& put) {
   const Function& f = *put.f;
   const ValueId item = put.node->operands[2];
@@ -170,8 +173,8 @@ Elements ListElements::Make(const Node& reserve, const Node& first, DType dtype,
   return {list, shape};
 }
 
-// What a loop gives back takes the shape that the loop's results tell: should the loop have changed that shape, running fails instead
-// of computing something else.
+// What a loop gives back takes the shape that the loop's results tell: should the loop have changed that
+// shape, running fails instead of computing something else.
 void ListElements::CheckBehind(const Node& loop, ValueId given_back, const Sizes& dims, ValueId length,
                                Type type) {
   const auto i = static_cast<size_t>(std::ranges::find(loop.results, given_back) - loop.results.begin());

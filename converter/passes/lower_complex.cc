@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A complex value becomes two real ones. TFLite knows complex numbers by name, but has hardly an op that takes them. Fourier
-// transforms become products with matrices of cosines and sines, which every runtime and delegate has.
+// A complex value becomes two real ones. TFLite knows complex numbers by name, but has hardly an op that
+// takes them. Fourier transforms become products with matrices of cosines and sines, which every runtime and
+// delegate has.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor list becomes one dense tensor [length, element...]: RESERVE is FILL with zeros, STACK and FROM_TENSOR are the tensor itself,
-// GET_ITEM is GATHER, SET_ITEM is DYNAMIC_UPDATE_SLICE, behind as many zeros as make room where the list may grow. The element's shape comes from what is put in or taken out (list_elements.h).
+// A tensor list becomes one dense tensor [length, element...]: RESERVE is FILL with zeros, STACK and
+// FROM_TENSOR are the tensor itself, GET_ITEM is GATHER, SET_ITEM is DYNAMIC_UPDATE_SLICE, behind as many
+// zeros as make room where the list may grow. The element's shape comes from what is put in or taken out
+// (list_elements.h).
 #include <algorithm>
 #include <map>
 

@@ -8,8 +8,8 @@
 
 namespace fusebox::converter {
 
-// "fix the batch size (--batch N) or the input's shape (--shape x=N,28)", as far as options are left that do it: --batch is not named
-// where it was given, nor an input that is fixed. Empty: none is open.
+// "fix the batch size (--batch N) or the input's shape (--shape x=N,28)", as far as options are left that do
+// it: --batch is not named where it was given, nor an input that is fixed. Empty: none is open.
 std::string HowToFix(const Context&, const Signature&);
 // That of the first signature that has any.
 std::string HowToFix(const Context&);

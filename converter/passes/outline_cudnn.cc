@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CudnnRNN, V2 and V3 (models that were exported where a GPU was) become a recurrent layer's composite: their packed parameters are
-// its weights. Its body is a loop over the steps, made here.
+// CudnnRNN, V2 and V3 (models that were exported where a GPU was) become a recurrent layer's composite: their
+// packed parameters are its weights. Its body is a loop over the steps, made here.
 #include <algorithm>
 #include <array>
 #include <utility>

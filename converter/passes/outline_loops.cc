@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that are a recurrent layer become the layer's composite, which rules then fuse: Keras 3 and other models that say nothing
-// about their loops, and .tflite files that stock TFLite cannot run for their Flex lists. What is like one but not equal stays a loop, and
-// the notes say why.
+// Loops that are a recurrent layer become the layer's composite, which rules then fuse: Keras 3 and other
+// models that say nothing about their loops, and .tflite files that stock TFLite cannot run for their Flex
+// lists. What is like one but not equal stays a loop, and the notes say why.
 #include <set>
 
 #include "converter/passes/outline/composite.h"
@@ -129,8 +129,8 @@ class Outliner {
   }
 
  private:
-  // A layer's function of TensorFlow has the mask as its last operand, and no attribute for what is given where that leaves a step out: its loop
-  // knows.
+  // A layer's function of TensorFlow has the mask as its last operand, and no attribute for what is given
+  // where that leaves a step out: its loop knows.
   void TellMaskedOutputs(Node& composite) {
     const Function* body = context_.module.Find(composite.body);
     if (!body || body->inputs.empty() || composite.attrs.Find("zero_output_for_mask")) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unrolled recurrent layers (a copy of the cell per step, on the parts of an UNPACK) become the layer's composite.
+// Unrolled recurrent layers (a copy of the cell per step, on the parts of an UNPACK) become the layer's
+// composite.
 #include <algorithm>
 #include <set>
 

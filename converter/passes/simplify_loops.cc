@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops carry less: a variable that no live result needs goes, and one that stays a constant throughout is used directly.
+// Loops carry less: a variable that no live result needs goes, and one that stays a constant throughout is
+// used directly.
 #include <unordered_set>
 
 #include "converter/passes/pass.h"

@@ -6,8 +6,8 @@
 namespace fusebox::converter {
 namespace {
 
-// Before types flow, what importers declared for inner values may speak of other shapes than the ones asked for: -1 stays
-// compatible with any, so only what is known is kept.
+// Before types flow, what importers declared for inner values may speak of other shapes than the ones asked
+// for: -1 stays compatible with any, so only what is known is kept.
 Status SetInput(Context& context, const Signature& s, size_t i, std::vector<std::string>& used,
                 bool& batched) {
   const Options& options = context.options;

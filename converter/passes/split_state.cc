@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// State is a value: the operand that an RNN op updates in place is a variable tensor that another op produces, for this op
-// alone. Where the initial state is a constant, an input, or read by others too, a producer is put in between.
+// State is a value: the operand that an RNN op updates in place is a variable tensor that another op
+// produces, for this op alone. Where the initial state is a constant, an input, or read by others too, a
+// producer is put in between.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -68,7 +69,8 @@ class Splitter {
                   "ResetVariableTensors");
   }
 
-  // The result that names the final state of operand `index`: state results come last, in the order of their operands.
+  // The result that names the final state of operand `index`: state results come last, in the order of their
+  // operands.
   static ValueId FinalState(const Node& node, int index) {
     const auto states = StateOperands(node.op);
     size_t after = 0;
@@ -77,7 +79,8 @@ class Splitter {
     return after <= node.results.size() ? node.results[node.results.size() - after] : kNoValue;
   }
 
-  // A tensor that is made anew at every run: FILL for a uniform constant and for what one gives, else the value times one, which keeps every bit.
+  // A tensor that is made anew at every run: FILL for a uniform constant and for what one gives, else the
+  // value times one, which keeps every bit.
   Result<ValueId> Produce(size_t at, ValueId state) {
     const Value& v = f_.value(state);
     const Type type = v.type;

@@ -46,15 +46,16 @@ Status TranslateOps(Context& context) {
     FUSEBOX_TRY(TranslateFunction(context.module, *context.module.functions[i], context.registry));
     DropUnreadOpaque(*context.module.functions[i]);
   }
-  // Types that the source states are believed until here; where they contradict each other, the file is at fault, not a pass.
+  // Types that the source states are believed until here; where they contradict each other, the file is at
+  // fault, not a pass.
   if (Status sound = Verify(context.module); !sound)
     return Invalid("the model contradicts itself: " + sound.error().message);
   return {};
 }
 
 Status FoldAndTranslate(Context& context) {
-  constexpr int kRounds =
-      12;  // each round needs the one before only for chains of shape arithmetic: few in practice
+  // each round needs the one before only for chains of shape arithmetic: few in practice
+  constexpr int kRounds = 12;
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
     FUSEBOX_TRY(ForEachSignature(context, [&](const Signature& s) {

@@ -84,7 +84,8 @@ Status Freeze(Context& context) {
   return {};
 }
 
-// A mutable variable starts from its checkpoint value: one function assigns all of them, and every entry calls it once.
+// A mutable variable starts from its checkpoint value: one function assigns all of them, and every entry
+// calls it once.
 Status WriteVariables(Context& context) {
   Module& module = context.module;
   std::set<std::string> used;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A border is a QUANTIZE or DEQUANTIZE: it takes time, and QUANTIZE rounds. A node leaves the 8 bits where that makes no border more
-// than it saves; so islands of bytes between f32 ops go, and a net that can be of bytes throughout has no border to save.
+// A border is a QUANTIZE or DEQUANTIZE: it takes time, and QUANTIZE rounds. A node leaves the 8 bits where
+// that makes no border more than it saves; so islands of bytes between f32 ops go, and a net that can be of
+// bytes throughout has no border to save.
 #include <algorithm>
 #include <limits>
 #include <ranges>
@@ -21,7 +22,9 @@ bool IsExact(const Function& f, const Node& reader) {
   return !reader.is(Op::kCast) || !IsFloat(f.value(reader.results[0]).type.dtype);
 }
 
-bool IsFixture(const Node& node) { return Role(node) == Quantizes::kWeighted || Role(node) == Quantizes::kLstm; }
+bool IsFixture(const Node& node) {
+  return Role(node) == Quantizes::kWeighted || Role(node) == Quantizes::kLstm;
+}
 
 bool HasTable(const Function& f, const Node& node) {
   return std::ranges::any_of(node.operands, [&](ValueId v) {

@@ -96,8 +96,8 @@ class Storer {
     return in.rank() == 4 && w.rank() == 4 && in[3] != w[3];
   }
 
-  // Large constants of other ops. A table is gathered from as it is stored; the rest is restored before it is used. Returns how
-  // many nodes were put before this one.
+  // Large constants of other ops. A table is gathered from as it is stored; the rest is restored before it is
+  // used. Returns how many nodes were put before this one.
   size_t Others(size_t at) {
     size_t added = 0;
     for (size_t i = 0; i < f_.nodes[at + added]->operands.size(); ++i) {
@@ -129,8 +129,8 @@ class Storer {
     return added;
   }
 
-  // What is only known as a custom op's operand stays as its plugin made it, and so do states. One scale for divisors or factors would
-  // make zeros of small ones.
+  // What is only known as a custom op's operand stays as its plugin made it, and so do states. One scale for
+  // divisors or factors would make zeros of small ones.
   bool MayBeRestored(const Node& node) const {
     if (rest_ && FormOf(node) == std::nullopt && Role(node) != Quantizes::kNone) return false;
     return TakesWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);

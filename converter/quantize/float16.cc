@@ -31,7 +31,8 @@ void ToFloat16(Context& context, Function& f, bool exact) {
   const std::set<ValueId> outputs(f.outputs.begin(), f.outputs.end());
   std::unordered_map<ValueId, ValueId> widened;
   for (size_t at = 0; at < f.nodes.size(); ++at) {
-    if (Has(f.nodes[at]->op, kHost)) continue;  // variables start as they are, loops carry what they are given
+    if (Has(f.nodes[at]->op, kHost))
+      continue;  // variables start as they are, loops carry what they are given
     for (size_t i = 0; i < f.nodes[at]->operands.size(); ++i) {
       Node& node = *f.nodes[at];
       const ValueId v = node.operands[i];

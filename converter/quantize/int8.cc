@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that are chosen get their 8-bit kernel; borders between them and what stays float are QUANTIZE and DEQUANTIZE.
+// Nodes that are chosen get their 8-bit kernel; borders between them and what stays float are QUANTIZE and
+// DEQUANTIZE.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -144,7 +145,7 @@ class Quantiser {
         if (std::string why = scales_.WhyNot(v); !why.empty()) return why;
     std::string why = role == Quantizes::kWeighted ? Weighted(node)
                       : role == Quantizes::kLstm   ? Lstm(node)
-                                               : Elementwise(node, role);
+                                                   : Elementwise(node, role);
     if (!why.empty()) return why;
     for (ValueId& v : node.results)
       if (v != kNoValue && f_.value(v).type.dtype == DType::kF32) v = Twin(v, scales_.Of(v));

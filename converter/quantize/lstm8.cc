@@ -47,8 +47,8 @@ std::shared_ptr<const Quant> SymmetricWords(const Range& range) {
   return Symmetric(static_cast<float>(std::max(largest / 32767, 1e-20)));
 }
 
-// Weights of one gate, and its bias in the scale of what it is added to: sums over the input, or behind layer normalisation products
-// with coefficients of numbers that have 10 bits of fraction.
+// Weights of one gate, and its bias in the scale of what it is added to: sums over the input, or behind layer
+// normalisation products with coefficients of numbers that have 10 bits of fraction.
 std::string StoreGate(Function& f, Node& node, size_t gate, double input_scale) {
   constexpr double kNormal = 1.0 / 1024;
   const ValueId w = node.operands[kInputWeights + gate], r = node.operands[kRecurrentWeights + gate],
@@ -163,8 +163,8 @@ std::shared_ptr<const Quant> SymmetricScale(const Range& range) {
   return Symmetric(scale);
 }
 
-// TFLite up to 2.9 at least subtracts the zero point of what is not projected where it should add it, and clips what is projected as if
-// it had none.
+// TFLite up to 2.9 at least subtracts the zero point of what is not projected where it should add it, and
+// clips what is projected as if it had none.
 bool WantsSymmetricOutput(const Node& lstm) {
   return OperandOf(lstm, kProjection) == kNoValue || lstm.attrs.f64("proj_clip", 0.0) > 0;
 }

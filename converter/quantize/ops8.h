@@ -30,7 +30,8 @@ using Reasons = std::map<const Node*, std::string>;
 
 // ---- choose8.cc
 
-// Which nodes stay f32: those that cannot be of 8 bits, and those that are better off with them. All others compute in 8 bits.
+// Which nodes stay f32: those that cannot be of 8 bits, and those that are better off with them. All others
+// compute in 8 bits.
 Reasons StayFloat(const Function&, Reasons refused);
 
 // ---- scales8.cc: which values have one scale, and what each scale is
@@ -73,11 +74,13 @@ class Scales {
 inline constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kPeephole = 9, kBias = 12, kProjection = 16,
                         kProjectionBias = 17, kLstmOutputState = 18, kLstmCellState = 19, kLayerNorm = 20;
 inline constexpr size_t kLstmGates = 4;
-// The intermediate that says how what is projected is stored. Those before it: the gates' sums before layer normalisation.
+// The intermediate that says how what is projected is stored. Those before it: the gates' sums before layer
+// normalisation.
 inline constexpr size_t kLstmHidden = 4;
 
-// Makes all constant operands integers and adds the intermediates that readers want; or says why not. The last says the scale of the
-// `output` where there is no projection. The op's input, states and results are left to the caller.
+// Makes all constant operands integers and adds the intermediates that readers want; or says why not. The
+// last says the scale of the `output` where there is no projection. The op's input, states and results are
+// left to the caller.
 std::string StoreLstmWeights(Function&, Node&, const LstmRanges&, const Quant& input,
                              const std::shared_ptr<const Quant>& output);
 // What users of TFLite must know of such an LSTM; else "".
@@ -88,7 +91,8 @@ std::shared_ptr<const Quant> CellStateScale(const Range&);
 std::shared_ptr<const Quant> SymmetricScale(const Range&);
 // Whether the op's output must have no zero point.
 bool WantsSymmetricOutput(const Node& lstm);
-// The initial state `from` in integers, as a tensor that the op may update. What makes it is appended to the nodes.
+// The initial state `from` in integers, as a tensor that the op may update. What makes it is appended to the
+// nodes.
 ValueId StoreState(Function&, ValueId from, DType, const std::shared_ptr<const Quant>&);
 
 // ---- lstm_sums.cc
@@ -97,8 +101,8 @@ struct LstmSum {
   size_t intermediate;  // whose range it is in
   ValueId value;
 };
-// Appends ops that compute what an f32 LSTM of one step, which is in the function, keeps to itself and its integer form asks the range
-// of. `h` [batch, outputs] and `c` [batch, cells]: its states before the step.
+// Appends ops that compute what an f32 LSTM of one step, which is in the function, keeps to itself and its
+// integer form asks the range of. `h` [batch, outputs] and `c` [batch, cells]: its states before the step.
 std::vector<LstmSum> AddLstmSums(Function&, const Node& lstm, ValueId h, ValueId c);
 
 }  // namespace fusebox::converter::quantize

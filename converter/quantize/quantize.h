@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Post-training quantisation: a finished float graph in, one with 16- or 8-bit weights, or wholly of 8-bit integers, out.
+// Post-training quantisation: a finished float graph in, one with 16- or 8-bit weights, or wholly of 8-bit
+// integers, out.
 //
 //   float16  large f32 constants as f16, each behind a DEQUANTIZE
 //   dynamic  weights as symmetric i8, activations f32: hybrid kernels; other large constants as i8 behind a DEQUANTIZE
 //   int8     activations as asymmetric i8 with ranges seen on calibration data, weights symmetric i8, biases i32; inputs and
 //            outputs stay f32; ops that do too have their weights as in dynamic
 //
-// Calibration data is a folder: NAME.npy, or in0.npy, in1.npy.. in the order of the inputs, or NAME.0.npy, NAME.1.npy.. Where an
-// array's first dimension, or one that the input does not have, counts samples, each is one. Several signatures: a folder of the
-// signature's key below it, where there is one.
+// Calibration data is a folder: NAME.npy, or in0.npy, in1.npy.. in the order of the inputs, or NAME.0.npy,
+// NAME.1.npy.. Where an array's first dimension, or one that the input does not have, counts samples, each is
+// one. Several signatures: a folder of the signature's key below it, where there is one.
 #pragma once
 
 #include <array>
@@ -32,13 +33,14 @@ struct Stored {
   Buffer data;
   std::shared_ptr<const Quant> quant;
 };
-// Symmetric i8 in [-127, 127]; a scale per index of `axis`, or one for all (axis -1). `at_least`, where not empty: the smallest
-// scale of each channel. Nothing where a value is not finite.
+// Symmetric i8 in [-127, 127]; a scale per index of `axis`, or one for all (axis -1). `at_least`, where not
+// empty: the smallest scale of each channel. Nothing where a value is not finite.
 std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<const double> at_least = {});
-// Nothing where a value is not finite or too large for f16; or, where each element counts by itself, a hundredth off for being too small.
+// Nothing where a value is not finite or too large for f16; or, where each element counts by itself, a
+// hundredth off for being too small.
 std::optional<Buffer> Halves(const Value& constant, bool each_counts = false);
-// Whether a constant is weights to the op, or a table: an element in it that is small beside the others may be rounded as they are.
-// Elsewhere it may be a divisor, a factor or a bound of its own.
+// Whether a constant is weights to the op, or a table: an element in it that is small beside the others may
+// be rounded as they are. Elsewhere it may be a divisor, a factor or a bound of its own.
 bool TakesWeights(const Node&);
 // Why the kernels that are there would not run the node as it stands; empty when one does.
 std::string Refusal(Context&, const Function&, const Node&);
@@ -64,8 +66,8 @@ using Ranges = std::map<ValueId, Range>;
 // What an LSTM held at every step.
 struct LstmRanges {
   Range cell;
-  // By intermediate of its integer form: the sums of each gate before layer normalisation, with the parts that they are added up from;
-  // what is projected. Not seen where the op has none.
+  // By intermediate of its integer form: the sums of each gate before layer normalisation, with the parts
+  // that they are added up from; what is projected. Not seen where the op has none.
   std::array<Range, 5> within;
 };
 struct Measured {
@@ -85,8 +87,8 @@ Result<std::vector<Sample>> ReadCalibration(const Module&, const Signature&, con
 // What no signature has read, a line for each folder.
 std::vector<std::string> UnreadCalibration(const Module&, const std::string& dir,
                                            const std::set<std::string>& read);
-// A copy of the module that hands out values from inside a function. Of a state that an op updates: the initial one. Samples are calls of
-// one session, in order: what it keeps goes on from one to the next.
+// A copy of the module that hands out values from inside a function. Of a state that an op updates: the
+// initial one. Samples are calls of one session, in order: what it keeps goes on from one to the next.
 class Observer {
  public:
   // `threads` 0: as many as there are processors.
@@ -105,13 +107,14 @@ class Observer {
 // The f32 results of nodes, in order: what can be observed.
 std::vector<ValueId> Activations(const Function&);
 
-// The range of every f32 input and node result, as far as what reads it can tell, and what LSTMs of constant weights held, over all
-// samples.
+// The range of every f32 input and node result, as far as what reads it can tell, and what LSTMs of constant
+// weights held, over all samples.
 Result<Measured> Measure(Context&, const Module&, const std::string& function, const std::vector<Sample>&);
 
-// ---- saturation.cc: SOFTMAX, LOGISTIC and TANH give the same byte for whatever lies beyond some bound, so the range of an operand that
-// nothing else reads ends there. LOGISTIC and TANH get finer steps for it. SOFTMAX gets room above, by what was cut below, up to
-// twice the range: two classes that both lead by more than was ever seen must stay apart.
+// ---- saturation.cc: SOFTMAX, LOGISTIC and TANH give the same byte for whatever lies beyond some bound, so
+// the range of an operand that nothing else reads ends there. LOGISTIC and TANH get finer steps for it.
+// SOFTMAX gets room above, by what was cut below, up to twice the range: two classes that both lead by more
+// than was ever seen must stay apart.
 
 class Saturation {
  public:
@@ -149,8 +152,8 @@ class LstmSteps {
 
 // ---- errors.cc: what it cost
 
-// Both functions on the same samples: how far the values of `after` are from those of `before`, node by node. A value of `before`
-// that has a twin is compared with it.
+// Both functions on the same samples: how far the values of `after` are from those of `before`, node by node.
+// A value of `before` that has a twin is compared with it.
 Status CompareLayers(Context&, const Module& before, const Module& after, const std::string& function,
                      const Twins&, const std::vector<Sample>&);
 

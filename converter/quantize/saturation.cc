@@ -10,7 +10,8 @@ namespace {
 
 // A quarter of a step of results from 0 to 1 in 256 steps: it rounds away.
 constexpr double kNothing = 1.0 / 1024;
-// A row of SOFTMAX's operand that has nothing above this is masked throughout: what comes of it is of no use to anyone.
+// A row of SOFTMAX's operand that has nothing above this is masked throughout: what comes of it is of no use
+// to anyone.
 constexpr float kMasked = -500;
 
 // How far from zero, or below the largest of a row, an operand counts.

@@ -48,7 +48,8 @@ Scales::Scales(const Function& f, const Ranges& ranges, const Reasons& floats)
   for (const Node* node : nodes | std::views::reverse)
     if (Role(*node) == Quantizes::kJoin) TieOperands(*node);
   for (const Node* node : nodes)
-    if (Role(*node) == Quantizes::kLstm && WantsSymmetricOutput(*node)) symmetric_.insert(Root(node->results[0]));
+    if (Role(*node) == Quantizes::kLstm && WantsSymmetricOutput(*node))
+      symmetric_.insert(Root(node->results[0]));
 }
 
 std::shared_ptr<const Quant> Scales::Of(ValueId v) { return WhyNot(v).empty() ? Known(Root(v)) : nullptr; }
@@ -111,8 +112,9 @@ void Scales::TieOutputState(const Node& node) {
     Tie(node.results[0], state);
 }
 
-// What comes with a scale of its own is converted instead: an LSTM's output is its state too. So is what others read as well, where the
-// common scale would leave it few steps, and what MAXIMUM or MINIMUM takes little of.
+// What comes with a scale of its own is converted instead: an LSTM's output is its state too. So is what
+// others read as well, where the common scale would leave it few steps, and what MAXIMUM or MINIMUM takes
+// little of.
 void Scales::TieOperands(const Node& node) {
   constexpr double kMuch = 4, kFarMore = 16;
   const ValueId result = node.results[0];

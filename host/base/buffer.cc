@@ -14,8 +14,8 @@
 namespace fusebox {
 namespace {
 
-// Copying a small file is cheaper than mapping it, and outlives what happens to the file. Well below the size from which allocators map
-// memory themselves.
+// Copying a small file is cheaper than mapping it, and outlives what happens to the file. Well below the size
+// from which allocators map memory themselves.
 constexpr size_t kCopied = size_t{96} << 10;
 
 struct Descriptor {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffer: shared, immutable bytes. A constant's data, a kept body's weights, a span into a mapped file.
 //
-// Copying a Buffer shares the bytes; two Buffers are the same constant when data() and size() are equal. Whoever
-// made the bytes (heap, mapped file) lives as long as the last Buffer. 16 readable bytes follow every buffer made
-// here; heap buffers are 64-byte aligned, mapped ones are only as aligned as the file has them. Any thread.
+// Copying a Buffer shares the bytes; two Buffers are the same constant when data() and size() are equal.
+// Whoever made the bytes (heap, mapped file) lives as long as the last Buffer. 16 readable bytes follow every
+// buffer made here; heap buffers are 64-byte aligned, mapped ones are only as aligned as the file has them.
+// Any thread.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +54,8 @@ class Buffer {
   const MappedFile* file() const;  // that the bytes lie in; null: they lie elsewhere. As long as the bytes
   Buffer Slice(size_t offset, size_t size) const { return Buffer(owner_, bytes_.subspan(offset, size)); }
 
-  // Where the bytes lie in a mapped file, their pages need not stay in memory: they are read again when somebody looks. For whoever has
-  // read a large constant once and knows that others will not soon.
+  // Where the bytes lie in a mapped file, their pages need not stay in memory: they are read again when
+  // somebody looks. For whoever has read a large constant once and knows that others will not soon.
   void Release() const;
   void ReleaseFile() const;  // all pages of that file
 
@@ -71,9 +72,10 @@ class Buffer {
 // A file mapped read-only and privately, or copied where it is small. Errors name the path and strerror.
 Result<Buffer> MapFile(const std::string& path);
 
-// Writes bytes to `path` by way of a temporary file in the same directory and rename(2): the path holds either its
-// old content or all of the new. The temporary is removed on failure. A symbolic link stays, and what it points to is written. What is
-// no file (a device, a pipe) stays too: it is written to at Commit(), when all is there. A folder is an error.
+// Writes bytes to `path` by way of a temporary file in the same directory and rename(2): the path holds
+// either its old content or all of the new. The temporary is removed on failure. A symbolic link stays, and
+// what it points to is written. What is no file (a device, a pipe) stays too: it is written to at Commit(),
+// when all is there. A folder is an error.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector of plain numbers whose first few need no memory of their own. For the dims of shapes and the operands of nodes: a model
-// has thousands, and few of more than four.
+// A vector of plain numbers whose first few need no memory of their own. For the dims of shapes and the
+// operands of nodes: a model has thousands, and few of more than four.
 //
-// Converts from and to std::vector, at the price of a copy. Like a vector, one thread at a time; growing moves the elements.
+// Converts from and to std::vector, at the price of a copy. Like a vector, one thread at a time; growing
+// moves the elements.
 #pragma once
 
 #include <algorithm>

@@ -95,7 +95,8 @@ std::vector<std::string> Tokens(std::string_view pointer) {
   return tokens;
 }
 
-// Moves the scanner from the front of a container to the value of `token`; *place becomes where a reader looks for it.
+// Moves the scanner from the front of a container to the value of `token`; *place becomes where a reader
+// looks for it.
 bool Enter(Scanner& scan, const std::string& token, size_t* place) {
   if (scan.Take('{')) {
     do {

@@ -16,11 +16,13 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-// Errors: "name:line:column: syntax error ...", a key that stands twice in one object, or nesting deeper than 100.
+// Errors: "name:line:column: syntax error ...", a key that stands twice in one object, or nesting deeper than
+// 100.
 Result<nlohmann::json> ParseJson(std::string_view text, std::string_view name);
 
-// Where the value that a JSON pointer names ("/plugin/id") stands in the text: at its key, or at the value itself in
-// an array. Where the pointer leads nowhere: the deepest part that there is. The text must have been parsed already.
+// Where the value that a JSON pointer names ("/plugin/id") stands in the text: at its key, or at the value
+// itself in an array. Where the pointer leads nowhere: the deepest part that there is. The text must have
+// been parsed already.
 Position PositionOf(std::string_view text, std::string_view json_pointer);
 
 // "name:line:column", for Error::At.

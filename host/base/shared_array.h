@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedArray: numbers in a Buffer, so shared and immutable. Scales and zero points of a tensor, which may stay in the file.
+// SharedArray: numbers in a Buffer, so shared and immutable. Scales and zero points of a tensor, which may
+// stay in the file.
 #pragma once
 
 #include <algorithm>

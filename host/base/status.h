@@ -3,8 +3,8 @@
 //
 // An Error is a code and a message that reads as a path, outermost place first:
 //   model.tflite: subgraph 0: node 12 CONV_2D: operand 1 has rank 3, expected 4
-// Each layer adds its place with At(); nobody else formats places. Messages say the reason and, where there is
-// one, what to do. Exceptions never leave the file that wraps a throwing library.
+// Each layer adds its place with At(); nobody else formats places. Messages say the reason and, where there
+// is one, what to do. Exceptions never leave the file that wraps a throwing library.
 #pragma once
 
 #include <concepts>

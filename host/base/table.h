@@ -14,7 +14,8 @@ class Table {
   // As many cells as the head has.
   void Row(std::vector<std::string> cells);
   bool empty() const { return rows_.size() == 1; }
-  // Every line ends in a line break and starts with `indent`. Numbers (all cells of a column but the head) stand right.
+  // Every line ends in a line break and starts with `indent`. Numbers (all cells of a column but the head)
+  // stand right.
   std::string Text(std::string_view indent = "") const;
 
  private:

@@ -30,7 +30,8 @@ bool TouchesVariable(const Function& function, const Node& node) {
          std::any_of(node.results.begin(), node.results.end(), variable);
 }
 
-// Why the host keeps a node, whatever delegates are there; null: it does not. `shape` holds the values that planning computes.
+// Why the host keeps a node, whatever delegates are there; null: it does not. `shape` holds the values that
+// planning computes.
 const char* WhyKept(const Function& function, const Node& node, std::vector<bool>& shape) {
   const OpInfo& info = Info(node.op);
   if (Has(node.op, kHost) || info.effects == Effects::kControl) return "control flow is the host's";

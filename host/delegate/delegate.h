@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delegates run partitions of functions: create -> claim -> partition -> outline, once per Model; compile -> prepare -> invoke,
-// per session.
+// Delegates run partitions of functions: create -> claim -> partition -> outline, once per Model; compile ->
+// prepare -> invoke, per session.
 //
 // Nothing here fails a model: whatever a delegate declines goes to the kernels, and the reason is kept.
 #pragma once
@@ -39,8 +39,8 @@ struct Answer {
   bool along = false;  // not worth a partition of such nodes alone
   std::string why;     // what those that do not take it gave as reasons
 };
-// Asks the delegates in turn; what an earlier one takes is not offered to the next. One answer per node. `notices` receives what
-// the delegates got wrong.
+// Asks the delegates in turn; what an earlier one takes is not offered to the next. One answer per node.
+// `notices` receives what the delegates got wrong.
 std::vector<Answer> Claim(const Module&, const Function&, Instances, HostCalls&,
                           std::vector<std::string>& notices);
 
@@ -52,8 +52,8 @@ struct Schedule {
   };
   std::vector<Run> runs;
 };
-// The largest partitions that no path leaves and enters again. Nodes with effects keep their order among each other.
-// Where nodes do not end in a partition after all, their answer is changed to say why.
+// The largest partitions that no path leaves and enters again. Nodes with effects keep their order among each
+// other. Where nodes do not end in a partition after all, their answer is changed to say why.
 Schedule Partition(const Function&, std::span<Answer>);
 
 // Where the nodes of a function that was taken apart came from, for messages.
@@ -96,7 +96,8 @@ class Session {
 
   // It is not to run from now on, for a reason of the host's.
   void Refuse(size_t part, std::string_view why);
-  // Prepares for the shapes of `call`. Returns a number for them, which Invoke compares; 0: declined, here or before.
+  // Prepares for the shapes of `call`. Returns a number for them, which Invoke compares; 0: declined, here or
+  // before.
   uint64_t Prepare(size_t part, const fbx_call& call, const fbx_plan& plan);
   // Whether the last preparation is another one.
   bool stale(size_t part, uint64_t prepared) const { return slots_[part].prepared != prepared; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes are executed in waves: all that nobody claims and that is ready, then all of one delegate that is ready, and so on.
-// A delegate's wave is a partition. It is convex, since what it needs ran before and what needs it runs later; and it is
-// as large as it can be with one delegate, since a node of a later wave waits for a node outside that waits for this wave.
+// Nodes are executed in waves: all that nobody claims and that is ready, then all of one delegate that is
+// ready, and so on. A delegate's wave is a partition. It is convex, since what it needs ran before and what
+// needs it runs later; and it is as large as it can be with one delegate, since a node of a later wave waits
+// for a node outside that waits for this wave.
 #include <algorithm>
 #include <numeric>
 #include <queue>
@@ -82,8 +83,8 @@ class Scheduler {
     for (const ValueId id : function_.outputs) read_[static_cast<size_t>(id)] = true;
   }
 
-  // Nodes that only unpack constants for a delegate (weights stored as f16) are ready at once; they belong into the
-  // partition of their reader, which can then see the constants.
+  // Nodes that only unpack constants for a delegate (weights stored as f16) are ready at once; they belong
+  // into the partition of their reader, which can then see the constants.
   void DelayUnpacking() {
     std::vector<bool> unpacks(next_.size());
     for (size_t i = 0; i < next_.size(); ++i) {

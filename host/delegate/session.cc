@@ -51,7 +51,8 @@ void Session::Compile(std::span<const size_t> numbers) {
   if (compiled) ReleaseModel(numbers);
 }
 
-// Delegates have packed what they compute with, or found it packed: the pages of the model that were looked at for that need not stay.
+// Delegates have packed what they compute with, or found it packed: the pages of the model that were looked
+// at for that need not stay.
 void Session::ReleaseModel(std::span<const size_t> numbers) const {
   for (const size_t part : numbers) {
     const Function& function = *parts_[part]->function;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node computes, asked of its kernel: who runs it, result types, and values on constants.
 //
-// Everything here is stateless and works outside any session; the planner and the executor use the same pieces (HostCalls,
-// Inference, Block, the resize extension) inside one.
+// Everything here is stateless and works outside any session; the planner and the executor use the same
+// pieces (HostCalls, Inference, Block, the resize extension) inside one.
 #pragma once
 
 #include <memory>
@@ -36,8 +36,8 @@ class Block {
   size_t capacity_ = 0;
 };
 
-// The memory of a tensor whose type changes: results that kernels size, values that control flow carries. The tensor
-// points into it.
+// The memory of a tensor whose type changes: results that kernels size, values that control flow carries. The
+// tensor points into it.
 class Growable {
  public:
   // Gives `tensor` those dims and memory of `bytes`.
@@ -65,7 +65,8 @@ class HostCalls {
 // Services of a call outside any session: fusebox.threads/1 that runs serially, and fusebox.resize/1.
 const Services& SerialServices();
 
-// fusebox.resize/1 finds whom to ask through the node: every node that a kernel is invoked with is one of these.
+// fusebox.resize/1 finds whom to ask through the node: every node that a kernel is invoked with is one of
+// these.
 class Resizer {
  public:
   virtual ~Resizer() = default;
@@ -78,8 +79,8 @@ struct ResizableNode {
 };
 const fbx_resize& ResizeApi();
 
-// Bytes that a value of this type takes in memory: ByteSize, and 8 per element of a resource. Nothing for strings and
-// types that are not static.
+// Bytes that a value of this type takes in memory: ByteSize, and 8 per element of a resource. Nothing for
+// strings and types that are not static.
 std::optional<size_t> StorageSize(const Type&);
 Type TypeOf(const fbx_tensor&);
 
@@ -100,45 +101,48 @@ class Inference {
 };
 // Asks the kernel. Error: the kernel's, an answer that is missing, or a shape that is not one.
 Status AskInfer(const fbx_kernel&, HostCall&, const fbx_node&, Inference&);
-// Dimension by dimension, what is known of two descriptions of one type; nothing when they contradict each other.
+// Dimension by dimension, what is known of two descriptions of one type; nothing when they contradict each
+// other.
 std::optional<Type> Refine(const Type& a, const Type& b);
 
 // How many of the node's results are its own; the final states of its state operands follow.
 size_t ProperResults(const Node&);
 
-// The kernel that will run the node: the first of Registry::KernelsFor whose supports() accepts. Error: none does,
-// with every candidate's reason, who promises the op, and (for a custom op) where plugins were searched.
-// Host ops (control flow, variables) have no kernel: Has(op, kHost).
+// The kernel that will run the node: the first of Registry::KernelsFor whose supports() accepts. Error: none
+// does, with every candidate's reason, who promises the op, and (for a custom op) where plugins were
+// searched. Host ops (control flow, variables) have no kernel: Has(op, kHost).
 Result<KernelRef> ChooseKernel(Registry&, const Function&, const Node&);
 // The same with a view of the node that the caller has.
 Result<KernelRef> ChooseKernel(Registry&, const Function&, const Node&, const NodeView&);
-// Functions that a host op runs, in the order of its attributes: CALL {f}, IF {then, else}, WHILE {cond, body},
-// CALL_ONCE {f}, STABLEHLO_COMPOSITE {body}. Error: an attribute or a function is missing.
+// Functions that a host op runs, in the order of its attributes: CALL {f}, IF {then, else}, WHILE {cond,
+// body}, CALL_ONCE {f}, STABLEHLO_COMPOSITE {body}. Error: an attribute or a function is missing.
 Result<std::vector<std::string>> Callees(const Module&, const Node&);
 
-// Result types of one node from its operand types; host ops from their functions. Where the kernel knows less than
-// the graph already says (a declared result type), the more precise of the two is kept; a contradiction is an error.
+// Result types of one node from its operand types; host ops from their functions. Where the kernel knows less
+// than the graph already says (a declared result type), the more precise of the two is kept; a contradiction
+// is an error.
 Status InferNode(Registry&, const Module&, Function&, const Node&);
 // All nodes in order, into called functions too (their input types become the call's, when all calls agree).
 // Nodes with no kernel keep their declared types. `changed` (may be null) tells whether any type got better.
 Status InferTypes(Registry&, Module&, Function&, bool* changed = nullptr);
 
-// The node's results on these operands (absent ones: empty Tensor). Pure nodes only; errors as the kernel gives them.
+// The node's results on these operands (absent ones: empty Tensor). Pure nodes only; errors as the kernel
+// gives them.
 Result<std::vector<Tensor>> Evaluate(Registry&, const Function&, const Node&,
                                      std::span<const Tensor> operands);
 // The same with a kernel that is known already.
 Result<std::vector<Tensor>> Evaluate(const KernelRef&, HostCalls&, const Function&, const Node&,
                                      std::span<const Tensor> operands);
-// The value of SHAPE or RANK for an operand of this shape; the result's dtype says i32 or i64. Nothing for other nodes and
-// shapes.
+// The value of SHAPE or RANK for an operand of this shape; the result's dtype says i32 or i64. Nothing for
+// other nodes and shapes.
 std::optional<Tensor> ShapeValue(const Node&, const Shape& operand, DType result);
 
 struct FoldOptions {
   int64_t max_growth = 1 << 20;        // bytes a folded result may be larger than the operands it replaces
   const Services* services = nullptr;  // what kernels see, with threads perhaps; null: SerialServices()
 };
-// Replaces pure nodes whose operands are all constant by their values, also SHAPE/RANK of a known shape; drops dead
-// pure nodes; frees intermediates as it goes. Returns how many nodes went away.
+// Replaces pure nodes whose operands are all constant by their values, also SHAPE/RANK of a known shape;
+// drops dead pure nodes; frees intermediates as it goes. Returns how many nodes went away.
 Result<int> Fold(Registry&, Module&, Function&, const FoldOptions& = {});
 // Removes pure nodes whose results nobody reads, and with them what only they read.
 int RemoveDead(Function&);

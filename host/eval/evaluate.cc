@@ -153,7 +153,8 @@ Result<std::vector<Tensor>> Evaluate(const KernelRef& kernel, HostCalls& calls, 
 
 Result<std::vector<Tensor>> Evaluate(Registry& registry, const Function& function, const Node& node,
                                      std::span<const Tensor> operands) {
-  if (Has(node.op, kHost)) return Unsupported(fmt::format("{} has no value outside a session", Name(node.op)));
+  if (Has(node.op, kHost))
+    return Unsupported(fmt::format("{} has no value outside a session", Name(node.op)));
   FUSEBOX_ASSIGN(const KernelRef kernel, ChooseKernel(registry, function, node));
   HostCalls calls(SerialServices());
   return Evaluate(kernel, calls, function, node, operands);

@@ -172,7 +172,8 @@ bool OpenSizes::FollowDims(const Function& f, Frame& frame, const Node& node, Sa
   return all;
 }
 
-// Labels in place of numbers show which of them reach the result as they are. An op that needs the values of its constants runs with those.
+// Labels in place of numbers show which of them reach the result as they are. An op that needs the values of
+// its constants runs with those.
 bool OpenSizes::FollowIntegers(const Function& f, Frame& frame, const Node& node, SampledNode& sampled,
                                bool labeled) {
   Sizes labels;

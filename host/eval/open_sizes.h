@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that only a run knows, each as a function of others: kernels infer at several sizes, and what changes shows what a size depends on.
+// Sizes that only a run knows, each as a function of others: kernels infer at several sizes, and what changes
+// shows what a size depends on.
 //
-// Integers that are computed from shapes are followed the same way. Loops and branches are walked: a size that a loop carries is
-// the one it starts with if the loop's body returns it unchanged.
+// Integers that are computed from shapes are followed the same way. Loops and branches are walked: a size
+// that a loop carries is the one it starts with if the loop's body returns it unchanged.
 #pragma once
 
 #include <map>
@@ -30,7 +31,8 @@ class OpenSizes {
   // Of a value of the function or of one that it runs; nothing where the rank is not known.
   std::optional<Sizes> Dims(const Function&, ValueId);
   const SizeSymbol& symbol(const Size& s) const { return symbols_[static_cast<size_t>(s.symbol)]; }
-  // Sizes in terms of the function's own dimensions, before or after the loop that changes them. Nothing where one depends on others.
+  // Sizes in terms of the function's own dimensions, before or after the loop that changes them. Nothing
+  // where one depends on others.
   std::optional<Sizes> Outside(const Sizes&, bool after);
   // The values whose dimensions the size is made of.
   void CollectValues(const Size&, std::set<ValueId>&) const;
@@ -68,7 +70,8 @@ class OpenSizes {
   int walks_ = 0;
 };
 
-// Replaces integers by constants and refines dimensions where partly known shapes give them away; returns how many were found.
+// Replaces integers by constants and refines dimensions where partly known shapes give them away; returns how
+// many were found.
 int FoldShapes(Registry&, const Module&, Function&);
 
 }  // namespace fusebox

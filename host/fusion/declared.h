@@ -8,9 +8,9 @@
 
 namespace fusebox {
 
-// A module whose one function is the replacement: the op, and a TRANSPOSE for each operand that is turned. The result types are what the
-// op's kernel says; of a custom op without a kernel here, what the composite says. Null where it does not fit:
-// report says why (outcome and reasons); else the outcome is kFused.
+// A module whose one function is the replacement: the op, and a TRANSPOSE for each operand that is turned.
+// The result types are what the op's kernel says; of a custom op without a kernel here, what the composite
+// says. Null where it does not fit: report says why (outcome and reasons); else the outcome is kFused.
 std::unique_ptr<Module> RewriteAsDeclared(const ManifestRule& rule, Registry& registry,
                                           const Function& caller, const Node& composite, RuleReport& report);
 

@@ -50,7 +50,8 @@ std::unique_ptr<Module> Ask(const RuleRef& ref, Registry& registry, const Module
   return transaction.Take();
 }
 
-// The rule that needs no plugin: the composite becomes a custom op of its own name, attributes in a FlexBuffer map.
+// The rule that needs no plugin: the composite becomes a custom op of its own name, attributes in a
+// FlexBuffer map.
 std::unique_ptr<Module> ToCustomOp(const Function& caller, const Node& node) {
   auto module = std::make_unique<Module>();
   Function& f = module->Add("replacement");
@@ -91,7 +92,8 @@ class Fuser {
     return {};
   }
 
-  // The composites inside a body are tried next. They see what is constant at this site, where no other site has the body.
+  // The composites inside a body are tried next. They see what is constant at this site, where no other site
+  // has the body.
   void Descend(const Function& caller, const Node& composite) {
     Function* const body = composite.body.empty() ? nullptr : module_.Find(composite.body);
     if (!body) return;
@@ -168,7 +170,8 @@ class Fuser {
     return (disproved ? "disproved: " : "") + last.reasons.front();
   }
 
-  // What a placeholder returns has the shapes of its constants, which say nothing of the op that takes its place.
+  // What a placeholder returns has the shapes of its constants, which say nothing of the op that takes its
+  // place.
   void DropDeclaredShapes(Function& caller, const Node& composite) {
     const Function* const body = composite.body.empty() ? nullptr : module_.Find(composite.body);
     if (!body || !IsPlaceholder(module_, *body)) return;

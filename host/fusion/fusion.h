@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion: composites meet rules. find -> match -> rewrite (a transaction) -> validate -> approve -> apply -> fold -> report
+// Fusion: composites meet rules. find -> match -> rewrite (a transaction) -> validate -> approve -> apply ->
+// fold -> report
 //
-// A rewrite builds a replacement Function with the composite's operands as inputs and its results as outputs. Nothing of
-// the module changes before the replacement is valid and approved; then it is inlined at the site and folded at
-// once, so that kernels see constant, already transformed weights. A composite that no rule takes keeps its body; the
-// composites inside that body are tried next.
+// A rewrite builds a replacement Function with the composite's operands as inputs and its results as outputs.
+// Nothing of the module changes before the replacement is valid and approved; then it is inlined at the site
+// and folded at once, so that kernels see constant, already transformed weights. A composite that no rule
+// takes keeps its body; the composites inside that body are tried next.
 #pragma once
 
 #include <functional>
@@ -35,7 +36,8 @@ struct SiteReport {
   std::vector<std::string> emitted;  // ops that replaced it, after folding
 };
 
-// A fused site before it is applied, for the proof. Operands that are constants at the site stand in `constants`.
+// A fused site before it is applied, for the proof. Operands that are constants at the site stand in
+// `constants`.
 struct Candidate {
   const Module& module;
   const Node& composite;
@@ -54,9 +56,11 @@ struct Approval {
 struct FusionOptions {
   // Asked before a replacement is applied; unset: approved.
   std::function<Result<Approval>(const Candidate&)> approve;
-  // Keep the body of what becomes a custom op, and record it (Module::metadata "fusebox.fused", see docs/format.md).
+  // Keep the body of what becomes a custom op, and record it (Module::metadata "fusebox.fused", see
+  // docs/format.md).
   enum class KeepBodies { kNone, kCustom, kAll } keep_bodies = KeepBodies::kNone;
-  // A composite with the attribute tfl_fusable_op = true that no rule takes becomes a custom op of its name (converter).
+  // A composite with the attribute tfl_fusable_op = true that no rule takes becomes a custom op of its name
+  // (converter).
   bool fusable_to_custom = false;
 };
 
@@ -66,8 +70,9 @@ Result<std::vector<SiteReport>> Fuse(Module& module, Registry&, const FusionOpti
 // Is this body a placeholder: does it ignore all its inputs?
 bool IsPlaceholder(const Module&, const Function& body);
 
-// Fused ops in a file: metadata "fusebox.fused" (a FlexBuffer, see docs/format.md) says for each which plugin and rule
-// made it and which subgraph is its body. Record writes it from the nodes, Attach sets the nodes from it after a Read.
+// Fused ops in a file: metadata "fusebox.fused" (a FlexBuffer, see docs/format.md) says for each which plugin
+// and rule made it and which subgraph is its body. Record writes it from the nodes, Attach sets the nodes
+// from it after a Read.
 void RecordFused(Module&);
 Status AttachFused(Module&);
 

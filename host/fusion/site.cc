@@ -43,7 +43,8 @@ std::vector<bool> UsedResults(const Function& caller, const Node& composite) {
 
 namespace {
 
-// Ops that only bring a fused op's operands and results into shape. GATHER looks up, which may be what was fused.
+// Ops that only bring a fused op's operands and results into shape. GATHER looks up, which may be what was
+// fused.
 bool MovesData(const Node& node) {
   return (Has(node.op, kMovesData) && !node.is(Op::kGather)) || node.is(Op::kFill) || node.is(Op::kCast);
 }
@@ -62,7 +63,8 @@ void Stamp(Function& replacement, const Node& composite, const RuleReport& rule)
 
 namespace {
 
-// The body with constants of the site bound in, its inputs and outputs in the order of the node's operands and results.
+// The body with constants of the site bound in, its inputs and outputs in the order of the node's operands
+// and results.
 std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, const Function& replacement,
                                     const Node& node, std::string& why) {
   auto kept = Clone(body, std::move(name));

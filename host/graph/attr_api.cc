@@ -7,8 +7,9 @@
 namespace fusebox {
 namespace {
 
-// The C arrays of lists of strings and of tensors, made when first asked for. An entry is found by the address of
-// what it shows and checked against it: an address that was freed and given out again holds something else.
+// The C arrays of lists of strings and of tensors, made when first asked for. An entry is found by the
+// address of what it shows and checked against it: an address that was freed and given out again holds
+// something else.
 template <class Source, class View>
 class Shown {
  public:

@@ -6,7 +6,8 @@
 
 namespace fusebox {
 
-// Referenced functions exist, take and return what their callers say, and form no cycle nor a chain longer than 100.
+// Referenced functions exist, take and return what their callers say, and form no cycle nor a chain longer
+// than 100.
 Status VerifyCalls(const Module&, Strictness);
 
 }  // namespace fusebox

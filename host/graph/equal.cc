@@ -8,7 +8,8 @@
 namespace fusebox {
 namespace {
 
-// Two modules, walked side by side from main and the signatures; functions and values are matched as they are met.
+// Two modules, walked side by side from main and the signatures; functions and values are matched as they are
+// met.
 class Comparison {
  public:
   Comparison(const Module& left, const Module& right) : left_(left), right_(right) {}

@@ -127,7 +127,8 @@ void WriteMap(flexbuffers::Builder& out, const Attrs& attrs) {
   out.EndMap(start);
 }
 
-// What the two roads of reading, AsVector and AsTypedVector, see. Integers of either sign and width read alike.
+// What the two roads of reading, AsVector and AsTypedVector, see. Integers of either sign and width read
+// alike.
 int Kind(const flexbuffers::Reference& value) {
   if (value.IsIntOrUint()) return -1;
   if (value.IsFloat()) return -2;
@@ -145,7 +146,8 @@ bool SameMaps(const flexbuffers::Map& a, const flexbuffers::Map& b, int depth) {
 }
 
 Result<flexbuffers::Reference> Root(std::string_view bytes, std::vector<uint64_t>& aligned) {
-  // Three bytes are the least: a value, its type and its width. Options that are no map may be large: they are not copied.
+  // Three bytes are the least: a value, its type and its width. Options that are no map may be large: they
+  // are not copied.
   const size_t size = bytes.size();
   if (size < 3) return Invalid("not a FlexBuffer map");
   if (static_cast<uint8_t>(bytes[size - 2]) >> 2 != flexbuffers::FBT_MAP)

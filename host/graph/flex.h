@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlexBuffer maps, the form of a custom op's options, as attributes.
 //
-// Bools, integers, reals, strings, maps, and lists of integers, of reals and of strings go both ways. What else a map may
-// hold (blobs, nulls, mixed lists) is read as an attribute without value. Of what attributes may hold beyond that, a
-// dtype is written as its name, a shape as a list, a function as its name, and a tensor as a map {dtype, shape, data}.
+// Bools, integers, reals, strings, maps, and lists of integers, of reals and of strings go both ways. What
+// else a map may hold (blobs, nulls, mixed lists) is read as an attribute without value. Of what attributes
+// may hold beyond that, a dtype is written as its name, a shape as a list, a function as its name, and a
+// tensor as a map {dtype, shape, data}.
 #pragma once
 
 #include <string>

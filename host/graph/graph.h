@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one graph: what importers build, rules and passes rewrite, .tflite stores, and the host plans and runs.
 //
-// A Module holds functions, variables and signatures. A Function is a list of nodes in execution order over numbered values, each
-// defined once: by an input, a constant, a node, or (a plain variable tensor) by nobody. A Node is a use of an op.
+// A Module holds functions, variables and signatures. A Function is a list of nodes in execution order over
+// numbered values, each defined once: by an input, a constant, a node, or (a plain variable tensor) by
+// nobody. A Node is a use of an op.
 //
-// State: an op that updates operands in place (ops.def says which) has, after its proper results, one result per such
-// operand (-1 where the operand is absent): the final state. It shares memory with the operand, whose value nobody but
-// the op may read afterwards... so readers of the final state read the result. The operand is either defined like any
-// value (the op then starts from that value at every call) or a Value with is_variable and no definition, which the session keeps between calls.
+// State: an op that updates operands in place (ops.def says which) has, after its proper results, one result
+// per such operand (-1 where the operand is absent): the final state. It shares memory with the operand,
+// whose value nobody but the op may read afterwards... so readers of the final state read the result. The
+// operand is either defined like any value (the op then starts from that value at every call) or a Value with
+// is_variable and no definition, which the session keeps between calls.
 //
 // Value numbers are stable: removing a node leaves a hole until Compact(). Not thread-safe while edited.
 #pragma once
@@ -29,7 +31,8 @@ using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;  // an absent optional operand
 using ValueIds = InlineVector<ValueId, 4>;
 
-// Where something came from, for messages and for people: "model/lstm/MatMul", its Keras layer path where known.
+// Where something came from, for messages and for people: "model/lstm/MatMul", its Keras layer path where
+// known.
 struct Location {
   std::string name;
   std::string layer;
@@ -57,15 +60,16 @@ struct Node {
   Op op = Op::kCustom;
   std::string
       name;  // CUSTOM: the custom code. OPAQUE: the source op. STABLEHLO_COMPOSITE: the composite's name.
-  int32_t version =
-      0;        // op version; 0 = the lowest that can say it, chosen by Write. Composite: its own version.
+  // op version; 0 = the lowest that can say it, chosen by Write. Composite: its own version.
+  int32_t version = 0;
   Attrs attrs;  // options. CUSTOM: the FlexBuffer map. STABLEHLO_COMPOSITE: the composite's attributes.
-  // STABLEHLO_COMPOSITE, and a fused op whose body is kept: the function that defines it, with the node's operands as
-  // inputs and its results as outputs; empty: none.
+  // STABLEHLO_COMPOSITE, and a fused op whose body is kept: the function that defines it, with the node's
+  // operands as inputs and its results as outputs; empty: none.
   std::string body;
   std::shared_ptr<const Provenance> fused;  // null: not made by a rule
-  // CUSTOM: the option bytes of the file, where they are not a FlexBuffer map or attrs alone would not reproduce them. They
-  // count as long as they say what attrs says: whoever changes attrs need not touch them.
+  // CUSTOM: the option bytes of the file, where they are not a FlexBuffer map or attrs alone would not
+  // reproduce them. They count as long as they say what attrs says: whoever changes attrs need not touch
+  // them.
   std::string raw_options;
   ValueIds operands;
   ValueIds results;
@@ -76,8 +80,8 @@ struct Node {
   bool is(Op o) const { return op == o; }
 };
 
-// Results are proper ones, then one final state per state operand that the operand list reaches (LSTM in its basic form
-// has five operands, and no state).
+// Results are proper ones, then one final state per state operand that the operand list reaches (LSTM in its
+// basic form has five operands, and no state).
 size_t StateResultCount(const Node&);
 size_t ProperResultCount(const Node&);
 
@@ -181,14 +185,17 @@ class Module {
   Variable* FindVariable(std::string_view name);
 };
 
-// Copies of a function under a new name, of a function with all that it refers to, and of a whole module. Constants are shared.
+// Copies of a function under a new name, of a function with all that it refers to, and of a whole module.
+// Constants are shared.
 std::unique_ptr<Function> Clone(const Function&, std::string name);
 std::unique_ptr<Module> Clone(const Module&);
-// Copies `function` and everything it reaches from `from` to `to` under names that are free there; returns the copy's name.
+// Copies `function` and everything it reaches from `from` to `to` under names that are free there; returns
+// the copy's name.
 std::string CopyInto(const Module& from, const Function& function, Module& to);
 
-// Puts the nodes of `callee` in place of nodes[index] of `caller`: callee inputs become the node's operands, its results
-// become callee's outputs. The node is gone afterwards; names and locations are prefixed with the node's.
+// Puts the nodes of `callee` in place of nodes[index] of `caller`: callee inputs become the node's operands,
+// its results become callee's outputs. The node is gone afterwards; names and locations are prefixed with the
+// node's.
 void InlineAt(Function& caller, size_t index, const Function& callee);
 
 // Functions that `function` refers to by attributes and bodies, directly.
@@ -197,10 +204,12 @@ std::vector<std::string> References(const Function&);
 // Removes functions that no signature, nor main, nor any kept function reaches.
 void RemoveUnreachable(Module&);
 
-// What Verify demands: kLoose allows OPAQUE and TF-only nodes (while importing); kWritable is what .tflite can hold.
+// What Verify demands: kLoose allows OPAQUE and TF-only nodes (while importing); kWritable is what .tflite
+// can hold.
 enum class Strictness { kLoose, kWritable };
-// Every invariant of the graph: numbers in range, each value defined once and before use, functions exist and are not
-// recursive, arities as ops.def has them, constants as large as their type. Errors name function, node and operand.
+// Every invariant of the graph: numbers in range, each value defined once and before use, functions exist and
+// are not recursive, arities as ops.def has them, constants as large as their type. Errors name function,
+// node and operand.
 Status Verify(const Module&, Strictness = Strictness::kLoose);
 
 // The text form, for --dump-after, for golden tests and for people. One line per node.
@@ -210,7 +219,8 @@ std::string ToText(const Function&);
 std::string Describe(const Function&, const Node&);
 std::string Describe(const Node&, size_t index);                     // where the number is known
 std::string DescribeIn(const Function&, const Node&, size_t index);  // "function main: " and the description
-// Structural equality up to value numbering and names of internal functions; the first difference is told in *why.
+// Structural equality up to value numbering and names of internal functions; the first difference is told in
+// *why.
 bool Equal(const Module&, const Module&, std::string* why = nullptr);
 
 }  // namespace fusebox

@@ -47,7 +47,8 @@ class Inliner {
     return copies;
   }
 
-  // Readers of results that no copied node defines (inputs and constants passed through, a value returned twice).
+  // Readers of results that no copied node defines (inputs and constants passed through, a value returned
+  // twice).
   void ForwardRest() {
     for (size_t i = 0; i < call_.results.size(); ++i) {
       const ValueId target = Map(callee_.outputs[i]);

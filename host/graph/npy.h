@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // NumPy's .npy files: how tensors enter and leave the command line.
 //
-// Versions 1 to 3, little-endian, any simple element type; big-endian and structured arrays are refused, Fortran order is
-// converted. Kinds S and U become STRING tensors (U as UTF-8, trailing zeros cut, as NumPy does). float16 is F16; types that NumPy
-// lacks are written as the raw integers that hold them.
+// Versions 1 to 3, little-endian, any simple element type; big-endian and structured arrays are refused,
+// Fortran order is converted. Kinds S and U become STRING tensors (U as UTF-8, trailing zeros cut, as NumPy
+// does). float16 is F16; types that NumPy lacks are written as the raw integers that hold them.
 #pragma once
 
 #include <string>

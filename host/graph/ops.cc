@@ -37,7 +37,11 @@ consteval OperandList Parse(std::string_view text) {
 
 constexpr OpInfo kOps[] = {
 #define FUSEBOX_OP(id, NAME, number, table, names, ...) \
-  {.op = Op::k##id, .name = NAME, .code = number, .options = table, .operands = Parse(names) __VA_OPT__(, ) __VA_ARGS__},
+  {.op = Op::k##id,                                     \
+   .name = NAME,                                        \
+   .code = number,                                      \
+   .options = table,                                    \
+   .operands = Parse(names) __VA_OPT__(, ) __VA_ARGS__},
 #include "host/graph/ops.def"
 #undef FUSEBOX_OP
 };

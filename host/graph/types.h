@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types, shapes, quantisation, attributes: the values that a graph is made of. Plain data, any thread.
+// Element types, shapes, quantisation, attributes: the values that a graph is made of. Plain data, any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -91,7 +92,8 @@ struct Type {
 std::string ToString(const Type&);  // "f32[1,?,3]"
 // Bytes of a dense tensor of that type; nothing when not static, not fixed-size (strings), or overflowing.
 std::optional<size_t> ByteSize(const Type&);
-// True when a value of type `is` may stand where `expected` is written: equal dtype, and no known dimension differs.
+// True when a value of type `is` may stand where `expected` is written: equal dtype, and no known dimension
+// differs.
 bool Compatible(const Type& is, const Type& expected);
 
 struct Quant {
@@ -119,8 +121,9 @@ using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::strin
                                std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
                                FunctionRef, std::shared_ptr<const Attrs>>;
 
-// Attributes of a node, sorted by name. Enumerated options are their names ("SAME", "RELU"); a field that stands at its
-// schema default is left out. Bytes fields are strings. Set and Erase invalidate pointers to values and iterators.
+// Attributes of a node, sorted by name. Enumerated options are their names ("SAME", "RELU"); a field that
+// stands at its schema default is left out. Bytes fields are strings. Set and Erase invalidate pointers to
+// values and iterators.
 class Attrs {
  public:
   const AttrValue* Find(std::string_view name) const;

@@ -82,7 +82,8 @@ bool HasOneResult(Op op) {
          op == Op::kHashtableFind || op == Op::kHashtableSize;
 }
 
-// How many results an op with states has in front of those; kernels count on it, since they write the states there. Nothing of others.
+// How many results an op with states has in front of those; kernels count on it, since they write the states
+// there. Nothing of others.
 std::optional<size_t> ResultsBeforeStates(const Node& node) {
   if (node.op == Op::kLstm || StateResultCount(node) == 0)
     return std::nullopt;  // LSTM has scratch among its results

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views: the graph as plugins see it through the C ABI (fbx_attrs, fbx_tensor, fbx_node, fbx_graph).
 //
-// A view borrows what it shows and caches the C arrays; keep it as long as the callback that reads it. One thread at a time.
+// A view borrows what it shows and caches the C arrays; keep it as long as the callback that reads it. One
+// thread at a time.
 #pragma once
 
 #include <map>
@@ -22,8 +23,8 @@ inline const Attrs& FromAbi(const fbx_attrs* attrs) { return *reinterpret_cast<c
 inline fbx_str AsAbi(std::string_view s) { return {s.data(), s.size()}; }
 inline std::string_view FromAbi(fbx_str s) { return {s.ptr, s.len}; }
 
-// One tensor. Made of a value or a type it owns the dims and the quantisation arrays it points to; what is shown in its place later
-// lends it the dims.
+// One tensor. Made of a value or a type it owns the dims and the quantisation arrays it points to; what is
+// shown in its place later lends it the dims.
 class TensorView {
  public:
   TensorView();  // ABSENT
@@ -54,7 +55,8 @@ class FileViews {
   std::pair<const void*, const fbx_file*> last_ = {};  // by owner: a model's constants lie in one
 };
 
-// A custom op's option bytes: the file's or, where it has none, its map written to `written`. Borrowed from either.
+// A custom op's option bytes: the file's or, where it has none, its map written to `written`. Borrowed from
+// either.
 std::string_view OptionBytes(const Node&, std::string& written);
 
 // One node with its tensors. `flags` and data of the tensors may be edited by the owner between calls.
@@ -81,7 +83,8 @@ class NodeView {
   fbx_node node_;
 };
 
-// A function and what it reaches, for rules and delegates. Views of values and nodes are made when first asked for.
+// A function and what it reaches, for rules and delegates. Views of values and nodes are made when first
+// asked for.
 class GraphView {
  public:
   GraphView(const Module&, const Function&);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a function and input shapes to steps over memory: analyse -> view -> shapes -> memory -> prepare -> segment.
+// From a function and input shapes to steps over memory: analyse -> view -> shapes -> memory -> prepare ->
+// segment.
 //
-// Shapes are known only when inputs are, and sizes that hang on data (WHERE, a reshape to a computed shape) only when the
-// run reaches them. So a function is planned in segments: a segment goes as far as shapes are known, and the next one is
-// planned when the run gets there. Values of a segment live in one arena, which later segments leave alone.
+// Shapes are known only when inputs are, and sizes that hang on data (WHERE, a reshape to a computed shape)
+// only when the run reaches them. So a function is planned in segments: a segment goes as far as shapes are
+// known, and the next one is planned when the run gets there. Values of a segment live in one arena, which
+// later segments leave alone.
 #pragma once
 
 #include <climits>
@@ -20,7 +22,8 @@ namespace fusebox::plan {
 
 struct Code;
 
-// Who runs one node. Chosen once per Model; neither kernel nor callee: an op the executor does itself (variables).
+// Who runs one node. Chosen once per Model; neither kernel nor callee: an op the executor does itself
+// (variables).
 struct Unit {
   KernelRef kernel;
   bool only_infers = false;        // the kernel knows the op, but would not run this node: a delegate has to
@@ -49,7 +52,8 @@ struct ValueUse {
   bool is_input = false;
 };
 
-// A function made ready for planning: who runs what, and what can be said without shapes. Immutable, any thread.
+// A function made ready for planning: who runs what, and what can be said without shapes. Immutable, any
+// thread.
 struct Code {
   const Module* module = nullptr;
   const Function* function = nullptr;
@@ -66,8 +70,8 @@ struct Code {
 // Everything but the units. `origin`, if any, must outlive the code.
 Code Analyse(const Module&, const Function&, const delegate::Origin* origin = nullptr);
 
-// A function as its kernels see it: one tensor per value, one node per node, pointers resolved. The final state of a state
-// operand stands in place of the operand, so that the kernel updates the right memory.
+// A function as its kernels see it: one tensor per value, one node per node, pointers resolved. The final
+// state of a state operand stands in place of the operand, so that the kernel updates the right memory.
 class View {
  public:
   explicit View(const Code&);
@@ -91,8 +95,8 @@ class View {
 class LoopPlans {
  public:
   virtual ~LoopPlans() = default;
-  // Plans `body` for operands of these types, to be run for them later, and tells the types of its outputs: unranked where
-  // they hang on data.
+  // Plans `body` for operands of these types, to be run for them later, and tells the types of its outputs:
+  // unranked where they hang on data.
   virtual Result<std::vector<Type>> Plan(const Code& body, std::span<const fbx_tensor* const> operands) = 0;
 };
 
@@ -115,10 +119,11 @@ struct NodeShapes {
   std::vector<Type> types;
   std::vector<Tensor> values;
   std::vector<ValueId> needed;
-  std::string
-      misfit;  // of a partition: a value in it is not what the model declares, for which its delegate has laid it out
+  std::string misfit;  // of a partition: a value in it is not what the model declares, for which its delegate
+                       // has laid it out
 };
-// From the types (and known values) of the operands as they stand in `view`. What `found` held is lost; its memory is used.
+// From the types (and known values) of the operands as they stand in `view`. What `found` held is lost; its
+// memory is used.
 Status FindShapes(const Code&, size_t node, View& view, Context&, NodeShapes& found);
 
 // A piece of memory that is in use from node `first` to node `last`.
@@ -127,8 +132,9 @@ struct Request {
   int first, last;
   size_t offset = 0;
 };
-// Gives each request an offset, a multiple of 64, such that what is in use at the same time does not overlap and 16 bytes
-// behind each piece may be read; returns the size of the whole. Largest first, each into the tightest gap.
+// Gives each request an offset, a multiple of 64, such that what is in use at the same time does not overlap
+// and 16 bytes behind each piece may be read; returns the size of the whole. Largest first, each into the
+// tightest gap.
 size_t Arrange(std::span<Request>);
 
 // Where one value of a segment lives.
@@ -181,15 +187,15 @@ struct Segment {
   std::vector<Place> places;
   size_t arena_bytes = 0;
   std::vector<std::unique_ptr<Block>> persistent;
-  // Why it ends before the function does: after a node that sized `pending` results, or before one that needs the
-  // values of `pending`.
+  // Why it ends before the function does: after a node that sized `pending` results, or before one that needs
+  // the values of `pending`.
   bool needs_values = false;
   std::vector<ValueId> pending;
 
   void Reset();  // persistent memory to zero, kernels forget
 };
-// Plans from node `begin` on. `view` holds types (and constants, and values known by now) of everything before; it receives
-// the types of the segment. Errors name the node.
+// Plans from node `begin` on. `view` holds types (and constants, and values known by now) of everything
+// before; it receives the types of the segment. Errors name the node.
 Result<std::unique_ptr<Segment>> PlanSegment(const Code&, View& view, size_t begin, Context&);
 
 // One row per node, "f32[1,8] arena 128" and so on, for --explain.

@@ -8,13 +8,15 @@
 namespace fusebox::plan {
 namespace {
 
-// Weights that a file holds in fewer bits than kernels take. What they unpack to is kept, since every run would make it anew.
+// Weights that a file holds in fewer bits than kernels take. What they unpack to is kept, since every run
+// would make it anew.
 bool UnpacksConstant(const Function& function, const Node& node) {
   return node.is(Op::kDequantize) && node.results.size() == 1 && node.operands[0] != kNoValue &&
          function.value(node.operands[0]).is_const();
 }
 
-// Data of activations is hidden from kernels while planning: a plan must not hang on values that change between runs.
+// Data of activations is hidden from kernels while planning: a plan must not hang on values that change
+// between runs.
 class Blindfold {
  public:
   explicit Blindfold(View& view) : view_(view) {

@@ -32,8 +32,8 @@ bool Fits(const fbx_tensor& tensor, const Shape& declared) {
                     [](int64_t d, int64_t is) { return d < 0 || d == is; });
 }
 
-// What functions were found to give for types of their inputs. Branches may name one function many times: asked each time anew, a few of
-// them nested take for ever.
+// What functions were found to give for types of their inputs. Branches may name one function many times:
+// asked each time anew, a few of them nested take for ever.
 struct Answers {
   struct Answer {
     std::vector<Type> inputs, outputs;

@@ -23,7 +23,8 @@ const ManifestDelegate& Stated(const Manifest& manifest, std::string_view name) 
                        [&](const ManifestDelegate& d) { return d.name == name; });
 }
 
-// Paths in the configuration file are relative to it. What is wrong with the options or their schema is told by Checked.
+// Paths in the configuration file are relative to it. What is wrong with the options or their schema is told
+// by Checked.
 Attrs FromFolder(const PluginInfo& info, const Config::Delegate& delegate, const std::string& folder) {
   const auto schema = JsonSchema::Parse(Stated(info.manifest, delegate.name).options_schema);
   if (!schema || delegate.options.empty()) return delegate.options;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The services that plugins have for each other: who provides one is found, and loaded, when somebody first asks for it.
+// The services that plugins have for each other: who provides one is found, and loaded, when somebody first
+// asks for it.
 #include <fusebox/abi/ext/opening.h>
 #include <fusebox/abi/ext/progress.h>
 #include <fusebox/abi/ext/pthreadpool.h>
@@ -73,7 +74,8 @@ Broker::Answer Registry::Impl::Find(const LoadedPlugin& asking, std::string_view
     const PluginInfo& info = plugin->info;
     const bool usable = info.state == PluginInfo::State::kOk;
     const bool shadowed = info.state == PluginInfo::State::kShadowed;
-    // A plugin that is being loaded gets no services of those that need it for that; it may have them afterwards.
+    // A plugin that is being loaded gets no services of those that need it for that; it may have them
+    // afterwards.
     if (plugin->loading || (usable && !plugin->loaded && services && !services->MayLoad(info.manifest))) {
       answer.settled = false;
       continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of Registry, shared by registry.cc (how it comes to be) and lookup.cc (what it is asked). Every function
-// expects the mutex to be held.
+// The inside of Registry, shared by registry.cc (how it comes to be) and lookup.cc (what it is asked). Every
+// function expects the mutex to be held.
 #pragma once
 
 #include <deque>
@@ -40,7 +40,8 @@ struct Registry::Impl final : Broker {
   const LoadedPlugin* Load(Plugin& plugin);
   Status Open(Plugin& plugin);
   void Unload(Plugin& plugin);  // after those that use its services
-  // What the plugin's manifest requires of others: found now where it must be there, else when it is asked for.
+  // What the plugin's manifest requires of others: found now where it must be there, else when it is asked
+  // for.
   Status Require(LoadedPlugin& plugin);
   // Broker. Takes the mutex, which the thread may hold: a plugin may ask while it is loaded.
   Answer Find(const LoadedPlugin& asking, std::string_view id, const Services*) override;
@@ -56,7 +57,8 @@ struct Registry::Impl final : Broker {
     return const_cast<Impl*>(this)->FindDelegate(name);
   }
   std::vector<Config::Delegate> StatedDelegates() const;  // by the configuration
-  // Adds a delegate that a model is to have. Error: it has to be there and is not, or its options break their schema.
+  // Adds a delegate that a model is to have. Error: it has to be there and is not, or its options break their
+  // schema.
   Status Use(const Config::Delegate& delegate, bool must_be_there, Delegation& delegation,
              std::vector<std::string>& notices);
   // Reads the options_schemas of a plugin's delegates, so that the first model need not.
@@ -64,7 +66,8 @@ struct Registry::Impl final : Broker {
   std::vector<std::string> DelegateNames() const;
   std::vector<Config::Delegate> DefaultDelegates() const;
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);
-  // The list of config.prefer for an op or composite name, its own or that of its longest prefix*; null: none.
+  // The list of config.prefer for an op or composite name, its own or that of its longest prefix*; null:
+  // none.
   const std::vector<std::string>* Preferred(std::string_view name) const;
 
   Config config;

@@ -105,7 +105,8 @@ Result<ManifestRule> ReadRule(const Document& document, const json& entry, const
   return rule;
 }
 
-// The library's absolute path; an error when it is not a file of the plugin's folder. It need not exist: opening it says so best.
+// The library's absolute path; an error when it is not a file of the plugin's folder. It need not exist:
+// opening it says so best.
 Result<std::string> LibraryPath(const fs::path& manifest, const std::string& text) {
   const fs::path relative(text);
   if (relative.is_absolute()) return Invalid("the path must be relative to the manifest");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins, in the order things happen to them: config -> search -> manifest -> policy -> load -> registry.
 //
-// A Registry knows every plugin found by its manifest and opens a library only when one of its rules or kernels is
-// asked for (or when it is told to). Whatever goes wrong with a plugin drops that plugin alone; the state and the
-// reason stay visible in plugins(). A Registry is shared by models and the converter; its functions may be called from any
-// thread. Libraries are never closed.
+// A Registry knows every plugin found by its manifest and opens a library only when one of its rules or
+// kernels is asked for (or when it is told to). Whatever goes wrong with a plugin drops that plugin alone;
+// the state and the reason stay visible in plugins(). A Registry is shared by models and the converter; its
+// functions may be called from any thread. Libraries are never closed.
 #pragma once
 
 #include <atomic>
@@ -75,7 +75,8 @@ struct Manifest {
   std::string options_schema;  // empty: it takes none
   int priority = 0;
 };
-// Checked against sdk/schema/plugin-manifest-1.json (built into the library). Errors: "file:line:column: what, did you mean".
+// Checked against sdk/schema/plugin-manifest-1.json (built into the library). Errors: "file:line:column:
+// what, did you mean".
 Result<Manifest> ReadManifest(const std::string& path);
 
 // fusebox.json, and what the command line adds to it.
@@ -85,8 +86,8 @@ struct Config {
   std::vector<std::string> plugin_path = {};       // folders; those of the file are relative to it
   std::vector<std::string> allow = {}, deny = {};  // globs over plugin ids; deny wins; no allow list: all
   std::map<std::string, Attrs> options = {};       // by plugin id
-  std::map<std::string, std::vector<std::string>> prefer =
-      {};  // op or composite name -> plugin ids, best first
+  // op or composite name -> plugin ids, best first
+  std::map<std::string, std::vector<std::string>> prefer = {};
   struct Delegate {
     std::string name;
     Attrs options = {};
@@ -95,7 +96,8 @@ struct Config {
   bool search_default_path = true;                      // environment, user and system folders
 };
 Result<Config> ReadConfig(const std::string& path);
-// "xnnpack" or "xnnpack:{JSON object}", as on the command line; "{JSON object}" of options by delegate, as a program says it.
+// "xnnpack" or "xnnpack:{JSON object}", as on the command line; "{JSON object}" of options by delegate, as a
+// program says it.
 Result<Config::Delegate> ParseDelegate(std::string_view text);
 Result<std::map<std::string, Attrs>> ParseDelegateOptions(std::string_view json);
 
@@ -115,12 +117,14 @@ struct Diag {
 };
 std::string ToString(const Diag&);  // "NONCONST: kernel is not constant (operand 3)"
 
-// Extensions that the host offers where a call is made (a session's threads, ...). The plugin layer knows none itself.
+// Extensions that the host offers where a call is made (a session's threads, ...). The plugin layer knows
+// none itself.
 class Services {
  public:
   virtual ~Services() = default;
   virtual const void* Find(std::string_view id) const = 0;  // null: not here
-  // Whether a plugin that is not loaded yet may be loaded for a service of its own that somebody asks for here.
+  // Whether a plugin that is not loaded yet may be loaded for a service of its own that somebody asks for
+  // here.
   virtual bool MayLoad(const Manifest&) const { return true; }
 };
 
@@ -140,8 +144,8 @@ class Broker {
   ~Broker() = default;
 };
 
-// The fbx_host that one plugin sees during calls of one session, prepare or conversion. Reusable: TakeDiags() between
-// calls. emit() may come from several threads at once; everything else belongs to the calling thread.
+// The fbx_host that one plugin sees during calls of one session, prepare or conversion. Reusable: TakeDiags()
+// between calls. emit() may come from several threads at once; everything else belongs to the calling thread.
 class HostCall {
  public:
   HostCall(const LoadedPlugin& plugin, const Services* services);
@@ -150,8 +154,8 @@ class HostCall {
   const LoadedPlugin& plugin() const { return plugin_; }
   const Services* services() const { return services_; }
   std::vector<Diag> TakeDiags();
-  // OK, or an error with the diagnostics as its message ("plugin acme: ..."). NOT_APPLICABLE is an error here too.
-  // Takes the diagnostics either way; warnings of a call that went well are logged.
+  // OK, or an error with the diagnostics as its message ("plugin acme: ..."). NOT_APPLICABLE is an error here
+  // too. Takes the diagnostics either way; warnings of a call that went well are logged.
   Status Check(fbx_status status);
   // The HostCall behind a table that a plugin handed back (for extension functions).
   static const HostCall& From(const fbx_host*);
@@ -203,7 +207,8 @@ using DelegateOptions = std::map<std::string, std::shared_ptr<const Attrs>, std:
 // The delegates of a model.
 struct Delegation {
   std::vector<DelegateRef> used;  // in the order in which they are offered nodes
-  // Of these, and of those that are turned off and were given options, where their plugins have services for others.
+  // Of these, and of those that are turned off and were given options, where their plugins have services for
+  // others.
   DelegateOptions options;
 };
 
@@ -213,8 +218,9 @@ class LoadedPlugin {
   const fbx_plugin* abi() const { return plugin_; }
   const Attrs& options() const { return options_; }  // config over manifest defaults, validated
   std::string_view id() const { return info_->manifest.id; }
-  // A service of another plugin that this one's manifest requires; null: not here. Its provider is loaded when it is first asked
-  // for; afterwards that takes no lock. A built-in plugin, which has no manifest, may ask for any. Any thread.
+  // A service of another plugin that this one's manifest requires; null: not here. Its provider is loaded
+  // when it is first asked for; afterwards that takes no lock. A built-in plugin, which has no manifest, may
+  // ask for any. Any thread.
   const void* FindExtension(std::string_view id, const Services*) const;
 
  private:
@@ -233,10 +239,10 @@ class LoadedPlugin {
 
 class Registry {
  public:
-  // Finds plugins, reads manifests, applies policy. Fails only on a bad config (unknown key, `--plugin` that is not
-  // there or broken, options that break their schema); a broken plugin on the search path is kept with its reason.
-  // `built_in`: entries of plugins that are linked into the program. The cpu plugin is always one of them where it is
-  // linked (target fusebox_cpu_static).
+  // Finds plugins, reads manifests, applies policy. Fails only on a bad config (unknown key, `--plugin` that
+  // is not there or broken, options that break their schema); a broken plugin on the search path is kept with
+  // its reason. `built_in`: entries of plugins that are linked into the program. The cpu plugin is always one
+  // of them where it is linked (target fusebox_cpu_static).
   static Result<std::shared_ptr<Registry>> Create(const Config& config,
                                                   std::span<const fbx_entry* const> built_in = {});
   ~Registry();  // calls unload of the plugins it loaded, last one first
@@ -250,9 +256,10 @@ class Registry {
   Status
   LoadNamed();  // opens what `--plugin` named on its own (no folder of plugins); fails if one cannot be used
 
-  // Rules for a composite, best first: `prefer`, then benefit, then rule id. version 0: not stated, fits every rule.
-  // Two plugins that claim the same name without a preference: an error naming both manifests and the config line to
-  // add. `skipped`, if given, receives why manifest conditions (versions, `when`) or broken plugins kept rules out.
+  // Rules for a composite, best first: `prefer`, then benefit, then rule id. version 0: not stated, fits
+  // every rule. Two plugins that claim the same name without a preference: an error naming both manifests and
+  // the config line to add. `skipped`, if given, receives why manifest conditions (versions, `when`) or
+  // broken plugins kept rules out.
   Result<std::vector<RuleRef>> RulesFor(std::string_view composite, int version, const Attrs& attrs,
                                         std::vector<SkippedRule>* skipped = nullptr);
   // Kernels for an op, best first: `prefer`, manifest priority, search order; built-in last. version 0: any.
@@ -261,20 +268,22 @@ class Registry {
   const std::vector<KernelRef>& KernelsOf(fbx_op_kind kind, std::string_view op);
   // Which plugins promise that op (loadable or not), for messages: "com.acme.x 1.0.0 (denied: ...)".
   std::vector<std::string> WhoProvides(fbx_op_kind kind, std::string_view op) const;
-  // Delegates in the order in which they are offered nodes: `wanted`, else the config's list, else every one that is a
-  // default by its manifest (priority, then plugin id). `options` by name come over those of the list. Error: a wanted one that
-  // no plugin here has, options that break their schema. What else cannot be used is left out, with a line in `notices`.
+  // Delegates in the order in which they are offered nodes: `wanted`, else the config's list, else every one
+  // that is a default by its manifest (priority, then plugin id). `options` by name come over those of the
+  // list. Error: a wanted one that no plugin here has, options that break their schema. What else cannot be
+  // used is left out, with a line in `notices`.
   Result<Delegation> Delegates(const std::optional<std::vector<Config::Delegate>>& wanted,
                                const std::map<std::string, Attrs>& options,
                                std::vector<std::string>& notices);
-  // A service that a plugin offers to others, for the program itself: of the first one that has it, which is loaded. Its
-  // table is null when no usable plugin here has it.
+  // A service that a plugin offers to others, for the program itself: of the first one that has it, which is
+  // loaded. Its table is null when no usable plugin here has it.
   struct ServiceRef {
     const void* table = nullptr;
     const LoadedPlugin* plugin = nullptr;
   };
   ServiceRef FindService(std::string_view id);
-  // Checks an op's attributes against the options_schema of the plugin that provides it; OK when there is none.
+  // Checks an op's attributes against the options_schema of the plugin that provides it; OK when there is
+  // none.
   Status CheckOptions(fbx_op_kind kind, std::string_view op, const Attrs& attrs);
 
  private:

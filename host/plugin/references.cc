@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References within a JSON Schema. Who reads and applies it follows them by recursion, so they must come to an end, and soon.
+// References within a JSON Schema. Who reads and applies it follows them by recursion, so they must come to
+// an end, and soon.
 #include <algorithm>
 #include <set>
 

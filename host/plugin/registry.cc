@@ -180,7 +180,8 @@ Status Registry::Impl::Open(Plugin& plugin) {
   return {};
 }
 
-// Ids that belong to no plugin are no error, since one file may serve several machines; but they may be misspelt.
+// Ids that belong to no plugin are no error, since one file may serve several machines; but they may be
+// misspelt.
 void Registry::Impl::WarnOfUnknownIds() {
   std::vector<std::string> known;
   for (const Plugin& plugin : plugins) known.push_back(plugin.info.manifest.id);

@@ -15,7 +15,8 @@
 #define FUSEBOX_INSTALL_LIBDIR "lib"
 #endif
 
-// The prefix that the program was built against, where find_package(fusebox) said so (cmake/fusebox-config.cmake.in).
+// The prefix that the program was built against, where find_package(fusebox) said so
+// (cmake/fusebox-config.cmake.in).
 extern "C" [[gnu::weak]] const char fusebox_prefix[];
 
 namespace fusebox {
@@ -53,7 +54,8 @@ void AddUserFolder(std::vector<std::string>& folders) {
 void AddSystemFolders(std::vector<std::string>& folders) {
   const std::string below = "/" FUSEBOX_INSTALL_LIBDIR "/fusebox/plugins";
   folders.push_back("/etc/fusebox/plugins");
-  // An installed prefix may have been moved. The program of a privileged process may be a link that somebody else made.
+  // An installed prefix may have been moved. The program of a privileged process may be a link that somebody
+  // else made.
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error && getauxval(AT_SECURE) == 0)

@@ -14,10 +14,12 @@
 
 namespace fusebox {
 
-// Why references within a JSON Schema cannot be followed: one leads nowhere, or back to itself, or they lead too deep. Empty: they can.
+// Why references within a JSON Schema cannot be followed: one leads nowhere, or back to itself, or they lead
+// too deep. Empty: they can.
 std::string UnsoundReference(const nlohmann::json& schema);
 
-// A JSON Schema (draft 7, without references to other files). Immutable, any thread. A default one accepts everything.
+// A JSON Schema (draft 7, without references to other files). Immutable, any thread. A default one accepts
+// everything.
 class JsonSchema {
  public:
   // Error: why the text is no schema. `vendor_keys`: a pattern "^x-" in it is honoured by RemoveVendorKeys.
@@ -32,8 +34,8 @@ class JsonSchema {
   void RemoveVendorKeys(nlohmann::json& value) const;
   // Gives absent properties the default that the schema states, in nested objects too.
   void FillDefaults(nlohmann::json& value) const;
-  // Makes relative paths absolute, from `folder` on: strings whose schema says "format": "path". In an "anyOf", the first
-  // alternative that says so or has an "enum" with the value decides.
+  // Makes relative paths absolute, from `folder` on: strings whose schema says "format": "path". In an
+  // "anyOf", the first alternative that says so or has an "enum" with the value decides.
   void ResolvePaths(nlohmann::json& value, const std::string& folder) const;
 
  private:
@@ -41,7 +43,8 @@ class JsonSchema {
   std::shared_ptr<const Impl> impl_;
 };
 
-// What the condition "when" of a rule asks of a composite's attributes: each that it names is there and meets its schema.
+// What the condition "when" of a rule asks of a composite's attributes: each that it names is there and meets
+// its schema.
 Result<JsonSchema> ParseWhen(const std::string& when);
 
 // Files that a person wrote: parsed, checked against one of the schemas of sdk/schema, vendor keys removed.
@@ -103,9 +106,11 @@ class Policy {
 // Whether a plugin's id is one of those that a glob of an allow or deny list stands for.
 bool Matches(const std::string& glob, const std::string& id);
 
-// That a library's file is shorter than its headers say, as a sentence: code that is not there ends the process; empty: it is not.
+// That a library's file is shorter than its headers say, as a sentence: code that is not there ends the
+// process; empty: it is not.
 std::string CutOff(const std::string& path);
-// The machine that a library is for, unless it is this one: dlopen passes over such a file as if it were not there.
+// The machine that a library is for, unless it is this one: dlopen passes over such a file as if it were not
+// there.
 std::string ForeignMachine(const std::string& path);
 // The sanitizer whose runtime a library needs and this program lacks: loading it would end the process.
 std::string ForeignSanitizer(const std::string& path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a Program comes to be: functions are visited from the entries down, delegates take what they can, and the rest of the
-// nodes get kernels.
+// How a Program comes to be: functions are visited from the entries down, delegates take what they can, and
+// the rest of the nodes get kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ class ProgramBuilder {
     }
   }
 
-  // All or nothing of what it reaches, beyond what other entries have reached. `ready`: with kernels initialised.
+  // All or nothing of what it reaches, beyond what other entries have reached. `ready`: with kernels
+  // initialised.
   Status AddEntry(const std::string& name, bool ready) {
     if (const auto known = program_.refused_.find(name); known != program_.refused_.end())
       return known->second;

@@ -120,7 +120,8 @@ fbx_status Frame::Resize(size_t node, uint32_t result, std::span<const int64_t> 
   return FBX_OK;
 }
 
-// What was not computed in the caller's memory: inputs and constants that are outputs, state, results sized by the run.
+// What was not computed in the caller's memory: inputs and constants that are outputs, state, results sized
+// by the run.
 Status Frame::ReturnOutputs(std::span<const Out> outputs) {
   if (outputs.size() != function_.outputs.size()) {
     return Internal(fmt::format("function {} gives {} values, not {}", code_.name(), function_.outputs.size(),

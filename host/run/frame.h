@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function of a session: its view, its plans by shape, its memory. A function that is called from several places has one
-// frame; functions are not recursive.
+// One function of a session: its view, its plans by shape, its memory. A function that is called from several
+// places has one frame; functions are not recursive.
 #pragma once
 
 #include <map>
@@ -19,10 +19,11 @@ class Frame final : public Resizer {
   Frame(const plan::Code& code, Runner& runner);
 
   Status Call(std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs);
-  // Plans of this and of what it calls. `done`: those that this preparation has been at, since functions may be called in many places.
+  // Plans of this and of what it calls. `done`: those that this preparation has been at, since functions may
+  // be called in many places.
   Status Prepare(std::span<const fbx_tensor* const> inputs, std::set<const void*>& done);
-  // Plans this function alone, as far as shapes are known, and tells the types of its outputs: unranked where they are not. Not
-  // while it runs.
+  // Plans this function alone, as far as shapes are known, and tells the types of its outputs: unranked where
+  // they are not. Not while it runs.
   Result<std::vector<Type>> PlanOnce(std::span<const fbx_tensor* const> inputs);
   void Reset();
   fbx_status Resize(size_t node, uint32_t result, std::span<const int64_t> dims, size_t bytes) override;
@@ -113,7 +114,8 @@ class Frame final : public Resizer {
   std::string key_;
 };
 
-// Sets a value's element type, shape and bytes aside from its memory: what a callee sees of a caller's tensor.
+// Sets a value's element type, shape and bytes aside from its memory: what a callee sees of a caller's
+// tensor.
 void BindTensor(fbx_tensor& to, const fbx_tensor& from);
 
 }  // namespace fusebox::run

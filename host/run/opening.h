@@ -17,7 +17,8 @@ class Opening final : public ThreadedServices {
   ~Opening() override;
   Opening(const Opening&) = delete;
   const void* Find(std::string_view id) const override;
-  // The plugin of delegates that this model has turned off is not loaded for its services, unless it was given options.
+  // The plugin of delegates that this model has turned off is not loaded for its services, unless it was
+  // given options.
   bool MayLoad(const Manifest& provider) const override;
 
  private:

@@ -31,13 +31,13 @@ struct Placement {
   std::string function, node, op, who, why;
 };
 
-// Every function that an entry reaches, with a kernel for each node, initialised, and what delegates may run in their place.
-// An entry with a node that nothing can run leaves no trace but its error.
+// Every function that an entry reaches, with a kernel for each node, initialised, and what delegates may run
+// in their place. An entry with a node that nothing can run leaves no trace but its error.
 class Program {
  public:
-  // The entries are the main function and those of the signatures. `module` must outlive the program. `delegates` are offered the
-  // nodes in that order; what goes wrong with one is a notice. Error: no entry can run; the first node that nothing can run, with
-  // who promises its op and where plugins were searched.
+  // The entries are the main function and those of the signatures. `module` must outlive the program.
+  // `delegates` are offered the nodes in that order; what goes wrong with one is a notice. Error: no entry
+  // can run; the first node that nothing can run, with who promises its op and where plugins were searched.
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
                                                  const Delegation& delegates = {});
   // With these functions as entries, all of which must be able to run.
@@ -97,8 +97,8 @@ class Program {
   std::vector<std::string> notices_;
 };
 
-// The pool of one session; it is made when first needed. With one thread there is none. Calls from inside a task run
-// serially on the caller.
+// The pool of one session; it is made when first needed. With one thread there is none. Calls from inside a
+// task run serially on the caller.
 class Threads {
  public:
   explicit Threads(int count);  // at most, and 0: one per core that the process may use
@@ -133,7 +133,8 @@ class ProgressMeter {
   uint64_t left_ = 0;  // of what began last
 };
 
-// fusebox.threads/1, fusebox.pthreadpool/1 and fusebox.resize/1 over such a pool, and fusebox.progress/1 where somebody listens.
+// fusebox.threads/1, fusebox.pthreadpool/1 and fusebox.resize/1 over such a pool, and fusebox.progress/1
+// where somebody listens.
 class ThreadedServices : public Services {
  public:
   explicit ThreadedServices(Threads& threads, ProgressMeter* meter = nullptr)
@@ -158,7 +159,8 @@ class Resources {
 
   int64_t TableHandle(int64_t table_id, DType key, DType value);
   Status Import(int64_t handle, const fbx_tensor& keys, const fbx_tensor& values);
-  // results[i] = the value of keys[i], or the default. Strings are packed into `packed`, numbers are written to it as i64.
+  // results[i] = the value of keys[i], or the default. Strings are packed into `packed`, numbers are written
+  // to it as i64.
   Status Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tensor& otherwise,
                 std::string& packed) const;
   Result<int64_t> TableSize(int64_t handle) const;
@@ -184,8 +186,8 @@ class Resources {
   std::vector<Table> tables_;
 };
 
-// One result of a call: `tensor` receives type and data. With `memory` set it may have any size, else it has its size and
-// place already.
+// One result of a call: `tensor` receives type and data. With `memory` set it may have any size, else it has
+// its size and place already.
 struct Out {
   fbx_tensor* tensor;
   Growable* memory;
@@ -208,7 +210,8 @@ class Runner final : private plan::LoopPlans {
   // Plans the function for input types as far as shapes are known. `inputs` need no data.
   Status Prepare(const plan::Code& function, std::span<const fbx_tensor* const> inputs);
 
-  // Variable tensors and persistent memory to zero, resources and tables to their beginning; CALL_ONCE runs again.
+  // Variable tensors and persistent memory to zero, resources and tables to their beginning; CALL_ONCE runs
+  // again.
   void Reset();
 
   std::string Explain() const;  // what has been planned by now

@@ -36,7 +36,8 @@ Result<std::vector<Type>> Runner::Plan(const plan::Code& body, std::span<const f
   return FrameOf(body).PlanOnce(operands);
 }
 
-// All partitions that this entry may reach, before any is planned: the delegates then know that they have seen them.
+// All partitions that this entry may reach, before any is planned: the delegates then know that they have
+// seen them.
 void Runner::Compile(const plan::Code& entry) {
   if (compiled_.insert(&entry).second) delegates_.Compile(program_.PartsOf(entry));
   last_compiled_ = &entry;

@@ -10,8 +10,8 @@
 #include "fusebox/abi/ext/threads.h"
 #include "host/run/run.h"
 
-// The pool is not built with the thread sanitizer, which therefore cannot see that a task starts after the dispatch and
-// ends before the join.
+// The pool is not built with the thread sanitizer, which therefore cannot see that a task starts after the
+// dispatch and ends before the join.
 #if defined(__SANITIZE_THREAD__)
 #define FUSEBOX_TSAN 1
 #elif defined(__has_feature)
@@ -75,7 +75,8 @@ void* Pool(const fbx_host* host) noexcept { return ThreadsOf(host).pool(); }
 
 }  // namespace
 
-// The pool's threads wait for each other in loops: with more of them than cores, the one that is waited for does not run.
+// The pool's threads wait for each other in loops: with more of them than cores, the one that is waited for
+// does not run.
 Threads::Threads(int count) : count_(count > 0 ? std::min(static_cast<uint32_t>(count), Cores()) : Cores()) {}
 
 Threads::~Threads() {

@@ -16,7 +16,8 @@ constexpr size_t kVerified = (size_t{1} << 31) - 2;
 
 }  // namespace
 
-// A check of a few instructions for each field of each table: flattened into one function it takes a third of the time.
+// A check of a few instructions for each field of each table: flattened into one function it takes a third of
+// the time.
 [[gnu::flatten]] Status CheckFile(const Buffer& file) {
   constexpr std::string_view kIdentifier = "TFL3";
   if (file.size() < 8 || std::memcmp(file.data() + 4, kIdentifier.data(), 4) != 0) {
@@ -24,7 +25,8 @@ constexpr size_t kVerified = (size_t{1} << 31) - 2;
   }
   const size_t size = std::min(file.size(), kVerified);
   constexpr flatbuffers::uoffset_t kMaxDepth = 64;
-  // Every table has at least its 4 bytes of vtable offset, but vectors may point to one table any number of times.
+  // Every table has at least its 4 bytes of vtable offset, but vectors may point to one table any number of
+  // times.
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(std::max<size_t>(size / 4, 1000));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file.data()), size, kMaxDepth, max_tables);
   if (!format::VerifyModelBuffer(verifier))

@@ -28,7 +28,8 @@ OptionField FieldOf(const reflection::Schema& schema, const reflection::Field& f
   return out;
 }
 
-// Each table is made when it is first asked for: a model has ops of a few kinds, and there are some two hundred.
+// Each table is made when it is first asked for: a model has ops of a few kinds, and there are some two
+// hundred.
 class Tables {
  public:
   const OptionTable* Find(std::string_view name) {

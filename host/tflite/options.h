@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Option tables by reflection: one reader and one writer for all tables of both unions.
 //
-// A field becomes an attribute of its name: enumerations as names, element types as DType, vectors as lists, bytes as
-// strings, numbers of subgraphs as FunctionRef (lists of them: a map "0", "1", ...). Fields at their default are left out.
+// A field becomes an attribute of its name: enumerations as names, element types as DType, vectors as lists,
+// bytes as strings, numbers of subgraphs as FunctionRef (lists of them: a map "0", "1", ...). Fields at their
+// default are left out.
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>

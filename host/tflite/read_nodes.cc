@@ -93,7 +93,8 @@ class NodeReader {
     return {};
   }
 
-  // The tensor of a state operand holds the final state from here on: for later readers that is another value.
+  // The tensor of a state operand holds the final state from here on: for later readers that is another
+  // value.
   void AddStateResults(const format::Operator& source, Node& node) {
     for (const int index : StateOperands(node.op)) {
       const auto i = static_cast<size_t>(index);

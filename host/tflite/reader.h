@@ -31,7 +31,8 @@ inline std::string TextOf(const flatbuffers::String* text) {
   return text == nullptr ? std::string() : text->str();
 }
 
-// That the tables hold together, as far as FlatBuffers reach: they may be read without further checks of bounds.
+// That the tables hold together, as far as FlatBuffers reach: they may be read without further checks of
+// bounds.
 Status CheckFile(const Buffer&);
 // The bytes of buffer `index`, wherever they lie in the file. No Buffer: it holds nothing.
 Result<Buffer> ReadBuffer(const File&, uint32_t index);
@@ -46,8 +47,8 @@ Status ReadTensor(const File&, const format::SubGraph&, const format::Tensor&, V
 // The op of that code; nothing where there is no such code, or its number is not known.
 std::optional<Op> OpOf(const File&, const format::Operator&);
 Status ReadNodes(const File&, const format::SubGraph&, Function&);
-// A zip behind the FlatBuffer, with offsets counted from its own start; empty where there is none. Its directory ends behind
-// `from`: weights need not be searched for it.
+// A zip behind the FlatBuffer, with offsets counted from its own start; empty where there is none. Its
+// directory ends behind `from`: weights need not be searched for it.
 Buffer ReadAppendedZip(const Buffer& file, size_t from);
 
 }  // namespace fusebox::tflite

@@ -27,8 +27,9 @@ std::vector<int64_t> Numbers(format::SparseIndexVector kind, const void* table) 
   }
 }
 
-// A tensor is stored as a tree: one level per dimension, in an order of its own, and below those one level per dimension of a
-// block. A dense level has all its indices, a sparse one those in [segments[i], segments[i + 1]) below index i of the level above.
+// A tensor is stored as a tree: one level per dimension, in an order of its own, and below those one level
+// per dimension of a block. A dense level has all its indices, a sparse one those in [segments[i], segments[i
+// + 1]) below index i of the level above.
 struct Level {
   int64_t extent = 0;  // indices are below it
   int64_t weight = 0;  // elements from one index to the next in the dense tensor
@@ -77,7 +78,8 @@ class Tree {
     return Extents(rank);
   }
 
-  // The innermost level of a dimension has its elements next to each other; each one above steps over a block.
+  // The innermost level of a dimension has its elements next to each other; each one above steps over a
+  // block.
   Status Extents(size_t rank) {
     std::vector<int64_t> weight(rank, 1);
     for (size_t d = rank; d-- > 1;) weight[d - 1] = weight[d] * dims_[d];

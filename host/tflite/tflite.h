@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .tflite file: the graph's written form. Read and Write are inverse functions: Read(Write(g)) equals g for a graph
-// that passes Verify(kWritable); Write(Read(f)) keeps f's meaning, metadata and an appended zip, not its bytes.
+// The .tflite file: the graph's written form. Read and Write are inverse functions: Read(Write(g)) equals g
+// for a graph that passes Verify(kWritable); Write(Read(f)) keeps f's meaning, metadata and an appended zip,
+// not its bytes.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@
 
 namespace fusebox::tflite {
 
-// Maps the file; constants are spans into the mapping (copied only below element alignment). Never trusts the file:
-// FlatBuffer verifier first, then every index, range and recursion. `path` stands in messages.
+// Maps the file; constants are spans into the mapping (copied only below element alignment). Never trusts the
+// file: FlatBuffer verifier first, then every index, range and recursion. `path` stands in messages.
 Result<std::unique_ptr<Module>> ReadFile(const std::string& path);
 Result<std::unique_ptr<Module>> Read(Buffer file, const std::string& name);
 
@@ -20,14 +21,15 @@ struct WriteOptions {
   bool deduplicate = true;  // equal constants share a buffer (those that may not, do not)
 };
 
-// To `path`, atomically. Weights are streamed from where they lie (mapped shards): memory stays near the largest one.
-// Files over 2 GiB are written with buffers outside the FlatBuffer.
+// To `path`, atomically. Weights are streamed from where they lie (mapped shards): memory stays near the
+// largest one. Files over 2 GiB are written with buffers outside the FlatBuffer.
 Status WriteFile(const Module&, const std::string& path, const WriteOptions& = {});
 // The same into a file that the caller commits, once it has looked at it.
 Status WriteTo(const Module&, AtomicFile&, const WriteOptions& = {});
 Result<std::string> Write(const Module&, const WriteOptions& = {});
 
-// The schema default of an option field ("Conv2DOptions", "dilation_w_factor"); monostate when there is no such field.
+// The schema default of an option field ("Conv2DOptions", "dilation_w_factor"); monostate when there is no
+// such field.
 AttrValue OptionDefault(std::string_view table, std::string_view field);
 // Is `field` one of that table's? For messages with a did-you-mean.
 std::vector<std::string> OptionFields(std::string_view table);

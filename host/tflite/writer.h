@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Write. The FlatBuffer's head holds everything but the contents of buffers; those follow it in the file,
-// and the head is pointed at them once its size is known.
+// The parts of Write. The FlatBuffer's head holds everything but the contents of buffers; those follow it in
+// the file, and the head is pointed at them once its size is known.
 #pragma once
 
 #include <map>
@@ -20,7 +20,8 @@ class BufferTable {
   explicit BufferTable(bool deduplicate) : deduplicate_(deduplicate) {}
   // `shared` false: a buffer of its own, which nothing else uses.
   uint32_t Add(const Buffer&, bool shared);
-  // Buffers that hold the same bytes as an earlier one fall together with it. To be called once, before buffers().
+  // Buffers that hold the same bytes as an earlier one fall together with it. To be called once, before
+  // buffers().
   const std::vector<Buffer>& buffers() const { return buffers_; }
 
  private:

@@ -48,7 +48,8 @@ Buffer ReadAppendedZip(const Buffer& file, size_t from) {
   const auto stated = static_cast<int64_t>(At<uint32_t>(bytes, end + 16));
   if (size > end || count == 0) return {};
   const size_t directory = end - size;
-  // Some writers count offsets from the start of the zip, some from the start of the file that it was appended to.
+  // Some writers count offsets from the start of the zip, some from the start of the file that it was
+  // appended to.
   const int64_t shift = static_cast<int64_t>(directory) - stated;
   std::vector<size_t> entries;
   int64_t start = std::numeric_limits<int64_t>::max();

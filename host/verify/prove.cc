@@ -40,7 +40,8 @@ struct Runnable {
   }
 };
 
-// The function with constants of the site bound in, in a module of its own. Operands that the site does not have
+// The function with constants of the site bound in, in a module of its own. Operands that the site does not
+// have
 // (`replacement` gives them no type) are none of its inputs.
 std::unique_ptr<Module> CopyOf(const Module& from, const Function& function,
                                const std::vector<Tensor>& constants, const std::vector<bool>& absent) {
@@ -108,8 +109,9 @@ double ScaleOf(const std::vector<double>& should) {
 // Per element, how far rounding may take a result; empty: nobody asked.
 using Slack = std::vector<double>;
 
-// One result of one case. `body` is the f32 body's own answer: a fused op may err twice as much as that, and nothing is asked of
-// it where the body itself leaves the range of f32. Infinities and NaNs of the truth must be met.
+// One result of one case. `body` is the f32 body's own answer: a fused op may err twice as much as that, and
+// nothing is asked of it where the body itself leaves the range of f32. Infinities and NaNs of the truth must
+// be met.
 void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, const Tensor& body, Bound bound,
                    const Slack& slack, Case& out) {
   if (fused.type.shape != truth.type.shape) {
@@ -169,10 +171,11 @@ bool IsStateful(const Module& module) {
 // The body with these constants, in f64 or f32.
 using MakeBody = std::function<Result<Runnable>(const std::vector<Tensor>& constants, bool exact)>;
 
-// What rounding may do to each result of the body. An op in f32, however it orders its sums, gives what the body gives for operands that are
-// off by as much as the roundings on the way add up to (the backward error of sums and products). So the body runs on such
-// operands and constants, and how far its results move says what they hang on: little where a gate is saturated, much where it
-// is not. Signs are drawn: errors of the largest size in every operand leave those of f32, which are of any size, far behind.
+// What rounding may do to each result of the body. An op in f32, however it orders its sums, gives what the
+// body gives for operands that are off by as much as the roundings on the way add up to (the backward error
+// of sums and products). So the body runs on such operands and constants, and how far its results move says
+// what they hang on: little where a gate is saturated, much where it is not. Signs are drawn: errors of the
+// largest size in every operand leave those of f32, which are of any size, far behind.
 class Rounding {
  public:
   Rounding(const std::vector<Tensor>& constants, const MakeBody& make, uint64_t seed)

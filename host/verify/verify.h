@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proof that a fused op computes what the composite's body computes.
 //
-// Both run on the host on the same operands: constants of the site as they are, everything else from value classes
-// (normal, tiny, large, zero, one-hot, extremes). The truth is a copy of the body retyped to f64, where every op has an f64 kernel,
-// else the f32 body. A case passes when  |fused - truth| <= max(atol + rtol |truth|, 2 x the f32 body's own error, rounding);
-// rounding is how far the truth moves when operands and constants are off by what f32 adds up to on the way (rounding.h).
+// Both run on the host on the same operands: constants of the site as they are, everything else from value
+// classes (normal, tiny, large, zero, one-hot, extremes). The truth is a copy of the body retyped to f64,
+// where every op has an f64 kernel, else the f32 body. A case passes when  |fused - truth| <= max(atol + rtol
+// |truth|, 2 x the f32 body's own error, rounding); rounding is how far the truth moves when operands and
+// constants are off by what f32 adds up to on the way (rounding.h).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct Options {
   uint64_t seed = 1;
   double atol = 1e-6, rtol = 1e-5;  // used where the rule declares none
   int64_t unknown_dim = 3;          // size given to dimensions that the site leaves open
-  std::vector<Shape> shapes =
-      {};  // of operands, where the caller knows more than the replacement says; unranked: no more
+  // of operands, where the caller knows more than the replacement says; unranked: no more
+  std::vector<Shape> shapes = {};
 };
 
 struct Case {
@@ -40,7 +41,8 @@ struct Verdict {
   std::string Summary() const;  // "agrees (f64, 6 cases, worst 2.1e-7)"
 };
 
-// `module` holds body and what it calls, `scratch` the replacement. The body must run on the host (tensor lists lowered).
+// `module` holds body and what it calls, `scratch` the replacement. The body must run on the host (tensor
+// lists lowered).
 Result<Verdict> Prove(const Module& module, const Function& body, const Module& scratch,
                       const Function& replacement, const std::vector<Tensor>& constants,
                       const std::vector<bool>& used_results, fbx_tolerance, std::shared_ptr<Registry>,

@@ -55,7 +55,8 @@ struct ActivationRange {
   }
 };
 
-// Applies an activation in place to values just computed. T: float, double, int32_t, int64_t (TANH: floats only).
+// Applies an activation in place to values just computed. T: float, double, int32_t, int64_t (TANH: floats
+// only).
 template <class T>
 inline void Activate(Activation activation, T* values, size_t count) {
   if (activation == Activation::kNone) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running z = f(x, y) over two operands that broadcast, with as few and as long inner loops as their shapes allow.
+// Running z = f(x, y) over two operands that broadcast, with as few and as long inner loops as their shapes
+// allow.
 #pragma once
 
 #include <array>

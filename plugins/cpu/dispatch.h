@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a dtype known at run time to a type known at compile time, and the refusal of dtypes that are not done.
+// From a dtype known at run time to a type known at compile time, and the refusal of dtypes that are not
+// done.
 //
 //   struct Kernel { static void supports(const Node& n) { RequireDtype(n, 0, kFloats); } ... };
 //   Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
@@ -43,7 +44,8 @@ void Dispatch(Types<Ts...>, fbx_dtype dtype, F&& f) {
                "operand " + std::to_string(operand)};
 }
 
-// Tensors of floats, indices and truths may carry a quantisation record that a converter left behind; it means nothing.
+// Tensors of floats, indices and truths may carry a quantisation record that a converter left behind; it
+// means nothing.
 inline bool IsPlain(fbx_dtype dtype) {
   return dtype == FBX_F32 || dtype == FBX_F16 || dtype == FBX_BF16 || dtype == FBX_F64 || dtype == FBX_I32 ||
          dtype == FBX_I64 || dtype == FBX_BOOL;

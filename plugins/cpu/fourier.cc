@@ -52,8 +52,8 @@ void Transform(std::complex<T>* x, int64_t n, const std::complex<T>* roots, int6
   }
 }
 
-// The transforms E of the even and O of the odd values stand in the transform Z of the pairs as Z = E + i O; both are
-// symmetric, since what they transform is real.
+// The transforms E of the even and O of the odd values stand in the transform Z of the pairs as Z = E + i O;
+// both are symmetric, since what they transform is real.
 template <class T>
 void TransformReal(std::complex<T>* x, int64_t n, const std::complex<T>* roots) {
   if (n == 1) {

@@ -9,7 +9,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// A block of b (kBlockColumns rows of kBlockDepth elements) stays in the second-level cache while all of a passes by.
+// A block of b (kBlockColumns rows of kBlockDepth elements) stays in the second-level cache while all of a
+// passes by.
 constexpr int64_t kBlockColumns = 64, kBlockDepth = 768;
 constexpr int64_t kTaskRows = 128;
 constexpr int64_t kTaskWork = 16 * 1024;  // multiply-adds that are worth a thread's while
@@ -20,8 +21,8 @@ struct Vector {
   typedef T Memory __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
   static constexpr int kLanes = kBytes / sizeof(T);
 
-  // The first `count` < kLanes elements; the rest is zero. (Registers go by reference: by value their passing would
-  // hang on the target.)
+  // The first `count` < kLanes elements; the rest is zero. (Registers go by reference: by value their passing
+  // would hang on the target.)
   [[gnu::always_inline]] static inline void LoadSome(const T* from, int64_t count, Register& v) {
     v = Register{};
     for (int lane = 0; lane + 1 < kLanes; ++lane) v[lane] = lane < count ? from[lane] : T(0);
@@ -40,8 +41,8 @@ struct Vector {
   }
 };
 
-// Adds the products of kRows rows of a and kColumns rows of b to c: as many sums as fit in registers, each of kLanes
-// partial sums over the depth.
+// Adds the products of kRows rows of a and kColumns rows of b to c: as many sums as fit in registers, each of
+// kLanes partial sums over the depth.
 template <class T, int kBytes, int kRows, int kColumns>
 [[gnu::always_inline]] inline void Tile(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t k, T* c,
                                         int64_t ldc) {

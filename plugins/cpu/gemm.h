@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one matrix product of this plugin: rows of `a` times rows of `b`, which is how TFLite stores the weights of
-// FULLY_CONNECTED and CONV_2D.
+// The one matrix product of this plugin: rows of `a` times rows of `b`, which is how TFLite stores the
+// weights of FULLY_CONNECTED and CONV_2D.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ struct RowProduct {
   Activation activation = Activation::kNone;
 };
 
-// T is float or double. Every element is summed in an order that depends on k and m alone, not on the threads.
+// T is float or double. Every element is summed in an order that depends on k and m alone, not on the
+// threads.
 template <class T>
 void Multiply(const RowProduct<T>& product);
 template <class T>

@@ -14,7 +14,8 @@ FUSEBOX_INLINE inline int32_t Plus(int32_t a, int32_t b) {
 }
 FUSEBOX_INLINE inline int64_t Plus(int64_t a, int64_t b) { return a + b; }
 
-// One row of a by kColumns rows of b, summed in a Part. Named sums, so that the compiler sees four reductions.
+// One row of a by kColumns rows of b, summed in a Part. Named sums, so that the compiler sees four
+// reductions.
 template <int kColumns, class Part, class Sum>
 FUSEBOX_INLINE inline void Tile(const IntegerProduct<Sum>& x, const int16_t* a, const int16_t* b, int64_t k,
                                 Sum* c) {

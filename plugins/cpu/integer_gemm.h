@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of integers: the sums of quantised ops, before they are scaled. Operands are 16 bits wide, so that any
-// byte less its zero point fits and two neighbouring products are one instruction. Sums are 32 bits wide, and 64 where
-// an operand has 16 bits.
+// Matrix products of integers: the sums of quantised ops, before they are scaled. Operands are 16 bits wide,
+// so that any byte less its zero point fits and two neighbouring products are one instruction. Sums are 32
+// bits wide, and 64 where an operand has 16 bits.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,9 @@
 
 namespace fusebox::cpu {
 
-// c[i][j] = sum over p of a[i][p] * b[j][p], modulo 2^32 where Sum is int32_t. Leading dimensions count elements. The
-// elements of b lie in [-255, 255], unless the product is `wide`; those of a do too where Sum is int32_t.
+// c[i][j] = sum over p of a[i][p] * b[j][p], modulo 2^32 where Sum is int32_t. Leading dimensions count
+// elements. The elements of b lie in [-255, 255], unless the product is `wide`; those of a do too where Sum
+// is int32_t.
 template <class Sum>
 struct IntegerProduct {
   const int16_t* a;
@@ -29,7 +30,8 @@ struct IntegerProduct {
 void Multiply(const IntegerProduct<int32_t>& product);
 void Multiply(const IntegerProduct<int64_t>& product);
 
-// A product by constant rows of weights, [groups, columns, depth], done in parallel tasks of some rows by some columns.
+// A product by constant rows of weights, [groups, columns, depth], done in parallel tasks of some rows by
+// some columns.
 struct ProductShape {
   int64_t rows, columns, depth, groups = 1;
 };
@@ -61,8 +63,8 @@ struct ProductRows {
   int64_t stride;
 };
 
-// rows(group, first, count, scratch) gives ProductRows; done(first row, count, first column of all groups', columns, sums)
-// takes sums of `columns` a row.
+// rows(group, first, count, scratch) gives ProductRows; done(first row, count, first column of all groups',
+// columns, sums) takes sums of `columns` a row.
 template <class Sum, class Rows, class Done>
 void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, const int16_t* weights,
                 const Rows& rows, const Done& done) {

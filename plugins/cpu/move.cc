@@ -60,8 +60,8 @@ void CopyRows(const fbx_host* host, size_t width, const Box& box, const std::byt
            [&](int64_t from, int64_t to) { std::memcpy(dst + to * w, src + from * w, bytes); });
 }
 
-// The destination runs along the last dim, the source along `along`: in square blocks, so that cache lines of both
-// sides are used up.
+// The destination runs along the last dim, the source along `along`: in square blocks, so that cache lines of
+// both sides are used up.
 template <class T>
 void CopyTransposed(const fbx_host* host, const Box& box, int along, const T* src, T* dst) {
   constexpr int64_t kBlock = 16;

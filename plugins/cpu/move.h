@@ -11,9 +11,9 @@
 
 namespace fusebox::cpu {
 
-// Copies the elements of an index space `dims`; element i stands at src + i . src_strides and goes to dst + i . dst_strides.
-// Both pointers are those of index 0, strides count elements of `width` bytes and may be 0 (src only) or negative. No
-// two indices may have one destination, and the memory must not overlap.
+// Copies the elements of an index space `dims`; element i stands at src + i . src_strides and goes to dst + i
+// . dst_strides. Both pointers are those of index 0, strides count elements of `width` bytes and may be 0
+// (src only) or negative. No two indices may have one destination, and the memory must not overlap.
 void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides,
              void* dst, const Shape& dst_strides);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised tensors: what a stored integer means, fixed-point scaling of sums, and activations on stored values.
+// Quantised tensors: what a stored integer means, fixed-point scaling of sums, and activations on stored
+// values.
 //
-// A real value is scale * (stored - zero). "Quantised" below is an i8, u8 or i16 tensor with such a record; a tensor
-// of floats or indices that carries one (converters leave them behind) is a plain one.
+// A real value is scale * (stored - zero). "Quantised" below is an i8, u8 or i16 tensor with such a record; a
+// tensor of floats or indices that carries one (converters leave them behind) is a plain one.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +45,8 @@ inline Affine AffineOf(Tensor t) {
   return {t.quant()->scales[0], static_cast<int32_t>(t.quant()->zero_points[0])};
 }
 
-// Why the tensor's scales and zero points are none: not all scales are positive numbers, or not all zero points values of the dtype.
-// Empty: they are.
+// Why the tensor's scales and zero points are none: not all scales are positive numbers, or not all zero
+// points values of the dtype. Empty: they are.
 inline std::string WhyNoScales(Tensor t) {
   const fbx_quant* q = t.quant();
   if (!q || q->count == 0 || !q->scales || !q->zero_points) return "no scale";
@@ -108,9 +109,9 @@ inline void RequireSameQuant(const Node& n, uint32_t operand) {
     throw Reject{"QUANT", "the result has another scale", "operand " + std::to_string(operand)};
 }
 
-// A positive real number as value * 2^(shift - 31) with value in [2^30, 2^31); and integers times it, rounded. The
-// representation is that of Jacob et al., "Quantization and Training of Neural Networks for Efficient
-// Integer-Arithmetic-Only Inference" (arXiv 1712.05877), section 2.2 and appendix B.
+// A positive real number as value * 2^(shift - 31) with value in [2^30, 2^31); and integers times it,
+// rounded. The representation is that of Jacob et al., "Quantization and Training of Neural Networks for
+// Efficient Integer-Arithmetic-Only Inference" (arXiv 1712.05877), section 2.2 and appendix B.
 struct FixedPoint {
   int32_t value = 0;
   int32_t shift = 0;
@@ -126,8 +127,8 @@ struct FixedPoint {
   }
 };
 
-// The upper half of twice the product (halves towards plus infinity), then a shift (halves away from zero): two roundings,
-// which is how TFLite scales sums of 32 bits nearly everywhere.
+// The upper half of twice the product (halves towards plus infinity), then a shift (halves away from zero):
+// two roundings, which is how TFLite scales sums of 32 bits nearly everywhere.
 FUSEBOX_INLINE inline int32_t ScaledWide(int32_t x, FixedPoint by) {
   const int32_t left = std::max(by.shift, 0), right = std::max(-by.shift, 0);
   const int64_t wide = std::clamp<int64_t>(static_cast<int64_t>(x) << left, INT32_MIN, INT32_MAX);
@@ -141,7 +142,8 @@ FUSEBOX_INLINE inline int32_t Scaled(int32_t x, FixedPoint by) {
   return std::clamp(ScaledWide(x, by), -(1 << 30), 1 << 30);
 }
 
-// Sums of 64 bits: times the upper 15 bits of the factor and rounded once, halves up, which is how TFLite scales those.
+// Sums of 64 bits: times the upper 15 bits of the factor and rounded once, halves up, which is how TFLite
+// scales those.
 FUSEBOX_INLINE inline int32_t Scaled(int64_t x, FixedPoint by) {
   const int64_t factor = std::min<int64_t>((int64_t{by.value} + (1 << 15)) >> 16, 0x7FFF);
   const int32_t down = 15 - by.shift;

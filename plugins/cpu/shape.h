@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes without allocation: counting, broadcasting, strides, axes, and integer operands such as axis lists.
 //
-// Everything throws fusebox::Error (FBX_INVALID) on what cannot be. Dims of -1 are unknown and pass through. Ranks
-// above kMaxRank are refused with FBX_UNSUPPORTED.
+// Everything throws fusebox::Error (FBX_INVALID) on what cannot be. Dims of -1 are unknown and pass through.
+// Ranks above kMaxRank are refused with FBX_UNSUPPORTED.
 #pragma once
 
 #include <algorithm>

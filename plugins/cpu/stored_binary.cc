@@ -3,8 +3,8 @@
 
 namespace fusebox::cpu {
 
-// Sums: both operands are brought to a common scale with `shift_` bits to spare, which the scale of the result takes
-// away again. The spare bits are TFLite's, so that the rounding is too.
+// Sums: both operands are brought to a common scale with `shift_` bits to spare, which the scale of the
+// result takes away again. The spare bits are TFLite's, so that the rounding is too.
 StoredBinary::StoredBinary(const Node& n, StoredOp op, Activation activation) : op_(op) {
   const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1)), z = AffineOf(n.out(0));
   const StoredRange range(activation, n.out(0));

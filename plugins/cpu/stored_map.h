@@ -67,7 +67,8 @@ void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, 
   });
 }
 
-// A function of one stored value for a node whose operand RequireStoredMap took: f takes and gives float and double.
+// A function of one stored value for a node whose operand RequireStoredMap took: f takes and gives float and
+// double.
 class StoredMap {
  public:
   StoredMap() = default;

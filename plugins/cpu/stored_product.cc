@@ -26,8 +26,9 @@ void RequireWeights(const Node& n, ProductOperands o) {
     throw Reject{"QUANT", "not one scale per channel", subject};
 }
 
-// One part of a float input as integers; returns the scale. The formulas are TFLite's (symmetric: the largest magnitude is
-// 127; asymmetric: the range, which always has 0 in it, spans 255 steps and the zero point is a whole one).
+// One part of a float input as integers; returns the scale. The formulas are TFLite's (symmetric: the largest
+// magnitude is 127; asymmetric: the range, which always has 0 in it, spans 255 steps and the zero point is a
+// whole one).
 float QuantiseSample(const float* x, int64_t count, bool asymmetric, int16_t* q) {
   float least = 0, most = 0;
   for (int64_t i = 0; i < count; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantised convolutions, FULLY_CONNECTED and BATCH_MATMUL have in common: operands as integers less their zero points,
-// and the results made of integer sums. Three forms:
+// What quantised convolutions, FULLY_CONNECTED and BATCH_MATMUL have in common: operands as integers less
+// their zero points, and the results made of integer sums. Three forms:
 //   bytes    i8 or u8 input, i8, u8 or i4 weights, i32 bias, result of the input's dtype
 //   wide     i16 input, i8, u8, i4 or (some ops) i16 weights, i64 or i32 bias, i16 result; sums of 64 bits
 //   hybrid   f32 input, quantised at each invoke, i8, u8 or i4 weights, f32 bias and result

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sums and products of stored values become the stored value of a MEAN, a SUM or a REDUCE_PROD: with the roundings of
-// TFLite's reference kernels, which are the ones that it runs on x86-64.
+// How sums and products of stored values become the stored value of a MEAN, a SUM or a REDUCE_PROD: with the
+// roundings of TFLite's reference kernels, which are the ones that it runs on x86-64.
 #pragma once
 
 #include <cmath>
@@ -87,7 +87,8 @@ class StoredSum {
   float factor_, offset_;
 };
 
-// Their product, one factor after the other: each is scaled, so that all of them together are scaled to the result.
+// Their product, one factor after the other: each is scaled, so that all of them together are scaled to the
+// result.
 template <class T>
 class StoredProd {
  public:

@@ -27,13 +27,15 @@ using InferFn = void (*)(const Node&, Infer&);
 // Passes on what `infer` says, but no sizes of strings: their memory is found when they are there.
 void InferStrings(const Node& n, Infer& out, InferFn infer);
 
-// The node with tensors of u32 where it has strings; operands hold the numbers of the strings once Number() is called.
+// The node with tensors of u32 where it has strings; operands hold the numbers of the strings once Number()
+// is called.
 class Numbered {
  public:
   explicit Numbered(const Node& n);
   Numbered(const Numbered&) = delete;
   Node node() const { return {original_.host(), &node_}; }
-  // Numbers all strings of all operands, and gives results memory for numbers, in the shapes that `infer` finds.
+  // Numbers all strings of all operands, and gives results memory for numbers, in the shapes that `infer`
+  // finds.
   void Number(InferFn infer);
   // Results become the strings whose numbers they hold.
   void Store() const;

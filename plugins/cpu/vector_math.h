@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcendental functions that the compiler can vectorise inside Vectorised(): for float a few units in the last place
-// off, for double the standard library's.
+// Transcendental functions that the compiler can vectorise inside Vectorised(): for float a few units in the
+// last place off, for double the standard library's.
 #pragma once
 
 #include <bit>

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin that declines everything, written to be copied: every part that a plugin can have, with what belongs there.
+// A plugin that declines everything, written to be copied: every part that a plugin can have, with what
+// belongs there.
 //
 // A plugin is rules, kernels and delegates, and the line at the end of this file that names them. It includes
-// <fusebox/...> and links nothing of Fusebox. Beside the library stands fusebox-plugin.json, which promises the same
-// rules, ops and delegates; the host refuses a plugin whose library differs from it.
+// <fusebox/...> and links nothing of Fusebox. Beside the library stands fusebox-plugin.json, which promises
+// the same rules, ops and delegates; the host refuses a plugin whose library differs from it.
 #include <fusebox/plugin.hpp>
 
 namespace {
 
-// A rule turns a composite (an operation with a name, attributes, operands and a body that defines it) into other ops.
+// A rule turns a composite (an operation with a name, attributes, operands and a body that defines it) into
+// other ops.
 struct Rule {
-  // `id` begins with the plugin's namespace. `implements` is the composite's name, or a prefix that ends in '*'.
+  // `id` begins with the plugin's namespace. `implements` is the composite's name, or a prefix that ends in
+  // '*'.
   static constexpr std::string_view id = "fusebox.null.any", implements = "fusebox.null";
 
-  // Is this site for us? Looks at types, constants and attributes, and changes nothing: it may be asked many times.
-  // Whoever declines says why; people read it in `convert --explain`.
+  // Is this site for us? Looks at types, constants and attributes, and changes nothing: it may be asked many
+  // times. Whoever declines says why; people read it in `convert --explain`.
   static void match(const fusebox::Site& s) {
     s.arity(1, 1);
     s.require(s.in(0).dtype() == FBX_F32, "DTYPE", "only f32 is supported", "operand 0");
@@ -22,8 +25,8 @@ struct Rule {
     s.require(false, "NULL", s.options().s("because"));
   }
 
-  // Builds what stands in the composite's place. Only asked where match accepted. Weights are transposed, split and
-  // sliced by emitting those ops: the host computes them at once.
+  // Builds what stands in the composite's place. Only asked where match accepted. Weights are transposed,
+  // split and sliced by emitting those ops: the host computes them at once.
   static void rewrite(const fusebox::Site& s, fusebox::Build& b) {
     const auto op = b.custom("fusebox.null", {b.in(0)}).attr("scale", s.attrs().f64("scale", 1.0));
     b.result(0, op[0]);
@@ -71,7 +74,8 @@ class Kernel {
 struct Delegate {
   static constexpr std::string_view delegate = "fusebox.null";
 
-  // Once per model, with what the user says of this delegate (`fusebox run --delegate 'fusebox.null:{"why": "..."}'`).
+  // Once per model, with what the user says of this delegate (`fusebox run --delegate 'fusebox.null:{"why":
+  // "..."}'`).
   explicit Delegate(const fusebox::Attrs& options) : why(options.s("why")) {}
 
   // Would it run this node? Returning is yes; a Reject is no, and its reason is shown by `run --explain`.
@@ -80,7 +84,8 @@ struct Delegate {
     throw fusebox::Reject{"NULL", why};
   }
 
-  // Once per partition and session. What it throws sends the partition back to the kernels, here as in prepare and invoke.
+  // Once per partition and session. What it throws sends the partition back to the kernels, here as in
+  // prepare and invoke.
   struct Partition {
     Partition(Delegate& delegate, const fusebox::Graph&) { throw fusebox::Reject{"NULL", delegate.why}; }
     void prepare(const fusebox::Call&, fusebox::Infer&, fusebox::Plan&) {}

@@ -4,7 +4,8 @@
 //   operands  x [B,n], h [B,u], weights [4u,n+u], bias [4u], c [B,u]; gates stacked in the order input, cell, forget, output
 //   results   h' [B,u], c' [B,u], x and h beside each other [B,n+u], the sums before activation [B,4u]
 //
-// sums = weights [x, h] + bias; c' = sigmoid(f) * c + sigmoid(i) * tanh(g); h' = sigmoid(o) * tanh(c'). Nothing is kept between calls.
+// sums = weights [x, h] + bias; c' = sigmoid(f) * c + sigmoid(i) * tanh(g); h' = sigmoid(o) * tanh(c').
+// Nothing is kept between calls.
 #pragma once
 
 #include <fusebox/kernel.hpp>

@@ -15,8 +15,9 @@ inline size_t ScratchRows(int64_t batch, uint32_t threads) {
   return static_cast<size_t>(std::clamp<int64_t>(batch, 1, std::max<uint32_t>(threads, 1)));
 }
 
-// run(begin, end, scratch) over the rows, once for each part of scratch at most; a part has `bytes` bytes. Scratch goes by the part
-// and not by the thread: any thread of the host may run any part, and there may be more threads than parts.
+// run(begin, end, scratch) over the rows, once for each part of scratch at most; a part has `bytes` bytes.
+// Scratch goes by the part and not by the thread: any thread of the host may run any part, and there may be
+// more threads than parts.
 template <class Run>
 void ForRows(const Node& node, int64_t batch, uint32_t threads, std::byte* scratch, size_t bytes,
              const Run& run) {

@@ -14,8 +14,8 @@ namespace {
 constexpr uint32_t kBothOperands = 12, kAuxiliary = 9;
 constexpr uint32_t kBothStates[] = {4, 8};  // forward, backward
 
-// One direction as the node of an RNN. Borrows what the node borrows; without memory of its own for input and result those of the
-// node are left.
+// One direction as the node of an RNN. Borrows what the node borrows; without memory of its own for input and
+// result those of the node are left.
 class RnnDirection {
  public:
   RnnDirection(const Node& node, bool backward) : host_(node.host()), node_(*node.abi()) {

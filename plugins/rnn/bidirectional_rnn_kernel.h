@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BIDIRECTIONAL_SEQUENCE_RNN: two UNIDIRECTIONAL_SEQUENCE_RNN (rnn_kernel.h) over one input, the second from its last step to its
-// first; f32, f64 and f32 with weights of 8 bits.
+// BIDIRECTIONAL_SEQUENCE_RNN: two UNIDIRECTIONAL_SEQUENCE_RNN (rnn_kernel.h) over one input, the second from
+// its last step to its first; f32, f64 and f32 with weights of 8 bits.
 //
 //   operands  0 input [B,T,n], or [T,B,n] with time_major; 1 to 4 the forward cell's weights, recurrent weights, bias and
 //             state, 5 to 8 the backward cell's, states updated in place; 9 to 11 an auxiliary input and its weights, which are

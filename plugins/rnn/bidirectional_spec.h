@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a BIDIRECTIONAL_SEQUENCE_LSTM node says: two LSTMs (lstm_spec.h) over one input, the second from its last step to its
-// first.
+// What a BIDIRECTIONAL_SEQUENCE_LSTM node says: two LSTMs (lstm_spec.h) over one input, the second from its
+// last step to its first.
 //
 //   operands  0 input [B,T,n], or [T,B,n] with time_major (which is true unless stated); 1 to 17 the forward cell's weights in the
 //             order of UNIDIRECTIONAL_SEQUENCE_LSTM's, 18 to 34 the backward cell's; 35, 36 forward and 37, 38 backward states,

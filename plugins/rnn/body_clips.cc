@@ -94,7 +94,8 @@ class Body {
     return i < graph_->output_count ? Unmoved(graph_->outputs[i]) : FBX_NO_VALUE;
   }
 
-  // The product of the output gate and the tanh. The projection and its clip may stand between it and the output.
+  // The product of the output gate and the tanh. The projection and its clip may stand between it and the
+  // output.
   const Made* GatedOutput() const {
     static constexpr std::string_view kBehind[] = {"RESHAPE", "TRANSPOSE", "FULLY_CONNECTED", "BATCH_MATMUL"};
     const Made* by = MakerOf(Result(0));
@@ -110,8 +111,8 @@ class Body {
     return by;
   }
 
-  // The new cell state: what the tanh before the output reads, and where the cell has states also its second result. An op
-  // that clips the cell does so before both.
+  // The new cell state: what the tanh before the output reads, and where the cell has states also its second
+  // result. An op that clips the cell does so before both.
   fbx_value Cell() const {
     const Made* const product = GatedOutput();
     if (product == nullptr) return FBX_NO_VALUE;

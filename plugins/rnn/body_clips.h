@@ -11,8 +11,9 @@ struct BodyClips {
   double inner = 0;   // of what is inside: the cell state
 };
 
-// Looks for a minimum and a maximum with constants around one value. Throws Reject where they are not symmetric, stand alone, or clip
-// anything else than the output and the new cell state (before both its tanh and the second result).
+// Looks for a minimum and a maximum with constants around one value. Throws Reject where they are not
+// symmetric, stand alone, or clip anything else than the output and the new cell state (before both its tanh
+// and the second result).
 BodyClips ClipsOf(const Site& site);
 
 }  // namespace fusebox::rnn

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of f32 as bytes, and products of bytes (the functions of PanelCode that say so in panels.h). Compiled once per target.
+// Vectors of f32 as bytes, and products of bytes (the functions of PanelCode that say so in panels.h).
+// Compiled once per target.
 #if defined(FUSEBOX_RNN_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_RNN_BYTES_INL_H_
 #undef FUSEBOX_RNN_BYTES_INL_H_
@@ -24,7 +25,8 @@ HWY_INLINE V LoadByteLanes(const float* x, size_t left) {
   return HWY_LIKELY(left >= hn::Lanes(bd)) ? hn::LoadU(bd, x) : hn::LoadN(bd, x, left);
 }
 
-// Comparisons instead of Min and Max, so that NaN is passed over. The zeros of a part of a vector change nothing: 0 is in the range.
+// Comparisons instead of Min and Max, so that NaN is passed over. The zeros of a part of a vector change
+// nothing: 0 is in the range.
 void Range(const float* x, size_t n, float* low, float* high) {
   auto least = hn::Zero(bd), most = hn::Zero(bd);
   using V = decltype(least);
@@ -53,7 +55,8 @@ void Quantise(const float* x, size_t n, float inverse, int32_t zero, int32_t lea
              high = hn::Set(bd, static_cast<float>(127 - zero));
   using V = decltype(hn::Zero(bd));
   for (size_t i = 0; i < n; i += hn::Lanes(bd)) {
-    // The bounds stand between product and sum: no compiler makes one operation of them, which would round once. NaN becomes the least.
+    // The bounds stand between product and sum: no compiler makes one operation of them, which would round
+    // once. NaN becomes the least.
     V v = hn::Mul(LoadByteLanes<V>(x + i, n - i), by);
     v = hn::IfThenElse(hn::Gt(v, low), v, low);
     v = hn::IfThenElse(hn::Gt(v, high), high, v);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that a recurrent cell puts on its sums, by the names that Keras gives them. Hard sigmoids are clipped to 0 and 1: x / 5 + 1 / 2,
-// and x / 6 + 1 / 2 since Keras 3.
+// The functions that a recurrent cell puts on its sums, by the names that Keras gives them. Hard sigmoids are
+// clipped to 0 and 1: x / 5 + 1 / 2, and x / 6 + 1 / 2 since Keras 3.
 #pragma once
 
 #include <cmath>

@@ -8,7 +8,8 @@
 namespace fusebox::rnn {
 namespace {
 
-// Numbers below are raw values of 16 bits; the name or comment says how many of them are fraction. 1 of 15 bits is 32767.
+// Numbers below are raw values of 16 bits; the name or comment says how many of them are fraction. 1 of 15
+// bits is 32767.
 constexpr int32_t kOne = 32767;
 
 int32_t Narrow(int32_t x) { return Saturate<int16_t>(x); }

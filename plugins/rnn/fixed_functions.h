@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions by integer arithmetic, to the bit what TFLite's integer LSTM computes.
 //
-// Sigmoid and hyperbolic tangent: the exponential of a quarter by its series, times powers of e for the other bits, and a division by three
-// Newton steps. The inverse root: five Newton steps.
+// Sigmoid and hyperbolic tangent: the exponential of a quarter by its series, times powers of e for the other
+// bits, and a division by three Newton steps. The inverse root: five Newton steps.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The custom op fusebox.gru, f32 and f64, and f32 with weights of 8 bits (gru_spec.h has operands, options and definition).
+// The custom op fusebox.gru, f32 and f64, and f32 with weights of 8 bits (gru_spec.h has operands, options
+// and definition).
 //
-// f32 with constant weights runs as vector code on weights packed once; everything else as the plain definition.
+// f32 with constant weights runs as vector code on weights packed once; everything else as the plain
+// definition.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A f32 GRU whose weights are packed for the vector code (panels.h), and how its work is laid out over time and threads.
+// A f32 GRU whose weights are packed for the vector code (panels.h), and how its work is laid out over time
+// and threads.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +48,8 @@ class PackedGru {
   size_t gate_panels_;  // of one gate
   size_t padded_;       // cells, rounded up to whole panels
   PackedWeights weights_;
-  // Packed: input weights and recurrent weights of all gates (without reset_after: of z and r, then of h), both biases.
+  // Packed: input weights and recurrent weights of all gates (without reset_after: of z and r, then of h),
+  // both biases.
   const float *input_weights_, *recurrent_, *candidate_, *bias_, *recurrent_bias_;
 };
 

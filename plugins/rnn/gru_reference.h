@@ -20,8 +20,8 @@ struct GruBuffers {
 // Elements of scratch that a call of RunGruReference needs.
 inline size_t GruReferenceScratch(const GruSpec& spec) { return 7 * static_cast<size_t>(spec.cells); }
 
-// Runs all steps of the batch rows [begin, end). Rows are independent: calls for different rows may run at once, each
-// with its own scratch.
+// Runs all steps of the batch rows [begin, end). Rows are independent: calls for different rows may run at
+// once, each with its own scratch.
 template <class T>
 void RunGruReference(const GruSpec& spec, const GruBuffers<T>& buffers, int64_t begin, int64_t end,
                      T* scratch);

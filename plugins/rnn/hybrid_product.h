@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a matrix of 8 bits with a vector that is quantised before it meets it: sums are integers, all else is f32.
+// Products of a matrix of 8 bits with a vector that is quantised before it meets it: sums are integers, all
+// else is f32.
 //
-// A vector's scale is its own: [-127, 127] spans its largest magnitude, or, asymmetric, [-128, 127] its range widened to hold 0.
+// A vector's scale is its own: [-127, 127] spans its largest magnitude, or, asymmetric, [-128, 127] its range
+// widened to hold 0.
 #pragma once
 
 #include <cstddef>

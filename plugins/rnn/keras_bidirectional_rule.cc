@@ -19,8 +19,9 @@ bool Merged(const Site& site) { return site.attrs().b("merge", false); }
 
 bool KeepsLast(const Site& site) { return Forward(site).SequenceIsLast() || Backward(site).SequenceIsLast(); }
 
-// Does the op put both sequences side by side, or another one? TFLite (2.9) finds the rows of the output state at the pitch of the
-// output, which is too wide then: with several rows batch after batch it would read and write beyond the state.
+// Does the op put both sequences side by side, or another one? TFLite (2.9) finds the rows of the output
+// state at the pitch of the output, which is too wide then: with several rows batch after batch it would read
+// and write beyond the state.
 bool MergedByTheOp(const Site& site) {
   const KerasLayer layer = Forward(site);
   return Merged(site) && !KeepsLast(site) && (layer.time_major() || site.in(KerasLayer::kInputs).dim(0) == 1);

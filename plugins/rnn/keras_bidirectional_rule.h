@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two Keras LSTM layers over one input, in opposite directions, become one BIDIRECTIONAL_SEQUENCE_LSTM. The converter forms the
-// composite keras.bidirectional of them.
+// Two Keras LSTM layers over one input, in opposite directions, become one BIDIRECTIONAL_SEQUENCE_LSTM. The
+// converter forms the composite keras.bidirectional of them.
 //
 //   operands  inputs; then of the forward and of the backward layer: init_h, init_c, kernel, recurrent_kernel, bias (keras_layer.h)
 //   results   of the forward and of the backward layer: last_output, sequence (in the input's order; or the step that the layer

@@ -10,7 +10,8 @@
 //             its shape tells where this is absent), with a mask zero_output_for_mask (what steps give that it leaves out:
 //             zeros, or what the step before gave)
 //
-// All f32. The weights must be constant; the initial states may be whatever ops compute, B and T may be unknown.
+// All f32. The weights must be constant; the initial states may be whatever ops compute, B and T may be
+// unknown.
 #pragma once
 
 #include <string>
@@ -20,12 +21,12 @@
 
 namespace fusebox::rnn {
 
-// A time step of a sequence: its last, or its first. A slice, not the final state, so that files that nobody asks for a
-// state read no variable tensor: other runtimes and their delegates know this form.
+// A time step of a sequence: its last, or its first. A slice, not the final state, so that files that nobody
+// asks for a state read no variable tensor: other runtimes and their delegates know this form.
 Value StepOf(Build& build, Value sequence, int time_axis, bool last, bool keep_axis);
 
-// Where a layer stands that is one of two in a composite, and what is special with it. How far its operands (but for the inputs, which both read) and
-// results are behind those of a layer alone.
+// Where a layer stands that is one of two in a composite, and what is special with it. How far its operands
+// (but for the inputs, which both read) and results are behind those of a layer alone.
 struct LayerPlace {
   const char* name = "";  // "backward "
   uint32_t operands = 0, results = 0;
@@ -76,8 +77,8 @@ class KerasLayer {
   Value Inputs(Build& build) const;
   // Newer Keras declares the sequence as one step long when only the last output is wanted.
   bool SequenceIsLast() const;
-  // Last output and sequence from the whole sequence, and the scalar, of a layer alone. `unread`, if any, is the last output where
-  // nobody reads it: it needs no slice then, and bodies are kept of what became one op.
+  // Last output and sequence from the whole sequence, and the scalar, of a layer alone. `unread`, if any, is
+  // the last output where nobody reads it: it needs no slice then, and bodies are kept of what became one op.
   void SetOutputs(Build& build, Value sequence, Value unread = none) const;
 
  private:

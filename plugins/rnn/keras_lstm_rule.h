@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Keras LSTM layer's composite (keras_layer.h; states h and c, gates in the order i, f, c, o, bias [4u]) becomes one
-// UNIDIRECTIONAL_SEQUENCE_LSTM; so does that of an IndyLSTM (indy_lstm_*), whose recurrent_kernel is [1,4u] and multiplies each
-// unit's own state. That op can say the activations tanh, relu, relu6 and linear; its gates are sigmoid. For the others of
-// cell_activation.h it is one fusebox.lstm (lstm_spec.h).
+// A Keras LSTM layer's composite (keras_layer.h; states h and c, gates in the order i, f, c, o, bias [4u])
+// becomes one UNIDIRECTIONAL_SEQUENCE_LSTM; so does that of an IndyLSTM (indy_lstm_*), whose recurrent_kernel
+// is [1,4u] and multiplies each unit's own state. That op can say the activations tanh, relu, relu6 and
+// linear; its gates are sigmoid. For the others of cell_activation.h it is one fusebox.lstm (lstm_spec.h).
 //
-// With the plugin's option "lstm": "builtin" the rule declines those, so that the layer's loop of builtin ops stays, which any
-// runtime for .tflite files has.
+// With the plugin's option "lstm": "builtin" the rule declines those, so that the layer's loop of builtin ops
+// stays, which any runtime for .tflite files has.
 #pragma once
 
 #include <fusebox/rule.hpp>

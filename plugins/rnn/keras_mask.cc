@@ -39,9 +39,9 @@ Value ZerosFirst(Build& build, Value sequence) {
 
 constexpr float kHuge = 1e37F;
 
-// What the huge feature is weighed with: times kHuge it is beyond all that the gate adds up otherwise. It is the largest weight of the
-// gate, so that the others lose nothing when they are quantised beside it with one scale, and neither does it; within bounds that
-// keep the product finite and huge.
+// What the huge feature is weighed with: times kHuge it is beyond all that the gate adds up otherwise. It is
+// the largest weight of the gate, so that the others lose nothing when they are quantised beside it with one
+// scale, and neither does it; within bounds that keep the product finite and huge.
 float HugeWeight(Tensor kernel, int64_t units, int64_t gate) {
   if (!kernel.has_value() || kernel.dtype() != FBX_F32) return 0.125F;
   const std::span<const float> values = kernel.values<const float>();
@@ -71,7 +71,8 @@ CountedSteps::CountedSteps(const Site& site, const KerasLayer& layer, Build& bui
   counts_ = build.builtin("SELECT_V2", {mask, build.i32_scalar(1), build.i32_scalar(0)})[0];
   if (layer.go_backwards()) counts_ = build.reverse(counts_, 1);
   so_far_ = RunningSum(build, counts_, false);
-  // Steps that count get the numbers n, n - 1, .. 1, the others 0: ordered by that they are where the op should read them.
+  // Steps that count get the numbers n, n - 1, .. 1, the others 0: ordered by that they are where the op
+  // should read them.
   const Value rank = build.builtin("MUL", {RunningSum(build, counts_, true), counts_})[0];
   const Value steps = StepCount(build, layer, site.in(KerasLayer::kInputs).dim(layer.time_axis()));
   const auto order = build.builtin("TOPK_V2", {rank, steps}, 2);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masked layers in terms of ops that know no masks. A step that the mask leaves out changes neither the state nor, but for zeros at the
-// start or with zero_output_for_mask, the output. So the steps that count are moved to the front, in their order, whatever the mask looks like;
-// the op runs over all, and each output is fetched from where its step (or the last one that counted before it) went. What the op
-// makes of the steps behind is never read: its own final states are of no use. All this is done batch after batch: a time-major layer has its
-// sequences and its mask turned before, and its outputs behind.
+// Masked layers in terms of ops that know no masks. A step that the mask leaves out changes neither the state
+// nor, but for zeros at the start or with zero_output_for_mask, the output. So the steps that count are moved
+// to the front, in their order, whatever the mask looks like; the op runs over all, and each output is
+// fetched from where its step (or the last one that counted before it) went. What the op makes of the steps
+// behind is never read: its own final states are of no use. All this is done batch after batch: a time-major
+// layer has its sequences and its mask turned before, and its outputs behind.
 //
-// But for the c of an LSTM, which is no output. Where it is read, the steps behind have one feature more than the others, huge, whose weights
-// shut the input gate and open the forget gate: c stays what it is, exactly.
+// But for the c of an LSTM, which is no output. Where it is read, the steps behind have one feature more than
+// the others, huge, whose weights shut the input gate and open the forget gate: c stays what it is, exactly.
 #pragma once
 
 #include <fusebox/rule.hpp>
@@ -27,7 +28,8 @@ class CountedSteps {
   void PutWeights(Build& build, Value* weights) const;
   // What the layer gives for every step, from the op's whole sequence.
   Value Outputs(Build& build, Value sequence) const;
-  // The last output that counts, else the initial state: the state that an LSTM, a GRU or a SimpleRNN shows. Without a mask: final_state.
+  // The last output that counts, else the initial state: the state that an LSTM, a GRU or a SimpleRNN shows.
+  // Without a mask: final_state.
   Value FinalState(Build& build, Value sequence, Value initial, Value final_state) const;
 
  private:

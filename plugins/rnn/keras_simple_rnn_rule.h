@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Keras SimpleRNN layer's composite (keras_layer.h; one state, kernel [n,u], recurrent_kernel [u,u], bias [u]) becomes one
-// UNIDIRECTIONAL_SEQUENCE_RNN. Activations: tanh, relu, relu6, linear.
+// A Keras SimpleRNN layer's composite (keras_layer.h; one state, kernel [n,u], recurrent_kernel [u,u], bias
+// [u]) becomes one UNIDIRECTIONAL_SEQUENCE_RNN. Activations: tanh, relu, relu6, linear.
 #pragma once
 
 #include <fusebox/rule.hpp>

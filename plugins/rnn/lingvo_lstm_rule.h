@@ -9,8 +9,8 @@
 //   results   m1 [B,n_out], and in the longer form c1 [B,n_cell]
 //   attrs     cell_clip, proj_clip: bounds of c1 and of the projection (absent: what the body clips by; 0: none)
 //
-// G is 4: the gates cell, input, forget, output; coupled it is 3: cell, forget, output. The scale has the four parts of an uncoupled cell in
-// any case. All f32; operands 1 to 4 must be constant; B may be unknown.
+// G is 4: the gates cell, input, forget, output; coupled it is 3: cell, forget, output. The scale has the
+// four parts of an uncoupled cell in any case. All f32; operands 1 to 4 must be constant; B may be unknown.
 #pragma once
 
 #include <fusebox/rule.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of one row of the cell (lstm_spec.h), but for its products with matrices and what costs most beside them, which `Products`
-// computes:
+// One step of one row of the cell (lstm_spec.h), but for its products with matrices and what costs most
+// beside them, which `Products` computes:
 //
 //   void Take(const T* x, const T* h)        both vectors of the products that follow
 //   void Gate(Gate k, T* sums)               sums[cells] = W[1+k] x + R[5+k] h

@@ -22,8 +22,8 @@ float ScaleIn(const Node& node, uint32_t operand, bool symmetric) {
   return ScaleOf(node.in(operand), Subject(operand), symmetric);
 }
 
-// The file says the scales of what the op computes on the way: 0 to 3, of the gates before layer normalisation (in the order of their
-// operands), and 4, of the output before projection.
+// The file says the scales of what the op computes on the way: 0 to 3, of the gates before layer
+// normalisation (in the order of their operands), and 4, of the output before projection.
 constexpr uint32_t kHidden = 4;
 
 float ScaleWithin(const Node& node, uint32_t i) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM (FULL) and fusebox.lstm, every variant (lstm_spec.h): f32 and f64, f32 with weights of 8 bits
-// (lstm_hybrid.h), and but for fusebox.lstm in integers (lstm_integer.h).
+// UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM (FULL) and fusebox.lstm, every variant (lstm_spec.h): f32 and f64, f32
+// with weights of 8 bits (lstm_hybrid.h), and but for fusebox.lstm in integers (lstm_integer.h).
 //
-// f32 with constant weights, four gates and nothing optional runs as vector code on weights packed once; other floats
-// as the plain definition. Results: output, and the final states, which share memory with operands 18 and 19 (not of fusebox.lstm).
+// f32 with constant weights, four gates and nothing optional runs as vector code on weights packed once;
+// other floats as the plain definition. Results: output, and the final states, which share memory with
+// operands 18 and 19 (not of fusebox.lstm).
 #pragma once
 
 #include <memory>

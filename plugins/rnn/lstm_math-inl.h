@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells' activations in vectors of f32, sigmoid and tanh within 3 ulp; NaN stays NaN, infinities give the limits. Compiled
-// once per target.
+// The cells' activations in vectors of f32, sigmoid and tanh within 3 ulp; NaN stays NaN, infinities give the
+// limits. Compiled once per target.
 #if defined(FUSEBOX_RNN_LSTM_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_RNN_LSTM_MATH_INL_H_
 #undef FUSEBOX_RNN_LSTM_MATH_INL_H_
@@ -89,8 +89,8 @@ HWY_INLINE V Activated(D d, V x, CellActivation activation) {
   return hn::Div(e, hn::Add(e, hn::Set(d, 2.0f)));
 }
 
-// sigmoid(gate) * tanh(x). One division does for both, since divisions are what gates cost; where the product of the divisors
-// overflows, the value is below the smallest normal number.
+// sigmoid(gate) * tanh(x). One division does for both, since divisions are what gates cost; where the product
+// of the divisors overflows, the value is below the smallest normal number.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GatedTanh(D d, V gate, V x) {
   const V e = TanhDividend(d, x);

@@ -6,9 +6,10 @@
 namespace fusebox::rnn {
 namespace {
 
-constexpr size_t kChunkBytes =
-    size_t{4} << 20;  // of projected input: enough for rows to share weights, little beside L3
-// Below these a second thread costs more than it brings: multiplications of one parallel_for, and of one step.
+// of projected input: enough for rows to share weights, little beside L3
+constexpr size_t kChunkBytes = size_t{4} << 20;
+// Below these a second thread costs more than it brings: multiplications of one parallel_for, and of one
+// step.
 constexpr size_t kMinParallelWork = size_t{1} << 18;
 constexpr size_t kMinStepWork = size_t{1} << 19;
 
@@ -69,8 +70,9 @@ size_t PackedLstm::ScratchBytes(const LstmSpec& spec, size_t chunk_steps) const 
   return chunk_steps * static_cast<size_t>(spec.batch) * blocks_ * kGates * code_.lanes * sizeof(float);
 }
 
-// Rows know nothing of each other, so with enough of them each thread takes its share through the whole sequence and
-// never waits. A single row is split by cells, where a step is long enough to pay for meeting after it.
+// Rows know nothing of each other, so with enough of them each thread takes its share through the whole
+// sequence and never waits. A single row is split by cells, where a step is long enough to pay for meeting
+// after it.
 void PackedLstm::Run(const Call& call) const {
   const size_t batch = static_cast<size_t>(call.spec.batch), steps = static_cast<size_t>(call.spec.steps);
   if (batch == 0 || steps == 0 || cells_ == 0) return;

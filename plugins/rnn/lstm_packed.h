@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain f32 LSTM whose weights are packed for the vector code, and how its work is laid out over time and threads.
+// A plain f32 LSTM whose weights are packed for the vector code, and how its work is laid out over time and
+// threads.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definition of the op (lstm_spec.h) as plain code: every variant, f32 and f64, weights as they stand in the file.
+// The definition of the op (lstm_spec.h) as plain code: every variant, f32 and f64, weights as they stand in
+// the file.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,8 @@ struct LstmBuffers {
 // Elements of scratch that a call of RunReference needs.
 inline size_t ReferenceScratch(const LstmSpec& spec) { return 5 * static_cast<size_t>(spec.cells); }
 
-// Runs all steps of the batch rows [begin, end). Rows are independent: calls for different rows may run at once, each
-// with its own scratch.
+// Runs all steps of the batch rows [begin, end). Rows are independent: calls for different rows may run at
+// once, each with its own scratch.
 template <class T>
 void RunReference(const LstmSpec& spec, const LstmBuffers<T>& buffers, int64_t begin, int64_t end,
                   T* scratch);

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <type_traits>
 
-// Arrays of vectors need a size that is known at compile time; the targets left out differ in integer ops only.
+// Arrays of vectors need a size that is known at compile time; the targets left out differ in integer ops
+// only.
 #define HWY_DISABLED_TARGETS                                                                   \
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | \
    HWY_SVE2_128 | HWY_RVV)
@@ -32,7 +33,8 @@ struct Sums {
   V of[kRows][kPanels][kGates];
 };
 
-// Blocks are packed in pairs, column by column: a single row then reads one stream. The last of an odd number is alone.
+// Blocks are packed in pairs, column by column: a single row then reads one stream. The last of an odd number
+// is alone.
 size_t ColumnStride(size_t block, size_t blocks) {
   return block % 2 == 0 && block + 1 == blocks ? kBlock : 2 * kBlock;
 }
@@ -94,7 +96,8 @@ HWY_INLINE V ClipCell(const StepTask& task, V cell) {
   return cell;
 }
 
-// FinishBlock for activations that are not Keras' defaults: apart, so that the vectors of the others stay in registers.
+// FinishBlock for activations that are not Keras' defaults: apart, so that the vectors of the others stay in
+// registers.
 HWY_NOINLINE void FinishOtherBlock(const StepTask& task, const V* sums, float* c, float* h, size_t count) {
   const auto gate = [&](Gate k) { return Activated(d, sums[k], task.gate_activation); };
   const V in = hn::Mul(gate(kInGate), Activated(d, sums[kCellGate], task.activation));
@@ -190,8 +193,8 @@ HWY_INLINE void ProjectTile(const ProjectionTask& task, size_t row, size_t block
 }
 
 void Project(const ProjectionTask& task, size_t begin, size_t end) {
-  constexpr size_t kColumns =
-      1024;  // a block of so many stays in the second-level cache while all rows pass over it
+  // a block of so many stays in the second-level cache while all rows pass over it
+  constexpr size_t kColumns = 1024;
   const size_t rows = task.steps * task.batch;
   for (size_t block = begin; block < end; block += 2) {
     size_t column = 0;
@@ -249,7 +252,8 @@ void PackScalar(const PackTask& task, size_t first_cell, size_t end_cell) {
   }
 }
 
-// All columns, at least four, of a vector's cells from `cell` on. The last four may begin among those that are done.
+// All columns, at least four, of a vector's cells from `cell` on. The last four may begin among those that
+// are done.
 template <class Tag>
 HWY_INLINE void PackCells(Tag tag, const PackTask& task, size_t cell) {
   for (size_t k = 0; k < task.columns; k += 4) {
@@ -278,8 +282,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fusebox::rnn {
 
-// Highway's shared library times the clock for 2.5 ms when it is loaded, which every load of this plugin would pay; the
-// compiler's own question to the CPU is enough to choose among the targets compiled here.
+// Highway's shared library times the clock for 2.5 ms when it is loaded, which every load of this plugin
+// would pay; the compiler's own question to the CPU is enough to choose among the targets compiled here.
 std::vector<const VectorCode*> VectorCodes() {
   std::vector<const VectorCode*> out;
 #if HWY_TARGETS & HWY_AVX3

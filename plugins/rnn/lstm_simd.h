@@ -3,8 +3,8 @@
 //
 // Cells are handled in blocks of `lanes`. Weights are packed [pair of blocks][column][block][gate][lane] (the
 // last of an odd number of blocks [column][gate][lane]), biases and the sums of a row [block][gate][lane], so
-// that one pass through memory yields all that a pair of blocks needs; cells beyond the last are zeros. Every sum
-// runs over its columns in order, whatever the tiling: results do not depend on threads or batch.
+// that one pass through memory yields all that a pair of blocks needs; cells beyond the last are zeros. Every
+// sum runs over its columns in order, whatever the tiling: results do not depend on threads or batch.
 #pragma once
 
 #include <cstddef>

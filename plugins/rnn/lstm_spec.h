@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM or fusebox.lstm node says: its sizes, variant and options, checked. LSTM (of kernel type
-// FULL) is one step: its input is [batch, inputs], its output [batch, outputs]. fusebox.lstm is UNIDIRECTIONAL_SEQUENCE_LSTM with other
-// activations: the options activation ("tanh") and recurrent_activation ("sigmoid") name them (cell_activation.h). Its states
-// are values: operands 18 and 19 are read, the results 1 and 2 are the final states. It has no clips and no form in integers.
+// What a UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM or fusebox.lstm node says: its sizes, variant and options,
+// checked. LSTM (of kernel type FULL) is one step: its input is [batch, inputs], its output [batch, outputs].
+// fusebox.lstm is UNIDIRECTIONAL_SEQUENCE_LSTM with other activations: the options activation ("tanh") and
+// recurrent_activation ("sigmoid") name them (cell_activation.h). Its states are values: operands 18 and 19
+// are read, the results 1 and 2 are the final states. It has no clips and no form in integers.
 //
 // Per step, with x the input and h, c the states (operands in brackets; absent terms are left out):
 //   gate(k) = act(norm(W[1+k] x + R[5+k] h + P[9+k] * c) * L[20+k] + b[12+k])    k = i, f, c, o; no P for c
 //   c' = f * c + i * g, clipped to +-cell_clip          i = 1 - f when the input gate is absent (CIFG)
 //   h' = o * act(c'), or clip(P[16] (o * act(c')) + b[17], proj_clip)            the o gate's peephole sees c'
-// i, f, o are sigmoid, or of fusebox.lstm its recurrent activation; g and act(c') are the fused activation. R may be diagonal (1-D). norm is to mean 0 and
-// variance 1 (epsilon 1e-8) and is there only with layer normalisation.
+// i, f, o are sigmoid, or of fusebox.lstm its recurrent activation; g and act(c') are the fused activation. R
+// may be diagonal (1-D). norm is to mean 0 and variance 1 (epsilon 1e-8) and is there only with layer
+// normalisation.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +36,9 @@ inline constexpr uint32_t kLayerNorm = 20;        // i, f, c, o: [cells]
 
 enum Gate : uint32_t { kInGate, kForgetGate, kCellGate, kOutGate, kGates };
 
-// kFloat: every operand is f32, or every one f64. kHybrid: f32 with weights of 8 bits (1-8, 16, and 9-11 or not). kInteger: input, output,
-// output state and weights of 8 bits, cell state, peepholes and norm coefficients of 16, biases of 32.
+// kFloat: every operand is f32, or every one f64. kHybrid: f32 with weights of 8 bits (1-8, 16, and 9-11 or
+// not). kInteger: input, output, output state and weights of 8 bits, cell state, peepholes and norm
+// coefficients of 16, biases of 32.
 enum class Arithmetic { kFloat, kHybrid, kInteger };
 
 struct LstmSpec {

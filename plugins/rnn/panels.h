@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector code of cells whose sums are plain matrix products: f32 rows times a packed matrix, and what GRU and RNN cells do
-// with the sums. One table of functions per instruction set.
+// Vector code of cells whose sums are plain matrix products: f32 rows times a packed matrix, and what GRU and
+// RNN cells do with the sums. One table of functions per instruction set.
 //
-// The outputs of a matrix are packed in panels of `lanes`, four panels to a group: [group][column][panel][lane]; the
-// last group has what is left. Every sum runs over its columns in order, whatever the tiling: results do not
-// depend on threads or batch.
+// The outputs of a matrix are packed in panels of `lanes`, four panels to a group:
+// [group][column][panel][lane]; the last group has what is left. Every sum runs over its columns in order,
+// whatever the tiling: results do not depend on threads or batch.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace fusebox::rnn {
 inline constexpr size_t kGroupPanels = 4;
 inline constexpr size_t kByteBlock = 64;  // no vector holds more bytes
 
-// out[row] = start[row] + matrix * x[row]. Row r reads x + r / inner * outer_stride + r % inner * inner_stride.
+// out[row] = start[row] + matrix * x[row]. Row r reads x + r / inner * outer_stride + r % inner *
+// inner_stride.
 struct PanelTask {
   const float* x;
   size_t inner, inner_stride, outer_stride;  // in elements
@@ -50,18 +51,19 @@ struct PanelCode {
   void (*multiply)(const PanelTask&, size_t begin, size_t end);
   // GRU whose reset gate is applied to the product: everything after the products.
   void (*gru_after)(const GruTask&);
-  // GRU whose reset gate is applied to the state: z and r * before; then, with h's third share, the new state.
+  // GRU whose reset gate is applied to the state: z and r * before; then, with h's third share, the new
+  // state.
   void (*gru_reset)(const GruTask&);
   void (*gru_before)(const GruTask&);
   // out[i] = activation(sums[i]); in place if they are the same
   void (*activate)(CellActivation, size_t cells, const float* sums, float* out);
-  // Of bytes: sums[i] = row i times x, exactly. Rows of at most 65536 columns lie one after another; behind x are zeros up to a
-  // multiple of kByteBlock.
+  // Of bytes: sums[i] = row i times x, exactly. Rows of at most 65536 columns lie one after another; behind x
+  // are zeros up to a multiple of kByteBlock.
   void (*dots)(const int8_t* rows, size_t count, size_t columns, const int8_t* x, int32_t* sums);
   // The least and the most of the values and 0; NaN is passed over.
   void (*range)(const float* x, size_t n, float* low, float* high);
-  // to[i] = zero + x[i] * inverse, the product rounded, then the sum to the nearest integer (halves away from zero), within [least, 127].
-  // NaN becomes `least`.
+  // to[i] = zero + x[i] * inverse, the product rounded, then the sum to the nearest integer (halves away from
+  // zero), within [least, 127]. NaN becomes `least`.
   void (*quantise)(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to);
 };
 

@@ -7,7 +7,8 @@
 
 namespace fusebox::rnn {
 
-// Calls f(place of a row at a step, place of the same row when time is reversed), places in rows of the input.
+// Calls f(place of a row at a step, place of the same row when time is reversed), places in rows of the
+// input.
 template <class Spec, class F>
 void ForPlaces(const Spec& spec, size_t width, const F& f) {
   if (width == 0) return;  // then there may be more places than memory has bytes
@@ -24,7 +25,8 @@ void ForPlaces(const Spec& spec, size_t width, const F& f) {
   }
 }
 
-// Joins the results of two directions, rows of `u` and `v` values: `back` runs from the last step to the first.
+// Joins the results of two directions, rows of `u` and `v` values: `back` runs from the last step to the
+// first.
 template <class T, class Spec>
 void JoinDirections(const Spec& spec, const T* ahead, size_t u, const T* back, size_t v, T* out) {
   ForPlaces(spec, u + v, [&](size_t at, size_t from) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_RNN and RNN, f32, f64 and f32 with weights of 8 bits (rnn_spec.h has operands and definition).
+// UNIDIRECTIONAL_SEQUENCE_RNN and RNN, f32, f64 and f32 with weights of 8 bits (rnn_spec.h has operands and
+// definition).
 //
-// f32 with constant weights runs as vector code on weights packed once; everything else as the plain definition.
+// f32 with constant weights runs as vector code on weights packed once; everything else as the plain
+// definition.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a UNIDIRECTIONAL_SEQUENCE_RNN node says: its sizes and options, checked. RNN is the same of one step, with input [B,n]
-// and result [B,u].
+// What a UNIDIRECTIONAL_SEQUENCE_RNN node says: its sizes and options, checked. RNN is the same of one step,
+// with input [B,n] and result [B,u].
 //
 //   operands  0 input [B,T,n], or [T,B,n] with time_major; 1 input weights [u,n]; 2 recurrent weights [u,u]; 3 bias [u];
 //             4 state, B * u elements, updated in place

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the packed cells walk through time: the input's share of many steps is multiplied at once, in chunks that stay in
-// the cache, then the steps follow each other.
+// How the packed cells walk through time: the input's share of many steps is multiplied at once, in chunks
+// that stay in the cache, then the steps follow each other.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +36,8 @@ inline size_t ChunkSteps(size_t batch, size_t steps, size_t floats_per_row) {
   return std::clamp<size_t>(kChunkBytes / bytes, 1, std::max<size_t>(steps, 1));
 }
 
-// All steps of the rows [begin, end). project(PanelTask with x and rows set) has to yield the sums of a chunk as
-// [step][row]; step(number in the chunk, StepRows) goes one step.
+// All steps of the rows [begin, end). project(PanelTask with x and rows set) has to yield the sums of a chunk
+// as [step][row]; step(number in the chunk, StepRows) goes one step.
 template <class Project, class Step>
 void RunSequence(const Sequence& s, size_t begin, size_t end, const Project& project, const Step& step) {
   const size_t rows = end - begin;
@@ -64,7 +64,8 @@ void RunSequence(const Sequence& s, size_t begin, size_t end, const Project& pro
     std::copy_n(at.before + r * at.before_stride, s.cells, s.final_state + (begin + r) * s.cells);
 }
 
-// Multiplies with the groups shared out over the threads, where `split` and the work pays for meeting after it.
+// Multiplies with the groups shared out over the threads, where `split` and the work pays for meeting after
+// it.
 inline void MultiplyShared(const PanelCode& code, const fbx_host* host, uint32_t threads, bool split,
                            const PanelTask& task) {
   constexpr size_t kMinWork = size_t{1} << 18;  // multiplications below which a second thread brings nothing
@@ -75,8 +76,8 @@ inline void MultiplyShared(const PanelCode& code, const fbx_host* host, uint32_t
                [&](size_t begin, size_t end, uint32_t) { code.multiply(task, begin, end); });
 }
 
-// Rows know nothing of each other: with enough of them each thread takes its share through the whole sequence and never
-// waits; fewer are split within a step. run(begin, end, split).
+// Rows know nothing of each other: with enough of them each thread takes its share through the whole sequence
+// and never waits; fewer are split within a step. run(begin, end, split).
 template <class Run>
 void ForRows(const fbx_host* host, uint32_t threads, size_t batch, size_t work, const Run& run) {
   constexpr size_t kMinWork = size_t{1} << 18;

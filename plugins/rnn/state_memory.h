@@ -8,7 +8,8 @@
 
 namespace fusebox::rnn {
 
-// The memory of the final state, with the initial value in it: that of the result, which hosts let share the operand's.
+// The memory of the final state, with the initial value in it: that of the result, which hosts let share the
+// operand's.
 template <class T>
 T* StateMemory(const Node& node, uint32_t operand, uint32_t result) {
   if (result >= node.out_count() || !node.out(result).present()) return node.in(operand).data<T>();

@@ -9,7 +9,8 @@
 
 namespace fusebox::rnn {
 
-// Of a tensor with one scale and a zero point of 8 bits; throws Reject for any other. `symmetric`: it has no zero point.
+// Of a tensor with one scale and a zero point of 8 bits; throws Reject for any other. `symmetric`: it has no
+// zero point.
 inline float ScaleOf(Tensor t, const std::string& subject, bool symmetric) {
   const fbx_quant* const q = t.quant();
   if (q == nullptr || q->count != 1 || !(q->scales[0] > 0) || !std::isfinite(q->scales[0]))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tftext:Ngrams: each run of `width` neighbours in a row, joined.
 //
-// Operands: strings, then, where the rows are ragged, row splits i64 from the outermost on (the strings are a list then). Results: as many;
-// without splits [..., n - width + 1], with them a list and the splits of the new rows. Attributes: width, string_separator, axis (-1),
-// reduction_type (STRING_JOIN). Rows that are too short give nothing.
+// Operands: strings, then, where the rows are ragged, row splits i64 from the outermost on (the strings are a
+// list then). Results: as many; without splits [..., n - width + 1], with them a list and the splits of the
+// new rows. Attributes: width, string_separator, axis (-1), reduction_type (STRING_JOIN). Rows that are too
+// short give nothing.
 #pragma once
 
 #include <fusebox/kernel.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites of TensorFlow Text that become the custom op of their name (tokenizer.h, ngrams.h, projection.h).
+// Composites of TensorFlow Text that become the custom op of their name (tokenizer.h, ngrams.h,
+// projection.h).
 #pragma once
 
 #include <fusebox/rule.hpp>

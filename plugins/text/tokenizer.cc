@@ -8,7 +8,8 @@
 namespace fusebox::text {
 namespace {
 
-// A character that is no ASCII: its code, and how many bytes it takes. Bytes that are no UTF-8 are characters of one byte.
+// A character that is no ASCII: its code, and how many bytes it takes. Bytes that are no UTF-8 are characters
+// of one byte.
 struct Character {
   uint32_t code;
   size_t bytes;

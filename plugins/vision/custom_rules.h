@@ -13,15 +13,16 @@ struct ImageWarpRule {
   static void rewrite(const Site& site, Build& build);
 };
 
-// `addons:MaxUnpooling2D`: values [B,h,w,C] f32 and indices i32 of the same shape; attributes pool_size and strides (height, width),
-// padding (SAME, VALID).
+// `addons:MaxUnpooling2D`: values [B,h,w,C] f32 and indices i32 of the same shape; attributes pool_size and
+// strides (height, width), padding (SAME, VALID).
 struct UnpoolingRule {
   static constexpr std::string_view id = "fusebox.max_unpooling", implements = "addons:MaxUnpooling2D";
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
 };
 
-// `TFLite_Detection_PostProcess`: operands, results and attributes are those of the op (detection.h); detections_per_class may be absent.
+// `TFLite_Detection_PostProcess`: operands, results and attributes are those of the op (detection.h);
+// detections_per_class may be absent.
 struct DetectionRule {
   static constexpr std::string_view id = "fusebox.detection", implements = "TFLite_Detection_PostProcess";
   static void match(const Site& site);

@@ -30,8 +30,8 @@ struct Worse {
   }
 };
 
-// Intersection over union of boxes given by any two opposite corners; 0 where one has no area. In the type of the boxes: an overlap that
-// equals the threshold in f32 is one that reaches it.
+// Intersection over union of boxes given by any two opposite corners; 0 where one has no area. In the type of
+// the boxes: an overlap that equals the threshold in f32 is one that reaches it.
 template <class T>
 T Overlap(const T* a, const T* b) {
   struct Sides {
@@ -56,7 +56,8 @@ T Scalar(const Node& n, uint32_t i) {
   return *n.in(i).data<const T>();
 }
 
-// Compares a candidate with those that it was not compared with yet, the last one first; lowers its score where sigma says so.
+// Compares a candidate with those that it was not compared with yet, the last one first; lowers its score
+// where sigma says so.
 template <class T>
 bool Stays(const T* boxes, const int32_t* kept, int32_t count, T overlap, T least, T sigma,
            Candidate<T>& candidate) {

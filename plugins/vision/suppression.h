@@ -14,7 +14,8 @@ struct Box {
 // Intersection over union; 0 where a box has no area.
 float Overlap(const Box& a, const Box& b);
 
-// The indices of the `count` largest values, largest first, in order[0, count); of equals the first one first. `order` has room for all.
+// The indices of the `count` largest values, largest first, in order[0, count); of equals the first one
+// first. `order` has room for all.
 void SortLargest(std::span<const float> values, int64_t count, int32_t* order);
 
 struct Suppression {
@@ -23,8 +24,8 @@ struct Suppression {
   int64_t most = 0;  // boxes that stay
 };
 
-// Writes the indices of the boxes that stay to `kept`, best first, and returns how many. `order` has room for an index per box, `kept` for
-// options.most.
+// Writes the indices of the boxes that stay to `kept`, best first, and returns how many. `order` has room for
+// an index per box, `kept` for options.most.
 int64_t Suppress(std::span<const Box> boxes, std::span<const float> scores, const Suppression& options,
                  int32_t* order, int32_t* kept);
 

@@ -34,7 +34,8 @@ int64_t Unpooled(int64_t size, int32_t padding, int32_t stride, int32_t window) 
   return padding == kSame ? size * stride : (size - 1) * stride + window;
 }
 
-// The row and the column come from the index, the channel from the value's own place; values that meet are added.
+// The row and the column come from the index, the channel from the value's own place; values that meet are
+// added.
 template <class T>
 void Scatter(const Node& n) {
   const Tensor values = n.in(0), out = n.out(0);

@@ -24,7 +24,8 @@ struct Rule {
   }
 };
 
-// One instance per node and model. The plugin's own options (the user's fusebox.json) say what becomes of denormal results.
+// One instance per node and model. The plugin's own options (the user's fusebox.json) say what becomes of
+// denormal results.
 class Kernel {
  public:
   static constexpr std::string_view custom = kOp;

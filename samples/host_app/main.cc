@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that runs a .tflite file with plugins, and says who did what. It is written against the installed library only.
+// A program that runs a .tflite file with plugins, and says who did what. It is written against the installed
+// library only.
 #include <host/graph/npy.h>
 #include <host/model.h>
 #include <host/session.h>

@@ -16,7 +16,8 @@ class Projections {
   Ref Apply(const std::string& name, const char* equation, const Ref& x, const Shape& kernel,
             const Shape& bias, const Shape& shape) {
     const std::string path = "multi_head_attention/" + name;
-    const VariableRef weights = model_.AddVariable(path + "/kernel", random_.Weights(kernel), path + "/kernel");
+    const VariableRef weights =
+        model_.AddVariable(path + "/kernel", random_.Weights(kernel), path + "/kernel");
     const VariableRef offset =
         model_.AddVariable(path + "/bias", random_.Uniform(bias, -0.2f, 0.2f), path + "/bias");
     f_.SetScope("functional/" + path);
@@ -50,13 +51,14 @@ Status WriteKeras3Attention(const std::string& dir, uint64_t seed) {
   const Ref scaled = f.Op("Mul", {query, f.Const(Float(0.5f), "Mul/y")}, heads);
   const Ref logits = layer.Einsum("aecd,abcd->acbe", key, scaled, scores);
   const Ref mixed = layer.Einsum("acbe,aecd->abcd", f.Op("Softmax", {logits}, scores), value, heads);
-  const Ref output = layer.Apply("attention_output", "abcd,cde->abe", mixed, {kHeads, kHeadSize, kWidth},
-                                 {kWidth}, x.shape);
+  const Ref output =
+      layer.Apply("attention_output", "abcd,cde->abe", mixed, {kHeads, kHeadSize, kWidth}, {kWidth}, x.shape);
   f.SetScope("functional/add");
   const Ref sum = f.Op("AddV2", {x, output}, x.shape);
   f.SetScope("");
   f.Return({sum});
-  for (const char* signature : {"serve", "serving_default"}) model.AddSignature(signature, f, {"x"}, {"output"});
+  for (const char* signature : {"serve", "serving_default"})
+    model.AddSignature(signature, f, {"x"}, {"output"});
   return model.Write(dir);
 }
 

@@ -9,8 +9,8 @@
 
 namespace fusebox::samples {
 
-// Six arguments: inputs, init_h, init_c, kernel [n,4u], recurrent_kernel [u,4u], bias [4u], gates in the order i, f, c, o.
-// Five results: last output, outputs, h, c, runtime.
+// Six arguments: inputs, init_h, init_c, kernel [n,4u], recurrent_kernel [u,4u], bias [4u], gates in the
+// order i, f, c, o. Five results: last output, outputs, h, c, runtime.
 FunctionBuilder& AddLstmFunction(SavedModelBuilder& model, const LstmOptions& options,
                                  const std::string& uuid, Masks masks = Masks::kNone);
 

@@ -6,7 +6,8 @@
 
 namespace fusebox::samples {
 
-// Whether steps whose features are all nought are left out, and what is given for them: what the step before gave, or zeros.
+// Whether steps whose features are all nought are left out, and what is given for them: what the step before
+// gave, or zeros.
 enum class Masks { kNone, kHold, kZeros };
 
 // WriteRecurrent with the mask as the last argument of the layer's function.

@@ -26,7 +26,8 @@ Status WriteDense(const std::string& dir, uint64_t seed);
 // The same as `model.export()` of Keras 3 saves it.
 Status WriteKeras3Dense(const std::string& dir, uint64_t seed);
 
-// x [?,steps,8] -> MultiHeadAttention of Keras 3 on itself (2 heads of 4), residual Add -> "output" [?,steps,8].
+// x [?,steps,8] -> MultiHeadAttention of Keras 3 on itself (2 heads of 4), residual Add -> "output"
+// [?,steps,8].
 Status WriteKeras3Attention(const std::string& dir, uint64_t seed);
 
 // x [?,units] -> MatMul, BiasAdd, Relu, `layers` times -> "output" [?,units]: a model as large as one likes.
@@ -57,9 +58,9 @@ struct LstmOptions {
 };
 Status WriteLstm(const std::string& dir, uint64_t seed, const LstmOptions& options);
 
-// x [batch, steps, inputs] -> one recurrent layer as Keras 3 exports it: a loop over tensor lists in the endpoint "serve" (and
-// "serving_default"), with no attribute that names it, its weights captured by the loop's body -> "output", and with return_state
-// "state_h" (and "state_c").
+// x [batch, steps, inputs] -> one recurrent layer as Keras 3 exports it: a loop over tensor lists in the
+// endpoint "serve" (and "serving_default"), with no attribute that names it, its weights captured by the
+// loop's body -> "output", and with return_state "state_h" (and "state_c").
 struct Keras3RnnOptions {
   enum class Layer { kLstm, kGru, kSimpleRnn } layer = Layer::kLstm;
   bool reset_after = true;                           // of a GRU
@@ -70,8 +71,8 @@ struct Keras3RnnOptions {
   enum class Gates { kSigmoid, kHardSigmoid, kHardSigmoidOfKeras3 } gates = Gates::kSigmoid;
   bool unroll = false;  // one copy of the cell per step, no loop
   bool use_bias = true;
-  bool cudnn =
-      false;  // one CudnnRNNV3 with packed parameters, as a machine with a GPU exports it; LSTM and GRU
+  // one CudnnRNNV3 with packed parameters, as a machine with a GPU exports it; LSTM and GRU
+  bool cudnn = false;
   bool mask = false;  // steps whose features are all nought are skipped
   enum class Twist {
     kNone,
@@ -90,8 +91,9 @@ struct Keras3RnnOptions {
 };
 Status WriteKeras3Rnn(const std::string& dir, uint64_t seed, const Keras3RnnOptions& options);
 
-// A Keras recurrent layer alone, or a Bidirectional one: "serving_default" (x as WriteLstm's) -> "output", or "forward" and
-// "backward" where they are separate; with the states "state_h" ("forward_state_h", ...) where they are returned.
+// A Keras recurrent layer alone, or a Bidirectional one: "serving_default" (x as WriteLstm's) -> "output", or
+// "forward" and "backward" where they are separate; with the states "state_h" ("forward_state_h", ...) where
+// they are returned.
 struct RecurrentOptions {
   enum class Cell { kLstm, kGru, kGruResetBefore, kSimpleRnn } cell = Cell::kGru;
   int batch = -1, steps = 5, inputs = 3, units = 8;  // -1: dynamic
@@ -118,7 +120,8 @@ struct RecurrentOptions {
 };
 Status WriteRecurrent(const std::string& dir, uint64_t seed, const RecurrentOptions& options);
 
-// A cell of Lingvo as a function with `_implements`: signature "serving_default" (x [batch, inputs] (, m0, c0)) -> "m1" (, "c1").
+// A cell of Lingvo as a function with `_implements`: signature "serving_default" (x [batch, inputs] (, m0,
+// c0)) -> "m1" (, "c1").
 struct LingvoOptions {
   int batch = -1;  // -1: dynamic
   int inputs = 3;
@@ -139,8 +142,8 @@ Status WriteLingvo(const std::string& dir, uint64_t seed, const LingvoOptions& o
 // The model of TensorFlow's guide to fusing: image [1,28,28,3] -> two Conv2D (one filter, 3x3) ->
 // my_custom_fused_op (2 in, 2 out; tfl_fusable_op, example_option 10) -> "output_0", "output_1".
 struct CustomFusedOptions {
-  bool real_body =
-      false;  // (example_option * (a + b), a * b), as hello_plugin computes it; else constants: a placeholder
+  // (example_option * (a + b), a * b), as hello_plugin computes it; else constants: a placeholder
+  bool real_body = false;
   int64_t example_option = 10;
 };
 Status WriteCustomFused(const std::string& dir, uint64_t seed, const CustomFusedOptions& options);
@@ -152,8 +155,8 @@ struct ConvReluOptions {
 };
 Status WriteConvRelu(const std::string& dir, uint64_t seed, const ConvReluOptions& options);
 
-// image [?,16,16,3] -> Conv2D, DepthwiseConv2D and Conv2D, each with batch normalisation written out and Relu or Relu6, MaxPool,
-// Dense, Softmax -> "probabilities" [?,10].
+// image [?,16,16,3] -> Conv2D, DepthwiseConv2D and Conv2D, each with batch normalisation written out and Relu
+// or Relu6, MaxPool, Dense, Softmax -> "probabilities" [?,10].
 Status WriteConvClassifier(const std::string& dir, uint64_t seed);
 
 // "serving_default": increment (f32 scalar) is added to a variable that starts at 0 -> "count", its new

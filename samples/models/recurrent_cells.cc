@@ -42,7 +42,8 @@ class GruCell {
 
   bool reset_after() const { return options_.cell == RecurrentOptions::Cell::kGru; }
 
-  // kernel, recurrent kernel, the input's bias and with reset_after the state's; in the other body three of each.
+  // kernel, recurrent kernel, the input's bias and with reset_after the state's; in the other body three of
+  // each.
   Weights Prepare(FunctionBuilder& f, const Ref& kernel, const Ref& recurrent, const Ref& bias) const {
     Weights weights = {kernel, recurrent, bias};
     if (reset_after()) {

@@ -16,7 +16,8 @@ inline int GatesOf(RecurrentOptions::Cell cell) {
   return cell == RecurrentOptions::Cell::kLstm ? 4 : IsGru(cell) ? 3 : 1;
 }
 
-// Arguments: inputs, init_h, kernel, recurrent_kernel, bias. Results: last output, outputs, h, and for a GRU the runtime.
+// Arguments: inputs, init_h, kernel, recurrent_kernel, bias. Results: last output, outputs, h, and for a GRU
+// the runtime.
 FunctionBuilder& AddGruFunction(SavedModelBuilder& model, const RecurrentOptions& options,
                                 const LayerShape& shape, const std::string& uuid);
 FunctionBuilder& AddSimpleRnnFunction(SavedModelBuilder& model, const RecurrentOptions& options,

@@ -20,7 +20,8 @@ struct LayerShape {
   Shape state() const { return {batch, units}; }
 };
 
-// The next states from x [batch, inputs], the states and whatever weights the cell reads; the first one is the output.
+// The next states from x [batch, inputs], the states and whatever weights the cell reads; the first one is
+// the output.
 using CellStep = std::function<std::vector<Ref>(GraphBuilder&, const Ref& x, const std::vector<Ref>& states,
                                                 const std::vector<Ref>& weights)>;
 

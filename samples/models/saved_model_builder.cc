@@ -16,7 +16,8 @@
 namespace fusebox::samples {
 namespace {
 
-constexpr const char *kTensorFlowVersion = "2.8.4", *kTensorFlowOfKeras3 = "2.17.0";  // whose habits are followed
+constexpr const char *kTensorFlowVersion = "2.8.4",
+                     *kTensorFlowOfKeras3 = "2.17.0";  // whose habits are followed
 constexpr int kProducer = 987;
 
 // ".": the separator of escapes in a key.
@@ -213,7 +214,8 @@ std::vector<SavedModelBuilder::Object> SavedModelBuilder::MakeObjects(bool of_ch
   }
   const bool lists = exporter_ == Exporter::kKeras3;  // paths go through lists, not through layers
   const char* inner = lists ? "trackable_list_wrapper" : "_tf_keras_layer";
-  const int list = add(0, lists ? "trainable_variables" : "variables", {"trackable_list_wrapper", -1, {}, {}});
+  const int list =
+      add(0, lists ? "trainable_variables" : "variables", {"trackable_list_wrapper", -1, {}, {}});
   std::map<std::string, int> known = {{"", 0}};
   for (size_t i = 0; i < variables_.size(); ++i) {
     std::filesystem::path path;
@@ -262,7 +264,7 @@ void SavedModelBuilder::AddObjects(tf::MetaGraphDef& meta_graph) const {
   }
   for (const auto& [key, wrapper] : wrappers_) {
     tf::SavedConcreteFunction& function = (*graph.mutable_concrete_functions())[wrapper->name()];
-    for (VariableRef capture : wrapper->captures()) 
+    for (VariableRef capture : wrapper->captures())
       function.add_bound_inputs(object_of[variables_[capture.index].captured_as]);
   }
 }

@@ -27,8 +27,9 @@ namespace fusebox::samples {
 
 class SavedModelBuilder {
  public:
-  // Who saves: `tf.saved_model.save`, or `model.export()` of Keras 3. The latter saves each variable twice with equal bytes: as
-  // the Keras variable (key "variables/N"), which functions name as their capture, and as its tf.Variable
+  // Who saves: `tf.saved_model.save`, or `model.export()` of Keras 3. The latter saves each variable twice
+  // with equal bytes: as the Keras variable (key "variables/N"), which functions name as their capture, and
+  // as its tf.Variable
   // ("_all_variables/N"), whose handle the main graph passes to them.
   enum class Exporter { kTensorFlow, kKeras3 };
 
@@ -50,11 +51,13 @@ class SavedModelBuilder {
   void AddSignature(const std::string& key, const FunctionBuilder& function,
                     const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
-  // What Write writes, for a test to change and write itself. No variable, function or signature is added after this.
+  // What Write writes, for a test to change and write itself. No variable, function or signature is added
+  // after this.
   tf::SavedModel ToProto();
   BundleWriter Checkpoint() const;
 
-  // dir is created if need be. saved_model.pb, variables/variables.index, variables/variables.data-00000-of-00001.
+  // dir is created if need be. saved_model.pb, variables/variables.index,
+  // variables/variables.data-00000-of-00001.
   Status Write(const std::string& dir);
 
  private:

@@ -187,7 +187,8 @@ Status WriteMaxUnpooling(const std::string& dir, uint64_t seed) {
   const Ref values = f.Arg("updates", tf::DT_FLOAT, {kBatch, kSize, kSize, kChannels});
   const Ref indices = f.Arg("indices", tf::DT_INT32, values.shape);
   Expressions e(f);
-  // Row and column come from the index, batch and channel from the value's own place; values that meet are added.
+  // Row and column come from the index, batch and channel from the value's own place; values that meet are
+  // added.
   const auto over = [&](const Ref& x, int32_t by) { return e.Like("FloorDiv", x, e.Constant(by)); };
   const auto within = [&](const Ref& x, int32_t size) { return e.Like("FloorMod", x, e.Constant(size)); };
   const Ref number = f.Const(IntsFrom(0, values.shape), "numbers");

@@ -8,7 +8,8 @@
 
 namespace fusebox::samples {
 
-// Writes a function's nodes with less ceremony; shapes are stated by the caller where they are not those of the first operand.
+// Writes a function's nodes with less ceremony; shapes are stated by the caller where they are not those of
+// the first operand.
 class Expressions {
  public:
   explicit Expressions(FunctionBuilder& f) : f(f) {}
@@ -46,9 +47,9 @@ struct BoxColumns {
   Ref top, left, bottom, right;
 };
 
-// Greedy suppression, unrolled: `rounds` times the best of what is left. at[k] is its index (0 where nothing is left) and found[k] whether
-// there was one. `candidate` [n] tells which scores count; a box goes when it overlaps what was taken as `hides` ("Greater" or
-// "GreaterEqual" of the overlap and the threshold) says.
+// Greedy suppression, unrolled: `rounds` times the best of what is left. at[k] is its index (0 where nothing
+// is left) and found[k] whether there was one. `candidate` [n] tells which scores count; a box goes when it
+// overlaps what was taken as `hides` ("Greater" or "GreaterEqual" of the overlap and the threshold) says.
 struct Suppressed {
   std::vector<Ref> at, found;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_models OUTDIR [--model NAME]... [--seed N]: writes sample SavedModels to OUTDIR/NAME, all of them by default.
+// write_models OUTDIR [--model NAME]... [--seed N]: writes sample SavedModels to OUTDIR/NAME, all of them by
+// default.
 #include <charconv>
 #include <cstdio>
 #include <string>

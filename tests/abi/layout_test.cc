@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of every struct of the plugin ABI, frozen as numbers: a plugin built years ago relies on each. A struct may
-// only grow: new members are new rows at the end of its list, and its size. No other number here ever changes.
+// The layout of every struct of the plugin ABI, frozen as numbers: a plugin built years ago relies on each. A
+// struct may only grow: new members are new rows at the end of its list, and its size. No other number here
+// ever changes.
 #include <fusebox/abi/delegate.h>
 #include <fusebox/abi/plugin.h>
 #include <gtest/gtest.h>

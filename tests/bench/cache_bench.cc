@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the weight cache brings: every model of cache_models.h without a cache, while the cache is built, and from the cache.
+// What the weight cache brings: every model of cache_models.h without a cache, while the cache is built, and
+// from the cache.
 //
 //   cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]
 //
@@ -254,9 +255,7 @@ Status Compare(const std::string& name, const Arguments& arguments) {
 }
 
 int Usage() {
-  std::fprintf(
-      stderr,
-      "usage: cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]\n");
+  std::fprintf(stderr, "usage: cache_bench --plugin FOLDER [--dir DIR] [--rounds N] [--small] [MODEL...]\n");
   return 2;
 }
 

@@ -3,9 +3,10 @@
 //
 //   convert_bench [--dir DIR] [--layers N] [--units N] [--rounds N]
 //
-// The model is N Dense layers of as many inputs as units (16 of 4096: 1 GB). Every conversion is a process of its own; "peak" is the most that
-// was resident in it, pages of mapped files included. The copy reads the written file in pieces of 1 MB, writes them and ends with
-// fsync; it takes turns with the conversion, which does not sync.
+// The model is N Dense layers of as many inputs as units (16 of 4096: 1 GB). Every conversion is a process of
+// its own; "peak" is the most that was resident in it, pages of mapped files included. The copy reads the
+// written file in pieces of 1 MB, writes them and ends with fsync; it takes turns with the conversion, which
+// does not sync.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -61,7 +62,8 @@ Status Convert(const fs::path& model, const fs::path& output) {
   return converted.Write(output);
 }
 
-// To a new file that takes the place of the old one, as the converter does: pages that are free again are quicker to fill.
+// To a new file that takes the place of the old one, as the converter does: pages that are free again are
+// quicker to fill.
 Status Copy(const fs::path& from, const fs::path& to) {
   const fs::path fresh = to.string() + ".tmp";
   const int in = open(from.c_str(), O_RDONLY), out = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);

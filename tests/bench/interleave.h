@@ -15,8 +15,8 @@ struct Round {
   double a = 0, b = 0;
 };
 
-// Calls `a` some times, then `b`, and so on for about `seconds`. The first call of a turn is not counted; with several threads a
-// turn begins after a pause in which the threads of the other stop spinning.
+// Calls `a` some times, then `b`, and so on for about `seconds`. The first call of a turn is not counted;
+// with several threads a turn begins after a pause in which the threads of the other stop spinning.
 Result<std::vector<Round>> Interleave(const std::function<Status()>& a, const std::function<Status()>& b,
                                       double seconds, int threads);
 

@@ -9,7 +9,8 @@
 
 namespace fusebox::bench {
 
-// Weights by gate in the order i, f, c, o: kernel [units][inputs], recurrent [units][units], bias [units]. States are zero.
+// Weights by gate in the order i, f, c, o: kernel [units][inputs], recurrent [units][units], bias [units].
+// States are zero.
 struct LstmProblem {
   int steps, inputs, units;
   std::vector<float> x;  // [steps][inputs]
@@ -38,7 +39,8 @@ std::unique_ptr<LstmEngine> TfLiteEngine(const LstmProblem& problem, const std::
 // f32 weights only.
 std::unique_ptr<LstmEngine> OnnxEngine(const LstmProblem& problem, const std::string& library);
 
-// What this machine can do, on one thread: multiply-adds of registers only, and reading `bytes` again and again.
+// What this machine can do, on one thread: multiply-adds of registers only, and reading `bytes` again and
+// again.
 double MeasureFlops();
 double MeasureReadBandwidth(size_t bytes);
 

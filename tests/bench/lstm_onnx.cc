@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Runtime through its C API, whose function table is append-only: the entries used here are named by number. The
-// model is written as protobuf, field by field.
+// ONNX Runtime through its C API, whose function table is append-only: the entries used here are named by
+// number. The model is written as protobuf, field by field.
 #include <cstring>
 #include <stdexcept>
 

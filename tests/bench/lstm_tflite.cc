@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stock TFLite through its C API: the model is written here field by field, so that nothing of ours is measured.
+// Stock TFLite through its C API: the model is written here field by field, so that nothing of ours is
+// measured.
 #include <dlfcn.h>
 #include <flatbuffers/flatbuffers.h>
 

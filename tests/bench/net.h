@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers over a function, for benchmarks that write their own models: each adds nodes and returns its result. All activations are f32.
+// Layers over a function, for benchmarks that write their own models: each adds nodes and returns its result.
+// All activations are f32.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files beside stock TFLite with its XNNPACK delegate. Each is measured in a process of its own, which the peer may take down.
+// Files beside stock TFLite with its XNNPACK delegate. Each is measured in a process of its own, which the
+// peer may take down.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel must compute, written down once for every implementation: operands, options, expected results.
+// What a kernel must compute, written down once for every implementation: operands, options, expected
+// results.
 //
 // A family of ops is a file in cases/ that holds one suite:
 //   const Suite kSuite("pad", [](Cases& c) {

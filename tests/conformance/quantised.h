@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised data for cases. What is expected is worked out in double from the real values that the stored ones stand for;
-// kernels scale by fixed point in two roundings, as stock TFLite does, which may be a step off.
+// Quantised data for cases. What is expected is worked out in double from the real values that the stored
+// ones stand for; kernels scale by fixed point in two roundings, as stock TFLite does, which may be a step
+// off.
 #pragma once
 
 #include <algorithm>

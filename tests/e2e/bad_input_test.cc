@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged and wrong input: an error that names file, place and reason, exit status 2, nothing written, no crash.
+// Damaged and wrong input: an error that names file, place and reason, exit status 2, nothing written, no
+// crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a detector when it is saved by the Object Detection API of TensorFlow 2 and its kin: each image of a batch on its own,
-// in a loop over tensor lists, with as many boxes as are found; or all of it as one op.
+// What stands behind a detector when it is saved by the Object Detection API of TensorFlow 2 and its kin:
+// each image of a batch on its own, in a loop over tensor lists, with as many boxes as are found; or all of
+// it as one op.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM layers whose activations TFLite's op cannot say become fusebox.lstm, from Keras files and from SavedModels.
+// LSTM layers whose activations TFLite's op cannot say become fusebox.lstm, from Keras files and from
+// SavedModels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

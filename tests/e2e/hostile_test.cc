@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavedModels that claim what cannot be, or are made to blow up, or are of a kind that TFLite cannot say: one sentence with the place,
-// exit status 2, nothing written.
+// SavedModels that claim what cannot be, or are made to blow up, or are of a kind that TFLite cannot say: one
+// sentence with the place, exit status 2, nothing written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ using namespace fusebox::samples;
 
 const Shape kFour = {4};
 
-// y = f(x) through a call of "inner"; `build` makes the body of inner out of x, `damage` changes what is written.
+// y = f(x) through a call of "inner"; `build` makes the body of inner out of x, `damage` changes what is
+// written.
 CommandResult ConvertOne(const std::function<Ref(SavedModelBuilder&, FunctionBuilder&, const Ref&)>& build,
                          const Damage& damage = {}) {
   SavedModelBuilder model;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers that a model does not name: loops and unrolled cells, recognised by what they compute, or left alone.
+// Recurrent layers that a model does not name: loops and unrolled cells, recognised by what they compute, or
+// left alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masked recurrent layers of SavedModels: as Keras 2 writes them, with the mask as an argument of the function that says what it implements;
-// the same without that name; and as Keras 3 writes them. Padding at the end, at the start and in the middle, and nothing but padding.
+// Masked recurrent layers of SavedModels: as Keras 2 writes them, with the mask as an argument of the
+// function that says what it implements; the same without that name; and as Keras 3 writes them. Padding at
+// the end, at the start and in the middle, and nothing but padding.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -154,8 +155,8 @@ TEST_P(MaskedFunction, WithoutItsNameIsOneFusedOpThatAgreesWithItsLoop) {
   ExpectOneFusedOpThatAgreesWithItsLoop(dir, GetParam().op, GetParam().options.time_major);
 }
 
-// Without a rule the loop stays, and what it gave before is carried by nobody where zeros are given for masked steps: the batch of what it
-// writes comes from its input and states.
+// Without a rule the loop stays, and what it gave before is carried by nobody where zeros are given for
+// masked steps: the batch of what it writes comes from its input and states.
 TEST_P(MaskedFunction, KeepsItsLoopForAnyBatch) {
   const std::string dir = TestDir() + "/model";
   ASSERT_OK(samples::WriteMaskedRecurrent(dir, 3, GetParam().options, GetParam().masks));

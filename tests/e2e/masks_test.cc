@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masked recurrent layers of Keras files, with padding at the end, at the start and in the middle, and with nothing but padding.
+// Masked recurrent layers of Keras files, with padding at the end, at the start and in the middle, and with
+// nothing but padding.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavedModels whose ops, loops and signatures make no sense: one sentence with the place, exit status 2, nothing written.
+// SavedModels whose ops, loops and signatures make no sense: one sentence with the place, exit status 2,
+// nothing written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

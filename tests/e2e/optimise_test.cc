@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bias and activation go into the op before them where that changes nothing, and stay with a reason where it would.
+// Bias and activation go into the op before them where that changes nothing, and stay with a reason where it
+// would.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras' recurrent layers of the project's own, in every form: fused by the rnn plugin, proven strictly, the same as their
-// loops on every call.
+// Keras' recurrent layers of the project's own, in every form: fused by the rnn plugin, proven strictly, the
+// same as their loops on every call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

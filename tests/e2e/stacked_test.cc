@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two LSTM layers, one behind the other: the second one's state is made for the batch of what the first one gives.
+// Two LSTM layers, one behind the other: the second one's state is made for the batch of what the first one
+// gives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

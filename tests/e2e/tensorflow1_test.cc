@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavedModels of TensorFlow 1: variables in the main graph, in shards and in parts; frozen ones; its control flow.
+// SavedModels of TensorFlow 1: variables in the main graph, in shards and in parts; frozen ones; its control
+// flow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -128,7 +129,8 @@ TEST(TensorFlow1, VariablesComeFromTheirShards) {
   EXPECT_THAT(Answer(written->path, "scaled"), ElementsAre(172840, 390124));
 }
 
-// Its op has several results; a file need not say so. Two units whose weights are zero, with biases of both kinds.
+// Its op has several results; a file need not say so. Two units whose weights are zero, with biases of both
+// kinds.
 TEST(TensorFlow1, CudnnLayersStandInTheMainGraph) {
   const auto write = [](const char* direction) {
     Tf1Model model;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A third party's fused op, with nothing changed here: the model of TensorFlow's guide and samples/hello_plugin.
+// A third party's fused op, with nothing changed here: the model of TensorFlow's guide and
+// samples/hello_plugin.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

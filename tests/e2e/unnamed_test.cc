@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers as Keras 2 writes them, but without the attribute that names them (layers of models that were saved by other tools, or
-// whose activations Keras gives no name to): found by what their loops compute.
+// Recurrent layers as Keras 2 writes them, but without the attribute that names them (layers of models that
+// were saved by other tools, or whose activations Keras gives no name to): found by what their loops compute.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

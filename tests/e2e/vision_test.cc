@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites of images and boxes whose bodies compute the same by plain ops: fused by the vision plugin, proven against the bodies, and the
-// same as files that keep them.
+// Composites of images and boxes whose bodies compute the same by plain ops: fused by the vision plugin,
+// proven against the bodies, and the same as files that keep them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin with one rule and one kernel (it copies its operand), and with one fault, chosen at compile time. FAULT_NAME
- * is its name; CMakeLists.txt lists the faults. Without any it is sound. */
+/* A plugin with one rule and one kernel (it copies its operand), and with one fault, chosen at compile time.
+ * FAULT_NAME is its name; CMakeLists.txt lists the faults. Without any it is sound. */
 #include <fusebox/abi/plugin.h>
 #include <string.h>
 

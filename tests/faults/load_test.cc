@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins that must not be used: each is refused with its name and the reason, and those beside it keep working.
+// Plugins that must not be used: each is refused with its name and the reason, and those beside it keep
+// working.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

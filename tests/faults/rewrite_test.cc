@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that lie about what they built, and kernels that lie about types: refused with the reason, the graph unchanged.
+// Rules that lie about what they built, and kernels that lie about types: refused with the reason, the graph
+// unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

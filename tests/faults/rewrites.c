@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin whose rules lie: each composite "fault.<what>" has one operand x and one result of x's type, and the rule
- * builds something else, then claims success. */
+/* A plugin whose rules lie: each composite "fault.<what>" has one operand x and one result of x's type, and
+ * the rule builds something else, then claims success. */
 #include <fusebox/abi/plugin.h>
 #include <stddef.h>
 #include <string.h>

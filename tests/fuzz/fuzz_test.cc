@@ -37,7 +37,8 @@ TEST_P(Readers, AcceptSeedsAndRefuseDamageWithAReason) {
   std::mt19937_64 random(7);
   const auto odd = target.odd_seeds ? target.odd_seeds() : std::vector<std::string>();
   const size_t count = seeds.size() + odd.size();
-  const size_t of_each = ((count < 100 ? 30 : 1) + 1000 / count) * (std::getenv("FUSEBOX_LONG_TESTS") ? 20 : 1);
+  const size_t of_each =
+      ((count < 100 ? 30 : 1) + 1000 / count) * (std::getenv("FUSEBOX_LONG_TESTS") ? 20 : 1);
   size_t refused = 0;
   const auto damage = [&](const std::string& seed) {
     for (size_t i = 0; i < of_each; ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums keep a fuzzer of whole files out of what lies behind them: here the records are its own, and the checksums are right.
+// Checksums keep a fuzzer of whole files out of what lies behind them: here the records are its own, and the
+// checksums are right.
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single quantised ops through the kernels of plugins/cpu, beside stock TFLite's: how many steps of the result they may be
-// apart is said with each. 0 where both round the same way.
+// Single quantised ops through the kernels of plugins/cpu, beside stock TFLite's: how many steps of the
+// result they may be apart is said with each. 0 where both round the same way.
 #include <gtest/gtest.h>
 
 #include <algorithm>

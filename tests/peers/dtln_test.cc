@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DTLN, a denoiser of two halves with two LSTM layers each: what 8-bit weights cost, beside what they cost in the official files.
+// DTLN, a denoiser of two halves with two LSTM layers each: what 8-bit weights cost, beside what they cost in
+// the official files.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every real Keras file that holds a whole model converts; what comes of it runs here as in stock TFLite and as in TensorFlow.js.
+// Every real Keras file that holds a whole model converts; what comes of it runs here as in stock TFLite and
+// as in TensorFlow.js.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops whose batch and length only a run knows: in our host, in stock TFLite, and as the fused op that stands for them.
+// Loops whose batch and length only a run knows: in our host, in stock TFLite, and as the fused op that
+// stands for them.
 #include <gtest/gtest.h>
 
 #include "host/tflite/tflite.h"
@@ -19,7 +20,8 @@ Result<Written> OpenForm(const std::string& dir, const std::vector<std::string>&
   return Convert(dir, options, tag);
 }
 
-// One input for each batch, some of them twice, of the declared type with every open size but the batch set to `steps`.
+// One input for each batch, some of them twice, of the declared type with every open size but the batch set
+// to `steps`.
 Tensors Batches(const Type& declared, int batch_axis, int64_t steps) {
   Tensors inputs;
   for (const int64_t batch : {1, 2, 3, 1, 3}) {

@@ -25,7 +25,8 @@ struct IntegerForm {
     return *function().value(lstm().intermediates[intermediate]).quant;
   }
 };
-// Writes both files, `name` in their names, to the test's folder. `samples`: by input, the first dimension counts them.
+// Writes both files, `name` in their names, to the test's folder. `samples`: by input, the first dimension
+// counts them.
 Result<IntegerForm> ToIntegers(const Module& plain, const std::string& name,
                                const std::vector<Tensor>& samples);
 // The f32 net with the constants that the integer form stores: what rounding them costs alone.

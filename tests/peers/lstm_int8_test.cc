@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM nets of every form that the converter stores in integers: how far from their f32 form, and in stock TFLite.
+// LSTM nets of every form that the converter stores in integers: how far from their f32 form, and in stock
+// TFLite.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +65,8 @@ Result<Cost> CostOf(const Module& plain, const IntegerForm& form, bool beside_st
   return cost;
 }
 
-// With peepholes and a projection stock is right where there are as many outputs as cells (docs/composites.md).
+// With peepholes and a projection stock is right where there are as many outputs as cells
+// (docs/composites.md).
 bool IsRightInStock(const LstmNet& net) { return !net.peephole || !net.outputs || net.outputs == net.cells; }
 
 // The first is the measure.
@@ -102,8 +104,9 @@ std::vector<LstmNet> Forms() {
   return nets;
 }
 
-// Values of 8 bits are as coarse as weights of 8 bits, and products see both alike: together they cost no more than twice what the
-// weights do alone. The output is rounded once more: by the root of 1/12 of a step, on average.
+// Values of 8 bits are as coarse as weights of 8 bits, and products see both alike: together they cost no
+// more than twice what the weights do alone. The output is rounded once more: by the root of 1/12 of a step,
+// on average.
 TEST(Lstm8, OfEveryFormIsAsNearItsFloatFormAsItsWeightsAndEqualInStock) {
   FUSEBOX_NEEDS_STOCK();
   double plain = 0;

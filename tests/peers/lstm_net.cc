@@ -101,7 +101,8 @@ class IntegerOperands {
  private:
   static constexpr float kWeights = 0.005F, kNorm = 4e-5F;
 
-  // Zero behind the first `width` cells: TFLite 2.9 adds what comes through to as many cells as there are outputs.
+  // Zero behind the first `width` cells: TFLite 2.9 adds what comes through to as many cells as there are
+  // outputs.
   void Peephole(size_t operand) {
     auto weights =
         Noise<int16_t>(static_cast<size_t>(of_.cells), static_cast<uint32_t>(operand), -32000, 32000);

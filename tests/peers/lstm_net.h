@@ -9,7 +9,8 @@
 
 namespace fusebox::testing {
 
-// Inputs: x, h and c. Outputs: the op's output and the final h and c. The states that the op updates are h and c times one.
+// Inputs: x, h and c. Outputs: the op's output and the final h and c. The states that the op updates are h
+// and c times one.
 struct LstmNet {
   std::string name = {};
   int64_t batch = 1, steps = 4, inputs = 5, cells = 8, outputs = 0;  // outputs 0: as cells, no projection

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fused LSTM in integers and with 8-bit weights: how far from its float form, beside what the official file shows, and in stock TFLite.
+// A fused LSTM in integers and with 8-bit weights: how far from its float form, beside what the official file
+// shows, and in stock TFLite.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM ops of every variant through the kernels of plugins/rnn, beside stock TFLite's. States are values: computed before the op and read
-// after it, so that every call gives the same answer.
+// LSTM ops of every variant through the kernels of plugins/rnn, beside stock TFLite's. States are values:
+// computed before the op and read after it, so that every call gives the same answer.
 #include <gtest/gtest.h>
 
 #include <iostream>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised conversions: how large they are, how far from the float model, and that stock TFLite runs them as we do.
+// Quantised conversions: how large they are, how far from the float model, and that stock TFLite runs them as
+// we do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -115,8 +116,9 @@ std::vector<Net> Nets() {
   return nets;
 }
 
-// How near to stock. Hybrid kernels round what comes in to 255 steps, so that a last bit that differs moves a value by a step: they
-// are held to a fifth of the error that the rounding makes. Bytes: a step of SOFTMAX's result.
+// How near to stock. Hybrid kernels round what comes in to 255 steps, so that a last bit that differs moves a
+// value by a step: they are held to a fifth of the error that the rounding makes. Bytes: a step of SOFTMAX's
+// result.
 constexpr struct {
   Quantization as;
   const char* name;
@@ -202,10 +204,11 @@ Result<Bytes> BytesOf(const std::string& path) {
   return out;
 }
 
-// Bytes of our kernels and of stock's may differ by a step in a layer, which the layers behind it carry on: a hundredth.
+// Bytes of our kernels and of stock's may differ by a step in a layer, which the layers behind it carry on: a
+// hundredth.
 constexpr int kTriedOfKeras = 100;
-// Below this a file cannot get to 0.3 of its size: scales, f32 biases, names and tables weigh as much as the weights. Those have a bar of
-// their own, what the file holds beside numbers.
+// Below this a file cannot get to 0.3 of its size: scales, f32 biases, names and tables weigh as much as the
+// weights. Those have a bar of their own, what the file holds beside numbers.
 constexpr double kSmallNet = 250e3;
 double LargestStructure(const Bytes& bytes) { return 1000 + 400 * static_cast<double>(bytes.ops); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras' recurrent layers of the project's own, fused: beside stock TFLite, which must give the same on every call, and
-// beside the layers of TensorFlow.js.
+// Keras' recurrent layers of the project's own, fused: beside stock TFLite, which must give the same on every
+// call, and beside the layers of TensorFlow.js.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -163,8 +163,8 @@ const Form kHybridForms[] = {
 INSTANTIATE_TEST_SUITE_P(All, StockRunsHybrid, ::testing::ValuesIn(kHybridForms),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// The same file with activations of 8 bits. Stock has kernels for that form of the unidirectional LSTM alone; that ours
-// decline the others therefore keeps no model from running here that runs there.
+// The same file with activations of 8 bits. Stock has kernels for that form of the unidirectional LSTM alone;
+// that ours decline the others therefore keeps no model from running here that runs there.
 void ToBytes(Module& module) {
   const auto quant = std::make_shared<const Quant>(Quant{.scales = {1.0f / 128}, .zero_points = {0}});
   for (const auto& function : module.functions) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// .tflite files with a WHILE over Flex tensor lists, which stock TFLite cannot run: after conversion it can, with fused ops.
+// .tflite files with a WHILE over Flex tensor lists, which stock TFLite cannot run: after conversion it can,
+// with fused ops.
 #include <gmock/gmock.h>
 
 #include "host/tflite/tflite.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESHAPE of empty and other tensors to every short list of sizes: the dims that stock TFLite works out, or refused by both.
+// RESHAPE of empty and other tensors to every short list of sizes: the dims that stock TFLite works out, or
+// refused by both.
 #include <gtest/gtest.h>
 
 #include "host/tflite/tflite.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RNN and BIDIRECTIONAL_SEQUENCE_RNN as old files have them, with their states kept between calls, beside stock TFLite.
+// RNN and BIDIRECTIONAL_SEQUENCE_RNN as old files have them, with their states kept between calls, beside
+// stock TFLite.
 #include <gtest/gtest.h>
 
 #include <iostream>

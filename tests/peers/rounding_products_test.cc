@@ -96,8 +96,8 @@ Family Dense(std::string name, DType dtype, int64_t most_channels) {
           }};
 }
 
-// Sums that are a bias and nothing else, each as near as can be to where the result rounds up. What is not quite the
-// scale that stock has shows here.
+// Sums that are a bias and nothing else, each as near as can be to where the result rounds up. What is not
+// quite the scale that stock has shows here.
 Family Halves(std::string name, Op op, DType dtype, bool per_channel, int64_t most_channels) {
   return {
       "HalvesOf" + std::move(name),

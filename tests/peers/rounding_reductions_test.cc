@@ -51,7 +51,8 @@ int64_t FoldsOf(const Dims& dims, const Axes& axes) {
   return CountOf(dims) / std::max<int64_t>(1, CountOf(axes.all));
 }
 
-// Without scales all dims that stay are not kept: stock 2.9 divides 0 by 0 for images with their dims kept, and gives zeros.
+// Without scales all dims that stay are not kept: stock 2.9 divides 0 by 0 for images with their dims kept,
+// and gives zeros.
 Family Mean(std::string name, DType dtype, Scales scales, bool image, int64_t most = 15) {
   return {std::move(name), [=](Dice& dice, std::string& what) {
             Dims dims =

@@ -54,7 +54,8 @@ Tensors Inputs(const Session& session) {
   return inputs;
 }
 
-// "equal", or what differs or could not be done. `stock_path` is the file that stock TFLite gets: `path` itself where all ops are builtin.
+// "equal", or what differs or could not be done. `stock_path` is the file that stock TFLite gets: `path`
+// itself where all ops are builtin.
 std::string BesideStock(const std::string& path, const std::string& stock_path,
                         const std::shared_ptr<Registry>& registry) {
   const auto session = Open(path, registry);

@@ -36,7 +36,8 @@ struct Boxes {
   }
 };
 
-// On a grid, so that overlaps fall on the threshold too. Every box has an area: stock selects one without again and again.
+// On a grid, so that overlaps fall on the threshold too. Every box has an area: stock selects one without
+// again and again.
 std::vector<float> Corners(uint32_t seed) {
   std::vector<float> corners = Noise<float>(240, seed, 0, 8);
   for (float& c : corners) c = std::floor(c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every real .tflite file: it opens or is refused with a reason, runs as stock TFLite does, and never crashes.
-// Each file has a child process and half a minute.
+// Every real .tflite file: it opens or is refused with a reason, runs as stock TFLite does, and never
+// crashes. Each file has a child process and half a minute.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -29,15 +29,15 @@ constexpr size_t kChildren = 2;
 constexpr unsigned kSeconds = 30;
 constexpr double kNear = 8 / 255.0;
 
-// Quantised files that are known to end further from stock. The first two: their FULLY_CONNECTED weights have a scale per
-// channel, of which that version of TFLite seems to take one. vww: TFLite cuts off the fraction of a MEAN of bytes where
-// operand and result have one scale, which we round. dbface: TFLite computes HARD_SWISH of bytes in 16 bits, a step off the
-// nearest value here and there.
+// Quantised files that are known to end further from stock. The first two: their FULLY_CONNECTED weights have
+// a scale per channel, of which that version of TFLite seems to take one. vww: TFLite cuts off the fraction
+// of a MEAN of bytes where operand and result have one scale, which we round. dbface: TFLite computes
+// HARD_SWISH of bytes in 16 bits, a step off the nearest value here and there.
 constexpr std::string_view kKnownFar[] = {"conv_fc_mnist_srq_a8w8", "partly_quantized_mnist", "/vww.tflite",
                                           "dbface_keras_256x256_integer_quant"};
 
-// Nets whose activations are quantised as they run magnify the last bit of a float sum, and a build without contraction to
-// fused multiply-adds rounds otherwise than the one that the list above was made with.
+// Nets whose activations are quantised as they run magnify the last bit of a float sum, and a build without
+// contraction to fused multiply-adds rounds otherwise than the one that the list above was made with.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kRoundsAsMeasured = false;
 #else
@@ -58,7 +58,8 @@ double Steps(const Tensor& a, const Tensor& b) {
   return worst / double{std::numeric_limits<std::make_unsigned_t<T>>::max()};
 }
 
-// Largest difference over the largest value of the output; infinite where one is no number, or other bytes differ.
+// Largest difference over the largest value of the output; infinite where one is no number, or other bytes
+// differ.
 double Relative(const Tensor& a, const Tensor& b) {
   constexpr double kApart = std::numeric_limits<double>::infinity();
   if (a.data.size() != b.data.size()) return kApart;
@@ -92,8 +93,8 @@ bool IsQuantised(const std::string& path) {
   return false;
 }
 
-// One line: "refused REASON", "cannot run REASON", "no peer REASON", "equal E", "near E" or "far E" (a quantised file, where
-// differences of one step in rounding add up from layer to layer), "differs E".
+// One line: "refused REASON", "cannot run REASON", "no peer REASON", "equal E", "near E" or "far E" (a
+// quantised file, where differences of one step in rounding add up from layer to layer), "differs E".
 std::string Examine(const std::string& path, bool stock_runs_it) {
   auto ours = Open(path, *Plugins());
   if (!ours) return "refused " + ours.error().message;

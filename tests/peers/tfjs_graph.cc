@@ -167,8 +167,9 @@ class Flattener {
     FUSEBOX_ASSIGN(std::vector<std::string> inputs, Operands(scope, node));
     const std::string name = scope.prefix + node.name();
     auto& results = scope.results[node.name()];
-    // A handle is the value already. Identities go as in TensorFlow.js's converter: with them, what a loop writes to a list may be a node that
-    // is no result of the body, and TensorFlow.js 4.22 frees that when the body has run, though the list still holds it.
+    // A handle is the value already. Identities go as in TensorFlow.js's converter: with them, what a loop
+    // writes to a list may be a node that is no result of the body, and TensorFlow.js 4.22 frees that when
+    // the body has run, though the list still holds it.
     if (op == "ReadVariableOp" || op == "Identity") {
       results = inputs;
       return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose authors published what TensorFlow's own converter made of them: our file computes the same, has no more ops and is no
-// larger.
+// Models whose authors published what TensorFlow's own converter made of them: our file computes the same,
+// has no more ops and is no larger.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -118,7 +118,8 @@ TEST(Twins, ComputeTheSameWithNoMoreOpsAndBytes) {
 
 using Spectrum = std::vector<std::complex<double>>;
 
-// The Fourier transform of a frame as the authors' program does it outside of the two halves, and the way back.
+// The Fourier transform of a frame as the authors' program does it outside of the two halves, and the way
+// back.
 Spectrum Transform(std::span<const float> frame) {
   const size_t n = frame.size();
   Spectrum out(n / 2 + 1);
@@ -163,7 +164,8 @@ Result<Tensor> RunHalves(Half& first, Half& second, const Tensor& frame) {
   return second.Run(Floats({1, 1, 512}, TransformBack(spectrum, 512)));
 }
 
-// The official files are two halves, with the transform between them in the authors' program; the SavedModel is all of it, and keeps its states.
+// The official files are two halves, with the transform between them in the authors' program; the SavedModel
+// is all of it, and keeps its states.
 TEST(Twins, HalvesOfDtlnGiveWhatItsSavedModelGives) {
   FUSEBOX_NEEDS_MODEL(halves, "tflite/breizhn__DTLN/pretrained_model");
   FUSEBOX_NEEDS_MODEL(source, "savedmodel/breizhn__DTLN/pretrained_model/dtln_saved_model");

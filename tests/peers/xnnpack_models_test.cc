@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real conv nets over 400 KB through XNNPACK, beside stock TFLite. Each file has a child process: peers may crash.
+// Real conv nets over 400 KB through XNNPACK, beside stock TFLite. Each file has a child process: peers may
+// crash.
 //
-// What is held: f32 nets agree to 1e-4 of the output's largest value. Nets of 8 bits do not agree to the bit anywhere:
-// XNNPACK rounds sums once in f32, TFLite twice in integers, so that every layer may be off by one step, and what follows
-// adds up. So one of these holds: the difference is at most a tenth of the output (root mean square over root mean square); it
-// is at most as many steps of the output's own 8 bits as independent errors of its layers add up to, the square root of their
-// number; ours is nearer to the peer's own XNNPACK delegate than the peer's kernels are; of class maps, at most a tenth of
-// the classes differ.
+// What is held: f32 nets agree to 1e-4 of the output's largest value. Nets of 8 bits do not agree to the bit
+// anywhere: XNNPACK rounds sums once in f32, TFLite twice in integers, so that every layer may be off by one
+// step, and what follows adds up. So one of these holds: the difference is at most a tenth of the output
+// (root mean square over root mean square); it is at most as many steps of the output's own 8 bits as
+// independent errors of its layers add up to, the square root of their number; ours is nearer to the peer's
+// own XNNPACK delegate than the peer's kernels are; of class maps, at most a tenth of the classes differ.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

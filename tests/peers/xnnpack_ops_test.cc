@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single ops of 8 and 4 bits through XNNPACK, beside stock TFLite's kernels: at most one step apart, which is the rounding.
+// Single ops of 8 and 4 bits through XNNPACK, beside stock TFLite's kernels: at most one step apart, which is
+// the rounding.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -23,7 +23,8 @@ inline std::shared_ptr<Registry> OnlyPlugin(const std::string& path) {
   return registry ? *registry : nullptr;
 }
 
-// Its body ignores its inputs, so that only a rule gives it a meaning. Inputs are the model's, unless `constants` has a value for them.
+// Its body ignores its inputs, so that only a rule gives it a meaning. Inputs are the model's, unless
+// `constants` has a value for them.
 struct Composite {
   std::string name;
   std::vector<Type> inputs, results;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of scales and zero points, at every place of arrays of every length about the width of a vector.
+// What is asked of scales and zero points, at every place of arrays of every length about the width of a
+// vector.
 #include <gtest/gtest.h>
 #include <fusebox/quant.hpp>
 

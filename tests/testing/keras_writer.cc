@@ -76,7 +76,8 @@ class Writer {
     H5Tset_size(type, longest);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
     const hid_t object = H5Oopen(file_, group.c_str(), H5P_DEFAULT);
-    // Attributes of more than 64 KiB need the newer layout or, as Keras does it, pieces; a model's text is stored whole.
+    // Attributes of more than 64 KiB need the newer layout or, as Keras does it, pieces; a model's text is
+    // stored whole.
     const hid_t attribute = H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT);
     FUSEBOX_CHECK(H5Awrite(attribute, type, packed.data()) >= 0);
     H5Aclose(attribute);

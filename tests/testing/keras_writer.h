@@ -25,13 +25,15 @@ struct KerasFixture {
   std::string version = "2.9.0";
 };
 
-// Datasets are "<layer>/<layer>/<weight>:0" below model_weights, as of Keras 2; Keras 3 leaves out the number.
+// Datasets are "<layer>/<layer>/<weight>:0" below model_weights, as of Keras 2; Keras 3 leaves out the
+// number.
 void WriteH5(const std::string& path, const KerasFixture& fixture);
 // `weights` by their path in model.weights.h5.
 void WriteKeras(const std::string& path, const nlohmann::json& config,
                 const std::map<std::string, Tensor>& weights, const std::string& version = "3.3.3");
-// The same weights as Keras 2.15 names them on Windows: up to "/vars/", names are joined by backslashes, which makes one group of the root
-// of them. With `last_only`, as versions do that clean up half of the paths.
+// The same weights as Keras 2.15 names them on Windows: up to "/vars/", names are joined by backslashes,
+// which makes one group of the root of them. With `last_only`, as versions do that clean up half of the
+// paths.
 std::map<std::string, Tensor> NamedOnWindows(const std::map<std::string, Tensor>& weights,
                                              bool last_only = false);
 // An archive of the given members.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module of TensorFlow's tutorial on training on the device, as small as it can be: one variable, four signatures, of which
-// the two that write and read checkpoints hold Flex ops that nothing here runs.
+// The module of TensorFlow's tutorial on training on the device, as small as it can be: one variable, four
+// signatures, of which the two that write and read checkpoints hold Flex ops that nothing here runs.
 #pragma once
 
 #include <flatbuffers/flexbuffers.h>

@@ -8,7 +8,8 @@
 
 namespace fusebox::testing {
 
-// The path of a file below FUSEBOX_PEER_DIR or FUSEBOX_MODELS; empty when there is none, and then *why says so.
+// The path of a file below FUSEBOX_PEER_DIR or FUSEBOX_MODELS; empty when there is none, and then *why says
+// so.
 std::string PeerFile(const std::string& name, std::string* why);
 std::string ModelFile(const std::string& name, std::string* why);
 // FUSEBOX_PEERS=required: a peer that is missing is a failure.

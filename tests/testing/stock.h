@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stock TFLite: the C library of TFLite 2.9 from FUSEBOX_PEER_DIR, opened at run time. One thread and no delegate, unless
-// asked for.
+// Stock TFLite: the C library of TFLite 2.9 from FUSEBOX_PEER_DIR, opened at run time. One thread and no
+// delegate, unless asked for.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@ class Stock {
   // Reads the file and allocates. Errors hold what TFLite reported.
   // `custom` names an op for which a kernel stands in that computes nothing.
   static Result<std::unique_ptr<Stock>> Open(const std::string& path, const std::string& custom = {});
-  // With its own XNNPACK delegate, 8-bit ops included. Errors where the delegate refuses the file: it never falls back.
+  // With its own XNNPACK delegate, 8-bit ops included. Errors where the delegate refuses the file: it never
+  // falls back.
   static Result<std::unique_ptr<Stock>> WithXnnpack(const std::string& path, int threads = 1);
   ~Stock();
 

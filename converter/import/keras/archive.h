@@ -34,7 +34,8 @@ class Archive {
   bool by_object() const { return by_object_; }            // weights are found by object, else by layer
   const std::string& backend() const { return backend_; }  // "tensorflow", "theano", ...
 
-  // By layer: the datasets of a layer of the whole model, in Keras' order; nothing when the file knows no such layer.
+  // By layer: the datasets of a layer of the whole model, in Keras' order; nothing when the file knows no
+  // such layer.
   Result<std::optional<std::vector<std::string>>> LayerWeights(const std::string& layer) const;
   // By object, whose path has slashes even where the file's own does not.
   bool HasGroup(const std::string& path) const { return objects_->HasGroup(path); }

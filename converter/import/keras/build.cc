@@ -119,7 +119,8 @@ class ModelBuilder {
   std::deque<CallKey> ready_;
 };
 
-// x + y is an operation Add of two tensors, layers.Add()([x, y]) a layer of one list of them. Layers have `trainable`, operations have not.
+// x + y is an operation Add of two tensors, layers.Add()([x, y]) a layer of one list of them. Layers have
+// `trainable`, operations have not.
 bool IsOperation(const Layer& layer, const LayerRow* row, const LayerCall& call) {
   if (layer.operation) return true;
   if (!layer.sourceless || !KnowsOperation(layer.class_name)) return false;

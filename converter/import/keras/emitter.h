@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a function in TensorFlow's ops. Each is translated to TFLite's at once where that can be done, so that shapes are known
-// while layers are built; what cannot be said yet stays an opaque node for the passes.
+// Writes a function in TensorFlow's ops. Each is translated to TFLite's at once where that can be done, so
+// that shapes are known while layers are built; what cannot be said yet stays an opaque node for the passes.
 //
-// The first failure sticks: from then on nothing is emitted and values are kNoValue, so that layers need not ask after each op.
+// The first failure sticks: from then on nothing is emitted and values are kNoValue, so that layers need not
+// ask after each op.
 #pragma once
 
 #include <initializer_list>
@@ -24,7 +25,8 @@ Attrs MakeAttrs(const char* name, V value, Rest... rest) {
   return attrs;
 }
 
-// One dimension of a shape that is asked for: a size, the size of a value's dimension at run time, or what is left over.
+// One dimension of a shape that is asked for: a size, the size of a value's dimension at run time, or what is
+// left over.
 struct Extent {
   int64_t size = Shape::kUnknown;
   ValueId source = kNoValue;

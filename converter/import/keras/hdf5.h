@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading HDF5: groups, text attributes, float datasets. Nothing outside the file is ever opened (no external links or
-// storage, no virtual datasets, no filter plugins), and sizes are told before anything is read. Any thread; calls take
-// turns, since the library keeps global state.
+// Reading HDF5: groups, text attributes, float datasets. Nothing outside the file is ever opened (no external
+// links or storage, no virtual datasets, no filter plugins), and sizes are told before anything is read. Any
+// thread; calls take turns, since the library keeps global state.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ inline constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 
 class Hdf5File {
  public:
-  // A file of the file system, and the bytes of one that lie in memory, under a name for messages (who opens a file by its path
-  // says that path himself). Values that are stored as
-  // they are needed are not copied: they are parts of the mapped file, or of those bytes.
+  // A file of the file system, and the bytes of one that lie in memory, under a name for messages (who opens
+  // a file by its path says that path himself). Values that are stored as they are needed are not copied:
+  // they are parts of the mapped file, or of those bytes.
   static Result<Hdf5File> Open(const std::string& path);
   static Result<Hdf5File> FromBytes(Buffer bytes, std::string name);
   Hdf5File(Hdf5File&&) noexcept;

@@ -33,7 +33,8 @@ std::optional<DType> DTypeOf(hid_t type) {
   return {};
 }
 
-// What the library converts to while it reads; f16 has no native form and is read as f32, bf16 is read as it is stored.
+// What the library converts to while it reads; f16 has no native form and is read as f32, bf16 is read as it
+// is stored.
 hid_t NativeType(DType dtype, hid_t stored) {
   switch (dtype) {
     case DType::kBF16: return stored;
@@ -63,7 +64,8 @@ Status CheckStorage(hid_t dataset, size_t bytes) {
   return {};
 }
 
-// Where the values stand in the file as they are needed: little-endian, in one piece, aligned. HADDR_UNDEF: nowhere.
+// Where the values stand in the file as they are needed: little-endian, in one piece, aligned. HADDR_UNDEF:
+// nowhere.
 haddr_t InPlace(hid_t dataset, hid_t stored, DType dtype) {
   const Id properties(H5Dget_create_plist(dataset), H5Pclose);
   if (!properties.ok() || H5Pget_layout(properties) != H5D_CONTIGUOUS) return HADDR_UNDEF;

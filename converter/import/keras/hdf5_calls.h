@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the HDF5 library about an object that is open, with limits on what a file may claim. Errors have no place: the
-// caller knows it. The library keeps global state, so that whoever calls these holds the file's turn (hdf5.cc).
+// What is asked of the HDF5 library about an object that is open, with limits on what a file may claim.
+// Errors have no place: the caller knows it. The library keeps global state, so that whoever calls these
+// holds the file's turn (hdf5.cc).
 #pragma once
 
 #include <hdf5.h>

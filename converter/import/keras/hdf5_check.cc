@@ -21,7 +21,8 @@
 #define FUSEBOX_INSTALL_PREFIX "/usr/local"
 #endif
 
-// The prefix that the program was built against, where find_package(fusebox) said so (cmake/fusebox-config.cmake.in).
+// The prefix that the program was built against, where find_package(fusebox) said so
+// (cmake/fusebox-config.cmake.in).
 extern "C" [[gnu::weak]] const char fusebox_prefix[];
 
 namespace fusebox::keras {
@@ -48,11 +49,12 @@ class Descriptor {
 };
 
 Status SystemError(const char* call) {
-  return IoError(std::string("the check of an HDF5 file cannot start: ") + call + ": " + std::strerror(errno));
+  return IoError(std::string("the check of an HDF5 file cannot start: ") + call + ": " +
+                 std::strerror(errno));
 }
 
-// The prefix of the running program comes first: an installation may have been moved. Not for a privileged process, whose
-// program may be a link that somebody else made.
+// The prefix of the running program comes first: an installation may have been moved. Not for a privileged
+// process, whose program may be a link that somebody else made.
 Result<std::string> FindProgram() {
   std::vector<std::string> prefixes;
   std::error_code error;

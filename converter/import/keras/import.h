@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Import: a Keras file as a graph of one signature, serving_default, whose inputs and outputs bear the names of their layers.
+// Import: a Keras file as a graph of one signature, serving_default, whose inputs and outputs bear the names
+// of their layers.
 //
-// archive reads the file, topology its configuration, weights says which dataset belongs where, and layers/ write each layer in
-// TensorFlow's ops, which import/tables translates. Recurrent layers become composites: see layers/recurrent.cc.
+// archive reads the file, topology its configuration, weights says which dataset belongs where, and layers/
+// write each layer in TensorFlow's ops, which import/tables translates. Recurrent layers become composites:
+// see layers/recurrent.cc.
 #pragma once
 
 #include <string>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of one layer, as the functions of layers/*.cc see it: configuration, inputs, weights, and an emitter for the ops.
+// One call of one layer, as the functions of layers/*.cc see it: configuration, inputs, weights, and an
+// emitter for the ops.
 //
-// A layer is a row of a table: its class, its weights in Keras' order, and a function that builds one call. Failures stick (see
-// Emitter): a getter that finds no or a wrong value fails the call and returns something harmless.
+// A layer is a row of a table: its class, its weights in Keras' order, and a function that builds one call.
+// Failures stick (see Emitter): a getter that finds no or a wrong value fails the call and returns something
+// harmless.
 #pragma once
 
 #include <functional>
@@ -20,7 +22,8 @@
 
 namespace fusebox::keras {
 
-// A value on its way through the model, with the mask that Keras carries along ([batch, time] bool) where there is one.
+// A value on its way through the model, with the mask that Keras carries along ([batch, time] bool) where
+// there is one.
 struct Flow {
   ValueId value = kNoValue, mask = kNoValue;
 };
@@ -76,7 +79,8 @@ class LayerCall {
   const Given* Keyword(const std::string& name) const;  // null: not given
   std::string UnreadKeyword()
       const;  // one that nobody has asked for and that says something; empty: there is none
-  // The same of what the configuration of an operation holds, where arguments that are not given are sought too.
+  // The same of what the configuration of an operation holds, where arguments that are not given are sought
+  // too.
   std::string UnreadSetting() const;
   const std::vector<Given>& args() const { return args_; }
   const std::map<std::string, Given>& keywords() const { return kwargs_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths of objects in model.weights.h5, however the Keras that wrote it joined their names. On Windows, Keras 2.12 to 2.15 and the
-// first of Keras 3 join them by backslashes, which separate nothing in HDF5: "layers\lstm\cell" is one group of the root.
+// Paths of objects in model.weights.h5, however the Keras that wrote it joined their names. On Windows,
+// Keras 2.12 to 2.15 and the first of Keras 3 join them by backslashes, which separate nothing in HDF5:
+// "layers\lstm\cell" is one group of the root.
 #pragma once
 
 #include <map>

@@ -85,7 +85,8 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
   if (layer->name.empty()) layer->name = Text(*config, "name");
   if (layer->name.empty()) return Invalid("layer of class " + layer->class_name + " has no name");
   layer->path = prefix + layer->name;
-  // An own class that is registered under a package, or that lies in a module of its author, may bear any name.
+  // An own class that is registered under a package, or that lies in a module of its author, may bear any
+  // name.
   const std::string package = Text(entry, "registered_name"), module = Text(entry, "module");
   if ((!package.empty() && package != layer->class_name) ||
       (!module.empty() && !module.starts_with("keras") && !module.starts_with("tf_keras")))
@@ -289,8 +290,8 @@ void ForEachReference(Model& model, const std::function<void(TensorRef&)>& visit
   for (TensorRef& ref : model.outputs) visit(ref);
 }
 
-// A model that was made of its inputs and outputs counts that as its call 0, which is not stored: its calls as a layer count from 1,
-// and the first of them is always referred to.
+// A model that was made of its inputs and outputs counts that as its call 0, which is not stored: its calls
+// as a layer count from 1, and the first of them is always referred to.
 void SkipOwnCalls(Model& model) {
   std::vector<bool> from_zero(model.layers.size(), false);
   const auto at = [](const TensorRef& ref) { return static_cast<size_t>(ref.layer); };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of a model as a tree of layers and calls between them: Sequential and functional models, models in models,
-// layers that are called several times, layers that wrap others; the spellings of Keras 1, 2 and 3.
+// The configuration of a model as a tree of layers and calls between them: Sequential and functional models,
+// models in models, layers that are called several times, layers that wrap others; the spellings of Keras 1,
+// 2 and 3.
 #pragma once
 
 #include <map>
@@ -33,8 +34,8 @@ struct Model;
 
 struct Layer {
   std::string class_name, name;
-  std::string
-      stored_class;  // which names its group in a .keras file, where it is another: RNN around an LSTMCell is an LSTM
+  std::string stored_class;  // which names its group in a .keras file, where it is another: RNN around an
+                             // LSTMCell is an LSTM
   std::string
       path;  // of layer names, outermost first, without the whole model's: what messages and locations say
   nlohmann::json config;       // an object

@@ -35,7 +35,8 @@ using Slots = std::vector<Slot>;
 
 void Append(Slots& to, Slots from) { to.insert(to.end(), from.begin(), from.end()); }
 
-// Keras lists what is trained first, over all of a nested model, and then the rest; of a frozen part all is "the rest".
+// Keras lists what is trained first, over all of a nested model, and then the rest; of a frozen part all is
+// "the rest".
 Slots Trained(Layer& layer) {
   Slots out;
   if (!layer.trainable) return out;
@@ -45,7 +46,8 @@ Slots Trained(Layer& layer) {
   return out;
 }
 
-// Of a frozen model Keras 2 lists what was trained in all of its layers first, Keras 3 and other layers one layer after another.
+// Of a frozen model Keras 2 lists what was trained in all of its layers first, Keras 3 and other layers one
+// layer after another.
 Slots Untrained(Layer& layer, int major) {
   Slots out;
   for (const WeightSpec& spec : Specs(layer))
@@ -117,8 +119,9 @@ Status AssignByLayer(Layer& layer, const Archive& archive) {
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 
-// As Keras derives names of groups from those of classes: a word begins before a capital letter that small ones follow, and between a
-// small and a capital letter. "DepthwiseConv2D" is depthwise_conv2d, "Conv2DTranspose" conv2d_transpose, "PReLU" p_re_lu.
+// As Keras derives names of groups from those of classes: a word begins before a capital letter that small
+// ones follow, and between a small and a capital letter. "DepthwiseConv2D" is depthwise_conv2d,
+// "Conv2DTranspose" conv2d_transpose, "PReLU" p_re_lu.
 std::string SnakeCase(const std::string& name) {
   std::string words;
   for (size_t i = 0; i < name.size();) {

@@ -7,8 +7,8 @@
 
 namespace fusebox::keras {
 
-// Fills in Layer::weights everywhere. Errors: weights are missing, there are too few or too many, or their names say that they
-// stand in another order.
+// Fills in Layer::weights everywhere. Errors: weights are missing, there are too few or too many, or their
+// names say that they stand in another order.
 Status AssignWeights(Model&, const Archive&);
 
 }  // namespace fusebox::keras

@@ -23,7 +23,8 @@ class ZipFile {
   ~ZipFile();
 
   bool Has(const std::string& member) const;
-  // The member, unpacked and checked against its checksum. Errors: it is missing, broken, or larger than `limit`.
+  // The member, unpacked and checked against its checksum. Errors: it is missing, broken, or larger than
+  // `limit`.
   Result<Buffer> Read(const std::string& member, size_t limit) const;
 
  private:

@@ -18,8 +18,8 @@ struct RestoredTensor {
   bool operator==(const RestoredTensor&) const = default;
 };
 
-// What the restore function (or, in TensorFlow 1, the restore nodes of the main graph) assigns to each handle node of the main
-// graph. Empty when the model cannot be restored.
+// What the restore function (or, in TensorFlow 1, the restore nodes of the main graph) assigns to each handle
+// node of the main graph. Empty when the model cannot be restored.
 Result<std::unordered_map<std::string, RestoredTensor>> RestoredHandles(const SavedModel& model);
 
 struct CheckpointKeys {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's Case(index, arguments...) calls one of its branches, the last one where the index is outside of them. TFLite has no such
-// op: it becomes nested Ifs.
+// TensorFlow's Case(index, arguments...) calls one of its branches, the last one where the index is outside
+// of them. TFLite has no such op: it becomes nested Ifs.
 #include <algorithm>
 
 #include "converter/import/saved_model/function_import.h"

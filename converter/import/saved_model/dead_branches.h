@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A conditional of TensorFlow 1 is made of Switch nodes, of whose two outputs one is dead, and of Merge nodes, which hand on what is
-// alive; whatever reads a dead value is dead itself. Where the condition is constant, as that of training mostly is when a model is
-// saved, it is known which side that is.
+// A conditional of TensorFlow 1 is made of Switch nodes, of whose two outputs one is dead, and of Merge
+// nodes, which hand on what is alive; whatever reads a dead value is dead itself. Where the condition is
+// constant, as that of training mostly is when a model is saved, it is known which side that is.
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@ namespace fusebox::saved_model {
 
 bool IsSwitch(const tf::NodeDef&);
 bool IsMerge(const tf::NodeDef&);
-// What the condition of a Switch is, where it is constant: past identities, negations and defaults that no signature feeds.
+// What the condition of a Switch is, where it is constant: past identities, negations and defaults that no
+// signature feeds.
 std::optional<bool> ConstantCondition(const Function&, ValueId);
 
 class DeadBranches {

@@ -14,7 +14,8 @@ bool ParseNumber(std::string_view text, int& out) {
   return error == std::errc() && end == text.data() + text.size() && out >= 0;
 }
 
-// Ops whose definition a file may not carry: it lists those of the main graph only, loops and branches hold more.
+// Ops whose definition a file may not carry: it lists those of the main graph only, loops and branches hold
+// more.
 struct KnownOp {
   std::string_view op, outputs;  // names with commas
   std::string_view
@@ -72,7 +73,8 @@ DType TypeAttr(const tf::NodeDef& node, const std::string& attr) {
   return it == node.attr().end() ? DType::kNone : ToDType(it->second.type());
 }
 
-// Ops whose result has a type of its own, whatever T is; `attr` may say another one. Files leave out an attribute that has its default.
+// Ops whose result has a type of its own, whatever T is; `attr` may say another one. Files leave out an
+// attribute that has its default.
 constexpr struct {
   std::string_view op, attr;
   DType dtype;

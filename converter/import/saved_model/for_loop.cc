@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's For(start, limit, delta, carried...) calls its body with start, start + delta, ... before limit. TFLite has no such op: it
-// becomes a While that counts how often it ran.
+// TensorFlow's For(start, limit, delta, carried...) calls its body with start, start + delta, ... before
+// limit. TFLite has no such op: it becomes a While that counts how often it ran.
 #include "converter/import/saved_model/function_import.h"
 
 namespace fusebox::saved_model {

@@ -253,7 +253,8 @@ class Importer {
     return {};
   }
 
-  // A variable of TensorFlow 1 gives its value itself. What writes to it finds no handle, and stays untranslated.
+  // A variable of TensorFlow 1 gives its value itself. What writes to it finds no handle, and stays
+  // untranslated.
   Status ReadHere(const tf::NodeDef& node, ValueId handle) {
     const Type type = f_.value(handle).type;
     f_.value(handle).type = {DType::kResource, Shape::Scalar()};

@@ -27,7 +27,8 @@ struct ImportState {
   // The module's variable for a handle node of the main graph.
   Result<std::string> VariableOf(const std::string& node);
   Result<std::string> VariableAt(int number);  // in `variables`
-  // Gives the handle of a lookup table its number and what the table holds: attributes table_id, keys and values, or `why` not.
+  // Gives the handle of a lookup table its number and what the table holds: attributes table_id, keys and
+  // values, or `why` not.
   void FillTable(const std::string& node, Node& handle);
 };
 
@@ -62,20 +63,22 @@ Status ImportFunction(ImportState&, const tf::FunctionDef&);
 // Attributes that say nothing about what a node computes.
 bool IsNoise(const std::string& attribute);
 Shape ArgShape(const tf::FunctionDef&, int arg);
-// A For over these operands (start, limit, delta, what is carried) as a While of two new functions around `body`; what it gives.
+// A For over these operands (start, limit, delta, what is carried) as a While of two new functions around
+// `body`; what it gives.
 Result<std::vector<ValueId>> AddForLoop(Module&, Function&, const std::string& body,
                                         const std::vector<ValueId>& operands);
 // What an If asks as one bool: a number for whether it is not zero, a tensor for whether it has elements.
 Result<ValueId> ConditionOf(Function&, ValueId condition, const std::string& node);
 std::vector<std::string> BranchesOf(const tf::NodeDef& of_case);
-// A Case of these operands (index, arguments...) as Ifs over new functions; what it gives, of the types `results`.
+// A Case of these operands (index, arguments...) as Ifs over new functions; what it gives, of the types
+// `results`.
 Result<std::vector<ValueId>> AddCase(Module&, Function&, const std::vector<std::string>& branches,
                                      const std::vector<ValueId>& operands, const std::vector<Type>& results);
 // The part of the main graph between a signature's inputs and outputs, as a function named like the
 // signature.
 Status ImportSignature(ImportState&, const std::string& key, const tf::SignatureDef&);
-// The function of the model's object graph that is called so, by its author or in the library; empty: none. An error names all where there are
-// several.
+// The function of the model's object graph that is called so, by its author or in the library; empty: none.
+// An error names all where there are several.
 Result<std::string> SavedFunctionOf(const SavedModel&, const std::string& name);
 // That function with what it captured, as a signature that is named as its author named it.
 Status ImportSavedFunction(ImportState&, const std::string& name);

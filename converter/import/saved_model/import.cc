@@ -74,8 +74,8 @@ Status ImportOne(ImportState& state, const std::string& key) {
   return status;
 }
 
-// The functions beside the signatures that can be imported, as --signature takes them, a few at most. What they leave in the module is
-// of no use: the import has failed.
+// The functions beside the signatures that can be imported, as --signature takes them, a few at most. What
+// they leave in the module is of no use: the import has failed.
 std::string Functions(ImportState& state) {
   constexpr int kMost = 8, kMostTried = 32;
   std::string out;

@@ -17,8 +17,8 @@ namespace fusebox::saved_model {
 
 using converter::Imported;
 
-// The named signatures (an error if one does not import), or, when none is named, all that do. A name that is no signature's may be that of a
-// function which the model's object graph knows: it becomes a signature.
+// The named signatures (an error if one does not import), or, when none is named, all that do. A name that is
+// no signature's may be that of a function which the model's object graph knows: it becomes a signature.
 Result<Imported> Import(const std::string& dir, const std::vector<std::string>& signatures);
 
 // TensorFlow's types as the graph's. Errors name what cannot be said.

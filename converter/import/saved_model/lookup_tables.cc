@@ -134,7 +134,8 @@ LookupTables::Found LookupTables::Source(const Scope* scope, std::string_view in
   return {};
 }
 
-// What a variable holds, itself where nothing assigns to it. Of several values the one from the checkpoint is there last.
+// What a variable holds, itself where nothing assigns to it. Of several values the one from the checkpoint is
+// there last.
 LookupTables::Found LookupTables::Assigned(const Found& handle, int& steps) const {
   const auto [first, last] = names_.at(handle.scope->function).assigned.equal_range(handle.node->name());
   if (first == last) return handle;
@@ -174,7 +175,8 @@ Result<Tensor> LookupTables::Value(const Filler& filler, int input) const {
   return ToTensor(from.node->attr().at("value").tensor());
 }
 
-// Assets are named by the constant or the placeholder that stands for their path. Nothing outside of the folder is opened.
+// Assets are named by the constant or the placeholder that stands for their path. Nothing outside of the
+// folder is opened.
 Result<std::string> LookupTables::AssetPath(const Filler& filler) const {
   const Found from = Source(filler.scope, filler.node->input(1));
   if (from.node) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's lookup tables hold when its initialisers have run: from constants, text files among its assets, or the checkpoint.
+// What a model's lookup tables hold when its initialisers have run: from constants, text files among its
+// assets, or the checkpoint.
 #pragma once
 
 #include <map>
@@ -21,7 +22,8 @@ class LookupTables {
   // Looks for what fills each table of the main graph; reads nothing. Both outlive this.
   LookupTables(const SavedModel&, const Variables&);
 
-  // Of a table's node in the main graph. Fails when nothing fills it that can be followed, or with the file's fault.
+  // Of a table's node in the main graph. Fails when nothing fills it that can be followed, or with the file's
+  // fault.
   Result<LookupTable> Of(const std::string& node) const;
 
  private:

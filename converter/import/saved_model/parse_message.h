@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses a message from untrusted bytes: no larger than protobuf allows, nested to a bounded depth, and without the
-// parser's own chatter on stderr.
+// Parses a message from untrusted bytes: no larger than protobuf allows, nested to a bounded depth, and
+// without the parser's own chatter on stderr.
 #pragma once
 
 #include <google/protobuf/message_lite.h>

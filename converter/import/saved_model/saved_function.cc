@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the object graph that are no signatures: what a signature of strings calls once it has parsed them, for one.
+// Functions of the object graph that are no signatures: what a signature of strings calls once it has parsed
+// them, for one.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -36,7 +37,8 @@ bool IsTensor(tf::DataType dtype) {
   return dtype != tf::DT_RESOURCE && dtype != tf::DT_VARIANT && dtype != tf::DT_STRING;
 }
 
-// How many arguments a caller gives; captured objects come behind them. Nothing where the file contradicts itself.
+// How many arguments a caller gives; captured objects come behind them. Nothing where the file contradicts
+// itself.
 std::optional<int> GivenArguments(const SavedModel& model, const std::string& name) {
   const tf::FunctionDef* def = model.FindFunction(name);
   const auto saved = model.objects().concrete_functions().find(name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of a stored tensor a partitioned variable of TensorFlow 1 is: "5 3 2,2:-" is rows 2 and 3 of a [5,3], each whole.
+// Which part of a stored tensor a partitioned variable of TensorFlow 1 is: "5 3 2,2:-" is rows 2 and 3 of a
+// [5,3], each whole.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,8 @@ class VariableBinder {
     return {};
   }
 
-  // Without objects, a container and a name that nodes share are one variable. Objects may have names in common.
+  // Without objects, a container and a name that nodes share are one variable. Objects may have names in
+  // common.
   void AddHandles() {
     std::map<std::pair<std::string, std::string>, int> shared;
     for (const tf::NodeDef& node : model().graph().node()) {
@@ -82,7 +83,8 @@ class VariableBinder {
     }
   }
 
-  // Nodes that are restored from different keys are different variables. The one that has a key speaks for both.
+  // Nodes that are restored from different keys are different variables. The one that has a key speaks for
+  // both.
   bool MayBeOne(int index, const std::string& node) {
     std::string& first = out_.variables_[static_cast<size_t>(index)].node;
     const auto here = handle_keys_.find(node), there = handle_keys_.find(first);
@@ -202,8 +204,8 @@ class VariableBinder {
     variable.bound_by += (variable.bound_by.empty() ? "" : ", ") + std::string(source);
   }
 
-  // Keras 3 saves a variable under two keys: one for each of the two objects that hold it. A value that cannot be read is an error
-  // where it is used.
+  // Keras 3 saves a variable under two keys: one for each of the two objects that hold it. A value that
+  // cannot be read is an error where it is used.
   bool Differ(const std::string& a, const std::string& b) const {
     const BundleTensor *first = out_.bundle_->Find(a), *second = out_.bundle_->Find(b);
     if (!first || !second || first->dtype != second->dtype || first->shape != second->shape) return true;

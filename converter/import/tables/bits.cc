@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops on the bits of integers. TFLite has the exclusive or and the shift to the right; the rest is arithmetic.
+// Ops on the bits of integers. TFLite has the exclusive or and the shift to the right; the rest is
+// arithmetic.
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -11,7 +12,8 @@ Status Xor(Translation& t) {
   return {};
 }
 
-// floor((x + y) / 2) is (x & y) + ((x ^ y) >> 1), and also (x >> 1) + (y >> 1) + (x & y & 1): no sum of these overflows.
+// floor((x + y) / 2) is (x & y) + ((x ^ y) >> 1), and also (x >> 1) + (y >> 1) + (x & y & 1): no sum of these
+// overflows.
 ValueId BothBits(Translation& t, ValueId x, ValueId y) {
   const ValueId two = t.Scalar(t.type(x).dtype, 2);
   const auto half = [&](ValueId v) { return t.Value(Op::kFloorDiv, {v, two}); };

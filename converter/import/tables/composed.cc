@@ -19,7 +19,8 @@ Status OnesLike(Translation& t) {
   return {};
 }
 
-// erf(x) = sign(x) (1 - p(s) exp(-x^2)), s = 1 / (1 + 0.3275911 |x|): Abramowitz and Stegun, 7.1.26, within 1.5e-7.
+// erf(x) = sign(x) (1 - p(s) exp(-x^2)), s = 1 / (1 + 0.3275911 |x|): Abramowitz and Stegun, 7.1.26,
+// within 1.5e-7.
 ValueId ErrorFunction(Translation& t, ValueId x) {
   const DType dtype = t.type(x).dtype;
   const auto scalar = [&](double value) { return t.Scalar(dtype, value); };

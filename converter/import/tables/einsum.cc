@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum of one or two operands: every label is in both operands and the result (batch), in both operands only (contracted),
-// or in one operand and the result. Operands become [batch..., rows, contracted] and [batch..., contracted, columns], the
-// product is one BATCH_MATMUL (FULLY_CONNECTED when there is no batch), and what it gives is unfolded and transposed.
+// Einsum of one or two operands: every label is in both operands and the result (batch), in both operands
+// only (contracted), or in one operand and the result. Operands become [batch..., rows, contracted] and
+// [batch..., contracted, columns], the product is one BATCH_MATMUL (FULLY_CONNECTED when there is no batch),
+// and what it gives is unfolded and transposed.
 #include <algorithm>
 
 #include "converter/import/tables/equation.h"

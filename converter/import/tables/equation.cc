@@ -8,8 +8,8 @@
 namespace fusebox::converter {
 namespace {
 
-// The labels of an operand whose "..." stands for `rank` less its letters; what it stands for is counted from the right, so that
-// operands share the last of it. `spare` are letters that the equation does not use.
+// The labels of an operand whose "..." stands for `rank` less its letters; what it stands for is counted from
+// the right, so that operands share the last of it. `spare` are letters that the equation does not use.
 Result<std::string> Spelled(const std::string& labels, int rank, const std::string& spare) {
   const size_t at = labels.find("...");
   if (at == std::string::npos) return labels;

@@ -15,7 +15,8 @@ struct Equation {
   bool one = false;  // a single operand
 };
 
-// `ranks` are those of the operands, by which "..." becomes letters. A result that is not named follows numpy's rule.
+// `ranks` are those of the operands, by which "..." becomes letters. A result that is not named follows
+// numpy's rule.
 Result<Equation> ParseEquation(const std::string& text, std::span<const int> ranks);
 
 }  // namespace fusebox::converter

@@ -58,7 +58,8 @@ ValueId Shifted(Translation& t, ValueId x, const Along& along, int64_t by) {
   return t.Value(Op::kPadV2, {kept, table, t.Scalar(t.type(x).dtype, 1)});
 }
 
-// Each element times the one 1, 2, 4, ... before it: after as many rounds as the axis' length has bits, all before it.
+// Each element times the one 1, 2, 4, ... before it: after as many rounds as the axis' length has bits, all
+// before it.
 Status Cumprod(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const int64_t given, t.Int(1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logarithms and exponentials that keep their digits near zero, and the inverse and hyperbolic functions made of them.
+// Logarithms and exponentials that keep their digits near zero, and the inverse and hyperbolic functions made
+// of them.
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -65,7 +66,8 @@ ValueId Expm1(Formula& f, ValueId x) {
   return f.Choose(f.Negative(x), f.Of(Op::kNeg, fall), f.Mul(fall, f.Of(Op::kExp, x)));
 }
 
-// With d = 1 - exp(-|x|), sinh |x| is exp(|x|) d (2 - d) / 2. The exponential goes in by halves: it may be larger than any float.
+// With d = 1 - exp(-|x|), sinh |x| is exp(|x|) d (2 - d) / 2. The exponential goes in by halves: it may be
+// larger than any float.
 ValueId Sinh(Formula& f, ValueId x) {
   const ValueId size = f.Of(Op::kAbs, x), fall = f.Fall(size);
   const ValueId half = f.Of(Op::kExp, f.Mul(size, f.Number(0.5)));

@@ -9,7 +9,8 @@
 namespace fusebox::converter {
 namespace {
 
-// Where the rows (or columns) of each box's crop lie in the image: [boxes, size], as reals, and whether they are inside of it.
+// Where the rows (or columns) of each box's crop lie in the image: [boxes, size], as reals, and whether they
+// are inside of it.
 struct Places {
   ValueId at, inside;
 };
@@ -18,7 +19,8 @@ class Crops {
  public:
   explicit Crops(Translation& t) : t_(t) {}
 
-  // Corners run in shares of the distance between the first and the last pixel. A crop of one pixel takes the middle.
+  // Corners run in shares of the distance between the first and the last pixel. A crop of one pixel takes the
+  // middle.
   Places Along(ValueId boxes, ValueId limit, int32_t axis, int64_t size) {
     const ValueId first = Column(boxes, axis), last = Column(boxes, axis + 2);
     Places made{};
@@ -113,8 +115,9 @@ double Cubic(double a, double distance) {
   return 0;
 }
 
-// One row per pixel of the result: how much of each of `from` pixels it is. TensorFlow takes distances in steps of 1/1024. With pixels
-// in the middle of their place what lies outside of the image counts for nothing, else the border does.
+// One row per pixel of the result: how much of each of `from` pixels it is. TensorFlow takes distances in
+// steps of 1/1024. With pixels in the middle of their place what lies outside of the image counts for
+// nothing, else the border does.
 Tensor BicubicWeights(int64_t from, int64_t to, bool align_corners, bool half_pixel) {
   constexpr double kSteps = 1024;
   const double a = half_pixel ? -0.5 : -0.75;

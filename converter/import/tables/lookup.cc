@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup tables that are filled once. TFLite has two kinds of them, from strings to i64 and from i64 to strings: numbers by strings
-// go through the number of the entry, and tables from numbers to numbers are constants that are gathered from.
+// Lookup tables that are filled once. TFLite has two kinds of them, from strings to i64 and from i64 to
+// strings: numbers by strings go through the number of the entry, and tables from numbers to numbers are
+// constants that are gathered from.
 //
 // A HASHTABLE carries what its table holds (attributes keys and values) until the pass "tables-out".
 #include "converter/import/tables/lookup.h"
@@ -99,8 +100,8 @@ Status ToString(Translation& t, const Table& table) {
   return {};
 }
 
-// Keys that lie close together are places in a list, which starts one below the first and ends one above the last: what is outside
-// is drawn to these, where nothing is found.
+// Keys that lie close together are places in a list, which starts one below the first and ends one above the
+// last: what is outside is drawn to these, where nothing is found.
 Status Dense(Translation& t, const Table& table, const std::vector<int64_t>& keys, int64_t least,
              int64_t most) {
   const auto width = BitsOf(table.value()) / 8;

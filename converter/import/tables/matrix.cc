@@ -61,7 +61,8 @@ ValueId Lowest(Translation& t, DType dtype) {
                                               : double{std::numeric_limits<float>::lowest()});
 }
 
-// Strides, padding and dilations; EXPLICIT padding becomes a PAD of `x`, with the lowest number where it counts for nothing.
+// Strides, padding and dilations; EXPLICIT padding becomes a PAD of `x`, with the lowest number where it
+// counts for nothing.
 Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x, bool lowest = false) {
   Attrs attrs;
   const auto strides = t.attrs().i64s("strides"), dilations = t.attrs().i64s("dilations");
@@ -196,7 +197,8 @@ Status BiasAdd(Translation& t) {
   return {};
 }
 
-// What brings the channels of `format` behind the other dimensions, and what brings them back; empty when they are there.
+// What brings the channels of `format` behind the other dimensions, and what brings them back; empty when
+// they are there.
 struct ChannelsLast {
   std::vector<int32_t> there, back;
 };
@@ -217,8 +219,8 @@ ValueId Unbiased(Translation& t, ValueId variance, ValueId x, const std::vector<
   return t.Value(Op::kMul, {variance, t.Value(Op::kDiv, {count, others})});
 }
 
-// What training hands on for the statistic in operand `old`: that of this batch, or a running average, which is none where
-// there is nothing to average with.
+// What training hands on for the statistic in operand `old`: that of this batch, or a running average, which
+// is none where there is nothing to average with.
 ValueId Running(Translation& t, size_t old, ValueId batch) {
   const auto factor = static_cast<float>(t.attrs().f64("exponential_avg_factor", 1));
   if (factor == 1) return batch;
@@ -228,7 +230,8 @@ ValueId Running(Translation& t, size_t old, ValueId batch) {
                             t.Value(Op::kMul, {batch, t.Scalar(dtype, factor)})});
 }
 
-// In training the moments are those of x itself. Keras' LayerNormalization is saved like that, with its rows as channels.
+// In training the moments are those of x itself. Keras' LayerNormalization is saved like that, with its rows
+// as channels.
 Status NormaliseByMoments(Translation& t) {
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
   const std::string format = t.attrs().str("data_format", "NHWC");
@@ -261,8 +264,8 @@ Status NormaliseByMoments(Translation& t) {
   return {};
 }
 
-// y = (x - mean) * gamma / sqrt(variance + epsilon) + beta, as one multiplication and one addition per channel, in the type of the
-// parameters: x may be of halves where they are f32.
+// y = (x - mean) * gamma / sqrt(variance + epsilon) + beta, as one multiplication and one addition per
+// channel, in the type of the parameters: x may be of halves where they are f32.
 Status FusedBatchNorm(Translation& t) {
   FUSEBOX_TRY(t.Arity(5));
   if (t.attrs().b("is_training", true)) return NormaliseByMoments(t);

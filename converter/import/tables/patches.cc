@@ -122,7 +122,8 @@ Status SparseToDense(Translation& t) {
   return {};
 }
 
-// Rounded to 2^bits steps per channel, the last dimension, between bounds that are moved so that zero is one of the steps.
+// Rounded to 2^bits steps per channel, the last dimension, between bounds that are moved so that zero is one
+// of the steps.
 Status FakeQuantPerChannel(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   for (const size_t i : {1, 2})

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are gathered into segments, distinct values and how many there are of each, and scattering with a choice.
+// Rows that are gathered into segments, distinct values and how many there are of each, and scattering with a
+// choice.
 #include <limits>
 
 #include "converter/import/tables/translate.h"
@@ -56,7 +57,8 @@ Status SegmentMean(Translation& t) {
   return {};
 }
 
-// In TFLite the largest of nothing is a finite number, and so is that of infinite numbers alone; the smallest too.
+// In TFLite the largest of nothing is a finite number, and so is that of infinite numbers alone; the smallest
+// too.
 ValueId ChosenOf(Translation& t, Op unsorted, ValueId rows, ValueId ids, ValueId count) {
   const ValueId chosen = t.Value(unsorted, {rows, ids, count});
   const DType dtype = t.type(rows).dtype;
@@ -122,7 +124,8 @@ Status UniqueV2(Translation& t) {
   return Unique(t, IndexType(t));
 }
 
-// Which numbers below `size` occur, or how often: sums over the one-hot forms, in which larger numbers are all zero.
+// Which numbers below `size` occur, or how often: sums over the one-hot forms, in which larger numbers are
+// all zero.
 Status Count(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
@@ -164,8 +167,8 @@ Status Bound(Translation& t) {
   return {};
 }
 
-// The larger or smaller of x and what is scattered to the same place: of several, one. Places are numbered over the dimensions
-// that the indices run over.
+// The larger or smaller of x and what is scattered to the same place: of several, one. Places are numbered
+// over the dimensions that the indices run over.
 template <Op choice, Op unsorted>
 Status TensorScatterChoice(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));

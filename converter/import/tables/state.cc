@@ -115,7 +115,8 @@ Status Empty(Translation& t) {
   return {};
 }
 
-// Row `number` (counted around the end) of the dense tensor `x` becomes `row`, which has the rank of x and one row.
+// Row `number` (counted around the end) of the dense tensor `x` becomes `row`, which has the rank of x and
+// one row.
 ValueId WithRow(Translation& t, ValueId x, ValueId number, ValueId row, int rank) {
   const ValueId shape = t.ShapeOf(x);
   const ValueId rows = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
@@ -126,7 +127,8 @@ ValueId WithRow(Translation& t, ValueId x, ValueId number, ValueId row, int rank
   return t.Value(Op::kDynamicUpdateSlice, {x, row, start});
 }
 
-// x with rows v[k] at the numbers i[k]. The writing in place is TensorFlow's way to save a copy, and means no more than that.
+// x with rows v[k] at the numbers i[k]. The writing in place is TensorFlow's way to save a copy, and means no
+// more than that.
 Status InplaceUpdate(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_ASSIGN(const int rank,

@@ -7,7 +7,8 @@
 namespace fusebox::converter {
 namespace {
 
-// TFLite's give as many indices as may be selected, and how many are. Where that is no fixed number, the others are cut off.
+// TFLite's give as many indices as may be selected, and how many are. Where that is no fixed number, the
+// others are cut off.
 struct Chosen {
   ValueId indices, scores, count;
 };
@@ -57,7 +58,8 @@ Status NonMaxSuppressionV5(Translation& t) {
   return {};
 }
 
-// What CombinedNonMaxSuppression is asked for: boxes [batch, boxes, classes or 1, 4], scores [batch, boxes, classes].
+// What CombinedNonMaxSuppression is asked for: boxes [batch, boxes, classes or 1, 4], scores [batch, boxes,
+// classes].
 struct Combined {
   int64_t images, boxes, classes, parts;  // parts: of the boxes, one per class or one for all
   int64_t per_class, total, given;        // given: how many come out, with zeros behind those that are found
@@ -114,7 +116,8 @@ ValueId Packed(Translation& t, const std::vector<ValueId>& parts) {
   return t.Value(Op::kPack, parts, std::move(attrs));
 }
 
-// The boxes and scores that each class of an image keeps, as lists of classes * per_class: scores of what is not kept lie below all.
+// The boxes and scores that each class of an image keeps, as lists of classes * per_class: scores of what is
+// not kept lie below all.
 struct Kept {
   ValueId boxes, scores;
 };

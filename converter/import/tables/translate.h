@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorFlow ops in TFLite's vocabulary: one function per op, gathered in tables by family.
 //
-// A translation looks at one OPAQUE node and emits nodes in its place. It may be asked several times: what it cannot say yet
-// (an axis that is constant only after folding) it refuses with a reason, and the node stays opaque until the next round.
+// A translation looks at one OPAQUE node and emits nodes in its place. It may be asked several times: what it
+// cannot say yet (an axis that is constant only after folding) it refuses with a reason, and the node stays
+// opaque until the next round.
 #pragma once
 
 #include <initializer_list>
@@ -39,7 +40,8 @@ class Translation {
   Result<double> Float(size_t i) const;  // the same of one f32 or f64
   Result<int> Rank(ValueId v) const;     // a refusal when unknown
 
-  // Appends a node, infers its result types as far as they are known, and returns it (first result, for Value).
+  // Appends a node, infers its result types as far as they are known, and returns it (first result, for
+  // Value).
   Node& Emit(Op op, std::vector<ValueId> operands, Attrs attrs = {}, size_t results = 1);
   ValueId Value(Op op, std::vector<ValueId> operands, Attrs attrs = {}) {
     return Emit(op, std::move(operands), std::move(attrs)).results[0];

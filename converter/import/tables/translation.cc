@@ -55,7 +55,8 @@ Node& Translation::Emit(Op op, std::vector<ValueId> operands, Attrs attrs, size_
   Node& made = f_.AddNode(op, std::move(operands), std::vector<Type>(results), std::move(attrs));
   made.location = node_.location;
   for (ValueId v : made.results) f_.value(v).name = node_.location.name;
-  // What cannot be inferred yet is inferred when more is known; a real contradiction shows in the next type pass.
+  // What cannot be inferred yet is inferred when more is known; a real contradiction shows in the next type
+  // pass.
   (void)InferNode(registry_, module_, f_, made);
   return made;
 }
@@ -135,9 +136,9 @@ ValueId Translation::Cast(ValueId v, DType to) {
 
 std::span<const std::span<const TranslateRow>> TranslationTables() {
   static const std::span<const TranslateRow> kTables[] = {
-      ElementwiseTable(), ComposedTable(), BuiltinTable(),  SuppressionTable(), ShapeTable(), MatrixTable(),
-      VolumeTable(),      EinsumTable(),   StateTable(),    FunctionTable(),    BitTable(),   SegmentTable(),
-      FormTable(),        RandomTable(),   LookupRows(),    ImageTable(),       PatchTable()};
+      ElementwiseTable(), ComposedTable(), BuiltinTable(), SuppressionTable(), ShapeTable(), MatrixTable(),
+      VolumeTable(),      EinsumTable(),   StateTable(),   FunctionTable(),    BitTable(),   SegmentTable(),
+      FormTable(),        RandomTable(),   LookupRows(),   ImageTable(),       PatchTable()};
   return kTables;
 }
 

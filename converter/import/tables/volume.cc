@@ -80,8 +80,8 @@ Attrs PlaneAttrs(const Windows& w, size_t h, int64_t width, int64_t stride_w) {
   return attrs;
 }
 
-// A maximum over a box is one over its planes and then over depth. So is a mean: also where the box sticks out, since what it has
-// inside is a box again.
+// A maximum over a box is one over its planes and then over depth. So is a mean: also where the box sticks
+// out, since what it has inside is a box again.
 Result<ValueId> PoolBox(Translation& t, Op op, ValueId x, const Windows& w) {
   const Shape shape = t.type(x).shape;  // a copy: emitting moves the values
   if (shape.rank() != 5) return Unsupported("its operand's rank is not known to be 5");

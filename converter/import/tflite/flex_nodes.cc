@@ -28,7 +28,8 @@ Result<tf::NodeDef> ParseOptions(const std::string& bytes) {
   return node;
 }
 
-// A function that an attribute names lies in no .tflite file: without it the op finds no translation, and is refused by name.
+// A function that an attribute names lies in no .tflite file: without it the op finds no translation, and is
+// refused by name.
 bool IsSilent(const std::string& name, const tf::AttrValue& value) {
   return name.starts_with('_') || value.has_func() || value.list().func_size() > 0;
 }

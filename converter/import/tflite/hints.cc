@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says of the shapes of computed tensors. TFLite takes it for a hint and finds out anew; files of older tools give the
-// sizes of one run even where an input is open. Here too, what the ops compute counts.
+// What a file says of the shapes of computed tensors. TFLite takes it for a hint and finds out anew; files of
+// older tools give the sizes of one run even where an input is open. Here too, what the ops compute counts.
 #include "converter/import/tflite/import.h"
 #include "host/eval/eval.h"
 
@@ -9,8 +9,8 @@ namespace {
 
 bool IsOpen(const Shape& shape) { return shape.ranked() && !shape.is_static(); }
 
-// What is left of a declaration that nothing confirms: all of it where the file says which sizes are open, else the rank. A rank
-// of 0 is also how older files say that they know none.
+// What is left of a declaration that nothing confirms: all of it where the file says which sizes are open,
+// else the rank. A rank of 0 is also how older files say that they know none.
 Shape Believed(const Shape& declared) {
   if (!declared.ranked() || IsOpen(declared)) return declared;
   if (declared.rank() == 0) return Shape();

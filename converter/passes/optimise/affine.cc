@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y * scale + shift by constants, batch normalisation among them: into the convolution or FULLY_CONNECTED before it, and what is
-// left in a row merged to one product and one sum. Computed in double, rounded once.
+// y * scale + shift by constants, batch normalisation among them: into the convolution or FULLY_CONNECTED
+// before it, and what is left in a row merged to one product and one sum. Computed in double, rounded once.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -55,8 +55,8 @@ std::optional<Affine> AffineOf(const Edit& e, const Step& step) {
   }
 }
 
-// A constant as one number per channel: of one element, or of as many as there are channels in the last dimension.
-// *why says what it varies over when it is none.
+// A constant as one number per channel: of one element, or of as many as there are channels in the last
+// dimension. *why says what it varies over when it is none.
 std::optional<std::vector<double>> PerChannel(const Numbers& c, int64_t channels, int rank,
                                               std::string* why) {
   if (c.shape.rank() > rank) return std::nullopt;

@@ -37,8 +37,8 @@ inline double ElementAt(const Numbers& a, const std::vector<int64_t>& at) {
   return a.values[index];
 }
 
-// f of both, element by element. Nothing when the shapes do not fit each other, or when the result would have more elements than
-// either: a constant must not grow.
+// f of both, element by element. Nothing when the shapes do not fit each other, or when the result would have
+// more elements than either: a constant must not grow.
 template <class F>
 std::optional<Numbers> Combine(const Numbers& a, const Numbers& b, const F& f) {
   std::vector<int64_t> dims(static_cast<size_t>(std::max(a.shape.rank(), b.shape.rank())), 1);

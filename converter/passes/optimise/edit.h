@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Editing one function while who defines and who reads each value stays known, and the rules that do so.
 //
-// A rule looks at one node, the last of the form that it knows, and either changes nothing and says false, or puts what is
-// better in its place and says true. Every rule leaves fewer nodes, or the same number nearer to where they vanish (a transpose
-// further down, an addition next to a product), so that asking until none fires comes to an end.
+// A rule looks at one node, the last of the form that it knows, and either changes nothing and says false, or
+// puts what is better in its place and says true. Every rule leaves fewer nodes, or the same number nearer to
+// where they vanish (a transpose further down, an addition next to a product), so that asking until none
+// fires comes to an end.
 #pragma once
 
 #include <optional>
@@ -81,7 +82,9 @@ struct Rule {
   constexpr Rule(Op op, Rewrite rewrite) : Rule(op, op, rewrite) {}
   constexpr Rule(Op first, Op second, Rewrite rewrite) : first(first), second(second), rewrite(rewrite) {}
   constexpr Rule(Trait trait, Rewrite rewrite) : trait(trait), rewrite(rewrite) {}
-  bool IsFor(Op op) const { return trait != 0 ? Has(op, static_cast<Trait>(trait)) : op == first || op == second; }
+  bool IsFor(Op op) const {
+    return trait != 0 ? Has(op, static_cast<Trait>(trait)) : op == first || op == second;
+  }
 
   Op first{}, second{};
   uint32_t trait = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes sink towards the outputs until two meet and cancel: what is left of a graph whose channels come first is a transpose at
-// its inputs and at its outputs.
+// Transposes sink towards the outputs until two meet and cancel: what is left of a graph whose channels come
+// first is a transpose at its inputs and at its outputs.
 #include <algorithm>
 
 #include "converter/passes/optimise/edit.h"
@@ -32,7 +32,8 @@ Order Inverse(const Order& order) {
 bool IsUnary(const Node& node) { return Has(node.op, kElementwise) && node.operands.size() == 1; }
 bool IsBinary(const Node& node) { return Has(node.op, kElementwise) && node.operands.size() == 2; }
 
-// The order of the transposes that all operands which are no constants come from; nothing when they do not agree.
+// The order of the transposes that all operands which are no constants come from; nothing when they do not
+// agree.
 std::optional<Order> CommonOrder(const Edit& e, const Node& node) {
   std::optional<Order> common;
   for (ValueId v : node.operands) {
@@ -55,8 +56,7 @@ bool IsPassable(const Edit& e, const Node& node, size_t rank) {
   if (node.is(Op::kConcatenation))
     return !HasActivation(node) &&
            std::ranges::none_of(node.operands, [&](ValueId v) { return e.is_const(v); });
-  if (node.is(Op::kPad) || Has(node.op, kReduces))
-    return e.Ints(node.operands[1]).has_value();
+  if (node.is(Op::kPad) || Has(node.op, kReduces)) return e.Ints(node.operands[1]).has_value();
   return IsBinary(node) && std::ranges::all_of(node.operands, [&](ValueId v) {
            return e.is_const(v) ? Movable(e, v, rank) : e.rank(v) == static_cast<int>(rank);
          });
@@ -79,8 +79,8 @@ bool WillSink(const Edit& e, const Node& node, const Order& order, int depth = 0
   });
 }
 
-// A transpose with several readers stays for those that it cannot sink through, and one more would be made: only when all go along,
-// or undo it.
+// A transpose with several readers stays for those that it cannot sink through, and one more would be made:
+// only when all go along, or undo it.
 bool AllGoAlong(const Edit& e, const Node& node) {
   for (ValueId v : node.operands) {
     if (e.is_const(v) || e.read_once(v)) continue;
@@ -212,9 +212,9 @@ bool MovesNothing(Edit& e, Node& node) {
 }  // namespace
 
 std::span<const Rule> LayoutRules() {
-  static constexpr Rule kRules[] = {
-      {Op::kTranspose, TwoInARow},      {Op::kTranspose, MovesNothing}, {Op::kPad, SinkPad},
-      {Op::kConcatenation, SinkConcat}, {kReduces, SinkReduction},      {kElementwise, SinkElementwise}};
+  static constexpr Rule kRules[] = {{Op::kTranspose, TwoInARow}, {Op::kTranspose, MovesNothing},
+                                    {Op::kPad, SinkPad},         {Op::kConcatenation, SinkConcat},
+                                    {kReduces, SinkReduction},   {kElementwise, SinkElementwise}};
   return kRules;
 }
 

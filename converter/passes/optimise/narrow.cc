@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed in 64-bit integers and then cut to 32, sizes most of all: computed in 32 from where it begins. Sums, differences and
-// products keep their lower half whatever the upper one is, so nothing is lost that the cut would have kept.
+// What is computed in 64-bit integers and then cut to 32, sizes most of all: computed in 32 from where it
+// begins. Sums, differences and products keep their lower half whatever the upper one is, so nothing is lost
+// that the cut would have kept.
 #include <map>
 #include <set>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that change nothing: x * 1, x + 0, a pad of nothing, a reshape to the shape it has, a transpose that moves nothing.
+// Ops that change nothing: x * 1, x + 0, a pad of nothing, a reshape to the shape it has, a transpose that
+// moves nothing.
 #include <algorithm>
 
 #include "converter/passes/optimise/edit.h"
@@ -59,7 +60,7 @@ constexpr Rule kPadded = {Op::kPad, Padded};
 }  // namespace
 
 std::span<const Rule> NeutralRules() {
-  static constexpr Rule kRules[] = {kByOne,     kOverOne, kPlusZero, kLessZero, {kKeepsOrder, SameShape},
+  static constexpr Rule kRules[] = {kByOne,      kOverOne, kPlusZero, kLessZero, {kKeepsOrder, SameShape},
                                     kTransposed, kPadded};
   return kRules;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and normalisations that TFLite has an op for, written out: GELU by erf and by tanh, HARD_SWISH, L2_NORMALIZATION.
+// Activations and normalisations that TFLite has an op for, written out: GELU by erf and by tanh, HARD_SWISH,
+// L2_NORMALIZATION.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -170,7 +171,8 @@ bool Activation(Edit& e, Node& node) {
   return false;
 }
 
-// The squared norm of x over its last dimension, no smaller than 1e-12: L2_NORMALIZATION's own bound, squared.
+// The squared norm of x over its last dimension, no smaller than 1e-12: L2_NORMALIZATION's own bound,
+// squared.
 bool IsSquaredNorm(const Edit& e, ValueId v, ValueId x) {
   const auto bounded = Beside(e, e.producer(v), Op::kMaximum, 1e-12);
   const Node* const sum = bounded ? e.producer(*bounded, Op::kSum) : nullptr;

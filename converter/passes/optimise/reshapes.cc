@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESHAPE, SQUEEZE and EXPAND_DIMS: those in a row are one, and what is done to each element is done before them, next to the op that
-// may take it in.
+// RESHAPE, SQUEEZE and EXPAND_DIMS: those in a row are one, and what is done to each element is done before
+// them, next to the op that may take it in.
 #include <algorithm>
 
 #include "converter/passes/optimise/edit.h"
@@ -12,7 +12,8 @@ bool IsReshape(const Node& node) {
   return node.is(Op::kReshape) || node.is(Op::kSqueeze) || node.is(Op::kExpandDims);
 }
 
-// A shape with one open dimension at most, as RESHAPE takes it; the open one is what the number of elements leaves.
+// A shape with one open dimension at most, as RESHAPE takes it; the open one is what the number of elements
+// leaves.
 std::optional<std::vector<int64_t>> Target(const Shape& shape) {
   if (!shape.ranked()) return std::nullopt;
   if (shape.is_static()) return shape.dims();
@@ -21,7 +22,8 @@ std::optional<std::vector<int64_t>> Target(const Shape& shape) {
   return open == 1 && !empty ? std::optional(shape.dims()) : std::nullopt;
 }
 
-// Two shapes of the same number of elements that are written alike are the same when one dimension at most is open.
+// Two shapes of the same number of elements that are written alike are the same when one dimension at most is
+// open.
 bool Same(const Shape& a, const Shape& b) { return a == b && Target(a).has_value(); }
 
 bool InARow(Edit& e, Node& node) {
@@ -75,13 +77,13 @@ bool TakesIn(const Node& node) {
   return Has(node.op, kArithmetic) || Info(node.op).quantizes == Quantizes::kWeighted;
 }
 
-// ADD(RESHAPE(conv), c): RESHAPE(ADD(conv, c)), where c is one number or one per element of a last dimension that stays.
+// ADD(RESHAPE(conv), c): RESHAPE(ADD(conv, c)), where c is one number or one per element of a last dimension
+// that stays.
 bool Hoist(Edit& e, Node& node) {
   size_t side = 0;
   if (node.operands.size() == 2) side = e.is_const(node.operands[0]) ? 1 : 0;
   Node* const reshape = e.producer(node.operands[side]);
-  if (!reshape || !IsReshape(*reshape) || !e.read_once(node.operands[side]))
-    return false;
+  if (!reshape || !IsReshape(*reshape) || !e.read_once(node.operands[side])) return false;
   const ValueId x = reshape->operands[0];
   Node* const before = e.producer(x);
   if (!before || !TakesIn(*before) || HasActivation(*before) || !e.read_once(x) || !e.is_f32(x)) return false;

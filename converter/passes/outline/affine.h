@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values read as what they compute: sums of products with constant matrices, and the activations around them. By data flow
-// only: MatMul, FULLY_CONNECTED and BATCH_MATMUL, one matrix for all gates or one per gate, one bias or several come to the same.
+// Values read as what they compute: sums of products with constant matrices, and the activations around them.
+// By data flow only: MatMul, FULLY_CONNECTED and BATCH_MATMUL, one matrix for all gates or one per gate, one
+// bias or several come to the same.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,8 @@
 
 namespace fusebox::converter::outline {
 
-// Rows and columns of a constant matrix W as in x @ W; `transposed`: the constant holds W with its dimensions exchanged.
+// Rows and columns of a constant matrix W as in x @ W; `transposed`: the constant holds W with its dimensions
+// exchanged.
 struct Block {
   ValueId matrix = kNoValue;
   bool transposed = false;
@@ -33,8 +35,8 @@ struct Affine {
 struct Activated {
   std::string name;
   ValueId inner = kNoValue;
-  bool fused =
-      false;  // the activation belongs to the op that computes `inner`: what is read of it is before that
+  // the activation belongs to the op that computes `inner`: what is read of it is before that
+  bool fused = false;
 };
 
 class Expressions {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a recurrent layer, recognised by what the next state is as a function of the input and the state:
+// One step of a recurrent layer, recognised by what the next state is as a function of the input and the
+// state:
 //   LSTM       c' = f*c + i*g, h' = o*act(c'); gates i, f, g (the cell's candidate), o
 //   GRU        h' = z*h + (1-z)*g, with the reset gate before or after the candidate's product; gates z, r, g
 //   SimpleRNN  h' = act(x W + h R + b)
-// where each gate is an activation of x W + h R + b with constant W, R and b. Which column is which gate follows from the
-// equations, never from its place or its name.
+// where each gate is an activation of x W + h R + b with constant W, R and b. Which column is which gate
+// follows from the equations, never from its place or its name.
 #pragma once
 
 #include <vector>
@@ -30,8 +31,9 @@ struct Cell {
 
 const char* CompositeName(Cell::Kind);  // "keras.lstm"
 
-// The layer that computes these next states out of the states h and c. A refusal says what differs from the equations.
-// In the first of unrolled steps a state of zeros may be folded: h is then that constant, or kNoValue, and gates may lack `recurrent`.
+// The layer that computes these next states out of the states h and c. A refusal says what differs from the
+// equations. In the first of unrolled steps a state of zeros may be folded: h is then that constant, or
+// kNoValue, and gates may lack `recurrent`.
 Result<Cell> MatchLstm(const Expressions&, ValueId next_h, ValueId next_c, ValueId h, ValueId c);
 Result<Cell> MatchGru(const Expressions&, ValueId next_h, ValueId h);
 Result<Cell> MatchSimpleRnn(const Expressions&, ValueId next_h, ValueId h);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A WHILE that walks once over a sequence, from its first step to its last, and what it does to each of its variables.
+// A WHILE that walks once over a sequence, from its first step to its last, and what it does to each of its
+// variables.
 #pragma once
 
 #include <map>
@@ -48,13 +49,15 @@ struct StepLoop {
 // Does this loop work on tensor lists? Others are no recurrent layer, and nobody expects a word about them.
 bool WritesLists(const Module&, const Node& loop);
 
-// Refusals say what is not as it must be: a condition on something else, an index that is no counter, a list of another length.
+// Refusals say what is not as it must be: a condition on something else, an index that is no counter, a list
+// of another length.
 Result<StepLoop> ReadLoop(const Module&, const Expressions& caller, const Expressions& body, size_t index);
 
 // The caller's tensor [steps, ...] of which `value` of the body is the step at hand.
 Result<ValueId> SequenceOf(const StepLoop&, const Expressions& caller, const Expressions& body,
                            ValueId value);
-// The loop takes as many steps as that tensor has; of a mask only numbers that contradict each other are refused.
+// The loop takes as many steps as that tensor has; of a mask only numbers that contradict each other are
+// refused.
 Status CheckLength(const StepLoop&, const Expressions& caller, ValueId sequence);
 Status CheckMaskLength(const StepLoop&, const Expressions& caller, ValueId mask);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What masked layers do in a step that their mask leaves out: SELECT(counts, fresh, old), with one element of `counts` per row of the batch.
+// What masked layers do in a step that their mask leaves out: SELECT(counts, fresh, old), with one element of
+// `counts` per row of the batch.
 #pragma once
 
 #include <optional>

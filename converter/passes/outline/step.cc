@@ -31,7 +31,8 @@ class Finder {
     return node && node->is(Op::kUnpack);
   }
 
-  // The state that a gate reads besides its part of the input: kNoValue where it is folded; nothing when this is no gate.
+  // The state that a gate reads besides its part of the input: kNoValue where it is folded; nothing when this
+  // is no gate.
   std::optional<ValueId> StateOf(ValueId gate) const {
     const auto sum = in_.ReadAffine(in_.ReadActivation(gate));
     if (!sum || sum->products.empty() || sum->products.size() > 2) return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of unrolled layers: copies of a cell, each of which reads one part of an UNPACK and the states of the one before.
+// Steps of unrolled layers: copies of a cell, each of which reads one part of an UNPACK and the states of the
+// one before.
 #pragma once
 
 #include <vector>
@@ -21,7 +22,8 @@ struct Chain {
   bool reversed = false;  // from the last part to the first
   std::vector<const Step*> steps;
 };
-// At least two steps long, with the same weights in all; in the order of their UNPACKs. The steps must outlive the chains.
+// At least two steps long, with the same weights in all; in the order of their UNPACKs. The steps must
+// outlive the chains.
 std::vector<Chain> FindChains(const Expressions&, const std::vector<Step>&);
 
 }  // namespace fusebox::converter::outline

@@ -6,7 +6,8 @@
 
 namespace fusebox::converter::outline {
 
-// Adds the body of the layer's composite, with its loop, to the module. The layer's blocks are whole, transposed matrices.
+// Adds the body of the layer's composite, with its loop, to the module. The layer's blocks are whole,
+// transposed matrices.
 const Function& AddStepsLoop(Module&, const Function& caller, const Layer&);
 
 }  // namespace fusebox::converter::outline

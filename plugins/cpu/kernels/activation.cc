@@ -69,7 +69,8 @@ struct Logistic {
   }
 };
 
-// HARD_SWISH of bytes as TFLite computes it, in fixed point of 16 bits. Values are stored ones less their zero points.
+// HARD_SWISH of bytes as TFLite computes it, in fixed point of 16 bits. Values are stored ones less their
+// zero points.
 class StoredHardSwish {
  public:
   StoredHardSwish(Affine from, Affine to) {
@@ -83,7 +84,8 @@ class StoredHardSwish {
 
   int32_t operator()(int32_t x) const {
     const int32_t fine = x * 128;
-    // From -3 to 3 as -1 to 1, saturated: all but one of the bits to the left before the product, which then cannot overflow.
+    // From -3 to 3 as -1 to 1, saturated: all but one of the bits to the left before the product, which then
+    // cannot overflow.
     const int32_t left = std::max(third_.shift, 0);
     int32_t gate = Product(Shifted(fine, std::max(left - 1, 0)), Upper(third_));
     gate = third_.shift > 0 ? Shifted(gate, 1) : Down(gate, -third_.shift);

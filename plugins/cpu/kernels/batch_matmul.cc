@@ -11,7 +11,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// [..., m, k] times [..., k, n]; adj_x and adj_y swap the last two dims of theirs first. Leading dims broadcast.
+// [..., m, k] times [..., k, n]; adj_x and adj_y swap the last two dims of theirs first. Leading dims
+// broadcast.
 struct BatchMatMul {
   static constexpr std::string_view builtin = "BATCH_MATMUL";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

@@ -11,8 +11,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// The same bytes as elements of the result's type. Of larger ones a last dimension makes one, of smaller ones one becomes a
-// last dimension.
+// The same bytes as elements of the result's type. Of larger ones a last dimension makes one, of smaller ones
+// one becomes a last dimension.
 struct Bitcast {
   static constexpr std::string_view builtin = "BITCAST";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CAST between numbers. Float to integer truncates and saturates, NaN becomes 0; integer to integer wraps; anything that
-// is not 0 is true.
+// CAST between numbers. Float to integer truncates and saturates, NaN becomes 0; integer to integer wraps;
+// anything that is not 0 is true.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -80,7 +80,8 @@ struct Cast {
       throw Reject{"DTYPE", "a cast to " + std::string(dtype_name(to)) + " is not done", "result 0"};
   }
 
-  // Many files have no options, or default ones that contradict the tensors. The tensor's own type is right then.
+  // Many files have no options, or default ones that contradict the tensors. The tensor's own type is right
+  // then.
   static fbx_dtype Target(const Node& n) {
     const fbx_dtype declared = n.out_count() > 0 ? n.out(0).dtype() : FBX_DTYPE_NONE;
     const bool says = n.attrs().has("out_data_type");

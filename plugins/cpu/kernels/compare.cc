@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparison and logic, element by element with broadcasting: EQUAL ... GREATER_EQUAL, LOGICAL_AND, LOGICAL_OR,
-// LOGICAL_NOT, BITWISE_XOR.
+// Comparison and logic, element by element with broadcasting: EQUAL ... GREATER_EQUAL, LOGICAL_AND,
+// LOGICAL_OR, LOGICAL_NOT, BITWISE_XOR.
 #include "plugins/cpu/broadcast.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/elementwise.h"

@@ -11,7 +11,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// Piece i of a whole along an axis is, in each of `outer` rows, `piece` elements from `offset` on of `whole` ones.
+// Piece i of a whole along an axis is, in each of `outer` rows, `piece` elements from `offset` on of `whole`
+// ones.
 void MovePiece(const Node& n, Tensor from, Tensor to, int64_t outer, int64_t piece, int64_t from_row,
                int64_t from_offset, int64_t to_row, int64_t to_offset) {
   CopyBox(n.host(), ElementSize(from.dtype()), {outer, piece}, Elements(from, from_offset), {from_row, 1},

@@ -32,7 +32,8 @@ struct Volume {
   Axis3 d, h, w;
   int64_t batch;
 
-  // A convolution reads the large side and writes the small one, a transposed convolution the other way round.
+  // A convolution reads the large side and writes the small one, a transposed convolution the other way
+  // round.
   Volume(const Tensor& large, const Tensor& small, const Tensor& filter, const VolumeOptions& o)
       : d(AxisOf(large, small, filter, o, 0)),
         h(AxisOf(large, small, filter, o, 1)),
@@ -159,8 +160,8 @@ struct Conv3D {
   Activation activation_;
 };
 
-// Operands: output shape, filter [depth, height, width, out, in], input, bias. Input voxel x adds its filter taps k to the output
-// voxels x * stride - padding + k * dilation.
+// Operands: output shape, filter [depth, height, width, out, in], input, bias. Input voxel x adds its filter
+// taps k to the output voxels x * stride - padding + k * dilation.
 struct Conv3DTranspose {
   static constexpr std::string_view builtin = "CONV_3D_TRANSPOSE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

@@ -262,7 +262,8 @@ struct EmbeddingLookup {
         Scale(n, width, [x](int64_t at) { return int64_t{x[at]}; });
       });
     }
-    // Two to a byte, the first in the low half; a row may begin in the middle of one. The sign bit weighs negative.
+    // Two to a byte, the first in the low half; a row may begin in the middle of one. The sign bit weighs
+    // negative.
     const auto* x = n.in(1).data<const uint8_t>();
     Scale(n, width, [x](int64_t at) {
       const int half = at % 2 ? x[at / 2] >> 4 : x[at / 2] & 0xF;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A border around a tensor: PAD, PADV2 (a value), MIRROR_PAD (the tensor itself, mirrored); and between its elements: DILATE.
+// A border around a tensor: PAD, PADV2 (a value), MIRROR_PAD (the tensor itself, mirrored); and between its
+// elements: DILATE.
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 #include "plugins/cpu/strings.h"
@@ -158,7 +159,8 @@ struct MirrorPad {
   }
 };
 
-// Operands: the tensor, the step from element to element in each dimension of the result, what stands between.
+// Operands: the tensor, the step from element to element in each dimension of the result, what stands
+// between.
 struct Dilate {
   static constexpr std::string_view builtin = "DILATE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

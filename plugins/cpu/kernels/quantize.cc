@@ -52,8 +52,8 @@ void ForEachRun(const Node& n, const Tensor& t, const F& f) {
   }
 }
 
-// Halves go away from zero; what is out of range saturates, NaN becomes the zero point. In double: a quotient that is rounded to
-// a half before it is rounded to a whole number would go the wrong way.
+// Halves go away from zero; what is out of range saturates, NaN becomes the zero point. In double: a quotient
+// that is rounded to a half before it is rounded to a whole number would go the wrong way.
 template <class S>
 S Stored(double x, float scale, int64_t zero) {
   constexpr double kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
@@ -196,7 +196,8 @@ struct Dequantize {
   }
 };
 
-// x as `num_bits` would keep it: the range from min to max, moved so that zero is one of its steps, cut into equal steps.
+// x as `num_bits` would keep it: the range from min to max, moved so that zero is one of its steps, cut into
+// equal steps.
 struct FakeQuant {
   static constexpr std::string_view builtin = "FAKE_QUANT";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL. With a seed they are those of stock TFLite.
+// Random numbers: RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL. With a seed they are those of stock
+// TFLite.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,8 +17,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// Philox4x32 of ten rounds: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011). The seed is the key, the
-// second seed the upper half of the counter.
+// Philox4x32 of ten rounds: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011). The seed
+// is the key, the second seed the upper half of the counter.
 class Philox {
  public:
   using Block = std::array<uint32_t, 4>;

@@ -149,7 +149,8 @@ std::array<bool, kMaxRank> ReducedDims(const Node& n, int rank) {
   return reduced;
 }
 
-// A reduction with neighbouring dims merged: kept and reduced outer dims, and an innermost run that is one of both.
+// A reduction with neighbouring dims merged: kept and reduced outer dims, and an innermost run that is one of
+// both.
 struct ReducePlan {
   Shape kept, kept_strides, folded, folded_strides;
   int64_t inner = 1;
@@ -179,7 +180,8 @@ struct Reduce {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // Quantised: sums and means are scaled, products are of real numbers; the extremes are those of the stored values.
+  // Quantised: sums and means are scaled, products are of real numbers; the extremes are those of the stored
+  // values.
   static constexpr bool kSums = std::is_base_of_v<Sum, Op>;
   static constexpr bool kMultiplies = std::is_same_v<Prod, Op>;
   static constexpr bool kSelects = std::is_base_of_v<ReduceMax, Op>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same elements under another shape: RESHAPE, SQUEEZE, EXPAND_DIMS; and the shape as a value: SHAPE, RANK.
+// The same elements under another shape: RESHAPE, SQUEEZE, EXPAND_DIMS; and the shape as a value: SHAPE,
+// RANK.
 #include <cstring>
 #include <optional>
 

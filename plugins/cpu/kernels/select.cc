@@ -60,7 +60,8 @@ void InvokeSelect(const Node& n, const Shape& dims, const std::array<Shape, 3>& 
   DispatchWidth(ElementSize(n.in(1).dtype()), [&]<class T>() { Choose<T>(n, dims, strides); });
 }
 
-// Both values have one shape; the condition has it too, or is a scalar, or a list that goes with the first dim.
+// Both values have one shape; the condition has it too, or is a scalar, or a list that goes with the first
+// dim.
 struct Select {
   static constexpr std::string_view builtin = "SELECT";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

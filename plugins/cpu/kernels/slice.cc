@@ -65,8 +65,8 @@ struct Slice {
   }
 };
 
-// A strided slice worked out: for each dim of the operand where it starts, its step and its count (-1: not known yet),
-// and the dims of the result.
+// A strided slice worked out: for each dim of the operand where it starts, its step and its count (-1: not
+// known yet), and the dims of the result.
 struct StridedBox {
   Shape start, step, count, result;
 };

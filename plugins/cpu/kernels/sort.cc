@@ -15,7 +15,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// The k largest along the last dim, largest first, the first of equals first; and their indices (i32). NaN comes last.
+// The k largest along the last dim, largest first, the first of equals first; and their indices (i32). NaN
+// comes last.
 struct TopK {
   static constexpr std::string_view builtin = "TOPK_V2";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

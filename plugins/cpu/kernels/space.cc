@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of space moved into channels or into the batch, and back: SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND,
-// BATCH_TO_SPACE_ND.
+// Blocks of space moved into channels or into the batch, and back: SPACE_TO_DEPTH, DEPTH_TO_SPACE,
+// SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND.
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 
@@ -66,7 +66,8 @@ struct DepthToSpace {
   void invoke(const Node& n) const { MoveBlocks(n, Shape(n.out(0)), BlockSize(n), false); }
 };
 
-// Operands of the two ops on the batch: block sizes [m], and paddings or crops [m, 2], of the m dims after the batch.
+// Operands of the two ops on the batch: block sizes [m], and paddings or crops [m, 2], of the m dims after
+// the batch.
 struct Blocks {
   Shape size, before, after;
   int64_t count = 1;
@@ -116,8 +117,8 @@ void ForPositions(const Blocks& b, const F& f) {
   }
 }
 
-// Moves, for one block position, all elements between the spread-out tensor (`space`) and the blocked one: index i of a
-// blocked dim is index i * size + position - before of the space.
+// Moves, for one block position, all elements between the spread-out tensor (`space`) and the blocked one:
+// index i of a blocked dim is index i * size + position - before of the space.
 void MovePosition(const Node& n, const Blocks& b, int64_t k, const Shape& position, const Shape& space,
                   const Shape& blocked, int64_t batch, bool to_batch) {
   const Shape dense_space = Strides(space), dense_blocked = Strides(blocked);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few values of a large whole, by index or by key: SPARSE_TO_DENSE, EMBEDDING_LOOKUP_SPARSE, HASHTABLE_LOOKUP.
+// Few values of a large whole, by index or by key: SPARSE_TO_DENSE, EMBEDDING_LOOKUP_SPARSE,
+// HASHTABLE_LOOKUP.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -86,8 +87,8 @@ struct SparseToDense {
   }
 };
 
-// Operands: which rows of the table, where in a sparse tensor they stand, its shape, their weights, the table. The rows that
-// share all indices but the last are combined, and stand one after the other.
+// Operands: which rows of the table, where in a sparse tensor they stand, its shape, their weights, the
+// table. The rows that share all indices but the last are combined, and stand one after the other.
 struct EmbeddingLookupSparse {
   static constexpr std::string_view builtin = "EMBEDDING_LOOKUP_SPARSE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -164,8 +165,8 @@ struct EmbeddingLookupSparse {
   }
 };
 
-// Operands: keys to look up, the keys that there are in ascending order, a row for each of these. Results: rows, zeros where there
-// is no such key; and for each whether there is.
+// Operands: keys to look up, the keys that there are in ascending order, a row for each of these. Results:
+// rows, zeros where there is no such key; and for each whether there is.
 struct HashtableLookup {
   static constexpr std::string_view builtin = "HASHTABLE_LOOKUP";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

@@ -12,8 +12,8 @@ namespace {
 
 fbx_dtype ComplexOf(fbx_dtype real) { return real == FBX_F64 ? FBX_COMPLEX128 : FBX_COMPLEX64; }
 
-// The last two dims of the input, cut or filled up with zeros to operand 1's two lengths, which are powers of two; of the last
-// dim the first half and the middle.
+// The last two dims of the input, cut or filled up with zeros to operand 1's two lengths, which are powers of
+// two; of the last dim the first half and the middle.
 struct Rfft2D {
   static constexpr std::string_view builtin = "RFFT2D";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

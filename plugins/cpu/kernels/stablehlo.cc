@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StableHLO's elementwise ops: STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT; and its STABLEHLO_PAD.
+// StableHLO's elementwise ops: STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT; and its
+// STABLEHLO_PAD.
 #include <algorithm>
 #include <type_traits>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// STABLEHLO_GATHER: slices of one size, cut out of a tensor at places that another says. A slice that would stick out is moved in.
+// STABLEHLO_GATHER: slices of one size, cut out of a tensor at places that another says. A slice that would
+// stick out is moved in.
 #include <algorithm>
 #include <array>
 

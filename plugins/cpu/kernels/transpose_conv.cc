@@ -15,8 +15,8 @@ namespace {
 constexpr ProductOperands kOperands{
     .input = 2, .weights = 1, .bias = 3, .exact_scales = true, .two_roundings = true};
 
-// The gradient of a convolution from `output` to `input`. Operands: output shape, filter [out, height, width, in],
-// input, bias. Input pixel x adds its filter taps k to the output pixels x * stride - padding + k.
+// The gradient of a convolution from `output` to `input`. Operands: output shape, filter [out, height, width,
+// in], input, bias. Input pixel x adds its filter taps k to the output pixels x * stride - padding + k.
 struct TransposeConv {
   static constexpr std::string_view builtin = "TRANSPOSE_CONV";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

@@ -142,8 +142,8 @@ class Attrs {
   const fbx_attrs* attrs_;
 };
 
-// FUSEBOX_MEMBER_(m): detail::names_m<T>, whether a class has a member of that name, of whatever form. What a callback is looked for by
-// must not be passed over because its form is another one.
+// FUSEBOX_MEMBER_(m): detail::names_m<T>, whether a class has a member of that name, of whatever form. What a
+// callback is looked for by must not be passed over because its form is another one.
 #define FUSEBOX_MEMBER_(member)                                     \
   namespace detail {                                                \
   template <class T>                                                \

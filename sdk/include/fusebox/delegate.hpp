@@ -12,10 +12,10 @@
 //       void invoke(const Call&);
 //     };
 //   };
-// Optional: `struct Session { Session(Adder&, const fbx_host*); };`, which Partition then takes as its second argument;
-// `void finish(const fbx_host*)` of Session, or of the class; `void claim(const Graph&, Claim&)` in place of supports, for
-// answers that hang on more than one node. Partitions of several sessions are made and finished at the same time: what they
-// change in the class needs a lock.
+// Optional: `struct Session { Session(Adder&, const fbx_host*); };`, which Partition then takes as its second
+// argument; `void finish(const fbx_host*)` of Session, or of the class; `void claim(const Graph&, Claim&)` in
+// place of supports, for answers that hang on more than one node. Partitions of several sessions are made and
+// finished at the same time: what they change in the class needs a lock.
 #pragma once
 
 #include <concepts>

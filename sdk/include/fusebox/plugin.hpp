@@ -9,8 +9,8 @@
 //     static constexpr std::string_view extension = "acme.shout/1";
 //     static const void* table() noexcept;     // a constant C struct of functions
 //   };
-// Any of the classes may have `static void load() noexcept`, which runs when the plugin is loaded: for what a library looks
-// up once. It may run more than once.
+// Any of the classes may have `static void load() noexcept`, which runs when the plugin is loaded: for what a
+// library looks up once. It may run more than once.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about the scales and zero points of a quantised tensor. Filters have thousands of channels and are asked about whenever a
-// model is opened, so many are looked at at once.
+// Questions about the scales and zero points of a quantised tensor. Filters have thousands of channels and
+// are asked about whenever a model is opened, so many are looked at at once.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ inline namespace v1 {
 
 namespace detail {
 
-// What `leave_wrong` leaves of the values, taken as numbers of type U, all or'ed; it is called with one U and with vectors of them.
+// What `leave_wrong` leaves of the values, taken as numbers of type U, all or'ed; it is called with one U and
+// with vectors of them.
 template <class U, class F>
 U all_wrong(const void* values, uint32_t count, const F& leave_wrong) {
   using Vector [[gnu::vector_size(64)]] = U;

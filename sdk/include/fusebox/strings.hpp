@@ -15,8 +15,8 @@
 namespace fusebox {
 inline namespace v1 {
 
-// Borrows the tensor's data, which must be there; any thread. Data may come from a file: what is no string tensor of the tensor's
-// shape is an Error, when it is made or when the string is asked for.
+// Borrows the tensor's data, which must be there; any thread. Data may come from a file: what is no string
+// tensor of the tensor's shape is an Error, when it is made or when the string is asked for.
 class Strings {
  public:
   explicit Strings(Tensor t) : data_(t.data<const char>()), bytes_(t.bytes()), count_(count_of(t)) {

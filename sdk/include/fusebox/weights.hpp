@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants that a kernel packs once: kept for other kernels, processes and starts where a plugin provides fusebox.weights/1,
-// else on the heap. The bytes are the same.
+// Constants that a kernel packs once: kept for other kernels, processes and starts where a plugin provides
+// fusebox.weights/1, else on the heap. The bytes are the same.
 //
 //   explicit Gemm(const Node& node)
 //       : packed_(node, {.what = "gemm panels", .layout = SimdName(), .numbers = {panel_width},
@@ -8,8 +8,9 @@
 //                 [&](void* to) { Pack(node, to); }) {}
 //   PackedWeights packed_;      // packed_.data<float>()
 //
-// In the manifest: "requires": {"extensions": ["fusebox.weights/1?", "fusebox.opening/1?"]}. The recipe names what the packing code
-// looks at; what identifies plugin, build and sources is added by whoever keeps the bytes (abi/ext/weights.h).
+// In the manifest: "requires": {"extensions": ["fusebox.weights/1?", "fusebox.opening/1?"]}. The recipe names
+// what the packing code looks at; what identifies plugin, build and sources is added by whoever keeps the
+// bytes (abi/ext/weights.h).
 #pragma once
 
 #include <algorithm>
@@ -39,8 +40,8 @@ class PackedWeights {
     size_t size = 0;                    // of the packed bytes
   };
 
-  // In a kernel's init. `pack(void* to)` writes all `size` bytes, and is called only where they are not there yet; what it throws
-  // leaves nothing behind.
+  // In a kernel's init. `pack(void* to)` writes all `size` bytes, and is called only where they are not there
+  // yet; what it throws leaves nothing behind.
   template <class Pack>
   PackedWeights(const Node& node, const Recipe& recipe, Pack&& pack) {
     if (recipe.size > PTRDIFF_MAX) throw std::bad_alloc();  // a size that came out negative, as a rule

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one case on one kernel the way a host does, through the C ABI alone, and reports what is wrong as test failures.
+// Runs one case on one kernel the way a host does, through the C ABI alone, and reports what is wrong as test
+// failures.
 //
-// Each case is inferred with nothing, then with ever more known, and run in several settings: operands aligned and only
-// element-aligned, without and with threads, on poisoned results and scratch between guard bytes, twice in a row, and
-// (INPLACE kernels) on top of an operand.
+// Each case is inferred with nothing, then with ever more known, and run in several settings: operands
+// aligned and only element-aligned, without and with threads, on poisoned results and scratch between guard
+// bytes, twice in a row, and (INPLACE kernels) on top of an operand.
 #pragma once
 
 #include <memory>

@@ -14,8 +14,9 @@ std::vector<double> Each(const Data& x, const F& f) {
   return y;
 }
 
-// What TFLite computes of bytes: the value, already on the result's scale but for a power of two, and the gate (0 to 1 for -3
-// to 3) are 16 bits each; their product is cut, and rounded when the power of two is taken away.
+// What TFLite computes of bytes: the value, already on the result's scale but for a power of two, and the
+// gate (0 to 1 for -3 to 3) are 16 bits each; their product is cut, and rounded when the power of two is
+// taken away.
 template <class S>
 Data HardSwishOfBytes(const Data& x, float scale, int64_t zero) {
   int power = 0, gate_power = 0;
@@ -108,8 +109,9 @@ void AddBinary(Cases& c) {
                .refused = "another scale"});
 }
 
-// Along dim 1 of [2, 3, 4]. As TFLite computes it: each of three factors is scaled by the upper 16 bits of x.scale over the
-// cube root of the result's scale, and so is the product in the end; each is rounded, halves up.
+// Along dim 1 of [2, 3, 4]. As TFLite computes it: each of three factors is scaled by the upper 16 bits of
+// x.scale over the cube root of the result's scale, and so is the product in the end; each is rounded, halves
+// up.
 template <class S>
 Data Products(const Data& x, float scale, int64_t zero) {
   int exponent = 0;
@@ -194,7 +196,8 @@ void AddRest(Cases& c) {
                1});
 }
 
-// Rows of real numbers from stored ones, what is compared across scales, and what only the stored values decide.
+// Rows of real numbers from stored ones, what is compared across scales, and what only the stored values
+// decide.
 void AddMixed(Cases& c) {
   const Data bytes = I8({2, 2}, {-3, 5, 7, 9}).Quantised(0.5f, 1);
   c.push_back({"i8 to f32",

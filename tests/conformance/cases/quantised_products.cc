@@ -214,7 +214,8 @@ void AddMatMuls(Cases& c) {
                {},
                {Values<int16_t>({0, 4}, {0}).Quantised(1, 0)}});
 
-  // Whole steps once quantised: 1 is the scale of the first three rows, each with a 127 in it, and 2 of the others.
+  // Whole steps once quantised: 1 is the scale of the first three rows, each with a 127 in it, and 2 of the
+  // others.
   std::vector<float> floats, columns(30);
   for (int i = 0; i < 30; ++i)
     floats.push_back((i < 15 ? 1.0f : 2.0f) * static_cast<float>(i % 5 == 2 ? 127 : i * 29 % 201 - 100));
@@ -230,7 +231,8 @@ void AddMatMuls(Cases& c) {
   hybrid("hybrid, the left swapped", F32({2, 5, 3}, columns), w, {{"adj_x", true}});
 }
 
-// A sum of 475510238 at the scales 0.049 * 0.0025 / 500 is 116.5000027; where the scales are multiplied as floats, 116.4999959.
+// A sum of 475510238 at the scales 0.049 * 0.0025 / 500 is 116.5000027; where the scales are multiplied as
+// floats, 116.4999959.
 void AddScales(Cases& c) {
   constexpr float kInput = 0.049f, kWeights = 0.0025f, kResult = 500;
   const Data sum = I32({1}, {475510238}), size = I32({4}, {1, 1, 1, 1});

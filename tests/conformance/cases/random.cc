@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers go on from call to call: what is expected is where they are. tests/peers/random_test.cc says which they are.
+// Random numbers go on from call to call: what is expected is where they are. tests/peers/random_test.cc says
+// which they are.
 #include <limits>
 
 #include "tests/conformance/case.h"

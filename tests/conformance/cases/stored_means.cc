@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MEAN of stored values. TFLite has a form of its own for each of: one scale, two scales, images whose dims are kept.
+// MEAN of stored values. TFLite has a form of its own for each of: one scale, two scales, images whose dims
+// are kept.
 #include "tests/conformance/case.h"
 
 namespace fusebox::conformance {

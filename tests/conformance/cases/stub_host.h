@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least host that a kernel can live with: attributes from a case, threads that split work, memory between guards.
+// The least host that a kernel can live with: attributes from a case, threads that split work, memory between
+// guards.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@ constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numer
 
 using Function = long double (*)(long double);
 
-// What is finite at the ends of the range: zeros, denormals, the least and the largest normal numbers, and what is on the way.
+// What is finite at the ends of the range: zeros, denormals, the least and the largest normal numbers, and
+// what is on the way.
 std::vector<float> Ends(bool negative) {
   std::vector<float> x = {0,      1e-45f, 1e-42f, 3e-39f,  0x1p-126f, 2e-38f,  1e-37f, 1e-30f,
                           1e-15f, 1e-6f,  1e6f,   1e15f,   1e25f,     1e30f,   1e35f,  1e37f,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every case through every delegate: what it takes must come out right, and it must take something of what it is for.
+// Every case through every delegate: what it takes must come out right, and it must take something of what it
+// is for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +19,8 @@ struct Delegate {
   std::set<std::string> takes;  // of each of these ops at least one case
   double rtol = 0;              // where it may be less exact than the case asks for
   int steps = 0;                // the same for integers: how far off
-  double hybrid =
-      0;  // the same where floats meet 8-bit weights, of the largest result: inputs are quantised by another rule
+  double hybrid = 0;  // the same where floats meet 8-bit weights, of the largest result: inputs are quantised
+                      // by another rule
   std::set<std::string> finite_only = {};  // what these make of infinities and NaN is their own
   struct Skip {
     std::string op, name, why;  // an empty name means all of the op

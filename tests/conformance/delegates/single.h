@@ -21,8 +21,8 @@ struct Answered {
   std::vector<Data> results;
 };
 
-// The case as a file; empty: it cannot be written as one. Its first `inputs` operands that are there are inputs, the others
-// constants.
+// The case as a file; empty: it cannot be written as one. Its first `inputs` operands that are there are
+// inputs, the others constants.
 std::string FileOf(const Case&, size_t inputs);
 
 std::shared_ptr<Registry> RegistryWith(const std::string& plugin_folder);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditionals of TensorFlow 1 on whether a model trains, which it does not: a placeholder says so by its default.
+// Conditionals of TensorFlow 1 on whether a model trains, which it does not: a placeholder says so by its
+// default.
 #include <gmock/gmock.h>
 
 #include "samples/models/saved_model_builder.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs and functions as the module's functions: edges, order, what a broken file may claim, several signatures.
+// Graphs and functions as the module's functions: edges, order, what a broken file may claim, several
+// signatures.
 #include "converter/import/saved_model/function_import.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that carry a composite's name: attributes of every kind reach the file, and a body that computes nothing says why it is needed.
+// Functions that carry a composite's name: attributes of every kind reach the file, and a body that computes
+// nothing says why it is needed.
 #include <gmock/gmock.h>
 
 #include <limits>

@@ -209,7 +209,8 @@ TEST(FromTflite, KeepsTheNamesOfOutputsThatBecomeOne) {
   EXPECT_THAT((*again)->signatures[0].output_names, ElementsAre("b", "a"));
 }
 
-// Weights in halves behind a DEQUANTIZE, as TFLite's converter stores them; a batch norm behind the second product changes its weights.
+// Weights in halves behind a DEQUANTIZE, as TFLite's converter stores them; a batch norm behind the second
+// product changes its weights.
 TEST(FromTflite, LeavesHalvesInHalves) {
   File file;
   Function& f = file.Add("main");

@@ -60,7 +60,8 @@ std::set<int> CapturedVariables(const SavedModel& model, const Variables& variab
   std::set<int> found;
   for (const auto& [name, function] : model.objects().concrete_functions()) {
     const auto captures = variables.CapturesOf(name);
-    for (const Capture& capture : captures ? *captures : std::vector<Capture>()) found.insert(capture.variable);
+    for (const Capture& capture : captures ? *captures : std::vector<Capture>())
+      found.insert(capture.variable);
   }
   return found;
 }
@@ -86,7 +87,8 @@ TEST(Variables, AgreeInBothSourcesForEverySampleModel) {
   }
 }
 
-// What Keras 3 saves, whose functions name one object while the handle that they are given is filled from the other.
+// What Keras 3 saves, whose functions name one object while the handle that they are given is filled from the
+// other.
 std::string WriteKeras3(SavedModelBuilder& model) {
   const VariableRef v = model.AddVariable("v", Float(2), "unused");
   FunctionBuilder& f = model.AddFunction("__inference_call");
@@ -148,9 +150,9 @@ TEST(Variables, ThatKeras3SavesTwiceWithDifferentValuesAreTheRestoreFunctionsWit
     EXPECT_THAT(
         variables->warnings(),
         ElementsAre(dir + "/saved_model.pb: variable 'v': the object graph binds it to "
-                    "'variables/0/.ATTRIBUTES/VARIABLE_VALUE', whose value differs from that of "
-                    "'_all_variables/0/.ATTRIBUTES/VARIABLE_VALUE'; the restore function decides: "
-                    "'_all_variables/0/.ATTRIBUTES/VARIABLE_VALUE' is used"));
+                          "'variables/0/.ATTRIBUTES/VARIABLE_VALUE', whose value differs from that of "
+                          "'_all_variables/0/.ATTRIBUTES/VARIABLE_VALUE'; the restore function decides: "
+                          "'_all_variables/0/.ATTRIBUTES/VARIABLE_VALUE' is used"));
   }
 }
 

@@ -49,7 +49,8 @@ struct Bench {
   Report report;
   Context context{module, *BuiltIn(), options, report};
 
-  // A function that is a signature of its own name, with inputs i0, i1.. and outputs o0, o1.. once Sign() is called.
+  // A function that is a signature of its own name, with inputs i0, i1.. and outputs o0, o1.. once Sign() is
+  // called.
   Function& Add(const std::string& name) { return module.Add(name); }
   void Sign(const Function& f) {
     Signature s{f.name, f.name, {}, {}};

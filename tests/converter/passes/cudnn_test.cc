@@ -20,7 +20,8 @@ using Rows = std::vector<std::vector<double>>;  // [steps * batch][width]
 
 constexpr int64_t kSteps = 3, kBatch = 2, kInputs = 3, kUnits = 2;
 
-// The layers as cuDNN defines them. Parameters: all matrices, layer by layer and forward first, then all biases in that order.
+// The layers as cuDNN defines them. Parameters: all matrices, layer by layer and forward first, then all
+// biases in that order.
 struct Definition {
   const Stack& of;
   std::vector<float> params;

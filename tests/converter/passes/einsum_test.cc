@@ -75,7 +75,8 @@ Tensor Numbers(const std::string& labels, int salt) {
   return F(dims, values);
 }
 
-// `open`: labels whose size the graph does not know. `said`: what stands in the file, where that is not the equation itself.
+// `open`: labels whose size the graph does not know. `said`: what stands in the file, where that is not the
+// equation itself.
 void Check(const std::string& equation, bool constant, const std::string& open = "",
            const std::string& said = "") {
   SCOPED_TRACE(said + " " + equation + (constant ? ", constant" : "") + " open " + open);

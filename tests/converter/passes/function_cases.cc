@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that lose digits where they are written as their definition says: arguments near zero and large ones.
+// Functions that lose digits where they are written as their definition says: arguments near zero and large
+// ones.
 #include <cmath>
 
 #include "tests/converter/passes/translate_cases.h"

@@ -18,12 +18,11 @@ ValueId Table(ProgramWriter& w, const Tensor& keys, const Tensor& values) {
 // `asked` of a table; `otherwise` stands for keys that it does not have.
 Program Finds(const char* op, const Tensor& keys, const Tensor& values, const Tensor& otherwise,
               const Tensor& asked, std::vector<double> expected) {
-  return {op,
-          [=](ProgramWriter& w) {
-            w.Out(w.One(op, {Table(w, keys, values), w.In(asked.type), w.C(otherwise)}));
-          },
-          {asked},
-          Are({std::move(expected)})};
+  return {
+      op,
+      [=](ProgramWriter& w) { w.Out(w.One(op, {Table(w, keys, values), w.In(asked.type), w.C(otherwise)})); },
+      {asked},
+      Are({std::move(expected)})};
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace fusebox::converter {
 
 inline const Type kListType{DType::kVariant, Shape::Scalar()}, kStep{DType::kI32, Shape::Scalar()};
 
-// for i < 3: list[i] = item(body, i, variables), and the variables go on as `next` says (empty: unchanged). Inputs: the variables' types.
+// for i < 3: list[i] = item(body, i, variables), and the variables go on as `next` says (empty: unchanged).
+// Inputs: the variables' types.
 struct OpenList : Bench {
   using Body = std::function<ValueId(Function&, ValueId, std::vector<ValueId>&)>;
   Function& f = Add("main");

@@ -66,7 +66,8 @@ TEST(OpenLists, OfABroadcast) {
   EXPECT_EQ(out[0].type.shape, Shape({3, 0}));
 }
 
-// What starts with one row and is broadcast to more by the first step tells nothing; what it is added to does.
+// What starts with one row and is broadcast to more by the first step tells nothing; what it is added to
+// does.
 TEST(OpenLists, OfAVariableThatIsBroadcast) {
   OpenList bench({F32({3, -1}), F32({1})}, [](Function& body, ValueId i, std::vector<ValueId>& in) {
     for (Type* type : {&body.value(in[1]).type}) *type = F32({-1});

@@ -117,29 +117,29 @@ std::vector<Program> StatePrograms() {
       Sets("TensorListSetItem"),
   };
   for (const char* op : {"TensorListFromTensor", "TensorListStack"})
-    programs.push_back(OfRows(op, [](ProgramWriter& w, ValueId list) { w.Out(Stack(w, list)); },
-                              {{1, 2, 3, 4, 5, 6}}));
-  programs.push_back(OfRows(
-      "TensorListGetItem",
-      [](ProgramWriter& w, ValueId list) {
-        w.Out(w.One("TensorListGetItem", {list, w.C(I({}, {1})), w.C(I({1}, {3}))}, OfFloats()));
-      },
-      {{4, 5, 6}}));
-  programs.push_back(OfRows(
-      "TensorListLength",
-      [](ProgramWriter& w, ValueId list) { w.Out(w.One("TensorListLength", {list})); }, {{2}}));
-  programs.push_back(OfRows(
-      "TensorListGather",
-      [](ProgramWriter& w, ValueId list) {
-        w.Out(w.One("TensorListGather", {list, w.C(I({3}, {1, 0, 1})), w.C(I({1}, {3}))}, OfFloats()));
-      },
-      {{4, 5, 6, 1, 2, 3, 4, 5, 6}}));
-  programs.push_back(OfRows(
-      "TensorListConcatV2",
-      [](ProgramWriter& w, ValueId list) {
-        w.Out(w.Ops("TensorListConcatV2", {list, w.C(I({1}, {3})), w.C(L({0}, {}))}, OfFloats(), 2));
-      },
-      {{1, 2, 3, 4, 5, 6}, {3, 3}}));
+    programs.push_back(
+        OfRows(op, [](ProgramWriter& w, ValueId list) { w.Out(Stack(w, list)); }, {{1, 2, 3, 4, 5, 6}}));
+  programs.push_back(
+      OfRows("TensorListGetItem",
+             [](ProgramWriter& w, ValueId list) {
+               w.Out(w.One("TensorListGetItem", {list, w.C(I({}, {1})), w.C(I({1}, {3}))}, OfFloats()));
+             },
+             {{4, 5, 6}}));
+  programs.push_back(OfRows("TensorListLength",
+                            [](ProgramWriter& w, ValueId list) { w.Out(w.One("TensorListLength", {list})); },
+                            {{2}}));
+  programs.push_back(
+      OfRows("TensorListGather",
+             [](ProgramWriter& w, ValueId list) {
+               w.Out(w.One("TensorListGather", {list, w.C(I({3}, {1, 0, 1})), w.C(I({1}, {3}))}, OfFloats()));
+             },
+             {{4, 5, 6, 1, 2, 3, 4, 5, 6}}));
+  programs.push_back(
+      OfRows("TensorListConcatV2",
+             [](ProgramWriter& w, ValueId list) {
+               w.Out(w.Ops("TensorListConcatV2", {list, w.C(I({1}, {3})), w.C(L({0}, {}))}, OfFloats(), 2));
+             },
+             {{1, 2, 3, 4, 5, 6}, {3, 3}}));
   return programs;
 }
 

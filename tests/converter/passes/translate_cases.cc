@@ -181,7 +181,8 @@ std::vector<SourceOp> MatrixCases() {
        {F({1, 1, 1, 2}, {3, 5}), F({1, 1, 2, 2}, {1, 2, 3, 4})},
        {3, 6, 15, 20},
        A("strides", ones, "padding", "SAME")},
-      // each pixel spreads the filter over 2x2 of the result; the filter's last dimension is the operand's channel
+      // each pixel spreads the filter over 2x2 of the result; the filter's last dimension is the operand's
+      // channel
       {"Conv2DBackpropInput",
        {I({4}, {1, 2, 4, 1}), F({2, 2, 1, 1}, {1, 2, 3, 4}), F({1, 1, 2, 1}, {1, 10})},
        {1, 2, 10, 20, 3, 4, 30, 40},
@@ -245,10 +246,9 @@ std::vector<SourceOp> RowCases() {
 
 std::vector<SourceOp> AllSourceOps() {
   std::vector<SourceOp> all;
-  for (const auto& cases :
-       {ElementwiseCases(), ComposedCases(), BuiltinCases(), ShapeCases(), MatrixCases(), VolumeCases(),
-        SegmentCases(), FormCases(), BitCases(), FunctionCases(), ImageCases(), PatchCases(), EinsumCases(),
-        RowCases()})
+  for (const auto& cases : {ElementwiseCases(), ComposedCases(), BuiltinCases(), ShapeCases(), MatrixCases(),
+                            VolumeCases(), SegmentCases(), FormCases(), BitCases(), FunctionCases(),
+                            ImageCases(), PatchCases(), EinsumCases(), RowCases()})
     all.insert(all.end(), cases.begin(), cases.end());
   return all;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an LSTM with layer normalisation or projection is stored in integers, and what is not. What comes out is held against the f32 form
-// and stock TFLite in tests/peers/lstm_int8_test.cc.
+// How an LSTM with layer normalisation or projection is stored in integers, and what is not. What comes out
+// is held against the f32 form and stock TFLite in tests/peers/lstm_int8_test.cc.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -82,7 +82,8 @@ TEST(LstmStates8, DoNotShareTheScaleOfWhatTheOutputIsJoinedWith) {
   EXPECT_LT(OutputOf(form).scales[0], 1.01 / 127) << "outputs are below 1";
 }
 
-// One step of a sequence, whose states nobody gives: the session keeps them. What it forgets is next to nothing.
+// One step of a sequence, whose states nobody gives: the session keeps them. What it forgets is next to
+// nothing.
 struct Keeping : Net {
   static constexpr int64_t kCalls = 20;
   Keeping() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A delegate that runs ADD and MUL of f32 tensors of one shape, and lies on request. Options: {"lie": WHERE}; {"along": OP} takes
-// that op only along with others. It is a plugin in a library of its own, and linked into tests under the name below.
+// A delegate that runs ADD and MUL of f32 tensors of one shape, and lies on request. Options: {"lie": WHERE};
+// {"along": OP} takes that op only along with others. It is a plugin in a library of its own, and linked into
+// tests under the name below.
 #pragma once
 
 #include <atomic>

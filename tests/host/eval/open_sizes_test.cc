@@ -116,7 +116,8 @@ TEST(FitSizes, WantSizesAtWhichTheOpRuns) {
   EXPECT_THAT(FitSizes(1, [](auto s) -> Row { return s[0] < 100'000 ? Row(Numbers{s[0]}) : std::nullopt; }),
               IsEmpty());
   EXPECT_THAT(FitSizes(40, [](auto s) -> Row { return Numbers(s.begin(), s.end()); }), IsEmpty());
-  // Another number of numbers (a rank that depends on a size) leaves nothing certain that is not there each time.
+  // Another number of numbers (a rank that depends on a size) leaves nothing certain that is not there each
+  // time.
   EXPECT_EQ(Text(1, [](auto s) -> Row { return s[0] == 1 ? Numbers{s[0]} : Numbers{s[0], 7}; }),
             "0 + 1 a, ?");
 }

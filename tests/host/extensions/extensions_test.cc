@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services of plugins for plugins: who is loaded for whom, when, and what comes of it where that does not work out.
+// Services of plugins for plugins: who is loaded for whom, when, and what comes of it where that does not
+// work out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sites meet rules: what a rule sees, who is asked in which order, what a rewrite may not do, what the report says.
+// Sites meet rules: what a rule sees, who is asked in which order, what a rewrite may not do, what the report
+// says.
 #include <gmock/gmock.h>
 
 #include "tests/host/fusion/sites.h"

@@ -58,7 +58,8 @@ TEST(Damage, NeverCrashesTheRegistry) {
   for (int i = 0; i < 200; ++i) {
     // One of the two is whole; hardly any pair of damaged files is read.
     const bool whole = i % 2 == 0;
-    folder.Write("plugins/a/fusebox-plugin.json", whole ? ExampleManifest() : Damage(ExampleManifest(), random));
+    folder.Write("plugins/a/fusebox-plugin.json",
+                 whole ? ExampleManifest() : Damage(ExampleManifest(), random));
     auto config =
         ReadConfig(folder.Write("fusebox.json", whole ? Damage(ExampleConfig(), random) : ExampleConfig()));
     EXPECT_TRUE(SucceedsOrBlamesInput(config));
@@ -77,8 +78,7 @@ TEST(Damage, NeverCrashesTheRegistry) {
     EXPECT_TRUE(SucceedsOrBlamesInput(rules));
     EXPECT_TRUE(!rules || rules->empty());
     found += !skipped.empty();
-    EXPECT_TRUE(SucceedsOrBlamesInput(
-        (*registry)->CheckOptions(FBX_OP_CUSTOM, "my_custom_fused_op", attrs)));
+    EXPECT_TRUE(SucceedsOrBlamesInput((*registry)->CheckOptions(FBX_OP_CUSTOM, "my_custom_fused_op", attrs)));
   }
   // Some damage does no harm, some does.
   EXPECT_GT(configured, 100);

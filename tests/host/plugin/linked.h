@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two plugins that are linked into the test, written with the C++ layer (which cannot share a file with the host's
-// headers: both have a fusebox::Tensor).
+// Two plugins that are linked into the test, written with the C++ layer (which cannot share a file with the
+// host's headers: both have a fusebox::Tensor).
 //   x.one: rules one.any and one.better for lstm_*, a kernel for my.op versions 1-2
 //   x.two: rule two.any for lstm_*, kernels for my.op versions 3-9 and 1-2
 #pragma once

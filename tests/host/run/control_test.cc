@@ -82,7 +82,8 @@ std::unique_ptr<Module> GrowingLoop() {
   return module;
 }
 
-// Each function's branches are the next one, twice: asked or prepared once per way there, this would take for ever.
+// Each function's branches are the next one, twice: asked or prepared once per way there, this would take for
+// ever.
 TEST(Control, BranchesThatShareFunctions) {
   constexpr int kNested = 40;
   auto module = std::make_unique<Module>();
@@ -253,7 +254,8 @@ TEST(State, ReadingAVariableThatNobodyAssignedIsAnError) {
   EXPECT_THAT(machine.Error({}), HasSubstr("variable v is read before"));
 }
 
-// One op with state; `state` makes its operand in `f`. Outputs: result, final state, and the operand when it may be read.
+// One op with state; `state` makes its operand in `f`. Outputs: result, final state, and the operand when it
+// may be read.
 template <class F>
 std::unique_ptr<Module> Stateful(F state, bool read_operand) {
   auto module = std::make_unique<Module>();

@@ -81,7 +81,8 @@ TEST(Execute, AResultOfAnotherTypeThanDeclaredIsRefused) {
   }
 }
 
-// Random graphs of 2x and x + 1, with and without sharing of memory, against the same arithmetic on single numbers.
+// Random graphs of 2x and x + 1, with and without sharing of memory, against the same arithmetic on single
+// numbers.
 TEST(Execute, RandomGraphsComputeWhatTheyShould) {
   std::mt19937 random(11);
   for (int round = 0; round < 100; ++round) {

@@ -27,7 +27,8 @@ inline void ExpectRoundTrip(const Module& module) {
   EXPECT_TRUE(Equal(module, **back, &why)) << why;
 }
 
-// A recurrent net with weights, quantisation, state, a custom op, a loop, a composite, signatures and metadata.
+// A recurrent net with weights, quantisation, state, a custom op, a loop, a composite, signatures and
+// metadata.
 std::unique_ptr<Module> Everything();
 
 // The .tflite files below FUSEBOX_MODELS; empty where that is not set.

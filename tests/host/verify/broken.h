@@ -9,6 +9,6 @@
 //   shape (gives [n]), fail (invoke fails)
 // b.product {fault} (x [n,3], w [3,3]) -> x w. Faults: none, transposed.
 // b.inverse {fault} (x) -> 1 / x. Faults: none, clamp (1e9 in place of infinity).
-// b.wave {off} (x) -> sin(1000 x (1 + off 2^-24)), and of whole numbers, whose product f32 does not round, sin(1000 x).
-// b.optional (x, -, y) -> x + y; fails where operand 1 is there.
+// b.wave {off} (x) -> sin(1000 x (1 + off 2^-24)), and of whole numbers, whose product f32 does not round,
+// sin(1000 x). b.optional (x, -, y) -> x + y; fails where operand 1 is there.
 extern const fbx_entry kBroken;

@@ -146,8 +146,8 @@ TEST(Prove, AsksForInfinitiesWhereTheBodyHasThem) {
   }
 }
 
-// The sine of a million hangs on the last bits of its products, three in f32. What is off by no more than four roundings, of which
-// the sine is one, is right, though far from the truth; what is off by more is not.
+// The sine of a million hangs on the last bits of its products, three in f32. What is off by no more than
+// four roundings, of which the sine is one, is right, though far from the truth; what is off by more is not.
 TEST(Prove, AllowsForRoundingAndNoMore) {
   for (const int off : {0, 3, -3, 16, 64}) {
     Pair pair;

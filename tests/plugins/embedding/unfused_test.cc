@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of an embedding lookup as libraries write it, a loop that puts one row after the other into an empty tensor: it proves the
-// fused op, and it runs where nobody fuses it.
+// The body of an embedding lookup as libraries write it, a loop that puts one row after the other into an
+// empty tensor: it proves the fused op, and it runs where nobody fuses it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

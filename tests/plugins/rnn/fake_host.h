@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least of a host that a kernel or a rule can be called with: attributes from a map, diagnostics kept, threads made
-// for every parallel_for, tensors that own their memory.
+// The least of a host that a kernel or a rule can be called with: attributes from a map, diagnostics kept,
+// threads made for every parallel_for, tensors that own their memory.
 #pragma once
 
 #include <map>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fusebox.gru with weights of 8 bits beside the f32 op with the values that they stand for. No peer has this op.
+// fusebox.gru with weights of 8 bits beside the f32 op with the values that they stand for. No peer has this
+// op.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,7 +67,8 @@ GruResult RunGru(const HybridCase& g, bool stored, uint32_t threads = 1) {
   return {ValuesOf(node.result(0), FBX_F32), ValuesOf(node.result(1), FBX_F32)};
 }
 
-// A step of the input is 1/127, of the state half of that; sums of so many of them, rounded by half a step at most.
+// A step of the input is 1/127, of the state half of that; sums of so many of them, rounded by half a step at
+// most.
 TEST(HybridGru, IsTheOpUpToTheRoundingOfItsVectors) {
   for (const bool reset_after : {true, false}) {
     for (const bool asymmetric : {true, false}) {

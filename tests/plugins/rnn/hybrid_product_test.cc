@@ -30,7 +30,8 @@ TEST(HybridProduct, IsExactInEveryCode) {
   }
 }
 
-// Halves between two steps, values beyond both ends, NaN, and every length up to some vectors of the widest code.
+// Halves between two steps, values beyond both ends, NaN, and every length up to some vectors of the widest
+// code.
 TEST(HybridProduct, QuantisesAlikeInEveryCode) {
   const float special[] = {0.5F, -0.5F, 1.5F, -2.5F, 127.5F, -128.5F, 3e5F, -3e5F, std::nanf("")};
   for (const PanelCode* code : PanelCodes()) {

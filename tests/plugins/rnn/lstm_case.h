@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One LSTM with random numbers: its operands in f64, its definition written down naively, and the kernel's answer.
+// One LSTM with random numbers: its operands in f64, its definition written down naively, and the kernel's
+// answer.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ struct LstmResult {
 std::vector<std::vector<double>> RandomOperands(const LstmCase& lstm, uint32_t seed);
 LstmResult Definition(const LstmCase& lstm, const std::vector<std::vector<double>>& operands);
 
-// The node with its operands in the given type, its state results in the memory of the state operands (of fusebox.lstm elsewhere).
+// The node with its operands in the given type, its state results in the memory of the state operands (of
+// fusebox.lstm elsewhere).
 std::vector<FakeTensor> Operands(const LstmCase& lstm, fbx_dtype dtype,
                                  const std::vector<std::vector<double>>& values);
 std::vector<FakeTensor> Results(const LstmCase& lstm, fbx_dtype dtype,

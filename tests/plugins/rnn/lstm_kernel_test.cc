@@ -160,8 +160,8 @@ TEST(LstmKernel, AgreesForTinyLargeAndZeroNumbers) {
       lstm.state_scale = state;
       const auto operands = RandomOperands(lstm, 7);
       const LstmResult fast = RunKernel(lstm, FBX_F32, operands), wanted = Definition(lstm, operands);
-      lstm.constant_weights =
-          false;  // the plain code: sums of large numbers lose digits in f32 whoever adds them
+      // the plain code: sums of large numbers lose digits in f32 whoever adds them
+      lstm.constant_weights = false;
       const double bound = std::max(2e-6, 2 * Difference(RunKernel(lstm, FBX_F32, operands), wanted));
       EXPECT_LE(Difference(fast, wanted), bound) << "inputs to " << input << ", states to " << state;
       EXPECT_LE(bound, 1e-4);
@@ -200,8 +200,8 @@ TEST(LstmKernel, KeepsSigmoidAndTanhWithinThreeUlp) {
     for (int k = -400; k <= 400; ++k) x.push_back(static_cast<float>(scale * k / 400));
     const std::vector<double> open(x.size(), 50), shut(x.size(), -87), zero(x.size(), 0);
     const LstmResult tanh = WithBiases(open, shut, x, open, zero);  // c = tanh(x)
-    const LstmResult sigmoid =
-        WithBiases(shut, x, zero, open, std::vector<double>(x.size(), 1));  // c = sigmoid(x)
+    // c = sigmoid(x)
+    const LstmResult sigmoid = WithBiases(shut, x, zero, open, std::vector<double>(x.size(), 1));
     for (size_t k = 0; k < x.size(); ++k) {
       const auto ulps = [](double got, double want) {
         return want == 0 ? 0 : std::abs(got - want) / std::abs(want) * 16777216;
@@ -214,7 +214,8 @@ TEST(LstmKernel, KeepsSigmoidAndTanhWithinThreeUlp) {
   EXPECT_LE(worst_sigmoid, 6);
 }
 
-// Instances pack for the instruction set they were made for, so that each may be tried on a machine that has it.
+// Instances pack for the instruction set they were made for, so that each may be tried on a machine that has
+// it.
 TEST(LstmKernel, AgreesOnEveryInstructionSetOfThisMachine) {
   const auto codes = rnn::VectorCodes();
   ASSERT_FALSE(codes.empty());

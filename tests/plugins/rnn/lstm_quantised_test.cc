@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the quantised forms of the LSTM decline, each with its reason. Their numbers are held against stock TFLite's (tests/peers).
+// What the quantised forms of the LSTM decline, each with its reason. Their numbers are held against stock
+// TFLite's (tests/peers).
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -12,8 +12,8 @@
 
 namespace fusebox::testing {
 
-// Writes down what a rule emits, one line per node; values print as "op.result", operands of the site as "in3", i32
-// constants as their list.
+// Writes down what a rule emits, one line per node; values print as "op.result", operands of the site as
+// "in3", i32 constants as their list.
 class Recorder {
  public:
   Recorder() {

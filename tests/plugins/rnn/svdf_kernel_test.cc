@@ -33,7 +33,8 @@ double Act(const std::string& name, double x) {
   return std::min(std::max(x, 0.0), name == "RELU6" ? 6.0 : 1e300);
 }
 
-// One call. The state is a queue per filter, kept as steps of the whole batch: state[i] has the features of i steps ago.
+// One call. The state is a queue per filter, kept as steps of the whole batch: state[i] has the features of i
+// steps ago.
 struct Definition {
   SvdfCase c;
   Vectors in;

@@ -127,7 +127,8 @@ const std::unordered_map<std::string, Builder>& ByName() {
 
 void ActivationLayer(LayerCall& c) { c.Give(c.Activate(c.in())); }
 
-// max_value, negative_slope and threshold: f(x) = max_value above it, x above the threshold, else slope * (x - threshold).
+// max_value, negative_slope and threshold: f(x) = max_value above it, x above the threshold, else slope * (x
+// - threshold).
 void ReluLayer(LayerCall& c) {
   const double slope = c.Float("negative_slope", 0), threshold = c.Float("threshold", 0);
   const ValueId x = c.in();

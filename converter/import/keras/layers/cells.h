@@ -33,8 +33,8 @@ struct RecurrentResults {
   std::vector<ValueId> states;
 };
 
-// A composite keras.lstm, keras.gru or keras.simple_rnn, whose body is TensorFlow's loop over a tensor list. Results that nobody
-// reads cost nothing.
+// A composite keras.lstm, keras.gru or keras.simple_rnn, whose body is TensorFlow's loop over a tensor list.
+// Results that nobody reads cost nothing.
 RecurrentResults EmitRecurrent(LayerCall&, const RecurrentSpec&, const RecurrentOperands&);
 
 }  // namespace fusebox::keras

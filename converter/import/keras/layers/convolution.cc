@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions. Kernels are [space..., in, out], depthwise ones [space..., channels, multiplier], transposed ones [space..., out, in].
+// Convolutions. Kernels are [space..., in, out], depthwise ones [space..., channels, multiplier], transposed
+// ones [space..., out, in].
 #include <algorithm>
 
 #include "converter/import/keras/layers/spatial.h"
@@ -7,8 +8,8 @@
 namespace fusebox::keras {
 namespace {
 
-constexpr int64_t kMostApart =
-    1 << 10;  // taps of a transposed convolution: the zeros between them take memory
+// taps of a transposed convolution: the zeros between them take memory
+constexpr int64_t kMostApart = 1 << 10;
 
 std::vector<WeightSpec> WithBias(const Layer& layer, std::vector<WeightSpec> specs) {
   if (ConfigFlag(layer, "use_bias", true)) specs.push_back({"bias", "vars/" + std::to_string(specs.size())});
@@ -74,8 +75,8 @@ void Finish(LayerCall& c, ValueId y, int64_t filters) {
   c.Give(c.Activate(ChannelsBack(c, y)));
 }
 
-// The kernel as Keras 2 has it. Keras 1 keeps [out, in, space...] where channels come first, and a height of one for 1D; Theano's
-// convolutions turn their kernels round.
+// The kernel as Keras 2 has it. Keras 1 keeps [out, in, space...] where channels come first, and a height of
+// one for 1D; Theano's convolutions turn their kernels round.
 ValueId Kernel(LayerCall& c, const Window& w, int64_t in, int64_t out) {
   const std::vector<int64_t> shape = w.KernelShape(in, out);
   std::vector<int64_t> axes;
@@ -116,7 +117,8 @@ void Conv(LayerCall& c) {
   Finish(c, c.e().Concat(std::move(parts), space + 1), filters);
 }
 
-// TensorFlow strides both dimensions of a depthwise convolution alike; TFLite, which this becomes, does not ask for that.
+// TensorFlow strides both dimensions of a depthwise convolution alike; TFLite, which this becomes, does not
+// ask for that.
 void Depthwise(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   ValueId x = SpatialInput(c, space);

@@ -42,7 +42,8 @@ std::vector<WeightSpec> EinsumWeights(const Layer& layer) {
   return out;
 }
 
-// A product along the axes that its equation names: "abc,cd->abd". A bias has the sizes of bias_axes, and ones behind the first of them.
+// A product along the axes that its equation names: "abc,cd->abd". A bias has the sizes of bias_axes, and
+// ones behind the first of them.
 void EinsumDense(LayerCall& c) {
   const std::string equation = c.Str("equation", ""), axes = c.Str("bias_axes", "");
   const size_t comma = equation.find(','), arrow = equation.find("->");

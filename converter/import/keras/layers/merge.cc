@@ -35,7 +35,8 @@ std::vector<ValueId> Masks(LayerCall& c) {
   return out;
 }
 
-// In Keras 2 a step of the result counts where it counts in all inputs that have a mask, in Keras 3 where it counts in any, if all have one.
+// In Keras 2 a step of the result counts where it counts in all inputs that have a mask, in Keras 3 where it
+// counts in any, if all have one.
 ValueId MergedMask(LayerCall& c) {
   const std::vector<ValueId> masks = Masks(c);
   if (c.keras() < 3) return Joined(c, masks, "LogicalAnd");

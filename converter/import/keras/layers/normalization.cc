@@ -97,8 +97,8 @@ void LayerNormalization(LayerCall& c) {
   c.Give(y);
 }
 
-// Channels last: [batch, space..., groups, channels of a group], normalised over space and the group's channels. Another axis is
-// moved there and back.
+// Channels last: [batch, space..., groups, channels of a group], normalised over space and the group's
+// channels. Another axis is moved there and back.
 void GroupNormalization(LayerCall& c) {
   ValueId x = c.in();
   const int rank = c.e().rank(x), axis = Axis(c, rank);

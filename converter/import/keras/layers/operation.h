@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that were called on a layer's result: how their arguments are found, in the words of Keras 2 and of Keras 3.
+// Functions that were called on a layer's result: how their arguments are found, in the words of Keras 2 and
+// of Keras 3.
 #pragma once
 
 #include <initializer_list>
@@ -17,8 +18,8 @@ using Names = std::initializer_list<const char*>;
 
 // An argument of the call by position or by any of its names; null: not given.
 const Given* FindArgument(LayerCall&, size_t position, Names);
-// The same as plain data, nested lists included; what Keras 3 says when it makes the operation stands in its configuration. Null: not
-// given. Fails the call where it is or holds a tensor.
+// The same as plain data, nested lists included; what Keras 3 says when it makes the operation stands in its
+// configuration. Null: not given. Fails the call where it is or holds a tensor.
 nlohmann::json PlainArgument(LayerCall&, size_t position, Names);
 // A whole number or a list of them; nothing where it is not given. Fails the call where it is something else.
 std::optional<std::vector<int64_t>> IntsArgument(LayerCall&, size_t position, Names);
@@ -29,12 +30,14 @@ bool FlagArgument(LayerCall&, size_t position, Names);
 std::string TextArgument(LayerCall&, size_t position, Names, std::string_view otherwise);
 // Of a function's only or first tensor.
 ValueId TensorArgument(LayerCall&, size_t position, Names);
-// Whole numbers of which some may be computed, as a value i32 [n]; `known` gets those that are not (-1 elsewhere). kNoValue: not given.
+// Whole numbers of which some may be computed, as a value i32 [n]; `known` gets those that are not (-1
+// elsewhere). kNoValue: not given.
 ValueId SizesArgument(LayerCall&, size_t position, Names, std::vector<int64_t>& known);
 // An axis or axes as numbers from 0; the call fails where there is none such in `rank` dimensions.
 std::vector<int64_t> AxesOf(LayerCall&, const std::vector<int64_t>& axes, int rank);
 
-// The type that both operands are computed in: whole numbers that are divided, or that meet fractions, become floats.
+// The type that both operands are computed in: whole numbers that are divided, or that meet fractions, become
+// floats.
 DType CommonType(LayerCall&, const Given* a, const Given* b, std::string_view op);
 // Nested lists of numbers as a constant of that type; kNone: i32 where all are whole, else f32.
 ValueId Numbers(LayerCall&, const nlohmann::json& plain, DType);
@@ -73,7 +76,8 @@ void LeakyRelu(LayerCall&, std::string_view op);
 void Gelu(LayerCall&, std::string_view op);
 void Silu(LayerCall&, std::string_view op);
 
-// operation_formulas.cc: what TensorFlow puts together of several ops. `op` is the function where there are several.
+// operation_formulas.cc: what TensorFlow puts together of several ops. `op` is the function where there are
+// several.
 void Scaled(LayerCall&, std::string_view function);  // log2, log10, exp2, deg2rad
 void Truncate(LayerCall&, std::string_view op);
 void FullLike(LayerCall&, std::string_view op);
@@ -92,7 +96,8 @@ void Glu(LayerCall&, std::string_view op);
 void Shrink(LayerCall&, std::string_view function);  // hardshrink, softshrink
 void Threshold(LayerCall&, std::string_view op);
 
-// operation_shapes.cc, operation_parts.cc: what moves elements and computes nothing. `op` is of no meaning to most of them.
+// operation_shapes.cc, operation_parts.cc: what moves elements and computes nothing. `op` is of no meaning to
+// most of them.
 void Same(LayerCall&, std::string_view op);
 void ExpandDims(LayerCall&, std::string_view op);
 void Squeeze(LayerCall&, std::string_view op);

@@ -17,7 +17,8 @@ const Given* FindArgument(LayerCall& c, size_t position, Names names) {
 
 namespace {
 
-// Lists of several spellings are plain ones. What is computed is refused: it must not be taken for an argument that is not there.
+// Lists of several spellings are plain ones. What is computed is refused: it must not be taken for an
+// argument that is not there.
 json Plain(LayerCall& c, const Given& given) {
   if (const auto* plain = std::get_if<json>(&given.value)) return *plain;
   json out = json::array();

@@ -62,7 +62,8 @@ void Unstack(LayerCall& c, std::string_view) {
     c.Give(v);
 }
 
-// A number of equal parts; else TensorFlow lists sizes, one of which may be -1, and Keras 3 where parts begin.
+// A number of equal parts; else TensorFlow lists sizes, one of which may be -1, and Keras 3 where parts
+// begin.
 void Split(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const json said = PlainArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});

@@ -126,7 +126,8 @@ struct SliceSpec {
   }
 };
 
-// One of the comma-separated parts: a number, null (a new dimension), `...`, or start, stop and step. False: none of these.
+// One of the comma-separated parts: a number, null (a new dimension), `...`, or start, stop and step. False:
+// none of these.
 bool AddPart(const json& part, SliceSpec& spec) {
   const int64_t bit = int64_t{1} << spec.begin.size();
   if (part.is_number_integer()) {

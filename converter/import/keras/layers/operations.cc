@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow functions that were called on a layer's result: TFOpLambda and SlicingOpLambda of Keras 2, and the operations of
-// Keras 3.
+// TensorFlow functions that were called on a layer's result: TFOpLambda and SlicingOpLambda of Keras 2, and
+// the operations of Keras 3.
 #include <map>
 
 #include "converter/import/keras/layers/operation.h"
@@ -8,8 +8,8 @@
 namespace fusebox::keras {
 namespace {
 
-// By the last part of a function's name in TensorFlow, and by the class of Keras 3, both without capitals and underscores:
-// "math.squared_difference" and SquaredDifference are squareddifference.
+// By the last part of a function's name in TensorFlow, and by the class of Keras 3, both without capitals and
+// underscores: "math.squared_difference" and SquaredDifference are squareddifference.
 const std::map<std::string_view, OperationRow>& Rows() {
   static const auto* const rows = new std::map<std::string_view, OperationRow>{
       {"add", {"AddV2", Binary}},
@@ -243,7 +243,8 @@ void Apply(LayerCall& c, std::string_view name) {
     c.e().Refuse("the argument " + unread + " of " + std::string(name));
 }
 
-// What Keras 3 says when it makes the operation. Of these, `fill_mode` is for edges that resizing does not have.
+// What Keras 3 says when it makes the operation. Of these, `fill_mode` is for edges that resizing does not
+// have.
 void CheckSettings(LayerCall& c) {
   for (const char* key : {"fill_mode", "fill_value", "synchronized"}) c.Keyword(key);
   if (const std::string unread = c.UnreadSetting(); c.e().ok() && !unread.empty())

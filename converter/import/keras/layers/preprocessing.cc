@@ -41,7 +41,8 @@ std::vector<WeightSpec> NormalizationWeights(const Layer& layer) {
   return {{"mean", "vars/0", false}, {"variance", "vars/1", false}};
 }
 
-// (x - mean) / max(sqrt(variance), tiny). What older versions store besides, how many samples they saw, is of no use.
+// (x - mean) / max(sqrt(variance), tiny). What older versions store besides, how many samples they saw, is of
+// no use.
 void Normalization(LayerCall& c) {
   const ValueId x = c.e().Cast(c.in(), DType::kF32);
   const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>();
@@ -67,7 +68,8 @@ void Normalization(LayerCall& c) {
   c.Give(c.e().Op("RealDiv", {c.e().Op("Sub", {x, mean}), deviation}));
 }
 
-// [..., depth] of numbers [...]; "one_hot", or over all numbers of the last axis "multi_hot" (which are there) and "count" (how often).
+// [..., depth] of numbers [...]; "one_hot", or over all numbers of the last axis "multi_hot" (which are
+// there) and "count" (how often).
 ValueId Encoded(LayerCall& c, ValueId numbers, int64_t depth, const std::string& mode) {
   if (c.Bool("sparse", false)) c.e().Refuse("a sparse result");
   const auto hot = [&](ValueId ids) {

@@ -9,7 +9,8 @@ namespace {
 
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
-// "padding" or "cropping": one number, one per dimension, or (before, after) per dimension. For 1D, two numbers are a pair.
+// "padding" or "cropping": one number, one per dimension, or (before, after) per dimension. For 1D, two
+// numbers are a pair.
 Pairs Amounts(LayerCall& c, const char* key, int space) {
   const auto n = static_cast<size_t>(space);
   const auto it = c.config().find(key);

@@ -22,7 +22,8 @@ ValueId Narrow(LayerCall&, ValueId v);  // and back
 
 // Every element `times` times along one axis.
 ValueId Repeat(LayerCall&, ValueId x, int axis, int64_t times);
-// [B, H, W, C] at another size, two scalars i32: "nearest", "bilinear" or "bicubic" of pixels whose centres are at halves.
+// [B, H, W, C] at another size, two scalars i32: "nearest", "bilinear" or "bicubic" of pixels whose centres
+// are at halves.
 ValueId Interpolated(LayerCall&, ValueId x, const std::vector<ValueId>& sizes, const std::string& how);
 
 // "SAME" or "VALID" of the configuration; fails on others, but for `also`, which is returned as it is.

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes: a read-only map from name to value, parsed by the host from option tables, FlexBuffers, TensorFlow
- * attributes or JSON. Names are the format's own: the field names of TFLite's option tables ("stride_w",
- * "fused_activation_function"), the keys of a custom op's map, the attribute names of a composite.
+ * Attributes: a read-only map from name to value, parsed by the host from option tables, FlexBuffers,
+ * TensorFlow attributes or JSON. Names are the format's own: the field names of TFLite's option tables
+ * ("stride_w", "fused_activation_function"), the keys of a custom op's map, the attribute names of a
+ * composite.
  *
- * Enumerated options are strings ("SAME", "RELU"); a field that is absent holds its schema default. An int is also
- * readable as f64, and as bool when it is 0 or 1. All getters: FBX_OK and *out set, FBX_NOT_APPLICABLE when the key is missing,
- * FBX_INVALID when it is there with another kind. Returned memory lives as long as the attrs. [any]
+ * Enumerated options are strings ("SAME", "RELU"); a field that is absent holds its schema default. An int is
+ * also readable as f64, and as bool when it is 0 or 1. All getters: FBX_OK and *out set, FBX_NOT_APPLICABLE
+ * when the key is missing, FBX_INVALID when it is there with another kind. Returned memory lives as long as
+ * the attrs. [any]
  */
 #ifndef FUSEBOX_ABI_ATTRS_H_
 #define FUSEBOX_ABI_ATTRS_H_

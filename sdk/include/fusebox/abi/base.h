@@ -15,8 +15,8 @@
  *   [prepare] while a session is planned   [invoke] while it runs: no allocation, no locks on the host   [any]
  * Calls of one kind never overlap for one object unless its comment says so.
  *
- * Lifetimes: a view (any pointer to const given to a callback) lives until the callback returns; the data of a
- * constant as long as the model; what a descriptor points at as long as the plugin is loaded.
+ * Lifetimes: a view (any pointer to const given to a callback) lives until the callback returns; the data of
+ * a constant as long as the model; what a descriptor points at as long as the plugin is loaded.
  */
 #ifndef FUSEBOX_ABI_BASE_H_
 #define FUSEBOX_ABI_BASE_H_
@@ -81,8 +81,8 @@ typedef struct fbx_head {
 typedef int32_t fbx_status;
 enum {
   FBX_OK = 0,
-  FBX_NOT_APPLICABLE =
-      1,           /* declined, with a reason emitted as a diagnostic: not an error, others are asked next */
+  /* declined, with a reason emitted as a diagnostic: not an error, others are asked next */
+  FBX_NOT_APPLICABLE = 1,
   FBX_INVALID = 2, /* the model or an option is wrong */
   FBX_UNSUPPORTED = 3,
   FBX_OUT_OF_MEMORY = 4,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin may ask of its host. A plugin links nothing of Fusebox: this table, handed to every callback as its
- * first argument, is all there is. The table is scoped to the call: diagnostics emitted through it are attached to
- * that call, also when they come from a worker thread of parallel_for. Do not keep it beyond the callback.
+ * What a plugin may ask of its host. A plugin links nothing of Fusebox: this table, handed to every callback
+ * as its first argument, is all there is. The table is scoped to the call: diagnostics emitted through it are
+ * attached to that call, also when they come from a worker thread of parallel_for. Do not keep it beyond the
+ * callback.
  */
 #ifndef FUSEBOX_ABI_HOST_H_
 #define FUSEBOX_ABI_HOST_H_
@@ -17,8 +18,8 @@ struct fbx_host {
   void (*emit)(const fbx_host*, const fbx_diag*) FBX_NOEXCEPT;           /* [any] */
   const void* (*get_extension)(const fbx_host*, fbx_str id)FBX_NOEXCEPT; /* [any] NULL: not there; see ext/ */
   const fbx_attr_api* attrs;
-  const fbx_attrs*
-      options;     /* this plugin's options: the config file's, over the manifest's defaults. Never NULL. */
+  /* this plugin's options: the config file's, over the manifest's defaults. Never NULL. */
+  const fbx_attrs* options;
   fbx_str name;    /* "fusebox" */
   fbx_str version; /* of the host, for messages only */
 };

@@ -8,8 +8,8 @@
  *                    invoke    any number of times per prepare
  *                    free_state, free
  * An instance is const after init and may be invoked by several sessions at once, each with its own state.
- * When two kernels serve one op the user's `prefer` list decides, then plugin priority, then the built-in one; a
- * kernel whose supports declines is passed over.
+ * When two kernels serve one op the user's `prefer` list decides, then plugin priority, then the built-in
+ * one; a kernel whose supports declines is passed over.
  */
 #ifndef FUSEBOX_ABI_KERNEL_H_
 #define FUSEBOX_ABI_KERNEL_H_
@@ -31,9 +31,10 @@ typedef struct fbx_node {
   uint32_t operand_count;
   uint32_t result_count;
   const fbx_tensor* const* operands;
-  const fbx_tensor* const*
-      results; /* an op with state has its final states as last results: same memory as the operands */
-  /* What the model calls it: "lstm/MatMul"; may be empty. The host adds the function and the number to what it hears of errors. */
+  /* an op with state has its final states as last results: same memory as the operands */
+  const fbx_tensor* const* results;
+  /* What the model calls it: "lstm/MatMul"; may be empty. The host adds the function and the number to what
+   * it hears of errors. */
   fbx_str location;
   void* const* scratch; /* [invoke] by slot number, as asked for in prepare */
   /* What the file says of values inside the op: type and quantisation, never data. NULL: nothing. */
@@ -55,7 +56,8 @@ typedef struct fbx_plan {
   fbx_head head;
   /* Memory for the duration of one invoke, 64-byte aligned, contents undefined: node->scratch[slot]. */
   fbx_status (*scratch)(const struct fbx_plan*, size_t bytes, uint32_t* slot) FBX_NOEXCEPT;
-  /* Memory that lives as long as the session's plan, zeroed at first and by reset: node->scratch[slot] too. */
+  /* Memory that lives as long as the session's plan, zeroed at first and by reset:
+     node->scratch[slot] too. */
   fbx_status (*persistent)(const struct fbx_plan*, size_t bytes, uint32_t* slot) FBX_NOEXCEPT;
   uint32_t threads; /* that invoke may use */
 } fbx_plan;
@@ -71,11 +73,11 @@ typedef struct fbx_kernel {
   fbx_str op;
   int32_t min_version, max_version; /* of the op; 0, 0: any */
   uint32_t flags;
-  /* Would this kernel run this node? dims may be unknown, data is there for constants. NOT_APPLICABLE with a reason
-     if not. NULL: always. [any] */
+  /* Would this kernel run this node? dims may be unknown, data is there for constants. NOT_APPLICABLE with a
+     reason if not. NULL: always. [any] */
   fbx_status (*supports)(const fbx_host*, const fbx_node*) FBX_NOEXCEPT;
-  /* Result types from operand types. Of the results only dtype and quant may be read, where the op leaves its result
-     type to the file (QUANTIZE, CAST). [any] */
+  /* Result types from operand types. Of the results only dtype and quant may be read, where the op leaves its
+     result type to the file (QUANTIZE, CAST). [any] */
   fbx_status (*infer)(const fbx_host*, const fbx_node*, const fbx_infer*) FBX_NOEXCEPT;
   /* NULL: *instance is NULL. [load] */
   fbx_status (*init)(const fbx_host*, const fbx_node*, void** instance) FBX_NOEXCEPT;

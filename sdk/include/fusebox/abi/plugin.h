@@ -2,10 +2,10 @@
 /*
  * The plugin itself: one exported constant, fusebox_entry_v1, from which everything else is reached.
  *
- * The host reads the manifest, applies its policy, opens the library, finds the entry and checks magic, major and
- * min_host_minor before any code of the plugin runs; then it calls load, compares what it got with the manifest, and
- * registers rules, kernels and delegates. Any failure drops this plugin only, with its reason. Libraries stay open until the process ends; unload is
- * called once per load, in reverse order.
+ * The host reads the manifest, applies its policy, opens the library, finds the entry and checks magic, major
+ * and min_host_minor before any code of the plugin runs; then it calls load, compares what it got with the
+ * manifest, and registers rules, kernels and delegates. Any failure drops this plugin only, with its reason.
+ * Libraries stay open until the process ends; unload is called once per load, in reverse order.
  */
 #ifndef FUSEBOX_ABI_PLUGIN_H_
 #define FUSEBOX_ABI_PLUGIN_H_
@@ -40,9 +40,9 @@ typedef struct fbx_entry {
   uint16_t minor;
   uint32_t size; /* sizeof(fbx_entry) */
   uint32_t flags;
-  uint32_t
-      min_host_minor; /* the oldest host this plugin can live with: what it needs, not what it was built with */
-  fbx_str build;      /* compiler and SDK version, for messages */
+  uint32_t min_host_minor; /* the oldest host this plugin can live with: what it needs, not what it was built
+                              with */
+  fbx_str build;           /* compiler and SDK version, for messages */
   /* May be called more than once and then gives the same answer. [load] */
   fbx_status (*load)(const fbx_host*, const fbx_plugin** out) FBX_NOEXCEPT;
   void (*unload)(void) FBX_NOEXCEPT; /* [load] may be NULL */

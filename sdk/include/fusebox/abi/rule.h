@@ -2,14 +2,14 @@
 /*
  * A fusion rule: turns one composite into other ops, at conversion and when a model is loaded.
  *
- * A composite is a named operation with attributes, operands and a body that defines what it computes. A rule is
- * asked to match (pure, any number of times) and, if it did, to rewrite. The rewrite builds a replacement in a
- * transaction; nothing changes unless it returns FBX_OK and the host finds the replacement sound: every result set,
- * types as the composite's, every op known. Emitted transposes, splits, slices and reshapes of constants are folded by the
- * host at once, so a rule writes them as ops and never touches weights itself.
+ * A composite is a named operation with attributes, operands and a body that defines what it computes. A rule
+ * is asked to match (pure, any number of times) and, if it did, to rewrite. The rewrite builds a replacement
+ * in a transaction; nothing changes unless it returns FBX_OK and the host finds the replacement sound: every
+ * result set, types as the composite's, every op known. Emitted transposes, splits, slices and reshapes of
+ * constants are folded by the host at once, so a rule writes them as ops and never touches weights itself.
  *
- * FBX_NOT_APPLICABLE with an emitted reason passes the composite to the next rule and finally keeps its body. Any
- * other status is an error of the rule: reported as such, and the body is kept.
+ * FBX_NOT_APPLICABLE with an emitted reason passes the composite to the next rule and finally keeps its body.
+ * Any other status is an error of the rule: reported as such, and the body is kept.
  */
 #ifndef FUSEBOX_ABI_RULE_H_
 #define FUSEBOX_ABI_RULE_H_
@@ -21,9 +21,9 @@ FBX_EXTERN_C_BEGIN
 typedef uint32_t fbx_value; /* a value of the graph at hand; FBX_NO_VALUE: an absent operand */
 #define FBX_NO_VALUE UINT32_MAX
 
-/* A function, read-only: the body of a composite. Values are numbered 0..value_count-1; inputs, then constants and
- * node results in any order. Nodes are in execution order; their kind is INTERNAL or CUSTOM where a front end could not
- * (or need not) say it in TFLite's vocabulary. */
+/* A function, read-only: the body of a composite. Values are numbered 0..value_count-1; inputs, then
+ * constants and node results in any order. Nodes are in execution order; their kind is INTERNAL or CUSTOM
+ * where a front end could not (or need not) say it in TFLite's vocabulary. */
 typedef struct fbx_graph fbx_graph;
 struct fbx_graph {
   fbx_head head;
@@ -35,7 +35,8 @@ struct fbx_graph {
   const fbx_value* inputs;
   const fbx_value* outputs;
   const fbx_tensor* (*value)(const fbx_graph*, fbx_value)FBX_NOEXCEPT; /* type; data where constant */
-  /* Operand and result tensors are in the node; their value numbers come from ids: operands first, then results. */
+  /* Operand and result tensors are in the node; their value numbers come from ids: operands first, then
+   * results. */
   const fbx_node* (*node)(const fbx_graph*, uint32_t index, const fbx_value** ids)FBX_NOEXCEPT;
   const fbx_graph* (*function)(const fbx_graph*,
                                fbx_str name)FBX_NOEXCEPT; /* a FUNC attribute's; NULL: none */
@@ -48,15 +49,15 @@ typedef struct fbx_composite {
   const fbx_attrs* attrs;
   uint32_t operand_count;
   uint32_t result_count;
-  const fbx_tensor* const*
-      operands; /* CONST with data when frozen; VARIABLE when read from a mutable variable */
+  /* CONST with data when frozen; VARIABLE when read from a mutable variable */
+  const fbx_tensor* const* operands;
   const fbx_tensor* const* results; /* uses counts the readers */
   const fbx_graph* body;            /* NULL: none, or a placeholder */
   fbx_str location;
 } fbx_composite;
 
-/* Builds the replacement. All functions return FBX_NO_VALUE (or an error status) after the first failure, whose
- * diagnostic the host has; a rule may check once at the end. [convert] */
+/* Builds the replacement. All functions return FBX_NO_VALUE (or an error status) after the first failure,
+ * whose diagnostic the host has; a rule may check once at the end. [convert] */
 typedef struct fbx_builder fbx_builder;
 struct fbx_builder {
   fbx_head head;
@@ -64,13 +65,13 @@ struct fbx_builder {
   /* A new constant of the host's, zeroed; *data is filled before the callback returns. */
   fbx_value (*add_const)(const fbx_builder*, fbx_dtype, const int64_t* dims, int32_t rank,
                          void** data) FBX_NOEXCEPT;
-  /* A new node. Its result types are inferred by the op's kernel at once; *results receives one value per result
-     (result_count of them). version 0: the lowest that can say it. */
+  /* A new node. Its result types are inferred by the op's kernel at once; *results receives one value per
+     result (result_count of them). version 0: the lowest that can say it. */
   fbx_status (*add_node)(const fbx_builder*, fbx_op_kind, fbx_str op, int32_t version,
                          const fbx_value* operands, uint32_t operand_count, fbx_value* results,
                          uint32_t result_count) FBX_NOEXCEPT;
-  /* Attributes of the node added last; the kernel infers again when they are complete (at the next add_node, at
-     set_result, or on a type question). */
+  /* Attributes of the node added last; the kernel infers again when they are complete (at the next add_node,
+     at set_result, or on a type question). */
   void (*attr_bool)(const fbx_builder*, fbx_str key, int32_t) FBX_NOEXCEPT;
   void (*attr_i64)(const fbx_builder*, fbx_str key, int64_t) FBX_NOEXCEPT;
   void (*attr_f64)(const fbx_builder*, fbx_str key, double) FBX_NOEXCEPT;

@@ -7,8 +7,9 @@
 
 FBX_EXTERN_C_BEGIN
 
-/* Element types. 4-bit and 2-bit types are packed, first element in the low bits. STRING data is an int32 count n,
- * n + 1 int32 offsets from the start of the data, then the bytes. RESOURCE and VARIANT have no data for a plugin. */
+/* Element types. 4-bit and 2-bit types are packed, first element in the low bits. STRING data is an int32
+ * count n, n + 1 int32 offsets from the start of the data, then the bytes. RESOURCE and VARIANT have no data
+ * for a plugin. */
 typedef int32_t fbx_dtype;
 enum {
   FBX_DTYPE_NONE = 0,
@@ -40,8 +41,8 @@ enum {
 typedef int32_t fbx_quant_kind;
 enum { FBX_QUANT_NONE = 0, FBX_QUANT_PER_TENSOR = 1, FBX_QUANT_PER_AXIS = 2, FBX_QUANT_BLOCKWISE = 3 };
 
-/* real = scale * (stored - zero_point). PER_AXIS: one scale per index of dimension `axis`. BLOCKWISE: one scale per
- * block of block_size elements along the last dimension. */
+/* real = scale * (stored - zero_point). PER_AXIS: one scale per index of dimension `axis`. BLOCKWISE: one
+ * scale per block of block_size elements along the last dimension. */
 typedef struct fbx_quant {
   fbx_head head;
   fbx_quant_kind kind;
@@ -69,8 +70,8 @@ typedef struct fbx_file {
   const void* data;                /* the mapping: `size` bytes */
 } fbx_file;
 
-/* Dense, row-major. Operand and result arrays hold pointers to these; an absent operand is a tensor with the ABSENT
- * flag, never NULL. */
+/* Dense, row-major. Operand and result arrays hold pointers to these; an absent operand is a tensor with the
+ * ABSENT flag, never NULL. */
 typedef struct fbx_tensor {
   fbx_head head;
   fbx_dtype dtype;
@@ -80,12 +81,13 @@ typedef struct fbx_tensor {
   uint32_t
       uses;   /* [convert], results of a composite: how many readers there are, function results included */
   void* data; /* NULL where no value is known. Read-only except for results and VARIABLE operands in [invoke].
-                    Activations are 64-byte aligned, constants at least to the element; 16 readable bytes follow. */
+                    Activations are 64-byte aligned, constants at least to the element; 16 readable bytes
+                 follow. */
   size_t bytes;           /* of the payload at data */
   const fbx_quant* quant; /* NULL: not quantised */
   fbx_str name;
-  const fbx_file*
-      file; /* graphs of a delegate, operands of a kernel in init: the file that holds data, at data - file->data. NULL: memory */
+  const fbx_file* file; /* graphs of a delegate, operands of a kernel in init: the file that holds data, at
+                           data - file->data. NULL: memory */
 } fbx_tensor;
 
 FBX_EXTERN_C_END

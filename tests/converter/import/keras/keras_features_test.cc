@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that prepare features, layers in the words of older versions, and what is said of those that are not done.
+// Layers that prepare features, layers in the words of older versions, and what is said of those that are not
+// done.
 #include <gmock/gmock.h>
 
 #include "tests/converter/import/keras/keras_graph.h"

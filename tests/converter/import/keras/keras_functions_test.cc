@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions called on layers' results, in TensorFlow's words and in those of Keras 3, against their definition.
+// Functions called on layers' results, in TensorFlow's words and in those of Keras 3, against their
+// definition.
 #include <gmock/gmock.h>
 
 #include <numbers>

@@ -10,7 +10,8 @@
 
 namespace fusebox::testing {
 
-// One layer at a time; the last one is the output. Batches have the size that the inputs say, null where it is open.
+// One layer at a time; the last one is the output. Batches have the size that the inputs say, null where it
+// is open.
 class Graph2 {
  public:
   using json = nlohmann::json;

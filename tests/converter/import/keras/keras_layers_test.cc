@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that TensorFlow.js does not have, against their definition; forms of files that must come to the same; and both containers.
+// Layers that TensorFlow.js does not have, against their definition; forms of files that must come to the
+// same; and both containers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -174,7 +175,8 @@ TEST(KerasLayers, MultiHeadAttentionProjectsMixesAndProjects) {
   ExpectNear(RunModel({{{"class_name", "Functional"}, {"config", config}}, weights},
                       {Floats({1, 2, 2}, {1, 0, 3, 2})}),
              {2, 7, 2, 7});
-  // x = (0, 0), (1, 1) with v = 0, 0 + bias... the first row's weights are sigmoid of the difference of the scores.
+  // x = (0, 0), (1, 1) with v = 0, 0 + bias... the first row's weights are sigmoid of the difference of the
+  // scores.
   KerasWeights other = weights;
   other[0].second[4].value = Floats({2, 1, 1}, {1, 0});
   const float row0 = static_cast<float>(Sigmoid(1)), row1 = static_cast<float>(Sigmoid(2));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two containers of Keras 3, .keras and the older .h5, against each other and against the definition of what is computed. In .h5
-// files an operation is told from the layer of its name by its settings and arguments only.
+// The two containers of Keras 3, .keras and the older .h5, against each other and against the definition of
+// what is computed. In .h5 files an operation is told from the layer of its name by its settings and
+// arguments only.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -151,7 +152,8 @@ TEST(KerasLegacy3, OperationsHaveTheirSettings) {
   expect("GetItem", none, {Of("a"), {all, 0}}, {1.5F, -2});
 }
 
-// A step that one of two layers masks is masked in their sum if that is a layer's; an operator knows nothing of masks.
+// A step that one of two layers masks is masked in their sum if that is a layer's; an operator knows nothing
+// of masks.
 TEST(KerasLegacy3, OperatorsPassNoMasks) {
   const auto graph = [](bool layer) {
     Graph3 out;

@@ -200,7 +200,8 @@ TEST(KerasMasks, OfKeras3AreOperations) {
   ExpectNear(Run3(masking, {Floats({1, 3, 2}, {1, 2, 0, 0, 3, 0})}), {2, 1});
 }
 
-// The first query sees no key: key 0 is masked, the others come later. It sees all of them alike, also key 2, which is both.
+// The first query sees no key: key 0 is masked, the others come later. It sees all of them alike, also key 2,
+// which is both.
 TEST(KerasMasks, OfAttentionCountOnce) {
   const Graph2 graph = Graph2()
                            .Input("q", {1, 3, 1})
@@ -282,7 +283,8 @@ TEST(KerasWeights, OfAFrozenModelAreTrainedOnesFirst) {
   nested["config"]["trainable"] = false;
   nested["config"]["layers"][1]["config"]["activation"] = "relu";
   const json config = SequentialConfig({1, 1}, json::array({nested, dense("top", true)}));
-  // Stored: d2 = 1, d1 = -1. The rectifier behind d1 leaves nothing of a positive input; the other way round -2 would be left.
+  // Stored: d2 = 1, d1 = -1. The rectifier behind d1 leaves nothing of a positive input; the other way round
+  // -2 would be left.
   ExpectNear(RunModel({config,
                        {{"base", {{"kernel", Floats({1, 1}, {1})}, {"kernel_1", Floats({1, 1}, {-1})}}},
                         {"top", {{"kernel", Floats({1, 1}, {1})}}}}},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers and inputs of Keras files that ask for more than can be: refused with the layer, by the command with status 2 and nothing written.
+// Layers and inputs of Keras files that ask for more than can be: refused with the layer, by the command with
+// status 2 and nothing written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

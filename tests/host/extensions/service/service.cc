@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin with a kernel that does nothing, so that it can be asked for, and perhaps a service: a number. What it finds while it is
-// loaded is the value of a second service, NAME "/found".
+// A plugin with a kernel that does nothing, so that it can be asked for, and perhaps a service: a number.
+// What it finds while it is loaded is the value of a second service, NAME "/found".
 #include <fusebox/plugin.hpp>
 
 namespace {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extension "fusebox.cache/1", of a plugin that keeps packed weights on disk: what is kept, whether it is whole, what may
- * go, and why a model does not find its weights there. It is what `fusebox cache` is made of.
+ * Extension "fusebox.cache/1", of a plugin that keeps packed weights on disk: what is kept, whether it is
+ * whole, what may go, and why a model does not find its weights there. It is what `fusebox cache` is made of.
  *
- * `path` is what the option weight_cache_path takes: a file, a directory, or "auto". Every function answers through a
- * sink, whose functions are called before it returns, on the same thread; those that are NULL are passed over. What is
- * handed to them lives until they return.
+ * `path` is what the option weight_cache_path takes: a file, a directory, or "auto". Every function answers
+ * through a sink, whose functions are called before it returns, on the same thread; those that are NULL are
+ * passed over. What is handed to them lives until they return.
  *
  * FBX_OK: done, whatever was found.   FBX_NOT_APPLICABLE: there is no cache at this path, and why.
- * FBX_IO: something is there that cannot be used or written, and why.   Files are untrusted: no content is more than a
- * segment in a bad state. Any thread, several at once. [any]
+ * FBX_IO: something is there that cannot be used or written, and why.   Files are untrusted: no content is
+ * more than a segment in a bad state. Any thread, several at once. [any]
  */
 #ifndef FUSEBOX_ABI_EXT_CACHE_H_
 #define FUSEBOX_ABI_EXT_CACHE_H_
@@ -58,8 +58,8 @@ typedef struct fbx_cache_entry {
   fbx_str recipe; /* for people */
   uint64_t bytes;
   uint32_t shared; /* how many entries of the segment have these very bytes, this one included */
-  int32_t
-      current; /* 1: this machine, with this library, would use it; 0: not; -1: not known, as it is another plugin's */
+  int32_t current; /* 1: this machine, with this library, would use it; 0: not; -1: not known, as it is
+                      another plugin's */
 } fbx_cache_entry;
 
 typedef int32_t fbx_cache_kind;
@@ -100,10 +100,11 @@ typedef struct fbx_cache {
   fbx_head head;
   /* store, segments, entries. Changes nothing. */
   fbx_status (*list)(const fbx_host*, fbx_str path, const fbx_cache_sink*) FBX_NOEXCEPT;
-  /* The same after reading every byte. What is damaged is put aside (removed) where the store can be written. */
+  /* The same after reading every byte. What is damaged is put aside (removed) where
+     the store can be written. */
   fbx_status (*verify)(const fbx_host*, fbx_str path, const fbx_cache_sink*) FBX_NOEXCEPT;
-  /* Removes leftovers, what newer entries replaced, and the least recently used segments until max_bytes are left.
-     Whoever has a removed file open keeps it. */
+  /* Removes leftovers, what newer entries replaced, and the least recently used segments until max_bytes are
+     left. Whoever has a removed file open keeps it. */
   fbx_status (*collect)(const fbx_host*, fbx_str path, uint64_t max_bytes,
                         const fbx_cache_sink*) FBX_NOEXCEPT;
   /* Removes these segments. FBX_INVALID: there is none of that id; then none is removed. */
@@ -113,10 +114,11 @@ typedef struct fbx_cache {
   fbx_status (*clear)(const fbx_host*, fbx_str path, const fbx_cache_sink*) FBX_NOEXCEPT;
   /* What entries depend on beside the weights: library, CPU, a fingerprint per family. */
   fbx_status (*facts)(const fbx_host*, const fbx_cache_sink*) FBX_NOEXCEPT;
-  /* The weights of a graph that this plugin's delegate compiled or would: found or not, and why. Nothing is packed. A
-     cache that is not there has none of them: no error here. */
+  /* The weights of a graph that this plugin's delegate compiled or would: found or not, and why. Nothing is
+     packed. A cache that is not there has none of them: no error here. */
   fbx_status (*explain)(const fbx_host*, fbx_str path, const fbx_graph*, const fbx_cache_sink*) FBX_NOEXCEPT;
-  /* Waits until all that sessions of this process have packed is on disk. FBX_IO: something could not be kept, and why. */
+  /* Waits until all that sessions of this process have packed is on disk. FBX_IO: something could not be
+   * kept, and why. */
   fbx_status (*flush)(const fbx_host*, fbx_str path) FBX_NOEXCEPT;
 } fbx_cache;
 

@@ -2,10 +2,10 @@
 /*
  * Extension "fusebox.progress/1": for somebody who waits while a session is made ready.
  *
- * Before long work whose size is known (packing weights) a plugin says its bytes, then what it has done of them. What
- * several partitions announce adds up. A call costs next to nothing, so that one per op is fine: the host decides how
- * often it shows something. The extension is absent when nobody looks; then nothing needs to be counted. From the thread
- * that entered the callback only. [prepare]
+ * Before long work whose size is known (packing weights) a plugin says its bytes, then what it has done of
+ * them. What several partitions announce adds up. A call costs next to nothing, so that one per op is fine:
+ * the host decides how often it shows something. The extension is absent when nobody looks; then nothing
+ * needs to be counted. From the thread that entered the callback only. [prepare]
  */
 #ifndef FUSEBOX_ABI_EXT_PROGRESS_H_
 #define FUSEBOX_ABI_EXT_PROGRESS_H_

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extension "fusebox.resize/1": results whose size is known only when their values are (WHERE, UNIQUE, strings).
+ * Extension "fusebox.resize/1": results whose size is known only when their values are (WHERE, UNIQUE,
+ * strings).
  *
- * A kernel whose infer left a result's dims unknown calls resize once for it in invoke, before writing it; afterwards
- * node->results[index] has the shape and memory. `bytes` matters for STRING only (size of the packed payload), else 0.
- * The only call in [invoke] that may allocate.
+ * A kernel whose infer left a result's dims unknown calls resize once for it in invoke, before writing it;
+ * afterwards node->results[index] has the shape and memory. `bytes` matters for STRING only (size of the
+ * packed payload), else 0. The only call in [invoke] that may allocate.
  */
 #ifndef FUSEBOX_ABI_EXT_RESIZE_H_
 #define FUSEBOX_ABI_EXT_RESIZE_H_
