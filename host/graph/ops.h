@@ -18,24 +18,22 @@ enum class Effects : uint8_t {
 
 // Facts of an op that are true or false.
 enum Trait : uint32_t {
-  kElementwise =
-      1 << 0,            // each result element depends on the operands' elements at its place; they broadcast
-  kArithmetic = 1 << 1,  // + - * /
-  kActivation = 1 << 2,  // its name is one of fused_activation_function's
-  kFusesActivation = 1 << 3,  // every runtime applies its fused_activation_function; with others, few do
-  kMovesData = 1 << 4,   // a result's elements are elements of the data operand, or of all operands if it
-                         // takes any number
-  kLinear = 1 << 5,      // f(a + b) = f(a) + f(b) for its data operands
-  kReduces = 1 << 14,    // folds elements along the axes that operand 1 holds
-  kKeepsOrder = 1 << 6,  // with a result of the operand's type, it changes nothing
-  kHybrid = 1 << 7,      // runs on f32 with 8-bit weights, also in stock TFLite
-  kOneScale = 1 << 8,    // readers from before 2.11 know one scale for its weights, not one per channel
-  kDiscrete = 1 << 9,    // a small error of an operand changes a result as a whole
-  kRelative = 1 << 10,   // results depend on the relative error of small operands
-  kCostly = 1 << 11,     // does more than move, add and multiply, and so gains by 8 bits
-  kAsymmetricInputs = 1 << 15,  // has the option asymmetric_quantize_inputs, and stock TFLite applies it
-  kHost = 1 << 12,              // run by the host itself: the kernel ABI cannot say what it does
-  kList = 1 << 13,              // works on a list of tensors
+  kElementwise = 1 << 0,      // a result's element depends on the operands' elements at its place only
+  kArithmetic = 1 << 1,       // + - * /
+  kActivation = 1 << 2,       // its name is a value of fused_activation_function
+  kFusesActivation = 1 << 3,  // all runtimes apply its fused_activation_function; few do for other ops
+  kMovesData = 1 << 4,        // results hold elements of the data operand, or of all operands of an open list
+  kLinear = 1 << 5,           // f(a + b) = f(a) + f(b) for its data operands
+  kReduces = 1 << 6,          // folds elements along the axes that operand 1 holds
+  kKeepsOrder = 1 << 7,       // changes nothing if the result has the operand's type
+  kHybrid = 1 << 8,           // runs on f32 with 8-bit weights, also in stock TFLite
+  kAsymmetricInputs = 1 << 9,  // has the option asymmetric_quantize_inputs, and stock TFLite applies it
+  kOneScale = 1 << 10,         // readers from before 2.11 know one scale for its weights, not one per channel
+  kDiscrete = 1 << 11,         // a small error of an operand changes a result as a whole
+  kRelative = 1 << 12,         // results depend on the relative error of small operands
+  kCostly = 1 << 13,           // does more than move, add and multiply, and so gains by 8 bits
+  kHost = 1 << 14,             // run by the host itself: the kernel ABI cannot express it
+  kList = 1 << 15,             // works on a list of tensors
 };
 
 // How an op's results get their 8-bit scale after training.
