@@ -174,6 +174,7 @@ def main(words):
     rounds = arguments.rounds or (1 if arguments.quick else 3)
     (build / 'bench').mkdir(exist_ok=True)
     rows = measure(benchmarks, arguments.names or NAMES, rounds, QUICK_SECONDS if arguments.quick else None)
+    shutil.rmtree(build / 'bench' / 'cache', ignore_errors=True)  # models of more than 1 GB
     margins = report.read_margins()
     lines = report.lines_of(rows, margins)
     print(on_top)
