@@ -52,33 +52,45 @@ size_t IndexOf(const Function& f, const Node& node) {
 // Puts nodes before nodes[at], one behind the other.
 class ShapeWriter {
  public:
-  ShapeWriter(Function& f, size_t at, const OpenSizes& open) : f_(f), at_(at), open_(open) {}
+  ShapeWriter(Function& f, size_t at, OpenSizes& open) : f_(f), at_(at), open_(open) {}
 
   // [length, dimensions...]
   ValueId ListShape(ValueId length, const Sizes& dims) {
     ValueIds parts = {Insert(Op::kReshape, {length, Number(1)}, 1)};
-    for (const Size& dim : dims) parts.push_back(Write(dim));
+    if (const ValueId like = Like(dims); like != kNoValue) parts.push_back(ShapeOf(like));
+    else
+      for (const Size& dim : dims) parts.push_back(Write(dim));
     return Insert(Op::kConcatenation, parts, static_cast<int64_t>(dims.size()) + 1);
   }
-  ValueId LengthOf(ValueId list, int rank) { return Pick(list, 0, rank); }  // still a list
+  ValueId LengthOf(ValueId list, int rank) { return Pick(ShapeOf(list, rank), 0); }  // still a list
 
  private:
   ValueId Insert(Op op, ValueIds operands, int64_t size, DType dtype = DType::kI32) {
     return f_.InsertNode(at_++, op, std::move(operands), {{dtype, {size}}}).results[0];
   }
   ValueId Number(int64_t n) { return f_.AddConst<int32_t>(DType::kI32, {1}, {static_cast<int32_t>(n)}); }
-  ValueId Pick(ValueId v, int64_t axis, int rank) {
+  ValueId ShapeOf(ValueId v) { return ShapeOf(v, f_.value(v).type.shape.rank()); }
+  ValueId ShapeOf(ValueId v, int rank) {
     const ValueId shape = Insert(Op::kShape, {v}, rank);
     f_.nodes[at_ - 1]->attrs.Set("out_type", DType::kI32);
+    return shape;
+  }
+  ValueId Pick(ValueId shape, int64_t axis) {
     return Insert(Op::kStridedSlice, {shape, Number(axis), Number(axis + 1), Number(1)}, 1);
   }
 
+  // The value that has these dimensions, of those that they come from.
+  ValueId Like(const Sizes& dims) {
+    std::set<ValueId> values;
+    for (const Size& dim : dims) open_.CollectValues(dim, values);
+    const auto it = std::ranges::find_if(values, [&](ValueId v) { return open_.Dims(f_, v) == dims; });
+    return it == values.end() ? kNoValue : *it;
+  }
   ValueId Write(const Size& size) {
     if (size.is_number()) return Number(size.offset);
     const SizeSymbol& symbol = open_.symbol(size);
     ValueId all = kNoValue;
-    if (symbol.value != kNoValue)
-      all = Pick(symbol.value, symbol.axis, f_.value(symbol.value).type.shape.rank());
+    if (symbol.value != kNoValue) all = Pick(ShapeOf(symbol.value), symbol.axis);
     for (const Size& part : symbol.joined) all = Broadcast(all, Write(part));
     if (size.factor != 1) all = Insert(Op::kMul, {all, Number(size.factor)}, 1);
     if (size.offset != 0) all = Insert(Op::kAdd, {all, Number(size.offset)}, 1);
@@ -93,7 +105,7 @@ class ShapeWriter {
 
   Function& f_;
   size_t at_;
-  const OpenSizes& open_;
+  OpenSizes& open_;
 };
 
 // An item that the loop also carries on has the shape of that variable: it is known before the loop, and

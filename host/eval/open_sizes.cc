@@ -110,11 +110,20 @@ const OpenSizes::Known& OpenSizes::In(const Function& f, Frame& frame, ValueId v
 
 void OpenSizes::Walk(const Function& f, Frame& frame) {
   for (const auto& node : f.nodes) {
+    const ValueId first = node->operands.empty() ? kNoValue : node->operands[0];
+    Known* result = node->results.empty() || node->results[0] == kNoValue
+                        ? nullptr
+                        : &frame[static_cast<size_t>(node->results[0])];
     if (node->is(Op::kShape) && IsFewIntegers(f.value(node->results[0]).type))
-      frame[static_cast<size_t>(node->results[0])].ints = In(f, frame, node->operands[0]).dims;
-    else if (!Has(node->op, kHost)) Kernel(f, frame, *node);
-    else if (depth_ == Depth::kAll && node->is(Op::kWhile)) Loop(f, frame, *node);
-    else if (depth_ == Depth::kAll && node->is(Op::kIf)) Branches(f, frame, *node);
+      result->ints = In(f, frame, first).dims;
+    else if (!Has(node->op, kHost) && Info(node->op).code >= 0) Kernel(f, frame, *node);
+    if (depth_ == Depth::kIntegers) continue;
+    if (node->is(Op::kWhile)) Loop(f, frame, *node);
+    if (node->is(Op::kIf)) Branches(f, frame, *node);
+    // A list of a tensor's rows has its dimensions.
+    if (node->is(Op::kTensorListFromTensor)) result->dims = In(f, frame, first).dims;
+    const auto& list = node->is(Op::kTensorListGetItem) ? In(f, frame, first).dims : std::nullopt;
+    if (list && !list->empty()) result->dims = Sizes(list->begin() + 1, list->end());
   }
 }
 
