@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "plugins/xnnpack/cache/inspect.h"
-#include "plugins/xnnpack/cache/pack_store.h"
+#include "plugins/xnnpack/pack_store.h"
 #include "plugins/xnnpack/explain.h"
 #include "plugins/xnnpack/library.h"
 

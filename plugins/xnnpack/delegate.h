@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/xnnpack/cache/pack_provider.h"
+#include "plugins/xnnpack/pack_provider.h"
 #include "plugins/xnnpack/intermediates.h"
 #include "plugins/xnnpack/subgraph.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "plugins/xnnpack/cache/inspect.h"
-#include "plugins/xnnpack/cache/pack_provider.h"
+#include "plugins/xnnpack/pack_provider.h"
 #include "plugins/xnnpack/library.h"
 #include "plugins/xnnpack/ops/op.h"
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "plugins/xnnpack/cache/build.h"
-#include "plugins/xnnpack/cache/pack_store.h"
-#include "plugins/xnnpack/cache/tensor_digests.h"
+#include "plugins/xnnpack/build.h"
+#include "plugins/xnnpack/pack_store.h"
+#include "plugins/xnnpack/tensor_digests.h"
 
 namespace fusebox::xnnpack {
 

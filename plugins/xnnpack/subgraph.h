@@ -12,7 +12,7 @@
 
 #include <xnnpack.h>
 
-#include "plugins/xnnpack/cache/pack_provider.h"
+#include "plugins/xnnpack/pack_provider.h"
 #include "plugins/xnnpack/values.h"
 
 namespace fusebox::xnnpack {

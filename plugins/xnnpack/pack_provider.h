@@ -18,7 +18,7 @@
 
 #include <xnnpack.h>
 
-#include "plugins/xnnpack/cache/pack_store.h"
+#include "plugins/xnnpack/pack_store.h"
 
 namespace fusebox::xnnpack {
 

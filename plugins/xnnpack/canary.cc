@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/cache/canary.h"
+#include "plugins/xnnpack/canary.h"
 
 #include <xnnpack.h>
 

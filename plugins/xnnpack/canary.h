@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "plugins/xnnpack/cache/recipes.h"
+#include "plugins/xnnpack/recipes.h"
 
 namespace fusebox::xnnpack {
 

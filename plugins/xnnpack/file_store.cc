@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/xnnpack/cache/pack_store.h"
-#include "plugins/xnnpack/cache/tensor_digests.h"
+#include "plugins/xnnpack/pack_store.h"
+#include "plugins/xnnpack/tensor_digests.h"
 
 namespace fusebox::xnnpack {
 

@@ -12,9 +12,9 @@
 #include <fusebox/base.hpp>
 
 #include "plugins/xnnpack/cache/digest.h"
-#include "plugins/xnnpack/cache/fingerprint.h"
-#include "plugins/xnnpack/cache/pack_note.h"
-#include "plugins/xnnpack/cache/recipes.h"
+#include "plugins/xnnpack/fingerprint.h"
+#include "plugins/xnnpack/pack_note.h"
+#include "plugins/xnnpack/recipes.h"
 #include "plugins/xnnpack/cache/weight_store.h"
 
 namespace fusebox::xnnpack {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/cache/fingerprint.h"
+#include "plugins/xnnpack/fingerprint.h"
 
 #include <xnnpack.h>
 
 #include <span>
 
-#include "plugins/xnnpack/cache/build.h"
-#include "plugins/xnnpack/cache/canary.h"
+#include "plugins/xnnpack/build.h"
+#include "plugins/xnnpack/canary.h"
 #include "plugins/xnnpack/cache/digest.h"
 
 namespace fusebox::xnnpack {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/cache/pack_note.h"
+#include "plugins/xnnpack/pack_note.h"
 
 #include <utility>
 
-#include "plugins/xnnpack/cache/pack_store.h"
+#include "plugins/xnnpack/pack_store.h"
 
 namespace fusebox::xnnpack {
 

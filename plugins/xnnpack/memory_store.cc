@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/xnnpack/cache/pack_store.h"
+#include "plugins/xnnpack/pack_store.h"
 
 namespace fusebox::xnnpack {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/cache/pack_provider.h"
+#include "plugins/xnnpack/pack_provider.h"
 
 #include <sys/mman.h>
 

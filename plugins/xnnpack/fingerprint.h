@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "plugins/xnnpack/cache/recipes.h"
+#include "plugins/xnnpack/recipes.h"
 
 namespace fusebox::xnnpack {
 

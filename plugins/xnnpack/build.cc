@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/cache/build.h"
+#include "plugins/xnnpack/build.h"
 
 #include <elf.h>
 #include <link.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/cache/tensor_digests.h"
+#include "plugins/xnnpack/tensor_digests.h"
 
 namespace fusebox::xnnpack {
 
