@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "plugins/xnnpack/cache/inspect.h"
-#include "plugins/xnnpack/pack_store.h"
 #include "plugins/xnnpack/explain.h"
 #include "plugins/xnnpack/library.h"
+#include "plugins/xnnpack/fingerprint.h"
+#include "plugins/xnnpack/pack_key.h"
 
 namespace fusebox::xnnpack {
 
@@ -73,7 +74,7 @@ std::vector<uint64_t> FingerprintsOf(Family family) {
   const size_t forms = family == Family::kFullyConnected ? kForms : static_cast<size_t>(Form::kDynamicInt4);
   std::vector<uint64_t> out;
   for (size_t form = 0; form < forms; ++form)
-    out.push_back(Fingerprints::Measured().of(family, static_cast<Form>(form)));
+    out.push_back(FingerprintOf(family, static_cast<Form>(form)));
   return out;
 }
 
@@ -103,7 +104,7 @@ void SayEntries(Sink sink, const SegmentView& s, const std::set<uint64_t>& finge
     out.shared = shares[r.offset];
     out.current = -1;
     if (known)
-      out.current = fingerprints.contains(r.fingerprint) && note.cpu == Fingerprints::Measured().cpu();
+      out.current = fingerprints.contains(r.fingerprint) && note.cpu == CpuText();
     sink->entry(sink, &out);
   }
 }
@@ -181,12 +182,11 @@ fbx_status Facts(const fbx_host* host, Sink sink) noexcept {
   return guard(host, [&] {
     if (!FBX_HAS(sink, fact)) return;
     RequireLibrary();
-    const Fingerprints& fingerprints = Fingerprints::Measured();
     const auto say = [&](std::string_view name, std::string_view value) {
       sink->fact(sink, str(name), str(value));
     };
     say("library", "XNNPACK " + LibraryBuildText());
-    const std::string_view cpu = fingerprints.cpu();
+    const std::string_view cpu = CpuText();
     say("cpu", cpu.substr(0, cpu.find_last_not_of(' ') + 1));
     for (size_t i = 0; i < kFamilies; ++i) {
       const auto family = static_cast<Family>(i);
@@ -220,7 +220,7 @@ fbx_status Explain(const fbx_host* host, fbx_str path, const fbx_graph* graph, S
 
 fbx_status Flush(const fbx_host* host, fbx_str path) noexcept {
   return guard(host, [&] {
-    const auto store = OpenWeightStore(std::string(view(path)), true);
+    const auto store = OpenStore(std::string(view(path)));
     store->Flush();
     const cache::Stats stats = store->stats();
     if (stats.fallback_reason.empty()) return;

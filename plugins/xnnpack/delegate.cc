@@ -85,15 +85,17 @@ class Meter {
 // Where XNNPACK does not start, sessions say so.
 void Delegate::load() noexcept { StartLibrary(); }
 
-Delegate::Delegate(const Attrs& options)
-    : cache_path_(options.s("weight_cache_path", "")), share_(options.b("share_weights", true)) {}
+std::optional<Settings> Settings::Of(const fbx_host* host, const fbx_opening& opening) {
+  const fbx_attrs* const given = opening.delegate_options(host, str(Delegate::delegate));
+  if (given == nullptr) return std::nullopt;
+  return Settings(Attrs(host, given));
+}
 
 // Opened by the first session: a model that never runs opens no files.
-std::shared_ptr<PackStore> Delegate::store() {
-  std::call_once(opened_, [this] {
-    store_ = cache_path_.empty() ? MakeMemoryStore() : MakeFileStore(OpenWeightStore(cache_path_, share_));
-  });
-  return store_;
+std::shared_ptr<ModelWeights> Delegate::weights() {
+  std::call_once(opened_,
+                 [this] { weights_ = std::make_shared<ModelWeights>(OpenStore(settings_.cache_path)); });
+  return weights_;
 }
 
 void Delegate::claim(const Graph& graph, Claim& claim) {
@@ -113,11 +115,9 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
 
 Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
   RequireLibrary();
-  static const Fingerprints none;
-  store_ = delegate.store();
-  provider_ =
-      std::make_unique<PackProvider>(store_, delegate.cache_path_.empty() ? none : Fingerprints::Measured(),
-                                     delegate.share_ ? std::nullopt : std::optional(delegate.sessions_++));
+  weights_ = delegate.weights();
+  provider_ = std::make_unique<PackProvider>(
+      weights_, delegate.settings_.share ? std::nullopt : std::optional(delegate.sessions_++));
   xnn_workspace_t workspace = nullptr;
   if (const xnn_status status = xnn_create_workspace(&workspace); status != xnn_status_success)
     throw Reject{"XNNPACK", std::string("no workspace: ") + StatusName(status)};
@@ -125,10 +125,10 @@ Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
 }
 
 void Delegate::Session::finish(const fbx_host* host) {
-  provider_->Commit();
+  provider_->Publish();
   const PackStatistics& s = provider_->statistics();
   if (s.bytes_packed > 0) {
-    if (const std::string why = store_->WhyNotKept(); !why.empty())
+    if (const std::string why = weights_->WhyNotKept(); !why.empty())
       emit(host, FBX_WARNING, "CACHE", "what was packed is not kept: " + why);
   }
   emit(host, FBX_NOTE, "WEIGHTS",

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <xnnpack.h>
+#include <fusebox/abi/ext/opening.h>
 #include <fusebox/delegate.hpp>
 
 #include <atomic>
@@ -15,17 +16,28 @@
 #include <string>
 #include <vector>
 
-#include "plugins/xnnpack/pack_provider.h"
 #include "plugins/xnnpack/intermediates.h"
+#include "plugins/xnnpack/pack_provider.h"
 #include "plugins/xnnpack/subgraph.h"
 
 namespace fusebox::xnnpack {
+
+// The options that a model has for the delegate.
+struct Settings {
+  explicit Settings(const Attrs& options)
+      : cache_path(options.s("weight_cache_path", "")), share(options.b("share_weights", true)) {}
+  // Of the model that is being opened, whether the delegate runs or not; none: the model has none.
+  static std::optional<Settings> Of(const fbx_host* host, const fbx_opening& opening);
+
+  const std::string cache_path;  // empty: packed weights are not kept
+  const bool share;
+};
 
 class Delegate {
  public:
   static constexpr std::string_view delegate = "xnnpack";
   static void load() noexcept;
-  explicit Delegate(const Attrs& options);
+  explicit Delegate(const Attrs& options) : settings_(options) {}
 
   void claim(const Graph& graph, Claim& claim);
 
@@ -40,7 +52,7 @@ class Delegate {
     struct Release {
       void operator()(xnn_workspace_t w) const { xnn_release_workspace(w); }
     };
-    std::shared_ptr<PackStore> store_;
+    std::shared_ptr<ModelWeights> weights_;
     std::unique_ptr<PackProvider> provider_;
     std::unique_ptr<xnn_workspace, Release> workspace_;
   };
@@ -82,13 +94,12 @@ class Delegate {
   };
 
  private:
-  std::shared_ptr<PackStore> store();
+  std::shared_ptr<ModelWeights> weights();
 
-  const std::string cache_path_;
-  const bool share_;
+  const Settings settings_;
   std::atomic<uint64_t> sessions_ = 0;  // opened so far, in the order that a model's signatures are used in
   std::once_flag opened_;
-  std::shared_ptr<PackStore> store_;
+  std::shared_ptr<ModelWeights> weights_;
 };
 
 }  // namespace fusebox::xnnpack

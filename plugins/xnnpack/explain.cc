@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "plugins/xnnpack/cache/inspect.h"
-#include "plugins/xnnpack/pack_provider.h"
 #include "plugins/xnnpack/library.h"
 #include "plugins/xnnpack/ops/op.h"
+#include "plugins/xnnpack/pack_provider.h"
 
 namespace fusebox::xnnpack {
 
@@ -35,7 +35,7 @@ class Contents {
   }
 
   const cache::SegmentView* Holding(const cache::Key& key) const {
-    const auto [first, last] = by_identity_.equal_range(key.identity.keyed);
+    const auto [first, last] = by_identity_.equal_range(key.identity);
     const auto at = std::find_if(
         first, last, [&](const auto& item) { return item.second.record->fingerprint == key.fingerprint; });
     return at == last ? nullptr : at->second.segment;
@@ -45,7 +45,7 @@ class Contents {
   std::pair<std::string, std::string> WhyMissing(const cache::Key& key, const PackNote& wanted) const {
     if (const cache::SegmentView* const segment = Holding(key))
       return {"damaged", "it is there, but segment " + segment->id + " is damaged"};
-    if (const auto at = by_identity_.find(key.identity.keyed); at != by_identity_.end()) {
+    if (const auto at = by_identity_.find(key.identity); at != by_identity_.end()) {
       const std::string& theirs = at->second.note.library;
       if (!theirs.empty() && theirs != wanted.library)
         return {"library", "packed by another build of XNNPACK (" + theirs + "), this is " + wanted.library};
@@ -76,50 +76,6 @@ class Contents {
   std::multimap<std::string, Entry> by_source_, by_recipe_;
 };
 
-// A store that is asked for keys as when ops are defined, remembers them, and has nothing.
-class Recorder final : public PackStore, public std::enable_shared_from_this<Recorder> {
- public:
-  struct Asked {
-    cache::Key key;
-    PackNote note;
-    Family family;
-    uint64_t bytes;
-  };
-  explicit Recorder(std::shared_ptr<PackStore> keys) : keys_(std::move(keys)) {}
-  std::unique_ptr<PackWriter> Open() override;
-  cache::Key KeyOf(const Fingerprints& fingerprints, const PackRequest& request) override {
-    const cache::Key key = keys_->KeyOf(fingerprints, request);
-    asked_.push_back(
-        {key, keys_->NoteOf(fingerprints, request), request.recipe.family(), request.kernel->bytes});
-    return key;
-  }
-  PackNote NoteOf(const Fingerprints& fingerprints, const PackRequest& request) override {
-    return keys_->NoteOf(fingerprints, request);
-  }
-  void Packed(const fbx_tensor&) override {}
-  std::vector<Asked> Take() { return std::exchange(asked_, {}); }
-
- private:
-  std::shared_ptr<PackStore> keys_;
-  std::vector<Asked> asked_;
-};
-
-class Nothing final : public PackWriter {
-  std::optional<PackedBlob> Find(const cache::Key&) override { return std::nullopt; }
-  void* Reserve(size_t) override { return nullptr; }
-  void* ReserveScratch(size_t) override { return nullptr; }
-  PackedBlob Insert(const cache::Key&, void*, size_t, const PackRequest&, const Fingerprints&,
-                    uint32_t) override {
-    return {};
-  }
-  PackedBlob Keep(void*, size_t) override { return {}; }
-  void Discard(void*) override {}
-  void Distrust(const cache::Key&) override {}
-  void Commit() override {}
-};
-
-std::unique_ptr<PackWriter> Recorder::Open() { return std::make_unique<Nothing>(); }
-
 bool IsWeight(fbx_dtype dtype) {
   return dtype == FBX_F32 || dtype == FBX_F16 || dtype == FBX_I8 || dtype == FBX_U8 || dtype == FBX_I4;
 }
@@ -137,12 +93,11 @@ class Explainer {
  public:
   explicit Explainer(const std::string& path)
       : contents_(path),
-        store_(OpenWeightStore(path, true, cache::Mode::kReadOnly)),
-        recorder_(std::make_shared<Recorder>(MakeFileStore(store_))) {}
+        weights_(std::make_shared<ModelWeights>(OpenStore(path, cache::Mode::kReadOnly))) {}
 
   std::vector<WeightReport> Run(const Graph& graph) {
     const Network network(graph);
-    PackProvider provider(recorder_, Fingerprints::Measured());
+    PackProvider provider(weights_);
     Subgraph subgraph(network, provider, {});
     for (uint32_t i = 0; i < graph.node_count(); ++i) {
       const Site site(network, i);
@@ -151,7 +106,7 @@ class Explainer {
       subgraph.Defining(site);
       operation->supports(site);
       operation->define(site, subgraph);
-      Report(site, recorder_->Take());
+      Report(site, provider);
       provider.ForgetSources();
     }
     return std::move(reports_);
@@ -162,34 +117,35 @@ class Explainer {
     return {.location = std::string(view(site.abi()->location)), .op = std::string(site.op())};
   }
 
-  void Report(const Site& site, const std::vector<Recorder::Asked>& asked) {
-    if (asked.empty()) {
+  // The weights that its op asked for, as when it is made.
+  void Report(const Site& site, const PackProvider& provider) {
+    if (provider.registered().empty()) {
       WeightReport report = About(site);
       report.bytes = PrivateBytes(site);
       // In a partition without a cache, constants that only unpack others are those of their reader.
       if (report.bytes > 0 && site.op() != "DEQUANTIZE") reports_.push_back(std::move(report));
       return;
     }
-    for (const Recorder::Asked& a : asked) {
+    for (const auto& [address, entry] : provider.registered()) {
+      const PackNote note = NoteOf(*weights_, entry.request());
       WeightReport report = About(site);
-      report.identity = cache::Hex(a.key.identity.keyed);
-      report.recipe = a.note.what;
-      report.kind = a.family == Family::kTransposedConvolution ? FBX_CACHE_REPACKED : FBX_CACHE_CACHED;
-      report.bytes = a.bytes;
-      if (const auto blob = store_->Lookup(a.key)) {
-        report.found = true;
-        report.packed_bytes = blob->bytes.size();
-        if (const cache::SegmentView* const segment = contents_.Holding(a.key)) report.segment = segment->id;
+      report.identity = cache::Hex(entry.key.identity);
+      report.recipe = note.what;
+      report.kind = entry.recipe.family() == Family::kTransposedConvolution ? FBX_CACHE_REPACKED : FBX_CACHE_CACHED;
+      report.bytes = entry.kernel->bytes;
+      report.found = entry.index != SIZE_MAX;
+      if (report.found) {
+        report.packed_bytes = provider.SizeOf(entry.index);
+        if (const cache::SegmentView* const segment = contents_.Holding(entry.key)) report.segment = segment->id;
       } else {
-        std::tie(report.code, report.why) = contents_.WhyMissing(a.key, a.note);
+        std::tie(report.code, report.why) = contents_.WhyMissing(entry.key, note);
       }
       reports_.push_back(std::move(report));
     }
   }
 
   const Contents contents_;
-  const std::shared_ptr<cache::Store> store_;
-  const std::shared_ptr<Recorder> recorder_;
+  const std::shared_ptr<ModelWeights> weights_;
   std::vector<WeightReport> reports_;
 };
 

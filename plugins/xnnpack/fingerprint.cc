@@ -3,11 +3,12 @@
 
 #include <xnnpack.h>
 
+#include <mutex>
 #include <span>
 
 #include "plugins/xnnpack/build.h"
-#include "plugins/xnnpack/canary.h"
 #include "plugins/xnnpack/cache/digest.h"
+#include "plugins/xnnpack/canary.h"
 
 namespace fusebox::xnnpack {
 
@@ -32,11 +33,9 @@ std::string Cpu() {
   return cpu;
 }
 
-}  // namespace
-
+// Of the object that holds XNNPACK, whatever it is linked into.
 const std::string& LibraryBuild() {
   static const std::string build = [] {
-    // Of the object that holds XNNPACK, whatever it is linked into.
     std::string id = BuildIdAt(reinterpret_cast<const void*>(&xnn_create_runtime_v4));
     if (id.empty())
       id.assign(static_cast<const char*>(xnn_experimental_get_build_identifier_data()),
@@ -46,29 +45,33 @@ const std::string& LibraryBuild() {
   return build;
 }
 
-std::string LibraryBuildText() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char c : LibraryBuild()) {
-    text += kDigits[static_cast<uint8_t>(c) >> 4];
-    text += kDigits[c & 15];
-  }
+}  // namespace
+
+const std::string& CpuText() {
+  static const std::string cpu = Cpu();
+  return cpu;
+}
+
+const std::string& LibraryBuildText() {
+  static const std::string text = [] {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string hex;
+    for (const char c : LibraryBuild()) {
+      hex += kDigits[static_cast<uint8_t>(c) >> 4];
+      hex += kDigits[c & 15];
+    }
+    return hex;
+  }();
   return text;
 }
 
-const Fingerprints& Fingerprints::Measured() {
-  static const Fingerprints measured = [] {
-    Fingerprints f;
-    f.measured_ = std::make_unique<Measurements>();
-    f.cpu_ = Cpu();
-    return f;
-  }();
-  return measured;
-}
-
-uint64_t Fingerprints::of(Family family, Form form) const {
-  if (measured_ == nullptr) return 0;
-  Measurements::One& one = measured_->of[static_cast<size_t>(family)][static_cast<size_t>(form)];
+uint64_t FingerprintOf(Family family, Form form) {
+  struct Measurement {
+    std::once_flag once;
+    uint64_t digest = 0;
+  };
+  static Measurement all[kFamilies][kForms];
+  Measurement& one = all[static_cast<size_t>(family)][static_cast<size_t>(form)];
   std::call_once(one.once, [&] {
     const std::string text = LibraryBuild() + std::to_string(PackCanary(family, form));
     one.digest = cache::Hash(std::as_bytes(std::span(text))).low;

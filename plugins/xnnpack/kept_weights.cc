@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "plugins/xnnpack/build.h"
-#include "plugins/xnnpack/pack_store.h"
-#include "plugins/xnnpack/tensor_digests.h"
+#include "plugins/xnnpack/cache/writer.h"
+#include "plugins/xnnpack/delegate.h"
+#include "plugins/xnnpack/model_weights.h"
 
 namespace fusebox::xnnpack {
 
@@ -26,40 +27,25 @@ std::string_view Text(fbx_str text) { return text.ptr == nullptr ? std::string_v
 // What the kernels of one opening pack.
 class Batch {
  public:
-  Batch(const std::string& path, bool share) : store_(OpenWeightStore(path, share)), digests_(store_) {}
+  explicit Batch(const Settings& settings)
+      : weights_(OpenStore(settings.cache_path)), writer_(weights_.store().NewWriter(settings.share)) {}
 
-  cache::Store& store() { return *store_; }
-  TensorDigests& digests() { return digests_; }
-  // What is kept. At the first miss this batch takes its turn to pack: another process may be at it.
-  std::optional<cache::Blob> Find(const cache::Key& key) {
-    std::optional<cache::Blob> found = store_->Lookup(key);
-    if (found || claimed_ || finished_) return found;
-    found = writer().Claim(key);
-    claimed_ = !found;
-    return found;
-  }
-  cache::Writer& writer() {
-    if (writer_ == nullptr) writer_ = store_->NewWriter();
-    return *writer_;
-  }
+  ModelWeights& weights() { return weights_; }
+  cache::Writer& writer() { return *writer_; }
   uint64_t FingerprintOf(const fbx_plugin* plugin) {
     if (plugin == plugin_) return fingerprint_;
     const std::string text = std::string(view(plugin->version)) + ' ' + BuildAt(plugin);
     plugin_ = plugin;
     return fingerprint_ = cache::Hash(std::as_bytes(std::span(text))).low;
   }
-  // What is packed by now is the build; kernels that are late keep theirs for themselves.
   void Finish() {
-    finished_ = true;
-    if (writer_ != nullptr) writer_->Publish();
-    digests_.Save();
+    writer_->Publish();
+    weights_.Save();
   }
 
  private:
-  const std::shared_ptr<cache::Store> store_;
-  TensorDigests digests_;
-  std::unique_ptr<cache::Writer> writer_;
-  bool claimed_ = false, finished_ = false;
+  ModelWeights weights_;
+  const std::unique_ptr<cache::Writer> writer_;
   const fbx_plugin* plugin_ = nullptr;  // the last one, and its fingerprint
   uint64_t fingerprint_ = 0;
 };
@@ -83,13 +69,9 @@ struct Held {
 std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_opening& opening) {
   static const char key = 0;
   if (void* const kept = opening.find(host, &key)) return *static_cast<std::shared_ptr<Batch>*>(kept);
-  const fbx_attrs* const given = opening.delegate_options(host, str("xnnpack"));
-  if (given == nullptr) return nullptr;
-  const Attrs options(host, given);
-  const std::string path(options.s("weight_cache_path", ""));
-  if (path.empty()) return nullptr;
-  auto made = std::make_unique<std::shared_ptr<Batch>>(
-      std::make_shared<Batch>(path, options.b("share_weights", true)));
+  const std::optional<Settings> settings = Settings::Of(host, opening);
+  if (!settings || settings->cache_path.empty()) return nullptr;
+  auto made = std::make_unique<std::shared_ptr<Batch>>(std::make_shared<Batch>(*settings));
   const auto done = [](void* object) noexcept {
     const std::unique_ptr<std::shared_ptr<Batch>> batch(static_cast<std::shared_ptr<Batch>*>(object));
     try {
@@ -102,7 +84,7 @@ std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_opening& opening)
   return *made.release();
 }
 
-void AddSource(cache::KeyBuilder& builder, const fbx_tensor& source, TensorDigests& digests) {
+void AddSource(cache::KeyBuilder& builder, const fbx_tensor& source, ModelWeights& weights) {
   if (source.flags & FBX_TENSOR_ABSENT) {
     builder.Text("absent");
     return;
@@ -118,7 +100,7 @@ void AddSource(cache::KeyBuilder& builder, const fbx_tensor& source, TensorDiges
   } else {
     builder.Text("plain");
   }
-  builder.Buffer(digests.Of(source), source.bytes);
+  builder.Buffer(weights.Of(source), source.bytes);
 }
 
 cache::Key KeyOf(Batch& batch, const fbx_plugin* plugin, const fbx_weights_recipe& recipe) {
@@ -126,7 +108,7 @@ cache::Key KeyOf(Batch& batch, const fbx_plugin* plugin, const fbx_weights_recip
   builder.Text(view(plugin->id)).Text(Text(recipe.what)).Text(Text(recipe.layout)).Number(recipe.size);
   builder.Number(recipe.number_count).Number(recipe.source_count);
   for (uint32_t i = 0; i < recipe.number_count; ++i) builder.Number(static_cast<uint64_t>(recipe.numbers[i]));
-  for (uint32_t i = 0; i < recipe.source_count; ++i) AddSource(builder, *recipe.sources[i], batch.digests());
+  for (uint32_t i = 0; i < recipe.source_count; ++i) AddSource(builder, *recipe.sources[i], batch.weights());
   return builder.Build(batch.FingerprintOf(plugin));
 }
 
@@ -149,9 +131,9 @@ fbx_status Acquire(const fbx_host* host, const fbx_weights_recipe* recipe, fbx_p
     auto held = std::make_unique<Held>(
         Held{.batch = batch, .blob = {}, .key = {}, .size = recipe->size, .description = {}});
     held->key = KeyOf(*batch, plugin, *recipe);
-    held->blob = batch->Find(held->key);
+    held->blob = batch->writer().Find(held->key);
     if (held->blob && held->blob->bytes.size() != recipe->size) {
-      batch->store().Distrust(held->key);
+      batch->weights().store().Distrust(held->key);
       return FBX_NOT_APPLICABLE;
     }
     if (!held->blob) {

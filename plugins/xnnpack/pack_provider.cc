@@ -2,6 +2,7 @@
 #include "plugins/xnnpack/pack_provider.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,11 +16,24 @@ namespace {
 constexpr size_t kEmptyBytes = size_t{1} << 20;
 constexpr size_t kEmptyStep = 16;
 
+std::byte* Bytes(void* data) { return static_cast<std::byte*>(data); }
+
+// The pages of the model's file are given back, so that a build holds its weights once: who reads them again gets
+// them from the page cache.
+void GiveBack(const fbx_tensor& constant) {
+  if (constant.file == nullptr || constant.file->data == nullptr) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto data = reinterpret_cast<uintptr_t>(constant.data);
+  const uintptr_t begin = (data + page - 1) / page * page, end = (data + constant.bytes) / page * page;
+  if (begin >= end) return;
+  const auto* const first = static_cast<const std::byte*>(constant.data) + (begin - data);
+  madvise(const_cast<std::byte*>(first), end - begin, MADV_DONTNEED);
+}
+
 }  // namespace
 
-PackProvider::PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints,
-                           std::optional<uint64_t> apart)
-    : store_(std::move(store)), writer_(store_->Open()), fingerprints_(fingerprints), apart_(apart) {
+PackProvider::PackProvider(std::shared_ptr<ModelWeights> weights, std::optional<uint64_t> apart)
+    : weights_(std::move(weights)), writer_(weights_->store().NewWriter(!apart)), apart_(apart) {
   callbacks_.context = this;
   callbacks_.look_up = [](void* self, const xnn_weights_cache_look_up_key* key) {
     return Self(self).LookUp(*key);
@@ -29,10 +43,11 @@ PackProvider::PackProvider(std::shared_ptr<PackStore> store, const Fingerprints&
                                     size_t size) { return Self(self).LookUpOrInsert(*key, data, size); };
   // Blobs do not move and are whole once they are inserted, so that a runtime may run at any time.
   callbacks_.is_finalized = [](void*) { return true; };
-  callbacks_.offset_to_addr = [](void* self, size_t offset) {
+  callbacks_.offset_to_addr = [](void* self, size_t offset) -> void* {
     // A wild number can only come from memory that is broken already; any address would compute garbage.
     if (offset >= Self(self).blobs_.size()) std::abort();
-    return Self(self).blobs_[offset].data;
+    // Never written again; the callback only lacks the const.
+    return const_cast<std::byte*>(Self(self).blobs_[offset].bytes.data());
   };
   callbacks_.delete_cache = [](void*) { return xnn_status_success; };
 }
@@ -63,21 +78,21 @@ const void* PackProvider::AddressFor(const Source& source) {
 
 const void* PackProvider::Register(Recipe recipe, const Source& source) {
   if (apart_) recipe.Add(*apart_, registrations_++);
-  const cache::Key key = store_->KeyOf(fingerprints_, {recipe, source.kernel, source.bias});
+  const cache::Key key = KeyOf(*weights_, {recipe, source.kernel, source.bias});
   if (const auto at = addresses_.find(key); at != addresses_.end()) return at->second;
   Registered entry{key, recipe, source.kernel, source.bias, source.always_packed};
   if (const auto at = known_.find(key); at != known_.end()) {
     entry.index = at->second;
-    statistics_.bytes_shared += blobs_[entry.index].size;
-  } else if (const auto found = writer_->Find(key)) {
-    entry.index = Number(*found);
+    statistics_.bytes_shared += SizeOf(entry.index);
+  } else if (auto found = writer_->Find(key)) {
+    statistics_.bytes_found += found->bytes.size();
+    entry.index = Number(std::move(*found));
     known_.emplace(key, entry.index);
-    statistics_.bytes_found += found->size;
   }
   const void* address = nullptr;
   if (entry.index != SIZE_MAX && !source.always_packed) address = EmptyAddress();
   if (address == nullptr) address = AddressFor(source);
-  if (entry.index != SIZE_MAX && source.always_packed) again_.push_back(blobs_[entry.index].size);
+  if (entry.index != SIZE_MAX && source.always_packed) again_.push_back(SizeOf(entry.index));
   registered_.emplace(address, std::move(entry));
   addresses_.emplace(key, address);
   return address;
@@ -104,9 +119,15 @@ uint64_t PackProvider::bytes_to_pack() const {
   return bytes;
 }
 
-size_t PackProvider::Number(PackedBlob blob) {
-  blobs_.push_back(blob);
+size_t PackProvider::Number(cache::Blob blob) {
+  blobs_.push_back(std::move(blob));
   return blobs_.size() - 1;
+}
+
+// What comes later is another build.
+void PackProvider::Publish() {
+  writer_->Publish();
+  weights_->Save();
 }
 
 void PackProvider::Poison(std::string why) {
@@ -115,32 +136,26 @@ void PackProvider::Poison(std::string why) {
 
 size_t PackProvider::LookUp(const xnn_weights_cache_look_up_key& key) {
   const auto at = registered_.find(key.kernel);
-  if (at == registered_.end()) return SIZE_MAX;
-  ++(at->second.index == SIZE_MAX ? statistics_.misses : statistics_.hits);
-  return at->second.index;
+  return at == registered_.end() ? SIZE_MAX : at->second.index;
 }
 
-// XNNPACK does not say for which op: the size tells. Where it tells wrong, the bytes are copied.
+// XNNPACK does not say for which op: the size tells. Where it tells wrong, Commit copies the bytes.
 void* PackProvider::Reserve(size_t size) {
   const auto at = std::find(again_.begin(), again_.end(), size);
   if (at == again_.end()) return writer_->Reserve(size);
   again_.erase(at);
-  return scratch_ = writer_->ReserveScratch(size);
+  return writer_->ReserveScratch(size);
 }
 
 size_t PackProvider::Insert(Registered& entry, uint32_t seed, void* data, size_t size) {
-  void* memory = data;
-  if (data == scratch_) {
-    memory = writer_->Reserve(size);
-    if (memory == nullptr) return Number(writer_->Keep(data, size));
-    std::memcpy(memory, data, size);
-    writer_->Discard(data);
-  }
-  const size_t index = Number(writer_->Insert(entry.key, memory, size,
-                                              {entry.recipe, entry.kernel, entry.bias}, fingerprints_, seed));
+  const bool lasting = !weights_->in_memory();
+  const std::string note = lasting ? NoteOf(*weights_, entry.request()).Text() : std::string();
+  const size_t index = Number(writer_->Commit(
+      entry.key, Bytes(data), size,
+      {.seed = seed, .family = static_cast<uint16_t>(entry.recipe.family()), .recipe = note}));
   known_.emplace(entry.key, index);
   statistics_.bytes_packed += size;
-  store_->Packed(*entry.kernel);
+  if (lasting) GiveBack(*entry.kernel);
   return index;
 }
 
@@ -149,21 +164,20 @@ size_t PackProvider::LookUpOrInsert(const xnn_weights_cache_look_up_key& key, vo
   const auto at = registered_.find(key.kernel);
   if (at == registered_.end()) {
     statistics_.bytes_private += size;
-    return Number(writer_->Keep(data, size));
+    return Number(writer_->KeepPrivate(Bytes(data), size));
   }
   Registered& entry = at->second;
   if (packed_ && (entry.index == SIZE_MAX || data != nullptr)) packed_(entry.kernel->bytes);
   if (entry.index == SIZE_MAX) {
     entry.index = Insert(entry, key.seed, data, size);
   } else if (data != nullptr) {
-    writer_->Discard(data);
+    writer_->Discard(Bytes(data));
     statistics_.bytes_again += size;
   }
-  scratch_ = nullptr;
-  if (blobs_[entry.index].size != size) {
-    writer_->Distrust(entry.key);
+  if (SizeOf(entry.index) != size) {
+    weights_->store().Distrust(entry.key);
     known_.erase(entry.key);
-    Poison("packed weights of " + std::to_string(blobs_[entry.index].size) + " bytes where XNNPACK wants " +
+    Poison("packed weights of " + std::to_string(SizeOf(entry.index)) + " bytes where XNNPACK wants " +
            std::to_string(size));
   }
   return entry.index;

@@ -7,18 +7,17 @@
 // runtime alone.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <xnnpack.h>
 
-#include "plugins/xnnpack/pack_store.h"
+#include "plugins/xnnpack/cache/writer.h"
+#include "plugins/xnnpack/pack_key.h"
 
 namespace fusebox::xnnpack {
 
@@ -29,15 +28,12 @@ struct PackStatistics {
   uint64_t bytes_packed = 0;   // packed now, and kept for others
   uint64_t bytes_again = 0;    // found, but packed again all the same: XNNPACK packs this op without looking
   uint64_t bytes_private = 0;  // packed now, for one runtime alone
-  uint64_t hits = 0, misses = 0;
 };
 
 class PackProvider {
  public:
-  // `fingerprints`, which outlive this, are asked for keys of a store that outlives the process only.
   // `apart`: a number that no other provider of the store has. Then every registration is packed for itself.
-  PackProvider(std::shared_ptr<PackStore> store, const Fingerprints& fingerprints,
-               std::optional<uint64_t> apart = std::nullopt);
+  explicit PackProvider(std::shared_ptr<ModelWeights> weights, std::optional<uint64_t> apart = std::nullopt);
   PackProvider(const PackProvider&) = delete;
   ~PackProvider();
 
@@ -65,50 +61,48 @@ class PackProvider {
   // After a runtime was made or given up: registered addresses lose their meaning, and unpacked kernels their memory.
   void ForgetSources();
   // All runtimes of the session are made.
-  void Commit() { writer_->Commit(); }
+  void Publish();
 
   // Not empty: XNNPACK contradicted what the cache holds. The runtime made last must not run.
   const std::string& poisoned() const { return poisoned_; }
   const PackStatistics& statistics() const { return statistics_; }
 
- private:
   struct Registered {
     cache::Key key;
     Recipe recipe;
     const fbx_tensor *kernel, *bias;
     bool always_packed;
-    size_t index = SIZE_MAX;  // in blobs_ where it is packed
+    size_t index = SIZE_MAX;  // of the blob, where it is packed
+
+    PackRequest request() const { return {recipe, kernel, bias}; }
   };
-  struct Less {
-    bool operator()(const cache::Key& a, const cache::Key& b) const {
-      return std::tie(a.identity.keyed, a.identity.plain, a.fingerprint) <
-             std::tie(b.identity.keyed, b.identity.plain, b.fingerprint);
-    }
-  };
+  // By address, since the last ForgetSources.
+  const std::map<const void*, Registered>& registered() const { return registered_; }
+  size_t SizeOf(size_t index) const { return blobs_[index].bytes.size(); }
+
+ private:
   static PackProvider& Self(void* context) { return *static_cast<PackProvider*>(context); }
   size_t LookUp(const xnn_weights_cache_look_up_key& key);
   void* Reserve(size_t size);
   size_t LookUpOrInsert(const xnn_weights_cache_look_up_key& key, void* data, size_t size);
   size_t Insert(Registered& entry, uint32_t seed, void* data, size_t size);
-  size_t Number(PackedBlob blob);
+  size_t Number(cache::Blob blob);
   void Poison(std::string why);
   const void* EmptyAddress();
   const void* AddressFor(const Source& source);
 
-  std::shared_ptr<PackStore> store_;
-  std::unique_ptr<PackWriter> writer_;
-  const Fingerprints& fingerprints_;
+  const std::shared_ptr<ModelWeights> weights_;
+  const std::unique_ptr<cache::Writer> writer_;
   const std::optional<uint64_t> apart_;
   uint64_t registrations_ = 0;
   xnn_weights_cache_provider callbacks_{};
-  std::deque<PackedBlob> blobs_;  // by the offset that XNNPACK knows
-  std::map<cache::Key, size_t, Less> known_;
+  std::vector<cache::Blob> blobs_;  // by the offset that XNNPACK knows
+  std::map<cache::Key, size_t> known_;
   std::map<const void*, Registered> registered_;
-  std::map<cache::Key, const void*, Less> addresses_;  // of registered_, by key
+  std::map<cache::Key, const void*> addresses_;  // of registered_, by key
   std::vector<std::vector<uint8_t>> held_;
   std::vector<size_t> again_;  // sizes of blobs that XNNPACK will pack though they are known
   std::function<void(uint64_t)> packed_;
-  void* scratch_ = nullptr;  // reserved for one of these
   std::string poisoned_;
   PackStatistics statistics_;
   char* empty_ = nullptr;  // address space without memory

@@ -9,14 +9,14 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "plugins/xnnpack/cache/files.h"
 #include "plugins/xnnpack/cache/hooks.h"
 #include "plugins/xnnpack/cache/segment_format.h"
 
 namespace fusebox::cache {
 namespace {
 
-constexpr uint64_t kSmallestStep = 4 << 20, kLargestStep = 64 << 20;
+// Of files and of memory: files are mapped in huge pages, of memory a small model needs little.
+constexpr uint64_t kSmallestFileStep = 4 << 20, kSmallestStep = 256 << 10, kLargestStep = 64 << 20;
 constexpr uint64_t kHugePage = 2 << 20;
 
 uint64_t PageSize() {
@@ -25,6 +25,9 @@ uint64_t PageSize() {
 }
 
 }  // namespace
+
+Arena::Arena(Kind kind, int fd)
+    : kind_(kind), fd_(fd), used_(kind == Kind::kFile ? kFirstBlob : 0), allocated_(used_) {}
 
 Arena::Piece::~Piece() {
   if (base) munmap(base, length);
@@ -39,7 +42,7 @@ std::optional<Arena::Region> Arena::Reserve(size_t size, Note& why) {
   const uint64_t alignment = AlignmentOf(size);
   uint64_t at = AlignUp(used_, alignment);
   if (!current_ || at + capacity > current_->file_offset + current_->length) {
-    if (!Grow(at + capacity, alignment, why)) return std::nullopt;
+    if (!Grow(at + capacity, why)) return std::nullopt;
     at = std::max(at, current_->file_offset);  // private memory begins anew
   }
   used_ = at + capacity;
@@ -71,18 +74,17 @@ void Arena::Populate(const Region& region) {
 #endif
 }
 
-bool Arena::Grow(uint64_t end, uint64_t, Note& why) {
-  const uint64_t step = std::clamp(allocated_, kSmallestStep, kLargestStep);
-  const uint64_t from =
-      kind_ == Kind::kPrivate ? AlignUp(allocated_, PageSize()) : used_ / PageSize() * PageSize();
+bool Arena::Grow(uint64_t end, Note& why) {
+  const bool memory = kind_ == Kind::kPrivate;
+  const uint64_t step = std::clamp(allocated_, memory ? kSmallestStep : kSmallestFileStep, kLargestStep);
+  const uint64_t from = memory ? AlignUp(allocated_, PageSize()) : used_ / PageSize() * PageSize();
   // Private memory need not join what was before: only its own size counts.
-  const uint64_t least = kind_ == Kind::kPrivate ? from + (end - used_) + kBigBlobAlignment : end;
-  for (const uint64_t target : {AlignUp(std::max(least, allocated_ + step), kHugePage), least}) {
-    const uint64_t rounded = AlignUp(target, PageSize());
-    if (Extend(rounded, why) && Map(from, rounded, why)) {
-      if (kind_ == Kind::kPrivate) used_ = from;
-      return true;
-    }
+  const uint64_t least = memory ? from + (end - used_) + kBigBlobAlignment : end;
+  const uint64_t most = AlignUp(std::max(least, allocated_ + step), memory ? PageSize() : kHugePage);
+  for (const uint64_t target : {most, AlignUp(least, PageSize())}) {
+    if (!Extend(target, why) || !Map(from, target, why)) continue;
+    if (memory) used_ = from;
+    return true;
   }
   return false;
 }
@@ -98,7 +100,7 @@ bool Arena::Extend(uint64_t end, Note& why) {
   } else {
     struct statvfs disk;
     const bool known = fstatvfs(fd_, &disk) == 0;
-    if (known && disk.f_bavail * disk.f_frsize < more + min_free_) {
+    if (known && disk.f_bavail * disk.f_frsize < more + tuning.min_free_bytes) {
       error = ENOSPC;
     } else {
       int result;

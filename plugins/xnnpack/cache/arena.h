@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "plugins/xnnpack/cache/weight_store.h"
+#include "plugins/xnnpack/cache/files.h"
 
 namespace fusebox::cache {
 
@@ -32,10 +32,9 @@ class Arena {
     std::shared_ptr<Piece> piece;
   };
 
-  // `fd` is borrowed; -1 for private memory. The first region begins at `begin`. A file grows only while
-  // `min_free_bytes` stay on its disk.
-  Arena(Kind kind, int fd, uint64_t begin, uint64_t min_free_bytes)
-      : kind_(kind), fd_(fd), used_(begin), allocated_(begin), min_free_(min_free_bytes) {}
+  // `fd` is borrowed; -1 for private memory. A file's first region lies behind the superblock; it grows only while
+  // tuning.min_free_bytes stay on its disk.
+  Arena(Kind kind, int fd);
 
   std::optional<Region> Reserve(size_t size, Note& why);
   // Takes the region back, if it was the last.
@@ -49,7 +48,7 @@ class Arena {
   uint64_t used() const { return used_; }
 
  private:
-  bool Grow(uint64_t end, uint64_t alignment, Note& why);
+  bool Grow(uint64_t end, Note& why);
   bool Extend(uint64_t end, Note& why);
   bool Map(uint64_t from, uint64_t end, Note& why);
   void Fill(uint64_t end);
@@ -57,7 +56,7 @@ class Arena {
 
   Kind kind_;
   int fd_;
-  uint64_t used_, allocated_, min_free_;
+  uint64_t used_, allocated_;
   uint64_t filled_ = 0;  // the file's pages below it are there
   std::shared_ptr<Piece> current_;
   std::vector<std::weak_ptr<Piece>> pieces_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/xnnpack/cache/digest.h"
 
-#include <array>
-
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>  // the plain names below then mean the widest code that this machine has
 #else
@@ -24,31 +22,23 @@ std::string Hex(const Digest& digest) {
   return text;
 }
 
-void KeyBuilder::Append(const void* data, size_t size) {
-  keyed_.append(static_cast<const char*>(data), size);
-  plain_.append(static_cast<const char*>(data), size);
-}
-
-KeyBuilder& KeyBuilder::Number(uint64_t value) {
-  Append(&value, sizeof value);
+KeyBuilder& KeyBuilder::Append(const void* data, size_t size) {
+  parts_.append(static_cast<const char*>(data), size);
   return *this;
 }
+
+KeyBuilder& KeyBuilder::Number(uint64_t value) { return Append(&value, sizeof value); }
 
 KeyBuilder& KeyBuilder::Text(std::string_view text) {
-  Number(text.size());
-  Append(text.data(), text.size());
-  return *this;
+  return Number(text.size()).Append(text.data(), text.size());
 }
 
-KeyBuilder& KeyBuilder::Buffer(const Content& content, uint64_t size) {
-  Number(size);
-  keyed_.append(reinterpret_cast<const char*>(&content.keyed), sizeof(Digest));
-  plain_.append(reinterpret_cast<const char*>(&content.plain), sizeof(Digest));
-  return *this;
+KeyBuilder& KeyBuilder::Buffer(const Digest& content, uint64_t size) {
+  return Number(size).Append(&content, sizeof content);
 }
 
 Key KeyBuilder::Build(uint64_t fingerprint) const {
-  return {{Hash(std::as_bytes(std::span(keyed_))), Hash(std::as_bytes(std::span(plain_)))}, fingerprint};
+  return {Hash(std::as_bytes(std::span(parts_))), fingerprint};
 }
 
 }  // namespace fusebox::cache

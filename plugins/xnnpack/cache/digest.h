@@ -27,21 +27,14 @@ struct DigestHash {
   size_t operator()(const Digest& d) const { return d.low; }
 };
 
-// A source buffer (kernel, bias, scales) by its content: under the secret of the user's store, and, only where there
-// are system stores, under none, which is how those are keyed.
-struct Content {
-  Digest keyed, plain;
-  friend bool operator==(const Content&, const Content&) = default;
-};
-
 // What packed bytes are looked up by. `identity` says what was packed and how it was asked for; `fingerprint` stands
 // for the code that packs (library build, canary). Entries of one identity and another fingerprint are never used, and are
 // superseded once the identity is published under a new one. What must live side by side (the layouts of two CPUs that
 // share a store) therefore belongs into the identity.
 struct Key {
-  Content identity;
+  Digest identity;
   uint64_t fingerprint = 0;
-  friend bool operator==(const Key&, const Key&) = default;
+  friend auto operator<=>(const Key&, const Key&) = default;
 };
 
 // Gathers an identity. Every part is written with its length or width, so that two different sequences of parts never
@@ -53,12 +46,12 @@ class KeyBuilder {
   KeyBuilder& Real(float value) { return Number(std::bit_cast<uint32_t>(value)); }
   KeyBuilder& Text(std::string_view text);
   // Digests go in with the length of what they stand for.
-  KeyBuilder& Buffer(const Content& content, uint64_t size);
+  KeyBuilder& Buffer(const Digest& content, uint64_t size);
   Key Build(uint64_t fingerprint) const;
 
  private:
-  void Append(const void* data, size_t size);
-  std::string keyed_, plain_;
+  KeyBuilder& Append(const void* data, size_t size);
+  std::string parts_;
 };
 
 }  // namespace fusebox::cache

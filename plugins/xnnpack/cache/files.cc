@@ -18,7 +18,16 @@
 namespace fusebox::cache {
 namespace {
 
-bool Owned(const struct stat& status) { return status.st_uid == geteuid() || status.st_uid == 0; }
+bool OnlyOurs(const struct stat& status, const std::string& name, Note& why) {
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    why = {"foreign-owner", name + ": belongs to another user", 0};
+  } else if (status.st_mode & (S_IWGRP | S_IWOTH)) {
+    why = {"writable-by-others", name + ": other users may write to it", 0};
+  } else {
+    return true;
+  }
+  return false;
+}
 
 const char* CodeOf(int error) {
   switch (error) {
@@ -70,15 +79,7 @@ Fd OpenDirectory(int at, const std::string& name, bool create, Note& why) {
       why = {"symlink", name + ": is a symbolic link", ELOOP};
     return {};
   }
-  if (!Owned(status)) {
-    why = {"foreign-owner", name + ": belongs to another user", 0};
-    return {};
-  }
-  if (status.st_mode & (S_IWGRP | S_IWOTH)) {
-    why = {"writable-by-others", name + ": other users may write to it", 0};
-    return {};
-  }
-  return fd;
+  return OnlyOurs(status, name, why) ? std::move(fd) : Fd();
 }
 
 Fd OpenTrusted(int directory, const std::string& name, Note& why, bool* gone) {
@@ -93,14 +94,9 @@ Fd OpenTrusted(int directory, const std::string& name, Note& why, bool* gone) {
   }
   if (!S_ISREG(status.st_mode)) {
     why = {"not-a-file", name + ": is not a regular file", 0};
-  } else if (!Owned(status)) {
-    why = {"foreign-owner", name + ": belongs to another user", 0};
-  } else if (status.st_mode & (S_IWGRP | S_IWOTH)) {
-    why = {"writable-by-others", name + ": other users may write to it", 0};
-  } else {
-    return fd;
+    return {};
   }
-  return {};
+  return OnlyOurs(status, name, why) ? std::move(fd) : Fd();
 }
 
 bool WithinFileLimit(uint64_t end) {
@@ -158,8 +154,20 @@ bool ReplaceSmall(int directory, const std::string& name, std::span<const std::b
   return false;
 }
 
+TempFile& TempFile::operator=(TempFile&& other) noexcept {
+  std::swap(fd, other.fd);
+  name.swap(other.name);
+  std::swap(directory, other.directory);
+  return *this;
+}
+
+TempFile::~TempFile() {
+  if (!name.empty()) unlinkat(directory, name.c_str(), 0);
+}
+
 TempFile MakeTemp(int directory, Note& why) {
   TempFile temp;
+  temp.directory = directory;
   // A file without a name can only be given one through /proc.
   if (!Fails("tmpfile") && access("/proc/self/fd", X_OK) == 0)
     temp.fd = Fd(openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
@@ -178,11 +186,11 @@ TempFile MakeTemp(int directory, Note& why) {
   return temp;
 }
 
-bool NameTemp(TempFile& temp, int directory, int to, const std::string& name, bool replace) {
+bool NameTemp(TempFile& temp, int to, const std::string& name, bool replace) {
   if (temp.name.empty()) {
     const std::string self = "/proc/self/fd/" + std::to_string(temp.fd.get());
     const std::string first = replace ? RandomName() + ".tmp" : name;
-    if (linkat(AT_FDCWD, self.c_str(), replace ? directory : to, first.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    if (linkat(AT_FDCWD, self.c_str(), replace ? temp.directory : to, first.c_str(), AT_SYMLINK_FOLLOW) != 0)
       return false;
     if (!replace) return true;
     temp.name = first;
@@ -190,18 +198,13 @@ bool NameTemp(TempFile& temp, int directory, int to, const std::string& name, bo
   Point("named");
   if (!replace) {
     // A rename would take the place of a file that is there.
-    if (linkat(directory, temp.name.c_str(), to, name.c_str(), 0) != 0) return false;
-    unlinkat(directory, temp.name.c_str(), 0);
-  } else if (renameat(directory, temp.name.c_str(), to, name.c_str()) != 0) {
+    if (linkat(temp.directory, temp.name.c_str(), to, name.c_str(), 0) != 0) return false;
+    unlinkat(temp.directory, temp.name.c_str(), 0);
+  } else if (renameat(temp.directory, temp.name.c_str(), to, name.c_str()) != 0) {
     return false;
   }
   temp.name.clear();
   return true;
-}
-
-void DropTemp(TempFile& temp, int directory) {
-  if (!temp.name.empty()) unlinkat(directory, temp.name.c_str(), 0);
-  temp = {};
 }
 
 std::vector<std::string> List(int directory) {
@@ -221,10 +224,16 @@ std::vector<std::string> List(int directory) {
   return names;
 }
 
-ModelFile StateOf(const struct stat& s) {
+ModelFile ModelFile::Of(const struct stat& s) {
   constexpr int64_t kNano = 1'000'000'000;
   return {s.st_dev, s.st_ino, static_cast<uint64_t>(s.st_size), s.st_mtim.tv_sec * kNano + s.st_mtim.tv_nsec,
           s.st_ctim.tv_sec * kNano + s.st_ctim.tv_nsec};
+}
+
+std::optional<ModelFile> ModelFile::Of(const char* path) {
+  struct stat status;
+  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return Of(status);
 }
 
 bool FillRandom(void* to, size_t size) { return getrandom(to, size, 0) == static_cast<ssize_t>(size); }

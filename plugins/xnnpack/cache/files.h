@@ -9,10 +9,28 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "plugins/xnnpack/cache/weight_store.h"
+#include "plugins/xnnpack/cache/digest.h"
 
 namespace fusebox::cache {
+
+// Something that did not go the best way, and what was done about it.
+struct Note {
+  std::string code;     // stable: "no-home", "symlink", "foreign-owner", "no-space", "corrupt", ...
+  std::string message;  // one sentence with the path
+  int error = 0;        // errno, or 0
+};
+
+// A state of a file. An edit in place changes ctime even where size and mtime are kept.
+struct ModelFile {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t modified_ns = 0, changed_ns = 0;
+  friend bool operator==(const ModelFile&, const ModelFile&) = default;
+
+  static ModelFile Of(const struct stat& status);
+  static std::optional<ModelFile> Of(const char* path);  // follows symbolic links; none: no regular file
+};
 
 class Fd {
  public:
@@ -47,19 +65,24 @@ std::optional<std::string> ReadSmall(int directory, const std::string& name, siz
 // Readers see the old content or the new, never a part. False: errno, and the old file is as it was.
 bool ReplaceSmall(int directory, const std::string& name, std::span<const std::byte> content);
 
-// A new file that nobody sees yet, held by an exclusive lock that ends with this process.
+// A new file that nobody sees yet, held by an exclusive lock that ends with this process. Goes with this object, unless it was
+// named before.
 struct TempFile {
   Fd fd;
-  std::string name;  // in the directory; "" when the file has none at all
+  std::string name;    // in the directory; "" when the file has none at all
+  int directory = -1;  // borrowed
+
+  TempFile() = default;
+  TempFile(TempFile&& other) noexcept { *this = std::move(other); }
+  TempFile& operator=(TempFile&& other) noexcept;
+  ~TempFile();
 };
 TempFile MakeTemp(int directory, Note& why);
 // Gives it `name` in `to`. False: errno; EEXIST when there is one and `replace` is false.
-bool NameTemp(TempFile& temp, int directory, int to, const std::string& name, bool replace);
-void DropTemp(TempFile& temp, int directory);
+bool NameTemp(TempFile& temp, int to, const std::string& name, bool replace);
 
 // Names in a directory, without "." and "..", sorted.
 std::vector<std::string> List(int directory);
-ModelFile StateOf(const struct stat& status);
 std::string RandomName();
 // Names that stores give: `prefix`, 32 hexadecimal digits, `suffix`. All others are somebody else's, and nothing is done to them.
 bool IsStoreName(std::string_view name, std::string_view prefix, std::string_view suffix);

@@ -39,7 +39,7 @@ class Collection {
       segments = WithoutSuperseded(segments);
       Evict(segments);
     } else {
-      ForOne();
+      for (const auto& segment : OpenAll()) report_.bytes += segment->file().size;
     }
     SweepState();
     return report_;
@@ -68,17 +68,10 @@ class Collection {
   void SweepState() {
     std::set<std::string> ids;
     for (const auto& segment : OpenAll()) ids.insert(Hex(segment->superblock().id));
-    for (const std::string& name : List(home_.state.get())) {
-      if (!IsStoreName(name, "", ".ok") && !IsStoreName(name, "", ".used")) continue;
-      const size_t dot = name.find('.');
-      // Of system stores too a user's store remembers: those die when they are not renewed.
-      struct stat status;
-      if (ids.contains(name.substr(0, dot)) ||
-          fstatat(home_.state.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-        continue;
-      if (name.ends_with(".used") || time(nullptr) - status.st_mtim.tv_sec > kKeepBad)
+    for (const std::string& name : List(home_.state.get()))
+      if ((IsStoreName(name, "", ".ok") || IsStoreName(name, "", ".used")) &&
+          !ids.contains(name.substr(0, name.find('.'))))
         Remove(home_.state.get(), name);
-    }
   }
 
   Segments OpenAll() const {
@@ -90,10 +83,6 @@ class Collection {
         segments.push_back(segment);
     }
     return segments;
-  }
-
-  void ForOne() {
-    for (const auto& segment : OpenAll()) report_.bytes += segment->file().size;
   }
 
   // Newest first, the fingerprint that an identity is first met with is the one that holds, and the segment that it is met in
@@ -113,7 +102,6 @@ class Collection {
       for (const Record& r : segment->records())
         (holds.try_emplace(r.identity, segment.get()).first->second == segment.get() ? live : dead) += r.size;
       const auto keep = [&](const Record& r) { return holds.at(r.identity) == segment.get(); };
-      report_.superseded_bytes += dead;
       if (dead > 0 && live == 0) {
         Remove(home_.segments.get(), segment->name());
       } else if (dead * 16 <= live + dead) {
@@ -129,13 +117,11 @@ class Collection {
   std::shared_ptr<Segment> Rewrite(const Segment& segment, const std::function<bool(const Record&)>& keep) {
     Note why;
     Build build{MakeTemp(home_.tmp.get(), why)};
-    const Stamp stamp{home_.secret, 0, segment.superblock().writer, options_.durable, 0};
+    const Stamp stamp{home_.secret, 0, segment.superblock().writer};
     Digest id;
-    if (!build.temp.fd || !AppendOld(build, segment, stamp, keep, why) || !Finish(build, stamp, id, why) ||
-        !NameTemp(build.temp, home_.tmp.get(), home_.segments.get(), Hex(id) + kSegmentSuffix, false)) {
-      DropTemp(build.temp, home_.tmp.get());
+    if (!build.temp.fd || !AppendOld(build, segment, keep, why) || !Finish(build, stamp, id, why) ||
+        !NameTemp(build.temp, home_.segments.get(), Hex(id) + kSegmentSuffix, false))
       return nullptr;
-    }
     Point("rewritten");
     Segment::Fault fault;
     auto smaller = Segment::Open(home_.segments.get(), Hex(id) + kSegmentSuffix, fault, why);
@@ -143,7 +129,6 @@ class Collection {
     home_.RecordVerified(id, smaller->file());
     home_.Touch(id);
     Remove(home_.segments.get(), segment.name());
-    ++report_.rewritten_files;
     if (options_.in_use.contains(segment.superblock().id)) also_in_use_.insert(id);
     return smaller;
   }
@@ -165,13 +150,9 @@ class Collection {
   }
 
   void Remove(int directory, const std::string& name) {
-    struct stat status;
-    if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        unlinkat(directory, name.c_str(), 0) != 0)
-      return;
+    if (unlinkat(directory, name.c_str(), 0) != 0) return;
     Point("removed");
     ++report_.removed_files;
-    report_.removed_bytes += static_cast<uint64_t>(status.st_size);
   }
 
   const Home& home_;

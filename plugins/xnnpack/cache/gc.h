@@ -12,16 +12,13 @@ namespace fusebox::cache {
 struct Home;
 
 struct GcOptions {
-  uint64_t max_bytes = 0;   // 0: no limit
-  std::set<Digest> in_use;  // ids of segments that stay whatever their age
-  Digest newest;            // id of the segment whose fingerprints hold; zero: by time
-  std::string writer;
-  bool durable = true;
+  uint64_t max_bytes = 0;     // 0: no limit
+  std::set<Digest> in_use{};  // ids of segments that stay whatever their age
+  Digest newest{};            // id of the segment whose fingerprints hold; zero: by time
 };
 
 struct GcReport {
-  uint64_t removed_files = 0, removed_bytes = 0;
-  uint64_t rewritten_files = 0, superseded_bytes = 0;
+  uint64_t removed_files = 0;
   uint64_t bytes = 0;  // that stay
 };
 

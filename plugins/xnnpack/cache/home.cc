@@ -51,9 +51,8 @@ void MakeSecret(int side) {
   TempFile temp = MakeTemp(side, ignored);
   if (temp.fd && WriteAt(temp.fd.get(), std::as_bytes(std::span(&secret, 1)), 0)) {
     Point("secret");
-    NameTemp(temp, side, side, "secret", false);
+    NameTemp(temp, side, "secret", false);
   }
-  DropTemp(temp, side);
 }
 
 bool ReadSecret(int side, Digest& secret) {
@@ -117,7 +116,7 @@ bool WasSegment(int directory, const std::string& file) {
          std::memcmp(magic, kMagic, sizeof magic) == 0;
 }
 
-std::unique_ptr<Home> Home::Open(const std::string& given, bool write, bool shippable, Note& why) {
+std::unique_ptr<Home> Home::Open(const std::string& given, bool write, Note& why) {
   auto home = std::make_unique<Home>();
   home->path = Canonical(given, why);
   if (home->path.empty()) return nullptr;
@@ -129,58 +128,64 @@ std::unique_ptr<Home> Home::Open(const std::string& given, bool write, bool ship
   }
   Fd parent = OpenParent(path.parent_path().string(), why);
   if (!parent) return nullptr;
-
   const std::string name = path.filename().string();
   if (home->single_file) {
-    // Beside what is no cache nothing is made, and nothing is put in its place.
-    struct stat status;
-    const bool there = fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (write && there && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
-      why = {"not-a-file", home->path + ": is not a regular file", 0};
-      return nullptr;
-    }
-    if (write && there && S_ISREG(status.st_mode) && status.st_size > 0 && !WasSegment(parent.get(), name)) {
-      why = {"no-cache",
-             home->path + ": is no weight cache, and is left as it is; give the cache another path", 0};
-      return nullptr;
-    }
-    home->side = OpenDirectory(parent.get(), name + ".d", write, why);
-    home->file = name;
-    home->segments = std::move(parent);
-    if (!home->side && write && why.code != "not-permitted" && why.code != "no-space") return nullptr;
+    if (!home->OpenFile(std::move(parent), name, write, why)) return nullptr;
   } else {
     home->side = OpenDirectory(parent.get(), name, write, why);
     if (!home->side) return nullptr;
     home->segments = OpenDirectory(home->side.get(), "segments", write, why);
   }
-  if (home->side) {
-    const int side = home->side.get();
-    home->models = OpenDirectory(side, "models", write, why);
-    home->state = OpenDirectory(side, "state", write, why);
-    home->tmp = OpenDirectory(side, "tmp", write, why);
-    home->writable = write && home->segments && home->models && home->state && home->tmp &&
-                     faccessat(home->tmp.get(), ".", W_OK, AT_EACCESS) == 0 &&
-                     faccessat(home->segments.get(), ".", W_OK, AT_EACCESS) == 0;
-    bool known = shippable || ReadSecret(side, home->secret);
-    if (!known && home->writable) {
-      struct stat status;
-      const bool there = fstatat(side, "secret", &status, AT_SYMLINK_NOFOLLOW) == 0;
-      // A power cut may leave it empty. What else is not 16 bytes long is none of ours.
-      const bool empty = there && S_ISREG(status.st_mode) && status.st_size == 0;
-      if (empty) unlinkat(side, "secret", 0);
-      if (!there || empty) MakeSecret(side);
-      known = ReadSecret(side, home->secret);
-      if (!known && there && !empty && why.code.empty())
-        why = {"no-cache",
-               home->path + ": holds a `secret` that is none of a weight cache; give the cache another path",
-               0};
-    }
-    home->writable = home->writable && known;
-  }
+  home->writable = home->side && home->OpenDirectories(write, why);
+  if (home->side) ReadSecret(home->side.get(), home->secret);
   if (write && !home->writable && why.code.empty())
     why = {"not-permitted", home->path + ": cannot be written", EACCES};
-  if (!home->segments) return nullptr;
-  return home;
+  return home->segments ? std::move(home) : nullptr;
+}
+
+// Beside what is no cache nothing is made, and nothing is put in its place.
+bool Home::OpenFile(Fd parent, const std::string& name, bool write, Note& why) {
+  struct stat status;
+  if (write && fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+      why = {"not-a-file", path + ": is not a regular file", 0};
+      return false;
+    }
+    if (S_ISREG(status.st_mode) && status.st_size > 0 && !WasSegment(parent.get(), name)) {
+      why = {"no-cache", path + ": is no weight cache, and is left as it is; give the cache another path", 0};
+      return false;
+    }
+  }
+  side = OpenDirectory(parent.get(), name + ".d", write, why);
+  file = name;
+  segments = std::move(parent);
+  return side || !write || why.code == "not-permitted" || why.code == "no-space";
+}
+
+// Whether all can be written.
+bool Home::OpenDirectories(bool write, Note& why) {
+  models = OpenDirectory(side.get(), "models", write, why);
+  state = OpenDirectory(side.get(), "state", write, why);
+  tmp = OpenDirectory(side.get(), "tmp", write, why);
+  return write && segments && models && state && tmp &&
+         faccessat(tmp.get(), ".", W_OK, AT_EACCESS) == 0 &&
+         faccessat(segments.get(), ".", W_OK, AT_EACCESS) == 0;
+}
+
+void Home::EnsureSecret(Note& why) {
+  if (!writable || ReadSecret(side.get(), secret)) return;
+  struct stat status;
+  const bool there = fstatat(side.get(), "secret", &status, AT_SYMLINK_NOFOLLOW) == 0;
+  // A power cut may leave it empty. What else is not 16 bytes long is none of ours.
+  const bool empty = there && S_ISREG(status.st_mode) && status.st_size == 0;
+  if (empty) unlinkat(side.get(), "secret", 0);
+  if (!there || empty) MakeSecret(side.get());
+  writable = ReadSecret(side.get(), secret);
+  if (writable || !why.code.empty()) return;
+  why = there && !empty
+            ? Note{"no-cache",
+                   path + ": holds a `secret` that is none of a weight cache; give the cache another path", 0}
+            : Note{"not-permitted", path + ": cannot be written", EACCES};
 }
 
 std::vector<std::string> Home::SegmentNames() const {

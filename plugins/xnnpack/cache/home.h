@@ -20,9 +20,11 @@ struct Home {
   Fd segments, models, state, tmp;
   Digest secret;
 
-  // `path` as Options has it, but absolute or relative. None: `why`. What is not there is made when `write`; when that
-  // cannot be, the store is not writable and `why` is set too.
-  static std::unique_ptr<Home> Open(const std::string& path, bool write, bool shippable, Note& why);
+  // `path` as Options has it, but absolute or relative. None: `why`. What is not there is made when `write`, all but the secret; when
+  // that cannot be, the store is not writable and `why` is set too.
+  static std::unique_ptr<Home> Open(const std::string& path, bool write, Note& why);
+  // Of a store that is written and has none. When it cannot be made, the store is not writable any more.
+  void EnsureSecret(Note& why);
 
   // Names of segment files, as they are now.
   std::vector<std::string> SegmentNames() const;
@@ -36,6 +38,10 @@ struct Home {
 
   // Puts the file aside as NAME.bad, so that it is built anew.
   bool Quarantine(const std::string& name) const;
+
+ private:
+  bool OpenFile(Fd parent, const std::string& name, bool write, Note& why);
+  bool OpenDirectories(bool write, Note& why);
 };
 
 inline constexpr const char* kSegmentSuffix = ".fbpk";

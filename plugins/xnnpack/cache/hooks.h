@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tests make the store die or a system call fail. Nothing of this is in a plugin: only the tests' own build of
-// these sources defines FUSEBOX_CACHE_HOOKS.
+// Where a test lets a process die, lets a system call fail, and how long things take. Nothing but constants unless whoever
+// compiles these sources defines FUSEBOX_CACHE_HOOKS.
 #pragma once
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 
 namespace fusebox::cache {
 
+struct Tuning {
+  uint64_t max_bytes = 8ull << 30;        // of segments on disk; the least recently used go first, never those in use
+  uint64_t min_free_bytes = 64ull << 20;  // that a build leaves on the disk
+  int build_wait_ms = 10'000;             // for another process that packs the same
+  bool durable = true;  // fsync; without it a power cut may cost the file, never its correctness
+};
+
 #ifdef FUSEBOX_CACHE_HOOKS
+
+inline Tuning tuning;
 
 struct Hooks {
   const char* kill_at = nullptr;  // the name of a Point: SIGKILL there,
@@ -30,6 +40,7 @@ inline bool Fails(const char* call) {
 
 #else
 
+inline constexpr Tuning tuning;
 inline void Point(const char*) {}
 inline bool Fails(const char*) { return false; }
 

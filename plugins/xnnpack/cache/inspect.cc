@@ -82,7 +82,7 @@ std::optional<Opened> OpenToWrite(const std::string& given, Note& why) {
   constexpr int kLockMilliseconds = 10'000;
   const std::optional<StoreView> view = Inspect(given, why);
   if (!view) return std::nullopt;
-  Opened opened{Home::Open(view->home->path, true, !HasSecret(*view->home), why), {}};
+  Opened opened{Home::Open(view->home->path, true, why), {}};
   if (!opened.home || !opened.home->writable) {
     if (why.code.empty()) why = {"not-permitted", view->home->path + ": cannot be written", EACCES};
     return std::nullopt;
@@ -156,7 +156,7 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
     return std::nullopt;
   }
   StoreView view;
-  view.home = Home::Open(path, false, false, why);
+  view.home = Home::Open(path, false, why);
   if (!view.home) {
     why.message = canonical + ": " + why.message;
     return std::nullopt;
@@ -192,10 +192,9 @@ std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>
   for (SegmentView& s : view->segments) {
     if (s.name.ends_with(kBadSuffix)) continue;
     if (s.segment) {
-      if (const Record* const bad = s.segment->FirstBadBlob()) {
+      if (auto damage = s.segment->FindDamage()) {
         s.state = State::kBad;
-        s.why = {"corrupt",
-                 s.name + ": bytes at " + std::to_string(bad->offset) + " do not match their checksum", 0};
+        s.why = std::move(*damage);
       } else if (s.state != State::kUnusable) {
         s.state = State::kVerified;
         if (writable) writable->home->RecordVerified(s.segment->superblock().id, s.segment->file());
@@ -212,11 +211,7 @@ bool CollectGarbage(const std::string& path, uint64_t max_bytes, std::vector<Rem
   if (!opened) return false;
   const std::optional<StoreView> before = Inspect(path, why);
   if (!before) return false;
-  Collect(*opened->home, {.max_bytes = std::max<uint64_t>(max_bytes, 1),
-                          .in_use = {},
-                          .newest = {},
-                          .writer = {},
-                          .durable = true});
+  Collect(*opened->home, {.max_bytes = std::max<uint64_t>(max_bytes, 1)});
   for (const SegmentView& s : before->segments) {
     struct stat status;
     if (!Exists(opened->home->segments.get(), s.name, &status))

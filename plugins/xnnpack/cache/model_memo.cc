@@ -9,15 +9,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <string>
+#include <vector>
 
 #include "plugins/xnnpack/cache/hooks.h"
-#include "plugins/xnnpack/cache/store_impl.h"
+#include "plugins/xnnpack/cache/store.h"
 
 namespace fusebox::cache {
 namespace {
 
 constexpr char kMemoMagic[8] = {'F', 'B', 'X', 'M', 'E', 'M', 'O', '\n'};
+constexpr uint32_t kMemoVersion = 2;
 constexpr size_t kMaxMemo = 64 << 20;
 constexpr int64_t kSecond = 1'000'000'000;
 
@@ -33,7 +35,7 @@ struct MemoHeader {
 
 struct MemoRecord {
   uint64_t offset, size;
-  Content content;
+  Digest content;
 };
 
 Digest SelfOf(const MemoHeader& header, std::span<const std::byte> records) {
@@ -56,24 +58,20 @@ bool Young(const ModelFile& file) {
 
 }  // namespace
 
-// What is known of one state of a file, shared by its memos.
-struct MemoTable {
-  ModelFile file;
-  std::mutex mutex;  // of the rest
-  std::map<std::pair<uint64_t, uint64_t>, Content> known;
-  bool changed = false;
-};
+ModelMemo::ModelMemo(Store& store, const ModelFile& file, bool lasting)
+    : store_(store), file_(file), lasting_(lasting) {
+  if (lasting_ && store_.home_ && store_.home_->models) Load();
+}
 
-namespace {
-
-void Load(const Home& home, MemoTable& table) {
-  const auto content = ReadSmall(home.models.get(), NameOf(table.file), kMaxMemo);
+void ModelMemo::Load() {
+  const Home& home = *store_.home_;
+  const auto content = ReadSmall(home.models.get(), NameOf(file_), kMaxMemo);
   MemoHeader header;
   if (!content || content->size() < sizeof header) return;
   std::memcpy(&header, content->data(), sizeof header);
   const auto records = std::as_bytes(std::span(*content)).subspan(sizeof header);
-  if (std::memcmp(header.magic, kMemoMagic, sizeof kMemoMagic) != 0 || header.version != kFormatVersion ||
-      header.byte_order != kByteOrder || header.file != table.file ||
+  if (std::memcmp(header.magic, kMemoMagic, sizeof kMemoMagic) != 0 || header.version != kMemoVersion ||
+      header.byte_order != kByteOrder || header.file != file_ ||
       header.secret != Hash(std::as_bytes(std::span(&home.secret, 1))) ||
       records.size() % sizeof(MemoRecord) != 0 || header.count != records.size() / sizeof(MemoRecord) ||
       header.self != SelfOf(header, records))
@@ -81,17 +79,18 @@ void Load(const Home& home, MemoTable& table) {
   for (size_t at = 0; at < records.size(); at += sizeof(MemoRecord)) {
     MemoRecord record;
     std::memcpy(&record, records.data() + at, sizeof record);
-    table.known[{record.offset, record.size}] = record.content;
+    known_[{record.offset, record.size}] = record.content;
   }
 }
 
-bool Write(const Home& home, const MemoTable& table) {
+bool ModelMemo::Write() const {
+  const Home& home = *store_.home_;
   std::vector<MemoRecord> records;
-  for (const auto& [place, content] : table.known) records.push_back({place.first, place.second, content});
+  for (const auto& [place, content] : known_) records.push_back({place.first, place.second, content});
   MemoHeader header{{},
-                    kFormatVersion,
+                    kMemoVersion,
                     kByteOrder,
-                    table.file,
+                    file_,
                     Hash(std::as_bytes(std::span(&home.secret, 1))),
                     records.size(),
                     {}};
@@ -101,80 +100,39 @@ bool Write(const Home& home, const MemoTable& table) {
   std::string file(reinterpret_cast<const char*>(&header), sizeof header);
   file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   Point("memo");
-  return ReplaceSmall(home.models.get(), NameOf(table.file), std::as_bytes(std::span(file)));
+  return ReplaceSmall(home.models.get(), NameOf(file_), std::as_bytes(std::span(file)));
 }
 
-class MemoImpl final : public ModelMemo {
- public:
-  MemoImpl(std::shared_ptr<StoreImpl> store, std::shared_ptr<MemoTable> table, bool lasting)
-      : store_(std::move(store)), table_(std::move(table)), lasting_(lasting) {}
-
-  Content Of(uint64_t offset, std::span<const std::byte> bytes) override {
-    const std::pair<uint64_t, uint64_t> place{offset, bytes.size()};
-    {
-      const std::lock_guard lock(table_->mutex);
-      const auto known = table_->known.find(place);
-      if (known != table_->known.end() && (!store_->has_system() || !known->second.plain.zero()))
-        return known->second;
-    }
-    const Content content = store_->HashContent(bytes);
-    const std::lock_guard lock(table_->mutex);
-    table_->known[place] = content;
-    table_->changed = true;
-    return content;
-  }
-
-  void Save(const std::optional<ModelFile>& now) override {
-    const std::lock_guard lock(table_->mutex);
-    const Home* const home = store_->home();
-    if (!table_->changed || !lasting_ || now != table_->file || !home || !home->writable) return;
-    if (Write(*home, *table_)) {
-      table_->changed = false;
-    } else {
-      store_->AddNote(
-          ErrnoNote(errno, home->path + ": what is known of the model cannot be kept", "cannot-write"),
-          false);
-    }
-  }
-
- private:
-  const std::shared_ptr<StoreImpl> store_;
-  const std::shared_ptr<MemoTable> table_;
-  const bool lasting_;
-};
-
-}  // namespace
-
-std::optional<ModelFile> ModelFile::Of(int fd) {
-  struct stat status;
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return StateOf(status);
-}
-
-std::optional<ModelFile> ModelFile::Of(const char* path) {
-  struct stat status;
-  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return StateOf(status);
-}
-
-std::shared_ptr<ModelMemo> StoreImpl::Memo(const ModelFile& file) {
-  auto self = std::static_pointer_cast<StoreImpl>(shared_from_this());
-  // Another edit may still go unseen: what is found out now holds for this opening alone.
-  const bool lasting = options_.trust_memo && !Young(file);
-  auto fresh = std::make_shared<MemoTable>();
-  fresh->file = file;
-  if (!lasting) return std::make_shared<MemoImpl>(std::move(self), std::move(fresh), false);
+Digest ModelMemo::Of(uint64_t offset, std::span<const std::byte> bytes) {
+  const std::pair<uint64_t, uint64_t> place{offset, bytes.size()};
   {
-    const std::shared_lock lock(mutex_);
-    const auto known = memos_.find({file.device, file.inode});
-    if (known != memos_.end() && known->second->file == file)
-      return std::make_shared<MemoImpl>(std::move(self), known->second, true);
+    const std::lock_guard lock(mutex_);
+    const auto known = known_.find(place);
+    if (known != known_.end()) return known->second;
   }
-  if (home_ && home_->models) Load(*home_, *fresh);
-  const std::unique_lock lock(mutex_);
-  auto& table = memos_[{file.device, file.inode}];
-  if (!table || table->file != file) table = fresh;
-  return std::make_shared<MemoImpl>(std::move(self), table, true);
+  const Digest content = store_.HashContent(bytes);
+  const std::lock_guard lock(mutex_);
+  changed_ = true;
+  return known_[place] = content;
+}
+
+void ModelMemo::Save(const std::optional<ModelFile>& now) {
+  const std::lock_guard lock(mutex_);
+  const Home* const home = store_.home_.get();
+  if (!changed_ || !lasting_ || now != file_ || !home || !home->writable) return;
+  changed_ = !Write();
+  if (changed_)
+    store_.AddNote(ErrnoNote(errno, home->path + ": what is known of the model cannot be kept", "cannot-write"),
+                   false);
+}
+
+std::shared_ptr<ModelMemo> Store::Memo(const ModelFile& file) {
+  // Another edit may still go unseen: what is found out now holds for this opening alone.
+  if (Young(file)) return std::make_shared<ModelMemo>(*this, file, false);
+  const std::lock_guard lock(memos_mutex_);
+  std::shared_ptr<ModelMemo>& memo = memos_[{file.device, file.inode}];
+  if (!memo || memo->file() != file) memo = std::make_shared<ModelMemo>(*this, file, true);
+  return memo;
 }
 
 }  // namespace fusebox::cache

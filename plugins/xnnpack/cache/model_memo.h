@@ -1,33 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which digests the buffers of a model file have, remembered between starts, so that a warm start reads no weights.
+// The digests of a model file's buffers, so that a start need not read the weights.
 #pragma once
 
-#include <memory>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 
-#include "plugins/xnnpack/cache/digest.h"
+#include "plugins/xnnpack/cache/files.h"
 
 namespace fusebox::cache {
 
-// A state of a file. An edit in place changes ctime even where size and mtime are kept.
-struct ModelFile {
-  uint64_t device = 0, inode = 0, size = 0;
-  int64_t modified_ns = 0, changed_ns = 0;
-  friend bool operator==(const ModelFile&, const ModelFile&) = default;
+class Store;
 
-  static std::optional<ModelFile> Of(int fd);
-  static std::optional<ModelFile> Of(const char* path);  // follows symbolic links
-};
-
+// What is known of one state of a model file. Store::Memo makes it; it must not outlive the store. Any thread.
 class ModelMemo {
  public:
-  virtual ~ModelMemo() = default;
+  // `lasting`: what is kept from earlier starts holds, and what is new may be kept.
+  ModelMemo(Store& store, const ModelFile& file, bool lasting);
+  ModelMemo(const ModelMemo&) = delete;
   // Digest of `bytes`, which are the file's content from `offset` on. Remembered, or computed and remembered.
-  virtual Content Of(uint64_t offset, std::span<const std::byte> bytes) = 0;
+  Digest Of(uint64_t offset, std::span<const std::byte> bytes);
   // Writes what is new, if the file is still what it was and is not so young that an edit could have kept its times.
   // `now` is the file's present state. Called after the last Of; a store that is not written keeps it in memory.
-  virtual void Save(const std::optional<ModelFile>& now) = 0;
+  void Save(const std::optional<ModelFile>& now);
+  const ModelFile& file() const { return file_; }
+
+ private:
+  void Load();
+  bool Write() const;
+
+  Store& store_;
+  const ModelFile file_;
+  const bool lasting_;
+  std::mutex mutex_;  // of the rest
+  std::map<std::pair<uint64_t, uint64_t>, Digest> known_;  // by offset and size
+  bool changed_ = false;
 };
 
 }  // namespace fusebox::cache

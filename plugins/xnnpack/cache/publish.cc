@@ -10,7 +10,7 @@
 
 #include "plugins/xnnpack/cache/gc.h"
 #include "plugins/xnnpack/cache/hooks.h"
-#include "plugins/xnnpack/cache/store_impl.h"
+#include "plugins/xnnpack/cache/store.h"
 
 namespace fusebox::cache {
 namespace {
@@ -28,10 +28,12 @@ void DigestBlobs(Build& build) {
 
 }  // namespace
 
-StoreImpl::~StoreImpl() {
+Store::~Store() {
   if (!worker_.joinable()) return;
   if (getpid() != pid_) {
-    worker_.detach();  // after a fork there is no such thread
+    // After a fork there is no such thread, and the files are the parent's.
+    worker_.detach();
+    for (Build& build : work_) build.temp.name.clear();
     return;
   }
   {
@@ -42,7 +44,7 @@ StoreImpl::~StoreImpl() {
   worker_.join();
 }
 
-void StoreImpl::Enqueue(Build build) {
+void Store::Enqueue(Build build) {
   const std::lock_guard lock(work_mutex_);
   try {
     if (!worker_.joinable()) worker_ = std::thread([this] { Work(); });
@@ -54,13 +56,13 @@ void StoreImpl::Enqueue(Build build) {
   work_changed_.notify_all();
 }
 
-void StoreImpl::Flush() {
+void Store::Flush() {
   if (getpid() != pid_) return;
   std::unique_lock lock(work_mutex_);
   work_changed_.wait(lock, [this] { return work_.empty() && !working_; });
 }
 
-void StoreImpl::Work() {
+void Store::Work() {
   // Behind the inference that goes on meanwhile. On Linux this is of the thread.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
   std::unique_lock lock(work_mutex_);
@@ -83,22 +85,22 @@ void StoreImpl::Work() {
   }
 }
 
-bool StoreImpl::InOthers(const Build& build) const {
+bool Store::InOthers(const Build& build) const {
   const std::shared_lock lock(mutex_);
   return std::all_of(build.entries.begin(), build.entries.end(), [&](const Entry& e) {
-    return std::any_of(own_.begin(), own_.end(), [&](const auto& segment) {
+    return std::any_of(segments_.begin(), segments_.end(), [&](const auto& segment) {
       return !segment->bad && segment->Find(e.record.identity, e.record.fingerprint);
     });
   });
 }
 
-void StoreImpl::Publish(Build& build) {
+void Store::Publish(Build& build) {
   DigestBlobs(build);
   Refresh();
   Note why;
   if (!InOthers(build)) {
-    const Stamp stamp{home_->secret, 0, options_.writer, options_.durable, options_.min_free_bytes};
-    if (!build.staged || WriteStaged(build, stamp, why)) {
+    const Stamp stamp{home_->secret, 0, options_.writer};
+    if (!build.staged || WriteStaged(build, why)) {
       if (home_->single_file) {
         PublishFile(build, stamp, why);
       } else {
@@ -107,10 +109,9 @@ void StoreImpl::Publish(Build& build) {
     }
     if (!why.code.empty()) AddNote(why, true);
   }
-  DropTemp(build.temp, home_->tmp.get());
 }
 
-void StoreImpl::PublishSegment(Build& build, const Stamp& stamp, Note& why) {
+void Store::PublishSegment(Build& build, const Stamp& stamp, Note& why) {
   Digest id;
   if (!Finish(build, stamp, id, why)) return;
   // Without the lock all is as right, but several files may end up with the same in them.
@@ -119,14 +120,14 @@ void StoreImpl::PublishSegment(Build& build, const Stamp& stamp, Note& why) {
   Refresh();
   if (InOthers(build)) return;
   const std::string name = Hex(id) + kSegmentSuffix;
-  if (!NameTemp(build.temp, home_->tmp.get(), home_->segments.get(), name, false) && errno != EEXIST) {
+  if (!NameTemp(build.temp, home_->segments.get(), name, false) && errno != EEXIST) {
     why = ErrnoNote(errno, name + ": cannot be published", "cannot-publish");
     return;
   }
   Settle(name, id);
 }
 
-void StoreImpl::PublishFile(Build& build, Stamp stamp, Note& why) {
+void Store::PublishFile(Build& build, Stamp stamp, Note& why) {
   const Fd lock = Lock(home_->side.get(), "lock", kLockMilliseconds);
   Point("locked");
   Refresh();
@@ -134,7 +135,7 @@ void StoreImpl::PublishFile(Build& build, Stamp stamp, Note& why) {
   Segments old;
   {
     const std::shared_lock reading(mutex_);
-    old = own_;
+    old = segments_;
   }
   std::set<Digest> renewed;
   for (const Entry& e : build.entries) renewed.insert(e.record.identity);
@@ -142,13 +143,13 @@ void StoreImpl::PublishFile(Build& build, Stamp stamp, Note& why) {
     stamp.generation = segment->superblock().generation + 1;
     const auto keep = [&](const Record& r) {
       return !segment->bad && !renewed.contains(r.identity) &&
-             (options_.max_bytes == 0 || build.used + r.size <= options_.max_bytes);
+             (tuning.max_bytes == 0 || build.used + r.size <= tuning.max_bytes);
     };
-    if (!AppendOld(build, *segment, stamp, keep, why)) return;
+    if (!AppendOld(build, *segment, keep, why)) return;
   }
   Digest id;
   if (!Finish(build, stamp, id, why)) return;
-  if (!NameTemp(build.temp, home_->tmp.get(), home_->segments.get(), home_->file, true)) {
+  if (!NameTemp(build.temp, home_->segments.get(), home_->file, true)) {
     why = ErrnoNote(errno, home_->file + ": cannot be replaced", "cannot-publish");
     return;
   }
@@ -156,11 +157,11 @@ void StoreImpl::PublishFile(Build& build, Stamp stamp, Note& why) {
 }
 
 // The file is in its place: it is known to be right, and what it replaces may go.
-void StoreImpl::Settle(const std::string& name, const Digest& id) {
+void Store::Settle(const std::string& name, const Digest& id) {
   Point("linked");
-  if (options_.durable) fsync(home_->segments.get());
+  if (tuning.durable) fsync(home_->segments.get());
   Point("directory-synced");
-  ++published_;
+  Count(&Stats::segments_published);
   Segment::Fault fault;
   Note why;
   if (const auto segment = Segment::Open(home_->segments.get(), name, fault, why)) {
@@ -170,13 +171,13 @@ void StoreImpl::Settle(const std::string& name, const Digest& id) {
     home_->Touch(id);
     segment->touched = true;
     const std::unique_lock lock(mutex_);
-    if (home_->single_file) own_.clear();
-    own_.insert(own_.begin(), segment);
+    if (home_->single_file) segments_.clear();
+    segments_.insert(segments_.begin(), segment);
   }
-  GcOptions gc{options_.max_bytes, {}, id, options_.writer, options_.durable};
+  GcOptions gc{tuning.max_bytes, {}, id};
   {
     const std::shared_lock lock(mutex_);
-    for (const auto& segment : own_)
+    for (const auto& segment : segments_)
       if (segment->touched) gc.in_use.insert(segment->superblock().id);
   }
   Collect(*home_, gc);

@@ -26,7 +26,7 @@ std::shared_ptr<Segment> Segment::Open(int directory, const std::string& name, F
   }
   std::shared_ptr<Segment> segment(new Segment);
   segment->name_ = name;
-  segment->file_ = StateOf(status);
+  segment->file_ = ModelFile::Of(status);
   fault = Fault::kCorrupt;
   if (segment->file_.size < sizeof(Superblock) + sizeof(uint32_t) + sizeof(Footer) ||
       segment->file_.size > SIZE_MAX / 2) {
@@ -132,14 +132,16 @@ std::string_view Segment::RecipeOf(const Record& record) const {
   return notes_.substr(note_begin_[i], note_begin_[i + 1] - note_begin_[i]);
 }
 
-const Record* Segment::FirstBadBlob() const {
+std::optional<Note> Segment::FindDamage() const {
   const Record* good = nullptr;  // entries with equal bytes share a blob, and mostly stand side by side
   for (const Record& r : records_) {
     if (good && good->offset == r.offset && good->size == r.size && good->packed == r.packed) continue;
-    if (Hash(Bytes(r)) != r.packed) return &r;
+    if (Hash(Bytes(r)) != r.packed)
+      return Note{"corrupt",
+                  name_ + ": bytes at " + std::to_string(r.offset) + " do not match their checksum", 0};
     good = &r;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 }  // namespace fusebox::cache

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A published segment: an immutable file, mapped, whose superblock and index have been checked. Its blobs are checked by
-// VerifyBlobs, which its user calls before it trusts them.
+// FindDamage, which its user calls before it trusts them.
 #pragma once
 
 #include <atomic>
@@ -34,8 +34,8 @@ class Segment {
   // Of a record of this segment: inside of the file, whatever the blob holds.
   std::span<const std::byte> Bytes(const Record& record) const;
   std::string_view RecipeOf(const Record& record) const;
-  // Reads all blobs. The first bad one; null: all are as their digests say.
-  const Record* FirstBadBlob() const;
+  // Reads all blobs. The first bad one; none: all are as their digests say.
+  std::optional<Note> FindDamage() const;
 
   const Superblock& superblock() const { return *reinterpret_cast<const Superblock*>(base_); }
   const std::string& name() const { return name_; }

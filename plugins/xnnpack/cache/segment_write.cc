@@ -21,12 +21,11 @@ bool Failed(const char* what, Note& why) {
   return false;
 }
 
-bool WriteBlob(Build& build, std::span<const std::byte> bytes, const Stamp& stamp, uint64_t& offset,
-               Note& why) {
+bool WriteBlob(Build& build, std::span<const std::byte> bytes, uint64_t& offset, Note& why) {
   offset = AlignUp(build.used, AlignmentOf(bytes.size()));
   struct statvfs disk;
   if (fstatvfs(build.temp.fd.get(), &disk) == 0 &&
-      disk.f_bavail * disk.f_frsize < bytes.size() + stamp.min_free_bytes) {
+      disk.f_bavail * disk.f_frsize < bytes.size() + tuning.min_free_bytes) {
     errno = ENOSPC;
     return Failed("written", why);
   }
@@ -83,7 +82,7 @@ Superblock MakeSuperblock(const Build& build, const Stamp& stamp, std::span<cons
 
 }  // namespace
 
-bool WriteStaged(Build& build, const Stamp& stamp, Note& why) {
+bool WriteStaged(Build& build, Note& why) {
   std::map<const std::byte*, uint64_t> written;
   for (Entry& e : build.entries) {
     const auto known = written.find(e.bytes.data());
@@ -91,15 +90,14 @@ bool WriteStaged(Build& build, const Stamp& stamp, Note& why) {
       e.record.offset = known->second;
       continue;
     }
-    if (!WriteBlob(build, e.bytes, stamp, e.record.offset, why)) return false;
+    if (!WriteBlob(build, e.bytes, e.record.offset, why)) return false;
     written[e.bytes.data()] = e.record.offset;
   }
   build.staged = false;
   return true;
 }
 
-bool AppendOld(Build& build, const Segment& old, const Stamp& stamp,
-               const std::function<bool(const Record&)>& keep, Note& why) {
+bool AppendOld(Build& build, const Segment& old, const std::function<bool(const Record&)>& keep, Note& why) {
   std::map<uint64_t, uint64_t> copied;  // old offset: new
   for (const Record& record : old.records()) {
     if (!keep(record)) continue;
@@ -110,7 +108,7 @@ bool AppendOld(Build& build, const Segment& old, const Stamp& stamp,
     } else {
       const auto bytes = old.Bytes(record);
       if (Hash(bytes) != record.packed) continue;
-      if (!WriteBlob(build, bytes, stamp, entry.record.offset, why)) return false;
+      if (!WriteBlob(build, bytes, entry.record.offset, why)) return false;
       copied[record.offset] = entry.record.offset;
     }
     build.entries.push_back(std::move(entry));
@@ -139,7 +137,7 @@ bool Finish(Build& build, const Stamp& stamp, Digest& id, Note& why) {
   Point("superblock");
   if (ftruncate(fd, static_cast<off_t>(super.file_size)) != 0) return Failed("cut to its size", why);
   Point("cut");
-  if (stamp.durable && (Fails("fsync") || fdatasync(fd) != 0)) return Failed("brought to the disk", why);
+  if (tuning.durable && (Fails("fsync") || fdatasync(fd) != 0)) return Failed("brought to the disk", why);
   Point("synced");
   return true;
 }

@@ -25,23 +25,20 @@ struct Build {
   bool staged = false;         // the bytes are not in the file yet
   std::vector<Entry> entries;
   std::vector<std::shared_ptr<const void>> owners;  // keep the entries' bytes
-  std::shared_ptr<const void> turn;                 // ends once all this is on the disk
+  std::shared_ptr<const void> lock;                 // Store::LockBuild; ends once all this is on the disk
 };
 
 struct Stamp {
   Digest secret;
   uint64_t generation = 0;
   std::string writer;
-  bool durable = true;
-  uint64_t min_free_bytes = 0;
 };
 
 // Writes the entries' bytes, from build.used on.
-bool WriteStaged(Build& build, const Stamp& stamp, Note& why);
+bool WriteStaged(Build& build, Note& why);
 // Copies what `keep` says of an older segment, blobs that do not match their digest excepted.
-bool AppendOld(Build& build, const Segment& old, const Stamp& stamp,
-               const std::function<bool(const Record&)>& keep, Note& why);
-// Sorts the entries, writes all the rest and, when durable, waits for the disk. The file still has no name.
+bool AppendOld(Build& build, const Segment& old, const std::function<bool(const Record&)>& keep, Note& why);
+// Sorts the entries, writes all the rest and waits for the disk. The file still has no name.
 bool Finish(Build& build, const Stamp& stamp, Digest& id, Note& why);
 
 }  // namespace fusebox::cache

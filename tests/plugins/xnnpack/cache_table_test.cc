@@ -185,20 +185,20 @@ TEST_F(CacheTable, TellsDamage) {
 void Rewrite(const std::string& path, const std::function<void(cache::Entry&)>& change) {
   cache::Note why;
   const auto view = cache::Inspect(path, why);
-  const auto home = cache::Home::Open(path, true, false, why);
+  const auto home = cache::Home::Open(path, true, why);
   ASSERT_TRUE(view && view->segments.size() == 1 && home && home->writable) << why.message;
   const cache::Segment& old = *view->segments[0].segment;
-  const cache::Stamp stamp{home->secret, 0, "test", false, 0};
+  const cache::Stamp stamp{home->secret, 0, "test"};
   cache::Build build{cache::MakeTemp(home->tmp.get(), why)};
   for (const cache::Record& r : old.records()) {
     build.entries.push_back({r, std::string(old.RecipeOf(r)), old.Bytes(r)});
     change(build.entries.back());
   }
   cache::Digest id;
-  ASSERT_TRUE(cache::WriteStaged(build, stamp, why) && cache::Finish(build, stamp, id, why)) << why.message;
+  ASSERT_TRUE(cache::WriteStaged(build, why) && cache::Finish(build, stamp, id, why)) << why.message;
   fs::remove(view->PathOf(view->segments[0]));
   ASSERT_TRUE(
-      cache::NameTemp(build.temp, home->tmp.get(), home->segments.get(), cache::Hex(id) + ".fbpk", false));
+      cache::NameTemp(build.temp, home->segments.get(), cache::Hex(id) + ".fbpk", false));
 }
 
 std::string Line(const std::string& note, const std::string& name) {

@@ -179,11 +179,53 @@ TEST_F(Contract, AnonymousStoresShareAndLeaveNoFile) {
   EXPECT_DEATH(*to = std::byte{1}, "");
 }
 
-TEST_F(Contract, OffFindsAndKeepsNothing) {
-  const auto store = Store::Open({.path = ""});
-  EXPECT_EQ(store->mode(), Mode::kOff);
+TEST_F(Contract, WithoutAPathWeightsAreThoseOfOneStore) {
+  const auto store = Store::Open(In(""));
+  EXPECT_EQ(store->mode(), Mode::kPrivate);
   EXPECT_TRUE(Pack(*store, 0, kSome));
+  EXPECT_EQ(CountHits(*store, 0, kSome), kSome) << "though their writer and all blobs are gone";
+  EXPECT_EQ(CountHits(*Store::Open(In("")), 0, kSome), 0);
   EXPECT_EQ(store->notes().size(), 0u);
+}
+
+TEST_F(Contract, AWriterMayPackAnotherBuild) {
+  const auto store = Store::Open(In(path()));
+  const auto writer = store->NewWriter();
+  const auto pack = [&](int blob, std::byte* to) {
+    std::memcpy(to, BytesOf(blob).data(), SizeOf(blob));
+    EXPECT_TRUE(Right(writer->Commit(KeyOf(blob), to, SizeOf(blob), {.seed = static_cast<uint32_t>(blob)}), blob));
+  };
+  pack(0, writer->Reserve(SizeOf(0)));
+  std::byte* const late = writer->Reserve(SizeOf(1));
+  std::memcpy(late, BytesOf(1).data(), SizeOf(1));
+  writer->Publish();
+  EXPECT_TRUE(Right(writer->Commit(KeyOf(1), late, SizeOf(1), {.seed = 1}), 1)) << "reserved in the build before";
+  pack(2, writer->Reserve(SizeOf(2)));
+  writer->Publish();
+  store->Flush();
+  EXPECT_EQ(FilesBelow(path(), ".fbpk").size(), 2u);
+  EXPECT_EQ(CountHits(*Store::Open(In(path())), 0, 3), 3);
+}
+
+TEST_F(Contract, FindClaimsWhatIsMissedFirst) {
+  Start(In(path()), 0, 1);
+  const auto store = Store::Open(In(path()));
+  const auto writer = store->NewWriter();
+  EXPECT_TRUE(Right(*writer->Find(KeyOf(0)), 0));
+  const auto others = [&] {
+    return InChild([&] {
+      tuning.build_wait_ms = 0;
+      const auto other = Store::Open(In(path()));
+      other->NewWriter()->Claim(KeyOf(1));
+      return other->stats().fallback_reason == "busy" ? 1 : 0;
+    });
+  };
+  EXPECT_EQ(others(), 0);
+  EXPECT_FALSE(writer->Find(KeyOf(1)));
+  EXPECT_FALSE(writer->Find(KeyOf(2))) << "and this one belongs to the same build";
+  EXPECT_EQ(others(), 1);
+  writer->Publish();
+  EXPECT_EQ(others(), 0);
 }
 
 TEST_F(Contract, ReadOnlyStoresFindAndDoNotWrite) {
@@ -193,33 +235,6 @@ TEST_F(Contract, ReadOnlyStoresFindAndDoNotWrite) {
   options.mode = Mode::kReadOnly;
   EXPECT_EQ(Start(options, 0, 2 * kSome), kSome);
   EXPECT_EQ(BytesBelow(directory_), before);
-}
-
-TEST_F(Contract, SystemStoresAreAskedFirstAndNeverWritten) {
-  Options shipped = In(directory_ + "/system");
-  shipped.shippable = true;
-  const auto key = [](Store& store, int blob) {
-    return KeyBuilder("system").Buffer(store.HashContent(BytesOf(blob)), SizeOf(blob)).Build(1);
-  };
-  const auto pack = [&](Store& store, int blob) {
-    const auto writer = store.NewWriter();
-    std::byte* const to = writer->Reserve(SizeOf(blob));
-    std::memcpy(to, BytesOf(blob).data(), SizeOf(blob));
-    writer->Commit(key(store, blob), to, SizeOf(blob), {.seed = static_cast<uint32_t>(blob)});
-    writer->Publish();
-    store.Flush();
-  };
-  pack(*Store::Open(shipped), 1);
-  const uint64_t before = BytesBelow(directory_ + "/system");
-  Options options = In(path());
-  options.system = {directory_ + "/system", directory_ + "/missing"};
-  const auto store = Store::Open(options);
-  pack(*store, 2);
-  EXPECT_TRUE(Right(*store->Lookup(key(*store, 1)), 1));
-  EXPECT_TRUE(Right(*store->Lookup(key(*store, 2)), 2));
-  EXPECT_EQ(BytesBelow(directory_ + "/system"), before);
-  // The user's own store has a secret, the shipped one has none.
-  EXPECT_NE(key(*store, 1).identity.keyed, key(*store, 1).identity.plain);
 }
 
 TEST_F(Contract, EightThreadsBuildAtOnce) {

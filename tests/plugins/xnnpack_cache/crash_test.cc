@@ -45,7 +45,7 @@ class Crash : public StoreTest {
     Start(options, 0, 2 * kSome, 3);
     EXPECT_EQ(Start(options, 0, 2 * kSome, 3), 2 * kSome);
     Note why;
-    const auto home = Home::Open(options.path, true, false, why);
+    const auto home = Home::Open(options.path, true, why);
     ASSERT_TRUE(home) << why.message;
     EXPECT_TRUE(Lock(home->side.get(), "lock", 0)) << "the lock is not free";
     Collect(*home, {});
@@ -63,9 +63,8 @@ class Crash : public StoreTest {
   }
 
   Options At(const std::string& path, bool durable = false) const {
-    Options options = In(path);
-    options.durable = durable;
-    return options;
+    tuning.durable = durable;
+    return In(path);
   }
 };
 

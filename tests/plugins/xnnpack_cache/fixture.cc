@@ -22,16 +22,18 @@ void StoreTest::SetUp() {
   std::string name = testing::TempDir() + "fbstore-XXXXXX";
   ASSERT_NE(mkdtemp(name.data()), nullptr);
   directory_ = fs::canonical(name).string();
+  tuning = {.min_free_bytes = 0, .durable = false};  // small stores
 }
 
 void StoreTest::TearDown() {
   hooks = {};
+  tuning = {};
   std::error_code error;
   fs::remove_all(directory_, error);
 }
 
 Options StoreTest::In(const std::string& path) const {
-  return {.path = path, .durable = false, .min_free_bytes = 0, .writer = "test"};
+  return {.path = path, .writer = "test"};
 }
 
 size_t SizeOf(int blob) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "plugins/xnnpack/cache/hooks.h"
-#include "plugins/xnnpack/cache/segment.h"
-#include "plugins/xnnpack/cache/weight_store.h"
+#include "plugins/xnnpack/cache/model_memo.h"
+#include "plugins/xnnpack/cache/writer.h"
 
 namespace fusebox::cache {
 
@@ -22,7 +22,6 @@ class StoreTest : public testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;
-  // Small stores without fsync.
   Options In(const std::string& path) const;
   std::string directory_;  // empty, mode 0700
   std::string path() const { return directory_ + "/store"; }

@@ -17,7 +17,7 @@ class Keep : public StoreTest {
  protected:
   std::unique_ptr<Home> OpenHome() {
     Note why;
-    auto home = Home::Open(path(), true, false, why);
+    auto home = Home::Open(path(), true, why);
     EXPECT_TRUE(home) << why.message;
     return home;
   }
@@ -34,7 +34,7 @@ class Keep : public StoreTest {
       Segment::Fault fault;
       Note why;
       const auto segment = Segment::Open(home->segments.get(), name, fault, why);
-      if (segment && segment->Find(KeyOf(blob).identity.keyed, 1)) return segment->superblock().id;
+      if (segment && segment->Find(KeyOf(blob).identity, 1)) return segment->superblock().id;
     }
     return {};
   }
@@ -102,9 +102,9 @@ TEST_F(Keep, TheLeastRecentlyUsedGoesFirst) {
 
 TEST_F(Keep, TheCapHoldsAndSparesWhatIsInUse) {
   Options options = In(path());
-  options.max_bytes = 3'500'000;
+  tuning.max_bytes = 3'500'000;
   for (int i = 0; i < 10; ++i) Start(options, i * kSome, (i + 1) * kSome);
-  EXPECT_LT(BytesBelow(path(), ".fbpk"), options.max_bytes);
+  EXPECT_LT(BytesBelow(path(), ".fbpk"), tuning.max_bytes);
   EXPECT_EQ(Start(options, 9 * kSome, 10 * kSome), kSome);
   // One process that uses more than the cap keeps it.
   const auto store = Store::Open(options);
@@ -113,7 +113,7 @@ TEST_F(Keep, TheCapHoldsAndSparesWhatIsInUse) {
   EXPECT_EQ(FilesBelow(path(), ".fbpk").size(), 4u);
   options.path = file_path();
   for (int i = 0; i < 10; ++i) Start(options, i * kSome, (i + 1) * kSome);
-  EXPECT_LT(std::filesystem::file_size(file_path()), options.max_bytes + 100'000);
+  EXPECT_LT(std::filesystem::file_size(file_path()), tuning.max_bytes + 100'000);
   EXPECT_EQ(Start(options, 9 * kSome, 10 * kSome), kSome);
 }
 

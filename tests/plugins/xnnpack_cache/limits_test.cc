@@ -128,9 +128,8 @@ TEST_F(Limits, AFullDisk) {
 }
 
 TEST_F(Limits, RoomIsLeftOnTheDisk) {
-  Options options = In(path());
-  options.min_free_bytes = UINT64_MAX / 2;
-  const auto store = Store::Open(options);
+  tuning.min_free_bytes = UINT64_MAX / 2;
+  const auto store = Store::Open(In(path()));
   EXPECT_TRUE(Pack(*store, 0, kSome));
   EXPECT_EQ(store->stats().fallback_reason, "no-space");
   EXPECT_TRUE(FilesBelow(path(), ".fbpk").empty());
@@ -194,7 +193,7 @@ TEST_F(Limits, CallsThatFail) {
 
 TEST_F(Limits, AnErrorOfTheDiskPublishesNothing) {
   Options options = In(path());
-  options.durable = true;
+  tuning.durable = true;
   Survive([] { Fail("fsync", EIO); }, options, "cannot-write");
   options.path = file_path();
   Start(options, 0, 3);

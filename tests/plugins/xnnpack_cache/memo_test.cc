@@ -25,7 +25,7 @@ class Memo : public StoreTest {
   }
 
   struct Result {
-    Content first, second;
+    Digest first, second;
     uint64_t hashed;
   };
   // As a start does it: the two halves of the file.
@@ -76,9 +76,6 @@ TEST_F(Memo, AWarmStartReadsNoWeights) {
   EXPECT_EQ(warm.second, cold.second);
   EXPECT_EQ(Open(In(file_path())).hashed, kSize);
   EXPECT_EQ(Open(In(file_path())).hashed, 0u);
-  Options careful = In(path());
-  careful.trust_memo = false;
-  EXPECT_EQ(Open(careful).hashed, kSize);
 }
 
 TEST_F(Memo, EveryEditIsSeen) {
@@ -162,7 +159,7 @@ TEST_F(Memo, ADamagedMemoIsForgotten) {
 }
 
 TEST_F(Memo, AnotherStoresDigestsAreOfNoUse) {
-  const Content here = Open(In(path())).first, there = Open(In(directory_ + "/other")).first;
+  const Digest here = Open(In(path())).first, there = Open(In(directory_ + "/other")).first;
   EXPECT_NE(here, there);
   std::filesystem::copy_file(FilesBelow(path(), ".fbmm")[0], FilesBelow(directory_ + "/other", ".fbmm")[0],
                              std::filesystem::copy_options::overwrite_existing);

@@ -79,7 +79,7 @@ TEST_F(Race, BuildersReadersAndCollectorsGetOn) {
     for (int round = 0; round < rounds; ++round) {
       if (i % 4 == 0) {
         Note why;
-        const auto home = Home::Open(path(), true, false, why);
+        const auto home = Home::Open(path(), true, why);
         const Fd lock = Lock(home->side.get(), "lock", 10'000);
         if (lock) Collect(*home, {.max_bytes = 1});
       } else {
@@ -99,7 +99,7 @@ TEST_F(Race, ABuilderThatIsKilledHoldsNobodyUp) {
     const auto writer = store->NewWriter();
     std::memset(writer->Reserve(1 << 20), 1, 1 << 20);
     Note why;
-    const auto home = Home::Open(path(), true, false, why);
+    const auto home = Home::Open(path(), true, why);
     const Fd lock = Lock(home->side.get(), "lock", 0);
     raise(SIGKILL);
   }
@@ -188,9 +188,8 @@ TEST_F(Race, APackerThatHangsIsWaitedForOnlySoLong) {
     pause();
   }
   while (packers == 0) usleep(1000);
-  Options options = In(path());
-  options.build_wait_ms = 50;
-  const auto store = Store::Open(options);
+  tuning.build_wait_ms = 50;
+  const auto store = Store::Open(In(path()));
   const auto writer = store->NewWriter();
   EXPECT_FALSE(writer->Claim(KeyOf(0)));
   const std::vector<std::byte> bytes = BytesOf(0);

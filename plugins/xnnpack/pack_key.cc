@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/pack_note.h"
+#include "plugins/xnnpack/pack_key.h"
 
 #include <utility>
 
-#include "plugins/xnnpack/pack_store.h"
+#include "plugins/xnnpack/fingerprint.h"
 
 namespace fusebox::xnnpack {
 
@@ -20,6 +20,12 @@ std::string Describe(const fbx_tensor& t) {
   std::string text = dtype_name(t.dtype);
   for (int32_t i = 0; i < t.rank; ++i) text += (i == 0 ? " " : "x") + std::to_string(t.dims[i]);
   return text;
+}
+
+cache::Digest SourceOf(ModelWeights& weights, const PackRequest& request, cache::KeyBuilder builder) {
+  builder.Text(request.recipe.text()).Buffer(weights.Of(*request.kernel), request.kernel->bytes);
+  if (request.bias != nullptr) builder.Buffer(weights.Of(*request.bias), request.bias->bytes);
+  return builder.Build(0).identity;
 }
 
 }  // namespace
@@ -44,14 +50,23 @@ PackNote PackNote::Parse(std::string_view text) {
   return note;
 }
 
-PackNote DescribePack(const Fingerprints& fingerprints, const PackRequest& request) {
+cache::Key KeyOf(ModelWeights& weights, const PackRequest& request) {
+  const Recipe& recipe = request.recipe;
+  cache::KeyBuilder builder(FamilyName(recipe.family()));
+  if (weights.in_memory()) return {SourceOf(weights, request, builder), 0};
+  return {SourceOf(weights, request, builder.Text(CpuText())), FingerprintOf(recipe.family(), recipe.form())};
+}
+
+PackNote NoteOf(ModelWeights& weights, const PackRequest& request) {
+  const std::string_view family = FamilyName(request.recipe.family());
   PackNote note;
   note.what = Describe(*request.kernel);
   if (request.bias != nullptr) note.what += std::string(", bias ") + dtype_name(request.bias->dtype);
-  note.cpu = fingerprints.cpu();
+  note.cpu = CpuText();
   note.library = LibraryBuildText();
-  const std::string recipe = std::string(FamilyName(request.recipe.family())) + request.recipe.text();
+  const std::string recipe = std::string(family) + request.recipe.text();
   note.recipe = cache::Hex(cache::Hash(std::as_bytes(std::span(recipe))));
+  note.source = cache::Hex(SourceOf(weights, request, cache::KeyBuilder(family)));
   return note;
 }
 

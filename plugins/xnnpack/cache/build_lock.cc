@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "plugins/xnnpack/cache/hooks.h"
-#include "plugins/xnnpack/cache/store_impl.h"
+#include "plugins/xnnpack/cache/store.h"
 
 namespace fusebox::cache {
 namespace {
@@ -36,29 +36,29 @@ int64_t Milliseconds() {
 
 }  // namespace
 
-std::shared_ptr<const void> StoreImpl::TakeTurn(const Digest& first) {
+std::shared_ptr<const void> Store::LockBuild(const Digest& first) {
   const uint64_t place = first.low >> 2;
-  // Sessions of one process see each other's blobs at once, and have one turn together.
+  // Sessions of one process see each other's blobs at once, and hold it together.
   const auto own = [&]() -> std::shared_ptr<const void> {
-    const std::lock_guard lock(turns_mutex_);
-    std::erase_if(turns_, [](const auto& item) { return item.second.expired(); });
-    const auto at = turns_.find(place);
-    return at == turns_.end() ? nullptr : at->second.lock();
+    const std::lock_guard lock(locks_mutex_);
+    std::erase_if(locks_, [](const auto& item) { return item.second.expired(); });
+    const auto at = locks_.find(place);
+    return at == locks_.end() ? nullptr : at->second.lock();
   };
-  if (auto turn = own()) return turn;
+  if (auto lock = own()) return lock;
   auto file = std::make_shared<Fd>(
       openat(home_->side.get(), "building", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
-  const int64_t end = Milliseconds() + options_.build_wait_ms;
+  const int64_t end = Milliseconds() + tuning.build_wait_ms;
   for (;;) {
     // Where there are no such locks, several may pack the same, and one of them is kept.
     if (!*file || LockByte(file->get(), place) != Try::kBusy) break;
-    if (auto turn = own()) return turn;
+    if (auto lock = own()) return lock;
     if (Milliseconds() >= end) return nullptr;
     usleep(kPollMilliseconds * 1000);
   }
   Point("turn");
-  const std::lock_guard lock(turns_mutex_);
-  turns_[place] = file;
+  const std::lock_guard lock(locks_mutex_);
+  locks_[place] = file;
   return file;
 }
 
