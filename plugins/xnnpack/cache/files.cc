@@ -82,14 +82,13 @@ Fd OpenDirectory(int at, const std::string& name, bool create, Note& why) {
   return OnlyOurs(status, name, why) ? std::move(fd) : Fd();
 }
 
-Fd OpenTrusted(int directory, const std::string& name, Note& why, bool* gone) {
+Fd OpenTrusted(int directory, const std::string& name, Note& why) {
   Fd fd(Fails("open")
             ? -1
             : openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (gone) *gone = !fd && errno == ENOENT;
   struct stat status;
   if (!fd || fstat(fd.get(), &status) != 0) {
-    why = ErrnoNote(errno, name + ": cannot be opened", "cannot-open");
+    why = ErrnoNote(errno, name + ": cannot be opened", errno == ENOENT ? "missing" : "cannot-open");
     return {};
   }
   if (!S_ISREG(status.st_mode)) {
@@ -140,20 +139,6 @@ std::optional<std::string> ReadSmall(int directory, const std::string& name, siz
   return content;
 }
 
-bool ReplaceSmall(int directory, const std::string& name, std::span<const std::byte> content) {
-  const std::string temp = ".new-" + RandomName();
-  const Fd fd(openat(directory, temp.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return false;
-  flock(fd.get(), LOCK_EX | LOCK_NB);  // says that its maker lives
-  Point("small-file");
-  if (WriteAt(fd.get(), content, 0) && renameat(directory, temp.c_str(), directory, name.c_str()) == 0)
-    return true;
-  const int error = errno;
-  unlinkat(directory, temp.c_str(), 0);
-  errno = error;
-  return false;
-}
-
 TempFile& TempFile::operator=(TempFile&& other) noexcept {
   std::swap(fd, other.fd);
   name.swap(other.name);
@@ -162,7 +147,10 @@ TempFile& TempFile::operator=(TempFile&& other) noexcept {
 }
 
 TempFile::~TempFile() {
-  if (!name.empty()) unlinkat(directory, name.c_str(), 0);
+  if (name.empty()) return;
+  const int error = errno;
+  unlinkat(directory, name.c_str(), 0);
+  errno = error;
 }
 
 TempFile MakeTemp(int directory, Note& why) {
@@ -207,6 +195,13 @@ bool NameTemp(TempFile& temp, int to, const std::string& name, bool replace) {
   return true;
 }
 
+bool ReplaceSmall(int directory, const std::string& name, std::span<const std::byte> content) {
+  Note ignored;
+  TempFile temp = MakeTemp(directory, ignored);
+  Point("small-file");
+  return temp.fd && WriteAt(temp.fd.get(), content, 0) && NameTemp(temp, directory, name, true);
+}
+
 std::vector<std::string> List(int directory) {
   std::vector<std::string> names;
   const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -249,12 +244,10 @@ std::string RandomName() {
   return Hex(random);
 }
 
-bool IsStoreName(std::string_view name, std::string_view prefix, std::string_view suffix) {
+bool IsStoreName(std::string_view name, std::string_view suffix) {
   constexpr size_t kDigits = 32;
-  if (name.size() != prefix.size() + kDigits + suffix.size() || !name.starts_with(prefix) ||
-      !name.ends_with(suffix))
-    return false;
-  return name.substr(prefix.size(), kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return name.size() == kDigits + suffix.size() && name.ends_with(suffix) &&
+         name.substr(0, kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 Fd Lock(int directory, const char* name, int milliseconds) {

@@ -54,8 +54,8 @@ Note ErrnoNote(int error, const std::string& what, const char* code_otherwise);
 
 // A directory that nobody else may write. Made (mode 0700, one level) when `create`.
 Fd OpenDirectory(int at, const std::string& name, bool create, Note& why);
-// A regular file to read that nobody else may write. `gone` when there is none at all.
-Fd OpenTrusted(int directory, const std::string& name, Note& why, bool* gone = nullptr);
+// A regular file to read that nobody else may write. The code is "missing" where there is none at all.
+Fd OpenTrusted(int directory, const std::string& name, Note& why);
 
 // All of `bytes`, at `offset`. False: errno. A limit on file sizes is an error here, not a signal.
 bool WriteAt(int fd, std::span<const std::byte> bytes, uint64_t offset);
@@ -84,8 +84,8 @@ bool NameTemp(TempFile& temp, int to, const std::string& name, bool replace);
 // Names in a directory, without "." and "..", sorted.
 std::vector<std::string> List(int directory);
 std::string RandomName();
-// Names that stores give: `prefix`, 32 hexadecimal digits, `suffix`. All others are somebody else's, and nothing is done to them.
-bool IsStoreName(std::string_view name, std::string_view prefix, std::string_view suffix);
+// Names that stores give: 32 hexadecimal digits, `suffix`. All others are somebody else's, and nothing is done to them.
+bool IsStoreName(std::string_view name, std::string_view suffix);
 bool FillRandom(void* to, size_t size);
 
 // An exclusive lock on `name`, waited for at most `milliseconds`. None: somebody else has it, or locks do not work there.

@@ -26,11 +26,9 @@ class Collection {
   Collection(const Home& home, const GcOptions& options) : home_(home), options_(options) {}
 
   GcReport Run() {
-    for (const Fd* directory : {&home_.tmp, &home_.side}) SweepTemps(directory->get(), "", ".tmp");
-    for (const Fd* directory : {&home_.side, &home_.state, &home_.models})
-      SweepTemps(directory->get(), ".new-", "");
-    SweepOld(home_.models.get(), kKeepMemo,
-             [](const std::string& name) { return IsStoreName(name, "", ".fbmm"); });
+    for (const Fd* directory : {&home_.tmp, &home_.side, &home_.state, &home_.models})
+      SweepTemps(directory->get());
+    SweepOld(home_.models.get(), kKeepMemo, [](const std::string& name) { return IsStoreName(name, ".fbmm"); });
     if (!home_.single_file) {
       SweepOld(home_.segments.get(), kKeepBad, [](const std::string& name) {
         return name.ends_with(std::string(kSegmentSuffix) + kBadSuffix);
@@ -47,9 +45,9 @@ class Collection {
 
  private:
   // A temporary file whose maker lives is locked.
-  void SweepTemps(int directory, std::string_view prefix, std::string_view suffix) {
+  void SweepTemps(int directory) {
     for (const std::string& name : List(directory)) {
-      if (!IsStoreName(name, prefix, suffix)) continue;
+      if (!IsStoreName(name, ".tmp")) continue;
       const Fd fd(openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
       if (!fd || flock(fd.get(), LOCK_EX | LOCK_NB) == 0) Remove(directory, name);
     }
@@ -69,7 +67,7 @@ class Collection {
     std::set<std::string> ids;
     for (const auto& segment : OpenAll()) ids.insert(Hex(segment->superblock().id));
     for (const std::string& name : List(home_.state.get()))
-      if ((IsStoreName(name, "", ".ok") || IsStoreName(name, "", ".used")) &&
+      if ((IsStoreName(name, ".ok") || IsStoreName(name, ".used")) &&
           !ids.contains(name.substr(0, name.find('.'))))
         Remove(home_.state.get(), name);
   }
@@ -77,10 +75,8 @@ class Collection {
   Segments OpenAll() const {
     Segments segments;
     for (const std::string& name : home_.SegmentNames()) {
-      Segment::Fault fault;
       Note ignored;
-      if (auto segment = Segment::Open(home_.segments.get(), name, fault, ignored))
-        segments.push_back(segment);
+      if (auto segment = Segment::Open(home_.segments.get(), name, ignored)) segments.push_back(segment);
     }
     return segments;
   }
@@ -123,8 +119,7 @@ class Collection {
         !NameTemp(build.temp, home_.segments.get(), Hex(id) + kSegmentSuffix, false))
       return nullptr;
     Point("rewritten");
-    Segment::Fault fault;
-    auto smaller = Segment::Open(home_.segments.get(), Hex(id) + kSegmentSuffix, fault, why);
+    auto smaller = Segment::Open(home_.segments.get(), Hex(id) + kSegmentSuffix, why);
     if (!smaller) return nullptr;
     home_.RecordVerified(id, smaller->file());
     home_.Touch(id);

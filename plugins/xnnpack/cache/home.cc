@@ -66,14 +66,12 @@ struct VerifiedFile {
   char magic[8];
   char boot[48];
   ModelFile file;
-  Digest self;
 };
 
 VerifiedFile MakeVerified(const ModelFile& file) {
-  VerifiedFile record{{'F', 'B', 'X', 'S', 'E', 'E', 'N', '\n'}, {}, file, {}};
+  VerifiedFile record{{'F', 'B', 'X', 'S', 'E', 'E', 'N', '\n'}, {}, file};
   const Fd boot(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
   if (boot && read(boot.get(), record.boot, sizeof record.boot - 1) < 0) record.boot[0] = '\0';
-  record.self = Hash(std::as_bytes(std::span(&record, 1)).first(offsetof(VerifiedFile, self)));
   return record;
 }
 

@@ -48,10 +48,9 @@ SegmentView View(const Home& home, const std::string& name) {
     view.why = {"put-aside", "it was damaged, and has been put aside", 0};
     return view;
   }
-  Segment::Fault fault;
-  view.segment = Segment::Open(home.segments.get(), name, fault, view.why);
+  view.segment = Segment::Open(home.segments.get(), name, view.why);
   if (!view.segment) {
-    view.state = fault == Segment::Fault::kCorrupt ? State::kBad : State::kUnusable;
+    view.state = view.why.code == "corrupt" ? State::kBad : State::kUnusable;
     return view;
   }
   const Digest& id = view.segment->superblock().id;
@@ -73,22 +72,25 @@ bool HasSecret(const Home& home) {
   return home.side && Exists(home.side.get(), "secret", &status) && status.st_size == sizeof(Digest);
 }
 
-// The store to be changed, locked; nothing is made that makes a store of what is none.
+// The store to be changed, locked, and what is in it; nothing is made that makes a store of what is none.
 struct Opened {
   std::unique_ptr<Home> home;
   Fd lock;
+  StoreView view;
 };
 std::optional<Opened> OpenToWrite(const std::string& given, Note& why) {
   constexpr int kLockMilliseconds = 10'000;
-  const std::optional<StoreView> view = Inspect(given, why);
+  std::optional<StoreView> view = Inspect(given, why);
   if (!view) return std::nullopt;
-  Opened opened{Home::Open(view->home->path, true, why), {}};
-  if (!opened.home || !opened.home->writable) {
+  auto home = Home::Open(view->home->path, true, why);
+  if (!home || !home->writable) {
     if (why.code.empty()) why = {"not-permitted", view->home->path + ": cannot be written", EACCES};
     return std::nullopt;
   }
-  opened.lock = Lock(opened.home->side.get(), "lock", kLockMilliseconds);
-  return opened;
+  Fd lock = Lock(home->side.get(), "lock", kLockMilliseconds);
+  view = Inspect(given, why);
+  if (!view) return std::nullopt;
+  return Opened{std::move(home), std::move(lock), std::move(*view)};
 }
 
 // Removes files, and keeps count of them.
@@ -107,8 +109,8 @@ class Remover {
               std::initializer_list<std::string_view> suffixes) {
     const std::string folder = path + "/" + name;
     for (const std::string& file : List(directory.get())) {
-      const auto fits = [&](std::string_view suffix) { return IsStoreName(file, "", suffix); };
-      if (std::any_of(suffixes.begin(), suffixes.end(), fits) || IsStoreName(file, ".new-", ""))
+      const auto fits = [&](std::string_view suffix) { return IsStoreName(file, suffix); };
+      if (std::any_of(suffixes.begin(), suffixes.end(), fits) || IsStoreName(file, ".tmp"))
         File(directory.get(), folder, file);
     }
     unlinkat(parent, name, AT_REMOVEDIR);
@@ -209,13 +211,11 @@ std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>
 bool CollectGarbage(const std::string& path, uint64_t max_bytes, std::vector<Removed>& removed, Note& why) {
   const auto opened = OpenToWrite(path, why);
   if (!opened) return false;
-  const std::optional<StoreView> before = Inspect(path, why);
-  if (!before) return false;
   Collect(*opened->home, {.max_bytes = std::max<uint64_t>(max_bytes, 1)});
-  for (const SegmentView& s : before->segments) {
+  for (const SegmentView& s : opened->view.segments) {
     struct stat status;
     if (!Exists(opened->home->segments.get(), s.name, &status))
-      removed.push_back({before->PathOf(s), s.bytes});
+      removed.push_back({opened->view.PathOf(s), s.bytes});
   }
   return true;
 }
@@ -224,14 +224,13 @@ bool RemoveSegments(const std::string& path, const std::vector<std::string>& ids
                     std::vector<Removed>& removed, Note& why) {
   const auto opened = OpenToWrite(path, why);
   if (!opened) return false;
-  const std::optional<StoreView> view = Inspect(path, why);
-  if (!view) return false;
+  const std::vector<SegmentView>& segments = opened->view.segments;
   std::vector<const SegmentView*> chosen;
   for (const std::string& id : ids) {
-    const auto at = std::find_if(view->segments.begin(), view->segments.end(),
-                                 [&](const SegmentView& s) { return s.id == id; });
-    if (at == view->segments.end()) {
-      why = {"no-segment", view->home->path + ": there is no segment " + id, 0};
+    const auto at =
+        std::find_if(segments.begin(), segments.end(), [&](const SegmentView& s) { return s.id == id; });
+    if (at == segments.end()) {
+      why = {"no-segment", opened->home->path + ": there is no segment " + id, 0};
       return false;
     }
     chosen.push_back(&*at);
@@ -261,7 +260,7 @@ bool RemoveStore(const std::string& path, std::vector<Removed>& removed, Note& w
   }
   remove.Folder(at, home.models, side, "models", {".fbmm"});
   remove.Folder(at, home.state, side, "state", {".ok", ".used"});
-  remove.Folder(at, home.tmp, side, "tmp", {".tmp"});
+  remove.Folder(at, home.tmp, side, "tmp", {});
   remove.Fixed(at, side, "secret", sizeof(Digest));
   for (const char* name : {"building", "lock"}) remove.Fixed(at, side, name, 0);
   rmdir(side.c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a memo (*.fbmm): MemoHeader, then MemoRecord[count]. One per model file, named after device and inode, so
+// The file of a memo (*.fbmm): MemoHeader, MemoRecords, XXH3-128 of all before it. One per model file, named after device and inode, so
 // that a changed model replaces what was known of it.
 #include "plugins/xnnpack/cache/model_memo.h"
 
@@ -29,8 +29,6 @@ struct MemoHeader {
   uint32_t byte_order;
   ModelFile file;
   Digest secret;  // XXH3-128 of the store's secret: another store's digests are of no use
-  uint64_t count;
-  Digest self;  // XXH3-128 of the header before it, seeded with the low half of records' own XXH3-128
 };
 
 struct MemoRecord {
@@ -38,8 +36,11 @@ struct MemoRecord {
   Digest content;
 };
 
-Digest SelfOf(const MemoHeader& header, std::span<const std::byte> records) {
-  return Hash(std::as_bytes(std::span(&header, 1)).first(offsetof(MemoHeader, self)), Hash(records).low);
+// A header is the same for all memos of one file and store.
+std::string HeaderOf(const ModelFile& file, const Digest& secret) {
+  MemoHeader header{{}, kMemoVersion, kByteOrder, file, Hash(std::as_bytes(std::span(&secret, 1)))};
+  std::memcpy(header.magic, kMemoMagic, sizeof kMemoMagic);
+  return {reinterpret_cast<const char*>(&header), sizeof header};
 }
 
 std::string NameOf(const ModelFile& file) {
@@ -66,41 +67,30 @@ ModelMemo::ModelMemo(Store& store, const ModelFile& file, bool lasting)
 void ModelMemo::Load() {
   const Home& home = *store_.home_;
   const auto content = ReadSmall(home.models.get(), NameOf(file_), kMaxMemo);
-  MemoHeader header;
-  if (!content || content->size() < sizeof header) return;
-  std::memcpy(&header, content->data(), sizeof header);
-  const auto records = std::as_bytes(std::span(*content)).subspan(sizeof header);
-  if (std::memcmp(header.magic, kMemoMagic, sizeof kMemoMagic) != 0 || header.version != kMemoVersion ||
-      header.byte_order != kByteOrder || header.file != file_ ||
-      header.secret != Hash(std::as_bytes(std::span(&home.secret, 1))) ||
-      records.size() % sizeof(MemoRecord) != 0 || header.count != records.size() / sizeof(MemoRecord) ||
-      header.self != SelfOf(header, records))
-    return;
-  for (size_t at = 0; at < records.size(); at += sizeof(MemoRecord)) {
+  if (!content || !content->starts_with(HeaderOf(file_, home.secret))) return;
+  auto records = std::as_bytes(std::span(*content)).subspan(sizeof(MemoHeader));
+  if (records.size() % sizeof(MemoRecord) != sizeof(Digest)) return;
+  Digest self;
+  std::memcpy(&self, records.last(sizeof self).data(), sizeof self);
+  if (Hash(std::as_bytes(std::span(*content)).first(content->size() - sizeof self)) != self) return;
+  for (; records.size() > sizeof self; records = records.subspan(sizeof(MemoRecord))) {
     MemoRecord record;
-    std::memcpy(&record, records.data() + at, sizeof record);
+    std::memcpy(&record, records.data(), sizeof record);
     known_[{record.offset, record.size}] = record.content;
   }
 }
 
 bool ModelMemo::Write() const {
   const Home& home = *store_.home_;
-  std::vector<MemoRecord> records;
-  for (const auto& [place, content] : known_) records.push_back({place.first, place.second, content});
-  MemoHeader header{{},
-                    kMemoVersion,
-                    kByteOrder,
-                    file_,
-                    Hash(std::as_bytes(std::span(&home.secret, 1))),
-                    records.size(),
-                    {}};
-  std::memcpy(header.magic, kMemoMagic, sizeof kMemoMagic);
-  const auto bytes = std::as_bytes(std::span(records));
-  header.self = SelfOf(header, bytes);
-  std::string file(reinterpret_cast<const char*>(&header), sizeof header);
-  file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string content = HeaderOf(file_, home.secret);
+  for (const auto& [place, digest] : known_) {
+    const MemoRecord record{place.first, place.second, digest};
+    content.append(reinterpret_cast<const char*>(&record), sizeof record);
+  }
+  const Digest self = Hash(std::as_bytes(std::span(content)));
+  content.append(reinterpret_cast<const char*>(&self), sizeof self);
   Point("memo");
-  return ReplaceSmall(home.models.get(), NameOf(file_), std::as_bytes(std::span(file)));
+  return ReplaceSmall(home.models.get(), NameOf(file_), std::as_bytes(std::span(content)));
 }
 
 Digest ModelMemo::Of(uint64_t offset, std::span<const std::byte> bytes) {

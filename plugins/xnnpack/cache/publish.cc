@@ -96,64 +96,51 @@ bool Store::InOthers(const Build& build) const {
 
 void Store::Publish(Build& build) {
   DigestBlobs(build);
-  Refresh();
   Note why;
-  if (!InOthers(build)) {
-    const Stamp stamp{home_->secret, 0, options_.writer};
-    if (!build.staged || WriteStaged(build, why)) {
-      if (home_->single_file) {
-        PublishFile(build, stamp, why);
-      } else {
-        PublishSegment(build, stamp, why);
-      }
-    }
-    if (!why.code.empty()) AddNote(why, true);
-  }
+  if (!TryPublish(build, why) && !why.code.empty()) AddNote(why, true);
 }
 
-void Store::PublishSegment(Build& build, const Stamp& stamp, Note& why) {
+// False without `why`: others have published the same.
+bool Store::TryPublish(Build& build, Note& why) {
+  Refresh();
+  if (InOthers(build)) return false;
+  const bool file = home_->single_file;
+  Stamp stamp{home_->secret, 0, options_.writer};
   Digest id;
-  if (!Finish(build, stamp, id, why)) return;
+  if (build.staged && !WriteStaged(build, why)) return false;
+  if (!file && !Finish(build, stamp, id, why)) return false;
   // Without the lock all is as right, but several files may end up with the same in them.
   const Fd lock = Lock(home_->side.get(), "lock", kLockMilliseconds);
   Point("locked");
   Refresh();
-  if (InOthers(build)) return;
-  const std::string name = Hex(id) + kSegmentSuffix;
-  if (!NameTemp(build.temp, home_->segments.get(), name, false) && errno != EEXIST) {
+  if (InOthers(build) || mode_ != Mode::kReadWrite) return false;
+  if (file && (!AppendOwn(build, stamp, why) || !Finish(build, stamp, id, why))) return false;
+  const std::string name = file ? home_->file : Hex(id) + kSegmentSuffix;
+  if (!NameTemp(build.temp, home_->segments.get(), name, file) && (file || errno != EEXIST)) {
     why = ErrnoNote(errno, name + ": cannot be published", "cannot-publish");
-    return;
+    return false;
   }
   Settle(name, id);
+  return true;
 }
 
-void Store::PublishFile(Build& build, Stamp stamp, Note& why) {
-  const Fd lock = Lock(home_->side.get(), "lock", kLockMilliseconds);
-  Point("locked");
-  Refresh();
-  if (InOthers(build) || mode_ != Mode::kReadWrite) return;
-  Segments old;
-  {
-    const std::shared_lock reading(mutex_);
-    old = segments_;
-  }
+// What the single file holds goes on in the one that takes its place.
+bool Store::AppendOwn(Build& build, Stamp& stamp, Note& why) {
   std::set<Digest> renewed;
   for (const Entry& e : build.entries) renewed.insert(e.record.identity);
+  Segments old;
+  {
+    const std::shared_lock lock(mutex_);
+    old = segments_;
+  }
   for (const auto& segment : old) {
     stamp.generation = segment->superblock().generation + 1;
     const auto keep = [&](const Record& r) {
-      return !segment->bad && !renewed.contains(r.identity) &&
-             (tuning.max_bytes == 0 || build.used + r.size <= tuning.max_bytes);
+      return !segment->bad && !renewed.contains(r.identity) && build.used + r.size <= tuning.max_bytes;
     };
-    if (!AppendOld(build, *segment, keep, why)) return;
+    if (!AppendOld(build, *segment, keep, why)) return false;
   }
-  Digest id;
-  if (!Finish(build, stamp, id, why)) return;
-  if (!NameTemp(build.temp, home_->segments.get(), home_->file, true)) {
-    why = ErrnoNote(errno, home_->file + ": cannot be replaced", "cannot-publish");
-    return;
-  }
-  Settle(home_->file, id);
+  return true;
 }
 
 // The file is in its place: it is known to be right, and what it replaces may go.
@@ -162,9 +149,8 @@ void Store::Settle(const std::string& name, const Digest& id) {
   if (tuning.durable) fsync(home_->segments.get());
   Point("directory-synced");
   Count(&Stats::segments_published);
-  Segment::Fault fault;
-  Note why;
-  if (const auto segment = Segment::Open(home_->segments.get(), name, fault, why)) {
+  Note ignored;
+  if (const auto segment = Segment::Open(home_->segments.get(), name, ignored)) {
     std::call_once(segment->verified, [] {});
     home_->RecordVerified(id, segment->file());
     Point("recorded");

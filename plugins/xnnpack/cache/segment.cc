@@ -14,20 +14,13 @@ namespace fusebox::cache {
 
 static_assert(std::endian::native == std::endian::little, "segments are little-endian");
 
-std::shared_ptr<Segment> Segment::Open(int directory, const std::string& name, Fault& fault, Note& why) {
-  bool gone = false;
-  const Fd fd = OpenTrusted(directory, name, why, &gone);
+std::shared_ptr<Segment> Segment::Open(int directory, const std::string& name, Note& why) {
+  const Fd fd = OpenTrusted(directory, name, why);
   struct stat status;
-  if (!fd || fstat(fd.get(), &status) != 0) {
-    fault = gone                                      ? Fault::kMissing
-            : why.error != 0 && why.code != "symlink" ? Fault::kUnreadable
-                                                      : Fault::kUntrusted;
-    return nullptr;
-  }
+  if (!fd || fstat(fd.get(), &status) != 0) return nullptr;
   std::shared_ptr<Segment> segment(new Segment);
   segment->name_ = name;
   segment->file_ = ModelFile::Of(status);
-  fault = Fault::kCorrupt;
   if (segment->file_.size < sizeof(Superblock) + sizeof(uint32_t) + sizeof(Footer) ||
       segment->file_.size > SIZE_MAX / 2) {
     why = {"corrupt", name + ": has " + std::to_string(segment->file_.size) + " bytes, which is no segment",
@@ -36,7 +29,6 @@ std::shared_ptr<Segment> Segment::Open(int directory, const std::string& name, F
   }
   void* const base = mmap(nullptr, segment->file_.size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (base == MAP_FAILED) {
-    fault = Fault::kUnreadable;
     why = ErrnoNote(errno, name + ": cannot be mapped", "cannot-map");
     return nullptr;
   }
@@ -45,7 +37,6 @@ std::shared_ptr<Segment> Segment::Open(int directory, const std::string& name, F
 
   const Superblock& super = segment->superblock();
   if (std::memcmp(super.magic, kMagic, sizeof kMagic) == 0 && super.version > kFormatVersion) {
-    fault = Fault::kNewer;
     why = {"newer-format",
            name + ": has format " + std::to_string(super.version) + ", this is for " +
                std::to_string(kFormatVersion),
@@ -58,7 +49,6 @@ std::shared_ptr<Segment> Segment::Open(int directory, const std::string& name, F
     why = {"corrupt", name + ": " + problem, 0};
     return nullptr;
   }
-  fault = Fault::kNone;
   return segment;
 }
 

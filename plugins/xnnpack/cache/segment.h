@@ -15,16 +15,9 @@ namespace fusebox::cache {
 
 class Segment {
  public:
-  enum class Fault {
-    kNone,
-    kMissing,     // there is no such file
-    kUntrusted,   // somebody else's, or not a file: left alone
-    kNewer,       // a later version of the format: left alone
-    kCorrupt,     // to be put aside
-    kUnreadable,  // an error of the system: left alone
-  };
-
-  static std::shared_ptr<Segment> Open(int directory, const std::string& name, Fault& fault, Note& why);
+  // Null: `why`, whose code is "missing" where there is no such file, "corrupt" where it is to be put aside. All else is left alone:
+  // somebody else's, no file, a later format, an error of the system.
+  static std::shared_ptr<Segment> Open(int directory, const std::string& name, Note& why);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;

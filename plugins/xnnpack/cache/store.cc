@@ -80,19 +80,17 @@ void Store::OpenHome() {
 }
 
 std::shared_ptr<Segment> Store::OpenSegment(const std::string& name) {
-  Segment::Fault fault;
   Note why;
-  auto segment = Segment::Open(home_->segments.get(), name, fault, why);
-  if (fault == Segment::Fault::kMissing) return nullptr;
-  if (fault == Segment::Fault::kCorrupt) {
-    Count(&Stats::segments_bad);
-    if (mode_ == Mode::kReadWrite) home_->Quarantine(name);
-  }
-  if (fault != Segment::Fault::kNone) {
+  auto segment = Segment::Open(home_->segments.get(), name, why);
+  if (!segment) {
+    if (why.code == "missing") return nullptr;
     AddNote(why, true);
-    // Nobody's file is replaced whom it may belong to.
-    if (home_->single_file && fault != Segment::Fault::kCorrupt && mode_ == Mode::kReadWrite)
-      mode_ = Mode::kReadOnly;
+    if (why.code == "corrupt") {
+      Count(&Stats::segments_bad);
+      if (mode_ == Mode::kReadWrite) home_->Quarantine(name);
+    } else if (home_->single_file && mode_ == Mode::kReadWrite) {
+      mode_ = Mode::kReadOnly;  // nobody's file is replaced whom it may belong to
+    }
     return nullptr;
   }
   const Digest secret = segment->superblock().secret;

@@ -133,8 +133,8 @@ class Store : public std::enable_shared_from_this<Store> {
   void Work();
   void Publish(Build& build);
   bool InOthers(const Build& build) const;
-  void PublishFile(Build& build, Stamp stamp, Note& why);
-  void PublishSegment(Build& build, const Stamp& stamp, Note& why);
+  bool TryPublish(Build& build, Note& why);
+  bool AppendOwn(Build& build, Stamp& stamp, Note& why);
   void Settle(const std::string& name, const Digest& id);
 
   const Options options_;

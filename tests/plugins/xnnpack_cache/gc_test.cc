@@ -31,9 +31,8 @@ class Keep : public StoreTest {
   Digest IdOf(int blob) {
     const auto home = OpenHome();
     for (const std::string& name : home->SegmentNames()) {
-      Segment::Fault fault;
       Note why;
-      const auto segment = Segment::Open(home->segments.get(), name, fault, why);
+      const auto segment = Segment::Open(home->segments.get(), name, why);
       if (segment && segment->Find(KeyOf(blob).identity, 1)) return segment->superblock().id;
     }
     return {};
@@ -129,9 +128,8 @@ TEST_F(Keep, WhatIsEvictedStaysValidForThoseWhoHaveIt) {
 TEST_F(Keep, LeftoversGo) {
   Start(In(path()), 0, kSome);
   const std::string digits(32, '1');
-  for (const std::string& name :
-       {"/tmp/" + digits + ".tmp", "/state/.new-" + digits, "/models/.new-" + digits, "/.new-" + digits})
-    WriteFile(path() + name, "x");
+  for (const char* folder : {"/tmp/", "/state/", "/models/", "/"})
+    WriteFile(path() + folder + digits + ".tmp", "x");
   WriteFile(path() + "/state/" + std::string(32, 'a') + ".used", "");
   const std::string bad = path() + "/segments/old.fbpk.bad";
   WriteFile(bad, "x");
