@@ -56,29 +56,27 @@ class Recipe {
     (Append(values), ...);
     return *this;
   }
-  // Appends a list with its length: a long one by its digest.
+  // Appends a list by its digest.
   template <class T>
   Recipe& AddList(std::span<const T> values) {
-    Append(uint64_t{values.size()});
-    constexpr size_t kLong = 64;
-    if (values.size_bytes() > kLong) {
-      const cache::Digest digest = cache::Hash(std::as_bytes(values));
-      return Add(digest.low, digest.high);
-    }
-    text_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    parts_.Buffer(cache::Hash(std::as_bytes(values)), values.size());
     return *this;
   }
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return parts_.parts(); }
 
  private:
   template <class T>
   void Append(T value) {
-    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
-    text_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    if constexpr (std::is_same_v<T, float>) {
+      parts_.Real(value);
+    } else {
+      static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
+      parts_.Number(static_cast<uint64_t>(value));
+    }
   }
   Family family_;
   Form form_ = Form::kFloat;
-  std::string text_;
+  cache::KeyBuilder parts_;
 };
 
 }  // namespace fusebox::xnnpack

@@ -41,12 +41,14 @@ struct Key {
 // give the same bytes.
 class KeyBuilder {
  public:
+  KeyBuilder() = default;
   explicit KeyBuilder(std::string_view family) { Text(family); }
   KeyBuilder& Number(uint64_t value);
   KeyBuilder& Real(float value) { return Number(std::bit_cast<uint32_t>(value)); }
   KeyBuilder& Text(std::string_view text);
   // Digests go in with the length of what they stand for.
   KeyBuilder& Buffer(const Digest& content, uint64_t size);
+  const std::string& parts() const { return parts_; }
   Key Build(uint64_t fingerprint) const;
 
  private:
