@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which build of a library code or data belongs to, so that what an older one packed is not taken for its own.
+// Which build of a library code or data belongs to, so that what an older one packed is not taken for its
+// own.
 #pragma once
 
 #include <string>

@@ -10,8 +10,8 @@
 
 #include "plugins/xnnpack/cache/inspect.h"
 #include "plugins/xnnpack/explain.h"
-#include "plugins/xnnpack/library.h"
 #include "plugins/xnnpack/fingerprint.h"
+#include "plugins/xnnpack/library.h"
 #include "plugins/xnnpack/pack_key.h"
 
 namespace fusebox::xnnpack {
@@ -73,8 +73,7 @@ void SaySegment(Sink sink, const StoreView& store, const SegmentView& s) {
 std::vector<uint64_t> FingerprintsOf(Family family) {
   const size_t forms = family == Family::kFullyConnected ? kForms : static_cast<size_t>(Form::kDynamicInt4);
   std::vector<uint64_t> out;
-  for (size_t form = 0; form < forms; ++form)
-    out.push_back(FingerprintOf(family, static_cast<Form>(form)));
+  for (size_t form = 0; form < forms; ++form) out.push_back(FingerprintOf(family, static_cast<Form>(form)));
   return out;
 }
 
@@ -103,8 +102,7 @@ void SayEntries(Sink sink, const SegmentView& s, const std::set<uint64_t>& finge
     out.bytes = r.size;
     out.shared = shares[r.offset];
     out.current = -1;
-    if (known)
-      out.current = fingerprints.contains(r.fingerprint) && note.cpu == CpuText();
+    if (known) out.current = fingerprints.contains(r.fingerprint) && note.cpu == CpuText();
     sink->entry(sink, &out);
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The delegate "xnnpack": claims what the tables in ops/ support, and runs partitions as XNNPACK runtimes.
 //
-// The sessions of a model share its packed weights; the partitions of a session share one workspace and run by one thread
-// at a time.
+// The sessions of a model share its packed weights; the partitions of a session share one workspace and run
+// by one thread at a time.
 #pragma once
 
-#include <xnnpack.h>
 #include <fusebox/abi/ext/opening.h>
+#include <xnnpack.h>
 #include <fusebox/delegate.hpp>
 
 #include <atomic>
@@ -26,7 +26,7 @@ namespace fusebox::xnnpack {
 struct Settings {
   explicit Settings(const Attrs& options)
       : cache_path(options.s("weight_cache_path", "")), share(options.b("share_weights", true)) {}
-  // Of the model that is being opened, whether the delegate runs or not; none: the model has none.
+  // Of the model that is being opened, even if the delegate is turned off. None: no options.
   static std::optional<Settings> Of(const fbx_host* host, const fbx_opening& opening);
 
   const std::string cache_path;  // empty: packed weights are not kept
@@ -64,7 +64,8 @@ class Delegate {
     void invoke(const Call& call);
 
    private:
-    // A value that some op uses: its place in the call, or its number among those between the ops; and its id.
+    // A value that some op uses: its place in the call, or its number among those between the ops; and its
+    // id.
     struct Port {
       uint32_t place, id;
     };

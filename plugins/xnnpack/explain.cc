@@ -92,8 +92,7 @@ uint64_t PrivateBytes(const Site& site) {
 class Explainer {
  public:
   explicit Explainer(const std::string& path)
-      : contents_(path),
-        weights_(std::make_shared<ModelWeights>(OpenStore(path, cache::Mode::kReadOnly))) {}
+      : contents_(path), weights_(std::make_shared<ModelWeights>(OpenStore(path, cache::Mode::kReadOnly))) {}
 
   std::vector<WeightReport> Run(const Graph& graph) {
     const Network network(graph);
@@ -131,12 +130,14 @@ class Explainer {
       WeightReport report = About(site);
       report.identity = cache::Hex(entry.key.identity);
       report.recipe = note.what;
-      report.kind = entry.recipe.family() == Family::kTransposedConvolution ? FBX_CACHE_REPACKED : FBX_CACHE_CACHED;
+      report.kind =
+          entry.recipe.family() == Family::kTransposedConvolution ? FBX_CACHE_REPACKED : FBX_CACHE_CACHED;
       report.bytes = entry.kernel->bytes;
       report.found = entry.index != SIZE_MAX;
       if (report.found) {
         report.packed_bytes = provider.SizeOf(entry.index);
-        if (const cache::SegmentView* const segment = contents_.Holding(entry.key)) report.segment = segment->id;
+        if (const cache::SegmentView* const segment = contents_.Holding(entry.key))
+          report.segment = segment->id;
       } else {
         std::tie(report.code, report.why) = contents_.WhyMissing(entry.key, note);
       }

@@ -22,7 +22,8 @@ struct WeightReport {
   std::string code, why;  // why it is not
 };
 
-// One report per constant that a node's op packs. Throws Reject where the graph holds a node that is not for XNNPACK.
+// One report per constant that a node's op packs. Throws Reject where the graph holds a node that is not for
+// XNNPACK.
 std::vector<WeightReport> ExplainWeights(const std::string& path, const Graph& graph);
 
 }  // namespace fusebox::xnnpack

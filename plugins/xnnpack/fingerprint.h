@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packed bytes depend on besides recipe and weights: the XNNPACK library that is loaded, and this CPU.
+// What packed bytes depend on besides recipe and weights: the loaded XNNPACK library and the CPU.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace fusebox::xnnpack {
 
-// Of the library's build and of what the canaries of this family and form are packed into. XNNPACK is initialised. A
-// canary is packed when it is first asked for. Any thread.
+// Digest of the library's build and of the packed canaries of this family and form (canary.h). A canary is
+// packed at the first call. XNNPACK must be initialized. Any thread.
 uint64_t FingerprintOf(Family family, Form form);
-// The CPU, as far as it decides layouts: what must live side by side in a store that several machines use.
+// CPU features that change packed layouts. Part of the key, so that machines with different CPUs can share a
+// store.
 const std::string& CpuText();
 // The linker's build id of the library, else its own identifier of its microkernels; in hexadecimal.
 const std::string& LibraryBuildText();

@@ -50,8 +50,8 @@ class Batch {
   uint64_t fingerprint_ = 0;
 };
 
-// What a handle stands for. The store is held by the batch, so that the last handle waits for what is being published, and not
-// the opening.
+// What a handle stands for. The store is held by the batch, so that the last handle waits for what is being
+// published, and not the opening.
 struct Held {
   std::shared_ptr<Batch> batch;
   std::optional<cache::Blob> blob;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of one model, and the store that has what is packed of them. Any thread.
+// The constants of one model, and the store for their packed weights. Any thread.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,16 @@ class ModelWeights {
  public:
   explicit ModelWeights(std::shared_ptr<cache::Store> store) : store_(std::move(store)) {}
   cache::Store& store() const { return *store_; }
-  // Packed weights are for the sessions of this model alone, and constants are told apart by their address, which costs nothing: they
-  // live as long as the model does. Else they are told apart by their contents.
+  // Without weight_cache_path, the sessions of this model share packed weights in memory. Constants are then
+  // identified by address, which costs nothing: they live as long as the model. Otherwise by content.
   bool in_memory() const { return store_->mode() == cache::Mode::kPrivate; }
 
-  // What the tensor, which has its data, is told apart by.
+  // Identifies the tensor's data, which must not be NULL.
   cache::Digest Of(const fbx_tensor& tensor);
-  // What is new of the model's file goes to disk.
+  // Writes new digests of the model's file to disk.
   void Save();
-  // Why what is packed is not kept, as far as is known by now; told once. Empty: it is kept, or nobody asked for that.
+  // Why packed weights are not kept, as far as known now; returned once. Empty: they are kept, or need not
+  // be.
   std::string WhyNotKept();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packed weights are found by, and what is noted beside them: so that who does not find an entry can be told what differs.
+// The key of packed weights, and the note stored with them, which `cache doctor` compares to explain a miss.
 #pragma once
 
 #include <string>
@@ -24,11 +24,11 @@ struct PackNote {
   std::string what;     // "f32 64x3x3x32, bias f32"
   std::string cpu;      // CpuText
   std::string library;  // LibraryBuildText
-  std::string recipe;   // a digest of how it is packed, whatever the weights are
-  std::string source;   // a digest of recipe and weights, whatever the CPU is
+  std::string recipe;   // a digest of the recipe without the weights
+  std::string source;   // a digest of recipe and weights without the CPU
 
   std::string Text() const;
-  // Of any text: what it does not say is empty.
+  // Accepts any text; fields that are missing stay empty.
   static PackNote Parse(std::string_view text);
 };
 PackNote NoteOf(ModelWeights& weights, const PackRequest& request);

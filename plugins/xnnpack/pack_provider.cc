@@ -18,8 +18,8 @@ constexpr size_t kEmptyStep = 16;
 
 std::byte* Bytes(void* data) { return static_cast<std::byte*>(data); }
 
-// The pages of the model's file are given back, so that a build holds its weights once: who reads them again gets
-// them from the page cache.
+// Frees the pages of the model's file, so that weights are in memory once while they are packed. Later reads
+// come from the page cache.
 void GiveBack(const fbx_tensor& constant) {
   if (constant.file == nullptr || constant.file->data == nullptr) return;
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -124,7 +124,6 @@ size_t PackProvider::Number(cache::Blob blob) {
   return blobs_.size() - 1;
 }
 
-// What comes later is another build.
 void PackProvider::Publish() {
   writer_->Publish();
   weights_->Save();
@@ -139,7 +138,7 @@ size_t PackProvider::LookUp(const xnn_weights_cache_look_up_key& key) {
   return at == registered_.end() ? SIZE_MAX : at->second.index;
 }
 
-// XNNPACK does not say for which op: the size tells. Where it tells wrong, Commit copies the bytes.
+// XNNPACK does not name the op; the size identifies it. If it is the wrong one, Commit copies the bytes.
 void* PackProvider::Reserve(size_t size) {
   const auto at = std::find(again_.begin(), again_.end(), size);
   if (at == again_.end()) return writer_->Reserve(size);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The weights cache that XNNPACK packs through, for one session: its six callbacks over a PackStore.
 //
-// XNNPACK names weights by address. Whoever defines an op registers its weights with their recipe first, and gives
-// XNNPACK the address that comes back: one address has one recipe. Weights that are packed already get an address behind
-// which there is nothing, for XNNPACK does not read them. Addresses that nobody registered are packed and kept for their
-// runtime alone.
+// XNNPACK names weights by address. Whoever defines an op registers its weights with their recipe first, and
+// gives XNNPACK the address that comes back: one address has one recipe. Weights that are packed already get
+// an address behind which there is nothing, for XNNPACK does not read them. Addresses that nobody registered
+// are packed and kept for their runtime alone.
 #pragma once
 
 #include <functional>
@@ -43,8 +43,8 @@ class PackProvider {
   struct Source {
     const fbx_tensor* kernel = nullptr;
     const fbx_tensor* bias = nullptr;  // may be NULL
-    // The kernel in the form that XNNPACK packs, where that is not the constant as it stands. The memory lives until
-    // ForgetSources.
+    // The kernel in the form that XNNPACK packs, where that is not the constant as it stands. The memory
+    // lives until ForgetSources.
     std::function<std::vector<uint8_t>()> unpack;
     // XNNPACK packs this op without looking first.
     bool always_packed = false;
@@ -58,9 +58,10 @@ class PackProvider {
   uint64_t bytes_to_pack() const;
   // Called with the same count for each of them that is packed; null: no more.
   void Watch(std::function<void(uint64_t bytes)> packed) { packed_ = std::move(packed); }
-  // After a runtime was made or given up: registered addresses lose their meaning, and unpacked kernels their memory.
+  // After a runtime was made or given up: registered addresses lose their meaning, and unpacked kernels their
+  // memory.
   void ForgetSources();
-  // All runtimes of the session are made.
+  // After all runtimes of the session are made: publishes the build. Later weights are another build.
   void Publish();
 
   // Not empty: XNNPACK contradicted what the cache holds. The runtime made last must not run.
@@ -76,7 +77,7 @@ class PackProvider {
 
     PackRequest request() const { return {recipe, kernel, bias}; }
   };
-  // By address, since the last ForgetSources.
+  // By address; since the last ForgetSources.
   const std::map<const void*, Registered>& registered() const { return registered_; }
   size_t SizeOf(size_t index) const { return blobs_[index].bytes.size(); }
 

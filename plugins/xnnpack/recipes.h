@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides the bytes of packed weights. XNNPACK's own key {seed, kernel pointer, bias pointer} does not: zero points,
-// scales, block sizes and the layout that a CPU wants are packed in, and are not in it.
+// What decides the bytes of packed weights. XNNPACK's own key {seed, kernel pointer, bias pointer} does not:
+// zero points, scales, block sizes and the layout that a CPU wants are packed in, and are not in it.
 #pragma once
 
 #include <cstddef>

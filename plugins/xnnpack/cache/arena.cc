@@ -26,8 +26,7 @@ uint64_t PageSize() {
 
 }  // namespace
 
-Arena::Arena(Kind kind, int fd)
-    : kind_(kind), fd_(fd), used_(kind == Kind::kFile ? kFirstBlob : 0), allocated_(used_) {}
+Arena::Arena(int fd) : fd_(fd), used_(in_file() ? kFirstBlob : 0), allocated_(used_) {}
 
 Arena::Piece::~Piece() {
   if (base) munmap(base, length);
@@ -47,12 +46,13 @@ std::optional<Arena::Region> Arena::Reserve(size_t size, Note& why) {
   }
   used_ = at + capacity;
   Region region{current_->base + (at - current_->file_offset), capacity, at, current_};
-  if (kind_ == Kind::kFile) Populate(region);
+  if (in_file()) Populate(region);
   return region;
 }
 
-// Makes the pages by writing zeros, in whole huge pages: a file system with large folios then keeps them as such, and every process
-// maps them at once. Pages that a fault makes are single, and so are their faults in every later process.
+// Makes the pages by writing zeros, in whole huge pages: a file system with large folios then keeps them as
+// such, and every process maps them at once. Pages that a fault makes are single, and so are their faults in
+// every later process.
 void Arena::Fill(uint64_t end) {
   static std::byte zeros[kHugePage];
   end = std::min(AlignUp(end, kHugePage), current_->file_offset + current_->length);
@@ -63,7 +63,8 @@ void Arena::Fill(uint64_t end) {
   }
 }
 
-// All pages that will be written, in few calls instead of a fault each. What cannot be had this way comes by faults.
+// All pages that will be written, in few calls instead of a fault each. What cannot be had this way comes by
+// faults.
 void Arena::Populate(const Region& region) {
   const uint64_t begin = region.offset / PageSize() * PageSize();
   const uint64_t end = std::min(AlignUp(region.offset + region.capacity, PageSize()),
@@ -75,7 +76,7 @@ void Arena::Populate(const Region& region) {
 }
 
 bool Arena::Grow(uint64_t end, Note& why) {
-  const bool memory = kind_ == Kind::kPrivate;
+  const bool memory = !in_file();
   const uint64_t step = std::clamp(allocated_, memory ? kSmallestStep : kSmallestFileStep, kLargestStep);
   const uint64_t from = memory ? AlignUp(allocated_, PageSize()) : used_ / PageSize() * PageSize();
   // Private memory need not join what was before: only its own size counts.
@@ -90,13 +91,11 @@ bool Arena::Grow(uint64_t end, Note& why) {
 }
 
 bool Arena::Extend(uint64_t end, Note& why) {
-  if (kind_ == Kind::kPrivate || end <= allocated_) return true;
+  if (!in_file() || end <= allocated_) return true;
   const uint64_t more = end - allocated_;
   int error = 0;
   if (!WithinFileLimit(end)) {
     error = EFBIG;
-  } else if (kind_ == Kind::kMemoryFile) {
-    if (Fails("memfd-size") || ftruncate(fd_, static_cast<off_t>(end)) != 0) error = errno;
   } else {
     struct statvfs disk;
     const bool known = fstatvfs(fd_, &disk) == 0;
@@ -123,10 +122,10 @@ bool Arena::Extend(uint64_t end, Note& why) {
 }
 
 bool Arena::Map(uint64_t from, uint64_t end, Note& why) {
-  const int flags = kind_ == Kind::kPrivate ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  const int flags = in_file() ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
   void* const base = Fails("mmap") ? MAP_FAILED
                                    : mmap(nullptr, end - from, PROT_READ | PROT_WRITE, flags, fd_,
-                                          kind_ == Kind::kPrivate ? 0 : static_cast<off_t>(from));
+                                          in_file() ? static_cast<off_t>(from) : 0);
   if (base == MAP_FAILED) {
     why = ErrnoNote(errno, std::to_string(end - from) + " bytes cannot be mapped", "cannot-map");
     return false;
@@ -135,7 +134,7 @@ bool Arena::Map(uint64_t from, uint64_t end, Note& why) {
   current_->base = static_cast<std::byte*>(base);
   current_->length = end - from;
   current_->file_offset = from;
-  if (kind_ == Kind::kPrivate) allocated_ = end;
+  if (!in_file()) allocated_ = end;
   std::erase_if(pieces_, [](const auto& piece) { return piece.expired(); });
   pieces_.push_back(current_);
   return true;
@@ -153,11 +152,6 @@ void Arena::Trim(const Region& region, size_t size) {
 void Arena::Seal() {
   for (const auto& weak : pieces_)
     if (const auto piece = weak.lock()) mprotect(piece->base, piece->length, PROT_READ);
-  if (kind_ == Kind::kMemoryFile) {
-#ifdef F_SEAL_FUTURE_WRITE
-    fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
-#endif
-  }
   current_.reset();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a build packs into: a file's pages, a memory file's, or private memory. Grows by pieces that are mapped
-// where the last one ended in the file, so that no byte of the file is lost between them. Not thread-safe.
+// Memory to pack into: a file's pages or private memory. Grows by pieces; in a file each is mapped where the
+// last one ended, so that no byte of the file is lost between them. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,6 @@ namespace fusebox::cache {
 
 class Arena {
  public:
-  enum class Kind { kFile, kMemoryFile, kPrivate };
-
   // One mapping; unmapped when the last blob in it is gone.
   struct Piece {
     std::byte* base = nullptr;
@@ -32,9 +30,9 @@ class Arena {
     std::shared_ptr<Piece> piece;
   };
 
-  // `fd` is borrowed; -1 for private memory. A file's first region lies behind the superblock; it grows only while
-  // tuning.min_free_bytes stay on its disk.
-  Arena(Kind kind, int fd);
+  // `fd` is borrowed; -1 for private memory. The first region of a file follows the superblock. A file grows
+  // only if tuning.min_free_bytes stay free on its disk.
+  explicit Arena(int fd);
 
   std::optional<Region> Reserve(size_t size, Note& why);
   // Takes the region back, if it was the last.
@@ -44,17 +42,16 @@ class Arena {
   // Nothing is written any more.
   void Seal();
 
-  Kind kind() const { return kind_; }
   uint64_t used() const { return used_; }
 
  private:
+  bool in_file() const { return fd_ >= 0; }
   bool Grow(uint64_t end, Note& why);
   bool Extend(uint64_t end, Note& why);
   bool Map(uint64_t from, uint64_t end, Note& why);
   void Fill(uint64_t end);
   void Populate(const Region& region);
 
-  Kind kind_;
   int fd_;
   uint64_t used_, allocated_;
   uint64_t filled_ = 0;  // the file's pages below it are there

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is to pack: a lock on one byte of the file `building`, at a place that follows from what is packed first. It ends with
-// the process that has it, and leaves nothing behind.
+// One process packs a build: it locks one byte of the file `building`, at an offset derived from the first
+// key. The lock ends with the process and leaves nothing behind.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>

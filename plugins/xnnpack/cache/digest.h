@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3-128 digests, with the widest vector code of this machine. Fast, and not collision resistant against somebody
-// who knows the seed: what a store keys by content is seeded with the store's secret.
+// XXH3-128 digests, with the widest vector code of this machine. Fast, and not collision resistant against
+// somebody who knows the seed: what a store keys by content is seeded with the store's secret.
 #pragma once
 
 #include <bit>
@@ -27,18 +27,18 @@ struct DigestHash {
   size_t operator()(const Digest& d) const { return d.low; }
 };
 
-// What packed bytes are looked up by. `identity` says what was packed and how it was asked for; `fingerprint` stands
-// for the code that packs (library build, canary). Entries of one identity and another fingerprint are never used, and are
-// superseded once the identity is published under a new one. What must live side by side (the layouts of two CPUs that
-// share a store) therefore belongs into the identity.
+// What packed bytes are looked up by. `identity` says what was packed and how it was asked for; `fingerprint`
+// stands for the code that packs (library build, canary). Entries of one identity and another fingerprint are
+// never used, and are superseded once the identity is published under a new one. What must live side by side
+// (the layouts of two CPUs that share a store) therefore belongs into the identity.
 struct Key {
   Digest identity;
   uint64_t fingerprint = 0;
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
-// Gathers an identity. Every part is written with its length or width, so that two different sequences of parts never
-// give the same bytes.
+// Gathers an identity. Every part is written with its length or width, so that two different sequences of
+// parts never give the same bytes.
 class KeyBuilder {
  public:
   KeyBuilder() = default;

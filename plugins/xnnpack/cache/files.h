@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and directories as the store trusts them: opened relative to a checked directory, never through a symbolic
-// link in the last part, owned by this user or root, not writable by others. All failures are answers, with a Note.
+// Files and directories as the store trusts them: opened relative to a checked directory, never through a
+// symbolic link in the last part, owned by this user or root, not writable by others. All failures are
+// answers, with a Note.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,7 +16,7 @@
 
 namespace fusebox::cache {
 
-// Something that did not go the best way, and what was done about it.
+// A problem and what was done about it.
 struct Note {
   std::string code;     // stable: "no-home", "symlink", "foreign-owner", "no-space", "corrupt", ...
   std::string message;  // one sentence with the path
@@ -54,7 +55,8 @@ Note ErrnoNote(int error, const std::string& what, const char* code_otherwise);
 
 // A directory that nobody else may write. Made (mode 0700, one level) when `create`.
 Fd OpenDirectory(int at, const std::string& name, bool create, Note& why);
-// A regular file to read that nobody else may write. The code is "missing" where there is none at all.
+// A regular file to read that no other user may write. The note's code is "missing" if the file does not
+// exist.
 Fd OpenTrusted(int directory, const std::string& name, Note& why);
 
 // All of `bytes`, at `offset`. False: errno. A limit on file sizes is an error here, not a signal.
@@ -65,8 +67,8 @@ std::optional<std::string> ReadSmall(int directory, const std::string& name, siz
 // Readers see the old content or the new, never a part. False: errno, and the old file is as it was.
 bool ReplaceSmall(int directory, const std::string& name, std::span<const std::byte> content);
 
-// A new file that nobody sees yet, held by an exclusive lock that ends with this process. Goes with this object, unless it was
-// named before.
+// A new file that other processes do not see, with an exclusive lock that ends with this process. The
+// destructor removes it unless NameTemp succeeded.
 struct TempFile {
   Fd fd;
   std::string name;    // in the directory; "" when the file has none at all
@@ -84,11 +86,12 @@ bool NameTemp(TempFile& temp, int to, const std::string& name, bool replace);
 // Names in a directory, without "." and "..", sorted.
 std::vector<std::string> List(int directory);
 std::string RandomName();
-// Names that stores give: 32 hexadecimal digits, `suffix`. All others are somebody else's, and nothing is done to them.
+// Names of a store's own files: 32 hexadecimal digits and `suffix`. Files with other names are never touched.
 bool IsStoreName(std::string_view name, std::string_view suffix);
 bool FillRandom(void* to, size_t size);
 
-// An exclusive lock on `name`, waited for at most `milliseconds`. None: somebody else has it, or locks do not work there.
+// An exclusive lock on `name`, waited for at most `milliseconds`. None: somebody else has it, or locks do not
+// work there.
 Fd Lock(int directory, const char* name, int milliseconds);
 
 }  // namespace fusebox::cache

@@ -28,7 +28,8 @@ class Collection {
   GcReport Run() {
     for (const Fd* directory : {&home_.tmp, &home_.side, &home_.state, &home_.models})
       SweepTemps(directory->get());
-    SweepOld(home_.models.get(), kKeepMemo, [](const std::string& name) { return IsStoreName(name, ".fbmm"); });
+    SweepOld(home_.models.get(), kKeepMemo,
+             [](const std::string& name) { return IsStoreName(name, ".fbmm"); });
     if (!home_.single_file) {
       SweepOld(home_.segments.get(), kKeepBad, [](const std::string& name) {
         return name.ends_with(std::string(kSegmentSuffix) + kBadSuffix);
@@ -81,9 +82,9 @@ class Collection {
     return segments;
   }
 
-  // Newest first, the fingerprint that an identity is first met with is the one that holds, and the segment that it is met in
-  // the one that keeps it: a process that died between a rewrite and the removal has left the rest twice. What this process
-  // uses goes before what another build of the library published meanwhile.
+  // Newest first, the fingerprint that an identity is first met with is the one that holds, and the segment
+  // that it is met in the one that keeps it: a process that died between a rewrite and the removal has left
+  // the rest twice. What this process uses goes before what another build of the library published meanwhile.
   Segments WithoutSuperseded(Segments segments) {
     const auto rank = [&](const Segment& s) {
       const Digest& id = s.superblock().id;

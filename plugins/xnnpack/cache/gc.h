@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store may lose: entries that a newer fingerprint replaced, files that nobody has used for longest when the
-// store is over its size, files of dead processes, leftovers of files that are gone.
+// What a store may lose: entries that a newer fingerprint replaced, files that nobody has used for longest
+// when the store is over its size, files of dead processes, leftovers of files that are gone.
 #pragma once
 
 #include <set>

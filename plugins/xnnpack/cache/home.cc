@@ -165,8 +165,7 @@ bool Home::OpenDirectories(bool write, Note& why) {
   models = OpenDirectory(side.get(), "models", write, why);
   state = OpenDirectory(side.get(), "state", write, why);
   tmp = OpenDirectory(side.get(), "tmp", write, why);
-  return write && segments && models && state && tmp &&
-         faccessat(tmp.get(), ".", W_OK, AT_EACCESS) == 0 &&
+  return write && segments && models && state && tmp && faccessat(tmp.get(), ".", W_OK, AT_EACCESS) == 0 &&
          faccessat(segments.get(), ".", W_OK, AT_EACCESS) == 0;
 }
 

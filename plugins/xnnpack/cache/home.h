@@ -20,10 +20,10 @@ struct Home {
   Fd segments, models, state, tmp;
   Digest secret;
 
-  // `path` as Options has it, but absolute or relative. None: `why`. What is not there is made when `write`, all but the secret; when
-  // that cannot be, the store is not writable and `why` is set too.
+  // `path` as in Options, absolute or relative. Null on failure, with `why`. With `write`, missing
+  // directories are made; if that fails, the store is not writable and `why` is set too.
   static std::unique_ptr<Home> Open(const std::string& path, bool write, Note& why);
-  // Of a store that is written and has none. When it cannot be made, the store is not writable any more.
+  // Makes the secret of a writable store if it has none. If that fails, the store is not writable any more.
   void EnsureSecret(Note& why);
 
   // Names of segment files, as they are now.
@@ -47,12 +47,14 @@ struct Home {
 inline constexpr const char* kSegmentSuffix = ".fbpk";
 inline constexpr const char* kBadSuffix = ".bad";
 
-// Where `path` would be: absolute, with the links of its parent resolved. "" with `why` when that cannot be said.
+// Where `path` would be: absolute, with the links of its parent resolved. "" with `why` when that cannot be
+// said.
 std::string Canonical(const std::string& path, Note& why);
 // $XDG_CACHE_HOME/fusebox or ~/.cache/fusebox; "" when this user has no home, or another's.
 std::string DefaultPath();
 bool IsSingleFile(const std::string& path);
-// Whether a file, which may be damaged, is the rest of a segment: it begins like one, or FILE.d is there with its secret.
+// Whether a file, which may be damaged, is the rest of a segment: it begins like one, or FILE.d is there with
+// its secret.
 bool WasSegment(int directory, const std::string& file);
 
 }  // namespace fusebox::cache

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a test lets a process die, lets a system call fail, and how long things take. Nothing but constants unless whoever
-// compiles these sources defines FUSEBOX_CACHE_HOOKS.
+// Limits, and points where tests kill the process or make a system call fail. Tests compile with
+// FUSEBOX_CACHE_HOOKS; without it, limits are constants and the points do nothing.
 #pragma once
 
 #include <cerrno>
@@ -11,10 +11,11 @@
 namespace fusebox::cache {
 
 struct Tuning {
-  uint64_t max_bytes = 8ull << 30;        // of segments on disk; the least recently used go first, never those in use
+  // Of segments on disk. The least recently used are removed first, never those in use.
+  uint64_t max_bytes = 8ull << 30;
   uint64_t min_free_bytes = 64ull << 20;  // that a build leaves on the disk
-  int build_wait_ms = 10'000;             // for another process that packs the same
-  bool durable = true;  // fsync; without it a power cut may cost the file, never its correctness
+  int build_wait_ms = 10'000;             // for another process that packs the same weights
+  bool durable = true;                    // fsync; without it a power cut may lose the file, never corrupt it
 };
 
 #ifdef FUSEBOX_CACHE_HOOKS

@@ -187,10 +187,10 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
 }
 
 std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>& put_aside, Note& why) {
-  std::optional<StoreView> view = Inspect(path, why);
-  if (!view) return std::nullopt;
   Note ignored;  // where it cannot be written, the answer is the same
-  const auto writable = OpenToWrite(path, ignored);
+  auto writable = OpenToWrite(path, ignored);
+  std::optional<StoreView> view = writable ? std::move(writable->view) : Inspect(path, why);
+  if (!view) return std::nullopt;
   for (SegmentView& s : view->segments) {
     if (s.name.ends_with(kBadSuffix)) continue;
     if (s.segment) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store as people look at it: what lies there, in whatever state, without packing or using any of it; and what they may
-// have done to it. Paths are as Options has them, but for ":memory".
+// A store as people look at it: what lies there, in whatever state, without packing or using any of it; and
+// what they may have done to it. Paths are as Options has them, but for ":memory".
 #pragma once
 
 #include <memory>
@@ -40,14 +40,16 @@ struct Removed {
   uint64_t bytes = 0;
 };
 
-// None: `why`, whose code is "missing" where there is nothing at this path, "no-cache" where it is something else, or
-// that of what stands in the way. Nothing is written.
+// None: `why`, whose code is "missing" where there is nothing at this path, "no-cache" where it is something
+// else, or that of what stands in the way. Nothing is written.
 std::optional<StoreView> Inspect(const std::string& path, Note& why);
 
-// The same after reading all blobs. What is right is recorded, what is bad is put aside, where the store can be written.
+// The same after reading all blobs. What is right is recorded, what is bad is put aside, where the store can
+// be written.
 std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>& put_aside, Note& why);
 
-// Collects garbage as a build does. `why` is set, and false returned, where the store is none or cannot be written.
+// Collects garbage as a build does. `why` is set, and false returned, where the store is none or cannot be
+// written.
 bool CollectGarbage(const std::string& path, uint64_t max_bytes, std::vector<Removed>& removed, Note& why);
 
 // Removes the segments of these ids; of an unknown one (code "no-segment"), none at all.

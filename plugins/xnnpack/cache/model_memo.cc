@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a memo (*.fbmm): MemoHeader, MemoRecords, XXH3-128 of all before it. One per model file, named after device and inode, so
-// that a changed model replaces what was known of it.
+// The file of a memo (*.fbmm): MemoHeader, MemoRecords, XXH3-128 of all before it. One per model file, named
+// after device and inode, so that a changed model replaces its old memo.
 #include "plugins/xnnpack/cache/model_memo.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ struct MemoRecord {
   Digest content;
 };
 
-// A header is the same for all memos of one file and store.
+// Equal for all memos of one file state and store.
 std::string HeaderOf(const ModelFile& file, const Digest& secret) {
   MemoHeader header{{}, kMemoVersion, kByteOrder, file, Hash(std::as_bytes(std::span(&secret, 1)))};
   std::memcpy(header.magic, kMemoMagic, sizeof kMemoMagic);
@@ -112,8 +112,8 @@ void ModelMemo::Save(const std::optional<ModelFile>& now) {
   if (!changed_ || !lasting_ || now != file_ || !home || !home->writable) return;
   changed_ = !Write();
   if (changed_)
-    store_.AddNote(ErrnoNote(errno, home->path + ": what is known of the model cannot be kept", "cannot-write"),
-                   false);
+    store_.AddNote(
+        ErrnoNote(errno, home->path + ": what is known of the model cannot be kept", "cannot-write"), false);
 }
 
 std::shared_ptr<ModelMemo> Store::Memo(const ModelFile& file) {

@@ -14,16 +14,16 @@ namespace fusebox::cache {
 
 class Store;
 
-// What is known of one state of a model file. Store::Memo makes it; it must not outlive the store. Any thread.
+// The digests of one state of a model file. Store::Memo makes it; it must not outlive the store. Any thread.
 class ModelMemo {
  public:
-  // `lasting`: what is kept from earlier starts holds, and what is new may be kept.
+  // `lasting`: digests are read from earlier starts and saved for later ones.
   ModelMemo(Store& store, const ModelFile& file, bool lasting);
   ModelMemo(const ModelMemo&) = delete;
-  // Digest of `bytes`, which are the file's content from `offset` on. Remembered, or computed and remembered.
+  // Digest of `bytes`, the file's content from `offset` on. Computed once.
   Digest Of(uint64_t offset, std::span<const std::byte> bytes);
-  // Writes what is new, if the file is still what it was and is not so young that an edit could have kept its times.
-  // `now` is the file's present state. Called after the last Of; a store that is not written keeps it in memory.
+  // Writes new digests if the file has not changed. `now` is its present state. A read-only store keeps them
+  // in memory.
   void Save(const std::optional<ModelFile>& now);
   const ModelFile& file() const { return file_; }
 
@@ -34,7 +34,7 @@ class ModelMemo {
   Store& store_;
   const ModelFile file_;
   const bool lasting_;
-  std::mutex mutex_;  // of the rest
+  std::mutex mutex_;                                       // of the rest
   std::map<std::pair<uint64_t, uint64_t>, Digest> known_;  // by offset and size
   bool changed_ = false;
 };

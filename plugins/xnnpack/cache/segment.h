@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A published segment: an immutable file, mapped, whose superblock and index have been checked. Its blobs are checked by
-// FindDamage, which its user calls before it trusts them.
+// A published segment: an immutable mapped file. Open checks its superblock and index; FindDamage checks its
+// blobs.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,9 @@ namespace fusebox::cache {
 
 class Segment {
  public:
-  // Null: `why`, whose code is "missing" where there is no such file, "corrupt" where it is to be put aside. All else is left alone:
-  // somebody else's, no file, a later format, an error of the system.
+  // Null on failure; the code of `why` is "missing" if the file does not exist, "corrupt" if it must be put
+  // aside. For all other codes the file stays as it is: another owner, no regular file, a later format, a
+  // system error.
   static std::shared_ptr<Segment> Open(int directory, const std::string& name, Note& why);
   ~Segment();
   Segment(const Segment&) = delete;
@@ -27,7 +28,7 @@ class Segment {
   // Of a record of this segment: inside of the file, whatever the blob holds.
   std::span<const std::byte> Bytes(const Record& record) const;
   std::string_view RecipeOf(const Record& record) const;
-  // Reads all blobs. The first bad one; none: all are as their digests say.
+  // Reads all blobs and reports the first whose digest does not match.
   std::optional<Note> FindDamage() const;
 
   const Superblock& superblock() const { return *reinterpret_cast<const Superblock*>(base_); }

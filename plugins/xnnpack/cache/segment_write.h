@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment in the making: blobs that are in a file already or still in memory, then index, superblock and footer.
+// A segment in the making: blobs that are in a file already or still in memory, then index, superblock and
+// footer.
 #pragma once
 
 #include <functional>

@@ -25,9 +25,9 @@ Registry& TheRegistry() {
 // Two openings with equal names share a store. A child process starts anew.
 std::string NameOf(const Options& o) {
   Note ignored;
-  const std::string name = o.path == "auto"                   ? DefaultPath()
+  const std::string name = o.path == "auto"                ? DefaultPath()
                            : o.path.starts_with(":memory") ? ":memory"
-                                                              : Canonical(o.path, ignored);
+                                                           : Canonical(o.path, ignored);
   return name + '\0' + std::to_string(static_cast<int>(o.mode)) + '\0' + std::to_string(getpid());
 }
 
@@ -70,10 +70,7 @@ void Store::OpenHome() {
   } else {
     home_ = Home::Open(path, write, why);
   }
-  if (home_) {
-    where_ = home_->path;
-    if (write) home_->EnsureSecret(why);
-  }
+  if (home_ && write) home_->EnsureSecret(why);
   if (write && !why.code.empty()) AddNote(why, true);
   if (write && !(home_ && home_->writable)) mode_ = Mode::kReadOnly;
   if (!home_) mode_ = Mode::kAnonymous;
@@ -234,7 +231,7 @@ void Store::AddNote(Note note, bool costs) {
   if (notes_.size() < kMostNotes) notes_.push_back(std::move(note));
 }
 
-void Store::Count(uint64_t Stats::*what, uint64_t more) {
+void Store::Count(uint64_t Stats::* what, uint64_t more) {
   const std::lock_guard lock(stats_mutex_);
   stats_.*what += more;
 }

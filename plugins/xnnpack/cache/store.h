@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed weights in files that models and processes share, or in memory. docs/weight-cache.md has the file format and what is
-// safe against what. Nothing here knows who packs.
+// Packed weights, in files that models and processes share or in memory. docs/weight-cache.md describes the
+// file format and which failures are handled. Nothing here depends on the code that packs.
 //
-//   auto store = Store::Open({.path = "auto"});               // never fails: at worst it keeps nothing (see notes())
-//   Digest weights = store->Memo(model)->Of(offset, bytes);   // reads the bytes only when the model is new
-//   Key key = KeyBuilder("fc f32").Number(ic).Number(oc).Buffer(weights, bytes.size()).Build(fingerprint);
+//   auto store = Store::Open({.path = "auto"});              // never fails: at worst nothing is kept, see notes()
+//   Digest weights = store->Memo(model)->Of(offset, bytes);  // reads the bytes only if the model is new
+//   Key key = KeyBuilder("fc f32").Number(ic).Buffer(weights, bytes.size()).Build(fingerprint);
 //   auto writer = store->NewWriter();
 //   if (auto hit = writer->Find(key)) return use(hit->bytes);
-//   std::byte* to = writer->Reserve(n);  pack(to);  Blob blob = writer->Commit(key, to, n, {.seed = s});
-//   writer->Publish();                                        // in the background; the blobs are usable all along
+//   std::byte* to = writer->Reserve(n);
+//   pack(to);
+//   Blob blob = writer->Commit(key, to, n, {.seed = s});
+//   writer->Publish();                                       // in the background; blobs can be used at once
 //
-// Threads: every function of Store, Writer and ModelMemo may be called from any thread. Ownership: a Blob keeps its bytes mapped
-// and a Writer its Store; a Store outlives its ModelMemos. Nothing throws but std::bad_alloc.
+// Threads: every function of Store, Writer and ModelMemo may be called from any thread. Ownership: a Blob
+// keeps its bytes mapped; a Writer keeps its Store; a Store must outlive its ModelMemos. Errors: notes(); the
+// only exception is std::bad_alloc.
 #pragma once
 
 #include <condition_variable>
@@ -38,18 +41,19 @@ class ModelMemo;
 class Writer;
 
 enum class Mode {
-  kPrivate,    // no path: for those who hold this Store, and as long as they do
+  kPrivate,    // no path: in private memory, shared by the writers of this Store until it is destroyed
   kAnonymous,  // shared within this process, nothing on disk
-  kReadOnly,   // finds what is there; packs as kAnonymous
+  kReadOnly,   // uses existing files; new weights are kept as in kAnonymous
   kReadWrite,
 };
 
 struct Options {
-  // "": kPrivate. "auto": $XDG_CACHE_HOME/fusebox or ~/.cache/fusebox. ":memory": kAnonymous. Else a file or a directory:
-  // what is there decides; of what is not there, a path that ends in "/" or whose last part has no dot is a directory.
+  // "": kPrivate. "auto": $XDG_CACHE_HOME/fusebox or ~/.cache/fusebox. ":memory": kAnonymous. Otherwise a
+  // file or a directory. If the path does not exist, it is a directory if it ends in "/" or its last part has
+  // no dot.
   std::string path;
   Mode mode = Mode::kReadWrite;  // or kReadOnly
-  std::string writer;            // who packs, for listings: at most 63 bytes are kept
+  std::string writer;            // name of the packing program for listings, at most 63 bytes
 };
 
 // Packed bytes. Readable, never written again, aligned to 128.
@@ -61,38 +65,38 @@ struct Blob {
 
 struct Stats {
   uint64_t hits = 0, misses = 0;
-  uint64_t bytes_mapped = 0;  // found, in files
+  uint64_t bytes_mapped = 0;  // found in files
   uint64_t bytes_packed = 0;  // committed by writers of this process, without duplicates
-  uint64_t bytes_heap = 0;    // of these, in private memory or a memory file
+  uint64_t bytes_heap = 0;    // of these, in private memory
   uint64_t dedup_bytes = 0;   // committed, but equal to what was there
-  uint64_t bytes_hashed = 0;  // of models, since no memo had them
+  uint64_t bytes_hashed = 0;  // of models, not found in a memo
   uint64_t segments_published = 0, segments_bad = 0;
-  // Code and message of the first note that cost something; "" when there is none.
+  // Code and message of the first note about a fallback that costs memory or time; "" if there is none.
   std::string fallback_reason, fallback_message;
 };
 
 class Store : public std::enable_shared_from_this<Store> {
  public:
-  // The store of this path; one object per process for equal paths and modes, except kPrivate ones. Sees what others published so far.
+  // The store of this path: one object per process for equal paths and modes, except in kPrivate. Includes
+  // what other processes have published so far.
   static std::shared_ptr<Store> Open(const Options& options);
   explicit Store(const Options& options);  // for Open
-  ~Store();                                // waits for what is being published
+  ~Store();                                // waits for builds that are being published
 
-  // What was packed under `key`. A miss says nothing of why.
+  // The weights packed under `key`.
   std::optional<Blob> Lookup(const Key& key);
-  // Never find this entry again in this process: its bytes do not fit what asked for them.
+  // The entry is not found again in this process: its bytes have the wrong size for their user.
   void Distrust(const Key& key);
-  // Of a source buffer, under the secret of this store.
+  // Digest of a source buffer, seeded with the secret of this store.
   Digest HashContent(std::span<const std::byte> bytes);
-  // The digests of a model file's buffers, as remembered from earlier starts.
+  // The digests of a model file's buffers, with those that earlier starts saved.
   std::shared_ptr<ModelMemo> Memo(const ModelFile& file);
-  // `dedup`: equal bytes under two keys of one build are kept once.
+  // `dedup`: equal bytes under two keys of one build are stored once.
   std::unique_ptr<Writer> NewWriter(bool dedup = true);
-  // Waits until all that was published is on disk, or has failed (notes).
+  // Waits until all published builds are on disk or have failed (see notes).
   void Flush();
 
-  Mode mode() const { return mode_; }                   // after fallback
-  const std::string& where() const { return where_; }  // absolute path; "" for none
+  Mode mode() const { return mode_; }  // after fallback
   Stats stats() const;
   std::vector<Note> notes() const;
 
@@ -113,7 +117,7 @@ class Store : public std::enable_shared_from_this<Store> {
 
   void OpenHome();
   std::shared_ptr<Segment> OpenSegment(const std::string& name);
-  // What other processes published or removed meanwhile.
+  // Opens segments that other processes have published, and drops those that they have removed.
   void Refresh();
   std::optional<Found> Find(const Key& key);
   std::optional<Blob> FindPending(const Key& key) const;
@@ -122,10 +126,10 @@ class Store : public std::enable_shared_from_this<Store> {
   bool Trusted(Segment& segment);
   void MarkBad(Segment& segment, const Note& why);
   void AddNote(Note note, bool costs);
-  void Count(uint64_t Stats::*what, uint64_t more = 1);
+  void Count(uint64_t Stats::* what, uint64_t more = 1);
 
-  // build_lock.cc: the right of this process to pack what begins with `first`, waited for at most tuning.build_wait_ms. Null: another
-  // process still packs it. Ends with the last pointer to it.
+  // build_lock.cc: the lock for builds whose first key is `first`. Waits for at most tuning.build_wait_ms;
+  // null if another process still holds it. Released with the last pointer.
   std::shared_ptr<const void> LockBuild(const Digest& first);
 
   // publish.cc; all but Enqueue on the worker's thread.
@@ -139,7 +143,6 @@ class Store : public std::enable_shared_from_this<Store> {
 
   const Options options_;
   Mode mode_;
-  std::string where_;
   std::unique_ptr<Home> home_;  // null: nothing is on disk
 
   mutable std::shared_mutex mutex_;  // of all down to memos_mutex_

@@ -50,47 +50,34 @@ Blob BlobOf(const Arena::Region& region, size_t size, uint32_t seed) {
 }  // namespace
 
 void Writer::Start() {
-  if (store_->mode_ == Mode::kPrivate) return Use(Rung::kHeap);
-  if (store_->mode_ != Mode::kReadWrite || current_.busy) return StartAnonymous();
+  if (store_->mode_ != Mode::kReadWrite || current_.busy) return Use(Rung::kMemory);
   Note why;
   TempFile& temp = current_.build.temp = MakeTemp(store_->home_->tmp.get(), why);
   if (!temp.fd) {
     store_->AddNote(why, true);
-    return StartAnonymous();
+    return Use(Rung::kMemory);
   }
   Point("temp");
   current_.publishable = true;
-  if (CanPromiseSpace(temp.fd.get())) return Use(Rung::kZeroCopy, temp.fd.get());
+  if (CanPromiseSpace(temp.fd.get())) return Use(Rung::kZeroCopy);
   store_->AddNote(
-      {"staged", store_->where_ + ": its file system cannot promise space, packed in memory first", 0}, false);
+      {"staged", store_->home_->path + ": its file system cannot promise space, packed in memory first", 0},
+      false);
   Use(Rung::kStaged);
 }
 
-void Writer::StartAnonymous() {
-  current_.memory =
-      Fd(Fails("memfd") ? -1 : memfd_create("fusebox-weights", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (current_.memory) return Use(Rung::kAnonymous, current_.memory.get());
-  store_->AddNote(ErrnoNote(errno, "a memory file cannot be made", "no-memory-file"), false);
-  Use(Rung::kHeap);
-}
-
 // Regions of the arena before keep their memory.
-void Writer::Use(Rung rung, int fd) {
+void Writer::Use(Rung rung) {
   rung_ = rung;
-  current_.arena.emplace(rung == Rung::kZeroCopy    ? Arena::Kind::kFile
-                         : rung == Rung::kAnonymous ? Arena::Kind::kMemoryFile
-                                                    : Arena::Kind::kPrivate,
-                         fd);
+  current_.arena.emplace(rung == Rung::kZeroCopy ? current_.build.temp.fd.get() : -1);
 }
 
+// From the file.
 void Writer::StepDown(Note why) {
-  const bool in_file = rung_ == Rung::kZeroCopy;
-  const bool unsupported = in_file && why.code == "not-supported" && current_.build.entries.empty();
+  const bool unsupported = why.code == "not-supported" && current_.build.entries.empty();
   store_->AddNote(std::move(why), !unsupported);
-  if (unsupported) return Use(Rung::kStaged);
-  current_.publishable = false;  // a part would fill the disk and not save the next start from packing
-  if (in_file) return StartAnonymous();
-  Use(Rung::kHeap);
+  if (!unsupported) current_.publishable = false;  // a part would not save the next start from packing
+  Use(unsupported ? Rung::kStaged : Rung::kMemory);
 }
 
 std::optional<Arena::Region> Writer::ReserveMain(size_t size) {
@@ -98,7 +85,7 @@ std::optional<Arena::Region> Writer::ReserveMain(size_t size) {
   for (;;) {
     Note why;
     if (auto region = current_.arena->Reserve(size, why)) return region;
-    if (current_.arena->kind() == Arena::Kind::kPrivate) {
+    if (rung_ != Rung::kZeroCopy) {
       store_->AddNote(why, true);
       return std::nullopt;
     }
@@ -126,7 +113,8 @@ std::optional<Blob> Writer::Claim(const Key& first) {
   if (!held) {
     current_.busy = true;
     store_->AddNote(
-        {"busy", store_->where_ + ": another process is packing the same for too long, packed in memory", 0},
+        {"busy", store_->home_->path + ": another process is packing the same for too long, packed in memory",
+         0},
         true);
   }
   current_.build.lock = std::move(held);
@@ -159,7 +147,8 @@ Writer::Open Writer::Take(std::byte* reserved, size_t size) {
 
 void Writer::GiveBack(const Open& open) { (open.scratch ? scratch_ : *current_.arena).Rewind(open.region); }
 
-// What is there under the key already. A key that two contents share does not say enough: then each keeps its own.
+// What is there under the key already. A key that two contents share does not say enough: then each keeps its
+// own.
 std::optional<Blob> Writer::Known(const Key& key, const Open& open, size_t size) {
   if (store_->Distrusted(key)) return Private(open, size, 0);
   auto found = store_->Find(key);
@@ -170,7 +159,8 @@ std::optional<Blob> Writer::Known(const Key& key, const Open& open, size_t size)
     return std::move(found->blob);
   }
   store_->AddNote(
-      {"key-conflict", Hex(key.identity) + ": packed anew, the bytes differ from those of this key", 0}, true);
+      {"key-conflict", Hex(key.identity) + ": packed anew, the bytes differ from those of this key", 0},
+      true);
   store_->Distrust(key);
   return Private(open, size, 0);
 }
@@ -224,9 +214,10 @@ void Writer::MoveToMain(Open& open, size_t size) {
 // The digest of all bytes is left to the publishing thread.
 void Writer::Add(const Key& key, const Blob& blob, uint64_t offset, const About& about) {
   Build& build = current_.build;
-  build.entries.push_back({{key.identity, {}, key.fingerprint, offset, blob.bytes.size(), about.seed, about.family, 0},
-                           std::string(about.recipe.substr(0, kMaxNote)),
-                           blob.bytes});
+  build.entries.push_back(
+      {{key.identity, {}, key.fingerprint, offset, blob.bytes.size(), about.seed, about.family, 0},
+       std::string(about.recipe.substr(0, kMaxNote)),
+       blob.bytes});
   build.owners.push_back(blob.owner);
   store_->AddPending(key, blob);
 }
@@ -257,8 +248,8 @@ void Writer::Publish() {
   for (auto& [at, open] : open_) open.scratch = true;  // of no build any more
   Current done = std::exchange(current_, {});
   if (done.arena) {
-    if (rung_ == Rung::kZeroCopy) done.build.used = std::max(kFirstBlob, done.arena->used());
-    if (rung_ == Rung::kZeroCopy || rung_ == Rung::kAnonymous) done.arena->Seal();
+    if (rung_ == Rung::kZeroCopy) done.build.used = done.arena->used();
+    done.arena->Seal();
   }
   done.build.staged = rung_ == Rung::kStaged;
   if (done.publishable && !done.build.entries.empty()) store_->Enqueue(std::move(done.build));

@@ -10,67 +10,69 @@
 
 namespace fusebox::cache {
 
-// How a writer's bytes are held, best first. A writer goes down when a rung fails and says why in Store::notes().
+// Where a writer's bytes are, best first. If one fails, the writer falls back to the next; Store::notes() has
+// the cause.
 enum class Rung {
-  kZeroCopy,   // packed straight into pages of the file to be
-  kStaged,     // packed into memory, written when published: where the file system cannot promise space
-  kAnonymous,  // sealed memory file
-  kHeap,       // private memory
+  kZeroCopy,  // packed into pages of the future file
+  kStaged,    // packed into memory, written when published: for file systems that cannot reserve space
+  kMemory,
 };
 
-// What is kept beside the bytes.
+// Stored with the bytes.
 struct About {
   uint32_t seed = 0;
-  uint16_t family = 0;        // the caller's classes, for listings
-  std::string_view recipe{};  // readable, for `cache info` and `cache doctor`; at most 4 KiB are kept
+  uint16_t family = 0;        // defined by the caller, for listings
+  std::string_view recipe{};  // text for `cache info` and `cache doctor`, at most 4 KiB
 };
 
-// Finds and packs the weights of one user of a store: one build up to each Publish. Without Publish nothing reaches the disk;
-// blobs stay valid. Any thread.
+// Finds and packs weights for one user of a store. Weights committed before a Publish are one build, which
+// becomes one segment. Without Publish nothing is written to disk; blobs stay valid. Any thread.
 class Writer {
  public:
   Writer(std::shared_ptr<Store> store, bool dedup) : store_(std::move(store)), dedup_(dedup) {}
 
-  // Store::Lookup. The first key of a build that is not found is claimed.
+  // Store::Lookup; then Claim for the first key of a build that is not found.
   std::optional<Blob> Find(const Key& key);
-  // Before the first Reserve, with a key that was not found: waits while another process packs what begins with this key (at most
-  // tuning.build_wait_ms, no longer than that process lives). A blob: it has been published meanwhile, and nothing is
-  // held. Nothing: pack; others wait from now on, until this build is published or gone. Where the time ran out, the
-  // writer packs into memory, and nothing of it is published. A writer that never claims waits for nobody.
+  // Before the first Reserve, with a key that was not found. Waits while another process packs a build with
+  // this first key: at most tuning.build_wait_ms, and not longer than that process lives. Returns a blob if
+  // that process has published it. Otherwise the caller packs, and other processes wait until this build is
+  // published or dropped. After a timeout the writer packs into memory and publishes nothing. A writer that
+  // never claims never waits.
   std::optional<Blob> Claim(const Key& first);
-  // Memory to pack into, at least `size` bytes, aligned to 128, not cleared. Null: out of memory. Each pointer ends in exactly one of
-  // Commit, KeepPrivate and Discard. What is known to be in the store already is packed into Scratch, which never
-  // touches a disk.
+  // Memory to pack into: at least `size` bytes, aligned to 128, not cleared. Null: out of memory. Each
+  // pointer is passed to exactly one of Commit, KeepPrivate and Discard. Scratch is never part of a file; it
+  // is for weights that the store already has.
   std::byte* Reserve(size_t size);
   std::byte* ReserveScratch(size_t size);
-  // The first `size` bytes under `key`. When the store has the key, or the same bytes, the memory is given back and
-  // the blob is what was there: only blob.bytes may be used from now on. An entry is found by Lookup at once in this process.
+  // Stores the first `size` bytes under `key`. If the store already has the key, or the same bytes, the
+  // memory is freed and the existing blob is returned: use only blob.bytes afterwards. Lookup finds the entry
+  // at once in this process.
   Blob Commit(const Key& key, std::byte* reserved, size_t size, const About& about);
-  // Bytes that have no key: they never reach the disk.
+  // Keeps bytes without a key, never on disk.
   Blob KeepPrivate(std::byte* reserved, size_t size);
   void Discard(std::byte* reserved);
-  // The build is complete. It is written in the background (Store::Flush waits); what is packed from now on is another build.
+  // Ends the build and writes it in the background (Store::Flush waits). The next Reserve or Claim starts
+  // another one.
   void Publish();
-  Rung rung() const { return rung_; }  // of the build at hand, else of the last one
+  Rung rung() const { return rung_; }  // of the current build, or of the last one
 
  private:
   struct Open {
     Arena::Region region;
     bool scratch;
   };
+  // The build from the first Reserve or Claim to Publish.
   struct Current {
     Build build;
     bool publishable = false;
     bool claimed = false;
-    bool busy = false;  // another process packs the same
-    Fd memory;
-    std::optional<Arena> arena;  // none before the first Reserve
+    bool busy = false;                                         // another process packs the same
+    std::optional<Arena> arena;                                // none before the first Reserve
     std::unordered_map<Digest, size_t, DigestHash> by_sample;  // index of build.entries
   };
 
   void Start();
-  void StartAnonymous();
-  void Use(Rung rung, int fd = -1);
+  void Use(Rung rung);
   void StepDown(Note why);
   std::optional<Arena::Region> ReserveMain(size_t size);
   std::byte* ReserveIn(bool scratch, size_t size);
@@ -88,9 +90,9 @@ class Writer {
   const bool dedup_;
   mutable std::mutex mutex_;  // of all below
   std::unordered_map<std::byte*, Open> open_;
-  std::atomic<Rung> rung_ = Rung::kHeap;
+  std::atomic<Rung> rung_ = Rung::kMemory;
   Current current_;
-  Arena scratch_{Arena::Kind::kPrivate, -1};
+  Arena scratch_{-1};
 };
 
 }  // namespace fusebox::cache

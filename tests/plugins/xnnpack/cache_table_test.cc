@@ -197,8 +197,7 @@ void Rewrite(const std::string& path, const std::function<void(cache::Entry&)>& 
   cache::Digest id;
   ASSERT_TRUE(cache::WriteStaged(build, why) && cache::Finish(build, stamp, id, why)) << why.message;
   fs::remove(view->PathOf(view->segments[0]));
-  ASSERT_TRUE(
-      cache::NameTemp(build.temp, home->segments.get(), cache::Hex(id) + ".fbpk", false));
+  ASSERT_TRUE(cache::NameTemp(build.temp, home->segments.get(), cache::Hex(id) + ".fbpk", false));
 }
 
 std::string Line(const std::string& note, const std::string& name) {

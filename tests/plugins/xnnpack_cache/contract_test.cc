@@ -170,7 +170,7 @@ TEST_F(Contract, AnonymousStoresShareAndLeaveNoFile) {
   EXPECT_EQ(store->mode(), Mode::kAnonymous);
   const auto writer = store->NewWriter();
   std::byte* const to = writer->Reserve(SizeOf(2));
-  EXPECT_EQ(writer->rung(), Rung::kAnonymous);
+  EXPECT_EQ(writer->rung(), Rung::kMemory);
   std::memcpy(to, BytesOf(2).data(), SizeOf(2));
   Blob blob = writer->Commit(KeyOf(2), to, SizeOf(2), {.seed = 2});
   writer->Publish();
@@ -193,13 +193,15 @@ TEST_F(Contract, AWriterMayPackAnotherBuild) {
   const auto writer = store->NewWriter();
   const auto pack = [&](int blob, std::byte* to) {
     std::memcpy(to, BytesOf(blob).data(), SizeOf(blob));
-    EXPECT_TRUE(Right(writer->Commit(KeyOf(blob), to, SizeOf(blob), {.seed = static_cast<uint32_t>(blob)}), blob));
+    EXPECT_TRUE(
+        Right(writer->Commit(KeyOf(blob), to, SizeOf(blob), {.seed = static_cast<uint32_t>(blob)}), blob));
   };
   pack(0, writer->Reserve(SizeOf(0)));
   std::byte* const late = writer->Reserve(SizeOf(1));
   std::memcpy(late, BytesOf(1).data(), SizeOf(1));
   writer->Publish();
-  EXPECT_TRUE(Right(writer->Commit(KeyOf(1), late, SizeOf(1), {.seed = 1}), 1)) << "reserved in the build before";
+  EXPECT_TRUE(Right(writer->Commit(KeyOf(1), late, SizeOf(1), {.seed = 1}), 1))
+      << "reserved in the build before";
   pack(2, writer->Reserve(SizeOf(2)));
   writer->Publish();
   store->Flush();

@@ -32,9 +32,7 @@ void StoreTest::TearDown() {
   fs::remove_all(directory_, error);
 }
 
-Options StoreTest::In(const std::string& path) const {
-  return {.path = path, .writer = "test"};
-}
+Options StoreTest::In(const std::string& path) const { return {.path = path, .writer = "test"}; }
 
 size_t SizeOf(int blob) {
   constexpr size_t kSizes[] = {64, 4096, 100'016, 1'048'576, 16, 300'000};

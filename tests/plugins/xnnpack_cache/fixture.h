@@ -33,7 +33,8 @@ size_t SizeOf(int blob);
 std::vector<std::byte> BytesOf(int blob);
 Key KeyOf(int blob, uint64_t fingerprint = 1);
 
-// Commits blobs [first, last) that are not there yet, and checks that all of them read right. False: memory ran out.
+// Commits blobs [first, last) that are not there yet, and checks that all of them read right. False: memory
+// ran out.
 bool Pack(Store& store, int first, int last, uint64_t fingerprint = 1);
 bool Right(const Blob& blob, int number);
 // How many of [first, last) are found; each that is must be right.

@@ -233,10 +233,9 @@ TEST_F(Limits, TheLadderDownToPrivateMemory) {
   EXPECT_EQ(rung_with("", 0, In(path())), Rung::kZeroCopy);
   EXPECT_EQ(rung_with("fallocate", EOPNOTSUPP, In(path())), Rung::kStaged);
   EXPECT_EQ(rung_with("statfs", EIO, In(path())), Rung::kStaged);
-  EXPECT_EQ(rung_with("fallocate", ENOSPC, In(path())), Rung::kAnonymous);
-  EXPECT_EQ(rung_with("memfd", EMFILE, In(":memory")), Rung::kHeap);
-  EXPECT_EQ(rung_with("memfd-size", ENOMEM, In(":memory")), Rung::kHeap);
-  EXPECT_EQ(rung_with("", 0, In("")), Rung::kHeap);
+  EXPECT_EQ(rung_with("fallocate", ENOSPC, In(path())), Rung::kMemory);
+  EXPECT_EQ(rung_with("", 0, In(":memory")), Rung::kMemory);
+  EXPECT_EQ(rung_with("", 0, In("")), Rung::kMemory);
   hooks = {.fail = "mmap", .error = ENOMEM};
   const auto store = Store::Open(In(path()));
   EXPECT_EQ(store->NewWriter()->Reserve(1000), nullptr);

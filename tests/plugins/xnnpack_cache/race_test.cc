@@ -198,7 +198,7 @@ TEST_F(Race, APackerThatHangsIsWaitedForOnlySoLong) {
   EXPECT_TRUE(Right(writer->Commit(KeyOf(0), at, bytes.size(), {}), 0));
   writer->Publish();
   store->Flush();
-  EXPECT_EQ(writer->rung(), Rung::kAnonymous);
+  EXPECT_EQ(writer->rung(), Rung::kMemory);
   EXPECT_EQ(store->stats().fallback_reason, "busy");
   EXPECT_TRUE(FilesBelow(path(), ".fbpk").empty());
   kill(child, SIGKILL);
