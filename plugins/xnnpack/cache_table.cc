@@ -46,7 +46,7 @@ std::map<uint64_t, uint32_t> Shares(const cache::Segment& segment) {
   return shares;
 }
 
-void SaySegment(Sink sink, const StoreView& store, const SegmentView& s) {
+void ReportSegment(Sink sink, const StoreView& store, const SegmentView& s) {
   if (!FBX_HAS(sink, segment)) return;
   const std::string path = store.PathOf(s);
   fbx_cache_segment out{};
@@ -85,7 +85,7 @@ std::set<uint64_t> AllFingerprints() {
   return all;
 }
 
-void SayEntries(Sink sink, const SegmentView& s, const std::set<uint64_t>& fingerprints) {
+void ReportEntries(Sink sink, const SegmentView& s, const std::set<uint64_t>& fingerprints) {
   if (!FBX_HAS(sink, entry) || !s.segment) return;
   std::map<uint64_t, uint32_t> shares = Shares(*s.segment);
   for (const cache::Record& r : s.segment->records()) {
@@ -107,19 +107,19 @@ void SayEntries(Sink sink, const SegmentView& s, const std::set<uint64_t>& finge
   }
 }
 
-void Say(Sink sink, const StoreView& store) {
+void Report(Sink sink, const StoreView& store) {
   if (FBX_HAS(sink, store)) {
-    const fbx_cache_store out{FBX_HEAD(fbx_cache_store), str(store.home->path), store.home->single_file};
+    const fbx_cache_store out{FBX_HEAD(fbx_cache_store), str(store.dirs->path), store.dirs->single_file};
     sink->store(sink, &out);
   }
   const auto fingerprints = FBX_HAS(sink, entry) ? AllFingerprints() : std::set<uint64_t>();
   for (const SegmentView& s : store.segments) {
-    SaySegment(sink, store, s);
-    SayEntries(sink, s, fingerprints);
+    ReportSegment(sink, store, s);
+    ReportEntries(sink, s, fingerprints);
   }
 }
 
-void Say(Sink sink, const std::vector<cache::Removed>& removed) {
+void Report(Sink sink, const std::vector<cache::Removed>& removed) {
   if (!FBX_HAS(sink, removed)) return;
   for (const cache::Removed& r : removed) sink->removed(sink, str(r.path), r.bytes);
 }
@@ -129,7 +129,7 @@ fbx_status List(const fbx_host* host, fbx_str path, Sink sink) noexcept {
     Note why;
     const auto store = cache::Inspect(std::string(view(path)), why);
     if (!store) Throw(why);
-    Say(sink, *store);
+    Report(sink, *store);
   });
 }
 
@@ -139,8 +139,8 @@ fbx_status Verify(const fbx_host* host, fbx_str path, Sink sink) noexcept {
     std::vector<cache::Removed> put_aside;
     const auto store = cache::VerifyAll(std::string(view(path)), put_aside, why);
     if (!store) Throw(why);
-    Say(sink, *store);
-    Say(sink, put_aside);
+    Report(sink, *store);
+    Report(sink, put_aside);
   });
 }
 
@@ -150,7 +150,7 @@ fbx_status Remove(const fbx_host* host, Sink sink, const F& remove) noexcept {
     Note why;
     std::vector<cache::Removed> removed;
     const bool done = remove(removed, why);
-    Say(sink, removed);
+    Report(sink, removed);
     if (!done) Throw(why);
   });
 }
@@ -180,17 +180,17 @@ fbx_status Facts(const fbx_host* host, Sink sink) noexcept {
   return guard(host, [&] {
     if (!FBX_HAS(sink, fact)) return;
     RequireLibrary();
-    const auto say = [&](std::string_view name, std::string_view value) {
+    const auto report = [&](std::string_view name, std::string_view value) {
       sink->fact(sink, str(name), str(value));
     };
-    say("library", "XNNPACK " + LibraryBuildText());
+    report("library", "XNNPACK " + LibraryBuildText());
     const std::string_view cpu = CpuText();
-    say("cpu", cpu.substr(0, cpu.find_last_not_of(' ') + 1));
+    report("cpu", cpu.substr(0, cpu.find_last_not_of(' ') + 1));
     for (size_t i = 0; i < kFamilies; ++i) {
       const auto family = static_cast<Family>(i);
       const std::vector<uint64_t> forms = FingerprintsOf(family);
       const cache::Digest digest = cache::Hash(std::as_bytes(std::span(forms)));
-      say("fingerprint of " + std::string(FamilyName(family)), cache::Hex(digest).substr(16));
+      report("fingerprint of " + std::string(FamilyName(family)), cache::Hex(digest).substr(16));
     }
   });
 }

@@ -46,7 +46,7 @@ std::optional<Arena::Region> Arena::Reserve(size_t size, Note& why) {
   }
   used_ = at + capacity;
   Region region{current_->base + (at - current_->file_offset), capacity, at, current_};
-  if (in_file()) Populate(region);
+  Populate(region);
   return region;
 }
 
@@ -69,7 +69,7 @@ void Arena::Populate(const Region& region) {
   const uint64_t begin = region.offset / PageSize() * PageSize();
   const uint64_t end = std::min(AlignUp(region.offset + region.capacity, PageSize()),
                                 current_->file_offset + current_->length);
-  Fill(end);
+  if (in_file()) Fill(end);
 #ifdef MADV_POPULATE_WRITE
   madvise(current_->base + (begin - current_->file_offset), end - begin, MADV_POPULATE_WRITE);
 #endif

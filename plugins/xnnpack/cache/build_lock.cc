@@ -47,7 +47,7 @@ std::shared_ptr<const void> Store::LockBuild(const Digest& first) {
   };
   if (auto lock = own()) return lock;
   auto file = std::make_shared<Fd>(
-      openat(home_->side.get(), "building", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+      openat(dirs_->side.get(), "building", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   const int64_t end = Milliseconds() + tuning.build_wait_ms;
   for (;;) {
     // Where there are no such locks, several may pack the same, and one of them is kept.

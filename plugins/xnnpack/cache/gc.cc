@@ -10,8 +10,8 @@
 #include <map>
 #include <tuple>
 
-#include "plugins/xnnpack/cache/home.h"
 #include "plugins/xnnpack/cache/hooks.h"
+#include "plugins/xnnpack/cache/store_dirs.h"
 
 namespace fusebox::cache {
 namespace {
@@ -23,15 +23,15 @@ using Segments = std::vector<std::shared_ptr<Segment>>;
 
 class Collection {
  public:
-  Collection(const Home& home, const GcOptions& options) : home_(home), options_(options) {}
+  Collection(const StoreDirs& dirs, const GcOptions& options) : dirs_(dirs), options_(options) {}
 
   GcReport Run() {
-    for (const Fd* directory : {&home_.tmp, &home_.side, &home_.state, &home_.models})
+    for (const Fd* directory : {&dirs_.tmp, &dirs_.side, &dirs_.state, &dirs_.models})
       SweepTemps(directory->get());
-    SweepOld(home_.models.get(), kKeepMemo,
+    SweepOld(dirs_.models.get(), kKeepMemo,
              [](const std::string& name) { return IsStoreName(name, ".fbmm"); });
-    if (!home_.single_file) {
-      SweepOld(home_.segments.get(), kKeepBad, [](const std::string& name) {
+    if (!dirs_.single_file) {
+      SweepOld(dirs_.segments.get(), kKeepBad, [](const std::string& name) {
         return name.ends_with(std::string(kSegmentSuffix) + kBadSuffix);
       });
       Segments segments = OpenAll();
@@ -67,17 +67,17 @@ class Collection {
   void SweepState() {
     std::set<std::string> ids;
     for (const auto& segment : OpenAll()) ids.insert(Hex(segment->superblock().id));
-    for (const std::string& name : List(home_.state.get()))
+    for (const std::string& name : List(dirs_.state.get()))
       if ((IsStoreName(name, ".ok") || IsStoreName(name, ".used")) &&
           !ids.contains(name.substr(0, name.find('.'))))
-        Remove(home_.state.get(), name);
+        Remove(dirs_.state.get(), name);
   }
 
   Segments OpenAll() const {
     Segments segments;
-    for (const std::string& name : home_.SegmentNames()) {
+    for (const std::string& name : dirs_.SegmentNames()) {
       Note ignored;
-      if (auto segment = Segment::Open(home_.segments.get(), name, ignored)) segments.push_back(segment);
+      if (auto segment = Segment::Open(dirs_.segments.get(), name, ignored)) segments.push_back(segment);
     }
     return segments;
   }
@@ -100,7 +100,7 @@ class Collection {
         (holds.try_emplace(r.identity, segment.get()).first->second == segment.get() ? live : dead) += r.size;
       const auto keep = [&](const Record& r) { return holds.at(r.identity) == segment.get(); };
       if (dead > 0 && live == 0) {
-        Remove(home_.segments.get(), segment->name());
+        Remove(dirs_.segments.get(), segment->name());
       } else if (dead * 16 <= live + dead) {
         left.push_back(segment);
       } else if (auto smaller = Rewrite(*segment, keep)) {
@@ -113,25 +113,25 @@ class Collection {
   // The live part under a new name; then the old one goes.
   std::shared_ptr<Segment> Rewrite(const Segment& segment, const std::function<bool(const Record&)>& keep) {
     Note why;
-    Build build{MakeTemp(home_.tmp.get(), why)};
-    const Stamp stamp{home_.secret, 0, segment.superblock().writer};
+    Build build{MakeTemp(dirs_.tmp.get(), why)};
+    const Stamp stamp{dirs_.secret, 0, segment.superblock().writer};
     Digest id;
     if (!build.temp.fd || !AppendOld(build, segment, keep, why) || !Finish(build, stamp, id, why) ||
-        !NameTemp(build.temp, home_.segments.get(), Hex(id) + kSegmentSuffix, false))
+        !NameTemp(build.temp, dirs_.segments.get(), Hex(id) + kSegmentSuffix, false))
       return nullptr;
     Point("rewritten");
-    auto smaller = Segment::Open(home_.segments.get(), Hex(id) + kSegmentSuffix, why);
+    auto smaller = Segment::Open(dirs_.segments.get(), Hex(id) + kSegmentSuffix, why);
     if (!smaller) return nullptr;
-    home_.RecordVerified(id, smaller->file());
-    home_.Touch(id);
-    Remove(home_.segments.get(), segment.name());
+    dirs_.RecordVerified(id, smaller->file());
+    dirs_.Touch(id);
+    Remove(dirs_.segments.get(), segment.name());
     if (options_.in_use.contains(segment.superblock().id)) also_in_use_.insert(id);
     return smaller;
   }
 
   void Evict(Segments segments) {
     const auto used = [&](const Segment& s) {
-      return std::max(home_.LastUsed(s.superblock().id), s.file().modified_ns / 1'000'000'000);
+      return std::max(dirs_.LastUsed(s.superblock().id), s.file().modified_ns / 1'000'000'000);
     };
     std::stable_sort(segments.begin(), segments.end(),
                      [&](const auto& a, const auto& b) { return used(*a) < used(*b); });
@@ -140,7 +140,7 @@ class Collection {
       if (options_.max_bytes == 0 || report_.bytes <= options_.max_bytes) return;
       const Digest& id = s->superblock().id;
       if (options_.in_use.contains(id) || also_in_use_.contains(id) || id == options_.newest) continue;
-      Remove(home_.segments.get(), s->name());
+      Remove(dirs_.segments.get(), s->name());
       report_.bytes -= s->file().size;
     }
   }
@@ -151,7 +151,7 @@ class Collection {
     ++report_.removed_files;
   }
 
-  const Home& home_;
+  const StoreDirs& dirs_;
   const GcOptions& options_;
   GcReport report_;
   std::set<Digest> also_in_use_;
@@ -159,6 +159,6 @@ class Collection {
 
 }  // namespace
 
-GcReport Collect(const Home& home, const GcOptions& options) { return Collection(home, options).Run(); }
+GcReport Collect(const StoreDirs& dirs, const GcOptions& options) { return Collection(dirs, options).Run(); }
 
 }  // namespace fusebox::cache

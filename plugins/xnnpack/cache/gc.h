@@ -9,7 +9,7 @@
 
 namespace fusebox::cache {
 
-struct Home;
+struct StoreDirs;
 
 struct GcOptions {
   uint64_t max_bytes = 0;     // 0: no limit
@@ -23,6 +23,6 @@ struct GcReport {
 };
 
 // The caller holds the store's lock. A file that is unlinked stays valid for those who have it mapped.
-GcReport Collect(const Home& home, const GcOptions& options);
+GcReport Collect(const StoreDirs& dirs, const GcOptions& options);
 
 }  // namespace fusebox::cache

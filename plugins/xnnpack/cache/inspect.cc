@@ -40,41 +40,41 @@ std::string IdOf(const std::string& name) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
 }
 
-SegmentView View(const Home& home, const std::string& name) {
+SegmentView View(const StoreDirs& dirs, const std::string& name) {
   SegmentView view{.id = IdOf(name), .name = name};
   struct stat status;
-  if (Exists(home.segments.get(), name, &status)) view.bytes = static_cast<uint64_t>(status.st_size);
+  if (Exists(dirs.segments.get(), name, &status)) view.bytes = static_cast<uint64_t>(status.st_size);
   if (name.ends_with(kBadSuffix)) {
     view.why = {"put-aside", "it was damaged, and has been put aside", 0};
     return view;
   }
-  view.segment = Segment::Open(home.segments.get(), name, view.why);
+  view.segment = Segment::Open(dirs.segments.get(), name, view.why);
   if (!view.segment) {
     view.state = view.why.code == "corrupt" ? State::kBad : State::kUnusable;
     return view;
   }
   const Digest& id = view.segment->superblock().id;
-  view.used_s = std::max(home.LastUsed(id), view.segment->file().modified_ns / 1'000'000'000);
+  view.used_s = std::max(dirs.LastUsed(id), view.segment->file().modified_ns / 1'000'000'000);
   // A single file without its side directory brings its own secret.
   const bool ours =
-      view.segment->superblock().secret == home.secret || (home.single_file && home.secret.zero());
+      view.segment->superblock().secret == dirs.secret || (dirs.single_file && dirs.secret.zero());
   if (!ours) {
     view.state = State::kUnusable;
     view.why = {"other-secret", name + ": was made for another store", 0};
   } else {
-    view.state = home.Verified(id, view.segment->file()) ? State::kVerified : State::kUnverified;
+    view.state = dirs.Verified(id, view.segment->file()) ? State::kVerified : State::kUnverified;
   }
   return view;
 }
 
-bool HasSecret(const Home& home) {
+bool HasSecret(const StoreDirs& dirs) {
   struct stat status;
-  return home.side && Exists(home.side.get(), "secret", &status) && status.st_size == sizeof(Digest);
+  return dirs.side && Exists(dirs.side.get(), "secret", &status) && status.st_size == sizeof(Digest);
 }
 
 // The store to be changed, locked, and what is in it; nothing is made that makes a store of what is none.
 struct Opened {
-  std::unique_ptr<Home> home;
+  std::unique_ptr<StoreDirs> dirs;
   Fd lock;
   StoreView view;
 };
@@ -82,15 +82,15 @@ std::optional<Opened> OpenToWrite(const std::string& given, Note& why) {
   constexpr int kLockMilliseconds = 10'000;
   std::optional<StoreView> view = Inspect(given, why);
   if (!view) return std::nullopt;
-  auto home = Home::Open(view->home->path, true, why);
-  if (!home || !home->writable) {
-    if (why.code.empty()) why = {"not-permitted", view->home->path + ": cannot be written", EACCES};
+  auto dirs = StoreDirs::Open(view->dirs->path, true, why);
+  if (!dirs || !dirs->writable) {
+    if (why.code.empty()) why = {"not-permitted", view->dirs->path + ": cannot be written", EACCES};
     return std::nullopt;
   }
-  Fd lock = Lock(home->side.get(), "lock", kLockMilliseconds);
+  Fd lock = Lock(dirs->side.get(), "lock", kLockMilliseconds);
   view = Inspect(given, why);
   if (!view) return std::nullopt;
-  return Opened{std::move(home), std::move(lock), std::move(*view)};
+  return Opened{std::move(dirs), std::move(lock), std::move(*view)};
 }
 
 // Removes files, and keeps count of them.
@@ -125,20 +125,20 @@ class Remover {
   std::vector<Removed>& removed_;
 };
 
-std::string FolderOf(const Home& home) {
-  return home.single_file ? fs::path(home.path).parent_path().string() : home.path + "/segments";
+std::string FolderOf(const StoreDirs& dirs) {
+  return dirs.single_file ? fs::path(dirs.path).parent_path().string() : dirs.path + "/segments";
 }
 
-void RemoveState(const Home& home, const SegmentView& view) {
+void RemoveState(const StoreDirs& dirs, const SegmentView& view) {
   if (!view.segment) return;
   const std::string id = Hex(view.segment->superblock().id);
-  for (const char* suffix : {".ok", ".used"}) unlinkat(home.state.get(), (id + suffix).c_str(), 0);
+  for (const char* suffix : {".ok", ".used"}) unlinkat(dirs.state.get(), (id + suffix).c_str(), 0);
 }
 
 }  // namespace
 
 std::string StoreView::PathOf(const SegmentView& segment) const {
-  return FolderOf(*home) + "/" + segment.name;
+  return FolderOf(*dirs) + "/" + segment.name;
 }
 
 std::optional<StoreView> Inspect(const std::string& given, Note& why) {
@@ -158,26 +158,26 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
     return std::nullopt;
   }
   StoreView view;
-  view.home = Home::Open(path, false, why);
-  if (!view.home) {
+  view.dirs = StoreDirs::Open(path, false, why);
+  if (!view.dirs) {
     why.message = canonical + ": " + why.message;
     return std::nullopt;
   }
   why = {};  // of directories that may be missing
-  if (view.home->single_file) {
-    view.segments.push_back(View(*view.home, view.home->file));
+  if (view.dirs->single_file) {
+    view.segments.push_back(View(*view.dirs, view.dirs->file));
     const SegmentView& only = view.segments.front();
     if (!only.segment && only.why.code != "newer-format" &&
-        !WasSegment(view.home->segments.get(), view.home->file)) {
+        !WasSegment(view.dirs->segments.get(), view.dirs->file)) {
       why = {"no-cache", canonical + ": is no weight cache: " + only.why.message, 0};
       return std::nullopt;
     }
-    const std::string aside = view.home->file + kBadSuffix;
-    if (Exists(view.home->segments.get(), aside, &status)) view.segments.push_back(View(*view.home, aside));
+    const std::string aside = view.dirs->file + kBadSuffix;
+    if (Exists(view.dirs->segments.get(), aside, &status)) view.segments.push_back(View(*view.dirs, aside));
   } else {
-    for (const std::string& name : List(view.home->segments.get()))
-      if (IsSegmentName(name)) view.segments.push_back(View(*view.home, name));
-    if (view.segments.empty() && !HasSecret(*view.home)) {
+    for (const std::string& name : List(view.dirs->segments.get()))
+      if (IsSegmentName(name)) view.segments.push_back(View(*view.dirs, name));
+    if (view.segments.empty() && !HasSecret(*view.dirs)) {
       why = {"no-cache", canonical + ": is no weight cache: neither a secret nor segments of one are in it",
              0};
       return std::nullopt;
@@ -199,10 +199,10 @@ std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>
         s.why = std::move(*damage);
       } else if (s.state != State::kUnusable) {
         s.state = State::kVerified;
-        if (writable) writable->home->RecordVerified(s.segment->superblock().id, s.segment->file());
+        if (writable) writable->dirs->RecordVerified(s.segment->superblock().id, s.segment->file());
       }
     }
-    if (s.state == State::kBad && writable && writable->home->Quarantine(s.name))
+    if (s.state == State::kBad && writable && writable->dirs->Quarantine(s.name))
       put_aside.push_back({view->PathOf(s), s.bytes});
   }
   return view;
@@ -211,10 +211,10 @@ std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>
 bool CollectGarbage(const std::string& path, uint64_t max_bytes, std::vector<Removed>& removed, Note& why) {
   const auto opened = OpenToWrite(path, why);
   if (!opened) return false;
-  Collect(*opened->home, {.max_bytes = std::max<uint64_t>(max_bytes, 1)});
+  Collect(*opened->dirs, {.max_bytes = std::max<uint64_t>(max_bytes, 1)});
   for (const SegmentView& s : opened->view.segments) {
     struct stat status;
-    if (!Exists(opened->home->segments.get(), s.name, &status))
+    if (!Exists(opened->dirs->segments.get(), s.name, &status))
       removed.push_back({opened->view.PathOf(s), s.bytes});
   }
   return true;
@@ -230,15 +230,15 @@ bool RemoveSegments(const std::string& path, const std::vector<std::string>& ids
     const auto at =
         std::find_if(segments.begin(), segments.end(), [&](const SegmentView& s) { return s.id == id; });
     if (at == segments.end()) {
-      why = {"no-segment", opened->home->path + ": there is no segment " + id, 0};
+      why = {"no-segment", opened->dirs->path + ": there is no segment " + id, 0};
       return false;
     }
     chosen.push_back(&*at);
   }
   Remover remove(removed);
   for (const SegmentView* s : chosen) {
-    remove.File(opened->home->segments.get(), FolderOf(*opened->home), s->name);
-    RemoveState(*opened->home, *s);
+    remove.File(opened->dirs->segments.get(), FolderOf(*opened->dirs), s->name);
+    RemoveState(*opened->dirs, *s);
   }
   return true;
 }
@@ -246,21 +246,21 @@ bool RemoveSegments(const std::string& path, const std::vector<std::string>& ids
 bool RemoveStore(const std::string& path, std::vector<Removed>& removed, Note& why) {
   const auto opened = OpenToWrite(path, why);
   if (!opened) return false;
-  const Home& home = *opened->home;
+  const StoreDirs& dirs = *opened->dirs;
   Remover remove(removed);
-  const std::string side = home.single_file ? home.path + ".d" : home.path;
-  const int at = home.side.get();
-  if (home.single_file) {
-    for (const std::string& name : {home.file, home.file + kBadSuffix})
-      remove.File(home.segments.get(), FolderOf(home), name);
+  const std::string side = dirs.single_file ? dirs.path + ".d" : dirs.path;
+  const int at = dirs.side.get();
+  if (dirs.single_file) {
+    for (const std::string& name : {dirs.file, dirs.file + kBadSuffix})
+      remove.File(dirs.segments.get(), FolderOf(dirs), name);
   } else {
-    for (const std::string& name : List(home.segments.get()))
-      if (IsSegmentName(name)) remove.File(home.segments.get(), FolderOf(home), name);
+    for (const std::string& name : List(dirs.segments.get()))
+      if (IsSegmentName(name)) remove.File(dirs.segments.get(), FolderOf(dirs), name);
     unlinkat(at, "segments", AT_REMOVEDIR);
   }
-  remove.Folder(at, home.models, side, "models", {".fbmm"});
-  remove.Folder(at, home.state, side, "state", {".ok", ".used"});
-  remove.Folder(at, home.tmp, side, "tmp", {});
+  remove.Folder(at, dirs.models, side, "models", {".fbmm"});
+  remove.Folder(at, dirs.state, side, "state", {".ok", ".used"});
+  remove.Folder(at, dirs.tmp, side, "tmp", {});
   remove.Fixed(at, side, "secret", sizeof(Digest));
   for (const char* name : {"building", "lock"}) remove.Fixed(at, side, name, 0);
   rmdir(side.c_str());

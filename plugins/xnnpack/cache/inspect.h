@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "plugins/xnnpack/cache/home.h"
 #include "plugins/xnnpack/cache/segment.h"
+#include "plugins/xnnpack/cache/store_dirs.h"
 
 namespace fusebox::cache {
 
@@ -21,7 +21,7 @@ struct SegmentView {
     kUnusable,  // for here: a later format, another store's, not to be trusted
   };
   std::string id;    // its name, without suffix where it is a segment's
-  std::string name;  // in Home::segments
+  std::string name;  // in StoreDirs::segments
   State state = State::kBad;
   Note why;  // of the last two
   uint64_t bytes = 0;
@@ -30,7 +30,7 @@ struct SegmentView {
 };
 
 struct StoreView {
-  std::unique_ptr<Home> home;
+  std::unique_ptr<StoreDirs> dirs;
   std::vector<SegmentView> segments;  // by name
   std::string PathOf(const SegmentView& segment) const;
 };

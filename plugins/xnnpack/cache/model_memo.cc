@@ -61,13 +61,13 @@ bool Young(const ModelFile& file) {
 
 ModelMemo::ModelMemo(Store& store, const ModelFile& file, bool lasting)
     : store_(store), file_(file), lasting_(lasting) {
-  if (lasting_ && store_.home_ && store_.home_->models) Load();
+  if (lasting_ && store_.dirs_ && store_.dirs_->models) Load();
 }
 
 void ModelMemo::Load() {
-  const Home& home = *store_.home_;
-  const auto content = ReadSmall(home.models.get(), NameOf(file_), kMaxMemo);
-  if (!content || !content->starts_with(HeaderOf(file_, home.secret))) return;
+  const StoreDirs& dirs = *store_.dirs_;
+  const auto content = ReadSmall(dirs.models.get(), NameOf(file_), kMaxMemo);
+  if (!content || !content->starts_with(HeaderOf(file_, dirs.secret))) return;
   auto records = std::as_bytes(std::span(*content)).subspan(sizeof(MemoHeader));
   if (records.size() % sizeof(MemoRecord) != sizeof(Digest)) return;
   Digest self;
@@ -81,8 +81,8 @@ void ModelMemo::Load() {
 }
 
 bool ModelMemo::Write() const {
-  const Home& home = *store_.home_;
-  std::string content = HeaderOf(file_, home.secret);
+  const StoreDirs& dirs = *store_.dirs_;
+  std::string content = HeaderOf(file_, dirs.secret);
   for (const auto& [place, digest] : known_) {
     const MemoRecord record{place.first, place.second, digest};
     content.append(reinterpret_cast<const char*>(&record), sizeof record);
@@ -90,7 +90,7 @@ bool ModelMemo::Write() const {
   const Digest self = Hash(std::as_bytes(std::span(content)));
   content.append(reinterpret_cast<const char*>(&self), sizeof self);
   Point("memo");
-  return ReplaceSmall(home.models.get(), NameOf(file_), std::as_bytes(std::span(content)));
+  return ReplaceSmall(dirs.models.get(), NameOf(file_), std::as_bytes(std::span(content)));
 }
 
 Digest ModelMemo::Of(uint64_t offset, std::span<const std::byte> bytes) {
@@ -108,12 +108,12 @@ Digest ModelMemo::Of(uint64_t offset, std::span<const std::byte> bytes) {
 
 void ModelMemo::Save(const std::optional<ModelFile>& now) {
   const std::lock_guard lock(mutex_);
-  const Home* const home = store_.home_.get();
-  if (!changed_ || !lasting_ || now != file_ || !home || !home->writable) return;
+  const StoreDirs* const dirs = store_.dirs_.get();
+  if (!changed_ || !lasting_ || now != file_ || !dirs || !dirs->writable) return;
   changed_ = !Write();
   if (changed_)
     store_.AddNote(
-        ErrnoNote(errno, home->path + ": what is known of the model cannot be kept", "cannot-write"), false);
+        ErrnoNote(errno, dirs->path + ": what is known of the model cannot be kept", "cannot-write"), false);
 }
 
 std::shared_ptr<ModelMemo> Store::Memo(const ModelFile& file) {

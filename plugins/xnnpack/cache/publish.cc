@@ -104,19 +104,19 @@ void Store::Publish(Build& build) {
 bool Store::TryPublish(Build& build, Note& why) {
   Refresh();
   if (InOthers(build)) return false;
-  const bool file = home_->single_file;
-  Stamp stamp{home_->secret, 0, options_.writer};
+  const bool file = dirs_->single_file;
+  Stamp stamp{dirs_->secret, 0, options_.writer};
   Digest id;
   if (build.staged && !WriteStaged(build, why)) return false;
   if (!file && !Finish(build, stamp, id, why)) return false;
   // Without the lock all is as right, but several files may end up with the same in them.
-  const Fd lock = Lock(home_->side.get(), "lock", kLockMilliseconds);
+  const Fd lock = Lock(dirs_->side.get(), "lock", kLockMilliseconds);
   Point("locked");
   Refresh();
   if (InOthers(build) || mode_ != Mode::kReadWrite) return false;
   if (file && (!AppendOwn(build, stamp, why) || !Finish(build, stamp, id, why))) return false;
-  const std::string name = file ? home_->file : Hex(id) + kSegmentSuffix;
-  if (!NameTemp(build.temp, home_->segments.get(), name, file) && (file || errno != EEXIST)) {
+  const std::string name = file ? dirs_->file : Hex(id) + kSegmentSuffix;
+  if (!NameTemp(build.temp, dirs_->segments.get(), name, file) && (file || errno != EEXIST)) {
     why = ErrnoNote(errno, name + ": cannot be published", "cannot-publish");
     return false;
   }
@@ -146,18 +146,18 @@ bool Store::AppendOwn(Build& build, Stamp& stamp, Note& why) {
 // The file is in its place: it is known to be right, and what it replaces may go.
 void Store::Settle(const std::string& name, const Digest& id) {
   Point("linked");
-  if (tuning.durable) fsync(home_->segments.get());
+  if (tuning.durable) fsync(dirs_->segments.get());
   Point("directory-synced");
   Count(&Stats::segments_published);
   Note ignored;
-  if (const auto segment = Segment::Open(home_->segments.get(), name, ignored)) {
+  if (const auto segment = Segment::Open(dirs_->segments.get(), name, ignored)) {
     std::call_once(segment->verified, [] {});
-    home_->RecordVerified(id, segment->file());
+    dirs_->RecordVerified(id, segment->file());
     Point("recorded");
-    home_->Touch(id);
+    dirs_->Touch(id);
     segment->touched = true;
     const std::unique_lock lock(mutex_);
-    if (home_->single_file) segments_.clear();
+    if (dirs_->single_file) segments_.clear();
     segments_.insert(segments_.begin(), segment);
   }
   GcOptions gc{tuning.max_bytes, {}, id};
@@ -166,7 +166,7 @@ void Store::Settle(const std::string& name, const Digest& id) {
     for (const auto& segment : segments_)
       if (segment->touched) gc.in_use.insert(segment->superblock().id);
   }
-  Collect(*home_, gc);
+  Collect(*dirs_, gc);
 }
 
 }  // namespace fusebox::cache

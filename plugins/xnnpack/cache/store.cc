@@ -55,45 +55,45 @@ Store::Store(const Options& options) : options_(options), mode_(options.mode), p
   } else if (options_.path.starts_with(":memory")) {
     mode_ = Mode::kAnonymous;
   } else {
-    OpenHome();
+    OpenDirs();
   }
   Refresh();
   opening_ = false;
 }
 
-void Store::OpenHome() {
+void Store::OpenDirs() {
   Note why;
   const bool write = mode_ == Mode::kReadWrite;
   const std::string path = options_.path == "auto" ? DefaultPath() : options_.path;
   if (path.empty()) {
     why = {"no-home", "neither XDG_CACHE_HOME nor HOME names a directory to cache in", 0};
   } else {
-    home_ = Home::Open(path, write, why);
+    dirs_ = StoreDirs::Open(path, write, why);
   }
-  if (home_ && write) home_->EnsureSecret(why);
+  if (dirs_ && write) dirs_->EnsureSecret(why);
   if (write && !why.code.empty()) AddNote(why, true);
-  if (write && !(home_ && home_->writable)) mode_ = Mode::kReadOnly;
-  if (!home_) mode_ = Mode::kAnonymous;
+  if (write && !(dirs_ && dirs_->writable)) mode_ = Mode::kReadOnly;
+  if (!dirs_) mode_ = Mode::kAnonymous;
 }
 
 std::shared_ptr<Segment> Store::OpenSegment(const std::string& name) {
   Note why;
-  auto segment = Segment::Open(home_->segments.get(), name, why);
+  auto segment = Segment::Open(dirs_->segments.get(), name, why);
   if (!segment) {
     if (why.code == "missing") return nullptr;
     AddNote(why, true);
     if (why.code == "corrupt") {
       Count(&Stats::segments_bad);
-      if (mode_ == Mode::kReadWrite) home_->Quarantine(name);
-    } else if (home_->single_file && mode_ == Mode::kReadWrite) {
+      if (mode_ == Mode::kReadWrite) dirs_->Quarantine(name);
+    } else if (dirs_->single_file && mode_ == Mode::kReadWrite) {
       mode_ = Mode::kReadOnly;  // nobody's file is replaced whom it may belong to
     }
     return nullptr;
   }
   const Digest secret = segment->superblock().secret;
-  if (secret == home_->secret) return segment;
-  if (home_->single_file && opening_) {
-    home_->secret = secret;  // the file was copied here without its side directory
+  if (secret == dirs_->secret) return segment;
+  if (dirs_->single_file && opening_) {
+    dirs_->secret = secret;  // the file was copied here without its side directory
     return segment;
   }
   AddNote({"other-secret", name + ": was made for another store", 0}, false);
@@ -101,12 +101,12 @@ std::shared_ptr<Segment> Store::OpenSegment(const std::string& name) {
 }
 
 void Store::Refresh() {
-  if (!home_) return;
+  if (!dirs_) return;
   const std::unique_lock lock(mutex_);
   Segments now;
-  for (const std::string& name : home_->SegmentNames()) {
+  for (const std::string& name : dirs_->SegmentNames()) {
     struct stat status;
-    const bool there = fstatat(home_->segments.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool there = fstatat(dirs_->segments.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
     const auto same = std::find_if(segments_.begin(), segments_.end(), [&](const auto& segment) {
       return there && segment->name() == name && segment->file().device == status.st_dev &&
              segment->file().inode == status.st_ino &&
@@ -175,15 +175,15 @@ void Store::AddPending(const Key& key, const Blob& blob) {
 bool Store::Trusted(Segment& segment) {
   std::call_once(segment.verified, [&] {
     const Digest& id = segment.superblock().id;
-    if (home_->Verified(id, segment.file())) return;
+    if (dirs_->Verified(id, segment.file())) return;
     if (const auto damage = segment.FindDamage()) {
       MarkBad(segment, *damage);
     } else {
-      home_->RecordVerified(id, segment.file());
+      dirs_->RecordVerified(id, segment.file());
     }
   });
   if (segment.bad) return false;
-  if (!segment.touched.exchange(true)) home_->Touch(segment.superblock().id);
+  if (!segment.touched.exchange(true)) dirs_->Touch(segment.superblock().id);
   return true;
 }
 
@@ -195,9 +195,9 @@ void Store::MarkBad(Segment& segment, const Note& why) {
   struct stat status;
   const std::shared_lock lock(mutex_);
   // Not what another process may have put in its place.
-  if (fstatat(home_->segments.get(), segment.name().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+  if (fstatat(dirs_->segments.get(), segment.name().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
       status.st_ino == segment.file().inode)
-    home_->Quarantine(segment.name());
+    dirs_->Quarantine(segment.name());
 }
 
 void Store::Distrust(const Key& key) {
@@ -212,7 +212,7 @@ bool Store::Distrusted(const Key& key) const {
 
 Digest Store::HashContent(std::span<const std::byte> bytes) {
   Count(&Stats::bytes_hashed, bytes.size());
-  return Hash(bytes, home_ ? home_->secret.low : 0);
+  return Hash(bytes, dirs_ ? dirs_->secret.low : 0);
 }
 
 std::unique_ptr<Writer> Store::NewWriter(bool dedup) {

@@ -32,8 +32,8 @@
 #include <vector>
 
 #include "plugins/xnnpack/cache/digest.h"
-#include "plugins/xnnpack/cache/home.h"
 #include "plugins/xnnpack/cache/segment_write.h"
+#include "plugins/xnnpack/cache/store_dirs.h"
 
 namespace fusebox::cache {
 
@@ -115,7 +115,7 @@ class Store : public std::enable_shared_from_this<Store> {
     Blob blob;  // with its owner in a private store only
   };
 
-  void OpenHome();
+  void OpenDirs();
   std::shared_ptr<Segment> OpenSegment(const std::string& name);
   // Opens segments that other processes have published, and drops those that they have removed.
   void Refresh();
@@ -143,7 +143,7 @@ class Store : public std::enable_shared_from_this<Store> {
 
   const Options options_;
   Mode mode_;
-  std::unique_ptr<Home> home_;  // null: nothing is on disk
+  std::unique_ptr<StoreDirs> dirs_;  // null: nothing is on disk
 
   mutable std::shared_mutex mutex_;  // of all down to memos_mutex_
   Segments segments_;                // newest first

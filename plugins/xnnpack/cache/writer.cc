@@ -52,7 +52,7 @@ Blob BlobOf(const Arena::Region& region, size_t size, uint32_t seed) {
 void Writer::Start() {
   if (store_->mode_ != Mode::kReadWrite || current_.busy) return Use(Rung::kMemory);
   Note why;
-  TempFile& temp = current_.build.temp = MakeTemp(store_->home_->tmp.get(), why);
+  TempFile& temp = current_.build.temp = MakeTemp(store_->dirs_->tmp.get(), why);
   if (!temp.fd) {
     store_->AddNote(why, true);
     return Use(Rung::kMemory);
@@ -61,7 +61,7 @@ void Writer::Start() {
   current_.publishable = true;
   if (CanPromiseSpace(temp.fd.get())) return Use(Rung::kZeroCopy);
   store_->AddNote(
-      {"staged", store_->home_->path + ": its file system cannot promise space, packed in memory first", 0},
+      {"staged", store_->dirs_->path + ": its file system cannot promise space, packed in memory first", 0},
       false);
   Use(Rung::kStaged);
 }
@@ -113,7 +113,7 @@ std::optional<Blob> Writer::Claim(const Key& first) {
   if (!held) {
     current_.busy = true;
     store_->AddNote(
-        {"busy", store_->home_->path + ": another process is packing the same for too long, packed in memory",
+        {"busy", store_->dirs_->path + ": another process is packing the same for too long, packed in memory",
          0},
         true);
   }

@@ -185,11 +185,11 @@ TEST_F(CacheTable, TellsDamage) {
 void Rewrite(const std::string& path, const std::function<void(cache::Entry&)>& change) {
   cache::Note why;
   const auto view = cache::Inspect(path, why);
-  const auto home = cache::Home::Open(path, true, why);
-  ASSERT_TRUE(view && view->segments.size() == 1 && home && home->writable) << why.message;
+  const auto dirs = cache::StoreDirs::Open(path, true, why);
+  ASSERT_TRUE(view && view->segments.size() == 1 && dirs && dirs->writable) << why.message;
   const cache::Segment& old = *view->segments[0].segment;
-  const cache::Stamp stamp{home->secret, 0, "test"};
-  cache::Build build{cache::MakeTemp(home->tmp.get(), why)};
+  const cache::Stamp stamp{dirs->secret, 0, "test"};
+  cache::Build build{cache::MakeTemp(dirs->tmp.get(), why)};
   for (const cache::Record& r : old.records()) {
     build.entries.push_back({r, std::string(old.RecipeOf(r)), old.Bytes(r)});
     change(build.entries.back());
@@ -197,7 +197,7 @@ void Rewrite(const std::string& path, const std::function<void(cache::Entry&)>& 
   cache::Digest id;
   ASSERT_TRUE(cache::WriteStaged(build, why) && cache::Finish(build, stamp, id, why)) << why.message;
   fs::remove(view->PathOf(view->segments[0]));
-  ASSERT_TRUE(cache::NameTemp(build.temp, home->segments.get(), cache::Hex(id) + ".fbpk", false));
+  ASSERT_TRUE(cache::NameTemp(build.temp, dirs->segments.get(), cache::Hex(id) + ".fbpk", false));
 }
 
 std::string Line(const std::string& note, const std::string& name) {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "plugins/xnnpack/cache/gc.h"
-#include "plugins/xnnpack/cache/home.h"
+#include "plugins/xnnpack/cache/store_dirs.h"
 #include "tests/plugins/xnnpack_cache/fixture.h"
 
 namespace fusebox::cache {
@@ -45,11 +45,11 @@ class Crash : public StoreTest {
     Start(options, 0, 2 * kSome, 3);
     EXPECT_EQ(Start(options, 0, 2 * kSome, 3), 2 * kSome);
     Note why;
-    const auto home = Home::Open(options.path, true, why);
-    ASSERT_TRUE(home) << why.message;
-    EXPECT_TRUE(Lock(home->side.get(), "lock", 0)) << "the lock is not free";
-    Collect(*home, {});
-    EXPECT_TRUE(List(home->tmp.get()).empty());
+    const auto dirs = StoreDirs::Open(options.path, true, why);
+    ASSERT_TRUE(dirs) << why.message;
+    EXPECT_TRUE(Lock(dirs->side.get(), "lock", 0)) << "the lock is not free";
+    Collect(*dirs, {});
+    EXPECT_TRUE(List(dirs->tmp.get()).empty());
     for (const std::string& file : FilesBelow(directory_)) {
       if (!file.starts_with(options.path)) continue;  // of another store, which nobody has collected yet
       EXPECT_FALSE(file.ends_with(".tmp")) << file;

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "plugins/xnnpack/cache/gc.h"
-#include "plugins/xnnpack/cache/home.h"
+#include "plugins/xnnpack/cache/store_dirs.h"
 #include "tests/plugins/xnnpack_cache/fixture.h"
 
 namespace fusebox::cache {
@@ -15,11 +15,11 @@ namespace {
 
 class Keep : public StoreTest {
  protected:
-  std::unique_ptr<Home> OpenHome() {
+  std::unique_ptr<StoreDirs> OpenDirs() {
     Note why;
-    auto home = Home::Open(path(), true, why);
-    EXPECT_TRUE(home) << why.message;
-    return home;
+    auto dirs = StoreDirs::Open(path(), true, why);
+    EXPECT_TRUE(dirs) << why.message;
+    return dirs;
   }
   void SetUsed(const Digest& id, int days_ago) {
     const std::string file = path() + "/state/" + Hex(id) + ".used";
@@ -29,10 +29,10 @@ class Keep : public StoreTest {
   }
   // Ids of the segments, by one of the blobs in them.
   Digest IdOf(int blob) {
-    const auto home = OpenHome();
-    for (const std::string& name : home->SegmentNames()) {
+    const auto dirs = OpenDirs();
+    for (const std::string& name : dirs->SegmentNames()) {
       Note why;
-      const auto segment = Segment::Open(home->segments.get(), name, why);
+      const auto segment = Segment::Open(dirs->segments.get(), name, why);
       if (segment && segment->Find(KeyOf(blob).identity, 1)) return segment->superblock().id;
     }
     return {};
@@ -89,8 +89,8 @@ TEST_F(Keep, TheLeastRecentlyUsedGoesFirst) {
   const int days[] = {5, 20, 1, 10};
   for (int i = 0; i < 4; ++i) SetUsed(IdOf(i * kSome), days[i]);
   const uint64_t all = BytesBelow(path(), ".fbpk");
-  const auto home = OpenHome();
-  const GcReport report = Collect(*home, {.max_bytes = all * 6 / 10});
+  const auto dirs = OpenDirs();
+  const GcReport report = Collect(*dirs, {.max_bytes = all * 6 / 10});
   EXPECT_LE(report.bytes, all * 6 / 10);
   const auto store = Store::Open(In(path()));
   EXPECT_EQ(CountHits(*store, 0 * kSome, 1 * kSome), kSome);
@@ -120,7 +120,7 @@ TEST_F(Keep, WhatIsEvictedStaysValidForThoseWhoHaveIt) {
   Start(In(path()), 0, kSome);
   const auto store = Store::Open(In(path()));
   const Blob blob = *store->Lookup(KeyOf(3));
-  Collect(*OpenHome(), {.max_bytes = 1});
+  Collect(*OpenDirs(), {.max_bytes = 1});
   EXPECT_TRUE(FilesBelow(path(), ".fbpk").empty());
   EXPECT_TRUE(Right(blob, 3));
 }
@@ -135,7 +135,7 @@ TEST_F(Keep, LeftoversGo) {
   WriteFile(bad, "x");
   const struct timespec then{time(nullptr) - 8 * 86'400, 0}, times[] = {then, then};
   utimensat(AT_FDCWD, bad.c_str(), times, 0);
-  EXPECT_EQ(Collect(*OpenHome(), {}).removed_files, 6u);
+  EXPECT_EQ(Collect(*OpenDirs(), {}).removed_files, 6u);
   EXPECT_EQ(Start(In(path()), 0, kSome), kSome);
 }
 
@@ -144,7 +144,7 @@ TEST_F(Keep, ABuildInProgressIsNoLeftover) {
   const auto writer = store->NewWriter();
   std::byte* const to = writer->Reserve(SizeOf(1));
   std::copy_n(BytesOf(1).data(), SizeOf(1), to);
-  Collect(*OpenHome(), {});
+  Collect(*OpenDirs(), {});
   writer->Commit(KeyOf(1), to, SizeOf(1), {.seed = 1});
   writer->Publish();
   store->Flush();

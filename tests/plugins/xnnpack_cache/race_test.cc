@@ -9,7 +9,7 @@
 #include <new>
 
 #include "plugins/xnnpack/cache/gc.h"
-#include "plugins/xnnpack/cache/home.h"
+#include "plugins/xnnpack/cache/store_dirs.h"
 #include "tests/plugins/xnnpack_cache/fixture.h"
 
 namespace fusebox::cache {
@@ -79,9 +79,9 @@ TEST_F(Race, BuildersReadersAndCollectorsGetOn) {
     for (int round = 0; round < rounds; ++round) {
       if (i % 4 == 0) {
         Note why;
-        const auto home = Home::Open(path(), true, why);
-        const Fd lock = Lock(home->side.get(), "lock", 10'000);
-        if (lock) Collect(*home, {.max_bytes = 1});
+        const auto dirs = StoreDirs::Open(path(), true, why);
+        const Fd lock = Lock(dirs->side.get(), "lock", 10'000);
+        if (lock) Collect(*dirs, {.max_bytes = 1});
       } else {
         Start(In(path()), i, i + kSome, static_cast<uint64_t>(round % 2 + 1));
       }
@@ -99,8 +99,8 @@ TEST_F(Race, ABuilderThatIsKilledHoldsNobodyUp) {
     const auto writer = store->NewWriter();
     std::memset(writer->Reserve(1 << 20), 1, 1 << 20);
     Note why;
-    const auto home = Home::Open(path(), true, why);
-    const Fd lock = Lock(home->side.get(), "lock", 0);
+    const auto dirs = StoreDirs::Open(path(), true, why);
+    const Fd lock = Lock(dirs->side.get(), "lock", 0);
     raise(SIGKILL);
   }
   int status;

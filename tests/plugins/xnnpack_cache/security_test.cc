@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "plugins/xnnpack/cache/home.h"
+#include "plugins/xnnpack/cache/store_dirs.h"
 #include "tests/plugins/xnnpack_cache/fixture.h"
 
 namespace fusebox::cache {

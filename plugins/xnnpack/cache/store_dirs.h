@@ -11,7 +11,7 @@
 
 namespace fusebox::cache {
 
-struct Home {
+struct StoreDirs {
   std::string path;  // absolute: the directory, or the single file
   bool single_file = false;
   bool writable = false;
@@ -22,7 +22,7 @@ struct Home {
 
   // `path` as in Options, absolute or relative. Null on failure, with `why`. With `write`, missing
   // directories are made; if that fails, the store is not writable and `why` is set too.
-  static std::unique_ptr<Home> Open(const std::string& path, bool write, Note& why);
+  static std::unique_ptr<StoreDirs> Open(const std::string& path, bool write, Note& why);
   // Makes the secret of a writable store if it has none. If that fails, the store is not writable any more.
   void EnsureSecret(Note& why);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/xnnpack/cache/home.h"
+#include "plugins/xnnpack/cache/store_dirs.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -114,12 +114,12 @@ bool WasSegment(int directory, const std::string& file) {
          std::memcmp(magic, kMagic, sizeof magic) == 0;
 }
 
-std::unique_ptr<Home> Home::Open(const std::string& given, bool write, Note& why) {
-  auto home = std::make_unique<Home>();
-  home->path = Canonical(given, why);
-  if (home->path.empty()) return nullptr;
-  home->single_file = IsSingleFile(given);
-  const fs::path path = home->path;
+std::unique_ptr<StoreDirs> StoreDirs::Open(const std::string& given, bool write, Note& why) {
+  auto dirs = std::make_unique<StoreDirs>();
+  dirs->path = Canonical(given, why);
+  if (dirs->path.empty()) return nullptr;
+  dirs->single_file = IsSingleFile(given);
+  const fs::path path = dirs->path;
   if (write && !MakeParents(path.parent_path())) {
     why = ErrnoNote(errno, path.parent_path().string() + ": cannot be made", "cannot-create");
     return nullptr;
@@ -127,22 +127,22 @@ std::unique_ptr<Home> Home::Open(const std::string& given, bool write, Note& why
   Fd parent = OpenParent(path.parent_path().string(), why);
   if (!parent) return nullptr;
   const std::string name = path.filename().string();
-  if (home->single_file) {
-    if (!home->OpenFile(std::move(parent), name, write, why)) return nullptr;
+  if (dirs->single_file) {
+    if (!dirs->OpenFile(std::move(parent), name, write, why)) return nullptr;
   } else {
-    home->side = OpenDirectory(parent.get(), name, write, why);
-    if (!home->side) return nullptr;
-    home->segments = OpenDirectory(home->side.get(), "segments", write, why);
+    dirs->side = OpenDirectory(parent.get(), name, write, why);
+    if (!dirs->side) return nullptr;
+    dirs->segments = OpenDirectory(dirs->side.get(), "segments", write, why);
   }
-  home->writable = home->side && home->OpenDirectories(write, why);
-  if (home->side) ReadSecret(home->side.get(), home->secret);
-  if (write && !home->writable && why.code.empty())
-    why = {"not-permitted", home->path + ": cannot be written", EACCES};
-  return home->segments ? std::move(home) : nullptr;
+  dirs->writable = dirs->side && dirs->OpenDirectories(write, why);
+  if (dirs->side) ReadSecret(dirs->side.get(), dirs->secret);
+  if (write && !dirs->writable && why.code.empty())
+    why = {"not-permitted", dirs->path + ": cannot be written", EACCES};
+  return dirs->segments ? std::move(dirs) : nullptr;
 }
 
 // Beside what is no cache nothing is made, and nothing is put in its place.
-bool Home::OpenFile(Fd parent, const std::string& name, bool write, Note& why) {
+bool StoreDirs::OpenFile(Fd parent, const std::string& name, bool write, Note& why) {
   struct stat status;
   if (write && fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
@@ -161,7 +161,7 @@ bool Home::OpenFile(Fd parent, const std::string& name, bool write, Note& why) {
 }
 
 // Whether all can be written.
-bool Home::OpenDirectories(bool write, Note& why) {
+bool StoreDirs::OpenDirectories(bool write, Note& why) {
   models = OpenDirectory(side.get(), "models", write, why);
   state = OpenDirectory(side.get(), "state", write, why);
   tmp = OpenDirectory(side.get(), "tmp", write, why);
@@ -169,7 +169,7 @@ bool Home::OpenDirectories(bool write, Note& why) {
          faccessat(segments.get(), ".", W_OK, AT_EACCESS) == 0;
 }
 
-void Home::EnsureSecret(Note& why) {
+void StoreDirs::EnsureSecret(Note& why) {
   if (!writable || ReadSecret(side.get(), secret)) return;
   struct stat status;
   const bool there = fstatat(side.get(), "secret", &status, AT_SYMLINK_NOFOLLOW) == 0;
@@ -185,14 +185,14 @@ void Home::EnsureSecret(Note& why) {
             : Note{"not-permitted", path + ": cannot be written", EACCES};
 }
 
-std::vector<std::string> Home::SegmentNames() const {
+std::vector<std::string> StoreDirs::SegmentNames() const {
   if (single_file) return {file};
   std::vector<std::string> names = List(segments.get());
   std::erase_if(names, [](const std::string& name) { return !name.ends_with(kSegmentSuffix); });
   return names;
 }
 
-bool Home::Verified(const Digest& id, const ModelFile& file) const {
+bool StoreDirs::Verified(const Digest& id, const ModelFile& file) const {
   if (!state) return false;
   const VerifiedFile expected = MakeVerified(file);
   const auto content = ReadSmall(state.get(), Hex(id) + ".ok", sizeof expected);
@@ -200,12 +200,12 @@ bool Home::Verified(const Digest& id, const ModelFile& file) const {
          std::memcmp(content->data(), &expected, sizeof expected) == 0;
 }
 
-void Home::RecordVerified(const Digest& id, const ModelFile& file) const {
+void StoreDirs::RecordVerified(const Digest& id, const ModelFile& file) const {
   const VerifiedFile record = MakeVerified(file);
   if (writable) ReplaceSmall(state.get(), Hex(id) + ".ok", std::as_bytes(std::span(&record, 1)));
 }
 
-void Home::Touch(const Digest& id) const {
+void StoreDirs::Touch(const Digest& id) const {
   if (!writable || time(nullptr) - LastUsed(id) < 24 * 3600) return;
   const std::string name = Hex(id) + ".used";
   const Fd fd(
@@ -213,7 +213,7 @@ void Home::Touch(const Digest& id) const {
   if (fd) futimens(fd.get(), nullptr);
 }
 
-int64_t Home::LastUsed(const Digest& id) const {
+int64_t StoreDirs::LastUsed(const Digest& id) const {
   struct stat status;
   const std::string name = Hex(id) + ".used";
   return state && fstatat(state.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0
@@ -221,7 +221,7 @@ int64_t Home::LastUsed(const Digest& id) const {
              : 0;
 }
 
-bool Home::Quarantine(const std::string& name) const {
+bool StoreDirs::Quarantine(const std::string& name) const {
   return writable && renameat(segments.get(), name.c_str(), segments.get(), (name + kBadSuffix).c_str()) == 0;
 }
 
