@@ -18,7 +18,8 @@ namespace {
 
 using Dims = std::vector<size_t>;
 
-// No tile divides these, and every tile of channels is filled once; rows of blocks of 4 bits must be whole blocks.
+// No tile divides these, and every tile of channels is filled once; rows of blocks of 4 bits must be whole
+// blocks.
 constexpr size_t kRows = 67, kColumns = 38, kBlockColumns = 64, kBlock = 32, kChannels = 11;
 
 // A weights cache that keeps nothing and digests what is packed.
@@ -206,8 +207,8 @@ class Canary {
 
 }  // namespace
 
-// Each family has two ways: a kernel of one element or of several (a transposed one: a stride of one or more), floats as they
-// stand or transposed.
+// Each family has two ways: a kernel of one element or of several (a transposed one: a stride of one or
+// more), floats as they stand or transposed.
 uint64_t PackCanary(Family family, Form form) {
   Capture capture;
   for (const bool plain : {false, true}) capture.Note(Canary(family, form, plain).Pack(capture.get()));

@@ -22,7 +22,8 @@ const Operation& OperationOf(const Site& site) {
   return *operation;
 }
 
-// What one op costs, in products of floats: one of bytes takes half the time, an element of an op without products four times.
+// What one op costs, in products of floats: one of bytes takes half the time, an element of an op without
+// products four times.
 double WorkOf(const Site& site) {
   double elements = 1;
   for (const size_t d : DimsOf(site.out(0))) elements *= static_cast<double>(d);
@@ -34,7 +35,8 @@ double WorkOf(const Site& site) {
   return floats ? products : products / 2;
 }
 
-// Measured: waking a second thread costs what 4e5 products take, and half of what 5e4 take again for every op.
+// Measured: waking a second thread costs what 4e5 products take, and half of what 5e4 take again for every
+// op.
 bool IsWorthThreads(const Network& network) {
   double work = 0, ops = 0;
   for (uint32_t i = 0; i < network.graph().node_count(); ++i) {

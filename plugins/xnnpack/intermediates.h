@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the values between the ops of a partition. XNNPACK plans it only where it was built to, and Debian's was not: there
-// every value has a place of its own, so that a net walks through memory instead of staying in the cache. So the
-// delegate plans, and XNNPACK sees such values as coming from the outside.
+// Memory for the values between the ops of a partition. XNNPACK plans it only where it was built to, and
+// Debian's was not: there every value has a place of its own, so that a net walks through memory instead of
+// staying in the cache. So the delegate plans, and XNNPACK sees such values as coming from the outside.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ namespace fusebox::xnnpack {
 
 class Intermediates {
  public:
-  // All values that the network makes and does not give away, but for those that XNNPACK may do without by joining two ops.
+  // All values that the network makes and does not give away, but for those that XNNPACK may do without by
+  // joining two ops.
   explicit Intermediates(const Network& network);
   // In the order in which they are made.
   std::span<const fbx_value> values() const { return ids_; }
-  // Plans places for values of these sizes in bytes, by their number in values(); 0: it is not needed. Values that are not alive
-  // at the same time share memory. Returns the bytes of all.
+  // Plans places for values of these sizes in bytes, by their number in values(); 0: it is not needed. Values
+  // that are not alive at the same time share memory. Returns the bytes of all.
   size_t Place(std::span<const size_t> sizes);
   // From the start of that memory; a multiple of 64.
   size_t offset(size_t number) const { return offsets_[number]; }

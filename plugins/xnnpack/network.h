@@ -12,8 +12,8 @@ namespace fusebox::xnnpack {
 // A graph with the producer of each value. Borrowed like the graph itself.
 class Network {
  public:
-  // `claiming`: a model is being opened, which has no time to look at the numbers of every channel. What is wrong with those comes out
-  // when the partition is made, and gives it back to the kernels.
+  // `claiming`: a model is being opened, which has no time to look at the numbers of every channel. What is
+  // wrong with those comes out when the partition is made, and gives it back to the kernels.
   explicit Network(const Graph& graph, bool claiming = false);
   const Graph& graph() const { return graph_; }
   bool claiming() const { return claiming_; }

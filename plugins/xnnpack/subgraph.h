@@ -42,13 +42,14 @@ class Subgraph {
   ~Subgraph();
 
   xnn_subgraph_t get() const { return subgraph_; }
-  // The graph's values that come from or go to the outside, by their id in the subgraph: inputs, then outputs, then
-  // `between`.
+  // The graph's values that come from or go to the outside, by their id in the subgraph: inputs, then
+  // outputs, then `between`.
   std::span<const fbx_value> external() const { return external_; }
   uint32_t external_id(fbx_value value) const { return external_ids_[value]; }
   bool uses(fbx_value value) const { return ids_[value] != XNN_INVALID_VALUE_ID; }
 
-  // Ids of a node's operands and results. A constant operand is read where it lies, or as f32 after unpacking.
+  // Ids of a node's operands and results. A constant operand is read where it lies, or as f32 after
+  // unpacking.
   uint32_t In(const Site& site, uint32_t operand);
   // A constant operand whose last dim is its only one, `times` times over: [times, n].
   uint32_t Repeated(const Site& site, uint32_t operand, size_t times);
@@ -57,8 +58,8 @@ class Subgraph {
   uint32_t Temporary(xnn_datatype datatype, Affine affine, const Dims& dims);
   // The operand quantised per row while it runs; the last `nonbatch` dims are a row.
   uint32_t Dynamic(uint32_t from, const Dims& dims, size_t nonbatch);
-  // The same for the images that a convolution reads. Where their number is open, MayGrow is false from now on: when it grows, XNNPACK
-  // frees, for each image but one, memory that it never had.
+  // The same for the images that a convolution reads. Where their number is open, MayGrow is false from now
+  // on: when it grows, XNNPACK frees, for each image but one, memory that it never had.
   uint32_t DynamicImages(const Site& site, uint32_t operand, uint32_t from);
   bool MayGrow() const { return may_grow_; }
   // The operand as f32, quantised or not.
@@ -70,15 +71,16 @@ class Subgraph {
   void Requantise(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
                   bool same_type = true);
 
-  // Calls `define` with the result's id and the range of its activation. A bias that is no constant here (another
-  // partition unpacks it) is added after.
+  // Calls `define` with the result's id and the range of its activation. A bias that is no constant here
+  // (another partition unpacks it) is added after.
   void WithBias(const Site& site, uint32_t bias, Range range,
                 const std::function<void(uint32_t out, Range range)>& define);
 
   struct Ids {
     uint32_t filter, bias;
   };
-  // Defines filter and bias, and registers them with the cache under `recipe`, to which it adds what the weights say.
+  // Defines filter and bias, and registers them with the cache under `recipe`, to which it adds what the
+  // weights say.
   Ids Pack(const Site& site, Recipe recipe, const Weights& weights);
   // The same for an op that XNNPACK packs past the cache.
   Ids Private(const Site& site, const Weights& weights);

@@ -58,8 +58,8 @@ size_t Axis(int64_t axis, int rank);
 
 inline bool Within(float x, float least, float below) { return x >= least && x < below; }
 
-// The range of the op's fused activation; without bounds: infinities. Rejects what is not a clamp, and a range that holds
-// one quantised value only.
+// The range of the op's fused activation; without bounds: infinities. Rejects what is not a clamp, and a
+// range that holds one quantised value only.
 struct Range {
   float min = -INFINITY, max = INFINITY;
 };

@@ -32,7 +32,7 @@ struct Superblock {
   uint64_t entry_count;
   uint64_t notes_size;  // of the text alone
   Digest index_digest;  // XXH3-128 of [index_offset, file_size - sizeof(Footer))
-  Digest secret;        // seed of the content digests, low half; zero in a shippable store
+  Digest secret;        // seed of the content digests, low half
   Digest id;            // of what is in it: the name of the file in a directory store
   uint64_t created_s;   // seconds since 1970
   uint64_t generation;  // of a single-file store, counted up by each rewriting

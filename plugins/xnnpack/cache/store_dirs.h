@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The places of one store on disk. A directory store:   DIR/{secret,lock,segments/,models/,state/,tmp/}
-// A single-file store:   FILE, and beside it FILE.d/{secret,lock,models/,state/,tmp/}, which may be lost at no great cost
+// A single-file store:   FILE, and beside it FILE.d/{secret,lock,models/,state/,tmp/}, which may be lost at
+// no great cost
 #pragma once
 
 #include <memory>

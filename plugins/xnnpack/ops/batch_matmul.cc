@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BATCH_MATMUL. With a constant second operand of two dims it is a fully connected op, whose weights the cache keeps; XNNPACK's own
-// matrix product packs a constant into private memory.
+// BATCH_MATMUL. With a constant second operand of two dims it is a fully connected op, whose weights the
+// cache keeps; XNNPACK's own matrix product packs a constant into private memory.
 #include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
 

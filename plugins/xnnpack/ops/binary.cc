@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops of two operands, which broadcast. Quantised where XNNPACK has it and its multipliers reach; else in f32
-// between conversions.
+// Elementwise ops of two operands, which broadcast. Quantised where XNNPACK has it and its multipliers reach;
+// else in f32 between conversions.
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
@@ -32,8 +32,8 @@ void Supports(const Site& site) {
   FusedRange(site);
 }
 
-// XNNPACK works off what broadcasts in runs of the last dims that both have. A constant of few channels would make runs so
-// short that starting them is most of the work: it is repeated for a whole row of the image.
+// XNNPACK works off what broadcasts in runs of the last dims that both have. A constant of few channels would
+// make runs so short that starting them is most of the work: it is repeated for a whole row of the image.
 constexpr int64_t kShortRun = 256, kLongRow = 32768;
 
 uint32_t Operand(const Site& site, Subgraph& graph, uint32_t operand) {

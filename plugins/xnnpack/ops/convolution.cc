@@ -12,7 +12,8 @@ constexpr WeightOperands kConv{.input = 0, .filter = 1, .bias = 2, .channel_axis
 constexpr WeightOperands kDepthwise{
     .input = 0, .filter = 1, .bias = 2, .channel_axis = 3, .may_be_dynamic = false};
 
-// Depthwise windows beyond this are matrix products of one column to XNNPACK, one per channel: many times slower than the kernels.
+// Depthwise windows beyond this are matrix products of one column to XNNPACK, one per channel: many times
+// slower than the kernels.
 constexpr int64_t kMostTaps = 25;
 
 Tensor CheckImages(const Site& site, const WeightOperands& operands) {

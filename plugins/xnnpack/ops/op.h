@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the delegate knows of an op: whether XNNPACK can run a node of it, and how it is said to XNNPACK.
 //
-// Each file of this folder holds one family: Supports and Define of an op side by side, and a table with a row per op.
-// A new op is a row; a new family is a file and a line in table.cc.
+// Each file of this folder holds one family: Supports and Define of an op side by side, and a table with a
+// row per op. A new op is a row; a new family is a file and a line in table.cc.
 #pragma once
 
 #include <span>
@@ -24,8 +24,8 @@ enum class Joins {
 struct Operation {
   std::string_view name;  // TFLite's
   Accept accept;          // kAlong: it only moves data
-  // Throws Reject with the reason. What it lets pass, XNNPACK takes: this library is built with assertions, so that what it
-  // does not check for itself ends the process.
+  // Throws Reject with the reason. What it lets pass, XNNPACK takes: this library is built with assertions,
+  // so that what it does not check for itself ends the process.
   void (*supports)(const Site&);
   // Adds to the subgraph what computes the node's results. Throws Reject.
   void (*define)(const Site&, Subgraph&);

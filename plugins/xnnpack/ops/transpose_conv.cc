@@ -21,7 +21,8 @@ Cut CutOf(const Site& site, int dim, const Window& window, int64_t filter) {
   // XNNPACK works it off in as many parts as a step has pixels, and none may be empty.
   site.require(out >= stride, "SHAPE", "the output is smaller than a step");
   const int64_t full = (in - 1) * stride + filter;
-  // Only then are the kernels' paddings, which are those of a convolution of the output, what is cut off here.
+  // Only then are the kernels' paddings, which are those of a convolution of the output, what is cut off
+  // here.
   site.require(window.same ? in == (out + stride - 1) / stride : out >= full, "SHAPE",
                "the input is not what a convolution would make of the output");
   if (out >= full) {

@@ -23,7 +23,8 @@ void SupportsGelu(const Site& site) {
   site.require(!site.attrs().b("approximate", false), "ATTR", "the approximation by tanh");
 }
 
-// For ops whose results XNNPACK looks up for 8 bits, but computes wrong for some finite floats: numbers come before speed.
+// For ops whose results XNNPACK looks up for 8 bits, but computes wrong for some finite floats: numbers come
+// before speed.
 void SupportsBytes(const Site& site, const char* why_not_floats) {
   Supports(site);
   site.require(Quantised(site.in(0)), "RANGE", why_not_floats);

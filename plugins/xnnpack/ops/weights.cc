@@ -31,8 +31,9 @@ void RequireSymmetric(const Site& site, Tensor filter) {
     throw Reject{"QUANT", "filter has a zero point that is not 0"};
 }
 
-// XNNPACK multiplies sums by input scale * filter scale / output scale, and takes multipliers in [2^-32, 256). A sum of
-// 32 bits times less than the least is less than half of a step: the least makes the same zero of it.
+// XNNPACK multiplies sums by input scale * filter scale / output scale, and takes multipliers in [2^-32,
+// 256). A sum of 32 bits times less than the least is less than half of a step: the least makes the same zero
+// of it.
 float LeastScale(Tensor input, Tensor filter, Tensor output) {
   const float to_output = AffineOf(input).scale / AffineOf(output).scale;
   const fbx_quant& q = *filter.quant();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How input, filter and bias of an op that packs weights go together, and what keeps XNNPACK from taking them.
+// How input, filter and bias of an op that packs weights go together, and what keeps XNNPACK from taking
+// them.
 #pragma once
 
 #include "plugins/xnnpack/subgraph.h"
@@ -11,16 +12,16 @@ namespace fusebox::xnnpack {
 struct WeightOperands {
   uint32_t input, filter, bias;
   int channel_axis;  // of the filter as the file has it: one scale per index
-  bool may_be_dynamic =
-      true;  // f32 x i8: the activation may be quantised while it runs; else the filter is unpacked
+  // f32 x i8: the activation may be quantised while it runs; else the filter is unpacked
+  bool may_be_dynamic = true;
   bool may_be_nibbles = false;  // i4 filters
 };
 
 // The datatypes to pack with; dims are left to the op. Throws Reject with the reason.
 Weights PlanWeights(const Site& site, const WeightOperands& operands);
 
-// What XNNPACK packs along with 8-bit weights beside what Subgraph::Pack knows: the scales and zero point of the
-// activations, which the biases and multipliers are made of.
+// What XNNPACK packs along with 8-bit weights beside what Subgraph::Pack knows: the scales and zero point of
+// the activations, which the biases and multipliers are made of.
 void AddActivations(Recipe& recipe, Tensor input, Tensor output);
 
 }  // namespace fusebox::xnnpack

@@ -33,8 +33,8 @@ inline Window ReadWindow(const Site& site) {
           padding == "SAME"};
 }
 
-// The padding of the images of operand 0. XNNPACK computes SAME for whatever image comes, but wrongly where a step is
-// larger than the window: there the image must be known.
+// The padding of the images of operand 0. XNNPACK computes SAME for whatever image comes, but wrongly where a
+// step is larger than the window: there the image must be known.
 inline Padding PaddingOf(const Site& site, const Window& w, uint32_t height, uint32_t width) {
   if (!w.same) return {};
   const int64_t rows = int64_t{height - 1} * w.dilation_height + 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the delegate leaves to the kernels although XNNPACK could run it, or says to XNNPACK in another way, because that is faster.
+// What the delegate leaves to the kernels although XNNPACK could run it, or says to XNNPACK in another way,
+// because that is faster.
 #include <gtest/gtest.h>
 
 #include "tests/plugins/xnnpack/net.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What XNNPACK packs into weights without naming it in its own cache key. Each pair of nets shares weights and differs in
-// one such thing; whatever the cache holds of the other, both compute the same bits as without a cache.
+// What XNNPACK packs into weights without naming it in its own cache key. Each pair of nets shares weights
+// and differs in one such thing; whatever the cache holds of the other, both compute the same bits as without
+// a cache.
 #include <filesystem>
 #include <map>
 
@@ -200,7 +201,8 @@ std::map<std::string, uintmax_t> FilesOf(const std::string& dir) {
 TEST(Cache, AWarmStartPacksNothing) {
   const std::string cache = FreshCache();
   const Ran cold = RunNet(FloatNet(512, 512)(), cache);
-  // Publishing is in the background and waits for the process at the latest: another build makes it visible here.
+  // Publishing is in the background and waits for the process at the latest: another build makes it visible
+  // here.
   std::map<std::string, uintmax_t> files;
   for (int i = 0; i < 100 && files.empty(); ++i) {
     files = FilesOf(cache);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small models made of quantised and plain tensors, and what they compute through XNNPACK with and without a cache.
+// Small models made of quantised and plain tensors, and what they compute through XNNPACK with and without a
+// cache.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -135,7 +136,8 @@ inline void ExpectSame(const std::vector<Tensor>& want, const std::vector<Tensor
   for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i] == got[i]) << "output " << i;
 }
 
-// Each output of one run on noise; "" as cache: none. Every node must be run by XNNPACK, unless it is not `used`.
+// Each output of one run on noise; "" as cache: none. Every node must be run by XNNPACK, unless it is not
+// `used`.
 inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {}, int threads = 1,
                   bool used = true) {
   std::vector<Config::Delegate> delegates;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed weights on ways that a plain cold and warm start do not take: 4 bits, two signatures, other shapes, entries that lie.
+// Packed weights on ways that a plain cold and warm start do not take: 4 bits, two signatures, other shapes,
+// entries that lie.
 #include <fstream>
 
 #include "plugins/xnnpack/cache/segment_format.h"

@@ -66,7 +66,8 @@ uint64_t PssOf(const std::string& suffix) {
   return kilobytes * 1024;
 }
 
-// A model in a file, run by XNNPACK or by kernels: how much of the file is in this process's memory afterwards.
+// A model in a file, run by XNNPACK or by kernels: how much of the file is in this process's memory
+// afterwards.
 uint64_t ResidentAfterARun(const std::string& path, const std::vector<Config::Delegate>& delegates) {
   const auto model = Model::Open(path, {.registry = XnnpackRegistry(), .delegates = delegates});
   EXPECT_TRUE(model) << model.error().message;
@@ -85,7 +86,8 @@ TEST(Models, LeaveMemoryOnceTheirWeightsArePacked) {
   std::filesystem::remove(path);
 }
 
-// Runs the net from the cache; then says so, waits until all have, tells its share of the packed weights, and waits again.
+// Runs the net from the cache; then says so, waits until all have, tells its share of the packed weights, and
+// waits again.
 int Holder(const Build& net, const std::string& cache, int to_parent, int all_run, int all_measured) {
   Config::Delegate delegate{"xnnpack"};
   delegate.options.Set("weight_cache_path", cache);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRANSPOSE_CONV and STRIDED_SLICE where XNNPACK's idea of a window or box is not the format's: who runs them, and to what.
+// TRANSPOSE_CONV and STRIDED_SLICE where XNNPACK's idea of a window or box is not the format's: who runs
+// them, and to what.
 #include "tests/plugins/xnnpack/net.h"
 
 namespace fusebox::xnnpack_test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another build of XNNPACK, and the same build on another CPU. Each start is a process of its own: this program again, with
-// a copy of the library whose build id is another, or with CPU features masked before the library looks at them.
+// Another build of XNNPACK, and the same build on another CPU. Each start is a process of its own: this
+// program again, with a copy of the library whose build id is another, or with CPU features masked before the
+// library looks at them.
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -152,8 +153,8 @@ TEST(Upgrade, AnotherLibraryBuildPacksAnewAndTheCacheDoesNotGrow) {
   std::filesystem::remove_all(folder);
 }
 
-// Where the features stand in cpuinfo_isa, of the version that this was measured with; empty: they are elsewhere, or the
-// CPU has none of them.
+// Where the features stand in cpuinfo_isa, of the version that this was measured with; empty: they are
+// elsewhere, or the CPU has none of them.
 std::string Present(const std::vector<int>& bytes, bool has) {
   const uint8_t* const features = has ? CpuFeatures() : nullptr;
   std::string mask;

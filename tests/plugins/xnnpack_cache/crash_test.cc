@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kill -9 at every named step: what is found afterwards is right, the next start packs the rest, nothing is left lying.
+// kill -9 at every named step: what is found afterwards is right, the next start packs the rest, nothing is
+// left lying.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as they must not be: every one of them is a miss, never wrong bytes, never a crash, and the next start heals it.
+// Files as they must not be: every one of them is a miss, never wrong bytes, never a crash, and the next
+// start heals it.
 #include <sys/stat.h>
 
 #include <cstring>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store keeps and what it loses: upgrades do not make it grow, a cap holds, the least recently used goes first.
+// What a store keeps and what it loses: upgrades do not make it grow, a cap holds, the least recently used
+// goes first.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing is trusted that somebody else may have made or may still change, and nobody's file is written through.
+// Nothing is trusted that somebody else may have made or may still change, and nobody's file is written
+// through.
 #include <sys/stat.h>
 #include <unistd.h>
 
