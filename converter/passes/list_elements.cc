@@ -54,10 +54,12 @@ class ShapeWriter {
  public:
   ShapeWriter(Function& f, size_t at, OpenSizes& open) : f_(f), at_(at), open_(open) {}
 
-  // [length, dimensions...]
-  ValueId ListShape(ValueId length, const Sizes& dims) {
+  // [length, dimensions...]; `near` may have a value that has these dimensions.
+  ValueId ListShape(ValueId length, const Sizes& dims, const ValueIds& near) {
     ValueIds parts = {Insert(Op::kReshape, {length, Number(1)}, 1)};
-    if (const ValueId like = Like(dims); like != kNoValue) parts.push_back(ShapeOf(like));
+    const auto like =
+        std::ranges::find_if(near, [&](ValueId v) { return v != kNoValue && open_.Dims(f_, v) == dims; });
+    if (like != near.end() && !dims.empty()) parts.push_back(ShapeOf(*like));
     else
       for (const Size& dim : dims) parts.push_back(Write(dim));
     return Insert(Op::kConcatenation, parts, static_cast<int64_t>(dims.size()) + 1);
@@ -79,13 +81,6 @@ class ShapeWriter {
     return Insert(Op::kStridedSlice, {shape, Number(axis), Number(axis + 1), Number(1)}, 1);
   }
 
-  // The value that has these dimensions, of those that they come from.
-  ValueId Like(const Sizes& dims) {
-    std::set<ValueId> values;
-    for (const Size& dim : dims) open_.CollectValues(dim, values);
-    const auto it = std::ranges::find_if(values, [&](ValueId v) { return open_.Dims(f_, v) == dims; });
-    return it == values.end() ? kNoValue : *it;
-  }
   ValueId Write(const Size& size) {
     if (size.is_number()) return Number(size.offset);
     const SizeSymbol& symbol = open_.symbol(size);
@@ -179,7 +174,8 @@ Elements ListElements::Make(const Node& reserve, const Node& first, DType dtype,
                                                                         : Shape::kUnknown};
   for (const Size& size : start) dims.push_back(size.is_number() ? size.offset : Shape::kUnknown);
   const Type list{dtype, Shape(dims)};
-  const ValueId shape = ShapeWriter(f_, IndexOf(f_, reserve), *open_).ListShape(length, start);
+  const ValueId shape =
+      ShapeWriter(f_, IndexOf(f_, reserve), *open_).ListShape(length, start, first.operands);
   for (const auto& [loop, given_back] : checks)
     CheckBehind(*loop.first, given_back, loop.second, length, list);
   return {list, shape};
@@ -197,7 +193,8 @@ void ListElements::CheckBehind(const Node& loop, ValueId given_back, const Sizes
   Node& checked = f_.InsertNode(IndexOf(f_, loop) + 1, Op::kReshape, {}, {std::move(type)});
   f_.ReplaceUses(given_back, checked.results[0]);
   ShapeWriter behind(f_, IndexOf(f_, checked), *open_);
-  const ValueId shape = behind.ListShape(grows ? behind.LengthOf(given_back, rank) : length, dims);
+  const ValueId shape =
+      behind.ListShape(grows ? behind.LengthOf(given_back, rank) : length, dims, loop.results);
   checked.operands = {given_back, shape};
 }
 
