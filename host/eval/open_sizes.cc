@@ -6,8 +6,8 @@
 namespace fusebox {
 namespace {
 
-constexpr int kMostWalks = 2'000;  // of loops and branches
-constexpr int kRounds = 4;         // of a loop, until what still changes is taken to change always
+constexpr size_t kMostNodes = 1'000'000;  // of loops and branches, each time that one is walked
+constexpr int kRounds = 4;                // of a loop, until what still changes is taken to change always
 
 Size Scaled(const Size& size, int64_t factor, int64_t offset) {
   if (factor == 0 || size.is_number()) return Size::Number(size.offset * factor + offset);
@@ -28,6 +28,7 @@ OpenSizes::OpenSizes(Registry& registry, const Module& module, const Function& f
 std::optional<Sizes> OpenSizes::Dims(const Function& f, ValueId v) {
   const auto it = frames_.find(&f);
   if (it == frames_.end() || shared_.contains(&f)) return std::nullopt;
+  if (&f != &outermost_ && nodes_ > kMostNodes) return std::nullopt;  // a walk that was cut short
   it->second.resize(static_cast<size_t>(f.value_count()));
   return In(f, it->second, v).dims;
 }
@@ -219,7 +220,8 @@ bool OpenSizes::FollowIntegers(const Function& f, Frame& frame, const Node& node
 const Function* OpenSizes::Enter(const Node& node, std::string_view attr) {
   const FunctionRef* ref = node.attrs.function(attr);
   const Function* callee = ref ? module_.Find(ref->name) : nullptr;
-  if (!callee || ++walks_ > kMostWalks) return nullptr;
+  if (callee) nodes_ += callee->nodes.size() + 1;
+  if (!callee || nodes_ > kMostNodes) return nullptr;
   if (entries_.emplace(callee, &node).first->second != &node) shared_.insert(callee);
   return callee;
 }

@@ -67,7 +67,7 @@ class OpenSizes {
   std::map<const Function*, Frame> frames_;
   std::map<const Function*, const Node*> entries_;
   std::set<const Function*> shared_;  // entered from several places: nothing is known inside
-  int walks_ = 0;
+  size_t nodes_ = 0;                  // walked, but for the function's own
 };
 
 // Replaces integers by constants and refines dimensions where partly known shapes give them away; returns how

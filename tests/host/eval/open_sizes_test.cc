@@ -201,5 +201,33 @@ TEST(OpenSizes, GoThroughLoopsAndBranches) {
                sizes.Outside(*sizes.Dims(body, body.inputs[2]), true));
 }
 
+// Each body is walked again when a variable has changed: without an end to it, 2^24 times for the innermost.
+TEST(OpenSizes, EndInLoopsInLoops) {
+  Module module;
+  const Type open{DType::kF32, {-1}};
+  Function& cond = module.Add("cond");
+  for (int i = 0; i < 2; ++i) cond.AddInput(open);
+  cond.outputs = {cond.AddConst<uint8_t>(DType::kBool, Shape::Scalar(), {0})};
+  constexpr int kDeep = 24;
+  const Function* inner = nullptr;
+  for (int level = 0; level <= kDeep; ++level) {
+    Function& f = module.Add("f" + std::to_string(level));
+    const ValueId a = f.AddInput(open), b = f.AddInput(open);
+    if (level == 0) {
+      f.outputs = {a, a};
+      inner = &f;
+      continue;
+    }
+    Attrs attrs;
+    attrs.Set("cond_subgraph_index", FunctionRef{"cond"});
+    attrs.Set("body_subgraph_index", FunctionRef{"f" + std::to_string(level - 1)});
+    const Node& loop = f.AddNode(Op::kWhile, {a, b}, {open, open}, attrs);
+    f.outputs = {loop.results[0], loop.results[1]};
+  }
+  OpenSizes sizes(*Kernels(), module, *module.functions.back(), OpenSizes::Depth::kAll);
+  EXPECT_FALSE(sizes.Dims(*inner, inner->inputs[0]));
+  EXPECT_TRUE(sizes.Dims(*module.functions.back(), module.functions.back()->inputs[0]));
+}
+
 }  // namespace
 }  // namespace fusebox
