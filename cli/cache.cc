@@ -199,8 +199,7 @@ void AddSegments(CLI::App& app, CacheFlags& flags, const char* help) {
 
 void AddCache(CLI::App& root, Action& action) {
   CLI::App* cache = root.add_subcommand(
-      "cache",
-      "Packed weights on disk: what is kept, whether it is whole, and why a model does not find its own");
+      "cache", "Inspect, verify and clean the on-disk weight cache; diagnose cache misses");
   cache->require_subcommand(1);
   cache->footer(R"(Examples:
   fusebox cache build model.tflite --weight-cache cache/
@@ -210,25 +209,25 @@ void AddCache(CLI::App& root, Action& action) {
   fusebox cache gc --max-bytes 1G
   fusebox cache rm cache/ --model model.tflite)");
   std::shared_ptr<CacheFlags> flags;
-  AddOne(*cache, action, "ls", "The files of a cache, with size, state and last use", List, flags);
+  AddOne(*cache, action, "ls", "List the files of a cache with size, state and last use", List, flags);
   CLI::App* info =
-      AddOne(*cache, action, "info", "Every entry of a cache: what was packed, and for whom", Info, flags);
-  AddSegments(*info, *flags, "Of this segment only: its id, or how that begins (repeatable)");
-  AddOne(*cache, action, "verify", "Read every byte; what is damaged is put aside and named (exit status 1)",
+      AddOne(*cache, action, "info", "List every entry of a cache: op, types, size and packer", Info, flags);
+  AddSegments(*info, *flags, "Only this segment: its id or a prefix of it (repeatable)");
+  AddOne(*cache, action, "verify", "Verify every byte; damaged files are listed and renamed (exit code 1)",
          Verify, flags);
   CLI::App* gc =
       AddOne(*cache, action, "gc",
-             "Remove leftovers, what upgrades replaced, and what was unused for longest", Collect, flags);
+             "Remove leftovers, entries replaced by upgrades, and the least recently used", Collect, flags);
   flags->max_bytes = 8'000'000'000;
-  gc->add_option("--max-bytes", flags->max_bytes, "What may stay, as 500M or 1G (or 1Gi); 8G by default")
+  gc->add_option("--max-bytes", flags->max_bytes, "Size limit, such as 500M or 1G (or 1Gi); default: 8G")
       ->transform(CLI::AsSizeValue(true));
   CLI::App* rm =
-      AddOne(*cache, action, "rm", "Remove segments, or the cache itself; who has them in use keeps them",
+      AddOne(*cache, action, "rm", "Remove segments or the whole cache; processes that use them keep them",
              Remove, flags);
-  rm->add_flag("--all", flags->all, "Everything, and the directories that are empty then");
-  AddSegments(*rm, *flags, "This segment: its id, or how that begins (repeatable)");
+  rm->add_flag("--all", flags->all, "Remove everything, and directories that become empty");
+  AddSegments(*rm, *flags, "Remove this segment: its id or a prefix of it (repeatable)");
   rm->add_option("--model", flags->model,
-                 "The segments that hold weights of this model; others that share them pack theirs anew")
+                 "Remove the segments with weights of this model; models that share them pack again")
       ->type_name("MODEL");
   AddCacheBuild(*cache, action);
   AddCacheDoctor(*cache, action);

@@ -176,13 +176,14 @@ CLI::App* AddOne(CLI::App& cache, Action& action, const char* name, const char* 
 
 void AddCacheBuild(CLI::App& cache, Action& action) {
   std::shared_ptr<CacheModelFlags> flags;
-  CLI::App* app = AddOne(cache, action, "build",
-                         "Pack a model's weights ahead of its first start (exit status 1: not all are kept)",
-                         Build, flags);
-  app->add_option("--threads", flags->threads, "Threads that may pack; 0: one per core")
+  CLI::App* app =
+      AddOne(cache, action, "build",
+             "Pack a model's weights before its first start (exit code 1: not all are stored)", Build, flags);
+  app->add_option("--threads", flags->threads, "Threads that pack; 0: one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app->footer(R"(All signatures are packed for. Without --weight-cache: what --config says, else auto.
+  app->footer(
+      R"(Packs weights for all signatures. Without --weight-cache, the cache of --config is used, else auto.
 
 Examples:
   fusebox cache build model.tflite
@@ -191,14 +192,13 @@ Examples:
 
 void AddCacheDoctor(CLI::App& cache, Action& action) {
   std::shared_ptr<CacheModelFlags> flags;
-  CLI::App* app =
-      AddOne(cache, action, "doctor",
-             "Say what the next start of a model finds in its cache, and why not more (exit status 1)",
-             Doctor, flags);
-  app->add_flag("--all", flags->all, "All weights, and not only those that are not found");
+  CLI::App* app = AddOne(cache, action, "doctor",
+                         "Predict cache hits of the next start of a model and explain misses (exit code 1)",
+                         Doctor, flags);
+  app->add_flag("--all", flags->all, "List all weights, not only misses");
   app->footer(
-      R"(Nothing is packed and nothing is written. Classes: cached weights are packed once; repacked ones at every start, and then
-shared; private ones are of each session alone.
+      R"(Nothing is packed or written. Classes: cached weights are packed once; repacked ones at every start and then shared; private
+ones belong to one session.
 
 Examples:
   fusebox cache doctor model.tflite

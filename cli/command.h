@@ -16,7 +16,7 @@ namespace fusebox::cli {
 // Exit status of the process.
 enum class Exit {
   kDone = 0,
-  kNo = 1,        // the answer is no: differs, disproved, not fully fused
+  kNo = 1,        // a check failed: differs, not verified, not fully fused
   kBadInput = 2,  // and bad usage
   kInternal = 3,
 };

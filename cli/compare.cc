@@ -19,9 +19,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kCompareFooter =
-    R"(Inputs and outputs are matched by name where both models have the name, else by order. Run r takes inputs made from
-seed + r, as `fusebox run --seed` makes them, and both models keep their state from run to run.
-An element differs when |a - b| > atol + rtol |b|. Exit status 1: they differ.
+    R"(Inputs and outputs are matched by name if both models have the name, else by order. Run r uses inputs generated from
+seed + r, as in `fusebox run --seed`, and both models keep their state between runs.
+An element differs if |a - b| > atol + rtol |b|. Exit code 1: the models differ.
 
 Examples:
   fusebox compare fused.tflite unfused.tflite --runs 10
@@ -196,16 +196,15 @@ void AddCompare(CLI::App& root, Action& action) {
       root.add_subcommand("compare", "Run two .tflite files on the same inputs and compare their outputs");
   auto flags = std::make_shared<CompareFlags>();
   app->add_option("model_a", flags->a, "The first .tflite file")->type_name("MODEL_A")->required();
-  app->add_option("model_b", flags->b, "The second, which tolerances are relative to")
+  app->add_option("model_b", flags->b, "The second .tflite file; tolerances are relative to it")
       ->type_name("MODEL_B")
       ->required();
-  app->add_option("--signature", flags->session.signature, "Signature to run, where there are several")
-      ->type_name("KEY");
+  app->add_option("--signature", flags->session.signature, "Signature to run")->type_name("KEY");
   app->add_option("--seed", flags->seed, "Seed of the first run's inputs")
       ->type_name("N")
       ->check(CheckWholeNumber)
       ->capture_default_str();
-  app->add_option("--runs", flags->runs, "Runs, each with inputs of its own")
+  app->add_option("--runs", flags->runs, "Number of runs, each with different inputs")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

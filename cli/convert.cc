@@ -27,12 +27,11 @@ using converter::Verification;
 using KeepBodies = FusionOptions::KeepBodies;
 
 constexpr const char* kConvertFooter =
-    R"(INPUT is the folder of a TensorFlow SavedModel, a Keras file (.h5, .hdf5 or .keras, with the whole model in it), or a
-.tflite file: what it still holds (Flex ops, loops, composites) is translated, fused and optimised. No model is written when
-the conversion fails.
+    R"(INPUT is the folder of a TensorFlow SavedModel, a Keras file of a whole model (.h5, .hdf5 or .keras), or a .tflite file, whose
+Flex ops, loops and composites are translated, fused and optimized. If the conversion fails, no model is written.
 
-Exit status 1: no signature converts; --verify strict refused a fusion (the file is written, with the composite's own
-body); --require-full-fusion is not met (no file is written).
+Exit code 1: no signature converts; --verify strict rejected a fusion (the file is written with the composite's own body);
+or a composite is not fused with --require-full-fusion (no file is written).
 
 Examples:
   fusebox convert saved_model -o model.tflite --batch 1 --explain
@@ -165,8 +164,8 @@ void MessageDisproved(const ConvertFlags& flags, const Report& report) {
       Message(text);
     }
   }
-  Message("again: fusebox convert " + flags.input + " -o OUT --verify " + flags.verify + " --verify-seed " +
-          std::to_string(flags.verify_seed) + ", with the same plugins");
+  Message("to reproduce: fusebox convert " + flags.input + " -o OUT --verify " + flags.verify +
+          " --verify-seed " + std::to_string(flags.verify_seed) + ", with the same plugins");
 }
 
 // Fusions that --verify let through because nothing can be said of them.
@@ -249,8 +248,8 @@ Result<Exit> Convert(const ConvertFlags& flags) {
 }  // namespace
 
 void AddConvert(CLI::App& root, Action& action) {
-  CLI::App* app =
-      root.add_subcommand("convert", "Convert a model to .tflite, fusing what plugins have rules for");
+  CLI::App* app = root.add_subcommand(
+      "convert", "Convert a model to .tflite and fuse the composites that plugins have rules for");
   auto flags = std::make_shared<ConvertFlags>();
   app->add_option("input", flags->input, "The folder of a SavedModel, a Keras file, or a .tflite file")
       ->type_name("INPUT")
@@ -261,44 +260,43 @@ void AddConvert(CLI::App& root, Action& action) {
       ->required();
   app->add_option(
          "--signature", flags->signatures,
-         "A signature to convert, or a function of a SavedModel's objects (repeatable); all signatures that "
-         "convert otherwise")
+         "Signature to convert, or a function of a SavedModel's objects (repeatable); default: every "
+         "signature that converts")
       ->type_name("KEY")
       ->check(CheckNotEmpty)
       ->allow_extra_args(false);
-  app->add_option("--batch", flags->batch, "Size of every unknown first dimension of the inputs")
+  app->add_option("--batch", flags->batch, "Set every unknown first dimension of the inputs to N")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
-  app->add_option("--shape", flags->shapes, "Shape of one input (repeatable)")
+  app->add_option("--shape", flags->shapes, "Set the shape of one input (repeatable)")
       ->type_name("NAME=1,28,28")
       ->allow_extra_args(false);
   AddPluginFlags(*app, flags->plugins);
   AddChoice(*app, "--composites", flags->composites, kComposites,
-            "Fuse them, keep them with their body, or inline all");
+            "Fuse composites, keep them with their body, or inline all");
   AddChoice(*app, "--keep-bodies", flags->keep_bodies, kKeepBodies,
-            "Fused ops whose definition stays in the file: none, those that are custom ops, all");
+            "Keep the bodies of fused ops in the file: none, those of custom ops, all");
   AddChoice(*app, "--verify", flags->verify, kVerify,
-            "Run each fused op against its body and refuse what disagrees");
+            "Compare each fused op with its body and reject fusions that differ");
   app->add_option("--verify-seed", flags->verify_seed, "Seed of the values that --verify uses")
       ->type_name("N")
       ->check(CheckWholeNumber)
       ->capture_default_str();
   AddChoice(*app, "--quantize", flags->quantize, kQuantize,
-            "Weights as 16-bit floats, as 8-bit integers (dynamic), or all of it in 8-bit integers");
-  app->add_option(
-         "--calibration", flags->calibration,
-         "Samples of the inputs: NAME.npy or in0.npy.., the first dimension counting them, or NAME.0.npy..")
+            "Store weights as 16-bit floats or as 8-bit integers (dynamic), or compute in 8-bit integers");
+  app->add_option("--calibration", flags->calibration,
+                  "Folder of input samples for int8: NAME.npy or in0.npy.. (samples along the first "
+                  "dimension), or NAME.0.npy..")
       ->type_name("DIR")
       ->check(CheckNotEmpty);
   app->add_flag("--explain", flags->explain,
-                "Say what was fused or why not, what became of variables, ops before and after");
-  app->add_option("--report", flags->report, "Write the same as JSON, also when the conversion fails")
+                "Show which composites were fused or why not, variables, and ops before and after");
+  app->add_option("--report", flags->report, "Write the same as JSON, even if the conversion fails")
       ->type_name("FILE.json")
       ->check(CheckNotEmpty);
   app->add_flag("--require-full-fusion", flags->require_full_fusion,
-                "Fail with 1 when a composite is not fused");
-  app->add_option("--dump-after", flags->dump_after, "Print the graph as it is after that pass")
-      ->type_name("PASS");
+                "Exit with 1 if a composite is not fused");
+  app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass")->type_name("PASS");
   app->footer(kConvertFooter);
   app->callback([flags, &action] { action = [flags] { return Convert(*flags); }; });
 }

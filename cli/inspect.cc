@@ -13,7 +13,7 @@ namespace fusebox::cli {
 namespace {
 
 constexpr const char* kInspectFooter =
-    R"(Nothing is run. Whether a signature can run depends on the plugins that are found; kernels are chosen as `run` does.
+    R"(Nothing is run. Whether a signature can run depends on the plugins that are found; kernels are chosen as in `run`.
 
 Examples:
   fusebox inspect model.tflite
@@ -54,7 +54,7 @@ Result<Exit> Inspect(const InspectFlags& flags) {
 void AddInspect(CLI::App& root, Action& action) {
   CLI::App* app = root.add_subcommand(
       "inspect",
-      "Say what a .tflite file holds: signatures and whether they can run, subgraphs, nodes, metadata");
+      "Show the contents of a .tflite file: signatures and whether they can run, subgraphs, nodes, metadata");
   auto flags = std::make_shared<InspectFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
   AddPluginFlags(*app, flags->plugins);

@@ -19,8 +19,8 @@ Examples:
   fusebox cache ls
   fusebox plugin list
 
-Exit status: 0 done; 1 the answer is no; 2 bad usage or bad input; 3 an internal error.
-Results go to stdout, messages to stderr. FUSEBOX_LOG=all tells what each stage does.)";
+Exit codes: 0 success; 1 check failed (models differ, not fused, not found); 2 usage error or invalid input; 3 internal error.
+Results go to stdout, messages to stderr. FUSEBOX_LOG=all logs each stage.)";
 
 // The subcommand that was reached last: the one whose words are left over.
 const CLI::App& Innermost(const CLI::App& root) {
@@ -73,7 +73,7 @@ int Perform(const Action& action) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App root("Converts models to .tflite, fuses their composites with plugins, and runs them.", "fusebox");
+  CLI::App root("Convert models to .tflite, fuse their composites with plugins, and run them.", "fusebox");
   root.set_version_flag("--version", "fusebox " FUSEBOX_VERSION);
   root.footer(kMainFooter + 1);
   root.require_subcommand(1);

@@ -181,24 +181,24 @@ std::shared_ptr<PluginCommandFlags> AddOne(CLI::App& plugin, Action& action, con
 
 void AddPlugin(CLI::App& root, Action& action) {
   CLI::App* plugin =
-      root.add_subcommand("plugin", "Say what plugins there are, what they bring, and why one is not used");
+      root.add_subcommand("plugin", "List plugins, their rules and kernels, and why any were skipped");
   plugin->require_subcommand(1);
   plugin->footer(R"(Examples:
   fusebox plugin list --load
   fusebox plugin inspect fusebox.rnn
   fusebox plugin which my_custom_fused_op
   fusebox plugin why com.acme.my_op --config fusebox.json)");
-  constexpr const char* kLoadHelp = "Open the libraries too; without it no code of a plugin runs";
+  constexpr const char* kLoadHelp = "Also load the libraries; without this flag, no plugin code runs";
   const auto list =
-      AddOne(*plugin, action, "list", "All plugins that were found, and the folders that were searched",
+      AddOne(*plugin, action, "list", "List all plugins that were found, and the folders that were searched",
              nullptr, nullptr, List);
   plugin->get_subcommand("list")->add_flag("--load", list->load, kLoadHelp);
-  const auto inspect = AddOne(*plugin, action, "inspect", "What one plugin provides and requires", "ID|PATH",
-                              "Its id, or its manifest, library or folder", Inspect);
+  const auto inspect = AddOne(*plugin, action, "inspect", "Show what one plugin provides and requires",
+                              "ID|PATH", "Its id, or its manifest, library or folder", Inspect);
   plugin->get_subcommand("inspect")->add_flag("--load", inspect->load, kLoadHelp);
-  AddOne(*plugin, action, "which", "Who has a rule or a kernel for that name (exit status 1: nobody)", "NAME",
-         "Name of a composite, a custom op or a builtin op", Which);
-  AddOne(*plugin, action, "why", "Open a plugin and say whether it can be used, and why not (exit status 1)",
+  AddOne(*plugin, action, "which", "List plugins with a rule or kernel for a name (exit code 1: none)",
+         "NAME", "Name of a composite, a custom op or a builtin op", Which);
+  AddOne(*plugin, action, "why", "Load a plugin and show whether it can be used; if not, why (exit code 1)",
          "ID", "Its id", Why);
 }
 

@@ -10,11 +10,11 @@ namespace fusebox::cli {
 
 void AddPluginFlags(CLI::App& app, PluginFlags& flags) {
   app.add_option("--plugin", flags.plugins,
-                 "A plugin's manifest, library or folder, or a folder of plugins (repeatable)")
+                 "Manifest, library or folder of a plugin, or a folder of plugins (repeatable)")
       ->type_name("PATH")
       ->allow_extra_args(false);
   app.add_option("--config", flags.config,
-                 "Configuration: search path, allow and deny lists, plugins' options")
+                 "Configuration file: search path, allow and deny lists, plugin options")
       ->type_name("FILE");
 }
 
@@ -43,14 +43,13 @@ std::string SearchedText(const Registry& registry) {
 void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
   app.add_option(
          "--delegate", flags.delegates,
-         "A delegate, with options: NAME or NAME:{JSON} (repeatable, first come first served); none: the "
-         "kernels run everything. Without it, the configuration's, else those that are on by default")
+         "Delegate, with options: NAME or NAME:{JSON} (repeatable; the first has priority); none: kernels "
+         "run everything. Default: the configuration's, else those that are on by default")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  app.add_option(
-         "--weight-cache", flags.weight_cache,
-         "Keep packed weights, xnnpack's and those of other plugins' kernels, in this file, or in this "
-         "directory, which models may share; auto: in the user's cache directory")
+  app.add_option("--weight-cache", flags.weight_cache,
+                 "Store packed weights of xnnpack and of other plugins' kernels in this file, or in this "
+                 "directory, which models may share; auto: the user's cache directory")
       ->type_name("PATH")
       ->check(CheckNotEmpty);
 }

@@ -23,8 +23,8 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kShown = 8;  // values of each output
 
 constexpr const char* kRunFooter =
-    R"(Inputs that no file gives are made from --seed: SplitMix64, floats in [-1, 1), 8- and 16-bit integers over their
-whole range, wider ones 0 to 3; unknown dimensions count as 1.
+    R"(Inputs without a file are generated from --seed (SplitMix64): floats in [-1, 1), 8-bit and 16-bit integers over their
+whole range, wider ones 0 to 3. Unknown dimensions are 1.
 
 Examples:
   fusebox run model.tflite --seed 3 --runs 20
@@ -197,23 +197,24 @@ void AddRun(CLI::App& root, Action& action) {
   auto flags = std::make_shared<RunFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
   app->add_option("--signature", flags->session.signature,
-                  "Signature to run, where there are several; the first one of the file without it")
+                  "Signature to run; default: the first one in the file")
       ->type_name("KEY")
       ->check(CheckNotEmpty);
   AddInputFlags(*app, flags->inputs);
   app->add_option("--output-dir", flags->output_dir, "Folder for in<i>.npy, run<r>.out<i>.npy and io.json")
       ->type_name("DIR")
       ->check(CheckNotEmpty);
-  app->add_option("--runs", flags->runs, "Runs, one after the other, with the same inputs")
+  app->add_option("--runs", flags->runs, "Number of runs with the same inputs")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app->add_option("--threads", flags->session.threads,
-                  "Threads of one run, at most one per core that the process may use; 0: as many")
+                  "Threads per run, at most one per available core; 0: one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   AddPluginFlags(*app, flags->plugins);
   AddDelegateFlags(*app, flags->delegates);
-  app->add_flag("--explain", flags->explain, "Say what was fused at load, who runs each node, and the plan");
+  app->add_flag("--explain", flags->explain,
+                "Show what was fused at load, which plugin runs each node and why, and the plan");
   app->add_flag("--json", flags->json, kJsonHelp);
   app->footer(kRunFooter);
   app->callback([flags, &action] { action = [flags] { return Run(*flags); }; });

@@ -17,9 +17,9 @@ using Json = nlohmann::ordered_json;
 using verify::Verdict;
 
 constexpr const char* kVerifyFooter =
-    R"(A file keeps the bodies of its fused ops as `convert --keep-bodies` says. Fused op and body run on values of every
-class: normal, tiny, large, zero, one-hot, extremes; the body in f64 where all its ops can.
-Exit status 1: an op disagrees with its body, or of none that the file keeps a body of anything can be proved.
+    R"(`convert --keep-bodies` stores the bodies of fused ops. Fused op and body run on values of every class: normal, tiny, large,
+zero, one-hot, extremes; the body in f64 if all its ops support it.
+Exit code 1: an op differs from its body, or no op with a stored body can be verified.
 
 Examples:
   fusebox verify model.tflite --plugin my_op.so
@@ -93,7 +93,7 @@ Result<Exit> Verify(const VerifyFlags& flags) {
 
 void AddVerify(CLI::App& root, Action& action) {
   CLI::App* app = root.add_subcommand(
-      "verify", "Run each fused op of a .tflite file against the body that the file keeps");
+      "verify", "Compare each fused op of a .tflite file with the body stored in the file");
   auto flags = std::make_shared<VerifyFlags>();
   app->add_option("model", flags->model, "The .tflite file")->type_name("MODEL")->required();
   app->add_option("--seed", flags->seed, "Seed of the values")

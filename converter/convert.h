@@ -51,7 +51,7 @@ struct UnsupportedOps {
   int count = 0;
 };
 
-// How far a quantised model's value is from the float model's, over the calibration data.
+// How far a quantized model's value is from the float model's, over the calibration data.
 struct LayerError {
   std::string op, location;
   bool stored = false;               // computed in 8 bits
@@ -66,7 +66,7 @@ struct Report {
   std::vector<Variable> variables;                                 // name, type, mutability, why (no data)
   std::vector<std::pair<std::string, int>> ops_before, ops_after;  // name, count; sorted by name
   std::vector<UnsupportedOps> unsupported;
-  std::vector<LayerError> layers;  // of a quantised model with calibration data, in execution order
+  std::vector<LayerError> layers;  // of a quantized model with calibration data, in execution order
   std::vector<std::string> notes;  // one line each, in pass order
   bool disproved = false;          // a rule was refused by the proof
   std::string error;               // why nothing came of it; empty: it did

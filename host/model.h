@@ -6,7 +6,7 @@
 //   auto session = fusebox::Session::Create(*model);
 //
 // Open reads the file, fuses the composites that it still holds with the registry's rules, offers the nodes
-// to delegates, chooses a kernel for every node and initialises those that no delegate takes (weights are
+// to delegates, chooses a kernel for every node and initializes those that no delegate takes (weights are
 // packed here, once, for all sessions). A fused op whose plugin is missing runs its kept body where the file
 // has one, with a notice. A signature that reaches an op without a kernel fails alone: Session::Create
 // returns its error, which names op, plugin and the places searched. Open fails where no signature can run.
@@ -37,7 +37,7 @@ struct ModelOptions {
 };
 
 namespace run {
-class Program;  // kernels chosen and initialised: host/run
+class Program;  // kernels chosen and initialized: host/run
 }
 
 class Model {
@@ -55,7 +55,7 @@ class Model {
     Status status;  // error: why it cannot run
   };
   std::vector<Entry> entries() const;
-  // The same of a file that is not opened: kernels are chosen but not initialised, and it is no error where
+  // The same of a file that is not opened: kernels are chosen but not initialized, and it is no error where
   // nothing can run.
   static Result<std::vector<Entry>> Survey(const std::string& path, const ModelOptions& = {});
 

@@ -13,7 +13,7 @@ namespace {
 
 using namespace outline;
 
-// What a loop was recognised as, before anything is changed.
+// What a loop was recognized as, before anything is changed.
 struct Found {
   StepLoop loop;
   Layer layer;

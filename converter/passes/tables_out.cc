@@ -41,7 +41,7 @@ Status WriteTables(Context& context) {
     }
   }
   if (tables.empty()) return {};
-  Function& init = module.Add("initialise_tables");
+  Function& init = module.Add("initialize_tables");
   for (auto& [id, attrs] : tables) {
     const Tensor keys = std::get<Tensor>(*attrs.Find("keys")),
                  values = std::get<Tensor>(*attrs.Find("values"));

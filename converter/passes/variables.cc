@@ -94,7 +94,7 @@ Status WriteVariables(Context& context) {
   std::erase_if(module.variables, [&](const Variable& v) { return !used.contains(v.name); });
   // What has no value here is assigned by the model: a .tflite brings a CALL_ONCE of its own.
   if (std::ranges::none_of(module.variables, [](const Variable& v) { return bool(v.initial); })) return {};
-  Function& init = module.Add("initialise_variables");
+  Function& init = module.Add("initialize_variables");
   for (const Variable& v : module.variables) {
     if (!v.initial) continue;
     context.Note("variable " + v.name +

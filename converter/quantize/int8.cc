@@ -17,10 +17,10 @@ Range RangeOf(const Value& constant) {
   return range;
 }
 
-class Quantiser {
+class Quantizer {
  public:
   // But for the `floats`.
-  Quantiser(Context& context, Function& f, const Measured& measured, Reasons floats)
+  Quantizer(Context& context, Function& f, const Measured& measured, Reasons floats)
       : context_(context),
         f_(f),
         floats_(std::move(floats)),
@@ -312,10 +312,10 @@ class Quantiser {
 Twins ToInt8(Context& context, Function& f, const Measured& measured) {
   Reasons refused;
   const auto copy = Clone(f, f.name);
-  const auto whys = Quantiser(context, *copy, measured, {}).Try();
+  const auto whys = Quantizer(context, *copy, measured, {}).Try();
   for (size_t i = 0; i < whys.size(); ++i)
     if (!whys[i].empty()) refused[f.nodes[i].get()] = whys[i];
-  return Quantiser(context, f, measured, StayFloat(f, std::move(refused))).Run();
+  return Quantizer(context, f, measured, StayFloat(f, std::move(refused))).Run();
 }
 
 }  // namespace fusebox::converter::quantize

@@ -48,7 +48,7 @@ std::shared_ptr<const Quant> SymmetricWords(const Range& range) {
 }
 
 // Weights of one gate, and its bias in the scale of what it is added to: sums over the input, or behind layer
-// normalisation products with coefficients of numbers that have 10 bits of fraction.
+// normalization products with coefficients of numbers that have 10 bits of fraction.
 std::string StoreGate(Function& f, Node& node, size_t gate, double input_scale) {
   constexpr double kNormal = 1.0 / 1024;
   const ValueId w = node.operands[kInputWeights + gate], r = node.operands[kRecurrentWeights + gate],

@@ -61,9 +61,9 @@ class Sums {
   }
   // To mean 0 and variance 1.
   ValueId Normal(ValueId v) {
-    const ValueId centred = Add(Op::kSub, {v, Mean(v)}), variance = Mean(Add(Op::kMul, {centred, centred}));
+    const ValueId centerd = Add(Op::kSub, {v, Mean(v)}), variance = Mean(Add(Op::kMul, {centerd, centerd}));
     const ValueId least = f_.AddConst(DType::kF32, Shape::Scalar(), std::vector{1e-8f});
-    return Add(Op::kMul, {centred, Add(Op::kRsqrt, {Add(Op::kAdd, {variance, least}, column_)}, column_)});
+    return Add(Op::kMul, {centerd, Add(Op::kRsqrt, {Add(Op::kAdd, {variance, least}, column_)}, column_)});
   }
 
   Function& f_;

@@ -75,7 +75,7 @@ inline constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kPeephole = 9,
                         kProjectionBias = 17, kLstmOutputState = 18, kLstmCellState = 19, kLayerNorm = 20;
 inline constexpr size_t kLstmGates = 4;
 // The intermediate that says how what is projected is stored. Those before it: the gates' sums before layer
-// normalisation.
+// normalization.
 inline constexpr size_t kLstmHidden = 4;
 
 // Makes all constant operands integers and adds the intermediates that readers want; or says why not. The

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Post-training quantisation: a finished float graph in, one with 16- or 8-bit weights, or wholly of 8-bit
+// Post-training quantization: a finished float graph in, one with 16- or 8-bit weights, or wholly of 8-bit
 // integers, out.
 //
 //   float16  large f32 constants as f16, each behind a DEQUANTIZE
@@ -66,7 +66,7 @@ using Ranges = std::map<ValueId, Range>;
 // What an LSTM held at every step.
 struct LstmRanges {
   Range cell;
-  // By intermediate of its integer form: the sums of each gate before layer normalisation, with the parts
+  // By intermediate of its integer form: the sums of each gate before layer normalization, with the parts
   // that they are added up from; what is projected. Not seen where the op has none.
   std::array<Range, 5> within;
 };

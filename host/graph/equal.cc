@@ -177,7 +177,7 @@ class Comparison {
     if (names && !defined) FUSEBOX_TRY(Same("variable tensor", x.is_variable, y.is_variable).At(what));
     FUSEBOX_TRY(Same("type", x.type, y.type).At(what));
     static const Quant& none = *new Quant;
-    FUSEBOX_TRY(Same("quantisation", x.quant ? *x.quant : none, y.quant ? *y.quant : none).At(what));
+    FUSEBOX_TRY(Same("quantization", x.quant ? *x.quant : none, y.quant ? *y.quant : none).At(what));
     FUSEBOX_TRY(Same("constness", x.is_const(), y.is_const()).At(what));
     if (!(Tensor{x.type, x.data} == Tensor{y.type, y.data}))
       return Invalid(what + ": constants differ in content");

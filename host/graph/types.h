@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types, shapes, quantisation, attributes: the values that a graph is made of. Plain data, any
+// Element types, shapes, quantization, attributes: the values that a graph is made of. Plain data, any
 // thread.
 #pragma once
 

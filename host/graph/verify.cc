@@ -61,12 +61,12 @@ Status VerifyConstant(const Value& value) {
 
 Status VerifyQuant(const Value& value) {
   const Quant& quant = *value.quant;
-  if (quant.block_size < 0) return Invalid("quantisation with a negative block size");
+  if (quant.block_size < 0) return Invalid("quantization with a negative block size");
   if (quant.zero_points.size() > quant.scales.size())
-    return Invalid("quantisation with more zero points than scales");
+    return Invalid("quantization with more zero points than scales");
   if (quant.block_size > 0 || quant.scales.size() <= 1 || !value.type.shape.ranked()) return {};
   if (quant.axis < 0 || quant.axis >= value.type.shape.rank()) {
-    return Invalid("quantised along dimension " + std::to_string(quant.axis) + " of " + ToString(value.type));
+    return Invalid("quantized along dimension " + std::to_string(quant.axis) + " of " + ToString(value.type));
   }
   const int64_t dim = value.type.shape[static_cast<size_t>(quant.axis)];
   if (dim >= 0 && static_cast<size_t>(dim) != quant.scales.size()) {

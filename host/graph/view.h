@@ -23,7 +23,7 @@ inline const Attrs& FromAbi(const fbx_attrs* attrs) { return *reinterpret_cast<c
 inline fbx_str AsAbi(std::string_view s) { return {s.data(), s.size()}; }
 inline std::string_view FromAbi(fbx_str s) { return {s.ptr, s.len}; }
 
-// One tensor. Made of a value or a type it owns the dims and the quantisation arrays it points to; what is
+// One tensor. Made of a value or a type it owns the dims and the quantization arrays it points to; what is
 // shown in its place later lends it the dims.
 class TensorView {
  public:

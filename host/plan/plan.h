@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a function and input shapes to steps over memory: analyse -> view -> shapes -> memory -> prepare ->
+// From a function and input shapes to steps over memory: analyze -> view -> shapes -> memory -> prepare ->
 // segment.
 //
 // Shapes are known only when inputs are, and sizes that hang on data (WHERE, a reshape to a computed shape)
@@ -68,7 +68,7 @@ struct Code {
   std::string Describe(size_t node) const;  // as the model has it
 };
 // Everything but the units. `origin`, if any, must outlive the code.
-Code Analyse(const Module&, const Function&, const delegate::Origin* origin = nullptr);
+Code Analyze(const Module&, const Function&, const delegate::Origin* origin = nullptr);
 
 // A function as its kernels see it: one tensor per value, one node per node, pointers resolved. The final
 // state of a state operand stands in place of the operand, so that the kernel updates the right memory.

@@ -43,7 +43,7 @@ std::string Code::Describe(size_t node) const {
   return fusebox::Describe(described, origin->nodes[node]);
 }
 
-Code Analyse(const Module& module, const Function& function, const delegate::Origin* origin) {
+Code Analyze(const Module& module, const Function& function, const delegate::Origin* origin) {
   Code code;
   code.origin = origin;
   code.module = &module;

@@ -22,7 +22,7 @@ std::string UnsoundReference(const nlohmann::json& schema);
 // everything.
 class JsonSchema {
  public:
-  // Error: why the text is no schema. `vendor_keys`: a pattern "^x-" in it is honoured by RemoveVendorKeys.
+  // Error: why the text is no schema. `vendor_keys`: a pattern "^x-" in it is honored by RemoveVendorKeys.
   static Result<JsonSchema> Parse(std::string_view text, bool vendor_keys = false);
 
   struct Violation {

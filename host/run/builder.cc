@@ -30,7 +30,7 @@ class ProgramBuilder {
   }
 
   // All or nothing of what it reaches, beyond what other entries have reached. `ready`: with kernels
-  // initialised.
+  // initialized.
   Status AddEntry(const std::string& name, bool ready) {
     if (const auto known = program_.refused_.find(name); known != program_.refused_.end())
       return known->second;
@@ -100,7 +100,7 @@ class ProgramBuilder {
 
   plan::Code& NewCode(const Function& function, const delegate::Origin* origin, bool late) {
     program_.codes_.push_back(
-        std::make_unique<plan::Code>(plan::Analyse(program_.module_, function, origin)));
+        std::make_unique<plan::Code>(plan::Analyze(program_.module_, function, origin)));
     plan::Code& code = *program_.codes_.back();
     if (late) {
       auto& entry = program_.late_[&code];

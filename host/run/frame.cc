@@ -9,7 +9,7 @@
 namespace fusebox::run {
 namespace {
 
-// A variable tensor begins as zero: as the stored number that means it, where the tensor is quantised.
+// A variable tensor begins as zero: as the stored number that means it, where the tensor is quantized.
 void FillZero(const fbx_tensor& tensor) {
   const bool offset =
       tensor.quant != nullptr && tensor.quant->count > 0 && tensor.quant->zero_points != nullptr;

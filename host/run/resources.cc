@@ -30,11 +30,11 @@ int64_t Resources::Handle(std::string_view container, std::string_view name) {
   slots_.back()->name = std::string(name);
   slots_.back()->tensor.head = FBX_HEAD(fbx_tensor);
   handles_.emplace(key, handle);
-  Initialise(*slots_.back());
+  Initialize(*slots_.back());
   return handle;
 }
 
-void Resources::Initialise(Slot& slot) {
+void Resources::Initialize(Slot& slot) {
   slot.assigned = false;
   for (const Variable& variable : module_.variables) {
     if (variable.name != slot.name || !variable.initial) continue;
@@ -63,7 +63,7 @@ Result<const fbx_tensor*> Resources::Read(int64_t handle) const {
 }
 
 void Resources::Reset() {
-  for (const auto& slot : slots_) Initialise(*slot);
+  for (const auto& slot : slots_) Initialize(*slot);
   for (Table& table : tables_) {
     table.numbers.clear();
     table.strings.clear();

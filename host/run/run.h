@@ -31,7 +31,7 @@ struct Placement {
   std::string function, node, op, who, why;
 };
 
-// Every function that an entry reaches, with a kernel for each node, initialised, and what delegates may run
+// Every function that an entry reaches, with a kernel for each node, initialized, and what delegates may run
 // in their place. An entry with a node that nothing can run leaves no trace but its error.
 class Program {
  public:
@@ -44,7 +44,7 @@ class Program {
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
                                                  std::span<const std::string> entries,
                                                  const Delegation& delegates = {});
-  // The first without kernels initialised: only for what its entries say. No error where none can run.
+  // The first without kernels initialized: only for what its entries say. No error where none can run.
   static std::unique_ptr<Program> Survey(const Module& module, std::shared_ptr<Registry> registry,
                                          const Delegation& delegates = {});
   ~Program();
@@ -60,7 +60,7 @@ class Program {
 
   std::span<const std::unique_ptr<delegate::Part>> parts() const { return parts_; }
   std::vector<size_t> PartsOf(const plan::Code& entry) const;  // that a call of it may reach
-  // Kernels of a partition are initialised when it first runs by them. Call before planning; any thread.
+  // Kernels of a partition are initialized when it first runs by them. Call before planning; any thread.
   Status Ready(const plan::Code&) const;
 
  private:
@@ -179,7 +179,7 @@ class Resources {
     std::unordered_map<std::string, int64_t> numbers;
     std::unordered_map<int64_t, std::string> strings;
   };
-  void Initialise(Slot& slot);
+  void Initialize(Slot& slot);
   const Module& module_;
   std::map<std::string, int64_t, std::less<>> handles_;
   std::vector<std::unique_ptr<Slot>> slots_;

@@ -33,10 +33,10 @@ Shape ReadShape(const File& file, const format::Tensor& tensor, bool is_scalar_a
   return out;
 }
 
-// Scales and zero points of a blockwise quantised tensor stand in tensors of their own.
+// Scales and zero points of a blockwise quantized tensor stand in tensors of their own.
 Result<std::vector<double>> ReadNumbers(const File& file, const format::SubGraph& graph, int index) {
   if (index < 0 || static_cast<size_t>(index) >= SizeOf(graph.tensors())) {
-    return Invalid("quantisation refers to tensor " + std::to_string(index) + ", which does not exist");
+    return Invalid("quantization refers to tensor " + std::to_string(index) + ", which does not exist");
   }
   const format::Tensor& tensor = *graph.tensors()->Get(static_cast<unsigned>(index));
   FUSEBOX_ASSIGN(const Buffer data, ReadBuffer(file, tensor.buffer()));
@@ -63,7 +63,7 @@ Result<std::vector<double>> ReadNumbers(const File& file, const format::SubGraph
     case DType::kI32: collect(int32_t{}, plain); break;
     case DType::kI8: collect(int8_t{}, plain); break;
     default:
-      return Unsupported("quantisation by tensors of type " + std::string(Name(DTypeOf(tensor.type()))));
+      return Unsupported("quantization by tensors of type " + std::string(Name(DTypeOf(tensor.type()))));
   }
   return numbers;
 }
@@ -71,7 +71,7 @@ Result<std::vector<double>> ReadNumbers(const File& file, const format::SubGraph
 Status ReadBlockwise(const File& file, const format::SubGraph& graph,
                      const format::BlockwiseQuantization& blocks, Quant& quant) {
   quant = {};
-  if (blocks.block_size() <= 0) return Invalid("blockwise quantisation without a block size");
+  if (blocks.block_size() <= 0) return Invalid("blockwise quantization without a block size");
   quant.block_size = blocks.block_size();
   FUSEBOX_ASSIGN(const std::vector<double> scales, ReadNumbers(file, graph, blocks.scales()));
   quant.scales = std::vector<float>(scales.begin(), scales.end());
@@ -98,7 +98,7 @@ Status ReadQuant(const File& file, const format::SubGraph& graph,
     FUSEBOX_TRY(ReadBlockwise(file, graph, *blocks, quant));
   } else if (source.details_type() != format::QuantizationDetails_NONE &&
              source.details_type() != format::QuantizationDetails_CustomQuantization) {
-    return Unsupported(std::string("quantisation of the kind ") +
+    return Unsupported(std::string("quantization of the kind ") +
                        format::EnumNameQuantizationDetails(source.details_type()));
   }
   if (quant == Quant()) return {};  // a CustomQuantization alone

@@ -85,7 +85,7 @@ class TensorNumbers {
   std::vector<char> state_;
 };
 
-// Tensors beyond those of values (the scales of blockwise quantisation) are appended to the list.
+// Tensors beyond those of values (the scales of blockwise quantization) are appended to the list.
 Result<std::vector<flatbuffers::Offset<format::Tensor>>> WriteTensors(Context&, const Function&,
                                                                       const TensorNumbers&);
 Result<flatbuffers::Offset<format::Operator>> WriteNode(Context&, const Function&, const Node&,

@@ -18,7 +18,7 @@ struct BroadcastPlan {
   std::array<int64_t, 2> step{};       // 0 or 1: of both operands in the inner run
 };
 
-// Both shapes known. Neighbouring dims along which both operands behave alike are merged first.
+// Both shapes known. Neighboring dims along which both operands behave alike are merged first.
 inline BroadcastPlan PlanBroadcast(const Shape& x, const Shape& y) {
   const Shape out = Broadcast(x, y);
   const std::array<Shape, 2> strides = {BroadcastStrides(x, out), BroadcastStrides(y, out)};
@@ -50,7 +50,7 @@ inline BroadcastPlan PlanBroadcast(const Shape& x, const Shape& y) {
   return plan;
 }
 
-// The inner run; three loops, so that each vectorises.
+// The inner run; three loops, so that each vectorizes.
 template <class T, class R, class F>
 FUSEBOX_INLINE inline void RunInner(const T* x, int64_t x_step, const T* y, int64_t y_step, R* z,
                                     int64_t count, const F& f) {
@@ -73,7 +73,7 @@ void RunBroadcast(const fbx_host* host, const BroadcastPlan& plan, const T* x, c
     return parallel_for(
         host, static_cast<size_t>(plan.inner), 16384, [&](size_t begin, size_t end, uint32_t) {
           const int64_t at = static_cast<int64_t>(begin), count = static_cast<int64_t>(end - begin);
-          Vectorised([&]() FUSEBOX_INLINE {
+          Vectorized([&]() FUSEBOX_INLINE {
             RunInner(x + at * plan.step[0], plan.step[0], y + at * plan.step[1], plan.step[1], z + at, count,
                      f);
           });
@@ -83,7 +83,7 @@ void RunBroadcast(const fbx_host* host, const BroadcastPlan& plan, const T* x, c
                [&](size_t begin, size_t end, uint32_t) {
                  Walk<2> walk(plan.outer, plan.strides);
                  walk.Seek(static_cast<int64_t>(begin));
-                 Vectorised([&]() FUSEBOX_INLINE {
+                 Vectorized([&]() FUSEBOX_INLINE {
                    for (size_t i = begin; i < end; ++i, walk.Next()) {
                      RunInner(x + walk.offset(0), plan.step[0], y + walk.offset(1), plan.step[1],
                               z + static_cast<int64_t>(i) * plan.inner, plan.inner, f);

@@ -44,21 +44,21 @@ void Dispatch(Types<Ts...>, fbx_dtype dtype, F&& f) {
                "operand " + std::to_string(operand)};
 }
 
-// Tensors of floats, indices and truths may carry a quantisation record that a converter left behind; it
+// Tensors of floats, indices and truths may carry a quantization record that a converter left behind; it
 // means nothing.
 inline bool IsPlain(fbx_dtype dtype) {
   return dtype == FBX_F32 || dtype == FBX_F16 || dtype == FBX_BF16 || dtype == FBX_F64 || dtype == FBX_I32 ||
          dtype == FBX_I64 || dtype == FBX_BOOL;
 }
 
-// For supports: Reject unless the operand's dtype is in the list and it is not quantised.
+// For supports: Reject unless the operand's dtype is in the list and it is not quantized.
 template <class... Ts>
 void RequireDtype(const Node& n, uint32_t operand, Types<Ts...> types) {
   if (!n.has_in(operand)) return;
   const Tensor t = n.in(operand);
   if (!Contains(types, t.dtype())) RejectDtype(t.dtype(), operand);
   if (!IsPlain(t.dtype()) && t.quant() && t.quant()->kind != FBX_QUANT_NONE)
-    throw Reject{"DTYPE", "quantised " + std::string(dtype_name(t.dtype())) + " is not done",
+    throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is not done",
                  "operand " + std::to_string(operand)};
 }
 
@@ -100,7 +100,7 @@ inline bool SameScale(float a, float b) {
   return a == b || std::abs(a - b) <= 1e-6f * std::max(std::abs(a), std::abs(b));
 }
 
-// Two quantisations under which the stored values mean the same.
+// Two quantizations under which the stored values mean the same.
 inline bool SameQuant(const fbx_quant* a, const fbx_quant* b) {
   const bool none_a = !a || a->kind == FBX_QUANT_NONE, none_b = !b || b->kind == FBX_QUANT_NONE;
   if (none_a || none_b) return none_a && none_b;
@@ -117,7 +117,7 @@ inline void RequireMovable(const Node& n, uint32_t operand, uint32_t result = 0)
   if (ElementSize(t.dtype()) == 0) RejectDtype(t.dtype(), operand);
   if (result < n.out_count() && n.out(result).dtype() == t.dtype() && !IsPlain(t.dtype()) &&
       !SameQuant(t.quant(), n.out(result).quant()))
-    throw Reject{"DTYPE", "requantising " + std::string(dtype_name(t.dtype())) + " is not done",
+    throw Reject{"DTYPE", "requantizing " + std::string(dtype_name(t.dtype())) + " is not done",
                  "operand " + std::to_string(operand)};
 }
 

@@ -3,7 +3,7 @@
 //   static constexpr std::string_view kName;      the builtin
 //   static constexpr auto kTypes = kFloats;       the dtypes it does
 //   template <class T> static T Apply(T x);
-// Where it does doubles it does quantised i8, u8 and i16 as well: to the nearest value, unless the Op has
+// Where it does doubles it does quantized i8, u8 and i16 as well: to the nearest value, unless the Op has
 //   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out);   nothing: to the nearest
 #pragma once
 
@@ -20,7 +20,7 @@ namespace fusebox::cpu {
 template <class T, class R, class F>
 void MapElements(const fbx_host* host, const T* x, R* y, int64_t count, const F& f) {
   parallel_for(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
-    Vectorised([&]() FUSEBOX_INLINE {
+    Vectorized([&]() FUSEBOX_INLINE {
       for (size_t i = begin; i < end; ++i) y[i] = f(x[i]);
     });
   });
@@ -39,7 +39,7 @@ struct Elementwise {
 
   explicit Elementwise(const Node& n) {
     if constexpr (kStores) {
-      if (!IsQuantised(n, 0)) return;
+      if (!IsQuantized(n, 0)) return;
       stored_ = StoredMap(n.in(0), n.out(0), kApply);
       if constexpr (requires { Op::OfBytes(n.in(0), n.out(0)); }) {
         if (const auto table = Op::OfBytes(n.in(0), n.out(0))) stored_ = StoredMap(*table);
@@ -47,13 +47,13 @@ struct Elementwise {
     }
   }
   static void supports(const Node& n) {
-    if (kStores && IsQuantised(n, 0)) return RequireStoredMap(n);
+    if (kStores && IsQuantized(n, 0)) return RequireStoredMap(n);
     RequireDtype(n, 0, Op::kTypes);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
     if constexpr (kStores) {
-      if (IsQuantised(n, 0)) return stored_.Apply(n, kApply);
+      if (IsQuantized(n, 0)) return stored_.Apply(n, kApply);
     }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),

@@ -37,7 +37,7 @@ FUSEBOX_INLINE inline void Tile(const IntegerProduct<Sum>& x, const int16_t* a, 
 template <class Part, class Sum>
 void Run(const IntegerProduct<Sum>& x, int64_t depth) {
   for (int64_t i = 0; i < x.m; ++i) std::fill_n(x.c + i * x.ldc, x.n, Sum{0});
-  Vectorised([&]() FUSEBOX_INLINE {
+  Vectorized([&]() FUSEBOX_INLINE {
     for (int64_t p = 0; p < x.k; p += depth) {
       const int64_t k = std::min(depth, x.k - p);
       int64_t j = 0;

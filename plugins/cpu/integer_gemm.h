@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of integers: the sums of quantised ops, before they are scaled. Operands are 16 bits wide,
-// so that any byte less its zero point fits and two neighbouring products are one instruction. Sums are 32
+// Matrix products of integers: the sums of quantized ops, before they are scaled. Operands are 16 bits wide,
+// so that any byte less its zero point fits and two neighboring products are one instruction. Sums are 32
 // bits wide, and 64 where an operand has 16 bits.
 #pragma once
 

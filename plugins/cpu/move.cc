@@ -16,7 +16,7 @@ struct Box {
   }
 };
 
-// Without dims of one element, and with neighbours that lie one after the other on both sides made one.
+// Without dims of one element, and with neighbors that lie one after the other on both sides made one.
 Box Simplified(const Shape& dims, const Shape& src, const Shape& dst) {
   Box box;
   for (int i = 0; i < dims.rank(); ++i) {

@@ -27,7 +27,7 @@ inline std::byte* MutableElements(Tensor t, int64_t offset = 0) {
   return t.data<std::byte>() + offset * static_cast<int64_t>(ElementSize(t.dtype()));
 }
 
-// The value that stands for zero: zero bits, or the zero point of a quantised result. Lives in `storage`.
+// The value that stands for zero: zero bits, or the zero point of a quantized result. Lives in `storage`.
 const void* ZeroOf(Tensor t, Bits128& storage);
 
 // For invoke: what the operands' values say now must be what the result was planned for.

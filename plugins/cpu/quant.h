@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised tensors: what a stored integer means, fixed-point scaling of sums, and activations on stored
+// Quantized tensors: what a stored integer means, fixed-point scaling of sums, and activations on stored
 // values.
 //
-// A real value is scale * (stored - zero). "Quantised" below is an i8, u8 or i16 tensor with such a record; a
+// A real value is scale * (stored - zero). "Quantized" below is an i8, u8 or i16 tensor with such a record; a
 // tensor of floats or indices that carries one (converters leave them behind) is a plain one.
 #pragma once
 
@@ -24,13 +24,13 @@ namespace fusebox::cpu {
 inline constexpr Types<int8_t, uint8_t> kBytes;
 inline constexpr Types<int8_t, uint8_t, int16_t> kStored;
 
-inline bool IsQuantised(Tensor t) {
+inline bool IsQuantized(Tensor t) {
   const bool stored =
       t.dtype() == FBX_I8 || t.dtype() == FBX_U8 || t.dtype() == FBX_I16 || t.dtype() == FBX_I4;
   return stored && t.quant() && t.quant()->kind != FBX_QUANT_NONE;
 }
-inline bool IsQuantised(const Node& n, uint32_t operand) {
-  return n.has_in(operand) && IsQuantised(n.in(operand));
+inline bool IsQuantized(const Node& n, uint32_t operand) {
+  return n.has_in(operand) && IsQuantized(n.in(operand));
 }
 
 // One scale and zero point for a whole tensor.
@@ -71,8 +71,8 @@ inline void RequireScales(Tensor t, const std::string& subject) {
 
 inline void RequireStored(Tensor t, const std::string& subject) {
   if (!Contains(kStored, t.dtype()))
-    throw Reject{"DTYPE", "quantised " + std::string(dtype_name(t.dtype())) + " is not done", subject};
-  if (!IsQuantised(t)) throw Reject{"QUANT", "no scale", subject};
+    throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is not done", subject};
+  if (!IsQuantized(t)) throw Reject{"QUANT", "no scale", subject};
   if (t.quant()->kind != FBX_QUANT_PER_TENSOR && t.quant()->count != 1)
     throw Reject{"QUANT", "one scale per channel", subject};
   RequireScales(t, subject);
@@ -85,12 +85,12 @@ inline void RequireNoZeroPoint(Tensor t, const std::string& subject) {
     if (t.quant()->zero_points[i] != 0) throw Reject{"QUANT", "i16 with a zero point", subject};
 }
 
-// For supports: the operand and result 0 are quantised i8, u8 or i16 with one scale each, and of one dtype.
+// For supports: the operand and result 0 are quantized i8, u8 or i16 with one scale each, and of one dtype.
 inline void RequireStored(const Node& n, uint32_t operand) {
   RequireStored(n.in(operand), "operand " + std::to_string(operand));
 }
 inline void RequireStoredResult(const Node& n, uint32_t operand) {
-  if (n.out_count() == 0 || !IsQuantised(n.out(0)))
+  if (n.out_count() == 0 || !IsQuantized(n.out(0)))
     throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result that has no scale",
                  "result 0"};
   RequireStored(n.out(0), "result 0");
@@ -102,7 +102,7 @@ inline void RequireStoredResult(const Node& n, uint32_t operand) {
 
 // For supports: result 0 means by its stored values what the operand does.
 inline void RequireSameQuant(const Node& n, uint32_t operand) {
-  if (n.out_count() == 0 || !IsQuantised(n.out(0)))
+  if (n.out_count() == 0 || !IsQuantized(n.out(0)))
     throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result that has no scale",
                  "result 0"};
   if (!SameQuant(n.in(operand).quant(), n.out(0).quant()))
@@ -187,10 +187,10 @@ struct StoredRange {
   FUSEBOX_INLINE int32_t operator()(int32_t x) const { return std::min(std::max(x, lowest), highest); }
 };
 
-// For supports of quantised ops with an activation.
+// For supports of quantized ops with an activation.
 inline void RequireStoredActivation(const Node& n) {
   if (FusedActivation(n) == Activation::kTanh)
-    throw Reject{"ATTR", "TANH of a quantised tensor", "attr fused_activation_function"};
+    throw Reject{"ATTR", "TANH of a quantized tensor", "attr fused_activation_function"};
 }
 
 // For supports of a function of one stored value.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the compiler vectorise a loop for the processor at hand, where the build itself targets the oldest.
+// Lets the compiler vectorize a loop for the processor at hand, where the build itself targets the oldest.
 #pragma once
 
 namespace fusebox::cpu {
@@ -14,9 +14,9 @@ __attribute__((target("avx2,fma"))) void RunWithAvx2(const F& f) {
 }
 
 // Runs f(), compiled twice. f is a lambda marked FUSEBOX_INLINE, and so is what it calls in its loops:
-//   Vectorised([&]() FUSEBOX_INLINE { for (...) y[i] = F(x[i]); });
+//   Vectorized([&]() FUSEBOX_INLINE { for (...) y[i] = F(x[i]); });
 template <class F>
-void Vectorised(const F& f) {
+void Vectorized(const F& f) {
   if (kHasAvx2) return RunWithAvx2(f);
   f();
 }
@@ -24,7 +24,7 @@ void Vectorised(const F& f) {
 #else
 
 template <class F>
-void Vectorised(const F& f) {
+void Vectorized(const F& f) {
   f();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary ops on quantised bytes of any scales, with broadcasting, by integers alone.
+// Binary ops on quantized bytes of any scales, with broadcasting, by integers alone.
 #pragma once
 
 #include <string_view>
@@ -27,7 +27,7 @@ class StoredBinary {
   StoredBinary() = default;
   // For a node that Supports took.
   StoredBinary(const Node& n, StoredOp op, Activation activation);
-  // Throws Reject. MAXIMUM and MINIMUM need one quantisation of operands and result.
+  // Throws Reject. MAXIMUM and MINIMUM need one quantization of operands and result.
   static void Supports(const Node& n, StoredOp op);
   void Run(const Node& n, const BroadcastPlan& plan) const;
 

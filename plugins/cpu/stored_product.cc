@@ -29,7 +29,7 @@ void RequireWeights(const Node& n, ProductOperands o) {
 // One part of a float input as integers; returns the scale. The formulas are TFLite's (symmetric: the largest
 // magnitude is 127; asymmetric: the range, which always has 0 in it, spans 255 steps and the zero point is a
 // whole one).
-float QuantiseSample(const float* x, int64_t count, bool asymmetric, int16_t* q) {
+float QuantizeSample(const float* x, int64_t count, bool asymmetric, int16_t* q) {
   float least = 0, most = 0;
   for (int64_t i = 0; i < count; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
   if (!asymmetric) {
@@ -181,7 +181,7 @@ const int16_t* StoredProduct::Input(const Node& n, const State& state, int64_t s
     parallel_for(n.host(), static_cast<size_t>(samples), Grain(each),
                  [&](size_t begin, size_t end, uint32_t) {
                    for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s)
-                     scales[s] = QuantiseSample(from + s * each, each, asymmetric_, to + s * each);
+                     scales[s] = QuantizeSample(from + s * each, each, asymmetric_, to + s * each);
                  });
     return to;
   }
@@ -230,7 +230,7 @@ void StoredProduct::Store(const Node& n, int64_t first, int64_t count, const Sum
   const bool per_channel = scales_.size() > 1, biased = n.has_in(operands_.bias);
   const FixedPoint* scales = scales_.data() + (per_channel ? first : 0);
   const auto store_as = [&]<class Bias>(const Bias* bias, auto scaled) {
-    Vectorised([&]() FUSEBOX_INLINE {
+    Vectorized([&]() FUSEBOX_INLINE {
       for (int64_t c = 0; c < count; ++c) {
         using Bits = std::make_unsigned_t<Sum>;
         const auto sum = static_cast<Sum>(static_cast<Bits>(sums[c]) + static_cast<Bits>(bias ? bias[c] : 0));

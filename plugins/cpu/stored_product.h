@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantised convolutions, FULLY_CONNECTED and BATCH_MATMUL have in common: operands as integers less
+// What quantized convolutions, FULLY_CONNECTED and BATCH_MATMUL have in common: operands as integers less
 // their zero points, and the results made of integer sums. Three forms:
 //   bytes    i8 or u8 input, i8, u8 or i4 weights, i32 bias, result of the input's dtype
 //   wide     i16 input, i8, u8, i4 or (some ops) i16 weights, i64 or i32 bias, i16 result; sums of 64 bits
-//   hybrid   f32 input, quantised at each invoke, i8, u8 or i4 weights, f32 bias and result
+//   hybrid   f32 input, quantized at each invoke, i8, u8 or i4 weights, f32 bias and result
 #pragma once
 
 #include <vector>
@@ -32,7 +32,7 @@ class StoredProduct {
   };
 
   // Whether a node has one of the three forms, rightly or not.
-  static bool Takes(const Node& n, ProductOperands o) { return IsQuantised(n, o.weights); }
+  static bool Takes(const Node& n, ProductOperands o) { return IsQuantized(n, o.weights); }
   // Throws Reject.
   static void Supports(const Node& n, ProductOperands o);
   // For infer: throws where the bias or the weights do not fit the input.
@@ -52,7 +52,7 @@ class StoredProduct {
   // As PlanProduct does, for sums of this node.
   ProductPlan PlanSums(Plan& plan, const ProductShape& shape, bool copied) const;
 
-  // `samples`: parts of the input that have a scale each when it is quantised here.
+  // `samples`: parts of the input that have a scale each when it is quantized here.
   State Prepare(const Node& n, Plan& plan, int64_t samples) const;
   // The input less its zero point. `floats`: what to take in place of a hybrid's input.
   const int16_t* Input(const Node& n, const State& state, int64_t samples,

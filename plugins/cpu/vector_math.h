@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcendental functions that the compiler can vectorise inside Vectorised(): for float a few units in the
+// Transcendental functions that the compiler can vectorize inside Vectorized(): for float a few units in the
 // last place off, for double the standard library's.
 #pragma once
 

@@ -47,7 +47,7 @@ HWY_INLINE V RoundAway(V x) {
   return hn::IfThenElse(hn::Ge(rest, hn::Set(bd, 0.5f)), hn::Add(whole, one), whole);
 }
 
-void Quantise(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to) {
+void Quantize(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to) {
   const hn::RebindToSigned<ByteTag> d32;
   const hn::Rebind<int8_t, ByteTag> d8;
   const auto by = hn::Set(bd, inverse), middle = hn::Set(bd, static_cast<float>(zero));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalisation of a gate in integers, to the bit what TFLite computes: the gate's sums to mean 0 and
+// Layer normalization of a gate in integers, to the bit what TFLite computes: the gate's sums to mean 0 and
 // variance 1, times coefficients, plus a bias, with 12 bits of fraction.
 #pragma once
 

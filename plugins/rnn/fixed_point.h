@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer arithmetic of the quantised LSTM: a positive real number as value * 2^(shift - 31) with value in
+// Integer arithmetic of the quantized LSTM: a positive real number as value * 2^(shift - 31) with value in
 // [2^30, 2^31), and integers times it (Jacob et al., arXiv 1712.05877, section 2.2 and appendix B).
 #pragma once
 

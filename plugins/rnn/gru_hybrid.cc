@@ -30,8 +30,8 @@ size_t HybridGru::ScratchBytes(const GruSpec& spec) const {
 
 void HybridGru::Step(const GruSpec& spec, const GruBuffers<float>& buffers, const float* x, float* state,
                      Scratch& scratch) const {
-  scratch.x.Quantise(x, spec.inputs, asymmetric_);
-  scratch.h.Quantise(state, spec.cells, asymmetric_);
+  scratch.x.Quantize(x, spec.inputs, asymmetric_);
+  scratch.h.Quantize(state, spec.cells, asymmetric_);
   const float* const recurrent_bias = buffers.operands[kGruRecurrentBias];
   for (size_t gate = 0; gate < kGruGates; ++gate) {
     float* const of_x = scratch.of_x + gate * padded_;
@@ -50,7 +50,7 @@ void HybridGru::Step(const GruSpec& spec, const GruBuffers<float>& buffers, cons
   GruTask reset = task;
   reset.after = scratch.reset;
   code_.gru_reset(reset);
-  scratch.h.Quantise(scratch.reset, spec.cells, asymmetric_);
+  scratch.h.Quantize(scratch.reset, spec.cells, asymmetric_);
   recurrent_[2].Multiply(scratch.h, false, scratch.of_h + 2 * padded_);
   code_.gru_before(task);
 }

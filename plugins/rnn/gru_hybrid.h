@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fusebox.gru (gru_spec.h) with weights of 8 bits (hybrid_product.h): input, state and, without reset_after,
-// the reset state are quantised before they meet them.
+// the reset state are quantized before they meet them.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 
 namespace fusebox::rnn {
 
-void HybridVector::Quantise(const float* x, int64_t n, bool asymmetric) {
+void HybridVector::Quantize(const float* x, int64_t n, bool asymmetric) {
   const PanelCode& code = BestPanelCode();
   const auto count = static_cast<size_t>(n);
   float low = 0, high = 0;
@@ -21,7 +21,7 @@ void HybridVector::Quantise(const float* x, int64_t n, bool asymmetric) {
     return;
   }
   asymmetric ? SetRange(low, high) : SetMagnitude(std::max(-low, high));
-  code.quantise(x, count, 1 / scale, zero, asymmetric ? -128 : -127, values);
+  code.quantize(x, count, 1 / scale, zero, asymmetric ? -128 : -127, values);
 }
 
 void HybridVector::SetMagnitude(float most) { scale = most / 127; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a matrix of 8 bits with a vector that is quantised before it meets it: sums are integers, all
+// Products of a matrix of 8 bits with a vector that is quantized before it meets it: sums are integers, all
 // else is f32.
 //
 // A vector's scale is its own: [-127, 127] spans its largest magnitude, or, asymmetric, [-128, 127] its range
@@ -25,7 +25,7 @@ struct HybridVector {
   float scale = 1;
   int32_t zero = 0;
 
-  void Quantise(const float* x, int64_t n, bool asymmetric);
+  void Quantize(const float* x, int64_t n, bool asymmetric);
 
  private:
   void SetMagnitude(float most);

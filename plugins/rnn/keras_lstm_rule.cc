@@ -38,7 +38,7 @@ Build::NodeRef EmitLstm(Build& build, const KerasLayer& layer, std::vector<Value
         .attr("activation", layer.activation())
         .attr("recurrent_activation", layer.recurrent_activation());
   }
-  operands.resize(24, none);  // no layer normalisation: 20 to 23
+  operands.resize(24, none);  // no layer normalization: 20 to 23
   // Keras never clips the cell.
   auto lstm = build.builtin("UNIDIRECTIONAL_SEQUENCE_LSTM", operands, 3)
                   .attr("fused_activation_function", BuiltinActivation(layer.activation()))

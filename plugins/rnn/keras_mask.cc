@@ -40,7 +40,7 @@ Value ZerosFirst(Build& build, Value sequence) {
 constexpr float kHuge = 1e37F;
 
 // What the huge feature is weighed with: times kHuge it is beyond all that the gate adds up otherwise. It is
-// the largest weight of the gate, so that the others lose nothing when they are quantised beside it with one
+// the largest weight of the gate, so that the others lose nothing when they are quantized beside it with one
 // scale, and neither does it; within bounds that keep the product finite and huge.
 float HugeWeight(Tensor kernel, int64_t units, int64_t gate) {
   if (!kernel.has_value() || kernel.dtype() != FBX_F32) return 0.125F;

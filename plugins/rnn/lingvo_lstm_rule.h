@@ -4,7 +4,7 @@
 //   names     LSTMCellSimple, LayerNormalizedLSTMCellSimple (also spelled ...LstmCellSimple), each with or without "lingvo." before
 //             it, and with ",CoupleInputForgetGates" after it
 //   operands  0 input [B,n_in], 1 weight [n_in+n_out, G*n_cell], 2 bias [G*n_cell], 3 projection [n_cell,n_out] (rank below 2: none),
-//             4 scale of the layer normalisation [4*n_cell] (a plain cell may leave it out, and does not read it),
+//             4 scale of the layer normalization [4*n_cell] (a plain cell may leave it out, and does not read it),
 //             then, in the longer form, m0 [B,n_out] and c0 [B,n_cell]; else the cell starts from zeros
 //   results   m1 [B,n_out], and in the longer form c1 [B,n_cell]
 //   attrs     cell_clip, proj_clip: bounds of c1 and of the projection (absent: what the body clips by; 0: none)

@@ -35,7 +35,7 @@ T Clip(T x, double bound) {
 
 // To mean 0 and variance 1.
 template <class T>
-void Normalise(T* values, int64_t n) {
+void Normalize(T* values, int64_t n) {
   T mean = 0, variance = 0;
   for (int64_t i = 0; i < n; ++i) mean += values[i];
   mean /= static_cast<T>(n);
@@ -77,7 +77,7 @@ struct Cell {
       for (int64_t i = 0; i < spec.cells; ++i) values[i] += p[i] * c[i];
     }
     if (spec.layer_norm) {
-      Normalise(values, spec.cells);
+      Normalize(values, spec.cells);
       for (int64_t i = 0; i < spec.cells; ++i) values[i] *= operands[kLayerNorm + k][i];
     }
     for (int64_t i = 0; i < spec.cells; ++i) values[i] += operands[kGateBias + k][i];

@@ -23,15 +23,15 @@ struct HybridLstm::Products {
   const PanelCode& code = BestPanelCode();
 
   void Take(const float* input, const float* state) {
-    x.Quantise(input, spec.inputs, lstm.asymmetric_);
-    h.Quantise(state, spec.outputs, lstm.asymmetric_);
+    x.Quantize(input, spec.inputs, lstm.asymmetric_);
+    h.Quantize(state, spec.outputs, lstm.asymmetric_);
   }
   void Gate(rnn::Gate k, float* sums) const {
     lstm.matrices_[kInputWeights + k].Multiply(x, false, sums);
     lstm.matrices_[kRecurrentWeights + k].Multiply(h, true, sums);
   }
   void Project(const float* of, float* sums) {
-    hidden.Quantise(of, spec.cells, lstm.asymmetric_);
+    hidden.Quantize(of, spec.cells, lstm.asymmetric_);
     lstm.matrices_[kProjection].Multiply(hidden, false, sums);
   }
   void Squash(float* values) const {

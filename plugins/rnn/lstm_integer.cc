@@ -23,7 +23,7 @@ float ScaleIn(const Node& node, uint32_t operand, bool symmetric) {
 }
 
 // The file says the scales of what the op computes on the way: 0 to 3, of the gates before layer
-// normalisation (in the order of their operands), and 4, of the output before projection.
+// normalization (in the order of their operands), and 4, of the output before projection.
 constexpr uint32_t kHidden = 4;
 
 float ScaleWithin(const Node& node, uint32_t i) {
@@ -32,7 +32,7 @@ float ScaleWithin(const Node& node, uint32_t i) {
   return ScaleOf(node.intermediate(i), subject, false);
 }
 
-// What the gate's sums are in before its activation or normalisation.
+// What the gate's sums are in before its activation or normalization.
 float GateScale(const LstmSpec& spec, const Node& node, Gate k) {
   return spec.layer_norm ? ScaleWithin(node, k) : kGateScale;
 }

@@ -2,9 +2,9 @@
 // The cell in integers: input, output and output state of 8 bits, cell state of 16 (its scale a power of
 // two), gates of 16.
 //
-// To the bit what TFLite 2.9 computes, which subtracts the output's zero point where a quantised tensor's
+// To the bit what TFLite 2.9 computes, which subtracts the output's zero point where a quantized tensor's
 // meaning would have it added. Before its activation a gate has 12 bits of fraction, after it 15. Activations
-// are tanh. With layer normalisation or projection the node's intermediate tensors must say the scales of
+// are tanh. With layer normalization or projection the node's intermediate tensors must say the scales of
 // what is computed on the way.
 #pragma once
 

@@ -42,7 +42,7 @@ void InvokeReference(const Node& node, const LstmOps::Shapes& shapes) {
           });
 }
 
-void CheckQuantised(const LstmSpec& spec, const Node& node) {
+void CheckQuantized(const LstmSpec& spec, const Node& node) {
   if (spec.arithmetic == Arithmetic::kHybrid) HybridLstm::Check(spec, node);
   if (spec.arithmetic == Arithmetic::kInteger) IntegerLstm::Check(spec, node);
 }
@@ -53,7 +53,7 @@ void LstmOps::supports(const Node& node) {
   const LstmSpec spec(node);
   if (node.out_count() != 3 && (node.out_count() != 1 || spec.states_are_values))
     throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected 1, and 2 states"};
-  CheckQuantised(spec, node);
+  CheckQuantized(spec, node);
 }
 
 void LstmOps::infer(const Node& node, Infer& out) {

@@ -11,7 +11,7 @@
 //   h' = o * act(c'), or clip(P[16] (o * act(c')) + b[17], proj_clip)            the o gate's peephole sees c'
 // i, f, o are sigmoid, or of fusebox.lstm its recurrent activation; g and act(c') are the fused activation. R
 // may be diagonal (1-D). norm is to mean 0 and variance 1 (epsilon 1e-8) and is there only with layer
-// normalisation.
+// normalization.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct LstmSpec {
   fbx_dtype dtype = FBX_F32;  // of input and output
 
   bool constant_weights = false;  // operands 1-8, 12-15 as far as present
-  // The variant of Keras: every gate, nothing optional, nothing quantised.
+  // The variant of Keras: every gate, nothing optional, nothing quantized.
   bool plain() const {
     return arithmetic == Arithmetic::kFloat && !cifg && !peephole && !projection && !layer_norm && !diagonal;
   }

@@ -162,7 +162,7 @@ void ActivateRow(CellActivation activation, size_t cells, const float* sums, flo
 
 const PanelCode& PanelsCode() {
   static constexpr PanelCode code{kPanelLanes, Multiply, GruAfter, GruReset, GruBefore,
-                                  ActivateRow, Dots,     Range,    Quantise};
+                                  ActivateRow, Dots,     Range,    Quantize};
   return code;
 }
 

@@ -64,7 +64,7 @@ struct PanelCode {
   void (*range)(const float* x, size_t n, float* low, float* high);
   // to[i] = zero + x[i] * inverse, the product rounded, then the sum to the nearest integer (halves away from
   // zero), within [least, 127]. NaN becomes `least`.
-  void (*quantise)(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to);
+  void (*quantize)(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to);
 };
 
 // The code for every instruction set that this machine has, best first.

@@ -103,9 +103,9 @@ void RnnKernel::RunHybrid(const Node& node, const Shapes& shapes) const {
       for (int64_t step = 0; step < spec.steps; ++step) {
         const int64_t at = spec.time_major ? step * spec.batch + row : row * spec.steps + step;
         float* const out = node.out(0).data<float>() + at * spec.cells;
-        x.Quantise(node.in(kRnnInput).data<const float>() + at * spec.inputs, spec.inputs,
+        x.Quantize(node.in(kRnnInput).data<const float>() + at * spec.inputs, spec.inputs,
                    hybrid_->asymmetric);
-        h.Quantise(state, spec.cells, hybrid_->asymmetric);
+        h.Quantize(state, spec.cells, hybrid_->asymmetric);
         std::copy_n(bias, spec.cells, out);
         hybrid_->weights.Multiply(x, true, out);
         hybrid_->recurrent.Multiply(h, true, out);

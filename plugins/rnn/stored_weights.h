@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantised operands of an LSTM must be.
+// What quantized operands of an LSTM must be.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ inline float ScaleOf(Tensor t, const std::string& subject, bool symmetric) {
 
 inline void NeedConstant(const Node& node, uint32_t operand) {
   if (node.in(operand).is_const() && node.in(operand).has_value()) return;
-  throw Reject{"NONCONST", "is computed; quantised weights are constant",
+  throw Reject{"NONCONST", "is computed; quantized weights are constant",
                "operand " + std::to_string(operand)};
 }
 

@@ -75,7 +75,7 @@ struct SvdfKernel::Hybrid {
     auto* const sums = reinterpret_cast<float*>(scratch + SumsAt(spec));
     float* const states = StateMemory<float>(node, kSvdfState, 1);
     for (int64_t row = 0; row < spec.batch; ++row) {
-      x.Quantise(node.in(kSvdfInput).data<const float>() + row * spec.inputs, spec.inputs, asymmetric);
+      x.Quantize(node.in(kSvdfInput).data<const float>() + row * spec.inputs, spec.inputs, asymmetric);
       features.Multiply(x, false, sums);
       float* const state = states + row * spec.filters * spec.memory;
       Remember(spec, state, [&](int64_t f) { return sums[f]; });

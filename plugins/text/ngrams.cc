@@ -38,7 +38,7 @@ void Ngrams::infer(const Node& n, Infer& out) {
       throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 1",
                   "operand " + std::to_string(i)};
   }
-  if (in.rank() == 0) throw Error{FBX_INVALID, "a scalar has no neighbours", "operand 0"};
+  if (in.rank() == 0) throw Error{FBX_INVALID, "a scalar has no neighbors", "operand 0"};
   if (in.rank() < 0) {
     out.unranked(0, FBX_STRING);
   } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tftext:Ngrams: each run of `width` neighbours in a row, joined.
+// tftext:Ngrams: each run of `width` neighbors in a row, joined.
 //
 // Operands: strings, then, where the rows are ragged, row splits i64 from the outermost on (the strings are a
 // list then). Results: as many; without splits [..., n - width + 1], with them a list and the splits of the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TFLite_Detection_PostProcess: the end of an SSD detector.
 //
-// Operands: encoded boxes [1, anchors, 4 or more] (centre y and x, height, width, relative to the anchor),
-// scores [1, anchors, classes, with or without a background class before them], anchors [anchors, 4] (centre
+// Operands: encoded boxes [1, anchors, 4 or more] (center y and x, height, width, relative to the anchor),
+// scores [1, anchors, classes, with or without a background class before them], anchors [anchors, 4] (center
 // y and x, height, width). Each f32, or u8 or i8 with one scale. Results, f32, n = max_detections *
 // max_classes_per_detection: boxes [1, n, 4] (top, left, bottom, right), classes [1, n], scores [1, n],
 // number of detections [1]. What is behind that number is 0.

@@ -9,7 +9,7 @@
 namespace fusebox::xnnpack {
 
 // Digest of the seeds, sizes and bytes that the family's small ops of this form are packed into; of their
-// status, where this build has no such op. XNNPACK is initialised. Costs some 20 us.
+// status, where this build has no such op. XNNPACK is initialized. Costs some 20 us.
 uint64_t PackCanary(Family family, Form form);
 
 }  // namespace fusebox::xnnpack

@@ -145,7 +145,7 @@ Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph)
 Delegate::Partition::Partition(Session& session, const Graph& graph, const Network& network)
     : intermediates_(network) {
   for (const fbx_value id : intermediates_.values())
-    element_sizes_.push_back(Quantised(graph.value(id)) ? 1 : sizeof(float));
+    element_sizes_.push_back(Quantized(graph.value(id)) ? 1 : sizeof(float));
   if (IsWorthThreads(network)) pool_ = HostPool(graph.host());
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const xnn_status status = Build(network, session, graph.node_count());

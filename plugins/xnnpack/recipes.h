@@ -36,7 +36,7 @@ enum class Form : uint8_t {
   kFloat,
   kInt8,            // i8 x i8, a scale per channel
   kUint8,           // u8 x u8
-  kDynamicInt8,     // f32 x i8, activations quantised while it runs
+  kDynamicInt8,     // f32 x i8, activations quantized while it runs
   kDynamicInt4,     // f32 x i4, a scale per channel
   kDynamicBlocks4,  // f32 x i4, a scale per block
 };

@@ -28,7 +28,7 @@ uint16_t FloatToBfloat(float value) {
 }
 
 template <class T>
-void Dequantise(Tensor t, float* out) {
+void Dequantize(Tensor t, float* out) {
   const fbx_quant& q = *t.quant();
   size_t inner = 1, channels = 1;
   if (q.kind == FBX_QUANT_PER_AXIS) {
@@ -75,9 +75,9 @@ std::vector<uint8_t> ToFloat(Tensor constant) {
     std::transform(constant.data<const uint16_t>(), constant.data<const uint16_t>() + values.size(),
                    values.begin(), HalfToFloat);
   } else if (constant.dtype() == FBX_I8) {
-    Dequantise<int8_t>(constant, values.data());
+    Dequantize<int8_t>(constant, values.data());
   } else if (constant.dtype() == FBX_U8) {
-    Dequantise<uint8_t>(constant, values.data());
+    Dequantize<uint8_t>(constant, values.data());
   } else {
     std::memcpy(values.data(), constant.data<const float>(), values.size() * sizeof(float));
   }
@@ -118,7 +118,7 @@ void Subgraph::Check(xnn_status status, const char* what) const {
 
 uint32_t Subgraph::Define(Tensor t, const Dims& dims, const void* data, uint32_t external, uint32_t flags) {
   uint32_t id = XNN_INVALID_VALUE_ID;
-  if (Quantised(t)) {
+  if (Quantized(t)) {
     const Affine q = AffineOf(t);
     Check(xnn_define_quantized_tensor_value(subgraph_, DatatypeOf(t), q.zero_point, q.scale, dims.size(),
                                             dims.data(), data, external, flags, &id));
@@ -145,9 +145,9 @@ uint32_t Subgraph::In(const Site& site, uint32_t operand) {
 
 uint32_t Subgraph::Repeated(const Site& site, uint32_t operand, size_t times) {
   const Tensor t = site.in(operand), constant = *site.constant(operand);
-  const size_t size = static_cast<size_t>(t.count()) * (Quantised(t) ? 1 : sizeof(float));
-  const std::vector<uint8_t> real = Quantised(t) ? std::vector<uint8_t>() : ToFloat(constant);
-  const uint8_t* const once = Quantised(t) ? t.data<const uint8_t>() : real.data();
+  const size_t size = static_cast<size_t>(t.count()) * (Quantized(t) ? 1 : sizeof(float));
+  const std::vector<uint8_t> real = Quantized(t) ? std::vector<uint8_t>() : ToFloat(constant);
+  const uint8_t* const once = Quantized(t) ? t.data<const uint8_t>() : real.data();
   std::vector<uint8_t> bytes;
   bytes.reserve(size * times);
   for (size_t i = 0; i < times; ++i) bytes.insert(bytes.end(), once, once + size);
@@ -181,7 +181,7 @@ void Subgraph::Convert(uint32_t from, uint32_t to) {
   Check(xnn_define_unary(subgraph_, xnn_unary_convert, nullptr, from, to, 0));
 }
 
-void Subgraph::Requantise(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
+void Subgraph::Requantize(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
                           bool same_type) {
   if (same_type && Within(from_affine.scale / to_affine.scale, 0x1p-8f, 0x1p+7f)) return Convert(from, to);
   const uint32_t real = Temporary(xnn_datatype_fp32, {}, dims);
@@ -204,12 +204,12 @@ uint32_t Subgraph::DynamicImages(const Site& site, uint32_t operand, uint32_t fr
 
 uint32_t Subgraph::FloatIn(const Site& site, uint32_t operand) {
   const Tensor t = site.in(operand);
-  if (Quantised(t)) {
+  if (Quantized(t)) {
     if (const auto constant = site.constant(operand))
       return Constant(xnn_datatype_fp32, DimsOf(t), Keep(ToFloat(*constant)));
   }
   const uint32_t id = In(site, operand);
-  if (!Quantised(t)) return id;
+  if (!Quantized(t)) return id;
   const uint32_t real = Temporary(xnn_datatype_fp32, {}, DimsOf(site.in(operand)));
   Convert(id, real);
   return real;
@@ -217,7 +217,7 @@ uint32_t Subgraph::FloatIn(const Site& site, uint32_t operand) {
 
 void Subgraph::FloatOut(const Site& site, const std::function<void(uint32_t id)>& define) {
   const uint32_t out = Out(site);
-  if (!Quantised(site.out(0))) return define(out);
+  if (!Quantized(site.out(0))) return define(out);
   const uint32_t real = Temporary(xnn_datatype_fp32, {}, DimsOf(site.out(0)));
   define(real);
   Convert(real, out);

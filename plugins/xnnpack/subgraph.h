@@ -30,7 +30,7 @@ struct Weights {
   Dims dims;                                  // of the filter as XNNPACK shall see it
   size_t channel_dim = 0;
   float least_scale = 0;       // of the filter: smaller ones make nothing, and XNNPACK refuses them
-  bool dynamic = false;        // the activation is quantised while it runs: the bias is f32
+  bool dynamic = false;        // the activation is quantized while it runs: the bias is f32
   bool always_packed = false;  // XNNPACK does not look into the cache before it packs this op
 };
 
@@ -56,19 +56,19 @@ class Subgraph {
   uint32_t Out(const Site& site, uint32_t result = 0);
   // A value between ops that the graph does not know.
   uint32_t Temporary(xnn_datatype datatype, Affine affine, const Dims& dims);
-  // The operand quantised per row while it runs; the last `nonbatch` dims are a row.
+  // The operand quantized per row while it runs; the last `nonbatch` dims are a row.
   uint32_t Dynamic(uint32_t from, const Dims& dims, size_t nonbatch);
   // The same for the images that a convolution reads. Where their number is open, MayGrow is false from now
   // on: when it grows, XNNPACK frees, for each image but one, memory that it never had.
   uint32_t DynamicImages(const Site& site, uint32_t operand, uint32_t from);
   bool MayGrow() const { return may_grow_; }
-  // The operand as f32, quantised or not.
+  // The operand as f32, quantized or not.
   uint32_t FloatIn(const Site& site, uint32_t operand);
-  // Runs `define` on an f32 value that becomes the result, quantised or not.
+  // Runs `define` on an f32 value that becomes the result, quantized or not.
   void FloatOut(const Site& site, const std::function<void(uint32_t id)>& define);
   void Convert(uint32_t from, uint32_t to);
-  // Between two quantisations of values of these dims; through f32 where XNNPACK's multipliers do not reach.
-  void Requantise(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
+  // Between two quantizations of values of these dims; through f32 where XNNPACK's multipliers do not reach.
+  void Requantize(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
                   bool same_type = true);
 
   // Calls `define` with the result's id and the range of its activation. A bias that is no constant here
@@ -112,7 +112,7 @@ class Subgraph {
   bool may_grow_ = true;
 };
 
-// f32 values of a constant that is f32, f16, or quantised integers.
+// f32 values of a constant that is f32, f16, or quantized integers.
 std::vector<uint8_t> ToFloat(Tensor constant);
 
 }  // namespace fusebox::xnnpack

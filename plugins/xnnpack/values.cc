@@ -11,9 +11,9 @@ void RequirePerTensor(Tensor t, const std::string& subject) {
   const fbx_quant* q = t.quant();
   const std::string dtype = dtype_name(t.dtype());
   if (q == nullptr || q->kind == FBX_QUANT_NONE || q->count == 0)
-    throw Reject{"DTYPE", "dtype " + dtype + " without quantisation", subject};
+    throw Reject{"DTYPE", "dtype " + dtype + " without quantization", subject};
   if (q->kind != FBX_QUANT_PER_TENSOR && q->count != 1)
-    throw Reject{"QUANT", "an activation quantised per channel", subject};
+    throw Reject{"QUANT", "an activation quantized per channel", subject};
   if (!std::isnormal(q->scales[0]) || q->scales[0] <= 0)
     throw Reject{"QUANT", "a scale of " + std::to_string(q->scales[0]), subject};
   const int64_t low = t.dtype() == FBX_I8 ? -128 : 0;
@@ -21,7 +21,7 @@ void RequirePerTensor(Tensor t, const std::string& subject) {
     throw Reject{"QUANT", "a zero point of " + std::to_string(q->zero_points[0]) + " for " + dtype, subject};
 }
 
-float Quantise(float x, Affine q, Tensor t) {
+float Quantize(float x, Affine q, Tensor t) {
   const float low = t.dtype() == FBX_I8 ? -128 : 0;
   return std::clamp(std::nearbyint(x / q.scale + static_cast<float>(q.zero_point)), low, low + 255);
 }
@@ -29,7 +29,7 @@ float Quantise(float x, Affine q, Tensor t) {
 }  // namespace
 
 Affine AffineOf(Tensor t) {
-  if (!Quantised(t)) return {};
+  if (!Quantized(t)) return {};
   return {t.quant()->scales[0], static_cast<int32_t>(t.quant()->zero_points[0])};
 }
 
@@ -40,7 +40,7 @@ xnn_datatype DatatypeOf(Tensor t) {
 
 void RequireValue(Tensor t, const std::string& subject) {
   if (!t.present()) throw Reject{"ARITY", "is missing", subject};
-  if (Quantised(t)) {
+  if (Quantized(t)) {
     RequirePerTensor(t, subject);
   } else if (t.dtype() != FBX_F32) {
     throw Reject{"DTYPE", std::string("dtype ") + dtype_name(t.dtype()), subject};
@@ -70,8 +70,8 @@ void RequireSameType(Tensor a, Tensor b) {
 
 void RequireSameQuant(Tensor a, Tensor b) {
   RequireSameType(a, b);
-  if (Quantised(a) && AffineOf(a) != AffineOf(b))
-    throw Reject{"QUANT", "operand and result are quantised differently"};
+  if (Quantized(a) && AffineOf(a) != AffineOf(b))
+    throw Reject{"QUANT", "operand and result are quantized differently"};
 }
 
 void RequireRank(Tensor t, int rank, const std::string& subject) {
@@ -127,9 +127,9 @@ Range FusedRange(const Site& site) {
     throw Reject{"ATTR", "fused activation " + std::string(name)};
   }
   const Tensor out = site.out(0);
-  if (name != "NONE" && Quantised(out) &&
-      Quantise(range.min, AffineOf(out), out) >= Quantise(range.max, AffineOf(out), out))
-    throw Reject{"QUANT", "its fused activation leaves one quantised value only", "result 0"};
+  if (name != "NONE" && Quantized(out) &&
+      Quantize(range.min, AffineOf(out), out) >= Quantize(range.max, AffineOf(out), out))
+    throw Reject{"QUANT", "its fused activation leaves one quantized value only", "result 0"};
   return range;
 }
 

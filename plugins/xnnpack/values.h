@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What XNNPACK can hold: element types, quantisation, shapes; and the reasons why a tensor is not for it.
+// What XNNPACK can hold: element types, quantization, shapes; and the reasons why a tensor is not for it.
 //
 // The Require functions throw Reject with a reason in plain words.
 #pragma once
@@ -16,7 +16,7 @@ namespace fusebox::xnnpack {
 
 using Dims = std::vector<size_t>;
 
-// Quantisation of a whole tensor.
+// Quantization of a whole tensor.
 struct Affine {
   float scale = 1;
   int32_t zero_point = 0;
@@ -25,15 +25,15 @@ struct Affine {
 
 inline std::string Operand(uint32_t i) { return "operand " + std::to_string(i); }
 
-inline bool Quantised(Tensor t) { return t.dtype() == FBX_I8 || t.dtype() == FBX_U8; }
+inline bool Quantized(Tensor t) { return t.dtype() == FBX_I8 || t.dtype() == FBX_U8; }
 
-// Of a tensor that passed RequireValue and is quantised; the default for floats.
+// Of a tensor that passed RequireValue and is quantized; the default for floats.
 Affine AffineOf(Tensor t);
 
 // fp32, qint8 or quint8; of a tensor that passed RequireValue.
 xnn_datatype DatatypeOf(Tensor t);
 
-// An activation that XNNPACK can hold: f32, or i8 / u8 quantised per tensor; at most 6 dims, none of them 0.
+// An activation that XNNPACK can hold: f32, or i8 / u8 quantized per tensor; at most 6 dims, none of them 0.
 void RequireValue(Tensor t, const std::string& subject);
 // Every operand from first to last and every result.
 void RequireValues(const Site& site, uint32_t first, uint32_t last);
@@ -59,7 +59,7 @@ size_t Axis(int64_t axis, int rank);
 inline bool Within(float x, float least, float below) { return x >= least && x < below; }
 
 // The range of the op's fused activation; without bounds: infinities. Rejects what is not a clamp, and a
-// range that holds one quantised value only.
+// range that holds one quantized value only.
 struct Range {
   float min = -INFINITY, max = INFINITY;
 };

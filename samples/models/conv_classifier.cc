@@ -16,8 +16,8 @@ class Classifier {
                  {Attr("strides", std::vector<int64_t>{1, 1, 1, 1}), Attr("padding", "SAME")});
   }
 
-  // Batch normalisation as Keras 3 writes it, from its statistics.
-  Ref Normalise(const Ref& x, const std::string& name) {
+  // Batch normalization as Keras 3 writes it, from its statistics.
+  Ref Normalize(const Ref& x, const std::string& name) {
     f_.SetScope(name);
     const Shape channels = {x.shape.dims().back()};
     const Ref mean = f_.Read(Variable(name + "/mean", channels, -0.3f, 0.3f));
@@ -61,11 +61,11 @@ Status WriteConvClassifier(const std::string& dir, uint64_t seed) {
   Classifier net(model, f, seed);
   const Ref image = f.Arg("image", tf::DT_FLOAT, {-1, 16, 16, 3});
   Ref x = net.Conv(image, "Conv2D", "conv", {3, 3, 3, 24}, {-1, 16, 16, 24});
-  x = f.Op("Relu6", {net.Normalise(x, "bn")}, x.shape);
+  x = f.Op("Relu6", {net.Normalize(x, "bn")}, x.shape);
   x = net.Conv(x, "DepthwiseConv2dNative", "depthwise", {3, 3, 24, 1}, {-1, 16, 16, 24});
-  x = f.Op("Relu", {net.Normalise(x, "bn_1")}, x.shape);
+  x = f.Op("Relu", {net.Normalize(x, "bn_1")}, x.shape);
   x = net.Conv(x, "Conv2D", "conv_1", {1, 1, 24, 32}, {-1, 16, 16, 32});
-  x = net.Pool(f.Op("Relu", {net.Normalise(x, "bn_2")}, x.shape), {-1, 8, 8, 32});
+  x = net.Pool(f.Op("Relu", {net.Normalize(x, "bn_2")}, x.shape), {-1, 8, 8, 32});
   f.SetScope("flatten");
   x = f.Op("Reshape", {x, f.Const(Ints({-1, 2048}))}, {-1, 2048});
   const Ref logits = net.Dense(x, {2048, 10}, {-1, 10});

@@ -99,7 +99,7 @@ class CellFunction {
     for (size_t k = 0; k < order.size(); ++k) {
       Ref& gate = gates[order[k]];
       if (o_.layer_norm)
-        gate = Normalised(gate, static_cast<int32_t>(std::string("gifo").find(order[k])) * o_.cells);
+        gate = Normalized(gate, static_cast<int32_t>(std::string("gifo").find(order[k])) * o_.cells);
       gate = f_.Op("BiasAdd", {gate, Part(bias_, {static_cast<int32_t>(k) * o_.cells}, {o_.cells})}, Cells());
     }
     return gates;
@@ -113,15 +113,15 @@ class CellFunction {
     return Pair("AddV2", f_.Op("MatMul", {x, of_x}, Cells()), f_.Op("MatMul", {m, of_m}, Cells()));
   }
 
-  Ref Normalised(const Ref& gate, int32_t scale_at) {
+  Ref Normalized(const Ref& gate, int32_t scale_at) {
     const Shape column = {o_.batch, 1};
     const auto mean = [&](const Ref& v) {
       return f_.Op("Mean", {v, f_.Const(Ints({1}), "axes")}, column, {Attr("keep_dims", true)});
     };
-    const Ref centre = mean(gate);
-    const Ref variance = mean(Pair("SquaredDifference", gate, centre));
+    const Ref center = mean(gate);
+    const Ref variance = mean(Pair("SquaredDifference", gate, center));
     const Ref safe = f_.Op("AddV2", {variance, f_.Const(Float(1e-8F), "epsilon")}, column);
-    const Ref unit = Pair("Mul", Pair("Sub", gate, centre), f_.Op("Rsqrt", {safe}, column));
+    const Ref unit = Pair("Mul", Pair("Sub", gate, center), f_.Op("Rsqrt", {safe}, column));
     return Pair("Mul", unit, Part(scale_, {scale_at}, {o_.cells}));
   }
 

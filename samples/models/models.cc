@@ -81,7 +81,7 @@ constexpr SampleModel kModels[] = {
      kWriteLingvo<Lingvo{
          .batch = 2, .outputs = 5, .states = true, .cell_clip = 0.5F, .projection_clip = 0.125F}>},
     {"lingvo_norm_coupled",
-     "a layer-normalised cell of Lingvo with coupled gates; the annotation has the clip",
+     "a layer-normalized cell of Lingvo with coupled gates; the annotation has the clip",
      kWriteLingvo<Lingvo{
          .outputs = 6, .layer_norm = true, .coupled = true, .cell_clip = 1, .clip_attribute = true}>},
     {"lingvo_per_gate", "the same interface with one matrix product per gate",
@@ -98,7 +98,7 @@ constexpr SampleModel kModels[] = {
      WriteAs<&WriteConvRelu, ConvReluOptions{.second_consumer = true}>},
     {"conv_relu_spatial_bias", "the same with a bias that varies over the width",
      WriteAs<&WriteConvRelu, ConvReluOptions{.spatial_bias = true}>},
-    {"conv_classifier", "convolutions with batch normalisation, pool, Dense, Softmax, batch dynamic",
+    {"conv_classifier", "convolutions with batch normalization, pool, Dense, Softmax, batch dynamic",
      WriteConvClassifier},
     {"non_max_suppression", "non_max_suppression_padded_v2 with a real body", WriteNonMaxSuppression},
     {"detection_post_process", "TFLite_Detection_PostProcess with a real body", WriteDetectionPostProcess},

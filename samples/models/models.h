@@ -155,7 +155,7 @@ struct ConvReluOptions {
 };
 Status WriteConvRelu(const std::string& dir, uint64_t seed, const ConvReluOptions& options);
 
-// image [?,16,16,3] -> Conv2D, DepthwiseConv2D and Conv2D, each with batch normalisation written out and Relu
+// image [?,16,16,3] -> Conv2D, DepthwiseConv2D and Conv2D, each with batch normalization written out and Relu
 // or Relu6, MaxPool, Dense, Softmax -> "probabilities" [?,10].
 Status WriteConvClassifier(const std::string& dir, uint64_t seed);
 

@@ -92,7 +92,7 @@ Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
   const Ref anchors = f.Arg("anchors", tf::DT_FLOAT, {kAnchors, 4});
   Expressions e(f);
   const std::vector<Ref> code = e.Columns(e.Reshaped(encoded, {kAnchors, 4})), anchor = e.Columns(anchors);
-  const auto centre = [&](size_t i) {
+  const auto center = [&](size_t i) {
     const Ref moved = e.Like("Mul", e.Like("RealDiv", code[i], e.Constant(kScales[i])), anchor[i + 2]);
     return e.Like("AddV2", moved, anchor[i]);
   };
@@ -100,7 +100,7 @@ Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
     const Ref size = e.Like("Exp", e.Like("RealDiv", code[i + 2], e.Constant(kScales[i + 2])));
     return e.Like("Mul", e.Like("Mul", size, e.Constant(0.5F)), anchor[i + 2]);
   };
-  const Ref y = centre(0), x = centre(1), height = half(0), width = half(1);
+  const Ref y = center(0), x = center(1), height = half(0), width = half(1);
   const BoxColumns boxes = {e.Like("Sub", y, height), e.Like("Sub", x, width), e.Like("AddV2", y, height),
                             e.Like("AddV2", x, width)};
   // The first score is the background's.

@@ -19,7 +19,7 @@ FakeTensor Weights(const LstmProblem& p, std::vector<int64_t> dims, const std::v
   if (!p.bytes) return FakeTensor::Of<float>(FBX_F32, std::move(dims), weights, FBX_TENSOR_CONST);
   const ByteWeights bytes = ToBytes(weights);
   auto tensor = FakeTensor::Of<int8_t>(FBX_I8, std::move(dims), bytes.values, FBX_TENSOR_CONST);
-  tensor.Quantised(bytes.scale);
+  tensor.Quantized(bytes.scale);
   return tensor;
 }
 

@@ -45,7 +45,7 @@ TEST(Convert, TheLstmIsFusedAndAgreesWithItsLoop) {
   EXPECT_EQ(compared.status, 0) << compared.out << compared.err;
 }
 
-TEST(Convert, QuantisesOnCalibrationData) {
+TEST(Convert, QuantizesOnCalibrationData) {
   const std::string model = WriteSample("conv_classifier"), out = Path("int8.tflite"),
                     samples = Path("samples");
   std::filesystem::create_directories(samples);

@@ -31,13 +31,13 @@ TEST(Usage, NoCommandIsBadUsage) {
   EXPECT_THAT(done.err, HasSubstr("--help"));
 }
 
-TEST(Usage, UnknownCommandIsToldWithItsNeighbour) {
+TEST(Usage, UnknownCommandIsToldWithItsNeighbor) {
   const Finished done = Fusebox({"inspec", "x.tflite"});
   EXPECT_EQ(done.status, 2);
   EXPECT_THAT(done.err, HasSubstr("unknown command inspec; did you mean \"inspect\"?"));
 }
 
-TEST(Usage, UnknownOptionIsToldWithItsNeighbour) {
+TEST(Usage, UnknownOptionIsToldWithItsNeighbor) {
   const Finished done = Fusebox({"convert", "in", "--ouput", "x", "--explain"});
   EXPECT_EQ(done.status, 2);
   EXPECT_THAT(done.err, HasSubstr("unknown option --ouput; did you mean \"--output\"?"));

@@ -35,7 +35,7 @@ struct Data {
   std::vector<uint8_t> bytes;
   Quant quant = {};
 
-  Data Quantised(float scale, int64_t zero_point) const {
+  Data Quantized(float scale, int64_t zero_point) const {
     Data d = *this;
     d.quant = {{scale}, {zero_point}};
     return d;

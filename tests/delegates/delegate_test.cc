@@ -159,7 +159,7 @@ TEST(Delegate, ServesSessionsOfSeveralThreads) {
   EXPECT_EQ(RightAnswersOfFourThreads(model), 80);
 }
 
-// Sessions fall back at the same time: the kernels that nobody had initialised are initialised once.
+// Sessions fall back at the same time: the kernels that nobody had initialized are initialized once.
 TEST(Delegate, FallsBackInSeveralThreadsAtOnce) {
   const auto model = Open(Chain(), {ToyThat("invoke")});
   EXPECT_EQ(RightAnswersOfFourThreads(model), 80);

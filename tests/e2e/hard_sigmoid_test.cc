@@ -183,8 +183,8 @@ TEST(OtherLstms, RunByTheirBodiesWithoutThePlugin) {
   EXPECT_EQ(Difference(*a, *b, 1e-6, 1e-6), "");
 }
 
-// A loop that no file names: recognised by what it computes.
-TEST(OtherLstms, AreRecognisedInSavedModels) {
+// A loop that no file names: recognized by what it computes.
+TEST(OtherLstms, AreRecognizedInSavedModels) {
   for (const auto gates : {Rnn::Gates::kHardSigmoid, Rnn::Gates::kHardSigmoidOfKeras3}) {
     const std::string dir = TestDir() + "/rnn";
     ASSERT_OK(samples::WriteKeras3Rnn(dir, 7, {.return_sequences = true, .gates = gates}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers that a model does not name: loops and unrolled cells, recognised by what they compute, or
+// Recurrent layers that a model does not name: loops and unrolled cells, recognized by what they compute, or
 // left alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models saved in training mode: batches are normalised by their own moments, and running averages go on from
+// Models saved in training mode: batches are normalized by their own moments, and running averages go on from
 // call to call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using ::testing::Not;
 constexpr double kEpsilon = 0.001, kMomentum = 0.25;
 const std::vector<float> kGamma = {1.5, -2}, kBeta = {0.25, 5}, kMean = {0.5, -3}, kVariance = {4, 0.75};
 
-// A batch normalisation over [2, 2, 1, 2]; with `assigns` its running moments are written, as Keras'
+// A batch normalization over [2, 2, 1, 2]; with `assigns` its running moments are written, as Keras'
 // training=True does.
 Result<std::string> TrainingModel(bool assigns) {
   using namespace samples;  // NOLINT(google-build-using-namespace)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single quantised ops through the kernels of plugins/cpu, beside stock TFLite's: how many steps of the
+// Single quantized ops through the kernels of plugins/cpu, beside stock TFLite's: how many steps of the
 // result they may be apart is said with each. 0 where both round the same way.
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ void AddProducts(std::vector<Single>& all) {
     const std::string by = c ? "PerChannel" : "";
     for (const DType bias : {DType::kI64, DType::kI32}) {
       const std::string name = by + (bias == DType::kI64 ? "" : "Bias32");
-      const double fast = bias == DType::kI32 ? 1 : 0;  // where stock's optimised product rounds once
+      const double fast = bias == DType::kI32 ? 1 : 0;  // where stock's optimized product rounds once
       all.push_back({"Conv" + name,
                      Product(Op::kConv2D, {2, 9, 7, 13}, {5, 3, 3, 13}, 0, c, bias, {2, 9, 7, 5}, same),
                      fast});
@@ -273,7 +273,7 @@ TEST_P(CpuOps, AreAsFarFromStockAsIsSaid) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Quantised, CpuOps, ::testing::ValuesIn(Singles()),
+INSTANTIATE_TEST_SUITE_P(Quantized, CpuOps, ::testing::ValuesIn(Singles()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

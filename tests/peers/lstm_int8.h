@@ -12,7 +12,7 @@
 namespace fusebox::testing {
 
 struct IntegerForm {
-  std::string plain, path;         // the files: f32, and quantised
+  std::string plain, path;         // the files: f32, and quantized
   std::unique_ptr<Module> module;  // of the latter
   std::string notes;
 

@@ -129,7 +129,7 @@ TEST(Lstm8, OfEveryFormIsAsNearItsFloatFormAsItsWeightsAndEqualInStock) {
   }
 }
 
-// From a SavedModel to integers: a projection with both clips, and layer normalisation with coupled gates.
+// From a SavedModel to integers: a projection with both clips, and layer normalization with coupled gates.
 TEST(Lstm8, OfALingvoCellIsEqualInStock) {
   FUSEBOX_NEEDS_STOCK();
   converter::Options options;

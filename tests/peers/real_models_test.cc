@@ -89,7 +89,7 @@ struct RealModel {
   const char* name;
   const char* path;
   Result<std::vector<KerasLayer>> (*layers)(const std::string& dir);
-  size_t weight_bytes;  // of its layers, without the optimiser's
+  size_t weight_bytes;  // of its layers, without the optimizer's
   bool lstm;
 };
 const RealModel kModels[] = {

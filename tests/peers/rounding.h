@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised ops of random shapes, scales and values, held against stock TFLite: every stored value must be
+// Quantized ops of random shapes, scales and values, held against stock TFLite: every stored value must be
 // the same.
 #pragma once
 

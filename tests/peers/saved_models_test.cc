@@ -26,7 +26,7 @@ const std::map<std::string, std::string> kRefused = {
     {"control_flow_v1_saved_model", "op Merge"},           // control flow of TensorFlow 1
     {"mlia-bioinspired-temporal-data", "variables.data"},  // its variables are missing
     {"trainer/keras/Format-Serving",
-     "op ParseExampleV2: it parses serialised examples"},  // fed with strings, and nothing else
+     "op ParseExampleV2: it parses serialized examples"},  // fed with strings, and nothing else
 };
 
 const std::string* Expected(const std::string& name) {
@@ -133,7 +133,7 @@ TEST(SavedModels, AllConvertAndRunAsInStockTflite) {
   }
 }
 
-// The one signature takes serialised examples; what it calls once they are parsed can be converted alone.
+// The one signature takes serialized examples; what it calls once they are parsed can be converted alone.
 TEST(SavedModels, FedWithStringsConvertByAFunctionOfTensors) {
   FUSEBOX_NEEDS_STOCK();
   FUSEBOX_NEEDS_MODEL(model,

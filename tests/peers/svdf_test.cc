@@ -41,13 +41,13 @@ struct SvdfNet {
     if (form == Form::kHybridAsymmetric) attrs.Set("asymmetric_quantize_inputs", true);
     Node& node = net.function().AddNode(
         Op::kSvdf, operands, {net.Of(type, {batch, units}), net.Of(of_state, dims)}, std::move(attrs));
-    const auto quantise = [&](ValueId id, float scale, int64_t zero) {
+    const auto quantize = [&](ValueId id, float scale, int64_t zero) {
       net.function().value(id).quant =
           std::make_shared<const Quant>(Quant{.scales = {scale}, .zero_points = {zero}});
     };
     if (integer) {
-      for (const ValueId id : {state, node.results[1]}) quantise(id, q.scale, 0);
-      quantise(node.results[0], 0.02F, activation == "RELU" ? -128 : 4);
+      for (const ValueId id : {state, node.results[1]}) quantize(id, q.scale, 0);
+      quantize(node.results[0], 0.02F, activation == "RELU" ? -128 : 4);
     }
     return net.Take({node.results[0]});
   }

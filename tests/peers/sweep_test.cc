@@ -29,14 +29,14 @@ constexpr size_t kChildren = 2;
 constexpr unsigned kSeconds = 30;
 constexpr double kNear = 8 / 255.0;
 
-// Quantised files that are known to end further from stock. The first two: their FULLY_CONNECTED weights have
+// Quantized files that are known to end further from stock. The first two: their FULLY_CONNECTED weights have
 // a scale per channel, of which that version of TFLite seems to take one. vww: TFLite cuts off the fraction
 // of a MEAN of bytes where operand and result have one scale, which we round. dbface: TFLite computes
 // HARD_SWISH of bytes in 16 bits, a step off the nearest value here and there.
 constexpr std::string_view kKnownFar[] = {"conv_fc_mnist_srq_a8w8", "partly_quantized_mnist", "/vww.tflite",
                                           "dbface_keras_256x256_integer_quant"};
 
-// Nets whose activations are quantised as they run magnify the last bit of a float sum, and a build without
+// Nets whose activations are quantized as they run magnify the last bit of a float sum, and a build without
 // contraction to fused multiply-adds rounds otherwise than the one that the list above was made with.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kRoundsAsMeasured = false;
@@ -49,7 +49,7 @@ bool IsKnownFar(std::string_view file) {
                              [&](std::string_view known) { return file.find(known) != file.npos; });
 }
 
-// Of quantised outputs: the largest difference in steps, of all that the type has.
+// Of quantized outputs: the largest difference in steps, of all that the type has.
 template <class T>
 double Steps(const Tensor& a, const Tensor& b) {
   const auto x = a.data.As<T>(), y = b.data.As<T>();
@@ -80,7 +80,7 @@ double Relative(const Tensor& a, const Tensor& b) {
   return worst;
 }
 
-bool IsQuantised(const std::string& path) {
+bool IsQuantized(const std::string& path) {
   const auto model = Model::Open(path);
   if (!model) return false;
   for (const auto& function : (*model)->module().functions) {
@@ -94,7 +94,7 @@ bool IsQuantised(const std::string& path) {
 }
 
 // One line: "refused REASON", "cannot run REASON", "no peer REASON", "equal E", "near E" or "far E" (a
-// quantised file, where differences of one step in rounding add up from layer to layer), "differs E".
+// quantized file, where differences of one step in rounding add up from layer to layer), "differs E".
 std::string Examine(const std::string& path, bool stock_runs_it) {
   auto ours = Open(path, *Plugins());
   if (!ours) return "refused " + ours.error().message;
@@ -112,7 +112,7 @@ std::string Examine(const std::string& path, bool stock_runs_it) {
     worst = std::max(worst, Relative((*outputs)[i], (*expected)[i]));
   std::ostringstream line;
   if (worst <= 1e-4) line << "equal ";
-  else line << (!IsQuantised(path) ? "differs " : worst <= kNear ? "near " : "far ");
+  else line << (!IsQuantized(path) ? "differs " : worst <= kNear ? "near " : "far ");
   line << worst;
   return line.str();
 }
@@ -206,7 +206,7 @@ TEST(Sweep, EveryRealFileRunsLikeStockOrIsRefused) {
   EXPECT_GT(files.size(), 100u);
   EXPECT_GT(outcomes["equal"], 20);
   const int most_near = kRoundsAsMeasured ? 5 : 1000;
-  EXPECT_LE(outcomes["near"], most_near) << "quantised nets are equal to stock but for a MEAN of bytes";
+  EXPECT_LE(outcomes["near"], most_near) << "quantized nets are equal to stock but for a MEAN of bytes";
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST(Twins, ComputeTheSameWithNoMoreOpsAndBytes) {
   std::cout << table.Text()
             << "DTLN's model_1 and model_2 are halves of its SavedModel: the next test. No twins of a float "
                "model: its "
-               "model_quant_1 and model_quant_2 and model_ToyCar_quant are quantised, and the Keras file of "
+               "model_quant_1 and model_quant_2 and model_ToyCar_quant are quantized, and the Keras file of "
                "model_ToyCar is not among the models (ad01.h5 has its weights, but other biases).\n";
 }
 

@@ -153,7 +153,7 @@ std::vector<std::string> FilesOver400KB(const std::string& root) {
   return files;
 }
 
-TEST(XnnpackModels, ConvNetsAgreeWithStockWithinWhatQuantisationAllows) {
+TEST(XnnpackModels, ConvNetsAgreeWithStockWithinWhatQuantizationAllows) {
   FUSEBOX_NEEDS_STOCK();
   FUSEBOX_NEEDS_MODEL(root, "tflite");
   int nets = 0, ran = 0;

@@ -136,7 +136,7 @@ std::vector<Single> Singles() {
     all.push_back({"Softmax" + t,
                    Elementwise(Op::kSoftmax, u, 1, Options("beta", 1.0), {1, 9, 11, 8}, {1.0f / 256, -128})});
     all.push_back({"LeakyRelu" + t, Elementwise(Op::kLeakyRelu, u, 1, Options("alpha", 0.2))});
-    all.push_back({"Requantise" + t, Elementwise(Op::kQuantize, u, 1)});
+    all.push_back({"Requantize" + t, Elementwise(Op::kQuantize, u, 1)});
     const Attrs pool =
         Options("padding", "SAME", "stride_h", 2, "stride_w", 2, "filter_height", 3, "filter_width", 3);
     all.push_back({"AveragePool" + t, Elementwise(Op::kAveragePool2D, u, 1, pool, {1, 5, 6, 8}, kIn)});

@@ -89,7 +89,7 @@ KerasCase Merge(const std::string& class_name, const json& config, const std::ve
       {FunctionalConfig({{"a", a}, {"b", b}}, {{class_name, config, "layer", {{"a", "b"}}}}, "layer"), {}}};
 }
 
-// One layer called twice, and a Sequential with batch normalisation called as a layer.
+// One layer called twice, and a Sequential with batch normalization called as a layer.
 std::vector<KerasCase> NestedCases() {
   KerasCase shared{
       "a layer that is called twice",

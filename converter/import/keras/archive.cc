@@ -104,7 +104,7 @@ Status Archive::ParseConfig(const std::string& text, const std::string& place) {
   if (!config_.is_object() || !config_.contains("class_name") || !config_["class_name"].is_string() ||
       !config_.contains("config"))
     return Invalid(place + ": it describes no model: class_name and config are expected");
-  if (major_ == 1) return Modernise(config_).At(place);
+  if (major_ == 1) return Modernize(config_).At(place);
   return {};
 }
 

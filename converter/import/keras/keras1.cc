@@ -40,7 +40,7 @@ const std::map<std::string, std::string>& Settings() {
   return *names;
 }
 
-Status ModerniseMerge(json& layer, json& config) {
+Status ModernizeMerge(json& layer, json& config) {
   if (config.value("layers", json()).is_array() && !config["layers"].empty())
     return Unsupported(
         "a Merge of models in a Sequential; build the model with the functional API, where Merge has inputs");
@@ -99,30 +99,30 @@ void RenameSettings(const std::string& class_name, json& config) {
     config["data_format"] = "channels_first";
 }
 
-Status ModerniseLayer(json& layer) {
+Status ModernizeLayer(json& layer) {
   if (!layer.is_object() || !layer.contains("config")) return {};
   std::string class_name = layer.value("class_name", json()).is_string() ? layer["class_name"] : "";
-  if (class_name == "Sequential" || class_name == "Model") return Modernise(layer);
+  if (class_name == "Sequential" || class_name == "Model") return Modernize(layer);
   json& config = layer["config"];
   if (!config.is_object()) return {};
   if (const auto it = Classes().find(class_name); it != Classes().end()) layer["class_name"] = it->second;
-  if (class_name == "Merge") FUSEBOX_TRY(ModerniseMerge(layer, config));
+  if (class_name == "Merge") FUSEBOX_TRY(ModernizeMerge(layer, config));
   if (class_name == "BatchNormalization" && config.contains("mode") && config["mode"] != 0)
     return Unsupported("a BatchNormalization of mode " + config["mode"].dump());
   RenameSettings(class_name, config);
-  if (config.contains("layer")) FUSEBOX_TRY(ModerniseLayer(config["layer"]));
+  if (config.contains("layer")) FUSEBOX_TRY(ModernizeLayer(config["layer"]));
   return {};
 }
 
 }  // namespace
 
-Status Modernise(json& model) {
+Status Modernize(json& model) {
   json& config = model["config"];
   json* layers = config.is_array()                                 ? &config
                  : config.is_object() && config.contains("layers") ? &config["layers"]
                                                                    : nullptr;
   if (!layers || !layers->is_array()) return {};
-  for (json& layer : *layers) FUSEBOX_TRY(ModerniseLayer(layer));
+  for (json& layer : *layers) FUSEBOX_TRY(ModernizeLayer(layer));
   return {};
 }
 

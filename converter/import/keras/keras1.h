@@ -10,6 +10,6 @@ namespace fusebox::keras {
 
 // Classes and settings that were renamed bear their new names, in nested models too. What Keras 2 has no word
 // for (modes of a Merge that multiply vectors, other modes of BatchNormalization) is refused.
-Status Modernise(nlohmann::json& model);
+Status Modernize(nlohmann::json& model);
 
 }  // namespace fusebox::keras

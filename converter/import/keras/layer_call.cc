@@ -157,7 +157,7 @@ Tensor LayerCall::WeightData(size_t number, const std::vector<int64_t>& shape) {
   if (type->dtype != DType::kF32 && type->dtype != DType::kF16 && type->dtype != DType::kF64 &&
       type->dtype != DType::kBF16) {
     emit_.Refuse("its weight " + dataset + " is " + std::string(Name(type->dtype)) +
-                 ": quantised weights are not known; save the model before quantising it");
+                 ": quantized weights are not known; save the model before quantizing it");
     return nothing;
   }
   if (!Compatible({type->dtype, type->shape}, {type->dtype, Shape(shape)})) {

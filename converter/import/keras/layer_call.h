@@ -143,7 +143,7 @@ std::vector<Flow> BuildLayer(BuildState&, Emitter&, const Layer&, std::vector<Gi
                              std::map<std::string, Given> kwargs = {});
 std::vector<Flow> BuildModel(BuildState&, Emitter&, const Model&, const std::vector<Flow>& inputs);
 
-// An activation by its configuration: a name, a serialised function or a layer. "linear" is the value itself.
+// An activation by its configuration: a name, a serialized function or a layer. "linear" is the value itself.
 ValueId Activation(LayerCall&, const nlohmann::json& config, ValueId v);
 // Weight specs of `kernel` (and `bias` where the configuration says so).
 bool ConfigFlag(const Layer&, const char* key, bool otherwise);

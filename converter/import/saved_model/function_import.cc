@@ -152,7 +152,7 @@ class Importer {
       f_.value(made.results[i]).name = node.name() + (i ? ":" + std::to_string(i) : "");
     outputs_[node.name()] = {made.results, std::move(outputs.first)};
     if (outputs.guessed) guessed_.emplace(node.name(), node.op());
-    return Recognise(node, made);
+    return Recognize(node, made);
   }
 
   // A Switch whose condition is constant, and a Merge of which one input is alive. False: neither.
@@ -174,7 +174,7 @@ class Importer {
 
   // What has a direct form: calls, loops, branches, handles. Everything else keeps its attributes and stays
   // opaque.
-  Status Recognise(const tf::NodeDef& node, Node& made) {
+  Status Recognize(const tf::NodeDef& node, Node& made) {
     const bool direct_call = state_.model.FindFunction(node.op()) != nullptr;
     if (IsCall(node.op()) || direct_call)
       return ImportCall(direct_call ? node.op() : FunctionAttr(node, "f"), made);

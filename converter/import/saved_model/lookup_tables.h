@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's lookup tables hold when its initialisers have run: from constants, text files among its
+// What a model's lookup tables hold when its initializers have run: from constants, text files among its
 // assets, or the checkpoint.
 #pragma once
 

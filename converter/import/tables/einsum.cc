@@ -14,7 +14,7 @@ namespace {
 bool Has(const std::string& labels, char c) { return labels.find(c) != std::string::npos; }
 
 // A tensor with a name for each dimension.
-struct Labelled {
+struct Labeled {
   ValueId value;
   std::string labels;
 };
@@ -39,12 +39,12 @@ class Product {
       FUSEBOX_TRY(Check(1, equation.right));
       FUSEBOX_TRY(CheckShared(equation));
     }
-    Labelled left = Summed({t_.in(0), equation.left}, equation.right + equation.result);
+    Labeled left = Summed({t_.in(0), equation.left}, equation.right + equation.result);
     if (equation.one) {
       t_.Give(0, Ordered(left, equation.result).value);
       return {};
     }
-    const Labelled right = Summed({t_.in(1), equation.right}, equation.left + equation.result);
+    const Labeled right = Summed({t_.in(1), equation.right}, equation.left + equation.result);
     t_.Give(0, Ordered(Multiply(left, right, equation.result), equation.result).value);
     return {};
   }
@@ -83,7 +83,7 @@ class Product {
   }
 
   // Labels that nobody else has are summed away.
-  Labelled Summed(Labelled x, const std::string& wanted) {
+  Labeled Summed(Labeled x, const std::string& wanted) {
     std::vector<int32_t> axes;
     std::string kept;
     for (size_t i = 0; i < x.labels.size(); ++i) {
@@ -94,7 +94,7 @@ class Product {
     return {t_.Value(Op::kSum, {x.value, t_.I32(std::move(axes))}), kept};
   }
 
-  Labelled Ordered(const Labelled& x, const std::string& order) {
+  Labeled Ordered(const Labeled& x, const std::string& order) {
     if (x.labels == order) return x;
     std::vector<int32_t> perm;
     for (const char c : order) perm.push_back(static_cast<int32_t>(x.labels.find(c)));
@@ -102,7 +102,7 @@ class Product {
   }
 
   // Sizes as they are known, or as they come up at run time.
-  void Measure(const Labelled& x) {
+  void Measure(const Labeled& x) {
     for (size_t i = 0; i < x.labels.size(); ++i) {
       auto& size = sizes_[static_cast<unsigned char>(x.labels[i])];
       if (size.known >= 0) continue;
@@ -152,7 +152,7 @@ class Product {
     return out;
   }
 
-  Labelled Multiply(const Labelled& left, const Labelled& right, const std::string& result) {
+  Labeled Multiply(const Labeled& left, const Labeled& right, const std::string& result) {
     Measure(left);
     Measure(right);
     std::string batch, rows, columns, contracted;
@@ -180,7 +180,7 @@ class Product {
   }
 
   // The rows stay as they are; weights are [columns, contracted].
-  ValueId WithWeights(ValueId a, const Labelled& right, const std::string& rows, const std::string& columns,
+  ValueId WithWeights(ValueId a, const Labeled& right, const std::string& rows, const std::string& columns,
                       const std::string& contracted) {
     std::vector<std::string> groups = Singles(rows);
     groups.push_back(contracted);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products, convolutions, pooling, batch normalisation.
+// Matrix products, convolutions, pooling, batch normalization.
 #include <limits>
 
 #include "converter/import/tables/translate.h"
@@ -232,7 +232,7 @@ ValueId Running(Translation& t, size_t old, ValueId batch) {
 
 // In training the moments are those of x itself. Keras' LayerNormalization is saved like that, with its rows
 // as channels.
-Status NormaliseByMoments(Translation& t) {
+Status NormalizeByMoments(Translation& t) {
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
   const std::string format = t.attrs().str("data_format", "NHWC");
   FUSEBOX_TRY(ChannelsLastOf(format));
@@ -253,11 +253,11 @@ Status NormaliseByMoments(Translation& t) {
   const auto per_channel = [&](ValueId v) { return t.Value(Op::kReshape, {v, t.I32(spread)}); };
   const auto flat = [&](ValueId v) { return t.Value(Op::kReshape, {v, t.I32({-1})}); };
   const ValueId x = t.Cast(t.in(0), dtype), mean = mean_of(x);
-  const ValueId centred = t.Value(Op::kSub, {x, mean});
-  const ValueId variance = mean_of(t.Value(Op::kSquare, {centred}));
+  const ValueId centerd = t.Value(Op::kSub, {x, mean});
+  const ValueId variance = mean_of(t.Value(Op::kSquare, {centerd}));
   const ValueId epsilon = t.Scalar(dtype, t.attrs().f64("epsilon", 1e-4));
   const ValueId root = t.Value(Op::kRsqrt, {t.Value(Op::kAdd, {variance, epsilon})});
-  const ValueId scaled = t.Value(Op::kMul, {centred, t.Value(Op::kMul, {root, per_channel(t.in(1))})});
+  const ValueId scaled = t.Value(Op::kMul, {centerd, t.Value(Op::kMul, {root, per_channel(t.in(1))})});
   t.Give(0, t.Cast(t.Value(Op::kAdd, {scaled, per_channel(t.in(2))}), stored));
   t.Give(1, Running(t, 3, flat(mean)));
   t.Give(2, Running(t, 4, flat(Unbiased(t, variance, x, axes))));
@@ -268,7 +268,7 @@ Status NormaliseByMoments(Translation& t) {
 // channel, in the type of the parameters: x may be of halves where they are f32.
 Status FusedBatchNorm(Translation& t) {
   FUSEBOX_TRY(t.Arity(5));
-  if (t.attrs().b("is_training", true)) return NormaliseByMoments(t);
+  if (t.attrs().b("is_training", true)) return NormalizeByMoments(t);
   FUSEBOX_ASSIGN(const ChannelsLast order, ChannelsLastOf(t.attrs().str("data_format", "NHWC")));
   const ValueId gamma = t.in(1), beta = t.in(2), mean = t.in(3), variance = t.in(4);
   const DType stored = t.in_type(0).dtype, dtype = t.type(variance).dtype;

@@ -18,7 +18,7 @@ constexpr std::string_view kArrays =
     "whose "
     "loops fill tensor lists";
 constexpr std::string_view kParsing =
-    "it parses serialised examples; convert a signature that takes tensors, or cut the parsing off before "
+    "it parses serialized examples; convert a signature that takes tensors, or cut the parsing off before "
     "exporting";
 constexpr std::string_view kPython = "it calls Python";
 constexpr std::string_view kPipeline = "it reads an input pipeline; export a function of tensors";

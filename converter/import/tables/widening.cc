@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFLite's arithmetic on bytes and 16-bit integers is that of quantised numbers, and on halves it has next to
+// TFLite's arithmetic on bytes and 16-bit integers is that of quantized numbers, and on halves it has next to
 // none. TensorFlow's own is plain: it is computed in a type that both have, between casts. Casts of integers
 // cut what TensorFlow lets overflow.
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a recurrent layer, recognised by what the next state is as a function of the input and the
+// One step of a recurrent layer, recognized by what the next state is as a function of the input and the
 // state:
 //   LSTM       c' = f*c + i*g, h' = o*act(c'); gates i, f, g (the cell's candidate), o
 //   GRU        h' = z*h + (1-z)*g, with the reset gate before or after the candidate's product; gates z, r, g

@@ -77,7 +77,7 @@ class Inserter {
   }
 
  private:
-  // Neighbouring columns of one matrix stay together.
+  // Neighboring columns of one matrix stay together.
   static void Append(std::vector<Block>& parts, const Block& next) {
     if (!parts.empty()) {
       Block& last = parts.back();

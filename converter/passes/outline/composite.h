@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognised layers become composites keras.lstm, keras.gru and keras.simple_rnn (docs/composites.md has the
-// operands), whose body is the part of the graph that was recognised, so that a proof runs what the model
+// Recognized layers become composites keras.lstm, keras.gru and keras.simple_rnn (docs/composites.md has the
+// operands), whose body is the part of the graph that was recognized, so that a proof runs what the model
 // said.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Orientation {
 };
 Orientation Orient(const Expressions& caller, ValueId time_major_sequence);
 
-// A recognised layer, in terms of the caller's values.
+// A recognized layer, in terms of the caller's values.
 struct Layer {
   Cell cell;
   const Function* weights = nullptr;  // whose constants the cell's blocks name

@@ -133,7 +133,7 @@ struct LeakyRelu {
   static constexpr std::string_view builtin = "LEAKY_RELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit LeakyRelu(const Node& n) : alpha_(n.attrs().f64("alpha", 0)) {
-    if (!IsQuantised(n, 0)) return;
+    if (!IsQuantized(n, 0)) return;
     from_ = AffineOf(n.in(0)), to_ = AffineOf(n.out(0));
     above_ = FixedPoint(double{from_.scale / to_.scale});
     below_ = FixedPoint(double{from_.scale * static_cast<float>(alpha_) / to_.scale});
@@ -143,12 +143,12 @@ struct LeakyRelu {
     });
   }
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) return RequireStoredMap(n);
+    if (IsQuantized(n, 0)) return RequireStoredMap(n);
     RequireDtype(n, 0, kFloats);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return InvokeQuantised(n);
+    if (IsQuantized(n, 0)) return InvokeQuantized(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T alpha = static_cast<T>(alpha_);
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
@@ -157,7 +157,7 @@ struct LeakyRelu {
   }
 
  private:
-  void InvokeQuantised(const Node& n) const {
+  void InvokeQuantized(const Node& n) const {
     if (n.in(0).dtype() != FBX_I16) return table_.Apply(n);
     const LeakyRelu self = *this;
     MapElements(n.host(), n.in(0).data<const int16_t>(), n.out(0).data<int16_t>(), n.in(0).count(),
@@ -179,15 +179,15 @@ struct Gelu {
   static constexpr std::string_view builtin = "GELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit Gelu(const Node& n) : approximate_(n.attrs().b("approximate", false)) {
-    if (IsQuantised(n, 0)) stored_ = StoredMap(n.in(0), n.out(0), Either{approximate_});
+    if (IsQuantized(n, 0)) stored_ = StoredMap(n.in(0), n.out(0), Either{approximate_});
   }
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) return RequireStoredMap(n);
+    if (IsQuantized(n, 0)) return RequireStoredMap(n);
     RequireDtype(n, 0, kFloats);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return stored_.Apply(n, Either{approximate_});
+    if (IsQuantized(n, 0)) return stored_.Apply(n, Either{approximate_});
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T* x = n.in(0).data<const T>();
       T* y = n.out(0).data<T>();
@@ -224,7 +224,7 @@ struct Prelu {
   static constexpr std::string_view builtin = "PRELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) {
+    if (IsQuantized(n, 0)) {
       RequireStoredMap(n);
       RequireStored(n, 1);
       RequireNoZeroPoint(n.in(0), "operand 0");
@@ -245,13 +245,13 @@ struct Prelu {
   }
   BroadcastPlan prepare(const Node& n, Plan&) const { return PlanBroadcast(Shape(n.in(0)), Shape(n.in(1))); }
   void invoke(const Node& n, const BroadcastPlan& plan) const {
-    if (IsQuantised(n, 0)) return InvokeQuantised(n, plan);
+    if (IsQuantized(n, 0)) return InvokeQuantized(n, plan);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
                    [](T x, T alpha) FUSEBOX_INLINE { return x >= T(0) ? x : x * alpha; });
     });
   }
-  static void InvokeQuantised(const Node& n, const BroadcastPlan& plan) {
+  static void InvokeQuantized(const Node& n, const BroadcastPlan& plan) {
     const Affine x = AffineOf(n.in(0)), alpha = AffineOf(n.in(1)), y = AffineOf(n.out(0));
     const FixedPoint same(double{x.scale} / y.scale), steeper(double{x.scale * alpha.scale} / y.scale);
     Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {

@@ -169,10 +169,10 @@ struct Binary {
 
   explicit Binary(const Node& n) {
     if constexpr (Op::kActivates) activation_ = FusedActivation(n);
-    if (IsQuantised(n, 0)) stored_ = StoredBinary(n, kStored, activation_);
+    if (IsQuantized(n, 0)) stored_ = StoredBinary(n, kStored, activation_);
   }
   static void supports(const Node& n) {
-    if (kStored != StoredOp::kNone && IsQuantised(n, 0)) return StoredBinary::Supports(n, kStored);
+    if (kStored != StoredOp::kNone && IsQuantized(n, 0)) return StoredBinary::Supports(n, kStored);
     RequireDtype(n, 0, Op::kTypes);
     RequireDtype(n, 1, Op::kTypes);
     if constexpr (Op::kActivates) RequireActivation(n, 0);
@@ -185,7 +185,7 @@ struct Binary {
   }
   BroadcastPlan prepare(const Node& n, Plan&) const { return PlanBroadcast(Shape(n.in(0)), Shape(n.in(1))); }
   void invoke(const Node& n, const BroadcastPlan& plan) const {
-    if (IsQuantised(n, 0)) return stored_.Run(n, plan);
+    if (IsQuantized(n, 0)) return stored_.Run(n, plan);
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() { Run<T>(n, plan); });
   }
 

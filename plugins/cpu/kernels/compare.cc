@@ -48,7 +48,7 @@ struct Relation {
 
   static void supports(const Node& n) {
     if (kEquates && HasStrings(n)) return;
-    if (kRelates && IsQuantised(n, 0)) {
+    if (kRelates && IsQuantized(n, 0)) {
       RequireStored(n, 0);
       return RequireStored(n, 1);
     }
@@ -68,7 +68,7 @@ struct Relation {
     }
     const BroadcastPlan plan = PlanBroadcast(Shape(n.in(0)), Shape(n.in(1)));
     if constexpr (kRelates) {
-      if (IsQuantised(n, 0) && !SameQuant(n.in(0).quant(), n.in(1).quant())) return RelateReals(n, plan);
+      if (IsQuantized(n, 0) && !SameQuant(n.in(0).quant(), n.in(1).quant())) return RelateReals(n, plan);
     }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       using R = std::conditional_t<Op::kKeepsType, T, bool>;

@@ -46,7 +46,7 @@ struct Concatenation {
       maps_.push_back(Rescales(n, i) ? StoredMap(n.in(i), n.out(0), kSame) : StoredMap());
   }
   static bool Rescales(const Node& n, uint32_t operand) {
-    return n.out_count() > 0 && IsQuantised(n, operand) &&
+    return n.out_count() > 0 && IsQuantized(n, operand) &&
            !SameQuant(n.in(operand).quant(), n.out(0).quant());
   }
 

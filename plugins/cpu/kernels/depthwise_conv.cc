@@ -113,7 +113,7 @@ struct DepthwiseConv2D {
     job.output = n.out(0).data<T>();
     Measure(n, job);
     ForRows(n, job, true,
-            [&](int64_t row, uint32_t) { Vectorised([&]() FUSEBOX_INLINE { RunRow(job, row); }); });
+            [&](int64_t row, uint32_t) { Vectorized([&]() FUSEBOX_INLINE { RunRow(job, row); }); });
   }
 
   template <class Sum>
@@ -126,7 +126,7 @@ struct DepthwiseConv2D {
     ForRows(n, job, parallel, [&](int64_t row, uint32_t worker) {
       Sum* sums = n.scratch<Sum>(state.sums) + worker * job.out_channels;
       for (int64_t ox = 0; ox < job.out_width; ++ox) {
-        Vectorised([&]() FUSEBOX_INLINE { SumPixel(job, row, ox, sums); });
+        Vectorized([&]() FUSEBOX_INLINE { SumPixel(job, row, ox, sums); });
         stored_.Finish(n, state.stored, row / job.out_height, 0, job.out_channels, sums,
                        (row * job.out_width + ox) * job.out_channels);
       }

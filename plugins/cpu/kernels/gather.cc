@@ -152,7 +152,7 @@ struct ScatterNd {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
     RequireDtype(n, 0, kIndices);
-    if (!IsQuantised(n, 1)) return RequireDtype(n, 1, kAllNumbers);
+    if (!IsQuantized(n, 1)) return RequireDtype(n, 1, kAllNumbers);
     // Stored values add up as they are, and nothing is stored as 0.
     RequireStored(n, 1);
     RequireSameQuant(n, 1);
@@ -227,9 +227,9 @@ struct EmbeddingLookup {
         (q.kind != FBX_QUANT_PER_AXIS || q.axis != 0 || table.rank() < 1 || table.dim(0) != q.count))
       throw Reject{"QUANT", "neither one scale nor one per row", Operand(1)};
   }
-  // From a quantised table, rows of real numbers.
+  // From a quantized table, rows of real numbers.
   static bool ToFloats(const Node& n) {
-    return IsQuantised(n, 1) && n.out_count() > 0 && n.out(0).dtype() == FBX_F32;
+    return IsQuantized(n, 1) && n.out_count() > 0 && n.out(0).dtype() == FBX_F32;
   }
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);

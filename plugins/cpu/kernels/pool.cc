@@ -16,7 +16,7 @@ namespace {
 
 struct Average {
   static constexpr std::string_view kName = "AVERAGE_POOL_2D";
-  static constexpr bool kOfStored = true;  // quantised values too
+  static constexpr bool kOfStored = true;  // quantized values too
   template <class T>
   using Total = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
   template <class T>
@@ -78,7 +78,7 @@ struct Pool {
   explicit Pool(const Node& n) : options_(n), activation_(FusedActivation(n)) {}
 
   static void supports(const Node& n) {
-    if (Op::kOfStored && IsQuantised(n, 0)) {
+    if (Op::kOfStored && IsQuantized(n, 0)) {
       RequireStoredMap(n);
       RequireSameQuant(n, 0);
       return RequireStoredActivation(n);
@@ -101,7 +101,7 @@ struct Pool {
 
   void invoke(const Node& n) const {
     if constexpr (Op::kOfStored) {
-      if (IsQuantised(n, 0)) return RunStored(n);
+      if (IsQuantized(n, 0)) return RunStored(n);
     }
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       Run<T>(n, [this](T* pixel, int64_t channels) {
@@ -177,7 +177,7 @@ struct Pool {
   template <class T, class Total>
   static void PoolChannels(const T* image, TapRange ys, TapRange xs, int64_t width, int64_t channels,
                            int64_t count, Total* totals, T* pixel) {
-    Vectorised([&]() FUSEBOX_INLINE {
+    Vectorized([&]() FUSEBOX_INLINE {
       std::fill_n(totals, count, Op::template kStart<Total>);
       for (int64_t y = ys.first; y < ys.last; ++y) {
         for (int64_t x = xs.first; x < xs.last; ++x) {

@@ -18,7 +18,7 @@ constexpr Types<int8_t, uint8_t, int16_t, int32_t> kAnyStored;
 
 // Here i32 is a stored type, too.
 bool HasScale(const Tensor& t) {
-  return IsQuantised(t) || (t.dtype() == FBX_I32 && t.quant() && t.quant()->kind != FBX_QUANT_NONE);
+  return IsQuantized(t) || (t.dtype() == FBX_I32 && t.quant() && t.quant()->kind != FBX_QUANT_NONE);
 }
 
 // Throws Reject unless the tensor states scales, per tensor or per axis.
@@ -90,13 +90,13 @@ struct Quantize {
     Arity(n, 1, 1);
     const fbx_dtype dtype = n.out(0).dtype();
     if (!Contains(kAnyStored, dtype))
-      Fail("cannot quantise to " + std::string(dtype_name(dtype)), "result 0");
+      Fail("cannot quantize to " + std::string(dtype_name(dtype)), "result 0");
     if (n.in(0).rank() < 0) return out.unranked(0, dtype);
     out.set(0, dtype, n.in(0).dims());
   }
 
   void invoke(const Node& n) const {
-    if (HasScale(n.in(0))) return Requantise(n);
+    if (HasScale(n.in(0))) return Requantize(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       Dispatch(kAnyStored, n.out(0).dtype(), [&]<class S>() {
         const T* x = n.in(0).data<const T>();
@@ -111,19 +111,19 @@ struct Quantize {
  private:
   static void RequireOneScale(Tensor t, const std::string& subject) {
     if (!Contains(kAnyStored, t.dtype()))
-      throw Reject{"DTYPE", "quantised " + std::string(dtype_name(t.dtype())) + " is not done", subject};
+      throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is not done", subject};
     if (!HasScale(t)) throw Reject{"QUANT", "no scale", subject};
     RequireScales(t, subject);
     if (t.quant()->count != 1) throw Reject{"QUANT", "one scale per channel", subject};
   }
 
-  void Requantise(const Node& n) const {
+  void Requantize(const Node& n) const {
     Dispatch(kAnyStored, n.in(0).dtype(), [&]<class F>() {
-      Dispatch(kAnyStored, n.out(0).dtype(), [&]<class T>() { Requantise<F, T>(n); });
+      Dispatch(kAnyStored, n.out(0).dtype(), [&]<class T>() { Requantize<F, T>(n); });
     });
   }
   template <class From, class To>
-  void Requantise(const Node& n) const {
+  void Requantize(const Node& n) const {
     static constexpr int64_t kLow{std::numeric_limits<To>::lowest()}, kHigh{std::numeric_limits<To>::max()};
     const Quantize c = *this;
     MapElements(n.host(), n.in(0).data<const From>(), n.out(0).data<To>(), n.in(0).count(),
@@ -189,7 +189,7 @@ struct Dequantize {
     const uint16_t* x = n.in(0).data<const uint16_t>();
     parallel_for(n.host(), static_cast<size_t>(n.in(0).count()), 16384,
                  [&](size_t begin, size_t end, uint32_t) {
-                   Vectorised([&]() FUSEBOX_INLINE {
+                   Vectorized([&]() FUSEBOX_INLINE {
                      for (size_t i = begin; i < end; ++i) y[i] = FloatFromHalf(x[i]);
                    });
                  });

@@ -149,7 +149,7 @@ std::array<bool, kMaxRank> ReducedDims(const Node& n, int rank) {
   return reduced;
 }
 
-// A reduction with neighbouring dims merged: kept and reduced outer dims, and an innermost run that is one of
+// A reduction with neighboring dims merged: kept and reduced outer dims, and an innermost run that is one of
 // both.
 struct ReducePlan {
   Shape kept, kept_strides, folded, folded_strides;
@@ -180,20 +180,20 @@ struct Reduce {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // Quantised: sums and means are scaled, products are of real numbers; the extremes are those of the stored
+  // Quantized: sums and means are scaled, products are of real numbers; the extremes are those of the stored
   // values.
   static constexpr bool kSums = std::is_base_of_v<Sum, Op>;
   static constexpr bool kMultiplies = std::is_same_v<Prod, Op>;
   static constexpr bool kSelects = std::is_base_of_v<ReduceMax, Op>;
 
   static void supports(const Node& n) {
-    if ((kSums || kMultiplies || kSelects) && IsQuantised(n, 0)) {
+    if ((kSums || kMultiplies || kSelects) && IsQuantized(n, 0)) {
       RequireStoredMap(n);
       if (kSelects) RequireSameQuant(n, 0);
       return;
     }
     RequireDtype(n, 0, Op::kTypes);
-    if (n.out_count() > 0 && IsQuantised(n.out(0)))
+    if (n.out_count() > 0 && IsQuantized(n.out(0)))
       throw Reject{"QUANT",
                    std::string(dtype_name(n.in(0).dtype())) + " without a scale to a result with one",
                    "operand 0"};
@@ -228,8 +228,8 @@ struct Reduce {
   void invoke(const Node& n, const ReducePlan& prepared) const {
     const ReducePlan plan = n.in(1).is_const() ? prepared : PlanReduce(n);
     if constexpr (kSums || kMultiplies) {
-      if (IsQuantised(n, 0))
-        return Dispatch(kStored, n.in(0).dtype(), [&]<class T>() { RunQuantised<T>(n, plan); });
+      if (IsQuantized(n, 0))
+        return Dispatch(kStored, n.in(0).dtype(), [&]<class T>() { RunQuantized<T>(n, plan); });
     }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       const auto finish = [](auto total, int64_t folds) { return Op::template Finish<T>(total, folds); };
@@ -245,7 +245,7 @@ struct Reduce {
   }
 
   template <class T>
-  static void RunQuantised(const Node& n, const ReducePlan& plan) {
+  static void RunQuantized(const Node& n, const ReducePlan& plan) {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
     const int64_t folds = Folds(plan);
     if constexpr (kMultiplies) return RunProducts(n, plan, StoredProd<T>(from, to, folds));
@@ -328,7 +328,7 @@ struct Reduce {
                  });
   }
 
-  // Runs of neighbouring elements, in eight partial results.
+  // Runs of neighboring elements, in eight partial results.
   template <class T, class Total, class L>
   static Total FoldRuns(const ReducePlan& plan, const T* in, const L& load) {
     constexpr int64_t kParts = 8;
@@ -359,7 +359,7 @@ struct Reduce {
     folded.Seek(0);
     for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
       const T* row = in + folded.offset(0);
-      Vectorised([&]() FUSEBOX_INLINE {
+      Vectorized([&]() FUSEBOX_INLINE {
         for (int64_t c = 0; c < plan.inner; ++c) out[c] = Op::Join(out[c], row[c]);
       });
     }

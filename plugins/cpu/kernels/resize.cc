@@ -90,7 +90,7 @@ struct ResizeBilinear {
   static constexpr std::string_view builtin = "RESIZE_BILINEAR";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
-    if (IsQuantised(n, 0)) {
+    if (IsQuantized(n, 0)) {
       RequireStoredMap(n);
       return RequireSameQuant(n, 0);
     }
@@ -112,7 +112,7 @@ struct ResizeBilinear {
   }
 
  private:
-  // The two neighbours along one axis and their weights.
+  // The two neighbors along one axis and their weights.
   template <class T>
   struct RealTap {
     using Weight = T;

@@ -22,7 +22,7 @@ void InferRows(const Node& n, Infer& out) {
 }
 
 void RequireFloatsOrBytes(const Node& n) {
-  if (IsQuantised(n, 0)) RequireStoredMap(n);
+  if (IsQuantized(n, 0)) RequireStoredMap(n);
   else RequireDtype(n, 0, kFloats);
 }
 
@@ -35,7 +35,7 @@ void ForEachRow(const Node& n, const F& f) {
   R* y = n.out(0).data<R>();
   parallel_for(n.host(), static_cast<size_t>(count / length), Grain(length),
                [&](size_t begin, size_t end, uint32_t) {
-                 Vectorised([&]() FUSEBOX_INLINE {
+                 Vectorized([&]() FUSEBOX_INLINE {
                    for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row)
                      f(x + row * length, y + row * length, length);
                  });
@@ -80,7 +80,7 @@ struct Softmax {
     out.set(0, FBX_I16, n.in(0).dims());
   }
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return InvokeQuantised(n);
+    if (IsQuantized(n, 0)) return InvokeQuantized(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [beta = static_cast<T>(beta_)](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T most = Largest(x, length);
@@ -93,7 +93,7 @@ struct Softmax {
 
  private:
   // Distances from the largest element of bytes are bytes, so that a table holds all powers.
-  void InvokeQuantised(const Node& n) const {
+  void InvokeQuantized(const Node& n) const {
     const float step = static_cast<float>(double{AffineOf(n.in(0)).scale} * beta_);
     if (n.in(0).dtype() == FBX_I16)
       return Rows<int16_t, int16_t>(
@@ -107,7 +107,7 @@ struct Softmax {
 
   // i8 to i16.
   static bool Widens(const Node& n) {
-    return n.in(0).dtype() == FBX_I8 && IsQuantised(n, 0) && n.out_count() > 0 && n.out(0).dtype() == FBX_I16;
+    return n.in(0).dtype() == FBX_I8 && IsQuantized(n, 0) && n.out_count() > 0 && n.out(0).dtype() == FBX_I16;
   }
 
   template <class T, class R, class F>
@@ -133,7 +133,7 @@ struct LogSoftmax {
   static void supports(const Node& n) { RequireFloatsOrBytes(n); }
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return InvokeQuantised(n);
+    if (IsQuantized(n, 0)) return InvokeQuantized(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T most = Largest(x, length);
@@ -145,7 +145,7 @@ struct LogSoftmax {
   }
 
  private:
-  static void InvokeQuantised(const Node& n) {
+  static void InvokeQuantized(const Node& n) {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
     Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
@@ -165,12 +165,12 @@ struct L2Normalization {
   explicit L2Normalization(const Node& n) : activation_(FusedActivation(n)) {}
   static void supports(const Node& n) {
     RequireFloatsOrBytes(n);
-    if (IsQuantised(n, 0)) RequireStoredActivation(n);
+    if (IsQuantized(n, 0)) RequireStoredActivation(n);
     else RequireActivation(n, 0);
   }
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
-    if (IsQuantised(n, 0)) return InvokeQuantised(n);
+    if (IsQuantized(n, 0)) return InvokeQuantized(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [this](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
         const T norm = std::max(
@@ -183,7 +183,7 @@ struct L2Normalization {
 
  private:
   // The scale of the operand cancels out.
-  void InvokeQuantised(const Node& n) const {
+  void InvokeQuantized(const Node& n) const {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
     const StoredRange range(activation_, n.out(0));
     Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {

@@ -22,7 +22,7 @@ struct TopK {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   // A scale above 0 keeps the order of stored values.
   static void supports(const Node& n) {
-    if (!IsQuantised(n, 0)) return RequireDtype(n, 0, kAllNumbers);
+    if (!IsQuantized(n, 0)) return RequireDtype(n, 0, kAllNumbers);
     RequireStored(n, 0);
     RequireSameQuant(n, 0);
   }

@@ -120,7 +120,7 @@ struct Ceil {
   }
 };
 
-// Halves go to the even neighbour.
+// Halves go to the even neighbor.
 struct Round {
   static constexpr std::string_view kName = "ROUND";
   static constexpr auto kTypes = kFloats;

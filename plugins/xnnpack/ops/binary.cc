@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops of two operands, which broadcast. Quantised where XNNPACK has it and its multipliers reach;
+// Elementwise ops of two operands, which broadcast. Quantized where XNNPACK has it and its multipliers reach;
 // else in f32 between conversions.
 #include "plugins/xnnpack/ops/op.h"
 
@@ -18,8 +18,8 @@ bool ProductFits(const Site& site) {
   return Within(ratio, 0x1p-16f, 0x1p+8f);
 }
 
-bool SameQuantisedType(const Site& site) {
-  return Quantised(site.in(0)) && site.in(0).dtype() == site.in(1).dtype() &&
+bool SameQuantizedType(const Site& site) {
+  return Quantized(site.in(0)) && site.in(0).dtype() == site.in(1).dtype() &&
          site.in(0).dtype() == site.out(0).dtype();
 }
 
@@ -52,17 +52,17 @@ template <xnn_binary_operator type>
 void Define(const Site& site, Subgraph& graph) {
   const Range range = FusedRange(site);
   const xnn_binary_params params{range.min, range.max};
-  bool quantised = false;
+  bool quantized = false;
   if (type == xnn_binary_add || type == xnn_binary_subtract)
-    quantised = SameQuantisedType(site) && SumFits(site);
-  if (type == xnn_binary_multiply) quantised = SameQuantisedType(site) && ProductFits(site);
-  if (quantised) {
+    quantized = SameQuantizedType(site) && SumFits(site);
+  if (type == xnn_binary_multiply) quantized = SameQuantizedType(site) && ProductFits(site);
+  if (quantized) {
     graph.Check(xnn_define_binary(graph.get(), type, &params, Operand(site, graph, 0),
                                   Operand(site, graph, 1), graph.Out(site), 0));
     return;
   }
   const auto in = [&](uint32_t i) {
-    return Quantised(site.in(i)) ? graph.FloatIn(site, i) : Operand(site, graph, i);
+    return Quantized(site.in(i)) ? graph.FloatIn(site, i) : Operand(site, graph, i);
   };
   const uint32_t a = in(0), b = in(1);
   graph.FloatOut(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONCATENATION and PACK. XNNPACK joins up to five values of one quantisation at a time.
+// CONCATENATION and PACK. XNNPACK joins up to five values of one quantization at a time.
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
@@ -60,9 +60,9 @@ void DefineConcat(const Site& site, Subgraph& graph) {
     const Tensor in = site.in(i);
     ids.push_back(graph.In(site, i));
     sizes.push_back(static_cast<size_t>(in.dim(static_cast<int>(axis))));
-    if (!Quantised(in) || AffineOf(in) == AffineOf(out)) continue;
+    if (!Quantized(in) || AffineOf(in) == AffineOf(out)) continue;
     const uint32_t converted = graph.Temporary(DatatypeOf(out), AffineOf(out), DimsOf(in));
-    graph.Requantise(ids.back(), AffineOf(in), converted, AffineOf(out), DimsOf(in));
+    graph.Requantize(ids.back(), AffineOf(in), converted, AffineOf(out), DimsOf(in));
     ids.back() = converted;
   }
   Join(graph, site, ids, sizes, axis, graph.Out(site));

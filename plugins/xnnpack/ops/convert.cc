@@ -15,13 +15,13 @@ void SupportsQuantize(const Site& site) {
   RequireArity(site, 1, 1);
   RequireValues(site, 0, 0);
   site.require(!site.constant(0), "CONST", "its operand is constant");
-  site.require(Quantised(site.out(0)), "DTYPE", "a result that is not quantised");
+  site.require(Quantized(site.out(0)), "DTYPE", "a result that is not quantized");
 }
 
 void DefineQuantize(const Site& site, Subgraph& graph) {
   const Tensor in = site.in(0), out = site.out(0);
-  if (!Quantised(in)) return graph.Convert(graph.In(site, 0), graph.Out(site));
-  graph.Requantise(graph.In(site, 0), AffineOf(in), graph.Out(site), AffineOf(out), DimsOf(in),
+  if (!Quantized(in)) return graph.Convert(graph.In(site, 0), graph.Out(site));
+  graph.Requantize(graph.In(site, 0), AffineOf(in), graph.Out(site), AffineOf(out), DimsOf(in),
                    in.dtype() == out.dtype());
 }
 
@@ -30,7 +30,7 @@ void SupportsDequantize(const Site& site) {
   RequireFloat(site.out(0), "result 0");
   if (IsUnpacked(site)) return;
   RequireValue(site.in(0), Operand(0));
-  site.require(Quantised(site.in(0)), "DTYPE", "an operand that is not quantised");
+  site.require(Quantized(site.in(0)), "DTYPE", "an operand that is not quantized");
   site.require(!site.constant(0), "CONST", "its operand is constant");
 }
 

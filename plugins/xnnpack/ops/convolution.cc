@@ -8,7 +8,7 @@ namespace fusebox::xnnpack {
 namespace {
 
 constexpr WeightOperands kConv{.input = 0, .filter = 1, .bias = 2, .channel_axis = 0};
-// XNNPACK has no depthwise convolution of activations that are quantised while it runs.
+// XNNPACK has no depthwise convolution of activations that are quantized while it runs.
 constexpr WeightOperands kDepthwise{
     .input = 0, .filter = 1, .bias = 2, .channel_axis = 3, .may_be_dynamic = false};
 

@@ -24,7 +24,7 @@ Padding ReadPadding(const Site& site) {
   const Tensor value = site.in(2);
   site.require(value.is_const() && value.has_value() && value.count() == 1, "NONCONST",
                "padding value is not constant", Operand(2));
-  site.require(value.dtype() == FBX_F32 && !Quantised(site.in(0)), "DTYPE", "a quantised padding value",
+  site.require(value.dtype() == FBX_F32 && !Quantized(site.in(0)), "DTYPE", "a quantized padding value",
                Operand(2));
   padding.value = value.data<const float>()[0];
   return padding;

@@ -25,9 +25,9 @@ void Supports(const Site& site) {
 }
 
 // XNNPACK's mean of 8 bits takes multipliers of a range; sums of 8 bits it does not have.
-bool IsQuantised(const Site& site, xnn_reduce_operator type) {
+bool IsQuantized(const Site& site, xnn_reduce_operator type) {
   const float ratio = AffineOf(site.in(0)).scale / AffineOf(site.out(0)).scale;
-  return type == xnn_reduce_mean && Quantised(site.in(0)) && site.in(0).is_static() &&
+  return type == xnn_reduce_mean && Quantized(site.in(0)) && site.in(0).is_static() &&
          Within(ratio, 0x1p-8f, 0x1p+7f) && site.in(0).count() < (int64_t{1} << 23);
 }
 
@@ -38,7 +38,7 @@ void Define(const Site& site, Subgraph& graph) {
   const auto define = [&](uint32_t in, uint32_t out) {
     graph.Check(xnn_define_static_reduce_v2(graph.get(), type, axes.size(), axes.data(), in, out, flags));
   };
-  if (IsQuantised(site, type)) return define(graph.In(site, 0), graph.Out(site));
+  if (IsQuantized(site, type)) return define(graph.In(site, 0), graph.Out(site));
   const uint32_t in = graph.FloatIn(site, 0);
   graph.FloatOut(site, [&](uint32_t out) { define(in, out); });
 }

@@ -27,7 +27,7 @@ void SupportsGelu(const Site& site) {
 // before speed.
 void SupportsBytes(const Site& site, const char* why_not_floats) {
   Supports(site);
-  site.require(Quantised(site.in(0)), "RANGE", why_not_floats);
+  site.require(Quantized(site.in(0)), "RANGE", why_not_floats);
 }
 
 void SupportsLog(const Site& site) {
@@ -64,7 +64,7 @@ void DefineElu(const Site& site, Subgraph& graph) {
 void DefineLeakyRelu(const Site& site, Subgraph& graph) {
   xnn_unary_params params{};
   params.leaky_relu.negative_slope = static_cast<float>(site.attrs().f64("alpha", 0));
-  if (!Quantised(site.in(0)) || LeakyReluFits(site, params.leaky_relu.negative_slope))
+  if (!Quantized(site.in(0)) || LeakyReluFits(site, params.leaky_relu.negative_slope))
     return DefineWith(site, graph, xnn_unary_leaky_relu, &params);
   const uint32_t in = graph.FloatIn(site, 0);
   graph.FloatOut(site, [&](uint32_t out) {
@@ -75,7 +75,7 @@ void DefineLeakyRelu(const Site& site, Subgraph& graph) {
 // XNNPACK's sigmoid of +-1e30, with which graphs mask, is NaN. Within 128 it is 0 or 1 long before the bound.
 void DefineSigmoid(const Site& site, Subgraph& graph) {
   uint32_t in = graph.In(site, 0);
-  if (!Quantised(site.in(0))) {
+  if (!Quantized(site.in(0))) {
     xnn_unary_params bounds{};
     bounds.clamp.min = -128;
     bounds.clamp.max = 128;
@@ -86,16 +86,16 @@ void DefineSigmoid(const Site& site, Subgraph& graph) {
   graph.Check(xnn_define_unary(graph.get(), xnn_unary_sigmoid, nullptr, in, graph.Out(site), 0));
 }
 
-// XNNPACK clamps values of one quantisation only.
+// XNNPACK clamps values of one quantization only.
 void DefineClamp(const Site& site, Subgraph& graph, float min, float max) {
   xnn_unary_params params{};
   params.clamp.min = min;
   params.clamp.max = max;
   uint32_t in = graph.In(site, 0);
-  if (Quantised(site.in(0)) && AffineOf(site.in(0)) != AffineOf(site.out(0))) {
+  if (Quantized(site.in(0)) && AffineOf(site.in(0)) != AffineOf(site.out(0))) {
     const uint32_t converted =
         graph.Temporary(DatatypeOf(site.out(0)), AffineOf(site.out(0)), DimsOf(site.out(0)));
-    graph.Requantise(in, AffineOf(site.in(0)), converted, AffineOf(site.out(0)), DimsOf(site.out(0)));
+    graph.Requantize(in, AffineOf(site.in(0)), converted, AffineOf(site.out(0)), DimsOf(site.out(0)));
     in = converted;
   }
   graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &params, in, graph.Out(site), 0));

@@ -14,9 +14,9 @@ bool IsSeenToLater(const Site& site, const fbx_quant& q) { return site.network()
 
 void RequireScales(const Site& site, Tensor filter, int channel_axis) {
   const fbx_quant* q = filter.quant();
-  if (q == nullptr || q->count == 0) throw Reject{"QUANT", "filter is not quantised"};
+  if (q == nullptr || q->count == 0) throw Reject{"QUANT", "filter is not quantized"};
   if (q->kind == FBX_QUANT_PER_AXIS && q->count > 1 && q->axis != channel_axis)
-    throw Reject{"QUANT", "filter is quantised along axis " + std::to_string(q->axis)};
+    throw Reject{"QUANT", "filter is quantized along axis " + std::to_string(q->axis)};
   if (q->kind == FBX_QUANT_PER_AXIS && q->count > 1 &&
       static_cast<int64_t>(q->count) != filter.dim(channel_axis))
     throw Reject{"QUANT", std::to_string(q->count) + " scales for " +
@@ -56,7 +56,7 @@ void RequireBias(const Site& site, const WeightOperands& at, fbx_dtype dtype) {
     throw Reject{"DTYPE", std::string("bias has dtype ") + dtype_name(bias->dtype()), Operand(at.bias)};
 }
 
-Weights PlanQuantised(const Site& site, const WeightOperands& at, Tensor filter) {
+Weights PlanQuantized(const Site& site, const WeightOperands& at, Tensor filter) {
   const Tensor input = site.in(at.input), output = site.out(0);
   RequireSameType(input, output);
   RequireSameType(input, filter);
@@ -66,7 +66,7 @@ Weights PlanQuantised(const Site& site, const WeightOperands& at, Tensor filter)
   w.least_scale = LeastScale(input, filter, output);
   if (input.dtype() == FBX_U8) {
     const fbx_quant& q = *filter.quant();
-    if (q.count != 1) throw Reject{"QUANT", "a u8 filter quantised per channel"};
+    if (q.count != 1) throw Reject{"QUANT", "a u8 filter quantized per channel"};
     if (q.zero_points[0] < 0 || q.zero_points[0] > 255) throw Reject{"QUANT", "filter's zero point"};
     w.datatype = xnn_datatype_quint8;
   } else {
@@ -128,14 +128,14 @@ Weights PlanWeights(const Site& site, const WeightOperands& at) {
   if (filter->rank() < 2) throw Reject{"RANK", "filter has rank " + std::to_string(filter->rank())};
   for (const int64_t d : filter->dims())
     if (d <= 0) throw Reject{"SHAPE", "an empty filter", Operand(at.filter)};
-  Weights w = Quantised(site.in(at.input)) ? PlanQuantised(site, at, *filter) : PlanFloat(site, at, *filter);
+  Weights w = Quantized(site.in(at.input)) ? PlanQuantized(site, at, *filter) : PlanFloat(site, at, *filter);
   w.filter = at.filter;
   if (site.constant(at.bias)) w.bias = at.bias;
   return w;
 }
 
 void AddActivations(Recipe& recipe, Tensor input, Tensor output) {
-  if (!Quantised(input)) return;
+  if (!Quantized(input)) return;
   const Affine in = AffineOf(input), out = AffineOf(output);
   recipe.Add(in.scale, in.zero_point, out.scale);
 }

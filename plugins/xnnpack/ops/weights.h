@@ -12,7 +12,7 @@ namespace fusebox::xnnpack {
 struct WeightOperands {
   uint32_t input, filter, bias;
   int channel_axis;  // of the filter as the file has it: one scale per index
-  // f32 x i8: the activation may be quantised while it runs; else the filter is unpacked
+  // f32 x i8: the activation may be quantized while it runs; else the filter is unpacked
   bool may_be_dynamic = true;
   bool may_be_nibbles = false;  // i4 filters
 };

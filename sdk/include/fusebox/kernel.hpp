@@ -36,7 +36,7 @@ class Node {
   Tensor in(uint32_t i) const { return Tensor(node_->operands[i]); }
   bool has_in(uint32_t i) const { return i < node_->operand_count && in(i).present(); }
   Tensor out(uint32_t i) const { return Tensor(node_->results[i]); }
-  // Values inside the op, of which the file says type and quantisation.
+  // Values inside the op, of which the file says type and quantization.
   bool has_intermediate(uint32_t i) const {
     return FBX_HAS(node_, intermediates) && i < node_->intermediate_count && intermediate(i).present();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about the scales and zero points of a quantised tensor. Filters have thousands of channels and
+// Questions about the scales and zero points of a quantized tensor. Filters have thousands of channels and
 // are asked about whenever a model is opened, so many are looked at at once.
 #pragma once
 

@@ -40,9 +40,9 @@ void F(Cases& c, const char* op, std::vector<float> x, std::vector<float> y, std
                .op = op,
                .operands = {Data{FBX_F16, {1}, {0, 0}}, Data{FBX_F16, {1}, {0, 0}}},
                .refused = "f16"});
-  c.push_back({.name = "quantised",
+  c.push_back({.name = "quantized",
                .op = op,
-               .operands = {I8({1}, {1}).Quantised(1, 0), I8({1}, {1}).Quantised(1, 0)},
+               .operands = {I8({1}, {1}).Quantized(1, 0), I8({1}, {1}).Quantized(1, 0)},
                .refused = "i8"});
 }
 
@@ -168,8 +168,8 @@ const Suite kFused("fused activations", [](Cases& c) {
                .also_f64 = false});
   c.push_back({.name = "i32 with a scale left behind",
                .op = "ADD",
-               .operands = {I32({2}, {1, 2}).Quantised(0.5f, 0), I32({}, {3}).Quantised(0.25f, 0)},
-               .results = {I32({2}, {4, 5}).Quantised(0.125f, 0)}});
+               .operands = {I32({2}, {1, 2}).Quantized(0.5f, 0), I32({}, {3}).Quantized(0.25f, 0)},
+               .results = {I32({2}, {4, 5}).Quantized(0.125f, 0)}});
   c.push_back({.name = "SIGN_BIT",
                .op = "MUL",
                .operands = {x, zero},

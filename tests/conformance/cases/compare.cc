@@ -48,12 +48,12 @@ const Suite kSuite("compare", [](Cases& c) {
   }
   c.push_back({"i64 with scales left behind",
                "EQUAL",
-               {I64({2}, {1, 2}).Quantised(0.5f, 0), I64({2}, {1, 1}).Quantised(0.25f, 0)},
+               {I64({2}, {1, 2}).Quantized(0.5f, 0), I64({2}, {1, 1}).Quantized(0.25f, 0)},
                {},
                {Bool({2}, {true, false})}});
   c.push_back({"i32 with a scale left behind",
                "EQUAL",
-               {I32({2}, {1, 2}).Quantised(0.5f, 0), I32({2}, {1, 1})},
+               {I32({2}, {1, 2}).Quantized(0.5f, 0), I32({2}, {1, 1})},
                {},
                {Bool({2}, {true, false})}});
   c.push_back(

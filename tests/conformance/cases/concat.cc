@@ -20,16 +20,16 @@ const Suite kSuite("concat", [](Cases& c) {
                {I64({1}, {1}), I64({2}, {2, 3}), I64({1}, {4})},
                {{"axis", 0}},
                {I64({4}, {1, 2, 3, 4})}});
-  c.push_back({"quantised alike",
+  c.push_back({"quantized alike",
                "CONCATENATION",
-               {I8({1}, {1}).Quantised(0.5f, 3), I8({1}, {2}).Quantised(0.5f, 3)},
+               {I8({1}, {1}).Quantized(0.5f, 3), I8({1}, {2}).Quantized(0.5f, 3)},
                {{"axis", 0}},
-               {I8({2}, {1, 2}).Quantised(0.5f, 3)}});
-  c.push_back({.name = "quantised differently",
+               {I8({2}, {1, 2}).Quantized(0.5f, 3)}});
+  c.push_back({.name = "quantized differently",
                .op = "CONCATENATION",
-               .operands = {I8({1}, {1}).Quantised(0.5f, 3), I8({1}, {7}).Quantised(0.25f, 3)},
+               .operands = {I8({1}, {1}).Quantized(0.5f, 3), I8({1}, {7}).Quantized(0.25f, 3)},
                .attrs = {{"axis", 0}},
-               .results = {I8({2}, {1, 5}).Quantised(0.5f, 3)}});
+               .results = {I8({2}, {1, 5}).Quantized(0.5f, 3)}});
   c.push_back({.name = "with an activation",
                .op = "CONCATENATION",
                .operands = {a},

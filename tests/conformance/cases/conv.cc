@@ -343,9 +343,9 @@ const Suite kPool("pool", [](Cases& c) {
                  .operands = {x},
                  .attrs = options("VALID", 1, 5, 1),
                  .error = "does not fit"});
-    c.push_back({.name = "quantised",
+    c.push_back({.name = "quantized",
                  .op = op,
-                 .operands = {I8({1, 1, 1, 1}, {1}).Quantised(1, 0)},
+                 .operands = {I8({1, 1, 1, 1}, {1}).Quantized(1, 0)},
                  .attrs = options("SAME", 1, 1, 1),
                  .refused = "i8"});
   }

@@ -11,7 +11,7 @@ void AddGather(Cases& c) {
       {"columns, from the back", "GATHER", {m, I64({1}, {1})}, {{"axis", -1}}, {F32({3, 1}, {1, 3, 5})}});
   c.push_back({"indices with a scale left behind",
                "GATHER",
-               {m, I32({2}, {2, 0}).Quantised(0.5f, 1)},
+               {m, I32({2}, {2, 0}).Quantized(0.5f, 1)},
                {{"axis", 0}},
                {F32({2, 2}, {4, 5, 0, 1})}});
   c.push_back({"one, by a scalar", "GATHER", {m, I32({}, {1})}, {}, {F32({2}, {2, 3})}});
@@ -101,15 +101,15 @@ const Suite kSuite("gather", [](Cases& c) {
                .operands = {I32({1, 1}, {5}), F32({1}, {1}), I32({1}, {5})},
                .results = {F32({5}, {0})},
                .error = "index 5 is outside of dimension 5"});
-  c.push_back({"quantised",
+  c.push_back({"quantized",
                "SCATTER_ND",
-               {I32({2, 1}, {1, 1}), I8({2}, {5, -2}).Quantised(0.5f, 0), I32({1}, {3})},
+               {I32({2, 1}, {1, 1}), I8({2}, {5, -2}).Quantized(0.5f, 0), I32({1}, {3})},
                {},
-               {I8({3}, {0, 3, 0}).Quantised(0.5f, 0)}});
-  c.push_back({.name = "quantised with a zero point",
+               {I8({3}, {0, 3, 0}).Quantized(0.5f, 0)}});
+  c.push_back({.name = "quantized with a zero point",
                .op = "SCATTER_ND",
-               .operands = {I32({1, 1}, {0}), I8({1}, {5}).Quantised(0.5f, 3), I32({1}, {3})},
-               .results = {I8({3}, {0}).Quantised(0.5f, 3)},
+               .operands = {I32({1, 1}, {0}), I8({1}, {5}).Quantized(0.5f, 3), I32({1}, {3})},
+               .results = {I8({3}, {0}).Quantized(0.5f, 3)},
                .refused = "updates with a zero point"});
   c.push_back({.name = "updates of another shape",
                .op = "SCATTER_ND",

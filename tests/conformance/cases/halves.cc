@@ -7,12 +7,12 @@ namespace fusebox::conformance {
 namespace {
 
 // Products of -6 to 6 by a quarter.
-const Data kSums = I8({1, 1, 13, 1}, {-6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6}).Quantised(0.5f, 0);
+const Data kSums = I8({1, 1, 13, 1}, {-6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6}).Quantized(0.5f, 0);
 
 const Suite kHalves("halves", [](Cases& c) {
-  const Data up = I8({1, 1, 13, 1}, {-1, -1, -1, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2}).Quantised(1, 0);
-  const Data away = I8({1, 1, 13, 1}, {-2, -1, -1, -1, -1, 0, 0, 1, 1, 1, 1, 2, 2}).Quantised(1, 0);
-  const Data one = I8({1, 1, 1, 1}, {1}).Quantised(0.5f, 0);
+  const Data up = I8({1, 1, 13, 1}, {-1, -1, -1, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2}).Quantized(1, 0);
+  const Data away = I8({1, 1, 13, 1}, {-2, -1, -1, -1, -1, 0, 0, 1, 1, 1, 1, 2, 2}).Quantized(1, 0);
+  const Data one = I8({1, 1, 1, 1}, {1}).Quantized(0.5f, 0);
   const std::vector<Attr> steps = {{"padding", "VALID"}, {"stride_h", 1}, {"stride_w", 1}};
   c.push_back({.name = "halves up",
                .op = "CONV_2D",
@@ -33,13 +33,13 @@ const Suite kHalves("halves", [](Cases& c) {
                .results = {result}});
   c.push_back({.name = "halves away from zero",
                .op = "RESIZE_BILINEAR",
-               .operands = {I8({1, 1, 2, 1}, {-1, 0}).Quantised(1, 0), I32({2}, {1, 4})},
-               .results = {I8({1, 1, 4, 1}, {-1, -1, 0, 0}).Quantised(1, 0)}});
+               .operands = {I8({1, 1, 2, 1}, {-1, 0}).Quantized(1, 0), I32({2}, {1, 4})},
+               .results = {I8({1, 1, 4, 1}, {-1, -1, 0, 0}).Quantized(1, 0)}});
   // Their quotients in f32 are halves, and in truth a little less.
   c.push_back({.name = "a little less than a half",
                .op = "QUANTIZE",
                .operands = {F32({2}, {0.954901993f, 0.829411805f})},
-               .results = {I8({2}, {115, 83}).Quantised(0.00392156886f, -128)},
+               .results = {I8({2}, {115, 83}).Quantized(0.00392156886f, -128)},
                .also_f64 = false});
 });
 

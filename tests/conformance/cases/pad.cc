@@ -59,16 +59,16 @@ const Suite kSuite("pad", [](Cases& c) {
   c.push_back({"nothing, i64", "PAD", {m, I64({2, 2}, {0})}, {}, {m}});
   c.push_back({"of nothing", "PAD", {F32({0}, {0}), I32({1, 2}, {1, 1})}, {}, {F32({2}, {0})}});
   c.push_back({"a scalar", "PAD", {F32({}, {3}), I32({0, 2}, {0})}, {}, {F32({}, {3})}});
-  c.push_back({"quantised, with its zero",
+  c.push_back({"quantized, with its zero",
                "PAD",
-               {I8({1}, {5}).Quantised(0.5f, -3), I32({1, 2}, {1, 1})},
+               {I8({1}, {5}).Quantized(0.5f, -3), I32({1, 2}, {1, 1})},
                {},
-               {I8({3}, {-3, 5, -3}).Quantised(0.5f, -3)}});
+               {I8({3}, {-3, 5, -3}).Quantized(0.5f, -3)}});
   c.push_back({"i32 with a zero point left behind",
                "PAD",
-               {I32({1}, {5}).Quantised(0.5f, -3), I32({1, 2}, {1, 1})},
+               {I32({1}, {5}).Quantized(0.5f, -3), I32({1, 2}, {1, 1})},
                {},
-               {I32({3}, {0, 5, 0}).Quantised(0.5f, -3)}});
+               {I32({3}, {0, 5, 0}).Quantized(0.5f, -3)}});
   c.push_back({"images",
                "PAD",
                {Iota<int32_t>({1, 2, 1, 2}, 1), I32({4, 2}, {0, 0, 0, 1, 1, 0, 0, 0})},

@@ -31,15 +31,15 @@ const Suite kQuantize("quantize", [](Cases& c) {
   c.push_back({.name = "i8",
                .op = "QUANTIZE",
                .operands = {F32({9}, {0, 0.25f, -0.25f, 0.75f, 5, 1000, -1000, kInf, kNaN})},
-               .results = {I8({9}, {3, 4, 2, 5, 13, 127, -128, 127, 3}).Quantised(0.5f, 3)}});
+               .results = {I8({9}, {3, 4, 2, 5, 13, 127, -128, 127, 3}).Quantized(0.5f, 3)}});
   c.push_back({.name = "u8",
                .op = "QUANTIZE",
                .operands = {F32({3}, {-1, 0, 1})},
-               .results = {U8({3}, {127, 128, 129}).Quantised(1, 128)}});
+               .results = {U8({3}, {127, 128, 129}).Quantized(1, 128)}});
   c.push_back({.name = "i16",
                .op = "QUANTIZE",
                .operands = {F32({3}, {-40, 0.001f, 40})},
-               .results = {I16({3}, {-32768, 1, 32767}).Quantised(0.001f, 0)}});
+               .results = {I16({3}, {-32768, 1, 32767}).Quantized(0.001f, 0)}});
   c.push_back({.name = "per channel",
                .op = "QUANTIZE",
                .operands = {F32({2, 2, 1}, {1, 1, 2, 2})},
@@ -47,16 +47,16 @@ const Suite kQuantize("quantize", [](Cases& c) {
   c.push_back({.name = "nothing",
                .op = "QUANTIZE",
                .operands = {F32({0}, {0})},
-               .results = {I8({0}, {0}).Quantised(1, 0)}});
+               .results = {I8({0}, {0}).Quantized(1, 0)}});
   c.push_back({.name = "to no scale",
                .op = "QUANTIZE",
                .operands = {F32({1}, {0})},
                .results = {I8({1}, {0})},
                .refused = "neither a scale"});
-  c.push_back({.name = "to i32, of which a float's neighbours are not all integers",
+  c.push_back({.name = "to i32, of which a float's neighbors are not all integers",
                .op = "QUANTIZE",
                .operands = {F32({4}, {3e9f, -3e9f, 1.5f, kNaN})},
-               .results = {I32({4}, {INT32_MAX, INT32_MIN, 3, 0}).Quantised(0.5f, 0)},
+               .results = {I32({4}, {INT32_MAX, INT32_MIN, 3, 0}).Quantized(0.5f, 0)},
                .also_f64 = false});
   c.push_back({.name = "to i64",
                .op = "QUANTIZE",
@@ -65,22 +65,22 @@ const Suite kQuantize("quantize", [](Cases& c) {
                .refused = "i64"});
   c.push_back({.name = "from i8",
                .op = "QUANTIZE",
-               .operands = {I8({1}, {0}).Quantised(1, 0)},
-               .results = {I8({1}, {0}).Quantised(2, 0)}});
+               .operands = {I8({1}, {0}).Quantized(1, 0)},
+               .results = {I8({1}, {0}).Quantized(2, 0)}});
 
   c.push_back({.name = "i8",
                .op = "DEQUANTIZE",
-               .operands = {I8({3}, {-128, 3, 127}).Quantised(0.5f, 3)},
+               .operands = {I8({3}, {-128, 3, 127}).Quantized(0.5f, 3)},
                .results = {F32({3}, {-65.5f, 0, 62})},
                .also_f64 = false});
   c.push_back({.name = "u8",
                .op = "DEQUANTIZE",
-               .operands = {U8({2}, {0, 255}).Quantised(2, 128)},
+               .operands = {U8({2}, {0, 255}).Quantized(2, 128)},
                .results = {F32({2}, {-256, 254})},
                .also_f64 = false});
   c.push_back({.name = "i16",
                .op = "DEQUANTIZE",
-               .operands = {I16({2}, {-32768, 5}).Quantised(0.25f, 0)},
+               .operands = {I16({2}, {-32768, 5}).Quantized(0.25f, 0)},
                .results = {F32({2}, {-8192, 1.25f})},
                .also_f64 = false});
   c.push_back({.name = "per channel",
@@ -90,7 +90,7 @@ const Suite kQuantize("quantize", [](Cases& c) {
                .also_f64 = false});
   c.push_back({.name = "i4",
                .op = "DEQUANTIZE",
-               .operands = {I4({17}).Quantised(0.5f, 0)},
+               .operands = {I4({17}).Quantized(0.5f, 0)},
                .results = {F32({17}, {-4, -3.5f, -3, -2.5f, -2, -1.5f, -1, -0.5f, 0, 0.5f, 1, 1.5f, 2, 2.5f,
                                       3, 3.5f, -4})},
                .also_f64 = false});
@@ -116,7 +116,7 @@ const Suite kQuantize("quantize", [](Cases& c) {
       {.name = "no scale", .op = "DEQUANTIZE", .operands = {I8({1}, {1})}, .refused = "neither a scale"});
   c.push_back({.name = "i32",
                .op = "DEQUANTIZE",
-               .operands = {I32({2}, {INT32_MIN, 3}).Quantised(0.5f, 0)},
+               .operands = {I32({2}, {INT32_MIN, 3}).Quantized(0.5f, 0)},
                .results = {F32({2}, {-1073741824.0f, 1.5f})},
                .also_f64 = false});
   c.push_back({.name = "i64", .op = "DEQUANTIZE", .operands = {I64({1}, {1})}, .refused = "i64"});

@@ -88,9 +88,9 @@ const Suite kReduce("reduce", [](Cases& c) {
                  .op = op,
                  .operands = {F32({2}, {1}), F32({1}, {1})},
                  .error = "axes of dtype"});
-    c.push_back({.name = "quantised",
+    c.push_back({.name = "quantized",
                  .op = op,
-                 .operands = {I8({2}, {1}).Quantised(1, 0), I32({1}, {0})},
+                 .operands = {I8({2}, {1}).Quantized(1, 0), I32({1}, {0})},
                  .refused = "i8"});
     c.push_back({.name = "an empty result",
                  .op = op,

@@ -31,17 +31,17 @@ const Suite kSuite("reshape", [](Cases& c) {
   c.push_back({"shape in i64", "RESHAPE", {I64({2}, {1, 2}), I64({2}, {-1, 1})}, {}, {I64({2, 1}, {1, 2})}});
   c.push_back({"i8, scales apart by their last bit",
                "RESHAPE",
-               {I8({2}, {1, -2}).Quantised(0.1f, 3), I32({2}, {2, 1})},
+               {I8({2}, {1, -2}).Quantized(0.1f, 3), I32({2}, {2, 1})},
                {},
-               {I8({2, 1}, {1, -2}).Quantised(std::nextafter(0.1f, 1.0f), 3)}});
+               {I8({2, 1}, {1, -2}).Quantized(std::nextafter(0.1f, 1.0f), 3)}});
   c.push_back({.name = "i8, another scale",
                .op = "RESHAPE",
-               .operands = {I8({2}, {1, -2}).Quantised(0.1f, 3), I32({2}, {2, 1})},
-               .results = {I8({2, 1}, {1, -2}).Quantised(0.10001f, 3)},
-               .refused = "requantising i8"});
+               .operands = {I8({2}, {1, -2}).Quantized(0.1f, 3), I32({2}, {2, 1})},
+               .results = {I8({2, 1}, {1, -2}).Quantized(0.10001f, 3)},
+               .refused = "requantizing i8"});
   c.push_back({"i32 and a scale left behind",
                "RESHAPE",
-               {I32({2}, {1, -2}).Quantised(0.1f, 0), I32({2}, {2, 1})},
+               {I32({2}, {1, -2}).Quantized(0.1f, 0), I32({2}, {2, 1})},
                {},
                {I32({2, 1}, {1, -2})}});
   c.push_back({.name = "wrong count",

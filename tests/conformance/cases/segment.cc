@@ -10,7 +10,7 @@ constexpr int32_t kLow = std::numeric_limits<int32_t>::lowest(), kHigh = std::nu
 
 const Suite kSegment("segment", [](Cases& c) {
   const Data rows = F32({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
-  c.push_back({"sums neighbours",
+  c.push_back({"sums neighbors",
                "SEGMENT_SUM",
                {rows, I32({4}, {0, 0, 2, 2})},
                {},

@@ -66,7 +66,7 @@ const Suite kSoftmax("softmax", [](Cases& c) {
     c.push_back(
         {.name = "empty rows", .op = op, .operands = {F32({2, 0}, {0})}, .results = {F32({2, 0}, {0})}});
     c.push_back({.name = "a scalar", .op = op, .operands = {F32({}, {0})}, .error = "last dimension"});
-    c.push_back({.name = "quantised", .op = op, .operands = {I8({2}, {1}).Quantised(1, 0)}, .refused = "i8"});
+    c.push_back({.name = "quantized", .op = op, .operands = {I8({2}, {1}).Quantized(1, 0)}, .refused = "i8"});
   }
 });
 

@@ -26,11 +26,11 @@ void AddBatches(Cases& c) {
                {I32({1, 3, 1}, {1, 2, 3}), I32({1}, {2}), I32({1, 2}, {1, 0})},
                {},
                {I32({2, 2, 1}, {0, 2, 1, 3})}});
-  c.push_back({"quantised, with its zero",
+  c.push_back({"quantized, with its zero",
                "SPACE_TO_BATCH_ND",
-               {I8({1, 1, 1}, {5}).Quantised(1, 7), I32({1}, {2}), I32({1, 2}, {0, 1})},
+               {I8({1, 1, 1}, {5}).Quantized(1, 7), I32({1}, {2}), I32({1, 2}, {0, 1})},
                {},
-               {I8({2, 1, 1}, {5, 7}).Quantised(1, 7)}});
+               {I8({2, 1, 1}, {5, 7}).Quantized(1, 7)}});
   c.push_back({.name = "does not divide",
                .op = "SPACE_TO_BATCH_ND",
                .operands = {F32({1, 3, 2, 1}, {0}), two, none},
@@ -155,9 +155,9 @@ void AddResizes(Cases& c) {
                  .operands = {F32({1, 2, 1}, {0}), size},
                  .error = "expected rank 4, got 3"});
   }
-  c.push_back({.name = "quantised",
+  c.push_back({.name = "quantized",
                .op = "RESIZE_BILINEAR",
-               .operands = {I8({1, 1, 1, 1}, {0}).Quantised(1, 0), size},
+               .operands = {I8({1, 1, 1, 1}, {0}).Quantized(1, 0), size},
                .results = {I8({1, 2, 4, 1}, {0})},
                .refused = "i8"});
 }

@@ -19,33 +19,33 @@ const Suite kStoredMeans("stored means", [](Cases& c) {
   const auto i8 = [](Dims dims, const std::vector<int8_t>& v) { return I8(std::move(dims), v); };
   const std::vector<int8_t> halves = {3, 4, -3, -4};  // 3.5 and -3.5
 
-  AddMean(c, "one scale: the quotient of what is stored is cut", i8({2, 2}, halves).Quantised(0.5f, 10),
-          along, i8({2}, {3, -3}).Quantised(0.5f, 10));
-  AddMean(c, "one scale: cut in 16 bits too", I16({2, 2}, {3, 4, -3, -4}).Quantised(0.5f, 0), along,
-          I16({2}, {3, -3}).Quantised(0.5f, 0));
-  AddMean(c, "one scale: images that lose their dims are cut", i8({2, 1, 2, 1}, halves).Quantised(0.5f, 10),
-          image, i8({2, 1}, {3, -3}).Quantised(0.5f, 10));
+  AddMean(c, "one scale: the quotient of what is stored is cut", i8({2, 2}, halves).Quantized(0.5f, 10),
+          along, i8({2}, {3, -3}).Quantized(0.5f, 10));
+  AddMean(c, "one scale: cut in 16 bits too", I16({2, 2}, {3, 4, -3, -4}).Quantized(0.5f, 0), along,
+          I16({2}, {3, -3}).Quantized(0.5f, 0));
+  AddMean(c, "one scale: images that lose their dims are cut", i8({2, 1, 2, 1}, halves).Quantized(0.5f, 10),
+          image, i8({2, 1}, {3, -3}).Quantized(0.5f, 10));
   // Less the zero point -6.5 and -13.5, which are -7 and -14.
-  AddMean(c, "images: halves away from the zero point", i8({2, 1, 2, 1}, halves).Quantised(0.5f, 10), image,
-          i8({2, 1, 1, 1}, {3, -4}).Quantised(0.5f, 10), true);
-  AddMean(c, "images: axes in the other order", i8({2, 1, 2, 1}, halves).Quantised(0.5f, 0), swapped,
-          i8({2, 1, 1, 1}, {4, -4}).Quantised(0.5f, 0), true);
-  AddMean(c, "images: an axis counted from the back is cut", i8({2, 1, 2, 1}, halves).Quantised(0.5f, 0),
-          I32({2}, {1, -2}), i8({2, 1, 1, 1}, {3, -3}).Quantised(0.5f, 0), true);
+  AddMean(c, "images: halves away from the zero point", i8({2, 1, 2, 1}, halves).Quantized(0.5f, 10), image,
+          i8({2, 1, 1, 1}, {3, -4}).Quantized(0.5f, 10), true);
+  AddMean(c, "images: axes in the other order", i8({2, 1, 2, 1}, halves).Quantized(0.5f, 0), swapped,
+          i8({2, 1, 1, 1}, {4, -4}).Quantized(0.5f, 0), true);
+  AddMean(c, "images: an axis counted from the back is cut", i8({2, 1, 2, 1}, halves).Quantized(0.5f, 0),
+          I32({2}, {1, -2}), i8({2, 1, 1, 1}, {3, -3}).Quantized(0.5f, 0), true);
   // 7 * 0.5 is 3.5, which becomes 4 before it is divided by 2; 6 * 0.5 / 2 is 1.5.
   AddMean(c, "images of two scales: scaled, rounded, divided, rounded",
-          i8({3, 1, 2, 1}, {3, 4, 3, 3, -3, -3}).Quantised(0.5f, 0), image,
-          i8({3, 1, 1, 1}, {2, 2, -2}).Quantised(1, 0), true);
-  AddMean(c, "images of two scales, i16", I16({2, 1, 2, 1}, {3, 4, -3, -3}).Quantised(0.5f, 0), image,
-          I16({2, 1, 1, 1}, {2, -2}).Quantised(1, 0), true);
+          i8({3, 1, 2, 1}, {3, 4, 3, 3, -3, -3}).Quantized(0.5f, 0), image,
+          i8({3, 1, 1, 1}, {2, 2, -2}).Quantized(1, 0), true);
+  AddMean(c, "images of two scales, i16", I16({2, 1, 2, 1}, {3, 4, -3, -3}).Quantized(0.5f, 0), image,
+          I16({2, 1, 1, 1}, {2, -2}).Quantized(1, 0), true);
   // 4 * 0.25 is 1; the zero point's 0.5 becomes 1. In one rounding 10.5 would be 11.
   AddMean(c, "images of two scales, u8: the zero point is rounded alone",
-          U8({1, 1, 2, 1}, {2, 2}).Quantised(0.5f, 1), image, U8({1, 1, 1, 1}, {10}).Quantised(1, 10), true);
+          U8({1, 1, 2, 1}, {2, 2}).Quantized(0.5f, 1), image, U8({1, 1, 1, 1}, {10}).Quantized(1, 10), true);
   AddMean(c, "two scales: halves away from zero",
-          i8({4, 2}, {3, 3, -3, -3, 3, 4, 127, 127}).Quantised(0.5f, 0), along,
-          i8({4}, {2, -2, 2, 64}).Quantised(1, 0));
-  AddMean(c, "two scales: saturated", i8({2, 2}, {127, 127, -128, -128}).Quantised(2, 0), along,
-          i8({2}, {127, -128}).Quantised(1, 0));
+          i8({4, 2}, {3, 3, -3, -3, 3, 4, 127, 127}).Quantized(0.5f, 0), along,
+          i8({4}, {2, -2, 2, 64}).Quantized(1, 0));
+  AddMean(c, "two scales: saturated", i8({2, 2}, {127, 127, -128, -128}).Quantized(2, 0), along,
+          i8({2}, {127, -128}).Quantized(1, 0));
 
   AddMean(c, "i8 without a scale", i8({2, 2}, halves), along, i8({2}, {3, -3}));
   AddMean(c, "u8 without a scale", U8({2, 2}, {255, 254, 3, 4}), along, U8({2}, {254, 3}));
@@ -55,7 +55,7 @@ const Suite kStoredMeans("stored means", [](Cases& c) {
   c.push_back({.name = "without a scale to a result with one",
                .op = "MEAN",
                .operands = {i8({2}, {1, 2}), I32({1}, {0})},
-               .results = {i8({}, {1}).Quantised(1, 0)},
+               .results = {i8({}, {1}).Quantized(1, 0)},
                .refused = "without a scale"});
   for (const char* op : {"SUM", "REDUCE_PROD"})
     c.push_back(

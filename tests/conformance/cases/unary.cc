@@ -64,7 +64,7 @@ void Add(Cases& c, const char* op, std::vector<float> x, Function f) {
       {.name = "two operands", .op = op, .operands = {F32({1}, {1}), F32({1}, {1})}, .error = "operands"});
   c.push_back({.name = "f16", .op = op, .operands = {Data{FBX_F16, {1}, {0, 0}}}, .refused = "f16"});
   c.push_back(
-      {.name = "quantised", .op = op, .operands = {I8({1}, {1}).Quantised(0.5f, 0)}, .refused = "i8"});
+      {.name = "quantized", .op = op, .operands = {I8({1}, {1}).Quantized(0.5f, 0)}, .refused = "i8"});
 
   Data big = Random<float>({17, 5, 401}, 3, x[0] < 0 ? -3 : 0.25, 3), want = big;
   std::vector<float> values;

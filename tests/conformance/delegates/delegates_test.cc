@@ -19,7 +19,7 @@ struct Delegate {
   std::set<std::string> takes;  // of each of these ops at least one case
   double rtol = 0;              // where it may be less exact than the case asks for
   int steps = 0;                // the same for integers: how far off
-  double hybrid = 0;  // the same where floats meet 8-bit weights, of the largest result: inputs are quantised
+  double hybrid = 0;  // the same where floats meet 8-bit weights, of the largest result: inputs are quantized
                       // by another rule
   std::set<std::string> finite_only = {};  // what these make of infinities and NaN is their own
   struct Skip {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup tables as exporters write them, from the file to the numbers: what fills them lies in initialisers,
+// Lookup tables as exporters write them, from the file to the numbers: what fills them lies in initializers,
 // assets or the checkpoint.
 #include <gmock/gmock.h>
 #include <sys/resource.h>

@@ -244,7 +244,7 @@ TEST(Legal, AKeptBodyThatCannotBeWrittenGoesAlone) {
   EXPECT_EQ(bench.module.functions.size(), 1u);
 }
 
-TEST(Specialise, SetsBatchAndShapes) {
+TEST(Specialize, SetsBatchAndShapes) {
   Bench bench;
   Function& f = bench.Add("main");
   const ValueId x = f.AddInput(F32({-1, 3})), y = f.AddInput(F32({-1, -1}));
@@ -252,13 +252,13 @@ TEST(Specialise, SetsBatchAndShapes) {
   bench.Sign(f);
   bench.options.batch = 4;
   bench.options.shapes["i1"] = {2, 5};
-  EXPECT_EQ(bench.Run(Specialise), "");
+  EXPECT_EQ(bench.Run(Specialize), "");
   EXPECT_EQ(f.value(x).type, F32({4, 3}));
   EXPECT_EQ(f.value(y).type, F32({2, 5}));
   EXPECT_EQ(f.value(f.outputs[0]).type, F32({4, 3}));
 }
 
-TEST(Specialise, NamesWhatDoesNotFit) {
+TEST(Specialize, NamesWhatDoesNotFit) {
   const auto error = [](const std::string& name, const Shape& shape, std::optional<int64_t> batch = {}) {
     Bench bench;
     Function& f = bench.Add("main");
@@ -266,7 +266,7 @@ TEST(Specialise, NamesWhatDoesNotFit) {
     bench.Sign(f);
     if (!name.empty()) bench.options.shapes[name] = shape;
     bench.options.batch = batch;
-    return bench.Run(Specialise);
+    return bench.Run(Specialize);
   };
   EXPECT_EQ(error("i0", {2, 4}), "signature main: --shape i0=[2,4]: the model declares [?,3]");
   EXPECT_EQ(error("i0", {2}), "signature main: --shape i0=[2]: the model declares [?,3]");

@@ -162,7 +162,7 @@ TEST(LowerComplex, ComputesNothingWithPartsThatAreZero) {
   ASSERT_EQ(bench.Run(FoldAndTranslate), "");
   ASSERT_EQ(bench.Run(LowerComplex), "");
   ASSERT_EQ(bench.Run(FoldAndTranslate), "");
-  ASSERT_EQ(bench.Run(Optimise), "");
+  ASSERT_EQ(bench.Run(Optimize), "");
   std::map<std::string, int> ops;
   for (const auto& node : f.nodes) ++ops[std::string(Name(node->op))];
   EXPECT_EQ(ops,

@@ -202,12 +202,12 @@ TEST(LayoutForms, PassACastThatDoesNotSayItsType) {
   const ValueId wide = m.f.AddNode(Op::kCast, {ToFirst(m, x)}, {F32({1, 4, 2, 3})}).results[0];
   m.f.outputs = {wide};
   m.Sign(m.f);
-  EXPECT_EQ(m.Run(Optimise), "");
+  EXPECT_EQ(m.Run(Optimize), "");
   EXPECT_EQ(m.Ops(), "CAST TRANSPOSE");
   EXPECT_EQ(m.f.value(m.f.nodes[0]->results[0]).type, F32({1, 2, 3, 4}));
 }
 
-TEST(LayoutForms, LeavesQuantisedGraphsAsTheyAre) {
+TEST(LayoutForms, LeavesQuantizedGraphsAsTheyAre) {
   Forms m;
   const auto scale = std::make_shared<const Quant>(Quant{{0.5f}, {}, {}, {3}});
   const ValueId x = m.f.AddInput({DType::kI8, Shape({1, 2, 3, 4})});
@@ -218,7 +218,7 @@ TEST(LayoutForms, LeavesQuantisedGraphsAsTheyAre) {
   m.f.value(t).quant = m.f.value(y).quant = scale;
   m.f.outputs = {y};
   m.Sign(m.f);
-  EXPECT_EQ(m.Run(Optimise), "");
+  EXPECT_EQ(m.Run(Optimize), "");
   EXPECT_EQ(m.Ops(), "TRANSPOSE RELU");
 }
 
@@ -261,7 +261,7 @@ TEST(Sharing, LeavesTheStatesOfTwoOps) {
   const ValueId x = m.In({1, 4, 3}), a = m.C({1, 2}, {0, 0}), b = m.C({1, 2}, {0, 0});
   m.f.outputs = {rnn(x, a), rnn(x, b)};
   m.Sign(m.f);
-  EXPECT_EQ(m.Run(Optimise), "");
+  EXPECT_EQ(m.Run(Optimize), "");
   EXPECT_EQ(m.f.nodes[0]->operands[4], a);
   EXPECT_EQ(m.f.nodes[1]->operands[4], b);
 }

@@ -50,7 +50,7 @@ TEST(Narrow, LeavesWhatIsHandedOutOrDependsOnTheUpperHalf) {
   const ValueId sizes = shown.Shape64();
   shown.f.outputs = {sizes, shown.Op1(Op::kFill, {shown.Cut(sizes), shown.C(0.5f)})};
   shown.Sign(shown.f);
-  ASSERT_EQ(shown.Run(Optimise), "");
+  ASSERT_EQ(shown.Run(Optimize), "");
   EXPECT_EQ(shown.f.value(shown.f.outputs[0]).type.dtype, DType::kI64);
   const ValueId half = divided.Op1(Op::kFloorDiv, {divided.Shape64(), divided.Wide({2})});
   divided.Finish({divided.Op1(Op::kFill, {divided.Cut(half), divided.C(0.5f)})});

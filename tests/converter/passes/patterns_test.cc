@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and normalisations that are written out.
+// Activations and normalizations that are written out.
 #include <gmock/gmock.h>
 
 #include <numbers>
@@ -89,19 +89,19 @@ TEST(Patterns, FindsHardSwish) {
   EXPECT_EQ(Count(other.f, Op::kHardSwish), 0u);
 }
 
-ValueId Normalise(Written& m, int32_t axis, float least, bool keep = true) {
+ValueId Normalize(Written& m, int32_t axis, float least, bool keep = true) {
   const ValueId sum =
       m.Op1(Op::kSum, {m.Op1(Op::kSquare, {m.x}), m.Ints({axis})}, m.With({{"keep_dims", keep}}));
   return m.Times(m.x, m.Op1(Op::kRsqrt, {m.Op1(Op::kMaximum, {sum, m.C(least)})}));
 }
 
-TEST(Patterns, FindsL2NormalisationOverTheLastDimension) {
+TEST(Patterns, FindsL2NormalizationOverTheLastDimension) {
   Written last, named, other_axis, other_bound;
-  last.Finish({Normalise(last, -1, 1e-12f)});
+  last.Finish({Normalize(last, -1, 1e-12f)});
   EXPECT_EQ(last.Ops(), "L2_NORMALIZATION");
-  named.Finish({Normalise(named, 1, 1e-12f)});
+  named.Finish({Normalize(named, 1, 1e-12f)});
   EXPECT_EQ(named.Ops(), "L2_NORMALIZATION");
-  other_axis.Finish({Normalise(other_axis, 0, 1e-12f)});
+  other_axis.Finish({Normalize(other_axis, 0, 1e-12f)});
   EXPECT_EQ(Count(other_axis.f, Op::kL2Normalization), 0u);
   Written wider;
   const ValueId sum = wider.Op1(Op::kSum, {wider.Op1(Op::kSquare, {wider.x}), wider.Ints({-1})},
@@ -109,7 +109,7 @@ TEST(Patterns, FindsL2NormalisationOverTheLastDimension) {
   const ValueId bounded = wider.Op1(Op::kMaximum, {sum, wider.C({1, 1, 1, 1}, {1e-12f})});
   wider.Finish({wider.Op1(Op::kMul, {wider.x, wider.Op1(Op::kRsqrt, {bounded})})});
   EXPECT_EQ(Count(wider.f, Op::kL2Normalization), 0u) << "the result has more dimensions";
-  other_bound.Finish({Normalise(other_bound, -1, 1e-3f)});
+  other_bound.Finish({Normalize(other_bound, -1, 1e-3f)});
   EXPECT_EQ(Count(other_bound.f, Op::kL2Normalization), 0u) << "the op's own bound is another";
 }
 

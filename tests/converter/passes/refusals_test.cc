@@ -100,7 +100,7 @@ std::string Advice(std::vector<int64_t> dims, std::optional<int64_t> batch = {})
   Function& f = bench.Add("main");
   f.outputs = {f.AddInput(F32(std::move(dims))), ListOfUnknown(f)};
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(Specialise), "");
+  EXPECT_EQ(bench.Run(Specialize), "");
   const std::string said = bench.Run(RequireLegal);
   EXPECT_THAT(said, HasSubstr("op TENSOR_LIST_RESERVE (): its element shape is not known"));
   return bench.Notes() + said;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of f32 inputs that is optimised: what it computes must stay, what it consists of is looked at.
+// A function of f32 inputs that is optimized: what it computes must stay, what it consists of is looked at.
 #pragma once
 
 #include <cmath>
@@ -49,7 +49,7 @@ struct Rewritten : Bench {
     return With({{"stride_h", stride}, {"stride_w", stride}, {"padding", std::string(padding)}});
   }
 
-  // Optimises; the same inputs give the same outputs as before, nearly.
+  // Optimizes; the same inputs give the same outputs as before, nearly.
   void Finish(std::vector<ValueId> outputs, double tolerance = 1e-5) {
     f.outputs = std::move(outputs);
     Sign(f);
@@ -64,7 +64,7 @@ struct Rewritten : Bench {
       inputs.push_back(Floats(dims, data));
     }
     const auto before = Compute("main", inputs);
-    ASSERT_EQ(Bench::Run(Optimise), "");
+    ASSERT_EQ(Bench::Run(Optimize), "");
     const auto after = Compute("main", inputs);
     ASSERT_EQ(before.size(), after.size());
     for (size_t o = 0; o < before.size(); ++o) {

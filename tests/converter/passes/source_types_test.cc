@@ -194,7 +194,7 @@ TEST(Legal, WantsABoolForACondition) {
 }
 
 // gamma 2 and 1, beta 1 and 0, mean 1 and 1, variance 3 and 15, epsilon 1: (x - 1) + 1 and (x - 1) / 4.
-std::vector<Tensor> Normalised(Tensor x) {
+std::vector<Tensor> Normalized(Tensor x) {
   return {std::move(x), F({2}, {2, 1}), F({2}, {1, 0}), F({2}, {1, 1}), F({2}, {3, 15})};
 }
 
@@ -203,20 +203,20 @@ TEST(BatchNorm, IsOfVolumesToo) {
        {std::pair<const char*, std::vector<int64_t>>{"NDHWC", {1, 2, 1, 1, 2}}, {"NCDHW", {1, 2, 2, 1, 1}}}) {
     const bool last = std::string(format) == "NDHWC";
     const std::vector<float> x = last ? std::vector<float>{3, 5, 7, 9} : std::vector<float>{3, 7, 5, 9};
-    Translated norm("FusedBatchNormV3", Normalised(F(dims, x)),
+    Translated norm("FusedBatchNormV3", Normalized(F(dims, x)),
                     A("epsilon", 1.0, "is_training", false, "data_format", format), 1, 1);
     ASSERT_EQ(norm.error, "") << format;
     const std::vector<double> y = last ? std::vector<double>{3, 1, 7, 2} : std::vector<double>{3, 7, 1, 2};
     EXPECT_EQ(verify::ToDoubles(norm.Results()[0]), y) << format;
   }
-  Translated other("FusedBatchNormV3", Normalised(F({1, 1, 1, 2}, {3, 5})),
+  Translated other("FusedBatchNormV3", Normalized(F({1, 1, 1, 2}, {3, 5})),
                    A("is_training", false, "data_format", "NHCW"), 1, 1);
   EXPECT_THAT(other.error, HasSubstr("data_format NHCW"));
 }
 
 TEST(BatchNorm, OfHalvesIsComputedInItsParameters) {
   const std::vector<_Float16> x = {static_cast<_Float16>(3), static_cast<_Float16>(5)};
-  Translated norm("FusedBatchNormV3", Normalised(Of<_Float16>(DType::kF16, {1, 1, 1, 2}, x)),
+  Translated norm("FusedBatchNormV3", Normalized(Of<_Float16>(DType::kF16, {1, 1, 1, 2}, x)),
                   A("epsilon", 1.0, "is_training", false), 1, 1);
   ASSERT_EQ(norm.error, "");
   const auto out = norm.Results();
@@ -226,7 +226,7 @@ TEST(BatchNorm, OfHalvesIsComputedInItsParameters) {
 }
 
 TEST(BatchNorm, GivesItsMeanAndVarianceOn) {
-  Translated norm("FusedBatchNormV3", Normalised(F({1, 1, 1, 2}, {3, 5})),
+  Translated norm("FusedBatchNormV3", Normalized(F({1, 1, 1, 2}, {3, 5})),
                   A("epsilon", 1.0, "is_training", false), 3);
   ASSERT_EQ(norm.error, "");
   const auto out = norm.Results();

@@ -277,7 +277,7 @@ TEST(Translate, NormalizesBatchesByTheirOwnMoments) {
 }
 
 // What TensorFlow defines, in double: moments of x over all dims but the channels' (mean of squares of what
-// is centred), the variance that it hands on of a sample, and both as running averages when the factor is
+// is centerd), the variance that it hands on of a sample, and both as running averages when the factor is
 // below 1.
 struct Trained {
   std::vector<double> y, mean, variance;

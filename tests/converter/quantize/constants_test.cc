@@ -23,12 +23,12 @@ TEST(Constants8, DivisorsStayFloat) {
     return values;
   };
   const ValueId y = m.Op1(Op::kDiv, {m.In({1, 1500}), m.C({1500}, Spreads(1500))});
-  ASSERT_EQ(m.Quantise({m.Dense(y, 16)}, Quantization::kDynamic), "");
+  ASSERT_EQ(m.Quantize({m.Dense(y, 16)}, Quantization::kDynamic), "");
   EXPECT_EQ(m.Ops(), "DIV FULLY_CONNECTED");
   EXPECT_GT(m.Snr(), 35);
 }
 
-TEST(Constants8, NormalisationOfFeaturesStaysFloat) {
+TEST(Constants8, NormalizationOfFeaturesStaysFloat) {
   Eight m;
   m.fill[0] = [](std::mt19937& random, size_t count) {
     auto values = Spreads(count);
@@ -37,7 +37,7 @@ TEST(Constants8, NormalisationOfFeaturesStaysFloat) {
   };
   const ValueId spreads = m.C({1500}, Spreads(1500));
   const ValueId y = m.Op1(Op::kDiv, {m.Op1(Op::kSub, {m.In({1, 1500}), spreads}), spreads});
-  ASSERT_EQ(m.Quantise({m.Dense(y, 16)}), "");
+  ASSERT_EQ(m.Quantize({m.Dense(y, 16)}), "");
   EXPECT_EQ(m.Ops(), "SUB DIV QUANTIZE FULLY_CONNECTED DEQUANTIZE");
   EXPECT_GT(m.Snr(), 22);
 }
@@ -46,7 +46,7 @@ TEST(Constants8, TablesAndKernelsAreBytes) {
   Eight m;
   const ValueId x = m.In({1, 40, 40});
   const ValueId y = m.Op1(Op::kBatchMatmul, {x, m.Weights({1, 40, 40})});
-  ASSERT_EQ(m.Quantise({y}, Quantization::kDynamic), "");
+  ASSERT_EQ(m.Quantize({y}, Quantization::kDynamic), "");
   EXPECT_EQ(m.Ops(), "DEQUANTIZE BATCH_MATMUL");
   EXPECT_GT(m.Snr(), 35);
 }
@@ -59,7 +59,7 @@ TEST(Constants8, DivisorsTooSmallForHalvesStayFloat) {
     return values;
   };
   const ValueId y = m.Op1(Op::kDiv, {m.In({1, 200}), m.C({200}, std::vector<float>(200, 1e-8f))});
-  ASSERT_EQ(m.Quantise({y}, Quantization::kFloat16), "");
+  ASSERT_EQ(m.Quantize({y}, Quantization::kFloat16), "");
   EXPECT_EQ(m.Ops(), "DIV");
   EXPECT_THAT(m.Notes(), HasSubstr("DIV: a constant stays f32: it holds values that f16 cannot"));
   EXPECT_GT(m.Snr(), 60);
@@ -71,7 +71,7 @@ TEST(Constants8, WeightsTooSmallForHalvesBecomeZero) {
   std::vector<float> weights(256, 0.5f);
   weights[3] = 1e-12f;
   const ValueId x = m.In({1, 16});
-  ASSERT_EQ(m.Quantise({m.Op1(Op::kFullyConnected, {x, m.C({16, 16}, weights)})}, Quantization::kFloat16),
+  ASSERT_EQ(m.Quantize({m.Op1(Op::kFullyConnected, {x, m.C({16, 16}, weights)})}, Quantization::kFloat16),
             "");
   EXPECT_EQ(m.Ops(), "DEQUANTIZE FULLY_CONNECTED");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that is quantised, calibrated on some samples and tried on others.
+// A function that is quantized, calibrated on some samples and tried on others.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -63,13 +63,13 @@ struct Eight : Rewritten {
     return dir;
   }
   // "" or what is wrong.
-  std::string Quantise(std::vector<ValueId> outputs, Quantization as = Quantization::kInt8) {
+  std::string Quantize(std::vector<ValueId> outputs, Quantization as = Quantization::kInt8) {
     f.outputs = std::move(outputs);
     Sign(f);
     for (unsigned s = 0; s < kTried; ++s) before.push_back(Compute("main", Sample(1000 + s)));
     options.quantization = as;
     options.calibration = Calibration();
-    return Run(QuantiseWeights);
+    return Run(QuantizeWeights);
   }
   // Signal to noise of an output in dB, over samples that were not calibrated on.
   double Snr(size_t output = 0) {

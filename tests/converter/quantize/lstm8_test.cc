@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an LSTM with layer normalisation or projection is stored in integers, and what is not. What comes out
+// How an LSTM with layer normalization or projection is stored in integers, and what is not. What comes out
 // is held against the f32 form and stock TFLite in tests/peers/lstm_int8_test.cc.
 #include <gmock/gmock.h>
 
@@ -32,7 +32,7 @@ std::string TypesOf(const IntegerForm& form, size_t first, size_t count) {
   return out;
 }
 
-TEST(Lstm8, StoresLayerNormalisation) {
+TEST(Lstm8, StoresLayerNormalization) {
   const IntegerForm form = Stored(*LstmNet{.cifg = true, .peephole = true, .layer_norm = true}.Module());
   EXPECT_EQ(TypesOf(form, 0, 12), "i8 none i8 i8 i8 none i8 i8 i8 none i16 i16");
   EXPECT_EQ(TypesOf(form, 12, 8), "none i32 i32 i32 none none i8 i16");

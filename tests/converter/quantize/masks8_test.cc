@@ -31,7 +31,7 @@ struct Attention : Eight {
 TEST(Masks8, AreAdded) {
   for (const float far : {-1e30f, -1e9f, -65504.0f, -1e4f, -100.0f}) {
     Attention m;
-    ASSERT_EQ(m.Quantise({m.Softmax(m.Added(far))}), "");
+    ASSERT_EQ(m.Quantize({m.Softmax(m.Added(far))}), "");
     EXPECT_GT(m.Snr(), 24) << far << ": " << m.Ops();
   }
 }
@@ -39,7 +39,7 @@ TEST(Masks8, AreAdded) {
 TEST(Masks8, AreAddedBeforeAReshape) {
   for (const float far : {-1e9f, -1e4f}) {
     Attention m;
-    ASSERT_EQ(m.Quantise({m.Softmax(m.Reshape(m.Added(far), {8, 8}))}), "");
+    ASSERT_EQ(m.Quantize({m.Softmax(m.Reshape(m.Added(far), {8, 8}))}), "");
     EXPECT_GT(m.Snr(), 24) << far << ": " << m.Ops();
   }
 }
@@ -49,7 +49,7 @@ TEST(Masks8, AreSelected) {
     Attention m;
     const ValueId on = m.Op1(Op::kGreater, {m.mask, m.C(0.5f)});
     const ValueId y = m.Op1(Op::kSelectV2, {on, m.scores, m.C(far)});
-    ASSERT_EQ(m.Quantise({m.Softmax(m.Reshape(y, {8, 8}))}), "");
+    ASSERT_EQ(m.Quantize({m.Softmax(m.Reshape(y, {8, 8}))}), "");
     EXPECT_GT(m.Snr(), 24) << far << ": " << m.Ops();
   }
 }
@@ -60,14 +60,14 @@ TEST(Masks8, MayHideWholeRows) {
   std::vector<float> rows(8);
   rows[0] = -1e4f;
   const ValueId y = m.Softmax(m.Op1(Op::kAdd, {m.scores, m.C({1, 8, 1}, rows)}));
-  ASSERT_EQ(m.Quantise({m.Op1(Op::kSlice, {y, m.Ints({0, 1, 0}), m.Ints({1, 7, 8})})}), "");
+  ASSERT_EQ(m.Quantize({m.Op1(Op::kSlice, {y, m.Ints({0, 1, 0}), m.Ints({1, 7, 8})})}), "");
   EXPECT_GT(m.Snr(), 24) << m.Ops();
 }
 
 TEST(Masks8, ValuesThatAreNotFiniteStay) {
   Eight m;
   const ValueId x = m.Op1(Op::kLog, {m.Op1(Op::kRelu, {m.Dense(m.In({1, 16}), 16)})});
-  ASSERT_EQ(m.Quantise({m.Op1(Op::kTanh, {m.Reshape(x, {4, 4})})}), "");
+  ASSERT_EQ(m.Quantize({m.Op1(Op::kTanh, {m.Reshape(x, {4, 4})})}), "");
   EXPECT_THAT(m.Notes(), HasSubstr("RESHAPE: stays f32: its values are not all finite"));
   EXPECT_THAT(m.Ops(), HasSubstr("LOG RESHAPE TANH"));
 }
@@ -75,7 +75,7 @@ TEST(Masks8, ValuesThatAreNotFiniteStay) {
 TEST(Masks8, CalibrationDataMustBeNumbers) {
   Eight m;
   m.fill[0] = [](std::mt19937&, size_t count) { return std::vector<float>(count, NAN); };
-  EXPECT_THAT(m.Quantise({m.Dense(m.In({1, 16}), 16)}),
+  EXPECT_THAT(m.Quantize({m.Dense(m.In({1, 16}), 16)}),
               HasSubstr("in0.npy: sample 0 holds values that are not finite"));
 }
 
@@ -90,11 +90,11 @@ TEST(Masks8, CalibrationDataMustBeThere) {
   m.options.quantization = Quantization::kInt8;
   m.options.calibration = dir;
   EXPECT_TRUE(WriteNpy(dir + "/in0.npy", Floats({0, 16}, {})));
-  EXPECT_THAT(m.Run(QuantiseWeights), HasSubstr("in0.npy: holds f32[0,16], no sample"));
+  EXPECT_THAT(m.Run(QuantizeWeights), HasSubstr("in0.npy: holds f32[0,16], no sample"));
   std::filesystem::remove(dir + "/in0.npy");
   for (const char* number : {"0", "1", "3"})
     EXPECT_TRUE(WriteNpy(dir + "/in0." + number + ".npy", Floats({1, 16}, std::vector<float>(16))));
-  EXPECT_THAT(m.Run(QuantiseWeights), HasSubstr("in0.2.npy: is missing, and there are 3 of its kind"));
+  EXPECT_THAT(m.Run(QuantizeWeights), HasSubstr("in0.2.npy: is missing, and there are 3 of its kind"));
 }
 
 // As for `run --input-dir`.
@@ -120,7 +120,7 @@ TEST(Masks8, FunctionsWithoutInputsNeedNoCalibrationData) {
   const ValueId c = constant.AddConst<float>(DType::kF32, {2}, {1, -1});
   constant.outputs = {constant.AddNode(Op::kTanh, {c}, {F32({2})}).results[0]};
   m.Sign(constant);
-  EXPECT_EQ(m.Quantise({m.Dense(m.In({1, 16}), 16)}), "");
+  EXPECT_EQ(m.Quantize({m.Dense(m.In({1, 16}), 16)}), "");
 }
 
 }  // namespace

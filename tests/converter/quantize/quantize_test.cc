@@ -55,10 +55,10 @@ struct Net : Rewritten {
     EXPECT_TRUE(WriteNpy(dir + "/in0.npy", Floats({count, 8, 8, 4}, all)));
     return dir;
   }
-  std::string Quantise(Quantization as, const std::string& calibration = {}) {
+  std::string Quantize(Quantization as, const std::string& calibration = {}) {
     options.quantization = as;
     options.calibration = calibration;
-    return Bench::Run(QuantiseWeights);
+    return Bench::Run(QuantizeWeights);
   }
   // The largest error of the outputs over images that were not calibrated on.
   double Error(const std::vector<std::vector<float>>& was) {
@@ -80,7 +80,7 @@ struct Net : Rewritten {
 TEST(Quantize, Float16HalvesLargeConstants) {
   Net net;
   const auto before = net.Outputs();
-  ASSERT_EQ(net.Quantise(Quantization::kFloat16), "");
+  ASSERT_EQ(net.Quantize(Quantization::kFloat16), "");
   EXPECT_EQ(net.Ops(), "DEQUANTIZE CONV_2D MAX_POOL_2D DEQUANTIZE FULLY_CONNECTED SOFTMAX");
   EXPECT_EQ(net.f.value(net.f.nodes[0]->operands[0]).type.dtype, DType::kF16);
   EXPECT_EQ(net.f.value(net.f.nodes[1]->operands[2]).type.dtype, DType::kF32) << "a small bias stays";
@@ -93,7 +93,7 @@ TEST(Quantize, Float16LeavesWhatItCannotSay) {
   std::vector<float> values(576, 1.0f);
   values[7] = 1e5f;
   net.f.value(w).data = Buffer::Of<float>(values);
-  ASSERT_EQ(net.Quantise(Quantization::kFloat16), "");
+  ASSERT_EQ(net.Quantize(Quantization::kFloat16), "");
   EXPECT_EQ(Count(net.f, Op::kDequantize), 1u);
   EXPECT_THAT(net.Notes(), HasSubstr("holds values that f16 cannot"));
 }
@@ -101,7 +101,7 @@ TEST(Quantize, Float16LeavesWhatItCannotSay) {
 TEST(Quantize, DynamicStoresWeightsByChannel) {
   Net net;
   const auto before = net.Outputs();
-  ASSERT_EQ(net.Quantise(Quantization::kDynamic), "");
+  ASSERT_EQ(net.Quantize(Quantization::kDynamic), "");
   EXPECT_EQ(net.Ops(), "CONV_2D MAX_POOL_2D FULLY_CONNECTED SOFTMAX");
   const Value &conv = net.f.value(net.f.nodes[0]->operands[1]),
               &dense = net.f.value(net.f.nodes[2]->operands[1]);
@@ -122,7 +122,7 @@ TEST(Quantize, DynamicStoresConvolutionsOfAllKinds) {
   m.f.outputs = {deep};
   m.Sign(m.f);
   m.options.quantization = Quantization::kDynamic;
-  ASSERT_EQ(m.Run(QuantiseWeights), "");
+  ASSERT_EQ(m.Run(QuantizeWeights), "");
   EXPECT_EQ(m.f.value(m.f.nodes[0]->operands[1]).quant->axis, 0);
   EXPECT_EQ(m.f.value(m.f.nodes[1]->operands[1]).quant->axis, 3);
   EXPECT_EQ(m.f.value(m.f.nodes[1]->operands[1]).quant->scales.size(), 32u);
@@ -134,7 +134,7 @@ TEST(Quantize, DynamicLeavesSmallWeightsAndSaysSo) {
   m.f.nodes[0]->location.name = "net/dense";
   m.Sign(m.f);
   m.options.quantization = Quantization::kDynamic;
-  ASSERT_EQ(m.Run(QuantiseWeights), "");
+  ASSERT_EQ(m.Run(QuantizeWeights), "");
   EXPECT_EQ(m.f.value(m.f.nodes[0]->operands[1]).type.dtype, DType::kF32);
   EXPECT_THAT(m.Notes(),
               HasSubstr("net/dense (FULLY_CONNECTED): its weights stay f32: they have 128 elements"));
@@ -149,7 +149,7 @@ TEST(Quantize, DynamicGathersFromBytes) {
   const std::vector<Tensor> in = {{I32({4}), Buffer::Of<int32_t>(std::vector<int32_t>{0, 7, 99, 3})}};
   const auto was = FloatsOf(m.Compute("main", in)[0]);
   m.options.quantization = Quantization::kDynamic;
-  ASSERT_EQ(m.Run(QuantiseWeights), "");
+  ASSERT_EQ(m.Run(QuantizeWeights), "");
   EXPECT_EQ(m.Ops(), "GATHER DEQUANTIZE");
   const auto is = FloatsOf(m.Compute("main", in)[0]);
   for (size_t i = 0; i < was.size(); ++i) EXPECT_NEAR(was[i], is[i], 0.5f * 0.75f / 127);
@@ -158,7 +158,7 @@ TEST(Quantize, DynamicGathersFromBytes) {
 TEST(Quantize, Int8IsOfBytesBetweenFloatBorders) {
   Net net;
   const auto before = net.Outputs();
-  ASSERT_EQ(net.Quantise(Quantization::kInt8, net.Calibration(8)), "");
+  ASSERT_EQ(net.Quantize(Quantization::kInt8, net.Calibration(8)), "");
   EXPECT_EQ(net.Ops(), "QUANTIZE CONV_2D MAX_POOL_2D FULLY_CONNECTED SOFTMAX DEQUANTIZE");
   const auto quant = [&](size_t node, size_t operand) {
     return net.f.value(net.f.nodes[node]->operands[operand]).quant;
@@ -180,7 +180,7 @@ TEST(Quantize, Int8IsOfBytesBetweenFloatBorders) {
 
 TEST(Quantize, Int8LeavesOtherOpsFloatAndSaysSo) {
   Net net(true);
-  ASSERT_EQ(net.Quantise(Quantization::kInt8, net.Calibration(4)), "");
+  ASSERT_EQ(net.Quantize(Quantization::kInt8, net.Calibration(4)), "");
   EXPECT_EQ(net.Ops(),
             "QUANTIZE CONV_2D MAX_POOL_2D FULLY_CONNECTED DEQUANTIZE SIN QUANTIZE SOFTMAX DEQUANTIZE");
   EXPECT_THAT(net.Notes(), HasSubstr("SIN: stays f32: there is no 8-bit form of SIN"));
@@ -199,7 +199,7 @@ std::shared_ptr<const Quant> OperandOf(Op reader, bool handed_out = false) {
   EXPECT_TRUE(WriteNpy(dir + "/i0.npy", Floats({1, 4}, {4, -4, 0, 1})));
   m.options.quantization = Quantization::kInt8;
   m.options.calibration = dir;
-  EXPECT_EQ(m.Run(QuantiseWeights), "");
+  EXPECT_EQ(m.Run(QuantizeWeights), "");
   EXPECT_TRUE(m.f.nodes[1]->is(Op::kMul)) << m.Ops();
   return m.f.value(m.f.nodes[1]->results[0]).quant;
 }
@@ -227,7 +227,7 @@ TEST(Quantize, Int8JoinsScalesAndConvertsFixedOnes) {
                        Floats({2, 8}, {1, -1, 1, -1, 1, -1, 1, -1, .5, .5, .5, .5, .5, .5, .5, .5})));
   m.options.quantization = Quantization::kInt8;
   m.options.calibration = dir;
-  ASSERT_EQ(m.Run(QuantiseWeights), "");
+  ASSERT_EQ(m.Run(QuantizeWeights), "");
   EXPECT_EQ(m.Ops(), "QUANTIZE MUL TANH QUANTIZE CONCATENATION DEQUANTIZE");
   const Node& join = *m.f.nodes[4];
   const auto quant = [&](ValueId v) { return *m.f.value(v).quant; };
@@ -248,30 +248,30 @@ TEST(Quantize, Int8LeavesHugeNumbersFloat) {
   EXPECT_TRUE(WriteNpy(dir + "/i0.npy", Floats({1, 8}, {1, -1, 1, -1, 1, -1, 1, -1})));
   m.options.quantization = Quantization::kInt8;
   m.options.calibration = dir;
-  ASSERT_EQ(m.Run(QuantiseWeights), "");
+  ASSERT_EQ(m.Run(QuantizeWeights), "");
   EXPECT_EQ(m.Ops(), "QUANTIZE TANH DEQUANTIZE ADD");
   EXPECT_THAT(m.Notes(), HasSubstr("ADD: stays f32: its values are too far apart for 8 bits"));
 }
 
 TEST(Quantize, RefusesCalibrationThatDoesNotFit) {
   Net net;
-  EXPECT_THAT(net.Quantise(Quantization::kInt8),
+  EXPECT_THAT(net.Quantize(Quantization::kInt8),
               HasSubstr("8-bit activations need a folder of calibration data"));
-  EXPECT_THAT(net.Quantise(Quantization::kInt8, "/nowhere"), HasSubstr("no such folder of calibration data"));
+  EXPECT_THAT(net.Quantize(Quantization::kInt8, "/nowhere"), HasSubstr("no such folder of calibration data"));
   const std::string dir = net.Calibration(2);
   EXPECT_TRUE(WriteNpy(dir + "/in0.npy", Floats({2, 8, 8, 3}, std::vector<float>(384))));
   EXPECT_THAT(
-      net.Quantise(Quantization::kInt8, dir),
+      net.Quantize(Quantization::kInt8, dir),
       HasSubstr("in0.npy: holds f32[2,8,8,3], the input is f32[1,8,8,4]: samples have the input's shape"));
   const Tensor wide = {{DType::kF64, {1, 8, 8, 4}}, Buffer::Of<double>(std::vector<double>(256))};
   EXPECT_TRUE(WriteNpy(dir + "/in0.npy", wide));
-  EXPECT_THAT(net.Quantise(Quantization::kInt8, dir),
+  EXPECT_THAT(net.Quantize(Quantization::kInt8, dir),
               HasSubstr("save the values that the net is run on, as f32"));
   std::filesystem::remove(dir + "/in0.npy");
   EXPECT_TRUE(WriteNpy(dir + "/image.npy", net.Image(1)));
-  EXPECT_THAT(net.Quantise(Quantization::kInt8, dir),
+  EXPECT_THAT(net.Quantize(Quantization::kInt8, dir),
               HasSubstr("has no i0.npy, in0.npy or i0.0.npy; it has image.npy"));
-  EXPECT_THAT(net.Quantise(Quantization::kNone, dir), HasSubstr("is for a quantised model only"));
+  EXPECT_THAT(net.Quantize(Quantization::kNone, dir), HasSubstr("is for a quantized model only"));
 }
 
 TEST(Quantize, TakesNumberedFilesAndADimensionOfSamples) {
@@ -293,12 +293,12 @@ TEST(Quantize, NamesTheCalibrationDataThatItDoesNotRead) {
   Net net;
   const std::string dir = net.Calibration(2);
   for (const char* name : {"/i0.0.npy", "/image.npy"}) EXPECT_TRUE(WriteNpy(dir + name, net.Image(1)));
-  ASSERT_EQ(net.Quantise(Quantization::kInt8, dir), "");
+  ASSERT_EQ(net.Quantize(Quantization::kInt8, dir), "");
   EXPECT_THAT(net.Notes(), HasSubstr(dir + ": not read: i0.0.npy, image.npy; inputs of " +
                                      net.module.signatures[0].key + ": in0.npy or i0.npy or i0.0.npy.."));
   EXPECT_THAT(net.Notes(), ::testing::Not(HasSubstr("not read: in0.npy")));
   Net clean;
-  ASSERT_EQ(clean.Quantise(Quantization::kInt8, clean.Calibration(2)), "");
+  ASSERT_EQ(clean.Quantize(Quantization::kInt8, clean.Calibration(2)), "");
   EXPECT_THAT(clean.Notes(), ::testing::Not(HasSubstr("not read")));
 }
 

@@ -58,7 +58,7 @@ TEST(Memory, StaysNearTheLargestSetInUseOnAChain) {
   EXPECT_LE(Arrange(requests), 2 * ((1u << 16) + kAlignment));
 }
 
-TEST(Analyse, CopiesAStateThatIsReadLaterAConstantOrAnInput) {
+TEST(Analyze, CopiesAStateThatIsReadLaterAConstantOrAnInput) {
   Module module;
   Function& f = module.Add("main");
   const Type type{DType::kF32, {2}};
@@ -71,7 +71,7 @@ TEST(Analyse, CopiesAStateThatIsReadLaterAConstantOrAnInput) {
     f.AddNode(Op::kUnidirectionalSequenceRnn, {x, kNoValue, kNoValue, kNoValue, state}, {type, type});
   }
   f.outputs = {f.AddNode(Op::kExp, {twice}, {type}).results[0]};
-  const Code code = Analyse(module, f);
+  const Code code = Analyze(module, f);
   std::vector<bool> copies;
   for (const auto& states : code.states) {
     if (!states.empty()) copies.push_back(states[0].copy);

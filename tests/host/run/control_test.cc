@@ -175,7 +175,7 @@ std::unique_ptr<Module> Counter() {
   return module;
 }
 
-TEST(State, VariablesAreSharedByFunctionsAndInitialisedOnce) {
+TEST(State, VariablesAreSharedByFunctionsAndInitializedOnce) {
   Machine machine(Counter());
   EXPECT_THAT(FloatsOf(machine.Run({})[0]), ElementsAre(11));
   EXPECT_THAT(FloatsOf(machine.Run({})[0]), ElementsAre(12));

@@ -13,7 +13,7 @@
 //   test.count (x) -> x + how often the plan ran (persistent memory), by way of scratch
 //   test.parallel (x) -> x + 1 computed in nested parallel loops
 //   test.fail (x) -> fails with "no luck today"        test.unsized (x) -> i64[?], never given a size
-//   test.made (x) {fail} -> x; cannot be initialised with fail = 1
+//   test.made (x) {fail} -> x; cannot be initialized with fail = 1
 // DEQUANTIZE (i8 x[n]) -> x times how often any has run by now
 // UNIDIRECTIONAL_SEQUENCE_RNN (x, -, -, -, state) -> state after state += x.
 extern const fbx_entry kTestPlugin;

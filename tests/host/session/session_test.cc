@@ -270,7 +270,7 @@ TEST(Session, ASignatureThatCannotRunFailsAlone) {
   for (const Model::Placement& row : model->placements()) EXPECT_THAT(row.op, Not(HasSubstr("Flex")));
 }
 
-// Of one session, with one variable, which the shared initialiser has set once.
+// Of one session, with one variable, which the shared initializer has set once.
 TEST(Session, SignaturesThatRunShareVariables) {
   const auto model = ModelOf(fixtures::OnDevice::Make({"restore", "save", "train", "infer"}));
   auto session = Session::Create(model, {.signature = "train"});

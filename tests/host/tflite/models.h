@@ -27,7 +27,7 @@ inline void ExpectRoundTrip(const Module& module) {
   EXPECT_TRUE(Equal(module, **back, &why)) << why;
 }
 
-// A recurrent net with weights, quantisation, state, a custom op, a loop, a composite, signatures and
+// A recurrent net with weights, quantization, state, a custom op, a loop, a composite, signatures and
 // metadata.
 std::unique_ptr<Module> Everything();
 

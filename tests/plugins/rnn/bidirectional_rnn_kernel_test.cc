@@ -30,7 +30,7 @@ std::vector<FakeTensor> Cell(int64_t cells, Weights weights, uint32_t seed) {
     if (weights == Weights::kBytes && i < 2) {
       std::vector<int8_t> bytes;
       for (const double v : values[i]) bytes.push_back(static_cast<int8_t>(v * 300));
-      cell.push_back(FakeTensor::Of<int8_t>(FBX_I8, dims[i], bytes, flags).Quantised(0.004f));
+      cell.push_back(FakeTensor::Of<int8_t>(FBX_I8, dims[i], bytes, flags).Quantized(0.004f));
     } else {
       cell.push_back(TensorOf(TypeOf(weights), dims[i], values[i], flags));
     }

@@ -138,7 +138,7 @@ FakeTensor& FakeTensor::Uses(uint32_t uses) {
   return *this;
 }
 
-FakeTensor& FakeTensor::Quantised(float scale, int64_t zero_point) {
+FakeTensor& FakeTensor::Quantized(float scale, int64_t zero_point) {
   quant_ = {FBX_HEAD(fbx_quant), FBX_QUANT_PER_TENSOR, 0, 0, 1, nullptr, nullptr};
   scale_ = scale;
   zero_point_ = zero_point;

@@ -59,7 +59,7 @@ class FakeTensor {
   FakeTensor& Allocate(size_t element_size);
   FakeTensor& ShareMemoryOf(const FakeTensor& other);
   FakeTensor& Uses(uint32_t uses);
-  FakeTensor& Quantised(float scale, int64_t zero_point = 0);
+  FakeTensor& Quantized(float scale, int64_t zero_point = 0);
   // Fresh on every call, so that a tensor may be moved.
   const fbx_tensor* abi() const;
   template <class T>

@@ -32,7 +32,7 @@ std::vector<std::vector<int64_t>> Dims(const HybridCase& g) {
 FakeTensor Stored(const std::vector<int64_t>& dims, const std::vector<double>& steps, float scale) {
   std::vector<int8_t> values;
   for (const double step : steps) values.push_back(static_cast<int8_t>(std::lround(step)));
-  return FakeTensor::Of(FBX_I8, dims, values, FBX_TENSOR_CONST).Quantised(scale);
+  return FakeTensor::Of(FBX_I8, dims, values, FBX_TENSOR_CONST).Quantized(scale);
 }
 
 struct GruResult {
@@ -127,7 +127,7 @@ TEST(HybridGru, TakesBothWeightsOrNone) {
     const FakeHost host;
     std::vector<FakeTensor> operands{F32Tensor({1, 3, 5}), F32Tensor({1, 7})};
     const auto stored = [](std::vector<int64_t> dims) {
-      return FakeTensor(FBX_I8, std::move(dims), FBX_TENSOR_CONST).Allocate(1).Quantised(0.1F);
+      return FakeTensor(FBX_I8, std::move(dims), FBX_TENSOR_CONST).Allocate(1).Quantized(0.1F);
     };
     operands.push_back(stored({21, 5}));
     operands.push_back(stored({21, 7}));
@@ -139,8 +139,8 @@ TEST(HybridGru, TakesBothWeightsOrNone) {
   };
   EXPECT_EQ(why(0, F32Tensor({1, 3, 5})), "status 0");
   EXPECT_EQ(why(3, F32Tensor({21, 7})), "DTYPE operand 3: is f32 beside other weights of 8 bits");
-  EXPECT_EQ(why(2, FakeTensor(FBX_I8, {21, 5}).Quantised(0.1F)),
-            "NONCONST operand 2: is computed; quantised weights are constant");
+  EXPECT_EQ(why(2, FakeTensor(FBX_I8, {21, 5}).Quantized(0.1F)),
+            "NONCONST operand 2: is computed; quantized weights are constant");
   EXPECT_EQ(why(2, FakeTensor(FBX_I8, {21, 5}, FBX_TENSOR_CONST).Allocate(1)),
             "QUANT operand 2: has no single scale");
 }

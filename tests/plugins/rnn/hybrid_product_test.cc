@@ -32,7 +32,7 @@ TEST(HybridProduct, IsExactInEveryCode) {
 
 // Halves between two steps, values beyond both ends, NaN, and every length up to some vectors of the widest
 // code.
-TEST(HybridProduct, QuantisesAlikeInEveryCode) {
+TEST(HybridProduct, QuantizesAlikeInEveryCode) {
   const float special[] = {0.5F, -0.5F, 1.5F, -2.5F, 127.5F, -128.5F, 3e5F, -3e5F, std::nanf("")};
   for (const PanelCode* code : PanelCodes()) {
     for (size_t n = 0; n < 70; ++n) {
@@ -42,7 +42,7 @@ TEST(HybridProduct, QuantisesAlikeInEveryCode) {
       for (const int32_t zero : {0, -128, 5}) {
         const int32_t least = zero == 0 ? -127 : -128;
         std::vector<int8_t> stored(n + 1, 77);
-        code->quantise(x.data(), n, 0.7F, zero, least, stored.data());
+        code->quantize(x.data(), n, 0.7F, zero, least, stored.data());
         for (size_t i = 0; i < n; ++i) {
           const float sum = std::round(static_cast<float>(zero) + x[i] * 0.7F),
                       end = static_cast<float>(least);
@@ -50,7 +50,7 @@ TEST(HybridProduct, QuantisesAlikeInEveryCode) {
           EXPECT_EQ(static_cast<float>(stored[i]), expected) << x[i] << " of " << n;
         }
         EXPECT_EQ(stored[n], 77);
-        code->quantise(x.data(), n, 1, zero, least, stored.data());
+        code->quantize(x.data(), n, 1, zero, least, stored.data());
         if (n > 9 && zero == 0) {
           EXPECT_EQ((std::vector<int8_t>{stored[0], stored[3], stored[6], stored[9]}),
                     (std::vector<int8_t>{1, -1, 2, -3}));
@@ -69,20 +69,20 @@ TEST(HybridProduct, QuantisesAlikeInEveryCode) {
   }
 }
 
-TEST(HybridProduct, QuantisesToTheRangeOfAVector) {
+TEST(HybridProduct, QuantizesToTheRangeOfAVector) {
   std::vector<int8_t> memory(HybridBytes(4), 55);
   HybridVector v{memory.data()};
   const std::vector<float> x = {-1, 0, 0.5F, 2};
   const auto stored = [&] { return std::vector<int8_t>(memory.begin(), memory.begin() + 5); };
-  v.Quantise(x.data(), 4, false);
+  v.Quantize(x.data(), 4, false);
   EXPECT_EQ(stored(), (std::vector<int8_t>{-64, 0, 32, 127, 0}));
   EXPECT_EQ(v.zero, 0);
   EXPECT_FLOAT_EQ(v.scale, 2.0F / 127);
-  v.Quantise(x.data(), 4, true);
+  v.Quantize(x.data(), 4, true);
   EXPECT_EQ(v.zero, -43);
   EXPECT_EQ(stored(), (std::vector<int8_t>{-128, -43, -1, 127, 0}));
   const std::vector<float> none(4, 0);
-  v.Quantise(none.data(), 4, true);
+  v.Quantize(none.data(), 4, true);
   EXPECT_EQ(stored(), (std::vector<int8_t>(5, 0)));
 }
 

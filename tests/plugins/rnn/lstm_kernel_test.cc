@@ -263,7 +263,7 @@ std::string WhyNot(const Change& change, LstmCase lstm = {}) {
 
 using Tensors = std::vector<FakeTensor>;
 
-TEST(LstmKernel, DeclinesWeightsOfWhichOnlySomeAreQuantised) {
+TEST(LstmKernel, DeclinesWeightsOfWhichOnlySomeAreQuantized) {
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[2] = FakeTensor(FBX_I8, {7, 5}, FBX_TENSOR_CONST); }),
             "DTYPE operand 1: is f32, expected i8 beside weights of 8 bits");
 }

@@ -122,7 +122,7 @@ FakeTensor Stored(fbx_dtype dtype, std::vector<int64_t> dims, float scale, int64
     meaning.push_back(scale * static_cast<double>(stored.back() - zero));
   }
   FakeTensor tensor = FakeTensor::Of<T>(dtype, dims, stored, FBX_TENSOR_CONST);
-  return tensor.Quantised(scale, zero);
+  return tensor.Quantized(scale, zero);
 }
 
 // State and times of 16 bits, and of 8 with a zero point.
@@ -138,11 +138,11 @@ void ExpectNearReals(fbx_dtype dtype, float state_scale, int64_t state_zero, flo
   FakeTensor state = FakeTensor::Of<T>(
       dtype, dims[4],
       std::vector<T>(static_cast<size_t>(dims[4][0] * dims[4][1]), static_cast<T>(state_zero)));
-  state.Quantised(state_scale, state_zero);
+  state.Quantized(state_scale, state_zero);
   const FakeHost host;
-  FakeTensor out = FakeTensor(FBX_I8, {c.batch, c.units}).Allocate(1).Quantised(0.02F, -128);
-  FakeTensor input = FakeTensor(FBX_I8, dims[0]).Allocate(1).Quantised(0.02F, 5);
-  FakeTensor after = FakeTensor(dtype, dims[4]).ShareMemoryOf(state).Quantised(state_scale, state_zero);
+  FakeTensor out = FakeTensor(FBX_I8, {c.batch, c.units}).Allocate(1).Quantized(0.02F, -128);
+  FakeTensor input = FakeTensor(FBX_I8, dims[0]).Allocate(1).Quantized(0.02F, 5);
+  FakeTensor after = FakeTensor(dtype, dims[4]).ShareMemoryOf(state).Quantized(state_scale, state_zero);
   FakeNode node(host, KernelOfThePlugin(kOp), Attributes(c), {input, features, times, FakeTensor(), state},
                 {out, after});
   for (uint32_t call = 0; call < 7; ++call) {
@@ -183,21 +183,21 @@ std::string WhyNot(const Change& change) {
   FakeAttrs attrs = Attributes(c);
   change(operands, attrs);
   FakeTensor out = F32Tensor({});
-  if (operands[0].abi()->dtype == FBX_I8) out = FakeTensor(FBX_I8, {}).Quantised(0.1F, -128);
+  if (operands[0].abi()->dtype == FBX_I8) out = FakeTensor(FBX_I8, {}).Quantized(0.1F, -128);
   FakeNode node(host, KernelOfThePlugin(kOp), attrs, operands, {out, F32Tensor({})});
   return Declined(host, node);
 }
 
 FakeTensor Weights(fbx_dtype dtype, std::vector<int64_t> dims, size_t size) {
-  return FakeTensor(dtype, std::move(dims), FBX_TENSOR_CONST).Allocate(size).Quantised(0.01F);
+  return FakeTensor(dtype, std::move(dims), FBX_TENSOR_CONST).Allocate(size).Quantized(0.01F);
 }
 
 void ToIntegers(Tensors& t) {
-  t[0] = FakeTensor(FBX_I8, {1, 5}).Quantised(0.1F, 3);
+  t[0] = FakeTensor(FBX_I8, {1, 5}).Quantized(0.1F, 3);
   t[1] = Weights(FBX_I8, {4, 5}, 1);
   t[2] = Weights(FBX_I16, {4, 3}, 2);
   t[3] = FakeTensor(FBX_I32, {4}, FBX_TENSOR_CONST).Allocate(4);
-  t[4] = FakeTensor(FBX_I16, {1, 12}).Quantised(0.01F);
+  t[4] = FakeTensor(FBX_I16, {1, 12}).Quantized(0.01F);
 }
 
 TEST(SvdfKernel, DeclinesWhatItCannotDo) {
@@ -231,7 +231,7 @@ TEST(SvdfKernel, DeclinesIntegersThatDoNotFitTogether) {
             "DTYPE operand 2: is f32, i16 and i8 are done");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) {
               ToIntegers(t);
-              t[4] = FakeTensor(FBX_I8, {1, 12}).Quantised(0.01F);
+              t[4] = FakeTensor(FBX_I8, {1, 12}).Quantized(0.01F);
             }),
             "DTYPE operand 4: is i8, expected i16");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) {
@@ -246,9 +246,9 @@ TEST(SvdfKernel, DeclinesIntegersThatDoNotFitTogether) {
             "ATTR attr fused_activation_function: in integers NONE and RELU are done");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) {
               ToIntegers(t);
-              t[1] = FakeTensor(FBX_I8, {4, 5}).Quantised(0.01F);
+              t[1] = FakeTensor(FBX_I8, {4, 5}).Quantized(0.01F);
             }),
-            "NONCONST operand 1: is computed; quantised weights are constant");
+            "NONCONST operand 1: is computed; quantized weights are constant");
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ Attrs NgramAttrs(int64_t width) {
   return attrs;
 }
 
-TEST(Ngrams, JoinsNeighboursOfARow) {
+TEST(Ngrams, JoinsNeighborsOfARow) {
   const Composite dense{
       "tftext:Ngrams", {{DType::kString, {2, 3}}}, {{DType::kString, {-1, -1}}}, NgramAttrs(2)};
   const auto grams = dense.Run(FUSEBOX_TEXT, {Texts({2, 3}, {"a", "b", "c", "d", "e", "f"})});

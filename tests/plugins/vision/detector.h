@@ -44,7 +44,7 @@ inline std::unique_ptr<Module> ModuleOf(const Detector& d, const std::vector<flo
   module->source = "detector.tflite";
   Function& f = module->Add("main");
   const DType dtype = d.bytes ? DType::kU8 : DType::kF32;
-  const auto quantised = [&](ValueId id, float scale, int64_t zero) {
+  const auto quantized = [&](ValueId id, float scale, int64_t zero) {
     if (!d.bytes) return id;
     auto quant = std::make_shared<Quant>();
     quant->scales = {scale};
@@ -52,14 +52,14 @@ inline std::unique_ptr<Module> ModuleOf(const Detector& d, const std::vector<flo
     f.value(id).quant = std::move(quant);
     return id;
   };
-  const ValueId boxes = quantised(f.AddInput({dtype, {1, d.anchors, 4}}, "boxes"), 0.25F, 128);
+  const ValueId boxes = quantized(f.AddInput({dtype, {1, d.anchors, 4}}, "boxes"), 0.25F, 128);
   const ValueId scores =
-      quantised(f.AddInput({dtype, {1, d.anchors, d.classes + d.background}}, "scores"), 1 / 256.0F, 0);
+      quantized(f.AddInput({dtype, {1, d.anchors, d.classes + d.background}}, "scores"), 1 / 256.0F, 0);
   ValueId at = kNoValue;
   if (d.bytes) {
     std::vector<uint8_t> stored;
     for (const float a : anchors) stored.push_back(static_cast<uint8_t>(std::lround(a * 200)));
-    at = quantised(f.AddConst<uint8_t>(dtype, {d.anchors, 4}, stored), 0.005F, 0);
+    at = quantized(f.AddConst<uint8_t>(dtype, {d.anchors, 4}, stored), 0.005F, 0);
   } else {
     at = f.AddConst<float>(dtype, {d.anchors, 4}, anchors);
   }

@@ -49,7 +49,7 @@ Build UnsignedNet(int64_t zero_point) {
   };
 }
 
-// f32 x i8: the activation is quantised while it runs, and XNNPACK keys no bias.
+// f32 x i8: the activation is quantized while it runs, and XNNPACK keys no bias.
 Build HybridNet(float bias) {
   return [=] {
     Net net;

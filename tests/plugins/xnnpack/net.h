@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small models made of quantised and plain tensors, and what they compute through XNNPACK with and without a
+// Small models made of quantized and plain tensors, and what they compute through XNNPACK with and without a
 // cache.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace fusebox::xnnpack_test {
 
-// scale and zero point; a scale of 0: not quantised.
+// scale and zero point; a scale of 0: not quantized.
 struct Q {
   float scale = 0;
   int64_t zero_point = 0;
@@ -31,24 +31,24 @@ class Net {
 
   Type Of(DType dtype, std::vector<int64_t> dims) { return {dtype, Shape(std::move(dims))}; }
   ValueId Input(DType dtype, std::vector<int64_t> dims, Q q = {}) {
-    return Quantised(f_.AddInput(Of(dtype, std::move(dims)), "x" + std::to_string(f_.inputs.size())), {q});
+    return Quantized(f_.AddInput(Of(dtype, std::move(dims)), "x" + std::to_string(f_.inputs.size())), {q});
   }
   template <class T>
   ValueId Const(DType dtype, std::vector<int64_t> dims, const std::vector<T>& values, std::vector<Q> q = {},
                 int axis = 0) {
     const auto bytes = std::as_bytes(std::span(values));
-    return Quantised(f_.AddConst(Of(dtype, std::move(dims)), Buffer::Copy(bytes)), q, axis);
+    return Quantized(f_.AddConst(Of(dtype, std::move(dims)), Buffer::Copy(bytes)), q, axis);
   }
   // Another value over the very bytes of a constant.
   ValueId Again(ValueId constant, std::vector<int64_t> dims, std::vector<Q> q = {}) {
     const Value& value = f_.value(constant);
-    return Quantised(f_.AddConst(Of(value.type.dtype, std::move(dims)), Buffer(value.data)), q);
+    return Quantized(f_.AddConst(Of(value.type.dtype, std::move(dims)), Buffer(value.data)), q);
   }
   ValueId Add(Op op, std::vector<ValueId> operands, DType dtype, std::vector<int64_t> dims, Attrs attrs = {},
               Q q = {}) {
     Node& node = f_.AddNode(op, std::move(operands), {Of(dtype, std::move(dims))}, std::move(attrs));
     node.location.name = std::string(Name(op));
-    return Quantised(node.results[0], {q});
+    return Quantized(node.results[0], {q});
   }
   Function& function() { return f_; }
   std::unique_ptr<Module> Take(std::vector<ValueId> outputs) {
@@ -57,7 +57,7 @@ class Net {
   }
 
  private:
-  ValueId Quantised(ValueId id, const std::vector<Q>& qs, int axis = 0) {
+  ValueId Quantized(ValueId id, const std::vector<Q>& qs, int axis = 0) {
     if (qs.empty() || qs[0].scale == 0) return id;
     std::vector<float> scales;
     std::vector<int64_t> zero_points;

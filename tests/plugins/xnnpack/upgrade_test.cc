@@ -37,9 +37,9 @@ std::unique_ptr<Module> BothKinds() {
 uint8_t* CpuFeatures() {
   void* const library = dlopen("libcpuinfo.so.0", RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) return nullptr;
-  const auto initialise = reinterpret_cast<bool (*)()>(dlsym(library, "cpuinfo_initialize"));
+  const auto initialize = reinterpret_cast<bool (*)()>(dlsym(library, "cpuinfo_initialize"));
   auto* const features = static_cast<uint8_t*>(dlsym(library, "cpuinfo_isa"));
-  return initialise != nullptr && initialise() ? features : nullptr;
+  return initialize != nullptr && initialize() ? features : nullptr;
 }
 
 // What the processes run, in place of tests.

@@ -166,7 +166,7 @@ void ThresholdedReluLayer(LayerCall& c) {
   c.Give(c.e().Op("SelectV2", {above, x, c.e().F32(0)}));
 }
 
-// Axes of a Softmax layer: one, or several that are normalised together. A mask leaves elements out.
+// Axes of a Softmax layer: one, or several that are normalized together. A mask leaves elements out.
 void SoftmaxLayer(LayerCall& c) {
   ValueId x = c.in();
   if (const ValueId mask = c.KeywordTensor("mask"); mask != kNoValue) {

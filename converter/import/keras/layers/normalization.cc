@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation with stored statistics and with those of the input.
+// Normalization with stored statistics and with those of the input.
 #include <algorithm>
 
 #include "converter/import/keras/layer_call.h"
@@ -97,7 +97,7 @@ void LayerNormalization(LayerCall& c) {
   c.Give(y);
 }
 
-// Channels last: [batch, space..., groups, channels of a group], normalised over space and the group's
+// Channels last: [batch, space..., groups, channels of a group], normalized over space and the group's
 // channels. Another axis is moved there and back.
 void GroupNormalization(LayerCall& c) {
   ValueId x = c.in();

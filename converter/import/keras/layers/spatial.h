@@ -22,7 +22,7 @@ ValueId Narrow(LayerCall&, ValueId v);  // and back
 
 // Every element `times` times along one axis.
 ValueId Repeat(LayerCall&, ValueId x, int axis, int64_t times);
-// [B, H, W, C] at another size, two scalars i32: "nearest", "bilinear" or "bicubic" of pixels whose centres
+// [B, H, W, C] at another size, two scalars i32: "nearest", "bilinear" or "bicubic" of pixels whose centers
 // are at halves.
 ValueId Interpolated(LayerCall&, ValueId x, const std::vector<ValueId>& sizes, const std::string& how);
 

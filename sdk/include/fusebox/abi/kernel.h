@@ -37,7 +37,7 @@ typedef struct fbx_node {
    * it hears of errors. */
   fbx_str location;
   void* const* scratch; /* [invoke] by slot number, as asked for in prepare */
-  /* What the file says of values inside the op: type and quantisation, never data. NULL: nothing. */
+  /* What the file says of values inside the op: type and quantization, never data. NULL: nothing. */
   const fbx_tensor* const* intermediates;
   uint32_t intermediate_count;
 } fbx_node;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors as a plugin sees them: element type, shape, quantisation, data. */
+/* Tensors as a plugin sees them: element type, shape, quantization, data. */
 #ifndef FUSEBOX_ABI_TENSOR_H_
 #define FUSEBOX_ABI_TENSOR_H_
 
@@ -84,7 +84,7 @@ typedef struct fbx_tensor {
                     Activations are 64-byte aligned, constants at least to the element; 16 readable bytes
                  follow. */
   size_t bytes;           /* of the payload at data */
-  const fbx_quant* quant; /* NULL: not quantised */
+  const fbx_quant* quant; /* NULL: not quantized */
   fbx_str name;
   const fbx_file* file; /* graphs of a delegate, operands of a kernel in init: the file that holds data, at
                            data - file->data. NULL: memory */

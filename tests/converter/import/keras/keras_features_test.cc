@@ -50,7 +50,7 @@ TEST(KerasFeatures, ValuesFallIntoBins) {
   EXPECT_THAT(none.error().message, HasSubstr("its bin_boundaries are no numbers in order"));
 }
 
-TEST(KerasFeatures, NormalisationAlongOtherAxes) {
+TEST(KerasFeatures, NormalizationAlongOtherAxes) {
   const Tensor x = Floats({1, 2, 2}, {1, 3, 10, 30});
   // Each channel, which comes first, is a group.
   const float unit = 1 / std::sqrt(1.001F), wide = 10 / std::sqrt(100.001F);

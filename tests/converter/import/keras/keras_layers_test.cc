@@ -18,7 +18,7 @@ TEST(KerasLayers, UnitNormalizationGivesLengthOne) {
              {0.6f, 0, 0.8f, 1 / 3.f, 2 / 3.f, 2 / 3.f});
 }
 
-TEST(KerasLayers, GroupNormalizationNormalisesGroupsOfChannels) {
+TEST(KerasLayers, GroupNormalizationNormalizesGroupsOfChannels) {
   const KerasCase one =
       OneLayer("", "GroupNormalization",
                {{"groups", 2}, {"epsilon", 0.0}, {"scale", false}, {"center", false}}, {1, 2, 4});

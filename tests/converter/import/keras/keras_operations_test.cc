@@ -259,7 +259,7 @@ TEST(KerasWeights, AreSoughtForClassesOfAnyLength) {
   EXPECT_FALSE(RunFile(file, {Floats({1, 2}, {0, 1})}));
 }
 
-TEST(KerasWeights, ThatAreQuantisedAreRefused) {
+TEST(KerasWeights, ThatAreQuantizedAreRefused) {
   const json config = SequentialConfig(
       {1, 2}, json::array({LayerEntry("Embedding", {{"input_dim", 2}, {"output_dim", 1}}, "a")}));
   const std::string file = TestDir() + "/model.keras";
@@ -268,7 +268,7 @@ TEST(KerasWeights, ThatAreQuantisedAreRefused) {
       {{"layers/embedding/vars/0", {{DType::kI8, {2, 1}}, Buffer::Of<int8_t>(std::vector<int8_t>{127, 1})}}});
   const auto run = RunFile(file, {Floats({1, 2}, {0, 1})});
   ASSERT_FALSE(run);
-  EXPECT_THAT(run.error().message, HasSubstr("is i8: quantised weights are not known"));
+  EXPECT_THAT(run.error().message, HasSubstr("is i8: quantized weights are not known"));
 }
 
 // Of a frozen model Keras 2 stores what a layer in it still trains first.

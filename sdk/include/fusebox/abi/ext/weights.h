@@ -27,7 +27,7 @@ FBX_EXTERN_C_BEGIN
 /*
  * What decides the packed bytes. The provider makes the key of it, together with what nobody should have to
  * think of: the id of the plugin that asks, its version and the build of its library, and of each source the
- * contents, type, dims and quantisation. What the caller says is what else its packing code looks at.
+ * contents, type, dims and quantization. What the caller says is what else its packing code looks at.
  */
 typedef struct fbx_weights_recipe {
   fbx_head head;

@@ -3,9 +3,9 @@
 // first is a transpose at its inputs and at its outputs.
 #include <algorithm>
 
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 using Order = std::vector<int64_t>;
@@ -218,4 +218,4 @@ std::span<const Rule> LayoutRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

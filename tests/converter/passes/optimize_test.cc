@@ -24,19 +24,19 @@ struct Dense : Bench {
     return y;
   }
   ValueId Relu() { return y = f.AddNode(Op::kRelu, {y}, {F32({1, 3})}).results[0]; }
-  // Optimises, and holds what the function computes against what it computed before.
+  // Optimizes, and holds what the function computes against what it computed before.
   void Run() {
     if (f.outputs.empty()) f.outputs = {y};
     Sign(f);
     const std::vector<Tensor> in = {Floats({1, 2}, {0.5f, -2})};
     const auto before = Compute("main", in);
-    EXPECT_EQ(Bench::Run(Optimise), "");
+    EXPECT_EQ(Bench::Run(Optimize), "");
     const auto after = Compute("main", in);
     for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(FloatsOf(before[i]), FloatsOf(after[i]));
   }
 };
 
-TEST(Optimise, PutsBiasAndActivationIntoTheOpBefore) {
+TEST(Optimize, PutsBiasAndActivationIntoTheOpBefore) {
   for (const bool constant_first : {false, true}) {
     Dense model;
     model.Plus({3}, {10, 20, 30}, constant_first);
@@ -49,7 +49,7 @@ TEST(Optimise, PutsBiasAndActivationIntoTheOpBefore) {
   }
 }
 
-TEST(Optimise, SumsTwoBiases) {
+TEST(Optimize, SumsTwoBiases) {
   Dense model;
   model.Plus({1, 3}, {1, 2, 3});
   model.Plus({3}, {10, 20, 30});
@@ -59,7 +59,7 @@ TEST(Optimise, SumsTwoBiases) {
 }
 
 // The sums of an LSTM's cell: input by weights, state by weights, and a bias after both.
-TEST(Optimise, PutsTheBiasOfASumIntoASummand) {
+TEST(Optimize, PutsTheBiasOfASumIntoASummand) {
   for (const bool minus : {false, true}) {
     Rewritten m;
     const ValueId a = m.Op1(Op::kFullyConnected, {m.In({1, 5}), m.Weights({4, 5}), kNoValue});
@@ -73,7 +73,7 @@ TEST(Optimise, PutsTheBiasOfASumIntoASummand) {
   }
 }
 
-TEST(Optimise, LeavesTheBiasOfASumThatIsWider) {
+TEST(Optimize, LeavesTheBiasOfASumThatIsWider) {
   Rewritten wider, read, clipped;
   const auto dense = [](Rewritten& m) {
     return m.Op1(Op::kFullyConnected, {m.In({1, 5}), m.Weights({4, 5}), kNoValue});
@@ -90,7 +90,7 @@ TEST(Optimise, LeavesTheBiasOfASumThatIsWider) {
   EXPECT_EQ(Count(clipped.f, Op::kAdd), 2u);
 }
 
-TEST(Optimise, LeavesWhatASecondReaderNeeds) {
+TEST(Optimize, LeavesWhatASecondReaderNeeds) {
   Dense bias, activation;
   const ValueId product = bias.y;
   bias.f.outputs = {bias.Plus({3}, {1, 2, 3}), product};
@@ -105,7 +105,7 @@ TEST(Optimise, LeavesWhatASecondReaderNeeds) {
   EXPECT_THAT(activation.Notes(), HasSubstr("RELU is not merged into"));
 }
 
-TEST(Optimise, LeavesABiasThatIsNone) {
+TEST(Optimize, LeavesABiasThatIsNone) {
   Dense late;
   late.Relu();
   late.Plus({3}, {1, 2, 3});
@@ -118,7 +118,7 @@ TEST(Optimise, LeavesABiasThatIsNone) {
   EXPECT_EQ(again.f.nodes.size(), 2u) << "no activation is a clamp to [0, 1]";
 }
 
-TEST(Optimise, SpreadsOneNumberOverTheChannels) {
+TEST(Optimize, SpreadsOneNumberOverTheChannels) {
   Dense model;
   model.Plus(Shape::Scalar(), {5});
   model.Run();
@@ -143,12 +143,12 @@ std::string ConvPlus(int64_t channels, const Shape& bias, const Shape& sum, size
   f.outputs =
       f.AddNode(Op::kAdd, {y, f.AddConst<float>(DType::kF32, bias, ones)}, {{DType::kF32, sum}}).results;
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(Optimise), "");
+  EXPECT_EQ(bench.Run(Optimize), "");
   *nodes = f.nodes.size();
   return bench.Notes();
 }
 
-TEST(Optimise, TakesABiasPerChannelOnly) {
+TEST(Optimize, TakesABiasPerChannelOnly) {
   size_t nodes = 0;
   ConvPlus(3, {3}, {1, 1, 2, 3}, &nodes);
   EXPECT_EQ(nodes, 1u);
@@ -162,7 +162,7 @@ TEST(Optimise, TakesABiasPerChannelOnly) {
   EXPECT_EQ(nodes, 2u) << "the sum has a dimension more";
 }
 
-TEST(Optimise, MindsWeightsOfUnknownRank) {
+TEST(Optimize, MindsWeightsOfUnknownRank) {
   Bench bench;
   Function& f = bench.Add("main");
   const ValueId x = f.AddInput(F32({1, 2})), w = f.AddInput({DType::kF32, Shape()});
@@ -170,11 +170,11 @@ TEST(Optimise, MindsWeightsOfUnknownRank) {
   const ValueId c = f.AddConst<float>(DType::kF32, {3}, {1, 2, 3});
   f.outputs = f.AddNode(Op::kAdd, {y, c}, {{DType::kF32, Shape()}}).results;
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(Optimise), "");
+  EXPECT_EQ(bench.Run(Optimize), "");
   EXPECT_EQ(f.nodes.size(), 2u);
 }
 
-TEST(Optimise, DropsOpsThatChangeNothing) {
+TEST(Optimize, DropsOpsThatChangeNothing) {
   Dense model;
   const ValueId ones = model.f.AddConst<float>(DType::kF32, {1, 3}, {1, 1, 1});
   model.y = model.f.AddNode(Op::kMul, {ones, model.y}, {F32({1, 3})}).results[0];
@@ -187,14 +187,14 @@ TEST(Optimise, DropsOpsThatChangeNothing) {
   EXPECT_EQ(model.f.nodes.size(), 1u) << ToText(model.f);
 }
 
-TEST(Optimise, KeepsAProductWithOnesThatBroadcasts) {
+TEST(Optimize, KeepsAProductWithOnesThatBroadcasts) {
   Bench bench;
   Function& f = bench.Add("main");
   const ValueId x = f.AddInput(F32({1, 3}));
   const ValueId ones = f.AddConst<float>(DType::kF32, {2, 1}, {1, 1});
   f.outputs = f.AddNode(Op::kMul, {x, ones}, {F32({2, 3})}).results;
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(Optimise), "");
+  EXPECT_EQ(bench.Run(Optimize), "");
   EXPECT_EQ(f.nodes.size(), 1u);
 }
 

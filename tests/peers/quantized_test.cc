@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised conversions: how large they are, how far from the float model, and that stock TFLite runs them as
+// Quantized conversions: how large they are, how far from the float model, and that stock TFLite runs them as
 // we do.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using converter::Quantization;
 
 constexpr int kCalibrated = 64, kTried = 200;
 
-// How a quantised net is held against its float form on random inputs.
+// How a quantized net is held against its float form on random inputs.
 struct Score {
   int clear = 0;             // inputs whose winner leads by a tenth of the spread of the outputs
   int agree = 0;             // those of them with the same winner
@@ -47,11 +47,11 @@ void Compare(const Tensor& was, const Tensor& is, Score& score) {
   score.agree += std::ranges::max_element(a) - a.begin() == std::ranges::max_element(b) - b.begin();
 }
 
-Result<Score> Try(const std::string& plain, const std::string& quantised,
+Result<Score> Try(const std::string& plain, const std::string& quantized,
                   const std::shared_ptr<Registry>& registry, double tolerance, int tried = kTried) {
   FUSEBOX_ASSIGN(const auto a, Open(plain, registry));
-  FUSEBOX_ASSIGN(const auto b, Open(quantised, registry));
-  const auto stock = Stock::Open(quantised);
+  FUSEBOX_ASSIGN(const auto b, Open(quantized, registry));
+  const auto stock = Stock::Open(quantized);
   Score score;
   if (!stock) score.beside_stock = "newer than stock: " + stock.error().message.substr(0, 120);
   for (uint64_t seed = 1000; seed < 1000 + static_cast<uint64_t>(tried); ++seed) {
@@ -127,7 +127,7 @@ constexpr struct {
               {Quantization::kDynamic, "dynamic", 1.5e-3},
               {Quantization::kInt8, "int8", 1.01 / 256}};
 
-TEST(Quantised, NetsAreSmallAndRunAsInStock) {
+TEST(Quantized, NetsAreSmallAndRunAsInStock) {
   FUSEBOX_NEEDS_STOCK();
   const auto registry = Plugins();
   ASSERT_TRUE(registry) << registry.error().message;
@@ -212,7 +212,7 @@ constexpr int kTriedOfKeras = 100;
 constexpr double kSmallNet = 250e3;
 double LargestStructure(const Bytes& bytes) { return 1000 + 400 * static_cast<double>(bytes.ops); }
 
-TEST(Quantised, ConvNetsOfKerasFilesKeepTheirWinner) {
+TEST(Quantized, ConvNetsOfKerasFilesKeepTheirWinner) {
   FUSEBOX_NEEDS_STOCK();
   FUSEBOX_NEEDS_MODEL(root, "keras");
   const auto registry = Plugins();

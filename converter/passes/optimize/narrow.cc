@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 constexpr int kDeepestCut = 32;  // ops between the cut and where the numbers come from
@@ -85,4 +85,4 @@ std::span<const Rule> NarrowRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

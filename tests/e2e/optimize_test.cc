@@ -18,11 +18,11 @@ using ::testing::UnorderedElementsAre;
 
 struct BothForms {
   Written written;
-  std::unique_ptr<Module> optimised;
+  std::unique_ptr<Module> optimized;
   Tensors fused, unfused;
 };
 
-// The written file, and the graph as it was before it was optimised, on the same inputs.
+// The written file, and the graph as it was before it was optimized, on the same inputs.
 Result<BothForms> RunBoth(const std::string& sample) {
   FUSEBOX_ASSIGN(const std::string dir, Sample(sample));
   converter::Options options;
@@ -33,8 +33,8 @@ Result<BothForms> RunBoth(const std::string& sample) {
     if (pass == "fold-late") before = Clone(module);
   };
   BothForms out;
-  FUSEBOX_ASSIGN(out.written, Convert(dir, options, "optimised"));
-  FUSEBOX_ASSIGN(out.optimised, tflite::ReadFile(out.written.path));
+  FUSEBOX_ASSIGN(out.written, Convert(dir, options, "optimized"));
+  FUSEBOX_ASSIGN(out.optimized, tflite::ReadFile(out.written.path));
   FUSEBOX_ASSIGN(auto session, Open(out.written.path, options.registry));
   FUSEBOX_ASSIGN(auto model, Model::FromModule(std::move(before), {.registry = options.registry}));
   FUSEBOX_ASSIGN(auto plain, Session::Create(model));
@@ -51,48 +51,48 @@ std::string ActivationOf(const Module& module, Op op) {
   return "no such op";
 }
 
-TEST(Optimise, BatchNormalisationIsInTheWeights) {
+TEST(Optimize, BatchNormalizationIsInTheWeights) {
   const auto both = RunBoth("conv_classifier");
   ASSERT_OK(both);
-  EXPECT_THAT(OpsOf(*both->optimised),
+  EXPECT_THAT(OpsOf(*both->optimized),
               UnorderedElementsAre(std::pair("CONV_2D", 2), std::pair("DEPTHWISE_CONV_2D", 1),
                                    std::pair("MAX_POOL_2D", 1), std::pair("RESHAPE", 1),
                                    std::pair("FULLY_CONNECTED", 1), std::pair("SOFTMAX", 1)));
   EXPECT_EQ(Difference(both->fused, both->unfused), "");
 }
 
-TEST(Optimise, ConvBiasAndReluAreOneConv) {
+TEST(Optimize, ConvBiasAndReluAreOneConv) {
   const auto both = RunBoth("conv_relu");
   ASSERT_OK(both);
-  EXPECT_THAT(OpsOf(*both->optimised), UnorderedElementsAre(std::pair("CONV_2D", 1)));
-  EXPECT_EQ(ActivationOf(*both->optimised, Op::kConv2D), "RELU");
+  EXPECT_THAT(OpsOf(*both->optimized), UnorderedElementsAre(std::pair("CONV_2D", 1)));
+  EXPECT_EQ(ActivationOf(*both->optimized, Op::kConv2D), "RELU");
   EXPECT_EQ(Difference(both->fused, both->unfused), "");
 }
 
-TEST(Optimise, MatMulBiasAndReluAreOneFullyConnected) {
+TEST(Optimize, MatMulBiasAndReluAreOneFullyConnected) {
   const auto both = RunBoth("dense");
   ASSERT_OK(both);
-  EXPECT_THAT(OpsOf(*both->optimised),
+  EXPECT_THAT(OpsOf(*both->optimized),
               UnorderedElementsAre(std::pair("FULLY_CONNECTED", 3), std::pair("SOFTMAX", 1)));
-  EXPECT_EQ(ActivationOf(*both->optimised, Op::kFullyConnected), "RELU");
+  EXPECT_EQ(ActivationOf(*both->optimized, Op::kFullyConnected), "RELU");
   EXPECT_EQ(Difference(both->fused, both->unfused), "");
 }
 
-TEST(Optimise, LeavesAPreActivationThatHasASecondReader) {
+TEST(Optimize, LeavesAPreActivationThatHasASecondReader) {
   const auto both = RunBoth("conv_relu_two_consumers");
   ASSERT_OK(both);
-  EXPECT_EQ(OpsOf(*both->optimised).at("RELU"), 1);
-  EXPECT_EQ(ActivationOf(*both->optimised, Op::kConv2D), "NONE");
+  EXPECT_EQ(OpsOf(*both->optimized).at("RELU"), 1);
+  EXPECT_EQ(ActivationOf(*both->optimized, Op::kConv2D), "NONE");
   EXPECT_THAT(both->written.report.notes,
               Contains(HasSubstr("RELU is not merged into CONV_2D: its operand has 2 readers")));
   EXPECT_EQ(Difference(both->fused, both->unfused), "");
 }
 
-TEST(Optimise, LeavesABiasThatVariesOverTheWidth) {
+TEST(Optimize, LeavesABiasThatVariesOverTheWidth) {
   const auto both = RunBoth("conv_relu_spatial_bias");
   ASSERT_OK(both);
-  EXPECT_EQ(OpsOf(*both->optimised).at("ADD"), 1);
-  EXPECT_EQ(ActivationOf(*both->optimised, Op::kConv2D), "NONE");
+  EXPECT_EQ(OpsOf(*both->optimized).at("ADD"), 1);
+  EXPECT_EQ(ActivationOf(*both->optimized, Op::kConv2D), "NONE");
   EXPECT_THAT(both->written.report.notes,
               Contains(HasSubstr("the bias is not merged into CONV_2D: it varies over dimension 2")));
   EXPECT_EQ(Difference(both->fused, both->unfused), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Post-training quantisation, as asked for (converter/quantize).
+// Post-training quantization, as asked for (converter/quantize).
 #include <fmt/format.h>
 
 #include <optional>
@@ -74,10 +74,10 @@ void NoteSingleValues(Context& context, const Signature& signature, const std::v
 
 }  // namespace
 
-Status QuantiseWeights(Context& context) {
+Status QuantizeWeights(Context& context) {
   const Options& options = context.options;
   if (options.quantization == Quantization::kNone) {
-    if (!options.calibration.empty()) return Invalid("calibration data is for a quantised model only");
+    if (!options.calibration.empty()) return Invalid("calibration data is for a quantized model only");
     if (context.halves) KeepHalves(context);
     return {};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised data for cases. What is expected is worked out in double from the real values that the stored
+// Quantized data for cases. What is expected is worked out in double from the real values that the stored
 // ones stand for; kernels scale by fixed point in two roundings, as stock TFLite does, which may be a step
 // off.
 #pragma once
@@ -26,7 +26,7 @@ struct Kind {
 
 template <class S>
 Data Stored(Dims dims, uint32_t seed, float scale, int64_t zero) {
-  return Random<S>(std::move(dims), seed, Kind<S>::kLow, Kind<S>::kHigh).Quantised(scale, zero);
+  return Random<S>(std::move(dims), seed, Kind<S>::kLow, Kind<S>::kHigh).Quantized(scale, zero);
 }
 
 inline double Scale(const Data& d, int64_t channel) {
@@ -51,7 +51,7 @@ Data ToStored(Dims dims, const std::vector<double>& real, float scale, int64_t z
     stored.push_back(
         static_cast<S>(std::clamp<double>(q, static_cast<double>(Kind<S>::kLow), Kind<S>::kHigh)));
   }
-  return Values<S>(std::move(dims), stored).Quantised(scale, zero);
+  return Values<S>(std::move(dims), stored).Quantized(scale, zero);
 }
 
 }  // namespace fusebox::conformance

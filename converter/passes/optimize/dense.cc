@@ -2,9 +2,9 @@
 // Products with constant matrices as FULLY_CONNECTED, without the reshapes around it that it does not need.
 #include <algorithm>
 
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 int UnknownDims(const Shape& shape) {
@@ -74,4 +74,4 @@ std::span<const Rule> DenseRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

@@ -2,9 +2,9 @@
 // Convolutions say themselves how they pad and dilate.
 #include <algorithm>
 
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 constexpr const char* kStride[] = {"stride_h", "stride_w"};
@@ -93,4 +93,4 @@ std::span<const Rule> ConvRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the quantised forms of the LSTM decline, each with its reason. Their numbers are held against stock
+// What the quantized forms of the LSTM decline, each with its reason. Their numbers are held against stock
 // TFLite's (tests/peers).
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using Tensors = std::vector<FakeTensor>;
 constexpr uint32_t kConst = FBX_TENSOR_CONST;
 
 FakeTensor Weights(std::vector<int64_t> dims) {
-  return FakeTensor(FBX_I8, std::move(dims), kConst).Allocate(1).Quantised(0.01F);
+  return FakeTensor(FBX_I8, std::move(dims), kConst).Allocate(1).Quantized(0.01F);
 }
 
 // 3 inputs, 4 cells, without the input gate: the forget gate's operands are the first ones.
@@ -36,9 +36,9 @@ Tensors Hybrid() {
 }
 Tensors Integers() {
   Tensors t = Shared(FBX_I32);
-  t[0] = FakeTensor(FBX_I8, {1, 2, 3}).Quantised(0.1F, 3);
-  t[18] = FakeTensor(FBX_I8, {1, 4}).Quantised(0.01F, -1);
-  t[19] = FakeTensor(FBX_I16, {1, 4}).Quantised(0x1p-11F);
+  t[0] = FakeTensor(FBX_I8, {1, 2, 3}).Quantized(0.1F, 3);
+  t[18] = FakeTensor(FBX_I8, {1, 4}).Quantized(0.01F, -1);
+  t[19] = FakeTensor(FBX_I16, {1, 4}).Quantized(0x1p-11F);
   return t;
 }
 
@@ -47,7 +47,7 @@ std::string WhyNot(Tensors operands, const Change& change) {
   const FakeHost host;
   FakeAttrs attrs = {{"fused_activation_function", std::string("TANH")}};
   Tensors results = {operands[0], operands[18], operands[19]};
-  if (operands[0].abi()->dtype == FBX_I8) results[0].Quantised(0.01F, -1);
+  if (operands[0].abi()->dtype == FBX_I8) results[0].Quantized(0.01F, -1);
   change(operands, attrs);
   FakeNode node(host, KernelOfThePlugin("UNIDIRECTIONAL_SEQUENCE_LSTM"), attrs, std::move(operands),
                 std::move(results));
@@ -60,16 +60,16 @@ TEST(HybridLstm, IsTakenAsItIs) {
   EXPECT_EQ(WhyNotHybrid([](Tensors&, FakeAttrs&) {}), "status 0");
 }
 TEST(HybridLstm, DeclinesComputedWeights) {
-  EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) { t[3] = FakeTensor(FBX_I8, {4, 3}).Quantised(1); }),
-            "NONCONST operand 3: is computed; quantised weights are constant");
+  EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) { t[3] = FakeTensor(FBX_I8, {4, 3}).Quantized(1); }),
+            "NONCONST operand 3: is computed; quantized weights are constant");
 }
 TEST(HybridLstm, DeclinesWeightsWithoutOneScale) {
   EXPECT_EQ(
       WhyNotHybrid([](Tensors& t, FakeAttrs&) { t[7] = FakeTensor(FBX_I8, {4, 4}, kConst).Allocate(1); }),
       "QUANT operand 7: has no single scale");
-  EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) { t[7].Quantised(0); }),
+  EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) { t[7].Quantized(0); }),
             "QUANT operand 7: has no single scale");
-  EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) { t[7].Quantised(1, 2); }),
+  EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) { t[7].Quantized(1, 2); }),
             "QUANT operand 7: has a zero point");
 }
 TEST(HybridLstm, DeclinesDiagonalWeights) {
@@ -91,7 +91,7 @@ TEST(IntegerLstm, IsTakenAsItIs) {
 }
 TEST(IntegerLstm, DeclinesComputedOperands) {
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[13] = FakeTensor(FBX_I32, {4}); }),
-            "NONCONST operand 13: is computed; quantised weights are constant");
+            "NONCONST operand 13: is computed; quantized weights are constant");
 }
 TEST(IntegerLstm, DeclinesScalesThatAreNotThere) {
   EXPECT_EQ(
@@ -105,19 +105,19 @@ TEST(IntegerLstm, DeclinesScalesThatAreNotThere) {
             "QUANT operand 10: has no single scale");
 }
 TEST(IntegerLstm, DeclinesAZeroPointThatIsNoneOf8Bits) {
-  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[0].Quantised(0.1F, int64_t{1} << 40); }),
+  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[0].Quantized(0.1F, int64_t{1} << 40); }),
             "QUANT operand 0: has the zero point 1099511627776");
 }
-TEST(IntegerLstm, DeclinesAStateThatIsNotQuantisedAsTheOutput) {
-  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[18].Quantised(0.02F, -1); }),
+TEST(IntegerLstm, DeclinesAStateThatIsNotQuantizedAsTheOutput) {
+  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[18].Quantized(0.02F, -1); }),
             "QUANT operand 18: has another scale than the output");
-  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[18].Quantised(0.01F, 1); }),
+  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[18].Quantized(0.01F, 1); }),
             "QUANT operand 18: has another scale than the output");
 }
 TEST(IntegerLstm, DeclinesCellStatesThatAreNoPowersOfTwo) {
-  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[19].Quantised(0.001F); }),
+  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[19].Quantized(0.001F); }),
             "QUANT operand 19: has a scale that is no power of two");
-  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[19].Quantised(0x1p-16F); }),
+  EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[19].Quantized(0x1p-16F); }),
             "QUANT operand 19: has the scale 2^-16, done are 2^-15 to 2^-9");
 }
 TEST(IntegerLstm, DeclinesOtherActivations) {
@@ -136,7 +136,7 @@ TEST(IntegerLstm, DeclinesScalesOnTheWayThatTheFileDoesNotSay) {
             "QUANT intermediate 4: is not there to say its scale");
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) {
               for (const size_t i : {21, 22, 23})
-                t[i] = FakeTensor(FBX_I16, {4}, kConst).Allocate(2).Quantised(0.1F);
+                t[i] = FakeTensor(FBX_I16, {4}, kConst).Allocate(2).Quantized(0.1F);
             }),
             "QUANT intermediate 1: is not there to say its scale");
 }

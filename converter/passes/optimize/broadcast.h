@@ -8,7 +8,7 @@
 
 #include "host/graph/types.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 
 struct Numbers {
   Shape shape;
@@ -61,4 +61,4 @@ std::optional<Numbers> Combine(const Numbers& a, const Numbers& b, const F& f) {
   return out;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

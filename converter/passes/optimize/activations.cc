@@ -2,9 +2,9 @@
 // Clamps become the activations that they are, and activations go into the op before them.
 #include <algorithm>
 
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 // What `before` and then `after` are together; empty when no activation says it.
@@ -87,4 +87,4 @@ std::span<const Rule> ActivationRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

@@ -3,9 +3,9 @@
 // moves nothing.
 #include <algorithm>
 
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 bool All(const std::optional<std::vector<double>>& values, double wanted) {
@@ -65,4 +65,4 @@ std::span<const Rule> NeutralRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

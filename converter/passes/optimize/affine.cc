@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// y * scale + shift by constants, batch normalisation among them: into the convolution or FULLY_CONNECTED
+// y * scale + shift by constants, batch normalization among them: into the convolution or FULLY_CONNECTED
 // before it, and what is left in a row merged to one product and one sum. Computed in double, rounded once.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "converter/passes/optimise/broadcast.h"
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/broadcast.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 // Where an op has its weights' output channel, and its bias.
@@ -309,4 +309,4 @@ std::span<const Rule> AffineRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

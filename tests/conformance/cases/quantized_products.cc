@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised convolutions and matrix products, of 8 and 16 bits and hybrids.
-#include "tests/conformance/quantised.h"
+// Quantized convolutions and matrix products, of 8 and 16 bits and hybrids.
+#include "tests/conformance/quantized.h"
 
 namespace fusebox::conformance {
 namespace {
@@ -123,7 +123,7 @@ void AddProducts(Cases& c, bool per_channel) {
   }
 }
 
-// The weights of hybrids are exact here, and so is the input once it is quantised: 127 stands for 2.
+// The weights of hybrids are exact here, and so is the input once it is quantized: 127 stands for 2.
 void AddHybrids(Cases& c) {
   const auto input = [](Dims dims) {
     std::vector<float> v;
@@ -163,12 +163,12 @@ void AddHybrids(Cases& c) {
   for (int i = 0; i < 510; ++i) small.push_back(i * 5 % 16 - 8);
   for (size_t i = 0; i < 510; i += 2)
     nibbles.bytes.push_back(static_cast<uint8_t>((small[i] & 15) | (small[i + 1] & 15) << 4));
-  add("hybrid i4", {1, 255}, nibbles.Quantised(0.5f, 0), small);
+  add("hybrid i4", {1, 255}, nibbles.Quantized(0.5f, 0), small);
 
   const Data pixels = F32({1, 1, 2, 2}, {0, 255, 51, 102});  // with a zero point: whole steps
   c.push_back({.name = "hybrid",
                .op = "CONV_2D",
-               .operands = {pixels, I8({1, 1, 1, 2}, {2, -1}).Quantised(0.5f, 0), F32({1}, {1})},
+               .operands = {pixels, I8({1, 1, 1, 2}, {2, -1}).Quantized(0.5f, 0), F32({1}, {1})},
                .attrs = {{"padding", "SAME"}, {"stride_h", 1}, {"stride_w", 1}},
                .results = {F32({1, 1, 2, 1}, {-126.5f, 1})},
                .atol = 1.5,
@@ -212,9 +212,9 @@ void AddMatMuls(Cases& c) {
                "BATCH_MATMUL",
                {Stored<int16_t>({0, 5}, 1, 1, 0), w},
                {},
-               {Values<int16_t>({0, 4}, {0}).Quantised(1, 0)}});
+               {Values<int16_t>({0, 4}, {0}).Quantized(1, 0)}});
 
-  // Whole steps once quantised: 1 is the scale of the first three rows, each with a 127 in it, and 2 of the
+  // Whole steps once quantized: 1 is the scale of the first three rows, each with a 127 in it, and 2 of the
   // others.
   std::vector<float> floats, columns(30);
   for (int i = 0; i < 30; ++i)
@@ -244,16 +244,16 @@ void AddScales(Cases& c) {
                  .op = op,
                  .operands = std::move(operands),
                  .attrs = std::move(attrs),
-                 .results = {result.Quantised(kResult, 0)}});
+                 .results = {result.Quantized(kResult, 0)}});
   };
   const Dims one = {1, 1, 1, 1};
-  const Data x = I8(one, {0}).Quantised(kInput, 0), w = I8(one, {1}).Quantised(kWeights, 0);
+  const Data x = I8(one, {0}).Quantized(kInput, 0), w = I8(one, {1}).Quantized(kWeights, 0);
   add("i8", "CONV_2D", {x, w}, I8(one, {117}));
   add("i8", "DEPTHWISE_CONV_2D", {x, w}, I8(one, {117}));
   add("i8", "TRANSPOSE_CONV", {size, w, x}, I8(one, {117}));
-  const Data unsigned_x = U8(one, {0}).Quantised(kInput, 0), unsigned_w = U8(one, {1}).Quantised(kWeights, 0);
+  const Data unsigned_x = U8(one, {0}).Quantized(kInput, 0), unsigned_w = U8(one, {1}).Quantized(kWeights, 0);
   add("u8", "CONV_2D", {unsigned_x, unsigned_w}, U8(one, {116}));
-  add("i8", "FULLY_CONNECTED", {I8({1, 1}, {0}).Quantised(kInput, 0), I8({1, 1}, {1}).Quantised(kWeights, 0)},
+  add("i8", "FULLY_CONNECTED", {I8({1, 1}, {0}).Quantized(kInput, 0), I8({1, 1}, {1}).Quantized(kWeights, 0)},
       I8({1, 1}, {116}));
 }
 
@@ -263,19 +263,19 @@ void AddRefusals(Cases& c) {
                  .op = op,
                  .operands = std::move(operands),
                  .attrs = {{"padding", "SAME"}, {"stride_h", 1}, {"stride_w", 1}},
-                 .results = {Values<int16_t>({1, 1, 1, 1}, {0}).Quantised(1, 0)},
+                 .results = {Values<int16_t>({1, 1, 1, 1}, {0}).Quantized(1, 0)},
                  .refused = why});
   };
-  const Data zero = Values<int16_t>({1, 1, 1, 1}, {0}), x = zero.Quantised(1, 0);
-  const Data w = I8({1, 1, 1, 1}, {0}).Quantised(1, 0);
-  refuse("i16 with a zero point", "CONV_2D", {zero.Quantised(1, 3), w}, "i16 with a zero point");
-  refuse("i16 with a zero point", "ADD", {x, zero.Quantised(1, 3)}, "i16 with a zero point");
+  const Data zero = Values<int16_t>({1, 1, 1, 1}, {0}), x = zero.Quantized(1, 0);
+  const Data w = I8({1, 1, 1, 1}, {0}).Quantized(1, 0);
+  refuse("i16 with a zero point", "CONV_2D", {zero.Quantized(1, 3), w}, "i16 with a zero point");
+  refuse("i16 with a zero point", "ADD", {x, zero.Quantized(1, 3)}, "i16 with a zero point");
   refuse("i16 weights", "DEPTHWISE_CONV_2D", {x, x}, "dtype i16");
   refuse("a bias of f32", "CONV_2D", {x, w, F32({1}, {0})}, "dtype f");
   refuse("bytes by i16", "BATCH_MATMUL", {w, x}, "i16");
 }
 
-const Suite kProducts("quantised products", [](Cases& c) {
+const Suite kProducts("quantized products", [](Cases& c) {
   AddProducts<int8_t>(c, false);
   AddProducts<int8_t>(c, true);
   AddProducts<uint8_t>(c, false);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and normalisations that TFLite has an op for, written out: GELU by erf and by tanh, HARD_SWISH,
+// Activations and normalizations that TFLite has an op for, written out: GELU by erf and by tanh, HARD_SWISH,
 // L2_NORMALIZATION.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 bool Near(double a, double b) { return std::abs(a - b) <= 1e-5 * std::abs(b); }
@@ -226,4 +226,4 @@ std::span<const Rule> PatternRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

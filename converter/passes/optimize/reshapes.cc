@@ -3,9 +3,9 @@
 // them, next to the op that may take it in.
 #include <algorithm>
 
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 bool IsReshape(const Node& node) {
@@ -122,4 +122,4 @@ std::span<const Rule> ReshapeRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

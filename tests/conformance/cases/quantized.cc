@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised elements, rows and windows, of 8 and 16 bits.
+// Quantized elements, rows and windows, of 8 and 16 bits.
 #include <limits>
 
-#include "tests/conformance/quantised.h"
+#include "tests/conformance/quantized.h"
 
 namespace fusebox::conformance {
 namespace {
@@ -190,16 +190,16 @@ void AddRest(Cases& c) {
 
   c.push_back({type,
                "RESIZE_BILINEAR",
-               {Values<S>({1, 1, 2, 1}, {S(10), S(20)}).Quantised(1, 3), I32({2}, {1, 4})},
+               {Values<S>({1, 1, 2, 1}, {S(10), S(20)}).Quantized(1, 3), I32({2}, {1, 4})},
                {},
-               {Values<S>({1, 1, 4, 1}, {S(10), S(15), S(20), S(20)}).Quantised(1, 3)},
+               {Values<S>({1, 1, 4, 1}, {S(10), S(15), S(20), S(20)}).Quantized(1, 3)},
                1});
 }
 
 // Rows of real numbers from stored ones, what is compared across scales, and what only the stored values
 // decide.
 void AddMixed(Cases& c) {
-  const Data bytes = I8({2, 2}, {-3, 5, 7, 9}).Quantised(0.5f, 1);
+  const Data bytes = I8({2, 2}, {-3, 5, 7, 9}).Quantized(0.5f, 1);
   c.push_back({"i8 to f32",
                "EMBEDDING_LOOKUP",
                {I32({3}, {1, 0, 1}), bytes},
@@ -226,7 +226,7 @@ void AddMixed(Cases& c) {
                "EMBEDDING_LOOKUP",
                {I32({1}, {1}), bytes},
                {},
-               {I8({1, 2}, {7, 9}).Quantised(0.5f, 1)}});
+               {I8({1, 2}, {7, 9}).Quantized(0.5f, 1)}});
   rows.quant.axis = 1;
   c.push_back({.name = "a scale per column",
                .op = "EMBEDDING_LOOKUP",
@@ -236,37 +236,37 @@ void AddMixed(Cases& c) {
                .also_f64 = false});
 
   // 1, 2 and 3 beside 2, by other scales.
-  const Data x = I8({3}, {2, 4, 6}).Quantised(0.5f, 0), y = I8({1}, {11}).Quantised(0.25f, 3);
-  const Data wide = Values<int16_t>({3}, {100, 200, 300}).Quantised(0.01f, 0);
-  const Data two = Values<int16_t>({1}, {20}).Quantised(0.1f, 0);
+  const Data x = I8({3}, {2, 4, 6}).Quantized(0.5f, 0), y = I8({1}, {11}).Quantized(0.25f, 3);
+  const Data wide = Values<int16_t>({3}, {100, 200, 300}).Quantized(0.01f, 0);
+  const Data two = Values<int16_t>({1}, {20}).Quantized(0.1f, 0);
   c.push_back({"two scales", "LESS", {x, y}, {}, {Bool({3}, {true, false, false})}});
   c.push_back({"two scales", "EQUAL", {x, y}, {}, {Bool({3}, {false, true, false})}});
   c.push_back({"two scales", "GREATER_EQUAL", {x, y}, {}, {Bool({3}, {false, true, true})}});
   c.push_back({"two scales of i16", "GREATER", {wide, two}, {}, {Bool({3}, {false, false, true})}});
   c.push_back(
-      {"one scale", "NOT_EQUAL", {x, I8({1}, {4}).Quantised(0.5f, 0)}, {}, {Bool({3}, {true, false, true})}});
+      {"one scale", "NOT_EQUAL", {x, I8({1}, {4}).Quantized(0.5f, 0)}, {}, {Bool({3}, {true, false, true})}});
   c.push_back({.name = "a scale and none",
                .op = "EQUAL",
                .operands = {x, I8({3}, {0})},
                .results = {Bool({3}, {false})},
                .refused = "no scale"});
   c.push_back(
-      {"i8", "TOPK_V2", {x, I32({}, {2})}, {}, {I8({2}, {6, 4}).Quantised(0.5f, 0), I32({2}, {2, 1})}});
+      {"i8", "TOPK_V2", {x, I32({}, {2})}, {}, {I8({2}, {6, 4}).Quantized(0.5f, 0), I32({2}, {2, 1})}});
   c.push_back({.name = "to another scale",
                .op = "TOPK_V2",
                .operands = {x, I32({}, {2})},
-               .results = {I8({2}, {0}).Quantised(1, 0), I32({2}, {0})},
+               .results = {I8({2}, {0}).Quantized(1, 0), I32({2}, {0})},
                .refused = "another scale"});
 
-  const Data equal = I8({1, 2}, {5, 5}).Quantised(0.1f, 0);
+  const Data equal = I8({1, 2}, {5, 5}).Quantized(0.1f, 0);
   c.push_back({"i8 to i16",
                "SOFTMAX",
                {equal},
                {{"beta", 1.0}},
-               {Values<int16_t>({1, 2}, {16384}).Quantised(1.0f / 32768, 0)}});
+               {Values<int16_t>({1, 2}, {16384}).Quantized(1.0f / 32768, 0)}});
 }
 
-const Suite kQuantised("quantised", [](Cases& c) {
+const Suite kQuantized("quantized", [](Cases& c) {
   AddUnary<int8_t>(c);
   AddUnary<uint8_t>(c);
   AddUnary<int16_t>(c);
@@ -278,16 +278,16 @@ const Suite kQuantised("quantised", [](Cases& c) {
   AddRest<int16_t>(c);
   AddMixed(c);
   // A record that a converter left on a float tensor says nothing.
-  c.push_back({"f32 with a scale", "EXP", {F32({1}, {0}).Quantised(1, 0)}, {}, {F32({1}, {1})}});
+  c.push_back({"f32 with a scale", "EXP", {F32({1}, {0}).Quantized(1, 0)}, {}, {F32({1}, {1})}});
   c.push_back({.name = "a scale of 0",
                .op = "LOGISTIC",
-               .operands = {I8({1}, {0}).Quantised(0, 0)},
-               .results = {I8({1}, {0}).Quantised(1, 0)},
+               .operands = {I8({1}, {0}).Quantized(0, 0)},
+               .results = {I8({1}, {0}).Quantized(1, 0)},
                .refused = "a scale of 0"});
   c.push_back({.name = "a zero point out of range",
                .op = "LOGISTIC",
-               .operands = {I8({1}, {0}).Quantised(1, 200)},
-               .results = {I8({1}, {0}).Quantised(1, 0)},
+               .operands = {I8({1}, {0}).Quantized(1, 200)},
+               .results = {I8({1}, {0}).Quantized(1, 0)},
                .refused = "a zero point of 200"});
   // One channel of many is wrong, among those that are looked at together and behind them.
   for (const size_t channel : {0u, 20u, 39u}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // relu(x) - alpha relu(-x) and max(x, alpha x): PRELU, or LEAKY_RELU where alpha is one number.
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 // c and x of c * RELU(NEG(x)).
@@ -87,4 +87,4 @@ std::span<const Rule> PreluRules() {
   return kRules;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

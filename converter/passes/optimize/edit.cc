@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/passes/optimise/edit.h"
+#include "converter/passes/optimize/edit.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 namespace {
 
 std::vector<std::vector<Rewrite>> ByOp() {
@@ -175,7 +175,7 @@ void Edit::Say(const Node& node, const std::string& text) {
 }
 
 // What is made here has no scales: the rules keep to float graphs, and to the float parts of others.
-bool Edit::IsQuantised(const Node& node) const {
+bool Edit::IsQuantized(const Node& node) const {
   const auto stored = [&](ValueId v) { return v != kNoValue && !is_const(v) && f_.value(v).quant; };
   return std::ranges::any_of(node.operands, stored) || std::ranges::any_of(node.results, stored);
 }
@@ -185,7 +185,7 @@ bool Edit::Sweep() {
   bool changed = false;
   for (cursor_ = 0; cursor_ < f_.nodes.size(); ++cursor_) {
     Node* const node = f_.nodes[cursor_].get();
-    if (IsQuantised(*node)) continue;
+    if (IsQuantized(*node)) continue;
     for (const Rewrite rewrite : rules[static_cast<size_t>(node->op)]) {
       if (removed_.contains(node)) break;
       changed |= rewrite(*this, *node);
@@ -196,4 +196,4 @@ bool Edit::Sweep() {
   return changed;
 }
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize

@@ -44,7 +44,7 @@ void NoteLength(Context& context) {
 
 }  // namespace
 
-Status Specialise(Context& context) {
+Status Specialize(Context& context) {
   if (context.options.batch && *context.options.batch < 1)
     return Invalid("--batch " + std::to_string(*context.options.batch) +
                    ": a batch has at least one element");

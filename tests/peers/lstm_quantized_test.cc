@@ -61,7 +61,7 @@ Tensor Picture(const Type& type, Drawn drawn, uint64_t seed) {
   return {type, Buffer::Of<float>(drawn(seed))};
 }
 
-Result<std::string> Quantise(converter::Conversion conversion, Quantization as,
+Result<std::string> Quantize(converter::Conversion conversion, Quantization as,
                              const std::string& calibration, const std::string& tag) {
   conversion.options.quantization = as;
   conversion.options.calibration = calibration;
@@ -161,8 +161,8 @@ void IsAsNearAsTheOfficialFile(const std::string& plain, const std::string& offi
   const Type input = (*f32)->inputs()[0].type;
   auto conversion = converter::FromTflite(plain);
   conversion.options.registry = registry;
-  const auto eight = Quantise(conversion, Quantization::kInt8, Calibration(Pictures(input, drawn)), "int8");
-  const auto dynamic = Quantise(conversion, Quantization::kDynamic, "", "dynamic");
+  const auto eight = Quantize(conversion, Quantization::kInt8, Calibration(Pictures(input, drawn)), "int8");
+  const auto dynamic = Quantize(conversion, Quantization::kDynamic, "", "dynamic");
   ASSERT_TRUE(eight) << eight.error().message;
   ASSERT_TRUE(dynamic) << dynamic.error().message;
   EXPECT_TRUE(IsOfIntegers(*eight));
@@ -193,7 +193,7 @@ void IsAsNearAsTheOfficialFile(const std::string& plain, const std::string& offi
   }
 }
 
-TEST(QuantisedLstm, IsNearItsFloatFormAsTheOfficialFileIs) {
+TEST(QuantizedLstm, IsNearItsFloatFormAsTheOfficialFileIs) {
   FUSEBOX_NEEDS_STOCK();
   FUSEBOX_NEEDS_MODEL(plain, std::string(kMnist) + "trained_lstm.tflite");
   FUSEBOX_NEEDS_MODEL(official, std::string(kMnist) + "trained_lstm_int8.tflite");
@@ -206,7 +206,7 @@ TEST(QuantisedLstm, IsNearItsFloatFormAsTheOfficialFileIs) {
 }
 
 // Its states are made by the file itself: no reset.
-TEST(QuantisedLstm, OfAKerasLayerGivesTheSameAnswerOnEveryCall) {
+TEST(QuantizedLstm, OfAKerasLayerGivesTheSameAnswerOnEveryCall) {
   FUSEBOX_NEEDS_STOCK();
   const auto registry = Plugins();
   ASSERT_TRUE(registry) << registry.error().message;
@@ -218,12 +218,12 @@ TEST(QuantisedLstm, OfAKerasLayerGivesTheSameAnswerOnEveryCall) {
     conversion.options.registry = *registry;
     conversion.options.batch = 1;
     conversion.options.signatures = {"serving_default"};
-    const auto plain = Quantise(conversion, Quantization::kNone, "", std::string(name) + "-f32");
+    const auto plain = Quantize(conversion, Quantization::kNone, "", std::string(name) + "-f32");
     ASSERT_TRUE(plain) << plain.error().message;
     const auto f32 = Open(*plain, *registry);
     ASSERT_TRUE(f32) << f32.error().message;
     const Type input = (*f32)->inputs()[0].type;
-    const auto eight = Quantise(conversion, Quantization::kInt8, Calibration(Random(Many(input), 5)),
+    const auto eight = Quantize(conversion, Quantization::kInt8, Calibration(Random(Many(input), 5)),
                                 std::string(name) + "-int8");
     ASSERT_TRUE(eight) << eight.error().message;
     EXPECT_TRUE(IsOfIntegers(*eight));

@@ -17,7 +17,7 @@
 #include "converter/passes/pass.h"
 #include "host/eval/eval.h"
 
-namespace fusebox::converter::optimise {
+namespace fusebox::converter::optimize {
 
 class Edit {
  public:
@@ -61,7 +61,7 @@ class Edit {
   bool Sweep();
 
  private:
-  bool IsQuantised(const Node& node) const;
+  bool IsQuantized(const Node& node) const;
   void Grow();
   void AddReader(ValueId v, Node* node);
   void DropReader(ValueId v, const Node* node);
@@ -115,4 +115,4 @@ struct Padding {
 };
 Padding SamePadding(int64_t in, int64_t stride, int64_t filter, int64_t dilation);
 
-}  // namespace fusebox::converter::optimise
+}  // namespace fusebox::converter::optimize
