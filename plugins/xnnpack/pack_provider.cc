@@ -33,7 +33,10 @@ void GiveBack(const fbx_tensor& constant) {
 }  // namespace
 
 PackProvider::PackProvider(std::shared_ptr<ModelWeights> weights, std::optional<uint64_t> apart)
-    : weights_(std::move(weights)), writer_(weights_->store().NewWriter(!apart)), apart_(apart) {
+    : weights_(std::move(weights)),
+      // In memory it would cost more than it saves: equal constants are rare.
+      writer_(weights_->store().NewWriter(!apart && !weights_->in_memory())),
+      apart_(apart) {
   callbacks_.context = this;
   callbacks_.look_up = [](void* self, const xnn_weights_cache_look_up_key* key) {
     return Self(self).LookUp(*key);

@@ -169,7 +169,7 @@ std::optional<Blob> Writer::Known(const Key& key, const Open& open, size_t size)
 std::optional<Blob> Writer::Duplicate(const Key& key, const Digest& sample, std::span<const std::byte> bytes,
                                       const About& about) {
   const auto same = current_.by_sample.find(sample);
-  if (same == current_.by_sample.end() || !dedup_) return std::nullopt;
+  if (same == current_.by_sample.end()) return std::nullopt;
   const Build& build = current_.build;
   const Entry& entry = build.entries[same->second];
   if (!Equal(entry.bytes, bytes)) return std::nullopt;
@@ -180,7 +180,7 @@ std::optional<Blob> Writer::Duplicate(const Key& key, const Digest& sample, std:
 }
 
 Blob Writer::Commit(const Key& key, std::byte* reserved, size_t size, const About& about) {
-  const Digest sample = Sample({reserved, size});
+  const Digest sample = dedup_ ? Sample({reserved, size}) : Digest();
   const std::lock_guard lock(mutex_);
   Point("commit");
   Open open = Take(reserved, size);
@@ -197,7 +197,7 @@ Blob Writer::Commit(const Key& key, std::byte* reserved, size_t size, const Abou
   Blob blob = BlobOf(open.region, size, about.seed);
   store_->Count(&Stats::bytes_packed, size);
   if (!InFile(open)) store_->Count(&Stats::bytes_heap, size);
-  current_.by_sample[sample] = current_.build.entries.size();
+  if (dedup_) current_.by_sample[sample] = current_.build.entries.size();
   Add(key, blob, open.region.offset, about);
   return blob;
 }
