@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element's shape comes from what is put in or taken out. Where that is known at run time only (an open
-// batch), a loop variable that the same values go through tells it, the state of an RNN, or else what the
-// item is computed from.
+// The element's shape is that of what is written or read. If it is known at run time only (an open batch), it
+// is computed from values that exist before the list is first read.
 #include "converter/passes/list_elements.h"
 
 #include <algorithm>
@@ -33,8 +32,8 @@ Type Declared(const Function& f, const Node& node) {
   return {*dtype, Shape(dims)};
 }
 
-// A variable that starts with fewer unknown dimensions than it goes on with is broadcast on the way: its
-// shape tells nothing.
+// If a variable starts with fewer unknown dimensions than it goes on with, it is broadcast on the way, and
+// its first shape is not that of the items.
 bool Keeps(const Type& initial, const Type& item) {
   if (initial.dtype != item.dtype || !initial.shape.ranked() || initial.shape.rank() != item.shape.rank())
     return false;
@@ -103,8 +102,8 @@ class ShapeWriter {
   OpenSizes& open_;
 };
 
-// An item that the loop also carries on has the shape of that variable: it is known before the loop, and
-// checked behind it.
+// If the loop carries an item on as a variable, the item has that variable's shape: it is known before the
+// loop, and checked behind it.
 ValueId CarriedAs(const Module& module, const Function& outer, const ListReader& put) {
   const Function& f = *put.f;
   const ValueId item = put.node->operands[2];
@@ -181,8 +180,8 @@ Elements ListElements::Make(const Node& reserve, const Node& first, DType dtype,
   return {list, shape};
 }
 
-// What a loop gives back takes the shape that the loop's results tell: should the loop have changed that
-// shape, running fails instead of computing something else.
+// Gives a list the shape of the loop's results. If the loop changed that shape, the run fails instead of
+// computing something else.
 void ListElements::CheckBehind(const Node& loop, ValueId given_back, const Sizes& dims, ValueId length,
                                Type type) {
   const auto i = static_cast<size_t>(std::ranges::find(loop.results, given_back) - loop.results.begin());

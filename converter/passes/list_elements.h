@@ -16,8 +16,8 @@ class ListElements {
  public:
   ListElements(Registry& registry, Module& module, Function& f)
       : registry_(registry), module_(module), f_(f) {}
-  // Of the list that a TENSOR_LIST_RESERVE of `f` makes; unranked when nothing tells. Nodes that compute the
-  // shape may come in, and the RESERVE may move to where the shape can be known.
+  // Of the list that a TENSOR_LIST_RESERVE of `f` makes; unranked if unknown. May insert nodes that compute
+  // the shape, and may move the RESERVE behind what they read.
   Elements Of(const Node& reserve);
 
  private:

@@ -120,8 +120,8 @@ class Fitter {
     return row.has_value();
   }
 
-  // Which symbol of a group a number is: the one that it follows when that is 1; else one that cannot be 1
-  // where the others are not; else they are broadcast.
+  // Which symbol of a group a number is: the one that it follows down to 1; else one that the op rejects at 1
+  // beside larger ones; else all of them, broadcast.
   void Separate(size_t k) {
     std::vector<size_t> members, rigid;
     std::vector<std::vector<size_t>> followed(fits_.size());

@@ -2,6 +2,7 @@
 #include "host/eval/open_sizes.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace fusebox {
 namespace {
@@ -9,9 +10,15 @@ namespace {
 constexpr size_t kMostNodes = 1'000'000;  // of loops and branches, each time that one is walked
 constexpr int kRounds = 4;                // of a loop, until what still changes is taken to change always
 
-Size Scaled(const Size& size, int64_t factor, int64_t offset) {
-  if (factor == 0 || size.is_number()) return Size::Number(size.offset * factor + offset);
-  return {size.symbol, size.factor * factor, size.offset * factor + offset};
+// Nothing if it overflows, or would at the sizes that are sampled.
+std::optional<Size> Scaled(Size size, int64_t factor, int64_t offset) {
+  if (__builtin_mul_overflow(size.factor, factor, &size.factor) ||
+      __builtin_mul_overflow(size.offset, factor, &size.offset) ||
+      __builtin_add_overflow(size.offset, offset, &size.offset))
+    return std::nullopt;
+  if (size.is_number()) return Size::Number(size.offset);
+  const bool fits = std::abs(size.factor) <= INT32_MAX && std::abs(size.offset) <= INT32_MAX;
+  return fits ? std::optional(size) : std::nullopt;
 }
 
 bool AllNumbers(const Sizes& sizes) { return std::ranges::all_of(sizes, &Size::is_number); }
@@ -37,12 +44,13 @@ std::optional<Sizes> OpenSizes::Outside(const Sizes& sizes, bool after) {
   Sizes all;
   for (const Size& size : sizes) {
     const SizeSymbol found = size.is_number() ? SizeSymbol() : symbol(size);
-    std::optional<Sizes> outside;
-    if (!found.joined.empty()) outside = Outside(found.joined, after);
-    else if (found.start) outside = Outside({after ? *found.end : *found.start}, after);
-    if (size.is_number() || found.value != kNoValue) all.push_back(size);
-    else if (outside) all.push_back(Scaled(Join(*outside), size.factor, size.offset));
-    else return std::nullopt;
+    const bool own = size.is_number() || found.value != kNoValue;
+    std::optional<Sizes> parts;
+    if (!found.joined.empty()) parts = Outside(found.joined, after);
+    else if (found.start) parts = Outside({after ? *found.end : *found.start}, after);
+    const auto outside = parts ? Scaled(Join(*parts), size.factor, size.offset) : std::nullopt;
+    if (!own && !outside) return std::nullopt;
+    all.push_back(own ? size : *outside);
   }
   return all;
 }
@@ -90,7 +98,8 @@ Size OpenSizes::Of(const Fit& fit, const Sizes& symbols) {
   if (fit.symbols.empty()) return Size::Number(fit.offset);
   Sizes parts;
   for (const size_t i : fit.symbols) parts.push_back(symbols[i]);
-  return Scaled(Join(parts), fit.factor, fit.offset);
+  const auto size = Scaled(Join(parts), fit.factor, fit.offset);
+  return size ? *size : Add({});
 }
 
 const OpenSizes::Known& OpenSizes::In(const Function& f, Frame& frame, ValueId v) {
@@ -112,15 +121,15 @@ const OpenSizes::Known& OpenSizes::In(const Function& f, Frame& frame, ValueId v
 void OpenSizes::Walk(const Function& f, Frame& frame) {
   for (const auto& node : f.nodes) {
     const ValueId first = node->operands.empty() ? kNoValue : node->operands[0];
-    Known* result = node->results.empty() || node->results[0] == kNoValue
-                        ? nullptr
-                        : &frame[static_cast<size_t>(node->results[0])];
+    const bool control = node->is(Op::kWhile) || node->is(Op::kIf);
+    if (depth_ == Depth::kAll && control)
+      node->is(Op::kWhile) ? Loop(f, frame, *node) : Branches(f, frame, *node);
+    if (control || node->results.empty() || node->results[0] == kNoValue) continue;
+    Known* result = &frame[static_cast<size_t>(node->results[0])];
     if (node->is(Op::kShape) && IsFewIntegers(f.value(node->results[0]).type))
       result->ints = In(f, frame, first).dims;
     else if (!Has(node->op, kHost) && Info(node->op).code >= 0) Kernel(f, frame, *node);
     if (depth_ == Depth::kIntegers) continue;
-    if (node->is(Op::kWhile)) Loop(f, frame, *node);
-    if (node->is(Op::kIf)) Branches(f, frame, *node);
     // A list of a tensor's rows has its dimensions.
     if (node->is(Op::kTensorListFromTensor)) result->dims = In(f, frame, first).dims;
     const auto& list = node->is(Op::kTensorListGetItem) ? In(f, frame, first).dims : std::nullopt;
@@ -182,8 +191,9 @@ bool OpenSizes::FollowDims(const Function& f, Frame& frame, const Node& node, Sa
   return all;
 }
 
-// Labels in place of numbers show which of them reach the result as they are. An op that needs the values of
-// its constants runs with those.
+// Labels in place of numbers show which numbers reach the result. An op that needs the values of its
+// constants (`labeled` is false) runs with those. A value that never changes proves nothing: it may come from
+// a comparison.
 bool OpenSizes::FollowIntegers(const Function& f, Frame& frame, const Node& node, SampledNode& sampled,
                                bool labeled) {
   Sizes labels;
@@ -234,7 +244,10 @@ void OpenSizes::Loop(const Function& f, Frame& frame, const Node& node) {
   bool stable = false;
   for (int round = 0; !stable; ++round) {
     const Function* body = Enter(node, "body_subgraph_index");
-    if (!body || body->inputs.size() != start.size() || body->outputs.size() != start.size()) return;
+    if (!body || body->inputs.size() != start.size() || body->outputs.size() != start.size() ||
+        node.results.size() != start.size() ||
+        std::ranges::find(node.results, kNoValue) != node.results.end())
+      return;
     Frame inside(static_cast<size_t>(body->value_count()));
     for (size_t i = 0; i < start.size(); ++i) inside[static_cast<size_t>(body->inputs[i])] = given[i];
     Walk(*body, inside);
@@ -246,9 +259,13 @@ void OpenSizes::Loop(const Function& f, Frame& frame, const Node& node) {
         given[i].ints.reset();
         stable = false;
       }
+      if (given[i].dims && (!out.dims || out.dims->size() != given[i].dims->size())) {
+        given[i].dims.reset();
+        stable = false;
+      }
       for (size_t d = 0; given[i].dims && d < given[i].dims->size(); ++d) {
         Size& size = (*given[i].dims)[d];
-        const bool same = round < kRounds && out.dims && d < out.dims->size() && (*out.dims)[d] == size;
+        const bool same = round < kRounds && (*out.dims)[d] == size;
         if (same || !changed.emplace(i, d).second) continue;
         const auto axis = static_cast<int64_t>(d);
         size = &f == &outermost_ ? Add({kNoValue, 0, {}, (*start[i].dims)[d], Own(f, node.results[i], axis)})
@@ -259,7 +276,6 @@ void OpenSizes::Loop(const Function& f, Frame& frame, const Node& node) {
     frames_[body] = std::move(inside);
   }
   for (size_t i = 0; i < given.size(); ++i) {
-    if (node.results[i] == kNoValue) continue;
     for (size_t d = 0; given[i].dims && d < given[i].dims->size(); ++d)
       if (changed.contains({i, d})) (*given[i].dims)[d] = Own(f, node.results[i], static_cast<int64_t>(d));
     frame[static_cast<size_t>(node.results[i])] = std::move(given[i]);

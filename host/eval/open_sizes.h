@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that only a run knows, each as a function of others: kernels infer at several sizes, and what changes
-// shows what a size depends on.
+// Sizes that are known at run time only, as functions of other sizes. Each kernel infers at several sizes,
+// and the results show which size depends on which.
 //
-// Integers that are computed from shapes are followed the same way. Loops and branches are walked: a size
-// that a loop carries is the one it starts with if the loop's body returns it unchanged.
+// Integers that are computed from shapes are followed the same way. Loops and branches are walked too: if the
+// body of a loop returns a size as it came in, that size is the one that the loop starts with.
 #pragma once
 
 #include <map>
@@ -31,8 +31,8 @@ class OpenSizes {
   // Of a value of the function or of one that it runs; nothing where the rank is not known.
   std::optional<Sizes> Dims(const Function&, ValueId);
   const SizeSymbol& symbol(const Size& s) const { return symbols_[static_cast<size_t>(s.symbol)]; }
-  // Sizes in terms of the function's own dimensions, before or after the loop that changes them. Nothing
-  // where one depends on others.
+  // The sizes in terms of the function's own dimensions, before or after the loop that changes them. Nothing
+  // if one of them depends on anything else.
   std::optional<Sizes> Outside(const Sizes&, bool after);
   // The values whose dimensions the size is made of.
   void CollectValues(const Size&, std::set<ValueId>&) const;
@@ -70,8 +70,8 @@ class OpenSizes {
   size_t nodes_ = 0;                  // walked, but for the function's own
 };
 
-// Replaces integers by constants and refines dimensions where partly known shapes give them away; returns how
-// many were found.
+// Replaces integers by constants and refines dimensions, if partly known shapes determine them. Returns how
+// many.
 int FoldShapes(Registry&, const Module&, Function&);
 
 }  // namespace fusebox

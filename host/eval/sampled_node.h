@@ -60,8 +60,7 @@ class SampledNode {
   const Sizes& symbols() const { return symbols_; }
   // For each result its rank, then its dimensions.
   Fits Shapes() { return Find(false); }
-  // The integers of all results, which have their declared shapes. A number that never changes proves nothing
-  // here.
+  // The integers of all results, which have their declared shapes.
   Fits Integers() { return Find(true); }
 
  private:

@@ -229,5 +229,28 @@ TEST(OpenSizes, EndInLoopsInLoops) {
   EXPECT_TRUE(sizes.Dims(*module.functions.back(), module.functions.back()->inputs[0]));
 }
 
+// 2^80 rows; and a loop whose variable gains a dimension.
+TEST(OpenSizes, SurviveSizesThatOverflowAndRanksThatChange) {
+  Module module;
+  Function &f = module.Add("main"), &body = module.Add("body"), &cond = module.Add("cond");
+  const Type open{DType::kF32, {-1}}, any{DType::kF32, Shape()};
+  ValueId x = f.AddInput(open);
+  for (int i = 0; i < 80; ++i) x = f.AddNode(Op::kConcatenation, {x, x}, {open}).results[0];
+  for (Function* inside : {&body, &cond}) inside->AddInput(any);
+  cond.outputs = {cond.AddConst<uint8_t>(DType::kBool, Shape::Scalar(), {0})};
+  const ValueId last = body.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {1});
+  body.outputs = body.AddNode(Op::kExpandDims, {body.inputs[0], last}, {any}).results;
+  Attrs functions;
+  functions.Set("cond_subgraph_index", FunctionRef{"cond"});
+  functions.Set("body_subgraph_index", FunctionRef{"body"});
+  f.outputs = f.AddNode(Op::kWhile, {x}, {any}, functions).results;
+  OpenSizes sizes(*Kernels(), module, f, OpenSizes::Depth::kAll);
+  const auto dims = sizes.Dims(f, x);
+  ASSERT_TRUE(dims);
+  EXPECT_FALSE((*dims)[0].is_number());
+  EXPECT_EQ(sizes.Dims(body, body.inputs[0]), std::nullopt);
+  EXPECT_EQ(sizes.Dims(f, f.outputs[0]), std::nullopt);
+}
+
 }  // namespace
 }  // namespace fusebox
