@@ -21,7 +21,7 @@ class Flow {
     causes_ = kNoLists;
     Visit(entry);
     // What a list holds is known from its items: where one of them is not, no other op of lists says more.
-    if (std::ranges::any_of(follows_, [](const Node* node) { return Has(node->op, kList); })) {
+    if (std::ranges::any_of(follows_, [](const Node* node) { return fusebox::Has(node->op, kList); })) {
       for (const auto& [node, why] : problems_)
         if (why == kUnknownElement) follows_.insert(node);
     }
@@ -35,7 +35,7 @@ class Flow {
   enum Causes { kHopeless, kNoLists, kAll };
   bool IsCause(const Node& node) const {
     if (!problems_.contains(&node)) return false;
-    return causes_ == kAll || hopeless_(node) || (causes_ == kNoLists && !Has(node.op, kList));
+    return causes_ == kAll || hopeless_(node) || (causes_ == kNoLists && !fusebox::Has(node.op, kList));
   }
 
   bool Has(const Function& f, ValueId v) const { return v != kNoValue && unknown_.contains({&f, v}); }
