@@ -147,7 +147,7 @@ TEST(SavedModels, FedWithStringsConvertByAFunctionOfTensors) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr("signature serving_default"), HasSubstr("which --signature takes too: "),
-                    HasSubstr("__inference__wrapped_model_")));
+                    HasSubstr(" _wrapped_model, ")));
   options.signatures = {"_wrapped_model"};
   const auto written = Convert(model, options, "function");
   ASSERT_TRUE(written) << written.error().message;

@@ -109,7 +109,7 @@ TEST(Manifest, BindsRulesToTheNamespace) {
 
 TEST(Manifest, HoldsNothingThatClaimsToBeASchemaAndIsNone) {
   EXPECT_EQ(Complaint("{\"minimum\": 0}}, \"emits\"", "{\"type\": \"intger\"}}, \"emits\""),
-            "fusebox-plugin.json:7:15: provides/rules/0/when: not a JSON Schema: Unrecognized JSON type name "
+            "fusebox-plugin.json:7:15: provides/rules/0/when: not a JSON Schema: Unrecognised JSON type name "
             "'intger'");
   EXPECT_THAT(
       Complaint("{\"minimum\": 0}}, \"emits\"", "{\"$ref\": \"#/properties/example_option\"}}, \"emits\""),
