@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "converter/passes/lists.h"
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
 #include "host/verify/verify.h"
@@ -23,13 +24,8 @@ Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Functio
   const Options options;
   Report report;
   Context context{*copy, registry, options, report};
-  FUSEBOX_TRY(InlineCalls(context));
-  FUSEBOX_TRY(TranslateOps(context));
-  FUSEBOX_TRY(FoldAndTranslate(context));
-  FUSEBOX_TRY(InlineComposites(context));
-  FUSEBOX_TRY(FoldAndTranslate(context));
-  FUSEBOX_TRY(LowerLists(*copy, {name}, registry));
-  FUSEBOX_TRY(FoldAndTranslate(context));
+  FUSEBOX_TRY(RunProofPasses(context));
+  if (const std::string lists = WhyListsStay(*copy); !lists.empty()) return Unsupported(lists);
   for (const auto& function : copy->functions)
     for (const auto& node : function->nodes)
       if (node->is(Op::kOpaque)) return Unsupported("no kernel for " + node->name);

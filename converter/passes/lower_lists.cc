@@ -156,8 +156,6 @@ class ListLowering {
   Registry& registry_;
 };
 
-}  // namespace
-
 Status LowerLists(Module& module, const std::vector<std::string>& entries, Registry& registry) {
   constexpr int kRounds = 4;  // reading lists first, then, with the types that gives, those that are written
   Status first;
@@ -179,6 +177,8 @@ bool AnyOpaque(const Module& module) {
     return std::ranges::any_of(f->nodes, [](const auto& node) { return node->is(Op::kOpaque); });
   });
 }
+
+}  // namespace
 
 Status LowerTensorLists(Context& context) {
   std::vector<std::string> entries;

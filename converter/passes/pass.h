@@ -25,25 +25,29 @@ struct Context {
   void Note(std::string text) { report.notes.push_back(std::move(text)); }
 };
 
-#define FUSEBOX_PASS(name, function, what) Status function(Context&);
+#define FUSEBOX_PASS(name, function, run_by, what) Status function(Context&);
 #include "converter/passes/passes.def"
 #undef FUSEBOX_PASS
 
 struct Pass {
+  enum RunBy { kConversion, kAlsoProofs };
   std::string_view name, what;
   Status (*run)(Context&);
+  RunBy run_by;
 };
 const std::vector<Pass>& Passes();
 
 // Runs all passes; verifies the graph after each and names the pass in errors.
 Status RunPasses(Context&);
+// Runs those that make a body runnable.
+Status RunProofPasses(Context&);
 
 // Does `step` for each signature. One that fails is dropped and named in the report, as long as another is
 // left and none was asked for by name; else its failure is the result.
 Status ForEachSignature(Context&, const std::function<Status(const Signature&)>& step);
 
-// Makes `body` of `module` runnable by the host in a copy: calls inlined, ops translated, tensor lists
-// lowered. For proofs. Returns the module that holds the copy as its first function.
+// Makes `body` of `module` runnable by the host in a copy, by the passes that proofs run. Returns the module
+// that holds the copy as its first function.
 Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body,
                                              const std::vector<Type>& inputs, Registry&);
 

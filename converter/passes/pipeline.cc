@@ -5,7 +5,7 @@ namespace fusebox::converter {
 
 const std::vector<Pass>& Passes() {
   static const std::vector<Pass> all = {
-#define FUSEBOX_PASS(name, function, what) {name, what, function},
+#define FUSEBOX_PASS(name, function, run_by, what) {name, what, function, Pass::run_by},
 #include "converter/passes/passes.def"
 #undef FUSEBOX_PASS
   };
@@ -26,6 +26,12 @@ Status RunPasses(Context& context) {
     if (Status sound = Verify(context.module); !sound)
       return Internal(place + " left a broken graph: " + sound.error().message);
   }
+  return {};
+}
+
+Status RunProofPasses(Context& context) {
+  for (const Pass& pass : Passes())
+    if (pass.run_by == Pass::kAlsoProofs) FUSEBOX_TRY(pass.run(context).At("pass " + std::string(pass.name)));
   return {};
 }
 

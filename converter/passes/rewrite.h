@@ -18,8 +18,5 @@ Result<int> RewriteNodes(Module&, Function&, Registry&, const Rewrite& rewrite);
 
 // Source ops of one function in TFLite's vocabulary, as far as they go; returns how many were translated.
 Result<int> TranslateFunction(Module&, Function&, Registry&);
-// Tensor lists of the named functions, and of their loops, as dense tensors. What cannot be lowered stays,
-// and is the error.
-Status LowerLists(Module&, const std::vector<std::string>& entries, Registry&);
 
 }  // namespace fusebox::converter

@@ -26,7 +26,7 @@ bool OnlyReads(const Node& node) {
 
 }  // namespace
 
-Status AnalyseVariables(Context& context) {
+Status AnalyzeVariables(Context& context) {
   std::set<std::string> used;
   std::map<std::string, std::string> writers;
   bool unknown_write = false;

@@ -135,7 +135,7 @@ TEST(InlineCalls, NamesVariablesInsideLoops) {
   EXPECT_EQ(bench.Run(InlineCalls), "");
   EXPECT_EQ(f.nodes.back()->operands.size(), 1u);
   EXPECT_EQ(body.inputs.size(), 1u);
-  EXPECT_EQ(bench.Run(AnalyseVariables), "");
+  EXPECT_EQ(bench.Run(AnalyzeVariables), "");
   EXPECT_EQ(bench.module.variables[0].mutability, Variable::Mutability::kReadOnly)
       << bench.module.variables[0].why;
   EXPECT_EQ(bench.Run(Freeze), "");
@@ -164,7 +164,7 @@ struct Variables : Bench {
 
 TEST(Variables, ThatAnySignatureWritesStay) {
   Variables bench;
-  EXPECT_EQ(bench.Run(AnalyseVariables), "");
+  EXPECT_EQ(bench.Run(AnalyzeVariables), "");
   using enum Variable::Mutability;
   EXPECT_EQ(bench.module.FindVariable("r")->mutability, kReadOnly);
   EXPECT_EQ(bench.module.FindVariable("w")->mutability, kMutable);
@@ -185,7 +185,7 @@ TEST(Variables, BehindAHandleThatCannotBeFollowedAreAllMutable) {
   const ValueId handle = bench.two.AddInput(kHandle);
   bench.module.signatures[1].input_names.push_back("handle");
   bench.two.AddNode(Op::kAssignVariable, {handle, bench.two.inputs[0]}, {});
-  EXPECT_EQ(bench.Run(AnalyseVariables), "");
+  EXPECT_EQ(bench.Run(AnalyzeVariables), "");
   EXPECT_EQ(bench.module.FindVariable("r")->mutability, Variable::Mutability::kMutable);
   EXPECT_THAT(bench.module.FindVariable("r")->why, HasSubstr("cannot be followed"));
 }

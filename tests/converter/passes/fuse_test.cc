@@ -18,5 +18,17 @@ TEST(RunnableCopy, TakesABodyWithoutNames) {
   EXPECT_EQ(Count(*(*copy)->functions[0], Op::kAdd), 1u);
 }
 
+TEST(RunnableCopy, LowersComplexNumbers) {
+  Bench bench;
+  Function& body = bench.Add("body");
+  const ValueId x = body.AddInput(F32({1, 8}));
+  const Type none{DType::kNone, Shape()};
+  const ValueId spectrum = Opaque(body, "RFFT", {x, body.AddConst<int32_t>(DType::kI32, {1}, {8})}, none);
+  body.outputs = {Opaque(body, "ComplexAbs", {spectrum}, none)};
+  const auto copy = RunnableCopy(bench.module, body, {F32({1, 8})}, *BuiltIn());
+  ASSERT_TRUE(copy) << copy.error().message;
+  EXPECT_EQ(Count(*(*copy)->functions[0], Op::kOpaque), 0u);
+}
+
 }  // namespace
 }  // namespace fusebox::converter
