@@ -25,9 +25,9 @@ std::string Quoted(const std::string& word) {
 
 }  // namespace
 
-Finished Fusebox(const std::vector<std::string>& arguments) {
+Finished Fusebox(const std::vector<std::string>& arguments, const std::string& program) {
   const std::string out = Path("stdout.txt"), err = Path("stderr.txt");
-  std::string line = "FUSEBOX_PLUGIN_PATH= " + Quoted(FUSEBOX_COMMAND);
+  std::string line = "FUSEBOX_PLUGIN_PATH= " + Quoted(program.empty() ? FUSEBOX_COMMAND : program);
   for (const std::string& argument : arguments) line += " " + Quoted(argument);
   const int status = std::system((line + " >" + Quoted(out) + " 2>" + Quoted(err)).c_str());
   Finished done;

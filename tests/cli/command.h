@@ -15,7 +15,8 @@ struct Finished {
   std::string out, err;
   nlohmann::json Json() const { return nlohmann::json::parse(out); }
 };
-Finished Fusebox(const std::vector<std::string>& arguments);
+// program: another copy of the command; empty: the one of this build.
+Finished Fusebox(const std::vector<std::string>& arguments, const std::string& program = {});
 
 // A path in a folder of the running test's own; the folder is empty at its first use.
 std::string Path(const std::string& name);

@@ -171,5 +171,18 @@ TEST(Refusals, AFolderThatIsNoSavedModelIsToldFromWhatItHolds) {
               HasSubstr(", only a checkpoint (ckpt-1.index), which has weights but"));
 }
 
+// The command was copied without what belongs to it.
+TEST(Refusals, NameTheProgramThatChecksHdf5FilesWhereItIsMissing) {
+  const std::string program = Path("moved/bin/fusebox"), model = Path("model.h5");
+  std::filesystem::create_directories(std::filesystem::path(program).parent_path());
+  std::filesystem::copy_file(FUSEBOX_COMMAND, program);
+  ASSERT_TRUE(WriteFile(model, std::as_bytes(std::span(std::string_view("\x89HDF\r\n\x1a\n")))));
+  const Finished done = Fusebox({"convert", model, "-o", Path("out.tflite")}, program);
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, AllOf(HasSubstr("model.h5: the program that checks HDF5 files is not installed"),
+                              HasSubstr(Path("moved") + "/libexec/fusebox/fusebox-hdf5-check"),
+                              HasSubstr("install Fusebox again")));
+}
+
 }  // namespace
 }  // namespace fusebox::cli_test

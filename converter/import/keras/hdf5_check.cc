@@ -68,7 +68,8 @@ Result<std::string> FindProgram() {
     if (access(path.c_str(), X_OK) == 0) return path;
     tried += (tried.empty() ? "" : ", ") + path;
   }
-  return NotFound("the program that checks HDF5 files is not installed (tried " + tried + ")");
+  return NotFound("the program that checks HDF5 files is not installed (tried " + tried +
+                  "); install Fusebox again");
 }
 
 // Bytes that an archive holds are in memory only.
