@@ -6,6 +6,7 @@
 
 #include "host/tflite/tflite.h"
 #include "samples/models/models.h"
+#include "samples/models/saved_model_builder.h"
 #include "tests/testing/pipeline.h"
 
 namespace fusebox::testing {
@@ -237,6 +238,30 @@ TEST(VariablesSavedTwice, ConvertToTheModelThatSavesThemOnce) {
     results.push_back(*result);
   }
   EXPECT_EQ(Difference(results[0], results[1], 0, 0), "");
+}
+
+TEST(VariablesSavedTwice, AreThoseOfTheRestoreFunctionWithAWarningWhereTheyDiffer) {
+  samples::SavedModelBuilder model(samples::SavedModelBuilder::Exporter::kKeras3);
+  const samples::VariableRef v = model.AddVariable("v", samples::Float(2), "v");
+  samples::FunctionBuilder& f = model.AddFunction("__inference_call");
+  const samples::Ref x = f.Arg("x", tf::DT_FLOAT, samples::kScalar);
+  f.Return({f.Op("Mul", {x, f.Read(v)}, samples::kScalar)});
+  model.AddSignature("serve", f, {"x"}, {"y"});
+  samples::BundleWriter checkpoint = model.Checkpoint();
+  checkpoint.Add("variables/0/.ATTRIBUTES/VARIABLE_VALUE", samples::Float(5));
+  const std::string dir = TestDir() + "/differs";
+  ASSERT_OK(samples::WriteSavedModel(dir, model.ToProto(), checkpoint));
+  converter::Options options;
+  options.registry = *Plugins();
+  const auto converted = Convert(dir, options, "differs");
+  ASSERT_OK(converted);
+  EXPECT_THAT(NotesOf(converted->report), HasSubstr("the restore function decides"));
+  const auto session = Open(converted->path, *Plugins());
+  ASSERT_OK(session);
+  const Tensor three{{DType::kF32, Shape::Scalar()}, Buffer::Of<float>(std::vector<float>{3})};
+  const auto result = Invoke(**session, {three});
+  ASSERT_OK(result);
+  EXPECT_EQ((*result)[0].data.As<float>()[0], 6);
 }
 
 }  // namespace
