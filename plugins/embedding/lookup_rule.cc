@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/embedding/lookup_rule.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,23 @@ constexpr uint32_t kTable = 0, kIds = 1;
 bool IsInteger(fbx_dtype type) { return type == FBX_I32 || type == FBX_I64; }
 
 std::string Subject(uint32_t operand) { return operand == kTable ? "operand 0 (table)" : "operand 1 (ids)"; }
+
+// Whether the body returns each row as a vector, whatever the rank of the table.
+bool HasFlatRows(const Site& site) { return site.in(kTable).rank() == 2 || site.out(0).rank() == 2; }
+
+void RequireResult(const Site& site, int64_t width) {
+  const Tensor table = site.in(kTable), rows = site.out(0);
+  const std::string subject = "result 0";
+  if (rows.rank() == 2 && table.rank() > 2) {
+    const bool flat = rows.dim(1) == width || (rows.dim(0) >= 0 && rows.dim(0) == site.in(kIds).dim(0));
+    site.require(flat, "SHAPE", "is not one vector of " + std::to_string(width) + " values per id", subject);
+  } else {
+    site.require(
+        rows.rank() < 0 || rows.rank() == table.rank(), "RANK",
+        "has rank " + std::to_string(rows.rank()) + ", expected 2 or " + std::to_string(table.rank()),
+        subject);
+  }
+}
 
 }  // namespace
 
@@ -35,8 +51,10 @@ void LookupRule::match(const Site& site) {
   for (int i = 1; i < table.rank(); ++i)
     site.require(table.dim(i) >= 0, "SHAPE", "dimension " + std::to_string(i) + " is not known",
                  Subject(kTable));
-  const bool empty = std::ranges::any_of(table.dims().subspan(1), [](int64_t size) { return size == 0; });
-  site.require(!empty || ids.dim(0) >= 0, "SHAPE",
+  int64_t width = 1;
+  for (const int64_t size : table.dims().subspan(1)) width *= size;
+  RequireResult(site, width);
+  site.require(width > 0 || HasFlatRows(site) || ids.dim(0) >= 0, "SHAPE",
                "has rows without elements, and how many ids there are is not known", Subject(kTable));
 }
 
@@ -55,6 +73,7 @@ void LookupRule::rewrite(const Site& site, Build& build) {
   const auto count = static_cast<int32_t>(width == 0 ? table.dim(0) : -1);
   const Value flat = build.reshape(rows, {count, static_cast<int32_t>(width)});
   const Value found = build.builtin("EMBEDDING_LOOKUP", {ids, flat})[0];
+  if (HasFlatRows(site)) return build.result(0, found);
   if (width == 0) dims[0] = static_cast<int32_t>(site.in(kIds).dim(0));
   const auto rank = static_cast<int64_t>(dims.size());
   build.result(0, build.builtin("RESHAPE", {found, build.constant<int32_t>(dims, {&rank, 1})})[0]);

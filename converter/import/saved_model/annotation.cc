@@ -1,8 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the attributes of a function say of it.
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <optional>
+
 #include "converter/import/saved_model/function_import.h"
 
 namespace fusebox::saved_model {
+namespace {
+
+// Without one, the parser prints to stderr what is no text form.
+struct NoErrors : google::protobuf::io::ErrorCollector {
+  void AddError(int, int, const std::string&) override {}
+};
+
+// TensorFlow parses the text form of a NameAttrList (`name: "my_op" attr { ... }`) when it traces a function.
+// Other exporters store the text as a string. A plain name is not in that form.
+std::optional<tf::NameAttrList> ParseNameAttrList(const std::string& text) {
+  NoErrors errors;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  tf::NameAttrList parsed;
+  if (!parser.ParseFromString(text, &parsed) || parsed.name().empty()) return std::nullopt;
+  return parsed;
+}
+
+Status SetAttr(Attrs& attrs, const std::string& place, const std::string& name, const tf::AttrValue& value) {
+  FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At(place + " " + name));
+  if (!std::holds_alternative<std::monostate>(converted)) attrs.Set(name, std::move(converted));
+  return {};
+}
+
+}  // namespace
 
 bool IsNoise(const std::string& name) {
   return name.starts_with('_') || name == "Tin" || name == "Tout" || name == "config" ||
@@ -24,19 +54,18 @@ Result<Annotation> AnnotationOf(const tf::FunctionDef& function) {
   for (const char* key : {"_implements", "api_implements", "experimental_api_implements"}) {
     const auto it = attrs.find(key);
     if (it == attrs.end()) continue;
-    if (it->second.has_func()) {
-      out.name = it->second.func().name();
-      for (const auto& [name, value] : it->second.func().attr()) {
-        FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At(std::string(key) + " attribute " + name));
-        if (!std::holds_alternative<std::monostate>(converted)) out.attrs.Set(name, std::move(converted));
-      }
+    std::optional<tf::NameAttrList> list;
+    if (it->second.has_func()) list = it->second.func();
+    else list = ParseNameAttrList(it->second.s());
+    if (list) {
+      out.name = list->name();
+      for (const auto& [name, value] : list->attr())
+        FUSEBOX_TRY(SetAttr(out.attrs, std::string(key) + " attribute", name, value));
     } else {
       out.name = it->second.s();
-      for (const auto& [name, value] : attrs) {
-        if (IsNoise(name) || name.find("api_") != std::string::npos) continue;
-        FUSEBOX_ASSIGN(AttrValue converted, ToAttr(value).At("attribute " + name));
-        if (!std::holds_alternative<std::monostate>(converted)) out.attrs.Set(name, std::move(converted));
-      }
+      for (const auto& [name, value] : attrs)
+        if (!IsNoise(name) && name.find("api_") == std::string::npos)
+          FUSEBOX_TRY(SetAttr(out.attrs, "attribute", name, value));
     }
     return out;
   }

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace fusebox::samples;
 
 std::string WriteFunction(const Attr& implements, const Shape& shape, bool placeholder) {
@@ -50,6 +51,26 @@ TEST(Fusable, AttributesOfEveryKindAreWrittenAndReadBack) {
   EXPECT_THAT(shown.out, AllOf(HasSubstr("list=[5,6]"), HasSubstr("nan=nan"), HasSubstr("shape=[1,2]"),
                                HasSubstr("tensor={data=[3,4], dtype=i32, shape=[2]}"), HasSubstr("type=f32")))
       << shown.err;
+}
+
+TEST(Fusable, ParsesANameAttrListThatIsStoredAsText) {
+  const auto inspect = [](const std::string& implements) {
+    converter::Options options;
+    options.composites = converter::Composites::kKeep;
+    options.registry = *Plugins({});
+    const auto written = Convert(WriteFunction(Attr("_implements", implements), {3}, false), options, "text");
+    EXPECT_TRUE(written) << written.error().message;
+    return Fusebox({"inspect", TestDir() + "/model-text.tflite"}).out;
+  };
+  EXPECT_THAT(
+      inspect(
+          R"(name: "my_op" attr { key: "tfl_fusable_op" value { b: true } } attr { key: 'scale' value { f: 0.5 } },
+              attr { key: "sizes" value { list { i: [2, 3] } } } attr { key: "type" value { type: DT_FLOAT } })"),
+      AllOf(HasSubstr("my_op"), HasSubstr("scale=0.5"), HasSubstr("sizes=[2,3]"),
+            HasSubstr("tfl_fusable_op=true"), HasSubstr("type=f32"), Not(HasSubstr("key"))));
+  // Neither is the text form of a list: a plain name, and one with a colon.
+  EXPECT_THAT(inspect("my_op"), HasSubstr("my_op"));
+  EXPECT_THAT(inspect("acme:my_op"), HasSubstr("acme:my_op"));
 }
 
 TEST(Fusable, ABodyThatComputesNothingSaysWhyItIsNeeded) {

@@ -28,6 +28,7 @@ struct Case {
   bool swapped = false;  // the function's arguments
   tf::DataType table_type = tf::DT_FLOAT;
   bool table_is_input = false;
+  std::vector<int64_t> reshaped = {};  // what the body makes of the rows; empty: it leaves them
 };
 
 // ids -> rows of a table, through a function that gathers them and carries the name.
@@ -50,7 +51,12 @@ std::string WriteModel(const Case& c) {
   if (c.swapped) add_ids();
   embs = lookup.Arg("embs", c.table_type, c.table);
   if (!c.swapped) add_ids();
-  lookup.Return({lookup.Op("GatherV2", {embs, ids, lookup.Const(Int(0))}, rows)});
+  Ref found = lookup.Op("GatherV2", {embs, ids, lookup.Const(Int(0))}, rows);
+  if (!c.reshaped.empty())
+    found = lookup.Op("Reshape",
+                      {found, lookup.Const(Ints(std::vector<int32_t>(c.reshaped.begin(), c.reshaped.end())))},
+                      fusebox::Shape(c.reshaped));
+  lookup.Return({found});
   FunctionBuilder& f = model.AddFunction("__inference_call");
   const Ref input = f.Arg("ids", c.id_type, c.ids);
   const Ref read = c.table_is_input ? f.Arg("table", c.table_type, c.table) : f.Read(table);
@@ -102,6 +108,23 @@ TEST(EmbeddingLookup, BecomesOneOpThatGivesWhatTheBodyGives) {
   }
 }
 
+// The example in TensorFlow's guide to fused ops ends with such a reshape.
+TEST(EmbeddingLookup, FusesABodyThatFlattensItsRows) {
+  const Case c = {.table = {7, 2, 3}, .reshaped = {-1, 6}};
+  const auto fused = Convert(WriteModel(c), With(Embedding(), converter::Composites::kFuse), "fused");
+  ASSERT_TRUE(fused) << fused.error().message;
+  EXPECT_THAT(fused->report.ops_after, ElementsAre(Pair("EMBEDDING_LOOKUP", 1)));
+  const auto loose = Convert(WriteModel(c), With(Embedding(), converter::Composites::kInline), "loose");
+  ASSERT_TRUE(loose) << loose.error().message;
+  const auto a = Open(fused->path, Embedding()), b = Open(loose->path, Embedding());
+  ASSERT_TRUE(a && b);
+  const Tensor ids{{DType::kI32, {3}}, Buffer::Of<int32_t>(std::vector<int32_t>{6, 0, 2})};
+  const auto ours = Invoke(**a, {ids}), body = Invoke(**b, {ids});
+  ASSERT_TRUE(ours && body);
+  EXPECT_EQ((*ours)[0].type, (Type{DType::kF32, {3, 6}}));
+  EXPECT_EQ((*ours)[0], (*body)[0]);
+}
+
 TEST(EmbeddingLookup, TheFileHoldsTheTableOnceAndNothingElse) {
   const auto fused = Convert(WriteModel({}), With(Embedding(), converter::Composites::kFuse), "fused");
   ASSERT_TRUE(fused) << fused.error().message;
@@ -118,6 +141,8 @@ TEST(EmbeddingLookup, SaysWhyItDoesNotApply) {
       {{.ids = Shape()}, "has an unknown rank (operand 1 (ids))"},
       {{.table = Shape(), .table_is_input = true}, "has an unknown rank (operand 0 (table))"},
       {{.table = {7, -1, 2}, .table_is_input = true}, "dimension 1 is not known (operand 0 (table))"},
+      {{.table = {7, 2, 3}, .reshaped = {-1, 3}}, "is not one vector of 6 values per id (result 0)"},
+      {{.table = {7, 2, 3}, .reshaped = {-1}}, "has rank 1, expected 2 or 3 (result 0)"},
       {{.table = {7, 3, 0}},
        "has rows without elements, and how many ids there are is not known (operand 0 (table))"},
   };
