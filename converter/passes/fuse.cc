@@ -137,6 +137,7 @@ Status FuseComposites(Context& context) {
   FusionOptions options;
   options.keep_bodies = context.options.keep_bodies;
   options.fusable_to_custom = true;
+  options.kernels_elsewhere = true;
   if (context.options.verify != Verification::kOff) {
     options.approve = [&](const Candidate& candidate) { return Prove(context, candidate); };
   }

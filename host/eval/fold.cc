@@ -3,6 +3,7 @@
 
 #include "host/base/log.h"
 #include "host/eval/eval.h"
+#include "host/eval/moved.h"
 
 namespace fusebox {
 namespace {
@@ -61,13 +62,18 @@ class Folder {
       if (!value.is_const()) return std::nullopt;
       operands.push_back({value.type, value.data});
     }
-    const auto kernel = ChooseKernel(registry_, function_, node);
-    if (!kernel || !MayFit(node)) return std::nullopt;
-    auto values = Evaluate(*kernel, calls_, function_, node, operands);
+    if (!MayFit(node)) return std::nullopt;
+    auto values = Compute(node, operands);
     calls_.DropDiags();
     if (values) return *std::move(values);
     Log("fold").debug("{}: {}", Describe(function_, node), values.error().message);
     return std::nullopt;
+  }
+
+  Result<std::vector<Tensor>> Compute(const Node& node, std::span<const Tensor> operands) {
+    if (MovesUnscaled(function_, node)) return EvaluateUnscaled(registry_, calls_, function_, node, operands);
+    FUSEBOX_ASSIGN(const KernelRef kernel, ChooseKernel(registry_, function_, node));
+    return Evaluate(kernel, calls_, function_, node, operands);
   }
 
   // How many bytes the results may take.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "host/eval/eval.h"
+#include "host/eval/moved.h"
 
 namespace fusebox {
 namespace {
@@ -176,6 +177,11 @@ std::vector<Type> AllTypes(const Module& module) {
 
 Status InferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
   if (Has(node.op, kHost)) return InferHostNode(module, function, node);
+  if (MovesUnscaled(function, node)) {
+    FUSEBOX_ASSIGN(const std::vector<Type> types,
+                   InferUnscaled(registry, function, node).At([&] { return Describe(function, node); }));
+    return SetResults(function, node, types);
+  }
   FUSEBOX_ASSIGN(const KernelRef kernel,
                  ChooseKernel(registry, function, node).At([&] { return Describe(function, node); }));
   return InferKernelNode(kernel, function, node);

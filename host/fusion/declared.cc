@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/eval/moved.h"
 #include "host/fusion/site.h"
 
 namespace fusebox {
@@ -95,6 +96,8 @@ class Replacement {
     if (op.kind == FBX_OP_CUSTOM) node.name = op.name;
     node.version = op.version;
     FUSEBOX_TRY(CheckEmitted(registry_, node));
+    for (size_t i = 0; i < results.size(); ++i)
+      function_->value(node.results[static_cast<size_t>(results[i])]).quant = ResultQuant(i);
     if (op.kind == FBX_OP_BUILTIN || !registry_.KernelsFor(op.kind, op.name, op.version).empty())
       FUSEBOX_TRY(InferNode(registry_, *module_, *function_, node));
     for (size_t i = 0; i < results.size(); ++i) {
@@ -115,6 +118,11 @@ class Replacement {
     return v == kNoValue ? Type{} : caller_.value(v).type;
   }
 
+  std::shared_ptr<const Quant> ResultQuant(size_t i) const {
+    const ValueId v = composite_.results[i];
+    return v == kNoValue ? nullptr : caller_.value(v).quant;
+  }
+
   Result<std::vector<ValueId>> Operands() {
     const auto given = [&](size_t i) {
       return composite_.operands[i] == kNoValue ? kNoValue : function_->inputs[i];
@@ -132,6 +140,7 @@ class Replacement {
           DType::kI32, {static_cast<int64_t>(order.size())}, order, "permutation");
       Node& transpose = function_->AddNode(Op::kTranspose, {operands.back(), permutation}, {Type{}});
       FUSEBOX_TRY(InferNode(registry_, *module_, *function_, transpose));
+      FUSEBOX_TRY(MoveQuant(registry_, *function_, transpose));
       operands.back() = transpose.results[0];
     }
     return operands;

@@ -222,7 +222,14 @@ class Fuser {
     const Node& node = *caller.nodes[index];
     Function& replacement = *scratch->functions[0];
     BindConstants(replacement, caller, node);
-    FUSEBOX_TRY(Fold(registry_, *scratch, replacement).At("rule " + said.rule));
+    Status runs;
+    if (auto folded = Fold(registry_, *scratch, replacement); !folded) runs = std::unexpected(folded.error());
+    if (runs) runs = CheckKernels(registry_, replacement, options_.kernels_elsewhere);
+    if (!runs) {
+      said.outcome = RuleReport::Outcome::kError;
+      said.reasons.push_back("its replacement is refused: " + runs.error().message);
+      return std::nullopt;
+    }
     Stamp(replacement, node, said);
     if (options_.approve) {
       const Function* body = node.body.empty() ? nullptr : module_.Find(node.body);

@@ -62,6 +62,8 @@ struct FusionOptions {
   // A composite with the attribute tfl_fusable_op = true that no rule takes becomes a custom op of its name
   // (converter).
   bool fusable_to_custom = false;
+  // A replacement may hold custom ops for which no plugin here has a kernel (converter).
+  bool kernels_elsewhere = false;
 };
 
 // Fuses every composite of `module` that a rule takes. Fails only when the module itself is broken.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/eval/eval.h"
 #include "host/tflite/tflite.h"
 
 namespace fusebox {
@@ -13,6 +14,16 @@ Status CheckEmitted(Registry& registry, const Node& node) {
   if (!custom) FUSEBOX_TRY(tflite::CheckOptions(node.op, node.attrs).At(op));
   if (!node.raw_options.empty()) return {};  // bytes of the plugin's own
   return registry.CheckOptions(custom ? FBX_OP_CUSTOM : FBX_OP_BUILTIN, op, node.attrs);
+}
+
+Status CheckKernels(Registry& registry, const Function& replacement, bool kernels_elsewhere) {
+  for (const auto& node : replacement.nodes) {
+    if (Has(node->op, kHost)) continue;
+    if (kernels_elsewhere && node->is(Op::kCustom) && registry.KernelsOf(FBX_OP_CUSTOM, node->name).empty())
+      continue;
+    FUSEBOX_TRY(ChooseKernel(registry, replacement, *node));
+  }
+  return {};
 }
 
 void BindConstants(Function& replacement, const Function& caller, const Node& composite) {

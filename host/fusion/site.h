@@ -12,6 +12,9 @@ namespace fusebox {
 // Whether an op that a rule emits can hold its attributes: the options of a builtin, and the schema that a
 // manifest states for it.
 Status CheckEmitted(Registry&, const Node&);
+// Whether each op of a replacement has a kernel that takes its types. `kernels_elsewhere`: also a custom op
+// that no plugin here has a kernel for passes.
+Status CheckKernels(Registry&, const Function& replacement, bool kernels_elsewhere);
 // Operands that are constant at the site become constants of the replacement, so that it can be folded.
 void BindConstants(Function& replacement, const Function& caller, const Node& composite);
 std::vector<Tensor> ConstantsOf(const Function& caller, const Node& composite);

@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/fusion/transaction.h"
 
+#include <algorithm>
+
 #include "host/eval/eval.h"
+#include "host/eval/moved.h"
 #include "host/fusion/site.h"
 
 namespace fusebox {
+namespace {
+
+// Whether kernels may decline a node because nobody has set its results' scales yet.
+bool LacksScales(const Function& f, const Node& node) {
+  if (MovesElements(node.op)) return false;
+  const auto quantized = [&](ValueId v) {
+    return v != kNoValue && (f.value(v).quant || f.value(v).type.dtype == DType::kNone);
+  };
+  return std::ranges::any_of(node.operands, quantized);
+}
+
+}  // namespace
 
 Transaction::Transaction(Registry& registry, const Function& caller, const Node& composite)
     : registry_(registry), module_(std::make_unique<Module>()) {
@@ -17,7 +32,10 @@ Transaction::Transaction(Registry& registry, const Function& caller, const Node&
     const Value& value = caller.value(v);
     function_->value(function_->AddInput(value.type, value.name)).quant = value.quant;
   }
-  for (ValueId v : composite.results) result_types_.push_back(v == kNoValue ? Type{} : caller.value(v).type);
+  for (ValueId v : composite.results) {
+    result_types_.push_back(v == kNoValue ? Type{} : caller.value(v).type);
+    result_quants_.push_back(v == kNoValue ? nullptr : caller.value(v).quant);
+  }
   results_.assign(composite.results.size(), kNoValue);
   table_.self = this;
   FillBuilder(table_.builder);
@@ -39,9 +57,20 @@ Status Transaction::Flush() {
   Node& node = *pending_;
   pending_ = nullptr;
   Status sound = CheckEmitted(registry_, node);
-  if (sound) sound = InferNode(registry_, *module_, *function_, node);
+  if (sound) {
+    sound = Infer(node);
+    if (!sound && LacksScales(*function_, node)) {
+      unscaled_.push_back(&node);
+      return {};
+    }
+  }
   if (!sound) Refuse(sound.error().message);
   return sound;
+}
+
+Status Transaction::Infer(const Node& node) {
+  FUSEBOX_TRY(InferNode(registry_, *module_, *function_, node));
+  return MoveQuant(registry_, *function_, node).At([&] { return Describe(*function_, node); });
 }
 
 fbx_value Transaction::Add(ValueId id) {
@@ -63,6 +92,12 @@ Status Transaction::Finish() {
   }
   for (size_t i = 0; i < results_.size(); ++i) {
     if (results_[i] == kNoValue) return Invalid("result " + std::to_string(i) + " was not set");
+    Value& result = function_->value(results_[i]);
+    if (!result.quant) result.quant = result_quants_[i];
+    if (result.type.dtype == DType::kNone) result.type.dtype = result_types_[i].dtype;
+  }
+  for (const Node* node : unscaled_) FUSEBOX_TRY(Infer(*node));
+  for (size_t i = 0; i < results_.size(); ++i) {
     const Type& is = function_->value(results_[i]).type;
     if (!Compatible(is, result_types_[i])) {
       return Invalid("result " + std::to_string(i) + " is " + ToString(is) + ", the composite gives " +

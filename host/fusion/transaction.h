@@ -36,6 +36,7 @@ class Transaction {
   friend struct BuilderFunctions;
 
   Status Flush();  // infers the node added last, now that its attributes are complete
+  Status Infer(const Node&);
   fbx_value Add(ValueId id);
   void Refuse(std::string why);
   bool KnownValue(fbx_value v) const { return v < static_cast<fbx_value>(function_->value_count()); }
@@ -45,8 +46,11 @@ class Transaction {
   std::unique_ptr<Module> module_;
   Function* function_;
   std::vector<Type> result_types_;
+  std::vector<std::shared_ptr<const Quant>> result_quants_;
   std::vector<ValueId> results_;
   Node* pending_ = nullptr;
+  std::vector<Node*>
+      unscaled_;         // inferred by Finish: their results may be the composite's, whose scales they need
   std::string failure_;  // the first one
   std::vector<std::unique_ptr<TensorView>> shown_;
   std::vector<std::unique_ptr<std::byte[]>> constants_;

@@ -11,7 +11,9 @@
 namespace fusebox {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Outcome = RuleReport::Outcome;
@@ -102,9 +104,69 @@ TEST_F(Declared, TakesResultsInTheirOrder) {
   EXPECT_THAT(main.outputs, ElementsAre(results[1], results[0]));
 }
 
+// The same in 8 bits; each column of the constant has a scale.
+Module QuantizedProduct(std::vector<float> scales) {
+  Module module = Product();
+  Function& main = *module.functions[0];
+  const auto quantize = [](Function& f, ValueId v, std::vector<float> with, int32_t axis) {
+    Quant quant;
+    quant.zero_points = std::vector<int64_t>(with.size());
+    quant.scales = std::move(with);
+    quant.axis = axis;
+    f.value(v).type.dtype = DType::kI8;
+    f.value(v).quant = std::make_shared<const Quant>(std::move(quant));
+  };
+  for (const auto& f : module.functions) {
+    const Node& node = *f->nodes[0];
+    quantize(*f, node.operands[0], {0.5f}, 0);
+    quantize(*f, node.operands[1], scales, 1);
+    quantize(*f, node.results[0], {2}, 0);
+  }
+  main.value(main.nodes[0]->operands[1]).data =
+      Buffer::Of<int8_t>(std::vector<int8_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  return module;
+}
+
+constexpr const char* kTransposed = R"({"operands": [0, {"operand": 1, "transpose": [1, 0]}, null]})";
+
+TEST_F(Declared, TransposedConstantsKeepTheirScales) {
+  const std::vector<float> scales = {1, 2, 4, 4};
+  for (const bool code : {false, true}) {
+    Module module = QuantizedProduct(scales);
+    if (code) module.functions[0]->nodes[0]->name = "t.product";
+    const auto sites = FuseAll(module, *With(R"({"builtin": "FULLY_CONNECTED"})", kTransposed));
+    ASSERT_TRUE(sites.at(0).fused) << sites[0].why;
+    EXPECT_THAT(sites[0].emitted, ElementsAre("FULLY_CONNECTED"));
+    const Function& main = *module.functions[0];
+    const Value& weights = main.value(main.nodes.at(0)->operands[1]);
+    EXPECT_EQ(weights.type, (Type{DType::kI8, {4, 3}}));
+    EXPECT_THAT(weights.data.As<int8_t>(), ElementsAre(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11));
+    EXPECT_EQ(weights.quant->axis, 0);
+    EXPECT_THAT(weights.quant->scales, ElementsAreArray(scales));
+    EXPECT_THAT(main.value(main.outputs[0]).quant->scales, ElementsAre(2));
+  }
+}
+
+TEST_F(Declared, WhatNoKernelTakesIsRefused) {
+  Module module = QuantizedProduct({1, 2, 4, 4});
+  for (const auto& f : module.functions) f->value(f->nodes[0]->operands[0]).quant = nullptr;
+  const auto sites = FuseAll(module, *With(R"({"builtin": "FULLY_CONNECTED"})", kTransposed));
+  EXPECT_FALSE(sites.at(0).fused);
+  EXPECT_THAT(sites[0].why,
+              AllOf(HasSubstr("its replacement is refused: node 1 FULLY_CONNECTED: no kernel for "),
+                    HasSubstr("no scale (operand 0)")));
+  EXPECT_EQ(module.functions[0]->nodes.at(0)->name, "acme.sum");
+}
+
 TEST_F(Declared, ACustomOpWithoutAKernelHasTheTypesOfTheComposite) {
+  const auto registry = With(R"({"custom": "acme.elsewhere", "version": 3})", "{}");
+  Module kept = OneSite("acme.sum");
+  const auto refused = FuseAll(kept, *registry);
+  EXPECT_FALSE(refused.at(0).fused);
+  EXPECT_THAT(refused[0].why,
+              HasSubstr("its replacement is refused: no kernel for acme.elsewhere(f32[2], f32[2])"));
   Module module = OneSite("acme.sum");
-  const auto sites = FuseAll(module, *With(R"({"custom": "acme.elsewhere", "version": 3})", "{}"));
+  const auto sites = FuseAll(module, *registry, {.kernels_elsewhere = true});
   ASSERT_TRUE(sites.at(0).fused) << sites[0].why;
   const Function& main = *module.functions[0];
   EXPECT_EQ(main.value(main.outputs[0]).type, kPair);
@@ -180,7 +242,7 @@ TEST_F(Declared, WhatItsConditionsSayIsReported) {
     Node& node = *module.functions[0]->nodes[0];
     node.attrs.Set("alpha", 1);
     if (fusable) node.attrs.Set("tfl_fusable_op", true);
-    const auto sites = FuseAll(module, *registry, {.fusable_to_custom = true});
+    const auto sites = FuseAll(module, *registry, {.fusable_to_custom = true, .kernels_elsewhere = true});
     EXPECT_EQ(sites.at(0).fused, fusable);
     ASSERT_EQ(sites[0].rules.size(), fusable ? 2u : 1u) << sites[0].why;
     const RuleReport& rule = sites[0].rules[0];

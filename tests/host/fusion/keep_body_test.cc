@@ -102,7 +102,7 @@ TEST(FusableOp, BecomesACustomOpOfItsNameWithoutAnyPlugin) {
   for (const char* name : {"my.op", "t.outer"}) {  // no rule; a rule that declines
     Module module = Fusable(name);
     FusionOptions options;
-    options.fusable_to_custom = true;
+    options.fusable_to_custom = options.kernels_elsewhere = true;
     EXPECT_TRUE(FuseAll(module, *Rules(), options)[0].fused) << name;
     const Node& node = *module.functions[0]->nodes[0];
     EXPECT_TRUE(node.is(Op::kCustom));
@@ -124,7 +124,7 @@ TEST(FusableOp, KeepsListsAndBoolsInAFile) {
   Attrs wanted = attrs;
   wanted.Erase("tfl_fusable_op");
   FusionOptions options;
-  options.fusable_to_custom = true;
+  options.fusable_to_custom = options.kernels_elsewhere = true;
   ASSERT_TRUE(FuseAll(module, *Rules(), options)[0].fused);
   const auto bytes = tflite::Write(module);
   ASSERT_TRUE(bytes) << bytes.error().message;
@@ -147,7 +147,7 @@ TEST(FusableOp, IsHeldAgainstTheSchemaOfWhoPromisesTheOp) {
     Module module = Fusable("my_custom_fused_op");
     module.functions[0]->nodes[0]->attrs.Set("example_option", option);
     FusionOptions options;
-    options.fusable_to_custom = true;
+    options.fusable_to_custom = options.kernels_elsewhere = true;
     Config config;
     config.plugin_path = {folder.path()};
     const auto sites = FuseAll(module, *Rules(config), options);

@@ -57,6 +57,14 @@ struct Const : First {
     s.require(s.in(1).is_const() && s.in(1).has_value(), "NONCONST", "scale is not constant", "operand 1");
   }
 };
+struct Product {
+  static constexpr std::string_view id = "t.product", implements = "t.product";
+  static void match(const Site&) {}
+  static void rewrite(const Site&, Build& b) {
+    const Value weights = b.transpose(b.in(1), {1, 0});
+    b.result(0, b.builtin("FULLY_CONNECTED", {b.in(0), weights, none})[0]);
+  }
+};
 struct StateRule : First {
   static constexpr std::string_view id = "t.state", implements = "t.state";
   static void match(const Site& s) { s.require(s.in(1).is_variable(), "STATELESS", "it is no variable"); }
@@ -151,8 +159,8 @@ constexpr fbx_plugin PluginOf(std::string_view id) {
                              T::kKernels);
 }
 constexpr fbx_plugin kOne =
-    PluginOf<Swap, Twice, Gap, Pass, Two, First, Scale, Const, StateRule, Unread, Outer, Outer2, Low, High,
-             Control, Huge, Typo, Checked, Throws, Shared, Subtract, Same>("t.rules");
+    PluginOf<Product, Swap, Twice, Gap, Pass, Two, First, Scale, Const, StateRule, Unread, Outer, Outer2, Low,
+             High, Control, Huge, Typo, Checked, Throws, Shared, Subtract, Same>("t.rules");
 constexpr fbx_plugin kTwo = PluginOf<OtherShared>("t.other");
 
 template <const fbx_plugin& P>

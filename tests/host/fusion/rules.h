@@ -14,6 +14,7 @@
 //   t.control  emits a WHILE                                t.huge     asks for a constant of 2^52 bytes
 //   t.typo     -> ADD (a, b) {its attribute "key": its attribute "value"}
 //   t.checked  -> t.op (a, b) {k of the composite, or its "raw"}      t.throws   throws in match
+//   t.product  -> FULLY_CONNECTED (a, TRANSPOSE (b))
 //   t.gap      -> t.op (a, b, nothing)
 // Both plugins have a rule for t.shared.
 // Kernels: t.op (x, y) -> x - y, t.id (x) -> x.
