@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -59,8 +60,15 @@ Status VerifyConstant(const Value& value) {
   return {};
 }
 
-Status VerifyQuant(const Value& value) {
+// Scales of channels are only looked at before they are written (`all`): a file may hold thousands, which
+// kernels look at when they pack or convert what has them.
+Status VerifyQuant(const Value& value, bool all) {
   const Quant& quant = *value.quant;
+  const auto bad = [](float scale) { return !std::isfinite(scale); };
+  if (all || quant.scales.size() == 1) {
+    if (const auto it = std::ranges::find_if(quant.scales, bad); it != quant.scales.end())
+      return Invalid("quantization with the scale " + std::to_string(*it) + "; convert the model again");
+  }
   if (quant.block_size < 0) return Invalid("quantization with a negative block size");
   if (quant.zero_points.size() > quant.scales.size())
     return Invalid("quantization with more zero points than scales");
@@ -140,7 +148,7 @@ class Verifier {
       if (dim < Shape::kUnknown) return Invalid(ValueText(id) + ": dimension " + std::to_string(dim));
     }
     if (value.is_const()) FUSEBOX_TRY(VerifyConstant(value).At([&] { return ValueText(id); }));
-    if (value.quant != nullptr) FUSEBOX_TRY(VerifyQuant(value).At([&] { return ValueText(id); }));
+    if (value.quant != nullptr) FUSEBOX_TRY(VerifyQuant(value, writable_).At([&] { return ValueText(id); }));
     return {};
   }
 

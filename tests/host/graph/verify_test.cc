@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "host/graph/graph.h"
 
 namespace fusebox {
 namespace {
+
+using ::testing::HasSubstr;
 
 const Type kRowOf4{DType::kF32, {1, 4}};
 
@@ -92,6 +96,24 @@ TEST(Verify, HoldsConstantsToTheirType) {
   EXPECT_EQ(Why(*module), "function main: %2 (c): constant of type i32[3] has 8 bytes, expected 12");
   module->functions[0]->value(2).type = {DType::kI32, {int64_t{1} << 40, int64_t{1} << 40}};
   EXPECT_NE(Why(*module), "") << "a size that overflows";
+}
+
+TEST(Verify, RefusesScalesThatAreNotFinite) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const auto why = [&](std::vector<float> scales, Strictness strictness) {
+      auto module = Relu();
+      Quant quant;
+      quant.zero_points = std::vector<int64_t>(scales.size());
+      quant.scales = std::move(scales);
+      quant.axis = 1;
+      module->functions[0]->value(0).quant = std::make_shared<const Quant>(std::move(quant));
+      return Why(*module, strictness);
+    };
+    for (const Strictness strictness : {Strictness::kLoose, Strictness::kWritable})
+      EXPECT_THAT(why({bad}, strictness), HasSubstr("quantization with the scale " + std::to_string(bad)));
+    EXPECT_THAT(why({1, 1, bad, 1}, Strictness::kWritable), HasSubstr("quantization with the scale "));
+    EXPECT_EQ(why({1, 1, bad, 1}, Strictness::kLoose), "") << "who packs the weights looks at them";
+  }
 }
 
 TEST(Verify, LetsNobodyReadAnOverwrittenState) {
