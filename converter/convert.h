@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The converter: a model in, a .tflite out.
+// The converter: reads a SavedModel, a Keras file or a .tflite and writes a .tflite.
 //
 //   auto conversion = fusebox::converter::FromSavedModel("dir");
 //   conversion.options.batch = 1;
 //   auto converted = conversion.Convert();          // Result<Converted>
 //   converted->Write("model.tflite");
 //
-// Import builds the graph, the passes of passes/passes.def rewrite it in order, and the result is written,
-// read back and checked. Each pass leaves a sound graph; errors name the pass.
+// Import builds the graph, the passes of passes/passes.def rewrite it in order, and Write stores the result,
+// reads it back and compares. The graph is verified after each pass; errors name the pass.
 #pragma once
 
 #include <functional>
@@ -25,37 +25,37 @@
 namespace fusebox::converter {
 
 enum class Composites { kFuse, kKeep, kInline };
-enum class Quantization { kNone, kFloat16, kDynamic, kInt8 };  // what each is: converter/quantize/quantize.h
+enum class Quantization { kNone, kFloat16, kDynamic, kInt8 };  // see converter/quantize/quantize.h
 enum class Verification { kOff, kSample, kStrict };
 
 struct Options {
-  std::vector<std::string> signatures;  // empty: all that convert
-  std::optional<int64_t> batch;         // the size of every unknown leading dimension of the inputs
+  std::vector<std::string> signatures;  // empty: all that can be converted
+  std::optional<int64_t> batch;         // size of every unknown leading input dimension
   std::map<std::string, Shape> shapes;  // by input name
   Composites composites = Composites::kFuse;
   FusionOptions::KeepBodies keep_bodies = FusionOptions::KeepBodies::kCustom;
   Verification verify = Verification::kOff;
   uint64_t verify_seed = 1;
   Quantization quantization = Quantization::kNone;
-  std::string calibration;  // folder of .npy files: needed for kInt8, else what the error of each layer is
-                            // measured on
-  std::shared_ptr<Registry> registry;  // null: one with the default search path
+  std::string calibration;             // folder of .npy files: required for kInt8; kFloat16 and kDynamic
+                                       // only measure layer errors on it
+  std::shared_ptr<Registry> registry;  // null: Convert creates one with the default search path
   // Called after each pass with its name and the graph (--dump-after).
   std::function<void(std::string_view pass, const Module&)> after_pass;
-  ProgressListener progress;  // pass by pass
+  ProgressListener progress;  // called per pass
 };
 
-// What became of an op that could not be converted.
+// A group of equal ops that cannot be converted.
 struct UnsupportedOps {
-  std::string op, reason, first;  // source op; why; where it first stands
+  std::string op, reason, first;  // source op; why; location of the first one
   int count = 0;
 };
 
-// How far a quantized model's value is from the float model's, over the calibration data.
+// Error of one quantized layer against the float model, over the calibration data.
 struct LayerError {
   std::string op, location;
   bool stored = false;               // computed in 8 bits
-  double peak, largest, rms, ratio;  // of the float value; of the error; rms error; rms error over rms value
+  double peak, largest, rms, ratio;  // max |value|, max |error|, rms error, rms error / rms value
 };
 
 struct Report {
@@ -68,8 +68,8 @@ struct Report {
   std::vector<UnsupportedOps> unsupported;
   std::vector<LayerError> layers;  // of a quantized model with calibration data, in execution order
   std::vector<std::string> notes;  // one line each, in pass order
-  bool disproved = false;          // a rule was refused by the proof
-  std::string error;               // why nothing came of it; empty: it did
+  bool disproved = false;          // verification rejected a rule
+  std::string error;               // empty: success
 };
 std::string ToText(const Report&);  // the tables of --explain
 std::string ToJson(const Report&);
@@ -77,15 +77,15 @@ std::string ToJson(const Report&);
 struct Converted {
   std::unique_ptr<Module> module;
   Report report;
-  // Writes a temporary beside `path`, reads it back, holds it against the module, and renames it. Weights go
-  // from where they lie to the file, so that memory stays near what the module itself takes.
+  // Writes a temporary file next to `path`, reads it back, compares it with the module, and renames it.
+  // Weights are written from their mapped source, so memory use stays near the size of the module itself.
   Status Write(const std::string& path) const;
 };
 
 class Conversion {
  public:
   Options options;
-  // On failure `report()` holds what is known by then (unsupported ops, fusion sites).
+  // After a failure, `report()` holds what was collected until then (unsupported ops, fusion sites).
   Result<Converted> Convert();
   const Report& report() const { return report_; }
 
@@ -101,11 +101,11 @@ class Conversion {
 };
 
 Conversion FromSavedModel(std::string dir);
-// A whole model as Keras saves it: .h5, .hdf5 (Keras 1 and 2) or .keras. One signature, serving_default,
-// named as the layers are.
+// A whole model saved by Keras: .h5, .hdf5 (Keras 1 to 3) or .keras. One signature, serving_default; its
+// inputs and outputs are named after the layers.
 Conversion FromKeras(std::string file);
-// A finished file: Flex ops become TensorFlow's again and are translated, what can be fused is fused.
-// Signatures, names, metadata and an appended zip stay.
+// A .tflite file: Flex ops become TensorFlow ops again and are translated; composites are fused. Signatures,
+// names, metadata and an appended zip are preserved.
 Conversion FromTflite(std::string file);
 
 }  // namespace fusebox::converter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every import gives: the graph with one function per signature and what they reach, and what became of
-// the rest.
+// The result of every import: a graph with one function per signature and all functions they reach, plus the
+// signatures that were rejected and notes.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct Imported {
   std::unique_ptr<Module> module;
   std::vector<std::pair<std::string, std::string>> refused;  // signature, why
   std::vector<std::string> notes;
-  // the source knows no signatures: one stands for its main graph until it is written
+  // The source has no signatures: the main graph has a temporary one, removed before writing.
   bool unsigned_file = false;
   bool halves = false;  // the source stores weights as f16
 };

@@ -66,7 +66,7 @@ Status Archive::LoadHdf5() {
     if (written && version.empty()) version = *written;
     if (backend) backend_ = *backend;
   }
-  FUSEBOX_TRY(SetVersion(version.empty() ? "1" : version));  // Keras 1 did not always say
+  FUSEBOX_TRY(SetVersion(version.empty() ? "1" : version));  // missing in some Keras 1 files
   return ParseConfig(*config, "model_config");
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Keras file: its configuration and its stored weights, whatever the container.
+// A Keras file: its configuration and its stored weights. The first bytes of the file select the format:
 //
 //   .h5, .hdf5   HDF5 of Keras 1 to 3: configuration in an attribute, weights in one group per layer
 //   .keras       zip of Keras 2.12 and later: config.json, metadata.json, model.weights.h5 with one group per object
-// What a file is, its first bytes say, not its name.
 #pragma once
 
 #include <map>
@@ -18,32 +17,31 @@
 
 namespace fusebox::keras {
 
-// True when the file begins as HDF5 or zip do. Errors: it cannot be read.
+// True if the file starts with the HDF5 or zip signature. Errors: the file cannot be read.
 Result<bool> IsKerasFile(const std::string& path);
 
 class Archive {
  public:
-  // Errors: no such file, neither container, no configuration (weights only), unreadable configuration.
+  // Errors: missing file, neither HDF5 nor zip, no configuration (weights only), unreadable configuration.
   static Result<Archive> Load(const std::string& path);
 
   const std::string& path() const { return path_; }
   const nlohmann::json& config() const { return config_; }  // {"class_name", "config", ...} of the model
-  int major() const { return major_; }                      // of the Keras that wrote it: 1, 2, 3
-  // Keras before 2.4, which several backends had: TensorFlow's own adds "-tf" to its version.
+  int major() const { return major_; }                      // Keras version that wrote it: 1, 2 or 3
+  // Multi-backend Keras before 2.4. tf.keras of these versions appends "-tf" to its version.
   bool multi_backend() const { return multi_backend_; }
-  bool by_object() const { return by_object_; }            // weights are found by object, else by layer
+  bool by_object() const { return by_object_; }  // weights are looked up by object path, else by layer name
   const std::string& backend() const { return backend_; }  // "tensorflow", "theano", ...
 
-  // By layer: the datasets of a layer of the whole model, in Keras' order; nothing when the file knows no
-  // such layer.
+  // By layer: the datasets of a layer of the whole model, in Keras' order; nullopt: no such layer.
   Result<std::optional<std::vector<std::string>>> LayerWeights(const std::string& layer) const;
-  // By object, whose path has slashes even where the file's own does not.
+  // By object path, always separated by "/".
   bool HasGroup(const std::string& path) const { return objects_->HasGroup(path); }
-  // The dataset as the file names it; empty: there is none.
+  // The dataset name as stored in the file; empty: none.
   std::string FindWeight(const std::string& path) const { return objects_->Dataset(path); }
 
   Result<Type> TypeOf(const std::string& dataset) const { return weights_->TypeOf(dataset); }
-  // Floats as f32. Read once: later calls share the bytes.
+  // Floats are converted to f32. Cached: later calls share the bytes.
   Result<Tensor> Read(const std::string& dataset) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as the calls of their layers, in an order in which what a call needs is there.
+// Builds models: the calls of their layers, each after the calls it depends on.
 #include <algorithm>
 #include <deque>
 
@@ -39,7 +39,7 @@ class ModelBuilder {
       for (const Argument& item : *list) Collect(item, out);
   }
 
-  // Who waits for whom. Only what the outputs need is built.
+  // Collects the dependencies of each call that the outputs need.
   void Await() {
     std::vector<CallKey> pending;
     for (const TensorRef& ref : model_.outputs) pending.emplace_back(ref.layer, ref.call);
@@ -49,7 +49,7 @@ class ModelBuilder {
       pending.pop_back();
       if (done_.contains(key) || !seen.emplace(key, true).second) continue;
       const Layer& layer = *model_.layers[static_cast<size_t>(key.first)];
-      if (key.second >= static_cast<int>(layer.uses.size())) continue;  // Resolve says so
+      if (key.second >= static_cast<int>(layer.uses.size())) continue;  // Resolve reports it
       std::vector<TensorRef> needed;
       const LayerUse& use = layer.uses[static_cast<size_t>(key.second)];
       for (const Argument& arg : use.args) Collect(arg, needed);
@@ -119,8 +119,8 @@ class ModelBuilder {
   std::deque<CallKey> ready_;
 };
 
-// x + y is an operation Add of two tensors, layers.Add()([x, y]) a layer of one list of them. Layers have
-// `trainable`, operations have not.
+// x + y is an operation Add of two tensors; layers.Add()([x, y]) is a layer with one list argument. Layers
+// have `trainable`, operations do not.
 bool IsOperation(const Layer& layer, const LayerRow* row, const LayerCall& call) {
   if (layer.operation) return true;
   if (!layer.sourceless || !KnowsOperation(layer.class_name)) return false;
@@ -160,7 +160,7 @@ std::vector<Flow> BuildLayer(BuildState& state, Emitter& emit, const Layer& laye
   emit.SetLayer(layer.path);
   LayerCall call(state, emit, layer, std::move(args), std::move(kwargs));
   std::vector<Flow> results = Build(state, emit, layer, call);
-  // What is nested has said its own place already.
+  // Errors of nested layers already have their place.
   if (!emit.ok() && !emit.status().error().message.starts_with("layer "))
     emit.status() = std::unexpected(Error(emit.status().error()).At(layer.Describe()));
   emit.SetLayer(outer);

@@ -35,7 +35,7 @@ struct Hdf5File::Impl {
     if (file >= 0) H5Fclose(file);
   }
 
-  // An object by its path, where every step is a hard link.
+  // Opens an object by its path; every component must be a hard link.
   Id Object(const std::string& path) const {
     std::string so_far;
     for (size_t at = 0; at < path.size();) {
@@ -87,7 +87,7 @@ Result<Hdf5File> Hdf5File::FromBytes(Buffer bytes, std::string name) {
   if (!access.ok() || H5Pset_fapl_core(access, size_t{1} << 20, 0) < 0 ||
       H5Pset_file_image(access, const_cast<std::byte*>(impl->bytes.data()), impl->bytes.size()) < 0)
     return Invalid(impl->name + "its " + std::to_string(impl->bytes.size()) + " bytes are no HDF5 file");
-  static int number = 0;  // files of one name would be taken for the same
+  static int number = 0;  // HDF5 treats files with equal names as one file
   const std::string label = "fusebox-image-" + std::to_string(++number);
   impl->file = H5Fopen(label.c_str(), H5F_ACC_RDONLY, access);
   if (impl->file < 0) return Invalid(impl->name + "a broken HDF5 file (truncated?)");

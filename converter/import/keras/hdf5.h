@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading HDF5: groups, text attributes, float datasets. Nothing outside the file is ever opened (no external
-// links or storage, no virtual datasets, no filter plugins), and sizes are told before anything is read. Any
-// thread; calls take turns, since the library keeps global state.
+// HDF5 reader: groups, text attributes, numeric datasets. It never opens anything outside the file (no
+// external links or storage, no virtual datasets, no filter plugins) and checks sizes before it reads values.
+// Thread-safe; calls are serialized, because the HDF5 library has global state.
 #pragma once
 
 #include <memory>
@@ -19,20 +19,20 @@ inline constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 
 class Hdf5File {
  public:
-  // A file of the file system, and the bytes of one that lie in memory, under a name for messages (who opens
-  // a file by its path says that path himself). Values that are stored as they are needed are not copied:
-  // they are parts of the mapped file, or of those bytes.
+  // From a file, or from bytes in memory; `name` is the prefix of error messages (the caller of Open adds the
+  // path). Both first run the HDF5 check (hdf5_check.h). Values stored in a usable form are not copied: the
+  // buffers refer to the mapped file or to `bytes`.
   static Result<Hdf5File> Open(const std::string& path);
   static Result<Hdf5File> FromBytes(Buffer bytes, std::string name);
   Hdf5File(Hdf5File&&) noexcept;
   Hdf5File& operator=(Hdf5File&&) noexcept;
   ~Hdf5File();
 
-  // Paths are "/a/b" or "a/b". A part of the path that is a soft or external link does not exist.
+  // Paths are "/a/b" or "a/b". Soft and external links count as missing.
   bool IsGroup(const std::string& path) const;
   bool IsDataset(const std::string& path) const;
   Result<std::vector<std::string>> Children(const std::string& group) const;
-  // Text attributes of a group, one string or a list of them. Lists may stand in pieces: name0, name1, ...
+  // Text attributes of a group, one string or a list. A list may be split into name0, name1, ...
   Result<std::optional<std::string>> Text(const std::string& group, const std::string& attribute) const;
   Result<std::vector<std::string>> Texts(const std::string& group, const std::string& attribute) const;
 

@@ -28,13 +28,12 @@ std::optional<DType> DTypeOf(hid_t type) {
     if (size == 4) return DType::kU32;
     if (size == 8) return DType::kU64;
   }
-  // What h5py makes of bf16, of which it knows the size only.
+  // h5py stores bf16 as an opaque type of 2 bytes.
   if (kind == H5T_OPAQUE && size == 2) return DType::kBF16;
   return {};
 }
 
-// What the library converts to while it reads; f16 has no native form and is read as f32, bf16 is read as it
-// is stored.
+// Type that the library converts to; f16 has no native type and is read as f32, bf16 is read as stored.
 hid_t NativeType(DType dtype, hid_t stored) {
   switch (dtype) {
     case DType::kBF16: return stored;
@@ -49,7 +48,7 @@ hid_t NativeType(DType dtype, hid_t stored) {
   }
 }
 
-// The bytes that a dataset's elements take in the file must be there, at least in a compressed form.
+// The file must contain the bytes that a dataset declares, at least in compressed form.
 Status CheckStorage(hid_t dataset, size_t bytes) {
   const Id properties(H5Dget_create_plist(dataset), H5Pclose);
   if (!properties.ok()) return Invalid("it cannot be read");
@@ -64,8 +63,7 @@ Status CheckStorage(hid_t dataset, size_t bytes) {
   return {};
 }
 
-// Where the values stand in the file as they are needed: little-endian, in one piece, aligned. HADDR_UNDEF:
-// nowhere.
+// Offset of values stored little-endian, contiguous and aligned; HADDR_UNDEF: they need conversion.
 haddr_t InPlace(hid_t dataset, hid_t stored, DType dtype) {
   const Id properties(H5Dget_create_plist(dataset), H5Pclose);
   if (!properties.ok() || H5Pget_layout(properties) != H5D_CONTIGUOUS) return HADDR_UNDEF;
@@ -97,7 +95,7 @@ Result<std::vector<std::string>> Strings(hid_t attribute) {
   const hssize_t count = H5Sget_simple_extent_npoints(space);
   if (count < 0 || static_cast<size_t>(count) > kMaxEntries) return Invalid("it has too many strings");
   std::vector<std::string> out;
-  if (count == 0) return out;  // an empty list is written with numbers for elements
+  if (count == 0) return out;  // an empty list is stored with a numeric type
   if (H5Tget_class(type) != H5T_STRING) return Invalid("it is no text");
   if (H5Tis_variable_str(type) > 0) {
     std::vector<char*> texts(static_cast<size_t>(count), nullptr);
@@ -108,7 +106,7 @@ Result<std::vector<std::string>> Strings(hid_t attribute) {
   }
   const size_t size = H5Tget_size(type);
   if (size == 0 || size > kMaxText / static_cast<size_t>(count)) return Invalid("its text is too long");
-  // What is stored is asked first: a file of a few bytes may claim any length.
+  // Check the stored size first: a file of a few bytes may declare any length.
   if (H5Aget_storage_size(attribute) != size * static_cast<size_t>(count))
     return Invalid("its text is not stored");
   std::vector<char> bytes(size * static_cast<size_t>(count));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the HDF5 library about an object that is open, with limits on what a file may claim.
-// Errors have no place: the caller knows it. The library keeps global state, so that whoever calls these
-// holds the file's turn (hdf5.cc).
+// Calls of the HDF5 library on open objects, with limits on sizes that a file declares. Errors have no place;
+// the caller adds it. The caller holds the lock of hdf5.cc, because the library has global state.
 #pragma once
 
 #include <hdf5.h>
@@ -16,7 +15,7 @@
 
 namespace fusebox::keras {
 
-// An identifier of the library with the call that gives it back.
+// Owns an HDF5 identifier; `close` releases it.
 class Id {
  public:
   Id(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
@@ -35,11 +34,12 @@ class Id {
 
 // The names of a group's members.
 Result<std::vector<std::string>> Names(hid_t group);
-// All strings of a text attribute. Fixed lengths may be padded with zeros.
+// All strings of a text attribute. Fixed-length strings may be zero-padded.
 Result<std::vector<std::string>> Strings(hid_t attribute);
-// f32, f64, f16 (given as f32) or integers.
+// f32, f64, f16 (reported as f32), bf16 or integers.
 Result<Type> TypeOf(hid_t dataset);
-// Row-major, of that type. Values that stand in `file` as they are needed are a part of it.
+// Row-major, of that type. Values stored in `file` in a usable form are not copied: the result refers to
+// `file`.
 Result<Buffer> Values(hid_t dataset, const Type& type, const Buffer& file);
 
 }  // namespace fusebox::keras

@@ -21,7 +21,7 @@
 #define FUSEBOX_INSTALL_PREFIX "/usr/local"
 #endif
 
-// The prefix that the program was built against, where find_package(fusebox) said so
+// The prefix that the program was built against; find_package(fusebox) sets it
 // (cmake/fusebox-config.cmake.in).
 extern "C" [[gnu::weak]] const char fusebox_prefix[];
 
@@ -53,8 +53,8 @@ Status SystemError(const char* call) {
                  std::strerror(errno));
 }
 
-// The prefix of the running program comes first: an installation may have been moved. Not for a privileged
-// process, whose program may be a link that somebody else made.
+// The prefix of the running program comes first, because an installation may have been moved. Privileged
+// processes skip it: their program may be a link created by another user.
 Result<std::string> FindProgram() {
   std::vector<std::string> prefixes;
   std::error_code error;
@@ -72,7 +72,7 @@ Result<std::string> FindProgram() {
                   "); install Fusebox again");
 }
 
-// Bytes that an archive holds are in memory only.
+// Members of an archive exist only in memory.
 Status Fill(int fd, const Buffer& file) {
   for (size_t at = 0; at < file.size();) {
     const ssize_t written = write(fd, file.data() + at, file.size() - at);
@@ -105,7 +105,7 @@ Result<pid_t> Start(const std::string& program, int input, int output) {
   return child;
 }
 
-// One byte, or nothing at its end or at the deadline.
+// True if the child reports success (one byte) before it ends or the deadline passes.
 bool Reports(int output, size_t seconds) {
   pollfd wait{.fd = output, .events = POLLIN, .revents = 0};
   int ready = 0;

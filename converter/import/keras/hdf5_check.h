@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first reading of an HDF5 file by a program of its own, fusebox-hdf5-check. The library trusts a broken
-// file: it may read outside of its memory, follow a list that has no end, or allocate gigabytes (fuzzing
-// HDF5 1.10 showed each).
+// Reads an HDF5 file first in a separate process, fusebox-hdf5-check. The HDF5 library trusts broken files:
+// it may read out of bounds, loop forever or allocate gigabytes (fuzzing HDF5 1.10 showed each).
 #pragma once
 
 #include <cstddef>
@@ -12,12 +11,11 @@
 
 namespace fusebox::keras {
 
-// Runs the program on the bytes of `file`, which stand in the file `path` unless that is empty, and ends it
-// after a deadline. INVALID when the program does not survive the reading; NOT_FOUND when the program is not
-// installed. Any thread.
+// Runs the check on the bytes of `file` (read from `path`, unless that is empty) and kills it after a
+// deadline. INVALID: the check did not finish. NOT_FOUND: the check is not installed. Thread-safe.
 Status CheckHdf5(const Buffer& file, const std::string& path);
 
-// Processor time that a whole reading may take.
+// CPU seconds that reading a whole file may take.
 constexpr size_t SecondsToRead(size_t bytes) { return 20 + bytes / (size_t{1} << 26); }
 
 }  // namespace fusebox::keras

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr const char* kSignature = "serving_default";
 
-// As Keras names it; a policy by its name.
+// Dtype by its Keras name, or the name of a dtype policy.
 std::string TypeName(const json& config) {
   const auto it = config.find("dtype");
   if (it == config.end() || it->is_null()) return "float32";
@@ -23,7 +23,7 @@ std::string TypeName(const json& config) {
   return policy.is_string() ? policy.get<std::string>() : it->dump();
 }
 
-// Everything is computed in f32, whatever precision the layers were trained in.
+// All computation is f32, regardless of the precision used in training.
 bool IsOtherFloat(const std::string& name) {
   return name == "float16" || name == "bfloat16" || name == "float64" || name.starts_with("mixed_");
 }
@@ -76,7 +76,7 @@ std::string Unique(const std::vector<std::string>& taken, const std::string& wis
   return name;
 }
 
-// An embedding's indices are whole numbers, but Keras takes them as floats where nothing says so, and casts.
+// Keras declares an embedding's indices as floats by default and casts them to integers.
 Status BuildMain(BuildState& state, const Model& model, Function& f, Signature& signature) {
   std::vector<Flow> inputs;
   for (const TensorRef& ref : model.inputs) {
@@ -128,7 +128,7 @@ Result<Imported> ImportFile(const std::string& path, const std::vector<std::stri
 
 }  // namespace
 
-// The JSON library throws where a value is of another kind than it was asked for.
+// The JSON library throws if a value has an unexpected type.
 Result<Imported> Import(const std::string& path, const std::vector<std::string>& signatures,
                         Registry& registry) try {
   return ImportFile(path, signatures, registry);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Import: a Keras file as a graph of one signature, serving_default, whose inputs and outputs bear the names
+// Import: a Keras file as a graph with one signature, serving_default. Its inputs and outputs have the names
 // of their layers.
 //
-// archive reads the file, topology its configuration, weights says which dataset belongs where, and layers/
-// write each layer in TensorFlow's ops, which import/tables translates. Recurrent layers become composites:
+// archive reads the file, topology parses its configuration, weights maps datasets to layers, and layers/
+// builds each layer from TensorFlow ops, which import/tables translates. Recurrent layers become composites:
 // see layers/recurrent.cc.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace fusebox::keras {
 
 using converter::Imported;
 
-// Errors name the file and the layer by its path. `signatures` may name serving_default only.
+// Errors name the file and the layer's path. `signatures` may only contain serving_default.
 Result<Imported> Import(const std::string& path, const std::vector<std::string>& signatures,
                         Registry& registry);
 

@@ -19,7 +19,7 @@ const std::map<std::string, std::string>& Classes() {
   return *names;
 }
 
-// Settings whose meaning stayed. "dim_ordering" and kernel sizes are put together below.
+// Settings that were only renamed. "dim_ordering" and kernel sizes are converted below.
 const std::map<std::string, std::string>& Settings() {
   static const auto* const names = new std::map<std::string, std::string>{
       {"nb_filter", "filters"},
@@ -61,7 +61,7 @@ Status ModernizeMerge(json& layer, json& config) {
   return {};
 }
 
-// [top, bottom, left, right], or these by name, are pairs.
+// Converts [top, bottom, left, right], or these by name, to pairs.
 void PairMargins(json& config, const char* key, const char* suffix) {
   if (!config.contains(key)) return;
   json& given = config[key];
@@ -85,7 +85,7 @@ void RenameSettings(const std::string& class_name, json& config) {
   const bool units = class_name == "Dense" || class_name == "TimeDistributedDense" || class_name == "LSTM" ||
                      class_name == "GRU" || class_name == "SimpleRNN";
   if (units && config.contains("output_dim")) config["units"] = config["output_dim"];
-  // Kernel, recurrent kernel and bias of each gate are stored, unless all were computed together.
+  // Keras 1 stores weights per gate unless all gates were computed together.
   if ((class_name == "LSTM" || class_name == "GRU") && config.value("consume_less", json()) != "gpu")
     config["gate_by_gate"] = true;
   if (class_name == "Reshape" && config.contains("dims")) config["target_shape"] = config["dims"];

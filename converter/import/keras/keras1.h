@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations of Keras 1 in the words of Keras 2.
+// Converts Keras 1 configurations to Keras 2.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,8 +8,8 @@
 
 namespace fusebox::keras {
 
-// Classes and settings that were renamed bear their new names, in nested models too. What Keras 2 has no word
-// for (modes of a Merge that multiply vectors, other modes of BatchNormalization) is refused.
+// Renames classes and settings, also in nested models. Features without a Keras 2 equivalent (Merge modes
+// that multiply vectors, other BatchNormalization modes) are rejected.
 Status Modernize(nlohmann::json& model);
 
 }  // namespace fusebox::keras

@@ -36,7 +36,7 @@ LayerCall::LayerCall(BuildState& state, Emitter& emit, const Layer& layer, std::
       if (given) Collect(*given, inputs_);
     }
   }
-  // A mask that the call names comes before that of the input.
+  // An explicit mask argument takes precedence over the mask of the input.
   if (const ValueId mask = KeywordTensor("mask"); mask != kNoValue && !inputs_.empty())
     inputs_[0].mask = mask;
 }
@@ -58,7 +58,8 @@ int64_t LayerCall::Int(const char* key) {
 double LayerCall::Float(const char* key) {
   const auto it = config().find(key);
   if (it != config().end() && it->is_number()) return it->get<double>();
-  // Arrays of one element: how versions 2.2 and 2.3 write NumPy scalars, and how newer ones do.
+  // NumPy scalars are stored as arrays of one element, by Keras 2.2 and 2.3 in another form than by newer
+  // versions.
   if (it != config().end() && it->is_object() && it->value("type", json()) == "ndarray" &&
       it->value("value", json()).is_number())
     return (*it)["value"].get<double>();

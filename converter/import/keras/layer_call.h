@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of one layer, as the functions of layers/*.cc see it: configuration, inputs, weights, and an
-// emitter for the ops.
+// One call of one layer, the interface of layers/*.cc: configuration, inputs, weights, and an emitter for
+// ops.
 //
-// A layer is a row of a table: its class, its weights in Keras' order, and a function that builds one call.
-// Failures stick (see Emitter): a getter that finds no or a wrong value fails the call and returns something
-// harmless.
+// A layer is a table row: its class, its weights in Keras' order, and a function that builds one call. Errors
+// are kept (see Emitter): a getter that finds no value or a wrong one fails the call and returns a harmless
+// default.
 #pragma once
 
 #include <functional>
@@ -22,13 +22,12 @@
 
 namespace fusebox::keras {
 
-// A value on its way through the model, with the mask that Keras carries along ([batch, time] bool) where
-// there is one.
+// A value with its Keras mask ([batch, time] bool), if any.
 struct Flow {
   ValueId value = kNoValue, mask = kNoValue;
 };
 
-// Arguments of a call, with references resolved.
+// An argument of a call, with references resolved.
 struct Given {
   std::variant<nlohmann::json, Flow, std::vector<Given>> value = nlohmann::json();
 };
@@ -39,13 +38,13 @@ struct WeightSpec {
   bool trainable = true;
 };
 
-// What all calls of one import share.
+// State shared by all calls of one import.
 struct BuildState {
   const Archive& archive;
   Module& module;
   Registry& registry;
   Status status;
-  std::map<std::pair<const Function*, std::string>, ValueId> constants;  // of a function, by dataset
+  std::map<std::pair<const Function*, std::string>, ValueId> constants;  // by function and dataset
   std::vector<std::string> notes;
 };
 
@@ -60,8 +59,8 @@ class LayerCall {
   const nlohmann::json& config() const { return layer_.config; }
   int keras() const { return state_.archive.major(); }
 
-  // Configuration. Without `otherwise` the key must be there.
-  bool Has(const char* key) const;  // there, and not null
+  // Configuration. Without `otherwise` the key is required.
+  bool Has(const char* key) const;  // present and not null
   int64_t Int(const char* key);
   int64_t Int(const char* key, int64_t otherwise) { return Has(key) ? Int(key) : otherwise; }
   double Float(const char* key);
@@ -69,31 +68,29 @@ class LayerCall {
   bool Bool(const char* key, bool otherwise);
   std::string Str(const char* key, std::string_view otherwise);
   std::vector<int64_t> Ints(const char* key);  // a list, or one number as a list of one
-  // Sizes per spatial dimension: a list of `n`, or one number for all. Each at least `least`.
+  // Sizes per spatial dimension: a list of `n`, or one number for all. Each is at least `least`.
   std::vector<int64_t> Sizes(const char* key, size_t n, int64_t least = 1);
 
   // Inputs: the tensors of the first argument, in order.
   const std::vector<Flow>& inputs() const { return inputs_; }
   ValueId in(size_t i = 0);
   ValueId mask(size_t i = 0) const { return i < inputs_.size() ? inputs_[i].mask : kNoValue; }
-  const Given* Keyword(const std::string& name) const;  // null: not given
-  std::string UnreadKeyword()
-      const;  // one that nobody has asked for and that says something; empty: there is none
-  // The same of what the configuration of an operation holds, where arguments that are not given are sought
-  // too.
+  const Given* Keyword(const std::string& name) const;  // null: missing
+  std::string UnreadKeyword() const;  // a keyword that was never read and is not null or false; empty: none
+  // The same for the configuration of an operation, which holds arguments that the call omits.
   std::string UnreadSetting() const;
   const std::vector<Given>& args() const { return args_; }
   const std::map<std::string, Given>& keywords() const { return kwargs_; }
-  ValueId KeywordTensor(const std::string& name) const;  // kNoValue: not given
+  ValueId KeywordTensor(const std::string& name) const;  // kNoValue: missing
 
-  // A weight by its name in the layer's specs, checked against a shape (-1: any size).
+  // A weight by its name in the layer's specs; checks its shape (-1: any size).
   ValueId Weight(const std::string& name, const std::vector<int64_t>& shape);
   size_t weight_count() const { return layer_.weights.size(); }
   Tensor WeightData(size_t number, const std::vector<int64_t>& shape);
   ValueId Constant(const Tensor& tensor, const std::string& name) { return emit_.Const(tensor, name); }
 
   bool ChannelsFirst() { return Str("data_format", "channels_last") == "channels_first"; }
-  // `activation` of the configuration, applied.
+  // Applies the `activation` of the configuration.
   ValueId Activate(ValueId v, const char* key = "activation");
 
   void Give(Flow flow) { results_.push_back(flow); }
@@ -106,11 +103,11 @@ class LayerCall {
   const Layer& layer_;
   std::vector<Given> args_;
   std::map<std::string, Given> kwargs_;
-  mutable std::set<std::string> asked_;  // keywords
+  mutable std::set<std::string> asked_;  // keywords that were read
   std::vector<Flow> inputs_, results_;
 };
 
-// What becomes of the mask of the first input.
+// Mask of the results: that of the first input, none, or set by the layer itself.
 enum class MaskRule { kPass, kStop, kOwn };
 
 struct LayerRow {
@@ -133,19 +130,20 @@ std::span<const LayerRow> AttentionLayers();
 std::span<const LayerRow> RecurrentLayers();
 std::span<const LayerRow> OperationLayers();
 std::span<const LayerRow> TensorFlowLayers();
-void BuildOperation(LayerCall&);  // of Keras 3, by its class
+void BuildOperation(LayerCall&);  // of Keras 3, found by class
 bool KnowsOperation(std::string_view class_name);
 const LayerRow* FindLayer(std::string_view class_name);  // null: unknown
-std::string WhyUnknown(const std::string& class_name);   // and whose class it is
+std::string WhyUnknown(const std::string& class_name);   // error text for an unknown class
 
-// A call of a layer, models and wrapped layers included; its results.
+// Builds one call of a layer, including nested models and wrapped layers. Returns its results.
 std::vector<Flow> BuildLayer(BuildState&, Emitter&, const Layer&, std::vector<Given> args,
                              std::map<std::string, Given> kwargs = {});
 std::vector<Flow> BuildModel(BuildState&, Emitter&, const Model&, const std::vector<Flow>& inputs);
 
-// An activation by its configuration: a name, a serialized function or a layer. "linear" is the value itself.
+// Applies an activation given by its configuration: a name, a serialized function or a layer. "linear"
+// returns `v`.
 ValueId Activation(LayerCall&, const nlohmann::json& config, ValueId v);
-// Weight specs of `kernel` (and `bias` where the configuration says so).
+// A flag of the configuration, such as use_bias; `otherwise` if it is missing.
 bool ConfigFlag(const Layer&, const char* key, bool otherwise);
 
 }  // namespace fusebox::keras

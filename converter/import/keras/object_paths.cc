@@ -6,7 +6,7 @@
 namespace fusebox::keras {
 namespace {
 
-// Names that hold one another's beginnings have many ways to be joined; files of Keras need a few steps.
+// Names that are prefixes of one another can be joined in many ways; Keras files need a few steps.
 constexpr int kMaxSteps = 1000;
 constexpr size_t kMaxName = 1024;
 
@@ -31,7 +31,7 @@ const ObjectPaths::Names& ObjectPaths::NamesOf(const std::string& group) const {
 std::optional<std::string> ObjectPaths::Search(const std::string& group, std::string_view rest, bool dataset,
                                                int& steps) const {
   const Names& names = NamesOf(group);
-  if (!dataset) {  // it may be no more than the beginning of names
+  if (!dataset) {  // a group may exist only as a prefix of names
     const std::string below = std::string(rest.substr(0, kMaxName)) + "/";
     if (const auto it = names.lower_bound(below); it != names.end() && it->first.starts_with(below))
       return group;

@@ -28,7 +28,7 @@ std::string Text(const json& object, const char* key) {
 
 Result<Model> Parse(const std::string& class_name, const json& config, const std::string& prefix);
 
-// Layers that another one wraps, under the attribute names that Keras gives them.
+// Layers wrapped by another one, under Keras' attribute names.
 Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& prefix);
 
 Status ParseWrapped(Layer& layer) {
@@ -55,7 +55,7 @@ Status ParseWrapped(Layer& layer) {
   return {};
 }
 
-// An RNN around a cell of Keras is the layer of that cell.
+// An RNN around a Keras cell is stored as the layer of that cell.
 void NameRecurrentLayer(Layer& layer) {
   const json* cell = layer.class_name == "RNN" ? Find(layer.config, "cell") : nullptr;
   const json* config = cell ? Find(*cell, "config") : nullptr;
@@ -81,12 +81,11 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
     return Invalid("layer of class " + layer->class_name + " has no config");
   layer->config = *config;
   layer->name =
-      Text(entry, "name");  // what references go by; a TensorFlowOpLayer's configuration has another
+      Text(entry, "name");  // used by references; a TensorFlowOpLayer's configuration has another name
   if (layer->name.empty()) layer->name = Text(*config, "name");
   if (layer->name.empty()) return Invalid("layer of class " + layer->class_name + " has no name");
   layer->path = prefix + layer->name;
-  // An own class that is registered under a package, or that lies in a module of its author, may bear any
-  // name.
+  // A custom class, registered under a package or defined in the author's module, may have any name.
   const std::string package = Text(entry, "registered_name"), module = Text(entry, "module");
   if ((!package.empty() && package != layer->class_name) ||
       (!module.empty() && !module.starts_with("keras") && !module.starts_with("tf_keras")))
@@ -110,7 +109,7 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
   return layer;
 }
 
-// Names of layers of one model, and references to them in the three spellings.
+// Names of a model's layers, and references to them in the formats of Keras 1, 2 and 3.
 class References {
  public:
   explicit References(const Model& model) {
@@ -134,7 +133,7 @@ class References {
     return from.is_array() && from.size() >= 3 && from[0].is_string() && small(from[1]) && small(from[2]);
   }
 
-  // Of Keras 3: tensors stand anywhere in nested lists.
+  // Keras 3: tensors may be anywhere in nested lists.
   Result<Argument> Tree(const json& from) const {
     if (Text(from, "class_name") == "__keras_tensor__") {
       const json* config = Find(from, "config");
@@ -143,7 +142,7 @@ class References {
       FUSEBOX_ASSIGN(const TensorRef ref, Ref(*history));
       return Argument{ref};
     }
-    // Inputs by name count as a list, in the order of their names.
+    // Inputs by name become a list, in the order of their names.
     const bool by_name = from.is_object() && !from.contains("class_name") && HasTensor(from);
     if (!from.is_array() && !by_name) return Argument{from};
     std::vector<Argument> list;
@@ -159,7 +158,7 @@ class References {
     return (from.is_array() || from.is_object()) && std::ranges::any_of(from, HasTensor);
   }
 
-  // Of Keras 2, in keyword arguments: a reference, or a plain value (also marked as one).
+  // Keras 2 keyword arguments: a reference, or a plain value (possibly tagged as one).
   Result<Argument> Keyword(const json& from) const {
     if (IsRef(from) && numbers_.contains(from[0].get<std::string>())) {
       FUSEBOX_ASSIGN(const TensorRef ref, Ref(from));
@@ -203,7 +202,7 @@ class References {
     return use;
   }
 
-  // One reference, a list of them, or names to them.
+  // One reference, a list of them, or a map of names to references.
   Result<std::vector<TensorRef>> List(const json& from) const {
     std::vector<TensorRef> out;
     if (IsRef(from)) {
@@ -242,7 +241,7 @@ class References {
   std::unordered_map<std::string, int> numbers_;
 };
 
-// The shape that a Sequential's first layer was told, where no InputLayer stands before it.
+// Input shape declared by a Sequential's first layer, if there is no InputLayer.
 json DeclaredInput(const Layer& first, const json& model_config) {
   for (const char* key : {"batch_input_shape", "batch_shape"})
     if (const json* shape = Find(first.config, key)) return *shape;
@@ -290,8 +289,8 @@ void ForEachReference(Model& model, const std::function<void(TensorRef&)>& visit
   for (TensorRef& ref : model.outputs) visit(ref);
 }
 
-// A model that was made of its inputs and outputs counts that as its call 0, which is not stored: its calls
-// as a layer count from 1, and the first of them is always referred to.
+// A functional model counts its construction as call 0, which is not stored: its calls as a layer count from
+// 1, and the first of them is always referenced.
 void SkipOwnCalls(Model& model) {
   std::vector<bool> from_zero(model.layers.size(), false);
   const auto at = [](const TensorRef& ref) { return static_cast<size_t>(ref.layer); };

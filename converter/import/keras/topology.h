@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of a model as a tree of layers and calls between them: Sequential and functional models,
-// models in models, layers that are called several times, layers that wrap others; the spellings of Keras 1,
-// 2 and 3.
+// A model's configuration as a tree of layers and the calls between them: Sequential and functional models,
+// nested models, shared layers and wrapper layers, in the formats of Keras 1, 2 and 3.
 #pragma once
 
 #include <map>
@@ -21,7 +20,7 @@ struct TensorRef {
   auto operator<=>(const TensorRef&) const = default;
 };
 
-// What a layer is called with: a tensor, a list of arguments, or a plain value.
+// An argument of a layer call: a tensor, a list of arguments, or a plain value.
 struct Argument {
   std::variant<nlohmann::json, TensorRef, std::vector<Argument>> value = nlohmann::json();
 };
@@ -34,20 +33,19 @@ struct Model;
 
 struct Layer {
   std::string class_name, name;
-  std::string stored_class;  // which names its group in a .keras file, where it is another: RNN around an
-                             // LSTMCell is an LSTM
-  std::string
-      path;  // of layer names, outermost first, without the whole model's: what messages and locations say
+  std::string stored_class;  // class that names its group in a .keras file if it differs: for RNN
+                             // around an LSTMCell, LSTM
+  std::string path;  // layer names, outermost first, without the root model; used in messages and locations
   nlohmann::json config;       // an object
-  nlohmann::json input_shape;  // as build_config has it; null when it is not said
+  nlohmann::json input_shape;  // from build_config; null: missing
   bool trainable = true;
-  bool operation = false;   // of Keras 3: a function, not a layer, though classes share names
-  bool sourceless = false;  // called as in Keras 3, but the file (.h5) does not say whether it is one
+  bool operation = false;   // Keras 3: a function, not a layer; they share class names
+  bool sourceless = false;  // Keras 3 .h5 file, which does not tell layers from operations
   std::vector<LayerUse> uses;
   std::unique_ptr<Model> model;  // a model as a layer
   std::vector<std::unique_ptr<Layer>>
       wrapped;                       // Bidirectional: forward, backward; TimeDistributed: the layer
-  std::vector<std::string> weights;  // datasets of the file in Keras' order; AssignWeights fills them in
+  std::vector<std::string> weights;  // datasets in Keras' order, set by AssignWeights
 
   std::string Describe() const { return "layer " + path + " (" + class_name + ")"; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that have no row in a table: whose they are, and what can be done.
+// Error texts for layers without a table row: the origin of the class and what to do.
 #include <algorithm>
 #include <array>
 
@@ -42,7 +42,7 @@ constexpr std::array kOfKeras = {"AugMix",
                                  "StringLookup",
                                  "TextVectorization"};
 
-// They call what another framework or another file holds.
+// Layers that call code of another framework or file.
 constexpr std::array kForeign = {"FlaxLayer", "JaxLayer", "KerasLayer", "TFSMLayer", "TorchModuleWrapper"};
 
 }  // namespace

@@ -26,7 +26,7 @@ std::vector<Layer*> Children(const Layer& layer) {
   return out;
 }
 
-// One weight of one layer, to be bound.
+// One weight of one layer, to be assigned.
 struct Slot {
   Layer* layer;
   WeightSpec spec;
@@ -35,8 +35,7 @@ using Slots = std::vector<Slot>;
 
 void Append(Slots& to, Slots from) { to.insert(to.end(), from.begin(), from.end()); }
 
-// Keras lists what is trained first, over all of a nested model, and then the rest; of a frozen part all is
-// "the rest".
+// Keras lists all trainable weights of a nested model first, then the others; a frozen part has only others.
 Slots Trained(Layer& layer) {
   Slots out;
   if (!layer.trainable) return out;
@@ -46,8 +45,8 @@ Slots Trained(Layer& layer) {
   return out;
 }
 
-// Of a frozen model Keras 2 lists what was trained in all of its layers first, Keras 3 and other layers one
-// layer after another.
+// For a frozen model, Keras 2 first lists what was trainable in all of its layers; Keras 3, and other layers,
+// go layer by layer.
 Slots Untrained(Layer& layer, int major) {
   Slots out;
   for (const WeightSpec& spec : Specs(layer))
@@ -86,7 +85,7 @@ Status CheckName(const Slot& slot, const std::string& dataset) {
                                               "alpha"};
   const std::string found = BaseName(dataset);
   if (!known.contains(found) || !known.contains(slot.spec.name) || found == slot.spec.name) return {};
-  if (found == "kernel" && slot.spec.name == "depthwise_kernel") return {};  // as Keras 3 calls it
+  if (found == "kernel" && slot.spec.name == "depthwise_kernel") return {};  // its name in Keras 3
   return Invalid(slot.layer->Describe() + ": where its weight " + slot.spec.name + " is expected stands " +
                  dataset);
 }
@@ -100,7 +99,7 @@ Status AssignByLayer(Layer& layer, const Archive& archive) {
     return Invalid(layer.Describe() + ": the file has no weights of it; " + std::to_string(slots.size()) +
                    " are expected");
   }
-  // A layer on its own reads what its file has: older ones hold the same weights in other pieces.
+  // The layer itself reads what the file has: older versions store the same weights split differently.
   if (Children(layer).empty() && slots.size() != stored->size()) {
     if (!slots.empty()) layer.weights = *stored;
     return {};
@@ -119,8 +118,8 @@ Status AssignByLayer(Layer& layer, const Archive& archive) {
 bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 
-// As Keras derives names of groups from those of classes: a word begins before a capital letter that small
-// ones follow, and between a small and a capital letter. "DepthwiseConv2D" is depthwise_conv2d,
+// Snake case as Keras derives group names from class names: a word begins before a capital followed by a
+// lower-case letter, and between a lower-case and a capital letter. "DepthwiseConv2D" is depthwise_conv2d,
 // "Conv2DTranspose" conv2d_transpose, "PReLU" p_re_lu.
 std::string SnakeCase(const std::string& name) {
   std::string words;
@@ -143,7 +142,7 @@ class ByObject {
  public:
   explicit ByObject(const Archive& archive) : archive_(archive) {}
 
-  // The layers of a model in their container, named by class and counted.
+  // Layers of a model are named by class and numbered within their container.
   Status Assign(Model& model, const std::string& group) {
     std::string container = group + "layers/";
     if (!archive_.HasGroup(container) && archive_.HasGroup(group + "_layer_checkpoint_dependencies"))
@@ -152,10 +151,10 @@ class ByObject {
     std::map<std::string, int> used;
     for (const auto& layer : model.layers) {
       if (layer->operation) continue;
-      // A Sequential does not count its own InputLayer, which bears no weights either.
+      // A Sequential does not number its own InputLayer, which has no weights either.
       std::string name = SnakeCase(layer->stored_class.empty() ? layer->class_name : layer->stored_class);
       if (int number = used[name]++; number > 0) {
-        // Dependencies name what has weights twice, so that there is no second one.
+        // Dependencies list layers with weights twice, so numbers double if there is no "_1".
         if (dependencies && !archive_.HasGroup(container + name + "_1")) number *= 2;
         name += "_" + std::to_string(number);
       }
@@ -185,7 +184,7 @@ class ByObject {
     return {};
   }
 
-  // Attributes that are private to the layer's class are written with an underscore by some versions.
+  // Some versions store private attributes of the layer's class with an underscore.
   static std::vector<std::string> Paths(const std::string& group, const WeightSpec& spec) {
     std::vector<std::string> paths = {group + spec.path};
     if (!spec.path.starts_with("vars/")) paths.push_back(group + "_" + spec.path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dataset of the file is which weight of which layer.
+// Maps datasets of the file to weights of layers.
 #pragma once
 
 #include "converter/import/keras/archive.h"
@@ -7,8 +7,8 @@
 
 namespace fusebox::keras {
 
-// Fills in Layer::weights everywhere. Errors: weights are missing, there are too few or too many, or their
-// names say that they stand in another order.
+// Fills in Layer::weights of all layers. Errors: missing weights, too few or too many, or names that show
+// another order.
 Status AssignWeights(Model&, const Archive&);
 
 }  // namespace fusebox::keras

@@ -6,7 +6,7 @@
 namespace fusebox::keras {
 namespace {
 
-// Deflate expands at most so much; what claims more is no honest archive.
+// Deflate's maximum expansion; larger claims are rejected.
 constexpr uint64_t kMaxZipExpansion = 1100;
 
 }  // namespace
@@ -70,7 +70,7 @@ Result<Buffer> ZipFile::Read(const std::string& member, size_t limit) const {
       done += static_cast<size_t>(n);
     }
     char more;
-    // Reading on to the end is what checks the sum.
+    // The checksum is verified when reading reaches the end.
     whole = done == to.size() && zip_fread(file, &more, 1) == 0;
     if (const int code = zip_error_code_zip(zip_file_get_error(file)); code != 0)
       why = zip_file_strerror(file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of a zip archive. Any thread.
+// Members of a zip archive. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,14 @@ inline constexpr std::string_view kZipSignature = "PK\x03\x04";
 
 class ZipFile {
  public:
-  // The bytes are shared.
+  // Shares the bytes.
   static Result<ZipFile> Open(Buffer bytes);
   ZipFile(ZipFile&&) noexcept;
   ZipFile& operator=(ZipFile&&) noexcept;
   ~ZipFile();
 
   bool Has(const std::string& member) const;
-  // The member, unpacked and checked against its checksum. Errors: it is missing, broken, or larger than
-  // `limit`.
+  // The unpacked member; its checksum is verified. Errors: missing, corrupt, or larger than `limit`.
   Result<Buffer> Read(const std::string& member, size_t limit) const;
 
  private:

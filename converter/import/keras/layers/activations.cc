@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation functions, and the layers that are nothing else.
+// Activation functions and activation layers.
 #include <cmath>
 #include <unordered_map>
 
@@ -22,7 +22,7 @@ ValueId LeakyRelu(LayerCall& c, ValueId x, double slope) {
   return c.e().Op("LeakyRelu", {x}, MakeAttrs("alpha", static_cast<float>(slope)));
 }
 
-// The last axis, or another one that is moved there and back.
+// Applies `op` over any axis; an axis other than the last is moved there and back.
 ValueId OverAxis(LayerCall& c, ValueId x, int64_t axis, std::string_view op) {
   const int rank = c.e().rank(x);
   if (axis < 0) axis += rank;
@@ -40,7 +40,7 @@ ValueId OverAxis(LayerCall& c, ValueId x, int64_t axis, std::string_view op) {
 ValueId Softmax(LayerCall& c, ValueId x) { return OverAxis(c, x, -1, "Softmax"); }
 ValueId LogSoftmax(LayerCall& c, ValueId x) { return OverAxis(c, x, -1, "LogSoftmax"); }
 
-// Keras 3 has another one than Keras 1 and 2.
+// Keras 3 defines it differently from Keras 1 and 2.
 ValueId HardSigmoid(LayerCall& c, ValueId x) {
   if (c.keras() >= 3) return Scaled(c, c.e().Op("Relu6", {Shifted(c, x, 3)}), 1.0 / 6);
   return Clipped(c, Shifted(c, Scaled(c, x, 0.2), 0.5), 0, 1);
@@ -73,14 +73,14 @@ ValueId SquarePlus(LayerCall& c, ValueId x) {
   return Scaled(c, c.e().Op("AddV2", {x, root}), 0.5);
 }
 
-// What is at most half a unit from zero becomes zero; of the soft one the rest comes half a unit nearer.
+// Values within 0.5 of zero become zero; the soft variant also shrinks the others by 0.5.
 ValueId HardShrink(LayerCall& c, ValueId x) {
   const ValueId far = c.e().Op("Greater", {c.e().Op("Abs", {x}), c.e().F32(0.5)});
   return c.e().Op("SelectV2", {far, x, c.e().F32(0)});
 }
 ValueId SoftShrink(LayerCall& c, ValueId x) { return c.e().Op("Sub", {x, Clipped(c, x, -0.5, 0.5)}); }
 
-// Straight between -1 and 1, and its integral.
+// Linear between -1 and 1, and its integral.
 ValueId SparseSigmoid(LayerCall& c, ValueId x) { return Scaled(c, Shifted(c, Clipped(c, x, -1, 1), 1), 0.5); }
 ValueId SparsePlus(LayerCall& c, ValueId x) {
   const ValueId bent = Scaled(c, c.e().Op("Square", {Shifted(c, x, 1)}), 0.25);
@@ -127,8 +127,7 @@ const std::unordered_map<std::string, Builder>& ByName() {
 
 void ActivationLayer(LayerCall& c) { c.Give(c.Activate(c.in())); }
 
-// max_value, negative_slope and threshold: f(x) = max_value above it, x above the threshold, else slope * (x
-// - threshold).
+// f(x) = max_value if x >= max_value, x if x >= threshold, else negative_slope * (x - threshold).
 void ReluLayer(LayerCall& c) {
   const double slope = c.Float("negative_slope", 0), threshold = c.Float("threshold", 0);
   const ValueId x = c.in();
@@ -166,7 +165,7 @@ void ThresholdedReluLayer(LayerCall& c) {
   c.Give(c.e().Op("SelectV2", {above, x, c.e().F32(0)}));
 }
 
-// Axes of a Softmax layer: one, or several that are normalized together. A mask leaves elements out.
+// Over one axis, or several that are normalized together. A mask excludes elements.
 void SoftmaxLayer(LayerCall& c) {
   ValueId x = c.in();
   if (const ValueId mask = c.KeywordTensor("mask"); mask != kNoValue) {
@@ -183,7 +182,7 @@ void SoftmaxLayer(LayerCall& c) {
 
 std::vector<WeightSpec> PReluWeights(const Layer&) { return {{"alpha", "vars/0"}}; }
 
-// Axes that are shared have one slope. max(x, 0) + slope * min(x, 0).
+// max(x, 0) + slope * min(x, 0); shared axes have one slope.
 void PReluLayer(LayerCall& c) {
   const ValueId x = c.in();
   std::vector<int64_t> shape;
@@ -212,7 +211,7 @@ ValueId Activation(LayerCall& c, const json& config, ValueId v) {
   }
   const std::string class_name = config.value("class_name", json()).is_string() ? config["class_name"] : "";
   const json inner = config.value("config", json());
-  // A function of Keras 3 has its name as configuration; other versions leave it out.
+  // Keras 3 stores a function's name as its configuration; other versions omit it.
   if (class_name == "function" && inner.is_string()) return Activation(c, inner, v);
   if (ByName().contains(class_name)) return ByName().at(class_name)(c, v);
   const LayerRow* row = FindLayer(class_name);

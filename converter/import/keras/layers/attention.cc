@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over sequences: dot products or sums of queries and keys, with one head or many.
+// Attention: dot-product, additive and multi-head.
 #include <cmath>
 
 #include "converter/import/keras/layer_call.h"
@@ -7,7 +7,7 @@
 namespace fusebox::keras {
 namespace {
 
-// What leaves no weight after a softmax, and stays finite.
+// Zero weight after a softmax, but finite.
 constexpr double kFarBelow = -1e9;
 
 bool Additive(const Layer& layer) { return layer.class_name == "AdditiveAttention"; }
@@ -30,7 +30,7 @@ ValueId Masked(LayerCall& c, ValueId scores, ValueId mask) {
   return c.e().Op("AddV2", {scores, c.e().Op("Mul", {out, c.e().F32(kFarBelow)})});
 }
 
-// A query sees keys up to its own position.
+// A query attends to keys up to its own position.
 ValueId CausalMask(LayerCall& c, ValueId scores) {
   const int64_t rows = c.e().dim(scores, -2), columns = c.e().dim(scores, -1);
   if (!c.e().ok()) return kNoValue;
@@ -45,7 +45,7 @@ ValueId CausalMask(LayerCall& c, ValueId scores) {
   return c.e().Const({{DType::kBool, {rows, columns}}, Buffer::Of<uint8_t>(seen)});
 }
 
-// Sums of tanh over the features of every pair of query and key.
+// Additive scores: sums of tanh over the features of every pair of query and key.
 ValueId PairScores(LayerCall& c, ValueId query, ValueId key, ValueId before, ValueId after) {
   const ValueId q = c.e().Op("ExpandDims", {query, c.e().I32(2)}),
                 k = c.e().Op("ExpandDims", {key, c.e().I32(1)});
@@ -76,7 +76,7 @@ bool Flag(LayerCall& c, const char* keyword, bool otherwise) {
   return value && value->is_boolean() ? value->get<bool>() : otherwise;
 }
 
-// query, value and, if it is another, key.
+// Inputs: query, value and an optional key.
 void Attention(LayerCall& c) {
   const ValueId query = c.in(0), value = c.in(1), key = c.inputs().size() > 2 ? c.in(2) : value;
   ValueId scores = Scores(c, query, key);
@@ -91,7 +91,7 @@ void Attention(LayerCall& c) {
     query_mask = at(0);
     value_mask = at(1);
   }
-  // Once for all reasons, so that of a query that sees nothing all keys stay alike.
+  // All masks are added once: if a query attends to nothing, its keys keep equal weights.
   ValueId seen = causal ? CausalMask(c, scores) : kNoValue;
   if (value_mask != kNoValue) {
     const ValueId keys = c.e().Op("ExpandDims", {value_mask, c.e().I32(1)});
@@ -132,7 +132,7 @@ Flow Argument(LayerCall& c, size_t position, const char* keyword) {
   return flow ? *flow : Flow{};
 }
 
-// Everything that a pair of positions must fulfil, as one mask [batch, 1, queries, keys].
+// All masks combined: [batch, 1, queries, keys].
 ValueId HeadMasks(LayerCall& c, ValueId scores, const Flow& query, const Flow& value, const Flow& key) {
   const auto spread = [&](ValueId mask, std::vector<int64_t> axes) {
     for (const int64_t axis : axes) mask = c.e().Op("ExpandDims", {mask, c.e().I32(axis)});

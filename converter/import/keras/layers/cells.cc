@@ -4,7 +4,7 @@
 namespace fusebox::keras {
 namespace {
 
-// Values of the loop in the order in which it carries them: those that change, then those that do not.
+// Values of the loop in the order in which it carries them: changing ones first, then invariants.
 struct Carried {
   ValueId time, list, count, steps, kernel, recurrent, bias;
   std::vector<ValueId> states;
@@ -28,7 +28,7 @@ struct Carried {
     out.insert(out.end(), rest.begin(), rest.end());
     return out;
   }
-  // The same roles, played by other values.
+  // The same roles for other values.
   static Carried From(const std::vector<ValueId>& values, size_t states, bool masked) {
     Carried out;
     size_t at = 0;
@@ -81,7 +81,7 @@ class Loop {
                       MakeAttrs("element_dtype", DType::kF32));
     if (e.ok()) f.value(start.list).type = {DType::kVariant, Shape::Scalar()};
     Finish(e, start);
-    // A proof runs it on its own.
+    // Verification runs the body as a function of its own.
     for (size_t i = 0; i < f.inputs.size(); ++i) f.input_names.push_back("operand_" + std::to_string(i));
     for (size_t i = 0; i < f.outputs.size(); ++i) f.output_names.push_back("result_" + std::to_string(i));
     return f.name;
@@ -107,7 +107,7 @@ class Loop {
     return list;
   }
 
-  // The loop, and what the layer makes of its end.
+  // Emits the loop and derives the layer's outputs from its results.
   void Finish(Emitter& e, const Carried& start) {
     const std::vector<ValueId> all = start.All();
     std::vector<Type> types;
@@ -210,7 +210,7 @@ class Loop {
     return e.Op("AddV2", {e.Op("Mul", {z, old}), rest});
   }
 
-  // z, r, h of the input, and of the state; r weighs the state's part of the candidate.
+  // z, r, h of the input and of the state; r scales the state's part of the candidate.
   std::vector<ValueId> GruResetAfter(LayerCall& c, const Carried& in, ValueId x) {
     Emitter& e = c.e();
     const ValueId h = in.states[0];
@@ -226,7 +226,7 @@ class Loop {
     return {Mixed(e, z, h, Activated(c, spec_.activation, sum))};
   }
 
-  // r weighs the state before it is multiplied.
+  // r scales the state before the product.
   std::vector<ValueId> GruResetBefore(LayerCall& c, const Carried& in, ValueId x) {
     Emitter& e = c.e();
     const ValueId h = in.states[0];
@@ -245,7 +245,7 @@ class Loop {
   const RecurrentSpec& spec_;
 };
 
-// The name of an activation. Keras 3 means another hard_sigmoid than its predecessors.
+// The name of an activation. hard_sigmoid of Keras 3 differs from that of older versions.
 std::string ActivationName(LayerCall& c, const nlohmann::json& how) {
   if (how.is_null()) return "linear";
   const nlohmann::json* name = &how;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers as composites: what one looks like from outside, and the loop that is its body.
+// Recurrent layers as composites: their interface, and the loop that is the body.
 #pragma once
 
 #include "converter/import/keras/layer_call.h"
@@ -8,17 +8,17 @@ namespace fusebox::keras {
 
 enum class CellKind { kLstm, kGru, kSimple };
 
-// What a recurrent layer is, apart from its weights.
+// A recurrent layer without its weights.
 struct RecurrentSpec {
   CellKind kind = CellKind::kLstm;
   int64_t units = 0;
   nlohmann::json activation, recurrent_activation;
-  bool reset_after = false;       // of a GRU
-  bool return_sequences = false;  // else `outputs` is one step long
+  bool reset_after = false;       // GRU only
+  bool return_sequences = false;  // false: `outputs` has one step
   bool time_major = false, go_backwards = false;
-  bool zero_output_for_mask = false;  // what masked steps give: zeros, else what the step before gave
+  bool zero_output_for_mask = false;  // output of masked steps: zeros, else the previous step's
 };
-// States that a cell carries: h, and c of an LSTM.
+// States of a cell: h, for an LSTM also c.
 size_t StateCount(CellKind);
 int64_t GateCount(CellKind);
 
@@ -33,8 +33,8 @@ struct RecurrentResults {
   std::vector<ValueId> states;
 };
 
-// A composite keras.lstm, keras.gru or keras.simple_rnn, whose body is TensorFlow's loop over a tensor list.
-// Results that nobody reads cost nothing.
+// Emits a composite keras.lstm, keras.gru or keras.simple_rnn, whose body is a TensorFlow loop over a tensor
+// list. Unused results are free.
 RecurrentResults EmitRecurrent(LayerCall&, const RecurrentSpec&, const RecurrentOperands&);
 
 }  // namespace fusebox::keras

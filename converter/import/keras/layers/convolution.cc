@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions. Kernels are [space..., in, out], depthwise ones [space..., channels, multiplier], transposed
-// ones [space..., out, in].
+// Convolutions. Kernels are [space..., in, out], depthwise kernels [space..., channels, multiplier],
+// transposed kernels [space..., out, in].
 #include <algorithm>
 
 #include "converter/import/keras/layers/spatial.h"
@@ -8,7 +8,7 @@
 namespace fusebox::keras {
 namespace {
 
-// taps of a transposed convolution: the zeros between them take memory
+// Limit on the dilation of a transposed convolution: the zeros between taps take memory.
 constexpr int64_t kMostApart = 1 << 10;
 
 std::vector<WeightSpec> WithBias(const Layer& layer, std::vector<WeightSpec> specs) {
@@ -23,7 +23,7 @@ std::vector<WeightSpec> SeparableWeights(const Layer& l) {
   return WithBias(l, {{"depthwise_kernel", "vars/0"}, {"pointwise_kernel", "vars/1"}});
 }
 
-// Sizes in TensorFlow's form: one per dimension, batch and channels included; a height of one for 1D.
+// Sizes in TensorFlow's form: one per dimension, including batch and channels; height 1 for 1D.
 std::vector<int64_t> Around(std::vector<int64_t> space) {
   if (space.size() == 1) space.insert(space.begin(), 1);
   space.insert(space.begin(), 1);
@@ -46,7 +46,7 @@ struct Window {
   }
 };
 
-// `x` gets what a causal convolution looks back at.
+// Pads `x` at the start for causal convolutions.
 Window WindowOf(LayerCall& c, int space, ValueId& x) {
   const auto n = static_cast<size_t>(space);
   Window w{space, c.Sizes("kernel_size", n), c.Sizes("strides", n), std::vector<int64_t>(n, 1), ""};
@@ -62,7 +62,7 @@ Window WindowOf(LayerCall& c, int space, ValueId& x) {
   return w;
 }
 
-// With a height of one for 1D.
+// 1D runs with height 1.
 ValueId Apply(LayerCall& c, std::string_view op, const Window& w, ValueId x, ValueId kernel) {
   if (w.space != 1) return c.e().Op(op, {x, kernel}, w.attrs());
   const ValueId wide = c.e().Op("ExpandDims", {kernel, c.e().I32(0)});
@@ -71,12 +71,12 @@ ValueId Apply(LayerCall& c, std::string_view op, const Window& w, ValueId x, Val
 
 void Finish(LayerCall& c, ValueId y, int64_t filters) {
   if (c.Bool("use_bias", true)) y = c.e().Op("BiasAdd", {y, c.Weight("bias", {filters})});
-  // Softmax and the like are over the last axis of what the layer gives, whatever it means.
+  // Softmax and similar activations apply to the last axis of the layer's output in its own data format.
   c.Give(c.Activate(ChannelsBack(c, y)));
 }
 
-// The kernel as Keras 2 has it. Keras 1 keeps [out, in, space...] where channels come first, and a height of
-// one for 1D; Theano's convolutions turn their kernels round.
+// The kernel in Keras 2 layout. Keras 1 stores [out, in, space...] for channels_first and height 1 for 1D;
+// Theano's convolutions flip their kernels.
 ValueId Kernel(LayerCall& c, const Window& w, int64_t in, int64_t out) {
   const std::vector<int64_t> shape = w.KernelShape(in, out);
   std::vector<int64_t> axes;
@@ -117,8 +117,7 @@ void Conv(LayerCall& c) {
   Finish(c, c.e().Concat(std::move(parts), space + 1), filters);
 }
 
-// TensorFlow strides both dimensions of a depthwise convolution alike; TFLite, which this becomes, does not
-// ask for that.
+// TensorFlow requires equal strides of a depthwise convolution; TFLite does not.
 void Depthwise(LayerCall& c) {
   const int space = SpatialRank(c.layer().class_name);
   ValueId x = SpatialInput(c, space);
@@ -145,7 +144,7 @@ void Separable(LayerCall& c) {
   Finish(c, Apply(c, "Conv2D", point, spread, pointwise), filters);
 }
 
-// The kernel with zeros between its taps. No op of TFLite's is a transposed convolution with a dilation.
+// Inserts zeros between the kernel's taps, because TFLite has no dilated transposed convolution.
 ValueId Spread(LayerCall& c, Window& w, ValueId kernel) {
   for (int i = 0; i < w.space; ++i) {
     int64_t &taps = w.kernel[static_cast<size_t>(i)], &apart = w.dilations[static_cast<size_t>(i)];
@@ -165,7 +164,7 @@ ValueId Spread(LayerCall& c, Window& w, ValueId kernel) {
   return kernel;
 }
 
-// What a transposed convolution makes of a size: the number where it is known, and its value.
+// Output size of a transposed convolution: the constant (if known) and its value.
 struct Size {
   int64_t known;
   ValueId value;
@@ -217,7 +216,7 @@ void Transposed(LayerCall& c) {
   ValueId y =
       c.e().Op(space == 3 ? "Conv3DBackpropInputV2" : "Conv2DBackpropInput", {shape, kernel, x}, w.attrs());
   if (space == 1) y = Narrow(c, y);
-  // The size is computed where the batch is open, but only the batch is open.
+  // The size is computed if the batch is unknown; all other dimensions are known.
   if (c.e().ok()) c.e().function().value(y).type = {DType::kF32, Shape(dims)};
   Finish(c, y, filters);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense, Embedding, masks, and layers that change shapes or nothing at all.
+// Dense, Embedding, masks, and layers that reshape or do nothing.
 #include <algorithm>
 
 #include "converter/import/keras/layer_call.h"
@@ -13,7 +13,7 @@ std::vector<WeightSpec> KernelAndBias(const Layer& layer) {
   return out;
 }
 
-// Of more than two dimensions, the last is multiplied; the others are one long batch meanwhile.
+// Inputs of more than two dimensions are flattened to one batch dimension for the product.
 void Dense(LayerCall& c) {
   const ValueId x = c.in();
   const int rank = c.e().rank(x);
@@ -42,8 +42,8 @@ std::vector<WeightSpec> EinsumWeights(const Layer& layer) {
   return out;
 }
 
-// A product along the axes that its equation names: "abc,cd->abd". A bias has the sizes of bias_axes, and
-// ones behind the first of them.
+// A product described by its equation: "abc,cd->abd". The bias has the sizes of bias_axes, and ones after the
+// first of them.
 void EinsumDense(LayerCall& c) {
   const std::string equation = c.Str("equation", ""), axes = c.Str("bias_axes", "");
   const size_t comma = equation.find(','), arrow = equation.find("->");
@@ -73,7 +73,7 @@ void Embedding(LayerCall& c) {
   c.Give(c.e().Op("GatherV2", {table, ids, c.e().I32(0)}), mask);
 }
 
-// Steps whose features all equal mask_value are masked, and set to zero.
+// Steps whose features all equal mask_value are masked and set to zero.
 void Masking(LayerCall& c) {
   const ValueId x = c.in(), differs = c.e().Op("NotEqual", {x, c.e().F32(c.Float("mask_value", 0))});
   const ValueId kept = c.e().Op("Any", {differs, c.e().I32s({-1})}, MakeAttrs("keep_dims", true));
@@ -107,7 +107,7 @@ void Flatten(LayerCall& c) {
 void ReshapeLayer(LayerCall& c) {
   const ValueId x = c.in();
   std::vector<int64_t> target = c.Ints("target_shape");
-  // A size that is left open is what the others leave of the input.
+  // -1 is inferred from the input's size and the other sizes.
   int64_t known = 1, given = 1;
   for (int i = 1; i < c.e().rank(x); ++i)
     known = known < 0 || c.e().dim(x, i) < 0 ? -1 : known * c.e().dim(x, i);
@@ -148,13 +148,13 @@ void RepeatVector(LayerCall& c) {
 
 void InputLayer(LayerCall& c) { c.e().Reject("it is no input of its model"); }
 
-// [batch, time] of a mask that says more: a step counts where anything in it does.
+// Reduces a mask to [batch, time]: a step counts if any of its elements does.
 ValueId StepMask(LayerCall& c, ValueId mask) {
   while (mask != kNoValue && c.e().rank(mask) > 2) mask = c.e().Op("Any", {mask, c.e().I32s({-1})});
   return mask;
 }
 
-// A layer that is applied to every time step: the steps are one long batch.
+// Applies a layer to every time step: the steps become one long batch.
 void TimeDistributed(LayerCall& c) {
   const ValueId x = c.in();
   const int rank = c.e().rank(x);
@@ -164,7 +164,7 @@ void TimeDistributed(LayerCall& c) {
   const int64_t batch = c.e().dim(x, 0), steps = c.e().dim(x, 1);
   if (batch >= 0 && steps >= 0) flat[0].size = batch * steps;
   for (int i = 2; i < rank; ++i) flat.push_back(c.e().size(x, i));
-  // The steps' own masks go in; Keras 2 steps through batches of a known size without them.
+  // The mask is passed on per step; Keras 2 drops it for a known batch size.
   const ValueId mask = c.mask();
   const bool inner = mask != kNoValue && c.e().rank(mask) > 2 && (batch < 0 || c.keras() >= 3);
   ValueId flat_mask = kNoValue;
@@ -208,7 +208,7 @@ std::span<const LayerRow> CoreLayers() {
       {"GaussianNoise", Same},
       {"ActivityRegularization", Same},
       {"Identity", Same},
-      // Pictures are varied in training only.
+      // Augmentation layers act only in training.
       {"RandomFlip", Same},
       {"RandomRotation", Same},
       {"RandomZoom", Same},

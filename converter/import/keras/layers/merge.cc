@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of several inputs: element by element, joined, and multiplied.
+// Layers with several inputs: elementwise, concatenation, dot product.
 #include <algorithm>
 
 #include "converter/import/keras/layer_call.h"
@@ -7,7 +7,7 @@
 namespace fusebox::keras {
 namespace {
 
-// Inputs of fewer dimensions get ones behind the batch, as Keras broadcasts them.
+// Adds dimensions of size 1 after the batch to inputs of lower rank, as Keras broadcasts.
 std::vector<ValueId> Aligned(LayerCall& c) {
   int rank = 0;
   for (size_t i = 0; i < c.inputs().size(); ++i) rank = std::max(rank, c.e().rank(c.in(i)));
@@ -35,15 +35,15 @@ std::vector<ValueId> Masks(LayerCall& c) {
   return out;
 }
 
-// In Keras 2 a step of the result counts where it counts in all inputs that have a mask, in Keras 3 where it
-// counts in any, if all have one.
+// Keras 2: a step counts if it counts in all masked inputs. Keras 3: if it counts in any input and all have a
+// mask.
 ValueId MergedMask(LayerCall& c) {
   const std::vector<ValueId> masks = Masks(c);
   if (c.keras() < 3) return Joined(c, masks, "LogicalAnd");
   return masks.size() == c.inputs().size() ? Joined(c, masks, "LogicalOr") : kNoValue;
 }
 
-// Of sequences joined feature by feature, or one behind the other; inputs without a mask count wholly.
+// Mask of sequences joined along features or time; inputs without a mask count fully.
 ValueId ConcatenatedMask(LayerCall& c, int64_t axis) {
   std::vector<ValueId> masks = Masks(c);
   if (masks.empty() || c.e().rank(c.in()) < 3) return kNoValue;
@@ -102,7 +102,7 @@ ValueId UnitLength(LayerCall& c, ValueId v, int64_t axis) {
   return c.e().Op("Mul", {v, c.e().Op("Rsqrt", {c.e().Op("Maximum", {sum, c.e().F32(1e-12)})})});
 }
 
-// [batch, rows..., contracted] with all rows as one dimension, and what they were.
+// [batch, rows..., contracted] with all rows merged, and the original sizes.
 struct Rows {
   ValueId matrix = kNoValue;
   std::vector<Extent> sizes;

@@ -32,7 +32,7 @@ Tensor Filled(int64_t size, float value) {
   return {{DType::kF32, {size}}, Buffer::Of<float>(std::vector<float>(static_cast<size_t>(size), value))};
 }
 
-// A vector where it meets dimension `axis` of rank dimensions.
+// Reshapes a vector for broadcasting along dimension `axis`.
 ValueId AlongAxis(LayerCall& c, ValueId vector, int axis, int rank) {
   if (axis == rank - 1) return vector;
   std::vector<Extent> shape(static_cast<size_t>(rank - axis), Extent{1});
@@ -63,7 +63,7 @@ void BatchNormalization(LayerCall& c) {
   c.Give(c.e().Op("AddV2", {scaled, AlongAxis(c, shift, axis, rank)}));
 }
 
-// Of one axis or several next to each other at the end.
+// Over the last axis, or several last axes.
 void LayerNormalization(LayerCall& c) {
   const ValueId x = c.in();
   const int rank = c.e().rank(x);
@@ -84,7 +84,7 @@ void LayerNormalization(LayerCall& c) {
   const ValueId variance = c.e().Op("Mean", {squares, c.e().I32s(axes)}, keep);
   const ValueId root =
       c.e().Op("Rsqrt", {c.e().Op("AddV2", {variance, c.e().F32(c.Float("epsilon", 1e-3))})});
-  // RMS scaling of Keras 3 leaves the mean alone.
+  // Keras 3 rms_scaling does not subtract the mean.
   if (c.Bool("rms_scaling", false)) return c.e().Refuse("rms_scaling");
   ValueId y = c.e().Op("Mul", {c.e().Op("Sub", {x, mean}), root});
   const bool last = axes.size() == 1 && axes[0] == rank - 1;
@@ -97,8 +97,8 @@ void LayerNormalization(LayerCall& c) {
   c.Give(y);
 }
 
-// Channels last: [batch, space..., groups, channels of a group], normalized over space and the group's
-// channels. Another axis is moved there and back.
+// With channels last, reshapes to [batch, space..., groups, channels per group] and normalizes over space and
+// the group's channels. Another axis is moved there and back.
 void GroupNormalization(LayerCall& c) {
   ValueId x = c.in();
   const int rank = c.e().rank(x), axis = Axis(c, rank);
@@ -142,7 +142,7 @@ void GroupNormalization(LayerCall& c) {
 
 std::vector<WeightSpec> RmsWeights(const Layer&) { return {{"scale", "vars/0"}}; }
 
-// Without a mean: x / sqrt(mean of x^2), along the last axis.
+// x / sqrt(mean(x^2)) along the last axis, without a mean.
 void RmsNormalization(LayerCall& c) {
   const ValueId x = c.in();
   const int rank = c.e().rank(x), axis = Axis(c, rank);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that were called on a layer's result: how their arguments are found, in the words of Keras 2 and
-// of Keras 3.
+// Functions called on a layer's result, and access to their arguments as Keras 2 and Keras 3 store them.
 #pragma once
 
 #include <initializer_list>
@@ -16,43 +15,42 @@ using Names = std::initializer_list<const char*>;
 
 // operation_arguments.cc
 
-// An argument of the call by position or by any of its names; null: not given.
+// An argument of the call by position or by any of its names; null: missing.
 const Given* FindArgument(LayerCall&, size_t position, Names);
-// The same as plain data, nested lists included; what Keras 3 says when it makes the operation stands in its
-// configuration. Null: not given. Fails the call where it is or holds a tensor.
+// The same as plain JSON, nested lists included; Keras 3 may store it in the operation's configuration. Null:
+// missing. Fails the call if it is or contains a tensor.
 nlohmann::json PlainArgument(LayerCall&, size_t position, Names);
-// A whole number or a list of them; nothing where it is not given. Fails the call where it is something else.
+// An integer or a list of integers; nullopt: missing. Other values fail the call.
 std::optional<std::vector<int64_t>> IntsArgument(LayerCall&, size_t position, Names);
-// One whole number, `otherwise` where it is not given.
+// One integer; `otherwise` if it is missing.
 int64_t IntArgument(LayerCall&, size_t position, Names, int64_t otherwise);
 double NumberArgument(LayerCall&, size_t position, Names, double otherwise);
 bool FlagArgument(LayerCall&, size_t position, Names);
 std::string TextArgument(LayerCall&, size_t position, Names, std::string_view otherwise);
-// Of a function's only or first tensor.
+// The function's only or first tensor.
 ValueId TensorArgument(LayerCall&, size_t position, Names);
-// Whole numbers of which some may be computed, as a value i32 [n]; `known` gets those that are not (-1
-// elsewhere). kNoValue: not given.
+// Integers, some of which may be computed, as an i32 [n] value; `known` returns the constant ones (-1
+// elsewhere). kNoValue: missing.
 ValueId SizesArgument(LayerCall&, size_t position, Names, std::vector<int64_t>& known);
-// An axis or axes as numbers from 0; the call fails where there is none such in `rank` dimensions.
+// Axes counted from 0. Fails the call if an axis is out of range for `rank`.
 std::vector<int64_t> AxesOf(LayerCall&, const std::vector<int64_t>& axes, int rank);
 
-// The type that both operands are computed in: whole numbers that are divided, or that meet fractions, become
-// floats.
+// The dtype in which both operands are computed: integers become floats in a division or next to a float.
 DType CommonType(LayerCall&, const Given* a, const Given* b, std::string_view op);
-// Nested lists of numbers as a constant of that type; kNone: i32 where all are whole, else f32.
+// Nested lists of numbers as a constant of that dtype; kNone: i32 if all are integers, else f32.
 ValueId Numbers(LayerCall&, const nlohmann::json& plain, DType);
-// A tensor, a number or nested lists of numbers, in that type.
+// A tensor, a number or nested lists of numbers, cast to that dtype.
 ValueId Operand(LayerCall&, const Given*, DType);
 
-// One function: `op` tells its builder which of its kind it is.
+// One function; its builder receives `op`, which selects the variant.
 struct OperationRow {
   std::string_view op;
   void (*build)(LayerCall&, std::string_view op);
 };
 
-// operation_math.cc: functions of elements, and reductions.
+// operation_math.cc: elementwise functions and reductions.
 void Unary(LayerCall&, std::string_view op);
-void Named(LayerCall&, std::string_view activation);  // an activation that takes nothing but a tensor
+void Named(LayerCall&, std::string_view activation);  // an activation without parameters
 void Rounded(LayerCall&, std::string_view op);
 void Binary(LayerCall&, std::string_view op);
 void Logical(LayerCall&, std::string_view op);
@@ -60,7 +58,7 @@ void AddAll(LayerCall&, std::string_view op);
 void Clip(LayerCall&, std::string_view op);
 void Where(LayerCall&, std::string_view op);
 void Reduce(LayerCall&, std::string_view op);
-void Spread(LayerCall&, std::string_view op);  // variance, or its root where op is "Sqrt"
+void Spread(LayerCall&, std::string_view op);  // variance; for op "Sqrt" the standard deviation
 void LogSumExp(LayerCall&, std::string_view op);
 void Norm(LayerCall&, std::string_view op);
 void UnitLength(LayerCall&, std::string_view op);
@@ -76,8 +74,7 @@ void LeakyRelu(LayerCall&, std::string_view op);
 void Gelu(LayerCall&, std::string_view op);
 void Silu(LayerCall&, std::string_view op);
 
-// operation_formulas.cc: what TensorFlow puts together of several ops. `op` is the function where there are
-// several.
+// operation_formulas.cc: functions composed of several TensorFlow ops.
 void Scaled(LayerCall&, std::string_view function);  // log2, log10, exp2, deg2rad
 void Truncate(LayerCall&, std::string_view op);
 void FullLike(LayerCall&, std::string_view op);
@@ -89,15 +86,14 @@ void LocalResponse(LayerCall&, std::string_view op);
 void Band(LayerCall&, std::string_view function);    // bandpart, tril, triu
 void Sorted(LayerCall&, std::string_view function);  // sort, argsort
 
-void Average(LayerCall&, std::string_view op);  // with weights or without
+void Average(LayerCall&, std::string_view op);  // optionally weighted
 void SquarePlus(LayerCall&, std::string_view op);
 void Celu(LayerCall&, std::string_view op);
 void Glu(LayerCall&, std::string_view op);
 void Shrink(LayerCall&, std::string_view function);  // hardshrink, softshrink
 void Threshold(LayerCall&, std::string_view op);
 
-// operation_shapes.cc, operation_parts.cc: what moves elements and computes nothing. `op` is of no meaning to
-// most of them.
+// operation_shapes.cc, operation_parts.cc: data movement. Most ignore `op`.
 void Same(LayerCall&, std::string_view op);
 void ExpandDims(LayerCall&, std::string_view op);
 void Squeeze(LayerCall&, std::string_view op);

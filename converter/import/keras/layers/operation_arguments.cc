@@ -17,8 +17,7 @@ const Given* FindArgument(LayerCall& c, size_t position, Names names) {
 
 namespace {
 
-// Lists of several spellings are plain ones. What is computed is refused: it must not be taken for an
-// argument that is not there.
+// Flattens the list formats of Keras. Computed values are rejected; they must not be treated as missing.
 json Plain(LayerCall& c, const Given& given) {
   if (const auto* plain = std::get_if<json>(&given.value)) return *plain;
   json out = json::array();
@@ -30,7 +29,7 @@ json Plain(LayerCall& c, const Given& given) {
   return out;
 }
 
-// Tuples and arrays are written as objects.
+// Tuples and arrays are stored as objects.
 json Unpacked(const json& from) {
   const json class_name = from.is_object() ? from.value("class_name", json()) : json();
   if (class_name == "__tuple__") return from.value("items", json());
@@ -86,7 +85,7 @@ double NumberArgument(LayerCall& c, size_t position, Names names, double otherwi
 bool FlagArgument(LayerCall& c, size_t position, Names names) {
   const json plain = PlainArgument(c, position, names);
   if (plain.is_boolean()) return plain.get<bool>();
-  if (plain.is_number_integer()) return plain != 0;  // Python takes numbers for flags
+  if (plain.is_number_integer()) return plain != 0;  // Python allows integers as flags
   if (!plain.is_null()) RefuseArgument(c, names, plain);
   return false;
 }
@@ -157,7 +156,7 @@ bool HasFraction(const json& plain) {
   return plain.is_number_float();
 }
 
-// Lists of what is no tensor, as Keras 3 has them, as plain ones; null where there is a tensor among them.
+// Keras 3 lists without tensors as plain JSON; null if the list contains a tensor.
 json PlainLists(const Given& given) {
   if (const auto* plain = std::get_if<json>(&given.value)) return Unpacked(*plain);
   const auto* list = std::get_if<std::vector<Given>>(&given.value);
@@ -167,7 +166,7 @@ json PlainLists(const Given& given) {
   return out;
 }
 
-// False: no numbers in lists that are of one size at each depth.
+// False: not numbers, or lists of unequal sizes at one depth.
 bool Collect(const json& from, size_t depth, std::vector<int64_t>& dims, std::vector<double>& numbers) {
   if (from.is_number() || from.is_boolean()) {
     numbers.push_back(from.is_boolean() ? from.get<bool>() : from.get<double>());
@@ -186,7 +185,7 @@ bool HasFraction(const Given* given) { return given && HasFraction(PlainLists(*g
 
 namespace {
 
-// Of two types of whole numbers the wider one; TensorFlow does not mix them, but Keras 3 does.
+// The wider of two integer types; Keras 3 mixes integer types, TensorFlow does not.
 DType Wider(DType a, DType b) {
   static constexpr std::array kWidening = {DType::kNone, DType::kBool, DType::kU8, DType::kI8,
                                            DType::kI16,  DType::kI32,  DType::kI64};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that TensorFlow itself puts together of several ops.
+// Functions that TensorFlow composes of several ops.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -57,7 +57,7 @@ void OfTwoFloats(LayerCall& c, std::string_view name) {
     const ValueId squares = c.e().Op("AddV2", {c.e().Op("Square", {x}), c.e().Op("Square", {y})});
     return c.Give(c.e().Op("Sqrt", {squares}));
   }
-  // The larger one, and what the other adds: exponentials stay finite.
+  // max(x, y) plus a correction: the exponentials stay finite.
   const ValueId apart = c.e().Op("Neg", {c.e().Op("Abs", {c.e().Op("Sub", {x, y})})});
   c.Give(c.e().Op("AddV2", {c.e().Op("Maximum", {x, y}), c.e().Op("Softplus", {apart})}));
 }

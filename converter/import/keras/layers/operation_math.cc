@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-// Functions of whole numbers too; of all others, Keras 3 takes whole numbers for fractions.
+// Functions that accept integers; Keras 3 converts integers to floats for all others.
 bool KeepsIntegers(std::string_view op) {
   static const std::set<std::string_view> ops = {"Abs",       "Neg",      "Square",     "Sign",  "Floor",
                                                  "ZerosLike", "OnesLike", "LogicalNot", "Invert"};
@@ -27,7 +27,7 @@ void Unary(LayerCall& c, std::string_view op) {
   c.Give(c.e().Op(op, {op == "LogicalNot" ? c.e().Cast(x, DType::kBool) : x}));
 }
 
-// To so many places behind the point, or before it where there are fewer than none.
+// Rounds to `decimals` places, which may be negative.
 void Rounded(LayerCall& c, std::string_view op) {
   const int64_t places = c.keras() >= 3 ? IntArgument(c, 1, {"decimals"}, 0) : 0;
   if (places == 0) return Unary(c, op);
@@ -82,7 +82,7 @@ void Clip(LayerCall& c, std::string_view) {
 
 namespace {
 
-// What a reduction is over: all axes where none is said.
+// Axes of a reduction; all axes by default.
 struct Reduction {
   std::vector<int64_t> axes;
   Attrs attrs;
@@ -109,7 +109,7 @@ ValueId Reduced(LayerCall& c, std::string_view op, ValueId x, const Reduction& o
 
 void Reduce(LayerCall& c, std::string_view op) {
   ValueId x = c.in();
-  // Keras 3 gives the mean of whole numbers as a fraction, TensorFlow as one of them.
+  // Keras 3 returns the mean of integers as a float, TensorFlow as an integer.
   if (op == "Mean" && c.keras() >= 3) x = c.e().Cast(x, DType::kF32);
   if (op == "Any" || op == "All") x = c.e().Cast(x, DType::kBool);
   const bool counts = op == "Sum" && c.e().ok() && c.e().dtype(x) == DType::kBool;
@@ -125,7 +125,7 @@ void Spread(LayerCall& c, std::string_view op) {
   c.Give(op.empty() ? variance : c.e().Op(op, {variance}));
 }
 
-// Less the largest one, which comes back at the end: exponentials stay finite.
+// Subtracts the maximum and adds it at the end, so that exponentials stay finite.
 void LogSumExp(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const Reduction over = ReductionOf(c, x);
@@ -141,7 +141,7 @@ void Norm(LayerCall& c, std::string_view) {
   std::vector<int64_t> axes = IntsArgument(c, 2, {"axis"}).value_or(std::vector<int64_t>{});
   const Attrs attrs = MakeAttrs("keep_dims", FlagArgument(c, 3, {"keepdims"}));
   const bool plain = order.is_null() || order == "euclidean" || order == "fro";
-  const bool vectors = axes.size() == 1;  // of a matrix, 1 and 2 mean other things
+  const bool vectors = axes.size() == 1;  // orders 1 and 2 of a matrix are different norms
   if (axes.empty())
     for (int i = 0; i < c.e().rank(x); ++i) axes.push_back(i);
   if (vectors && order == 1) return c.Give(c.e().Op("Sum", {c.e().Op("Abs", {x}), c.e().I32s(axes)}, attrs));
@@ -202,7 +202,7 @@ void MatMul(LayerCall& c, std::string_view op) {
   c.Give(c.e().Op(op, {a, b}, MakeAttrs("adj_x", adj_x, "adj_y", adj_y)));
 }
 
-// Of matrices and what is piled up of them, the product with one matrix; with a number, every element's.
+// A product with one matrix, batched over the other dimensions, or with a scalar.
 void Dot(LayerCall& c, std::string_view op) {
   const Given *a = FindArgument(c, 0, {"x1"}), *b = FindArgument(c, 1, {"x2"});
   const auto rank = [&](const Given* given) {
@@ -224,7 +224,7 @@ void Einsum(LayerCall& c, std::string_view op) {
 
 namespace {
 
-// An activation with a number of its own, as the layer of that class.
+// An activation with a parameter, built as the layer of that class.
 void AsLayer(LayerCall& c, const char* class_name, json config) {
   c.Give(Activation(c, json{{"class_name", class_name}, {"config", std::move(config)}}, c.in()));
 }
@@ -248,7 +248,7 @@ void LeakyRelu(LayerCall& c, std::string_view) {
   AsLayer(c, "LeakyReLU", {{"alpha", NumberArgument(c, 1, {"alpha", "negative_slope"}, 0.2)}});
 }
 
-// Keras 3 approximates unless it is told otherwise, TensorFlow only where it is told to.
+// Keras 3 approximates by default, TensorFlow only on request.
 void Gelu(LayerCall& c, std::string_view) {
   const bool said = !PlainArgument(c, 1, {"approximate"}).is_null();
   const bool approximate = said ? FlagArgument(c, 1, {"approximate"}) : c.keras() >= 3;

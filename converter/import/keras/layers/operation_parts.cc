@@ -18,9 +18,9 @@ std::vector<ValueId> Parts(LayerCall& c) {
   return parts;
 }
 
-constexpr size_t kNoPosition = 99;  // by name only
+constexpr size_t kNoPosition = 99;  // keyword only
 
-// One axis, from 0.
+// One axis, counted from 0.
 int64_t AxisOf(LayerCall& c, size_t position, int64_t otherwise, int rank) {
   return AxesOf(c, {IntArgument(c, position, {"axis"}, otherwise)}, rank)[0];
 }
@@ -34,7 +34,7 @@ void Concat(LayerCall& c, std::string_view) {
   c.Give(c.e().Concat(std::move(parts), static_cast<int>(axis)));
 }
 
-// Next to each other and on top of each other: vectors have one axis only, which vstack takes for a row.
+// hstack and vstack: vectors have one axis, and vstack treats them as rows.
 void Pile(LayerCall& c, std::string_view name) {
   std::vector<ValueId> parts = Parts(c);
   if (!c.e().ok()) return;
@@ -53,7 +53,7 @@ void Stack(LayerCall& c, std::string_view) {
 
 void Unstack(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
-  c.Keyword("num");  // which the size says
+  c.Keyword("num");  // follows from the size
   const int64_t axis = AxisOf(c, 2, 0, c.e().rank(x)), count = c.e().dim(x, static_cast<int>(axis));
   if (c.e().ok() && (count < 1 || count > (1 << 12)))
     c.e().Refuse("an input " + ToString(c.e().type(x)) + ", which must have a moderate number of parts");
@@ -62,8 +62,7 @@ void Unstack(LayerCall& c, std::string_view) {
     c.Give(v);
 }
 
-// A number of equal parts; else TensorFlow lists sizes, one of which may be -1, and Keras 3 where parts
-// begin.
+// A number of equal parts; or a list: sizes in TensorFlow (one may be -1), start indices in Keras 3.
 void Split(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const json said = PlainArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
@@ -118,7 +117,7 @@ void RepeatEach(LayerCall& c, std::string_view) {
 
 namespace {
 
-// [[before, after], ...]; Keras 3 also takes one pair or one number for all dimensions.
+// [[before, after], ...]; Keras 3 also accepts one pair or one number for all dimensions.
 std::vector<int32_t> PadAmounts(LayerCall& c, int rank) {
   json said = PlainArgument(c, 1, {"paddings", "pad_width"});
   if (said.is_number_integer()) said = json::array({said, said});
@@ -184,7 +183,7 @@ void Gather(LayerCall& c, std::string_view) {
   ValueId at = Operand(c, indices, type);
   const int64_t axis = AxesOf(c, axes.value_or(std::vector<int64_t>{batch}), c.e().rank(x))[0];
   if (!c.e().ok()) return;
-  // Keras 3 counts negative ones from the end.
+  // Keras 3 counts negative indices from the end.
   if (c.keras() >= 3) {
     const ValueId size = c.e().Cast(c.e().SizeValue(c.e().size(x, static_cast<int>(axis))), type);
     const ValueId below = c.e().Op("Less", {at, c.e().Scalar(type, 0)});
@@ -200,7 +199,7 @@ void GatherNd(LayerCall& c, std::string_view op) {
   c.Give(c.e().Op(op, {x, at}));
 }
 
-// Along the last axis, which is what attention and sorting take; -1 is the last of them.
+// Only along the last axis, as attention and sorting use it; -1 is the last axis.
 void TakeAlong(LayerCall& c, std::string_view) {
   const ValueId x = TensorArgument(c, 0, {"x"});
   const auto axes = IntsArgument(c, 2, {"axis"});

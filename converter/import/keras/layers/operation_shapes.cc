@@ -23,7 +23,7 @@ void Squeeze(LayerCall& c, std::string_view) {
 
 namespace {
 
-// What is known of a computed shape stays known.
+// Keeps the known dimensions of a computed shape.
 void SayShape(LayerCall& c, ValueId v, DType dtype, const std::vector<int64_t>& known) {
   if (c.e().ok() && !c.e().type(v).shape.ranked()) c.e().function().value(v).type = {dtype, Shape(known)};
 }
@@ -81,7 +81,7 @@ void MoveAxis(LayerCall& c, std::string_view) {
              to = AxesOf(c, IntsArgument(c, 2, {"destination"}).value_or(none), rank);
   if (c.e().ok() && from.size() != to.size()) c.e().Reject("its source and destination differ in number");
   if (!c.e().ok()) return;
-  std::map<int64_t, int64_t> moved;  // by their new place
+  std::map<int64_t, int64_t> moved;  // by new position
   for (size_t i = 0; i < from.size(); ++i) moved[to[i]] = from[i];
   std::vector<int64_t> perm;
   int64_t next = 0;
@@ -97,7 +97,7 @@ void MoveAxis(LayerCall& c, std::string_view) {
   c.Give(c.e().Transpose(c.in(), perm));
 }
 
-// What passes its input on, as another type where one is asked for.
+// Passes its input on, cast to `dtype` if given.
 void Same(LayerCall& c, std::string_view) {
   if (const Given* type = c.Keyword("dtype"); type && std::get_if<json>(&type->value))
     if (!std::get<json>(type->value).is_null()) return CastTo(c, "");
@@ -126,7 +126,7 @@ struct SliceSpec {
   }
 };
 
-// One of the comma-separated parts: a number, null (a new dimension), `...`, or start, stop and step. False:
+// Adds one comma-separated part: an index, null (a new dimension), `...`, or start, stop and step. False:
 // none of these.
 bool AddPart(const json& part, SliceSpec& spec) {
   const int64_t bit = int64_t{1} << spec.begin.size();

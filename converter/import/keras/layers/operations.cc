@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow functions that were called on a layer's result: TFOpLambda and SlicingOpLambda of Keras 2, and
-// the operations of Keras 3.
+// TensorFlow functions called on a layer's result: TFOpLambda and SlicingOpLambda of Keras 2, and the
+// operations of Keras 3.
 #include <map>
 
 #include "converter/import/keras/layers/operation.h"
@@ -8,8 +8,8 @@
 namespace fusebox::keras {
 namespace {
 
-// By the last part of a function's name in TensorFlow, and by the class of Keras 3, both without capitals and
-// underscores: "math.squared_difference" and SquaredDifference are squareddifference.
+// Key: the last part of a TensorFlow function name or the Keras 3 class, in lower case without underscores:
+// "math.squared_difference" and SquaredDifference are both squareddifference.
 const std::map<std::string_view, OperationRow>& Rows() {
   static const auto* const rows = new std::map<std::string_view, OperationRow>{
       {"add", {"AddV2", Binary}},
@@ -238,13 +238,12 @@ void Apply(LayerCall& c, std::string_view name) {
         "more are known");
   c.Keyword("name");
   it->second.build(c, it->second.op);
-  // What is not understood would change the result.
+  // An ignored argument could change the result.
   if (const std::string unread = c.UnreadKeyword(); c.e().ok() && !unread.empty())
     c.e().Refuse("the argument " + unread + " of " + std::string(name));
 }
 
-// What Keras 3 says when it makes the operation. Of these, `fill_mode` is for edges that resizing does not
-// have.
+// Settings stored in a Keras 3 operation. `fill_mode` applies to edges, which resizing does not have.
 void CheckSettings(LayerCall& c) {
   for (const char* key : {"fill_mode", "fill_value", "synchronized"}) c.Keyword(key);
   if (const std::string unread = c.UnreadSetting(); c.e().ok() && !unread.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over windows and over all of space.
+// Pooling over windows and global pooling.
 #include "converter/import/keras/layers/spatial.h"
 
 namespace fusebox::keras {
@@ -39,7 +39,7 @@ void GlobalPool(LayerCall& c) {
   std::vector<int64_t> axes;
   for (int i = 0; i < space; ++i) axes.push_back(i + (c.ChannelsFirst() ? 2 : 1));
   const Attrs attrs = MakeAttrs("keep_dims", c.Bool("keepdims", false));
-  // Of a masked sequence, the mean of the steps that count.
+  // For a masked sequence, the mean over unmasked steps.
   if (c.mask() != kNoValue && space == 1 && !IsMax(c) && !c.ChannelsFirst()) {
     const ValueId kept = c.e().Op("ExpandDims", {c.e().Cast(c.mask(), DType::kF32), c.e().I32(2)});
     const ValueId sum = c.e().Op("Sum", {c.e().Op("Mul", {x, kept}), c.e().I32s(axes)}, attrs);

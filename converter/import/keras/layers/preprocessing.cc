@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to features before a net: other ranges, and numbers of buckets and categories.
+// Feature preprocessing: scaling, buckets and category encodings.
 #include <algorithm>
 #include <functional>
 
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// A number, or a number per channel.
+// A number, or one per channel.
 ValueId PerChannel(LayerCall& c, const char* key, double otherwise) {
   const auto it = c.config().find(key);
   if (it == c.config().end() || it->is_null()) return c.e().F32(otherwise);
@@ -41,8 +41,7 @@ std::vector<WeightSpec> NormalizationWeights(const Layer& layer) {
   return {{"mean", "vars/0", false}, {"variance", "vars/1", false}};
 }
 
-// (x - mean) / max(sqrt(variance), tiny). What older versions store besides, how many samples they saw, is of
-// no use.
+// (x - mean) / max(sqrt(variance), epsilon). Older versions also store a sample count, which is unused.
 void Normalization(LayerCall& c) {
   const ValueId x = c.e().Cast(c.in(), DType::kF32);
   const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>();
@@ -68,8 +67,7 @@ void Normalization(LayerCall& c) {
   c.Give(c.e().Op("RealDiv", {c.e().Op("Sub", {x, mean}), deviation}));
 }
 
-// [..., depth] of numbers [...]; "one_hot", or over all numbers of the last axis "multi_hot" (which are
-// there) and "count" (how often).
+// Encodes numbers [...] as [..., depth]: "one_hot", or over the last axis "multi_hot" (presence) and "count".
 ValueId Encoded(LayerCall& c, ValueId numbers, int64_t depth, const std::string& mode) {
   if (c.Bool("sparse", false)) c.e().Refuse("a sparse result");
   const auto hot = [&](ValueId ids) {
@@ -98,7 +96,7 @@ void Discretization(LayerCall& c) {
   std::vector<double> boundaries;
   if (given.is_array())
     for (const json& item : given)
-      if (item.is_number()) boundaries.push_back(item.get<float>());  // as the op has them
+      if (item.is_number()) boundaries.push_back(item.get<float>());  // BUCKETIZE stores f32 boundaries
   if (boundaries.empty() || boundaries.size() != given.size() || !std::ranges::is_sorted(boundaries))
     return c.e().Reject(
         "its bin_boundaries are no numbers in order; a layer that was adapted has them when it is saved");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers: their weights in all forms that files hold them in, their states, and Bidirectional.
+// Recurrent layers: their weights in all stored formats, their states, and Bidirectional.
 #include <algorithm>
 
 #include "converter/import/keras/layers/cells.h"
@@ -33,7 +33,7 @@ RecurrentSpec SpecOf(LayerCall& c) {
   return spec;
 }
 
-// Keras 1: input kernel, recurrent kernel and bias gate by gate; those of an LSTM in the order i, c, f, o.
+// Keras 1: kernel, recurrent kernel and bias per gate; LSTM gates in the order i, c, f, o.
 void GateByGate(LayerCall& c, const RecurrentSpec& spec, int64_t features, RecurrentOperands& to) {
   const std::vector<size_t> order =
       spec.kind == CellKind::kLstm ? std::vector<size_t>{0, 2, 1, 3} : std::vector<size_t>{0, 1, 2};
@@ -49,7 +49,7 @@ void GateByGate(LayerCall& c, const RecurrentSpec& spec, int64_t features, Recur
   to.bias = c.e().Concat(biases, 0);
 }
 
-// cuDNN's matrices are transposed gate by gate, and it has two biases, which add up but for a GRU.
+// cuDNN matrices are transposed per gate, and there are two biases, which are added except for a GRU.
 void FromCudnn(LayerCall& c, const RecurrentSpec& spec, int64_t features, RecurrentOperands& to) {
   Emitter& e = c.e();
   const int64_t gates = GateCount(spec.kind);
@@ -84,7 +84,7 @@ void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to)
   to.recurrent = c.Weight("recurrent_kernel", {spec.units, columns});
   const bool two = spec.kind == CellKind::kGru && spec.reset_after;
   const std::vector<int64_t> shape = two ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns};
-  if (!c.e().ok()) return;  // sizes that the weights bear out
+  if (!c.e().ok()) return;  // sizes are now checked against the weights
   if (c.Bool("use_bias", true)) {
     to.bias = c.Weight("bias", shape);
   } else {
@@ -100,7 +100,7 @@ ValueId Zeros(LayerCall& c, const RecurrentSpec& spec, ValueId inputs) {
   return zeros;
 }
 
-// A variable that keeps a state from call to call; it begins with zeros.
+// A variable that keeps a state between calls; it starts with zeros.
 ValueId StateVariable(LayerCall& c, const RecurrentSpec& spec, ValueId inputs, size_t number,
                       ValueId& value) {
   const int64_t batch = c.e().dim(inputs, spec.time_major ? 1 : 0);
@@ -190,7 +190,7 @@ ValueId Merged(LayerCall& c, const std::string& mode, ValueId a, ValueId b) {
   return kNoValue;
 }
 
-// The same input through two layers, one of which reads it backwards; its sequence is turned round again.
+// Runs two layers over one input, one of them backwards; that one's sequence is reversed again.
 void Bidirectional(LayerCall& c) {
   const ValueId x = c.in(), mask = MaskOf(c);
   const std::vector<ValueId> given = GivenStates(c);
@@ -204,7 +204,7 @@ void Bidirectional(LayerCall& c) {
     c.e().SetLayer(layer.path);
     LayerCall inner(c.state(), c.e(), layer, {});
     RecurrentSpec spec = SpecOf(inner);
-    // Whatever its layers say: so that the sums and products of both directions know padding.
+    // Keras overrides the layers' own setting, so that merged outputs are correct at masked steps.
     if (!c.state().archive.multi_backend()) spec.zero_output_for_mask = spec.return_sequences;
     const auto half = static_cast<std::ptrdiff_t>(given.size() / 2);
     std::vector<ValueId> own(given.begin() + (side ? half : 0), side ? given.end() : given.begin() + half);

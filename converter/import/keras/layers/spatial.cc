@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that cut, pad and scale space.
+// Layers that crop, pad and resize space.
 #include "converter/import/keras/layers/spatial.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Pairs Amounts(LayerCall& c, const char* key, int space) {
   return out;
 }
 
-// Where the spatial dimensions are in the layer's own data format.
+// Index of the first spatial dimension in the layer's own data format.
 size_t FirstAxis(LayerCall& c) { return c.ChannelsFirst() ? 2 : 1; }
 
 ValueId Checked(LayerCall& c, int space) {

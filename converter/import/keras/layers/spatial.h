@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers over space share: channels moved last and back, and one- and two-dimensional forms of one op.
+// Helpers of spatial layers: channels last and back, and 1D forms of 2D ops.
 #pragma once
 
 #include "converter/import/keras/layer_call.h"
 
 namespace fusebox::keras {
 
-// Number of spatial dimensions that a class name ends in: "Conv2DTranspose" has 2. 0: none.
+// Number of spatial dimensions in a class name: "Conv2DTranspose" has 2. 0: none.
 int SpatialRank(std::string_view class_name);
 
-// [batch, space..., channels] whatever the layer's data_format; `Back` undoes it.
+// Transposes to [batch, space..., channels] if data_format requires it; `Back` undoes it.
 ValueId ChannelsLast(LayerCall&, ValueId v);
 ValueId ChannelsBack(LayerCall&, ValueId v);
 
-// The input of a layer over `space` dimensions, channels last. Fails where its rank is another.
+// The input of a layer with `space` spatial dimensions, channels last. Fails if the rank differs.
 ValueId SpatialInput(LayerCall&, int space);
 
-// Two-dimensional forms of one-dimensional things: a height of one.
+// 1D as 2D with height 1, and back.
 ValueId Widen(LayerCall&, ValueId v);   // [B, W, C] -> [B, 1, W, C]
-ValueId Narrow(LayerCall&, ValueId v);  // and back
+ValueId Narrow(LayerCall&, ValueId v);  // [B, 1, W, C] -> [B, W, C]
 
-// Every element `times` times along one axis.
+// Repeats every element `times` times along one axis.
 ValueId Repeat(LayerCall&, ValueId x, int axis, int64_t times);
-// [B, H, W, C] at another size, two scalars i32: "nearest", "bilinear" or "bicubic" of pixels whose centers
-// are at halves.
+// Resizes [B, H, W, C] to two i32 scalars: "nearest", "bilinear" or "bicubic", with half-pixel centers.
 ValueId Interpolated(LayerCall&, ValueId x, const std::vector<ValueId>& sizes, const std::string& how);
 
-// "SAME" or "VALID" of the configuration; fails on others, but for `also`, which is returned as it is.
+// "SAME" or "VALID" from the configuration. Fails on other values except `also`, which is returned unchanged.
 std::string Padding(LayerCall&, std::string_view also = {});
 
 }  // namespace fusebox::keras

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlowOpLayer, of TensorFlow 2.0 to 2.3: one node of a graph as a layer, by its NodeDef in JSON.
+// TensorFlowOpLayer of TensorFlow 2.0 to 2.3: one graph node as a layer, stored as a NodeDef in JSON.
 #include <algorithm>
 #include <map>
 
@@ -14,13 +14,13 @@ using nlohmann::json;
 std::optional<int64_t> WholeNumber(const json& from) {
   if (from.is_number_integer()) return from.get<int64_t>();
   if (!from.is_string() || from.get<std::string>().size() > 18) return {};
-  const std::string text = from.get<std::string>();  // 64 bits are written as text
+  const std::string text = from.get<std::string>();  // 64-bit integers are stored as text
   const size_t digits = text.starts_with('-') ? 1 : 0;
   if (text.size() == digits || text.find_first_not_of("0123456789", digits) != std::string::npos) return {};
   return std::stoll(text);
 }
 
-// Bytes are written in base64.
+// Decodes base64.
 std::string Bytes(const std::string& text) {
   static constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -45,7 +45,8 @@ std::optional<DType> TypeNamed(const json& name) {
   return it == types.end() ? std::nullopt : std::optional(it->second);
 }
 
-// An AttrValue: {"i": "1"}, {"list": {"i": [...]}}. Others are left out; what needs them says so.
+// Converts an AttrValue: {"i": "1"}, {"list": {"i": [...]}}. Other kinds are skipped; ops that need them
+// fail.
 void Put(Attrs& attrs, const std::string& name, const json& value) {
   if (!value.is_object()) return;
   if (const auto b = value.find("b"); b != value.end() && b->is_boolean()) attrs.Set(name, b->get<bool>());
@@ -90,7 +91,7 @@ void TensorFlowOp(LayerCall& c) {
     const auto at = constants.is_object() ? constants.find(std::to_string(i)) : constants.end();
     operands.push_back(at != constants.end() ? Numbers(c, *at, DType::kNone) : c.in(next++));
   }
-  // Constants of whole numbers stand for fractions where the other operand has them.
+  // Integer constants are converted to floats if the op's type is a float.
   const auto type = attrs.Find("T");
   const auto* wanted = type ? std::get_if<DType>(type) : nullptr;
   const bool binary = operands.size() == 2 && node.value("attr", json::object()).size() == 1;
