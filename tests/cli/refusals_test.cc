@@ -181,7 +181,7 @@ TEST(Refusals, NameTheProgramThatChecksHdf5FilesWhereItIsMissing) {
   EXPECT_EQ(done.status, 2);
   EXPECT_THAT(done.err, AllOf(HasSubstr("model.h5: the program that checks HDF5 files is not installed"),
                               HasSubstr(Path("moved") + "/libexec/fusebox/fusebox-hdf5-check"),
-                              HasSubstr("install Fusebox again")));
+                              HasSubstr("reinstall Fusebox")));
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ using ::testing::HasSubstr;
 
 // What is no whole model of known layers, and what must be said of it.
 const std::map<std::string, std::string> kRefused = {
-    {"breizhn__DTLN/pretrained_model/DTLN_norm_500h.h5", "it holds weights only"},
-    {"breizhn__DTLN/pretrained_model/model.h5", "it holds weights only"},
+    {"breizhn__DTLN/pretrained_model/DTLN_norm_500h.h5", "weights only, no model"},
+    {"breizhn__DTLN/pretrained_model/model.h5", "weights only, no model"},
     {"pre_pr22362_nested_container.keras", "legacy_nested_container>NestedDenseModel"},
 };
 

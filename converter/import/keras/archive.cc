@@ -41,7 +41,7 @@ Result<Archive> Archive::Load(const std::string& path) {
   FUSEBOX_ASSIGN(const Container container, ContainerOf(path));
   if (container == Container::kHdf5) FUSEBOX_TRY(out.LoadHdf5().At(path));
   else if (container == Container::kZip) FUSEBOX_TRY(out.LoadZip().At(path));
-  else return Invalid(path + ": no Keras file: it is neither HDF5 (.h5) nor a zip archive (.keras)");
+  else return Invalid(path + ": not a Keras file: neither HDF5 (.h5) nor a zip archive (.keras)");
   return out;
 }
 
@@ -53,10 +53,8 @@ Status Archive::LoadHdf5() {
     if (weights_->IsGroup("layers") || weights_->IsGroup("_layer_checkpoint_dependencies") ||
         weights_->IsGroup("model_weights") ||
         !weights_->Texts("/", "layer_names").value_or(std::vector<std::string>()).empty())
-      return Unsupported(
-          "it holds weights only, not the model that they belong to: save the whole model "
-          "(model.save, not save_weights)");
-    return Invalid("no Keras file: it has no attribute model_config");
+      return Unsupported("weights only, no model; save the whole model (model.save, not save_weights)");
+    return Invalid("not a Keras file: no attribute model_config");
   }
   root_ = weights_->IsGroup("model_weights") ? "model_weights" : "/";
   std::string version;
@@ -73,7 +71,7 @@ Status Archive::LoadHdf5() {
 Status Archive::LoadZip() {
   FUSEBOX_ASSIGN(Buffer bytes, MapFile(path_));
   FUSEBOX_ASSIGN(const ZipFile zip, ZipFile::Open(std::move(bytes)));
-  if (!zip.Has("config.json")) return Invalid("no Keras file: the archive has no config.json");
+  if (!zip.Has("config.json")) return Invalid("not a Keras file: the archive has no config.json");
   FUSEBOX_ASSIGN(const Buffer config, zip.Read("config.json", kMaxConfig));
   major_ = 3;
   if (zip.Has("metadata.json")) {
@@ -89,7 +87,7 @@ Status Archive::LoadZip() {
   if (!zip.Has("model.weights.h5")) {
     return Unsupported(std::string("the archive has no model.weights.h5") +
                        (zip.Has("model.weights.npz") || zip.Has("model.weights.json")
-                            ? "; weights in NumPy archives or in shards are not read: save the model again"
+                            ? "; NumPy archives and sharded weights are unsupported; save the model again"
                             : ""));
   }
   FUSEBOX_ASSIGN(Buffer stored, zip.Read("model.weights.h5", kMaxWeights));
@@ -103,7 +101,7 @@ Status Archive::ParseConfig(const std::string& text, const std::string& place) {
   FUSEBOX_ASSIGN(config_, ParseJson(text, place));
   if (!config_.is_object() || !config_.contains("class_name") || !config_["class_name"].is_string() ||
       !config_.contains("config"))
-    return Invalid(place + ": it describes no model: class_name and config are expected");
+    return Invalid(place + ": no model; class_name and config are required");
   if (major_ == 1) return Modernize(config_).At(place);
   return {};
 }
@@ -117,7 +115,7 @@ Status Archive::SetVersion(const std::string& version) {
     multi_backend_ = old && !version.ends_with("-tf");
     return {};
   }
-  return Unsupported("it was written by Keras " + version + "; versions 1 to 3 are known");
+  return Unsupported("written by Keras " + version + "; versions 1 to 3 are supported");
 }
 
 Result<std::optional<std::vector<std::string>>> Archive::LayerWeights(const std::string& layer) const {

@@ -80,13 +80,13 @@ class ModelBuilder {
     if (it == done_.end()) {
       const bool known = ref.call < static_cast<int>(layer.uses.size());
       emit_.Reject(layer.Describe() + ": call " + std::to_string(ref.call) +
-                   (known ? " needs its own result" : " of it is referred to, but is not described"));
+                   (known ? " depends on its own result" : " of it is referenced but missing"));
       return {};
     }
     if (static_cast<size_t>(ref.tensor) < it->second.size())
       return it->second[static_cast<size_t>(ref.tensor)];
     emit_.Reject(layer.Describe() + ": result " + std::to_string(ref.tensor) +
-                 " of it is referred to; it has " + std::to_string(it->second.size()));
+                 " of it is referenced; it has " + std::to_string(it->second.size()));
     return {};
   }
 

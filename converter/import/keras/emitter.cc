@@ -85,7 +85,7 @@ const Type& Emitter::type(ValueId v) const {
 
 int Emitter::rank(ValueId v) {
   if (!ok()) return 0;
-  if (!type(v).shape.ranked()) Refuse("the rank of what it is called with is not known");
+  if (!type(v).shape.ranked()) Refuse("the rank of its input is unknown");
   return std::max(type(v).shape.rank(), 0);
 }
 

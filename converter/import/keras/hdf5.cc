@@ -86,7 +86,7 @@ Result<Hdf5File> Hdf5File::FromBytes(Buffer bytes, std::string name) {
   // The core driver reads the file from memory and writes nothing back.
   if (!access.ok() || H5Pset_fapl_core(access, size_t{1} << 20, 0) < 0 ||
       H5Pset_file_image(access, const_cast<std::byte*>(impl->bytes.data()), impl->bytes.size()) < 0)
-    return Invalid(impl->name + "its " + std::to_string(impl->bytes.size()) + " bytes are no HDF5 file");
+    return Invalid(impl->name + "its " + std::to_string(impl->bytes.size()) + " bytes are not an HDF5 file");
   static int number = 0;  // HDF5 treats files with equal names as one file
   const std::string label = "fusebox-image-" + std::to_string(++number);
   impl->file = H5Fopen(label.c_str(), H5F_ACC_RDONLY, access);

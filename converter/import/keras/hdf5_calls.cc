@@ -96,7 +96,7 @@ Result<std::vector<std::string>> Strings(hid_t attribute) {
   if (count < 0 || static_cast<size_t>(count) > kMaxEntries) return Invalid("it has too many strings");
   std::vector<std::string> out;
   if (count == 0) return out;  // an empty list is stored with a numeric type
-  if (H5Tget_class(type) != H5T_STRING) return Invalid("it is no text");
+  if (H5Tget_class(type) != H5T_STRING) return Invalid("it is not text");
   if (H5Tis_variable_str(type) > 0) {
     std::vector<char*> texts(static_cast<size_t>(count), nullptr);
     if (H5Aread(attribute, type, texts.data()) < 0) return Invalid("it cannot be read");
@@ -121,7 +121,7 @@ Result<std::vector<std::string>> Strings(hid_t attribute) {
 Result<Type> TypeOf(hid_t dataset) {
   const Id type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose);
   const auto dtype = DTypeOf(type);
-  if (!dtype) return Unsupported("its elements are no floats or integers of a usual size");
+  if (!dtype) return Unsupported("its elements have an unsupported type");
   hsize_t dims[H5S_MAX_RANK];
   const int rank = H5Sget_simple_extent_dims(space, dims, nullptr);
   if (rank < 0 || H5Sget_simple_extent_type(space) == H5S_NULL) return Invalid("it has no shape");
@@ -148,7 +148,7 @@ Result<Buffer> Values(hid_t dataset, const Type& type, const Buffer& file) {
     if (!read)
       read = H5Dread(dataset, NativeType(type.dtype, stored), H5S_ALL, H5S_ALL, H5P_DEFAULT, to.data()) >= 0;
   });
-  if (!read) return Invalid("its values cannot be read (a truncated file?)");
+  if (!read) return Invalid("its values cannot be read (truncated file?)");
   return out;
 }
 

@@ -69,7 +69,7 @@ Result<std::string> FindProgram() {
     tried += (tried.empty() ? "" : ", ") + path;
   }
   return NotFound("the program that checks HDF5 files is not installed (tried " + tried +
-                  "); install Fusebox again");
+                  "); reinstall Fusebox");
 }
 
 // Members of an archive exist only in memory.
@@ -135,7 +135,7 @@ Status CheckHdf5(const Buffer& file, const std::string& path) {
   }
   if (survived) return {};
   return Invalid(
-      "a broken HDF5 file: the HDF5 library crashes, finds no end or takes too much memory when it reads it");
+      "a broken HDF5 file: the HDF5 library crashes, hangs or runs out of memory when it reads it");
 }
 
 }  // namespace fusebox::keras

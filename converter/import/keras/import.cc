@@ -36,9 +36,7 @@ Result<DType> InputType(const json& config) {
       {"uint8", DType::kU8},    {"int8", DType::kI8},   {"int16", DType::kI16}};
   const auto type = known.find(name);
   if (name == "string")
-    return Unsupported(
-        "an input of text, which layers that are done for Keras files cannot take: prepare it outside of the "
-        "net");
+    return Unsupported("text inputs are unsupported for Keras files; preprocess text outside of the model");
   if (type == known.end()) return Unsupported("an input of " + name);
   return type->second;
 }
@@ -47,7 +45,7 @@ Result<Shape> InputShape(const json& config) {
   const json* found = nullptr;
   for (const char* key : {"batch_shape", "batch_input_shape"})
     if (const auto it = config.find(key); !found && it != config.end() && it->is_array()) found = &*it;
-  if (!found) return Invalid("its shape is not said");
+  if (!found) return Invalid("it has no shape");
   std::vector<int64_t> dims;
   for (const json& dim : *found) {
     if (dim.is_null()) {
@@ -55,14 +53,15 @@ Result<Shape> InputShape(const json& config) {
     } else if (dim.is_number_integer() && dim.get<int64_t>() >= 0 && dim.get<int64_t>() <= INT32_MAX) {
       dims.push_back(dim.get<int64_t>());
     } else {
-      return Invalid("its shape " + found->dump() + " is none");
+      return Invalid("its shape " + found->dump() + " is invalid");
     }
   }
   return Shape(dims);
 }
 
 Result<Type> InputTypeOf(const Layer& layer) {
-  if (layer.class_name != "InputLayer") return Unsupported("it is an input of the model, but no InputLayer");
+  if (layer.class_name != "InputLayer")
+    return Unsupported("it is an input of the model, but not an InputLayer");
   for (const char* kind : {"sparse", "ragged"})
     if (ConfigFlag(layer, kind, false)) return Unsupported(std::string("a ") + kind + " input");
   FUSEBOX_ASSIGN(const DType dtype, InputType(layer.config));
@@ -83,7 +82,7 @@ Status BuildMain(BuildState& state, const Model& model, Function& f, Signature& 
     const Layer& layer = *model.layers[static_cast<size_t>(ref.layer)];
     FUSEBOX_ASSIGN(Type type, InputTypeOf(layer).At(layer.Describe()));
     if (const std::string name = TypeName(layer.config); IsOtherFloat(name))
-      state.notes.push_back("input " + layer.name + " is f32 here; the file says " + name);
+      state.notes.push_back("input " + layer.name + " is f32; the file declares " + name);
     signature.input_names.push_back(Unique(signature.input_names, layer.name));
     inputs.push_back({f.AddInput(std::move(type), signature.input_names.back()), kNoValue});
   }
@@ -133,7 +132,7 @@ Result<Imported> Import(const std::string& path, const std::vector<std::string>&
                         Registry& registry) try {
   return ImportFile(path, signatures, registry);
 } catch (const json::exception& e) {
-  return Invalid(path + ": its configuration has a value of the wrong kind: " + e.what());
+  return Invalid(path + ": its configuration has a value of the wrong type: " + e.what());
 }
 
 }  // namespace fusebox::keras

@@ -51,7 +51,7 @@ int64_t LayerCall::Int(const char* key) {
   if (it != config().end() && it->is_number_integer()) return it->get<int64_t>();
   if (it != config().end() && it->is_array() && it->size() == 1 && (*it)[0].is_number_integer())
     return (*it)[0].get<int64_t>();
-  emit_.Reject(std::string("its configuration has no whole number ") + key);
+  emit_.Reject(std::string("its configuration has no integer ") + key);
   return 1;
 }
 
@@ -91,7 +91,7 @@ std::vector<int64_t> LayerCall::Ints(const char* key) {
       fine = fine && item.is_number_integer();
       if (fine) out.push_back(item.get<int64_t>());
     }
-  if (!fine) emit_.Reject(std::string("its configuration has no whole numbers ") + key);
+  if (!fine) emit_.Reject(std::string("its configuration has no integers ") + key);
   return out;
 }
 
@@ -158,7 +158,7 @@ Tensor LayerCall::WeightData(size_t number, const std::vector<int64_t>& shape) {
   if (type->dtype != DType::kF32 && type->dtype != DType::kF16 && type->dtype != DType::kF64 &&
       type->dtype != DType::kBF16) {
     emit_.Refuse("its weight " + dataset + " is " + std::string(Name(type->dtype)) +
-                 ": quantized weights are not known; save the model before quantizing it");
+                 ": quantized weights are unsupported; save the model before quantizing it");
     return nothing;
   }
   if (!Compatible({type->dtype, type->shape}, {type->dtype, Shape(shape)})) {

@@ -89,9 +89,8 @@ Result<std::unique_ptr<Layer>> ParseLayer(const json& entry, const std::string& 
   const std::string package = Text(entry, "registered_name"), module = Text(entry, "module");
   if ((!package.empty() && package != layer->class_name) ||
       (!module.empty() && !module.starts_with("keras") && !module.starts_with("tf_keras")))
-    return Unsupported(layer->Describe() + ": a class of the model's author (" +
-                       (package.empty() ? module : package) +
-                       "), whose code is not in the file: save the net as a SavedModel");
+    return Unsupported(layer->Describe() + ": a custom class (" + (package.empty() ? module : package) +
+                       "), whose code is not in the file; save the model as a SavedModel");
   NameRecurrentLayer(*layer);
   layer->operation = module.starts_with("keras.src.ops") || module.starts_with("keras.ops");
   const json* nodes = Find(entry, "inbound_nodes");
@@ -119,10 +118,10 @@ class References {
 
   // ["name", call, tensor, ...]
   Result<TensorRef> Ref(const json& from) const {
-    if (!IsRef(from)) return Invalid(from.dump().substr(0, 80) + " is no reference to a layer's result");
+    if (!IsRef(from)) return Invalid(from.dump().substr(0, 80) + " is not a reference to a layer's result");
     const auto it = numbers_.find(from[0].get<std::string>());
     if (it == numbers_.end())
-      return Invalid("it refers to layer " + from[0].get<std::string>() + ", which is not there");
+      return Invalid("it refers to layer " + from[0].get<std::string>() + ", which does not exist");
     return TensorRef{it->second, from[1].get<int>(), from[2].get<int>()};
   }
 
@@ -179,7 +178,7 @@ class References {
   Result<LayerUse> Use(const json& from) const {
     LayerUse use;
     if (from.is_object()) return Use3(from);
-    if (!from.is_array() || from.empty()) return Invalid("a call is no list");
+    if (!from.is_array() || from.empty()) return Invalid("a call is not a list");
     const bool single = from[0].is_string();
     std::vector<Argument> tensors;
     const auto add = [&](const json& entry) -> Status {
@@ -214,7 +213,7 @@ class References {
         out.insert(out.end(), more.begin(), more.end());
       }
     } else {
-      return Invalid(from.dump().substr(0, 80) + " is no reference to a layer's result");
+      return Invalid(from.dump().substr(0, 80) + " is not a reference to a layer's result");
     }
     return out;
   }
@@ -223,14 +222,14 @@ class References {
   Result<LayerUse> Use3(const json& from) const {
     LayerUse use;
     if (const json* args = Find(from, "args")) {
-      if (!args->is_array()) return Invalid("args of a call is no list");
+      if (!args->is_array()) return Invalid("args of a call is not a list");
       for (const json& arg : *args) {
         FUSEBOX_ASSIGN(Argument one, Tree(arg));
         use.args.push_back(std::move(one));
       }
     }
     if (const json* kwargs = Find(from, "kwargs")) {
-      if (!kwargs->is_object()) return Invalid("kwargs of a call is no object");
+      if (!kwargs->is_object()) return Invalid("kwargs of a call is not an object");
       for (const auto& [name, value] : kwargs->items()) {
         FUSEBOX_ASSIGN(use.kwargs[name], Tree(value));
       }
@@ -305,14 +304,14 @@ Status ConnectByName(Model& model, const json& config, const json& entries) {
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const json* nodes = Find(entries[i], "inbound_nodes");
     if (!nodes) continue;
-    if (!nodes->is_array()) return Invalid(model.layers[i]->Describe() + ": inbound_nodes is no list");
+    if (!nodes->is_array()) return Invalid(model.layers[i]->Describe() + ": inbound_nodes is not a list");
     for (const json& node : *nodes) {
       FUSEBOX_ASSIGN(LayerUse use, references.Use(node).At(model.layers[i]->Describe()));
       model.layers[i]->uses.push_back(std::move(use));
     }
   }
   const json *inputs = Find(config, "input_layers"), *outputs = Find(config, "output_layers");
-  if (!inputs || !outputs) return Invalid("its input_layers or output_layers are not said");
+  if (!inputs || !outputs) return Invalid("it has no input_layers or output_layers");
   FUSEBOX_ASSIGN(model.inputs, references.List(*inputs).At("input_layers"));
   FUSEBOX_ASSIGN(model.outputs, references.List(*outputs).At("output_layers"));
   SkipOwnCalls(model);
@@ -342,10 +341,9 @@ Result<Model> ParseModel(const json& config) {
   const std::string class_name = Text(config, "class_name");
   const std::string package = Text(config, "registered_name");
   if (!IsModelClass(class_name))
-    return Unsupported("its model is a class of its author (" + (package.empty() ? class_name : package) +
-                       "), whose code is not in the file: only Sequential and functional models say what "
-                       "they compute; save it as a "
-                       "SavedModel");
+    return Unsupported("custom model class (" + (package.empty() ? class_name : package) +
+                       "), whose code is not in the file; only Sequential and functional models are "
+                       "supported; save it as a SavedModel");
   return Parse(class_name, config.at("config"), "");
 }
 

@@ -49,16 +49,12 @@ constexpr std::array kForeign = {"FlaxLayer", "JaxLayer", "KerasLayer", "TFSMLay
 
 std::string WhyUnknown(const std::string& class_name) {
   const std::string instead =
-      "save the net as a SavedModel (model.export, tf.saved_model.save), which holds what it computes in "
-      "TensorFlow's ops";
-  if (class_name == "Lambda")
-    return "it computes what a Python function says, which cannot be read from the file: " + instead;
+      "save the model as a SavedModel (model.export, tf.saved_model.save), which stores it as TensorFlow ops";
+  if (class_name == "Lambda") return "a Python function, whose code is not in the file; " + instead;
   if (std::ranges::find(kForeign, class_name) != kForeign.end())
-    return "it calls a model that is not in the file; " + instead;
-  if (std::ranges::find(kOfKeras, class_name) != kOfKeras.end())
-    return "a layer of Keras that is not done for Keras files; " + instead;
-  return "a class that is not known; if it is the model author's own, its code is not in the file: " +
-         instead;
+    return "it calls code that is not in the file;  " + instead;
+  if (std::ranges::find(kOfKeras, class_name) != kOfKeras.end()) return "unsupported Keras layer; " + instead;
+  return "unsupported class; the code of custom classes is not in the file; " + instead;
 }
 
 }  // namespace fusebox::keras

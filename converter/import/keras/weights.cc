@@ -86,8 +86,7 @@ Status CheckName(const Slot& slot, const std::string& dataset) {
   const std::string found = BaseName(dataset);
   if (!known.contains(found) || !known.contains(slot.spec.name) || found == slot.spec.name) return {};
   if (found == "kernel" && slot.spec.name == "depthwise_kernel") return {};  // its name in Keras 3
-  return Invalid(slot.layer->Describe() + ": where its weight " + slot.spec.name + " is expected stands " +
-                 dataset);
+  return Invalid(slot.layer->Describe() + ": expected its weight " + slot.spec.name + ", found " + dataset);
 }
 
 Status AssignByLayer(Layer& layer, const Archive& archive) {

@@ -51,17 +51,17 @@ Result<Buffer> ZipFile::Read(const std::string& member, size_t limit) const {
   if (zip_stat(impl_->archive, member.c_str(), ZIP_FL_ENC_RAW, &stat) != 0)
     return NotFound(place + ": the archive has no such member");
   if (!(stat.valid & ZIP_STAT_SIZE) || !(stat.valid & ZIP_STAT_COMP_SIZE))
-    return Invalid(place + ": its size is not known");
+    return Invalid(place + ": its size is unknown");
   if (stat.size > limit)
-    return Invalid(place + ": " + std::to_string(stat.size) + " bytes, more than the " +
-                   std::to_string(limit) + " that are read");
+    return Invalid(place + ": " + std::to_string(stat.size) + " bytes, more than the limit of " +
+                   std::to_string(limit));
   if (stat.size / kMaxZipExpansion > stat.comp_size || stat.comp_size > impl_->bytes.size())
-    return Invalid(place + ": " + std::to_string(stat.comp_size) + " bytes claim to unpack to " +
+    return Invalid(place + ": " + std::to_string(stat.comp_size) + " bytes cannot unpack to " +
                    std::to_string(stat.size));
   zip_file_t* file = zip_fopen(impl_->archive, member.c_str(), ZIP_FL_ENC_RAW);
   if (!file) return Invalid(place + ": " + zip_strerror(impl_->archive));
   bool whole = false;
-  std::string why = "it ends early";
+  std::string why = "truncated";
   Buffer out = Buffer::Make(stat.size, [&](std::span<std::byte> to) {
     size_t done = 0;
     while (done < to.size()) {
@@ -76,7 +76,7 @@ Result<Buffer> ZipFile::Read(const std::string& member, size_t limit) const {
       why = zip_file_strerror(file);
   });
   zip_fclose(file);
-  if (!whole) return Invalid(place + ": broken: " + why);
+  if (!whole) return Invalid(place + ": corrupt: " + why);
   return out;
 }
 

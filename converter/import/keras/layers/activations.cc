@@ -202,7 +202,7 @@ ValueId Activation(LayerCall& c, const json& config, ValueId v) {
   if (config.is_string()) {
     const auto it = ByName().find(config.get<std::string>());
     if (it != ByName().end()) return it->second(c, v);
-    c.e().Refuse("activation " + config.get<std::string>() + " is not known");
+    c.e().Refuse("unsupported activation " + config.get<std::string>());
     return kNoValue;
   }
   if (!config.is_object()) {
@@ -216,8 +216,7 @@ ValueId Activation(LayerCall& c, const json& config, ValueId v) {
   if (ByName().contains(class_name)) return ByName().at(class_name)(c, v);
   const LayerRow* row = FindLayer(class_name);
   if (!row || row->weights || !inner.is_object()) {
-    c.e().Refuse("activation " + (class_name.empty() ? config.dump().substr(0, 80) : class_name) +
-                 " is not known");
+    c.e().Refuse("unsupported activation " + (class_name.empty() ? config.dump().substr(0, 80) : class_name));
     return kNoValue;
   }
   Layer layer;

@@ -165,7 +165,7 @@ void MultiHeadAttention(LayerCall& c) {
     return c.e().Reject("it is called without query or value");
   for (const ValueId v : {query.value, value.value, key.value})
     if (c.e().rank(v) != 3 && c.e().ok())
-      return c.e().Refuse("an input " + ToString(c.e().type(v)) + "; three dimensions are known");
+      return c.e().Refuse("an input " + ToString(c.e().type(v)) + "; three dimensions are supported");
   if (c.Has("attention_axes") && c.Ints("attention_axes") != std::vector<int64_t>{1})
     return c.e().Refuse("attention_axes other than the time");
   const int64_t heads = c.Int("num_heads"), size = c.Int("key_dim"), value_size = c.Int("value_dim", size);

@@ -48,13 +48,13 @@ void EinsumDense(LayerCall& c) {
   const std::string equation = c.Str("equation", ""), axes = c.Str("bias_axes", "");
   const size_t comma = equation.find(','), arrow = equation.find("->");
   if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
-    return c.e().Reject("its equation " + equation + " is no product of two tensors");
+    return c.e().Reject("its equation " + equation + " is not a product of two tensors");
   const std::string out = equation.substr(arrow + 2);
   const auto open = [](size_t rank) { return std::vector<int64_t>(rank, Shape::kUnknown); };
   const ValueId kernel = c.Weight("kernel", open(arrow - comma - 1));
   ValueId y = c.e().Op("Einsum", {c.in(), kernel}, MakeAttrs("equation", equation));
   if (const size_t first = out.find_first_of(axes); !axes.empty()) {
-    if (first == std::string::npos) return c.e().Reject("its bias_axes " + axes + " are none of " + out);
+    if (first == std::string::npos) return c.e().Reject("its bias_axes " + axes + " do not occur in " + out);
     y = c.e().Op("AddV2", {y, c.Weight("bias", open(out.size() - first))});
   }
   c.Give(c.Activate(y));
@@ -113,11 +113,12 @@ void ReshapeLayer(LayerCall& c) {
     known = known < 0 || c.e().dim(x, i) < 0 ? -1 : known * c.e().dim(x, i);
   for (const int64_t dim : target) {
     if (dim < -1 || dim > INT32_MAX || (dim > 0 && given > INT32_MAX / dim))
-      return c.e().Reject("its target_shape " + ToString(Shape(target)) + " is none");
+      return c.e().Reject("its target_shape " + ToString(Shape(target)) + " is invalid");
     given *= dim < 0 ? 1 : dim;
   }
   const auto open = std::ranges::count(target, -1);
-  if (open > 1) return c.e().Reject("its target_shape " + ToString(Shape(target)) + " leaves two sizes open");
+  if (open > 1)
+    return c.e().Reject("its target_shape " + ToString(Shape(target)) + " has several unknown sizes");
   if (known >= 0 && given > 0 && (open ? known % given != 0 : known != given))
     return c.e().Reject("its input " + ToString(c.e().type(x)) +
                         " does not have the elements of target_shape " + ToString(Shape(target)));
@@ -134,7 +135,7 @@ void Permute(LayerCall& c) {
   std::ranges::sort(sorted);
   for (size_t i = 0; i < sorted.size(); ++i)
     if (sorted[i] != static_cast<int64_t>(i))
-      return c.e().Reject("its dims " + ToString(Shape(perm)) + " are no order");
+      return c.e().Reject("its dims " + ToString(Shape(perm)) + " are not a permutation");
   if (c.e().rank(c.in()) != static_cast<int>(perm.size()))
     return c.e().Reject("its input is " + ToString(c.e().type(c.in())) + ", but dims has " +
                         std::to_string(perm.size() - 1) + " numbers");
@@ -146,7 +147,7 @@ void RepeatVector(LayerCall& c) {
   c.Give(c.e().Op("Tile", {wide, c.e().I32s({1, c.Sizes("n", 1)[0], 1})}));
 }
 
-void InputLayer(LayerCall& c) { c.e().Reject("it is no input of its model"); }
+void InputLayer(LayerCall& c) { c.e().Reject("it is not an input of its model"); }
 
 // Reduces a mask to [batch, time]: a step counts if any of its elements does.
 ValueId StepMask(LayerCall& c, ValueId mask) {

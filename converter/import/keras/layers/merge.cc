@@ -66,7 +66,7 @@ void Minimum(LayerCall& c) { c.Give(Folded(c, "Minimum", Aligned(c)), MergedMask
 void Subtract(LayerCall& c) {
   const auto parts = Aligned(c);
   if (parts.size() != 2)
-    return c.e().Reject("it subtracts one tensor from another, and has " + std::to_string(parts.size()));
+    return c.e().Reject("it requires two tensors, and has " + std::to_string(parts.size()));
   c.Give(Folded(c, "Sub", parts), MergedMask(c));
 }
 
@@ -126,7 +126,7 @@ Rows ToRows(LayerCall& c, ValueId v, int64_t axis) {
 
 void Dot(LayerCall& c) {
   if (c.inputs().size() != 2)
-    return c.e().Reject("it multiplies two tensors, and has " + std::to_string(c.inputs().size()));
+    return c.e().Reject("it requires two tensors, and has " + std::to_string(c.inputs().size()));
   std::vector<int64_t> axes = c.Ints("axes");
   if (axes.size() == 1) axes.push_back(axes[0]);
   if (axes.size() != 2) return c.e().Reject("its axes should be two numbers");

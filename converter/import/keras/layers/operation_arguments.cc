@@ -100,7 +100,7 @@ std::string TextArgument(LayerCall& c, size_t position, Names names, std::string
 ValueId TensorArgument(LayerCall& c, size_t position, Names names) {
   const Given* given = FindArgument(c, position, names);
   const auto* flow = given ? std::get_if<Flow>(&given->value) : nullptr;
-  if (!flow) c.e().Refuse("what it is called with is no tensor");
+  if (!flow) c.e().Refuse("its argument is not a tensor");
   return flow ? flow->value : kNoValue;
 }
 
@@ -111,7 +111,7 @@ ValueId SizesArgument(LayerCall& c, size_t position, Names names, std::vector<in
   const auto is_flow = [](const Given& item) { return std::holds_alternative<Flow>(item.value); };
   if (flow) {
     const int64_t count = c.e().rank(flow->value) == 1 ? c.e().dim(flow->value, 0) : -1;
-    if (c.e().ok() && (count < 0 || count > 8)) c.e().Refuse("sizes of which not even the number is known");
+    if (c.e().ok() && (count < 0 || count > 8)) c.e().Refuse("sizes of unknown number");
     if (c.e().ok()) known.assign(static_cast<size_t>(count), Shape::kUnknown);
     return c.e().Cast(flow->value, DType::kI32);
   }

@@ -44,7 +44,7 @@ void Truncate(LayerCall& c, std::string_view) {
 
 void FullLike(LayerCall& c, std::string_view) {
   const json value = PlainArgument(c, 1, {"fill_value"}), type = PlainArgument(c, 2, {"dtype"});
-  if (!value.is_number()) return c.e().Refuse("no number to fill with");
+  if (!value.is_number()) return c.e().Refuse("no fill value");
   if (!type.is_null()) return c.e().Refuse("its dtype " + type.dump().substr(0, 80));
   const ValueId zeros = c.e().Op("ZerosLike", {TensorArgument(c, 0, {"x"})});
   if (c.e().ok()) c.Give(c.e().Op("AddV2", {zeros, c.e().Scalar(c.e().dtype(zeros), value.get<double>())}));
@@ -127,9 +127,9 @@ void Sorted(LayerCall& c, std::string_view op) {
   const std::string direction = TextArgument(c, 2, {"direction"}, "ASCENDING");
   const bool falls = direction == "DESCENDING";
   if (!falls && direction != "ASCENDING") return c.e().Refuse("its direction " + direction);
-  if (FlagArgument(c, 3, {"stable"}) && falls) return c.e().Refuse("a stable order that falls");
+  if (FlagArgument(c, 3, {"stable"}) && falls) return c.e().Refuse("a stable descending sort");
   if (!c.e().ok()) return;
-  if (c.e().dtype(x) != DType::kF32) return c.e().Refuse("numbers other than f32 to sort");
+  if (c.e().dtype(x) != DType::kF32) return c.e().Refuse("a sort of types other than f32");
   std::vector<int64_t> perm;
   for (int i = 0; i < rank; ++i) perm.push_back(i);
   std::swap(perm[static_cast<size_t>(axis)], perm.back());
@@ -185,7 +185,7 @@ void Glu(LayerCall& c, std::string_view) {
   const ValueId x = Fractions(c);
   const int64_t axis = AxesOf(c, {IntArgument(c, 1, {"axis"}, -1)}, c.e().rank(x))[0];
   if (c.e().ok() && c.e().dim(x, static_cast<int>(axis)) % 2 != 0)
-    return c.e().Refuse("an axis that is not known to have two halves");
+    return c.e().Refuse("an axis of odd or unknown size");
   const auto halves = c.e().Ops("Split", {c.e().I32(axis), x}, MakeAttrs("num_split", int64_t{2}), 2);
   c.Give(c.e().Op("Mul", {halves[0], c.e().Op("Sigmoid", {halves[1]})}));
 }

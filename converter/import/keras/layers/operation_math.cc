@@ -210,7 +210,7 @@ void Dot(LayerCall& c, std::string_view op) {
     return flow ? c.e().rank(flow->value) : 0;
   };
   if (rank(a) == 0 || rank(b) == 0) return Binary(c, "Mul");
-  if (rank(b) != 2 && c.e().ok()) return c.e().Refuse("a second operand that is no matrix");
+  if (rank(b) != 2 && c.e().ok()) return c.e().Refuse("a second operand that is not a matrix");
   MatMul(c, op);
 }
 
@@ -236,7 +236,8 @@ void SoftmaxOver(LayerCall& c, std::string_view op) {
   if (axis.is_null()) axis = -1;
   if (op == "Softmax") return AsLayer(c, "Softmax", {{"axis", axis}});
   const bool last = axis == -1 || axis == c.e().rank(c.in()) - 1;
-  if (!last) return c.e().Refuse("its axis " + axis.dump().substr(0, 80) + "; the last one is known");
+  if (!last)
+    return c.e().Refuse("its axis " + axis.dump().substr(0, 80) + "; only the last one is supported");
   c.Give(c.e().Op(op, {c.in()}));
 }
 

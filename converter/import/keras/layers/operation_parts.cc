@@ -14,7 +14,7 @@ namespace {
 std::vector<ValueId> Parts(LayerCall& c) {
   std::vector<ValueId> parts;
   for (const Flow& input : c.inputs()) parts.push_back(input.value);
-  if (parts.empty()) c.e().Refuse("what it joins is not known");
+  if (parts.empty()) c.e().Refuse("an unknown list of tensors to join");
   return parts;
 }
 
@@ -69,7 +69,7 @@ void Split(LayerCall& c, std::string_view) {
   const int64_t axis = AxisOf(c, 2, 0, c.e().rank(x)), size = c.e().dim(x, static_cast<int>(axis));
   auto sizes = IntsArgument(c, 1, {"num_or_size_splits", "indices_or_sections"});
   if (!c.e().ok()) return;
-  if (!sizes || sizes->size() > (1 << 12)) return c.e().Refuse("a number of parts that is not known");
+  if (!sizes || sizes->size() > (1 << 12)) return c.e().Refuse("an unknown number of parts");
   if (said.is_number_integer()) {
     const int64_t n = sizes->front();
     if (n < 1 || n > (1 << 12) || (size >= 0 && size % n != 0))
@@ -98,9 +98,9 @@ void Tile(LayerCall& c, std::string_view) {
   std::vector<int64_t> known;
   ValueId x = c.in();
   const ValueId times = SizesArgument(c, 1, {"multiples", "repeats"}, known);
-  if (times == kNoValue) return c.e().Refuse("no numbers to repeat by");
+  if (times == kNoValue) return c.e().Refuse("no repeat counts");
   if (c.e().ok() && static_cast<int>(known.size()) != c.e().rank(x))
-    return c.e().Refuse("other numbers to repeat by than one for each of its dimensions");
+    return c.e().Refuse("repeat counts other than one per dimension");
   c.Give(c.e().Op("Tile", {x, times}));
 }
 
@@ -109,7 +109,7 @@ void RepeatEach(LayerCall& c, std::string_view) {
   const int64_t times = IntArgument(c, 1, {"repeats"}, 0);
   const auto axis = IntsArgument(c, 2, {"axis"});
   if (c.e().ok() && (!axis || axis->size() != 1 || times < 1 || times > INT32_MAX))
-    c.e().Refuse("other repeats than one number along one axis");
+    c.e().Refuse("repeats other than one number along one axis");
   if (!c.e().ok()) return;
   const int64_t at = AxesOf(c, *axis, c.e().rank(x))[0];
   if (c.e().ok()) c.Give(Repeat(c, x, static_cast<int>(at), times));
@@ -207,7 +207,7 @@ void TakeAlong(LayerCall& c, std::string_view) {
   ValueId at = Operand(c, FindArgument(c, 1, {"indices"}), DType::kI32);
   if (!c.e().ok()) return;
   if (!axes || axes->size() != 1 || AxesOf(c, *axes, rank)[0] != rank - 1)
-    return c.e().Refuse("another axis than the last one");
+    return c.e().Refuse("an axis other than the last");
   for (int i = 0; i + 1 < rank; ++i)
     if (c.e().rank(at) != rank || c.e().dim(at, i) < 0 || c.e().dim(at, i) != c.e().dim(x, i))
       return c.e().Refuse("indices " + ToString(c.e().type(at)) + " into " + ToString(c.e().type(x)) +
@@ -222,7 +222,7 @@ void CutOut(LayerCall& c, std::string_view op) {
   const ValueId x = TensorArgument(c, 0, {"input_", "inputs"});
   const ValueId begin = SizesArgument(c, 1, {"begin", "start_indices"}, known);
   const ValueId size = SizesArgument(c, 2, {"size", "shape"}, known);
-  if (begin == kNoValue || size == kNoValue) return c.e().Refuse("no place and size of what it cuts out");
+  if (begin == kNoValue || size == kNoValue) return c.e().Refuse("no start and size of the slice");
   c.Give(c.e().Op(op, {x, begin, size}));
 }
 
@@ -234,7 +234,7 @@ void OneHot(LayerCall& c, std::string_view) {
   const bool whole = type == "int32" || type == "int64" || type == "bool";
   if (!type.is_null() && !whole && type != "float32") return c.e().Refuse("its dtype " + type.dump());
   if (FlagArgument(c, 5, {"sparse"})) return c.e().Refuse("a sparse result");
-  if (depth < 1) return c.e().Refuse("a number of classes that is not known");
+  if (depth < 1) return c.e().Refuse("an unknown number of classes");
   const ValueId x = c.e().dtype(c.in()) == DType::kF32 ? c.e().Cast(c.in(), DType::kI32) : c.in();
   const ValueId hot =
       c.e().Op("OneHot", {x, c.e().I32(depth), c.e().F32(on), c.e().F32(off)}, MakeAttrs("axis", axis));

@@ -232,10 +232,9 @@ std::string Key(std::string_view name) {
 void Apply(LayerCall& c, std::string_view name) {
   const auto it = Rows().find(Key(name));
   if (it == Rows().end())
-    return c.e().Refuse(
-        "the function " + std::string(name) +
-        " is not known; a SavedModel of the net holds TensorFlow's ops in its place, of which "
-        "more are known");
+    return c.e().Refuse("the function " + std::string(name) +
+                        " is unsupported for Keras files; save the model as a SavedModel, where more "
+                        "functions are supported");
   c.Keyword("name");
   it->second.build(c, it->second.op);
   // An ignored argument could change the result.
@@ -255,7 +254,7 @@ void OpLambda(LayerCall& c) {
   const std::string function = c.Str("function", "");
   if (function == "compat.v1.image.resize" || function == "linalg.normalize")
     return c.e().Refuse("the function " + function +
-                        ", which is another than that of TensorFlow 2 and Keras 3");
+                        ", which differs from the one of TensorFlow 2 and Keras 3");
   Apply(c, std::string_view(function).substr(function.rfind('.') + 1));
 }
 

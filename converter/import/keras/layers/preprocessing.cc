@@ -99,7 +99,7 @@ void Discretization(LayerCall& c) {
       if (item.is_number()) boundaries.push_back(item.get<float>());  // BUCKETIZE stores f32 boundaries
   if (boundaries.empty() || boundaries.size() != given.size() || !std::ranges::is_sorted(boundaries))
     return c.e().Reject(
-        "its bin_boundaries are no numbers in order; a layer that was adapted has them when it is saved");
+        "its bin_boundaries are not ascending numbers; adapt the layer before saving the model");
   const auto depth = static_cast<int64_t>(boundaries.size()) + 1;
   const ValueId x = c.e().Cast(c.in(), DType::kF32);
   const ValueId bins = c.e().Op("Bucketize", {x}, MakeAttrs("boundaries", std::move(boundaries)));

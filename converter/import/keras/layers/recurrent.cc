@@ -73,7 +73,7 @@ void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to)
   const int64_t features = c.e().dim(to.inputs, 2), gates = GateCount(spec.kind),
                 columns = gates * spec.units;
   if (c.e().ok() && features < 0)
-    c.e().Refuse("its input is " + ToString(c.e().type(to.inputs)) + ", whose features are not known");
+    c.e().Refuse("its input is " + ToString(c.e().type(to.inputs)) + "", whose number of features is unknown");
   if (!c.e().ok()) return;
   if (spec.units < 1 || spec.units > (1 << 24))
     return c.e().Reject("it has " + std::to_string(spec.units) + " units");
@@ -86,10 +86,10 @@ void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to)
   const std::vector<int64_t> shape = two ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns};
   if (!c.e().ok()) return;  // sizes are now checked against the weights
   if (c.Bool("use_bias", true)) {
-    to.bias = c.Weight("bias", shape);
+      to.bias = c.Weight("bias", shape);
   } else {
-    const std::vector<float> zeros(static_cast<size_t>(columns) * (two ? 2 : 1), 0);
-    to.bias = c.Constant({{DType::kF32, Shape(shape)}, Buffer::Of<float>(zeros)}, c.layer().path + "/bias");
+      const std::vector<float> zeros(static_cast<size_t>(columns) * (two ? 2 : 1), 0);
+      to.bias = c.Constant({{DType::kF32, Shape(shape)}, Buffer::Of<float>(zeros)}, c.layer().path + "/bias");
   }
 }
 
@@ -105,7 +105,7 @@ ValueId StateVariable(LayerCall& c, const RecurrentSpec& spec, ValueId inputs, s
                       ValueId& value) {
   const int64_t batch = c.e().dim(inputs, spec.time_major ? 1 : 0);
   if (c.e().ok() && batch < 1)
-    c.e().Refuse("it is stateful, but its batch size is open: save the model with a fixed batch_shape");
+    c.e().Refuse("it is stateful, but its batch size is unknown; save the model with a fixed batch_shape");
   if (!c.e().ok()) return kNoValue;
   fusebox::Variable made;
   made.name = c.layer().path + (number == 0 ? "/Variable" : "/Variable_" + std::to_string(number));
@@ -162,7 +162,7 @@ RecurrentResults RunCell(LayerCall& c, const RecurrentSpec& spec, ValueId inputs
     states.assign(count, Zeros(c, spec, inputs));
   }
   if (states.size() != count && c.e().ok())
-    c.e().Reject("it is given " + std::to_string(states.size()) + " initial states, expected " +
+    c.e().Reject("it has " + std::to_string(states.size()) + " initial states, expected " +
                  std::to_string(count));
   in.states = std::move(states);
   const RecurrentResults out = EmitRecurrent(c, spec, in);
@@ -200,7 +200,7 @@ void Bidirectional(LayerCall& c) {
     const Layer& layer = *c.layer().wrapped[side];
     if (layer.weights.empty() || !FindLayer(layer.class_name) ||
         FindLayer(layer.class_name)->build != Recurrent)
-      return c.e().Refuse("it wraps a " + layer.class_name + "; LSTM, GRU and SimpleRNN are known");
+      return c.e().Refuse("it wraps a " + layer.class_name + "; LSTM, GRU and SimpleRNN are supported");
     c.e().SetLayer(layer.path);
     LayerCall inner(c.state(), c.e(), layer, {});
     RecurrentSpec spec = SpecOf(inner);

@@ -87,7 +87,7 @@ void UpSampling(LayerCall& c) {
   for (int i = 0; i < 2; ++i) {
     const Extent in = c.e().size(x, i + 1);
     const int64_t by = times[static_cast<size_t>(i)];
-    if (in.size >= 0 && in.size > INT32_MAX / by) return c.e().Reject("what it gives is too large");
+    if (in.size >= 0 && in.size > INT32_MAX / by) return c.e().Reject("its output is too large");
     sizes.push_back(in.size >= 0 ? c.e().I32(in.size * by)
                                  : c.e().Op("Mul", {c.e().SizeValue(in), c.e().I32(by)}));
   }
@@ -111,7 +111,7 @@ void CenterCrop(LayerCall& c) {
     if (!c.e().ok()) return;
     if (to < 1 || size < to)
       return c.e().Refuse("its input is " + ToString(c.e().type(x)) +
-                          ", not known to be as large as the part that it cuts out");
+                          ", which may be smaller than the cropped size");
     const int64_t begin = (size - to) / 2;
     x = c.e().Slice(x, i + 1, begin, begin + to - size);
   }

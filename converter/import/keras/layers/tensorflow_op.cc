@@ -78,7 +78,8 @@ void TensorFlowOp(LayerCall& c) {
     if (!parsed) return c.e().Fail(parsed.error());
     node = *parsed;
   }
-  if (!node.is_object() || !node.value("op", json()).is_string()) return c.e().Reject("its node_def is none");
+  if (!node.is_object() || !node.value("op", json()).is_string())
+    return c.e().Reject("its node_def is invalid");
   const std::string op = node["op"];
   Attrs attrs;
   if (const json given = node.value("attr", json()); given.is_object())

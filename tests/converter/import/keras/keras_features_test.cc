@@ -47,7 +47,7 @@ TEST(KerasFeatures, ValuesFallIntoBins) {
              {1, 0, 1, 1});
   const auto none = One("Discretization", {{"bin_boundaries", nullptr}, {"num_bins", 3}}, x);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message, HasSubstr("its bin_boundaries are no numbers in order"));
+  EXPECT_THAT(none.error().message, HasSubstr("its bin_boundaries are not ascending numbers"));
 }
 
 TEST(KerasFeatures, NormalizationAlongOtherAxes) {
@@ -195,16 +195,16 @@ TEST(KerasFeatures, LayersOfKerasThatAreNotDoneAreNamedAsSuch) {
     const auto got = One(class_name, json::object(), Floats({1, 2}, {1, 2}));
     return got ? std::string() : got.error().message;
   };
-  EXPECT_THAT(why("TextVectorization"),
-              HasSubstr("a layer of Keras that is not done for Keras files; save the net as a SavedModel"));
-  EXPECT_THAT(why("Lambda"), HasSubstr("cannot be read from the file: save the net as a SavedModel"));
-  EXPECT_THAT(why("KerasLayer"), HasSubstr("it calls a model that is not in the file"));
+  EXPECT_THAT(why("TextVectorization"), HasSubstr("unsupported Keras layer; save the model as a SavedModel"));
+  EXPECT_THAT(why("Lambda"),
+              HasSubstr("a Python function, whose code is not in the file; save the model as a SavedModel"));
+  EXPECT_THAT(why("KerasLayer"), HasSubstr("it calls code that is not in the file"));
   const auto text = RunModel(
       {SequentialConfig({1, 1}, json::array({LayerEntry("Flatten", json::object())}), "string"), {}}, {});
   ASSERT_FALSE(text);
-  EXPECT_THAT(text.error().message, HasSubstr("an input of text"));
-  EXPECT_THAT(why("TFSMLayer"), HasSubstr("it calls a model that is not in the file"));
-  EXPECT_THAT(why("Mine"), HasSubstr("a class that is not known; if it is the model author's own"));
+  EXPECT_THAT(text.error().message, HasSubstr("text inputs are unsupported"));
+  EXPECT_THAT(why("TFSMLayer"), HasSubstr("it calls code that is not in the file"));
+  EXPECT_THAT(why("Mine"), HasSubstr("unsupported class; the code of custom classes is not in the file"));
 }
 
 TEST(KerasFeatures, InputsOfOtherFloatsAreF32AndSaidToBe) {
@@ -216,7 +216,7 @@ TEST(KerasFeatures, InputsOfOtherFloatsAreF32AndSaidToBe) {
   conversion.options = options;
   const auto converted = conversion.Convert();
   ASSERT_TRUE(converted) << converted.error().message;
-  EXPECT_THAT(converted->report.notes, ElementsAre("input x is f32 here; the file says float16"));
+  EXPECT_THAT(converted->report.notes, ElementsAre("input x is f32; the file declares float16"));
 }
 
 }  // namespace

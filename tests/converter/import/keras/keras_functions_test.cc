@@ -346,7 +346,7 @@ TEST(KerasFunctions, ArgumentsThatAreNotKnownAreRefused) {
     const auto got = Of2(function, kNone);
     ASSERT_FALSE(got) << function;
     EXPECT_THAT(got.error().message,
-                HasSubstr(std::string("the function ") + function + ", which is another"));
+                HasSubstr(std::string("the function ") + function + ", which differs from"));
   }
   EXPECT_TRUE(Of2("math.top_k", {{"k", 1}, {"sorted", true}, {"name", "t"}}));
   EXPECT_TRUE(Of2("transpose", {{"perm", {0, 2, 1}}, {"conjugate", false}, {"name", nullptr}}));
@@ -355,7 +355,8 @@ TEST(KerasFunctions, ArgumentsThatAreNotKnownAreRefused) {
 TEST(KerasFunctions, ThatAreNotKnownAreNamedWithAWayOut) {
   const auto got = Of2("signal.fft", kNone);
   ASSERT_FALSE(got);
-  EXPECT_THAT(got.error().message, HasSubstr("the function fft is not known; a SavedModel of the net"));
+  EXPECT_THAT(got.error().message,
+              HasSubstr("the function fft is unsupported for Keras files; save the model as a SavedModel"));
 }
 
 }  // namespace

@@ -215,10 +215,10 @@ TEST(KerasLegacy3, UnknownClassesAreNamed) {
     return run ? "runs" : run.error().message;
   };
   EXPECT_THAT(refusal(TwoInputs().Operation("Nonsense", json::object(), "y", json::array({Of("a")}))),
-              HasSubstr("layer y (Nonsense): a class that is not known"));
+              HasSubstr("layer y (Nonsense): unsupported class"));
   // It has what all layers have.
   EXPECT_THAT(refusal(TwoInputs().Layer("Norm", json::object(), "y", json::array({Of("a")}))),
-              HasSubstr("layer y (Norm): a class that is not known"));
+              HasSubstr("layer y (Norm): unsupported class"));
 }
 
 }  // namespace

@@ -268,7 +268,7 @@ TEST(KerasWeights, ThatAreQuantizedAreRefused) {
       {{"layers/embedding/vars/0", {{DType::kI8, {2, 1}}, Buffer::Of<int8_t>(std::vector<int8_t>{127, 1})}}});
   const auto run = RunFile(file, {Floats({1, 2}, {0, 1})});
   ASSERT_FALSE(run);
-  EXPECT_THAT(run.error().message, HasSubstr("is i8: quantized weights are not known"));
+  EXPECT_THAT(run.error().message, HasSubstr("is i8: quantized weights are unsupported"));
 }
 
 // Of a frozen model Keras 2 stores what a layer in it still trains first.
