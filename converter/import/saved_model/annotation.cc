@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the attributes of a function say of it.
+// Reads the composite annotation in a function's attributes.
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kObjectGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
 constexpr std::string_view kVariableValue = "VARIABLE_VALUE";
 
-// A data input: "node", "node:k" or, within a function, "node:output:k".
+// A data input: "node", "node:k" or, in a function, "node:output:k".
 struct DataInput {
   std::string_view node;
   int index = 0;
@@ -38,7 +38,7 @@ const tf::NodeDef* NodeOf(const Nodes& nodes, std::string_view name) {
   return found == nodes.end() ? nullptr : found->second;
 }
 
-// The node and output that an input names, past any Identity.
+// The node and output of an input, skipping Identity nodes.
 std::pair<const tf::NodeDef*, int> Source(const Nodes& nodes, std::string_view input) {
   constexpr int kMaxIdentities = 8;
   for (int i = 0; i < kMaxIdentities; ++i) {
@@ -51,7 +51,7 @@ std::pair<const tf::NodeDef*, int> Source(const Nodes& nodes, std::string_view i
   return {nullptr, 0};
 }
 
-// A constant of strings; nothing when the input is something else.
+// A constant of strings; nullopt: not such a constant.
 std::optional<std::string> StringAt(const Nodes& nodes, const std::string& input, int index) {
   const tf::NodeDef* node = Source(nodes, input).first;
   if (!node || node->op() != "Const") return std::nullopt;
@@ -63,8 +63,8 @@ std::optional<std::string> StringAt(const Nodes& nodes, const std::string& input
   return strings.Get(strings.size() - 1);  // the last value fills the rest
 }
 
-// Target of every assignment of a restored tensor -> that tensor. A target is a node
-// or, in a function, an argument.
+// Target of every assignment of a restored tensor -> that tensor. A target is a node or, in a function, an
+// argument.
 std::unordered_map<std::string, RestoredTensor> RestoredKeys(
     const google::protobuf::RepeatedPtrField<tf::NodeDef>& graph) {
   Nodes nodes;
@@ -89,8 +89,7 @@ const tf::FunctionDef* Callee(const SavedModel& model, const tf::NodeDef& node) 
   return f == node.attr().end() ? nullptr : model.FindFunction(f->second.func().name());
 }
 
-// The handle that a call of the main graph passes as argument i; empty if it is
-// none.
+// The handle that a call in the main graph passes as argument i; empty: not a handle.
 std::string HandleArgument(const SavedModel& model, const tf::NodeDef& call, int i) {
   if (i < 0 || i >= call.input_size()) return {};
   const tf::NodeDef* node = Source(model.nodes, call.input(i)).first;
@@ -107,7 +106,7 @@ Result<tf::TrackableObjectGraph> CheckpointObjects(const Bundle& bundle) {
   return objects;
 }
 
-// Walks both graphs at once. Objects form cycles, so each saved object is entered once.
+// Walks both graphs in parallel. Objects may form cycles, so each saved object is visited once.
 class ObjectMatcher {
  public:
   ObjectMatcher(const tf::SavedObjectGraph& saved, const tf::TrackableObjectGraph& checkpoint,

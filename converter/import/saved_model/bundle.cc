@@ -62,7 +62,7 @@ Result<Bundle> Bundle::Open(const std::string& prefix) {
   return bundle;
 }
 
-// Where none of the data files can be read, that is told before anything that it leads to.
+// Reports unreadable data files first if none can be read, before errors that follow from it.
 Status Bundle::CheckShards() const {
   Status first;
   std::set<int> seen;
@@ -161,8 +161,8 @@ Result<Buffer> Bundle::ReadWhole(const tf::BundleEntry& entry) const {
     return Invalid(ShardPath(entry.shard_id()) + ": checksum of " + std::to_string(entry.size()) +
                    " bytes at " + std::to_string(entry.offset()) + " does not match");
   }
-  bytes.Release();  // gigabytes would stay in memory until the passes come to them
-  // A string tensor before this one leaves it at any address.
+  bytes.Release();  // else gigabytes stay resident until a pass needs them
+  // A string tensor before this one may leave it misaligned.
   return IsAligned(bytes, ElementSize(entry.dtype())) ? bytes : Buffer::Copy(bytes.bytes());
 }
 

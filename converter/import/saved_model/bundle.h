@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundle: the tensors of a SavedModel's variables/ folder (TensorFlow's "tensor
-// bundle").
+// Bundle: the tensors of a SavedModel's variables/ folder (TensorFlow's "tensor bundle").
 //
-// PREFIX.index is a sorted table from key to {dtype, shape, place};
-// PREFIX.data-00000-of-0000N hold the bytes. Open reads the index and checks
-// every record of it; a shard is mapped when a tensor in it is first read, and
-// a tensor's checksum is checked at its first read. Nothing is copied that need
-// not be: a read tensor is a span of the mapped shard. One thread at a time.
-// Errors name the file, the key and the reason.
+// PREFIX.index is a sorted table from key to {dtype, shape, position}; the files PREFIX.data-00000-of-0000N
+// hold the bytes. Open reads and checks every index record; a shard is mapped when it is first needed, and a
+// tensor's checksum is verified at its first read. A tensor is a span of the mapped shard; it is copied only
+// if it is misaligned or partitioned. Not thread-safe. Errors name the file, the key and the cause.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +22,22 @@ namespace fusebox::saved_model {
 
 struct BundleTensor {
   tf::DataType dtype = tf::DT_INVALID;
-  std::vector<int64_t> shape;  // every dimension known
+  std::vector<int64_t> shape;  // all dimensions known
 };
 
 class Bundle {
  public:
-  // prefix: DIR/variables/variables. Fails when the index is missing,
-  // malformed, from a newer or a big-endian writer; not when a shard is
-  // missing.
+  // prefix: DIR/variables/variables. Errors: the index is missing, malformed, or written by a newer or a
+  // big-endian writer; no shard can be read. Single missing shards are reported by Read.
   static Result<Bundle> Open(const std::string& prefix);
 
   const std::string& index_path() const { return index_path_; }
-  // All tensors by key, without the parts of partitioned ones.
+  // All tensors by key, without the slices of partitioned tensors.
   const std::map<std::string, BundleTensor, std::less<>>& tensors() const { return tensors_; }
   const BundleTensor* Find(std::string_view key) const;
 
-  // The elements, row-major and little-endian, aligned to their size. Reading a
-  // key again gives the same bytes at the same address. A partitioned tensor is
-  // put together on the heap.
+  // The elements, row-major, little-endian, aligned to their size. Reading a key again returns the same bytes
+  // at the same address. A partitioned tensor is assembled on the heap.
   Result<Buffer> Read(std::string_view key) const;
   // The elements of a DT_STRING tensor.
   Result<std::vector<std::string>> ReadStrings(std::string_view key) const;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ByteReader: a cursor over bytes that never leaves them. Every step gives
-// nothing once too few bytes are left.
+// ByteReader: a bounds-checked cursor over bytes. A read past the end returns nullopt.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +30,7 @@ class ByteReader {
     return std::string_view(reinterpret_cast<const char*>(taken->data()), taken->size());
   }
 
-  // Seven bits per byte, low ones first; the top bit says that more follow.
+  // 7 bits per byte, low bits first; the top bit marks that more bytes follow.
   std::optional<uint64_t> Varint64() {
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {

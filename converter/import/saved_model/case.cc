@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's Case(index, arguments...) calls one of its branches, the last one where the index is outside
-// of them. TFLite has no such op: it becomes nested Ifs.
+// Case(index, arguments...) calls one of its branches, the last one if the index is out of range. TFLite has
+// no such op; Case becomes nested Ifs.
 #include <algorithm>
 
 #include "converter/import/saved_model/function_import.h"
@@ -30,7 +30,7 @@ struct Branches {
   std::span<const std::string> names;
   std::vector<Type> inputs, results;
 
-  // One of [begin, end), by halves: what is nested stays shallow.
+  // Selects one of [begin, end) by bisection, which keeps the nesting shallow.
   std::vector<ValueId> Choose(Function& f, size_t begin, size_t end,
                               const std::vector<ValueId>& operands) const {
     if (end - begin == 1) return Call(f, names[begin], {operands.begin() + 1, operands.end()}, results);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32C (Castagnoli) and the masked form in which TensorFlow and leveldb
-// store it. Any thread.
+// CRC-32C (Castagnoli) and the masked form that TensorFlow and leveldb store. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +8,10 @@
 
 namespace fusebox::saved_model {
 
-// The checksum of what `crc` stands for followed by bytes; Crc32c(b, Crc32c(a))
-// is that of a and b joined.
+// Extends the checksum `crc` with bytes: Crc32c(b, Crc32c(a)) is the checksum of a followed by b.
 uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t crc = 0);
 
-// A stored checksum is masked, since the checksum of bytes that hold their own
-// checksum is a constant.
+// The stored form. Checksums are masked because the CRC of bytes that contain their own CRC is constant.
 constexpr uint32_t MaskCrc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 
 }  // namespace fusebox::saved_model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A conditional of TensorFlow 1 is made of Switch nodes, of whose two outputs one is dead, and of Merge
-// nodes, which hand on what is alive; whatever reads a dead value is dead itself. Where the condition is
-// constant, as that of training mostly is when a model is saved, it is known which side that is.
+// Dead branches of TensorFlow 1 conditionals. A Switch has one dead output, a Merge forwards its live input,
+// and every reader of a dead value is dead. If the condition is constant (usually the training flag), the
+// dead side is known.
 #pragma once
 
 #include <map>
@@ -15,18 +15,19 @@ namespace fusebox::saved_model {
 
 bool IsSwitch(const tf::NodeDef&);
 bool IsMerge(const tf::NodeDef&);
-// What the condition of a Switch is, where it is constant: past identities, negations and defaults that no
-// signature feeds.
+// The constant condition of a Switch, followed through identities, negations and defaults that no signature
+// feeds; nullopt: not constant.
 std::optional<bool> ConstantCondition(const Function&, ValueId);
 
 class DeadBranches {
  public:
   explicit DeadBranches(bool in_function) : in_function_(in_function) {}
 
-  // Output `output` of a Switch is dead.
+  // Marks output `output` of a Switch as dead.
   void Cut(const tf::NodeDef& of_switch, int output) { cut_[of_switch.name()] = output; }
   bool IsDead(const std::string& input) const;
-  // Whether the node is dead; its readers are asked after it. A Merge is when all of its inputs are.
+  // Returns whether the node is dead. Call it for producers before their readers. A Merge is dead if all its
+  // inputs are.
   bool Reach(const tf::NodeDef&);
 
  private:

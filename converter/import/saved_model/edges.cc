@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edges between nodes, and how many results a node has.
+// Edges between nodes, and the number of results of a node.
 #include <algorithm>
 #include <charconv>
 
@@ -14,13 +14,12 @@ bool ParseNumber(std::string_view text, int& out) {
   return error == std::errc() && end == text.data() + text.size() && out >= 0;
 }
 
-// Ops whose definition a file may not carry: it lists those of the main graph only, loops and branches hold
-// more.
+// Ops whose definition may be missing: a file defines only the ops of its main graph, not those of loops and
+// branches.
 struct KnownOp {
   std::string_view op, outputs;  // names with commas
-  std::string_view
-      types;  // type attributes with commas, the last one of all that follow; empty: as `many` lists, or i32
-  std::string_view many;  // count or type-list attribute
+  std::string_view types;        // type attributes with commas, the last repeats; empty: from `many`, or i32
+  std::string_view many;         // count or type-list attribute
 };
 constexpr KnownOp kKnownOps[] = {
     {"PartitionedCall", "output", "", "Tout"},
@@ -56,7 +55,7 @@ constexpr KnownOp kKnownOps[] = {
     {"FusedBatchNormV3", "y,batch_mean,batch_variance,reserve_space_1,reserve_space_2,reserve_space_3", "T,U",
      ""},
 };
-// Where the element type of a result usually stands, best first.
+// Attributes that usually hold the element type of a result, in order of preference.
 constexpr const char* kTypeAttrs[] = {"DstT", "out_type", "output_type", "element_dtype",
                                       "T",    "dtype",    "Tparams"};
 
@@ -73,8 +72,8 @@ DType TypeAttr(const tf::NodeDef& node, const std::string& attr) {
   return it == node.attr().end() ? DType::kNone : ToDType(it->second.type());
 }
 
-// Ops whose result has a type of its own, whatever T is; `attr` may say another one. Files leave out an
-// attribute that has its default.
+// Ops whose result type does not depend on T; `attr` may override it. Files omit attributes with default
+// values.
 constexpr struct {
   std::string_view op, attr;
   DType dtype;
@@ -110,12 +109,12 @@ constexpr struct {
     {"IRFFT2D", "Treal", DType::kF32},
 };
 
-// Of a variable of TensorFlow 1 it is the value that the node gives.
+// A TensorFlow 1 variable node returns its value.
 bool IsHandle(std::string_view op) {
   return op == "VarHandleOp" || op == "VariableV2" || op == "Variable" || converter::IsLookupTable(op);
 }
 
-// Takes the first of some words with commas off their list.
+// Removes and returns the first of several comma-separated words.
 std::string_view FirstOf(std::string_view& words) {
   const std::string_view first = words.substr(0, words.find(','));
   words.remove_prefix(std::min(first.size() + 1, words.size()));
@@ -204,7 +203,7 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
     return out;
   }
   if (node.op().starts_with("Assign") || node.op() == "NoOp" || node.op() == "Assert") return out;
-  // One output: enough for most ops, and a wrong guess shows as a reference to a missing output.
+  // One output is the default; a wrong guess shows as a reference to a missing output.
   DType dtype = ResultType(node);
   for (const char* attr : kTypeAttrs)
     if (dtype == DType::kNone) dtype = TypeAttr(node, attr);

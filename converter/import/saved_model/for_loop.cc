@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's For(start, limit, delta, carried...) calls its body with start, start + delta, ... before
-// limit. TFLite has no such op: it becomes a While that counts how often it ran.
+// For(start, limit, delta, carried...) calls its body with start, start + delta, ... before limit. TFLite has
+// no such op; For becomes a While with an iteration counter.
 #include "converter/import/saved_model/function_import.h"
 
 namespace fusebox::saved_model {
@@ -47,7 +47,7 @@ Result<std::vector<ValueId>> AddForLoop(Module& module, Function& f, const std::
   constexpr size_t kBounds = 3;
   if (operands.size() < kBounds) return Invalid("it has no start, limit and delta");
   const ValueId start = operands[0], limit = operands[1], delta = operands[2];
-  // (|limit - start| + |delta| - 1) / |delta|: a delta of zero fails when the loop runs.
+  // (|limit - start| + |delta| - 1) / |delta|; a delta of zero fails at run time.
   const ValueId size = Add(f, Op::kAbs, {delta});
   const ValueId way = Add(f, Op::kAbs, {Add(f, Op::kSub, {limit, start})});
   const ValueId rounded = Add(f, Op::kSub, {Add(f, Op::kAdd, {way, size}), One(f)});

@@ -22,11 +22,11 @@ class Importer {
     index_[node.name()] = static_cast<int>(nodes_.size());
     nodes_.push_back(&node);
   }
-  // A value that stands in place of one output of a node, or of a function's argument.
+  // Binds a value to one output of a node, or to an argument of a function.
   void Bind(const std::string& node, int output, ValueId value) { values_[{node, output}] = value; }
   void AddRoot(const std::string& edge) { roots_.push_back(edge); }
 
-  // Imports what the roots need, in an order that respects data and control edges and else the file's.
+  // Imports all nodes that the roots need, ordered by data and control edges, else by file order.
   Status Run() {
     FUSEBOX_TRY(Reach());
     std::vector<int> waiting(nodes_.size(), 0);
@@ -53,7 +53,7 @@ class Importer {
         if (--waiting[static_cast<size_t>(next)] == 0) ready.push(next);
     }
     if (done == reached_.size()) return {};
-    for (const int at : reached_) {  // only a loop's way back may form a cycle
+    for (const int at : reached_) {  // only the back edge of a loop may form a cycle
       const auto n = static_cast<size_t>(at);
       const tf::NodeDef& node = *nodes_[n];
       if (waiting[n] > 0 && node.op() == "NextIteration")
@@ -112,7 +112,7 @@ class Importer {
     return {};
   }
 
-  // A control edge to a node that a signature's inputs replace asks for nothing.
+  // A control edge to a node that a signature's inputs replace has no effect.
   bool IsBound(const Edge& edge) const {
     if (!edge.control) return values_.contains({edge.node, edge.index});
     const auto it = values_.lower_bound({edge.node, 0});
@@ -132,8 +132,7 @@ class Importer {
     if (TakeBranch(node, operands)) return {};
     if (node.op() == "Identity" && operands.size() == 1 &&
         f_.value(operands[0]).type.dtype == DType::kResource) {
-      outputs_[node.name()] = {std::move(operands),
-                               std::move(outputs.first)};  // the variable goes on by itself
+      outputs_[node.name()] = {std::move(operands), std::move(outputs.first)};  // forward the handle itself
       return {};
     }
     if ((node.op() == "If" || node.op() == "StatelessIf") && !operands.empty()) {
@@ -155,7 +154,7 @@ class Importer {
     return Recognize(node, made);
   }
 
-  // A Switch whose condition is constant, and a Merge of which one input is alive. False: neither.
+  // Handles a Switch with a constant condition, and a Merge with one live input. False: neither.
   bool TakeBranch(const tf::NodeDef& node, const std::vector<ValueId>& operands) {
     if (IsSwitch(node) && operands.size() == 2) {
       const auto taken = ConstantCondition(f_, operands[1]);
@@ -172,8 +171,8 @@ class Importer {
     return true;
   }
 
-  // What has a direct form: calls, loops, branches, handles. Everything else keeps its attributes and stays
-  // opaque.
+  // Converts ops with a direct form: calls, loops, branches, handles. All others keep their attributes and
+  // stay opaque.
   Status Recognize(const tf::NodeDef& node, Node& made) {
     const bool direct_call = state_.model.FindFunction(node.op()) != nullptr;
     if (IsCall(node.op()) || direct_call)
@@ -253,7 +252,7 @@ class Importer {
     return {};
   }
 
-  // A variable of TensorFlow 1 gives its value itself. What writes to it finds no handle, and stays
+  // A TensorFlow 1 variable node returns its value. Ops that write to it find no handle and stay
   // untranslated.
   Status ReadHere(const tf::NodeDef& node, ValueId handle) {
     const Type type = f_.value(handle).type;
@@ -310,11 +309,10 @@ class Importer {
   std::unordered_map<std::string, int> index_;
   std::vector<std::string> roots_;
   std::vector<int> reached_;
-  std::map<std::pair<std::string, int>, ValueId>
-      values_;  // what inputs stand for: node (or argument) and output
+  std::map<std::pair<std::string, int>, ValueId> values_;  // by node (or argument) and output
   std::unordered_map<std::string, std::pair<std::vector<ValueId>, std::map<std::string, int, std::less<>>>>
       outputs_;
-  std::unordered_map<std::string, std::string> guessed_;  // nodes of ops whose outputs nobody declares -> op
+  std::unordered_map<std::string, std::string> guessed_;  // nodes with undeclared outputs -> op
 };
 
 Status ImportBody(ImportState& state, const tf::FunctionDef& def, Function& f) {
@@ -355,7 +353,7 @@ Status ImportFunction(ImportState& state, const tf::FunctionDef& def) {
 }
 
 Status ImportSignature(ImportState& state, const std::string& key, const tf::SignatureDef& def) {
-  std::string free = key;  // functions keep their names in the library, by which calls find them
+  std::string free = key;  // calls refer to functions by their library names
   while (state.model.FindFunction(free)) free += "_signature";
   Function& f = state.module.Add(free);
   Importer importer(state, f, false);

@@ -57,7 +57,7 @@ Status ImportEntry(ImportState& state, const std::string& key) {
                   (functions.empty() ? "" : "; functions that can be converted: " + functions));
 }
 
-// One signature with all the functions it reaches; on failure nothing of it stays in the module.
+// One signature with all functions it reaches; a failure leaves nothing in the module.
 Status ImportOne(ImportState& state, const std::string& key) {
   const size_t functions = state.module.functions.size(), signatures = state.module.signatures.size();
   Status status = ImportEntry(state, key);
@@ -74,8 +74,8 @@ Status ImportOne(ImportState& state, const std::string& key) {
   return status;
 }
 
-// The functions beside the signatures that can be imported, as --signature takes them, a few at most. What
-// they leave in the module is of no use: the import has failed.
+// Importable functions other than signatures, in --signature form, limited in number. They leave functions in
+// the module, but the import has failed by then.
 std::string Functions(ImportState& state) {
   constexpr int kMost = 8, kMostTried = 32;
   std::string out;
@@ -88,7 +88,7 @@ std::string Functions(ImportState& state) {
   return out;
 }
 
-// Why there is nothing to convert, and what there is in its place.
+// Why nothing can be converted, and the alternatives.
 std::string WhyNothing(ImportState& state) {
   const SavedModel& model = state.model;
   if (const std::string functions = Functions(state); !functions.empty())
@@ -104,7 +104,7 @@ std::string WhyNothing(ImportState& state) {
   return "it has neither signatures nor functions: it holds weights, but not how to compute with them" + how;
 }
 
-// A body that ignores its arguments only declares types.
+// A function that ignores its arguments only declares types.
 void MarkPlaceholders(Module& module) {
   for (const auto& f : module.functions)
     for (const auto& node : f->nodes)
@@ -124,7 +124,7 @@ Result<Imported> Import(const std::string& dir, const std::vector<std::string>& 
   const LookupTables tables(model, variables);
   ImportState state{model, variables, *out.module, {}, {}, tables, {}};
   auto all = model.Signatures();
-  // The first one is what a file runs when nobody asks for another.
+  // The first signature is the default one of a file.
   std::ranges::stable_partition(all, [](const std::string& key) { return key == "serving_default"; });
   for (const std::string& key : signatures.empty() ? all : signatures) {
     Status status = ImportOne(state, key).At(model.path + ": signature " + key);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Import: a SavedModel's signatures as a graph.
 //
-// Every TensorFlow node becomes an OPAQUE node (source op name, attributes, location); what has a direct form
-// does so at once: constants, calls, loops, branches, variable handles, and calls of functions that carry
-// `_implements` or `api_implements`, which become composites. The pass that translates opaque nodes comes
-// later, when types are known.
+// Every TensorFlow node becomes an OPAQUE node (source op name, attributes, location). Constants, calls,
+// loops, branches, variable handles, and calls of functions with `_implements` or `api_implements`
+// (composites) are converted at once. A later pass translates opaque nodes, when types are known.
 #pragma once
 
 #include <string>
@@ -17,17 +16,17 @@ namespace fusebox::saved_model {
 
 using converter::Imported;
 
-// The named signatures (an error if one does not import), or, when none is named, all that do. A name that is
-// no signature's may be that of a function which the model's object graph knows: it becomes a signature.
+// Imports the named signatures (any failure is an error) or, if none is named, all that can be imported. A
+// name may also be that of a function in the object graph, which then becomes a signature.
 Result<Imported> Import(const std::string& dir, const std::vector<std::string>& signatures);
 
-// TensorFlow's types as the graph's. Errors name what cannot be said.
+// TensorFlow's types as graph types. Errors name the unsupported type.
 DType ToDType(tf::DataType);
 Shape ToShape(const tf::TensorShape&);
 Result<Tensor> ToTensor(const tf::Tensor&);
-// monostate for kinds that the graph does not carry (lists of shapes and tensors).
+// monostate for kinds that the graph cannot store (lists of shapes and tensors).
 Result<AttrValue> ToAttr(const tf::AttrValue&);
-// A string tensor's data in the graph's packed form.
+// String tensor data in the graph's packed form.
 Buffer PackStrings(const std::vector<std::string>&);
 
 }  // namespace fusebox::saved_model

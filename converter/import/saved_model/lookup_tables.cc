@@ -25,7 +25,7 @@ const tf::FunctionDef* Callee(const SavedModel& model, const tf::NodeDef& node) 
   return f == node.attr().end() ? nullptr : model.FindFunction(f->second.func().name());
 }
 
-// Whether no link leads out of a folder.
+// True if `file` does not lead out of the folder through a link.
 bool LiesIn(const std::filesystem::path& folder, const std::filesystem::path& file) {
   std::error_code error;
   const auto root = std::filesystem::weakly_canonical(folder, error);
@@ -81,7 +81,7 @@ void LookupTables::Visit(const Scope& scope, int depth) {
   }
 }
 
-// A table is filled once; where two nodes could, constants are better than what a checkpoint once held.
+// A table has one initializer. If there are several, constants take precedence over checkpoint values.
 void LookupTables::Add(const std::string& table, const Filler& filler) {
   const auto [it, fresh] = fillers_.emplace(table, filler);
   Filler& before = it->second;
@@ -103,7 +103,7 @@ LookupTables::Found LookupTables::Source(const Scope* scope, std::string_view in
   return Source(scope, input, steps);
 }
 
-// The node that an input is the value of: past identities, out of functions, and through variables.
+// The node that produces an input's value, through identities, function calls and variables.
 LookupTables::Found LookupTables::Source(const Scope* scope, std::string_view input, int& steps) const {
   std::string text(input);
   while (steps-- > 0) {
@@ -134,8 +134,8 @@ LookupTables::Found LookupTables::Source(const Scope* scope, std::string_view in
   return {};
 }
 
-// What a variable holds, itself where nothing assigns to it. Of several values the one from the checkpoint is
-// there last.
+// The value assigned to a variable, or its handle if nothing assigns to it. Of several values, the one from
+// the checkpoint comes last.
 LookupTables::Found LookupTables::Assigned(const Found& handle, int& steps) const {
   const auto [first, last] = names_.at(handle.scope->function).assigned.equal_range(handle.node->name());
   if (first == last) return handle;
@@ -175,8 +175,8 @@ Result<Tensor> LookupTables::Value(const Filler& filler, int input) const {
   return ToTensor(from.node->attr().at("value").tensor());
 }
 
-// Assets are named by the constant or the placeholder that stands for their path. Nothing outside of the
-// folder is opened.
+// Assets are named by the constant or placeholder of their path. Files outside of the folder are never
+// opened.
 Result<std::string> LookupTables::AssetPath(const Filler& filler) const {
   const Found from = Source(filler.scope, filler.node->input(1));
   if (from.node) {

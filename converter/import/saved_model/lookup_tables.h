@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's lookup tables hold when its initializers have run: from constants, text files among its
-// assets, or the checkpoint.
+// Contents of a model's lookup tables after its initializers have run: constants, text assets or checkpoint
+// values.
 #pragma once
 
 #include <map>
@@ -19,15 +19,15 @@ struct LookupTable {
 
 class LookupTables {
  public:
-  // Looks for what fills each table of the main graph; reads nothing. Both outlive this.
+  // Finds the initializer of each table of the main graph; reads no data. Both arguments must outlive this.
   LookupTables(const SavedModel&, const Variables&);
 
-  // Of a table's node in the main graph. Fails when nothing fills it that can be followed, or with the file's
-  // fault.
+  // Contents of the table at this node of the main graph. Errors: no initializer that can be evaluated, or a
+  // bad file.
   Result<LookupTable> Of(const std::string& node) const;
 
  private:
-  // A list of nodes: the main graph, or a function with the call that names its arguments.
+  // A node list: the main graph, or a function with the call that binds its arguments.
   struct Scope {
     const Scope* caller = nullptr;
     const tf::NodeDef* call = nullptr;
@@ -42,9 +42,9 @@ class LookupTables {
     const tf::NodeDef* node;
     const Scope* scope;
     bool restored;          // from the checkpoint
-    bool doubtful = false;  // another one fills the table with something else
+    bool doubtful = false;  // another initializer has other contents
   };
-  // The nodes of the main graph or a function by name, and by variable what assigns to it.
+  // Nodes of the main graph or a function by name, and assignments by variable.
   struct Names {
     std::map<std::string_view, const tf::NodeDef*> nodes;
     std::multimap<std::string_view, const tf::NodeDef*> assigned;
@@ -65,7 +65,7 @@ class LookupTables {
   const Variables& variables_;
   std::map<std::string, Filler> fillers_;  // by the table's node
   std::vector<std::unique_ptr<Scope>> scopes_;
-  std::map<const tf::FunctionDef*, Names> names_;  // null: of the main graph
+  std::map<const tf::FunctionDef*, Names> names_;  // null: main graph
   size_t visited_ = 0;
 };
 

@@ -10,7 +10,7 @@
 namespace fusebox::saved_model {
 
 bool ParseMessage(std::span<const std::byte> bytes, google::protobuf::MessageLite& message) {
-  constexpr int kRecursionLimit = 500;  // attributes nest in functions' attributes
+  constexpr int kRecursionLimit = 500;  // function attributes nest
   if (bytes.size() > INT_MAX) return false;
   google::protobuf::LogSilencer silence;
   google::protobuf::io::ArrayInputStream array(bytes.data(), static_cast<int>(bytes.size()));

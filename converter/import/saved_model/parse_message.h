@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses a message from untrusted bytes: no larger than protobuf allows, nested to a bounded depth, and
-// without the parser's own chatter on stderr.
+// Parses a protobuf message from untrusted bytes with limits on size and nesting, and without the parser's
+// own output on stderr.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -10,7 +10,7 @@
 
 namespace fusebox::saved_model {
 
-// False when the bytes are not exactly one such message.
+// False if the bytes are not exactly one such message.
 bool ParseMessage(std::span<const std::byte> bytes, google::protobuf::MessageLite& message);
 
 }  // namespace fusebox::saved_model

@@ -9,7 +9,7 @@
 namespace fusebox::saved_model {
 namespace {
 
-constexpr size_t kMaxParts = 10000;  // each is compared with each
+constexpr size_t kMaxParts = 10000;  // every pair is compared
 
 bool IsEmpty(std::span<const int64_t> size) { return std::ranges::find(size, 0) != size.end(); }
 
@@ -38,8 +38,8 @@ Result<Partition> Partition::Plan(std::span<const int64_t> shape, const tf::Bund
   return plan;
 }
 
-// Two slices that overlap leave a gap elsewhere when the counts add up, so
-// equal counts and no overlap is a cover.
+// Overlapping slices leave a gap elsewhere if the counts add up, so equal counts without overlap are a full
+// cover.
 Status Partition::CheckCover() const {
   if (parts_.size() > kMaxParts)
     return Unsupported("it is stored in " + std::to_string(parts_.size()) + " parts");
@@ -70,7 +70,7 @@ void Partition::JoinPart(const Part& part, const Buffer& bytes, size_t element_s
   if (bytes.size() == 0) return;
   size_t rank = shape_.size();
   size_t run = element_size * (rank == 0 ? 1 : part.size.back());
-  std::vector<int64_t> index(rank, 0);  // of the first element of a run, within the part
+  std::vector<int64_t> index(rank, 0);  // first element of a run, within the part
   for (size_t done = 0; done < bytes.size(); done += run) {
     int64_t at = 0;
     for (size_t d = 0; d < rank; ++d) at = at * shape_[d] + part.start[d] + index[d];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partition: where each part of a tensor that was stored in slices belongs.
+// Partition: the position of each slice of a partitioned tensor.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,11 @@ namespace fusebox::saved_model {
 
 class Partition {
  public:
-  // Fails unless every slice lies within shape and together they cover each
-  // element once.
+  // Errors: a slice lies outside of the shape, or the slices do not cover each element exactly once.
   static Result<Partition> Plan(std::span<const int64_t> shape, const tf::BundleEntry& entry);
 
   const std::vector<int64_t>& part_shape(int part) const { return parts_[part].size; }
-  // parts: the elements of each part, row-major; out: room for the whole
-  // tensor.
+  // parts: the elements of each part, row-major; out: the whole tensor.
   void Join(std::span<const Buffer> parts, size_t element_size, std::span<std::byte> out) const;
 
  private:

@@ -64,7 +64,7 @@ void AddWarnings(const tf::SavedModel& file, SavedModel& model) {
   }
 }
 
-// What lies in a folder that is no SavedModel: one a level down, as servers number them, or a checkpoint.
+// Finds what a folder without a SavedModel contains: a numbered one below it, or a checkpoint.
 std::string WhatElse(const std::filesystem::path& dir) {
   std::error_code error;
   std::string checkpoint;
@@ -80,7 +80,7 @@ std::string WhatElse(const std::filesystem::path& dir) {
          "model.save)";
 }
 
-// Says which other form of the file lies there when the usual one does not.
+// Reports another form of the file if the usual one is missing.
 std::unexpected<Error> MissingFile(const std::string& dir) {
   std::filesystem::path base(dir);
   std::error_code error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the object graph that are no signatures: what a signature of strings calls once it has parsed
-// them, for one.
+// Functions of the object graph that are not signatures, such as the function that a string signature calls
+// after parsing its input.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -10,7 +10,7 @@
 namespace fusebox::saved_model {
 namespace {
 
-// "__inference__wrapped_model_3266" is "_wrapped_model" to its author.
+// Author's name: "_wrapped_model" for "__inference__wrapped_model_3266".
 std::string ShortName(std::string name) {
   constexpr std::string_view kPrefix = "__inference_";
   if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
@@ -37,8 +37,7 @@ bool IsTensor(tf::DataType dtype) {
   return dtype != tf::DT_RESOURCE && dtype != tf::DT_VARIANT && dtype != tf::DT_STRING;
 }
 
-// How many arguments a caller gives; captured objects come behind them. Nothing where the file contradicts
-// itself.
+// Number of arguments of the caller; captured objects follow them. nullopt: the file contradicts itself.
 std::optional<int> GivenArguments(const SavedModel& model, const std::string& name) {
   const tf::FunctionDef* def = model.FindFunction(name);
   const auto saved = model.objects().concrete_functions().find(name);

@@ -15,7 +15,7 @@ std::string BigEndian(uint64_t value, int size) {
   return bytes;
 }
 
-// A byte that counts the significant bytes, then these.
+// One byte with the number of significant bytes, then these bytes.
 void AppendNumber(uint64_t value, std::string& out) {
   int size = (std::bit_width(value) + 7) / 8;
   out += static_cast<char>(size);
@@ -32,8 +32,8 @@ void AppendText(std::string_view text, std::string& out) {
   out += '\1';
 }
 
-// In n bytes, the first n bits are ones (zeros for a negative number) and the
-// sign bit follows, so that bytewise order is numeric order.
+// In n bytes, the first n bits are ones (zeros for a negative number) and the sign bit follows, so that
+// bytewise order is numeric order.
 void AppendSigned(int64_t value, std::string& out) {
   uint64_t magnitude = static_cast<uint64_t>(value < 0 ? ~value : value);
   int size = std::bit_width(magnitude) / 7 + 1;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of one part of a partitioned tensor, in TensorFlow's order-preserving
-// encoding.
+// The key of one slice of a partitioned tensor, in TensorFlow's order-preserving encoding.
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@
 
 namespace fusebox::saved_model {
 
-// Begins with a zero byte, which no tensor's own key does.
+// Starts with a zero byte, unlike all tensor keys.
 std::string SliceKey(std::string_view tensor, const tf::TensorSlice& slice);
 
 }  // namespace fusebox::saved_model

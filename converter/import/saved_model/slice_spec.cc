@@ -9,7 +9,7 @@
 namespace fusebox::saved_model {
 namespace {
 
-// Cuts the text before the mark off, or all of it where there is none.
+// Removes and returns the text before `mark`, or all of it if there is no mark.
 std::string_view Take(std::string_view& text, char mark) {
   const std::string_view part = text.substr(0, text.find(mark));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
@@ -50,7 +50,7 @@ Result<SliceSpec> SliceSpec::Parse(std::string_view text) {
 
 Buffer SliceSpec::Cut(const Buffer& whole, size_t element_size) const {
   const size_t rank = shape.size();
-  // From dimension `outer` on, nothing is left out but in that dimension itself: one run of bytes.
+  // From dimension `outer` on, only that dimension is cut: one contiguous run.
   size_t outer = rank - 1, run = element_size;
   while (outer > 0 && size[outer] == shape[outer]) --outer;
   for (size_t d = outer + 1; d < rank; ++d) run *= static_cast<size_t>(shape[d]);

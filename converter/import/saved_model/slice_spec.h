@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of a stored tensor a partitioned variable of TensorFlow 1 is: "5 3 2,2:-" is rows 2 and 3 of a
-// [5,3], each whole.
+// The slice of a stored tensor that a partitioned TensorFlow 1 variable holds: "5 3 2,2:-" is rows 2 and 3 of
+// a [5,3], all columns.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct SliceSpec {
   std::vector<int64_t> shape;  // of the stored tensor
   std::vector<int64_t> start, size;
 
-  // Fails on any other text, and on a part that is not within the shape.
+  // Errors: another format, or a slice outside of the shape.
   static Result<SliceSpec> Parse(std::string_view text);
-  // whole: the elements of the stored tensor, row-major. Whole rows are not copied.
+  // whole: elements of the stored tensor, row-major. Contiguous slices are not copied.
   Buffer Cut(const Buffer& whole, size_t element_size) const;
 };
 

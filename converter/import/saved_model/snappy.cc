@@ -20,7 +20,7 @@ std::optional<uint64_t> LittleEndian(ByteReader& reader, int size) {
   return value;
 }
 
-// tag: a length of up to 60 within it, or how many bytes of length follow.
+// tag: a length of up to 60, or the number of length bytes that follow.
 bool AppendLiteral(uint64_t tag, ByteReader& reader, std::string& out) {
   std::optional<uint64_t> length = tag >> 2;
   if (*length >= 60) length = LittleEndian(reader, static_cast<int>(*length - 59));
@@ -29,7 +29,7 @@ bool AppendLiteral(uint64_t tag, ByteReader& reader, std::string& out) {
   return literal.has_value();
 }
 
-// The copied bytes may include ones that this copy itself writes.
+// A copy may overlap its own output.
 bool AppendCopy(uint64_t tag, ByteReader& reader, std::string& out) {
   bool is_short = (tag & 3) == 1;
   std::optional<uint64_t> offset = LittleEndian(reader, is_short ? 1 : (tag & 3) == 2 ? 2 : 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoder of Snappy's block format, which some writers use for the index of a bundle.
+// Decoder of Snappy's block format, used by some writers for bundle indexes.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fusebox::saved_model {
 
-// Never makes more than 64 times the input, the most the format can, plus what a header may claim below that.
+// The output is at most 64 times the input, the maximum of the format; larger claims are rejected.
 Result<std::string> DecodeSnappy(std::span<const std::byte> bytes);
 
 }  // namespace fusebox::saved_model

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReadTable: walks a sorted table file (leveldb's format, which TensorFlow uses
-// for a bundle's index).
+// ReadTable: walks a sorted table file (leveldb's format, used by TensorFlow for bundle indexes).
 //
-// The library's own reader is not used: it takes block sizes and entry lengths
-// on trust once a checksum holds, and the checksum does not cover the footer,
-// so that a damaged or crafted file can make it allocate or read out of bounds.
-// Compressed blocks are refused, since TensorFlow never writes them.
+// The leveldb library is not used: it trusts block sizes and entry lengths once a checksum matches, and the
+// checksum does not cover the footer, so a damaged or crafted file can make it allocate or read out of
+// bounds. Blocks may be uncompressed or Snappy-compressed.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +15,8 @@
 
 namespace fusebox::saved_model {
 
-// Calls visit for every record in ascending order of key; its error ends the
-// walk. The views live until it returns. Every length is checked against what
-// holds it, every block against its checksum, and keys must ascend.
+// Calls `visit` for every record in ascending key order; an error of `visit` ends the walk. The views are
+// valid during the call. Lengths, block checksums and the key order are checked.
 Status ReadTable(std::span<const std::byte> file,
                  const std::function<Status(std::string_view key, std::string_view value)>& visit);
 

@@ -10,7 +10,7 @@
 namespace fusebox::saved_model {
 namespace {
 
-// One column as it grows.
+// A column under construction.
 class ColumnBuilder {
  public:
   explicit ColumnBuilder(const TextTable::Column& column) : column_(column) {}

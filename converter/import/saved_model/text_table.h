@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lookup table in a text file: an entry per line, keys and values in columns.
+// A lookup table in a text file: one entry per line, keys and values in columns.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fusebox::saved_model {
 
-// Which column is meant: 0, 1, ..., or one of these two.
+// Column index: 0, 1, ..., or one of these two.
 inline constexpr int64_t kWholeLine = -2, kLineNumber = -1;
 
 struct TextTable {
@@ -22,11 +22,11 @@ struct TextTable {
   std::string path;
   Column key, value;
   std::string delimiter;
-  int64_t most = -1;   // so many lines; -1: all
-  int64_t offset = 0;  // is added to line numbers
+  int64_t most = -1;   // maximum number of lines; -1: all
+  int64_t offset = 0;  // added to line numbers
 };
 
-// Keys and values, each a list. Fails, naming file and line, when a column is missing or no number.
+// Keys and values as 1-D tensors. Errors name file and line: a column is missing or not a number.
 Result<std::pair<Tensor, Tensor>> ReadTextTable(const TextTable&);
 
 }  // namespace fusebox::saved_model

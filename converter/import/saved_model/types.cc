@@ -61,7 +61,7 @@ Buffer PackStrings(const std::vector<std::string>& strings) {
 
 namespace {
 
-// Real and imaginary parts in turn, else as below.
+// Interleaved real and imaginary parts, else like Spread.
 template <class T, class Values>
 Buffer SpreadPairs(const Values& values, int64_t count) {
   return Buffer::Make(static_cast<size_t>(count) * 2 * sizeof(T), [&](std::span<std::byte> out) {
@@ -75,7 +75,7 @@ Buffer SpreadPairs(const Values& values, int64_t count) {
   });
 }
 
-// The *_val form: fewer values than elements means that the last one repeats, none means zeros.
+// The *_val form: if there are fewer values than elements, the last one repeats; no values mean zeros.
 template <class T, class Values>
 Buffer Spread(const Values& values, int64_t count) {
   return Buffer::Make(static_cast<size_t>(count) * sizeof(T), [&](std::span<std::byte> out) {
@@ -122,7 +122,7 @@ Result<Tensor> ToTensor(const tf::Tensor& t) {
   const Shape shape = ToShape(t.tensor_shape());
   const auto count = shape.element_count();
   if (!count) return Invalid("a constant of shape " + ToString(shape));
-  // A count that a file claims without holding the bytes for it must not become an allocation.
+  // A declared count without stored bytes must not cause a large allocation.
   constexpr int64_t kMaxSplat = int64_t{1} << 28;
   if (dtype == DType::kString) {
     const int64_t longest =

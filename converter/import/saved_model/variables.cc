@@ -9,8 +9,7 @@
 
 namespace fusebox::saved_model {
 
-// Fills a Variables: handles of the main graph first, then objects, then keys
-// from every source.
+// Builds a Variables: handles of the main graph, then objects, then keys from all sources.
 class VariableBinder {
  public:
   explicit VariableBinder(const SavedModel& model) { out_.model_ = model; }
@@ -31,7 +30,7 @@ class VariableBinder {
     std::filesystem::path folder = std::filesystem::path(model().dir) / "variables";
     std::error_code error;
     if (!std::filesystem::exists(folder, error)) return {};
-    if (std::filesystem::is_empty(folder, error)) return {};  // as a frozen graph has it
+    if (std::filesystem::is_empty(folder, error)) return {};  // a frozen graph
     const std::filesystem::path index = folder / "variables.index";
     if (!std::filesystem::exists(index, error) && !error)
       return NotFound(index.string() +
@@ -53,8 +52,7 @@ class VariableBinder {
     return {};
   }
 
-  // Without objects, a container and a name that nodes share are one variable. Objects may have names in
-  // common.
+  // Without objects, nodes with the same container and name are one variable. Names of objects may be equal.
   void AddHandles() {
     std::map<std::pair<std::string, std::string>, int> shared;
     for (const tf::NodeDef& node : model().graph().node()) {
@@ -83,8 +81,7 @@ class VariableBinder {
     }
   }
 
-  // Nodes that are restored from different keys are different variables. The one that has a key speaks for
-  // both.
+  // Nodes restored from different keys are different variables. If only one has a key, it applies to both.
   bool MayBeOne(int index, const std::string& node) {
     std::string& first = out_.variables_[static_cast<size_t>(index)].node;
     const auto here = handle_keys_.find(node), there = handle_keys_.find(first);
@@ -100,7 +97,7 @@ class VariableBinder {
     for (const tf::TensorShape::Dim& dim : shape->dim()) variable.shape.push_back(dim.size());
   }
 
-  // Objects that functions capture come first: no other object takes the handle that the function is given.
+  // Objects captured by functions come first, so that no other object claims their handle.
   Status AddObjects() {
     FUSEBOX_ASSIGN(auto captured, HandlesOfObjects(model()));
     for (const bool first : {true, false}) {
@@ -128,8 +125,8 @@ class VariableBinder {
     return {};
   }
 
-  // The handle that the main graph passes where a function captures the object, else the one with the same
-  // key, else the only one of that name; -1 when there is none.
+  // The handle that the main graph passes for a captured object, else the one with the same key, else the
+  // only one with that name; -1: none.
   int HandleOf(int object, const std::string& name,
                const std::unordered_map<int, std::string>& captured) const {
     if (auto handle = captured.find(object); handle != captured.end()) {
@@ -148,7 +145,7 @@ class VariableBinder {
     });
   }
 
-  // The one handle without an object for which wanted holds; -1 when there is none or a choice.
+  // The only handle without an object that satisfies `wanted`; -1: none or several.
   template <class Predicate>
   int OnlyFree(const Predicate& wanted) const {
     int found = -1;
@@ -204,8 +201,8 @@ class VariableBinder {
     variable.bound_by += (variable.bound_by.empty() ? "" : ", ") + std::string(source);
   }
 
-  // Keras 3 saves a variable under two keys: one for each of the two objects that hold it. A value that
-  // cannot be read is an error where it is used.
+  // Keras 3 saves a variable under two keys, one per object that holds it. Unreadable values are reported
+  // where they are used.
   bool Differ(const std::string& a, const std::string& b) const {
     const BundleTensor *first = out_.bundle_->Find(a), *second = out_.bundle_->Find(b);
     if (!first || !second || first->dtype != second->dtype || first->shape != second->shape) return true;

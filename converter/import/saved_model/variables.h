@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables: which tensor of the checkpoint is the value of which variable.
+// Variables: maps each variable to the checkpoint tensor that is its value.
 //
-// Two sources say so: the restore function (main graph handle -> key) and the
-// two object graphs (object -> key, and through a function's captures object ->
-// main graph handle). Both are used. Where they name different keys, the restore function
-// decides; a warning says so unless both keys hold the same tensor. The variable's name
-// decides only where neither has a key. Values are read on demand, so that a model with a
-// missing optimizer slot still converts.
+// Two sources are combined: the restore function (main graph handle -> key) and the two object graphs (object
+// -> key, and through a function's captures object -> main graph handle). If they name different keys, the
+// restore function takes precedence, with a warning unless both keys hold the same tensor. The variable's
+// name is used only if neither source has a key. Values are read on demand, so a model with a missing
+// optimizer slot still converts.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +27,18 @@ namespace fusebox::saved_model {
 struct Variable {
   std::string node;               // its handle in the main graph (VarHandleOp, or VariableV2
                                   // in TensorFlow 1); may be empty
-  std::string name;               // what its author calls it: "dense/kernel"
-  std::string key;                // in the checkpoint; empty when nothing says where its value is
-  std::optional<SliceSpec> part;  // of the tensor of that key, where the variable is no more than that
+  std::string name;               // the author's name: "dense/kernel"
+  std::string key;                // in the checkpoint; empty: unknown
+  std::optional<SliceSpec> part;  // slice of that tensor, if the variable is only a part of it
   std::string bound_by;           // how the key was found: "restore function, object graph"
   tf::DataType dtype = tf::DT_INVALID;
-  std::vector<int64_t> shape;  // as declared: -1 for an unknown dimension
+  std::vector<int64_t> shape;  // declared; -1: unknown dimension
   bool unknown_rank = false;
   bool trainable = false;
   int object = -1;  // in SavedModel::objects(), or -1
 };
 
-// What a concrete function captured, one per trailing argument: exactly one of
-// the three is set.
+// A capture of a concrete function, one per trailing argument. Exactly one field is set.
 struct Capture {
   int variable = -1;     // index for Variables
   std::string constant;  // a Const node of the main graph
@@ -49,29 +47,26 @@ struct Capture {
 
 class Variables {
  public:
-  // Fails when one source contradicts itself or the index is malformed. A
-  // model without variables/ binds: its variables, if it has any, have no key.
+  // Errors: one source contradicts itself, or the index is malformed. A model without variables/ is accepted;
+  // its variables have no key.
   static Result<Variables> Bind(const SavedModel& model);
 
   const std::vector<Variable>& all() const { return variables_; }
   const Variable& operator[](int variable) const { return variables_[variable]; }
-  // Index by name of the main graph's handle node, or by object; nothing if
-  // that is no variable.
+  // Variable index by handle node of the main graph, or by object; nullopt: not a variable.
   std::optional<int> OfNode(std::string_view node) const;
   std::optional<int> OfObject(int object) const;
-  // What the function (a key of objects().concrete_functions) captured, in the
-  // order of its trailing arguments.
+  // Captures of a function (a key of objects().concrete_functions), in the order of its trailing arguments.
   Result<std::vector<Capture>> CapturesOf(std::string_view function) const;
 
-  // The value: bytes as Bundle::Read gives them, of Shape() and the variable's
-  // dtype. Fails, naming the variable, the key and the file, when it is
-  // missing, damaged, or not of the declared dtype and shape.
+  // The value: bytes as returned by Bundle::Read, of Shape() and the variable's dtype. Errors name the
+  // variable, the key and the file: missing, damaged, or another dtype or shape than declared.
   Result<Buffer> Read(int variable) const;
-  // The shape of the stored value: no unknown dimension.
+  // The shape of the stored value, without unknown dimensions.
   Result<std::vector<int64_t>> Shape(int variable) const;
-  // Variables whose two sources name different keys that hold different tensors.
+  // Variables whose sources name different keys with different tensors.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // Null when the model has no variables/ folder.
+  // Null: the model has no variables/ folder.
   const Bundle* bundle() const { return bundle_.get(); }
 
  private:

@@ -9,14 +9,13 @@
 
 namespace fusebox::converter {
 
-// A letter for each dimension; none stands twice in one list, and the result has none of its own.
+// One letter per dimension, unique within an operand; the result has no letters of its own.
 struct Equation {
   std::string left, right, result;
   bool one = false;  // a single operand
 };
 
-// `ranks` are those of the operands, by which "..." becomes letters. A result that is not named follows
-// numpy's rule.
+// `ranks`: ranks of the operands, used to expand "..." to letters. A missing result follows NumPy's rule.
 Result<Equation> ParseEquation(const std::string& text, std::span<const int> ranks);
 
 }  // namespace fusebox::converter

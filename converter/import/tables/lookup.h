@@ -5,8 +5,8 @@
 
 namespace fusebox::converter {
 
-// Whether an op of TensorFlow gives a lookup table's handle. Such a node carries what its table holds
-// (attributes table_id, keys and values), or `why` that is not known.
+// True if a TensorFlow op returns a lookup table handle. Its node has the contents as attributes (table_id,
+// keys and values), or `why` they are unknown.
 bool IsLookupTable(std::string_view op);
 
 }  // namespace fusebox::converter

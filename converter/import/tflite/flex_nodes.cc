@@ -28,8 +28,8 @@ Result<tf::NodeDef> ParseOptions(const std::string& bytes) {
   return node;
 }
 
-// A function that an attribute names lies in no .tflite file: without it the op finds no translation, and is
-// refused by name.
+// A .tflite file does not contain functions named by attributes: the op finds no translation and is rejected
+// by name.
 bool IsSilent(const std::string& name, const tf::AttrValue& value) {
   return name.starts_with('_') || value.has_func() || value.list().func_size() > 0;
 }
@@ -53,7 +53,7 @@ Status Lift(Node& node) {
   return {};
 }
 
-// Under its Flex name it finds no translation: only the signatures that reach it are refused.
+// A node with its Flex name has no translation: only the signatures that reach it are rejected.
 void LeaveUnread(Node& node, const std::string& why) {
   node.op = Op::kOpaque;
   node.version = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says of the shapes of computed tensors. TFLite takes it for a hint and finds out anew; files of
-// older tools give the sizes of one run even where an input is open. Here too, what the ops compute counts.
+// Declared shapes of computed tensors. TFLite treats them as hints and infers shapes anew; files of older
+// tools contain the sizes of one run even if an input size is unknown. Here, inferred shapes take precedence
+// as well.
 #include "converter/import/tflite/import.h"
 #include "host/eval/eval.h"
 
@@ -9,8 +10,8 @@ namespace {
 
 bool IsOpen(const Shape& shape) { return shape.ranked() && !shape.is_static(); }
 
-// What is left of a declaration that nothing confirms: all of it where the file says which sizes are open,
-// else the rank. A rank of 0 is also how older files say that they know none.
+// The part of an unconfirmed declaration that is kept: everything if the file marks unknown sizes, else only
+// the rank. Older files write rank 0 for an unknown rank.
 Shape Believed(const Shape& declared) {
   if (!declared.ranked() || IsOpen(declared)) return declared;
   if (declared.rank() == 0) return Shape();
@@ -23,7 +24,7 @@ struct Hint {
   Shape shape;
 };
 
-// Results of ops that tell shapes, and the inputs of functions that ops run.
+// Results of ops with shape inference, and inputs of functions called by control-flow ops.
 std::vector<Hint> Hints(Module& module, Registry& registry) {
   std::vector<Hint> hints;
   const auto add = [&](Function& f, ValueId v) {

@@ -9,8 +9,7 @@
 namespace fusebox::tflite_import {
 namespace {
 
-// A signature that nobody wrote: names of the main subgraph's tensors, numbered where they are missing or not
-// unique.
+// A default signature: names of the main subgraph's tensors, numbered if they are missing or not unique.
 Signature OfMain(const Function& main) {
   Signature made{"main", main.name, {}, {}};
   const auto name = [&](std::vector<std::string>& names, ValueId v, const char* prefix) {
