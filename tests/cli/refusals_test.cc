@@ -74,13 +74,13 @@ TEST(Refusals, WithoutSignaturesAndFunctionsItIsSaidWhatThereIs) {
   graph.mutable_object_graph_def()->clear_concrete_functions();
   const std::string said = Refusal(Write("weights", model, weights));
   EXPECT_THAT(said,
-              HasSubstr("/weights: it has neither signatures nor functions: it holds weights, but not how to "
-                        "compute with them; save it again with signatures: "));
+              HasSubstr("/weights: it has neither signatures nor functions, only weights; save it again with "
+                        "signatures: "));
   EXPECT_THAT(Refusal(Path("weights"), {"--signature", "x"}),
               HasSubstr("signature x: there is no such function, and no signature at all\n"));
   graph.clear_object_graph_def();
   EXPECT_THAT(Refusal(Write("graph", model, weights)),
-              HasSubstr("/graph: it has no signatures, so that nothing says which of its "));
+              HasSubstr("/graph: it has no signatures, so the inputs and outputs among its "));
 }
 
 // An LSTM's loop over what an op gives that nothing translates; nobody states shapes.
@@ -143,8 +143,7 @@ TEST(Refusals, WhatIsMissingOfTheVariablesIsSaidFirst) {
   EXPECT_THAT(Refusal(Path("model.h5")), HasSubstr("model.h5: a Git LFS pointer instead"));
   fs::remove_all(folder);
   const std::string none = Refusal(model);
-  EXPECT_THAT(none,
-              HasSubstr(": it has no variables folder, or an empty one, although the value of variable "));
+  EXPECT_THAT(none, HasSubstr(": no variables folder, or an empty one, but variable "));
   fs::create_directory(folder);
   EXPECT_EQ(Refusal(model), none);
 }
@@ -163,12 +162,11 @@ TEST(Refusals, AFolderThatIsNoSavedModelIsToldFromWhatItHolds) {
   fs::create_directories(Path("served/1"));
   fs::copy(model, Path("served/1"), fs::copy_options::recursive);
   EXPECT_THAT(Refusal(Path("served")),
-              HasSubstr("served: not a SavedModel folder: it holds no saved_model.pb; " + Path("served/1") +
-                        " does"));
+              HasSubstr("served: not a SavedModel folder: no saved_model.pb; " + Path("served/1") + " does"));
   fs::create_directories(Path("checkpoint"));
   fs::copy(model + "/variables/variables.index", Path("checkpoint/ckpt-1.index"));
   EXPECT_THAT(Refusal(Path("checkpoint")),
-              HasSubstr(", only a checkpoint (ckpt-1.index), which has weights but"));
+              HasSubstr(", only a checkpoint (ckpt-1.index), which has only weights"));
 }
 
 // The command was copied without what belongs to it.

@@ -146,7 +146,7 @@ TEST(SavedModels, FedWithStringsConvertByAFunctionOfTensors) {
   const auto refused = Convert(model, options, "refused");
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
-              AllOf(HasSubstr("signature serving_default"), HasSubstr("which --signature takes too: "),
+              AllOf(HasSubstr("signature serving_default"), HasSubstr("functions for --signature: "),
                     HasSubstr(" _wrapped_model, ")));
   options.signatures = {"_wrapped_model"};
   const auto written = Convert(model, options, "function");

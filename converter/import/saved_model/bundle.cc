@@ -184,10 +184,10 @@ Result<Buffer> Bundle::ReadParts(std::string_view key, const tf::BundleEntry& en
     auto part = entries_.find(SliceKey(key, entry.slices(i)));
     if (part == entries_.end()) return Invalid(place + " is missing");
     if (part->second.dtype() != entry.dtype() || !part->second.slices().empty())
-      return Invalid(place + " has another type");
+      return Invalid(place + " has a different type than its tensor");
     FUSEBOX_ASSIGN(BundleTensor described, Describe(part->second));
     if (described.shape != partition.part_shape(i))
-      return Invalid(place + " has another shape than its slice");
+      return Invalid(place + " has a different shape than its slice");
     FUSEBOX_ASSIGN(Buffer bytes, ReadWhole(part->second).At(place));
     parts.push_back(std::move(bytes));
   }

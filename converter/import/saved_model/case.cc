@@ -61,8 +61,7 @@ Result<ValueId> ConditionOf(Function& f, ValueId condition, const std::string& n
   const Type type = f.value(condition).type;
   if (type.shape.rank() > 0) {
     const auto count = type.shape.element_count();
-    if (!count)
-      return Unsupported("its condition is " + ToString(type) + ", whose size decides and is not known");
+    if (!count) return Unsupported("its condition is " + ToString(type) + ", whose size is unknown");
     return f.AddConst<uint8_t>(DType::kBool, fusebox::Shape::Scalar(), {static_cast<uint8_t>(*count > 0)});
   }
   constexpr DType kNumbers[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64,

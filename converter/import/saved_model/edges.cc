@@ -62,7 +62,7 @@ constexpr const char* kTypeAttrs[] = {"DstT", "out_type", "output_type", "elemen
 Result<int> Count(const tf::NodeDef& node, const std::string& attr) {
   const auto it = node.attr().find(attr);
   if (it == node.attr().end() || it->second.i() < 0 || it->second.i() > (1 << 20)) {
-    return Invalid("attribute " + attr + " says no number of outputs");
+    return Invalid("attribute " + attr + " is not a number of outputs");
   }
   return static_cast<int>(it->second.i());
 }
@@ -175,7 +175,7 @@ Result<Edge> ParseEdge(const std::string& text, bool in_function) {
     edge.output = rest.substr(0, second);
     rest.remove_prefix(second + 1);
   }
-  if (edge.node.empty() || !ParseNumber(rest, edge.index)) return Invalid("\"" + text + "\" is no edge");
+  if (edge.node.empty() || !ParseNumber(rest, edge.index)) return Invalid("\"" + text + "\" is not an edge");
   return edge;
 }
 
@@ -185,7 +185,7 @@ Result<NodeOutputs> OutputsOf(const SavedModel& model, const tf::NodeDef& node) 
   if (const tf::FunctionDef* f = def ? nullptr : model.FindFunction(node.op())) def = &f->signature();
   if (def) {
     for (const auto& arg : def->output_arg()) FUSEBOX_TRY(AddArg(node, arg, out));
-    if (out.dtypes.empty() && IsHandle(node.op())) return Invalid("its definition gives no output");
+    if (out.dtypes.empty() && IsHandle(node.op())) return Invalid("its definition has no output");
     return out;
   }
   for (const KnownOp& known : kKnownOps) {

@@ -67,8 +67,7 @@ class Importer {
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(text, in_function_));
     if (const auto it = values_.find({edge.node, edge.index}); it != values_.end() && edge.output.empty())
       return it->second;
-    if (branches_.IsDead(text))
-      return Unsupported("refers to " + text + ", which lies in a branch that never runs");
+    if (branches_.IsDead(text)) return Unsupported("refers to " + text + ", which is in a dead branch");
     const auto it = outputs_.find(edge.node);
     if (it == outputs_.end()) return Invalid("refers to " + text + ", which does not exist");
     const auto& [ids, first] = it->second;
@@ -365,7 +364,7 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
       return Unsupported("input " + name + " is a sparse or ragged tensor; TFLite has dense ones only");
     if (info.dtype() == tf::DT_RESOURCE || info.dtype() == tf::DT_VARIANT)
       return Unsupported("input " + name + " is a " + std::string(Name(ToDType(info.dtype()))) +
-                         ", not a tensor of values");
+                         ", not a tensor");
     FUSEBOX_ASSIGN(const Edge edge, ParseEdge(info.name(), false));
     FUSEBOX_TRY(CheckFed(state.model, info, edge).At("input " + name));
     importer.Bind(edge.node, edge.index,
@@ -383,7 +382,7 @@ Status ImportSignature(ImportState& state, const std::string& key, const tf::Sig
   for (const auto& [name, info] : outputs) {
     FUSEBOX_ASSIGN(const ValueId v, importer.Resolve(info.name()));
     if (f.value(v).type.dtype == DType::kResource)
-      return Unsupported("output " + name + " is a resource, not a tensor of values");
+      return Unsupported("output " + name + " is a resource, not a tensor");
     f.outputs.push_back(v);
     signature.output_names.push_back(name);
   }

@@ -10,7 +10,7 @@ namespace fusebox::saved_model {
 
 Result<std::string> ImportState::VariableOf(const std::string& node) {
   const auto number = variables.OfNode(node);
-  if (!number) return Invalid("variable " + node + " is bound to nothing");
+  if (!number) return Invalid("unknown variable " + node);
   return VariableAt(*number);
 }
 
@@ -96,12 +96,11 @@ std::string WhyNothing(ImportState& state) {
   const std::string how = "; save it again with signatures: tf.saved_model.save(model, dir, signatures=...)";
   if (!model.objects().concrete_functions().empty())
     return "it has no signatures, and of its " + std::to_string(model.objects().concrete_functions().size()) +
-           " functions none can be imported (they take no tensors, or use objects that are not in the file)" +
-           how;
+           " functions none can be imported (no tensor arguments, or objects that are not in the file)" + how;
   if (model.graph().node_size() > 0 && !model.has_objects())
-    return "it has no signatures, so that nothing says which of its " +
-           std::to_string(model.graph().node_size()) + " nodes are inputs and outputs" + how;
-  return "it has neither signatures nor functions: it holds weights, but not how to compute with them" + how;
+    return "it has no signatures, so the inputs and outputs among its " +
+           std::to_string(model.graph().node_size()) + " nodes are unknown" + how;
+  return "it has neither signatures nor functions, only weights" + how;
 }
 
 // A function that ignores its arguments only declares types.
@@ -135,9 +134,8 @@ Result<Imported> Import(const std::string& dir, const std::vector<std::string>& 
   if (out.module->signatures.empty()) {
     if (out.refused.empty()) return Invalid(dir + ": " + WhyNothing(state));
     const std::string functions = Functions(state);
-    return Invalid(
-        out.refused.front().second +
-        (functions.empty() ? "" : "; functions of tensors, which --signature takes too: " + functions));
+    return Invalid(out.refused.front().second +
+                   (functions.empty() ? "" : "; functions for --signature: " + functions));
   }
   MarkPlaceholders(*out.module);
   return out;

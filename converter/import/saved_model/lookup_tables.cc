@@ -151,9 +151,9 @@ Result<Tensor> LookupTables::Restored(const Found& from) const {
   const Found names = Source(from.scope, from.node->input(1));
   const Bundle* bundle = variables_.bundle();
   if (!names.node || !names.node->attr().contains("value") || !bundle)
-    return Unsupported("nothing says what it is restored from");
+    return Unsupported("unknown source of its restored value");
   const auto& keys = names.node->attr().at("value").tensor().string_val();
-  if (from.output >= keys.size()) return Unsupported("nothing says what it is restored from");
+  if (from.output >= keys.size()) return Unsupported("unknown source of its restored value");
   const std::string& key = keys[from.output];
   const BundleTensor* stored = bundle->Find(key);
   if (!stored) return NotFound("key '" + key + "' of the checkpoint is missing");
@@ -171,7 +171,7 @@ Result<Tensor> LookupTables::Value(const Filler& filler, int input) const {
   const Found from = Source(filler.scope, filler.node->input(input));
   if (from.node && from.node->op() == "RestoreV2" && from.node->input_size() > 1) return Restored(from);
   if (!from.node || from.node->op() != "Const" || !from.node->attr().contains("value"))
-    return Unsupported("what it is filled with is computed: input " + filler.node->input(input));
+    return Unsupported("its contents are computed: input " + filler.node->input(input));
   return ToTensor(from.node->attr().at("value").tensor());
 }
 
@@ -190,11 +190,11 @@ Result<std::string> LookupTables::AssetPath(const Filler& filler) const {
       const std::filesystem::path file = std::filesystem::path(model_.dir) / "assets" / name;
       if (!LiesIn(model_.dir, file))
         return Invalid("asset " + asset.filename() +
-                       " is a link to outside of the model's folder: put the file itself there");
+                       " is a link out of the model's folder; copy the file there");
       return file.string();
     }
   }
-  return Unsupported("its text file is none of the model's assets");
+  return Unsupported("its text file is not an asset of the model");
 }
 
 Result<LookupTable> LookupTables::FromFile(const Filler& filler, const tf::NodeDef& table) const {
@@ -218,10 +218,9 @@ Result<LookupTable> LookupTables::Of(const std::string& node) const {
   const auto it = fillers_.find(node);
   const tf::NodeDef* table = model_.FindNode(node);
   if (it == fillers_.end() || !table)
-    return Unsupported("table " + node + ": nothing fills it before the model runs");
+    return Unsupported("table " + node + ": no initializer runs before the model");
   const Filler& filler = it->second;
-  if (filler.doubtful)
-    return Unsupported("table " + node + ": it is filled twice, and with what last does not show");
+  if (filler.doubtful) return Unsupported("table " + node + ": several initializers of unknown order");
   if (filler.node->op().starts_with("InitializeTableFromTextFile"))
     return FromFile(filler, *table).At("table " + node);
   LookupTable made;

@@ -20,7 +20,8 @@ Result<Partition> Partition::Plan(std::span<const int64_t> shape, const tf::Bund
   plan.shape_.assign(shape.begin(), shape.end());
   for (const tf::TensorSlice& slice : entry.slices()) {
     std::string place = "part " + std::to_string(plan.parts_.size());
-    if (static_cast<size_t>(slice.extent_size()) != shape.size()) return Invalid(place + " has another rank");
+    if (static_cast<size_t>(slice.extent_size()) != shape.size())
+      return Invalid(place + " has a different rank");
     Part part;
     for (size_t d = 0; d < shape.size(); ++d) {
       const tf::TensorSlice::Extent& extent = slice.extent(static_cast<int>(d));

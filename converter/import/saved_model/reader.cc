@@ -57,9 +57,9 @@ Status IndexNames(SavedModel& model) {
 void AddWarnings(const tf::SavedModel& file, SavedModel& model) {
   if (file.meta_graphs_size() > 1) {
     model.warnings.push_back("holds " + std::to_string(file.meta_graphs_size()) + " meta graphs; " +
-                             TagText(*model.meta_graph) + " is used");
+                             TagText(*model.meta_graph) + " is converted");
   } else if (TagText(*model.meta_graph) != "{serve}") {
-    model.warnings.push_back("its only meta graph has the tags " + TagText(*model.meta_graph) +
+    model.warnings.push_back("the only meta graph has the tags " + TagText(*model.meta_graph) +
                              ", not {serve}");
   }
 }
@@ -76,7 +76,7 @@ std::string WhatElse(const std::filesystem::path& dir) {
   }
   if (checkpoint.empty()) return "";
   return ", only a checkpoint (" + checkpoint +
-         "), which has weights but not how to compute with them; save the whole model (tf.saved_model.save, "
+         "), which has only weights; save the whole model (tf.saved_model.save, "
          "model.save)";
 }
 
@@ -88,18 +88,18 @@ std::unexpected<Error> MissingFile(const std::string& dir) {
   if (!std::filesystem::is_directory(base, error)) return Invalid(dir + ": not a SavedModel folder");
   if (std::filesystem::exists(base / "saved_model.pbtxt", error)) {
     return Unsupported((base / "saved_model.pbtxt").string() +
-                       ": the text form is not read; save the model in binary form");
+                       ": the text form is unsupported; save the model in binary form");
   }
   if (std::filesystem::exists(base / "saved_model.cpb", error)) {
     return Unsupported((base / "saved_model.cpb").string() +
-                       ": the chunked form is not read; save the model without "
+                       ": the chunked form is unsupported; save the model without "
                        "the proto splitter");
   }
-  return NotFound(dir + ": not a SavedModel folder: it holds no saved_model.pb" + WhatElse(base));
+  return NotFound(dir + ": not a SavedModel folder: no saved_model.pb" + WhatElse(base));
 }
 
 Result<tf::SavedModel*> Parse(const Buffer& bytes, google::protobuf::Arena* arena) {
-  if (bytes.size() > INT_MAX) return Invalid("larger than 2 GiB, which no SavedModel can be");
+  if (bytes.size() > INT_MAX) return Invalid("larger than 2 GiB, the limit of a SavedModel");
   if (bytes.size() == 0) return Invalid("the file is empty");
   auto* file = google::protobuf::Arena::CreateMessage<tf::SavedModel>(arena);
   if (!ParseMessage(bytes.bytes(), *file)) return Invalid("not a SavedModel message: truncated or damaged");

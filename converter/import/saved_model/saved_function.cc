@@ -106,7 +106,7 @@ Status ImportSavedFunction(ImportState& state, const std::string& name) {
   std::vector<ValueId> operands;
   for (int i = 0; i < *given; ++i) {
     if (!IsTensor(args[i].type()) && args[i].type() != tf::DT_STRING)
-      return Unsupported("its argument " + args[i].name() + " is no tensor");
+      return Unsupported("its argument " + args[i].name() + " is not a tensor");
     operands.push_back(f.AddInput({ToDType(args[i].type()), ArgShape(def, i)}, args[i].name()));
     signature.input_names.push_back(args[i].name());
   }

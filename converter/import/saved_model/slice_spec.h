@@ -18,7 +18,7 @@ struct SliceSpec {
 
   // Errors: another format, or a slice outside of the shape.
   static Result<SliceSpec> Parse(std::string_view text);
-  // whole: elements of the stored tensor, row-major. Contiguous slices are not copied.
+  // whole: elements of the stored tensor, row-major. Slices of whole rows are not copied.
   Buffer Cut(const Buffer& whole, size_t element_size) const;
 };
 

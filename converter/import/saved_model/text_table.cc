@@ -51,7 +51,7 @@ class ColumnBuilder {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
-      return Invalid("\"" + std::string(text.substr(0, 40)) + "\" is no number");
+      return Invalid("\"" + std::string(text.substr(0, 40)) + "\" is not a number");
     out.push_back(value);
     return {};
   }
@@ -61,7 +61,7 @@ class ColumnBuilder {
     if (column_.dtype != DType::kString) {
       FUSEBOX_TRY(Parse(text, whole_));
       if (column_.dtype == DType::kI32 && whole_.back() != static_cast<int32_t>(whole_.back()))
-        return Invalid("\"" + std::string(text) + "\" is no number of 32 bits");
+        return Invalid("\"" + std::string(text) + "\" does not fit into 32 bits");
       return {};
     }
     strings_.emplace_back(text);

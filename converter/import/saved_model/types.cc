@@ -134,8 +134,7 @@ Result<Tensor> ToTensor(const tf::Tensor& t) {
   if (t.tensor_content().empty()) {
     const auto size = ByteSize({dtype, shape});
     if (size && static_cast<int64_t>(*size) > kMaxSplat && *size / 16 > t.ByteSizeLong()) {
-      return Unsupported("a constant of " + std::to_string(*count) +
-                         " elements that the graph does not hold one by one");
+      return Unsupported("a constant of " + std::to_string(*count) + " elements that are not stored in full");
     }
     FUSEBOX_ASSIGN(Buffer data, Values(t, dtype, *count));
     return Tensor{{dtype, shape}, std::move(data)};

@@ -34,7 +34,7 @@ class VariableBinder {
     const std::filesystem::path index = folder / "variables.index";
     if (!std::filesystem::exists(index, error) && !error)
       return NotFound(index.string() +
-                      ": missing, so that the values beside it cannot be found; copy the whole "
+                      ": missing, so the variables cannot be read; copy the whole "
                       "variables folder");
     FUSEBOX_ASSIGN(Bundle bundle, Bundle::Open((folder / "variables").string()));
     out_.bundle_ = std::make_shared<Bundle>(std::move(bundle));
@@ -255,12 +255,12 @@ Result<std::vector<Capture>> Variables::CapturesOf(std::string_view function) co
 Result<const BundleTensor*> Variables::Stored(const Variable& variable) const {
   std::string place = "variable '" + variable.name + "'";
   if (!bundle_)
-    return NotFound(model_.dir + ": it has no variables folder, or an empty one, although the value of " +
-                    place + " belongs there; copy the whole SavedModel");
+    return NotFound(model_.dir + ": no variables folder, or an empty one, but " + place +
+                    " is stored there; copy the whole SavedModel");
   if (variable.key.empty()) {
     return NotFound(bundle_->index_path() + ": " + place +
                     ": neither the restore function nor the object graph nor "
-                    "its name says under which key its value is");
+                    "its name yields a checkpoint key");
   }
   const BundleTensor* stored = bundle_->Find(variable.key);
   place = bundle_->index_path() + ": " + place + ": key '" + variable.key + "'";

@@ -17,10 +17,10 @@ Result<tf::NodeDef> ParseOptions(const std::string& bytes) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   std::vector<uint8_t> seen;
   if (bytes.empty() || !flexbuffers::VerifyBuffer(data, bytes.size(), &seen))
-    return Invalid("its options are no FlexBuffer");
+    return Invalid("its options are not a FlexBuffer");
   const auto root = flexbuffers::GetRoot(data, bytes.size());
   if (!root.IsVector() || root.AsVector().size() < 2 || !root.AsVector()[1].IsString())
-    return Invalid("its options are no pair of a name and a NodeDef");
+    return Invalid("its options are not a pair of a name and a NodeDef");
   const flexbuffers::String text = root.AsVector()[1].AsString();
   tf::NodeDef node;
   if (!saved_model::ParseMessage(std::as_bytes(std::span(text.c_str(), text.length())), node))
@@ -78,7 +78,7 @@ void LiftFlex(Module& module, std::vector<std::string>& notes) {
   std::string list;
   for (const auto& [op, count] : lifted)
     list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + op;
-  if (!list.empty()) notes.push_back("Flex ops of the file, taken as TensorFlow's: " + list);
+  if (!list.empty()) notes.push_back("Flex ops, converted as TensorFlow ops: " + list);
 }
 
 }  // namespace fusebox::tflite_import

@@ -89,7 +89,7 @@ TEST(DeadBranches, AreNoOutputs) {
                    tf::DT_FLOAT, {2});
     const auto converted = model.Convert();
     ASSERT_FALSE(converted) << output;
-    EXPECT_THAT(converted.error().message, HasSubstr("lies in a branch that never runs"));
+    EXPECT_THAT(converted.error().message, HasSubstr("is in a dead branch"));
   }
 }
 

@@ -111,12 +111,12 @@ TEST(FunctionImport, RefusesOnlyTheSignatureThatIsBroken) {
       "there is no such output");
   ExpectOtherRefused(
       [](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:x"); },
-      "is no edge");
+      "is not an edge");
   ExpectOtherRefused(
       [](tf::SavedModel& m) {
         (*NodeIn(m, "inference_other", "Split").mutable_attr())["num_split"].set_i(-1);
       },
-      "num_split says no number");
+      "num_split is not a number");
   ExpectOtherRefused(
       [](tf::SavedModel& m) {
         (*NodeIn(m, "inference_other", "Neg").mutable_attr())["f"].mutable_func()->set_name("gone");

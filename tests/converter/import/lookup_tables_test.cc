@@ -241,17 +241,17 @@ TEST(LookupTables, SayWhatIsWrongWithAnAsset) {
   };
   LookupModel number(tf::DT_INT64, tf::DT_STRING, samples::String("?"));
   EXPECT_THAT(why(std::move(number.FromAsset("a;1\nb;2x\n", 1, 0))),
-              AllOf(HasSubstr("words.txt: line 2"), HasSubstr("\"2x\" is no number")));
+              AllOf(HasSubstr("words.txt: line 2"), HasSubstr("\"2x\" is not a number")));
   LookupModel large(tf::DT_INT32, tf::DT_STRING, samples::String("?"));
-  EXPECT_THAT(why(std::move(large.FromAsset("3000000000;x\n", 0, 1))), HasSubstr("no number of 32 bits"));
+  EXPECT_THAT(why(std::move(large.FromAsset("3000000000;x\n", 0, 1))),
+              HasSubstr("does not fit into 32 bits"));
   LookupModel column(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
   EXPECT_THAT(why(std::move(column.FromAsset("a\n", 0, 1))), HasSubstr("line 1: it has no column 1"));
   LookupModel outside(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
   EXPECT_THAT(why(std::move(outside.FromAsset("a\n", -2, -1, "../words.txt"))), HasSubstr("outside"));
   LookupModel linked(tf::DT_STRING, tf::DT_INT64, samples::Long(0));
   linked.link = "-secret.txt";
-  EXPECT_THAT(why(std::move(linked.FromAsset("a\n", -2, -1))),
-              HasSubstr("a link to outside of the model's folder"));
+  EXPECT_THAT(why(std::move(linked.FromAsset("a\n", -2, -1))), HasSubstr("a link out of the model's folder"));
   LookupModel wide(tf::DT_STRING, tf::DT_DOUBLE, {tf::DT_DOUBLE, kScalar, std::string(8, 0), {}});
   EXPECT_THAT(why(std::move(wide.FromAsset("a;1.5\n", 0, 1))), HasSubstr("a column of f64"));
 }
@@ -270,14 +270,14 @@ TEST(LookupTables, ThatNothingFillsAreRefused) {
   LookupModel model(tf::DT_STRING, tf::DT_INT64, samples::Long(-1));
   const auto converted = model.Convert();
   ASSERT_FALSE(converted);
-  EXPECT_THAT(converted.error().message, HasSubstr("nothing fills it before the model runs"));
+  EXPECT_THAT(converted.error().message, HasSubstr("no initializer runs before the model"));
 }
 
 TEST(LookupTables, AreNotFollowedThroughAVariableThatReadsItself) {
   LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
   model.Node("ReadVariableOp", "r", {"r"}, {Attr("dtype", tf::DT_INT64)});
   model.Node("LookupTableImportV2", "import", {"table", "r", "r"}, {});
-  EXPECT_THAT(model.Refusal(), HasSubstr("what it is filled with is computed"));
+  EXPECT_THAT(model.Refusal(), HasSubstr("its contents are computed"));
 }
 
 TEST(LookupTables, AreRefusedWhereTheFileDefinesThemWithoutOutputs) {
@@ -285,7 +285,7 @@ TEST(LookupTables, AreRefusedWhereTheFileDefinesThemWithoutOutputs) {
        {std::pair("HashTableV2", "table"), {"VarHandleOp", "v"}, {"VariableV2", "v"}}) {
     LookupModel model(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
     model.Filled(Longs({1}), Longs({2})).Before(op, name);
-    EXPECT_THAT(model.Refusal(), HasSubstr("its definition gives no output")) << op;
+    EXPECT_THAT(model.Refusal(), HasSubstr("its definition has no output")) << op;
   }
 }
 
@@ -321,12 +321,12 @@ TEST(LookupTables, AreRefusedWhereWhatTheyHoldIsInDoubt) {
   };
   LookupModel restored = twice(true), constant = twice(false);
   EXPECT_THAT(LongsOf(restored.Find(Long({2, 1}))), ElementsAre(40, 30));
-  EXPECT_THAT(constant.Refusal(), HasSubstr("what it is filled with is computed"));
+  EXPECT_THAT(constant.Refusal(), HasSubstr("its contents are computed"));
   LookupModel fillers(tf::DT_INT64, tf::DT_INT64, samples::Long(-1));
   fillers.Filled(Longs({1}), Longs({2}));
   fillers.Const("others", Longs({3}));
   fillers.Node("LookupTableImportV2", "again", {"table", "keys", "others"}, {});
-  EXPECT_THAT(fillers.Refusal(), HasSubstr("filled twice"));
+  EXPECT_THAT(fillers.Refusal(), HasSubstr("several initializers of unknown order"));
 }
 
 TEST(LookupTables, CountDifferentKeys) {
@@ -363,7 +363,7 @@ TEST(LookupTables, AreNoOutputs) {
   model.Filled(Longs({1}), Longs({5}));
   tf::SignatureDef& s = (*model.meta.mutable_signature_def())["serving_default"];
   LookupModel::Info((*s.mutable_outputs())["z"], "table:0", tf::DT_RESOURCE);
-  EXPECT_THAT(model.Refusal(), HasSubstr("output z is a resource, not a tensor of values"));
+  EXPECT_THAT(model.Refusal(), HasSubstr("output z is a resource, not a tensor"));
 }
 
 // Attributes of a file that are called as those of the tables here.
@@ -381,7 +381,7 @@ TEST(LookupTables, AreNotTakenFromAttributes) {
     (*node.mutable_attr())["values"] = Attr("values", Longs({1})).proto;
     (*node.mutable_attr())["why"] = Attr("why", "because").proto;
   }
-  EXPECT_THAT(empty.Refusal(), HasSubstr("nothing fills it before the model runs"));
+  EXPECT_THAT(empty.Refusal(), HasSubstr("no initializer runs before the model"));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(SavedFunctions, AreNamedWhereNoSignatureConverts) {
   const auto refused = Import(WriteFedWithStrings(), {});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("signature serving_default"),
-                                             HasSubstr("which --signature takes too: _wrapped_model"),
+                                             HasSubstr("functions for --signature: _wrapped_model"),
                                              Not(HasSubstr("signature_wrapper"))));
 }
 

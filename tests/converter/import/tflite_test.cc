@@ -267,7 +267,7 @@ TEST(FromTflite, RefusesDamagedFlexOptions) {
     file.node->raw_options = options;
     return file.Refusal();
   };
-  EXPECT_THAT(with("\xff\xff\xff"), AllOf(HasSubstr("FlexSum"), HasSubstr("no FlexBuffer")));
+  EXPECT_THAT(with("\xff\xff\xff"), AllOf(HasSubstr("FlexSum"), HasSubstr("not a FlexBuffer")));
   flexbuffers::Builder one;
   one.Vector([&] { one.String("Sum"); });
   one.Finish();
@@ -290,7 +290,7 @@ TEST(FromTflite, ConvertsTheSignaturesThatItCan) {
     ASSERT_EQ(file.last.refused.size(), 2u);
     EXPECT_EQ(file.last.refused[0].first, "save");
     EXPECT_THAT(file.last.refused[0].second,
-                HasSubstr(damaged ? "op FlexSaveV2 (save_out): its options are no FlexBuffer"
+                HasSubstr(damaged ? "op FlexSaveV2 (save_out): its options are not a FlexBuffer"
                                   : "op SaveV2 (SaveV2): it reads or writes files"));
     EXPECT_EQ(Count(*(*converted)->Find("infer_function"), Op::kCallOnce), 1u);
   }
