@@ -85,7 +85,7 @@ const Type& Emitter::type(ValueId v) const {
 
 int Emitter::rank(ValueId v) {
   if (!ok()) return 0;
-  if (!type(v).shape.ranked()) Refuse("the rank of its input is unknown");
+  if (!type(v).shape.ranked()) Refuse("the rank of what it is called with is not known");
   return std::max(type(v).shape.rank(), 0);
 }
 
@@ -129,7 +129,7 @@ ValueId Emitter::Reshape(ValueId v, const std::vector<Extent>& shape) {
   for (const Extent& e : shape) dims.push_back(e.size);
   if (std::ranges::count(dims, Shape::kUnknown) <= 1) return Op("Reshape", {v, I32s(dims)});
   const ValueId made = Op("Reshape", {v, ShapeValue(shape)});
-  // Known sizes are kept, even where the shape itself is computed.
+  // Sizes that are known stay known, also where the whole shape is computed.
   if (ok() && !type(made).shape.ranked()) f_.value(made).type = {type(v).dtype, Shape(dims)};
   return made;
 }

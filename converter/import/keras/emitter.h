@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a function from TensorFlow ops. Each op is translated to TFLite at once if possible, so that shapes
-// are known while layers are built; the others stay opaque nodes for the passes.
+// Writes a function in TensorFlow's ops. Each is translated to TFLite's at once where that can be done, so
+// that shapes are known while layers are built; what cannot be said yet stays an opaque node for the passes.
 //
-// The first failure is kept: later calls emit nothing and return kNoValue, so layers do not check after each
-// op.
+// The first failure sticks: from then on nothing is emitted and values are kNoValue, so that layers need not
+// ask after each op.
 #pragma once
 
 #include <initializer_list>
@@ -25,7 +25,8 @@ Attrs MakeAttrs(const char* name, V value, Rest... rest) {
   return attrs;
 }
 
-// One requested dimension: a fixed size, the run-time size of a value's dimension, or inferred (-1).
+// One dimension of a shape that is asked for: a size, the size of a value's dimension at run time, or what is
+// left over.
 struct Extent {
   int64_t size = Shape::kUnknown;
   ValueId source = kNoValue;
@@ -40,7 +41,7 @@ class Emitter {
   Function& function() { return f_; }
   Module& module() { return module_; }
   Registry& registry() { return registry_; }
-  // Location of the nodes emitted next: the path of a Keras layer.
+  // Where the next nodes come from: the path of a Keras layer.
   void SetLayer(std::string path) { layer_ = std::move(path); }
   const std::string& layer() const { return layer_; }
 
@@ -52,7 +53,7 @@ class Emitter {
 
   std::vector<ValueId> Ops(std::string_view op, std::vector<ValueId> operands, Attrs attrs, size_t results);
   ValueId Op(std::string_view op, std::vector<ValueId> operands, Attrs attrs = {});
-  // A node of the graph IR (loop, composite) with results of these types.
+  // A node of the graph's own vocabulary (loops, composites) with results of these types.
   std::vector<ValueId> Node(fusebox::Op op, std::string name, std::vector<ValueId> operands,
                             std::vector<Type> types, Attrs attrs, std::string body = {});
 
@@ -64,7 +65,7 @@ class Emitter {
 
   const Type& type(ValueId v) const;
   DType dtype(ValueId v) const { return type(v).dtype; }
-  int rank(ValueId v);               // 0 after a failure; fails if the rank is unknown
+  int rank(ValueId v);               // 0 after a failure; an unknown rank is one
   int64_t dim(ValueId v, int axis);  // -1 when unknown; negative axes count from the end
 
   Extent size(ValueId v, int axis);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow ops as TFLite ops: one function per op, in tables by family.
+// TensorFlow ops in TFLite's vocabulary: one function per op, gathered in tables by family.
 //
-// A translation reads one OPAQUE node and emits the nodes that replace it. It may run several times: if an
-// operand is not constant yet (an axis before constant folding), it declines with a reason, and the node
-// stays opaque until the next round.
+// A translation looks at one OPAQUE node and emits nodes in its place. It may be asked several times: what it
+// cannot say yet (an axis that is constant only after folding) it refuses with a reason, and the node stays
+// opaque until the next round.
 #pragma once
 
 #include <initializer_list>
@@ -34,20 +34,21 @@ class Translation {
   const Type& in_type(size_t i) const { return type(in(i)); }
   Status Arity(size_t n) const;
 
-  // The operand's value as integers; declines if it is not constant (yet).
+  // The operand's value as integers; a refusal when it is not constant (yet).
   Result<std::vector<int64_t>> Ints(size_t i) const;
   Result<int64_t> Int(size_t i) const;
-  Result<double> Float(size_t i) const;  // the same for one f32 or f64
-  Result<int> Rank(ValueId v) const;     // declines if unknown
+  Result<double> Float(size_t i) const;  // the same of one f32 or f64
+  Result<int> Rank(ValueId v) const;     // a refusal when unknown
 
-  // Appends a node, infers its result types as far as possible, and returns it (Value: its first result).
+  // Appends a node, infers its result types as far as they are known, and returns it (first result, for
+  // Value).
   Node& Emit(Op op, std::vector<ValueId> operands, Attrs attrs = {}, size_t results = 1);
   ValueId Value(Op op, std::vector<ValueId> operands, Attrs attrs = {}) {
     return Emit(op, std::move(operands), std::move(attrs)).results[0];
   }
-  // For an op whose result type is that of the tensor, and whose kernel may be missing here.
+  // Of an op that takes the type of its result from the tensor, and whose kernel may be missing here.
   ValueId Typed(Op op, std::vector<ValueId> operands, Type type, Attrs attrs = {});
-  // The node before this one that produces a value; null: an input or a constant.
+  // What gives a value, among the nodes before this one; null: an input or a constant.
   const Node* Producer(ValueId v) const;
   bool is_const(ValueId v) const { return f_.value(v).is_const(); }
   std::span<const float> Floats(ValueId v) const { return f_.value(v).data.As<float>(); }  // of a constant
@@ -55,19 +56,19 @@ class Translation {
   ValueId I32(std::vector<int32_t> values);  // 1-D
   ValueId I32Scalar(int32_t value);
   ValueId Scalar(DType dtype, double value);
-  ValueId ShapeOf(ValueId v);         // its dims as 1-D i32, computed at run time if unknown
+  ValueId ShapeOf(ValueId v);         // its dims as 1-D i32, found when it runs where they are not known
   ValueId ToI32(ValueId v);           // an index or shape operand: i64 becomes i32
-  ValueId Cast(ValueId v, DType to);  // v itself if it has that type
+  ValueId Cast(ValueId v, DType to);  // v itself when it is of that type
   ValueId Transpose(ValueId v, std::vector<int32_t> perm) {
     return Value(Op::kTranspose, {v, I32(std::move(perm))});
   }
 
-  // Sets a result; ignored if the source node does not have it.
+  // A result that the source node does not have is dropped.
   void Give(size_t result, ValueId v) {
     if (result < results_.size()) results_[result] = v;
   }
   const std::vector<ValueId>& results() const { return results_; }
-  // For another node in the same place, which must outlive the copy.
+  // Of another node in the same place, which outlives it.
   Translation Of(const Node& node) const { return {module_, f_, registry_, node}; }
 
  private:
@@ -102,12 +103,12 @@ std::span<const TranslateRow> RandomTable();
 std::span<const TranslateRow> LookupRows();
 std::span<const TranslateRow> ImageTable();
 std::span<const TranslateRow> PatchTable();
-// All tables. No op is in two.
+// All of them. No op is in two.
 std::span<const std::span<const TranslateRow>> TranslationTables();
 Translate FindTranslation(std::string_view op);  // null: unknown
-// Runs `translate` in a wider dtype if the TFLite op behaves differently for the operands' dtype.
+// What `translate` does, in wider numbers where TFLite's op means something else by the operands' type.
 Status TranslateWidened(Translate translate, Translation&);
-// For an op without a translation: the reason, and advice if there is any.
+// Of an op without a translation: why, and what its owner can do where that is known.
 std::string WhyUntranslatable(std::string_view op);
 
 }  // namespace fusebox::converter
