@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops on the bits of integers. TFLite has the exclusive or and the shift to the right; the rest is
-// arithmetic.
+// Bitwise integer ops. TFLite has only BITWISE_XOR and RIGHT_SHIFT; the others are composed with arithmetic.
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -12,7 +11,7 @@ Status Xor(Translation& t) {
   return {};
 }
 
-// floor((x + y) / 2) is (x & y) + ((x ^ y) >> 1), and also (x >> 1) + (y >> 1) + (x & y & 1): no sum of these
+// floor((x + y) / 2) is (x & y) + ((x ^ y) >> 1), and also (x >> 1) + (y >> 1) + (x & y & 1): neither sum
 // overflows.
 ValueId BothBits(Translation& t, ValueId x, ValueId y) {
   const ValueId two = t.Scalar(t.type(x).dtype, 2);
@@ -58,11 +57,11 @@ Status RightShift(Translation& t) {
   return {};
 }
 
-// The type of what it gives is that of its tensor; nothing else says it.
+// The result type is stored in the result tensor only.
 Status Bitcast(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* const type = std::get_if<DType>(t.attrs().Find("type"));
-  if (!type) return Invalid("it does not say to what type");
+  if (!type) return Invalid("its result type is missing");
   const Type from = t.in_type(0);
   const size_t before = BitsOf(from.dtype), after = BitsOf(*type);
   if (before == 0 || after == 0) return Unsupported("of " + std::string(Name(from.dtype)));

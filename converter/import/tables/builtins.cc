@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that have a builtin of their own and belong to no larger family.
+// Ops with a builtin that belong to no larger family.
 #include <algorithm>
 
 #include "converter/import/tables/translate.h"
@@ -29,12 +29,12 @@ Status Bucketize(Translation& t) {
   return {};
 }
 
-// Versions 2 and 3 have operands for diagonals beside the main one and for what stands around it.
+// Versions 2 and 3 have operands for other diagonals and for the padding value.
 Status MainDiagonal(Translation& t, size_t k) {
   if (t.count() <= k) return {};
   FUSEBOX_ASSIGN(const auto diagonals, t.Ints(k));
   for (const int64_t d : diagonals)
-    if (d != 0) return Unsupported("diagonal " + std::to_string(d) + "; only the main one is done");
+    if (d != 0) return Unsupported("diagonal " + std::to_string(d) + "; only the main one is supported");
   return {};
 }
 
@@ -68,11 +68,11 @@ Status MatrixSetDiag(Translation& t) {
   return {};
 }
 
-// Of [..., m, n] the elements whose row is their column.
+// The elements of [..., m, n] whose row equals their column.
 Status MatrixDiagPart(Translation& t) {
   if (t.count() != 1) FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_TRY(MainDiagonal(t, 1));
-  const Shape shape = t.in_type(0).shape;  // a copy: emitting moves the values
+  const Shape shape = t.in_type(0).shape;  // copied: Emit invalidates references
   if (shape.rank() < 2) return Unsupported("the rank of its operand is not known to be 2 or more");
   const auto rank = static_cast<size_t>(shape.rank());
   const int64_t rows = shape[rank - 2], columns = shape[rank - 1];

@@ -121,7 +121,7 @@ Status Roll(Translation& t) {
   FUSEBOX_ASSIGN(const auto shifts, t.Ints(1));
   FUSEBOX_ASSIGN(const auto axes, t.Ints(2));
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
-  if (shifts.size() != axes.size()) return Invalid("it has as many shifts as axes");
+  if (shifts.size() != axes.size()) return Invalid("the numbers of shifts and axes differ");
   ValueId x = t.in(0);
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];

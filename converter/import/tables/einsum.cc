@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum of one or two operands: every label is in both operands and the result (batch), in both operands
+// Einsum of one or two operands. A label occurs in both operands and the result (batch), in both operands
 // only (contracted), or in one operand and the result. Operands become [batch..., rows, contracted] and
-// [batch..., contracted, columns], the product is one BATCH_MATMUL (FULLY_CONNECTED when there is no batch),
-// and what it gives is unfolded and transposed.
+// [batch..., contracted, columns]; the product is one BATCH_MATMUL (FULLY_CONNECTED without batch), whose
+// result is reshaped and transposed.
 #include <algorithm>
 
 #include "converter/import/tables/equation.h"
@@ -13,7 +13,7 @@ namespace {
 
 bool Has(const std::string& labels, char c) { return labels.find(c) != std::string::npos; }
 
-// A tensor with a name for each dimension.
+// A tensor with a label per dimension.
 struct Labeled {
   ValueId value;
   std::string labels;
@@ -57,7 +57,7 @@ class Product {
                    labels + "\" in the equation");
   }
 
-  // A size of 1 is not stretched: products and joined dimensions would be of another size.
+  // Size 1 is not broadcast: products and merged dimensions would get another size.
   Status CheckShared(const Equation& equation) {
     for (size_t i = 0; i < equation.left.size(); ++i) {
       const size_t j = equation.right.find(equation.left[i]);
@@ -70,7 +70,7 @@ class Product {
     return {};
   }
 
-  // Dimensions are joined, and their sizes multiplied.
+  // Sizes of merged dimensions are multiplied.
   Status CheckSize(size_t operand) {
     int64_t product = 1;
     for (const int64_t dim : t_.in_type(operand).shape.dims()) {
@@ -82,7 +82,7 @@ class Product {
     return {};
   }
 
-  // Labels that nobody else has are summed away.
+  // Sums over labels that occur nowhere else.
   Labeled Summed(Labeled x, const std::string& wanted) {
     std::vector<int32_t> axes;
     std::string kept;
@@ -101,7 +101,7 @@ class Product {
     return {t_.Transpose(x.value, std::move(perm)), order};
   }
 
-  // Sizes as they are known, or as they come up at run time.
+  // Sizes as constants or as values computed at run time.
   void Measure(const Labeled& x) {
     for (size_t i = 0; i < x.labels.size(); ++i) {
       auto& size = sizes_[static_cast<unsigned char>(x.labels[i])];
@@ -110,7 +110,7 @@ class Product {
     }
   }
 
-  // Each group of labels becomes one dimension. One size may be left open; others that are unknown are read.
+  // Each group of labels becomes one dimension. One unknown size becomes -1; others are read at run time.
   ValueId Reshaped(ValueId x, const std::vector<std::string>& groups) {
     std::vector<int32_t> known;
     int open = 0;
@@ -179,7 +179,7 @@ class Product {
     return {flat ? product : Reshaped(product, Singles(all)), all};
   }
 
-  // The rows stay as they are; weights are [columns, contracted].
+  // Rows are kept; weights are [columns, contracted].
   ValueId WithWeights(ValueId a, const Labeled& right, const std::string& rows, const std::string& columns,
                       const std::string& contracted) {
     std::vector<std::string> groups = Singles(rows);

@@ -26,7 +26,7 @@ Status Same(Translation& t) {
   return {};
 }
 
-// TFLite has these of reals only.
+// TFLite supports these for real numbers only.
 Status Square(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   if (!IsWhole(t.in_type(0).dtype)) return Unary<Op::kSquare>(t);
@@ -63,7 +63,7 @@ Status Cast(Translation& t) {
   const auto* to = std::get_if<DType>(t.attrs().Find("DstT"));
   if (!to) return Invalid("attribute DstT is missing");
   const auto* said = std::get_if<DType>(t.attrs().Find("SrcT"));
-  const DType from = said ? *said : t.in_type(0).dtype;  // of an operand that is not translated yet, a guess
+  const DType from = said ? *said : t.in_type(0).dtype;  // a guess for an operand that is not translated yet
   if (from == DType::kNone) return Unsupported("the element type of its operand is not known");
   if (from == *to) return Same(t);
   Attrs attrs;

@@ -8,8 +8,8 @@
 namespace fusebox::converter {
 namespace {
 
-// The labels of an operand whose "..." stands for `rank` less its letters; what it stands for is counted from
-// the right, so that operands share the last of it. `spare` are letters that the equation does not use.
+// Expands "..." of an operand to letters from `spare`, which the equation does not use. Ellipsis dimensions
+// are counted from the right, so operands share the last ones.
 Result<std::string> Spelled(const std::string& labels, int rank, const std::string& spare) {
   const size_t at = labels.find("...");
   if (at == std::string::npos) return labels;
@@ -20,7 +20,7 @@ Result<std::string> Spelled(const std::string& labels, int rank, const std::stri
          labels.substr(at + 3);
 }
 
-// What stands nowhere twice, in the order of the alphabet, behind what "..." stands for.
+// The letters that occur once, in alphabetical order, after those of "...".
 std::string Implied(const std::string& operands) {
   std::string letters;
   for (const char c : operands) {
@@ -37,7 +37,7 @@ std::string Letters(std::string_view equation) {
   return spare;
 }
 
-// "..." as letters, by the operands' ranks.
+// Replaces "..." with letters, given the operands' ranks.
 Result<std::string> WithoutEllipsis(const std::string& plain, std::span<const int> ranks) {
   const size_t arrow = plain.find("->");
   const std::string operands = plain.substr(0, arrow), spare = Letters(plain);
@@ -57,8 +57,7 @@ Result<std::string> WithoutEllipsis(const std::string& plain, std::span<const in
     begin = end + 1;
   }
   if (const size_t at = result.find("..."); at != std::string::npos) result.replace(at, 3, hidden);
-  else if (!hidden.empty())
-    return Unsupported("equation \"" + plain + "\" sums what its ellipsis stands for");
+  else if (!hidden.empty()) return Unsupported("equation \"" + plain + "\" sums over its ellipsis");
   return out + "->" + result;
 }
 
@@ -83,7 +82,7 @@ Result<Equation> ParseEquation(const std::string& text, std::span<const int> ran
     if (std::ranges::adjacent_find(sorted) != sorted.end())
       return refuse("repeats a label within one operand");
     for (const char c : sorted) {
-      if (!std::isalpha(static_cast<unsigned char>(c))) return refuse("has a label that is no letter");
+      if (!std::isalpha(static_cast<unsigned char>(c))) return refuse("has a label that is not a letter");
     }
   }
   for (const char c : out.result) {

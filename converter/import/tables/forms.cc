@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// First forms of ops that later ones replaced, and reductions out of others.
+// Old versions of ops, and reductions composed of other ops.
 #include <algorithm>
 
 #include "converter/import/tables/translate.h"
@@ -7,7 +7,7 @@
 namespace fusebox::converter {
 namespace {
 
-// Its axis comes first.
+// The axis is the first operand.
 Status ConcatV1(Translation& t) {
   if (t.count() < 2) return Invalid("it has no operands");
   FUSEBOX_ASSIGN(const int64_t axis, t.Int(0));
@@ -21,9 +21,9 @@ Status ConcatV1(Translation& t) {
 Status TopKV1(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const int64_t k = t.attrs().i64("k", -1);
-  if (k < 0 || k > INT32_MAX) return Invalid("it does not say how many");
+  if (k < 0 || k > INT32_MAX) return Invalid("attribute k is missing");
   const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.I32Scalar(static_cast<int32_t>(k))}, {}, 2);
-  const ValueId values = made.results[0], indices = made.results[1];  // copies: emitting moves the nodes
+  const ValueId values = made.results[0], indices = made.results[1];  // copied: Emit invalidates references
   t.Give(0, values);
   t.Give(1, indices);
   return {};
@@ -45,7 +45,7 @@ struct Along {
   bool reverse;
 };
 
-// x with `by` ones before it along the axis (behind it in reverse), and as much of its other end cut off.
+// x with `by` ones inserted before it along the axis (after it in reverse), cut to its size.
 ValueId Shifted(Translation& t, ValueId x, const Along& along, int64_t by) {
   const auto rank = static_cast<size_t>(along.rank), at = static_cast<size_t>(along.axis);
   std::vector<int32_t> begin(rank, 0), size(rank, -1), pads(2 * rank, 0);
@@ -58,8 +58,7 @@ ValueId Shifted(Translation& t, ValueId x, const Along& along, int64_t by) {
   return t.Value(Op::kPadV2, {kept, table, t.Scalar(t.type(x).dtype, 1)});
 }
 
-// Each element times the one 1, 2, 4, ... before it: after as many rounds as the axis' length has bits, all
-// before it.
+// Multiplies each element with the one 1, 2, 4, ... before it: after log2(length) rounds with all before it.
 Status Cumprod(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const int64_t given, t.Int(1));

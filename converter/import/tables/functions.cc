@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logarithms and exponentials that keep their digits near zero, and the inverse and hyperbolic functions made
-// of them.
+// Logarithms and exponentials that are accurate near zero, and inverse and hyperbolic functions based on
+// them.
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
 namespace {
 
-// The few ops that the formulas below are written in.
+// The ops used by the formulas below.
 class Formula {
  public:
   Formula(Translation& t, DType dtype) : t_(t), dtype_(dtype) {}
@@ -23,7 +23,7 @@ class Formula {
   ValueId Negative(ValueId x) { return t_.Value(Op::kLess, {x, Number(0)}); }
   ValueId WithSignOf(ValueId x, ValueId size) { return Choose(Negative(x), Of(Op::kNeg, size), size); }
 
-  // log(1 + x) for -1 <= x <= 1: what 1 + x has lost of x is added as its share of the slope.
+  // log(1 + x) for -1 <= x <= 1, with a first-order correction for the rounding of 1 + x.
   ValueId Log1pOfSmall(ValueId x) {
     const ValueId sum = Add(x, Number(1));
     const ValueId lost = Sub(x, Sub(sum, Number(1)));
@@ -35,7 +35,7 @@ class Formula {
     const ValueId below = Log1pOfSmall(t_.Value(Op::kMinimum, {x, one}));
     return Choose(t_.Value(Op::kLessEqual, {x, one}), below, Of(Op::kLog, Add(x, one)));
   }
-  // 1 - exp(-|x|); ELU is exp(x) - 1 below zero, without the loss of digits near it.
+  // 1 - exp(-|x|), via ELU, which is accurate near zero.
   ValueId Fall(ValueId size) { return Of(Op::kNeg, Of(Op::kElu, Of(Op::kNeg, size))); }
 
  private:
@@ -54,20 +54,20 @@ Status Unary(Translation& t) {
 
 ValueId Log1p(Formula& f, ValueId x) { return f.Log1p(x); }
 
-// max(x, 0) + log(1 + exp(-|x|)): the same function, and finite where exp(x) is not.
+// max(x, 0) + log(1 + exp(-|x|)): equal, but finite where exp(x) overflows.
 ValueId Softplus(Formula& f, ValueId x) {
   const ValueId small = f.Of(Op::kExp, f.Of(Op::kNeg, f.Of(Op::kAbs, x)));
   return f.Add(f.Of(Op::kRelu, x), f.Log1pOfSmall(small));
 }
 
-// Above zero exp(x) - 1 is exp(x) (1 - exp(-x)).
+// For x > 0, exp(x) - 1 is exp(x) (1 - exp(-x)).
 ValueId Expm1(Formula& f, ValueId x) {
   const ValueId fall = f.Fall(f.Of(Op::kAbs, x));
   return f.Choose(f.Negative(x), f.Of(Op::kNeg, fall), f.Mul(fall, f.Of(Op::kExp, x)));
 }
 
-// With d = 1 - exp(-|x|), sinh |x| is exp(|x|) d (2 - d) / 2. The exponential goes in by halves: it may be
-// larger than any float.
+// With d = 1 - exp(-|x|), sinh |x| is exp(|x|) d (2 - d) / 2. The exponential is applied as two factors,
+// because it may overflow.
 ValueId Sinh(Formula& f, ValueId x) {
   const ValueId size = f.Of(Op::kAbs, x), fall = f.Fall(size);
   const ValueId half = f.Of(Op::kExp, f.Mul(size, f.Number(0.5)));
@@ -82,7 +82,7 @@ ValueId Cosh(Formula& f, ValueId x) {
   return f.Add(f.Mul(f.Mul(half, two), half), falling);
 }
 
-// log1p(|x| + |x| / (1/|x| + sqrt(1/x^2 + 1))): no square of a large number.
+// log1p(|x| + |x| / (1/|x| + sqrt(1/x^2 + 1))), which squares no large number.
 ValueId Asinh(Formula& f, ValueId x) {
   const ValueId size = f.Of(Op::kAbs, x), inverse = f.Div(f.Number(1), size);
   const ValueId root = f.Of(Op::kSqrt, f.Add(f.Mul(inverse, inverse), f.Number(1)));
@@ -103,7 +103,7 @@ ValueId Atanh(Formula& f, ValueId x) {
   return f.WithSignOf(x, f.Mul(f.Log1p(ratio), f.Number(0.5)));
 }
 
-// The other side of the triangle of which x is one, below a hypotenuse of 1.
+// sqrt(1 - x^2): the other leg of a right triangle with hypotenuse 1.
 ValueId OtherSide(Formula& f, ValueId x) {
   const ValueId one = f.Number(1);
   return f.Of(Op::kSqrt, f.Mul(f.Sub(one, x), f.Add(one, x)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of images at other sizes: cut along boxes, and bicubic resizing as products with matrices.
+// Crops of boxes at another size, and bicubic resizing as matrix products.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,8 +9,8 @@
 namespace fusebox::converter {
 namespace {
 
-// Where the rows (or columns) of each box's crop lie in the image: [boxes, size], as reals, and whether they
-// are inside of it.
+// Row (or column) coordinates of each box's crop in the image, [boxes, size] as floats, and whether they are
+// inside.
 struct Places {
   ValueId at, inside;
 };
@@ -19,8 +19,8 @@ class Crops {
  public:
   explicit Crops(Translation& t) : t_(t) {}
 
-  // Corners run in shares of the distance between the first and the last pixel. A crop of one pixel takes the
-  // middle.
+  // Corners are fractions of the distance between the first and the last pixel. A crop of one pixel uses the
+  // center.
   Places Along(ValueId boxes, ValueId limit, int32_t axis, int64_t size) {
     const ValueId first = Column(boxes, axis), last = Column(boxes, axis + 2);
     Places made{};
@@ -38,7 +38,7 @@ class Crops {
                                              t_.Value(Op::kLessEqual, {made.at, limit})});
     return made;
   }
-  // The pixel numbers of places that were rounded by `op`, as [boxes, 1, size] or [boxes, size, 1].
+  // Pixel indices of coordinates rounded by `op`, as [boxes, 1, size] or [boxes, size, 1].
   ValueId Pixels(Op op, ValueId at, ValueId limit, bool rows, int64_t size) {
     const ValueId within = t_.Value(Op::kMinimum, {t_.Value(Op::kMaximum, {at, Number(0)}), limit});
     return Spread(t_.Cast(t_.Value(op, {within}), DType::kI32), rows, size, 3);
@@ -62,7 +62,7 @@ class Crops {
   Translation& t_;
 };
 
-// Pixels are gathered from all images in a row, [images * height * width, channels].
+// Pixels are gathered from all images at once, [images * height * width, channels].
 Status CropAndResize(Translation& t) {
   FUSEBOX_TRY(t.Arity(4));
   FUSEBOX_ASSIGN(const auto size, t.Ints(3));
@@ -107,7 +107,7 @@ Status CropAndResize(Translation& t) {
   return {};
 }
 
-// Of a cubic with slope `a`: how much counts what is `distance` away.
+// Cubic kernel with slope `a`: the weight at `distance`.
 double Cubic(double a, double distance) {
   const double d = distance;
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -115,9 +115,8 @@ double Cubic(double a, double distance) {
   return 0;
 }
 
-// One row per pixel of the result: how much of each of `from` pixels it is. TensorFlow takes distances in
-// steps of 1/1024. With pixels in the middle of their place what lies outside of the image counts for
-// nothing, else the border does.
+// One row per result pixel with the weights of `from` pixels. TensorFlow quantizes distances to 1/1024. With
+// half-pixel centers, pixels outside of the image have no weight; else the border is repeated.
 Tensor BicubicWeights(int64_t from, int64_t to, bool align_corners, bool half_pixel) {
   constexpr double kSteps = 1024;
   const double a = half_pixel ? -0.5 : -0.75;
@@ -151,7 +150,7 @@ Tensor BicubicWeights(int64_t from, int64_t to, bool align_corners, bool half_pi
 Status ResizeBicubic(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const auto size, t.Ints(1));
-  const Shape shape = t.in_type(0).shape;  // a copy: emitting moves the values
+  const Shape shape = t.in_type(0).shape;  // copied: Emit invalidates references
   if (shape.rank() != 4 || size.size() != 2) return Unsupported("its operand's rank is not known to be 4");
   for (size_t i = 1; i < 4; ++i)
     if (shape[i] < 1) return Unsupported("dimension " + std::to_string(i) + " of its operand is not known");

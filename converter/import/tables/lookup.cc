@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup tables that are filled once. TFLite has two kinds of them, from strings to i64 and from i64 to
-// strings: numbers by strings go through the number of the entry, and tables from numbers to numbers are
-// constants that are gathered from.
+// Lookup tables with one initializer. TFLite has two kinds: string to i64 and i64 to string. Tables from
+// strings to other types look up the entry's index first; tables from numbers to numbers become constants
+// and GATHER.
 //
-// A HASHTABLE carries what its table holds (attributes keys and values) until the pass "tables-out".
+// A HASHTABLE stores its contents as attributes (keys and values) until the pass "tables-out".
 #include "converter/import/tables/lookup.h"
 
 #include <algorithm>
@@ -28,17 +28,17 @@ Result<Table> TableOf(Translation& t) {
   if (t.count() == 0) return Invalid("it has no table");
   const Node* const handle = t.Producer(t.in(0));
   if (!handle || !handle->is(Op::kOpaque) || !IsLookupTable(handle->name))
-    return Unsupported("where its table comes from cannot be followed");
+    return Unsupported("the source of its table is unknown");
   if (const std::string why = handle->attrs.str("why", ""); !why.empty()) return Unsupported(why);
   const AttrValue *const keys = handle->attrs.Find("keys"), *const values = handle->attrs.Find("values");
   if (!keys || !values || !std::holds_alternative<Tensor>(*keys) || !std::holds_alternative<Tensor>(*values))
-    return Unsupported("nothing fills its table before the model runs");
+    return Unsupported("no initializer fills its table before the model runs");
   Table table{handle->attrs.i64("table_id", 0), std::get<Tensor>(*keys), std::get<Tensor>(*values)};
   const auto entries = table.keys.type.shape.element_count();
   if (!entries || table.keys.type.shape.rank() != 1 || table.values.type.shape.rank() != 1 ||
       entries != table.values.type.shape.element_count())
     return Unsupported("its table holds " + ToString(table.keys.type) + " and " +
-                       ToString(table.values.type) + "; only lists of equal length are done");
+                       ToString(table.values.type) + "; only lists of equal length are supported");
   return table;
 }
 
@@ -54,7 +54,8 @@ Tensor List(DType dtype, const std::vector<T>& values) {
   return {{dtype, {static_cast<int64_t>(values.size())}}, Buffer::Of<T>(values)};
 }
 
-// One of TFLite's tables. Entries and their numbers make tables of their own beside the source's.
+// One TFLite table. Its contents differ from those of the source's table: keys or values may be entry
+// indices.
 ValueId Find(Translation& t, int64_t id, const Tensor& keys, const Tensor& values, ValueId key,
              ValueId otherwise) {
   Attrs attrs;
@@ -67,7 +68,7 @@ ValueId Find(Translation& t, int64_t id, const Tensor& keys, const Tensor& value
   return t.Value(Op::kHashtableFind, {handle, key, otherwise});
 }
 
-// The number of the entry whose key is asked for, -1 where there is none.
+// Index of the entry with the requested key; -1: none.
 ValueId EntryOf(Translation& t, const Table& table) {
   std::vector<int64_t> numbers(static_cast<size_t>(table.count()));
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -100,8 +101,8 @@ Status ToString(Translation& t, const Table& table) {
   return {};
 }
 
-// Keys that lie close together are places in a list, which starts one below the first and ends one above the
-// last: what is outside is drawn to these, where nothing is found.
+// Dense keys index a list with one extra element at each end; keys outside of the range are clamped to these,
+// which count as missing.
 Status Dense(Translation& t, const Table& table, const std::vector<int64_t>& keys, int64_t least,
              int64_t most) {
   const auto width = BitsOf(table.value()) / 8;
@@ -132,7 +133,7 @@ Status Dense(Translation& t, const Table& table, const std::vector<int64_t>& key
   return {};
 }
 
-// Other keys are compared one by one.
+// Sparse keys are compared one by one.
 Status Sparse(Translation& t, const Table& table) {
   const ValueId asked = t.Value(Op::kExpandDims, {t.in(1), t.I32Scalar(-1)});
   const ValueId same = t.Value(Op::kEqual, {asked, t.Const(table.keys)});
@@ -160,14 +161,14 @@ Status Lookup(Translation& t) {
   if (table.value() == DType::kString) return ToString(t, table);
   const std::vector<int64_t> keys = Integers(table.keys);
   constexpr int64_t kMostCompared = 4096, kFarthest = int64_t{1} << 30;
-  // A list that is much longer than the table is worth it only where the keys are too many to be compared.
+  // A list much longer than the table pays off only if there are too many keys to compare.
   const int64_t widest =
       std::max(table.count() <= kMostCompared ? int64_t{4096} : int64_t{1} << 20, 16 * table.count());
   const auto [least, most] = std::ranges::minmax(keys);
   if (least > -kFarthest && most < kFarthest && most - least < widest)
     return Dense(t, table, keys, least, most);
   if (table.count() <= kMostCompared) return Sparse(t, table);
-  return Unsupported("a table of " + std::to_string(table.count()) + " numbers that lie far apart");
+  return Unsupported("a table of " + std::to_string(table.count()) + " sparse keys");
 }
 
 template <class T>

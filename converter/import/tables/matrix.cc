@@ -17,12 +17,12 @@ Status MatMul(Translation& t) {
     const Shape& shape = t.in_type(i).shape;
     return shape.rank() == 2 ? shape[last ? 1 : 0] : -1;
   };
-  // FULLY_CONNECTED would cut the values of `a` into rows that fit.
+  // FULLY_CONNECTED would split the values of `a` into rows of another length.
   const int64_t summed = size(0, !turn_a), rows = size(1, turn_b);
   if (summed >= 0 && rows >= 0 && summed != rows)
-    return Invalid(ToString(t.in_type(0)) + " times " + ToString(t.in_type(1)) + ": the sizes do not fit");
+    return Invalid(ToString(t.in_type(0)) + " times " + ToString(t.in_type(1)) + ": the sizes differ");
   if (turn_a) a = t.Transpose(a, {1, 0});
-  if (!turn_b) b = t.Transpose(b, {1, 0});  // FULLY_CONNECTED has its weights as [out, in]
+  if (!turn_b) b = t.Transpose(b, {1, 0});  // weights of FULLY_CONNECTED are [out, in]
   t.Give(0, t.Value(Op::kFullyConnected, {a, b, kNoValue}));
   return {};
 }
@@ -38,7 +38,7 @@ Status BatchMatMul(Translation& t) {
   return {};
 }
 
-// In NCHW the channel is dimension 1; TFLite knows NHWC only, so the work is done between two transposes.
+// TFLite supports only NHWC; NCHW ops run between two transposes.
 struct Layout {
   bool nchw = false;
   ValueId In(Translation& t, ValueId v) const { return nchw ? t.Transpose(v, {0, 2, 3, 1}) : v; }
@@ -61,8 +61,7 @@ ValueId Lowest(Translation& t, DType dtype) {
                                               : double{std::numeric_limits<float>::lowest()});
 }
 
-// Strides, padding and dilations; EXPLICIT padding becomes a PAD of `x`, with the lowest number where it
-// counts for nothing.
+// Strides, padding and dilations. EXPLICIT padding becomes a PAD of `x`, with the lowest value for MAX_POOL.
 Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x, bool lowest = false) {
   Attrs attrs;
   const auto strides = t.attrs().i64s("strides"), dilations = t.attrs().i64s("dilations");
@@ -99,7 +98,7 @@ Result<ValueId> ZeroBias(Translation& t, int64_t channels) {
 Status Conv2D(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
-  const Shape filter = t.in_type(1).shape;  // a copy: emitting moves the values
+  const Shape filter = t.in_type(1).shape;  // copied: Emit invalidates references
   if (filter.rank() != 4) return Unsupported("the filter's rank is not known to be 4");
   ValueId x = layout.In(t, t.in(0));
   FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
@@ -112,7 +111,7 @@ Status Conv2D(Translation& t) {
 Status DepthwiseConv2D(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
-  const Shape filter = t.in_type(1).shape;  // a copy: emitting moves the values
+  const Shape filter = t.in_type(1).shape;  // copied: Emit invalidates references
   if (filter.rank() != 4 || !filter.is_static()) return Unsupported("the filter's shape is not known");
   const int64_t channels = filter[2] * filter[3];
   const auto h = static_cast<int32_t>(filter[0]), w = static_cast<int32_t>(filter[1]);
@@ -126,7 +125,7 @@ Status DepthwiseConv2D(Translation& t) {
   return {};
 }
 
-// The gradient of a convolution, which Keras' Conv2DTranspose is. The filter is [height, width, out, in].
+// The gradient of a convolution (Keras' Conv2DTranspose). The filter is [height, width, out, in].
 Status ConvTranspose2D(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
@@ -154,7 +153,7 @@ Status Pool(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
   ValueId x = layout.In(t, t.in(0));
-  // A mean over a window that sticks out counts what is inside only.
+  // A mean ignores padding, so padding must not become zeros.
   const bool explicit_pads = t.attrs().str("padding", "VALID") == "EXPLICIT";
   if (explicit_pads && op != Op::kMaxPool2D) return Unsupported("padding EXPLICIT of a mean");
   if (explicit_pads && !IsFloat(t.type(x).dtype)) return Unsupported("padding EXPLICIT of integers");
@@ -168,7 +167,7 @@ Status Pool(Translation& t) {
   return {};
 }
 
-// The sizes and strides of its window are operands.
+// Window sizes and strides are operands.
 Status MaxPoolV2(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_ASSIGN(const auto size, t.Ints(1));
@@ -197,8 +196,7 @@ Status BiasAdd(Translation& t) {
   return {};
 }
 
-// What brings the channels of `format` behind the other dimensions, and what brings them back; empty when
-// they are there.
+// Permutations that move the channels of `format` last and back; empty: already last.
 struct ChannelsLast {
   std::vector<int32_t> there, back;
 };
@@ -209,7 +207,7 @@ Result<ChannelsLast> ChannelsLastOf(const std::string& format) {
   return Unsupported("data_format " + format);
 }
 
-// The variance of what the elements per channel of x are a sample of: n / (n - 1) times theirs.
+// The unbiased variance: n / (n - 1) times the variance over the n elements per channel.
 ValueId Unbiased(Translation& t, ValueId variance, ValueId x, const std::vector<int32_t>& axes) {
   const DType dtype = t.type(variance).dtype;
   const ValueId dims = t.Value(Op::kGather, {t.ShapeOf(x), t.I32(axes)});
@@ -219,8 +217,8 @@ ValueId Unbiased(Translation& t, ValueId variance, ValueId x, const std::vector<
   return t.Value(Op::kMul, {variance, t.Value(Op::kDiv, {count, others})});
 }
 
-// What training hands on for the statistic in operand `old`: that of this batch, or a running average, which
-// is none where there is nothing to average with.
+// The statistic that training returns for operand `old`: that of this batch, or a running average;
+// kNoValue: no old value to average with.
 ValueId Running(Translation& t, size_t old, ValueId batch) {
   const auto factor = static_cast<float>(t.attrs().f64("exponential_avg_factor", 1));
   if (factor == 1) return batch;
@@ -230,8 +228,8 @@ ValueId Running(Translation& t, size_t old, ValueId batch) {
                             t.Value(Op::kMul, {batch, t.Scalar(dtype, factor)})});
 }
 
-// In training the moments are those of x itself. Keras' LayerNormalization is saved like that, with its rows
-// as channels.
+// In training mode the moments are those of x. Keras saves LayerNormalization like this, with its rows as
+// channels.
 Status NormalizeByMoments(Translation& t) {
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
   const std::string format = t.attrs().str("data_format", "NHWC");
@@ -264,8 +262,8 @@ Status NormalizeByMoments(Translation& t) {
   return {};
 }
 
-// y = (x - mean) * gamma / sqrt(variance + epsilon) + beta, as one multiplication and one addition per
-// channel, in the type of the parameters: x may be of halves where they are f32.
+// y = (x - mean) * gamma / sqrt(variance + epsilon) + beta as one MUL and one ADD per channel, in the
+// parameters' dtype: x may be f16 while they are f32.
 Status FusedBatchNorm(Translation& t) {
   FUSEBOX_TRY(t.Arity(5));
   if (t.attrs().b("is_training", true)) return NormalizeByMoments(t);

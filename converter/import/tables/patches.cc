@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors taken apart: patches of images, parts by number, places by their number in a row.
+// Splitting tensors: image patches, partitions, flat indices as coordinates.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ Attrs Option(const char* name, AttrValue value) {
   return attrs;
 }
 
-// What the attributes of ExtractImagePatches say of height and width.
+// Attributes of ExtractImagePatches, for height and width.
 struct Patches {
   std::vector<int64_t> size, stride, rate;
   std::string padding;
@@ -33,7 +33,7 @@ Result<Patches> PatchesOf(const Translation& t) {
   return made;
 }
 
-// Patches that lie side by side are blocks, and their elements are in the order of SPACE_TO_DEPTH.
+// Adjacent patches are blocks, and their element order is that of SPACE_TO_DEPTH.
 ValueId Blocks(Translation& t, const Shape& image, int64_t size) {
   const auto whole = [&](size_t i) { return static_cast<int32_t>(image[i] - image[i] % size); };
   ValueId x = t.in(0);
@@ -42,7 +42,7 @@ ValueId Blocks(Translation& t, const Shape& image, int64_t size) {
   return t.Value(Op::kSpaceToDepth, {x}, Option("block_size", size));
 }
 
-// Others come from a convolution that copies: its filters are the rows of the unit matrix.
+// Overlapping patches: a convolution with the rows of the identity matrix as filters.
 Result<ValueId> Copies(Translation& t, const Patches& p, int64_t channels) {
   constexpr int64_t kMost = 2048;
   if (t.in_type(0).dtype != DType::kF32)
@@ -67,7 +67,7 @@ Result<ValueId> Copies(Translation& t, const Patches& p, int64_t channels) {
 Status ExtractImagePatches(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   FUSEBOX_ASSIGN(const Patches p, PatchesOf(t));
-  const Shape image = t.in_type(0).shape;  // a copy: emitting moves the values
+  const Shape image = t.in_type(0).shape;  // copied: Emit invalidates references
   if (image.rank() != 4 || image[3] < 1) return Unsupported("the number of its channels is not known");
   const bool side_by_side = p.size == p.stride && p.size[0] == p.size[1] && p.rate[0] == 1 && p.rate[1] == 1;
   const bool known = image[1] >= p.size[0] && image[2] >= p.size[1];
@@ -81,7 +81,7 @@ Status ExtractImagePatches(Translation& t) {
   return {};
 }
 
-// The rows of each number, in their order.
+// The rows of each partition, in their order.
 Status DynamicPartition(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(1)));
@@ -98,7 +98,7 @@ Status DynamicPartition(Translation& t) {
   return {};
 }
 
-// [rank, count]: of each place in a row, where that is along each dimension.
+// [rank, count]: coordinates of flat indices.
 Status UnravelIndex(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const auto dims, t.Ints(1));
@@ -122,15 +122,14 @@ Status SparseToDense(Translation& t) {
   return {};
 }
 
-// Rounded to 2^bits steps per channel, the last dimension, between bounds that are moved so that zero is one
-// of the steps.
+// Rounds to 2^bits steps per channel (last dimension). The bounds are shifted so that zero is a step.
 Status FakeQuantPerChannel(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   for (const size_t i : {1, 2})
     if (!t.is_const(t.in(i)) || t.in_type(i).dtype != DType::kF32)
       return Unsupported("its bounds are not constant");
   const auto least = t.Floats(t.in(1)), most = t.Floats(t.in(2));
-  if (least.size() != most.size()) return Invalid("it has as many lower bounds as upper ones");
+  if (least.size() != most.size()) return Invalid("the numbers of lower and upper bounds differ");
   const int64_t bits = t.attrs().i64("num_bits", 8);
   if (bits < 2 || bits > 16) return Invalid("num_bits " + std::to_string(bits));
   const float low = t.attrs().b("narrow_range", false) ? 1.0f : 0.0f;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: of the same distributions, but not the numbers that TensorFlow draws.
+// Random numbers of the same distributions, but with other values than TensorFlow.
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
 namespace {
 
-// The shape of the result, as far as it is constant.
+// The result's shape, as far as it is constant.
 Shape ShapeFrom(const Translation& t, size_t operand) {
   const auto dims = t.Ints(operand);
   if (dims) return *dims;
@@ -30,13 +30,13 @@ Status Random(Translation& t) {
   return {};
 }
 
-// From the first bound up to below the second.
+// From the first bound (inclusive) to the second (exclusive).
 Status RandomInt(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const DType dtype = t.in_type(1).dtype;
   const ValueId drawn =
       t.Typed(Op::kRandomUniform, {t.ToI32(t.in(0))}, {DType::kF32, ShapeFrom(t, 0)}, Seeds(t));
-  // In 64 bits, which the width of 32 fits.
+  // In 64 bits, because the difference of two 32-bit bounds may overflow.
   const ValueId least = t.Cast(t.in(1), DType::kI64);
   const ValueId width = t.Value(Op::kSub, {t.Cast(t.in(2), DType::kI64), least});
   const ValueId steps = t.Value(Op::kMul, {drawn, t.Cast(width, DType::kF32)});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are gathered into segments, distinct values and how many there are of each, and scattering with a
-// choice.
+// Segment reductions, distinct values and their counts, and scattering with minimum or maximum.
 #include <limits>
 
 #include "converter/import/tables/translate.h"
@@ -14,7 +13,7 @@ Attrs Axis(int64_t axis) {
   return attrs;
 }
 
-// Rows and the segment that each belongs to, in ascending order.
+// Rows and their segment ids, ascending.
 struct Segments {
   ValueId rows, ids;
   int rank = 0;
@@ -32,7 +31,7 @@ Result<Segments> SegmentsOf(Translation& t) {
   return Segments{t.Value(Op::kGather, {t.in(0), t.ToI32(t.in(1))}), t.ToI32(t.in(2)), rank};
 }
 
-// How many rows each segment has, as [segments, 1, 1, ...], in the rows' element type.
+// Number of rows per segment, as [segments, 1, 1, ...], in the rows' dtype.
 ValueId Counts(Translation& t, const Segments& s) {
   const ValueId ones = t.Value(Op::kFill, {t.ShapeOf(s.ids), t.Scalar(t.type(s.rows).dtype, 1)});
   const ValueId counts = t.Value(Op::kSegmentSum, {ones, s.ids});
@@ -47,7 +46,7 @@ Status SegmentSum(Translation& t) {
   return {};
 }
 
-// Divided by how many there are, or by the root of that; nothing is zero there too.
+// The sum divided by the count or its square root; zero for an empty segment.
 template <bool root>
 Status SegmentMean(Translation& t) {
   FUSEBOX_ASSIGN(const Segments s, SegmentsOf(t));
@@ -57,8 +56,8 @@ Status SegmentMean(Translation& t) {
   return {};
 }
 
-// In TFLite the largest of nothing is a finite number, and so is that of infinite numbers alone; the smallest
-// too.
+// In TFLite, the maximum of an empty segment and that of infinities only is a finite number; so is the
+// minimum.
 ValueId ChosenOf(Translation& t, Op unsorted, ValueId rows, ValueId ids, ValueId count) {
   const ValueId chosen = t.Value(unsorted, {rows, ids, count});
   const DType dtype = t.type(rows).dtype;
@@ -71,7 +70,7 @@ ValueId ChosenOf(Translation& t, Op unsorted, ValueId rows, ValueId ids, ValueId
   return t.Value(Op::kSelectV2, {any, chosen, least});
 }
 
-// There are as many segments as the last id says. One that has no row is zero, but for products, which are 1.
+// The last id determines the number of segments. An empty segment is 0, for products 1.
 template <Op unsorted>
 Status SegmentChoice(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
@@ -90,12 +89,12 @@ Status SegmentChoice(Translation& t) {
   return {};
 }
 
-// y, which of y each element is, and how many elements each of y is.
+// Distinct values, the index of each element's value, and counts.
 Status Unique(Translation& t, DType index) {
   Attrs attrs;
   attrs.Set("idx_out_type", index);
   const Node& made = t.Emit(Op::kUnique, {t.in(0)}, std::move(attrs), 2);
-  const ValueId y = made.results[0], which = made.results[1];  // copies: emitting moves the nodes
+  const ValueId y = made.results[0], which = made.results[1];  // copied: Emit invalidates references
   t.Give(0, y);
   t.Give(1, which);
   if (t.results().size() < 3) return {};
@@ -116,7 +115,7 @@ Status UniqueV1(Translation& t) {
   return Unique(t, IndexType(t));
 }
 
-// The second version may look at the slices along an axis; of a list these are its elements.
+// The second version may compare slices along an axis; for a list, these are its elements.
 Status UniqueV2(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
@@ -124,8 +123,7 @@ Status UniqueV2(Translation& t) {
   return Unique(t, IndexType(t));
 }
 
-// Which numbers below `size` occur, or how often: sums over the one-hot forms, in which larger numbers are
-// all zero.
+// Presence or counts of the numbers below `size`: sums of one-hot vectors, which are zero for larger numbers.
 Status Count(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
@@ -137,12 +135,12 @@ Status Count(Translation& t) {
   const ValueId hot =
       t.Value(Op::kOneHot, {t.in(0), t.ToI32(t.in(1)), t.Scalar(dtype, 1), t.Scalar(dtype, 0)}, Axis(-1));
   const ValueId axis = t.I32({rank - 1});
-  if (binary) {  // not the largest, which of nothing is none
+  if (binary) {  // not REDUCE_MAX, which is undefined for an empty list
     t.Give(0, t.Value(Op::kMinimum, {t.Value(Op::kSum, {hot, axis}), t.Scalar(dtype, 1)}));
     return {};
   }
   ValueId counted = hot;
-  if (!weights.is_static()) return Unsupported("whether it has weights is not known");
+  if (!weights.is_static()) return Unsupported("the shape of its weights is not known");
   if (weights.element_count() != 0)
     counted = t.Value(Op::kMul, {hot, t.Value(Op::kExpandDims, {t.in(2), t.I32Scalar(-1)})});
   t.Give(0, t.Value(Op::kSum, {counted, axis}));
@@ -155,7 +153,7 @@ Status Bincount(Translation& t) {
   return rank == 1 ? Count(t) : Unsupported("of rank " + std::to_string(rank));
 }
 
-// Rows [rows, n] that ascend, and for each of the values [rows, m] how many of its row are smaller.
+// Rows [rows, n] are ascending; counts, for each value [rows, m], the smaller elements of its row.
 template <Op smaller>
 Status Bound(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
@@ -167,12 +165,13 @@ Status Bound(Translation& t) {
   return {};
 }
 
-// The larger or smaller of x and what is scattered to the same place: of several, one. Places are numbered
-// over the dimensions that the indices run over.
+// Minimum or maximum of x and all values scattered to the same place. Places are flat indices over the
+// indexed dimensions.
 template <Op choice, Op unsorted>
 Status TensorScatterChoice(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  const Shape shape = t.in_type(0).shape, indices = t.in_type(1).shape;  // copies: emitting moves the values
+  const Shape shape = t.in_type(0).shape,
+              indices = t.in_type(1).shape;  // copied: Emit invalidates references
   if (indices.rank() < 1 || indices.dims().back() < 0)
     return Unsupported("the shape of its indices is not known");
   const auto depth = static_cast<size_t>(indices.dims().back());

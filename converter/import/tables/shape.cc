@@ -10,7 +10,7 @@ Attrs With(const char* name, AttrValue value) {
   return attrs;
 }
 
-// Operand 1 is a shape, an axis, a permutation, paddings: integers that TFLite wants as i32.
+// Operand 1 is a shape, an axis, a permutation or paddings, which TFLite requires as i32.
 template <Op op>
 Status WithIndex(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
@@ -148,7 +148,7 @@ Status ReverseSequence(Translation& t) {
   return {};
 }
 
-// Between pixels there are only reals: of whatever type the image is, ResizeBilinear gives f32.
+// ResizeBilinear returns f32 for every image type.
 template <Op op>
 Status Resize(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
@@ -186,7 +186,7 @@ Status TopK(Translation& t) {
   if (!as_they_are && t.in_type(0).dtype == DType::kNone)
     return Unsupported("the element type of its operand is not known");
   const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.ToI32(t.in(1))}, {}, 2);
-  const ValueId values = made.results[0], indices = made.results[1];  // copies: emitting moves the nodes
+  const ValueId values = made.results[0], indices = made.results[1];  // copied: Emit invalidates references
   t.Give(0, values);
   t.Give(1, as_they_are ? indices : t.Cast(indices, *type));
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables, tensors that are written in place, and tensor lists.
+// Variables, in-place updates and tensor lists.
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -45,11 +45,11 @@ Status VariableShape(Translation& t) {
   return {};
 }
 
-// The list ops keep their operands; the element type travels as an attribute for the lowering.
+// List ops keep their operands; the element type becomes an attribute for lower-lists.
 template <Op op>
 Status List(Translation& t) {
   if (t.results().size() != 1)
-    return Invalid("it gives " + std::to_string(t.results().size()) + " results, expected 1");
+    return Invalid("it has " + std::to_string(t.results().size()) + " results, expected 1");
   Attrs attrs;
   if (const auto* type = std::get_if<DType>(t.attrs().Find("element_dtype")))
     attrs.Set("element_dtype", *type);
@@ -59,7 +59,7 @@ Status List(Translation& t) {
   return {};
 }
 
-// A list of none that grows.
+// An empty list that grows.
 Status EmptyList(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const auto* const type = std::get_if<DType>(t.attrs().Find("element_dtype"));
@@ -88,7 +88,7 @@ ValueId Stacked(Translation& t, ValueId element_shape) {
                  std::move(attrs));
 }
 
-// The items one behind the other, and how many rows each of them is.
+// The concatenated items and the number of rows of each.
 Status ConcatList(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const ValueId stacked = Stacked(t, t.in(1));
@@ -115,8 +115,8 @@ Status Empty(Translation& t) {
   return {};
 }
 
-// Row `number` (counted around the end) of the dense tensor `x` becomes `row`, which has the rank of x and
-// one row.
+// Replaces row `number` (negative: from the end) of the dense tensor `x` by `row`, which has the rank of x
+// and one row.
 ValueId WithRow(Translation& t, ValueId x, ValueId number, ValueId row, int rank) {
   const ValueId shape = t.ShapeOf(x);
   const ValueId rows = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
@@ -127,17 +127,16 @@ ValueId WithRow(Translation& t, ValueId x, ValueId number, ValueId row, int rank
   return t.Value(Op::kDynamicUpdateSlice, {x, row, start});
 }
 
-// x with rows v[k] at the numbers i[k]. The writing in place is TensorFlow's way to save a copy, and means no
-// more than that.
+// x with rows v[k] at indices i[k]. In TensorFlow the update in place only saves a copy.
 Status InplaceUpdate(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_ASSIGN(const int rank,
-                 t.Rank(t.in(2)));  // x has it too, but of a loop's variable it may not be known yet
+                 t.Rank(t.in(2)));  // same rank as x, which may not be known yet for a loop variable
   FUSEBOX_ASSIGN(const int indices, t.Rank(t.in(1)));
   constexpr int64_t kMost = 64;
   const int64_t count = indices == 1 ? t.in_type(1).shape[0] : -1;
-  if (rank < 1 || indices != 1) return Invalid("it takes a list of row numbers");
-  if (count < 0) return Unsupported("how many rows it writes is not known");
+  if (rank < 1 || indices != 1) return Invalid("its row numbers are not a list");
+  if (count < 0) return Unsupported("the number of rows it writes is not known");
   if (count > kMost) return Unsupported("it writes more than " + std::to_string(kMost) + " rows");
   ValueId x = t.in(0);
   const ValueId numbers = t.ToI32(t.in(1));

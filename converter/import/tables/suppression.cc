@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of boxes that overlap little.
+// Non-maximum suppression.
 #include <algorithm>
 
 #include "converter/import/tables/translate.h"
@@ -7,8 +7,8 @@
 namespace fusebox::converter {
 namespace {
 
-// TFLite's give as many indices as may be selected, and how many are. Where that is no fixed number, the
-// others are cut off.
+// TFLite returns as many indices as may be selected, and their count. For a variable output size, the rest is
+// cut off.
 struct Chosen {
   ValueId indices, scores, count;
 };
@@ -20,7 +20,7 @@ ValueId Counted(Translation& t, ValueId list, ValueId count) {
 Chosen Choose(Translation& t, ValueId overlap, ValueId score, bool padded) {
   const Node& made =
       t.Emit(Op::kNonMaxSuppressionV4, {t.in(0), t.in(1), t.ToI32(t.in(2)), overlap, score}, {}, 2);
-  const ValueId indices = made.results[0], count = made.results[1];  // copies: emitting moves the nodes
+  const ValueId indices = made.results[0], count = made.results[1];  // copied: Emit invalidates references
   return {padded ? indices : Counted(t, indices, count), kNoValue, count};
 }
 
@@ -42,7 +42,7 @@ Status NonMaxSuppressionV4(Translation& t) {
   return {};
 }
 
-// With scores, which a sigma other than 0 lowers by how much a better box overlaps.
+// With scores; a sigma other than 0 lowers them by the overlap with better boxes.
 Status NonMaxSuppressionV5(Translation& t) {
   FUSEBOX_TRY(t.Arity(6));
   const Node& made = t.Emit(Op::kNonMaxSuppressionV5,
@@ -58,16 +58,16 @@ Status NonMaxSuppressionV5(Translation& t) {
   return {};
 }
 
-// What CombinedNonMaxSuppression is asked for: boxes [batch, boxes, classes or 1, 4], scores [batch, boxes,
+// Parameters of CombinedNonMaxSuppression: boxes [batch, boxes, classes or 1, 4], scores [batch, boxes,
 // classes].
 struct Combined {
   int64_t images, boxes, classes, parts;  // parts: of the boxes, one per class or one for all
-  int64_t per_class, total, given;        // given: how many come out, with zeros behind those that are found
+  int64_t per_class, total, given;        // given: output size, zero-padded
   ValueId most, overlap, score;
 };
 
 Result<Combined> CombinedOf(Translation& t) {
-  const Shape boxes = t.in_type(0).shape, scores = t.in_type(1).shape;  // copies: emitting moves the values
+  const Shape boxes = t.in_type(0).shape, scores = t.in_type(1).shape;  // copied: Emit invalidates references
   if (boxes.rank() != 4 || !boxes.is_static() || scores.rank() != 3 || !scores.is_static())
     return Unsupported("the shapes of its boxes and scores are not known");
   FUSEBOX_ASSIGN(const int64_t per_class, t.Int(2));
@@ -75,12 +75,13 @@ Result<Combined> CombinedOf(Translation& t) {
   Combined made{.images = scores[0], .boxes = scores[1], .classes = scores[2], .parts = boxes[2]};
   if (boxes[0] != made.images || boxes[1] != made.boxes || boxes[3] != 4 ||
       (made.parts != 1 && made.parts != made.classes))
-    return Invalid("its boxes " + ToString(t.in_type(0)) + " do not fit its scores " +
+    return Invalid("its boxes " + ToString(t.in_type(0)) + " do not match its scores " +
                    ToString(t.in_type(1)));
   constexpr int64_t kMost = 1024;
   if (made.images < 1 || made.boxes < 1 || made.classes < 1 || made.images > kMost / made.classes)
-    return Unsupported("images times classes are none, or more than " + std::to_string(kMost));
-  if (per_class < 1 || total < 1 || total > INT32_MAX) return Invalid("it may select nothing");
+    return Unsupported("the product of images and classes is 0 or more than " + std::to_string(kMost));
+  if (per_class < 1 || total < 1 || total > INT32_MAX)
+    return Invalid("its limit on selected boxes is not positive");
   made.per_class = std::min(per_class, made.boxes);
   made.total = total;
   made.given = t.attrs().b("pad_per_class", false)
@@ -116,8 +117,8 @@ ValueId Packed(Translation& t, const std::vector<ValueId>& parts) {
   return t.Value(Op::kPack, parts, std::move(attrs));
 }
 
-// The boxes and scores that each class of an image keeps, as lists of classes * per_class: scores of what is
-// not kept lie below all.
+// Boxes and scores selected per class of an image, as lists of classes * per_class; unused entries have the
+// lowest score.
 struct Kept {
   ValueId boxes, scores;
 };
@@ -130,7 +131,7 @@ Kept KeptOf(Translation& t, const Combined& c, ValueId boxes, ValueId scores) {
   for (size_t k = 0; k < score.size(); ++k) {
     const ValueId box = of_class[of_class.size() == 1 ? 0 : k];
     const Node& made = t.Emit(Op::kNonMaxSuppressionV4, {box, score[k], c.most, c.overlap, c.score}, {}, 2);
-    const ValueId indices = made.results[0], count = made.results[1];  // copies: emitting moves the nodes
+    const ValueId indices = made.results[0], count = made.results[1];  // copied: Emit invalidates references
     kept_boxes.push_back(t.Value(Op::kGather, {box, indices}));
     kept_scores.push_back(t.Value(Op::kGather, {score[k], indices}));
     counts.push_back(count);
@@ -144,7 +145,7 @@ Kept KeptOf(Translation& t, const Combined& c, ValueId boxes, ValueId scores) {
           t.Value(Op::kReshape, {chosen, t.I32({-1})})};
 }
 
-// `v`, [images, found, ...], with zeros up to how many are given.
+// `v`, [images, found, ...], zero-padded to the output size.
 ValueId Padded(Translation& t, const Combined& c, ValueId v, int64_t found, int rank) {
   if (found == c.given) return v;
   std::vector<int32_t> pads(2 * static_cast<size_t>(rank), 0);
@@ -152,7 +153,7 @@ ValueId Padded(Translation& t, const Combined& c, ValueId v, int64_t found, int 
   return t.Value(Op::kPad, {v, t.Const({{DType::kI32, {rank, 2}}, Buffer::Of<int32_t>(pads)})});
 }
 
-// Per class the best boxes that overlap little; of all classes together the best.
+// The best boxes per class that overlap little, then the best of all classes.
 Status CombinedNonMaxSuppression(Translation& t) {
   FUSEBOX_TRY(t.Arity(6));
   FUSEBOX_ASSIGN(const Combined c, CombinedOf(t));
@@ -166,7 +167,7 @@ Status CombinedNonMaxSuppression(Translation& t) {
   const int64_t found = std::min(c.given, c.per_class * c.classes);
   const Node& best =
       t.Emit(Op::kTopkV2, {Packed(t, kept_scores), t.I32Scalar(static_cast<int32_t>(found))}, {}, 2);
-  const ValueId score = best.results[0], which = best.results[1];  // copies: emitting moves the nodes
+  const ValueId score = best.results[0], which = best.results[1];  // copied: Emit invalidates references
   const ValueId zero = t.Scalar(DType::kF32, 0);
   const ValueId is = t.Value(Op::kGreater, {score, t.Scalar(DType::kF32, kBelowAll)});
   const ValueId of_class = t.Cast(t.Value(Op::kFloorDiv, {which, c.most}), DType::kF32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that no translation will ever take, and what the model's owner can do instead.
+// Ops without a possible translation, and what to do instead.
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -14,29 +14,26 @@ constexpr std::string_view kLoops =
     "control flow of TensorFlow 1; export the model again with functional control flow "
     "(enable_control_flow_v2)";
 constexpr std::string_view kArrays =
-    "an array of TensorFlow 1; export the model again with functional control flow (enable_control_flow_v2), "
-    "whose "
-    "loops fill tensor lists";
+    "a TensorArray of TensorFlow 1; export the model again with functional control flow "
+    "(enable_control_flow_v2), whose loops use tensor lists";
 constexpr std::string_view kParsing =
-    "it parses serialized examples; convert a signature that takes tensors, or cut the parsing off before "
+    "it parses serialized examples; convert a signature with tensor inputs, or remove the parsing before "
     "exporting";
 constexpr std::string_view kPython = "it calls Python";
 constexpr std::string_view kPipeline = "it reads an input pipeline; export a function of tensors";
-constexpr std::string_view kRagged = "TFLite has no ragged tensors; make the model take padded ones";
-constexpr std::string_view kSparse = "TFLite has no sparse tensors; make the model take dense ones";
-constexpr std::string_view kStrings =
-    "TFLite has no such op on strings; leave the preparation of text outside of the model";
+constexpr std::string_view kRagged = "TFLite has no ragged tensors; use padded inputs";
+constexpr std::string_view kSparse = "TFLite has no sparse tensors; use dense inputs";
+constexpr std::string_view kStrings = "TFLite has no such string op; preprocess text outside of the model";
 constexpr std::string_view kFiles = "it reads or writes files";
 
 constexpr std::string_view kImages =
-    "it packs or unpacks image or sound files; convert a signature that takes their samples";
+    "it encodes or decodes image or audio files; convert a signature with decoded inputs";
 constexpr std::string_view kSeeded =
-    "its numbers are those of TensorFlow's own generator for a seed; draw them outside and pass them in";
+    "its numbers are specific to TensorFlow's seeded generator; generate them outside and pass them in";
 
 constexpr Family kFamilies[] = {
-    {"XlaCallModule",
-     "it holds compiled StableHLO, as exports from JAX do; export from the TensorFlow backend"},
-    {"Placeholder", "nothing is fed to it: it is no input of the signature"},
+    {"XlaCallModule", "it holds compiled StableHLO (JAX exports); export from the TensorFlow backend"},
+    {"Placeholder", "it is not an input of the signature"},
     {"Switch", kLoops},
     {"RefSwitch", kLoops},
     {"Merge", kLoops},
@@ -89,11 +86,11 @@ constexpr Family kFamilies[] = {
     {"StatelessRandom", kSeeded},
     {"StatelessMultinomial", kSeeded},
     {"StatelessTruncated", kSeeded},
-    {"CudnnRNN", "it is taken apart where its parameters are constant and its sequences of one length"},
+    {"CudnnRNN", "it is supported only with constant parameters and sequences of equal length"},
     {"LookupTableInsert", "it writes to a lookup table; TFLite's are filled once, before the model runs"},
     {"LookupTableRemove", "it writes to a lookup table; TFLite's are filled once, before the model runs"},
     {"SimpleML", "it runs a decision forest of TensorFlow Decision Forests"},
-    {"TPU", "it runs on a TPU; export the model for serving without them"},
+    {"TPU", "it runs on a TPU; export the model for serving without TPUs"},
     {"ReadFile", kFiles},
     {"WriteFile", kFiles},
     {"SaveV2", kFiles},

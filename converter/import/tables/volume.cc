@@ -5,12 +5,12 @@
 namespace fusebox::converter {
 namespace {
 
-// In NCDHW the channel is dimension 1; TFLite knows NDHWC only, so the work is done between two transposes.
+// TFLite supports only NDHWC; NCDHW ops run between two transposes.
 struct Layout {
   bool ncdhw = false;
   ValueId In(Translation& t, ValueId v) const { return ncdhw ? t.Transpose(v, {0, 2, 3, 4, 1}) : v; }
   ValueId Out(Translation& t, ValueId v) const { return ncdhw ? t.Transpose(v, {0, 4, 1, 2, 3}) : v; }
-  // Of depth, height or width, in a list with one entry per dimension.
+  // Entry for depth, height or width in a list with one entry per dimension.
   int64_t At(const std::vector<int64_t>& values, size_t i) const {
     const size_t at = i + (ncdhw ? 2 : 1);
     return at < values.size() ? values[at] : 1;
@@ -43,7 +43,7 @@ Result<Attrs> ConvAttrs(Translation& t, const Layout& layout) {
   return attrs;
 }
 
-// The filter, [depth, height, width, in, out], stays as it is.
+// The filter layout, [depth, height, width, in, out], is kept.
 Status Conv3D(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
@@ -53,7 +53,7 @@ Status Conv3D(Translation& t) {
   return {};
 }
 
-// The gradient of a convolution, which Keras' Conv3DTranspose is.
+// The gradient of a convolution (Keras' Conv3DTranspose).
 Status ConvTranspose3D(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
@@ -80,10 +80,10 @@ Attrs PlaneAttrs(const Windows& w, size_t h, int64_t width, int64_t stride_w) {
   return attrs;
 }
 
-// A maximum over a box is one over its planes and then over depth. So is a mean: also where the box sticks
-// out, since what it has inside is a box again.
+// MAX_POOL over a box is one over planes, then over depth. The same holds for the mean, also at borders,
+// because the part of the box inside the volume is a box.
 Result<ValueId> PoolBox(Translation& t, Op op, ValueId x, const Windows& w) {
-  const Shape shape = t.type(x).shape;  // a copy: emitting moves the values
+  const Shape shape = t.type(x).shape;  // copied: Emit invalidates references
   if (shape.rank() != 5) return Unsupported("its operand's rank is not known to be 5");
   for (size_t i = 1; i < 5; ++i)
     if (shape[i] < 0) return Unsupported("dimension " + std::to_string(i) + " of its operand is not known");

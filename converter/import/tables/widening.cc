@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFLite's arithmetic on bytes and 16-bit integers is that of quantized numbers, and on halves it has next to
-// none. TensorFlow's own is plain: it is computed in a type that both have, between casts. Casts of integers
-// cut what TensorFlow lets overflow.
+// TFLite treats 8- and 16-bit integers as quantized and has few f16 kernels. TensorFlow's arithmetic on them
+// is plain, so it is computed in a wider dtype between casts. Integer casts wrap where TensorFlow overflows.
 #include <algorithm>
 
 #include "converter/import/tables/translate.h"
@@ -85,7 +84,7 @@ bool IsIn(std::span<const std::string_view> ops, std::string_view op) {
   return std::ranges::find(ops, op) != ops.end();
 }
 
-// The type to compute in; none where it is that of the operands.
+// The dtype to compute in; kNone: that of the operands.
 DType WiderThan(DType dtype, std::string_view op) {
   switch (dtype) {
     case DType::kU8:

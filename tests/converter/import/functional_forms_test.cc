@@ -138,7 +138,7 @@ TEST(Signatures, SayWhatIsNotFed) {
     return (*m.mutable_meta_graphs(0)->mutable_signature_def())["serving_default"];
   };
   EXPECT_THAT(error([&](tf::SavedModel& m) { signature(m).clear_inputs(); }),
-              HasSubstr("nothing is fed to it"));
+              HasSubstr("it is not an input of the signature"));
   EXPECT_THAT(error([&](tf::SavedModel& m) { (*signature(m).mutable_inputs())["x"].set_name("nope:0"); }),
               HasSubstr("input x: is fed to nope:0, which does not exist"));
   EXPECT_THAT(

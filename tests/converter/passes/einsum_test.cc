@@ -169,13 +169,13 @@ TEST(Einsum, NamesItsResultItself) {
 
 TEST(Einsum, RefusesWhatItCannotSay) {
   const std::pair<const char*, const char*> bad[] = {
-      {"...a,ab->b", "sums what its ellipsis stands for"},
+      {"...a,ab->b", "sums over its ellipsis"},
       {"...abc,bc->...a", "for an operand of rank 2"},
       {"a...,b...->ab...", "dimension 1 of operand 0 is 3, dimension 1 of operand 1 is 4"},
       {"aa,ab->b", "repeats a label"},
       {"ab,bc,cd->ad", "more operands than it has"},
       {"ab,bc->ad", "in the result only"},
-      {"a1,bc->ac", "no letter"},
+      {"a1,bc->ac", "not a letter"},
       {"abc,bc->a", "has rank 2, but \"abc\""}};
   for (const auto& [equation, why] : bad) {
     Bench bench;

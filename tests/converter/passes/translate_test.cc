@@ -379,13 +379,13 @@ TEST(Translate, DrawsRandomNumbersByTheBuiltins) {
 TEST(Untranslatable, OpsSayWhatCanBeDone) {
   EXPECT_THAT(WhyUntranslatable("XlaCallModule"), ::testing::HasSubstr("StableHLO"));
   EXPECT_THAT(WhyUntranslatable("Merge"), ::testing::HasSubstr("control flow of TensorFlow 1"));
-  EXPECT_THAT(WhyUntranslatable("TensorArrayV3"), ::testing::HasSubstr("array of TensorFlow 1"));
-  EXPECT_THAT(WhyUntranslatable("ParseExampleV2"), ::testing::HasSubstr("signature that takes tensors"));
+  EXPECT_THAT(WhyUntranslatable("TensorArrayV3"), ::testing::HasSubstr("TensorArray of TensorFlow 1"));
+  EXPECT_THAT(WhyUntranslatable("ParseExampleV2"), ::testing::HasSubstr("signature with tensor inputs"));
   EXPECT_THAT(WhyUntranslatable("RaggedTensorToTensor"), ::testing::HasSubstr("padded"));
-  EXPECT_THAT(WhyUntranslatable("DecodeJpeg"), ::testing::HasSubstr("their samples"));
-  EXPECT_THAT(WhyUntranslatable("StringToHashBucketFast"), ::testing::HasSubstr("on strings"));
+  EXPECT_THAT(WhyUntranslatable("DecodeJpeg"), ::testing::HasSubstr("decoded inputs"));
+  EXPECT_THAT(WhyUntranslatable("StringToHashBucketFast"), ::testing::HasSubstr("string op"));
   EXPECT_THAT(WhyUntranslatable("LookupTableInsertV2"), ::testing::HasSubstr("filled once"));
-  EXPECT_THAT(WhyUntranslatable("StatelessRandomUniformV2"), ::testing::HasSubstr("draw them outside"));
+  EXPECT_THAT(WhyUntranslatable("StatelessRandomUniformV2"), ::testing::HasSubstr("generate them outside"));
   EXPECT_EQ(WhyUntranslatable("Betainc"), "there is no translation of this op");
   // None of them has a translation that this would hide.
   for (const char* op :
