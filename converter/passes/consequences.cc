@@ -20,7 +20,7 @@ class Flow {
     } while (grown_);
     causes_ = kNoLists;
     Visit(entry);
-    // What a list holds is known from its items: where one of them is not, no other op of lists says more.
+    // The type of a list follows from its items: if an item's type is unknown, so is the list's.
     if (std::ranges::any_of(follows_, [](const Node* node) { return fusebox::Has(node->op, kList); })) {
       for (const auto& [node, why] : problems_)
         if (why == kUnknownElement) follows_.insert(node);
@@ -31,7 +31,7 @@ class Flow {
   }
 
  private:
-  // Which problems leave something unknown; those that are hopeless in loops, too.
+  // Problems that count as causes in each phase.
   enum Causes { kHopeless, kNoLists, kAll };
   bool IsCause(const Node& node) const {
     if (!problems_.contains(&node)) return false;
@@ -59,7 +59,7 @@ class Flow {
     }
   }
 
-  // Arguments are the last operands: before those of a branch stands its condition.
+  // Arguments are the last operands; an IF has its condition before them.
   void Call(const Function& f, const Node& node, const Function& callee) {
     const auto pass = [&](const Function& from, const auto& values, const Function& to, const auto& places) {
       const size_t count = std::min<size_t>(values.size(), places.size());
@@ -82,7 +82,7 @@ class Flow {
   std::set<std::pair<const Function*, ValueId>> unknown_;
   std::set<const Node*> follows_;
   Causes causes_ = kHopeless;
-  bool grown_ = false;  // since the walk began
+  bool grown_ = false;  // during this walk
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left untranslated, told apart: causes, and what only follows from them because a type is not known.
+// Separates causes of untranslated nodes from nodes that fail only because of an unknown type.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace fusebox::converter {
 
-// Of a list op that could not be lowered.
+// Error for a list op that cannot be lowered.
 inline constexpr const char* kUnknownElement = "its element shape is not known";
 
-// Why nodes of the functions that an entry reaches cannot be written.
+// Why nodes reachable from an entry cannot be written.
 using Problems = std::map<const Node*, std::string>;
 
-// The nodes among `problems` that compute with a value whose type is unknown because of another one of them.
-// An op that is `hopeless` (nothing translates it, whatever its operands are) is never one of these, and what
-// it leaves unknown comes back in a loop; of any other only what runs behind it follows.
+// The nodes in `problems` that only fail because another one leaves their operands' types unknown. `hopeless`
+// nodes (no translation for any operands) are never consequences. What a hopeless node leaves unknown also
+// propagates around loops; for other nodes it only propagates forward.
 std::set<const Node*> Consequences(const Module&, const Function& entry, const Problems& problems,
                                    const std::function<bool(const Node&)>& hopeless);
 

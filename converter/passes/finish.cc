@@ -13,7 +13,7 @@ std::vector<To> Listed(const Buffer& data) {
   return {values.begin(), values.end()};
 }
 
-// The elements as a list; nothing of a type that lists do not have.
+// The elements as a list; monostate for types without lists.
 AttrValue Elements(const Tensor& tensor) {
   const Buffer& data = tensor.data;
   switch (tensor.type.dtype) {
@@ -31,7 +31,7 @@ AttrValue Elements(const Tensor& tensor) {
 
 Attrs Plain(const Attrs& attrs);
 
-// A FlexBuffer map has numbers, texts, lists and maps: types become their names, shapes lists, tensors maps.
+// FlexBuffer maps hold numbers, strings, lists and maps: dtypes become names, shapes lists, tensors maps.
 AttrValue Plain(const AttrValue& value) {
   if (const auto* type = std::get_if<DType>(&value)) return std::string(Name(*type));
   if (const auto* shape = std::get_if<Shape>(&value)) return shape->dims();
@@ -55,8 +55,8 @@ Attrs Plain(const Attrs& attrs) {
   return out;
 }
 
-// What the written form leaves out, options at their schema default, and what it rounds, reals to f32.
-// Afterwards what is read back equals what was written.
+// Applies the losses of the file format: options with default values are dropped, reals become f32.
+// Afterwards, reading the file back yields an equal graph.
 void SettleOptions(Node& node) {
   if (node.is(Op::kCustom) || node.is(Op::kStablehloComposite)) {
     node.attrs = Plain(node.attrs);
@@ -76,7 +76,7 @@ void SettleOptions(Node& node) {
   for (const auto& [name, value] : rounded) node.attrs.Set(name, value);
 }
 
-// A file tells a scalar from a tensor of unknown rank by what it says of others.
+// TFLite encodes a scalar and an unknown rank alike, unless other tensors have a known rank.
 Status RequireRanks(const Module& module) {
   const Signature* open = nullptr;
   std::string name;
@@ -97,8 +97,7 @@ Status RequireRanks(const Module& module) {
 
 }  // namespace
 
-// Entries first, in the order of the signatures; what nothing reaches goes; fused ops are recorded for the
-// host.
+// Sorts entries first, in signature order; removes unreachable functions; records fused ops for the host.
 Status Finish(Context& context) {
   Module& module = context.module;
   for (const auto& f : module.functions) {

@@ -13,7 +13,7 @@ Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Functio
                                              const std::vector<Type>& inputs, Registry& registry) {
   auto copy = std::make_unique<Module>();
   const std::string name = CopyInto(module, body, *copy);
-  Signature signature{"body", name, {}, {}};  // a body need not have names
+  Signature signature{"body", name, {}, {}};  // bodies may have no names
   for (size_t i = 0; i < body.inputs.size(); ++i) signature.input_names.push_back("in" + std::to_string(i));
   for (size_t i = 0; i < body.outputs.size(); ++i)
     signature.output_names.push_back("out" + std::to_string(i));
@@ -52,9 +52,8 @@ void Settle(Type& type, int64_t size) {
     if (d < 0) d = size;
 }
 
-// The operands' types where every unknown dimension of what the function is given has that size: a state that
-// is made for the batch of the input has that batch and no other. Nothing where the function cannot have that
-// size.
+// Operand types with every unknown dimension of the function's inputs set to `size`, so that derived operands
+// (a state of the batch size) get consistent shapes. nullopt: the function does not support this size.
 std::optional<std::vector<Type>> TypesAtSite(Context& context, const Candidate& candidate, int64_t size) {
   const auto holds = [&](const auto& f) {
     return std::ranges::any_of(f->nodes, [&](const auto& n) { return n.get() == &candidate.composite; });
@@ -86,7 +85,7 @@ std::optional<std::vector<Type>> TypesAtSite(Context& context, const Candidate& 
   return types;
 }
 
-// One proof with every unknown dimension of the operands at `size`.
+// Verifies with every unknown dimension of the operands set to `size`.
 Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, std::vector<Type> inputs,
                                 int64_t size) {
   verify::Options options = ProofOptions(context.options);
@@ -107,8 +106,8 @@ Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, st
                        context.options.registry, options);
 }
 
-// Proves one fused site; odd sizes stand for dimensions that are open. What cannot be proved is let through,
-// and says so, unless it was disproved.
+// Verifies one fused site, with odd sizes for unknown dimensions. Unverifiable sites are accepted with a
+// note; only disproved ones are rejected.
 Result<Approval> Prove(Context& context, const Candidate& candidate) {
   if (IsPlaceholder(candidate.module, candidate.body))
     return Approval{true, "unverifiable: the body is a placeholder", ""};

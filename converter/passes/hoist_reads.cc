@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites that are given a variable get its value: early Keras of TensorFlow 2 hands a stateful layer its
-// variables, and the layer's function reads them, where rules look for values and for what becomes of the
-// state.
+// Replaces variable operands of composites by their values. Early TensorFlow 2 Keras passes variables to a
+// stateful layer, whose function reads them; rules expect values and a visible state update.
 #include <algorithm>
 
 #include "converter/passes/pass.h"
@@ -22,7 +21,7 @@ bool Names(const Module& module, const Function& f, const std::string& variable)
   return false;
 }
 
-// Does the body itself read the variable, and do nothing else with it?
+// True if the body only reads the variable.
 bool OnlyReads(const Module& module, const Function& body, const std::string& variable) {
   const Uses uses(body);
   for (const auto& node : body.nodes) {
@@ -47,8 +46,8 @@ void ReadInput(Function& body, ValueId input, const Variable& variable) {
   body.Sweep();
 }
 
-// Is operand k of the composite a variable whose value would do? Bodies name their variables themselves: the
-// input is not read.
+// The variable of operand k, if its value can replace it. Bodies name their variables themselves, so the
+// input is unused.
 const Variable* VariableAt(Module& module, const Function& f, const Node& node, const Function& body,
                            size_t k) {
   if (k >= body.inputs.size() || node.operands[k] == kNoValue) return nullptr;
@@ -57,7 +56,7 @@ const Variable* VariableAt(Module& module, const Function& f, const Node& node, 
   const Variable* variable = module.FindVariable(handle->attrs.str("shared_name", ""));
   if (!variable || !variable->type.shape.is_static() || !Uses(body).readers(body.inputs[k]).empty())
     return nullptr;
-  // Loops of the body may read what nobody writes: that will be a constant there.
+  // A read-only variable may also be read by loops of the body: it becomes a constant there.
   const bool constant = variable->mutability == Variable::Mutability::kReadOnly;
   return constant || OnlyReads(module, body, variable->name) ? variable : nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After this pass there are no plain calls, and each loop, branch and composite has functions of its own,
-// with the variables they use named inside. So every later pass may look at one function at a time.
+// Afterwards there are no plain calls, and each loop, branch and composite has its own functions, which name
+// the variables they use. So later passes may transform one function at a time.
 #include <set>
 
 #include "converter/passes/pass.h"
@@ -32,7 +32,7 @@ class Inliner {
   Status OwnCopies(Function& f) {
     for (size_t i = 0; i < f.nodes.size(); ++i) {
       Node& node = *f.nodes[i];
-      if (node.is(Op::kCallOnce)) continue;  // once for all who name it, so they go on naming the same one
+      if (node.is(Op::kCallOnce)) continue;  // runs once for all callers, which must share the function
       for (auto& [name, value] : node.attrs) {
         auto* ref = std::get_if<FunctionRef>(&value);
         if (!ref) continue;
@@ -46,7 +46,7 @@ class Inliner {
     return {};
   }
 
-  // When all have copies of their own: what is copied is as the model has it.
+  // Runs after all copies exist, because copies are made from the unmodified functions.
   void NameAllVariables(Function& f) {
     for (const auto& node : f.nodes) {
       const std::vector<std::string> names = References(*node);
@@ -57,7 +57,7 @@ class Inliner {
   }
 
  private:
-  // "StatefulPartitionedCall_1" tells nobody anything; the names inside the callee do.
+  // "StatefulPartitionedCall_1" carries no information; names inside the callee do.
   static void DropCallName(Node& call) {
     const size_t slash = call.location.name.rfind('/');
     const size_t last = slash == std::string::npos ? 0 : slash + 1;
@@ -66,7 +66,7 @@ class Inliner {
     call.location.name.resize(slash == std::string::npos ? 0 : slash);
   }
 
-  // Functions that call each other twice, ten deep and more, are a file that was made to blow up.
+  // Limits crafted files whose nested calls grow exponentially.
   Status Spend(const Function& callee) {
     constexpr size_t kMaxCopies = size_t{1} << 20;
     copies_ += callee.nodes.size() + 1;
@@ -79,7 +79,7 @@ class Inliner {
   Result<std::string> Own(const std::string& name) {
     if (owned_.insert(name).second) return name;
     FUSEBOX_TRY(Spend(*module_.Find(name)));
-    constexpr size_t kMaxFunctions = size_t{1} << 13;  // functions are found by going through all of them
+    constexpr size_t kMaxFunctions = size_t{1} << 13;  // function lookup is linear
     if (module_.functions.size() >= kMaxFunctions)
       return Unsupported("function " + name +
                          ": branches, loops and composites get a copy each of what they " +
@@ -92,14 +92,14 @@ class Inliner {
     return made;
   }
 
-  // Of a variable, or of a lookup table of the source.
+  // Handle of a variable or of a lookup table.
   static bool IsHandle(const Function& f, const Node& node) {
     return node.is(Op::kVarHandle) ||
            (node.is(Op::kOpaque) && node.operands.empty() && node.results.size() == 1 &&
             f.value(node.results[0]).type.dtype == DType::kResource);
   }
 
-  // A variable's handle that goes in as an operand is made anew inside, and leaves the loop's variables.
+  // Recreates a variable's handle inside the callee and removes it from the loop variables.
   void NameVariables(Function& f, Node& node) {
     const Uses uses(f);
     const bool loop = node.is(Op::kWhile);
@@ -149,7 +149,7 @@ class Inliner {
 }  // namespace
 
 Status InlineCalls(Context& context) {
-  FUSEBOX_TRY(Verify(context.module));  // no recursion from here on
+  FUSEBOX_TRY(Verify(context.module));  // rejects recursion
   Inliner inliner(context.module);
   std::vector<std::string> entries;
   for (const Signature& s : context.module.signatures) entries.push_back(s.function);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stateful layers: a variable that starts at zero, and that only one RNN op starts from and writes back to,
-// becomes the op's own state, a variable tensor that the session keeps between calls and resets. Other
-// variables stay variables, which keep any initial value.
+// Stateful layers: a variable that starts at zero, and that only one RNN op reads and updates, becomes the
+// op's state, a variable tensor that the session keeps between calls and resets. All other variables keep
+// their initial values.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,7 @@ bool AllZero(const Buffer& data) {
   return !bytes.empty() && std::ranges::all_of(bytes, [](uint8_t b) { return b == 0; });
 }
 
-// How often the handles of a variable are used, in all functions.
+// Number of uses of each variable's handles, in all functions.
 std::map<std::string, int> HandleUses(const Module& module) {
   std::map<std::string, int> out;
   for (const auto& f : module.functions) {
@@ -56,7 +56,7 @@ class Keeper {
   }
 
  private:
-  // The variable behind a handle; null: not known.
+  // The variable of a handle; null: unknown.
   const Variable* VariableOf(const Uses& uses, ValueId handle) const {
     const Node* maker = uses.producer(handle);
     if (!maker || !maker->is(Op::kVarHandle)) return nullptr;
@@ -77,7 +77,7 @@ class Keeper {
           VariableOf(uses, reader.node->operands[0]) == variable)
         assign = reader.node;
     }
-    // Nobody else looks at it: one read and one assignment.
+    // No other uses: one read and one assignment.
     const auto found = handle_uses_.find(variable->name);
     if (!assign || found == handle_uses_.end() || found->second != 2) return;
     const ValueId state = f_.AddValue(variable->type, variable->name);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last item of a list that a loop writes is what the loop computed last: a state that it carries anyway,
-// as where only the last output of a layer is used. Read from there, the list has no reader left and leaves
-// the loop.
+// If only the last item of a list is read (the last output of a layer), the item is replaced by the loop
+// state with the same value. Then the list has no reader left and is removed from the loop.
 #include "converter/passes/outline/loop.h"
 #include "converter/passes/pass.h"
 
@@ -10,7 +9,7 @@ namespace {
 
 using namespace outline;
 
-// tensor[-1]: the last of its first dimension, which goes.
+// tensor[-1]: the last item along the first dimension, which is dropped.
 bool TakesLast(const Expressions& in, const Node& slice) {
   if (!slice.is(Op::kStridedSlice)) return false;
   const auto begin = in.Ints(slice.operands[1]), strides = in.Ints(slice.operands[3]);
@@ -24,7 +23,8 @@ bool TakesLast(const Expressions& in, const Node& slice) {
          !slice.attrs.i64("new_axis_mask", 0);
 }
 
-// The state that goes on with what the list gets, if every turn writes and there is one at least.
+// The state updated with the value that is written to the list, if every iteration writes and there is at
+// least one.
 std::optional<size_t> StateOf(const StepLoop& loop, const StepLoop::Written& list) {
   if (loop.mask != kNoValue) return {};
   for (const Extent& limit : loop.limits)
@@ -69,7 +69,7 @@ Status ReadLastItems(Context& context) {
   if (changed.empty()) return {};
   for (Function* f : changed) RemoveDead(*f);
   FUSEBOX_TRY(SimplifyLoops(context));
-  for (Function* f : changed) RemoveDead(*f);  // the lists that no loop takes now
+  for (Function* f : changed) RemoveDead(*f);  // lists that no loop uses any more
   return {};
 }
 

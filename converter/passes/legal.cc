@@ -13,7 +13,7 @@
 namespace fusebox::converter {
 namespace {
 
-// Of a node whose result has no element type: what the kernels say to it. Else empty.
+// Why a node's result has no element type, according to its kernels; else empty.
 std::string WhyUntyped(Context& context, Function& f, const Node& node) {
   const auto untyped = [&](ValueId v) { return v != kNoValue && f.value(v).type.dtype == DType::kNone; };
   if (std::ranges::none_of(node.results, untyped) || std::ranges::any_of(node.operands, untyped)) return "";
@@ -25,7 +25,7 @@ std::string WhyUntyped(Context& context, Function& f, const Node& node) {
          (status ? "" : ": " + status.error().message);
 }
 
-// Of a loop or a branch whose condition is no bool. Else empty.
+// Error for a loop or branch whose condition is not bool; else empty.
 std::string WhyNoCondition(Context& context, const Function& f, const Node& node) {
   DType dtype = DType::kBool;
   if (node.is(Op::kIf)) dtype = f.value(node.operands[0]).type.dtype;
@@ -36,7 +36,7 @@ std::string WhyNoCondition(Context& context, const Function& f, const Node& node
   return dtype == DType::kBool ? "" : "its condition is " + std::string(Name(dtype)) + ", expected bool";
 }
 
-// Of a composite that is left: what its rules said.
+// Why a composite was not fused, from its rules.
 std::string WhyNotFused(const Report& report, const Node& node) {
   std::string text;
   for (const SiteReport& site : report.sites) {
@@ -49,7 +49,7 @@ std::string WhyNotFused(const Report& report, const Node& node) {
   return "no rule takes this composite";
 }
 
-// Why a node cannot be written; empty when it can.
+// Why a node cannot be written; empty: it can.
 std::string Problem(Context& context, Function& f, const Node& node) {
   if (node.is(Op::kStablehloComposite) && context.options.composites != Composites::kKeep) {
     const bool placeholder =
@@ -63,11 +63,11 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   if (std::string why = WhyItemDiffers(f, node); !why.empty()) return why;
   if (!node.is(Op::kOpaque)) return kUnknownElement;
   if (IsLookupTable(node.name) && node.operands.empty() && node.attrs.Find("keys"))
-    return "";  // it is for its readers to complain
-  if (std::string why(node.attrs.str("why", "")); !why.empty()) return why;  // the importer's
+    return "";                                                               // reported by its readers
+  if (std::string why(node.attrs.str("why", "")); !why.empty()) return why;  // set by the importer
   const Translate translate = FindTranslation(node.name);
   if (!translate) return WhyUntranslatable(node.name);
-  // Asked once more for its reason; what it emits is taken back.
+  // Runs the translation again to get its reason, and drops the emitted nodes.
   const size_t kept = f.nodes.size();
   Translation translation(context.module, f, context.registry, node);
   const Status status = TranslateWidened(translate, translation);
@@ -75,7 +75,7 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   return status ? "it could be translated only in part" : status.error().message;
 }
 
-// Whatever its operands are.
+// True if no operand types would help.
 bool IsHopeless(const Node& node) {
   return node.is(Op::kOpaque) && (node.attrs.Find("why") || !FindTranslation(node.name));
 }
@@ -84,8 +84,8 @@ class Survey {
  public:
   explicit Survey(Context& context) : context_(context) {}
 
-  // The first problem in what a function reaches; all of them go to the report, in groups, but for those that
-  // follow from others. `fix`: what may be done about sizes that are not known.
+  // Reports all problems reachable from a function, grouped, without consequences of others. Returns the
+  // first one. `fix`: advice for unknown sizes.
   std::string Visit(const std::string& entry, const std::string& fix) {
     std::vector<Found> found;
     std::set<std::string> seen;
@@ -111,7 +111,7 @@ class Survey {
     std::string why;
   };
 
-  // In the order of execution.
+  // In execution order.
   void Collect(const std::string& name, std::set<std::string>& seen, std::vector<Found>& found) {
     if (!seen.insert(name).second) return;
     Function& f = *context_.module.Find(name);
@@ -141,12 +141,11 @@ class Survey {
   }
 
   Context& context_;
-  std::map<const Node*, std::string> problems_;  // of all nodes that were looked at; empty: none
+  std::map<const Node*, std::string> problems_;  // by visited node; empty: no problem
   std::set<const Node*> told_;
 };
 
-// A body is kept for hosts without the plugin; one that cannot be written goes without taking the fused op
-// along.
+// Bodies are kept for hosts without the plugin. A body that cannot be written is dropped; the fused op stays.
 void DropIllegalBodies(Context& context) {
   for (const auto& f : context.module.functions) {
     for (auto& node : f->nodes) {
@@ -163,7 +162,8 @@ void DropIllegalBodies(Context& context) {
 
 }  // namespace
 
-// Signatures that cannot be written are dropped and named, as long as one can, unless they were asked for.
+// Signatures that cannot be written are dropped and reported if others remain, unless they were requested by
+// name.
 Status RequireLegal(Context& context) {
   DropIllegalBodies(context);
   Survey survey(context);
@@ -181,7 +181,7 @@ Status RequireLegal(Context& context) {
   }
   if (kept.empty() || (asked && !first.empty())) return Unsupported(first);
   context.module.signatures = std::move(kept);
-  RemoveUnreachable(context.module);  // with the variables and the bodies of what was dropped
+  RemoveUnreachable(context.module);  // including variables and bodies of dropped signatures
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element's shape is that of what is written or read. If it is known at run time only (an open batch), it
-// is computed from values that exist before the list is first read.
+// The element shape is that of written or read items. If it is only known at run time (unknown batch), it is
+// computed from values that exist before the first read of the list.
 #include "converter/passes/list_elements.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace fusebox::converter {
 namespace {
 
-// What a reader tells of the elements' type; unranked when nothing.
+// Element type according to a reader; unranked: unknown.
 Type ElementType(const ListReader& r) {
   if (r.node->is(Op::kTensorListSetItem) && r.index == 0) return r.f->value(r.node->operands[2]).type;
   if (r.node->is(Op::kTensorListGetItem)) return r.f->value(r.node->results[0]).type;
@@ -32,8 +32,8 @@ Type Declared(const Function& f, const Node& node) {
   return {*dtype, Shape(dims)};
 }
 
-// If a variable starts with fewer unknown dimensions than it goes on with, it is broadcast on the way, and
-// its first shape is not that of the items.
+// If a variable starts with fewer unknown dimensions than the item, it is broadcast in the loop, and its
+// initial shape is not the item's.
 bool Keeps(const Type& initial, const Type& item) {
   if (initial.dtype != item.dtype || !initial.shape.ranked() || initial.shape.rank() != item.shape.rank())
     return false;
@@ -48,12 +48,12 @@ size_t IndexOf(const Function& f, const Node& node) {
   return index;
 }
 
-// Puts nodes before nodes[at], one behind the other.
+// Inserts nodes before nodes[at], in order.
 class ShapeWriter {
  public:
   ShapeWriter(Function& f, size_t at, OpenSizes& open) : f_(f), at_(at), open_(open) {}
 
-  // [length, dimensions...]; `near` may have a value that has these dimensions.
+  // [length, dimensions...]; a value in `near` may have these dimensions.
   ValueId ListShape(ValueId length, const Sizes& dims, const ValueIds& near) {
     ValueIds parts = {Insert(Op::kReshape, {length, Number(1)}, 1)};
     const auto like =
@@ -63,7 +63,7 @@ class ShapeWriter {
       for (const Size& dim : dims) parts.push_back(Write(dim));
     return Insert(Op::kConcatenation, parts, static_cast<int64_t>(dims.size()) + 1);
   }
-  ValueId LengthOf(ValueId list, int rank) { return Pick(ShapeOf(list, rank), 0); }  // still a list
+  ValueId LengthOf(ValueId list, int rank) { return Pick(ShapeOf(list, rank), 0); }  // not lowered yet
 
  private:
   ValueId Insert(Op op, ValueIds operands, int64_t size, DType dtype = DType::kI32) {
@@ -90,7 +90,7 @@ class ShapeWriter {
     if (size.offset != 0) all = Insert(Op::kAdd, {all, Number(size.offset)}, 1);
     return all;
   }
-  // Of sizes that are equal or 1, the one that is not 1.
+  // Of sizes that are equal or 1, the one other than 1.
   ValueId Broadcast(ValueId all, ValueId next) {
     if (all == kNoValue) return next;
     const ValueId one = Insert(Op::kEqual, {all, Number(1)}, 1, DType::kBool);
@@ -102,8 +102,8 @@ class ShapeWriter {
   OpenSizes& open_;
 };
 
-// If the loop carries an item on as a variable, the item has that variable's shape: it is known before the
-// loop, and checked behind it.
+// If the loop carries the item as a variable, the item has that variable's shape: it is known before the
+// loop, and checked after it.
 ValueId CarriedAs(const Module& module, const Function& outer, const ListReader& put) {
   const Function& f = *put.f;
   const ValueId item = put.node->operands[2];
@@ -144,7 +144,7 @@ Elements ListElements::Of(const Node& reserve) {
   return first ? Make(reserve, *first, type.dtype, start, checks) : Elements();
 }
 
-// The node that reads a list first, if all that its items' dimensions come from is there by then.
+// The first reader of a list, if all values that define its items' dimensions exist before it.
 const Node* ListElements::FirstReader(ValueId list, const Sizes& dims) const {
   const Uses uses(f_);
   std::set<ValueId> needed;
@@ -158,7 +158,7 @@ const Node* ListElements::FirstReader(ValueId list, const Sizes& dims) const {
   return nullptr;
 }
 
-// The list is made just before it is read first.
+// Creates the list just before its first reader.
 Elements ListElements::Make(const Node& reserve, const Node& first, DType dtype, const Sizes& start,
                             const Checks& checks) {
   const auto from = f_.nodes.begin() + static_cast<ptrdiff_t>(IndexOf(f_, reserve));
@@ -168,7 +168,7 @@ Elements ListElements::Make(const Node& reserve, const Node& first, DType dtype,
   const Value& steps = f_.value(length);
   const bool known =
       steps.is_const() && steps.type.dtype == DType::kI32 && steps.data.As<int32_t>().size() == 1;
-  // No item fits a list of none, whose loop never runs: its length stays open.
+  // An empty list's loop never runs and no item defines its length, so the length stays unknown.
   std::vector<int64_t> dims = {known && steps.data.As<int32_t>()[0] > 0 ? steps.data.As<int32_t>()[0]
                                                                         : Shape::kUnknown};
   for (const Size& size : start) dims.push_back(size.is_number() ? size.offset : Shape::kUnknown);
@@ -180,8 +180,8 @@ Elements ListElements::Make(const Node& reserve, const Node& first, DType dtype,
   return {list, shape};
 }
 
-// Gives a list the shape of the loop's results. If the loop changed that shape, the run fails instead of
-// computing something else.
+// Reshapes a list after the loop to its expected shape. If the loop changed the shape, the run fails instead
+// of computing wrong values.
 void ListElements::CheckBehind(const Node& loop, ValueId given_back, const Sizes& dims, ValueId length,
                                Type type) {
   const auto i = static_cast<size_t>(std::ranges::find(loop.results, given_back) - loop.results.begin());

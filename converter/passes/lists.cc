@@ -7,7 +7,7 @@
 namespace fusebox::converter {
 namespace {
 
-constexpr int kDeepest = 16;  // functions and lists, one in or behind the other
+constexpr int kDeepest = 16;  // nesting of functions and lists
 
 class Visitor {
  public:
@@ -15,7 +15,7 @@ class Visitor {
   Visitor(const Module& module, const Function& f, const Read& read) : module_(module), f_(f), read_(read) {}
   bool complete() const { return complete_; }
 
-  // Each list once: they may meet again on many ways.
+  // Visits each list once, because ways may join.
   void Visit(const Function& f, ValueId list, ListReader way, int depth) {
     complete_ &= depth <= kDeepest;
     if (!complete_ || !seen_.emplace(&f, list).second) return;
@@ -89,7 +89,7 @@ std::string WhyItemDiffers(const Function& f, const Node& node) {
   return differ ? "items of different shapes, " + ToString(element) + " and " + ToString(item) : "";
 }
 
-// Items that do not fit say more than the lists that they leave behind.
+// Items of the wrong shape are a better error than the lists that they block.
 std::string WhyListsStay(const Module& module) {
   std::string first;
   for (const auto& f : module.functions) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor list becomes one dense tensor [length, element...]: RESERVE is FILL with zeros, STACK and
-// FROM_TENSOR are the tensor itself, GET_ITEM is GATHER, SET_ITEM is DYNAMIC_UPDATE_SLICE, behind as many
-// zeros as make room where the list may grow. The element's shape comes from what is put in or taken out
-// (list_elements.h).
+// A tensor list becomes one dense tensor [length, element...]: RESERVE becomes FILL with zeros, STACK and
+// FROM_TENSOR the tensor itself, GET_ITEM becomes GATHER, SET_ITEM becomes DYNAMIC_UPDATE_SLICE, after zero
+// padding if the list may grow. list_elements.h finds the element shape.
 #include <algorithm>
 #include <map>
 
@@ -19,7 +18,7 @@ class ListLowering {
  public:
   ListLowering(Module& module, Registry& registry) : module_(module), registry_(registry) {}
 
-  // One round: lists whose elements are known by now are lowered, others wait for better types.
+  // One round lowers lists with known elements; the others wait for better types.
   Status Run(Function& f) {
     std::vector<const Node*> reserved;
     for (const auto& node : f.nodes)
@@ -78,7 +77,7 @@ class ListLowering {
     return true;
   }
 
-  // The list behind which there are zeros up to `index`.
+  // The list, zero-padded up to `index`.
   static ValueId Grown(Translation& t, Function& f, ValueId index) {
     Attrs axis;
     axis.Set("axis", int64_t{0});
@@ -90,7 +89,7 @@ class ListLowering {
     const ValueId dims = t.Value(Op::kConcatenation, {missing, element}, axis);
     const ValueId zeros = t.Value(Op::kFill, {dims, t.Scalar(t.in_type(0).dtype, 0)});
     const ValueId grown = t.Value(Op::kConcatenation, {t.in(0), zeros}, axis);
-    Type type = t.in_type(0);  // its elements do not change
+    Type type = t.in_type(0);  // element type is unchanged
     if (type.shape.rank() > 0) type.shape.dims()[0] = Shape::kUnknown;
     f.value(grown).type = type;
     return grown;
@@ -104,7 +103,7 @@ class ListLowering {
     return true;
   }
 
-  // A list that a loop carries is dense in the loop's functions and results too.
+  // A list carried by a loop becomes dense in the loop's functions and results.
   Result<bool> Loop(Translation& t, Function& f) {
     const Node& node = t.node();
     Function& cond = Callee(module_, node, "cond_subgraph_index");
@@ -122,7 +121,7 @@ class ListLowering {
     return false;
   }
 
-  // A list that a branch takes is dense in it, and one that both give is dense behind them.
+  // A list passed to a branch becomes dense in it; one returned by both branches becomes dense after them.
   Result<bool> Branches(Translation& t, Function& f) {
     const Node& node = t.node();
     for (const char* branch : kBranches) {
@@ -157,7 +156,7 @@ class ListLowering {
 };
 
 Status LowerLists(Module& module, const std::vector<std::string>& entries, Registry& registry) {
-  constexpr int kRounds = 4;  // reading lists first, then, with the types that gives, those that are written
+  constexpr int kRounds = 4;  // lists that are read first; their types then resolve written lists
   Status first;
   for (int round = 0; round < kRounds && !WhyListsStay(module).empty(); ++round) {
     for (const std::string& name : entries) {
@@ -171,7 +170,7 @@ Status LowerLists(Module& module, const std::vector<std::string>& entries, Regis
   return left.empty() ? Status() : Unsupported(left);
 }
 
-// What such ops give may be what the lists are waiting for: they are the first to be reported.
+// Results of opaque ops may define the elements: these ops are reported first.
 bool AnyOpaque(const Module& module) {
   return std::ranges::any_of(module.functions, [](const auto& f) {
     return std::ranges::any_of(f->nodes, [](const auto& node) { return node->is(Op::kOpaque); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on inputs whose sizes are open: which option fixes what.
+// Advice on inputs of unknown size: which option fixes it.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace fusebox::converter {
 
-// "fix the batch size (--batch N) or the input's shape (--shape x=N,28)", as far as options are left that do
-// it: --batch is not named where it was given, nor an input that is fixed. Empty: none is open.
+// "fix the batch size (--batch N) or the input's shape (--shape x=N,28)", without options and inputs that are
+// already set. Empty: all sizes are known.
 std::string HowToFix(const Context&, const Signature&);
-// That of the first signature that has any.
+// Advice for the first signature with unknown sizes.
 std::string HowToFix(const Context&);
 
 }  // namespace fusebox::converter

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of optimize/, constant folding and sharing, until nothing is left to do.
+// Runs the rules of optimize/, constant folding and sharing to a fixpoint.
 #include "converter/passes/optimize/edit.h"
 
 namespace fusebox::converter {
 namespace {
 
-// Each round takes something away; a graph needs few, and a mistake in a rule must not hang.
+// Graphs need few rounds; the limit only prevents an endless loop of a faulty rule.
 constexpr int kRounds = 64;
 
 Status Optimize(Context& context, Function& f) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes: one walk over the graph each, one file each, listed in order in passes.def.
+// Passes: one walk over the graph and one file each, listed in order in passes.def.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ struct Context {
   Registry& registry;
   const Options& options;
   Report& report;
-  const Services* services = nullptr;  // of the kernels that fold; null: no threads
+  const Services* services = nullptr;  // for constant folding; null: no threads
   bool halves = false;                 // the source stores weights as f16
-  // By signature and name: inputs whose one open dimension --batch has fixed, which may be a length.
+  // By signature and name: inputs whose only unknown dimension was set by --batch and may be a length.
   std::set<std::pair<std::string, std::string>> lengths = {};
 
   void Note(std::string text) { report.notes.push_back(std::move(text)); }
@@ -39,15 +39,15 @@ const std::vector<Pass>& Passes();
 
 // Runs all passes; verifies the graph after each and names the pass in errors.
 Status RunPasses(Context&);
-// Runs those that make a body runnable.
+// Runs the passes that make a body runnable.
 Status RunProofPasses(Context&);
 
-// Does `step` for each signature. One that fails is dropped and named in the report, as long as another is
-// left and none was asked for by name; else its failure is the result.
+// Runs `step` for each signature. A failing signature is dropped and reported if others remain and none was
+// requested by name; otherwise its error is returned.
 Status ForEachSignature(Context&, const std::function<Status(const Signature&)>& step);
 
-// Makes `body` of `module` runnable by the host in a copy, by the passes that proofs run. Returns the module
-// that holds the copy as its first function.
+// Copies `body` of `module` and makes the copy runnable with the proof passes. Returns the module whose first
+// function is the copy.
 Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body,
                                              const std::vector<Type>& inputs, Registry&);
 

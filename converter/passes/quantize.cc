@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Post-training quantization, as asked for (converter/quantize).
+// Post-training quantization (converter/quantize).
 #include <fmt/format.h>
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace {
 
 using quantize::Sample;
 
-// The definition of a fused op stands for what was fused, and shares its weights: it stays as it is.
+// Bodies of fused ops share their weights and stay unchanged.
 std::set<std::string> Definitions(const Module& module) {
   std::set<std::string> out;
   for (const auto& f : module.functions)
@@ -21,7 +21,8 @@ std::set<std::string> Definitions(const Module& module) {
   return out;
 }
 
-// Weights, wherever they are, in loops and branches too; not of functions whose activations will be stored.
+// Weights in all functions, including loops and branches, except functions whose activations will be
+// quantized.
 void StoreWeights(Context& context) {
   const auto definitions = Definitions(context.module);
   std::set<std::string> later;
@@ -34,14 +35,15 @@ void StoreWeights(Context& context) {
   }
 }
 
-// What came in halves, and is the same in them still, goes back to them: no file grows by being converted.
+// Constants that were f16 in the source and are still exact in f16 are stored as f16 again, so files do not
+// grow.
 void KeepHalves(Context& context) {
   const auto definitions = Definitions(context.module);
   for (const auto& f : context.module.functions)
     if (!definitions.contains(f->name)) quantize::ToFloat16(context, *f, true);
 }
 
-// 8 bits: the functions of signatures. The activations of what loops and branches run stay float.
+// int8: functions of signatures only. Activations in loops and branches stay float.
 Result<quantize::Twins> StoreActivations(Context& context, const Module& before, const Signature& signature,
                                          const std::vector<Sample>& samples) {
   FUSEBOX_ASSIGN(const auto measured, quantize::Measure(context, before, signature.function, samples));
@@ -51,7 +53,7 @@ Result<quantize::Twins> StoreActivations(Context& context, const Module& before,
   return twins;
 }
 
-// The one value that all of an f32 input's data is.
+// The value of all of an f32 input's data, if it is only one.
 std::optional<float> OnlyValue(const std::vector<Sample>& samples, size_t input) {
   std::optional<float> only;
   for (const Sample& sample : samples) {

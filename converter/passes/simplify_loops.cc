@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops carry less: a variable that no live result needs goes, and one that stays a constant throughout is
-// used directly.
+// Removes loop variables that no live result needs, and replaces constant ones by the constant.
 #include <unordered_set>
 
 #include "converter/passes/pass.h"
@@ -20,7 +19,7 @@ class Loop {
     for (size_t i = node_.operands.size(); i-- > 0;) BindConstant(i);
     const std::vector<bool> live = Live();
     for (size_t i = node_.operands.size(); i-- > 0;)
-      if (!live[i] && node_.operands.size() > 1) Drop(i);  // a loop has at least one variable
+      if (!live[i] && node_.operands.size() > 1) Drop(i);  // a loop needs at least one variable
     RemoveDead(body_);
     RemoveDead(cond_);
   }
@@ -40,11 +39,11 @@ class Loop {
     }
   }
 
-  // Inputs that the outputs `wanted` of a function hang on.
+  // Inputs that the outputs `wanted` of a function depend on.
   static std::vector<bool> Needs(const Function& f, std::vector<ValueId> wanted) {
     const Uses uses(f);
     std::unordered_set<ValueId> seen;
-    for (const auto& node : f.nodes)  // what acts on the world is needed whatever its results are for
+    for (const auto& node : f.nodes)  // nodes with side effects are always needed
       if (Info(node->op).effects != Effects::kPure)
         wanted.insert(wanted.end(), node->operands.begin(), node->operands.end());
     while (!wanted.empty()) {

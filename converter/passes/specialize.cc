@@ -6,8 +6,8 @@
 namespace fusebox::converter {
 namespace {
 
-// Before types flow, what importers declared for inner values may speak of other shapes than the ones asked
-// for: -1 stays compatible with any, so only what is known is kept.
+// Importers may have declared other shapes for inner values than those set here. Unknown dimensions stay
+// compatible, so only known ones are kept.
 Status SetInput(Context& context, const Signature& s, size_t i, std::vector<std::string>& used,
                 bool& batched) {
   const Options& options = context.options;
@@ -31,7 +31,7 @@ Status SetInput(Context& context, const Signature& s, size_t i, std::vector<std:
   return {};
 }
 
-// The one open dimension of the only input is as likely a length as a batch.
+// The only unknown dimension of the only input may be a length instead of a batch.
 void NoteLength(Context& context) {
   for (const Signature& s : context.module.signatures) {
     if (s.input_names.size() != 1 || !context.lengths.contains({s.key, s.input_names[0]})) continue;

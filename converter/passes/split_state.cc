@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State is a value: the operand that an RNN op updates in place is a variable tensor that another op
-// produces, for this op alone. Where the initial state is a constant, an input, or read by others too, a
-// producer is put in between.
+// The operand that an RNN op updates in place must be a variable tensor with its own producer. If the initial
+// state is a constant, an input, or has other readers, a producer is inserted.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -50,7 +49,7 @@ class Splitter {
         }
         Value& variable = f_.value(node->operands[static_cast<size_t>(index)]);
         variable.is_variable = true;
-        // One tensor in the file: what the op knows of the final state holds for the initial one too.
+        // Both are one tensor in the file, so the final state's type also holds for the initial one.
         const ValueId final_state = FinalState(*node, index);
         if (final_state != kNoValue && Compatible(f_.value(final_state).type, variable.type))
           variable.type = f_.value(final_state).type;
@@ -60,7 +59,7 @@ class Splitter {
   }
 
  private:
-  // No two calls need give the same: the session keeps the state.
+  // Calls may return different results, because the session keeps the state.
   void NoteKept(const Node& node) {
     if (noted_ == &node) return;
     noted_ = &node;
@@ -69,8 +68,7 @@ class Splitter {
                   "ResetVariableTensors");
   }
 
-  // The result that names the final state of operand `index`: state results come last, in the order of their
-  // operands.
+  // The result that is the final state of operand `index`. State results come last, in operand order.
   static ValueId FinalState(const Node& node, int index) {
     const auto states = StateOperands(node.op);
     size_t after = 0;
@@ -79,8 +77,8 @@ class Splitter {
     return after <= node.results.size() ? node.results[node.results.size() - after] : kNoValue;
   }
 
-  // A tensor that is made anew at every run: FILL for a uniform constant and for what one gives, else the
-  // value times one, which keeps every bit.
+  // A tensor that is produced anew at every run: FILL for a uniform constant or another FILL, else the value
+  // times one, which is exact.
   Result<ValueId> Produce(size_t at, ValueId state) {
     const Value& v = f_.value(state);
     const Type type = v.type;
@@ -104,7 +102,7 @@ class Splitter {
   Context& context_;
   Function& f_;
   const Node* noted_ = nullptr;
-  std::set<ValueId> kept_;  // what ops leave in tensors that the session keeps
+  std::set<ValueId> kept_;  // final states in tensors that the session keeps
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup tables in their written form: one function fills all of them, and every entry that uses one calls it
-// once.
+// Writes lookup tables: one function initializes all of them, and every entry that uses one calls it once.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -9,7 +9,7 @@
 namespace fusebox::converter {
 namespace {
 
-// Opaque nodes whose results nobody reads are left-overs of training and bookkeeping.
+// Opaque nodes without readers are left-overs of training and bookkeeping.
 int DropUnreadOpaque(Function& f) {
   int dropped = 0;
   for (bool again = true; again;) {
@@ -30,7 +30,7 @@ int DropUnreadOpaque(Function& f) {
   return dropped;
 }
 
-// Bodies of fused ops: nothing calls them, so types do not flow into them from a signature.
+// Bodies of fused ops have no callers, so type inference does not reach them from a signature.
 std::vector<std::string> KeptBodies(const Module& module) {
   std::vector<std::string> out;
   for (const auto& f : module.functions)
@@ -46,15 +46,14 @@ Status TranslateOps(Context& context) {
     FUSEBOX_TRY(TranslateFunction(context.module, *context.module.functions[i], context.registry));
     DropUnreadOpaque(*context.module.functions[i]);
   }
-  // Types that the source states are believed until here; where they contradict each other, the file is at
-  // fault, not a pass.
+  // Declared types are trusted until here. A contradiction is an error in the file, not in a pass.
   if (Status sound = Verify(context.module); !sound)
     return Invalid("the model contradicts itself: " + sound.error().message);
   return {};
 }
 
 Status FoldAndTranslate(Context& context) {
-  // each round needs the one before only for chains of shape arithmetic: few in practice
+  // Only chains of shape arithmetic need several rounds, in practice few.
   constexpr int kRounds = 12;
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
@@ -67,7 +66,7 @@ Status FoldAndTranslate(Context& context) {
     }));
     for (const std::string& body : KeptBodies(context.module)) {
       bool better = false;
-      // A body that contradicts itself is dropped by the pass "legal"; it is not the model's fault.
+      // A contradictory body is dropped by the pass "legal"; the model itself is valid.
       changed |= InferTypes(context.registry, context.module, *context.module.Find(body), &better) && better;
     }
     for (size_t i = 0; i < context.module.functions.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables: who writes them, freezing those that nobody writes, and the written form of the rest.
+// Variables: their writers, freezing of unwritten ones, and the written form of the others.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,7 +9,7 @@
 namespace fusebox::converter {
 namespace {
 
-// The variable behind each resource value of a function.
+// The variable of each resource value of a function.
 std::map<ValueId, std::string> Handles(const Function& f) {
   std::map<ValueId, std::string> out;
   for (const auto& node : f.nodes)
@@ -17,7 +17,7 @@ std::map<ValueId, std::string> Handles(const Function& f) {
   return out;
 }
 
-// Does this node only look at the variable? Bodies of composites and loops name their variables themselves.
+// True if the node only reads the variable. Bodies of composites and loops name their variables themselves.
 bool OnlyReads(const Node& node) {
   if (node.is(Op::kReadVariable) || Info(node.op).effects == Effects::kControl) return true;
   return node.is(Op::kOpaque) && (node.name == "ReadVariableOp" || node.name == "ResourceGather" ||
@@ -84,7 +84,7 @@ Status Freeze(Context& context) {
   return {};
 }
 
-// A mutable variable starts from its checkpoint value: one function assigns all of them, and every entry
+// A mutable variable starts with its checkpoint value: one function assigns all of them, and every entry
 // calls it once.
 Status WriteVariables(Context& context) {
   Module& module = context.module;
@@ -92,7 +92,7 @@ Status WriteVariables(Context& context) {
   for (const auto& f : module.functions)
     for (const auto& [value, name] : Handles(*f)) used.insert(name);
   std::erase_if(module.variables, [&](const Variable& v) { return !used.contains(v.name); });
-  // What has no value here is assigned by the model: a .tflite brings a CALL_ONCE of its own.
+  // Variables without a value here are assigned by the model: a .tflite has its own CALL_ONCE.
   if (std::ranges::none_of(module.variables, [](const Variable& v) { return bool(v.initial); })) return {};
   Function& init = module.Add("initialize_variables");
   for (const Variable& v : module.variables) {

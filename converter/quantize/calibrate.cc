@@ -18,7 +18,7 @@ bool IsFile(const std::string& path) {
   return fs::is_regular_file(path, none);
 }
 
-// How many files there are of path.NUMBER.npy.
+// Number of files path.NUMBER.npy.
 size_t CountNumbered(const std::string& path) {
   const std::string stem = fs::path(path).filename().string() + ".", tail = ".npy";
   size_t count = 0;
@@ -33,7 +33,7 @@ size_t CountNumbered(const std::string& path) {
   return count;
 }
 
-// The files of one input: by number, or NAME.npy, NAME.0.npy..
+// Files of one input: numbered (NAME.0.npy..), or NAME.npy.
 Result<std::vector<std::string>> FilesOf(const std::string& dir, const std::string& name, size_t index) {
   for (const std::string& stem : {"in" + std::to_string(index), name}) {  // as `run --input-dir` does
     const std::string path = dir + "/" + stem;
@@ -59,7 +59,7 @@ std::unexpected<Error> Misfit(const Tensor& array, const Type& type, const std::
                  ": samples have the input's shape, along the first dimension or along one more before it");
 }
 
-// An array as samples of the input's type: it is one, or its first dimension counts them.
+// An array as samples of the input's type: one sample, or one per index of its first dimension.
 Result<std::vector<Tensor>> Split(const Tensor& array, const Type& type, const std::string& file) {
   if (array.data.size() == 0 && type.shape.element_count() != 0)
     return Invalid(file + ": holds " + ToString(array.type) + ", no sample: an input is " + ToString(type));
@@ -90,14 +90,14 @@ bool IsFinite(const Tensor& tensor) {
   return std::ranges::all_of(tensor.data.As<float>(), [](float value) { return std::isfinite(value); });
 }
 
-// The folder that a signature's samples are in.
+// The folder with a signature's samples.
 std::string FolderOf(const Signature& signature, const std::string& dir) {
   std::error_code none;
   const std::string own = dir + "/" + signature.key;
   return fs::is_directory(own, none) ? own : dir;
 }
 
-// The .npy files right in a folder, by name, but for those of `read`; commas between them.
+// Names of .npy files in a folder except `read`, separated by commas.
 std::string Others(const std::string& dir, const std::set<std::string>& read = {}) {
   constexpr size_t kMost = 5;
   std::set<std::string> names;
@@ -187,7 +187,7 @@ std::vector<ValueId> Activations(const Function& f) {
 
 namespace {
 
-// What an op updates in place must be no output: it gets a copy, the value times one.
+// An in-place updated state cannot be an output: it gets a copy, the value times one.
 void DetachStates(Function& f) {
   for (size_t at = 0; at < f.nodes.size(); ++at) {
     Node* const node = f.nodes[at].get();
@@ -215,7 +215,7 @@ Result<Observer> Observer::Create(Context& context, const Module& module, const 
   DetachStates(*out.module_->Find(function));
   out.module_->Find(function)->outputs = std::move(values);
   const std::vector<std::string> entries = {function};
-  // The context keeps the registry for longer than this.
+  // The caller's registry outlives this object.
   const std::shared_ptr<Registry> registry(&context.registry, [](Registry*) {});
   FUSEBOX_ASSIGN(out.program_, run::Program::Create(*out.module_, registry, entries));
   FUSEBOX_ASSIGN(out.runner_, run::Runner::Create(*out.program_, threads));
@@ -239,7 +239,7 @@ void Range::Widen(const Tensor& tensor) {
 
 namespace {
 
-// The values that were asked for, of one sample.
+// The observed values of one sample.
 class Seen {
  public:
   Seen(const Function& f, const Sample& sample, std::span<const ValueId> values,
@@ -249,7 +249,7 @@ class Seen {
     for (size_t i = 0; i < values.size(); ++i) tensors_[values[i]] = tensors[i];
   }
   bool Gave(ValueId v) const { return tensors_.contains(v) || f_.value(v).is_const(); }
-  // Nothing where it was not asked for. A state that the session keeps begins as zeros, the first time.
+  // nullopt: not observed. A state kept by the session starts with zeros.
   std::optional<Tensor> Of(ValueId v) const {
     if (const auto it = tensors_.find(v); it != tensors_.end()) return it->second;
     const Value& value = f_.value(v);
@@ -273,7 +273,7 @@ bool HasConstantWeights(const Function& f, const Node& lstm) {
   return true;
 }
 
-// The LSTM ops of a function, and what runs them step by step.
+// The LSTM ops of a function, and their step-by-step runners.
 class LstmCells {
  public:
   LstmCells(Context& context, const Function& f) : context_(context), f_(f) {
@@ -299,7 +299,7 @@ class LstmCells {
   }
 
  private:
-  // What the session keeps goes on from where the sample before left it.
+  // A state kept by the session continues from the previous sample.
   std::optional<Tensor> Begins(const Seen& seen, ValueId v) const {
     const auto it = kept_.find(v);
     return it != kept_.end() && !seen.Gave(v) ? it->second : seen.Of(v);
@@ -308,7 +308,7 @@ class LstmCells {
   Context& context_;
   const Function& f_;
   std::vector<std::pair<const Node*, std::optional<LstmSteps>>> cells_;
-  std::map<ValueId, Tensor> kept_;  // by the state that an op updates
+  std::map<ValueId, Tensor> kept_;  // by updated state
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A border is a QUANTIZE or DEQUANTIZE: it takes time, and QUANTIZE rounds. A node leaves the 8 bits where
-// that makes no border more than it saves; so islands of bytes between f32 ops go, and a net that can be of
-// bytes throughout has no border to save.
+// A border is a QUANTIZE or DEQUANTIZE: it costs time, and QUANTIZE rounds. A node stays f32 if that saves at
+// least as many borders as 8 bits are worth to it. This removes small 8-bit islands between f32 ops; a model
+// that can run in 8 bits throughout has no borders.
 #include <algorithm>
 #include <limits>
 #include <ranges>
@@ -13,10 +13,10 @@ namespace fusebox::converter::quantize {
 namespace {
 
 constexpr int kNever = std::numeric_limits<int>::max() / 2;
-// Elements from which a constant is worth storing in bytes.
+// Number of elements from which an i8 constant pays off.
 constexpr size_t kTable = 1024;
 
-// Whose results change as a whole where an operand is a little off.
+// Ops whose results change completely after a small change of an operand.
 bool IsExact(const Function& f, const Node& reader) {
   if (!Has(reader.op, kDiscrete)) return false;
   return !reader.is(Op::kCast) || !IsFloat(f.value(reader.results[0]).type.dtype);
@@ -32,7 +32,7 @@ bool HasTable(const Function& f, const Node& node) {
   });
 }
 
-// How many borders it may cost to have the node in 8 bits.
+// Number of borders that running the node in 8 bits is worth.
 int Worth(const Function& f, const Node& node) {
   const bool has_table = HasTable(f, node);
   if (IsFixture(node) || (has_table && node.is(Op::kGather))) return kNever;
@@ -59,7 +59,7 @@ class Choice {
     return v != kNoValue && f_.value(v).type.dtype == DType::kF32 && !f_.value(v).is_const();
   }
 
-  // What an exact op is given is exact as far back as it is only moved and added.
+  // Operands of an exact op must be exact as far back as they are only moved or added.
   void KeepExact(const Node& node) {
     if (IsFloatOp(&node)) {
       if (IsExact(f_, node)) exact_.insert(&node);
@@ -67,7 +67,7 @@ class Choice {
     }
     if (IsFixture(node) || Has(node.op, kCostly)) return;
     if (IsState(node)) {
-      floats_[&node] = "";  // what rounds it is the QUANTIZE to 8 or 16 bits
+      floats_[&node] = "";  // rounded by the QUANTIZE to 8 or 16 bits
       return;
     }
     bool exact = false, relative = false, others = false;
@@ -84,7 +84,7 @@ class Choice {
       floats_[&node] = "only ops that have no 8-bit form read it";
   }
 
-  // Whether its result is what an LSTM of integers starts from, and nothing else.
+  // Whether the result is only used as initial state of an integer LSTM.
   bool IsState(const Node& node) const {
     if (node.results.empty() || node.results[0] == kNoValue) return false;
     const auto readers = uses_.readers(node.results[0]);
@@ -105,7 +105,7 @@ class Choice {
     return false;
   }
 
-  // Around the node.
+  // Borders around the node.
   int Borders(const Node& node) const {
     std::set<ValueId> values;
     for (const ValueId v : node.operands)
@@ -114,7 +114,7 @@ class Choice {
       if (IsActivation(v)) values.insert(v);
     return static_cast<int>(std::ranges::count_if(values, [&](ValueId v) { return IsBorder(v); }));
   }
-  // Inputs and outputs of the function are f32 in any case.
+  // Inputs and outputs of the function are always f32.
   bool IsBorder(ValueId v) const {
     bool bytes = false, floats = false;
     for (const auto& use : uses_.readers(v))

@@ -8,10 +8,10 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-// Elements below which weights are left alone: they would save less than scales, or a DEQUANTIZE, take.
+// Smaller weights save less than their scales or a DEQUANTIZE cost.
 constexpr size_t kFewest = 256, kFewestRestored = 1024;
 
-// The weights of ops that have hybrid kernels, and the axis of their scales (-1: one for all).
+// Weights of ops with hybrid kernels, and the axis of their scales (-1: one scale).
 struct Weights {
   std::vector<size_t> operands;
   int axis = -1;
@@ -49,7 +49,7 @@ class Storer {
            !outputs_.contains(v);
   }
 
-  // The constant's i8 form, made once; nothing where it cannot be.
+  // The constant's i8 form, created once; kNoValue: not representable.
   ValueId Bytes(ValueId v, int axis) {
     const auto known = made_.find({v, axis});
     if (known != made_.end()) return known->second;
@@ -61,7 +61,7 @@ class Storer {
     return made_[{v, axis}] = bytes;
   }
 
-  // All weights of the op, or none: kernels want them alike.
+  // All weights of the op or none, because kernels require the same dtype.
   void Hybrid(Node& node, const Weights& weights) {
     std::vector<size_t> present;
     size_t elements = 0;
@@ -96,8 +96,8 @@ class Storer {
     return in.rank() == 4 && w.rank() == 4 && in[3] != w[3];
   }
 
-  // Large constants of other ops. A table is gathered from as it is stored; the rest is restored before it is
-  // used. Returns how many nodes were put before this one.
+  // Large constants of other ops: gathered tables stay i8, others are dequantized before use. Returns the
+  // number of nodes inserted before this one.
   size_t Others(size_t at) {
     size_t added = 0;
     for (size_t i = 0; i < f_.nodes[at + added]->operands.size(); ++i) {
@@ -129,14 +129,14 @@ class Storer {
     return added;
   }
 
-  // What is only known as a custom op's operand stays as its plugin made it, and so do states. One scale for
-  // divisors or factors would make zeros of small ones.
+  // Operands of custom ops keep the dtype their plugin chose, and so do states. With one scale, small
+  // divisors or factors would become zero.
   bool MayBeRestored(const Node& node) const {
     if (rest_ && FormOf(node) == std::nullopt && Role(node) != Quantizes::kNone) return false;
     return TakesWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
   }
 
-  // GATHER of bytes, and DEQUANTIZE of what was gathered.
+  // GATHER of i8, and DEQUANTIZE of the result.
   size_t Gather(size_t at) {
     Node& node = *f_.nodes[at];
     const ValueId result = node.results[0], bytes = Bytes(node.operands[0], -1);

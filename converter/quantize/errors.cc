@@ -7,7 +7,7 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-// A value's elements as floats, whatever they are stored in.
+// A value's elements as f32, whatever its dtype.
 std::vector<float> Floats(const Tensor& tensor, const Quant* quant) {
   if (tensor.type.dtype == DType::kF32) {
     const auto values = tensor.data.As<float>();

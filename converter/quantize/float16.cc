@@ -9,10 +9,10 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-// A DEQUANTIZE and a tensor take about as much as this many elements save.
+// A DEQUANTIZE and a tensor cost about as much as this many elements save.
 constexpr size_t kFewestHalved = 128;
 
-// States are started from as they are.
+// States keep their dtype.
 bool IsState(const Node& node, size_t operand) {
   for (const int i : StateOperands(node.op))
     if (static_cast<size_t>(i) == operand) return true;
@@ -31,8 +31,7 @@ void ToFloat16(Context& context, Function& f, bool exact) {
   const std::set<ValueId> outputs(f.outputs.begin(), f.outputs.end());
   std::unordered_map<ValueId, ValueId> widened;
   for (size_t at = 0; at < f.nodes.size(); ++at) {
-    if (Has(f.nodes[at]->op, kHost))
-      continue;  // variables start as they are, loops carry what they are given
+    if (Has(f.nodes[at]->op, kHost)) continue;  // types of variables and loop variables must not change
     for (size_t i = 0; i < f.nodes[at]->operands.size(); ++i) {
       Node& node = *f.nodes[at];
       const ValueId v = node.operands[i];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that are chosen get their 8-bit kernel; borders between them and what stays float are QUANTIZE and
-// DEQUANTIZE.
+// Converts the selected nodes to 8 bits, with QUANTIZE and DEQUANTIZE at the borders to float nodes.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -19,7 +18,7 @@ Range RangeOf(const Value& constant) {
 
 class Quantizer {
  public:
-  // But for the `floats`.
+  // All nodes except `floats`.
   Quantizer(Context& context, Function& f, const Measured& measured, Reasons floats)
       : context_(context),
         f_(f),
@@ -28,7 +27,7 @@ class Quantizer {
         ranges_(measured.values),
         lstms_(measured.lstms) {}
 
-  // Why each node has no 8-bit form, or "". Leaves the function with values of no use.
+  // Why each node has no 8-bit form, or "". Leaves unused values in the function.
   std::vector<std::string> Try() {
     std::vector<std::string> whys;
     for (size_t i = 0, count = f_.nodes.size(); i < count; ++i) {
@@ -68,11 +67,12 @@ class Quantizer {
 
  private:
   bool HasFloats(const Node& node) const {
-    if (node.is(Op::kQuantize) || node.is(Op::kDequantize)) return false;  // the borders of an 8-bit model
+    if (node.is(Op::kQuantize) || node.is(Op::kDequantize))
+      return false;  // borders of an already quantized model
     return std::ranges::any_of(node.results, [&](ValueId v) { return v != kNoValue && ranges_.contains(v); });
   }
 
-  // A node before the one that is being looked at.
+  // A node before the current one.
   void Emit(Op op, ValueId from, ValueId to, const Node* place) {
     Node& made = f_.AddNode(op, {from}, {});
     made.results = {to};
@@ -94,7 +94,7 @@ class Quantizer {
     return stored_[v] = twin;
   }
 
-  // The f32 value itself; where only its twin is made, DEQUANTIZE makes it.
+  // The f32 value; DEQUANTIZE restores it if only its twin is produced.
   ValueId AsFloat(ValueId v, const Node* place) {
     if (v == kNoValue || !native_.contains(v) || !restored_.insert(v).second) return v;
     Emit(Op::kDequantize, stored_.at(v), v, place);
@@ -104,7 +104,7 @@ class Quantizer {
     for (ValueId v : node.operands) AsFloat(v, &node);
   }
 
-  // What it was before a node was converted.
+  // The node before its conversion.
   struct Before {
     ValueIds operands, results, intermediates;
     size_t nodes;
@@ -121,7 +121,7 @@ class Quantizer {
     restored_ = before.restored;
   }
 
-  // Its results are twins now.
+  // Makes its results twins.
   void Keep(const Before& before, const Node& node) {
     if (Role(node) == Quantizes::kLstm) {
       for (const size_t state : {kLstmOutputState, kLstmCellState})
@@ -136,7 +136,7 @@ class Quantizer {
     }
   }
 
-  // Rewrites the node; why not, else, with the node in pieces.
+  // Rewrites the node. On failure returns the reason and leaves the node half-converted.
   std::string Convert(Node& node) {
     const Quantizes role = Role(node);
     if (role == Quantizes::kNone) return "there is no 8-bit form of " + std::string(Name(node.op));
@@ -152,7 +152,7 @@ class Quantizer {
     return Refusal(context_, f_, node);
   }
 
-  // Operands that are no constants as bytes, and f32 constants with them.
+  // Converts computed operands, and f32 constants with them.
   std::string Elementwise(Node& node, Quantizes role) {
     if (std::string why = Unfit(node); !why.empty()) return why;
     for (ValueId& v : node.operands) {
@@ -175,7 +175,7 @@ class Quantizer {
     return "";
   }
 
-  // What readers would refuse or nothing would be left of.
+  // Operands that readers would reject, or whose values 8 bits would erase.
   std::string Unfit(const Node& node) {
     const auto shape = [&](ValueId v) { return f_.value(v).type.shape; };
     if (node.is(Op::kPrelu) && shape(node.results[0]).rank() > 4 &&
@@ -224,7 +224,7 @@ class Quantizer {
     return "";
   }
 
-  // CONV_2D and its like: weights by channel, biases in the scale of the sums.
+  // CONV_2D and similar: weights per channel, biases in the scale of the sums.
   std::string Weighted(Node& node) {
     if (std::string why = WhyNoWeights(node); !why.empty()) return why;
     const WeightedForm form = *FormOf(node);
@@ -243,7 +243,7 @@ class Quantizer {
     return "";
   }
 
-  // All of it in integers; the states are made as integers too.
+  // All operands as integers, including the states.
   std::string Lstm(Node& node) {
     const ValueId x = node.operands[0];
     if (f_.value(x).is_const() || !scales_.Of(x)) return "its input was not observed";
@@ -267,7 +267,7 @@ class Quantizer {
     return "";
   }
 
-  // Scales of weights below which a bias would not fit 32 bits.
+  // Smallest weight scales for which the bias fits 32 bits.
   std::vector<double> Smallest(ValueId bias, double input_scale, bool one) const {
     std::vector<double> out;
     if (bias == kNoValue) return out;
@@ -303,8 +303,8 @@ class Quantizer {
   const Ranges& ranges_;
   const std::map<ValueId, LstmRanges>& lstms_;
   Twins stored_;
-  std::set<ValueId> native_;    // only their twin is made by a node
-  std::set<ValueId> restored_;  // and those that DEQUANTIZE has made since
+  std::set<ValueId> native_;    // only the twin is produced by a node
+  std::set<ValueId> restored_;  // f32 values restored by DEQUANTIZE
 };
 
 }  // namespace

@@ -47,8 +47,8 @@ std::shared_ptr<const Quant> SymmetricWords(const Range& range) {
   return Symmetric(static_cast<float>(std::max(largest / 32767, 1e-20)));
 }
 
-// Weights of one gate, and its bias in the scale of what it is added to: sums over the input, or behind layer
-// normalization products with coefficients of numbers that have 10 bits of fraction.
+// Weights of one gate, and its bias in the scale of its sum: over the input, or, with layer normalization, of
+// products of coefficients and numbers with 10 fraction bits.
 std::string StoreGate(Function& f, Node& node, size_t gate, double input_scale) {
   constexpr double kNormal = 1.0 / 1024;
   const ValueId w = node.operands[kInputWeights + gate], r = node.operands[kRecurrentWeights + gate],
@@ -158,13 +158,13 @@ std::shared_ptr<const Quant> CellStateScale(const Range& range) {
 std::shared_ptr<const Quant> SymmetricScale(const Range& range) {
   const float largest = std::max(-range.min, range.max);
   float scale = largest > 0 ? largest / 127 : 1.0f;
-  // Else a clip at this very value would end a step before it.
+  // Otherwise a clip at this value would end one step early.
   if (largest / scale < 127) scale = std::nextafter(scale, 0.0f);
   return Symmetric(scale);
 }
 
-// TFLite up to 2.9 at least subtracts the zero point of what is not projected where it should add it, and
-// clips what is projected as if it had none.
+// TFLite (at least up to 2.9) subtracts the zero point of an unprojected output instead of adding it, and
+// clips projected values as if it were zero.
 bool WantsSymmetricOutput(const Node& lstm) {
   return OperandOf(lstm, kProjection) == kNoValue || lstm.attrs.f64("proj_clip", 0.0) > 0;
 }
@@ -177,7 +177,7 @@ ValueId StoreState(Function& f, ValueId from, DType dtype, const std::shared_ptr
   const auto maker = std::ranges::find_if(f.nodes, [&](const auto& node) {
     return std::ranges::find(node->results, from) != node->results.end();
   });
-  if (maker == f.nodes.end()) return state;  // kept by the session
+  if (maker == f.nodes.end()) return state;  // a state kept by the session
   const Node& made = **maker;
   const Value* value = made.is(Op::kFill) ? &f.value(made.operands[1]) : nullptr;
   if (!value || !value->is_const()) {

@@ -11,7 +11,7 @@ namespace {
 struct Steps {
   int64_t count, batch, width;
   bool time_major;
-  // Of LSTM, which is one step, the input has no dimension for it.
+  // LSTM is one step: its input has no time dimension.
   Steps(const Node& node, const Shape& x) {
     const bool one = node.is(Op::kLstm);
     time_major = !one && node.attrs.b("time_major", false);
@@ -31,7 +31,7 @@ struct Steps {
   }
 };
 
-// A state that the op may update: the value times one, which keeps every bit.
+// A state that the op may update: the value times one, which is exact.
 ValueId Updatable(Function& f, ValueId v) {
   const ValueId one = f.AddConst(DType::kF32, Shape::Scalar(), std::vector{1.0f});
   const ValueId state = f.AddNode(Op::kMul, {v, one}, {f.value(v).type}).results[0];
@@ -47,7 +47,7 @@ Result<LstmSteps> LstmSteps::Create(Context& context, const Function& f, const N
   LstmSteps out(node);
   out.step_ = values[0].type;
   if (!node.is(Op::kLstm)) out.step_.shape.dims()[steps.time_major ? 0 : 1] = 1;
-  // States may have any shape of as many elements.
+  // States may have any shape with this number of elements.
   const int64_t cells = f.value(node.operands[kBias + 1]).type.shape[0];
   const ValueId projection = node.operands[kProjection];
   const int64_t outputs = projection == kNoValue ? cells : f.value(projection).type.shape[0];

@@ -15,7 +15,7 @@ class Sums {
     column_ = {DType::kF32, {batch, 1}};
   }
 
-  // W x, with R h added, with what comes through the peephole added: each is held in 16 bits.
+  // W x; plus R h; plus the peephole: each is stored in 16 bits.
   std::vector<ValueId> OfGate(size_t gate) {
     std::vector<ValueId> sums = {Times(x_, kInputWeights + gate)};
     sums.push_back(Add(Op::kAdd, {sums.back(), Times(h_, kRecurrentWeights + gate)}));
@@ -26,7 +26,7 @@ class Sums {
     return sums;
   }
 
-  // What is projected.
+  // The projection's input.
   ValueId Hidden() {
     ValueId sum = OfGate(kOutputGate).back();
     if (Operand(kLayerNorm + kOutputGate) != kNoValue)
@@ -46,7 +46,7 @@ class Sums {
   ValueId Add(Op op, std::vector<ValueId> operands, const Type& type, Attrs attrs = {}) {
     return f_.AddNode(op, std::move(operands), {type}, std::move(attrs)).results[0];
   }
-  // Recurrent weights of a diagonal are a vector.
+  // Diagonal recurrent weights are a vector.
   ValueId Times(ValueId v, size_t weights) {
     const ValueId w = Operand(weights);
     if (f_.value(w).type.shape.rank() == 1) return Add(Op::kMul, {v, w});
@@ -59,7 +59,7 @@ class Sums {
     return Add(Op::kMean, {v, f_.AddConst(DType::kI32, Shape{1}, std::vector{int32_t{1}})}, column_,
                std::move(attrs));
   }
-  // To mean 0 and variance 1.
+  // Normalizes to mean 0 and variance 1.
   ValueId Normal(ValueId v) {
     const ValueId centerd = Add(Op::kSub, {v, Mean(v)}), variance = Mean(Add(Op::kMul, {centerd, centerd}));
     const ValueId least = f_.AddConst(DType::kF32, Shape::Scalar(), std::vector{1e-8f});
@@ -68,7 +68,7 @@ class Sums {
 
   Function& f_;
   const Node& lstm_;
-  ValueId x_, h_, before_, after_;  // of the cell state: before and after the step
+  ValueId x_, h_, before_, after_;  // cell state before and after the step
   Type row_, column_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each op asks of the scales of its operands and results when it computes in 8 bits.
+// Constraints of each op on the scales of its operands and results in 8 bits.
 #pragma once
 
 #include <map>
@@ -13,39 +13,39 @@
 namespace fusebox::converter::quantize {
 
 inline Quantizes Role(const Node& node) { return Info(node.op).quantizes; }
-// The operand whose data kSame moves.
+// The operand whose data a kSame op moves.
 inline size_t DataOperand(const Node& node) { return static_cast<size_t>(Info(node.op).operands.data); }
 
 struct WeightedForm {
   size_t input, weights, bias;
   int axis;  // of the weights' scales; -1: one scale
 };
-// Of Quantizes::kWeighted; nothing for others.
+// Operands of a Quantizes::kWeighted op; nullopt for others.
 std::optional<WeightedForm> FormOf(const Node&);
-// Below this a bias, in steps, is sure to fit 32 bits beside the sums.
+// A bias below this, in steps, fits 32 bits together with the sums.
 inline constexpr double kLargestBias = 1 << 30;
 
-// By node: why it stays f32; "" goes without saying.
+// By node: why it stays f32; "": needs no note.
 using Reasons = std::map<const Node*, std::string>;
 
 // ---- choose8.cc
 
-// Which nodes stay f32: those that cannot be of 8 bits, and those that are better off with them. All others
-// compute in 8 bits.
+// Nodes that stay f32: those that cannot run in 8 bits, and those that would not benefit. All others run in 8
+// bits.
 Reasons StayFloat(const Function&, Reasons refused);
 
-// ---- scales8.cc: which values have one scale, and what each scale is
+// ---- scales8.cc: groups of values with equal scale, and the scale of each group
 
-// i8 for a range that holds zero.
+// i8 for a range that includes zero.
 std::shared_ptr<const Quant> AsymmetricScale(const Range&);
 
-// The function's nodes must stay until it is made; `floats` for longer.
+// The function's nodes must not change during construction; `floats` must outlive the object.
 class Scales {
  public:
   Scales(const Function&, const Ranges&, const Reasons& floats);
-  // Null where the value has none.
+  // Null: the value has no scale.
   std::shared_ptr<const Quant> Of(ValueId);
-  // Why: it was never seen, or spans more than makes sense in 256 steps. Else "".
+  // Why not: it was not observed, or its range is too wide for 256 steps. Else "".
   std::string WhyNot(ValueId);
 
  private:
@@ -65,44 +65,43 @@ class Scales {
   Ranges groups_;  // by root
   std::map<ValueId, ValueId> parent_;
   std::map<ValueId, std::shared_ptr<const Quant>> fixed_, quants_;
-  std::set<ValueId> recurrent_, symmetric_;  // with an LSTM's output
+  std::set<ValueId> recurrent_, symmetric_;  // groups with an LSTM's output
 };
 
 // ---- lstm8.cc
 
-// Operands; of each gate one, in the order input, forget, cell, output. The cell has no peephole.
+// Operand indices; per gate in the order input, forget, cell, output. The cell gate has no peephole.
 inline constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kPeephole = 9, kBias = 12, kProjection = 16,
                         kProjectionBias = 17, kLstmOutputState = 18, kLstmCellState = 19, kLayerNorm = 20;
 inline constexpr size_t kLstmGates = 4;
-// The intermediate that says how what is projected is stored. Those before it: the gates' sums before layer
+// The intermediate with the scale of the projection's input. Those before it: the gates' sums before layer
 // normalization.
 inline constexpr size_t kLstmHidden = 4;
 
-// Makes all constant operands integers and adds the intermediates that readers want; or says why not. The
-// last says the scale of the `output` where there is no projection. The op's input, states and results are
-// left to the caller.
+// Stores all constant operands as integers and adds the intermediates; returns an error text or "". Without
+// projection, the last intermediate has the scale of `output`. The caller converts the op's input, states and
+// results.
 std::string StoreLstmWeights(Function&, Node&, const LstmRanges&, const Quant& input,
                              const std::shared_ptr<const Quant>& output);
-// What users of TFLite must know of such an LSTM; else "".
+// Warning for users of TFLite about such an LSTM; else "".
 std::string LstmWarning(const Function&, const Node&);
-// Of a cell state with such values: 16 bits, a power of two.
+// Scale of a cell state: 16 bits, a power of two.
 std::shared_ptr<const Quant> CellStateScale(const Range&);
-// Symmetric i8 for such values. The largest of them is 127 steps in f32, too.
+// Symmetric i8; the largest value is exactly 127 steps, also in f32.
 std::shared_ptr<const Quant> SymmetricScale(const Range&);
-// Whether the op's output must have no zero point.
+// Whether the op's output requires zero point 0.
 bool WantsSymmetricOutput(const Node& lstm);
-// The initial state `from` in integers, as a tensor that the op may update. What makes it is appended to the
-// nodes.
+// The initial state `from` as integers, in a tensor that the op may update. Appends the producing nodes.
 ValueId StoreState(Function&, ValueId from, DType, const std::shared_ptr<const Quant>&);
 
 // ---- lstm_sums.cc
 
 struct LstmSum {
-  size_t intermediate;  // whose range it is in
+  size_t intermediate;  // index of the intermediate
   ValueId value;
 };
-// Appends ops that compute what an f32 LSTM of one step, which is in the function, keeps to itself and its
-// integer form asks the range of. `h` [batch, outputs] and `c` [batch, cells]: its states before the step.
+// Appends ops that compute the internal values of a one-step f32 LSTM whose ranges the integer form needs.
+// `h` [batch, outputs] and `c` [batch, cells]: states before the step.
 std::vector<LstmSum> AddLstmSums(Function&, const Node& lstm, ValueId h, ValueId c);
 
 }  // namespace fusebox::converter::quantize

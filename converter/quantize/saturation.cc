@@ -8,23 +8,21 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-// A quarter of a step of results from 0 to 1 in 256 steps: it rounds away.
+// A quarter of a step for results in [0, 1] with 256 steps: rounded away.
 constexpr double kNothing = 1.0 / 1024;
-// A row of SOFTMAX's operand that has nothing above this is masked throughout: what comes of it is of no use
-// to anyone.
+// If no element of a SOFTMAX row exceeds this, the whole row is masked and its result unused.
 constexpr float kMasked = -500;
 
-// How far from zero, or below the largest of a row, an operand counts.
+// Distance from zero, or from the row's maximum, at which an operand saturates.
 std::optional<double> ReachOf(const Function& f, const Node& reader) {
   switch (reader.op) {
     case Op::kLogistic: return std::log(1 / kNothing - 1);
-    case Op::kTanh:
-      return std::log(1 / kNothing - 1) / 2;  // as LOGISTIC of twice the operand, over twice the range
+    case Op::kTanh: return std::log(1 / kNothing - 1) / 2;  // TANH(x) = 2 LOGISTIC(2x) - 1
     case Op::kSoftmax: {
       const Shape& shape = f.value(reader.operands[0]).type.shape;
       const double beta = reader.attrs.f64("beta", 1.0);
       if (shape.rank() < 1 || shape.dims().back() < 1 || !(beta > 0)) return std::nullopt;
-      // All of a row but its largest, this far below, weigh so little together.
+      // All other elements of a row, this far below the maximum, have this little weight together.
       return std::log(static_cast<double>(shape.dims().back()) / kNothing) / beta;
     }
     default: return std::nullopt;
@@ -90,7 +88,7 @@ void Saturation::Finish(Ranges& ranges) const {
   for (const auto& [v, whole] : whole_) {
     if (limits_.at(v).row == 0) continue;
     Range& range = ranges[v];
-    // What lies far below is no class, but masked: it asks for no room.
+    // Values far below are masks, not classes: they add no headroom.
     range.max += std::min(range.min - whole.min, range.max - range.min);
   }
 }

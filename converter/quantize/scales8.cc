@@ -44,7 +44,7 @@ Scales::Scales(const Function& f, const Ranges& ranges, const Reasons& floats)
     if (Role(*node) == Quantizes::kLstm) TieOutputState(*node);
   for (const Node* node : nodes)
     if (Role(*node) == Quantizes::kLstm) recurrent_.insert(Root(node->results[0]));
-  // From the last: what a join's result is tied to is known then.
+  // From the last join backwards, because a join's operands depend on its result's group.
   for (const Node* node : nodes | std::views::reverse)
     if (Role(*node) == Quantizes::kJoin) TieOperands(*node);
   for (const Node* node : nodes)
@@ -55,7 +55,7 @@ Scales::Scales(const Function& f, const Ranges& ranges, const Reasons& floats)
 std::shared_ptr<const Quant> Scales::Of(ValueId v) { return WhyNot(v).empty() ? Known(Root(v)) : nullptr; }
 
 std::string Scales::WhyNot(ValueId v) {
-  // What huge numbers that stand for a mask come to in steps must fit the integers that readers count in.
+  // In steps, large mask values must fit the integers in which readers compute.
   constexpr double kWidest = 1e9, kMostSteps = 1 << 30;
   const ValueId root = Root(v);
   const auto group = groups_.find(root);
@@ -84,7 +84,7 @@ ValueId Scales::Root(ValueId v) {
   return root;
 }
 
-// A group of a fixed scale keeps it.
+// A group with a fixed scale keeps it.
 void Scales::Tie(ValueId a, ValueId b) {
   a = Root(a), b = Root(b);
   if (a == b) return;
@@ -94,7 +94,7 @@ void Scales::Tie(ValueId a, ValueId b) {
   Merge(groups_.at(b), groups_.at(a));
 }
 
-// A table keeps its whole range, whatever was read of it.
+// A table's range covers all its elements, not only the observed ones.
 void Scales::TieResults(const Node& node) {
   const ValueId x = node.operands[DataOperand(node)];
   const bool is_table = x != kNoValue && f_.value(x).is_const() && f_.value(x).type.dtype == DType::kF32;
@@ -112,9 +112,9 @@ void Scales::TieOutputState(const Node& node) {
     Tie(node.results[0], state);
 }
 
-// What comes with a scale of its own is converted instead: an LSTM's output is its state too. So is what
-// others read as well, where the common scale would leave it few steps, and what MAXIMUM or MINIMUM takes
-// little of.
+// Operands with a scale of their own are converted instead of tied, such as an LSTM's output, which is also
+// its state. So are operands with other readers that would lose most steps, and operands of which MAXIMUM or
+// MINIMUM uses a small part of the range.
 void Scales::TieOperands(const Node& node) {
   constexpr double kMuch = 4, kFarMore = 16;
   const ValueId result = node.results[0];
@@ -129,7 +129,7 @@ void Scales::TieOperands(const Node& node) {
 
 bool Scales::HasItsOwn(ValueId v) { return fixed_.contains(Root(v)) || recurrent_.contains(Root(v)); }
 
-// Whether nothing but the node reads the value, or what the value was moved from.
+// True if the value, or the value it was moved from, has no reader but the node.
 bool Scales::IsOnlyFor(ValueId v, const Node& node) const {
   for (const Node* reader = &node;;) {
     for (const auto& use : uses_.readers(v))

@@ -26,7 +26,7 @@ std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<c
   std::vector<float> stored(channels);
   for (size_t c = 0; c < channels; ++c) {
     if (!at_least.empty()) scales[c] = std::max(scales[c], at_least[c]);
-    // A channel of zeros has any scale; tiny ones must stay numbers.
+    // A channel of zeros may have any scale; tiny scales must not become denormal.
     scales[c] = std::max<double>(scales[c], std::numeric_limits<float>::min());
     stored[c] = static_cast<float>(scales[c]);
   }
