@@ -89,7 +89,7 @@ Status Converted::Write(const std::string& path) const {
   FUSEBOX_ASSIGN(const auto again, tflite::Read(std::move(written), path));
   FUSEBOX_TRY(AttachFused(*again));
   std::string why;
-  if (!Equal(*module, *again, &why)) return Internal(path + ": reading it back gives another graph: " + why);
+  if (!Equal(*module, *again, &why)) return Internal(path + ": the file read back differs: " + why);
   return file.Commit();
 }
 

@@ -135,7 +135,7 @@ std::string ToText(const Report& report) {
   AddVariables(report, out);
   AddUnsupported(report, out);
   for (const auto& [signature, why] : report.refused)
-    out += "signature " + Printable(signature) + " is refused: " + Printable(why) + "\n";
+    out += "signature " + Printable(signature) + " was dropped: " + Printable(why) + "\n";
   for (const std::string& note : report.notes) out += "note: " + Printable(note) + "\n";
   if (!report.refused.empty() || !report.notes.empty()) out += "\n";
   AddLayers(report, out);

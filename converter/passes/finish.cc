@@ -92,7 +92,7 @@ Status RequireRanks(const Module& module) {
   }
   if (!open) return {};
   return Unsupported("signature " + open->key + ": input " + name +
-                     " has no known rank, nor has anything else: give --shape " + name + "=...");
+                     " has an unknown rank, like all tensors of the model; set --shape " + name + "=...");
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class Inliner {
     constexpr size_t kMaxCopies = size_t{1} << 20;
     copies_ += callee.nodes.size() + 1;
     if (copies_ > kMaxCopies)
-      return Unsupported("function " + callee.name + ": its calls multiply to more than " +
+      return Unsupported("function " + callee.name + ": its nested calls expand to more than " +
                          std::to_string(kMaxCopies) + " nodes");
     return {};
   }
@@ -81,10 +81,9 @@ class Inliner {
     FUSEBOX_TRY(Spend(*module_.Find(name)));
     constexpr size_t kMaxFunctions = size_t{1} << 13;  // function lookup is linear
     if (module_.functions.size() >= kMaxFunctions)
-      return Unsupported("function " + name +
-                         ": branches, loops and composites get a copy each of what they " +
-                         "share, and these multiply to more than " + std::to_string(kMaxFunctions) +
-                         " functions: share less of them, or run less deep");
+      return Unsupported(
+          "function " + name + ": more than " + std::to_string(kMaxFunctions) +
+          " copies of functions shared by branches, loops and composites; share fewer functions");
     auto copy = Clone(*module_.Find(name), module_.UniqueName(name));
     std::string made = copy->name;
     owned_.insert(made);

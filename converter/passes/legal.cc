@@ -46,7 +46,7 @@ std::string WhyNotFused(const Report& report, const Node& node) {
         text += (text.empty() ? "" : "; ") + rule.rule + ": " + reason;
     return text.empty() ? site.why : text;
   }
-  return "no rule takes this composite";
+  return "no rule matches this composite";
 }
 
 // Why a node cannot be written; empty: it can.
@@ -72,7 +72,7 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   Translation translation(context.module, f, context.registry, node);
   const Status status = TranslateWidened(translate, translation);
   f.nodes.resize(kept);
-  return status ? "it could be translated only in part" : status.error().message;
+  return status ? "only some of its results could be translated" : status.error().message;
 }
 
 // True if no operand types would help.
@@ -154,7 +154,7 @@ void DropIllegalBodies(Context& context) {
       Context apart{context.module, context.registry, context.options, unread};
       const std::string why = Survey(apart).Visit(node->body, "");
       if (why.empty()) continue;
-      context.Note("function " + f->name + ": " + Describe(*f, *node) + ": the body is not kept: " + why);
+      context.Note("function " + f->name + ": " + Describe(*f, *node) + ": body dropped: " + why);
       node->body.clear();
     }
   }

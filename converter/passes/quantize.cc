@@ -69,7 +69,7 @@ void NoteSingleValues(Context& context, const Signature& signature, const std::v
   for (size_t i = 0; i < signature.input_names.size(); ++i) {
     if (const auto only = OnlyValue(samples, i))
       context.Note(
-          fmt::format("signature {}: input {}: all calibration data is {}: the ranges fit nothing else",
+          fmt::format("signature {}: input {}: all calibration data is {}; the ranges fit no other data",
                       signature.key, signature.input_names[i], *only));
   }
 }
@@ -79,13 +79,14 @@ void NoteSingleValues(Context& context, const Signature& signature, const std::v
 Status QuantizeWeights(Context& context) {
   const Options& options = context.options;
   if (options.quantization == Quantization::kNone) {
-    if (!options.calibration.empty()) return Invalid("calibration data is for a quantized model only");
+    if (!options.calibration.empty())
+      return Invalid("calibration data requires a quantized model (--quantize)");
     if (context.halves) KeepHalves(context);
     return {};
   }
   const bool eight = options.quantization == Quantization::kInt8;
   if (eight && options.calibration.empty())
-    return Invalid("8-bit activations need a folder of calibration data (--calibration DIR)");
+    return Invalid("8-bit activations require a folder of calibration data (--calibration DIR)");
   const auto before = options.calibration.empty() ? nullptr : Clone(context.module);
   StoreWeights(context);
   if (!before) return {};

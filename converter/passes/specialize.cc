@@ -36,9 +36,9 @@ void NoteLength(Context& context) {
   for (const Signature& s : context.module.signatures) {
     if (s.input_names.size() != 1 || !context.lengths.contains({s.key, s.input_names[0]})) continue;
     const std::string& name = s.input_names[0];
-    context.Note("--batch " + std::to_string(*context.options.batch) + " is all of input " + name +
-                 "[?] of signature " + s.key + "; if that dimension is a length, give --shape " + name +
-                 "=N in its place");
+    context.Note("--batch " + std::to_string(*context.options.batch) + " sets the only dimension of input " +
+                 name + "[?] of signature " + s.key + "; if that dimension is a length, use --shape " + name +
+                 "=N instead");
   }
 }
 
@@ -60,7 +60,7 @@ Status Specialize(Context& context) {
   NoteLength(context);
   if (context.options.batch && !batched)
     context.Note("--batch " + std::to_string(*context.options.batch) +
-                 " changes nothing: no input has an open first dimension");
+                 " has no effect (no input has an unknown first dimension)");
   for (const auto& [name, shape] : context.options.shapes) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
     std::string known;

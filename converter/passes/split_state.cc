@@ -63,9 +63,9 @@ class Splitter {
   void NoteKept(const Node& node) {
     if (noted_ == &node) return;
     noted_ = &node;
-    context_.Note("function " + f_.name + ": " + Describe(f_, node) +
-                  " goes on from the state of the call before: Session::ResetState starts it anew, in TFLite "
-                  "ResetVariableTensors");
+    context_.Note(
+        "function " + f_.name + ": " + Describe(f_, node) +
+        " keeps its state between calls; Session::ResetState resets it (ResetVariableTensors in TFLite)");
   }
 
   // The result that is the final state of operand `index`. State results come last, in operand order.

@@ -48,7 +48,7 @@ Status TranslateOps(Context& context) {
   }
   // Declared types are trusted until here. A contradiction is an error in the file, not in a pass.
   if (Status sound = Verify(context.module); !sound)
-    return Invalid("the model contradicts itself: " + sound.error().message);
+    return Invalid("invalid model: " + sound.error().message);
   return {};
 }
 

@@ -53,9 +53,9 @@ Status AnalyzeVariables(Context& context) {
                    : used.contains(v.name)                  ? kReadOnly
                                                             : kUnused;
     v.why = writer != writers.end() ? "written by " + writer->second
-            : unknown_write         ? "something writes through a handle that cannot be followed"
-            : used.contains(v.name) ? "nobody writes it"
-                                    : "nobody reads it";
+            : unknown_write         ? "possibly written through an unknown handle"
+            : used.contains(v.name) ? "never written"
+                                    : "never read";
     Variable shown = v;
     shown.initial = {};
     context.report.variables.push_back(std::move(shown));

@@ -43,8 +43,8 @@ Result<std::vector<std::string>> FilesOf(const std::string& dir, const std::stri
     for (size_t i = 0; i < count; ++i) {
       files.push_back(path + "." + std::to_string(i) + ".npy");
       if (!IsFile(files.back()))
-        return NotFound(files.back() + ": is missing, and there are " + std::to_string(count) +
-                        " of its kind: number them from 0 without a gap");
+        return NotFound(files.back() + ": missing, although there are " + std::to_string(count) +
+                        " numbered files; number them from 0 without gaps");
     }
     if (!files.empty()) return files;
   }
@@ -54,15 +54,16 @@ Result<std::vector<std::string>> FilesOf(const std::string& dir, const std::stri
 std::unexpected<Error> Misfit(const Tensor& array, const Type& type, const std::string& file) {
   const std::string what = file + ": holds " + ToString(array.type) + ", the input is " + ToString(type);
   if (array.type.dtype != type.dtype)
-    return Invalid(what + ": save the values that the net is run on, as " + std::string(Name(type.dtype)));
-  return Invalid(what +
-                 ": samples have the input's shape, along the first dimension or along one more before it");
+    return Invalid(what + "; save input values as " + std::string(Name(type.dtype)));
+  return Invalid(
+      what + "; samples must have the input's shape, stacked along the first or an extra first dimension");
 }
 
 // An array as samples of the input's type: one sample, or one per index of its first dimension.
 Result<std::vector<Tensor>> Split(const Tensor& array, const Type& type, const std::string& file) {
   if (array.data.size() == 0 && type.shape.element_count() != 0)
-    return Invalid(file + ": holds " + ToString(array.type) + ", no sample: an input is " + ToString(type));
+    return Invalid(file + ": holds " + ToString(array.type) + ", which is empty; the input is " +
+                   ToString(type));
   if (array.type.dtype != type.dtype || !type.shape.ranked()) return Misfit(array, type, file);
   std::vector<int64_t> dims = array.type.shape.dims();
   if (static_cast<int>(dims.size()) == type.shape.rank() && Compatible(array.type, type))
@@ -130,8 +131,8 @@ std::vector<std::string> UnreadCalibration(const Module& module, const std::stri
   std::vector<std::string> out;
   for (const auto& [from, text] : inputs) {
     const std::string others = Others(from, read);
-    const std::string why = text.empty() ? "; each signature has a folder of its own in it" : text;
-    if (!others.empty()) out.push_back(from + ": not read: " + others + why);
+    const std::string why = text.empty() ? "; each signature uses its own subfolder" : text;
+    if (!others.empty()) out.push_back(from + ": unused files: " + others + why);
   }
   return out;
 }
@@ -160,8 +161,7 @@ Result<std::vector<Sample>> ReadCalibration(const Module& module, const Signatur
       for (size_t t = 0; t < tensors.size(); ++t) {
         Tensor& tensor = tensors[t];
         if (!IsFinite(tensor))
-          return Invalid(file + ": sample " + std::to_string(t) +
-                         " holds values that are not finite, which have no place in a range: leave it out");
+          return Invalid(file + ": sample " + std::to_string(t) + " has non-finite values; remove it");
         if (i == 0) samples.emplace_back();
         if (at >= samples.size())
           return Invalid(file + ": has more samples than input " + signature.input_names[0]);
@@ -172,7 +172,7 @@ Result<std::vector<Sample>> ReadCalibration(const Module& module, const Signatur
       return Invalid(from + ": input " + name + " has " + std::to_string(at) + " samples, " +
                      signature.input_names[0] + " has " + std::to_string(samples.size()));
   }
-  if (samples.empty()) return Invalid(from + ": holds no samples");
+  if (samples.empty()) return Invalid(from + ": no samples");
   return samples;
 }
 

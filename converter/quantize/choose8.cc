@@ -81,7 +81,7 @@ class Choice {
     if (exact) exact_.insert(&node);
     if (exact) floats_[&node] = "a comparison, rounding or conversion to integers depends on it";
     else if (relative && !others && Worth(f_, node) < kNever)
-      floats_[&node] = "only ops that have no 8-bit form read it";
+      floats_[&node] = "only read by ops without an 8-bit form";
   }
 
   // Whether the result is only used as initial state of an integer LSTM.
@@ -99,7 +99,7 @@ class Choice {
     if (IsFloatOp(&node)) return false;
     const int before = Borders(node);
     if (before < Worth(f_, node) || before == 0) return false;
-    floats_[&node] = "8 bits between f32 ops would only add conversions";
+    floats_[&node] = "8 bits between f32 ops only add conversions";
     if (Borders(node) + Worth(f_, node) <= before) return true;
     floats_.erase(&node);
     return false;

@@ -72,7 +72,7 @@ class Storer {
       elements += f_.value(node.operands[i]).data.size() / sizeof(float);
     }
     if (elements < kFewest) return Keep(node, "they have " + std::to_string(elements) + " elements");
-    if (node.is(Op::kConv2D) && IsGrouped(node)) return Keep(node, "hybrid kernels know no groups");
+    if (node.is(Op::kConv2D) && IsGrouped(node)) return Keep(node, "hybrid kernels do not support groups");
     const std::vector<ValueId> before = node.operands;
     const Attrs attrs = node.attrs;
     for (const size_t i : present) {
@@ -155,7 +155,7 @@ class Storer {
   void KeepOther(const Node& node, size_t operand) {
     const Value& value = f_.value(node.operands[operand]);
     if (!value.is_const()) return Keep(node, "operand " + std::to_string(operand) + " is not constant");
-    if (value.type.dtype == DType::kF32) return Keep(node, "they are handed out");
+    if (value.type.dtype == DType::kF32) return Keep(node, "they are an output");
     if (!rest_)
       context_.Note(Place(node) + ": its weights are " + std::string(ToString(value.type.dtype)) +
                     " already");

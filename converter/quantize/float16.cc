@@ -44,7 +44,7 @@ void ToFloat16(Context& context, Function& f, bool exact) {
       const auto halves =
           known == widened.end() || each_counts ? Halves(f.value(v), each_counts) : std::nullopt;
       if (!halves && (known == widened.end() || each_counts)) {
-        context.Note(Place(node) + ": a constant stays f32: it holds values that f16 cannot");
+        context.Note(Place(node) + ": a constant stays f32: f16 cannot represent its values");
         continue;
       }
       if (known == widened.end()) {

@@ -139,7 +139,7 @@ class Quantizer {
   // Rewrites the node. On failure returns the reason and leaves the node half-converted.
   std::string Convert(Node& node) {
     const Quantizes role = Role(node);
-    if (role == Quantizes::kNone) return "there is no 8-bit form of " + std::string(Name(node.op));
+    if (role == Quantizes::kNone) return "no 8-bit form of " + std::string(Name(node.op));
     for (size_t i = 0; i < ProperResultCount(node); ++i)
       if (const ValueId v = node.results[i]; v != kNoValue && f_.value(v).type.dtype == DType::kF32)
         if (std::string why = scales_.WhyNot(v); !why.empty()) return why;
@@ -163,7 +163,7 @@ class Quantizer {
         if (v == kNoValue) return "a constant is not finite";
         continue;
       }
-      if (const std::string why = scales_.WhyNot(v); !why.empty()) return "of an operand: " + why;
+      if (const std::string why = scales_.WhyNot(v); !why.empty()) return "an operand: " + why;
       ValueId twin = Stored(v, node);
       if (same && *f_.value(twin).quant != *same) {
         const ValueId again = Twin(v, same);
@@ -180,12 +180,12 @@ class Quantizer {
     const auto shape = [&](ValueId v) { return f_.value(v).type.shape; };
     if (node.is(Op::kPrelu) && shape(node.results[0]).rank() > 4 &&
         shape(node.operands[0]) != shape(node.operands[1]))
-      return "readers broadcast bytes in 4 dimensions only";
+      return "8-bit kernels broadcast up to 4 dimensions only";
     const bool sums = node.is(Op::kAdd) || node.is(Op::kSub);
     if (!sums || f_.value(node.results[0]).type.dtype != DType::kF32) return "";
     const double all = 255.0 * scales_.Of(node.results[0])->scales[0];
     for (const ValueId v : node.operands)
-      if (Step(v) > all) return "its values are smaller than a step of an operand";
+      if (Step(v) > all) return "its values are smaller than an operand's quantization step";
     return "";
   }
   double Step(ValueId v) {
@@ -214,7 +214,7 @@ class Quantizer {
     const ValueId x = node.operands[form.input], w = node.operands[form.weights];
     const ValueId b = form.bias < node.operands.size() ? node.operands[form.bias] : kNoValue;
     if (x == kNoValue || f_.value(x).is_const()) return "its input is constant";
-    if (const std::string why = scales_.WhyNot(x); !why.empty()) return "of its input: " + why;
+    if (const std::string why = scales_.WhyNot(x); !why.empty()) return "its input: " + why;
     if (const std::string why = scales_.WhyNot(node.results[0]); !why.empty()) return why;
     if (!f_.value(w).is_const()) return "its weights are not constant";
     if (f_.value(w).type.dtype != DType::kF32)
@@ -247,7 +247,7 @@ class Quantizer {
   std::string Lstm(Node& node) {
     const ValueId x = node.operands[0];
     if (f_.value(x).is_const() || !scales_.Of(x)) return "its input was not observed";
-    if (node.operands.size() <= kLstmCellState) return "it is of the basic form";
+    if (node.operands.size() <= kLstmCellState) return "the basic LSTM form is unsupported";
     const auto seen = lstms_.find(node.results[0]);
     const LstmRanges ranges = seen == lstms_.end() ? LstmRanges{} : seen->second;
     const auto output = scales_.Of(node.results[0]);

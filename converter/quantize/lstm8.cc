@@ -110,7 +110,7 @@ std::string WhyNotStored(const Function& f, const Node& node) {
 
 std::string StoreLstmWeights(Function& f, Node& node, const LstmRanges& ranges, const Quant& input,
                              const std::shared_ptr<const Quant>& output) {
-  if (node.operands.size() <= kLstmCellState) return "it is of the basic form";
+  if (node.operands.size() <= kLstmCellState) return "the basic LSTM form is unsupported";
   std::string why = WhyNotStored(f, node);
   if (!why.empty()) return why;
   if (!ranges.cell.seen) return "its cell state was not observed";
@@ -143,8 +143,9 @@ std::string LstmWarning(const Function& f, const Node& node) {
   const int64_t outputs = f.value(projection).type.shape[0], cells = f.value(projection).type.shape[1];
   if (outputs == cells) return "";
   return fmt::format(
-      "TFLite (2.9 at least) computes it wrong: it adds what comes through peepholes to {} cells, as many as "
-      "there are outputs, and there are {}; `--quantize dynamic` is safe there",
+      "TFLite (at least 2.9) computes wrong results: it applies peepholes to {} cells (the number of "
+      "outputs) "
+      "instead of {}; use `--quantize dynamic` for TFLite",
       outputs, cells);
 }
 

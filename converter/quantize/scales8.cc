@@ -64,7 +64,7 @@ std::string Scales::WhyNot(ValueId v) {
   if (group == groups_.end() || !group->second.seen) return "it was not observed";
   const double largest = group->second.largest;
   if (largest >= kWidest || largest > kMostSteps * Known(root)->scales[0])
-    return "its values are too far apart for 8 bits";
+    return "its range is too wide for 8 bits";
   return "";
 }
 

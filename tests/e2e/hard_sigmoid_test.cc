@@ -246,7 +246,7 @@ TEST(OtherLstms, StayFloatsInIntegerModels) {
   const auto module = tflite::ReadFile(integers->path);
   ASSERT_OK(module);
   EXPECT_EQ(OpsOf(**module)[kOurs], 1);
-  EXPECT_THAT(Notes(integers->report), HasSubstr("(fusebox.lstm): stays f32: there is no 8-bit form"));
+  EXPECT_THAT(Notes(integers->report), HasSubstr("(fusebox.lstm): stays f32: no 8-bit form"));
   auto a = Open(floats->path, *Plugins()), b = Open(integers->path, *Plugins());
   ASSERT_OK(a);
   ASSERT_OK(b);

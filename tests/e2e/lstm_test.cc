@@ -224,7 +224,7 @@ TEST(Lstm, ExplainsEachSiteAndTheOpsBeforeAndAfter) {
       {"convert", *dir, "-o", TestDir() + "/out.tflite", "--batch", "1", "--plugin", rnn, "--explain"});
   EXPECT_EQ(command.status, 0) << command.err;
   for (const char* word : {"fusebox.keras_lstm", "fused", "UNIDIRECTIONAL_SEQUENCE_LSTM",
-                           "lstm/lstm_cell/kernel", "nobody writes it"})
+                           "lstm/lstm_cell/kernel", "never written"})
     EXPECT_THAT(command.out, HasSubstr(word));
 }
 

@@ -119,8 +119,8 @@ TEST(Refusals, AdviseOnlyWhatIsLeftToFix) {
 TEST(Refusals, AdviseTheShapeOfAnInputThatIsOnlyALength) {
   EXPECT_THAT(Advice({-1}), EndsWith("not known: fix the input's shape (--shape i0=N)"));
   EXPECT_THAT(Advice({-1}, 1),
-              AllOf(HasSubstr("--batch 1 is all of input i0[?] of signature main; if that dimension is a "
-                              "length, give --shape i0=N in its place\n"),
+              AllOf(HasSubstr("--batch 1 sets the only dimension of input i0[?] of signature main; if that "
+                              "dimension is a length, use --shape i0=N instead\n"),
                     EndsWith("not known: fix the input's shape (--shape i0=N)")));
   EXPECT_THAT(Advice({-1, 4}, 1), Not(HasSubstr("a length")));
 }

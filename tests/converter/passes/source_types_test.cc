@@ -253,7 +253,8 @@ TEST(Finish, AsksForTheRankThatNobodyKnows) {
   bench.Sign(f);
   EXPECT_THAT(
       bench.Run(Finish),
-      HasSubstr("signature main: input i0 has no known rank, nor has anything else: give --shape i0=..."));
+      HasSubstr(
+          "signature main: input i0 has an unknown rank, like all tensors of the model; set --shape i0=..."));
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ TEST(Choice8, LeavesIslandsBetweenFloatOps) {
   const ValueId sum = m.Op1(Op::kAdd, {moved, m.C(1)});
   ASSERT_EQ(m.Quantize({m.Op1(Op::kSqrt, {sum})}), "");
   EXPECT_EQ(m.Ops(), "QUANTIZE FULLY_CONNECTED DEQUANTIZE EXP RESHAPE TRANSPOSE ADD SQRT");
-  EXPECT_THAT(m.Notes(),
-              HasSubstr("TRANSPOSE: stays f32: 8 bits between f32 ops would only add conversions"));
+  EXPECT_THAT(m.Notes(), HasSubstr("TRANSPOSE: stays f32: 8 bits between f32 ops only add conversions"));
 }
 
 TEST(Choice8, KeepsNetsOfBytesWhole) {
@@ -152,7 +151,8 @@ TEST(Choice8, SumsFarSmallerThanTheirTermsStay) {
                   d = m.Op1(Op::kMul, {m.In({1, 32}), m.C(far)});
     const ValueId y = m.Op1(Op::kAdd, {x, d});
     ASSERT_EQ(m.Quantize({m.Dense(m.Op1(Op::kSub, {y, x}), 4)}), "");
-    EXPECT_THAT(m.Notes(), HasSubstr("SUB: stays f32: its values are smaller than a step of an operand"));
+    EXPECT_THAT(m.Notes(),
+                HasSubstr("SUB: stays f32: its values are smaller than an operand's quantization step"));
     EXPECT_GT(m.Snr(), 15) << far;
   }
 }
@@ -172,7 +172,7 @@ TEST(Choice8, PreluOfFiveDimensionsStays) {
   Eight m;
   const ValueId x = m.Op1(Op::kMul, {m.In({2, 3, 2, 3, 2}), m.C(2)});
   ASSERT_EQ(m.Quantize({m.Op1(Op::kPrelu, {x, m.Weights({1, 3, 2, 3, 2})})}), "");
-  EXPECT_THAT(m.Notes(), HasSubstr("PRELU: stays f32: readers broadcast bytes in 4 dimensions only"));
+  EXPECT_THAT(m.Notes(), HasSubstr("PRELU: stays f32: 8-bit kernels broadcast up to 4 dimensions only"));
 }
 
 TEST(Choice8, QuantizedWeightsAreSaidToBeQuantized) {

@@ -172,10 +172,10 @@ TEST(Lstm8, MakesWeightsCoarserForABiasThatWouldNotFit) {
 }
 
 TEST(Lstm8, WarnsOfWhatStockComputesWrong) {
-  EXPECT_THAT(Stored(*LstmNet{.outputs = 5, .peephole = true}.Module()).notes,
-              HasSubstr("UNIDIRECTIONAL_SEQUENCE_LSTM: TFLite (2.9 at least) computes it wrong: it adds what "
-                        "comes through peepholes "
-                        "to 5 cells, as many as there are outputs, and there are 8"));
+  EXPECT_THAT(
+      Stored(*LstmNet{.outputs = 5, .peephole = true}.Module()).notes,
+      HasSubstr("UNIDIRECTIONAL_SEQUENCE_LSTM: TFLite (at least 2.9) computes wrong results: it applies "
+                "peepholes to 5 cells (the number of outputs) instead of 8"));
   for (const LstmNet& net :
        {LstmNet{.outputs = 8, .peephole = true}, LstmNet{.outputs = 5}, LstmNet{.peephole = true}})
     EXPECT_EQ(Stored(*net.Module()).notes, "");

@@ -95,7 +95,7 @@ TEST(Quantize, Float16LeavesWhatItCannotSay) {
   net.f.value(w).data = Buffer::Of<float>(values);
   ASSERT_EQ(net.Quantize(Quantization::kFloat16), "");
   EXPECT_EQ(Count(net.f, Op::kDequantize), 1u);
-  EXPECT_THAT(net.Notes(), HasSubstr("holds values that f16 cannot"));
+  EXPECT_THAT(net.Notes(), HasSubstr("f16 cannot represent its values"));
 }
 
 TEST(Quantize, DynamicStoresWeightsByChannel) {
@@ -183,7 +183,7 @@ TEST(Quantize, Int8LeavesOtherOpsFloatAndSaysSo) {
   ASSERT_EQ(net.Quantize(Quantization::kInt8, net.Calibration(4)), "");
   EXPECT_EQ(net.Ops(),
             "QUANTIZE CONV_2D MAX_POOL_2D FULLY_CONNECTED DEQUANTIZE SIN QUANTIZE SOFTMAX DEQUANTIZE");
-  EXPECT_THAT(net.Notes(), HasSubstr("SIN: stays f32: there is no 8-bit form of SIN"));
+  EXPECT_THAT(net.Notes(), HasSubstr("SIN: stays f32: no 8-bit form of SIN"));
 }
 
 // What the operand of `reader` is stored in, of values from -40 to 40.
@@ -250,28 +250,28 @@ TEST(Quantize, Int8LeavesHugeNumbersFloat) {
   m.options.calibration = dir;
   ASSERT_EQ(m.Run(QuantizeWeights), "");
   EXPECT_EQ(m.Ops(), "QUANTIZE TANH DEQUANTIZE ADD");
-  EXPECT_THAT(m.Notes(), HasSubstr("ADD: stays f32: its values are too far apart for 8 bits"));
+  EXPECT_THAT(m.Notes(), HasSubstr("ADD: stays f32: its range is too wide for 8 bits"));
 }
 
 TEST(Quantize, RefusesCalibrationThatDoesNotFit) {
   Net net;
   EXPECT_THAT(net.Quantize(Quantization::kInt8),
-              HasSubstr("8-bit activations need a folder of calibration data"));
+              HasSubstr("8-bit activations require a folder of calibration data"));
   EXPECT_THAT(net.Quantize(Quantization::kInt8, "/nowhere"), HasSubstr("no such folder of calibration data"));
   const std::string dir = net.Calibration(2);
   EXPECT_TRUE(WriteNpy(dir + "/in0.npy", Floats({2, 8, 8, 3}, std::vector<float>(384))));
   EXPECT_THAT(
       net.Quantize(Quantization::kInt8, dir),
-      HasSubstr("in0.npy: holds f32[2,8,8,3], the input is f32[1,8,8,4]: samples have the input's shape"));
+      HasSubstr(
+          "in0.npy: holds f32[2,8,8,3], the input is f32[1,8,8,4]; samples must have the input's shape"));
   const Tensor wide = {{DType::kF64, {1, 8, 8, 4}}, Buffer::Of<double>(std::vector<double>(256))};
   EXPECT_TRUE(WriteNpy(dir + "/in0.npy", wide));
-  EXPECT_THAT(net.Quantize(Quantization::kInt8, dir),
-              HasSubstr("save the values that the net is run on, as f32"));
+  EXPECT_THAT(net.Quantize(Quantization::kInt8, dir), HasSubstr("save input values as f32"));
   std::filesystem::remove(dir + "/in0.npy");
   EXPECT_TRUE(WriteNpy(dir + "/image.npy", net.Image(1)));
   EXPECT_THAT(net.Quantize(Quantization::kInt8, dir),
               HasSubstr("has no i0.npy, in0.npy or i0.0.npy; it has image.npy"));
-  EXPECT_THAT(net.Quantize(Quantization::kNone, dir), HasSubstr("is for a quantized model only"));
+  EXPECT_THAT(net.Quantize(Quantization::kNone, dir), HasSubstr("requires a quantized model"));
 }
 
 TEST(Quantize, TakesNumberedFilesAndADimensionOfSamples) {
@@ -294,12 +294,12 @@ TEST(Quantize, NamesTheCalibrationDataThatItDoesNotRead) {
   const std::string dir = net.Calibration(2);
   for (const char* name : {"/i0.0.npy", "/image.npy"}) EXPECT_TRUE(WriteNpy(dir + name, net.Image(1)));
   ASSERT_EQ(net.Quantize(Quantization::kInt8, dir), "");
-  EXPECT_THAT(net.Notes(), HasSubstr(dir + ": not read: i0.0.npy, image.npy; inputs of " +
+  EXPECT_THAT(net.Notes(), HasSubstr(dir + ": unused files: i0.0.npy, image.npy; inputs of " +
                                      net.module.signatures[0].key + ": in0.npy or i0.npy or i0.0.npy.."));
-  EXPECT_THAT(net.Notes(), ::testing::Not(HasSubstr("not read: in0.npy")));
+  EXPECT_THAT(net.Notes(), ::testing::Not(HasSubstr("unused files: in0.npy")));
   Net clean;
   ASSERT_EQ(clean.Quantize(Quantization::kInt8, clean.Calibration(2)), "");
-  EXPECT_THAT(clean.Notes(), ::testing::Not(HasSubstr("not read")));
+  EXPECT_THAT(clean.Notes(), ::testing::Not(HasSubstr("unused files")));
 }
 
 TEST(Quantize, BytesAreSymmetricAndByChannel) {
