@@ -15,7 +15,7 @@ namespace fusebox::cpu {
 
 enum class Activation { kNone, kRelu, kReluN1To1, kRelu6, kTanh };
 
-// Throws Reject for SIGN_BIT and for names that are unknown. No op of TFLite's runs SIGN_BIT in its place.
+// Throws Reject for SIGN_BIT (no TFLite op runs it as a fused activation) and for unknown names.
 inline Activation FusedActivation(const Node& node) {
   const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
   if (name == "NONE") return Activation::kNone;
@@ -23,25 +23,25 @@ inline Activation FusedActivation(const Node& node) {
   if (name == "RELU_N1_TO_1") return Activation::kReluN1To1;
   if (name == "RELU6") return Activation::kRelu6;
   if (name == "TANH") return Activation::kTanh;
-  throw Reject{"ATTR", "fused activation " + std::string(name) + " is not done",
+  throw Reject{"ATTR", "fused activation " + std::string(name) + " is unsupported",
                "attr fused_activation_function"};
 }
 
-// For supports: the option is one that is done, on this operand's dtype.
+// For supports: the option is supported, for this operand's dtype.
 inline void RequireActivation(const Node& node, uint32_t operand) {
   const fbx_dtype dtype = node.in(operand).dtype();
   if (FusedActivation(node) == Activation::kTanh && dtype != FBX_F32 && dtype != FBX_F64)
     throw Reject{"ATTR", "TANH of " + std::string(dtype_name(dtype)), "attr fused_activation_function"};
 }
 
-// Keeps NaN, as max(x, lowest) with x first does.
+// Propagates NaN, like max(x, lowest) with x first.
 template <class T>
 [[gnu::always_inline]] inline T Clamp(T x, T lowest, T highest) {
   x = x < lowest ? lowest : x;
   return x > highest ? highest : x;
 }
 
-// The range an activation clamps to; for kNone and kTanh the whole of T (infinities included).
+// The range an activation clamps to; kNone and kTanh: all of T, including infinities.
 template <class T>
 struct ActivationRange {
   T lowest, highest;
@@ -55,8 +55,7 @@ struct ActivationRange {
   }
 };
 
-// Applies an activation in place to values just computed. T: float, double, int32_t, int64_t (TANH: floats
-// only).
+// Applies an activation in place. T: float, double, int32_t, int64_t (TANH: floats only).
 template <class T>
 inline void Activate(Activation activation, T* values, size_t count) {
   if (activation == Activation::kNone) return;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running z = f(x, y) over two operands that broadcast, with as few and as long inner loops as their shapes
-// allow.
+// z = f(x, y) over two broadcast operands, with few and long inner loops.
 #pragma once
 
 #include <array>
@@ -10,15 +9,15 @@
 
 namespace fusebox::cpu {
 
-// Two broadcast operands as outer steps and an inner run, where each operand either advances by one or stays.
+// Two broadcast operands as outer steps and an inner run, in which each operand advances by one or stays.
 struct BroadcastPlan {
   Shape outer;                         // dims of the outer index space
-  std::array<Shape, 2> strides;        // of both operands, in elements
-  int64_t outer_count = 1, inner = 1;  // number of outer steps; elements in each
-  std::array<int64_t, 2> step{};       // 0 or 1: of both operands in the inner run
+  std::array<Shape, 2> strides;        // of each operand, in elements
+  int64_t outer_count = 1, inner = 1;  // number of outer steps; elements per step
+  std::array<int64_t, 2> step{};       // step of each operand in the inner run: 0 or 1
 };
 
-// Both shapes known. Neighboring dims along which both operands behave alike are merged first.
+// Both shapes must be known. Adjacent dims with the same behavior of both operands are merged first.
 inline BroadcastPlan PlanBroadcast(const Shape& x, const Shape& y) {
   const Shape out = Broadcast(x, y);
   const std::array<Shape, 2> strides = {BroadcastStrides(x, out), BroadcastStrides(y, out)};
@@ -50,7 +49,7 @@ inline BroadcastPlan PlanBroadcast(const Shape& x, const Shape& y) {
   return plan;
 }
 
-// The inner run; three loops, so that each vectorizes.
+// The inner run; separate loops, so that each vectorizes.
 template <class T, class R, class F>
 FUSEBOX_INLINE inline void RunInner(const T* x, int64_t x_step, const T* y, int64_t y_step, R* z,
                                     int64_t count, const F& f) {
@@ -65,7 +64,7 @@ FUSEBOX_INLINE inline void RunInner(const T* x, int64_t x_step, const T* y, int6
   }
 }
 
-// z may be the memory of an operand that is not stretched.
+// z may be the memory of an operand that is not broadcast.
 template <class T, class R, class F>
 void RunBroadcast(const fbx_host* host, const BroadcastPlan& plan, const T* x, const T* y, R* z, const F& f) {
   if (plan.outer_count == 0 || plan.inner == 0) return;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a dtype known at run time to a type known at compile time, and the refusal of dtypes that are not
-// done.
+// Dispatch from a run-time dtype to a compile-time type, and rejection of unsupported dtypes.
 //
 //   struct Kernel { static void supports(const Node& n) { RequireDtype(n, 0, kFloats); } ... };
 //   Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
@@ -32,20 +31,19 @@ constexpr bool Contains(Types<Ts...>, fbx_dtype dtype) {
   return ((dtype_of<Ts> == dtype) || ...);
 }
 
-// Calls f.template operator()<T>() for the T that is `dtype`; Error when the list does not have it.
+// Calls f.template operator()<T>() for the T of `dtype`; throws Error if the list does not contain it.
 template <class... Ts, class F>
 void Dispatch(Types<Ts...>, fbx_dtype dtype, F&& f) {
   const bool found = ((dtype_of<Ts> == dtype && (f.template operator()<Ts>(), true)) || ...);
-  if (!found) throw Error{FBX_UNSUPPORTED, "dtype " + std::string(dtype_name(dtype)) + " is not done"};
+  if (!found) throw Error{FBX_UNSUPPORTED, "dtype " + std::string(dtype_name(dtype)) + " is unsupported"};
 }
 
 [[noreturn]] inline void RejectDtype(fbx_dtype dtype, uint32_t operand) {
-  throw Reject{"DTYPE", "dtype " + std::string(dtype_name(dtype)) + " is not done",
+  throw Reject{"DTYPE", "dtype " + std::string(dtype_name(dtype)) + " is unsupported",
                "operand " + std::to_string(operand)};
 }
 
-// Tensors of floats, indices and truths may carry a quantization record that a converter left behind; it
-// means nothing.
+// Tensors of floats, i32, i64 and bools may carry a quantization record left by a converter; it is ignored.
 inline bool IsPlain(fbx_dtype dtype) {
   return dtype == FBX_F32 || dtype == FBX_F16 || dtype == FBX_BF16 || dtype == FBX_F64 || dtype == FBX_I32 ||
          dtype == FBX_I64 || dtype == FBX_BOOL;
@@ -58,11 +56,11 @@ void RequireDtype(const Node& n, uint32_t operand, Types<Ts...> types) {
   const Tensor t = n.in(operand);
   if (!Contains(types, t.dtype())) RejectDtype(t.dtype(), operand);
   if (!IsPlain(t.dtype()) && t.quant() && t.quant()->kind != FBX_QUANT_NONE)
-    throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is not done",
+    throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is unsupported",
                  "operand " + std::to_string(operand)};
 }
 
-// Throws unless two operands are of one dtype.
+// Throws unless both operands have the same dtype.
 inline void SameDtype(const Node& n, uint32_t a, uint32_t b) {
   if (n.in(a).dtype() == n.in(b).dtype()) return;
   throw Error{
@@ -71,7 +69,7 @@ inline void SameDtype(const Node& n, uint32_t a, uint32_t b) {
       "operand " + std::to_string(b)};
 }
 
-// Bytes of one element where elements have whole bytes; 0 for packed, string and opaque types.
+// Bytes per element; 0 for packed, string and opaque types.
 inline size_t ElementSize(fbx_dtype dtype) {
   switch (dtype) {
     case FBX_I8:
@@ -95,12 +93,12 @@ inline size_t ElementSize(fbx_dtype dtype) {
   }
 }
 
-// Converters that compute a scale twice write numbers that differ in their last bits.
+// Converters that compute a scale twice write values that differ in the last bits.
 inline bool SameScale(float a, float b) {
   return a == b || std::abs(a - b) <= 1e-6f * std::max(std::abs(a), std::abs(b));
 }
 
-// Two quantizations under which the stored values mean the same.
+// True if stored values have the same meaning under both quantizations.
 inline bool SameQuant(const fbx_quant* a, const fbx_quant* b) {
   const bool none_a = !a || a->kind == FBX_QUANT_NONE, none_b = !b || b->kind == FBX_QUANT_NONE;
   if (none_a || none_b) return none_a && none_b;
@@ -110,14 +108,14 @@ inline bool SameQuant(const fbx_quant* a, const fbx_quant* b) {
   return true;
 }
 
-// For supports of an op that moves elements from an operand to a result without looking at them.
+// For supports of an op that moves elements without reading them.
 inline void RequireMovable(const Node& n, uint32_t operand, uint32_t result = 0) {
   if (!n.has_in(operand)) return;
   const Tensor t = n.in(operand);
   if (ElementSize(t.dtype()) == 0) RejectDtype(t.dtype(), operand);
   if (result < n.out_count() && n.out(result).dtype() == t.dtype() && !IsPlain(t.dtype()) &&
       !SameQuant(t.quant(), n.out(result).quant()))
-    throw Reject{"DTYPE", "requantizing " + std::string(dtype_name(t.dtype())) + " is not done",
+    throw Reject{"DTYPE", "requantizing " + std::string(dtype_name(t.dtype())) + " is unsupported",
                  "operand " + std::to_string(operand)};
 }
 
@@ -125,7 +123,7 @@ struct Bits128 {
   uint64_t low, high;
 };
 
-// Calls f.template operator()<T>() for an unsigned T of this many bytes, to move elements of any type.
+// Calls f.template operator()<T>() for an unsigned T of this size, to move elements of any type.
 template <class F>
 void DispatchWidth(size_t bytes, F&& f) {
   switch (bytes) {
@@ -134,7 +132,7 @@ void DispatchWidth(size_t bytes, F&& f) {
     case 4: return f.template operator()<uint32_t>();
     case 8: return f.template operator()<uint64_t>();
     case 16: return f.template operator()<Bits128>();
-    default: throw Error{FBX_UNSUPPORTED, "elements of " + std::to_string(bytes) + " bytes are not done"};
+    default: throw Error{FBX_UNSUPPORTED, "elements of " + std::to_string(bytes) + " bytes are unsupported"};
   }
 }
 

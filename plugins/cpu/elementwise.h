@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that map one operand to one result, element by element. An Op states
+// Kernels that map one operand to one result elementwise. An Op declares
 //   static constexpr std::string_view kName;      the builtin
-//   static constexpr auto kTypes = kFloats;       the dtypes it does
+//   static constexpr auto kTypes = kFloats;       supported dtypes
 //   template <class T> static T Apply(T x);
-// Where it does doubles it does quantized i8, u8 and i16 as well: to the nearest value, unless the Op has
-//   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out);   nothing: to the nearest
+// An Op with doubles also supports quantized i8, u8 and i16, rounded to nearest, unless the Op has
+//   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out);   nullopt: round to nearest
 #pragma once
 
 #include <fusebox/kernel.hpp>

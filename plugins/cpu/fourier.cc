@@ -8,7 +8,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// std::complex multiplies with a care for infinities that costs several times the product.
+// std::complex products handle infinities, which costs several times the product.
 template <class T>
 std::complex<T> Times(std::complex<T> a, std::complex<T> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
@@ -52,8 +52,8 @@ void Transform(std::complex<T>* x, int64_t n, const std::complex<T>* roots, int6
   }
 }
 
-// The transforms E of the even and O of the odd values stand in the transform Z of the pairs as Z = E + i O;
-// both are symmetric, since what they transform is real.
+// With E and O the transforms of the even and odd values, the transform of the pairs is Z = E + i O. Both are
+// symmetric, because their inputs are real.
 template <class T>
 void TransformReal(std::complex<T>* x, int64_t n, const std::complex<T>* roots) {
   if (n == 1) {

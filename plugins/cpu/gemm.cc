@@ -9,11 +9,11 @@
 namespace fusebox::cpu {
 namespace {
 
-// A block of b (kBlockColumns rows of kBlockDepth elements) stays in the second-level cache while all of a
-// passes by.
+// A block of b (kBlockColumns rows of kBlockDepth elements) stays in the L2 cache while all of a is
+// processed.
 constexpr int64_t kBlockColumns = 64, kBlockDepth = 768;
 constexpr int64_t kTaskRows = 128;
-constexpr int64_t kTaskWork = 16 * 1024;  // multiply-adds that are worth a thread's while
+constexpr int64_t kTaskWork = 16 * 1024;  // minimum multiply-adds per task
 
 template <class T, int kBytes>
 struct Vector {
@@ -21,8 +21,8 @@ struct Vector {
   typedef T Memory __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
   static constexpr int kLanes = kBytes / sizeof(T);
 
-  // The first `count` < kLanes elements; the rest is zero. (Registers go by reference: by value their passing
-  // would hang on the target.)
+  // Loads `count` < kLanes elements; the rest is zero. (By reference, because passing registers by value
+  // depends on the target.)
   [[gnu::always_inline]] static inline void LoadSome(const T* from, int64_t count, Register& v) {
     v = Register{};
     for (int lane = 0; lane + 1 < kLanes; ++lane) v[lane] = lane < count ? from[lane] : T(0);
@@ -41,8 +41,8 @@ struct Vector {
   }
 };
 
-// Adds the products of kRows rows of a and kColumns rows of b to c: as many sums as fit in registers, each of
-// kLanes partial sums over the depth.
+// Adds the products of kRows rows of a and kColumns rows of b to c: as many sums as fit in registers, each
+// with kLanes partial sums over the depth.
 template <class T, int kBytes, int kRows, int kColumns>
 [[gnu::always_inline]] inline void Tile(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t k, T* c,
                                         int64_t ldc) {
@@ -136,7 +136,7 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<T>& x) {
   const int64_t work = std::max<int64_t>(1, unit * x.k * (by_columns ? x.m : x.n));
   const size_t grain = static_cast<size_t>(std::max<int64_t>(1, kTaskWork / work));
   parallel_for(host, static_cast<size_t>(units), grain, [&](size_t begin, size_t end, uint32_t) {
-    // Unit by unit, since the depth of a block hangs on the rows of a call.
+    // Unit by unit, because the block depth depends on the number of rows per call.
     for (int64_t u = static_cast<int64_t>(begin); u < static_cast<int64_t>(end); ++u) {
       RowProduct<T> part = x;
       const int64_t first = u * unit;
@@ -157,7 +157,7 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<T>& x) {
 
 template <class T>
 void TransposeMatrix(const T* in, int64_t rows, int64_t columns, T* out) {
-  constexpr int64_t kEdge = 16;  // both sides of a square stay in the first-level cache
+  constexpr int64_t kEdge = 16;  // both squares fit in the L1 cache
   for (int64_t i0 = 0; i0 < rows; i0 += kEdge) {
     for (int64_t j0 = 0; j0 < columns; j0 += kEdge) {
       for (int64_t j = j0; j < std::min(j0 + kEdge, columns); ++j) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one matrix product of this plugin: rows of `a` times rows of `b`, which is how TFLite stores the
-// weights of FULLY_CONNECTED and CONV_2D.
+// The float matrix product: rows of `a` times rows of `b` (the layout of TFLite's FULLY_CONNECTED and CONV_2D
+// weights).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace fusebox::cpu {
 
-// c[i][j] = activation(sum over p of a[i][p] * b[j][p], plus bias[j]). Leading dimensions count elements.
+// c[i][j] = activation(sum over p of a[i][p] * b[j][p] + bias[j]). Leading dimensions are in elements.
 template <class T>
 struct RowProduct {
   const T* a;
@@ -26,8 +26,7 @@ struct RowProduct {
   Activation activation = Activation::kNone;
 };
 
-// T is float or double. Every element is summed in an order that depends on k and m alone, not on the
-// threads.
+// T is float or double. The summation order depends only on k and m, not on threads.
 template <class T>
 void Multiply(const RowProduct<T>& product);
 template <class T>

@@ -6,7 +6,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// How many products fit into 31 bits: 255 * 255 each, 32768 * 255 where sums have 64.
+// Number of products that fit into 31 bits: 255 * 255 each, or 32768 * 255 for 64-bit sums.
 constexpr int64_t kByteDepth = 8192, kMixedDepth = 256;
 
 FUSEBOX_INLINE inline int32_t Plus(int32_t a, int32_t b) {
@@ -14,7 +14,7 @@ FUSEBOX_INLINE inline int32_t Plus(int32_t a, int32_t b) {
 }
 FUSEBOX_INLINE inline int64_t Plus(int64_t a, int64_t b) { return a + b; }
 
-// One row of a by kColumns rows of b, summed in a Part. Named sums, so that the compiler sees four
+// One row of a times kColumns rows of b, summed in a Part. Named variables let the compiler detect four
 // reductions.
 template <int kColumns, class Part, class Sum>
 FUSEBOX_INLINE inline void Tile(const IntegerProduct<Sum>& x, const int16_t* a, const int16_t* b, int64_t k,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of integers: the sums of quantized ops, before they are scaled. Operands are 16 bits wide,
-// so that any byte less its zero point fits and two neighboring products are one instruction. Sums are 32
-// bits wide, and 64 where an operand has 16 bits.
+// Integer matrix products for quantized ops, before scaling. Operands are 16-bit, so that a byte minus its
+// zero point fits and two adjacent products are one instruction. Sums are 32-bit, or 64-bit for 16-bit
+// operands.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,8 @@
 
 namespace fusebox::cpu {
 
-// c[i][j] = sum over p of a[i][p] * b[j][p], modulo 2^32 where Sum is int32_t. Leading dimensions count
-// elements. The elements of b lie in [-255, 255], unless the product is `wide`; those of a do too where Sum
-// is int32_t.
+// c[i][j] = sum over p of a[i][p] * b[j][p], modulo 2^32 if Sum is int32_t. Leading dimensions are in
+// elements. Elements of b are in [-255, 255] unless `wide`; so are those of a if Sum is int32_t.
 template <class Sum>
 struct IntegerProduct {
   const int16_t* a;
@@ -30,20 +29,19 @@ struct IntegerProduct {
 void Multiply(const IntegerProduct<int32_t>& product);
 void Multiply(const IntegerProduct<int64_t>& product);
 
-// A product by constant rows of weights, [groups, columns, depth], done in parallel tasks of some rows by
-// some columns.
+// A product with constant weights [groups, columns, depth], in parallel tasks of some rows and columns.
 struct ProductShape {
   int64_t rows, columns, depth, groups = 1;
 };
 struct ProductPlan {
-  int64_t chunk = 1;     // rows at a time
-  uint32_t workers = 0;  // for which there is scratch
+  int64_t chunk = 1;     // rows per task
+  uint32_t workers = 0;  // number of scratch areas
   bool copied = false, wide = false;
   uint32_t rows_slot = 0, sums_slot = 0;
 };
-inline constexpr int64_t kProductColumns = 64;  // at a time
+inline constexpr int64_t kProductColumns = 64;  // columns per task
 
-// `copied`: the rows are made in scratch. `wide`: as in IntegerProduct.
+// `copied`: rows are built in scratch. `wide`: as in IntegerProduct.
 template <class Sum>
 ProductPlan PlanProduct(Plan& plan, const ProductShape& s, bool copied, bool wide = false) {
   constexpr int64_t kCacheBytes = 64 * 1024;
@@ -63,8 +61,8 @@ struct ProductRows {
   int64_t stride;
 };
 
-// rows(group, first, count, scratch) gives ProductRows; done(first row, count, first column of all groups',
-// columns, sums) takes sums of `columns` a row.
+// rows(group, first, count, scratch) returns ProductRows. done(first row, count, first column over all
+// groups, columns, sums) receives sums with `columns` per row.
 template <class Sum, class Rows, class Done>
 void RunProduct(const Node& n, const ProductPlan& plan, const ProductShape& s, const int16_t* weights,
                 const Rows& rows, const Done& done) {

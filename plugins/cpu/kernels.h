@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel tables of this plugin: one per file of kernels/. kernels/arg_min_max.cc defines
-// kArgMinMaxKernels; the build lists the files, and the ops that they name for the manifest (kernels.cmake).
+// The kernel tables of this plugin, one per file of kernels/: kernels/arg_min_max.cc defines
+// kArgMinMaxKernels. kernels.cmake lists the files and their ops for the manifest.
 #pragma once
 
 #include <span>

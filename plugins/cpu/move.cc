@@ -16,7 +16,7 @@ struct Box {
   }
 };
 
-// Without dims of one element, and with neighbors that lie one after the other on both sides made one.
+// Drops dims of size 1 and merges adjacent dims that are contiguous on both sides.
 Box Simplified(const Shape& dims, const Shape& src, const Shape& dst) {
   Box box;
   for (int i = 0; i < dims.rank(); ++i) {
@@ -33,7 +33,7 @@ Box Simplified(const Shape& dims, const Shape& src, const Shape& dst) {
   return box;
 }
 
-// Takes dim `i` out of the box.
+// The box without dim `i`.
 Box Without(const Box& box, int i) {
   Box rest;
   for (int k = 0; k < box.dims.rank(); ++k)
@@ -51,7 +51,7 @@ void ForOuter(const fbx_host* host, const Box& outer, int64_t inner, const F& f)
                });
 }
 
-// Rows that are contiguous on both sides.
+// Rows contiguous on both sides.
 void CopyRows(const fbx_host* host, size_t width, const Box& box, const std::byte* src, std::byte* dst) {
   const int last = box.dims.rank() - 1;
   const auto w = static_cast<int64_t>(width);
@@ -60,8 +60,8 @@ void CopyRows(const fbx_host* host, size_t width, const Box& box, const std::byt
            [&](int64_t from, int64_t to) { std::memcpy(dst + to * w, src + from * w, bytes); });
 }
 
-// The destination runs along the last dim, the source along `along`: in square blocks, so that cache lines of
-// both sides are used up.
+// The destination is contiguous along the last dim, the source along `along`. Square blocks use whole cache
+// lines of both.
 template <class T>
 void CopyTransposed(const fbx_host* host, const Box& box, int along, const T* src, T* dst) {
   constexpr int64_t kBlock = 16;
@@ -71,7 +71,7 @@ void CopyTransposed(const fbx_host* host, const Box& box, int along, const T* sr
   Box outer = Without(Without(box, last), along);
   const int64_t blocks = (rows + kBlock - 1) / kBlock;
   outer.Push(blocks, kBlock, kBlock * to_step);
-  // The block a step is about follows from its number: blocks are the innermost outer dim.
+  // The step number determines the block, because blocks are the innermost outer dim.
   parallel_for(host, static_cast<size_t>(Count(outer.dims)), Grain(columns * kBlock),
                [&](size_t begin, size_t end, uint32_t) {
                  Walk<2> walk(outer.dims, {outer.src, outer.dst});
@@ -136,7 +136,7 @@ void FillElements(size_t width, const void* value, void* dst, int64_t count) {
 const void* ZeroOf(Tensor t, Bits128& storage) {
   storage = {};
   const fbx_quant* q = t.quant();
-  // Little-endian: the low bytes of the zero point are its value in any narrower integer.
+  // Little-endian: the low bytes of the zero point are its value in narrower integers.
   if (!IsPlain(t.dtype()) && q && q->kind == FBX_QUANT_PER_TENSOR && q->count > 0)
     storage.low = static_cast<uint64_t>(q->zero_points[0]);
   return &storage;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving elements without looking at them: what all kernels that only rearrange data are made of.
+// Moving elements without reading them, for all kernels that only rearrange data.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace fusebox::cpu {
 
-// Copies the elements of an index space `dims`; element i stands at src + i . src_strides and goes to dst + i
-// . dst_strides. Both pointers are those of index 0, strides count elements of `width` bytes and may be 0
-// (src only) or negative. No two indices may have one destination, and the memory must not overlap.
+// Copies the elements of an index space `dims` from src + i . src_strides to dst + i . dst_strides. Both
+// pointers refer to index 0. Strides are in elements of `width` bytes; they may be 0 (src only) or negative.
+// Destinations must be distinct and the memory must not overlap.
 void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides,
              void* dst, const Shape& dst_strides);
 
@@ -27,13 +27,13 @@ inline std::byte* MutableElements(Tensor t, int64_t offset = 0) {
   return t.data<std::byte>() + offset * static_cast<int64_t>(ElementSize(t.dtype()));
 }
 
-// The value that stands for zero: zero bits, or the zero point of a quantized result. Lives in `storage`.
+// Zero as an element: zero bits, or the zero point of a quantized result. Stored in `storage`.
 const void* ZeroOf(Tensor t, Bits128& storage);
 
-// For invoke: what the operands' values say now must be what the result was planned for.
+// For invoke: throws if the operands' values yield another shape than planned.
 inline void CheckPlanned(const Shape& now, Tensor planned) {
   if (now != Shape(planned))
-    Fail("the operands' values make a result of shape " + Text(now) + ", planned was " +
+    Fail("the operands' values yield a result of shape " + Text(now) + ", planned was " +
          Text(planned.dims()));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The patches of an image that lie under the output pixels of a convolution.
+// The input patches under the output pixels of a convolution.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct ConvGeometry {
   }
 };
 
-// Copies the patches of pixels [first, first + count) for one group; what lies in the padding is zero.
+// Copies the patches of pixels [first, first + count) for one group, with zeros for padding.
 template <class T>
 void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
                  T* patches) {

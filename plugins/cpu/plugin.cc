@@ -19,7 +19,7 @@ std::vector<const fbx_kernel*> AllKernels() {
   return all;
 }
 
-// The tables live in other files, so that only the run can join them.
+// The tables are defined in other files and are joined at run time.
 fbx_status Load(const fbx_host* host, const fbx_plugin** out) noexcept {
   return guard(host, [&] {
     static const std::vector<const fbx_kernel*> kernels = AllKernels();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized tensors: what a stored integer means, fixed-point scaling of sums, and activations on stored
+// Quantized tensors: interpretation of stored integers, fixed-point scaling of sums, activations on stored
 // values.
 //
-// A real value is scale * (stored - zero). "Quantized" below is an i8, u8 or i16 tensor with such a record; a
-// tensor of floats or indices that carries one (converters leave them behind) is a plain one.
+// A real value is scale * (stored - zero). "Quantized" means an i8, u8, i16 or i4 tensor with a scale.
+// Quantization records on floats or indices (left by converters) are ignored.
 #pragma once
 
 #include <algorithm>
@@ -40,17 +40,17 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-// Of a tensor that RequireStored accepted.
+// For a tensor that passed RequireStored.
 inline Affine AffineOf(Tensor t) {
   return {t.quant()->scales[0], static_cast<int32_t>(t.quant()->zero_points[0])};
 }
 
-// Why the tensor's scales and zero points are none: not all scales are positive numbers, or not all zero
-// points values of the dtype. Empty: they are.
+// Why the tensor's scales or zero points are invalid: a scale is not a positive number, or a zero point is
+// out of the dtype's range. Empty: valid.
 inline std::string WhyNoScales(Tensor t) {
   const fbx_quant* q = t.quant();
   if (!q || q->count == 0 || !q->scales || !q->zero_points) return "no scale";
-  if (scales_are_positive(*q) && is_symmetric(*q)) return {};  // as filters are
+  if (scales_are_positive(*q) && is_symmetric(*q)) return {};  // usual for filters
   const int64_t highest = t.dtype() == FBX_U8   ? 255
                           : t.dtype() == FBX_I8 ? 127
                           : t.dtype() == FBX_I4 ? 7
@@ -71,14 +71,14 @@ inline void RequireScales(Tensor t, const std::string& subject) {
 
 inline void RequireStored(Tensor t, const std::string& subject) {
   if (!Contains(kStored, t.dtype()))
-    throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is not done", subject};
+    throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is unsupported", subject};
   if (!IsQuantized(t)) throw Reject{"QUANT", "no scale", subject};
   if (t.quant()->kind != FBX_QUANT_PER_TENSOR && t.quant()->count != 1)
     throw Reject{"QUANT", "one scale per channel", subject};
   RequireScales(t, subject);
 }
 
-// Of 16 bits less a zero point there is no 16-bit integer.
+// A 16-bit value minus a zero point does not fit into 16 bits.
 inline void RequireNoZeroPoint(Tensor t, const std::string& subject) {
   if (t.dtype() != FBX_I16) return;
   for (uint32_t i = 0; i < t.quant()->count; ++i)
@@ -91,7 +91,7 @@ inline void RequireStored(const Node& n, uint32_t operand) {
 }
 inline void RequireStoredResult(const Node& n, uint32_t operand) {
   if (n.out_count() == 0 || !IsQuantized(n.out(0)))
-    throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result that has no scale",
+    throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result without a scale",
                  "result 0"};
   RequireStored(n.out(0), "result 0");
   if (n.out(0).dtype() != n.in(operand).dtype())
@@ -100,18 +100,18 @@ inline void RequireStoredResult(const Node& n, uint32_t operand) {
                  "result 0"};
 }
 
-// For supports: result 0 means by its stored values what the operand does.
+// For supports: result 0 has the same quantization as the operand.
 inline void RequireSameQuant(const Node& n, uint32_t operand) {
   if (n.out_count() == 0 || !IsQuantized(n.out(0)))
-    throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result that has no scale",
+    throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result without a scale",
                  "result 0"};
   if (!SameQuant(n.in(operand).quant(), n.out(0).quant()))
-    throw Reject{"QUANT", "the result has another scale", "operand " + std::to_string(operand)};
+    throw Reject{"QUANT", "the result has a different scale", "operand " + std::to_string(operand)};
 }
 
-// A positive real number as value * 2^(shift - 31) with value in [2^30, 2^31); and integers times it,
-// rounded. The representation is that of Jacob et al., "Quantization and Training of Neural Networks for
-// Efficient Integer-Arithmetic-Only Inference" (arXiv 1712.05877), section 2.2 and appendix B.
+// A positive real number as value * 2^(shift - 31) with value in [2^30, 2^31). Multiplying integers by it
+// rounds. Source: Jacob et al., "Quantization and Training of Neural Networks for Efficient
+// Integer-Arithmetic-Only Inference" (arXiv 1712.05877), section 2.2 and appendix B.
 struct FixedPoint {
   int32_t value = 0;
   int32_t shift = 0;
@@ -127,8 +127,8 @@ struct FixedPoint {
   }
 };
 
-// The upper half of twice the product (halves towards plus infinity), then a shift (halves away from zero):
-// two roundings, which is how TFLite scales sums of 32 bits nearly everywhere.
+// The upper half of twice the product (rounds half up), then a shift (rounds half away from zero): TFLite's
+// double rounding for most 32-bit sums.
 FUSEBOX_INLINE inline int32_t ScaledWide(int32_t x, FixedPoint by) {
   const int32_t left = std::max(by.shift, 0), right = std::max(-by.shift, 0);
   const int64_t wide = std::clamp<int64_t>(static_cast<int64_t>(x) << left, INT32_MIN, INT32_MAX);
@@ -142,8 +142,7 @@ FUSEBOX_INLINE inline int32_t Scaled(int32_t x, FixedPoint by) {
   return std::clamp(ScaledWide(x, by), -(1 << 30), 1 << 30);
 }
 
-// Sums of 64 bits: times the upper 15 bits of the factor and rounded once, halves up, which is how TFLite
-// scales those.
+// 64-bit sums: multiplied by the upper 15 bits of the factor and rounded once, half up, as in TFLite.
 FUSEBOX_INLINE inline int32_t Scaled(int64_t x, FixedPoint by) {
   const int64_t factor = std::min<int64_t>((int64_t{by.value} + (1 << 15)) >> 16, 0x7FFF);
   const int32_t down = 15 - by.shift;
@@ -153,14 +152,14 @@ FUSEBOX_INLINE inline int32_t Scaled(int64_t x, FixedPoint by) {
   return static_cast<int32_t>(std::clamp<int64_t>(high, -(1 << 30), 1 << 30));
 }
 
-// The value itself, or the nearest end of S.
+// Saturates to S.
 template <class S>
 FUSEBOX_INLINE inline S ClampTo(int32_t x) {
   return static_cast<S>(
       std::clamp<int32_t>(x, std::numeric_limits<S>::lowest(), std::numeric_limits<S>::max()));
 }
 
-// The nearest stored value: halves away from zero, out of range saturates, NaN is the zero point.
+// The nearest stored value: rounds half away from zero, saturates, NaN becomes the zero point.
 template <class S>
 inline S Nearest(double real, Affine to) {
   const double q = std::round(real / to.scale) + to.zero;
@@ -169,7 +168,7 @@ inline S Nearest(double real, Affine to) {
       std::clamp<double>(q, std::numeric_limits<S>::lowest(), std::numeric_limits<S>::max()));
 }
 
-// The stored values that an activation lets through.
+// The stored values that an activation allows.
 struct StoredRange {
   int32_t lowest, highest;
   StoredRange(Activation a, Tensor t) {

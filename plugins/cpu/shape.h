@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes without allocation: counting, broadcasting, strides, axes, and integer operands such as axis lists.
 //
-// Everything throws fusebox::Error (FBX_INVALID) on what cannot be. Dims of -1 are unknown and pass through.
-// Ranks above kMaxRank are refused with FBX_UNSUPPORTED.
+// Invalid input throws fusebox::Error (FBX_INVALID). Unknown dims are -1 and propagate. Ranks above kMaxRank
+// are rejected with FBX_UNSUPPORTED.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline constexpr int kMaxRank = 8;
 
 inline std::string Operand(uint32_t i) { return "operand " + std::to_string(i); }
 
-// A known rank with dims that may be unknown; as well a short list of integers.
+// Dims of a known rank, some possibly unknown (-1); also used for short integer lists.
 class Shape {
  public:
   Shape() = default;
@@ -69,14 +69,14 @@ inline std::string Text(std::span<const int64_t> dims) {
   return text + "]";
 }
 
-// Product of sizes; an overflow is an error.
+// Product of sizes; throws on overflow.
 inline int64_t Product(int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) Fail("the size overflows 64 bits");
   return product;
 }
 
-// The number of elements; -1 when a dim is unknown (a zero dim makes it 0 all the same).
+// Number of elements; -1: a dim is unknown (but 0 if another dim is 0).
 inline int64_t Count(std::span<const int64_t> dims) {
   int64_t count = 1;
   bool unknown = false;
@@ -88,20 +88,20 @@ inline int64_t Count(std::span<const int64_t> dims) {
   return unknown ? -1 : count;
 }
 
-// The part of a shape before / from an axis, multiplied out. All dims known.
+// Number of elements before / from an axis. All dims must be known.
 inline int64_t CountBefore(const Shape& s, int axis) { return Count({s.begin(), static_cast<size_t>(axis)}); }
 inline int64_t CountFrom(const Shape& s, int axis) {
   return Count({s.begin() + axis, static_cast<size_t>(s.rank() - axis)});
 }
 
-// A negative axis counts from the back; outside [-rank, rank) is an error.
+// A negative axis counts from the end; an axis outside of [-rank, rank) throws.
 inline int Axis(int64_t axis, int rank) {
   if (axis < -rank || axis >= rank)
     Fail("axis " + std::to_string(axis) + " is outside of rank " + std::to_string(rank));
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-// One dim of two that must agree; the known one where the other is unknown.
+// Two dims that must be equal: returns the known one.
 inline int64_t SameDim(int64_t a, int64_t b, const char* what) {
   if (a >= 0 && b >= 0 && a != b)
     Fail(std::string(what) + " differ: " + std::to_string(a) + " and " + std::to_string(b));
@@ -119,7 +119,7 @@ inline Shape Strides(const Shape& dims) {
   return strides;
 }
 
-// NumPy's rule. An unknown dim against 1 stays unknown; against another size n it is n.
+// NumPy broadcasting. An unknown dim and 1 stay unknown; an unknown dim and n give n.
 inline Shape Broadcast(const Shape& a, const Shape& b) {
   const Shape& longer = a.rank() >= b.rank() ? a : b;
   const Shape& shorter = a.rank() >= b.rank() ? b : a;
@@ -135,7 +135,7 @@ inline Shape Broadcast(const Shape& a, const Shape& b) {
   return out;
 }
 
-// Element strides to walk `in` in the index space of `out`, to which it broadcasts: 0 along stretched dims.
+// Element strides of `in` in the index space of `out`: 0 along broadcast dims.
 inline Shape BroadcastStrides(const Shape& in, const Shape& out) {
   const Shape dense = Strides(in);
   const int shift = out.rank() - in.rank();
@@ -144,14 +144,14 @@ inline Shape BroadcastStrides(const Shape& in, const Shape& out) {
   return strides;
 }
 
-// Steps a row-major index over `dims` and keeps N offsets in step with it.
+// A row-major index over `dims` with N matching offsets.
 template <size_t N>
 class Walk {
  public:
   Walk(const Shape& dims, const std::array<Shape, N>& strides) : dims_(dims), strides_(strides) {
     for (int i = 0; i < dims.rank(); ++i) index_[static_cast<size_t>(i)] = 0;
   }
-  // Jumps to the element with this row-major number.
+  // Jumps to the element with this row-major index.
   void Seek(int64_t position) {
     offset_.fill(0);
     for (int i = dims_.rank() - 1; i >= 0; --i) {
@@ -180,14 +180,14 @@ class Walk {
   std::array<int64_t, N> offset_{};
 };
 
-// One integer of an operand that is i32 or i64, with a value.
+// Element i of an i32 or i64 operand; the operand must have a value.
 inline int64_t IntAt(Tensor t, int64_t i) {
   if (t.dtype() == FBX_I32) return t.data<const int32_t>()[i];
   if (t.dtype() == FBX_I64) return t.data<const int64_t>()[i];
   Fail("an integer operand has dtype " + std::string(dtype_name(t.dtype())));
 }
 
-// A short integer operand (scalar or 1-D: axes, sizes, a permutation) as a list. It must have a value.
+// A short integer operand (scalar or 1-D: axes, sizes, a permutation) as a list; it must have a value.
 inline Shape IntList(Tensor t, uint32_t operand) {
   if (t.dtype() != FBX_I32 && t.dtype() != FBX_I64)
     Fail("expected i32 or i64, got " + std::string(dtype_name(t.dtype())), Operand(operand));
@@ -199,14 +199,14 @@ inline Shape IntList(Tensor t, uint32_t operand) {
   return list;
 }
 
-// A scalar integer operand (rank 0, or one element). It must have a value.
+// A scalar integer operand (rank 0, or one element); it must have a value.
 inline int64_t IntScalar(Tensor t, uint32_t operand) {
   const Shape list = IntList(t, operand);
   if (list.rank() != 1) Fail("expected one value, got " + std::to_string(list.rank()), Operand(operand));
   return list[0];
 }
 
-// Throws unless the node has this many operands (absent ones included) and results.
+// Throws unless the node has this many operands (including absent ones) and results.
 inline void Arity(const Node& n, uint32_t least, uint32_t most, uint32_t results = 1) {
   if (n.in_count() < least || n.in_count() > most)
     Fail("has " + std::to_string(n.in_count()) + " operands, expected " + std::to_string(least) +
@@ -217,7 +217,7 @@ inline void Arity(const Node& n, uint32_t least, uint32_t most, uint32_t results
     Fail("has " + std::to_string(n.out_count()) + " results, expected " + std::to_string(results));
 }
 
-// Elements to give one task of parallel_for when one outer step touches `inner` elements.
+// Grain of parallel_for if one outer step processes `inner` elements.
 inline size_t Grain(int64_t inner) {
   return static_cast<size_t>(std::max<int64_t>(1, 16384 / std::max<int64_t>(1, inner)));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the compiler vectorize a loop for the processor at hand, where the build itself targets the oldest.
+// Vectorizes a loop for the running CPU, although the build targets the baseline.
 #pragma once
 
 namespace fusebox::cpu {
@@ -13,7 +13,7 @@ __attribute__((target("avx2,fma"))) void RunWithAvx2(const F& f) {
   f();
 }
 
-// Runs f(), compiled twice. f is a lambda marked FUSEBOX_INLINE, and so is what it calls in its loops:
+// Runs f(), which is compiled twice. f and all functions called in its loops must be FUSEBOX_INLINE:
 //   Vectorized([&]() FUSEBOX_INLINE { for (...) y[i] = F(x[i]); });
 template <class F>
 void Vectorized(const F& f) {

@@ -3,8 +3,8 @@
 
 namespace fusebox::cpu {
 
-// Sums: both operands are brought to a common scale with `shift_` bits to spare, which the scale of the
-// result takes away again. The spare bits are TFLite's, so that the rounding is too.
+// Sums: both operands are scaled to a common scale with `shift_` extra bits, as many as in TFLite, so that
+// the rounding is equal.
 StoredBinary::StoredBinary(const Node& n, StoredOp op, Activation activation) : op_(op) {
   const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1)), z = AffineOf(n.out(0));
   const StoredRange range(activation, n.out(0));
@@ -64,7 +64,7 @@ void StoredBinary::Run(const Node& n, const BroadcastPlan& plan) const {
         return run([=](T x, T y) FUSEBOX_INLINE { return stored(Scaled(left(x) - right(y), c.z_scale_)); });
       case StoredOp::kSquaredDifference:
         return run([=](T x, T y) FUSEBOX_INLINE {
-          if constexpr (sizeof(T) > 1) {  // the square of 16 bits and some to spare has more than 32
+          if constexpr (sizeof(T) > 1) {  // the square needs more than 32 bits
             const double d = c.x_root_ * x - c.y_root_ * y;
             return stored(static_cast<int32_t>(std::min(d * d + 0.5, 65536.0)));
           } else {

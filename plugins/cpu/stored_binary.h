@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary ops on quantized bytes of any scales, with broadcasting, by integers alone.
+// Binary ops on quantized i8, u8 and i16 with any scales and broadcasting, in integer arithmetic.
 #pragma once
 
 #include <string_view>
@@ -25,9 +25,9 @@ constexpr StoredOp StoredOpOf(std::string_view name) {
 class StoredBinary {
  public:
   StoredBinary() = default;
-  // For a node that Supports took.
+  // For a node that passed Supports.
   StoredBinary(const Node& n, StoredOp op, Activation activation);
-  // Throws Reject. MAXIMUM and MINIMUM need one quantization of operands and result.
+  // Throws Reject. MAXIMUM and MINIMUM require equal quantization of operands and result.
   static void Supports(const Node& n, StoredOp op);
   void Run(const Node& n, const BroadcastPlan& plan) const;
 

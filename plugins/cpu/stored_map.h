@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one stored value: i8 and u8 through a table of all 256, i16 worked out for each element.
+// Functions of one stored value: i8 and u8 with a table of 256 entries, i16 computed per element.
 #pragma once
 
 #include <array>
@@ -8,11 +8,11 @@
 
 namespace fusebox::cpu {
 
-// A function of one byte, worked out for all of them.
+// A function of one byte as a table.
 class ByteTable {
  public:
   ByteTable() = default;
-  // f takes the real value of an operand element in double and gives that of the result.
+  // f maps a real operand value to the real result, in double.
   template <class F>
   ByteTable(Tensor in, Tensor out, const F& f) {
     const Affine from = AffineOf(in), to = AffineOf(out);
@@ -21,7 +21,7 @@ class ByteTable {
       return out.dtype() == FBX_U8 ? int32_t{Nearest<uint8_t>(y, to)} : int32_t{Nearest<int8_t>(y, to)};
     });
   }
-  // f takes and gives stored values.
+  // f maps stored values to stored values.
   template <class F>
   static ByteTable OfStored(Tensor in, const F& f) {
     ByteTable t;
@@ -51,7 +51,7 @@ class ByteTable {
   std::array<uint8_t, 256> entries_{};
 };
 
-// The same for i16, worked out for each element; f takes and gives float. In and out may be the same memory.
+// The same for i16, computed per element; f maps float to float. In and out may be the same memory.
 template <class F>
 void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, int16_t* out, int64_t count,
                const F& f) {
@@ -67,8 +67,7 @@ void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, 
   });
 }
 
-// A function of one stored value for a node whose operand RequireStoredMap took: f takes and gives float and
-// double.
+// A function of one stored value, for a node that passed RequireStoredMap. f must accept float and double.
 class StoredMap {
  public:
   StoredMap() = default;
@@ -77,7 +76,7 @@ class StoredMap {
   StoredMap(Tensor in, Tensor out, const F& f) {
     if (in.dtype() != FBX_I16) table_ = ByteTable(in, out, f);
   }
-  // The same f as above.
+  // f as above.
   template <class F>
   void Apply(const fbx_host* host, Tensor in, Tensor out, int64_t from, int64_t to, int64_t count,
              const F& f) const {

@@ -16,9 +16,8 @@ void RequireWeights(const Node& n, ProductOperands o) {
   const bool wide = o.wide_weights && w.dtype() == FBX_I16 && n.in(o.input).dtype() == FBX_I16;
   if (!Contains(kBytes, w.dtype()) && w.dtype() != FBX_I4 && !wide) RejectDtype(w.dtype(), o.weights);
   const fbx_quant& q = *w.quant();
-  if (q.count <= 1)
-    RequireScales(w, subject);  // those of channels are many, and only of use to what is made in the end
-  if (q.kind == FBX_QUANT_BLOCKWISE) throw Reject{"QUANT", "blockwise scales are not done", subject};
+  if (q.count <= 1) RequireScales(w, subject);  // the constructor checks per-channel scales
+  if (q.kind == FBX_QUANT_BLOCKWISE) throw Reject{"QUANT", "blockwise scales are unsupported", subject};
   RequireNoZeroPoint(w, subject);
   if (q.count == 1) return;
   if (q.axis != o.channel_axis) throw Reject{"QUANT", "scales along another dim than the channels", subject};
@@ -26,9 +25,8 @@ void RequireWeights(const Node& n, ProductOperands o) {
     throw Reject{"QUANT", "not one scale per channel", subject};
 }
 
-// One part of a float input as integers; returns the scale. The formulas are TFLite's (symmetric: the largest
-// magnitude is 127; asymmetric: the range, which always has 0 in it, spans 255 steps and the zero point is a
-// whole one).
+// Quantizes one part of a float input; returns the scale. Formulas of TFLite (symmetric: the largest
+// magnitude is 127; asymmetric: the range, including 0, spans 255 steps with an integer zero point).
 float QuantizeSample(const float* x, int64_t count, bool asymmetric, int16_t* q) {
   float least = 0, most = 0;
   for (int64_t i = 0; i < count; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
@@ -57,7 +55,7 @@ FUSEBOX_INLINE inline Total Narrowed(Sum sum) {
   else return static_cast<Total>(std::clamp<Sum>(sum, INT32_MIN, INT32_MAX));
 }
 
-// As Scaled, but the second rounding takes halves towards plus infinity too.
+// Like Scaled, but the second rounding is half up too.
 FUSEBOX_INLINE inline int32_t ScaledUp(int32_t x, FixedPoint by) {
   const int32_t left = std::max(by.shift, 0), right = std::max(-by.shift, 0);
   const int64_t wide = std::clamp<int64_t>(static_cast<int64_t>(x) << left, INT32_MIN, INT32_MAX);
@@ -122,7 +120,7 @@ void StoredProduct::ReadScales(const Node& n) {
   weight_scales_.assign(w.scales, w.scales + w.count);
   if (hybrid_) return;
   const Affine in = AffineOf(n.in(operands_.input)), out = AffineOf(n.out(0));
-  // Elsewhere it multiplies the scale of a whole tensor as a float.
+  // Other ops multiply a per-tensor scale as float.
   const bool exact =
       weight_scales_.size() > 1 || (operands_.exact_scales && n.in(operands_.input).dtype() != FBX_U8);
   for (const float scale : weight_scales_)
@@ -141,7 +139,7 @@ void StoredProduct::Unpack(const Node& n, int16_t* to) const {
     const int64_t zero = q.zero_points[first / run % q.count];
     for (int64_t i = first; i < first + run; ++i) {
       int value = w.dtype() == FBX_I16 ? w.data<const int16_t>()[i] : bytes[w.dtype() == FBX_I4 ? i / 2 : i];
-      // The sign bit weighs negative.
+      // The sign bit has negative weight.
       if (w.dtype() == FBX_I8) value = (value ^ 0x80) - 0x80;
       else if (w.dtype() == FBX_I4) value = ((i % 2 ? value >> 4 : value & 0xF) ^ 8) - 8;
       to[i] = static_cast<int16_t>(value - zero);
@@ -211,7 +209,7 @@ void StoredProduct::Finish(const Node& n, const State& state, int64_t sample, in
   const Tensor out = n.out(0);
   if (!hybrid_) {
     if constexpr (std::is_same_v<Sum, int64_t>) return Store(n, first, count, sums, out.data<int16_t>() + at);
-    else return Store(n, first, count, sums, out.data<uint8_t>() + at);  // the low byte, whatever the sign
+    else return Store(n, first, count, sums, out.data<uint8_t>() + at);  // the low byte, for either sign
   }
   const bool per_channel = weight_scales_.size() > 1, biased = n.has_in(operands_.bias);
   const float scale = n.scratch<float>(state.scales)[sample];
@@ -224,7 +222,7 @@ void StoredProduct::Finish(const Node& n, const State& state, int64_t sample, in
   Activate(activation_, y, static_cast<size_t>(count));
 }
 
-// How a sum of 64 bits is scaled hangs on the bias in TFLite: where that has 32 bits, so has the sum.
+// TFLite scales 64-bit sums by the bias type: with a 32-bit bias the sum is narrowed to 32 bits.
 template <class Out, class Sum>
 void StoredProduct::Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const {
   const bool per_channel = scales_.size() > 1, biased = n.has_in(operands_.bias);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantized convolutions, FULLY_CONNECTED and BATCH_MATMUL have in common: operands as integers less
-// their zero points, and the results made of integer sums. Three forms:
+// Shared part of quantized convolutions, FULLY_CONNECTED and BATCH_MATMUL: operands minus zero points as
+// integers, and results computed from integer sums. Three forms:
 //   bytes    i8 or u8 input, i8, u8 or i4 weights, i32 bias, result of the input's dtype
-//   wide     i16 input, i8, u8, i4 or (some ops) i16 weights, i64 or i32 bias, i16 result; sums of 64 bits
-//   hybrid   f32 input, quantized at each invoke, i8, u8 or i4 weights, f32 bias and result
+//   wide     i16 input, i8, u8, i4 or (some ops) i16 weights, i64 or i32 bias, i16 result; 64-bit sums
+//   hybrid   f32 input, quantized per invoke, i8, u8 or i4 weights, f32 bias and result
 #pragma once
 
 #include <vector>
@@ -14,15 +14,15 @@
 
 namespace fusebox::cpu {
 
-// Which operands are which, and the dim of the weights that has one scale per output channel.
+// Operand indices, and the dim of the weights with one scale per output channel.
 struct ProductOperands {
   uint32_t input = 0, weights = 1, bias = 2;
   int channel_axis = 0;
-  bool transposed = false;     // weights are [..., depth, channels], and are to be [..., channels, depth]
-  bool wide_weights = false;   // i16 weights are taken
-  bool exact_scales = false;   // TFLite multiplies the scales of its convolutions of i8 and i16 as doubles
-  bool two_roundings = false;  // i16 sums without a bias are scaled like those of bytes
-  bool halves_up = false;      // of sums of bytes: TFLite rounds those of CONV_2D and FULLY_CONNECTED so
+  bool transposed = false;     // weights are [..., depth, channels] instead of [..., channels, depth]
+  bool wide_weights = false;   // accepts i16 weights
+  bool exact_scales = false;   // multiply scales as doubles, like TFLite's i8 and i16 convolutions
+  bool two_roundings = false;  // i16 sums without a bias are scaled like byte sums
+  bool halves_up = false;      // byte sums round half up, like TFLite's CONV_2D and FULLY_CONNECTED
 };
 
 class StoredProduct {
@@ -31,34 +31,34 @@ class StoredProduct {
     uint32_t input = 0, scales = 0, weights = 0, transposed = 0;
   };
 
-  // Whether a node has one of the three forms, rightly or not.
+  // Whether a node is quantized, supported or not.
   static bool Takes(const Node& n, ProductOperands o) { return IsQuantized(n, o.weights); }
   // Throws Reject.
   static void Supports(const Node& n, ProductOperands o);
-  // For infer: throws where the bias or the weights do not fit the input.
+  // For infer: throws if the bias or the weights do not match the input.
   static void Check(const Node& n, ProductOperands o, int64_t channels);
 
   StoredProduct() = default;
-  // `asymmetric`: a hybrid's input gets a zero point.
+  // `asymmetric`: the input of the hybrid form has a zero point.
   StoredProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric);
 
   bool hybrid() const { return hybrid_; }
-  // f.template operator()<Sum>() for the type of the sums.
+  // Calls f.template operator()<Sum>() with the type of the sums.
   template <class F>
   void WithSums(const F& f) const {
     if (wide_) f.template operator()<int64_t>();
     else f.template operator()<int32_t>();
   }
-  // As PlanProduct does, for sums of this node.
+  // PlanProduct with the sum type of this node.
   ProductPlan PlanSums(Plan& plan, const ProductShape& shape, bool copied) const;
 
-  // `samples`: parts of the input that have a scale each when it is quantized here.
+  // `samples`: parts of a hybrid input with separate scales.
   State Prepare(const Node& n, Plan& plan, int64_t samples) const;
-  // The input less its zero point. `floats`: what to take in place of a hybrid's input.
+  // The input minus its zero point. `floats`: replaces a hybrid input.
   const int16_t* Input(const Node& n, const State& state, int64_t samples,
                        const float* floats = nullptr) const;
   const int16_t* Weights(const Node& n, const State& state) const;
-  // Writes `count` channels of the result from element `at` on, given the sums.
+  // Writes `count` channels of the result from element `at` on, from their sums.
   template <class Sum>
   void Finish(const Node& n, const State& state, int64_t sample, int64_t first_channel, int64_t count,
               const Sum* sums, int64_t at) const;
@@ -74,8 +74,8 @@ class StoredProduct {
   Activation activation_ = Activation::kNone;
   bool hybrid_ = false, asymmetric_ = false, wide_ = false, wide_weights_ = false;
   int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
-  std::vector<int16_t> weights_;    // empty: they are no constant
-  std::vector<FixedPoint> scales_;  // no hybrid: of each channel, or of all
+  std::vector<int16_t> weights_;    // empty: not constant
+  std::vector<FixedPoint> scales_;  // not hybrid: per channel, or one
   std::vector<float> weight_scales_;
 };
 

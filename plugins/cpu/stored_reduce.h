@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sums and products of stored values become the stored value of a MEAN, a SUM or a REDUCE_PROD: with the
-// roundings of TFLite's reference kernels, which are the ones that it runs on x86-64.
+// Stored values of quantized MEAN, SUM and REDUCE_PROD, rounded like TFLite's reference kernels, which it
+// runs on x86-64.
 #pragma once
 
 #include <cmath>
@@ -10,18 +10,18 @@
 
 namespace fusebox::cpu {
 
-// float(a) * b, rounded to float before anything is added: no compiler makes one instruction of the two.
+// float(a) * b, rounded to float before an addition; prevents fused multiply-add.
 inline float FloatProduct(float a, float b) { return static_cast<float>(double{a} * b); }
 
-// The mean of `folds` stored values, given their sum. Four forms:
-//   image, u8       one factor, in fixed point, for the scales and the count
-//   image, i8, i16  scaled in fixed point, then divided by the count, halves away from zero
-//   one scale       the quotient is cut
-//   two scales      in f32, halves away from zero
+// The mean of `folds` stored values from their sum. Four forms:
+//   image, u8       one fixed-point factor for scales and count
+//   image, i8, i16  scaled in fixed point, then divided by the count, half away from zero
+//   one scale       the quotient is truncated
+//   two scales      in f32, half away from zero
 template <class T>
 class StoredMean {
  public:
-  // `image`: dims 1 and 2 of four, which are kept.
+  // `image`: reduces dims 1 and 2 of four with keep_dims.
   StoredMean(Affine from, Affine to, bool image, int64_t folds) : from_(from), to_(to), image_(image) {
     const float scale = from.scale / to.scale;
     factor_ = scale;
@@ -67,7 +67,7 @@ class StoredMean {
   FixedPoint fixed_;
 };
 
-// Their sum, in f32 where bytes change their scale. Out of range saturates.
+// The sum, in f32 for bytes with different scales. Saturates.
 template <class T>
 class StoredSum {
  public:
@@ -87,7 +87,7 @@ class StoredSum {
   float factor_, offset_;
 };
 
-// Their product, one factor after the other: each is scaled, so that all of them together are scaled to the
+// The product, factor by factor. Each factor is scaled, so that all of them together are scaled to the
 // result.
 template <class T>
 class StoredProd {

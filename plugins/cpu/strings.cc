@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();  // offsets are int32
 constexpr int64_t kMostStrings = kMostBytes / 4 - 2;
 
-[[noreturn]] void TooMuchText() { throw Error{FBX_OUT_OF_MEMORY, "more text than a string tensor holds"}; }
+[[noreturn]] void TooMuchText() { throw Error{FBX_OUT_OF_MEMORY, "strings too large for a string tensor"}; }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ bool HasStrings(const Node& n) {
 
 namespace {
 
-// An fbx_infer of ours before somebody else's, or before a list of shapes.
+// An fbx_infer that wraps another fbx_infer or a list of shapes.
 struct Relay {
   fbx_infer abi;
   const Infer* out = nullptr;
@@ -62,7 +62,7 @@ const Relay& Of(const fbx_infer* infer) { return *reinterpret_cast<const Relay*>
 void SetUnsized(const fbx_infer* infer, uint32_t result, fbx_dtype dtype, const int64_t* dims,
                 int32_t rank) noexcept {
   Infer out = *Of(infer).out;
-  // The shape of a scalar has nothing in it that could be unknown but the rank.
+  // A scalar has no unknown dims; only an unknown rank marks it as unsized.
   if (rank < 0 || (rank == 0 && dtype == FBX_STRING)) return out.unranked(result, dtype);
   std::vector<int64_t> said(dims, dims + rank);
   if (dtype == FBX_STRING) std::ranges::fill(said, -1);
@@ -80,7 +80,7 @@ void TakeShape(const fbx_infer* infer, uint32_t result, fbx_dtype, const int64_t
   if (result < shapes.size() && rank >= 0) shapes[result].assign(dims, dims + rank);
 }
 
-// A struct of the ABI, of which an older host may have filled less.
+// Copies an ABI struct of which an older host may have filled less.
 template <class T>
 T Copied(const T& from) {
   T to{};
@@ -148,7 +148,7 @@ void Numbered::Number(InferFn infer) {
 }
 
 std::string_view Numbered::At(uint32_t number) const {
-  if (number >= numbers_.size()) Fail("a string that no operand has");
+  if (number >= numbers_.size()) Fail("an invalid string index");
   const auto after = std::ranges::upper_bound(strings_, int64_t{number}, {}, &Operand::first);
   const Operand& from = *std::prev(after);
   return from.strings[number - from.first];

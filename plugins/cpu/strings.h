@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing string tensors, and kernels that move elements without looking at them, which take strings by
-// being wrapped: MovesStrings<K> lets K move the numbers of the strings, and the strings follow.
+// String tensors: writing them, and MovesStrings<K>, which adds strings to a kernel K that moves elements: K
+// moves string indices, and the strings follow.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace fusebox::cpu {
 
-// Gives result i this shape and, for each of its elements k, the string at(k).
+// Sets result i to this shape and the strings at(k).
 void StoreStrings(const Node& n, uint32_t i, std::span<const int64_t> dims,
                   const std::function<std::string_view(int64_t k)>& at);
 
@@ -24,20 +24,19 @@ bool HasStrings(const Node& n);
 
 using InferFn = void (*)(const Node&, Infer&);
 
-// Passes on what `infer` says, but no sizes of strings: their memory is found when they are there.
+// Forwards the shapes of `infer`, but declares strings as unsized: their memory is allocated when they are
+// known.
 void InferStrings(const Node& n, Infer& out, InferFn infer);
 
-// The node with tensors of u32 where it has strings; operands hold the numbers of the strings once Number()
-// is called.
+// The node with u32 tensors in place of strings. After Number(), operands hold string indices.
 class Numbered {
  public:
   explicit Numbered(const Node& n);
   Numbered(const Numbered&) = delete;
   Node node() const { return {original_.host(), &node_}; }
-  // Numbers all strings of all operands, and gives results memory for numbers, in the shapes that `infer`
-  // finds.
+  // Numbers all strings of all operands, and allocates results for indices, with the shapes from `infer`.
   void Number(InferFn infer);
-  // Results become the strings whose numbers they hold.
+  // Replaces the indices in results by their strings.
   void Store() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcendental functions that the compiler can vectorize inside Vectorized(): for float a few units in the
-// last place off, for double the standard library's.
+// Transcendental functions that vectorize inside Vectorized(). float: accurate to a few ulp; double: the
+// standard library's.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace fusebox::cpu {
 
-// exp(r) - 1 for |r| < 0.36: the series, with relative error below a float's.
+// exp(r) - 1 for |r| < 0.36: a series with relative error below a float's.
 FUSEBOX_INLINE inline float SmallExpm1(float r) {
   float p = 1.0f / 5040;
   p = p * r + 1.0f / 720;
@@ -22,18 +22,18 @@ FUSEBOX_INLINE inline float SmallExpm1(float r) {
   return r + r * r * p;
 }
 
-// 2 to an integer in [-126, 127].
+// 2^n for n in [-126, 127].
 FUSEBOX_INLINE inline float PowerOfTwo(int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
 
 FUSEBOX_INLINE inline float FastExp(float x) {
-  x = x > 89.0f ? 89.0f : x;  // overflows to infinity still; NaN passes
+  x = x > 89.0f ? 89.0f : x;  // still overflows to infinity; propagates NaN
   x = x < -104.0f ? -104.0f : x;
-  constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
+  constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
   const float shifted = x * 1.44269504f + kRounder;
   const float n = shifted - kRounder;
   const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // ln 2 in two parts
   const int32_t power = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRounder);
-  const int32_t half = power >> 1;  // in two steps, since 2^128 and subnormal powers have no float
+  const int32_t half = power >> 1;  // two factors: 2^128 and subnormal powers are out of range
   return (1.0f + SmallExpm1(r)) * PowerOfTwo(half) * PowerOfTwo(power - half);
 }
 FUSEBOX_INLINE inline double FastExp(double x) { return std::exp(x); }

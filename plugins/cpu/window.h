@@ -9,7 +9,7 @@
 
 namespace fusebox::cpu {
 
-// The options of one spatial dimension, and of both with the padding.
+// Stride and dilation of one spatial dimension.
 struct Slide {
   int64_t stride = 1, dilation = 1;
 };
@@ -18,7 +18,7 @@ struct WindowOptions {
   Slide height, width;
 };
 
-// A stride that is missing is 0 in the format, and refused.
+// A missing stride is 0 in the format, and rejected.
 inline Slide ReadSlide(const Attrs& attrs, std::string_view stride, std::string_view dilation) {
   const Slide s{attrs.i64(stride, 0), attrs.i64(dilation, 1)};
   if (s.stride < 1 || s.stride > INT32_MAX) Fail("a stride of " + std::to_string(s.stride), "attr stride");
@@ -37,12 +37,12 @@ inline WindowOptions ReadWindowOptions(const Node& n) {
           ReadSlide(attrs, "stride_w", "dilation_w_factor")};
 }
 
-// How far apart the first and the last tap of a filter are, plus one.
+// Distance from the first to the last tap of a filter, plus one.
 inline int64_t Extent(int64_t filter, Slide s) {
   return Product(std::max<int64_t>(filter, 1) - 1, s.dilation) + 1;
 }
 
-// The number of window positions; -1 when a size is unknown.
+// Number of window positions; -1: a size is unknown.
 inline int64_t OutputSize(int64_t in, int64_t filter, Slide s, bool same) {
   if (in < 0) return -1;
   if (same) return in / s.stride + (in % s.stride != 0);
@@ -53,14 +53,14 @@ inline int64_t OutputSize(int64_t in, int64_t filter, Slide s, bool same) {
   return room / s.stride;
 }
 
-// Elements of padding before the first; the rest of an odd total goes behind the last.
+// Padding before the first element; the larger half of an odd total is at the end.
 inline int64_t PaddingBefore(int64_t in, int64_t filter, Slide s, bool same) {
   if (!same) return 0;
   const int64_t out = OutputSize(in, filter, s, same);
   return std::max<int64_t>(0, Product(out - 1, s.stride) + Extent(filter, s) - in) / 2;
 }
 
-// The taps of a window at `origin` that lie inside [0, size): the first, and one past the last.
+// The taps of a window at `origin` that lie inside [0, size): [first, last).
 struct TapRange {
   int64_t first, last;
 };
@@ -77,10 +77,10 @@ inline void RequireRank(const Node& n, uint32_t operand, int rank) {
     Fail("rank " + std::to_string(has) + ", expected " + std::to_string(rank), Operand(operand));
 }
 
-// A dim of an operand, -1 when it or the rank is unknown.
+// A dim of an operand; -1: the dim or the rank is unknown.
 inline int64_t DimOrUnknown(Tensor t, int i) { return t.rank() < 0 ? -1 : t.dim(i); }
 
-// Throws unless the bias, where there is one, is a list of `channels` values of the input's type.
+// Throws unless the bias, if present, has `channels` values of the input's dtype.
 inline void CheckBias(const Node& n, uint32_t operand, int64_t channels) {
   if (!n.has_in(operand)) return;
   SameDtype(n, 0, operand);

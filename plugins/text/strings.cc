@@ -20,7 +20,7 @@ void StringList::Append(std::string_view text) {
 void StringList::Store(const Node& n, uint32_t i, const std::vector<int64_t>& dims) const {
   const size_t header = 4 * (ends_.size() + 2), all = header + bytes_.size();
   if (all > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
-    throw Error{FBX_OUT_OF_MEMORY, "more text than a string tensor holds"};
+    throw Error{FBX_OUT_OF_MEMORY, "strings too large for a string tensor"};
   auto* const to = n.resize(i, dims, all).data<char>();
   const auto put = [&](size_t at, size_t value) {
     const auto number = static_cast<int32_t>(value);

@@ -69,8 +69,7 @@ struct Logistic {
   }
 };
 
-// HARD_SWISH of bytes as TFLite computes it, in fixed point of 16 bits. Values are stored ones less their
-// zero points.
+// HARD_SWISH of bytes in TFLite's 16-bit fixed point. Inputs are stored values minus the zero point.
 class StoredHardSwish {
  public:
   StoredHardSwish(Affine from, Affine to) {
@@ -79,17 +78,17 @@ class StoredHardSwish {
     third_ = FixedPoint(double{fine / (3.0f / 32768)});
   }
 
-  // Of a result with a much smaller scale than the operand's there are not bits enough.
+  // False: the result's scale is too small for the available bits.
   bool fits() const { return result_.shift <= 0; }
 
   int32_t operator()(int32_t x) const {
     const int32_t fine = x * 128;
-    // From -3 to 3 as -1 to 1, saturated: all but one of the bits to the left before the product, which then
-    // cannot overflow.
+    // Maps [-3, 3] to [-1, 1], saturated. All but one bit are shifted before the product, which avoids
+    // overflow.
     const int32_t left = std::max(third_.shift, 0);
     int32_t gate = Product(Shifted(fine, std::max(left - 1, 0)), Upper(third_));
     gate = third_.shift > 0 ? Shifted(gate, 1) : Down(gate, -third_.shift);
-    gate = (gate + 32768) / 2;  // 0 to 1
+    gate = (gate + 32768) / 2;  // to [0, 1]
     return Down(gate * Product(fine, Upper(result_)) / 32768, -result_.shift);
   }
 
@@ -97,12 +96,12 @@ class StoredHardSwish {
   static int32_t Narrow(int64_t x) { return static_cast<int32_t>(std::clamp<int64_t>(x, -32768, 32767)); }
   static int32_t Shifted(int32_t x, int32_t left) { return Narrow(int64_t{x} << left); }
   static int32_t Upper(FixedPoint by) { return Narrow((int64_t{by.value} + 32768) >> 16); }
-  // The upper 16 bits of twice the product, halves away from zero.
+  // The upper 16 bits of twice the product, rounded half away from zero.
   static int32_t Product(int32_t a, int32_t b) {
     const int32_t product = a * b;
     return Narrow((product + (product < 0 ? 1 - 16384 : 16384)) / 32768);
   }
-  // Halves away from zero.
+  // Rounds half away from zero.
   static int32_t Down(int32_t x, int32_t right) {
     const int32_t half = right > 0 ? 1 << (right - 1) : 0;
     return x < 0 ? -((-x + half) >> right) : (x + half) >> right;
@@ -219,7 +218,7 @@ struct Gelu {
   StoredMap stored_;
 };
 
-// alpha broadcasts against the input; usually it has one value per channel.
+// alpha broadcasts against the input; usually it is per channel.
 struct Prelu {
   static constexpr std::string_view builtin = "PRELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;

@@ -23,14 +23,14 @@ struct Less {
   }
 };
 
-// The index of the first extreme element along an axis, which goes away.
+// The index of the first extreme element along an axis, which is removed.
 template <class Op>
 struct ArgExtreme {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   static void supports(const Node& n) {
-    // A scale above 0 keeps the order of stored values.
+    // A positive scale preserves the order of stored values.
     if (!Contains(kComparable, n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
     if (!Contains(kIndices, n.attrs().dtype("output_type", FBX_F32)))
       throw Reject{"ATTR",

@@ -11,8 +11,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// [..., m, k] times [..., k, n]; adj_x and adj_y swap the last two dims of theirs first. Leading dims
-// broadcast.
+// [..., m, k] times [..., k, n]; adj_x and adj_y swap the last two dims first. Leading dims broadcast.
 struct BatchMatMul {
   static constexpr std::string_view builtin = "BATCH_MATMUL";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -39,11 +38,11 @@ struct BatchMatMul {
     Arity(n, 2, 2);
     if (!Stored(n)) SameDtype(n, 0, 1);
     for (uint32_t i = 0; i < 2; ++i)
-      if (n.in(i).rank() == 0 || n.in(i).rank() == 1) Fail("rank 2 at least is expected", Operand(i));
+      if (n.in(i).rank() == 0 || n.in(i).rank() == 1) Fail("expected rank 2 or more", Operand(i));
     if (n.in(0).rank() < 0 || n.in(1).rank() < 0) return out.unranked(0, n.in(0).dtype());
     const BatchMatMul self(n.attrs());
     const Shape x(n.in(0)), y(n.in(1));
-    SameDim(Last(x, !self.adj_x_), Last(y, self.adj_y_), "the dims to sum over");
+    SameDim(Last(x, !self.adj_x_), Last(y, self.adj_y_), "the contracted dims");
     Shape dims = Broadcast(Leading(x), Leading(y));
     dims.push_back(Last(x, self.adj_x_));
     dims.push_back(Last(y, !self.adj_y_));
@@ -104,7 +103,7 @@ struct BatchMatMul {
 
     Walk<2> walk(batch, {BroadcastStrides(Leading(x), batch), BroadcastStrides(Leading(y), batch)});
     walk.Seek(0);
-    const T *last_x = nullptr, *last_y = nullptr;  // a stretched operand is transposed once
+    const T *last_x = nullptr, *last_y = nullptr;  // a broadcast operand is transposed once
     for (int64_t b = 0; b < batches; ++b, walk.Next(), product.c += product.m * product.n) {
       const T* bx = n.in(0).data<const T>() + walk.offset(0) * product.m * product.k;
       const T* by = n.in(1).data<const T>() + walk.offset(1) * product.n * product.k;
@@ -118,7 +117,7 @@ struct BatchMatMul {
     }
   }
 
-  // Of one product of matrices.
+  // For one matrix product.
   ProductShape ShapeOf(const Node& n) const {
     const Shape x(n.in(0)), y(n.in(1));
     return {Last(x, adj_x_), Last(y, !adj_y_), Last(x, !adj_x_)};
@@ -151,7 +150,7 @@ struct BatchMatMul {
     }
   }
 
-  // The rows of a hybrid have a scale each, so that they must be rows first.
+  // Rows of a hybrid input have separate scales, so an adjoint input is transposed first.
   const int16_t* Input(const Node& n, const State& state, const ProductShape& s) const {
     const int64_t matrices = Count(Leading(Shape(n.in(0)))), matrix = s.rows * s.depth;
     if (!stored_.hybrid() || !adj_x_) return stored_.Input(n, state.stored, matrices * s.rows);

@@ -13,7 +13,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// Integers wrap as two's complement, like the reference on every machine it runs on.
+// Integers wrap (two's complement), like the reference on all supported machines.
 template <class T>
 FUSEBOX_INLINE inline T Plus(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a + b;
@@ -33,7 +33,7 @@ FUSEBOX_INLINE inline T Times(T a, T b) {
     return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
 }
 
-// Integer quotients: a divisor of 0 was refused before; the lowest value over -1 wraps.
+// Integer division; zero divisors are already rejected, and the lowest value over -1 wraps.
 template <class T>
 FUSEBOX_INLINE inline T Quotient(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a / b;
@@ -76,7 +76,7 @@ struct Div {
     return Quotient(a, b);
   }
 };
-// Of NaN and x both give x or NaN by the operand order, as the reference's comparison does.
+// For NaN and x, the result is x or NaN depending on operand order, like the reference's comparison.
 struct Maximum {
   static constexpr std::string_view kName = "MAXIMUM";
   static constexpr auto kTypes = kAllNumbers;
@@ -112,7 +112,7 @@ struct FloorDiv {
   template <class T>
   FUSEBOX_INLINE static T Apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
-      // In double: 1 / 0.1f is just below ten, which a float cannot say.
+      // In double: 1 / 0.1f is just below 10, which a float cannot represent.
       return static_cast<T>(std::floor(static_cast<double>(a) / static_cast<double>(b)));
     } else {
       const T q = Quotient(a, b);
@@ -120,7 +120,7 @@ struct FloorDiv {
     }
   }
 };
-// The result has the sign of the divisor.
+// The result has the divisor's sign.
 struct FloorMod {
   static constexpr std::string_view kName = "FLOOR_MOD";
   static constexpr auto kTypes = kNumbers;
@@ -133,7 +133,7 @@ struct FloorMod {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
   }
 };
-// Integers: a negative exponent was refused before.
+// Integers: negative exponents are already rejected.
 struct Pow {
   static constexpr std::string_view kName = "POW";
   static constexpr auto kTypes = kNumbers;
@@ -211,7 +211,7 @@ struct Binary {
     }
   }
 
-  // Refuses integers for which the op has no value.
+  // Rejects integers for which the op is undefined.
   template <class T>
   static void CheckRight(const Node& n) {
     constexpr bool kPartial = Op::kDivides || std::is_same_v<Op, Pow>;
@@ -229,7 +229,7 @@ struct Binary {
   StoredBinary stored_;
 };
 
-// Adds up any number of tensors of one shape, from the first to the last.
+// Adds tensors of equal shape, from the first to the last.
 struct AddN {
   static constexpr std::string_view builtin = "ADD_N";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

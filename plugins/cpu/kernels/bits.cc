@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as bits: BITCAST, RIGHT_SHIFT.
+// BITCAST, RIGHT_SHIFT.
 #include <algorithm>
 #include <cstring>
 
@@ -11,8 +11,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// The same bytes as elements of the result's type. Of larger ones a last dimension makes one, of smaller ones
-// one becomes a last dimension.
+// Reinterprets bytes as the result's type. Widening merges the last dimension into one element; narrowing
+// adds a last dimension.
 struct Bitcast {
   static constexpr std::string_view builtin = "BITCAST";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -20,7 +20,7 @@ struct Bitcast {
     if (ElementSize(n.in(0).dtype()) == 0) RejectDtype(n.in(0).dtype(), 0);
     if (n.out_count() == 0) return;
     const fbx_dtype to = n.out(0).dtype();
-    // Not all bytes are bools.
+    // Not every byte is a valid bool.
     if (ElementSize(to) == 0 || (to == FBX_BOOL && n.in(0).dtype() != FBX_BOOL))
       throw Reject{"DTYPE", std::string(dtype_name(n.in(0).dtype())) + " to " + dtype_name(to), "result 0"};
   }
@@ -47,7 +47,7 @@ struct Bitcast {
   }
 };
 
-// The sign is kept. By less than no bits is by none, by more than there are by all but one.
+// Arithmetic shift. A negative count shifts by none, a large one by all bits but one.
 struct RightShift {
   static constexpr std::string_view builtin = "RIGHT_SHIFT";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

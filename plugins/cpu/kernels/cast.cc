@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CAST between numbers. Float to integer truncates and saturates, NaN becomes 0; integer to integer wraps;
-// anything that is not 0 is true.
+// CAST between numbers. Float to integer truncates and saturates, NaN becomes 0; integer to integer wraps; to
+// bool, nonzero is true.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// IEEE half precision, as stored.
+// An IEEE half as stored.
 struct Half {
   uint16_t bits;
 
@@ -19,10 +19,10 @@ struct Half {
     const uint32_t u = std::bit_cast<uint32_t>(x), sign = u >> 16 & 0x8000u, magnitude = u & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu))};
     if (magnitude >= 0x477ff000u)
-      return {static_cast<uint16_t>(sign | 0x7c00u)};  // 65520 and more round to infinity
+      return {static_cast<uint16_t>(sign | 0x7c00u)};  // 65520 and above round to infinity
     uint32_t rounded;
     if (magnitude < 0x38800000u) {
-      // Subnormal: adding a number whose last bit is the half's last bit rounds in the float unit, to even.
+      // Subnormal: adding a number whose last bit is the half's last bit makes the FPU round to even.
       const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
       rounded = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f);
     } else {
@@ -50,7 +50,7 @@ To Convert(From x) {
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // Both bounds are exact in the float type: one is a power of two, or zero.
+    // Both bounds are exact in the float type: a power of two, or zero.
     const From above = std::ldexp(From(1), std::numeric_limits<To>::digits);
     const From below = static_cast<From>(std::numeric_limits<To>::min());
     if (!(x < above)) return std::isnan(x) ? To(0) : std::numeric_limits<To>::max();
@@ -77,18 +77,17 @@ struct Cast {
     if (!Does(n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
     const fbx_dtype to = Target(n);
     if (!Does(to))
-      throw Reject{"DTYPE", "a cast to " + std::string(dtype_name(to)) + " is not done", "result 0"};
+      throw Reject{"DTYPE", "a cast to " + std::string(dtype_name(to)) + " is unsupported", "result 0"};
   }
 
-  // Many files have no options, or default ones that contradict the tensors. The tensor's own type is right
-  // then.
+  // Many files have no options, or defaults that contradict the tensors. Then the tensor's type applies.
   static fbx_dtype Target(const Node& n) {
     const fbx_dtype declared = n.out_count() > 0 ? n.out(0).dtype() : FBX_DTYPE_NONE;
     const bool says = n.attrs().has("out_data_type");
     const fbx_dtype option = n.attrs().dtype("out_data_type", FBX_DTYPE_NONE);
     const bool plausible = n.attrs().dtype("in_data_type", n.in(0).dtype()) == n.in(0).dtype();
     if (declared != FBX_DTYPE_NONE && (!says || !plausible)) return declared;
-    if (!says) Fail("does not say to which type", "attr out_data_type");
+    if (!says) Fail("is missing", "attr out_data_type");
     return option;
   }
 

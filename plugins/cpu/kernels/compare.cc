@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparison and logic, element by element with broadcasting: EQUAL ... GREATER_EQUAL, LOGICAL_AND,
-// LOGICAL_OR, LOGICAL_NOT, BITWISE_XOR.
+// Elementwise comparison and logic with broadcasting: EQUAL ... GREATER_EQUAL, LOGICAL_AND, LOGICAL_OR,
+// LOGICAL_NOT, BITWISE_XOR.
 #include "plugins/cpu/broadcast.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/elementwise.h"
@@ -86,7 +86,7 @@ struct Relation {
     for (int64_t i = 0; i < Count(dims); ++i, walk.Next())
       to[i] = Op::Apply(x[walk.offset(0)], y[walk.offset(1)]);
   }
-  // A double holds the product of a float and a stored value exactly.
+  // A double represents the product of a float and a stored value exactly.
   static void RelateReals(const Node& n, const BroadcastPlan& plan) {
     const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1));
     Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {

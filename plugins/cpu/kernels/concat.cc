@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors joined and taken apart along one axis: CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK.
+// Joining and splitting along one axis: CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK.
 #include <vector>
 
 #include "plugins/cpu/activation.h"
@@ -11,8 +11,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// Piece i of a whole along an axis is, in each of `outer` rows, `piece` elements from `offset` on of `whole`
-// ones.
+// Piece i of a whole along an axis: in each of `outer` rows, `piece` of the `whole` elements from `offset`
+// on.
 void MovePiece(const Node& n, Tensor from, Tensor to, int64_t outer, int64_t piece, int64_t from_row,
                int64_t from_offset, int64_t to_row, int64_t to_offset) {
   CopyBox(n.host(), ElementSize(from.dtype()), {outer, piece}, Elements(from, from_offset), {from_row, 1},
@@ -36,11 +36,11 @@ struct Concatenation {
       RequireStoredResult(n, i);
     }
     if (FusedActivation(n) != Activation::kNone)
-      throw Reject{"ATTR", "a concatenation with an activation is not done",
+      throw Reject{"ATTR", "a concatenation with an activation is unsupported",
                    "attr fused_activation_function"};
   }
 
-  // Operands of another scale than the result are mapped each.
+  // Operands with a scale other than the result's are mapped.
   explicit Concatenation(const Node& n) {
     for (uint32_t i = 0; i < n.in_count(); ++i)
       maps_.push_back(Rescales(n, i) ? StoredMap(n.in(i), n.out(0), kSame) : StoredMap());
@@ -68,7 +68,7 @@ struct Concatenation {
         Fail("has rank " + std::to_string(t.rank()) + ", another has " + std::to_string(rank), Operand(i));
       for (int d = 0; d < rank; ++d) {
         const int64_t dim = t.rank() < 0 ? -1 : t.dim(d);
-        if (d != axis) dims[d] = SameDim(dims[d], dim, "dimensions that are not joined");
+        if (d != axis) dims[d] = SameDim(dims[d], dim, "dimensions other than the axis");
         else dims[d] = dims[d] < 0 || dim < 0 ? -1 : dims[d] + dim;
       }
     }
@@ -164,14 +164,14 @@ struct Unpack {
   }
 };
 
-// The results are consecutive pieces of `value` along `axis`, as large as their shapes say.
+// Results are consecutive pieces of `value` along `axis`; their shapes define the sizes.
 void InvokeSplit(const Node& n, Tensor value, int axis) {
   const Shape dims(value);
   const int64_t outer = CountBefore(dims, axis), row = CountFrom(dims, axis);
   int64_t offset = 0, total = 0;
   for (uint32_t i = 0; i < n.out_count(); ++i) total += n.out(i).dim(axis);
   if (total != dims[axis])
-    Fail("pieces of " + std::to_string(total) + " do not make up " + std::to_string(dims[axis]));
+    Fail("pieces of " + std::to_string(total) + " do not add up to " + std::to_string(dims[axis]));
   for (uint32_t i = 0; i < n.out_count(); ++i) {
     const int64_t piece = CountFrom(Shape(n.out(i)), axis);
     MovePiece(n, value, n.out(i), outer, piece, row, offset, piece, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONV_2D as a matrix product: a row of `a` is the patch of the input under one output pixel.
+// CONV_2D as a matrix product: a row of `a` is the input patch of one output pixel.
 #include <algorithm>
 
 #include "plugins/cpu/dispatch.h"
@@ -19,14 +19,14 @@ struct Conv2D {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   struct State {
-    int64_t chunk = 0;     // output pixels whose patches are made at a time
-    uint32_t workers = 0;  // threads for which there is scratch
+    int64_t chunk = 0;     // output pixels per patch buffer
+    uint32_t workers = 0;  // number of scratch areas
     uint32_t slot = 0;
     ProductPlan product;
     StoredProduct::State stored;
   };
 
-  // TFLite gives a hybrid's input a zero point where the weights have a scale per channel.
+  // TFLite gives a hybrid input a zero point if the weights have per-channel scales.
   explicit Conv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
     if (StoredProduct::Takes(n, kOperands))
       stored_ = StoredProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);

@@ -23,7 +23,7 @@ struct VolumeOptions {
   }
 };
 
-// One dimension of space: `small` positions of the filter over `large` ones of the image that it slides over.
+// One spatial dimension: `small` filter positions over `large` image positions.
 struct Axis3 {
   int64_t large, small, taps, before, stride, dilation;
 };
@@ -32,8 +32,7 @@ struct Volume {
   Axis3 d, h, w;
   int64_t batch;
 
-  // A convolution reads the large side and writes the small one, a transposed convolution the other way
-  // round.
+  // A convolution reads the large side and writes the small one; a transposed convolution does the opposite.
   Volume(const Tensor& large, const Tensor& small, const Tensor& filter, const VolumeOptions& o)
       : d(AxisOf(large, small, filter, o, 0)),
         h(AxisOf(large, small, filter, o, 1)),
@@ -89,7 +88,7 @@ struct Conv3D {
     out.set(0, in.dtype(), {DimOrUnknown(in, 0), size(0), size(1), size(2), DimOrUnknown(filter, 4)});
   }
 
-  // The patches of one row of the result for each worker, and the filter with a row for each output channel.
+  // Scratch: the patches of one result row per worker, and the filter with a row per output channel.
   State prepare(const Node& n, Plan& plan) const {
     const int64_t bytes = n.in(0).dtype() == FBX_F64 ? 8 : 4;
     const int64_t patch = Count(n.in(1).dims().first(4));
@@ -134,7 +133,7 @@ struct Conv3D {
     parallel_for(n.host(), count, Grain(v.w.small * patch * product.n), run);
   }
 
-  // What lies under each pixel of one row of the result; zeros in the padding.
+  // The input under each pixel of one result row, with zeros for padding.
   template <class T>
   static void CopyPatches(const Volume& v, const T* input, int64_t channels, int64_t row, T* patches) {
     const int64_t y0 = row % v.h.small * v.h.stride - v.h.before;
@@ -231,7 +230,7 @@ struct Conv3DTranspose {
     parallel_for(n.host(), rows, Grain(scratch * n.in(2).dim(4) * v.w.taps), run);
   }
 
-  // Which input position adds to output position `at` through tap `k`; -1: none.
+  // The input position that contributes to output position `at` through tap `k`; -1: none.
   static int64_t Source(const Axis3& a, int64_t at, int64_t k) {
     const int64_t reach = at + a.before - k * a.dilation;
     return reach < 0 || reach % a.stride != 0 || reach / a.stride >= a.small ? -1 : reach / a.stride;

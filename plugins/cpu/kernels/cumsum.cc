@@ -9,7 +9,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// Running totals along one axis; `exclusive` leaves out the element itself, `reverse` begins at the end.
+// Cumulative sums along one axis; `exclusive` omits the element itself, `reverse` starts at the end.
 struct Cumsum {
   static constexpr std::string_view builtin = "CUMSUM";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr ProductOperands kOperands{.channel_axis = 3, .exact_scales = true};
 
-// Output channel c * multiplier + m is the filter of that number over input channel c.
+// Output channel c * multiplier + m applies filter m to input channel c.
 struct DepthwiseConv2D {
   static constexpr std::string_view builtin = "DEPTHWISE_CONV_2D";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -92,7 +92,7 @@ struct DepthwiseConv2D {
     job.pad_left = PaddingBefore(job.in_width, job.filter_width, window_.width, window_.same);
   }
 
-  // f(row, worker) for all rows of output pixels.
+  // Calls f(row, worker) for all rows of output pixels.
   template <class J, class F>
   static void ForRows(const Node& n, const J& job, bool parallel, const F& f) {
     const int64_t rows = n.in(0).dim(0) * job.out_height;
@@ -133,7 +133,7 @@ struct DepthwiseConv2D {
     });
   }
 
-  // One row of output pixels. A pixel's channels are summed up in place, tap by tap.
+  // One row of output pixels. A pixel's channels are accumulated in place, tap by tap.
   template <class T>
   FUSEBOX_INLINE inline void RunRow(const Job<T>& j, int64_t row) const {
     for (int64_t ox = 0; ox < j.out_width; ++ox) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors out of few values: FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG, MATRIX_SET_DIAG.
+// Tensors built from few values: FILL, ZEROS_LIKE, RANGE, ONE_HOT, MATRIX_DIAG, MATRIX_SET_DIAG.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// The value of a scalar-like operand lies first; anything else than one element is an error.
+// Requires exactly one element, of any rank.
 void RequireOneValue(const Node& n, uint32_t operand) {
   const Tensor t = n.in(operand);
   if (t.is_static() && Count(t.dims()) != 1)
@@ -64,7 +64,7 @@ struct ZerosLike {
   }
 };
 
-// start, limit, delta -> start, start + delta, ... up to but without limit.
+// start, limit, delta -> start, start + delta, ... (limit is exclusive).
 struct Range {
   static constexpr std::string_view builtin = "RANGE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -76,7 +76,7 @@ struct Range {
       Fail("a range from " + std::to_string(start) + " to " + std::to_string(limit) + " by " +
            std::to_string(delta));
     if constexpr (std::is_floating_point_v<T>) {
-      // In T, as TFLite counts: to 1 by 0.01f are 100 steps, and in double a little more.
+      // In T, like TFLite: a range to 1 by 0.01f has 100 steps, in double slightly more.
       const T size = std::ceil(std::abs((limit - start) / delta));
       if (!(size < T(0x1p40))) Fail("a range of " + std::to_string(size) + " elements");
       return static_cast<int64_t>(size);
@@ -122,7 +122,7 @@ struct Range {
   }
 };
 
-// Operands: indices, depth, the value where it is and where it is not.
+// Operands: indices, depth, on value, off value.
 struct OneHot {
   static constexpr std::string_view builtin = "ONE_HOT";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -135,7 +135,7 @@ struct OneHot {
     if (depth < 0) Fail("a depth of " + std::to_string(depth), Operand(1));
     return depth;
   }
-  // In TFLite -1 is the only negative axis.
+  // -1 is the only negative axis in TFLite.
   static int AxisOf(const Node& n) {
     const int rank = n.in(0).rank() + 1;
     return Axis(n.attrs().i64("axis", 0), rank);
@@ -160,7 +160,7 @@ struct OneHot {
     const Shape indices(n.in(0));
     const int axis = AxisOf(n);
     const int64_t outer = CountBefore(indices, axis), inner = CountFrom(indices, axis), depth = Depth(n);
-    if (n.out(0).dim(axis) != depth) Fail("the depth is not the one planned for", Operand(1));
+    if (n.out(0).dim(axis) != depth) Fail("the depth differs from the planned one", Operand(1));
     DispatchWidth(ElementSize(n.in(2).dtype()), [&]<class T>() {
       const T on = *n.in(2).data<const T>(), off = *n.in(3).data<const T>();
       T* out = n.out(0).data<T>();

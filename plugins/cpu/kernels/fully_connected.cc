@@ -11,7 +11,7 @@ namespace {
 
 constexpr ProductOperands kOperands{.two_roundings = true, .halves_up = true};
 
-// Operands: input, weights [outputs, depth] (constant or computed), bias [outputs] or none.
+// Operands: input, weights [outputs, depth] (constant or computed), optional bias [outputs].
 struct FullyConnected {
   static constexpr std::string_view builtin = "FULLY_CONNECTED";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -53,7 +53,7 @@ struct FullyConnected {
       return out.set(0, in.dtype(), {-1, outputs});
     }
     if (keep) {
-      if (in.rank() == 0) Fail("a scalar has no dim to keep", Operand(0));
+      if (in.rank() == 0) Fail("a scalar has no last dimension", Operand(0));
       Shape dims(in);
       SameDim(dims[dims.rank() - 1], depth, "the last dim of the input and the depth of the weights");
       dims[dims.rank() - 1] = outputs;
@@ -88,7 +88,7 @@ struct FullyConnected {
   }
 
  private:
-  // The rows of the input when its elements are taken `depth` at a time; -1 when unknown.
+  // Number of input rows of `depth` elements; -1: unknown.
   static int64_t Batch(const Shape& in, int64_t depth) {
     if (in.rank() > 0 && depth >= 0 && in[in.rank() - 1] == depth)
       return Count({in.begin(), static_cast<size_t>(in.rank() - 1)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements by index: GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND. An index out of range is an error.
+// Indexing: GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND. An index out of range is an error.
 #include <cstring>
 
 #include "plugins/cpu/kernels.h"
@@ -82,7 +82,7 @@ struct Gather {
   }
 };
 
-// indices [..., k] name the first k dims of `dims`.
+// indices [..., k] select along the first k dims of `dims`.
 struct NdIndices {
   int64_t rows, depth, inner;
 };
@@ -92,7 +92,7 @@ NdIndices SplitNd(Tensor indices, const Shape& dims) {
   return {CountBefore(shape, shape.rank() - 1), depth, CountFrom(dims, static_cast<int>(depth))};
 }
 
-// Depth -1: not known.
+// Depth -1: unknown.
 int64_t DepthOf(Tensor indices, uint32_t operand, int rank) {
   if (indices.rank() == 0) Fail("indices are a scalar", Operand(operand));
   const int64_t depth = indices.dim(-1);
@@ -146,14 +146,14 @@ struct GatherNd {
   }
 };
 
-// Operands: indices, updates, shape. Updates of one place add up.
+// Operands: indices, updates, shape. Updates of the same element are added.
 struct ScatterNd {
   static constexpr std::string_view builtin = "SCATTER_ND";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
     RequireDtype(n, 0, kIndices);
     if (!IsQuantized(n, 1)) return RequireDtype(n, 1, kAllNumbers);
-    // Stored values add up as they are, and nothing is stored as 0.
+    // Stored values are added directly, and absent elements are stored as 0.
     RequireStored(n, 1);
     RequireSameQuant(n, 1);
     if (AffineOf(n.in(1)).zero != 0) throw Reject{"QUANT", "updates with a zero point", Operand(1)};
@@ -212,7 +212,7 @@ struct ScatterNd {
   }
 };
 
-// Operands: which rows, and the table.
+// Operands: row indices, table.
 struct EmbeddingLookup {
   static constexpr std::string_view builtin = "EMBEDDING_LOOKUP";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -227,7 +227,7 @@ struct EmbeddingLookup {
         (q.kind != FBX_QUANT_PER_AXIS || q.axis != 0 || table.rank() < 1 || table.dim(0) != q.count))
       throw Reject{"QUANT", "neither one scale nor one per row", Operand(1)};
   }
-  // From a quantized table, rows of real numbers.
+  // Rows of a quantized table as floats.
   static bool ToFloats(const Node& n) {
     return IsQuantized(n, 1) && n.out_count() > 0 && n.out(0).dtype() == FBX_F32;
   }
@@ -262,8 +262,8 @@ struct EmbeddingLookup {
         Scale(n, width, [x](int64_t at) { return int64_t{x[at]}; });
       });
     }
-    // Two to a byte, the first in the low half; a row may begin in the middle of one. The sign bit weighs
-    // negative.
+    // Two values per byte, the first in the low half; a row may start within a byte. The sign bit has
+    // negative weight.
     const auto* x = n.in(1).data<const uint8_t>();
     Scale(n, width, [x](int64_t at) {
       const int half = at % 2 ? x[at / 2] >> 4 : x[at / 2] & 0xF;

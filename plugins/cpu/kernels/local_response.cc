@@ -9,7 +9,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// x / (bias + alpha * the sum of the squares of the channels at most `radius` away) ^ beta.
+// x / (bias + alpha * sum of squares of the channels within `radius`) ^ beta.
 struct LocalResponseNormalization {
   static constexpr std::string_view builtin = "LOCAL_RESPONSE_NORMALIZATION";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A border around a tensor: PAD, PADV2 (a value), MIRROR_PAD (the tensor itself, mirrored); and between its
-// elements: DILATE.
+// PAD, PADV2 (with a value), MIRROR_PAD (mirrored elements); DILATE pads between elements.
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 #include "plugins/cpu/strings.h"
@@ -12,7 +11,7 @@ struct Paddings {
   Shape before, after;
 };
 
-// Operand 1, [rank, 2], with its value.
+// Operand 1, [rank, 2]; it must have a value.
 Paddings PaddingsOf(const Node& n, int rank) {
   const Tensor t = n.in(1);
   if (t.dtype() != FBX_I32 && t.dtype() != FBX_I64)
@@ -104,13 +103,13 @@ struct MirrorPad {
     Edge(n);
     InferPadded(n, out);
   }
-  // 1 when the border element itself is left out of the mirror image.
+  // 1: the border element is not part of the mirror image.
   static int64_t Edge(const Node& n) {
     const std::string_view mode = n.attrs().s("mode", "REFLECT");
     if (mode != "REFLECT" && mode != "SYMMETRIC") Fail("unknown mode " + std::string(mode), "attr mode");
     return mode == "REFLECT" ? 1 : 0;
   }
-  // Where element i of a padded dim comes from.
+  // Source of element i of a padded dim.
   static int64_t Source(int64_t i, int64_t before, int64_t dim, int64_t edge) {
     i -= before;
     if (i < 0) return -i - 1 + edge;
@@ -159,8 +158,7 @@ struct MirrorPad {
   }
 };
 
-// Operands: the tensor, the step from element to element in each dimension of the result, what stands
-// between.
+// Operands: tensor, step between elements per dimension of the result, fill value.
 struct Dilate {
   static constexpr std::string_view builtin = "DILATE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -202,7 +200,7 @@ struct Dilate {
     if (Count(dilated) == 0) return;
     FillElements(width, n.in(2).data<const void>(), MutableElements(n.out(0)), Count(dilated));
     Shape to = Strides(dilated);
-    // Where there is one element the step is not taken, and may be anything.
+    // The step of a single element is unused and may have any value.
     for (int i = 0; i < dims.rank(); ++i) to[i] = dims[i] == 1 ? 0 : to[i] * steps[i];
     CopyBox(n.host(), width, dims, Elements(n.in(0)), Strides(dims), MutableElements(n.out(0)), to);
   }

@@ -16,7 +16,7 @@ namespace {
 
 struct Average {
   static constexpr std::string_view kName = "AVERAGE_POOL_2D";
-  static constexpr bool kOfStored = true;  // quantized values too
+  static constexpr bool kOfStored = true;  // also quantized values
   template <class T>
   using Total = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
   template <class T>
@@ -25,11 +25,11 @@ struct Average {
   FUSEBOX_INLINE static T Join(T sum, T x) {
     return sum + x;
   }
-  // The padding does not count.
+  // Padding does not count.
   template <class T>
   FUSEBOX_INLINE static T Finish(T sum, int64_t taps) {
     if (taps == 0) return T(0);
-    // Integers: the nearest, halves away from zero.
+    // Integers round half away from zero.
     if constexpr (std::is_integral_v<T>) return (sum > 0 ? sum + taps / 2 : sum - taps / 2) / taps;
     else return sum / static_cast<T>(taps);
   }
@@ -52,7 +52,7 @@ struct Max {
   }
 };
 
-// The root of the mean of squares.
+// Root mean square.
 struct Norm {
   static constexpr std::string_view kName = "L2_POOL_2D";
   static constexpr bool kOfStored = false;
@@ -165,7 +165,7 @@ struct Pool {
     if constexpr (std::is_same_v<T, Total>) {
       return PoolChannels(image, ys, xs, width, channels, channels, pixel, pixel);
     } else {
-      constexpr int64_t kChannels = 256;  // whose sums stay on the stack
+      constexpr int64_t kChannels = 256;  // sums on the stack
       Total totals[kChannels];
       for (int64_t c = 0; c < channels; c += kChannels)
         PoolChannels(image + c, ys, xs, width, channels, std::min(kChannels, channels - c), totals,

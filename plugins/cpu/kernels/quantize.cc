@@ -16,12 +16,12 @@ namespace {
 
 constexpr Types<int8_t, uint8_t, int16_t, int32_t> kAnyStored;
 
-// Here i32 is a stored type, too.
+// Here i32 is a stored type as well.
 bool HasScale(const Tensor& t) {
   return IsQuantized(t) || (t.dtype() == FBX_I32 && t.quant() && t.quant()->kind != FBX_QUANT_NONE);
 }
 
-// Throws Reject unless the tensor states scales, per tensor or per axis.
+// Throws Reject unless the tensor has scales, per tensor or per axis.
 void RequireStated(const Tensor& t, const std::string& subject) {
   const fbx_quant* q = t.quant();
   if (!q || (q->kind != FBX_QUANT_PER_TENSOR && q->kind != FBX_QUANT_PER_AXIS))
@@ -35,7 +35,7 @@ void RequireStated(const Tensor& t, const std::string& subject) {
     throw Reject{"QUANT", "not one scale per channel", subject};
 }
 
-// f(channel's scale, zero point, first element, count) for runs of elements of one scale.
+// Calls f(scale, zero point, first element, count) for runs of elements with one scale.
 template <class F>
 void ForEachRun(const Node& n, const Tensor& t, const F& f) {
   const fbx_quant& q = *t.quant();
@@ -52,8 +52,8 @@ void ForEachRun(const Node& n, const Tensor& t, const F& f) {
   }
 }
 
-// Halves go away from zero; what is out of range saturates, NaN becomes the zero point. In double: a quotient
-// that is rounded to a half before it is rounded to a whole number would go the wrong way.
+// Rounds half away from zero, saturates; NaN becomes the zero point. In double, because rounding the quotient
+// to float first could produce a false tie.
 template <class S>
 S Stored(double x, float scale, int64_t zero) {
   constexpr double kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
@@ -66,7 +66,7 @@ struct Quantize {
   static constexpr std::string_view builtin = "QUANTIZE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // From stored values to those of another scale.
+  // Requantization between stored types.
   explicit Quantize(const Node& n) {
     if (!HasScale(n.in(0))) return;
     from_ = AffineOf(n.in(0)), to_ = AffineOf(n.out(0));
@@ -85,7 +85,7 @@ struct Quantize {
     RequireStated(n.out(0), "result 0");
   }
 
-  // Only the result says which type is wanted.
+  // The result's dtype exists only in the result tensor.
   static void infer(const Node& n, Infer& out) {
     Arity(n, 1, 1);
     const fbx_dtype dtype = n.out(0).dtype();
@@ -111,7 +111,7 @@ struct Quantize {
  private:
   static void RequireOneScale(Tensor t, const std::string& subject) {
     if (!Contains(kAnyStored, t.dtype()))
-      throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is not done", subject};
+      throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is unsupported", subject};
     if (!HasScale(t)) throw Reject{"QUANT", "no scale", subject};
     RequireScales(t, subject);
     if (t.quant()->count != 1) throw Reject{"QUANT", "one scale per channel", subject};
@@ -138,7 +138,8 @@ struct Quantize {
   FixedPoint scale_;
 };
 
-// Shifts exponent and fraction into place; a power of two then corrects the bias, subnormals included.
+// Shifts exponent and fraction into place; multiplying by a power of two then corrects the bias, also for
+// subnormals.
 FUSEBOX_INLINE inline float FloatFromHalf(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16, magnitude = half & 0x7fffu;
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
@@ -175,7 +176,7 @@ struct Dequantize {
   }
 
  private:
-  // Two in a byte, the first in its lower half; a channel may begin within a byte.
+  // Two values per byte, the first in the low half; a channel may start within a byte.
   static void FromNibbles(const Node& n, float* y) {
     const uint8_t* bytes = n.in(0).data<const uint8_t>();
     ForEachRun(n, n.in(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
@@ -196,8 +197,7 @@ struct Dequantize {
   }
 };
 
-// x as `num_bits` would keep it: the range from min to max, moved so that zero is one of its steps, cut into
-// equal steps.
+// x rounded to `num_bits` steps: the range from min to max, shifted so that zero is a step.
 struct FakeQuant {
   static constexpr std::string_view builtin = "FAKE_QUANT";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
@@ -226,7 +226,7 @@ struct FakeQuant {
       const T low = static_cast<T>(low_), high = static_cast<T>(high_), step = static_cast<T>(step_);
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
                   [=](T x) FUSEBOX_INLINE {
-                    const T inside = x < low ? low : x > high ? high : x;  // NaN stays
+                    const T inside = x < low ? low : x > high ? high : x;  // propagates NaN
                     return std::round((inside - low) / step) * step + low;
                   });
     });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL. With a seed they are those of stock
-// TFLite.
+// RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL. With a seed, they produce stock TFLite's numbers.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,8 +16,8 @@
 namespace fusebox::cpu {
 namespace {
 
-// Philox4x32 of ten rounds: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011). The seed
-// is the key, the second seed the upper half of the counter.
+// Philox4x32-10: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011). The seed is the key,
+// the second seed the upper half of the counter.
 class Philox {
  public:
   using Block = std::array<uint32_t, 4>;
@@ -47,13 +46,13 @@ class Philox {
   uint64_t key_, high_, low_ = 0;
 };
 
-// In [0, 1): the fraction of a number from 1 to 2.
+// In [0, 1): the fraction of a number in [1, 2).
 float Fraction(uint32_t bits) { return std::bit_cast<float>((bits & 0x7FFFFF) | 0x3F800000) - 1; }
 double Fraction(uint32_t high, uint32_t low) {
   return std::bit_cast<double>(uint64_t{high & 0xFFFFF} << 32 | low | uint64_t{0x3FF} << 52) - 1;
 }
 
-// Goes on from call to call. Without seeds it begins anywhere.
+// Continues between calls. Without seeds, it starts at a random state.
 struct Generator {
   explicit Generator(const Node& n)
       : Generator(static_cast<uint64_t>(n.attrs().i64("seed", 0)),
@@ -79,7 +78,7 @@ struct Uniform {
   }
 };
 
-// Box and Muller's: two numbers are an angle and a distance.
+// Box-Muller: two numbers become an angle and a radius.
 struct Normal {
   static constexpr std::string_view kName = "RANDOM_STANDARD_NORMAL";
   static std::array<float, 4> From(const Philox::Block& x) {
@@ -101,7 +100,7 @@ struct Random {
   static void supports(const Node& n) {
     RequireDtype(n, 0, kIndices);
     if (n.out_count() > 0 && n.out(0).dtype() != FBX_F32)
-      throw Reject{"DTYPE", std::string(dtype_name(n.out(0).dtype())) + " is not done", "result 0"};
+      throw Reject{"DTYPE", std::string(dtype_name(n.out(0).dtype())) + " is unsupported", "result 0"};
   }
   static Shape Dims(const Node& n) {
     const Shape dims = IntList(n.in(0), 0);
@@ -123,7 +122,7 @@ struct Random {
   Generator prepare(const Node& n, Plan&) const { return Generator(n); }
   static void reset(Generator& generator) { generator.Restart(); }
   void invoke(const Node& n, Generator& generator) const {
-    if (Dims(n) != Shape(n.out(0))) Fail("the shape is not the one planned for", Operand(0));
+    if (Dims(n) != Shape(n.out(0))) Fail("the shape differs from the planned one", Operand(0));
     float* to = n.out(0).data<float>();
     for (int64_t left = n.out(0).count(); left > 0; left -= 4) {
       const std::array<float, 4> four = Of::From(generator.now.Next());
@@ -132,7 +131,7 @@ struct Random {
   }
 };
 
-// Operands: the logarithms of probabilities [batch, classes], and how many classes to draw for each row.
+// Operands: log-probabilities [batch, classes], number of draws per row.
 struct Multinomial {
   static constexpr std::string_view builtin = "MULTINOMIAL";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -140,7 +139,7 @@ struct Multinomial {
     RequireDtype(n, 0, kFloats);
     RequireDtype(n, 1, kIndices);
     if (n.out_count() > 0 && !Contains(kIndices, n.out(0).dtype()))
-      throw Reject{"DTYPE", std::string(dtype_name(n.out(0).dtype())) + " is not done", "result 0"};
+      throw Reject{"DTYPE", std::string(dtype_name(n.out(0).dtype())) + " is unsupported", "result 0"};
   }
   static int64_t Draws(const Node& n) {
     const int64_t draws = IntScalar(n.in(1), 1);
@@ -160,14 +159,14 @@ struct Multinomial {
   Generator prepare(const Node& n, Plan&) const { return Generator(n); }
   static void reset(Generator& generator) { generator.Restart(); }
   void invoke(const Node& n, Generator& generator) const {
-    if (n.out(0).dim(1) != Draws(n)) Fail("the number is not the one planned for", Operand(1));
+    if (n.out(0).dim(1) != Draws(n)) Fail("the number differs from the planned one", Operand(1));
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       Dispatch(kIndices, n.out(0).dtype(), [&]<class I>() { Draw<T, I>(n, generator.now); });
     });
   }
 
  private:
-  // The probabilities of a row up to each class, summed up, not scaled to 1. What is not finite has none.
+  // Unnormalized cumulative probabilities of a row. Non-finite logits have probability 0.
   template <class T>
   static void SumUp(std::span<const T> logits, std::vector<double>& sums) {
     T most = std::numeric_limits<T>::lowest();
@@ -185,7 +184,7 @@ struct Multinomial {
     const auto rows = static_cast<uint64_t>(n.in(0).dim(0)), draws = static_cast<uint64_t>(n.out(0).dim(1));
     const auto classes = static_cast<size_t>(n.in(0).dim(1));
     Philox own = generator;
-    // The next call begins where TensorFlow's would, which sets aside more than it takes.
+    // TensorFlow reserves more numbers per call than it uses; the next call starts after them.
     generator.Skip(rows * ((draws + 3) / 4 * 4) * 2 * 256);
     std::vector<double> sums(classes);
     Philox::Block block{};

@@ -15,10 +15,10 @@
 namespace fusebox::cpu {
 namespace {
 
-// Bytes and i16 without a scale are integers like others.
+// i8, u8 and i16 without a scale are plain integers.
 constexpr Types<float, double, int32_t, int64_t, int8_t, uint8_t, int16_t> kSummands;
 
-// An Op folds values into a Total<T>, beginning with Start; Finish makes the result of it. Integers wrap.
+// An Op folds values into a Total<T> starting with Start; Finish computes the result. Integers wrap.
 struct Sum {
   static constexpr std::string_view kName = "SUM";
   static constexpr auto kTypes = kSummands;
@@ -41,7 +41,7 @@ struct Sum {
   }
 };
 
-// Integers: the quotient is cut, not rounded.
+// Integers: the quotient is truncated.
 struct Mean : Sum {
   static constexpr std::string_view kName = "MEAN";
   template <class T>
@@ -138,7 +138,7 @@ struct All : Any {
   }
 };
 
-// Which dims go away. A scalar has none, whatever the list says.
+// The reduced dims. A scalar has none, whatever the list contains.
 std::array<bool, kMaxRank> ReducedDims(const Node& n, int rank) {
   std::array<bool, kMaxRank> reduced{};
   const Tensor axes = n.in(1);
@@ -149,8 +149,7 @@ std::array<bool, kMaxRank> ReducedDims(const Node& n, int rank) {
   return reduced;
 }
 
-// A reduction with neighboring dims merged: kept and reduced outer dims, and an innermost run that is one of
-// both.
+// A reduction with adjacent dims merged: kept and reduced outer dims, and an innermost run of either kind.
 struct ReducePlan {
   Shape kept, kept_strides, folded, folded_strides;
   int64_t inner = 1;
@@ -180,8 +179,7 @@ struct Reduce {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // Quantized: sums and means are scaled, products are of real numbers; the extremes are those of the stored
-  // values.
+  // Quantized: sums and means are scaled, products use real numbers, extremes compare stored values.
   static constexpr bool kSums = std::is_base_of_v<Sum, Op>;
   static constexpr bool kMultiplies = std::is_same_v<Prod, Op>;
   static constexpr bool kSelects = std::is_base_of_v<ReduceMax, Op>;
@@ -220,7 +218,7 @@ struct Reduce {
     out.set(0, in.dtype(), dims);
   }
 
-  // The axes may be computed, so that the plan waits for invoke where their value is not yet there.
+  // Computed axes have no value yet; then invoke builds the plan.
   ReducePlan prepare(const Node& n, Plan&) const {
     return n.in(1).has_value() ? PlanReduce(n) : ReducePlan{};
   }
@@ -272,7 +270,7 @@ struct Reduce {
                  });
   }
 
-  // In the order of the elements: each factor is rounded.
+  // In element order: each factor is rounded.
   template <class T>
   static T ProductOf(const ReducePlan& plan, const T* in, const StoredProd<T>& product) {
     const int64_t run = plan.inner_folded ? plan.inner : 1;
@@ -287,7 +285,7 @@ struct Reduce {
     return product.Finish(total);
   }
 
-  // Along height and width of a batch of images, with all dims kept and the axes written so.
+  // Over height and width of a batch of images, with keep_dims and non-negative axes.
   static bool IsOfImage(const Node& n) {
     const Tensor axes = n.in(1);
     if (n.in(0).rank() != 4 || axes.count() != 2 || !n.attrs().b("keep_dims", false)) return false;
@@ -328,7 +326,7 @@ struct Reduce {
                  });
   }
 
-  // Runs of neighboring elements, in eight partial results.
+  // Runs of adjacent elements, in eight partial results.
   template <class T, class Total, class L>
   static Total FoldRuns(const ReducePlan& plan, const T* in, const L& load) {
     constexpr int64_t kParts = 8;

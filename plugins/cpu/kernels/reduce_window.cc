@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// REDUCE_WINDOW: the elements under a window that is moved over a tensor, folded into one.
+// REDUCE_WINDOW: folds the elements under a window that slides over a tensor.
 #include <algorithm>
 #include <type_traits>
 
@@ -10,7 +10,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// Operands: the tensor, what a fold begins with, the window's sizes, its steps, and the steps inside of it.
+// Operands: tensor, initial value, window sizes, window strides, window dilations.
 struct ReduceWindow {
   static constexpr std::string_view builtin = "REDUCE_WINDOW";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -21,7 +21,7 @@ struct ReduceWindow {
     const std::string_view function = n.attrs().s("reduce_function", "UNSUPPORTED");
     const bool known = function == "ADD" || function == "MUL" || function == "MINIMUM" ||
                        function == "MAXIMUM" || IsLogical(function);
-    if (!known) throw Reject{"ATTR", std::string(function) + " is not done", "attr reduce_function"};
+    if (!known) throw Reject{"ATTR", std::string(function) + " is unsupported", "attr reduce_function"};
     for (uint32_t i = 0; i < 2; ++i) {
       if (IsLogical(function)) RequireDtype(n, i, kBool);
       else RequireDtype(n, i, kAllNumbers);
@@ -67,14 +67,14 @@ struct ReduceWindow {
   }
   void invoke(const Node& n) const {
     const Shape dims = Folded(n);
-    if (dims != Shape(n.out(0))) Fail("the window's values are not those planned for", Operand(2));
+    if (dims != Shape(n.out(0))) Fail("the window's values differ from the planned ones", Operand(2));
     const std::string_view function = n.attrs().s("reduce_function");
     if (IsLogical(function)) {
       if (function == "ALL") return Run<bool>(n, dims, [](bool a, bool b) { return a && b; });
       return Run<bool>(n, dims, [](bool a, bool b) { return a || b; });
     }
     Dispatch(kAllNumbers, n.in(0).dtype(), [&]<class T>() {
-      // Integers wrap; without the 1u a product of 16 bits would be one of signed ints.
+      // Integers wrap; without 1u, 16-bit products would be signed ints.
       using W = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
                                             std::type_identity<T>>::type;
       if (function == "ADD") return Run<T>(n, dims, [](T a, T b) { return static_cast<T>(W(a) + W(b)); });
@@ -92,7 +92,7 @@ struct ReduceWindow {
                 inner = Values(n, 4);
     Shape outer_strides = dense, inner_strides = dense;
     for (int i = 0; i < dims.rank(); ++i) {
-      // Where there is one place the step is not taken, and may be anything.
+      // The step of a single position is unused and may have any value.
       outer_strides[i] = dims[i] > 1 ? dense[i] * step[i] : 0;
       inner_strides[i] = window[i] > 1 ? dense[i] * inner[i] : 0;
     }

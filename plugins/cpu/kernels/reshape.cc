@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same elements under another shape: RESHAPE, SQUEEZE, EXPAND_DIMS; and the shape as a value: SHAPE,
-// RANK.
+// RESHAPE, SQUEEZE, EXPAND_DIMS keep the elements; SHAPE and RANK return the shape as a value.
 #include <cstring>
 #include <optional>
 
@@ -26,14 +25,14 @@ struct CopyAll {
 struct Reshape : CopyAll {
   static constexpr std::string_view builtin = "RESHAPE";
 
-  // The dims asked for, -1 for the one to work out; nothing when the operand that says it has no value yet.
+  // Requested dims, -1 for the inferred one; nullopt: the shape operand has no value yet.
   static std::optional<Shape> Wanted(const Node& n) {
     if (n.has_in(1) && (n.in(1).rank() == 1 || n.in(1).rank() < 0)) {
       if (!n.in(1).has_value()) return std::nullopt;
       return IntList(n.in(1), 1);
     }
     Shape wanted(n.attrs().i64s("new_shape"));
-    if (wanted == Shape{0}) return Shape{};  // how old files write a scalar
+    if (wanted == Shape{0}) return Shape{};  // a scalar in old files
     return wanted;
   }
 
@@ -51,7 +50,7 @@ struct Reshape : CopyAll {
     out.set(0, in.dtype(), Resolve(*wanted, in));
   }
 
-  // Without zeros, which leave the count of the other dims: [2, 0, 5] made [-1, 0] is [10, 0], as in TFLite.
+  // Ignores zeros: [2, 0, 5] reshaped to [-1, 0] is [10, 0], as in TFLite.
   static int64_t CountWithoutZeros(const Shape& dims) {
     int64_t count = 1;
     for (const int64_t d : dims) count = d > 0 ? Product(count, d) : count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images [b, y, x, c] at another size: RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR.
+// Image resizing [b, y, x, c]: RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR.
 #include <cmath>
 #include <cstring>
 
@@ -10,7 +10,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// How positions of the result relate to those of the operand.
+// Mapping from result positions to operand positions.
 struct Grid {
   bool align_corners, half_pixel;
   explicit Grid(const Node& n)
@@ -23,7 +23,7 @@ struct Grid {
   }
 };
 
-// The new size, operand 1: [height, width].
+// Operand 1: [height, width].
 Shape NewSize(const Node& n) {
   const Shape size = IntList(n.in(1), 1);
   if (size.rank() != 2 || size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX || size[1] > INT32_MAX)
@@ -50,7 +50,7 @@ void InferResized(const Node& n, Infer& out) {
 template <class F>
 void ForRows(const Node& n, const Shape& out, const F& f) {
   const Shape size = NewSize(n);
-  if (out[1] != size[0] || out[2] != size[1]) Fail("the size is not the one planned for", Operand(1));
+  if (out[1] != size[0] || out[2] != size[1]) Fail("the size differs from the planned one", Operand(1));
   parallel_for(n.host(), static_cast<size_t>(out[0] * out[1]), Grain(out[2] * out[3]),
                [&](size_t begin, size_t end, uint32_t) {
                  for (size_t i = begin; i < end; ++i)
@@ -65,7 +65,7 @@ struct ResizeNearest {
   static void infer(const Node& n, Infer& out) { InferResized(n, out); }
 
   static int64_t Source(const Grid& grid, int64_t at, int64_t in, int64_t out) {
-    // In float whatever the dtype, since which pixel is nearest hangs on its rounding.
+    // Always in float, because its rounding determines the nearest pixel.
     const float position =
         (static_cast<float>(at) + (grid.half_pixel ? 0.5f : 0.0f)) * grid.Scale<float>(in, out);
     const auto nearest =
@@ -99,7 +99,7 @@ struct ResizeBilinear {
   static void infer(const Node& n, Infer& out) {
     const Grid grid(n);
     if (grid.align_corners && grid.half_pixel)
-      Fail("cannot be with half_pixel_centers", "attr align_corners");
+      Fail("cannot be combined with half_pixel_centers", "attr align_corners");
     InferResized(n, out);
   }
 
@@ -112,7 +112,7 @@ struct ResizeBilinear {
   }
 
  private:
-  // The two neighbors along one axis and their weights.
+  // Two neighbors along one axis and their weights.
   template <class T>
   struct RealTap {
     using Weight = T;
@@ -127,7 +127,7 @@ struct ResizeBilinear {
       high_weight = position - static_cast<T>(low);
       low_weight = 1 - high_weight;
     }
-    // Bytes: the nearest stored value, halves up.
+    // Bytes: rounds half up.
     template <class E>
     static E Finish(T x) {
       if constexpr (std::is_same_v<E, T>) return x;
@@ -135,7 +135,7 @@ struct ResizeBilinear {
     }
   };
 
-  // For i8 and i16 positions are multiples of 1/1024 in TFLite, the scale rounded to one, too.
+  // TFLite uses positions in multiples of 1/1024 for i8 and i16, and rounds the scale to the same unit.
   struct FixedTap {
     using Weight = int64_t;
     static constexpr int64_t kOne = 1024;
@@ -151,7 +151,7 @@ struct ResizeBilinear {
       high_weight = position - low * kOne;
       low_weight = kOne - high_weight;
     }
-    // The nearest, halves away from zero.
+    // Rounds half away from zero.
     template <class E>
     static E Finish(int64_t x) {
       constexpr int64_t kSquare = kOne * kOne;

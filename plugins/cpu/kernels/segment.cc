@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows gathered by a number that each bears: SEGMENT_SUM, UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN.
+// Segment reductions: SEGMENT_SUM, UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -11,12 +11,12 @@
 namespace fusebox::cpu {
 namespace {
 
-// Integers wrap: they are joined as unsigned ones.
+// Integers wrap: they are combined as unsigned.
 template <class T>
 using Wrapping =
     typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
 
-// What a segment without rows holds, and how a row joins it.
+// An empty segment's value, and how a row is combined.
 struct Sum {
   static constexpr std::string_view kName = "UNSORTED_SEGMENT_SUM";
   template <class T>
@@ -54,7 +54,7 @@ struct Least {
   }
 };
 
-// Row i of `rows` joins row ids[i] of the result; a negative number leaves it out.
+// Adds row i of `rows` to row ids[i] of the result; negative ids are skipped.
 template <class Op, class T>
 void Gather(const Node& n, int64_t rows, int64_t segments) {
   for (int64_t i = 0; i < rows; ++i)
@@ -72,7 +72,7 @@ void Gather(const Node& n, int64_t rows, int64_t segments) {
   }
 }
 
-// Operands: data, the segment of each element of its first dimensions, how many segments there are.
+// Operands: data, segment ids of its leading dimensions, number of segments.
 template <class Op>
 struct Unsorted {
   static constexpr std::string_view builtin = Op::kName;
@@ -106,12 +106,12 @@ struct Unsorted {
 
   void invoke(const Node& n) const {
     const int64_t segments = Segments(n);
-    if (n.out(0).dim(0) != segments) Fail("the number is not the one planned for", Operand(2));
+    if (n.out(0).dim(0) != segments) Fail("the number differs from the planned one", Operand(2));
     Dispatch(kNumbers, n.in(0).dtype(), [&]<class T>() { Gather<Op, T>(n, n.in(1).count(), segments); });
   }
 };
 
-// The segments are numbered upwards from the first row on.
+// Segment ids are ascending.
 struct SegmentSum {
   static constexpr std::string_view builtin = "SEGMENT_SUM";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -148,7 +148,7 @@ struct SegmentSum {
 
   void invoke(const Node& n) const {
     const int64_t segments = Segments(n);
-    if (n.out(0).dim(0) != segments) Fail("the segments are not those planned for", Operand(1));
+    if (n.out(0).dim(0) != segments) Fail("the segments differ from the planned ones", Operand(1));
     Dispatch(kNumbers, n.in(0).dtype(), [&]<class T>() { Gather<Sum, T>(n, n.in(0).dim(0), segments); });
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of two values by a condition: SELECT, SELECT_V2; and where a condition holds: WHERE.
+// SELECT, SELECT_V2 choose by a condition; WHERE returns the indices of true elements.
 #include <cstring>
 
 #include "plugins/cpu/kernels.h"
@@ -60,8 +60,7 @@ void InvokeSelect(const Node& n, const Shape& dims, const std::array<Shape, 3>& 
   DispatchWidth(ElementSize(n.in(1).dtype()), [&]<class T>() { Choose<T>(n, dims, strides); });
 }
 
-// Both values have one shape; the condition has it too, or is a scalar, or a list that goes with the first
-// dim.
+// Both values have the same shape; the condition has it too, is a scalar, or a list along the first dim.
 struct Select {
   static constexpr std::string_view builtin = "SELECT";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -120,7 +119,7 @@ struct SelectV2 {
   }
 };
 
-// The indices of the elements that are not zero, in row-major order: [how many, rank].
+// Indices of nonzero elements in row-major order: [count, rank].
 struct Where {
   static constexpr std::string_view builtin = "WHERE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

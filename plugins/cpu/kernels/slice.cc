@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes out of tensors and into them: SLICE, STRIDED_SLICE, DYNAMIC_UPDATE_SLICE.
+// SLICE, STRIDED_SLICE, DYNAMIC_UPDATE_SLICE.
 #include <cstring>
 
 #include "plugins/cpu/kernels.h"
@@ -24,7 +24,7 @@ struct Slice {
     return values;
   }
 
-  // Size -1 means up to the end. Only what is known is checked.
+  // Size -1 means up to the end. Only known values are checked.
   static Shape Sizes(const Node& n) {
     const Tensor in = n.in(0);
     Shape sizes = Values(n, 2);
@@ -65,8 +65,8 @@ struct Slice {
   }
 };
 
-// A strided slice worked out: for each dim of the operand where it starts, its step and its count (-1: not
-// known yet), and the dims of the result.
+// A resolved strided slice: per operand dim its start, step and count (-1: unknown), and the dims of the
+// result.
 struct StridedBox {
   Shape start, step, count, result;
 };
@@ -82,7 +82,7 @@ class StridedSlice {
     const Tensor in = n.in(0);
     for (uint32_t i = 1; i < 4; ++i)
       if (!n.in(i).has_value()) out.needs_value(i);
-    int64_t length = -1;  // of the specification
+    int64_t length = -1;  // of begin, end and strides
     for (uint32_t i = 1; i < 4; ++i) {
       if (n.in(i).rank() >= 0 && n.in(i).rank() != 1)
         Fail("expected a list, got rank " + std::to_string(n.in(i).rank()), Operand(i));
@@ -125,10 +125,10 @@ class StridedSlice {
     const Masks masks(n);
     const Shape dims(n.in(0));
     if (masks.ellipsis & (masks.ellipsis - 1)) Fail("more than one ellipsis", "attr ellipsis_mask");
-    int named = 0;  // dims of the operand that the specification speaks of one by one
+    int named = 0;  // operand dims with an entry of their own
     for (int i = 0; i < length; ++i) named += !Bit(masks.ellipsis, i) && !Bit(masks.new_axis, i);
     if (named > dims.rank())
-      Fail(std::to_string(named) + " dimensions are named of rank " + std::to_string(dims.rank()));
+      Fail(std::to_string(named) + " dimensions in a slice of rank " + std::to_string(dims.rank()));
     StridedBox box;
     const auto whole = [&] {
       const int64_t dim = dims[box.count.rank()];
@@ -185,7 +185,7 @@ class StridedSlice {
     }
     stop = Clamped(stop, low, high);
     const int64_t span = step > 0 ? stop - start : start - stop;
-    // -INT64_MIN does not exist; no dim is so long that one step of that size and the next both hit it.
+    // -INT64_MIN overflows; no dim is long enough for two steps of that size.
     const int64_t size = step > 0 ? step : step == INT64_MIN ? INT64_MAX : -step;
     const int64_t count = span <= 0 ? 0 : (span - 1) / size + 1;
     AddDim(box, start, count <= 1 ? 1 : step, count);
@@ -193,7 +193,7 @@ class StridedSlice {
   }
 };
 
-// The operand with a box of it replaced; a start that would make the box stick out is moved in.
+// The operand with a box replaced; the start is clamped so that the box fits.
 struct DynamicUpdateSlice {
   static constexpr std::string_view builtin = "DYNAMIC_UPDATE_SLICE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
@@ -212,8 +212,7 @@ struct DynamicUpdateSlice {
              Operand(1));
       for (int i = 0; i < in.rank(); ++i)
         if (in.dim(i) >= 0 && update.dim(i) > in.dim(i))
-          Fail("is larger than what it updates: " + Text(update.dims()) + " in " + Text(in.dims()),
-               Operand(1));
+          Fail("is larger than the operand: " + Text(update.dims()) + " in " + Text(in.dims()), Operand(1));
     }
     out.like(0, in);
   }
@@ -224,7 +223,7 @@ struct DynamicUpdateSlice {
       Fail("has " + std::to_string(start.rank()) + " values for rank " + std::to_string(dims.rank()),
            Operand(2));
     const size_t width = ElementSize(in.dtype());
-    // An update that lies where the result goes would be lost by copying the operand first.
+    // If the update is in the result's memory, copying the operand first would overwrite it.
     if (n.in(1).data<void>() == out.data<void>() && Count(update) == Count(dims)) return;
     if (Count(dims) > 0 && in.data<void>() != out.data<void>())
       std::memcpy(out.data<void>(), in.data<void>(), static_cast<size_t>(Count(dims)) * width);

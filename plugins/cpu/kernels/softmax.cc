@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels along the last dimension.
+// Kernels over the last dimension.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,7 +26,7 @@ void RequireFloatsOrBytes(const Node& n) {
   else RequireDtype(n, 0, kFloats);
 }
 
-// f(x, y, length) for every row.
+// Calls f(x, y, length) for every row.
 template <class T, class R = T, class F>
 void ForEachRow(const Node& n, const F& f) {
   const int64_t length = n.in(0).dim(-1), count = n.in(0).count();
@@ -49,7 +49,7 @@ FUSEBOX_INLINE inline T Largest(const T* x, int64_t count) {
   return most;
 }
 
-// The sum of f(0) ... f(count - 1), in eight partial sums: faster and more exact than one.
+// The sum of f(0) ... f(count - 1) in eight partial sums: faster and more accurate.
 template <class T, class F>
 FUSEBOX_INLINE inline T SumOf(int64_t count, const F& f) {
   constexpr int64_t kParts = 8;
@@ -92,7 +92,7 @@ struct Softmax {
   }
 
  private:
-  // Distances from the largest element of bytes are bytes, so that a table holds all powers.
+  // Byte distances from the maximum are bytes, so one table holds all exponentials.
   void InvokeQuantized(const Node& n) const {
     const float step = static_cast<float>(double{AffineOf(n.in(0)).scale} * beta_);
     if (n.in(0).dtype() == FBX_I16)
@@ -118,7 +118,7 @@ struct Softmax {
       const float sum = SumOf<float>(length, [&](int64_t i) FUSEBOX_INLINE { return power(most - x[i]); });
       const float scale = 1.0f / (sum * to.scale);
       for (int64_t i = 0; i < length; ++i) {
-        const float q = std::min(power(most - x[i]) * scale, 65536.0f);  // is positive
+        const float q = std::min(power(most - x[i]) * scale, 65536.0f);  // positive
         y[i] = ClampTo<R>(static_cast<int32_t>(q + 0.5f) + to.zero);  // NOLINT(bugprone-incorrect-roundings)
       }
     });
@@ -182,7 +182,7 @@ struct L2Normalization {
   }
 
  private:
-  // The scale of the operand cancels out.
+  // The operand's scale cancels out.
   void InvokeQuantized(const Node& n) const {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
     const StoredRange range(activation_, n.out(0));

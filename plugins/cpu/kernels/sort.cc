@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order and identity of elements: TOPK_V2, UNIQUE, BUCKETIZE.
+// TOPK_V2, UNIQUE, BUCKETIZE.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,12 +15,11 @@
 namespace fusebox::cpu {
 namespace {
 
-// The k largest along the last dim, largest first, the first of equals first; and their indices (i32). NaN
-// comes last.
+// The k largest along the last dim in descending order (stable), and their indices (i32). NaN is last.
 struct TopK {
   static constexpr std::string_view builtin = "TOPK_V2";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
-  // A scale above 0 keeps the order of stored values.
+  // A positive scale preserves the order of stored values.
   static void supports(const Node& n) {
     if (!IsQuantized(n, 0)) return RequireDtype(n, 0, kAllNumbers);
     RequireStored(n, 0);
@@ -53,7 +52,7 @@ struct TopK {
   }
 
   struct State {
-    uint32_t order;  // scratch: one row of indices for each worker
+    uint32_t order;  // scratch: one row of indices per worker
   };
   State prepare(const Node& n, Plan& plan) const {
     return {plan.scratch(
@@ -62,7 +61,7 @@ struct TopK {
 
   void invoke(const Node& n, State& state) const {
     const int64_t size = n.in(0).dim(-1), k = n.out(0).dim(-1);
-    if (Count(n) != k) Fail("k is not the one planned for", Operand(1));
+    if (Count(n) != k) Fail("k differs from the planned one", Operand(1));
     const int64_t rows = CountBefore(Shape(n.in(0)), n.in(0).rank() - 1);
     if (k == 0 || rows == 0) return;
     Dispatch(kAllNumbers, n.in(0).dtype(), [&]<class T>() {
@@ -91,7 +90,7 @@ struct TopK {
   }
 };
 
-// The distinct elements of a list in order of appearance, and for each element which of them it is.
+// The distinct elements of a list in order of appearance, and the index of each element's value.
 struct Unique {
   static constexpr std::string_view builtin = "UNIQUE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -110,8 +109,8 @@ struct Unique {
   }
 
   struct State {
-    uint32_t slots;   // scratch: an open-addressing hash table of places in `first`, -1 where free
-    uint32_t first;   // scratch: where each distinct element stands first
+    uint32_t slots;   // scratch: an open-addressing hash table of indices into `first`; -1: free
+    uint32_t first;   // scratch: first position of each distinct element
     size_t capacity;  // a power of two, at least twice the elements
   };
   State prepare(const Node& n, Plan& plan) const {
@@ -122,7 +121,7 @@ struct Unique {
 
   template <class T>
   static size_t Hash(T x) {
-    if (x == T(0)) return 0;  // of either sign
+    if (x == T(0)) return 0;  // 0 and -0
     uint64_t bits = 0;
     std::memcpy(&bits, &x, sizeof(T));
     bits *= 0x9E3779B97F4A7C15u;
@@ -155,7 +154,7 @@ struct Unique {
   }
 };
 
-// How many of the boundaries, which go upwards, are not above an element. NaN is above all.
+// The number of (ascending) boundaries that are not above an element. NaN is above all.
 struct Bucketize {
   static constexpr std::string_view builtin = "BUCKETIZE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -163,7 +162,7 @@ struct Bucketize {
   explicit Bucketize(const Node& n) {
     const auto boundaries = n.attrs().f64s("boundaries");
     boundaries_.assign(boundaries.begin(), boundaries.end());
-    if (!std::is_sorted(boundaries_.begin(), boundaries_.end())) Fail("do not go upwards", "attr boundaries");
+    if (!std::is_sorted(boundaries_.begin(), boundaries_.end())) Fail("are not ascending", "attr boundaries");
   }
   static void supports(const Node& n) { RequireDtype(n, 0, kNumbers); }
   static void infer(const Node& n, Infer& out) {

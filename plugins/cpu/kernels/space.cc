@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of space moved into channels or into the batch, and back: SPACE_TO_DEPTH, DEPTH_TO_SPACE,
-// SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND.
+// SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND.
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 
@@ -66,8 +65,7 @@ struct DepthToSpace {
   void invoke(const Node& n) const { MoveBlocks(n, Shape(n.out(0)), BlockSize(n), false); }
 };
 
-// Operands of the two ops on the batch: block sizes [m], and paddings or crops [m, 2], of the m dims after
-// the batch.
+// Operands of the batch ops: block sizes [m], and paddings or crops [m, 2], of the m dims after the batch.
 struct Blocks {
   Shape size, before, after;
   int64_t count = 1;
@@ -117,8 +115,8 @@ void ForPositions(const Blocks& b, const F& f) {
   }
 }
 
-// Moves, for one block position, all elements between the spread-out tensor (`space`) and the blocked one:
-// index i of a blocked dim is index i * size + position - before of the space.
+// Moves all elements of one block position between the unblocked tensor (`space`) and the blocked one: index
+// i of a blocked dim is index i * size + position - before in `space`.
 void MovePosition(const Node& n, const Blocks& b, int64_t k, const Shape& position, const Shape& space,
                   const Shape& blocked, int64_t batch, bool to_batch) {
   const Shape dense_space = Strides(space), dense_blocked = Strides(blocked);
@@ -188,7 +186,7 @@ struct BatchToSpaceNd {
       int64_t& d = dims[i + 1];
       if (d < 0) continue;
       d = Product(d, b.size[i]) - b.before[i] - b.after[i];
-      if (d < 0) Fail("crops more than there is of dimension " + std::to_string(i + 1), Operand(2));
+      if (d < 0) Fail("crops exceed dimension " + std::to_string(i + 1), Operand(2));
     }
     return dims;
   }

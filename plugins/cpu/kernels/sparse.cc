@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few values of a large whole, by index or by key: SPARSE_TO_DENSE, EMBEDDING_LOOKUP_SPARSE,
-// HASHTABLE_LOOKUP.
+// SPARSE_TO_DENSE, EMBEDDING_LOOKUP_SPARSE, HASHTABLE_LOOKUP.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +16,7 @@ void RequireList(const Node& n, uint32_t operand) {
   if (rank >= 0 && rank != 1) Fail("expected a list, got rank " + std::to_string(rank), Operand(operand));
 }
 
-// A shape that an operand says, its sizes not negative.
+// A shape operand with non-negative sizes.
 Shape Sizes(const Node& n, uint32_t operand) {
   const Shape dims = IntList(n.in(operand), operand);
   for (const int64_t d : dims)
@@ -26,7 +25,7 @@ Shape Sizes(const Node& n, uint32_t operand) {
   return dims;
 }
 
-// The place in a tensor of these sizes that `depth` indices from element `first` on of the operand name.
+// The flat index, in a tensor of these sizes, of the `depth` indices from element `first` of the operand.
 int64_t PlaceAt(const Node& n, uint32_t operand, int64_t first, int64_t depth, const Shape& sizes) {
   int64_t place = 0;
   for (int64_t d = 0; d < depth; ++d) {
@@ -39,7 +38,7 @@ int64_t PlaceAt(const Node& n, uint32_t operand, int64_t first, int64_t depth, c
   return place;
 }
 
-// Operands: where, the shape of the whole, what (one for all places, or one for each), and the rest.
+// Operands: indices, dense shape, values (one for all, or one each), default value.
 struct SparseToDense {
   static constexpr std::string_view builtin = "SPARSE_TO_DENSE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -72,7 +71,7 @@ struct SparseToDense {
     CheckPlanned(dims, n.out(0));
     const bool same = n.in(2).rank() == 0;
     const int64_t depth = where.rank() == 2 ? where[1] : 1;
-    // Places of no indices take no memory, and are all one.
+    // Indices of depth 0 take no memory and are all equal.
     const int64_t places = where.rank() == 0    ? 1
                            : same && depth == 0 ? std::min<int64_t>(where[0], 1)
                                                 : where[0];
@@ -87,8 +86,8 @@ struct SparseToDense {
   }
 };
 
-// Operands: which rows of the table, where in a sparse tensor they stand, its shape, their weights, the
-// table. The rows that share all indices but the last are combined, and stand one after the other.
+// Operands: row indices, their coordinates in a sparse tensor, its shape, weights, table. Rows that share all
+// coordinates but the last are combined; they are adjacent.
 struct EmbeddingLookupSparse {
   static constexpr std::string_view builtin = "EMBEDDING_LOOKUP_SPARSE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -165,8 +164,8 @@ struct EmbeddingLookupSparse {
   }
 };
 
-// Operands: keys to look up, the keys that there are in ascending order, a row for each of these. Results:
-// rows, zeros where there is no such key; and for each whether there is.
+// Operands: keys to look up, ascending table keys, one row per table key. Results: rows, zeros for missing
+// keys; and whether each key was found.
 struct HashtableLookup {
   static constexpr std::string_view builtin = "HASHTABLE_LOOKUP";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -187,7 +186,7 @@ struct HashtableLookup {
     if (dims.rank() < 1) Fail("the table is a scalar", Operand(2));
     if (keys.rank() == 1) SameDim(keys.dim(0), dims[0], "the numbers of keys and of rows");
     dims[0] = count;
-    // Strings get their size when they are there.
+    // Sizes of strings are unknown until they are read.
     if (table.dtype() == FBX_STRING)
       for (int i = 0; i < dims.rank(); ++i) dims[i] = -1;
     out.set(0, table.dtype(), dims);
@@ -214,7 +213,7 @@ struct HashtableLookup {
   }
 
  private:
-  // -1: there is none.
+  // -1: not found.
   static int64_t RowOf(const Node& n, int64_t i) {
     const int32_t wanted = n.in(0).data<const int32_t>()[i];
     const auto keys = n.in(1).values<const int32_t>();

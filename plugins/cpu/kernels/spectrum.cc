@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RFFT2D, and what takes complex numbers apart: COMPLEX_ABS, REAL, IMAG.
+// RFFT2D, COMPLEX_ABS, REAL, IMAG.
 #include <algorithm>
 
 #include "plugins/cpu/dispatch.h"
@@ -12,8 +12,8 @@ namespace {
 
 fbx_dtype ComplexOf(fbx_dtype real) { return real == FBX_F64 ? FBX_COMPLEX128 : FBX_COMPLEX64; }
 
-// The last two dims of the input, cut or filled up with zeros to operand 1's two lengths, which are powers of
-// two; of the last dim the first half and the middle.
+// The last two dims of the input, cropped or zero-padded to the lengths in operand 1, which are powers of
+// two. The last dim of the result is length / 2 + 1.
 struct Rfft2D {
   static constexpr std::string_view builtin = "RFFT2D";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -21,7 +21,7 @@ struct Rfft2D {
   struct State {
     std::vector<std::complex<float>> rows, columns;
     std::vector<std::complex<double>> wide_rows, wide_columns;
-    uint32_t slot = 0, workers = 1;  // scratch: a column for each worker
+    uint32_t slot = 0, workers = 1;  // scratch: one column per worker
 
     template <class T>
     const std::complex<T>* RootsOf(bool of_rows) const {
@@ -39,7 +39,7 @@ struct Rfft2D {
     if (lengths.rank() != 2) Fail("expected two lengths", Operand(1));
     for (const int64_t l : lengths)
       if (!IsPowerOfTwo(l) || l > 1 << 24)
-        Fail("a length of " + std::to_string(l) + ", which is no power of two that is done", Operand(1));
+        Fail("a length of " + std::to_string(l) + ", which is not a supported power of two", Operand(1));
     return {lengths[0], lengths[1]};
   }
   static void infer(const Node& n, Infer& out) {
@@ -50,7 +50,7 @@ struct Rfft2D {
     const Lengths lengths = known ? LengthsOf(n) : Lengths{-1, -1};
     if (n.in(0).rank() < 0) return out.unranked(0, dtype);
     Shape dims(n.in(0));
-    if (dims.rank() < 2) Fail("has less than two dims", Operand(0));
+    if (dims.rank() < 2) Fail("has less than two dimensions", Operand(0));
     dims[dims.rank() - 2] = lengths.rows;
     dims[dims.rank() - 1] = known ? lengths.columns / 2 + 1 : -1;
     out.set(0, dtype, dims);

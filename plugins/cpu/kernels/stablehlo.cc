@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StableHLO's elementwise ops: STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT; and its
+// StableHLO elementwise ops: STABLEHLO_ADD, _MULTIPLY, _MAXIMUM, _MINIMUM, _AND, _SHIFT_LEFT; and
 // STABLEHLO_PAD.
 #include <algorithm>
 #include <type_traits>
@@ -11,7 +11,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// Integers wrap: they are computed as unsigned ones.
+// Integers wrap: they are computed as unsigned.
 template <class T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
                                              std::make_unsigned<T>, std::type_identity<T>>::type;
@@ -31,13 +31,13 @@ inline constexpr Types<bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_
 
 FUSEBOX_CPU_STABLEHLO(Plus, "STABLEHLO_ADD", kAllNumbers,
                       static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b)))
-// Without the 1u a product of 16 bits would be one of signed ints.
+// Without 1u, 16-bit products would be signed ints.
 FUSEBOX_CPU_STABLEHLO(Times, "STABLEHLO_MULTIPLY", kAllNumbers,
                       static_cast<T>(1u * static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b)))
 FUSEBOX_CPU_STABLEHLO(Larger, "STABLEHLO_MAXIMUM", kAllNumbers, a != a || a > b ? a : b)
 FUSEBOX_CPU_STABLEHLO(Smaller, "STABLEHLO_MINIMUM", kAllNumbers, a != a || a < b ? a : b)
 FUSEBOX_CPU_STABLEHLO(Both, "STABLEHLO_AND", kBitTypes, static_cast<T>(a& b))
-// By less than no bits or more than there are nothing is left.
+// Negative and large counts yield 0.
 FUSEBOX_CPU_STABLEHLO(ShiftLeft, "STABLEHLO_SHIFT_LEFT", kIntegers,
                       static_cast<Wrapping<T>>(b) >= 8 * sizeof(T)
                           ? T(0)
@@ -45,7 +45,7 @@ FUSEBOX_CPU_STABLEHLO(ShiftLeft, "STABLEHLO_SHIFT_LEFT", kIntegers,
 
 #undef FUSEBOX_CPU_STABLEHLO
 
-// Of two tensors of one shape: StableHLO does not broadcast.
+// Operands of equal shape: StableHLO does not broadcast.
 template <class Op>
 struct OfOneShape {
   static constexpr std::string_view builtin = Op::kName;
@@ -74,7 +74,7 @@ struct OfOneShape {
   }
 };
 
-// A border around the tensor and between its elements; a negative border is cut off.
+// Padding around the tensor and between its elements; negative padding crops.
 struct StablehloPad {
   static constexpr std::string_view builtin = "STABLEHLO_PAD";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
@@ -83,7 +83,7 @@ struct StablehloPad {
     RequireMovable(n, 1);
   }
 
-  // Along one dimension: element `first` and `count` - 1 behind it come to `at`, at + step, ... of `size`.
+  // Along one dimension of `size`: `count` elements from `first` on are placed at `at`, at + step, ...
   struct Placed {
     int64_t size, first, count, at, step;
   };
@@ -93,7 +93,7 @@ struct StablehloPad {
                    between = n.attrs().i64s("interior_padding")[static_cast<size_t>(i)];
     const __int128 step = between + 1, size = low + high + dim + (dim > 0 ? (dim - 1) * between : 0);
     if (between < 0 || size < 0 || size > INT64_MAX)
-      Fail("dimension " + std::to_string(i) + " cannot be padded so");
+      Fail("dimension " + std::to_string(i) + " has an invalid padding");
     const __int128 first = low < 0 ? std::min((-low + step - 1) / step, dim) : 0;
     const __int128 end = low >= size ? 0 : std::min((size - low - 1) / step + 1, dim);
     const auto count = static_cast<int64_t>(std::max<__int128>(end - first, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// STABLEHLO_GATHER: slices of one size, cut out of a tensor at places that another says. A slice that would
-// stick out is moved in.
+// STABLEHLO_GATHER: slices of one size at given start indices. Start indices are clamped so that the slices
+// fit.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@
 namespace fusebox::cpu {
 namespace {
 
-// The options, checked against the ranks of the operands; names are those of the specification of StableHLO.
+// The options, checked against the operands' ranks; names as in the StableHLO specification.
 class GatherDims {
  public:
   explicit GatherDims(const Node& n)
@@ -48,7 +48,7 @@ class GatherDims {
 
   Shape offset_dims, collapsed, start_map, sizes;
   int64_t vector_dim;
-  int rank = 0;  // of the result
+  int rank = 0;  // rank of the result
   std::array<bool, 2 * kMaxRank> is_offset{}, is_collapsed{};
 
  private:
@@ -59,7 +59,7 @@ class GatherDims {
       if (d < 0 || d >= rank)
         Fail("dimension " + std::to_string(d) + " is outside of rank " + std::to_string(rank), attr);
       bool& mark = (*marks)[static_cast<size_t>(d)];
-      if (mark) Fail("dimension " + std::to_string(d) + " stands twice", attr);
+      if (mark) Fail("dimension " + std::to_string(d) + " is duplicated", attr);
       mark = true;
     }
   }
@@ -105,7 +105,7 @@ struct StablehloGather {
   void invoke(const Node& n) const {
     const GatherDims g(n);
     const Shape in(n.in(0)), starts(n.in(1)), dims(n.out(0)), from = Strides(in), dense = Strides(dims);
-    // Of the slices in the tensor and in the result; of the places among the indices and in the result.
+    // Slices in the tensor and in the result; batches in the indices and in the result.
     Shape slice, slice_from, slice_to, batch, batch_from, batch_to;
     for (int d = 0; d < in.rank(); ++d) {
       if (g.is_collapsed[static_cast<size_t>(d)]) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repetition: TILE, BROADCAST_TO, BROADCAST_ARGS.
+// TILE, BROADCAST_TO, BROADCAST_ARGS.
 #include <cstring>
 
 #include "plugins/cpu/kernels.h"
@@ -98,7 +98,7 @@ struct BroadcastTo {
   }
 };
 
-// Two shapes, as values; the result is the shape to which both broadcast.
+// Two shapes as values; the result is their broadcast shape.
 struct BroadcastArgs {
   static constexpr std::string_view builtin = "BROADCAST_ARGS";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dims in another order or direction: TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE.
+// TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE.
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 #include "plugins/cpu/strings.h"
@@ -21,7 +21,7 @@ struct Transpose {
     for (int i = 0; i < rank; ++i) {
       perm[i] = Axis(perm[i], rank);
       bool& at = seen[static_cast<size_t>(perm[i])];
-      if (at) Fail("not a permutation: axis " + std::to_string(perm[i]) + " stands twice", Operand(1));
+      if (at) Fail("not a permutation: axis " + std::to_string(perm[i]) + " is duplicated", Operand(1));
       at = true;
     }
     return perm;
@@ -70,7 +70,7 @@ struct ReverseV2 {
     if (Count(dims) == 0) return;
     for (const int64_t a : axes) {
       const int axis = Axis(a, dims.rank());
-      if (from[axis] < 0) Fail("axis " + std::to_string(a) + " stands twice", Operand(1));
+      if (from[axis] < 0) Fail("axis " + std::to_string(a) + " is duplicated", Operand(1));
       from[axis] = -dense[axis];
       origin += (dims[axis] - 1) * dense[axis];
     }
@@ -79,7 +79,7 @@ struct ReverseV2 {
   }
 };
 
-// Along seq_dim, the first lengths[b] elements of each b along batch_dim are reversed and the rest kept.
+// Along seq_dim, reverses the first lengths[b] elements of each b along batch_dim.
 struct ReverseSequence {
   static constexpr std::string_view builtin = "REVERSE_SEQUENCE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;

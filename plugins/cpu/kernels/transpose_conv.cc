@@ -22,7 +22,7 @@ struct TransposeConv {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   struct State {
-    uint32_t workers, slot, sums = 0;  // products of a tap; stored sums of a row of the result
+    uint32_t workers, slot, sums = 0;  // products of a tap; sums of a result row
     StoredProduct::State stored;
   };
 
@@ -136,7 +136,7 @@ struct TransposeConv {
     });
   }
 
-  // f(row, worker) for all rows of the result.
+  // Calls f(row, worker) for all rows of the result.
   template <class T, class F>
   static void ForRows(const Node& n, const State& state, const Job<T>& job, const F& f) {
     const auto run = [&](size_t begin, size_t end, uint32_t worker) {
@@ -148,7 +148,7 @@ struct TransposeConv {
                  run);
   }
 
-  // One row of output pixels, from every input row that reaches it.
+  // One row of output pixels, from all contributing input rows.
   template <class T, class Total>
   void SumRow(const Job<T>& j, int64_t row, Total* products, Total* out) const {
     const int64_t image = row / j.out_height, oy = row % j.out_height;
@@ -163,7 +163,7 @@ struct TransposeConv {
     }
   }
 
-  // Adds one filter tap over a row of input pixels: those whose output pixel is inside.
+  // Adds one filter tap over a row of input pixels whose output pixel is inside.
   template <class T, class Total>
   void AddTap(const Job<T>& j, const T* in, int64_t ky, int64_t kx, Total* products, Total* out) const {
     const int64_t stride = window_.width.stride, shift = kx - j.pad_left;

@@ -120,7 +120,7 @@ struct Ceil {
   }
 };
 
-// Halves go to the even neighbor.
+// Rounds half to even.
 struct Round {
   static constexpr std::string_view kName = "ROUND";
   static constexpr auto kTypes = kFloats;
@@ -130,7 +130,7 @@ struct Round {
   }
 };
 
-// NaN has the sign 0, as in the reference: it is neither above nor below zero.
+// The sign of NaN is 0, as in the reference: NaN is neither above nor below zero.
 struct Sign {
   static constexpr std::string_view kName = "SIGN";
   static constexpr auto kTypes = kNumbers;

@@ -36,7 +36,7 @@ const Suite kSuite("bits", [](Cases& c) {
                .op = "BITCAST",
                .operands = {Text({1}, {"a"})},
                .results = {U8({1}, {0})},
-               .refused = "dtype string is not done"});
+               .refused = "dtype string is unsupported"});
 
   const char* op = "RIGHT_SHIFT";
   c.push_back({"keeps the sign",
@@ -63,7 +63,7 @@ const Suite kSuite("bits", [](Cases& c) {
                .results = {I32({1}, {0})},
                .error = "dtypes differ: i32 and i8"});
   c.push_back(
-      {.name = "floats", .op = op, .operands = {F32({1}, {1}), F32({1}, {1})}, .refused = " is not done"});
+      {.name = "floats", .op = op, .operands = {F32({1}, {1}), F32({1}, {1})}, .refused = " is unsupported"});
 });
 
 }  // namespace

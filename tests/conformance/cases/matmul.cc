@@ -168,7 +168,7 @@ const Suite kBatchMatMul("batch_matmul", [](Cases& c) {
   c.push_back({.name = "a vector",
                .op = "BATCH_MATMUL",
                .operands = {F32({3}, {1}), F32({3, 2}, {1})},
-               .error = "rank 2 at least"});
+               .error = "rank 2 or more"});
   c.push_back({.name = "i32",
                .op = "BATCH_MATMUL",
                .operands = {I32({1, 1}, {1}), I32({1, 1}, {1})},

@@ -106,7 +106,7 @@ void AddBinary(Cases& c) {
                .op = "MAXIMUM",
                .operands = {x, y},
                .results = {x},
-               .refused = "another scale"});
+               .refused = "a different scale"});
 }
 
 // Along dim 1 of [2, 3, 4]. As TFLite computes it: each of three factors is scaled by the upper 16 bits of
@@ -256,7 +256,7 @@ void AddMixed(Cases& c) {
                .op = "TOPK_V2",
                .operands = {x, I32({}, {2})},
                .results = {I8({2}, {0}).Quantized(1, 0), I32({2}, {0})},
-               .refused = "another scale"});
+               .refused = "a different scale"});
 
   const Data equal = I8({1, 2}, {5, 5}).Quantized(0.1f, 0);
   c.push_back({"i8 to i16",

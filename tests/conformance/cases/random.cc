@@ -40,7 +40,7 @@ const Suite kSuite("random", [](Cases& c) {
                  .op = op,
                  .operands = {I32({1}, {1})},
                  .results = {F64({1}, {0})},
-                 .refused = "f64 is not done"});
+                 .refused = "f64 is unsupported"});
   }
   const float never = -std::numeric_limits<float>::infinity();
   c.push_back({"one class that can be",
@@ -79,7 +79,7 @@ const Suite kSuite("random", [](Cases& c) {
                .op = "MULTINOMIAL",
                .operands = {F32({1, 3}, {0}), I32({}, {1})},
                .results = {F32({1, 1}, {0})},
-               .refused = " is not done"});
+               .refused = " is unsupported"});
 });
 
 }  // namespace

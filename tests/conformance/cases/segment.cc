@@ -69,7 +69,7 @@ const Suite kBucketize("bucketize", [](Cases& c) {
                .op = "BUCKETIZE",
                .operands = {F32({1}, {0})},
                .attrs = {{"boundaries", std::vector<double>{1, 0}}},
-               .error = "do not go upwards"});
+               .error = "are not ascending"});
 });
 
 const Suite kSetDiag("set_diag", [](Cases& c) {

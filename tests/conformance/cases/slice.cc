@@ -105,7 +105,7 @@ void AddStridedSlices(Cases& c) {
                            "index 5 is outside of dimension 5"));
   c.push_back(StridedError("index out of range, from the back", v, {-6}, {0}, {1}, {{"shrink_axis_mask", 1}},
                            "index -6 is outside"));
-  c.push_back(StridedError("too many", v, {0, 0}, {1, 1}, {1, 1}, {}, "2 dimensions are named of rank 1"));
+  c.push_back(StridedError("too many", v, {0, 0}, {1, 1}, {1, 1}, {}, "2 dimensions in a slice of rank 1"));
   c.push_back(StridedError("two ellipses", m, {0, 0}, {1, 1}, {1, 1}, {{"ellipsis_mask", 3}},
                            "more than one ellipsis"));
   c.push_back({.name = "lengths differ",
@@ -142,7 +142,7 @@ const Suite kSuite("slice", [](Cases& c) {
   c.push_back({.name = "too large",
                .op = "DYNAMIC_UPDATE_SLICE",
                .operands = {m, F32({4, 1}, {0}), I32({2}, {0, 0})},
-               .error = "larger than what it updates"});
+               .error = "larger than the operand"});
   c.push_back({.name = "another rank",
                .op = "DYNAMIC_UPDATE_SLICE",
                .operands = {m, F32({2}, {0}), I32({2}, {0, 0})},

@@ -72,7 +72,7 @@ void AddBatches(Cases& c) {
   c.push_back({.name = "crops too much",
                .op = "BATCH_TO_SPACE_ND",
                .operands = {F32({4, 1, 1, 1}, {0}), two, I32({2, 2}, {2, 1, 0, 0})},
-               .error = "crops more than there is"});
+               .error = "crops exceed"});
 }
 
 void AddResizes(Cases& c) {
@@ -140,7 +140,7 @@ void AddResizes(Cases& c) {
                .op = "RESIZE_BILINEAR",
                .operands = {row, size},
                .attrs = {corners, half},
-               .error = "cannot be with half_pixel_centers"});
+               .error = "cannot be combined with half_pixel_centers"});
   for (const char* op : {"RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"}) {
     c.push_back({.name = "to nothing",
                  .op = op,

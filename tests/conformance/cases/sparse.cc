@@ -156,7 +156,7 @@ void AddTables(Cases& c) {
   c.push_back({.name = "keys in i64",
                .op = op,
                .operands = {I64({1}, {0}), I64({1}, {0}), F32({1}, {0})},
-               .refused = "dtype i64 is not done"});
+               .refused = "dtype i64 is unsupported"});
 }
 
 const Suite kSuite("sparse", [](Cases& c) {

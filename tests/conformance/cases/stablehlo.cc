@@ -59,7 +59,7 @@ void AddElementwise(Cases& c) {
                .operands = {x, I32({2, 2}, {0})},
                .results = {x},
                .error = "dtypes differ"});
-  c.push_back({.name = "of floats", .op = "STABLEHLO_AND", .operands = {x, y}, .refused = " is not done"});
+  c.push_back({.name = "of floats", .op = "STABLEHLO_AND", .operands = {x, y}, .refused = " is unsupported"});
 }
 
 void AddPad(Cases& c) {
@@ -108,17 +108,17 @@ void AddPad(Cases& c) {
                .op = op,
                .operands = {some, nine},
                .attrs = pad({-3, 0}, {0, 0}, {0, 0}),
-               .error = "dimension 0 cannot be padded so"});
+               .error = "dimension 0 has an invalid padding"});
   c.push_back({.name = "less than nothing between",
                .op = op,
                .operands = {some, nine},
                .attrs = pad({0, 0}, {0, 0}, {0, -1}),
-               .error = "dimension 1 cannot be padded so"});
+               .error = "dimension 1 has an invalid padding"});
   c.push_back({.name = "too much",
                .op = op,
                .operands = {some, nine},
                .attrs = pad({kMost, 0}, {kMost, 0}, {0, 0}),
-               .error = "dimension 0 cannot be padded so"});
+               .error = "dimension 0 has an invalid padding"});
   c.push_back({.name = "of another rank",
                .op = op,
                .operands = {some, nine},
@@ -198,7 +198,7 @@ void AddGather(Cases& c) {
   bad("too few sizes", dims({1}, {0}, {0}, 1, {1}), "has 1 values for rank 2");
   bad("too many offsets", dims({1, 2}, {0}, {0}, 1, {1, 4}), "has 2 values for slices of rank 1");
   bad("an offset that is not there", dims({2}, {0}, {0}, 1, {1, 4}), "dimension 2 is outside of rank 2");
-  bad("a dimension twice", dims({}, {0, 0}, {0}, 1, {1, 4}), "dimension 0 stands twice");
+  bad("a dimension twice", dims({}, {0, 0}, {0}, 1, {1, 4}), "dimension 0 is duplicated");
   bad("an index of no dimension", dims({1}, {0}, {7}, 1, {1, 4}), "dimension 7 is outside of rank 2");
   bad("indices of another length", dims({1}, {0}, {0, 1}, 1, {1, 4}), "indices of 1 for 2 dimensions");
   bad("an index vector that is not there", dims({1}, {0}, {0}, 3, {1, 4}), "is 3 for rank 2");
@@ -250,12 +250,12 @@ void AddReduceWindow(Cases& c) {
                .op = op,
                .operands = {m, F32({}, {0}), list({1, 1}), list({1, 1}), list({1, 1})},
                .attrs = {{"reduce_function", "UNSUPPORTED"}},
-               .refused = "UNSUPPORTED is not done"});
+               .refused = "UNSUPPORTED is unsupported"});
   c.push_back({.name = "all numbers",
                .op = op,
                .operands = {m, F32({}, {0}), list({1, 1}), list({1, 1}), list({1, 1})},
                .attrs = {{"reduce_function", "ALL"}},
-               .refused = " is not done"});
+               .refused = " is unsupported"});
 }
 
 const Suite kSuite("stablehlo", [](Cases& c) {

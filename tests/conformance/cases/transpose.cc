@@ -61,7 +61,7 @@ const Suite kSuite("transpose", [](Cases& c) {
   c.push_back({.name = "twice the same",
                .op = "TRANSPOSE",
                .operands = {Iota<float>({2, 3}), I32({2}, {1, 1})},
-               .error = "axis 1 stands twice"});
+               .error = "axis 1 is duplicated"});
   c.push_back({.name = "too short",
                .op = "TRANSPOSE",
                .operands = {Iota<float>({2, 3}), I32({1}, {0})},
@@ -96,7 +96,7 @@ const Suite kSuite("transpose", [](Cases& c) {
   c.push_back({.name = "twice the same",
                .op = "REVERSE_V2",
                .operands = {Iota<float>({2, 3}), I32({2}, {1, -1})},
-               .error = "stands twice"});
+               .error = "is duplicated"});
   c.push_back({.name = "out of range",
                .op = "REVERSE_V2",
                .operands = {Iota<float>({2, 3}), I32({1}, {2})},
