@@ -36,9 +36,9 @@ void LookupRule::match(const Site& site) {
   site.arity(2, 1);
   const Tensor table = site.in(kTable), ids = site.in(kIds);
   site.require(!(IsInteger(table.dtype()) && ids.present() && !IsInteger(ids.dtype())), "ARITY",
-               "is the ids: the table comes first", Subject(kTable));
+               "is the ids; the table must be operand 0", Subject(kTable));
   site.require(table.present() && table.dtype() == FBX_F32, "DTYPE",
-               std::string("is ") + dtype_name(table.dtype()) + ", only f32 is done", Subject(kTable));
+               std::string("is ") + dtype_name(table.dtype()) + ", only f32 is supported", Subject(kTable));
   site.require(ids.present() && ids.dtype() == FBX_I32, "DTYPE",
                std::string("is ") + dtype_name(ids.dtype()) + ", expected i32", Subject(kIds));
   site.require(table.rank() >= 0, "RANK", "has an unknown rank", Subject(kTable));
@@ -55,21 +55,21 @@ void LookupRule::match(const Site& site) {
   for (const int64_t size : table.dims().subspan(1)) width *= size;
   RequireResult(site, width);
   site.require(width > 0 || HasFlatRows(site) || ids.dim(0) >= 0, "SHAPE",
-               "has rows without elements, and how many ids there are is not known", Subject(kTable));
+               "has empty rows, and the number of ids is not known", Subject(kTable));
 }
 
 void LookupRule::rewrite(const Site& site, Build& build) {
   const Tensor table = site.in(kTable);
   const Value rows = build.in(kTable), ids = build.in(kIds);
   if (table.rank() == 2) return build.result(0, build.builtin("EMBEDDING_LOOKUP", {ids, rows})[0]);
-  // Rows of several dimensions are flat while they are looked up.
+  // Rows of several dimensions are flattened for the lookup.
   int64_t width = 1;
   std::vector<int32_t> dims = {-1};
   for (int i = 1; i < table.rank(); ++i) {
     width *= table.dim(i);
     dims.push_back(static_cast<int32_t>(table.dim(i)));
   }
-  // Of rows without elements the table's own size says how many there are.
+  // For empty rows, -1 cannot be inferred, so the table's row count is written.
   const auto count = static_cast<int32_t>(width == 0 ? table.dim(0) : -1);
   const Value flat = build.reshape(rows, {count, static_cast<int32_t>(width)});
   const Value found = build.builtin("EMBEDDING_LOOKUP", {ids, flat})[0];

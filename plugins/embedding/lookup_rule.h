@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `embedding_lookup` and `embedding_matmul`: rows of a table by number, whatever the body does to find them
-// (a gather, a loop that updates rows in place, a product with one-hot vectors).
+// `embedding_lookup` and `embedding_matmul`: table rows by index, for any body (a gather, a loop that updates
+// rows in place, a product with one-hot vectors).
 //
-// Operands: the table [V, D...], the numbers i32 [N]. Result: [N, D...]. Becomes EMBEDDING_LOOKUP, which has
-// them the other way round and wants a table of rank 2 or more; a number outside of [0, V) is an error when
-// it runs. The built-in kernel runs it.
+// Operands: table [V, D...], indices i32 [N]. Result: [N, D...]. Becomes EMBEDDING_LOOKUP, which has the
+// operands in reverse order and requires a table of rank 2 or more. An index outside of [0, V) is a run-time
+// error. The built-in kernel runs it.
 #pragma once
 
 #include <fusebox/rule.hpp>

@@ -25,7 +25,7 @@ uint64_t HalfWord(const char* at) {
 uint64_t Turn(uint64_t value, int bits) { return std::rotr(value, bits); }
 uint64_t Fold(uint64_t value) { return value ^ value >> 47; }
 
-// Two words into one.
+// Combines two words into one.
 uint64_t Join(uint64_t a, uint64_t b, uint64_t factor) {
   const uint64_t first = Fold((a ^ b) * factor);
   return Fold((b ^ first) * factor) * factor;
@@ -64,7 +64,7 @@ struct Pair {
   uint64_t first = 0, second = 0;
 };
 
-// 32 bytes into two words.
+// Combines 32 bytes into two words.
 Pair Mix(const char* s, uint64_t a, uint64_t b) {
   a += Word(s);
   b = Turn(b + a + Word(s + 24), 21);
@@ -74,12 +74,12 @@ Pair Mix(const char* s, uint64_t a, uint64_t b) {
   return {a + Word(s + 24), b + before};
 }
 
-// What goes from block to block of 64 bytes.
+// State between blocks of 64 bytes.
 struct State {
   uint64_t x, y, z;
   Pair v, w;
 
-  // `nine` is 1 but for the last block.
+  // `nine` is 1 except for the last block.
   void Take(const char* s, uint64_t factor, uint64_t nine) {
     x = Turn(x + y + v.first + Word(s + 8), 37) * factor;
     y = Turn(y + v.second + Word(s + 48), 42) * factor;

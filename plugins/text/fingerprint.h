@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FarmHash's fingerprint of 64 bits, which TensorFlow's to_hash_bucket_fast is made of.
+// FarmHash's 64-bit fingerprint, used by TensorFlow's to_hash_bucket_fast.
 #pragma once
 
 #include <cstdint>

@@ -38,11 +38,11 @@ void Ngrams::infer(const Node& n, Infer& out) {
       throw Error{FBX_INVALID, "rank " + std::to_string(n.in(i).rank()) + ", expected 1",
                   "operand " + std::to_string(i)};
   }
-  if (in.rank() == 0) throw Error{FBX_INVALID, "a scalar has no neighbors", "operand 0"};
+  if (in.rank() == 0) throw Error{FBX_INVALID, "expected at least one dimension", "operand 0"};
   if (in.rank() < 0) {
     out.unranked(0, FBX_STRING);
   } else {
-    // Strings get their size when they are there, whatever the shape.
+    // Sizes of strings are unknown until they are read.
     out.set(0, FBX_STRING, std::vector<int64_t>(static_cast<size_t>(in.rank()), -1));
   }
   for (uint32_t i = 1; i < n.in_count(); ++i) out.like(i, n.in(i));

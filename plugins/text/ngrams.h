@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tftext:Ngrams: each run of `width` neighbors in a row, joined.
+// tftext:Ngrams: joins each run of `width` adjacent strings in a row.
 //
-// Operands: strings, then, where the rows are ragged, row splits i64 from the outermost on (the strings are a
-// list then). Results: as many; without splits [..., n - width + 1], with them a list and the splits of the
-// new rows. Attributes: width, string_separator, axis (-1), reduction_type (STRING_JOIN). Rows that are too
-// short give nothing.
+// Operands: strings; for ragged rows also row splits i64, outermost first (the strings are a list then).
+// Results: one per operand; without splits [..., n - width + 1], with splits a list and the splits of the new
+// rows. Attributes: width, string_separator, axis (-1), reduction_type (STRING_JOIN). Rows shorter than
+// `width` yield nothing.
 #pragma once
 
 #include <fusebox/kernel.hpp>

@@ -37,11 +37,11 @@ SgnnProjection::SgnnProjection(const Node& n) : buckets_(n.attrs().i64("buckets"
   seeds_.assign(seeds.begin(), seeds.end());
 }
 
-// Products wrap around, as TensorFlow's do.
+// Products wrap, as in TensorFlow.
 double SgnnProjection::Project(int64_t hash, int64_t seed) const {
   const auto product = static_cast<uint64_t>(hash) * static_cast<uint64_t>(seed);
   const bool negative = product >> 63;
-  // The least number has no positive counterpart and stays negative; its remainder is taken as floor says.
+  // INT64_MIN has no positive counterpart and stays negative; its remainder is floored.
   const auto magnitude = static_cast<int64_t>(negative ? 0 - product : product);
   int64_t value = magnitude % buckets_;
   if (value < 0) value += buckets_;

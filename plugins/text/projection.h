@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tftext:custom:SgnnProjection: rows of strings become numbers that hashes decide.
+// tftext:custom:SgnnProjection: projects rows of strings to numbers by hashing.
 //
 // Operands: strings (a list), row splits i64 [rows + 1]. Attributes: hash_seed (list), buckets. Result: f32
 // [rows, seeds], the mean over a row's strings of v / (buckets / 2), where v = |hash(string) * seed| mod
-// buckets, taken below 0 by `buckets` above the half; the hash is FarmHash's fingerprint of 64 bits mod
-// buckets. A row without strings gives 0.
+// buckets, minus `buckets` if above half of it; the hash is FarmHash's 64-bit fingerprint mod buckets. An
+// empty row yields 0.
 #pragma once
 
 #include <cstdint>

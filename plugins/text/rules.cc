@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kNgramsAttrs[] = {"width", "string_separator", "axis", "reduction_type"};
 
-// One custom op of the name of the composite over all its operands.
+// Emits a custom op with the composite's name and all its operands.
 void Emit(const Site& site, Build& build, std::string_view op,
           std::initializer_list<std::string_view> attrs) {
   std::vector<Value> operands;
@@ -66,7 +66,8 @@ void ProjectionRule::match(const Site& site) {
   const Tensor result = site.out(0);
   const auto seeds = static_cast<int64_t>(site.attrs().i64s("hash_seed").size());
   site.require(result.rank() < 0 || (result.rank() == 2 && (result.dim(1) < 0 || result.dim(1) == seeds)),
-               "SHAPE", "has not one column for each of " + std::to_string(seeds) + " seeds", "result 0");
+               "SHAPE", "does not have one column for each of " + std::to_string(seeds) + " seeds",
+               "result 0");
 }
 
 void ProjectionRule::rewrite(const Site& site, Build& build) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites of TensorFlow Text that become the custom op of their name (tokenizer.h, ngrams.h,
-// projection.h).
+// TensorFlow Text composites that become custom ops of the same name (tokenizer.h, ngrams.h, projection.h).
 #pragma once
 
 #include <fusebox/rule.hpp>
@@ -15,14 +14,15 @@ struct TokenizerRule {
   static void rewrite(const Site& site, Build& build);
 };
 
-// Strings and i64 row splits, as many results; attributes width, string_separator, axis, reduction_type.
+// Strings and i64 row splits, one result per operand; attributes width, string_separator, axis,
+// reduction_type.
 struct NgramsRule {
   static constexpr std::string_view id = "fusebox.ngrams", implements = "tftext:Ngrams";
   static void match(const Site& site);
   static void rewrite(const Site& site, Build& build);
 };
 
-// Strings and i64 row splits; attributes hash_seed and buckets. The result has a column per seed.
+// Strings and i64 row splits; attributes hash_seed and buckets. The result has one column per seed.
 struct ProjectionRule {
   static constexpr std::string_view id = "fusebox.sgnn_projection",
                                     implements = "tftext:custom:SgnnProjection";

@@ -36,7 +36,7 @@ std::vector<int64_t> Splits(const Node& n, uint32_t operand, int64_t count) {
   const auto values = n.in(operand).values<const int64_t>();
   std::vector<int64_t> splits(values.begin(), values.end());
   if (splits.empty() || splits.front() != 0 || splits.back() != count || !std::ranges::is_sorted(splits))
-    throw Error{FBX_INVALID, "are no row splits of " + std::to_string(count) + " values",
+    throw Error{FBX_INVALID, "are not row splits of " + std::to_string(count) + " values",
                 "operand " + std::to_string(operand)};
   return splits;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing string tensors whose size is known when they are written, and row splits.
+// Writing string tensors of unknown size, and row splits.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace fusebox::text {
 
-// A result in the making: many short strings, one after the other.
+// A string result under construction.
 class StringList {
  public:
   void Add(std::string_view text);
-  // Appends to the string added last.
+  // Appends to the last string.
   void Append(std::string_view text);
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }
-  // Gives result i these strings, as a list or in a shape of as many.
+  // Sets result i to these strings, as a list or with the given dims.
   void Store(const Node& n, uint32_t i) const { Store(n, i, std::vector<int64_t>{size()}); }
   void Store(const Node& n, uint32_t i, const std::vector<int64_t>& dims) const;
 
@@ -28,7 +28,7 @@ class StringList {
   std::vector<size_t> ends_;
 };
 
-// Row splits: [0, ..., count], ascending. Throws Error for others.
+// Row splits: [0, ..., count], ascending. Throws Error otherwise.
 std::vector<int64_t> Splits(const Node& n, uint32_t operand, int64_t count);
 void StoreSplits(const Node& n, uint32_t result, const std::vector<int64_t>& splits);
 

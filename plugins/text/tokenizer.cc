@@ -8,8 +8,7 @@
 namespace fusebox::text {
 namespace {
 
-// A character that is no ASCII: its code, and how many bytes it takes. Bytes that are no UTF-8 are characters
-// of one byte.
+// A character: its code and size in bytes. Invalid UTF-8 bytes are characters of one byte.
 struct Character {
   uint32_t code;
   size_t bytes;
@@ -28,13 +27,13 @@ Character First(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return {0xFFFD, 1};
     code = code << 6 | (byte(i) & 0x3F);
   }
-  // The shortest form alone is UTF-8, and no character begins with F5 or above.
+  // Only the shortest encoding is valid UTF-8, and no lead byte exceeds F4.
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   if (byte(0) > 0xF4 || code < kLeast[bytes] || code > 0x10FFFF) return {0xFFFD, 1};
   return {code, bytes};
 }
 
-// The property White_Space.
+// The Unicode property White_Space.
 bool IsSpace(uint32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D);
   return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// tftext:WhitespaceTokenizer: strings are taken apart where Unicode says that white space is.
+// tftext:WhitespaceTokenizer: splits strings at Unicode white space.
 //
-// Operand: strings of rank 0, 1 or 2, UTF-8 (bytes that are none belong to a token). Results: all tokens; for
-// rank 1 and 2 row splits i64 that say which belong together: of the rows (rank 2), then of the strings.
+// Operand: UTF-8 strings of rank 0, 1 or 2 (invalid bytes belong to a token). Results: all tokens; for rank 1
+// and 2 also row splits i64: first of the rows (rank 2), then of the strings.
 #pragma once
 
 #include <fusebox/kernel.hpp>

@@ -30,7 +30,7 @@ void ImageWarpRule::match(const Site& site) {
   site.arity(2, 1);
   for (uint32_t i = 0; i < 2; ++i) site.operand(i, FBX_F32, 4);
   const int64_t numbers = site.in(1).dim(3);
-  site.require(numbers < 0 || numbers == 2, "SHAPE", "has not two numbers per pixel", "operand 1");
+  site.require(numbers < 0 || numbers == 2, "SHAPE", "does not have two numbers per pixel", "operand 1");
   for (int i = 0; i < 3; ++i) {
     const int64_t image = site.in(0).dim(i), flow = site.in(1).dim(i);
     site.require(image < 0 || flow < 0 || image == flow, "SHAPE",
@@ -93,7 +93,7 @@ void DetectionRule::match(const Site& site) {
   site.require(site.attrs().f64("nms_iou_threshold") <= 1, "ATTR", "is above 1", Attr("nms_iou_threshold"));
   for (const uint32_t i : {0u, 1u})
     site.require(site.in(i).dim(0) < 0 || site.in(i).dim(0) == 1, "SHAPE",
-                 "has " + std::to_string(site.in(i).dim(0)) + " images, the op knows one",
+                 "has " + std::to_string(site.in(i).dim(0)) + " images, the op supports one",
                  "operand " + std::to_string(i));
   const int64_t scores = site.in(1).dim(2), classes = site.attrs().i64("num_classes");
   site.require(scores < 0 || scores == classes || scores == classes + 1, "SHAPE",

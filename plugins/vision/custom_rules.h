@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites that become the custom op which computes the same.
+// Composites that become the equivalent custom op.
 #pragma once
 
 #include <fusebox/rule.hpp>
@@ -21,8 +21,8 @@ struct UnpoolingRule {
   static void rewrite(const Site& site, Build& build);
 };
 
-// `TFLite_Detection_PostProcess`: operands, results and attributes are those of the op (detection.h);
-// detections_per_class may be absent.
+// `TFLite_Detection_PostProcess`: operands, results and attributes of the op (detection.h);
+// detections_per_class is optional.
 struct DetectionRule {
   static constexpr std::string_view id = "fusebox.detection", implements = "TFLite_Detection_PostProcess";
   static void match(const Site& site);

@@ -9,7 +9,7 @@
 namespace fusebox::vision {
 namespace {
 
-constexpr int64_t kLargest = 1 << 24;  // of anything that is counted here
+constexpr int64_t kLargest = 1 << 24;  // limit for all counts
 
 std::string Operand(uint32_t i) { return "operand " + std::to_string(i); }
 
@@ -23,11 +23,11 @@ int64_t Count(const Node& n, std::string_view key, int64_t otherwise) {
 float Scale(const Node& n, std::string_view key) {
   const auto value = static_cast<float>(n.attrs().f64(key));
   if (!(value > 0) || !std::isfinite(value))
-    throw Error{FBX_INVALID, std::string(key) + " is no positive number", "attr " + std::string(key)};
+    throw Error{FBX_INVALID, std::string(key) + " is not a positive number", "attr " + std::string(key)};
   return value;
 }
 
-// Files of TensorFlow's converter have the integer -1 for true.
+// TensorFlow's converter writes true as the integer -1.
 bool Flag(const Node& n, std::string_view key) {
   try {
     return n.attrs().b(key, false);
@@ -36,7 +36,7 @@ bool Flag(const Node& n, std::string_view key) {
   }
 }
 
-// NaN counts only where there is nothing else.
+// NaN only if all values are NaN.
 float Largest(std::span<const float> values) {
   float largest = std::numeric_limits<float>::quiet_NaN();
   for (const float value : values)
@@ -61,7 +61,7 @@ void RequireDims(const Node& n, uint32_t i, int rank) {
                 Operand(i)};
 }
 
-// Element `at` as a float.
+// Element access as float.
 class Numbers {
  public:
   explicit Numbers(Tensor t) : data_(t.data<const void>()), dtype_(t.dtype()) {
@@ -85,7 +85,7 @@ class Numbers {
 
 }  // namespace
 
-// One invoke: operands as numbers, scratch, and results as far as they are written.
+// One invoke: operands as numbers, scratch, and partial results.
 struct DetectionPostProcess::Job {
   int64_t anchors = 0, background = 0;
   std::span<Box> boxes;
@@ -126,7 +126,7 @@ void DetectionPostProcess::infer(const Node& n, Infer& out) {
       throw Error{FBX_INVALID, "num_classes is not the number of scores, with or without a background",
                   Operand(1)};
     if (count > kLargest || scores.dim(2) > kLargest)
-      throw Error{FBX_INVALID, "more anchors or classes than are done", Operand(1)};
+      throw Error{FBX_INVALID, "too many anchors or classes", Operand(1)};
   }
   const int64_t most = Count(n, "max_detections", 0) * Count(n, "max_classes_per_detection", 1);
   out.set(0, FBX_F32, {1, most, 4});
@@ -193,7 +193,7 @@ void DetectionPostProcess::RunFast(Job& job) const {
   for (int64_t k = 0; k < count; ++k) {
     const int32_t box = job.kept[k];
     SortLargest(of_box(box), PerBox(), job.classes);
-    // A box has its place for as many classes as are asked for, though there are less.
+    // Each box reserves results for the requested number of classes, even if there are fewer.
     job.found = k * most_per_box_;
     for (int64_t c = 0; c < PerBox(); ++c)
       job.Put(job.boxes[static_cast<size_t>(box)], job.classes[c],

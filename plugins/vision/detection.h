@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFLite_Detection_PostProcess: the end of an SSD detector.
+// TFLite_Detection_PostProcess: the post-processing of an SSD detector.
 //
 // Operands: encoded boxes [1, anchors, 4 or more] (center y and x, height, width, relative to the anchor),
-// scores [1, anchors, classes, with or without a background class before them], anchors [anchors, 4] (center
-// y and x, height, width). Each f32, or u8 or i8 with one scale. Results, f32, n = max_detections *
+// scores [1, anchors, classes], optionally with a leading background class, anchors [anchors, 4] (center y
+// and x, height, width). Each is f32, or u8 or i8 with one scale. Results, f32, n = max_detections *
 // max_classes_per_detection: boxes [1, n, 4] (top, left, bottom, right), classes [1, n], scores [1, n],
-// number of detections [1]. What is behind that number is 0.
+// number of detections [1]. Unused entries are 0.
 //
-// Fast (the default): boxes are suppressed by their best score, whatever the class; each that stays is given
-// with its best classes. Regular (use_regular_nms): boxes are suppressed within each class.
+// Fast (default): suppresses boxes by their best score over all classes; each kept box has its best classes.
+// Regular (use_regular_nms): suppresses boxes within each class.
 #pragma once
 
 #include <fusebox/kernel.hpp>
@@ -33,7 +33,7 @@ class DetectionPostProcess {
   void invoke(const Node& n, const State& state) const;
 
  private:
-  // A box that stays, for one class.
+  // A kept box for one class.
   struct Found {
     float score;
     int32_t box, class_number;

@@ -16,13 +16,13 @@ void RequireFloat(const Node& n, uint32_t i) {
     throw Reject{"DTYPE", std::string("dtype ") + dtype_name(dtype), Operand(i)};
 }
 
-// Between pixel `at` and the next one, as far from the first as `share` says.
+// A position between pixel `at` and the next; `share` is the fraction.
 template <class T>
 struct Place {
   int64_t at;
   T share;
   Place(T where, int64_t size) {
-    // Not a number: the first pixel.
+    // NaN selects the first pixel.
     const T inside = where > 0 ? std::min(where, static_cast<T>(size - 1)) : T(0);
     at = std::min(static_cast<int64_t>(inside), size - 2);
     share = inside - static_cast<T>(at);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// DenseImageWarp: every pixel is taken from elsewhere in its image.
+// DenseImageWarp: moves every pixel by a flow vector.
 //
-// Operands, all f32 or all f64: images [B,H,W,C] with H and W of 2 at least, flow [B,H,W,2] (down, right).
-// Result: as the images; pixel (y, x) is the image at (y - flow[0], x - flow[1]), between the four pixels
-// around that place. Outside of the image the nearest place inside counts.
+// Operands, all f32 or all f64: images [B,H,W,C] with H and W >= 2, flow [B,H,W,2] (down, right). Result:
+// same shape as images; pixel (y, x) is the image at (y - flow[0], x - flow[1]), bilinearly interpolated.
+// Positions outside of the image are clamped to it.
 #pragma once
 
 #include <fusebox/kernel.hpp>

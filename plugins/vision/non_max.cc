@@ -20,9 +20,9 @@ template <class T>
 struct Candidate {
   T score;
   int32_t box;
-  int32_t compared;  // with so many of those that stay
+  int32_t compared;  // number of kept boxes it was compared with
 };
-// The heap's top is the best; of equals the first box.
+// The heap's top is the best score; of equal scores, the first box.
 struct Worse {
   template <class T>
   bool operator()(const Candidate<T>& a, const Candidate<T>& b) const {
@@ -30,8 +30,8 @@ struct Worse {
   }
 };
 
-// Intersection over union of boxes given by any two opposite corners; 0 where one has no area. In the type of
-// the boxes: an overlap that equals the threshold in f32 is one that reaches it.
+// Intersection over union of boxes given by two opposite corners; 0 for an empty box. In the boxes' dtype, so
+// that an overlap equal to the threshold in f32 counts as reaching it.
 template <class T>
 T Overlap(const T* a, const T* b) {
   struct Sides {
@@ -52,12 +52,12 @@ T Overlap(const T* a, const T* b) {
 
 template <class T>
 T Scalar(const Node& n, uint32_t i) {
-  if (n.in(i).count() != 1) Fail("is no scalar", Operand(i));
+  if (n.in(i).count() != 1) Fail("is not a scalar", Operand(i));
   return *n.in(i).data<const T>();
 }
 
-// Compares a candidate with those that it was not compared with yet, the last one first; lowers its score
-// where sigma says so.
+// Compares a candidate with the kept boxes that it was not compared with yet, last one first; sigma lowers
+// its score.
 template <class T>
 bool Stays(const T* boxes, const int32_t* kept, int32_t count, T overlap, T least, T sigma,
            Candidate<T>& candidate) {
@@ -77,7 +77,7 @@ void Select(const Node& n, Candidate<T>* heap) {
   const T overlap = Scalar<T>(n, kOverlap), least = Scalar<T>(n, kLeastScore);
   const T sigma = kSoft ? Scalar<T>(n, kSigma) : T(0);
   if (!(overlap >= 0 && overlap <= 1)) Fail("is not between 0 and 1", Operand(kOverlap));
-  if (!(sigma >= 0)) Fail("is negative or no number", Operand(kSigma));
+  if (!(sigma >= 0)) Fail("is negative or NaN", Operand(kSigma));
   int64_t waiting = 0;
   for (int64_t i = 0; i < n.in(kScores).count(); ++i) {
     if (scores[i] > least) heap[waiting++] = {scores[i], static_cast<int32_t>(i), 0};
@@ -123,7 +123,7 @@ void CheckShapes(const Node& n, uint32_t operands, uint32_t results) {
   if (scores.rank() >= 0 && scores.rank() != 1) Fail("expected rank 1", Operand(kScores));
   if (boxes.rank() == 2 && boxes.dim(1) >= 0 && boxes.dim(1) != 4)
     Fail("not four numbers per box", Operand(kBoxes));
-  if (boxes.rank() == 2 && boxes.dim(0) > kLargest) Fail("more boxes than are done", Operand(kBoxes));
+  if (boxes.rank() == 2 && boxes.dim(0) > kLargest) Fail("too many boxes", Operand(kBoxes));
   if (boxes.is_static() && scores.is_static() && boxes.dim(0) != scores.dim(0))
     Fail("not one score per box", Operand(kScores));
 }
@@ -132,11 +132,10 @@ void InferResults(const Node& n, Infer& out, bool soft) {
   CheckShapes(n, soft ? 6 : 5, soft ? 3 : 2);
   int64_t most = -1;
   if (n.in(kMost).has_value()) {
-    if (n.in(kMost).count() != 1) Fail("is no scalar", Operand(kMost));
+    if (n.in(kMost).count() != 1) Fail("is not a scalar", Operand(kMost));
     most = *n.in(kMost).data<const int32_t>();
     if (most < 0 || most > kLargest)
-      Fail("how many boxes may stay is " + std::to_string(most) + ", expected 0 to " +
-               std::to_string(kLargest),
+      Fail("the number of boxes is " + std::to_string(most) + ", expected 0 to " + std::to_string(kLargest),
            Operand(kMost));
   } else {
     out.needs_value(kMost);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// NON_MAX_SUPPRESSION_V4 and NON_MAX_SUPPRESSION_V5: of boxes that overlap, the one with the best score
-// stays.
+// NON_MAX_SUPPRESSION_V4 and _V5: of overlapping boxes, keeps the one with the best score.
 //
-// Operands, f32 or all f64 but for the third: boxes [n,4] (any two opposite corners), scores [n], how many
-// stay at most (i32), the overlap from which a box goes, the score that it has to be above (scalars); V5:
-// sigma, by which a box loses score for what it overlaps (0: none). Results: indices [most] i32, V5: their
-// scores [most], and how many there are; 0 behind these.
+// Operands, all f32 or all f64 except the third: boxes [n,4] (any two opposite corners), scores [n], maximum
+// number of boxes (i32), overlap threshold, score threshold (exclusive; scalars); V5: sigma, which lowers
+// scores of overlapping boxes (0: none). Results: indices [most] i32, V5: their scores [most], and their
+// count; unused entries are 0.
 #pragma once
 
 #include <fusebox/kernel.hpp>

@@ -9,7 +9,7 @@ namespace {
 
 float Area(const Box& box) { return (box.bottom - box.top) * (box.right - box.left); }
 
-// NaN is below all.
+// NaN is below all numbers.
 struct Larger {
   std::span<const float> values;
   bool operator()(int32_t a, int32_t b) const {
@@ -42,7 +42,7 @@ int64_t Suppress(std::span<const Box> boxes, std::span<const float> scores, cons
   for (size_t i = 0; i < boxes.size(); ++i)
     if (scores[i] >= options.least_score) order[candidates++] = static_cast<int32_t>(i);
   std::sort(order, order + candidates, Larger{scores});
-  // A box is compared with those that stay, which are few, and not those that stay with all.
+  // Compares each box with the few kept ones, instead of each kept box with all.
   for (int64_t i = 0; i < candidates && count < options.most; ++i) {
     const Box& box = boxes[static_cast<size_t>(order[i])];
     const bool hidden = std::any_of(kept, kept + count, [&](int32_t k) {

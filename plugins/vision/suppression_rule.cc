@@ -21,7 +21,7 @@ void CheckOperand(const Site& site, uint32_t i) {
                std::string("is ") + dtype_name(t.dtype()) + ", expected " + dtype_name(wanted), Subject(i));
   site.require(t.rank() >= 0, "RANK", "has an unknown rank", Subject(i));
   site.require(!(i == 0 && t.rank() > 2), "RANK",
-               "has rank " + std::to_string(t.rank()) + ": the op knows no batch", Subject(i));
+               "has rank " + std::to_string(t.rank()) + ": the op supports no batch", Subject(i));
   site.require(t.rank() == kRanks[i], "RANK",
                "has rank " + std::to_string(t.rank()) + ", expected " + std::to_string(kRanks[i]),
                Subject(i));
@@ -35,7 +35,7 @@ void SuppressionRule::match(const Site& site) {
   site.require(site.out_count() == 2, "ARITY",
                "has " + std::to_string(site.out_count()) + " results, expected 2");
   for (uint32_t i = 0; i < kOperands; ++i) CheckOperand(site, i);
-  site.require(site.in(0).dim(1) < 0 || site.in(0).dim(1) == 4, "SHAPE", "has not four numbers per box",
+  site.require(site.in(0).dim(1) < 0 || site.in(0).dim(1) == 4, "SHAPE", "does not have four numbers per box",
                Subject(0));
 }
 

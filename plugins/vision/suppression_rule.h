@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `non_max_suppression_padded_v2` becomes NON_MAX_SUPPRESSION_V4.
 //
-// Operands: boxes [n,4], scores [n], how many stay at most, the overlap and the score that decide (scalars),
-// then what says how the body works (padding, sorting, tiles), which the op does without. Results: indices, 0
-// behind the last one, and how many there are. No batch.
+// Operands: boxes [n,4], scores [n], maximum number of boxes, overlap threshold, score threshold (scalars),
+// then options of the body (padding, sorting, tiles), which are ignored. Results: indices, zero-padded, and
+// their count. No batch.
 #pragma once
 
 #include <fusebox/rule.hpp>

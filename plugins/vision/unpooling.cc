@@ -25,7 +25,7 @@ PoolOptions OptionsOf(const Node& n) {
        {options.stride_width, options.stride_height, options.window_width, options.window_height}) {
     if (size < 1 || size > 65536) throw Reject{"OPTIONS", "a stride or window is " + std::to_string(size)};
   }
-  if (options.activation != 0) throw Reject{"OPTIONS", "there is an activation"};
+  if (options.activation != 0) throw Reject{"OPTIONS", "an activation is unsupported"};
   return options;
 }
 
@@ -34,7 +34,7 @@ int64_t Unpooled(int64_t size, int32_t padding, int32_t stride, int32_t window) 
   return padding == kSame ? size * stride : (size - 1) * stride + window;
 }
 
-// The row and the column come from the index, the channel from the value's own place; values that meet are
+// Row and column come from the index, the channel from the value's position. Values at one position are
 // added.
 template <class T>
 void Scatter(const Node& n) {
@@ -76,7 +76,7 @@ void MaxUnpooling2D::infer(const Node& n, Infer& out) {
   }
   if (values.rank() < 0) return out.unranked(0, values.dtype());
   if (values.is_static() && indices.is_static() && !std::ranges::equal(values.dims(), indices.dims()))
-    throw Error{FBX_INVALID, "has another shape than the values", Subject(1)};
+    throw Error{FBX_INVALID, "has a different shape than the values", Subject(1)};
   PoolOptions options;
   try {
     options = OptionsOf(n);

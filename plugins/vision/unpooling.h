@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxUnpooling2D: values go back to where a max-pooling found them; elsewhere is 0.
+// MaxUnpooling2D: returns values to the positions of a max pooling; other elements are 0.
 //
-// Operands: values [B,h,w,C] f32 or f64, indices of their shape, i32: (y * width + x) * C + c within the
+// Operands: values [B,h,w,C] f32 or f64, indices i32 of the same shape: (y * width + x) * C + c in the
 // result's image. Result: [B,H,W,C], where H is h * stride for SAME padding and (h - 1) * stride + window for
-// VALID. The options are the bytes of a struct of TFLite: ten i32 in the machine's order: padding (1 SAME, 2
-// VALID), stride over width and height, window's width and height, activation (0), and four that are 0.
+// VALID. Options: a TFLite struct of ten native-endian i32: padding (1 SAME, 2 VALID), stride width and
+// height, window width and height, activation (0), and four zeros.
 #pragma once
 
 #include <fusebox/kernel.hpp>

@@ -133,18 +133,17 @@ TEST(EmbeddingLookup, TheFileHoldsTheTableOnceAndNothingElse) {
 
 TEST(EmbeddingLookup, SaysWhyItDoesNotApply) {
   const std::pair<Case, const char*> cases[] = {
-      {{.swapped = true}, "the table comes first"},
+      {{.swapped = true}, "the table must be operand 0"},
       {{.id_type = tf::DT_INT64}, "is i64, expected i32 (operand 1 (ids))"},
       {{.ids = {2, 2}}, "has rank 2, expected 1 (operand 1 (ids))"},
       {{.table = {7}}, "has rank 1, expected 2 or more (operand 0 (table))"},
-      {{.table_type = tf::DT_INT32}, "is i32, only f32 is done (operand 0 (table))"},
+      {{.table_type = tf::DT_INT32}, "is i32, only f32 is supported (operand 0 (table))"},
       {{.ids = Shape()}, "has an unknown rank (operand 1 (ids))"},
       {{.table = Shape(), .table_is_input = true}, "has an unknown rank (operand 0 (table))"},
       {{.table = {7, -1, 2}, .table_is_input = true}, "dimension 1 is not known (operand 0 (table))"},
       {{.table = {7, 2, 3}, .reshaped = {-1, 3}}, "is not one vector of 6 values per id (result 0)"},
       {{.table = {7, 2, 3}, .reshaped = {-1}}, "has rank 1, expected 2 or 3 (result 0)"},
-      {{.table = {7, 3, 0}},
-       "has rows without elements, and how many ids there are is not known (operand 0 (table))"},
+      {{.table = {7, 3, 0}}, "has empty rows, and the number of ids is not known (operand 0 (table))"},
   };
   for (const auto& [c, why] : cases) {
     const auto converted = Convert(WriteModel(c), With(Embedding(), converter::Composites::kFuse), "refused");

@@ -116,7 +116,7 @@ TEST(Ngrams, RefuseSplitsThatAreNone) {
   for (const auto& splits : {std::vector<int64_t>{0, 3}, {1, 2}, {0, 2, 1, 2}, {}}) {
     const auto grams = ragged.Run(FUSEBOX_TEXT, {Texts({2}, {"a", "b"}), Longs(splits)});
     ASSERT_FALSE(grams);
-    EXPECT_THAT(grams.error().message, HasSubstr("are no row splits of 2 values"));
+    EXPECT_THAT(grams.error().message, HasSubstr("are not row splits of 2 values"));
   }
 }
 

@@ -92,7 +92,7 @@ TEST(Suppression, SaysHowManyBoxesMayStay) {
         c.Run(FUSEBOX_VISION, {Floats({3, 4}, std::vector<float>(12, 0.0F)), Floats({3}, {0, 0, 0}),
                                Ints(kScalar, {most}), Floats(kScalar, {0.5F}), Floats(kScalar, {0.1F}), no});
     ASSERT_FALSE(kept);
-    EXPECT_THAT(kept.error().message, HasSubstr("how many boxes may stay is " + std::to_string(most) +
+    EXPECT_THAT(kept.error().message, HasSubstr("the number of boxes is " + std::to_string(most) +
                                                 ", expected 0 to 16777216 (operand 2)"));
   }
 }
@@ -104,11 +104,11 @@ TEST(Suppression, RefusesWhatTheOpCannotSay) {
               HasSubstr("ARITY: has 4 operands, expected 5 or more"));
   EXPECT_THAT(why([](Composite& c) { c.results.resize(1); }), HasSubstr("ARITY: has 1 results, expected 2"));
   EXPECT_THAT(why([](Composite& c) { c.inputs[0].shape = {2, 3, 4}; }),
-              HasSubstr("RANK: has rank 3: the op knows no batch (operand 0 (boxes))"));
+              HasSubstr("RANK: has rank 3: the op supports no batch (operand 0 (boxes))"));
   EXPECT_THAT(why([](Composite& c) { c.inputs[0].shape = Shape(); }),
               HasSubstr("RANK: has an unknown rank (operand 0 (boxes))"));
   EXPECT_THAT(why([](Composite& c) { c.inputs[0].shape = {3, 5}; }),
-              HasSubstr("SHAPE: has not four numbers per box"));
+              HasSubstr("SHAPE: does not have four numbers per box"));
   EXPECT_THAT(why([](Composite& c) { c.inputs[1].dtype = DType::kF16; }),
               HasSubstr("DTYPE: is f16, expected f32 (operand 1 (scores))"));
   EXPECT_THAT(why([](Composite& c) { c.inputs[3].shape = {2}; }),
@@ -143,7 +143,7 @@ TEST(ImageWarp, RefusesBrokenPreconditions) {
   EXPECT_THAT(why([](Composite& c) { c.inputs[0].shape = Shape(); }),
               HasSubstr("RANK: has an unknown rank (operand 0)"));
   EXPECT_THAT(why([](Composite& c) { c.inputs[1].shape = {1, 2, 3, 1}; }),
-              HasSubstr("SHAPE: has not two numbers per pixel (operand 1)"));
+              HasSubstr("SHAPE: does not have two numbers per pixel (operand 1)"));
   EXPECT_THAT(why([](Composite& c) { c.inputs[0].shape = c.inputs[1].shape = {1, 1, 3, 2}; }),
               HasSubstr("SHAPE: is less than two pixels high or wide (operand 0)"));
   EXPECT_THAT(why([](Composite& c) { c.inputs[1].shape = {1, 2, 1, 2}; }),
@@ -262,7 +262,7 @@ TEST(Unpooling, RefusesOtherOptions) {
   };
   EXPECT_THAT(why(Unpooling(0)), HasSubstr("padding is 0"));
   EXPECT_THAT(why(Unpooling(1, {2, 0, 3, 2, 0, 0, 0, 0, 0})), HasSubstr("a stride or window is 0"));
-  EXPECT_THAT(why(Unpooling(1, {2, 2, 3, 2, 1, 0, 0, 0, 0})), HasSubstr("there is an activation"));
+  EXPECT_THAT(why(Unpooling(1, {2, 2, 3, 2, 1, 0, 0, 0, 0})), HasSubstr("an activation is unsupported"));
   EXPECT_THAT(why(Unpooling(1, {2, 2})), HasSubstr("are 12 bytes, expected 40"));
 }
 
@@ -285,7 +285,7 @@ TEST(DetectionRule, BecomesTheCustomOpOfItsName) {
   EXPECT_THAT(Refusal(c, [](Composite& x) { x.inputs[2].shape = {1, 40, 4}; }),
               HasSubstr("RANK: has rank 3, expected 2 (operand 2)"));
   EXPECT_THAT(Refusal(c, [](Composite& x) { x.inputs[0].shape = {2, 40, 4}; }),
-              HasSubstr("SHAPE: has 2 images, the op knows one (operand 0)"));
+              HasSubstr("SHAPE: has 2 images, the op supports one (operand 0)"));
 }
 
 // A file that converts must open: what the kernel refuses, the rule declines.
