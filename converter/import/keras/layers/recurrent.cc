@@ -73,7 +73,7 @@ void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to)
   const int64_t features = c.e().dim(to.inputs, 2), gates = GateCount(spec.kind),
                 columns = gates * spec.units;
   if (c.e().ok() && features < 0)
-    c.e().Refuse("its input is " + ToString(c.e().type(to.inputs)) + "", whose number of features is unknown");
+    c.e().Refuse("its input is " + ToString(c.e().type(to.inputs)) + ", whose number of features is unknown");
   if (!c.e().ok()) return;
   if (spec.units < 1 || spec.units > (1 << 24))
     return c.e().Reject("it has " + std::to_string(spec.units) + " units");
@@ -86,10 +86,10 @@ void ReadWeights(LayerCall& c, const RecurrentSpec& spec, RecurrentOperands& to)
   const std::vector<int64_t> shape = two ? std::vector<int64_t>{2, columns} : std::vector<int64_t>{columns};
   if (!c.e().ok()) return;  // sizes are now checked against the weights
   if (c.Bool("use_bias", true)) {
-      to.bias = c.Weight("bias", shape);
+    to.bias = c.Weight("bias", shape);
   } else {
-      const std::vector<float> zeros(static_cast<size_t>(columns) * (two ? 2 : 1), 0);
-      to.bias = c.Constant({{DType::kF32, Shape(shape)}, Buffer::Of<float>(zeros)}, c.layer().path + "/bias");
+    const std::vector<float> zeros(static_cast<size_t>(columns) * (two ? 2 : 1), 0);
+    to.bias = c.Constant({{DType::kF32, Shape(shape)}, Buffer::Of<float>(zeros)}, c.layer().path + "/bias");
   }
 }
 
