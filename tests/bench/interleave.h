@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways to do the same, timed in turn on a machine that others use too.
+// Times two implementations in alternating rounds, for machines with other load.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@
 
 namespace fusebox::bench {
 
-// Medians of the calls of one turn of each, in ms.
+// Medians of one round, in ms.
 struct Round {
   double a = 0, b = 0;
 };
 
-// Calls `a` some times, then `b`, and so on for about `seconds`. The first call of a turn is not counted;
-// with several threads a turn begins after a pause in which the threads of the other stop spinning.
+// Alternates series of calls of `a` and `b` for about `seconds`. The first call of a series is not counted.
+// With several threads, a series starts after a pause, until the other one's threads stop spinning.
 Result<std::vector<Round>> Interleave(const std::function<Status()>& a, const std::function<Status()>& b,
                                       double seconds, int threads);
 
-// What `work` returned in a child process, or why it returned nothing: the child may crash or hang.
+// Returns the result of `work` in a child process, or an error if the child crashes or hangs.
 Result<std::string> InChild(const std::function<std::string()>& work, unsigned seconds);
 
 }  // namespace fusebox::bench

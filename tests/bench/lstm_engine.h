@@ -15,7 +15,7 @@ struct LstmProblem {
   int steps, inputs, units;
   std::vector<float> x;  // [steps][inputs]
   std::vector<float> kernel[4], recurrent[4], bias[4];
-  bool bytes = false;  // engines get kernel and recurrent as ToBytes() of them, which loses nothing
+  bool bytes = false;  // engines get kernel and recurrent as ToBytes(), which is exact
 };
 LstmProblem RandomProblem(int steps, int units, bool bytes = false);
 
@@ -28,19 +28,18 @@ ByteWeights ToBytes(const std::vector<float>& weights);
 class LstmEngine {
  public:
   virtual ~LstmEngine() = default;
-  // One sequence from zero states on the first call; what later calls start from is the engine's own matter.
+  // One sequence; the first call starts with zero states, later calls with engine-specific ones.
   virtual void Run() = 0;
   virtual const float* output() const = 0;  // [steps][units]
 };
 
-// All on one thread. They throw std::runtime_error with the reason.
+// All run on one thread and throw std::runtime_error.
 std::unique_ptr<LstmEngine> OurEngine(const LstmProblem& problem);
 std::unique_ptr<LstmEngine> TfLiteEngine(const LstmProblem& problem, const std::string& library);
 // f32 weights only.
 std::unique_ptr<LstmEngine> OnnxEngine(const LstmProblem& problem, const std::string& library);
 
-// What this machine can do, on one thread: multiply-adds of registers only, and reading `bytes` again and
-// again.
+// Peak of this machine on one thread: multiply-adds in registers, and repeated reads of `bytes`.
 double MeasureFlops();
 double MeasureReadBandwidth(size_t bytes);
 

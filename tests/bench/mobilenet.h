@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MobileNetV2 1.0 224 with seeded weights, f32: as a list of layers, and as a model made of it.
+// MobileNetV2 1.0 224, f32, seeded weights: as a list of layers and as a model.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace fusebox::bench {
 
-// A convolution with SAME padding over the layer before.
+// A SAME convolution of the previous layer.
 struct MobileLayer {
   bool depthwise = false;
   bool relu6 = true;
-  bool begins_sum = false;  // its input is added to the result of the layer that ends_sum
+  bool begins_sum = false;  // its input is added to the result of the next ends_sum layer
   bool ends_sum = false;
   int stride = 1;
   Weights filter, bias;  // [out, h, w, in], depthwise [1, h, w, channels]

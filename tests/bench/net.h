@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers over a function, for benchmarks that write their own models: each adds nodes and returns its result.
-// All activations are f32.
+// Builds benchmark models: each layer function adds nodes and returns its result. Activations are f32.
 #pragma once
 
 #include <memory>
@@ -13,14 +12,14 @@ namespace fusebox::bench {
 
 using Dims = std::vector<int64_t>;
 
-// A constant that several functions may share.
+// A constant that functions may share.
 struct Weights {
   Type type;
   Buffer data;
   std::shared_ptr<const Quant> quant;
 };
 
-// Numbers of the same sequence in every run, about uniform in [-1, 1) / sqrt(fan_in).
+// A reproducible sequence, roughly uniform in [-1, 1) / sqrt(fan_in).
 class WeightSource {
  public:
   Weights Float(Dims dims, int64_t fan_in);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements on standard output, a line of JSON each. report.py makes tables of them and compares them with
-// margins.tsv, which names benchmarks, jobs, metrics and peers as they are written here.
+// Measurements on standard output, one JSON object per line. report.py makes tables of them and compares them
+// with margins.tsv, which uses the same names of benchmarks, jobs, metrics and peers.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct Metric {
   std::string bench, job, name, unit;
   bool exact = false;  // a count, the same in every run
 };
-// Of "ours" or of a peer. Values of one round were measured in turn, and are compared with each other.
+// `who`: "ours" or a peer. Values of one round were measured alternately and are compared.
 void WriteRow(const Metric& metric, std::string_view who, int round, double value);
 // Why one of them did not run the job.
 void WriteError(std::string_view bench, std::string_view job, std::string_view who, std::string_view why);
 
-double Median(std::vector<double> values);  // 0 of none
+double Median(std::vector<double> values);  // 0 if empty
 
 }  // namespace fusebox::bench

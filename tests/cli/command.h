@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the fusebox command as a process, with no plugin but the built-in one and those that --plugin names.
+// Runs the fusebox command as a process, with the built-in plugin and those named by --plugin.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,10 +15,10 @@ struct Finished {
   std::string out, err;
   nlohmann::json Json() const { return nlohmann::json::parse(out); }
 };
-// program: another copy of the command; empty: the one of this build.
+// program: another copy of the command; empty: that of this build.
 Finished Fusebox(const std::vector<std::string>& arguments, const std::string& program = {});
 
-// A path in a folder of the running test's own; the folder is empty at its first use.
+// A path in a folder of the running test; the folder is empty at first use.
 std::string Path(const std::string& name);
 // The folder of a plugin of this build ("fusebox.rnn").
 std::string PluginFolder(const std::string& id);

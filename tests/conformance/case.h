@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel must compute, written down once for every implementation: operands, options, expected
-// results.
+// Conformance cases of kernels: operands, options and expected results.
 //
-// A family of ops is a file in cases/ that holds one suite:
+// A family of ops is a file in cases/ with one suite:
 //   const Suite kSuite("pad", [](Cases& c) {
 //     c.push_back({.name = "pads both sides", .op = "PAD", .operands = {F32({2}, {1, 2}), I32({1, 2}, {1, 1})},
 //                  .results = {F32({4}, {0, 1, 2, 0})}});
@@ -47,13 +46,13 @@ struct Data {
   }
 };
 
-// The size of `values` may be 1 whatever the dims say: the value is repeated.
+// `values` may have one element, which is repeated.
 template <class T>
 Data Values(std::vector<int64_t> dims, const std::vector<T>& values) {
   Data d{dtype_of<T>, std::move(dims), {}};
   const auto count = static_cast<size_t>(d.count());
   d.bytes.resize(count * sizeof(T));
-  if (values.size() != count && values.size() != 1) std::abort();  // the case is written wrong
+  if (values.size() != count && values.size() != 1) std::abort();  // invalid case
   for (size_t i = 0; i < count; ++i) {
     const T value = values[values.size() == 1 ? 0 : i];
     std::memcpy(d.bytes.data() + i * sizeof(T), &value, sizeof(T));
@@ -89,10 +88,10 @@ inline Data Bool(std::vector<int64_t> dims, const std::vector<bool>& v) {
   return Values<bool>(std::move(dims), v);
 }
 inline Data Absent() { return {}; }
-// The strings packed as abi/tensor.h says.
+// Strings, packed as in abi/tensor.h.
 inline Data Text(std::vector<int64_t> dims, const std::vector<std::string>& strings) {
   Data d{FBX_STRING, std::move(dims), {}};
-  if (static_cast<size_t>(d.count()) != strings.size()) std::abort();  // the case is written wrong
+  if (static_cast<size_t>(d.count()) != strings.size()) std::abort();  // invalid case
   std::vector<int32_t> head = {static_cast<int32_t>(strings.size())};
   std::string all;
   for (const std::string& s : strings) {
@@ -115,7 +114,7 @@ Data Iota(std::vector<int64_t> dims, T first = 0, T step = 1) {
   return values.empty() ? Values<T>(d.dims, {T{}}) : Values<T>(d.dims, values);
 }
 
-// Reproducible values in [low, high), multiples of 1/64 (so that short sums of products are exact in f32).
+// Reproducible multiples of 1/64 in [low, high), so that short sums of products are exact in f32.
 template <class T>
 Data Random(std::vector<int64_t> dims, uint32_t seed, double low = -2, double high = 2) {
   Data d{dtype_of<T>, std::move(dims), {}};
@@ -155,7 +154,7 @@ struct Attr {
   Attr(std::string k, double v) : key(std::move(k)), value(v) {}
   Attr(std::string k, const char* v) : key(std::move(k)), value(std::string(v)) {}
   Attr(std::string k, Dtype v) : key(std::move(k)), value(v) {}
-  // Dims{...}: bare braces around one number would be that number.
+  // Dims{...}, because bare braces around one number would be a number.
   Attr(std::string k, Dims v) : key(std::move(k)), value(std::move(v)) {}
   Attr(std::string k, std::vector<double> v) : key(std::move(k)), value(std::move(v)) {}
 };
@@ -167,9 +166,9 @@ struct Case {
   std::vector<Attr> attrs = {};
   std::vector<Data> results = {};  // expected
   double atol = 0, rtol = 0;
-  std::string error = {};    // not empty: it must fail, and the message holds this
-  std::string refused = {};  // not empty: supports must decline, and the reason holds this
-  bool also_f64 = true;      // run again with every f32 operand and result as f64
+  std::string error = {};    // not empty: must fail with a message that contains this
+  std::string refused = {};  // not empty: supports must decline with a reason that contains this
+  bool also_f64 = true;      // run again with all f32 operands and results as f64
 };
 
 using Cases = std::vector<Case>;
@@ -179,7 +178,7 @@ class Suite {
  public:
   Suite(std::string name, std::function<void(Cases&)> add);
 };
-// All registered cases, in no order that matters.
+// All registered cases, in unspecified order.
 const Cases& AllCases();
 
 }  // namespace fusebox::conformance

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized data for cases. What is expected is worked out in double from the real values that the stored
-// ones stand for; kernels scale by fixed point in two roundings, as stock TFLite does, which may be a step
-// off.
+// Quantized data for cases. Expected values are computed in double from the real values; kernels use fixed
+// point with two roundings, like stock TFLite, and may differ by one step.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +11,14 @@
 
 namespace fusebox::conformance {
 
-// What the types differ in. Scales are times `step`, so that they span much the same values.
+// Properties of the types. Scales are multiplied by `step`, so that the types span similar ranges.
 template <class S>
 struct Kind {
   static constexpr bool kWide = sizeof(S) > 1;
   static constexpr int64_t kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
   static constexpr int64_t kMiddle = (kLow + kHigh + 1) / 2;
   static constexpr float kStep = kWide ? 1.0f / 256 : 1.0f;
-  // kMiddle + offset, but that 16 bits have no zero point.
+  // kMiddle + offset; 16-bit types have no zero point.
   static constexpr int64_t Zero(int64_t offset) { return kWide ? 0 : kMiddle + offset; }
   static const char* Name() { return kWide ? "i16" : kLow < 0 ? "i8" : "u8"; }
 };
@@ -33,7 +32,7 @@ inline double Scale(const Data& d, int64_t channel) {
   return d.quant.scales[d.quant.scales.size() > 1 ? static_cast<size_t>(channel) : 0];
 }
 
-// Of element i, in double.
+// Element i as a real number, in double.
 inline double Real(const Data& d, int64_t i, int64_t channel = 0) {
   const auto at = static_cast<size_t>(i);
   const int stored = d.dtype == FBX_I16  ? As<int16_t>(d)[at]

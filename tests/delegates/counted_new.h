@@ -5,6 +5,6 @@
 
 namespace fusebox::delegates_test {
 
-extern std::atomic<int> allocations;  // by operator new, of the whole program
+extern std::atomic<int> allocations;  // calls of operator new in the whole program
 
 }  // namespace fusebox::delegates_test

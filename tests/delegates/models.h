@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that a toy delegate can run most of.
+// A model that a toy delegate mostly supports.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavedModels that are damaged on purpose, and what the command says of them.
+// Deliberately damaged SavedModels, and the command's errors.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@ namespace fusebox::testing {
 
 using Damage = std::function<void(tf::SavedModel&)>;
 
-// Writes the model, changed by `damage`, and converts it with the command: a file is written where that
-// succeeds, and only there.
+// Writes the model modified by `damage` and converts it with the command; checks that an output file exists
+// only after success.
 CommandResult ConvertDamaged(samples::SavedModelBuilder& model, const Damage& damage);
 
-// Status 2, and a sentence with the model's path, the place and the reason.
+// Exit code 2, and an error with the model's path, the place and the reason.
 void ExpectRefused(const CommandResult& command, const std::string& place, const std::string& why);
 
-// The first function whose name begins so, and a function's first node of that op. The test fails where there
+// The first function with this name prefix, and a function's first node of that op. The test fails if there
 // is none.
 tf::FunctionDef& FunctionIn(tf::SavedModel& model, const std::string& name);
 tf::NodeDef& NodeIn(tf::FunctionDef& f, const std::string& op);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each target starts from.
+// Seeds of each target.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace fusebox::fuzz {
 
 std::vector<std::string> SavedModelSeeds();
-std::vector<std::string> OtherSavedModelSeeds();  // their variables are not in the checkpoint of the target
+std::vector<std::string> OtherSavedModelSeeds();  // variables missing in the target's checkpoint
 std::vector<std::string> BundleSeeds();
 std::vector<std::string> RecordSeeds();
 std::vector<std::string> KerasSeeds();

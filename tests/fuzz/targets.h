@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is fuzzed: readers of files that strangers write. A target accepts any bytes and returns the first
-// error of the reader, which is never Code::kInternal.
+// Fuzz targets: readers of untrusted files. A target accepts any bytes and returns the reader's first error,
+// which is never Code::kInternal.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ namespace fusebox::fuzz {
 struct Target {
   std::string_view name, what;
   Status (*run)(std::span<const std::byte> bytes);
-  std::vector<std::string> (*seeds)();                // files that the reader accepts
-  std::vector<std::string> (*odd_seeds)() = nullptr;  // further files, which it may refuse
+  std::vector<std::string> (*seeds)();                // valid files
+  std::vector<std::string> (*odd_seeds)() = nullptr;  // files that may be rejected
 };
 std::span<const Target> Targets();
-const Target* FindTarget(std::string_view name);  // null: there is none
+const Target* FindTarget(std::string_view name);  // null: none
 
-// The targets, a file each.
+// One file per target.
 Status RunSavedModel(std::span<const std::byte>);
 Status RunBundle(std::span<const std::byte>);
 Status RunRecords(std::span<const std::byte>);
@@ -32,10 +32,10 @@ Status RunKerasConfig(std::span<const std::byte>);
 Status RunTflite(std::span<const std::byte>);
 Status RunModel(std::span<const std::byte>);
 
-// A folder of this process's own, on a file system in memory where there is one; gone when the process ends.
+// A folder of this process, in memory if possible; removed at exit.
 const std::string& ScratchDir();
 void WriteScratch(const std::string& path, std::span<const std::byte> bytes);
-// The SavedModel of samples/models of that name, in a scratch folder.
+// A sample SavedModel (samples/models) in a scratch folder.
 std::string SampleDir(const std::string& name);
 std::string Contents(const std::string& path);
 

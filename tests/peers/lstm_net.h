@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of one LSTM op with seeded weights.
+// Models with one LSTM op and seeded weights.
 #pragma once
 
 #include <memory>
@@ -9,25 +9,25 @@
 
 namespace fusebox::testing {
 
-// Inputs: x, h and c. Outputs: the op's output and the final h and c. The states that the op updates are h
-// and c times one.
+// Inputs: x, h and c. Outputs: the op's output and the final h and c. The updated states are h and c times
+// one.
 struct LstmNet {
   std::string name = {};
-  int64_t batch = 1, steps = 4, inputs = 5, cells = 8, outputs = 0;  // outputs 0: as cells, no projection
-  bool one_step = false;                                             // the op LSTM
+  int64_t batch = 1, steps = 4, inputs = 5, cells = 8, outputs = 0;  // outputs 0: no projection
+  bool one_step = false;                                             // op LSTM
   bool time_major = false, cifg = false, peephole = false, projection_bias = false, layer_norm = false;
   float cell_clip = 0, projection_clip = 0;
   std::string activation = "TANH";
-  enum class Weights { kF32, kI8, kI8Asymmetric } weights = Weights::kF32;  // of 8 bits: hybrid
+  enum class Weights { kF32, kI8, kI8Asymmetric } weights = Weights::kF32;  // i8: hybrid
 
   int64_t width() const { return outputs ? outputs : cells; }
   std::unique_ptr<fusebox::Module> Module() const;
 };
 
-// The op in integers. Input: x. Outputs: the op's output; the states are kept between calls, from zeros on.
+// An integer LSTM op. Input: x. Outputs: the op's output; states start at zero and are kept between calls.
 struct IntegerLstmNet {
   std::string name = {};
-  int64_t batch = 1, steps = 4, inputs = 5, cells = 8, outputs = 0;  // outputs 0: as cells, no projection
+  int64_t batch = 1, steps = 4, inputs = 5, cells = 8, outputs = 0;  // outputs 0: no projection
   bool one_step = false, cifg = false, peephole = false, layer_norm = false;
   float cell_clip = 0, projection_clip = 0;
   int output_zero = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized ops of random shapes, scales and values, held against stock TFLite: every stored value must be
-// the same.
+// Compares quantized ops with random shapes, scales and values with stock TFLite: stored values must be
+// equal.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace fusebox::testing {
 
 using Dims = std::vector<int64_t>;
 
-// Draws what a trial is made of.
+// Random parameters of a trial.
 class Dice {
  public:
   explicit Dice(uint32_t seed) : random_(seed) {}
@@ -25,7 +25,7 @@ class Dice {
     return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
   }
   bool Flip() { return Int(0, 1) == 1; }
-  // Spread evenly by magnitude.
+  // Log-uniform.
   float Scale(double low, double high) {
     return static_cast<float>(low * std::pow(high / low, random_() / 4294967296.0));
   }
@@ -50,7 +50,7 @@ struct Family {
 };
 void PrintTo(const Family& family, std::ostream* out);
 
-// Runs 100 trials through the kernels and through stock (FUSEBOX_LONG_TESTS: 5000).
+// Runs 100 trials (FUSEBOX_LONG_TESTS: 5000) with our kernels and stock TFLite.
 void ExpectStocksValues(const Family& family);
 
 int64_t CountOf(const Dims& dims);

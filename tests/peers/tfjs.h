@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow.js in node: an implementation of Keras layers that shares nothing with ours or with TFLite.
+// Runs Keras layers in TensorFlow.js on node, an implementation independent of ours and of TFLite.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,27 +18,26 @@ struct KerasLayer {
   std::vector<Tensor> weights;
 };
 
-// One output per input, each the result of the stack of layers on it. Inputs are f32 or i32.
+// One output per input, each the result of all layers. Inputs are f32 or i32.
 Result<std::vector<Tensor>> RunTfjs(const std::vector<KerasLayer>& layers, const std::vector<Tensor>& inputs);
 
-// A whole Keras model: its configuration and the weights of each layer in Keras' order. Configurations of
-// Keras 3 are not understood by TensorFlow.js.
+// A whole Keras model: its configuration and weights per layer in Keras' order. TensorFlow.js does not
+// support Keras 3 configurations.
 struct KerasModel {
   nlohmann::json config;  // {"class_name", "config"}
   std::vector<std::pair<std::string, std::vector<Tensor>>> weights;
   std::vector<Tensor> inputs;  // f32 or i32
 };
 Result<KerasModel> ReadKeras(const std::string& file, std::vector<Tensor> inputs);  // .h5
-// The outputs of each model on its inputs, or what TensorFlow.js has against it.
+// The outputs of each model on its inputs, or the error of TensorFlow.js.
 Result<std::vector<Result<std::vector<Tensor>>>> RunTfjs(const std::vector<KerasModel>& models);
 
-// node SCRIPT (of tests/peers) JOB OUT, with `data` in a file that the job names; what it wrote. [{"shape",
-// "values"}] as f32 tensors.
+// Runs node SCRIPT (in tests/peers) JOB OUT, with `data` in a file that the job names; returns its output.
+// [{"shape", "values"}] become f32 tensors.
 Result<nlohmann::json> RunTfjsScript(const std::string& script, nlohmann::json job, const std::string& data);
 std::vector<Tensor> TensorsOf(const nlohmann::json& from);
 
-// A weight of a SavedModel by the beginning of its key in the checkpoint
-// ("layer_with_weights-0/cell/kernel/").
+// A weight of a SavedModel by its checkpoint key prefix ("layer_with_weights-0/cell/kernel/").
 Result<std::vector<Tensor>> Weights(const std::string& saved_model, const std::vector<std::string>& keys);
 
 }  // namespace fusebox::testing

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SavedModel as TensorFlow.js runs it: node by node as its file has them, with calls flattened and
-// variables as constants. Nothing of our importer's graph or passes takes part, so that it can be held
-// against what they make of the same file.
+// Runs a SavedModel in TensorFlow.js: node by node, with inlined calls and constant variables. Independent of
+// our importer and passes, so that results can be compared.
 #pragma once
 
 #include <string>
@@ -12,8 +11,8 @@
 
 namespace fusebox::testing {
 
-// What the signature gives on these inputs, in alphabetical order of names both, as f32 whatever the types
-// are; or what TensorFlow.js has against it (an op that it does not know).
+// Results of the signature on these inputs, both in alphabetical order of names, as f32; or the error of
+// TensorFlow.js (an unsupported op).
 Result<std::vector<Tensor>> RunTfjsGraph(const std::string& saved_model, const std::string& signature,
                                          const std::vector<Tensor>& inputs);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of one composite, fused by a plugin as it is built when the model is opened.
+// A model with one composite, which a plugin fuses when the model is opened.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ inline std::shared_ptr<Registry> OnlyPlugin(const std::string& path) {
   return registry ? *registry : nullptr;
 }
 
-// Its body ignores its inputs, so that only a rule gives it a meaning. Inputs are the model's, unless
-// `constants` has a value for them.
+// The body ignores its inputs, so the composite needs a rule. Operands are model inputs, unless `constants`
+// has a value.
 struct Composite {
   std::string name;
   std::vector<Type> inputs, results;
@@ -52,7 +52,7 @@ struct Composite {
     return module;
   }
 
-  // Empty when it is fused, else every reason that was given.
+  // Empty: fused; else all reasons.
   std::string WhyNot(const std::string& plugin) const {
     const auto registry = OnlyPlugin(plugin);
     const auto module = Build();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras files for tests, in both containers, written as Keras writes them.
+// Writes Keras files for tests, in both containers.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct KerasWeight {
   std::string name;  // "kernel"
   Tensor value;
 };
-// By layer of the whole model, in Keras' order.
+// Per layer of the whole model, in Keras' order.
 using KerasWeights = std::vector<std::pair<std::string, std::vector<KerasWeight>>>;
 
 struct KerasFixture {
@@ -25,15 +25,13 @@ struct KerasFixture {
   std::string version = "2.9.0";
 };
 
-// Datasets are "<layer>/<layer>/<weight>:0" below model_weights, as of Keras 2; Keras 3 leaves out the
-// number.
+// Datasets are "<layer>/<layer>/<weight>:0" below model_weights, as in Keras 2; Keras 3 omits the number.
 void WriteH5(const std::string& path, const KerasFixture& fixture);
-// `weights` by their path in model.weights.h5.
+// `weights`: by path in model.weights.h5.
 void WriteKeras(const std::string& path, const nlohmann::json& config,
                 const std::map<std::string, Tensor>& weights, const std::string& version = "3.3.3");
-// The same weights as Keras 2.15 names them on Windows: up to "/vars/", names are joined by backslashes,
-// which makes one group of the root of them. With `last_only`, as versions do that clean up half of the
-// paths.
+// The weights named as by Keras 2.15 on Windows: backslashes join names up to "/vars/", so each path is one
+// group of the root. `last_only`: as by versions that convert only part of the path.
 std::map<std::string, Tensor> NamedOnWindows(const std::map<std::string, Tensor>& weights,
                                              bool last_only = false);
 // An archive of the given members.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module of TensorFlow's tutorial on training on the device, as small as it can be: one variable, four
-// signatures, of which the two that write and read checkpoints hold Flex ops that nothing here runs.
+// A minimal version of TensorFlow's on-device training tutorial: one variable and four signatures, two of
+// which (writing and reading checkpoints) contain Flex ops that cannot run here.
 #pragma once
 
 #include <flatbuffers/flexbuffers.h>
@@ -14,7 +14,7 @@
 
 namespace fusebox::fixtures {
 
-// What TensorFlow's converter writes as a Flex op's options: [op, its NodeDef].
+// A Flex op's options as written by TensorFlow's converter: [op, its NodeDef].
 inline std::string FlexOptions(const std::string& op) {
   const auto field = [](char tag, const std::string& text) {
     return std::string{tag, static_cast<char>(text.size())} + text;
@@ -30,7 +30,7 @@ inline std::string FlexOptions(const std::string& op) {
 
 class OnDevice {
  public:
-  // infer: x * w, w a variable that starts as {2, 3}. train: w += x, returns w. save, restore: by Flex ops.
+  // infer: x * w, with variable w = {2, 3}. train: w += x, returns w. save, restore: Flex ops.
   static std::unique_ptr<Module> Make(std::vector<std::string> order = {"infer", "restore", "save",
                                                                         "train"}) {
     auto module = std::make_unique<Module>();

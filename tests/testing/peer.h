@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the other implementations and the real models are, and what a test does when they are not there.
+// Paths of other implementations and real models, and the handling of missing ones.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,16 +8,15 @@
 
 namespace fusebox::testing {
 
-// The path of a file below FUSEBOX_PEER_DIR or FUSEBOX_MODELS; empty when there is none, and then *why says
-// so.
+// The path of a file below FUSEBOX_PEER_DIR or FUSEBOX_MODELS; empty: missing, with the reason in *why.
 std::string PeerFile(const std::string& name, std::string* why);
 std::string ModelFile(const std::string& name, std::string* why);
-// FUSEBOX_PEERS=required: a peer that is missing is a failure.
+// FUSEBOX_PEERS=required: a missing peer is a failure.
 bool PeersRequired();
 
 }  // namespace fusebox::testing
 
-// Leaves the test when the peer is missing: skipped, or failed where peers are required.
+// Skips the test if the peer is missing; fails if peers are required.
 #define FUSEBOX_NEEDS_PEER(name)                                                                    \
   do {                                                                                              \
     std::string fusebox_why;                                                                        \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole road in a few calls: a SavedModel is written, converted, opened and run.
+// End-to-end helpers: write a SavedModel, convert, open and run it.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@ namespace fusebox::testing {
 
 using Tensors = std::vector<Tensor>;
 
-// A folder of this test's own, empty when the test begins.
+// A folder for this test, empty at its start.
 std::string TestDir();
-// Writes the sample SavedModel of that name (samples/models) into it and returns its path.
+// Writes a sample SavedModel (samples/models) there and returns its path.
 Result<std::string> Sample(const std::string& name, uint64_t seed = 1);
 
-// Only these plugins (folders below plugins/ of the build tree, or paths), and the built-in kernels.
+// Only these plugins (folders below plugins/ of the build tree, or paths) and the built-in kernels.
 Config PluginConfig(const std::vector<std::string>& plugins = {"fusebox.rnn"});
 Result<std::shared_ptr<Registry>> Plugins(const std::vector<std::string>& plugins = {"fusebox.rnn"});
 
@@ -32,7 +32,7 @@ struct Written {
 Result<Written> Convert(const std::string& saved_model, const converter::Options& options,
                         const std::string& tag);
 
-// A session keeps its model, and its model the registry.
+// A session holds its model, and the model the registry.
 Result<std::unique_ptr<Session>> Open(const std::string& path, std::shared_ptr<Registry> registry,
                                       const std::string& signature = {});
 Result<Tensors> Invoke(Session& session, const Tensors& inputs);
@@ -42,15 +42,15 @@ Tensor Random(const Type& type, uint64_t seed);
 Tensors RandomInputs(const Session& session, uint64_t seed);
 Tensor Floats(Shape shape, const std::vector<float>& values);
 
-// Empty when both agree within atol + rtol * |b| everywhere; else where they differ most.
+// Empty: equal within atol + rtol * |b|; else the place of the largest difference.
 std::string Difference(const Tensors& a, const Tensors& b, double atol = 1e-5, double rtol = 1e-5);
 
-// Ops of a file by name (custom ops by their own), all subgraphs together.
+// Op counts of a file by name (custom ops by their own name), over all subgraphs.
 std::map<std::string, int> OpsOf(const Module& module);
-// Names of constants that no node reads and no output is.
+// Names of constants without readers that are no outputs.
 std::vector<std::string> UnusedConstants(const Module& module);
 
-// `fusebox ARGUMENTS`, run from the build tree, with no plugins but those named.
+// Runs `fusebox ARGUMENTS` from the build tree with only the named plugins.
 struct CommandResult {
   int status = -1;
   std::string out, err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test of damaged input may expect of an error, with or without a sanitizer.
+// Expected properties of errors for damaged input, with or without sanitizers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 namespace fusebox {
 
-// The error has a reason, and the reason is the input: it is not a bug of the program.
+// The error has a message and is not an internal error.
 inline ::testing::AssertionResult BlamesInput(const Error& error) {
   if (error.code == Code::kInternal)
     return ::testing::AssertionFailure() << "internal error: " << error.message;
@@ -16,7 +16,7 @@ inline ::testing::AssertionResult BlamesInput(const Error& error) {
   return ::testing::AssertionSuccess();
 }
 
-// The same of a result: it is a success, or it blames the input.
+// The result is a success, or such an error.
 template <class T>
 ::testing::AssertionResult SucceedsOrBlamesInput(const Result<T>& result) {
   return result ? ::testing::AssertionSuccess() : BlamesInput(result.error());

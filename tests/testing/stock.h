@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stock TFLite: the C library of TFLite 2.9 from FUSEBOX_PEER_DIR, opened at run time. One thread and no
-// delegate, unless asked for.
+// Stock TFLite 2.9: its C library from FUSEBOX_PEER_DIR, loaded at run time. By default one thread and no
+// delegate.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,14 @@ namespace fusebox::testing {
 
 class Stock {
  public:
-  // Reads the file and allocates. Errors hold what TFLite reported.
-  // `custom` names an op for which a kernel stands in that computes nothing.
+  // Reads the file and allocates. Errors contain TFLite's messages. `custom`: an op that gets a kernel
+  // without computation.
   static Result<std::unique_ptr<Stock>> Open(const std::string& path, const std::string& custom = {});
-  // With its own XNNPACK delegate, 8-bit ops included. Errors where the delegate refuses the file: it never
-  // falls back.
+  // With its XNNPACK delegate, including 8-bit ops. No fallback: fails if the delegate rejects the file.
   static Result<std::unique_ptr<Stock>> WithXnnpack(const std::string& path, int threads = 1);
   ~Stock();
 
-  // Inputs and outputs in the file's order, with the sizes that they have now.
+  // Inputs and outputs in file order, with their current sizes.
   int input_count() const;
   int output_count() const;
   Result<Type> input_type(int index) const;
@@ -30,12 +29,12 @@ class Stock {
   Status SetInput(int index, const Tensor& value);
   Status Run();
   Result<Tensor> output(int index) const;  // a copy
-  // SetInput for all, Run, all outputs; inputs take the values' shapes.
+  // Sets all inputs (resized to the values' shapes), runs, and returns all outputs.
   Result<std::vector<Tensor>> Invoke(const std::vector<Tensor>& inputs);
-  // Variable tensors back to zero.
+  // Resets variable tensors to zero.
   Status ResetVariables();
 
-  // The option bytes that the custom op's kernel was created with, one per node.
+  // Option bytes of the custom op's kernel, one per node.
   const std::vector<std::string>& custom_options() const;
 
  private:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one case on one kernel the way a host does, through the C ABI alone, and reports what is wrong as test
-// failures.
+// Runs one case on one kernel as a host does, only through the C ABI, and reports errors as test failures.
 //
-// Each case is inferred with nothing, then with ever more known, and run in several settings: operands
-// aligned and only element-aligned, without and with threads, on poisoned results and scratch between guard
-// bytes, twice in a row, and (INPLACE kernels) on top of an operand.
+// Each case is inferred with unknown and with increasingly known operands, and runs in several settings:
+// operands aligned and only element-aligned, without and with threads, on poisoned results and scratch
+// between guard bytes, twice in a row, and (INPLACE kernels) on top of an operand.
 #pragma once
 
 #include <memory>
@@ -16,12 +15,12 @@
 
 namespace fusebox::conformance {
 
-// A table of kernels to hold against the cases.
+// A table of kernels under test.
 struct Implementation {
   std::string name;
   std::span<const fbx_kernel* const> kernels;
   struct Skip {
-    std::string op, name;  // the case's; an empty name means all of the op
+    std::string op, name;  // of the case; empty name: all cases of the op
     std::string why;
   };
   std::vector<Skip> skips = {};
@@ -35,7 +34,7 @@ std::string WhySkipped(const Implementation&, const Case&);
 
 void RunCase(const fbx_kernel&, const Case&);
 
-// The values of a result against those expected, within the case's tolerance, reported as test failures.
+// Compares a result with the expected values, within the case's tolerance; reports test failures.
 void ExpectValues(const Data& want, const void* got, const Case&);
 
 // The f64 twin of a case with f32 in it.

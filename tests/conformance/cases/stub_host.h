@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least host that a kernel can live with: attributes from a case, threads that split work, memory between
-// guards.
+// A minimal host: attributes from a case, threads that split work, memory between guards.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,7 @@ class Guarded {
   size_t bytes_;
 };
 
-// One operand or result as the kernel sees it. Not movable once abi() was given away.
+// One operand or result as passed to the kernel. Must not move after abi() was called.
 class StubTensor {
  public:
   // Result: dims unknown, no memory.
@@ -67,7 +66,7 @@ class StubNode {
 
   StubTensor& operand(size_t i) { return *operands_[i]; }
   StubTensor& result(size_t i) { return *results_[i]; }
-  // Gives operand i its value from the case.
+  // Sets operand i to its value from the case.
   void Give(size_t i, size_t offset);
 
   struct Inferred {
@@ -77,7 +76,7 @@ class StubNode {
     std::vector<int64_t> dims;
     bool is_static() const;
   };
-  std::vector<Inferred> inferred;  // what the last infer said, per result
+  std::vector<Inferred> inferred;  // results of the last infer
   std::vector<bool> wanted;        // needs_value, per operand
   std::string messages;            // all diagnostics, one a line
   std::vector<std::unique_ptr<Guarded>> scratch;
@@ -86,7 +85,7 @@ class StubNode {
 
  private:
   template <class Abi>
-  struct Scoped {  // the ABI struct comes first, so that a pointer to it leads here
+  struct Scoped {  // starts with the ABI struct, so pointers convert
     Abi abi{};
     StubNode* self = nullptr;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders and damaged files for the tests of importers.
+// Folders and damaged files for importer tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace fusebox::testing {
 
-// An empty folder of this test's own.
+// An empty folder for this test.
 inline std::string FreshDir() {
   const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
   std::filesystem::path dir = std::filesystem::path(::testing::TempDir()) / "fusebox-import" /

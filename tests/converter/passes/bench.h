@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module on the bench: passes run on it one by one, and the host computes what came out.
+// Runs passes on a module one by one, and computes its outputs on the host.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,8 +49,8 @@ struct Bench {
   Report report;
   Context context{module, *BuiltIn(), options, report};
 
-  // A function that is a signature of its own name, with inputs i0, i1.. and outputs o0, o1.. once Sign() is
-  // called.
+  // Adds a function; after Sign() it is a signature of the same name with inputs i0, i1.. and outputs o0,
+  // o1..
   Function& Add(const std::string& name) { return module.Add(name); }
   void Sign(const Function& f) {
     Signature s{f.name, f.name, {}, {}};
@@ -58,7 +58,7 @@ struct Bench {
     for (size_t i = 0; i < f.outputs.size(); ++i) s.output_names.push_back("o" + std::to_string(i));
     module.signatures.push_back(std::move(s));
   }
-  // Runs the pass; the error's text, or nothing.
+  // Runs the pass; returns the error text or "".
   std::string Run(Status (*pass)(Context&)) {
     const Status status = pass(context);
     if (!status) return status.error().message;

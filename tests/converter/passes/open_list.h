@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that writes a list whose elements' shape only a run knows.
+// A loop that writes a list whose element shape is only known at run time.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@ namespace fusebox::converter {
 
 inline const Type kListType{DType::kVariant, Shape::Scalar()}, kStep{DType::kI32, Shape::Scalar()};
 
-// for i < 3: list[i] = item(body, i, variables), and the variables go on as `next` says (empty: unchanged).
-// Inputs: the variables' types.
+// for i < 3: list[i] = item(body, i, variables); `next` updates the variables (empty: unchanged). Inputs: the
+// variables.
 struct OpenList : Bench {
   using Body = std::function<ValueId(Function&, ValueId, std::vector<ValueId>&)>;
   Function& f = Add("main");
@@ -28,7 +28,7 @@ struct OpenList : Bench {
     Sign(f);
   }
 
-  // Of the loop: the counter, the list, the variables.
+  // Results of the loop: counter, list, variables.
   std::vector<ValueId> Loop(Function& outer, const std::string& name, const std::vector<ValueId>& variables,
                             ValueId list, const Body& step, bool grows) {
     Function &cond = Add(name + "_cond"), &body = Add(name + "_body");

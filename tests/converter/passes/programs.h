@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of source ops that need others around them: ops on a variable, a tensor list or a lookup table, and
-// ops that draw or select. A program is converted by all passes, then run.
+// Cases of source ops that depend on others: ops on a variable, tensor list or lookup table, and ops that
+// sample or select. A program runs after all passes.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ class ProgramWriter {
   ValueId One(const std::string& op, std::vector<ValueId> operands, Attrs attrs = {}, const Type& type = {}) {
     return Ops(op, std::move(operands), std::move(attrs), 1, type)[0];
   }
-  // The handle of a variable with this value at load.
+  // The handle of a variable with this initial value.
   ValueId Variable(const Tensor& value) {
     const std::string name = "v" + std::to_string(bench_.module.variables.size());
     bench_.module.variables.push_back({name, "", value.type, value.data});
@@ -49,10 +49,10 @@ class ProgramWriter {
 
 struct Program {
   using Outputs = std::vector<Tensor>;
-  std::string op;  // the row of the tables that this is a case of
+  std::string op;  // tested table row
   std::function<void(ProgramWriter&)> write;
   std::vector<Tensor> inputs;
-  std::function<void(const Outputs&)> check;  // of the last run
+  std::function<void(const Outputs&)> check;  // checks the last run
   int runs = 1;
 };
 
@@ -61,7 +61,7 @@ std::vector<Program> LookupPrograms();
 std::vector<Program> RandomPrograms();
 std::vector<Program> SuppressionPrograms();
 
-// A check of every output's values, within 1e-5.
+// Compares all outputs with expected values, within 1e-5.
 std::function<void(const Program::Outputs&)> Are(std::vector<std::vector<double>> expected);
 
 }  // namespace fusebox::converter

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of f32 inputs that is optimized: what it computes must stay, what it consists of is looked at.
+// Optimizes a function of f32 inputs; the test checks equal results and the resulting ops.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct Rewritten : Bench {
     return f.AddConst<float>(DType::kF32, Shape(std::move(dims)), values);
   }
   ValueId C(float value) { return f.AddConst<float>(DType::kF32, Shape::Scalar(), {value}); }
-  // Values that differ from each other, none of them zero.
+  // Distinct nonzero values.
   ValueId Weights(std::vector<int64_t> dims) {
     const auto count = static_cast<size_t>(*Shape(dims).element_count());
     std::vector<float> values(count);
@@ -32,7 +32,7 @@ struct Rewritten : Bench {
   ValueId Pairs(const std::vector<int32_t>& values) {
     return f.AddConst<int32_t>(DType::kI32, {static_cast<int64_t>(values.size() / 2), 2}, values);
   }
-  // Its result type is inferred.
+  // With inferred result type.
   ValueId Op1(Op op, std::vector<ValueId> operands, Attrs attrs = {}) {
     Node& node = f.AddNode(op, std::move(operands), {Type{}}, std::move(attrs));
     const ValueId result = node.results[0];
@@ -49,7 +49,7 @@ struct Rewritten : Bench {
     return With({{"stride_h", stride}, {"stride_w", stride}, {"padding", std::string(padding)}});
   }
 
-  // Optimizes; the same inputs give the same outputs as before, nearly.
+  // Optimizes; outputs must stay equal within `tolerance`.
   void Finish(std::vector<ValueId> outputs, double tolerance = 1e-5) {
     f.outputs = std::move(outputs);
     Sign(f);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the rows of the translation tables: a source op on small operands, and what TensorFlow's
-// definition gives.
+// Cases of translation table rows: a source op on small operands, and the results by TensorFlow's definition.
 #pragma once
 
 #include <string>
@@ -13,15 +12,15 @@ namespace fusebox::converter {
 struct SourceOp {
   std::string op;
   std::vector<Tensor> operands;
-  std::vector<double> expected;  // of result `result`
+  std::vector<double> expected;  // values of result `result`
   Attrs attrs = {};
   size_t results = 1;
-  size_t computed = 1;  // so many operands are inputs, the rest constants
+  size_t computed = 1;  // number of operands that are inputs; the others are constants
   size_t result = 0;
-  double digits = 0;  // how near: within 1e-5, or where this is set within that share of the expected number
+  double digits = 0;  // relative tolerance; 0: absolute 1e-5
 };
 
-// Those of all families below.
+// The cases of all families below.
 std::vector<SourceOp> AllSourceOps();
 
 std::vector<SourceOp> ElementwiseCases();
@@ -37,7 +36,7 @@ std::vector<SourceOp> FunctionCases();
 std::vector<SourceOp> ImageCases();
 std::vector<SourceOp> PatchCases();
 std::vector<SourceOp> EinsumCases();
-std::vector<SourceOp> RowCases();  // tensors whose rows are written
+std::vector<SourceOp> RowCases();  // ops that write rows of tensors
 
 inline Tensor F(std::vector<int64_t> dims, const std::vector<float>& v) {
   return {{DType::kF32, Shape(std::move(dims))}, Buffer::Of<float>(v)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that is quantized, calibrated on some samples and tried on others.
+// Quantizes a function with calibration samples and evaluates it on others.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -14,9 +14,9 @@
 namespace fusebox::converter {
 
 struct Eight : Rewritten {
-  // An f32 input's values for a sample; without one noise from -1 to 1.
+  // Values of an f32 input per sample; default: noise in [-1, 1].
   std::map<size_t, std::function<std::vector<float>(std::mt19937&, size_t count)>> fill;
-  std::vector<std::vector<Tensor>> before;  // of the float function, by sample tried
+  std::vector<std::vector<Tensor>> before;  // float outputs per evaluated sample
 
   static constexpr int kCalibrated = 100, kTried = 20;
 
@@ -44,7 +44,7 @@ struct Eight : Rewritten {
     }
     return out;
   }
-  // A folder of the samples.
+  // Writes the calibration folder.
   std::string Calibration() const {
     const std::string dir =
         ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -62,7 +62,7 @@ struct Eight : Rewritten {
     }
     return dir;
   }
-  // "" or what is wrong.
+  // Returns "" or the error.
   std::string Quantize(std::vector<ValueId> outputs, Quantization as = Quantization::kInt8) {
     f.outputs = std::move(outputs);
     Sign(f);
@@ -71,7 +71,7 @@ struct Eight : Rewritten {
     options.calibration = Calibration();
     return Run(QuantizeWeights);
   }
-  // Signal to noise of an output in dB, over samples that were not calibrated on.
+  // Signal-to-noise ratio of an output in dB, on samples other than the calibration data.
   double Snr(size_t output = 0) {
     double signal = 0, noise = 0;
     for (unsigned s = 0; s < kTried; ++s) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A delegate that runs ADD and MUL of f32 tensors of one shape, and lies on request. Options: {"lie": WHERE};
-// {"along": OP} takes that op only along with others. It is a plugin in a library of its own, and linked into
-// tests under the name below.
+// A delegate for ADD and MUL of f32 tensors of equal shape, with injectable faults. Options: {"lie": WHERE};
+// {"along": OP} accepts that op only together with others. A plugin library, also linked into tests under the
+// name below.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace toy {
 struct Counts {
   std::atomic<int> delegates = 0, sessions = 0, partitions = 0;  // alive
   std::atomic<int> compiled = 0, finished = 0, prepared = 0, invoked = 0;
-  std::atomic<int> packed = 0;  // by the kernel of test.packed_add
+  std::atomic<int> packed = 0;  // packed by the kernel of test.packed_add
 };
 extern Counts counts;
 

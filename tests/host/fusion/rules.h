@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules inside the test program, one for each thing that a rewrite may do.
+// Rules linked into the test, one per kind of rewrite.
 #pragma once
 
 #include <fusebox/abi/plugin.h>

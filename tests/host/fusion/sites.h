@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules with composites, in a few words.
+// Builds modules with composites.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline std::shared_ptr<Registry> Rules(Config config = {}) {
   return registry ? *registry : nullptr;
 }
 
-// A composite of that name over operands; its body is a function of that name's.
+// A composite with that name; its body is the function of that name.
 inline Node& Composite(Function& f, const std::string& name, std::vector<ValueId> operands,
                        const std::string& body, size_t results = 1) {
   Node& node = f.AddNode(Op::kStablehloComposite, std::move(operands), std::vector<Type>(results, kPair));
@@ -43,7 +43,7 @@ inline Function& SubtractBody(Module& module, const std::string& name) {
   return body;
 }
 
-// main(a, b) = composite(a, b); b is a constant if asked.
+// main(a, b) = composite(a, b); b is optionally a constant.
 inline Module OneSite(const std::string& name, bool constant = false) {
   Module module;
   Function& main = module.Add("main");

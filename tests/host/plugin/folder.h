@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files for the tests of this folder: a directory of its own per test, and the example files of the schema.
+// Files for the tests in this folder: a directory per test, and the example files of the schema.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline std::string Slurp(const std::string& path) {
   return text.str();
 }
 
-// The text with one occurrence of `from` replaced; the test fails where there is none.
+// Replaces one occurrence of `from`; the test fails if there is none.
 inline std::string With(std::string text, const std::string& from, const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -32,7 +32,7 @@ inline std::string With(std::string text, const std::string& from, const std::st
 inline std::string ExampleManifest() { return Slurp(std::string(kExamples) + "/fusebox-plugin.json"); }
 inline std::string ExampleConfig() { return Slurp(std::string(kExamples) + "/fusebox.json"); }
 
-// An empty directory below the test run's temporary folder, gone at the end.
+// An empty temporary directory, removed at the end.
 class Folder {
  public:
   Folder() {
@@ -45,7 +45,7 @@ class Folder {
   Folder(const Folder&) = delete;
 
   const std::string& path() const { return path_; }
-  // Writes a file, and the folders it needs; returns its path.
+  // Writes a file and its folders; returns the path.
   std::string Write(const std::string& name, const std::string& text) const {
     const std::filesystem::path file = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(file.parent_path());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two plugins that are linked into the test, written with the C++ layer (which cannot share a file with the
-// host's headers: both have a fusebox::Tensor).
+// Two plugins linked into the test, written with the C++ layer (in a file of their own, because both the SDK
+// and the host define fusebox::Tensor).
 //   x.one: rules one.any and one.better for lstm_*, a kernel for my.op versions 1-2
 //   x.two: rule two.any for lstm_*, kernels for my.op versions 3-9 and 1-2
 #pragma once
@@ -10,6 +10,6 @@
 namespace fusebox::linked {
 
 extern const fbx_entry kOne, kTwo;
-extern int unloads;  // how often either was unloaded
+extern int unloads;  // number of unloads of either plugin
 
 }  // namespace fusebox::linked

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions and runners for these tests, in a few words.
+// Builds functions and runners for these tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline std::shared_ptr<Registry> TestRegistry() {
   config.search_default_path = false;
   auto registry = Registry::Create(config, kEntries);
   EXPECT_TRUE(registry) << registry.error().message;
-  if (!registry) std::abort();  // nothing can go on
+  if (!registry) std::abort();  // unrecoverable
   return *registry;
 }
 
@@ -43,14 +43,14 @@ inline ValueId Custom(Function& f, const std::string& name, std::vector<ValueId>
   return node.results[0];
 }
 
-// A module with the runner of its program.
+// A module with a runner for its program.
 struct Machine {
   explicit Machine(std::unique_ptr<Module> m, int threads = 1) : module(std::move(m)) {
     const Status verified = Verify(*module);
     EXPECT_TRUE(verified) << verified.error().message;
     auto made = Program::Create(*module, TestRegistry());
     EXPECT_TRUE(made) << made.error().message;
-    if (!made) std::abort();  // nothing can go on
+    if (!made) std::abort();  // unrecoverable
     program = *std::move(made);
     runner = *Runner::Create(*program, threads);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin inside the test program, with small kernels whose results are easy to tell.
+// A plugin linked into the test, with small kernels whose results are easy to recognize.
 #pragma once
 
 #include <fusebox/abi/plugin.h>

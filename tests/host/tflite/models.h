@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs and files that the tests of this folder share.
+// Graphs and files shared by the tests in this folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ inline Result<std::unique_ptr<Module>> ReadBytes(std::string_view bytes) {
   return Read(Buffer::Of(std::span<const char>(bytes)), "bytes");
 }
 
-// Expects that the module comes back from its file as it was.
+// Expects that the module is unchanged after writing and reading.
 inline void ExpectRoundTrip(const Module& module) {
   const auto bytes = Write(module);
   ASSERT_TRUE(bytes) << bytes.error().message;
@@ -31,7 +31,7 @@ inline void ExpectRoundTrip(const Module& module) {
 // metadata.
 std::unique_ptr<Module> Everything();
 
-// The .tflite files below FUSEBOX_MODELS; empty where that is not set.
+// The .tflite files below FUSEBOX_MODELS; empty if that is not set.
 inline std::vector<std::string> RealFiles() {
   std::vector<std::string> files;
   const char* root = std::getenv("FUSEBOX_MODELS");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files whose constants are stored without most of their zeros, made from files with dense ones.
+// Rewrites files with dense constants as files with sparse ones.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct SparsityParametersT;
 
 namespace fusebox::testing {
 
-// How a constant is stored: the levels' dimensions from the outermost on (those of blocks are numbered behind
-// the tensor's own), the dimension that each block divides, its size, and which levels are sparse.
+// Storage of a sparse constant: dimensions of the levels, outermost first (block dimensions are numbered
+// after the tensor's own), the dimension that each block divides, its size, and which levels are sparse.
 struct SparseForm {
   std::vector<int32_t> order;
   std::vector<int32_t> block_of = {};
@@ -25,8 +25,8 @@ struct SparseForm {
   std::function<void(::tflite::SparsityParametersT&, std::vector<uint8_t>& stored)> damage = {};
 };
 
-// The file with constant `name` of the first subgraph stored in that form. `densify`: its readers read it
-// through a DENSIFY.
+// The file with constant `name` of the first subgraph stored in that form. `densify`: its readers use a
+// DENSIFY.
 std::string WithSparse(std::string_view file, const std::string& name, const SparseForm& form, bool densify);
 
 }  // namespace fusebox::testing

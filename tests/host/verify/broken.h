@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels inside the test program that are right or wrong in one known way.
+// Kernels linked into the test, each correct or with a known fault.
 #pragma once
 
 #include <fusebox/abi/plugin.h>

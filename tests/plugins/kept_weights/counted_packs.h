@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the rnn plugin, which is linked in, packs weights. Apart from the rest, since the host's names
-// are not the SDK's.
+// Counts weight packing by the linked rnn plugin. A separate file, because host and SDK names collide.
 #pragma once
 
 #include <cstddef>
 
 namespace fusebox::kept_weights {
 
-// Instruction sets that this machine has, best first, and the one that is used from now on; its packing is
-// counted.
+// Number of instruction sets of this machine, best first; selects the one to use and count from now on.
 size_t InstructionSets();
 void UseInstructionSet(size_t number);
-void UseTheBestInstructionSet();  // and count nothing
+void UseTheBestInstructionSet();  // without counting
 
-// Gates of blocks that were packed since the last call of this.
+// Number of packed gate blocks since the last call.
 int PacksSince();
 
 }  // namespace fusebox::kept_weights

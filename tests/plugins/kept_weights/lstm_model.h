@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of LSTM layers, what they compute, and how often the rnn plugin packs weights meanwhile.
+// Models of LSTM layers, their results, and the number of weights packed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@ namespace fusebox::kept_weights {
 
 inline constexpr int64_t kSteps = 3, kInputs = 21;
 
-// Layers one after the other, each of so many cells. Models of one seed have equal weights.
+// Stacked layers with these numbers of cells. Models with one seed have equal weights.
 std::unique_ptr<Module> LstmModule(std::vector<int64_t> cells, uint32_t seed = 1);
 
-// The rnn plugin (linked in) and, unless it is said to be missing, the xnnpack plugin.
+// The rnn plugin (linked in) and, by default, the xnnpack plugin.
 std::shared_ptr<Registry> MakeRegistry(bool with_store = true);
 bool StoreIsLoaded(const Registry& registry);
 
@@ -29,7 +29,7 @@ ModelOptions OptionsOf(std::shared_ptr<Registry> registry, const std::string& ca
 std::shared_ptr<const Model> Open(std::unique_ptr<Module> module, const ModelOptions& options);
 std::vector<float> Answer(const std::shared_ptr<const Model>& model);
 
-// What a fresh process packs to run the module, and whether the answer is `expected`: -1 where it is not.
+// Number of packs by a new process that runs the module; -1: the result differs from `expected`.
 int PacksInChild(const std::string& cache, std::vector<int64_t> cells, const std::vector<float>& expected);
 
 class KeptWeights : public testing::Test {

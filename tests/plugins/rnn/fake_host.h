@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least of a host that a kernel or a rule can be called with: attributes from a map, diagnostics kept,
-// threads made for every parallel_for, tensors that own their memory.
+// A minimal host for kernels and rules: attributes in a map, stored diagnostics, new threads for every
+// parallel_for, tensors that own their memory.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ class FakeHost {
   explicit FakeHost(uint32_t threads = 1);
   const fbx_host* abi() const { return &table_.host; }
   uint32_t threads() const { return threads_; }
-  FakeAttrs& options() { return options_; }  // of the plugin
+  FakeAttrs& options() { return options_; }  // plugin options
   std::vector<Diagnostic> diagnostics;
 
  private:
@@ -42,7 +42,7 @@ class FakeHost {
   FakeAttrs options_;
 };
 
-// A tensor with 64-byte aligned memory of its own, or only a type.
+// A tensor with its own 64-byte aligned memory, or only a type.
 class FakeTensor {
  public:
   FakeTensor();  // absent
@@ -60,7 +60,7 @@ class FakeTensor {
   FakeTensor& ShareMemoryOf(const FakeTensor& other);
   FakeTensor& Uses(uint32_t uses);
   FakeTensor& Quantized(float scale, int64_t zero_point = 0);
-  // Fresh on every call, so that a tensor may be moved.
+  // A new view on every call, because tensors may move.
   const fbx_tensor* abi() const;
   template <class T>
   T* data() const {
@@ -78,7 +78,7 @@ class FakeTensor {
   std::shared_ptr<void> memory_;
 };
 
-// One node with one kernel: what a host does from supports to free.
+// One node with one kernel: the host's calls from supports to free.
 class FakeNode {
  public:
   FakeNode(const FakeHost& host, const fbx_kernel* kernel, FakeAttrs attrs, std::vector<FakeTensor> operands,
@@ -89,7 +89,7 @@ class FakeNode {
 
   fbx_status Supports();
   fbx_status Infer();    // into inferred
-  fbx_status Prepare();  // init where that is still to do, prepare
+  fbx_status Prepare();  // init (once) and prepare
   fbx_status Invoke();
   FakeTensor& operand(size_t i) { return operands_[i]; }
   FakeTensor& result(size_t i) { return results_[i]; }
@@ -113,7 +113,7 @@ class FakeNode {
   std::vector<const fbx_tensor*> operand_views_, result_views_, intermediate_views_;
   std::vector<std::shared_ptr<void>> scratch_memory_;
   std::vector<void*> scratch_;
-  std::vector<std::span<const unsigned char>> guards_;  // behind each scratch, which no kernel may write
+  std::vector<std::span<const unsigned char>> guards_;  // after each scratch; must stay unchanged
   fbx_node node_{};
   bool ready_ = false;
   void *instance_ = nullptr, *state_ = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rule on its own: the composite that it is offered, why it declines, and what it emits.
+// Runs a rule alone on a composite: its rejections and its emitted ops.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 namespace fusebox::testing {
 
-// Writes down what a rule emits, one line per node; values print as "op.result", operands of the site as
-// "in3", i32 constants as their list.
+// Records emitted ops, one line per node. Values print as "op.result", the site's operands as "in3", i32
+// constants as a list.
 class Recorder {
  public:
   Recorder() {
@@ -149,7 +149,7 @@ struct RuleSite {
                              {"site", 4}};
     return f(*found, &site);
   }
-  // "" when the rule matches, else "CODE subject: message".
+  // "": the rule matches; else "CODE subject: message".
   std::string WhyNot() {
     const fbx_status status =
         With([&](const fbx_rule& rule, const fbx_composite* site) { return rule.match(host.abi(), site); });

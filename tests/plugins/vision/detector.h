@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of one node, TFLite_Detection_PostProcess, with seeded boxes, scores and anchors.
+// Models with one TFLite_Detection_PostProcess node and seeded boxes, scores and anchors.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +74,7 @@ inline std::unique_ptr<Module> ModuleOf(const Detector& d, const std::vector<flo
   return module;
 }
 
-// Boxes of a third of the image, all over it, so that many overlap.
+// Boxes of a third of the image size everywhere, so that many overlap.
 inline std::vector<float> SeededAnchors(const Detector& d) {
   std::mt19937 random(11);
   std::vector<float> anchors;
@@ -85,7 +85,7 @@ inline std::vector<float> SeededAnchors(const Detector& d) {
   return anchors;
 }
 
-// Scores are all different where there are less than 256, so that there is one right order.
+// Fewer than 256 scores are distinct, so the order is unique.
 inline std::vector<Tensor> SeededInputs(const Detector& d) {
   std::mt19937 random(12);
   const size_t boxes = static_cast<size_t>(d.anchors) * 4,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small models made of quantized and plain tensors, and what they compute through XNNPACK with and without a
-// cache.
+// Small models with quantized and float tensors, run through XNNPACK with and without a cache.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +18,7 @@
 
 namespace fusebox::xnnpack_test {
 
-// scale and zero point; a scale of 0: not quantized.
+// Scale and zero point; scale 0: not quantized.
 struct Q {
   float scale = 0;
   int64_t zero_point = 0;
@@ -39,7 +38,7 @@ class Net {
     const auto bytes = std::as_bytes(std::span(values));
     return Quantized(f_.AddConst(Of(dtype, std::move(dims)), Buffer::Copy(bytes)), q, axis);
   }
-  // Another value over the very bytes of a constant.
+  // Another value that shares the bytes of a constant.
   ValueId Again(ValueId constant, std::vector<int64_t> dims, std::vector<Q> q = {}) {
     const Value& value = f_.value(constant);
     return Quantized(f_.AddConst(Of(value.type.dtype, std::move(dims)), Buffer(value.data)), q);
@@ -121,7 +120,7 @@ struct Ran {
   std::vector<Model::Placement> placements;
 };
 
-// A folder of the running test's own for a cache, which is not there yet.
+// A cache folder for the running test, not created yet.
 inline std::string FreshCache() {
   const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
   std::string name = std::string(info->test_suite_name()) + "-" + info->name();
@@ -136,8 +135,8 @@ inline void ExpectSame(const std::vector<Tensor>& want, const std::vector<Tensor
   for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i] == got[i]) << "output " << i;
 }
 
-// Each output of one run on noise; "" as cache: none. Every node must be run by XNNPACK, unless it is not
-// `used`.
+// Runs the module once on noise and returns all outputs; cache "": none. XNNPACK must run every node, unless
+// `used` is false.
 inline Ran RunNet(std::unique_ptr<Module> module, const std::string& cache = {}, int threads = 1,
                   bool used = true) {
   std::vector<Config::Delegate> delegates;

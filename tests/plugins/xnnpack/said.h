@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin says of the weights of a session, while an object of this class lives.
+// Captures the plugin's messages about the weights of a session.
 #pragma once
 
 #include <spdlog/sinks/ostream_sink.h>
@@ -36,7 +36,7 @@ class Said {
     Log("plugin").set_level(level_);
   }
   std::string text() const { return text_.str(); }
-  WeightBytes bytes() const { return ReadWeightBytes(text()); }  // as last said
+  WeightBytes bytes() const { return ReadWeightBytes(text()); }  // from the last message
 
  private:
   std::ostringstream text_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores in directories of a test's own, filled with blobs whose bytes follow from their number.
+// Stores in test directories; blob bytes follow from the blob's number.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace fusebox::cache {
 
-// Large runs of the fault tests: FUSEBOX_LONG_TESTS=1.
+// FUSEBOX_LONG_TESTS=1: long runs of the fault tests.
 bool LongTests();
 
 class StoreTest : public testing::Test {
@@ -33,14 +33,13 @@ size_t SizeOf(int blob);
 std::vector<std::byte> BytesOf(int blob);
 Key KeyOf(int blob, uint64_t fingerprint = 1);
 
-// Commits blobs [first, last) that are not there yet, and checks that all of them read right. False: memory
-// ran out.
+// Commits the missing blobs of [first, last) and checks that all read back correctly. False: out of memory.
 bool Pack(Store& store, int first, int last, uint64_t fingerprint = 1);
 bool Right(const Blob& blob, int number);
-// How many of [first, last) are found; each that is must be right.
+// Number of blobs of [first, last) that are found; each must be correct.
 int CountHits(Store& store, int first, int last, uint64_t fingerprint = 1);
 
-// Opens, packs what is missing, publishes, waits, closes. The number of hits.
+// Opens, packs missing blobs, publishes, waits, closes. Returns the number of hits.
 int Start(const Options& options, int first, int last, uint64_t fingerprint = 1);
 
 // Files below a directory that end in `suffix`, as paths.
@@ -50,7 +49,7 @@ std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& content);
 std::string NoteCodes(const Store& store);
 
-// Runs in a child process, whose exit status is what `body` returns; 128 + the signal when it was killed.
+// Runs `body` in a child process; returns its result as exit status, or 128 + signal.
 int InChild(const std::function<int()>& body);
 
 }  // namespace fusebox::cache

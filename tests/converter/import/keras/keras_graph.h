@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functional models for tests, as Keras 2 and Keras 3 describe them.
+// Builds functional models for tests, in the formats of Keras 2 and Keras 3.
 #pragma once
 
 #include <string>
@@ -10,8 +10,7 @@
 
 namespace fusebox::testing {
 
-// One layer at a time; the last one is the output. Batches have the size that the inputs say, null where it
-// is open.
+// Adds one layer at a time; the last one is the output. Batch sizes are those of the inputs; null: unknown.
 class Graph2 {
  public:
   using json = nlohmann::json;
@@ -21,12 +20,12 @@ class Graph2 {
     inputs_.push_back({name, 0, 0});
     return *this;
   }
-  // A call on the results of these layers. `keywords`: arguments beside them.
+  // A call on the results of these layers, with keyword arguments.
   Graph2& Layer(const std::string& class_name, json config, const std::string& name,
                 const std::vector<std::string>& from, const json& keywords = json::object()) {
     json node = json::array();
     for (const std::string& one : from) node.push_back({one, 0, 0, keywords});
-    // A function has one tensor in its place.
+    // A function has one tensor instead of a list.
     if (class_name.ends_with("OpLambda")) node = node[0];
     return Entry(class_name, std::move(config), name, json::array({node}));
   }
@@ -88,7 +87,7 @@ class Graph3 {
               {"input_layers", inputs_},
               {"output_layers", {last_, 0, 0}}}}};
   }
-  // As model.save("x.h5") of Keras 3 writes it: nothing says where a class comes from.
+  // Keras 3 model.save("x.h5"): does not store the origin of classes.
   json LegacyConfig() const { return Legacy(Config()); }
   static json Legacy(json entry) {
     for (const char* key : {"module", "registered_name", "build_config"}) entry.erase(key);

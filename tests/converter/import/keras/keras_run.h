@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small Keras models, written, converted and run here.
+// Writes, converts and runs small Keras models.
 #pragma once
 
 #include <gtest/gtest.h>
