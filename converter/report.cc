@@ -167,7 +167,7 @@ std::string ToJson(const Report& report) {
                     {"notes", report.notes},
                     {"ops_before", JsonOf(report.ops_before)},
                     {"ops_after", JsonOf(report.ops_after)}};
-  // Names come from a file: what is not UTF-8 in them must not throw.
+  // Names come from a file and may be invalid UTF-8, which must not throw.
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

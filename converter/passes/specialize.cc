@@ -65,8 +65,8 @@ Status Specialize(Context& context) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
     std::string known;
     for (const auto& n : names) known += (known.empty() ? "" : ", ") + n;
-    return Invalid("--shape " + name + ": there is no such input" +
-                   (known.empty() ? "; the model has none" : "; there are: " + known));
+    return Invalid("--shape " + name + ": no such input" +
+                   (known.empty() ? "; the model has none" : "; available: " + known));
   }
   return ForEachSignature(context, [&](const Signature& s) {
     return InferTypes(context.registry, context.module, *context.module.Find(s.function));

@@ -62,7 +62,7 @@ TEST(Refusals, WithoutSignaturesTheFunctionsAreNamed) {
   EXPECT_EQ(Fusebox({"convert", model, "-o", Path("call.tflite"), "--signature", "__call__"}).status, 0);
   EXPECT_THAT(
       Refusal(model, {"--signature", "none"}),
-      HasSubstr("signature none: there is no such function, and no signature at all; functions that can "
+      HasSubstr("signature none: no such function, and the model has no signatures; functions that can "
                 "be converted: "));
 }
 
@@ -77,7 +77,7 @@ TEST(Refusals, WithoutSignaturesAndFunctionsItIsSaidWhatThereIs) {
               HasSubstr("/weights: it has neither signatures nor functions, only weights; save it again with "
                         "signatures: "));
   EXPECT_THAT(Refusal(Path("weights"), {"--signature", "x"}),
-              HasSubstr("signature x: there is no such function, and no signature at all\n"));
+              HasSubstr("signature x: no such function, and the model has no signatures\n"));
   graph.clear_object_graph_def();
   EXPECT_THAT(Refusal(Write("graph", model, weights)),
               HasSubstr("/graph: it has no signatures, so the inputs and outputs among its "));

@@ -184,7 +184,7 @@ TEST(TensorFlow1, PartitionedVariablesArePartsOfOneTensor) {
 
 TEST(TensorFlow1, APartThatIsNotInItsTensorIsRefused) {
   const std::pair<const char*, const char*> slices[] = {
-      {"5 4 3,3:-", "\"5 4 3,3:-\" lies outside of its tensor"},
+      {"5 4 3,3:-", "\"5 4 3,3:-\" is outside of its tensor"},
       {"5 4 0,2", "has fewer parts than dimensions"},
       {"5 4 0,2:-:-", "has more parts than dimensions"},
       {"5 four 0,2:-", "names no part of a tensor"},

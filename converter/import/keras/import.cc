@@ -102,7 +102,7 @@ Status BuildMain(BuildState& state, const Model& model, Function& f, Signature& 
 Status CheckSignatures(const std::vector<std::string>& signatures) {
   for (const std::string& key : signatures) {
     if (key != kSignature)
-      return NotFound("signature " + key + ": there is no such signature; there is: " + kSignature);
+      return NotFound("signature " + key + ": no such signature; available: " + kSignature);
   }
   return {};
 }

@@ -75,14 +75,14 @@ class Importer {
     if (!edge.output.empty()) {
       const auto at = first.find(edge.output);
       if (at != first.end()) number += at->second;
-      else if (first.size() > 1) return Invalid("refers to " + text + ": there is no output " + edge.output);
+      else if (first.size() > 1) return Invalid("refers to " + text + ": no output " + edge.output);
     }
     if (number >= static_cast<int64_t>(ids.size())) {
       if (const auto op = guessed_.find(edge.node);
           op != guessed_.end() && !converter::FindTranslation(op->second))
         return Unsupported("refers to " + text + ": op " + op->second + ": " +
                            converter::WhyUntranslatable(op->second));
-      return Invalid("refers to " + text + ": there is no such output");
+      return Invalid("refers to " + text + ": no such output");
     }
     return ids[static_cast<size_t>(number)];
   }

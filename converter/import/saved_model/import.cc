@@ -51,9 +51,9 @@ Status ImportEntry(ImportState& state, const std::string& key) {
   if (!function.empty()) return ImportSavedFunction(state, function);
   std::string known;
   for (const auto& k : state.model.Signatures()) known += (known.empty() ? "" : ", ") + k;
-  if (!known.empty()) return NotFound("there is no such signature; there are: " + known);
+  if (!known.empty()) return NotFound("no such signature; available: " + known);
   const std::string functions = Functions(state);
-  return NotFound("there is no such function, and no signature at all" +
+  return NotFound("no such function, and the model has no signatures" +
                   (functions.empty() ? "" : "; functions that can be converted: " + functions));
 }
 

@@ -186,7 +186,7 @@ Result<std::string> LookupTables::AssetPath(const Filler& filler) const {
       const std::filesystem::path name(asset.filename());
       for (const auto& part : name)
         if (part == ".." || name.is_absolute())
-          return Invalid("asset " + asset.filename() + " lies outside of the model's folder");
+          return Invalid("asset " + asset.filename() + " is outside of the model's folder");
       const std::filesystem::path file = std::filesystem::path(model_.dir) / "assets" / name;
       if (!LiesIn(model_.dir, file))
         return Invalid("asset " + asset.filename() +

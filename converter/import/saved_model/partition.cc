@@ -29,7 +29,7 @@ Result<Partition> Partition::Plan(std::span<const int64_t> shape, const tf::Bund
       int64_t start = whole ? 0 : extent.start();
       int64_t size = whole ? shape[d] : extent.length();
       if (start < 0 || size < 0 || start > shape[d] || size > shape[d] - start)
-        return Invalid(place + " lies outside of the tensor");
+        return Invalid(place + " is outside of the tensor");
       part.start.push_back(start);
       part.size.push_back(size);
     }

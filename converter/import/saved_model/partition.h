@@ -15,7 +15,7 @@ namespace fusebox::saved_model {
 
 class Partition {
  public:
-  // Errors: a slice lies outside of the shape, or the slices do not cover each element exactly once.
+  // Errors: a slice is outside of the shape, or the slices do not cover each element exactly once.
   static Result<Partition> Plan(std::span<const int64_t> shape, const tf::BundleEntry& entry);
 
   const std::vector<int64_t>& part_shape(int part) const { return parts_[part].size; }

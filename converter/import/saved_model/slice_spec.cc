@@ -39,7 +39,7 @@ Result<SliceSpec> SliceSpec::Parse(std::string_view text) {
     if (extent != "-" && (!Number(Take(extent, ','), start) || !Number(extent, size)))
       return Invalid(place + " names no part of a tensor");
     if (start > spec.shape[d] || size > spec.shape[d] - start)
-      return Invalid(place + " lies outside of its tensor");
+      return Invalid(place + " is outside of its tensor");
     spec.start.push_back(start);
     spec.size.push_back(size);
   }

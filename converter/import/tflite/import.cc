@@ -35,7 +35,7 @@ Status Select(Module& module, const std::vector<std::string>& wanted) {
     }
     std::string known;
     for (const Signature& s : module.signatures) known += (known.empty() ? "" : ", ") + s.key;
-    return NotFound("signature " + key + ": there is no such signature; there are: " + known);
+    return NotFound("signature " + key + ": no such signature; available: " + known);
   }
   module.signatures = std::move(kept);
   return {};

@@ -108,7 +108,7 @@ TEST(FunctionImport, RefusesOnlyTheSignatureThatIsBroken) {
       "refers to Nobody");
   ExpectOtherRefused(
       [](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:2147483647"); },
-      "there is no such output");
+      "no such output");
   ExpectOtherRefused(
       [](tf::SavedModel& m) { NodeIn(m, "inference_other", "Neg").set_input(0, "Split:output:x"); },
       "is not an edge");

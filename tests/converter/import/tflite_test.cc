@@ -144,7 +144,7 @@ TEST(FromTflite, TakesTheSignaturesThatAreAskedFor) {
   file.Sign(file.f);
   file.Save();
   EXPECT_THAT(tflite_import::Import(file.path, {"other"}, *BuiltIn()).error().message,
-              AllOf(HasSubstr("signature other"), HasSubstr("there are: main")));
+              AllOf(HasSubstr("signature other"), HasSubstr("available: main")));
   const auto imported = tflite_import::Import(file.path, {"main"}, *BuiltIn());
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(imported->module->signatures.size(), 1u);

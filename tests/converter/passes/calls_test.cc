@@ -270,7 +270,7 @@ TEST(Specialize, NamesWhatDoesNotFit) {
   };
   EXPECT_EQ(error("i0", {2, 4}), "signature main: --shape i0=[2,4]: the model declares [?,3]");
   EXPECT_EQ(error("i0", {2}), "signature main: --shape i0=[2]: the model declares [?,3]");
-  EXPECT_EQ(error("image", {2, 3}), "--shape image: there is no such input; there are: i0");
+  EXPECT_EQ(error("image", {2, 3}), "--shape image: no such input; available: i0");
   EXPECT_THAT(error("", {}, 0), HasSubstr("--batch 0"));
 }
 
