@@ -271,7 +271,7 @@ TEST(FromTflite, RefusesDamagedFlexOptions) {
   flexbuffers::Builder one;
   one.Vector([&] { one.String("Sum"); });
   one.Finish();
-  EXPECT_THAT(with({one.GetBuffer().begin(), one.GetBuffer().end()}), HasSubstr("no pair"));
+  EXPECT_THAT(with({one.GetBuffer().begin(), one.GetBuffer().end()}), HasSubstr("not a pair"));
   EXPECT_THAT(with(Options("Sum", "\x0a\xff")), HasSubstr("damaged"));
   EXPECT_THAT(with(Options("Sum", Def("Mean").SerializeAsString())), HasSubstr("is of op \"Mean\""));
 }
