@@ -178,7 +178,7 @@ TEST(Convert, OptionsThatLeaveEachOtherNothingToDo) {
   }
   const Finished fixed = Fusebox({"convert", WriteSample("conv_relu"), "-o", out, "--batch", "5"});
   EXPECT_EQ(fixed.status, 0);
-  EXPECT_THAT(fixed.err, HasSubstr("--batch 5 changes nothing"));
+  EXPECT_THAT(fixed.err, HasSubstr("--batch 5 has no effect"));
 }
 
 TEST(Convert, CalibrationWithOneValueIsToldOf) {

@@ -89,7 +89,7 @@ TEST(Masks8, CalibrationDataMustBeThere) {
   m.options.quantization = Quantization::kInt8;
   m.options.calibration = dir;
   EXPECT_TRUE(WriteNpy(dir + "/in0.npy", Floats({0, 16}, {})));
-  EXPECT_THAT(m.Run(QuantizeWeights), HasSubstr("in0.npy: holds f32[0,16], no sample"));
+  EXPECT_THAT(m.Run(QuantizeWeights), HasSubstr("in0.npy: holds f32[0,16], which is empty"));
   std::filesystem::remove(dir + "/in0.npy");
   for (const char* number : {"0", "1", "3"})
     EXPECT_TRUE(WriteNpy(dir + "/in0." + number + ".npy", Floats({1, 16}, std::vector<float>(16))));
