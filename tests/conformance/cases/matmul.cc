@@ -160,7 +160,7 @@ const Suite kBatchMatMul("batch_matmul", [](Cases& c) {
   c.push_back({.name = "depth",
                .op = "BATCH_MATMUL",
                .operands = {F32({2, 3}, {1}), F32({2, 3}, {1})},
-               .error = "sum over differ"});
+               .error = "contracted dims differ"});
   c.push_back({.name = "batches",
                .op = "BATCH_MATMUL",
                .operands = {F32({2, 2, 3}, {1}), F32({3, 3, 2}, {1})},
