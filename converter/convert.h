@@ -78,7 +78,7 @@ struct Converted {
   std::unique_ptr<Module> module;
   Report report;
   // Writes a temporary file next to `path`, reads it back, compares it with the module, and renames it.
-  // Weights are written from their mapped source, so memory use stays near the size of the module itself.
+  // Weights are written straight from their buffers, so memory use stays near the size of the module itself.
   Status Write(const std::string& path) const;
 };
 

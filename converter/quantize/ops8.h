@@ -87,7 +87,7 @@ std::string StoreLstmWeights(Function&, Node&, const LstmRanges&, const Quant& i
 std::string LstmWarning(const Function&, const Node&);
 // Scale of a cell state: 16 bits, a power of two.
 std::shared_ptr<const Quant> CellStateScale(const Range&);
-// Symmetric i8; the largest value is exactly 127 steps, also in f32.
+// Symmetric i8; the largest value reaches 127 steps, also in f32.
 std::shared_ptr<const Quant> SymmetricScale(const Range&);
 // Whether the op's output requires zero point 0.
 bool WantsSymmetricOutput(const Node& lstm);

@@ -105,7 +105,7 @@ struct StablehloGather {
   void invoke(const Node& n) const {
     const GatherDims g(n);
     const Shape in(n.in(0)), starts(n.in(1)), dims(n.out(0)), from = Strides(in), dense = Strides(dims);
-    // Slices in the tensor and in the result; batches in the indices and in the result.
+    // Dims and strides: slices in the tensor and the result, batches in the indices and the result.
     Shape slice, slice_from, slice_to, batch, batch_from, batch_to;
     for (int d = 0; d < in.rank(); ++d) {
       if (g.is_collapsed[static_cast<size_t>(d)]) continue;
