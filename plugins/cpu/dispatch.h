@@ -98,7 +98,7 @@ inline bool SameScale(float a, float b) {
   return a == b || std::abs(a - b) <= 1e-6f * std::max(std::abs(a), std::abs(b));
 }
 
-// True if stored values have the same meaning under both quantizations.
+// True if quantized values have the same meaning under both quantizations.
 inline bool SameQuant(const fbx_quant* a, const fbx_quant* b) {
   const bool none_a = !a || a->kind == FBX_QUANT_NONE, none_b = !b || b->kind == FBX_QUANT_NONE;
   if (none_a || none_b) return none_a && none_b;

@@ -10,9 +10,9 @@
 #include <fusebox/kernel.hpp>
 
 #include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/quantized_map.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
-#include "plugins/cpu/stored_map.h"
 
 namespace fusebox::cpu {
 
@@ -40,20 +40,20 @@ struct Elementwise {
   explicit Elementwise(const Node& n) {
     if constexpr (kStores) {
       if (!IsQuantized(n, 0)) return;
-      stored_ = StoredMap(n.in(0), n.out(0), kApply);
+      quantized_ = QuantizedMap(n.in(0), n.out(0), kApply);
       if constexpr (requires { Op::OfBytes(n.in(0), n.out(0)); }) {
-        if (const auto table = Op::OfBytes(n.in(0), n.out(0))) stored_ = StoredMap(*table);
+        if (const auto table = Op::OfBytes(n.in(0), n.out(0))) quantized_ = QuantizedMap(*table);
       }
     }
   }
   static void supports(const Node& n) {
-    if (kStores && IsQuantized(n, 0)) return RequireStoredMap(n);
+    if (kStores && IsQuantized(n, 0)) return RequireQuantizedMap(n);
     RequireDtype(n, 0, Op::kTypes);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
     if constexpr (kStores) {
-      if (IsQuantized(n, 0)) return stored_.Apply(n, kApply);
+      if (IsQuantized(n, 0)) return quantized_.Apply(n, kApply);
     }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       MapElements(n.host(), n.in(0).data<const T>(), n.out(0).data<T>(), n.in(0).count(),
@@ -63,7 +63,7 @@ struct Elementwise {
 
  private:
   static constexpr auto kApply = []<class T>(T x) FUSEBOX_INLINE { return Op::template Apply<T>(x); };
-  StoredMap stored_;
+  QuantizedMap quantized_;
 };
 
 }  // namespace fusebox::cpu

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized tensors: interpretation of stored integers, fixed-point scaling of sums, activations on stored
+// Quantized tensors: interpretation of quantized integers, fixed-point scaling of sums, activations on quantized
 // values.
 //
-// A real value is scale * (stored - zero). "Quantized" means an i8, u8, i16 or i4 tensor with a scale.
+// A real value is scale * (quantized - zero). "Quantized" means an i8, u8, i16 or i4 tensor with a scale.
 // Quantization records on floats or indices (left by converters) are ignored.
 #pragma once
 
@@ -22,12 +22,12 @@
 namespace fusebox::cpu {
 
 inline constexpr Types<int8_t, uint8_t> kBytes;
-inline constexpr Types<int8_t, uint8_t, int16_t> kStored;
+inline constexpr Types<int8_t, uint8_t, int16_t> kQuantized;
 
 inline bool IsQuantized(Tensor t) {
-  const bool stored =
+  const bool integer =
       t.dtype() == FBX_I8 || t.dtype() == FBX_U8 || t.dtype() == FBX_I16 || t.dtype() == FBX_I4;
-  return stored && t.quant() && t.quant()->kind != FBX_QUANT_NONE;
+  return integer && t.quant() && t.quant()->kind != FBX_QUANT_NONE;
 }
 inline bool IsQuantized(const Node& n, uint32_t operand) {
   return n.has_in(operand) && IsQuantized(n.in(operand));
@@ -40,7 +40,7 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-// For a tensor that passed RequireStored.
+// For a tensor that passed RequireQuantized.
 inline Affine AffineOf(Tensor t) {
   return {t.quant()->scales[0], static_cast<int32_t>(t.quant()->zero_points[0])};
 }
@@ -69,8 +69,8 @@ inline void RequireScales(Tensor t, const std::string& subject) {
   if (std::string why = WhyNoScales(t); !why.empty()) throw Reject{"QUANT", std::move(why), subject};
 }
 
-inline void RequireStored(Tensor t, const std::string& subject) {
-  if (!Contains(kStored, t.dtype()))
+inline void RequireQuantized(Tensor t, const std::string& subject) {
+  if (!Contains(kQuantized, t.dtype()))
     throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is unsupported", subject};
   if (!IsQuantized(t)) throw Reject{"QUANT", "no scale", subject};
   if (t.quant()->kind != FBX_QUANT_PER_TENSOR && t.quant()->count != 1)
@@ -86,14 +86,14 @@ inline void RequireNoZeroPoint(Tensor t, const std::string& subject) {
 }
 
 // For supports: the operand and result 0 are quantized i8, u8 or i16 with one scale each, and of one dtype.
-inline void RequireStored(const Node& n, uint32_t operand) {
-  RequireStored(n.in(operand), "operand " + std::to_string(operand));
+inline void RequireQuantized(const Node& n, uint32_t operand) {
+  RequireQuantized(n.in(operand), "operand " + std::to_string(operand));
 }
-inline void RequireStoredResult(const Node& n, uint32_t operand) {
+inline void RequireQuantizedResult(const Node& n, uint32_t operand) {
   if (n.out_count() == 0 || !IsQuantized(n.out(0)))
     throw Reject{"QUANT", std::string(dtype_name(n.in(operand).dtype())) + " to a result without a scale",
                  "result 0"};
-  RequireStored(n.out(0), "result 0");
+  RequireQuantized(n.out(0), "result 0");
   if (n.out(0).dtype() != n.in(operand).dtype())
     throw Reject{"DTYPE",
                  std::string(dtype_name(n.in(operand).dtype())) + " to " + dtype_name(n.out(0).dtype()),
@@ -159,7 +159,7 @@ FUSEBOX_INLINE inline S ClampTo(int32_t x) {
       std::clamp<int32_t>(x, std::numeric_limits<S>::lowest(), std::numeric_limits<S>::max()));
 }
 
-// The nearest stored value: rounds half away from zero, saturates, NaN becomes the zero point.
+// The nearest quantized value: rounds half away from zero, saturates, NaN becomes the zero point.
 template <class S>
 inline S Nearest(double real, Affine to) {
   const double q = std::round(real / to.scale) + to.zero;
@@ -168,34 +168,34 @@ inline S Nearest(double real, Affine to) {
       std::clamp<double>(q, std::numeric_limits<S>::lowest(), std::numeric_limits<S>::max()));
 }
 
-// The stored values that an activation allows.
-struct StoredRange {
+// The quantized values that an activation allows.
+struct QuantizedRange {
   int32_t lowest, highest;
-  StoredRange(Activation a, Tensor t) {
+  QuantizedRange(Activation a, Tensor t) {
     const Affine q = AffineOf(t);
     lowest = t.dtype() == FBX_U8 ? 0 : t.dtype() == FBX_I16 ? -32768 : -128;
     highest = t.dtype() == FBX_U8 ? 255 : -lowest - 1;
-    const auto stored = [&, low = lowest, high = highest](float real) {
+    const auto quantized = [&, low = lowest, high = highest](float real) {
       return static_cast<int32_t>(std::clamp<float>(std::round(real / q.scale) + static_cast<float>(q.zero),
                                                     static_cast<float>(low), static_cast<float>(high)));
     };
-    if (a == Activation::kRelu || a == Activation::kRelu6) lowest = stored(0);
-    if (a == Activation::kReluN1To1) lowest = stored(-1), highest = stored(1);
-    if (a == Activation::kRelu6) highest = stored(6);
+    if (a == Activation::kRelu || a == Activation::kRelu6) lowest = quantized(0);
+    if (a == Activation::kReluN1To1) lowest = quantized(-1), highest = quantized(1);
+    if (a == Activation::kRelu6) highest = quantized(6);
   }
   FUSEBOX_INLINE int32_t operator()(int32_t x) const { return std::min(std::max(x, lowest), highest); }
 };
 
 // For supports of quantized ops with an activation.
-inline void RequireStoredActivation(const Node& n) {
+inline void RequireQuantizedActivation(const Node& n) {
   if (FusedActivation(n) == Activation::kTanh)
     throw Reject{"ATTR", "TANH of a quantized tensor", "attr fused_activation_function"};
 }
 
-// For supports of a function of one stored value.
-inline void RequireStoredMap(const Node& n) {
-  RequireStored(n, 0);
-  RequireStoredResult(n, 0);
+// For supports of a function of one quantized value.
+inline void RequireQuantizedMap(const Node& n) {
+  RequireQuantized(n, 0);
+  RequireQuantizedResult(n, 0);
 }
 
 }  // namespace fusebox::cpu

@@ -24,7 +24,7 @@ struct Kind {
 };
 
 template <class S>
-Data Stored(Dims dims, uint32_t seed, float scale, int64_t zero) {
+Data RandomQuantized(Dims dims, uint32_t seed, float scale, int64_t zero) {
   return Random<S>(std::move(dims), seed, Kind<S>::kLow, Kind<S>::kHigh).Quantized(scale, zero);
 }
 
@@ -35,22 +35,22 @@ inline double Scale(const Data& d, int64_t channel) {
 // Element i as a real number, in double.
 inline double Real(const Data& d, int64_t i, int64_t channel = 0) {
   const auto at = static_cast<size_t>(i);
-  const int stored = d.dtype == FBX_I16  ? As<int16_t>(d)[at]
-                     : d.dtype == FBX_U8 ? d.bytes[at]
-                                         : static_cast<int8_t>(d.bytes[at]);
+  const int quantized = d.dtype == FBX_I16  ? As<int16_t>(d)[at]
+                        : d.dtype == FBX_U8 ? d.bytes[at]
+                                            : static_cast<int8_t>(d.bytes[at]);
   const auto zero = d.quant.zero_points[d.quant.zero_points.size() > 1 ? static_cast<size_t>(channel) : 0];
-  return Scale(d, channel) * static_cast<double>(stored - zero);
+  return Scale(d, channel) * static_cast<double>(quantized - zero);
 }
 
 template <class S>
-Data ToStored(Dims dims, const std::vector<double>& real, float scale, int64_t zero) {
-  std::vector<S> stored;
+Data Quantize(Dims dims, const std::vector<double>& real, float scale, int64_t zero) {
+  std::vector<S> quantized;
   for (const double x : real) {
     const double q = std::round(x / scale) + static_cast<double>(zero);
-    stored.push_back(
+    quantized.push_back(
         static_cast<S>(std::clamp<double>(q, static_cast<double>(Kind<S>::kLow), Kind<S>::kHigh)));
   }
-  return Values<S>(std::move(dims), stored).Quantized(scale, zero);
+  return Values<S>(std::move(dims), quantized).Quantized(scale, zero);
 }
 
 }  // namespace fusebox::conformance

@@ -69,10 +69,10 @@ struct Logistic {
   }
 };
 
-// HARD_SWISH of bytes in TFLite's 16-bit fixed point. Inputs are stored values minus the zero point.
-class StoredHardSwish {
+// HARD_SWISH of bytes in TFLite's 16-bit fixed point. Inputs are quantized values minus the zero point.
+class QuantizedHardSwish {
  public:
-  StoredHardSwish(Affine from, Affine to) {
+  QuantizedHardSwish(Affine from, Affine to) {
     const float fine = from.scale / 128;
     result_ = FixedPoint(double{fine / to.scale});
     third_ = FixedPoint(double{fine / (3.0f / 32768)});
@@ -115,9 +115,9 @@ struct HardSwish {
   static constexpr auto kTypes = kFloats;
   static std::optional<ByteTable> OfBytes(Tensor in, Tensor out) {
     const Affine from = AffineOf(in), to = AffineOf(out);
-    const StoredHardSwish f(from, to);
+    const QuantizedHardSwish f(from, to);
     if (in.dtype() == FBX_I16 || !f.fits()) return std::nullopt;
-    return ByteTable::OfStored(in, [&](int32_t x) {
+    return ByteTable::OfQuantized(in, [&](int32_t x) {
       const int32_t y = f(x - from.zero) + to.zero;
       return out.dtype() == FBX_U8 ? int32_t{ClampTo<uint8_t>(y)} : int32_t{ClampTo<int8_t>(y)};
     });
@@ -137,12 +137,12 @@ struct LeakyRelu {
     above_ = FixedPoint(double{from_.scale / to_.scale});
     below_ = FixedPoint(double{from_.scale * static_cast<float>(alpha_) / to_.scale});
     if (n.in(0).dtype() == FBX_I16) return;
-    table_ = ByteTable::OfStored(n.in(0), [&](int32_t x) {
-      return n.out(0).dtype() == FBX_U8 ? int32_t{OfStored<uint8_t>(x)} : int32_t{OfStored<int8_t>(x)};
+    table_ = ByteTable::OfQuantized(n.in(0), [&](int32_t x) {
+      return n.out(0).dtype() == FBX_U8 ? int32_t{OfQuantized<uint8_t>(x)} : int32_t{OfQuantized<int8_t>(x)};
     });
   }
   static void supports(const Node& n) {
-    if (IsQuantized(n, 0)) return RequireStoredMap(n);
+    if (IsQuantized(n, 0)) return RequireQuantizedMap(n);
     RequireDtype(n, 0, kFloats);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
@@ -160,10 +160,10 @@ struct LeakyRelu {
     if (n.in(0).dtype() != FBX_I16) return table_.Apply(n);
     const LeakyRelu self = *this;
     MapElements(n.host(), n.in(0).data<const int16_t>(), n.out(0).data<int16_t>(), n.in(0).count(),
-                [self](int16_t x) FUSEBOX_INLINE { return self.OfStored<int16_t>(x); });
+                [self](int16_t x) FUSEBOX_INLINE { return self.OfQuantized<int16_t>(x); });
   }
   template <class S>
-  FUSEBOX_INLINE S OfStored(int32_t x) const {
+  FUSEBOX_INLINE S OfQuantized(int32_t x) const {
     const int32_t v = x - from_.zero;
     return ClampTo<S>((v >= 0 ? Scaled(v, above_) : Scaled(v, below_)) + to_.zero);
   }
@@ -178,15 +178,15 @@ struct Gelu {
   static constexpr std::string_view builtin = "GELU";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit Gelu(const Node& n) : approximate_(n.attrs().b("approximate", false)) {
-    if (IsQuantized(n, 0)) stored_ = StoredMap(n.in(0), n.out(0), Either{approximate_});
+    if (IsQuantized(n, 0)) quantized_ = QuantizedMap(n.in(0), n.out(0), Either{approximate_});
   }
   static void supports(const Node& n) {
-    if (IsQuantized(n, 0)) return RequireStoredMap(n);
+    if (IsQuantized(n, 0)) return RequireQuantizedMap(n);
     RequireDtype(n, 0, kFloats);
   }
   static void infer(const Node& n, Infer& out) { InferElementwise(n, out); }
   void invoke(const Node& n) const {
-    if (IsQuantized(n, 0)) return stored_.Apply(n, Either{approximate_});
+    if (IsQuantized(n, 0)) return quantized_.Apply(n, Either{approximate_});
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const T* x = n.in(0).data<const T>();
       T* y = n.out(0).data<T>();
@@ -215,7 +215,7 @@ struct Gelu {
     }
   };
   bool approximate_;
-  StoredMap stored_;
+  QuantizedMap quantized_;
 };
 
 // alpha broadcasts against the input; usually it is per channel.
@@ -224,8 +224,8 @@ struct Prelu {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   static void supports(const Node& n) {
     if (IsQuantized(n, 0)) {
-      RequireStoredMap(n);
-      RequireStored(n, 1);
+      RequireQuantizedMap(n);
+      RequireQuantized(n, 1);
       RequireNoZeroPoint(n.in(0), "operand 0");
       return RequireNoZeroPoint(n.in(1), "operand 1");
     }
@@ -253,7 +253,7 @@ struct Prelu {
   static void InvokeQuantized(const Node& n, const BroadcastPlan& plan) {
     const Affine x = AffineOf(n.in(0)), alpha = AffineOf(n.in(1)), y = AffineOf(n.out(0));
     const FixedPoint same(double{x.scale} / y.scale), steeper(double{x.scale * alpha.scale} / y.scale);
-    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
+    Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
                    [=](T a, T b) FUSEBOX_INLINE {
                      const int32_t v = a - x.zero;

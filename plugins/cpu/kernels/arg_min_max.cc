@@ -30,7 +30,7 @@ struct ArgExtreme {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   static void supports(const Node& n) {
-    // A positive scale preserves the order of stored values.
+    // A positive scale preserves the order of quantized values.
     if (!Contains(kComparable, n.in(0).dtype())) RejectDtype(n.in(0).dtype(), 0);
     if (!Contains(kIndices, n.attrs().dtype("output_type", FBX_F32)))
       throw Reject{"ATTR",

@@ -5,8 +5,8 @@
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quantized_product.h"
 #include "plugins/cpu/shape.h"
-#include "plugins/cpu/stored_product.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -19,24 +19,24 @@ struct BatchMatMul {
   struct State {
     uint32_t x_slot = 0, y_slot = 0;
     ProductPlan product;
-    StoredProduct::State stored;
+    QuantizedProduct::State quantized;
   };
 
   explicit BatchMatMul(const Node& n) : BatchMatMul(n.attrs()) {
-    if (Stored(n))
-      stored_ = StoredProduct(n, OperandsOf(n), Activation::kNone,
-                              n.attrs().b("asymmetric_quantize_inputs", false));
+    if (TakesQuantized(n))
+      quantized_ = QuantizedProduct(n, OperandsOf(n), Activation::kNone,
+                                    n.attrs().b("asymmetric_quantize_inputs", false));
   }
 
   static void supports(const Node& n) {
-    if (Stored(n)) return StoredProduct::Supports(n, OperandsOf(n));
+    if (TakesQuantized(n)) return QuantizedProduct::Supports(n, OperandsOf(n));
     RequireDtype(n, 0, kFloats);
     RequireDtype(n, 1, kFloats);
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 2);
-    if (!Stored(n)) SameDtype(n, 0, 1);
+    if (!TakesQuantized(n)) SameDtype(n, 0, 1);
     for (uint32_t i = 0; i < 2; ++i)
       if (n.in(i).rank() == 0 || n.in(i).rank() == 1) Fail("expected rank 2 or more", Operand(i));
     if (n.in(0).rank() < 0 || n.in(1).rank() < 0) return out.unranked(0, n.in(0).dtype());
@@ -56,15 +56,15 @@ struct BatchMatMul {
           Product(Product(Last(s, true), Last(s, false)), n.in(i).dtype() == FBX_F64 ? 8 : 4));
     };
     State state;
-    if (Stored(n)) {
+    if (TakesQuantized(n)) {
       const Shape x(n.in(0));
       const ProductShape shape = ShapeOf(n);
-      state.stored = stored_.Prepare(n, plan, Product(Count(Leading(x)), shape.rows));
-      state.product = stored_.PlanSums(plan, shape, false);
-      const int64_t matrices = stored_.hybrid() ? Count(Leading(x)) : 1;
+      state.quantized = quantized_.Prepare(n, plan, Product(Count(Leading(x)), shape.rows));
+      state.product = quantized_.PlanSums(plan, shape, false);
+      const int64_t matrices = quantized_.hybrid() ? Count(Leading(x)) : 1;
       const int64_t elements = Product(matrices, Product(shape.rows, shape.depth));
       if (adj_x_)
-        state.x_slot = plan.scratch(static_cast<size_t>(Product(elements, stored_.hybrid() ? 4 : 2)));
+        state.x_slot = plan.scratch(static_cast<size_t>(Product(elements, quantized_.hybrid() ? 4 : 2)));
       return state;
     }
     if (adj_x_) state.x_slot = plan.scratch(bytes(0));
@@ -73,7 +73,7 @@ struct BatchMatMul {
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (Stored(n)) return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
+    if (TakesQuantized(n)) return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
@@ -84,7 +84,7 @@ struct BatchMatMul {
     const bool adj_y = n.attrs().b("adj_y", false);
     return {.channel_axis = n.in(1).rank() - (adj_y ? 2 : 1), .transposed = !adj_y, .wide_weights = true};
   }
-  static bool Stored(const Node& n) { return StoredProduct::Takes(n, {}); }
+  static bool TakesQuantized(const Node& n) { return QuantizedProduct::Takes(n, {}); }
 
   // The last dim, or the one before it.
   static int64_t Last(const Shape& s, bool last) { return s[s.rank() - (last ? 1 : 2)]; }
@@ -124,18 +124,19 @@ struct BatchMatMul {
   }
 
   template <class Sum>
-  void RunStored(const Node& n, const State& state) const {
+  void RunQuantized(const Node& n, const State& state) const {
     const Shape x(n.in(0)), y(n.in(1)), batch = Broadcast(Leading(x), Leading(y));
     const ProductShape s = ShapeOf(n);
     const int64_t batches = Count(batch), matrix = s.rows * s.depth;
     if (batches == 0) return;
     const int16_t* input = Input(n, state, s);
-    const int16_t* weights = stored_.Weights(n, state.stored);
+    const int16_t* weights = quantized_.Weights(n, state.quantized);
     Walk<2> walk(batch, {BroadcastStrides(Leading(x), batch), BroadcastStrides(Leading(y), batch)});
     walk.Seek(0);
     for (int64_t i = 0; i < batches; ++i, walk.Next()) {
       const int16_t* a = input + walk.offset(0) * matrix;
-      if (adj_x_ && !stored_.hybrid()) a = Transposed(a, s.depth, s.rows, n.scratch<int16_t>(state.x_slot));
+      if (adj_x_ && !quantized_.hybrid())
+        a = Transposed(a, s.depth, s.rows, n.scratch<int16_t>(state.x_slot));
       const int64_t first_row = walk.offset(0) * s.rows;
       RunProduct<Sum>(
           n, state.product, s, weights + walk.offset(1) * s.columns * s.depth,
@@ -144,8 +145,8 @@ struct BatchMatMul {
           },
           [&](int64_t first, int64_t count, int64_t column, int64_t columns, const Sum* sums) {
             for (int64_t row = first; row < first + count; ++row, sums += columns)
-              stored_.Finish(n, state.stored, first_row + row, column, columns, sums,
-                             (i * s.rows + row) * s.columns + column);
+              quantized_.Finish(n, state.quantized, first_row + row, column, columns, sums,
+                                (i * s.rows + row) * s.columns + column);
           });
     }
   }
@@ -153,11 +154,11 @@ struct BatchMatMul {
   // Rows of a hybrid input have separate scales, so an adjoint input is transposed first.
   const int16_t* Input(const Node& n, const State& state, const ProductShape& s) const {
     const int64_t matrices = Count(Leading(Shape(n.in(0)))), matrix = s.rows * s.depth;
-    if (!stored_.hybrid() || !adj_x_) return stored_.Input(n, state.stored, matrices * s.rows);
+    if (!quantized_.hybrid() || !adj_x_) return quantized_.Input(n, state.quantized, matrices * s.rows);
     float* rows = n.scratch<float>(state.x_slot);
     for (int64_t i = 0; i < matrices * matrix; i += matrix)
       TransposeMatrix(n.in(0).data<const float>() + i, s.depth, s.rows, rows + i);
-    return stored_.Input(n, state.stored, matrices * s.rows, rows);
+    return quantized_.Input(n, state.quantized, matrices * s.rows, rows);
   }
 
   template <class T>
@@ -167,7 +168,7 @@ struct BatchMatMul {
   }
 
   bool adj_x_, adj_y_;
-  StoredProduct stored_;
+  QuantizedProduct quantized_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<BatchMatMul>};

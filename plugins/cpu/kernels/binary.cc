@@ -8,7 +8,7 @@
 #include "plugins/cpu/broadcast.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/stored_binary.h"
+#include "plugins/cpu/quantized_binary.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -169,10 +169,11 @@ struct Binary {
 
   explicit Binary(const Node& n) {
     if constexpr (Op::kActivates) activation_ = FusedActivation(n);
-    if (IsQuantized(n, 0)) stored_ = StoredBinary(n, kStored, activation_);
+    if (IsQuantized(n, 0)) quantized_ = QuantizedBinary(n, kQuantizedOp, activation_);
   }
   static void supports(const Node& n) {
-    if (kStored != StoredOp::kNone && IsQuantized(n, 0)) return StoredBinary::Supports(n, kStored);
+    if (kQuantizedOp != QuantizedOp::kNone && IsQuantized(n, 0))
+      return QuantizedBinary::Supports(n, kQuantizedOp);
     RequireDtype(n, 0, Op::kTypes);
     RequireDtype(n, 1, Op::kTypes);
     if constexpr (Op::kActivates) RequireActivation(n, 0);
@@ -185,7 +186,7 @@ struct Binary {
   }
   BroadcastPlan prepare(const Node& n, Plan&) const { return PlanBroadcast(Shape(n.in(0)), Shape(n.in(1))); }
   void invoke(const Node& n, const BroadcastPlan& plan) const {
-    if (IsQuantized(n, 0)) return stored_.Run(n, plan);
+    if (IsQuantized(n, 0)) return quantized_.Run(n, plan);
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() { Run<T>(n, plan); });
   }
 
@@ -223,10 +224,10 @@ struct Binary {
     }
   }
 
-  static constexpr StoredOp kStored = StoredOpOf(Op::kName);
+  static constexpr QuantizedOp kQuantizedOp = QuantizedOpOf(Op::kName);
 
   Activation activation_ = Activation::kNone;
-  StoredBinary stored_;
+  QuantizedBinary quantized_;
 };
 
 // Adds tensors of equal shape, from the first to the last.

@@ -49,8 +49,8 @@ struct Relation {
   static void supports(const Node& n) {
     if (kEquates && HasStrings(n)) return;
     if (kRelates && IsQuantized(n, 0)) {
-      RequireStored(n, 0);
-      return RequireStored(n, 1);
+      RequireQuantized(n, 0);
+      return RequireQuantized(n, 1);
     }
     RequireDtype(n, 0, Op::kTypes);
     RequireDtype(n, 1, Op::kTypes);
@@ -86,10 +86,10 @@ struct Relation {
     for (int64_t i = 0; i < Count(dims); ++i, walk.Next())
       to[i] = Op::Apply(x[walk.offset(0)], y[walk.offset(1)]);
   }
-  // A double represents the product of a float and a stored value exactly.
+  // A double represents the product of a float and a quantized value exactly.
   static void RelateReals(const Node& n, const BroadcastPlan& plan) {
     const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1));
-    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
+    Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<bool>(),
                    [x, y](T a, T b) FUSEBOX_INLINE {
                      return Op::template Apply<double>(double{x.scale} * (a - x.zero),

@@ -5,7 +5,7 @@
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
-#include "plugins/cpu/stored_map.h"
+#include "plugins/cpu/quantized_map.h"
 #include "plugins/cpu/strings.h"
 
 namespace fusebox::cpu {
@@ -32,8 +32,8 @@ struct Concatenation {
         RequireMovable(n, i);
         continue;
       }
-      RequireStored(n, i);
-      RequireStoredResult(n, i);
+      RequireQuantized(n, i);
+      RequireQuantizedResult(n, i);
     }
     if (FusedActivation(n) != Activation::kNone)
       throw Reject{"ATTR", "a concatenation with an activation is unsupported",
@@ -43,7 +43,7 @@ struct Concatenation {
   // Operands with a scale other than the result's are mapped.
   explicit Concatenation(const Node& n) {
     for (uint32_t i = 0; i < n.in_count(); ++i)
-      maps_.push_back(Rescales(n, i) ? StoredMap(n.in(i), n.out(0), kSame) : StoredMap());
+      maps_.push_back(Rescales(n, i) ? QuantizedMap(n.in(i), n.out(0), kSame) : QuantizedMap());
   }
   static bool Rescales(const Node& n, uint32_t operand) {
     return n.out_count() > 0 && IsQuantized(n, operand) &&
@@ -94,7 +94,7 @@ struct Concatenation {
 
  private:
   static constexpr auto kSame = [](auto x) { return x; };
-  std::vector<StoredMap> maps_;
+  std::vector<QuantizedMap> maps_;
 };
 
 struct Pack {

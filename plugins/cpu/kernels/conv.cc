@@ -7,12 +7,12 @@
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/patches.h"
-#include "plugins/cpu/stored_product.h"
+#include "plugins/cpu/quantized_product.h"
 
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.exact_scales = true, .halves_up = true};
+constexpr ProductOperands kOperands{.exact_scales = true, .round_half_up = true};
 
 struct Conv2D {
   static constexpr std::string_view builtin = "CONV_2D";
@@ -23,25 +23,25 @@ struct Conv2D {
     uint32_t workers = 0;  // number of scratch areas
     uint32_t slot = 0;
     ProductPlan product;
-    StoredProduct::State stored;
+    QuantizedProduct::State quantized;
   };
 
   // TFLite gives a hybrid input a zero point if the weights have per-channel scales.
   explicit Conv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
-    if (StoredProduct::Takes(n, kOperands))
-      stored_ = StoredProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);
+    if (QuantizedProduct::Takes(n, kOperands))
+      quantized_ = QuantizedProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);
   }
 
   static void supports(const Node& n) {
-    if (StoredProduct::Takes(n, kOperands)) return StoredProduct::Supports(n, kOperands);
+    if (QuantizedProduct::Takes(n, kOperands)) return QuantizedProduct::Supports(n, kOperands);
     for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
     RequireActivation(n, 0);
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 3);
-    const bool stored = StoredProduct::Takes(n, kOperands);
-    if (!stored) SameDtype(n, 0, 1);
+    const bool quantized = QuantizedProduct::Takes(n, kOperands);
+    if (!quantized) SameDtype(n, 0, 1);
     RequireRank(n, 0, 4);
     RequireRank(n, 1, 4);
     const WindowOptions w = ReadWindowOptions(n);
@@ -59,7 +59,7 @@ struct Conv2D {
                  " groups",
              Operand(1));
     }
-    if (stored) StoredProduct::Check(n, kOperands, outs);
+    if (quantized) QuantizedProduct::Check(n, kOperands, outs);
     else CheckBias(n, 2, outs);
     out.set(0, in.dtype(),
             {DimOrUnknown(in, 0), OutputSize(DimOrUnknown(in, 1), DimOrUnknown(filter, 1), w.height, w.same),
@@ -68,10 +68,10 @@ struct Conv2D {
 
   State prepare(const Node& n, Plan& plan) const {
     const ConvGeometry g(n, window_);
-    if (StoredProduct::Takes(n, kOperands)) {
+    if (QuantizedProduct::Takes(n, kOperands)) {
       State state;
-      state.stored = stored_.Prepare(n, plan, g.batch);
-      state.product = stored_.PlanSums(plan, ShapeOf(g), !g.patches_are_pixels());
+      state.quantized = quantized_.Prepare(n, plan, g.batch);
+      state.product = quantized_.PlanSums(plan, ShapeOf(g), !g.patches_are_pixels());
       return state;
     }
     if (g.patches_are_pixels()) return {};
@@ -85,8 +85,8 @@ struct Conv2D {
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (StoredProduct::Takes(n, kOperands))
-      return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
+    if (QuantizedProduct::Takes(n, kOperands))
+      return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
@@ -140,12 +140,12 @@ struct Conv2D {
   }
 
   template <class Sum>
-  void RunStored(const Node& n, const State& state) const {
+  void RunQuantized(const Node& n, const State& state) const {
     const ConvGeometry g(n, window_);
-    const int16_t* input = stored_.Input(n, state.stored, g.batch);
+    const int16_t* input = quantized_.Input(n, state.quantized, g.batch);
     const int64_t per_image = g.out_height * g.out_width;
     RunProduct<Sum>(
-        n, state.product, ShapeOf(g), stored_.Weights(n, state.stored),
+        n, state.product, ShapeOf(g), quantized_.Weights(n, state.quantized),
         [&](int64_t group, int64_t first, int64_t count, int16_t* patches) {
           if (g.patches_are_pixels()) return ProductRows{input + first * g.patch(), g.patch()};
           CopyPatches(g, input, group, first, count, patches);
@@ -153,14 +153,14 @@ struct Conv2D {
         },
         [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const Sum* sums) {
           for (int64_t pixel = first; pixel < first + count; ++pixel, sums += columns)
-            stored_.Finish(n, state.stored, pixel / per_image, channel, columns, sums,
-                           pixel * g.out_channels + channel);
+            quantized_.Finish(n, state.quantized, pixel / per_image, channel, columns, sums,
+                              pixel * g.out_channels + channel);
         });
   }
 
   WindowOptions window_;
   Activation activation_;
-  StoredProduct stored_;
+  QuantizedProduct quantized_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<Conv2D>};

@@ -5,8 +5,8 @@
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quantized_product.h"
 #include "plugins/cpu/simd.h"
-#include "plugins/cpu/stored_product.h"
 #include "plugins/cpu/window.h"
 
 namespace fusebox::cpu {
@@ -21,23 +21,23 @@ struct DepthwiseConv2D {
 
   struct State {
     uint32_t workers = 0, sums = 0;
-    StoredProduct::State stored;
+    QuantizedProduct::State quantized;
   };
 
   explicit DepthwiseConv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
-    if (StoredProduct::Takes(n, kOperands)) stored_ = StoredProduct(n, kOperands, activation_, true);
+    if (QuantizedProduct::Takes(n, kOperands)) quantized_ = QuantizedProduct(n, kOperands, activation_, true);
   }
 
   static void supports(const Node& n) {
-    if (StoredProduct::Takes(n, kOperands)) return StoredProduct::Supports(n, kOperands);
+    if (QuantizedProduct::Takes(n, kOperands)) return QuantizedProduct::Supports(n, kOperands);
     for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
     RequireActivation(n, 0);
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 3);
-    const bool stored = StoredProduct::Takes(n, kOperands);
-    if (!stored) SameDtype(n, 0, 1);
+    const bool quantized = QuantizedProduct::Takes(n, kOperands);
+    if (!quantized) SameDtype(n, 0, 1);
     RequireRank(n, 0, 4);
     RequireRank(n, 1, 4);
     const WindowOptions w = ReadWindowOptions(n);
@@ -48,7 +48,7 @@ struct DepthwiseConv2D {
       if (DimOrUnknown(filter, i) == 0) Fail("an empty filter " + Text(filter.dims()), Operand(1));
     if (channels >= 0 && outs >= 0 && (channels == 0 || outs % channels != 0))
       Fail(std::to_string(outs) + " filters for " + std::to_string(channels) + " channels", Operand(1));
-    if (stored) StoredProduct::Check(n, kOperands, outs);
+    if (quantized) QuantizedProduct::Check(n, kOperands, outs);
     else CheckBias(n, 2, outs);
     out.set(0, in.dtype(),
             {DimOrUnknown(in, 0), OutputSize(DimOrUnknown(in, 1), DimOrUnknown(filter, 1), w.height, w.same),
@@ -56,16 +56,16 @@ struct DepthwiseConv2D {
   }
 
   State prepare(const Node& n, Plan& plan) const {
-    if (!StoredProduct::Takes(n, kOperands)) return {};
+    if (!QuantizedProduct::Takes(n, kOperands)) return {};
     const uint32_t workers = std::max(1u, plan.threads());
     const int64_t pixel = Product(n.in(1).dim(3), sizeof(int64_t));
     return {workers, plan.scratch(static_cast<size_t>(Product(pixel, workers))),
-            stored_.Prepare(n, plan, n.in(0).dim(0))};
+            quantized_.Prepare(n, plan, n.in(0).dim(0))};
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (StoredProduct::Takes(n, kOperands))
-      return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
+    if (QuantizedProduct::Takes(n, kOperands))
+      return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
   }
 
@@ -117,18 +117,18 @@ struct DepthwiseConv2D {
   }
 
   template <class Sum>
-  void RunStored(const Node& n, const State& state) const {
+  void RunQuantized(const Node& n, const State& state) const {
     Job<int16_t, Sum> job{};
-    job.input = stored_.Input(n, state.stored, n.in(0).dim(0));
-    job.filter = stored_.Weights(n, state.stored);
+    job.input = quantized_.Input(n, state.quantized, n.in(0).dim(0));
+    job.filter = quantized_.Weights(n, state.quantized);
     Measure(n, job);
     const bool parallel = thread_count(n.host()) <= state.workers;
     ForRows(n, job, parallel, [&](int64_t row, uint32_t worker) {
       Sum* sums = n.scratch<Sum>(state.sums) + worker * job.out_channels;
       for (int64_t ox = 0; ox < job.out_width; ++ox) {
         Vectorized([&]() FUSEBOX_INLINE { SumPixel(job, row, ox, sums); });
-        stored_.Finish(n, state.stored, row / job.out_height, 0, job.out_channels, sums,
-                       (row * job.out_width + ox) * job.out_channels);
+        quantized_.Finish(n, state.quantized, row / job.out_height, 0, job.out_channels, sums,
+                          (row * job.out_width + ox) * job.out_channels);
       }
     });
   }
@@ -187,7 +187,7 @@ struct DepthwiseConv2D {
 
   WindowOptions window_;
   Activation activation_;
-  StoredProduct stored_;
+  QuantizedProduct quantized_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<DepthwiseConv2D>};

@@ -3,13 +3,13 @@
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/stored_product.h"
+#include "plugins/cpu/quantized_product.h"
 #include "plugins/cpu/window.h"
 
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.two_roundings = true, .halves_up = true};
+constexpr ProductOperands kOperands{.two_roundings = true, .round_half_up = true};
 
 // Operands: input, weights [outputs, depth] (constant or computed), optional bias [outputs].
 struct FullyConnected {
@@ -18,17 +18,18 @@ struct FullyConnected {
 
   struct State {
     ProductPlan product;
-    StoredProduct::State stored;
+    QuantizedProduct::State quantized;
   };
 
   explicit FullyConnected(const Node& n) : activation_(FusedActivation(n)) {
-    if (StoredProduct::Takes(n, kOperands))
-      stored_ = StoredProduct(n, kOperands, activation_, n.attrs().b("asymmetric_quantize_inputs", false));
+    if (QuantizedProduct::Takes(n, kOperands))
+      quantized_ =
+          QuantizedProduct(n, kOperands, activation_, n.attrs().b("asymmetric_quantize_inputs", false));
   }
 
   static void supports(const Node& n) {
-    if (StoredProduct::Takes(n, kOperands)) {
-      StoredProduct::Supports(n, kOperands);
+    if (QuantizedProduct::Takes(n, kOperands)) {
+      QuantizedProduct::Supports(n, kOperands);
     } else {
       for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
       RequireActivation(n, 0);
@@ -40,12 +41,12 @@ struct FullyConnected {
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 2, 3);
-    const bool stored = StoredProduct::Takes(n, kOperands);
-    if (!stored) SameDtype(n, 0, 1);
+    const bool quantized = QuantizedProduct::Takes(n, kOperands);
+    if (!quantized) SameDtype(n, 0, 1);
     RequireRank(n, 1, 2);
     const Tensor in = n.in(0), weights = n.in(1);
     const int64_t outputs = DimOrUnknown(weights, 0), depth = DimOrUnknown(weights, 1);
-    if (stored) StoredProduct::Check(n, kOperands, outputs);
+    if (quantized) QuantizedProduct::Check(n, kOperands, outputs);
     else CheckBias(n, 2, outputs);
     const bool keep = n.attrs().b("keep_num_dims", false);
     if (in.rank() < 0) {
@@ -63,14 +64,14 @@ struct FullyConnected {
   }
 
   State prepare(const Node& n, Plan& plan) const {
-    if (!StoredProduct::Takes(n, kOperands)) return {};
+    if (!QuantizedProduct::Takes(n, kOperands)) return {};
     const ProductShape shape = ShapeOf(n);
-    return {stored_.PlanSums(plan, shape, false), stored_.Prepare(n, plan, shape.rows)};
+    return {quantized_.PlanSums(plan, shape, false), quantized_.Prepare(n, plan, shape.rows)};
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (StoredProduct::Takes(n, kOperands))
-      return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
+    if (QuantizedProduct::Takes(n, kOperands))
+      return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const Tensor weights = n.in(1), out = n.out(0);
       RowProduct<T> product{};
@@ -106,22 +107,22 @@ struct FullyConnected {
   }
 
   template <class Sum>
-  void RunStored(const Node& n, const State& state) const {
+  void RunQuantized(const Node& n, const State& state) const {
     const ProductShape shape = ShapeOf(n);
-    const int16_t* input = stored_.Input(n, state.stored, shape.rows);
+    const int16_t* input = quantized_.Input(n, state.quantized, shape.rows);
     RunProduct<Sum>(
-        n, state.product, shape, stored_.Weights(n, state.stored),
+        n, state.product, shape, quantized_.Weights(n, state.quantized),
         [&](int64_t, int64_t first, int64_t, int16_t*) {
           return ProductRows{input + first * shape.depth, shape.depth};
         },
         [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const Sum* sums) {
           for (int64_t row = first; row < first + count; ++row, sums += columns)
-            stored_.Finish(n, state.stored, row, channel, columns, sums, row * shape.columns + channel);
+            quantized_.Finish(n, state.quantized, row, channel, columns, sums, row * shape.columns + channel);
         });
   }
 
   Activation activation_;
-  StoredProduct stored_;
+  QuantizedProduct quantized_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<FullyConnected>};

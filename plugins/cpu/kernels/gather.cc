@@ -153,8 +153,8 @@ struct ScatterNd {
   static void supports(const Node& n) {
     RequireDtype(n, 0, kIndices);
     if (!IsQuantized(n, 1)) return RequireDtype(n, 1, kAllNumbers);
-    // Stored values are added directly, and absent elements are stored as 0.
-    RequireStored(n, 1);
+    // Quantized values are added directly, and absent elements are quantized as 0.
+    RequireQuantized(n, 1);
     RequireSameQuant(n, 1);
     if (AffineOf(n.in(1)).zero != 0) throw Reject{"QUANT", "updates with a zero point", Operand(1)};
   }

@@ -16,7 +16,7 @@ namespace {
 
 struct Average {
   static constexpr std::string_view kName = "AVERAGE_POOL_2D";
-  static constexpr bool kOfStored = true;  // also quantized values
+  static constexpr bool kOfQuantized = true;  // also quantized values
   template <class T>
   using Total = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
   template <class T>
@@ -37,7 +37,7 @@ struct Average {
 
 struct Max {
   static constexpr std::string_view kName = "MAX_POOL_2D";
-  static constexpr bool kOfStored = true;
+  static constexpr bool kOfQuantized = true;
   template <class T>
   using Total = T;
   template <class T>
@@ -55,7 +55,7 @@ struct Max {
 // Root mean square.
 struct Norm {
   static constexpr std::string_view kName = "L2_POOL_2D";
-  static constexpr bool kOfStored = false;
+  static constexpr bool kOfQuantized = false;
   template <class T>
   using Total = T;
   template <class T>
@@ -78,10 +78,10 @@ struct Pool {
   explicit Pool(const Node& n) : options_(n), activation_(FusedActivation(n)) {}
 
   static void supports(const Node& n) {
-    if (Op::kOfStored && IsQuantized(n, 0)) {
-      RequireStoredMap(n);
+    if (Op::kOfQuantized && IsQuantized(n, 0)) {
+      RequireQuantizedMap(n);
       RequireSameQuant(n, 0);
-      return RequireStoredActivation(n);
+      return RequireQuantizedActivation(n);
     }
     RequireDtype(n, 0, kFloats);
     RequireActivation(n, 0);
@@ -100,8 +100,8 @@ struct Pool {
   }
 
   void invoke(const Node& n) const {
-    if constexpr (Op::kOfStored) {
-      if (IsQuantized(n, 0)) return RunStored(n);
+    if constexpr (Op::kOfQuantized) {
+      if (IsQuantized(n, 0)) return RunQuantized(n);
     }
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       Run<T>(n, [this](T* pixel, int64_t channels) {
@@ -123,9 +123,9 @@ struct Pool {
     }
   };
 
-  void RunStored(const Node& n) const {
-    const StoredRange range(activation_, n.out(0));
-    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
+  void RunQuantized(const Node& n) const {
+    const QuantizedRange range(activation_, n.out(0));
+    Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
       Run<T>(n, [range](T* pixel, int64_t channels) {
         for (int64_t c = 0; c < channels; ++c) pixel[c] = static_cast<T>(range(pixel[c]));
       });

@@ -7,16 +7,16 @@
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/elementwise.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/quantized_map.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
-#include "plugins/cpu/stored_map.h"
 
 namespace fusebox::cpu {
 namespace {
 
-constexpr Types<int8_t, uint8_t, int16_t, int32_t> kAnyStored;
+constexpr Types<int8_t, uint8_t, int16_t, int32_t> kAnyQuantized;
 
-// Here i32 is a stored type as well.
+// Here i32 is a quantized type as well.
 bool HasScale(const Tensor& t) {
   return IsQuantized(t) || (t.dtype() == FBX_I32 && t.quant() && t.quant()->kind != FBX_QUANT_NONE);
 }
@@ -55,7 +55,7 @@ void ForEachRun(const Node& n, const Tensor& t, const F& f) {
 // Rounds half away from zero, saturates; NaN becomes the zero point. In double, because rounding the quotient
 // to float first could produce a false tie.
 template <class S>
-S Stored(double x, float scale, int64_t zero) {
+S Quantized(double x, float scale, int64_t zero) {
   constexpr double kLow = std::numeric_limits<S>::lowest(), kHigh = std::numeric_limits<S>::max();
   const double q = std::round(x / scale) + static_cast<double>(zero);
   if (std::isnan(q)) return static_cast<S>(zero);
@@ -66,7 +66,7 @@ struct Quantize {
   static constexpr std::string_view builtin = "QUANTIZE";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // Requantization between stored types.
+  // Requantization between quantized types.
   explicit Quantize(const Node& n) {
     if (!HasScale(n.in(0))) return;
     from_ = AffineOf(n.in(0)), to_ = AffineOf(n.out(0));
@@ -80,7 +80,7 @@ struct Quantize {
     }
     RequireDtype(n, 0, kFloats);
     if (n.out_count() == 0) return;
-    if (!Contains(kAnyStored, n.out(0).dtype()))
+    if (!Contains(kAnyQuantized, n.out(0).dtype()))
       throw Reject{"DTYPE", "a result of dtype " + std::string(dtype_name(n.out(0).dtype())), "result 0"};
     RequireStated(n.out(0), "result 0");
   }
@@ -89,7 +89,7 @@ struct Quantize {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 1, 1);
     const fbx_dtype dtype = n.out(0).dtype();
-    if (!Contains(kAnyStored, dtype))
+    if (!Contains(kAnyQuantized, dtype))
       Fail("cannot quantize to " + std::string(dtype_name(dtype)), "result 0");
     if (n.in(0).rank() < 0) return out.unranked(0, dtype);
     out.set(0, dtype, n.in(0).dims());
@@ -98,11 +98,11 @@ struct Quantize {
   void invoke(const Node& n) const {
     if (HasScale(n.in(0))) return Requantize(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      Dispatch(kAnyStored, n.out(0).dtype(), [&]<class S>() {
+      Dispatch(kAnyQuantized, n.out(0).dtype(), [&]<class S>() {
         const T* x = n.in(0).data<const T>();
         S* y = n.out(0).data<S>();
         ForEachRun(n, n.out(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
-          for (int64_t i = first; i < first + count; ++i) y[i] = Stored<S>(x[i], scale, zero);
+          for (int64_t i = first; i < first + count; ++i) y[i] = Quantized<S>(x[i], scale, zero);
         });
       });
     });
@@ -110,7 +110,7 @@ struct Quantize {
 
  private:
   static void RequireOneScale(Tensor t, const std::string& subject) {
-    if (!Contains(kAnyStored, t.dtype()))
+    if (!Contains(kAnyQuantized, t.dtype()))
       throw Reject{"DTYPE", "quantized " + std::string(dtype_name(t.dtype())) + " is unsupported", subject};
     if (!HasScale(t)) throw Reject{"QUANT", "no scale", subject};
     RequireScales(t, subject);
@@ -118,8 +118,8 @@ struct Quantize {
   }
 
   void Requantize(const Node& n) const {
-    Dispatch(kAnyStored, n.in(0).dtype(), [&]<class F>() {
-      Dispatch(kAnyStored, n.out(0).dtype(), [&]<class T>() { Requantize<F, T>(n); });
+    Dispatch(kAnyQuantized, n.in(0).dtype(), [&]<class F>() {
+      Dispatch(kAnyQuantized, n.out(0).dtype(), [&]<class T>() { Requantize<F, T>(n); });
     });
   }
   template <class From, class To>
@@ -153,7 +153,8 @@ struct Dequantize {
 
   static void supports(const Node& n) {
     if (n.in(0).dtype() == FBX_F16) return;
-    if (!Contains(kAnyStored, n.in(0).dtype()) && n.in(0).dtype() != FBX_I4) RejectDtype(n.in(0).dtype(), 0);
+    if (!Contains(kAnyQuantized, n.in(0).dtype()) && n.in(0).dtype() != FBX_I4)
+      RejectDtype(n.in(0).dtype(), 0);
     RequireStated(n.in(0), "operand 0");
   }
 
@@ -167,7 +168,7 @@ struct Dequantize {
     float* y = n.out(0).data<float>();
     if (n.in(0).dtype() == FBX_F16) return FromHalf(n, y);
     if (n.in(0).dtype() == FBX_I4) return FromNibbles(n, y);
-    Dispatch(kAnyStored, n.in(0).dtype(), [&]<class S>() {
+    Dispatch(kAnyQuantized, n.in(0).dtype(), [&]<class S>() {
       const S* x = n.in(0).data<const S>();
       ForEachRun(n, n.in(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
         for (int64_t i = first; i < first + count; ++i) y[i] = scale * static_cast<float>(x[i] - zero);

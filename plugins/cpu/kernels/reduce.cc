@@ -8,9 +8,9 @@
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quant.h"
+#include "plugins/cpu/quantized_reduce.h"
 #include "plugins/cpu/shape.h"
 #include "plugins/cpu/simd.h"
-#include "plugins/cpu/stored_reduce.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -179,14 +179,14 @@ struct Reduce {
   static constexpr std::string_view builtin = Op::kName;
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // Quantized: sums and means are scaled, products use real numbers, extremes compare stored values.
+  // Quantized: sums and means are scaled, products use real numbers, extremes compare quantized values.
   static constexpr bool kSums = std::is_base_of_v<Sum, Op>;
   static constexpr bool kMultiplies = std::is_same_v<Prod, Op>;
   static constexpr bool kSelects = std::is_base_of_v<ReduceMax, Op>;
 
   static void supports(const Node& n) {
     if ((kSums || kMultiplies || kSelects) && IsQuantized(n, 0)) {
-      RequireStoredMap(n);
+      RequireQuantizedMap(n);
       if (kSelects) RequireSameQuant(n, 0);
       return;
     }
@@ -227,7 +227,7 @@ struct Reduce {
     const ReducePlan plan = n.in(1).is_const() ? prepared : PlanReduce(n);
     if constexpr (kSums || kMultiplies) {
       if (IsQuantized(n, 0))
-        return Dispatch(kStored, n.in(0).dtype(), [&]<class T>() { RunQuantized<T>(n, plan); });
+        return Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() { RunQuantized<T>(n, plan); });
     }
     Dispatch(Op::kTypes, n.in(0).dtype(), [&]<class T>() {
       const auto finish = [](auto total, int64_t folds) { return Op::template Finish<T>(total, folds); };
@@ -246,15 +246,15 @@ struct Reduce {
   static void RunQuantized(const Node& n, const ReducePlan& plan) {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
     const int64_t folds = Folds(plan);
-    if constexpr (kMultiplies) return RunProducts(n, plan, StoredProd<T>(from, to, folds));
+    if constexpr (kMultiplies) return RunProducts(n, plan, QuantizedProd<T>(from, to, folds));
     const auto load = [](T x) FUSEBOX_INLINE { return int64_t{x}; };
     if constexpr (std::is_same_v<Op, Mean>)
-      return Run<T, int64_t>(n, plan, load, StoredMean<T>(from, to, IsOfImage(n), folds));
-    Run<T, int64_t>(n, plan, load, StoredSum<T>(from, to, folds));
+      return Run<T, int64_t>(n, plan, load, QuantizedMean<T>(from, to, IsOfImage(n), folds));
+    Run<T, int64_t>(n, plan, load, QuantizedSum<T>(from, to, folds));
   }
 
   template <class T>
-  static void RunProducts(const Node& n, const ReducePlan& plan, const StoredProd<T>& product) {
+  static void RunProducts(const Node& n, const ReducePlan& plan, const QuantizedProd<T>& product) {
     const T* in = n.in(0).data<const T>();
     T* out = n.out(0).data<T>();
     const int64_t columns = plan.inner_folded ? 1 : plan.inner;
@@ -272,7 +272,7 @@ struct Reduce {
 
   // In element order: each factor is rounded.
   template <class T>
-  static T ProductOf(const ReducePlan& plan, const T* in, const StoredProd<T>& product) {
+  static T ProductOf(const ReducePlan& plan, const T* in, const QuantizedProd<T>& product) {
     const int64_t run = plan.inner_folded ? plan.inner : 1;
     if (Folds(plan) == 0) return product.OfNothing();
     Walk<1> folded(plan.folded, {plan.folded_strides});

@@ -91,7 +91,7 @@ struct ResizeBilinear {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
   static void supports(const Node& n) {
     if (IsQuantized(n, 0)) {
-      RequireStoredMap(n);
+      RequireQuantizedMap(n);
       return RequireSameQuant(n, 0);
     }
     RequireDtype(n, 0, kFloats);

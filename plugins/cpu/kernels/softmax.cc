@@ -22,7 +22,7 @@ void InferRows(const Node& n, Infer& out) {
 }
 
 void RequireFloatsOrBytes(const Node& n) {
-  if (IsQuantized(n, 0)) RequireStoredMap(n);
+  if (IsQuantized(n, 0)) RequireQuantizedMap(n);
   else RequireDtype(n, 0, kFloats);
 }
 
@@ -70,7 +70,7 @@ struct Softmax {
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
   explicit Softmax(const Node& n) : beta_(n.attrs().f64("beta", 0)) {}
   static void supports(const Node& n) {
-    if (Widens(n)) return RequireStored(n, 0), RequireStored(n.out(0), "result 0");
+    if (Widens(n)) return RequireQuantized(n, 0), RequireQuantized(n.out(0), "result 0");
     RequireFloatsOrBytes(n);
   }
   static void infer(const Node& n, Infer& out) {
@@ -147,7 +147,7 @@ struct LogSoftmax {
  private:
   static void InvokeQuantized(const Node& n) {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
-    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
+    Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
         const T most = Largest(x, length);
         const double scale = from.scale;
@@ -165,7 +165,7 @@ struct L2Normalization {
   explicit L2Normalization(const Node& n) : activation_(FusedActivation(n)) {}
   static void supports(const Node& n) {
     RequireFloatsOrBytes(n);
-    if (IsQuantized(n, 0)) RequireStoredActivation(n);
+    if (IsQuantized(n, 0)) RequireQuantizedActivation(n);
     else RequireActivation(n, 0);
   }
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
@@ -185,8 +185,8 @@ struct L2Normalization {
   // The operand's scale cancels out.
   void InvokeQuantized(const Node& n) const {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
-    const StoredRange range(activation_, n.out(0));
-    Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
+    const QuantizedRange range(activation_, n.out(0));
+    Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
       ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
         const double norm = std::max(std::sqrt(SumOf<double>(length,
                                                              [&](int64_t i) {

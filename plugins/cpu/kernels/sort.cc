@@ -19,10 +19,10 @@ namespace {
 struct TopK {
   static constexpr std::string_view builtin = "TOPK_V2";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
-  // A positive scale preserves the order of stored values.
+  // A positive scale preserves the order of quantized values.
   static void supports(const Node& n) {
     if (!IsQuantized(n, 0)) return RequireDtype(n, 0, kAllNumbers);
-    RequireStored(n, 0);
+    RequireQuantized(n, 0);
     RequireSameQuant(n, 0);
   }
 

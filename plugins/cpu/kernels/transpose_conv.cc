@@ -6,7 +6,7 @@
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
-#include "plugins/cpu/stored_product.h"
+#include "plugins/cpu/quantized_product.h"
 #include "plugins/cpu/window.h"
 
 namespace fusebox::cpu {
@@ -23,23 +23,23 @@ struct TransposeConv {
 
   struct State {
     uint32_t workers, slot, sums = 0;  // products of a tap; sums of a result row
-    StoredProduct::State stored;
+    QuantizedProduct::State quantized;
   };
 
   explicit TransposeConv(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
-    if (StoredProduct::Takes(n, kOperands)) stored_ = StoredProduct(n, kOperands, activation_, true);
+    if (QuantizedProduct::Takes(n, kOperands)) quantized_ = QuantizedProduct(n, kOperands, activation_, true);
   }
 
   static void supports(const Node& n) {
-    if (StoredProduct::Takes(n, kOperands)) return StoredProduct::Supports(n, kOperands);
+    if (QuantizedProduct::Takes(n, kOperands)) return QuantizedProduct::Supports(n, kOperands);
     for (uint32_t i = 1; i < 4; ++i) RequireDtype(n, i, kFloats);
     RequireActivation(n, 1);
   }
 
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 4);
-    const bool stored = StoredProduct::Takes(n, kOperands);
-    if (!stored) SameDtype(n, 1, 2);
+    const bool quantized = QuantizedProduct::Takes(n, kOperands);
+    if (!quantized) SameDtype(n, 1, 2);
     RequireRank(n, 0, 1);
     RequireRank(n, 1, 4);
     RequireRank(n, 2, 4);
@@ -48,7 +48,7 @@ struct TransposeConv {
     for (int i = 1; i < 3; ++i)
       if (DimOrUnknown(filter, i) == 0) Fail("an empty filter " + Text(filter.dims()), Operand(1));
     SameDim(DimOrUnknown(filter, 3), DimOrUnknown(in, 3), "channels of the filter and of the input");
-    if (n.has_in(3) && !stored) SameDtype(n, 2, 3);
+    if (n.has_in(3) && !quantized) SameDtype(n, 2, 3);
     if (n.has_in(3) && n.in(3).is_static())
       SameDim(Count(n.in(3).dims()), DimOrUnknown(filter, 0), "the bias and the filters");
     if (!n.in(0).has_value()) {
@@ -67,16 +67,16 @@ struct TransposeConv {
     const bool wide = n.in(2).dtype() == FBX_F64 || n.in(2).dtype() == FBX_I16;
     const int64_t bytes = Product(Product(n.in(2).dim(2), n.in(1).dim(0)), wide ? 8 : 4);
     State state{workers, plan.scratch(static_cast<size_t>(Product(bytes, workers))), 0, {}};
-    if (!StoredProduct::Takes(n, kOperands)) return state;
+    if (!QuantizedProduct::Takes(n, kOperands)) return state;
     const int64_t row = Product(Product(n.out(0).dim(2), n.out(0).dim(3)), wide ? 8 : 4);
     state.sums = plan.scratch(static_cast<size_t>(Product(row, workers)));
-    state.stored = stored_.Prepare(n, plan, n.in(2).dim(0));
+    state.quantized = quantized_.Prepare(n, plan, n.in(2).dim(0));
     return state;
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (StoredProduct::Takes(n, kOperands))
-      return stored_.WithSums([&]<class Sum>() { RunStored<Sum>(n, state); });
+    if (QuantizedProduct::Takes(n, kOperands))
+      return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
     Dispatch(kFloats, n.in(2).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
@@ -124,15 +124,15 @@ struct TransposeConv {
   }
 
   template <class Sum>
-  void RunStored(const Node& n, const State& state) const {
-    const Job<int16_t> job =
-        JobOf(n, stored_.Input(n, state.stored, n.in(2).dim(0)), stored_.Weights(n, state.stored));
+  void RunQuantized(const Node& n, const State& state) const {
+    const Job<int16_t> job = JobOf(n, quantized_.Input(n, state.quantized, n.in(2).dim(0)),
+                                   quantized_.Weights(n, state.quantized));
     ForRows(n, state, job, [&](int64_t row, uint32_t worker) {
       Sum* sums = n.scratch<Sum>(state.sums) + worker * job.out_width * job.out_channels;
       SumRow(job, row, n.scratch<Sum>(state.slot) + worker * job.in_width * job.out_channels, sums);
       for (int64_t x = 0; x < job.out_width; ++x, sums += job.out_channels)
-        stored_.Finish(n, state.stored, row / job.out_height, 0, job.out_channels, sums,
-                       (row * job.out_width + x) * job.out_channels);
+        quantized_.Finish(n, state.quantized, row / job.out_height, 0, job.out_channels, sums,
+                          (row * job.out_width + x) * job.out_channels);
     });
   }
 
@@ -195,7 +195,7 @@ struct TransposeConv {
 
   WindowOptions window_;
   Activation activation_;
-  StoredProduct stored_;
+  QuantizedProduct quantized_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<TransposeConv>};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of bytes that end halfway between two stored values, where stock TFLite rounds differently from op to
-// op: what is expected is what it computes. It rounds twice, so that a quarter may become one.
+// Sums of bytes that end halfway between two quantized values, where stock TFLite rounds differently from op
+// to op: what is expected is what it computes. It rounds twice, so that a quarter may become one.
 #include "tests/conformance/case.h"
 
 namespace fusebox::conformance {

@@ -31,7 +31,7 @@ Data HardSwishOfBytes(const Data& x, float scale, int64_t zero) {
     const double product = std::trunc(std::floor((gate + 32768) / 2) * std::round(fine * factor) / 32768);
     y.push_back(std::round(product * std::exp2(power)) * scale);
   }
-  return ToStored<S>(x.dims, y, scale, zero);
+  return Quantize<S>(x.dims, y, scale, zero);
 }
 
 template <class S>
@@ -39,14 +39,14 @@ void AddUnary(Cases& c) {
   using K = Kind<S>;
   constexpr float k = K::kStep;
   const int64_t zero = K::kMiddle + 5, low = K::kLow;
-  const Data x = Stored<S>({3, 100}, 1, 0.05f * k, zero);
+  const Data x = RandomQuantized<S>({3, 100}, 1, 0.05f * k, zero);
   const auto add = [&](const char* op, float scale, int64_t to_zero, auto f, std::vector<Attr> attrs = {},
                        double steps = Kind<S>::kWide ? 1 : 0) {
     c.push_back({.name = std::string(K::Name()) + " by value",
                  .op = op,
                  .operands = {x},
                  .attrs = std::move(attrs),
-                 .results = {ToStored<S>(x.dims, Each(x, f), scale * k, to_zero)},
+                 .results = {Quantize<S>(x.dims, Each(x, f), scale * k, to_zero)},
                  .atol = steps});
   };
   add("LOGISTIC", 1.0f / 256, low, [](double v) { return 1 / (1 + std::exp(-v)); });
@@ -67,7 +67,7 @@ void AddUnary(Cases& c) {
   c.push_back({.name = std::string(K::Name()) + " to another scale",
                .op = "QUANTIZE",
                .operands = {x},
-               .results = {ToStored<S>(x.dims, Each(x, [](double v) { return v; }), 0.07f * k, 1)},
+               .results = {Quantize<S>(x.dims, Each(x, [](double v) { return v; }), 0.07f * k, 1)},
                .atol = 1});
 }
 
@@ -77,7 +77,8 @@ void AddBinary(Cases& c) {
   constexpr float k = K::kStep;
   const std::string type = K::Name();
   const int64_t zero = K::Zero(-7);
-  const Data x = Stored<S>({4, 33}, 2, 0.04f * k, zero), y = Stored<S>({33}, 3, 0.07f * k, K::Zero(2));
+  const Data x = RandomQuantized<S>({4, 33}, 2, 0.04f * k, zero),
+             y = RandomQuantized<S>({33}, 3, 0.07f * k, K::Zero(2));
   const auto add = [&](const char* op, float scale, auto f) {
     for (const char* activation : {"NONE", "RELU"}) {
       const bool clamps = activation[0] == 'R';
@@ -89,7 +90,7 @@ void AddBinary(Cases& c) {
                    .op = op,
                    .operands = {x, y},
                    .attrs = {{"fused_activation_function", activation}},
-                   .results = {ToStored<S>(x.dims, z, scale * k, zero)},
+                   .results = {Quantize<S>(x.dims, z, scale * k, zero)},
                    .atol = 1});
     }
   };
@@ -97,10 +98,10 @@ void AddBinary(Cases& c) {
   add("SUB", 0.1f, [](double a, double b) { return a - b; });
   add("MUL", 0.4f, [](double a, double b) { return a * b; });
   add("SQUARED_DIFFERENCE", 1.0f, [](double a, double b) { return (a - b) * (a - b); });
-  const Data same = Stored<S>({4, 33}, 4, 0.04f * k, zero);
+  const Data same = RandomQuantized<S>({4, 33}, 4, 0.04f * k, zero);
   std::vector<double> most;
   for (int64_t i = 0; i < x.count(); ++i) most.push_back(std::max(Real(x, i), Real(same, i)));
-  const Data bigger = ToStored<S>(x.dims, most, 0.04f * k, zero);
+  const Data bigger = Quantize<S>(x.dims, most, 0.04f * k, zero);
   c.push_back({.name = type, .op = "MAXIMUM", .operands = {x, same}, .results = {bigger}});
   c.push_back({.name = type + " of two scales",
                .op = "MAXIMUM",
@@ -125,7 +126,7 @@ Data Products(const Data& x, float scale, int64_t zero) {
     product = i % 12 < 4 ? next : std::floor(product * next * upper + 0.5);
   }
   for (double& product : products) product = std::floor(product * upper + 0.5) * scale;
-  return ToStored<S>({2, 4}, products, scale, zero);
+  return Quantize<S>({2, 4}, products, scale, zero);
 }
 
 template <class S>
@@ -134,7 +135,7 @@ void AddRest(Cases& c) {
   constexpr float k = K::kStep;
   const std::string type = K::Name();
   const int64_t low = K::kLow, zero = K::Zero(2);
-  const Data x = Stored<S>({1, 4, 4, 3}, 21, 0.1f * k, zero);
+  const Data x = RandomQuantized<S>({1, 4, 4, 3}, 21, 0.1f * k, zero);
   std::vector<double> pooled, most, mean, sum(3);
   for (int64_t i = 0; i < 12; ++i) {
     const int64_t ch = i % 3, at = (i / 3 / 2 * 2 * 4 + i / 3 % 2 * 2) * 3 + ch;
@@ -147,14 +148,14 @@ void AddRest(Cases& c) {
   const std::vector<Attr> half = {
       {"padding", "VALID"}, {"stride_h", 2}, {"stride_w", 2}, {"filter_height", 2}, {"filter_width", 2}};
   const Data axes = I32({2}, {1, 2});
-  c.push_back({type, "AVERAGE_POOL_2D", {x}, half, {ToStored<S>({1, 2, 2, 3}, pooled, 0.1f * k, zero)}, 1});
-  c.push_back({type, "MAX_POOL_2D", {x}, half, {ToStored<S>({1, 2, 2, 3}, most, 0.1f * k, zero)}});
-  c.push_back({type, "MEAN", {x, axes}, {}, {ToStored<S>({1, 3}, mean, 0.02f * k, low)}});
-  const Data few = Stored<S>({2, 3, 4}, 22, 0.02f * k, zero), along = I32({1}, {1});
+  c.push_back({type, "AVERAGE_POOL_2D", {x}, half, {Quantize<S>({1, 2, 2, 3}, pooled, 0.1f * k, zero)}, 1});
+  c.push_back({type, "MAX_POOL_2D", {x}, half, {Quantize<S>({1, 2, 2, 3}, most, 0.1f * k, zero)}});
+  c.push_back({type, "MEAN", {x, axes}, {}, {Quantize<S>({1, 3}, mean, 0.02f * k, low)}});
+  const Data few = RandomQuantized<S>({2, 3, 4}, 22, 0.02f * k, zero), along = I32({1}, {1});
   c.push_back({type, "REDUCE_PROD", {few, along}, {}, {Products<S>(few, 0.1f * k, zero)}});
-  c.push_back({type, "SUM", {x, axes}, {}, {ToStored<S>({1, 3}, sum, 0.5f * k, zero)}});
+  c.push_back({type, "SUM", {x, axes}, {}, {Quantize<S>({1, 3}, sum, 0.5f * k, zero)}});
 
-  const Data rows = Stored<S>({3, 10}, 22, 0.05f * k, zero);
+  const Data rows = RandomQuantized<S>({3, 10}, 22, 0.05f * k, zero);
   std::vector<double> soft, log_soft, unit;
   for (int64_t r = 0; r < 3; ++r) {
     double powers = 0, squares = 0;
@@ -169,24 +170,25 @@ void AddRest(Cases& c) {
     }
   }
   c.push_back(
-      {type, "SOFTMAX", {rows}, {{"beta", 1.0}}, {ToStored<S>({3, 10}, soft, 1.0f / 256 * k, low)}, 1});
-  c.push_back({type, "LOG_SOFTMAX", {rows}, {}, {ToStored<S>({3, 10}, log_soft, 16.0f / 256 * k, K::kHigh)}});
+      {type, "SOFTMAX", {rows}, {{"beta", 1.0}}, {Quantize<S>({3, 10}, soft, 1.0f / 256 * k, low)}, 1});
+  c.push_back({type, "LOG_SOFTMAX", {rows}, {}, {Quantize<S>({3, 10}, log_soft, 16.0f / 256 * k, K::kHigh)}});
   c.push_back(
-      {type, "L2_NORMALIZATION", {rows}, {}, {ToStored<S>({3, 10}, unit, 1.0f / 128 * k, K::kMiddle)}, 1});
+      {type, "L2_NORMALIZATION", {rows}, {}, {Quantize<S>({3, 10}, unit, 1.0f / 128 * k, K::kMiddle)}, 1});
 
-  const Data alpha = Stored<S>({3}, 23, 0.01f * k, zero);
+  const Data alpha = RandomQuantized<S>({3}, 23, 0.01f * k, zero);
   std::vector<double> bent, product;
   for (int64_t i = 0; i < x.count(); ++i)
     bent.push_back(Real(x, i) >= 0 ? Real(x, i) : Real(x, i) * Real(alpha, i % 3));
-  c.push_back({type, "PRELU", {x, alpha}, {}, {ToStored<S>(x.dims, bent, 0.12f * k, zero)}, 1});
+  c.push_back({type, "PRELU", {x, alpha}, {}, {Quantize<S>(x.dims, bent, 0.12f * k, zero)}, 1});
 
-  const Data a = Stored<S>({2, 3, 5}, 24, 0.1f * k, zero), b = Stored<S>({5, 4}, 25, 0.05f * k, K::Zero(-18));
+  const Data a = RandomQuantized<S>({2, 3, 5}, 24, 0.1f * k, zero),
+             b = RandomQuantized<S>({5, 4}, 25, 0.05f * k, K::Zero(-18));
   for (int64_t i = 0; i < 24; ++i) {
     double dot = 0;
     for (int64_t p = 0; p < 5; ++p) dot += Real(a, i / 4 * 5 + p) * Real(b, p * 4 + i % 4);
     product.push_back(dot);
   }
-  c.push_back({type, "BATCH_MATMUL", {a, b}, {}, {ToStored<S>({2, 3, 4}, product, 1.0f * k, zero)}, 1});
+  c.push_back({type, "BATCH_MATMUL", {a, b}, {}, {Quantize<S>({2, 3, 4}, product, 1.0f * k, zero)}, 1});
 
   c.push_back({type,
                "RESIZE_BILINEAR",
@@ -196,7 +198,7 @@ void AddRest(Cases& c) {
                1});
 }
 
-// Rows of real numbers from stored ones, what is compared across scales, and what only the stored values
+// Rows of real numbers from stored ones, what is compared across scales, and what only the quantized values
 // decide.
 void AddMixed(Cases& c) {
   const Data bytes = I8({2, 2}, {-3, 5, 7, 9}).Quantized(0.5f, 1);

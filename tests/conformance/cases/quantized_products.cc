@@ -44,7 +44,7 @@ void AddProducts(Cases& c, bool per_channel) {
   const std::string name = std::string(K::Name()) + (per_channel ? ", a scale per channel" : "");
   const int64_t zero = K::Zero(3);
   const auto weights = [&](Dims dims, int32_t axis) {
-    Data w = Stored<W>(dims, 12, 0.02f, per_channel ? 0 : Kind<W>::Zero(3));
+    Data w = RandomQuantized<W>(dims, 12, 0.02f, per_channel ? 0 : Kind<W>::Zero(3));
     if (per_channel) {
       const auto channels = static_cast<size_t>(dims[static_cast<size_t>(axis)]);
       w.quant = {{}, std::vector<int64_t>(channels, 0), axis};
@@ -56,17 +56,17 @@ void AddProducts(Cases& c, bool per_channel) {
       K::kWide ? I64({5}, {256000, -512000, 0, 76800, 1024}) : I32({5}, {1000, -2000, 0, 300, 4});
   const std::vector<Attr> valid = {{"padding", "VALID"}, {"stride_h", 1}, {"stride_w", 1}};
   for (const int64_t f : {1, 3}) {
-    const Data x = Stored<S>({1, 6, 7, 9}, 11, 0.1f * k, zero), w = weights({5, f, f, 9}, 0);
+    const Data x = RandomQuantized<S>({1, 6, 7, 9}, 11, 0.1f * k, zero), w = weights({5, f, f, 9}, 0);
     c.push_back({.name = name + (f == 1 ? ", pixels" : ", patches"),
                  .op = "CONV_2D",
                  .operands = {x, w, bias},
                  .attrs = valid,
-                 .results = {ToStored<S>({1, 7 - f, 8 - f, 5}, Convolved(x, w, RealBias(bias, x, w)),
+                 .results = {Quantize<S>({1, 7 - f, 8 - f, 5}, Convolved(x, w, RealBias(bias, x, w)),
                                          0.5f * k, zero)},
                  .atol = 1});
   }
   {
-    const Data x = Stored<S>({3, 70}, 13, 0.1f * k, zero), w = weights({5, 70}, 0);
+    const Data x = RandomQuantized<S>({3, 70}, 13, 0.1f * k, zero), w = weights({5, 70}, 0);
     std::vector<double> y;
     const std::vector<double> b = RealBias(bias, x, w);
     for (int64_t i = 0; i < 15; ++i) {
@@ -78,11 +78,11 @@ void AddProducts(Cases& c, bool per_channel) {
                  .op = "FULLY_CONNECTED",
                  .operands = {x, w, bias},
                  .attrs = {{"fused_activation_function", "RELU"}},
-                 .results = {ToStored<S>({3, 5}, y, 0.3f * k, zero)},
+                 .results = {Quantize<S>({3, 5}, y, 0.3f * k, zero)},
                  .atol = 1});
   }
   {
-    const Data x = Stored<S>({1, 5, 4, 5}, 14, 0.1f * k, zero), w = weights({1, 3, 3, 5}, 3);
+    const Data x = RandomQuantized<S>({1, 5, 4, 5}, 14, 0.1f * k, zero), w = weights({1, 3, 3, 5}, 3);
     const std::vector<double> b = RealBias(bias, x, w);
     std::vector<double> y;
     for (int64_t i = 0; i < 5 * 4 * 5; ++i) {  // SAME
@@ -99,12 +99,12 @@ void AddProducts(Cases& c, bool per_channel) {
                  .op = "DEPTHWISE_CONV_2D",
                  .operands = {x, w, bias},
                  .attrs = {{"padding", "SAME"}, {"stride_h", 1}, {"stride_w", 1}, {"depth_multiplier", 1}},
-                 .results = {ToStored<S>({1, 5, 4, 5}, y, 0.2f * k, zero)},
+                 .results = {Quantize<S>({1, 5, 4, 5}, y, 0.2f * k, zero)},
                  .atol = 1});
   }
   {
     // Taps that do not overlap: a pixel of the result is one product.
-    const Data x = Stored<S>({1, 2, 3, 4}, 15, 0.1f * k, zero), w = weights({5, 2, 2, 4}, 0);
+    const Data x = RandomQuantized<S>({1, 2, 3, 4}, 15, 0.1f * k, zero), w = weights({5, 2, 2, 4}, 0);
     const std::vector<double> b = RealBias(bias, x, w);
     std::vector<double> y;
     for (int64_t i = 0; i < 4 * 6 * 5; ++i) {
@@ -118,7 +118,7 @@ void AddProducts(Cases& c, bool per_channel) {
                  .op = "TRANSPOSE_CONV",
                  .operands = {I32({4}, {1, 4, 6, 5}), w, x, bias},
                  .attrs = {{"padding", "VALID"}, {"stride_h", 2}, {"stride_w", 2}},
-                 .results = {ToStored<S>({1, 4, 6, 5}, y, 0.2f * k, zero)},
+                 .results = {Quantize<S>({1, 4, 6, 5}, y, 0.2f * k, zero)},
                  .atol = 1});
   }
 }
@@ -186,8 +186,8 @@ void AddHybrids(Cases& c) {
 
 // [2, 3, 5] by [5, 4] of i8 with a scale for each of the 4, both as they are and swapped.
 void AddMatMuls(Cases& c) {
-  const Data rows = Stored<int16_t>({2, 3, 5}, 31, 0.001f, 0);
-  Data w = Stored<int8_t>({5, 4}, 32, 0, 0), swapped = Stored<int8_t>({4, 5}, 0, 0, 0);
+  const Data rows = RandomQuantized<int16_t>({2, 3, 5}, 31, 0.001f, 0);
+  Data w = RandomQuantized<int8_t>({5, 4}, 32, 0, 0), swapped = RandomQuantized<int8_t>({4, 5}, 0, 0, 0);
   for (size_t i = 0; i < 20; ++i) swapped.bytes[i % 4 * 5 + i / 4] = w.bytes[i];
   w.quant = {{0.01f, 0.02f, 0.03f, 0.04f}, {0, 0, 0, 0}, 1};
   swapped.quant = w.quant;
@@ -205,12 +205,12 @@ void AddMatMuls(Cases& c) {
     }
     return y;
   };
-  const Data y = ToStored<int16_t>({2, 3, 4}, product(rows), 0.01f, 0);
+  const Data y = Quantize<int16_t>({2, 3, 4}, product(rows), 0.01f, 0);
   c.push_back({"i16 by i8 channels", "BATCH_MATMUL", {rows, w}, {}, {y}, 1});
   c.push_back({"i16 by i8 channels, swapped", "BATCH_MATMUL", {rows, swapped}, {{"adj_y", true}}, {y}, 1});
   c.push_back({"nothing",
                "BATCH_MATMUL",
-               {Stored<int16_t>({0, 5}, 1, 1, 0), w},
+               {RandomQuantized<int16_t>({0, 5}, 1, 1, 0), w},
                {},
                {Values<int16_t>({0, 4}, {0}).Quantized(1, 0)}});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one stored value: i8 and u8 with a table of 256 entries, i16 computed per element.
+// Functions of one quantized value: i8 and u8 with a table of 256 entries, i16 computed per element.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@ class ByteTable {
   template <class F>
   ByteTable(Tensor in, Tensor out, const F& f) {
     const Affine from = AffineOf(in), to = AffineOf(out);
-    Fill(in, [&](int32_t stored) {
-      const double y = f(double{from.scale} * (stored - from.zero));
+    Fill(in, [&](int32_t quantized) {
+      const double y = f(double{from.scale} * (quantized - from.zero));
       return out.dtype() == FBX_U8 ? int32_t{Nearest<uint8_t>(y, to)} : int32_t{Nearest<int8_t>(y, to)};
     });
   }
-  // f maps stored values to stored values.
+  // f maps quantized values to quantized values.
   template <class F>
-  static ByteTable OfStored(Tensor in, const F& f) {
+  static ByteTable OfQuantized(Tensor in, const F& f) {
     ByteTable t;
     t.Fill(in, f);
     return t;
@@ -67,13 +67,13 @@ void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, 
   });
 }
 
-// A function of one stored value, for a node that passed RequireStoredMap. f must accept float and double.
-class StoredMap {
+// A function of one quantized value, for a node that passed RequireQuantizedMap. f must accept float and double.
+class QuantizedMap {
  public:
-  StoredMap() = default;
-  explicit StoredMap(const ByteTable& table) : table_(table) {}
+  QuantizedMap() = default;
+  explicit QuantizedMap(const ByteTable& table) : table_(table) {}
   template <class F>
-  StoredMap(Tensor in, Tensor out, const F& f) {
+  QuantizedMap(Tensor in, Tensor out, const F& f) {
     if (in.dtype() != FBX_I16) table_ = ByteTable(in, out, f);
   }
   // f as above.

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/cpu/stored_binary.h"
+#include "plugins/cpu/quantized_binary.h"
 
 namespace fusebox::cpu {
 
 // Sums: both operands are scaled to a common scale with `shift_` extra bits, as many as in TFLite, so that
 // the rounding is equal.
-StoredBinary::StoredBinary(const Node& n, StoredOp op, Activation activation) : op_(op) {
+QuantizedBinary::QuantizedBinary(const Node& n, QuantizedOp op, Activation activation) : op_(op) {
   const Affine x = AffineOf(n.in(0)), y = AffineOf(n.in(1)), z = AffineOf(n.out(0));
-  const StoredRange range(activation, n.out(0));
+  const QuantizedRange range(activation, n.out(0));
   lowest_ = range.lowest, highest_ = range.highest;
   x_zero_ = x.zero, y_zero_ = y.zero, z_zero_ = z.zero;
   const double common = 2.0 * std::max(double{x.scale}, double{y.scale});
   quotient_ = double{x.scale} / y.scale / z.scale;
   x_root_ = x.scale / std::sqrt(double{z.scale}), y_root_ = y.scale / std::sqrt(double{z.scale});
   switch (op) {
-    case StoredOp::kAdd:
-    case StoredOp::kSub:
-    case StoredOp::kSquaredDifference: {
-      const bool square = op == StoredOp::kSquaredDifference;
+    case QuantizedOp::kAdd:
+    case QuantizedOp::kSub:
+    case QuantizedOp::kSquaredDifference: {
+      const bool square = op == QuantizedOp::kSquaredDifference;
       shift_ = square ? 7 : n.in(0).dtype() == FBX_I16 ? 15 : 20;
       x_scale_ = FixedPoint(x.scale / common);
       y_scale_ = FixedPoint(y.scale / common);
@@ -25,32 +25,32 @@ StoredBinary::StoredBinary(const Node& n, StoredOp op, Activation activation) : 
           FixedPoint((square ? common * common : common) / (std::ldexp(1.0, square ? 14 : shift_) * z.scale));
       break;
     }
-    case StoredOp::kMul: z_scale_ = FixedPoint(double{x.scale * y.scale / z.scale}); break;
+    case QuantizedOp::kMul: z_scale_ = FixedPoint(double{x.scale * y.scale / z.scale}); break;
     default: break;
   }
 }
 
-void StoredBinary::Supports(const Node& n, StoredOp op) {
-  RequireStored(n, 0);
-  RequireStored(n, 1);
-  RequireStoredResult(n, 0);
-  const bool selects = op == StoredOp::kMaximum || op == StoredOp::kMinimum;
+void QuantizedBinary::Supports(const Node& n, QuantizedOp op) {
+  RequireQuantized(n, 0);
+  RequireQuantized(n, 1);
+  RequireQuantizedResult(n, 0);
+  const bool selects = op == QuantizedOp::kMaximum || op == QuantizedOp::kMinimum;
   if (selects) {
     RequireSameQuant(n, 0);
     return RequireSameQuant(n, 1);
   }
   RequireNoZeroPoint(n.in(0), "operand 0");
   RequireNoZeroPoint(n.in(1), "operand 1");
-  RequireStoredActivation(n);
+  RequireQuantizedActivation(n);
 }
 
-void StoredBinary::Run(const Node& n, const BroadcastPlan& plan) const {
-  const StoredBinary c = *this;
-  Dispatch(kStored, n.in(0).dtype(), [&]<class T>() {
+void QuantizedBinary::Run(const Node& n, const BroadcastPlan& plan) const {
+  const QuantizedBinary c = *this;
+  Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
     const auto run = [&](const auto& f) {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(), f);
     };
-    const auto stored = [c](int32_t z) FUSEBOX_INLINE {
+    const auto quantized = [c](int32_t z) FUSEBOX_INLINE {
       return static_cast<T>(std::min(std::max(z + c.z_zero_, c.lowest_), c.highest_));
     };
     const auto left = [c](T x)
@@ -58,32 +58,34 @@ void StoredBinary::Run(const Node& n, const BroadcastPlan& plan) const {
     const auto right = [c](T y)
                            FUSEBOX_INLINE { return Scaled((y - c.y_zero_) * (1 << c.shift_), c.y_scale_); };
     switch (op_) {
-      case StoredOp::kAdd:
-        return run([=](T x, T y) FUSEBOX_INLINE { return stored(Scaled(left(x) + right(y), c.z_scale_)); });
-      case StoredOp::kSub:
-        return run([=](T x, T y) FUSEBOX_INLINE { return stored(Scaled(left(x) - right(y), c.z_scale_)); });
-      case StoredOp::kSquaredDifference:
+      case QuantizedOp::kAdd:
+        return run([=](T x, T y)
+                       FUSEBOX_INLINE { return quantized(Scaled(left(x) + right(y), c.z_scale_)); });
+      case QuantizedOp::kSub:
+        return run([=](T x, T y)
+                       FUSEBOX_INLINE { return quantized(Scaled(left(x) - right(y), c.z_scale_)); });
+      case QuantizedOp::kSquaredDifference:
         return run([=](T x, T y) FUSEBOX_INLINE {
           if constexpr (sizeof(T) > 1) {  // the square needs more than 32 bits
             const double d = c.x_root_ * x - c.y_root_ * y;
-            return stored(static_cast<int32_t>(std::min(d * d + 0.5, 65536.0)));
+            return quantized(static_cast<int32_t>(std::min(d * d + 0.5, 65536.0)));
           } else {
             const int32_t d = left(x) - right(y);
-            return stored(Scaled(d * d, c.z_scale_));
+            return quantized(Scaled(d * d, c.z_scale_));
           }
         });
-      case StoredOp::kMul:
+      case QuantizedOp::kMul:
         return run([=](T x, T y) FUSEBOX_INLINE {
-          return stored(Scaled((x - c.x_zero_) * (y - c.y_zero_), c.z_scale_));
+          return quantized(Scaled((x - c.x_zero_) * (y - c.y_zero_), c.z_scale_));
         });
-      case StoredOp::kDiv:
+      case QuantizedOp::kDiv:
         return run([=](T x, T y) {
           const double q = std::round(c.quotient_ * (x - c.x_zero_) / (y - c.y_zero_));
-          return stored(std::isnan(q) ? 0 : static_cast<int32_t>(std::clamp(q, -65536.0, 65536.0)));
+          return quantized(std::isnan(q) ? 0 : static_cast<int32_t>(std::clamp(q, -65536.0, 65536.0)));
         });
-      case StoredOp::kMaximum: return run([](T x, T y) FUSEBOX_INLINE { return x > y ? x : y; });
-      case StoredOp::kMinimum: return run([](T x, T y) FUSEBOX_INLINE { return x < y ? x : y; });
-      case StoredOp::kNone: break;
+      case QuantizedOp::kMaximum: return run([](T x, T y) FUSEBOX_INLINE { return x > y ? x : y; });
+      case QuantizedOp::kMinimum: return run([](T x, T y) FUSEBOX_INLINE { return x < y ? x : y; });
+      case QuantizedOp::kNone: break;
     }
   });
 }

@@ -25,7 +25,7 @@ struct ProductOperands {
   bool halves_up = false;      // byte sums round half up, like TFLite's CONV_2D and FULLY_CONNECTED
 };
 
-class StoredProduct {
+class QuantizedProduct {
  public:
   struct State {
     uint32_t input = 0, scales = 0, weights = 0, transposed = 0;
@@ -38,9 +38,9 @@ class StoredProduct {
   // For infer: throws if the bias or the weights do not match the input.
   static void Check(const Node& n, ProductOperands o, int64_t channels);
 
-  StoredProduct() = default;
+  QuantizedProduct() = default;
   // `asymmetric`: the input of the hybrid form has a zero point.
-  StoredProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric);
+  QuantizedProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric);
 
   bool hybrid() const { return hybrid_; }
   // Calls f.template operator()<Sum>() with the type of the sums.

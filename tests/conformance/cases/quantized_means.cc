@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MEAN of stored values. TFLite has a form of its own for each of: one scale, two scales, images whose dims
-// are kept.
+// MEAN of quantized values. TFLite has a form of its own for each of: one scale, two scales, images whose
+// dims are kept.
 #include "tests/conformance/case.h"
 
 namespace fusebox::conformance {
@@ -14,7 +14,7 @@ void AddMean(Cases& c, std::string name, const Data& x, const Data& axes, const 
                .results = {y}});
 }
 
-const Suite kStoredMeans("stored means", [](Cases& c) {
+const Suite kQuantizedMeans("quantized means", [](Cases& c) {
   const Data along = I32({1}, {1}), image = I32({2}, {1, 2}), swapped = I32({2}, {2, 1});
   const auto i8 = [](Dims dims, const std::vector<int8_t>& v) { return I8(std::move(dims), v); };
   const std::vector<int8_t> halves = {3, 4, -3, -4};  // 3.5 and -3.5

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/cpu/stored_product.h"
+#include "plugins/cpu/quantized_product.h"
 
 #include <cmath>
 #include <type_traits>
@@ -66,23 +66,23 @@ FUSEBOX_INLINE inline int32_t ScaledUp(int32_t x, FixedPoint by) {
 
 }  // namespace
 
-void StoredProduct::Supports(const Node& n, ProductOperands o) {
+void QuantizedProduct::Supports(const Node& n, ProductOperands o) {
   RequireWeights(n, o);
   const bool has_bias = n.has_in(o.bias);
   if (n.in(o.input).dtype() == FBX_F32) {
     if (has_bias) RequireDtype(n, o.bias, Types<float>{});
     return RequireActivation(n, o.input);
   }
-  RequireStored(n, o.input);
-  RequireStoredResult(n, o.input);
-  RequireStoredActivation(n);
+  RequireQuantized(n, o.input);
+  RequireQuantizedResult(n, o.input);
+  RequireQuantizedActivation(n);
   const bool wide = n.in(o.input).dtype() == FBX_I16;
   RequireNoZeroPoint(n.in(o.input), "operand " + std::to_string(o.input));
   if (!has_bias || n.in(o.bias).dtype() == FBX_I32 || (wide && n.in(o.bias).dtype() == FBX_I64)) return;
   RejectDtype(n.in(o.bias).dtype(), o.bias);
 }
 
-void StoredProduct::Check(const Node& n, ProductOperands o, int64_t channels) {
+void QuantizedProduct::Check(const Node& n, ProductOperands o, int64_t channels) {
   if (!n.has_in(o.bias)) return;
   const Tensor bias = n.in(o.bias);
   if (channels >= 0 && bias.rank() >= 0 && bias.is_static() && Count(bias.dims()) != channels)
@@ -91,7 +91,7 @@ void StoredProduct::Check(const Node& n, ProductOperands o, int64_t channels) {
          Operand(o.bias));
 }
 
-StoredProduct::StoredProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric)
+QuantizedProduct::QuantizedProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric)
     : operands_(o),
       activation_(activation),
       hybrid_(n.in(o.input).dtype() == FBX_F32),
@@ -107,13 +107,13 @@ StoredProduct::StoredProduct(const Node& n, ProductOperands o, Activation activa
   Transpose(n, columns.data(), weights_.data());
 }
 
-void StoredProduct::Transpose(const Node& n, const int16_t* from, int16_t* to) const {
+void QuantizedProduct::Transpose(const Node& n, const int16_t* from, int16_t* to) const {
   const Shape s(n.in(operands_.weights));
   const int64_t depth = s[s.rank() - 2], channels = s[s.rank() - 1], matrix = depth * channels;
   for (int64_t i = 0; i < Count(s); i += matrix) TransposeMatrix(from + i, depth, channels, to + i);
 }
 
-void StoredProduct::ReadScales(const Node& n) {
+void QuantizedProduct::ReadScales(const Node& n) {
   if (const std::string why = WhyNoScales(n.in(operands_.weights)); !why.empty())
     Fail(why, Operand(operands_.weights));
   const fbx_quant& w = *n.in(operands_.weights).quant();
@@ -125,11 +125,11 @@ void StoredProduct::ReadScales(const Node& n) {
       weight_scales_.size() > 1 || (operands_.exact_scales && n.in(operands_.input).dtype() != FBX_U8);
   for (const float scale : weight_scales_)
     scales_.emplace_back((exact ? double{in.scale} * scale : double{in.scale * scale}) / out.scale);
-  const StoredRange range(activation_, n.out(0));
+  const QuantizedRange range(activation_, n.out(0));
   input_zero_ = in.zero, output_zero_ = out.zero, lowest_ = range.lowest, highest_ = range.highest;
 }
 
-void StoredProduct::Unpack(const Node& n, int16_t* to) const {
+void QuantizedProduct::Unpack(const Node& n, int16_t* to) const {
   const Tensor w = n.in(operands_.weights);
   const fbx_quant& q = *w.quant();
   const int64_t count = w.count();
@@ -147,7 +147,7 @@ void StoredProduct::Unpack(const Node& n, int16_t* to) const {
   }
 }
 
-StoredProduct::State StoredProduct::Prepare(const Node& n, Plan& plan, int64_t samples) const {
+QuantizedProduct::State QuantizedProduct::Prepare(const Node& n, Plan& plan, int64_t samples) const {
   const auto elements = [&](uint32_t i) {
     return static_cast<size_t>(Product(Count(n.in(i).dims()), sizeof(int16_t)));
   };
@@ -160,13 +160,13 @@ StoredProduct::State StoredProduct::Prepare(const Node& n, Plan& plan, int64_t s
   return state;
 }
 
-ProductPlan StoredProduct::PlanSums(Plan& plan, const ProductShape& shape, bool copied) const {
+ProductPlan QuantizedProduct::PlanSums(Plan& plan, const ProductShape& shape, bool copied) const {
   if (!wide_) return PlanProduct<int32_t>(plan, shape, copied);
   return PlanProduct<int64_t>(plan, shape, copied, wide_weights_);
 }
 
-const int16_t* StoredProduct::Input(const Node& n, const State& state, int64_t samples,
-                                    const float* floats) const {
+const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_t samples,
+                                       const float* floats) const {
   const Tensor in = n.in(operands_.input);
   if (wide_) return in.data<const int16_t>();
   int16_t* to = n.scratch<int16_t>(state.input);
@@ -193,7 +193,7 @@ const int16_t* StoredProduct::Input(const Node& n, const State& state, int64_t s
   return to;
 }
 
-const int16_t* StoredProduct::Weights(const Node& n, const State& state) const {
+const int16_t* QuantizedProduct::Weights(const Node& n, const State& state) const {
   if (!weights_.empty()) return weights_.data();
   int16_t* to = n.scratch<int16_t>(state.weights);
   Unpack(n, to);
@@ -204,8 +204,8 @@ const int16_t* StoredProduct::Weights(const Node& n, const State& state) const {
 }
 
 template <class Sum>
-void StoredProduct::Finish(const Node& n, const State& state, int64_t sample, int64_t first, int64_t count,
-                           const Sum* sums, int64_t at) const {
+void QuantizedProduct::Finish(const Node& n, const State& state, int64_t sample, int64_t first, int64_t count,
+                              const Sum* sums, int64_t at) const {
   const Tensor out = n.out(0);
   if (!hybrid_) {
     if constexpr (std::is_same_v<Sum, int64_t>) return Store(n, first, count, sums, out.data<int16_t>() + at);
@@ -224,7 +224,7 @@ void StoredProduct::Finish(const Node& n, const State& state, int64_t sample, in
 
 // TFLite scales 64-bit sums by the bias type: with a 32-bit bias the sum is narrowed to 32 bits.
 template <class Out, class Sum>
-void StoredProduct::Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const {
+void QuantizedProduct::Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const {
   const bool per_channel = scales_.size() > 1, biased = n.has_in(operands_.bias);
   const FixedPoint* scales = scales_.data() + (per_channel ? first : 0);
   const auto store_as = [&]<class Bias>(const Bias* bias, auto scaled) {
@@ -242,7 +242,7 @@ void StoredProduct::Store(const Node& n, int64_t first, int64_t count, const Sum
   };
   const int32_t* none = nullptr;
   if constexpr (std::is_same_v<Sum, int32_t>) {
-    if (operands_.halves_up)
+    if (operands_.round_half_up)
       return store_as(biased ? n.in(operands_.bias).data<const int32_t>() + first : none,
                       [](int32_t sum, FixedPoint by) FUSEBOX_INLINE { return ScaledUp(sum, by); });
   }
@@ -252,9 +252,9 @@ void StoredProduct::Store(const Node& n, int64_t first, int64_t count, const Sum
   store(bias.data<const int32_t>() + first, int32_t{});
 }
 
-template void StoredProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int32_t*,
-                                    int64_t) const;
-template void StoredProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int64_t*,
-                                    int64_t) const;
+template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int32_t*,
+                                       int64_t) const;
+template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int64_t*,
+                                       int64_t) const;
 
 }  // namespace fusebox::cpu

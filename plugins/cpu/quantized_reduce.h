@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored values of quantized MEAN, SUM and REDUCE_PROD, rounded like TFLite's reference kernels, which it
+// Quantized values of quantized MEAN, SUM and REDUCE_PROD, rounded like TFLite's reference kernels, which it
 // runs on x86-64.
 #pragma once
 
@@ -13,16 +13,16 @@ namespace fusebox::cpu {
 // float(a) * b, rounded to float before an addition; prevents fused multiply-add.
 inline float FloatProduct(float a, float b) { return static_cast<float>(double{a} * b); }
 
-// The mean of `folds` stored values from their sum. Four forms:
+// The mean of `folds` quantized values from their sum. Four forms:
 //   image, u8       one fixed-point factor for scales and count
 //   image, i8, i16  scaled in fixed point, then divided by the count, half away from zero
 //   one scale       the quotient is truncated
 //   two scales      in f32, half away from zero
 template <class T>
-class StoredMean {
+class QuantizedMean {
  public:
   // `image`: reduces dims 1 and 2 of four with keep_dims.
-  StoredMean(Affine from, Affine to, bool image, int64_t folds) : from_(from), to_(to), image_(image) {
+  QuantizedMean(Affine from, Affine to, bool image, int64_t folds) : from_(from), to_(to), image_(image) {
     const float scale = from.scale / to.scale;
     factor_ = scale;
     if (!image) {
@@ -40,8 +40,8 @@ class StoredMean {
     if (image_) return OfImage(total, folds);
     if (from_ == to_) return static_cast<T>(total / folds);
     const float mean = static_cast<float>(total) / static_cast<float>(folds);
-    const float stored = std::round(FloatProduct(mean, factor_) + offset_) + static_cast<float>(to_.zero);
-    return static_cast<T>(std::clamp<float>(stored, kLowest, kHighest));
+    const float quantized = std::round(FloatProduct(mean, factor_) + offset_) + static_cast<float>(to_.zero);
+    return static_cast<T>(std::clamp<float>(quantized, kLowest, kHighest));
   }
 
  private:
@@ -69,9 +69,9 @@ class StoredMean {
 
 // The sum, in f32 for bytes with different scales. Saturates.
 template <class T>
-class StoredSum {
+class QuantizedSum {
  public:
-  StoredSum(Affine from, Affine to, int64_t folds) : from_(from), to_(to), factor_(from.scale / to.scale) {
+  QuantizedSum(Affine from, Affine to, int64_t folds) : from_(from), to_(to), factor_(from.scale / to.scale) {
     offset_ = FloatProduct(FloatProduct(static_cast<float>(-from.zero), factor_), static_cast<float>(folds));
   }
 
@@ -90,9 +90,9 @@ class StoredSum {
 // The product, factor by factor. Each factor is scaled, so that all of them together are scaled to the
 // result.
 template <class T>
-class StoredProd {
+class QuantizedProd {
  public:
-  StoredProd(Affine from, Affine to, int64_t folds)
+  QuantizedProd(Affine from, Affine to, int64_t folds)
       : from_(from),
         to_(to),
         each_(double{from.scale} / std::pow(double{to.scale}, 1 / static_cast<double>(folds))) {}
