@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The services that plugins have for each other: who provides one is found, and loaded, when somebody first
 // asks for it.
-#include <fusebox/abi/ext/opening.h>
+#include <fusebox/abi/ext/kernel_init.h>
 #include <fusebox/abi/ext/progress.h>
 #include <fusebox/abi/ext/pthreadpool.h>
 #include <fusebox/abi/ext/resize.h>
@@ -19,7 +19,7 @@ namespace {
 
 bool IsHostExtension(std::string_view id) {
   return id == FBX_EXT_THREADS || id == FBX_EXT_PTHREADPOOL || id == FBX_EXT_RESIZE ||
-         id == FBX_EXT_OPENING || id == FBX_EXT_PROGRESS;
+         id == FBX_EXT_KERNEL_INIT || id == FBX_EXT_PROGRESS;
 }
 
 const void* TableOf(const LoadedPlugin& plugin, std::string_view id) {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "host/fusion/fusion.h"
-#include "host/run/opening.h"
+#include "host/run/kernel_init.h"
 #include "host/run/run.h"
 
 namespace fusebox::run {
@@ -48,7 +48,7 @@ class ProgramBuilder {
   static Status Init(const Program& program, plan::Code& code) {
     Registry& registry = *program.registry_;
     Threads threads(0);
-    const Opening services(threads, program.options_);
+    const KernelInitServices services(threads, program.options_);
     HostCalls calls(services);
     FileViews files;
     NodeView view;
@@ -73,7 +73,7 @@ class ProgramBuilder {
   struct Mark {
     size_t codes, parts, notices;
   };
-  // What kernels kept for the opening may refer to their instances, so that these are freed after it.
+  // What kernels keep during init may refer to their instances, so that these are freed after it.
   struct Abandoned {
     std::vector<std::unique_ptr<plan::Code>> codes;
     ~Abandoned() { Program::FreeInstances(codes); }
@@ -310,7 +310,7 @@ class ProgramBuilder {
   Program& program_;
   Abandoned abandoned_;
   Threads threads_;
-  Opening services_;
+  KernelInitServices services_;
   HostCalls calls_;
   FileViews files_;
   NodeView view_;  // of the node at hand

@@ -87,8 +87,8 @@ class Meter {
 // Where XNNPACK does not start, sessions say so.
 void Delegate::load() noexcept { StartLibrary(); }
 
-std::optional<Settings> Settings::Of(const fbx_host* host, const fbx_opening& opening) {
-  const fbx_attrs* const given = opening.delegate_options(host, str(Delegate::delegate));
+std::optional<Settings> Settings::Of(const fbx_host* host, const fbx_kernel_init& init) {
+  const fbx_attrs* const given = init.delegate_options(host, str(Delegate::delegate));
   if (given == nullptr) return std::nullopt;
   return Settings(Attrs(host, given));
 }

@@ -5,7 +5,7 @@
 // by one thread at a time.
 #pragma once
 
-#include <fusebox/abi/ext/opening.h>
+#include <fusebox/abi/ext/kernel_init.h>
 #include <xnnpack.h>
 #include <fusebox/delegate.hpp>
 
@@ -27,7 +27,7 @@ struct Settings {
   explicit Settings(const Attrs& options)
       : cache_path(options.s("weight_cache_path", "")), share(options.b("share_weights", true)) {}
   // Of the model that is being opened, even if the delegate is turned off. None: no options.
-  static std::optional<Settings> Of(const fbx_host* host, const fbx_opening& opening);
+  static std::optional<Settings> Of(const fbx_host* host, const fbx_kernel_init& init);
 
   const std::string cache_path;  // empty: packed weights are not kept
   const bool share;

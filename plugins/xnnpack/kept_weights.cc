@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/xnnpack/kept_weights.h"
 
-#include <fusebox/abi/ext/opening.h>
+#include <fusebox/abi/ext/kernel_init.h>
 #include <fusebox/base.hpp>
 
 #include <memory>
@@ -24,7 +24,7 @@ constexpr uint16_t kForeign = 0x100;
 
 std::string_view Text(fbx_str text) { return text.ptr == nullptr ? std::string_view() : view(text); }
 
-// What the kernels of one opening pack.
+// The weights that the kernels of one model pack.
 class Batch {
  public:
   explicit Batch(const Settings& settings)
@@ -51,7 +51,7 @@ class Batch {
 };
 
 // What a handle stands for. The store is held by the batch, so that the last handle waits for what is being
-// published, and not the opening.
+// published; opening a model does not wait.
 struct Held {
   std::shared_ptr<Batch> batch;
   std::optional<cache::Blob> blob;
@@ -65,11 +65,11 @@ struct Held {
   }
 };
 
-// The batch of the opening that the call belongs to; null: nothing is kept for this model.
-std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_opening& opening) {
+// The batch of the model whose kernels are initialized; null: nothing is kept for this model.
+std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_kernel_init& init) {
   static const char key = 0;
-  if (void* const kept = opening.find(host, &key)) return *static_cast<std::shared_ptr<Batch>*>(kept);
-  const std::optional<Settings> settings = Settings::Of(host, opening);
+  if (void* const kept = init.find(host, &key)) return *static_cast<std::shared_ptr<Batch>*>(kept);
+  const std::optional<Settings> settings = Settings::Of(host, init);
   if (!settings || settings->cache_path.empty()) return nullptr;
   auto made = std::make_unique<std::shared_ptr<Batch>>(std::make_shared<Batch>(*settings));
   const auto done = [](void* object) noexcept {
@@ -80,7 +80,7 @@ std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_opening& opening)
       return;  // the next start packs again
     }
   };
-  if (opening.keep(host, &key, made.get(), done) != FBX_OK) return nullptr;
+  if (init.keep(host, &key, made.get(), done) != FBX_OK) return nullptr;
   return *made.release();
 }
 
@@ -121,13 +121,13 @@ std::string Describe(const fbx_plugin* plugin, const fbx_weights_recipe& recipe)
 }
 
 fbx_status Acquire(const fbx_host* host, const fbx_weights_recipe* recipe, fbx_packed* packed) noexcept {
-  const auto* opening = static_cast<const fbx_opening*>(host->get_extension(host, str(FBX_EXT_OPENING)));
-  if (!FBX_HAS(opening, keep)) return FBX_NOT_APPLICABLE;
+  const auto* init = static_cast<const fbx_kernel_init*>(host->get_extension(host, str(FBX_EXT_KERNEL_INIT)));
+  if (!FBX_HAS(init, keep)) return FBX_NOT_APPLICABLE;
   try {
-    const std::shared_ptr<Batch> batch = BatchOf(host, *opening);
+    const std::shared_ptr<Batch> batch = BatchOf(host, *init);
     if (batch == nullptr) return FBX_NOT_APPLICABLE;
     if (recipe->size == 0) return FBX_INVALID;
-    const fbx_plugin* const plugin = opening->plugin(host);
+    const fbx_plugin* const plugin = init->plugin(host);
     auto held = std::make_unique<Held>(
         Held{.batch = batch, .blob = {}, .key = {}, .size = recipe->size, .description = {}});
     held->key = KeyOf(*batch, plugin, *recipe);

@@ -2,7 +2,7 @@
 // fusebox.weights/1: the weight store, for what the kernels of other plugins pack (abi/ext/weights.h).
 //
 // Weights are kept where the model's delegate `xnnpack` has its weight_cache_path, whether it runs or not.
-// What the kernels of one opening pack becomes one segment, published when all of them are made.
+// What the kernels of one model pack becomes one segment, published when all of them are initialized.
 #pragma once
 
 #include <fusebox/abi/ext/weights.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of the extensions' structs, frozen like that of the ABI itself (layout_test.cc).
 #include <fusebox/abi/ext/cache.h>
-#include <fusebox/abi/ext/opening.h>
+#include <fusebox/abi/ext/kernel_init.h>
 #include <fusebox/abi/ext/progress.h>
 #include <fusebox/abi/ext/pthreadpool.h>
 #include <fusebox/abi/ext/resize.h>
@@ -27,12 +27,12 @@ FUSEBOX_SIZE(fbx_resize, 16);
 FUSEBOX_MEMBER(fbx_resize, head, 0);
 FUSEBOX_MEMBER(fbx_resize, resize, 8);
 
-FUSEBOX_SIZE(fbx_opening, 40);
-FUSEBOX_MEMBER(fbx_opening, head, 0);
-FUSEBOX_MEMBER(fbx_opening, plugin, 8);
-FUSEBOX_MEMBER(fbx_opening, delegate_options, 16);
-FUSEBOX_MEMBER(fbx_opening, find, 24);
-FUSEBOX_MEMBER(fbx_opening, keep, 32);
+FUSEBOX_SIZE(fbx_kernel_init, 40);
+FUSEBOX_MEMBER(fbx_kernel_init, head, 0);
+FUSEBOX_MEMBER(fbx_kernel_init, plugin, 8);
+FUSEBOX_MEMBER(fbx_kernel_init, delegate_options, 16);
+FUSEBOX_MEMBER(fbx_kernel_init, find, 24);
+FUSEBOX_MEMBER(fbx_kernel_init, keep, 32);
 
 FUSEBOX_SIZE(fbx_weights_recipe, 72);
 FUSEBOX_MEMBER(fbx_weights_recipe, head, 0);

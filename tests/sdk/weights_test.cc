@@ -16,7 +16,7 @@ struct Store {
   std::string packed;          // what it finds; empty: nothing
   bool gives_nothing = false;  // OK, without bytes
   bool loses = false;          // commit leaves nothing
-  bool opening = true, there = true;
+  bool kernel_init = true, there = true;
   alignas(128) char memory[128] = {};
   int acquired = 0, committed = 0, released = 0;
   std::string what, layout;
@@ -47,8 +47,8 @@ void Release(void* handle) noexcept { store.released += handle == &store; }
 
 const void* GetExtension(const fbx_host*, fbx_str id) noexcept {
   static constexpr fbx_weights kWeights{FBX_HEAD(fbx_weights), Acquire, Commit, Release};
-  static constexpr fbx_opening kOpening{FBX_HEAD(fbx_opening), nullptr, nullptr, nullptr, nullptr};
-  if (view(id) == FBX_EXT_OPENING && store.opening) return &kOpening;
+  static constexpr fbx_kernel_init kKernelInit{FBX_HEAD(fbx_kernel_init), nullptr, nullptr, nullptr, nullptr};
+  if (view(id) == FBX_EXT_KERNEL_INIT && store.kernel_init) return &kKernelInit;
   return view(id) == FBX_EXT_WEIGHTS && store.there ? &kWeights : nullptr;
 }
 
@@ -114,10 +114,10 @@ TEST_F(Weights, WithoutAStoreAreOnTheHeap) {
   store.there = false;
   EXPECT_TRUE(on_the_heap());
   store.there = true;
-  store.opening = false;
+  store.kernel_init = false;
   EXPECT_TRUE(on_the_heap());
-  EXPECT_EQ(store.acquired, 0) << "nothing is kept outside of an opening";
-  store.opening = true;
+  EXPECT_EQ(store.acquired, 0) << "nothing is kept outside of a kernel's init";
+  store.kernel_init = true;
   for (const fbx_status status : {FBX_NOT_APPLICABLE, FBX_INVALID, FBX_IO, FBX_OUT_OF_MEMORY}) {
     store.answer = status;
     EXPECT_TRUE(on_the_heap()) << status;

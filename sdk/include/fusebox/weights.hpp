@@ -8,9 +8,9 @@
 //                 [&](void* to) { Pack(node, to); }) {}
 //   PackedWeights packed_;      // packed_.data<float>()
 //
-// In the manifest: "requires": {"extensions": ["fusebox.weights/1?", "fusebox.opening/1?"]}. The recipe names
-// what the packing code looks at; what identifies plugin, build and sources is added by whoever keeps the
-// bytes (abi/ext/weights.h).
+// In the manifest: "requires": {"extensions": ["fusebox.weights/1?", "fusebox.kernel_init/1?"]}. The recipe
+// names what the packing code looks at; what identifies plugin, build and sources is added by whoever keeps
+// the bytes (abi/ext/weights.h).
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fusebox/abi/ext/opening.h"
+#include "fusebox/abi/ext/kernel_init.h"
 #include "fusebox/abi/ext/weights.h"
 #include "fusebox/kernel.hpp"
 
@@ -75,9 +75,9 @@ class PackedWeights {
  private:
   using Owner = std::unique_ptr<void, void (*)(void*) noexcept>;
 
-  // NULL outside of a Model's opening too, where it would be of no use and need not be loaded.
+  // NULL outside of a kernel's init too, where it would be of no use and need not be loaded.
   static const fbx_weights* StoreOf(const fbx_host* host) {
-    if (host->get_extension(host, str(FBX_EXT_OPENING)) == nullptr) return nullptr;
+    if (host->get_extension(host, str(FBX_EXT_KERNEL_INIT)) == nullptr) return nullptr;
     const auto* store = static_cast<const fbx_weights*>(host->get_extension(host, str(FBX_EXT_WEIGHTS)));
     return FBX_HAS(store, release) && store->acquire && store->commit ? store : nullptr;
   }

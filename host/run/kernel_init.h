@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// fusebox.opening/1: the services of the calls that make a program's kernels.
+// fusebox.kernel_init/1: the services of a kernel's init.
 #pragma once
 
 #include <vector>
 
-#include "fusebox/abi/ext/opening.h"
+#include "fusebox/abi/ext/kernel_init.h"
 #include "host/run/run.h"
 
 namespace fusebox::run {
 
-// One thread. Ends when the kernels are made: what plugins kept is told then.
-class Opening final : public ThreadedServices {
+// One thread. The destructor calls `done` of the objects that plugins kept.
+class KernelInitServices final : public ThreadedServices {
  public:
   // `options` must outlive this.
-  Opening(Threads& threads, const DelegateOptions& options) : ThreadedServices(threads), options_(options) {}
-  ~Opening() override;
-  Opening(const Opening&) = delete;
+  KernelInitServices(Threads& threads, const DelegateOptions& options)
+      : ThreadedServices(threads), options_(options) {}
+  ~KernelInitServices() override;
+  KernelInitServices(const KernelInitServices&) = delete;
   const void* Find(std::string_view id) const override;
   // The plugin of delegates that this model has turned off is not loaded for its services, unless it was
   // given options.
@@ -27,8 +28,8 @@ class Opening final : public ThreadedServices {
     void* object;
     void (*done)(void*) noexcept;
   };
-  static const Opening& From(const fbx_host* host) {
-    return static_cast<const Opening&>(*HostCall::From(host).services());
+  static const KernelInitServices& From(const fbx_host* host) {
+    return static_cast<const KernelInitServices&>(*HostCall::From(host).services());
   }
   static const fbx_plugin* Plugin(const fbx_host*) noexcept;
   static const fbx_attrs* Options(const fbx_host*, fbx_str delegate) noexcept;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extension "fusebox.opening/1": the opening of a Model, as a kernel's init sees it, and whatever plugin is
- * called from there with the same fbx_host. It is how a provider of a service learns for whom and for which
- * model it is asked, and how what it does for many kernels becomes one piece of work. Elsewhere the host has
- * no such extension. Kernels that are made later, since a delegate declined, have an opening of their own.
+ * Extension "fusebox.kernel_init/1": the initialization of a Model's kernels. It exists during a kernel's
+ * init, and in calls of other plugins from there with the same fbx_host. It tells the provider of a service
+ * which plugin calls it and for which model, and lets it do the work for all kernels of the model at once.
+ * The kernels of a partition that a delegate declined are initialized later, separately.
  *
  * All functions are called from the thread that entered init. [load]
  */
-#ifndef FUSEBOX_ABI_EXT_OPENING_H_
-#define FUSEBOX_ABI_EXT_OPENING_H_
+#ifndef FUSEBOX_ABI_EXT_KERNEL_INIT_H_
+#define FUSEBOX_ABI_EXT_KERNEL_INIT_H_
 
 #include "../plugin.h"
 
 FBX_EXTERN_C_BEGIN
 
-#define FBX_EXT_OPENING "fusebox.opening/1"
+#define FBX_EXT_KERNEL_INIT "fusebox.kernel_init/1"
 
-typedef struct fbx_opening {
+typedef struct fbx_kernel_init {
   fbx_head head;
   /* The plugin whose kernel is made: the one that the fbx_host was given to. As long as the plugin. Never
    * NULL. */
@@ -25,14 +25,14 @@ typedef struct fbx_opening {
      or, where it is turned off, those that were given all the same. NULL: none. Read with host->attrs, until
      init returns. */
   const fbx_attrs* (*delegate_options)(const fbx_host*, fbx_str delegate)FBX_NOEXCEPT;
-  /* What was kept under this key during this opening; NULL: nothing. The address is the key. */
+  /* What was kept under this key during this initialization; NULL: nothing. The address is the key. */
   void* (*find)(const fbx_host*, const void* key)FBX_NOEXCEPT;
-  /* Keeps an object until all kernels of the opening are made, or it has failed; then done(object) is called,
+  /* Keeps an object until all kernels are initialized, or one has failed; then done(object) is called,
      once, and may free it. With any other status than OK it never is. */
   fbx_status (*keep)(const fbx_host*, const void* key, void* object,
                      void (*done)(void* object) FBX_NOEXCEPT) FBX_NOEXCEPT;
-} fbx_opening;
+} fbx_kernel_init;
 
 FBX_EXTERN_C_END
 
-#endif /* FUSEBOX_ABI_EXT_OPENING_H_ */
+#endif /* FUSEBOX_ABI_EXT_KERNEL_INIT_H_ */
