@@ -59,29 +59,29 @@ const char* WhyKept(const Function& function, const Node& node, std::vector<bool
 class Ballot {
  public:
   explicit Ballot(std::vector<bool> offered)
-      : abi_{FBX_HEAD(fbx_claim), Accept, Reject, AcceptAlong, Offered},
+      : abi_{FBX_HEAD(fbx_claim), Accept, Reject, AcceptJoin, Offered},
         offered_(std::move(offered)),
-        words_(offered_.size()) {}
+        votes_(offered_.size()) {}
 
-  enum Word : uint8_t { kNone, kAccepted, kAlong, kRejected };
+  enum Vote : uint8_t { kNone, kAccepted, kJoin, kRejected };
   const fbx_claim* abi() const { return &abi_; }
   bool offered(size_t node) const { return offered_[node]; }
-  Word word(size_t node) const { return words_[node].word; }
-  const std::string& reason(size_t node) const { return words_[node].reason; }
+  Vote vote(size_t node) const { return votes_[node].vote; }
+  const std::string& reason(size_t node) const { return votes_[node].reason; }
   int strays() const { return strays_; }
 
  private:
   struct Entry {
-    Word word = kNone;
+    Vote vote = kNone;
     std::string reason;
   };
   static Ballot& Of(const fbx_claim* claim) {
     return *const_cast<Ballot*>(reinterpret_cast<const Ballot*>(claim));
   }
-  static void Accept(const fbx_claim* claim, uint32_t node) noexcept { Of(claim).Say(node, kAccepted); }
-  static void AcceptAlong(const fbx_claim* claim, uint32_t node) noexcept { Of(claim).Say(node, kAlong); }
+  static void Accept(const fbx_claim* claim, uint32_t node) noexcept { Of(claim).Record(node, kAccepted); }
+  static void AcceptJoin(const fbx_claim* claim, uint32_t node) noexcept { Of(claim).Record(node, kJoin); }
   static void Reject(const fbx_claim* claim, uint32_t node, fbx_str code, fbx_str why) noexcept {
-    Entry* entry = Of(claim).Say(node, kRejected);
+    Entry* entry = Of(claim).Record(node, kRejected);
     if (entry == nullptr) return;
     try {
       entry->reason = fmt::format("{}: {}", Copy(code), Copy(why));
@@ -93,20 +93,20 @@ class Ballot {
     const Ballot& self = Of(claim);
     return node < self.offered_.size() && self.offered_[node];
   }
-  Entry* Say(uint32_t node, Word word) {
-    if (node >= words_.size()) {
+  Entry* Record(uint32_t node, Vote vote) {
+    if (node >= votes_.size()) {
       ++strays_;
       return nullptr;
     }
-    Entry& entry = words_[node];
+    Entry& entry = votes_[node];
     if (!offered_[node]) return nullptr;
-    if (entry.word != kRejected) entry.word = word;
+    if (entry.vote != kRejected) entry.vote = vote;
     return &entry;
   }
 
   fbx_claim abi_;  // first: the callbacks find the object by it
   std::vector<bool> offered_;
-  std::vector<Entry> words_;
+  std::vector<Entry> votes_;
   int strays_ = 0;
 };
 static_assert(std::is_standard_layout_v<Ballot>);
@@ -114,11 +114,11 @@ static_assert(std::is_standard_layout_v<Ballot>);
 void Count(const Ballot& ballot, int number, std::string_view name, std::vector<Answer>& answers) {
   for (size_t i = 0; i < answers.size(); ++i) {
     if (!ballot.offered(i)) continue;
-    switch (ballot.word(i)) {
+    switch (ballot.vote(i)) {
       case Ballot::kAccepted:
-      case Ballot::kAlong:
+      case Ballot::kJoin:
         answers[i].delegate = number;
-        answers[i].along = ballot.word(i) == Ballot::kAlong;
+        answers[i].joins = ballot.vote(i) == Ballot::kJoin;
         break;
       case Ballot::kRejected: Add(answers[i].why, fmt::format("{}: {}", name, ballot.reason(i))); break;
       case Ballot::kNone: Add(answers[i].why, fmt::format("{}: neither accepted nor rejected", name)); break;

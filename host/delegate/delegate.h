@@ -36,7 +36,7 @@ using Instances = std::span<const std::unique_ptr<Instance>>;
 // What became of one node.
 struct Answer {
   int delegate = -1;   // number of the one that takes it; -1: none
-  bool along = false;  // not worth a partition of such nodes alone
+  bool joins = false;  // in partitions with other nodes only
   std::string why;     // what those that do not take it gave as reasons
 };
 // Asks the delegates in turn; what an earlier one takes is not offered to the next. One answer per node.

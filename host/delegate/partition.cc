@@ -89,7 +89,7 @@ class Scheduler {
     std::vector<bool> unpacks(next_.size());
     for (size_t i = 0; i < next_.size(); ++i) {
       const auto& operands = function_.nodes[i]->operands;
-      unpacks[i] = answers_[i].delegate >= 0 && answers_[i].along && waits_for_[i] == 0 &&
+      unpacks[i] = answers_[i].delegate >= 0 && answers_[i].joins && waits_for_[i] == 0 &&
                    !next_[i].empty() && std::all_of(operands.begin(), operands.end(), [&](ValueId id) {
                      return id == kNoValue || function_.value(id).is_const();
                    });
@@ -139,7 +139,7 @@ class Scheduler {
     }
     std::vector<bool> worth(wave.size());
     for (size_t i = 0; i < wave.size(); ++i) {
-      if (!answers_[wave[i]].along) worth[find(i)] = true;
+      if (!answers_[wave[i]].joins) worth[find(i)] = true;
     }
     Schedule::Run run{delegate, {}};
     std::vector<size_t> dead;

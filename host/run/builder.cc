@@ -122,8 +122,8 @@ class ProgramBuilder {
     if (std::none_of(offered->answers.begin(), offered->answers.end(), claimed)) return offered;
     for (size_t i = 0; i < function.nodes.size(); ++i) {
       // Even alone it is worth a partition where nothing else runs it.
-      if (offered->answers[i].along && !ChooseKernel(*program_.registry_, function, *function.nodes[i]))
-        offered->answers[i].along = false;
+      if (offered->answers[i].joins && !ChooseKernel(*program_.registry_, function, *function.nodes[i]))
+        offered->answers[i].joins = false;
     }
     const delegate::Schedule schedule = delegate::Partition(function, offered->answers);
     if (std::any_of(offered->answers.begin(), offered->answers.end(), claimed))

@@ -197,7 +197,7 @@ FUSEBOX_SIZE(fbx_claim, 40);
 FUSEBOX_MEMBER(fbx_claim, head, 0);
 FUSEBOX_MEMBER(fbx_claim, accept, 8);
 FUSEBOX_MEMBER(fbx_claim, reject, 16);
-FUSEBOX_MEMBER(fbx_claim, accept_along, 24);
+FUSEBOX_MEMBER(fbx_claim, accept_join, 24);
 FUSEBOX_MEMBER(fbx_claim, offered, 32);
 
 FUSEBOX_SIZE(fbx_call, 40);

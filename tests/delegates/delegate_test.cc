@@ -266,7 +266,7 @@ TEST(Delegate, TakesAloneWhatNobodyElseRuns) {
     f.nodes[0]->name = "test.packed_add";
     f.nodes[0]->attrs.Set("refuse", refuse);
     Config::Delegate toy = ToyThat();
-    toy.options.Set("along", "test.packed_add");
+    toy.options.Set("join", "test.packed_add");
     const auto model = Open(std::move(module), {toy});
     EXPECT_EQ(model->placements()[0].who, refuse ? "toy (partition 0)" : "test.toy");
     EXPECT_THAT(Output(*SessionOf(model), {3, 4}), ElementsAre(4, 6));

@@ -95,7 +95,7 @@ void DefinePack(const Site& site, Subgraph& graph) {
 
 constexpr Operation kTable[] = {
     {"CONCATENATION", Accept::kAlone, SupportsConcat, DefineConcat},
-    {"PACK", Accept::kAlong, SupportsPack, DefinePack},
+    {"PACK", Accept::kJoin, SupportsPack, DefinePack},
 };
 
 }  // namespace

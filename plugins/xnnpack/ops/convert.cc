@@ -44,7 +44,7 @@ void DefineDequantize(const Site& site, Subgraph& graph) {
 }
 
 constexpr Operation kTable[] = {
-    {"DEQUANTIZE", Accept::kAlong, SupportsDequantize, DefineDequantize},
+    {"DEQUANTIZE", Accept::kJoin, SupportsDequantize, DefineDequantize},
     {"QUANTIZE", Accept::kAlone, SupportsQuantize, DefineQuantize},
 };
 

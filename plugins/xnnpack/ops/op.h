@@ -23,7 +23,7 @@ enum class Joins {
 
 struct Operation {
   std::string_view name;  // TFLite's
-  Accept accept;          // kAlong: it only moves data
+  Accept accept;          // kJoin: it only moves data
   // Throws Reject with the reason. What it lets pass, XNNPACK takes: this library is built with assertions,
   // so that what it does not check for itself ends the process.
   void (*supports)(const Site&);

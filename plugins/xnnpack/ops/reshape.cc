@@ -24,9 +24,9 @@ void Define(const Site& site, Subgraph& graph) {
 }
 
 constexpr Operation kTable[] = {
-    {"EXPAND_DIMS", Accept::kAlong, Supports, Define, Joins::kInPlace},
-    {"RESHAPE", Accept::kAlong, Supports, Define, Joins::kInPlace},
-    {"SQUEEZE", Accept::kAlong, Supports, Define, Joins::kInPlace},
+    {"EXPAND_DIMS", Accept::kJoin, Supports, Define, Joins::kInPlace},
+    {"RESHAPE", Accept::kJoin, Supports, Define, Joins::kInPlace},
+    {"SQUEEZE", Accept::kJoin, Supports, Define, Joins::kInPlace},
 };
 
 }  // namespace

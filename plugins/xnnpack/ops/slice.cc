@@ -169,11 +169,11 @@ void DefineUnpack(const Site& site, Subgraph& graph) {
 }
 
 constexpr Operation kTable[] = {
-    {"SLICE", Accept::kAlong, SupportsSlice, DefineSlice},
-    {"SPLIT", Accept::kAlong, SupportsSplit<1, 0>, DefineSplit<1, 0>},
-    {"SPLIT_V", Accept::kAlong, SupportsSplit<0, 2>, DefineSplit<0, 2>},
-    {"STRIDED_SLICE", Accept::kAlong, SupportsStrided, DefineStrided},
-    {"UNPACK", Accept::kAlong, SupportsUnpack, DefineUnpack},
+    {"SLICE", Accept::kJoin, SupportsSlice, DefineSlice},
+    {"SPLIT", Accept::kJoin, SupportsSplit<1, 0>, DefineSplit<1, 0>},
+    {"SPLIT_V", Accept::kJoin, SupportsSplit<0, 2>, DefineSplit<0, 2>},
+    {"STRIDED_SLICE", Accept::kJoin, SupportsStrided, DefineStrided},
+    {"UNPACK", Accept::kJoin, SupportsUnpack, DefineUnpack},
 };
 
 }  // namespace

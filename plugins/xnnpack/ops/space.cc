@@ -45,8 +45,8 @@ void DefineToDepth(const Site& site, Subgraph& graph) {
 }
 
 constexpr Operation kTable[] = {
-    {"DEPTH_TO_SPACE", Accept::kAlong, SupportsToSpace, DefineToSpace},
-    {"SPACE_TO_DEPTH", Accept::kAlong, SupportsToDepth, DefineToDepth},
+    {"DEPTH_TO_SPACE", Accept::kJoin, SupportsToSpace, DefineToSpace},
+    {"SPACE_TO_DEPTH", Accept::kJoin, SupportsToDepth, DefineToDepth},
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ void Define(const Site& site, Subgraph& graph) {
                                           graph.In(site, 0), graph.Out(site), 0));
 }
 
-constexpr Operation kTable[] = {{"TRANSPOSE", Accept::kAlong, Supports, Define}};
+constexpr Operation kTable[] = {{"TRANSPOSE", Accept::kJoin, Supports, Define}};
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 //   struct Adder {
 //     static constexpr std::string_view delegate = "adder";
 //     explicit Adder(const Attrs& options);
-//     // Returns for a node that it takes, throws Reject for one that it does not. May return Accept::kAlong: not alone.
+//     // Returns for a node that it takes, throws Reject for one that it does not. May return Accept::kJoin: not alone.
 //     void supports(const Graph&, const GraphNode& n) { n.require(n.op() == "ADD", "OP", "only ADD is added"); }
 //     struct Partition {
 //       Partition(Adder&, const Graph&);                      // compile; throws Reject to decline
@@ -68,7 +68,7 @@ class Graph {
 
 enum class Accept {
   kAlone,
-  kAlong,  // only in a partition that also holds nodes taken alone
+  kJoin,  // only in a partition that also holds nodes accepted with kAlone
 };
 
 class Claim {
@@ -78,7 +78,7 @@ class Claim {
     return !FBX_HAS(claim_, offered) || claim_->offered(claim_, node) != 0;
   }
   void accept(uint32_t node, Accept how = Accept::kAlone) const {
-    (how == Accept::kAlong ? claim_->accept_along : claim_->accept)(claim_, node);
+    (how == Accept::kJoin ? claim_->accept_join : claim_->accept)(claim_, node);
   }
   void reject(uint32_t node, std::string_view code, std::string_view why) const {
     claim_->reject(claim_, node, str(code), str(why));

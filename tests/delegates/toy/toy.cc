@@ -18,7 +18,7 @@ using namespace fusebox;
 struct Toy {
   static constexpr std::string_view delegate = "toy";
 
-  explicit Toy(const Attrs& options) : lie(options.s("lie", "")), along(options.s("along", "")) {
+  explicit Toy(const Attrs& options) : lie(options.s("lie", "")), join(options.s("join", "")) {
     if (lie == "create") throw Reject{"LIE", "it creates nothing"};
     ++counts.delegates;
   }
@@ -50,7 +50,7 @@ struct Toy {
       } else if (node.attrs().s("fused_activation_function", "NONE") != "NONE") {
         claim.reject(i, "ATTR", "toys do not activate");
       } else {
-        claim.accept(i, node.op() == along ? Accept::kAlong : Accept::kAlone);
+        claim.accept(i, node.op() == join ? Accept::kJoin : Accept::kAlone);
         if (lie == "twice") claim.accept(i);
       }
     }
@@ -128,7 +128,7 @@ struct Toy {
     size_t count = 0;
   };
 
-  std::string lie, along;
+  std::string lie, join;
 };
 
 // An addition that would have weights to pack.

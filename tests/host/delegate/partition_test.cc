@@ -76,7 +76,7 @@ TEST(Partition, DropsWhatAloneIsNotWorthIt) {
   const ValueId c = Make(f, Op::kReshape, {b});
   f.outputs = {Make(f, Op::kMul, {c, c})};
   auto answers = Answers({0, -1, 0, 0});
-  answers[0].along = answers[2].along = true;
+  answers[0].joins = answers[2].joins = true;
   EXPECT_EQ(Text(Partition(f, answers)), "0 1 (2 3)");
   EXPECT_EQ(answers[0].why, "alone it is not worth a partition");
   EXPECT_EQ(answers[0].delegate, -1);

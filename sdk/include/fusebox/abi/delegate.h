@@ -28,7 +28,7 @@ typedef struct fbx_claim {
   void (*reject)(const struct fbx_claim*, uint32_t node, fbx_str code, fbx_str why) FBX_NOEXCEPT;
   /* Like accept, for a node that alone is not worth a partition (it only moves data): where a partition would
      hold nothing else, the kernels run it. */
-  void (*accept_along)(const struct fbx_claim*, uint32_t node) FBX_NOEXCEPT;
+  void (*accept_join)(const struct fbx_claim*, uint32_t node) FBX_NOEXCEPT;
   /* 0: the host keeps the node (control flow, state, shape arithmetic), or an earlier delegate has it; what
      is said of it is ignored. */
   int32_t (*offered)(const struct fbx_claim*, uint32_t node) FBX_NOEXCEPT;
