@@ -16,20 +16,20 @@ namespace {
 // How often a partition is made again without what the cache held and XNNPACK contradicted.
 constexpr int kAttempts = 4;
 
-const Operation& OperationOf(const Site& site) {
-  const Operation* operation = site.abi()->kind == FBX_OP_BUILTIN ? FindOperation(site.op()) : nullptr;
+const Operation& OperationOf(const NetworkNode& node) {
+  const Operation* operation = node.abi()->kind == FBX_OP_BUILTIN ? FindOperation(node.op()) : nullptr;
   if (operation == nullptr) throw Reject{"OP", "XNNPACK has no such op"};
   return *operation;
 }
 
 // What one op costs, in products of floats: one of bytes takes half the time, an element of an op without
 // products four times.
-double WorkOf(const Site& site) {
+double WorkOf(const NetworkNode& node) {
   double elements = 1;
-  for (const size_t d : DimsOf(site.out(0))) elements *= static_cast<double>(d);
-  const auto filter = site.constant(1);
+  for (const size_t d : DimsOf(node.out(0))) elements *= static_cast<double>(d);
+  const auto filter = node.constant(1);
   if (!filter || filter->rank() < 2) return 4 * elements;
-  const int64_t channels = std::max<int64_t>(site.out(0).dim(-1), 1);
+  const int64_t channels = std::max<int64_t>(node.out(0).dim(-1), 1);
   const double products = elements * static_cast<double>(filter->count()) / static_cast<double>(channels);
   const bool floats = filter->dtype() == FBX_F32 || filter->dtype() == FBX_F16;
   return floats ? products : products / 2;
@@ -40,9 +40,9 @@ double WorkOf(const Site& site) {
 bool IsWorthThreads(const Network& network) {
   double work = 0, ops = 0;
   for (uint32_t i = 0; i < network.graph().node_count(); ++i) {
-    const Site site(network, i);
-    if (site.out_count() == 0 || site.out(0).rank() <= 0) continue;
-    work += WorkOf(site);
+    const NetworkNode node(network, i);
+    if (node.out_count() == 0 || node.out(0).rank() <= 0) continue;
+    work += WorkOf(node);
     ++ops;
   }
   return work >= std::max(4e5, 5e4 * ops);
@@ -105,9 +105,9 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
   for (uint32_t i = 0; i < graph.node_count(); ++i) {
     if (!claim.offered(i)) continue;
     try {
-      const Site site(network, i);
-      const Operation& operation = OperationOf(site);
-      operation.supports(site);
+      const NetworkNode node(network, i);
+      const Operation& operation = OperationOf(node);
+      operation.supports(node);
       claim.accept(i, operation.accept);
     } catch (const Reject& r) {
       claim.reject(i, r.code, r.subject.empty() ? r.why : r.why + " (" + r.subject + ")");
@@ -163,11 +163,11 @@ Delegate::Partition::Partition(Session& session, const Graph& graph, const Netwo
 xnn_status Delegate::Partition::Build(const Network& network, Session& session, uint32_t nodes) {
   Subgraph subgraph(network, session.provider(), intermediates_.values());
   for (uint32_t i = 0; i < nodes; ++i) {
-    const Site site(network, i);
-    subgraph.Defining(site);
-    const Operation& operation = OperationOf(site);
-    operation.supports(site);
-    operation.define(site, subgraph);
+    const NetworkNode node(network, i);
+    subgraph.Defining(node);
+    const Operation& operation = OperationOf(node);
+    operation.supports(node);
+    operation.define(node, subgraph);
   }
   xnn_runtime_t runtime = nullptr;
   const Meter meter(network.graph().host(), session.provider());
@@ -191,8 +191,8 @@ void Delegate::Partition::Refuse(const Network& network, Session& session, xnn_s
     runtime_.reset();
   }
   throw Reject{"XNNPACK", std::string("no runtime: ") + StatusName(status),
-               std::string(Site(network, bad - 1).op()) + " " +
-                   std::string(view(Site(network, bad - 1).abi()->location))};
+               std::string(NetworkNode(network, bad - 1).op()) + " " +
+                   std::string(view(NetworkNode(network, bad - 1).abi()->location))};
 }
 
 void Delegate::Partition::FindPorts(const Graph& graph, const Subgraph& subgraph) {

@@ -81,10 +81,10 @@ bool IsWeight(fbx_dtype dtype) {
 }
 
 // The constants of a node whose op asked for none of them.
-uint64_t PrivateBytes(const Site& site) {
+uint64_t PrivateBytes(const NetworkNode& node) {
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < site.in_count(); ++i)
-    if (const auto constant = site.constant(i); constant && IsWeight(constant->dtype()))
+  for (uint32_t i = 0; i < node.in_count(); ++i)
+    if (const auto constant = node.constant(i); constant && IsWeight(constant->dtype()))
       bytes += constant->bytes();
   return bytes;
 }
@@ -99,35 +99,35 @@ class Explainer {
     PackProvider provider(weights_);
     Subgraph subgraph(network, provider, {});
     for (uint32_t i = 0; i < graph.node_count(); ++i) {
-      const Site site(network, i);
-      const Operation* const operation = FindOperation(site.op());
-      if (operation == nullptr) throw Reject{"OP", "XNNPACK has no such op", std::string(site.op())};
-      subgraph.Defining(site);
-      operation->supports(site);
-      operation->define(site, subgraph);
-      Report(site, provider);
+      const NetworkNode node(network, i);
+      const Operation* const operation = FindOperation(node.op());
+      if (operation == nullptr) throw Reject{"OP", "XNNPACK has no such op", std::string(node.op())};
+      subgraph.Defining(node);
+      operation->supports(node);
+      operation->define(node, subgraph);
+      Report(node, provider);
       provider.ForgetSources();
     }
     return std::move(reports_);
   }
 
  private:
-  WeightReport About(const Site& site) const {
-    return {.location = std::string(view(site.abi()->location)), .op = std::string(site.op())};
+  WeightReport About(const NetworkNode& node) const {
+    return {.location = std::string(view(node.abi()->location)), .op = std::string(node.op())};
   }
 
   // The weights that its op asked for, as when it is made.
-  void Report(const Site& site, const PackProvider& provider) {
+  void Report(const NetworkNode& node, const PackProvider& provider) {
     if (provider.registered().empty()) {
-      WeightReport report = About(site);
-      report.bytes = PrivateBytes(site);
+      WeightReport report = About(node);
+      report.bytes = PrivateBytes(node);
       // In a partition without a cache, constants that only unpack others are those of their reader.
-      if (report.bytes > 0 && site.op() != "DEQUANTIZE") reports_.push_back(std::move(report));
+      if (report.bytes > 0 && node.op() != "DEQUANTIZE") reports_.push_back(std::move(report));
       return;
     }
     for (const auto& [address, entry] : provider.registered()) {
       const PackNote note = NoteOf(*weights_, entry.request());
-      WeightReport report = About(site);
+      WeightReport report = About(node);
       report.identity = cache::Hex(entry.key.identity);
       report.recipe = note.what;
       report.kind =

@@ -81,16 +81,16 @@ void Intermediates::Follow(const Network& network, std::vector<uint32_t>& number
     for (const fbx_value id : list) outside[id] = true;
   }
   for (uint32_t i = 0; i < graph.node_count(); ++i) {
-    const Site site(network, i);
-    for (uint32_t k = 0; k < site.in_count(); ++k) {
-      const fbx_value id = site.in_id(k);
+    const NetworkNode node(network, i);
+    for (uint32_t k = 0; k < node.in_count(); ++k) {
+      const fbx_value id = node.in_id(k);
       if (id >= number.size() || number[id] == kNone) continue;
       Life& life = lives_[number[id]];
       life.last = i;
       ++life.readers;
     }
-    for (uint32_t k = 0; k < site.out_count(); ++k) {
-      const fbx_value id = site.out_id(k);
+    for (uint32_t k = 0; k < node.out_count(); ++k) {
+      const fbx_value id = node.out_id(k);
       if (id >= number.size() || outside[id] || number[id] != kNone) continue;
       if (network.Constant(id)) continue;  // unpacked by those that read it
       number[id] = static_cast<uint32_t>(ids_.size());
@@ -104,19 +104,19 @@ void Intermediates::Follow(const Network& network, std::vector<uint32_t>& number
 void Intermediates::Choose(const Network& network, const std::vector<uint32_t>& number) {
   const auto of = [&](fbx_value id) { return id < number.size() ? number[id] : kNone; };
   for (uint32_t i = 0; i < network.graph().node_count(); ++i) {
-    const Site site(network, i);
-    const Operation* const operation = FindOperation(site.op());
-    if (operation == nullptr || operation->joins == Joins::kNothing || site.out_count() != 1) continue;
-    const uint32_t result = of(site.out_id(0));
+    const NetworkNode node(network, i);
+    const Operation* const operation = FindOperation(node.op());
+    if (operation == nullptr || operation->joins == Joins::kNothing || node.out_count() != 1) continue;
+    const uint32_t result = of(node.out_id(0));
     if (operation->joins == Joins::kReader) {
       if (result != kNone && lives_[result].readers == 1) lives_[result].kept = false;
       // The op that they become reads when the second one's turn is.
-      if (const uint32_t operand = of(site.in_id(0)); result != kNone && operand != kNone)
+      if (const uint32_t operand = of(node.in_id(0)); result != kNone && operand != kNone)
         lives_[operand].last = std::max(lives_[operand].last, lives_[result].last);
       continue;
     }
-    for (uint32_t k = 0; k < site.in_count(); ++k) {
-      const uint32_t operand = of(site.in_id(k));
+    for (uint32_t k = 0; k < node.in_count(); ++k) {
+      const uint32_t operand = of(node.in_id(k));
       if (operand == kNone || !lives_[operand].kept) continue;
       if (operation->joins == Joins::kMaker && lives_[operand].readers == 1) {
         lives_[operand].kept = false;

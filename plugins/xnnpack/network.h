@@ -27,9 +27,10 @@ class Network {
 };
 
 // A node within its network.
-class Site : public GraphNode {
+class NetworkNode : public GraphNode {
  public:
-  Site(const Network& network, uint32_t index) : GraphNode(network.graph().node(index)), network_(network) {}
+  NetworkNode(const Network& network, uint32_t index)
+      : GraphNode(network.graph().node(index)), network_(network) {}
   const Network& network() const { return network_; }
   std::optional<Tensor> constant(uint32_t operand) const {
     return has_in(operand) ? network_.Constant(in_id(operand)) : std::nullopt;

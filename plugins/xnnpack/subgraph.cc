@@ -105,9 +105,9 @@ Subgraph::~Subgraph() {
   if (subgraph_ != nullptr) xnn_delete_subgraph(subgraph_);
 }
 
-void Subgraph::Defining(const Site& site) {
-  defining_ = std::string(site.op());
-  if (const std::string_view where = view(site.abi()->location); !where.empty())
+void Subgraph::Defining(const NetworkNode& node) {
+  defining_ = std::string(node.op());
+  if (const std::string_view where = view(node.abi()->location); !where.empty())
     defining_ += " (" + std::string(where) + ")";
 }
 
@@ -129,11 +129,11 @@ uint32_t Subgraph::Define(Tensor t, const Dims& dims, const void* data, uint32_t
   return id;
 }
 
-uint32_t Subgraph::In(const Site& site, uint32_t operand) {
-  const fbx_value value = site.in_id(operand);
+uint32_t Subgraph::In(const NetworkNode& node, uint32_t operand) {
+  const fbx_value value = node.in_id(operand);
   uint32_t& id = ids_[value];
   if (id != XNN_INVALID_VALUE_ID) return id;
-  const Tensor t = site.in(operand);
+  const Tensor t = node.in(operand);
   if (const auto constant = network_.Constant(value)) {
     const void* data = constant->dtype() == FBX_F16 ? Keep(ToFloat(*constant)) : constant->data<void>();
     return id = Define(t, DimsOf(t), data, XNN_INVALID_VALUE_ID, 0);
@@ -143,8 +143,8 @@ uint32_t Subgraph::In(const Site& site, uint32_t operand) {
   return id = Define(t, DimsOf(t), nullptr, external_ids_[value], XNN_VALUE_FLAG_EXTERNAL_INPUT);
 }
 
-uint32_t Subgraph::Repeated(const Site& site, uint32_t operand, size_t times) {
-  const Tensor t = site.in(operand), constant = *site.constant(operand);
+uint32_t Subgraph::Repeated(const NetworkNode& node, uint32_t operand, size_t times) {
+  const Tensor t = node.in(operand), constant = *node.constant(operand);
   const size_t size = static_cast<size_t>(t.count()) * (Quantized(t) ? 1 : sizeof(float));
   const std::vector<uint8_t> real = Quantized(t) ? std::vector<uint8_t>() : ToFloat(constant);
   const uint8_t* const once = Quantized(t) ? t.data<const uint8_t>() : real.data();
@@ -155,12 +155,12 @@ uint32_t Subgraph::Repeated(const Site& site, uint32_t operand, size_t times) {
                 XNN_INVALID_VALUE_ID, 0);
 }
 
-uint32_t Subgraph::Out(const Site& site, uint32_t result) {
-  const fbx_value value = site.out_id(result);
+uint32_t Subgraph::Out(const NetworkNode& node, uint32_t result) {
+  const fbx_value value = node.out_id(result);
   uint32_t& id = ids_[value];
   if (id != XNN_INVALID_VALUE_ID) return id;
   const uint32_t external = external_ids_[value];
-  const Tensor t = site.out(result);
+  const Tensor t = node.out(result);
   return id = Define(t, DimsOf(t), nullptr, external,
                      external == XNN_INVALID_VALUE_ID ? 0 : XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
 }
@@ -197,39 +197,39 @@ uint32_t Subgraph::Dynamic(uint32_t from, const Dims& dims, size_t nonbatch) {
   return id;
 }
 
-uint32_t Subgraph::DynamicImages(const Site& site, uint32_t operand, uint32_t from) {
-  if (site.in(operand).dim(0) < 0) may_grow_ = false;
-  return Dynamic(from, DimsOf(site.in(operand)), 3);
+uint32_t Subgraph::DynamicImages(const NetworkNode& node, uint32_t operand, uint32_t from) {
+  if (node.in(operand).dim(0) < 0) may_grow_ = false;
+  return Dynamic(from, DimsOf(node.in(operand)), 3);
 }
 
-uint32_t Subgraph::FloatIn(const Site& site, uint32_t operand) {
-  const Tensor t = site.in(operand);
+uint32_t Subgraph::FloatIn(const NetworkNode& node, uint32_t operand) {
+  const Tensor t = node.in(operand);
   if (Quantized(t)) {
-    if (const auto constant = site.constant(operand))
+    if (const auto constant = node.constant(operand))
       return Constant(xnn_datatype_fp32, DimsOf(t), Keep(ToFloat(*constant)));
   }
-  const uint32_t id = In(site, operand);
+  const uint32_t id = In(node, operand);
   if (!Quantized(t)) return id;
-  const uint32_t real = Temporary(xnn_datatype_fp32, {}, DimsOf(site.in(operand)));
+  const uint32_t real = Temporary(xnn_datatype_fp32, {}, DimsOf(node.in(operand)));
   Convert(id, real);
   return real;
 }
 
-void Subgraph::FloatOut(const Site& site, const std::function<void(uint32_t id)>& define) {
-  const uint32_t out = Out(site);
-  if (!Quantized(site.out(0))) return define(out);
-  const uint32_t real = Temporary(xnn_datatype_fp32, {}, DimsOf(site.out(0)));
+void Subgraph::FloatOut(const NetworkNode& node, const std::function<void(uint32_t id)>& define) {
+  const uint32_t out = Out(node);
+  if (!Quantized(node.out(0))) return define(out);
+  const uint32_t real = Temporary(xnn_datatype_fp32, {}, DimsOf(node.out(0)));
   define(real);
   Convert(real, out);
 }
 
-void Subgraph::WithBias(const Site& site, uint32_t bias, Range range,
+void Subgraph::WithBias(const NetworkNode& node, uint32_t bias, Range range,
                         const std::function<void(uint32_t out, Range range)>& define) {
-  if (!site.has_in(bias) || site.constant(bias)) return define(Out(site), range);
-  const uint32_t sum = Temporary(xnn_datatype_fp32, {}, DimsOf(site.out(0)));
+  if (!node.has_in(bias) || node.constant(bias)) return define(Out(node), range);
+  const uint32_t sum = Temporary(xnn_datatype_fp32, {}, DimsOf(node.out(0)));
   define(sum, {});
   const xnn_binary_params params{range.min, range.max};
-  Check(xnn_define_binary(subgraph_, xnn_binary_add, &params, sum, In(site, bias), Out(site), 0));
+  Check(xnn_define_binary(subgraph_, xnn_binary_add, &params, sum, In(node, bias), Out(node), 0));
 }
 
 const void* Subgraph::Keep(std::vector<uint8_t> bytes) {
@@ -290,9 +290,9 @@ uint32_t Subgraph::DefineFilter(const Weights& w, Tensor filter, const void* dat
   }
 }
 
-uint32_t Subgraph::DefineBias(const Site& site, const Weights& w) {
+uint32_t Subgraph::DefineBias(const NetworkNode& node, const Weights& w) {
   if (w.bias == UINT32_MAX) return XNN_INVALID_VALUE_ID;
-  const Tensor bias = *site.constant(w.bias);
+  const Tensor bias = *node.constant(w.bias);
   const Dims dims{static_cast<size_t>(bias.count())};
   if (w.datatype == xnn_datatype_fp32 || w.dynamic) {
     const void* data = bias.dtype() == FBX_F32 ? bias.data<void>() : Keep(ToFloat(bias));
@@ -300,7 +300,7 @@ uint32_t Subgraph::DefineBias(const Site& site, const Weights& w) {
   }
   // Its scale is the product of those of input and filter; XNNPACK asks for one and does not use it.
   uint32_t id = XNN_INVALID_VALUE_ID;
-  const Tensor filter = *site.constant(w.filter);
+  const Tensor filter = *node.constant(w.filter);
   if (w.datatype == xnn_datatype_qcint8) {
     Check(xnn_define_channelwise_quantized_tensor_value(subgraph_, xnn_datatype_qcint32,
                                                         Scales(w, filter, dims[0]), 1, 0, dims.data(),
@@ -326,8 +326,8 @@ Form FormOf(const Weights& w) {
 
 }  // namespace
 
-Subgraph::Ids Subgraph::Pack(const Site& site, Recipe recipe, const Weights& w) {
-  const Tensor filter = *site.constant(w.filter);
+Subgraph::Ids Subgraph::Pack(const NetworkNode& node, Recipe recipe, const Weights& w) {
+  const Tensor filter = *node.constant(w.filter);
   recipe.SetForm(FormOf(w));
   recipe.Add(w.datatype, w.dynamic, w.channel_dim, filter.dtype()).AddList(std::span<const size_t>(w.dims));
   PackProvider::Source source;
@@ -339,7 +339,7 @@ Subgraph::Ids Subgraph::Pack(const Site& site, Recipe recipe, const Weights& w) 
     if (w.datatype == xnn_datatype_quint8) recipe.AddList(std::span(q->zero_points, q->count));
   }
   if (w.bias != UINT32_MAX) {
-    source.bias = site.constant(w.bias)->abi();
+    source.bias = node.constant(w.bias)->abi();
     recipe.Add(source.bias->dtype);
   }
   if (w.datatype == xnn_datatype_fp32 && filter.dtype() != FBX_F32) {
@@ -349,15 +349,15 @@ Subgraph::Ids Subgraph::Pack(const Site& site, Recipe recipe, const Weights& w) 
   }
   const void* data = provider_.Register(recipe, source);
   const uint32_t id = DefineFilter(w, filter, data);
-  return {id, DefineBias(site, w)};
+  return {id, DefineBias(node, w)};
 }
 
-Subgraph::Ids Subgraph::Private(const Site& site, const Weights& w) {
-  const Tensor filter = *site.constant(w.filter);
+Subgraph::Ids Subgraph::Private(const NetworkNode& node, const Weights& w) {
+  const Tensor filter = *node.constant(w.filter);
   const bool unpack = w.datatype == xnn_datatype_fp32 && filter.dtype() != FBX_F32;
   const void* data = unpack ? provider_.Hold(ToFloat(filter)) : filter.data<void>();
   const uint32_t id = DefineFilter(w, filter, data);
-  return {id, DefineBias(site, w)};
+  return {id, DefineBias(node, w)};
 }
 
 }  // namespace fusebox::xnnpack

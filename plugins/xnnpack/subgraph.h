@@ -50,22 +50,22 @@ class Subgraph {
 
   // Ids of a node's operands and results. A constant operand is read where it lies, or as f32 after
   // unpacking.
-  uint32_t In(const Site& site, uint32_t operand);
+  uint32_t In(const NetworkNode& node, uint32_t operand);
   // A constant operand whose last dim is its only one, `times` times over: [times, n].
-  uint32_t Repeated(const Site& site, uint32_t operand, size_t times);
-  uint32_t Out(const Site& site, uint32_t result = 0);
+  uint32_t Repeated(const NetworkNode& node, uint32_t operand, size_t times);
+  uint32_t Out(const NetworkNode& node, uint32_t result = 0);
   // A value between ops that the graph does not know.
   uint32_t Temporary(xnn_datatype datatype, Affine affine, const Dims& dims);
   // The operand quantized per row while it runs; the last `nonbatch` dims are a row.
   uint32_t Dynamic(uint32_t from, const Dims& dims, size_t nonbatch);
   // The same for the images that a convolution reads. Where their number is open, MayGrow is false from now
   // on: when it grows, XNNPACK frees, for each image but one, memory that it never had.
-  uint32_t DynamicImages(const Site& site, uint32_t operand, uint32_t from);
+  uint32_t DynamicImages(const NetworkNode& node, uint32_t operand, uint32_t from);
   bool MayGrow() const { return may_grow_; }
   // The operand as f32, quantized or not.
-  uint32_t FloatIn(const Site& site, uint32_t operand);
+  uint32_t FloatIn(const NetworkNode& node, uint32_t operand);
   // Runs `define` on an f32 value that becomes the result, quantized or not.
-  void FloatOut(const Site& site, const std::function<void(uint32_t id)>& define);
+  void FloatOut(const NetworkNode& node, const std::function<void(uint32_t id)>& define);
   void Convert(uint32_t from, uint32_t to);
   // Between two quantizations of values of these dims; through f32 where XNNPACK's multipliers do not reach.
   void Requantize(uint32_t from, Affine from_affine, uint32_t to, Affine to_affine, const Dims& dims,
@@ -73,7 +73,7 @@ class Subgraph {
 
   // Calls `define` with the result's id and the range of its activation. A bias that is no constant here
   // (another partition unpacks it) is added after.
-  void WithBias(const Site& site, uint32_t bias, Range range,
+  void WithBias(const NetworkNode& node, uint32_t bias, Range range,
                 const std::function<void(uint32_t out, Range range)>& define);
 
   struct Ids {
@@ -81,16 +81,16 @@ class Subgraph {
   };
   // Defines filter and bias, and registers them with the cache under `recipe`, to which it adds what the
   // weights say.
-  Ids Pack(const Site& site, Recipe recipe, const Weights& weights);
+  Ids Pack(const NetworkNode& node, Recipe recipe, const Weights& weights);
   // The same for an op that XNNPACK packs past the cache.
-  Ids Private(const Site& site, const Weights& weights);
+  Ids Private(const NetworkNode& node, const Weights& weights);
   // A constant in another form than it stands: memory that lives as long as the runtime.
   const void* Keep(std::vector<uint8_t> bytes);
   uint32_t Constant(xnn_datatype datatype, const Dims& dims, const void* data);
 
   void Check(xnn_status status, const char* what = "define") const;
   // For messages: the op that is being defined.
-  void Defining(const Site& site);
+  void Defining(const NetworkNode& node);
   const std::string& defining() const { return defining_; }
   // What Keep holds; the partition owns it from now on.
   std::vector<std::vector<uint8_t>> TakeMemory() { return std::move(memory_); }
@@ -98,7 +98,7 @@ class Subgraph {
  private:
   uint32_t Define(Tensor t, const Dims& dims, const void* data, uint32_t external, uint32_t flags);
   uint32_t DefineFilter(const Weights& weights, Tensor filter, const void* data);
-  uint32_t DefineBias(const Site& site, const Weights& weights);
+  uint32_t DefineBias(const NetworkNode& node, const Weights& weights);
   const float* Scales(const Weights& weights, Tensor filter, size_t count);
 
   const Network& network_;

@@ -53,9 +53,9 @@ void RequireValue(Tensor t, const std::string& subject) {
     if (d == 0) throw Reject{"SHAPE", "an empty tensor", subject};
 }
 
-void RequireValues(const Site& site, uint32_t first, uint32_t last) {
-  for (uint32_t i = first; i <= last; ++i) RequireValue(site.in(i), Operand(i));
-  for (uint32_t i = 0; i < site.out_count(); ++i) RequireValue(site.out(i), "result " + std::to_string(i));
+void RequireValues(const NetworkNode& node, uint32_t first, uint32_t last) {
+  for (uint32_t i = first; i <= last; ++i) RequireValue(node.in(i), Operand(i));
+  for (uint32_t i = 0; i < node.out_count(); ++i) RequireValue(node.out(i), "result " + std::to_string(i));
 }
 
 void RequireFloat(Tensor t, const std::string& subject) {
@@ -79,9 +79,9 @@ void RequireRank(Tensor t, int rank, const std::string& subject) {
     throw Reject{"RANK", "rank " + std::to_string(t.rank()) + ", expected " + std::to_string(rank), subject};
 }
 
-void RequireArity(const Site& site, uint32_t least, uint32_t most) {
-  if (site.in_count() < least || site.in_count() > most)
-    throw Reject{"ARITY", std::to_string(site.in_count()) + " operands"};
+void RequireArity(const NetworkNode& node, uint32_t least, uint32_t most) {
+  if (node.in_count() < least || node.in_count() > most)
+    throw Reject{"ARITY", std::to_string(node.in_count()) + " operands"};
 }
 
 Dims DimsOf(Tensor t) {
@@ -94,8 +94,8 @@ void RequireStatic(Tensor t, const std::string& subject) {
   if (!t.is_static()) throw Reject{"SHAPE", "its shape is known only when it runs", subject};
 }
 
-std::vector<int64_t> Integers(const Site& site, uint32_t operand, const char* what) {
-  const Tensor t = site.in(operand);
+std::vector<int64_t> Integers(const NetworkNode& node, uint32_t operand, const char* what) {
+  const Tensor t = node.in(operand);
   if (!t.present() || !t.is_const() || !t.has_value())
     throw Reject{"NONCONST", std::string(what) + " is not constant", Operand(operand)};
   std::vector<int64_t> values;
@@ -114,8 +114,8 @@ size_t Axis(int64_t axis, int rank) {
   return static_cast<size_t>(axis < 0 ? axis + rank : axis);
 }
 
-Range FusedRange(const Site& site) {
-  const std::string_view name = site.attrs().s("fused_activation_function", "NONE");
+Range FusedRange(const NetworkNode& node) {
+  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
   Range range;
   if (name == "RELU") {
     range.min = 0;
@@ -126,7 +126,7 @@ Range FusedRange(const Site& site) {
   } else if (name != "NONE") {
     throw Reject{"ATTR", "fused activation " + std::string(name)};
   }
-  const Tensor out = site.out(0);
+  const Tensor out = node.out(0);
   if (name != "NONE" && Quantized(out) &&
       Quantize(range.min, AffineOf(out), out) >= Quantize(range.max, AffineOf(out), out))
     throw Reject{"QUANT", "its fused activation leaves one quantized value only", "result 0"};

@@ -36,14 +36,14 @@ xnn_datatype DatatypeOf(Tensor t);
 // An activation that XNNPACK can hold: f32, or i8 / u8 quantized per tensor; at most 6 dims, none of them 0.
 void RequireValue(Tensor t, const std::string& subject);
 // Every operand from first to last and every result.
-void RequireValues(const Site& site, uint32_t first, uint32_t last);
+void RequireValues(const NetworkNode& node, uint32_t first, uint32_t last);
 // f32 and nothing else.
 void RequireFloat(Tensor t, const std::string& subject);
 void RequireSameType(Tensor a, Tensor b);
 void RequireSameQuant(Tensor a, Tensor b);
 void RequireRank(Tensor t, int rank, const std::string& subject);
 // The operand count including absent ones.
-void RequireArity(const Site& site, uint32_t least, uint32_t most);
+void RequireArity(const NetworkNode& node, uint32_t least, uint32_t most);
 
 // The dims with unknown ones as 1: reshaping says them later.
 Dims DimsOf(Tensor t);
@@ -51,7 +51,7 @@ Dims DimsOf(Tensor t);
 void RequireStatic(Tensor t, const std::string& subject);
 
 // The values of a constant i32 or i64 operand.
-std::vector<int64_t> Integers(const Site& site, uint32_t operand, const char* what);
+std::vector<int64_t> Integers(const NetworkNode& node, uint32_t operand, const char* what);
 
 // The axis in [0, rank).
 size_t Axis(int64_t axis, int rank);
@@ -63,6 +63,6 @@ inline bool Within(float x, float least, float below) { return x >= least && x <
 struct Range {
   float min = -INFINITY, max = INFINITY;
 };
-Range FusedRange(const Site& site);
+Range FusedRange(const NetworkNode& node);
 
 }  // namespace fusebox::xnnpack

@@ -8,10 +8,10 @@ namespace {
 constexpr size_t kMost = 5;
 
 // Joins ids along an axis into `out`.
-void Join(Subgraph& graph, const Site& site, std::vector<uint32_t> ids, const std::vector<size_t>& sizes,
-          size_t axis, uint32_t out) {
+void Join(Subgraph& graph, const NetworkNode& node, std::vector<uint32_t> ids,
+          const std::vector<size_t>& sizes, size_t axis, uint32_t out) {
   const auto a = static_cast<int32_t>(axis);
-  const Tensor t = site.out(0);
+  const Tensor t = node.out(0);
   if (ids.size() > kMost) {
     const std::vector<uint32_t> first(ids.begin(), ids.begin() + kMost);
     const std::vector<size_t> first_sizes(sizes.begin(), sizes.begin() + kMost);
@@ -21,10 +21,10 @@ void Join(Subgraph& graph, const Site& site, std::vector<uint32_t> ids, const st
     for (const size_t s : first_sizes) dims[axis] += s;
     rest_sizes.insert(rest_sizes.begin(), dims[axis]);
     const uint32_t joined = graph.Temporary(DatatypeOf(t), AffineOf(t), dims);
-    Join(graph, site, first, first_sizes, axis, joined);
+    Join(graph, node, first, first_sizes, axis, joined);
     std::vector<uint32_t> rest(ids.begin() + kMost, ids.end());
     rest.insert(rest.begin(), joined);
-    return Join(graph, site, rest, rest_sizes, axis, out);
+    return Join(graph, node, rest, rest_sizes, axis, out);
   }
   xnn_subgraph_t g = graph.get();
   switch (ids.size()) {
@@ -37,60 +37,60 @@ void Join(Subgraph& graph, const Site& site, std::vector<uint32_t> ids, const st
   }
 }
 
-void SupportsConcat(const Site& site) {
-  RequireArity(site, 1, 64);
-  RequireValues(site, 0, site.in_count() - 1);
-  const size_t axis = Axis(site.attrs().i64("axis", 0), site.out(0).rank());
-  site.require(site.attrs().s("fused_activation_function", "NONE") == "NONE", "ATTR", "a fused activation");
-  for (uint32_t i = 0; i < site.in_count(); ++i) {
-    RequireSameType(site.in(i), site.out(0));
-    RequireRank(site.in(i), site.out(0).rank(), Operand(i));
-    site.require(site.in(i).dim(static_cast<int>(axis)) > 0, "SHAPE",
+void SupportsConcat(const NetworkNode& node) {
+  RequireArity(node, 1, 64);
+  RequireValues(node, 0, node.in_count() - 1);
+  const size_t axis = Axis(node.attrs().i64("axis", 0), node.out(0).rank());
+  node.require(node.attrs().s("fused_activation_function", "NONE") == "NONE", "ATTR", "a fused activation");
+  for (uint32_t i = 0; i < node.in_count(); ++i) {
+    RequireSameType(node.in(i), node.out(0));
+    RequireRank(node.in(i), node.out(0).rank(), Operand(i));
+    node.require(node.in(i).dim(static_cast<int>(axis)) > 0, "SHAPE",
                  "a size that is known only when it runs", Operand(i));
-    site.require(!site.constant(i), "CONST", "an operand is constant", Operand(i));
+    node.require(!node.constant(i), "CONST", "an operand is constant", Operand(i));
   }
 }
 
-void DefineConcat(const Site& site, Subgraph& graph) {
-  const Tensor out = site.out(0);
-  const size_t axis = Axis(site.attrs().i64("axis", 0), out.rank());
+void DefineConcat(const NetworkNode& node, Subgraph& graph) {
+  const Tensor out = node.out(0);
+  const size_t axis = Axis(node.attrs().i64("axis", 0), out.rank());
   std::vector<uint32_t> ids;
   std::vector<size_t> sizes;
-  for (uint32_t i = 0; i < site.in_count(); ++i) {
-    const Tensor in = site.in(i);
-    ids.push_back(graph.In(site, i));
+  for (uint32_t i = 0; i < node.in_count(); ++i) {
+    const Tensor in = node.in(i);
+    ids.push_back(graph.In(node, i));
     sizes.push_back(static_cast<size_t>(in.dim(static_cast<int>(axis))));
     if (!Quantized(in) || AffineOf(in) == AffineOf(out)) continue;
     const uint32_t converted = graph.Temporary(DatatypeOf(out), AffineOf(out), DimsOf(in));
     graph.Requantize(ids.back(), AffineOf(in), converted, AffineOf(out), DimsOf(in));
     ids.back() = converted;
   }
-  Join(graph, site, ids, sizes, axis, graph.Out(site));
+  Join(graph, node, ids, sizes, axis, graph.Out(node));
 }
 
-void SupportsPack(const Site& site) {
-  RequireArity(site, 1, 64);
-  RequireValues(site, 0, site.in_count() - 1);
-  Axis(site.attrs().i64("axis", 0), site.out(0).rank());
-  for (uint32_t i = 0; i < site.in_count(); ++i) {
-    RequireSameQuant(site.in(i), site.out(0));
-    RequireStatic(site.in(i), Operand(i));
-    site.require(!site.constant(i), "CONST", "an operand is constant", Operand(i));
+void SupportsPack(const NetworkNode& node) {
+  RequireArity(node, 1, 64);
+  RequireValues(node, 0, node.in_count() - 1);
+  Axis(node.attrs().i64("axis", 0), node.out(0).rank());
+  for (uint32_t i = 0; i < node.in_count(); ++i) {
+    RequireSameQuant(node.in(i), node.out(0));
+    RequireStatic(node.in(i), Operand(i));
+    node.require(!node.constant(i), "CONST", "an operand is constant", Operand(i));
   }
 }
 
-void DefinePack(const Site& site, Subgraph& graph) {
-  const Tensor out = site.out(0);
-  const size_t axis = Axis(site.attrs().i64("axis", 0), out.rank());
+void DefinePack(const NetworkNode& node, Subgraph& graph) {
+  const Tensor out = node.out(0);
+  const size_t axis = Axis(node.attrs().i64("axis", 0), out.rank());
   std::vector<uint32_t> ids;
-  for (uint32_t i = 0; i < site.in_count(); ++i) {
-    Dims dims = DimsOf(site.in(i));
+  for (uint32_t i = 0; i < node.in_count(); ++i) {
+    Dims dims = DimsOf(node.in(i));
     dims.insert(dims.begin() + static_cast<ptrdiff_t>(axis), 1);
     ids.push_back(graph.Temporary(DatatypeOf(out), AffineOf(out), dims));
     graph.Check(
-        xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), graph.In(site, i), ids.back(), 0));
+        xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), graph.In(node, i), ids.back(), 0));
   }
-  Join(graph, site, ids, std::vector<size_t>(ids.size(), 1), axis, graph.Out(site));
+  Join(graph, node, ids, std::vector<size_t>(ids.size(), 1), axis, graph.Out(node));
 }
 
 constexpr Operation kTable[] = {

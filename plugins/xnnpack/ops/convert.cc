@@ -6,41 +6,41 @@
 namespace fusebox::xnnpack {
 namespace {
 
-bool IsUnpacked(const Site& site) {
-  const Tensor in = site.in(0);
+bool IsUnpacked(const NetworkNode& node) {
+  const Tensor in = node.in(0);
   return in.is_const() && in.has_value() && in.dtype() == FBX_F16;
 }
 
-void SupportsQuantize(const Site& site) {
-  RequireArity(site, 1, 1);
-  RequireValues(site, 0, 0);
-  site.require(!site.constant(0), "CONST", "its operand is constant");
-  site.require(Quantized(site.out(0)), "DTYPE", "a result that is not quantized");
+void SupportsQuantize(const NetworkNode& node) {
+  RequireArity(node, 1, 1);
+  RequireValues(node, 0, 0);
+  node.require(!node.constant(0), "CONST", "its operand is constant");
+  node.require(Quantized(node.out(0)), "DTYPE", "a result that is not quantized");
 }
 
-void DefineQuantize(const Site& site, Subgraph& graph) {
-  const Tensor in = site.in(0), out = site.out(0);
-  if (!Quantized(in)) return graph.Convert(graph.In(site, 0), graph.Out(site));
-  graph.Requantize(graph.In(site, 0), AffineOf(in), graph.Out(site), AffineOf(out), DimsOf(in),
+void DefineQuantize(const NetworkNode& node, Subgraph& graph) {
+  const Tensor in = node.in(0), out = node.out(0);
+  if (!Quantized(in)) return graph.Convert(graph.In(node, 0), graph.Out(node));
+  graph.Requantize(graph.In(node, 0), AffineOf(in), graph.Out(node), AffineOf(out), DimsOf(in),
                    in.dtype() == out.dtype());
 }
 
-void SupportsDequantize(const Site& site) {
-  RequireArity(site, 1, 1);
-  RequireFloat(site.out(0), "result 0");
-  if (IsUnpacked(site)) return;
-  RequireValue(site.in(0), Operand(0));
-  site.require(Quantized(site.in(0)), "DTYPE", "an operand that is not quantized");
-  site.require(!site.constant(0), "CONST", "its operand is constant");
+void SupportsDequantize(const NetworkNode& node) {
+  RequireArity(node, 1, 1);
+  RequireFloat(node.out(0), "result 0");
+  if (IsUnpacked(node)) return;
+  RequireValue(node.in(0), Operand(0));
+  node.require(Quantized(node.in(0)), "DTYPE", "an operand that is not quantized");
+  node.require(!node.constant(0), "CONST", "its operand is constant");
 }
 
-void DefineDequantize(const Site& site, Subgraph& graph) {
-  if (!IsUnpacked(site)) return graph.Convert(graph.In(site, 0), graph.Out(site));
-  const auto outputs = site.network().graph().outputs();
-  if (std::find(outputs.begin(), outputs.end(), site.out_id(0)) == outputs.end()) return;
+void DefineDequantize(const NetworkNode& node, Subgraph& graph) {
+  if (!IsUnpacked(node)) return graph.Convert(graph.In(node, 0), graph.Out(node));
+  const auto outputs = node.network().graph().outputs();
+  if (std::find(outputs.begin(), outputs.end(), node.out_id(0)) == outputs.end()) return;
   const uint32_t floats =
-      graph.Constant(xnn_datatype_fp32, DimsOf(site.out(0)), graph.Keep(ToFloat(site.in(0))));
-  graph.Check(xnn_define_copy(graph.get(), floats, graph.Out(site), 0));
+      graph.Constant(xnn_datatype_fp32, DimsOf(node.out(0)), graph.Keep(ToFloat(node.in(0))));
+  graph.Check(xnn_define_copy(graph.get(), floats, graph.Out(node), 0));
 }
 
 constexpr Operation kTable[] = {

@@ -16,51 +16,51 @@ constexpr WeightOperands kDepthwise{
 // slower than the kernels.
 constexpr int64_t kMostTaps = 25;
 
-Tensor CheckImages(const Site& site, const WeightOperands& operands) {
-  RequireArity(site, 2, 3);
-  PlanWeights(site, operands);
-  FusedRange(site);
-  const Tensor filter = *site.constant(1);
-  RequireRank(site.in(0), 4, Operand(0));
+Tensor CheckImages(const NetworkNode& node, const WeightOperands& operands) {
+  RequireArity(node, 2, 3);
+  PlanWeights(node, operands);
+  FusedRange(node);
+  const Tensor filter = *node.constant(1);
+  RequireRank(node.in(0), 4, Operand(0));
   RequireRank(filter, 4, Operand(1));
-  RequireRank(site.out(0), 4, "result 0");
-  site.require(site.in(0).dim(3) > 0, "SHAPE", "the number of channels is not known");
-  PaddingOf(site, ReadWindow(site), static_cast<uint32_t>(filter.dim(1)),
+  RequireRank(node.out(0), 4, "result 0");
+  node.require(node.in(0).dim(3) > 0, "SHAPE", "the number of channels is not known");
+  PaddingOf(node, ReadWindow(node), static_cast<uint32_t>(filter.dim(1)),
             static_cast<uint32_t>(filter.dim(2)));
   return filter;
 }
 
-void CheckBias(const Site& site, int64_t channels) {
-  if (const auto bias = site.constant(2))
-    site.require(bias->count() == channels, "SHAPE", "bias does not fit the filter", Operand(2));
+void CheckBias(const NetworkNode& node, int64_t channels) {
+  if (const auto bias = node.constant(2))
+    node.require(bias->count() == channels, "SHAPE", "bias does not fit the filter", Operand(2));
 }
 
-void SupportsConv(const Site& site) {
-  const Tensor filter = CheckImages(site, kConv);
-  const int64_t channels = site.in(0).dim(3), group = filter.dim(3);
-  site.require(channels % group == 0 && filter.dim(0) % (channels / group) == 0, "SHAPE",
+void SupportsConv(const NetworkNode& node) {
+  const Tensor filter = CheckImages(node, kConv);
+  const int64_t channels = node.in(0).dim(3), group = filter.dim(3);
+  node.require(channels % group == 0 && filter.dim(0) % (channels / group) == 0, "SHAPE",
                "channels do not divide into groups");
-  site.require(channels == group || !PlanWeights(site, kConv).dynamic, "GROUPS",
+  node.require(channels == group || !PlanWeights(node, kConv).dynamic, "GROUPS",
                "groups with weights of 8 bits and activations of 32");
-  CheckBias(site, filter.dim(0));
+  CheckBias(node, filter.dim(0));
 }
 
-void DefineConv(const Site& site, Subgraph& graph) {
-  const Tensor filter = *site.constant(1);
-  const Window w = ReadWindow(site);
-  const Range range = FusedRange(site);
-  Weights weights = PlanWeights(site, kConv);
+void DefineConv(const NetworkNode& node, Subgraph& graph) {
+  const Tensor filter = *node.constant(1);
+  const Window w = ReadWindow(node);
+  const Range range = FusedRange(node);
+  Weights weights = PlanWeights(node, kConv);
   weights.dims = DimsOf(filter);
-  const size_t groups = static_cast<size_t>(site.in(0).dim(3)) / weights.dims[3];
+  const size_t groups = static_cast<size_t>(node.in(0).dim(3)) / weights.dims[3];
   Recipe recipe(Family::kConvolution);
   recipe.Add(groups);
-  AddActivations(recipe, site.in(0), site.out(0));
-  uint32_t input = graph.In(site, 0);
-  if (weights.dynamic) input = graph.DynamicImages(site, 0, input);
-  const auto ids = graph.Pack(site, std::move(recipe), weights);
+  AddActivations(recipe, node.in(0), node.out(0));
+  uint32_t input = graph.In(node, 0);
+  if (weights.dynamic) input = graph.DynamicImages(node, 0, input);
+  const auto ids = graph.Pack(node, std::move(recipe), weights);
   const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
-  const Padding pad = PaddingOf(site, w, height, width);
-  graph.WithBias(site, 2, range, [&](uint32_t out, Range r) {
+  const Padding pad = PaddingOf(node, w, height, width);
+  graph.WithBias(node, 2, range, [&](uint32_t out, Range r) {
     graph.Check(xnn_define_convolution_2d(
         graph.get(), pad.top, pad.right, pad.bottom, pad.left, height, width, w.stride_height, w.stride_width,
         w.dilation_height, w.dilation_width, static_cast<uint32_t>(groups), weights.dims[3],
@@ -68,28 +68,28 @@ void DefineConv(const Site& site, Subgraph& graph) {
   });
 }
 
-void SupportsDepthwise(const Site& site) {
-  const Tensor filter = CheckImages(site, kDepthwise);
-  site.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
-  site.require(filter.dim(3) % site.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
-  site.require(
+void SupportsDepthwise(const NetworkNode& node) {
+  const Tensor filter = CheckImages(node, kDepthwise);
+  node.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
+  node.require(filter.dim(3) % node.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
+  node.require(
       filter.dim(1) * filter.dim(2) <= kMostTaps, "SIZE",
       "a window of " + std::to_string(filter.dim(1) * filter.dim(2)) + " pixels, which XNNPACK does slowly");
-  CheckBias(site, filter.dim(3));
+  CheckBias(node, filter.dim(3));
 }
 
-void DefineDepthwise(const Site& site, Subgraph& graph) {
-  const Window w = ReadWindow(site);
-  const Range range = FusedRange(site);
-  Weights weights = PlanWeights(site, kDepthwise);
-  weights.dims = DimsOf(*site.constant(1));
+void DefineDepthwise(const NetworkNode& node, Subgraph& graph) {
+  const Window w = ReadWindow(node);
+  const Range range = FusedRange(node);
+  Weights weights = PlanWeights(node, kDepthwise);
+  weights.dims = DimsOf(*node.constant(1));
   weights.channel_dim = 3;
-  const auto channels = static_cast<size_t>(site.in(0).dim(3));
-  const uint32_t input = graph.In(site, 0);
-  const auto ids = graph.Private(site, weights);
+  const auto channels = static_cast<size_t>(node.in(0).dim(3));
+  const uint32_t input = graph.In(node, 0);
+  const auto ids = graph.Private(node, weights);
   const auto height = static_cast<uint32_t>(weights.dims[1]), width = static_cast<uint32_t>(weights.dims[2]);
-  const Padding pad = PaddingOf(site, w, height, width);
-  graph.WithBias(site, 2, range, [&](uint32_t out, Range r) {
+  const Padding pad = PaddingOf(node, w, height, width);
+  graph.WithBias(node, 2, range, [&](uint32_t out, Range r) {
     graph.Check(xnn_define_depthwise_convolution_2d(
         graph.get(), pad.top, pad.right, pad.bottom, pad.left, height, width, w.stride_height, w.stride_width,
         w.dilation_height, w.dilation_width, static_cast<uint32_t>(weights.dims[3] / channels), channels,

@@ -9,53 +9,53 @@ namespace {
 constexpr WeightOperands kOperands{
     .input = 0, .filter = 1, .bias = 2, .channel_axis = 0, .may_be_nibbles = true};
 
-bool KeepsDims(const Site& site) { return site.attrs().b("keep_num_dims", false); }
+bool KeepsDims(const NetworkNode& node) { return node.attrs().b("keep_num_dims", false); }
 
-void Supports(const Site& site) {
-  RequireArity(site, 2, 3);
-  PlanWeights(site, kOperands);
-  FusedRange(site);
-  const Tensor filter = *site.constant(1), input = site.in(0);
+void Supports(const NetworkNode& node) {
+  RequireArity(node, 2, 3);
+  PlanWeights(node, kOperands);
+  FusedRange(node);
+  const Tensor filter = *node.constant(1), input = node.in(0);
   RequireRank(filter, 2, Operand(1));
-  site.require(site.attrs().s("weights_format", "DEFAULT") == "DEFAULT", "ATTR", "shuffled weights");
-  if (const auto bias = site.constant(2))
-    site.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(2));
-  if (KeepsDims(site)) {
-    site.require(input.rank() >= 1 && input.dim(-1) == filter.dim(1), "SHAPE",
+  node.require(node.attrs().s("weights_format", "DEFAULT") == "DEFAULT", "ATTR", "shuffled weights");
+  if (const auto bias = node.constant(2))
+    node.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(2));
+  if (KeepsDims(node)) {
+    node.require(input.rank() >= 1 && input.dim(-1) == filter.dim(1), "SHAPE",
                  "the input's rows are not as long as the filter's");
     return;
   }
-  RequireRank(site.out(0), 2, "result 0");
-  site.require(!input.is_static() || input.count() % filter.dim(1) == 0, "SHAPE",
+  RequireRank(node.out(0), 2, "result 0");
+  node.require(!input.is_static() || input.count() % filter.dim(1) == 0, "SHAPE",
                "the input does not divide into rows of the filter's length");
-  site.require(input.is_static() || (input.rank() > 0 && input.dim(-1) == filter.dim(1)), "SHAPE",
+  node.require(input.is_static() || (input.rank() > 0 && input.dim(-1) == filter.dim(1)), "SHAPE",
                "the length of the input's rows is not known");
 }
 
 // The input as rows of the filter's length, where its own are of another.
-uint32_t Rows(const Site& site, Subgraph& graph, size_t length, Dims& dims) {
-  const uint32_t input = graph.In(site, 0);
+uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dims) {
+  const uint32_t input = graph.In(node, 0);
   if (!dims.empty() && dims.back() == length) return input;
   size_t count = 1;
   for (const size_t d : dims) count *= d;
   dims = {count / length, length};
-  const uint32_t rows = graph.Temporary(DatatypeOf(site.in(0)), AffineOf(site.in(0)), dims);
+  const uint32_t rows = graph.Temporary(DatatypeOf(node.in(0)), AffineOf(node.in(0)), dims);
   graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), input, rows, 0));
   return rows;
 }
 
-void Define(const Site& site, Subgraph& graph) {
-  const Range range = FusedRange(site);
-  Weights weights = PlanWeights(site, kOperands);
-  weights.dims = DimsOf(*site.constant(1));
+void Define(const NetworkNode& node, Subgraph& graph) {
+  const Range range = FusedRange(node);
+  Weights weights = PlanWeights(node, kOperands);
+  weights.dims = DimsOf(*node.constant(1));
   Recipe recipe(Family::kFullyConnected);
-  AddActivations(recipe, site.in(0), site.out(0));
-  Dims dims = DimsOf(site.in(0));
-  uint32_t input = Rows(site, graph, weights.dims[1], dims);
+  AddActivations(recipe, node.in(0), node.out(0));
+  Dims dims = DimsOf(node.in(0));
+  uint32_t input = Rows(node, graph, weights.dims[1], dims);
   if (weights.dynamic) input = graph.Dynamic(input, dims, 1);
-  const auto ids = graph.Pack(site, std::move(recipe), weights);
-  const uint32_t flags = KeepsDims(site) ? 0 : XNN_FLAG_TENSORFLOW_RESHAPE_2D;
-  graph.WithBias(site, 2, range, [&](uint32_t out, Range r) {
+  const auto ids = graph.Pack(node, std::move(recipe), weights);
+  const uint32_t flags = KeepsDims(node) ? 0 : XNN_FLAG_TENSORFLOW_RESHAPE_2D;
+  graph.WithBias(node, 2, range, [&](uint32_t out, Range r) {
     graph.Check(
         xnn_define_fully_connected(graph.get(), r.min, r.max, input, ids.filter, ids.bias, out, flags));
   });

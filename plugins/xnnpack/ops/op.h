@@ -26,9 +26,9 @@ struct Operation {
   Accept accept;          // kJoin: it only moves data
   // Throws Reject with the reason. What it lets pass, XNNPACK takes: this library is built with assertions,
   // so that what it does not check for itself ends the process.
-  void (*supports)(const Site&);
+  void (*supports)(const NetworkNode&);
   // Adds to the subgraph what computes the node's results. Throws Reject.
-  void (*define)(const Site&, Subgraph&);
+  void (*define)(const NetworkNode&, Subgraph&);
   Joins joins = Joins::kNothing;
 };
 

@@ -10,40 +10,40 @@ struct Padding {
   float value = 0;
 };
 
-Padding ReadPadding(const Site& site) {
-  const std::vector<int64_t> amounts = Integers(site, 1, "padding");
-  site.require(amounts.size() == 2 * static_cast<size_t>(site.in(0).rank()), "SHAPE",
+Padding ReadPadding(const NetworkNode& node) {
+  const std::vector<int64_t> amounts = Integers(node, 1, "padding");
+  node.require(amounts.size() == 2 * static_cast<size_t>(node.in(0).rank()), "SHAPE",
                "padding that does not fit the rank", Operand(1));
   Padding padding;
   for (size_t i = 0; i < amounts.size(); i += 2) {
-    site.require(amounts[i] >= 0 && amounts[i + 1] >= 0, "ATTR", "negative padding", Operand(1));
+    node.require(amounts[i] >= 0 && amounts[i + 1] >= 0, "ATTR", "negative padding", Operand(1));
     padding.before.push_back(static_cast<size_t>(amounts[i]));
     padding.behind.push_back(static_cast<size_t>(amounts[i + 1]));
   }
-  if (!site.has_in(2)) return padding;
-  const Tensor value = site.in(2);
-  site.require(value.is_const() && value.has_value() && value.count() == 1, "NONCONST",
+  if (!node.has_in(2)) return padding;
+  const Tensor value = node.in(2);
+  node.require(value.is_const() && value.has_value() && value.count() == 1, "NONCONST",
                "padding value is not constant", Operand(2));
-  site.require(value.dtype() == FBX_F32 && !Quantized(site.in(0)), "DTYPE", "a quantized padding value",
+  node.require(value.dtype() == FBX_F32 && !Quantized(node.in(0)), "DTYPE", "a quantized padding value",
                Operand(2));
   padding.value = value.data<const float>()[0];
   return padding;
 }
 
-void Supports(const Site& site) {
-  RequireArity(site, 2, 3);
-  RequireValue(site.in(0), Operand(0));
-  RequireValue(site.out(0), "result 0");
-  RequireSameQuant(site.in(0), site.out(0));
-  site.require(!site.constant(0), "CONST", "its operand is constant");
-  site.require(site.in(0).rank() > 0, "RANK", "a scalar");
-  ReadPadding(site);
+void Supports(const NetworkNode& node) {
+  RequireArity(node, 2, 3);
+  RequireValue(node.in(0), Operand(0));
+  RequireValue(node.out(0), "result 0");
+  RequireSameQuant(node.in(0), node.out(0));
+  node.require(!node.constant(0), "CONST", "its operand is constant");
+  node.require(node.in(0).rank() > 0, "RANK", "a scalar");
+  ReadPadding(node);
 }
 
-void Define(const Site& site, Subgraph& graph) {
-  const Padding padding = ReadPadding(site);
+void Define(const NetworkNode& node, Subgraph& graph) {
+  const Padding padding = ReadPadding(node);
   graph.Check(xnn_define_static_constant_pad(graph.get(), padding.before.data(), padding.behind.data(),
-                                             padding.value, graph.In(site, 0), graph.Out(site), 0));
+                                             padding.value, graph.In(node, 0), graph.Out(node), 0));
 }
 
 constexpr Operation kTable[] = {

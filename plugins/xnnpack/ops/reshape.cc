@@ -5,22 +5,22 @@
 namespace fusebox::xnnpack {
 namespace {
 
-void Supports(const Site& site) {
-  RequireValue(site.in(0), Operand(0));
-  RequireValue(site.out(0), "result 0");
-  RequireSameQuant(site.in(0), site.out(0));
-  site.require(!site.constant(0), "CONST", "its operand is constant");
-  site.require(site.out(0).rank() > 0, "RANK", "a scalar result");
+void Supports(const NetworkNode& node) {
+  RequireValue(node.in(0), Operand(0));
+  RequireValue(node.out(0), "result 0");
+  RequireSameQuant(node.in(0), node.out(0));
+  node.require(!node.constant(0), "CONST", "its operand is constant");
+  node.require(node.out(0).rank() > 0, "RANK", "a scalar result");
   int unknown = 0;
-  for (const int64_t d : site.out(0).dims()) unknown += d < 0;
-  site.require(unknown <= 1, "SHAPE", "its shape is known only when it runs", "result 0");
+  for (const int64_t d : node.out(0).dims()) unknown += d < 0;
+  node.require(unknown <= 1, "SHAPE", "its shape is known only when it runs", "result 0");
 }
 
-void Define(const Site& site, Subgraph& graph) {
+void Define(const NetworkNode& node, Subgraph& graph) {
   Dims dims;
-  for (const int64_t d : site.out(0).dims()) dims.push_back(d < 0 ? 0 : static_cast<size_t>(d));
-  graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), graph.In(site, 0),
-                                        graph.Out(site), 0));
+  for (const int64_t d : node.out(0).dims()) dims.push_back(d < 0 ? 0 : static_cast<size_t>(d));
+  graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), graph.In(node, 0),
+                                        graph.Out(node), 0));
 }
 
 constexpr Operation kTable[] = {

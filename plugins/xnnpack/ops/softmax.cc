@@ -5,17 +5,17 @@
 namespace fusebox::xnnpack {
 namespace {
 
-void Supports(const Site& site) {
-  RequireArity(site, 1, 1);
-  RequireValues(site, 0, 0);
-  RequireSameType(site.in(0), site.out(0));
-  site.require(site.in(0).rank() > 0, "RANK", "a scalar");
-  site.require(site.attrs().f64("beta", 0) == 1, "ATTR", "beta is not 1", "attr beta");
+void Supports(const NetworkNode& node) {
+  RequireArity(node, 1, 1);
+  RequireValues(node, 0, 0);
+  RequireSameType(node.in(0), node.out(0));
+  node.require(node.in(0).rank() > 0, "RANK", "a scalar");
+  node.require(node.attrs().f64("beta", 0) == 1, "ATTR", "beta is not 1", "attr beta");
 }
 
-void Define(const Site& site, Subgraph& graph) {
-  const uint32_t in = graph.FloatIn(site, 0);
-  graph.FloatOut(site, [&](uint32_t out) { graph.Check(xnn_define_softmax(graph.get(), in, out, 0)); });
+void Define(const NetworkNode& node, Subgraph& graph) {
+  const uint32_t in = graph.FloatIn(node, 0);
+  graph.FloatOut(node, [&](uint32_t out) { graph.Check(xnn_define_softmax(graph.get(), in, out, 0)); });
 }
 
 constexpr Operation kTable[] = {{"SOFTMAX", Accept::kAlone, Supports, Define}};

@@ -5,34 +5,34 @@
 namespace fusebox::xnnpack {
 namespace {
 
-Dims Permutation(const Site& site) {
-  const int rank = site.in(0).rank();
-  const std::vector<int64_t> values = Integers(site, 1, "permutation");
-  site.require(rank > 0 && static_cast<int>(values.size()) == rank, "SHAPE",
+Dims Permutation(const NetworkNode& node) {
+  const int rank = node.in(0).rank();
+  const std::vector<int64_t> values = Integers(node, 1, "permutation");
+  node.require(rank > 0 && static_cast<int>(values.size()) == rank, "SHAPE",
                "a permutation that does not fit the rank", Operand(1));
   Dims permutation;
   std::vector<bool> seen(values.size());
   for (const int64_t v : values) {
     permutation.push_back(Axis(v, rank));
-    site.require(!seen[permutation.back()], "ATTR", "not a permutation", Operand(1));
+    node.require(!seen[permutation.back()], "ATTR", "not a permutation", Operand(1));
     seen[permutation.back()] = true;
   }
   return permutation;
 }
 
-void Supports(const Site& site) {
-  RequireArity(site, 2, 2);
-  RequireValue(site.in(0), Operand(0));
-  RequireValue(site.out(0), "result 0");
-  RequireSameQuant(site.in(0), site.out(0));
-  site.require(!site.constant(0), "CONST", "its operand is constant");
-  Permutation(site);
+void Supports(const NetworkNode& node) {
+  RequireArity(node, 2, 2);
+  RequireValue(node.in(0), Operand(0));
+  RequireValue(node.out(0), "result 0");
+  RequireSameQuant(node.in(0), node.out(0));
+  node.require(!node.constant(0), "CONST", "its operand is constant");
+  Permutation(node);
 }
 
-void Define(const Site& site, Subgraph& graph) {
-  const Dims permutation = Permutation(site);
+void Define(const NetworkNode& node, Subgraph& graph) {
+  const Dims permutation = Permutation(node);
   graph.Check(xnn_define_static_transpose(graph.get(), permutation.size(), permutation.data(),
-                                          graph.In(site, 0), graph.Out(site), 0));
+                                          graph.In(node, 0), graph.Out(node), 0));
 }
 
 constexpr Operation kTable[] = {{"TRANSPOSE", Accept::kJoin, Supports, Define}};

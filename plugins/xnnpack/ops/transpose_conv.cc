@@ -14,55 +14,55 @@ struct Cut {
   uint32_t before = 0, behind = 0, adjustment = 0;
 };
 
-Cut CutOf(const Site& site, int dim, const Window& window, int64_t filter) {
+Cut CutOf(const NetworkNode& node, int dim, const Window& window, int64_t filter) {
   const int64_t stride = dim == 1 ? window.stride_height : window.stride_width;
-  const int64_t in = site.in(2).dim(dim), out = site.out(0).dim(dim);
-  site.require(in > 0 && out > 0, "SHAPE", "sizes of images are known only when it runs");
+  const int64_t in = node.in(2).dim(dim), out = node.out(0).dim(dim);
+  node.require(in > 0 && out > 0, "SHAPE", "sizes of images are known only when it runs");
   // XNNPACK works it off in as many parts as a step has pixels, and none may be empty.
-  site.require(out >= stride, "SHAPE", "the output is smaller than a step");
+  node.require(out >= stride, "SHAPE", "the output is smaller than a step");
   const int64_t full = (in - 1) * stride + filter;
   // Only then are the kernels' paddings, which are those of a convolution of the output, what is cut off
   // here.
-  site.require(window.same ? in == (out + stride - 1) / stride : out >= full, "SHAPE",
+  node.require(window.same ? in == (out + stride - 1) / stride : out >= full, "SHAPE",
                "the input is not what a convolution would make of the output");
   if (out >= full) {
-    site.require(out - full < stride, "SHAPE", "the output is larger than the input makes it");
+    node.require(out - full < stride, "SHAPE", "the output is larger than the input makes it");
     return {0, 0, static_cast<uint32_t>(out - full)};
   }
   const auto cut = static_cast<uint32_t>(full - out);
   return {cut / 2, cut - cut / 2, 0};
 }
 
-void Supports(const Site& site) {
-  RequireArity(site, 3, 4);
-  PlanWeights(site, kOperands);
-  FusedRange(site);
-  const Tensor filter = *site.constant(1);
+void Supports(const NetworkNode& node) {
+  RequireArity(node, 3, 4);
+  PlanWeights(node, kOperands);
+  FusedRange(node);
+  const Tensor filter = *node.constant(1);
   RequireRank(filter, 4, Operand(1));
-  RequireRank(site.in(2), 4, Operand(2));
-  RequireRank(site.out(0), 4, "result 0");
-  Integers(site, 0, "output shape");
-  site.require(site.in(2).dim(3) == filter.dim(3), "SHAPE", "the input's channels are not the filter's");
-  if (const auto bias = site.constant(3))
-    site.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(3));
-  for (int dim = 1; dim <= 2; ++dim) CutOf(site, dim, ReadWindow(site), filter.dim(dim));
+  RequireRank(node.in(2), 4, Operand(2));
+  RequireRank(node.out(0), 4, "result 0");
+  Integers(node, 0, "output shape");
+  node.require(node.in(2).dim(3) == filter.dim(3), "SHAPE", "the input's channels are not the filter's");
+  if (const auto bias = node.constant(3))
+    node.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(3));
+  for (int dim = 1; dim <= 2; ++dim) CutOf(node, dim, ReadWindow(node), filter.dim(dim));
 }
 
-void Define(const Site& site, Subgraph& graph) {
-  const Range range = FusedRange(site);
-  Weights weights = PlanWeights(site, kOperands);
-  weights.dims = DimsOf(*site.constant(1));
+void Define(const NetworkNode& node, Subgraph& graph) {
+  const Range range = FusedRange(node);
+  Weights weights = PlanWeights(node, kOperands);
+  weights.dims = DimsOf(*node.constant(1));
   weights.always_packed = true;
-  const Window window = ReadWindow(site);
-  const Cut height = CutOf(site, 1, window, site.constant(1)->dim(1));
-  const Cut width = CutOf(site, 2, window, site.constant(1)->dim(2));
+  const Window window = ReadWindow(node);
+  const Cut height = CutOf(node, 1, window, node.constant(1)->dim(1));
+  const Cut width = CutOf(node, 2, window, node.constant(1)->dim(2));
   Recipe recipe(Family::kTransposedConvolution);
   recipe.Add(window.stride_height, window.stride_width);
-  AddActivations(recipe, site.in(2), site.out(0));
-  uint32_t input = graph.In(site, 2);
-  if (weights.dynamic) input = graph.DynamicImages(site, 2, input);
-  const auto ids = graph.Pack(site, std::move(recipe), weights);
-  graph.WithBias(site, 3, range, [&](uint32_t out, Range r) {
+  AddActivations(recipe, node.in(2), node.out(0));
+  uint32_t input = graph.In(node, 2);
+  if (weights.dynamic) input = graph.DynamicImages(node, 2, input);
+  const auto ids = graph.Pack(node, std::move(recipe), weights);
+  graph.WithBias(node, 3, range, [&](uint32_t out, Range r) {
     graph.Check(xnn_define_deconvolution_2d(
         graph.get(), height.before, width.behind, height.behind, width.before, height.adjustment,
         width.adjustment, static_cast<uint32_t>(weights.dims[1]), static_cast<uint32_t>(weights.dims[2]),

@@ -5,106 +5,107 @@
 namespace fusebox::xnnpack {
 namespace {
 
-bool LeakyReluFits(const Site& site, float slope) {
-  const float ratio = AffineOf(site.in(0)).scale / AffineOf(site.out(0)).scale, negative = ratio * slope;
+bool LeakyReluFits(const NetworkNode& node, float slope) {
+  const float ratio = AffineOf(node.in(0)).scale / AffineOf(node.out(0)).scale, negative = ratio * slope;
   return Within(ratio, 0x1p-8f, 0x1p+7f) && std::fabs(negative) >= 0x1p-8f &&
          Within(negative, -0x1.FFFC00p+6f, 0x1p+7f);
 }
 
-void Supports(const Site& site) {
-  RequireArity(site, 1, 1);
-  RequireValues(site, 0, 0);
-  RequireSameType(site.in(0), site.out(0));
-  site.require(!site.constant(0), "CONST", "its operand is constant");
+void Supports(const NetworkNode& node) {
+  RequireArity(node, 1, 1);
+  RequireValues(node, 0, 0);
+  RequireSameType(node.in(0), node.out(0));
+  node.require(!node.constant(0), "CONST", "its operand is constant");
 }
 
-void SupportsGelu(const Site& site) {
-  Supports(site);
-  site.require(!site.attrs().b("approximate", false), "ATTR", "the approximation by tanh");
+void SupportsGelu(const NetworkNode& node) {
+  Supports(node);
+  node.require(!node.attrs().b("approximate", false), "ATTR", "the approximation by tanh");
 }
 
 // For ops whose results XNNPACK looks up for 8 bits, but computes wrong for some finite floats: numbers come
 // before speed.
-void SupportsBytes(const Site& site, const char* why_not_floats) {
-  Supports(site);
-  site.require(Quantized(site.in(0)), "RANGE", why_not_floats);
+void SupportsBytes(const NetworkNode& node, const char* why_not_floats) {
+  Supports(node);
+  node.require(Quantized(node.in(0)), "RANGE", why_not_floats);
 }
 
-void SupportsLog(const Site& site) {
-  SupportsBytes(site, "XNNPACK's logarithm of a float is infinite for denormals and from 2.5e38 on");
+void SupportsLog(const NetworkNode& node) {
+  SupportsBytes(node, "XNNPACK's logarithm of a float is infinite for denormals and from 2.5e38 on");
 }
 
-void SupportsRoot(const Site& site) {
-  SupportsBytes(site, "XNNPACK's root of a float is wrong for denormals and from 8.6e37 on");
+void SupportsRoot(const NetworkNode& node) {
+  SupportsBytes(node, "XNNPACK's root of a float is wrong for denormals and from 8.6e37 on");
 }
 
-void SupportsInverseRoot(const Site& site) {
-  SupportsBytes(site, "XNNPACK's root of a float is wrong for 0, for denormals and from 8.6e37 on");
+void SupportsInverseRoot(const NetworkNode& node) {
+  SupportsBytes(node, "XNNPACK's root of a float is wrong for 0, for denormals and from 8.6e37 on");
 }
 
-void SupportsWhole(const Site& site) {
-  SupportsBytes(site, "XNNPACK rounds denormal floats to 0, whatever the direction");
+void SupportsWhole(const NetworkNode& node) {
+  SupportsBytes(node, "XNNPACK rounds denormal floats to 0, whatever the direction");
 }
 
-void DefineWith(const Site& site, Subgraph& graph, xnn_unary_operator type, const xnn_unary_params* params) {
-  graph.Check(xnn_define_unary(graph.get(), type, params, graph.In(site, 0), graph.Out(site), 0));
+void DefineWith(const NetworkNode& node, Subgraph& graph, xnn_unary_operator type,
+                const xnn_unary_params* params) {
+  graph.Check(xnn_define_unary(graph.get(), type, params, graph.In(node, 0), graph.Out(node), 0));
 }
 
 template <xnn_unary_operator type>
-void Define(const Site& site, Subgraph& graph) {
-  DefineWith(site, graph, type, nullptr);
+void Define(const NetworkNode& node, Subgraph& graph) {
+  DefineWith(node, graph, type, nullptr);
 }
 
-void DefineElu(const Site& site, Subgraph& graph) {
+void DefineElu(const NetworkNode& node, Subgraph& graph) {
   xnn_unary_params params{};
   params.elu.alpha = 1;
-  DefineWith(site, graph, xnn_unary_elu, &params);
+  DefineWith(node, graph, xnn_unary_elu, &params);
 }
 
-void DefineLeakyRelu(const Site& site, Subgraph& graph) {
+void DefineLeakyRelu(const NetworkNode& node, Subgraph& graph) {
   xnn_unary_params params{};
-  params.leaky_relu.negative_slope = static_cast<float>(site.attrs().f64("alpha", 0));
-  if (!Quantized(site.in(0)) || LeakyReluFits(site, params.leaky_relu.negative_slope))
-    return DefineWith(site, graph, xnn_unary_leaky_relu, &params);
-  const uint32_t in = graph.FloatIn(site, 0);
-  graph.FloatOut(site, [&](uint32_t out) {
+  params.leaky_relu.negative_slope = static_cast<float>(node.attrs().f64("alpha", 0));
+  if (!Quantized(node.in(0)) || LeakyReluFits(node, params.leaky_relu.negative_slope))
+    return DefineWith(node, graph, xnn_unary_leaky_relu, &params);
+  const uint32_t in = graph.FloatIn(node, 0);
+  graph.FloatOut(node, [&](uint32_t out) {
     graph.Check(xnn_define_unary(graph.get(), xnn_unary_leaky_relu, &params, in, out, 0));
   });
 }
 
 // XNNPACK's sigmoid of +-1e30, with which graphs mask, is NaN. Within 128 it is 0 or 1 long before the bound.
-void DefineSigmoid(const Site& site, Subgraph& graph) {
-  uint32_t in = graph.In(site, 0);
-  if (!Quantized(site.in(0))) {
+void DefineSigmoid(const NetworkNode& node, Subgraph& graph) {
+  uint32_t in = graph.In(node, 0);
+  if (!Quantized(node.in(0))) {
     xnn_unary_params bounds{};
     bounds.clamp.min = -128;
     bounds.clamp.max = 128;
-    const uint32_t bounded = graph.Temporary(xnn_datatype_fp32, {}, DimsOf(site.in(0)));
+    const uint32_t bounded = graph.Temporary(xnn_datatype_fp32, {}, DimsOf(node.in(0)));
     graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &bounds, in, bounded, 0));
     in = bounded;
   }
-  graph.Check(xnn_define_unary(graph.get(), xnn_unary_sigmoid, nullptr, in, graph.Out(site), 0));
+  graph.Check(xnn_define_unary(graph.get(), xnn_unary_sigmoid, nullptr, in, graph.Out(node), 0));
 }
 
 // XNNPACK clamps values of one quantization only.
-void DefineClamp(const Site& site, Subgraph& graph, float min, float max) {
+void DefineClamp(const NetworkNode& node, Subgraph& graph, float min, float max) {
   xnn_unary_params params{};
   params.clamp.min = min;
   params.clamp.max = max;
-  uint32_t in = graph.In(site, 0);
-  if (Quantized(site.in(0)) && AffineOf(site.in(0)) != AffineOf(site.out(0))) {
+  uint32_t in = graph.In(node, 0);
+  if (Quantized(node.in(0)) && AffineOf(node.in(0)) != AffineOf(node.out(0))) {
     const uint32_t converted =
-        graph.Temporary(DatatypeOf(site.out(0)), AffineOf(site.out(0)), DimsOf(site.out(0)));
-    graph.Requantize(in, AffineOf(site.in(0)), converted, AffineOf(site.out(0)), DimsOf(site.out(0)));
+        graph.Temporary(DatatypeOf(node.out(0)), AffineOf(node.out(0)), DimsOf(node.out(0)));
+    graph.Requantize(in, AffineOf(node.in(0)), converted, AffineOf(node.out(0)), DimsOf(node.out(0)));
     in = converted;
   }
-  graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &params, in, graph.Out(site), 0));
+  graph.Check(xnn_define_unary(graph.get(), xnn_unary_clamp, &params, in, graph.Out(node), 0));
 }
 
-void DefineRelu(const Site& site, Subgraph& graph) { DefineClamp(site, graph, 0, INFINITY); }
-void DefineRelu6(const Site& site, Subgraph& graph) { DefineClamp(site, graph, 0, 6); }
-void DefineRelu1(const Site& site, Subgraph& graph) { DefineClamp(site, graph, 0, 1); }
-void DefineReluN1(const Site& site, Subgraph& graph) { DefineClamp(site, graph, -1, 1); }
+void DefineRelu(const NetworkNode& node, Subgraph& graph) { DefineClamp(node, graph, 0, INFINITY); }
+void DefineRelu6(const NetworkNode& node, Subgraph& graph) { DefineClamp(node, graph, 0, 6); }
+void DefineRelu1(const NetworkNode& node, Subgraph& graph) { DefineClamp(node, graph, 0, 1); }
+void DefineReluN1(const NetworkNode& node, Subgraph& graph) { DefineClamp(node, graph, -1, 1); }
 
 constexpr Operation kTable[] = {
     {"ABS", Accept::kAlone, Supports, Define<xnn_unary_abs>, Joins::kInPlace},

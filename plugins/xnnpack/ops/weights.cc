@@ -10,9 +10,11 @@ namespace fusebox::xnnpack {
 
 namespace {
 
-bool IsSeenToLater(const Site& site, const fbx_quant& q) { return site.network().claiming() && q.count > 1; }
+bool IsSeenToLater(const NetworkNode& node, const fbx_quant& q) {
+  return node.network().claiming() && q.count > 1;
+}
 
-void RequireScales(const Site& site, Tensor filter, int channel_axis) {
+void RequireScales(const NetworkNode& node, Tensor filter, int channel_axis) {
   const fbx_quant* q = filter.quant();
   if (q == nullptr || q->count == 0) throw Reject{"QUANT", "filter is not quantized"};
   if (q->kind == FBX_QUANT_PER_AXIS && q->count > 1 && q->axis != channel_axis)
@@ -21,13 +23,13 @@ void RequireScales(const Site& site, Tensor filter, int channel_axis) {
       static_cast<int64_t>(q->count) != filter.dim(channel_axis))
     throw Reject{"QUANT", std::to_string(q->count) + " scales for " +
                               std::to_string(filter.dim(channel_axis)) + " channels"};
-  if (!IsSeenToLater(site, *q) && !scales_are_finite(*q))
+  if (!IsSeenToLater(node, *q) && !scales_are_finite(*q))
     throw Reject{"QUANT", "filter has a scale that is negative or not finite"};
 }
 
-void RequireSymmetric(const Site& site, Tensor filter) {
+void RequireSymmetric(const NetworkNode& node, Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  if (!IsSeenToLater(site, q) && !is_symmetric(q))
+  if (!IsSeenToLater(node, q) && !is_symmetric(q))
     throw Reject{"QUANT", "filter has a zero point that is not 0"};
 }
 
@@ -46,22 +48,22 @@ float LeastScale(Tensor input, Tensor filter, Tensor output) {
   return least;
 }
 
-void RequireBias(const Site& site, const WeightOperands& at, fbx_dtype dtype) {
-  if (!site.has_in(at.bias)) return;
-  const auto bias = site.constant(at.bias);
-  if (!bias && dtype == FBX_F32) return RequireFloat(site.in(at.bias), Operand(at.bias));
+void RequireBias(const NetworkNode& node, const WeightOperands& at, fbx_dtype dtype) {
+  if (!node.has_in(at.bias)) return;
+  const auto bias = node.constant(at.bias);
+  if (!bias && dtype == FBX_F32) return RequireFloat(node.in(at.bias), Operand(at.bias));
   if (!bias) throw Reject{"NONCONST", "bias is not constant", Operand(at.bias)};
   const bool half = dtype == FBX_F32 && bias->dtype() == FBX_F16;
   if (bias->dtype() != dtype && !half)
     throw Reject{"DTYPE", std::string("bias has dtype ") + dtype_name(bias->dtype()), Operand(at.bias)};
 }
 
-Weights PlanQuantized(const Site& site, const WeightOperands& at, Tensor filter) {
-  const Tensor input = site.in(at.input), output = site.out(0);
+Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
+  const Tensor input = node.in(at.input), output = node.out(0);
   RequireSameType(input, output);
   RequireSameType(input, filter);
-  RequireScales(site, filter, at.channel_axis);
-  RequireBias(site, at, FBX_I32);
+  RequireScales(node, filter, at.channel_axis);
+  RequireBias(node, at, FBX_I32);
   Weights w;
   w.least_scale = LeastScale(input, filter, output);
   if (input.dtype() == FBX_U8) {
@@ -70,7 +72,7 @@ Weights PlanQuantized(const Site& site, const WeightOperands& at, Tensor filter)
     if (q.zero_points[0] < 0 || q.zero_points[0] > 255) throw Reject{"QUANT", "filter's zero point"};
     w.datatype = xnn_datatype_quint8;
   } else {
-    RequireSymmetric(site, filter);
+    RequireSymmetric(node, filter);
     w.datatype = xnn_datatype_qcint8;
   }
   return w;
@@ -96,18 +98,18 @@ Weights PlanNibbles(Tensor filter) {
   return w;
 }
 
-Weights PlanFloat(const Site& site, const WeightOperands& at, Tensor filter) {
-  RequireFloat(site.out(0), "result 0");
-  RequireBias(site, at, FBX_F32);
+Weights PlanFloat(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
+  RequireFloat(node.out(0), "result 0");
+  RequireBias(node, at, FBX_F32);
   if (filter.dtype() == FBX_F32 || filter.dtype() == FBX_F16) return {};
   if (filter.dtype() == FBX_I4 && at.may_be_nibbles && filter.quant() != nullptr) {
-    RequireSymmetric(site, filter);
+    RequireSymmetric(node, filter);
     return PlanNibbles(filter);
   }
   if (filter.dtype() != FBX_I8)
     throw Reject{"DTYPE", std::string("filter has dtype ") + dtype_name(filter.dtype()), Operand(at.filter)};
-  RequireScales(site, filter, at.channel_axis);
-  RequireSymmetric(site, filter);
+  RequireScales(node, filter, at.channel_axis);
+  RequireSymmetric(node, filter);
   Weights w;
   if (at.may_be_dynamic) {
     w.datatype = xnn_datatype_qcint8;
@@ -119,18 +121,18 @@ Weights PlanFloat(const Site& site, const WeightOperands& at, Tensor filter) {
 
 }  // namespace
 
-Weights PlanWeights(const Site& site, const WeightOperands& at) {
-  RequireValue(site.in(at.input), Operand(at.input));
-  RequireValue(site.out(0), "result 0");
-  if (!site.has_in(at.filter)) throw Reject{"ARITY", "filter is missing", Operand(at.filter)};
-  const auto filter = site.constant(at.filter);
+Weights PlanWeights(const NetworkNode& node, const WeightOperands& at) {
+  RequireValue(node.in(at.input), Operand(at.input));
+  RequireValue(node.out(0), "result 0");
+  if (!node.has_in(at.filter)) throw Reject{"ARITY", "filter is missing", Operand(at.filter)};
+  const auto filter = node.constant(at.filter);
   if (!filter) throw Reject{"NONCONST", "filter is not constant", Operand(at.filter)};
   if (filter->rank() < 2) throw Reject{"RANK", "filter has rank " + std::to_string(filter->rank())};
   for (const int64_t d : filter->dims())
     if (d <= 0) throw Reject{"SHAPE", "an empty filter", Operand(at.filter)};
-  Weights w = Quantized(site.in(at.input)) ? PlanQuantized(site, at, *filter) : PlanFloat(site, at, *filter);
+  Weights w = Quantized(node.in(at.input)) ? PlanQuantized(node, at, *filter) : PlanFloat(node, at, *filter);
   w.filter = at.filter;
-  if (site.constant(at.bias)) w.bias = at.bias;
+  if (node.constant(at.bias)) w.bias = at.bias;
   return w;
 }
 

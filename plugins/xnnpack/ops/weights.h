@@ -18,7 +18,7 @@ struct WeightOperands {
 };
 
 // The datatypes to pack with; dims are left to the op. Throws Reject with the reason.
-Weights PlanWeights(const Site& site, const WeightOperands& operands);
+Weights PlanWeights(const NetworkNode& node, const WeightOperands& operands);
 
 // What XNNPACK packs along with 8-bit weights beside what Subgraph::Pack knows: the scales and zero point of
 // the activations, which the biases and multipliers are made of.

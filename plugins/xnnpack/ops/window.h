@@ -18,32 +18,32 @@ struct Padding {
   uint32_t top = 0, right = 0, bottom = 0, left = 0, flags = 0;
 };
 
-inline uint32_t WindowSize(const Site& site, std::string_view key, int64_t otherwise) {
-  const int64_t value = site.attrs().i64(key, otherwise);
+inline uint32_t WindowSize(const NetworkNode& node, std::string_view key, int64_t otherwise) {
+  const int64_t value = node.attrs().i64(key, otherwise);
   if (value < 1 || value > INT32_MAX)
     throw Reject{"ATTR", std::string(key) + " is " + std::to_string(value), "attr " + std::string(key)};
   return static_cast<uint32_t>(value);
 }
 
-inline Window ReadWindow(const Site& site) {
-  const std::string_view padding = site.attrs().s("padding", "SAME");
-  site.require(padding == "SAME" || padding == "VALID", "ATTR", "unknown padding", "attr padding");
-  return {WindowSize(site, "stride_h", 0), WindowSize(site, "stride_w", 0),
-          WindowSize(site, "dilation_h_factor", 1), WindowSize(site, "dilation_w_factor", 1),
+inline Window ReadWindow(const NetworkNode& node) {
+  const std::string_view padding = node.attrs().s("padding", "SAME");
+  node.require(padding == "SAME" || padding == "VALID", "ATTR", "unknown padding", "attr padding");
+  return {WindowSize(node, "stride_h", 0), WindowSize(node, "stride_w", 0),
+          WindowSize(node, "dilation_h_factor", 1), WindowSize(node, "dilation_w_factor", 1),
           padding == "SAME"};
 }
 
 // The padding of the images of operand 0. XNNPACK computes SAME for whatever image comes, but wrongly where a
 // step is larger than the window: there the image must be known.
-inline Padding PaddingOf(const Site& site, const Window& w, uint32_t height, uint32_t width) {
+inline Padding PaddingOf(const NetworkNode& node, const Window& w, uint32_t height, uint32_t width) {
   if (!w.same) return {};
   const int64_t rows = int64_t{height - 1} * w.dilation_height + 1;
   const int64_t columns = int64_t{width - 1} * w.dilation_width + 1;
   if (w.stride_height <= rows && w.stride_width <= columns)
     return {.flags = XNN_FLAG_TENSORFLOW_SAME_PADDING};
   const auto total = [&](int dim, int64_t stride, int64_t extent) {
-    const int64_t size = site.in(0).dim(dim);
-    site.require(size > 0, "SHAPE", "SAME padding of images that are known only when it runs");
+    const int64_t size = node.in(0).dim(dim);
+    node.require(size > 0, "SHAPE", "SAME padding of images that are known only when it runs");
     return static_cast<uint32_t>(std::max<int64_t>(0, (size - 1) / stride * stride + extent - size));
   };
   const uint32_t y = total(1, w.stride_height, rows), x = total(2, w.stride_width, columns);
