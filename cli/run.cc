@@ -96,7 +96,7 @@ std::string Fusions(const Model& model) {
 
 std::string Placements(const Session& session) {
   Table table({"function", "node", "op", "who", "why"});
-  for (const Model::Placement& row : session.placements())
+  for (const Placement& row : session.placements())
     table.Row({row.function, FirstOfNames(row.node), row.op, row.who, row.why});
   return table.Text() + "\n";
 }
@@ -156,7 +156,7 @@ Status PrintJson(const RunFlags& flags, const Opened& opened, const Measured& me
     outputs.push_back(Described(opened.ports.outputs[i], value));
     FUSEBOX_ASSIGN(outputs.back()["first_values"], FirstElementsJson(value, kShown));
   }
-  for (const Model::Placement& row : opened.session->placements())
+  for (const Placement& row : opened.session->placements())
     placements.push_back(
         {{"function", row.function}, {"node", row.node}, {"op", row.op}, {"who", row.who}, {"why", row.why}});
   Json out = {{"model", opened.path},

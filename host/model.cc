@@ -118,13 +118,6 @@ std::vector<Model::Entry> Model::entries() const {
   return rows;
 }
 
-std::vector<Model::Placement> Model::placements() const {
-  std::vector<Model::Placement> rows;
-  for (run::Placement& row : impl_->program->placements()) {
-    rows.push_back({std::move(row.function), std::move(row.node), std::move(row.op), std::move(row.who),
-                    std::move(row.why)});
-  }
-  return rows;
-}
+std::vector<Placement> Model::placements() const { return impl_->program->placements(); }
 
 }  // namespace fusebox

@@ -21,6 +21,7 @@
 #include "host/fusion/fusion.h"
 #include "host/graph/graph.h"
 #include "host/plugin/plugin.h"
+#include "host/run/placement.h"
 
 namespace fusebox {
 
@@ -66,9 +67,6 @@ class Model {
   const std::vector<std::string>& notices() const;  // "my_op: plugin com.acme is missing, its body runs"
   // Who runs each node of each function, and why not somebody else. A delegate may still decline in a
   // session, which then has the last word.
-  struct Placement {
-    std::string function, node, op, who, why;  // who: "fusebox.cpu", "xnnpack (partition 0)", "host", "body"
-  };
   std::vector<Placement> placements() const;
   const run::Program& program() const;  // for Session
 

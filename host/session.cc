@@ -298,14 +298,7 @@ Result<Tensor> Session::output(int index) const {
 
 void Session::ResetState() { impl_->runner->Reset(); }
 
-std::vector<Model::Placement> Session::placements() const {
-  std::vector<Model::Placement> rows;
-  for (run::Placement& row : impl_->runner->placements()) {
-    rows.push_back({std::move(row.function), std::move(row.node), std::move(row.op), std::move(row.who),
-                    std::move(row.why)});
-  }
-  return rows;
-}
+std::vector<Placement> Session::placements() const { return impl_->runner->placements(); }
 
 const std::vector<std::string>& Session::notices() const { return impl_->runner->notices(); }
 

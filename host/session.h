@@ -70,7 +70,7 @@ class Session {
 
   // Who runs each node by now, and what this session had to say beside its model's notices: delegates that
   // declined.
-  std::vector<Model::Placement> placements() const;
+  std::vector<Placement> placements() const;
   const std::vector<std::string>& notices() const;
 
   // The plan for the current shapes as text rows, for --explain: node, op, result types, who runs it, memory.

@@ -21,15 +21,11 @@
 #include "fusebox/abi/ext/progress.h"
 #include "host/base/progress.h"
 #include "host/plan/plan.h"
+#include "host/run/placement.h"
 
 struct pthreadpool;
 
 namespace fusebox::run {
-
-// Who runs a node, and why: the rows of Model::placements.
-struct Placement {
-  std::string function, node, op, who, why;
-};
 
 // Every function that an entry reaches, with a kernel for each node, initialized, and what delegates may run
 // in their place. An entry with a node that nothing can run leaves no trace but its error.

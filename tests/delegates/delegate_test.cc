@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-std::vector<std::string> Who(const std::vector<Model::Placement>& rows) {
+std::vector<std::string> Who(const std::vector<Placement>& rows) {
   std::vector<std::string> who;
   for (const auto& row : rows) who.push_back(row.who);
   return who;

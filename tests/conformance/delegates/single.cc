@@ -91,7 +91,7 @@ Answered Try(const std::shared_ptr<Registry>& registry, const std::string& deleg
     if (const Status status = Run(**session, c, inputs); !status) return {.error = status.error().message};
   }
   Answered answer;
-  const Model::Placement row = (*session)->placements()[0];
+  const Placement row = (*session)->placements()[0];
   answer.taken = row.who.starts_with(delegate);
   answer.why = row.why;
   for (size_t i = 0; i < c.results.size(); ++i) {

@@ -267,7 +267,7 @@ TEST(Session, ASignatureThatCannotRunFailsAlone) {
     EXPECT_THAT(none.error().message, HasSubstr("; signatures that can run: infer, train"));
   }
   // The ops of a signature that failed are in no list of who runs what.
-  for (const Model::Placement& row : model->placements()) EXPECT_THAT(row.op, Not(HasSubstr("Flex")));
+  for (const Placement& row : model->placements()) EXPECT_THAT(row.op, Not(HasSubstr("Flex")));
 }
 
 // Of one session, with one variable, which the shared initializer has set once.

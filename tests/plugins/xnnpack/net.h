@@ -117,7 +117,7 @@ inline Tensor NoiseFor(const Type& type, uint32_t seed) {
 struct Ran {
   std::vector<Tensor> outputs;
   std::string error;
-  std::vector<Model::Placement> placements;
+  std::vector<Placement> placements;
 };
 
 // A cache folder for the running test, not created yet.

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which component runs a node, and the reason: a row of Model::placements and Session::placements.
+#pragma once
+
+#include <string>
+
+namespace fusebox {
+
+struct Placement {
+  std::string function, node, op, who, why;  // who: "fusebox.cpu", "xnnpack (partition 0)", "host", "body"
+};
+
+}  // namespace fusebox
