@@ -74,7 +74,7 @@ Result<Converted> Conversion::Run() {
   report_.ops_before = CountOps(*imported.module);
   run::Threads threads(0);
   const run::ThreadedServices services(threads);
-  Context context{*imported.module, *options.registry, options, report_, &services, imported.halves};
+  Context context{*imported.module, *options.registry, options, report_, &services, imported.f16_weights};
   FUSEBOX_TRY(RunPasses(context).At(source_));
   report_.ops_after = CountOps(*imported.module);
   for (const Signature& s : imported.module->signatures) report_.signatures.push_back(s.key);

@@ -54,7 +54,7 @@ struct UnsupportedOps {
 // Error of one quantized layer against the float model, over the calibration data.
 struct LayerError {
   std::string op, location;
-  bool stored = false;               // computed in 8 bits
+  bool quantized = false;            // computed in 8 bits
   double peak, largest, rms, ratio;  // max |value|, max |error|, rms error, rms error / rms value
 };
 

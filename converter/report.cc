@@ -95,7 +95,7 @@ void AddLayers(const Report& report, std::string& out) {
   if (report.layers.empty()) return;
   Table table({"layer", "op", "is", "largest value", "largest error", "rms error", "relative"});
   for (const LayerError& layer : report.layers)
-    table.Row({layer.location, layer.op, layer.stored ? "i8" : "f32", fmt::format("{:.4g}", layer.peak),
+    table.Row({layer.location, layer.op, layer.quantized ? "i8" : "f32", fmt::format("{:.4g}", layer.peak),
                fmt::format("{:.3g}", layer.largest), fmt::format("{:.3g}", layer.rms),
                fmt::format("{:.3g}", layer.ratio)});
   out += table.Text() + "\n";
@@ -103,7 +103,7 @@ void AddLayers(const Report& report, std::string& out) {
 
 Json JsonOf(const LayerError& layer) {
   return {{"location", layer.location},     {"op", layer.op},
-          {"stored", layer.stored},         {"largest_value", layer.peak},
+          {"quantized", layer.quantized},   {"largest_value", layer.peak},
           {"largest_error", layer.largest}, {"rms_error", layer.rms},
           {"relative", layer.ratio}};
 }

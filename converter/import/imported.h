@@ -18,7 +18,7 @@ struct Imported {
   std::vector<std::string> notes;
   // The source has no signatures: the main graph has a temporary one, removed before writing.
   bool unsigned_file = false;
-  bool halves = false;  // the source stores weights as f16
+  bool f16_weights = false;  // the source stores weights as f16
 };
 
 }  // namespace fusebox::converter

@@ -18,7 +18,7 @@ struct Context {
   const Options& options;
   Report& report;
   const Services* services = nullptr;  // for constant folding; null: no threads
-  bool halves = false;                 // the source stores weights as f16
+  bool f16_weights = false;            // the source stores weights as f16
   // By signature and name: inputs whose only unknown dimension was set by --batch and may be a length.
   std::set<std::pair<std::string, std::string>> lengths = {};
 

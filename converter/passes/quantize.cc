@@ -23,7 +23,7 @@ std::set<std::string> Definitions(const Module& module) {
 
 // Weights in all functions, including loops and branches, except functions whose activations will be
 // quantized.
-void StoreWeights(Context& context) {
+void QuantizeConstants(Context& context) {
   const auto definitions = Definitions(context.module);
   std::set<std::string> later;
   if (context.options.quantization == Quantization::kInt8)
@@ -37,20 +37,21 @@ void StoreWeights(Context& context) {
 
 // Constants that were f16 in the source and are still exact in f16 are stored as f16 again, so files do not
 // grow.
-void KeepHalves(Context& context) {
+void KeepFloat16(Context& context) {
   const auto definitions = Definitions(context.module);
   for (const auto& f : context.module.functions)
     if (!definitions.contains(f->name)) quantize::ToFloat16(context, *f, true);
 }
 
 // int8: functions of signatures only. Activations in loops and branches stay float.
-Result<quantize::Twins> StoreActivations(Context& context, const Module& before, const Signature& signature,
-                                         const std::vector<Sample>& samples) {
+Result<quantize::QuantizedValues> QuantizeActivations(Context& context, const Module& before,
+                                                      const Signature& signature,
+                                                      const std::vector<Sample>& samples) {
   FUSEBOX_ASSIGN(const auto measured, quantize::Measure(context, before, signature.function, samples));
   Function& f = *context.module.Find(signature.function);
-  auto twins = quantize::ToInt8(context, f, measured);
+  auto quantized = quantize::ToInt8(context, f, measured);
   quantize::ToDynamic(context, f, true);
-  return twins;
+  return quantized;
 }
 
 // The value of all of an f32 input's data, if it is only one.
@@ -81,14 +82,14 @@ Status QuantizeWeights(Context& context) {
   if (options.quantization == Quantization::kNone) {
     if (!options.calibration.empty())
       return Invalid("calibration data requires a quantized model (--quantize)");
-    if (context.halves) KeepHalves(context);
+    if (context.f16_weights) KeepFloat16(context);
     return {};
   }
   const bool eight = options.quantization == Quantization::kInt8;
   if (eight && options.calibration.empty())
     return Invalid("8-bit activations require a folder of calibration data (--calibration DIR)");
   const auto before = options.calibration.empty() ? nullptr : Clone(context.module);
-  StoreWeights(context);
+  QuantizeConstants(context);
   if (!before) return {};
   std::set<std::string> done, read;
   for (const Signature& signature : before->signatures) {
@@ -96,13 +97,14 @@ Status QuantizeWeights(Context& context) {
     const std::string place = "signature " + signature.key;
     FUSEBOX_ASSIGN(const auto samples,
                    quantize::ReadCalibration(*before, signature, options.calibration, &read).At(place));
-    quantize::Twins twins;
+    quantize::QuantizedValues quantized;
     if (eight) {
       NoteSingleValues(context, signature, samples);
-      FUSEBOX_ASSIGN(twins, StoreActivations(context, *before, signature, samples).At(place));
+      FUSEBOX_ASSIGN(quantized, QuantizeActivations(context, *before, signature, samples).At(place));
     }
-    FUSEBOX_TRY(quantize::CompareLayers(context, *before, context.module, signature.function, twins, samples)
-                    .At(place));
+    FUSEBOX_TRY(
+        quantize::CompareLayers(context, *before, context.module, signature.function, quantized, samples)
+            .At(place));
   }
   for (const std::string& unread : quantize::UnreadCalibration(*before, options.calibration, read))
     context.Note(unread);

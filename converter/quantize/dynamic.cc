@@ -9,7 +9,7 @@ namespace fusebox::converter::quantize {
 namespace {
 
 // Smaller weights save less than their scales or a DEQUANTIZE cost.
-constexpr size_t kFewest = 256, kFewestRestored = 1024;
+constexpr size_t kFewest = 256, kFewestDequantized = 1024;
 
 // Weights of ops with hybrid kernels, and the axis of their scales (-1: one scale).
 struct Weights {
@@ -30,9 +30,9 @@ std::optional<Weights> WeightsOf(const Node& node) {
   return out;
 }
 
-class Storer {
+class DynamicQuantizer {
  public:
-  Storer(Context& context, Function& f, bool rest)
+  DynamicQuantizer(Context& context, Function& f, bool rest)
       : context_(context), f_(f), rest_(rest), outputs_(f.outputs.begin(), f.outputs.end()) {}
 
   void Run() {
@@ -53,11 +53,11 @@ class Storer {
   ValueId Bytes(ValueId v, int axis) {
     const auto known = made_.find({v, axis});
     if (known != made_.end()) return known->second;
-    const auto stored = SymmetricBytes(f_.value(v), axis);
-    if (!stored) return kNoValue;
+    const auto quantized = SymmetricBytes(f_.value(v), axis);
+    if (!quantized) return kNoValue;
     const ValueId bytes =
-        f_.AddConst(Type{DType::kI8, f_.value(v).type.shape}, stored->data, f_.value(v).name);
-    f_.value(bytes).quant = stored->quant;
+        f_.AddConst(Type{DType::kI8, f_.value(v).type.shape}, quantized->data, f_.value(v).name);
+    f_.value(bytes).quant = quantized->quant;
     return made_[{v, axis}] = bytes;
   }
 
@@ -103,7 +103,8 @@ class Storer {
     for (size_t i = 0; i < f_.nodes[at + added]->operands.size(); ++i) {
       Node& node = *f_.nodes[at + added];
       const ValueId v = node.operands[i];
-      if (!IsFloat(v) || f_.value(v).data.size() < kFewestRestored * sizeof(float) || !MayBeRestored(node))
+      if (!IsFloat(v) || f_.value(v).data.size() < kFewestDequantized * sizeof(float) ||
+          !MayBeDequantized(node))
         continue;
       if (node.is(Op::kGather) && i == 0) {
         added += Gather(at + added);
@@ -111,12 +112,12 @@ class Storer {
       }
       const ValueId bytes = Bytes(v, -1);
       if (bytes == kNoValue) continue;
-      auto known = restored_.find(v);
-      if (known == restored_.end()) {
+      auto known = dequantized_.find(v);
+      if (known == dequantized_.end()) {
         Node& made = f_.InsertNode(at + added, Op::kDequantize, {bytes}, {f_.value(v).type});
         made.location = node.location;
         f_.value(made.results[0]).name = f_.value(v).name;
-        known = restored_.emplace(v, made.results[0]).first;
+        known = dequantized_.emplace(v, made.results[0]).first;
         ++added;
       }
       Node& user = *f_.nodes[at + added];
@@ -131,7 +132,7 @@ class Storer {
 
   // Operands of custom ops keep the dtype their plugin chose, and so do states. With one scale, small
   // divisors or factors would become zero.
-  bool MayBeRestored(const Node& node) const {
+  bool MayBeDequantized(const Node& node) const {
     if (rest_ && FormOf(node) == std::nullopt && Role(node) != Quantizes::kNone) return false;
     return TakesWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
   }
@@ -169,11 +170,11 @@ class Storer {
   const bool rest_;
   std::set<ValueId> outputs_;
   std::map<std::pair<ValueId, int>, ValueId> made_;
-  std::map<ValueId, ValueId> restored_;
+  std::map<ValueId, ValueId> dequantized_;
 };
 
 }  // namespace
 
-void ToDynamic(Context& context, Function& f, bool rest) { Storer(context, f, rest).Run(); }
+void ToDynamic(Context& context, Function& f, bool rest) { DynamicQuantizer(context, f, rest).Run(); }
 
 }  // namespace fusebox::converter::quantize

@@ -38,7 +38,7 @@ struct Sums {
 }  // namespace
 
 Status CompareLayers(Context& context, const Module& before, const Module& after, const std::string& function,
-                     const Twins& twins, const std::vector<Sample>& samples) {
+                     const QuantizedValues& quantized, const std::vector<Sample>& samples) {
   const Function &was = *before.Find(function), &is = *after.Find(function);
   std::vector<bool> made(static_cast<size_t>(is.value_count()));
   for (const auto& node : is.nodes)
@@ -50,8 +50,8 @@ Status CompareLayers(Context& context, const Module& before, const Module& after
     for (size_t i = 0; i < ProperResultCount(*node); ++i) {
       const ValueId v = node->results[i];
       if (v == kNoValue || was.value(v).type.dtype != DType::kF32) continue;
-      const auto twin = twins.find(v);
-      const ValueId now = twin == twins.end() ? v : twin->second;
+      const auto found = quantized.find(v);
+      const ValueId now = found == quantized.end() ? v : found->second;
       if (!made[static_cast<size_t>(now)]) continue;
       from.push_back(v);
       to.push_back(now);
@@ -72,7 +72,7 @@ Status CompareLayers(Context& context, const Module& before, const Module& after
     const double mean = s.count > 0 ? std::sqrt(s.squares / static_cast<double>(s.count)) : 0;
     const double ratio = s.signal > 0 ? std::sqrt(s.squares / s.signal) : 0;
     context.report.layers.push_back({std::string(Name(nodes[i]->op)), nodes[i]->location.name,
-                                     twins.contains(from[i]), s.peak, s.largest, mean, ratio});
+                                     quantized.contains(from[i]), s.peak, s.largest, mean, ratio});
   }
   return {};
 }

@@ -19,7 +19,7 @@ bool IsState(const Node& node, size_t operand) {
   return false;
 }
 
-bool AreHalves(const Value& constant) {
+bool IsExactInFloat16(const Value& constant) {
   return std::ranges::all_of(constant.data.As<float>(), [](float x) {
     return static_cast<float>(static_cast<_Float16>(x)) == x || std::isnan(x);
   });
@@ -38,18 +38,18 @@ void ToFloat16(Context& context, Function& f, bool exact) {
       if (v == kNoValue || !f.value(v).is_const() || f.value(v).type.dtype != DType::kF32) continue;
       if (f.value(v).data.size() < kFewestHalved * sizeof(float) || outputs.contains(v) || IsState(node, i))
         continue;
-      if (exact && !AreHalves(f.value(v))) continue;
+      if (exact && !IsExactInFloat16(f.value(v))) continue;
       auto known = widened.find(v);
       const bool each_counts = !TakesWeights(node) && !node.is(Op::kAdd) && !node.is(Op::kSub);
-      const auto halves =
-          known == widened.end() || each_counts ? Halves(f.value(v), each_counts) : std::nullopt;
-      if (!halves && (known == widened.end() || each_counts)) {
+      const auto f16 =
+          known == widened.end() || each_counts ? Float16Of(f.value(v), each_counts) : std::nullopt;
+      if (!f16 && (known == widened.end() || each_counts)) {
         context.Note(Place(node) + ": a constant stays f32: f16 cannot represent its values");
         continue;
       }
       if (known == widened.end()) {
         const Type type = f.value(v).type;
-        const ValueId half = f.AddConst(Type{DType::kF16, type.shape}, *halves, f.value(v).name);
+        const ValueId half = f.AddConst(Type{DType::kF16, type.shape}, *f16, f.value(v).name);
         const ValueId wide = f.InsertNode(at, Op::kDequantize, {half}, {type}).results[0];
         f.nodes[at]->location = f.nodes[at + 1]->location;
         f.value(wide).name = f.value(v).name;

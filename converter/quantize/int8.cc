@@ -39,7 +39,7 @@ class Quantizer {
     return whys;
   }
 
-  Twins Run() {
+  QuantizedValues Run() {
     std::vector<std::unique_ptr<Node>> nodes = std::move(f_.nodes);
     f_.nodes.clear();
     Reasons stay;
@@ -61,8 +61,8 @@ class Quantizer {
     for (const auto& node : f_.nodes)
       if (const auto why = stay.find(node.get()); why != stay.end())
         context_.Note(Place(*node) + ": stays f32: " + why->second);
-    std::erase_if(stored_, [&](const auto& twin) { return !native_.contains(twin.first); });
-    return stored_;
+    std::erase_if(quantized_, [&](const auto& quantized) { return !native_.contains(quantized.first); });
+    return quantized_;
   }
 
  private:
@@ -79,25 +79,25 @@ class Quantizer {
     if (place) made.location = place->location;
   }
 
-  ValueId Twin(ValueId v, const std::shared_ptr<const Quant>& quant) {
-    const ValueId twin = f_.AddValue(Type{DType::kI8, f_.value(v).type.shape}, f_.value(v).name);
-    f_.value(twin).quant = quant;
-    return twin;
+  ValueId AddQuantized(ValueId v, const std::shared_ptr<const Quant>& quant) {
+    const ValueId quantized = f_.AddValue(Type{DType::kI8, f_.value(v).type.shape}, f_.value(v).name);
+    f_.value(quantized).quant = quant;
+    return quantized;
   }
 
-  ValueId Stored(ValueId v, const Node& place) {
-    if (const auto known = stored_.find(v); known != stored_.end()) return known->second;
+  ValueId AsQuantized(ValueId v, const Node& place) {
+    if (const auto known = quantized_.find(v); known != quantized_.end()) return known->second;
     const auto quant = scales_.Of(v);
     if (!quant) return kNoValue;
-    const ValueId twin = Twin(v, quant);
-    Emit(Op::kQuantize, v, twin, &place);
-    return stored_[v] = twin;
+    const ValueId quantized = AddQuantized(v, quant);
+    Emit(Op::kQuantize, v, quantized, &place);
+    return quantized_[v] = quantized;
   }
 
   // The f32 value; DEQUANTIZE restores it if only its twin is produced.
   ValueId AsFloat(ValueId v, const Node* place) {
-    if (v == kNoValue || !native_.contains(v) || !restored_.insert(v).second) return v;
-    Emit(Op::kDequantize, stored_.at(v), v, place);
+    if (v == kNoValue || !native_.contains(v) || !dequantized_.insert(v).second) return v;
+    Emit(Op::kDequantize, quantized_.at(v), v, place);
     return v;
   }
   void Float(Node& node) {
@@ -108,17 +108,17 @@ class Quantizer {
   struct Before {
     ValueIds operands, results, intermediates;
     size_t nodes;
-    Twins stored;
-    std::set<ValueId> restored;
+    QuantizedValues quantized;
+    std::set<ValueId> dequantized;
   };
   Before Now(const Node& node) const {
-    return {node.operands, node.results, node.intermediates, f_.nodes.size(), stored_, restored_};
+    return {node.operands, node.results, node.intermediates, f_.nodes.size(), quantized_, dequantized_};
   }
   void Restore(const Before& before, Node& node) {
     node.operands = before.operands, node.results = before.results, node.intermediates = before.intermediates;
     f_.nodes.resize(before.nodes);
-    stored_ = before.stored;
-    restored_ = before.restored;
+    quantized_ = before.quantized;
+    dequantized_ = before.dequantized;
   }
 
   // Makes its results twins.
@@ -131,7 +131,7 @@ class Quantizer {
     }
     for (size_t i = 0; i < before.results.size(); ++i) {
       if (node.results[i] == before.results[i]) continue;
-      stored_[before.results[i]] = node.results[i];
+      quantized_[before.results[i]] = node.results[i];
       native_.insert(before.results[i]);
     }
   }
@@ -148,7 +148,7 @@ class Quantizer {
                                                    : Elementwise(node, role);
     if (!why.empty()) return why;
     for (ValueId& v : node.results)
-      if (v != kNoValue && f_.value(v).type.dtype == DType::kF32) v = Twin(v, scales_.Of(v));
+      if (v != kNoValue && f_.value(v).type.dtype == DType::kF32) v = AddQuantized(v, scales_.Of(v));
     return Refusal(context_, f_, node);
   }
 
@@ -164,13 +164,13 @@ class Quantizer {
         continue;
       }
       if (const std::string why = scales_.WhyNot(v); !why.empty()) return "an operand: " + why;
-      ValueId twin = Stored(v, node);
-      if (same && *f_.value(twin).quant != *same) {
-        const ValueId again = Twin(v, same);
-        Emit(Op::kQuantize, twin, again, &node);
-        twin = again;
+      ValueId quantized = AsQuantized(v, node);
+      if (same && *f_.value(quantized).quant != *same) {
+        const ValueId again = AddQuantized(v, same);
+        Emit(Op::kQuantize, quantized, again, &node);
+        quantized = again;
       }
-      v = twin;
+      v = quantized;
     }
     return "";
   }
@@ -231,13 +231,13 @@ class Quantizer {
     const ValueId x = node.operands[form.input], w = node.operands[form.weights];
     const ValueId b = form.bias < node.operands.size() ? node.operands[form.bias] : kNoValue;
     const double scale = scales_.Of(x)->scales[0];
-    const auto stored = SymmetricBytes(f_.value(w), form.axis, Smallest(b, scale, form.axis < 0));
-    if (!stored) return "its weights are not finite";
+    const auto bytes = SymmetricBytes(f_.value(w), form.axis, Smallest(b, scale, form.axis < 0));
+    if (!bytes) return "its weights are not finite";
     const ValueId weights =
-        f_.AddConst(Type{DType::kI8, f_.value(w).type.shape}, stored->data, f_.value(w).name);
-    f_.value(weights).quant = stored->quant;
-    const ValueId bias = b == kNoValue ? kNoValue : Bias(b, scale, *stored->quant);
-    node.operands[form.input] = Stored(x, node);
+        f_.AddConst(Type{DType::kI8, f_.value(w).type.shape}, bytes->data, f_.value(w).name);
+    f_.value(weights).quant = bytes->quant;
+    const ValueId bias = b == kNoValue ? kNoValue : Bias(b, scale, *bytes->quant);
+    node.operands[form.input] = AsQuantized(x, node);
     node.operands[form.weights] = weights;
     if (b != kNoValue) node.operands[form.bias] = bias;
     return "";
@@ -253,12 +253,12 @@ class Quantizer {
     const auto output = scales_.Of(node.results[0]);
     std::string why = StoreLstmWeights(f_, node, ranges, *scales_.Of(x), output);
     if (!why.empty()) return why;
-    node.operands[0] = Stored(x, node);
+    node.operands[0] = AsQuantized(x, node);
     const std::pair<DType, std::shared_ptr<const Quant>> states[] = {
         {DType::kI8, output}, {DType::kI16, CellStateScale(ranges.cell)}};
     for (size_t i = 0; i < std::size(states); ++i) {
       ValueId& state = node.operands[kLstmOutputState + i];
-      state = StoreState(f_, AsFloat(state, &node), states[i].first, states[i].second);
+      state = QuantizeState(f_, AsFloat(state, &node), states[i].first, states[i].second);
       ValueId& final_state = node.results[1 + i];
       if (final_state == kNoValue) continue;
       final_state = f_.AddValue(f_.value(state).type, f_.value(final_state).name);
@@ -302,14 +302,14 @@ class Quantizer {
   Scales scales_;
   const Ranges& ranges_;
   const std::map<ValueId, LstmRanges>& lstms_;
-  Twins stored_;
-  std::set<ValueId> native_;    // only the twin is produced by a node
-  std::set<ValueId> restored_;  // f32 values restored by DEQUANTIZE
+  QuantizedValues quantized_;
+  std::set<ValueId> native_;       // a node computes only their quantized form
+  std::set<ValueId> dequantized_;  // f32 values restored by DEQUANTIZE
 };
 
 }  // namespace
 
-Twins ToInt8(Context& context, Function& f, const Measured& measured) {
+QuantizedValues ToInt8(Context& context, Function& f, const Measured& measured) {
   Reasons refused;
   const auto copy = Clone(f, f.name);
   const auto whys = Quantizer(context, *copy, measured, {}).Try();

@@ -15,10 +15,10 @@ ValueId OperandOf(const Node& node, size_t i) {
   return i < node.operands.size() ? node.operands[i] : kNoValue;
 }
 
-ValueId AddStored(Function& f, ValueId from, DType dtype, Stored stored) {
+ValueId AddQuantized(Function& f, ValueId from, DType dtype, QuantizedConstant quantized) {
   const ValueId out =
-      f.AddConst(Type{dtype, f.value(from).type.shape}, std::move(stored.data), f.value(from).name);
-  f.value(out).quant = std::move(stored.quant);
+      f.AddConst(Type{dtype, f.value(from).type.shape}, std::move(quantized.data), f.value(from).name);
+  f.value(out).quant = std::move(quantized.quant);
   return out;
 }
 
@@ -33,7 +33,7 @@ std::shared_ptr<const Quant> Symmetric(float scale) {
 }
 
 template <class T>
-Stored Rounded(const Value& value, float scale) {
+QuantizedConstant Rounded(const Value& value, float scale) {
   constexpr double kLargest = std::numeric_limits<T>::max();
   std::vector<T> values;
   for (const float v : value.data.As<float>())
@@ -49,7 +49,7 @@ std::shared_ptr<const Quant> SymmetricWords(const Range& range) {
 
 // Weights of one gate, and its bias in the scale of its sum: over the input, or, with layer normalization, of
 // products of coefficients and numbers with 10 fraction bits.
-std::string StoreGate(Function& f, Node& node, size_t gate, double input_scale) {
+std::string QuantizeGate(Function& f, Node& node, size_t gate, double input_scale) {
   constexpr double kNormal = 1.0 / 1024;
   const ValueId w = node.operands[kInputWeights + gate], r = node.operands[kRecurrentWeights + gate],
                 b = node.operands[kBias + gate], n = OperandOf(node, kLayerNorm + gate);
@@ -64,15 +64,15 @@ std::string StoreGate(Function& f, Node& node, size_t gate, double input_scale) 
     const double step = std::max({LargestOf(f.value(n)) / 32767, bias / kNormal, 1e-20});
     scale = static_cast<float>(step * kNormal);
     node.operands[kLayerNorm + gate] =
-        AddStored(f, n, DType::kI16, Rounded<int16_t>(f.value(n), static_cast<float>(step)));
+        AddQuantized(f, n, DType::kI16, Rounded<int16_t>(f.value(n), static_cast<float>(step)));
   }
-  node.operands[kBias + gate] = AddStored(f, b, DType::kI32, Rounded<int32_t>(f.value(b), scale));
-  node.operands[kInputWeights + gate] = AddStored(f, w, DType::kI8, *std::move(input));
-  node.operands[kRecurrentWeights + gate] = AddStored(f, r, DType::kI8, *std::move(recurrent));
+  node.operands[kBias + gate] = AddQuantized(f, b, DType::kI32, Rounded<int32_t>(f.value(b), scale));
+  node.operands[kInputWeights + gate] = AddQuantized(f, w, DType::kI8, *std::move(input));
+  node.operands[kRecurrentWeights + gate] = AddQuantized(f, r, DType::kI8, *std::move(recurrent));
   return "";
 }
 
-std::string StoreProjection(Function& f, Node& node, double hidden_scale) {
+std::string QuantizeProjection(Function& f, Node& node, double hidden_scale) {
   const ValueId w = node.operands[kProjection], b = node.operands[kProjectionBias];
   if (w == kNoValue) return "";
   const double least = b == kNoValue ? 0 : LargestOf(f.value(b)) / (kLargestBias * hidden_scale);
@@ -80,22 +80,22 @@ std::string StoreProjection(Function& f, Node& node, double hidden_scale) {
   if (!weights) return "its weights are not finite";
   const auto scale = static_cast<float>(hidden_scale * weights->quant->scales[0]);
   if (b != kNoValue)
-    node.operands[kProjectionBias] = AddStored(f, b, DType::kI32, Rounded<int32_t>(f.value(b), scale));
-  node.operands[kProjection] = AddStored(f, w, DType::kI8, *std::move(weights));
+    node.operands[kProjectionBias] = AddQuantized(f, b, DType::kI32, Rounded<int32_t>(f.value(b), scale));
+  node.operands[kProjection] = AddQuantized(f, w, DType::kI8, *std::move(weights));
   return "";
 }
 
-void StorePeepholes(Function& f, Node& node) {
+void QuantizePeepholes(Function& f, Node& node) {
   for (size_t i = kPeephole; i < kBias; ++i) {
     const ValueId v = node.operands[i];
     if (v == kNoValue) continue;
     const double largest = std::max(LargestOf(f.value(v)), 1e-20);
     node.operands[i] =
-        AddStored(f, v, DType::kI16, Rounded<int16_t>(f.value(v), static_cast<float>(largest / 32767)));
+        AddQuantized(f, v, DType::kI16, Rounded<int16_t>(f.value(v), static_cast<float>(largest / 32767)));
   }
 }
 
-std::string WhyNotStored(const Function& f, const Node& node) {
+std::string WhyNotQuantized(const Function& f, const Node& node) {
   for (size_t i = kInputWeights; i < node.operands.size(); ++i) {
     const ValueId v = node.operands[i];
     if (v == kNoValue || i == kLstmOutputState || i == kLstmCellState) continue;
@@ -111,7 +111,7 @@ std::string WhyNotStored(const Function& f, const Node& node) {
 std::string StoreLstmWeights(Function& f, Node& node, const LstmRanges& ranges, const Quant& input,
                              const std::shared_ptr<const Quant>& output) {
   if (node.operands.size() <= kLstmCellState) return "the basic LSTM form is unsupported";
-  std::string why = WhyNotStored(f, node);
+  std::string why = WhyNotQuantized(f, node);
   if (!why.empty()) return why;
   if (!ranges.cell.seen) return "its cell state was not observed";
   std::vector<std::shared_ptr<const Quant>> within;
@@ -120,12 +120,12 @@ std::string StoreLstmWeights(Function& f, Node& node, const LstmRanges& ranges, 
   const Range& hidden = ranges.within[kLstmHidden];
   within.push_back(hidden.seen ? SymmetricScale(hidden) : output);
   for (size_t gate = 0; gate < kLstmGates; ++gate) {
-    why = StoreGate(f, node, gate, input.scales[0]);
+    why = QuantizeGate(f, node, gate, input.scales[0]);
     if (!why.empty()) return why;
   }
-  why = StoreProjection(f, node, within[kLstmHidden]->scales[0]);
+  why = QuantizeProjection(f, node, within[kLstmHidden]->scales[0]);
   if (!why.empty()) return why;
-  StorePeepholes(f, node);
+  QuantizePeepholes(f, node);
   const Shape cells{f.value(node.operands[kBias + 1]).type.shape[0]};
   node.intermediates.clear();
   for (size_t i = 0; i < within.size(); ++i) {
@@ -170,7 +170,7 @@ bool WantsSymmetricOutput(const Node& lstm) {
   return OperandOf(lstm, kProjection) == kNoValue || lstm.attrs.f64("proj_clip", 0.0) > 0;
 }
 
-ValueId StoreState(Function& f, ValueId from, DType dtype, const std::shared_ptr<const Quant>& quant) {
+ValueId QuantizeState(Function& f, ValueId from, DType dtype, const std::shared_ptr<const Quant>& quant) {
   const Type type{dtype, f.value(from).type.shape};
   const ValueId state = f.AddValue(type, f.value(from).name);
   f.value(state).quant = quant;
@@ -189,12 +189,12 @@ ValueId StoreState(Function& f, ValueId from, DType dtype, const std::shared_ptr
       std::round(value->data.As<float>()[0] / quant->scales[0]) + static_cast<double>(quant->zero_points[0]);
   const Shape scalar = Shape::Scalar();
   const ValueId dims = made.operands[0];
-  const ValueId stored =
+  const ValueId quantized =
       dtype == DType::kI8
           ? f.AddConst(dtype, scalar, std::vector{static_cast<int8_t>(std::clamp(step, -128.0, 127.0))})
           : f.AddConst(dtype, scalar, std::vector{static_cast<int16_t>(std::clamp(step, -32768.0, 32767.0))});
-  f.value(stored).quant = quant;
-  f.AddNode(Op::kFill, {dims, stored}, {}).results = {state};
+  f.value(quantized).quant = quant;
+  f.AddNode(Op::kFill, {dims, quantized}, {}).results = {state};
   return state;
 }
 

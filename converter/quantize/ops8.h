@@ -92,7 +92,7 @@ std::shared_ptr<const Quant> SymmetricScale(const Range&);
 // Whether the op's output requires zero point 0.
 bool WantsSymmetricOutput(const Node& lstm);
 // The initial state `from` as integers, in a tensor that the op may update. Appends the producing nodes.
-ValueId StoreState(Function&, ValueId from, DType, const std::shared_ptr<const Quant>&);
+ValueId QuantizeState(Function&, ValueId from, DType, const std::shared_ptr<const Quant>&);
 
 // ---- lstm_sums.cc
 

@@ -29,16 +29,17 @@ namespace fusebox::converter::quantize {
 
 // ---- weights.cc: constants in fewer bits
 
-struct Stored {
+struct QuantizedConstant {
   Buffer data;
   std::shared_ptr<const Quant> quant;
 };
 // Symmetric i8 in [-127, 127], one scale per index of `axis`, or a single scale (axis -1). `at_least`, if not
 // empty: the smallest scale per channel. nullopt: a value is not finite.
-std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<const double> at_least = {});
+std::optional<QuantizedConstant> SymmetricBytes(const Value& weights, int axis,
+                                                std::span<const double> at_least = {});
 // nullopt: a value is not finite or too large for f16; with `each_counts` also: f16 changes an element by
 // more than 1%.
-std::optional<Buffer> Halves(const Value& constant, bool each_counts = false);
+std::optional<Buffer> Float16Of(const Value& constant, bool each_counts = false);
 // Whether a constant is weights or a table of the op, so that elements small relative to the others may lose
 // precision. Other constants may be divisors, factors or bounds.
 bool TakesWeights(const Node&);
@@ -75,8 +76,8 @@ struct Measured {
   std::map<ValueId, LstmRanges> lstms;  // by output
 };
 // The i8 form of each quantized value.
-using Twins = std::map<ValueId, ValueId>;
-Twins ToInt8(Context&, Function&, const Measured&);
+using QuantizedValues = std::map<ValueId, ValueId>;
+QuantizedValues ToInt8(Context&, Function&, const Measured&);
 
 // ---- calibrate.cc: running on data
 
@@ -155,6 +156,6 @@ class LstmSteps {
 // Runs both functions on the same samples and reports the error of `after` against `before`, node by node. A
 // value of `before` with a twin is compared with the twin.
 Status CompareLayers(Context&, const Module& before, const Module& after, const std::string& function,
-                     const Twins&, const std::vector<Sample>&);
+                     const QuantizedValues&, const std::vector<Sample>&);
 
 }  // namespace fusebox::converter::quantize

@@ -7,7 +7,8 @@
 
 namespace fusebox::converter::quantize {
 
-std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<const double> at_least) {
+std::optional<QuantizedConstant> SymmetricBytes(const Value& weights, int axis,
+                                                std::span<const double> at_least) {
   const auto values = weights.data.As<float>();
   const Shape& shape = weights.type.shape;
   size_t channels = 1, inner = 1;
@@ -23,33 +24,33 @@ std::optional<Stored> SymmetricBytes(const Value& weights, int axis, std::span<c
     const size_t c = axis < 0 ? 0 : channel(i);
     scales[c] = std::max(scales[c], std::abs(static_cast<double>(values[i])) / 127);
   }
-  std::vector<float> stored(channels);
+  std::vector<float> rounded(channels);
   for (size_t c = 0; c < channels; ++c) {
     if (!at_least.empty()) scales[c] = std::max(scales[c], at_least[c]);
     // A channel of zeros may have any scale; tiny scales must not become denormal.
     scales[c] = std::max<double>(scales[c], std::numeric_limits<float>::min());
-    stored[c] = static_cast<float>(scales[c]);
+    rounded[c] = static_cast<float>(scales[c]);
   }
   std::vector<int8_t> bytes(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    const double scale = stored[axis < 0 ? 0 : channel(i)];
+    const double scale = rounded[axis < 0 ? 0 : channel(i)];
     bytes[i] = static_cast<int8_t>(std::clamp(std::round(values[i] / scale), -127.0, 127.0));
   }
   const Quant quant{
-      .scales = stored, .zero_points = std::vector<int64_t>(channels), .axis = std::max(axis, 0)};
-  return Stored{Buffer::Of<int8_t>(bytes), std::make_shared<const Quant>(quant)};
+      .scales = rounded, .zero_points = std::vector<int64_t>(channels), .axis = std::max(axis, 0)};
+  return QuantizedConstant{Buffer::Of<int8_t>(bytes), std::make_shared<const Quant>(quant)};
 }
 
-std::optional<Buffer> Halves(const Value& constant, bool each_counts) {
+std::optional<Buffer> Float16Of(const Value& constant, bool each_counts) {
   constexpr float kLargest = 65504, kOff = 0.01F;
-  std::vector<_Float16> halves;
+  std::vector<_Float16> f16;
   for (const float value : constant.data.As<float>()) {
     if (!(std::abs(value) <= kLargest)) return std::nullopt;
-    halves.push_back(static_cast<_Float16>(value));
-    const float error = std::abs(static_cast<float>(halves.back()) - value);
+    f16.push_back(static_cast<_Float16>(value));
+    const float error = std::abs(static_cast<float>(f16.back()) - value);
     if (each_counts && error > kOff * std::abs(value)) return std::nullopt;
   }
-  return Buffer::Copy(std::as_bytes(std::span(halves)));
+  return Buffer::Copy(std::as_bytes(std::span(f16)));
 }
 
 bool TakesWeights(const Node& node) { return Info(node.op).operands.weights != 0; }

@@ -60,7 +60,7 @@ TEST(Convert, QuantizesOnCalibrationData) {
   EXPECT_THAT(done.out, Not(HasSubstr("calibration data is")));
   const auto report = nlohmann::json::parse(ReadTextFile(Path("report.json")).value_or("{}"));
   EXPECT_EQ(report["layers"][0]["op"], "CONV_2D");
-  EXPECT_EQ(report["layers"][0]["stored"], true);
+  EXPECT_EQ(report["layers"][0]["quantized"], true);
   EXPECT_EQ(Fusebox({"run", out}).status, 0);
   const Finished without = Fusebox({"convert", model, "-o", out, "--quantize", "int8"});
   EXPECT_EQ(without.status, 2);

@@ -41,7 +41,7 @@ Status Select(Module& module, const std::vector<std::string>& wanted) {
   return {};
 }
 
-bool StoresHalves(const Module& module) {
+bool StoresFloat16(const Module& module) {
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {
       if (!node->is(Op::kDequantize) || node->operands.empty() || node->operands[0] == kNoValue) continue;
@@ -61,7 +61,7 @@ Result<Imported> Import(const std::string& file, const std::vector<std::string>&
   Module& module = *out.module;
   module.source = file;
   FUSEBOX_TRY(AttachFused(module).At(file));
-  out.halves = StoresHalves(module);
+  out.f16_weights = StoresFloat16(module);
   out.unsigned_file = module.signatures.empty();
   if (out.unsigned_file) module.signatures.push_back(OfMain(*module.functions[0]));
   FUSEBOX_TRY(Select(module, signatures).At(file));

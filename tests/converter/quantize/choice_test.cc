@@ -192,9 +192,9 @@ TEST(Choice8, TheReportTellsF32FromBytes) {
   ASSERT_EQ(m.Quantize({m.Dense(m.Op1(Op::kSin, {m.In({1, 8})}), 16)}), "");
   ASSERT_EQ(m.Ops(), "SIN QUANTIZE FULLY_CONNECTED DEQUANTIZE");
   ASSERT_EQ(m.report.layers.size(), 2u);
-  EXPECT_FALSE(m.report.layers[0].stored);
+  EXPECT_FALSE(m.report.layers[0].quantized);
   EXPECT_EQ(m.report.layers[0].largest, 0);
-  EXPECT_TRUE(m.report.layers[1].stored);
+  EXPECT_TRUE(m.report.layers[1].quantized);
 }
 
 TEST(Choice8, IntegerModelsStayAsTheyAre) {

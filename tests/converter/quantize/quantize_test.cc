@@ -172,7 +172,7 @@ TEST(Quantize, Int8IsOfBytesBetweenFloatBorders) {
   EXPECT_LT(net.Error(before), 0.05);
   ASSERT_EQ(net.report.layers.size(), 4u);
   EXPECT_EQ(net.report.layers[0].location, "net/conv");
-  EXPECT_TRUE(net.report.layers[0].stored);
+  EXPECT_TRUE(net.report.layers[0].quantized);
   EXPECT_GT(net.report.layers[0].rms, 0);
   EXPECT_LT(net.report.layers[0].ratio, 0.03);
   EXPECT_THAT(ToText(net.report), HasSubstr("net/conv"));
