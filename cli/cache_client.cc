@@ -89,9 +89,9 @@ std::string CacheClient::PathOf(const std::string& given) const {
   return "auto";
 }
 
-Result<CacheReport> CacheClient::Ask(bool entries, const Question& question) {
+Result<CacheReport> CacheClient::Query(bool entries, const Function& function) {
   Gathering gathering(entries);
-  const fbx_status status = question(call_->abi(), gathering.sink());
+  const fbx_status status = function(call_->abi(), gathering.sink());
   if (status == FBX_NOT_APPLICABLE) {
     CacheReport report = gathering.Take();
     for (const Diag& diag : call_->TakeDiags()) {
@@ -105,32 +105,32 @@ Result<CacheReport> CacheClient::Ask(bool entries, const Question& question) {
 }
 
 Result<CacheReport> CacheClient::List(const std::string& path, bool entries) {
-  return Ask(entries, [&](const fbx_host* h, auto sink) { return table_->list(h, AsAbi(path), sink); });
+  return Query(entries, [&](const fbx_host* h, auto sink) { return table_->list(h, AsAbi(path), sink); });
 }
 
 Result<CacheReport> CacheClient::Verify(const std::string& path) {
-  return Ask(false, [&](const fbx_host* h, auto sink) { return table_->verify(h, AsAbi(path), sink); });
+  return Query(false, [&](const fbx_host* h, auto sink) { return table_->verify(h, AsAbi(path), sink); });
 }
 
 Result<CacheReport> CacheClient::Collect(const std::string& path, uint64_t max_bytes) {
-  return Ask(false,
-             [&](const fbx_host* h, auto sink) { return table_->collect(h, AsAbi(path), max_bytes, sink); });
+  return Query(
+      false, [&](const fbx_host* h, auto sink) { return table_->collect(h, AsAbi(path), max_bytes, sink); });
 }
 
 Result<CacheReport> CacheClient::Remove(const std::string& path, const std::vector<std::string>& ids) {
   std::vector<fbx_str> names;
   for (const std::string& id : ids) names.push_back(AsAbi(id));
-  return Ask(false, [&](const fbx_host* h, auto sink) {
+  return Query(false, [&](const fbx_host* h, auto sink) {
     return table_->remove(h, AsAbi(path), names.data(), names.size(), sink);
   });
 }
 
 Result<CacheReport> CacheClient::Clear(const std::string& path) {
-  return Ask(false, [&](const fbx_host* h, auto sink) { return table_->clear(h, AsAbi(path), sink); });
+  return Query(false, [&](const fbx_host* h, auto sink) { return table_->clear(h, AsAbi(path), sink); });
 }
 
 Result<CacheReport> CacheClient::Facts() {
-  return Ask(false, [&](const fbx_host* h, auto sink) { return table_->facts(h, sink); });
+  return Query(false, [&](const fbx_host* h, auto sink) { return table_->facts(h, sink); });
 }
 
 Result<CacheReport> CacheClient::Explain(const std::string& path, const Model& model) {
@@ -138,7 +138,7 @@ Result<CacheReport> CacheClient::Explain(const std::string& path, const Model& m
   for (const auto& part : model.program().parts()) {
     if (&part->delegate->plugin() != &call_->plugin()) continue;
     const GraphView view(model.module(), *part->function);
-    FUSEBOX_ASSIGN(CacheReport report, Ask(false, [&](const fbx_host* h, auto sink) {
+    FUSEBOX_ASSIGN(CacheReport report, Query(false, [&](const fbx_host* h, auto sink) {
                      return table_->explain(h, AsAbi(path), view.abi(), sink);
                    }));
     if (!report.none.empty()) return Internal(delegate::ToString(*part) + ": " + report.none);

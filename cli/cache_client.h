@@ -77,8 +77,8 @@ class CacheClient {
 
  private:
   CacheClient() = default;
-  using Question = std::function<fbx_status(const fbx_host*, const fbx_cache_sink*)>;
-  Result<CacheReport> Ask(bool entries, const Question& question);
+  using Function = std::function<fbx_status(const fbx_host*, const fbx_cache_sink*)>;
+  Result<CacheReport> Query(bool entries, const Function& function);
 
   std::shared_ptr<Registry> registry_;
   const fbx_cache* table_ = nullptr;

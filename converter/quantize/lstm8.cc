@@ -166,7 +166,7 @@ std::shared_ptr<const Quant> SymmetricScale(const Range& range) {
 
 // TFLite (at least up to 2.9) subtracts the zero point of an unprojected output instead of adding it, and
 // clips projected values as if it were zero.
-bool WantsSymmetricOutput(const Node& lstm) {
+bool NeedsSymmetricOutput(const Node& lstm) {
   return OperandOf(lstm, kProjection) == kNoValue || lstm.attrs.f64("proj_clip", 0.0) > 0;
 }
 

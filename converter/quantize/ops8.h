@@ -90,7 +90,7 @@ std::shared_ptr<const Quant> CellStateScale(const Range&);
 // Symmetric i8; the largest value reaches 127 steps, also in f32.
 std::shared_ptr<const Quant> SymmetricScale(const Range&);
 // Whether the op's output requires zero point 0.
-bool WantsSymmetricOutput(const Node& lstm);
+bool NeedsSymmetricOutput(const Node& lstm);
 // The initial state `from` as integers, in a tensor that the op may update. Appends the producing nodes.
 ValueId QuantizeState(Function&, ValueId from, DType, const std::shared_ptr<const Quant>&);
 

@@ -48,7 +48,7 @@ Scales::Scales(const Function& f, const Ranges& ranges, const Reasons& floats)
   for (const Node* node : nodes | std::views::reverse)
     if (Role(*node) == Quantizes::kJoin) TieOperands(*node);
   for (const Node* node : nodes)
-    if (Role(*node) == Quantizes::kLstm && WantsSymmetricOutput(*node))
+    if (Role(*node) == Quantizes::kLstm && NeedsSymmetricOutput(*node))
       symmetric_.insert(Root(node->results[0]));
 }
 

@@ -20,7 +20,7 @@ std::unexpected<Error> WriteError(const std::string& path, int error) {
 }
 
 // Not a device or a pipe, which is written to.
-bool TakesRename(const std::string& path) {
+bool SupportsRename(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
 }
@@ -59,7 +59,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& wanted) {
   static std::atomic<unsigned> counter{0};
   std::error_code error;
   if (std::filesystem::is_directory(wanted, error)) return WriteError(wanted, EISDIR);
-  const bool renames = TakesRename(wanted);
+  const bool renames = SupportsRename(wanted);
   const std::string path = renames ? EndOfLinks(wanted) : wanted;
   const std::string stem =
       renames ? path : (std::filesystem::temp_directory_path(error) / "fusebox-output").string();
@@ -100,7 +100,7 @@ Status AtomicFile::Commit() {
   FUSEBOX_CHECK(fd_ >= 0);
   // close reports what a delayed write could not do (quota, network).
   if (close(std::exchange(fd_, -1)) != 0) return WriteError(path_, errno);
-  if (!TakesRename(path_)) return CopyTo(path_, temporary_);
+  if (!SupportsRename(path_)) return CopyTo(path_, temporary_);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return WriteError(path_, errno);
   temporary_.clear();
   return {};

@@ -64,7 +64,7 @@ Result<KernelRef> ChooseKernel(Registry& registry, const Function& function, con
   }
   std::vector<std::string> declined;
   for (const KernelRef& candidate : registry.KernelsOf(kind, op)) {
-    if (!candidate.Knows(node.version)) continue;
+    if (!candidate.Supports(node.version)) continue;
     if (!FBX_HAS(candidate.kernel, supports)) return candidate;
     auto why = Declines(candidate, *view.abi());
     if (!why) return candidate;

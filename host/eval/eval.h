@@ -100,7 +100,7 @@ class Inference {
   std::vector<uint32_t> needed_;
 };
 // Asks the kernel. Error: the kernel's, an answer that is missing, or a shape that is not one.
-Status AskInfer(const fbx_kernel&, HostCall&, const fbx_node&, Inference&);
+Status CallInfer(const fbx_kernel&, HostCall&, const fbx_node&, Inference&);
 // Dimension by dimension, what is known of two descriptions of one type; nothing when they contradict each
 // other.
 std::optional<Type> Refine(const Type& a, const Type& b);

@@ -66,7 +66,7 @@ class Evaluation final : public Resizer {
   Status InferResults() {
     std::vector<Type> types;
     Inference inference(node_.results.size(), types);
-    FUSEBOX_TRY(AskInfer(kernel_, call_, *view_.abi(), inference));
+    FUSEBOX_TRY(CallInfer(kernel_, call_, *view_.abi(), inference));
     if (!inference.needed().empty()) return Internal("infer asks for a value that it has");
     memory_.resize(node_.results.size());
     for (uint32_t i = 0; i < memory_.size(); ++i) {

@@ -75,7 +75,7 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
   std::vector<Type> types;
   Inference inference(ProperResults(node), types);
   FUSEBOX_TRY(
-      AskInfer(*kernel.kernel, call, *view.abi(), inference).At([&] { return Describe(function, node); }));
+      CallInfer(*kernel.kernel, call, *view.abi(), inference).At([&] { return Describe(function, node); }));
   const auto states = StateOperands(node.op);
   for (size_t i = 0; types.size() < node.results.size() && i < states.size(); ++i) {
     const size_t operand = static_cast<size_t>(states[i]);
@@ -144,7 +144,7 @@ class Inferrer {
       std::vector<Type> saved;
       for (ValueId id = 0; id < body.value_count(); ++id) saved.push_back(body.value(id).type);
       Pass(function, node, 0, body);
-      stable = Run(body, depth + 1).has_value() && GivesWhatItTakes(body);
+      stable = Run(body, depth + 1).has_value() && PreservesTypes(body);
       for (ValueId id = 0; !stable && id < body.value_count(); ++id)
         body.value(id).type = saved[static_cast<size_t>(id)];
     }
@@ -153,7 +153,7 @@ class Inferrer {
     return Run(cond, depth + 1);
   }
 
-  static bool GivesWhatItTakes(const Function& body) {
+  static bool PreservesTypes(const Function& body) {
     if (body.outputs.size() != body.inputs.size()) return false;
     for (size_t i = 0; i < body.inputs.size(); ++i)
       if (body.value(body.outputs[i]).type != body.value(body.inputs[i]).type) return false;

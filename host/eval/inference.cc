@@ -30,7 +30,7 @@ void Inference::NeedsValue(const fbx_infer* abi, uint32_t operand) noexcept {
   const_cast<Inference*>(reinterpret_cast<const Inference*>(abi))->needed_.push_back(operand);
 }
 
-Status AskInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node, Inference& inference) {
+Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node, Inference& inference) {
   if (!kernel.infer) return Internal("the kernel has no infer");
   const fbx_status status = kernel.infer(call.abi(), &node, inference.abi());
   if (status != FBX_OK) return call.Check(status);

@@ -113,7 +113,8 @@ std::optional<SampledNode::Row> SampledNode::Infer(std::span<const int64_t> size
   }
   std::vector<Type> types;
   Inference inference(ProperResults(node_), types);
-  const Status known = AskInfer(*kernel_.kernel, forms_.calls_.For(*kernel_.plugin), *view_.abi(), inference);
+  const Status known =
+      CallInfer(*kernel_.kernel, forms_.calls_.For(*kernel_.plugin), *view_.abi(), inference);
   forms_.calls_.DropDiags();
   if (!known) return std::nullopt;
   Row row;

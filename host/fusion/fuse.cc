@@ -25,9 +25,9 @@ std::vector<std::string> Texts(const std::vector<Diag>& diags) {
   return out;
 }
 
-// Asks one rule. On success the replacement module is returned; otherwise report says why not.
-std::unique_ptr<Module> Ask(const RuleRef& ref, Registry& registry, const Module& module,
-                            const Function& caller, const Node& node, RuleReport& report) {
+// Runs one rule. Returns the replacement module; null: `report` has the reason.
+std::unique_ptr<Module> RunRule(const RuleRef& ref, Registry& registry, const Module& module,
+                                const Function& caller, const Node& node, RuleReport& report) {
   using enum RuleReport::Outcome;
   HostCall call(*ref.plugin, nullptr);
   const CompositeView view(module, caller, node, Uses(caller));
@@ -138,7 +138,7 @@ class Fuser {
       RuleReport said{ref.declared ? ref.declared->id : std::string(FromAbi(ref.rule->id)), ref.manifest->id,
                       ref.manifest->version};
       auto replacement = ref.declared ? RewriteAsDeclared(*ref.declared, registry_, caller, node, said)
-                                      : Ask(ref, registry_, module_, caller, node, said);
+                                      : RunRule(ref, registry_, module_, caller, node, said);
       const fbx_tolerance tolerance = ref.declared ? ref.declared->rewrite->tolerance : ref.rule->tolerance;
       FUSEBOX_ASSIGN(const std::optional<size_t> added,
                      Apply(caller, index, std::move(replacement), tolerance, said, report));

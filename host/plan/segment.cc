@@ -17,9 +17,9 @@ bool UnpacksConstant(const Function& function, const Node& node) {
 
 // Data of activations is hidden from kernels while planning: a plan must not hang on values that change
 // between runs.
-class Blindfold {
+class HiddenActivations {
  public:
-  explicit Blindfold(View& view) : view_(view) {
+  explicit HiddenActivations(View& view) : view_(view) {
     saved_.reserve(static_cast<size_t>(view.value_count()));
     for (ValueId id = 0; id < view.value_count(); ++id) {
       fbx_tensor& tensor = view.tensor(id);
@@ -28,12 +28,12 @@ class Blindfold {
       if (!known) tensor.data = nullptr;
     }
   }
-  ~Blindfold() {
+  ~HiddenActivations() {
     for (ValueId id = 0; id < view_.value_count(); ++id) {
       if (void* data = saved_[static_cast<size_t>(id)]) view_.tensor(id).data = data;
     }
   }
-  Blindfold(const Blindfold&) = delete;
+  HiddenActivations(const HiddenActivations&) = delete;
 
  private:
   View& view_;
@@ -50,7 +50,7 @@ class SegmentPlanner {
         request_of_(static_cast<size_t>(view.value_count()), kNone) {}
 
   Result<std::unique_ptr<Segment>> Run(size_t begin) {
-    const Blindfold blindfold(view_);
+    const HiddenActivations hidden(view_);
     segment_->begin = begin;
     const size_t nodes = function_.nodes.size() - begin;
     segment_->steps.reserve(nodes);
@@ -225,22 +225,23 @@ class SegmentPlanner {
     }
   }
 
-  struct Asked {
+  struct PlanCall {
     fbx_plan plan;  // first: the callbacks find the object by it
     SegmentPlanner* planner;
     Step* step;
   };
-  static fbx_status AskScratch(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept {
-    return Ask(plan, bytes, slot, false);
+  static fbx_status RequestScratch(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept {
+    return RequestSlot(plan, bytes, slot, false);
   }
-  static fbx_status AskPersistent(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept {
-    return Ask(plan, bytes, slot, true);
+  static fbx_status RequestPersistent(const fbx_plan* plan, size_t bytes, uint32_t* slot) noexcept {
+    return RequestSlot(plan, bytes, slot, true);
   }
-  static fbx_status Ask(const fbx_plan* plan, size_t bytes, uint32_t* slot, bool persistent) noexcept {
-    auto& asked = *const_cast<Asked*>(reinterpret_cast<const Asked*>(plan));
+  static fbx_status RequestSlot(const fbx_plan* plan, size_t bytes, uint32_t* slot,
+                                bool persistent) noexcept {
+    auto& call = *const_cast<PlanCall*>(reinterpret_cast<const PlanCall*>(plan));
     try {
-      *slot = static_cast<uint32_t>(asked.step->slots.size());
-      return asked.planner->AddSlot(*asked.step, bytes, persistent) ? FBX_OK : FBX_OUT_OF_MEMORY;
+      *slot = static_cast<uint32_t>(call.step->slots.size());
+      return call.planner->AddSlot(*call.step, bytes, persistent) ? FBX_OK : FBX_OUT_OF_MEMORY;
     } catch (const std::bad_alloc&) {
       return FBX_OUT_OF_MEMORY;
     }
@@ -262,9 +263,9 @@ class SegmentPlanner {
 
   Status Prepare(Step& step) {
     if (!FBX_HAS(step.kernel, prepare)) return {};
-    Asked asked{{FBX_HEAD(fbx_plan), AskScratch, AskPersistent, context_.threads}, this, &step};
+    PlanCall call{{FBX_HEAD(fbx_plan), RequestScratch, RequestPersistent, context_.threads}, this, &step};
     const fbx_status status = step.kernel->prepare(step.call->abi(), step.instance,
-                                                   &view_.node(step.node).abi, &asked.plan, &step.state);
+                                                   &view_.node(step.node).abi, &call.plan, &step.state);
     return status == FBX_OK ? Status() : step.call->Check(status);
   }
 
@@ -274,8 +275,8 @@ class SegmentPlanner {
     const fbx_node& node = view_.node(step.node).abi;
     step.delegated = {FBX_HEAD(fbx_call), node.operand_count, node.result_count,
                       node.operands,      node.results,       nullptr};
-    Asked asked{{FBX_HEAD(fbx_plan), AskScratch, AskPersistent, context_.threads}, this, &step};
-    step.prepared = context_.delegates->Prepare(static_cast<size_t>(step.part), step.delegated, asked.plan);
+    PlanCall call{{FBX_HEAD(fbx_plan), RequestScratch, RequestPersistent, context_.threads}, this, &step};
+    step.prepared = context_.delegates->Prepare(static_cast<size_t>(step.part), step.delegated, call.plan);
     if (step.prepared != 0) return;
     step.part = -1;
     step.slots.clear();

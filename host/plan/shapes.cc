@@ -95,7 +95,7 @@ class NodeShaper {
     for (const StateUse& use : states) view_.SetType(use.to, TypeOf(view_.tensor(use.from)));
     HostCall& call = context_.calls.For(*unit_.kernel.plugin);
     Inference inference(ProperResults(node_), found_.types);
-    FUSEBOX_TRY(AskInfer(*unit_.kernel.kernel, call, abi_, inference));
+    FUSEBOX_TRY(CallInfer(*unit_.kernel.kernel, call, abi_, inference));
     for (const uint32_t operand : inference.needed()) {
       if (!HasValue(*abi_.operands[operand])) found_.needed.push_back(node_.operands[operand]);
     }

@@ -209,7 +209,7 @@ std::vector<PluginInfo> Registry::PluginsFor(std::string_view name) const {
 std::vector<KernelRef> Registry::KernelsFor(fbx_op_kind kind, std::string_view op, int version) {
   std::vector<KernelRef> kernels;
   for (const KernelRef& ref : KernelsOf(kind, op)) {
-    if (ref.Knows(version)) kernels.push_back(ref);
+    if (ref.Supports(version)) kernels.push_back(ref);
   }
   return kernels;
 }
@@ -220,7 +220,7 @@ const std::vector<KernelRef>& Registry::KernelsOf(fbx_op_kind kind, std::string_
   return impl_->AllKernels(kind, op);
 }
 
-bool KernelRef::Knows(int version) const {
+bool KernelRef::Supports(int version) const {
   return InRange(version, kernel->min_version, kernel->max_version);
 }
 

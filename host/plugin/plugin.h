@@ -180,7 +180,7 @@ struct KernelRef {
   const fbx_kernel* kernel = nullptr;
   const LoadedPlugin* plugin = nullptr;
   explicit operator bool() const { return kernel != nullptr; }
-  bool Knows(int version) const;  // 0: any
+  bool Supports(int version) const;  // 0: any
 };
 // A rule of a library (rule, plugin), or one that its manifest declares (declared).
 struct RuleRef {

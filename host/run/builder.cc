@@ -362,7 +362,7 @@ std::unique_ptr<Program> Program::Survey(const Module& module, std::shared_ptr<R
   return program;
 }
 
-Status Program::Ready(const plan::Code& code) const {
+Status Program::EnsureInitialized(const plan::Code& code) const {
   const auto found = late_.find(&code);
   if (found == late_.end()) return {};
   Late& late = *found->second;

@@ -17,12 +17,12 @@ class SameMemory {
 
  private:
   static fbx_status Scratch(const fbx_plan* abi, size_t bytes, uint32_t* slot) noexcept {
-    return Give(abi, bytes, slot, false);
+    return Reuse(abi, bytes, slot, false);
   }
   static fbx_status Persistent(const fbx_plan* abi, size_t bytes, uint32_t* slot) noexcept {
-    return Give(abi, bytes, slot, true);
+    return Reuse(abi, bytes, slot, true);
   }
-  static fbx_status Give(const fbx_plan* abi, size_t bytes, uint32_t* slot, bool persistent) noexcept {
+  static fbx_status Reuse(const fbx_plan* abi, size_t bytes, uint32_t* slot, bool persistent) noexcept {
     auto& self = *const_cast<SameMemory*>(reinterpret_cast<const SameMemory*>(abi));
     if (self.next_ >= self.step_.slots.size()) return FBX_OUT_OF_MEMORY;
     const plan::Step::Slot& had = self.step_.slots[self.next_];

@@ -133,7 +133,7 @@ Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, 
     plans.erase(plans.begin());
     for (const auto& level : levels_) level->bound = nullptr;
   }
-  FUSEBOX_TRY(runner_.program_.Ready(code_));
+  FUSEBOX_TRY(runner_.program_.EnsureInitialized(code_));
   std::vector<ValueId> marked;
   for (const Plan* plan : path_) {
     if (!plan->segment->needs_values) continue;

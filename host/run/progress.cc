@@ -21,7 +21,7 @@ void End(const fbx_host* host) noexcept { MeterOf(host).End(); }
 }  // namespace
 
 // What a listener throws must not get into a plugin.
-void ProgressMeter::Tell() noexcept {
+void ProgressMeter::Notify() noexcept {
   try {
     listener_(progress_);
   } catch (...) {
@@ -39,14 +39,14 @@ void ProgressMeter::Begin(std::string_view what, uint64_t bytes) noexcept {
   progress_.ended = false;
   left_ = std::min(bytes, UINT64_MAX - progress_.total);
   progress_.total += left_;
-  Tell();
+  Notify();
 }
 
 void ProgressMeter::Advance(uint64_t bytes) noexcept {
   bytes = std::min(bytes, left_);
   left_ -= bytes;
   progress_.done += bytes;
-  if (!progress_.ended) Tell();
+  if (!progress_.ended) Notify();
 }
 
 void ProgressMeter::End() noexcept {
@@ -54,7 +54,7 @@ void ProgressMeter::End() noexcept {
   progress_.total -= left_;  // given up
   left_ = 0;
   progress_.ended = true;
-  Tell();
+  Notify();
 }
 
 const fbx_progress& ProgressMeter::Api() {

@@ -57,7 +57,7 @@ class Program {
   std::span<const std::unique_ptr<delegate::Part>> parts() const { return parts_; }
   std::vector<size_t> PartsOf(const plan::Code& entry) const;  // that a call of it may reach
   // Kernels of a partition are initialized when it first runs by them. Call before planning; any thread.
-  Status Ready(const plan::Code&) const;
+  Status EnsureInitialized(const plan::Code&) const;
 
  private:
   // Kernels that wait: a function that runs only where a delegate declines.
@@ -116,14 +116,14 @@ class ProgressMeter {
   explicit ProgressMeter(ProgressListener listener) : listener_(std::move(listener)) {
     progress_.ended = true;
   }
-  bool heard() const { return listener_ != nullptr; }
+  bool has_listener() const { return listener_ != nullptr; }
   void Begin(std::string_view what, uint64_t bytes) noexcept;
   void Advance(uint64_t bytes) noexcept;
   void End() noexcept;
   static const fbx_progress& Api();  // of a session's calls
 
  private:
-  void Tell() noexcept;
+  void Notify() noexcept;
   ProgressListener listener_;
   Progress progress_;
   uint64_t left_ = 0;  // of what began last

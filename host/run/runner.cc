@@ -11,7 +11,7 @@ Runner::Runner(const Program& program, int threads, ProgressListener progress)
     : program_(program),
       threads_(threads),
       meter_(std::move(progress)),
-      services_(threads_, meter_.heard() ? &meter_ : nullptr),
+      services_(threads_, meter_.has_listener() ? &meter_ : nullptr),
       calls_(services_),
       delegates_(program.module(), program.parts(), calls_),
       context_{calls_, threads_.count(), &delegates_, this},

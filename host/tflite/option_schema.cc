@@ -47,7 +47,7 @@ class Tables {
     }
     return of.table;
   }
-  bool Knows(OptionUnion where, uint8_t tag) const {
+  bool IsKnown(OptionUnion where, uint8_t tag) const {
     const auto& values = *Members(where).values();
     return tag <= values.Get(values.size() - 1)->value();  // they stand in the order of their numbers
   }
@@ -99,7 +99,7 @@ Tables& All() {
 const OptionTable* FindTable(std::string_view name) { return All().Find(name); }
 const OptionTable* TableOf(Op op) { return All().Of(op); }
 OptionTag TagOf(const OptionTable& table) { return table.tag; }
-bool IsKnownTag(OptionUnion where, uint8_t tag) { return All().Knows(where, tag); }
+bool IsKnownTag(OptionUnion where, uint8_t tag) { return All().IsKnown(where, tag); }
 
 std::optional<std::string> EnumName(const reflection::Enum& names, int64_t value) {
   const reflection::EnumVal* found = names.values()->LookupByKey(value);

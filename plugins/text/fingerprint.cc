@@ -22,7 +22,7 @@ uint64_t HalfWord(const char* at) {
   return value;
 }
 
-uint64_t Turn(uint64_t value, int bits) { return std::rotr(value, bits); }
+uint64_t Rotate(uint64_t value, int bits) { return std::rotr(value, bits); }
 uint64_t Fold(uint64_t value) { return value ^ value >> 47; }
 
 // Combines two words into one.
@@ -36,7 +36,7 @@ uint64_t FactorOf(size_t size) { return kC + 2 * size; }
 uint64_t UpTo16(const char* s, size_t size) {
   if (size >= 8) {
     const uint64_t factor = FactorOf(size), a = Word(s) + kC, b = Word(s + size - 8);
-    return Join(Turn(b, 37) * factor + a, (Turn(a, 25) + b) * factor, factor);
+    return Join(Rotate(b, 37) * factor + a, (Rotate(a, 25) + b) * factor, factor);
   }
   if (size >= 4) return Join(size + (HalfWord(s) << 3), HalfWord(s + size - 4), FactorOf(size));
   if (size == 0) return kC;
@@ -48,16 +48,16 @@ uint64_t UpTo16(const char* s, size_t size) {
 uint64_t UpTo32(const char* s, size_t size) {
   const uint64_t factor = FactorOf(size), a = Word(s) * kB, b = Word(s + 8);
   const uint64_t c = Word(s + size - 8) * factor, d = Word(s + size - 16) * kC;
-  return Join(Turn(a + b, 43) + Turn(c, 30) + d, a + Turn(b + kC, 18) + c, factor);
+  return Join(Rotate(a + b, 43) + Rotate(c, 30) + d, a + Rotate(b + kC, 18) + c, factor);
 }
 
 uint64_t UpTo64(const char* s, size_t size) {
   const uint64_t factor = FactorOf(size), a = Word(s) * kC, b = Word(s + 8);
   const uint64_t c = Word(s + size - 8) * factor, d = Word(s + size - 16) * kC;
-  const uint64_t y = Turn(a + b, 43) + Turn(c, 30) + d, z = Join(y, a + Turn(b + kC, 18) + c, factor);
+  const uint64_t y = Rotate(a + b, 43) + Rotate(c, 30) + d, z = Join(y, a + Rotate(b + kC, 18) + c, factor);
   const uint64_t e = Word(s + 16) * factor, f = Word(s + 24);
   const uint64_t g = (y + Word(s + size - 32)) * factor, h = (z + Word(s + size - 24)) * factor;
-  return Join(Turn(e + f, 43) + Turn(g, 30) + h, e + Turn(f + a, 18) + g, factor);
+  return Join(Rotate(e + f, 43) + Rotate(g, 30) + h, e + Rotate(f + a, 18) + g, factor);
 }
 
 struct Pair {
@@ -67,10 +67,10 @@ struct Pair {
 // Combines 32 bytes into two words.
 Pair Mix(const char* s, uint64_t a, uint64_t b) {
   a += Word(s);
-  b = Turn(b + a + Word(s + 24), 21);
+  b = Rotate(b + a + Word(s + 24), 21);
   const uint64_t before = a;
   a += Word(s + 8) + Word(s + 16);
-  b += Turn(a, 44);
+  b += Rotate(a, 44);
   return {a + Word(s + 24), b + before};
 }
 
@@ -81,11 +81,11 @@ struct State {
 
   // `nine` is 1 except for the last block.
   void Take(const char* s, uint64_t factor, uint64_t nine) {
-    x = Turn(x + y + v.first + Word(s + 8), 37) * factor;
-    y = Turn(y + v.second + Word(s + 48), 42) * factor;
+    x = Rotate(x + y + v.first + Word(s + 8), 37) * factor;
+    y = Rotate(y + v.second + Word(s + 48), 42) * factor;
     x ^= w.second * nine;
     y += v.first * nine + Word(s + 40);
-    z = Turn(z + w.first, 33) * factor;
+    z = Rotate(z + w.first, 33) * factor;
     v = Mix(s, v.second * factor, x + w.first);
     w = Mix(s + 32, z + w.second, y + Word(s + 16));
     std::swap(z, x);

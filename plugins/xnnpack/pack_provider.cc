@@ -20,7 +20,7 @@ std::byte* Bytes(void* data) { return static_cast<std::byte*>(data); }
 
 // Frees the pages of the model's file, so that weights are in memory once while they are packed. Later reads
 // come from the page cache.
-void GiveBack(const fbx_tensor& constant) {
+void ReleasePages(const fbx_tensor& constant) {
   if (constant.file == nullptr || constant.file->data == nullptr) return;
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto data = reinterpret_cast<uintptr_t>(constant.data);
@@ -157,7 +157,7 @@ size_t PackProvider::Insert(Registered& entry, uint32_t seed, void* data, size_t
       {.seed = seed, .family = static_cast<uint16_t>(entry.recipe.family()), .recipe = note}));
   known_.emplace(entry.key, index);
   statistics_.bytes_packed += size;
-  if (lasting) GiveBack(*entry.kernel);
+  if (lasting) ReleasePages(*entry.kernel);
   return index;
 }
 

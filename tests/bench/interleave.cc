@@ -24,7 +24,7 @@ double Millis(Clock::time_point since) {
 }
 
 // The median of the calls, in ms.
-Result<double> Turn(const std::function<Status()>& call, int threads) {
+Result<double> MedianTime(const std::function<Status()>& call, int threads) {
   if (threads > 1) std::this_thread::sleep_for(kPause);
   FUSEBOX_TRY(call());
   std::vector<double> times;
@@ -46,8 +46,8 @@ Result<std::vector<Round>> Interleave(const std::function<Status()>& a, const st
   while (rounds.size() < 4 || Millis(start) < seconds * 1000) {
     Round round;
     const bool a_first = rounds.size() % 2 == 0;
-    FUSEBOX_ASSIGN((a_first ? round.a : round.b), Turn(a_first ? a : b, threads));
-    FUSEBOX_ASSIGN((a_first ? round.b : round.a), Turn(a_first ? b : a, threads));
+    FUSEBOX_ASSIGN((a_first ? round.a : round.b), MedianTime(a_first ? a : b, threads));
+    FUSEBOX_ASSIGN((a_first ? round.b : round.a), MedianTime(a_first ? b : a, threads));
     rounds.push_back(round);
   }
   return rounds;

@@ -52,9 +52,9 @@ double Difference(const LstmEngine& a, const LstmEngine& b, size_t count) {
   return largest;
 }
 
-// The median of a turn of at least `least` seconds, so that the engine has its weights back in the cache for
-// most of its runs.
-double Turn(LstmEngine& engine, double least) {
+// The median of the runs in at least `least` seconds, so that the engine has its weights back in the cache
+// for most of its runs.
+double MedianTime(LstmEngine& engine, double least) {
   TimeOf(engine);
   std::vector<double> times;
   for (double spent = 0; spent < least; spent += times.back()) times.push_back(TimeOf(engine));
@@ -83,7 +83,7 @@ bool Measure(const LstmProblem& problem, double seconds, double flops) {
   const Metric time{"lstm", job, "run", "ms"};
   for (int round = 0; round < kRounds; ++round) {
     for (Contestant& c : all)
-      WriteRow(time, c.name, round, 1e3 * Turn(*c.engine, std::max(2e-3, seconds / kRounds)));
+      WriteRow(time, c.name, round, 1e3 * MedianTime(*c.engine, std::max(2e-3, seconds / kRounds)));
     if (limit > 0) WriteRow(time, "limit", round, 1e3 * limit);
   }
   // With 8-bit weights, each engine quantizes the inputs of a product by its own rounding.

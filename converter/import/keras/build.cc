@@ -123,7 +123,7 @@ class ModelBuilder {
 // have `trainable`, operations do not.
 bool IsOperation(const Layer& layer, const LayerRow* row, const LayerCall& call) {
   if (layer.operation) return true;
-  if (!layer.sourceless || !KnowsOperation(layer.class_name)) return false;
+  if (!layer.sourceless || !IsKnownOperation(layer.class_name)) return false;
   const bool merges = row && std::ranges::any_of(MergeLayers(), [&](const LayerRow& r) { return &r == row; });
   if (!merges || layer.class_name == "Concatenate") return !layer.config.contains("trainable");
   const bool list = call.args().empty() ? call.keywords().contains("inputs")

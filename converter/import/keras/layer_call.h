@@ -131,7 +131,7 @@ std::span<const LayerRow> RecurrentLayers();
 std::span<const LayerRow> OperationLayers();
 std::span<const LayerRow> TensorFlowLayers();
 void BuildOperation(LayerCall&);  // of Keras 3, found by class
-bool KnowsOperation(std::string_view class_name);
+bool IsKnownOperation(std::string_view class_name);
 const LayerRow* FindLayer(std::string_view class_name);  // null: unknown
 std::string WhyUnknown(const std::string& class_name);   // error text for an unknown class
 

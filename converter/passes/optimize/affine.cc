@@ -212,8 +212,8 @@ double Largest(const Numbers& numbers) {
   return largest;
 }
 
-// Whether f32 says all of these, to their last digits.
-bool Sayable(const Numbers& numbers) {
+// Whether all of these are normal f32 numbers or zero, so that no digits are lost.
+bool FitsF32(const Numbers& numbers) {
   using Limits = std::numeric_limits<float>;
   return std::ranges::all_of(numbers.values, [](double value) {
     const double size = std::abs(value);
@@ -243,7 +243,7 @@ bool InARow(Edit& e, Node& node) {
     const auto total =
         shift ? Combine(*shift, all.shift, [](double a, double b) { return a + b; }) : std::nullopt;
     const auto scale = Combine(all.scale, affine->scale, [](double a, double b) { return a * b; });
-    if (!total || !scale || !Sayable(*total) || !Sayable(*scale) || Rounds(*total, *shift, all.shift)) break;
+    if (!total || !scale || !FitsF32(*total) || !FitsF32(*scale) || Rounds(*total, *shift, all.shift)) break;
     all = {*scale, *total};
     x = step->x;
     ++count;

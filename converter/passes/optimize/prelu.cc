@@ -31,7 +31,7 @@ bool Fits(const Shape& alpha, const Shape& x) {
   return true;
 }
 
-void GiveLeaky(Edit& e, Node& node, ValueId x, double alpha) {
+void ReplaceByLeakyRelu(Edit& e, Node& node, ValueId x, double alpha) {
   Attrs attrs;
   attrs.Set("alpha", static_cast<double>(static_cast<float>(alpha)));
   e.Replace(node, e.Emit(node, Op::kLeakyRelu, {x}, std::move(attrs)));
@@ -54,7 +54,7 @@ bool Prelu(Edit& e, Node& node) {
     if (node.is(Op::kAdd))
       for (double& a : alpha) a = -a;
     if (alpha.size() == 1 && e.rank(negative->alpha) <= e.rank(x))
-      return GiveLeaky(e, node, x, alpha[0]), true;
+      return ReplaceByLeakyRelu(e, node, x, alpha[0]), true;
     Shape shape = e.shape(negative->alpha);
     if (shape.rank() == e.rank(x) && shape.rank() > 1 && shape[0] == 1)
       shape.dims().erase(shape.dims().begin());
@@ -74,7 +74,7 @@ bool Leaky(Edit& e, Node& node) {
       const auto alpha = e.Scalar(product->operands[1 - side]);
       if (product->operands[side] != x || !alpha || *alpha < 0 || *alpha > 1) continue;
       if (e.rank(product->operands[1 - side]) > e.rank(x)) continue;
-      return GiveLeaky(e, node, x, *alpha), true;
+      return ReplaceByLeakyRelu(e, node, x, *alpha), true;
     }
   }
   return false;

@@ -145,7 +145,7 @@ Writer::Open Writer::Take(std::byte* reserved, size_t size) {
   return open;
 }
 
-void Writer::GiveBack(const Open& open) { (open.scratch ? scratch_ : *current_.arena).Rewind(open.region); }
+void Writer::Release(const Open& open) { (open.scratch ? scratch_ : *current_.arena).Rewind(open.region); }
 
 // What is there under the key already. A key that two contents share does not say enough: then each keeps its
 // own.
@@ -155,7 +155,7 @@ std::optional<Blob> Writer::Known(const Key& key, const Open& open, size_t size)
   if (!found) return std::nullopt;
   if (Equal(found->blob.bytes, {open.region.at, size})) {
     store_->Count(&Stats::dedup_bytes, size);
-    GiveBack(open);
+    Release(open);
     return std::move(found->blob);
   }
   store_->AddNote(
@@ -186,7 +186,7 @@ Blob Writer::Commit(const Key& key, std::byte* reserved, size_t size, const Abou
   Open open = Take(reserved, size);
   if (auto known = Known(key, open, size)) return *known;
   if (auto same = Duplicate(key, sample, {reserved, size}, about)) {
-    GiveBack(open);
+    Release(open);
     return *same;
   }
   if (open.scratch) {
@@ -207,7 +207,7 @@ void Writer::MoveToMain(Open& open, size_t size) {
   auto region = ReserveMain(size);
   if (!region) return;
   std::memcpy(region->at, open.region.at, size);
-  GiveBack(open);
+  Release(open);
   open = {*region, false};
 }
 
@@ -234,13 +234,13 @@ Blob Writer::Private(const Open& open, size_t size, uint32_t seed) {
   const auto region = InFile(open) ? scratch_.Reserve(size, why) : std::nullopt;
   if (!region) return BlobOf(open.region, size, seed);  // in a file, it lies where no entry names it
   std::memcpy(region->at, open.region.at, size);
-  GiveBack(open);
+  Release(open);
   return BlobOf(*region, size, seed);
 }
 
 void Writer::Discard(std::byte* reserved) {
   const std::lock_guard lock(mutex_);
-  GiveBack(Take(reserved, 0));
+  Release(Take(reserved, 0));
 }
 
 void Writer::Publish() {

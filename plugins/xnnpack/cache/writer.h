@@ -77,7 +77,7 @@ class Writer {
   std::optional<Arena::Region> ReserveMain(size_t size);
   std::byte* ReserveIn(bool scratch, size_t size);
   Open Take(std::byte* reserved, size_t size);
-  void GiveBack(const Open& open);
+  void Release(const Open& open);
   bool InFile(const Open& open) const { return !open.scratch && rung_ == Rung::kZeroCopy; }
   Blob Private(const Open& open, size_t size, uint32_t seed);
   std::optional<Blob> Known(const Key& key, const Open& open, size_t size);

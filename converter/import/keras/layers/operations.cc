@@ -267,7 +267,7 @@ void BuildOperation(LayerCall& call) {
   CheckSettings(call);
 }
 
-bool KnowsOperation(std::string_view class_name) { return Rows().contains(Key(class_name)); }
+bool IsKnownOperation(std::string_view class_name) { return Rows().contains(Key(class_name)); }
 
 std::span<const LayerRow> OperationLayers() {
   static constexpr LayerRow kTable[] = {
