@@ -87,7 +87,7 @@ class Splitter {
       const Buffer first = v.data.Slice(0, BitsOf(type.dtype) / 8);
       const Shape rank{static_cast<int64_t>(dims.size())};
       const ValueId shape = f_.AddConst(DType::kI32, rank, std::move(dims));
-      const ValueId value = f_.AddConst({type.dtype, Shape(std::vector<int64_t>{})}, first);
+      const ValueId value = f_.AddConst({type.dtype, Shape::Scalar()}, first);
       return f_.InsertNode(at, Op::kFill, {shape, value}, {type}).results[0];
     }
     const Uses uses(f_);
@@ -95,7 +95,7 @@ class Splitter {
       return f_.InsertNode(at, Op::kFill, fill->operands, {type}).results[0];
     if (type.dtype != DType::kF32)
       return Unsupported("an initial state of " + ToString(type) + " cannot be copied");
-    const ValueId one = f_.AddConst(DType::kF32, Shape(std::vector<int64_t>{}), std::vector<float>{1.0f});
+    const ValueId one = f_.AddConst(DType::kF32, Shape::Scalar(), std::vector<float>{1.0f});
     return f_.InsertNode(at, Op::kMul, {state, one}, {type}).results[0];
   }
 

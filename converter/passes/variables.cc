@@ -103,8 +103,7 @@ Status WriteVariables(Context& context) {
     Attrs attrs;
     attrs.Set("shared_name", v.name);
     const ValueId handle =
-        init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape(std::vector<int64_t>{})}},
-                     std::move(attrs))
+        init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape::Scalar()}}, std::move(attrs))
             .results[0];
     init.AddNode(Op::kAssignVariable, {handle, init.AddConst(v.type, v.initial, v.name)}, {});
   }

@@ -191,18 +191,17 @@ TEST(Delegate, TakesPartInLoops) {
   Function& main = module->Add("main");
   Function& cond = module->Add("cond");
   Function& body = module->Add("body");
-  const Type i32{DType::kI32, Shape(std::vector<int64_t>{})};
+  const Type i32{DType::kI32, Shape::Scalar()};
   for (Function* f : {&cond, &body}) {
     f->AddInput(i32, "i");
     f->AddInput(F32({2}), "x");
   }
-  const ValueId limit = cond.AddConst<int32_t>(DType::kI32, Shape(std::vector<int64_t>{}), {3});
-  cond.outputs = {
-      cond.AddNode(Op::kLess, {0, limit}, {{DType::kBool, Shape(std::vector<int64_t>{})}}).results[0]};
-  const ValueId one = body.AddConst<int32_t>(DType::kI32, Shape(std::vector<int64_t>{}), {1});
+  const ValueId limit = cond.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {3});
+  cond.outputs = {cond.AddNode(Op::kLess, {0, limit}, {{DType::kBool, Shape::Scalar()}}).results[0]};
+  const ValueId one = body.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {1});
   const ValueId next = body.AddNode(Op::kAdd, {0, one}, {i32}).results[0];
   body.outputs = {next, Make(body, Op::kMul, {Make(body, Op::kAdd, {1, 1}), 1})};
-  const ValueId zero = main.AddConst<int32_t>(DType::kI32, Shape(std::vector<int64_t>{}), {0});
+  const ValueId zero = main.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {0});
   const ValueId x = main.AddInput(F32({2}), "x");
   Attrs attrs;
   attrs.Set("cond_subgraph_index", FunctionRef{"cond"});

@@ -121,7 +121,7 @@ std::string WhyNot(const Clips& clips) {
     return main.AddConst(Random({DType::kF32, std::move(shape)}, 1));
   };
   std::vector<ValueId> operands = {main.AddInput(x), constant({7, 16}), constant({16}),
-                                   constant(Shape(std::vector<int64_t>{}))};
+                                   constant(Shape::Scalar())};
   if (clips.states) operands.insert(operands.end(), {main.AddInput(state), main.AddInput(state)});
   Node& node = main.AddNode(Op::kStablehloComposite, operands,
                             std::vector<Type>(static_cast<size_t>(clips.states ? 2 : 1), state));
@@ -145,7 +145,7 @@ std::string WhyNot(const Clips& clips) {
 }
 
 ValueId Bound(Function& f, Op op, ValueId value, float at) {
-  const ValueId bound = f.AddConst<float>(DType::kF32, Shape(std::vector<int64_t>{}), {at});
+  const ValueId bound = f.AddConst<float>(DType::kF32, Shape::Scalar(), {at});
   return f.AddNode(op, {value, bound}, {f.value(value).type}).results[0];
 }
 Clip Between(float low, float high) {

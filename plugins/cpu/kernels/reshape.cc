@@ -32,7 +32,7 @@ struct Reshape : CopyAll {
       return IntList(n.in(1), 1);
     }
     Shape wanted(n.attrs().i64s("new_shape"));
-    if (wanted == Shape{0}) return Shape{};  // a scalar in old files
+    if (wanted == Shape{0}) return Shape();  // a scalar in old files
     return wanted;
   }
 

@@ -27,7 +27,7 @@ struct ReadingLayer {
     f.outputs = {layer->results[0]};
     bench.Sign(f);
   }
-  static Type Resource() { return {DType::kResource, Shape(std::vector<int64_t>{})}; }
+  static Type Resource() { return {DType::kResource, Shape::Scalar()}; }
   static ValueId Handle(Function& g) {
     Attrs attrs;
     attrs.Set("shared_name", std::string("h"));

@@ -31,8 +31,7 @@ struct StatefulRnn {
   ValueId Handle(Function& g) {
     Attrs attrs;
     attrs.Set("shared_name", std::string("h"));
-    return g.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape(std::vector<int64_t>{})}}, attrs)
-        .results[0];
+    return g.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape::Scalar()}}, attrs).results[0];
   }
   ValueId Read() { return f.AddNode(Op::kReadVariable, {Handle(f)}, {F32({1, 2})}).results[0]; }
   void Assign(ValueId v) { f.AddNode(Op::kAssignVariable, {Handle(f), v}, {}); }

@@ -93,7 +93,7 @@ TEST_F(Declared, TakesResultsInTheirOrder) {
   Module module;
   Function& main = module.Add("main");
   const ValueId x = main.AddInput({DType::kF32, {5}});
-  const ValueId count = main.AddConst<int32_t>(DType::kI32, Shape(std::vector<int64_t>{}), {2});
+  const ValueId count = main.AddConst<int32_t>(DType::kI32, Shape::Scalar(), {2});
   Node& node = main.AddNode(Op::kStablehloComposite, {x, count}, {{DType::kI32, {2}}, {DType::kF32, {2}}});
   node.name = "acme.sum";
   main.outputs = node.results;

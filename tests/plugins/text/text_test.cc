@@ -42,9 +42,8 @@ Composite Tokenizer(int rank) {
 }
 
 TEST(WhitespaceTokenizer, SplitsAtUnicodeWhiteSpace) {
-  const auto tokens =
-      Tokenizer(0).Run(FUSEBOX_TEXT, {Texts(Shape(std::vector<int64_t>{}), {" a\tbc\xE3\x80\x80"
-                                                                            "d\xC2\xA0\xC3\xA9\xFF "})});
+  const auto tokens = Tokenizer(0).Run(FUSEBOX_TEXT, {Texts(Shape::Scalar(), {" a\tbc\xE3\x80\x80"
+                                                                              "d\xC2\xA0\xC3\xA9\xFF "})});
   ASSERT_TRUE(tokens) << tokens.error().message;
   EXPECT_THAT(ListOf((*tokens)[0]), ElementsAre("a", "bc", "d", "\xC3\xA9\xFF"));
 }
@@ -53,8 +52,7 @@ TEST(WhitespaceTokenizer, KeepsBytesThatAreNoUtf8) {
   // Spaces in forms that are too long, and behind leads that UTF-8 does not have; then U+2003, which is one.
   for (const std::string text : {"a\xC0\xA0z", "a\xE0\x80\xA0z", "a\xF0\x80\x82\x85z", "a\xF8\x80\x80\xA0z",
                                  "a\xF4\x90\x80\x80z", "a\xFC\x80\x80\x80\x80\xA0z", "a\xE2\x80"}) {
-    const auto tokens =
-        Tokenizer(0).Run(FUSEBOX_TEXT, {Texts(Shape(std::vector<int64_t>{}), {text + "\xE2\x80\x83z"})});
+    const auto tokens = Tokenizer(0).Run(FUSEBOX_TEXT, {Texts(Shape::Scalar(), {text + "\xE2\x80\x83z"})});
     ASSERT_TRUE(tokens) << tokens.error().message;
     EXPECT_THAT(ListOf((*tokens)[0]), ElementsAre(text, "z"));
   }

@@ -17,7 +17,7 @@ using testing::Composite;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Shape kScalar = Shape(std::vector<int64_t>{});
+const Shape kScalar = Shape::Scalar();
 Tensor Floats(Shape shape, const std::vector<float>& values) {
   return {{DType::kF32, std::move(shape)}, Buffer::Of<float>(values)};
 }
