@@ -265,7 +265,7 @@ class Pairs {
     composite.location = a.location;
     composite.results = results;
     for (const ValueId v : runtimes) {
-      const ValueId cpu = f_.AddConst(DType::kF32, Shape(std::vector<int64_t>{}), std::vector<float>{1.0F});
+      const ValueId cpu = f_.AddConst(DType::kF32, Shape::Scalar(), std::vector<float>{1.0F});
       f_.ReplaceUses(v, cpu);
     }
     for (auto& node : f_.nodes)

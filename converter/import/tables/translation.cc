@@ -79,7 +79,7 @@ ValueId Translation::I32(std::vector<int32_t> values) {
   return f_.AddConst(DType::kI32, Shape{n}, std::move(values));
 }
 ValueId Translation::I32Scalar(int32_t value) {
-  return f_.AddConst(DType::kI32, Shape(std::vector<int64_t>{}), std::vector<int32_t>{value});
+  return f_.AddConst(DType::kI32, Shape::Scalar(), std::vector<int32_t>{value});
 }
 
 ValueId Translation::ShapeOf(ValueId v) {
