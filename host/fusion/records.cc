@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "host/fusion/fusion.h"
-#include "host/tflite/tflite.h"
+#include "host/graph/flex.h"
 
 namespace fusebox {
 namespace {
@@ -60,7 +60,7 @@ void RecordFused(Module& module) {
     }
   }
   if (all.empty()) return;
-  const std::string bytes = tflite::WriteFlexMap(all);
+  const std::string bytes = WriteFlexMap(all);
   module.metadata.push_back({std::string(kName), Buffer::Copy(std::as_bytes(std::span(bytes)))});
 }
 
@@ -70,7 +70,7 @@ Status AttachFused(Module& module) {
   if (at == module.metadata.end()) return {};
   const std::string place = "metadata " + std::string(kName);
   const std::string_view bytes(reinterpret_cast<const char*>(at->data.data()), at->data.size());
-  FUSEBOX_ASSIGN(const Attrs all, tflite::ReadFlexMap(bytes).At(place));
+  FUSEBOX_ASSIGN(const Attrs all, ReadFlexMap(bytes).At(place));
   bool bodies = false;
   for (const auto& [key, value] : all) {
     const auto* record = std::get_if<std::shared_ptr<const Attrs>>(&value);

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "host/tflite/reader.h"
+#include "host/tflite/file.h"
 
 namespace fusebox::tflite {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/tflite/option_schema.h"
+#include "host/tflite/options.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -98,7 +99,6 @@ Tables& All() {
 
 const OptionTable* FindTable(std::string_view name) { return All().Find(name); }
 const OptionTable* TableOf(Op op) { return All().Of(op); }
-OptionTag TagOf(const OptionTable& table) { return table.tag; }
 bool IsKnownTag(OptionUnion where, uint8_t tag) { return All().IsKnown(where, tag); }
 
 std::optional<std::string> EnumName(const reflection::Enum& names, int64_t value) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Option tables by reflection: one reader and one writer for all tables of both unions.
+// The option tables of tflite.fbs as plain data, from the binary schema that flatc embeds, and
+// one reader and one writer for all tables of both unions.
 //
 // A field becomes an attribute of its name: enumerations as names, element types as DType, vectors as lists,
 // bytes as strings, numbers of subgraphs as FunctionRef (lists of them: a map "0", "1", ...). Fields at their
@@ -7,6 +8,7 @@
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>
+#include <flatbuffers/reflection.h>
 
 #include <functional>
 #include <optional>
@@ -21,15 +23,39 @@ namespace fusebox::tflite {
 
 enum class OptionUnion { kFirst, kSecond };  // builtin_options, builtin_options_2
 
-struct OptionTable;
-const OptionTable* FindTable(std::string_view name);  // "Conv2DOptions"; null: none
-const OptionTable* TableOf(Op);                       // of its options; null: none
-// Which union the table is in, and its tag there.
 struct OptionTag {
   OptionUnion where;
   uint8_t tag;
 };
-OptionTag TagOf(const OptionTable&);
+
+struct OptionField {
+  std::string name;
+  uint16_t offset = 0;  // in the vtable
+  reflection::BaseType type = reflection::None;
+  reflection::BaseType element = reflection::None;  // of a vector
+  const reflection::Enum* names = nullptr;          // an enumeration's
+  bool is_dtype = false;
+  bool is_function = false;
+  int64_t default_integer = 0;
+  double default_real = 0;
+};
+
+struct OptionTable {
+  std::string name;
+  OptionTag tag;
+  std::vector<OptionField> fields;
+  uint16_t end = 4;  // the first vtable offset that our schema does not know
+};
+
+inline bool IsReal(reflection::BaseType type) {
+  return type == reflection::Float || type == reflection::Double;
+}
+std::optional<std::string> EnumName(const reflection::Enum&, int64_t value);
+std::optional<int64_t> EnumValue(const reflection::Enum&, std::string_view name);
+AttrValue DefaultOf(const OptionField&);
+
+const OptionTable* FindTable(std::string_view name);  // "Conv2DOptions"; null: none
+const OptionTable* TableOf(Op);                       // of its options; null: none
 bool IsKnownTag(OptionUnion, uint8_t tag);
 
 // True when the table holds fields that our schema does not know.

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <functional>
 
-#include "host/tflite/reader.h"
+#include "host/tflite/file.h"
 
 namespace fusebox::tflite {
 namespace {

@@ -37,8 +37,4 @@ std::vector<std::string> OptionFields(std::string_view table);
 // Whether the op's option table can hold these attributes; the error names the one that it cannot.
 Status CheckOptions(Op, const Attrs&);
 
-// A FlexBuffer map as attributes and back. Bytes that are not a valid FlexBuffer map: an error.
-Result<Attrs> ReadFlexMap(std::string_view bytes);
-std::string WriteFlexMap(const Attrs&);
-
 }  // namespace fusebox::tflite

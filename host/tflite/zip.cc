@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "host/tflite/reader.h"
+#include "host/tflite/file.h"
 
 namespace fusebox::tflite {
 namespace {

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <fstream>
 
-#include "host/tflite/option_schema.h"
+#include "host/tflite/options.h"
 #include "tests/host/tflite/models.h"
 
 namespace fusebox::tflite {

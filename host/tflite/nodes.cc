@@ -2,8 +2,9 @@
 #include <algorithm>
 
 #include "host/graph/flex.h"
+#include "host/graph/versions.h"
+#include "host/tflite/file.h"
 #include "host/tflite/options.h"
-#include "host/tflite/reader.h"
 
 namespace fusebox::tflite {
 namespace {
@@ -123,7 +124,7 @@ class NodeReader {
       bytes = {reinterpret_cast<const char*>(options->data()), options->size()};
     }
     if (bytes.empty()) return {};
-    Result<Attrs> attrs = fusebox::ReadFlexMap(bytes);
+    Result<Attrs> attrs = ReadFlexMap(bytes);
     if (attrs) node.attrs = *std::move(attrs);
     if (node.attrs.empty() || !FlexMapSays(bytes, node.attrs)) node.raw_options = bytes;
     return {};
@@ -139,9 +140,9 @@ class NodeReader {
     }
     // Options of another op's kind say nothing, here as in the interpreter that the format comes from.
     if (table == nullptr) return {};
-    const bool in_first = TagOf(*table).where == OptionUnion::kFirst;
+    const bool in_first = table->tag.where == OptionUnion::kFirst;
     const void* options = in_first ? source.builtin_options() : source.builtin_options_2();
-    if (options == nullptr || (in_first ? first : second) != TagOf(*table).tag) return {};
+    if (options == nullptr || (in_first ? first : second) != table->tag.tag) return {};
     if (HasNewerFields(*AsTable(options), *table)) node.extra = "options with fields that are not known";
     FUSEBOX_ASSIGN(node.attrs,
                    ReadOptionTable(*AsTable(options), *table, file_.function_names).At("options"));
@@ -154,7 +155,7 @@ class NodeReader {
     node.version = static_cast<int32_t>(node.attrs.i64("version", 0));
     if (const FunctionRef* body = node.attrs.function("decomposition_subgraph_index")) node.body = body->name;
     const std::string bytes = node.attrs.str("composite_attributes", "");
-    Result<Attrs> attrs = bytes.empty() ? Result<Attrs>(Attrs()) : fusebox::ReadFlexMap(bytes);
+    Result<Attrs> attrs = bytes.empty() ? Result<Attrs>(Attrs()) : ReadFlexMap(bytes);
     if (!attrs) return std::unexpected(std::move(attrs.error()).At("attributes of composite " + node.name));
     if (!FlexMapSays(bytes, *attrs)) node.raw_options = bytes;
     node.attrs = *std::move(attrs);
@@ -194,6 +195,65 @@ void ClearDefinedVariables(Function& function) {
   }
 }
 
+// The bytes of the file while they still say what the attributes say, else the attributes.
+std::string FlexOptions(const Node& node) {
+  if (!node.raw_options.empty()) {
+    const Result<Attrs> said = ReadFlexMap(node.raw_options);
+    if (said ? *said == node.attrs : node.attrs.empty()) return node.raw_options;
+  }
+  return node.attrs.empty() ? std::string() : WriteFlexMap(node.attrs);
+}
+
+// What stands in the options table: for a composite, the fields that the graph keeps elsewhere.
+Attrs TableAttrs(const Node& node) {
+  if (!node.is(Op::kStablehloComposite)) return node.attrs;
+  Attrs attrs;
+  attrs.Set("name", node.name);
+  if (!node.body.empty()) attrs.Set("decomposition_subgraph_index", FunctionRef{node.body});
+  const std::string options = FlexOptions(node);
+  if (!options.empty()) attrs.Set("composite_attributes", options);
+  attrs.Set("version", int64_t{node.version});
+  return attrs;
+}
+
+struct Options {
+  Offset<void> offset;
+  uint8_t first = 0, second = 0;
+};
+
+Result<Options> WriteBuiltinOptions(Context& context, const Node& node) {
+  const OptionTable* table = TableOf(node.op);
+  if (table == nullptr) {
+    if (!node.attrs.empty())
+      return Invalid("has attributes " + ToString(node.attrs) + ", but its op has no options");
+    return Options();
+  }
+  // A reshape without a shape in its options takes it from its operand; an empty table would contradict that.
+  if (node.is(Op::kReshape) && node.attrs.empty()) return Options();
+  const auto number = [&](std::string_view name) -> std::optional<int> {
+    const auto found = context.function_numbers.find(name);
+    return found == context.function_numbers.end() ? std::nullopt : std::optional(found->second);
+  };
+  Options options;
+  FUSEBOX_ASSIGN(options.offset, WriteOptionTable(context.out, *table, TableAttrs(node), number));
+  const OptionTag tag = table->tag;
+  (tag.where == OptionUnion::kFirst ? options.first : options.second) = tag.tag;
+  return options;
+}
+
+// Which operands the op overwrites; nothing where it overwrites none.
+ListOffset<uint8_t> Mutating(Context& context, const Function& function, const Node& node) {
+  std::vector<uint8_t> flags(node.operands.size());
+  const auto states = StateOperands(node.op);
+  for (size_t i = 0; i < flags.size(); ++i) {
+    if (node.operands[i] == kNoValue) continue;
+    const bool state = std::ranges::find(states, static_cast<int>(i)) != states.end();
+    flags[i] = state || (node.is(Op::kCustom) && function.value(node.operands[i]).is_variable);
+  }
+  if (std::ranges::count(flags, 1) == 0) return {};
+  return context.out.CreateVector(flags);
+}
+
 }  // namespace
 
 std::optional<Op> OpOf(const File& file, const format::Operator& source) {
@@ -206,6 +266,45 @@ Status ReadNodes(const File& file, const format::SubGraph& graph, Function& func
   FUSEBOX_TRY(NodeReader(file, graph, function).Run());
   ClearDefinedVariables(function);
   return {};
+}
+
+uint32_t Codes::Add(Key key) {
+  const auto [place, added] = numbers.emplace(key, static_cast<uint32_t>(list.size()));
+  if (added) list.push_back(std::move(key));
+  return place->second;
+}
+
+Result<Offset<format::Operator>> WriteNode(Context& context, const Function& function, const Node& node,
+                                           const TensorNumbers& numbers) {
+  if (!node.extra.empty()) return Unsupported("has " + node.extra + ", which cannot be written back");
+  const OpInfo& info = Info(node.op);
+  const bool own_version = node.version != 0 && !node.is(Op::kStablehloComposite);
+  const int version = own_version ? node.version : LowestVersion(function, node);
+  const uint32_t code =
+      context.codes.Add({info.code, node.is(Op::kCustom) ? node.name : std::string(), version});
+  std::vector<int32_t> results = numbers.of(node.results);
+  results.resize(ProperResultCount(node));
+  flatbuffers::FlatBufferBuilder& out = context.out;
+  ListOffset<uint8_t> custom;
+  Options options;
+  if (node.is(Op::kCustom)) {
+    const std::string bytes = FlexOptions(node);
+    if (!bytes.empty()) {
+      out.ForceVectorAlignment(bytes.size(), 1, 16);
+      custom = out.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    }
+  } else {
+    FUSEBOX_ASSIGN(options, WriteBuiltinOptions(context, node));
+  }
+  const auto inputs = out.CreateVector(numbers.of(node.operands));
+  const auto outputs = out.CreateVector(results);
+  const auto mutating = Mutating(context, function, node);
+  const auto inner = node.intermediates.empty() ? 0 : out.CreateVector(numbers.of(node.intermediates));
+  const auto first = static_cast<format::BuiltinOptions>(options.first);
+  const auto second = static_cast<format::BuiltinOptions2>(options.second);
+  return format::CreateOperator(out, code, inputs, outputs, first, options.first != 0 ? options.offset : 0,
+                                custom, format::CustomOptionsFormat_FLEXBUFFERS, mutating, inner, 0, 0,
+                                second, options.second != 0 ? options.offset : 0);
 }
 
 }  // namespace fusebox::tflite

@@ -4,10 +4,108 @@
 #include <functional>
 #include <set>
 
-#include "host/tflite/writer.h"
+#include "host/tflite/file.h"
 
 namespace fusebox::tflite {
 namespace {
+
+bool StatesRank(const format::Model& model) {
+  for (const format::SubGraph* graph : *model.subgraphs()) {
+    if (graph->tensors() == nullptr) continue;
+    for (const format::Tensor* tensor : *graph->tensors()) {
+      if (tensor->has_rank()) return true;
+    }
+  }
+  return false;
+}
+
+Status ReadMetadata(const File& file, Module& module) {
+  for (size_t i = 0; i < SizeOf(file.model.metadata()); ++i) {
+    const format::Metadata& source = *file.model.metadata()->Get(static_cast<unsigned>(i));
+    Metadata& metadata = module.metadata.emplace_back();
+    metadata.name = TextOf(source.name());
+    FUSEBOX_ASSIGN(metadata.data, ReadBuffer(file, source.buffer()).At("metadata " + metadata.name));
+  }
+  return {};
+}
+
+std::set<ValueId> ReadBySomebody(const Function& function) {
+  std::set<ValueId> read(function.outputs.begin(), function.outputs.end());
+  for (const auto& node : function.nodes) read.insert(node->operands.begin(), node->operands.end());
+  return read;
+}
+
+// A composite's body that reads none of its inputs only declares types.
+void MarkPlaceholders(Module& module) {
+  for (const auto& function : module.functions) {
+    for (const auto& node : function->nodes) {
+      Function* body =
+          node->is(Op::kStablehloComposite) && !node->body.empty() ? module.Find(node->body) : nullptr;
+      if (body == nullptr || body->inputs.empty()) continue;
+      const std::set<ValueId> read = ReadBySomebody(*body);
+      body->placeholder = std::ranges::none_of(body->inputs, [&](ValueId id) { return read.contains(id); });
+    }
+  }
+}
+
+void ListVariables(Module& module) {
+  for (const auto& function : module.functions) {
+    if (std::ranges::none_of(function->nodes, [](const auto& node) { return node->is(Op::kVarHandle); }))
+      continue;
+    const Uses uses(*function);
+    for (const auto& node : function->nodes) {
+      if (!node->is(Op::kVarHandle) || node->results.empty()) continue;
+      const std::string name = node->attrs.str("shared_name", "");
+      Variable* variable = module.FindVariable(name);
+      if (variable == nullptr) {
+        variable = &module.variables.emplace_back();
+        variable->name = name;
+        variable->container = node->attrs.str("container", "");
+      }
+      for (const Uses::Reader& reader : uses.readers(node->results[0])) {
+        if (reader.node == nullptr || reader.index != 0) continue;
+        const bool assigns = reader.node->is(Op::kAssignVariable) && reader.node->operands[1] != kNoValue;
+        if (assigns) variable->type = function->value(reader.node->operands[1]).type;
+      }
+    }
+  }
+}
+
+// Where the last bytes begin that no constant holds: what is appended to the file lies there.
+size_t EndOfConstants(const File& file) {
+  const std::byte* end = file.bytes.data();
+  for (size_t i = 0; i < SizeOf(file.model.buffers()); ++i) {
+    const auto* data = file.model.buffers()->Get(static_cast<unsigned>(i))->data();
+    if (data != nullptr) end = std::max(end, reinterpret_cast<const std::byte*>(data->data()) + data->size());
+  }
+  return static_cast<size_t>(end - file.bytes.data());
+}
+
+Status ReadModel(const Buffer& bytes, Module& module) {
+  FUSEBOX_TRY(CheckFile(bytes));
+  const format::Model& model = *format::GetModel(bytes.data());
+  if (model.version() != 3)
+    return Unsupported("format version " + std::to_string(model.version()) + ", expected 3");
+  if (SizeOf(model.subgraphs()) == 0) return Invalid("there is no subgraph");
+  const File file = {bytes, model, FunctionNames(model), StatesRank(model)};
+  module.functions.reserve(file.function_names.size());
+  for (const std::string& name : file.function_names)
+    module.functions.push_back(std::make_unique<Function>(name));
+  for (size_t i = 0; i < module.functions.size(); ++i) {
+    Status status =
+        ReadFunction(file, *model.subgraphs()->Get(static_cast<unsigned>(i)), *module.functions[i]);
+    if (!status) return std::move(status).At("subgraph " + std::to_string(i));
+  }
+  FUSEBOX_TRY(ReadSignatures(file, module));
+  FUSEBOX_TRY(ReadMetadata(file, module));
+  module.description = TextOf(model.description());
+  module.appended = ReadAppendedZip(bytes, EndOfConstants(file));
+  // Before anything that relies on it: from here on the graph is as sound as one that was built.
+  FUSEBOX_TRY(Verify(module, Strictness::kLoose));
+  MarkPlaceholders(module);
+  ListVariables(module);
+  return {};
+}
 
 constexpr size_t kDataAlignment = 16;
 // A FlatBuffer addresses less than 2 GiB; beyond this, buffers lie behind it, with offsets of 64 bits.
@@ -16,21 +114,6 @@ constexpr uint64_t kMaxInside = (uint64_t{1} << 31) - (uint64_t{1} << 20);
 uint64_t AlignUp(uint64_t at, uint64_t to) { return (at + to - 1) / to * to; }
 
 using Sink = std::function<Status(std::span<const std::byte>)>;
-
-flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<format::TensorMap>>> WriteMap(
-    flatbuffers::FlatBufferBuilder& out, const std::vector<std::string>& names,
-    const std::vector<int32_t>& tensors) {
-  std::vector<std::pair<std::string, int32_t>> sorted;
-  for (size_t i = 0; i < names.size(); ++i) sorted.emplace_back(names[i], tensors[i]);
-  // A tensor that has several names has them in the order in which the function gives it.
-  const bool distinct = std::set(tensors.begin(), tensors.end()).size() == tensors.size();
-  if (distinct) std::ranges::sort(sorted);
-  std::vector<flatbuffers::Offset<format::TensorMap>> maps;
-  for (const auto& [name, tensor] : sorted) {
-    maps.push_back(format::CreateTensorMap(out, out.CreateString(name), static_cast<uint32_t>(tensor)));
-  }
-  return out.CreateVector(maps);
-}
 
 // The head of the file, and what has to follow it.
 class FileWriter {
@@ -77,24 +160,15 @@ class FileWriter {
 
  private:
   void Finish(Context& context, const std::vector<WrittenFunction>& functions) {
-    std::vector<flatbuffers::Offset<format::SubGraph>> graphs;
+    std::vector<Offset<format::SubGraph>> graphs;
     for (const WrittenFunction& function : functions) graphs.push_back(function.offset);
-    std::vector<flatbuffers::Offset<format::SignatureDef>> signatures;
-    for (const Signature& signature : module_.signatures) {
-      const int number = context.function_numbers.find(signature.function)->second;
-      const WrittenFunction& function = functions[static_cast<size_t>(number)];
-      const auto inputs = WriteMap(out_, signature.input_names, function.inputs);
-      const auto outputs = WriteMap(out_, signature.output_names, function.outputs);
-      const auto key = out_.CreateString(signature.key);
-      signatures.push_back(
-          format::CreateSignatureDef(out_, inputs, outputs, key, static_cast<uint32_t>(number)));
-    }
-    std::vector<flatbuffers::Offset<format::Metadata>> metadata;
+    const auto signatures = WriteSignatures(context, functions);
+    std::vector<Offset<format::Metadata>> metadata;
     for (const Metadata& entry : module_.metadata) {
       metadata.push_back(
           format::CreateMetadata(out_, out_.CreateString(entry.name), buffers_.Add(entry.data, true)));
     }
-    std::vector<flatbuffers::Offset<format::OperatorCode>> codes;
+    std::vector<Offset<format::OperatorCode>> codes;
     for (const auto& [code, name, version] : context.codes.list) {
       const auto custom = name.empty() ? 0 : out_.CreateString(name);
       codes.push_back(format::CreateOperatorCode(out_, static_cast<int8_t>(std::min(code, 127)), custom,
@@ -110,11 +184,11 @@ class FileWriter {
                                                         0, metadata_list, signature_list));
   }
 
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<format::Buffer>>> WriteBuffers() {
+  ListOffset<Offset<format::Buffer>> WriteBuffers() {
     uint64_t total = out_.GetSize();
     for (const Buffer& buffer : buffers_.buffers()) total += buffer.size() + 64;
     inside_ = total < kMaxInside;
-    std::vector<flatbuffers::Offset<format::Buffer>> list = {format::CreateBuffer(out_)};
+    std::vector<Offset<format::Buffer>> list = {format::CreateBuffer(out_)};
     // Stands for the contents until Place() knows where they are.
     const auto placeholder = inside_ ? out_.CreateVector(std::vector<uint8_t>()) : 0;
     for (size_t i = 1; i < buffers_.buffers().size(); ++i) {
@@ -168,26 +242,19 @@ class FileWriter {
 
 }  // namespace
 
-uint32_t BufferTable::Add(const Buffer& buffer, bool shared) {
-  const auto number = static_cast<uint32_t>(buffers_.size());
-  if (!shared || !deduplicate_) {
-    buffers_.push_back(buffer);
-    return number;
-  }
-  const auto [known, added] =
-      by_address_.emplace(std::pair(static_cast<const void*>(buffer.data()), buffer.size()), number);
-  if (!added) return known->second;
-  // Only buffers of equal size are looked into: weights that are written once are not read twice.
-  const auto [first, last] = by_size_.equal_range(buffer.size());
-  for (auto candidate = first; candidate != last; ++candidate) {
-    if (buffer.size() > 0 &&
-        std::memcmp(buffers_[candidate->second].data(), buffer.data(), buffer.size()) != 0)
-      continue;
-    return known->second = candidate->second;
-  }
-  by_size_.emplace(buffer.size(), number);
-  buffers_.push_back(buffer);
-  return number;
+Result<std::unique_ptr<Module>> Read(Buffer file, const std::string& name) {
+  // Scalars of a FlatBuffer are aligned as far as its start is.
+  if (reinterpret_cast<uintptr_t>(file.data()) % 8 != 0) file = Buffer::Copy(file.bytes());
+  auto module = std::make_unique<Module>();
+  module->source = name;
+  Status status = ReadModel(file, *module);
+  if (!status) return std::unexpected(std::move(status.error()).At(name));
+  return module;
+}
+
+Result<std::unique_ptr<Module>> ReadFile(const std::string& path) {
+  FUSEBOX_ASSIGN(Buffer file, MapFile(path));
+  return Read(std::move(file), path);
 }
 
 Status WriteTo(const Module& module, AtomicFile& file, const WriteOptions& options) {

@@ -1,23 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cstring>
 #include <limits>
 #include <set>
 
 #include "host/tflite/dtypes.h"
-#include "host/tflite/writer.h"
+#include "host/tflite/file.h"
 
 namespace fusebox::tflite {
 namespace {
 
-using TensorOffset = flatbuffers::Offset<format::Tensor>;
-
-template <class T>
-flatbuffers::Offset<flatbuffers::Vector<T>> ListOrNone(flatbuffers::FlatBufferBuilder& out,
-                                                       std::span<const T> list) {
-  return list.empty() ? flatbuffers::Offset<flatbuffers::Vector<T>>()
-                      : out.CreateVector(list.data(), list.size());
+Shape ReadShape(const File& file, const format::Tensor& tensor, bool is_scalar_at_least) {
+  const auto* shape = tensor.shape();
+  const auto* signature = tensor.shape_signature();
+  if (SizeOf(shape) == 0 && SizeOf(signature) == 0) {
+    const bool known = tensor.has_rank() || is_scalar_at_least || !file.states_rank;
+    return known ? Shape::Scalar() : Shape();
+  }
+  const auto* dims =
+      SizeOf(signature) > 0 && (SizeOf(shape) == SizeOf(signature) || SizeOf(shape) == 0) ? signature : shape;
+  Shape out = Shape::Scalar();
+  out.dims().assign(dims->begin(), dims->end());
+  return out;
 }
+
+bool HasCustomQuant(const format::Tensor& tensor) {
+  return tensor.quantization() != nullptr &&
+         tensor.quantization()->details_as_CustomQuantization() != nullptr;
+}
+
+bool HasExtra(const format::Tensor& tensor) {
+  return SizeOf(tensor.variant_tensors()) > 0 || HasCustomQuant(tensor);
+}
+
+// The parts of a tensor that the graph does not interpret, as a Tensor table of their own.
+std::string ReadExtra(const format::Tensor& tensor) {
+  format::TensorT extra;
+  if (HasCustomQuant(tensor)) {
+    extra.quantization = std::make_unique<format::QuantizationParametersT>();
+    const std::unique_ptr<format::CustomQuantizationT> custom(
+        tensor.quantization()->details_as_CustomQuantization()->UnPack());
+    extra.quantization->details.Set(std::move(*custom));
+  }
+  for (size_t i = 0; i < SizeOf(tensor.variant_tensors()); ++i) {
+    extra.variant_tensors.emplace_back(tensor.variant_tensors()->Get(static_cast<unsigned>(i))->UnPack());
+  }
+  flatbuffers::FlatBufferBuilder out;
+  out.Finish(format::Tensor::Pack(out, &extra));
+  return std::string(reinterpret_cast<const char*>(out.GetBufferPointer()), out.GetSize());
+}
+
+size_t ElementAlignment(DType type) {
+  if (type == DType::kString) return 4;
+  if (type == DType::kComplex64) return 4;
+  if (type == DType::kComplex128) return 8;
+  return std::max<size_t>(1, BitsOf(type) / 8);
+}
+
+using TensorOffset = Offset<format::Tensor>;
 
 class TensorWriter {
  public:
@@ -27,7 +65,7 @@ class TensorWriter {
   }
 
   Result<std::vector<TensorOffset>> Run() {
-    next_ = static_cast<int32_t>(numbers_.values().size());
+    added_.next = static_cast<int32_t>(numbers_.values().size());
     for (const ValueId id : numbers_.values()) {
       const Value& value = function_.value(id);
       Result<TensorOffset> tensor = One(id, value);
@@ -36,7 +74,7 @@ class TensorWriter {
             std::move(tensor.error()).At("%" + std::to_string(id) + " (" + value.name + ")"));
       tensors_.push_back(*tensor);
     }
-    tensors_.insert(tensors_.end(), added_.begin(), added_.end());
+    tensors_.insert(tensors_.end(), added_.list.begin(), added_.list.end());
     return std::move(tensors_);
   }
 
@@ -53,11 +91,11 @@ class TensorWriter {
     const auto name = out_.CreateString(value.name);
     const auto dims = context_.dims.Add(out_, shape);
     const auto unknown = signature.empty() ? 0 : context_.dims.Add(out_, signature);
-    const auto quant = WriteQuant(value.quant.get(), extra);
-    std::vector<flatbuffers::Offset<format::VariantSubType>> variants;
+    const auto quant = WriteQuant(context_, value.quant.get(), extra, added_);
+    std::vector<Offset<format::VariantSubType>> variants;
     for (const auto& variant : extra.variant_tensors)
       variants.push_back(format::VariantSubType::Pack(out_, variant.get()));
-    const auto variant_list = ListOrNone<flatbuffers::Offset<format::VariantSubType>>(out_, variants);
+    const auto variant_list = variants.empty() ? 0 : out_.CreateVector(variants);
     const bool variable = value.is_variable || numbers_.is_state(id);
     return format::CreateTensor(out_, dims, static_cast<format::TensorType>(*type), buffer, name, quant,
                                 variable, 0, unknown, value.type.shape.ranked(), variant_list);
@@ -85,64 +123,41 @@ class TensorWriter {
     return extra;
   }
 
-  flatbuffers::Offset<format::QuantizationParameters> WriteQuant(const Quant* quant,
-                                                                 const format::TensorT& extra) {
-    const auto* custom =
-        extra.quantization == nullptr ? nullptr : extra.quantization->details.AsCustomQuantization();
-    if (quant == nullptr && custom == nullptr) return {};
-    if (quant != nullptr && quant->block_size > 0) return WriteBlockwise(*quant);
-    flatbuffers::Offset<void> details;
-    if (custom != nullptr) details = format::CustomQuantization::Pack(out_, custom).Union();
-    const Quant none;
-    const Quant& q = quant == nullptr ? none : *quant;
-    const auto min = ListOrNone<float>(out_, q.min), max = ListOrNone<float>(out_, q.max),
-               scale = ListOrNone<float>(out_, q.scales);
-    const auto zero_points = q.zero_points.empty() ? 0 : context_.zero_points.Add(out_, q.zero_points);
-    const auto kind =
-        custom == nullptr ? format::QuantizationDetails_NONE : format::QuantizationDetails_CustomQuantization;
-    return format::CreateQuantizationParameters(out_, min, max, scale, zero_points, kind, details, q.axis);
-  }
-
-  flatbuffers::Offset<format::QuantizationParameters> WriteBlockwise(const Quant& quant) {
-    const int32_t scales = AddScales(quant.scales);
-    const int32_t zero_points =
-        quant.zero_points.empty()
-            ? -1
-            : AddList(format::TensorType_INT64, quant.zero_points.buffer(), quant.zero_points.size());
-    const auto details = format::CreateBlockwiseQuantization(out_, scales, zero_points, quant.block_size);
-    return format::CreateQuantizationParameters(
-        out_, 0, 0, 0, 0, format::QuantizationDetails_BlockwiseQuantization, details.Union());
-  }
-
-  // As halves, which is what kernels expect, where halves can say them.
-  int32_t AddScales(const SharedArray<float>& scales) {
-    std::vector<uint16_t> halves;
-    for (const float scale : scales) {
-      const auto half = static_cast<_Float16>(scale);
-      if (static_cast<float>(half) != scale)
-        return AddList(format::TensorType_FLOAT32, scales.buffer(), scales.size());
-      std::memcpy(&halves.emplace_back(), &half, 2);
-    }
-    return AddList(format::TensorType_FLOAT16, Buffer::Of(std::span<const uint16_t>(halves)), halves.size());
-  }
-
-  int32_t AddList(format::TensorType type, const Buffer& data, size_t count) {
-    const auto dims = context_.dims.Add(out_, std::vector{static_cast<int32_t>(count)});
-    added_.push_back(
-        format::CreateTensor(out_, dims, type, context_.buffers.Add(data, true), 0, 0, false, 0, 0, true));
-    return next_++;
-  }
-
   Context& context_;
   flatbuffers::FlatBufferBuilder& out_;
   const Function& function_;
   const TensorNumbers& numbers_;
   std::set<ValueId> outputs_;
-  std::vector<TensorOffset> tensors_, added_;
-  int32_t next_ = 0;
+  std::vector<TensorOffset> tensors_;
+  AddedTensors added_;
 };
 
 }  // namespace
+
+Status ReadTensor(const File& file, const format::SubGraph& graph, const format::Tensor& tensor,
+                  Value& value) {
+  if (tensor.name() != nullptr) value.name = tensor.name()->string_view();
+  value.type.dtype = DTypeOf(tensor.type());
+  if (value.type.dtype == DType::kNone)
+    return Unsupported("element type " + std::to_string(tensor.type()) + " is not known");
+  value.is_variable = tensor.is_variable();
+  if (tensor.external_buffer() != 0)
+    return Unsupported("its weights lie in a file of their own, which is not supported");
+  FUSEBOX_ASSIGN(value.data, ReadBuffer(file, tensor.buffer()));
+  value.type.shape = ReadShape(file, tensor, value.is_const() || value.is_variable);
+  for (const int64_t dim : value.type.shape.dims()) {
+    if (dim < Shape::kUnknown) return Invalid("dimension " + std::to_string(dim));
+  }
+  if (tensor.sparsity() != nullptr && value.is_const()) {
+    FUSEBOX_ASSIGN(value.data, Unpack(file, *tensor.sparsity(), value.type, value.data).At("sparsity"));
+  }
+  const auto address = reinterpret_cast<uintptr_t>(value.data.data());
+  if (value.is_const() && address % ElementAlignment(value.type.dtype) != 0)
+    value.data = Buffer::Copy(value.data.bytes());
+  if (tensor.quantization() != nullptr) FUSEBOX_TRY(ReadQuant(file, graph, *tensor.quantization(), value));
+  if (HasExtra(tensor)) value.extra = ReadExtra(tensor);
+  return {};
+}
 
 TensorNumbers::TensorNumbers(const Function& function)
     : numbers_(static_cast<size_t>(function.value_count()), -1), state_(numbers_.size()) {
