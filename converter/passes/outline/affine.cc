@@ -188,19 +188,25 @@ bool Expressions::IsFull(ValueId v, float wanted) const {
   return !values.empty() && std::all_of(values.begin(), values.end(), [&](float x) { return x == wanted; });
 }
 
+namespace {
+
+// Keras' name of an activation that is an op or a fused activation of TFLite's; empty: no such name.
+std::string_view KerasName(std::string_view tflite) {
+  if (tflite == "LOGISTIC") return "sigmoid";
+  if (tflite == "TANH") return "tanh";
+  if (tflite == "RELU") return "relu";
+  return tflite == "RELU6" ? "relu6" : "";
+}
+
+}  // namespace
+
 Activated Expressions::ReadActivation(ValueId v) const {
   const Node* node = Producer(v);
   if (!node) return {"linear", v, false};
-  switch (node->op) {
-    case Op::kLogistic: return {"sigmoid", node->operands[0], false};
-    case Op::kTanh: return {"tanh", node->operands[0], false};
-    case Op::kRelu: return {"relu", node->operands[0], false};
-    case Op::kRelu6: return {"relu6", node->operands[0], false};
-    default: break;
-  }
-  const std::string fused = FusedActivation(*node);
-  if (fused == "RELU") return {"relu", v, true};
-  if (fused == "RELU6") return {"relu6", v, true};
+  if (const std::string_view own = KerasName(Name(node->op)); !own.empty())
+    return {std::string(own), node->operands[0], false};
+  const std::string_view fused = KerasName(FusedActivation(*node));
+  if (fused.starts_with("relu")) return {std::string(fused), v, true};
   if (auto hard = ReadHardSigmoid(*this, v)) return *std::move(hard);
   return {"linear", v, false};
 }
