@@ -8,17 +8,24 @@
 #include "host/verify/verify.h"
 
 namespace fusebox::converter {
+namespace {
+
+// Bodies need not have names for their inputs and outputs.
+Signature SignatureOf(const Function& f, std::string key) {
+  Signature out{std::move(key), f.name, {}, {}};
+  for (size_t i = 0; i < f.inputs.size(); ++i) out.input_names.push_back("in" + std::to_string(i));
+  for (size_t i = 0; i < f.outputs.size(); ++i) out.output_names.push_back("out" + std::to_string(i));
+  return out;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body,
                                              const std::vector<Type>& inputs, Registry& registry) {
   auto copy = std::make_unique<Module>();
   const std::string name = CopyInto(module, body, *copy);
-  Signature signature{"body", name, {}, {}};  // bodies may have no names
-  for (size_t i = 0; i < body.inputs.size(); ++i) signature.input_names.push_back("in" + std::to_string(i));
-  for (size_t i = 0; i < body.outputs.size(); ++i)
-    signature.output_names.push_back("out" + std::to_string(i));
-  copy->signatures.push_back(std::move(signature));
   Function& f = *copy->Find(name);
+  copy->signatures = {SignatureOf(f, "body")};
   for (size_t i = 0; i < f.inputs.size() && i < inputs.size(); ++i)
     if (inputs[i].shape.ranked()) f.value(f.inputs[i]).type = inputs[i];
   const Options options;
@@ -69,15 +76,11 @@ std::optional<std::vector<Type>> TypesAtSite(Context& context, const Candidate& 
   for (const ValueId v : candidate.composite.operands)
     if (v != kNoValue) f.outputs.push_back(v);
   for (const ValueId v : f.inputs) Settle(f.value(v).type, size);
-  copy.signatures = {{"site", f.name, {}, {}}};
-  for (size_t i = 0; i < f.inputs.size(); ++i)
-    copy.signatures[0].input_names.push_back("in" + std::to_string(i));
-  for (size_t i = 0; i < f.outputs.size(); ++i)
-    copy.signatures[0].output_names.push_back("out" + std::to_string(i));
+  copy.signatures = {SignatureOf(f, "site")};
   const Options options;
   Report report;
   Context inner{copy, context.registry, options, report};
-  if (!FoldAndTranslate(inner)) return std::nullopt;
+  if (!FoldToFixpoint(inner)) return std::nullopt;
   std::vector<Type> types;
   size_t next = 0;
   for (const ValueId v : candidate.composite.operands)

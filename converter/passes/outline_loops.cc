@@ -249,7 +249,7 @@ Status OutlineLoops(Context& context) {
   if (context.options.composites == Composites::kInline || !HasLoops(context.module)) return {};
   // Weights that loops carry unchanged become constants of their bodies, where slices of them fold.
   FUSEBOX_TRY(SimplifyLoops(context));
-  FUSEBOX_TRY(FoldAndTranslate(context));
+  FUSEBOX_TRY(FoldToFixpoint(context));
   Outliner outliner(context);
   for (const Signature& s : context.module.signatures) FUSEBOX_TRY(outliner.Visit(s.function));
   RemoveUnreachable(context.module);

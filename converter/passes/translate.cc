@@ -39,6 +39,47 @@ std::vector<std::string> KeptBodies(const Module& module) {
   return out;
 }
 
+// Types flow from the inputs of signatures, and through the bodies of fused ops.
+Result<bool> InferAllTypes(Context& context) {
+  bool changed = false;
+  FUSEBOX_TRY(ForEachSignature(context, [&](const Signature& s) {
+    bool better = false;
+    const Status status =
+        InferTypes(context.registry, context.module, *context.module.Find(s.function), &better);
+    changed |= better;
+    return status;
+  }));
+  for (const std::string& body : KeptBodies(context.module)) {
+    bool better = false;
+    // A body that contradicts itself is dropped by the pass "legal"; it is not the model's fault.
+    changed |= InferTypes(context.registry, context.module, *context.module.Find(body), &better) && better;
+  }
+  return changed;
+}
+
+// Infers types, translates source ops whose operands are known by now, folds constants; true if anything
+// changed.
+Result<bool> FoldOnce(Context& context) {
+  FUSEBOX_ASSIGN(bool changed, InferAllTypes(context));
+  for (size_t i = 0; i < context.module.functions.size(); ++i) {
+    Function& f = *context.module.functions[i];
+    FUSEBOX_ASSIGN(const int translated, TranslateFunction(context.module, f, context.registry));
+    const int dropped = DropUnreadOpaque(f);
+    FUSEBOX_ASSIGN(
+        const int folded,
+        Fold(context.registry, context.module, f, {.services = context.services}).At("function " + f.name));
+    const int dead = RemoveDead(f);
+    changed |= translated + dropped + folded + dead > 0;
+  }
+  return changed;
+}
+
+bool FoldAllShapes(Context& context) {
+  int folded = 0;
+  for (const auto& f : context.module.functions) folded += FoldShapes(context.registry, context.module, *f);
+  return folded > 0;
+}
+
 }  // namespace
 
 Status TranslateOps(Context& context) {
@@ -52,37 +93,14 @@ Status TranslateOps(Context& context) {
   return {};
 }
 
-Status FoldAndTranslate(Context& context) {
-  // Only chains of shape arithmetic need several rounds, in practice few.
-  constexpr int kRounds = 12;
-  for (int round = 0; round < kRounds; ++round) {
-    bool changed = false;
-    FUSEBOX_TRY(ForEachSignature(context, [&](const Signature& s) {
-      bool better = false;
-      const Status status =
-          InferTypes(context.registry, context.module, *context.module.Find(s.function), &better);
-      changed |= better;
-      return status;
-    }));
-    for (const std::string& body : KeptBodies(context.module)) {
-      bool better = false;
-      // A contradictory body is dropped by the pass "legal"; the model itself is valid.
-      changed |= InferTypes(context.registry, context.module, *context.module.Find(body), &better) && better;
-    }
-    for (size_t i = 0; i < context.module.functions.size(); ++i) {
-      Function& f = *context.module.functions[i];
-      FUSEBOX_ASSIGN(const int translated, TranslateFunction(context.module, f, context.registry));
-      const int dropped = DropUnreadOpaque(f);
-      FUSEBOX_ASSIGN(
-          const int folded,
-          Fold(context.registry, context.module, f, {.services = context.services}).At("function " + f.name));
-      const int dead = RemoveDead(f);
-      changed |= translated + dropped + folded + dead > 0;
-    }
-    if (changed) continue;
-    for (const auto& f : context.module.functions)
-      changed |= FoldShapes(context.registry, context.module, *f) > 0;
-    if (!changed) break;
+Status FoldToFixpoint(Context& context) {
+  // A value that depends on a chain of calls or loops is known one round after the one before it in the
+  // chain, so the rounds are as many as the deepest chain. The bound only ends a run that would not converge;
+  // the graph is valid after every round.
+  constexpr int kMaxRounds = 12;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    FUSEBOX_ASSIGN(const bool changed, FoldOnce(context));
+    if (!changed && !FoldAllShapes(context)) break;
   }
   return {};
 }

@@ -49,9 +49,9 @@ std::vector<std::vector<double>> Outputs(const std::vector<float>& x, void (*bui
   const Tensor input = F({1, static_cast<int64_t>(x.size())}, x);
   build(f, f.AddInput(input.type));
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  EXPECT_EQ(bench.Run(FoldToFixpoint), "");
   EXPECT_EQ(bench.Run(LowerComplex), "");
-  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  EXPECT_EQ(bench.Run(FoldToFixpoint), "");
   EXPECT_EQ(Count(f, Op::kOpaque), 0u) << ToText(f);
   std::vector<std::vector<double>> out;
   for (const Tensor& tensor : bench.Compute("main", {input})) out.push_back(verify::ToDoubles(tensor));
@@ -159,9 +159,9 @@ TEST(LowerComplex, ComputesNothingWithPartsThatAreZero) {
   f.outputs = {Real(f, "Real", c), Real(f, "Imag", c), Real(f, "ComplexAbs", number(size)),
                Real(f, "Imag", number(size))};
   bench.Sign(f);
-  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(bench.Run(FoldToFixpoint), "");
   ASSERT_EQ(bench.Run(LowerComplex), "");
-  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(bench.Run(FoldToFixpoint), "");
   ASSERT_EQ(bench.Run(Optimize), "");
   std::map<std::string, int> ops;
   for (const auto& node : f.nodes) ++ops[std::string(Name(node->op))];

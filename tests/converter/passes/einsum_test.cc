@@ -106,7 +106,7 @@ void Check(const std::string& equation, bool constant, const std::string& open =
   f.outputs = {
       Opaque(f, "Einsum", operands, {DType::kF32, Shape()}, A("equation", said.empty() ? equation : said))};
   bench.Sign(f);
-  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(bench.Run(FoldToFixpoint), "");
   ASSERT_EQ(Count(f, Op::kOpaque), 0u) << ToText(f);
   const auto outputs = bench.Compute("main", inputs);
   ASSERT_EQ(outputs.size(), 1u);
@@ -140,7 +140,7 @@ TEST(Einsum, WithWeightsIsOneFullyConnected) {
   f.outputs = {Opaque(f, "Einsum", {x, f.AddConst(Numbers("cd", 1))}, {DType::kF32, Shape()},
                       A("equation", "abc,cd->abd"))};
   bench.Sign(f);
-  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(bench.Run(FoldToFixpoint), "");
   EXPECT_EQ(Count(f, Op::kFullyConnected), 1u);
   EXPECT_EQ(f.nodes.size(), 1u) << ToText(f);
 }

@@ -144,7 +144,7 @@ TEST(LowerLists, TakeItemsAtTheirEnd) {
   const ValueId order = f.AddConst<int32_t>(DType::kI32, {2}, {2, 1});
   f.outputs = {whole, rows, Opaque(f, "TensorListGather", {list, order, shape}, F32({2, 1, 2}), attrs)};
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  EXPECT_EQ(bench.Run(FoldToFixpoint), "");
   EXPECT_EQ(bench.Run(LowerTensorLists), "");
   EXPECT_EQ(bench.Notes(), "");
   const auto out = bench.Compute("main", {Floats({1, 2}, {1, 2}), Floats({1, 2}, {3, 4})});
@@ -166,7 +166,7 @@ TEST(LowerLists, RefuseItemsOfDifferentShapes) {
     list = Opaque(f, "TensorListPushBack", {list, f.AddInput(F32({size}))}, kList, attrs);
   f.outputs = {Opaque(f, "TensorListStack", {list, shape}, F32({-1, -1}), attrs)};
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  EXPECT_EQ(bench.Run(FoldToFixpoint), "");
   EXPECT_EQ(bench.Run(LowerTensorLists), "");
   EXPECT_THAT(bench.Notes(), HasSubstr("items of different shapes, f32[4] and f32[2]"));
   EXPECT_THAT(bench.Run(RequireLegal), HasSubstr("items of different shapes, f32[4] and f32[2]"));

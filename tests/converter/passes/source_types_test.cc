@@ -36,7 +36,7 @@ struct Translated {
     node.location.name = "n/" + op;
     f.outputs = node.results;
     bench.Sign(f);
-    error = bench.Run(FoldAndTranslate);
+    error = bench.Run(FoldToFixpoint);
     if (error.empty()) error = bench.Run(RequireLegal);
   }
   std::vector<Tensor> Results() { return bench.Compute("main", inputs); }
@@ -103,7 +103,7 @@ TEST(SourceTypes, ACastGoesByWhatItSays) {
   bench.Sign(f);
   ASSERT_EQ(bench.Run(TranslateOps), "");
   f.value(x).type.shape = {2, 3};
-  ASSERT_EQ(bench.Run(FoldAndTranslate), "");
+  ASSERT_EQ(bench.Run(FoldToFixpoint), "");
   const auto out = bench.Compute("main", {F({2, 3}, {0, 0, 0, 0, 0, 0})});
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].type.dtype, DType::kF32);

@@ -33,7 +33,7 @@ Function& Translated(Bench& bench, const SourceOp& source, std::vector<Tensor>& 
   Function& f = bench.Add("main");
   Source(f, source, &inputs);
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  EXPECT_EQ(bench.Run(FoldToFixpoint), "");
   return f;
 }
 
@@ -228,7 +228,7 @@ TEST(Translate, TakesAnyNumberOfBoxesPerClass) {
           2},
          &inputs);
   bench.Sign(f);
-  EXPECT_EQ(bench.Run(FoldAndTranslate), "");
+  EXPECT_EQ(bench.Run(FoldToFixpoint), "");
   for (const auto& node : f.nodes) {
     if (!node->is(Op::kTopkV2)) continue;
     EXPECT_EQ(f.value(node->operands[1]).data.As<int32_t>()[0], 5);
