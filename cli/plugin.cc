@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/plugin_flags.h"
@@ -60,6 +61,29 @@ std::vector<PluginInfo> WithId(const Registry& registry, const std::string& id) 
   return found;
 }
 
+bool IsPath(const std::string& subject) {
+  std::error_code error;
+  return subject.find('/') != std::string::npos || std::filesystem::exists(subject, error);
+}
+
+// The same config, with the plugins at that path and no others.
+Config Alone(Config config, const std::string& path) {
+  config.plugins = {path};
+  config.plugin_path.clear();
+  config.search_default_path = false;
+  return config;
+}
+
+// The manifests that a path stands for: of a manifest, a library, a plugin's folder or a folder of these.
+Result<std::set<std::string>> ManifestsAt(const Config& config, const std::string& path) {
+  FUSEBOX_ASSIGN(const auto registry, Registry::Create(Alone(config, path)));
+  std::set<std::string> manifests;
+  for (const PluginInfo& info : registry->plugins()) {
+    if (!info.built_in) manifests.insert(info.manifest.path);
+  }
+  return manifests;
+}
+
 // "com.acme.x: not found; did you mean ...? searched: ...".
 std::string NotFoundText(const Registry& registry, const std::string& id) {
   std::vector<std::string> ids;
@@ -69,15 +93,9 @@ std::string NotFoundText(const Registry& registry, const std::string& id) {
 }
 
 Result<Exit> Inspect(const PluginCommandFlags& flags) {
-  std::error_code error;
-  const bool path =
-      flags.subject.find('/') != std::string::npos || std::filesystem::exists(flags.subject, error);
+  const bool path = IsPath(flags.subject);
   FUSEBOX_ASSIGN(Config config, ReadConfig(flags.plugins));
-  if (path) {
-    config.plugins = {flags.subject};
-    config.plugin_path.clear();
-    config.search_default_path = false;
-  }
+  if (path) config = Alone(std::move(config), flags.subject);
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   if (flags.load) FUSEBOX_TRY(registry->LoadAll());
   std::vector<PluginInfo> infos = path ? registry->plugins() : WithId(*registry, flags.subject);
@@ -140,15 +158,23 @@ Result<Exit> Which(const PluginCommandFlags& flags) {
 }
 
 Result<Exit> Why(const PluginCommandFlags& flags) {
-  FUSEBOX_ASSIGN(const Config config, ReadConfig(flags.plugins));
+  const bool path = IsPath(flags.subject);
+  FUSEBOX_ASSIGN(Config config, ReadConfig(flags.plugins));
+  std::set<std::string> manifests;
+  if (path) {
+    FUSEBOX_ASSIGN(manifests, ManifestsAt(config, flags.subject));
+    // First, and beside the others: it may require their extensions.
+    config.plugins.insert(config.plugins.begin(), flags.subject);
+  }
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
   FUSEBOX_TRY(registry->LoadAll());
-  const std::vector<PluginInfo> infos = WithId(*registry, flags.subject);
+  std::vector<PluginInfo> infos = path ? registry->plugins() : WithId(*registry, flags.subject);
+  if (path) std::erase_if(infos, [&](const auto& info) { return !manifests.contains(info.manifest.path); });
   const bool usable = std::any_of(infos.begin(), infos.end(), [](const PluginInfo& info) {
     return info.state == PluginInfo::State::kOk;
   });
   if (flags.json) {
-    PrintDocument(Json{{"id", flags.subject},
+    PrintDocument(Json{{path ? "path" : "id", flags.subject},
                        {"usable", usable},
                        {"plugins", RowsJson(infos)},
                        {"searched", registry->searched()}});
@@ -187,7 +213,8 @@ void AddPlugin(CLI::App& root, Action& action) {
   fusebox plugin list --load
   fusebox plugin inspect fusebox.rnn
   fusebox plugin which my_custom_fused_op
-  fusebox plugin why com.acme.my_op --config fusebox.json)");
+  fusebox plugin why com.acme.my_op --config fusebox.json
+  fusebox plugin why build/my_op.so)");
   constexpr const char* kLoadHelp = "Also load the libraries; without this flag, no plugin code runs";
   const auto list =
       AddOne(*plugin, action, "list", "List all plugins that were found, and the folders that were searched",
@@ -199,7 +226,7 @@ void AddPlugin(CLI::App& root, Action& action) {
   AddOne(*plugin, action, "which", "List plugins with a rule or kernel for a name (exit code 1: none)",
          "NAME", "Name of a composite, a custom op or a builtin op", Which);
   AddOne(*plugin, action, "why", "Load a plugin and show whether it can be used; if not, why (exit code 1)",
-         "ID", "Its id", Why);
+         "ID|PATH", "Its id, or its manifest, library or folder", Why);
 }
 
 }  // namespace fusebox::cli

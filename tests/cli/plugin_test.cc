@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -113,6 +114,23 @@ TEST(Plugin, WhyGivesTheSystemsReason) {
   const Finished unknown = Fusebox({"plugin", "why", "com.nobody"});
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.out, HasSubstr("not found"));
+}
+
+TEST(Plugin, WhyTakesAPathToo) {
+  const std::string folder = PluginFolder("fusebox.rnn"), manifest = folder + "/fusebox-plugin.json";
+  for (const std::string& path : {folder, manifest, folder + "/rnn.so"}) {
+    const Finished done = Fusebox({"plugin", "why", path});
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr(manifest + ": ok: its library opens"));
+    EXPECT_EQ(std::ranges::count(done.out, '\n'), 1) << "only the plugins at the path";
+  }
+  const nlohmann::json json = Fusebox({"plugin", "why", folder, "--json"}).Json();
+  EXPECT_EQ(json["path"], folder);
+  EXPECT_EQ(json["plugins"].size(), 1);
+  const Finished broken = Fusebox({"plugin", "why", WriteBrokenPlugin() + "/fusebox-plugin.json"});
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_THAT(broken.out, HasSubstr("broken"));
+  EXPECT_EQ(Fusebox({"plugin", "why", Path("none.so")}).status, 2);
 }
 
 TEST(Plugin, WhyNamesTheLineThatDenies) {
