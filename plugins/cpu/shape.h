@@ -222,4 +222,18 @@ inline size_t Grain(int64_t inner) {
   return static_cast<size_t>(std::max<int64_t>(1, 16384 / std::max<int64_t>(1, inner)));
 }
 
+// For infer: dims that depend on values that are not known yet. A negative rank is unknown, too.
+inline void SetUnknownDims(Infer& out, fbx_dtype dtype, int64_t rank, uint32_t result = 0) {
+  if (rank < 0) return out.unranked(result, dtype);
+  Shape dims;
+  for (int64_t i = 0; i < rank; ++i) dims.push_back(-1);
+  out.set(result, dtype, dims);
+}
+// The same where the dims are the elements of an operand, a list.
+inline void SetUnknownDimsOfList(const Node& n, Infer& out, uint32_t operand, fbx_dtype dtype) {
+  out.needs_value(operand);
+  const Tensor list = n.in(operand);
+  SetUnknownDims(out, dtype, list.rank() == 1 ? list.dim(0) : -1);
+}
+
 }  // namespace fusebox::cpu

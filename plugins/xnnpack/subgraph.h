@@ -91,7 +91,6 @@ class Subgraph {
   void Check(xnn_status status, const char* what = "define") const;
   // For messages: the op that is being defined.
   void Defining(const NetworkNode& node);
-  const std::string& defining() const { return defining_; }
   // What Keep holds; the partition owns it from now on.
   std::vector<std::vector<uint8_t>> TakeMemory() { return std::move(memory_); }
 

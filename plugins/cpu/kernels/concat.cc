@@ -180,12 +180,7 @@ void InvokeSplit(const Node& n, Tensor value, int axis) {
 }
 
 void SetAllUnknown(const Node& n, Infer& out, Tensor value) {
-  Shape dims;
-  for (int d = 0; d < value.rank(); ++d) dims.push_back(-1);
-  for (uint32_t i = 0; i < n.out_count(); ++i) {
-    if (value.rank() < 0) out.unranked(i, value.dtype());
-    else out.set(i, value.dtype(), dims);
-  }
+  for (uint32_t i = 0; i < n.out_count(); ++i) SetUnknownDims(out, value.dtype(), value.rank(), i);
 }
 
 struct Split {

@@ -35,11 +35,7 @@ struct Fill {
     RequireOneValue(n, 1);
     const Tensor shape = n.in(0), value = n.in(1);
     if (shape.has_value()) return out.set(0, value.dtype(), Dims(n));
-    out.needs_value(0);
-    if (shape.rank() != 1 || shape.dim(0) < 0) return out.unranked(0, value.dtype());
-    Shape dims;
-    for (int64_t i = 0; i < shape.dim(0); ++i) dims.push_back(-1);
-    out.set(0, value.dtype(), dims);
+    SetUnknownDimsOfList(n, out, 0, value.dtype());
   }
   void invoke(const Node& n) const {
     const Shape dims = Dims(n);

@@ -161,13 +161,7 @@ struct ScatterNd {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
     const Tensor indices = n.in(0), updates = n.in(1), shape = n.in(2);
-    if (!shape.has_value()) {
-      out.needs_value(2);
-      if (shape.rank() != 1 || shape.dim(0) < 0) return out.unranked(0, updates.dtype());
-      Shape dims;
-      for (int64_t i = 0; i < shape.dim(0); ++i) dims.push_back(-1);
-      return out.set(0, updates.dtype(), dims);
-    }
+    if (!shape.has_value()) return SetUnknownDimsOfList(n, out, 2, updates.dtype());
     const Shape dims = IntList(shape, 2);
     for (const int64_t d : dims)
       if (d < 0) Fail("a dimension of " + std::to_string(d), Operand(2));

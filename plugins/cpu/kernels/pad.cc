@@ -43,11 +43,8 @@ Shape Padded(const Shape& dims, const Paddings& p) {
 void InferPadded(const Node& n, Infer& out) {
   const Tensor in = n.in(0);
   if (!n.in(1).has_value()) out.needs_value(1);
-  if (in.rank() < 0) return out.unranked(0, in.dtype());
-  Shape dims(in);
-  if (n.in(1).has_value()) return out.set(0, in.dtype(), Padded(dims, PaddingsOf(n, dims.rank())));
-  for (int i = 0; i < dims.rank(); ++i) dims[i] = -1;
-  out.set(0, in.dtype(), dims);
+  if (in.rank() < 0 || !n.in(1).has_value()) return SetUnknownDims(out, in.dtype(), in.rank());
+  out.set(0, in.dtype(), Padded(Shape(in), PaddingsOf(n, in.rank())));
 }
 
 void PadWith(const Node& n, const void* value) {
@@ -187,11 +184,8 @@ struct Dilate {
     if (n.in(2).is_static() && Count(n.in(2).dims()) != 1)
       Fail("expected one value, got shape " + Text(n.in(2).dims()), Operand(2));
     if (!n.in(1).has_value()) out.needs_value(1);
-    if (in.rank() < 0) return out.unranked(0, in.dtype());
-    Shape dims(in);
-    if (n.in(1).has_value()) return out.set(0, in.dtype(), Dilated(dims, Steps(n, dims.rank())));
-    for (int i = 0; i < dims.rank(); ++i) dims[i] = -1;
-    out.set(0, in.dtype(), dims);
+    if (in.rank() < 0 || !n.in(1).has_value()) return SetUnknownDims(out, in.dtype(), in.rank());
+    out.set(0, in.dtype(), Dilated(Shape(in), Steps(n, in.rank())));
   }
   void invoke(const Node& n) const {
     const Shape dims(n.in(0)), steps = Steps(n, dims.rank()), dilated = Dilated(dims, steps);

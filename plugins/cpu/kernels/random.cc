@@ -113,11 +113,7 @@ struct Random {
     Arity(n, 1, 1);
     const Tensor shape = n.in(0);
     if (shape.has_value()) return out.set(0, FBX_F32, Dims(n));
-    out.needs_value(0);
-    if (shape.rank() != 1 || shape.dim(0) < 0) return out.unranked(0, FBX_F32);
-    Shape dims;
-    for (int64_t i = 0; i < shape.dim(0); ++i) dims.push_back(-1);
-    out.set(0, FBX_F32, dims);
+    SetUnknownDimsOfList(n, out, 0, FBX_F32);
   }
   Generator prepare(const Node& n, Plan&) const { return Generator(n); }
   static void reset(Generator& generator) { generator.Restart(); }

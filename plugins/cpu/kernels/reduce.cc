@@ -203,17 +203,12 @@ struct Reduce {
     const Tensor in = n.in(0);
     const bool keep = n.attrs().b("keep_dims", false);
     if (!n.in(1).has_value()) out.needs_value(1);
-    if (in.rank() < 0) return out.unranked(0, in.dtype());
+    if (in.rank() < 0 || !n.in(1).has_value()) return SetUnknownDims(out, in.dtype(), keep ? in.rank() : -1);
     Shape dims;
-    if (n.in(1).has_value()) {
-      const std::array<bool, kMaxRank> reduced = ReducedDims(n, in.rank());
-      for (int i = 0; i < in.rank(); ++i) {
-        if (!reduced[static_cast<size_t>(i)]) dims.push_back(in.dim(i));
-        else if (keep) dims.push_back(1);
-      }
-    } else {
-      if (!keep) return out.unranked(0, in.dtype());
-      for (int i = 0; i < in.rank(); ++i) dims.push_back(-1);
+    const std::array<bool, kMaxRank> reduced = ReducedDims(n, in.rank());
+    for (int i = 0; i < in.rank(); ++i) {
+      if (!reduced[static_cast<size_t>(i)]) dims.push_back(in.dim(i));
+      else if (keep) dims.push_back(1);
     }
     out.set(0, in.dtype(), dims);
   }

@@ -59,11 +59,8 @@ struct ReduceWindow {
       out.needs_value(i);
       known = false;
     }
-    if (in.rank() < 0) return out.unranked(0, in.dtype());
-    if (known) return out.set(0, in.dtype(), Folded(n));
-    Shape dims;
-    for (int i = 0; i < in.rank(); ++i) dims.push_back(-1);
-    out.set(0, in.dtype(), dims);
+    if (in.rank() < 0 || !known) return SetUnknownDims(out, in.dtype(), in.rank());
+    out.set(0, in.dtype(), Folded(n));
   }
   void invoke(const Node& n) const {
     const Shape dims = Folded(n);

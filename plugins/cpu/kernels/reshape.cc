@@ -40,13 +40,7 @@ struct Reshape : CopyAll {
     Arity(n, 1, 2);
     const Tensor in = n.in(0);
     const std::optional<Shape> wanted = Wanted(n);
-    if (!wanted) {
-      out.needs_value(1);
-      if (n.in(1).rank() != 1 || n.in(1).dim(0) < 0) return out.unranked(0, in.dtype());
-      Shape dims;
-      for (int64_t i = 0; i < n.in(1).dim(0); ++i) dims.push_back(-1);
-      return out.set(0, in.dtype(), dims);
-    }
+    if (!wanted) return SetUnknownDimsOfList(n, out, 1, in.dtype());
     out.set(0, in.dtype(), Resolve(*wanted, in));
   }
 

@@ -49,10 +49,7 @@ struct Slice {
     if (!n.in(2).has_value()) out.needs_value(2);
     if (!n.in(1).has_value()) out.needs_value(1);
     if (n.in(2).has_value()) return out.set(0, in.dtype(), Sizes(n));
-    if (in.rank() < 0) return out.unranked(0, in.dtype());
-    Shape dims;
-    for (int i = 0; i < in.rank(); ++i) dims.push_back(-1);
-    out.set(0, in.dtype(), dims);
+    SetUnknownDims(out, in.dtype(), in.rank());
   }
 
   void invoke(const Node& n) const {

@@ -71,7 +71,7 @@ struct Blocks {
   int64_t count = 1;
 };
 
-bool KnowsBlocks(const Node& n, Infer& out) {
+bool HasBlocks(const Node& n, Infer& out) {
   for (uint32_t i = 1; i < 3; ++i)
     if (!n.in(i).has_value()) out.needs_value(i);
   return n.in(1).has_value() && n.in(2).has_value();
@@ -95,13 +95,6 @@ Blocks BlocksOf(const Node& n) {
     b.count = Product(b.count, b.size[i]);
   }
   return b;
-}
-
-void SetUnknownDims(Infer& out, Tensor in) {
-  if (in.rank() < 0) return out.unranked(0, in.dtype());
-  Shape dims;
-  for (int i = 0; i < in.rank(); ++i) dims.push_back(-1);
-  out.set(0, in.dtype(), dims);
 }
 
 // Calls f(k, position) for each block position, in row-major order.
@@ -158,7 +151,7 @@ struct SpaceToBatchNd {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
     const Tensor in = n.in(0);
-    if (!KnowsBlocks(n, out) || in.rank() < 0) return SetUnknownDims(out, in);
+    if (!HasBlocks(n, out) || in.rank() < 0) return SetUnknownDims(out, in.dtype(), in.rank());
     out.set(0, in.dtype(), Blocked(n, BlocksOf(n)));
   }
   void invoke(const Node& n) const {
@@ -193,7 +186,7 @@ struct BatchToSpaceNd {
   static void infer(const Node& n, Infer& out) {
     Arity(n, 3, 3);
     const Tensor in = n.in(0);
-    if (!KnowsBlocks(n, out) || in.rank() < 0) return SetUnknownDims(out, in);
+    if (!HasBlocks(n, out) || in.rank() < 0) return SetUnknownDims(out, in.dtype(), in.rank());
     out.set(0, in.dtype(), Spread(n, BlocksOf(n)));
   }
   void invoke(const Node& n) const {

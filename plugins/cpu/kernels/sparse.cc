@@ -60,11 +60,7 @@ struct SparseToDense {
       Fail("expected one value, got shape " + Text(n.in(3).dims()), Operand(3));
     RequireList(n, 1);
     if (shape.has_value()) return out.set(0, n.in(2).dtype(), Sizes(n, 1));
-    out.needs_value(1);
-    if (shape.rank() != 1 || shape.dim(0) < 0) return out.unranked(0, n.in(2).dtype());
-    Shape dims;
-    for (int64_t i = 0; i < shape.dim(0); ++i) dims.push_back(-1);
-    out.set(0, n.in(2).dtype(), dims);
+    SetUnknownDimsOfList(n, out, 1, n.in(2).dtype());
   }
   void invoke(const Node& n) const {
     const Shape dims = Sizes(n, 1), where(n.in(0));

@@ -30,11 +30,8 @@ struct Tile {
     Arity(n, 2, 2);
     const Tensor in = n.in(0);
     if (!n.in(1).has_value()) out.needs_value(1);
-    if (in.rank() < 0) return out.unranked(0, in.dtype());
-    Shape dims(in);
-    if (n.in(1).has_value()) return out.set(0, in.dtype(), Tiled(n));
-    for (int i = 0; i < dims.rank(); ++i) dims[i] = -1;
-    out.set(0, in.dtype(), dims);
+    if (in.rank() < 0 || !n.in(1).has_value()) return SetUnknownDims(out, in.dtype(), in.rank());
+    out.set(0, in.dtype(), Tiled(n));
   }
   void invoke(const Node& n) const {
     const Shape in(n.in(0)), strides = Strides(in), dims = Tiled(n);
@@ -84,11 +81,7 @@ struct BroadcastTo {
     Arity(n, 2, 2);
     const Tensor in = n.in(0), shape = n.in(1);
     if (shape.has_value()) return out.set(0, in.dtype(), Target(n));
-    out.needs_value(1);
-    if (shape.rank() != 1 || shape.dim(0) < 0) return out.unranked(0, in.dtype());
-    Shape dims;
-    for (int64_t i = 0; i < shape.dim(0); ++i) dims.push_back(-1);
-    out.set(0, in.dtype(), dims);
+    SetUnknownDimsOfList(n, out, 1, in.dtype());
   }
   void invoke(const Node& n) const {
     const Shape dims = Target(n);

@@ -31,14 +31,10 @@ struct Transpose {
     Arity(n, 2, 2);
     const Tensor in = n.in(0);
     if (!n.in(1).has_value()) out.needs_value(1);
-    if (in.rank() < 0) return out.unranked(0, in.dtype());
+    if (in.rank() < 0 || !n.in(1).has_value()) return SetUnknownDims(out, in.dtype(), in.rank());
     Shape dims(in);
-    if (n.in(1).has_value()) {
-      const Shape perm = Permutation(n, in.rank());
-      for (int i = 0; i < dims.rank(); ++i) dims[i] = in.dim(static_cast<int>(perm[i]));
-    } else {
-      for (int i = 0; i < dims.rank(); ++i) dims[i] = -1;
-    }
+    const Shape perm = Permutation(n, in.rank());
+    for (int i = 0; i < dims.rank(); ++i) dims[i] = in.dim(static_cast<int>(perm[i]));
     out.set(0, in.dtype(), dims);
   }
 
