@@ -251,7 +251,7 @@ class Quantizer {
     const auto seen = lstms_.find(node.results[0]);
     const LstmRanges ranges = seen == lstms_.end() ? LstmRanges{} : seen->second;
     const auto output = scales_.Of(node.results[0]);
-    std::string why = StoreLstmWeights(f_, node, ranges, *scales_.Of(x), output);
+    std::string why = QuantizeLstmWeights(f_, node, ranges, *scales_.Of(x), output);
     if (!why.empty()) return why;
     node.operands[0] = AsQuantized(x, node);
     const std::pair<DType, std::shared_ptr<const Quant>> states[] = {

@@ -108,8 +108,8 @@ std::string WhyNotQuantized(const Function& f, const Node& node) {
 
 }  // namespace
 
-std::string StoreLstmWeights(Function& f, Node& node, const LstmRanges& ranges, const Quant& input,
-                             const std::shared_ptr<const Quant>& output) {
+std::string QuantizeLstmWeights(Function& f, Node& node, const LstmRanges& ranges, const Quant& input,
+                                const std::shared_ptr<const Quant>& output) {
   if (node.operands.size() <= kLstmCellState) return "the basic LSTM form is unsupported";
   std::string why = WhyNotQuantized(f, node);
   if (!why.empty()) return why;

@@ -81,8 +81,8 @@ inline constexpr size_t kLstmHidden = 4;
 // Stores all constant operands as integers and adds the intermediates; returns an error text or "". Without
 // projection, the last intermediate has the scale of `output`. The caller converts the op's input, states and
 // results.
-std::string StoreLstmWeights(Function&, Node&, const LstmRanges&, const Quant& input,
-                             const std::shared_ptr<const Quant>& output);
+std::string QuantizeLstmWeights(Function&, Node&, const LstmRanges&, const Quant& input,
+                                const std::shared_ptr<const Quant>& output);
 // Warning for users of TFLite about such an LSTM; else "".
 std::string LstmWarning(const Function&, const Node&);
 // Scale of a cell state: 16 bits, a power of two.

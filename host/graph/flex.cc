@@ -177,7 +177,7 @@ std::string WriteFlexMap(const Attrs& attrs) {
   return {bytes.begin(), bytes.end()};
 }
 
-bool FlexMapSays(std::string_view bytes, const Attrs& attrs) {
+bool FlexMapEquals(std::string_view bytes, const Attrs& attrs) {
   const std::string written = WriteFlexMap(attrs);
   if (written == bytes) return true;
   std::vector<uint64_t> left, right;

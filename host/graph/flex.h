@@ -19,6 +19,6 @@ Result<Attrs> ReadFlexMap(std::string_view bytes);
 // Typed vectors for numbers, an untyped one for strings. Keys are sorted.
 std::string WriteFlexMap(const Attrs&);
 // True when readers of the map that WriteFlexMap(attrs) makes see what readers of these bytes see.
-bool FlexMapSays(std::string_view bytes, const Attrs& attrs);
+bool FlexMapEquals(std::string_view bytes, const Attrs& attrs);
 
 }  // namespace fusebox

@@ -126,7 +126,7 @@ class NodeReader {
     if (bytes.empty()) return {};
     Result<Attrs> attrs = ReadFlexMap(bytes);
     if (attrs) node.attrs = *std::move(attrs);
-    if (node.attrs.empty() || !FlexMapSays(bytes, node.attrs)) node.raw_options = bytes;
+    if (node.attrs.empty() || !FlexMapEquals(bytes, node.attrs)) node.raw_options = bytes;
     return {};
   }
 
@@ -157,7 +157,7 @@ class NodeReader {
     const std::string bytes = node.attrs.str("composite_attributes", "");
     Result<Attrs> attrs = bytes.empty() ? Result<Attrs>(Attrs()) : ReadFlexMap(bytes);
     if (!attrs) return std::unexpected(std::move(attrs.error()).At("attributes of composite " + node.name));
-    if (!FlexMapSays(bytes, *attrs)) node.raw_options = bytes;
+    if (!FlexMapEquals(bytes, *attrs)) node.raw_options = bytes;
     node.attrs = *std::move(attrs);
     return {};
   }

@@ -33,7 +33,7 @@ TEST(FlexMap, KeepsEveryKindOfAttribute) {
   const auto back = ReadFlexMap(bytes);
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(*back, attrs) << ToString(*back);
-  EXPECT_TRUE(FlexMapSays(bytes, attrs));
+  EXPECT_TRUE(FlexMapEquals(bytes, attrs));
 }
 
 TEST(FlexMap, NoticesWhatAttributesCannotReproduce) {
@@ -42,9 +42,9 @@ TEST(FlexMap, NoticesWhatAttributesCannotReproduce) {
   const auto attrs = ReadFlexMap(untyped);
   ASSERT_TRUE(attrs);
   EXPECT_EQ(attrs->i64s("list"), (std::vector<int64_t>{1, 2}));
-  EXPECT_FALSE(FlexMapSays(untyped, *attrs)) << "readers of untyped vectors would see nothing";
+  EXPECT_FALSE(FlexMapEquals(untyped, *attrs)) << "readers of untyped vectors would see nothing";
   const std::string blob = Built([](auto& out) { out.Map([&] { out.Key("b"), out.Blob("xy", 2); }); });
-  EXPECT_FALSE(FlexMapSays(blob, *ReadFlexMap(blob)));
+  EXPECT_FALSE(FlexMapEquals(blob, *ReadFlexMap(blob)));
 }
 
 TEST(FlexMap, RefusesWhatIsNoMap) {
