@@ -2,10 +2,9 @@
 
 # fusebox_add_plugin(NAME SOURCES file... MANIFEST file [LINK_LIBRARIES target...])
 #
-# Builds NAME.so, a module that exports `fusebox_entry_v1` and nothing else, and puts it with a copy of the manifest
-# (as fusebox-plugin.json) into a folder of its own, plugins/<plugin id>/ of the build tree, where the host finds it
-# with --plugin or FUSEBOX_PLUGIN_PATH. Installs both to <libdir>/fusebox/plugins/<plugin id>/.
-# The manifest must name NAME.so as the path of one of its libraries.
+# Builds NAME.so, a module that exports only `fusebox_entry_v1`, in plugins/<plugin id>/ of the build tree, with a copy
+# of the manifest as fusebox-plugin.json. The host finds it with --plugin or FUSEBOX_PLUGIN_PATH. Installs both to
+# <libdir>/fusebox/plugins/<plugin id>/. The manifest must list NAME.so as the path of a library.
 function(fusebox_add_plugin name)
   cmake_parse_arguments(arg "" "MANIFEST" "SOURCES;LINK_LIBRARIES" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES OR NOT arg_MANIFEST)
@@ -13,14 +12,14 @@ function(fusebox_add_plugin name)
   endif()
   foreach(library IN LISTS arg_LINK_LIBRARIES)
     if(library MATCHES "^fusebox(::|_)(host|converter)$")
-      message(FATAL_ERROR "plugin '${name}': links ${library}, but a plugin may only use fusebox::sdk")
+      message(FATAL_ERROR "plugin '${name}': links ${library}, but plugins may link only fusebox::sdk")
     endif()
   endforeach()
   cmake_path(ABSOLUTE_PATH arg_MANIFEST OUTPUT_VARIABLE manifest)
   _fusebox_plugin_id(id "${name}" "${manifest}")
   get_property(other GLOBAL PROPERTY FUSEBOX_PLUGIN_${id})
   if(other)
-    message(FATAL_ERROR "${manifest}: plugin.id: ${id} is the id of plugin '${other}' too; each has its own")
+    message(FATAL_ERROR "${manifest}: plugin.id: ${id} is also the id of plugin '${other}'; ids must be unique")
   endif()
   set_property(GLOBAL PROPERTY FUSEBOX_PLUGIN_${id} ${name})
   set(directory "${CMAKE_BINARY_DIR}/plugins/${id}")
@@ -34,7 +33,7 @@ function(fusebox_add_plugin name)
   _fusebox_plugin_compile(${name})
   _fusebox_plugin_link(${name})
 
-  # A file of its own target, so that an edit of the manifest alone reaches the build tree too.
+  # A separate target, so that an edit of only the manifest is copied too.
   add_custom_command(
     OUTPUT "${directory}/fusebox-plugin.json"
     COMMAND "${CMAKE_COMMAND}" -E copy "${manifest}" "${directory}/fusebox-plugin.json"
@@ -58,12 +57,12 @@ function(_fusebox_plugin_id result name manifest)
   endif()
   string(JSON libraries ERROR_VARIABLE error GET "${json}" libraries)
   if(error OR NOT libraries MATCHES "\"${name}\\.so\"")
-    message(FATAL_ERROR "${manifest}: libraries: none has the path \"${name}.so\", which plugin '${name}' builds")
+    message(FATAL_ERROR "${manifest}: libraries: none has the path \"${name}.so\", the output of plugin '${name}'")
   endif()
   set(${result} "${id}" PARENT_SCOPE)
 endfunction()
 
-# Unique symbols would keep a plugin from being unloaded.
+# Unique symbols would prevent unloading.
 function(_fusebox_plugin_compile name)
   if(NOT CMAKE_CXX_COMPILER_LOADED)
     return()
@@ -82,7 +81,7 @@ function(_fusebox_plugin_link name)
                       LINKER:--exclude-libs,ALL)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS "${script}")
 
-  # A sanitizer's runtime is in the executable, so that its symbols are undefined in a module.
+  # The executable contains the sanitizer runtime; its symbols are undefined in a module.
   get_directory_property(options COMPILE_OPTIONS)
   if(NOT "${options} ${CMAKE_CXX_FLAGS} ${CMAKE_C_FLAGS}" MATCHES "-fsanitize=")
     target_link_options(${name} PRIVATE LINKER:-z,defs)

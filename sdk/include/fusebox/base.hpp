@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C++ layer over the ABI: views of attributes and tensors, and how code declines or fails.
 //
-// Header-only and hidden: nothing of it crosses the plugin boundary. Plugin code may throw; guard() turns
-//   Reject   into FBX_NOT_APPLICABLE with its reason,   Error   into its status with its message (FBX_OK: FBX_INTERNAL),
-//   std::bad_alloc into FBX_OUT_OF_MEMORY,              anything else into FBX_INTERNAL with what().
+// Header-only and hidden: nothing here crosses the plugin boundary. Plugin code may throw. guard() maps
+//   Reject   to FBX_NOT_APPLICABLE with its reason,   Error   to its status and message (FBX_OK: FBX_INTERNAL),
+//   std::bad_alloc to FBX_OUT_OF_MEMORY,              anything else to FBX_INTERNAL with what().
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ inline namespace v1 {
 inline std::string_view view(fbx_str s) { return {s.ptr, s.len}; }
 inline fbx_str str(std::string_view s) { return {s.data(), s.size()}; }
 
-// "This is not for me, because ...": tried elsewhere, never an error.
+// Thrown to decline, with a reason. Not an error: the next candidate is tried.
 struct Reject {
   std::string code, why, subject = {};
 };
 
-// Something is wrong: with the model (FBX_INVALID), or here (FBX_INTERNAL).
+// Thrown on failure: of the model (FBX_INVALID), or of the plugin (FBX_INTERNAL).
 struct Error {
   fbx_status status = FBX_INVALID;
   std::string message, subject = {};
@@ -45,7 +45,7 @@ inline void emit(const fbx_host* host, int32_t severity, std::string_view code, 
   host->emit(host, &diag);
 }
 
-// Runs f(); what it throws becomes a status and a diagnostic.
+// Runs f(). An exception becomes a status and a diagnostic.
 template <class F>
 fbx_status guard(const fbx_host* host, F&& f) noexcept {
   try {
@@ -68,7 +68,7 @@ fbx_status guard(const fbx_host* host, F&& f) noexcept {
   }
 }
 
-// Attributes by name. The forms with `otherwise` return it when the key is missing; the others throw Error.
+// Attributes by name. Overloads with `otherwise` return it if the key is missing; the others throw Error.
 class Attrs {
  public:
   Attrs(const fbx_host* host, const fbx_attrs* attrs) : host_(host), attrs_(attrs) {}
@@ -131,7 +131,7 @@ class Attrs {
   }
   static void check(std::string_view key, fbx_status status) {
     if (status != FBX_OK)
-      throw Error{FBX_INVALID, "attribute has another type than expected", "attr " + std::string(key)};
+      throw Error{FBX_INVALID, "attribute has an unexpected type", "attr " + std::string(key)};
   }
   template <class T>
   static T need(std::string_view key, const std::optional<T>& value) {
@@ -142,8 +142,8 @@ class Attrs {
   const fbx_attrs* attrs_;
 };
 
-// FUSEBOX_MEMBER_(m): detail::names_m<T>, whether a class has a member of that name, of whatever form. What a
-// callback is looked for by must not be passed over because its form is another one.
+// FUSEBOX_MEMBER_(m) defines detail::names_m<T>: true if T has a member of that name, with any signature. It
+// detects callbacks with a wrong signature, which would otherwise be ignored.
 #define FUSEBOX_MEMBER_(member)                                     \
   namespace detail {                                                \
   template <class T>                                                \
@@ -196,7 +196,7 @@ inline const char* dtype_name(fbx_dtype t) {
   return t >= 0 && t < static_cast<fbx_dtype>(std::size(kNames)) ? kNames[t] : "unknown";
 }
 
-// A tensor view: borrowed, copyable.
+// A borrowed, copyable view of a tensor. [any]
 class Tensor {
  public:
   explicit Tensor(const fbx_tensor* t) : t_(t) {}
@@ -239,7 +239,7 @@ class Tensor {
   const fbx_tensor* t_;
 };
 
-// Runs f(begin, end, worker) over [0, n) on the host's threads; serially where the host has none to give.
+// Runs f(begin, end, worker) over [0, n) on the host's threads; serially if the host has none.
 template <class F>
 void parallel_for(const fbx_host* host, size_t n, size_t grain, const F& f) {
   const auto* threads = static_cast<const fbx_threads*>(host->get_extension(host, str(FBX_EXT_THREADS)));

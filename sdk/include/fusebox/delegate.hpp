@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a delegate in C++: a class with these members, turned into an fbx_delegate by delegate_of<D>.
+// Adapter for delegates in C++: delegate_of<D> turns a class with these members into an fbx_delegate.
 //
 //   struct Adder {
 //     static constexpr std::string_view delegate = "adder";
@@ -12,10 +12,10 @@
 //       void invoke(const Call&);
 //     };
 //   };
-// Optional: `struct Session { Session(Adder&, const fbx_host*); };`, which Partition then takes as its second
-// argument; `void finish(const fbx_host*)` of Session, or of the class; `void claim(const Graph&, Claim&)` in
-// place of supports, for answers that hang on more than one node. Partitions of several sessions are made and
-// finished at the same time: what they change in the class needs a lock.
+// Optional: `struct Session { Session(Adder&, const fbx_host*); };`, which becomes the second argument of
+// Partition; `void finish(const fbx_host*)` of Session or of the class; `void claim(const Graph&, Claim&)`
+// instead of supports, for decisions about several nodes. Partitions of several sessions are created and
+// finished concurrently: guard state that they change in the class with a lock.
 #pragma once
 
 #include <concepts>
@@ -27,7 +27,7 @@
 namespace fusebox {
 inline namespace v1 {
 
-// A node of a graph: its tensors, and which values of the graph they are.
+// A node of a graph: its tensors and their value numbers.
 class GraphNode : public Node {
  public:
   GraphNode(const fbx_host* host, const fbx_node* node, const fbx_value* ids) : Node(host, node), ids_(ids) {}
@@ -43,7 +43,7 @@ class GraphNode : public Node {
   const fbx_value* ids_;
 };
 
-// A function or partition: borrowed, valid until the callback returns.
+// A function or partition; borrowed, valid until the callback returns.
 class Graph {
  public:
   Graph(const fbx_host* host, const fbx_graph* graph) : host_(host), graph_(graph) {}
@@ -68,7 +68,7 @@ class Graph {
 
 enum class Accept {
   kAlone,
-  kJoin,  // only in a partition that also holds nodes accepted with kAlone
+  kJoin,  // only in a partition that also holds kAlone nodes
 };
 
 class Claim {
@@ -88,7 +88,7 @@ class Claim {
   const fbx_claim* claim_;
 };
 
-// The tensors of a partition at hand. All dims are known.
+// The tensors of the current partition. All dims are known.
 class Call {
  public:
   Call(const fbx_host* host, const fbx_call* call) : host_(host), call_(call) {}
@@ -216,7 +216,7 @@ struct DelegateAdapter {
     if constexpr (HasSession<D>) delete static_cast<typename D::Session*>(session);
   }
 
-  // A callback of another form would not be called.
+  // A callback with a wrong signature would be ignored.
   static constexpr void check() {
     static_assert(claims || !names_claim<D>, "claim is `void claim(const Graph&, Claim&)`");
     static_assert(prepares || !names_prepare<Partition>,

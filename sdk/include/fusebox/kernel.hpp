@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a kernel in C++: a class with some of these members, turned into an fbx_kernel by kernel_of<K>.
+// Adapter for kernels in C++: kernel_of<K> turns a class with some of these members into an fbx_kernel.
 //
 //   struct Scale {
 //     static constexpr std::string_view custom = "acme.scale";           // or: builtin = "MUL"
@@ -36,7 +36,7 @@ class Node {
   Tensor in(uint32_t i) const { return Tensor(node_->operands[i]); }
   bool has_in(uint32_t i) const { return i < node_->operand_count && in(i).present(); }
   Tensor out(uint32_t i) const { return Tensor(node_->results[i]); }
-  // Values inside the op, of which the file says type and quantization.
+  // Values inside the op whose type and quantization the file stores.
   bool has_intermediate(uint32_t i) const {
     return FBX_HAS(node_, intermediates) && i < node_->intermediate_count && intermediate(i).present();
   }
@@ -48,7 +48,7 @@ class Node {
   std::string_view raw_options() const {
     return {static_cast<const char*>(node_->raw_options.ptr), node_->raw_options.len};
   }
-  // Gives result i its size, once, where infer left it unknown; returns the tensor with memory.
+  // Sizes result i, once, if infer left it unknown. Returns the tensor with memory.
   Tensor resize(uint32_t i, std::span<const int64_t> dims, size_t bytes = 0) const {
     const auto* ext = static_cast<const fbx_resize*>(host_->get_extension(host_, str(FBX_EXT_RESIZE)));
     if (!FBX_HAS(ext, resize)) throw Error{FBX_UNSUPPORTED, "the host has no fusebox.resize/1"};
@@ -186,7 +186,7 @@ struct KernelAdapter {
     if constexpr (kHasState) return requires(S& s) { K::reset(s); };
     return false;
   }
-  // An answer would not be heard, and a callback of another form not be called.
+  // A return value would be ignored, and so would a callback with a wrong signature.
   static constexpr void check() {
     static_assert(NamesBuiltin<K> != NamesCustom<K>, "a kernel names its op: `builtin` or `custom`");
     static_assert(HasSupports<K> || !names_supports<K>, "supports is `static void supports(const Node&)`");
@@ -194,7 +194,7 @@ struct KernelAdapter {
       static_assert(std::is_void_v<decltype(K::supports(std::declval<const Node&>()))>,
                     "supports returns nothing: it declines by throwing Reject");
     static_assert(std::is_void_v<decltype(K::infer(std::declval<const Node&>(), std::declval<Infer&>()))>,
-                  "infer returns nothing: what goes wrong it throws");
+                  "infer returns nothing: it fails by throwing Error");
     static_assert(HasPrepare<K> || !names_prepare<K>, "prepare is `State prepare(const Node&, Plan&) const`");
     static_assert(resets() || !names_reset<K>,
                   "reset is `static void reset(State&)`, of the State that prepare returns");

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's one exported symbol.
+// FUSEBOX_PLUGIN defines the one exported symbol of a plugin.
 //
 //   FUSEBOX_PLUGIN("com.acme.rms_norm", "1.0.0", Rule, Kernel)         any number of rule, kernel, delegate and service classes
 //   FUSEBOX_PLUGIN_TABLES("com.acme.big", "1.0.0", kRules, kKernels)   arrays of pointers, for many files; kDelegates may follow
 //
-// A service for other plugins is a class with the id of an extension and what is handed out under it:
+// A service for other plugins is a class with the id and the table of an extension:
 //   struct Shout {
 //     static constexpr std::string_view extension = "acme.shout/1";
 //     static const void* table() noexcept;     // a constant C struct of functions
 //   };
-// Any of the classes may have `static void load() noexcept`, which runs when the plugin is loaded: for what a
-// library looks up once. It may run more than once.
+// Each class may have `static void load() noexcept`, for lookups at load time. It may run more than once.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about the scales and zero points of a quantized tensor. Filters have thousands of channels and
-// are asked about whenever a model is opened, so many are looked at at once.
+// Checks of the scales and zero points of a quantized tensor. They are vectorized: filters have thousands of
+// channels, and every open checks them.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ inline namespace v1 {
 
 namespace detail {
 
-// What `leave_wrong` leaves of the values, taken as numbers of type U, all or'ed; it is called with one U and
-// with vectors of them.
+// The bitwise or of leave_wrong applied to each value, read as type U. leave_wrong is called with U and with
+// vectors of U.
 template <class U, class F>
 U all_wrong(const void* values, uint32_t count, const F& leave_wrong) {
   using Vector [[gnu::vector_size(64)]] = U;
@@ -42,19 +42,19 @@ inline constexpr uint32_t largest_float = 0x7f7fffff;
 
 }  // namespace detail
 
-// Each scale is a number, and not below zero. -0 is below.
+// All scales are finite and >= 0. -0 counts as negative.
 inline bool scales_are_finite(const fbx_quant& q) {
   const auto leave_wrong = [](auto& bits) { bits |= detail::largest_float - bits; };  // in the highest bit
   return detail::all_wrong<uint32_t>(q.scales, q.count, leave_wrong) >> 31 == 0;
 }
 
-// Each scale is a number above zero.
+// All scales are finite and > 0.
 inline bool scales_are_positive(const fbx_quant& q) {
   const auto leave_wrong = [](auto& bits) { bits |= (bits - 1) | (detail::largest_float - bits); };
   return detail::all_wrong<uint32_t>(q.scales, q.count, leave_wrong) >> 31 == 0;
 }
 
-// Each zero point is 0: the integers are the numbers, but for the scale.
+// All zero points are 0.
 inline bool is_symmetric(const fbx_quant& q) {
   return detail::all_wrong<uint64_t>(q.zero_points, q.count, [](auto&) {}) == 0;
 }

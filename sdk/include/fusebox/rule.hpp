@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a fusion rule in C++: a class with these members, turned into an fbx_rule by rule_of<R>.
+// Adapter for fusion rules in C++: rule_of<R> turns a class with these members into an fbx_rule.
 //
 //   struct Rule {
 //     static constexpr std::string_view id = "acme.rms_norm.f32", implements = "odml.rms_norm";
@@ -20,7 +20,7 @@
 namespace fusebox {
 inline namespace v1 {
 
-// The composite at hand.
+// The composite to match or rewrite.
 class Site {
  public:
   Site(const fbx_host* host, const fbx_composite* c) : host_(host), c_(c) {}
@@ -71,7 +71,7 @@ class Site {
 using Value = fbx_value;
 inline constexpr Value none = FBX_NO_VALUE;
 
-// Builds the replacement. Every step that fails throws.
+// Builds the replacement. Every failing step throws Error.
 class Build {
  public:
   explicit Build(const fbx_builder* b) : b_(b) {}
@@ -150,9 +150,9 @@ class Build {
   }
   Tensor type(Value v) const { return Tensor(b_->type(b_, v)); }
   void result(uint32_t i, Value v) { b_->set_result(b_, i, check(v)); }
-  // Option bytes of the custom op emitted last, for ops whose options are no map.
+  // Option bytes of the last custom op, for ops whose options are not a map.
   void raw_options(std::string_view bytes) {
-    if (!FBX_HAS(b_, raw_options)) throw Error{FBX_UNSUPPORTED, "the host's builder takes no option bytes"};
+    if (!FBX_HAS(b_, raw_options)) throw Error{FBX_UNSUPPORTED, "the host does not support raw_options"};
     b_->raw_options(b_, {bytes.data(), bytes.size()});
   }
   void copy_attr(Attrs from, std::string_view key) { b_->attr_copy(b_, from.abi(), str(key)); }
@@ -166,7 +166,7 @@ class Build {
     return {b_, std::move(out)};
   }
   Value check(Value v) const {
-    if (v == FBX_NO_VALUE) throw Error{FBX_INVALID, "the builder refused"};
+    if (v == FBX_NO_VALUE) throw Error{FBX_INVALID, "the builder failed"};
     return v;
   }
   const fbx_builder* b_;
@@ -176,12 +176,12 @@ namespace detail {
 
 template <class R>
 struct RuleAdapter {
-  // An answer would not be heard.
+  // A return value would be ignored.
   static constexpr void check() {
     static_assert(std::is_void_v<decltype(R::match(std::declval<const Site&>()))>,
                   "match returns nothing: it declines by throwing Reject, or with Site::require");
     static_assert(std::is_void_v<decltype(R::rewrite(std::declval<const Site&>(), std::declval<Build&>()))>,
-                  "rewrite returns nothing: what goes wrong it throws");
+                  "rewrite returns nothing: it fails by throwing Error");
   }
   static fbx_status match(const fbx_host* h, const fbx_composite* c) noexcept {
     return guard(h, [&] { R::match(Site(h, c)); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading tensors of strings (abi/tensor.h has their form: a count, offsets, bytes).
+// Strings: reads STRING tensors (layout: abi/tensor.h).
 //
 //   const fusebox::Strings words(n.in(0));
 //   for (int64_t i = 0; i < words.size(); ++i) use(words[i]);
@@ -15,8 +15,8 @@
 namespace fusebox {
 inline namespace v1 {
 
-// Borrows the tensor's data, which must be there; any thread. Data may come from a file: what is no string
-// tensor of the tensor's shape is an Error, when it is made or when the string is asked for.
+// Borrows the tensor's data, which must be present. Any thread. Invalid data (it may come from a file) throws
+// Error, from the constructor or from operator[].
 class Strings {
  public:
   explicit Strings(Tensor t) : data_(t.data<const char>()), bytes_(t.bytes()), count_(count_of(t)) {
@@ -26,7 +26,7 @@ class Strings {
       throw Error{FBX_INVALID, "the strings are damaged", std::string(t.name())};
   }
   int64_t size() const { return count_; }
-  // 0 <= i < size(). Not ended by a zero.
+  // 0 <= i < size(). Not NUL-terminated.
   std::string_view operator[](int64_t i) const {
     const int64_t begin = int_at(i + 1), end = int_at(i + 2);
     if (begin < 0 || end < begin || static_cast<size_t>(end) > bytes_)
@@ -35,7 +35,7 @@ class Strings {
   }
 
  private:
-  // -1: more than a string tensor can hold, or not known.
+  // -1: unknown, or more than a STRING tensor can hold.
   static int64_t count_of(Tensor t) {
     int64_t count = 1;
     for (const int64_t dim : t.dims()) {

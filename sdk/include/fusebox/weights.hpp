@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants that a kernel packs once: kept for other kernels, processes and starts where a plugin provides
-// fusebox.weights/1, else on the heap. The bytes are the same.
+// PackedWeights: constants that a kernel packs once. If a plugin provides fusebox.weights/1, other kernels,
+// processes and starts reuse them; otherwise they are on the heap, with the same bytes.
 //
 //   explicit Gemm(const Node& node)
 //       : packed_(node, {.what = "gemm panels", .layout = SimdName(), .numbers = {panel_width},
@@ -34,17 +34,17 @@ class PackedWeights {
 
   struct Recipe {
     std::string_view what;              // which packing code of the plugin
-    std::string_view layout = {};       // what of this machine the bytes depend on
-    std::vector<int64_t> numbers = {};  // options and sizes that it reads
+    std::string_view layout = {};       // what the bytes depend on in this machine
+    std::vector<int64_t> numbers = {};  // options and sizes that the packing code reads
     std::vector<Tensor> sources = {};   // constants that it reads
     size_t size = 0;                    // of the packed bytes
   };
 
-  // In a kernel's init. `pack(void* to)` writes all `size` bytes, and is called only where they are not there
-  // yet; what it throws leaves nothing behind.
+  // In a kernel's init. Calls `pack(void* to)`, which writes all `size` bytes, on a miss. If it throws,
+  // nothing is stored.
   template <class Pack>
   PackedWeights(const Node& node, const Recipe& recipe, Pack&& pack) {
-    if (recipe.size > PTRDIFF_MAX) throw std::bad_alloc();  // a size that came out negative, as a rule
+    if (recipe.size > PTRDIFF_MAX) throw std::bad_alloc();  // usually a negative size
     const fbx_weights* const store = StoreOf(node.host());
     fbx_packed packed{FBX_HEAD(fbx_packed), nullptr, nullptr, nullptr};
     if (store != nullptr && recipe.size > 0 && Acquire(*store, node.host(), recipe, packed)) {
@@ -65,12 +65,12 @@ class PackedWeights {
     data_ = memory;
   }
 
-  // Never written again.
+  // Read-only.
   template <class T = void>
   const T* data() const {
     return static_cast<const T*>(data_);
   }
-  bool kept() const { return kept_; }  // by a provider; else on the heap
+  bool kept() const { return kept_; }  // true: in a store; false: on the heap
 
  private:
   using Owner = std::unique_ptr<void, void (*)(void*) noexcept>;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes: a read-only map from name to value, parsed by the host from option tables, FlexBuffers,
- * TensorFlow attributes or JSON. Names are the format's own: the field names of TFLite's option tables
- * ("stride_w", "fused_activation_function"), the keys of a custom op's map, the attribute names of a
- * composite.
+ * Attributes: a read-only map from name to value. The host parses option tables, FlexBuffers, TensorFlow
+ * attributes or JSON. Names are those of the format: the field names of TFLite's option tables ("stride_w",
+ * "fused_activation_function"), the keys of a custom op's map, the attribute names of a composite.
  *
- * Enumerated options are strings ("SAME", "RELU"); a field that is absent holds its schema default. An int is
- * also readable as f64, and as bool when it is 0 or 1. All getters: FBX_OK and *out set, FBX_NOT_APPLICABLE
- * when the key is missing, FBX_INVALID when it is there with another kind. Returned memory lives as long as
- * the attrs. [any]
+ * Enumerated options are strings ("SAME", "RELU"). An absent field has its schema default. An int is also
+ * readable as f64, and as bool if it is 0 or 1. All getters return FBX_OK and set *out, FBX_NOT_APPLICABLE if
+ * the key is missing, or FBX_INVALID if the value has another kind. Returned memory lives as long as the
+ * attrs. [any]
  */
 #ifndef FUSEBOX_ABI_ATTRS_H_
 #define FUSEBOX_ABI_ATTRS_H_
@@ -30,7 +29,7 @@ enum {
   FBX_ATTR_I64S = 8,
   FBX_ATTR_F64S = 9,
   FBX_ATTR_STRS = 10,
-  FBX_ATTR_FUNC = 11, /* names a function of the module; opaque to plugins but for its name, read with str */
+  FBX_ATTR_FUNC = 11, /* a function of the module; plugins read its name with get_str */
   FBX_ATTR_MAP = 12
 };
 
@@ -47,7 +46,7 @@ typedef struct fbx_attr_api {
   fbx_status (*get_f64)(const fbx_attrs*, fbx_str key, double* out) FBX_NOEXCEPT;
   fbx_status (*get_str)(const fbx_attrs*, fbx_str key, fbx_str* out) FBX_NOEXCEPT;
   fbx_status (*get_dtype)(const fbx_attrs*, fbx_str key, fbx_dtype* out) FBX_NOEXCEPT;
-  /* SHAPE and I64S; a shape of unknown rank has *count == SIZE_MAX. */
+  /* SHAPE and I64S. Unknown rank: *count == SIZE_MAX. */
   fbx_status (*get_i64s)(const fbx_attrs*, fbx_str key, const int64_t** out, size_t* count) FBX_NOEXCEPT;
   fbx_status (*get_f64s)(const fbx_attrs*, fbx_str key, const double** out, size_t* count) FBX_NOEXCEPT;
   fbx_status (*get_strs)(const fbx_attrs*, fbx_str key, const fbx_str** out, size_t* count) FBX_NOEXCEPT;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The leaves of the Fusebox plugin ABI, version 1: strings, status, heads, diagnostics.
+ * Basic types of the Fusebox plugin ABI, version 1: strings, status, heads, diagnostics.
  *
- * Everything under abi/ is plain C11, needs no library and no other part of Fusebox, and follows four rules:
- *  - Frozen leaves (fbx_str, fbx_bytes, fbx_head, fbx_value) never change and may be passed by value.
- *  - Every other struct begins with fbx_head and only grows at its end. Whoever makes one sets head.size to its own
- *    sizeof; whoever reads one asks FBX_HAS before touching a member that is newer than 1.0. A missing member means
- *    "absent". Nobody compares sizes for equality. Arrays of growable structs are arrays of pointers.
- *  - Enumerations are int32_t; a value that the reader does not know is unsupported, never a crash.
- *  - Text is UTF-8, given as pointer and length, and need not end in NUL.
+ * Everything under abi/ is plain C11 and needs no library. Rules:
+ *  - fbx_str, fbx_bytes, fbx_head and fbx_value are frozen. They may be passed by value.
+ *  - Every other struct begins with fbx_head and grows only at its end. The writer sets head.size to its own
+ *    sizeof. The reader checks FBX_HAS before it uses a member newer than 1.0; a missing member counts as
+ *    absent. Sizes are never compared for equality. Arrays of growable structs are arrays of pointers.
+ *  - Enumerations are int32_t. An unknown value is unsupported, never a crash.
+ *  - Text is UTF-8 with a length. It need not end in NUL.
  *
- * Threads: a comment's closing bracket says when a function may be called:
- *   [load] while a plugin is loaded   [convert] while rules run (converter, or Model::Open)
+ * Threads: a tag in brackets at the end of a comment states when a function may be called:
+ *   [load] while a plugin or a model is loaded   [convert] while rules run (converter, or Model::Open)
  *   [prepare] while a session is planned   [invoke] while it runs: no allocation, no locks on the host   [any]
- * Calls of one kind never overlap for one object unless its comment says so.
+ * Calls with one tag never overlap for one object unless its comment states otherwise.
  *
- * Lifetimes: a view (any pointer to const given to a callback) lives until the callback returns; the data of
- * a constant as long as the model; what a descriptor points at as long as the plugin is loaded.
+ * Lifetimes: a view (any pointer to const that a callback receives) is valid until the callback returns. The
+ * data of a constant lives as long as the model, and the data of a descriptor as long as the plugin.
  */
 #ifndef FUSEBOX_ABI_BASE_H_
 #define FUSEBOX_ABI_BASE_H_
@@ -57,14 +57,14 @@ typedef struct fbx_bytes {
 
 /* First member of every growable struct. */
 typedef struct fbx_head {
-  uint32_t size; /* sizeof the whole struct, as its maker knows it */
+  uint32_t size; /* sizeof the whole struct, in the version of its writer */
   uint16_t major;
   uint16_t minor;
 } fbx_head;
 
 #define FBX_HEAD(type) {(uint32_t)sizeof(type), FBX_ABI_MAJOR, FBX_ABI_MINOR}
 
-/* True when *p is long enough to hold `member`, and the member is set. */
+/* True if *p is long enough to hold `member`, and the member is set. */
 #if defined(__cplusplus)
 #define FBX_HAS(p, member)                                                                              \
   ((p) != nullptr &&                                                                                    \
@@ -81,7 +81,7 @@ typedef struct fbx_head {
 typedef int32_t fbx_status;
 enum {
   FBX_OK = 0,
-  /* declined, with a reason emitted as a diagnostic: not an error, others are asked next */
+  /* declined; the reason is a diagnostic. Not an error: the next candidate is tried */
   FBX_NOT_APPLICABLE = 1,
   FBX_INVALID = 2, /* the model or an option is wrong */
   FBX_UNSUPPORTED = 3,
@@ -97,7 +97,7 @@ enum {
   FBX_ERROR = 3
 };
 
-/* What a plugin has to say about the call it is in. Text is copied while it is emitted. */
+/* A message of a plugin about the current call. The host copies the text. */
 typedef struct fbx_diag {
   fbx_head head;
   int32_t severity;

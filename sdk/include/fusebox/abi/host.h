@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin may ask of its host. A plugin links nothing of Fusebox: this table, handed to every callback
- * as its first argument, is all there is. The table is scoped to the call: diagnostics emitted through it are
- * attached to that call, also when they come from a worker thread of parallel_for. Do not keep it beyond the
- * callback.
+ * Host functions that a plugin can call. A plugin links nothing of Fusebox: every callback receives this
+ * table as its first argument. The table belongs to the call: diagnostics emitted through it are attached to
+ * that call, also from a worker thread of parallel_for. Do not keep it beyond the callback.
  */
 #ifndef FUSEBOX_ABI_HOST_H_
 #define FUSEBOX_ABI_HOST_H_
@@ -16,9 +15,9 @@ typedef struct fbx_host fbx_host;
 struct fbx_host {
   fbx_head head;
   void (*emit)(const fbx_host*, const fbx_diag*) FBX_NOEXCEPT;           /* [any] */
-  const void* (*get_extension)(const fbx_host*, fbx_str id)FBX_NOEXCEPT; /* [any] NULL: not there; see ext/ */
+  const void* (*get_extension)(const fbx_host*, fbx_str id)FBX_NOEXCEPT; /* [any] NULL: absent; see ext/ */
   const fbx_attr_api* attrs;
-  /* this plugin's options: the config file's, over the manifest's defaults. Never NULL. */
+  /* options of this plugin: the config file's over the manifest's defaults. Never NULL. */
   const fbx_attrs* options;
   fbx_str name;    /* "fusebox" */
   fbx_str version; /* of the host, for messages only */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plugin itself: one exported constant, fusebox_entry_v1, from which everything else is reached.
+ * A plugin: one exported constant, fusebox_entry_v1, and the tables that it leads to.
  *
- * The host reads the manifest, applies its policy, opens the library, finds the entry and checks magic, major
- * and min_host_minor before any code of the plugin runs; then it calls load, compares what it got with the
- * manifest, and registers rules, kernels and delegates. Any failure drops this plugin only, with its reason.
- * Libraries stay open until the process ends; unload is called once per load, in reverse order.
+ * The host reads the manifest, applies its policy, opens the library and checks magic, major and
+ * min_host_minor before any code of the plugin runs. Then it calls load, compares the result with the
+ * manifest, and registers rules, kernels and delegates. A failure drops only this plugin and records the
+ * reason. Libraries stay open until the process ends; unload is called once per load, in reverse order.
  */
 #ifndef FUSEBOX_ABI_PLUGIN_H_
 #define FUSEBOX_ABI_PLUGIN_H_
@@ -22,7 +22,7 @@ typedef struct fbx_plugin {
   const fbx_rule* const* rules;
   const fbx_kernel* const* kernels;
   const fbx_delegate* const* delegates;
-  /* Services for other plugins, by id; the manifest lists them. NULL: none. [any] */
+  /* Services for other plugins, by id; listed in the manifest. NULL: none. [any] */
   const void* (*get_extension)(fbx_str id)FBX_NOEXCEPT;
 } fbx_plugin;
 
@@ -40,10 +40,9 @@ typedef struct fbx_entry {
   uint16_t minor;
   uint32_t size; /* sizeof(fbx_entry) */
   uint32_t flags;
-  uint32_t min_host_minor; /* the oldest host this plugin can live with: what it needs, not what it was built
-                              with */
+  uint32_t min_host_minor; /* the oldest supported host, not the one of the build */
   fbx_str build;           /* compiler and SDK version, for messages */
-  /* May be called more than once and then gives the same answer. [load] */
+  /* May be called more than once and then returns the same plugin. [load] */
   fbx_status (*load)(const fbx_host*, const fbx_plugin** out) FBX_NOEXCEPT;
   void (*unload)(void) FBX_NOEXCEPT; /* [load] may be NULL */
 } fbx_entry;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fusion rule: turns one composite into other ops, at conversion and when a model is loaded.
+ * A fusion rule: replaces a composite by other ops, at conversion and when a model is loaded.
  *
- * A composite is a named operation with attributes, operands and a body that defines what it computes. A rule
- * is asked to match (pure, any number of times) and, if it did, to rewrite. The rewrite builds a replacement
- * in a transaction; nothing changes unless it returns FBX_OK and the host finds the replacement sound: every
- * result set, types as the composite's, every op known. Emitted transposes, splits, slices and reshapes of
- * constants are folded by the host at once, so a rule writes them as ops and never touches weights itself.
+ * A composite is a named operation with attributes, operands and a body that defines what it computes. The
+ * host calls match (pure, any number of times) and, if it returned FBX_OK, rewrite. The rewrite builds a
+ * replacement in a transaction. Nothing changes unless it returns FBX_OK and the host validates the
+ * replacement: every result set, the types of the composite, only known ops. The host folds transposes,
+ * splits, slices and reshapes of constants at once, so a rule emits them as ops and never edits weights.
  *
- * FBX_NOT_APPLICABLE with an emitted reason passes the composite to the next rule and finally keeps its body.
- * Any other status is an error of the rule: reported as such, and the body is kept.
+ * On FBX_NOT_APPLICABLE with a reason, the next rule is tried; if all decline, the body stays. Any other
+ * status is reported as an error of the rule, and the body stays.
  */
 #ifndef FUSEBOX_ABI_RULE_H_
 #define FUSEBOX_ABI_RULE_H_
@@ -18,12 +18,12 @@
 
 FBX_EXTERN_C_BEGIN
 
-typedef uint32_t fbx_value; /* a value of the graph at hand; FBX_NO_VALUE: an absent operand */
+typedef uint32_t fbx_value; /* a value of the current graph; FBX_NO_VALUE: an absent operand */
 #define FBX_NO_VALUE UINT32_MAX
 
-/* A function, read-only: the body of a composite. Values are numbered 0..value_count-1; inputs, then
- * constants and node results in any order. Nodes are in execution order; their kind is INTERNAL or CUSTOM
- * where a front end could not (or need not) say it in TFLite's vocabulary. */
+/* A function, read-only: the body of a composite. Values are numbered 0..value_count-1: inputs first, then
+ * constants and node results in any order. Nodes are in execution order. A node without a TFLite equivalent
+ * has kind INTERNAL or CUSTOM. */
 typedef struct fbx_graph fbx_graph;
 struct fbx_graph {
   fbx_head head;
@@ -34,12 +34,11 @@ struct fbx_graph {
   uint32_t output_count;
   const fbx_value* inputs;
   const fbx_value* outputs;
-  const fbx_tensor* (*value)(const fbx_graph*, fbx_value)FBX_NOEXCEPT; /* type; data where constant */
-  /* Operand and result tensors are in the node; their value numbers come from ids: operands first, then
-   * results. */
+  const fbx_tensor* (*value)(const fbx_graph*, fbx_value)FBX_NOEXCEPT; /* type; data if constant */
+  /* The node holds its operand and result tensors; ids holds their value numbers: operands, then results. */
   const fbx_node* (*node)(const fbx_graph*, uint32_t index, const fbx_value** ids)FBX_NOEXCEPT;
   const fbx_graph* (*function)(const fbx_graph*,
-                               fbx_str name)FBX_NOEXCEPT; /* a FUNC attribute's; NULL: none */
+                               fbx_str name)FBX_NOEXCEPT; /* of a FUNC attribute; NULL: none */
 };
 
 typedef struct fbx_composite {
@@ -49,29 +48,29 @@ typedef struct fbx_composite {
   const fbx_attrs* attrs;
   uint32_t operand_count;
   uint32_t result_count;
-  /* CONST with data when frozen; VARIABLE when read from a mutable variable */
+  /* CONST with data if frozen; VARIABLE if read from a mutable variable */
   const fbx_tensor* const* operands;
-  const fbx_tensor* const* results; /* uses counts the readers */
+  const fbx_tensor* const* results; /* `uses` is the number of readers */
   const fbx_graph* body;            /* NULL: none, or a placeholder */
   fbx_str location;
 } fbx_composite;
 
-/* Builds the replacement. All functions return FBX_NO_VALUE (or an error status) after the first failure,
- * whose diagnostic the host has; a rule may check once at the end. [convert] */
+/* Builds the replacement. After the first failure, all functions return FBX_NO_VALUE or an error status, and
+ * the host keeps the diagnostic. A rule may check once at the end. [convert] */
 typedef struct fbx_builder fbx_builder;
 struct fbx_builder {
   fbx_head head;
   fbx_value (*operand)(const fbx_builder*, uint32_t index) FBX_NOEXCEPT;
-  /* A new constant of the host's, zeroed; *data is filled before the callback returns. */
+  /* A new zeroed constant, owned by the host. Fill *data before the callback returns. */
   fbx_value (*add_const)(const fbx_builder*, fbx_dtype, const int64_t* dims, int32_t rank,
                          void** data) FBX_NOEXCEPT;
-  /* A new node. Its result types are inferred by the op's kernel at once; *results receives one value per
-     result (result_count of them). version 0: the lowest that can say it. */
+  /* A new node. Its kernel infers the result types at once. *results receives result_count values. version 0:
+     the lowest that supports the attributes. */
   fbx_status (*add_node)(const fbx_builder*, fbx_op_kind, fbx_str op, int32_t version,
                          const fbx_value* operands, uint32_t operand_count, fbx_value* results,
                          uint32_t result_count) FBX_NOEXCEPT;
-  /* Attributes of the node added last; the kernel infers again when they are complete (at the next add_node,
-     at set_result, or on a type question). */
+  /* Attributes of the last node. The kernel infers again when they are complete: at the next add_node,
+     set_result or type. */
   void (*attr_bool)(const fbx_builder*, fbx_str key, int32_t) FBX_NOEXCEPT;
   void (*attr_i64)(const fbx_builder*, fbx_str key, int64_t) FBX_NOEXCEPT;
   void (*attr_f64)(const fbx_builder*, fbx_str key, double) FBX_NOEXCEPT;
@@ -82,11 +81,11 @@ struct fbx_builder {
   void (*attr_copy)(const fbx_builder*, const fbx_attrs* from, fbx_str key) FBX_NOEXCEPT;
   const fbx_tensor* (*type)(const fbx_builder*, fbx_value)FBX_NOEXCEPT; /* valid until the callback returns */
   void (*set_result)(const fbx_builder*, uint32_t index, fbx_value) FBX_NOEXCEPT;
-  /* Option bytes of the custom op added last, in place of attributes. */
+  /* Option bytes of the last custom op, instead of attributes. */
   void (*raw_options)(const fbx_builder*, fbx_bytes) FBX_NOEXCEPT;
 };
 
-/* How exact the fused op promises to be, for the proof against the body. */
+/* Tolerance of the fused op in the verification against its body. */
 typedef struct fbx_tolerance {
   fbx_head head;
   double atol, rtol;
@@ -95,9 +94,9 @@ typedef struct fbx_tolerance {
 typedef struct fbx_rule {
   fbx_head head;
   fbx_str id;         /* "acme.rms_norm.f32" */
-  fbx_str implements; /* a composite's name, or a prefix that ends in '*'; the manifest may list aliases */
+  fbx_str implements; /* a composite's name, or a prefix and '*'; the manifest may list aliases */
   int32_t min_version, max_version; /* of the composite; 0, 0: any */
-  int32_t benefit;                  /* higher is asked first among the rules of one plugin */
+  int32_t benefit;                  /* rules of one plugin with higher benefit are tried first */
   fbx_status (*match)(const fbx_host*, const fbx_composite*) FBX_NOEXCEPT;
   fbx_status (*rewrite)(const fbx_host*, const fbx_composite*, const fbx_builder*) FBX_NOEXCEPT;
   fbx_tolerance tolerance;

@@ -9,7 +9,7 @@ FBX_EXTERN_C_BEGIN
 
 /* Element types. 4-bit and 2-bit types are packed, first element in the low bits. STRING data is an int32
  * count n, n + 1 int32 offsets from the start of the data, then the bytes. RESOURCE and VARIANT have no data
- * for a plugin. */
+ * that plugins can read. */
 typedef int32_t fbx_dtype;
 enum {
   FBX_DTYPE_NONE = 0,
@@ -56,12 +56,11 @@ typedef struct fbx_quant {
 enum {
   FBX_TENSOR_CONST = 1,    /* the value never changes, and data holds it */
   FBX_TENSOR_VARIABLE = 2, /* state: the op updates it in place */
-  FBX_TENSOR_ABSENT = 4,   /* an optional operand that is not there; dtype NONE, data NULL */
-  FBX_TENSOR_KNOWN =
-      8 /* not a constant, but its value for this plan is known and data holds it (shape chains) */
+  FBX_TENSOR_ABSENT = 4,   /* an omitted optional operand; dtype NONE, data NULL */
+  FBX_TENSOR_KNOWN = 8     /* not constant, but known for this plan; data holds it (shape arithmetic) */
 };
 
-/* A file that is mapped for as long as the constants in it live, as it was when it was opened. */
+/* A file, mapped as long as constants in it live; metadata from the time of opening. */
 typedef struct fbx_file {
   fbx_head head;
   fbx_str path; /* absolute */
@@ -78,16 +77,15 @@ typedef struct fbx_tensor {
   int32_t rank;        /* -1: unknown */
   const int64_t* dims; /* rank entries; -1: unknown. In [prepare] and [invoke] all are known. */
   uint32_t flags;
-  uint32_t
-      uses;   /* [convert], results of a composite: how many readers there are, function results included */
-  void* data; /* NULL where no value is known. Read-only except for results and VARIABLE operands in [invoke].
-                    Activations are 64-byte aligned, constants at least to the element; 16 readable bytes
-                 follow. */
-  size_t bytes;           /* of the payload at data */
+  uint32_t uses; /* [convert] results of a composite: number of readers, function results included */
+  void* data;    /* NULL: unknown value. Read-only except for results and VARIABLE operands in [invoke].
+                    Activations are 64-byte aligned, constants at least to the element. 16 readable bytes
+                    follow. */
+  size_t bytes;  /* of the payload at data */
   const fbx_quant* quant; /* NULL: not quantized */
   fbx_str name;
   const fbx_file* file; /* graphs of a delegate, operands of a kernel in init: the file that holds data, at
-                           data - file->data. NULL: memory */
+                           offset data - file->data. NULL: memory */
 } fbx_tensor;
 
 FBX_EXTERN_C_END

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extension "fusebox.kernel_init/1": the initialization of a Model's kernels. It exists during a kernel's
- * init, and in calls of other plugins from there with the same fbx_host. It tells the provider of a service
- * which plugin calls it and for which model, and lets it do the work for all kernels of the model at once.
- * The kernels of a partition that a delegate declined are initialized later, separately.
+ * Extension "fusebox.kernel_init/1": the Model::Open call in which a kernel's init runs. A service that init
+ * calls with the same fbx_host can look up the calling plugin and the model's options, and keep an object
+ * across many kernels. Outside of init the extension is absent. Kernels of a partition that a delegate
+ * declined are initialized later, separately.
  *
- * All functions are called from the thread that entered init. [load]
+ * Call all functions on the thread that entered init. [load]
  */
 #ifndef FUSEBOX_ABI_EXT_KERNEL_INIT_H_
 #define FUSEBOX_ABI_EXT_KERNEL_INIT_H_
@@ -18,17 +18,15 @@ FBX_EXTERN_C_BEGIN
 
 typedef struct fbx_kernel_init {
   fbx_head head;
-  /* The plugin whose kernel is made: the one that the fbx_host was given to. As long as the plugin. Never
-   * NULL. */
+  /* The plugin whose kernel is created: the owner of the fbx_host. Never NULL. */
   const fbx_plugin* (*plugin)(const fbx_host*)FBX_NOEXCEPT;
-  /* The options that this model has for a delegate, over the defaults of its manifest: those it runs with,
-     or, where it is turned off, those that were given all the same. NULL: none. Read with host->attrs, until
-     init returns. */
+  /* The options of a delegate for this model, over the defaults of its manifest. If the delegate is off: the
+     options that were given anyway. NULL: none. Read them with host->attrs, until init returns. */
   const fbx_attrs* (*delegate_options)(const fbx_host*, fbx_str delegate)FBX_NOEXCEPT;
-  /* What was kept under this key during this initialization; NULL: nothing. The address is the key. */
+  /* The object kept under this key in this initialization; NULL: none. The address is the key. */
   void* (*find)(const fbx_host*, const void* key)FBX_NOEXCEPT;
-  /* Keeps an object until all kernels are initialized, or one has failed; then done(object) is called,
-     once, and may free it. With any other status than OK it never is. */
+  /* Keeps an object until all kernels are initialized, or one has failed. Then calls done(object) once,
+     which may free it. Unless the status is FBX_OK, done is never called. */
   fbx_status (*keep)(const fbx_host*, const void* key, void* object,
                      void (*done)(void* object) FBX_NOEXCEPT) FBX_NOEXCEPT;
 } fbx_kernel_init;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extension "fusebox.pthreadpool/1": the host's pool as a pthreadpool_t, for libraries that want one
- * (XNNPACK).
+ * Extension "fusebox.pthreadpool/1": the host's thread pool as a pthreadpool_t, for libraries such as
+ * XNNPACK.
  *
  * Two copies of the pthreadpool code must never share a pool. A plugin compares `parallelize_1d` with the
- * address of its own pthreadpool_parallelize_1d and must not touch the pool when they differ. The pool is
- * used from the thread that entered the callback only, never from inside a task. pool is NULL when the host
- * runs on one thread. [invoke]
+ * address of its own pthreadpool_parallelize_1d and must not use the pool if they differ. Use the pool only
+ * on the thread that entered the callback, never from inside a task. pool is NULL if the host runs on one
+ * thread. [invoke]
  */
 #ifndef FUSEBOX_ABI_EXT_PTHREADPOOL_H_
 #define FUSEBOX_ABI_EXT_PTHREADPOOL_H_

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extension "fusebox.resize/1": results whose size is known only when their values are (WHERE, UNIQUE,
- * strings).
+ * Extension "fusebox.resize/1": allocates results whose size depends on values (WHERE, UNIQUE, strings).
  *
- * A kernel whose infer left a result's dims unknown calls resize once for it in invoke, before writing it;
- * afterwards node->results[index] has the shape and memory. `bytes` matters for STRING only (size of the
- * packed payload), else 0. The only call in [invoke] that may allocate.
+ * If infer leaves the dims of a result unknown, invoke calls resize once for it before it writes the result.
+ * Afterwards node->results[index] has the shape and memory. `bytes` is the size of the packed payload for
+ * STRING, else 0. No other call in [invoke] may allocate.
  */
 #ifndef FUSEBOX_ABI_EXT_RESIZE_H_
 #define FUSEBOX_ABI_EXT_RESIZE_H_

@@ -2,10 +2,10 @@
 /*
  * Extension "fusebox.threads/1": the host's thread pool.
  *
- * parallel_for runs task(context, begin, end, worker) over [0, n) in chunks of about `grain`, the caller
- * taking part, and returns when all are done. `worker` is below thread_count() and never used by two chunks
- * at once, so it may index scratch. Called from inside a task, or with one thread, it runs everything
- * serially on the caller. [invoke] It also works in [convert] and [prepare].
+ * parallel_for runs task(context, begin, end, worker) over [0, n) in chunks of about `grain` and returns when
+ * all are done. The calling thread takes part. `worker` is below thread_count(). Two chunks never use one
+ * worker at the same time, so it may index scratch. Inside a task, or with one thread, all chunks run
+ * serially on the calling thread. [invoke], also [convert] and [prepare].
  */
 #ifndef FUSEBOX_ABI_EXT_THREADS_H_
 #define FUSEBOX_ABI_EXT_THREADS_H_
