@@ -19,7 +19,7 @@ std::unexpected<Error> WriteError(const std::string& path, int error) {
               path + ": cannot be written: " + std::strerror(error));
 }
 
-// Not a device or a pipe, which is written to.
+// False for a device or a pipe.
 bool SupportsRename(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
@@ -41,9 +41,9 @@ Status CopyTo(const std::string& path, const std::string& temporary) {
   return {};
 }
 
-// Where a chain of symbolic links ends, be there a file or not.
+// The end of a chain of symbolic links; the file may not exist.
 std::string EndOfLinks(std::filesystem::path path) {
-  constexpr int kMost = 40;  // as the system's own
+  constexpr int kMost = 40;  // limit of Linux
   std::error_code error;
   for (int i = 0; i < kMost && std::filesystem::is_symlink(path, error); ++i) {
     const std::filesystem::path next = std::filesystem::read_symlink(path, error);
@@ -65,7 +65,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& wanted) {
       renames ? path : (std::filesystem::temp_directory_path(error) / "fusebox-output").string();
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string temporary = stem + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
-    // Not mkstemp: the file gets the rights that the umask grants, as any other new file.
+    // Not mkstemp: the file gets the permissions of the umask, like any new file.
     const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) return AtomicFile(path, std::move(temporary), fd);
     if (errno != EEXIST) return WriteError(path, errno);
@@ -98,7 +98,7 @@ Status AtomicFile::Append(std::span<const std::byte> bytes) {
 
 Status AtomicFile::Commit() {
   FUSEBOX_CHECK(fd_ >= 0);
-  // close reports what a delayed write could not do (quota, network).
+  // close reports errors of delayed writes (quota, network).
   if (close(std::exchange(fd_, -1)) != 0) return WriteError(path_, errno);
   if (!SupportsRename(path_)) return CopyTo(path_, temporary_);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return WriteError(path_, errno);

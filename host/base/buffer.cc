@@ -14,8 +14,8 @@
 namespace fusebox {
 namespace {
 
-// Copying a small file is cheaper than mapping it, and outlives what happens to the file. Well below the size
-// from which allocators map memory themselves.
+// Copying a small file is cheaper than mapping it, and the copy survives changes of the file. Below the mmap
+// threshold of allocators.
 constexpr size_t kCopied = size_t{96} << 10;
 
 struct Descriptor {
@@ -28,7 +28,7 @@ struct Descriptor {
   int fd;
 };
 
-// Lets the mapping go; what is mapped can be asked of it until then.
+// Unmaps on destruction.
 struct Unmap {
   size_t length;
   MappedFile file;
@@ -80,14 +80,14 @@ Result<Buffer> CopyFile(const std::string& path, int fd, size_t size) {
     const ssize_t n = read(fd, block.get() + done, size - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return SystemError(path, errno);
-    if (n == 0) return Fail(Code::kIo, path + ": became shorter while it was read");
+    if (n == 0) return Fail(Code::kIo, path + ": was truncated while reading");
     done += static_cast<size_t>(n);
   }
   const std::byte* const data = block.get();
   return Buffer(std::move(block), {data, size});
 }
 
-// What a checkout leaves in place of a file that Git LFS has not fetched.
+// A checkout without Git LFS leaves such a file.
 bool IsLfsPointer(const Buffer& file) {
   constexpr std::string_view kBegin = "version https://git-lfs.github.com/spec/";
   constexpr size_t kLongest = 1024;
@@ -98,7 +98,7 @@ bool IsLfsPointer(const Buffer& file) {
 }  // namespace
 
 Result<Buffer> MapFile(const std::string& path) {
-  // Does not wait for somebody to write into a pipe, which is refused below.
+  // O_NONBLOCK: opening a pipe does not wait for a writer. Pipes are rejected below.
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd < 0) return SystemError(path, errno);
   struct stat info;
@@ -109,14 +109,13 @@ Result<Buffer> MapFile(const std::string& path) {
   if (size <= kCopied) {
     FUSEBOX_ASSIGN(Buffer small, CopyFile(path, file.fd, size));
     if (IsLfsPointer(small))
-      return Invalid(path +
-                     ": a Git LFS pointer instead of the file itself; fetch the file with `git lfs pull`");
+      return Invalid(path + ": is a Git LFS pointer; fetch the file with `git lfs pull`");
     return small;
   }
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t pages = (size + page - 1) / page * page;
   const bool reads_on = pages - size >= kOverread;  // the last page of a file ends in zeros
-  // Otherwise the file lies over the front of an anonymous mapping, whose last page stays readable behind it.
+  // Otherwise the file is mapped over an anonymous mapping, whose last page stays readable.
   const size_t length = reads_on ? pages : pages + page;
   void* const base = reads_on ? mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file.fd, 0)
                               : mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -144,7 +143,7 @@ void ReleasePages(std::span<const std::byte> bytes) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
   const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // at worst the pages stay
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // on failure the pages stay
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector of plain numbers whose first few need no memory of their own. For the dims of shapes and the
-// operands of nodes: a model has thousands, and few of more than four.
+// InlineVector: a vector of numbers that stores the first few elements inline. For dims and operands: a model
+// has thousands of them, and few have more than four elements.
 //
-// Converts from and to std::vector, at the price of a copy. Like a vector, one thread at a time; growing
-// moves the elements.
+// Converts from and to std::vector by copying. One thread at a time; growing moves the elements.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +52,7 @@ class InlineVector {
     }
     return *this;
   }
-// GCC 12 takes temporaries that a condition has not made for ones to be destroyed.
+// GCC 12 warns about the destructor of temporaries that a condition did not construct.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
   ~InlineVector() { delete[] many_; }
@@ -107,7 +106,7 @@ class InlineVector {
     return back();
   }
   void pop_back() { --size_; }
-  // The values must not be its own.
+  // The values must not be elements of this vector.
   template <std::input_iterator It>
   void assign(It first, It last) {
     const auto count = static_cast<size_t>(std::distance(first, last));
@@ -155,10 +154,10 @@ class InlineVector {
     CopyFew(other);
     size_ = other.size_;
   }
-  // All of them: that many are a move or two, a number that is not known to the compiler is a call.
+  // Copies all inline elements: a fixed size compiles to a few moves, a variable one to a call.
   void CopyFew(const InlineVector& other) { std::copy_n(other.few_, kFew, few_); }
 
-  T* many_ = nullptr;  // its own; null: they are among the few
+  T* many_ = nullptr;  // on the heap; null: elements are inline
   size_t size_ = 0, capacity_ = kFew;
   T few_[kFew] = {};
 };

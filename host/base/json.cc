@@ -23,7 +23,7 @@ Position PositionAt(std::string_view text, size_t offset) {
   return position;
 }
 
-// Walks text that is known to be JSON; on anything else it stops early, but never leaves the text.
+// Scans valid JSON. On other text it stops early and never leaves the text.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -39,7 +39,7 @@ class Scanner {
     ++at_;
     return true;
   }
-  // A string token with its quotes.
+  // A string token, quotes included.
   std::string_view String() {
     Skip();
     const size_t begin = at_;
@@ -95,8 +95,7 @@ std::vector<std::string> Tokens(std::string_view pointer) {
   return tokens;
 }
 
-// Moves the scanner from the front of a container to the value of `token`; *place becomes where a reader
-// looks for it.
+// Moves the scanner from the start of a container to the value of `token`. *place: the position to report.
 bool Enter(Scanner& scan, const std::string& token, size_t* place) {
   if (scan.Take('{')) {
     do {
@@ -148,9 +147,9 @@ std::string Place(std::string_view name, Position position) {
 
 Result<nlohmann::json> ParseJson(std::string_view text, std::string_view name) {
   using nlohmann::json;
-  // What the library says of it differs from version to version.
+  // The library's message differs between versions.
   if (text.find_first_not_of(" \t\r\n") == text.npos)
-    return Invalid(Place(name, {1, 1}) + ": it is empty, where JSON is expected");
+    return Invalid(Place(name, {1, 1}) + ": empty file, expected JSON");
   bool too_deep = false;
   std::string duplicate;
   std::vector<std::set<std::string>> keys;
@@ -166,8 +165,7 @@ Result<nlohmann::json> ParseJson(std::string_view text, std::string_view name) {
   try {
     json value = json::parse(text, watch);
     if (too_deep) return Invalid(std::string(name) + ": nested deeper than " + std::to_string(kMaxDepth));
-    if (!duplicate.empty())
-      return Invalid(std::string(name) + ": key \"" + duplicate + "\" stands twice in one object");
+    if (!duplicate.empty()) return Invalid(std::string(name) + ": key \"" + duplicate + "\" is duplicated");
     return value;
   } catch (const json::parse_error& error) {
     const size_t offset = error.byte == 0 ? 0 : error.byte - 1;
@@ -188,7 +186,7 @@ Position PositionOf(std::string_view text, std::string_view json_pointer) {
 }
 
 std::string Nearest(std::string_view word, std::span<const std::string> candidates) {
-  constexpr size_t kLongest = 100;  // the table of distances is quadratic, and words come from files
+  constexpr size_t kLongest = 100;  // the edit distance is quadratic, and words come from files
   size_t best = std::max<size_t>(1, word.size() / 3) + 1;
   std::string nearest;
   if (word.size() > kLongest) return nearest;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log topics: what a stage does, for people who look for a fault. Results and errors never go here.
+// Log: debug logging by topic. Results and errors are never logged.
 //
-// FUSEBOX_LOG=loader,plan switches topics on, FUSEBOX_LOG=all every one. Lines go to stderr. Any thread.
+// FUSEBOX_LOG=loader,plan enables topics, FUSEBOX_LOG=all enables all. Lines go to stderr. Any thread.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -10,7 +10,7 @@
 
 namespace fusebox {
 
-// The topic's logger: level debug when switched on, else warn. Lives as long as the process.
+// The topic's logger: level debug if enabled, else warn. Lives as long as the process.
 spdlog::logger& Log(std::string_view topic);
 
 }  // namespace fusebox

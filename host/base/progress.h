@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far long work is, for whoever waits for it.
+// Progress: state of a long operation, for listeners.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace fusebox {
 struct Progress {
   enum class Unit { kBytes, kSteps };
   std::string what;  // "packing weights", "pass fold"
-  // Of all that has been announced so far; total grows with each new announcement.
+  // Of all work announced so far; `total` grows with each announcement.
   uint64_t done = 0, total = 0;
-  bool ended = false;  // nothing is at work right now
+  bool ended = false;  // nothing is running
   Unit unit = Unit::kBytes;
 };
 
-// Called at every step, on the thread that works: it decides itself how often it shows something.
+// Called at every step, on the working thread. The listener limits its own output rate.
 using ProgressListener = std::function<void(const Progress&)>;
 
 }  // namespace fusebox

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedArray: numbers in a Buffer, so shared and immutable. Scales and zero points of a tensor, which may
-// stay in the file.
+// SharedArray: an immutable array in a Buffer: scales and zero points of a tensor, which may stay in the
+// file.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@ class SharedArray {
   using const_iterator = const T*;
 
   SharedArray() = default;
-  // A copy of the values; none needs no memory.
+  // Copies the values. An empty array allocates nothing.
   SharedArray(std::span<const T> values)  // NOLINT(google-explicit-constructor)
       : data_(values.empty() ? Buffer() : Buffer::Of(values)) {}
   SharedArray(const std::vector<T>& values)  // NOLINT(google-explicit-constructor)
       : SharedArray(std::span<const T>(values)) {}
   SharedArray(std::initializer_list<T> values)
       : SharedArray(std::span<const T>(values.begin(), values.size())) {}
-  // The values that the buffer holds, where it has them. They must be aligned there.
+  // The elements in the buffer, not copied. They must be aligned.
   explicit SharedArray(Buffer data) : data_(std::move(data)) {}
 
   operator std::span<const T>() const { return data_.As<T>(); }  // NOLINT(google-explicit-constructor)

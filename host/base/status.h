@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status and Result<T>: how every function of the host and the converter reports failure.
+// Status and Result<T>: error handling of the host and the converter.
 //
-// An Error is a code and a message that reads as a path, outermost place first:
+// An Error is a code and a message with places, outermost first:
 //   model.tflite: subgraph 0: node 12 CONV_2D: operand 1 has rank 3, expected 4
-// Each layer adds its place with At(); nobody else formats places. Messages say the reason and, where there
-// is one, what to do. Exceptions never leave the file that wraps a throwing library.
+// Each layer adds its place with At(). Messages state the cause and, if possible, what to do. Exceptions
+// never leave the file that wraps a throwing library.
 #pragma once
 
 #include <concepts>
@@ -16,19 +16,19 @@
 namespace fusebox {
 
 enum class Code {
-  kInvalid,      // the input (file, option, argument) is malformed: the caller can mend it
+  kInvalid,      // malformed input (file, option, argument): the caller can fix it
   kUnsupported,  // well-formed, but this build cannot do it
-  kNotFound,     // a file, plugin, signature or name that does not exist
-  kIo,           // the system refused: message holds strerror
+  kNotFound,     // a missing file, plugin, signature or name
+  kIo,           // a system call failed: message holds strerror
   kOutOfMemory,
-  kInternal,  // a bug of ours or of a plugin
+  kInternal,  // a bug of Fusebox or of a plugin
 };
 
 struct Error {
   Code code = Code::kInternal;
   std::string message;
 
-  // The same error, seen from one level up: message becomes "place: message".
+  // Prefixes the message: "place: message".
   Error At(std::string_view place) && {
     message.insert(0, ": ").insert(0, place);
     return std::move(*this);
@@ -42,12 +42,12 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   using Base::Base;
   Result(Base base) : Base(std::move(base)) {}  // NOLINT(google-explicit-constructor)
 
-  // Adds a place to the error, if there is one.
+  // Prefixes the error, if any.
   Result At(std::string_view place) && {
     if (!this->has_value()) this->error() = std::move(this->error()).At(place);
     return std::move(*this);
   }
-  // The same with a function that makes the place, which is called only when there is an error.
+  // Same; calls the function only on error.
   template <std::invocable F>
   Result At(F&& place) && {
     if (!this->has_value()) this->error() = std::move(this->error()).At(place());
@@ -74,7 +74,7 @@ inline std::unexpected<Error> Internal(std::string message) {
   return Fail(Code::kInternal, std::move(message));
 }
 
-// Prints the broken invariant and aborts. For bugs only, never for bad input.
+// Prints the violated invariant and aborts. Only for bugs, never for invalid input.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* what);
 
 }  // namespace fusebox

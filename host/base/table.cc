@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// Length of the UTF-8 sequence at the start of `text`; 0: it is none.
+// Length of the UTF-8 sequence at the start of `text`; 0: invalid.
 size_t SequenceLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   size_t length = 0;
@@ -42,13 +42,13 @@ std::string Printable(std::string_view text) {
   while (!text.empty()) {
     const size_t length = SequenceLength(text);
     const auto first = static_cast<unsigned char>(text[0]);
-    // 0xC2 0x80..0x9F are the control characters of Latin-1, which terminals obey too.
+    // 0xC2 0x80..0x9F are the Latin-1 control characters, which terminals interpret too.
     const bool control = length == 1
                              ? first < 0x20 || first == 0x7F
                              : length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
     if (length == 0 || control) out += fmt::format("\\x{:02x}", first);
     else out.append(text.substr(0, length));
-    // The rest of a control sequence is no start of one, and is printed as bytes in turn.
+    // The rest of a control character is not valid UTF-8 and is printed as bytes.
     text.remove_prefix(length == 0 || control ? 1 : length);
   }
   return out;

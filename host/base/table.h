@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text tables for people: "site | rule | result" over aligned rows.
+// Table: plain text with aligned columns, for terminal output.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@ namespace fusebox {
 class Table {
  public:
   explicit Table(std::vector<std::string> head);
-  // As many cells as the head has.
+  // As many cells as the header has.
   void Row(std::vector<std::string> cells);
   bool empty() const { return rows_.size() == 1; }
-  // Every line ends in a line break and starts with `indent`. Numbers (all cells of a column but the head)
-  // stand right.
+  // Every line starts with `indent` and ends in a line break. Columns of numbers (header excluded) are right
+  // aligned.
   std::string Text(std::string_view indent = "") const;
 
  private:
-  std::vector<std::vector<std::string>> rows_;  // the head first
+  std::vector<std::vector<std::string>> rows_;  // header first
 };
 
-// Text from a file on one line of a terminal: control characters, and bytes that are not UTF-8, as \xNN.
+// Text from a file for one line of terminal output: control characters and invalid UTF-8 become \xNN.
 std::string Printable(std::string_view text);
 
 }  // namespace fusebox

@@ -30,11 +30,10 @@ bool TouchesVariable(const Function& function, const Node& node) {
          std::any_of(node.results.begin(), node.results.end(), variable);
 }
 
-// Why the host keeps a node, whatever delegates are there; null: it does not. `shape` holds the values that
-// planning computes.
+// Why the host never offers a node; null: it does. `shape` marks the values that planning computes.
 const char* WhyKept(const Function& function, const Node& node, std::vector<bool>& shape) {
   const OpInfo& info = Info(node.op);
-  if (Has(node.op, kHost) || info.effects == Effects::kControl) return "control flow is the host's";
+  if (Has(node.op, kHost) || info.effects == Effects::kControl) return "control flow runs on the host";
   if (info.code < 0) return "an op of the source model";
   if (info.effects == Effects::kRandom) return "random";
   if (!StateOperands(node.op).empty() || (info.effects == Effects::kStateful && !node.is(Op::kCustom)))
@@ -55,7 +54,7 @@ const char* WhyKept(const Function& function, const Node& node, std::vector<bool
   return "shape arithmetic, done while planning";
 }
 
-// What one delegate says of one function.
+// The claim of one delegate for one function.
 class Ballot {
  public:
   explicit Ballot(std::vector<bool> offered)
@@ -104,7 +103,7 @@ class Ballot {
     return &entry;
   }
 
-  fbx_claim abi_;  // first: the callbacks find the object by it
+  fbx_claim abi_;  // first: callbacks cast from it
   std::vector<bool> offered_;
   std::vector<Entry> votes_;
   int strays_ = 0;
@@ -146,14 +145,14 @@ std::vector<Answer> Claim(const Module& module, const Function& function, Instan
     const Status status =
         call.Check(delegate.abi().claim(call.abi(), delegate.self(), view.abi(), ballot.abi()));
     if (!status) {
-      notices.push_back(fmt::format("delegate {} takes nothing of function {}: {}", delegate.name(),
+      notices.push_back(fmt::format("delegate {} claims no node of function {}: {}", delegate.name(),
                                     function.name, status.error().message));
       for (size_t i = 0; i < answers.size(); ++i)
         if (free[i]) Add(answers[i].why, fmt::format("{}: its claim failed", delegate.name()));
       continue;
     }
     if (ballot.strays() > 0) {
-      notices.push_back(fmt::format("delegate {} speaks of {} nodes that function {} does not have",
+      notices.push_back(fmt::format("delegate {} claimed or rejected {} nodes that function {} does not have",
                                     delegate.name(), ballot.strays(), function.name));
     }
     Count(ballot, static_cast<int>(d), delegate.name(), answers);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delegates run partitions of functions: create -> claim -> partition -> outline, once per Model; compile ->
-// prepare -> invoke, per session.
+// Delegates run partitions of functions. Once per Model: create -> claim -> partition -> outline. Per
+// session: compile -> prepare -> invoke.
 //
-// Nothing here fails a model: whatever a delegate declines goes to the kernels, and the reason is kept.
+// A delegate never makes a model fail: declined nodes fall back to kernels, and the reason is kept.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace fusebox::delegate {
 
-// A delegate of one Model, with its options. Any thread, as far as the delegate promises.
+// A delegate of one Model, with its options. Thread-safe as far as the delegate is.
 class Instance {
  public:
   static Result<std::unique_ptr<Instance>> Create(DelegateRef ref, HostCalls& calls);
@@ -33,30 +33,30 @@ class Instance {
 };
 using Instances = std::span<const std::unique_ptr<Instance>>;
 
-// What became of one node.
+// Claim result for one node.
 struct Answer {
-  int delegate = -1;   // number of the one that takes it; -1: none
-  bool joins = false;  // in partitions with other nodes only
-  std::string why;     // what those that do not take it gave as reasons
+  int delegate = -1;   // index of the claiming delegate; -1: none
+  bool joins = false;  // only in a partition with other nodes
+  std::string why;     // reasons of the delegates that declined
 };
-// Asks the delegates in turn; what an earlier one takes is not offered to the next. One answer per node.
-// `notices` receives what the delegates got wrong.
+// Queries the delegates in order. A node that one claims is not offered to the next. One answer per node.
+// Appends errors of delegates to `notices`.
 std::vector<Answer> Claim(const Module&, const Function&, Instances, HostCalls&,
                           std::vector<std::string>& notices);
 
-// An order of execution, and which runs of it are partitions.
+// An execution order and its partitions.
 struct Schedule {
   struct Run {
-    int delegate = -1;          // -1: a single node that stays where it is
-    std::vector<size_t> nodes;  // numbers, ascending
+    int delegate = -1;          // -1: a single node without delegate
+    std::vector<size_t> nodes;  // indices, ascending
   };
   std::vector<Run> runs;
 };
-// The largest partitions that no path leaves and enters again. Nodes with effects keep their order among each
-// other. Where nodes do not end in a partition after all, their answer is changed to say why.
+// The largest convex partitions. Nodes with effects keep their order. For nodes that end up in no partition,
+// the answer is reset and gets the reason.
 Schedule Partition(const Function&, std::span<Answer>);
 
-// Where the nodes of a function that was taken apart came from, for messages.
+// The original nodes of an outlined function, for messages.
 struct Origin {
   std::string function;
   std::vector<size_t> nodes;  // by node; kNoNode: a PARTITION
@@ -66,42 +66,41 @@ inline constexpr size_t kNoNode = SIZE_MAX;
 // A partition of a Model.
 struct Part {
   const Instance* delegate;
-  size_t number;  // among those of the Model
+  size_t number;  // index in the Model
   std::unique_ptr<Function> function;
   Origin origin;
 };
 std::string ToString(const Part&);  // "xnnpack (partition 0)"
 
-// A function with one PARTITION node in place of each of `parts`, which are appended. Constants are shared.
+// A function with PARTITION nodes in place of `parts`, which are appended. Constants are shared.
 struct Outlined {
   std::unique_ptr<Function> function;
   Origin origin;
-  std::vector<int> part;  // by node: its number in `parts`; -1: an ordinary node
+  std::vector<int> part;  // by node: index in `parts`; -1: an ordinary node
 };
 Outlined Outline(const Function&, const Schedule&, Instances, std::vector<std::unique_ptr<Part>>& parts);
 
-// The partitions of one session: compiled and prepared. One thread at a time.
+// The partitions of one session, compiled and prepared. One thread at a time.
 class Session {
  public:
   Session(const Module& module, std::span<const std::unique_ptr<Part>> parts, HostCalls& calls);
   ~Session();
   Session(const Session&) = delete;
 
-  // Compiles those that are new, then lets their delegates finish.
+  // Compiles new partitions, then calls finish of their delegates.
   void Compile(std::span<const size_t> numbers);
   bool runs(size_t part) const { return slots_[part].state == kReady; }
-  const std::string& why(size_t part) const { return slots_[part].why; }  // it does not run (any more)
+  const std::string& why(size_t part) const { return slots_[part].why; }  // reason of decline
   const Part& part(size_t number) const { return *parts_[number]; }
   const std::vector<std::string>& notices() const { return notices_; }
 
-  // It is not to run from now on, for a reason of the host's.
+  // Declines a partition for a reason of the host.
   void Refuse(size_t part, std::string_view why);
-  // Prepares for the shapes of `call`. Returns a number for them, which Invoke compares; 0: declined, here or
-  // before.
+  // Prepares for the shapes of `call`. Returns an id of the shapes for `stale`; 0: declined, now or before.
   uint64_t Prepare(size_t part, const fbx_call& call, const fbx_plan& plan);
-  // Whether the last preparation is another one.
+  // Whether another preparation followed.
   bool stale(size_t part, uint64_t prepared) const { return slots_[part].prepared != prepared; }
-  // False: it failed, and the partition is declined from now on.
+  // False: it failed and is declined from now on.
   bool Invoke(size_t part, const fbx_call& call) {
     Slot& slot = slots_[part];
     const fbx_status status = slot.delegate->invoke(slot.call->abi(), slot.partition, &call);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes are executed in waves: all that nobody claims and that is ready, then all of one delegate that is
-// ready, and so on. A delegate's wave is a partition. It is convex, since what it needs ran before and what
-// needs it runs later; and it is as large as it can be with one delegate, since a node of a later wave waits
-// for a node outside that waits for this wave.
+// Executes nodes in waves: all ready nodes without a delegate, then all ready nodes of one delegate, and so
+// on. A delegate's wave is a partition. It is convex: its inputs ran before, its readers run later. It is
+// maximal for one delegate: a node in a later wave depends on an outside node that depends on this wave.
 #include <algorithm>
 #include <numeric>
 #include <queue>
@@ -46,7 +45,7 @@ class Scheduler {
         const size_t node = Take(ready_[0]);
         schedule_.runs.push_back({-1, {node}});
       }
-      // Of several delegates the one with the earliest node.
+      // Of several delegates, the one with the earliest node.
       Numbers* first = nullptr;
       for (Numbers& queue : ready_) {
         if (!queue.empty() && (first == nullptr || queue.top() < first->top())) first = &queue;
@@ -83,8 +82,8 @@ class Scheduler {
     for (const ValueId id : function_.outputs) read_[static_cast<size_t>(id)] = true;
   }
 
-  // Nodes that only unpack constants for a delegate (weights stored as f16) are ready at once; they belong
-  // into the partition of their reader, which can then see the constants.
+  // Nodes that only unpack constants (weights stored as f16) are ready at once. They go into the partition of
+  // their reader, so that the delegate sees the constants.
   void DelayUnpacking() {
     std::vector<bool> unpacks(next_.size());
     for (size_t i = 0; i < next_.size(); ++i) {
@@ -96,7 +95,7 @@ class Scheduler {
     }
     for (size_t i = 0; i < next_.size(); ++i) {
       if (!unpacks[i]) continue;
-      // Nothing that the first reader waits for can wait for this node.
+      // The dependencies of the first reader cannot depend on this node.
       const size_t reader = *std::min_element(next_[i].begin(), next_[i].end());
       if (answers_[reader].delegate != answers_[i].delegate) continue;
       for (const ValueId id : function_.nodes[reader]->operands) {
@@ -121,7 +120,7 @@ class Scheduler {
     return node;
   }
 
-  // Connected pieces that hold nothing worth a partition are left to the kernels, which run before the rest.
+  // Kernels run connected components that hold only kAlong nodes, before the rest.
   void AddWave(std::vector<size_t> wave, int delegate) {
     std::vector<size_t> root(wave.size());
     std::iota(root.begin(), root.end(), size_t{0});
@@ -175,9 +174,9 @@ class Scheduler {
   std::span<Answer> answers_;
   std::vector<std::vector<size_t>> next_;
   std::vector<size_t> waits_for_;
-  std::vector<size_t> defined_;  // by value: its node
+  std::vector<size_t> defined_;  // by value: index of its node
   std::vector<bool> read_;       // by value: by a node, or as an output
-  std::vector<Numbers> ready_;   // those of nobody, of delegate 0, ...
+  std::vector<Numbers> ready_;   // without delegate, of delegate 0, ...
   Schedule schedule_;
 };
 

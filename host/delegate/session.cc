@@ -10,9 +10,9 @@ namespace {
 
 constexpr size_t kMostNotices = 100;
 
-// What the delegate says of its outputs, against what the kernels say.
+// Compares output shapes of the delegate with those of the kernels.
 Status CheckShapes(const Inference& said, const fbx_call& call) {
-  if (!said.needed().empty()) return Invalid("it asks for the value of an input");
+  if (!said.needed().empty()) return Invalid("infer requires the value of an input");
   for (uint32_t i = 0; i < call.output_count; ++i) {
     const Type& type = said.types()[i];
     if (type.dtype == DType::kNone) continue;
@@ -51,14 +51,13 @@ void Session::Compile(std::span<const size_t> numbers) {
   if (compiled) ReleaseModel(numbers);
 }
 
-// Delegates have packed what they compute with, or found it packed: the pages of the model that were looked
-// at for that need not stay.
+// Delegates have packed their weights or found them in the cache, so the pages of the model are not needed.
 void Session::ReleaseModel(std::span<const size_t> numbers) const {
   for (const size_t part : numbers) {
     const Function& function = *parts_[part]->function;
     for (ValueId id = 0; id < function.value_count(); ++id) {
       const Buffer& data = function.value(id).data;
-      if (data && data.file() != nullptr) return data.ReleaseFile();  // in which all other constants are
+      if (data && data.file() != nullptr) return data.ReleaseFile();  // it holds all other constants too
     }
   }
 }

@@ -137,10 +137,10 @@ TEST(Refusals, WhatIsMissingOfTheVariablesIsSaidFirst) {
   for (const std::string& file : {data, index, model + "/saved_model.pb"})
     EXPECT_EQ(replaced(file, pointer),
               "fusebox: " + file +
-                  ": a Git LFS pointer instead of the file itself; fetch the file with "
+                  ": is a Git LFS pointer; fetch the file with "
                   "`git lfs pull`\n");
   std::ofstream(Path("model.h5")) << pointer;
-  EXPECT_THAT(Refusal(Path("model.h5")), HasSubstr("model.h5: a Git LFS pointer instead"));
+  EXPECT_THAT(Refusal(Path("model.h5")), HasSubstr("model.h5: is a Git LFS pointer"));
   fs::remove_all(folder);
   const std::string none = Refusal(model);
   EXPECT_THAT(none, HasSubstr(": no variables folder, or an empty one, but variable "));

@@ -95,7 +95,7 @@ TEST_F(Claims, DoNotReachControlFlowStateNorShapeArithmetic) {
   main_.value(kept).is_variable = true;
   main_.AddNode(Op::kAdd, {x, kept}, {F32()});
   main_.AddNode(Op::kAdd, {x, x}, {F32()});
-  const std::string shapes = "shape arithmetic, done while planning", control = "control flow is the host's";
+  const std::string shapes = "shape arithmetic, done while planning", control = "control flow runs on the host";
   EXPECT_THAT(Reasons(), ElementsAre(shapes, shapes, "taken", "random", control, control,
                                      "it works on a variable", "taken"));
 }

@@ -68,7 +68,7 @@ TEST(Config, RefusesOptionsThatNoAttributeCanHold) {
 TEST(Config, RefusesTextThatIsNoObject) {
   EXPECT_EQ(Complaint("[]"), "fusebox.json:1:1: expected object, not []");
   for (const char* blank : {"", " \n"})
-    EXPECT_EQ(Complaint(blank), "fusebox.json:1:1: it is empty, where JSON is expected");
+    EXPECT_EQ(Complaint(blank), "fusebox.json:1:1: empty file, expected JSON");
   EXPECT_THAT(Complaint("{"), HasSubstr("fusebox.json:1:2: syntax error"));
   EXPECT_THAT(Complaint(std::string(5000, '[')), HasSubstr("fusebox.json"));
 }
