@@ -9,7 +9,7 @@
 namespace fusebox {
 namespace {
 
-// Why a kernel declined, or empty when it did not.
+// Why a kernel declined; nothing: it accepted.
 std::optional<std::string> Declines(const KernelRef& candidate, const fbx_node& node) {
   HostCall call(*candidate.plugin, &SerialServices());
   const fbx_status status = candidate.kernel->supports(call.abi(), &node);
@@ -33,15 +33,15 @@ std::unexpected<Error> NoKernel(const Registry& registry, const Function& functi
   std::string message = fmt::format("no kernel for {}{}", op, OperandTypes(function, node));
   if (!declined.empty()) message += fmt::format("; declined by {}", fmt::join(declined, "; "));
   if (const auto who = registry.WhoProvides(kind, op); !who.empty()) {
-    message += fmt::format("; promised by {}", fmt::join(who, ", "));
+    message += fmt::format("; listed in the manifest of {}", fmt::join(who, ", "));
   }
   if (node.fused != nullptr && !node.fused->plugin.empty()) {
-    message += fmt::format("; made by plugin {} {} (rule {})", node.fused->plugin, node.fused->plugin_version,
-                           node.fused->rule);
+    message += fmt::format("; fused by plugin {} {} (rule {})", node.fused->plugin,
+                           node.fused->plugin_version, node.fused->rule);
   }
   if (declined.empty() && (kind == FBX_OP_CUSTOM || node.fused != nullptr)) {
     const auto places = registry.searched();
-    message += places.empty() ? std::string("; no place was searched for plugins")
+    message += places.empty() ? std::string("; no directory was searched for plugins")
                               : fmt::format("; plugins were searched in {}", fmt::join(places, ", "));
   }
   return Unsupported(std::move(message));
@@ -59,7 +59,7 @@ Result<KernelRef> ChooseKernel(Registry& registry, const Function& function, con
   const fbx_op_kind kind = custom ? FBX_OP_CUSTOM : FBX_OP_BUILTIN;
   const std::string_view op = custom ? std::string_view(node.name) : Name(node.op);
   if (Info(node.op).code < 0) {
-    return Unsupported(fmt::format("{}{} is an op of the source model, which nothing runs", op,
+    return Unsupported(fmt::format("{}{} is an op of the source model without a TFLite equivalent", op,
                                    node.name.empty() ? "" : " " + node.name));
   }
   std::vector<std::string> declined;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node computes, asked of its kernel: who runs it, result types, and values on constants.
+// Evaluation of nodes outside a session: kernel choice, type inference, constant folding. Stateless.
 //
-// Everything here is stateless and works outside any session; the planner and the executor use the same
-// pieces (HostCalls, Inference, Block, the resize extension) inside one.
+// The planner and the executor share the parts HostCalls, Inference, Block and the resize extension.
 #pragma once
 
 #include <memory>
@@ -19,28 +18,28 @@
 
 namespace fusebox {
 
-// Heap memory, 64-byte aligned, with 16 readable bytes behind it. It grows and never shrinks.
+// Heap memory, 64-byte aligned, followed by 16 readable bytes. It grows and never shrinks.
 class Block {
  public:
   Block() = default;
   Block(const Block&) = delete;
   ~Block();
-  // At least `bytes`; what it held is lost when it has to grow. True when the address changed.
+  // Reserves at least `bytes`; growing discards the contents. True if the address changed.
   bool Reserve(size_t bytes);
   std::byte* data() const { return data_; }
   size_t capacity() const { return capacity_; }
 
  private:
-  void* memory_ = nullptr;  // as malloc gave it
+  void* memory_ = nullptr;  // from malloc
   std::byte* data_ = nullptr;
   size_t capacity_ = 0;
 };
 
-// The memory of a tensor whose type changes: results that kernels size, values that control flow carries. The
-// tensor points into it.
+// Memory of a tensor whose type changes: results that kernels size, values of control flow. The tensor points
+// into it.
 class Growable {
  public:
-  // Gives `tensor` those dims and memory of `bytes`.
+  // Sets the dims of `tensor` and gives it `bytes` of memory.
   void Resize(fbx_tensor& tensor, const int64_t* dims, int32_t rank, size_t bytes);
   // Makes `tensor` a copy of `from`, data included.
   void Assign(fbx_tensor& tensor, const fbx_tensor& from);
@@ -50,23 +49,23 @@ class Growable {
   std::vector<int64_t> dims_;
 };
 
-// The hosts that the plugins see during calls of one owner (a session, an evaluation), one per plugin.
+// The fbx_hosts for calls of one owner (a session, an evaluation), one per plugin.
 class HostCalls {
  public:
   explicit HostCalls(const Services& services) : services_(services) {}
   HostCall& For(const LoadedPlugin&);
-  void DropDiags();  // what succeeding calls had to say
+  void DropDiags();  // diagnostics of successful calls
 
  private:
   const Services& services_;
   std::vector<std::unique_ptr<HostCall>> calls_;
 };
 
-// Services of a call outside any session: fusebox.threads/1 that runs serially, and fusebox.resize/1.
+// Services of a call outside a session: serial fusebox.threads/1, and fusebox.resize/1.
 const Services& SerialServices();
 
-// fusebox.resize/1 finds whom to ask through the node: every node that a kernel is invoked with is one of
-// these.
+// Implements fusebox.resize/1 for one owner. Kernels are invoked only with ResizableNodes, through which the
+// extension finds its Resizer.
 class Resizer {
  public:
   virtual ~Resizer() = default;
@@ -75,76 +74,75 @@ class Resizer {
 struct ResizableNode {
   fbx_node abi;
   Resizer* resizer;
-  size_t index;  // handed back to the resizer
+  size_t index;  // argument for the resizer
 };
 const fbx_resize& ResizeApi();
 
-// Bytes that a value of this type takes in memory: ByteSize, and 8 per element of a resource. Nothing for
-// strings and types that are not static.
+// Bytes of a value of this type in memory: ByteSize, and 8 per element of a resource. Nothing for strings and
+// types that are not static.
 std::optional<size_t> StorageSize(const Type&);
 Type TypeOf(const fbx_tensor&);
 
-// Where a kernel's infer leaves its answer.
+// Receives the results of a kernel's infer.
 class Inference {
  public:
-  Inference(size_t results, std::vector<Type>& types);  // there; what it held is lost
+  Inference(size_t results, std::vector<Type>& types);  // clears `types`
   const fbx_infer* abi() const { return &abi_; }
-  const std::vector<Type>& types() const { return types_; }        // dtype NONE: not answered
-  const std::vector<uint32_t>& needed() const { return needed_; }  // operands whose values it asked for
+  const std::vector<Type>& types() const { return types_; }        // dtype NONE: not set
+  const std::vector<uint32_t>& needed() const { return needed_; }  // operands of needs_value
 
  private:
   static void Set(const fbx_infer*, uint32_t, fbx_dtype, const int64_t*, int32_t) noexcept;
   static void NeedsValue(const fbx_infer*, uint32_t) noexcept;
-  fbx_infer abi_;  // first: the callbacks find the object by it
+  fbx_infer abi_;  // first: callbacks cast from it
   std::vector<Type>& types_;
   std::vector<uint32_t> needed_;
 };
-// Asks the kernel. Error: the kernel's, an answer that is missing, or a shape that is not one.
+// Calls infer. Error: from the kernel, a missing result, or an invalid shape.
 Status CallInfer(const fbx_kernel&, HostCall&, const fbx_node&, Inference&);
-// Dimension by dimension, what is known of two descriptions of one type; nothing when they contradict each
-// other.
+// Merges two descriptions of one type, dimension by dimension. Nothing: they contradict.
 std::optional<Type> Refine(const Type& a, const Type& b);
 
-// How many of the node's results are its own; the final states of its state operands follow.
+// Number of results without the final states, which follow.
 size_t ProperResults(const Node&);
 
-// The kernel that will run the node: the first of Registry::KernelsFor whose supports() accepts. Error: none
-// does, with every candidate's reason, who promises the op, and (for a custom op) where plugins were
-// searched. Host ops (control flow, variables) have no kernel: Has(op, kHost).
+// The kernel for the node: the first of Registry::KernelsFor whose supports() accepts it. Error: none does;
+// the message has each candidate's reason, the plugins that list the op, and (custom ops) the searched
+// directories. Host ops (control flow, variables) have no kernel: Has(op, kHost).
 Result<KernelRef> ChooseKernel(Registry&, const Function&, const Node&);
-// The same with a view of the node that the caller has.
+// Same, with an existing view of the node.
 Result<KernelRef> ChooseKernel(Registry&, const Function&, const Node&, const NodeView&);
 // Functions that a host op runs, in the order of its attributes: CALL {f}, IF {then, else}, WHILE {cond,
 // body}, CALL_ONCE {f}, STABLEHLO_COMPOSITE {body}. Error: an attribute or a function is missing.
 Result<std::vector<std::string>> Callees(const Module&, const Node&);
 
-// Result types of one node from its operand types; host ops from their functions. Where the kernel knows less
-// than the graph already says (a declared result type), the more precise of the two is kept; a contradiction
-// is an error.
+// Infers result types of one node from its operand types; of a host op from its functions. Merges them with
+// the declared types; a contradiction is an error.
 Status InferNode(Registry&, const Module&, Function&, const Node&);
-// All nodes in order, into called functions too (their input types become the call's, when all calls agree).
-// Nodes with no kernel keep their declared types. `changed` (may be null) tells whether any type got better.
+// Infers all nodes in order, called functions included. A function with a single call takes its input types
+// from the call; a loop body only if it returns the same types. Nodes without kernel keep their declared
+// types. `changed` (may be null): whether any type changed.
 Status InferTypes(Registry&, Module&, Function&, bool* changed = nullptr);
 
-// The node's results on these operands (absent ones: empty Tensor). Pure nodes only; errors as the kernel
-// gives them.
+// Computes the node's results for these operands (absent ones: empty Tensor). Only pure nodes. Returns errors
+// of the kernel.
 Result<std::vector<Tensor>> Evaluate(Registry&, const Function&, const Node&,
                                      std::span<const Tensor> operands);
-// The same with a kernel that is known already.
+// Same, with a known kernel.
 Result<std::vector<Tensor>> Evaluate(const KernelRef&, HostCalls&, const Function&, const Node&,
                                      std::span<const Tensor> operands);
-// The value of SHAPE or RANK for an operand of this shape; the result's dtype says i32 or i64. Nothing for
-// other nodes and shapes.
+// The value of SHAPE or RANK for an operand of this shape; `result` is i32 or i64. Nothing for other nodes
+// and shapes.
 std::optional<Tensor> ShapeValue(const Node&, const Shape& operand, DType result);
 
 struct FoldOptions {
-  int64_t max_growth = 1 << 20;        // bytes a folded result may be larger than the operands it replaces
-  const Services* services = nullptr;  // what kernels see, with threads perhaps; null: SerialServices()
+  int64_t max_growth = 1 << 20;        // limit of result bytes minus operand bytes
+  const Services* services = nullptr;  // of the kernels' calls; null: SerialServices()
 };
-// Replaces pure nodes whose operands are all constant by their values, also SHAPE/RANK of a known shape;
-// drops dead pure nodes; frees intermediates as it goes. Returns how many nodes went away.
+// Replaces pure nodes with constant operands by their values, and SHAPE/RANK of a known shape. Removes dead
+// pure nodes and frees intermediates. Returns the number of removed nodes.
 Result<int> Fold(Registry&, Module&, Function&, const FoldOptions& = {});
-// Removes pure nodes whose results nobody reads, and with them what only they read.
+// Removes pure nodes whose results are not read, transitively.
 int RemoveDead(Function&);
 
 }  // namespace fusebox

@@ -9,7 +9,7 @@
 namespace fusebox {
 namespace {
 
-// One kernel run on its own, from init to free.
+// Runs one kernel from init to free.
 class Evaluation final : public Resizer {
  public:
   Evaluation(const KernelRef& kernel, HostCall& call, const Function& function, const Node& node)
@@ -67,7 +67,7 @@ class Evaluation final : public Resizer {
     std::vector<Type> types;
     Inference inference(node_.results.size(), types);
     FUSEBOX_TRY(CallInfer(kernel_, call_, *view_.abi(), inference));
-    if (!inference.needed().empty()) return Internal("infer asks for a value that it has");
+    if (!inference.needed().empty()) return Internal("infer requires a value that is known");
     memory_.resize(node_.results.size());
     for (uint32_t i = 0; i < memory_.size(); ++i) {
       if (node_.results[i] == kNoValue) continue;
@@ -95,7 +95,7 @@ class Evaluation final : public Resizer {
   }
 
   struct Slots {
-    fbx_plan plan;  // first: the callbacks find the object by it
+    fbx_plan plan;  // first: callbacks cast from it
     std::deque<Block> blocks;
     std::vector<void*> pointers;
   };
@@ -125,7 +125,7 @@ class Evaluation final : public Resizer {
     FUSEBOX_TRY(Check(kernel_.invoke(call_.abi(), instance_, state_, &node.abi)));
     for (size_t i = 0; i < memory_.size(); ++i) {
       if (node_.results[i] != kNoValue && memory_[i] == nullptr) {
-        return Internal(fmt::format("plugin {}: result {} was never given a size", call_.plugin().id(), i));
+        return Internal(fmt::format("plugin {}: result {} was not resized", call_.plugin().id(), i));
       }
     }
     return {};
@@ -147,14 +147,14 @@ class Evaluation final : public Resizer {
 
 Result<std::vector<Tensor>> Evaluate(const KernelRef& kernel, HostCalls& calls, const Function& function,
                                      const Node& node, std::span<const Tensor> operands) {
-  if (!StateOperands(node.op).empty()) return Unsupported("an op with state has no value of its own");
+  if (!StateOperands(node.op).empty()) return Unsupported("an op with state has no constant value");
   return Evaluation(kernel, calls.For(*kernel.plugin), function, node).Run(operands);
 }
 
 Result<std::vector<Tensor>> Evaluate(Registry& registry, const Function& function, const Node& node,
                                      std::span<const Tensor> operands) {
   if (Has(node.op, kHost))
-    return Unsupported(fmt::format("{} has no value outside a session", Name(node.op)));
+    return Unsupported(fmt::format("{} cannot be evaluated outside a session", Name(node.op)));
   FUSEBOX_ASSIGN(const KernelRef kernel, ChooseKernel(registry, function, node));
   HostCalls calls(SerialServices());
   return Evaluate(kernel, calls, function, node, operands);

@@ -8,7 +8,7 @@ namespace fusebox {
 namespace {
 
 constexpr int64_t kStep = 5040;             // divisible by common strides and blocks
-constexpr int64_t kHuge = kStep * 106'000;  // beyond any clamp, and still an i32
+constexpr int64_t kHuge = kStep * 106'000;  // above any clamp, within i32
 constexpr size_t kMostSymbols = 24, kMostCoupled = 8;
 
 class Fitter {
@@ -24,7 +24,7 @@ class Fitter {
 
  private:
   using Row = std::vector<int64_t>;
-  using Group = uint32_t;  // symbols that only change together, a bit for each
+  using Group = uint32_t;  // symbols that only change together, a bit each
 
   static size_t Lowest(Group group) { return static_cast<size_t>(std::countr_zero(group)); }
   int64_t Base(size_t k) const { return base_[Lowest(groups_[k])]; }
@@ -40,7 +40,7 @@ class Fitter {
   }
   std::optional<Row> At(Group group, int64_t size) const { return At(With(group, size, base_)); }
 
-  // An op that runs at sizes that all differ couples none.
+  // An op that runs with all sizes different couples no symbols.
   bool FindGroups() {
     for (size_t i = 0; i < n_; ++i) groups_.push_back(Group{1} << i);
     auto row = At(Spread());
@@ -72,7 +72,7 @@ class Fitter {
     return false;
   }
 
-  // Each number is taken to rise with one group, or with none.
+  // Assumes that each number grows with one group, or with none.
   bool FindSlopes() {
     group_of_.assign(first_.size(), groups_.size());
     for (const int64_t number : first_)
@@ -91,7 +91,7 @@ class Fitter {
     return true;
   }
 
-  // Small sizes, rising and falling ones, some that nothing divides, negative ones, and huge ones.
+  // Checks small, rising, falling, indivisible, negative and huge sizes.
   bool Check() {
     for (const int64_t all : {0, 1, 2, 3, 5, 12}) Compare([&](size_t) { return all; });
     Compare([&](size_t k) { return 97 + static_cast<int64_t>(k); });
@@ -120,8 +120,8 @@ class Fitter {
     return row.has_value();
   }
 
-  // Which symbol of a group a number is: the one that it follows down to 1; else one that the op rejects at 1
-  // beside larger ones; else all of them, broadcast.
+  // Finds the symbol of a group: the one that the number follows down to 1; else one that the op rejects at 1
+  // with larger others; else all of them, broadcast.
   void Separate(size_t k) {
     std::vector<size_t> members, rigid;
     std::vector<std::vector<size_t>> followed(fits_.size());
@@ -149,7 +149,7 @@ class Fitter {
   const Sample& sample_;
   Row base_, first_;
   std::vector<Group> groups_;
-  std::vector<size_t> group_of_;  // by number; past the last: of none
+  std::vector<size_t> group_of_;  // by number; past the end: none
   std::vector<std::optional<Fit>> fits_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sizes the results of an op depend on, found by running it at several sizes. Knows no op and no graph.
+// Finds which sizes the results of an op depend on, by running it at several sizes. Independent of op and
+// graph.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +11,21 @@
 
 namespace fusebox {
 
-// The numbers that an op returns at these sizes of its symbols. Nothing: it rejects the sizes.
+// The numbers that an op returns for these sizes of its symbols. Nothing: it rejects the sizes.
 using Sample = std::function<std::optional<std::vector<int64_t>>(std::span<const int64_t> sizes)>;
-inline constexpr int64_t kNoNumber = INT64_MIN;  // in place of a number that is not known
+inline constexpr int64_t kNoNumber = INT64_MIN;  // an unknown number
 
-// One number: factor * symbol + offset. Several symbols: the size that they are broadcast to. No symbol: the
-// number was the same at all sizes.
+// One number: factor * symbol + offset. Several symbols: their broadcast size. No symbol: a constant number.
 struct Fit {
   std::vector<size_t> symbols;
   int64_t factor = 0, offset = 0;
 };
 
 // A fit for each number; nothing if the samples contradict every such form. Symbols that the op requires to
-// be equal count as one. Empty: the op does not run at enough sizes.
+// be equal count as one. Empty: the op runs at too few sizes.
 //
-// Sizes from 0 up to huge ones are sampled, so that an op that clamps or rounds does not pass for one that
-// does not. A number that never changes is a constant only if the op is monotonic in its sizes, as inferred
-// shapes are.
+// Samples range from 0 to huge sizes, so that clamping and rounding are detected. A number that never changes
+// is a constant only if the op is monotonic in its sizes, as inferred shapes are.
 std::vector<std::optional<Fit>> FitSizes(size_t symbols, const Sample&);
 
 }  // namespace fusebox

@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// How often each value is read, kept up to date while nodes go away.
+// Number of readers of each value, updated as nodes are removed.
 std::vector<int> CountReads(const Function& function) {
   std::vector<int> reads(static_cast<size_t>(function.value_count()));
   for (const auto& node : function.nodes) {
@@ -76,7 +76,7 @@ class Folder {
     return Evaluate(kernel, calls_, function_, node, operands);
   }
 
-  // How many bytes the results may take.
+  // Limit of the results' bytes.
   int64_t Budget(const Node& node) const {
     int64_t budget = options_.max_growth;
     for (const ValueId id : node.operands) {
@@ -91,7 +91,7 @@ class Folder {
     return size <= Budget(node);
   }
 
-  // Looked at before anything is computed: a few bytes of a file may ask for terabytes.
+  // Checked before computing: a few bytes of a file may request terabytes.
   bool MayFit(const Node& node) {
     bool known = true;
     for (const ValueId id : node.results)
@@ -102,7 +102,7 @@ class Folder {
     for (const ValueId id : node.results) {
       if (id == kNoValue) continue;
       const Type& type = function_.value(id).type;
-      if (type.dtype == DType::kString) return false;  // no shape says how long strings are
+      if (type.dtype == DType::kString) return false;  // the shape does not determine the bytes
       if (!type.shape.is_static()) continue;
       const auto bytes = ByteSize(type);
       if (!bytes || static_cast<int64_t>(*bytes) > budget - size) return false;
@@ -119,7 +119,7 @@ class Folder {
       value.data = std::move(values[i].data);
     }
     for (const ValueId id : node.operands) {
-      // Nobody reads it any more: its memory goes at once, not when the function is compacted.
+      // No readers left: frees the memory now, not in Compact().
       if (id == kNoValue || --reads_[static_cast<size_t>(id)] > 0) continue;
       function_.value(id).data.Release();
       function_.value(id).data = Buffer();

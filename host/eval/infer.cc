@@ -9,22 +9,22 @@
 namespace fusebox {
 namespace {
 
-// Writes what was found to the node's results. `place` is for messages only.
+// Sets the types of the node's results. `place` is for messages.
 Status SetResults(Function& function, const Node& node, const std::vector<Type>& types) {
   for (size_t i = 0; i < types.size() && i < node.results.size(); ++i) {
     if (node.results[i] == kNoValue) continue;
     Type& declared = function.value(node.results[i]).type;
     auto refined = Refine(types[i], declared);
     if (!refined) {
-      return Invalid(fmt::format("{}: result {} is declared {} but computes {}", Describe(function, node), i,
-                                 ToString(declared), ToString(types[i])));
+      return Invalid(fmt::format("{}: result {} is declared {}, but infer returns {}",
+                                 Describe(function, node), i, ToString(declared), ToString(types[i])));
     }
     declared = *std::move(refined);
   }
   return {};
 }
 
-// What two branches agree on.
+// The common part of the types of two branches.
 Type Common(const Type& a, const Type& b) {
   if (a.dtype != b.dtype || !a.shape.ranked() || !b.shape.ranked() || a.shape.rank() != b.shape.rank())
     return {a.dtype, Shape()};
@@ -67,7 +67,7 @@ Status InferHostNode(const Module& module, Function& function, const Node& node)
 }
 
 Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& node) {
-  // Behind a node that nothing is known of (a source op without translation) there is nothing to infer from.
+  // An operand without a type (from a source op without translation) prevents inference.
   for (ValueId v : node.operands)
     if (v != kNoValue && function.value(v).type.dtype == DType::kNone) return {};
   const NodeView view(function, node);
@@ -85,7 +85,7 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
   return SetResults(function, node, types);
 }
 
-// Infers a whole module from one function down. Types of a callee's inputs come from its only call.
+// Infers a module from one function down. Inputs of a callee with a single call get the types of the call.
 class Inferrer {
  public:
   Inferrer(Registry& registry, Module& module) : registry_(registry), module_(module) {
@@ -95,8 +95,7 @@ class Inferrer {
   }
 
   Status Run(Function& function, int depth = 0) {
-    if (depth > kMaxDepth)
-      return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
+    if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls nest too deeply", function.name));
     for (const auto& node : function.nodes) {
       FUSEBOX_TRY(IntoCallees(function, *node, depth).At(fmt::format("function {}", function.name)));
       if (Has(node->op, kHost)) {
@@ -127,7 +126,7 @@ class Inferrer {
     return {};
   }
 
-  // Operand types become input types where they do not contradict.
+  // Refines input types by operand types unless they contradict.
   static void Pass(const Function& function, const Node& node, size_t first, Function& callee) {
     for (size_t i = 0; i < callee.inputs.size() && i + first < node.operands.size(); ++i) {
       const ValueId id = node.operands[i + first];
@@ -137,7 +136,7 @@ class Inferrer {
     }
   }
 
-  // A loop's functions may take the types of the first iteration only if the body gives the same types back.
+  // A loop's functions take the types of the first iteration only if the body returns the same types.
   Status IntoLoop(Function& function, const Node& node, Function& cond, Function& body, int depth) {
     bool stable = false;
     if (calls_[body.name] == 1) {

@@ -18,7 +18,7 @@ Inference::Inference(size_t results, std::vector<Type>& types)
 void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims,
                     int32_t rank) noexcept {
   auto& self = *const_cast<Inference*>(reinterpret_cast<const Inference*>(abi));
-  // What cannot be right counts as not said, and is refused as that.
+  // Ignores an invalid result, which AskInfer then reports as missing.
   if (result >= self.types_.size() || rank > kMostDims || (rank > 0 && dims == nullptr)) return;
   if (dtype <= FBX_DTYPE_NONE || dtype > FBX_VARIANT) return;
   Type& type = self.types_[result];
@@ -37,7 +37,7 @@ Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
   for (size_t i = 0; i < inference.types().size(); ++i) {
     const Type& type = inference.types()[i];
     if (type.dtype == DType::kNone && inference.needed().empty() && i < node.result_count) {
-      return Internal(fmt::format("plugin {}: infer says nothing of result {}", call.plugin().id(), i));
+      return Internal(fmt::format("plugin {}: infer does not set result {}", call.plugin().id(), i));
     }
     for (const int64_t dim : type.shape.dims()) {
       if (dim < Shape::kUnknown)
@@ -46,7 +46,7 @@ Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
   }
   for (const uint32_t operand : inference.needed()) {
     if (operand >= node.operand_count) {
-      return Internal(fmt::format("plugin {}: infer asks for operand {} of {}", call.plugin().id(), operand,
+      return Internal(fmt::format("plugin {}: infer requires operand {} of {}", call.plugin().id(), operand,
                                   node.operand_count));
     }
   }

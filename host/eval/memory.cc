@@ -17,7 +17,7 @@ bool Block::Reserve(size_t bytes) {
   capacity_ = 0;
   constexpr size_t kAround = kOverread + kAlignment;
   if (bytes > SIZE_MAX - kAround) throw std::bad_alloc();
-  // Aligned by hand, since malloc is quicker than what aligns.
+  // Aligned by hand: malloc is faster than aligned_alloc.
   memory_ = std::malloc(bytes + kAround);
   if (memory_ == nullptr) throw std::bad_alloc();
   const auto address = reinterpret_cast<uintptr_t>(memory_);
@@ -30,7 +30,7 @@ bool Block::Reserve(size_t bytes) {
 void Growable::Resize(fbx_tensor& tensor, const int64_t* dims, int32_t rank, size_t bytes) {
   memory_.Reserve(bytes);
   dims_.assign(dims, dims + rank);
-  dims_.reserve(1);  // a scalar's dims are not null either
+  dims_.reserve(1);  // non-null dims for a scalar too
   tensor.dims = dims_.data();
   tensor.rank = rank;
   tensor.data = memory_.data();

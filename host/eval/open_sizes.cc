@@ -7,10 +7,10 @@
 namespace fusebox {
 namespace {
 
-constexpr size_t kMostNodes = 1'000'000;  // of loops and branches, each time that one is walked
-constexpr int kRounds = 4;                // of a loop, until what still changes is taken to change always
+constexpr size_t kMostNodes = 1'000'000;  // of loops and branches, per walk
+constexpr int kRounds = 4;                // of a loop; what still changes then is taken as changing always
 
-// Nothing if it overflows, or would at the sizes that are sampled.
+// Nothing if it overflows, now or at the sampled sizes.
 std::optional<Size> Scaled(Size size, int64_t factor, int64_t offset) {
   if (__builtin_mul_overflow(size.factor, factor, &size.factor) ||
       __builtin_mul_overflow(size.offset, factor, &size.offset) ||
@@ -76,7 +76,7 @@ Size OpenSizes::Own(const Function& f, ValueId v, int64_t axis) {
   return it->second;
 }
 
-// Of sizes that are broadcast, those of 1 do not count, and a larger number is the result.
+// Of broadcast sizes, 1 is dropped, and a larger number is the result.
 Size OpenSizes::Join(const Sizes& sizes) {
   std::set<Size> open;
   for (const Size& size : sizes) {
@@ -130,7 +130,7 @@ void OpenSizes::Walk(const Function& f, Frame& frame) {
       result->ints = In(f, frame, first).dims;
     else if (!Has(node->op, kHost) && Info(node->op).code >= 0) Kernel(f, frame, *node);
     if (depth_ == Depth::kIntegers) continue;
-    // A list of a tensor's rows has its dimensions.
+    // A list of a tensor's rows has the dimensions of the tensor.
     if (node->is(Op::kTensorListFromTensor)) result->dims = In(f, frame, first).dims;
     const auto& list = node->is(Op::kTensorListGetItem) ? In(f, frame, first).dims : std::nullopt;
     if (list && !list->empty()) result->dims = Sizes(list->begin() + 1, list->end());
@@ -157,12 +157,12 @@ void OpenSizes::Kernel(const Function& f, Frame& frame, const Node& node) {
   if (!sampled) return;
   if (dims && !FollowDims(f, frame, node, **sampled, depth_ == Depth::kAll))
     FollowDims(f, frame, node, **sampled, true);
-  // Where data are picked, constants say which; else they may be data too.
+  // An op that selects data needs its constants as they are; otherwise they may be labeled too.
   if (integers && !FollowIntegers(f, frame, node, **sampled, false))
     FollowIntegers(f, frame, node, **sampled, true);
 }
 
-// Sizes that are given may tell all, whatever the shapes of the operands.
+// The values of the operands may determine the result dims, whatever the operand shapes.
 bool OpenSizes::FollowDims(const Function& f, Frame& frame, const Node& node, SampledNode& sampled,
                            bool shapes) {
   std::vector<Known> operands;
@@ -191,9 +191,8 @@ bool OpenSizes::FollowDims(const Function& f, Frame& frame, const Node& node, Sa
   return all;
 }
 
-// Labels in place of numbers show which numbers reach the result. An op that needs the values of its
-// constants (`labeled` is false) runs with those. A value that never changes proves nothing: it may come from
-// a comparison.
+// Labels instead of numbers show which numbers reach the result. An op that needs the values of its constants
+// runs with those (`labeled` is false). A value that never changes is ignored: it may come from a comparison.
 bool OpenSizes::FollowIntegers(const Function& f, Frame& frame, const Node& node, SampledNode& sampled,
                                bool labeled) {
   Sizes labels;

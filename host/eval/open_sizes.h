@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that are known at run time only, as functions of other sizes. Each kernel infers at several sizes,
-// and the results show which size depends on which.
+// Expresses sizes that are known only at run time as functions of other sizes. Each kernel infers at several
+// sizes, and the results show which size depends on which.
 //
-// Integers that are computed from shapes are followed the same way. Loops and branches are walked too: if the
-// body of a loop returns a size as it came in, that size is the one that the loop starts with.
+// Integers computed from shapes are followed in the same way, also through loops and branches: if the body of
+// a loop returns a size unchanged, it is the size that the loop starts with.
 #pragma once
 
 #include <map>
@@ -16,25 +16,25 @@ namespace fusebox {
 struct SizeSymbol {
   ValueId value = kNoValue;  // a dimension of this value of the outermost function
   int64_t axis = 0;
-  Sizes joined;                              // or what these sizes are broadcast to
-  std::optional<Size> start = {}, end = {};  // or what a loop carries and changes: before it and after it
+  Sizes joined;                              // or the broadcast of these sizes
+  std::optional<Size> start = {}, end = {};  // or a size that a loop changes: before and after it
 };
 
 class OpenSizes {
  public:
   enum class Depth {
     kAll,      // every node, loops and branches
-    kIntegers  // nodes that compute integers from shapes or use them; other dimensions are taken as they are
+    kIntegers  // nodes that compute integers from shapes or use them; other dimensions stay
   };
   OpenSizes(Registry&, const Module&, const Function&, Depth);
 
-  // Of a value of the function or of one that it runs; nothing where the rank is not known.
+  // Dims of a value of the function or of a called function; nothing if the rank is unknown.
   std::optional<Sizes> Dims(const Function&, ValueId);
   const SizeSymbol& symbol(const Size& s) const { return symbols_[static_cast<size_t>(s.symbol)]; }
   // The sizes in terms of the function's own dimensions, before or after the loop that changes them. Nothing
-  // if one of them depends on anything else.
+  // if one depends on anything else.
   std::optional<Sizes> Outside(const Sizes&, bool after);
-  // The values whose dimensions the size is made of.
+  // Appends the values whose dimensions determine the size.
   void CollectValues(const Size&, std::set<ValueId>&) const;
 
  private:
@@ -66,12 +66,12 @@ class OpenSizes {
   std::map<Sizes, Size> joins_;
   std::map<const Function*, Frame> frames_;
   std::map<const Function*, const Node*> entries_;
-  std::set<const Function*> shared_;  // entered from several places: nothing is known inside
-  size_t nodes_ = 0;                  // walked, but for the function's own
+  std::set<const Function*> shared_;  // called from several places: nothing is known inside
+  size_t nodes_ = 0;                  // walked, without the function's own
 };
 
-// Replaces integers by constants and refines dimensions, if partly known shapes determine them. Returns how
-// many.
+// Replaces integers by constants and refines dimensions if partly known shapes determine them. Returns the
+// number of changes.
 int FoldShapes(Registry&, const Module&, Function&);
 
 }  // namespace fusebox

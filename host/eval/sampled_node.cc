@@ -18,7 +18,7 @@ std::vector<int64_t> At(const Sizes& all, std::span<const int64_t> sizes) {
   return out;
 }
 
-// The same tensor, as far as a kernel can tell without its data, or with them where they are constant.
+// Whether a kernel cannot distinguish the tensors: without data, or with data if they are constant.
 bool AreAlike(const Function& f, ValueId a, const Function& g, ValueId b) {
   if (a == kNoValue || b == kNoValue) return a == b;
   const Value &x = f.value(a), &y = g.value(b);
@@ -125,7 +125,7 @@ std::optional<SampledNode::Row> SampledNode::Infer(std::span<const int64_t> size
   return row;
 }
 
-// Only where the results have their declared shapes: what is computed stays small.
+// Only if the results have their declared shapes, which limits their size.
 std::optional<SampledNode::Row> SampledNode::Compute(std::span<const int64_t> sizes) {
   const auto row = Infer(sizes);
   Row declared;

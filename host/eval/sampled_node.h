@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node at several sizes of its operands: what its results' sizes and integers are made of.
+// Samples one node at several sizes of its operands, to fit the sizes and integers of its results.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@
 
 namespace fusebox {
 
-// symbol * factor + offset; a number where factor is 0. Equal sizes compare equal.
+// symbol * factor + offset; a number if factor is 0. Equal sizes compare equal.
 struct Size {
   int32_t symbol = 0;
   int64_t factor = 0, offset = 0;
@@ -20,7 +20,7 @@ struct Size {
 };
 using Sizes = std::vector<Size>;
 
-// What is known of a tensor: its dimensions, and its integers where they are few.
+// Known facts of a tensor: its dimensions, and its integers if they are few.
 struct KnownSizes {
   std::optional<Sizes> dims, ints;
   bool operator==(const KnownSizes&) const = default;
@@ -31,7 +31,7 @@ std::vector<int64_t> IntegersIn(const Type&, const Buffer&);
 
 using Fits = std::vector<std::optional<Fit>>;
 
-// What nodes were found to compute: models repeat the same few forms of shape arithmetic thousands of times.
+// Cache of fits: models repeat the same few forms of shape arithmetic thousands of times.
 class SampledForms {
  public:
   SampledForms() : calls_(SerialServices()) {}
@@ -44,23 +44,24 @@ class SampledForms {
     std::vector<KnownSizes> operands;
     Fits fits;
   };
-  static constexpr size_t kMost = 16;  // of an op, the last ones
+  static constexpr size_t kMost = 16;  // per op, the most recent
   std::map<std::pair<Op, bool>, std::deque<Form>> forms_;
   HostCalls calls_;
 };
 
 class SampledNode {
  public:
-  // Error: no kernel. What is kept in `forms` refers to the function.
+  // Error: no kernel. Entries of `forms` refer to the function.
   static Result<std::unique_ptr<SampledNode>> Create(Registry&, SampledForms& forms, const Function&,
                                                      const Node&);
 
-  // Of each operand; of a constant nothing, whose own value counts then. Sets `symbols`, each with factor 1.
+  // Sets what is known of each operand; constants use their own value instead. Sets `symbols`, each with
+  // factor 1.
   void Show(std::vector<KnownSizes> operands);
   const Sizes& symbols() const { return symbols_; }
-  // For each result its rank, then its dimensions.
+  // The rank and dimensions of each result.
   Fits Shapes() { return Find(false); }
-  // The integers of all results, which have their declared shapes.
+  // The integers of all results, which must have their declared shapes.
   Fits Integers() { return Find(true); }
 
  private:
@@ -77,7 +78,7 @@ class SampledNode {
   const Node& node_;
   KernelRef kernel_;
   NodeView view_;
-  std::vector<KnownSizes> operands_;  // symbols are numbers of symbols_
+  std::vector<KnownSizes> operands_;  // symbols are indices into symbols_
   Sizes symbols_;
   std::vector<Buffer> buffers_;
 };

@@ -136,7 +136,7 @@ TEST(ThirdParty, TheManifestAloneNamesThePluginThatAFileNeeds) {
   ASSERT_FALSE(nothing);
   EXPECT_THAT(nothing.error().message, HasSubstr(kOp));
   EXPECT_THAT(nothing.error().message, HasSubstr("searched"));
-  EXPECT_THAT(nothing.error().message, Not(HasSubstr("made by plugin  ")));
+  EXPECT_THAT(nothing.error().message, Not(HasSubstr("fused by plugin  ")));
 }
 
 TEST(ThirdParty, TheCommandEndsWithTwoWithoutTheLibrary) {
