@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of fbx_builder. A rule may pass anything; nothing it passes is believed.
+// Implements fbx_builder. Arguments come from plugins, so all of them are validated.
 #include <cstring>
 
 #include "host/fusion/transaction.h"
@@ -27,13 +27,13 @@ struct BuilderFunctions {
     Transaction& t = Self(b);
     if (data) *data = nullptr;
     if (rank < 0 || rank > 8 || (rank > 0 && !dims) || !data) {
-      t.Refuse("a constant with a bad rank");
+      t.Refuse("a constant has an invalid rank");
       return FBX_NO_VALUE;
     }
     const Type type{static_cast<DType>(dtype), Shape(std::vector<int64_t>(dims, dims + rank))};
     const auto bytes = ByteSize(type);
     if (!bytes) {
-      t.Refuse("a constant of type " + ToString(type) + " cannot be made");
+      t.Refuse("a constant cannot have type " + ToString(type) + "");
       return FBX_NO_VALUE;
     }
     std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[*bytes + kOverread]());
@@ -42,7 +42,7 @@ struct BuilderFunctions {
       return FBX_NO_VALUE;
     }
     *data = memory.get();
-    // A stand-in of the right size until Finish copies what the rule wrote: values must not be read before.
+    // Placeholder data until Finish copies what the rule wrote. Values must not be read earlier.
     const ValueId v = t.function_->AddConst(
         type, Buffer(std::shared_ptr<const void>(memory.get(), [](const void*) {}), {memory.get(), *bytes}));
     t.constant_of_.emplace_back(v, t.constants_.size());
@@ -62,19 +62,20 @@ struct BuilderFunctions {
     Op emitted = Op::kCustom;
     if (kind == FBX_OP_BUILTIN) {
       const auto found = FindOp(op);
-      if (!found || Info(*found).code < 0) return t.Refuse("there is no builtin op " + op), FBX_INVALID;
+      if (!found || Info(*found).code < 0) return t.Refuse("unknown builtin op " + op), FBX_INVALID;
       if (Info(*found).effects == Effects::kControl)
-        return t.Refuse(op + " runs functions, which a rewrite does not have"), FBX_INVALID;
+        return t.Refuse(op + " calls functions, which a rewrite cannot emit"), FBX_INVALID;
       emitted = *found;
     }
     if (kind != FBX_OP_BUILTIN && (kind != FBX_OP_CUSTOM || op.empty()))
-      return t.Refuse("an op is a builtin or has a custom name"), FBX_INVALID;
+      return t.Refuse("an op must be builtin or have a custom name"), FBX_INVALID;
     if (operand_count > 1024 || result_count > 1024)
       return t.Refuse(op + " has too many operands or results"), FBX_INVALID;
     std::vector<ValueId> ins;
     for (uint32_t i = 0; i < operand_count; ++i) {
       if (operands[i] != FBX_NO_VALUE && !t.KnownValue(operands[i])) {
-        return t.Refuse(op + ": operand " + std::to_string(i) + " is no value of this rewrite"), FBX_INVALID;
+        return t.Refuse(op + ": operand " + std::to_string(i) + " is not a value of this rewrite"),
+               FBX_INVALID;
       }
       ins.push_back(operands[i] == FBX_NO_VALUE ? kNoValue : static_cast<ValueId>(operands[i]));
     }
@@ -93,7 +94,7 @@ struct BuilderFunctions {
   static void AttrBool(const fbx_builder* b, fbx_str key, int32_t v) noexcept { Set(b, key, v != 0); }
   static void AttrI64(const fbx_builder* b, fbx_str key, int64_t v) noexcept { Set(b, key, v); }
   static void AttrF64(const fbx_builder* b, fbx_str key, double v) noexcept { Set(b, key, v); }
-  // Where an op's option is an element type, our name of one ("i32") is that type.
+  // If an op's option is an element type, its name ("i32") becomes that type.
   static void AttrStr(const fbx_builder* b, fbx_str key, fbx_str v) noexcept {
     const Node* node = Self(b).Last();
     const auto dtype = node ? ParseDType(FromAbi(v)) : std::nullopt;
@@ -114,7 +115,7 @@ struct BuilderFunctions {
   }
   static void AttrCopy(const fbx_builder* b, const fbx_attrs* from, fbx_str key) noexcept {
     const AttrValue* value = from ? FromAbi(from).Find(FromAbi(key)) : nullptr;
-    if (!value) return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " is not there to copy");
+    if (!value) return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " to copy does not exist");
     Set(b, key, *value);
   }
 
@@ -124,7 +125,7 @@ struct BuilderFunctions {
     t.shown_.push_back(t.KnownValue(v)
                            ? std::make_unique<TensorView>(t.function_->value(static_cast<ValueId>(v)))
                            : std::make_unique<TensorView>());
-    t.shown_.back()->edit().name = {};  // the function's values move when more are added
+    t.shown_.back()->edit().name = {};  // adding values invalidates the function's names
     return t.shown_.back()->abi();
   }
 
@@ -132,7 +133,8 @@ struct BuilderFunctions {
     Transaction& t = Self(b);
     (void)t.Flush();
     if (index >= t.results_.size()) return t.Refuse("the composite has no result " + std::to_string(index));
-    if (!t.KnownValue(v)) return t.Refuse("result " + std::to_string(index) + " is no value of this rewrite");
+    if (!t.KnownValue(v))
+      return t.Refuse("result " + std::to_string(index) + " is not a value of this rewrite");
     t.results_[index] = static_cast<ValueId>(v);
   }
 

@@ -6,7 +6,7 @@
 namespace fusebox {
 namespace {
 
-// A value read from a resource variable that stayed mutable: constant at no time, and a rule must know.
+// A value read from a mutable resource variable: never constant.
 bool IsVariableRead(const Function& f, const Uses& uses, ValueId v) {
   const Node* producer = uses.producer(v);
   return (producer && producer->is(Op::kReadVariable)) || (!producer && f.value(v).is_variable);

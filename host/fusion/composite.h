@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A composite node as a rule sees it: the fbx_composite and everything it points to.
+// View of a composite node for rules: the fbx_composite and all data that it points to.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ using Operand = DeclaredRewrite::Operand;
 
 std::string Subject(int operand) { return "operand " + std::to_string(operand); }
 
-// Why the composite is not what the rule is for; nothing: it is.
+// Finds the first condition of a declared rule that a composite does not meet.
 class Conditions {
  public:
   Conditions(const DeclaredRewrite& rewrite, const Function& caller, const Node& composite)
@@ -104,7 +104,7 @@ class Replacement {
       const ValueId v = node.results[static_cast<size_t>(results[i])];
       const Type& is = function_->value(v).type;
       if (!Compatible(is, ResultType(i)))
-        return Invalid("result " + std::to_string(i) + " is " + ToString(is) + ", the composite gives " +
+        return Invalid("result " + std::to_string(i) + " is " + ToString(is) + ", the composite declares " +
                        ToString(ResultType(i)));
       function_->outputs.push_back(v);
     }
@@ -176,7 +176,7 @@ std::unique_ptr<Module> RewriteAsDeclared(const ManifestRule& rule, Registry& re
   auto built = Replacement(rule, registry, caller, composite).Build();
   report.outcome = built ? kFused : kError;
   if (built) return *std::move(built);
-  report.reasons.push_back("its replacement is refused: " + built.error().message);
+  report.reasons.push_back("the replacement is invalid: " + built.error().message);
   return nullptr;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that a manifest declares: the composite becomes one op, with no code of the plugin's.
+// Rules declared in a manifest: they replace a composite by one op, without plugin code.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,10 @@
 
 namespace fusebox {
 
-// A module whose one function is the replacement: the op, and a TRANSPOSE for each operand that is turned.
-// The result types are what the op's kernel says; of a custom op without a kernel here, what the composite
-// says. Null where it does not fit: report says why (outcome and reasons); else the outcome is kFused.
+// Builds the replacement as the one function of a module: the op, and a TRANSPOSE for each transposed
+// operand. The op's kernel infers the result types; for a custom op without kernel they are those of the
+// composite. Null: the rule does not apply or failed; `report` has outcome and reasons. Otherwise the outcome
+// is kFused.
 std::unique_ptr<Module> RewriteAsDeclared(const ManifestRule& rule, Registry& registry,
                                           const Function& caller, const Node& composite, RuleReport& report);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the functions from the outside in and offers each composite to its rules.
+// Visits all functions, outermost first, and tries the rules of each composite.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,7 +25,7 @@ std::vector<std::string> Texts(const std::vector<Diag>& diags) {
   return out;
 }
 
-// Runs one rule. Returns the replacement module; null: `report` has the reason.
+// Runs one rule. Returns the replacement module, or null with the reason in `report`.
 std::unique_ptr<Module> RunRule(const RuleRef& ref, Registry& registry, const Module& module,
                                 const Function& caller, const Node& node, RuleReport& report) {
   using enum RuleReport::Outcome;
@@ -39,19 +39,19 @@ std::unique_ptr<Module> RunRule(const RuleRef& ref, Registry& registry, const Mo
   if (status != FBX_OK) {
     if (const std::string refused = transaction.Refused(); !refused.empty())
       report.reasons.push_back(refused);
-    if (report.reasons.empty()) report.reasons.push_back("the rule gave no reason");
+    if (report.reasons.empty()) report.reasons.push_back("the rule returned no reason");
     return nullptr;
   }
   if (Status sound = transaction.Finish(); !sound) {
-    report.reasons.push_back("its replacement is refused: " + sound.error().message);
+    report.reasons.push_back("the replacement is invalid: " + sound.error().message);
     return nullptr;
   }
   report.outcome = kFused;
   return transaction.Take();
 }
 
-// The rule that needs no plugin: the composite becomes a custom op of its own name, attributes in a
-// FlexBuffer map.
+// The rule without plugin: the composite becomes a custom op of its name, with attributes in a FlexBuffer
+// map.
 std::unique_ptr<Module> ToCustomOp(const Function& caller, const Node& node) {
   auto module = std::make_unique<Module>();
   Function& f = module->Add("replacement");
@@ -86,14 +86,14 @@ class Fuser {
       if (!added) {
         Descend(*function, node);
       } else {
-        i += *added - 1;  // none at all: i + 1 is the node that moved up
+        i += *added - 1;  // no node was added: i + 1 is the node that moved up
       }
     }
     return {};
   }
 
-  // The composites inside a body are tried next. They see what is constant at this site, where no other site
-  // has the body.
+  // Queues the functions of the composite's body. If no other site has the body, constants of this site are
+  // bound in it.
   void Descend(const Function& caller, const Node& composite) {
     Function* const body = composite.body.empty() ? nullptr : module_.Find(composite.body);
     if (!body) return;
@@ -118,7 +118,7 @@ class Fuser {
   }
 
  private:
-  // Number of nodes that took the composite's place (none where a result is an operand); nothing: it stays.
+  // Number of nodes that replaced the composite (0 if results are operands); nothing: the body stays.
   Result<std::optional<size_t>> Site(Function& caller, size_t index) {
     const Node& node = *caller.nodes[index];
     SiteReport report{.function = caller.name, .location = node.location.name, .composite = node.name};
@@ -170,8 +170,7 @@ class Fuser {
     return (disproved ? "disproved: " : "") + last.reasons.front();
   }
 
-  // What a placeholder returns has the shapes of its constants, which say nothing of the op that takes its
-  // place.
+  // The results of a placeholder have the shapes of its constants, which do not apply to the replacement.
   void DropDeclaredShapes(Function& caller, const Node& composite) {
     const Function* const body = composite.body.empty() ? nullptr : module_.Find(composite.body);
     if (!body || !IsPlaceholder(module_, *body)) return;
@@ -180,7 +179,7 @@ class Fuser {
     }
   }
 
-  // Who will run what becomes a custom op of the composite's name: a plugin that is there and has the kernel.
+  // Records the plugin whose kernel runs a composite that became a custom op of its name.
   void CreditMaker(const Node& composite, const SiteReport& site, RuleReport& said) const {
     const auto kernels = registry_.KernelsFor(FBX_OP_CUSTOM, composite.name, 1);
     if (!kernels.empty()) {
@@ -189,8 +188,8 @@ class Fuser {
       said.plugin_version = manifest.version;
     } else if (const auto promised = registry_.WhoProvides(FBX_OP_CUSTOM, composite.name);
                !promised.empty()) {
-      Log("fusion").warn("{}: no plugin here has a kernel for {}; promised by {}", PlaceOf(site),
-                         composite.name, fmt::join(promised, ", "));
+      Log("fusion").warn("{}: no plugin here has a kernel for {}; listed in the manifest of {}",
+                         PlaceOf(site), composite.name, fmt::join(promised, ", "));
     }
   }
 
@@ -198,7 +197,7 @@ class Fuser {
     return site.location.empty() ? site.function : site.location;
   }
 
-  // What is an error of a rule is said at once, once for each; all else where reports are read.
+  // Logs each error of a rule once. Other outcomes are only in the report.
   void Add(RuleReport said, SiteReport& site) {
     if (said.outcome == RuleReport::Outcome::kError) {
       const std::string of =

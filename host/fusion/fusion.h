@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion: composites meet rules. find -> match -> rewrite (a transaction) -> validate -> approve -> apply ->
-// fold -> report
+// Fusion: replaces composites by the ops of rules. find -> match -> rewrite (a transaction) -> validate ->
+// approve -> apply -> fold -> report
 //
 // A rewrite builds a replacement Function with the composite's operands as inputs and its results as outputs.
-// Nothing of the module changes before the replacement is valid and approved; then it is inlined at the site
-// and folded at once, so that kernels see constant, already transformed weights. A composite that no rule
-// takes keeps its body; the composites inside that body are tried next.
+// The module changes only after the replacement is valid and approved. The replacement is then inlined and
+// folded, so kernels see constant, already transformed weights. A composite without matching rule keeps its
+// body, and the composites inside the body are tried next.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace fusebox {
 
-// What one rule said about one composite.
+// Result of one rule for one composite.
 struct RuleReport {
   std::string rule, plugin, plugin_version;
   enum class Outcome { kFused, kNotApplicable, kError, kDisproved } outcome = Outcome::kNotApplicable;
@@ -29,23 +29,22 @@ std::string_view Name(RuleReport::Outcome);
 struct SiteReport {
   std::string function, location, composite;
   bool fused = false;
-  std::vector<RuleReport>
-      rules;          // those that their manifest or plugin keeps from being asked, then in the order asked
-  std::string why;    // one line: what became of it
-  std::string proof;  // from approve: "f64, 12 cases, worst 3.1e-7"; empty: not asked
+  std::vector<RuleReport> rules;  // skipped rules (by manifest or plugin state), then the tried ones in order
+  std::string why;                // one line: the outcome
+  std::string proof;              // from approve: "f64, 12 cases, worst 3.1e-7"; empty: none
   std::vector<std::string> emitted;  // ops that replaced it, after folding
 };
 
-// A fused site before it is applied, for the proof. Operands that are constants at the site stand in
+// A fused site before it is applied, for verification. Operands that are constant at the site are in
 // `constants`.
 struct Candidate {
   const Module& module;
   const Node& composite;
-  const Function& body;            // what the composite is defined to compute
-  const Function& replacement;     // what the rule would put there, folded; the same inputs and outputs
-  const Module& scratch;           // holds `replacement` (and nothing else of the module)
+  const Function& body;            // defines the composite
+  const Function& replacement;     // from the rule, folded; same inputs and outputs
+  const Module& scratch;           // holds only `replacement`
   std::vector<Tensor> constants;   // per operand; empty data: not constant
-  std::vector<bool> used_results;  // results that somebody reads
+  std::vector<bool> used_results;  // results with readers
   fbx_tolerance tolerance;
 };
 struct Approval {
@@ -54,27 +53,25 @@ struct Approval {
 };
 
 struct FusionOptions {
-  // Asked before a replacement is applied; unset: approved.
+  // Called before a replacement is applied; unset: approved.
   std::function<Result<Approval>(const Candidate&)> approve;
-  // Keep the body of what becomes a custom op, and record it (Module::metadata "fusebox.fused", see
+  // Keeps the body of a composite that becomes a custom op, and records it (Module::metadata "fusebox.fused",
   // docs/format.md).
   enum class KeepBodies { kNone, kCustom, kAll } keep_bodies = KeepBodies::kNone;
-  // A composite with the attribute tfl_fusable_op = true that no rule takes becomes a custom op of its name
-  // (converter).
+  // A composite with tfl_fusable_op = true and no matching rule becomes a custom op of its name (converter).
   bool fusable_to_custom = false;
   // A replacement may hold custom ops for which no plugin here has a kernel (converter).
   bool kernels_elsewhere = false;
 };
 
-// Fuses every composite of `module` that a rule takes. Fails only when the module itself is broken.
+// Fuses every composite of `module` that has a matching rule. Fails only if the module itself is invalid.
 Result<std::vector<SiteReport>> Fuse(Module& module, Registry&, const FusionOptions& = {});
 
-// Is this body a placeholder: does it ignore all its inputs?
+// True if the body ignores all its inputs.
 bool IsPlaceholder(const Module&, const Function& body);
 
-// Fused ops in a file: metadata "fusebox.fused" (a FlexBuffer, see docs/format.md) says for each which plugin
-// and rule made it and which subgraph is its body. Record writes it from the nodes, Attach sets the nodes
-// from it after a Read.
+// Metadata "fusebox.fused" (a FlexBuffer, docs/format.md) stores for each fused op its plugin, rule and body
+// subgraph. RecordFused writes it from the nodes; AttachFused sets the nodes from it after a Read.
 void RecordFused(Module&);
 Status AttachFused(Module&);
 

@@ -21,10 +21,10 @@ Status AttachOne(Module& module, const std::string& key, const Attrs& record) {
                 body = record.i64("body", -1);
   const auto count = static_cast<int64_t>(module.functions.size());
   if (subgraph < 0 || subgraph >= count || body >= count)
-    return Invalid("entry " + key + ": there is no such subgraph");
+    return Invalid("entry " + key + ": no such subgraph");
   Function& function = *module.functions[static_cast<size_t>(subgraph)];
   if (op < 0 || op >= static_cast<int64_t>(function.nodes.size()))
-    return Invalid("entry " + key + ": there is no such operator");
+    return Invalid("entry " + key + ": no such operator");
   Node& node = *function.nodes[static_cast<size_t>(op)];
   node.fused = std::make_shared<const Provenance>(
       Provenance{record.str("plugin", ""), record.str("plugin_version", ""), record.str("rule", ""),
@@ -33,7 +33,7 @@ Status AttachOne(Module& module, const std::string& key, const Attrs& record) {
   if (body == subgraph) return Invalid("entry " + key + ": the body is the operator's own subgraph");
   const Function& kept = *module.functions[static_cast<size_t>(body)];
   if (kept.inputs.size() != node.operands.size() || kept.outputs.size() != node.results.size()) {
-    return Invalid("entry " + key + ": the body's arguments are not the operator's");
+    return Invalid("entry " + key + ": operator and body differ in the number of operands or results");
   }
   node.body = kept.name;
   return {};
@@ -74,12 +74,12 @@ Status AttachFused(Module& module) {
   bool bodies = false;
   for (const auto& [key, value] : all) {
     const auto* record = std::get_if<std::shared_ptr<const Attrs>>(&value);
-    if (!record || !*record) return Invalid(place + ": entry " + key + " is no map");
+    if (!record || !*record) return Invalid(place + ": entry " + key + " is not a map");
     FUSEBOX_TRY(AttachOne(module, key, **record).At(place));
     bodies = bodies || (*record)->i64("body", -1) >= 0;
   }
   if (!bodies) return {};
-  return Verify(module).At(place);  // bodies that lead back to their operator
+  return Verify(module).At(place);  // rejects cycles from a body to its operator
 }
 
 }  // namespace fusebox

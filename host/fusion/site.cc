@@ -12,7 +12,7 @@ Status CheckEmitted(Registry& registry, const Node& node) {
   const bool custom = node.is(Op::kCustom);
   const std::string op = custom ? node.name : std::string(Name(node.op));
   if (!custom) FUSEBOX_TRY(tflite::CheckOptions(node.op, node.attrs).At(op));
-  if (!node.raw_options.empty()) return {};  // bytes of the plugin's own
+  if (!node.raw_options.empty()) return {};  // format of the plugin
   return registry.CheckOptions(custom ? FBX_OP_CUSTOM : FBX_OP_BUILTIN, op, node.attrs);
 }
 
@@ -54,8 +54,7 @@ std::vector<bool> UsedResults(const Function& caller, const Node& composite) {
 
 namespace {
 
-// Ops that only bring a fused op's operands and results into shape. GATHER looks up, which may be what was
-// fused.
+// Ops that only move the data of a fused op's operands and results. Not GATHER: a lookup may be the fused op.
 bool MovesData(const Node& node) {
   return (Has(node.op, kMovesData) && !node.is(Op::kGather)) || node.is(Op::kFill) || node.is(Op::kCast);
 }
@@ -66,7 +65,7 @@ void Stamp(Function& replacement, const Node& composite, const RuleReport& rule)
   const auto provenance = std::make_shared<const Provenance>(
       Provenance{rule.plugin, rule.plugin_version, rule.rule, composite.name});
   for (auto& node : replacement.nodes) {
-    node->location = {};  // inlining puts the composite's before it
+    node->location = {};  // InlineAt prefixes the composite's
     node->location.layer = composite.location.layer;
     if (replacement.nodes.size() == 1 || !MovesData(*node)) node->fused = provenance;
   }
@@ -74,7 +73,7 @@ void Stamp(Function& replacement, const Node& composite, const RuleReport& rule)
 
 namespace {
 
-// The body with constants of the site bound in, its inputs and outputs in the order of the node's operands
+// The body with constants of the site bound, and with inputs and outputs in the order of the node's operands
 // and results.
 std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, const Function& replacement,
                                     const Node& node, std::string& why) {
@@ -87,7 +86,7 @@ std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, cons
                               : kept->inputs[static_cast<size_t>(at - replacement.inputs.begin())];
     if (input != kNoValue && std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
       inputs.push_back(input);
-    } else {  // computed or constant at the site, an operand that the op takes twice, or none
+    } else {  // computed or constant at the site, a repeated operand, or absent
       const Type type = operand == kNoValue ? Type{DType::kF32, Shape{0}} : replacement.value(operand).type;
       inputs.push_back(kept->AddValue(type, "unused"));
     }
@@ -104,7 +103,7 @@ std::unique_ptr<Function> ShapeBody(const Function& body, std::string name, cons
   for (ValueId result : node.results) {
     const auto at = std::find(replacement.outputs.begin(), replacement.outputs.end(), result);
     if (at == replacement.outputs.end()) {
-      why = "a result of the fused op is none of the body's";
+      why = "a result of the fused op is not a result of the body";
       return nullptr;
     }
     outputs.push_back(kept->outputs[static_cast<size_t>(at - replacement.outputs.begin())]);

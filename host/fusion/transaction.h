@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rewrite in progress: the fbx_builder that a rule talks to, and the replacement function it builds.
+// Transaction: a rewrite in progress. Implements the fbx_builder and holds the replacement function.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,12 @@ class Transaction {
   ~Transaction();
   const fbx_builder* abi() const { return &table_.builder; }
 
-  // What of the steps so far could not be done; empty: they all were.
+  // The first failed step; empty: none.
   std::string Refused();
-  // After the rule returned OK: every result set, types as the composite's, all ops known, the graph sound.
-  // What is wrong is said as the rule's fault.
+  // After the rule returned OK: requires every result set, the types of the composite, known ops, a valid
+  // graph. Errors are errors of the rule.
   Status Finish();
-  // The module whose first function is the replacement.
+  // The module; its first function is the replacement.
   std::unique_ptr<Module> Take() { return std::move(module_); }
 
  private:
@@ -35,7 +35,7 @@ class Transaction {
   };
   friend struct BuilderFunctions;
 
-  Status Flush();  // infers the node added last, now that its attributes are complete
+  Status Flush();  // infers the last node; its attributes are complete
   Status Infer(const Node&);
   fbx_value Add(ValueId id);
   void Refuse(std::string why);

@@ -9,8 +9,8 @@ namespace {
 
 size_t Padded(size_t bytes) { return (bytes + kOverread + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The start of the tightest gap that holds `request` between those of `placed` (sorted by offset) that are in
-// use when it is.
+// The start of the tightest gap for `request` between the placed requests (sorted by offset) with overlapping
+// lifetimes.
 size_t FindGap(const std::vector<const Request*>& placed, const Request& request) {
   const size_t bytes = Padded(request.bytes);
   size_t best = SIZE_MAX, best_gap = SIZE_MAX, end = 0;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a function and input shapes to steps over memory: analyze -> view -> shapes -> memory -> prepare ->
-// segment.
+// Planning: from a function and input shapes to steps with memory. analyze -> view -> shapes -> memory ->
+// prepare -> segment.
 //
-// Shapes are known only when inputs are, and sizes that hang on data (WHERE, a reshape to a computed shape)
-// only when the run reaches them. So a function is planned in segments: a segment goes as far as shapes are
-// known, and the next one is planned when the run gets there. Values of a segment live in one arena, which
-// later segments leave alone.
+// Shapes depend on the inputs, and some sizes on data (WHERE, a reshape to a computed shape). So a function
+// is planned in segments: a segment ends where shapes are unknown, and the next one is planned when the run
+// gets there. Values of a segment are in one arena, which later segments do not touch.
 #pragma once
 
 #include <climits>
@@ -22,56 +21,53 @@ namespace fusebox::plan {
 
 struct Code;
 
-// Who runs one node. Chosen once per Model; neither kernel nor callee: an op the executor does itself
-// (variables).
+// How one node runs. Chosen once per Model. Neither kernel nor callee: the executor runs the op (variables).
 struct Unit {
   KernelRef kernel;
-  bool only_infers = false;        // the kernel knows the op, but would not run this node: a delegate has to
-  const void* instance = nullptr;  // what the kernel's init made
+  bool only_infers = false;        // the kernel declines the node, only infers shapes: a delegate runs it
+  const void* instance = nullptr;  // from the kernel's init
   std::vector<const Code*>
       callees;             // functions to run: CALL {f}, IF {then, else}, WHILE {cond, body}, a body {body}
-  bool runs_body = false;  // a composite, or a fused op without kernel: callees[0] in its place
-  int part = -1;           // a PARTITION: its number; callees[0] runs where its delegate does not
+  bool runs_body = false;  // a composite, or a fused op without kernel: runs callees[0]
+  int part = -1;           // a PARTITION: its number; callees[0] runs if its delegate does not
 };
 
-// One operand that a node updates in place, and the value that names its final state.
+// An operand that a node updates in place, and the value of its final state.
 struct StateUse {
   size_t operand;
   ValueId from, to;
-  bool
-      copy;  // `from` is a constant, an input, or read later: its value is copied to the memory of `to` first
-  bool kept = false;  // `from` lives in a variable tensor: it is one, or what another op left in one
+  bool copy;          // `from` is a constant, an input, or read later: copy it to the memory of `to` first
+  bool kept = false;  // `from` is in a variable tensor: itself one, or left in one by another op
 };
 
-// Where a value comes from and goes to. Nodes by number, -1: none.
+// Definition and uses of a value. Nodes by index, -1: none.
 struct ValueUse {
   static constexpr int kAlways = INT_MAX;  // last use of an output
-  int defined = -1;                        // its node; none: constant, input or variable
+  int defined = -1;                        // index of its node; none: constant, input or variable
   int last_use = -1;                       // the last node that reads it
-  int output = -1;                         // the first output that it is
+  int output = -1;                         // the first output with this value
   bool is_input = false;
 };
 
-// A function made ready for planning: who runs what, and what can be said without shapes. Immutable, any
-// thread.
+// A function prepared for planning: kernels and all facts that need no shapes. Immutable, any thread.
 struct Code {
   const Module* module = nullptr;
   const Function* function = nullptr;
   std::vector<Unit> units;                    // by node
   std::vector<std::vector<StateUse>> states;  // by node
   std::vector<ValueUse> values;               // by value
-  std::vector<ValueId> variables;             // variable tensors that nothing defines: the session keeps them
-  const delegate::Origin* origin = nullptr;   // of the nodes of a function that the host has taken apart
+  std::vector<ValueId> variables;             // variable tensors without definition: the session keeps them
+  const delegate::Origin* origin = nullptr;   // of the nodes of an outlined function
 
   const ValueUse& use(ValueId id) const { return values[static_cast<size_t>(id)]; }
   const std::string& name() const { return origin != nullptr ? origin->function : function->name; }
-  std::string Describe(size_t node) const;  // as the model has it
+  std::string Describe(size_t node) const;  // in terms of the model
 };
-// Everything but the units. `origin`, if any, must outlive the code.
+// Sets everything but the units. `origin`, if any, must outlive the code.
 Code Analyze(const Module&, const Function&, const delegate::Origin* origin = nullptr);
 
-// A function as its kernels see it: one tensor per value, one node per node, pointers resolved. The final
-// state of a state operand stands in place of the operand, so that the kernel updates the right memory.
+// A function as kernels see it: one tensor per value, one node per node, pointers resolved. The final state
+// replaces its state operand, so that the kernel updates the right memory.
 class View {
  public:
   explicit View(const Code&);
@@ -85,67 +81,67 @@ class View {
   std::vector<TensorView> tensors_;
   TensorView absent_;
   TensorView unread_{Type{DType::kF32, Shape{0}}, nullptr, 0,
-                     0};                     // absent of an op whose kept body runs: what stands for it there
+                     0};                     // stands for absent operands of an op whose kept body runs
   std::vector<const fbx_tensor*> pointers_;  // operands and results of all nodes
   std::vector<ResizableNode> nodes_;
-  std::forward_list<std::string> written_;  // options that no file has written
+  std::forward_list<std::string> written_;  // options not stored in the file
 };
 
-// Keeps the plans of the functions that loops run.
+// Stores plans of loop functions.
 class LoopPlans {
  public:
   virtual ~LoopPlans() = default;
-  // Plans `body` for operands of these types, to be run for them later, and tells the types of its outputs:
-  // unranked where they hang on data.
+  // Plans `body` for operands of these types, for later runs. Returns the types of its outputs: unranked if
+  // they depend on data.
   virtual Result<std::vector<Type>> Plan(const Code& body, std::span<const fbx_tensor* const> operands) = 0;
 };
 
-// Where calls of kernels are made from, while planning and while running.
+// Environment of kernel calls, while planning and while running.
 struct Context {
   HostCalls& calls;
   uint32_t threads = 1;
-  delegate::Session* delegates = nullptr;  // of the session; null: partitions run by their kernels
-  LoopPlans* loops = nullptr;              // of the session; null: types are looked for and no plan is kept
+  delegate::Session* delegates = nullptr;  // of the session; null: kernels run the partitions
+  LoopPlans* loops = nullptr;              // of the session; null: infers types and keeps no plan
 };
 
-// What planning finds out about one node.
+// Planning result for one node.
 struct NodeShapes {
   enum Kind {
     kStatic,      // a step; all results have sizes
     kKnown,       // no step: `values` are the results in every run of this plan
-    kDynamic,     // a step whose results get their sizes when it runs
-    kNeedsValue,  // cannot be planned before the values of `needed` operands are there
+    kDynamic,     // a step whose results are sized when it runs
+    kNeedsValue,  // cannot be planned before the values of `needed` operands are known
   } kind = kStatic;
   std::vector<Type> types;
   std::vector<Tensor> values;
   std::vector<ValueId> needed;
-  std::string misfit;  // of a partition: a value in it is not what the model declares, for which its delegate
-                       // has laid it out
+  std::string misfit;  // of a partition: a value in it differs from the declared type, for which its delegate
+                       // compiled it
 };
-// From the types (and known values) of the operands as they stand in `view`. What `found` held is lost; its
-// memory is used.
+// Infers from the types (and known values) of the operands in `view`. Overwrites `found` and reuses its
+// memory.
 Status FindShapes(const Code&, size_t node, View& view, Context&, NodeShapes& found);
 
-// A piece of memory that is in use from node `first` to node `last`.
+// A piece of memory, in use from node `first` to node `last`.
 struct Request {
   size_t bytes;
   int first, last;
   size_t offset = 0;
 };
-// Gives each request an offset, a multiple of 64, such that what is in use at the same time does not overlap
-// and 16 bytes behind each piece may be read; returns the size of the whole. Largest first, each into the
-// tightest gap.
+// Assigns each request an offset, a multiple of 64. Requests with overlapping lifetimes do not overlap, and
+// 16 bytes after each may be read. Returns the total size. Places the largest first, each into the tightest
+// gap.
 size_t Arrange(std::span<Request>);
 
-// Where one value of a segment lives.
+// Location of one value of a segment.
 struct Place {
   enum Kind {
     kArena,    // at offset `at`
     kOutput,   // memory of the caller's output number `at`
     kAlias,    // where value number `at` lives
     kKnown,    // in `known`
-    kKept,     // in memory of the session that all plans share: its step runs once
-    kDynamic,  // heap memory that its node asks for
+    kKept,     // in session memory that all plans share: its step runs once
+    kDynamic,  // heap memory that its node requests
   } kind;
   ValueId value;
   Type type;
@@ -161,11 +157,11 @@ struct Step {
   HostCall* call = nullptr;
   const void* instance = nullptr;
   void* state = nullptr;
-  int part = -1;          // a partition that its delegate has been prepared for
-  uint64_t prepared = 0;  // what the delegate's session calls that preparation
+  int part = -1;          // a partition that its delegate has prepared
+  uint64_t prepared = 0;  // id of that preparation in the delegate's session
   fbx_call delegated{};   // its tensors
   bool dynamic = false;
-  bool once = false;  // it unpacks a constant, and its one result stays
+  bool once = false;  // it unpacks a constant, and its result is kept
   std::vector<const StateUse*> copies;
   struct Slot {
     bool persistent;
@@ -173,10 +169,10 @@ struct Step {
     size_t at;  // offset in the arena, or index into Segment::persistent
   };
   std::vector<Slot> slots;
-  std::vector<void*> scratch;  // the slots' addresses, filled in when memory is bound
+  std::vector<void*> scratch;  // addresses of the slots, set when memory is bound
 };
 
-// A run of nodes whose shapes are known together.
+// A sequence of nodes whose shapes are known together.
 struct Segment {
   Segment() = default;
   Segment(const Segment&) = delete;
@@ -187,15 +183,15 @@ struct Segment {
   std::vector<Place> places;
   size_t arena_bytes = 0;
   std::vector<std::unique_ptr<Block>> persistent;
-  // Why it ends before the function does: after a node that sized `pending` results, or before one that needs
-  // the values of `pending`.
+  // Why it ends early: after a node that sized `pending` results, or before one that needs the values of
+  // `pending`.
   bool needs_values = false;
   std::vector<ValueId> pending;
 
-  void Reset();  // persistent memory to zero, kernels forget
+  void Reset();  // zeroes persistent memory and resets kernels
 };
-// Plans from node `begin` on. `view` holds types (and constants, and values known by now) of everything
-// before; it receives the types of the segment. Errors name the node.
+// Plans from node `begin` on. `view` holds types, constants and known values of all earlier nodes; the types
+// of the segment are added. Errors name the node.
 Result<std::unique_ptr<Segment>> PlanSegment(const Code&, View& view, size_t begin, Context&);
 
 // One row per node, "f32[1,8] arena 128" and so on, for --explain.

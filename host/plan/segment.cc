@@ -8,15 +8,14 @@
 namespace fusebox::plan {
 namespace {
 
-// Weights that a file holds in fewer bits than kernels take. What they unpack to is kept, since every run
-// would make it anew.
+// Nodes that unpack compressed weights for kernels. The result is kept, to not compute it in every run.
 bool UnpacksConstant(const Function& function, const Node& node) {
   return node.is(Op::kDequantize) && node.results.size() == 1 && node.operands[0] != kNoValue &&
          function.value(node.operands[0]).is_const();
 }
 
-// Data of activations is hidden from kernels while planning: a plan must not hang on values that change
-// between runs.
+// Hides data of activations from kernels while planning: a plan must not depend on values that change between
+// runs.
 class HiddenActivations {
  public:
   explicit HiddenActivations(View& view) : view_(view) {
@@ -133,7 +132,7 @@ class SegmentPlanner {
       view_.SetType(id, type);
       fbx_tensor& tensor = view_.tensor(id);
       tensor.data = nullptr;
-      tensor.flags &= ~uint32_t{FBX_TENSOR_KNOWN};  // which another plan may have left
+      tensor.flags &= ~uint32_t{FBX_TENSOR_KNOWN};  // of another plan
       const auto size = StorageSize(type);
       tensor.bytes = size.value_or(0);
       if (!size) {
@@ -145,9 +144,9 @@ class SegmentPlanner {
       PlaceResult(step, index, r, type, *size);
     }
     step.once = step.once && !step.dynamic;
-    // A delegate writes where it is told to, and so needs to know sizes.
+    // A delegate needs to know sizes.
     if (step.dynamic || context_.delegates == nullptr || unit.part < 0) return;
-    // Kernels know what to make of nothing; the delegate has the next run that is not empty.
+    // Kernels handle empty tensors; the delegate handles later runs without them.
     const auto& abi = view_.node(index).abi;
     const auto empty = [](const fbx_tensor* tensor) {
       return tensor->rank > 0 &&
@@ -162,7 +161,8 @@ class SegmentPlanner {
     step.part = -1;
   }
 
-  // State shares its operand's memory; the first result of an in-place kernel may; all others get their own.
+  // State uses the memory of its operand; the first result of an in-place kernel may; all others get their
+  // own.
   void PlaceResult(Step& step, size_t index, size_t result, const Type& type, size_t bytes) {
     const ValueId id = function_.nodes[index]->results[result];
     if (step.once) {
@@ -191,7 +191,7 @@ class SegmentPlanner {
       if (id == kNoValue || RequestOf(id) == kNone) continue;
       const fbx_tensor& tensor = view_.tensor(id);
       const Request& request = requests_[RequestOf(id)];
-      // The whole group that shares the memory must be done with it, not this name of it alone.
+      // All values that share the memory must be unused after this node.
       if (request.last == static_cast<int>(index) && tensor.dtype == static_cast<fbx_dtype>(type.dtype) &&
           tensor.bytes == bytes) {
         return id;
@@ -209,7 +209,7 @@ class SegmentPlanner {
     last = std::max(last, code_.use(id).last_use);
   }
 
-  // A piece of memory that ends as an output is the caller's, and takes no room here.
+  // Values that end as an output are in the caller's memory, not in the arena.
   void ToOutputs() {
     std::vector<int> output_of(requests_.size(), -1);
     for (const Place& place : segment_->places) {
@@ -226,7 +226,7 @@ class SegmentPlanner {
   }
 
   struct PlanCall {
-    fbx_plan plan;  // first: the callbacks find the object by it
+    fbx_plan plan;  // first: callbacks cast from it
     SegmentPlanner* planner;
     Step* step;
   };
@@ -269,7 +269,7 @@ class SegmentPlanner {
     return status == FBX_OK ? Status() : step.call->Check(status);
   }
 
-  // Declining costs nothing but the delegate: what it asked for is forgotten, and the body runs.
+  // If the delegate declines, its memory requests are dropped, and the body runs.
   void PrepareDelegate(Step& step) {
     const size_t requests = requests_.size(), persistent = segment_->persistent.size();
     const fbx_node& node = view_.node(step.node).abi;
@@ -302,7 +302,7 @@ class SegmentPlanner {
   Context& context_;
   std::unique_ptr<Segment> segment_ = std::make_unique<Segment>();
   std::vector<Request> requests_;
-  std::vector<size_t> request_of_;  // by value: its piece of this segment's arena
+  std::vector<size_t> request_of_;  // by value: its request in this segment's arena
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace fusebox::plan {
 namespace {
 
-// Shape chains are a few numbers each; what is larger is computed by a step.
+// Shape arithmetic has few numbers; larger values are computed by a step.
 constexpr size_t kSmall = 4096;
 constexpr int kMaxDepth = 64;
 
@@ -23,7 +23,7 @@ std::vector<Type> Unknown(const std::vector<Type>& types) {
   return unknown;
 }
 
-// Whether a value is as the model declares it.
+// Whether a value has its declared shape.
 bool Fits(const fbx_tensor& tensor, const Shape& declared) {
   if (!declared.ranked() || tensor.rank < 0) return true;
   if (tensor.rank != declared.rank()) return false;
@@ -32,8 +32,8 @@ bool Fits(const fbx_tensor& tensor, const Shape& declared) {
                     [](int64_t d, int64_t is) { return d < 0 || d == is; });
 }
 
-// What functions were found to give for types of their inputs. Branches may name one function many times:
-// asked each time anew, a few of them nested take for ever.
+// Cache of output types per function and input types. Nested branches may call one function many times, which
+// would take exponential time.
 struct Answers {
   struct Answer {
     std::vector<Type> inputs, outputs;
@@ -66,7 +66,7 @@ class NodeShaper {
   Status Run() {
     Forget();
     if (unit_.only_infers) {
-      // What it says of a node that it would not run is good where it says something.
+      // Use its infer if it succeeds.
       if (OfKernel()) return {};
       Forget();
       return OfVariable();
@@ -100,7 +100,7 @@ class NodeShaper {
       if (!HasValue(*abi_.operands[operand])) found_.needed.push_back(node_.operands[operand]);
     }
     if (!inference.needed().empty()) {
-      if (found_.needed.empty()) return Internal("the kernel's infer asks for a value that it has");
+      if (found_.needed.empty()) return Internal("the kernel's infer requires a value that is known");
       found_.kind = NodeShapes::kNeedsValue;
       return {};
     }
@@ -115,7 +115,7 @@ class NodeShaper {
     return found_.kind == NodeShapes::kStatic && MayEvaluate() ? Evaluate() : Status();
   }
 
-  // Those who read a result were chosen by the type that the model declares.
+  // The readers of a result were chosen by its declared type.
   Status AsDeclared() const {
     for (size_t i = 0; i < found_.types.size() && i < node_.results.size(); ++i) {
       if (node_.results[i] == kNoValue) continue;
@@ -123,7 +123,7 @@ class NodeShaper {
       const DType declared = code_.function->value(node_.results[i]).type.dtype;
       if (found == declared || found == DType::kNone || declared == DType::kNone) continue;
       return Invalid(
-          fmt::format("result {} is declared {}, but the op gives {}", i, Name(declared), Name(found)));
+          fmt::format("result {} is declared {}, but infer returns {}", i, Name(declared), Name(found)));
     }
     return {};
   }
@@ -166,7 +166,7 @@ class NodeShaper {
     return {};
   }
 
-  // Tells steps whose sizes are known from those that size their results; refuses what cannot be stored.
+  // Separates steps of known size from those that size their results. Rejects types that cannot be stored.
   Status Classify() {
     for (size_t i = 0; i < found_.types.size() && i < node_.results.size(); ++i) {
       const Type& type = found_.types[i];
@@ -196,7 +196,7 @@ class NodeShaper {
       if (types != otherwise) types = Unknown(types);
     } else if (node_.is(Op::kWhile) && !unit_.runs_body) {
       const std::vector<Type> carried = OperandTypes(0);
-      // A body that does not fit these shapes may never run; when it does, it says so.
+      // A body that does not accept these shapes may never run. If it runs, it reports the error.
       const Result<std::vector<Type>> once = AfterOnce(*unit_.callees[1], carried);
       types = once && *once == carried ? carried : Unknown(carried);
     } else {
@@ -205,15 +205,15 @@ class NodeShaper {
     return Classify();
   }
 
-  // What a loop's body makes of the types it is given. Its plan for them is what the first turn needs anyway.
+  // Output types of a loop body for these inputs. The first iteration uses the same plan.
   Result<std::vector<Type>> AfterOnce(const Code& body, const std::vector<Type>& carried) {
     if (context_.loops == nullptr || depth_ > 0) return Outputs(body, carried);
     return context_.loops->Plan(body, {abi_.operands, abi_.operand_count});
   }
 
-  // Output types of a function for these input types; unranked where they hang on data.
+  // Output types of a function for these input types; unranked if they depend on data.
   Result<std::vector<Type>> Outputs(const Code& callee, const std::vector<Type>& inputs) {
-    if (unit_.part >= 0) return Find(callee, inputs);  // which looks for misfits too
+    if (unit_.part >= 0) return Find(callee, inputs);  // also finds misfits
     if (const auto* known = answers_.Find(callee, inputs)) return *known;
     FUSEBOX_ASSIGN(std::vector<Type> outputs, Find(callee, inputs));
     answers_.known[&callee].push_back({inputs, outputs});
@@ -222,8 +222,7 @@ class NodeShaper {
 
   Result<std::vector<Type>> Find(const Code& callee, const std::vector<Type>& inputs) {
     const Function& function = *callee.function;
-    if (depth_ >= kMaxDepth)
-      return Invalid(fmt::format("function {}: calls are nested too deep", function.name));
+    if (depth_ >= kMaxDepth) return Invalid(fmt::format("function {}: calls nest too deeply", function.name));
     if (inputs.size() != function.inputs.size()) {
       return Invalid(fmt::format("function {} takes {} values, not {}", function.name, function.inputs.size(),
                                  inputs.size()));
@@ -257,7 +256,7 @@ class NodeShaper {
     }
   }
 
-  // From node `index` on nothing is known.
+  // Types from node `index` on are unknown.
   static std::vector<Type> AfterUnknown(const Code& callee, View& view, size_t index) {
     std::vector<Type> types;
     for (const ValueId id : callee.function->outputs) {
@@ -284,7 +283,7 @@ class NodeShaper {
     }
   }
 
-  // Variables and hash tables: what the file declares.
+  // Variables and hash tables have their declared types.
   Status OfVariable() {
     for (const ValueId id : node_.results)
       found_.types.push_back(id == kNoValue ? Type() : code_.function->value(id).type);
@@ -301,7 +300,7 @@ class NodeShaper {
   int depth_;
   Answers& answers_;
   NodeShapes& found_;
-  std::vector<Tensor> kept_;  // known values that a callee's view points to
+  std::vector<Tensor> kept_;  // known values that views of callees point to
 };
 
 }  // namespace

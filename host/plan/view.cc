@@ -7,7 +7,7 @@
 namespace fusebox::plan {
 namespace {
 
-// The operands that a node updates, paired with their final states.
+// Pairs the operands that a node updates with their final states.
 std::vector<StateUse> StatesOf(const Node& node) {
   std::vector<StateUse> uses;
   const auto operands = StateOperands(node.op);
@@ -71,7 +71,7 @@ Code Analyze(const Module& module, const Function& function, const delegate::Ori
     if (value.is_variable && !value.is_const() && use(id).defined < 0 && !use(id).is_input)
       code.variables.push_back(id);
   }
-  std::vector<ValueId> kept;  // what ops left in variable tensors
+  std::vector<ValueId> kept;  // left in variable tensors by ops
   for (size_t i = 0; i < function.nodes.size(); ++i) {
     const Node& node = *function.nodes[i];
     code.states[i] = StatesOf(node);

@@ -226,7 +226,7 @@ TEST_F(Declared, AnAttributeThatABuiltinOpDoesNotHaveIsRefused) {
   EXPECT_EQ(why(R"({"fused_activation_function": {"value": "RELU"}})"), "fused by acme.sum");
   EXPECT_THAT(
       why(R"({"fused_activatoin_function": {"value": "RELU"}})"),
-      HasSubstr("its replacement is refused: ADD: attribute fused_activatoin_function is not a field"));
+      HasSubstr("the replacement is invalid: ADD: attribute fused_activatoin_function is not a field"));
   EXPECT_THAT(why(R"({"fused_activation_function": {"value": 77.5}})"),
               HasSubstr("has a value of the wrong kind"));
 }
@@ -276,7 +276,7 @@ TEST_F(Declared, AnOpThatGivesAnotherTypeIsRefused) {
   Module module = Product();
   const auto sites = FuseAll(module, *With(R"({"builtin": "SHAPE"})", R"({"operands": [0, 1]})"));
   EXPECT_EQ(sites.at(0).rules.at(0).outcome, Outcome::kError);
-  EXPECT_THAT(sites[0].why, HasSubstr("its replacement is refused"));
+  EXPECT_THAT(sites[0].why, HasSubstr("the replacement is invalid"));
   EXPECT_TRUE(module.functions[0]->nodes.at(0)->is(Op::kStablehloComposite));
 }
 

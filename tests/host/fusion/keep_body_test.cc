@@ -217,7 +217,7 @@ TEST(Records, ThatAreDamagedAreErrorsWithTheirPlace) {
   module.metadata = {{"fusebox.fused", Buffer::Copy(std::as_bytes(std::span(bytes)))}};
   const Status status = AttachFused(module);
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("entry 0/0 is no map"));
+  EXPECT_THAT(status.error().message, HasSubstr("entry 0/0 is not a map"));
 }
 
 // A file in which op and body call each other must not hang whoever reads it.

@@ -77,7 +77,7 @@ TEST(Execute, AResultOfAnotherTypeThanDeclaredIsRefused) {
     Machine machine(std::move(module));
     EXPECT_THAT(machine.Error({Floats({1, 2})}), HasSubstr("test.twice"));
     EXPECT_THAT(machine.Error({Floats({1, 2})}),
-                HasSubstr("result 0 is declared bool, but the op gives f32"));
+                HasSubstr("result 0 is declared bool, but infer returns f32"));
   }
 }
 
@@ -251,7 +251,7 @@ TEST(Execute, NoticesAResultThatWasNeverSized) {
   Function& f = module->Add("main");
   f.outputs = {Custom(f, "test.unsized", {f.AddInput(F32({1}))}, {DType::kI64, {-1}})};
   Machine machine(std::move(module));
-  EXPECT_THAT(machine.Error({Floats({1})}), HasSubstr("never given a size"));
+  EXPECT_THAT(machine.Error({Floats({1})}), HasSubstr("not resized"));
 }
 
 TEST(Execute, RefusesAnOpThatNobodyRuns) {
