@@ -19,7 +19,7 @@ struct Model::Impl {
 
 namespace {
 
-// One for all models that bring none: plugins are searched once per process.
+// Shared by all models without a registry: plugins are searched once per process.
 Result<std::shared_ptr<Registry>> DefaultRegistry() {
   static std::mutex mutex;
   static std::shared_ptr<Registry> registry;
@@ -39,7 +39,7 @@ bool HasComposites(const Module& module) {
   return false;
 }
 
-// Both stages verify what they make.
+// Both stages verify their result.
 Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
   FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::ReadFile(path));
   FUSEBOX_TRY(AttachFused(*module).At(path));
@@ -59,7 +59,7 @@ Result<std::shared_ptr<const Model>> Model::FromModule(std::unique_ptr<Module> m
   return Create(std::move(module), options);
 }
 
-// Everything but the program, and who may be offered its nodes.
+// Does all of Create except the program. Returns the delegates of the model.
 Result<Delegation> Model::Load(std::unique_ptr<Module> module, const ModelOptions& options) {
   Impl& impl = *impl_;
   impl.registry = options.registry;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model: a .tflite file, read, checked and fused; immutable, for any thread.
+// Model: a .tflite file, read, verified and fused. Immutable, any thread.
 //
 //   auto registry = fusebox::Registry::Create(config);
 //   auto model = fusebox::Model::Open("model.tflite", {.registry = *registry});
 //   auto session = fusebox::Session::Create(*model);
 //
-// Open reads the file, fuses the composites that it still holds with the registry's rules, offers the nodes
-// to delegates, chooses a kernel for every node and initializes those that no delegate takes (weights are
-// packed here, once, for all sessions). A fused op whose plugin is missing runs its kept body where the file
-// has one, with a notice. A signature that reaches an op without a kernel fails alone: Session::Create
-// returns its error, which names op, plugin and the places searched. Open fails where no signature can run.
+// Open reads the file, fuses its composites with the registry's rules, offers the nodes to delegates, chooses
+// a kernel for every node and initializes the kernels of nodes without delegate (weights are packed here,
+// once for all sessions). A fused op whose plugin is missing falls back to its kept body, if any, with a
+// notice. If a signature reaches an op without kernel, Session::Create returns an error for that signature
+// with op, plugin and searched directories. Open fails if no signature can run.
 #pragma once
 
 #include <memory>
@@ -28,12 +28,12 @@ namespace fusebox {
 struct ModelOptions {
   std::shared_ptr<Registry> registry;  // null: one with the default search path
   bool fuse = true;                    // late fusion of composites
-  // Delegates, in the order in which they are offered nodes; empty: none. Nothing: the config's list, else
-  // the default ones.
+  // Delegates, in the order in which nodes are offered to them; empty: none. Nothing: the config's list, else
+  // the default delegates.
   std::optional<std::vector<Config::Delegate>> delegates = {};
-  // JSON, options by delegate, over those of the config: {"xnnpack": {"weight_cache_path": "cache/"}}. A
-  // delegate that is not used is a notice, unless its plugin has services for others, which look at the
-  // options too (kept weights); an option that it does not know is an error.
+  // JSON, options by delegate, over those of the config: {"xnnpack": {"weight_cache_path": "cache/"}}.
+  // Options of an unused delegate cause a notice, unless its plugin provides services, which read them too
+  // (kept weights). An unknown option is an error.
   std::string delegate_options = {};
 };
 
@@ -44,29 +44,27 @@ class Program;  // kernels chosen and initialized: host/run
 class Model {
  public:
   static Result<std::shared_ptr<const Model>> Open(const std::string& path, const ModelOptions& = {});
-  // The same for a module that is already in memory (the converter's, a test's).
+  // Same, for a module in memory (from the converter, a test).
   static Result<std::shared_ptr<const Model>> FromModule(std::unique_ptr<Module>, const ModelOptions& = {});
   ~Model();
 
-  // What a session may run: the signatures in the order of the file, then the main function where no
-  // signature runs it.
+  // What a session can run: the signatures in file order, then the main function if no signature runs it.
   struct Entry {
-    std::string signature;  // empty: the main function, which has none
+    std::string signature;  // empty: the main function
     std::string function;
     Status status;  // error: why it cannot run
   };
   std::vector<Entry> entries() const;
-  // The same of a file that is not opened: kernels are chosen but not initialized, and it is no error where
-  // nothing can run.
+  // The entries of a file that is not opened: kernels are chosen but not initialized. Not an error if no
+  // entry can run.
   static Result<std::vector<Entry>> Survey(const std::string& path, const ModelOptions& = {});
 
   const Module& module() const;
-  const std::string& name() const;  // the file
+  const std::string& name() const;  // path of the file
   const std::shared_ptr<Registry>& registry() const;
-  const std::vector<SiteReport>& fusions() const;   // what late fusion did with each composite, and why
-  const std::vector<std::string>& notices() const;  // "my_op: plugin com.acme is missing, its body runs"
-  // Who runs each node of each function, and why not somebody else. A delegate may still decline in a
-  // session, which then has the last word.
+  const std::vector<SiteReport>& fusions() const;   // result of late fusion for each composite
+  const std::vector<std::string>& notices() const;  // "my_op: falls back to its body: no kernel for my_op..."
+  // What runs each node of each function, and why. In a session, a delegate may still decline.
   std::vector<Placement> placements() const;
   const run::Program& program() const;  // for Session
 

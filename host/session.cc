@@ -17,7 +17,7 @@ std::string Quoted(const Session::Slot& slot, int index) {
   return slot.name.empty() ? fmt::format("input {}", index) : fmt::format("input {} '{}'", index, slot.name);
 }
 
-// Strings must be well packed, and as many as the shape has elements.
+// Checks the packing of a STRING tensor, and its number of strings.
 Status CheckStrings(const Tensor& value) {
   FUSEBOX_ASSIGN(const auto strings, UnpackStrings(value.data));
   const auto count = value.type.shape.element_count();
@@ -28,15 +28,15 @@ Status CheckStrings(const Tensor& value) {
 }  // namespace
 
 struct Session::Impl {
-  // A tensor of the caller's side, with its memory.
+  // A tensor of the caller, with its memory.
   struct Port {
     fbx_tensor tensor{};
     Growable memory;
-    bool shaped = false;  // its dims are all known
-    bool blank = false;   // it reads as zeros, which are not written yet
-    bool lent = false;    // the caller has its address, and may write at any time
+    bool shaped = false;  // all dims are known
+    bool blank = false;   // reads as zeros that are not written yet
+    bool lent = false;    // the caller has its address and may write to it
 
-    // Large inputs are zeroed only when somebody looks before they are set.
+    // Zeroes large inputs only if they are read before they are set.
     void Fill() {
       if (blank && tensor.bytes > 0) std::memset(tensor.data, 0, tensor.bytes);
       blank = false;
@@ -61,7 +61,7 @@ struct Session::Impl {
 
 namespace {
 
-// Without a key the only signature, or that of the main function, if it has one.
+// Without a key: the only signature, or that of the main function, if any.
 Result<const Signature*> FindSignature(const Module& module, std::string_view key) {
   if (key.empty()) {
     if (module.signatures.size() == 1) return &module.signatures[0];
@@ -77,12 +77,12 @@ Result<const Signature*> FindSignature(const Module& module, std::string_view ke
                               keys.empty() ? std::string("none") : fmt::format("{}", fmt::join(keys, ", "))));
 }
 
-// "signature save": what a message calls an entry.
+// The name of an entry in messages: "signature save".
 std::string Described(const Signature* signature) {
   return signature == nullptr ? "the main subgraph" : "signature " + signature->key;
 }
 
-// Why a function cannot run, and what can in its place.
+// The error for a function that cannot run. Lists the signatures that can.
 Status CannotRun(const Model& model, const Signature* signature, const Error& why) {
   std::vector<std::string> others;
   for (const Model::Entry& entry : model.entries()) {
@@ -134,11 +134,11 @@ Status Session::Impl::Check(int index) const {
   return Invalid(fmt::format("{}: no input {}; there are {}", model->name(), index, inputs.size()));
 }
 
-// Gives an input its dims and memory, if the model can take them.
+// Sets dims and memory of an input, if they are compatible.
 Status Session::Impl::Shape(int index, const Type& type, size_t bytes, bool blank) {
   const Slot& slot = inputs[static_cast<size_t>(index)];
   if (!type.shape.is_static() || !Compatible(type, slot.type)) {
-    return Invalid(fmt::format("{}: {} is given {}, expected {}", model->name(), Quoted(slot, index),
+    return Invalid(fmt::format("{}: {} got {}, expected {}", model->name(), Quoted(slot, index),
                                ToString(type), ToString(slot.type)));
   }
   Port& port = *input_ports[static_cast<size_t>(index)];
@@ -224,7 +224,7 @@ Status Session::SetInput(int index, const Tensor& value) {
   if (value.type.dtype == DType::kString) {
     FUSEBOX_TRY(CheckStrings(value).At(place()));
   } else if (const auto bytes = ByteSize(value.type); bytes && *bytes != value.data.size()) {
-    return Invalid(fmt::format("{} has {} bytes, but {} takes {}", place(), value.data.size(),
+    return Invalid(fmt::format("{} has {} bytes, but {} requires {}", place(), value.data.size(),
                                ToString(value.type), *bytes));
   } else if (value.type.dtype == DType::kBool &&
              std::ranges::any_of(value.data.bytes(), [](std::byte byte) { return byte > std::byte{1}; })) {
@@ -288,10 +288,9 @@ Result<Tensor> Session::output(int index) const {
     return Invalid(
         fmt::format("{}: no output {}; there are {}", impl_->model->name(), index, impl_->outputs.size()));
   }
-  if (!impl_->ran)
-    return Invalid(fmt::format("{}: outputs exist after a Run that succeeded", impl_->model->name()));
+  if (!impl_->ran) return Invalid(fmt::format("{}: no output yet; call Run first", impl_->model->name()));
   const fbx_tensor& tensor = impl_->output_ports[static_cast<size_t>(index)]->tensor;
-  // The owner does nothing: the memory is the session's.
+  // No ownership: the memory belongs to the session.
   const std::shared_ptr<const void> borrowed(static_cast<const void*>(impl_.get()), [](const void*) {});
   return Tensor{TypeOf(tensor), Buffer(borrowed, {static_cast<const std::byte*>(tensor.data), tensor.bytes})};
 }

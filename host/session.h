@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: a Model planned for input shapes, with its memory, state and threads. One thread at a time; many
-// sessions may share one Model.
+// Session: plan, memory, state and threads to run a Model. One thread at a time; several sessions may share
+// one Model.
 //
 //   session->SetInput(0, tensor);  session->Run();  session->output(0)
 //
-// Input shapes may change between runs: the session plans again when they do, and remembers plans by shape.
+// Input shapes may change between runs. The session keeps a plan per shape.
 #pragma once
 
 #include <memory>
@@ -21,62 +21,59 @@ namespace fusebox {
 
 struct SessionOptions {
   std::string signature;  // empty: the only one, or that of the main function
-  int threads = 1;  // that one Run may use, the caller's included; at most, and 0: one per core that the
-                    // process may use
-  ProgressListener progress = {};  // of packing weights, where a delegate does and tells
+  int threads = 1;        // maximum of one Run, including the calling thread; 0: one per core of the process
+  ProgressListener progress = {};  // of packing weights, if a delegate reports it
 };
 
 class Session {
  public:
-  // Error: a signature that is not there, or that cannot run (Model::entries lists those that can).
+  // Error: an unknown signature, or one that cannot run (Model::entries lists those that can).
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model>, const SessionOptions& = {});
   ~Session();
 
   struct Slot {
     std::string name;
-    Type type;  // as the model declares it, or Resize has made it: -1 dims where they may vary
+    Type type;  // as declared, or as resized; -1: a variable dim
   };
   const std::vector<Slot>& inputs() const;  // in signature order
   const std::vector<Slot>& outputs() const;
   Result<int> FindInput(std::string_view name) const;
 
-  const std::string& signature() const;  // that Run runs; empty: a main function that has none
-  // From now on Run runs that signature; state is kept. Values set before are forgotten.
+  const std::string& signature() const;  // of Run; empty: a main function without signature
+  // Selects the signature of Run. State is kept; input values are dropped.
   Status SelectSignature(std::string_view key);
 
-  // Copies the value in. Its dtype must be the input's and its dims compatible; the error names the input and
-  // both types. Bools are bytes of 0 and 1.
+  // Copies the value in. Its dtype must match and its dims must be compatible; the error names the input and
+  // both types. Bools are bytes 0 and 1.
   Status SetInput(int index, const Tensor& value);
-  // Memory of an input to be filled in place, for shapes known by now; valid until the next SetInput, Resize
-  // or Run with other shapes.
+  // Memory of an input, to fill in place, if its shape is known. Valid until the next SetInput, Resize, or
+  // Run with other shapes.
   Result<std::span<std::byte>> InputData(int index);
-  // Gives an input other dims, of the rank that the model declares. Dims that the model fixes may change too
-  // (a batch of 8 where it says 1), and are the new ones from then on, until SelectSignature; ops that do not
-  // take them make Prepare and Run fail, and a delegate that has laid out its partition for the declared ones
-  // leaves it to the kernels.
+  // Sets the dims of an input; the rank is fixed. Fixed dims may change too (a batch of 8 instead of 1),
+  // until SelectSignature. If an op does not support the new dims, Prepare and Run fail. If a delegate
+  // compiled its partition for the declared dims, the partition falls back to kernels.
   Status Resize(int index, const Shape& shape);
 
-  // Plans if needed, then runs. A failure leaves inputs as they are and outputs undefined.
+  // Plans if needed, then runs. On failure, inputs are unchanged and outputs undefined.
   Status Run();
-  // Plans without running: memory is allocated, shapes are checked.
+  // Plans without running: checks shapes and allocates memory.
   Status Prepare();
 
-  // A view of output `index` after Run: valid until the next Run. Tensor.data borrows the session's memory.
+  // A view of output `index` after Run, valid until the next Run. Tensor.data borrows session memory.
   Result<Tensor> output(int index) const;
 
-  // Variable tensors and kernels' persistent memory to zero, resource variables and hash tables to their
-  // initial values.
+  // Zeroes variable tensors and persistent memory of kernels. Resets resource variables and hash tables to
+  // their initial values.
   void ResetState();
 
-  // Who runs each node by now, and what this session had to say beside its model's notices: delegates that
-  // declined.
+  // What runs each node so far, and notices of this session: delegates that declined.
   std::vector<Placement> placements() const;
   const std::vector<std::string>& notices() const;
 
-  // The plan for the current shapes as text rows, for --explain: node, op, result types, who runs it, memory.
+  // The plan for the current shapes as text, for --explain: node, op, result types, kernel, memory.
   std::string Explain() const;
   size_t arena_bytes() const;
-  int threads() const;  // that Run uses
+  int threads() const;  // of Run
 
  private:
   Session();

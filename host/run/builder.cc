@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a Program comes to be: functions are visited from the entries down, delegates take what they can, and
-// the rest of the nodes get kernels.
+// Builds a Program: visits functions from the entries down, lets delegates claim nodes, and chooses kernels
+// for the rest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,8 +29,7 @@ class ProgramBuilder {
     }
   }
 
-  // All or nothing of what it reaches, beyond what other entries have reached. `ready`: with kernels
-  // initialized.
+  // Adds everything that the entry reaches, or nothing. `ready`: initializes kernels.
   Status AddEntry(const std::string& name, bool ready) {
     if (const auto known = program_.refused_.find(name); known != program_.refused_.end())
       return known->second;
@@ -44,7 +43,7 @@ class ProgramBuilder {
     return status;
   }
 
-  // Makes the instances of a code that was late.
+  // Creates the kernel instances of a late function.
   static Status Init(const Program& program, plan::Code& code) {
     Registry& registry = *program.registry_;
     Threads threads(0);
@@ -58,7 +57,7 @@ class ProgramBuilder {
       const auto place = [&] { return fmt::format("function {}: {}", code.name(), code.Describe(i)); };
       const Node& node = *function.nodes[i];
       view.Show(function, node);
-      // Nothing runs it but the delegate, which declined.
+      // Only the delegate could run it, and it declined.
       const bool nobody = unit.only_infers || (!unit.kernel && unit.callees.empty());
       if (nobody && !Has(node.op, kHost)) FUSEBOX_TRY(ChooseKernel(registry, function, node, view).At(place));
       FUSEBOX_TRY(Init(unit, function, node, view, calls, files).At(place));
@@ -69,7 +68,7 @@ class ProgramBuilder {
  private:
   static constexpr int kMaxDepth = 64;
 
-  // How much of the program there was at a time.
+  // Sizes of the program at one point, to roll back to.
   struct Mark {
     size_t codes, parts, notices;
   };
@@ -79,11 +78,11 @@ class ProgramBuilder {
     ~Abandoned() { Program::FreeInstances(codes); }
   };
 
-  // `late`: only a partition's nodes call it, so that its kernels wait until they are needed.
+  // `late`: only nodes of a partition call it, so its kernels are initialized on demand.
   Result<plan::Code*> Add(const std::string& name, int depth, bool late = false) {
     if (const auto found = program_.by_name_.find(name); found != program_.by_name_.end())
       return found->second;
-    if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls are nested too deep", name));
+    if (depth > kMaxDepth) return Invalid(fmt::format("function {}: calls nest too deeply", name));
     const Function* function = program_.module_.Find(name);
     if (function == nullptr) return Invalid(fmt::format("function {} does not exist", name));
     const size_t first_part = program_.parts_.size();
@@ -110,7 +109,7 @@ class ProgramBuilder {
     return code;
   }
 
-  // What the delegates say of the function, and the function taken apart accordingly.
+  // Offers the function to the delegates and outlines the claimed nodes.
   std::unique_ptr<Program::Offered> Offer(const Function& function) {
     if (program_.delegates_.empty()) return nullptr;
     auto offered = std::make_unique<Program::Offered>();
@@ -121,7 +120,7 @@ class ProgramBuilder {
     const auto claimed = [](const delegate::Answer& answer) { return answer.delegate >= 0; };
     if (std::none_of(offered->answers.begin(), offered->answers.end(), claimed)) return offered;
     for (size_t i = 0; i < function.nodes.size(); ++i) {
-      // Even alone it is worth a partition where nothing else runs it.
+      // Without a kernel, even a single kAlong node is worth a partition.
       if (offered->answers[i].joins && !ChooseKernel(*program_.registry_, function, *function.nodes[i]))
         offered->answers[i].joins = false;
     }
@@ -179,7 +178,7 @@ class ProgramBuilder {
     }
     if (node.body.empty() || IsStandIn(node)) {
       if (!late) return std::unexpected(std::move(kernel).error());
-      // The delegate may be all that it needs, but for shapes.
+      // The delegate runs it; only infer is needed.
       const bool custom = node.is(Op::kCustom);
       const auto known = program_.registry_->KernelsFor(
           custom ? FBX_OP_CUSTOM : FBX_OP_BUILTIN, custom ? std::string_view(node.name) : Name(node.op), 0);
@@ -210,7 +209,7 @@ class ProgramBuilder {
     return CheckInterface(node, unit);
   }
 
-  // Numbers of values that go in and come out; the executor relies on them.
+  // Checks the number of operands and results; the executor depends on it.
   static Status CheckInterface(const Node& node, const plan::Unit& unit) {
     if (node.is(Op::kCallOnce)) return {};
     const bool is_while = node.is(Op::kWhile) && !unit.runs_body;
@@ -227,7 +226,7 @@ class ProgramBuilder {
       }
     }
     if (is_while && node.operands.size() != node.results.size())
-      return Invalid("a loop gives back as many values as it takes");
+      return Invalid("a loop must return as many values as it takes");
     if (!unit.callees.empty() &&
         (HasAbsentOperand(node, unit) ||
          std::find(node.results.begin(), node.results.end(), kNoValue) != node.results.end()))
@@ -235,7 +234,7 @@ class ProgramBuilder {
     return {};
   }
 
-  // One that is read: the body of a fused op has an input for each operand of the op.
+  // Only operands that are read: the body of a fused op has an input for each operand of the op.
   static bool HasAbsentOperand(const Node& node, const plan::Unit& unit) {
     std::optional<Uses> uses;
     for (size_t i = 0; i < node.operands.size(); ++i) {
@@ -264,7 +263,7 @@ class ProgramBuilder {
     return {};
   }
 
-  // The kernels of the codes from that one on, but for late ones.
+  // Initializes the kernels of all functions from `first` on, except late ones.
   Status InitFrom(size_t first) {
     for (size_t c = first; c < program_.codes_.size(); ++c) {
       plan::Code& code = *program_.codes_[c];
@@ -304,7 +303,7 @@ class ProgramBuilder {
     for (const std::string& notice : program_.notices_) {
       if (notice.starts_with(start)) return;
     }
-    program_.notices_.push_back(fmt::format("{}its body runs in its place, since there is {}", start, why));
+    program_.notices_.push_back(fmt::format("{}falls back to its body: {}", start, why));
   }
 
   Program& program_;
@@ -313,7 +312,7 @@ class ProgramBuilder {
   KernelInitServices services_;
   HostCalls calls_;
   FileViews files_;
-  NodeView view_;  // of the node at hand
+  NodeView view_;  // of the current node
 };
 
 namespace {

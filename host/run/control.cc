@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's own ops: calls, branches, loops, variables.
+// Ops of the host: calls, branches, loops, variables.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ fbx_tensor EmptyTensor() {
   return tensor;
 }
 
-// A handle of unknown rank has no place in the arena: its tensor shows the node's own.
+// A handle of unknown rank is not in the arena: its tensor points to the node's own.
 void StoreHandle(int64_t& handle, fbx_tensor& result) {
   if (result.data == nullptr) {
     result.data = &handle;
@@ -73,7 +73,7 @@ void Frame::MakeHostNode(size_t index, HostNode& host) {
   for (size_t i = 0; i < n; ++i) host.loop->passed_through.push_back(body.outputs[i] == body.inputs[i]);
 }
 
-// That of a partition is made when its delegate first lets it down.
+// The frame of a partition's body is created on its first fallback.
 Frame& Frame::BodyOf(size_t node) {
   HostNode& host = host_nodes_[node];
   if (host.callees.empty()) host.callees.push_back(&runner_.FrameOf(*code_.units[node].callees[0]));
@@ -101,7 +101,7 @@ Status Frame::RunCall(size_t index, Frame& callee, size_t first_operand) {
   const Node& node = *function_.nodes[index];
   for (size_t i = 0; i < host.outs.size(); ++i) {
     const auto id = static_cast<size_t>(node.results[i]);
-    // A final state lies where the body may still read the state: it is written elsewhere first.
+    // A final state uses memory that the body may still read, so it is written elsewhere first.
     if (!host.shadows.empty()) {
       host.outs[i] = {&host.shadows[i], &host.shadow_memory[i]};
     } else {

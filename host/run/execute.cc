@@ -8,7 +8,7 @@
 namespace fusebox::run {
 namespace {
 
-// For shapes that the delegate has seen already, it gets what it got then.
+// For shapes seen before, grants the delegate the same slots as then.
 class SameMemory {
  public:
   SameMemory(const plan::Step& step, uint32_t threads)
@@ -31,7 +31,7 @@ class SameMemory {
     return FBX_OK;
   }
 
-  fbx_plan abi_;  // first: the callbacks find the object by it
+  fbx_plan abi_;  // first: callbacks cast from it
   const plan::Step& step_;
   size_t next_ = 0;
 };
@@ -47,7 +47,7 @@ Status Frame::RunSteps(plan::Segment& segment) {
   return {};
 }
 
-// False: the delegate does not run it, and its body must.
+// False: the delegate does not run it, so its body must.
 bool Frame::RunPart(plan::Step& step) {
   delegate::Session& delegates = runner_.delegates_;
   const auto part = static_cast<size_t>(step.part);
@@ -96,7 +96,7 @@ Status Frame::CheckSized(const plan::Step& step) {
     const ValueId id = node.results[i];
     if (id == kNoValue || !dynamic_[static_cast<size_t>(id)] || view_.tensor(id).data != nullptr) continue;
     return Internal(
-        fmt::format("{}result {} was never given a size",
+        fmt::format("{}result {} was not resized",
                     step.call != nullptr ? fmt::format("plugin {}: ", step.call->plugin().id()) : "", i));
   }
   return {};
@@ -120,12 +120,11 @@ fbx_status Frame::Resize(size_t node, uint32_t result, std::span<const int64_t> 
   return FBX_OK;
 }
 
-// What was not computed in the caller's memory: inputs and constants that are outputs, state, results sized
-// by the run.
+// Copies outputs that are not in the caller's memory: inputs, constants, state, results sized at run time.
 Status Frame::ReturnOutputs(std::span<const Out> outputs) {
   if (outputs.size() != function_.outputs.size()) {
-    return Internal(fmt::format("function {} gives {} values, not {}", code_.name(), function_.outputs.size(),
-                                outputs.size()));
+    return Internal(fmt::format("function {} returns {} values, not {}", code_.name(),
+                                function_.outputs.size(), outputs.size()));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Out& out = outputs[i];
@@ -146,7 +145,7 @@ Status Frame::ReturnOutputs(std::span<const Out> outputs) {
   return {};
 }
 
-// Gives a result of the node at hand a value that lies elsewhere.
+// Copies a value into a result of the current node.
 Status Frame::Store(ValueId result, const fbx_tensor& value) {
   fbx_tensor& tensor = view_.tensor(result);
   if (tensor.dtype != value.dtype) {

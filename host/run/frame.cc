@@ -9,7 +9,7 @@
 namespace fusebox::run {
 namespace {
 
-// A variable tensor begins as zero: as the stored number that means it, where the tensor is quantized.
+// Fills a variable tensor with its initial value, zero: the zero point if it is quantized.
 void FillZero(const fbx_tensor& tensor) {
   const bool offset =
       tensor.quant != nullptr && tensor.quant->count > 0 && tensor.quant->zero_points != nullptr;
@@ -112,7 +112,7 @@ Status Frame::BindInputs(std::span<const fbx_tensor* const> inputs) {
   return {};
 }
 
-// What the segment after this one is planned for: shapes that have come up, or values.
+// The key of the next segment: shapes found at run time, or values.
 void Frame::MakeKey(const plan::Segment& before) {
   key_.clear();
   for (const ValueId id : before.pending) {
@@ -184,7 +184,7 @@ Status Frame::Prepare(std::span<const fbx_tensor* const> inputs, std::set<const 
   FUSEBOX_ASSIGN(Plan * plan, FirstPlan(inputs));
   if (levels_.empty()) levels_.push_back(std::make_unique<Level>());
   levels_[0]->arena.Reserve(plan->segment->arena_bytes);
-  for (const auto& level : levels_) level->bound = nullptr;  // planning has shown the view other types
+  for (const auto& level : levels_) level->bound = nullptr;  // planning has set other types in the view
   if (!done.insert(plan).second) return {};
   for (const plan::Step& step : plan->segment->steps) {
     HostNode& host = host_nodes_[step.node];
@@ -265,7 +265,7 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
   fbx_tensor& tensor = view_.tensor(place.value);
   const Out& out = outputs[place.at];
   if (out.memory != nullptr) {
-    // The memory may have other names of other dims; the caller's is that of the output.
+    // The memory may be shared by values of other dims; the caller gets those of the output.
     const fbx_tensor& type = view_.tensor(function_.outputs[place.at]);
     out.tensor->dtype = type.dtype;
     out.memory->Resize(*out.tensor, type.dims, type.rank, place.bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function of a session: its view, its plans by shape, its memory. A function that is called from several
-// places has one frame; functions are not recursive.
+// Frame: state of one function of a session: view, plans by shape, memory. A function with several callers
+// has one frame; functions are not recursive.
 #pragma once
 
 #include <map>
@@ -19,11 +19,11 @@ class Frame final : public Resizer {
   Frame(const plan::Code& code, Runner& runner);
 
   Status Call(std::span<const fbx_tensor* const> inputs, std::span<const Out> outputs);
-  // Plans of this and of what it calls. `done`: those that this preparation has been at, since functions may
-  // be called in many places.
+  // Plans this function and its callees. `done`: plans already visited by this preparation, since a function
+  // may have many callers.
   Status Prepare(std::span<const fbx_tensor* const> inputs, std::set<const void*>& done);
-  // Plans this function alone, as far as shapes are known, and tells the types of its outputs: unranked where
-  // they are not. Not while it runs.
+  // Plans only this function, as far as shapes are known. Returns the types of its outputs: unranked if
+  // unknown. Not while it runs.
   Result<std::vector<Type>> PlanOnce(std::span<const fbx_tensor* const> inputs);
   void Reset();
   fbx_status Resize(size_t node, uint32_t result, std::span<const int64_t> dims, size_t bytes) override;
@@ -34,29 +34,29 @@ class Frame final : public Resizer {
  private:
   static constexpr size_t kPlansKept = 8;
 
-  // A segment, for what was known when it was planned (`key`), and what may follow it.
+  // A segment, the known shapes or values that it was planned for (`key`), and its successors.
   struct Plan {
     std::string key;
     std::unique_ptr<plan::Segment> segment;
     std::vector<std::unique_ptr<Plan>> next;
   };
-  // Memory of the segments that are n-th on their path; later ones leave it alone.
+  // Memory of the n-th segment of a path; later segments do not touch it.
   struct Level {
     Block arena;
     const plan::Segment* bound = nullptr;
   };
-  // What a constant unpacks to.
+  // An unpacked constant.
   struct Kept {
     Block memory;
     bool done = false;
   };
-  // What a WHILE carries: two sets, read and written in turn.
+  // Values that a WHILE carries: two sets, read and written in turn.
   struct Loop {
     std::vector<Growable> memory[2];
     std::vector<fbx_tensor> tensors[2];
     std::vector<const fbx_tensor*> current;
     std::vector<Out> outs;
-    std::vector<bool> passed_through;  // the body gives that value back as it got it
+    std::vector<bool> passed_through;  // the body returns that value unchanged
     fbx_tensor condition{};
     Growable condition_memory;
   };
@@ -65,8 +65,7 @@ class Frame final : public Resizer {
     std::vector<Out> outs;
     std::unique_ptr<Loop> loop;
     int64_t handle = -1;
-    std::vector<fbx_tensor>
-        shadows;  // of results, where a body runs for an op that updates operands in place
+    std::vector<fbx_tensor> shadows;  // of results of a body that runs for an op with state operands
     std::vector<Growable> shadow_memory;
   };
 
@@ -106,16 +105,15 @@ class Frame final : public Resizer {
   std::vector<std::unique_ptr<Growable>> growables_;  // by value
   std::map<ValueId, Kept> kept_;
   std::vector<bool> dynamic_;                            // by value: its memory is its growable
-  std::vector<bool> returned_;                           // by output: written in place already
+  std::vector<bool> returned_;                           // by output: already written in place
   std::vector<std::unique_ptr<Block>> variable_memory_;  // in the order of code.variables
   std::vector<std::unique_ptr<Plan>> plans_;
-  std::vector<Plan*> path_;  // of the call at hand
+  std::vector<Plan*> path_;  // of the current call
   std::vector<std::unique_ptr<Level>> levels_;
   std::string key_;
 };
 
-// Sets a value's element type, shape and bytes aside from its memory: what a callee sees of a caller's
-// tensor.
+// Sets a value's element type, shape and bytes, but not its memory: a callee's view of a caller's tensor.
 void BindTensor(fbx_tensor& to, const fbx_tensor& from);
 
 }  // namespace fusebox::run

@@ -9,7 +9,7 @@
 
 namespace fusebox::run {
 
-// One thread. The destructor calls `done` of the objects that plugins kept.
+// One thread. The destructor, after all kernels are created, calls `done` of the kept objects.
 class KernelInitServices final : public ThreadedServices {
  public:
   // `options` must outlive this.
@@ -18,8 +18,7 @@ class KernelInitServices final : public ThreadedServices {
   ~KernelInitServices() override;
   KernelInitServices(const KernelInitServices&) = delete;
   const void* Find(std::string_view id) const override;
-  // The plugin of delegates that this model has turned off is not loaded for its services, unless it was
-  // given options.
+  // A plugin whose delegates are off for this model is loaded for its services only if it was given options.
   bool MayLoad(const Manifest& provider) const override;
 
  private:

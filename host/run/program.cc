@@ -45,7 +45,7 @@ std::vector<size_t> Program::PartsOf(const plan::Code& entry) const {
   return parts;
 }
 
-// Of one node as the module has it, run by a unit of what the program has made of its function.
+// The placement of one node of the module, from its unit in the program.
 Placement Program::PlacementOf(const plan::Code& code, size_t index, const Function& function,
                                size_t number) const {
   const Node& node = *function.nodes[number];

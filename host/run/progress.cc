@@ -20,7 +20,7 @@ void End(const fbx_host* host) noexcept { MeterOf(host).End(); }
 
 }  // namespace
 
-// What a listener throws must not get into a plugin.
+// An exception of a listener must not reach a plugin.
 void ProgressMeter::Notify() noexcept {
   try {
     listener_(progress_);
@@ -51,7 +51,7 @@ void ProgressMeter::Advance(uint64_t bytes) noexcept {
 
 void ProgressMeter::End() noexcept {
   if (progress_.ended) return;
-  progress_.total -= left_;  // given up
+  progress_.total -= left_;  // incomplete work
   left_ = 0;
   progress_.ended = true;
   Notify();

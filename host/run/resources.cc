@@ -7,7 +7,7 @@
 namespace fusebox::run {
 namespace {
 
-// Tables are numbered apart from variables, so that one is never taken for the other.
+// Separate number ranges distinguish tables from variables.
 constexpr int64_t kFirstTable = int64_t{1} << 32;
 
 Result<std::vector<std::string>> Unpack(const fbx_tensor& tensor) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running: kernels chosen (Program), threads, state of a session, frames that execute functions (Runner).
+// Running a module: Program (kernels chosen), Threads, session state, Runner (executes functions).
 //
 //   auto program = run::Program::Create(module, registry);
 //   auto runner = run::Runner::Create(program, 1);
 //   auto outputs = (*runner)->Run("main", inputs);
 //
-// A Program is immutable and may be used from any thread; a Runner belongs to one thread at a time.
+// A Program is immutable, any thread. A Runner is used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,20 @@ struct pthreadpool;
 
 namespace fusebox::run {
 
-// Every function that an entry reaches, with a kernel for each node, initialized, and what delegates may run
-// in their place. An entry with a node that nothing can run leaves no trace but its error.
+// All functions that an entry reaches, with an initialized kernel or a delegate for each node. An entry with
+// a node that nothing can run is dropped; only its error is kept.
 class Program {
  public:
-  // The entries are the main function and those of the signatures. `module` must outlive the program.
-  // `delegates` are offered the nodes in that order; what goes wrong with one is a notice. Error: no entry
-  // can run; the first node that nothing can run, with who promises its op and where plugins were searched.
+  // The entries are the main function and the functions of signatures. `module` must outlive the program.
+  // Nodes are offered to `delegates` in order; failures of a delegate become notices. Error: no entry can
+  // run; names the first node without kernel, the plugins that list its op, and the searched directories.
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
                                                  const Delegation& delegates = {});
-  // With these functions as entries, all of which must be able to run.
+  // Same, with these functions as entries. Fails if one cannot run.
   static Result<std::unique_ptr<Program>> Create(const Module& module, std::shared_ptr<Registry> registry,
                                                  std::span<const std::string> entries,
                                                  const Delegation& delegates = {});
-  // The first without kernels initialized: only for what its entries say. No error where none can run.
+  // Same as the first, without initialized kernels: only to list entries. Not an error if none can run.
   static std::unique_ptr<Program> Survey(const Module& module, std::shared_ptr<Registry> registry,
                                          const Delegation& delegates = {});
   ~Program();
@@ -48,29 +48,29 @@ class Program {
 
   const Module& module() const { return module_; }
   const plan::Code* Find(std::string_view function) const;  // null: not reached
-  // Why an entry cannot run; of any other function nothing.
+  // Why an entry cannot run. OK for any other function.
   Status StatusOf(std::string_view entry) const;
   const std::vector<std::string>& notices() const { return notices_; }
-  // With a session's delegates: as they are there, where some may have declined.
+  // With a session: takes into account the delegates that declined there.
   std::vector<Placement> placements(const delegate::Session* = nullptr) const;
 
   std::span<const std::unique_ptr<delegate::Part>> parts() const { return parts_; }
-  std::vector<size_t> PartsOf(const plan::Code& entry) const;  // that a call of it may reach
-  // Kernels of a partition are initialized when it first runs by them. Call before planning; any thread.
+  std::vector<size_t> PartsOf(const plan::Code& entry) const;  // that a call may reach
+  // Initializes the kernels of a partition on its first fallback. Call before planning; any thread.
   Status EnsureInitialized(const plan::Code&) const;
 
  private:
-  // Kernels that wait: a function that runs only where a delegate declines.
+  // Kernels initialized on demand: of a function that runs only if a delegate declines.
   struct Late {
     std::once_flag once;
     plan::Code* code = nullptr;
     Status status;
   };
-  // How a function was offered to delegates.
+  // Claims of delegates for a function.
   struct Offered {
-    const Function* function;  // as the module has it
+    const Function* function;  // of the module
     std::vector<delegate::Answer> answers;
-    delegate::Outlined outlined;  // its function is null where nobody took anything
+    delegate::Outlined outlined;  // null function: no node was claimed
   };
   Program(const Module& module, std::shared_ptr<Registry> registry, const Delegation& delegates)
       : module_(module), registry_(std::move(registry)), options_(delegates.options) {}
@@ -93,11 +93,11 @@ class Program {
   std::vector<std::string> notices_;
 };
 
-// The pool of one session; it is made when first needed. With one thread there is none. Calls from inside a
-// task run serially on the caller.
+// The thread pool of one session, created on first use. None with one thread. Calls from inside a task run
+// serially on the calling thread.
 class Threads {
  public:
-  explicit Threads(int count);  // at most, and 0: one per core that the process may use
+  explicit Threads(int count);  // maximum; 0: one per core of the process
   ~Threads();
   Threads(const Threads&) = delete;
   uint32_t count() const { return count_; }
@@ -110,7 +110,7 @@ class Threads {
   ::pthreadpool* pool_ = nullptr;
 };
 
-// What plugins announce and have done, added up for one listener.
+// Adds up the progress of several plugins for one listener.
 class ProgressMeter {
  public:
   explicit ProgressMeter(ProgressListener listener) : listener_(std::move(listener)) {
@@ -120,43 +120,43 @@ class ProgressMeter {
   void Begin(std::string_view what, uint64_t bytes) noexcept;
   void Advance(uint64_t bytes) noexcept;
   void End() noexcept;
-  static const fbx_progress& Api();  // of a session's calls
+  static const fbx_progress& Api();  // for calls of a session
 
  private:
   void Notify() noexcept;
   ProgressListener listener_;
   Progress progress_;
-  uint64_t left_ = 0;  // of what began last
+  uint64_t left_ = 0;  // of the last begin
 };
 
-// fusebox.threads/1, fusebox.pthreadpool/1 and fusebox.resize/1 over such a pool, and fusebox.progress/1
-// where somebody listens.
+// fusebox.threads/1, fusebox.pthreadpool/1 and fusebox.resize/1 over a thread pool, and fusebox.progress/1 if
+// there is a listener.
 class ThreadedServices : public Services {
  public:
   explicit ThreadedServices(Threads& threads, ProgressMeter* meter = nullptr)
       : threads_(threads), meter_(meter) {}
   const void* Find(std::string_view id) const override;
   Threads& threads() const { return threads_; }
-  ProgressMeter* meter() const { return meter_; }  // null: nobody listens
+  ProgressMeter* meter() const { return meter_; }  // null: no listener
 
  private:
   Threads& threads_;
   ProgressMeter* meter_;
 };
 
-// Resource variables and hash tables of a session. Handles are small numbers, the same for equal names.
+// Resource variables and hash tables of a session. Handles are small numbers, equal for equal names.
 class Resources {
  public:
   explicit Resources(const Module& module);
   int64_t Handle(std::string_view container, std::string_view name);
   Status Assign(int64_t handle, const fbx_tensor& value);
   Result<const fbx_tensor*> Read(int64_t handle) const;  // valid until the next Assign
-  void Reset();                                          // to the values that the module gives
+  void Reset();                                          // to the initial values of the module
 
   int64_t TableHandle(int64_t table_id, DType key, DType value);
   Status Import(int64_t handle, const fbx_tensor& keys, const fbx_tensor& values);
-  // results[i] = the value of keys[i], or the default. Strings are packed into `packed`, numbers are written
-  // to it as i64.
+  // results[i] = the value of keys[i], or the default. `packed` receives the packed strings, or the numbers
+  // as i64.
   Status Lookup(int64_t handle, const fbx_tensor& keys, const fbx_tensor& otherwise,
                 std::string& packed) const;
   Result<int64_t> TableSize(int64_t handle) const;
@@ -182,8 +182,8 @@ class Resources {
   std::vector<Table> tables_;
 };
 
-// One result of a call: `tensor` receives type and data. With `memory` set it may have any size, else it has
-// its size and place already.
+// One result of a call: `tensor` receives type and data. If `memory` is set, the result may have any size;
+// otherwise size and address are fixed.
 struct Out {
   fbx_tensor* tensor;
   Growable* memory;
@@ -198,22 +198,21 @@ class Runner final : private plan::LoopPlans {
                                                 ProgressListener progress = {});
   ~Runner() override;
 
-  // Values in, values out; the results are copies. For proofs and tests; a session uses Call.
+  // Returns copies of the results. For verification and tests; a session uses Call.
   Result<std::vector<Tensor>> Run(std::string_view function, std::span<const Tensor> inputs);
-  // Operands as tensors with types and data. Steady-state calls (same shapes as before) allocate nothing.
+  // Operands are tensors with types and data. Calls with known shapes allocate nothing.
   Status Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs,
               std::span<const Out> outputs);
   // Plans the function for input types as far as shapes are known. `inputs` need no data.
   Status Prepare(const plan::Code& function, std::span<const fbx_tensor* const> inputs);
 
-  // Variable tensors and persistent memory to zero, resources and tables to their beginning; CALL_ONCE runs
-  // again.
+  // Zeroes variable tensors and persistent memory, resets resources and tables; CALL_ONCE runs again.
   void Reset();
 
-  std::string Explain() const;  // what has been planned by now
+  std::string Explain() const;  // all plans so far
   size_t arena_bytes() const;
   uint32_t threads() const { return threads_.count(); }
-  // Who runs each node by now, and which delegates declined what.
+  // What runs each node so far, and declined partitions.
   std::vector<Placement> placements() const { return program_.placements(&delegates_); }
   const std::vector<std::string>& notices() const { return delegates_.notices(); }
 
@@ -233,7 +232,7 @@ class Runner final : private plan::LoopPlans {
   delegate::Session delegates_;
   plan::Context context_;
   std::set<const plan::Code*> compiled_;       // entries
-  const plan::Code* last_compiled_ = nullptr;  // spares the steady state a look-up
+  const plan::Code* last_compiled_ = nullptr;  // skips the look-up in the steady state
   Resources resources_;
   std::set<const plan::Code*> called_once_;
   std::map<const plan::Code*, std::unique_ptr<Frame>> frames_;

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Runner>> Runner::Create(const Program& program, int threa
 
 Frame& Runner::FrameOf(const plan::Code& code) {
   if (const auto found = frames_.find(&code); found != frames_.end()) return *found->second;
-  auto frame = std::make_unique<Frame>(code, *this);  // makes those of its callees first
+  auto frame = std::make_unique<Frame>(code, *this);  // creates those of its callees first
   return *frames_.emplace(&code, std::move(frame)).first->second;
 }
 
@@ -36,8 +36,7 @@ Result<std::vector<Type>> Runner::Plan(const plan::Code& body, std::span<const f
   return FrameOf(body).PlanOnce(operands);
 }
 
-// All partitions that this entry may reach, before any is planned: the delegates then know that they have
-// seen them.
+// Compiles all partitions that this entry may reach before any is planned: delegates rely on it in finish.
 void Runner::Compile(const plan::Code& entry) {
   if (compiled_.insert(&entry).second) delegates_.Compile(program_.PartsOf(entry));
   last_compiled_ = &entry;

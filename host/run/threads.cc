@@ -10,7 +10,7 @@
 #include "fusebox/abi/ext/threads.h"
 #include "host/run/run.h"
 
-// The pool is not built with the thread sanitizer, which therefore cannot see that a task starts after the
+// The pool is not built with the thread sanitizer, which then does not see that a task starts after the
 // dispatch and ends before the join.
 #if defined(__SANITIZE_THREAD__)
 #define FUSEBOX_TSAN 1
@@ -50,7 +50,7 @@ void RunChunk(void* context, size_t worker, size_t chunk) {
   __tsan_release(&loop.done);
 }
 
-// That this process may use. Asked once.
+// Cores available to this process. Queried once.
 uint32_t Cores() {
   static const uint32_t cores = [] {
     cpu_set_t set;
@@ -75,8 +75,7 @@ void* Pool(const fbx_host* host) noexcept { return ThreadsOf(host).pool(); }
 
 }  // namespace
 
-// The pool's threads wait for each other in loops: with more of them than cores, the one that is waited for
-// does not run.
+// Threads of the pool spin while they wait: with more threads than cores, the awaited thread may not run.
 Threads::Threads(int count) : count_(count > 0 ? std::min(static_cast<uint32_t>(count), Cores()) : Cores()) {}
 
 Threads::~Threads() {
@@ -95,7 +94,7 @@ void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, si
   if (n <= grain || count_ == 1 || inside_task || pool() == nullptr) return task(context, 0, n, 0);
   Loop loop{task, context, n, grain};
   __tsan_release(&loop.started);
-  // One item per chunk: the pool then tells which of its threads runs it.
+  // One item per chunk: the pool then passes the number of the thread.
   pthreadpool_parallelize_1d_with_thread(pool_, RunChunk, &loop, (n + grain - 1) / grain, 0);
   __tsan_acquire(&loop.done);
 }

@@ -159,7 +159,7 @@ TEST(Session, RefusesStringsThatDoNotFitTheirTensor) {
 TEST(Session, SaysWhatIsMissingBeforeARun) {
   const auto session = SessionOf(Dense());
   EXPECT_THAT(session->Run().error().message, HasSubstr("features"));
-  EXPECT_THAT(session->output(0).error().message, HasSubstr("after a Run"));
+  EXPECT_THAT(session->output(0).error().message, HasSubstr("no output yet; call Run first"));
   EXPECT_FALSE(session->output(5));
   EXPECT_THAT(session->FindInput("feature").error().message, HasSubstr("features"));
   EXPECT_EQ(*session->FindInput("features"), 0);
