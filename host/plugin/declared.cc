@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that a manifest declares in full.
+// Parses rules without code.
 #include <algorithm>
 #include <numeric>
 
@@ -36,7 +36,7 @@ Result<Operand> ReadOperand(const Document& document, const json& entry, const s
   if (!entry.contains("transpose")) return operand;
   operand.permutation = entry["transpose"].get<std::vector<int64_t>>();
   if (!IsPermutation(operand.permutation))
-    return document.Complain(at + "/transpose", "each dimension must stand there once");
+    return document.Complain(at + "/transpose", "must list each dimension once");
   const int rank = static_cast<int>(operand.permutation.size());
   if (operand.rank.value_or(rank) != rank)
     return document.Complain(at + "/transpose", "has " + std::to_string(rank) + " dimensions, the rank is " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which delegates a model is offered, and with which options.
+// Selects the delegates of a model and their options.
 #include <algorithm>
 
 #include "host/base/json.h"
@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 Result<Attrs> OptionsOf(const json& value, std::string_view name) {
-  if (!value.is_object()) return Invalid(std::string(name) + ": options are a JSON object");
+  if (!value.is_object()) return Invalid(std::string(name) + ": options must be a JSON object");
   auto attrs = AttrsFromJson(value);
   if (!attrs) return Invalid(std::string(name) + ": " + attrs.error().pointer + ": " + attrs.error().what);
   return *std::move(attrs);
@@ -23,8 +23,7 @@ const ManifestDelegate& Stated(const Manifest& manifest, std::string_view name) 
                        [&](const ManifestDelegate& d) { return d.name == name; });
 }
 
-// Paths in the configuration file are relative to it. What is wrong with the options or their schema is told
-// by Checked.
+// Resolves paths in the configuration file against its folder. Checked reports invalid options and schemas.
 Attrs FromFolder(const PluginInfo& info, const Config::Delegate& delegate, const std::string& folder) {
   const auto schema = JsonSchema::Parse(Stated(info.manifest, delegate.name).options_schema);
   if (!schema || delegate.options.empty()) return delegate.options;
@@ -33,7 +32,7 @@ Attrs FromFolder(const PluginInfo& info, const Config::Delegate& delegate, const
   return AttrsFromJson(value).value_or(delegate.options);
 }
 
-// A linked-in plugin has no manifest, and so no schema to check against.
+// A linked-in plugin has no manifest, so no schema to validate with.
 Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted,
                       std::unordered_map<std::string, JsonSchema>& schemas) {
   const std::string& schema_text = Stated(info.manifest, wanted.name).options_schema;
@@ -79,7 +78,7 @@ const fbx_delegate* FindIn(const LoadedPlugin& plugin, std::string_view name) {
 Result<Config::Delegate> ParseDelegate(std::string_view text) {
   const size_t colon = text.find(':');
   Config::Delegate delegate{std::string(text.substr(0, colon))};
-  if (delegate.name.empty()) return Invalid("a delegate is NAME or NAME:{JSON options}");
+  if (delegate.name.empty()) return Invalid("a delegate must be NAME or NAME:{JSON options}");
   if (colon == std::string_view::npos) return delegate;
   FUSEBOX_ASSIGN(const json value, ParseJson(text.substr(colon + 1), "options of delegate " + delegate.name));
   FUSEBOX_ASSIGN(delegate.options, OptionsOf(value, "options of delegate " + delegate.name));
@@ -107,7 +106,7 @@ Registry::Impl::Plugin* Registry::Impl::FindDelegate(std::string_view name) {
   return nullptr;
 }
 
-// What is wrong with a schema is told to who wants the delegate.
+// Schema errors are reported when the delegate is used.
 void Registry::Impl::ReadDelegateSchemas(const Plugin& plugin) {
   for (const ManifestDelegate& delegate : plugin.info.manifest.delegates) {
     if (delegate.options_schema.empty() || FindDelegate(delegate.name) != &plugin) continue;
@@ -162,7 +161,7 @@ Result<Delegation> Registry::Delegates(const std::optional<std::vector<Config::D
   std::vector<Config::Delegate> list = wanted              ? *wanted
                                        : config_.delegates ? stated
                                                            : impl_->DefaultDelegates();
-  std::vector<Config::Delegate> off;  // not used, but something is said of their options
+  std::vector<Config::Delegate> off;  // unused, but with options
   for (const Config::Delegate& delegate : stated) {
     if (Named(list, delegate.name) == nullptr) off.push_back(delegate);
   }

@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// Up to the last member of version 1.0.
+// Size up to the last member of version 1.0.
 constexpr size_t kPluginSize = offsetof(fbx_plugin, get_extension) + sizeof(fbx_plugin::get_extension);
 constexpr size_t kRuleSize = offsetof(fbx_rule, tolerance) + sizeof(fbx_tolerance);
 constexpr size_t kKernelSize = offsetof(fbx_kernel, free) + sizeof(fbx_kernel::free);
@@ -36,7 +36,8 @@ Status CheckName(fbx_str name, std::string_view what) {
   return {};
 }
 
-// An array of pointers to structs that begin with a head. `check` sees only entries that are long enough.
+// Checks an array of pointers to structs with a head. `check` is called only for entries that are long
+// enough.
 template <class T, class F>
 Status CheckTable(const T* const* table, uint32_t count, size_t least, std::string_view type, F&& check) {
   if (count > kMostEntries || (count > 0 && table == nullptr))
@@ -134,7 +135,7 @@ Status CompareOps(const fbx_plugin& plugin, const Manifest& manifest) {
 Result<const fbx_plugin*> CallLoad(const fbx_entry& entry, HostCall& host) {
   const fbx_plugin* plugin = nullptr;
   FUSEBOX_TRY(host.Check(entry.load(host.abi(), &plugin)));
-  if (plugin == nullptr) return Invalid("load succeeded, but gave no plugin");
+  if (plugin == nullptr) return Invalid("load succeeded, but returned no plugin");
   return plugin;
 }
 

@@ -11,7 +11,7 @@ extern const char fusebox_schema_config_1[];
 namespace fusebox {
 namespace {
 
-// The schemas of this program are part of it: one that does not parse is a bug.
+// Embedded schemas: a parse error is a bug.
 JsonSchema OwnSchema(const char* text) {
   auto schema = JsonSchema::Parse(text, true);
   FUSEBOX_CHECK(schema.has_value());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a library's file says about itself, read without loading it. The file may hold anything.
+// Reads properties of a library file without loading it. The file is untrusted.
 #include <elf.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string_view MachineName(unsigned machine) {
   }
 }
 
-// The struct at an offset of the file; false where the file is shorter.
+// Reads the struct at an offset; false if the file is shorter.
 template <class T>
 bool ReadAt(const Buffer& file, uint64_t offset, T& out) {
   if (offset > file.size() || file.size() - offset < sizeof(T)) return false;
@@ -41,7 +41,7 @@ bool ReadHeader(const Buffer& file, Elf64_Ehdr& header) {
          header.e_ident[EI_CLASS] == ELFCLASS64;
 }
 
-// Those that can be read.
+// The readable segments.
 std::vector<Elf64_Phdr> Segments(const Buffer& file, const Elf64_Ehdr& header) {
   std::vector<Elf64_Phdr> segments;
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
@@ -56,7 +56,7 @@ class Dynamic {
  public:
   Dynamic(const Buffer& file, const Elf64_Ehdr& header) : file_(file), segments_(Segments(file, header)) {}
 
-  // The names of the libraries it needs; those that can be read.
+  // Names of the required libraries, as far as readable.
   std::vector<std::string> Needed() const {
     std::vector<uint64_t> names;
     uint64_t strings = 0;
@@ -75,7 +75,7 @@ class Dynamic {
   }
 
  private:
-  // Where the file holds what is mapped at that address.
+  // File offset of a mapped address.
   uint64_t OffsetOf(uint64_t address) const {
     for (const Elf64_Phdr& segment : segments_) {
       if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
@@ -100,7 +100,7 @@ std::string CutOff(const std::string& path) {
   const auto file = MapFile(path);
   Elf64_Ehdr header;
   if (!file || !ReadHeader(*file, header)) return {};
-  uint64_t end = 0;  // of all that the headers speak of; a sum that overflows is no file's
+  uint64_t end = 0;  // of everything that the headers refer to; an overflowing sum is invalid
   const auto reach = [&](uint64_t offset, uint64_t size) {
     end = std::max(end, offset + size < offset ? UINT64_MAX : offset + size);
   };
@@ -108,7 +108,7 @@ std::string CutOff(const std::string& path) {
   reach(header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize);
   for (const Elf64_Phdr& segment : Segments(*file, header)) reach(segment.p_offset, segment.p_filesz);
   if (end <= file->size()) return {};
-  return "it is cut off: it has " + std::to_string(file->size()) + " bytes and should have at least " +
+  return "it is truncated: it has " + std::to_string(file->size()) + " bytes and should have at least " +
          std::to_string(end);
 }
 

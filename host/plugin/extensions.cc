@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The services that plugins have for each other: who provides one is found, and loaded, when somebody first
-// asks for it.
+// Services between plugins: finds and loads the provider on first use.
 #include <fusebox/abi/ext/kernel_init.h>
 #include <fusebox/abi/ext/progress.h>
 #include <fusebox/abi/ext/pthreadpool.h>
@@ -47,7 +46,7 @@ const void* LoadedPlugin::FindExtension(std::string_view id, const Services* ser
 std::vector<Registry::Impl::Plugin*> Registry::Impl::Providers(std::string_view id) {
   std::vector<Plugin*> found;
   for (Plugin& plugin : plugins) {
-    // Linked-in plugins have no manifest to say so, but are there to be asked.
+    // Linked-in plugins have no manifest; query them directly.
     const auto& promised = plugin.info.manifest.provides_extensions;
     const bool provides = plugin.info.built_in
                               ? plugin.loaded != nullptr && TableOf(*plugin.loaded, id) != nullptr
@@ -74,8 +73,7 @@ Broker::Answer Registry::Impl::Find(const LoadedPlugin& asking, std::string_view
     const PluginInfo& info = plugin->info;
     const bool usable = info.state == PluginInfo::State::kOk;
     const bool shadowed = info.state == PluginInfo::State::kShadowed;
-    // A plugin that is being loaded gets no services of those that need it for that; it may have them
-    // afterwards.
+    // A plugin gets no service of its users while it is being loaded, but may afterwards.
     if (plugin->loading || (usable && !plugin->loaded && services && !services->MayLoad(info.manifest))) {
       answer.settled = false;
       continue;

@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// A plugin that talks without end must not fill the memory.
+// Limits the memory for diagnostics of one call.
 constexpr size_t kMostDiags = 200, kLongestText = 2000;
 
 std::string Copy(fbx_str text) {
@@ -68,7 +68,7 @@ void HostCall::Emit(const fbx_host* host, const fbx_diag* diag) noexcept {
     if (self.diags_.size() < kMostDiags) self.diags_.push_back(std::move(copy));
     self.emitted_ = true;
   } catch (...) {
-    return;  // what does not fit into memory is lost; the call's status still tells
+    return;  // out of memory: drops the text; the status still reports the failure
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of Registry, shared by registry.cc (how it comes to be) and lookup.cc (what it is asked). Every
-// function expects the mutex to be held.
+// Internals of Registry, shared by registry.cc (creation) and lookup.cc (queries). All functions require the
+// mutex to be held.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace fusebox {
 
-// Lets a map of strings be asked with a part of one.
+// Allows look-up by string_view in a map of strings.
 struct TextHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -22,11 +22,11 @@ struct Registry::Impl final : Broker {
   struct Plugin {
     PluginInfo info;
     std::unique_ptr<LoadedPlugin> loaded;  // set: usable
-    const fbx_entry* entry = nullptr;      // of a built-in plugin, or once its library is open
+    const fbx_entry* entry = nullptr;      // of a built-in plugin, or set when its library is opened
     bool named = false;                    // by --plugin
     bool loading = false;
     bool unloaded = false;
-    bool passed_over = false;  // for a service, and that was said
+    bool passed_over = false;  // as a provider of a service; already reported
   };
 
   explicit Impl(const Config& c) : config(c) {}
@@ -34,40 +34,37 @@ struct Registry::Impl final : Broker {
 
   Status AddFound(const Found& found, const Policy& policy);
   Status AddBuiltIn(const fbx_entry& entry, const Policy& policy);
-  // The user's options over the defaults of the manifest's schema.
+  // The user's options over the schema defaults of the manifest.
   Result<Attrs> OptionsFor(const Manifest& manifest) const;
-  // The plugin, open; null when it cannot be used (its info says why).
+  // The loaded plugin; null if it is unusable (its info has the reason).
   const LoadedPlugin* Load(Plugin& plugin);
   Status Open(Plugin& plugin);
-  void Unload(Plugin& plugin);  // after those that use its services
-  // What the plugin's manifest requires of others: found now where it must be there, else when it is asked
-  // for.
+  void Unload(Plugin& plugin);  // after the users of its services
+  // Resolves the required extensions of the manifest: mandatory ones now, optional ones on first use.
   Status Require(LoadedPlugin& plugin);
-  // Broker. Takes the mutex, which the thread may hold: a plugin may ask while it is loaded.
+  // Broker. Locks the mutex, recursively: a plugin may call it during load.
   Answer Find(const LoadedPlugin& asking, std::string_view id, const Services*) override;
-  // Plugins that promise the service, in the order in which they are asked.
+  // Plugins whose manifest lists the service, in order of preference.
   std::vector<Plugin*> Providers(std::string_view id);
   std::string WhyNot(std::string_view id);
   void WarnOfUnknownIds();
-  // The options_schema of the first plugin that states one for the op; else one that accepts everything.
+  // The options_schema of the first plugin that has one for the op; else one that accepts everything.
   Result<JsonSchema> OpSchema(fbx_op_kind kind, std::string_view op) const;
-  // The first usable plugin whose manifest has the delegate; null: none.
+  // The first usable plugin whose manifest lists the delegate; null: none.
   Plugin* FindDelegate(std::string_view name);
   const Plugin* FindDelegate(std::string_view name) const {
     return const_cast<Impl*>(this)->FindDelegate(name);
   }
-  std::vector<Config::Delegate> StatedDelegates() const;  // by the configuration
-  // Adds a delegate that a model is to have. Error: it has to be there and is not, or its options break their
-  // schema.
+  std::vector<Config::Delegate> StatedDelegates() const;  // from the configuration
+  // Adds a delegate of a model. Error: it is required and missing, or its options violate their schema.
   Status Use(const Config::Delegate& delegate, bool must_be_there, Delegation& delegation,
              std::vector<std::string>& notices);
-  // Reads the options_schemas of a plugin's delegates, so that the first model need not.
+  // Parses the options_schemas of a plugin's delegates ahead of the first model.
   void ReadDelegateSchemas(const Plugin& plugin);
   std::vector<std::string> DelegateNames() const;
   std::vector<Config::Delegate> DefaultDelegates() const;
   const std::vector<KernelRef>& AllKernels(fbx_op_kind kind, std::string_view op);
-  // The list of config.prefer for an op or composite name, its own or that of its longest prefix*; null:
-  // none.
+  // The config.prefer list for an op or composite name, or for its longest prefix*; null: none.
   const std::vector<std::string>* Preferred(std::string_view name) const;
 
   Config config;
@@ -75,14 +72,14 @@ struct Registry::Impl final : Broker {
   std::deque<Plugin> plugins;  // in search order, built-in last
   std::vector<std::string> searched;
   std::vector<Plugin*> load_order;
-  std::vector<std::pair<const PluginInfo*, const Plugin*>> uses;  // of services: by whom, and whose
+  std::vector<std::pair<const PluginInfo*, const Plugin*>> uses;  // of services: user, provider
   using KernelsByOp = std::unordered_map<std::string, std::vector<KernelRef>, TextHash, std::equal_to<>>;
   std::map<fbx_op_kind, KernelsByOp> kernels;
   std::unordered_map<std::string, JsonSchema> schemas;  // of ops, by kind and op
   std::unordered_map<std::string, JsonSchema> delegate_schemas;
 };
 
-// Position of a plugin in a preference list; the list's size when it is not there.
+// Position of a plugin in a preference list; the list's size if absent.
 size_t Rank(const std::vector<std::string>* preferred, std::string_view id);
 
 }  // namespace fusebox

@@ -11,10 +11,10 @@ namespace fusebox {
 namespace {
 
 constexpr const char* kEntryName = "fusebox_entry_v1";
-// A struct of version 1.0 reaches at least to the end of its last member of 1.0.
+// Minimum size: up to the last member of version 1.0.
 constexpr size_t kEntrySize = offsetof(fbx_entry, unload) + sizeof(fbx_entry::unload);
 
-// The part of Boost's message that dlopen or dlsym said.
+// The dlopen or dlsym part of Boost's message.
 std::string SystemMessage(const std::exception& error) {
   constexpr std::string_view kBefore = "(dlerror system message: ";
   const std::string_view text = error.what();
@@ -38,7 +38,7 @@ std::string SanitizerNames(uint32_t flags) {
 
 Result<const fbx_entry*> OpenLibrary(const std::string& path) {
   using boost::dll::shared_library;
-  // Never closed: threads and thread-local data of a plugin may outlive whoever opened it.
+  // Never closed: threads and thread-local data of a plugin may outlive its users.
   static std::mutex mutex;
   static auto& open = *new std::map<std::string, shared_library>;
   const std::lock_guard lock(mutex);
@@ -62,7 +62,7 @@ Result<const fbx_entry*> OpenLibrary(const std::string& path) {
 
 Status CheckEntry(const fbx_entry& entry) {
   if (entry.magic != FBX_ENTRY_MAGIC)
-    return Invalid(std::string(kEntryName) + " has a wrong magic number: it is no Fusebox plugin");
+    return Invalid(std::string(kEntryName) + " has a wrong magic number: it is not a Fusebox plugin");
   if (entry.major != FBX_ABI_MAJOR)
     return Unsupported("it is built for plugin ABI " + std::to_string(entry.major) + ", this host has " +
                        std::to_string(FBX_ABI_MAJOR));

@@ -12,7 +12,7 @@ std::string OpKey(fbx_op_kind kind, std::string_view op) {
   return std::to_string(kind) + ":" + std::string(op);
 }
 
-// The element of `implements` that takes the composite; null: none.
+// The element of `implements` that matches the composite; null: none.
 const std::string* TakenBy(const ManifestRule& rule, std::string_view composite) {
   for (const std::string& name : rule.implements) {
     const bool prefix =
@@ -26,7 +26,7 @@ bool InRange(int version, int min, int max) {
   return version == 0 || (version >= min && (max == 0 || version <= max));
 }
 
-// Why the manifest's conditions keep the rule out; empty: they do not.
+// Why the manifest's conditions exclude the rule; empty: they do not.
 std::string Unmet(const ManifestRule& rule, int version, const Attrs& attrs) {
   if (!InRange(version, rule.min_version, rule.max_version)) {
     const std::string max = rule.max_version == 0 ? "" : std::to_string(rule.max_version);
@@ -35,7 +35,7 @@ std::string Unmet(const ManifestRule& rule, int version, const Attrs& attrs) {
   }
   if (rule.when.empty()) return {};
   const auto parsed = ParseWhen(rule.when);
-  if (!parsed) return "its condition \"when\" is wrong: " + parsed.error().message;
+  if (!parsed) return "its condition \"when\" is invalid: " + parsed.error().message;
   const auto violation = parsed->Check(JsonFromAttrs(attrs));
   if (!violation) return {};
   return "attribute " + (violation->pointer.empty() ? "" : violation->pointer.substr(1) + ": ") +
@@ -55,7 +55,7 @@ const fbx_rule* FindRule(const LoadedPlugin& plugin, std::string_view id) {
   return nullptr;
 }
 
-// Whose kernels of an op are asked first; of equals the one that was found first.
+// Sort key of kernels for an op; ties keep the search order.
 std::tuple<size_t, bool, int> PlaceOf(const PluginInfo& info, const std::vector<std::string>* preferred) {
   return {Rank(preferred, info.manifest.id), info.built_in, -info.manifest.priority};
 }
@@ -66,8 +66,8 @@ std::unexpected<Error> Conflict(std::string_view composite, const Claim& a, cons
   const std::string name = *a.name == *b.name ? *a.name : std::string(composite);
   return Invalid("composite " + std::string(composite) + ": both " + first.id + " (" + first.path + ") and " +
                  second.id + " (" + second.path +
-                 ") have a rule for it; say in fusebox.json which one is asked first: \"prefer\": {\"" +
-                 name + "\": [\"" + first.id + "\", \"" + second.id + "\"]}");
+                 ") have a rule for it; set the preferred one in fusebox.json: \"prefer\": {\"" + name +
+                 "\": [\"" + first.id + "\", \"" + second.id + "\"]}");
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ Result<std::vector<RuleRef>> Registry::RulesFor(std::string_view composite, int 
       }
       const fbx_rule* rule = FindRule(*loaded, stated.id);
       if (!InRange(version, rule->min_version, rule->max_version)) {
-        skip("it does not know version " + std::to_string(version));
+        skip("it does not support version " + std::to_string(version));
         continue;
       }
       claims.push_back({{rule, loaded, nullptr, &plugin.info.manifest}, &plugin.info, name});
@@ -214,7 +214,7 @@ std::vector<KernelRef> Registry::KernelsFor(fbx_op_kind kind, std::string_view o
   return kernels;
 }
 
-// The lists are never changed once they are made.
+// A list is never changed after its creation.
 const std::vector<KernelRef>& Registry::KernelsOf(fbx_op_kind kind, std::string_view op) {
   const std::lock_guard lock(impl_->mutex);
   return impl_->AllKernels(kind, op);

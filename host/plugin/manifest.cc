@@ -32,7 +32,7 @@ std::vector<std::string> BuiltinNames() {
   return names;
 }
 
-// The text of a member that is a JSON Schema; empty: there is none.
+// The text of a JSON Schema member; empty: absent.
 Result<std::string> SchemaText(const Document& document, const json& object, const std::string& at) {
   std::string text = Text(object, "options_schema");
   if (text.empty()) return text;
@@ -61,7 +61,7 @@ Result<std::vector<ManifestOp>> ReadOps(const Document& document, const json& li
   return ops;
 }
 
-// "2", "1-3", "1-"; the schema has checked the form.
+// "2", "1-3", "1-"; the schema has validated it.
 void ReadVersions(const std::string& text, ManifestRule& rule) {
   if (text.empty()) return;
   const size_t dash = text.find('-');
@@ -99,14 +99,14 @@ Result<ManifestRule> ReadRule(const Document& document, const json& entry, const
   }
   if (entry.contains("rewrite")) {
     if (rule.emits.size() != 1)
-      return document.Complain(at + "/rewrite", "the rule must emit one op, which the composite becomes");
+      return document.Complain(at + "/rewrite", "the rule must emit exactly one op");
     FUSEBOX_ASSIGN(rule.rewrite, ReadRewrite(document, entry["rewrite"], at + "/rewrite"));
   }
   return rule;
 }
 
-// The library's absolute path; an error when it is not a file of the plugin's folder. It need not exist:
-// opening it says so best.
+// The absolute path of the library; an error if it is outside the plugin's folder. It need not exist: opening
+// it reports that.
 Result<std::string> LibraryPath(const fs::path& manifest, const std::string& text) {
   const fs::path relative(text);
   if (relative.is_absolute()) return Invalid("the path must be relative to the manifest");
@@ -118,8 +118,7 @@ Result<std::string> LibraryPath(const fs::path& manifest, const std::string& tex
   const fs::path real = fs::weakly_canonical(folder / relative, error);
   if (error) return Invalid(error.message());
   const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), real.begin(), real.end());
-  if (end != folder.end())
-    return Invalid("it is a link that leaves the plugin's folder, to " + real.string());
+  if (end != folder.end()) return Invalid("it is a link out of the plugin's folder, to " + real.string());
   return (folder / relative).lexically_normal().string();
 }
 
@@ -158,7 +157,7 @@ Status ReadProvides(const Document& document, const json& provides, Manifest& ma
                    ReadRule(document, rules[i], At("/provides/rules", i), manifest.name_space));
     for (const ManifestRule& other : manifest.rules) {
       if (other.id == rule.id)
-        return document.Complain(At("/provides/rules", i) + "/id", "\"" + rule.id + "\" stands twice");
+        return document.Complain(At("/provides/rules", i) + "/id", "\"" + rule.id + "\" is duplicated");
     }
     manifest.rules.push_back(std::move(rule));
   }
@@ -176,7 +175,7 @@ Status ReadProvides(const Document& document, const json& provides, Manifest& ma
   return {};
 }
 
-// A plugin without libraries brings nothing but rules without code.
+// Without libraries, a plugin can only have rules without code.
 Status CheckCodeless(const Document& document, const Manifest& manifest) {
   const auto coded = std::find_if(manifest.rules.begin(), manifest.rules.end(),
                                   [](const ManifestRule& rule) { return !rule.rewrite; });

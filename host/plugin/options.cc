@@ -39,7 +39,7 @@ std::expected<AttrValue, OptionsError> ValueFromJson(const json& value) {
     if (all([](const json& v) { return v.is_string(); })) return ListFromJson<std::string>(value);
     return std::unexpected(OptionsError{"", std::string(kListKinds)});
   }
-  if (!value.is_object()) return std::unexpected(OptionsError{"", "null is no option"});
+  if (!value.is_object()) return std::unexpected(OptionsError{"", "null is not allowed"});
   auto map = AttrsFromJson(value);
   if (!map) return std::unexpected(std::move(map).error());
   return AttrValue(std::make_shared<const Attrs>(*std::move(map)));

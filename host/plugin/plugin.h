@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins, in the order things happen to them: config -> search -> manifest -> policy -> load -> registry.
+// Registry of plugins. Steps: config -> search -> manifest -> policy -> load -> registry.
 //
-// A Registry knows every plugin found by its manifest and opens a library only when one of its rules or
-// kernels is asked for (or when it is told to). Whatever goes wrong with a plugin drops that plugin alone;
-// the state and the reason stay visible in plugins(). A Registry is shared by models and the converter; its
-// functions may be called from any thread. Libraries are never closed.
+// A Registry reads the manifest of every plugin found. It opens a library when one of its rules or kernels is
+// needed, or on request. A failure disables only that plugin; plugins() reports state and reason. Models and
+// the converter share a Registry; all functions are thread-safe. Libraries are never closed.
 #pragma once
 
 #include <atomic>
@@ -24,66 +23,65 @@
 
 namespace fusebox {
 
-// One op, rule or delegate that a manifest promises.
+// An op, rule or delegate listed in a manifest.
 struct ManifestOp {
   fbx_op_kind kind = FBX_OP_CUSTOM;
   std::string name;
-  int version = 0;             // 0: not stated
+  int version = 0;             // 0: unspecified
   std::string options_schema;  // JSON Schema text; empty: none
 };
-// A rewrite without code: the composite becomes the one op that its rule emits.
+// A rewrite without code: the composite becomes the op in `emits` of its rule.
 struct DeclaredRewrite {
   struct Operand {
-    int from = -1;                     // the composite's operand; -1: the op's is absent
-    std::vector<int64_t> permutation;  // it is transposed so; empty: it is taken as it is
-    std::optional<DType> dtype;        // what it has to be
+    int from = -1;                     // operand of the composite; -1: absent operand of the op
+    std::vector<int64_t> permutation;  // transpose; empty: none
+    std::optional<DType> dtype;        // required type
     std::optional<int> rank;
     bool constant = false;
   };
   struct Attribute {
-    std::string name, from;          // the op's, and the composite's; empty: none
-    std::optional<AttrValue> value;  // instead of the composite's, or where it has none
+    std::string name, from;          // of the op, and of the composite; empty: none
+    std::optional<AttrValue> value;  // replaces a missing attribute of the composite
   };
-  std::optional<std::vector<Operand>> operands;  // nothing: the composite's, as they stand
-  std::optional<std::vector<int>> results;  // per result of the composite the op's; nothing: as they stand
+  std::optional<std::vector<Operand>> operands;  // nothing: those of the composite
+  std::optional<std::vector<int>> results;       // per result of the composite, the op's; nothing: the same
   std::vector<Attribute> attributes;
   fbx_tolerance tolerance = {};
 };
 struct ManifestRule {
   std::string id;
   std::vector<std::string> implements;   // names, or prefixes ending in '*'
-  int min_version = 0, max_version = 0;  // 0: no bound
-  std::string when;  // JSON object: attribute name -> JSON Schema its value must meet; empty: always
+  int min_version = 0, max_version = 0;  // 0: unbounded
+  std::string when;  // JSON object: attribute name -> JSON Schema of its value; empty: always
   std::vector<ManifestOp> emits;
-  std::optional<DeclaredRewrite> rewrite;  // there: the library has no part in the rule
+  std::optional<DeclaredRewrite> rewrite;  // set: a rule without library code
 };
 struct ManifestDelegate {
   std::string name, options_schema;
-  bool is_default = false;  // models get it without being told to
+  bool is_default = false;  // models use it by default
 };
 struct Manifest {
-  std::string path;  // of the JSON file
-  std::string
-      library;  // absolute path of the library for this machine; it need not exist. Empty: there is none,
-  std::string no_library;  // because ...; empty too: the plugin is its manifest and has no code
+  std::string path;        // of the JSON file
+  std::string library;     // absolute path of the library for this machine; need not exist. Empty: none,
+  std::string no_library;  // for this reason; both empty: the plugin has no code
   std::string id, version, name_space, description, license;
   int abi_major = 1, abi_min_minor = 0;
   std::vector<std::string> requires_cpu, requires_extensions, provides_extensions;
   std::vector<ManifestRule> rules;
   std::vector<ManifestOp> ops;
   std::vector<ManifestDelegate> delegates;
-  std::string options_schema;  // empty: it takes none
+  std::string options_schema;  // empty: no options
   int priority = 0;
 };
-// Checked against sdk/schema/plugin-manifest-1.json (built into the library). Errors: "file:line:column:
-// what, did you mean".
+// Validated by sdk/schema/plugin-manifest-1.json (embedded). Errors: "file:line:column: problem; did you
+// mean".
 Result<Manifest> ReadManifest(const std::string& path);
 
-// fusebox.json, and what the command line adds to it.
+// fusebox.json plus command line options.
 struct Config {
-  std::string path = {};                  // of the file; empty: none
-  std::vector<std::string> plugins = {};  // --plugin: a manifest, a library, or a folder; these come first
-  std::vector<std::string> plugin_path = {};       // folders; those of the file are relative to it
+  std::string path = {};                      // of the file; empty: none
+  std::vector<std::string> plugins = {};      // --plugin: a manifest, a library, or a folder; searched first
+  std::vector<std::string> plugin_path = {};  // folders; relative to the file
   std::vector<std::string> allow = {}, deny = {};  // globs over plugin ids; deny wins; no allow list: all
   std::map<std::string, Attrs> options = {};       // by plugin id
   // op or composite name -> plugin ids, best first
@@ -92,12 +90,12 @@ struct Config {
     std::string name;
     Attrs options = {};
   };
-  std::optional<std::vector<Delegate>> delegates = {};  // these, in this order; nothing: the default ones
+  std::optional<std::vector<Delegate>> delegates = {};  // in this order; nothing: the default delegates
   bool search_default_path = true;                      // environment, user and system folders
 };
 Result<Config> ReadConfig(const std::string& path);
-// "xnnpack" or "xnnpack:{JSON object}", as on the command line; "{JSON object}" of options by delegate, as a
-// program says it.
+// "xnnpack" or "xnnpack:{JSON object}", as on the command line; or "{JSON object}", options by delegate, as
+// in the API.
 Result<Config::Delegate> ParseDelegate(std::string_view text);
 Result<std::map<std::string, Attrs>> ParseDelegateOptions(std::string_view json);
 
@@ -105,9 +103,9 @@ struct PluginInfo {
   enum class State { kOk, kShadowed, kDenied, kBroken };
   Manifest manifest;
   State state = State::kOk;
-  std::string why;        // for every state but kOk, and where it is shadowed by
-  bool loaded = false;    // its library is open
-  bool built_in = false;  // linked in; its manifest says what its entry says
+  std::string why;        // for states other than kOk; for shadowed, the path of the other
+  bool loaded = false;    // the library is open
+  bool built_in = false;  // linked in; its manifest is derived from its entry
 };
 std::string_view Name(PluginInfo::State);
 
@@ -117,26 +115,24 @@ struct Diag {
 };
 std::string ToString(const Diag&);  // "NONCONST: kernel is not constant (operand 3)"
 
-// Extensions that the host offers where a call is made (a session's threads, ...). The plugin layer knows
-// none itself.
+// Extensions of the host that depend on the call (the session's threads, ...). The plugin layer defines none.
 class Services {
  public:
   virtual ~Services() = default;
-  virtual const void* Find(std::string_view id) const = 0;  // null: not here
-  // Whether a plugin that is not loaded yet may be loaded for a service of its own that somebody asks for
-  // here.
+  virtual const void* Find(std::string_view id) const = 0;  // null: none here
+  // Whether a plugin that is not loaded yet may be loaded to provide its service here.
   virtual bool MayLoad(const Manifest&) const { return true; }
 };
 
 class LoadedPlugin;  // an open library
 
-// Who finds the services that plugins have for each other.
+// Finds the services that plugins provide for each other.
 class Broker {
  public:
   struct Answer {
-    const void* table = nullptr;  // null: nobody here has it
-    bool settled = true;          // and that will not change any more
-    std::string notice = {};      // about a plugin that should have it
+    const void* table = nullptr;  // null: no provider
+    bool settled = true;          // false: the result may change later
+    std::string notice = {};      // about a provider that is unusable
   };
   virtual Answer Find(const LoadedPlugin& asking, std::string_view id, const Services*) = 0;
 
@@ -144,8 +140,8 @@ class Broker {
   ~Broker() = default;
 };
 
-// The fbx_host that one plugin sees during calls of one session, prepare or conversion. Reusable: TakeDiags()
-// between calls. emit() may come from several threads at once; everything else belongs to the calling thread.
+// The fbx_host that one plugin receives in calls of one session, prepare or conversion. Reusable: TakeDiags()
+// between calls. emit() may be called by several threads at once; everything else only by the calling thread.
 class HostCall {
  public:
   HostCall(const LoadedPlugin& plugin, const Services* services);
@@ -154,10 +150,10 @@ class HostCall {
   const LoadedPlugin& plugin() const { return plugin_; }
   const Services* services() const { return services_; }
   std::vector<Diag> TakeDiags();
-  // OK, or an error with the diagnostics as its message ("plugin acme: ..."). NOT_APPLICABLE is an error here
-  // too. Takes the diagnostics either way; warnings of a call that went well are logged.
+  // OK, or an error with the diagnostics as message ("plugin acme: ..."). NOT_APPLICABLE is an error here
+  // too. Clears the diagnostics in both cases; logs warnings of successful calls.
   Status Check(fbx_status status);
-  // The HostCall behind a table that a plugin handed back (for extension functions).
+  // The HostCall of a table that a plugin passed back (for extension functions).
   static const HostCall& From(const fbx_host*);
 
  private:
@@ -168,7 +164,7 @@ class HostCall {
   const LoadedPlugin& plugin_;
   const Services* services_;
   Table table_;
-  std::atomic<bool> emitted_ = false;  // spares calls that have nothing to say the lock
+  std::atomic<bool> emitted_ = false;  // avoids the lock for calls without diagnostics
   std::mutex mutex_;
   std::vector<Diag> diags_;
 
@@ -182,7 +178,7 @@ struct KernelRef {
   explicit operator bool() const { return kernel != nullptr; }
   bool Supports(int version) const;  // 0: any
 };
-// A rule of a library (rule, plugin), or one that its manifest declares (declared).
+// A rule of a library (rule, plugin), or a rule without code (declared).
 struct RuleRef {
   const fbx_rule* rule = nullptr;
   const LoadedPlugin* plugin = nullptr;
@@ -190,25 +186,25 @@ struct RuleRef {
   const Manifest* manifest = nullptr;  // of its plugin
 };
 
-// A rule that a manifest has for a composite and that is not asked.
+// A rule of a manifest that is not tried for a composite.
 struct SkippedRule {
   std::string rule, plugin, plugin_version, why;
-  bool broken = false;  // its plugin is
+  bool broken = false;  // the plugin is broken
 };
 
 struct DelegateRef {
   const fbx_delegate* delegate = nullptr;
   const LoadedPlugin* plugin = nullptr;
-  std::shared_ptr<const Attrs> options;  // over the defaults of the manifest's schema, checked against it
+  std::shared_ptr<const Attrs> options;  // over the schema defaults of the manifest, validated
 };
 
 using DelegateOptions = std::map<std::string, std::shared_ptr<const Attrs>, std::less<>>;  // by name
 
 // The delegates of a model.
 struct Delegation {
-  std::vector<DelegateRef> used;  // in the order in which they are offered nodes
-  // Of these, and of those that are turned off and were given options, where their plugins have services for
-  // others.
+  std::vector<DelegateRef> used;  // nodes are offered in this order
+  // Options of these delegates, and of unused delegates that were given options and whose plugins provide
+  // services.
   DelegateOptions options;
 };
 
@@ -218,9 +214,8 @@ class LoadedPlugin {
   const fbx_plugin* abi() const { return plugin_; }
   const Attrs& options() const { return options_; }  // config over manifest defaults, validated
   std::string_view id() const { return info_->manifest.id; }
-  // A service of another plugin that this one's manifest requires; null: not here. Its provider is loaded
-  // when it is first asked for; afterwards that takes no lock. A built-in plugin, which has no manifest, may
-  // ask for any. Any thread.
+  // A required service of another plugin; null: none. Loads the provider on first use; later calls do not
+  // lock. Built-in plugins have no manifest and may use any service. Any thread.
   const void* FindExtension(std::string_view id, const Services*) const;
 
  private:
@@ -228,7 +223,7 @@ class LoadedPlugin {
   struct Required {
     std::string id;
     mutable std::atomic<const void*> table = nullptr;
-    mutable std::atomic<bool> settled = false;  // table will not change any more
+    mutable std::atomic<bool> settled = false;  // table is final
   };
   const PluginInfo* info_ = nullptr;
   const fbx_plugin* plugin_ = nullptr;  // null while load() runs
@@ -239,51 +234,49 @@ class LoadedPlugin {
 
 class Registry {
  public:
-  // Finds plugins, reads manifests, applies policy. Fails only on a bad config (unknown key, `--plugin` that
-  // is not there or broken, options that break their schema); a broken plugin on the search path is kept with
-  // its reason. `built_in`: entries of plugins that are linked into the program. The cpu plugin is always one
-  // of them where it is linked (target fusebox_cpu_static).
+  // Finds plugins, reads manifests, applies policy. Errors: only invalid configuration (unknown key, a
+  // missing or broken `--plugin`, options that violate their schema); a broken plugin on the search path is
+  // kept with its reason. `built_in`: entries of linked-in plugins. The cpu plugin is always included if it
+  // is linked (target fusebox_cpu_static).
   static Result<std::shared_ptr<Registry>> Create(const Config& config,
                                                   std::span<const fbx_entry* const> built_in = {});
-  ~Registry();  // calls unload of the plugins it loaded, last one first
+  ~Registry();  // calls unload of loaded plugins, in reverse order
 
   const Config& config() const { return config_; }
-  std::vector<PluginInfo> plugins() const;  // search order, built-in last
-  std::vector<PluginInfo> PluginsFor(
-      std::string_view op) const;             // in the order in which their kernels are asked
-  std::vector<std::string> searched() const;  // folders that were looked into, in order
-  Status LoadAll();                           // opens every kOk plugin now; failures only mark the plugin
-  Status
-  LoadNamed();  // opens what `--plugin` named on its own (no folder of plugins); fails if one cannot be used
+  std::vector<PluginInfo> plugins() const;                        // search order, built-in last
+  std::vector<PluginInfo> PluginsFor(std::string_view op) const;  // in order of preference
+  std::vector<std::string> searched() const;                      // searched folders, in order
+  Status LoadAll();    // opens every kOk plugin now; a failure only marks the plugin
+  Status LoadNamed();  // opens plugins that `--plugin` named directly (not by a folder of plugins); fails if
+                       // one is unusable
 
-  // Rules for a composite, best first: `prefer`, then benefit, then rule id. version 0: not stated, fits
-  // every rule. Two plugins that claim the same name without a preference: an error naming both manifests and
-  // the config line to add. `skipped`, if given, receives why manifest conditions (versions, `when`) or
-  // broken plugins kept rules out.
+  // Rules for a composite, best first: `prefer`, then benefit, then rule id. version 0: unspecified, matches
+  // every rule. Error: two plugins have a rule and there is no preference; names both manifests and the
+  // config line to add. `skipped`, if given, receives rules excluded by conditions (versions, `when`) or
+  // broken plugins.
   Result<std::vector<RuleRef>> RulesFor(std::string_view composite, int version, const Attrs& attrs,
                                         std::vector<SkippedRule>* skipped = nullptr);
   // Kernels for an op, best first: `prefer`, manifest priority, search order; built-in last. version 0: any.
   std::vector<KernelRef> KernelsFor(fbx_op_kind kind, std::string_view op, int version);
-  // The same of any version, each of which may know other versions. As long as the registry.
+  // Same, for all versions; a kernel may support only some. Lives as long as the registry.
   const std::vector<KernelRef>& KernelsOf(fbx_op_kind kind, std::string_view op);
-  // Which plugins promise that op (loadable or not), for messages: "com.acme.x 1.0.0 (denied: ...)".
+  // Plugins whose manifest lists the op (loadable or not), for messages: "com.acme.x 1.0.0 (denied: ...)".
   std::vector<std::string> WhoProvides(fbx_op_kind kind, std::string_view op) const;
-  // Delegates in the order in which they are offered nodes: `wanted`, else the config's list, else every one
-  // that is a default by its manifest (priority, then plugin id). `options` by name come over those of the
-  // list. Error: a wanted one that no plugin here has, options that break their schema. What else cannot be
-  // used is left out, with a line in `notices`.
+  // Delegates in the order in which nodes are offered: `wanted`, else the config's list, else the manifests'
+  // default delegates (by priority, then plugin id). `options`, by name, override those of the list. Error: a
+  // missing `wanted` delegate, or options that violate their schema. Other unusable delegates are skipped,
+  // with a line in `notices`.
   Result<Delegation> Delegates(const std::optional<std::vector<Config::Delegate>>& wanted,
                                const std::map<std::string, Attrs>& options,
                                std::vector<std::string>& notices);
-  // A service that a plugin offers to others, for the program itself: of the first one that has it, which is
-  // loaded. Its table is null when no usable plugin here has it.
+  // A service of a plugin for the program itself, from the first usable provider, which is loaded. Null
+  // table: no provider.
   struct ServiceRef {
     const void* table = nullptr;
     const LoadedPlugin* plugin = nullptr;
   };
   ServiceRef FindService(std::string_view id);
-  // Checks an op's attributes against the options_schema of the plugin that provides it; OK when there is
-  // none.
+  // Validates an op's attributes with the options_schema of its plugin; OK if there is none.
   Status CheckOptions(fbx_op_kind kind, std::string_view op, const Attrs& attrs);
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// References within a JSON Schema. Who reads and applies it follows them by recursion, so they must come to
-// an end, and soon.
+// Checks references within a JSON Schema. Its users follow them recursively, so they must end soon.
 #include <algorithm>
 #include <set>
 
@@ -20,7 +19,7 @@ const std::string* ReferenceOf(const json& schema) {
   return there ? &reference->get_ref<const std::string&>() : nullptr;
 }
 
-// Escaped bytes and empty parts are understood in more than one way.
+// Null for escapes and empty parts, which implementations interpret differently.
 const json* Target(const json& root, const std::string& reference) {
   if (reference == "#") return &root;
   if (!reference.starts_with("#/") || reference.ends_with('/') || reference.find('%') != std::string::npos ||
@@ -46,9 +45,9 @@ class ReferenceCheck {
 
   std::string Unsound() {
     if (std::string why = Collect(root_); !why.empty()) return why;
-    if (levels_ > kDeepest) return "its references lead deeper than " + std::to_string(kDeepest) + " levels";
+    if (levels_ > kDeepest) return "its references nest deeper than " + std::to_string(kDeepest) + " levels";
     for (const json* schema : referring_) {
-      if (Leads(*schema)) return "the reference \"" + *ReferenceOf(*schema) + "\" leads back to itself";
+      if (Leads(*schema)) return "the reference \"" + *ReferenceOf(*schema) + "\" refers to itself";
     }
     return {};
   }
@@ -57,7 +56,7 @@ class ReferenceCheck {
   std::string Collect(const json& value) {
     if (const std::string* reference = ReferenceOf(value)) {
       const json* const target = Target(root_, *reference);
-      if (target == nullptr) return "the reference \"" + *reference + "\" leads nowhere in it";
+      if (target == nullptr) return "the reference \"" + *reference + "\" has no target";
       referring_.push_back(&value);
       if (targets_.insert(target).second) levels_ += HeightOf(*target);
     }
@@ -68,13 +67,13 @@ class ReferenceCheck {
     return {};
   }
 
-  // Does the schema apply itself to the value that it is applied to?
+  // Does the schema apply itself to its own value?
   bool Leads(const json& schema) {
     if (!schema.is_object() || done_.contains(&schema)) return false;
     if (!path_.insert(&schema).second) return true;
     bool back = false;
     if (const std::string* reference = ReferenceOf(schema)) {
-      back = Leads(*Target(root_, *reference));  // what stands beside a reference is ignored
+      back = Leads(*Target(root_, *reference));  // siblings of a reference are ignored
     } else {
       for (const char* key : {"not", "if", "then", "else"}) back = back || LeadsAt(schema, key);
       for (const char* key : {"allOf", "anyOf", "oneOf", "dependencies"}) {
@@ -95,7 +94,7 @@ class ReferenceCheck {
   const json& root_;
   std::vector<const json*> referring_;
   std::set<const json*> targets_, path_, done_;
-  size_t levels_;  // that are seen at most on one way down
+  size_t levels_;  // maximum on one path
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kSystemPolicy = "/etc/fusebox/policy.json";
 
-// An error about the user's options: at their place in the config file, where there is one.
+// An error in the user's options, at their position in the config file, if any.
 std::unexpected<Error> OptionsFail(const Config& config, const std::string& id, const std::string& pointer,
                                    const std::string& what) {
   const std::string subject =
@@ -25,7 +25,7 @@ std::unexpected<Error> OptionsFail(const Config& config, const std::string& id, 
   return Invalid(Place(config.path, position) + ": " + subject);
 }
 
-// Why this host cannot use the plugin, from its manifest alone; empty: it can.
+// Why this host cannot use the plugin, from its manifest; empty: it can.
 std::string Unusable(const Manifest& manifest) {
   if (manifest.abi_major != FBX_ABI_MAJOR || manifest.abi_min_minor > FBX_ABI_MINOR)
     return "it needs plugin ABI " + std::to_string(manifest.abi_major) + "." +
@@ -111,7 +111,7 @@ Result<Attrs> Registry::Impl::OptionsFor(const Manifest& manifest) const {
   const auto given = config.options.find(manifest.id);
   if (manifest.options_schema.empty()) {
     if (given == config.options.end() || given->second.empty()) return Attrs();
-    return OptionsFail(config, manifest.id, "", "the plugin takes none");
+    return OptionsFail(config, manifest.id, "", "the plugin has no options");
   }
   const auto schema = JsonSchema::Parse(manifest.options_schema);
   if (!schema) return Invalid(manifest.path + ": options_schema: " + schema.error().message);
@@ -128,7 +128,7 @@ Result<Attrs> Registry::Impl::OptionsFor(const Manifest& manifest) const {
 
 const LoadedPlugin* Registry::Impl::Load(Plugin& plugin) {
   if (plugin.loaded) return plugin.loaded.get();
-  // Loading already: it requires an extension of a plugin that requires one of its own.
+  // Being loaded: two plugins require each other's extensions.
   if (plugin.info.state != PluginInfo::State::kOk || plugin.loading) return nullptr;
   plugin.loading = true;
   const Status opened = Open(plugin);
@@ -180,8 +180,7 @@ Status Registry::Impl::Open(Plugin& plugin) {
   return {};
 }
 
-// Ids that belong to no plugin are no error, since one file may serve several machines; but they may be
-// misspelt.
+// Unknown ids are not errors: one file may serve several machines. But they may be typos.
 void Registry::Impl::WarnOfUnknownIds() {
   std::vector<std::string> known;
   for (const Plugin& plugin : plugins) known.push_back(plugin.info.manifest.id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without this it prints and aborts.
+// Otherwise valijson prints and aborts.
 #define VALIJSON_USE_EXCEPTIONS 1
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -27,7 +27,7 @@ std::vector<std::string> Keys(const json& object) {
   return keys;
 }
 
-// Follows a reference within the same schema, once.
+// Resolves a reference within the schema, once.
 const json& Resolve(const json& root, const json& schema) {
   static const json kNothing = json::object();
   if (!schema.is_object()) return kNothing;
@@ -44,7 +44,7 @@ const json& Resolve(const json& root, const json& schema) {
   }
 }
 
-// The schema of a member or an element; an empty object when none is stated.
+// The schema of a member or element; an empty object if unspecified.
 const json& Child(const json& root, const json& schema, const std::string& token) {
   if (const auto properties = schema.find("properties");
       properties != schema.end() && properties->contains(token))
@@ -120,7 +120,7 @@ std::string ExplainMembers(const json& value, const json& schema) {
   return "needs exactly one of the keys " + Join(keys);
 }
 
-// The violation in plain words, for the keywords that people meet; else the validator's own.
+// A readable message for common keywords; otherwise the validator's.
 std::string Explain(const json& value, const json& schema, const std::string& otherwise) {
   if (const auto type = schema.find("type");
       type != schema.end() && type->is_string() && !HasType(value, type->get<std::string>()))
@@ -135,7 +135,7 @@ std::string Explain(const json& value, const json& schema, const std::string& ot
   return why.empty() ? otherwise + ": " + Quoted(value) : why;
 }
 
-// The name between the quotes of "... constraints: 'name'."; nothing when the error is of another kind.
+// The name in "... constraints: 'name'."; nothing for other errors.
 std::optional<std::string> UnknownKey(const std::string& description) {
   constexpr std::string_view kBefore = "'additionalProperties' constraints: '";
   const size_t at = description.find(kBefore);
@@ -153,7 +153,7 @@ bool HasLongString(const json& value) {
   return false;
 }
 
-// Patterns over every key of every object cost more than all other checks together.
+// Patterns over every key cost more than all other checks together.
 void RemoveVendorPatterns(json& schema) {
   if (!schema.is_structured()) return;
   if (schema.is_object()) schema.erase("patternProperties");
@@ -170,7 +170,7 @@ void RemoveKeys(const json& root, const json& schema, json& value) {
   for (const auto& [key, member] : value.items()) RemoveKeys(root, Child(root, schema, key), member);
 }
 
-// `depth` ends what a schema with a default that refers to itself begins.
+// `depth` limits defaults that refer to themselves.
 void Fill(const json& root, const json& schema, json& value, int depth) {
   const auto properties = schema.find("properties");
   if (!value.is_object() || properties == schema.end() || !properties->is_object() || depth > kDeepestDefault)
@@ -199,7 +199,7 @@ bool IsPath(const json& root, const json& schema, const json& value) {
 
 void FromFolder(const json& root, const json& schema, json& value, const std::filesystem::path& folder) {
   if (value.is_string() && IsPath(root, schema, value)) {
-    // The separator at its end stays, since it says that the path is a folder's.
+    // Keeps a trailing separator: it marks a folder.
     value = std::filesystem::absolute(folder / value.get<std::string>()).lexically_normal().string();
   }
   if (!value.is_structured()) return;
@@ -209,7 +209,7 @@ void FromFolder(const json& root, const json& schema, json& value, const std::fi
 }  // namespace
 
 struct JsonSchema::Impl {
-  json text;  // as it was written
+  json text;  // unchanged
   valijson::Schema schema;
 };
 
@@ -233,7 +233,7 @@ Result<JsonSchema> JsonSchema::Parse(std::string_view text, bool vendor_keys) {
 
 namespace {
 
-// A key that does not exist often explains the one that is missing. Otherwise the first error lies deepest.
+// An unknown key often explains a missing one. Otherwise the first error is the deepest.
 const valijson::ValidationResults::Error& MostTelling(const valijson::ValidationResults& results) {
   for (const auto& error : results) {
     if (UnknownKey(error.description)) return error;

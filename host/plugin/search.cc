@@ -7,7 +7,7 @@
 
 #include "host/plugin/steps.h"
 
-// Where the build installs: FUSEBOX_INSTALL_LIBDIR is relative to the prefix.
+// Install location: FUSEBOX_INSTALL_LIBDIR is relative to the prefix.
 #ifndef FUSEBOX_INSTALL_PREFIX
 #define FUSEBOX_INSTALL_PREFIX "/usr/local"
 #endif
@@ -15,7 +15,7 @@
 #define FUSEBOX_INSTALL_LIBDIR "lib"
 #endif
 
-// The prefix that the program was built against, where find_package(fusebox) said so
+// The prefix that the program was built against, set by find_package(fusebox)
 // (cmake/fusebox-config.cmake.in).
 extern "C" [[gnu::weak]] const char fusebox_prefix[];
 
@@ -35,7 +35,7 @@ std::vector<std::string> SplitPath(const std::string& list) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(':', begin), list.size());
-    // An empty part would be the working directory, which is never searched.
+    // Skips empty parts: they would mean the working directory, which is never searched.
     if (end > begin) parts.push_back(list.substr(begin, end - begin));
     begin = end + 1;
   }
@@ -54,8 +54,8 @@ void AddUserFolder(std::vector<std::string>& folders) {
 void AddSystemFolders(std::vector<std::string>& folders) {
   const std::string below = "/" FUSEBOX_INSTALL_LIBDIR "/fusebox/plugins";
   folders.push_back("/etc/fusebox/plugins");
-  // An installed prefix may have been moved. The program of a privileged process may be a link that somebody
-  // else made.
+  // The installed prefix may have been moved. For a privileged process, the program may be a link by another
+  // user.
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error && getauxval(AT_SECURE) == 0)
@@ -78,7 +78,7 @@ std::vector<std::string> Folders(const Config& config) {
   return folders;
 }
 
-// A plugin's folder: its manifest. Else the manifests one level below, sorted.
+// The manifest of a plugin's folder; else the manifests one level below, sorted.
 std::vector<std::string> ManifestsIn(const fs::path& folder) {
   std::vector<std::string> manifests;
   std::error_code error;
@@ -92,7 +92,7 @@ std::vector<std::string> ManifestsIn(const fs::path& folder) {
   return manifests;
 }
 
-// Adds what one --plugin means: a manifest, a library, a plugin's folder, or a folder of such folders.
+// Adds the plugins of one --plugin: a manifest, a library, a plugin's folder, or a folder of such folders.
 Status AddNamed(const std::string& text, SearchResult& result) {
   std::error_code error;
   const fs::path path(text);
@@ -102,18 +102,18 @@ Status AddNamed(const std::string& text, SearchResult& result) {
     const bool manifest = path.extension() == ".json";
     const fs::path beside = path.parent_path() / kManifestName;
     if (!manifest && !fs::exists(beside, error))
-      return NotFound("plugin " + text + ": there is no " + kManifestName + " beside it");
+      return NotFound("plugin " + text + ": no " + kManifestName + " in its folder");
     result.found.push_back({manifest ? text : beside.string(), true});
     if (manifest) return {};
     FUSEBOX_ASSIGN(const Manifest read, ReadManifest(beside.string()));
     if (!read.library.empty() && !fs::equivalent(read.library, path, error))
-      return Invalid("plugin " + text + ": the manifest beside it is for " + read.library);
+      return Invalid("plugin " + text + ": the manifest in its folder is for " + read.library);
     return {};
   }
   result.searched.push_back(text);
   const std::vector<std::string> manifests = ManifestsIn(path);
   if (manifests.empty())
-    return NotFound("plugin " + text + ": neither it nor a folder in it holds a " + kManifestName);
+    return NotFound("plugin " + text + ": neither it nor a subfolder contains a " + kManifestName);
   const bool own = fs::exists(path / kManifestName, error);
   for (const std::string& manifest : manifests) result.found.push_back({manifest, own});
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operands of a proof: value classes, and the copies of a body that it is run in.
+// Operands for verification: value classes, and copies of the body in f64.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace fusebox::verify {
 
 enum class ValueClass { kNormal, kTiny, kLarge, kZero, kOneHot, kExtreme };
 std::string_view Name(ValueClass);
-// All of them, or those that a quick look takes.
+// All value classes, or those of a quick check.
 std::vector<ValueClass> ValueClasses(bool all);
 
-// A tensor of that (static) type. The same class, seed and operand give the same values.
+// A tensor of a static type. Equal class, seed and operand give equal values.
 Tensor MakeOperand(const Type& type, ValueClass, uint64_t seed, size_t operand);
 
-// f32 as f64, everywhere: values, constants, attributes that name a type.
+// Replaces f32 by f64 everywhere: values, constants, type attributes.
 void RetypeToF64(Module&);
 Tensor ToF64(const Tensor&);
-// Elements as doubles; empty for strings and the like.
+// Elements as doubles; empty for non-numeric types.
 std::vector<double> ToDoubles(const Tensor&);
 
 }  // namespace fusebox::verify

@@ -18,7 +18,7 @@ std::string Short(double x) {
   return text;
 }
 
-// A function with its program and runner: something that can be asked for values.
+// A function with its program and runner.
 struct Runnable {
   std::unique_ptr<Module> module;
   std::unique_ptr<run::Program> program;
@@ -40,9 +40,8 @@ struct Runnable {
   }
 };
 
-// The function with constants of the site bound in, in a module of its own. Operands that the site does not
-// have
-// (`replacement` gives them no type) are none of its inputs.
+// Copies the function with the site's constants bound into a module of its own. Operands that are absent at
+// the site (no type in `replacement`) are not inputs.
 std::unique_ptr<Module> CopyOf(const Module& from, const Function& function,
                                const std::vector<Tensor>& constants, const std::vector<bool>& absent) {
   auto copy = std::make_unique<Module>();
@@ -90,7 +89,7 @@ struct Bound {
   double atol, rtol;
 };
 
-// The largest error of the f32 body where it and the truth are finite.
+// The largest error of the f32 body, over finite values.
 double OwnError(const std::vector<double>& plain, const std::vector<double>& should) {
   double own = 0;
   for (size_t i = 0; i < should.size() && i < plain.size(); ++i)
@@ -106,12 +105,11 @@ double ScaleOf(const std::vector<double>& should) {
   return scale;
 }
 
-// Per element, how far rounding may take a result; empty: nobody asked.
+// Tolerated rounding per element; empty: unused.
 using Slack = std::vector<double>;
 
-// One result of one case. `body` is the f32 body's own answer: a fused op may err twice as much as that, and
-// nothing is asked of it where the body itself leaves the range of f32. Infinities and NaNs of the truth must
-// be met.
+// Compares one result of one case. `body` is the result of the f32 body: twice its error is tolerated, and
+// values where it leaves the f32 range are skipped. Infinities and NaNs of the reference must match.
 void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, const Tensor& body, Bound bound,
                    const Slack& slack, Case& out) {
   if (fused.type.shape != truth.type.shape) {
@@ -131,7 +129,7 @@ void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, cons
                                            i < slack.size() ? slack[i] : 0})
                                : 0;
     const bool within = error <= allowed;
-    // The place told is the worst of those that decide: a failing one as soon as there is one.
+    // Reports the worst element, of the failing ones if any.
     const double scaled = error / scale;
     if ((within && !out.passed) || (scaled <= out.worst && within == out.passed)) continue;
     out.worst = within == out.passed ? scaled : std::max(scaled, out.worst);
@@ -155,7 +153,7 @@ bool IsComparable(DType dtype) {
   }
 }
 
-// Does it keep something from one call to the next by itself?
+// Whether it keeps state between calls.
 bool IsStateful(const Module& module) {
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes)
@@ -171,11 +169,11 @@ bool IsStateful(const Module& module) {
 // The body with these constants, in f64 or f32.
 using MakeBody = std::function<Result<Runnable>(const std::vector<Tensor>& constants, bool exact)>;
 
-// What rounding may do to each result of the body. An op in f32, however it orders its sums, gives what the
-// body gives for operands that are off by as much as the roundings on the way add up to (the backward error
-// of sums and products). So the body runs on such operands and constants, and how far its results move says
-// what they hang on: little where a gate is saturated, much where it is not. Signs are drawn: errors of the
-// largest size in every operand leave those of f32, which are of any size, far behind.
+// Bounds the effect of f32 rounding on each result of the body. An f32 op, in any summation order, computes
+// the exact result for slightly changed operands (backward error). So the body runs with operands and
+// constants changed by the accumulated rounding error, and the change of its results is the bound: small
+// where a gate is saturated, large where it is not. Signs are random: the maximum error in every operand is
+// far above the actual f32 errors.
 class Rounding {
  public:
   Rounding(const std::vector<Tensor>& constants, const MakeBody& make, uint64_t seed)
@@ -242,7 +240,7 @@ class Proof {
       const Type& type = f.value(f.outputs[r]).type;
       if (IsUsed(r) && !IsComparable(type.dtype))
         return Unverifiable("result " + std::to_string(r) + " is " + ToString(type) +
-                            ", which is not compared");
+                            ", which cannot be compared");
     }
     repeats_ = !IsStateful(*body->module);
     for (ValueClass c : ValueClasses(options_.all)) {
@@ -252,7 +250,7 @@ class Proof {
         const bool bound_in = i < constants_.size() && constants_[i].data;
         const bool told = i < options_.shapes.size() && options_.shapes[i].ranked();
         if (!bound_in && !told && !type.shape.ranked())
-          return Unverifiable("the rank of operand " + std::to_string(i) + " is not known");
+          return Unverifiable("the rank of operand " + std::to_string(i) + " is unknown");
         const Type sized{type.dtype, Sized(told ? options_.shapes[i] : type.shape, options_.unknown_dim)};
         inputs.push_back(bound_in ? constants_[i] : MakeOperand(sized, c, options_.seed, i));
       }
@@ -277,14 +275,14 @@ class Proof {
   Status RunCase(const std::string& name, const std::vector<Tensor>& inputs, Runnable& body, Runnable* truth,
                  Runnable& fused, Verdict& verdict) {
     Result<std::vector<Tensor>> plain = body.Run(inputs);
-    if (!plain) {  // not the rule's fault: these operands are outside of what the composite takes
+    if (!plain) {  // not an error of the rule: the composite does not accept these operands
       if (skipped_.empty()) skipped_ = "the body does not run on " + name + ": " + plain.error().message;
       return {};
     }
     std::vector<Tensor> exact_inputs;
     for (const Tensor& t : inputs) exact_inputs.push_back(ToF64(t));
     Result<std::vector<Tensor>> exact = truth ? truth->Run(exact_inputs) : plain;
-    if (!exact) {  // some op has no f64 kernel, which shows only when it is reached
+    if (!exact) {  // an op without f64 kernel, reached only now
       verdict.truth = "f32";
       exact = plain;
     }
@@ -292,7 +290,7 @@ class Proof {
       Case out{.name = name, .passed = true};
       Result<std::vector<Tensor>> is = fused.Run(inputs);
       CompareAll(is, *exact, *plain, slack, out);
-      if (is && out.passed && repeats_) {  // a body without state answers every call alike
+      if (is && out.passed && repeats_) {  // a stateless body returns the same for every call
         CompareAll(is = fused.Again(inputs), *exact, *plain, slack, out);
         if (!out.passed) out.where = "in a second call, " + out.where;
       }
@@ -322,7 +320,7 @@ class Proof {
   void Conclude(Verdict& verdict) const {
     using enum Verdict::Outcome;
     if (verdict.cases.empty()) {
-      verdict.why = skipped_.empty() ? "there was nothing to compare" : skipped_;
+      verdict.why = skipped_.empty() ? "nothing to compare" : skipped_;
       return;
     }
     verdict.outcome = kAgrees;
@@ -371,7 +369,7 @@ Result<Verdict> Prove(const Module& module, const Function& body, const Module& 
     present.push_back(i < constants.size() ? constants[i] : Tensor{});
     of_present.shapes.push_back(i < options.shapes.size() ? options.shapes[i] : Shape());
   }
-  // The body's operands as `present` has them: those that are absent stand between the others.
+  // The body's operands: those in `present`, with absent ones in between.
   const MakeBody make = [&](const std::vector<Tensor>& tensors, bool exact) {
     std::vector<Tensor> all(absent.size());
     for (size_t i = 0, at = 0; i < absent.size(); ++i)

@@ -6,7 +6,7 @@
 namespace fusebox::verify {
 namespace {
 
-// The node alone: a function of its operands. Absent operands are inputs without a type.
+// Moves the node into a function of its operands. Absent operands are inputs without a type.
 void Isolate(const Function& f, const Node& node, Module& scratch, std::vector<Tensor>& constants) {
   Function& alone = scratch.Add("alone");
   std::vector<Type> types;
@@ -39,7 +39,7 @@ Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Regist
               {}};
       const Function* body = node->body.empty() ? nullptr : module.Find(node->body);
       if (!body) {
-        row.verdict.why = "the file keeps no body";
+        row.verdict.why = "the file has no kept body";
         rows.push_back(std::move(row));
         continue;
       }

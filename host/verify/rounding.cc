@@ -12,7 +12,7 @@
 namespace fusebox::verify {
 namespace {
 
-// 1 where it is not known.
+// 1 if unknown.
 int64_t Count(const Type& type) { return std::max<int64_t>(type.shape.element_count().value_or(1), 1); }
 
 int64_t Size(const Type& type, int64_t dim) {
@@ -22,7 +22,7 @@ int64_t Size(const Type& type, int64_t dim) {
   return at < 0 || at >= rank ? 1 : std::max<int64_t>(type.shape[static_cast<size_t>(at)], 1);
 }
 
-// How many terms one element of the node's result is the sum of.
+// The number of terms in the sum for one element of the node's result.
 int64_t Terms(const Function& f, const Node& node) {
   const auto type = [&](size_t i) {
     return i < node.operands.size() && node.operands[i] != kNoValue ? f.value(node.operands[i]).type : Type{};
@@ -48,7 +48,7 @@ class Ways {
   explicit Ways(const Module& module) : module_(module) {}
 
   int64_t Longest(const Function& f) {
-    if (!open_.insert(f.name).second) return 0;  // calls itself: no module that runs does
+    if (!open_.insert(f.name).second) return 0;  // recursive: rejected by Verify
     std::vector<int64_t> before(static_cast<size_t>(f.value_count()), 0);
     for (const auto& node : f.nodes) {
       int64_t way = 0;
@@ -96,7 +96,7 @@ Tensor Nudged(const Tensor& t, double relative, uint64_t seed) {
             auto* to = reinterpret_cast<float*>(out.data());
             for (size_t i = 0; i < from.size(); ++i) {
               const double off = random() % 2 ? relative : -relative;
-              // Products with these are not rounded, and bodies ask for them by name.
+              // Products with these are exact, and bodies compare with them.
               const bool exact = from[i] == 0 || std::fabs(from[i]) == 1 || !std::isfinite(from[i]);
               to[i] = exact ? from[i] : static_cast<float>(from[i] * (1 + off));
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far f32 may be from the truth, whoever computes it and in whatever order.
+// Bounds of f32 rounding errors, independent of kernels and summation order.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace fusebox::verify {
 
-// The most roundings that lie between an operand of the function and one of its results: one for each op on
-// the way, and as many as it has terms where it sums up. Of a loop one step counts.
+// The most roundings on a path from an operand to a result: one per op, and one per term of a sum. A loop
+// counts as one iteration.
 int64_t Roundings(const Module&, const Function&);
 
-// The relative error that so many roundings to f32 add up to: n u / (1 - n u), u = 2^-24.
+// The relative error of n roundings to f32: n u / (1 - n u), u = 2^-24 (Higham, Accuracy and Stability,
+// gamma_n).
 double RelativeError(int64_t roundings);
 
-// An f32 tensor with every element off by that much, up or down as the seed says; other tensors as they are.
-// 0 and +-1 stay.
+// A copy of an f32 tensor with each element changed by this relative error, up or down depending on the seed.
+// 0 and +-1 stay. Other tensors are unchanged.
 Tensor Nudged(const Tensor&, double relative, uint64_t seed);
 
 }  // namespace fusebox::verify

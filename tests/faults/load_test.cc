@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"sanitized", "built with the address sanitizer, this host is not"},
 #endif
         {"failing_load", "LICENCE: the licence server is down"},
-        {"empty_load", "load succeeded, but gave no plugin"},
+        {"empty_load", "load succeeded, but returned no plugin"},
         {"other_id", "the manifest says id fault.other_id, the library says fault.somebody.else"},
         {"other_version", "the manifest says version 1.0.0, the library says 9.9.9"},
         {"other_op", "the manifest promises a kernel for custom fault.other_op, the library has none"},
@@ -115,9 +115,9 @@ TEST_F(Library, ForAnotherMachineIsNamedSo) {
 TEST_F(Library, ThatIsCutOffIsRefused) {
   const std::string size = std::to_string(sound_.size());
   for (const size_t left : {size_t{4000}, sound_.size() / 2, sound_.size() - 1})
-    EXPECT_THAT(Why(sound_.substr(0, left)), MatchesRegex("it is cut off: it has " + std::to_string(left) +
+    EXPECT_THAT(Why(sound_.substr(0, left)), MatchesRegex("it is truncated: it has " + std::to_string(left) +
                                                           " bytes and should have at least [0-9]+"));
-  EXPECT_THAT(Why(sound_.substr(0, 100)), HasSubstr("it is cut off: it has 100 bytes"));
+  EXPECT_THAT(Why(sound_.substr(0, 100)), HasSubstr("it is truncated: it has 100 bytes"));
 }
 
 TEST_F(Library, ThatIsGarbageIsRefused) {

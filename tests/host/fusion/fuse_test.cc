@@ -93,7 +93,7 @@ TEST(Fuse, LeavesACompositeThatTwoPluginsClaim) {
   Module module = OneSite("t.shared");
   const auto sites = FuseAll(module, *Rules());
   EXPECT_FALSE(sites[0].fused);
-  EXPECT_THAT(sites[0].why, HasSubstr("say in fusebox.json"));
+  EXPECT_THAT(sites[0].why, HasSubstr("set the preferred one in fusebox.json"));
   EXPECT_FALSE(FuseAll(module, *Rules({.prefer = {{"t.shared", {"nobody"}}}}))[0].fused);
   const auto chosen = FuseAll(module, *Rules({.prefer = {{"t.shared", {"t.other", "t.rules"}}}}));
   EXPECT_EQ(chosen[0].why, "fused by o.shared");

@@ -59,7 +59,7 @@ TEST(Config, SaysWhereAMistakeStands) {
 
 TEST(Config, RefusesOptionsThatNoAttributeCanHold) {
   EXPECT_EQ(Complaint(R"({"options": {"a.b": {"n": null}}})"),
-            "fusebox.json:1:22: options/a.b/n: null is no option");
+            "fusebox.json:1:22: options/a.b/n: null is not allowed");
   EXPECT_THAT(Complaint(R"({"options": {"a.b": {"n": [1, "2"]}}})"), HasSubstr("all of one kind"));
   EXPECT_THAT(Complaint(R"({"options": {"a.b": {"n": 18446744073709551615}}})"),
               HasSubstr("the integer is too large"));

@@ -114,7 +114,7 @@ TEST(Manifest, HoldsNothingThatClaimsToBeASchemaAndIsNone) {
   EXPECT_THAT(
       Complaint("{\"minimum\": 0}}, \"emits\"", "{\"$ref\": \"#/properties/example_option\"}}, \"emits\""),
       HasSubstr("provides/rules/0/when: not a JSON Schema: the reference \"#/properties/example_option\" "
-                "leads back to itself"));
+                "refers to itself"));
   EXPECT_THAT(Complaint("\"minimum\": 0}}}", "\"minimum\": []}}}"),
               HasSubstr("provides/ops/0/options_schema: not a JSON Schema: "));
   EXPECT_THAT(
@@ -161,7 +161,7 @@ TEST(Manifest, FollowsNoLinkOutOfThePluginsFolder) {
   std::filesystem::create_symlink(outside, folder.path() + "/plugin/my_op.so");
   const auto manifest = ReadManifest(path);
   ASSERT_FALSE(manifest);
-  EXPECT_THAT(manifest.error().message, HasSubstr("a link that leaves the plugin's folder"));
+  EXPECT_THAT(manifest.error().message, HasSubstr("a link out of the plugin's folder"));
 
   std::filesystem::remove(folder.path() + "/plugin/my_op.so");
   folder.Write("plugin/real.so", "");
@@ -186,7 +186,7 @@ TEST(Manifest, SaysWhatIsWrongWithARewrite) {
   };
   EXPECT_EQ(complaint(R"({"operands": [{"operand": 0, "transpose": [1, 0]}, null, 1]})"), "accepted");
   EXPECT_THAT(complaint(R"({"operands": [{"operand": 0, "transpose": [0, 0]}]})"),
-              HasSubstr("rewrite/operands/0/transpose: each dimension must stand there once"));
+              HasSubstr("rewrite/operands/0/transpose: must list each dimension once"));
   EXPECT_THAT(complaint(R"({"operands": [{"operand": 0, "transpose": [1, 0], "rank": 3}]})"),
               HasSubstr("transpose: has 2 dimensions, the rank is 3"));
   EXPECT_THAT(complaint(R"({"operands": [{"operand": 0, "dtype": "f33"}]})"),

@@ -44,15 +44,14 @@ TEST(Registry, OffersRulesByBenefitAndVersion) {
   EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 3, {})), ElementsAre("one.better", "one.any"));
   std::vector<SkippedRule> skipped;
   EXPECT_THAT(Ids(registry->RulesFor("lstm_5f", 1, {}, &skipped)), ElementsAre("one.any"));
-  EXPECT_THAT(Whys(skipped), ElementsAre("rule one.better of x.one: it does not know version 1"));
+  EXPECT_THAT(Whys(skipped), ElementsAre("rule one.better of x.one: it does not support version 1"));
   EXPECT_THAT(Ids(registry->RulesFor("gru", 0, {})), IsEmpty());
 }
 
 TEST(Registry, AsksTheUserWhichOfTwoPluginsIsFirst) {
   EXPECT_THAT(Ids(Make({})->RulesFor("lstm_5f", 0, {})),
               ElementsAre("composite lstm_5f: both x.one (built in) and x.two (built in) have a rule for it; "
-                          "say in fusebox.json which "
-                          "one is asked first: \"prefer\": {\"lstm_*\": [\"x.one\", \"x.two\"]}"));
+                          "set the preferred one in fusebox.json: \"prefer\": {\"lstm_*\": [\"x.one\", \"x.two\"]}"));
   EXPECT_THAT(Ids(Make({.prefer = {{"lstm_*", {"x.two"}}}})->RulesFor("lstm_5f", 0, {})),
               ElementsAre("two.any", "one.better", "one.any"));
   EXPECT_THAT(
@@ -118,7 +117,7 @@ TEST(Registry, RefusesOptionsOfAPluginThatTakesNone) {
   const fbx_entry* const entries[] = {&linked::kOne};
   const auto registry = Registry::Create(config, entries);
   ASSERT_FALSE(registry);
-  EXPECT_EQ(registry.error().message, "built-in plugin: options of x.one: the plugin takes none");
+  EXPECT_EQ(registry.error().message, "built-in plugin: options of x.one: the plugin has no options");
 }
 
 void Emit(const HostCall& call, int32_t severity, std::string_view code, std::string_view message,
