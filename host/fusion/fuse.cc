@@ -226,7 +226,7 @@ class Fuser {
     if (runs) runs = CheckKernels(registry_, replacement, options_.kernels_elsewhere);
     if (!runs) {
       said.outcome = RuleReport::Outcome::kError;
-      said.reasons.push_back("its replacement is refused: " + runs.error().message);
+      said.reasons.push_back("the replacement is invalid: " + runs.error().message);
       return std::nullopt;
     }
     Stamp(replacement, node, said);

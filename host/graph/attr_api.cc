@@ -7,9 +7,8 @@
 namespace fusebox {
 namespace {
 
-// The C arrays of lists of strings and of tensors, made when first asked for. An entry is found by the
-// address of what it shows and checked against it: an address that was freed and given out again holds
-// something else.
+// Caches C arrays of string lists and tensors. An entry is keyed by the address of its source and compared
+// with it, since a freed address may be reused.
 template <class Source, class View>
 class Shown {
  public:
@@ -44,7 +43,7 @@ const std::vector<fbx_str>& ShowStrings(const std::vector<std::string>& list) {
 
 const fbx_tensor* ShowTensor(const Tensor& tensor) {
   struct Copy {
-    Tensor tensor;  // keeps the data alive, so that its address cannot come to hold something else
+    Tensor tensor;  // keeps the data alive, so that its address is not reused
     TensorView view;
   };
   static auto& shown = *new Shown<Tensor, Copy>;

@@ -40,7 +40,7 @@ class Calls {
   struct Entry {
     const Function* function;
     std::vector<Entry*> callees;
-    int depth;  // of the longest chain of calls that starts here
+    int depth;  // of the longest call chain from here
   };
   static std::string_view NameOf(const Entry& entry) { return entry.function->name; }
 
@@ -93,10 +93,10 @@ class Calls {
   }
 
   static Status Condition(const Node& node) {
-    return node.operands.empty() ? Status(Invalid("loop over nothing")) : Status();
+    return node.operands.empty() ? Status(Invalid("a loop must have operands")) : Status();
   }
 
-  // Same number, and no two element types that contradict each other.
+  // Requires equal number and compatible element types.
   static Status Match(const Function& a, Ids left, const Function& b, Ids right, std::string_view what,
                       std::string_view whose) {
     if (left.size() != right.size()) {
@@ -113,7 +113,7 @@ class Calls {
     return {};
   }
 
-  // Depth-first without recursion: the input decides how deep the functions nest.
+  // Depth-first without recursion: the input determines the depth.
   static Status Chain(Entry& start) {
     struct Frame {
       Entry* entry;
@@ -141,7 +141,7 @@ class Calls {
       if (callee.depth == kUnseen) {
         push(callee);
       } else if (callee.depth == kOpen) {
-        return Invalid("function " + callee.function->name + ": is recursive, by way of " + name);
+        return Invalid("function " + callee.function->name + ": is recursive through " + name);
       } else {
         frame.depth = std::max(frame.depth, callee.depth + 1);
       }

@@ -8,8 +8,7 @@
 namespace fusebox {
 namespace {
 
-// Two modules, walked side by side from main and the signatures; functions and values are matched as they are
-// met.
+// Compares two modules from main and the signatures on. Functions and values are matched in order of visit.
 class Comparison {
  public:
   Comparison(const Module& left, const Module& right) : left_(left), right_(right) {}
@@ -23,7 +22,7 @@ class Comparison {
     if (!left_.functions.empty()) FUSEBOX_TRY(Meet(left_.functions[0]->name, right_.functions[0]->name));
     FUSEBOX_TRY(Signatures());
     FUSEBOX_TRY(Drain());
-    // What nothing refers to: in order.
+    // Unreferenced functions, in order.
     for (size_t i = 0; i < left_.functions.size(); ++i) {
       if (!met_.contains(left_.functions[i]->name))
         FUSEBOX_TRY(Meet(left_.functions[i]->name, right_.functions[i]->name));
@@ -71,7 +70,7 @@ class Comparison {
     return {};
   }
 
-  // Functions that stand in the same place on both sides.
+  // Matches functions in the same position on both sides.
   Status Meet(const std::string& left, const std::string& right) {
     const auto [known, added] = met_.emplace(left, right);
     if (!added) return known->second == right ? Status() : Differ("function", known->second, right);
@@ -119,7 +118,7 @@ class Comparison {
     FUSEBOX_TRY(Same("number of results", a.results.size(), b.results.size()));
     const size_t proper = ProperResultCount(a);
     for (size_t i = 0; i < a.results.size(); ++i) {
-      // A final state shares its tensor, and so its name, with the operand.
+      // A final state shares tensor and name with the operand.
       FUSEBOX_TRY(Value("result " + std::to_string(i), fa, a.results[i], fb, b.results[i], i < proper, true));
     }
     return Ids("intermediates", fa, a.intermediates, fb, b.intermediates);
@@ -137,7 +136,7 @@ class Comparison {
     return {};
   }
 
-  // Where what is not a number stands in the same places.
+  // Equal, with NaNs in the same positions.
   static bool SameReals(const AttrValue& a, const AttrValue& b) {
     const auto same = [](double x, double y) { return x == y || (x != x && y != y); };
     if (const auto* one = std::get_if<double>(&a)) return same(*one, std::get<double>(b));
@@ -173,7 +172,7 @@ class Comparison {
     if (!added) return known->second == b ? Status() : Status(Invalid(what + ": refers to different values"));
     const fusebox::Value &x = fa.value(a), &y = fb.value(b);
     if (names) FUSEBOX_TRY(Same("name", x.name, y.name).At(what));
-    // What is first met as an operand has no definition: then it matters whether it is session state.
+    // An operand without definition so far: whether it is session state matters.
     if (names && !defined) FUSEBOX_TRY(Same("variable tensor", x.is_variable, y.is_variable).At(what));
     FUSEBOX_TRY(Same("type", x.type, y.type).At(what));
     static const Quant& none = *new Quant;
@@ -189,7 +188,7 @@ class Comparison {
   const Module &left_, &right_;
   std::map<std::string, std::string> met_;
   std::vector<std::pair<const Function*, const Function*>> open_;
-  std::map<ValueId, ValueId> values_;  // of the function at hand
+  std::map<ValueId, ValueId> values_;  // of the current function
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ AttrValue ReadValue(const flexbuffers::Reference& value, int depth) {
   if (value.IsFloat()) return AsReal(value);
   if (value.IsString()) return AsText(value);
   if (value.IsKey()) return std::string(value.AsKey());
-  // Before vectors: a map is one as well.
+  // Before vectors: IsVector is true for maps too.
   if (value.IsMap()) {
     if (depth >= kMaxDepth) return {};
     return std::make_shared<const Attrs>(ReadMap(value.AsMap(), depth + 1));
@@ -127,8 +127,7 @@ void WriteMap(flexbuffers::Builder& out, const Attrs& attrs) {
   out.EndMap(start);
 }
 
-// What the two roads of reading, AsVector and AsTypedVector, see. Integers of either sign and width read
-// alike.
+// The kind that readers with AsVector and AsTypedVector see. Signedness and width of integers do not matter.
 int Kind(const flexbuffers::Reference& value) {
   if (value.IsIntOrUint()) return -1;
   if (value.IsFloat()) return -2;
@@ -146,8 +145,8 @@ bool SameMaps(const flexbuffers::Map& a, const flexbuffers::Map& b, int depth) {
 }
 
 Result<flexbuffers::Reference> Root(std::string_view bytes, std::vector<uint64_t>& aligned) {
-  // Three bytes are the least: a value, its type and its width. Options that are no map may be large: they
-  // are not copied.
+  // At least three bytes: a value, its type and its width. Checked before copying, since other options may be
+  // large.
   const size_t size = bytes.size();
   if (size < 3) return Invalid("not a FlexBuffer map");
   if (static_cast<uint8_t>(bytes[size - 2]) >> 2 != flexbuffers::FBT_MAP)

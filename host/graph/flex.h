@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlexBuffer maps, the form of a custom op's options, as attributes.
+// FlexBuffer maps (options of custom ops) as attributes.
 //
-// Bools, integers, reals, strings, maps, and lists of integers, of reals and of strings go both ways. What
-// else a map may hold (blobs, nulls, mixed lists) is read as an attribute without value. Of what attributes
-// may hold beyond that, a dtype is written as its name, a shape as a list, a function as its name, and a
-// tensor as a map {dtype, shape, data}.
+// Bools, integers, reals, strings, maps, and lists of integers, reals and strings convert both ways. Other
+// values of a map (blobs, nulls, mixed lists) are read as an attribute without value. Other attributes are
+// written as follows: a dtype as its name, a shape as a list, a function as its name, a tensor as a map
+// {dtype, shape, data}.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@
 
 namespace fusebox {
 
-// An error where the bytes are no FlexBuffer, or its root is no map. Never trusts the bytes.
+// Error: not a FlexBuffer, or its root is not a map. The bytes are untrusted.
 Result<Attrs> ReadFlexMap(std::string_view bytes);
 // Typed vectors for numbers, an untyped one for strings. Keys are sorted.
 std::string WriteFlexMap(const Attrs&);
-// True when readers of the map that WriteFlexMap(attrs) makes see what readers of these bytes see.
+// True if readers see the same in the bytes as in WriteFlexMap(attrs).
 bool FlexMapEquals(std::string_view bytes, const Attrs& attrs);
 
 }  // namespace fusebox

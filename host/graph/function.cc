@@ -92,7 +92,7 @@ Uses::Uses(const Function& function)
     for (size_t i = 0; i < function.outputs.size(); ++i)
       visit(function.outputs[i], Reader{nullptr, static_cast<int>(i)});
   };
-  // Counted into the next value's place, then summed: where each value's readers begin.
+  // Counts into the next slot, then sums up: the start of each value's readers.
   each_use([&](ValueId id, const Reader&) { ++first_reader_[static_cast<size_t>(id) + 1]; });
   std::partial_sum(first_reader_.begin(), first_reader_.end(), first_reader_.begin());
   readers_.resize(first_reader_.back());

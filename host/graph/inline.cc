@@ -8,7 +8,7 @@ std::string Prefixed(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : name.empty() ? prefix : prefix + "/" + name;
 }
 
-// What both say of a value, dimension by dimension; the callee's type where they contradict each other.
+// Merges the types of a value, dimension by dimension; the callee's type on contradiction.
 Type Merge(const Type& caller, const Type& callee) {
   if (!Compatible(caller, callee)) return callee;
   if (!caller.shape.ranked()) return callee;
@@ -28,7 +28,7 @@ class Inliner {
         callee_(callee),
         map_(static_cast<size_t>(callee.value_count()), kNoValue) {}
 
-  // The callee's nodes, over values of the caller.
+  // Copies the callee's nodes, over values of the caller.
   std::vector<std::unique_ptr<Node>> Copy() {
     for (size_t i = 0; i < callee_.inputs.size(); ++i)
       map_[static_cast<size_t>(callee_.inputs[i])] = call_.operands[i];
@@ -47,7 +47,7 @@ class Inliner {
     return copies;
   }
 
-  // Readers of results that no copied node defines (inputs and constants passed through, a value returned
+  // Replaces results that no copied node defines (passed-through inputs and constants, values returned
   // twice).
   void ForwardRest() {
     for (size_t i = 0; i < call_.results.size(); ++i) {
@@ -58,7 +58,7 @@ class Inliner {
   }
 
  private:
-  // Values that callee nodes define keep the number and name that the caller knows them by.
+  // Values defined by callee nodes get number and name of the caller's values.
   void BindResults() {
     const Uses uses(callee_);
     for (size_t i = 0; i < call_.results.size(); ++i) {

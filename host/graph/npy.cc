@@ -33,7 +33,7 @@ constexpr ElementKind kKinds[] = {
     {"b1", DType::kBool},
     {"c8", DType::kComplex64},
     {"c16", DType::kComplex128},
-    // Written only: the first row of a name decides what is read.
+    // Write only: reading uses the first row of a name.
     {"u2", DType::kBF16},
     {"u1", DType::kF8E4M3FN},
     {"u1", DType::kF8E5M2},
@@ -52,7 +52,7 @@ std::string_view After(std::string_view header, std::string_view key) {
 }
 
 Result<std::vector<int64_t>> ParseShape(std::string_view text) {
-  if (text.empty() || text[0] != '(') return Invalid("header without a shape");
+  if (text.empty() || text[0] != '(') return Invalid("header has no shape");
   std::vector<int64_t> dims;
   text.remove_prefix(1);
   while (!text.empty() && text[0] != ')') {
@@ -61,16 +61,16 @@ Result<std::vector<int64_t>> ParseShape(std::string_view text) {
       continue;
     }
     int64_t dim = 0;
-    if (text[0] < '0' || text[0] > '9') return Invalid("header with a bad shape");
+    if (text[0] < '0' || text[0] > '9') return Invalid("header has an invalid shape");
     while (!text.empty() && text[0] >= '0' && text[0] <= '9') {
       if (__builtin_mul_overflow(dim, 10, &dim) || __builtin_add_overflow(dim, text[0] - '0', &dim)) {
-        return Invalid("header with a dimension that is too large");
+        return Invalid("header has a dimension that is too large");
       }
       text.remove_prefix(1);
     }
     dims.push_back(dim);
   }
-  if (text.empty()) return Invalid("header with a bad shape");
+  if (text.empty()) return Invalid("header has an invalid shape");
   return dims;
 }
 
@@ -116,7 +116,7 @@ std::string ReadCell(std::string_view cell, bool wide) {
   return text;
 }
 
-// Row-major order of elements that lie column-major; `move(from, to)` copies one.
+// Converts column-major to row-major order; `move(from, to)` copies one element.
 template <class F>
 void ForEachTransposed(const std::vector<int64_t>& shape, size_t count, F&& move) {
   std::vector<int64_t> index(shape.size(), 0);
@@ -215,7 +215,7 @@ Result<Tensor> ParseNpy(std::string_view bytes, const std::string& name) {
   const size_t start = version == 1 ? 10 : 12;
   uint32_t length = 0;
   std::memcpy(&length, bytes.data() + 8, start - 8);
-  if (length > bytes.size() - start) return Invalid(name + ": header is cut off");
+  if (length > bytes.size() - start) return Invalid(name + ": header is truncated");
   auto header = ParseHeader(bytes.substr(start, length));
   if (!header) return std::unexpected(std::move(header.error()).At(name));
   return ReadElements(*header, bytes.substr(start + length)).At(name);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy files: how tensors enter and leave the command line.
+// NumPy .npy files: tensors as input and output of the command line.
 //
-// Versions 1 to 3, little-endian, any simple element type; big-endian and structured arrays are refused,
-// Fortran order is converted. Kinds S and U become STRING tensors (U as UTF-8, trailing zeros cut, as NumPy
-// does). float16 is F16; types that NumPy lacks are written as the raw integers that hold them.
+// Versions 1 to 3, little-endian, any simple element type. Big-endian and structured arrays are rejected;
+// Fortran order is converted. Kinds S and U become STRING tensors (U as UTF-8; trailing zeros are cut, as in
+// NumPy). float16 is F16. Types that NumPy lacks are written as raw integers.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ namespace fusebox {
 Result<Tensor> ReadNpy(const std::string& path);
 // `name` is for messages.
 Result<Tensor> ParseNpy(std::string_view bytes, const std::string& name);
-// STRING tensors are written as kind S, padded to the longest.
+// Writes STRING tensors as kind S, padded to the longest.
 Result<std::string> FormatNpy(const Tensor&);
 Status WriteNpy(const std::string& path, const Tensor&);
 
-// STRING tensors: the payload of a list of strings, and back. Unpack checks every offset.
+// Packs a list of strings into the payload of a STRING tensor, and back. Unpack checks every offset.
 Buffer PackStrings(const std::vector<std::string>&);
 Result<std::vector<std::string>> UnpackStrings(const Buffer&);
 

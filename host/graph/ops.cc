@@ -78,7 +78,7 @@ std::optional<Op> FindOp(std::string_view name) {
 }
 
 std::optional<Op> FindOp(int32_t builtin_code) {
-  // The rows stand in the order of their codes; a test holds them to it.
+  // Rows are in the order of their codes (tested).
   if (builtin_code < 0 || static_cast<size_t>(builtin_code) >= std::size(kOps)) return std::nullopt;
   const OpInfo& info = kOps[builtin_code];
   return info.code == builtin_code ? std::optional(info.op) : std::nullopt;

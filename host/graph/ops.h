@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary: one row per op in ops.def, expanded here. Nothing else lists ops by what they do.
+// Op table: one row per op in ops.def. No other code classifies ops.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +10,43 @@
 namespace fusebox {
 
 enum class Effects : uint8_t {
-  kPure,      // value depends on operands and attributes alone: may be folded, moved, shared, dropped
-  kRandom,    // pure but for randomness: may be dropped, not folded or shared
-  kStateful,  // reads or writes state: keeps its place
-  kControl,   // runs functions: as its functions are
+  kPure,      // depends only on operands and attributes: may be folded, moved, shared, removed
+  kRandom,    // pure except for randomness: may be removed, not folded or shared
+  kStateful,  // reads or writes state: keeps its position
+  kControl,   // calls functions: has their effects
 };
 
-// Facts of an op that are true or false.
+// Boolean properties of an op.
 enum Trait : uint32_t {
-  kElementwise = 1 << 0,      // a result's element depends on the operands' elements at its place only
+  kElementwise = 1 << 0,      // a result's element depends only on the operands' elements at its position
   kArithmetic = 1 << 1,       // + - * /
   kActivation = 1 << 2,       // its name is a value of fused_activation_function
-  kFusesActivation = 1 << 3,  // all runtimes apply its fused_activation_function; few do for other ops
+  kFusesActivation = 1 << 3,  // all runtimes apply its fused_activation_function; for other ops few do
   kMovesData = 1 << 4,        // results hold elements of the data operand, or of all operands of an open list
   kLinear = 1 << 5,           // f(a + b) = f(a) + f(b) for its data operands
   kReduces = 1 << 6,          // folds elements along the axes that operand 1 holds
   kKeepsOrder = 1 << 7,       // changes nothing if the result has the operand's type
   kHybrid = 1 << 8,           // runs on f32 with 8-bit weights, also in stock TFLite
   kAsymmetricInputs = 1 << 9,  // has the option asymmetric_quantize_inputs, and stock TFLite applies it
-  kOneScale = 1 << 10,         // readers from before 2.11 know one scale for its weights, not one per channel
-  kDiscrete = 1 << 11,         // a small error of an operand changes a result as a whole
+  kOneScale = 1 << 10,         // readers before 2.11 support one scale for its weights, not one per channel
+  kDiscrete = 1 << 11,         // a small error of an operand may change a result completely
   kRelative = 1 << 12,         // results depend on the relative error of small operands
-  kCostly = 1 << 13,           // does more than move, add and multiply, and so gains by 8 bits
-  kHost = 1 << 14,             // run by the host itself: the kernel ABI cannot express it
+  kCostly = 1 << 13,           // more than moves, additions and multiplications, so 8 bits are faster
+  kHost = 1 << 14,             // runs in the host itself: the kernel ABI cannot express it
   kList = 1 << 15,             // works on a list of tensors
 };
 
-// How an op's results get their 8-bit scale after training.
+// How post-training quantization chooses the 8-bit scale of an op's results.
 enum class Quantizes : uint8_t {
-  kNone,      // no 8-bit form is used
+  kNone,      // no 8-bit form
   kWeighted,  // product with weights, 32-bit bias
-  kOwn,       // the result has a scale of its own
-  kSame,      // the result has the data operand's scale
-  kJoin,      // operands and result share one scale
+  kOwn,       // a scale of its own
+  kSame,      // the scale of the data operand
+  kJoin,      // one scale for operands and result
   kLstm,      // an integer LSTM, calibrated inside
 };
 
-// How many terms one element of the result is the sum of.
+// Number of terms in the sum for one element of the result.
 enum class Sums : uint8_t {
   kOne,
   kRow,            // the last dimension of operand 0
@@ -71,14 +71,14 @@ enum class Op : int16_t {
 #undef FUSEBOX_OP
 };
 
-// Numbers of an op's operands, from their names in ops.def.
+// Operand indices by role, parsed from the names in ops.def.
 struct OperandList {
   int min = 0, max = 0;   // how many; max -1: any number
-  int data = 0;           // the one that is named "input"
+  int data = 0;           // the one named "input"
   int bias = -1;          // -1: the op has none
   uint64_t optional = 0;  // bit i: operand i may be absent
   uint64_t state = 0;     // bit i: operand i is updated in place, and has a final-state result
-  uint64_t weights = 0;   // bit i: a constant operand i is worth storing in fewer bits
+  uint64_t weights = 0;   // bit i: constant operand i is a weight to compress
 
   int first_weights() const { return weights == 0 ? -1 : __builtin_ctzll(weights); }
 };
@@ -95,12 +95,12 @@ struct OpInfo {
   OperandList operands;
   Effects effects = Effects::kPure;
   uint32_t traits = 0;    // of Trait
-  int channel_axis = -1;  // of the weights: the dimension of output channels, which may have a scale each
+  int channel_axis = -1;  // dimension of output channels of the weights, which may have a scale each
   Quantizes quantizes = Quantizes::kNone;
   FixedScale fixed_scale = {};  // of an 8-bit result
   Sums sums = Sums::kOne;
-  int (*version)(const versions::Operands&) = nullptr;  // the lowest that says what a node says; null: 1
-  int strings_version = 1;                              // the lowest that takes strings
+  int (*version)(const versions::Operands&) = nullptr;  // the lowest op version for a node; null: 1
+  int strings_version = 1;                              // the lowest op version with strings
   std::string_view runtimes = {};  // first TFLite release of version 1, 2, ...: "1.13.1 1.14.0"
 };
 
@@ -110,7 +110,7 @@ std::optional<Op> FindOp(int32_t builtin_code);
 std::span<const OpInfo> AllOps();
 inline std::string_view Name(Op op) { return Info(op).name; }
 inline bool Has(Op op, Trait trait) { return (Info(op).traits & trait) != 0; }
-// Numbers of the operands that the op updates in place, ascending.
+// Indices of the operands that the op updates in place, ascending.
 std::span<const int> StateOperands(Op);
 
 }  // namespace fusebox

@@ -32,16 +32,16 @@ Result<std::vector<std::string>> UnpackStrings(const Buffer& data) {
     std::memcpy(&value, data.data() + 4 * i, 4);
     return value;
   };
-  if (data.size() < 4) return Invalid("string tensor without a count");
+  if (data.size() < 4) return Invalid("string tensor has no count");
   const int32_t count = word(0);
   const uint64_t header = 4 * (static_cast<uint64_t>(count) + 2);
-  if (count < 0 || header > data.size()) return Invalid("string tensor with a bad count");
+  if (count < 0 || header > data.size()) return Invalid("string tensor has an invalid count");
   std::vector<std::string> strings;
   strings.reserve(static_cast<size_t>(count));
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
     const int64_t begin = word(1 + i), end = word(2 + i);
     if (begin < static_cast<int64_t>(header) || end < begin || end > static_cast<int64_t>(data.size())) {
-      return Invalid("string tensor with bad offsets");
+      return Invalid("string tensor has invalid offsets");
     }
     strings.emplace_back(reinterpret_cast<const char*>(data.data()) + begin,
                          static_cast<size_t>(end - begin));

@@ -48,7 +48,7 @@ std::string Line(const Function& function, const Node& node) {
   return text + "\n";
 }
 
-// Values that stand for themselves: constants and plain variable tensors that something refers to.
+// Referenced values without a defining node: constants and plain variable tensors.
 std::vector<ValueId> FreeValues(const Function& function) {
   std::vector<char> used(static_cast<size_t>(function.value_count())), defined(used.size());
   const auto mark = [](std::vector<char>& set, std::span<const ValueId> ids) {

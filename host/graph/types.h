@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types, shapes, quantization, attributes: the values that a graph is made of. Plain data, any
-// thread.
+// Basic types of the graph: element types, shapes, quantization, attributes. Plain data, any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@
 
 namespace fusebox {
 
-// The ABI's element types, as a C++ enumeration with the same values.
+// Element types; values as in the ABI.
 enum class DType : fbx_dtype {
   kNone = FBX_DTYPE_NONE,
   kF32 = FBX_F32,
@@ -50,18 +49,18 @@ enum class DType : fbx_dtype {
 
 std::string_view Name(DType);  // "f32"
 std::optional<DType> ParseDType(std::string_view);
-size_t BitsOf(DType);  // 32 for f32, 4 for i4; 0 where elements have no fixed size
+size_t BitsOf(DType);  // 32 for f32, 4 for i4; 0: no fixed size
 inline bool IsFloat(DType t) {
   return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64;
 }
 
 using Dims = InlineVector<int64_t, 4>;
 
-// Dimensions, -1 for an unknown one; or no known rank at all.
+// Dimensions, -1 if unknown; or unknown rank.
 class Shape {
  public:
   static constexpr int64_t kUnknown = -1;
-  Shape() = default;  // unranked, and so is {}; a scalar's shape is Scalar()
+  Shape() = default;  // unranked, like {}; a scalar is Scalar()
   static Shape Scalar() { return Of({}); }
   static Shape Of(std::span<const int64_t> dims) { return {true, Dims(dims.begin(), dims.end())}; }
   Shape(const std::vector<int64_t>& dims)  // NOLINT(google-explicit-constructor)
@@ -73,7 +72,7 @@ class Shape {
   Dims& dims() { return dims_; }
   int64_t operator[](size_t i) const { return dims_[i]; }
   bool is_static() const;                        // ranked, and every dimension known
-  std::optional<int64_t> element_count() const;  // nothing when not static or when it overflows int64
+  std::optional<int64_t> element_count() const;  // nothing if not static, or on int64 overflow
   bool operator==(const Shape&) const = default;
 
  private:
@@ -90,9 +89,9 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 std::string ToString(const Type&);  // "f32[1,?,3]"
-// Bytes of a dense tensor of that type; nothing when not static, not fixed-size (strings), or overflowing.
+// Bytes of a dense tensor of this type; nothing if not static, not fixed-size (strings), or on overflow.
 std::optional<size_t> ByteSize(const Type&);
-// True when a value of type `is` may stand where `expected` is written: equal dtype, and no known dimension
+// True if a value of type `is` may be used where `expected` is declared: equal dtype, and no known dimension
 // differs.
 bool Compatible(const Type& is, const Type& expected);
 
@@ -104,7 +103,7 @@ struct Quant {
   bool operator==(const Quant&) const = default;
 };
 
-// A constant tensor on its own: an attribute's value, a test's input, a session's output.
+// A tensor with data: an attribute's value, a test's input, a session's output.
 struct Tensor {
   Type type;
   Buffer data;
@@ -121,13 +120,13 @@ using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::strin
                                std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
                                FunctionRef, std::shared_ptr<const Attrs>>;
 
-// Attributes of a node, sorted by name. Enumerated options are their names ("SAME", "RELU"); a field that
-// stands at its schema default is left out. Bytes fields are strings. Set and Erase invalidate pointers to
-// values and iterators.
+// Attributes of a node, sorted by name. Enumerated options are their names ("SAME", "RELU"). A missing field
+// means its schema default. Bytes fields are strings. Set and Erase invalidate iterators and pointers to
+// values.
 class Attrs {
  public:
   const AttrValue* Find(std::string_view name) const;
-  // Any integer is kept as int64_t, any text as std::string.
+  // Stores integers as int64_t and text as std::string.
   template <class T>
   void Set(std::string name, T&& value) {
     using V = std::remove_cvref_t<T>;
@@ -140,12 +139,12 @@ class Attrs {
     else slot = std::forward<T>(value);
   }
   void Erase(std::string_view name);
-  // The value, or the given one when the attribute is missing or of another kind.
+  // The value; `otherwise` if the attribute is missing or has another kind.
   int64_t i64(std::string_view name, int64_t otherwise) const;
   double f64(std::string_view name, double otherwise) const;
   bool b(std::string_view name, bool otherwise) const;
   std::string str(std::string_view name, std::string_view otherwise) const;
-  std::vector<int64_t> i64s(std::string_view name) const;  // empty when missing; a Shape counts too
+  std::vector<int64_t> i64s(std::string_view name) const;  // empty if missing; accepts a Shape
   const FunctionRef* function(std::string_view name) const;
 
   bool empty() const { return values_.empty(); }

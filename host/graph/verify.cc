@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// 0: nobody; -1: an input; otherwise node number + 1.
+// 0: undefined; -1: an input; otherwise index of the node + 1.
 constexpr int kNobody = 0, kInput = -1;
 
 std::string InputPlace(size_t i) { return "input " + std::to_string(i); }
@@ -23,21 +23,21 @@ Status VerifyStrings(const Buffer& data) {
     std::memcpy(&value, data.data() + 4 * i, 4);
     return value;
   };
-  if (data.size() < 4) return Invalid("string constant without a count");
+  if (data.size() < 4) return Invalid("string constant has no count");
   const int32_t count = word(0);
   const uint64_t header = 4 * (static_cast<uint64_t>(count) + 2);
-  if (count < 0 || header > data.size()) return Invalid("string constant with a bad count");
+  if (count < 0 || header > data.size()) return Invalid("string constant has an invalid count");
   for (size_t i = 0; i <= static_cast<size_t>(count); ++i) {
     const int32_t offset = word(1 + i);
     const int32_t least = i == 0 ? static_cast<int32_t>(header) : word(i);
     if (offset < least || static_cast<size_t>(offset) > data.size())
-      return Invalid("string constant with bad offsets");
+      return Invalid("string constant has invalid offsets");
   }
   return {};
 }
 
 Status VerifyConstant(const Value& value) {
-  if (value.is_variable) return Invalid("is a constant and a variable tensor at once");
+  if (value.is_variable) return Invalid("is both a constant and a variable tensor");
   if (value.type.dtype == DType::kString) {
     FUSEBOX_TRY(VerifyStrings(value.data));
     int32_t count;
@@ -53,7 +53,7 @@ Status VerifyConstant(const Value& value) {
     return Invalid("constant of type " + ToString(value.type) + " has " + std::to_string(value.data.size()) +
                    " bytes, expected " + std::to_string(*size));
   }
-  // To kernels they are bool, which has no other values.
+  // Kernels read these bytes as bool, which has no other values.
   const auto is_neither = [](std::byte byte) { return byte > std::byte{1}; };
   if (value.type.dtype == DType::kBool && std::ranges::any_of(value.data.bytes(), is_neither))
     return Invalid("bool constant with bytes that are neither 0 nor 1");
@@ -69,12 +69,13 @@ Status VerifyQuant(const Value& value, bool all) {
     if (const auto it = std::ranges::find_if(quant.scales, bad); it != quant.scales.end())
       return Invalid("quantization with the scale " + std::to_string(*it) + "; convert the model again");
   }
-  if (quant.block_size < 0) return Invalid("quantization with a negative block size");
+  if (quant.block_size < 0) return Invalid("quantization has a negative block size");
   if (quant.zero_points.size() > quant.scales.size())
-    return Invalid("quantization with more zero points than scales");
+    return Invalid("quantization has more zero points than scales");
   if (quant.block_size > 0 || quant.scales.size() <= 1 || !value.type.shape.ranked()) return {};
   if (quant.axis < 0 || quant.axis >= value.type.shape.rank()) {
-    return Invalid("quantized along dimension " + std::to_string(quant.axis) + " of " + ToString(value.type));
+    return Invalid("is quantized along dimension " + std::to_string(quant.axis) + " of " +
+                   ToString(value.type));
   }
   const int64_t dim = value.type.shape[static_cast<size_t>(quant.axis)];
   if (dim >= 0 && static_cast<size_t>(dim) != quant.scales.size()) {
@@ -84,17 +85,16 @@ Status VerifyQuant(const Value& value, bool all) {
   return {};
 }
 
-// Ops that the host does itself: no kernel looks at how many results they have.
+// Ops of the host: no kernel checks their number of results.
 bool HasOneResult(Op op) {
   return op == Op::kVarHandle || op == Op::kReadVariable || op == Op::kHashtable ||
          op == Op::kHashtableFind || op == Op::kHashtableSize;
 }
 
-// How many results an op with states has in front of those; kernels count on it, since they write the states
-// there. Nothing of others.
+// Number of results before the states of an op with state; kernels write the states after them. Nothing for
+// other ops.
 std::optional<size_t> ResultsBeforeStates(const Node& node) {
-  if (node.op == Op::kLstm || StateResultCount(node) == 0)
-    return std::nullopt;  // LSTM has scratch among its results
+  if (node.op == Op::kLstm || StateResultCount(node) == 0) return std::nullopt;  // LSTM has scratch results
   const bool two = node.op == Op::kBidirectionalSequenceLstm || node.op == Op::kBidirectionalSequenceRnn;
   return two && !node.attrs.b("merge_outputs", false) ? 2 : 1;
 }
@@ -152,7 +152,7 @@ class Verifier {
     return {};
   }
 
-  // Defined before this place, and not overwritten before it.
+  // Requires a definition before this point, and no overwrite in between.
   Status Readable(ValueId id, const Node* reader) const {
     if (!InRange(id)) return Invalid("value " + std::to_string(id) + " does not exist");
     const Value& value = function_->value(id);
@@ -171,7 +171,7 @@ class Verifier {
 
   Status OneNode(const Node& node, int index) {
     const OpInfo& info = Info(node.op);
-    if (writable_ && info.code < 0) return Unsupported("internal op, which no .tflite file can hold");
+    if (writable_ && info.code < 0) return Unsupported("is an internal op, which .tflite files cannot hold");
     if ((node.op == Op::kCustom || node.op == Op::kOpaque) && node.name.empty())
       return Invalid("has no name");
     FUSEBOX_TRY(Operands(node, info));
@@ -223,7 +223,7 @@ class Verifier {
 
   Status Results(const Node& node, int index) {
     const size_t states = StateResultCount(node);
-    if (node.results.size() < states) return Invalid("lacks results for its final states");
+    if (node.results.size() < states) return Invalid("has no results for its final states");
     const size_t proper = node.results.size() - states;
     if (HasOneResult(node.op) && proper != 1)
       return Invalid("has " + std::to_string(proper) + " results, expected 1");
@@ -269,10 +269,10 @@ class Verifier {
   const bool writable_;
   const Function* function_ = nullptr;
   std::vector<int> definer_;
-  std::vector<const Node*> taken_by_;  // asked of writable graphs alone
+  std::vector<const Node*> taken_by_;  // only for writable graphs
 };
 
-// Reorders the names. Null: each is there once.
+// Sorts the names. Null: no duplicates.
 const std::string_view* FindTwice(std::vector<std::string_view>& names) {
   std::ranges::sort(names);
   const auto found = std::ranges::adjacent_find(names);

@@ -6,7 +6,7 @@
 namespace fusebox {
 namespace versions {
 
-// The types that the version rules ask about, by operand number; kNone where the operand is absent.
+// Operand types for the version rules, by index; kNone if absent.
 class Operands {
  public:
   Operands(const Function& function, const Node& node) : function_(function), node_(node) {}
@@ -106,7 +106,7 @@ int UnidirectionalSequenceLstm(const Operands& in) {
   return 1;
 }
 
-// Version 1 of the bidirectional op knows time-major only.
+// Version 1 of the bidirectional op supports only time-major.
 int BidirectionalSequenceLstm(const Operands& in) {
   if (in.hybrid(2)) return Asymmetric(in) ? 3 : 2;
   return in.attrs().b("time_major", true) ? 1 : 2;
@@ -139,7 +139,7 @@ int EmbeddingLookup(const Operands& in) {
   return in.is(1, DType::kI4) || in.per_channel(1) ? 4 : in.is(1, DType::kI8) ? 3 : 1;
 }
 
-// The second version requantizes and takes 16 bits.
+// Version 2 requantizes and supports 16 bits.
 int Quantize(const Operands& in) { return in.is(0, DType::kF32) && in.result() != DType::kI16 ? 1 : 2; }
 
 int Dequantize(const Operands& in) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Op versions: a .tflite file states for every op the lowest version that can say what the node says.
+// Op versions: a .tflite file stores for each op the lowest version that supports the node.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace fusebox {
 
-// From operand types, ranks and options. 1 where the op has no rule. Composites and custom ops: 1.
+// Depends on operand types, ranks and options. 1 for ops without rule, composites and custom ops.
 int LowestVersion(const Function&, const Node&);
 
-// The first TensorFlow Lite release that runs this version of the op ("2.3.0"); empty where we do not know.
+// The first TensorFlow Lite release with this version of the op ("2.3.0"); empty: unknown.
 std::string_view MinRuntime(Op op, int version);
 
 // Rules of ops.def.

@@ -24,7 +24,7 @@ fbx_quant ShowQuant(const Quant& quant) {
   return view;
 }
 
-// fbx_quant promises as many zero points as scales; files may hold fewer.
+// fbx_quant has as many zero points as scales; files may store fewer.
 std::shared_ptr<const Quant> Completed(const std::shared_ptr<const Quant>& quant) {
   if (quant->zero_points.size() == quant->scales.size()) return quant;
   auto copy = std::make_shared<Quant>(*quant);
@@ -202,7 +202,7 @@ struct GraphView::Impl {
         if (node.operands[i] != kNoValue)
           shown.view->operand(i).edit().file = files.Of(function.value(node.operands[i]));
       }
-      // kNoValue turns into FBX_NO_VALUE.
+      // The cast turns kNoValue into FBX_NO_VALUE.
       shown.ids.assign(node.operands.begin(), node.operands.end());
       shown.ids.insert(shown.ids.end(), node.results.begin(), node.results.end());
     }
@@ -219,7 +219,7 @@ struct GraphView::Impl {
   }
 
   struct Handle {
-    fbx_graph abi;  // first: a callback gets its address
+    fbx_graph abi;  // first: callbacks receive its address
     Impl* self = nullptr;
   };
   struct Shown {
@@ -230,7 +230,7 @@ struct GraphView::Impl {
   const Function& function;
   Handle graph;
   std::vector<fbx_value> inputs, outputs;
-  std::vector<size_t> live;  // numbers of the nodes that are there
+  std::vector<size_t> live;  // indices of the existing nodes
   std::vector<std::unique_ptr<TensorView>> values;
   std::vector<Shown> nodes;
   FileViews files;

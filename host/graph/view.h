@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views: the graph as plugins see it through the C ABI (fbx_attrs, fbx_tensor, fbx_node, fbx_graph).
+// Views of the graph for plugins, through the C ABI (fbx_attrs, fbx_tensor, fbx_node, fbx_graph).
 //
-// A view borrows what it shows and caches the C arrays; keep it as long as the callback that reads it. One
-// thread at a time.
+// A view borrows its source and caches the C arrays. Keep it until the callback returns. One thread at a
+// time.
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@
 namespace fusebox {
 
 const fbx_attr_api& AttrApi();
-// The ABI's opaque attributes are the graph's Attrs.
+// The opaque fbx_attrs is the graph's Attrs.
 inline const fbx_attrs* AsAbi(const Attrs& attrs) { return reinterpret_cast<const fbx_attrs*>(&attrs); }
 inline const Attrs& FromAbi(const fbx_attrs* attrs) { return *reinterpret_cast<const Attrs*>(attrs); }
 inline fbx_str AsAbi(std::string_view s) { return {s.data(), s.size()}; }
 inline std::string_view FromAbi(fbx_str s) { return {s.ptr, s.len}; }
 
-// One tensor. Made of a value or a type it owns the dims and the quantization arrays it points to; what is
-// shown in its place later lends it the dims.
+// One tensor. Constructed from a value or type, it owns copies of dims and quantization arrays; Show borrows
+// the dims.
 class TensorView {
  public:
   TensorView();  // ABSENT
@@ -32,7 +32,7 @@ class TensorView {
   TensorView(const Type&, const void* data, size_t bytes, uint32_t flags);
   const fbx_tensor* abi() const { return &tensor_; }
   fbx_tensor& edit() { return tensor_; }
-  void Show(const Value&);  // in place of what it showed
+  void Show(const Value&);  // replaces the current tensor
   void ShowAbsent();
   void SetType(const Type&);
   TensorView(const TensorView&) = delete;
@@ -45,28 +45,27 @@ class TensorView {
   fbx_quant abi_quant_;
 };
 
-// The mapped files that constants lie in.
+// Finds the mapped files of constants.
 class FileViews {
  public:
-  const fbx_file* Of(const Value&);  // null: none. As long as this
+  const fbx_file* Of(const Value&);  // null: not mapped. Lives as long as this
 
  private:
   std::map<const MappedFile*, fbx_file> files_;
-  std::pair<const void*, const fbx_file*> last_ = {};  // by owner: a model's constants lie in one
+  std::pair<const void*, const fbx_file*> last_ = {};  // by owner: usually one file per model
 };
 
-// A custom op's option bytes: the file's or, where it has none, its map written to `written`. Borrowed from
-// either.
+// A custom op's option bytes: those of the file, else its map, written to `written`. Borrowed from either.
 std::string_view OptionBytes(const Node&, std::string& written);
 
-// One node with its tensors. `flags` and data of the tensors may be edited by the owner between calls.
+// One node with its tensors. The owner may edit flags and data of the tensors between calls.
 class NodeView {
  public:
-  NodeView() : node_{} {}  // shows nothing yet
+  NodeView() : node_{} {}  // empty
   NodeView(const Function& function, const Node& node) : NodeView() { Show(function, node); }
   NodeView(const NodeView&) = delete;
   NodeView& operator=(const NodeView&) = delete;
-  // Shows this node in place of what it showed; many nodes in turn need hardly any memory.
+  // Replaces the current node, reusing memory.
   void Show(const Function&, const Node&);
   const fbx_node* abi() const { return &node_; }
   fbx_node& edit() { return node_; }
@@ -76,15 +75,14 @@ class NodeView {
   size_t result_count() const { return node_.result_count; }
 
  private:
-  std::string written_;                    // options that no file has written
+  std::string written_;                    // options not stored in the file
   std::unique_ptr<TensorView[]> tensors_;  // operands, then results, then intermediates
   size_t capacity_ = 0;
   std::vector<const fbx_tensor*> pointers_;
   fbx_node node_;
 };
 
-// A function and what it reaches, for rules and delegates. Views of values and nodes are made when first
-// asked for.
+// A function and its callees, for rules and delegates. Views of values and nodes are created on first use.
 class GraphView {
  public:
   GraphView(const Module&, const Function&);

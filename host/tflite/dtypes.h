@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format's element types and ours.
+// Conversion between element types of the .tflite format and DType.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Read and Write, by subject. The FlatBuffer's head holds everything but the contents of
-// buffers; those follow it in the file, and the head is pointed at them once its size is known.
+// Parts of tflite::Read and tflite::Write, by subject. The FlatBuffer holds everything except the contents of
+// buffers, which follow it in the file. Their offsets are set when the size of the FlatBuffer is known.
 #pragma once
 
 #include <map>

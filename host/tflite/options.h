@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The option tables of tflite.fbs as plain data, from the binary schema that flatc embeds, and
-// one reader and one writer for all tables of both unions.
+// Option tables of tflite.fbs as plain data, from the binary schema that flatc embeds, and one reader and one
+// writer for all tables of both unions.
 //
-// A field becomes an attribute of its name: enumerations as names, element types as DType, vectors as lists,
-// bytes as strings, numbers of subgraphs as FunctionRef (lists of them: a map "0", "1", ...). Fields at their
-// default are left out.
+// A field becomes an attribute of the same name: enumerations as names, element types as DType, vectors as
+// lists, bytes as strings, subgraph indices as FunctionRef (lists of them: a map "0", "1", ...). Fields with
+// their default value are omitted.
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .tflite file: the graph's written form. Read and Write are inverse functions: Read(Write(g)) equals g
-// for a graph that passes Verify(kWritable); Write(Read(f)) keeps f's meaning, metadata and an appended zip,
-// not its bytes.
+// Reads and writes .tflite files. Read(Write(g)) equals g for a graph that passes Verify(kWritable).
+// Write(Read(f)) keeps meaning, metadata and an appended zip of f, but not its bytes.
 #pragma once
 
 #include <memory>

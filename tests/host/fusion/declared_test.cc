@@ -153,7 +153,7 @@ TEST_F(Declared, WhatNoKernelTakesIsRefused) {
   const auto sites = FuseAll(module, *With(R"({"builtin": "FULLY_CONNECTED"})", kTransposed));
   EXPECT_FALSE(sites.at(0).fused);
   EXPECT_THAT(sites[0].why,
-              AllOf(HasSubstr("its replacement is refused: node 1 FULLY_CONNECTED: no kernel for "),
+              AllOf(HasSubstr("the replacement is invalid: node 1 FULLY_CONNECTED: no kernel for "),
                     HasSubstr("no scale (operand 0)")));
   EXPECT_EQ(module.functions[0]->nodes.at(0)->name, "acme.sum");
 }
@@ -164,7 +164,7 @@ TEST_F(Declared, ACustomOpWithoutAKernelHasTheTypesOfTheComposite) {
   const auto refused = FuseAll(kept, *registry);
   EXPECT_FALSE(refused.at(0).fused);
   EXPECT_THAT(refused[0].why,
-              HasSubstr("its replacement is refused: no kernel for acme.elsewhere(f32[2], f32[2])"));
+              HasSubstr("the replacement is invalid: no kernel for acme.elsewhere(f32[2], f32[2])"));
   Module module = OneSite("acme.sum");
   const auto sites = FuseAll(module, *registry, {.kernels_elsewhere = true});
   ASSERT_TRUE(sites.at(0).fused) << sites[0].why;

@@ -202,7 +202,8 @@ TEST(Verify, KeepsInternalOpsOutOfFiles) {
   auto module = Relu();
   module->functions[0]->AddNode(Op::kOpaque, {}, {}).name = "Mystery";
   EXPECT_EQ(Why(*module, Strictness::kLoose), "");
-  EXPECT_EQ(Why(*module), "function main: node 1 Mystery: internal op, which no .tflite file can hold");
+  EXPECT_EQ(Why(*module),
+            "function main: node 1 Mystery: is an internal op, which .tflite files cannot hold");
 }
 
 }  // namespace

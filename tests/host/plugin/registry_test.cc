@@ -49,9 +49,10 @@ TEST(Registry, OffersRulesByBenefitAndVersion) {
 }
 
 TEST(Registry, AsksTheUserWhichOfTwoPluginsIsFirst) {
-  EXPECT_THAT(Ids(Make({})->RulesFor("lstm_5f", 0, {})),
-              ElementsAre("composite lstm_5f: both x.one (built in) and x.two (built in) have a rule for it; "
-                          "set the preferred one in fusebox.json: \"prefer\": {\"lstm_*\": [\"x.one\", \"x.two\"]}"));
+  EXPECT_THAT(
+      Ids(Make({})->RulesFor("lstm_5f", 0, {})),
+      ElementsAre("composite lstm_5f: both x.one (built in) and x.two (built in) have a rule for it; "
+                  "set the preferred one in fusebox.json: \"prefer\": {\"lstm_*\": [\"x.one\", \"x.two\"]}"));
   EXPECT_THAT(Ids(Make({.prefer = {{"lstm_*", {"x.two"}}}})->RulesFor("lstm_5f", 0, {})),
               ElementsAre("two.any", "one.better", "one.any"));
   EXPECT_THAT(

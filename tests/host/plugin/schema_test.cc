@@ -77,8 +77,8 @@ TEST(Schema, WhoseReferencesLeadOutOfItIsAnError) {
   for (const char* text : {"other.json", "http://nowhere/schema.json", "#x", "#/definitions/%78",
                            "#//definitions/x", "#/definitions/x/", "#/definitions/gone"}) {
     const json schema = {{"definitions", {{"x", json::object()}}}, {"properties", {{"a", {{"$ref", text}}}}}};
-    EXPECT_EQ(Check(schema.dump(), "{}"), "no schema: not a JSON Schema: the reference \"" +
-                                              std::string(text) + "\" has no target");
+    EXPECT_EQ(Check(schema.dump(), "{}"),
+              "no schema: not a JSON Schema: the reference \"" + std::string(text) + "\" has no target");
   }
 }
 

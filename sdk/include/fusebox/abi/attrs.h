@@ -4,7 +4,7 @@
  * attributes or JSON. Names are those of the format: the field names of TFLite's option tables ("stride_w",
  * "fused_activation_function"), the keys of a custom op's map, the attribute names of a composite.
  *
- * Enumerated options are strings ("SAME", "RELU"). An absent field has its schema default. An int is also
+ * Enumerated options are strings ("SAME", "RELU"). A missing field means its schema default. An int is also
  * readable as f64, and as bool if it is 0 or 1. All getters return FBX_OK and set *out, FBX_NOT_APPLICABLE if
  * the key is missing, or FBX_INVALID if the value has another kind. Returned memory lives as long as the
  * attrs. [any]
