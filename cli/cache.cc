@@ -19,9 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kPathHelp =
-    "A file or a directory, or auto; without it, what --config says of weight_cache_path, else auto: the "
-    "user's "
-    "cache directory";
+    "Cache file or directory, or auto; default: weight_cache_path of --config, else auto (the user's cache "
+    "directory)";
 
 struct CacheFlags {
   std::string cache, model;
@@ -31,7 +30,7 @@ struct CacheFlags {
   bool all = false, json = false;
 };
 
-// A cache that the user names must be there; the default one may not have been made yet.
+// A cache given by the user must exist; the default one may not exist yet.
 Status MustBeThere(const CacheFlags& flags, const CacheReport& report) {
   if (report.none.empty()) return {};
   if (!flags.cache.empty()) return NotFound(report.none);
@@ -59,7 +58,7 @@ Result<Exit> List(const CacheFlags& flags) {
   return Exit::kDone;
 }
 
-// The segments that the user's words begin; each must begin exactly one.
+// The segments that the given prefixes select; each must match exactly one.
 Result<std::vector<std::string>> Chosen(const CacheFlags& flags, const CacheReport& report) {
   std::vector<std::string> ids;
   for (const std::string& word : flags.segments) {
@@ -123,7 +122,7 @@ Result<Exit> Verify(const CacheFlags& flags) {
 
 Result<Exit> Collect(const CacheFlags& flags) {
   if (flags.max_bytes > INT64_MAX)
-    return Invalid("--max-bytes: a size is not below 0; 500M and 1G are sizes");
+    return Invalid("--max-bytes: must be a size of at least 0, such as 500M or 1G");
   FUSEBOX_ASSIGN(OpenedCache cache, OpenCache(flags));
   FUSEBOX_ASSIGN(const CacheReport before, cache.client.List(cache.path));
   FUSEBOX_TRY(MustBeThere(flags, before));
@@ -140,7 +139,7 @@ Result<Exit> Collect(const CacheFlags& flags) {
   Print(RemovedText(gone, "removed") + fmt::format("{}: {} before, {} now\n", Printable(before.path),
                                                    BytesText(before.bytes()), BytesText(after.bytes())));
   if (after.single_file && after.bytes() > flags.max_bytes)
-    Message(after.path + ": a single file stays whole; `fusebox cache rm` removes it");
+    Message(after.path + ": gc does not shrink a single file; remove it with `fusebox cache rm`");
   return Exit::kDone;
 }
 
@@ -158,7 +157,7 @@ Result<std::vector<std::string>> OfModel(const CacheFlags& flags, OpenedCache& c
 
 Result<Exit> Remove(const CacheFlags& flags) {
   if (int{flags.all} + int{!flags.segments.empty()} + int{!flags.model.empty()} != 1)
-    return Invalid("say what to remove: --all, --segment ID or --model MODEL");
+    return Invalid("nothing selected; use one of --all, --segment ID or --model MODEL");
   FUSEBOX_ASSIGN(OpenedCache cache, OpenCache(flags));
   FUSEBOX_ASSIGN(const CacheReport before, cache.client.List(cache.path));
   if (!before.none.empty()) return NotFound(before.none);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of `fusebox cache` that open a model.
+// Subcommands of `fusebox cache` that open a model.
 #pragma once
 
 #include "cli/command.h"

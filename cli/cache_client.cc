@@ -12,7 +12,7 @@ namespace {
 
 std::string Text(fbx_str text) { return std::string(FromAbi(text)); }
 
-// Gathers what the service says.
+// Collects the reports of the service.
 class Gathering {
  public:
   explicit Gathering(bool entries)
@@ -48,7 +48,7 @@ class Gathering {
     Of(sink).removed.push_back({Text(path), bytes});
   }
 
-  fbx_cache_sink sink_;  // first: the callbacks find the object by it
+  fbx_cache_sink sink_;  // first: callbacks cast from it
   CacheReport report_;
 };
 
@@ -66,7 +66,7 @@ Result<CacheClient> CacheClient::Open(std::shared_ptr<Registry> registry) {
   const Registry::ServiceRef service = registry->FindService(FBX_EXT_CACHE);
   const auto* table = static_cast<const fbx_cache*>(service.table);
   if (!FBX_HAS(table, flush)) {
-    return NotFound("no plugin here keeps a weight cache (xnnpack does): name it by --plugin" +
+    return NotFound("no plugin provides a weight cache (xnnpack does); add it with --plugin" +
                     SearchedText(*registry));
   }
   CacheClient client;

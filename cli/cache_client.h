@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service fusebox.cache/1 of a plugin, with what it says as plain values.
+// Client of a plugin's service fusebox.cache/1, with its reports as plain values.
 #pragma once
 
 #include <fusebox/abi/ext/cache.h>
@@ -20,14 +20,14 @@ struct CacheSegment {
   fbx_cache_state state = FBX_CACHE_BAD;
   uint64_t bytes = 0, entry_count = 0, packed_bytes = 0;
   int64_t created = 0, used = 0;
-  // It was damaged, and lies beside the store's segments until it goes.
+  // Damaged and renamed; stays in the store until gc.
   bool put_aside() const { return id.ends_with(".bad"); }
 };
 struct CacheEntry {
   std::string segment, identity, family, recipe;
   uint64_t bytes = 0;
   uint32_t shared = 0;
-  int current = -1;  // 1: for this machine; 0: for another; -1: not known
+  int current = -1;  // 1: valid for this machine; 0: not; -1: unknown
 };
 struct CacheWeight {
   std::string location, op, identity, recipe, segment, code, why;
@@ -41,8 +41,8 @@ struct CacheFile {
 };
 
 struct CacheReport {
-  std::string none;       // why there is no cache at that path; empty: there is one
-  std::string none_code;  // the same in a word
+  std::string none;       // why there is no cache at the path; empty: there is one
+  std::string none_code;  // the same as a code
   std::string path;
   bool single_file = false;
   std::vector<CacheSegment> segments;
@@ -53,15 +53,15 @@ struct CacheReport {
   uint64_t bytes() const;  // of all segments
 };
 
-// Options of delegates that keep nothing, whatever the configuration says.
+// Options that turn off the cache, whatever the configuration.
 inline constexpr const char* kNoCache = R"({"xnnpack": {"weight_cache_path": ""}})";
 
 class CacheClient {
  public:
-  // Error: no plugin here has the service, and where plugins come from.
+  // Error: no plugin provides the service; lists the searched directories.
   static Result<CacheClient> Open(std::shared_ptr<Registry> registry);
 
-  // What `given` names, else what the configuration says of weight_cache_path, else "auto".
+  // `given`, else weight_cache_path of the configuration, else "auto".
   std::string PathOf(const std::string& given) const;
 
   Result<CacheReport> List(const std::string& path, bool entries = false);
@@ -70,9 +70,9 @@ class CacheClient {
   Result<CacheReport> Remove(const std::string& path, const std::vector<std::string>& ids);
   Result<CacheReport> Clear(const std::string& path);
   Result<CacheReport> Facts();
-  // Of the partitions of the plugin's delegate, each weight once per node.
+  // Of the partitions of the plugin's delegate; each weight once per node.
   Result<CacheReport> Explain(const std::string& path, const Model& model);
-  // Warnings of what could not be kept.
+  // Logs warnings for weights that could not be stored.
   Status Flush(const std::string& path);
 
  private:

@@ -26,14 +26,14 @@ struct CacheModelFlags {
   bool all = false, json = false;
 };
 
-// A model whose delegate keeps its packed weights in `path`, and whoever can be asked about that.
+// A model whose delegate stores packed weights in `path`, and the client of that cache.
 struct CachingModel {
   CacheClient client;
   std::string path;
   std::shared_ptr<const Model> model;
 };
 
-// Who only asks must not make kernels pack and keep theirs: without `pack` the model knows no cache.
+// `pack`: open with the cache. Otherwise without, so that kernels do not pack and store.
 Result<CachingModel> OpenCaching(const CacheModelFlags& flags, bool pack) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   FUSEBOX_ASSIGN(CacheClient client, CacheClient::Open(registry));
@@ -52,7 +52,7 @@ uint64_t Missing(const std::vector<CacheWeight>& weights) {
   return SumOf(weights, FBX_CACHE_CACHED).missing + SumOf(weights, FBX_CACHE_REPACKED).missing;
 }
 
-// Sessions pack when they are made ready; unknown dims count as 1, since packed bytes do not hang on them.
+// Sessions pack in Prepare. Unknown dims become 1: packed bytes do not depend on them.
 Status PackAll(const CacheModelFlags& flags, const CachingModel& cache, ProgressBar& bar) {
   std::vector<std::string> keys;
   for (const Model::Entry& entry : cache.model->entries()) {
@@ -72,7 +72,7 @@ Status PackAll(const CacheModelFlags& flags, const CachingModel& cache, Progress
       FUSEBOX_TRY(session->Resize(static_cast<int>(i), shape));
     }
     if (const Status ready = session->Prepare(); !ready)
-      Message(ready.error().message + "; what is packed does not hang on it");
+      Message(ready.error().message + "; the packed weights do not depend on it");
   }
   for (const std::string& notice : session->notices()) Message(flags.model + ": " + notice);
   return {};
@@ -108,7 +108,7 @@ Result<Exit> Build(const CacheModelFlags& flags) {
   return missing == 0 ? Exit::kDone : Exit::kNo;
 }
 
-// What else stands in the way: files that are there and are not used.
+// Files of the store that are not used.
 std::string UnusedText(const CacheReport& store) {
   std::string text;
   for (const CacheSegment& s : store.segments)
@@ -117,7 +117,7 @@ std::string UnusedText(const CacheReport& store) {
   return text;
 }
 
-// Whether packing ahead may keep anything: not where something else stands, nor without a home.
+// Whether weights can be stored: not if the path is not a directory, or there is no home directory.
 bool CanKeep(const CacheReport& store, const std::string& path) {
   std::error_code none;
   const bool in_the_way = std::filesystem::exists(path, none) && !std::filesystem::is_directory(path, none);
@@ -146,14 +146,15 @@ Result<Exit> Doctor(const CacheModelFlags& flags) {
   const ClassSum cached = SumOf(report.weights, FBX_CACHE_CACHED);
   if (cached.weights + SumOf(report.weights, FBX_CACHE_REPACKED).weights == 0)
     text +=
-        "XNNPACK packs no weights of this model that a cache could keep; other plugins' kernels were not "
-        "asked\n";
+        "XNNPACK packs no weights of this model that a cache could store; kernels of other plugins were not "
+        "checked\n";
   else if (missing == 0) text += "the next start finds all of them\n";
   else if (CanKeep(store, cache.path))
-    text += fmt::format("the next start packs {} of them; `fusebox cache build` does it ahead\n", missing);
+    text += fmt::format("the next start packs {} of them; `fusebox cache build` packs them now\n", missing);
   else
     text += fmt::format(
-        "the next start packs {} of them, and no cache can keep them there; name another by --weight-cache\n",
+        "the next start packs {} of them, and this cache cannot store them; choose another with "
+        "--weight-cache\n",
         missing);
   Print(text);
   return missing == 0 ? Exit::kDone : Exit::kNo;

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr fbx_cache_kind kKinds[] = {FBX_CACHE_CACHED, FBX_CACHE_REPACKED, FBX_CACHE_PRIVATE};
 
-// Enough of a long id to tell segments apart.
+// Shortens long ids; segments stay distinguishable.
 std::string Short(const std::string& id) { return id.size() > 20 ? id.substr(0, 12) : id; }
 
 std::string Date(int64_t seconds) {

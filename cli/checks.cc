@@ -16,7 +16,7 @@ bool Parses(const std::string& text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// Through links, and also for what is not there yet.
+// Follows links; the files need not exist.
 bool Same(const std::string& a, const std::string& b) {
   std::error_code error;
   if (fs::exists(a, error) && fs::exists(b, error)) return fs::equivalent(a, b, error);
@@ -57,10 +57,10 @@ Status RequireApart(const std::string& input, const std::string& output, const s
   FUSEBOX_TRY(RequireNotRead("--output", output, input));
   FUSEBOX_TRY(RequireNotRead("--report", report, input));
   std::error_code error;
-  // /dev/null takes both
+  // /dev/null accepts both
   const bool device = fs::exists(output, error) && !fs::is_regular_file(output, error);
   if (!report.empty() && !device && Same(output, report))
-    return Invalid("--report " + report + ": is the output too; write elsewhere");
+    return Invalid("--report " + report + ": is the same file as the output; write elsewhere");
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values of options are held against while the command line is read.
+// Validators of option values.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace fusebox::cli {
 
-// Each says what is wrong with the text, "" nothing; for CLI::Option::check.
+// Return the error, or "" if valid; for CLI::Option::check.
 std::string CheckNotEmpty(const std::string&);
 std::string CheckWholeNumber(const std::string&);  // 0 to 2^64 - 1
 std::string CheckTolerance(const std::string&);    // a finite number, at least 0
 
-// Refuses to write over what is read, and two things over each other. Empty: not given. What is in an input
-// folder is read.
+// Rejects output paths that would overwrite the input or each other. Empty: not given. All files in an input
+// folder count as input.
 Status RequireApart(const std::string& input, const std::string& output, const std::string& report);
 
 }  // namespace fusebox::cli

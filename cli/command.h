@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands, one file each: Add declares the flags and, when the subcommand was chosen, leaves in
-// `action` what it does.
+// The subcommands, one file each. Add declares the flags; if the subcommand is selected, it stores its
+// action.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@ class App;
 
 namespace fusebox::cli {
 
-// Exit status of the process.
+// Exit code of the process.
 enum class Exit {
   kDone = 0,
   kNo = 1,        // a check failed: differs, not verified, not fully fused
-  kBadInput = 2,  // and bad usage
+  kBadInput = 2,  // also usage errors
   kInternal = 3,
 };
 
-// Prints results to stdout and messages to stderr. An error becomes kInternal when it is one, else kBadInput.
+// Prints results to stdout and messages to stderr. An error becomes kInternal or kBadInput.
 using Action = std::function<Result<Exit>()>;
 
 void AddConvert(CLI::App& root, Action& action);
@@ -32,7 +32,7 @@ void AddInspect(CLI::App& root, Action& action);
 void AddCache(CLI::App& root, Action& action);
 void AddPlugin(CLI::App& root, Action& action);
 
-// Options that all of them word alike.
+// Help texts shared by subcommands.
 inline constexpr const char* kJsonHelp = "Print JSON instead of text; its keys are stable";
 
 }  // namespace fusebox::cli

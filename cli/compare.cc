@@ -43,7 +43,7 @@ struct Row {
   Difference difference;
 };
 
-// For each port of `a` the number of its partner in `b`, -1: none.
+// For each port of `a` the index of its match in `b`, -1: none.
 std::vector<int> Match(const std::vector<Port>& a, const std::vector<Port>& b) {
   std::vector<int> partner(a.size(), -1);
   std::vector<bool> taken(b.size(), false);
@@ -64,7 +64,7 @@ std::vector<int> Match(const std::vector<Port>& a, const std::vector<Port>& b) {
   return partner;
 }
 
-// What a value for both may look like; dimensions that neither fixes stay unknown.
+// The common type of both; dimensions that are unknown in both stay unknown.
 Result<Type> Common(const Type& a, const Type& b) {
   Type out = a.shape.ranked() ? a : b;
   for (size_t d = 0; a.shape.rank() == b.shape.rank() && d < out.shape.dims().size(); ++d) {
@@ -86,7 +86,7 @@ Status SetSeeded(Opened& a, Opened& b, const std::vector<int>& partner, uint64_t
   return {};
 }
 
-// Adds one run's differences to the rows; outputs that one model alone has are a row of their own.
+// Adds the differences of one run to the rows. An output of only one model gets its own row.
 Status AddRun(const Opened& a, const Opened& b, const std::vector<int>& partner, const Tolerance& tolerance,
               std::vector<Row>& rows) {
   FUSEBOX_ASSIGN(const auto left, CopyOutputs(*a.session));
@@ -140,7 +140,7 @@ void PrintText(const CompareFlags& flags, const std::vector<Row>& rows) {
                       flags.tolerance.rtol));
 }
 
-// JSON has no infinity: null stands for it.
+// JSON has no infinity: null.
 Json Finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 void PrintJson(const CompareFlags& flags, const std::vector<Row>& rows) {

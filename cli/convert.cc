@@ -68,7 +68,7 @@ T Meaning(const Words<T>& words, const std::string& word) {
       ->second;
 }
 
-// Adds an option that takes one of a few words.
+// Adds an option with a fixed set of values.
 template <class T>
 void AddChoice(CLI::App& app, const char* flag, std::string& value, const Words<T>& words, const char* help) {
   std::vector<std::string> names;
@@ -88,12 +88,11 @@ Status CheckPass(const std::string& wanted) {
                  "; passes: " + list);
 }
 
-// Options that leave each other nothing to do.
+// Rejects options that exclude each other.
 Status CheckTogether(const ConvertFlags& flags) {
   if (flags.composites == "fuse") return {};
   const auto idle = [&](const std::string& option) {
-    return Invalid(option + " has nothing to do with --composites " + flags.composites +
-                   ", which fuses nothing");
+    return Invalid(option + " has no effect with --composites " + flags.composites + ", which fuses nothing");
   };
   if (flags.require_full_fusion) return idle("--require-full-fusion");
   if (flags.verify != "off") return idle("--verify " + flags.verify);
@@ -143,8 +142,8 @@ Result<Conversion> Importer(const std::string& input) {
   FUSEBOX_ASSIGN(const bool tflite, IsTflite(input));
   if (tflite || input.ends_with(".tflite")) return converter::FromTflite(input);
   return Unsupported(input +
-                     ": neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file, "
-                     "which this version converts");
+                     ": not supported; expected the folder of a SavedModel, a Keras file (.h5, .keras) or a "
+                     ".tflite file");
 }
 
 void MessageEach(const Report& report) {
@@ -153,7 +152,7 @@ void MessageEach(const Report& report) {
   for (const std::string& note : report.notes) Message(note);
 }
 
-// The fusions that the proof refused, and how to see it again.
+// Reports the fusions that verification rejected, and how to reproduce.
 void MessageDisproved(const ConvertFlags& flags, const Report& report) {
   for (const SiteReport& site : report.sites) {
     for (const RuleReport& rule : site.rules) {
@@ -168,15 +167,15 @@ void MessageDisproved(const ConvertFlags& flags, const Report& report) {
           " --verify-seed " + std::to_string(flags.verify_seed) + ", with the same plugins");
 }
 
-// Fusions that --verify let through because nothing can be said of them.
+// Reports fusions that --verify accepted because they cannot be verified.
 void MessageUnproved(const Report& report) {
   for (const SiteReport& site : report.sites) {
     if (site.fused && site.proof.starts_with("unverifiable"))
-      Message("fused without proof: " + site.location + ": " + site.composite + ": " + site.proof);
+      Message("fused but not verified: " + site.location + ": " + site.composite + ": " + site.proof);
   }
 }
 
-// Sites that are left unfused are named; true when there is one.
+// Reports composites that were not fused; true if there are any.
 bool MessageUnfused(const Report& report) {
   bool any = false;
   for (const SiteReport& site : report.sites) {
@@ -187,8 +186,8 @@ bool MessageUnfused(const Report& report) {
   return any;
 }
 
-// Several signatures were there to choose from, and none converts: that is an answer. Of a single one, or of
-// those that were asked for, it is an error of the input.
+// True if there were several signatures and none converts: a check failure. If there is only one, or the user
+// selected some, it is an input error.
 bool NoneConverts(const ConvertFlags& flags, const Report& report) {
   return flags.signatures.empty() && report.signatures.empty() && report.refused.size() > 1;
 }
@@ -201,7 +200,7 @@ Result<converter::Converted> ConvertShowingProgress(Conversion& conversion) {
   return converted;
 }
 
-// Begun, not yet in its place; nothing where no report is wanted.
+// Opened, not committed; nothing if no report is requested.
 Result<std::optional<AtomicFile>> BeginReport(const ConvertFlags& flags, const Report& report) {
   if (flags.report.empty()) return std::nullopt;
   FUSEBOX_ASSIGN(AtomicFile begun, AtomicFile::Create(flags.report));
@@ -210,7 +209,7 @@ Result<std::optional<AtomicFile>> BeginReport(const ConvertFlags& flags, const R
   return std::optional(std::move(begun));
 }
 
-// Why nothing was converted, in the report too.
+// Reports why nothing was converted, also to the report file.
 Result<Exit> Failed(const ConvertFlags& flags, const Report& report, const Error& error) {
   MessageEach(report);
   if (!flags.explain) {
@@ -235,7 +234,7 @@ Result<Exit> Convert(const ConvertFlags& flags) {
   if (!flags.explain) MessageEach(report);
   MessageUnproved(report);
 
-  // Begun before the model is written, so that a report that cannot be leaves no model either.
+  // Opened before the model is written: if the report cannot be written, no model is left either.
   FUSEBOX_ASSIGN(auto report_file, BeginReport(flags, report));
   const bool short_of_fusion = flags.require_full_fusion && MessageUnfused(report);
   if (!short_of_fusion) FUSEBOX_TRY(converted->Write(flags.output));
@@ -251,10 +250,10 @@ void AddConvert(CLI::App& root, Action& action) {
   CLI::App* app = root.add_subcommand(
       "convert", "Convert a model to .tflite and fuse the composites that plugins have rules for");
   auto flags = std::make_shared<ConvertFlags>();
-  app->add_option("input", flags->input, "The folder of a SavedModel, a Keras file, or a .tflite file")
+  app->add_option("input", flags->input, "Folder of a SavedModel, Keras file, or .tflite file")
       ->type_name("INPUT")
       ->required();
-  app->add_option("-o,--output", flags->output, "The file to write")
+  app->add_option("-o,--output", flags->output, "Output file")
       ->type_name("OUT.tflite")
       ->check(CheckNotEmpty)
       ->required();

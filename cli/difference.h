@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far two tensors are apart.
+// Comparison of two tensors.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ struct Tolerance {
 };
 
 struct Difference {
-  // everywhere |a - b| <= atol + rtol |b|; two NaNs are equal, so are two equal infinities
+  // |a - b| <= atol + rtol |b| everywhere; NaNs are equal, and so are equal infinities
   bool within = true;
-  double absolute = 0;  // the largest |a - b|; infinite where only one is a number
-  double relative = 0;  // the largest |a - b| / |b|; infinite where b is 0 and a is not
-  double atol = 0;      // the least atol that would pass with this rtol
-  std::string where;    // of the largest excess over the tolerance: "[0,3]: 0.25 and 0.5"; or what else
-                        // differs: "shape ..."
-  void Add(const Difference& other);  // the worse of both
+  double absolute = 0;  // largest |a - b|; infinite if only one is finite
+  double relative = 0;  // largest |a - b| / |b|; infinite if b is 0 and a is not
+  double atol = 0;      // smallest atol that would pass with this rtol
+  std::string where;    // of the largest excess over the tolerance: "[0,3]: 0.25 and 0.5"; or another
+                        // difference: "shape ..."
+  void Add(const Difference& other);  // keeps the worse of both
 };
 
-// Strings are equal or not. Other types or shapes: not within.
+// Strings are equal or not. Different types or shapes: not within.
 Result<Difference> Compare(const Tensor& a, const Tensor& b, const Tolerance& tolerance);
 
 }  // namespace fusebox::cli

@@ -51,7 +51,7 @@ nlohmann::ordered_json JsonOf(DType type, Number value) {
   if (type == DType::kBool) return value.real() != 0;
   if (type == DType::kU64) return static_cast<uint64_t>(value.real());
   if (IsFloat(type)) {
-    // JSON has no word for these.
+    // RealText handles values that JSON lacks.
     if (!std::isfinite(value.real())) return RealText(type, value.real());
     return static_cast<double>(value.real());
   }
@@ -88,7 +88,7 @@ Number ElementAt(const Tensor& tensor, size_t index) {
     case DType::kComplex64: return Number(Load<float>(tensor, 2 * index), Load<float>(tensor, 2 * index + 1));
     case DType::kComplex128:
       return Number(Load<double>(tensor, 2 * index), Load<double>(tensor, 2 * index + 1));
-    default: return Load<uint8_t>(tensor, index);  // u8, bool, the bits of the 8-bit floats
+    default: return Load<uint8_t>(tensor, index);  // u8, bool, the bits of 8-bit floats
   }
 }
 

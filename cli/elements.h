@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor's elements as numbers and as text, whatever their type.
+// A tensor's elements as numbers and text, for all types.
 #pragma once
 
 #include <complex>
@@ -13,15 +13,15 @@
 
 namespace fusebox::cli {
 
-// Wide enough for every element type without rounding, i64 and u64 included.
+// Holds every element type without rounding, including i64 and u64.
 using Number = std::complex<long double>;
 
-// Elements that the tensor holds; 0 for a type or shape of no known size.
+// Number of elements; 0 if type or shape has no known size.
 size_t ElementCount(const Tensor& tensor);
-// Element `index` in memory order. Not for strings and resources. Packed types are taken low bits first.
+// Element `index` in memory order. Not for strings and resources. Packed types: low bits first.
 Number ElementAt(const Tensor& tensor, size_t index);
 
-// The first `limit` elements, strings too: "[0.25, -1, ...]", and as a JSON array.
+// The first `limit` elements, also strings: "[0.25, -1, ...]", a JSON array.
 Result<std::string> FirstElements(const Tensor& tensor, size_t limit);
 Result<nlohmann::ordered_json> FirstElementsJson(const Tensor& tensor, size_t limit);
 

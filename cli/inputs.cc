@@ -41,7 +41,7 @@ std::vector<Port> Named(const std::vector<Session::Slot>& slots, const Function&
   return ports;
 }
 
-// Nested lists of strings, row by row; every list of one depth must be as long as the others.
+// Flattens nested lists of strings row by row; lists of equal depth must have equal length.
 Status Flatten(const nlohmann::json& value, size_t depth, std::vector<int64_t>& dims,
                std::vector<std::string>& strings) {
   if (value.is_string()) {
@@ -71,11 +71,11 @@ Result<Tensor> ReadTensor(const std::string& path) {
   return path.ends_with(".json") ? ReadStrings(path) : ReadNpy(path);
 }
 
-// The file of --input-dir that holds an input; empty: there is none.
+// The file of --input-dir for an input; empty: none.
 std::string FileIn(const std::string& dir, const Port& port, size_t index) {
   std::vector<std::string> stems = {"in" + std::to_string(index)};
   for (const std::string& name : {port.name, port.tensor}) {
-    // A name with a slash would lead out of the folder.
+    // A name with a slash could leave the folder.
     if (!name.empty() && name.find('/') == std::string::npos) stems.push_back(name);
   }
   for (const std::string& stem : stems) {
@@ -135,7 +135,7 @@ Ports PortsOf(const Model& model, const Session& session, const std::string& sig
 
 void AddInputFlags(CLI::App& app, InputFlags& flags) {
   app.add_option("--shape", flags.shapes,
-                 "Dims of one input, also where the model fixes others and its ops take them (repeatable)")
+                 "Dims of one input; also overrides fixed dims if the ops support it (repeatable)")
       ->type_name("NAME=1,28,28")
       ->allow_extra_args(false);
   app.add_option("--input", flags.files,
@@ -145,7 +145,7 @@ void AddInputFlags(CLI::App& app, InputFlags& flags) {
   app.add_option("--input-dir", flags.dir, "Folder with in0.npy, in1.npy, ... or <input name>.npy")
       ->type_name("DIR")
       ->check(CheckNotEmpty);
-  app.add_option("--seed", flags.seed, "Seed of the inputs that no file gives")
+  app.add_option("--seed", flags.seed, "Seed of the inputs without a file")
       ->check(CheckWholeNumber)
       ->capture_default_str();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a run: from files, from a folder, or made up from a seed.
+// Inputs of a run: from files, from a folder, or generated from a seed.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class App;
 
 namespace fusebox::cli {
 
-// An input or output, by the name of the signature and by the name of the tensor that stands for it.
+// An input or output, with its name in the signature and its tensor name.
 struct Port {
   std::string name, tensor;
   Type type;
@@ -23,12 +23,12 @@ struct Port {
 struct Ports {
   std::vector<Port> inputs, outputs;
 };
-// By either name.
+// Finds a port by either name.
 Result<size_t> FindPort(const std::vector<Port>& ports, const std::string& name);
-// Those of the function that a session of that signature runs.
+// The ports of the function that a session of that signature runs.
 Ports PortsOf(const Model& model, const Session& session, const std::string& signature);
 
-// "x=1,28,28"; "x=" is a scalar's.
+// "x=1,28,28"; "x=" is a scalar.
 Result<std::pair<std::string, Shape>> ParseShape(const std::string& text);
 
 struct InputFlags {
@@ -39,9 +39,8 @@ struct InputFlags {
 };
 void AddInputFlags(CLI::App& app, InputFlags& flags);
 
-// One value per input. --input comes first; then, where --input-dir is given, in<i>.npy or <name>.npy of that
-// folder (strings: also .json, nested lists), which must hold the rest; without it the rest is
-// SeededTensor(type, seed, i).
+// One value per input. --input has priority. With --input-dir, the folder must hold the others as in<i>.npy
+// or <name>.npy (strings: also .json, nested lists). Otherwise they are SeededTensor(type, seed, i).
 Result<std::vector<Tensor>> ReadInputs(const InputFlags& flags, const std::vector<Port>& inputs);
 
 }  // namespace fusebox::cli

@@ -27,7 +27,7 @@ struct InspectFlags {
   bool json = false;
 };
 
-// What can run of it. What goes wrong before that can be told of each is the reason of all.
+// The runnable entries. An error before they are checked individually applies to all.
 Result<std::vector<Model::Entry>> EntriesOf(const InspectFlags& flags, const Module& module) {
   FUSEBOX_ASSIGN(auto registry, OpenRegistry(flags.plugins));
   auto entries = Model::Survey(flags.model, {.registry = std::move(registry)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `fusebox inspect` tells of a file, as text and as JSON.
+// Output of `fusebox inspect`, as text and as JSON.
 #pragma once
 
 #include <map>
@@ -12,24 +12,23 @@ namespace fusebox::cli {
 
 // "CONV_2D", "CUSTOM:my_op".
 std::string OpName(const Node& node);
-// How often each op stands in a function, and in the whole file.
+// Number of nodes per op, in a function and in the file.
 std::map<std::string, int> CountOps(const Function& function);
 std::map<std::string, int> CountOps(const Module& module);
 size_t ConstantBytes(const Function& function);
 
-// Tables: signatures, subgraphs, op counts, metadata, and every node.
-// `entries`: what of it can run here.
+// Tables of signatures, subgraphs, op counts, metadata, and nodes. `entries`: what can run here.
 std::string InspectText(const Module& module, const std::vector<Model::Entry>& entries);
 
 // {"file", "description",
-//  "signatures": [{"key", "subgraph", "inputs": [NAME], "outputs": [NAME], "can_run", "why" (it cannot)}],
-//  "main_why" (the main subgraph, which no signature runs, cannot run),
+//  "signatures": [{"key", "subgraph", "inputs": [NAME], "outputs": [NAME], "can_run", "why" (if it cannot)}],
+//  "main_why" (why the main subgraph, if no signature runs it, cannot run),
 //  "subgraphs": [{"name", "inputs": [TENSOR], "outputs": [TENSOR], "constant_bytes",
 //                 "nodes": [{"op", "version", "options": {}, "inputs": [TENSOR or null], "outputs": [TENSOR or null],
 //                            "name" (composite), "body", "fused": {"plugin", "version", "rule", "composite"}}]}],
 //  "ops": {NAME: COUNT}, "metadata": [{"name", "bytes"}], "appended_bytes"}
 // with TENSOR = {"id", "name", "dtype", "shape" (null: unknown rank), "constant", "variable", "quantized"};
-// the members after "outputs" of a node are there where they say something.
+// members after "outputs" of a node are omitted if empty.
 nlohmann::ordered_json InspectJson(const Module& module, const std::vector<Model::Entry>& entries);
 
 }  // namespace fusebox::cli

@@ -81,7 +81,7 @@ Json JsonOf(const Function& function) {
           {"nodes", std::move(nodes)}};
 }
 
-// `entries` begin with the signatures, in their order.
+// `entries` begins with the signatures, in order.
 Json JsonOf(const Module& module, const std::vector<Model::Entry>& entries) {
   Json list = Json::array();
   for (size_t i = 0; i < module.signatures.size(); ++i) {

@@ -15,7 +15,7 @@ std::string Described(const Function& function, const std::vector<ValueId>& ids,
   return out.empty() ? "-" : out;
 }
 
-// "x f32[1,4], W f32[8,4] const": what a node reads or makes.
+// "x f32[1,4], W f32[8,4] const": operands or results of a node.
 std::string Values(const Function& function, std::span<const ValueId> ids) {
   std::string out;
   for (const ValueId id : ids) {
@@ -32,7 +32,7 @@ std::string Values(const Function& function, std::span<const ValueId> ids) {
   return out.empty() ? "-" : out;
 }
 
-// `entries` begin with the signatures, in their order.
+// `entries` begins with the signatures, in order.
 std::string Signatures(const Module& module, const std::vector<Model::Entry>& entries) {
   Table table({"signature", "can run", "subgraph", "inputs", "outputs"});
   std::string refused;

@@ -22,14 +22,14 @@ Examples:
 Exit codes: 0 success; 1 check failed (models differ, not fused, not found); 2 usage error or invalid input; 3 internal error.
 Results go to stdout, messages to stderr. FUSEBOX_LOG=all logs each stage.)";
 
-// The subcommand that was reached last: the one whose words are left over.
+// The innermost selected subcommand: unparsed words belong to it.
 const CLI::App& Innermost(const CLI::App& root) {
   const CLI::App* app = &root;
   while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
   return *app;
 }
 
-// The first word that nothing took, with the word that may have been meant; empty: all were taken.
+// The error for the first unparsed word, with the closest known word; empty: none.
 std::string UnknownWord(const CLI::App& root) {
   const CLI::App& app = Innermost(root);
   std::vector<std::string> left = app.remaining(false);
@@ -48,7 +48,7 @@ std::string UnknownWord(const CLI::App& root) {
 }
 
 void Prepare(CLI::App& app) {
-  // Words that nothing takes are told by UnknownWord.
+  // UnknownWord reports unparsed words.
   app.allow_extras();
   app.get_formatter()->column_width(34);
   for (CLI::App* sub : app.get_subcommands({})) Prepare(*sub);
@@ -64,7 +64,7 @@ int BadUsage(const CLI::App& root, const std::string& what) {
 
 int Perform(const Action& action) {
   Result<Exit> done = action();
-  // Before a message, so that both come in order where they share a terminal.
+  // Before a message, so that both are in order on a terminal.
   const Status flushed = Flush();
   if (done && !flushed) done = std::unexpected(flushed.error());
   if (done) return static_cast<int>(*done);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model with a session, opened as a command wants it.
+// A model with a session, opened for a command.
 #pragma once
 
 #include <memory>
@@ -22,11 +22,11 @@ struct Opened {
 // Prints the model's notices to stderr. Errors name the file.
 Result<Opened> Open(const std::string& path, const ModelOptions& model, const SessionOptions& options);
 
-// Gives inputs, and their ports, the dims of --shape.
+// Applies the dims of --shape to inputs and their ports.
 Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes);
 // Sets all inputs.
 Status SetInputs(Session& session, const std::vector<Tensor>& values);
-// All outputs, copied out of the session.
+// Copies of all outputs.
 Result<std::vector<Tensor>> CopyOutputs(const Session& session);
 
 }  // namespace fusebox::cli

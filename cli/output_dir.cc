@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// By number, from 1.
+// By TfLiteType value, from 1.
 constexpr DType kTypes[] = {
     DType::kF32,  DType::kI32,       DType::kU8,      DType::kI64,      DType::kString, DType::kBool,
     DType::kI16,  DType::kComplex64, DType::kI8,      DType::kF16,      DType::kF64,    DType::kComplex128,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that `run --output-dir` leaves: in<i>.npy, run<r>.out<i>.npy, and io.json
-// {"inputs": [{"name", "dtype", "shape"}], "outputs": [...]} with the tensors' names and TFLite's numbers of
-// element types. Two tools that write such folders can be compared file by file.
+// The folder of `run --output-dir`: in<i>.npy, run<r>.out<i>.npy, and io.json
+// {"inputs": [{"name", "dtype", "shape"}], "outputs": [...]} with tensor names and TfLiteType values. Folders
+// of different tools can be compared file by file.
 #pragma once
 
 #include <string>
@@ -11,12 +11,11 @@
 
 namespace fusebox::cli {
 
-// runs[r][i]: output i of run r. Makes the folder where there is none; each file is written whole or not at
-// all.
+// runs[r][i]: output i of run r. Creates the folder if needed; each file is written atomically.
 Status WriteOutputDir(const std::string& dir, const Ports& ports, const std::vector<Tensor>& inputs,
                       const std::vector<std::vector<Tensor>>& runs);
 
-// The number of an element type in TFLite's C API (TfLiteType: f32 is 1); 0: it has none.
+// TfLiteType value of an element type (f32 is 1); 0: none.
 int TfLiteTypeOf(DType type);
 
 }  // namespace fusebox::cli

@@ -52,7 +52,7 @@ Result<Exit> List(const PluginCommandFlags& flags) {
   return Exit::kDone;
 }
 
-// The plugins of that id (several: one, and those that it shadows).
+// The plugins with that id; several if one shadows others.
 std::vector<PluginInfo> WithId(const Registry& registry, const std::string& id) {
   std::vector<PluginInfo> found;
   for (PluginInfo& info : registry.plugins()) {
@@ -121,7 +121,7 @@ bool Implements(const ManifestRule& rule, std::string_view name) {
   });
 }
 
-// Rules and kernels for that name, as manifests promise them, in the order in which they are asked.
+// Rules and kernels for a name, from the manifests, in order of preference.
 std::vector<Provider> Providers(const Registry& registry, const std::string& name) {
   std::vector<Provider> found;
   for (const PluginInfo& info : registry.PluginsFor(name)) {
@@ -182,15 +182,15 @@ Result<Exit> Why(const PluginCommandFlags& flags) {
     Print(NotFoundText(*registry, flags.subject) + "\n");
   }
   for (size_t i = 0; i < infos.size() && !flags.json; ++i) {
-    const std::string good = infos[i].loaded ? "its library opens, and it is what its manifest says"
-                                             : "it has no code, and its manifest is sound";
+    const std::string good = infos[i].loaded ? "its library opens and matches its manifest"
+                                             : "it has no code, and its manifest is valid";
     const std::string why = infos[i].why.empty() ? good : infos[i].why;
     Print(Printable(infos[i].manifest.path + ": " + std::string(Name(infos[i].state)) + ": " + why) + "\n");
   }
   return usable ? Exit::kDone : Exit::kNo;
 }
 
-// One of the subcommands; `subject` names its argument, null: it takes none.
+// Adds one subcommand; `subject` names its argument, null: none.
 std::shared_ptr<PluginCommandFlags> AddOne(CLI::App& plugin, Action& action, const char* name,
                                            const char* help, const char* subject, const char* subject_help,
                                            Result<Exit> (*perform)(const PluginCommandFlags&)) {
@@ -221,7 +221,7 @@ void AddPlugin(CLI::App& root, Action& action) {
              nullptr, nullptr, List);
   plugin->get_subcommand("list")->add_flag("--load", list->load, kLoadHelp);
   const auto inspect = AddOne(*plugin, action, "inspect", "Show what one plugin provides and requires",
-                              "ID|PATH", "Its id, or its manifest, library or folder", Inspect);
+                              "ID|PATH", "Id, manifest, library or folder of the plugin", Inspect);
   plugin->get_subcommand("inspect")->add_flag("--load", inspect->load, kLoadHelp);
   AddOne(*plugin, action, "which", "List plugins with a rule or kernel for a name (exit code 1: none)",
          "NAME", "Name of a composite, a custom op or a builtin op", Which);

@@ -37,19 +37,20 @@ Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags) {
 std::string SearchedText(const Registry& registry) {
   std::string text;
   for (const std::string& folder : registry.searched()) text += "\n  " + folder;
-  return text.empty() ? "; no place was searched for plugins" : "; searched:" + text;
+  return text.empty() ? "; no directory was searched for plugins" : "; searched:" + text;
 }
 
 void AddDelegateFlags(CLI::App& app, DelegateFlags& flags) {
-  app.add_option(
-         "--delegate", flags.delegates,
-         "Delegate, with options: NAME or NAME:{JSON} (repeatable; the first has priority); none: kernels "
-         "run everything. Default: the configuration's, else those that are on by default")
+  app.add_option("--delegate", flags.delegates,
+                 "Delegate, with options: NAME or NAME:{JSON} (repeatable; the first has priority); none: "
+                 "use kernels "
+                 "only. Default: those of the configuration, else the default delegates")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  app.add_option("--weight-cache", flags.weight_cache,
-                 "Store packed weights of xnnpack and of other plugins' kernels in this file, or in this "
-                 "directory, which models may share; auto: the user's cache directory")
+  app.add_option(
+         "--weight-cache", flags.weight_cache,
+         "Store packed weights of xnnpack and of other plugins' kernels in this file or directory (models "
+         "may share a directory); auto: the user's cache directory")
       ->type_name("PATH")
       ->check(CheckNotEmpty);
 }
@@ -63,7 +64,7 @@ Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const De
   auto& delegates = options.delegates.emplace();
   for (const std::string& text : flags.delegates) {
     if (text == "none") {
-      if (flags.delegates.size() > 1) return Invalid("--delegate none stands alone");
+      if (flags.delegates.size() > 1) return Invalid("--delegate none excludes other delegates");
       break;
     }
     FUSEBOX_ASSIGN(Config::Delegate delegate, ParseDelegate(text).At("--delegate"));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --plugin, --config, --delegate and --weight-cache: which plugins a command may use, and which delegates a
-// model gets.
+// Options --plugin, --config, --delegate and --weight-cache: plugins of a command, delegates of a model.
 #pragma once
 
 #include <memory>
@@ -22,17 +21,17 @@ struct PluginFlags {
 };
 void AddPluginFlags(CLI::App& app, PluginFlags& flags);
 
-// The configuration file, if there is one, and the flags on top.
+// The configuration file, if any, plus the flags.
 Result<Config> ReadConfig(const PluginFlags& flags);
-// A plugin that --plugin names must open: one that does not is an error with the system's reason.
+// A plugin named by --plugin must load; otherwise an error with the reason.
 Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags);
 
 struct DelegateFlags {
-  std::vector<std::string> delegates;  // "none", "NAME" or "NAME:{JSON options}"; empty: the default ones
-  std::string weight_cache;            // of xnnpack; empty: what its options say
+  std::vector<std::string> delegates;  // "none", "NAME" or "NAME:{JSON options}"; empty: default delegates
+  std::string weight_cache;            // of xnnpack; empty: from its options
 };
 void AddDelegateFlags(CLI::App& app, DelegateFlags& flags);
-// Where plugins were looked for, at the end of a message: "; searched:" and a line for each place.
+// The searched directories, for the end of a message: "; searched:" and one line each.
 std::string SearchedText(const Registry& registry);
 
 Result<ModelOptions> ModelOptionsOf(std::shared_ptr<Registry> registry, const DelegateFlags& flags);

@@ -26,7 +26,7 @@ std::string Versions(const ManifestRule& rule) {
   return fmt::format("{}-{}", rule.min_version, rule.max_version > 0 ? std::to_string(rule.max_version) : "");
 }
 
-// JSON text out of a manifest, as JSON; null where there is none.
+// A manifest's JSON text, parsed; null if empty.
 Json Parsed(const std::string& text) { return text.empty() ? Json() : Json::parse(text, nullptr, false); }
 
 void AddLine(std::string& out, std::string_view what, const std::string& value) {

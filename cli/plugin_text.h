@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin as its manifest, the policy and (if it was opened) its library show it.
+// Text and JSON for a plugin: manifest, policy state, and library if loaded.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ std::string PluginText(const PluginInfo& info);
 
 // {"id", "version", "state", "why", "manifest", "library", "loaded", "built_in"}
 nlohmann::ordered_json PluginRowJson(const PluginInfo& info);
-// The same, and {"namespace", "description", "license", "abi": {"major", "min_minor"}, "priority",
+// Same, plus {"namespace", "description", "license", "abi": {"major", "min_minor"}, "priority",
 // "requires": {"cpu", "extensions"}, "provides": {"rules": [{"id", "implements", "min_version",
 // "max_version", "when", "emits"}], "ops": [{"op", "version", "options_schema"}], "delegates": [{"name",
 // "default", "options_schema"}], "extensions"}, "options_schema"}

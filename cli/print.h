@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes to stdout (results) and stderr (messages).
+// Output to stdout (results) and stderr (messages).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,16 +10,15 @@
 
 namespace fusebox::cli {
 
-// Text as it is.
+// Prints text unchanged.
 void Print(std::string_view text);
-// JSON on its own, indented. Bytes of a model's names that are not UTF-8 become replacement characters.
+// Prints JSON, indented. Invalid UTF-8 in names becomes replacement characters.
 void PrintDocument(const nlohmann::ordered_json& json);
-// "fusebox: text" on stderr; control characters out of a file's names do not reach the terminal.
+// Prints "fusebox: text" to stderr, with control characters escaped.
 void Message(std::string_view text);
-// For tables: what was fused bears the names of all that it was made of, of which the first says enough.
-// "a;b;c" is "a;...".
+// Shortens the location of a fused op for tables: "a;b;c", the names of its source ops, becomes "a;...".
 std::string FirstOfNames(const std::string& node);
-// Results that could not be written out (a full disk, a closed pipe) are an error.
+// Error: results could not be written (disk full, closed pipe).
 Status Flush();
 
 }  // namespace fusebox::cli

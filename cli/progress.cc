@@ -62,7 +62,7 @@ void ProgressBar::Update(const Progress& progress) {
   Draw(fmt::format("{} [{:#<{}}{:<{}}] {}", Printable(progress.what), "", full, "", kWidth - full, far));
 }
 
-// The rest of a longer line before is erased.
+// Overwrites the rest of a longer previous line.
 void ProgressBar::Draw(const std::string& line) {
   std::fputs(("\r" + line + "\x1b[K").c_str(), stderr);
   std::fflush(stderr);

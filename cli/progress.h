@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far long work is, on stderr: a bar where that is a terminal, drawn at most ten times a second; else a
-// line when it begins, and then one a second. Nothing at all where there is nothing to do.
+// Progress on stderr: on a terminal a bar, drawn at most ten times a second; else a line at the start, then
+// one per second. Prints nothing if there is no work.
 #pragma once
 
 #include <chrono>
@@ -12,17 +12,17 @@ namespace fusebox::cli {
 
 class ProgressBar {
  public:
-  // Says nothing about work that ends within `patience`.
+  // Prints nothing for work that ends within `patience`.
   explicit ProgressBar(std::chrono::milliseconds patience = {});
   ProgressBar(const ProgressBar&) = delete;
   ~ProgressBar() { Clear(); }
-  // For a session that does not outlive this.
+  // The listener must not outlive this object.
   ProgressListener listener() {
     return [this](const Progress& p) { Update(p); };
   }
-  // What will be packed in all, where somebody knows: else the sum of what has been announced.
+  // Sets the expected total; otherwise the sum of announcements is used.
   void Expect(uint64_t bytes) { expected_ = bytes; }
-  // Takes the bar away and says what was packed in what time.
+  // Removes the bar and prints the packed bytes and the time.
   void Finish();
   uint64_t done() const { return done_; }
 

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kShown = 8;  // values of each output
+constexpr size_t kShown = 8;  // per output
 
 constexpr const char* kRunFooter =
     R"(Inputs without a file are generated from --seed (SplitMix64): floats in [-1, 1), 8-bit and 16-bit integers over their
@@ -46,7 +46,7 @@ struct RunFlags {
 
 struct Measured {
   std::vector<Tensor> inputs;
-  std::vector<std::vector<Tensor>> runs;  // the last one only, where the others are not wanted
+  std::vector<std::vector<Tensor>> runs;  // only the last one, if the others are not needed
   double median_us = 0;
 };
 
@@ -56,7 +56,7 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Inputs are set again before each run, outside of what is timed; state lives on from run to run.
+// Sets the inputs before each run, untimed; state is kept between runs.
 Result<Measured> RunAll(const RunFlags& flags, Opened& opened, ProgressBar& bar) {
   using Clock = std::chrono::steady_clock;
   Measured out;
@@ -101,17 +101,17 @@ std::string Placements(const Session& session) {
   return table.Text() + "\n";
 }
 
-// "; --signature KEY runs another (infer, train)".
+// "; --signature KEY selects another (infer, train)".
 std::string Others(const Opened& opened) {
   std::string keys;
   for (const Model::Entry& entry : opened.model->entries()) {
     if (!entry.status || entry.signature.empty() || entry.signature == opened.session->signature()) continue;
     keys += (keys.empty() ? "" : ", ") + entry.signature;
   }
-  return keys.empty() ? "; no other one can run" : "; --signature KEY runs another (" + Printable(keys) + ")";
+  return keys.empty() ? "; no other can run" : "; --signature KEY selects another (" + Printable(keys) + ")";
 }
 
-// Which signatures cannot run, where nobody has said which one matters.
+// The signatures that cannot run, if the user selected none.
 std::vector<std::string> Refused(const RunFlags& flags, const Model& model) {
   std::vector<std::string> out;
   for (const Model::Entry& entry : model.entries()) {

@@ -27,7 +27,7 @@ class SplitMix {
   uint64_t state_;
 };
 
-// Of a number that f16 can hold, in [-1, 1), as SplitMix::Unit(11) makes them.
+// The f16 bits of a number in [-1, 1) that f16 can represent, from SplitMix::Unit(11).
 uint16_t HalfBits(double value) {
   const uint16_t sign = value < 0 ? 0x8000 : 0;
   if (value == 0) return 0;
@@ -54,7 +54,7 @@ Fill SmallIndex() {
   return Each<T>([](SplitMix& random, size_t) { return static_cast<T>(random.Next() >> 62); });
 }
 
-// Null: no values to make.
+// Null: unsupported type.
 Fill FillOf(DType type) {
   switch (type) {
     case DType::kF32:
@@ -87,7 +87,8 @@ Fill FillOf(DType type) {
 
 Result<Tensor> SeededTensor(const Type& declared, uint64_t seed, uint64_t index) {
   Type type = declared;
-  if (!type.shape.ranked()) return Unsupported("its rank is not known: give it a value");
+  if (!type.shape.ranked())
+    return Unsupported("cannot generate a value of unknown rank; use `fusebox run --input`");
   for (int64_t& dim : type.shape.dims()) dim = dim < 0 ? 1 : dim;
   SplitMix random(seed, index);
   if (type.dtype == DType::kString) {
@@ -98,7 +99,8 @@ Result<Tensor> SeededTensor(const Type& declared, uint64_t seed, uint64_t index)
     return Tensor{type, PackStrings(strings)};
   }
   const Fill fill = FillOf(type.dtype);
-  if (!fill) return Unsupported("no values can be made up for " + ToString(type) + ": give it a value");
+  if (!fill)
+    return Unsupported("cannot generate values of type " + ToString(type) + "; use `fusebox run --input`");
   const auto bytes = ByteSize(type);
   if (!bytes) return Unsupported(ToString(type) + " is too large");
   return Tensor{type, Buffer::Make(*bytes, [&](std::span<std::byte> data) { fill(data, random); })};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pseudo-random inputs, the same on every machine.
+// Pseudo-random inputs, equal on every machine.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace fusebox::cli {
 
-// A value of that type; it depends on type, seed and the input's index alone. Unknown dimensions count as 1.
+// A value of that type. Depends only on type, seed and input index. Unknown dimensions become 1.
 //
-// The generator is SplitMix64, started at (seed << 20) + index: per number, state += 0x9e3779b97f4a7c15 and
-// the mixed state is r.
+// The generator is SplitMix64, starting at (seed << 20) + index: per number, state += 0x9e3779b97f4a7c15; the
+// mixed state is r.
 //   floats      in [-1, 1): r's top 24 bits (f64: 53; f16: 11; bf16: 8) / 2^23 - 1 and so on; complex: real, then imaginary
 //   8 and 16 bits  the whole range; 4 and 2 bits too
-//   32 and 64 bits 0 to 3, so that they can serve as an index
+//   32 and 64 bits 0 to 3, valid as an index
 //   bool        alternating, true first;      string: "s0" to "s3"
-// Errors: no known rank; a type that has no values to make (resource, variant, the 8-bit floats).
+// Errors: unknown rank; unsupported type (resource, variant, 8-bit floats).
 Result<Tensor> SeededTensor(const Type& type, uint64_t seed, uint64_t index);
 
 }  // namespace fusebox::cli

@@ -43,7 +43,7 @@ std::string_view NameOf(Verdict::Outcome outcome) {
 
 void PrintText(const std::vector<verify::Row>& rows) {
   if (rows.empty()) {
-    Print("the file keeps no body of a fused op\n");
+    Print("the file contains no body of a fused op\n");
     return;
   }
   Table table({"function", "node", "op", "plugin", "result"});

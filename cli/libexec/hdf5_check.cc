@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fusebox-hdf5-check: reads all of the HDF5 file that is its standard input and prints one byte if the HDF5
-// library survives that within its limits of memory and processor time. The converter runs it before it reads
-// a file itself (converter/import/keras/hdf5_check.h).
+// fusebox-hdf5-check: reads the HDF5 file on standard input and prints one byte if the HDF5 library survives
+// within its memory and CPU time limits. The converter runs it before it reads a file itself
+// (converter/import/keras/hdf5_check.h).
 #include <hdf5.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,16 +17,16 @@ namespace fusebox::keras {
 namespace {
 
 constexpr int kMaxDepth = 64;
-// Larger than a dataset may be, and the memory to unpack it.
+// Above the maximum size of a dataset, plus memory to decompress it.
 constexpr rlim_t kLargestValues = rlim_t{1} << 33;
 
-// Memory that the library may use for itself: an image of the file, its groups and its attributes.
+// Memory for the library itself: an image of the file, its groups and attributes.
 rlim_t Allowed(const Buffer& file) { return (rlim_t{1} << 29) + 2 * rlim_t{file.size()}; }
 
 struct Walk {
   const Buffer& file;
-  bool values;       // read datasets, too
-  size_t left;       // members: hard links may lead back to a group that is being read
+  bool values;       // also read datasets
+  size_t left;       // remaining members: hard links may form cycles
   rlim_t taken = 0;  // bytes of the largest values
 };
 
@@ -64,7 +64,7 @@ void Limit(int resource, rlim_t value) {
   setrlimit(resource, &limit);
 }
 
-// Bytes of private memory that this process has mapped.
+// Bytes of private mapped memory of this process.
 rlim_t Mapped() {
   std::ifstream statm("/proc/self/statm");
   rlim_t pages = 0;
@@ -78,8 +78,8 @@ rlim_t Peak() {
   return static_cast<rlim_t>(usage.ru_maxrss) * 1024;
 }
 
-// Whether the library stays within its limits. A resource limit alone does not show that: the library goes on
-// when memory is refused.
+// Whether the library stays within its limits. A resource limit alone does not show it: the library continues
+// when an allocation fails.
 bool Survives(Walk walk) {
   const rlim_t before = Peak();
   {
@@ -91,14 +91,14 @@ bool Survives(Walk walk) {
 }
 
 int Check() {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it would print to stderr
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // disables messages to stderr
   H5PLset_loading_state(0);
   const Result<Buffer> file = MapFile("/proc/self/fd/0");
   if (!file) return 1;
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_CPU, SecondsToRead(file->size()));
   const rlim_t mapped = Mapped();
-  const size_t members = file->size() / 16;  // one takes more than that
+  const size_t members = file->size() / 16;  // a member takes more than 16 bytes
   for (const bool values : {false, true}) {
     Limit(RLIMIT_DATA, mapped + Allowed(*file) + (values ? kLargestValues : 0));
     if (!Survives({*file, values, members})) return 1;

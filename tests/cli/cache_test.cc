@@ -148,8 +148,8 @@ TEST(Cache, DoctorDoesNotAdviseABuildThatCannotKeepAnything) {
   const std::string model = WriteDense("m.tflite", 1), letter = Path("letter.txt"), folder = Path("folder/");
   std::ofstream(letter) << "dear";
   fs::create_directory(folder);
-  const std::string no = "no cache can keep them there; name another by --weight-cache",
-                    yes = "does it ahead";
+  const std::string no = "this cache cannot store them; choose another with --weight-cache",
+                    yes = "packs them now";
   EXPECT_THAT(Cache({"doctor", model, "--weight-cache", letter}).out, HasSubstr(no));
   EXPECT_THAT(Cache({"doctor", model, "--weight-cache", model}).out, HasSubstr(no));
   EXPECT_THAT(Cache({"doctor", model, "--weight-cache", folder}).out, HasSubstr(yes));
@@ -275,7 +275,7 @@ TEST(Cache, TheDefaultOneNeedNotBeThereYet) {
 TEST(Cache, NeedsAPluginThatKeepsOne) {
   const Finished done = Fusebox({"cache", "ls"});
   EXPECT_EQ(done.status, 2);
-  EXPECT_THAT(done.err, HasSubstr("no plugin here keeps a weight cache"));
+  EXPECT_THAT(done.err, HasSubstr("no plugin provides a weight cache"));
 }
 
 }  // namespace

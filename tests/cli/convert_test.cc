@@ -113,17 +113,19 @@ TEST(Convert, ErrorsNameFileAndReasonAndWriteNothing) {
     std::vector<std::string> arguments;
     std::vector<std::string> message;
   };
-  for (const Bad& bad : std::vector<Bad>{
-           {{Path("none"), "-o", out}, {"none", "No such file"}},
-           {{Path("file.pb"), "-o", out},
-            {"file.pb", "neither the folder of a SavedModel, a Keras file (.h5, .keras) nor a .tflite file"}},
-           {{Path("empty"), "-o", out}, {"empty", "saved_model.pb"}},
-           {{Path("cut"), "-o", out}, {"cut", "saved_model.pb"}},
-           {{dense, "-o", out, "--signature", "none"}, {"none", "serving_default"}},
-           {{dense, "-o", out, "--shape", "nothing=1,2"}, {"nothing"}},
-           {{dense, "-o", Path("nowhere/x.tflite")}, {"nowhere", "No such file"}},
-           {{dense, "-o", out, "--report", Path("nowhere/r.json")}, {"nowhere", "No such file"}},
-           {{dense, "-o", out, "--plugin", Path("none")}, {"none", "no such file"}}}) {
+  for (const Bad& bad :
+       std::vector<Bad>{{{Path("none"), "-o", out}, {"none", "No such file"}},
+                        {{Path("file.pb"), "-o", out},
+                         {"file.pb",
+                          "not supported; expected the folder of a SavedModel, a Keras file (.h5, .keras) or "
+                          "a .tflite file"}},
+                        {{Path("empty"), "-o", out}, {"empty", "saved_model.pb"}},
+                        {{Path("cut"), "-o", out}, {"cut", "saved_model.pb"}},
+                        {{dense, "-o", out, "--signature", "none"}, {"none", "serving_default"}},
+                        {{dense, "-o", out, "--shape", "nothing=1,2"}, {"nothing"}},
+                        {{dense, "-o", Path("nowhere/x.tflite")}, {"nowhere", "No such file"}},
+                        {{dense, "-o", out, "--report", Path("nowhere/r.json")}, {"nowhere", "No such file"}},
+                        {{dense, "-o", out, "--plugin", Path("none")}, {"none", "no such file"}}}) {
     std::vector<std::string> line = bad.arguments;
     line.insert(line.begin(), "convert");
     const Finished done = Fusebox(line);
@@ -173,7 +175,7 @@ TEST(Convert, OptionsThatLeaveEachOtherNothingToDo) {
       const Finished done = Fusebox(command);
       EXPECT_EQ(done.status, 2);
       EXPECT_THAT(done.err, HasSubstr(more[0]));
-      EXPECT_THAT(done.err, HasSubstr("has nothing to do"));
+      EXPECT_THAT(done.err, HasSubstr("has no effect"));
     }
   }
   const Finished fixed = Fusebox({"convert", WriteSample("conv_relu"), "-o", out, "--batch", "5"});
@@ -212,7 +214,7 @@ TEST(Convert, WhatCannotBeProvedIsSaid) {
   const Finished done =
       Fusebox({"convert", WriteSample("custom_fused"), "-o", Path("out.tflite"), "--verify", "strict"});
   EXPECT_EQ(done.status, 0) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("fused without proof"));
+  EXPECT_THAT(done.err, HasSubstr("fused but not verified"));
   EXPECT_THAT(done.err, HasSubstr("placeholder"));
 }
 

@@ -186,7 +186,7 @@ TEST(Run, WithoutASignatureTheOthersAreNamed) {
   const std::string model = WriteOnDevice({"infer", "restore", "save", "train"});
   const Finished text = Fusebox({"run", model});
   ASSERT_EQ(text.status, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("signature infer, one of 4; --signature KEY runs another (train)\n"));
+  EXPECT_THAT(text.out, HasSubstr("signature infer, one of 4; --signature KEY selects another (train)\n"));
   EXPECT_THAT(text.err, HasSubstr("train.tflite: signature save cannot run: function save_function: "));
   EXPECT_THAT(text.err, HasSubstr("no kernel for FlexRestoreV2("));
   const Finished json = Fusebox({"run", model, "--json"});

@@ -262,7 +262,7 @@ TEST(ProveModel, HasARowForEveryFusedOp) {
   EXPECT_EQ((*rows)[0].verdict.outcome, Outcome::kAgrees) << (*rows)[0].verdict.Summary();
   EXPECT_EQ((*rows)[1].verdict.outcome, Outcome::kDisagrees);
   EXPECT_EQ((*rows)[2].verdict.outcome, Outcome::kUnverifiable);
-  EXPECT_EQ((*rows)[2].verdict.why, "the file keeps no body");
+  EXPECT_EQ((*rows)[2].verdict.why, "the file has no kept body");
   EXPECT_EQ((*rows)[0].op, "b.norm");
   EXPECT_EQ((*rows)[0].plugin, "b.broken");
 }
