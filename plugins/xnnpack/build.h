@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which build of a library code or data belongs to, so that what an older one packed is not taken for its
-// own.
+// Identifies the build of a library, so that data packed by another build is not used.
 #pragma once
 
 #include <string>
 
 namespace fusebox::xnnpack {
 
-// The linker's build id of the object that is mapped at this address; empty: it has none, or no object is.
+// The linker's build id of the object mapped at this address; empty: none, or no object.
 std::string BuildIdAt(const void* address);
-// The same, or where it has none the size and time of its file.
+// Same; without build id, size and time of the file.
 std::string BuildAt(const void* address);
 
 }  // namespace fusebox::xnnpack

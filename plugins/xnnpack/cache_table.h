@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service "fusebox.cache/1": what `fusebox cache` asks.
+// Implements the service "fusebox.cache/1".
 #pragma once
 
 #include <string_view>

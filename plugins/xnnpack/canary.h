@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Canaries: small ops that are packed to see how this build of XNNPACK packs on this CPU.
+// Canaries: small ops packed to detect how this build of XNNPACK packs on this CPU.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace fusebox::xnnpack {
 
-// Digest of the seeds, sizes and bytes that the family's small ops of this form are packed into; of their
-// status, where this build has no such op. XNNPACK is initialized. Costs some 20 us.
+// Digest of the seeds, sizes and bytes that the family's canaries of this form pack to; of their status if
+// this build does not support them. XNNPACK must be initialized. Takes about 20 us.
 uint64_t PackCanary(Family family, Form form);
 
 }  // namespace fusebox::xnnpack

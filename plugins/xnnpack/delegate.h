@@ -22,14 +22,14 @@
 
 namespace fusebox::xnnpack {
 
-// The options that a model has for the delegate.
+// Options of a model for the delegate.
 struct Settings {
   explicit Settings(const Attrs& options)
       : cache_path(options.s("weight_cache_path", "")), share(options.b("share_weights", true)) {}
-  // Of the model that is being opened, even if the delegate is turned off. None: no options.
+  // Of the model that is being opened, even if the delegate is off. None: no options.
   static std::optional<Settings> Of(const fbx_host* host, const fbx_kernel_init& init);
 
-  const std::string cache_path;  // empty: packed weights are not kept
+  const std::string cache_path;  // empty: no cache
   const bool share;
 };
 
@@ -64,8 +64,7 @@ class Delegate {
     void invoke(const Call& call);
 
    private:
-    // A value that some op uses: its place in the call, or its number among those between the ops; and its
-    // id.
+    // A value used by ops: index in the call, or among the intermediates; and its id.
     struct Port {
       uint32_t place, id;
     };
@@ -82,12 +81,12 @@ class Delegate {
 
     Intermediates intermediates_;
     std::vector<size_t> element_sizes_;  // of the intermediates
-    bool may_grow_ = true;               // as Subgraph has it
-    std::vector<Dims> input_dims_;       // that XNNPACK was told last, where they may not grow
+    bool may_grow_ = true;               // from Subgraph
+    std::vector<Dims> input_dims_;       // last passed to XNNPACK, if they may not grow
     std::vector<Port> inputs_, outputs_, between_;
-    std::vector<xnn_external_value> external_;  // as XNNPACK knows them
-    std::optional<uint32_t> slot_;              // the memory of the intermediates, where there are any
-    std::byte* memory_at_ = nullptr;            // as XNNPACK knows it
+    std::vector<xnn_external_value> external_;  // last passed to XNNPACK
+    std::optional<uint32_t> slot_;              // memory of the intermediates, if any
+    std::byte* memory_at_ = nullptr;            // last passed to XNNPACK
     bool is_set_up_ = false;
     pthreadpool_t pool_ = nullptr;
     std::vector<std::vector<uint8_t>> memory_;  // constants of the runtime
@@ -98,7 +97,7 @@ class Delegate {
   std::shared_ptr<ModelWeights> weights();
 
   const Settings settings_;
-  std::atomic<uint64_t> sessions_ = 0;  // opened so far, in the order that a model's signatures are used in
+  std::atomic<uint64_t> sessions_ = 0;  // opened so far, in the order in which signatures are used
   std::once_flag opened_;
   std::shared_ptr<ModelWeights> weights_;
 };

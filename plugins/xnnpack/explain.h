@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the weights of a graph are found in a store, or not. Nothing is packed and nothing is written.
+// Explains cache hits and misses for the weights of a graph. Packs and writes nothing.
 #pragma once
 
 #include <string>
@@ -13,17 +13,16 @@ namespace fusebox::xnnpack {
 
 struct WeightReport {
   std::string location, op;
-  std::string identity;  // empty where no cache is asked
-  std::string recipe;    // for people
+  std::string identity;  // empty: not cached
+  std::string recipe;    // for display
   fbx_cache_kind kind = FBX_CACHE_PRIVATE;
   bool found = false;
   uint64_t bytes = 0, packed_bytes = 0;
-  std::string segment;    // where it is found
-  std::string code, why;  // why it is not
+  std::string segment;    // if found
+  std::string code, why;  // cause of a miss
 };
 
-// One report per constant that a node's op packs. Throws Reject where the graph holds a node that is not for
-// XNNPACK.
+// One report per packed constant of a node. Throws Reject if a node is not supported by XNNPACK.
 std::vector<WeightReport> ExplainWeights(const std::string& path, const Graph& graph);
 
 }  // namespace fusebox::xnnpack

@@ -9,13 +9,13 @@
 
 namespace fusebox::xnnpack {
 
-// Digest of the library's build and of the packed canaries of this family and form (canary.h). A canary is
-// packed at the first call. XNNPACK must be initialized. Any thread.
+// Digest of the library's build and of the packed canaries of this family and form (canary.h), computed on
+// the first call. XNNPACK must be initialized. Any thread.
 uint64_t FingerprintOf(Family family, Form form);
-// CPU features that change packed layouts. Part of the key, so that machines with different CPUs can share a
+// CPU features that change packed layouts. Part of the key, so machines with different CPUs can share a
 // store.
 const std::string& CpuText();
-// The linker's build id of the library, else its own identifier of its microkernels; in hexadecimal.
+// The linker's build id of the library, else its identifier of its microkernels; hexadecimal.
 const std::string& LibraryBuildText();
 
 }  // namespace fusebox::xnnpack

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fusebox.weights/1: the weight store, for what the kernels of other plugins pack (abi/ext/weights.h).
+// Implements fusebox.weights/1: the weight store, for kernels of other plugins (abi/ext/weights.h).
 //
 // Weights are kept where the model's delegate `xnnpack` has its weight_cache_path, whether it runs or not.
 // What the kernels of one model pack becomes one segment, published when all of them are initialized.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The XNNPACK library itself.
+// Initialization of the XNNPACK library.
 #pragma once
 
 #include <xnnpack.h>
@@ -7,12 +7,12 @@
 
 namespace fusebox::xnnpack {
 
-// Looks at the CPU, once per process: some 0.2 ms.
+// Detects the CPU, once per process: about 0.2 ms.
 xnn_status StartLibrary() noexcept;
-// Throws Reject when this machine is not one for XNNPACK.
+// Throws Reject if XNNPACK does not support this machine.
 void RequireLibrary();
 
-// The host's thread pool, where it is of the pthreadpool code that XNNPACK uses; NULL: one thread.
+// The host's thread pool, if it is from the pthreadpool code that XNNPACK uses; NULL: one thread.
 pthreadpool_t HostPool(const fbx_host* host);
 
 }  // namespace fusebox::xnnpack

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of one model, and the store for their packed weights. Any thread.
+// ModelWeights: constants of one model, and the store for their packed weights. Any thread.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ class ModelWeights {
   cache::Digest Of(const fbx_tensor& tensor);
   // Writes new digests of the model's file to disk.
   void Save();
-  // Why packed weights are not kept, as far as known now; returned once. Empty: they are kept, or need not
+  // Why packed weights are not stored, as far as known; returned once. Empty: they are stored, or need not
   // be.
   std::string WhyNotKept();
 

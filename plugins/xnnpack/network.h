@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function or partition as the ops look at it: nodes that know where their operands come from.
+// Network: a function or partition with the producer of each value.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace fusebox::xnnpack {
 
-// A graph with the producer of each value. Borrowed like the graph itself.
+// Borrows the graph.
 class Network {
  public:
-  // `claiming`: a model is being opened, which has no time to look at the numbers of every channel. What is
-  // wrong with those comes out when the partition is made, and gives it back to the kernels.
+  // `claiming`: while a model is opened, skips checks of per-channel numbers to save time. Creating the
+  // partition finds those errors, and the nodes fall back to kernels.
   explicit Network(const Graph& graph, bool claiming = false);
   const Graph& graph() const { return graph_; }
   bool claiming() const { return claiming_; }
-  // The constant behind a value: itself, or what a DEQUANTIZE of f16 reads. Nothing: computed, or an input.
+  // The constant of a value: itself, or the operand of a DEQUANTIZE of f16. Nothing: computed, or an input.
   std::optional<Tensor> Constant(fbx_value id) const;
 
  private:
@@ -26,7 +26,7 @@ class Network {
   std::vector<uint32_t> producer_;  // by value; the index of a node
 };
 
-// A node within its network.
+// A node in its network.
 class NetworkNode : public GraphNode {
  public:
   NetworkNode(const Network& network, uint32_t index)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of packed weights, and the note stored with them, which `cache doctor` compares to explain a miss.
+// Keys of packed weights, and the note stored with them, which `cache doctor` uses to explain a miss.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fusebox::xnnpack {
 
-// Weights, and how they are packed. `bias` may be NULL.
+// Weights and their packing. `bias` may be NULL.
 struct PackRequest {
   const Recipe& recipe;
   const fbx_tensor* kernel;
@@ -19,7 +19,7 @@ struct PackRequest {
 
 cache::Key KeyOf(ModelWeights& weights, const PackRequest& request);
 
-// A line for people, then NAME=VALUE lines.
+// A line for display, then NAME=VALUE lines.
 struct PackNote {
   std::string what;     // "f32 64x3x3x32, bias f32"
   std::string cpu;      // CpuText
@@ -28,7 +28,7 @@ struct PackNote {
   std::string source;   // a digest of recipe and weights without the CPU
 
   std::string Text() const;
-  // Accepts any text; fields that are missing stay empty.
+  // Accepts any text; missing fields are empty.
   static PackNote Parse(std::string_view text);
 };
 PackNote NoteOf(ModelWeights& weights, const PackRequest& request);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights cache that XNNPACK packs through, for one session: its six callbacks over a PackStore.
+// PackProvider: the weights cache of one session that XNNPACK packs through: its callbacks over a
+// ModelWeights store.
 //
-// XNNPACK names weights by address. Whoever defines an op registers its weights with their recipe first, and
-// gives XNNPACK the address that comes back: one address has one recipe. Weights that are packed already get
-// an address behind which there is nothing, for XNNPACK does not read them. Addresses that nobody registered
-// are packed and kept for their runtime alone.
+// XNNPACK identifies weights by address. Before an op is defined, its weights are registered with their
+// recipe, and XNNPACK gets the returned address: one address has one recipe. On a cache hit the address has
+// no memory behind it, because XNNPACK does not read it. Weights at unregistered addresses are packed and
+// kept for their runtime only.
 #pragma once
 
 #include <functional>
@@ -21,50 +22,49 @@
 
 namespace fusebox::xnnpack {
 
-// What a session's provider did, for explanations and tests.
+// Counters of a session, for explanations and tests.
 struct PackStatistics {
-  uint64_t bytes_found = 0;    // packed by others (an earlier start, another session), used in place
+  uint64_t bytes_found = 0;    // packed by an earlier start or another session, used in place
   uint64_t bytes_shared = 0;   // packed or found by this session for another use
-  uint64_t bytes_packed = 0;   // packed now, and kept for others
-  uint64_t bytes_again = 0;    // found, but packed again all the same: XNNPACK packs this op without looking
-  uint64_t bytes_private = 0;  // packed now, for one runtime alone
+  uint64_t bytes_packed = 0;   // packed now and stored
+  uint64_t bytes_again = 0;    // found, but packed again: XNNPACK packs this op without look-up
+  uint64_t bytes_private = 0;  // packed now, for one runtime
 };
 
 class PackProvider {
  public:
-  // `apart`: a number that no other provider of the store has. Then every registration is packed for itself.
+  // `apart`: a number unique among the providers of the store. Then every registration is packed separately.
   explicit PackProvider(std::shared_ptr<ModelWeights> weights, std::optional<uint64_t> apart = std::nullopt);
   PackProvider(const PackProvider&) = delete;
   ~PackProvider();
 
   xnn_weights_cache_t get() { return &callbacks_; }
 
-  // Constants as packing reads them.
+  // Constants that packing reads.
   struct Source {
     const fbx_tensor* kernel = nullptr;
     const fbx_tensor* bias = nullptr;  // may be NULL
-    // The kernel in the form that XNNPACK packs, where that is not the constant as it stands. The memory
-    // lives until ForgetSources.
+    // Converts the kernel to the form that XNNPACK packs, if it differs from the constant. The memory lives
+    // until ForgetSources.
     std::function<std::vector<uint8_t>()> unpack;
-    // XNNPACK packs this op without looking first.
+    // XNNPACK packs this op without look-up.
     bool always_packed = false;
   };
-  // The address to give to XNNPACK for the kernel.
+  // The address to pass to XNNPACK for the kernel.
   const void* Register(Recipe recipe, const Source& source);
 
-  // Memory of the kind that `unpack` yields, for constants that are read while ops are made and not packed.
+  // Memory like that of `unpack`, for constants that are read while ops are created, but not packed.
   const void* Hold(std::vector<uint8_t> bytes);
-  // Of the registered weights that XNNPACK will pack now, as they stand in the model.
+  // Of the registered weights, those that XNNPACK will pack now; size in the model.
   uint64_t bytes_to_pack() const;
-  // Called with the same count for each of them that is packed; null: no more.
+  // Calls `packed` with its bytes for each of them; null: stop.
   void Watch(std::function<void(uint64_t bytes)> packed) { packed_ = std::move(packed); }
-  // After a runtime was made or given up: registered addresses lose their meaning, and unpacked kernels their
-  // memory.
+  // After a runtime was created or failed: invalidates registered addresses and frees unpacked kernels.
   void ForgetSources();
-  // After all runtimes of the session are made: publishes the build. Later weights are another build.
+  // After all runtimes of the session were created: publishes the build. Later weights are another build.
   void Publish();
 
-  // Not empty: XNNPACK contradicted what the cache holds. The runtime made last must not run.
+  // Not empty: XNNPACK contradicts the cached weights. The last runtime must not run.
   const std::string& poisoned() const { return poisoned_; }
   const PackStatistics& statistics() const { return statistics_; }
 
@@ -73,11 +73,11 @@ class PackProvider {
     Recipe recipe;
     const fbx_tensor *kernel, *bias;
     bool always_packed;
-    size_t index = SIZE_MAX;  // of the blob, where it is packed
+    size_t index = SIZE_MAX;  // of the blob, if packed
 
     PackRequest request() const { return {recipe, kernel, bias}; }
   };
-  // By address; since the last ForgetSources.
+  // By address, since the last ForgetSources.
   const std::map<const void*, Registered>& registered() const { return registered_; }
   size_t SizeOf(size_t index) const { return blobs_[index].bytes.size(); }
 
@@ -97,12 +97,12 @@ class PackProvider {
   const std::optional<uint64_t> apart_;
   uint64_t registrations_ = 0;
   xnn_weights_cache_provider callbacks_{};
-  std::vector<cache::Blob> blobs_;  // by the offset that XNNPACK knows
+  std::vector<cache::Blob> blobs_;  // by the offset passed to XNNPACK
   std::map<cache::Key, size_t> known_;
   std::map<const void*, Registered> registered_;
   std::map<cache::Key, const void*> addresses_;  // of registered_, by key
   std::vector<std::vector<uint8_t>> held_;
-  std::vector<size_t> again_;  // sizes of blobs that XNNPACK will pack though they are known
+  std::vector<size_t> again_;  // sizes of known blobs that XNNPACK packs again
   std::function<void(uint64_t)> packed_;
   std::string poisoned_;
   PackStatistics statistics_;

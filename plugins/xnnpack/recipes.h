@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides the bytes of packed weights. XNNPACK's own key {seed, kernel pointer, bias pointer} does not:
-// zero points, scales, block sizes and the layout that a CPU wants are packed in, and are not in it.
+// Recipe: what determines the bytes of packed weights. XNNPACK's key {seed, kernel pointer, bias pointer} is
+// not sufficient: it lacks zero points, scales, block sizes and the CPU-dependent layout.
 #pragma once
 
 #include <cstddef>
@@ -31,26 +31,26 @@ inline std::string_view FamilyName(Family family) {
   return "unknown";
 }
 
-// The types that weights and activations have while they meet, each with packing code of its own.
+// Types of weights and activations in the computation; each has its own packing code.
 enum class Form : uint8_t {
   kFloat,
   kInt8,            // i8 x i8, a scale per channel
   kUint8,           // u8 x u8
-  kDynamicInt8,     // f32 x i8, activations quantized while it runs
+  kDynamicInt8,     // f32 x i8, activations quantized at run time
   kDynamicInt4,     // f32 x i4, a scale per channel
   kDynamicBlocks4,  // f32 x i4, a scale per block
 };
 inline constexpr size_t kForms = 6;
 
-// How an op packs its weights: everything that XNNPACK folds into the bytes but for the weights and the bias
-// themselves. Two ops whose recipes differ never share a blob.
+// How an op packs its weights: everything that determines the bytes except the weights and the bias. Two ops
+// with different recipes never share a blob.
 class Recipe {
  public:
   explicit Recipe(Family family) : family_(family) {}
   Family family() const { return family_; }
   Form form() const { return form_; }
   void SetForm(Form form) { form_ = form; }
-  // Appends numbers, in the order in which the op names them.
+  // Appends numbers, in the order of the op.
   template <class... Ts>
   Recipe& Add(Ts... values) {
     (Append(values), ...);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What XNNPACK can hold: element types, quantization, shapes; and the reasons why a tensor is not for it.
+// Tensors that XNNPACK supports: element types, quantization, shapes.
 //
-// The Require functions throw Reject with a reason in plain words.
+// The Require functions throw Reject with the reason.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace fusebox::xnnpack {
 
 using Dims = std::vector<size_t>;
 
-// Quantization of a whole tensor.
+// Per-tensor quantization.
 struct Affine {
   float scale = 1;
   int32_t zero_point = 0;
@@ -27,39 +27,39 @@ inline std::string Operand(uint32_t i) { return "operand " + std::to_string(i); 
 
 inline bool Quantized(Tensor t) { return t.dtype() == FBX_I8 || t.dtype() == FBX_U8; }
 
-// Of a tensor that passed RequireValue and is quantized; the default for floats.
+// For a quantized tensor that passed RequireValue; the default for floats.
 Affine AffineOf(Tensor t);
 
-// fp32, qint8 or quint8; of a tensor that passed RequireValue.
+// fp32, qint8 or quint8; for a tensor that passed RequireValue.
 xnn_datatype DatatypeOf(Tensor t);
 
-// An activation that XNNPACK can hold: f32, or i8 / u8 quantized per tensor; at most 6 dims, none of them 0.
+// Requires an activation that XNNPACK supports: f32, or i8 / u8 quantized per tensor; at most 6 dims, none 0.
 void RequireValue(Tensor t, const std::string& subject);
-// Every operand from first to last and every result.
+// Requires it for operands first to last and all results.
 void RequireValues(const NetworkNode& node, uint32_t first, uint32_t last);
-// f32 and nothing else.
+// Requires f32.
 void RequireFloat(Tensor t, const std::string& subject);
 void RequireSameType(Tensor a, Tensor b);
 void RequireSameQuant(Tensor a, Tensor b);
 void RequireRank(Tensor t, int rank, const std::string& subject);
-// The operand count including absent ones.
+// Counts absent operands too.
 void RequireArity(const NetworkNode& node, uint32_t least, uint32_t most);
 
-// The dims with unknown ones as 1: reshaping says them later.
+// Unknown dims become 1: reshaping sets them later.
 Dims DimsOf(Tensor t);
-// All known.
+// Requires all dims to be known.
 void RequireStatic(Tensor t, const std::string& subject);
 
 // The values of a constant i32 or i64 operand.
 std::vector<int64_t> Integers(const NetworkNode& node, uint32_t operand, const char* what);
 
-// The axis in [0, rank).
+// Normalizes the axis to [0, rank).
 size_t Axis(int64_t axis, int rank);
 
 inline bool Within(float x, float least, float below) { return x >= least && x < below; }
 
-// The range of the op's fused activation; without bounds: infinities. Rejects what is not a clamp, and a
-// range that holds one quantized value only.
+// The range of the op's fused activation; unbounded: infinities. Rejects activations that are not a clamp,
+// and ranges of a single quantized value.
 struct Range {
   float min = -INFINITY, max = INFINITY;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory to pack into: a file's pages or private memory. Grows by pieces; in a file each is mapped where the
-// last one ended, so that no byte of the file is lost between them. Not thread-safe.
+// Memory to pack into: pages of a file, or private memory. Grows piece by piece; in a file the pieces are
+// contiguous. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace fusebox::cache {
 
 class Arena {
  public:
-  // One mapping; unmapped when the last blob in it is gone.
+  // One mapping; unmapped with its last blob.
   struct Piece {
     std::byte* base = nullptr;
     size_t length = 0;
@@ -30,16 +30,16 @@ class Arena {
     std::shared_ptr<Piece> piece;
   };
 
-  // `fd` is borrowed; -1 for private memory. The first region of a file follows the superblock. A file grows
+  // `fd` is borrowed; -1: private memory. The first region of a file follows the superblock. A file grows
   // only if tuning.min_free_bytes stay free on its disk.
   explicit Arena(int fd);
 
   std::optional<Region> Reserve(size_t size, Note& why);
-  // Takes the region back, if it was the last.
+  // Releases the region if it is the last.
   void Rewind(const Region& region);
-  // Cuts the last region, whose rest may be used again.
+  // Shrinks the last region; the rest is reusable.
   void Trim(const Region& region, size_t size);
-  // Nothing is written any more.
+  // Makes all pieces read-only.
   void Seal();
 
   uint64_t used() const { return used_; }
@@ -54,7 +54,7 @@ class Arena {
 
   int fd_;
   uint64_t used_, allocated_;
-  uint64_t filled_ = 0;  // the file's pages below it are there
+  uint64_t filled_ = 0;  // the file's pages below it exist
   std::shared_ptr<Piece> current_;
   std::vector<std::weak_ptr<Piece>> pieces_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3-128 digests, with the widest vector code of this machine. Fast, and not collision resistant against
-// somebody who knows the seed: what a store keys by content is seeded with the store's secret.
+// XXH3-128 digests, with the widest vector code of this machine. Fast, but not collision resistant if the
+// seed is known: content digests are seeded with the store's secret.
 #pragma once
 
 #include <bit>
@@ -27,18 +27,17 @@ struct DigestHash {
   size_t operator()(const Digest& d) const { return d.low; }
 };
 
-// What packed bytes are looked up by. `identity` says what was packed and how it was asked for; `fingerprint`
-// stands for the code that packs (library build, canary). Entries of one identity and another fingerprint are
-// never used, and are superseded once the identity is published under a new one. What must live side by side
-// (the layouts of two CPUs that share a store) therefore belongs into the identity.
+// Look-up key of packed bytes. `identity`: what was packed and how. `fingerprint`: the packing code (library
+// build, canary). An entry with another fingerprint is never used; publishing the identity with a new one
+// supersedes it. So layouts that coexist (two CPUs that share a store) need different identities.
 struct Key {
   Digest identity;
   uint64_t fingerprint = 0;
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
-// Gathers an identity. Every part is written with its length or width, so that two different sequences of
-// parts never give the same bytes.
+// Builds an identity. Every part includes its length or width, so that different sequences of parts never
+// have equal bytes.
 class KeyBuilder {
  public:
   KeyBuilder() = default;
@@ -46,7 +45,7 @@ class KeyBuilder {
   KeyBuilder& Number(uint64_t value);
   KeyBuilder& Real(float value) { return Number(std::bit_cast<uint32_t>(value)); }
   KeyBuilder& Text(std::string_view text);
-  // Digests go in with the length of what they stand for.
+  // A digest of a buffer and the buffer's size.
   KeyBuilder& Buffer(const Digest& content, uint64_t size);
   const std::string& parts() const { return parts_; }
   Key Build(uint64_t fingerprint) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and directories as the store trusts them: opened relative to a checked directory, never through a
-// symbolic link in the last part, owned by this user or root, not writable by others. All failures are
-// answers, with a Note.
+// Trusted files and directories of a store: opened relative to a checked directory, never through a symbolic
+// link in the last part, owned by this user or root, not writable by others. Failures return a Note.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,21 +15,21 @@
 
 namespace fusebox::cache {
 
-// A problem and what was done about it.
+// A problem and its handling.
 struct Note {
   std::string code;     // stable: "no-home", "symlink", "foreign-owner", "no-space", "corrupt", ...
   std::string message;  // one sentence with the path
   int error = 0;        // errno, or 0
 };
 
-// A state of a file. An edit in place changes ctime even where size and mtime are kept.
+// A state of a file. An edit in place changes ctime even if size and mtime are restored.
 struct ModelFile {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t modified_ns = 0, changed_ns = 0;
   friend bool operator==(const ModelFile&, const ModelFile&) = default;
 
   static ModelFile Of(const struct stat& status);
-  static std::optional<ModelFile> Of(const char* path);  // follows symbolic links; none: no regular file
+  static std::optional<ModelFile> Of(const char* path);  // follows symbolic links; none: not a regular file
 };
 
 class Fd {
@@ -50,28 +49,27 @@ class Fd {
   int fd_ = -1;
 };
 
-// The note for a failed system call: `code` by errno where it has a name of its own, else `code_otherwise`.
+// The note for a failed system call: a specific `code` for some errno values, else `code_otherwise`.
 Note ErrnoNote(int error, const std::string& what, const char* code_otherwise);
 
-// A directory that nobody else may write. Made (mode 0700, one level) when `create`.
+// A directory that only this user may write. `create`: created if missing (mode 0700, one level).
 Fd OpenDirectory(int at, const std::string& name, bool create, Note& why);
-// A regular file to read that no other user may write. The note's code is "missing" if the file does not
-// exist.
+// A regular file for reading that no other user may write. Code of the note: "missing" if it does not exist.
 Fd OpenTrusted(int directory, const std::string& name, Note& why);
 
-// All of `bytes`, at `offset`. False: errno. A limit on file sizes is an error here, not a signal.
+// Writes all of `bytes` at `offset`. False: see errno. The file size limit is an error here, not a signal.
 bool WriteAt(int fd, std::span<const std::byte> bytes, uint64_t offset);
 bool WithinFileLimit(uint64_t end);
-// The whole file; none when it is missing, not to be trusted or longer than `max_size`.
+// The whole file; none if it is missing, untrusted or longer than `max_size`.
 std::optional<std::string> ReadSmall(int directory, const std::string& name, size_t max_size);
-// Readers see the old content or the new, never a part. False: errno, and the old file is as it was.
+// Replaces the content atomically. False: see errno; the old content stays.
 bool ReplaceSmall(int directory, const std::string& name, std::span<const std::byte> content);
 
-// A new file that other processes do not see, with an exclusive lock that ends with this process. The
-// destructor removes it unless NameTemp succeeded.
+// A new file, invisible to other processes, with an exclusive lock until this process ends. The destructor
+// removes it unless NameTemp succeeded.
 struct TempFile {
   Fd fd;
-  std::string name;    // in the directory; "" when the file has none at all
+  std::string name;    // in the directory; "": unnamed
   int directory = -1;  // borrowed
 
   TempFile() = default;
@@ -80,18 +78,18 @@ struct TempFile {
   ~TempFile();
 };
 TempFile MakeTemp(int directory, Note& why);
-// Gives it `name` in `to`. False: errno; EEXIST when there is one and `replace` is false.
+// Names it `name` in `to`. False: see errno; EEXIST if it exists and `replace` is false.
 bool NameTemp(TempFile& temp, int to, const std::string& name, bool replace);
 
 // Names in a directory, without "." and "..", sorted.
 std::vector<std::string> List(int directory);
 std::string RandomName();
-// Names of a store's own files: 32 hexadecimal digits and `suffix`. Files with other names are never touched.
+// Names of a store's files: 32 hexadecimal digits and `suffix`. Files with other names are never changed.
 bool IsStoreName(std::string_view name, std::string_view suffix);
 bool FillRandom(void* to, size_t size);
 
-// An exclusive lock on `name`, waited for at most `milliseconds`. None: somebody else has it, or locks do not
-// work there.
+// An exclusive lock on `name`, after waiting at most `milliseconds`. None: another process holds it, or locks
+// are unsupported.
 Fd Lock(int directory, const char* name, int milliseconds);
 
 }  // namespace fusebox::cache

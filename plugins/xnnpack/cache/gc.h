@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store may lose: entries that a newer fingerprint replaced, files that nobody has used for longest
-// when the store is over its size, files of dead processes, leftovers of files that are gone.
+// Garbage collection: removes superseded entries, the least recently used files above the size limit, files
+// of dead processes, and records of removed files.
 #pragma once
 
 #include <set>
@@ -13,16 +13,16 @@ struct StoreDirs;
 
 struct GcOptions {
   uint64_t max_bytes = 0;     // 0: no limit
-  std::set<Digest> in_use{};  // ids of segments that stay whatever their age
-  Digest newest{};            // id of the segment whose fingerprints hold; zero: by time
+  std::set<Digest> in_use{};  // ids of segments that are always kept
+  Digest newest{};            // id of the segment with the valid fingerprints; zero: the most recent
 };
 
 struct GcReport {
   uint64_t removed_files = 0;
-  uint64_t bytes = 0;  // that stay
+  uint64_t bytes = 0;  // after collection
 };
 
-// The caller holds the store's lock. A file that is unlinked stays valid for those who have it mapped.
+// Requires the store's lock. An unlinked file stays valid where it is mapped.
 GcReport Collect(const StoreDirs& dirs, const GcOptions& options);
 
 }  // namespace fusebox::cache

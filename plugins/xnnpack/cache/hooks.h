@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits, and points where tests kill the process or make a system call fail. Tests compile with
-// FUSEBOX_CACHE_HOOKS; without it, limits are constants and the points do nothing.
+// Limits, and fault injection for tests: points that kill the process, failing system calls. Without
+// FUSEBOX_CACHE_HOOKS, limits are constants and points do nothing.
 #pragma once
 
 #include <cerrno>
@@ -11,11 +11,11 @@
 namespace fusebox::cache {
 
 struct Tuning {
-  // Of segments on disk. The least recently used are removed first, never those in use.
+  // Limit for segments on disk. The least recently used are removed first, never those in use.
   uint64_t max_bytes = 8ull << 30;
-  uint64_t min_free_bytes = 64ull << 20;  // that a build leaves on the disk
-  int build_wait_ms = 10'000;             // for another process that packs the same weights
-  bool durable = true;                    // fsync; without it a power cut may lose the file, never corrupt it
+  uint64_t min_free_bytes = 64ull << 20;  // a build leaves this free on the disk
+  int build_wait_ms = 10'000;             // wait for another process that packs the same weights
+  bool durable = true;                    // fsync; otherwise a power cut may lose the file, never corrupt it
 };
 
 #ifdef FUSEBOX_CACHE_HOOKS
@@ -23,9 +23,9 @@ struct Tuning {
 inline Tuning tuning;
 
 struct Hooks {
-  const char* kill_at = nullptr;  // the name of a Point: SIGKILL there,
-  int kill_count = 1;             // when it is reached for this time
-  const char* fail = nullptr;     // the name of a system call that fails with
+  const char* kill_at = nullptr;  // name of the Point to send SIGKILL at
+  int kill_count = 1;             // on this visit
+  const char* fail = nullptr;     // name of a system call to fail
   int error = 0;
 };
 inline Hooks hooks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store as people look at it: what lies there, in whatever state, without packing or using any of it; and
-// what they may have done to it. Paths are as Options has them, but for ":memory".
+// Listing and maintenance of a store, without packing or using its weights. Paths as in Options, except
+// ":memory".
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@ namespace fusebox::cache {
 
 struct SegmentView {
   enum class State {
-    kUnverified,  // blobs are checked at their first use
-    kVerified,    // they were, since this machine was started
+    kUnverified,  // blobs are checked on first use
+    kVerified,    // blobs were checked since the last boot
     kBad,
-    kUnusable,  // for here: a later format, another store's, not to be trusted
+    kUnusable,  // newer format, another store's segment, or untrusted
   };
-  std::string id;    // its name, without suffix where it is a segment's
+  std::string id;    // file name; for segments without suffix
   std::string name;  // in StoreDirs::segments
   State state = State::kBad;
-  Note why;  // of the last two
+  Note why;  // for the last two states
   uint64_t bytes = 0;
-  int64_t used_s = 0;                // 0: not known
-  std::shared_ptr<Segment> segment;  // null where it cannot be read
+  int64_t used_s = 0;                // 0: unknown
+  std::shared_ptr<Segment> segment;  // null: unreadable
 };
 
 struct StoreView {
@@ -40,22 +40,21 @@ struct Removed {
   uint64_t bytes = 0;
 };
 
-// None: `why`, whose code is "missing" where there is nothing at this path, "no-cache" where it is something
-// else, or that of what stands in the way. Nothing is written.
+// None: see `why`; its code is "missing" if nothing exists at this path, "no-cache" if it is something else.
+// Writes nothing.
 std::optional<StoreView> Inspect(const std::string& path, Note& why);
 
-// The same after reading all blobs. What is right is recorded, what is bad is put aside, where the store can
-// be written.
+// Same, after reading all blobs. If the store is writable, records verified segments and quarantines bad
+// ones.
 std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>& put_aside, Note& why);
 
-// Collects garbage as a build does. `why` is set, and false returned, where the store is none or cannot be
-// written.
+// Collects garbage like a build. False: `why`; not a store, or not writable.
 bool CollectGarbage(const std::string& path, uint64_t max_bytes, std::vector<Removed>& removed, Note& why);
 
-// Removes the segments of these ids; of an unknown one (code "no-segment"), none at all.
+// Removes these segments; none if an id is unknown (code "no-segment").
 bool RemoveSegments(const std::string& path, const std::vector<std::string>& ids,
                     std::vector<Removed>& removed, Note& why);
-// Removes all files that a store makes, and its directories where nothing else is in them.
+// Removes all files of a store, and its directories if they become empty.
 bool RemoveStore(const std::string& path, std::vector<Removed>& removed, Note& why);
 
 }  // namespace fusebox::cache

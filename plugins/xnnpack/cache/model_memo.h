@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The digests of a model file's buffers, so that a start need not read the weights.
+// ModelMemo: digests of a model file's buffers, so that later starts need not read the weights.
 #pragma once
 
 #include <map>
@@ -14,16 +14,16 @@ namespace fusebox::cache {
 
 class Store;
 
-// The digests of one state of a model file. Store::Memo makes it; it must not outlive the store. Any thread.
+// Digests of one state of a model file, from Store::Memo. Must not outlive the store. Any thread.
 class ModelMemo {
  public:
-  // `lasting`: digests are read from earlier starts and saved for later ones.
+  // `lasting`: loads digests of earlier starts and saves new ones.
   ModelMemo(Store& store, const ModelFile& file, bool lasting);
   ModelMemo(const ModelMemo&) = delete;
-  // Digest of `bytes`, the file's content from `offset` on. Computed once.
+  // Digest of `bytes`, the file's content at `offset`. Computed once.
   Digest Of(uint64_t offset, std::span<const std::byte> bytes);
-  // Writes new digests if the file has not changed. `now` is its present state. A read-only store keeps them
-  // in memory.
+  // Writes new digests if the file is unchanged. `now`: its current state. A read-only store keeps them in
+  // memory.
   void Save(const std::optional<ModelFile>& now);
   const ModelFile& file() const { return file_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A published segment: an immutable mapped file. Open checks its superblock and index; FindDamage checks its
-// blobs.
+// Segment: an immutable mapped file with packed weights. Open checks superblock and index; FindDamage checks
+// the blobs.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,8 @@ namespace fusebox::cache {
 
 class Segment {
  public:
-  // Null on failure; the code of `why` is "missing" if the file does not exist, "corrupt" if it must be put
-  // aside. For all other codes the file stays as it is: another owner, no regular file, a later format, a
-  // system error.
+  // Null: see `why`; code "missing": no such file; "corrupt": the file must be quarantined. For other codes
+  // the file stays: another owner, not a regular file, a newer format, a system error.
   static std::shared_ptr<Segment> Open(int directory, const std::string& name, Note& why);
   ~Segment();
   Segment(const Segment&) = delete;
@@ -25,7 +24,7 @@ class Segment {
 
   const Record* Find(const Digest& identity, uint64_t fingerprint) const;
   std::span<const Record> records() const { return records_; }
-  // Of a record of this segment: inside of the file, whatever the blob holds.
+  // The bytes of a record; always inside the file.
   std::span<const std::byte> Bytes(const Record& record) const;
   std::string_view RecipeOf(const Record& record) const;
   // Reads all blobs and reports the first whose digest does not match.
@@ -33,7 +32,7 @@ class Segment {
 
   const Superblock& superblock() const { return *reinterpret_cast<const Superblock*>(base_); }
   const std::string& name() const { return name_; }
-  const ModelFile& file() const { return file_; }  // as it was when opened
+  const ModelFile& file() const { return file_; }  // when opened
 
   // For the store.
   std::once_flag verified;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a segment (*.fbpk), little-endian; docs/weight-cache.md tells the same to people.
+// Format of a segment (*.fbpk), little-endian; also described in docs/weight-cache.md.
 //
 //   0            Superblock, 4096 bytes
-//   4096         blobs, each at a multiple of 128 (of 4096 from 1 MiB on); what lies between them means nothing
+//   4096         blobs, each at a multiple of 128 (of 4096 from 1 MiB on); gaps are undefined
 //   index_offset Record[entry_count], ascending by (identity, fingerprint)
 //                uint32 note_begin[entry_count + 1], then the notes' text
 //                zeros up to a multiple of 8, Footer; the file ends
@@ -33,12 +33,12 @@ struct Superblock {
   uint64_t notes_size;  // of the text alone
   Digest index_digest;  // XXH3-128 of [index_offset, file_size - sizeof(Footer))
   Digest secret;        // seed of the content digests, low half
-  Digest id;            // of what is in it: the name of the file in a directory store
+  Digest id;            // of the contents: the file name in a directory store
   uint64_t created_s;   // seconds since 1970
-  uint64_t generation;  // of a single-file store, counted up by each rewriting
+  uint64_t generation;  // of a single-file store: number of rewrites
   char writer[64];      // ends in NUL
   char reserved[3904];  // zeros
-  Digest self;          // XXH3-128 of all before it
+  Digest self;          // XXH3-128 of all bytes before
 };
 static_assert(sizeof(Superblock) == kFirstBlob && std::is_trivially_copyable_v<Superblock>);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment in the making: blobs that are in a file already or still in memory, then index, superblock and
-// footer.
+// Writes a segment: blobs (in the file already, or in memory), then index, superblock and footer.
 #pragma once
 
 #include <functional>
@@ -19,14 +18,14 @@ struct Entry {
   std::span<const std::byte> bytes;
 };
 
-// A finished build on its way to the disk.
+// A finished build, to be written.
 struct Build {
   TempFile temp;
   uint64_t used = kFirstBlob;  // end of the blobs in the file
   bool staged = false;         // the bytes are not in the file yet
   std::vector<Entry> entries;
-  std::vector<std::shared_ptr<const void>> owners;  // keep the entries' bytes
-  std::shared_ptr<const void> lock;                 // Store::LockBuild; ends once all this is on the disk
+  std::vector<std::shared_ptr<const void>> owners;  // own the entries' bytes
+  std::shared_ptr<const void> lock;                 // Store::LockBuild; released when everything is on disk
 };
 
 struct Stamp {
@@ -37,9 +36,9 @@ struct Stamp {
 
 // Writes the entries' bytes, from build.used on.
 bool WriteStaged(Build& build, Note& why);
-// Copies what `keep` says of an older segment, blobs that do not match their digest excepted.
+// Copies the records of an older segment that `keep` selects, except blobs with a wrong digest.
 bool AppendOld(Build& build, const Segment& old, const std::function<bool(const Record&)>& keep, Note& why);
-// Sorts the entries, writes all the rest and waits for the disk. The file still has no name.
+// Sorts the entries, writes the rest and syncs. The file is still unnamed.
 bool Finish(Build& build, const Stamp& stamp, Digest& id, Note& why);
 
 }  // namespace fusebox::cache

@@ -150,13 +150,13 @@ class Store : public std::enable_shared_from_this<Store> {
   std::unordered_map<Digest, std::vector<Pending>, DigestHash> pending_;
   size_t pending_swept_at_ = 64;
   std::set<Key> distrusted_;
-  bool opening_ = true;  // no digest has been given out yet
+  bool opening_ = true;  // no digest was returned yet
 
   std::mutex memos_mutex_;
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<ModelMemo>> memos_;  // by device and inode
 
   std::mutex locks_mutex_;
-  std::map<uint64_t, std::weak_ptr<const void>> locks_;  // of builds, by their place in the lock file
+  std::map<uint64_t, std::weak_ptr<const void>> locks_;  // of builds, by offset in the lock file
 
   mutable std::mutex stats_mutex_;
   Stats stats_;

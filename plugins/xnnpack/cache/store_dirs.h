@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of one store on disk. A directory store:   DIR/{secret,lock,segments/,models/,state/,tmp/}
-// A single-file store:   FILE, and beside it FILE.d/{secret,lock,models/,state/,tmp/}, which may be lost at
-// no great cost
+// Files of one store on disk. A directory store:   DIR/{secret,lock,segments/,models/,state/,tmp/}
+// A single-file store:   FILE, and FILE.d/{secret,lock,models/,state/,tmp/}, which can be recreated
 #pragma once
 
 #include <memory>
@@ -17,27 +16,27 @@ struct StoreDirs {
   bool single_file = false;
   bool writable = false;
   std::string file;  // of a single-file store: its name in `segments`
-  Fd side;           // where secret and lock are; none when it is not there and cannot be made
+  Fd side;           // holds secret and lock; none: missing and cannot be created
   Fd segments, models, state, tmp;
   Digest secret;
 
-  // `path` as in Options, absolute or relative. Null on failure, with `why`. With `write`, missing
-  // directories are made; if that fails, the store is not writable and `why` is set too.
+  // `path` as in Options. Null: see `why`. `write`: creates missing directories; on failure the store is
+  // read-only and `why` is set.
   static std::unique_ptr<StoreDirs> Open(const std::string& path, bool write, Note& why);
-  // Makes the secret of a writable store if it has none. If that fails, the store is not writable any more.
+  // Creates the secret of a writable store if missing. On failure the store becomes read-only.
   void EnsureSecret(Note& why);
 
-  // Names of segment files, as they are now.
+  // Current names of segment files.
   std::vector<std::string> SegmentNames() const;
 
-  // Blobs of this very file were verified since the machine was started.
+  // Whether the blobs of this file were verified since the last boot.
   bool Verified(const Digest& id, const ModelFile& file) const;
   void RecordVerified(const Digest& id, const ModelFile& file) const;
-  // Last use is kept to the day.
+  // The last use is stored as a day.
   void Touch(const Digest& id) const;
-  int64_t LastUsed(const Digest& id) const;  // seconds since 1970; 0: not known
+  int64_t LastUsed(const Digest& id) const;  // seconds since 1970; 0: unknown
 
-  // Puts the file aside as NAME.bad, so that it is built anew.
+  // Renames the file to NAME.bad, so that it is built again.
   bool Quarantine(const std::string& name) const;
 
  private:
@@ -48,14 +47,12 @@ struct StoreDirs {
 inline constexpr const char* kSegmentSuffix = ".fbpk";
 inline constexpr const char* kBadSuffix = ".bad";
 
-// Where `path` would be: absolute, with the links of its parent resolved. "" with `why` when that cannot be
-// said.
+// Absolute path, with links of the parent resolved. "": see `why`.
 std::string Canonical(const std::string& path, Note& why);
-// $XDG_CACHE_HOME/fusebox or ~/.cache/fusebox; "" when this user has no home, or another's.
+// $XDG_CACHE_HOME/fusebox or ~/.cache/fusebox; "" if this user has no home directory of its own.
 std::string DefaultPath();
 bool IsSingleFile(const std::string& path);
-// Whether a file, which may be damaged, is the rest of a segment: it begins like one, or FILE.d is there with
-// its secret.
+// Whether a damaged file was a segment: it begins like one, or FILE.d has a secret.
 bool WasSegment(int directory, const std::string& file);
 
 }  // namespace fusebox::cache

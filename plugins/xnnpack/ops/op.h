@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the delegate knows of an op: whether XNNPACK can run a node of it, and how it is said to XNNPACK.
+// Operation: whether XNNPACK supports a node, and how to define it in a subgraph.
 //
-// Each file of this folder holds one family: Supports and Define of an op side by side, and a table with a
-// row per op. A new op is a row; a new family is a file and a line in table.cc.
+// Each file of this folder holds one family: Supports and Define of each op, and a table with a row per op. A
+// new op is a row; a new family is a file and a line in table.cc.
 #pragma once
 
 #include <span>
@@ -13,21 +13,21 @@
 
 namespace fusebox::xnnpack {
 
-// What XNNPACK, or the delegate, may do with the values around an op.
+// How XNNPACK, or the delegate, may combine an op with its neighbors.
 enum class Joins {
   kNothing,
-  kInPlace,  // the result may take the memory of an operand of the same size that nobody reads any more
-  kMaker,    // that, and XNNPACK may make one op of it and of the one that makes its operand
-  kReader,   // XNNPACK may make one op of it and of the one that reads its result
+  kInPlace,  // the result may use the memory of an operand of the same size without later readers
+  kMaker,    // same, and XNNPACK may join the op with the producer of its operand
+  kReader,   // XNNPACK may join the op with the reader of its result
 };
 
 struct Operation {
-  std::string_view name;  // TFLite's
-  Accept accept;          // kJoin: it only moves data
-  // Throws Reject with the reason. What it lets pass, XNNPACK takes: this library is built with assertions,
-  // so that what it does not check for itself ends the process.
+  std::string_view name;  // as in TFLite
+  Accept accept;          // kJoin: only moves data
+  // Throws Reject with the reason. Must reject everything that XNNPACK does not support: the library is built
+  // with assertions, so an unchecked node ends the process.
   void (*supports)(const NetworkNode&);
-  // Adds to the subgraph what computes the node's results. Throws Reject.
+  // Adds the node to the subgraph. Throws Reject.
   void (*define)(const NetworkNode&, Subgraph&);
   Joins joins = Joins::kNothing;
 };
@@ -38,7 +38,7 @@ extern const OperationTable kBatchMatMulOps, kBinaryOps, kConcatOps, kConvertOps
     kFullyConnectedOps, kPadOps, kPoolOps, kReduceOps, kReshapeOps, kResizeOps, kSliceOps, kSoftmaxOps,
     kSpaceOps, kTransposeConvOps, kTransposeOps, kUnaryOps;
 
-// The row of a builtin op; NULL: XNNPACK has nothing like it.
+// The row of a builtin op; NULL: not supported by XNNPACK.
 const Operation* FindOperation(std::string_view name);
 
 }  // namespace fusebox::xnnpack

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of sliding windows over [batch, height, width, channels].
+// Options of sliding windows over [batch, height, width, channels].
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct Window {
   bool same;
 };
 
-// Said outright, or left to XNNPACK by the flag.
+// Explicit, or computed by XNNPACK (flag).
 struct Padding {
   uint32_t top = 0, right = 0, bottom = 0, left = 0, flags = 0;
 };
@@ -33,8 +33,8 @@ inline Window ReadWindow(const NetworkNode& node) {
           padding == "SAME"};
 }
 
-// The padding of the images of operand 0. XNNPACK computes SAME for whatever image comes, but wrongly where a
-// step is larger than the window: there the image must be known.
+// The padding for operand 0. XNNPACK computes SAME for any image size, but incorrectly if a stride is larger
+// than the window: then the size must be known.
 inline Padding PaddingOf(const NetworkNode& node, const Window& w, uint32_t height, uint32_t width) {
   if (!w.same) return {};
   const int64_t rows = int64_t{height - 1} * w.dilation_height + 1;
@@ -43,7 +43,7 @@ inline Padding PaddingOf(const NetworkNode& node, const Window& w, uint32_t heig
     return {.flags = XNN_FLAG_TENSORFLOW_SAME_PADDING};
   const auto total = [&](int dim, int64_t stride, int64_t extent) {
     const int64_t size = node.in(0).dim(dim);
-    node.require(size > 0, "SHAPE", "SAME padding of images that are known only when it runs");
+    node.require(size > 0, "SHAPE", "SAME padding of images of unknown size");
     return static_cast<uint32_t>(std::max<int64_t>(0, (size - 1) / stride * stride + extent - size));
   };
   const uint32_t y = total(1, w.stride_height, rows), x = total(2, w.stride_width, columns);
