@@ -16,7 +16,7 @@ std::string BuildIdOf(const dl_phdr_info& info) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives addresses as numbers.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader returns addresses as numbers.
     const auto* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
     const char* end = at + segment.p_memsz;
     while (static_cast<size_t>(end - at) >= sizeof(ElfW(Nhdr))) {
@@ -59,7 +59,7 @@ Search Find(const void* address) {
   return search;
 }
 
-// The executable has no name.
+// The executable has an empty name.
 std::string StateOf(const std::string& name) {
   struct stat file;
   if (stat(name.empty() ? "/proc/self/exe" : name.c_str(), &file) != 0) return {};

@@ -39,7 +39,7 @@ fbx_cache_state StateOf(SegmentView::State state) {
   return FBX_CACHE_BAD;
 }
 
-// How many records share each blob.
+// Number of records per blob.
 std::map<uint64_t, uint32_t> Shares(const cache::Segment& segment) {
   std::map<uint64_t, uint32_t> shares;
   for (const cache::Record& r : segment.records()) ++shares[r.offset];
@@ -69,7 +69,7 @@ void ReportSegment(Sink sink, const StoreView& store, const SegmentView& s) {
   sink->segment(sink, &out);
 }
 
-// Of all forms that the family packs; 4-bit weights are those of fully connected ops only.
+// Of all forms of the family; 4-bit weights exist only for fully connected ops.
 std::vector<uint64_t> FingerprintsOf(Family family) {
   const size_t forms = family == Family::kFullyConnected ? kForms : static_cast<size_t>(Form::kDynamicInt4);
   std::vector<uint64_t> out;
@@ -223,7 +223,7 @@ fbx_status Flush(const fbx_host* host, fbx_str path) noexcept {
     const cache::Stats stats = store->stats();
     if (stats.fallback_reason.empty()) return;
     for (const Note& note : store->notes()) emit(host, FBX_NOTE, note.code, note.message);
-    throw Error{FBX_IO, "not everything could be kept (" + stats.fallback_reason + ")"};
+    throw Error{FBX_IO, "some weights could not be stored (" + stats.fallback_reason + ")"};
   });
 }
 

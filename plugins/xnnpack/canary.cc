@@ -18,11 +18,11 @@ namespace {
 
 using Dims = std::vector<size_t>;
 
-// No tile divides these, and every tile of channels is filled once; rows of blocks of 4 bits must be whole
-// blocks.
+// Sizes that no tile divides, so that every channel tile is partly filled; rows of 4-bit blocks must be
+// complete.
 constexpr size_t kRows = 67, kColumns = 38, kBlockColumns = 64, kBlock = 32, kChannels = 11;
 
-// A weights cache that keeps nothing and digests what is packed.
+// A weights cache that digests packed bytes and stores nothing.
 class Capture {
  public:
   Capture() {
@@ -49,7 +49,7 @@ class Capture {
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };
-  // Cleared, for XNNPACK leaves gaps between the parts of a transposed convolution.
+  // Zeroed: XNNPACK leaves gaps between the parts of a transposed convolution.
   void* Reserve(size_t size) {
     const size_t room = (size + 127) / 128 * 128;
     packed_.emplace_back(std::aligned_alloc(128, room));
@@ -65,7 +65,7 @@ class Capture {
   std::string text_;
 };
 
-// One op and its weights, while XNNPACK defines and packs it.
+// One op and its weights, to define and pack.
 class Canary {
  public:
   Canary(Family family, Form form, bool plain)
@@ -94,10 +94,10 @@ class Canary {
       scales_.push_back(0.01f + 0.001f * static_cast<float>(i));
     }
     for (size_t i = 0; i < kRows * kBlockColumns / kBlock; ++i)
-      block_scales_.push_back(static_cast<uint16_t>(0x3c00 + i));  // bfloat16, some 0.01
+      block_scales_.push_back(static_cast<uint16_t>(0x3c00 + i));  // bfloat16, about 0.01
   }
 
-  // XNNPACK's status; what it packs goes to `cache`.
+  // Returns XNNPACK's status; packs through `cache`.
   int Pack(xnn_weights_cache_t cache) {
     xnn_subgraph_t graph = nullptr;
     if (const int status = xnn_create_subgraph(2, 0, &graph)) return status;
@@ -111,7 +111,7 @@ class Canary {
 
  private:
   bool flat() const { return family_ == Family::kFullyConnected; }
-  bool transposed() const { return flat() && plain_ && form_ == Form::kFloat; }  // others XNNPACK has not
+  bool transposed() const { return flat() && plain_ && form_ == Form::kFloat; }  // XNNPACK supports no others
   uint32_t side() const { return plain_ && family_ == Family::kConvolution ? 1 : 3; }
   bool dynamic() const {
     return form_ == Form::kDynamicInt8 || form_ == Form::kDynamicInt4 || form_ == Form::kDynamicBlocks4;
@@ -207,8 +207,8 @@ class Canary {
 
 }  // namespace
 
-// Each family has two ways: a kernel of one element or of several (a transposed one: a stride of one or
-// more), floats as they stand or transposed.
+// Each family has two variants: a kernel of one element or of several (transposed: stride 1 or more), floats
+// as they are or transposed.
 uint64_t PackCanary(Family family, Form form) {
   Capture capture;
   for (const bool plain : {false, true}) capture.Note(Canary(family, form, plain).Pack(capture.get()));

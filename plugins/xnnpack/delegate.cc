@@ -13,7 +13,7 @@ namespace fusebox::xnnpack {
 
 namespace {
 
-// How often a partition is made again without what the cache held and XNNPACK contradicted.
+// Attempts to create a partition again after XNNPACK contradicted the cached weights.
 constexpr int kAttempts = 4;
 
 const Operation& OperationOf(const NetworkNode& node) {
@@ -22,8 +22,8 @@ const Operation& OperationOf(const NetworkNode& node) {
   return *operation;
 }
 
-// What one op costs, in products of floats: one of bytes takes half the time, an element of an op without
-// products four times.
+// Cost of an op in float products. A product of bytes costs half; an element of an op without products costs
+// four.
 double WorkOf(const NetworkNode& node) {
   double elements = 1;
   for (const size_t d : DimsOf(node.out(0))) elements *= static_cast<double>(d);
@@ -35,8 +35,7 @@ double WorkOf(const NetworkNode& node) {
   return floats ? products : products / 2;
 }
 
-// Measured: waking a second thread costs what 4e5 products take, and half of what 5e4 take again for every
-// op.
+// Measured: waking a second thread costs as much as 4e5 products, plus 5e4 for every op.
 bool IsWorthThreads(const Network& network) {
   double work = 0, ops = 0;
   for (uint32_t i = 0; i < network.graph().node_count(); ++i) {
@@ -57,7 +56,7 @@ Dims CallDims(Tensor t) {
   return dims;
 }
 
-// Tells whoever waits for the session how much of its weights is packed.
+// Reports packing progress of the session's weights.
 class Meter {
  public:
   Meter(const fbx_host* host, PackProvider& provider) : host_(host), provider_(provider) {
@@ -84,7 +83,7 @@ class Meter {
 
 }  // namespace
 
-// Where XNNPACK does not start, sessions say so.
+// If it fails, sessions report it.
 void Delegate::load() noexcept { StartLibrary(); }
 
 std::optional<Settings> Settings::Of(const fbx_host* host, const fbx_kernel_init& init) {
@@ -93,7 +92,7 @@ std::optional<Settings> Settings::Of(const fbx_host* host, const fbx_kernel_init
   return Settings(Attrs(host, given));
 }
 
-// Opened by the first session: a model that never runs opens no files.
+// Opened by the first session, so that a model that never runs opens no files.
 std::shared_ptr<ModelWeights> Delegate::weights() {
   std::call_once(opened_,
                  [this] { weights_ = std::make_shared<ModelWeights>(OpenStore(settings_.cache_path)); });
@@ -131,7 +130,7 @@ void Delegate::Session::finish(const fbx_host* host) {
   const PackStatistics& s = provider_->statistics();
   if (s.bytes_packed > 0) {
     if (const std::string why = weights_->WhyNotKept(); !why.empty())
-      emit(host, FBX_WARNING, "CACHE", "what was packed is not kept: " + why);
+      emit(host, FBX_WARNING, "CACHE", "packed weights are not stored: " + why);
   }
   emit(host, FBX_NOTE, "WEIGHTS",
        "bytes: " + std::to_string(s.bytes_packed) + " packed, " + std::to_string(s.bytes_found) + " found, " +
@@ -156,10 +155,10 @@ Delegate::Partition::Partition(Session& session, const Graph& graph, const Netwo
     runtime_.reset();
     emit(graph.host(), FBX_WARNING, "CACHE", poisoned);
   }
-  throw Reject{"CACHE", "XNNPACK contradicts the packed weights"};
+  throw Reject{"CACHE", "XNNPACK contradicts the cached weights"};
 }
 
-// Makes a runtime of the first `nodes` nodes.
+// Creates a runtime of the first `nodes` nodes.
 xnn_status Delegate::Partition::Build(const Network& network, Session& session, uint32_t nodes) {
   Subgraph subgraph(network, session.provider(), intermediates_.values());
   for (uint32_t i = 0; i < nodes; ++i) {
@@ -181,7 +180,7 @@ xnn_status Delegate::Partition::Build(const Network& network, Session& session, 
   return status;
 }
 
-// Names the first node without which XNNPACK makes a runtime.
+// Names the first node that XNNPACK rejects.
 void Delegate::Partition::Refuse(const Network& network, Session& session, xnn_status status) {
   uint32_t good = 0, bad = network.graph().node_count();
   while (bad - good > 1) {
@@ -216,7 +215,7 @@ void CheckStep(xnn_status status, const char* what) {
 
 }  // namespace
 
-// For the shapes at hand; returns the bytes of their memory.
+// For the current shapes; returns the bytes of their memory.
 size_t Delegate::Partition::PlaceIntermediates() {
   std::vector<size_t> sizes(intermediates_.values().size());
   for (const Port& port : between_) {
@@ -235,8 +234,9 @@ void Delegate::Partition::ReshapeInputs(const Call& call) {
   for (size_t i = 0; !may_grow_ && i < input_dims_.size(); ++i) {
     for (size_t d = 0; d < now[i].size(); ++d)
       if (now[i][d] > input_dims_[i][d])
-        throw Reject{"SHAPE",
-                     "XNNPACK's convolutions of floats by 8-bit weights cannot take more images than before"};
+        throw Reject{
+            "SHAPE",
+            "XNNPACK convolutions of floats by 8-bit weights do not support more images than before"};
   }
   for (size_t i = 0; i < now.size(); ++i)
     CheckStep(xnn_reshape_external_value(runtime_.get(), inputs_[i].id, now[i].size(), now[i].data()),
@@ -260,7 +260,7 @@ void Delegate::Partition::prepare(const Call& call, Infer& infer, Plan& plan) {
   slot_ = bytes > 0 ? std::optional(plan.scratch(bytes)) : std::nullopt;
 }
 
-// XNNPACK walks over all its ops to set pointers, which small nets would notice.
+// XNNPACK visits all ops to set pointers, which is noticeable in small nets.
 void Delegate::Partition::Setup(const Call& call) {
   size_t k = 0;
   bool moved = !is_set_up_;

@@ -15,11 +15,11 @@ namespace fusebox::xnnpack {
 
 namespace {
 
-// What lies in a store, by all that an entry that is looked for may have in common with one that is there.
+// Contents of a store, indexed by the parts of a key.
 class Contents {
  public:
   explicit Contents(const std::string& path) {
-    cache::Note ignored;  // a store that is not there has nothing in it
+    cache::Note ignored;  // a missing store is empty
     view_ = cache::Inspect(path, ignored);
     if (!view_) return;
     for (const cache::SegmentView& s : view_->segments) {
@@ -41,23 +41,23 @@ class Contents {
     return at == last ? nullptr : at->second.segment;
   }
 
-  // {code, sentence} for an entry that a look-up does not find.
+  // {code, sentence} for a miss.
   std::pair<std::string, std::string> WhyMissing(const cache::Key& key, const PackNote& wanted) const {
     if (const cache::SegmentView* const segment = Holding(key))
-      return {"damaged", "it is there, but segment " + segment->id + " is damaged"};
+      return {"damaged", "found, but segment " + segment->id + " is damaged"};
     if (const auto at = by_identity_.find(key.identity); at != by_identity_.end()) {
       const std::string& theirs = at->second.note.library;
       if (!theirs.empty() && theirs != wanted.library)
         return {"library", "packed by another build of XNNPACK (" + theirs + "), this is " + wanted.library};
       return {"fingerprint",
-              "this XNNPACK packs small ops of its family otherwise than the one that packed it"};
+              "this XNNPACK packs small ops of this family differently than the one that packed it"};
     }
     if (const auto at = by_source_.find(wanted.source); at != by_source_.end())
       return {"cpu",
               "packed for a CPU with " + Words(at->second.note.cpu) + ", this one has " + Words(wanted.cpu)};
     if (by_recipe_.contains(wanted.recipe + wanted.cpu))
-      return {"weights", "other weights, or another bias, are packed in this way; not these"};
-    return {"absent", "nothing like it has been packed"};
+      return {"weights", "packed for other weights or another bias, not for these"};
+    return {"absent", "never packed"};
   }
 
  private:
@@ -68,7 +68,7 @@ class Contents {
   };
   static std::string Words(std::string cpu) {
     while (cpu.ends_with(' ')) cpu.pop_back();
-    return cpu.empty() ? "no extensions that matter" : cpu;
+    return cpu.empty() ? "no relevant extensions" : cpu;
   }
 
   std::optional<cache::StoreView> view_;
@@ -80,7 +80,7 @@ bool IsWeight(fbx_dtype dtype) {
   return dtype == FBX_F32 || dtype == FBX_F16 || dtype == FBX_I8 || dtype == FBX_U8 || dtype == FBX_I4;
 }
 
-// The constants of a node whose op asked for none of them.
+// The constants of a node whose op registers none.
 uint64_t PrivateBytes(const NetworkNode& node) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < node.in_count(); ++i)
@@ -116,12 +116,12 @@ class Explainer {
     return {.location = std::string(view(node.abi()->location)), .op = std::string(node.op())};
   }
 
-  // The weights that its op asked for, as when it is made.
+  // The weights that the op registered, as when it is created.
   void Report(const NetworkNode& node, const PackProvider& provider) {
     if (provider.registered().empty()) {
       WeightReport report = About(node);
       report.bytes = PrivateBytes(node);
-      // In a partition without a cache, constants that only unpack others are those of their reader.
+      // Without a cache, a constant that a node only unpacks counts for its reader.
       if (report.bytes > 0 && node.op() != "DEQUANTIZE") reports_.push_back(std::move(report));
       return;
     }

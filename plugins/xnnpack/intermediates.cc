@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLine = 64;
 
-// XNNPACK's vectors read a little beyond the end.
+// XNNPACK's vectors read slightly past the end.
 size_t Rounded(size_t size) { return (size + XNN_EXTRA_BYTES + kLine - 1) / kLine * kLine; }
 
 struct Piece {
@@ -21,7 +21,7 @@ struct Piece {
   size_t at = 0;
 };
 
-// The lowest gap among those that are alive at the same time. `placed` ascends by place.
+// The lowest gap between pieces with overlapping lifetimes. `placed` is sorted by offset.
 size_t LowestGap(const Piece& piece, const std::vector<const Piece*>& placed) {
   size_t at = 0;
   for (const Piece* other : placed) {
@@ -32,7 +32,7 @@ size_t LowestGap(const Piece& piece, const std::vector<const Piece*>& placed) {
   return at;
 }
 
-// Large ones first: small ones fit into what they leave.
+// Largest first: small pieces fit into the gaps.
 size_t PlacePieces(std::vector<Piece>& pieces) {
   std::vector<size_t> order(pieces.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -58,7 +58,7 @@ Intermediates::Intermediates(const Network& network) {
   Follow(network, number);
   Choose(network, number);
   size_t count = 0;
-  // Places that others take over are named by number: those that go leave none behind.
+  // `onto` refers to values by index: renumber after removal.
   std::vector<uint32_t> now(lives_.size(), kNone);
   for (uint32_t i = 0; i < lives_.size(); ++i) {
     if (!lives_[i].kept) continue;
@@ -73,7 +73,7 @@ Intermediates::Intermediates(const Network& network) {
   offsets_.resize(count);
 }
 
-// Who makes each value, and who reads it last.
+// Finds the producer and the last reader of each value.
 void Intermediates::Follow(const Network& network, std::vector<uint32_t>& number) {
   const Graph& graph = network.graph();
   std::vector<bool> outside(number.size());
@@ -92,7 +92,7 @@ void Intermediates::Follow(const Network& network, std::vector<uint32_t>& number
     for (uint32_t k = 0; k < node.out_count(); ++k) {
       const fbx_value id = node.out_id(k);
       if (id >= number.size() || outside[id] || number[id] != kNone) continue;
-      if (network.Constant(id)) continue;  // unpacked by those that read it
+      if (network.Constant(id)) continue;  // unpacked by its readers
       number[id] = static_cast<uint32_t>(ids_.size());
       ids_.push_back(id);
       lives_.push_back({i, i});
@@ -100,7 +100,7 @@ void Intermediates::Follow(const Network& network, std::vector<uint32_t>& number
   }
 }
 
-// Which values XNNPACK keeps for itself, and which take over the memory of an operand.
+// Finds values internal to XNNPACK, and values that reuse an operand's memory.
 void Intermediates::Choose(const Network& network, const std::vector<uint32_t>& number) {
   const auto of = [&](fbx_value id) { return id < number.size() ? number[id] : kNone; };
   for (uint32_t i = 0; i < network.graph().node_count(); ++i) {
@@ -110,7 +110,7 @@ void Intermediates::Choose(const Network& network, const std::vector<uint32_t>& 
     const uint32_t result = of(node.out_id(0));
     if (operation->joins == Joins::kReader) {
       if (result != kNone && lives_[result].readers == 1) lives_[result].kept = false;
-      // The op that they become reads when the second one's turn is.
+      // The joined op reads in the position of the second one.
       if (const uint32_t operand = of(node.in_id(0)); result != kNone && operand != kNone)
         lives_[operand].last = std::max(lives_[operand].last, lives_[result].last);
       continue;
@@ -120,7 +120,7 @@ void Intermediates::Choose(const Network& network, const std::vector<uint32_t>& 
       if (operand == kNone || !lives_[operand].kept) continue;
       if (operation->joins == Joins::kMaker && lives_[operand].readers == 1) {
         lives_[operand].kept = false;
-        // The op that they become writes when the first one's turn is.
+        // The joined op writes in the position of the first one.
         if (result != kNone) lives_[result].first = lives_[operand].first;
       } else if (result != kNone && lives_[operand].last == i) {
         lives_[result].onto = operand;

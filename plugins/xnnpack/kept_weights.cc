@@ -19,7 +19,7 @@ namespace fusebox::xnnpack {
 
 namespace {
 
-// Beside those of Family, for listings.
+// In addition to Family, for listings.
 constexpr uint16_t kForeign = 0x100;
 
 std::string_view Text(fbx_str text) { return text.ptr == nullptr ? std::string_view() : view(text); }
@@ -65,7 +65,7 @@ struct Held {
   }
 };
 
-// The batch of the model whose kernels are initialized; null: nothing is kept for this model.
+// The batch of the model whose kernels are initialized; null: nothing is stored for this model.
 std::shared_ptr<Batch> BatchOf(const fbx_host* host, const fbx_kernel_init& init) {
   static const char key = 0;
   if (void* const kept = init.find(host, &key)) return *static_cast<std::shared_ptr<Batch>*>(kept);

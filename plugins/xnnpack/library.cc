@@ -13,7 +13,7 @@ namespace fusebox::xnnpack {
 
 xnn_status StartLibrary() noexcept {
   static const xnn_status status = [] {
-    cache::Hash({});  // xxHash chooses its code
+    cache::Hash({});  // selects xxHash's code
     return xnn_initialize(nullptr);
   }();
   return status;

@@ -18,8 +18,8 @@ constexpr size_t kEmptyStep = 16;
 
 std::byte* Bytes(void* data) { return static_cast<std::byte*>(data); }
 
-// Frees the pages of the model's file, so that weights are in memory once while they are packed. Later reads
-// come from the page cache.
+// Drops the pages of the model's file, so that weights are not in memory twice while they are packed. Later
+// reads use the page cache.
 void ReleasePages(const fbx_tensor& constant) {
   if (constant.file == nullptr || constant.file->data == nullptr) return;
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -34,7 +34,7 @@ void ReleasePages(const fbx_tensor& constant) {
 
 PackProvider::PackProvider(std::shared_ptr<ModelWeights> weights, std::optional<uint64_t> apart)
     : weights_(std::move(weights)),
-      // In memory it would cost more than it saves: equal constants are rare.
+      // In memory, deduplication would cost more than it saves: equal constants are rare.
       writer_(weights_->store().NewWriter(!apart && !weights_->in_memory())),
       apart_(apart) {
   callbacks_.context = this;
@@ -44,12 +44,12 @@ PackProvider::PackProvider(std::shared_ptr<ModelWeights> weights, std::optional<
   callbacks_.reserve_space = [](void* self, size_t size) { return Self(self).Reserve(size); };
   callbacks_.look_up_or_insert = [](void* self, const xnn_weights_cache_look_up_key* key, void* data,
                                     size_t size) { return Self(self).LookUpOrInsert(*key, data, size); };
-  // Blobs do not move and are whole once they are inserted, so that a runtime may run at any time.
+  // Inserted blobs are complete and never move, so a runtime may run at any time.
   callbacks_.is_finalized = [](void*) { return true; };
   callbacks_.offset_to_addr = [](void* self, size_t offset) -> void* {
-    // A wild number can only come from memory that is broken already; any address would compute garbage.
+    // An invalid offset means corrupt memory; any address would compute garbage.
     if (offset >= Self(self).blobs_.size()) std::abort();
-    // Never written again; the callback only lacks the const.
+    // XNNPACK only reads it, but its callback is not const.
     return const_cast<std::byte*>(Self(self).blobs_[offset].bytes.data());
   };
   callbacks_.delete_cache = [](void*) { return xnn_status_success; };
@@ -73,7 +73,7 @@ const void* PackProvider::AddressFor(const Source& source) {
   if (source.unpack) return Hold(source.unpack());
   const void* data = source.kernel->data;
   if (!registered_.contains(data)) return data;
-  // The same weights under two recipes: the second one gets a copy, so that an address has one recipe.
+  // Same weights, second recipe: a copy, so that one address has one recipe.
   std::vector<uint8_t> copy(source.kernel->bytes + XNN_EXTRA_BYTES);
   std::memcpy(copy.data(), data, source.kernel->bytes);
   return Hold(std::move(copy));
@@ -141,7 +141,7 @@ size_t PackProvider::LookUp(const xnn_weights_cache_look_up_key& key) {
   return at == registered_.end() ? SIZE_MAX : at->second.index;
 }
 
-// XNNPACK does not name the op; the size identifies it. If it is the wrong one, Commit copies the bytes.
+// XNNPACK does not pass the op; the size identifies it. If it is the wrong one, Commit copies the bytes.
 void* PackProvider::Reserve(size_t size) {
   const auto at = std::find(again_.begin(), again_.end(), size);
   if (at == again_.end()) return writer_->Reserve(size);
@@ -161,7 +161,7 @@ size_t PackProvider::Insert(Registered& entry, uint32_t seed, void* data, size_t
   return index;
 }
 
-// Must name a blob whatever happens: XNNPACK takes SIZE_MAX for one.
+// Must return a blob in any case: XNNPACK uses SIZE_MAX as an offset.
 size_t PackProvider::LookUpOrInsert(const xnn_weights_cache_look_up_key& key, void* data, size_t size) {
   const auto at = registered_.find(key.kernel);
   if (at == registered_.end()) {
@@ -179,7 +179,7 @@ size_t PackProvider::LookUpOrInsert(const xnn_weights_cache_look_up_key& key, vo
   if (SizeOf(entry.index) != size) {
     weights_->store().Distrust(entry.key);
     known_.erase(entry.key);
-    Poison("packed weights of " + std::to_string(SizeOf(entry.index)) + " bytes where XNNPACK wants " +
+    Poison("packed weights of " + std::to_string(SizeOf(entry.index)) + " bytes, but XNNPACK requires " +
            std::to_string(size));
   }
   return entry.index;

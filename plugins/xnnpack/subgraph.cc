@@ -21,7 +21,7 @@ float HalfToFloat(uint16_t half) {
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
-// Nearest, ties to even.
+// Rounds to nearest, ties to even.
 uint16_t FloatToBfloat(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
@@ -50,7 +50,7 @@ std::vector<uint8_t> BytesOf(const std::vector<T>& values) {
   return bytes;
 }
 
-// XNNPACK counts blockwise 4-bit weights from 8, the format from 0.
+// XNNPACK stores blockwise 4-bit weights with zero point 8, the format with 0.
 std::vector<uint8_t> FlipNibbles(Tensor t) {
   const uint8_t* in = t.data<const uint8_t>();
   std::vector<uint8_t> out(in, in + t.bytes());
@@ -139,7 +139,7 @@ uint32_t Subgraph::In(const NetworkNode& node, uint32_t operand) {
     return id = Define(t, DimsOf(t), data, XNN_INVALID_VALUE_ID, 0);
   }
   if (external_ids_[value] >= network_.graph().inputs().size())
-    throw Reject{"GRAPH", "an operand that nothing here produces", Operand(operand)};
+    throw Reject{"GRAPH", "an operand without producer", Operand(operand)};
   return id = Define(t, DimsOf(t), nullptr, external_ids_[value], XNN_VALUE_FLAG_EXTERNAL_INPUT);
 }
 
@@ -233,7 +233,7 @@ void Subgraph::WithBias(const NetworkNode& node, uint32_t bias, Range range,
 }
 
 const void* Subgraph::Keep(std::vector<uint8_t> bytes) {
-  // Vectors that cross lines of the cache are loaded at half the speed.
+  // Vector loads across cache lines are half as fast.
   constexpr size_t kLine = 64;
   const size_t size = bytes.size();
   bytes.resize(size + kLine + XNN_EXTRA_BYTES);
@@ -251,7 +251,7 @@ uint32_t Subgraph::Constant(xnn_datatype datatype, const Dims& dims, const void*
   return id;
 }
 
-// One scale per channel, where the file has one for all of them.
+// One scale per channel; repeats a single scale.
 const float* Subgraph::Scales(const Weights& w, Tensor filter, size_t count) {
   const fbx_quant& q = *filter.quant();
   const bool fits = std::all_of(q.scales, q.scales + q.count, [&](float s) { return s >= w.least_scale; });
@@ -298,7 +298,7 @@ uint32_t Subgraph::DefineBias(const NetworkNode& node, const Weights& w) {
     const void* data = bias.dtype() == FBX_F32 ? bias.data<void>() : Keep(ToFloat(bias));
     return Constant(xnn_datatype_fp32, dims, data);
   }
-  // Its scale is the product of those of input and filter; XNNPACK asks for one and does not use it.
+  // Its scale is input scale * filter scale; XNNPACK requires a value but ignores it.
   uint32_t id = XNN_INVALID_VALUE_ID;
   const Tensor filter = *node.constant(w.filter);
   if (w.datatype == xnn_datatype_qcint8) {
@@ -335,7 +335,7 @@ Subgraph::Ids Subgraph::Pack(const NetworkNode& node, Recipe recipe, const Weigh
   source.always_packed = w.always_packed;
   if (const fbx_quant* q = filter.quant(); q != nullptr && q->count > 0 && filter.dtype() != FBX_F32) {
     recipe.Add(q->kind, q->axis, q->block_size).AddList(std::span(q->scales, q->count));
-    // Of other types only filters without one are taken.
+    // Other types require filters without zero points.
     if (w.datatype == xnn_datatype_quint8) recipe.AddList(std::span(q->zero_points, q->count));
   }
   if (w.bias != UINT32_MAX) {

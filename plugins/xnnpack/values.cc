@@ -13,7 +13,7 @@ void RequirePerTensor(Tensor t, const std::string& subject) {
   if (q == nullptr || q->kind == FBX_QUANT_NONE || q->count == 0)
     throw Reject{"DTYPE", "dtype " + dtype + " without quantization", subject};
   if (q->kind != FBX_QUANT_PER_TENSOR && q->count != 1)
-    throw Reject{"QUANT", "an activation quantized per channel", subject};
+    throw Reject{"QUANT", "activation quantized per channel", subject};
   if (!std::isnormal(q->scales[0]) || q->scales[0] <= 0)
     throw Reject{"QUANT", "a scale of " + std::to_string(q->scales[0]), subject};
   const int64_t low = t.dtype() == FBX_I8 ? -128 : 0;
@@ -45,9 +45,9 @@ void RequireValue(Tensor t, const std::string& subject) {
   } else if (t.dtype() != FBX_F32) {
     throw Reject{"DTYPE", std::string("dtype ") + dtype_name(t.dtype()), subject};
   }
-  if (t.rank() < 0) throw Reject{"RANK", "a rank that is not known", subject};
+  if (t.rank() < 0) throw Reject{"RANK", "unknown rank", subject};
   if (t.rank() > XNN_MAX_TENSOR_DIMS)
-    throw Reject{"RANK", "rank " + std::to_string(t.rank()) + ", XNNPACK goes up to 6", subject};
+    throw Reject{"RANK", "rank " + std::to_string(t.rank()) + ", XNNPACK supports at most 6", subject};
   if (t.is_variable()) throw Reject{"STATE", "a variable tensor", subject};
   for (const int64_t d : t.dims())
     if (d == 0) throw Reject{"SHAPE", "an empty tensor", subject};
@@ -91,7 +91,7 @@ Dims DimsOf(Tensor t) {
 }
 
 void RequireStatic(Tensor t, const std::string& subject) {
-  if (!t.is_static()) throw Reject{"SHAPE", "its shape is known only when it runs", subject};
+  if (!t.is_static()) throw Reject{"SHAPE", "unknown shape", subject};
 }
 
 std::vector<int64_t> Integers(const NetworkNode& node, uint32_t operand, const char* what) {
@@ -129,7 +129,7 @@ Range FusedRange(const NetworkNode& node) {
   const Tensor out = node.out(0);
   if (name != "NONE" && Quantized(out) &&
       Quantize(range.min, AffineOf(out), out) >= Quantize(range.max, AffineOf(out), out))
-    throw Reject{"QUANT", "its fused activation leaves one quantized value only", "result 0"};
+    throw Reject{"QUANT", "its fused activation leaves only one quantized value", "result 0"};
   return range;
 }
 

@@ -128,8 +128,8 @@ TEST(Cache, DoctorSaysWhatIsMissingAndWhy) {
                     cache = Path("cache/");
   const Finished none = Cache({"doctor", model, "--weight-cache", cache});
   EXPECT_EQ(none.status, 1) << none.err;
-  EXPECT_THAT(none.out, HasSubstr("there is no weight cache"));
-  EXPECT_THAT(none.out, HasSubstr("nothing like it has been packed"));
+  EXPECT_THAT(none.out, HasSubstr("no weight cache here"));
+  EXPECT_THAT(none.out, HasSubstr("never packed"));
   EXPECT_THAT(none.out, HasSubstr("fingerprint of fully connected: "));
   EXPECT_FALSE(fs::exists(cache));
   ASSERT_EQ(Cache({"build", model, "--weight-cache", cache}).status, 0);
@@ -257,7 +257,7 @@ TEST(Cache, RefusesWhatIsNone) {
     EXPECT_EQ(Cache({"rm", what, "--all"}).status, 2) << what;
   }
   EXPECT_TRUE(fs::exists(letter));
-  EXPECT_THAT(Cache({"ls", folder}).err, HasSubstr("is no weight cache"));
+  EXPECT_THAT(Cache({"ls", folder}).err, HasSubstr("is not a weight cache"));
 }
 
 TEST(Cache, TheDefaultOneNeedNotBeThereYet) {
@@ -266,7 +266,7 @@ TEST(Cache, TheDefaultOneNeedNotBeThereYet) {
       << R"({"delegates": [{"name": "xnnpack", "options": {"weight_cache_path": "kept/"}}]})";
   const Finished ls = Cache({"ls", "--config", config, "--json"});
   EXPECT_EQ(ls.status, 0) << ls.err;
-  EXPECT_THAT(ls.err, HasSubstr(Path("kept") + ": there is no weight cache"));
+  EXPECT_THAT(ls.err, HasSubstr(Path("kept") + ": no weight cache here"));
   EXPECT_TRUE(ls.Json()["path"].is_null());
   ASSERT_EQ(Cache({"build", WriteDense("m.tflite", 1), "--config", config}).status, 0);
   EXPECT_EQ(Cache({"ls", "--config", config, "--json"}).Json()["segments"].size(), 1u);

@@ -47,7 +47,7 @@ TEST(WeightCache, IsNeverPutInThePlaceOfTheModel) {
     const Finished done =
         Fusebox({"run", model, "--plugin", PluginFolder("fusebox.xnnpack"), "--weight-cache", model});
     ASSERT_EQ(done.status, 0) << done.err;
-    EXPECT_THAT(done.err, HasSubstr("is no weight cache"));
+    EXPECT_THAT(done.err, HasSubstr("is not a weight cache"));
   }
   EXPECT_FALSE(std::filesystem::exists(model + ".bad"));
   EXPECT_FALSE(std::filesystem::exists(model + ".d"));

@@ -15,7 +15,7 @@
 namespace fusebox::cache {
 namespace {
 
-// Of files and of memory: files are mapped in huge pages, of memory a small model needs little.
+// Files are mapped in huge pages; a small model needs little private memory.
 constexpr uint64_t kSmallestFileStep = 4 << 20, kSmallestStep = 256 << 10, kLargestStep = 64 << 20;
 constexpr uint64_t kHugePage = 2 << 20;
 
@@ -42,7 +42,7 @@ std::optional<Arena::Region> Arena::Reserve(size_t size, Note& why) {
   uint64_t at = AlignUp(used_, alignment);
   if (!current_ || at + capacity > current_->file_offset + current_->length) {
     if (!Grow(at + capacity, why)) return std::nullopt;
-    at = std::max(at, current_->file_offset);  // private memory begins anew
+    at = std::max(at, current_->file_offset);  // private memory starts over
   }
   used_ = at + capacity;
   Region region{current_->base + (at - current_->file_offset), capacity, at, current_};
@@ -50,20 +50,20 @@ std::optional<Arena::Region> Arena::Reserve(size_t size, Note& why) {
   return region;
 }
 
-// Makes the pages by writing zeros, in whole huge pages: a file system with large folios then keeps them as
-// such, and every process maps them at once. Pages that a fault makes are single, and so are their faults in
-// every later process.
+// Creates the pages by writing zeros, in whole huge pages: file systems with large folios keep them large,
+// and every process maps each with one fault. Page faults would create single pages, for this and all later
+// processes.
 void Arena::Fill(uint64_t end) {
   static std::byte zeros[kHugePage];
   end = std::min(AlignUp(end, kHugePage), current_->file_offset + current_->length);
   while (filled_ < end) {
     const auto part = std::span(zeros).first(std::min(kHugePage - filled_ % kHugePage, end - filled_));
-    // Never again after a failure: behind it lies what was packed meanwhile.
+    // Never again after a failure: packed data follows.
     filled_ = WriteAt(fd_, part, filled_) ? filled_ + part.size() : UINT64_MAX;
   }
 }
 
-// All pages that will be written, in few calls instead of a fault each. What cannot be had this way comes by
+// Creates all pages to be written in few calls instead of one fault each. Remaining pages are created by
 // faults.
 void Arena::Populate(const Region& region) {
   const uint64_t begin = region.offset / PageSize() * PageSize();
@@ -79,7 +79,7 @@ bool Arena::Grow(uint64_t end, Note& why) {
   const bool memory = !in_file();
   const uint64_t step = std::clamp(allocated_, memory ? kSmallestStep : kSmallestFileStep, kLargestStep);
   const uint64_t from = memory ? AlignUp(allocated_, PageSize()) : used_ / PageSize() * PageSize();
-  // Private memory need not join what was before: only its own size counts.
+  // Private memory need not be contiguous: only the new size counts.
   const uint64_t least = memory ? from + (end - used_) + kBigBlobAlignment : end;
   const uint64_t most = AlignUp(std::max(least, allocated_ + step), memory ? PageSize() : kHugePage);
   for (const uint64_t target : {most, AlignUp(least, PageSize())}) {
@@ -104,7 +104,7 @@ bool Arena::Extend(uint64_t end, Note& why) {
     } else {
       int result;
       do {
-        // Not posix_fallocate: where the file system cannot, it would write every page.
+        // Not posix_fallocate: if the file system lacks support, it writes every page.
         result = Fails("fallocate")
                      ? -1
                      : fallocate(fd_, 0, static_cast<off_t>(allocated_), static_cast<off_t>(more));
@@ -113,7 +113,7 @@ bool Arena::Extend(uint64_t end, Note& why) {
     }
   }
   if (error != 0) {
-    why = ErrnoNote(error, std::to_string(more) + " more bytes cannot be had", "cannot-allocate");
+    why = ErrnoNote(error, std::to_string(more) + " more bytes cannot be allocated", "cannot-allocate");
     return false;
   }
   Point("grown");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process packs a build: it locks one byte of the file `building`, at an offset derived from the first
-// key. The lock ends with the process and leaves nothing behind.
+// Only one process packs a build: it locks one byte of the file `building`, at an offset derived from the
+// first key. The lock ends with the process.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ int64_t Milliseconds() {
 
 std::shared_ptr<const void> Store::LockBuild(const Digest& first) {
   const uint64_t place = first.low >> 2;
-  // Sessions of one process see each other's blobs at once, and hold it together.
+  // Sessions of one process share the lock: they see each other's blobs at once.
   const auto own = [&]() -> std::shared_ptr<const void> {
     const std::lock_guard lock(locks_mutex_);
     std::erase_if(locks_, [](const auto& item) { return item.second.expired(); });
@@ -50,7 +50,7 @@ std::shared_ptr<const void> Store::LockBuild(const Digest& first) {
       openat(dirs_->side.get(), "building", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   const int64_t end = Milliseconds() + tuning.build_wait_ms;
   for (;;) {
-    // Where there are no such locks, several may pack the same, and one of them is kept.
+    // Without such locks, several processes may pack the same, and one result is kept.
     if (!*file || LockByte(file->get(), place) != Try::kBusy) break;
     if (auto lock = own()) return lock;
     if (Milliseconds() >= end) return nullptr;

@@ -2,7 +2,7 @@
 #include "plugins/xnnpack/cache/digest.h"
 
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
-#include <xxh_x86dispatch.h>  // the plain names below then mean the widest code that this machine has
+#include <xxh_x86dispatch.h>  // selects the widest code of this machine at run time
 #else
 #include <xxhash.h>
 #endif

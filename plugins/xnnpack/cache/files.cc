@@ -64,7 +64,7 @@ Fd OpenDirectory(int at, const std::string& name, bool create, Note& why) {
   Fd fd(openat(at, name.c_str(), kFlags));
   if (!fd && errno == ENOENT && create) {
     if (mkdirat(at, name.c_str(), 0700) != 0 && errno != EEXIST) {
-      why = ErrnoNote(errno, name + ": cannot be made", "cannot-create");
+      why = ErrnoNote(errno, name + ": cannot be created", "cannot-create");
       return {};
     }
     fd = Fd(openat(at, name.c_str(), kFlags));
@@ -156,7 +156,7 @@ TempFile::~TempFile() {
 TempFile MakeTemp(int directory, Note& why) {
   TempFile temp;
   temp.directory = directory;
-  // A file without a name can only be given one through /proc.
+  // An unnamed file can be named only through /proc.
   if (!Fails("tmpfile") && access("/proc/self/fd", X_OK) == 0)
     temp.fd = Fd(openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
   if (!temp.fd) {
@@ -166,7 +166,7 @@ TempFile MakeTemp(int directory, Note& why) {
                                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   }
   if (!temp.fd) {
-    why = ErrnoNote(errno, "a temporary file cannot be made", "cannot-create");
+    why = ErrnoNote(errno, "cannot create a temporary file", "cannot-create");
     temp.name.clear();
   } else {
     flock(temp.fd.get(), LOCK_EX | LOCK_NB);
@@ -185,7 +185,7 @@ bool NameTemp(TempFile& temp, int to, const std::string& name, bool replace) {
   }
   Point("named");
   if (!replace) {
-    // A rename would take the place of a file that is there.
+    // rename would replace an existing file.
     if (linkat(temp.directory, temp.name.c_str(), to, name.c_str(), 0) != 0) return false;
     unlinkat(temp.directory, temp.name.c_str(), 0);
   } else if (renameat(temp.directory, temp.name.c_str(), to, name.c_str()) != 0) {

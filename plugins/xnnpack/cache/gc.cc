@@ -45,7 +45,7 @@ class Collection {
   }
 
  private:
-  // A temporary file whose maker lives is locked.
+  // A temporary file of a live process is locked.
   void SweepTemps(int directory) {
     for (const std::string& name : List(directory)) {
       if (!IsStoreName(name, ".tmp")) continue;
@@ -63,7 +63,7 @@ class Collection {
     }
   }
 
-  // Records of segments that are no more.
+  // Removes records of segments that no longer exist.
   void SweepState() {
     std::set<std::string> ids;
     for (const auto& segment : OpenAll()) ids.insert(Hex(segment->superblock().id));
@@ -82,9 +82,9 @@ class Collection {
     return segments;
   }
 
-  // Newest first, the fingerprint that an identity is first met with is the one that holds, and the segment
-  // that it is met in the one that keeps it: a process that died between a rewrite and the removal has left
-  // the rest twice. What this process uses goes before what another build of the library published meanwhile.
+  // Segments are visited newest first. The first segment with an identity keeps it, and its fingerprint is
+  // the valid one: duplicates remain if a process died between rewrite and removal. Segments in use by this
+  // process precede those that another build of the library published meanwhile.
   Segments WithoutSuperseded(Segments segments) {
     const auto rank = [&](const Segment& s) {
       const Digest& id = s.superblock().id;
@@ -110,7 +110,7 @@ class Collection {
     return left;
   }
 
-  // The live part under a new name; then the old one goes.
+  // Copies the live part to a new segment, then removes the old one.
   std::shared_ptr<Segment> Rewrite(const Segment& segment, const std::function<bool(const Record&)>& keep) {
     Note why;
     Build build{MakeTemp(dirs_.tmp.get(), why)};

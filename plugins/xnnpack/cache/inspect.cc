@@ -19,11 +19,12 @@ using State = SegmentView::State;
 
 std::string PathFrom(const std::string& given, Note& why) {
   if (given.starts_with(":memory")) {
-    why = {"no-cache", given + ": packed weights in memory leave nothing behind", 0};
+    why = {"no-cache", given + ": packed weights in memory are not stored", 0};
     return "";
   }
   const std::string path = given == "auto" ? DefaultPath() : given;
-  if (path.empty()) why = {"no-home", "neither XDG_CACHE_HOME nor HOME names a directory to cache in", 0};
+  if (path.empty())
+    why = {"no-home", "no cache directory (neither XDG_CACHE_HOME nor HOME is set to a usable directory)", 0};
   return path;
 }
 
@@ -45,7 +46,7 @@ SegmentView View(const StoreDirs& dirs, const std::string& name) {
   struct stat status;
   if (Exists(dirs.segments.get(), name, &status)) view.bytes = static_cast<uint64_t>(status.st_size);
   if (name.ends_with(kBadSuffix)) {
-    view.why = {"put-aside", "it was damaged, and has been put aside", 0};
+    view.why = {"put-aside", "it was damaged and has been renamed", 0};
     return view;
   }
   view.segment = Segment::Open(dirs.segments.get(), name, view.why);
@@ -55,12 +56,12 @@ SegmentView View(const StoreDirs& dirs, const std::string& name) {
   }
   const Digest& id = view.segment->superblock().id;
   view.used_s = std::max(dirs.LastUsed(id), view.segment->file().modified_ns / 1'000'000'000);
-  // A single file without its side directory brings its own secret.
+  // A single file without its side directory has its own secret.
   const bool ours =
       view.segment->superblock().secret == dirs.secret || (dirs.single_file && dirs.secret.zero());
   if (!ours) {
     view.state = State::kUnusable;
-    view.why = {"other-secret", name + ": was made for another store", 0};
+    view.why = {"other-secret", name + ": belongs to another store", 0};
   } else {
     view.state = dirs.Verified(id, view.segment->file()) ? State::kVerified : State::kUnverified;
   }
@@ -72,7 +73,7 @@ bool HasSecret(const StoreDirs& dirs) {
   return dirs.side && Exists(dirs.side.get(), "secret", &status) && status.st_size == sizeof(Digest);
 }
 
-// The store to be changed, locked, and what is in it; nothing is made that makes a store of what is none.
+// A store opened for writing, locked, with its contents. Never creates a store.
 struct Opened {
   std::unique_ptr<StoreDirs> dirs;
   Fd lock;
@@ -93,7 +94,7 @@ std::optional<Opened> OpenToWrite(const std::string& given, Note& why) {
   return Opened{std::move(dirs), std::move(lock), std::move(*view)};
 }
 
-// Removes files, and keeps count of them.
+// Removes files and records them.
 class Remover {
  public:
   explicit Remover(std::vector<Removed>& removed) : removed_(removed) {}
@@ -104,7 +105,7 @@ class Remover {
     if (unlinkat(directory, name.c_str(), 0) == 0)
       removed_.push_back({folder + "/" + name, static_cast<uint64_t>(status.st_size)});
   }
-  // What the store has put into a folder, by these suffixes; then the folder, if it is empty.
+  // Removes the store's files in a folder, by these suffixes; then the folder, if it is empty.
   void Folder(int parent, const Fd& directory, const std::string& path, const char* name,
               std::initializer_list<std::string_view> suffixes) {
     const std::string folder = path + "/" + name;
@@ -115,7 +116,7 @@ class Remover {
     }
     unlinkat(parent, name, AT_REMOVEDIR);
   }
-  // Small files of a fixed name: of this size, else they are somebody else's.
+  // Removes a small file of fixed name, if it has this size; otherwise it is not the store's.
   void Fixed(int directory, const std::string& folder, const char* name, off_t size) {
     struct stat status;
     if (Exists(directory, name, &status) && status.st_size == size) File(directory, folder, name);
@@ -149,12 +150,12 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
   struct stat status;
   if (lstat(canonical.c_str(), &status) != 0) {
     const bool gone = errno == ENOENT || errno == ENOTDIR;
-    why = gone ? Note{"missing", canonical + ": there is no weight cache", 0}
-               : ErrnoNote(errno, canonical + ": cannot be looked at", "cannot-open");
+    why = gone ? Note{"missing", canonical + ": no weight cache here", 0}
+               : ErrnoNote(errno, canonical + ": cannot be read", "cannot-open");
     return std::nullopt;
   }
   if (S_ISDIR(status.st_mode) && lstat((canonical + "/segments").c_str(), &status) != 0 && errno == ENOENT) {
-    why = {"no-cache", canonical + ": is no weight cache: there are no segments in it", 0};
+    why = {"no-cache", canonical + ": is not a weight cache (it has no segments)", 0};
     return std::nullopt;
   }
   StoreView view;
@@ -169,7 +170,7 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
     const SegmentView& only = view.segments.front();
     if (!only.segment && only.why.code != "newer-format" &&
         !WasSegment(view.dirs->segments.get(), view.dirs->file)) {
-      why = {"no-cache", canonical + ": is no weight cache: " + only.why.message, 0};
+      why = {"no-cache", canonical + ": is not a weight cache: " + only.why.message, 0};
       return std::nullopt;
     }
     const std::string aside = view.dirs->file + kBadSuffix;
@@ -178,8 +179,7 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
     for (const std::string& name : List(view.dirs->segments.get()))
       if (IsSegmentName(name)) view.segments.push_back(View(*view.dirs, name));
     if (view.segments.empty() && !HasSecret(*view.dirs)) {
-      why = {"no-cache", canonical + ": is no weight cache: neither a secret nor segments of one are in it",
-             0};
+      why = {"no-cache", canonical + ": is not a weight cache (it has neither a secret nor segments)", 0};
       return std::nullopt;
     }
   }
@@ -187,7 +187,7 @@ std::optional<StoreView> Inspect(const std::string& given, Note& why) {
 }
 
 std::optional<StoreView> VerifyAll(const std::string& path, std::vector<Removed>& put_aside, Note& why) {
-  Note ignored;  // where it cannot be written, the answer is the same
+  Note ignored;  // not writable: the result is the same
   auto writable = OpenToWrite(path, ignored);
   std::optional<StoreView> view = writable ? std::move(writable->view) : Inspect(path, why);
   if (!view) return std::nullopt;
@@ -230,7 +230,7 @@ bool RemoveSegments(const std::string& path, const std::vector<std::string>& ids
     const auto at =
         std::find_if(segments.begin(), segments.end(), [&](const SegmentView& s) { return s.id == id; });
     if (at == segments.end()) {
-      why = {"no-segment", opened->dirs->path + ": there is no segment " + id, 0};
+      why = {"no-segment", opened->dirs->path + ": no segment " + id, 0};
       return false;
     }
     chosen.push_back(&*at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a memo (*.fbmm): MemoHeader, MemoRecords, XXH3-128 of all before it. One per model file, named
-// after device and inode, so that a changed model replaces its old memo.
+// Memo file (*.fbmm): MemoHeader, MemoRecords, XXH3-128 of all bytes before. One per model file, named after
+// device and inode, so that a changed model replaces its old memo.
 #include "plugins/xnnpack/cache/model_memo.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct MemoHeader {
   uint32_t version;
   uint32_t byte_order;
   ModelFile file;
-  Digest secret;  // XXH3-128 of the store's secret: another store's digests are of no use
+  Digest secret;  // XXH3-128 of the store's secret: digests depend on it
 };
 
 struct MemoRecord {
@@ -48,7 +48,7 @@ std::string NameOf(const ModelFile& file) {
   return Hex(Hash(std::as_bytes(std::span(id)))) + ".fbmm";
 }
 
-// An edit within one tick of the file system's clock leaves the times as they are.
+// An edit within one clock tick of the file system does not change the times.
 bool Young(const ModelFile& file) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -112,12 +112,12 @@ void ModelMemo::Save(const std::optional<ModelFile>& now) {
   if (!changed_ || !lasting_ || now != file_ || !dirs || !dirs->writable) return;
   changed_ = !Write();
   if (changed_)
-    store_.AddNote(
-        ErrnoNote(errno, dirs->path + ": what is known of the model cannot be kept", "cannot-write"), false);
+    store_.AddNote(ErrnoNote(errno, dirs->path + ": digests of the model cannot be stored", "cannot-write"),
+                   false);
 }
 
 std::shared_ptr<ModelMemo> Store::Memo(const ModelFile& file) {
-  // Another edit may still go unseen: what is found out now holds for this opening alone.
+  // A later edit may be undetectable, so digests are valid for this opening only.
   if (Young(file)) return std::make_shared<ModelMemo>(*this, file, false);
   const std::lock_guard lock(memos_mutex_);
   std::shared_ptr<ModelMemo>& memo = memos_[{file.device, file.inode}];

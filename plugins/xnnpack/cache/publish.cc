@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finished builds get onto the disk, one after the other, on a thread of the store's.
+// Writes finished builds to disk, one after the other, on the store's thread.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ void DigestBlobs(Build& build) {
 Store::~Store() {
   if (!worker_.joinable()) return;
   if (getpid() != pid_) {
-    // After a fork there is no such thread, and the files are the parent's.
+    // After a fork the thread does not exist, and the files belong to the parent.
     worker_.detach();
     for (Build& build : work_) build.temp.name.clear();
     return;
@@ -49,7 +49,7 @@ void Store::Enqueue(Build build) {
   try {
     if (!worker_.joinable()) worker_ = std::thread([this] { Work(); });
   } catch (const std::system_error&) {
-    Publish(build);  // no more threads: then it takes its time here
+    Publish(build);  // no thread available: publish here
     return;
   }
   work_.push_back(std::move(build));
@@ -63,7 +63,7 @@ void Store::Flush() {
 }
 
 void Store::Work() {
-  // Behind the inference that goes on meanwhile. On Linux this is of the thread.
+  // Lower priority than inference. On Linux this applies to the thread.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
   std::unique_lock lock(work_mutex_);
   for (;;) {
@@ -100,7 +100,7 @@ void Store::Publish(Build& build) {
   if (!TryPublish(build, why) && !why.code.empty()) AddNote(why, true);
 }
 
-// False without `why`: others have published the same.
+// False without `why`: another process published the same.
 bool Store::TryPublish(Build& build, Note& why) {
   Refresh();
   if (InOthers(build)) return false;
@@ -109,7 +109,7 @@ bool Store::TryPublish(Build& build, Note& why) {
   Digest id;
   if (build.staged && !WriteStaged(build, why)) return false;
   if (!file && !Finish(build, stamp, id, why)) return false;
-  // Without the lock all is as right, but several files may end up with the same in them.
+  // Without the lock the result is valid too, but several files may have the same contents.
   const Fd lock = Lock(dirs_->side.get(), "lock", kLockMilliseconds);
   Point("locked");
   Refresh();
@@ -124,7 +124,7 @@ bool Store::TryPublish(Build& build, Note& why) {
   return true;
 }
 
-// What the single file holds goes on in the one that takes its place.
+// Copies the contents of the single file to its replacement.
 bool Store::AppendOwn(Build& build, Stamp& stamp, Note& why) {
   std::set<Digest> renewed;
   for (const Entry& e : build.entries) renewed.insert(e.record.identity);
@@ -143,7 +143,7 @@ bool Store::AppendOwn(Build& build, Stamp& stamp, Note& why) {
   return true;
 }
 
-// The file is in its place: it is known to be right, and what it replaces may go.
+// Records the new file as verified and removes what it supersedes.
 void Store::Settle(const std::string& name, const Digest& id) {
   Point("linked");
   if (tuning.durable) fsync(dirs_->segments.get());

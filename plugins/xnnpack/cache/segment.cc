@@ -23,7 +23,7 @@ std::shared_ptr<Segment> Segment::Open(int directory, const std::string& name, N
   segment->file_ = ModelFile::Of(status);
   if (segment->file_.size < sizeof(Superblock) + sizeof(uint32_t) + sizeof(Footer) ||
       segment->file_.size > SIZE_MAX / 2) {
-    why = {"corrupt", name + ": has " + std::to_string(segment->file_.size) + " bytes, which is no segment",
+    why = {"corrupt", name + ": has " + std::to_string(segment->file_.size) + " bytes, too few for a segment",
            0};
     return nullptr;
   }
@@ -38,7 +38,7 @@ std::shared_ptr<Segment> Segment::Open(int directory, const std::string& name, N
   const Superblock& super = segment->superblock();
   if (std::memcmp(super.magic, kMagic, sizeof kMagic) == 0 && super.version > kFormatVersion) {
     why = {"newer-format",
-           name + ": has format " + std::to_string(super.version) + ", this is for " +
+           name + ": has format " + std::to_string(super.version) + ", expected " +
                std::to_string(kFormatVersion),
            0};
     return nullptr;
@@ -58,13 +58,13 @@ Segment::~Segment() {
 
 std::string Segment::CheckSuperblock() const {
   const Superblock& super = superblock();
-  if (std::memcmp(super.magic, kMagic, sizeof kMagic) != 0) return "is no segment";
+  if (std::memcmp(super.magic, kMagic, sizeof kMagic) != 0) return "is not a segment";
   if (super.version != kFormatVersion) return "has an unknown format version";
-  if (super.byte_order != kByteOrder) return "is of another byte order";
+  if (super.byte_order != kByteOrder) return "has another byte order";
   if (Hash({base_, offsetof(Superblock, self)}) != super.self)
     return "its superblock does not match its checksum";
   if (super.file_size != size_) return "should have " + std::to_string(super.file_size) + " bytes";
-  if (super.writer[sizeof super.writer - 1] != '\0') return "its writer has no end";
+  if (super.writer[sizeof super.writer - 1] != '\0') return "its writer is not terminated";
 
   const uint64_t end = size_ - sizeof(Footer);
   Footer footer;
@@ -81,27 +81,27 @@ std::string Segment::CheckIndex() {
   const Superblock& super = superblock();
   const uint64_t room = size_ - sizeof(Footer) - super.index_offset, n = super.entry_count;
   if (room < sizeof(uint32_t) || n > (room - sizeof(uint32_t)) / (sizeof(Record) + sizeof(uint32_t)))
-    return "its index does not fit";
+    return "its index is out of range";
   const uint64_t notes_at = n * sizeof(Record) + (n + 1) * sizeof(uint32_t);
-  if (super.notes_size > room - notes_at) return "its notes do not fit";
+  if (super.notes_size > room - notes_at) return "its notes are out of range";
   const std::byte* const index = base_ + super.index_offset;
   if (Hash({index, room}) != super.index_digest) return "its index does not match its checksum";
 
   records_ = {reinterpret_cast<const Record*>(index), n};
   note_begin_ = {reinterpret_cast<const uint32_t*>(index + n * sizeof(Record)), n + 1};
   notes_ = {reinterpret_cast<const char*>(index + notes_at), super.notes_size};
-  // A checksum does not keep a hostile writer away.
+  // A checksum does not protect against a malicious writer.
   for (uint64_t i = 0; i < n; ++i) {
     const Record& r = records_[i];
     if (r.offset < kFirstBlob || r.offset % kBlobAlignment != 0 || r.offset > super.index_offset ||
         r.size == 0 || r.size > super.index_offset - r.offset)
-      return "entry " + std::to_string(i) + " lies outside of the blobs";
+      return "entry " + std::to_string(i) + " is outside of the blobs";
     if (i > 0 && std::tie(records_[i - 1].identity, records_[i - 1].fingerprint) >=
                      std::tie(r.identity, r.fingerprint))
       return "entry " + std::to_string(i) + " is not in order";
     if (note_begin_[i] > note_begin_[i + 1]) return "its notes are not in order";
   }
-  if (note_begin_[0] != 0 || note_begin_[n] != notes_.size()) return "its notes are not whole";
+  if (note_begin_[0] != 0 || note_begin_[n] != notes_.size()) return "its notes are incomplete";
   return "";
 }
 
@@ -123,7 +123,7 @@ std::string_view Segment::RecipeOf(const Record& record) const {
 }
 
 std::optional<Note> Segment::FindDamage() const {
-  const Record* good = nullptr;  // entries with equal bytes share a blob, and mostly stand side by side
+  const Record* good = nullptr;  // entries with equal bytes share a blob, and are mostly adjacent
   for (const Record& r : records_) {
     if (good && good->offset == r.offset && good->size == r.size && good->packed == r.packed) continue;
     if (Hash(Bytes(r)) != r.packed)

@@ -35,7 +35,7 @@ bool WriteBlob(Build& build, std::span<const std::byte> bytes, uint64_t& offset,
   return true;
 }
 
-// What the segment holds, however it is laid out.
+// Digest of the contents, independent of the layout.
 Digest IdOf(const std::vector<Entry>& entries) {
   std::vector<Record> named;
   for (const Entry& e : entries) {
@@ -98,7 +98,7 @@ bool WriteStaged(Build& build, Note& why) {
 }
 
 bool AppendOld(Build& build, const Segment& old, const std::function<bool(const Record&)>& keep, Note& why) {
-  std::map<uint64_t, uint64_t> copied;  // old offset: new
+  std::map<uint64_t, uint64_t> copied;  // old offset -> new offset
   for (const Record& record : old.records()) {
     if (!keep(record)) continue;
     Entry entry{record, std::string(old.RecipeOf(record)), {}};
@@ -135,9 +135,9 @@ bool Finish(Build& build, const Stamp& stamp, Digest& id, Note& why) {
       !WriteAt(fd, std::as_bytes(std::span(&super, 1)), 0))
     return Failed("written", why);
   Point("superblock");
-  if (ftruncate(fd, static_cast<off_t>(super.file_size)) != 0) return Failed("cut to its size", why);
+  if (ftruncate(fd, static_cast<off_t>(super.file_size)) != 0) return Failed("truncated", why);
   Point("cut");
-  if (tuning.durable && (Fails("fsync") || fdatasync(fd) != 0)) return Failed("brought to the disk", why);
+  if (tuning.durable && (Fails("fsync") || fdatasync(fd) != 0)) return Failed("synced", why);
   Point("synced");
   return true;
 }

@@ -22,7 +22,7 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-// Two openings with equal names share a store. A child process starts anew.
+// Options with equal names share a store. A forked child starts over.
 std::string NameOf(const Options& o) {
   Note ignored;
   const std::string name = o.path == "auto"                ? DefaultPath()
@@ -37,7 +37,7 @@ std::shared_ptr<Store> Store::Open(const Options& options) {
   if (options.path.empty()) return std::make_shared<Store>(options);
   const std::string name = NameOf(options);
   Registry& registry = TheRegistry();
-  // Held while the store is opened, so that a second session waits for it instead of opening its own.
+  // Held while the store is opened, so that concurrent sessions wait instead of opening another.
   const std::lock_guard lock(registry.mutex);
   if (auto store = registry.stores[name].lock()) {
     store->Refresh();
@@ -66,7 +66,7 @@ void Store::OpenDirs() {
   const bool write = mode_ == Mode::kReadWrite;
   const std::string path = options_.path == "auto" ? DefaultPath() : options_.path;
   if (path.empty()) {
-    why = {"no-home", "neither XDG_CACHE_HOME nor HOME names a directory to cache in", 0};
+    why = {"no-home", "no cache directory (neither XDG_CACHE_HOME nor HOME is set to a usable directory)", 0};
   } else {
     dirs_ = StoreDirs::Open(path, write, why);
   }
@@ -86,17 +86,17 @@ std::shared_ptr<Segment> Store::OpenSegment(const std::string& name) {
       Count(&Stats::segments_bad);
       if (mode_ == Mode::kReadWrite) dirs_->Quarantine(name);
     } else if (dirs_->single_file && mode_ == Mode::kReadWrite) {
-      mode_ = Mode::kReadOnly;  // nobody's file is replaced whom it may belong to
+      mode_ = Mode::kReadOnly;  // the file may belong to another program: never replace it
     }
     return nullptr;
   }
   const Digest secret = segment->superblock().secret;
   if (secret == dirs_->secret) return segment;
   if (dirs_->single_file && opening_) {
-    dirs_->secret = secret;  // the file was copied here without its side directory
+    dirs_->secret = secret;  // the file was copied without its side directory
     return segment;
   }
-  AddNote({"other-secret", name + ": was made for another store", 0}, false);
+  AddNote({"other-secret", name + ": belongs to another store", 0}, false);
   return nullptr;
 }
 
@@ -140,7 +140,7 @@ std::optional<Store::Found> Store::Find(const Key& key) {
     if (auto blob = FindPending(key)) return Found{std::move(*blob), false};
     segments = segments_;
   }
-  // Without the lock, for it may read files for the first time.
+  // Without the lock: it may read files for the first time.
   for (const auto& segment : segments) {
     const Record* const record = segment->Find(key.identity, key.fingerprint);
     if (record && Trusted(*segment)) return Found{{segment->Bytes(*record), record->seed, segment}, true};
@@ -194,7 +194,7 @@ void Store::MarkBad(Segment& segment, const Note& why) {
   if (mode_ != Mode::kReadWrite) return;
   struct stat status;
   const std::shared_lock lock(mutex_);
-  // Not what another process may have put in its place.
+  // Not a file that another process may have put there.
   if (fstatat(dirs_->segments.get(), segment.name().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
       status.st_ino == segment.file().inode)
     dirs_->Quarantine(segment.name());

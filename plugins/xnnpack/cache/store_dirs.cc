@@ -22,7 +22,7 @@ std::string Absolute(const char* variable, const char* below) {
   return value && value[0] == '/' ? std::string(value) + below : "";
 }
 
-// Parents of a cache that do not exist yet: only this user may look into them.
+// Creates missing parents of a cache, readable only by this user.
 bool MakeParents(const fs::path& path) {
   std::error_code error;
   if (path.empty() || fs::is_directory(path, error)) return true;
@@ -37,13 +37,13 @@ Fd OpenParent(const std::string& path, Note& why) {
     return {};
   }
   if (status.st_mode & S_IWOTH && !(status.st_mode & S_ISVTX)) {
-    why = {"unsafe-directory", path + ": everybody may replace what is in it", 0};
+    why = {"unsafe-directory", path + ": all users may replace its contents", 0};
     return {};
   }
   return fd;
 }
 
-// The first of several processes decides.
+// The first of several processes wins.
 void MakeSecret(int side) {
   Digest secret;
   if (!FillRandom(&secret, sizeof secret)) return;
@@ -91,7 +91,7 @@ bool IsSingleFile(const std::string& path) {
 
 std::string Canonical(const std::string& path, Note& why) {
   if (path.find('\0') != std::string::npos || path.size() >= PATH_MAX) {
-    why = {"path-too-long", "the path of the cache is too long, or has a zero in it", ENAMETOOLONG};
+    why = {"path-too-long", "the path of the cache is too long or contains a NUL", ENAMETOOLONG};
     return "";
   }
   std::error_code error;
@@ -99,7 +99,7 @@ std::string Canonical(const std::string& path, Note& why) {
   if (!absolute.has_filename()) absolute = absolute.parent_path();
   const fs::path parent = fs::weakly_canonical(absolute.parent_path(), error);
   if (error || absolute.filename().empty()) {
-    why = ErrnoNote(error ? error.value() : ENOENT, path + ": is no path for a cache", "cannot-open");
+    why = ErrnoNote(error ? error.value() : ENOENT, path + ": is not usable as a cache path", "cannot-open");
     return "";
   }
   return (parent / absolute.filename()).string();
@@ -121,7 +121,7 @@ std::unique_ptr<StoreDirs> StoreDirs::Open(const std::string& given, bool write,
   dirs->single_file = IsSingleFile(given);
   const fs::path path = dirs->path;
   if (write && !MakeParents(path.parent_path())) {
-    why = ErrnoNote(errno, path.parent_path().string() + ": cannot be made", "cannot-create");
+    why = ErrnoNote(errno, path.parent_path().string() + ": cannot be created", "cannot-create");
     return nullptr;
   }
   Fd parent = OpenParent(path.parent_path().string(), why);
@@ -141,7 +141,7 @@ std::unique_ptr<StoreDirs> StoreDirs::Open(const std::string& given, bool write,
   return dirs->segments ? std::move(dirs) : nullptr;
 }
 
-// Beside what is no cache nothing is made, and nothing is put in its place.
+// Creates nothing next to a file that is not a cache, and never replaces it.
 bool StoreDirs::OpenFile(Fd parent, const std::string& name, bool write, Note& why) {
   struct stat status;
   if (write && fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -150,7 +150,7 @@ bool StoreDirs::OpenFile(Fd parent, const std::string& name, bool write, Note& w
       return false;
     }
     if (S_ISREG(status.st_mode) && status.st_size > 0 && !WasSegment(parent.get(), name)) {
-      why = {"no-cache", path + ": is no weight cache, and is left as it is; give the cache another path", 0};
+      why = {"no-cache", path + ": is not a weight cache; it is not changed; choose another cache path", 0};
       return false;
     }
   }
@@ -160,7 +160,7 @@ bool StoreDirs::OpenFile(Fd parent, const std::string& name, bool write, Note& w
   return side || !write || why.code == "not-permitted" || why.code == "no-space";
 }
 
-// Whether all can be written.
+// Returns whether everything is writable.
 bool StoreDirs::OpenDirectories(bool write, Note& why) {
   models = OpenDirectory(side.get(), "models", write, why);
   state = OpenDirectory(side.get(), "state", write, why);
@@ -173,7 +173,7 @@ void StoreDirs::EnsureSecret(Note& why) {
   if (!writable || ReadSecret(side.get(), secret)) return;
   struct stat status;
   const bool there = fstatat(side.get(), "secret", &status, AT_SYMLINK_NOFOLLOW) == 0;
-  // A power cut may leave it empty. What else is not 16 bytes long is none of ours.
+  // A power cut may leave it empty. Any other size is not the store's file.
   const bool empty = there && S_ISREG(status.st_mode) && status.st_size == 0;
   if (empty) unlinkat(side.get(), "secret", 0);
   if (!there || empty) MakeSecret(side.get());
@@ -181,7 +181,7 @@ void StoreDirs::EnsureSecret(Note& why) {
   if (writable || !why.code.empty()) return;
   why = there && !empty
             ? Note{"no-cache",
-                   path + ": holds a `secret` that is none of a weight cache; give the cache another path", 0}
+                   path + ": contains a `secret` that is not of a weight cache; choose another cache path", 0}
             : Note{"not-permitted", path + ": cannot be written", EACCES};
 }
 

@@ -16,7 +16,7 @@
 namespace fusebox::cache {
 namespace {
 
-// File systems where pages of a mapped file cannot be promised a place: written in copies, or far away.
+// False for file systems that cannot reserve space for mapped pages (copy on write, network).
 bool CanPromiseSpace(int fd) {
   constexpr uint32_t kZfs = 0x2fc12fc1, kBcachefs = 0xca451a4e, kCifs = 0xff534d42, kFuse = 0x65735546;
   struct statfs fs;
@@ -33,7 +33,7 @@ bool Equal(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// Of the size and some of the bytes: what differs here is different.
+// Digest of the size and some bytes: different digests imply different contents.
 Digest Sample(std::span<const std::byte> bytes) {
   constexpr size_t kParts = 16, kPart = 1024;
   if (bytes.size() <= kParts * kPart) return Hash(bytes, bytes.size());
@@ -61,22 +61,24 @@ void Writer::Start() {
   current_.publishable = true;
   if (CanPromiseSpace(temp.fd.get())) return Use(Rung::kZeroCopy);
   store_->AddNote(
-      {"staged", store_->dirs_->path + ": its file system cannot promise space, packed in memory first", 0},
+      {"staged",
+       store_->dirs_->path + ": its file system cannot reserve space; weights are packed in memory first", 0},
       false);
   Use(Rung::kStaged);
 }
 
-// Regions of the arena before keep their memory.
+// Earlier regions of the arena keep their memory.
 void Writer::Use(Rung rung) {
   rung_ = rung;
   current_.arena.emplace(rung == Rung::kZeroCopy ? current_.build.temp.fd.get() : -1);
 }
 
-// From the file.
+// Falls back from the file.
 void Writer::StepDown(Note why) {
   const bool unsupported = why.code == "not-supported" && current_.build.entries.empty();
   store_->AddNote(std::move(why), !unsupported);
-  if (!unsupported) current_.publishable = false;  // a part would not save the next start from packing
+  if (!unsupported)
+    current_.publishable = false;  // a partial build would not save the next start from packing
   Use(unsupported ? Rung::kStaged : Rung::kMemory);
 }
 
@@ -113,8 +115,8 @@ std::optional<Blob> Writer::Claim(const Key& first) {
   if (!held) {
     current_.busy = true;
     store_->AddNote(
-        {"busy", store_->dirs_->path + ": another process is packing the same for too long, packed in memory",
-         0},
+        {"busy",
+         store_->dirs_->path + ": another process packs the same weights for too long; packed in memory", 0},
         true);
   }
   current_.build.lock = std::move(held);
@@ -147,8 +149,7 @@ Writer::Open Writer::Take(std::byte* reserved, size_t size) {
 
 void Writer::Release(const Open& open) { (open.scratch ? scratch_ : *current_.arena).Rewind(open.region); }
 
-// What is there under the key already. A key that two contents share does not say enough: then each keeps its
-// own.
+// The existing blob under the key. If two contents have one key, each is kept separately.
 std::optional<Blob> Writer::Known(const Key& key, const Open& open, size_t size) {
   if (store_->Distrusted(key)) return Private(open, size, 0);
   auto found = store_->Find(key);
@@ -159,13 +160,13 @@ std::optional<Blob> Writer::Known(const Key& key, const Open& open, size_t size)
     return std::move(found->blob);
   }
   store_->AddNote(
-      {"key-conflict", Hex(key.identity) + ": packed anew, the bytes differ from those of this key", 0},
+      {"key-conflict", Hex(key.identity) + ": packed again; the bytes differ from those of this key", 0},
       true);
   store_->Distrust(key);
   return Private(open, size, 0);
 }
 
-// The same bytes that this build has under another key.
+// The blob of this build with equal bytes under another key.
 std::optional<Blob> Writer::Duplicate(const Key& key, const Digest& sample, std::span<const std::byte> bytes,
                                       const About& about) {
   const auto same = current_.by_sample.find(sample);
@@ -202,7 +203,7 @@ Blob Writer::Commit(const Key& key, std::byte* reserved, size_t size, const Abou
   return blob;
 }
 
-// Where there is no memory it stays where it is.
+// Out of memory: it stays in place.
 void Writer::MoveToMain(Open& open, size_t size) {
   auto region = ReserveMain(size);
   if (!region) return;
@@ -211,7 +212,7 @@ void Writer::MoveToMain(Open& open, size_t size) {
   open = {*region, false};
 }
 
-// The digest of all bytes is left to the publishing thread.
+// The publishing thread computes the digest of all bytes.
 void Writer::Add(const Key& key, const Blob& blob, uint64_t offset, const About& about) {
   Build& build = current_.build;
   build.entries.push_back(
@@ -232,7 +233,7 @@ Blob Writer::Private(const Open& open, size_t size, uint32_t seed) {
   store_->Count(&Stats::bytes_heap, size);
   Note why;
   const auto region = InFile(open) ? scratch_.Reserve(size, why) : std::nullopt;
-  if (!region) return BlobOf(open.region, size, seed);  // in a file, it lies where no entry names it
+  if (!region) return BlobOf(open.region, size, seed);  // in a file, no entry refers to it
   std::memcpy(region->at, open.region.at, size);
   Release(open);
   return BlobOf(*region, size, seed);

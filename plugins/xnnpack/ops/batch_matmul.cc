@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BATCH_MATMUL. With a constant second operand of two dims it is a fully connected op, whose weights the
-// cache keeps; XNNPACK's own matrix product packs a constant into private memory.
+// BATCH_MATMUL. With a constant second operand of two dims it is a fully connected op with cached weights;
+// XNNPACK's matrix product packs a constant into private memory.
 #include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
 
@@ -25,13 +25,13 @@ void Supports(const NetworkNode& node) {
   RequireFloat(node.out(0), "result 0");
   node.require(!node.attrs().b("adj_x", false), "ATTR", "adj_x is set", "attr adj_x");
   const Tensor a = node.in(0), b = node.in(1);
-  node.require(a.rank() >= 2 && b.rank() >= 2, "RANK", "an operand of less than 2 dims");
-  node.require(!node.constant(0), "NONCONST", "a constant first operand");
+  node.require(a.rank() >= 2 && b.rank() >= 2, "RANK", "an operand has less than 2 dims");
+  node.require(!node.constant(0), "NONCONST", "the first operand is constant");
   const bool adjoint = node.attrs().b("adj_y", false);
   const int64_t k = a.dim(-1), rows = b.dim(adjoint ? -1 : -2);
   node.require(k == rows || k < 0 || rows < 0, "SHAPE", "the inner dims differ");
   if (IsFullyConnected(node)) {
-    node.require(k > 0, "SHAPE", "the length of the input's rows is not known");
+    node.require(k > 0, "SHAPE", "unknown length of the input's rows");
     PlanWeights(node, kOperands);
   }
 }

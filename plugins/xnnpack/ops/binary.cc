@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops of two operands, which broadcast. Quantized where XNNPACK has it and its multipliers reach;
-// else in f32 between conversions.
+// Elementwise ops of two operands, with broadcasting. Quantized if XNNPACK supports it and its multipliers
+// are in range; otherwise in f32 between conversions.
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
 namespace {
 
-// A bound of XNNPACK's multipliers of 8-bit sums and products.
+// A bound of XNNPACK's multipliers for 8-bit sums and products.
 bool SumFits(const NetworkNode& node) {
   const float out = AffineOf(node.out(0)).scale;
   const float a = AffineOf(node.in(0)).scale / out, b = AffineOf(node.in(1)).scale / out;
@@ -32,8 +32,8 @@ void Supports(const NetworkNode& node) {
   FusedRange(node);
 }
 
-// XNNPACK works off what broadcasts in runs of the last dims that both have. A constant of few channels would
-// make runs so short that starting them is most of the work: it is repeated for a whole row of the image.
+// XNNPACK broadcasts in runs of the last dims that both operands have. A constant of few channels makes short
+// runs with much overhead, so it is repeated for a whole row of the image.
 constexpr int64_t kShortRun = 256, kLongRow = 32768;
 
 uint32_t Operand(const NetworkNode& node, Subgraph& graph, uint32_t operand) {

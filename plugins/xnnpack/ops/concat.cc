@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONCATENATION and PACK. XNNPACK joins up to five values of one quantization at a time.
+// CONCATENATION and PACK. XNNPACK joins up to five values of equal quantization at a time.
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
@@ -45,8 +45,7 @@ void SupportsConcat(const NetworkNode& node) {
   for (uint32_t i = 0; i < node.in_count(); ++i) {
     RequireSameType(node.in(i), node.out(0));
     RequireRank(node.in(i), node.out(0).rank(), Operand(i));
-    node.require(node.in(i).dim(static_cast<int>(axis)) > 0, "SHAPE",
-                 "a size that is known only when it runs", Operand(i));
+    node.require(node.in(i).dim(static_cast<int>(axis)) > 0, "SHAPE", "unknown size", Operand(i));
     node.require(!node.constant(i), "CONST", "an operand is constant", Operand(i));
   }
 }

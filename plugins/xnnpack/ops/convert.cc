@@ -15,7 +15,7 @@ void SupportsQuantize(const NetworkNode& node) {
   RequireArity(node, 1, 1);
   RequireValues(node, 0, 0);
   node.require(!node.constant(0), "CONST", "its operand is constant");
-  node.require(Quantized(node.out(0)), "DTYPE", "a result that is not quantized");
+  node.require(Quantized(node.out(0)), "DTYPE", "the result is not quantized");
 }
 
 void DefineQuantize(const NetworkNode& node, Subgraph& graph) {
@@ -30,7 +30,7 @@ void SupportsDequantize(const NetworkNode& node) {
   RequireFloat(node.out(0), "result 0");
   if (IsUnpacked(node)) return;
   RequireValue(node.in(0), Operand(0));
-  node.require(Quantized(node.in(0)), "DTYPE", "an operand that is not quantized");
+  node.require(Quantized(node.in(0)), "DTYPE", "the operand is not quantized");
   node.require(!node.constant(0), "CONST", "its operand is constant");
 }
 

@@ -8,11 +8,11 @@ namespace fusebox::xnnpack {
 namespace {
 
 constexpr WeightOperands kConv{.input = 0, .filter = 1, .bias = 2, .channel_axis = 0};
-// XNNPACK has no depthwise convolution of activations that are quantized while it runs.
+// XNNPACK has no depthwise convolution with activations quantized at run time.
 constexpr WeightOperands kDepthwise{
     .input = 0, .filter = 1, .bias = 2, .channel_axis = 3, .may_be_dynamic = false};
 
-// Depthwise windows beyond this are matrix products of one column to XNNPACK, one per channel: many times
+// XNNPACK computes larger depthwise windows as matrix products of one column per channel, which is many times
 // slower than the kernels.
 constexpr int64_t kMostTaps = 25;
 
@@ -24,7 +24,7 @@ Tensor CheckImages(const NetworkNode& node, const WeightOperands& operands) {
   RequireRank(node.in(0), 4, Operand(0));
   RequireRank(filter, 4, Operand(1));
   RequireRank(node.out(0), 4, "result 0");
-  node.require(node.in(0).dim(3) > 0, "SHAPE", "the number of channels is not known");
+  node.require(node.in(0).dim(3) > 0, "SHAPE", "unknown number of channels");
   PaddingOf(node, ReadWindow(node), static_cast<uint32_t>(filter.dim(1)),
             static_cast<uint32_t>(filter.dim(2)));
   return filter;
@@ -74,7 +74,7 @@ void SupportsDepthwise(const NetworkNode& node) {
   node.require(filter.dim(3) % node.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
   node.require(
       filter.dim(1) * filter.dim(2) <= kMostTaps, "SIZE",
-      "a window of " + std::to_string(filter.dim(1) * filter.dim(2)) + " pixels, which XNNPACK does slowly");
+      "a window of " + std::to_string(filter.dim(1) * filter.dim(2)) + " pixels, which is slow in XNNPACK");
   CheckBias(node, filter.dim(3));
 }
 

@@ -22,17 +22,17 @@ void Supports(const NetworkNode& node) {
     node.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(2));
   if (KeepsDims(node)) {
     node.require(input.rank() >= 1 && input.dim(-1) == filter.dim(1), "SHAPE",
-                 "the input's rows are not as long as the filter's");
+                 "rows of input and filter differ in length");
     return;
   }
   RequireRank(node.out(0), 2, "result 0");
   node.require(!input.is_static() || input.count() % filter.dim(1) == 0, "SHAPE",
                "the input does not divide into rows of the filter's length");
   node.require(input.is_static() || (input.rank() > 0 && input.dim(-1) == filter.dim(1)), "SHAPE",
-               "the length of the input's rows is not known");
+               "unknown length of the input's rows");
 }
 
-// The input as rows of the filter's length, where its own are of another.
+// The input, reshaped to rows of the filter's length if needed.
 uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dims) {
   const uint32_t input = graph.In(node, 0);
   if (!dims.empty() && dims.back() == length) return input;

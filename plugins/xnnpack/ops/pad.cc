@@ -13,7 +13,7 @@ struct Padding {
 Padding ReadPadding(const NetworkNode& node) {
   const std::vector<int64_t> amounts = Integers(node, 1, "padding");
   node.require(amounts.size() == 2 * static_cast<size_t>(node.in(0).rank()), "SHAPE",
-               "padding that does not fit the rank", Operand(1));
+               "paddings do not match the rank", Operand(1));
   Padding padding;
   for (size_t i = 0; i < amounts.size(); i += 2) {
     node.require(amounts[i] >= 0 && amounts[i + 1] >= 0, "ATTR", "negative padding", Operand(1));

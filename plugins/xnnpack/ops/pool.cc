@@ -32,10 +32,10 @@ void SupportsMax(const NetworkNode& node) {
   SupportsPool(node);
   const Pool pool = ReadPool(node);
   node.require(pool.window.stride_height <= pool.height && pool.window.stride_width <= pool.width, "ATTR",
-               "a stride that is larger than its window");
+               "a stride is larger than its window");
 }
 
-// One window that is the whole image.
+// One window covers the whole image.
 bool IsGlobal(const NetworkNode& node, const Pool& pool) {
   const Range range = FusedRange(node);
   return node.in(0).dim(1) == pool.height && node.in(0).dim(2) == pool.width && node.out(0).dim(1) == 1 &&

@@ -24,7 +24,7 @@ void Supports(const NetworkNode& node) {
   node.require(!Axes(node).empty(), "ATTR", "no axes");
 }
 
-// XNNPACK's mean of 8 bits takes multipliers of a range; sums of 8 bits it does not have.
+// XNNPACK's 8-bit mean has a range of multipliers; it has no 8-bit sum.
 bool IsQuantized(const NetworkNode& node, xnn_reduce_operator type) {
   const float ratio = AffineOf(node.in(0)).scale / AffineOf(node.out(0)).scale;
   return type == xnn_reduce_mean && Quantized(node.in(0)) && node.in(0).is_static() &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESHAPE, SQUEEZE and EXPAND_DIMS: the dims of the result say it all, one of them may be unknown.
+// RESHAPE, SQUEEZE and EXPAND_DIMS: defined by the dims of the result; one of them may be unknown.
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
@@ -13,7 +13,7 @@ void Supports(const NetworkNode& node) {
   node.require(node.out(0).rank() > 0, "RANK", "a scalar result");
   int unknown = 0;
   for (const int64_t d : node.out(0).dims()) unknown += d < 0;
-  node.require(unknown <= 1, "SHAPE", "its shape is known only when it runs", "result 0");
+  node.require(unknown <= 1, "SHAPE", "unknown shape", "result 0");
 }
 
 void Define(const NetworkNode& node, Subgraph& graph) {

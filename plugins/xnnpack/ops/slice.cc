@@ -6,7 +6,7 @@
 namespace fusebox::xnnpack {
 namespace {
 
-// A size of 0: the whole dim, which may be unknown.
+// A size of 0 is the whole dim, which may be unknown.
 struct Box {
   Dims offsets, sizes;
 };
@@ -25,8 +25,8 @@ void RequireOperand(const NetworkNode& node, uint32_t operand) {
 
 void Restrict(const NetworkNode& node, Box& box, Tensor t, size_t dim, int64_t begin, int64_t end) {
   const int64_t size = t.dim(static_cast<int>(dim));
-  node.require(size > 0, "SHAPE", "it cuts a dim that is known only when it runs");
-  node.require(begin >= 0 && end > begin && end <= size, "SHAPE", "a slice that is empty or outside");
+  node.require(size > 0, "SHAPE", "slices an unknown dim");
+  node.require(begin >= 0 && end > begin && end <= size, "SHAPE", "the slice is empty or out of range");
   box.offsets[dim] = static_cast<size_t>(begin);
   box.sizes[dim] = static_cast<size_t>(end - begin);
 }
@@ -36,7 +36,7 @@ void DefineBox(Subgraph& graph, const Box& box, uint32_t in, uint32_t out) {
                                       in, out, 0));
 }
 
-// A box whose result has dims of size one taken out.
+// A box whose result drops dims of size one.
 void DefineDropped(const NetworkNode& node, Subgraph& graph, const Box& box, uint32_t operand,
                    uint32_t result) {
   const Tensor in = node.in(operand);
@@ -53,7 +53,7 @@ Box SliceBox(const NetworkNode& node) {
   const Tensor t = node.in(0);
   const auto begin = Integers(node, 1, "begin"), size = Integers(node, 2, "size");
   const auto rank = static_cast<size_t>(t.rank());
-  node.require(begin.size() == rank && size.size() == rank, "SHAPE", "begin or size do not fit the rank");
+  node.require(begin.size() == rank && size.size() == rank, "SHAPE", "begin or size do not match the rank");
   Box box = Whole(t);
   for (size_t i = 0; i < rank; ++i) {
     const int64_t dim = t.dim(static_cast<int>(i));
@@ -83,7 +83,7 @@ Box StridedBox(const NetworkNode& node) {
     const int64_t dim = t.dim(static_cast<int>(i)), bit = int64_t{1} << i;
     const bool from_start = begin_mask & bit;
     if ((from_start || begin[i] == 0) && (end_mask & bit) && !(shrink & bit)) continue;
-    node.require(dim > 0, "SHAPE", "it cuts a dim that is known only when it runs");
+    node.require(dim > 0, "SHAPE", "slices an unknown dim");
     const int64_t first =
         from_start ? 0 : std::clamp(begin[i] < 0 ? begin[i] + dim : begin[i], int64_t{0}, dim);
     int64_t last = end_mask & bit ? dim : std::clamp(end[i] < 0 ? end[i] + dim : end[i], int64_t{0}, dim);
@@ -104,7 +104,7 @@ void SupportsStrided(const NetworkNode& node) {
   const size_t count = Integers(node, 1, "begin").size();
   node.require(count <= static_cast<size_t>(node.in(0).rank()) && Integers(node, 2, "end").size() == count &&
                    Integers(node, 3, "strides").size() == count,
-               "SHAPE", "begin, end and strides do not fit");
+               "SHAPE", "begin, end and strides do not match");
   StridedBox(node);
   if (node.attrs().i64("shrink_axis_mask", 0) != 0) {
     RequireStatic(node.out(0), "result 0");
@@ -118,7 +118,7 @@ void DefineStrided(const NetworkNode& node, Subgraph& graph) {
   DefineBox(graph, box, graph.In(node, 0), graph.Out(node));
 }
 
-// The boxes along one axis, one per result, by the sizes of the results.
+// The boxes along one axis, one per result, from the result sizes.
 std::vector<Box> SplitBoxes(const NetworkNode& node, uint32_t operand, size_t axis) {
   std::vector<Box> boxes;
   int64_t at = 0;

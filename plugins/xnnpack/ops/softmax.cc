@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SOFTMAX along the last dim. Of 8 bits in f32: XNNPACK has no other through subgraphs.
+// SOFTMAX along the last dim. 8-bit runs in f32: XNNPACK subgraphs have no 8-bit softmax.
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {

@@ -9,7 +9,7 @@ Dims Permutation(const NetworkNode& node) {
   const int rank = node.in(0).rank();
   const std::vector<int64_t> values = Integers(node, 1, "permutation");
   node.require(rank > 0 && static_cast<int>(values.size()) == rank, "SHAPE",
-               "a permutation that does not fit the rank", Operand(1));
+               "the permutation does not match the rank", Operand(1));
   Dims permutation;
   std::vector<bool> seen(values.size());
   for (const int64_t v : values) {

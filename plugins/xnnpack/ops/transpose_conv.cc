@@ -9,7 +9,7 @@ namespace {
 
 constexpr WeightOperands kOperands{.input = 2, .filter = 1, .bias = 3, .channel_axis = 0};
 
-// What XNNPACK takes off the full result of one dimension before and behind, and adds behind.
+// XNNPACK's cropping of the full result before and after one dimension, and the padding after it.
 struct Cut {
   uint32_t before = 0, behind = 0, adjustment = 0;
 };
@@ -17,16 +17,15 @@ struct Cut {
 Cut CutOf(const NetworkNode& node, int dim, const Window& window, int64_t filter) {
   const int64_t stride = dim == 1 ? window.stride_height : window.stride_width;
   const int64_t in = node.in(2).dim(dim), out = node.out(0).dim(dim);
-  node.require(in > 0 && out > 0, "SHAPE", "sizes of images are known only when it runs");
-  // XNNPACK works it off in as many parts as a step has pixels, and none may be empty.
-  node.require(out >= stride, "SHAPE", "the output is smaller than a step");
+  node.require(in > 0 && out > 0, "SHAPE", "unknown image size");
+  // XNNPACK splits it into one part per pixel of a step; no part may be empty.
+  node.require(out >= stride, "SHAPE", "the output is smaller than the stride");
   const int64_t full = (in - 1) * stride + filter;
-  // Only then are the kernels' paddings, which are those of a convolution of the output, what is cut off
-  // here.
+  // Only then do the kernels' paddings (of a convolution of the output) equal the cropping here.
   node.require(window.same ? in == (out + stride - 1) / stride : out >= full, "SHAPE",
-               "the input is not what a convolution would make of the output");
+               "the input size does not match a convolution of the output");
   if (out >= full) {
-    node.require(out - full < stride, "SHAPE", "the output is larger than the input makes it");
+    node.require(out - full < stride, "SHAPE", "the output is larger than the input allows");
     return {0, 0, static_cast<uint32_t>(out - full)};
   }
   const auto cut = static_cast<uint32_t>(full - out);
@@ -42,7 +41,7 @@ void Supports(const NetworkNode& node) {
   RequireRank(node.in(2), 4, Operand(2));
   RequireRank(node.out(0), 4, "result 0");
   Integers(node, 0, "output shape");
-  node.require(node.in(2).dim(3) == filter.dim(3), "SHAPE", "the input's channels are not the filter's");
+  node.require(node.in(2).dim(3) == filter.dim(3), "SHAPE", "input and filter differ in channels");
   if (const auto bias = node.constant(3))
     node.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(3));
   for (int dim = 1; dim <= 2; ++dim) CutOf(node, dim, ReadWindow(node), filter.dim(dim));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops of one operand. On 8 bits XNNPACK looks most of them up in a table of 256.
+// Elementwise ops of one operand. XNNPACK computes most 8-bit ones by a table of 256 entries.
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
@@ -20,11 +20,11 @@ void Supports(const NetworkNode& node) {
 
 void SupportsGelu(const NetworkNode& node) {
   Supports(node);
-  node.require(!node.attrs().b("approximate", false), "ATTR", "the approximation by tanh");
+  node.require(!node.attrs().b("approximate", false), "ATTR", "tanh approximation");
 }
 
-// For ops whose results XNNPACK looks up for 8 bits, but computes wrong for some finite floats: numbers come
-// before speed.
+// For ops that XNNPACK computes by table on 8 bits, but incorrectly for some finite floats: correctness takes
+// priority over speed.
 void SupportsBytes(const NetworkNode& node, const char* why_not_floats) {
   Supports(node);
   node.require(Quantized(node.in(0)), "RANGE", why_not_floats);
@@ -35,11 +35,12 @@ void SupportsLog(const NetworkNode& node) {
 }
 
 void SupportsRoot(const NetworkNode& node) {
-  SupportsBytes(node, "XNNPACK's root of a float is wrong for denormals and from 8.6e37 on");
+  SupportsBytes(node, "XNNPACK's square root of a float is wrong for denormals and from 8.6e37 on");
 }
 
 void SupportsInverseRoot(const NetworkNode& node) {
-  SupportsBytes(node, "XNNPACK's root of a float is wrong for 0, for denormals and from 8.6e37 on");
+  SupportsBytes(
+      node, "XNNPACK's reciprocal square root of a float is wrong for 0, for denormals and from 8.6e37 on");
 }
 
 void SupportsWhole(const NetworkNode& node) {
@@ -73,7 +74,7 @@ void DefineLeakyRelu(const NetworkNode& node, Subgraph& graph) {
   });
 }
 
-// XNNPACK's sigmoid of +-1e30, with which graphs mask, is NaN. Within 128 it is 0 or 1 long before the bound.
+// XNNPACK's sigmoid of +-1e30, a common mask value, is NaN. Within +-128 it saturates long before the bound.
 void DefineSigmoid(const NetworkNode& node, Subgraph& graph) {
   uint32_t in = graph.In(node, 0);
   if (!Quantized(node.in(0))) {
@@ -87,7 +88,7 @@ void DefineSigmoid(const NetworkNode& node, Subgraph& graph) {
   graph.Check(xnn_define_unary(graph.get(), xnn_unary_sigmoid, nullptr, in, graph.Out(node), 0));
 }
 
-// XNNPACK clamps values of one quantization only.
+// XNNPACK's clamp requires equal quantization of operand and result.
 void DefineClamp(const NetworkNode& node, Subgraph& graph, float min, float max) {
   xnn_unary_params params{};
   params.clamp.min = min;

@@ -33,15 +33,14 @@ void RequireSymmetric(const NetworkNode& node, Tensor filter) {
     throw Reject{"QUANT", "filter has a zero point that is not 0"};
 }
 
-// XNNPACK multiplies sums by input scale * filter scale / output scale, and takes multipliers in [2^-32,
-// 256). A sum of 32 bits times less than the least is less than half of a step: the least makes the same zero
-// of it.
+// XNNPACK multiplies sums by input scale * filter scale / output scale, and supports multipliers in [2^-32,
+// 256). A 32-bit sum times a smaller multiplier rounds to zero, and so does it times the least one.
 float LeastScale(Tensor input, Tensor filter, Tensor output) {
   const float to_output = AffineOf(input).scale / AffineOf(output).scale;
   const fbx_quant& q = *filter.quant();
   for (uint32_t i = 0; i < q.count; ++i)
     if (!(to_output * q.scales[i] < 256))
-      throw Reject{"QUANT", "a ratio of scales of " + std::to_string(to_output * q.scales[i])};
+      throw Reject{"QUANT", "a scale ratio of " + std::to_string(to_output * q.scales[i])};
   float least = std::max(0x1p-32f / to_output, std::numeric_limits<float>::min());
   while (AffineOf(input).scale * least / AffineOf(output).scale < 0x1p-32f)
     least = std::nextafter(least, 1.0f);
@@ -68,7 +67,7 @@ Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor 
   w.least_scale = LeastScale(input, filter, output);
   if (input.dtype() == FBX_U8) {
     const fbx_quant& q = *filter.quant();
-    if (q.count != 1) throw Reject{"QUANT", "a u8 filter quantized per channel"};
+    if (q.count != 1) throw Reject{"QUANT", "u8 filter quantized per channel"};
     if (q.zero_points[0] < 0 || q.zero_points[0] > 255) throw Reject{"QUANT", "filter's zero point"};
     w.datatype = xnn_datatype_quint8;
   } else {
@@ -80,12 +79,12 @@ Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor 
 
 Weights PlanNibbles(Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  if (filter.dim(-1) % 2 != 0) throw Reject{"SHAPE", "rows of an odd number of 4-bit weights"};
+  if (filter.dim(-1) % 2 != 0) throw Reject{"SHAPE", "odd number of 4-bit weights per row"};
   Weights w;
   w.dynamic = true;
-  // Measured: the kernels of 2024-11 give other numbers at every run.
+  // Measured: the kernels of 2024-11 return different numbers in every run.
   if (q.kind != FBX_QUANT_BLOCKWISE)
-    throw Reject{"QUANT", "XNNPACK computes 4-bit weights wrong that have a scale per channel"};
+    throw Reject{"QUANT", "XNNPACK computes incorrect results for 4-bit weights with a scale per channel"};
   const int64_t block = q.block_size, rows = filter.dim(0), columns = filter.dim(-1);
   if (block < XNN_MIN_BLOCKSIZE || block % XNN_MIN_BLOCKSIZE != 0)
     throw Reject{"QUANT", "blocks of " + std::to_string(block) + " weights"};
@@ -129,7 +128,7 @@ Weights PlanWeights(const NetworkNode& node, const WeightOperands& at) {
   if (!filter) throw Reject{"NONCONST", "filter is not constant", Operand(at.filter)};
   if (filter->rank() < 2) throw Reject{"RANK", "filter has rank " + std::to_string(filter->rank())};
   for (const int64_t d : filter->dims())
-    if (d <= 0) throw Reject{"SHAPE", "an empty filter", Operand(at.filter)};
+    if (d <= 0) throw Reject{"SHAPE", "the filter is empty", Operand(at.filter)};
   Weights w = Quantized(node.in(at.input)) ? PlanQuantized(node, at, *filter) : PlanFloat(node, at, *filter);
   w.filter = at.filter;
   if (node.constant(at.bias)) w.bias = at.bias;

@@ -241,9 +241,9 @@ TEST_F(CacheTable, TellsWhatEntriesDependOn) {
 TEST_F(CacheTable, AnswersWithoutACache) {
   Answer answer;
   EXPECT_EQ(table_->list(call_->abi(), AsAbi(path_), &answer.sink), FBX_NOT_APPLICABLE);
-  EXPECT_THAT(call_->TakeDiags().at(0).message, HasSubstr("there is no weight cache"));
+  EXPECT_THAT(call_->TakeDiags().at(0).message, HasSubstr("no weight cache here"));
   EXPECT_EQ(table_->clear(call_->abi(), AsAbi(testing::TempDir()), &answer.sink), FBX_NOT_APPLICABLE);
-  EXPECT_THAT(call_->TakeDiags().at(0).message, HasSubstr("is no weight cache"));
+  EXPECT_THAT(call_->TakeDiags().at(0).message, HasSubstr("is not a weight cache"));
 }
 
 TEST_F(CacheTable, PassesOverFunctionsThatNobodyWants) {
