@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# demo.sh BUILD: writes a SavedModel with a Keras LSTM, converts it with and without fusing, runs both files in the sample
-# host app and compares them. BUILD holds bin/write_models and an installed prefix (`./dev demo` makes both).
-# Exits 0 with the last line "demo: ok", or not 0 where nothing was fused or the two differ by more than 1e-5.
+# demo.sh BUILD: writes a SavedModel with a Keras LSTM, converts it with and without fusion, runs both files in the sample
+# host app and compares them. BUILD contains bin/write_models and an installed prefix (`./dev demo` creates both).
+# Exit code 0, last line "demo: ok": fused, and the files differ by at most 1e-5.
 set -eu
 [ $# -eq 1 ] || { echo "usage: demo.sh BUILD" >&2; exit 2; }
 build=$(cd "$1" && pwd)
@@ -20,13 +20,13 @@ mkdir -p "$work"
 fail() { echo "demo: $*" >&2; exit 1; }
 title() { printf '\n== %s\n' "$*"; }
 
-# quietly NAME COMMAND...: the output is shown when the command fails.
+# quietly NAME COMMAND...: prints the output only if the command fails.
 quietly() {
   log=$work/$1.log; shift
   "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "failed: $*"; }
 }
 
-# The host app is built as a third party builds it: against what is installed.
+# Builds the host app against the installed prefix, like a third party.
 title "host_app, built with the installed library"
 [ -f "$work/host_app/CMakeCache.txt" ] ||
   quietly configure cmake -G Ninja -S "$samples/host_app" -B "$work/host_app" -DCMAKE_PREFIX_PATH="$prefix"

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kOp = "my_custom_fused_op";
 
-// Turns the composite into the op, and hands its one attribute on.
+// Replaces the composite by the op, with its attribute.
 struct Rule {
   static constexpr std::string_view id = "acme.my_op.f32", implements = kOp;
 
@@ -24,8 +24,8 @@ struct Rule {
   }
 };
 
-// One instance per node and model. The plugin's own options (the user's fusebox.json) say what becomes of
-// denormal results.
+// One instance per node and model. The plugin's options (fusebox.json) select the handling of denormal
+// results.
 class Kernel {
  public:
   static constexpr std::string_view custom = kOp;

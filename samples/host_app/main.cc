@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that runs a .tflite file with plugins, and says who did what. It is written against the installed
-// library only.
+// Runs a .tflite file with plugins and reports what runs each node. Uses only the installed library.
 #include <host/graph/npy.h>
 #include <host/model.h>
 #include <host/session.h>
@@ -45,18 +44,18 @@ Result<Arguments> Parse(int argc, char** argv) {
         return fusebox::Invalid(flag + " " + value + ": expected a number, " + std::to_string(least) +
                                 " to 1000000");
     } else {
-      return fusebox::Invalid(flag + " " + value + ": not understood\n" + kUsage);
+      return fusebox::Invalid(flag + " " + value + ": unknown argument\n" + kUsage);
     }
   }
   out.config.plugins = std::move(plugins);
   return out;
 }
 
-// f32 in [-1, 1), anything else 0; unknown dimensions are 1.
+// Random f32 in [-1, 1), zeros for other types; unknown dimensions become 1.
 Result<Tensor> Random(fusebox::Type type, uint64_t seed) {
   for (int64_t& dim : type.shape.dims()) dim = dim < 0 ? 1 : dim;
   const auto bytes = fusebox::ByteSize(type);
-  if (!bytes) return fusebox::Unsupported("no values are made up for " + ToString(type));
+  if (!bytes) return fusebox::Unsupported("cannot generate values of type " + ToString(type));
   if (type.dtype != DType::kF32) return Tensor{type, fusebox::Buffer::Make(*bytes, [](auto) {})};
   const auto fill = [random = std::mt19937_64(seed)](std::span<std::byte> data) mutable {
     for (float& number : std::span(reinterpret_cast<float*>(data.data()), data.size() / sizeof(float)))
@@ -102,7 +101,7 @@ void PrintWhatRuns(const fusebox::Registry& registry, const fusebox::Model& mode
   for (const auto& row : model.placements()) Row("node", {row.node, row.op, row.who, row.why});
 }
 
-// Prints the first elements if the tensor's type is the one that E stands for.
+// Prints the first elements if the tensor's type is E.
 template <class E>
 void First(const Tensor& value, DType type, std::ostream& out) {
   const auto elements = value.data.As<E>();

@@ -35,7 +35,7 @@ class MemoryFile : public leveldb::WritableFile {
   std::string& out_;
 };
 
-// Lengths, their masked checksum, the strings; *crc is over all of it with each length as four bytes.
+// Lengths, their masked checksum, the strings; *crc covers everything, with each length as four bytes.
 std::string PackStrings(const std::vector<std::string>& strings, uint32_t* crc) {
   std::string packed;
   *crc = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a tensor bundle: PREFIX.index and PREFIX.data-XXXXX-of-XXXXX, as TensorFlow's own writer does.
+// Writes tensor bundles: PREFIX.index and PREFIX.data-XXXXX-of-XXXXX, like TensorFlow.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace fusebox::samples {
 
 class BundleWriter {
  public:
-  // shards: how many data files; tensors go to them in turn.
+  // shards: number of data files; tensors are distributed in turn.
   explicit BundleWriter(int shards = 1);
 
   void Add(const std::string& key, const TensorValue& value);
   // Stored in parts of rows_per_part rows along dimension 0.
   void AddPartitioned(const std::string& key, const TensorValue& value, int64_t rows_per_part);
-  // Any record, true or not; for tests.
+  // Any record, also an invalid one; for tests.
   void AddRecord(const std::string& key, const tf::BundleEntry& entry) { entries_[key] = entry; }
   tf::BundleEntry& entry(const std::string& key) { return entries_[key]; }
   tf::BundleHeader& header() { return header_; }

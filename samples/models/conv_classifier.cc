@@ -16,7 +16,7 @@ class Classifier {
                  {Attr("strides", std::vector<int64_t>{1, 1, 1, 1}), Attr("padding", "SAME")});
   }
 
-  // Batch normalization as Keras 3 writes it, from its statistics.
+  // Batch normalization as exported by Keras 3, from its statistics.
   Ref Normalize(const Ref& x, const std::string& name) {
     f_.SetScope(name);
     const Shape channels = {x.shape.dims().back()};

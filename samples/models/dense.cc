@@ -29,7 +29,7 @@ Status WriteDenseAs(SavedModelBuilder::Exporter exporter, const std::string& dir
   Layer second = AddLayer(model, random, 1, 16, 12);
   Layer third = AddLayer(model, random, 2, 12, 4);
 
-  // Two signatures of their own functions, which share the variables.
+  // Two signatures with their own functions and shared variables.
   for (bool logits : {false, true}) {
     FunctionBuilder& f = model.AddFunction("__inference__wrapped_model");
     Ref x = f.Arg("x", tf::DT_FLOAT, {-1, 8});

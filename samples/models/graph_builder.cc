@@ -11,7 +11,7 @@
 namespace fusebox::samples {
 namespace {
 
-// The name of a result or a captured argument, which may hold no capitals or slashes.
+// The name of a result or captured argument: no capitals or slashes.
 std::string ArgumentName(std::string name) {
   for (char& c : name)
     c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::tolower(c)) : '_';
@@ -32,7 +32,7 @@ std::vector<Shape> ShapesOf(const std::vector<Ref>& values) {
 
 void Put(tf::NodeDef& node, const Attr& attr) { (*node.mutable_attr())[attr.key] = attr.proto; }
 
-// Sets the attributes that an argument's values decide, unless the caller gave them.
+// Sets attributes that follow from an argument's values, unless already set.
 void InferAttrs(const tf::OpDef::Arg& arg, std::span<const Ref> values, tf::NodeDef& node) {
   if (!arg.type_attr().empty() && !values.empty() && !node.attr().contains(arg.type_attr())) {
     Put(node, Attr(arg.type_attr(), values[0].dtype));
@@ -43,7 +43,7 @@ void InferAttrs(const tf::OpDef::Arg& arg, std::span<const Ref> values, tf::Node
   }
 }
 
-// How many of the remaining inputs an argument takes: all, if it is a list, but for those that come after it.
+// Number of remaining inputs for an argument: for a list all, except those of later arguments.
 size_t TakenBy(const tf::OpDef& op, int argument, size_t remaining) {
   const tf::OpDef::Arg& arg = op.input_arg(argument);
   if (arg.number_attr().empty() && arg.type_list_attr().empty()) return 1;
@@ -183,7 +183,7 @@ std::vector<Ref> GraphBuilder::Call(const FunctionBuilder& callee, const std::ve
       Attr("f", callee.name(), {}), Attr("Tout", TypesOf(callee.results())),
       Attr("_collective_manager_ids", std::vector<int64_t>{}),
       Attr("_read_only_resource_inputs", callee.writes() ? std::vector<int64_t>{} : resources)};
-  std::string before = is_main_ ? "" : last_write_;  // signatures do not wait for each other
+  std::string before = is_main_ ? "" : last_write_;  // signatures do not depend on each other
   std::vector<Ref> results = Ops(callee.is_stateful() ? "StatefulPartitionedCall" : "PartitionedCall", inputs,
                                  ShapesOf(callee.results()), attrs);
   if (!callee.is_stateful()) return results;

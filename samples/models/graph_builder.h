@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds TensorFlow graphs node by node, in the form in which TensorFlow 2 saves them.
+// Builds TensorFlow graphs node by node, in the form that TensorFlow 2 saves.
 //
-// An op's arguments come from op_table.h, so that types and edge names ("split:output:2") are right by
-// construction. A mistake of the caller (an unknown op, a wrong number of inputs) is a bug and aborts. One
-// thread.
+// Op arguments come from op_table.h, so types and edge names ("split:output:2") are correct by construction.
+// Caller errors (an unknown op, a wrong number of inputs) are bugs and abort. One thread.
 //
 //   FunctionBuilder& f = model.AddFunction("__inference_dense");
 //   Ref x = f.Arg("x", tf::DT_FLOAT, {-1, 4});
@@ -28,14 +27,14 @@ namespace fusebox::samples {
 class FunctionBuilder;
 class SavedModelBuilder;
 
-// One value of a graph. An unranked shape is one that nobody states.
+// One value of a graph. Its shape may be unranked.
 struct Ref {
-  std::string edge;  // as a node's input names it
+  std::string edge;  // as in a node's input
   tf::DataType dtype = tf::DT_INVALID;
   Shape shape;
 };
 
-// A variable of the model; its index in the order of AddVariable.
+// A variable of the model, by index in the order of AddVariable.
 struct VariableRef {
   int index = -1;
 };
@@ -54,7 +53,7 @@ struct Attr {
   Attr(std::string key, const std::vector<int64_t>& value);
   Attr(std::string key, const std::vector<tf::DataType>& value);
   Attr(std::string key, const std::vector<Shape>& value);
-  // A name with attributes of its own, or a reference to a function.
+  // A name with attributes, or a reference to a function.
   Attr(std::string key, const std::string& name, const std::vector<Attr>& attrs);
 
   std::string key;
@@ -64,9 +63,9 @@ struct Attr {
 // Nodes of one graph: the main graph, or a function's body.
 class GraphBuilder {
  public:
-  // A node with one result. shapes feed "_output_shapes"; Shape{} leaves it out. Type attributes are filled
-  // in from the inputs; others that the op needs (a Cast's DstT, a Split's num_split) are given. The name is
-  // scope + op, made unique.
+  // A node with one result. shapes set "_output_shapes"; Shape{} omits it. Type attributes are inferred from
+  // the inputs; other required attributes (a Cast's DstT, a Split's num_split) are passed. The name is scope
+  // + op, made unique.
   Ref Op(std::string_view op, const std::vector<Ref>& inputs, const Shape& shape,
          const std::vector<Attr>& attrs = {});
   // A node with any number of results.
@@ -74,24 +73,24 @@ class GraphBuilder {
                        const std::vector<Attr>& attrs = {});
   Ref Const(const TensorValue& value, std::string_view name = "Const");
 
-  // The value of a variable: its handle is captured and read, again at each call.
+  // The value of a variable: captures its handle and reads it, at each call.
   Ref Read(VariableRef variable);
-  // The handle itself, for a loop that takes it among its variables and reads it inside.
+  // The handle itself, for a loop that reads it inside.
   Ref Capture(VariableRef variable) { return Handle(variable); }
   // An op that changes a variable: AssignVariableOp, AssignAddVariableOp, AssignSubVariableOp. Later reads
-  // see it.
+  // return the new value.
   void Assign(std::string_view op, VariableRef variable, const Ref& value);
 
-  // A call, with the callee's captures passed along. The callee has returned.
+  // A call; adds the callee's captures. The callee must be complete.
   std::vector<Ref> Call(const FunctionBuilder& callee, const std::vector<Ref>& arguments);
-  // While (StatelessWhile unless stateful): results are shaped as the inputs.
+  // While, or StatelessWhile unless stateful. Results have the shapes of the inputs.
   std::vector<Ref> While(const FunctionBuilder& cond, const FunctionBuilder& body,
                          const std::vector<Ref>& inputs, bool stateful = false);
   std::vector<Ref> If(const Ref& condition, const FunctionBuilder& then_branch,
                       const FunctionBuilder& else_branch, const std::vector<Ref>& arguments,
                       const std::vector<Shape>& shapes);
 
-  // Prefix of the names of nodes made from here on: "sequential/lstm".
+  // Prefix for names of later nodes: "sequential/lstm".
   void SetScope(std::string scope) { scope_ = std::move(scope); }
 
  protected:
@@ -107,8 +106,8 @@ class GraphBuilder {
   std::string scope_;
   std::vector<tf::NodeDef> nodes_;
   std::unordered_set<std::string> names_;
-  std::vector<std::string> effects_;  // nodes that a call must run even if nobody uses their results
-  std::string last_write_;            // reads and writes keep their order by control edges
+  std::vector<std::string> effects_;  // nodes that a call must run even if their results are unused
+  std::string last_write_;            // control edges keep reads and writes in order
 };
 
 class FunctionBuilder : public GraphBuilder {
@@ -116,19 +115,19 @@ class FunctionBuilder : public GraphBuilder {
   const std::string& name() const { return name_; }
   const std::vector<Ref>& args() const { return args_; }
   const std::vector<Ref>& results() const { return results_; }
-  // Variables it uses, itself or through its callees: one trailing argument each.
+  // Variables used directly or by callees: one trailing argument each.
   const std::vector<VariableRef>& captures() const { return captures_; }
   bool is_stateful() const { return !captures_.empty(); }
-  // True when it, or a callee, changes a variable.
+  // True if it, or a callee, changes a variable.
   bool writes() const { return !last_write_.empty(); }
 
   Ref Arg(const std::string& name, tf::DataType dtype, const Shape& shape);
   FunctionBuilder& SetAttr(const Attr& attr);
 
-  // Ends the function: each value passes through an Identity, and becomes a result "identity", "identity_1",
+  // Ends the function: each value passes through an Identity and becomes a result "identity", "identity_1",
   // ...
   void Return(const std::vector<Ref>& values);
-  // Ends the body of a loop: carried values as in Return, then arguments that are handed on unchanged.
+  // Ends a loop body: carried values as in Return, then the unchanged arguments.
   void ReturnLoop(const std::vector<Ref>& carried, const std::vector<Ref>& invariant);
 
   tf::FunctionDef ToProto() const;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kSteps = 6, kWidth = 8, kHeads = 2, kHeadSize = 4;
 
-// Keras' EinsumDense with a bias, as each projection of a MultiHeadAttention is one.
+// Keras EinsumDense with bias: the projections of a MultiHeadAttention.
 class Projections {
  public:
   Projections(SavedModelBuilder& model, FunctionBuilder& f, uint64_t seed)

@@ -61,7 +61,7 @@ Ref Keras3Cell::Columns(GraphBuilder& g, const Ref& value, int64_t from, int64_t
       {value.shape[0], count}, {Attr("begin_mask", 1), Attr("end_mask", 1)});
 }
 
-// value @ matrix + bias, per gate: all at once and then split, or by a piece of the matrix each.
+// value @ matrix + bias, per gate: one product that is split, or one product per part of the matrix.
 std::vector<Ref> Keras3Cell::Products(GraphBuilder& g, const Ref& value, const Ref& matrix, const Ref* bias,
                                       int64_t count) const {
   std::vector<Ref> out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a recurrent layer as Keras 3 traces it.
+// One step of a recurrent layer, as traced by Keras 3.
 #pragma once
 
 #include <vector>

@@ -8,7 +8,7 @@ namespace {
 
 using Twist = Keras3RnnOptions::Twist;
 
-// sequence[index] of a tensor [steps, ...], or one number of a shape.
+// sequence[index] of a tensor [steps, ...], or one element of a shape.
 Ref StepAt(GraphBuilder& g, const Ref& value, int index, const Shape& shape) {
   return g.Op(
       "StridedSlice",
@@ -108,7 +108,7 @@ class Keras3Layer {
     }
     Ref all = f.Op("Reshape", {f.Read(variables_[2]), f.Const(Ints({-1}), "Reshape/shape")},
                    {(gates == 3 ? 6 : 4) * u});
-    if (gates == 4)  // the biases of the input's products are zeros
+    if (gates == 4)  // the biases of the input products are zeros
       all = f.Op("ConcatV2", {f.Const(Zeros({4 * u}), "zeros"), all, f.Const(Int(0), "axis")}, {8 * u},
                  {Attr("N", 2)});
     biases =
@@ -158,7 +158,7 @@ class Keras3Layer {
                 {Attr("element_dtype", steps.dtype)});
   }
 
-  // Features that are all nought say that a step is padding.
+  // A step with only zero features is padding.
   Ref MaskOf(FunctionBuilder& f, const Ref& x) const {
     const Ref sum = f.Op("Sum", {f.Op("Mul", {x, x}, x.shape), f.Const(Ints({2}), "axis")},
                          {o_.batch, o_.steps, 1}, {Attr("keep_dims", true)});
@@ -285,7 +285,8 @@ class Keras3Layer {
 }  // namespace
 
 Status WriteKeras3Rnn(const std::string& dir, uint64_t seed, const Keras3RnnOptions& options) {
-  if (options.unroll && options.steps < 1) return Invalid("an unrolled layer has a known number of steps");
+  if (options.unroll && options.steps < 1)
+    return Invalid("an unrolled layer requires a known number of steps");
   Random random(seed);
   SavedModelBuilder model(SavedModelBuilder::Exporter::kKeras3);
   Keras3Layer layer(model, random, options);

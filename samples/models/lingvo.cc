@@ -15,7 +15,7 @@ std::string NameOf(const LingvoOptions& o) {
   return name;
 }
 
-// The gates in the order of their columns: g is the cell's own.
+// The gates in column order; g is the cell input.
 std::string GateOrder(const LingvoOptions& o) { return o.coupled ? "gfo" : "gifo"; }
 
 class CellFunction {
@@ -105,7 +105,7 @@ class CellFunction {
     return gates;
   }
 
-  // The products of one gate, whose columns begin at `column`: the input's and the output's apart.
+  // The two products of one gate, whose columns begin at `column`: of input and output.
   Ref Products(const Ref& x, const Ref& m, int32_t column) {
     const int32_t outputs = static_cast<int32_t>(outputs_);
     const Ref of_x = Part(weight_, {0, column}, {o_.inputs, o_.cells});
@@ -134,7 +134,7 @@ class CellFunction {
 }  // namespace
 
 Status WriteLingvo(const std::string& dir, uint64_t seed, const LingvoOptions& o) {
-  if (o.projection_clip != 0 && !o.outputs) return Invalid("there is no projection to clip");
+  if (o.projection_clip != 0 && !o.outputs) return Invalid("projection_clip requires a projection");
   Random random(seed);
   SavedModelBuilder model;
   const int64_t outputs = o.outputs ? o.outputs : o.cells;

@@ -13,7 +13,7 @@ std::string Uuid(Random& random) {
   return uuid;
 }
 
-// Values are drawn in one order, so that the same seed gives the same weights whatever the steps and states.
+// Values are drawn in a fixed order, so that a seed gives equal weights for all steps and states.
 struct LstmVariables {
   VariableRef kernel, recurrent, bias, dense_kernel, dense_bias, state_h, state_c;
 };
@@ -81,8 +81,8 @@ Ref InitialState(FunctionBuilder& f, const Ref& x, VariableRef kernel, const cha
 
 Status CheckOptions(const LstmOptions& o) {
   if (o.initial_state == LstmOptions::State::kConstant && o.batch < 1)
-    return Invalid("a constant state needs a batch");
-  if (o.last_step_only && o.return_sequences) return Invalid("the last step only is no sequence");
+    return Invalid("a constant state requires a batch");
+  if (o.last_step_only && o.return_sequences) return Invalid("last_step_only excludes return_sequences");
   return {};
 }
 

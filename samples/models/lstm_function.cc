@@ -6,7 +6,7 @@
 namespace fusebox::samples {
 namespace {
 
-// What a step reads besides its input and state: kernel, recurrent kernel and bias, or four of each.
+// Weights of a step: kernel, recurrent kernel and bias, or four of each.
 using Weights = std::vector<Ref>;
 
 class LstmCell {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function that a Keras LSTM layer calls, tagged with api_implements, with its loop.
+// The function of a Keras LSTM layer, tagged with api_implements, with its loop.
 #pragma once
 
 #include <string>

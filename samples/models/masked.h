@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers behind a Masking layer, as Keras 2 writes them.
+// Recurrent layers after a Masking layer, as in Keras 2.
 #pragma once
 
 #include "samples/models/models.h"
 
 namespace fusebox::samples {
 
-// Whether steps whose features are all nought are left out, and what is given for them: what the step before
-// gave, or zeros.
+// Whether steps with only zero features are skipped, and their output: that of the previous step, or zeros.
 enum class Masks { kNone, kHold, kZeros };
 
 // WriteRecurrent with the mask as the last argument of the layer's function.

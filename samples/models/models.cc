@@ -8,7 +8,7 @@
 namespace fusebox::samples {
 namespace {
 
-// WriteLstm and the like with fixed options, as a plain function.
+// Binds WriteLstm and similar functions to fixed options, as a plain function.
 template <auto kWrite, auto kOptions>
 Status WriteAs(const std::string& dir, uint64_t seed) {
   return kWrite(dir, seed, kOptions);
@@ -31,9 +31,10 @@ template <Lingvo kOptions>
 constexpr auto kWriteLingvo = WriteAs<&WriteLingvo, kOptions>;
 
 constexpr SampleModel kModels[] = {
-    {"dense", "three Dense layers with Relu and Softmax, batch dynamic; a second signature gives the logits",
+    {"dense",
+     "three Dense layers with Relu and Softmax, batch dynamic; a second signature returns the logits",
      WriteDense},
-    {"keras3_dense", "the same as Keras 3 exports it: each variable is saved twice", WriteKeras3Dense},
+    {"keras3_dense", "the same as exported by Keras 3: each variable is saved twice", WriteKeras3Dense},
     {"keras3_attention", "MultiHeadAttention of Keras 3 with a residual Add", WriteKeras3Attention},
     {"keras_lstm", "Keras LSTM and Dense, batch dynamic", kWriteLstm<Lstm{}>},
     {"lstm_time_major", "LSTM on [steps, batch, inputs], all steps returned",
@@ -42,7 +43,7 @@ constexpr SampleModel kModels[] = {
      kWriteLstm<Lstm{.go_backwards = true, .return_sequences = true}>},
     {"lstm_sequences", "LSTM that returns all steps, any number of them",
      kWriteLstm<Lstm{.steps = -1, .return_sequences = true}>},
-    {"lstm_last_step", "LSTM of newer Keras, whose loop keeps one step only",
+    {"lstm_last_step", "LSTM of newer Keras; its loop keeps only one step",
      kWriteLstm<Lstm{.last_step_only = true}>},
     {"lstm_states", "LSTM of one step whose states are inputs and outputs",
      kWriteLstm<Lstm{.batch = 1, .steps = 1, .initial_state = Lstm::State::kInput}>},
@@ -52,11 +53,11 @@ constexpr SampleModel kModels[] = {
      kWriteLstm<Lstm{.return_state = true, .initial_state = Lstm::State::kComputed}>},
     {"lstm_four_gates", "another library's LSTM behind the same interface: one matrix product per gate",
      kWriteLstm<Lstm{.body = Lstm::Body::kFourGates}>},
-    {"indy_lstm", "IndyLSTM: each unit knows its own state only",
+    {"indy_lstm", "IndyLSTM: each unit depends only on its own state",
      kWriteLstm<Lstm{.return_sequences = true, .independent = true}>},
     {"lstm_swapped_gates", "the same interface with a wrong body: input and forget gate swapped",
      kWriteLstm<Lstm{.body = Lstm::Body::kSwappedGates}>},
-    {"keras3_lstm", "LSTM of Keras 3: a loop that says nothing of what it is", kWriteKeras3<Keras3{}>},
+    {"keras3_lstm", "LSTM of Keras 3: a loop without annotation", kWriteKeras3<Keras3{}>},
     {"keras3_gru", "GRU of Keras 3, all steps returned",
      kWriteKeras3<Keras3{.layer = Keras3::Layer::kGru, .return_sequences = true}>},
     {"keras3_simple_rnn", "SimpleRNN of Keras 3, from the last step to the first",
@@ -104,7 +105,7 @@ constexpr SampleModel kModels[] = {
     {"detection_post_process", "TFLite_Detection_PostProcess with a real body", WriteDetectionPostProcess},
     {"dense_image_warp", "addons:DenseImageWarp with a real body", WriteDenseImageWarp},
     {"max_unpooling", "addons:MaxUnpooling2D with a real body", WriteMaxUnpooling},
-    {"counter", "a variable that the model itself changes; a second signature reads it", WriteCounter},
+    {"counter", "a variable that the model changes; a second signature reads it", WriteCounter},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sample SavedModels: made from seeded weights by code that can be read, for the demo and for tests.
+// Writers of sample SavedModels with seeded weights, for the demo and tests.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fusebox::samples {
 
-// What a sample is made by: writes a SavedModel to dir, the same bytes for the same seed.
+// One sample: writes a SavedModel to dir; equal seeds give equal bytes.
 struct SampleModel {
   std::string_view name;
   std::string_view description;
@@ -23,14 +23,14 @@ const SampleModel* FindSampleModel(std::string_view name);
 
 // x [?,8] -> MatMul, BiasAdd, Relu twice, MatMul, BiasAdd, Softmax -> "probabilities" [?,4].
 Status WriteDense(const std::string& dir, uint64_t seed);
-// The same as `model.export()` of Keras 3 saves it.
+// The same as saved by `model.export()` of Keras 3.
 Status WriteKeras3Dense(const std::string& dir, uint64_t seed);
 
 // x [?,steps,8] -> MultiHeadAttention of Keras 3 on itself (2 heads of 4), residual Add -> "output"
 // [?,steps,8].
 Status WriteKeras3Attention(const std::string& dir, uint64_t seed);
 
-// x [?,units] -> MatMul, BiasAdd, Relu, `layers` times -> "output" [?,units]: a model as large as one likes.
+// x [?,units] -> MatMul, BiasAdd, Relu, `layers` times -> "output" [?,units]: a model of any size.
 Status WriteDenseStack(const std::string& dir, uint64_t seed, int layers, int64_t units);
 
 // A Keras LSTM layer: signature "serving_default" (x [batch, steps, inputs], or [steps, batch, inputs] when
@@ -43,8 +43,8 @@ struct LstmOptions {
   bool time_major = false;
   bool go_backwards = false;
   bool return_sequences = false;  // "output" is [batch, steps, units], else [batch, units]
-  bool last_step_only = false;  // the form of newer Keras: the function's second result is [batch, 1, units]
-  bool return_state = false;    // "state_h" and "state_c" are outputs too
+  bool last_step_only = false;    // form of newer Keras: the function's second result is [batch, 1, units]
+  bool return_state = false;      // "state_h" and "state_c" are outputs too
   enum class State {
     kZeros,
     kConstant,
@@ -53,14 +53,14 @@ struct LstmOptions {
   } initial_state = State::kZeros;  // kInput: h and c are inputs
   enum class Body { kKeras, kFourGates, kSwappedGates } body = Body::kKeras;
   bool dense_head = true;     // a Dense layer of one unit on the output; not with kInput
-  bool unknown_rank = false;  // the function's argument does not say its rank
+  bool unknown_rank = false;  // the function's argument has no rank
   bool independent = false;   // IndyLSTM: recurrent_kernel is [1,4u] and multiplies each unit's own state
 };
 Status WriteLstm(const std::string& dir, uint64_t seed, const LstmOptions& options);
 
-// x [batch, steps, inputs] -> one recurrent layer as Keras 3 exports it: a loop over tensor lists in the
-// endpoint "serve" (and "serving_default"), with no attribute that names it, its weights captured by the
-// loop's body -> "output", and with return_state "state_h" (and "state_c").
+// x [batch, steps, inputs] -> one recurrent layer as exported by Keras 3: a loop over tensor lists in the
+// endpoint "serve" (and "serving_default"), without identifying attribute; the loop's body captures the
+// weights -> "output", and with return_state "state_h" (and "state_c").
 struct Keras3RnnOptions {
   enum class Layer { kLstm, kGru, kSimpleRnn } layer = Layer::kLstm;
   bool reset_after = true;                           // of a GRU
@@ -71,42 +71,41 @@ struct Keras3RnnOptions {
   enum class Gates { kSigmoid, kHardSigmoid, kHardSigmoidOfKeras3 } gates = Gates::kSigmoid;
   bool unroll = false;  // one copy of the cell per step, no loop
   bool use_bias = true;
-  // one CudnnRNNV3 with packed parameters, as a machine with a GPU exports it; LSTM and GRU
+  // one CudnnRNNV3 with packed parameters, as exported on a machine with a GPU; LSTM and GRU
   bool cudnn = false;
-  bool mask = false;  // steps whose features are all nought are skipped
+  bool mask = false;  // steps with only zero features are skipped
   enum class Twist {
     kNone,
-    kClip,          // the state is clipped: no layer of Keras does that
+    kClip,          // the state is clipped: not a Keras layer
     kWriteAt,       // the output list is written from its end
     kListLength,    // the output list is longer than there are steps
     kLastOf,        // the loop ends one step early
     kReadAt,        // the input is read by a counter that starts at 1 and wraps
-    kCondition,     // the loop ends when the state says so
+    kCondition,     // the loop condition depends on the state
     kCounterOut,    // the counter is an output
     kSharedSteps,   // unrolled: two steps read the same input
-    kOtherWeights,  // unrolled: the last step has weights of its own
+    kOtherWeights,  // unrolled: the last step has its own weights
     kLengths,       // cudnn: sequences shorter than the tensor
     kDirection,     // cudnn: bidirectional
   } twist = Twist::kNone;
 };
 Status WriteKeras3Rnn(const std::string& dir, uint64_t seed, const Keras3RnnOptions& options);
 
-// A Keras recurrent layer alone, or a Bidirectional one: "serving_default" (x as WriteLstm's) -> "output", or
-// "forward" and "backward" where they are separate; with the states "state_h" ("forward_state_h", ...) where
-// they are returned.
+// A Keras recurrent layer alone, or a Bidirectional one: "serving_default" (x as in WriteLstm) -> "output",
+// or "forward" and "backward" if they are separate; and returned states "state_h" ("forward_state_h", ...).
 struct RecurrentOptions {
   enum class Cell { kLstm, kGru, kGruResetBefore, kSimpleRnn } cell = Cell::kGru;
   int batch = -1, steps = 5, inputs = 3, units = 8;  // -1: dynamic
   bool time_major = false;
   bool go_backwards = false;
   bool return_sequences = false;
-  bool last_step_only = false;  // as in LstmOptions; a sequence that is returned is one step long
+  bool last_step_only = false;  // as in LstmOptions; a returned sequence has one step
   bool return_state = false;
   bool input_state = false;  // the initial states are inputs
   bool stateful = false;     // the states are variables, read and written
-  bool zero_states = true;   // their initial values; else random ones
+  bool zero_states = true;   // initial values; else random
   bool bias = true;          // else a constant of zeros
-  bool other_body = false;   // another library's layer behind the same interface
+  bool other_body = false;   // a layer of another library with the same interface
   enum class Activation { kTanh, kRelu, kRelu6, kLinear } activation = Activation::kTanh;  // not LSTM
   enum class Merge {
     kNone,
@@ -132,17 +131,17 @@ struct LingvoOptions {
   bool states = false;          // m0 and c0 are arguments, c1 is a result; else the cell starts from zeros
   float cell_clip = 0;          // 0: none
   float projection_clip = 0;    // 0: none
-  bool clip_attribute = false;  // the annotation says the bounds of the clips too
-  // kPerGate: one matrix product per gate, another library's way. kSwappedGates: a wrong body.
+  bool clip_attribute = false;  // the annotation contains the clip bounds too
+  // kPerGate: one matrix product per gate, as in another library. kSwappedGates: a wrong body.
   enum class Body { kLingvo, kPerGate, kSwappedGates } body = Body::kLingvo;
-  bool bare_name = false;  // without "lingvo." before it
+  bool bare_name = false;  // without the prefix "lingvo."
 };
 Status WriteLingvo(const std::string& dir, uint64_t seed, const LingvoOptions& options);
 
-// The model of TensorFlow's guide to fusing: image [1,28,28,3] -> two Conv2D (one filter, 3x3) ->
+// The model of TensorFlow's guide to operation fusion: image [1,28,28,3] -> two Conv2D (one filter, 3x3) ->
 // my_custom_fused_op (2 in, 2 out; tfl_fusable_op, example_option 10) -> "output_0", "output_1".
 struct CustomFusedOptions {
-  // (example_option * (a + b), a * b), as hello_plugin computes it; else constants: a placeholder
+  // (example_option * (a + b), a * b), as in hello_plugin; else constants: a placeholder
   bool real_body = false;
   int64_t example_option = 10;
 };
@@ -155,11 +154,11 @@ struct ConvReluOptions {
 };
 Status WriteConvRelu(const std::string& dir, uint64_t seed, const ConvReluOptions& options);
 
-// image [?,16,16,3] -> Conv2D, DepthwiseConv2D and Conv2D, each with batch normalization written out and Relu
+// image [?,16,16,3] -> Conv2D, DepthwiseConv2D and Conv2D, each with decomposed batch normalization and Relu
 // or Relu6, MaxPool, Dense, Softmax -> "probabilities" [?,10].
 Status WriteConvClassifier(const std::string& dir, uint64_t seed);
 
-// "serving_default": increment (f32 scalar) is added to a variable that starts at 0 -> "count", its new
+// "serving_default": adds increment (f32 scalar) to a variable with initial value 0 -> "count", its new
 // value. "peek": no change -> "count". Another, read-only variable scales "scaled" = count * scale.
 Status WriteCounter(const std::string& dir, uint64_t seed);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Definitions of the TensorFlow ops that sample models use.
+// Definitions of the TensorFlow ops in sample models.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace fusebox::samples {
 
-// Aborts for an op that has no row: add one to op_table.cc, or call DefineOp.
+// Aborts for an unknown op: add it to op_table.cc, or call DefineOp.
 const tf::OpDef& OpDefOf(std::string_view op);
 
-// Adds an op: "Split(split_dim: int32, value: T) -> (output: num_split * T)". A type is a name of a type, an
-// attribute (T), a number of one (N * T), or a list attribute ([Tin]). A line that ends in "!" has side
-// effects. Not thread-safe.
+// Adds an op: "Split(split_dim: int32, value: T) -> (output: num_split * T)". A type is a type name, an
+// attribute (T), a number of one (N * T), or a list attribute ([Tin]). A trailing "!" marks side effects. Not
+// thread-safe.
 const tf::OpDef& DefineOp(std::string_view line);
 
 }  // namespace fusebox::samples

@@ -11,11 +11,11 @@ using Merge = RecurrentOptions::Merge;
 
 // One direction of the layer, with its variables.
 struct Direction {
-  std::string name;  // prefix of the names of its states: "", "forward_", "backward_"
+  std::string name;  // prefix of its state names: "", "forward_", "backward_"
   LayerShape shape;
   VariableRef kernel, recurrent, bias;
   std::vector<VariableRef> states;    // of a stateful layer
-  std::vector<Ref> initial, results;  // results as the function gives them
+  std::vector<Ref> initial, results;  // results of the function
 };
 
 class RecurrentModel {
@@ -129,7 +129,7 @@ class RecurrentModel {
     return f.Op("Fill", {dims, f.Const(Float(0), "zeros/Const")}, shape.state());
   }
 
-  // Of a Masking layer.
+  // The mask of a Masking layer.
   static Ref MaskOf(FunctionBuilder& f, const Ref& x) {
     const Shape shape = x.shape, steps = {shape[0], shape[1], 1};
     const Ref any = f.Op(
@@ -150,7 +150,7 @@ class RecurrentModel {
     for (size_t i = 0; i < d.states.size(); ++i) f.Assign("AssignVariableOp", d.states[i], d.results[2 + i]);
   }
 
-  // What the signature returns of one direction, or of both.
+  // The signature's outputs of one direction, or of both.
   std::vector<Ref> Outputs(FunctionBuilder& f, const std::vector<Direction>& directions) const {
     std::vector<Ref> parts;
     for (const Direction& d : directions) {
@@ -183,11 +183,11 @@ class RecurrentModel {
 
 Status Check(const Options& o) {
   if (o.stateful && (o.batch < 1 || o.input_state))
-    return Invalid("a stateful layer has a batch and its own states");
-  if (o.merge != Merge::kNone && o.go_backwards)
-    return Invalid("a layer of both directions has no direction");
+    return Invalid("a stateful layer requires a batch and its own states");
+  if (o.merge != Merge::kNone && o.go_backwards) return Invalid("a bidirectional layer has no direction");
   const bool added = o.merge == Merge::kSum || o.merge == Merge::kMul || o.merge == Merge::kAverage;
-  if (added && o.backward_units && o.backward_units != o.units) return Invalid("other units cannot be added");
+  if (added && o.backward_units && o.backward_units != o.units)
+    return Invalid("different units cannot be added");
   return {};
 }
 

@@ -27,7 +27,7 @@ Ref Activate(GraphBuilder& g, Activation activation, const Ref& x, const Shape& 
   return x;
 }
 
-// kernel, recurrent kernel and biases in parts of `units` columns.
+// kernel, recurrent kernel and biases, split into parts of `units` columns.
 Weights Parts(GraphBuilder& g, const Ref& value, int axis, int64_t units) {
   Shape shape = value.shape;
   const int64_t parts = shape.dims().back() / units;
@@ -42,7 +42,7 @@ class GruCell {
 
   bool reset_after() const { return options_.cell == RecurrentOptions::Cell::kGru; }
 
-  // kernel, recurrent kernel, the input's bias and with reset_after the state's; in the other body three of
+  // kernel, recurrent kernel, input bias and with reset_after the state's bias; in the other body three of
   // each.
   Weights Prepare(FunctionBuilder& f, const Ref& kernel, const Ref& recurrent, const Ref& bias) const {
     Weights weights = {kernel, recurrent, bias};
@@ -80,7 +80,7 @@ class GruCell {
  private:
   int64_t Units() const { return shape_.units; }
 
-  // What x (which = 0) or h (1) adds to the sums of the gates: three, or two where the state is reset before.
+  // Contributions of x (which = 0) or h (1) to the gates: three, or two if the state is reset before.
   Weights Shares(GraphBuilder& g, const Ref& value, const Weights& weights, size_t which) const {
     const bool biased = which == 0 || reset_after();
     if (options_.other_body) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that Keras GRU and SimpleRNN layers call, with their loops.
+// Functions of Keras GRU and SimpleRNN layers, with their loops.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ class RecurrentLoop {
     Ref list = f.Op("TensorListFromTensor",
                     {steps, f.Const(Ints({-1, shape_.inputs}), "TensorArrayUnstack/element_shape")}, kScalar,
                     {Attr("element_dtype", tf::DT_FLOAT)});
-    // Keras traces one step outside of the loop, only to learn the shape of its output.
+    // Keras traces one step outside of the loop to get the shape of its output.
     const Ref first = step_(f, SliceAt(f, steps, 0, {shape_.batch, shape_.inputs}), states, weights)[0];
     if (masked()) zeros_ = f.Op("ZerosLike", {first}, first.shape);
     return Loop(f, list, count, states, weights);
@@ -77,7 +77,7 @@ class RecurrentLoop {
 
   bool masked() const { return !mask_.empty(); }
 
-  // Its steps, each [batch, 1].
+  // The steps of the mask, each [batch, 1].
   Ref MaskList(FunctionBuilder& f) const {
     const Shape& given = mask_[0].shape;
     Ref mask = f.Op("ExpandDims", {mask_[0], f.Const(Int(-1), "ExpandDims/dim")}, {given[0], given[1], 1});
@@ -89,14 +89,14 @@ class RecurrentLoop {
                 kScalar, {Attr("element_dtype", tf::DT_BOOL)});
   }
 
-  // The rows of `fresh` that count in this step, and those of `old` that do not.
+  // Selects rows of `fresh` that are not masked in this step, and rows of `old` otherwise.
   Ref Where(FunctionBuilder& g, const Ref& counts, const Ref& fresh, const Ref& old) const {
     const Ref tiled =
         g.Op("Tile", {counts, g.Const(Ints({1, shape_.units}), "Tile/multiples")}, shape_.state());
     return g.Op("SelectV2", {tiled, fresh, old}, shape_.state());
   }
 
-  // What is written, then the next states; of a masked layer what was written before is given first.
+  // The written value, then the next states; in a masked layer the previous value comes first.
   std::vector<Ref> Masked(FunctionBuilder& g, const std::vector<Ref>& args, std::vector<Ref> next) const {
     const Ref& list = args[count_at_ + 2];
     const Ref counts = g.Op("TensorListGetItem",
@@ -155,9 +155,9 @@ class RecurrentLoop {
   const LayerShape& shape_;
   const CellStep& step_;
   const std::vector<Ref>& mask_;
-  Ref zeros_;             // what a masked layer gave before its first step
-  size_t states_at_ = 4;  // of the states among the loop's values
-  size_t count_at_ = 0;   // of the number of steps among the loop's values; captured ones follow
+  Ref zeros_;             // output of a masked layer before its first step
+  size_t states_at_ = 4;  // index of the states in the loop's values
+  size_t count_at_ = 0;   // index of the number of steps in the loop's values; captured ones follow
 };
 
 }  // namespace

@@ -17,10 +17,10 @@ namespace fusebox::samples {
 namespace {
 
 constexpr const char *kTensorFlowVersion = "2.8.4",
-                     *kTensorFlowOfKeras3 = "2.17.0";  // whose habits are followed
+                     *kTensorFlowOfKeras3 = "2.17.0";  // the emulated versions
 constexpr int kProducer = 987;
 
-// ".": the separator of escapes in a key.
+// Escapes with ".", the escape character of keys.
 std::string EscapedPath(const std::string& path) {
   std::string escaped;
   for (char c : path) escaped += c == '.' ? std::string("..") : std::string(1, c);
@@ -50,13 +50,13 @@ struct SavedModelBuilder::Variable {
   TensorValue value;
   std::string path;
   bool trainable;
-  int captured_as;  // the variable whose object functions name when they capture this one
+  int captured_as;  // the variable whose object functions list when they capture this one
 
   std::string key() const { return EscapedPath(path) + "/.ATTRIBUTES/VARIABLE_VALUE"; }
 };
 
 struct SavedModelBuilder::Object {
-  std::string identifier;  // of an object that is none of the following
+  std::string identifier;  // of other objects
   int variable = -1;
   std::string signature;
   std::vector<std::pair<std::string, int>> children;
@@ -71,7 +71,7 @@ class SavedModelBuilder::MainGraph : public GraphBuilder {
     AddRead(handles_.back(), variable);
   }
 
-  // Keras 3: a handle that nobody fills, the one that functions are given, and a copy of that one.
+  // Keras 3: an unassigned handle, the handle passed to functions, and a copy of it.
   void AddVariableAndCopy(const Variable& variable) {
     AddRead(AddHandle(variable.name, variable), variable);
     const Ref used = AddHandle(variable.name, variable);
@@ -198,7 +198,7 @@ void SavedModelBuilder::AddRestore() {
   restore_node_ = main_->last_node();
 }
 
-// The two graphs of objects number the same things differently: the checkpoint's has no signatures.
+// The two object graphs have different numbers: the checkpoint's has no signatures.
 std::vector<SavedModelBuilder::Object> SavedModelBuilder::MakeObjects(bool of_checkpoint) const {
   std::vector<Object> objects = {
       {exporter_ == Exporter::kKeras3 ? "_generic_user_object" : "_tf_keras_model", -1, {}, {}}};
@@ -212,7 +212,7 @@ std::vector<SavedModelBuilder::Object> SavedModelBuilder::MakeObjects(bool of_ch
     int map = add(0, "signatures", {"signature_map", -1, {}, {}});
     for (const auto& [key, signature] : signatures_) add(map, key, {{}, -1, key, {}});
   }
-  const bool lists = exporter_ == Exporter::kKeras3;  // paths go through lists, not through layers
+  const bool lists = exporter_ == Exporter::kKeras3;  // paths use lists, not layers
   const char* inner = lists ? "trackable_list_wrapper" : "_tf_keras_layer";
   const int list =
       add(0, lists ? "trainable_variables" : "variables", {"trackable_list_wrapper", -1, {}, {}});
@@ -341,7 +341,7 @@ Status WriteSavedModel(const std::string& dir, const tf::SavedModel& model, cons
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
     google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // maps in the order of their keys
+    coded.SetSerializationDeterministic(true);  // maps sorted by key
     FUSEBOX_CHECK(model.SerializeToCodedStream(&coded));
   }
   FUSEBOX_TRY(checkpoint.Write((std::filesystem::path(dir) / "variables" / "variables").string()));

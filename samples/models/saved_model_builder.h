@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a SavedModel as TensorFlow 2 does, without TensorFlow: signatures as calls of wrapper functions,
-// variables as captured handles, a restore function, the graph of objects, and a tensor bundle.
+// Writes a SavedModel like TensorFlow 2, without TensorFlow: signatures as calls of wrapper functions,
+// variables as captured handles, a restore function, the object graph, and a tensor bundle.
 //
 //   SavedModelBuilder model;
 //   VariableRef kernel = model.AddVariable("dense/kernel", random.Weights({4, 8}),
@@ -27,10 +27,9 @@ namespace fusebox::samples {
 
 class SavedModelBuilder {
  public:
-  // Who saves: `tf.saved_model.save`, or `model.export()` of Keras 3. The latter saves each variable twice
-  // with equal bytes: as the Keras variable (key "variables/N"), which functions name as their capture, and
-  // as its tf.Variable
-  // ("_all_variables/N"), whose handle the main graph passes to them.
+  // The emulated exporter: `tf.saved_model.save`, or `model.export()` of Keras 3. The latter saves each
+  // variable twice with equal bytes: as the Keras variable (key "variables/N"), which functions list as their
+  // capture, and as its tf.Variable ("_all_variables/N"), whose handle the main graph passes to them.
   enum class Exporter { kTensorFlow, kKeras3 };
 
   explicit SavedModelBuilder(Exporter exporter = Exporter::kTensorFlow);
@@ -38,25 +37,25 @@ class SavedModelBuilder {
   SavedModelBuilder(const SavedModelBuilder&) = delete;
   SavedModelBuilder& operator=(const SavedModelBuilder&) = delete;
 
-  // path: where the variable hangs in the graph of objects, which decides its checkpoint key:
-  // "layer_with_weights-0/cell/kernel" + "/.ATTRIBUTES/VARIABLE_VALUE". Keras 3 does not use it.
+  // path: of the variable in the object graph, determines its checkpoint key:
+  // "layer_with_weights-0/cell/kernel" +
+  // "/.ATTRIBUTES/VARIABLE_VALUE". Unused for Keras 3.
   VariableRef AddVariable(const std::string& name, TensorValue value, const std::string& path,
                           bool trainable = true);
 
-  // The name gets a number, as TensorFlow's do. The reference stays valid as long as the builder.
+  // Appends a number to the name, like TensorFlow. The reference lives as long as the builder.
   FunctionBuilder& AddFunction(const std::string& name);
 
-  // A signature that calls the function. inputs name its arguments and outputs its results, in their order
-  // there; the wrapper has them in alphabetic order, as TensorFlow's.
+  // A signature that calls the function. inputs and outputs name its arguments and results in order; the
+  // wrapper has them in alphabetic order, like TensorFlow.
   void AddSignature(const std::string& key, const FunctionBuilder& function,
                     const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
-  // What Write writes, for a test to change and write itself. No variable, function or signature is added
-  // after this.
+  // The contents of Write, for tests to modify. Afterwards, add no variable, function or signature.
   tf::SavedModel ToProto();
   BundleWriter Checkpoint() const;
 
-  // dir is created if need be. saved_model.pb, variables/variables.index,
+  // Creates dir if needed. Writes saved_model.pb, variables/variables.index,
   // variables/variables.data-00000-of-00001.
   Status Write(const std::string& dir);
 

@@ -29,7 +29,7 @@ tf::TensorShape ShapeProto(const Shape& shape) {
   return proto;
 }
 
-// Scalars stand in the typed lists, tensors as raw content, as TensorFlow has them.
+// Scalars are in the typed lists, tensors are raw content, as in TensorFlow.
 tf::Tensor TensorValue::ToProto() const {
   tf::Tensor proto;
   proto.set_dtype(dtype);
@@ -73,7 +73,7 @@ TensorValue Strings(std::vector<std::string> values) {
 
 TensorValue String(std::string value) { return {tf::DT_STRING, kScalar, {}, {std::move(value)}}; }
 
-// SplitMix64: the standard library's distributions differ between its implementations.
+// SplitMix64: distributions of the standard library differ between implementations.
 float Random::Uniform(float low, float high) {
   uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;

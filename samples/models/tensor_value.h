@@ -37,7 +37,7 @@ TensorValue String(std::string value);                    // a scalar
 
 tf::TensorShape ShapeProto(const Shape& shape);
 
-// The same numbers everywhere for the same seed.
+// Equal numbers on all platforms for equal seeds.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

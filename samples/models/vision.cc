@@ -8,14 +8,14 @@
 namespace fusebox::samples {
 namespace {
 
-// The corners in order, whichever two a row names.
+// Corners in order: a row may store any two opposite ones.
 BoxColumns Corners(Expressions& e, const Ref& boxes) {
   const std::vector<Ref> c = e.Columns(boxes);
   return {e.Like("Minimum", c[0], c[2]), e.Like("Minimum", c[1], c[3]), e.Like("Maximum", c[0], c[2]),
           e.Like("Maximum", c[1], c[3])};
 }
 
-// What a composite's result k is where found[k], else 0.
+// Result k of a composite: values[k] if found[k], else 0.
 Ref Packed(Expressions& e, const std::vector<Ref>& found, const std::vector<Ref>& values, const Ref& zero,
            const Shape& each) {
   std::vector<Ref> parts;
@@ -103,7 +103,7 @@ Status WriteDetectionPostProcess(const std::string& dir, uint64_t seed) {
   const Ref y = center(0), x = center(1), height = half(0), width = half(1);
   const BoxColumns boxes = {e.Like("Sub", y, height), e.Like("Sub", x, width), e.Like("AddV2", y, height),
                             e.Like("AddV2", x, width)};
-  // The first score is the background's.
+  // The first score is that of the background.
   const Ref scores = f.Op("Slice",
                           {e.Reshaped(predicted, {kAnchors, kClasses + 1}), f.Const(Ints({0, 1}), "begin"),
                            f.Const(Ints({kAnchors, kClasses}), "size")},
@@ -148,7 +148,7 @@ Status WriteDenseImageWarp(const std::string& dir, uint64_t seed) {
     columns.push_back(static_cast<float>(i % kWidth));
   }
   const std::vector<Ref> by = e.Columns(e.Reshaped(flow, {kPixels, 2}));
-  // The pixel before the place, which has one behind it, and how far the place is from it.
+  // The nearest pixel at or before the position that has a successor, and the distance from it.
   struct Place {
     Ref at, share;
   };
@@ -187,8 +187,8 @@ Status WriteMaxUnpooling(const std::string& dir, uint64_t seed) {
   const Ref values = f.Arg("updates", tf::DT_FLOAT, {kBatch, kSize, kSize, kChannels});
   const Ref indices = f.Arg("indices", tf::DT_INT32, values.shape);
   Expressions e(f);
-  // Row and column come from the index, batch and channel from the value's own place; values that meet are
-  // added.
+  // Row and column come from the index, batch and channel from the position of the value; overlapping values
+  // are added.
   const auto over = [&](const Ref& x, int32_t by) { return e.Like("FloorDiv", x, e.Constant(by)); };
   const auto within = [&](const Ref& x, int32_t size) { return e.Like("FloorMod", x, e.Constant(size)); };
   const Ref number = f.Const(IntsFrom(0, values.shape), "numbers");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites of images and boxes as functions whose bodies compute the same by plain ops. Each model has a
-// weight, which is added to its first input.
+// Composites for images and boxes, as functions whose bodies compute the same with plain ops. Each model has
+// a weight, which is added to its first input.
 #pragma once
 
 #include <cstdint>

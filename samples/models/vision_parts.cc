@@ -8,7 +8,7 @@ Ref Area(Expressions& e, const BoxColumns& b) {
   return e.Like("Mul", e.Like("Sub", b.bottom, b.top), e.Like("Sub", b.right, b.left));
 }
 
-// Intersection over union of every box with one; 0 where either has no area.
+// Intersection over union of every box with one; 0 if either has no area.
 Ref Overlap(Expressions& e, const BoxColumns& all, const Ref& areas, const BoxColumns& one) {
   const auto side = [&](const Ref& low, const Ref& low_of_one, const Ref& high, const Ref& high_of_one) {
     const Ref length =
@@ -39,7 +39,7 @@ std::vector<Ref> Expressions::Columns(const Ref& x) {
 
 Suppressed SuppressGreedily(Expressions& e, const BoxColumns& boxes, const Ref& scores, const Ref& candidate,
                             const Ref& threshold, std::string_view hides, int rounds) {
-  // Below every score of a candidate.
+  // Below the score of every candidate.
   const Ref gone = e.Constant(-3e38F), least = e.Constant(-2e38F);
   const Ref indices = e.f.Const(IntsFrom(0, scores.shape), "indices"), areas = Area(e, boxes);
   Ref left = e.Select(candidate, scores, gone);

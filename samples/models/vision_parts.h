@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bodies of the vision samples are made of.
+// Building blocks for the bodies of vision samples.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,7 @@
 
 namespace fusebox::samples {
 
-// Writes a function's nodes with less ceremony; shapes are stated by the caller where they are not those of
-// the first operand.
+// Short notation for nodes of a function; shapes default to that of the first operand.
 class Expressions {
  public:
   explicit Expressions(FunctionBuilder& f) : f(f) {}
@@ -47,9 +46,9 @@ struct BoxColumns {
   Ref top, left, bottom, right;
 };
 
-// Greedy suppression, unrolled: `rounds` times the best of what is left. at[k] is its index (0 where nothing
-// is left) and found[k] whether there was one. `candidate` [n] tells which scores count; a box goes when it
-// overlaps what was taken as `hides` ("Greater" or "GreaterEqual" of the overlap and the threshold) says.
+// Greedy suppression, unrolled: takes the best remaining box `rounds` times. at[k] is its index (0 if none is
+// left), found[k] whether there was one. `candidate` [n] marks valid scores. A box is removed if its overlap
+// with a taken box compares to the threshold by `hides` ("Greater" or "GreaterEqual").
 struct Suppressed {
   std::vector<Ref> at, found;
 };

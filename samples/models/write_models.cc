@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_models OUTDIR [--model NAME]... [--seed N]: writes sample SavedModels to OUTDIR/NAME, all of them by
-// default.
+// write_models OUTDIR [--model NAME]... [--seed N]: writes sample SavedModels to OUTDIR/NAME; by default all.
 #include <charconv>
 #include <cstdio>
 #include <string>
