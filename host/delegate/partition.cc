@@ -145,7 +145,7 @@ class Scheduler {
     for (size_t i = 0; i < wave.size(); ++i) {
       if (Dead(wave[i])) {
         dead.push_back(wave[i]);
-        Leave(wave[i], "nobody reads what it computes");
+        Leave(wave[i], "its results are not read");
       } else if (worth[find(i)]) {
         run.nodes.push_back(wave[i]);
       } else {

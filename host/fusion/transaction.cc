@@ -100,7 +100,7 @@ Status Transaction::Finish() {
   for (size_t i = 0; i < results_.size(); ++i) {
     const Type& is = function_->value(results_[i]).type;
     if (!Compatible(is, result_types_[i])) {
-      return Invalid("result " + std::to_string(i) + " is " + ToString(is) + ", the composite gives " +
+      return Invalid("result " + std::to_string(i) + " is " + ToString(is) + ", the composite declares " +
                      ToString(result_types_[i]));
     }
   }

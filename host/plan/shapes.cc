@@ -224,7 +224,7 @@ class NodeShaper {
     const Function& function = *callee.function;
     if (depth_ >= kMaxDepth) return Invalid(fmt::format("function {}: calls nest too deeply", function.name));
     if (inputs.size() != function.inputs.size()) {
-      return Invalid(fmt::format("function {} takes {} values, not {}", function.name, function.inputs.size(),
+      return Invalid(fmt::format("function {} has {} inputs, not {}", function.name, function.inputs.size(),
                                  inputs.size()));
     }
     View view(callee);

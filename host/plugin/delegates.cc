@@ -43,7 +43,7 @@ Result<Attrs> Checked(const PluginInfo& info, const Config::Delegate& wanted,
   if (info.built_in && schema_text.empty()) return wanted.options;
   if (schema_text.empty()) {
     if (wanted.options.empty()) return Attrs();
-    return fail("", "it takes none");
+    return fail("", "it has no options");
   }
   if (!schemas.contains(wanted.name)) {
     auto parsed = JsonSchema::Parse(schema_text);

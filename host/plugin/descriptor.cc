@@ -84,19 +84,20 @@ Status SameNames(const std::set<std::string>& manifest, const std::set<std::stri
                  std::string_view what) {
   for (const std::string& name : manifest) {
     if (!library.contains(name))
-      return Invalid("the manifest promises " + std::string(what) + " " + name + ", the library has none");
+      return Invalid("the manifest lists " + std::string(what) + " " + name + ", but the library has none");
   }
   for (const std::string& name : library) {
     if (!manifest.contains(name))
-      return Invalid("the library has " + std::string(what) + " " + name + ", the manifest does not name it");
+      return Invalid("the library has " + std::string(what) + " " + name +
+                     ", but the manifest does not list it");
   }
   return {};
 }
 
 Status SameText(std::string_view manifest, std::string_view library, std::string_view what) {
   if (manifest == library) return {};
-  return Invalid("the manifest says " + std::string(what) + " " + std::string(manifest) +
-                 ", the library says " + std::string(library));
+  return Invalid("the manifest has " + std::string(what) + " " + std::string(manifest) +
+                 ", the library has " + std::string(library));
 }
 
 Status CompareRules(const fbx_plugin& plugin, const Manifest& manifest) {
@@ -159,7 +160,7 @@ Status CompareWithManifest(const fbx_plugin& plugin, const Manifest& manifest) {
   FUSEBOX_TRY(SameNames(promised, present, "delegate"));
   for (const std::string& id : manifest.provides_extensions) {
     if (plugin.get_extension == nullptr || plugin.get_extension(AsAbi(id)) == nullptr)
-      return Invalid("the manifest promises extension " + id + ", the library has none");
+      return Invalid("the manifest lists extension " + id + ", but the library has none");
   }
   return {};
 }

@@ -84,7 +84,7 @@ Result<ManifestRule> ReadRule(const Document& document, const json& entry, const
   for (size_t i = 0; i < rule.implements.size(); ++i) {
     const size_t star = rule.implements[i].find('*');
     if (star != std::string::npos && star + 1 != rule.implements[i].size())
-      return document.Complain(At(at + "/implements", i), "* may only stand at the end");
+      return document.Complain(At(at + "/implements", i), "* is allowed only at the end");
   }
   ReadVersions(Text(entry, "versions"), rule);
   if (rule.max_version != 0 && rule.max_version < rule.min_version)

@@ -219,14 +219,14 @@ class ProgramBuilder {
       const bool condition = is_while && i == 0;
       const size_t results = condition ? 1 : node.results.size();
       if (callee.inputs.size() + skipped != node.operands.size() || callee.outputs.size() != results) {
-        return Invalid(
-            fmt::format("passes {} values to function {}, which takes {}, and expects {} of its {} back",
-                        node.operands.size() - skipped, callee.name, callee.inputs.size(), results,
-                        callee.outputs.size()));
+        return Invalid(fmt::format(
+            "passes {} values to function {}, which has {} inputs, and expects {} of its {} outputs",
+            node.operands.size() - skipped, callee.name, callee.inputs.size(), results,
+            callee.outputs.size()));
       }
     }
     if (is_while && node.operands.size() != node.results.size())
-      return Invalid("a loop must return as many values as it takes");
+      return Invalid("a loop must have as many results as operands");
     if (!unit.callees.empty() &&
         (HasAbsentOperand(node, unit) ||
          std::find(node.results.begin(), node.results.end(), kNoValue) != node.results.end()))

@@ -94,7 +94,7 @@ void Frame::Reset() {
 
 Status Frame::BindInputs(std::span<const fbx_tensor* const> inputs) {
   if (inputs.size() != function_.inputs.size()) {
-    return Invalid(fmt::format("function {} takes {} values, not {}", code_.name(), function_.inputs.size(),
+    return Invalid(fmt::format("function {} has {} inputs, not {}", code_.name(), function_.inputs.size(),
                                inputs.size()));
   }
   key_.clear();
@@ -270,8 +270,8 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
     out.tensor->dtype = type.dtype;
     out.memory->Resize(*out.tensor, type.dims, type.rank, place.bytes);
   } else if (out.tensor->bytes != place.bytes) {
-    return Internal(fmt::format("function {}: output {} has {} bytes where {} were planned", code_.name(),
-                                place.at, place.bytes, out.tensor->bytes));
+    return Internal(fmt::format("function {}: output {} has {} bytes, planned {}", code_.name(), place.at,
+                                place.bytes, out.tensor->bytes));
   }
   tensor.data = out.tensor->data;
   returned_[place.at] = true;

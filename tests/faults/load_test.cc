@@ -76,16 +76,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"short_kernel", "fbx_kernel 0: fbx_kernel is 40 bytes long"},
         {"no_invoke", "infer or invoke is null"},
         {"many_rules", "a table of 4000000000 fbx_rule cannot be right"},
-        {"no_rules", "the manifest promises rule fault.no_rules.rule, the library has none"},
+        {"no_rules", "the manifest lists rule fault.no_rules.rule, but the library has none"},
         {"foreign_sanitizer", "built with the memory sanitizer, this host is not"},
 #ifdef FUSEBOX_SANITIZED_FAULT
         {"sanitized", "built with the address sanitizer, this host is not"},
 #endif
         {"failing_load", "LICENCE: the licence server is down"},
         {"empty_load", "load succeeded, but returned no plugin"},
-        {"other_id", "the manifest says id fault.other_id, the library says fault.somebody.else"},
-        {"other_version", "the manifest says version 1.0.0, the library says 9.9.9"},
-        {"other_op", "the manifest promises a kernel for custom fault.other_op, the library has none"},
+        {"other_id", "the manifest has id fault.other_id, the library has fault.somebody.else"},
+        {"other_version", "the manifest has version 1.0.0, the library has 9.9.9"},
+        {"other_op", "the manifest lists a kernel for custom fault.other_op, but the library has none"},
         {"missing_library", "libfault_gone.so: cannot open shared object file: No such file or directory"},
     }),
     [](const auto& info) { return info.param.name; });

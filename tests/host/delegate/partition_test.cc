@@ -90,7 +90,7 @@ TEST(Partition, LeavesOutWhatNobodyReads) {
   f.outputs = {a};
   auto answers = Answers({0, 0});
   EXPECT_EQ(Text(Partition(f, answers)), "(0) 1");
-  EXPECT_EQ(answers[1].why, "nobody reads what it computes");
+  EXPECT_EQ(answers[1].why, "its results are not read");
 }
 
 TEST(Partition, KeepsDelegatesApart) {

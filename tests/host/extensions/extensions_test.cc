@@ -150,7 +150,7 @@ TEST(Extensions, ThatAManifestPromisesInVainBreakThePlugin) {
   const auto registry = With({"asks", "empty"});
   EXPECT_EQ(Ask(*registry, "asks", "test.number/1"), 0);
   EXPECT_EQ(InfoOf(*registry, "empty").why,
-            "the manifest promises extension test.number/1, the library has none");
+            "the manifest lists extension test.number/1, but the library has none");
 }
 
 TEST(Extensions, ThatTwoPluginsNeedOfEachOtherAreRefused) {

@@ -129,7 +129,7 @@ TEST(Manifest, HoldsNothingThatClaimsToBeASchemaAndIsNone) {
 TEST(Manifest, AllowsAStarOnlyAtTheEndOfAName) {
   EXPECT_EQ(Complaint("[\"my_custom_fused_op\"]", "[\"lstm_*\", \"gru\"]"), "accepted");
   EXPECT_THAT(Complaint("[\"my_custom_fused_op\"]", "[\"*_op\"]"),
-              HasSubstr("implements/0: * may only stand at the end"));
+              HasSubstr("implements/0: * is allowed only at the end"));
 }
 
 TEST(Manifest, LeavesVendorKeysAlone) {
