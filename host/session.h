@@ -49,7 +49,7 @@ class Session {
   // Memory of an input, to fill in place, if its shape is known. Valid until the next SetInput, Resize, or
   // Run with other shapes.
   Result<std::span<std::byte>> InputData(int index);
-  // Sets the dims of an input; the rank is fixed. Fixed dims may change too (a batch of 8 instead of 1),
+  // Sets the dims of an input, of the declared rank. Fixed dims may change too (a batch of 8 instead of 1),
   // until SelectSignature. If an op does not support the new dims, Prepare and Run fail. If a delegate
   // compiled its partition for the declared dims, the partition falls back to kernels.
   Status Resize(int index, const Shape& shape);

@@ -79,8 +79,8 @@ struct Node {
   bool is(Op o) const { return op == o; }
 };
 
-// Results are proper ones, then one final state per present state operand (basic LSTM has five operands and
-// no state).
+// Results are proper ones, then one final state per state operand within the operand list (basic LSTM has
+// five operands and no state).
 size_t StateResultCount(const Node&);
 size_t ProperResultCount(const Node&);
 

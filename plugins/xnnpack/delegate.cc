@@ -13,7 +13,7 @@ namespace fusebox::xnnpack {
 
 namespace {
 
-// Attempts to create a partition again after XNNPACK contradicted the cached weights.
+// Attempts to create a partition again, without the cached weights that XNNPACK contradicted.
 constexpr int kAttempts = 4;
 
 const Operation& OperationOf(const NetworkNode& node) {
@@ -35,7 +35,7 @@ double WorkOf(const NetworkNode& node) {
   return floats ? products : products / 2;
 }
 
-// Measured: waking a second thread costs as much as 4e5 products, plus 5e4 for every op.
+// Measured: waking a second thread costs as much as 4e5 products, and again half of 5e4 for every op.
 bool IsWorthThreads(const Network& network) {
   double work = 0, ops = 0;
   for (uint32_t i = 0; i < network.graph().node_count(); ++i) {
