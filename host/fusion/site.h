@@ -11,8 +11,8 @@ namespace fusebox {
 
 // Checks the attributes of an emitted op: against the options of a builtin, and the schema in the manifest.
 Status CheckEmitted(Registry&, const Node&);
-// Checks that each op of a replacement has a kernel for its types. `kernels_elsewhere`: custom ops without any
-// kernel here are accepted too.
+// Checks that each op of a replacement has a kernel for its types. `kernels_elsewhere`: custom ops without
+// any kernel here are accepted too.
 Status CheckKernels(Registry&, const Function& replacement, bool kernels_elsewhere);
 // Makes operands that are constant at the site constants of the replacement, so that it folds.
 void BindConstants(Function& replacement, const Function& caller, const Node& composite);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized tensors: interpretation of quantized integers, fixed-point scaling of sums, activations on quantized
-// values.
+// Quantized tensors: interpretation of quantized integers, fixed-point scaling of sums, activations on
+// quantized values.
 //
 // A real value is scale * (quantized - zero). "Quantized" means an i8, u8, i16 or i4 tensor with a scale.
 // Quantization records on floats or indices (left by converters) are ignored.

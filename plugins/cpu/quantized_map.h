@@ -67,7 +67,8 @@ void MapShorts(const fbx_host* host, Affine from, Affine to, const int16_t* in, 
   });
 }
 
-// A function of one quantized value, for a node that passed RequireQuantizedMap. f must accept float and double.
+// A function of one quantized value, for a node that passed RequireQuantizedMap. f must accept float and
+// double.
 class QuantizedMap {
  public:
   QuantizedMap() = default;

@@ -135,10 +135,9 @@ TEST(Refusals, WhatIsMissingOfTheVariablesIsSaidFirst) {
                                              " refers to it; copy the whole variables folder ("));
   EXPECT_THAT(replaced(index, ""), StartsWith("fusebox: " + index + ": missing, "));
   for (const std::string& file : {data, index, model + "/saved_model.pb"})
-    EXPECT_EQ(replaced(file, pointer),
-              "fusebox: " + file +
-                  ": is a Git LFS pointer; fetch the file with "
-                  "`git lfs pull`\n");
+    EXPECT_EQ(replaced(file, pointer), "fusebox: " + file +
+                                           ": is a Git LFS pointer; fetch the file with "
+                                           "`git lfs pull`\n");
   std::ofstream(Path("model.h5")) << pointer;
   EXPECT_THAT(Refusal(Path("model.h5")), HasSubstr("model.h5: is a Git LFS pointer"));
   fs::remove_all(folder);

@@ -98,7 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
         Lie{"finish", "declined at finish: plugin test.toy: nothing to finish with", false},
         Lie{"prepare", "declined at prepare: plugin test.toy: EXCEPTION: prepare threw", false},
         Lie{"shape", "it computes output 0 as f32[2,7], the kernels as f32[2]", false},
-        Lie{"needs", "infer requires the value of an input", false}, Lie{"memory", "no scratch memory", false},
+        Lie{"needs", "infer requires the value of an input", false},
+        Lie{"memory", "no scratch memory", false},
         Lie{"invoke", "declined at invoke: plugin test.toy: EXCEPTION", false}),
     [](const auto& info) { return std::string(info.param.name); });
 

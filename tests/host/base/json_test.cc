@@ -13,8 +13,7 @@ TEST(Json, SaysWhereASyntaxErrorIs) {
 }
 
 TEST(Json, RefusesAKeyThatStandsTwice) {
-  EXPECT_EQ(ParseJson(R"({"a": 1, "a": 2})", "x.json").error().message,
-            "x.json: key \"a\" is duplicated");
+  EXPECT_EQ(ParseJson(R"({"a": 1, "a": 2})", "x.json").error().message, "x.json: key \"a\" is duplicated");
   EXPECT_TRUE(ParseJson(R"({"a": {"a": 1}, "b": {"a": 2}})", "x.json"));
 }
 

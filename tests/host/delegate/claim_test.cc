@@ -95,7 +95,8 @@ TEST_F(Claims, DoNotReachControlFlowStateNorShapeArithmetic) {
   main_.value(kept).is_variable = true;
   main_.AddNode(Op::kAdd, {x, kept}, {F32()});
   main_.AddNode(Op::kAdd, {x, x}, {F32()});
-  const std::string shapes = "shape arithmetic, done while planning", control = "control flow runs on the host";
+  const std::string shapes = "shape arithmetic, done while planning",
+                    control = "control flow runs on the host";
   EXPECT_THAT(Reasons(), ElementsAre(shapes, shapes, "taken", "random", control, control,
                                      "it works on a variable", "taken"));
 }
