@@ -10,7 +10,7 @@ constexpr int kRounds = 64;
 
 Status Optimize(Context& context, Function& f) {
   for (int round = 0; round < kRounds; ++round) {
-    bool changed = optimize::Edit(context, f).Sweep();
+    bool changed = optimize::Sweep(context, f);
     FUSEBOX_ASSIGN(const int folded, Fold(context.registry, context.module, f));
     changed |= folded > 0;
     if (!changed && !optimize::Share(f)) break;

@@ -21,7 +21,7 @@ bool Merge(Edit& e, Node& node) {
     const std::string both = Together(std::string(Name(before->op)), name);
     if (both.empty()) return false;
     const Op op = both == "RELU6" ? Op::kRelu6 : node.op;
-    e.Replace(node, e.Emit(node, op, {before->operands[0]}));
+    e.Replace(node, e.Value(op, {before->operands[0]}));
     return true;
   }
   Node* const before = e.producer(x);
@@ -29,8 +29,8 @@ bool Merge(Edit& e, Node& node) {
   const std::string both = Together(before->attrs.str("fused_activation_function", "NONE"), name);
   if (both.empty()) return false;
   if (!e.read_once(x)) {
-    e.Say(node, name + " is not merged into " + std::string(Name(before->op)) + ": its operand has " +
-                    std::to_string(e.reads(x)) + " readers");
+    e.Note(node, name + " is not merged into " + std::string(Name(before->op)) + ": its operand has " +
+                     std::to_string(e.reads(x)) + " readers");
     return false;
   }
   before->attrs.Set("fused_activation_function", both);
@@ -62,21 +62,21 @@ bool Clamp(Edit& e, Node& node) {
     if (const auto inner = BoundOf(e, *before)) {
       const double low = upper ? inner->at : outer->at, high = upper ? outer->at : inner->at;
       const Op op = low == 0 && high == 6 ? Op::kRelu6 : low == -1 && high == 1 ? Op::kReluN1To1 : Op::kAdd;
-      if (op != Op::kAdd) return e.Replace(node, e.Emit(node, op, {inner->x})), true;
+      if (op != Op::kAdd) return e.Replace(node, e.Value(op, {inner->x})), true;
     }
   }
   if (upper && outer->at == 6 && before && before->is(Op::kRelu) && e.read_once(outer->x))
-    return e.Replace(node, e.Emit(node, Op::kRelu6, {before->operands[0]})), true;
+    return e.Replace(node, e.Value(Op::kRelu6, {before->operands[0]})), true;
   if (upper && outer->at == 6 && before && Has(before->op, kFusesActivation) && e.read_once(outer->x) &&
       before->attrs.str("fused_activation_function", "NONE") == "RELU")
-    return e.Replace(node, e.Emit(node, Op::kRelu6, {outer->x})), true;
+    return e.Replace(node, e.Value(Op::kRelu6, {outer->x})), true;
   if (upper || outer->at != 0) return false;
   // An upper bound of 6 that comes next is waited for.
   for (const Node* next : e.readers(node.results[0])) {
     if (!next->is(Op::kMinimum)) continue;
     if (const auto high = BoundOf(e, *next); high && high->at == 6) return false;
   }
-  e.Replace(node, e.Emit(node, Op::kRelu, {outer->x}));
+  e.Replace(node, e.Value(Op::kRelu, {outer->x}));
   return true;
 }
 

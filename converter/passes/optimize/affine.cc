@@ -114,7 +114,7 @@ class Merger {
 
  private:
   bool Refuse(const std::string& why) {
-    e_.Say(node_, What(step_) + " is not merged into " + std::string(Name(before_.op)) + ": " + why);
+    e_.Note(node_, What(step_) + " is not merged into " + std::string(Name(before_.op)) + ": " + why);
     return false;
   }
 
@@ -256,9 +256,8 @@ bool InARow(Edit& e, Node& node) {
   if (HasActivation(node))
     attrs.Set("fused_activation_function", node.attrs.str("fused_activation_function", "NONE"));
   ValueId y = x;
-  if (scales)
-    y = e.Emit(node, Op::kMul, {y, e.F32(all.scale.shape, all.scale.values)}, shifts ? Attrs() : attrs);
-  if (shifts) y = e.Emit(node, Op::kAdd, {y, e.F32(all.shift.shape, all.shift.values)}, attrs);
+  if (scales) y = e.Value(Op::kMul, {y, e.F32(all.scale.shape, all.scale.values)}, shifts ? Attrs() : attrs);
+  if (shifts) y = e.Value(Op::kAdd, {y, e.F32(all.shift.shape, all.shift.values)}, attrs);
   e.Replace(node, y);
   return true;
 }

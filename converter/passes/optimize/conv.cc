@@ -79,9 +79,9 @@ bool Dilated(Edit& e, Node& node) {
   Attrs attrs = conv->attrs;
   attrs.Set("padding", none ? "VALID" : "SAME");
   for (size_t d = 0; d < 2; ++d) attrs.Set(kDilation[d], (*block)[d]);
-  std::vector<ValueId> operands = conv->operands;
+  ValueIds operands = conv->operands;
   operands[0] = x;
-  e.Replace(node, e.Emit(node, conv->op, std::move(operands), std::move(attrs)));
+  e.Replace(node, e.Value(conv->op, std::move(operands), std::move(attrs)));
   return true;
 }
 

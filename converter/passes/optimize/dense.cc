@@ -28,9 +28,9 @@ bool FromBatchMatmul(Edit& e, Node& node) {
   for (size_t d = 0; d + 2 < rank; ++d)
     if (shape[d] != 1) return false;
   ValueId matrix = w;
-  if (rank > 2) matrix = e.Emit(node, Op::kReshape, {w, e.I32({shape[rank - 2], shape[rank - 1]})});
-  if (!node.attrs.b("adj_y", false)) matrix = e.Emit(node, Op::kTranspose, {matrix, e.I32({1, 0})});
-  e.Replace(node, e.Emit(node, Op::kFullyConnected, {x, matrix, kNoValue}, KeepDims()));
+  if (rank > 2) matrix = e.Value(Op::kReshape, {w, e.I32({shape[rank - 2], shape[rank - 1]})});
+  if (!node.attrs.b("adj_y", false)) matrix = e.Value(Op::kTranspose, {matrix, e.I32({1, 0})});
+  e.Replace(node, e.Value(Op::kFullyConnected, {x, matrix, kNoValue}, KeepDims()));
   return true;
 }
 
@@ -46,9 +46,9 @@ bool DropPair(Edit& e, Node& node) {
   if (!std::equal(in.dims().begin(), in.dims().end() - 1, out.dims().begin())) return false;
   Attrs attrs = dense->attrs;
   attrs.Set("keep_num_dims", true);
-  std::vector<ValueId> operands = dense->operands;
+  ValueIds operands = dense->operands;
   operands[0] = x;
-  e.Replace(node, e.Emit(node, Op::kFullyConnected, std::move(operands), std::move(attrs)));
+  e.Replace(node, e.Value(Op::kFullyConnected, std::move(operands), std::move(attrs)));
   return true;
 }
 

@@ -2,8 +2,9 @@
 #include "converter/passes/optimize/edit.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "host/eval/infer_hook.h"
 
 namespace fusebox::converter::optimize {
 namespace {
@@ -18,7 +19,11 @@ std::vector<std::vector<Rewrite>> ByOp() {
   return out;
 }
 
-bool IsPure(const Node& node) { return Info(node.op).effects == Effects::kPure; }
+// What is made here has no scales: the rules keep to float graphs, and to the float parts of others.
+bool IsQuantized(const Function& f, const Node& node) {
+  const auto stored = [&](ValueId v) { return v != kNoValue && !f.value(v).is_const() && f.value(v).quant; };
+  return std::ranges::any_of(node.operands, stored) || std::ranges::any_of(node.results, stored);
+}
 
 }  // namespace
 
@@ -30,169 +35,47 @@ Padding SamePadding(int64_t in, int64_t stride, int64_t filter, int64_t dilation
   return {total / 2, total - total / 2};
 }
 
-Edit::Edit(Context& context, Function& function) : context_(context), f_(function) {
-  Grow();
-  for (const auto& node : f_.nodes) {
-    for (ValueId v : node->results)
-      if (v != kNoValue) producers_[static_cast<size_t>(v)] = node.get();
-    for (ValueId v : node->operands) AddReader(v, node.get());
-  }
-  for (ValueId v : f_.outputs) ++outputs_[static_cast<size_t>(v)];
-}
-
-void Edit::Grow() {
-  const auto count = static_cast<size_t>(f_.value_count());
-  producers_.resize(count);
-  readers_.resize(count);
-  outputs_.resize(count);
-}
-
-void Edit::AddReader(ValueId v, Node* node) {
-  if (v != kNoValue) readers_[static_cast<size_t>(v)].push_back(node);
-}
-
-void Edit::DropReader(ValueId v, const Node* node) {
-  if (v == kNoValue) return;
-  auto& list = readers_[static_cast<size_t>(v)];
-  if (const auto it = std::find(list.begin(), list.end(), node); it != list.end()) list.erase(it);
-  if (is_const(v) && reads(v) == 0) f_.value(v).data = Buffer();  // its memory goes at once
-  Node* const made = producers_[static_cast<size_t>(v)];
-  if (!made || reads(v) > 0 || !IsPure(*made)) return;
-  const bool unread = std::ranges::all_of(
-      made->results, [&](ValueId result) { return result == kNoValue || reads(result) == 0; });
-  if (unread) Remove(*made);
-}
-
-Node* Edit::producer(ValueId v) const { return v == kNoValue ? nullptr : producers_[static_cast<size_t>(v)]; }
-Node* Edit::producer(ValueId v, Op op) const {
-  Node* const node = producer(v);
-  return node && node->is(op) ? node : nullptr;
-}
+Edit::Edit(Context& context, Function& function)
+    : Rewriter(function, InferWith(context.registry, context.module)), context_(context) {}
 
 std::optional<std::vector<double>> Edit::Floats(ValueId v) const {
-  if (!is_const(v) || type(v).dtype != DType::kF32) return std::nullopt;
-  const auto values = f_.value(v).data.As<float>();
-  return std::vector<double>(values.begin(), values.end());
+  return is_f32(v) ? ConstFloats(f(), v) : std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> Edit::Ints(ValueId v) const {
-  if (!is_const(v)) return std::nullopt;
-  const Value& value = f_.value(v);
-  std::vector<int64_t> out;
-  if (value.type.dtype == DType::kI32)
-    out.assign(value.data.As<int32_t>().begin(), value.data.As<int32_t>().end());
-  else if (value.type.dtype == DType::kI64)
-    out.assign(value.data.As<int64_t>().begin(), value.data.As<int64_t>().end());
-  else return std::nullopt;
-  return out;
-}
-
-std::optional<double> Edit::Scalar(ValueId v) const {
-  if (!is_const(v) || type(v).dtype != DType::kF32 || f_.value(v).data.size() != sizeof(float))
-    return std::nullopt;
-  return f_.value(v).data.As<float>()[0];
-}
+std::optional<double> Edit::Scalar(ValueId v) const { return is_f32(v) ? ConstScalar(f(), v) : std::nullopt; }
 
 bool Edit::IsNear(ValueId v, double wanted, double rtol) const {
   const auto value = Scalar(v);
   return value && std::abs(*value - wanted) <= rtol * std::abs(wanted);
 }
 
-ValueId Edit::F32(const Shape& shape, const std::vector<double>& values, const std::string& name) {
-  std::vector<float> rounded;
-  rounded.reserve(values.size());
-  for (const double value : values) rounded.push_back(static_cast<float>(value));
-  const ValueId v = f_.AddConst(DType::kF32, shape, std::move(rounded), name);
-  Grow();
-  return v;
-}
-
-ValueId Edit::I32(const std::vector<int64_t>& values) {
-  const ValueId v = f_.AddConst(DType::kI32, Shape{static_cast<int64_t>(values.size())},
-                                std::vector<int32_t>(values.begin(), values.end()));
-  Grow();
-  return v;
-}
-
-ValueId Edit::Emit(const Node& place, Op op, std::vector<ValueId> operands, Attrs attrs) {
-  const auto same = [&](const std::unique_ptr<Node>& node) { return node.get() == &place; };
-  size_t at = cursor_;
-  if (at >= f_.nodes.size() || !same(f_.nodes[at]))
-    at = static_cast<size_t>(std::ranges::find_if(f_.nodes, same) - f_.nodes.begin());
-  Node& made = f_.InsertNode(at, op, std::move(operands), {Type{}}, std::move(attrs));
-  if (at <= cursor_) ++cursor_;
-  Grow();
-  made.location = place.location;
-  f_.value(made.results[0]).name = place.location.name;
-  producers_[static_cast<size_t>(made.results[0])] = &made;
-  for (ValueId v : made.operands) AddReader(v, &made);
-  // What cannot be inferred yet is told by the value that this one replaces.
-  (void)InferNode(context_.registry, context_.module, f_, made);
-  return made.results[0];
-}
-
-void Edit::SetOperand(Node& node, size_t index, ValueId v) {
-  if (index >= node.operands.size()) node.operands.resize(index + 1, kNoValue);
-  const ValueId before = node.operands[index];
-  node.operands[index] = v;
-  AddReader(v, &node);
-  DropReader(before, &node);
-}
-
-void Edit::SetOperands(Node& node, std::vector<ValueId> operands) {
-  const std::vector<ValueId> before = std::move(node.operands);
-  node.operands = std::move(operands);
-  for (ValueId v : node.operands) AddReader(v, &node);
-  for (ValueId v : before) DropReader(v, &node);
-}
-
 void Edit::Replace(Node& node, ValueId by) {
-  const ValueId from = node.results[0];
-  if (auto refined = Refine(type(by), type(from)); refined && !is_const(by))
-    f_.value(by).type = *std::move(refined);
-  else if (type(by).dtype == DType::kNone) f_.value(by).type = type(from);
-  auto& list = readers_[static_cast<size_t>(from)];
-  for (Node* reader : list) std::ranges::replace(reader->operands, from, by);
-  if (is_output(from)) std::ranges::replace(f_.outputs, from, by);
-  readers_[static_cast<size_t>(by)].insert(readers_[static_cast<size_t>(by)].end(), list.begin(), list.end());
-  list.clear();
-  outputs_[static_cast<size_t>(by)] += std::exchange(outputs_[static_cast<size_t>(from)], 0);
-  Remove(node);
+  const Type& from = type(node.results[0]);
+  Type& to = f().value(by).type;
+  if (auto refined = Refine(to, from); refined && !is_const(by)) to = *std::move(refined);
+  else if (to.dtype == DType::kNone) to = from;
+  Rewriter::Replace(node, by);
 }
 
-void Edit::Remove(Node& node) {
-  if (!removed_.insert(&node).second) return;
-  for (ValueId v : node.results)
-    if (v != kNoValue) producers_[static_cast<size_t>(v)] = nullptr;
-  for (ValueId v : node.operands) DropReader(v, &node);
-}
-
-void Edit::Say(const Node& node, const std::string& text) {
-  std::string line = "function " + f_.name + ": " +
+void Edit::Note(const Node& node, const std::string& text) {
+  std::string line = "function " + f().name + ": " +
                      (node.location.name.empty() ? std::string(Name(node.op)) : node.location.name) + ": " +
                      text;
-  if (said_.insert(line).second) context_.Note(std::move(line));
+  if (noted_.insert(line).second) context_.Note(std::move(line));
 }
 
-// What is made here has no scales: the rules keep to float graphs, and to the float parts of others.
-bool Edit::IsQuantized(const Node& node) const {
-  const auto stored = [&](ValueId v) { return v != kNoValue && !is_const(v) && f_.value(v).quant; };
-  return std::ranges::any_of(node.operands, stored) || std::ranges::any_of(node.results, stored);
-}
-
-bool Edit::Sweep() {
+bool Sweep(Context& context, Function& function) {
   static const std::vector<std::vector<Rewrite>> rules = ByOp();
   bool changed = false;
-  for (cursor_ = 0; cursor_ < f_.nodes.size(); ++cursor_) {
-    Node* const node = f_.nodes[cursor_].get();
-    if (IsQuantized(*node)) continue;
-    for (const Rewrite rewrite : rules[static_cast<size_t>(node->op)]) {
-      if (removed_.contains(node)) break;
-      changed |= rewrite(*this, *node);
+  Edit edit(context, function);
+  (void)edit.Walk([&](Node& node) -> Status {
+    if (IsQuantized(function, node)) return {};
+    for (const Rewrite rewrite : rules[static_cast<size_t>(node.op)]) {
+      if (edit.is_removed(node)) break;
+      changed |= rewrite(edit, node);
     }
-  }
-  std::erase_if(f_.nodes, [&](const auto& node) { return removed_.contains(node.get()); });
-  removed_.clear();
+    return {};
+  });
   return changed;
 }
 

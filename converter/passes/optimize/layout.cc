@@ -97,31 +97,31 @@ bool AllGoAlong(const Edit& e, const Node& node) {
 ValueId Source(const Edit& e, ValueId v) { return e.producer(v)->operands[0]; }
 
 // The constant as it lies before the transpose.
-ValueId MovedConstant(Edit& e, const Node& place, ValueId v, const Order& order) {
+ValueId MovedConstant(Edit& e, ValueId v, const Order& order) {
   std::vector<int64_t> dims(order.size(), 1);
   const Shape shape = e.shape(v);
   std::copy(shape.dims().begin(), shape.dims().end(), dims.end() - shape.rank());
-  const ValueId wide = e.Emit(place, Op::kReshape, {v, e.I32(dims)});
-  return e.Emit(place, Op::kTranspose, {wide, e.I32(Inverse(order))});
+  const ValueId wide = e.Value(Op::kReshape, {v, e.I32(dims)});
+  return e.Value(Op::kTranspose, {wide, e.I32(Inverse(order))});
 }
 
 void ReplaceByTransposed(Edit& e, Node& node, ValueId y, const Order& order) {
-  e.Replace(node, e.Emit(node, Op::kTranspose, {y, e.I32(order)}));
+  e.Replace(node, e.Value(Op::kTranspose, {y, e.I32(order)}));
 }
 
 bool SinkElementwise(Edit& e, Node& node) {
   if (!CanSink(e, node) || !AllGoAlong(e, node)) return false;
   const Order order = *CommonOrder(e, node);
-  std::vector<ValueId> operands;
+  ValueIds operands;
   for (ValueId v : node.operands) {
     if (!e.is_const(v)) operands.push_back(Source(e, v));
     else if (*e.shape(v).element_count() == 1) operands.push_back(v);
-    else operands.push_back(MovedConstant(e, node, v, order));
+    else operands.push_back(MovedConstant(e, v, order));
   }
   Attrs attrs = node.attrs;
   if (node.is(Op::kCast))
     attrs.Set("out_data_type", e.type(node.results[0]).dtype);  // a file may leave it out
-  ReplaceByTransposed(e, node, e.Emit(node, node.op, std::move(operands), std::move(attrs)), order);
+  ReplaceByTransposed(e, node, e.Value(node.op, std::move(operands), std::move(attrs)), order);
   return true;
 }
 
@@ -136,10 +136,8 @@ bool SinkPad(Edit& e, Node& node) {
     moved[2 * to] = amounts[2 * i];
     moved[2 * to + 1] = amounts[2 * i + 1];
   }
-  const ValueId table =
-      e.Emit(node, Op::kReshape, {e.I32(moved), e.I32({static_cast<int64_t>(order.size()), 2})});
-  ReplaceByTransposed(e, node, e.Emit(node, node.op, {Source(e, node.operands[0]), table}, node.attrs),
-                      order);
+  const ValueId table = e.Value(Op::kReshape, {e.I32(moved), e.I32({static_cast<int64_t>(order.size()), 2})});
+  ReplaceByTransposed(e, node, e.Value(node.op, {Source(e, node.operands[0]), table}, node.attrs), order);
   return true;
 }
 
@@ -150,9 +148,9 @@ bool SinkConcat(Edit& e, Node& node) {
   if (axis < -rank || axis >= rank) return false;
   Attrs attrs = node.attrs;
   attrs.Set("axis", order[static_cast<size_t>(axis < 0 ? axis + rank : axis)]);
-  std::vector<ValueId> operands;
+  ValueIds operands;
   for (ValueId v : node.operands) operands.push_back(Source(e, v));
-  ReplaceByTransposed(e, node, e.Emit(node, node.op, std::move(operands), std::move(attrs)), order);
+  ReplaceByTransposed(e, node, e.Value(node.op, std::move(operands), std::move(attrs)), order);
   return true;
 }
 
@@ -175,7 +173,7 @@ bool SinkReduction(Edit& e, Node& node) {
     std::ranges::sort(sorted);
     for (int64_t& d : left) d = std::ranges::find(sorted, d) - sorted.begin();
   }
-  const ValueId y = e.Emit(node, node.op, {Source(e, node.operands[0]), e.I32(axes)}, node.attrs);
+  const ValueId y = e.Value(node.op, {Source(e, node.operands[0]), e.I32(axes)}, node.attrs);
   if (std::ranges::is_sorted(left)) e.Replace(node, y);
   else ReplaceByTransposed(e, node, y, left);
   return true;
@@ -205,7 +203,7 @@ bool MovesNothing(Edit& e, Node& node) {
   const auto open = std::ranges::count_if(to.dims(), [](int64_t d) { return d < 0; });
   const bool empty = std::ranges::any_of(to.dims(), [](int64_t d) { return d == 0; });
   if (!std::ranges::is_sorted(moved) || !to.ranked() || open > 1 || empty) return false;
-  e.Replace(node, e.Emit(node, Op::kReshape, {node.operands[0], e.I32(to.dims())}));
+  e.Replace(node, e.Value(Op::kReshape, {node.operands[0], e.I32(to.dims())}));
   return true;
 }
 

@@ -22,7 +22,7 @@ std::optional<size_t> Carried(const Node& node) {
 
 class Narrower {
  public:
-  Narrower(Edit& e, const Node& cut) : e_(e), cut_(cut) {}
+  explicit Narrower(Edit& e) : e_(e) {}
 
   // All that the value is made of is a size, a constant, or was widened from 32 bits.
   bool Can(ValueId v, int depth = 0) {
@@ -56,15 +56,14 @@ class Narrower {
     if (made.is(Op::kCast)) return made.operands[0];
     Attrs attrs = made.attrs;
     if (made.is(Op::kShape)) attrs.Set("out_type", DType::kI32);
-    std::vector<ValueId> operands = made.operands;
+    ValueIds operands = made.operands;
     const size_t carried = made.is(Op::kShape) ? 0 : *Carried(made);
     const Op op = made.op;
     for (size_t i = 0; i < carried; ++i) operands[i] = Do(operands[i]);
-    return e_.Emit(cut_, op, std::move(operands), std::move(attrs));
+    return e_.Value(op, std::move(operands), std::move(attrs));
   }
 
   Edit& e_;
-  const Node& cut_;
   std::set<ValueId> can_;
   std::map<ValueId, ValueId> done_;
 };
@@ -72,7 +71,7 @@ class Narrower {
 bool Narrow(Edit& e, Node& node) {
   const ValueId x = node.operands[0];
   if (e.is_const(x) || e.type(node.results[0]).dtype != DType::kI32) return false;
-  Narrower narrower(e, node);
+  Narrower narrower(e);
   if (!narrower.Can(x)) return false;
   e.Replace(node, narrower.Do(x));
   return true;

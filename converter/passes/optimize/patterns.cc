@@ -163,10 +163,10 @@ bool Activation(Edit& e, Node& node) {
     if (by_erf || by_tanh) {
       Attrs attrs;
       if (by_tanh) attrs.Set("approximate", true);
-      return e.Replace(node, e.Emit(node, Op::kGelu, {x}, std::move(attrs))), true;
+      return e.Replace(node, e.Value(Op::kGelu, {x}, std::move(attrs))), true;
     }
     if (Near(product.coefficient, 1.0 / 6) && IsShiftedRelu6(e, other, x))
-      return e.Replace(node, e.Emit(node, Op::kHardSwish, {x})), true;
+      return e.Replace(node, e.Value(Op::kHardSwish, {x})), true;
   }
   return false;
 }
@@ -191,7 +191,7 @@ bool L2(Edit& e, Node& node) {
     if (node.is(Op::kDiv) && i == 1) continue;
     const Node* const root = e.producer(node.operands[1 - i], node.is(Op::kDiv) ? Op::kSqrt : Op::kRsqrt);
     if (root && IsSquaredNorm(e, root->operands[0], x))
-      return e.Replace(node, e.Emit(node, Op::kL2Normalization, {x})), true;
+      return e.Replace(node, e.Value(Op::kL2Normalization, {x})), true;
   }
   return false;
 }
@@ -203,7 +203,7 @@ bool Power(Edit& e, Node& node) {
   if (!exponent || !e.is_f32(x) || e.shape(x) != e.shape(node.results[0])) return false;
   const Op op = *exponent == 2 ? Op::kSquare : *exponent == 0.5 ? Op::kSqrt : Op::kRsqrt;
   if (*exponent != 2 && *exponent != 0.5 && *exponent != -0.5) return false;
-  e.Replace(node, e.Emit(node, op, {x}));
+  e.Replace(node, e.Value(op, {x}));
   return true;
 }
 constexpr Rule kPower = {Op::kPow, Power};
@@ -213,7 +213,7 @@ bool SquaredDifference(Edit& e, Node& node) {
   const Node* const difference = e.producer(node.operands[0], Op::kSub);
   if (!difference || HasActivation(*difference) || !e.read_once(node.operands[0])) return false;
   if (!e.is_f32(node.results[0])) return false;
-  e.Replace(node, e.Emit(node, Op::kSquaredDifference, {difference->operands[0], difference->operands[1]}));
+  e.Replace(node, e.Value(Op::kSquaredDifference, {difference->operands[0], difference->operands[1]}));
   return true;
 }
 constexpr Rule kSquaredDifference = {Op::kSquare, SquaredDifference};

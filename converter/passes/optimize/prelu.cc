@@ -34,7 +34,7 @@ bool Fits(const Shape& alpha, const Shape& x) {
 void ReplaceByLeakyRelu(Edit& e, Node& node, ValueId x, double alpha) {
   Attrs attrs;
   attrs.Set("alpha", static_cast<double>(static_cast<float>(alpha)));
-  e.Replace(node, e.Emit(node, Op::kLeakyRelu, {x}, std::move(attrs)));
+  e.Replace(node, e.Value(Op::kLeakyRelu, {x}, std::move(attrs)));
 }
 
 // A node that is RELU of x and nothing more.
@@ -59,7 +59,7 @@ bool Prelu(Edit& e, Node& node) {
     if (shape.rank() == e.rank(x) && shape.rank() > 1 && shape[0] == 1)
       shape.dims().erase(shape.dims().begin());
     if (!Fits(shape, e.shape(x))) continue;
-    e.Replace(node, e.Emit(node, Op::kPrelu, {x, e.F32(shape, alpha)}));
+    e.Replace(node, e.Value(Op::kPrelu, {x, e.F32(shape, alpha)}));
     return true;
   }
   return false;

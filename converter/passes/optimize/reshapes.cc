@@ -47,7 +47,7 @@ bool InARow(Edit& e, Node& node) {
     return e.SetOperand(node, 0, x), true;
   const auto target = Target(e.shape(node.results[0]));
   if (!target) return false;
-  e.Replace(node, e.Emit(node, Op::kReshape, {x, e.I32(*target)}));
+  e.Replace(node, e.Value(Op::kReshape, {x, e.I32(*target)}));
   return true;
 }
 
@@ -67,7 +67,7 @@ bool TakesAll(Edit& e, Node& node) {
   const auto strides = e.Ints(node.operands.size() > 3 ? node.operands[3] : kNoValue);
   if (e.is_const(x) || !before || !after || *before < 1 || before != after || !strides) return false;
   if (std::ranges::any_of(*strides, [](int64_t stride) { return stride < 1; })) return false;
-  e.Replace(node, e.Emit(node, Op::kReshape, {x, e.I32(e.shape(node.results[0]).dims())}));
+  e.Replace(node, e.Value(Op::kReshape, {x, e.I32(e.shape(node.results[0]).dims())}));
   return true;
 }
 constexpr Rule kTakesAll = {Op::kStridedSlice, TakesAll};
@@ -89,7 +89,7 @@ bool Hoist(Edit& e, Node& node) {
   if (!before || !TakesIn(*before) || HasActivation(*before) || !e.read_once(x) || !e.is_f32(x)) return false;
   const Shape from = e.shape(x), to = e.shape(node.operands[side]);
   if (from.rank() < 1 || to.rank() < 1 || to != e.shape(node.results[0])) return false;
-  std::vector<ValueId> operands = node.operands;
+  ValueIds operands = node.operands;
   operands[side] = x;
   if (operands.size() == 2) {
     const auto c = e.Floats(operands[1 - side]);
@@ -104,10 +104,10 @@ bool Hoist(Edit& e, Node& node) {
       operands[1 - side] = e.F32(Shape{channels}, *c);
     }
   }
-  const ValueId y = e.Emit(node, node.op, std::move(operands), node.attrs);
-  std::vector<ValueId> around = reshape->operands;
+  const ValueId y = e.Value(node.op, std::move(operands), node.attrs);
+  ValueIds around = reshape->operands;
   around[0] = y;
-  e.Replace(node, e.Emit(node, reshape->op, std::move(around), reshape->attrs));
+  e.Replace(node, e.Value(reshape->op, std::move(around), reshape->attrs));
   return true;
 }
 
