@@ -68,10 +68,10 @@ std::string Problem(Context& context, Function& f, const Node& node) {
   const Translate translate = FindTranslation(node.name);
   if (!translate) return WhyUntranslatable(node.name);
   // Runs the translation again to get its reason, and drops the emitted nodes.
-  const size_t kept = f.nodes.size();
   Translation translation(context.module, f, context.registry, node);
+  const size_t mark = translation.mark();
   const Status status = TranslateWidened(translate, translation);
-  f.nodes.resize(kept);
+  translation.Rollback(mark);
   return status ? "only some of its results could be translated" : status.error().message;
 }
 

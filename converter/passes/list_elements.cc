@@ -7,6 +7,7 @@
 #include <set>
 
 #include "converter/passes/lists.h"
+#include "host/graph/rewriter.h"
 
 namespace fusebox::converter {
 namespace {
@@ -24,12 +25,9 @@ Type ElementType(const ListReader& r) {
 Type Declared(const Function& f, const Node& node) {
   const AttrValue* attr = node.attrs.Find("element_dtype");
   const auto* dtype = attr ? std::get_if<DType>(attr) : nullptr;
-  const Value& shape = f.value(node.operands[0]);
-  if (!dtype || !shape.is_const() || shape.type.dtype != DType::kI32 || shape.type.shape.rank() != 1)
-    return {};
-  std::vector<int64_t> dims;
-  for (int32_t d : shape.data.As<int32_t>()) dims.push_back(d);
-  return {*dtype, Shape(dims)};
+  const auto dims = ConstInts(f, node.operands[0]);
+  if (!dtype || !dims || f.value(node.operands[0]).type.shape.rank() != 1) return {};
+  return {*dtype, Shape(*dims)};
 }
 
 // If a variable starts with fewer unknown dimensions than the item, it is broadcast in the loop, and its
@@ -48,16 +46,18 @@ size_t IndexOf(const Function& f, const Node& node) {
   return index;
 }
 
-// Inserts nodes before nodes[at], in order.
-class ShapeWriter {
+// Inserts nodes that compute sizes before nodes[at], in order.
+class ShapeWriter : public Rewriter {
  public:
-  ShapeWriter(Function& f, size_t at, OpenSizes& open) : f_(f), at_(at), open_(open) {}
+  ShapeWriter(Function& function, size_t at, OpenSizes& open) : Rewriter(function), open_(open) {
+    InsertBefore(at);
+  }
 
   // [length, dimensions...]; a value in `near` may have these dimensions.
   ValueId ListShape(ValueId length, const Sizes& dims, const ValueIds& near) {
     ValueIds parts = {Insert(Op::kReshape, {length, Number(1)}, 1)};
     const auto like =
-        std::ranges::find_if(near, [&](ValueId v) { return v != kNoValue && open_.Dims(f_, v) == dims; });
+        std::ranges::find_if(near, [&](ValueId v) { return v != kNoValue && open_.Dims(f(), v) == dims; });
     if (like != near.end() && !dims.empty()) parts.push_back(ShapeOf(*like));
     else
       for (const Size& dim : dims) parts.push_back(Write(dim));
@@ -67,14 +67,12 @@ class ShapeWriter {
 
  private:
   ValueId Insert(Op op, ValueIds operands, int64_t size, DType dtype = DType::kI32) {
-    return f_.InsertNode(at_++, op, std::move(operands), {{dtype, {size}}}).results[0];
+    return Typed(op, std::move(operands), {dtype, {size}});
   }
-  ValueId Number(int64_t n) { return f_.AddConst<int32_t>(DType::kI32, {1}, {static_cast<int32_t>(n)}); }
-  ValueId ShapeOf(ValueId v) { return ShapeOf(v, f_.value(v).type.shape.rank()); }
+  ValueId Number(int64_t n) { return I32({n}); }
+  ValueId ShapeOf(ValueId v) { return ShapeOf(v, rank(v)); }
   ValueId ShapeOf(ValueId v, int rank) {
-    const ValueId shape = Insert(Op::kShape, {v}, rank);
-    f_.nodes[at_ - 1]->attrs.Set("out_type", DType::kI32);
-    return shape;
+    return Typed(Op::kShape, {v}, {DType::kI32, {rank}}, MakeAttrs("out_type", DType::kI32));
   }
   ValueId Pick(ValueId shape, int64_t axis) {
     return Insert(Op::kStridedSlice, {shape, Number(axis), Number(axis + 1), Number(1)}, 1);
@@ -97,8 +95,6 @@ class ShapeWriter {
     return Insert(Op::kSelectV2, {one, next, all}, 1);
   }
 
-  Function& f_;
-  size_t at_;
   OpenSizes& open_;
 };
 
@@ -165,12 +161,9 @@ Elements ListElements::Make(const Node& reserve, const Node& first, DType dtype,
   std::rotate(from, from + 1, f_.nodes.begin() + static_cast<ptrdiff_t>(IndexOf(f_, first)));
 
   const ValueId length = reserve.operands[1];
-  const Value& steps = f_.value(length);
-  const bool known =
-      steps.is_const() && steps.type.dtype == DType::kI32 && steps.data.As<int32_t>().size() == 1;
   // An empty list's loop never runs and no item defines its length, so the length stays unknown.
-  std::vector<int64_t> dims = {known && steps.data.As<int32_t>()[0] > 0 ? steps.data.As<int32_t>()[0]
-                                                                        : Shape::kUnknown};
+  const int64_t steps = ConstInt(f_, length).value_or(0);
+  std::vector<int64_t> dims = {steps > 0 ? steps : Shape::kUnknown};
   for (const Size& size : start) dims.push_back(size.is_number() ? size.offset : Shape::kUnknown);
   const Type list{dtype, Shape(dims)};
   const ValueId shape =
@@ -189,12 +182,12 @@ void ListElements::CheckBehind(const Node& loop, ValueId given_back, const Sizes
   const bool grows = Grows(module_, body, body.inputs[i]);
   const int rank = type.shape.rank();
   if (grows) type.shape.dims()[0] = Shape::kUnknown;
-  Node& checked = f_.InsertNode(IndexOf(f_, loop) + 1, Op::kReshape, {}, {std::move(type)});
-  f_.ReplaceUses(given_back, checked.results[0]);
-  ShapeWriter behind(f_, IndexOf(f_, checked), *open_);
+  const ValueId checked = f_.AddValue(std::move(type));
+  f_.ReplaceUses(given_back, checked);
+  ShapeWriter behind(f_, IndexOf(f_, loop) + 1, *open_);
   const ValueId shape =
       behind.ListShape(grows ? behind.LengthOf(given_back, rank) : length, dims, loop.results);
-  checked.operands = {given_back, shape};
+  behind.EmitTyped(Op::kReshape, {given_back, shape}, {}).results = {checked};
 }
 
 }  // namespace fusebox::converter

@@ -24,27 +24,17 @@ bool IsComplex(DType type) { return type == DType::kComplex64 || type == DType::
 
 class Lowering {
  public:
-  Lowering(Module& module, Function& function, Registry& registry)
-      : module_(module), f_(function), registry_(registry) {}
+  Lowering(const Module& module, Function& function, Registry& registry)
+      : f_(function), t_(module, function, registry) {}
 
   Status Run() {
-    std::vector<std::unique_ptr<Node>> before = std::move(f_.nodes);
-    f_.nodes.clear();
-    Status failure;
-    for (auto& node : before) {
-      for (ValueId& id : node->operands) id = Now(id);
-      const Rule* rule = failure ? Find(*node) : nullptr;
-      if (rule == nullptr) {
-        f_.nodes.push_back(std::move(node));
-        continue;
-      }
-      Translation translation(module_, f_, registry_, *node);
-      t_ = &translation;
-      failure = (this->**rule)().At([&] { return "function " + f_.name + ": " + Describe(f_, *node); });
-      if (!failure) f_.nodes.push_back(std::move(node));
-    }
-    for (ValueId& id : f_.outputs) id = Now(id);
-    FUSEBOX_TRY(failure);
+    FUSEBOX_TRY(t_.Each([&](Node& node) -> Status {
+      const Rule* rule = Find(node);
+      if (rule == nullptr) return {};
+      FUSEBOX_TRY((this->**rule)());
+      t_.Drop(node);
+      return {};
+    }));
     for (size_t i = 0; i < f_.outputs.size(); ++i) {
       if (parts_.contains(f_.outputs[i]))
         return Unsupported("function " + f_.name + ": output " + std::to_string(i) + " is a complex number");
@@ -54,11 +44,6 @@ class Lowering {
 
  private:
   using Rule = Status (Lowering::*)();
-
-  ValueId Now(ValueId id) const {
-    const auto found = real_.find(id);
-    return found == real_.end() ? id : found->second;
-  }
 
   bool HoldsComplex(ValueId id) const {
     return id != kNoValue && (parts_.contains(id) || IsComplex(f_.value(id).type.dtype));
@@ -93,15 +78,15 @@ class Lowering {
   }
 
   Status Refuse() {
-    const Node& node = t_->node();
+    const Node& node = t_.node();
     const std::string op = node.is(Op::kOpaque) ? node.name : std::string(Name(node.op));
     return Unsupported(op + " of complex numbers is not lowered to real ones");
   }
 
   // The parts of an operand; those of a constant are split, a real number has one.
   Result<Parts> In(size_t i) {
-    if (i >= t_->count()) return Invalid("operand " + std::to_string(i) + " is missing");
-    const ValueId id = t_->in(i);
+    if (i >= t_.count()) return Invalid("operand " + std::to_string(i) + " is missing");
+    const ValueId id = t_.in(i);
     if (const auto found = parts_.find(id); found != parts_.end()) return found->second;
     const Value& value = f_.value(id);
     if (!IsComplex(value.type.dtype)) return Parts{id, kNoValue};
@@ -129,45 +114,45 @@ class Lowering {
   // The same with both parts there.
   Result<Parts> Whole(size_t i) {
     FUSEBOX_ASSIGN(Parts parts, In(i));
-    if (!HoldsComplex(t_->in(i))) parts.imaginary = t_->Scalar(t_->type(parts.real).dtype, 0);
-    if (parts.real == kNoValue) parts.real = t_->Value(Op::kZerosLike, {parts.imaginary});
-    if (parts.imaginary == kNoValue) parts.imaginary = t_->Value(Op::kZerosLike, {parts.real});
+    if (!HoldsComplex(t_.in(i))) parts.imaginary = t_.Scalar(t_.type(parts.real).dtype, 0);
+    if (parts.real == kNoValue) parts.real = t_.Value(Op::kZerosLike, {parts.imaginary});
+    if (parts.imaginary == kNoValue) parts.imaginary = t_.Value(Op::kZerosLike, {parts.real});
     return parts;
   }
 
-  void Give(ValueId real, ValueId imaginary) { parts_[t_->node().results[0]] = {real, imaginary}; }
-  void GiveReal(ValueId value) { real_[t_->node().results[0]] = value; }
+  void SetParts(ValueId real, ValueId imaginary) { parts_[t_.node().results[0]] = {real, imaginary}; }
+  void SetReal(ValueId value) { t_.Forward(t_.node().results[0], value); }
 
   Status Results() {
-    return t_->node().results.size() == 1 ? Status() : Invalid("it has more than one result");
+    return t_.node().results.size() == 1 ? Status() : Invalid("it has more than one result");
   }
 
   Status EachPart() {
     FUSEBOX_TRY(Results());
-    std::vector<ValueId> real = t_->node().operands, imaginary = real;
+    std::vector<ValueId> real = t_.node().operands, imaginary = real;
     for (size_t i = 0; i < real.size(); ++i) {
-      const bool all = t_->node().is(Op::kAdd) || t_->node().is(Op::kSub);
+      const bool all = t_.node().is(Op::kAdd) || t_.node().is(Op::kSub);
       if (!HoldsComplex(real[i]) && !all) continue;
       FUSEBOX_ASSIGN(const Parts parts, Whole(i));
       real[i] = parts.real;
       imaginary[i] = parts.imaginary;
     }
-    const ValueId first = t_->Value(t_->node().op, std::move(real), t_->attrs());
-    Give(first, t_->Value(t_->node().op, std::move(imaginary), t_->attrs()));
+    const ValueId first = t_.Value(t_.node().op, std::move(real), t_.attrs());
+    SetParts(first, t_.Value(t_.node().op, std::move(imaginary), t_.attrs()));
     return {};
   }
 
   Status Cast() {
     FUSEBOX_TRY(Results());
-    const bool to_complex = HoldsComplex(t_->node().results[0]);
+    const bool to_complex = HoldsComplex(t_.node().results[0]);
     if (!to_complex) return RealPart();
     FUSEBOX_ASSIGN(const Parts x, In(0));
-    Give(x.real, x.imaginary);
+    SetParts(x.real, x.imaginary);
     return {};
   }
 
   ValueId Product(ValueId x, ValueId y) {
-    return x == kNoValue || y == kNoValue ? kNoValue : t_->Value(Op::kMul, {x, y});
+    return x == kNoValue || y == kNoValue ? kNoValue : t_.Value(Op::kMul, {x, y});
   }
 
   Status Mul() {
@@ -175,62 +160,62 @@ class Lowering {
     FUSEBOX_ASSIGN(const Parts b, In(1));
     ValueId real = Product(a.real, b.real), imaginary = Product(a.real, b.imaginary);
     if (const ValueId minus = Product(a.imaginary, b.imaginary); minus != kNoValue)
-      real = real == kNoValue ? t_->Value(Op::kNeg, {minus}) : t_->Value(Op::kSub, {real, minus});
+      real = real == kNoValue ? t_.Value(Op::kNeg, {minus}) : t_.Value(Op::kSub, {real, minus});
     if (const ValueId more = Product(a.imaginary, b.real); more != kNoValue)
-      imaginary = imaginary == kNoValue ? more : t_->Value(Op::kAdd, {imaginary, more});
-    Give(real, imaginary);
+      imaginary = imaginary == kNoValue ? more : t_.Value(Op::kAdd, {imaginary, more});
+    SetParts(real, imaginary);
     return {};
   }
 
   Status Exp() {
     FUSEBOX_ASSIGN(const Parts x, In(0));
-    const ValueId size = x.real == kNoValue ? kNoValue : t_->Value(Op::kExp, {x.real});
-    if (x.imaginary == kNoValue) return Give(size, kNoValue), Status();
-    const ValueId cosine = t_->Value(Op::kCos, {x.imaginary}), sine = t_->Value(Op::kSin, {x.imaginary});
-    if (size == kNoValue) Give(cosine, sine);
-    else Give(Product(size, cosine), Product(size, sine));
+    const ValueId size = x.real == kNoValue ? kNoValue : t_.Value(Op::kExp, {x.real});
+    if (x.imaginary == kNoValue) return SetParts(size, kNoValue), Status();
+    const ValueId cosine = t_.Value(Op::kCos, {x.imaginary}), sine = t_.Value(Op::kSin, {x.imaginary});
+    if (size == kNoValue) SetParts(cosine, sine);
+    else SetParts(Product(size, cosine), Product(size, sine));
     return {};
   }
 
   Status Size() {
     FUSEBOX_ASSIGN(const Parts x, In(0));
     if (x.real == kNoValue || x.imaginary == kNoValue) {
-      GiveReal(t_->Value(Op::kAbs, {x.real == kNoValue ? x.imaginary : x.real}));
+      SetReal(t_.Value(Op::kAbs, {x.real == kNoValue ? x.imaginary : x.real}));
       return {};
     }
     const ValueId sum =
-        t_->Value(Op::kAdd, {t_->Value(Op::kSquare, {x.real}), t_->Value(Op::kSquare, {x.imaginary})});
-    GiveReal(t_->Value(Op::kSqrt, {sum}));
+        t_.Value(Op::kAdd, {t_.Value(Op::kSquare, {x.real}), t_.Value(Op::kSquare, {x.imaginary})});
+    SetReal(t_.Value(Op::kSqrt, {sum}));
     return {};
   }
 
   Status Angle() {
     FUSEBOX_ASSIGN(const Parts x, Whole(0));
-    GiveReal(t_->Value(Op::kAtan2, {x.imaginary, x.real}));
+    SetReal(t_.Value(Op::kAtan2, {x.imaginary, x.real}));
     return {};
   }
 
   Status RealPart() {
     FUSEBOX_ASSIGN(const Parts x, Whole(0));
-    GiveReal(x.real);
+    SetReal(x.real);
     return {};
   }
 
   Status ImaginaryPart() {
     FUSEBOX_ASSIGN(const Parts x, Whole(0));
-    GiveReal(x.imaginary);
+    SetReal(x.imaginary);
     return {};
   }
 
   Status Conj() {
     FUSEBOX_ASSIGN(const Parts x, In(0));
-    Give(x.real, x.imaginary == kNoValue ? kNoValue : t_->Value(Op::kNeg, {x.imaginary}));
+    SetParts(x.real, x.imaginary == kNoValue ? kNoValue : t_.Value(Op::kNeg, {x.imaginary}));
     return {};
   }
 
   Status Join() {
-    FUSEBOX_TRY(t_->Arity(2));
-    Give(t_->in(0), t_->in(1));
+    FUSEBOX_TRY(t_.Arity(2));
+    SetParts(t_.in(0), t_.in(1));
     return {};
   }
 
@@ -252,12 +237,12 @@ class Lowering {
 
   ValueId Transformed(ValueId x, ValueId matrix) {
     Attrs attrs;
-    if (t_->type(x).shape.rank() > 2) attrs.Set("keep_num_dims", true);
-    return t_->Value(Op::kFullyConnected, {x, matrix, kNoValue}, std::move(attrs));
+    if (t_.type(x).shape.rank() > 2) attrs.Set("keep_num_dims", true);
+    return t_.Value(Op::kFullyConnected, {x, matrix, kNoValue}, std::move(attrs));
   }
 
   Result<int64_t> LastSize(ValueId x) {
-    const Shape& shape = t_->type(x).shape;
+    const Shape& shape = t_.type(x).shape;
     if (shape.rank() < 2) return Unsupported("a transform of fewer than 2 known dimensions");
     if (shape.dims().back() <= 0) return Unsupported("the length of what is transformed is not known");
     if (shape.dims().back() > kLongest)
@@ -266,7 +251,7 @@ class Lowering {
   }
 
   Result<int64_t> Length() {
-    FUSEBOX_ASSIGN(const auto lengths, t_->Ints(1));
+    FUSEBOX_ASSIGN(const auto lengths, t_.Ints(1));
     if (lengths.size() != 1 || lengths[0] < 1) return Invalid("fft_length is no positive number");
     if (lengths[0] > kLongest) return Unsupported("a transform of length " + std::to_string(lengths[0]));
     return lengths[0];
@@ -282,7 +267,7 @@ class Lowering {
         Matrix(kept, given, length, false, [&](int64_t, int64_t n) { return n < length ? 1.0 : 0.0; });
     const ValueId sines =
         Matrix(kept, given, length, true, [&](int64_t, int64_t n) { return n < length ? -1.0 : 0.0; });
-    Give(Transformed(x.real, cosines), Transformed(x.real, sines));
+    SetParts(Transformed(x.real, cosines), Transformed(x.real, sines));
     return {};
   }
 
@@ -298,7 +283,7 @@ class Lowering {
     const ValueId cosines =
         Matrix(length, given, length, false, [&](int64_t, int64_t k) { return weight(k); });
     const ValueId sines = Matrix(length, given, length, true, [&](int64_t, int64_t k) { return -weight(k); });
-    GiveReal(t_->Value(Op::kAdd, {Transformed(x.real, cosines), Transformed(x.imaginary, sines)}));
+    SetReal(t_.Value(Op::kAdd, {Transformed(x.real, cosines), Transformed(x.imaginary, sines)}));
     return {};
   }
 
@@ -306,22 +291,19 @@ class Lowering {
     FUSEBOX_ASSIGN(const Parts x, Whole(0));
     FUSEBOX_ASSIGN(const int64_t length, LastSize(x.real));
     if (length > kLongest) return Unsupported("a transform of length " + std::to_string(length));
-    const bool inverse = t_->node().name == "IFFT";
+    const bool inverse = t_.node().name == "IFFT";
     const double scale = inverse ? 1.0 / static_cast<double>(length) : 1.0;
     const ValueId cosines = Matrix(length, length, length, false, [&](int64_t, int64_t) { return scale; });
     const ValueId sines =
         Matrix(length, length, length, true, [&](int64_t, int64_t) { return inverse ? scale : -scale; });
-    Give(t_->Value(Op::kSub, {Transformed(x.real, cosines), Transformed(x.imaginary, sines)}),
-         t_->Value(Op::kAdd, {Transformed(x.real, sines), Transformed(x.imaginary, cosines)}));
+    SetParts(t_.Value(Op::kSub, {Transformed(x.real, cosines), Transformed(x.imaginary, sines)}),
+             t_.Value(Op::kAdd, {Transformed(x.real, sines), Transformed(x.imaginary, cosines)}));
     return {};
   }
 
-  Module& module_;
   Function& f_;
-  Registry& registry_;
-  Translation* t_ = nullptr;
-  std::map<ValueId, Parts> parts_;   // of complex values
-  std::map<ValueId, ValueId> real_;  // real results of lowered nodes, and what computes them now
+  Translation t_;
+  std::map<ValueId, Parts> parts_;  // of complex values
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ class ListLowering {
     if (op == Op::kTensorListSetItem) return SetItem(t, f);
     if (op == Op::kTensorListLength) return Length(t);
     const bool item = op == Op::kTensorListGetItem;  // else FROM_TENSOR, STACK
-    t.Give(0, item ? t.Value(Op::kGather, {t.in(0), t.in(1)}) : t.in(0));
+    t.SetResult(0, item ? t.Value(Op::kGather, {t.in(0), t.in(1)}) : t.in(0));
     return true;
   }
 
@@ -50,9 +50,8 @@ class ListLowering {
     if (!element.is_static() && elements.dims == kNoValue) return false;
     ValueId dims = elements.dims;
     if (dims == kNoValue) {
-      dims = t.Value(Op::kReshape, {t.in(1), t.I32({1})});
-      if (element.rank() > 0)
-        dims = t.Value(Op::kConcatenation, {dims, t.I32({element.dims().begin(), element.dims().end()})});
+      dims = t.Reshape(t.in(1), {1});
+      if (element.rank() > 0) dims = t.Value(Op::kConcatenation, {dims, t.I32(element.dims())});
     }
     const ValueId list = t.Value(Op::kFill, {dims, t.Scalar(elements.type.dtype, 0)});
     Type type = elements.type;
@@ -61,7 +60,7 @@ class ListLowering {
       type.shape.dims().insert(type.shape.dims().begin(),
                                inferred.rank() > 0 ? inferred[0] : Shape::kUnknown);
     f.value(list).type = std::move(type);
-    t.Give(0, list);
+    t.SetResult(0, list);
     return true;
   }
 
@@ -69,11 +68,11 @@ class ListLowering {
     if (!t.in_type(2).shape.ranked() || !WhyItemDiffers(f, t.node()).empty()) return false;
     const auto rank = static_cast<size_t>(t.in_type(2).shape.rank());
     const ValueId item = t.Value(Op::kExpandDims, {t.in(2), t.I32Scalar(0)});
-    const ValueId index = t.Value(Op::kReshape, {t.in(1), t.I32({1})});
+    const ValueId index = t.Reshape(t.in(1), {1});
     const ValueId list = MayGrow(t.node()) ? Grown(t, f, index) : t.in(0);
     const ValueId start =
         rank == 0 ? index : t.Value(Op::kConcatenation, {index, t.I32(std::vector<int32_t>(rank, 0))});
-    t.Give(0, t.Value(Op::kDynamicUpdateSlice, {list, item, start}));
+    t.SetResult(0, t.Value(Op::kDynamicUpdateSlice, {list, item, start}));
     return true;
   }
 
@@ -82,8 +81,8 @@ class ListLowering {
     Attrs axis;
     axis.Set("axis", int64_t{0});
     const ValueId shape = t.ShapeOf(t.in(0));
-    const ValueId length = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
-    const ValueId element = t.Value(Op::kSlice, {shape, t.I32({1}), t.I32({-1})});
+    const ValueId length = t.Slice(shape, {0}, {1});
+    const ValueId element = t.Slice(shape, {1}, {-1});
     const ValueId wanted = t.Value(Op::kAdd, {index, t.I32({1})});
     const ValueId missing = t.Value(Op::kMaximum, {t.Value(Op::kSub, {wanted, length}), t.I32({0})});
     const ValueId dims = t.Value(Op::kConcatenation, {missing, element}, axis);
@@ -99,7 +98,8 @@ class ListLowering {
     Attrs shrink;
     const ValueId shape = t.ShapeOf(t.in(0));
     shrink.Set("shrink_axis_mask", 1);
-    t.Give(0, t.Value(Op::kStridedSlice, {shape, t.I32({0}), t.I32({1}), t.I32({1})}, std::move(shrink)));
+    t.SetResult(0,
+                t.Value(Op::kStridedSlice, {shape, t.I32({0}), t.I32({1}), t.I32({1})}, std::move(shrink)));
     return true;
   }
 

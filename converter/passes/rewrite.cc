@@ -6,26 +6,6 @@
 namespace fusebox::converter {
 namespace {
 
-class Replacements {
- public:
-  void Add(ValueId from, ValueId to) {
-    if (static_cast<size_t>(from) >= to_.size()) to_.resize(static_cast<size_t>(from) + 1, kNoValue);
-    to_[static_cast<size_t>(from)] = to;
-  }
-  ValueId Now(ValueId v) const {
-    while (v != kNoValue && static_cast<size_t>(v) < to_.size() && to_[static_cast<size_t>(v)] != kNoValue)
-      v = to_[static_cast<size_t>(v)];
-    return v;
-  }
-  template <class Ids>
-  void Apply(Ids& values) const {
-    for (ValueId& v : values) v = Now(v);
-  }
-
- private:
-  std::vector<ValueId> to_;
-};
-
 // What the replaced value was declared to be may say more than could be inferred.
 void Refine(Function& f, ValueId value, const Type& declared) {
   Type& type = f.value(value).type;
@@ -42,50 +22,40 @@ bool HasItsOperands(const Node& node) {
 
 }  // namespace
 
-Result<int> RewriteNodes(Module& module, Function& f, Registry& registry, const Rewrite& rewrite) {
-  std::vector<std::unique_ptr<Node>> before = std::move(f.nodes);
-  f.nodes.clear();
-  Replacements now;
+Result<int> RewriteNodes(const Module& module, Function& f, Registry& registry, const Rewrite& rewrite) {
+  Translation t(module, f, registry);
   int count = 0;
-  Status failure;
-  for (auto& node : before) {
-    now.Apply(node->operands);
-    const size_t kept = f.nodes.size();
+  FUSEBOX_TRY(t.Each([&](Node& node) -> Status {
+    const size_t mark = t.mark();
     const ValueId known = f.value_count();
-    Translation translation(module, f, registry, *node);
-    Result<bool> replaced = failure ? rewrite(translation) : Result<bool>(false);
-    if (!replaced)
-      failure =
-          std::unexpected(std::move(replaced.error()).At("function " + f.name + ": " + Describe(f, *node)));
-    if (!replaced || !*replaced) {
-      f.nodes.resize(kept);
-      f.nodes.push_back(std::move(node));
-      continue;
-    }
-    for (size_t i = 0; i < node->results.size(); ++i) {
-      const ValueId old = node->results[i], made = translation.results()[i];
+    const Result<bool> replaced = rewrite(t);
+    if (!replaced || !*replaced) t.Rollback(mark);
+    FUSEBOX_TRY(replaced);
+    if (!*replaced) return {};
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      const ValueId old = node.results[i], made = t.results()[i];
       if (old == kNoValue || made == kNoValue || old == made) continue;
       Refine(f, made, f.value(old).type);
       if (made >= known && !f.value(old).name.empty()) f.value(made).name = f.value(old).name;
-      now.Add(old, made);
+      t.Forward(old, made);
     }
+    t.Drop(node);
     ++count;
-  }
-  now.Apply(f.outputs);
-  FUSEBOX_TRY(failure);
+    return {};
+  }));
   return count;
 }
 
-Result<int> TranslateFunction(Module& module, Function& f, Registry& registry) {
+Result<int> TranslateFunction(const Module& module, Function& f, Registry& registry) {
   std::unordered_set<ValueId> read(f.outputs.begin(), f.outputs.end());
   for (const auto& node : f.nodes) read.insert(node->operands.begin(), node->operands.end());
   return RewriteNodes(module, f, registry, [&](Translation& t) -> Result<bool> {
     const Translate translate = t.node().is(Op::kOpaque) ? FindTranslation(t.node().name) : nullptr;
-    const size_t before = f.nodes.size();
+    const size_t mark = t.mark();
     if (!translate || !TranslateWidened(translate, t))
       return false;  // what is refused now is asked again, and reported at the end
-    for (size_t i = before; i < f.nodes.size(); ++i)
-      if (!HasItsOperands(*f.nodes[i])) return false;
+    for (const auto& made : t.EmittedSince(mark))
+      if (!HasItsOperands(*made)) return false;
     for (size_t i = 0; i < t.node().results.size(); ++i)
       if (t.results()[i] == kNoValue && read.contains(t.node().results[i])) return false;
     return true;

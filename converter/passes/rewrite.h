@@ -8,15 +8,15 @@
 
 namespace fusebox::converter {
 
-// Looks at one node and may emit others in its place, giving every result. True: replaced. False: the node
-// stays as it is, and what was emitted meanwhile is taken back.
+// Looks at one node and may emit others in its place and set every result. True: replaced. False: the node
+// stays as it is, and emitted nodes are taken back.
 using Rewrite = std::function<Result<bool>(Translation&)>;
 
-// Offers every node of the function to `rewrite`, in order; operands are already the replaced ones. Returns
-// how many went.
-Result<int> RewriteNodes(Module&, Function&, Registry&, const Rewrite& rewrite);
+// Calls `rewrite` with every node of the function, in order; operands are already the replaced ones. Returns
+// the number of replaced nodes.
+Result<int> RewriteNodes(const Module&, Function&, Registry&, const Rewrite& rewrite);
 
-// Source ops of one function in TFLite's vocabulary, as far as they go; returns how many were translated.
-Result<int> TranslateFunction(Module&, Function&, Registry&);
+// Translates source ops of one function, as far as possible. Returns the number of translated nodes.
+Result<int> TranslateFunction(const Module&, Function&, Registry&);
 
 }  // namespace fusebox::converter

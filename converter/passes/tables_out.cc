@@ -51,9 +51,7 @@ Status WriteTables(Context& context) {
     init.AddNode(Op::kHashtableImport, {handle, init.AddConst(keys), init.AddConst(values)}, {});
   }
   for (const std::string& entry : entries) {
-    Attrs attrs;
-    attrs.Set("init_subgraph_index", FunctionRef{init.name});
-    module.Find(entry)->InsertNode(0, Op::kCallOnce, {}, {}, std::move(attrs));
+    module.Find(entry)->InsertNode(0, Op::kCallOnce, {}, {}, MakeAttrs("init_subgraph_index", FunctionRef{init.name}));
   }
   return {};
 }

@@ -100,17 +100,14 @@ Status WriteVariables(Context& context) {
     context.Note("variable " + v.name +
                  " keeps its value from call to call: Session::ResetState starts it anew, in TFLite a new "
                  "interpreter");
-    Attrs attrs;
-    attrs.Set("shared_name", v.name);
     const ValueId handle =
-        init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape::Scalar()}}, std::move(attrs))
+        init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape::Scalar()}},
+                     MakeAttrs("shared_name", v.name))
             .results[0];
     init.AddNode(Op::kAssignVariable, {handle, init.AddConst(v.type, v.initial, v.name)}, {});
   }
   for (const Signature& s : module.signatures) {
-    Attrs attrs;
-    attrs.Set("init_subgraph_index", FunctionRef{init.name});
-    module.Find(s.function)->InsertNode(0, Op::kCallOnce, {}, {}, std::move(attrs));
+    module.Find(s.function)->InsertNode(0, Op::kCallOnce, {}, {}, MakeAttrs("init_subgraph_index", FunctionRef{init.name}));
   }
   return {};
 }

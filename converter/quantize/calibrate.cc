@@ -189,20 +189,20 @@ namespace {
 
 // An in-place updated state cannot be an output: it gets a copy, the value times one.
 void DetachStates(Function& f) {
-  for (size_t at = 0; at < f.nodes.size(); ++at) {
-    Node* const node = f.nodes[at].get();
-    for (const int index : StateOperands(node->op)) {
+  Rewriter r(f);
+  (void)r.Walk([&](Node& node) -> Status {
+    for (const int index : StateOperands(node.op)) {
       const auto operand = static_cast<size_t>(index);
-      if (operand >= node->operands.size() || node->operands[operand] == kNoValue) continue;
-      const ValueId state = node->operands[operand];
-      if (f.value(state).type.dtype != DType::kF32 || !Uses(f).producer(state)) continue;
-      const ValueId one = f.AddConst(DType::kF32, Shape::Scalar(), std::vector{1.0f});
-      const Node& copy = f.InsertNode(at++, Op::kMul, {state, one}, {f.value(state).type});
-      f.value(copy.results[0]).is_variable = true;
+      if (operand >= node.operands.size() || node.operands[operand] == kNoValue) continue;
+      const ValueId state = node.operands[operand];
+      if (!r.is_f32(state) || !r.producer(state)) continue;
+      const ValueId copy = r.Copy(state);
+      f.value(copy).is_variable = true;
       f.value(state).is_variable = false;
-      node->operands[operand] = copy.results[0];
+      r.SetOperand(node, operand, copy);
     }
-  }
+    return {};
+  });
 }
 
 }  // namespace

@@ -33,8 +33,7 @@ struct Steps {
 
 // A state that the op may update: the value times one, which is exact.
 ValueId Updatable(Function& f, ValueId v) {
-  const ValueId one = f.AddConst(DType::kF32, Shape::Scalar(), std::vector{1.0f});
-  const ValueId state = f.AddNode(Op::kMul, {v, one}, {f.value(v).type}).results[0];
+  const ValueId state = Rewriter(f).Copy(v);
   f.value(state).is_variable = true;
   return state;
 }

@@ -6,10 +6,10 @@ namespace {
 
 constexpr size_t kOutputGate = 3;
 
-class Sums {
+class Sums : Rewriter {
  public:
   Sums(Function& f, const Node& lstm, ValueId h, ValueId c)
-      : f_(f), lstm_(lstm), x_(lstm.operands[0]), h_(h), before_(c), after_(lstm.results[2]) {
+      : Rewriter(f), lstm_(lstm), x_(lstm.operands[0]), h_(h), before_(c), after_(lstm.results[2]) {
     const int64_t batch = f.value(c).type.shape[0];
     row_ = {DType::kF32, {batch, f.value(c).type.shape[1]}};
     column_ = {DType::kF32, {batch, 1}};
@@ -42,31 +42,28 @@ class Sums {
     if (gate == kCellGate) return kNoValue;
     return Operand(kPeephole + (gate == kOutputGate ? 2 : gate));
   }
-  ValueId Add(Op op, std::vector<ValueId> operands) { return Add(op, std::move(operands), row_); }
-  ValueId Add(Op op, std::vector<ValueId> operands, const Type& type, Attrs attrs = {}) {
-    return f_.AddNode(op, std::move(operands), {type}, std::move(attrs)).results[0];
+  ValueId Add(Op op, ValueIds operands) { return Add(op, std::move(operands), row_); }
+  ValueId Add(Op op, ValueIds operands, const Type& type, Attrs attrs = {}) {
+    return Typed(op, std::move(operands), type, std::move(attrs));
   }
   // Diagonal recurrent weights are a vector.
   ValueId Times(ValueId v, size_t weights) {
     const ValueId w = Operand(weights);
-    if (f_.value(w).type.shape.rank() == 1) return Add(Op::kMul, {v, w});
+    if (rank(w) == 1) return Add(Op::kMul, {v, w});
     return Add(Op::kFullyConnected, {v, w, kNoValue});
   }
 
   ValueId Mean(ValueId v) {
-    Attrs attrs;
-    attrs.Set("keep_dims", true);
-    return Add(Op::kMean, {v, f_.AddConst(DType::kI32, Shape{1}, std::vector{int32_t{1}})}, column_,
-               std::move(attrs));
+    return Add(Op::kMean, {v, I32({1})}, column_,
+               MakeAttrs("keep_dims", true));
   }
   // Normalizes to mean 0 and variance 1.
   ValueId Normal(ValueId v) {
     const ValueId centerd = Add(Op::kSub, {v, Mean(v)}), variance = Mean(Add(Op::kMul, {centerd, centerd}));
-    const ValueId least = f_.AddConst(DType::kF32, Shape::Scalar(), std::vector{1e-8f});
+    const ValueId least = Scalar(DType::kF32, 1e-8f);
     return Add(Op::kMul, {centerd, Add(Op::kRsqrt, {Add(Op::kAdd, {variance, least}, column_)}, column_)});
   }
 
-  Function& f_;
   const Node& lstm_;
   ValueId x_, h_, before_, after_;  // cell state before and after the step
   Type row_, column_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "host/graph/constants.h"
 #include "host/eval/sampled_node.h"
 
 #include <algorithm>
@@ -41,8 +42,7 @@ Buffer IntegerBuffer(DType dtype, const std::vector<int64_t>& values) {
 }
 
 std::vector<int64_t> IntegersIn(const Type& type, const Buffer& data) {
-  if (type.dtype == DType::kI64) return {data.As<int64_t>().begin(), data.As<int64_t>().end()};
-  return {data.As<int32_t>().begin(), data.As<int32_t>().end()};
+  return ConstInts(type, data).value_or(std::vector<int64_t>());
 }
 
 Result<std::unique_ptr<SampledNode>> SampledNode::Create(Registry& registry, SampledForms& forms,

@@ -90,6 +90,10 @@ ValueId Rewriter::Cast(ValueId v, DType to) {
   return from == to ? v : Value(Op::kCast, {v}, MakeAttrs("in_data_type", from, "out_data_type", to));
 }
 
+ValueId Rewriter::Copy(ValueId v) {
+  return Typed(Op::kMul, {v, Scalar(DType::kF32, 1)}, type(v));
+}
+
 void Rewriter::Rollback(size_t mark) {
   if (uses_)
     for (const auto& node : EmittedSince(mark)) DropUses(*node);

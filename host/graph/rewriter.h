@@ -76,7 +76,9 @@ class Rewriter {
     return I32Vector({std::begin(values), std::end(values)});
   }
   ValueId I32(std::initializer_list<int64_t> values) { return I32Vector({values.begin(), values.end()}); }
-  ValueId I32Scalar(int64_t value) { return Scalar(DType::kI32, static_cast<double>(value)); }
+  ValueId I32Scalar(int64_t value) {
+    return f_.AddConst(DType::kI32, Shape::Scalar(), std::vector{static_cast<int32_t>(value)});
+  }
   // Where constants of the dtype are not supported: a CAST of an f32 constant.
   ValueId Scalar(DType dtype, double value);
 
@@ -84,7 +86,15 @@ class Rewriter {
   ValueId ShapeOf(ValueId v);         // SHAPE, 1-D i32
   ValueId ToI32(ValueId v);           // an index or shape operand: i64 becomes i32, constants are clamped
   ValueId Cast(ValueId v, DType to);  // v itself if it has the dtype
-  ValueId Reshape(ValueId v, const Dims& dims) { return Value(Op::kReshape, {v, I32(dims)}); }
+  ValueId Copy(ValueId v);            // an f32 value times one, which keeps every bit
+  template <class Range = std::initializer_list<int64_t>>
+  ValueId Reshape(ValueId v, const Range& dims) {
+    return Value(Op::kReshape, {v, I32(dims)});
+  }
+  template <class Begin = std::initializer_list<int64_t>, class Size = std::initializer_list<int64_t>>
+  ValueId Slice(ValueId v, const Begin& begin, const Size& size) {
+    return Value(Op::kSlice, {v, I32(begin), I32(size)});
+  }
   template <class Range = std::initializer_list<int64_t>>
   ValueId Transpose(ValueId v, const Range& perm) {
     return Value(Op::kTranspose, {v, I32(perm)});

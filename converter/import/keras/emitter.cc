@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "converter/import/tables/translate.h"
-
 namespace fusebox::keras {
 
 void Emitter::Fail(Error error) {
@@ -15,26 +13,26 @@ std::vector<ValueId> Emitter::Ops(std::string_view op, std::vector<ValueId> oper
                                   size_t results) {
   std::vector<ValueId> none(results, kNoValue);
   if (!ok()) return none;
-  auto node = std::make_unique<fusebox::Node>();
-  node->op = fusebox::Op::kOpaque;
-  node->name = op;
-  node->operands = std::move(operands);
-  node->attrs = std::move(attrs);
-  node->location = {layer_.empty() ? node->name : layer_ + "/" + node->name, layer_};
-  node->results = none;
+  fusebox::Node node;
+  node.op = fusebox::Op::kOpaque;
+  node.name = op;
+  node.operands = std::move(operands);
+  node.attrs = std::move(attrs);
+  node.location = {layer_.empty() ? node.name : layer_ + "/" + node.name, layer_};
+  node.results = none;
 
-  const size_t before = f_.nodes.size();
-  const auto translate = converter::FindTranslation(op);
-  if (translate) {
-    converter::Translation translation(module_, f_, registry_, *node);
-    const Status done = converter::TranslateWidened(translate, translation);
-    const bool all = std::ranges::none_of(translation.results(), [](ValueId v) { return v == kNoValue; });
-    if (done && all) return translation.results();
-    f_.nodes.resize(before);
+  t_.SetSource(node);
+  if (const auto translate = converter::FindTranslation(op)) {
+    const size_t before = t_.mark();
+    const Status done = converter::TranslateWidened(translate, t_);
+    const bool all = std::ranges::none_of(t_.results(), [](ValueId v) { return v == kNoValue; });
+    if (done && all) return t_.results();
+    t_.Rollback(before);
   }
-  for (ValueId& result : node->results) result = f_.AddValue({}, node->location.name);
-  f_.nodes.push_back(std::move(node));
-  return f_.nodes.back()->results;
+  fusebox::Node& made =
+      t_.EmitTyped(node.op, std::move(node.operands), std::vector<Type>(results), std::move(node.attrs));
+  made.name = op;
+  return made.results;
 }
 
 ValueId Emitter::Op(std::string_view op, std::vector<ValueId> operands, Attrs attrs) {
@@ -44,32 +42,12 @@ ValueId Emitter::Op(std::string_view op, std::vector<ValueId> operands, Attrs at
 std::vector<ValueId> Emitter::Node(fusebox::Op op, std::string name, std::vector<ValueId> operands,
                                    std::vector<Type> types, Attrs attrs, std::string body) {
   if (!ok()) return std::vector<ValueId>(types.size(), kNoValue);
-  fusebox::Node& made = f_.AddNode(op, std::move(operands), std::move(types), std::move(attrs));
-  made.location = {layer_, layer_};
+  t_.SetLocation({layer_, layer_});
+  fusebox::Node& made = t_.EmitTyped(op, std::move(operands), std::move(types), std::move(attrs));
   made.name = std::move(name);
   made.body = std::move(body);
   if (made.is(fusebox::Op::kStablehloComposite)) made.version = 1;
-  for (const ValueId v : made.results) f_.value(v).name = layer_;
   return made.results;
-}
-
-ValueId Emitter::Const(const Tensor& tensor, std::string name) {
-  return f_.AddConst(tensor, std::move(name));
-}
-
-ValueId Emitter::I32(int64_t value) {
-  return f_.AddConst(DType::kI32, Shape::Scalar(), std::vector<int32_t>{static_cast<int32_t>(value)});
-}
-
-ValueId Emitter::I32s(const std::vector<int64_t>& values) {
-  std::vector<int32_t> narrow;
-  for (const int64_t v : values) narrow.push_back(static_cast<int32_t>(v));
-  const auto count = static_cast<int64_t>(narrow.size());
-  return f_.AddConst(DType::kI32, Shape{count}, std::move(narrow));
-}
-
-ValueId Emitter::F32(double value) {
-  return f_.AddConst(DType::kF32, Shape::Scalar(), std::vector<float>{static_cast<float>(value)});
 }
 
 ValueId Emitter::Scalar(DType dtype, double value) {
@@ -80,7 +58,7 @@ ValueId Emitter::Scalar(DType dtype, double value) {
 
 const Type& Emitter::type(ValueId v) const {
   static const Type none;
-  return v == kNoValue ? none : f_.value(v).type;
+  return v == kNoValue ? none : t_.type(v);
 }
 
 int Emitter::rank(ValueId v) {
@@ -130,7 +108,7 @@ ValueId Emitter::Reshape(ValueId v, const std::vector<Extent>& shape) {
   if (std::ranges::count(dims, Shape::kUnknown) <= 1) return Op("Reshape", {v, I32s(dims)});
   const ValueId made = Op("Reshape", {v, ShapeValue(shape)});
   // Sizes that are known stay known, also where the whole shape is computed.
-  if (ok() && !type(made).shape.ranked()) f_.value(made).type = {type(v).dtype, Shape(dims)};
+  if (ok() && !type(made).shape.ranked()) t_.f().value(made).type = {type(v).dtype, Shape(dims)};
   return made;
 }
 

@@ -6,24 +6,13 @@
 // ask after each op.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "host/graph/graph.h"
-#include "host/plugin/plugin.h"
+#include "converter/import/tables/translate.h"
 
 namespace fusebox::keras {
-
-// MakeAttrs("axis", 1, "keep_dims", true)
-inline Attrs MakeAttrs() { return {}; }
-template <class V, class... Rest>
-Attrs MakeAttrs(const char* name, V value, Rest... rest) {
-  Attrs attrs = MakeAttrs(std::move(rest)...);
-  attrs.Set(name, std::move(value));
-  return attrs;
-}
 
 // One dimension of a shape that is asked for: a size, the size of a value's dimension at run time, or what is
 // left over.
@@ -35,10 +24,14 @@ struct Extent {
 
 class Emitter {
  public:
-  Emitter(Module& module, Function& function, Registry& registry, Status& status)
-      : module_(module), f_(function), registry_(registry), status_(status) {}
+  Emitter(Module& module, Function& function, Registry& registry, Status& status, std::string layer = {})
+      : module_(module),
+        registry_(registry),
+        status_(status),
+        t_(module, function, registry),
+        layer_(std::move(layer)) {}
 
-  Function& function() { return f_; }
+  Function& function() { return t_.f(); }
   Module& module() { return module_; }
   Registry& registry() { return registry_; }
   // Where the next nodes come from: the path of a Keras layer.
@@ -57,10 +50,10 @@ class Emitter {
   std::vector<ValueId> Node(fusebox::Op op, std::string name, std::vector<ValueId> operands,
                             std::vector<Type> types, Attrs attrs, std::string body = {});
 
-  ValueId Const(const Tensor& tensor, std::string name = {});
-  ValueId I32(int64_t value);
-  ValueId I32s(const std::vector<int64_t>& values);
-  ValueId F32(double value);
+  ValueId Const(const Tensor& tensor, std::string name = {}) { return t_.Const(tensor, std::move(name)); }
+  ValueId I32(int64_t value) { return t_.I32Scalar(value); }
+  ValueId I32s(const std::vector<int64_t>& values) { return t_.I32(values); }
+  ValueId F32(double value) { return t_.Scalar(DType::kF32, value); }
   ValueId Scalar(DType dtype, double value);
 
   const Type& type(ValueId v) const;
@@ -80,9 +73,9 @@ class Emitter {
 
  private:
   Module& module_;
-  Function& f_;
   Registry& registry_;
   Status& status_;
+  converter::Translation t_;
   std::string layer_;
 };
 

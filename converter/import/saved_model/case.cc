@@ -4,25 +4,19 @@
 #include <algorithm>
 
 #include "converter/import/saved_model/function_import.h"
+#include "host/graph/rewriter.h"
 
 namespace fusebox::saved_model {
 namespace {
 
-std::vector<ValueId> Call(Function& f, const std::string& callee, std::vector<ValueId> arguments,
-                          const std::vector<Type>& types) {
-  Attrs attrs;
-  attrs.Set("subgraph", FunctionRef{callee});
-  const auto& results = f.AddNode(Op::kCall, std::move(arguments), types, std::move(attrs)).results;
-  return {results.begin(), results.end()};
-}
-
-ValueId Add(Function& f, Op op, std::vector<ValueId> operands, DType dtype) {
-  return f.AddNode(op, std::move(operands), {{dtype, fusebox::Shape::Scalar()}}).results[0];
-}
-
-ValueId Number(Function& f, size_t value) {
-  return f.AddConst<int32_t>(DType::kI32, fusebox::Shape::Scalar(), {static_cast<int32_t>(value)});
-}
+// Adds nodes at the end of a function.
+struct Adder : Rewriter {
+  using Rewriter::Rewriter;
+  ValueId Add(Op op, ValueIds operands, DType dtype) {
+    return Typed(op, std::move(operands), {dtype, fusebox::Shape::Scalar()});
+  }
+  ValueId Number(size_t value) { return I32Scalar(static_cast<int64_t>(value)); }
+};
 
 // Branches as functions of the index and the arguments.
 struct Branches {
@@ -33,15 +27,18 @@ struct Branches {
   // Selects one of [begin, end) by bisection, which keeps the nesting shallow.
   std::vector<ValueId> Choose(Function& f, size_t begin, size_t end,
                               const std::vector<ValueId>& operands) const {
-    if (end - begin == 1) return Call(f, names[begin], {operands.begin() + 1, operands.end()}, results);
+    if (end - begin == 1)
+      return f.AddNode(Op::kCall, {operands.begin() + 1, operands.end()}, results,
+                       MakeAttrs("subgraph", FunctionRef{names[begin]}))
+          .results;
     const size_t middle = (begin + end) / 2;
-    std::vector<ValueId> all = {Add(f, Op::kLess, {operands[0], Number(f, middle)}, DType::kBool)};
+    Adder add(f);
+    std::vector<ValueId> all = {add.Add(Op::kLess, {operands[0], add.Number(middle)}, DType::kBool)};
     all.insert(all.end(), operands.begin(), operands.end());
     Attrs attrs;
     attrs.Set("then_subgraph_index", FunctionRef{AddFunction(begin, middle)});
     attrs.Set("else_subgraph_index", FunctionRef{AddFunction(middle, end)});
-    const auto& made = f.AddNode(Op::kIf, std::move(all), results, std::move(attrs)).results;
-    return {made.begin(), made.end()};
+    return f.AddNode(Op::kIf, std::move(all), results, std::move(attrs)).results;
   }
 
   std::string AddFunction(size_t begin, size_t end) const {
@@ -49,8 +46,7 @@ struct Branches {
     while (module.Find(name)) name += "_";
     Function& f = module.Add(name);
     for (const Type& type : inputs) f.AddInput(type);
-    const auto outputs = Choose(f, begin, end, {f.inputs.begin(), f.inputs.end()});
-    f.outputs.assign(outputs.begin(), outputs.end());
+    f.outputs = Choose(f, begin, end, f.inputs);
     return name;
   }
 };
@@ -90,11 +86,12 @@ Result<std::vector<ValueId>> AddCase(Module& module, Function& f, const std::vec
   std::vector<Type> inputs;
   for (const ValueId operand : operands) inputs.push_back({f.value(operand).type.dtype, fusebox::Shape()});
   inputs[0].shape = fusebox::Shape::Scalar();
-  const ValueId last = Number(f, branches.size() - 1);
-  const ValueId below = Add(f, Op::kLess, {operands[0], Number(f, 0)}, DType::kBool);
+  Adder add(f);
+  const ValueId last = add.Number(branches.size() - 1);
+  const ValueId below = add.Add(Op::kLess, {operands[0], add.Number(0)}, DType::kBool);
   std::vector<ValueId> inside = operands;
-  inside[0] = Add(f, Op::kSelectV2, {below, last, Add(f, Op::kMinimum, {operands[0], last}, DType::kI32)},
-                  DType::kI32);
+  inside[0] = add.Add(
+      Op::kSelectV2, {below, last, add.Add(Op::kMinimum, {operands[0], last}, DType::kI32)}, DType::kI32);
   return Branches{module, branches, std::move(inputs), results}.Choose(f, 0, branches.size(), inside);
 }
 

@@ -2,6 +2,7 @@
 // For(start, limit, delta, carried...) calls its body with start, start + delta, ... before limit. TFLite has
 // no such op; For becomes a While with an iteration counter.
 #include "converter/import/saved_model/function_import.h"
+#include "host/graph/rewriter.h"
 
 namespace fusebox::saved_model {
 namespace {
@@ -10,31 +11,32 @@ const Type kNumber{DType::kI32, fusebox::Shape::Scalar()};
 
 enum Variable : size_t { kDone, kTimes, kStart, kDelta, kFirstCarried };
 
-ValueId Add(Function& f, Op op, std::vector<ValueId> operands, Type type = kNumber) {
-  return f.AddNode(op, std::move(operands), {std::move(type)}).results[0];
-}
-
-ValueId One(Function& f) { return f.AddConst<int32_t>(DType::kI32, fusebox::Shape::Scalar(), {1}); }
+// Adds nodes at the end of a function.
+struct NumberAdder : Rewriter {
+  using Rewriter::Rewriter;
+  ValueId Add(Op op, ValueIds operands, Type type = kNumber) {
+    return Typed(op, std::move(operands), std::move(type));
+  }
+};
 
 std::string AddCondition(Module& module, const std::string& body, const std::vector<Type>& types) {
   Function& f = module.Add(body + "_condition");
   for (const Type& type : types) f.AddInput(type);
-  f.outputs = {Add(f, Op::kLess, {f.inputs[kDone], f.inputs[kTimes]}, {DType::kBool, kNumber.shape})};
+  f.outputs = {NumberAdder(f).Add(Op::kLess, {f.inputs[kDone], f.inputs[kTimes]}, {DType::kBool, kNumber.shape})};
   return f.name;
 }
 
 std::string AddStep(Module& module, const std::string& body, const std::vector<Type>& types) {
   Function& f = module.Add(body + "_step");
   for (const Type& type : types) f.AddInput(type);
-  const ValueId gone = Add(f, Op::kMul, {f.inputs[kDone], f.inputs[kDelta]});
-  std::vector<ValueId> arguments = {Add(f, Op::kAdd, {f.inputs[kStart], gone})};
+  NumberAdder add(f);
+  const ValueId gone = add.Add(Op::kMul, {f.inputs[kDone], f.inputs[kDelta]});
+  std::vector<ValueId> arguments = {add.Add(Op::kAdd, {f.inputs[kStart], gone})};
   arguments.insert(arguments.end(), f.inputs.begin() + kFirstCarried, f.inputs.end());
-  Attrs callee;
-  callee.Set("subgraph", FunctionRef{body});
   const std::vector<Type> carried(types.begin() + kFirstCarried, types.end());
-  const Node& call = f.AddNode(Op::kCall, std::move(arguments), carried, std::move(callee));
+  const Node& call = f.AddNode(Op::kCall, std::move(arguments), carried, MakeAttrs("subgraph", FunctionRef{body}));
   const std::vector<ValueId> results = call.results;
-  f.outputs = {Add(f, Op::kAdd, {f.inputs[kDone], One(f)}), f.inputs[kTimes], f.inputs[kStart],
+  f.outputs = {add.Add(Op::kAdd, {f.inputs[kDone], add.I32Scalar(1)}), f.inputs[kTimes], f.inputs[kStart],
                f.inputs[kDelta]};
   f.outputs.insert(f.outputs.end(), results.begin(), results.end());
   return f.name;
@@ -48,11 +50,12 @@ Result<std::vector<ValueId>> AddForLoop(Module& module, Function& f, const std::
   if (operands.size() < kBounds) return Invalid("it has no start, limit and delta");
   const ValueId start = operands[0], limit = operands[1], delta = operands[2];
   // (|limit - start| + |delta| - 1) / |delta|; a delta of zero fails at run time.
-  const ValueId size = Add(f, Op::kAbs, {delta});
-  const ValueId way = Add(f, Op::kAbs, {Add(f, Op::kSub, {limit, start})});
-  const ValueId rounded = Add(f, Op::kSub, {Add(f, Op::kAdd, {way, size}), One(f)});
-  const ValueId times = Add(f, Op::kDiv, {rounded, size});
-  std::vector<ValueId> variables = {f.AddConst<int32_t>(DType::kI32, kNumber.shape, {0}), times, start,
+  NumberAdder add(f);
+  const ValueId size = add.Add(Op::kAbs, {delta});
+  const ValueId way = add.Add(Op::kAbs, {add.Add(Op::kSub, {limit, start})});
+  const ValueId rounded = add.Add(Op::kSub, {add.Add(Op::kAdd, {way, size}), add.I32Scalar(1)});
+  const ValueId times = add.Add(Op::kDiv, {rounded, size});
+  std::vector<ValueId> variables = {add.I32Scalar(0), times, start,
                                     delta};
   variables.insert(variables.end(), operands.begin() + kBounds, operands.end());
   std::vector<Type> types(kFirstCarried, kNumber);

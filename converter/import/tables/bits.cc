@@ -7,7 +7,7 @@ namespace {
 
 Status Xor(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.Give(0, t.Value(Op::kBitwiseXor, {t.in(0), t.in(1)}));
+  t.SetResult(0, t.Value(Op::kBitwiseXor, {t.in(0), t.in(1)}));
   return {};
 }
 
@@ -32,7 +32,7 @@ Status Signed(Translation& t) {
 Status And(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_TRY(Signed(t));
-  t.Give(0, BothBits(t, t.in(0), t.in(1)));
+  t.SetResult(0, BothBits(t, t.in(0), t.in(1)));
   return {};
 }
 
@@ -40,20 +40,20 @@ Status Or(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_TRY(Signed(t));
   const ValueId differing = t.Value(Op::kBitwiseXor, {t.in(0), t.in(1)});
-  t.Give(0, t.Value(Op::kAdd, {BothBits(t, t.in(0), t.in(1)), differing}));
+  t.SetResult(0, t.Value(Op::kAdd, {BothBits(t, t.in(0), t.in(1)), differing}));
   return {};
 }
 
 Status Invert(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   FUSEBOX_TRY(Signed(t));
-  t.Give(0, t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, -1), t.in(0)}));
+  t.SetResult(0, t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, -1), t.in(0)}));
   return {};
 }
 
 Status RightShift(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.Give(0, t.Value(Op::kRightShift, {t.in(0), t.in(1)}));
+  t.SetResult(0, t.Value(Op::kRightShift, {t.in(0), t.in(1)}));
   return {};
 }
 
@@ -76,7 +76,7 @@ Status Bitcast(Translation& t) {
       return Invalid("its last dimension is " + std::to_string(last) + ", expected " + std::to_string(parts));
     shape.dims().erase(shape.dims().end() - 1);
   }
-  t.Give(0, t.Typed(Op::kBitcast, {t.in(0)}, {*type, std::move(shape)}));
+  t.SetResult(0, t.Typed(Op::kBitcast, {t.in(0)}, {*type, std::move(shape)}));
   return {};
 }
 

@@ -9,12 +9,7 @@ namespace {
 
 Status LocalResponse(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  Attrs attrs;
-  attrs.Set("radius", t.attrs().i64("depth_radius", 5));
-  attrs.Set("bias", t.attrs().f64("bias", 1));
-  attrs.Set("alpha", t.attrs().f64("alpha", 1));
-  attrs.Set("beta", t.attrs().f64("beta", 0.5));
-  t.Give(0, t.Value(Op::kLocalResponseNormalization, {t.in(0)}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kLocalResponseNormalization, {t.in(0)}, MakeAttrs("radius", t.attrs().i64("depth_radius", 5), "bias", t.attrs().f64("bias", 1), "alpha", t.attrs().f64("alpha", 1), "beta", t.attrs().f64("beta", 0.5))));
   return {};
 }
 
@@ -23,9 +18,7 @@ Status Bucketize(Translation& t) {
   const AttrValue* const given = t.attrs().Find("boundaries");
   const auto* const boundaries = given ? std::get_if<std::vector<double>>(given) : nullptr;
   if (boundaries == nullptr) return Invalid("it has no list of boundaries");
-  Attrs attrs;
-  attrs.Set("boundaries", *boundaries);
-  t.Give(0, t.Value(Op::kBucketize, {t.in(0)}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kBucketize, {t.in(0)}, MakeAttrs("boundaries", *boundaries)));
   return {};
 }
 
@@ -57,14 +50,14 @@ Status MatrixDiag(Translation& t) {
       if (value != 0) return Unsupported("a padding_value other than 0");
     }
   }
-  t.Give(0, t.Value(Op::kMatrixDiag, {t.in(0)}));
+  t.SetResult(0, t.Value(Op::kMatrixDiag, {t.in(0)}));
   return {};
 }
 
 Status MatrixSetDiag(Translation& t) {
   if (t.count() != 2) FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_TRY(MainDiagonal(t, 2));
-  t.Give(0, t.Value(Op::kMatrixSetDiag, {t.in(0), t.in(1)}));
+  t.SetResult(0, t.Value(Op::kMatrixSetDiag, {t.in(0), t.in(1)}));
   return {};
 }
 
@@ -86,15 +79,15 @@ Status MatrixDiagPart(Translation& t) {
   if (std::ranges::count(flat, -1) > 1) return Unsupported("several sizes of its operand are not known");
   Attrs attrs;
   attrs.Set("axis", static_cast<int64_t>(rank) - 2);
-  const ValueId lines = t.Value(Op::kReshape, {t.in(0), t.I32(std::move(flat))});
-  t.Give(0, t.Value(Op::kGather, {lines, t.I32(std::move(at))}, std::move(attrs)));
+  const ValueId lines = t.Reshape(t.in(0), std::move(flat));
+  t.SetResult(0, t.Value(Op::kGather, {lines, t.I32(std::move(at))}, std::move(attrs)));
   return {};
 }
 
 template <Op op>
 Status UnsortedSegment(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.Give(0, t.Value(op, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))}));
+  t.SetResult(0, t.Value(op, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))}));
   return {};
 }
 
@@ -104,7 +97,7 @@ Status FakeQuant(Translation& t, double least, double most) {
   attrs.Set("max", most);
   attrs.Set("num_bits", t.attrs().i64("num_bits", 8));
   if (t.attrs().b("narrow_range", false)) attrs.Set("narrow_range", true);
-  t.Give(0, t.Value(Op::kFakeQuant, {t.in(0)}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kFakeQuant, {t.in(0)}, std::move(attrs)));
   return {};
 }
 

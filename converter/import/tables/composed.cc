@@ -15,7 +15,7 @@ ValueId Like(Translation& t, ValueId v, double value) {
 
 Status OnesLike(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, Like(t, t.in(0), 1));
+  t.SetResult(0, Like(t, t.in(0), 1));
   return {};
 }
 
@@ -37,13 +37,13 @@ ValueId ErrorFunction(Translation& t, ValueId x) {
 
 Status Erf(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, ErrorFunction(t, t.in(0)));
+  t.SetResult(0, ErrorFunction(t, t.in(0)));
   return {};
 }
 
 Status Erfc(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, 1), ErrorFunction(t, t.in(0))}));
+  t.SetResult(0, t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, 1), ErrorFunction(t, t.in(0))}));
   return {};
 }
 
@@ -54,7 +54,7 @@ Status DivNoNan(Translation& t) {
   const ValueId x = t.in(0), y = t.in(1), zero = t.Scalar(dtype, 0);
   const ValueId none = t.Value(Op::kEqual, {y, zero});
   const ValueId safe = t.Value(Op::kSelectV2, {none, t.Scalar(dtype, 1), y});
-  t.Give(0, t.Value(Op::kSelectV2, {none, zero, t.Value(Op::kDiv, {x, safe})}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {none, zero, t.Value(Op::kDiv, {x, safe})}));
   return {};
 }
 
@@ -62,7 +62,7 @@ Status DivNoNan(Translation& t) {
 Status MulNoNan(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const ValueId x = t.in(0), y = t.in(1), zero = t.Scalar(t.in_type(1).dtype, 0);
-  t.Give(0, t.Value(Op::kSelectV2, {t.Value(Op::kEqual, {y, zero}), zero, t.Value(Op::kMul, {x, y})}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {t.Value(Op::kEqual, {y, zero}), zero, t.Value(Op::kMul, {x, y})}));
   return {};
 }
 
@@ -71,14 +71,14 @@ Status TruncateMod(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   if (IsFloat(t.in_type(0).dtype)) return Unsupported("of " + std::string(Name(t.in_type(0).dtype)));
   const ValueId whole = t.Value(Op::kMul, {t.Value(Op::kDiv, {t.in(0), t.in(1)}), t.in(1)});
-  t.Give(0, t.Value(Op::kSub, {t.in(0), whole}));
+  t.SetResult(0, t.Value(Op::kSub, {t.in(0), whole}));
   return {};
 }
 
 Status TruncateDiv(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   if (IsFloat(t.in_type(0).dtype)) return Unsupported("of " + std::string(Name(t.in_type(0).dtype)));
-  t.Give(0, t.Value(Op::kDiv, {t.in(0), t.in(1)}));
+  t.SetResult(0, t.Value(Op::kDiv, {t.in(0), t.in(1)}));
   return {};
 }
 
@@ -96,7 +96,7 @@ Status SelectV1(Translation& t) {
     return Invalid("its condition has rank " + std::to_string(condition) + ", its values " +
                    std::to_string(rank));
   }
-  t.Give(0, t.Value(Op::kSelectV2, {chosen, t.in(1), t.in(2)}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {chosen, t.in(1), t.in(2)}));
   return {};
 }
 
@@ -111,7 +111,7 @@ Status LinSpace(Translation& t) {
   const ValueId width =
       t.Value(Op::kDiv, {t.Value(Op::kSub, {t.in(1), t.in(0)}),
                          t.Scalar(dtype, static_cast<double>(std::max<int64_t>(count - 1, 1)))});
-  t.Give(0, t.Value(Op::kAdd, {t.Value(Op::kMul, {steps, width}), t.in(0)}));
+  t.SetResult(0, t.Value(Op::kAdd, {t.Value(Op::kMul, {steps, width}), t.in(0)}));
   return {};
 }
 
@@ -140,7 +140,7 @@ Status Roll(Translation& t) {
     attrs.Set("axis", axis);
     x = t.Value(Op::kConcatenation, {last, first}, std::move(attrs));
   }
-  t.Give(0, x);
+  t.SetResult(0, x);
   return {};
 }
 
@@ -151,7 +151,7 @@ Status L2Loss(Translation& t) {
   std::vector<int32_t> axes;
   for (int i = 0; i < rank; ++i) axes.push_back(i);
   const ValueId sum = t.Value(Op::kSum, {t.Value(Op::kSquare, {t.in(0)}), t.I32(std::move(axes))});
-  t.Give(0, t.Value(Op::kMul, {sum, t.Scalar(t.in_type(0).dtype, 0.5)}));
+  t.SetResult(0, t.Value(Op::kMul, {sum, t.Scalar(t.in_type(0).dtype, 0.5)}));
   return {};
 }
 
@@ -161,7 +161,7 @@ ValueId Scatter(Translation& t, ValueId updates) {
 
 Status TensorScatterAdd(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.Give(0, t.Value(Op::kAdd, {t.in(0), Scatter(t, t.in(2))}));
+  t.SetResult(0, t.Value(Op::kAdd, {t.in(0), Scatter(t, t.in(2))}));
   return {};
 }
 
@@ -172,7 +172,7 @@ Status TensorScatterUpdate(Translation& t) {
     return Unsupported("of " + std::string(Name(t.in_type(0).dtype)));
   const ValueId written = Scatter(t, Like(t, t.in(2), 1));
   const ValueId is_new = t.Value(Op::kNotEqual, {written, t.Scalar(t.in_type(0).dtype, 0)});
-  t.Give(0, t.Value(Op::kSelectV2, {is_new, Scatter(t, t.in(2)), t.in(0)}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {is_new, Scatter(t, t.in(2)), t.in(0)}));
   return {};
 }
 
@@ -193,13 +193,13 @@ Status MatrixBandPart(Translation& t) {
       keep.push_back((lower < 0 || r - c <= lower) && (upper < 0 || c - r <= upper));
   }
   const ValueId mask = t.Const({{DType::kBool, Shape({rows, columns})}, Buffer::Of<uint8_t>(keep)});
-  t.Give(0, t.Value(Op::kSelectV2, {mask, t.in(0), t.Scalar(t.in_type(0).dtype, 0)}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {mask, t.in(0), t.Scalar(t.in_type(0).dtype, 0)}));
   return {};
 }
 
 Status IsNan(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.Value(Op::kNotEqual, {t.in(0), t.in(0)}));
+  t.SetResult(0, t.Value(Op::kNotEqual, {t.in(0), t.in(0)}));
   return {};
 }
 
@@ -208,19 +208,19 @@ template <Op op>
 Status AgainstInfinity(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const ValueId infinity = t.Scalar(t.in_type(0).dtype, std::numeric_limits<double>::infinity());
-  t.Give(0, t.Value(op, {t.Value(Op::kAbs, {t.in(0)}), infinity}));
+  t.SetResult(0, t.Value(op, {t.Value(Op::kAbs, {t.in(0)}), infinity}));
   return {};
 }
 
 Status Tan(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.Value(Op::kDiv, {t.Value(Op::kSin, {t.in(0)}), t.Value(Op::kCos, {t.in(0)})}));
+  t.SetResult(0, t.Value(Op::kDiv, {t.Value(Op::kSin, {t.in(0)}), t.Value(Op::kCos, {t.in(0)})}));
   return {};
 }
 
 Status Atan(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.Value(Op::kAtan2, {t.in(0), t.Scalar(t.in_type(0).dtype, 1)}));
+  t.SetResult(0, t.Value(Op::kAtan2, {t.in(0), t.Scalar(t.in_type(0).dtype, 1)}));
   return {};
 }
 
@@ -234,7 +234,7 @@ Status ZeroTimes(Translation& t) {
   const ValueId y = t.Value(Op::kSelectV2, {none, one, t.in(1)});
   const ValueId product =
       op == Op::kDiv ? t.Value(op, {x, y}) : t.Value(Op::kMul, {x, t.Value(Op::kLog, {y})});
-  t.Give(0, t.Value(Op::kSelectV2, {none, zero, product}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {none, zero, product}));
   return {};
 }
 

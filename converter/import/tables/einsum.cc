@@ -41,11 +41,11 @@ class Product {
     }
     Labeled left = Summed({t_.in(0), equation.left}, equation.right + equation.result);
     if (equation.one) {
-      t_.Give(0, Ordered(left, equation.result).value);
+      t_.SetResult(0, Ordered(left, equation.result).value);
       return {};
     }
     const Labeled right = Summed({t_.in(1), equation.right}, equation.left + equation.result);
-    t_.Give(0, Ordered(Multiply(left, right, equation.result), equation.result).value);
+    t_.SetResult(0, Ordered(Multiply(left, right, equation.result), equation.result).value);
     return {};
   }
 
@@ -123,16 +123,14 @@ class Product {
       known.push_back(static_cast<int32_t>(size));
       open += size < 0;
     }
-    if (open <= 1) return t_.Value(Op::kReshape, {x, t_.I32(std::move(known))});
+    if (open <= 1) return t_.Reshape(x, std::move(known));
     std::vector<ValueId> sizes;
     for (const std::string& group : groups) {
       ValueId size = group.empty() ? t_.I32({1}) : SizeOf(group[0]);
       for (size_t i = 1; i < group.size(); ++i) size = t_.Value(Op::kMul, {size, SizeOf(group[i])});
       sizes.push_back(size);
     }
-    Attrs attrs;
-    attrs.Set("axis", int64_t{0});
-    return t_.Value(Op::kReshape, {x, t_.Value(Op::kConcatenation, sizes, std::move(attrs))});
+    return t_.Value(Op::kReshape, {x, t_.Value(Op::kConcatenation, sizes, MakeAttrs("axis", int64_t{0}))});
   }
 
   ValueId Folded(ValueId x, const std::vector<std::string>& groups) {
@@ -143,7 +141,7 @@ class Product {
   ValueId SizeOf(char label) {
     const Size& size = sizes_[static_cast<unsigned char>(label)];
     if (size.known >= 0) return t_.I32({static_cast<int32_t>(size.known)});
-    return t_.Value(Op::kSlice, {t_.ShapeOf(size.of), t_.I32({size.axis}), t_.I32({1})});
+    return t_.Slice(t_.ShapeOf(size.of), {size.axis}, {1});
   }
 
   static std::vector<std::string> Singles(const std::string& labels) {

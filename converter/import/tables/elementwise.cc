@@ -7,7 +7,7 @@ namespace {
 template <Op op>
 Status Unary(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.Value(op, {t.in(0)}));
+  t.SetResult(0, t.Value(op, {t.in(0)}));
   return {};
 }
 
@@ -15,14 +15,14 @@ template <Op op>
 Status Binary(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   if (t.in_type(0).dtype == DType::kString) return Unsupported("strings");
-  t.Give(0, t.Value(op, {t.in(0), t.in(1)}));
+  t.SetResult(0, t.Value(op, {t.in(0), t.in(1)}));
   return {};
 }
 
 bool IsWhole(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
 
 Status Same(Translation& t) {
-  for (size_t i = 0; i < t.count() && i < t.results().size(); ++i) t.Give(i, t.in(i));
+  for (size_t i = 0; i < t.count() && i < t.results().size(); ++i) t.SetResult(i, t.in(i));
   return {};
 }
 
@@ -30,7 +30,7 @@ Status Same(Translation& t) {
 Status Square(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   if (!IsWhole(t.in_type(0).dtype)) return Unary<Op::kSquare>(t);
-  t.Give(0, t.Value(Op::kMul, {t.in(0), t.in(0)}));
+  t.SetResult(0, t.Value(Op::kMul, {t.in(0), t.in(0)}));
   return {};
 }
 
@@ -43,7 +43,7 @@ Status Relu(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const DType dtype = t.in_type(0).dtype;
   if (!IsWhole(dtype)) return Unary<Op::kRelu>(t);
-  t.Give(0, t.Value(Op::kMaximum, {t.in(0), t.Scalar(dtype, 0)}));
+  t.SetResult(0, t.Value(Op::kMaximum, {t.in(0), t.Scalar(dtype, 0)}));
   return {};
 }
 
@@ -52,7 +52,7 @@ Status Relu6(Translation& t) {
   const DType dtype = t.in_type(0).dtype;
   if (!IsWhole(dtype)) return Unary<Op::kRelu6>(t);
   const ValueId positive = t.Value(Op::kMaximum, {t.in(0), t.Scalar(dtype, 0)});
-  t.Give(0, t.Value(Op::kMinimum, {positive, t.Scalar(dtype, 6)}));
+  t.SetResult(0, t.Value(Op::kMinimum, {positive, t.Scalar(dtype, 6)}));
   return {};
 }
 
@@ -66,33 +66,26 @@ Status Cast(Translation& t) {
   const DType from = said ? *said : t.in_type(0).dtype;  // a guess for an operand that is not translated yet
   if (from == DType::kNone) return Unsupported("the element type of its operand is not known");
   if (from == *to) return Same(t);
-  Attrs attrs;
-  attrs.Set("in_data_type", from);
-  attrs.Set("out_data_type", *to);
-  t.Give(0, t.Value(Op::kCast, {t.in(0)}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kCast, {t.in(0)}, MakeAttrs("in_data_type", from, "out_data_type", *to)));
   return {};
 }
 
 Status Softmax(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  Attrs attrs;
-  attrs.Set("beta", 1.0);
-  t.Give(0, t.Value(Op::kSoftmax, {t.in(0)}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kSoftmax, {t.in(0)}, MakeAttrs("beta", 1.0)));
   return {};
 }
 
 Status LeakyRelu(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  Attrs attrs;
-  attrs.Set("alpha", t.attrs().f64("alpha", double{0.2F}));
-  t.Give(0, t.Value(Op::kLeakyRelu, {t.in(0)}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kLeakyRelu, {t.in(0)}, MakeAttrs("alpha", t.attrs().f64("alpha", double{0.2F}))));
   return {};
 }
 
 Status Softsign(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const ValueId below = t.Value(Op::kAdd, {t.Value(Op::kAbs, {t.in(0)}), t.Scalar(t.in_type(0).dtype, 1)});
-  t.Give(0, t.Value(Op::kDiv, {t.in(0), below}));
+  t.SetResult(0, t.Value(Op::kDiv, {t.in(0), below}));
   return {};
 }
 
@@ -104,31 +97,31 @@ Status Selu(Translation& t) {
   const ValueId negative = t.Value(Op::kElu, {t.Value(Op::kMinimum, {t.in(0), zero})});
   const ValueId sum = t.Value(Op::kAdd, {t.Value(Op::kRelu, {t.in(0)}),
                                          t.Value(Op::kMul, {negative, t.Scalar(dtype, 1.6732632423543772)})});
-  t.Give(0, t.Value(Op::kMul, {sum, t.Scalar(dtype, 1.0507009873554805)}));
+  t.SetResult(0, t.Value(Op::kMul, {sum, t.Scalar(dtype, 1.0507009873554805)}));
   return {};
 }
 
 Status Reciprocal(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.Value(Op::kDiv, {t.Scalar(t.in_type(0).dtype, 1), t.in(0)}));
+  t.SetResult(0, t.Value(Op::kDiv, {t.Scalar(t.in_type(0).dtype, 1), t.in(0)}));
   return {};
 }
 
 Status AddN(Translation& t) {
   if (t.count() == 1) return Same(t);
-  t.Give(0, t.Value(Op::kAddN, t.node().operands));
+  t.SetResult(0, t.Value(Op::kAddN, t.node().operands));
   return {};
 }
 
 Status Select(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.Give(0, t.Value(Op::kSelectV2, {t.in(0), t.in(1), t.in(2)}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {t.in(0), t.in(1), t.in(2)}));
   return {};
 }
 
 Status ClipByValue(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.Give(0, t.Value(Op::kMaximum, {t.Value(Op::kMinimum, {t.in(0), t.in(2)}), t.in(1)}));
+  t.SetResult(0, t.Value(Op::kMaximum, {t.Value(Op::kMinimum, {t.in(0), t.in(2)}), t.in(1)}));
   return {};
 }
 

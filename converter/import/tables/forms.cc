@@ -12,9 +12,7 @@ Status ConcatV1(Translation& t) {
   if (t.count() < 2) return Invalid("it has no operands");
   FUSEBOX_ASSIGN(const int64_t axis, t.Int(0));
   const std::vector<ValueId> parts(t.node().operands.begin() + 1, t.node().operands.end());
-  Attrs attrs;
-  attrs.Set("axis", axis);
-  t.Give(0, parts.size() == 1 ? parts[0] : t.Value(Op::kConcatenation, parts, std::move(attrs)));
+  t.SetResult(0, parts.size() == 1 ? parts[0] : t.Value(Op::kConcatenation, parts, MakeAttrs("axis", axis)));
   return {};
 }
 
@@ -24,8 +22,8 @@ Status TopKV1(Translation& t) {
   if (k < 0 || k > INT32_MAX) return Invalid("attribute k is missing");
   const Node& made = t.Emit(Op::kTopkV2, {t.in(0), t.I32Scalar(static_cast<int32_t>(k))}, {}, 2);
   const ValueId values = made.results[0], indices = made.results[1];  // copied: Emit invalidates references
-  t.Give(0, values);
-  t.Give(1, indices);
+  t.SetResult(0, values);
+  t.SetResult(1, indices);
   return {};
 }
 
@@ -36,7 +34,7 @@ Status SquareBlocks(Translation& t) {
   const int64_t size = t.attrs().i64("block_size", 0);
   if (size < 1 || size > INT32_MAX) return Invalid("block_size " + std::to_string(size));
   const auto block = static_cast<int32_t>(size);
-  t.Give(0, t.Value(op, {t.in(0), t.I32({block, block}), t.ToI32(t.in(1))}));
+  t.SetResult(0, t.Value(op, {t.in(0), t.I32({block, block}), t.ToI32(t.in(1))}));
   return {};
 }
 
@@ -53,7 +51,7 @@ ValueId Shifted(Translation& t, ValueId x, const Along& along, int64_t by) {
   if (along.reverse) begin[at] = steps;
   size[at] = static_cast<int32_t>(along.length - by);
   pads[2 * at + (along.reverse ? 1 : 0)] = steps;
-  const ValueId kept = t.Value(Op::kSlice, {x, t.I32(std::move(begin)), t.I32(std::move(size))});
+  const ValueId kept = t.Slice(x, std::move(begin), std::move(size));
   const ValueId table = t.Const({{DType::kI32, {along.rank, 2}}, Buffer::Of<int32_t>(pads)});
   return t.Value(Op::kPadV2, {kept, table, t.Scalar(t.type(x).dtype, 1)});
 }
@@ -72,7 +70,7 @@ Status Cumprod(Translation& t) {
   ValueId x = t.in(0);
   if (t.attrs().b("exclusive", false) && length > 0) x = Shifted(t, x, along, 1);
   for (int64_t by = 1; by < length; by *= 2) x = t.Value(Op::kMul, {x, Shifted(t, x, along, by)});
-  t.Give(0, x);
+  t.SetResult(0, x);
   return {};
 }
 
@@ -82,7 +80,7 @@ Status EuclideanNorm(Translation& t) {
   Attrs attrs;
   if (t.attrs().b("keep_dims", false)) attrs.Set("keep_dims", true);
   const ValueId squares = t.Value(Op::kSquare, {t.in(0)});
-  t.Give(0, t.Value(Op::kSqrt, {t.Value(Op::kSum, {squares, t.ToI32(t.in(1))}, std::move(attrs))}));
+  t.SetResult(0, t.Value(Op::kSqrt, {t.Value(Op::kSum, {squares, t.ToI32(t.in(1))}, std::move(attrs))}));
   return {};
 }
 

@@ -48,7 +48,7 @@ template <ValueId (*formula)(Formula&, ValueId)>
 Status Unary(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   Formula f(t, t.in_type(0).dtype);
-  t.Give(0, formula(f, t.in(0)));
+  t.SetResult(0, formula(f, t.in(0)));
   return {};
 }
 
@@ -112,14 +112,14 @@ ValueId OtherSide(Formula& f, ValueId x) {
 Status Asin(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   Formula f(t, t.in_type(0).dtype);
-  t.Give(0, t.Value(Op::kAtan2, {t.in(0), OtherSide(f, t.in(0))}));
+  t.SetResult(0, t.Value(Op::kAtan2, {t.in(0), OtherSide(f, t.in(0))}));
   return {};
 }
 
 Status Acos(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   Formula f(t, t.in_type(0).dtype);
-  t.Give(0, t.Value(Op::kAtan2, {OtherSide(f, t.in(0)), t.in(0)}));
+  t.SetResult(0, t.Value(Op::kAtan2, {OtherSide(f, t.in(0)), t.in(0)}));
   return {};
 }
 

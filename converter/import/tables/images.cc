@@ -47,10 +47,10 @@ class Crops {
     std::vector<int32_t> dims(static_cast<size_t>(rank), 1);
     dims[0] = -1;
     dims[rows ? 1 : 2] = static_cast<int32_t>(size);
-    return t_.Value(Op::kReshape, {x, t_.I32(std::move(dims))});
+    return t_.Reshape(x, std::move(dims));
   }
   ValueId Column(ValueId boxes, int32_t number) {
-    return t_.Value(Op::kSlice, {boxes, t_.I32({0, number}), t_.I32({-1, 1})});
+    return t_.Slice(boxes, {0, number}, {-1, 1});
   }
   ValueId Between(ValueId a, ValueId b, ValueId share) { return Add(a, Mul(Sub(b, a), share)); }
   ValueId Number(double value) { return t_.Scalar(DType::kF32, value); }
@@ -74,14 +74,14 @@ Status CropAndResize(Translation& t) {
   Crops c(t);
   const ValueId image = t.Cast(t.in(0), DType::kF32);
   const ValueId shape = t.ShapeOf(image);
-  const auto part = [&](int32_t from) { return t.Value(Op::kSlice, {shape, t.I32({from}), t.I32({1})}); };
+  const auto part = [&](int32_t from) { return t.Slice(shape, {from}, {1}); };
   const ValueId height = part(1), width = part(2);
   const ValueId pixels = t.Value(Op::kReshape, {image, t.Value(Op::kConcatenation, {t.I32({-1}), part(3)})});
   const ValueId last_row = c.Sub(t.Cast(height, DType::kF32), c.Number(1)),
                 last_column = c.Sub(t.Cast(width, DType::kF32), c.Number(1));
   Places y = c.Along(t.in(1), last_row, 0, size[0]), x = c.Along(t.in(1), last_column, 1, size[1]);
   const ValueId first =
-      t.Value(Op::kReshape, {c.Mul(t.ToI32(t.in(2)), c.Mul(height, width)), t.I32({-1, 1, 1})});
+      t.Reshape(c.Mul(t.ToI32(t.in(2)), c.Mul(height, width)), {-1, 1, 1});
   const auto pixel = [&](ValueId row, ValueId column) {
     return t.Value(Op::kGather, {pixels, c.Add(c.Add(c.Mul(row, width), first), column)});
   };
@@ -103,7 +103,7 @@ Status CropAndResize(Translation& t) {
   const ValueId inside =
       t.Value(Op::kLogicalAnd, {c.Spread(y.inside, true, size[0], 4), c.Spread(x.inside, false, size[1], 4)});
   const ValueId outside = c.Number(t.attrs().f64("extrapolation_value", 0));
-  t.Give(0, t.Value(Op::kSelectV2, {inside, crops, outside}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {inside, crops, outside}));
   return {};
 }
 
@@ -161,11 +161,11 @@ Status ResizeBicubic(Translation& t) {
   const auto dim = [&](size_t i) { return static_cast<int32_t>(shape[i]); };
   const auto resized = [&](size_t i) { return static_cast<int32_t>(size[i]); };
   const ValueId x = t.Cast(t.in(0), DType::kF32);
-  const ValueId rows = t.Value(Op::kReshape, {x, t.I32({-1, 1, dim(1), dim(2) * dim(3)})});
+  const ValueId rows = t.Reshape(x, {-1, 1, dim(1), dim(2) * dim(3)});
   const ValueId down = t.Const(BicubicWeights(shape[1], size[0], corners, half));
-  const ValueId tall = t.Value(
-      Op::kReshape, {t.Value(Op::kBatchMatmul, {down, rows}), t.I32({-1, resized(0), dim(2), dim(3)})});
-  t.Give(0, t.Value(Op::kBatchMatmul, {t.Const(BicubicWeights(shape[2], size[1], corners, half)), tall}));
+  const ValueId tall = t.Reshape(t.Value(Op::kBatchMatmul, {down, rows}), {-1, resized(0), dim(2), dim(3)});
+  t.SetResult(0,
+              t.Value(Op::kBatchMatmul, {t.Const(BicubicWeights(shape[2], size[1], corners, half)), tall}));
   return {};
 }
 

@@ -26,7 +26,7 @@ struct Table {
 
 Result<Table> TableOf(Translation& t) {
   if (t.count() == 0) return Invalid("it has no table");
-  const Node* const handle = t.Producer(t.in(0));
+  const Node* const handle = t.producer(t.in(0));
   if (!handle || !handle->is(Op::kOpaque) || !IsLookupTable(handle->name))
     return Unsupported("the source of its table is unknown");
   if (const std::string why = handle->attrs.str("why", ""); !why.empty()) return Unsupported(why);
@@ -43,10 +43,7 @@ Result<Table> TableOf(Translation& t) {
 }
 
 std::vector<int64_t> Integers(const Tensor& tensor) {
-  std::vector<int64_t> out;
-  if (tensor.type.dtype == DType::kI64) std::ranges::copy(tensor.data.As<int64_t>(), std::back_inserter(out));
-  else std::ranges::copy(tensor.data.As<int32_t>(), std::back_inserter(out));
-  return out;
+  return ConstInts(tensor.type, tensor.data).value_or(std::vector<int64_t>());
 }
 
 template <class T>
@@ -58,13 +55,7 @@ Tensor List(DType dtype, const std::vector<T>& values) {
 // indices.
 ValueId Find(Translation& t, int64_t id, const Tensor& keys, const Tensor& values, ValueId key,
              ValueId otherwise) {
-  Attrs attrs;
-  attrs.Set("table_id", id);
-  attrs.Set("key_dtype", keys.type.dtype);
-  attrs.Set("value_dtype", values.type.dtype);
-  attrs.Set("keys", keys);
-  attrs.Set("values", values);
-  const ValueId handle = t.Typed(Op::kHashtable, {}, {DType::kResource, Shape::Scalar()}, std::move(attrs));
+  const ValueId handle = t.Typed(Op::kHashtable, {}, {DType::kResource, Shape::Scalar()}, MakeAttrs("table_id", id, "key_dtype", keys.type.dtype, "value_dtype", values.type.dtype, "keys", keys, "values", values));
   return t.Value(Op::kHashtableFind, {handle, key, otherwise});
 }
 
@@ -78,26 +69,26 @@ ValueId EntryOf(Translation& t, const Table& table) {
 
 Status ByString(Translation& t, const Table& table) {
   if (table.value() == DType::kI64) {
-    t.Give(0, Find(t, 2 * table.id, table.keys, table.values, t.in(1), t.in(2)));
+    t.SetResult(0, Find(t, 2 * table.id, table.keys, table.values, t.in(1), t.in(2)));
     return {};
   }
   const ValueId entry = EntryOf(t, table);
   if (table.value() == DType::kString) {
     std::vector<int64_t> numbers(static_cast<size_t>(table.count()));
     std::iota(numbers.begin(), numbers.end(), 0);
-    t.Give(0, Find(t, 2 * table.id, List(DType::kI64, numbers), table.values, entry, t.in(2)));
+    t.SetResult(0, Find(t, 2 * table.id, List(DType::kI64, numbers), table.values, entry, t.in(2)));
     return {};
   }
   const ValueId zero = t.Scalar(DType::kI64, 0);
   const ValueId found = t.Value(Op::kGreaterEqual, {entry, zero});
   const ValueId value = t.Value(Op::kGather, {t.Const(table.values), t.Value(Op::kMaximum, {entry, zero})});
-  t.Give(0, t.Value(Op::kSelectV2, {found, value, t.in(2)}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {found, value, t.in(2)}));
   return {};
 }
 
 Status ToString(Translation& t, const Table& table) {
   const Tensor keys = List(DType::kI64, Integers(table.keys));
-  t.Give(0, Find(t, 2 * table.id, keys, table.values, t.Cast(t.in(1), DType::kI64), t.in(2)));
+  t.SetResult(0, Find(t, 2 * table.id, keys, table.values, t.Cast(t.in(1), DType::kI64), t.in(2)));
   return {};
 }
 
@@ -129,7 +120,7 @@ Status Dense(Translation& t, const Table& table, const std::vector<int64_t>& key
   const ValueId is = t.Value(Op::kGather, {t.Const(List(DType::kBool, found)), at});
   const auto places = static_cast<int64_t>(size);
   const ValueId value = t.Value(Op::kGather, {t.Const({{table.value(), {places}}, std::move(values)}), at});
-  t.Give(0, t.Value(Op::kSelectV2, {is, value, t.in(2)}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {is, value, t.in(2)}));
   return {};
 }
 
@@ -137,12 +128,10 @@ Status Dense(Translation& t, const Table& table, const std::vector<int64_t>& key
 Status Sparse(Translation& t, const Table& table) {
   const ValueId asked = t.Value(Op::kExpandDims, {t.in(1), t.I32Scalar(-1)});
   const ValueId same = t.Value(Op::kEqual, {asked, t.Const(table.keys)});
-  Attrs attrs;
-  attrs.Set("output_type", DType::kI32);
-  const ValueId entry = t.Value(Op::kArgMax, {t.Cast(same, DType::kI32), t.I32Scalar(-1)}, std::move(attrs));
+  const ValueId entry = t.Value(Op::kArgMax, {t.Cast(same, DType::kI32), t.I32Scalar(-1)}, MakeAttrs("output_type", DType::kI32));
   const ValueId found = t.Value(Op::kReduceAny, {same, t.I32({-1})});
   const ValueId value = t.Value(Op::kGather, {t.Const(table.values), entry});
-  t.Give(0, t.Value(Op::kSelectV2, {found, value, t.in(2)}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {found, value, t.in(2)}));
   return {};
 }
 
@@ -152,7 +141,7 @@ Status Lookup(Translation& t) {
   if (t.in_type(1).dtype != table.key() || t.in_type(2).dtype != table.value())
     return Unsupported("its operands are not known to be of the table's types");
   if (table.count() == 0 && table.value() != DType::kString) {
-    t.Give(0, t.Value(Op::kBroadcastTo, {t.in(2), t.ShapeOf(t.in(1))}));
+    t.SetResult(0, t.Value(Op::kBroadcastTo, {t.in(2), t.ShapeOf(t.in(1))}));
     return {};
   }
   if (table.key() == DType::kString) return ByString(t, table);
@@ -188,15 +177,15 @@ Status Size(Translation& t) {
   } else {
     return Unsupported("a table by " + std::string(Name(table.key())));
   }
-  t.Give(0, t.Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{size})}));
+  t.SetResult(0, t.Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{size})}));
   return {};
 }
 
 Status Export(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   FUSEBOX_ASSIGN(const Table table, TableOf(t));
-  t.Give(0, t.Const(table.keys));
-  t.Give(1, t.Const(table.values));
+  t.SetResult(0, t.Const(table.keys));
+  t.SetResult(1, t.Const(table.values));
   return {};
 }
 

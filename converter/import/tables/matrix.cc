@@ -23,7 +23,7 @@ Status MatMul(Translation& t) {
     return Invalid(ToString(t.in_type(0)) + " times " + ToString(t.in_type(1)) + ": the sizes differ");
   if (turn_a) a = t.Transpose(a, {1, 0});
   if (!turn_b) b = t.Transpose(b, {1, 0});  // weights of FULLY_CONNECTED are [out, in]
-  t.Give(0, t.Value(Op::kFullyConnected, {a, b, kNoValue}));
+  t.SetResult(0, t.Value(Op::kFullyConnected, {a, b, kNoValue}));
   return {};
 }
 
@@ -34,7 +34,7 @@ Status BatchMatMul(Translation& t) {
   Attrs attrs;
   if (t.attrs().b("adj_x", false)) attrs.Set("adj_x", true);
   if (t.attrs().b("adj_y", false)) attrs.Set("adj_y", true);
-  t.Give(0, t.Value(Op::kBatchMatmul, {t.in(0), t.in(1)}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kBatchMatmul, {t.in(0), t.in(1)}, std::move(attrs)));
   return {};
 }
 
@@ -78,7 +78,7 @@ Result<Attrs> Window(Translation& t, const Layout& layout, ValueId& x, bool lowe
     std::vector<int32_t> amounts = {0, 0};
     for (size_t i = h; i < h + 4; ++i) amounts.push_back(static_cast<int32_t>(pads[i]));
     amounts.insert(amounts.end(), {0, 0});
-    const ValueId table = t.Value(Op::kReshape, {t.I32(std::move(amounts)), t.I32({4, 2})});
+    const ValueId table = t.Reshape(t.I32(std::move(amounts)), {4, 2});
     x = lowest ? t.Value(Op::kPadV2, {x, table, Lowest(t, t.type(x).dtype)}) : t.Value(Op::kPad, {x, table});
     padding = "VALID";
   }
@@ -104,7 +104,7 @@ Status Conv2D(Translation& t) {
   FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
   FUSEBOX_ASSIGN(const ValueId bias, ZeroBias(t, filter[3]));
   const ValueId ohwi = t.Transpose(t.in(1), {3, 0, 1, 2});
-  t.Give(0, layout.Out(t, t.Value(Op::kConv2D, {x, ohwi, bias}, std::move(attrs))));
+  t.SetResult(0, layout.Out(t, t.Value(Op::kConv2D, {x, ohwi, bias}, std::move(attrs))));
   return {};
 }
 
@@ -120,8 +120,8 @@ Status DepthwiseConv2D(Translation& t) {
   FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
   attrs.Set("depth_multiplier", multiplier);
   FUSEBOX_ASSIGN(const ValueId bias, ZeroBias(t, channels));
-  const ValueId flat = t.Value(Op::kReshape, {t.in(1), t.I32({1, h, w, static_cast<int32_t>(channels)})});
-  t.Give(0, layout.Out(t, t.Value(Op::kDepthwiseConv2D, {x, flat, bias}, std::move(attrs))));
+  const ValueId flat = t.Reshape(t.in(1), {1, h, w, static_cast<int32_t>(channels)});
+  t.SetResult(0, layout.Out(t, t.Value(Op::kDepthwiseConv2D, {x, flat, bias}, std::move(attrs))));
   return {};
 }
 
@@ -144,7 +144,7 @@ Status ConvTranspose2D(Translation& t) {
   if (layout.nchw) size = t.Value(Op::kGather, {size, t.I32({0, 2, 3, 1})});
   const ValueId ohwi = t.Transpose(t.in(1), {2, 0, 1, 3});
   const ValueId x = layout.In(t, t.in(2));
-  t.Give(0, layout.Out(t, t.Value(Op::kTransposeConv, {size, ohwi, x}, std::move(attrs))));
+  t.SetResult(0, layout.Out(t, t.Value(Op::kTransposeConv, {size, ohwi, x}, std::move(attrs))));
   return {};
 }
 
@@ -163,7 +163,7 @@ Status Pool(Translation& t) {
     return Unsupported("a pool over the batch or over channels");
   attrs.Set("filter_height", At(size, layout.height()));
   attrs.Set("filter_width", At(size, layout.height() + 1));
-  t.Give(0, layout.Out(t, t.Value(op, {x}, std::move(attrs))));
+  t.SetResult(0, layout.Out(t, t.Value(op, {x}, std::move(attrs))));
   return {};
 }
 
@@ -176,9 +176,8 @@ Status MaxPoolV2(Translation& t) {
   node.operands = {t.in(0)};
   node.attrs.Set("ksize", size);
   node.attrs.Set("strides", strides);
-  Translation inside = t.Of(node);
-  FUSEBOX_TRY(Pool<Op::kMaxPool2D>(inside));
-  if (!inside.results().empty()) t.Give(0, inside.results()[0]);
+  FUSEBOX_ASSIGN(const auto made, t.Of(node, Pool<Op::kMaxPool2D>));
+  if (!made.empty()) t.SetResult(0, made[0]);
   return {};
 }
 
@@ -190,9 +189,9 @@ Status BiasAdd(Translation& t) {
     FUSEBOX_ASSIGN(const int rank, t.Rank(t.in(0)));
     std::vector<int32_t> dims(static_cast<size_t>(std::max(rank - 1, 1)), 1);
     dims[0] = -1;
-    if (rank > 2) bias = t.Value(Op::kReshape, {bias, t.I32(std::move(dims))});
+    if (rank > 2) bias = t.Reshape(bias, std::move(dims));
   }
-  t.Give(0, t.Value(Op::kAdd, {t.in(0), bias}));
+  t.SetResult(0, t.Value(Op::kAdd, {t.in(0), bias}));
   return {};
 }
 
@@ -244,21 +243,19 @@ Status NormalizeByMoments(Translation& t) {
     if (i != channel) axes.push_back(i);
   spread[static_cast<size_t>(channel)] = -1;
   const auto mean_of = [&](ValueId v) {
-    Attrs keep;
-    keep.Set("keep_dims", true);
-    return t.Value(Op::kMean, {v, t.I32(axes)}, std::move(keep));
+    return t.Value(Op::kMean, {v, t.I32(axes)}, MakeAttrs("keep_dims", true));
   };
-  const auto per_channel = [&](ValueId v) { return t.Value(Op::kReshape, {v, t.I32(spread)}); };
-  const auto flat = [&](ValueId v) { return t.Value(Op::kReshape, {v, t.I32({-1})}); };
+  const auto per_channel = [&](ValueId v) { return t.Reshape(v, spread); };
+  const auto flat = [&](ValueId v) { return t.Reshape(v, {-1}); };
   const ValueId x = t.Cast(t.in(0), dtype), mean = mean_of(x);
   const ValueId centerd = t.Value(Op::kSub, {x, mean});
   const ValueId variance = mean_of(t.Value(Op::kSquare, {centerd}));
   const ValueId epsilon = t.Scalar(dtype, t.attrs().f64("epsilon", 1e-4));
   const ValueId root = t.Value(Op::kRsqrt, {t.Value(Op::kAdd, {variance, epsilon})});
   const ValueId scaled = t.Value(Op::kMul, {centerd, t.Value(Op::kMul, {root, per_channel(t.in(1))})});
-  t.Give(0, t.Cast(t.Value(Op::kAdd, {scaled, per_channel(t.in(2))}), stored));
-  t.Give(1, Running(t, 3, flat(mean)));
-  t.Give(2, Running(t, 4, flat(Unbiased(t, variance, x, axes))));
+  t.SetResult(0, t.Cast(t.Value(Op::kAdd, {scaled, per_channel(t.in(2))}), stored));
+  t.SetResult(1, Running(t, 3, flat(mean)));
+  t.SetResult(2, Running(t, 4, flat(Unbiased(t, variance, x, axes))));
   return {};
 }
 
@@ -280,9 +277,9 @@ Status FusedBatchNorm(Translation& t) {
   if (!order.there.empty()) y = t.Transpose(y, order.there);
   y = t.Value(Op::kAdd, {t.Value(Op::kMul, {y, scale}), shift});
   if (!order.back.empty()) y = t.Transpose(y, order.back);
-  t.Give(0, t.Cast(y, stored));
-  t.Give(1, mean);
-  t.Give(2, variance);
+  t.SetResult(0, t.Cast(y, stored));
+  t.SetResult(1, mean);
+  t.SetResult(2, variance);
   return {};
 }
 

@@ -38,7 +38,7 @@ ValueId Blocks(Translation& t, const Shape& image, int64_t size) {
   const auto whole = [&](size_t i) { return static_cast<int32_t>(image[i] - image[i] % size); };
   ValueId x = t.in(0);
   if (image[1] % size != 0 || image[2] % size != 0)
-    x = t.Value(Op::kSlice, {x, t.I32({0, 0, 0, 0}), t.I32({-1, whole(1), whole(2), -1})});
+    x = t.Slice(x, {0, 0, 0, 0}, {-1, whole(1), whole(2), -1});
   return t.Value(Op::kSpaceToDepth, {x}, Option("block_size", size));
 }
 
@@ -73,11 +73,11 @@ Status ExtractImagePatches(Translation& t) {
   const bool known = image[1] >= p.size[0] && image[2] >= p.size[1];
   if (side_by_side && known &&
       (p.padding == "VALID" || (image[1] % p.size[0] == 0 && image[2] % p.size[1] == 0))) {
-    t.Give(0, Blocks(t, image, p.size[0]));
+    t.SetResult(0, Blocks(t, image, p.size[0]));
     return {};
   }
   FUSEBOX_ASSIGN(const ValueId copies, Copies(t, p, image[3]));
-  t.Give(0, copies);
+  t.SetResult(0, copies);
   return {};
 }
 
@@ -92,8 +92,8 @@ Status DynamicPartition(Translation& t) {
                        std::to_string(kMost));
   for (size_t k = 0; k < t.results().size(); ++k) {
     const ValueId is = t.Value(Op::kEqual, {t.in(1), t.I32Scalar(static_cast<int32_t>(k))});
-    const ValueId rows = t.Value(Op::kReshape, {t.ToI32(t.Value(Op::kWhere, {is})), t.I32({-1})});
-    t.Give(k, t.Value(Op::kGather, {t.in(0), rows}));
+    const ValueId rows = t.Reshape(t.ToI32(t.Value(Op::kWhere, {is})), {-1});
+    t.SetResult(k, t.Value(Op::kGather, {t.in(0), rows}));
   }
   return {};
 }
@@ -112,13 +112,13 @@ Status UnravelIndex(Translation& t) {
     rest = t.Value(Op::kFloorDiv, {rest, size});
   }
   if (places.empty()) return Invalid("it has no dimensions");
-  t.Give(0, t.Value(Op::kPack, places, Option("values_count", static_cast<int64_t>(places.size()))));
+  t.SetResult(0, t.Value(Op::kPack, places, Option("values_count", static_cast<int64_t>(places.size()))));
   return {};
 }
 
 Status SparseToDense(Translation& t) {
   FUSEBOX_TRY(t.Arity(4));
-  t.Give(0, t.Value(Op::kSparseToDense, {t.ToI32(t.in(0)), t.ToI32(t.in(1)), t.in(2), t.in(3)}));
+  t.SetResult(0, t.Value(Op::kSparseToDense, {t.ToI32(t.in(0)), t.ToI32(t.in(1)), t.in(2), t.in(3)}));
   return {};
 }
 
@@ -128,7 +128,7 @@ Status FakeQuantPerChannel(Translation& t) {
   for (const size_t i : {1, 2})
     if (!t.is_const(t.in(i)) || t.in_type(i).dtype != DType::kF32)
       return Unsupported("its bounds are not constant");
-  const auto least = t.Floats(t.in(1)), most = t.Floats(t.in(2));
+  const auto least = t.f().value(t.in(1)).data.As<float>(), most = t.f().value(t.in(2)).data.As<float>();
   if (least.size() != most.size()) return Invalid("the numbers of lower and upper bounds differ");
   const int64_t bits = t.attrs().i64("num_bits", 8);
   if (bits < 2 || bits > 16) return Invalid("num_bits " + std::to_string(bits));
@@ -150,7 +150,7 @@ Status FakeQuantPerChannel(Translation& t) {
   const ValueId within = t.Value(Op::kMinimum, {t.Value(Op::kMaximum, {t.in(0), base}), list(to)});
   const ValueId count = t.Value(Op::kDiv, {t.Value(Op::kSub, {within, base}), step});
   const ValueId whole = t.Value(Op::kFloor, {t.Value(Op::kAdd, {count, t.Scalar(DType::kF32, 0.5)})});
-  t.Give(0, t.Value(Op::kAdd, {t.Value(Op::kMul, {whole, step}), base}));
+  t.SetResult(0, t.Value(Op::kAdd, {t.Value(Op::kMul, {whole, step}), base}));
   return {};
 }
 

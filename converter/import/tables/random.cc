@@ -15,10 +15,7 @@ Shape ShapeFrom(const Translation& t, size_t operand) {
 }
 
 Attrs Seeds(const Translation& t) {
-  Attrs attrs;
-  attrs.Set("seed", t.attrs().i64("seed", 0));
-  attrs.Set("seed2", t.attrs().i64("seed2", 0));
-  return attrs;
+  return MakeAttrs("seed", t.attrs().i64("seed", 0), "seed2", t.attrs().i64("seed2", 0));
 }
 
 template <Op op>
@@ -26,7 +23,7 @@ Status Random(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* const type = std::get_if<DType>(t.attrs().Find("dtype"));
   const ValueId drawn = t.Typed(op, {t.ToI32(t.in(0))}, {DType::kF32, ShapeFrom(t, 0)}, Seeds(t));
-  t.Give(0, t.Cast(drawn, type ? *type : DType::kF32));
+  t.SetResult(0, t.Cast(drawn, type ? *type : DType::kF32));
   return {};
 }
 
@@ -41,7 +38,7 @@ Status RandomInt(Translation& t) {
   const ValueId width = t.Value(Op::kSub, {t.Cast(t.in(2), DType::kI64), least});
   const ValueId steps = t.Value(Op::kMul, {drawn, t.Cast(width, DType::kF32)});
   const ValueId whole = t.Cast(t.Value(Op::kFloor, {steps}), DType::kI64);
-  t.Give(0, t.Cast(t.Value(Op::kAdd, {whole, least}), dtype));
+  t.SetResult(0, t.Cast(t.Value(Op::kAdd, {whole, least}), dtype));
   return {};
 }
 
@@ -52,8 +49,8 @@ Status Multinomial(Translation& t) {
   const auto samples = t.Ints(1);
   const int64_t rows = logits.rank() == 2 ? logits[0] : Shape::kUnknown;
   const int64_t columns = samples && samples->size() == 1 ? (*samples)[0] : Shape::kUnknown;
-  t.Give(0, t.Typed(Op::kMultinomial, {t.Cast(t.in(0), DType::kF32), t.ToI32(t.in(1))},
-                    {type ? *type : DType::kI64, {rows, columns}}, Seeds(t)));
+  t.SetResult(0, t.Typed(Op::kMultinomial, {t.Cast(t.in(0), DType::kF32), t.ToI32(t.in(1))},
+                         {type ? *type : DType::kI64, {rows, columns}}, Seeds(t)));
   return {};
 }
 

@@ -8,9 +8,7 @@ namespace fusebox::converter {
 namespace {
 
 Attrs Axis(int64_t axis) {
-  Attrs attrs;
-  attrs.Set("axis", axis);
-  return attrs;
+  return MakeAttrs("axis", axis);
 }
 
 // Rows and their segment ids, ascending.
@@ -37,12 +35,12 @@ ValueId Counts(Translation& t, const Segments& s) {
   const ValueId counts = t.Value(Op::kSegmentSum, {ones, s.ids});
   std::vector<int32_t> dims(static_cast<size_t>(s.rank), 1);
   dims[0] = -1;
-  return t.Value(Op::kReshape, {counts, t.I32(std::move(dims))});
+  return t.Reshape(counts, std::move(dims));
 }
 
 Status SegmentSum(Translation& t) {
   FUSEBOX_ASSIGN(const Segments s, SegmentsOf(t));
-  t.Give(0, t.Value(Op::kSegmentSum, {s.rows, s.ids}));
+  t.SetResult(0, t.Value(Op::kSegmentSum, {s.rows, s.ids}));
   return {};
 }
 
@@ -52,7 +50,7 @@ Status SegmentMean(Translation& t) {
   FUSEBOX_ASSIGN(const Segments s, SegmentsOf(t));
   ValueId count = t.Value(Op::kMaximum, {Counts(t, s), t.Scalar(t.type(s.rows).dtype, 1)});
   if (root) count = t.Value(Op::kSqrt, {count});
-  t.Give(0, t.Value(Op::kDiv, {t.Value(Op::kSegmentSum, {s.rows, s.ids}), count}));
+  t.SetResult(0, t.Value(Op::kDiv, {t.Value(Op::kSegmentSum, {s.rows, s.ids}), count}));
   return {};
 }
 
@@ -80,28 +78,26 @@ Status SegmentChoice(Translation& t) {
   const ValueId count = t.Value(Op::kAdd, {largest, t.I32Scalar(1)});
   const ValueId chosen = ChosenOf(t, unsorted, s.rows, s.ids, count);
   if (unsorted == Op::kUnsortedSegmentProd) {
-    t.Give(0, chosen);
+    t.SetResult(0, chosen);
     return {};
   }
   const ValueId zero = t.Scalar(dtype, 0);
   const ValueId none = t.Value(Op::kEqual, {Counts(t, s), zero});
-  t.Give(0, t.Value(Op::kSelectV2, {none, zero, chosen}));
+  t.SetResult(0, t.Value(Op::kSelectV2, {none, zero, chosen}));
   return {};
 }
 
 // Distinct values, the index of each element's value, and counts.
 Status Unique(Translation& t, DType index) {
-  Attrs attrs;
-  attrs.Set("idx_out_type", index);
-  const Node& made = t.Emit(Op::kUnique, {t.in(0)}, std::move(attrs), 2);
+  const Node& made = t.Emit(Op::kUnique, {t.in(0)}, MakeAttrs("idx_out_type", index), 2);
   const ValueId y = made.results[0], which = made.results[1];  // copied: Emit invalidates references
-  t.Give(0, y);
-  t.Give(1, which);
+  t.SetResult(0, y);
+  t.SetResult(1, which);
   if (t.results().size() < 3) return {};
   const ValueId ids = t.ToI32(which);
   const ValueId ones = t.Value(Op::kFill, {t.ShapeOf(ids), t.Scalar(DType::kI32, 1)});
-  const ValueId size = t.Value(Op::kReshape, {t.ShapeOf(y), t.I32({})});
-  t.Give(2, t.Cast(t.Value(Op::kUnsortedSegmentSum, {ones, ids, size}), index));
+  const ValueId size = t.Reshape(t.ShapeOf(y), {});
+  t.SetResult(2, t.Cast(t.Value(Op::kUnsortedSegmentSum, {ones, ids, size}), index));
   return {};
 }
 
@@ -136,14 +132,14 @@ Status Count(Translation& t) {
       t.Value(Op::kOneHot, {t.in(0), t.ToI32(t.in(1)), t.Scalar(dtype, 1), t.Scalar(dtype, 0)}, Axis(-1));
   const ValueId axis = t.I32({rank - 1});
   if (binary) {  // not REDUCE_MAX, which is undefined for an empty list
-    t.Give(0, t.Value(Op::kMinimum, {t.Value(Op::kSum, {hot, axis}), t.Scalar(dtype, 1)}));
+    t.SetResult(0, t.Value(Op::kMinimum, {t.Value(Op::kSum, {hot, axis}), t.Scalar(dtype, 1)}));
     return {};
   }
   ValueId counted = hot;
   if (!weights.is_static()) return Unsupported("the shape of its weights is not known");
   if (weights.element_count() != 0)
     counted = t.Value(Op::kMul, {hot, t.Value(Op::kExpandDims, {t.in(2), t.I32Scalar(-1)})});
-  t.Give(0, t.Value(Op::kSum, {counted, axis}));
+  t.SetResult(0, t.Value(Op::kSum, {counted, axis}));
   return {};
 }
 
@@ -161,7 +157,7 @@ Status Bound(Translation& t) {
   const ValueId values = t.Value(Op::kExpandDims, {t.in(1), t.I32Scalar(2)});
   const auto* const type = std::get_if<DType>(t.attrs().Find("out_type"));
   const ValueId below = t.Cast(t.Value(smaller, {sorted, values}), type ? *type : DType::kI32);
-  t.Give(0, t.Value(Op::kSum, {below, t.I32({2})}));
+  t.SetResult(0, t.Value(Op::kSum, {below, t.I32({2})}));
   return {};
 }
 
@@ -190,17 +186,17 @@ Status TensorScatterChoice(Translation& t) {
   }
   const ValueId numbered =
       t.Value(Op::kSum, {t.Value(Op::kMul, {t.ToI32(t.in(1)), t.I32(std::move(strides))}), t.I32({-1})});
-  const ValueId ids = t.Value(Op::kReshape, {numbered, t.I32({-1})});
-  const ValueId updates = t.Value(Op::kReshape, {t.in(2), t.I32(std::move(flat))});
+  const ValueId ids = t.Reshape(numbered, {-1});
+  const ValueId updates = t.Reshape(t.in(2), std::move(flat));
   const ValueId chosen = ChosenOf(t, unsorted, updates, ids, t.I32Scalar(static_cast<int32_t>(places)));
-  t.Give(0, t.Value(choice, {t.in(0), t.Value(Op::kReshape, {chosen, t.ShapeOf(t.in(0))})}));
+  t.SetResult(0, t.Value(choice, {t.in(0), t.Value(Op::kReshape, {chosen, t.ShapeOf(t.in(0))})}));
   return {};
 }
 
 Status TensorScatterSub(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const ValueId added = t.Value(Op::kScatterNd, {t.ToI32(t.in(1)), t.in(2), t.ShapeOf(t.in(0))});
-  t.Give(0, t.Value(Op::kSub, {t.in(0), added}));
+  t.SetResult(0, t.Value(Op::kSub, {t.in(0), added}));
   return {};
 }
 
@@ -210,9 +206,9 @@ Status InvertPermutation(Translation& t) {
   const DType dtype = t.in_type(0).dtype;
   const ValueId x = t.ToI32(t.in(0)), shape = t.ShapeOf(x);
   const ValueId places = t.Value(Op::kExpandDims, {x, t.I32Scalar(1)});
-  const ValueId count = t.Value(Op::kReshape, {shape, t.I32({})});
+  const ValueId count = t.Reshape(shape, {});
   const ValueId numbers = t.Value(Op::kRange, {t.I32Scalar(0), count, t.I32Scalar(1)});
-  t.Give(0, t.Cast(t.Value(Op::kScatterNd, {places, numbers, shape}), dtype));
+  t.SetResult(0, t.Cast(t.Value(Op::kScatterNd, {places, numbers, shape}), dtype));
   return {};
 }
 

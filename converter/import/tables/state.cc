@@ -7,7 +7,7 @@ namespace {
 
 Status Read(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.Value(Op::kReadVariable, {t.in(0)}));
+  t.SetResult(0, t.Value(Op::kReadVariable, {t.in(0)}));
   return {};
 }
 
@@ -32,7 +32,7 @@ Status ResourceGather(Translation& t) {
     attrs.Set("axis", batch);
     attrs.Set("batch_dims", batch);
   }
-  t.Give(0, t.Value(Op::kGather, {t.Value(Op::kReadVariable, {t.in(0)}), t.in(1)}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kGather, {t.Value(Op::kReadVariable, {t.in(0)}), t.in(1)}, std::move(attrs)));
   return {};
 }
 
@@ -41,7 +41,7 @@ Status VariableShape(Translation& t) {
   Attrs attrs;
   const auto* type = std::get_if<DType>(t.attrs().Find("out_type"));
   attrs.Set("out_type", type ? *type : DType::kI32);
-  t.Give(0, t.Value(Op::kShape, {t.Value(Op::kReadVariable, {t.in(0)})}, std::move(attrs)));
+  t.SetResult(0, t.Value(Op::kShape, {t.Value(Op::kReadVariable, {t.in(0)})}, std::move(attrs)));
   return {};
 }
 
@@ -55,7 +55,7 @@ Status List(Translation& t) {
     attrs.Set("element_dtype", *type);
   if (t.attrs().b("resize_if_index_out_of_bounds", false)) attrs.Set("resize_if_index_out_of_bounds", true);
   Node& made = t.Emit(op, t.node().operands, std::move(attrs), t.results().size());
-  for (size_t i = 0; i < made.results.size(); ++i) t.Give(i, made.results[i]);
+  for (size_t i = 0; i < made.results.size(); ++i) t.SetResult(i, made.results[i]);
   return {};
 }
 
@@ -65,18 +65,16 @@ Status EmptyList(Translation& t) {
   const auto* const type = std::get_if<DType>(t.attrs().Find("element_dtype"));
   Attrs attrs;
   if (type) attrs.Set("element_dtype", *type);
-  t.Give(0, t.Typed(Op::kTensorListReserve, {t.in(0), t.I32Scalar(0)}, {DType::kVariant, Shape::Scalar()},
-                    std::move(attrs)));
+  t.SetResult(0, t.Typed(Op::kTensorListReserve, {t.in(0), t.I32Scalar(0)},
+                         {DType::kVariant, Shape::Scalar()}, std::move(attrs)));
   return {};
 }
 
 Status PushBack(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const ValueId length = t.Typed(Op::kTensorListLength, {t.in(0)}, {DType::kI32, Shape::Scalar()});
-  Attrs attrs;
-  attrs.Set("resize_if_index_out_of_bounds", true);
-  t.Give(0, t.Typed(Op::kTensorListSetItem, {t.in(0), length, t.in(1)}, {DType::kVariant, Shape::Scalar()},
-                    std::move(attrs)));
+  t.SetResult(0, t.Typed(Op::kTensorListSetItem, {t.in(0), length, t.in(1)},
+                         {DType::kVariant, Shape::Scalar()}, MakeAttrs("resize_if_index_out_of_bounds", true)));
   return {};
 }
 
@@ -93,17 +91,17 @@ Status ConcatList(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const ValueId stacked = Stacked(t, t.in(1));
   const ValueId shape = t.ShapeOf(stacked);
-  const ValueId rows = t.Value(Op::kSlice, {shape, t.I32({1}), t.I32({1})});
-  const ValueId rest = t.Value(Op::kSlice, {shape, t.I32({2}), t.I32({-1})});
-  t.Give(0, t.Value(Op::kReshape, {stacked, t.Value(Op::kConcatenation, {t.I32({-1}), rest})}));
-  const ValueId count = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
-  t.Give(1, t.Cast(t.Value(Op::kFill, {count, t.Value(Op::kReshape, {rows, t.I32({})})}), DType::kI64));
+  const ValueId rows = t.Slice(shape, {1}, {1});
+  const ValueId rest = t.Slice(shape, {2}, {-1});
+  t.SetResult(0, t.Value(Op::kReshape, {stacked, t.Value(Op::kConcatenation, {t.I32({-1}), rest})}));
+  const ValueId count = t.Slice(shape, {0}, {1});
+  t.SetResult(1, t.Cast(t.Value(Op::kFill, {count, t.Reshape(rows, {})}), DType::kI64));
   return {};
 }
 
 Status GatherList(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.Give(0, t.Value(Op::kGather, {Stacked(t, t.in(2)), t.in(1)}));
+  t.SetResult(0, t.Value(Op::kGather, {Stacked(t, t.in(2)), t.in(1)}));
   return {};
 }
 
@@ -111,7 +109,7 @@ Status Empty(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* type = std::get_if<DType>(t.attrs().Find("dtype"));
   if (!type) return Invalid("it does not say of what type it is");
-  t.Give(0, t.Value(Op::kFill, {t.ToI32(t.in(0)), t.Scalar(*type, 0)}));
+  t.SetResult(0, t.Value(Op::kFill, {t.ToI32(t.in(0)), t.Scalar(*type, 0)}));
   return {};
 }
 
@@ -119,7 +117,7 @@ Status Empty(Translation& t) {
 // and one row.
 ValueId WithRow(Translation& t, ValueId x, ValueId number, ValueId row, int rank) {
   const ValueId shape = t.ShapeOf(x);
-  const ValueId rows = t.Value(Op::kSlice, {shape, t.I32({0}), t.I32({1})});
+  const ValueId rows = t.Slice(shape, {0}, {1});
   ValueId start = t.Value(Op::kFloorMod, {number, rows});
   if (rank > 1)
     start =
@@ -147,16 +145,16 @@ Status InplaceUpdate(Translation& t) {
     }
     std::vector<int32_t> begin(static_cast<size_t>(rank), 0), size(static_cast<size_t>(rank), -1);
     begin[0] = k, size[0] = 1;
-    const ValueId row = t.Value(Op::kSlice, {t.in(2), t.I32(begin), t.I32(size)});
-    x = WithRow(t, x, t.Value(Op::kSlice, {numbers, t.I32({k}), t.I32({1})}), row, rank);
+    const ValueId row = t.Slice(t.in(2), begin, size);
+    x = WithRow(t, x, t.Slice(numbers, {k}, {1}), row, rank);
   }
-  t.Give(0, x);
+  t.SetResult(0, x);
   return {};
 }
 
 Status DeepCopy(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.Give(0, t.in(0));
+  t.SetResult(0, t.in(0));
   return {};
 }
 

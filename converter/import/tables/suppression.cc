@@ -14,7 +14,7 @@ struct Chosen {
 };
 
 ValueId Counted(Translation& t, ValueId list, ValueId count) {
-  return t.Value(Op::kSlice, {list, t.I32({0}), t.Value(Op::kReshape, {count, t.I32({1})})});
+  return t.Value(Op::kSlice, {list, t.I32({0}), t.Reshape(count, {1})});
 }
 
 Chosen Choose(Translation& t, ValueId overlap, ValueId score, bool padded) {
@@ -29,7 +29,7 @@ ValueId AnyScore(Translation& t) { return t.Scalar(DType::kF32, -3e38); }
 Status NonMaxSuppression(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const ValueId overlap = t.Scalar(DType::kF32, t.attrs().f64("iou_threshold", 0.5));
-  t.Give(0, Choose(t, overlap, AnyScore(t), false).indices);
+  t.SetResult(0, Choose(t, overlap, AnyScore(t), false).indices);
   return {};
 }
 
@@ -37,8 +37,8 @@ Status NonMaxSuppressionV4(Translation& t) {
   if (t.count() != 4) FUSEBOX_TRY(t.Arity(5));
   const ValueId score = t.count() == 4 ? AnyScore(t) : t.in(4);
   const Chosen chosen = Choose(t, t.in(3), score, t.attrs().b("pad_to_max_output_size", false));
-  t.Give(0, chosen.indices);
-  t.Give(1, chosen.count);
+  t.SetResult(0, chosen.indices);
+  t.SetResult(1, chosen.count);
   return {};
 }
 
@@ -52,9 +52,9 @@ Status NonMaxSuppressionV5(Translation& t) {
     chosen.indices = Counted(t, chosen.indices, chosen.count);
     chosen.scores = Counted(t, chosen.scores, chosen.count);
   }
-  t.Give(0, chosen.indices);
-  t.Give(1, chosen.scores);
-  t.Give(2, chosen.count);
+  t.SetResult(0, chosen.indices);
+  t.SetResult(1, chosen.scores);
+  t.SetResult(2, chosen.count);
   return {};
 }
 
@@ -101,9 +101,7 @@ Attrs Along(int64_t axis, int64_t batch = 0) {
 
 std::vector<ValueId> Parts(Translation& t, ValueId v, int64_t axis, int64_t count) {
   if (count == 1) {
-    Attrs squeezed;
-    squeezed.Set("squeeze_dims", std::vector<int64_t>{axis});
-    return {t.Value(Op::kSqueeze, {v}, std::move(squeezed))};
+    return {t.Value(Op::kSqueeze, {v}, MakeAttrs("squeeze_dims", std::vector<int64_t>{axis}))};
   }
   Attrs attrs = Along(axis);
   attrs.Set("num", count);
@@ -112,9 +110,7 @@ std::vector<ValueId> Parts(Translation& t, ValueId v, int64_t axis, int64_t coun
 }
 
 ValueId Packed(Translation& t, const std::vector<ValueId>& parts) {
-  Attrs attrs;
-  attrs.Set("values_count", static_cast<int64_t>(parts.size()));
-  return t.Value(Op::kPack, parts, std::move(attrs));
+  return t.Value(Op::kPack, parts, MakeAttrs("values_count", static_cast<int64_t>(parts.size())));
 }
 
 // Boxes and scores selected per class of an image, as lists of classes * per_class; unused entries have the
@@ -138,11 +134,11 @@ Kept KeptOf(Translation& t, const Combined& c, ValueId boxes, ValueId scores) {
   }
   const ValueId numbers = t.Value(Op::kRange, {t.I32Scalar(0), c.most, t.I32Scalar(1)});
   const ValueId found =
-      t.Value(Op::kLess, {numbers, t.Value(Op::kReshape, {Packed(t, counts), t.I32({-1, 1})})});
+      t.Value(Op::kLess, {numbers, t.Reshape(Packed(t, counts), {-1, 1})});
   const ValueId chosen =
       t.Value(Op::kSelectV2, {found, Packed(t, kept_scores), t.Scalar(DType::kF32, kBelowAll)});
-  return {t.Value(Op::kReshape, {Packed(t, kept_boxes), t.I32({-1, 4})}),
-          t.Value(Op::kReshape, {chosen, t.I32({-1})})};
+  return {t.Reshape(Packed(t, kept_boxes), {-1, 4}),
+          t.Reshape(chosen, {-1})};
 }
 
 // `v`, [images, found, ...], zero-padded to the output size.
@@ -175,10 +171,10 @@ Status CombinedNonMaxSuppression(Translation& t) {
   if (t.attrs().b("clip_boxes", true))
     box = t.Value(Op::kMinimum, {t.Value(Op::kMaximum, {box, zero}), t.Scalar(DType::kF32, 1)});
   box = t.Value(Op::kSelectV2, {t.Value(Op::kExpandDims, {is, t.I32Scalar(2)}), box, zero});
-  t.Give(0, Padded(t, c, box, found, 3));
-  t.Give(1, Padded(t, c, t.Value(Op::kSelectV2, {is, score, zero}), found, 2));
-  t.Give(2, Padded(t, c, t.Value(Op::kSelectV2, {is, of_class, zero}), found, 2));
-  t.Give(3, t.Value(Op::kSum, {t.Cast(is, DType::kI32), t.I32({1})}));
+  t.SetResult(0, Padded(t, c, box, found, 3));
+  t.SetResult(1, Padded(t, c, t.Value(Op::kSelectV2, {is, score, zero}), found, 2));
+  t.SetResult(2, Padded(t, c, t.Value(Op::kSelectV2, {is, of_class, zero}), found, 2));
+  t.SetResult(3, t.Value(Op::kSum, {t.Cast(is, DType::kI32), t.I32({1})}));
   return {};
 }
 

@@ -49,7 +49,7 @@ Status Conv3D(Translation& t) {
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
   FUSEBOX_ASSIGN(Attrs attrs, ConvAttrs(t, layout));
   const ValueId x = layout.In(t, t.in(0));
-  t.Give(0, layout.Out(t, t.Value(Op::kConv3D, {x, t.in(1), kNoValue}, std::move(attrs))));
+  t.SetResult(0, layout.Out(t, t.Value(Op::kConv3D, {x, t.in(1), kNoValue}, std::move(attrs))));
   return {};
 }
 
@@ -61,7 +61,8 @@ Status ConvTranspose3D(Translation& t) {
   ValueId size = t.ToI32(t.in(0));
   if (layout.ncdhw) size = t.Value(Op::kGather, {size, t.I32({0, 2, 3, 4, 1})});
   const ValueId x = layout.In(t, t.in(2));
-  t.Give(0, layout.Out(t, t.Value(Op::kConv3DTranspose, {size, t.in(1), x, kNoValue}, std::move(attrs))));
+  t.SetResult(0,
+              layout.Out(t, t.Value(Op::kConv3DTranspose, {size, t.in(1), x, kNoValue}, std::move(attrs))));
   return {};
 }
 
@@ -88,17 +89,17 @@ Result<ValueId> PoolBox(Translation& t, Op op, ValueId x, const Windows& w) {
   for (size_t i = 1; i < 5; ++i)
     if (shape[i] < 0) return Unsupported("dimension " + std::to_string(i) + " of its operand is not known");
   const auto dim = [&](size_t i) { return static_cast<int32_t>(shape[i]); };
-  ValueId y = t.Value(Op::kReshape, {x, t.I32({-1, dim(2), dim(3), dim(4)})});
+  ValueId y = t.Reshape(x, {-1, dim(2), dim(3), dim(4)});
   y = t.Value(op, {y}, PlaneAttrs(w, 1, w.sizes[2], w.strides[2]));
   const Shape planes = t.type(y).shape;
   if (planes.rank() != 4 || planes[1] < 0 || planes[2] < 0) return Invalid("its window does not fit");
   const auto height = static_cast<int32_t>(planes[1]), width = static_cast<int32_t>(planes[2]);
   if (width > 0 && height > INT32_MAX / width) return Unsupported("its planes are too large");
-  y = t.Value(Op::kReshape, {y, t.I32({-1, dim(1), height * width, dim(4)})});
+  y = t.Reshape(y, {-1, dim(1), height * width, dim(4)});
   y = t.Value(op, {y}, PlaneAttrs(w, 0, 1, 1));
   const Shape depths = t.type(y).shape;
   if (depths.rank() != 4 || depths[1] < 0) return Invalid("its window does not fit");
-  return t.Value(Op::kReshape, {y, t.I32({-1, static_cast<int32_t>(depths[1]), height, width, dim(4)})});
+  return t.Reshape(y, {-1, static_cast<int32_t>(depths[1]), height, width, dim(4)});
 }
 
 template <Op op>
@@ -115,7 +116,7 @@ Status Pool(Translation& t) {
     w.strides.push_back(layout.At(strides, i));
   }
   FUSEBOX_ASSIGN(const ValueId y, PoolBox(t, op, layout.In(t, t.in(0)), w));
-  t.Give(0, layout.Out(t, y));
+  t.SetResult(0, layout.Out(t, y));
   return {};
 }
 

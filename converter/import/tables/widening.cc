@@ -107,12 +107,10 @@ Status TranslateWidened(Translate translate, Translation& t) {
   Node node = t.node();
   for (ValueId& operand : node.operands)
     if (operand != kNoValue && t.type(operand).dtype == narrow) operand = t.Cast(operand, wide);
-  Translation inside = t.Of(node);
-  FUSEBOX_TRY(translate(inside));
-  for (size_t i = 0; i < inside.results().size(); ++i) {
-    const ValueId made = inside.results()[i];
-    if (made != kNoValue) t.Give(i, t.type(made).dtype == wide ? t.Cast(made, narrow) : made);
-  }
+  FUSEBOX_ASSIGN(const auto made, t.Of(node, translate));
+  for (size_t i = 0; i < made.size(); ++i)
+    if (made[i] != kNoValue)
+      t.SetResult(i, t.type(made[i]).dtype == wide ? t.Cast(made[i], narrow) : made[i]);
   return {};
 }
 

@@ -12,9 +12,7 @@ int UnknownDims(const Shape& shape) {
 }
 
 Attrs KeepDims() {
-  Attrs attrs;
-  attrs.Set("keep_num_dims", true);
-  return attrs;
+  return MakeAttrs("keep_num_dims", true);
 }
 
 // x [.., k] times a constant [k, n], or [1, .., k, n]: the same for every matrix of x.
@@ -28,8 +26,8 @@ bool FromBatchMatmul(Edit& e, Node& node) {
   for (size_t d = 0; d + 2 < rank; ++d)
     if (shape[d] != 1) return false;
   ValueId matrix = w;
-  if (rank > 2) matrix = e.Value(Op::kReshape, {w, e.I32({shape[rank - 2], shape[rank - 1]})});
-  if (!node.attrs.b("adj_y", false)) matrix = e.Value(Op::kTranspose, {matrix, e.I32({1, 0})});
+  if (rank > 2) matrix = e.Reshape(w, {shape[rank - 2], shape[rank - 1]});
+  if (!node.attrs.b("adj_y", false)) matrix = e.Transpose(matrix, {1, 0});
   e.Replace(node, e.Value(Op::kFullyConnected, {x, matrix, kNoValue}, KeepDims()));
   return true;
 }

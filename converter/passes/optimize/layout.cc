@@ -101,12 +101,12 @@ ValueId MovedConstant(Edit& e, ValueId v, const Order& order) {
   std::vector<int64_t> dims(order.size(), 1);
   const Shape shape = e.shape(v);
   std::copy(shape.dims().begin(), shape.dims().end(), dims.end() - shape.rank());
-  const ValueId wide = e.Value(Op::kReshape, {v, e.I32(dims)});
-  return e.Value(Op::kTranspose, {wide, e.I32(Inverse(order))});
+  const ValueId wide = e.Reshape(v, dims);
+  return e.Transpose(wide, Inverse(order));
 }
 
 void ReplaceByTransposed(Edit& e, Node& node, ValueId y, const Order& order) {
-  e.Replace(node, e.Value(Op::kTranspose, {y, e.I32(order)}));
+  e.Replace(node, e.Transpose(y, order));
 }
 
 bool SinkElementwise(Edit& e, Node& node) {
@@ -136,7 +136,7 @@ bool SinkPad(Edit& e, Node& node) {
     moved[2 * to] = amounts[2 * i];
     moved[2 * to + 1] = amounts[2 * i + 1];
   }
-  const ValueId table = e.Value(Op::kReshape, {e.I32(moved), e.I32({static_cast<int64_t>(order.size()), 2})});
+  const ValueId table = e.Reshape(e.I32(moved), {static_cast<int64_t>(order.size()), 2});
   ReplaceByTransposed(e, node, e.Value(node.op, {Source(e, node.operands[0]), table}, node.attrs), order);
   return true;
 }
@@ -203,7 +203,7 @@ bool MovesNothing(Edit& e, Node& node) {
   const auto open = std::ranges::count_if(to.dims(), [](int64_t d) { return d < 0; });
   const bool empty = std::ranges::any_of(to.dims(), [](int64_t d) { return d == 0; });
   if (!std::ranges::is_sorted(moved) || !to.ranked() || open > 1 || empty) return false;
-  e.Replace(node, e.Value(Op::kReshape, {node.operands[0], e.I32(to.dims())}));
+  e.Replace(node, e.Reshape(node.operands[0], to.dims()));
   return true;
 }
 

@@ -32,9 +32,7 @@ bool Fits(const Shape& alpha, const Shape& x) {
 }
 
 void ReplaceByLeakyRelu(Edit& e, Node& node, ValueId x, double alpha) {
-  Attrs attrs;
-  attrs.Set("alpha", static_cast<double>(static_cast<float>(alpha)));
-  e.Replace(node, e.Value(Op::kLeakyRelu, {x}, std::move(attrs)));
+  e.Replace(node, e.Value(Op::kLeakyRelu, {x}, MakeAttrs("alpha", static_cast<double>(static_cast<float>(alpha)))));
 }
 
 // A node that is RELU of x and nothing more.

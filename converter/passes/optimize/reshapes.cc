@@ -47,7 +47,7 @@ bool InARow(Edit& e, Node& node) {
     return e.SetOperand(node, 0, x), true;
   const auto target = Target(e.shape(node.results[0]));
   if (!target) return false;
-  e.Replace(node, e.Value(Op::kReshape, {x, e.I32(*target)}));
+  e.Replace(node, e.Reshape(x, *target));
   return true;
 }
 
@@ -67,7 +67,7 @@ bool TakesAll(Edit& e, Node& node) {
   const auto strides = e.Ints(node.operands.size() > 3 ? node.operands[3] : kNoValue);
   if (e.is_const(x) || !before || !after || *before < 1 || before != after || !strides) return false;
   if (std::ranges::any_of(*strides, [](int64_t stride) { return stride < 1; })) return false;
-  e.Replace(node, e.Value(Op::kReshape, {x, e.I32(e.shape(node.results[0]).dims())}));
+  e.Replace(node, e.Reshape(x, e.shape(node.results[0]).dims()));
   return true;
 }
 constexpr Rule kTakesAll = {Op::kStridedSlice, TakesAll};

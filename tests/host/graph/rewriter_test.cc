@@ -169,7 +169,9 @@ TEST(Rewriter, TakesTrialsBack) {
 TEST(Rewriter, MakesConstantsAndCommonNodes) {
   Function f("main");
   Rewriter r(f);
-  EXPECT_THAT(*ConstInts(f, r.I32({3, -1})), ElementsAre(3, -1));
+  const ValueId list = r.I32({3, -1});
+  EXPECT_THAT(*ConstInts(f, list), ElementsAre(3, -1));
+  EXPECT_EQ(r.type(list), (Type{DType::kI32, Shape{2}}));
   EXPECT_EQ(r.shape(r.I32(std::vector<int32_t>{})), Shape{0});
   EXPECT_EQ(r.shape(r.I32Scalar(7)), Shape::Scalar());
   EXPECT_EQ(ConstScalar(f, r.Scalar(DType::kF64, 0.1)), 0.1);

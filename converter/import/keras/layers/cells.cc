@@ -95,9 +95,7 @@ class Loop {
     return call_.state().module.Add(name + "_" + what);
   }
   Emitter EmitterOf(Function& f) {
-    Emitter e(call_.state().module, f, call_.state().registry, call_.state().status);
-    e.SetLayer(call_.layer().path);
-    return e;
+    return {call_.state().module, f, call_.state().registry, call_.state().status, call_.layer().path};
   }
 
   ValueId List(Emitter& e, ValueId tensor) {
