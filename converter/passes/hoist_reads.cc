@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "converter/passes/pass.h"
+#include "host/graph/rewriter.h"
 
 namespace fusebox::converter {
 namespace {
@@ -35,24 +36,22 @@ bool OnlyReads(const Module& module, const Function& body, const std::string& va
 }
 
 void ReadInput(Function& body, ValueId input, const Variable& variable) {
-  const Uses uses(body);
   body.value(input).type = variable.type;
-  for (auto& node : body.nodes) {
-    if (!node->is(Op::kReadVariable) || !IsHandleOf(uses.producer(node->operands[0]), variable.name))
-      continue;
-    body.ReplaceUses(node->results[0], input);
-    node.reset();
+  Rewriter r(body);
+  for (const auto& node : body.nodes) {
+    if (!node->is(Op::kReadVariable) || !IsHandleOf(r.producer(node->operands[0]), variable.name)) continue;
+    r.ReplaceUses(node->results[0], input);
+    r.Drop(*node);
   }
-  body.Sweep();
 }
 
 // The variable of operand k, if its value can replace it. Bodies name their variables themselves, so the
 // input is unused.
-const Variable* VariableAt(Module& module, const Function& f, const Node& node, const Function& body,
+const Variable* VariableAt(Module& module, const Rewriter& r, const Node& node, const Function& body,
                            size_t k) {
   if (k >= body.inputs.size() || node.operands[k] == kNoValue) return nullptr;
-  const Node* handle = Uses(f).producer(node.operands[k]);
-  if (!handle || !handle->is(Op::kVarHandle)) return nullptr;
+  const Node* handle = r.producer(node.operands[k], Op::kVarHandle);
+  if (!handle) return nullptr;
   const Variable* variable = module.FindVariable(handle->attrs.str("shared_name", ""));
   if (!variable || !variable->type.shape.is_static() || !Uses(body).readers(body.inputs[k]).empty())
     return nullptr;
@@ -66,18 +65,19 @@ const Variable* VariableAt(Module& module, const Function& f, const Node& node, 
 Status HoistReads(Context& context) {
   Module& module = context.module;
   for (const auto& f : module.functions) {
-    for (size_t i = 0; i < f->nodes.size(); ++i) {
-      if (!f->nodes[i]->is(Op::kStablehloComposite) || f->nodes[i]->body.empty()) continue;
-      Function& body = *module.Find(f->nodes[i]->body);
-      for (size_t k = 0; k < f->nodes[i]->operands.size(); ++k) {
-        const Variable* variable = VariableAt(module, *f, *f->nodes[i], body, k);
+    Rewriter r(*f);
+    FUSEBOX_TRY(r.Walk([&](Node& node) -> Status {
+      if (!node.is(Op::kStablehloComposite) || node.body.empty()) return {};
+      Function& body = *module.Find(node.body);
+      r.SetLocation({});
+      for (size_t k = 0; k < node.operands.size(); ++k) {
+        const Variable* variable = VariableAt(module, r, node, body, k);
         if (!variable) continue;
         ReadInput(body, body.inputs[k], *variable);
-        const ValueId handle = f->nodes[i]->operands[k];
-        const Node& read = f->InsertNode(i++, Op::kReadVariable, {handle}, {variable->type});
-        f->nodes[i]->operands[k] = read.results[0];
+        r.SetOperand(node, k, r.Typed(Op::kReadVariable, {node.operands[k]}, variable->type));
       }
-    }
+      return {};
+    }));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "converter/passes/pass.h"
+#include "host/graph/rewriter.h"
 
 namespace fusebox::converter {
 namespace {
@@ -32,65 +33,58 @@ std::map<std::string, int> HandleUses(const Module& module) {
 class Keeper {
  public:
   Keeper(Context& context, Function& f, const std::map<std::string, int>& handle_uses)
-      : context_(context), f_(f), handle_uses_(handle_uses) {}
+      : context_(context), f_(f), r_(f), handle_uses_(handle_uses) {}
 
   void Run() {
-    for (size_t i = 0; i < f_.nodes.size(); ++i) {
-      Node& node = *f_.nodes[i];
-      const auto states = StateOperands(node.op);
-      if (states.empty() || node.results.size() < StateResultCount(node)) continue;
-      size_t result = ProperResultCount(node);
+    for (const auto& node : f_.nodes) {
+      const auto states = StateOperands(node->op);
+      if (states.empty() || node->results.size() < StateResultCount(*node)) continue;
+      size_t result = ProperResultCount(*node);
       for (const int operand : states) {
-        if (operand >= static_cast<int>(node.operands.size())) break;
-        Keep(node, static_cast<size_t>(operand), result++);
+        if (operand >= static_cast<int>(node->operands.size())) break;
+        Keep(*node, static_cast<size_t>(operand), result++);
       }
     }
-    for (Node* node : dead_)
-      for (auto& owned : f_.nodes)
-        if (owned.get() == node) owned.reset();
-    f_.Sweep();
-    const Uses uses(f_);
-    for (auto& node : f_.nodes)
-      if (node->is(Op::kVarHandle) && uses.readers(node->results[0]).empty()) node.reset();
-    f_.Sweep();
+    for (const auto& node : f_.nodes)
+      if (node->is(Op::kVarHandle) && r_.reads(node->results[0]) == 0) r_.Drop(*node);
+    r_.Finish();
   }
 
  private:
   // The variable of a handle; null: unknown.
-  const Variable* VariableOf(const Uses& uses, ValueId handle) const {
-    const Node* maker = uses.producer(handle);
-    if (!maker || !maker->is(Op::kVarHandle)) return nullptr;
+  const Variable* VariableOf(ValueId handle) const {
+    const Node* maker = r_.producer(handle, Op::kVarHandle);
+    if (!maker) return nullptr;
     return context_.module.FindVariable(maker->attrs.str("shared_name", ""));
   }
 
   void Keep(Node& node, size_t operand, size_t result) {
     const ValueId initial = node.operands[operand], final_state = node.results[result];
     if (initial == kNoValue || final_state == kNoValue) return;
-    const Uses uses(f_);
-    Node* const read = uses.producer(initial);
-    if (!read || !read->is(Op::kReadVariable) || uses.readers(initial).size() != 1) return;
-    const Variable* const variable = VariableOf(uses, read->operands[0]);
+    Node* const read = r_.producer(initial, Op::kReadVariable);
+    if (!read || !r_.read_once(initial)) return;
+    const Variable* const variable = VariableOf(read->operands[0]);
     if (!variable || !AllZero(variable->initial) || !variable->type.shape.is_static()) return;
     Node* assign = nullptr;
-    for (const Uses::Reader& reader : uses.readers(final_state)) {
-      if (reader.node && reader.node->is(Op::kAssignVariable) && reader.index == 1 &&
-          VariableOf(uses, reader.node->operands[0]) == variable)
-        assign = reader.node;
-    }
+    for (Node* reader : r_.readers(final_state))
+      if (reader->is(Op::kAssignVariable) && reader->operands[1] == final_state &&
+          VariableOf(reader->operands[0]) == variable)
+        assign = reader;
     // No other uses: one read and one assignment.
     const auto found = handle_uses_.find(variable->name);
     if (!assign || found == handle_uses_.end() || found->second != 2) return;
     const ValueId state = f_.AddValue(variable->type, variable->name);
     f_.value(state).is_variable = true;
-    node.operands[operand] = state;
+    r_.SetOperand(node, operand, state);
     f_.value(final_state).type = variable->type;
-    dead_.insert(dead_.end(), {read, assign});
+    r_.Drop(*read);
+    r_.Drop(*assign);
   }
 
   Context& context_;
   Function& f_;
+  Rewriter r_;
   const std::map<std::string, int>& handle_uses_;
-  std::vector<Node*> dead_;
 };
 
 }  // namespace

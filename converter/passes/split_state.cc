@@ -6,6 +6,7 @@
 #include <set>
 
 #include "converter/passes/pass.h"
+#include "host/graph/rewriter.h"
 
 namespace fusebox::converter {
 namespace {
@@ -20,45 +21,47 @@ bool IsUniform(const Value& v) {
 
 class Splitter {
  public:
-  Splitter(Context& context, Function& f) : context_(context), f_(f) {}
+  Splitter(Context& context, Function& f) : context_(context), f_(f), r_(f) {}
 
   Status Run() {
-    for (size_t i = 0; i < f_.nodes.size(); ++i) {
-      Node* node = f_.nodes[i].get();
-      for (int index : StateOperands(node->op)) {
-        if (index >= static_cast<int>(node->operands.size())) continue;
-        const ValueId state = node->operands[static_cast<size_t>(index)];
-        if (state == kNoValue) continue;
-        const Uses uses(f_);
-        const bool own = !uses.producer(state) && f_.value(state).is_variable && !f_.value(state).is_const();
-        if (own || (kept_.contains(state) && uses.readers(state).size() == 1)) {
-          NoteKept(*node);
-          kept_.insert(FinalState(*node, index));
-          continue;
-        }
-        const Node* producer = uses.producer(state);
-        // The final state of another op shares that op's tensor.
-        const bool shared =
-            producer && static_cast<size_t>(uses.result_index(state)) >= ProperResultCount(*producer);
-        const bool owned = producer && !shared && uses.readers(state).size() == 1;
-        if (!owned) {
-          const size_t before = f_.nodes.size();
-          FUSEBOX_ASSIGN(const ValueId fresh, Produce(i, state));
-          i += f_.nodes.size() - before;
-          node->operands[static_cast<size_t>(index)] = fresh;
-        }
-        Value& variable = f_.value(node->operands[static_cast<size_t>(index)]);
-        variable.is_variable = true;
-        // Both are one tensor in the file, so the final state's type also holds for the initial one.
-        const ValueId final_state = FinalState(*node, index);
-        if (final_state != kNoValue && Compatible(f_.value(final_state).type, variable.type))
-          variable.type = f_.value(final_state).type;
-      }
-    }
-    return {};
+    return r_.Walk([&](Node& node) -> Status {
+      r_.SetLocation({});
+      for (const int index : StateOperands(node.op))
+        if (index < static_cast<int>(node.operands.size())) FUSEBOX_TRY(Split(node, index));
+      return {};
+    });
   }
 
  private:
+  Status Split(Node& node, int index) {
+    const auto operand = static_cast<size_t>(index);
+    const ValueId state = node.operands[operand], final_state = FinalState(node, index);
+    if (state == kNoValue) return {};
+    const Node* producer = r_.producer(state);
+    const bool own = !producer && f_.value(state).is_variable && !f_.value(state).is_const();
+    if (own || (kept_.contains(state) && r_.read_once(state))) {
+      NoteKept(node);
+      kept_.insert(final_state);
+      return {};
+    }
+    if (!producer || !r_.read_once(state) || IsFinalState(*producer, state)) {
+      FUSEBOX_ASSIGN(const ValueId fresh, Produce(state));
+      r_.SetOperand(node, operand, fresh);
+    }
+    Value& variable = f_.value(node.operands[operand]);
+    variable.is_variable = true;
+    // One tensor in the file: what the op knows of the final state holds for the initial one too.
+    if (final_state != kNoValue && Compatible(f_.value(final_state).type, variable.type))
+      variable.type = f_.value(final_state).type;
+    return {};
+  }
+
+  // It shares its op's tensor.
+  static bool IsFinalState(const Node& node, ValueId v) {
+    const auto proper = node.results.begin() + static_cast<std::ptrdiff_t>(ProperResultCount(node));
+    return std::find(proper, node.results.end(), v) != node.results.end();
+  }
+
   // Calls may return different results, because the session keeps the state.
   void NoteKept(const Node& node) {
     if (noted_ == &node) return;
@@ -79,28 +82,23 @@ class Splitter {
 
   // A tensor that is produced anew at every run: FILL for a uniform constant or another FILL, else the value
   // times one, which is exact.
-  Result<ValueId> Produce(size_t at, ValueId state) {
+  Result<ValueId> Produce(ValueId state) {
     const Value& v = f_.value(state);
     const Type type = v.type;
     if (v.is_const() && type.shape.is_static() && IsUniform(v)) {
-      std::vector<int32_t> dims(type.shape.dims().begin(), type.shape.dims().end());
       const Buffer first = v.data.Slice(0, BitsOf(type.dtype) / 8);
-      const Shape rank{static_cast<int64_t>(dims.size())};
-      const ValueId shape = f_.AddConst(DType::kI32, rank, std::move(dims));
-      const ValueId value = f_.AddConst({type.dtype, Shape::Scalar()}, first);
-      return f_.InsertNode(at, Op::kFill, {shape, value}, {type}).results[0];
+      const ValueId shape = r_.I32(type.shape.dims());
+      return r_.Typed(Op::kFill, {shape, f_.AddConst({type.dtype, Shape::Scalar()}, first)}, type);
     }
-    const Uses uses(f_);
-    if (const Node* fill = uses.producer(state); fill && fill->is(Op::kFill))
-      return f_.InsertNode(at, Op::kFill, fill->operands, {type}).results[0];
+    if (const Node* fill = r_.producer(state, Op::kFill)) return r_.Typed(Op::kFill, fill->operands, type);
     if (type.dtype != DType::kF32)
       return Unsupported("an initial state of " + ToString(type) + " cannot be copied");
-    const ValueId one = f_.AddConst(DType::kF32, Shape::Scalar(), std::vector<float>{1.0f});
-    return f_.InsertNode(at, Op::kMul, {state, one}, {type}).results[0];
+    return r_.Copy(state);
   }
 
   Context& context_;
   Function& f_;
+  Rewriter r_;
   const Node* noted_ = nullptr;
   std::set<ValueId> kept_;  // final states in tensors that the session keeps
 };

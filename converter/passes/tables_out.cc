@@ -5,6 +5,7 @@
 #include <set>
 
 #include "converter/passes/pass.h"
+#include "host/graph/rewriter.h"
 
 namespace fusebox::converter {
 namespace {
@@ -51,7 +52,8 @@ Status WriteTables(Context& context) {
     init.AddNode(Op::kHashtableImport, {handle, init.AddConst(keys), init.AddConst(values)}, {});
   }
   for (const std::string& entry : entries) {
-    module.Find(entry)->InsertNode(0, Op::kCallOnce, {}, {}, MakeAttrs("init_subgraph_index", FunctionRef{init.name}));
+    module.Find(entry)->InsertNode(0, Op::kCallOnce, {}, {},
+                                   MakeAttrs("init_subgraph_index", FunctionRef{init.name}));
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "converter/passes/pass.h"
+#include "host/graph/rewriter.h"
 
 namespace fusebox::converter {
 namespace {
@@ -66,20 +67,19 @@ Status AnalyzeVariables(Context& context) {
 Status Freeze(Context& context) {
   for (const auto& f : context.module.functions) {
     const auto handles = Handles(*f);
-    for (auto& node : f->nodes) {
-      if (!node->is(Op::kReadVariable)) continue;
-      const auto it = handles.find(node->operands[0]);
+    Rewriter r(*f);
+    FUSEBOX_TRY(r.Walk([&](Node& node) -> Status {
+      if (!node.is(Op::kReadVariable)) return {};
+      const auto it = handles.find(node.operands[0]);
       const Variable* v = it == handles.end() ? nullptr : context.module.FindVariable(it->second);
-      if (v) f->value(node->results[0]).type = v->type;
-      if (!v || !v->initial || v->mutability != Variable::Mutability::kReadOnly) continue;
-      f->ReplaceUses(node->results[0], f->AddConst(v->type, v->initial, v->name));
-      node.reset();
-    }
-    f->Sweep();
-    const Uses uses(*f);
-    for (auto& node : f->nodes)
-      if (node->is(Op::kVarHandle) && uses.readers(node->results[0]).empty()) node.reset();
-    f->Sweep();
+      if (v) f->value(node.results[0]).type = v->type;
+      if (!v || !v->initial || v->mutability != Variable::Mutability::kReadOnly) return {};
+      r.Forward(node.results[0], f->AddConst(v->type, v->initial, v->name));
+      r.Drop(node);
+      return {};
+    }));
+    for (const auto& node : f->nodes)
+      if (node->is(Op::kVarHandle) && r.reads(node->results[0]) == 0) r.Drop(*node);
   }
   return {};
 }
@@ -107,7 +107,8 @@ Status WriteVariables(Context& context) {
     init.AddNode(Op::kAssignVariable, {handle, init.AddConst(v.type, v.initial, v.name)}, {});
   }
   for (const Signature& s : module.signatures) {
-    module.Find(s.function)->InsertNode(0, Op::kCallOnce, {}, {}, MakeAttrs("init_subgraph_index", FunctionRef{init.name}));
+    module.Find(s.function)
+        ->InsertNode(0, Op::kCallOnce, {}, {}, MakeAttrs("init_subgraph_index", FunctionRef{init.name}));
   }
   return {};
 }

@@ -33,13 +33,14 @@ std::optional<Weights> WeightsOf(const Node& node) {
 class DynamicQuantizer {
  public:
   DynamicQuantizer(Context& context, Function& f, bool rest)
-      : context_(context), f_(f), rest_(rest), outputs_(f.outputs.begin(), f.outputs.end()) {}
+      : context_(context), f_(f), r_(f), rest_(rest), outputs_(f.outputs.begin(), f.outputs.end()) {}
 
   void Run() {
     for (size_t at = 0; at < f_.nodes.size(); ++at) {
       if (auto weights = WeightsOf(*f_.nodes[at])) Hybrid(*f_.nodes[at], *weights);
-      else at += Others(at);
+      else Others(at);
     }
+    r_.Finish();
     RemoveDead(f_);
   }
 
@@ -96,38 +97,34 @@ class DynamicQuantizer {
     return in.rank() == 4 && w.rank() == 4 && in[3] != w[3];
   }
 
-  // Large constants of other ops: gathered tables stay i8, others are dequantized before use. Returns the
-  // number of nodes inserted before this one.
-  size_t Others(size_t at) {
-    size_t added = 0;
-    for (size_t i = 0; i < f_.nodes[at + added]->operands.size(); ++i) {
-      Node& node = *f_.nodes[at + added];
+  // Large constants of other ops: gathered tables stay i8, others are dequantized before use.
+  void Others(size_t at) {
+    Node& node = *f_.nodes[at];
+    r_.SetLocation(node.location);
+    for (size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId v = node.operands[i];
       if (!IsFloat(v) || f_.value(v).data.size() < kFewestDequantized * sizeof(float) ||
           !MayBeDequantized(node))
         continue;
       if (node.is(Op::kGather) && i == 0) {
-        added += Gather(at + added);
+        Gather(node, at);
         continue;
       }
       const ValueId bytes = Bytes(v, -1);
       if (bytes == kNoValue) continue;
       auto known = dequantized_.find(v);
       if (known == dequantized_.end()) {
-        Node& made = f_.InsertNode(at + added, Op::kDequantize, {bytes}, {f_.value(v).type});
-        made.location = node.location;
-        f_.value(made.results[0]).name = f_.value(v).name;
-        known = dequantized_.emplace(v, made.results[0]).first;
-        ++added;
+        r_.InsertBefore(at);
+        const ValueId restored = r_.Typed(Op::kDequantize, {bytes}, f_.value(v).type);
+        f_.value(restored).name = f_.value(v).name;
+        known = dequantized_.emplace(v, restored).first;
       }
-      Node& user = *f_.nodes[at + added];
-      user.operands[i] = known->second;
-      const std::string why = Refusal(context_, f_, user);
+      node.operands[i] = known->second;
+      const std::string why = Refusal(context_, f_, node);
       if (why.empty()) continue;
-      user.operands[i] = v;
-      Keep(user, why);
+      node.operands[i] = v;
+      Keep(node, why);
     }
-    return added;
   }
 
   // Operands of custom ops keep the dtype their plugin chose, and so do states. With one scale, small
@@ -138,19 +135,16 @@ class DynamicQuantizer {
   }
 
   // GATHER of i8, and DEQUANTIZE of the result.
-  size_t Gather(size_t at) {
-    Node& node = *f_.nodes[at];
+  void Gather(Node& node, size_t at) {
     const ValueId result = node.results[0], bytes = Bytes(node.operands[0], -1);
-    if (bytes == kNoValue) return 0;
+    if (bytes == kNoValue) return;
     const Type type = f_.value(result).type;
     const ValueId gathered = f_.AddValue(Type{DType::kI8, type.shape}, f_.value(result).name + "/stored");
     f_.value(gathered).quant = f_.value(bytes).quant;
     node.operands[0] = bytes;
     node.results[0] = gathered;
-    Node& restore = f_.InsertNode(at + 1, Op::kDequantize, {gathered}, {});
-    restore.results = {result};
-    restore.location = f_.nodes[at]->location;
-    return 1;
+    r_.InsertBefore(at + 1);
+    r_.EmitTyped(Op::kDequantize, {gathered}, {}).results = {result};
   }
 
   void KeepOther(const Node& node, size_t operand) {
@@ -167,6 +161,7 @@ class DynamicQuantizer {
 
   Context& context_;
   Function& f_;
+  Rewriter r_;
   const bool rest_;
   std::set<ValueId> outputs_;
   std::map<std::pair<ValueId, int>, ValueId> made_;

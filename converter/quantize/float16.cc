@@ -30,12 +30,12 @@ bool IsExactInFloat16(const Value& constant) {
 void ToFloat16(Context& context, Function& f, bool exact) {
   const std::set<ValueId> outputs(f.outputs.begin(), f.outputs.end());
   std::unordered_map<ValueId, ValueId> widened;
-  for (size_t at = 0; at < f.nodes.size(); ++at) {
-    if (Has(f.nodes[at]->op, kHost)) continue;  // types of variables and loop variables must not change
-    for (size_t i = 0; i < f.nodes[at]->operands.size(); ++i) {
-      Node& node = *f.nodes[at];
+  Rewriter r(f);
+  (void)r.Walk([&](Node& node) -> Status {
+    if (Has(node.op, kHost)) return {};  // types of variables and loop variables must not change
+    for (size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId v = node.operands[i];
-      if (v == kNoValue || !f.value(v).is_const() || f.value(v).type.dtype != DType::kF32) continue;
+      if (!r.is_const(v) || !r.is_f32(v)) continue;
       if (f.value(v).data.size() < kFewestHalved * sizeof(float) || outputs.contains(v) || IsState(node, i))
         continue;
       if (exact && !IsExactInFloat16(f.value(v))) continue;
@@ -50,20 +50,18 @@ void ToFloat16(Context& context, Function& f, bool exact) {
       if (known == widened.end()) {
         const Type type = f.value(v).type;
         const ValueId half = f.AddConst(Type{DType::kF16, type.shape}, *f16, f.value(v).name);
-        const ValueId wide = f.InsertNode(at, Op::kDequantize, {half}, {type}).results[0];
-        f.nodes[at]->location = f.nodes[at + 1]->location;
+        const ValueId wide = r.Typed(Op::kDequantize, {half}, type);
         f.value(wide).name = f.value(v).name;
-        ++at;
         known = widened.emplace(v, wide).first;
       }
-      Node& user = *f.nodes[at];
-      user.operands[i] = known->second;
-      const std::string why = Refusal(context, f, user);
+      node.operands[i] = known->second;
+      const std::string why = Refusal(context, f, node);
       if (why.empty()) continue;
-      context.Note(Place(user) + ": operand " + std::to_string(i) + " stays f32: " + why);
-      user.operands[i] = v;
+      context.Note(Place(node) + ": operand " + std::to_string(i) + " stays f32: " + why);
+      node.operands[i] = v;
     }
-  }
+    return {};
+  });
   RemoveDead(f);
 }
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "converter/passes/pass.h"
-#include "host/graph/graph.h"
+#include "host/graph/rewriter.h"
 #include "host/run/run.h"
 
 namespace fusebox::converter::quantize {

@@ -90,9 +90,7 @@ ValueId Rewriter::Cast(ValueId v, DType to) {
   return from == to ? v : Value(Op::kCast, {v}, MakeAttrs("in_data_type", from, "out_data_type", to));
 }
 
-ValueId Rewriter::Copy(ValueId v) {
-  return Typed(Op::kMul, {v, Scalar(DType::kF32, 1)}, type(v));
-}
+ValueId Rewriter::Copy(ValueId v) { return Typed(Op::kMul, {v, Scalar(DType::kF32, 1)}, type(v)); }
 
 void Rewriter::Rollback(size_t mark) {
   if (uses_)
