@@ -7,8 +7,7 @@ namespace {
 
 Status Xor(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.SetResult(0, t.Value(Op::kBitwiseXor, {t.in(0), t.in(1)}));
-  return {};
+  return t.Return(t.Value(Op::kBitwiseXor, {t.in(0), t.in(1)}));
 }
 
 // floor((x + y) / 2) is (x & y) + ((x ^ y) >> 1), and also (x >> 1) + (y >> 1) + (x & y & 1): neither sum
@@ -32,29 +31,25 @@ Status Signed(Translation& t) {
 Status And(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_TRY(Signed(t));
-  t.SetResult(0, BothBits(t, t.in(0), t.in(1)));
-  return {};
+  return t.Return(BothBits(t, t.in(0), t.in(1)));
 }
 
 Status Or(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   FUSEBOX_TRY(Signed(t));
   const ValueId differing = t.Value(Op::kBitwiseXor, {t.in(0), t.in(1)});
-  t.SetResult(0, t.Value(Op::kAdd, {BothBits(t, t.in(0), t.in(1)), differing}));
-  return {};
+  return t.Return(t.Value(Op::kAdd, {BothBits(t, t.in(0), t.in(1)), differing}));
 }
 
 Status Invert(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   FUSEBOX_TRY(Signed(t));
-  t.SetResult(0, t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, -1), t.in(0)}));
-  return {};
+  return t.Return(t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, -1), t.in(0)}));
 }
 
 Status RightShift(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.SetResult(0, t.Value(Op::kRightShift, {t.in(0), t.in(1)}));
-  return {};
+  return t.Return(t.Value(Op::kRightShift, {t.in(0), t.in(1)}));
 }
 
 // The result type is stored in the result tensor only.
@@ -76,8 +71,7 @@ Status Bitcast(Translation& t) {
       return Invalid("its last dimension is " + std::to_string(last) + ", expected " + std::to_string(parts));
     shape.dims().erase(shape.dims().end() - 1);
   }
-  t.SetResult(0, t.Typed(Op::kBitcast, {t.in(0)}, {*type, std::move(shape)}));
-  return {};
+  return t.Return(t.Typed(Op::kBitcast, {t.in(0)}, {*type, std::move(shape)}));
 }
 
 }  // namespace

@@ -9,8 +9,10 @@ namespace {
 
 Status LocalResponse(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, t.Value(Op::kLocalResponseNormalization, {t.in(0)}, MakeAttrs("radius", t.attrs().i64("depth_radius", 5), "bias", t.attrs().f64("bias", 1), "alpha", t.attrs().f64("alpha", 1), "beta", t.attrs().f64("beta", 0.5))));
-  return {};
+  return t.Return(
+      t.Value(Op::kLocalResponseNormalization, {t.in(0)},
+              MakeAttrs("radius", t.attrs().i64("depth_radius", 5), "bias", t.attrs().f64("bias", 1), "alpha",
+                        t.attrs().f64("alpha", 1), "beta", t.attrs().f64("beta", 0.5))));
 }
 
 Status Bucketize(Translation& t) {
@@ -18,8 +20,7 @@ Status Bucketize(Translation& t) {
   const AttrValue* const given = t.attrs().Find("boundaries");
   const auto* const boundaries = given ? std::get_if<std::vector<double>>(given) : nullptr;
   if (boundaries == nullptr) return Invalid("it has no list of boundaries");
-  t.SetResult(0, t.Value(Op::kBucketize, {t.in(0)}, MakeAttrs("boundaries", *boundaries)));
-  return {};
+  return t.Return(t.Value(Op::kBucketize, {t.in(0)}, MakeAttrs("boundaries", *boundaries)));
 }
 
 // Versions 2 and 3 have operands for other diagonals and for the padding value.
@@ -50,15 +51,13 @@ Status MatrixDiag(Translation& t) {
       if (value != 0) return Unsupported("a padding_value other than 0");
     }
   }
-  t.SetResult(0, t.Value(Op::kMatrixDiag, {t.in(0)}));
-  return {};
+  return t.Return(t.Value(Op::kMatrixDiag, {t.in(0)}));
 }
 
 Status MatrixSetDiag(Translation& t) {
   if (t.count() != 2) FUSEBOX_TRY(t.Arity(3));
   FUSEBOX_TRY(MainDiagonal(t, 2));
-  t.SetResult(0, t.Value(Op::kMatrixSetDiag, {t.in(0), t.in(1)}));
-  return {};
+  return t.Return(t.Value(Op::kMatrixSetDiag, {t.in(0), t.in(1)}));
 }
 
 // The elements of [..., m, n] whose row equals their column.
@@ -80,15 +79,13 @@ Status MatrixDiagPart(Translation& t) {
   Attrs attrs;
   attrs.Set("axis", static_cast<int64_t>(rank) - 2);
   const ValueId lines = t.Reshape(t.in(0), std::move(flat));
-  t.SetResult(0, t.Value(Op::kGather, {lines, t.I32(std::move(at))}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kGather, {lines, t.I32(std::move(at))}, std::move(attrs)));
 }
 
 template <Op op>
 Status UnsortedSegment(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.SetResult(0, t.Value(op, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))}));
-  return {};
+  return t.Return(t.Value(op, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))}));
 }
 
 Status FakeQuant(Translation& t, double least, double most) {
@@ -97,8 +94,7 @@ Status FakeQuant(Translation& t, double least, double most) {
   attrs.Set("max", most);
   attrs.Set("num_bits", t.attrs().i64("num_bits", 8));
   if (t.attrs().b("narrow_range", false)) attrs.Set("narrow_range", true);
-  t.SetResult(0, t.Value(Op::kFakeQuant, {t.in(0)}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kFakeQuant, {t.in(0)}, std::move(attrs)));
 }
 
 Status FakeQuantArgs(Translation& t) {

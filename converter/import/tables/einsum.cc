@@ -41,12 +41,10 @@ class Product {
     }
     Labeled left = Summed({t_.in(0), equation.left}, equation.right + equation.result);
     if (equation.one) {
-      t_.SetResult(0, Ordered(left, equation.result).value);
-      return {};
+      return t_.Return(Ordered(left, equation.result).value);
     }
     const Labeled right = Summed({t_.in(1), equation.right}, equation.left + equation.result);
-    t_.SetResult(0, Ordered(Multiply(left, right, equation.result), equation.result).value);
-    return {};
+    return t_.Return(Ordered(Multiply(left, right, equation.result), equation.result).value);
   }
 
  private:

@@ -7,16 +7,14 @@ namespace {
 template <Op op>
 Status Unary(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, t.Value(op, {t.in(0)}));
-  return {};
+  return t.Return(t.Value(op, {t.in(0)}));
 }
 
 template <Op op>
 Status Binary(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   if (t.in_type(0).dtype == DType::kString) return Unsupported("strings");
-  t.SetResult(0, t.Value(op, {t.in(0), t.in(1)}));
-  return {};
+  return t.Return(t.Value(op, {t.in(0), t.in(1)}));
 }
 
 bool IsWhole(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
@@ -30,8 +28,7 @@ Status Same(Translation& t) {
 Status Square(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   if (!IsWhole(t.in_type(0).dtype)) return Unary<Op::kSquare>(t);
-  t.SetResult(0, t.Value(Op::kMul, {t.in(0), t.in(0)}));
-  return {};
+  return t.Return(t.Value(Op::kMul, {t.in(0), t.in(0)}));
 }
 
 Status Rounded(Translation& t) {
@@ -43,8 +40,7 @@ Status Relu(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const DType dtype = t.in_type(0).dtype;
   if (!IsWhole(dtype)) return Unary<Op::kRelu>(t);
-  t.SetResult(0, t.Value(Op::kMaximum, {t.in(0), t.Scalar(dtype, 0)}));
-  return {};
+  return t.Return(t.Value(Op::kMaximum, {t.in(0), t.Scalar(dtype, 0)}));
 }
 
 Status Relu6(Translation& t) {
@@ -52,8 +48,7 @@ Status Relu6(Translation& t) {
   const DType dtype = t.in_type(0).dtype;
   if (!IsWhole(dtype)) return Unary<Op::kRelu6>(t);
   const ValueId positive = t.Value(Op::kMaximum, {t.in(0), t.Scalar(dtype, 0)});
-  t.SetResult(0, t.Value(Op::kMinimum, {positive, t.Scalar(dtype, 6)}));
-  return {};
+  return t.Return(t.Value(Op::kMinimum, {positive, t.Scalar(dtype, 6)}));
 }
 
 Status Nothing(Translation&) { return {}; }  // Assert, PrintV2: no results, dropped
@@ -66,27 +61,24 @@ Status Cast(Translation& t) {
   const DType from = said ? *said : t.in_type(0).dtype;  // a guess for an operand that is not translated yet
   if (from == DType::kNone) return Unsupported("the element type of its operand is not known");
   if (from == *to) return Same(t);
-  t.SetResult(0, t.Value(Op::kCast, {t.in(0)}, MakeAttrs("in_data_type", from, "out_data_type", *to)));
-  return {};
+  return t.Return(t.Value(Op::kCast, {t.in(0)}, MakeAttrs("in_data_type", from, "out_data_type", *to)));
 }
 
 Status Softmax(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, t.Value(Op::kSoftmax, {t.in(0)}, MakeAttrs("beta", 1.0)));
-  return {};
+  return t.Return(t.Value(Op::kSoftmax, {t.in(0)}, MakeAttrs("beta", 1.0)));
 }
 
 Status LeakyRelu(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, t.Value(Op::kLeakyRelu, {t.in(0)}, MakeAttrs("alpha", t.attrs().f64("alpha", double{0.2F}))));
-  return {};
+  return t.Return(
+      t.Value(Op::kLeakyRelu, {t.in(0)}, MakeAttrs("alpha", t.attrs().f64("alpha", double{0.2F}))));
 }
 
 Status Softsign(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const ValueId below = t.Value(Op::kAdd, {t.Value(Op::kAbs, {t.in(0)}), t.Scalar(t.in_type(0).dtype, 1)});
-  t.SetResult(0, t.Value(Op::kDiv, {t.in(0), below}));
-  return {};
+  return t.Return(t.Value(Op::kDiv, {t.in(0), below}));
 }
 
 // scale * (relu(x) + alpha * (exp(min(x, 0)) - 1)); ELU is the second half with alpha 1.
@@ -97,32 +89,27 @@ Status Selu(Translation& t) {
   const ValueId negative = t.Value(Op::kElu, {t.Value(Op::kMinimum, {t.in(0), zero})});
   const ValueId sum = t.Value(Op::kAdd, {t.Value(Op::kRelu, {t.in(0)}),
                                          t.Value(Op::kMul, {negative, t.Scalar(dtype, 1.6732632423543772)})});
-  t.SetResult(0, t.Value(Op::kMul, {sum, t.Scalar(dtype, 1.0507009873554805)}));
-  return {};
+  return t.Return(t.Value(Op::kMul, {sum, t.Scalar(dtype, 1.0507009873554805)}));
 }
 
 Status Reciprocal(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, t.Value(Op::kDiv, {t.Scalar(t.in_type(0).dtype, 1), t.in(0)}));
-  return {};
+  return t.Return(t.Value(Op::kDiv, {t.Scalar(t.in_type(0).dtype, 1), t.in(0)}));
 }
 
 Status AddN(Translation& t) {
   if (t.count() == 1) return Same(t);
-  t.SetResult(0, t.Value(Op::kAddN, t.node().operands));
-  return {};
+  return t.Return(t.Value(Op::kAddN, t.node().operands));
 }
 
 Status Select(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.SetResult(0, t.Value(Op::kSelectV2, {t.in(0), t.in(1), t.in(2)}));
-  return {};
+  return t.Return(t.Value(Op::kSelectV2, {t.in(0), t.in(1), t.in(2)}));
 }
 
 Status ClipByValue(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.SetResult(0, t.Value(Op::kMaximum, {t.Value(Op::kMinimum, {t.in(0), t.in(2)}), t.in(1)}));
-  return {};
+  return t.Return(t.Value(Op::kMaximum, {t.Value(Op::kMinimum, {t.in(0), t.in(2)}), t.in(1)}));
 }
 
 }  // namespace

@@ -12,8 +12,7 @@ Status ConcatV1(Translation& t) {
   if (t.count() < 2) return Invalid("it has no operands");
   FUSEBOX_ASSIGN(const int64_t axis, t.Int(0));
   const std::vector<ValueId> parts(t.node().operands.begin() + 1, t.node().operands.end());
-  t.SetResult(0, parts.size() == 1 ? parts[0] : t.Value(Op::kConcatenation, parts, MakeAttrs("axis", axis)));
-  return {};
+  return t.Return(parts.size() == 1 ? parts[0] : t.Value(Op::kConcatenation, parts, MakeAttrs("axis", axis)));
 }
 
 Status TopKV1(Translation& t) {
@@ -34,8 +33,7 @@ Status SquareBlocks(Translation& t) {
   const int64_t size = t.attrs().i64("block_size", 0);
   if (size < 1 || size > INT32_MAX) return Invalid("block_size " + std::to_string(size));
   const auto block = static_cast<int32_t>(size);
-  t.SetResult(0, t.Value(op, {t.in(0), t.I32({block, block}), t.ToI32(t.in(1))}));
-  return {};
+  return t.Return(t.Value(op, {t.in(0), t.I32({block, block}), t.ToI32(t.in(1))}));
 }
 
 struct Along {
@@ -70,8 +68,7 @@ Status Cumprod(Translation& t) {
   ValueId x = t.in(0);
   if (t.attrs().b("exclusive", false) && length > 0) x = Shifted(t, x, along, 1);
   for (int64_t by = 1; by < length; by *= 2) x = t.Value(Op::kMul, {x, Shifted(t, x, along, by)});
-  t.SetResult(0, x);
-  return {};
+  return t.Return(x);
 }
 
 Status EuclideanNorm(Translation& t) {
@@ -80,8 +77,7 @@ Status EuclideanNorm(Translation& t) {
   Attrs attrs;
   if (t.attrs().b("keep_dims", false)) attrs.Set("keep_dims", true);
   const ValueId squares = t.Value(Op::kSquare, {t.in(0)});
-  t.SetResult(0, t.Value(Op::kSqrt, {t.Value(Op::kSum, {squares, t.ToI32(t.in(1))}, std::move(attrs))}));
-  return {};
+  return t.Return(t.Value(Op::kSqrt, {t.Value(Op::kSum, {squares, t.ToI32(t.in(1))}, std::move(attrs))}));
 }
 
 }  // namespace

@@ -48,8 +48,7 @@ template <ValueId (*formula)(Formula&, ValueId)>
 Status Unary(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   Formula f(t, t.in_type(0).dtype);
-  t.SetResult(0, formula(f, t.in(0)));
-  return {};
+  return t.Return(formula(f, t.in(0)));
 }
 
 ValueId Log1p(Formula& f, ValueId x) { return f.Log1p(x); }
@@ -112,15 +111,13 @@ ValueId OtherSide(Formula& f, ValueId x) {
 Status Asin(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   Formula f(t, t.in_type(0).dtype);
-  t.SetResult(0, t.Value(Op::kAtan2, {t.in(0), OtherSide(f, t.in(0))}));
-  return {};
+  return t.Return(t.Value(Op::kAtan2, {t.in(0), OtherSide(f, t.in(0))}));
 }
 
 Status Acos(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   Formula f(t, t.in_type(0).dtype);
-  t.SetResult(0, t.Value(Op::kAtan2, {OtherSide(f, t.in(0)), t.in(0)}));
-  return {};
+  return t.Return(t.Value(Op::kAtan2, {OtherSide(f, t.in(0)), t.in(0)}));
 }
 
 }  // namespace

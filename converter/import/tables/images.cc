@@ -49,9 +49,7 @@ class Crops {
     dims[rows ? 1 : 2] = static_cast<int32_t>(size);
     return t_.Reshape(x, std::move(dims));
   }
-  ValueId Column(ValueId boxes, int32_t number) {
-    return t_.Slice(boxes, {0, number}, {-1, 1});
-  }
+  ValueId Column(ValueId boxes, int32_t number) { return t_.Slice(boxes, {0, number}, {-1, 1}); }
   ValueId Between(ValueId a, ValueId b, ValueId share) { return Add(a, Mul(Sub(b, a), share)); }
   ValueId Number(double value) { return t_.Scalar(DType::kF32, value); }
   ValueId Add(ValueId a, ValueId b) { return t_.Value(Op::kAdd, {a, b}); }
@@ -80,8 +78,7 @@ Status CropAndResize(Translation& t) {
   const ValueId last_row = c.Sub(t.Cast(height, DType::kF32), c.Number(1)),
                 last_column = c.Sub(t.Cast(width, DType::kF32), c.Number(1));
   Places y = c.Along(t.in(1), last_row, 0, size[0]), x = c.Along(t.in(1), last_column, 1, size[1]);
-  const ValueId first =
-      t.Reshape(c.Mul(t.ToI32(t.in(2)), c.Mul(height, width)), {-1, 1, 1});
+  const ValueId first = t.Reshape(c.Mul(t.ToI32(t.in(2)), c.Mul(height, width)), {-1, 1, 1});
   const auto pixel = [&](ValueId row, ValueId column) {
     return t.Value(Op::kGather, {pixels, c.Add(c.Add(c.Mul(row, width), first), column)});
   };
@@ -103,8 +100,7 @@ Status CropAndResize(Translation& t) {
   const ValueId inside =
       t.Value(Op::kLogicalAnd, {c.Spread(y.inside, true, size[0], 4), c.Spread(x.inside, false, size[1], 4)});
   const ValueId outside = c.Number(t.attrs().f64("extrapolation_value", 0));
-  t.SetResult(0, t.Value(Op::kSelectV2, {inside, crops, outside}));
-  return {};
+  return t.Return(t.Value(Op::kSelectV2, {inside, crops, outside}));
 }
 
 // Cubic kernel with slope `a`: the weight at `distance`.
@@ -164,9 +160,8 @@ Status ResizeBicubic(Translation& t) {
   const ValueId rows = t.Reshape(x, {-1, 1, dim(1), dim(2) * dim(3)});
   const ValueId down = t.Const(BicubicWeights(shape[1], size[0], corners, half));
   const ValueId tall = t.Reshape(t.Value(Op::kBatchMatmul, {down, rows}), {-1, resized(0), dim(2), dim(3)});
-  t.SetResult(0,
-              t.Value(Op::kBatchMatmul, {t.Const(BicubicWeights(shape[2], size[1], corners, half)), tall}));
-  return {};
+  return t.Return(
+      t.Value(Op::kBatchMatmul, {t.Const(BicubicWeights(shape[2], size[1], corners, half)), tall}));
 }
 
 }  // namespace

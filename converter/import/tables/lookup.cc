@@ -55,7 +55,9 @@ Tensor List(DType dtype, const std::vector<T>& values) {
 // indices.
 ValueId Find(Translation& t, int64_t id, const Tensor& keys, const Tensor& values, ValueId key,
              ValueId otherwise) {
-  const ValueId handle = t.Typed(Op::kHashtable, {}, {DType::kResource, Shape::Scalar()}, MakeAttrs("table_id", id, "key_dtype", keys.type.dtype, "value_dtype", values.type.dtype, "keys", keys, "values", values));
+  const ValueId handle = t.Typed(Op::kHashtable, {}, {DType::kResource, Shape::Scalar()},
+                                 MakeAttrs("table_id", id, "key_dtype", keys.type.dtype, "value_dtype",
+                                           values.type.dtype, "keys", keys, "values", values));
   return t.Value(Op::kHashtableFind, {handle, key, otherwise});
 }
 
@@ -69,27 +71,23 @@ ValueId EntryOf(Translation& t, const Table& table) {
 
 Status ByString(Translation& t, const Table& table) {
   if (table.value() == DType::kI64) {
-    t.SetResult(0, Find(t, 2 * table.id, table.keys, table.values, t.in(1), t.in(2)));
-    return {};
+    return t.Return(Find(t, 2 * table.id, table.keys, table.values, t.in(1), t.in(2)));
   }
   const ValueId entry = EntryOf(t, table);
   if (table.value() == DType::kString) {
     std::vector<int64_t> numbers(static_cast<size_t>(table.count()));
     std::iota(numbers.begin(), numbers.end(), 0);
-    t.SetResult(0, Find(t, 2 * table.id, List(DType::kI64, numbers), table.values, entry, t.in(2)));
-    return {};
+    return t.Return(Find(t, 2 * table.id, List(DType::kI64, numbers), table.values, entry, t.in(2)));
   }
   const ValueId zero = t.Scalar(DType::kI64, 0);
   const ValueId found = t.Value(Op::kGreaterEqual, {entry, zero});
   const ValueId value = t.Value(Op::kGather, {t.Const(table.values), t.Value(Op::kMaximum, {entry, zero})});
-  t.SetResult(0, t.Value(Op::kSelectV2, {found, value, t.in(2)}));
-  return {};
+  return t.Return(t.Value(Op::kSelectV2, {found, value, t.in(2)}));
 }
 
 Status ToString(Translation& t, const Table& table) {
   const Tensor keys = List(DType::kI64, Integers(table.keys));
-  t.SetResult(0, Find(t, 2 * table.id, keys, table.values, t.Cast(t.in(1), DType::kI64), t.in(2)));
-  return {};
+  return t.Return(Find(t, 2 * table.id, keys, table.values, t.Cast(t.in(1), DType::kI64), t.in(2)));
 }
 
 // Dense keys index a list with one extra element at each end; keys outside of the range are clamped to these,
@@ -120,19 +118,18 @@ Status Dense(Translation& t, const Table& table, const std::vector<int64_t>& key
   const ValueId is = t.Value(Op::kGather, {t.Const(List(DType::kBool, found)), at});
   const auto places = static_cast<int64_t>(size);
   const ValueId value = t.Value(Op::kGather, {t.Const({{table.value(), {places}}, std::move(values)}), at});
-  t.SetResult(0, t.Value(Op::kSelectV2, {is, value, t.in(2)}));
-  return {};
+  return t.Return(t.Value(Op::kSelectV2, {is, value, t.in(2)}));
 }
 
 // Sparse keys are compared one by one.
 Status Sparse(Translation& t, const Table& table) {
   const ValueId asked = t.Value(Op::kExpandDims, {t.in(1), t.I32Scalar(-1)});
   const ValueId same = t.Value(Op::kEqual, {asked, t.Const(table.keys)});
-  const ValueId entry = t.Value(Op::kArgMax, {t.Cast(same, DType::kI32), t.I32Scalar(-1)}, MakeAttrs("output_type", DType::kI32));
+  const ValueId entry = t.Value(Op::kArgMax, {t.Cast(same, DType::kI32), t.I32Scalar(-1)},
+                                MakeAttrs("output_type", DType::kI32));
   const ValueId found = t.Value(Op::kReduceAny, {same, t.I32({-1})});
   const ValueId value = t.Value(Op::kGather, {t.Const(table.values), entry});
-  t.SetResult(0, t.Value(Op::kSelectV2, {found, value, t.in(2)}));
-  return {};
+  return t.Return(t.Value(Op::kSelectV2, {found, value, t.in(2)}));
 }
 
 Status Lookup(Translation& t) {
@@ -141,8 +138,7 @@ Status Lookup(Translation& t) {
   if (t.in_type(1).dtype != table.key() || t.in_type(2).dtype != table.value())
     return Unsupported("its operands are not known to be of the table's types");
   if (table.count() == 0 && table.value() != DType::kString) {
-    t.SetResult(0, t.Value(Op::kBroadcastTo, {t.in(2), t.ShapeOf(t.in(1))}));
-    return {};
+    return t.Return(t.Value(Op::kBroadcastTo, {t.in(2), t.ShapeOf(t.in(1))}));
   }
   if (table.key() == DType::kString) return ByString(t, table);
   if (table.key() != DType::kI64 && table.key() != DType::kI32)
@@ -177,8 +173,7 @@ Status Size(Translation& t) {
   } else {
     return Unsupported("a table by " + std::string(Name(table.key())));
   }
-  t.SetResult(0, t.Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{size})}));
-  return {};
+  return t.Return(t.Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{size})}));
 }
 
 Status Export(Translation& t) {

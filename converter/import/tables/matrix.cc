@@ -23,19 +23,14 @@ Status MatMul(Translation& t) {
     return Invalid(ToString(t.in_type(0)) + " times " + ToString(t.in_type(1)) + ": the sizes differ");
   if (turn_a) a = t.Transpose(a, {1, 0});
   if (!turn_b) b = t.Transpose(b, {1, 0});  // weights of FULLY_CONNECTED are [out, in]
-  t.SetResult(0, t.Value(Op::kFullyConnected, {a, b, kNoValue}));
-  return {};
+  return t.Return(t.Value(Op::kFullyConnected, {a, b, kNoValue}));
 }
 
 Status BatchMatMul(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   if (t.in_type(0).dtype != DType::kNone && !IsFloat(t.in_type(0).dtype))
     return Unsupported("a product of " + std::string(Name(t.in_type(0).dtype)));
-  Attrs attrs;
-  if (t.attrs().b("adj_x", false)) attrs.Set("adj_x", true);
-  if (t.attrs().b("adj_y", false)) attrs.Set("adj_y", true);
-  t.SetResult(0, t.Value(Op::kBatchMatmul, {t.in(0), t.in(1)}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kBatchMatmul, {t.in(0), t.in(1)}, t.Flags({"adj_x", "adj_y"})));
 }
 
 // TFLite supports only NHWC; NCHW ops run between two transposes.
@@ -104,8 +99,7 @@ Status Conv2D(Translation& t) {
   FUSEBOX_ASSIGN(Attrs attrs, Window(t, layout, x));
   FUSEBOX_ASSIGN(const ValueId bias, ZeroBias(t, filter[3]));
   const ValueId ohwi = t.Transpose(t.in(1), {3, 0, 1, 2});
-  t.SetResult(0, layout.Out(t, t.Value(Op::kConv2D, {x, ohwi, bias}, std::move(attrs))));
-  return {};
+  return t.Return(layout.Out(t, t.Value(Op::kConv2D, {x, ohwi, bias}, std::move(attrs))));
 }
 
 Status DepthwiseConv2D(Translation& t) {
@@ -121,8 +115,7 @@ Status DepthwiseConv2D(Translation& t) {
   attrs.Set("depth_multiplier", multiplier);
   FUSEBOX_ASSIGN(const ValueId bias, ZeroBias(t, channels));
   const ValueId flat = t.Reshape(t.in(1), {1, h, w, static_cast<int32_t>(channels)});
-  t.SetResult(0, layout.Out(t, t.Value(Op::kDepthwiseConv2D, {x, flat, bias}, std::move(attrs))));
-  return {};
+  return t.Return(layout.Out(t, t.Value(Op::kDepthwiseConv2D, {x, flat, bias}, std::move(attrs))));
 }
 
 // The gradient of a convolution (Keras' Conv2DTranspose). The filter is [height, width, out, in].
@@ -144,8 +137,7 @@ Status ConvTranspose2D(Translation& t) {
   if (layout.nchw) size = t.Value(Op::kGather, {size, t.I32({0, 2, 3, 1})});
   const ValueId ohwi = t.Transpose(t.in(1), {2, 0, 1, 3});
   const ValueId x = layout.In(t, t.in(2));
-  t.SetResult(0, layout.Out(t, t.Value(Op::kTransposeConv, {size, ohwi, x}, std::move(attrs))));
-  return {};
+  return t.Return(layout.Out(t, t.Value(Op::kTransposeConv, {size, ohwi, x}, std::move(attrs))));
 }
 
 template <Op op>
@@ -163,8 +155,7 @@ Status Pool(Translation& t) {
     return Unsupported("a pool over the batch or over channels");
   attrs.Set("filter_height", At(size, layout.height()));
   attrs.Set("filter_width", At(size, layout.height() + 1));
-  t.SetResult(0, layout.Out(t, t.Value(op, {x}, std::move(attrs))));
-  return {};
+  return t.Return(layout.Out(t, t.Value(op, {x}, std::move(attrs))));
 }
 
 // Window sizes and strides are operands.
@@ -191,8 +182,7 @@ Status BiasAdd(Translation& t) {
     dims[0] = -1;
     if (rank > 2) bias = t.Reshape(bias, std::move(dims));
   }
-  t.SetResult(0, t.Value(Op::kAdd, {t.in(0), bias}));
-  return {};
+  return t.Return(t.Value(Op::kAdd, {t.in(0), bias}));
 }
 
 // Permutations that move the channels of `format` last and back; empty: already last.

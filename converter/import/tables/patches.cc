@@ -73,12 +73,10 @@ Status ExtractImagePatches(Translation& t) {
   const bool known = image[1] >= p.size[0] && image[2] >= p.size[1];
   if (side_by_side && known &&
       (p.padding == "VALID" || (image[1] % p.size[0] == 0 && image[2] % p.size[1] == 0))) {
-    t.SetResult(0, Blocks(t, image, p.size[0]));
-    return {};
+    return t.Return(Blocks(t, image, p.size[0]));
   }
   FUSEBOX_ASSIGN(const ValueId copies, Copies(t, p, image[3]));
-  t.SetResult(0, copies);
-  return {};
+  return t.Return(copies);
 }
 
 // The rows of each partition, in their order.
@@ -112,14 +110,12 @@ Status UnravelIndex(Translation& t) {
     rest = t.Value(Op::kFloorDiv, {rest, size});
   }
   if (places.empty()) return Invalid("it has no dimensions");
-  t.SetResult(0, t.Value(Op::kPack, places, Option("values_count", static_cast<int64_t>(places.size()))));
-  return {};
+  return t.Return(t.Value(Op::kPack, places, Option("values_count", static_cast<int64_t>(places.size()))));
 }
 
 Status SparseToDense(Translation& t) {
   FUSEBOX_TRY(t.Arity(4));
-  t.SetResult(0, t.Value(Op::kSparseToDense, {t.ToI32(t.in(0)), t.ToI32(t.in(1)), t.in(2), t.in(3)}));
-  return {};
+  return t.Return(t.Value(Op::kSparseToDense, {t.ToI32(t.in(0)), t.ToI32(t.in(1)), t.in(2), t.in(3)}));
 }
 
 // Rounds to 2^bits steps per channel (last dimension). The bounds are shifted so that zero is a step.
@@ -150,8 +146,7 @@ Status FakeQuantPerChannel(Translation& t) {
   const ValueId within = t.Value(Op::kMinimum, {t.Value(Op::kMaximum, {t.in(0), base}), list(to)});
   const ValueId count = t.Value(Op::kDiv, {t.Value(Op::kSub, {within, base}), step});
   const ValueId whole = t.Value(Op::kFloor, {t.Value(Op::kAdd, {count, t.Scalar(DType::kF32, 0.5)})});
-  t.SetResult(0, t.Value(Op::kAdd, {t.Value(Op::kMul, {whole, step}), base}));
-  return {};
+  return t.Return(t.Value(Op::kAdd, {t.Value(Op::kMul, {whole, step}), base}));
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ Status Random(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* const type = std::get_if<DType>(t.attrs().Find("dtype"));
   const ValueId drawn = t.Typed(op, {t.ToI32(t.in(0))}, {DType::kF32, ShapeFrom(t, 0)}, Seeds(t));
-  t.SetResult(0, t.Cast(drawn, type ? *type : DType::kF32));
-  return {};
+  return t.Return(t.Cast(drawn, type ? *type : DType::kF32));
 }
 
 // From the first bound (inclusive) to the second (exclusive).
@@ -38,8 +37,7 @@ Status RandomInt(Translation& t) {
   const ValueId width = t.Value(Op::kSub, {t.Cast(t.in(2), DType::kI64), least});
   const ValueId steps = t.Value(Op::kMul, {drawn, t.Cast(width, DType::kF32)});
   const ValueId whole = t.Cast(t.Value(Op::kFloor, {steps}), DType::kI64);
-  t.SetResult(0, t.Cast(t.Value(Op::kAdd, {whole, least}), dtype));
-  return {};
+  return t.Return(t.Cast(t.Value(Op::kAdd, {whole, least}), dtype));
 }
 
 Status Multinomial(Translation& t) {
@@ -49,9 +47,8 @@ Status Multinomial(Translation& t) {
   const auto samples = t.Ints(1);
   const int64_t rows = logits.rank() == 2 ? logits[0] : Shape::kUnknown;
   const int64_t columns = samples && samples->size() == 1 ? (*samples)[0] : Shape::kUnknown;
-  t.SetResult(0, t.Typed(Op::kMultinomial, {t.Cast(t.in(0), DType::kF32), t.ToI32(t.in(1))},
-                         {type ? *type : DType::kI64, {rows, columns}}, Seeds(t)));
-  return {};
+  return t.Return(t.Typed(Op::kMultinomial, {t.Cast(t.in(0), DType::kF32), t.ToI32(t.in(1))},
+                          {type ? *type : DType::kI64, {rows, columns}}, Seeds(t)));
 }
 
 }  // namespace

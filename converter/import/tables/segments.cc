@@ -7,9 +7,7 @@
 namespace fusebox::converter {
 namespace {
 
-Attrs Axis(int64_t axis) {
-  return MakeAttrs("axis", axis);
-}
+Attrs Axis(int64_t axis) { return MakeAttrs("axis", axis); }
 
 // Rows and their segment ids, ascending.
 struct Segments {
@@ -40,8 +38,7 @@ ValueId Counts(Translation& t, const Segments& s) {
 
 Status SegmentSum(Translation& t) {
   FUSEBOX_ASSIGN(const Segments s, SegmentsOf(t));
-  t.SetResult(0, t.Value(Op::kSegmentSum, {s.rows, s.ids}));
-  return {};
+  return t.Return(t.Value(Op::kSegmentSum, {s.rows, s.ids}));
 }
 
 // The sum divided by the count or its square root; zero for an empty segment.
@@ -50,8 +47,7 @@ Status SegmentMean(Translation& t) {
   FUSEBOX_ASSIGN(const Segments s, SegmentsOf(t));
   ValueId count = t.Value(Op::kMaximum, {Counts(t, s), t.Scalar(t.type(s.rows).dtype, 1)});
   if (root) count = t.Value(Op::kSqrt, {count});
-  t.SetResult(0, t.Value(Op::kDiv, {t.Value(Op::kSegmentSum, {s.rows, s.ids}), count}));
-  return {};
+  return t.Return(t.Value(Op::kDiv, {t.Value(Op::kSegmentSum, {s.rows, s.ids}), count}));
 }
 
 // In TFLite, the maximum of an empty segment and that of infinities only is a finite number; so is the
@@ -78,13 +74,11 @@ Status SegmentChoice(Translation& t) {
   const ValueId count = t.Value(Op::kAdd, {largest, t.I32Scalar(1)});
   const ValueId chosen = ChosenOf(t, unsorted, s.rows, s.ids, count);
   if (unsorted == Op::kUnsortedSegmentProd) {
-    t.SetResult(0, chosen);
-    return {};
+    return t.Return(chosen);
   }
   const ValueId zero = t.Scalar(dtype, 0);
   const ValueId none = t.Value(Op::kEqual, {Counts(t, s), zero});
-  t.SetResult(0, t.Value(Op::kSelectV2, {none, zero, chosen}));
-  return {};
+  return t.Return(t.Value(Op::kSelectV2, {none, zero, chosen}));
 }
 
 // Distinct values, the index of each element's value, and counts.
@@ -132,15 +126,13 @@ Status Count(Translation& t) {
       t.Value(Op::kOneHot, {t.in(0), t.ToI32(t.in(1)), t.Scalar(dtype, 1), t.Scalar(dtype, 0)}, Axis(-1));
   const ValueId axis = t.I32({rank - 1});
   if (binary) {  // not REDUCE_MAX, which is undefined for an empty list
-    t.SetResult(0, t.Value(Op::kMinimum, {t.Value(Op::kSum, {hot, axis}), t.Scalar(dtype, 1)}));
-    return {};
+    return t.Return(t.Value(Op::kMinimum, {t.Value(Op::kSum, {hot, axis}), t.Scalar(dtype, 1)}));
   }
   ValueId counted = hot;
   if (!weights.is_static()) return Unsupported("the shape of its weights is not known");
   if (weights.element_count() != 0)
     counted = t.Value(Op::kMul, {hot, t.Value(Op::kExpandDims, {t.in(2), t.I32Scalar(-1)})});
-  t.SetResult(0, t.Value(Op::kSum, {counted, axis}));
-  return {};
+  return t.Return(t.Value(Op::kSum, {counted, axis}));
 }
 
 Status Bincount(Translation& t) {
@@ -157,8 +149,7 @@ Status Bound(Translation& t) {
   const ValueId values = t.Value(Op::kExpandDims, {t.in(1), t.I32Scalar(2)});
   const auto* const type = std::get_if<DType>(t.attrs().Find("out_type"));
   const ValueId below = t.Cast(t.Value(smaller, {sorted, values}), type ? *type : DType::kI32);
-  t.SetResult(0, t.Value(Op::kSum, {below, t.I32({2})}));
-  return {};
+  return t.Return(t.Value(Op::kSum, {below, t.I32({2})}));
 }
 
 // Minimum or maximum of x and all values scattered to the same place. Places are flat indices over the
@@ -189,15 +180,13 @@ Status TensorScatterChoice(Translation& t) {
   const ValueId ids = t.Reshape(numbered, {-1});
   const ValueId updates = t.Reshape(t.in(2), std::move(flat));
   const ValueId chosen = ChosenOf(t, unsorted, updates, ids, t.I32Scalar(static_cast<int32_t>(places)));
-  t.SetResult(0, t.Value(choice, {t.in(0), t.Value(Op::kReshape, {chosen, t.ShapeOf(t.in(0))})}));
-  return {};
+  return t.Return(t.Value(choice, {t.in(0), t.Value(Op::kReshape, {chosen, t.ShapeOf(t.in(0))})}));
 }
 
 Status TensorScatterSub(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const ValueId added = t.Value(Op::kScatterNd, {t.ToI32(t.in(1)), t.in(2), t.ShapeOf(t.in(0))});
-  t.SetResult(0, t.Value(Op::kSub, {t.in(0), added}));
-  return {};
+  return t.Return(t.Value(Op::kSub, {t.in(0), added}));
 }
 
 // y[x[i]] = i
@@ -208,8 +197,7 @@ Status InvertPermutation(Translation& t) {
   const ValueId places = t.Value(Op::kExpandDims, {x, t.I32Scalar(1)});
   const ValueId count = t.Reshape(shape, {});
   const ValueId numbers = t.Value(Op::kRange, {t.I32Scalar(0), count, t.I32Scalar(1)});
-  t.SetResult(0, t.Cast(t.Value(Op::kScatterNd, {places, numbers, shape}), dtype));
-  return {};
+  return t.Return(t.Cast(t.Value(Op::kScatterNd, {places, numbers, shape}), dtype));
 }
 
 }  // namespace

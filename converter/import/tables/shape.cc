@@ -14,37 +14,32 @@ Attrs With(const char* name, AttrValue value) {
 template <Op op>
 Status WithIndex(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.SetResult(0, t.Value(op, {t.in(0), t.ToI32(t.in(1))}));
-  return {};
+  return t.Return(t.Value(op, {t.in(0), t.ToI32(t.in(1))}));
 }
 
 template <Op op>
 Status WithTwoIndices(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.SetResult(0, t.Value(op, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))}));
-  return {};
+  return t.Return(t.Value(op, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2))}));
 }
 
 template <Op op>
 Status Plain(Translation& t) {
-  t.SetResult(0, t.Value(op, t.node().operands));
-  return {};
+  return t.Return(t.Value(op, t.node().operands));
 }
 
 Status Squeeze(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   Attrs attrs;
   if (const auto dims = t.attrs().i64s("squeeze_dims"); !dims.empty()) attrs.Set("squeeze_dims", dims);
-  t.SetResult(0, t.Value(Op::kSqueeze, {t.in(0)}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kSqueeze, {t.in(0)}, std::move(attrs)));
 }
 
 Status Concat(Translation& t) {
   if (t.count() < 2) return Invalid("it has no operands");
   FUSEBOX_ASSIGN(const int64_t axis, t.Int(t.count() - 1));
   const std::vector<ValueId> parts(t.node().operands.begin(), t.node().operands.end() - 1);
-  t.SetResult(0, parts.size() == 1 ? parts[0] : t.Value(Op::kConcatenation, parts, With("axis", axis)));
-  return {};
+  return t.Return(parts.size() == 1 ? parts[0] : t.Value(Op::kConcatenation, parts, With("axis", axis)));
 }
 
 Status GiveAll(Translation& t, const Node& made) {
@@ -69,8 +64,7 @@ Status SplitV(Translation& t) {
 Status Pack(Translation& t) {
   Attrs attrs = With("values_count", static_cast<int64_t>(t.count()));
   if (const int64_t axis = t.attrs().i64("axis", 0)) attrs.Set("axis", axis);
-  t.SetResult(0, t.Value(Op::kPack, t.node().operands, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kPack, t.node().operands, std::move(attrs)));
 }
 
 Status Unpack(Translation& t) {
@@ -86,15 +80,13 @@ Status StridedSlice(Translation& t) {
   Attrs attrs;
   for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
     if (const int64_t value = t.attrs().i64(mask, 0)) attrs.Set(mask, value);
-  t.SetResult(0, t.Value(Op::kStridedSlice, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2)), t.ToI32(t.in(3))},
-                         std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kStridedSlice, {t.in(0), t.ToI32(t.in(1)), t.ToI32(t.in(2)), t.ToI32(t.in(3))},
+                          std::move(attrs)));
 }
 
 Status Gather(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.SetResult(0, t.Value(Op::kGather, {t.in(0), t.in(1)}));
-  return {};
+  return t.Return(t.Value(Op::kGather, {t.in(0), t.in(1)}));
 }
 
 Status GatherV2(Translation& t) {
@@ -103,15 +95,13 @@ Status GatherV2(Translation& t) {
   Attrs attrs;
   if (axis) attrs.Set("axis", axis);
   if (const int64_t batch = t.attrs().i64("batch_dims", 0)) attrs.Set("batch_dims", batch);
-  t.SetResult(0, t.Value(Op::kGather, {t.in(0), t.in(1)}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kGather, {t.in(0), t.in(1)}, std::move(attrs)));
 }
 
 Status ShapeOf(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* type = std::get_if<DType>(t.attrs().Find("out_type"));
-  t.SetResult(0, t.Value(Op::kShape, {t.in(0)}, With("out_type", type ? *type : DType::kI32)));
-  return {};
+  return t.Return(t.Value(Op::kShape, {t.in(0)}, With("out_type", type ? *type : DType::kI32)));
 }
 
 Status Size(Translation& t) {
@@ -119,53 +109,43 @@ Status Size(Translation& t) {
   FUSEBOX_TRY(t.Rank(t.in(0)));
   const auto* type = std::get_if<DType>(t.attrs().Find("out_type"));
   const ValueId shape = t.Value(Op::kShape, {t.in(0)}, With("out_type", type ? *type : DType::kI32));
-  t.SetResult(0, t.Value(Op::kReduceProd, {shape, t.I32({0})}));
-  return {};
+  return t.Return(t.Value(Op::kReduceProd, {shape, t.I32({0})}));
 }
 
 Status OneHot(Translation& t) {
   FUSEBOX_TRY(t.Arity(4));
   const DType dtype = t.in_type(0).dtype;
   const bool narrow = dtype == DType::kU8 || dtype == DType::kI8 || dtype == DType::kI16;
-  t.SetResult(0,
-              t.Value(Op::kOneHot,
-                      {narrow ? t.Cast(t.in(0), DType::kI32) : t.in(0), t.ToI32(t.in(1)), t.in(2), t.in(3)},
-                      With("axis", t.attrs().i64("axis", -1))));
-  return {};
+  return t.Return(t.Value(
+      Op::kOneHot, {narrow ? t.Cast(t.in(0), DType::kI32) : t.in(0), t.ToI32(t.in(1)), t.in(2), t.in(3)},
+      With("axis", t.attrs().i64("axis", -1))));
 }
 
 Status MirrorPad(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.SetResult(0, t.Value(Op::kMirrorPad, {t.in(0), t.ToI32(t.in(1))},
-                         With("mode", t.attrs().str("mode", "REFLECT"))));
-  return {};
+  return t.Return(
+      t.Value(Op::kMirrorPad, {t.in(0), t.ToI32(t.in(1))}, With("mode", t.attrs().str("mode", "REFLECT"))));
 }
 
 Status ReverseSequence(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   Attrs attrs = With("seq_dim", t.attrs().i64("seq_dim", 0));
   attrs.Set("batch_dim", t.attrs().i64("batch_dim", 0));
-  t.SetResult(0, t.Value(Op::kReverseSequence, {t.in(0), t.in(1)}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kReverseSequence, {t.in(0), t.in(1)}, std::move(attrs)));
 }
 
 // ResizeBilinear returns f32 for every image type.
 template <Op op>
 Status Resize(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  Attrs attrs;
-  if (t.attrs().b("align_corners", false)) attrs.Set("align_corners", true);
-  if (t.attrs().b("half_pixel_centers", false)) attrs.Set("half_pixel_centers", true);
   if (t.in_type(0).dtype == DType::kNone) return Unsupported("the element type of its operand is not known");
   const ValueId x = op == Op::kResizeBilinear ? t.Cast(t.in(0), DType::kF32) : t.in(0);
-  t.SetResult(0, t.Value(op, {x, t.ToI32(t.in(1))}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(op, {x, t.ToI32(t.in(1))}, t.Flags({"align_corners", "half_pixel_centers"})));
 }
 
 Status ScatterNd(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.SetResult(0, t.Value(Op::kScatterNd, {t.ToI32(t.in(0)), t.in(1), t.ToI32(t.in(2))}));
-  return {};
+  return t.Return(t.Value(Op::kScatterNd, {t.ToI32(t.in(0)), t.in(1), t.ToI32(t.in(2))}));
 }
 
 template <Op op>
@@ -176,8 +156,7 @@ Status Blocks(Translation& t) {
   const bool nchw = format == "NCHW";
   const ValueId x = nchw ? t.Transpose(t.in(0), {0, 2, 3, 1}) : t.in(0);
   const ValueId y = t.Value(op, {x}, With("block_size", t.attrs().i64("block_size", 1)));
-  t.SetResult(0, nchw ? t.Transpose(y, {0, 3, 1, 2}) : y);
-  return {};
+  return t.Return(nchw ? t.Transpose(y, {0, 3, 1, 2}) : y);
 }
 
 Status TopK(Translation& t) {
@@ -196,33 +175,24 @@ Status TopK(Translation& t) {
 template <Op op>
 Status Reduce(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  Attrs attrs;
-  if (t.attrs().b("keep_dims", false)) attrs.Set("keep_dims", true);
-  t.SetResult(0, t.Value(op, {t.in(0), t.ToI32(t.in(1))}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(op, {t.in(0), t.ToI32(t.in(1))}, t.Flags({"keep_dims"})));
 }
 
 template <Op op>
 Status Arg(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const auto* type = std::get_if<DType>(t.attrs().Find("output_type"));
-  t.SetResult(0, t.Value(op, {t.in(0), t.ToI32(t.in(1))}, With("output_type", type ? *type : DType::kI64)));
-  return {};
+  return t.Return(t.Value(op, {t.in(0), t.ToI32(t.in(1))}, With("output_type", type ? *type : DType::kI64)));
 }
 
 Status Cumsum(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  Attrs attrs;
-  if (t.attrs().b("exclusive", false)) attrs.Set("exclusive", true);
-  if (t.attrs().b("reverse", false)) attrs.Set("reverse", true);
-  t.SetResult(0, t.Value(Op::kCumsum, {t.in(0), t.ToI32(t.in(1))}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kCumsum, {t.in(0), t.ToI32(t.in(1))}, t.Flags({"exclusive", "reverse"})));
 }
 
 Status Fill(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
-  t.SetResult(0, t.Value(Op::kFill, {t.ToI32(t.in(0)), t.in(1)}));
-  return {};
+  return t.Return(t.Value(Op::kFill, {t.ToI32(t.in(0)), t.in(1)}));
 }
 
 }  // namespace
@@ -262,8 +232,7 @@ std::span<const TranslateRow> ShapeTable() {
       {"PadV2",
        [](Translation& t) -> Status {
          FUSEBOX_TRY(t.Arity(3));
-         t.SetResult(0, t.Value(Op::kPadV2, {t.in(0), t.ToI32(t.in(1)), t.in(2)}));
-         return {};
+         return t.Return(t.Value(Op::kPadV2, {t.in(0), t.ToI32(t.in(1)), t.in(2)}));
        }},
       {"ResizeBilinear", Resize<Op::kResizeBilinear>},
       {"ResizeNearestNeighbor", Resize<Op::kResizeNearestNeighbor>},

@@ -7,8 +7,7 @@ namespace {
 
 Status Read(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, t.Value(Op::kReadVariable, {t.in(0)}));
-  return {};
+  return t.Return(t.Value(Op::kReadVariable, {t.in(0)}));
 }
 
 Status Assign(Translation& t) {
@@ -32,8 +31,7 @@ Status ResourceGather(Translation& t) {
     attrs.Set("axis", batch);
     attrs.Set("batch_dims", batch);
   }
-  t.SetResult(0, t.Value(Op::kGather, {t.Value(Op::kReadVariable, {t.in(0)}), t.in(1)}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kGather, {t.Value(Op::kReadVariable, {t.in(0)}), t.in(1)}, std::move(attrs)));
 }
 
 Status VariableShape(Translation& t) {
@@ -41,8 +39,7 @@ Status VariableShape(Translation& t) {
   Attrs attrs;
   const auto* type = std::get_if<DType>(t.attrs().Find("out_type"));
   attrs.Set("out_type", type ? *type : DType::kI32);
-  t.SetResult(0, t.Value(Op::kShape, {t.Value(Op::kReadVariable, {t.in(0)})}, std::move(attrs)));
-  return {};
+  return t.Return(t.Value(Op::kShape, {t.Value(Op::kReadVariable, {t.in(0)})}, std::move(attrs)));
 }
 
 // List ops keep their operands; the element type becomes an attribute for lower-lists.
@@ -65,17 +62,16 @@ Status EmptyList(Translation& t) {
   const auto* const type = std::get_if<DType>(t.attrs().Find("element_dtype"));
   Attrs attrs;
   if (type) attrs.Set("element_dtype", *type);
-  t.SetResult(0, t.Typed(Op::kTensorListReserve, {t.in(0), t.I32Scalar(0)},
-                         {DType::kVariant, Shape::Scalar()}, std::move(attrs)));
-  return {};
+  return t.Return(t.Typed(Op::kTensorListReserve, {t.in(0), t.I32Scalar(0)},
+                          {DType::kVariant, Shape::Scalar()}, std::move(attrs)));
 }
 
 Status PushBack(Translation& t) {
   FUSEBOX_TRY(t.Arity(2));
   const ValueId length = t.Typed(Op::kTensorListLength, {t.in(0)}, {DType::kI32, Shape::Scalar()});
-  t.SetResult(0, t.Typed(Op::kTensorListSetItem, {t.in(0), length, t.in(1)},
-                         {DType::kVariant, Shape::Scalar()}, MakeAttrs("resize_if_index_out_of_bounds", true)));
-  return {};
+  return t.Return(t.Typed(Op::kTensorListSetItem, {t.in(0), length, t.in(1)},
+                          {DType::kVariant, Shape::Scalar()},
+                          MakeAttrs("resize_if_index_out_of_bounds", true)));
 }
 
 ValueId Stacked(Translation& t, ValueId element_shape) {
@@ -101,16 +97,14 @@ Status ConcatList(Translation& t) {
 
 Status GatherList(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
-  t.SetResult(0, t.Value(Op::kGather, {Stacked(t, t.in(2)), t.in(1)}));
-  return {};
+  return t.Return(t.Value(Op::kGather, {Stacked(t, t.in(2)), t.in(1)}));
 }
 
 Status Empty(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
   const auto* type = std::get_if<DType>(t.attrs().Find("dtype"));
   if (!type) return Invalid("it does not say of what type it is");
-  t.SetResult(0, t.Value(Op::kFill, {t.ToI32(t.in(0)), t.Scalar(*type, 0)}));
-  return {};
+  return t.Return(t.Value(Op::kFill, {t.ToI32(t.in(0)), t.Scalar(*type, 0)}));
 }
 
 // Replaces row `number` (negative: from the end) of the dense tensor `x` by `row`, which has the rank of x
@@ -148,14 +142,12 @@ Status InplaceUpdate(Translation& t) {
     const ValueId row = t.Slice(t.in(2), begin, size);
     x = WithRow(t, x, t.Slice(numbers, {k}, {1}), row, rank);
   }
-  t.SetResult(0, x);
-  return {};
+  return t.Return(x);
 }
 
 Status DeepCopy(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, t.in(0));
-  return {};
+  return t.Return(t.in(0));
 }
 
 }  // namespace

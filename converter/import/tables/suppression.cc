@@ -29,8 +29,7 @@ ValueId AnyScore(Translation& t) { return t.Scalar(DType::kF32, -3e38); }
 Status NonMaxSuppression(Translation& t) {
   FUSEBOX_TRY(t.Arity(3));
   const ValueId overlap = t.Scalar(DType::kF32, t.attrs().f64("iou_threshold", 0.5));
-  t.SetResult(0, Choose(t, overlap, AnyScore(t), false).indices);
-  return {};
+  return t.Return(Choose(t, overlap, AnyScore(t), false).indices);
 }
 
 Status NonMaxSuppressionV4(Translation& t) {
@@ -133,12 +132,10 @@ Kept KeptOf(Translation& t, const Combined& c, ValueId boxes, ValueId scores) {
     counts.push_back(count);
   }
   const ValueId numbers = t.Value(Op::kRange, {t.I32Scalar(0), c.most, t.I32Scalar(1)});
-  const ValueId found =
-      t.Value(Op::kLess, {numbers, t.Reshape(Packed(t, counts), {-1, 1})});
+  const ValueId found = t.Value(Op::kLess, {numbers, t.Reshape(Packed(t, counts), {-1, 1})});
   const ValueId chosen =
       t.Value(Op::kSelectV2, {found, Packed(t, kept_scores), t.Scalar(DType::kF32, kBelowAll)});
-  return {t.Reshape(Packed(t, kept_boxes), {-1, 4}),
-          t.Reshape(chosen, {-1})};
+  return {t.Reshape(Packed(t, kept_boxes), {-1, 4}), t.Reshape(chosen, {-1})};
 }
 
 // `v`, [images, found, ...], zero-padded to the output size.

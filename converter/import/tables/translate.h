@@ -30,6 +30,7 @@ class Translation : public Rewriter {
 
   const Node& node() const { return *node_; }
   const Attrs& attrs() const { return node_->attrs; }
+  Attrs Flags(std::initializer_list<const char*> names) const;  // those of its attributes that are true
   size_t count() const { return node_->operands.size(); }
   ValueId in(size_t i) const { return node_->operands[i]; }
   const Type& in_type(size_t i) const { return type(in(i)); }
@@ -45,6 +46,8 @@ class Translation : public Rewriter {
   void SetResult(size_t result, ValueId v) {
     if (result < results_.size()) results_[result] = v;
   }
+  // The same of result 0, for the end of a translation.
+  Status Return(ValueId v) { return SetResult(0, v), Status(); }
   const std::vector<ValueId>& results() const { return results_; }
   // The results of `translate` on another node in this one's place.
   Result<std::vector<ValueId>> Of(const Node& node, Translate translate);

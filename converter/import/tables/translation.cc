@@ -38,6 +38,13 @@ Result<std::vector<ValueId>> Translation::Of(const Node& node, Translate transla
   return results;
 }
 
+Attrs Translation::Flags(std::initializer_list<const char*> names) const {
+  Attrs flags;
+  for (const char* name : names)
+    if (attrs().b(name, false)) flags.Set(name, true);
+  return flags;
+}
+
 Status Translation::Arity(size_t n) const {
   if (count() == n) return {};
   return Invalid("it has " + std::to_string(count()) + " operands, expected " + std::to_string(n));

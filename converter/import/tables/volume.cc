@@ -49,8 +49,7 @@ Status Conv3D(Translation& t) {
   FUSEBOX_ASSIGN(const Layout layout, LayoutOf(t));
   FUSEBOX_ASSIGN(Attrs attrs, ConvAttrs(t, layout));
   const ValueId x = layout.In(t, t.in(0));
-  t.SetResult(0, layout.Out(t, t.Value(Op::kConv3D, {x, t.in(1), kNoValue}, std::move(attrs))));
-  return {};
+  return t.Return(layout.Out(t, t.Value(Op::kConv3D, {x, t.in(1), kNoValue}, std::move(attrs))));
 }
 
 // The gradient of a convolution (Keras' Conv3DTranspose).
@@ -61,9 +60,8 @@ Status ConvTranspose3D(Translation& t) {
   ValueId size = t.ToI32(t.in(0));
   if (layout.ncdhw) size = t.Value(Op::kGather, {size, t.I32({0, 2, 3, 4, 1})});
   const ValueId x = layout.In(t, t.in(2));
-  t.SetResult(0,
-              layout.Out(t, t.Value(Op::kConv3DTranspose, {size, t.in(1), x, kNoValue}, std::move(attrs))));
-  return {};
+  return t.Return(
+      layout.Out(t, t.Value(Op::kConv3DTranspose, {size, t.in(1), x, kNoValue}, std::move(attrs))));
 }
 
 struct Windows {
@@ -116,8 +114,7 @@ Status Pool(Translation& t) {
     w.strides.push_back(layout.At(strides, i));
   }
   FUSEBOX_ASSIGN(const ValueId y, PoolBox(t, op, layout.In(t, t.in(0)), w));
-  t.SetResult(0, layout.Out(t, y));
-  return {};
+  return t.Return(layout.Out(t, y));
 }
 
 }  // namespace
