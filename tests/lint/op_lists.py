@@ -14,7 +14,7 @@ EXCEPT = {
     'plugins/xnnpack/ops/': 'the rows of what the delegate defines for XNNPACK',
     'host/run/': 'the closed list of ops that the host itself runs',
     'host/graph/calls.cc': 'the same list: how each passes its operands to functions',
-    'converter/passes/outline/': 'a recognizer: one case for each form in which a cell may be written',
+    'converter/recognize/': 'recognizers: one case for each form in which a cell may be written',
     'plugins/rnn/body_clips.cc': 'a recognizer, too',
 }
 

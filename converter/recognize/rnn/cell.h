@@ -10,9 +10,9 @@
 
 #include <vector>
 
-#include "converter/passes/outline/affine.h"
+#include "converter/recognize/rnn/affine.h"
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 
 struct GateWeights {
   Block input, recurrent;
@@ -34,8 +34,8 @@ const char* CompositeName(Cell::Kind);  // "keras.lstm"
 // The layer that computes these next states out of the states h and c. A refusal says what differs from the
 // equations. In the first of unrolled steps a state of zeros may be folded: h is then that constant, or
 // kNoValue, and gates may lack `recurrent`.
-Result<Cell> MatchLstm(const Expressions&, ValueId next_h, ValueId next_c, ValueId h, ValueId c);
-Result<Cell> MatchGru(const Expressions&, ValueId next_h, ValueId h);
-Result<Cell> MatchSimpleRnn(const Expressions&, ValueId next_h, ValueId h);
+Result<Cell> MatchLstm(const View&, ValueId next_h, ValueId next_c, ValueId h, ValueId c);
+Result<Cell> MatchGru(const View&, ValueId next_h, ValueId h);
+Result<Cell> MatchSimpleRnn(const View&, ValueId next_h, ValueId h);
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/passes/outline/hard_sigmoid.h"
+#include "converter/recognize/rnn/hard_sigmoid.h"
 
 #include <array>
 #include <utility>
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 namespace {
 
 // The other operand of a commutative op, one of whose operands is this number; kNoValue: it is none.
-ValueId Beside(const Expressions& in, const Node* node, float number) {
+ValueId Beside(const View& in, const Node* node, float number) {
   if (!node || node->operands.size() != 2) return kNoValue;
   const ValueId a = node->operands[0], b = node->operands[1];
   if (in.IsFull(b, number)) return a;
@@ -16,27 +16,27 @@ ValueId Beside(const Expressions& in, const Node* node, float number) {
 }
 
 // What is multiplied by 1 / divisor.
-ValueId Scaled(const Expressions& in, ValueId v, float divisor) {
-  const Node* div = in.Plain(v, Op::kDiv);
+ValueId Scaled(const View& in, ValueId v, float divisor) {
+  const Node* div = in.Producer(v, Op::kDiv);
   if (div && in.IsFull(div->operands[1], divisor)) return div->operands[0];
-  return Beside(in, in.Plain(v, Op::kMul), 1 / divisor);
+  return Beside(in, in.Producer(v, Op::kMul), 1 / divisor);
 }
 
 // What is clipped to 0 and 1.
-ValueId Clipped(const Expressions& in, ValueId v) {
-  if (const Node* relu = in.Plain(v, Op::kRelu0To1)) return relu->operands[0];
-  if (const ValueId low = Beside(in, in.Plain(v, Op::kMaximum), 0); low != kNoValue)
-    return Beside(in, in.Plain(low, Op::kMinimum), 1);
-  if (const ValueId high = Beside(in, in.Plain(v, Op::kMinimum), 1); high != kNoValue)
-    return Beside(in, in.Plain(high, Op::kMaximum), 0);
+ValueId Clipped(const View& in, ValueId v) {
+  if (const Node* relu = in.Producer(v, Op::kRelu0To1)) return relu->operands[0];
+  if (const ValueId low = Beside(in, in.Producer(v, Op::kMaximum), 0); low != kNoValue)
+    return Beside(in, in.Producer(low, Op::kMinimum), 1);
+  if (const ValueId high = Beside(in, in.Producer(v, Op::kMinimum), 1); high != kNoValue)
+    return Beside(in, in.Producer(high, Op::kMaximum), 0);
   return kNoValue;
 }
 
 // x of relu6(x + 3), the activation being an op or the sum's own.
-ValueId Shifted(const Expressions& in, ValueId v) {
+ValueId Shifted(const View& in, ValueId v) {
   const Node* node = in.Producer(v);
   if (!node) return kNoValue;
-  if (node->is(Op::kRelu6)) node = in.Plain(node->operands[0], Op::kAdd);
+  if (node->is(Op::kRelu6)) node = in.Producer(node->operands[0], Op::kAdd);
   else if (!node->is(Op::kAdd) || node->attrs.str("fused_activation_function", "NONE") != "RELU6")
     return kNoValue;
   return Beside(in, node, 3);
@@ -44,10 +44,10 @@ ValueId Shifted(const Expressions& in, ValueId v) {
 
 }  // namespace
 
-std::optional<Activated> ReadHardSigmoid(const Expressions& in, ValueId v) {
+std::optional<Activated> ReadHardSigmoid(const View& in, ValueId v) {
   constexpr std::array<std::pair<float, const char*>, 2> kLines = {
       {{5.0f, "hard_sigmoid"}, {6.0f, "hard_sigmoid_of_keras_3"}}};
-  const ValueId line = Beside(in, in.Plain(Clipped(in, v), Op::kAdd), 0.5f);
+  const ValueId line = Beside(in, in.Producer(Clipped(in, v), Op::kAdd), 0.5f);
   for (const auto& [divisor, name] : kLines)
     if (const ValueId x = Scaled(in, line, divisor); x != kNoValue) return Activated{name, x, false};
   if (const ValueId x = Shifted(in, Scaled(in, v, 6)); x != kNoValue)
@@ -55,4 +55,4 @@ std::optional<Activated> ReadHardSigmoid(const Expressions& in, ValueId v) {
   return std::nullopt;
 }
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

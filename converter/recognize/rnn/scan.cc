@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/passes/outline/loop.h"
+#include "converter/recognize/rnn/scan.h"
 
 #include <algorithm>
 #include <set>
 
-#include "converter/passes/outline/mask.h"
+#include "converter/recognize/rnn/mask.h"
 #include "host/base/status.h"
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 namespace {
-
-const Function& Callee(const Module& module, const Node& node, const char* attr) {
-  return *module.Find(node.attrs.function(attr)->name);
-}
 
 std::string Variable(size_t i) { return "loop variable " + std::to_string(i); }
 
-bool IsNumber(const Expressions& in, ValueId v, int64_t wanted) {
+bool IsNumber(const View& in, ValueId v, int64_t wanted) {
   const auto values = in.Ints(v);
   return values && values->size() == 1 && (*values)[0] == wanted;
 }
 
 // i + 1 for an i that starts at nought.
-bool IsCounter(const Expressions& caller, const Expressions& body, const StepLoop& loop, size_t i) {
-  const Node* add = body.Plain(loop.output(i), Op::kAdd);
+bool IsCounter(const View& caller, const View& body, const Scan& loop, size_t i) {
+  const Node* add = body.Producer(loop.output(i), Op::kAdd);
   if (!add || !IsNumber(caller, loop.node->operands[i], 0)) return false;
   const ValueId self = loop.input(i);
   return (add->operands[0] == self && IsNumber(body, add->operands[1], 1)) ||
@@ -32,25 +28,23 @@ bool IsCounter(const Expressions& caller, const Expressions& body, const StepLoo
 
 class Reader {
  public:
-  Reader(const Module& module, const Expressions& caller, const Expressions& body, size_t index)
-      : caller_(caller), body_(body) {
-    loop_.index = index;
-    loop_.node = caller.function().nodes[index].get();
+  Reader(const View& caller, const View& body, const Node& loop) : caller_(caller), body_(body) {
+    loop_.node = &loop;
     loop_.body = &body.function();
-    cond_ = &Callee(module, *loop_.node, "cond_subgraph_index");
+    cond_ = &caller.Callee(loop, "cond_subgraph_index");
   }
 
-  Result<StepLoop> Read() {
+  Result<Scan> Read() {
     for (size_t i = 0; i < loop_.node->operands.size(); ++i) {
       if (loop_.output(i) == loop_.input(i)) continue;
       if (IsCounter(caller_, body_, loop_, i)) counters_.insert(loop_.input(i));
-      else if (body_.Plain(loop_.output(i), Op::kTensorListSetItem)) FUSEBOX_TRY(AddWritten(i));
+      else if (body_.Producer(loop_.output(i), Op::kTensorListSetItem)) FUSEBOX_TRY(AddWritten(i));
       else FUSEBOX_TRY(AddState(i));
     }
     FUSEBOX_TRY(ReadCondition());
     if (loop_.mask != kNoValue && loop_.unmasked.size() != loop_.states.size())
       return Unsupported("its mask is for some of its states only");
-    for (StepLoop::Written& list : loop_.written) {
+    for (Scan::Written& list : loop_.written) {
       FUSEBOX_TRY(Unmask(list));
       FUSEBOX_TRY(CheckWritten(list));
     }
@@ -84,7 +78,7 @@ class Reader {
 
   // What was written before: zeros at first, and read for nothing but to be written again.
   bool IsLastOutput(size_t i) const {
-    for (const auto& reader : body_.uses().readers(loop_.input(i)))
+    for (const auto& reader : body_.readers(loop_.input(i)))
       if (reader.node && !(ReadMasked(body_, reader.node->results[0]) && reader.index == 2)) return false;
     return IsZeros(caller_, loop_.node->operands[i]);
   }
@@ -96,7 +90,7 @@ class Reader {
     return IsZeros(body_, v);
   }
 
-  Status Unmask(StepLoop::Written& list) {
+  Status Unmask(Scan::Written& list) {
     const auto masked = ReadMasked(body_, list.value);
     if (!masked) {
       if (loop_.mask == kNoValue) return {};
@@ -116,10 +110,10 @@ class Reader {
     const Node& set = *body_.Producer(loop_.output(i));
     if (set.operands[0] != loop_.input(i))
       return Unsupported(Variable(i) + " is a list that takes another one's place");
-    for (const auto& reader : body_.uses().readers(loop_.input(i)))
+    for (const auto& reader : body_.readers(loop_.input(i)))
       if (reader.node != &set) return Unsupported("the list that it writes is read by its steps");
-    StepLoop::Written out{i, set.operands[2], false, nullptr};
-    const auto readers = caller_.uses().readers(loop_.node->results[i]);
+    Scan::Written out{i, set.operands[2], false, nullptr};
+    const auto readers = caller_.readers(loop_.node->results[i]);
     if (readers.size() > 1 ||
         (readers.size() == 1 && (!readers[0].node || !readers[0].node->is(Op::kTensorListStack))))
       return Unsupported("the list that it writes is read by others than one TENSOR_LIST_STACK");
@@ -130,7 +124,7 @@ class Reader {
 
   // i < limit, and maybe j < another.
   Status ReadCondition() {
-    const Expressions cond(*cond_);
+    const View cond(caller_.module(), *cond_);
     if (cond_->outputs.size() != 1) return Unsupported("its condition has more than one result");
     std::vector<ValueId> parts = {cond_->outputs[0]};
     constexpr size_t kMostParts = 8;
@@ -146,7 +140,7 @@ class Reader {
     return {};
   }
 
-  Status AddLimit(const Expressions& cond, const Node* node, ValueId v) {
+  Status AddLimit(const View& cond, const Node* node, ValueId v) {
     const auto variable = [&](ValueId of) -> std::optional<size_t> {
       const auto it = std::find(cond_->inputs.begin(), cond_->inputs.end(), of);
       if (it == cond_->inputs.end()) return std::nullopt;
@@ -167,7 +161,7 @@ class Reader {
     return {};
   }
 
-  Status CheckWritten(StepLoop::Written& list) const {
+  Status CheckWritten(Scan::Written& list) const {
     const Node& set = *body_.Producer(loop_.output(list.variable));
     const Node* reserve = caller_.Producer(loop_.node->operands[list.variable]);
     if (!reserve || !reserve->is(Op::kTensorListReserve))
@@ -182,10 +176,10 @@ class Reader {
     return {};
   }
 
-  const Expressions& caller_;
-  const Expressions& body_;
+  const View& caller_;
+  const View& body_;
   const Function* cond_;
-  StepLoop loop_;
+  Scan loop_;
   std::set<ValueId> counters_;  // of the body
   // Variables of the body that hold what was written before, and what is written next.
   std::map<ValueId, ValueId> last_outputs_;
@@ -193,7 +187,7 @@ class Reader {
 
 }  // namespace
 
-Extent ExtentOf(const Expressions& caller, ValueId tensor, int64_t axis) {
+Extent ExtentOf(const View& caller, ValueId tensor, int64_t axis) {
   constexpr int kMostHops = 64;
   for (int hop = 0; hop < kMostHops; ++hop) {
     const Shape& shape = caller.function().value(tensor).type.shape;
@@ -211,7 +205,7 @@ Extent ExtentOf(const Expressions& caller, ValueId tensor, int64_t axis) {
   return {tensor, axis, -1};
 }
 
-std::optional<Extent> ExtentOf(const Expressions& caller, ValueId scalar) {
+std::optional<Extent> ExtentOf(const View& caller, ValueId scalar) {
   if (const auto number = caller.Ints(scalar)) {
     if (number->size() != 1) return std::nullopt;
     return Extent{kNoValue, 0, (*number)[0]};
@@ -231,19 +225,17 @@ std::optional<Extent> ExtentOf(const Expressions& caller, ValueId scalar) {
   return ExtentOf(caller, shape->operands[0], (*begin)[0]);
 }
 
-bool WritesLists(const Module& module, const Node& loop) {
-  for (const auto& node : Callee(module, loop, "body_subgraph_index").nodes)
+bool WritesLists(const View& caller, const Node& loop) {
+  for (const auto& node : caller.Callee(loop, "body_subgraph_index").nodes)
     if (node->is(Op::kTensorListSetItem) || node->is(Op::kTensorListGetItem)) return true;
   return false;
 }
 
-Result<StepLoop> ReadLoop(const Module& module, const Expressions& caller, const Expressions& body,
-                          size_t index) {
-  return Reader(module, caller, body, index).Read();
+Result<Scan> ReadScan(const View& caller, const View& body, const Node& loop) {
+  return Reader(caller, body, loop).Read();
 }
 
-Result<ValueId> SequenceOf(const StepLoop& loop, const Expressions& caller, const Expressions& body,
-                           ValueId value) {
+Result<ValueId> SequenceOf(const Scan& loop, const View& caller, const View& body, ValueId value) {
   const Node* pick = body.Producer(value);
   const bool item = pick && pick->is(Op::kTensorListGetItem);
   const bool row =
@@ -269,14 +261,14 @@ Result<ValueId> SequenceOf(const StepLoop& loop, const Expressions& caller, cons
   return whole;
 }
 
-Status CheckLength(const StepLoop& loop, const Expressions& caller, ValueId sequence) {
+Status CheckLength(const Scan& loop, const View& caller, ValueId sequence) {
   const Extent steps = ExtentOf(caller, sequence, 0);
   for (const Extent& limit : loop.limits)
     if (limit != steps) return Unsupported("it does not run over the whole length of its input");
   return {};
 }
 
-Status CheckMaskLength(const StepLoop& loop, const Expressions& caller, ValueId mask) {
+Status CheckMaskLength(const Scan& loop, const View& caller, ValueId mask) {
   const int64_t steps = ExtentOf(caller, mask, 0).size;
   for (const Extent& limit : loop.limits)
     if (steps >= 0 && limit.size >= 0 && limit.size != steps)
@@ -284,4 +276,4 @@ Status CheckMaskLength(const StepLoop& loop, const Expressions& caller, ValueId 
   return {};
 }
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

@@ -5,15 +5,12 @@
 #include <array>
 #include <utility>
 
-#include "converter/passes/outline/composite.h"
-#include "converter/passes/outline/loop.h"
-#include "converter/passes/outline/steps_loop.h"
-#include "converter/passes/pass.h"
+#include "converter/recognize/rnn/layer.h"
+#include "converter/recognize/rnn/scan.h"
+#include "host/graph/rewriter.h"
 
-namespace fusebox::converter {
+namespace fusebox::converter::recognize {
 namespace {
-
-using namespace outline;
 
 struct Mode {
   std::string_view name;
@@ -27,55 +24,46 @@ constexpr Mode kModes[] = {{"lstm", Cell::Kind::kLstm, "tanh", {0, 1, 2, 3}, 4},
                            {"rnn_tanh", Cell::Kind::kSimpleRnn, "tanh", {0}, 1},
                            {"rnn_relu", Cell::Kind::kSimpleRnn, "relu", {0}, 1}};
 
-bool IsCudnn(const Node& node) {
-  return node.is(Op::kOpaque) &&
-         (node.name == "CudnnRNN" || node.name == "CudnnRNNV2" || node.name == "CudnnRNNV3");
-}
-
 class Unpacker {
  public:
-  Unpacker(Module& module, Function& f, size_t index)
-      : module_(module), f_(f), in_(f), index_(index), node_(*f.nodes[index]) {}
+  Unpacker(const View& view, const Node& node) : in_(view), node_(node), made_(view), write_(made_.f()) {
+    write_.SetLocation(node.location);
+  }
 
-  // Each layer, in each direction, becomes a composite; the next layer reads what both gave.
-  Status Replace() {
+  // Each layer, in each direction, becomes a composite; the next layer reads the results of both.
+  Result<Region> Replace() {
     FUSEBOX_TRY(Check());
     FUSEBOX_TRY(CheckLengths());
     FUSEBOX_TRY(CheckParameters());
-    const std::vector<ValueId> old = node_.results;
-    size_t at = index_;
-    const std::vector<ValueId> h = States(at, 1);
     const bool lstm = mode_->kind == Cell::Kind::kLstm;
-    const std::vector<ValueId> c = lstm ? States(at, 2) : std::vector<ValueId>();
-    std::vector<ValueId> final_h, final_c;
+    const std::vector<ValueId> h = States(1), c = lstm ? States(2) : std::vector<ValueId>();
+    std::vector<ValueId> final_h, final_c, results;
     Layer layer;
-    layer.in = time_major_ && parts_ == 1 ? Orient(in_, node_.operands[0])
-                                          : Orientation{node_.operands[0], time_major_, false};
-    layer.weights = &f_;
-    Node composite;
-    for (int64_t part = 0; part < parts_; ++part) {
+    layer.in = time_major_ && parts_ == 1 ? LayoutOf(in_, node_.operands[0])
+                                          : SequenceLayout{node_.operands[0], time_major_, false};
+    layer.in.inputs = made_.Input(layer.in.inputs);
+    layer.weights = &made_.f();
+    for (size_t i = 0; i < h.size(); ++i) {
+      const auto part = static_cast<int64_t>(i);
       const bool back = part % directions_ == 1;
       layer.location = node_.location;
       if (parts_ > 1) layer.location.name += "/" + std::to_string(part);
       layer.cell = CellOf(part);
       if (parts_ > 1) layer.in.go_backwards = back;
-      const auto i = static_cast<size_t>(part);
       layer.initial = {h[i]};
       if (lstm) layer.initial.push_back(c[i]);
-      const Function& body = AddStepsLoop(module_, f_, layer);
-      composite = AddComposite(f_, at, layer, body.name);  // a copy: nodes move
-      final_h.push_back(composite.results[2]);
-      if (lstm) final_c.push_back(composite.results[3]);
-      outputs_.push_back(back ? Reversed(at, composite.results[1]) : composite.results[1]);
-      if (part % directions_ == directions_ - 1 && parts_ > 1) layer.in.inputs = Joined(at);
+      results = AddLayer(made_, layer, AddLoopBody(made_, layer));
+      final_h.push_back(results[2]);
+      if (lstm) final_c.push_back(results[3]);
+      outputs_.push_back(back ? Reversed(results[1]) : results[1]);
+      if (part % directions_ == directions_ - 1 && parts_ > 1) layer.in.inputs = Joined();
     }
-    f_.nodes.erase(f_.nodes.begin() + static_cast<std::ptrdiff_t>(at));
-    ReplaceStates(at, old[1], final_h);
-    if (lstm) ReplaceStates(at, old[2], final_c);
-    if (parts_ > 1) f_.ReplaceUses(old[0], layer.in.inputs);
-    else if (time_major_) ReplaceSequence(f_, at, old[0], layer, composite);
-    else f_.ReplaceUses(old[0], composite.results[1]);
-    return {};
+    SetStates(node_.results[1], final_h);
+    if (lstm) SetStates(node_.results[2], final_c);
+    if (parts_ > 1) made_.SetResult(node_.results[0], layer.in.inputs);
+    else if (time_major_) SetSequence(made_, node_.results[0], layer, results);
+    else made_.SetResult(node_.results[0], results[1]);
+    return made_.Take();
   }
 
  private:
@@ -94,7 +82,7 @@ class Unpacker {
       return Unsupported("input_mode skip_input");
     if (node_.attrs.i64("num_proj", 0)) return Unsupported("a projection");
     time_major_ = node_.name != "CudnnRNNV3" || node_.attrs.b("time_major", true);
-    const Shape &x = f_.value(node_.operands[0]).type.shape, &h = f_.value(node_.operands[1]).type.shape;
+    const Shape &x = in_.shape(node_.operands[0]), &h = in_.shape(node_.operands[1]);
     if (x.rank() != 3 || x[2] < 1 || h.rank() != 3 || h[2] < 1) return Unsupported("its sizes are not known");
     parts_ = h[LayerAxis()];
     if (parts_ < 0) return Unsupported("how many layers it has is not known");
@@ -102,8 +90,7 @@ class Unpacker {
       return Invalid("it has " + std::to_string(parts_) + " states for " + std::to_string(directions_) +
                      " directions");
     for (size_t i = 3; i < node_.results.size(); ++i)
-      if (!in_.uses().readers(node_.results[i]).empty())
-        return Unsupported("what it keeps for training is read");
+      if (!in_.readers(node_.results[i]).empty()) return Unsupported("what it keeps for training is read");
     inputs_ = x[2];
     units_ = h[2];
     return {};
@@ -128,7 +115,7 @@ class Unpacker {
 
   // All matrices, layer by layer, forward before backward, and then all biases in that order.
   Status CheckParameters() const {
-    const Value& params = f_.value(node_.operands[3]);
+    const Value& params = in_.function().value(node_.operands[3]);
     if (!params.is_const() || params.type.dtype != DType::kF32)
       return Unsupported("its parameters are no constant of f32");
     const auto given = static_cast<int64_t>(params.data.size() / sizeof(float));
@@ -143,7 +130,7 @@ class Unpacker {
   }
 
   Cell CellOf(int64_t number) {
-    const Buffer data = f_.value(node_.operands[3]).data;
+    const Buffer data = in_.function().value(node_.operands[3]).data;
     const int64_t gates = mode_->gates, u = units_, n = Inputs(number);
     int64_t weights = 0, biases = 0;
     for (int64_t part = 0; part < parts_; ++part) biases += WeightsOf(part);
@@ -152,7 +139,7 @@ class Unpacker {
     const auto part = [&](int64_t from, int64_t rows) {
       const Buffer slice = data.Slice(static_cast<size_t>(weights + from) * sizeof(float),
                                       static_cast<size_t>(u * rows) * sizeof(float));
-      const ValueId matrix = f_.AddConst({DType::kF32, Shape{u, rows}}, slice, node_.location.name);
+      const ValueId matrix = made_.f().AddConst({DType::kF32, Shape{u, rows}}, slice, node_.location.name);
       return Block{matrix, true, 0, rows, 0, u};
     };
     const std::span<const float> values = data.As<float>();
@@ -178,55 +165,43 @@ class Unpacker {
   }
 
   // [batch, units] for each layer, of an operand that has a dimension for them.
-  std::vector<ValueId> States(size_t& at, size_t operand) {
+  std::vector<ValueId> States(size_t operand) {
     const ValueId v = node_.operands[operand];
-    const Type type{DType::kF32, Shape{f_.value(v).type.shape[time_major_ ? 1 : 0], units_}};
+    const Type type{DType::kF32, Shape{in_.shape(v)[time_major_ ? 1 : 0], units_}};
     if (parts_ == 1) {
       const Node* expand = in_.Producer(v);
-      if (expand && expand->is(Op::kExpandDims)) return {expand->operands[0]};
-      const ValueId sizes =
-          f_.AddConst(DType::kI32, Shape{2}, std::vector<int32_t>{-1, static_cast<int32_t>(units_)});
-      return {f_.InsertNode(at++, Op::kReshape, {v, sizes}, {type}).results[0]};
+      if (expand && expand->is(Op::kExpandDims)) return {made_.Input(expand->operands[0])};
+      return {write_.Typed(Op::kReshape, {made_.Input(v), write_.I32({-1, units_})}, type)};
     }
-    Attrs attrs;
-    attrs.Set("num", parts_);
-    attrs.Set("axis", LayerAxis());
-    const std::vector<Type> types(static_cast<size_t>(parts_), type);
-    const auto& made = f_.InsertNode(at++, Op::kUnpack, {v}, types, std::move(attrs)).results;
-    return {made.begin(), made.end()};
+    return write_
+        .EmitTyped(Op::kUnpack, {made_.Input(v)}, std::vector<Type>(static_cast<size_t>(parts_), type),
+                   MakeAttrs("num", parts_, "axis", LayerAxis()))
+        .results;
   }
 
-  void ReplaceStates(size_t& at, ValueId old, const std::vector<ValueId>& states) {
-    Attrs attrs;
-    attrs.Set("values_count", parts_);
-    attrs.Set("axis", LayerAxis());
-    Node& joined = f_.InsertNode(at++, Op::kPack, states, {f_.value(old).type}, std::move(attrs));
-    f_.ReplaceUses(old, joined.results[0]);
+  void SetStates(ValueId old, const std::vector<ValueId>& states) {
+    made_.SetResult(old, write_.Typed(Op::kPack, states, in_.type(old),
+                                      MakeAttrs("values_count", parts_, "axis", LayerAxis())));
   }
 
-  // Backward layers give their steps in the order of processing.
-  ValueId Reversed(size_t& at, ValueId sequence) {
-    const ValueId axis = f_.AddConst(DType::kI32, Shape{1}, std::vector<int32_t>{time_major_ ? 0 : 1});
-    const Type type = f_.value(sequence).type;
-    return f_.InsertNode(at++, Op::kReverseV2, {sequence, axis}, {type}).results[0];
+  // Backward layers return their steps in the order of processing.
+  ValueId Reversed(ValueId sequence) {
+    return write_.Typed(Op::kReverseV2, {sequence, write_.I32({time_major_ ? 0 : 1})}, write_.type(sequence));
   }
 
-  // What a layer gives: its directions, side by side.
-  ValueId Joined(size_t& at) {
+  // The directions of a layer, side by side.
+  ValueId Joined() {
     const std::vector<ValueId> outputs = std::exchange(outputs_, {});
     if (outputs.size() == 1) return outputs[0];
-    Attrs attrs;
-    attrs.Set("axis", int64_t{2});
-    Type type = f_.value(outputs[0]).type;
+    Type type = write_.type(outputs[0]);
     if (type.shape.rank() == 3) type.shape.dims()[2] = directions_ * units_;
-    return f_.InsertNode(at++, Op::kConcatenation, outputs, {type}, std::move(attrs)).results[0];
+    return write_.Typed(Op::kConcatenation, outputs, type, MakeAttrs("axis", 2));
   }
 
-  Module& module_;
-  Function& f_;
-  const Expressions in_;
-  size_t index_;
+  const View& in_;
   const Node& node_;
+  Replacement made_;
+  Rewriter write_;
   const Mode* mode_ = nullptr;
   bool time_major_ = true;
   int64_t inputs_ = 0, units_ = 0, directions_ = 1;
@@ -236,22 +211,11 @@ class Unpacker {
 
 }  // namespace
 
-Status OutlineCudnn(Context& context) {
-  for (const Signature& s : context.module.signatures) {
-    Function& f = *context.module.Find(s.function);
-    bool changed = false;
-    for (size_t i = 0; i < f.nodes.size(); ++i) {
-      if (!IsCudnn(*f.nodes[i])) continue;
-      const std::string place = DescribeIn(f, *f.nodes[i], i);
-      const Status replaced = Unpacker(context.module, f, i).Replace();
-      if (!replaced) context.Note(place + " is not unpacked: " + replaced.error().message);
-      changed |= bool(replaced);
-    }
-    if (!changed) continue;
-    FUSEBOX_TRY(Fold(context.registry, context.module, f));
-    RemoveDead(f);
-  }
-  return {};
+Result<std::optional<Region>> FindCudnnRnn(const View& view, const Node& node) {
+  if (node.name != "CudnnRNN" && node.name != "CudnnRNNV2" && node.name != "CudnnRNNV3") return std::nullopt;
+  auto region = Unpacker(view, node).Replace();
+  if (!region) return Unsupported("its layers are not unpacked: " + region.error().message);
+  return std::optional(*std::move(region));
 }
 
-}  // namespace fusebox::converter
+}  // namespace fusebox::converter::recognize

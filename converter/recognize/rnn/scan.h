@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "converter/passes/outline/affine.h"
+#include "converter/recognize/rnn/affine.h"
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 
 // One dimension of a tensor of the caller, or a number.
 struct Extent {
@@ -17,11 +17,10 @@ struct Extent {
   int64_t axis = 0, size = -1;
   bool operator==(const Extent&) const = default;
 };
-Extent ExtentOf(const Expressions& caller, ValueId tensor, int64_t axis);
-std::optional<Extent> ExtentOf(const Expressions& caller, ValueId scalar);  // of a number of steps
+Extent ExtentOf(const View& caller, ValueId tensor, int64_t axis);
+std::optional<Extent> ExtentOf(const View& caller, ValueId scalar);  // of a number of steps
 
-struct StepLoop {
-  size_t index = 0;  // of the WHILE among the caller's nodes
+struct Scan {
   const Node* node = nullptr;
   const Function* body = nullptr;
   std::vector<size_t> states;  // variables that a step computes anew
@@ -47,18 +46,17 @@ struct StepLoop {
 };
 
 // Does this loop work on tensor lists? Others are no recurrent layer, and nobody expects a word about them.
-bool WritesLists(const Module&, const Node& loop);
+bool WritesLists(const View& caller, const Node& loop);
 
 // Refusals say what is not as it must be: a condition on something else, an index that is no counter, a list
 // of another length.
-Result<StepLoop> ReadLoop(const Module&, const Expressions& caller, const Expressions& body, size_t index);
+Result<Scan> ReadScan(const View& caller, const View& body, const Node& loop);
 
 // The caller's tensor [steps, ...] of which `value` of the body is the step at hand.
-Result<ValueId> SequenceOf(const StepLoop&, const Expressions& caller, const Expressions& body,
-                           ValueId value);
+Result<ValueId> SequenceOf(const Scan&, const View& caller, const View& body, ValueId value);
 // The loop takes as many steps as that tensor has; of a mask only numbers that contradict each other are
 // refused.
-Status CheckLength(const StepLoop&, const Expressions& caller, ValueId sequence);
-Status CheckMaskLength(const StepLoop&, const Expressions& caller, ValueId mask);
+Status CheckLength(const Scan&, const View& caller, ValueId sequence);
+Status CheckMaskLength(const Scan&, const View& caller, ValueId mask);
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

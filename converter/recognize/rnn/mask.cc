@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/passes/outline/mask.h"
+#include "converter/recognize/rnn/mask.h"
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 
-std::optional<MaskedValue> ReadMasked(const Expressions& in, ValueId v) {
+std::optional<MaskedValue> ReadMasked(const View& in, ValueId v) {
   const Node* select = in.Producer(v);
   if (!select || !(select->is(Op::kSelectV2) || select->is(Op::kSelect))) return std::nullopt;
   MaskedValue out{select->operands[0], select->operands[1], select->operands[2]};
@@ -19,10 +19,10 @@ std::optional<MaskedValue> ReadMasked(const Expressions& in, ValueId v) {
   return out;
 }
 
-bool IsZeros(const Expressions& in, ValueId v) {
+bool IsZeros(const View& in, ValueId v) {
   if (in.IsFull(v, 0)) return true;
   const Node* node = in.Producer(v);
   return node && (node->is(Op::kZerosLike) || (node->is(Op::kFill) && in.IsFull(node->operands[1], 0)));
 }
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

@@ -8,11 +8,11 @@ namespace fusebox::converter {
 namespace {
 
 // tanh(x W + h R) for each of three parts of x [3,1,2], from zeros that are folded in the first.
-struct UnrolledRnn : Rewritten {
+struct UnrolledLayer : Rewritten {
   ValueId w = Weights({2, 2}), r = Weights({2, 2});
   std::vector<ValueId> parts;
 
-  UnrolledRnn() {
+  UnrolledLayer() {
     Attrs attrs = With({{"axis", int64_t{0}}, {"num", int64_t{3}}});
     const std::vector<Type> types(3, F32({1, 2}));
     const Node& unpack = f.AddNode(Op::kUnpack, {In({3, 1, 2})}, types, attrs);
@@ -26,25 +26,25 @@ struct UnrolledRnn : Rewritten {
   size_t Layers(ValueId out) {
     f.outputs = {out};
     Sign(f);
-    EXPECT_EQ(Run(OutlineUnrolled), "");
+    EXPECT_EQ(Run(RecognizeComposites), "");
     return Count(f, Op::kStablehloComposite);
   }
 };
 
-TEST(OutlineUnrolled, TakesStepsOfEqualWeights) {
-  UnrolledRnn m;
+TEST(UnrolledRnn, TakesStepsOfEqualWeights) {
+  UnrolledLayer m;
   EXPECT_EQ(m.Layers(m.Step(2, m.Step(1, m.First(), m.r), m.r)), 1u) << ToText(m.f);
 }
 
 // The first step does not show its recurrent weights: those of the others are held against each other.
-TEST(OutlineUnrolled, LeavesStepsOfOtherRecurrentWeights) {
-  UnrolledRnn m;
+TEST(UnrolledRnn, LeavesStepsOfOtherRecurrentWeights) {
+  UnrolledLayer m;
   EXPECT_EQ(m.Layers(m.Step(2, m.Step(1, m.First(), m.r), m.Weights({2, 2}))), 0u) << ToText(m.f);
 }
 
 // A column of a product, added to every unit, is no bias and no block of weights as wide as the layer.
-TEST(OutlineUnrolled, LeavesAColumnThatIsAddedToAllUnits) {
-  UnrolledRnn m;
+TEST(UnrolledRnn, LeavesAColumnThatIsAddedToAllUnits) {
+  UnrolledLayer m;
   const ValueId wide = m.Weights({4, 2});
   const auto step = [&](size_t t, ValueId h) {
     const ValueId column = m.Op1(Op::kSlice, {m.Dense(m.parts[t], wide), m.Ints({0, 0}), m.Ints({-1, 1})});

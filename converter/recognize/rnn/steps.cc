@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/passes/outline/step.h"
+#include "converter/recognize/rnn/steps.h"
 
 #include <algorithm>
 #include <array>
@@ -7,34 +7,31 @@
 #include <map>
 #include <optional>
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 namespace {
 
 class Finder {
  public:
-  explicit Finder(const Expressions& in) : in_(in) {}
+  Finder(const View& in, const Node& unpack) : in_(in), unpack_(unpack) {}
 
   std::vector<Step> Run() {
     for (const auto& node : in_.function().nodes) {
       if (node->results.size() != 1) continue;
       const ValueId v = node->results[0];
       if (node->is(Op::kMul)) Lstm(v);
-      else if (node->is(Op::kAdd) && in_.Plain(v, Op::kAdd) && Gru(v)) continue;
+      else if (node->is(Op::kAdd) && in_.Producer(v, Op::kAdd) && Gru(v)) continue;
       else Simple(v);
     }
     return std::move(steps_);
   }
 
  private:
-  bool IsPart(ValueId v) const {
-    const Node* node = in_.Producer(v);
-    return node && node->is(Op::kUnpack);
-  }
+  bool IsPart(ValueId v) const { return in_.Producer(v) == &unpack_; }
 
   // The state that a gate reads besides its part of the input: kNoValue where it is folded; nothing when this
   // is no gate.
   std::optional<ValueId> StateOf(ValueId gate) const {
-    const auto sum = in_.ReadAffine(in_.ReadActivation(gate));
+    const auto sum = ReadAffine(in_, ReadActivation(in_, gate));
     if (!sum || sum->products.empty() || sum->products.size() > 2) return std::nullopt;
     ValueId state = kNoValue;
     size_t parts = 0;
@@ -47,15 +44,15 @@ class Finder {
   }
 
   void Lstm(ValueId next_h) {
-    const Node* product = in_.Plain(next_h, Op::kMul);
+    const Node* product = in_.Producer(next_h, Op::kMul);
     if (!product) return;
     for (size_t k = 0; k < 2; ++k) {
-      const ValueId next_c = in_.ReadActivation(product->operands[1 - k]).inner;
-      const Node* sum = in_.Plain(next_c, Op::kAdd);
+      const ValueId next_c = ReadActivation(in_, product->operands[1 - k]).inner;
+      const Node* sum = in_.Producer(next_c, Op::kAdd);
       const auto h = sum ? StateOf(product->operands[k]) : std::nullopt;
       if (!h) continue;
       for (const ValueId part : sum->operands) {
-        const Node* mul = in_.Plain(part, Op::kMul);
+        const Node* mul = in_.Producer(part, Op::kMul);
         if (!mul) continue;
         for (const ValueId c : mul->operands) {
           auto cell = MatchLstm(in_, next_h, next_c, *h, c);
@@ -69,7 +66,7 @@ class Finder {
 
   bool Gru(ValueId next_h) {
     for (const ValueId part : in_.Producer(next_h)->operands) {
-      const Node* mul = in_.Plain(part, Op::kMul);
+      const Node* mul = in_.Producer(part, Op::kMul);
       if (!mul) continue;
       for (const ValueId h : mul->operands) {
         auto cell = MatchGru(in_, next_h, h);
@@ -88,7 +85,8 @@ class Finder {
     if (cell && IsPart(cell->x)) steps_.push_back({*std::move(cell), *h, kNoValue, next_h, kNoValue});
   }
 
-  const Expressions& in_;
+  const View& in_;
+  const Node& unpack_;
   std::vector<Step> steps_;
 };
 
@@ -120,40 +118,33 @@ bool SameLayer(const Function& f, const Cell& first, const Cell& other) {
 
 }  // namespace
 
-std::vector<Step> FindSteps(const Expressions& in) {
-  const auto& nodes = in.function().nodes;
-  const bool any =
-      std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node->is(Op::kUnpack); });
-  return any ? Finder(in).Run() : std::vector<Step>();
-}
+std::vector<Step> FindSteps(const View& in, const Node& unpack) { return Finder(in, unpack).Run(); }
 
-std::vector<Chain> FindChains(const Expressions& in, const std::vector<Step>& steps) {
+std::vector<Chain> FindChains(const View& in, const Node& unpack, const std::vector<Step>& steps) {
   std::multimap<ValueId, const Step*> by_x;
   for (const Step& step : steps) by_x.emplace(step.cell.x, &step);
   std::vector<Chain> out;
-  for (const auto& node : in.function().nodes) {
-    if (!node->is(Op::kUnpack) || node->results.size() < 2) continue;
-    for (const bool reversed : {false, true}) {
-      std::vector<ValueId> parts = node->results;
-      if (reversed) std::reverse(parts.begin(), parts.end());
-      const auto [first, last] = by_x.equal_range(parts[0]);
-      for (auto start = first; start != last; ++start) {
-        Chain chain{node.get(), reversed, {start->second}};
-        for (size_t t = 1; t < parts.size() && chain.steps.size() == t; ++t) {
-          const Step& before = *chain.steps.back();
-          const auto [from, to] = by_x.equal_range(parts[t]);
-          const auto next = std::find_if(from, to, [&](const auto& entry) {
-            const Step& step = *entry.second;
-            return step.h == before.next_h && step.c == before.next_c &&
-                   SameLayer(in.function(), before.cell, step.cell);
-          });
-          if (next != to) chain.steps.push_back(next->second);
-        }
-        if (chain.steps.size() == parts.size()) out.push_back(std::move(chain));
+  std::vector<ValueId> parts = unpack.results;
+  if (parts.size() < 2) return out;
+  for (const bool reversed : {false, true}) {
+    if (reversed) std::ranges::reverse(parts);
+    const auto [first, last] = by_x.equal_range(parts[0]);
+    for (auto start = first; start != last; ++start) {
+      Chain chain{&unpack, reversed, {start->second}};
+      for (size_t t = 1; t < parts.size() && chain.steps.size() == t; ++t) {
+        const Step& before = *chain.steps.back();
+        const auto [from, to] = by_x.equal_range(parts[t]);
+        const auto next = std::find_if(from, to, [&](const auto& entry) {
+          const Step& step = *entry.second;
+          return step.h == before.next_h && step.c == before.next_c &&
+                 SameLayer(in.function(), before.cell, step.cell);
+        });
+        if (next != to) chain.steps.push_back(next->second);
       }
+      if (chain.steps.size() == parts.size()) out.push_back(std::move(chain));
     }
   }
   return out;
 }
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

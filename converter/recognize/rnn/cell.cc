@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/passes/outline/cell.h"
+#include "converter/recognize/rnn/cell.h"
 
 #include <array>
 #include <utility>
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 namespace {
 
 // Both orders of a commutative op's operands.
@@ -13,8 +13,8 @@ std::array<std::pair<ValueId, ValueId>, 2> Orders(const Node& node) {
 }
 
 // The other operand of a product with `v`.
-ValueId Cofactor(const Expressions& in, ValueId product, ValueId v) {
-  const Node* mul = in.Plain(product, Op::kMul);
+ValueId Cofactor(const View& in, ValueId product, ValueId v) {
+  const Node* mul = in.Producer(product, Op::kMul);
   if (!mul) return kNoValue;
   for (const auto& [a, b] : Orders(*mul))
     if (a == v) return b;
@@ -23,14 +23,14 @@ ValueId Cofactor(const Expressions& in, ValueId product, ValueId v) {
 
 class Matcher {
  public:
-  Matcher(const Expressions& in, ValueId h) : in_(in), h_(h) {}
+  Matcher(const View& in, ValueId h) : in_(in), h_(h) {}
 
   Result<Cell> Lstm(ValueId next_h, ValueId next_c, ValueId c) {
     cell_.kind = Cell::Kind::kLstm;
     ValueId output = kNoValue;
-    if (const Node* mul = in_.Plain(next_h, Op::kMul)) {
+    if (const Node* mul = in_.Producer(next_h, Op::kMul)) {
       for (const auto& [a, b] : Orders(*mul)) {
-        const Activated squashed = in_.ReadActivation(b);
+        const Activated squashed = ReadActivation(in_, b);
         if (squashed.inner != next_c || squashed.fused) continue;
         output = a;
         cell_.activation = squashed.name;
@@ -39,7 +39,7 @@ class Matcher {
     if (output == kNoValue)
       return Unsupported("the next h is " + in_.Text(next_h) + ", not o * activation(next c)");
     ValueId forget = kNoValue, added = kNoValue;
-    if (const Node* sum = in_.Plain(next_c, Op::kAdd)) {
+    if (const Node* sum = in_.Producer(next_c, Op::kAdd)) {
       for (const auto& [a, b] : Orders(*sum)) {
         const ValueId gate = Cofactor(in_, a, c);
         if (gate == kNoValue || forget != kNoValue) continue;
@@ -48,13 +48,13 @@ class Matcher {
       }
     }
     if (forget == kNoValue) return Unsupported("the next c is " + in_.Text(next_c) + ", not f * c + i * g");
-    const Node* product = in_.Plain(added, Op::kMul);
+    const Node* product = in_.Producer(added, Op::kMul);
     if (!product) return Unsupported("what is added to f * c is " + in_.Text(added) + ", not i * g");
-    cell_.recurrent_activation = in_.ReadActivation(output).name;
+    cell_.recurrent_activation = ReadActivation(in_, output).name;
     auto [input, candidate] = Orders(*product)[0];
     if (!Are(input, candidate)) std::swap(input, candidate);
     if (!Are(input, candidate)) return Activations({input, candidate});
-    if (in_.ReadActivation(forget).name != cell_.recurrent_activation) return Activations({forget, output});
+    if (ReadActivation(in_, forget).name != cell_.recurrent_activation) return Activations({forget, output});
     for (const ValueId gate : {input, forget, candidate, output}) FUSEBOX_TRY(AddGate(gate));
     return Done();
   }
@@ -62,7 +62,7 @@ class Matcher {
   Result<Cell> Gru(ValueId next_h) {
     cell_.kind = Cell::Kind::kGru;
     ValueId update = kNoValue, candidate = kNoValue;
-    if (const Node* sum = in_.Plain(next_h, Op::kAdd)) {
+    if (const Node* sum = in_.Producer(next_h, Op::kAdd)) {
       for (const auto& [kept, fresh] : Orders(*sum)) {
         const ValueId z = Cofactor(in_, kept, h_);
         const ValueId other = z == kNoValue ? kNoValue : ComplementCofactor(fresh, z);
@@ -73,9 +73,9 @@ class Matcher {
     }
     if (update == kNoValue)
       return Unsupported("the next h is " + in_.Text(next_h) + ", not z * h + (1 - z) * g");
-    const Activated squashed = in_.ReadActivation(candidate);
+    const Activated squashed = ReadActivation(in_, candidate);
     cell_.activation = squashed.name;
-    cell_.recurrent_activation = in_.ReadActivation(update).name;
+    cell_.recurrent_activation = ReadActivation(in_, update).name;
     FUSEBOX_TRY(AddGate(update));
     ValueId reset = kNoValue;
     auto fresh = ResetBefore(squashed, reset);
@@ -84,7 +84,7 @@ class Matcher {
       fresh = ResetAfter(squashed, reset);
     }
     if (!fresh) return std::unexpected(std::move(fresh.error()));
-    if (in_.ReadActivation(reset).name != cell_.recurrent_activation) return Activations({update, reset});
+    if (ReadActivation(in_, reset).name != cell_.recurrent_activation) return Activations({update, reset});
     FUSEBOX_TRY(AddGate(reset));
     cell_.gates.push_back(*std::move(fresh));
     if (cell_.reset_after)
@@ -94,7 +94,7 @@ class Matcher {
 
   Result<Cell> SimpleRnn(ValueId next_h) {
     cell_.kind = Cell::Kind::kSimpleRnn;
-    cell_.activation = in_.ReadActivation(next_h).name;
+    cell_.activation = ReadActivation(in_, next_h).name;
     FUSEBOX_TRY(AddGate(next_h));
     return Done();
   }
@@ -102,8 +102,8 @@ class Matcher {
  private:
   // The gate's activation and the candidate's.
   bool Are(ValueId gate, ValueId candidate) const {
-    return in_.ReadActivation(gate).name == cell_.recurrent_activation &&
-           in_.ReadActivation(candidate).name == cell_.activation;
+    return ReadActivation(in_, gate).name == cell_.recurrent_activation &&
+           ReadActivation(in_, candidate).name == cell_.activation;
   }
 
   std::unexpected<Error> Activations(std::pair<ValueId, ValueId> gates) const {
@@ -113,10 +113,10 @@ class Matcher {
 
   // g of (1 - z) * g.
   ValueId ComplementCofactor(ValueId v, ValueId z) const {
-    const Node* mul = in_.Plain(v, Op::kMul);
+    const Node* mul = in_.Producer(v, Op::kMul);
     if (!mul) return kNoValue;
     for (const auto& [a, b] : Orders(*mul)) {
-      const Node* sub = in_.Plain(a, Op::kSub);
+      const Node* sub = in_.Producer(a, Op::kSub);
       if (sub && sub->operands[1] == z && in_.IsFull(sub->operands[0], 1.0f)) return b;
     }
     return kNoValue;
@@ -124,7 +124,7 @@ class Matcher {
 
   // x W + (r * h) R + b.
   Result<GateWeights> ResetBefore(const Activated& candidate, ValueId& reset) {
-    FUSEBOX_ASSIGN(Affine sum, in_.ReadAffine(candidate));
+    FUSEBOX_ASSIGN(Affine sum, ReadAffine(in_, candidate));
     GateWeights out;
     out.bias = std::move(sum.bias);
     for (const Product& product : sum.products) {
@@ -149,7 +149,7 @@ class Matcher {
     GateWeights out;
     cell_.reset_after = true;
     for (const ValueId part : parts) {
-      if (const Node* mul = in_.Plain(part, Op::kMul)) {
+      if (const Node* mul = in_.Producer(part, Op::kMul)) {
         if (reset != kNoValue) return Unsupported("the candidate holds two products of gates");
         FUSEBOX_TRY(ResetProduct(*mul, reset, out));
         continue;
@@ -167,7 +167,7 @@ class Matcher {
   // A part of a sum; a bias may be a vector that is as wide as the whole.
   Result<Affine> AffinePart(ValueId part, ValueId whole) const {
     const Value& value = in_.function().value(part);
-    if (!value.is_const() || value.type.dtype != DType::kF32) return in_.ReadAffine(part);
+    if (!value.is_const() || value.type.dtype != DType::kF32) return ReadAffine(in_, part);
     const Shape& shape = in_.function().value(whole).type.shape;
     const auto values = value.data.As<float>();
     if (shape.rank() != 2 || static_cast<int64_t>(values.size()) != shape[1])
@@ -178,10 +178,10 @@ class Matcher {
   // r * (h R + b').
   Status ResetProduct(const Node& mul, ValueId& reset, GateWeights& out) const {
     for (const auto& [gate, state] : Orders(mul)) {
-      auto sum = in_.ReadAffine(state);
+      auto sum = ReadAffine(in_, state);
       if (!sum || sum->products.size() > 1 || (sum->products.empty() && !FromZeros())) continue;
       if (!sum->products.empty() && sum->products[0].source != h_) continue;
-      if (in_.ReadActivation(gate).name != cell_.recurrent_activation) continue;
+      if (ReadActivation(in_, gate).name != cell_.recurrent_activation) continue;
       reset = gate;
       if (!sum->products.empty()) out.recurrent = sum->products[0].weights;
       out.recurrent_bias = std::move(sum->bias);
@@ -193,7 +193,7 @@ class Matcher {
   Status Flatten(ValueId v, bool ignore_activation, std::vector<ValueId>& parts) const {
     constexpr size_t kMostParts = 16;
     const Node* node = in_.Producer(v);
-    const bool sum = node && node->is(Op::kAdd) && (ignore_activation || in_.Plain(v, Op::kAdd));
+    const bool sum = node && node->is(Op::kAdd) && (ignore_activation || in_.Producer(v, Op::kAdd));
     if (!sum) {
       parts.push_back(v);
       return {};
@@ -216,7 +216,7 @@ class Matcher {
 
   // activation(x W + h R + b), whatever the activation.
   Status AddGate(ValueId v) {
-    FUSEBOX_ASSIGN(Affine sum, in_.ReadAffine(in_.ReadActivation(v)));
+    FUSEBOX_ASSIGN(Affine sum, ReadAffine(in_, ReadActivation(in_, v)));
     GateWeights gate;
     for (const Product& product : sum.products) {
       if (product.source != h_) {
@@ -251,7 +251,7 @@ class Matcher {
     return std::move(cell_);
   }
 
-  const Expressions& in_;
+  const View& in_;
   ValueId h_;
   Cell cell_;
 };
@@ -267,12 +267,12 @@ const char* CompositeName(Cell::Kind kind) {
   return "";
 }
 
-Result<Cell> MatchLstm(const Expressions& in, ValueId next_h, ValueId next_c, ValueId h, ValueId c) {
+Result<Cell> MatchLstm(const View& in, ValueId next_h, ValueId next_c, ValueId h, ValueId c) {
   return Matcher(in, h).Lstm(next_h, next_c, c);
 }
-Result<Cell> MatchGru(const Expressions& in, ValueId next_h, ValueId h) { return Matcher(in, h).Gru(next_h); }
-Result<Cell> MatchSimpleRnn(const Expressions& in, ValueId next_h, ValueId h) {
+Result<Cell> MatchGru(const View& in, ValueId next_h, ValueId h) { return Matcher(in, h).Gru(next_h); }
+Result<Cell> MatchSimpleRnn(const View& in, ValueId next_h, ValueId h) {
   return Matcher(in, h).SimpleRnn(next_h);
 }
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

@@ -68,7 +68,7 @@ TEST(Bidirectional, TakesBothLayersReversalAndConcatenation) {
   Layers l;
   l.Reverse();
   l.Concatenate();
-  EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+  EXPECT_EQ(l.bench.Run(RecognizeComposites), "");
   ASSERT_EQ(l.f.nodes.size(), 1u) << ToText(l.f);
   const Node& pair = *l.f.nodes[0];
   EXPECT_EQ(pair.name, "keras.bidirectional");
@@ -86,7 +86,7 @@ TEST(Bidirectional, LeavesOtherMergesOutside) {
   Layers l;
   l.Reverse();
   l.Merge(Op::kMul, F32({1, 3, 2}));
-  EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+  EXPECT_EQ(l.bench.Run(RecognizeComposites), "");
   ASSERT_EQ(l.f.nodes.size(), 2u);
   EXPECT_FALSE(l.f.nodes[0]->attrs.b("merge", true));
   EXPECT_EQ(l.f.nodes[1]->operands,
@@ -96,7 +96,7 @@ TEST(Bidirectional, LeavesOtherMergesOutside) {
 TEST(Bidirectional, NeedsNoSequenceAtAll) {
   Layers l;
   l.f.outputs = {l.forward->results[0], l.backward->results[0], l.backward->results[4]};
-  EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+  EXPECT_EQ(l.bench.Run(RecognizeComposites), "");
   ASSERT_EQ(l.f.nodes.size(), 1u);
   EXPECT_EQ(l.f.outputs[1], l.f.nodes[0]->results[4]);
   EXPECT_EQ(l.f.value(l.f.outputs[2]).data.As<float>()[0], 1.0F);
@@ -107,7 +107,7 @@ TEST(Bidirectional, DoesNotSayHowManyStepsAnUnclearSequenceHas) {
   Layers l;
   for (Node* layer : {l.forward, l.backward}) l.f.value(layer->results[1]).type = F32({1, 2, 2});
   l.f.outputs = {l.forward->results[0], l.backward->results[0]};
-  EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+  EXPECT_EQ(l.bench.Run(RecognizeComposites), "");
   ASSERT_EQ(l.f.nodes.size(), 1u);
   for (const size_t sequence : {1u, 5u})
     EXPECT_EQ(l.f.value(l.f.nodes[0]->results[sequence]).type, F32({1, -1, 2}));
@@ -123,7 +123,7 @@ TEST(Bidirectional, GivesTheLastStepOfLayersThatKeepNoOther) {
     }
     l.f.outputs = {l.forward->results[1], l.backward->results[1]};  // in the order of processing
     const std::vector<ValueId> read = l.f.outputs;
-    EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+    EXPECT_EQ(l.bench.Run(RecognizeComposites), "");
     ASSERT_EQ(l.f.nodes.size(), 1u) << l.bench.Notes();
     const Node& pair = *l.f.nodes[0];
     EXPECT_EQ((std::vector<ValueId>{pair.results[1], pair.results[5]}), read);
@@ -139,7 +139,7 @@ TEST(Bidirectional, GivesTheWholeSequenceBesideALastStep) {
   l.f.value(l.forward->results[1]).type = F32({1, 1, 2});
   l.Reverse();
   l.f.outputs = {l.forward->results[1], l.reversed};
-  EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+  EXPECT_EQ(l.bench.Run(RecognizeComposites), "");
   ASSERT_EQ(l.f.nodes.size(), 1u) << l.bench.Notes();
   EXPECT_EQ(l.f.value(l.f.nodes[0]->results[1]).type, F32({1, 1, 2}));
   EXPECT_EQ(l.f.value(l.f.nodes[0]->results[5]).type, F32({1, 3, 2}));
@@ -151,7 +151,7 @@ template <class Change>
 std::string Reason(const Change& change) {
   Layers l;
   change(l);
-  EXPECT_EQ(l.bench.Run(FormBidirectional), "");
+  EXPECT_EQ(l.bench.Run(RecognizeComposites), "");
   EXPECT_EQ(l.Composites(), 2);
   return l.bench.Notes();
 }
@@ -174,12 +174,12 @@ TEST(Bidirectional, SaysWhatIsInTheWay) {
               }),
               HasSubstr("a mask is in the way"));
   EXPECT_THAT(Reason([](Layers& l) { l.backward->operands[1] = l.forward->results[2]; }),
-              HasSubstr("read before the operands of the other are there"));
+              HasSubstr("read before all operands are computed"));
   EXPECT_THAT(Reason([](Layers& l) {
                 const ValueId h = l.forward->results[2];
                 l.backward->operands[1] = l.f.InsertNode(1, Op::kAdd, {h, h}, {F32({1, 2})}).results[0];
               }),
-              HasSubstr("read before the operands of the other are there"));
+              HasSubstr("read before all operands are computed"));
   EXPECT_THAT(Reason([](Layers& l) {
                 l.f.value(l.forward->results[1]).type = F32({1, 2, 2});
                 l.f.outputs = {l.forward->results[1]};
@@ -200,10 +200,10 @@ TEST(Bidirectional, PairsOnlyOppositeDirectionsOfOneInput) {
   Layers same, other;
   same.backward->attrs.Set("go_backwards", false);
   same.f.outputs = {same.forward->results[0], same.backward->results[0]};
-  EXPECT_EQ(same.bench.Run(FormBidirectional), "");
+  EXPECT_EQ(same.bench.Run(RecognizeComposites), "");
   EXPECT_EQ(same.Composites(), 2);
   other.backward->operands[0] = other.f.AddInput(F32({1, 3, 1}));
-  EXPECT_EQ(other.bench.Run(FormBidirectional), "");
+  EXPECT_EQ(other.bench.Run(RecognizeComposites), "");
   EXPECT_EQ(other.Composites(), 2);
   EXPECT_EQ(same.bench.Notes() + other.bench.Notes(), "");
 }

@@ -5,16 +5,17 @@
 
 #include <vector>
 
-#include "converter/passes/outline/cell.h"
+#include "converter/recognize/rnn/cell.h"
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 
 struct Step {
   Cell cell;                           // its x is a result of an UNPACK
   ValueId h = kNoValue, c = kNoValue;  // h: kNoValue in a first step whose zeros are folded; c: of an LSTM
   ValueId next_h = kNoValue, next_c = kNoValue;
 };
-std::vector<Step> FindSteps(const Expressions&);
+// Those that read the parts of this UNPACK.
+std::vector<Step> FindSteps(const View&, const Node& unpack);
 
 // Steps that follow each other through all parts of one UNPACK, the first first.
 struct Chain {
@@ -22,8 +23,7 @@ struct Chain {
   bool reversed = false;  // from the last part to the first
   std::vector<const Step*> steps;
 };
-// At least two steps long, with the same weights in all; in the order of their UNPACKs. The steps must
-// outlive the chains.
-std::vector<Chain> FindChains(const Expressions&, const std::vector<Step>&);
+// At least two steps long, with the same weights in all. The steps must outlive the chains.
+std::vector<Chain> FindChains(const View&, const Node& unpack, const std::vector<Step>&);
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

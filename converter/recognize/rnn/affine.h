@@ -4,13 +4,12 @@
 // bias or several come to the same.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "host/graph/graph.h"
+#include "converter/recognize/view.h"
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 
 // Rows and columns of a constant matrix W as in x @ W; `transposed`: the constant holds W with its dimensions
 // exchanged.
@@ -39,27 +38,11 @@ struct Activated {
   bool fused = false;
 };
 
-class Expressions {
- public:
-  explicit Expressions(const Function& f) : f_(f), uses_(f) {}
+Activated ReadActivation(const View&, ValueId v);
+// Refusals name the op that is in the way.
+Result<Affine> ReadAffine(const View&, const Activated&);
+inline Result<Affine> ReadAffine(const View& in, ValueId v) {
+  return ReadAffine(in, Activated{"linear", v, false});
+}
 
-  const Function& function() const { return f_; }
-  const Uses& uses() const { return uses_; }
-  const Node* Producer(ValueId v) const { return v == kNoValue ? nullptr : uses_.producer(v); }
-  // Its producer, when that is `op` without an activation of its own.
-  const Node* Plain(ValueId v, Op op) const;
-  std::optional<std::vector<int64_t>> Ints(ValueId v) const;  // a constant's
-  bool IsFull(ValueId v, float value) const;                  // a constant f32 whose elements all are `value`
-
-  Activated ReadActivation(ValueId v) const;
-  // Refusals name the op that is in the way.
-  Result<Affine> ReadAffine(ValueId v) const { return ReadAffine(Activated{"linear", v, false}); }
-  Result<Affine> ReadAffine(const Activated&) const;
-  std::string Text(ValueId v) const;  // the op that computes it, for messages
-
- private:
-  const Function& f_;
-  Uses uses_;
-};
-
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

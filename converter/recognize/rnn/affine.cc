@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/passes/outline/affine.h"
+#include "converter/recognize/rnn/affine.h"
 
 #include <algorithm>
 
-#include "converter/passes/outline/hard_sigmoid.h"
+#include "converter/recognize/rnn/hard_sigmoid.h"
 #include "host/base/status.h"
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 namespace {
-
-std::string FusedActivation(const Node& node) { return node.attrs.str("fused_activation_function", "NONE"); }
 
 int64_t LastDim(const Value& v) {
   const int rank = v.type.shape.rank();
@@ -23,7 +21,7 @@ struct Range {
 
 class AffineReader {
  public:
-  AffineReader(const Expressions& in, int64_t columns) : in_(in), f_(in.function()) {
+  AffineReader(const View& in, int64_t columns) : in_(in), f_(in.function()) {
     out_.bias.resize(static_cast<size_t>(columns));
   }
 
@@ -42,7 +40,7 @@ class AffineReader {
       case Op::kAdd:
         FUSEBOX_TRY(Read(node->operands[0], range, false));
         return Read(node->operands[1], range, false);
-      case Op::kSplit: return Split(*node, in_.uses().result_index(v), range);
+      case Op::kSplit: return Split(*node, in_.result_index(v), range);
       case Op::kSlice:
       case Op::kStridedSlice: return Slice(*node, v, range);
       case Op::kReshape: return Reshape(*node, v, range);
@@ -138,7 +136,7 @@ class AffineReader {
     if (shape.rank() != 2 || f_.value(source).type.shape.rank() != 2) return Refuse(source);
     Block block{matrix, transposed, 0, shape[transposed ? 1 : 0], range.begin, range.count};
     if (block.column + block.columns > shape[transposed ? 0 : 1]) return Refuse(source);
-    const Node* parts = in_.Plain(source, Op::kConcatenation);
+    const Node* parts = in_.Producer(source, Op::kConcatenation);
     const int64_t axis = parts ? parts->attrs.i64("axis", 0) : 0;
     if (!parts || (axis != 1 && axis != -1)) {
       if (LastDim(f_.value(source)) != block.rows) return Refuse(source);
@@ -154,39 +152,13 @@ class AffineReader {
     return {};
   }
 
-  const Expressions& in_;
+  const View& in_;
   const Function& f_;
   Affine out_;
   int parts_ = 0;
 };
 
 }  // namespace
-
-const Node* Expressions::Plain(ValueId v, Op op) const {
-  const Node* node = Producer(v);
-  return node && node->is(op) && FusedActivation(*node) == "NONE" ? node : nullptr;
-}
-
-std::optional<std::vector<int64_t>> Expressions::Ints(ValueId v) const {
-  if (v == kNoValue || !f_.value(v).is_const()) return std::nullopt;
-  const Value& value = f_.value(v);
-  std::vector<int64_t> out;
-  if (value.type.dtype == DType::kI32) {
-    for (int32_t x : value.data.As<int32_t>()) out.push_back(x);
-  } else if (value.type.dtype == DType::kI64) {
-    for (int64_t x : value.data.As<int64_t>()) out.push_back(x);
-  } else {
-    return std::nullopt;
-  }
-  return out;
-}
-
-bool Expressions::IsFull(ValueId v, float wanted) const {
-  const Value& value = f_.value(v);
-  if (!value.is_const() || value.type.dtype != DType::kF32) return false;
-  const auto values = value.data.As<float>();
-  return !values.empty() && std::all_of(values.begin(), values.end(), [&](float x) { return x == wanted; });
-}
 
 namespace {
 
@@ -200,34 +172,26 @@ std::string_view KerasName(std::string_view tflite) {
 
 }  // namespace
 
-Activated Expressions::ReadActivation(ValueId v) const {
-  const Node* node = Producer(v);
+Activated ReadActivation(const View& in, ValueId v) {
+  const Node* node = in.Producer(v);
   if (!node) return {"linear", v, false};
   if (const std::string_view own = KerasName(Name(node->op)); !own.empty())
     return {std::string(own), node->operands[0], false};
   const std::string_view fused = KerasName(FusedActivation(*node));
   if (fused.starts_with("relu")) return {std::string(fused), v, true};
-  if (auto hard = ReadHardSigmoid(*this, v)) return *std::move(hard);
+  if (auto hard = ReadHardSigmoid(in, v)) return *std::move(hard);
   return {"linear", v, false};
 }
 
-Result<Affine> Expressions::ReadAffine(const Activated& of) const {
-  const Shape& shape = f_.value(of.inner).type.shape;
+Result<Affine> ReadAffine(const View& in, const Activated& of) {
+  const Shape& shape = in.shape(of.inner);
   const int64_t columns = shape.rank() == 2 ? shape[1] : -1;
   if (columns < 1)
-    return Unsupported(Text(of.inner) + " has a shape of " + ToString(shape) + ", expected [batch, units]");
-  AffineReader reader(*this, columns);
+    return Unsupported(in.Text(of.inner) + " has a shape of " + ToString(shape) +
+                       ", expected [batch, units]");
+  AffineReader reader(in, columns);
   FUSEBOX_TRY(reader.Read(of.inner, {0, columns}, of.fused));
   return reader.Take();
 }
 
-std::string Expressions::Text(ValueId v) const {
-  if (v == kNoValue) return "nothing";
-  const Node* node = Producer(v);
-  if (!node) return f_.value(v).is_const() ? "a constant" : "a variable of the loop";
-  const std::string op =
-      node->is(Op::kOpaque) || node->is(Op::kCustom) ? node->name : std::string(Name(node->op));
-  return node->location.name.empty() ? op : op + " (" + node->location.name + ")";
-}
-
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

@@ -5,9 +5,9 @@
 
 #include <optional>
 
-#include "converter/passes/outline/affine.h"
+#include "converter/recognize/rnn/affine.h"
 
-namespace fusebox::converter::outline {
+namespace fusebox::converter::recognize {
 
 struct MaskedValue {
   ValueId counts = kNoValue;  // bool [batch, 1], an element of a list or a row of a tensor
@@ -15,9 +15,9 @@ struct MaskedValue {
 };
 
 // Nothing where v is no such selection.
-std::optional<MaskedValue> ReadMasked(const Expressions&, ValueId v);
+std::optional<MaskedValue> ReadMasked(const View&, ValueId v);
 
 // Zeros, whether constant or made for a shape that is not known yet.
-bool IsZeros(const Expressions&, ValueId v);
+bool IsZeros(const View&, ValueId v);
 
-}  // namespace fusebox::converter::outline
+}  // namespace fusebox::converter::recognize

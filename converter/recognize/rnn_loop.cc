@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops that are a recurrent layer: Keras 3 and other models without annotations, and .tflite files that
+// stock TFLite cannot run because of their Flex lists. A loop that is not equal to a layer stays a loop, with
+// the reason in the notes.
+#include "converter/recognize/rnn/layer.h"
+#include "converter/recognize/rnn/scan.h"
+#include "host/graph/rewriter.h"
+
+namespace fusebox::converter::recognize {
+namespace {
+
+// What a loop was recognized as.
+struct Found {
+  Scan loop;
+  Layer layer;
+  std::vector<size_t> states;  // variables of h, and of c
+};
+
+// The mask before the transposes and reverses that it shares with the input.
+Status ReadMask(const View& caller, const View& body, Found& found) {
+  const Scan& loop = found.loop;
+  Layer& layer = found.layer;
+  FUSEBOX_ASSIGN(const ValueId steps, SequenceOf(loop, caller, body, loop.mask));
+  FUSEBOX_TRY(CheckMaskLength(loop, caller, steps));
+  const Shape& shape = caller.shape(steps);
+  if (shape.rank() != 3 || shape[2] != 1) return Unsupported("its mask is no sequence [steps, batch, 1]");
+  const SequenceLayout mask = LayoutOf(caller, steps);
+  if (mask.time_major != layer.in.time_major || mask.go_backwards != layer.in.go_backwards)
+    return Unsupported("its mask is read in another order than its input");
+  layer.mask = mask.inputs;
+  layer.zero_output_for_mask = loop.zero_output;
+  return {};
+}
+
+// The cell of one or two states, and which is which.
+Result<Cell> MatchCell(const View& body, const Scan& in, std::vector<size_t>& states) {
+  states = in.states;
+  if (in.states.size() == 2) {
+    const auto lstm = [&] {
+      return MatchLstm(body, in.next(states[0]), in.next(states[1]), in.input(states[0]),
+                       in.input(states[1]));
+    };
+    auto cell = lstm();
+    if (cell) return cell;
+    std::swap(states[0], states[1]);
+    auto other = lstm();
+    // The order in which what is written is h has the better reason.
+    const bool first = !in.written.empty() && in.written[0].value == in.next(in.states[0]);
+    return other || !first ? std::move(other) : std::move(cell);
+  }
+  if (in.states.size() != 1) return Unsupported("it carries " + std::to_string(in.states.size()) + " states");
+  const ValueId h = in.input(states[0]), next = in.next(states[0]);
+  auto gru = MatchGru(body, next, h);
+  if (gru) return gru;
+  auto simple = MatchSimpleRnn(body, next, h);
+  const bool sum = body.Producer(next, Op::kAdd) != nullptr;
+  return simple || !sum ? std::move(simple) : std::move(gru);
+}
+
+Result<Found> Match(const View& caller, const View& body, const Node& node) {
+  FUSEBOX_ASSIGN(Scan loop, ReadScan(caller, body, node));
+  Found out{std::move(loop), {}, {}};
+  const Scan& in = out.loop;
+  FUSEBOX_ASSIGN(out.layer.cell, MatchCell(body, in, out.states));
+  out.layer.weights = in.body;
+  FUSEBOX_ASSIGN(const ValueId sequence, SequenceOf(in, caller, body, out.layer.cell.x));
+  FUSEBOX_TRY(CheckLength(in, caller, sequence));
+  if (caller.shape(sequence).rank() != 3)
+    return Unsupported("its input is no sequence [steps, batch, features]");
+  out.layer.in = LayoutOf(caller, sequence);
+  for (const size_t state : out.states) out.layer.initial.push_back(in.node->operands[state]);
+  if (in.mask != kNoValue) FUSEBOX_TRY(ReadMask(caller, body, out));
+  return out;
+}
+
+// What others read of the loop must be what the composite gives.
+Status CheckResults(const Found& found, const View& caller) {
+  const Scan& loop = found.loop;
+  if (loop.written.size() > 1)
+    return Unsupported("it writes " + std::to_string(loop.written.size()) + " lists");
+  if (!loop.written.empty() && loop.written[0].value != loop.next(found.states[0]))
+    return Unsupported("what it writes is not its state h");
+  for (size_t i = 0; i < loop.node->results.size(); ++i) {
+    const bool given = i == found.states[0] || i == found.states.back() || loop.output(i) == loop.input(i) ||
+                       (!loop.written.empty() && loop.written[0].variable == i);
+    if (!given && !caller.readers(loop.node->results[i]).empty())
+      return Unsupported("its result " + std::to_string(i) + " is used, which the layer does not give");
+  }
+  return {};
+}
+
+// Without the name of the loop itself.
+Location LocationOf(const Node& loop) {
+  Location out = loop.location;
+  const size_t slash = out.name.rfind('/');
+  if (slash == std::string::npos) return out;
+  const std::string_view last = std::string_view(out.name).substr(slash + 1);
+  if (last.starts_with("while") || last.starts_with("While")) out.name.resize(slash);
+  return out;
+}
+
+// [batch, steps, units], or steps first; the last step only if no list is written.
+ValueId SequenceIn(Function& body, const Layer& layer, ValueId h, ValueId stack) {
+  Rewriter write(body);
+  const Type unknown{DType::kF32, Shape()};
+  if (stack == kNoValue)
+    return write.Typed(Op::kExpandDims, {h, write.I32Scalar(layer.in.time_axis())}, unknown);
+  if (layer.in.time_major) return stack;
+  return write.Typed(Op::kTranspose, {stack, write.I32({1, 0, 2})}, unknown);
+}
+
+// The loop with its transposes and lists, as the definition of the composite.
+Result<const Function*> BodyOf(Replacement& made, const Found& found, const Layer& layer, ValueId stack) {
+  const Scan& loop = found.loop;
+  LayerBody body = AddLayerBody(made, layer);
+  Bindings bound;
+  bound.values[found.layer.in.inputs] = body.inputs;
+  if (layer.mask != kNoValue) bound.values[found.layer.mask] = body.mask;
+  std::vector<ValueId> wanted;
+  for (size_t k = 0; k < found.states.size(); ++k) {
+    bound.operands[{loop.node, found.states[k]}] = body.states[k];
+    wanted.push_back(loop.node->results[found.states[k]]);
+  }
+  if (stack != kNoValue) wanted.push_back(stack);
+  FUSEBOX_ASSIGN(std::vector<ValueId> got, CopyRegion(made.view(), wanted, bound, body.f));
+  const ValueId steps = stack == kNoValue ? kNoValue : got.back();
+  got.resize(found.states.size());
+  body.SetResults(layer, SequenceIn(body.f, layer, got[0], steps), got);
+  return &body.f;
+}
+
+Result<Region> Replace(const View& view, Found found) {
+  const Scan& loop = found.loop;
+  found.layer.location = LocationOf(*loop.node);
+  const Node* const stacking = loop.written.empty() ? nullptr : loop.written[0].stack;
+  const ValueId stack = stacking ? stacking->results[0] : kNoValue;
+  found.layer.sequence = stacking && loop.written[0].whole;
+  Replacement made(view);
+  const Layer layer = Imported(made, found.layer);
+  FUSEBOX_ASSIGN(const Function* const body, BodyOf(made, found, layer, stack));
+  const std::vector<ValueId> results = AddLayer(made, layer, *body);
+  for (size_t k = 0; k < found.states.size(); ++k)
+    made.SetResult(loop.node->results[found.states[k]], results[2 + k]);
+  for (size_t k = 0; k < loop.node->results.size(); ++k)
+    if (loop.output(k) == loop.input(k) && !view.readers(loop.node->results[k]).empty())
+      made.SetResult(loop.node->results[k], made.Input(loop.node->operands[k]));
+  if (stacking) SetSequence(made, stack, layer, results);
+  return made.Take();
+}
+
+Result<Region> ReadLayer(const View& view, const Node& loop) {
+  const View body(view.module(), view.Callee(loop, "body_subgraph_index"));
+  FUSEBOX_ASSIGN(Found found, Match(view, body, loop));
+  FUSEBOX_TRY(CheckResults(found, view));
+  return Replace(view, std::move(found));
+}
+
+}  // namespace
+
+Result<std::optional<Region>> FindRnnLoop(const View& view, const Node& loop) {
+  auto region = ReadLayer(view, loop);
+  if (region) return std::optional(*std::move(region));
+  if (!WritesLists(view, loop)) return std::nullopt;
+  return Unsupported("no recurrent layer: " + region.error().message);
+}
+
+}  // namespace fusebox::converter::recognize
