@@ -101,8 +101,10 @@ class Fuser {
     size_t sites = 0;
     for (const auto& f : module_.functions)
       for (const auto& n : f->nodes) sites += n->body == composite.body;
+    const auto is_site = [](const auto& n) { return n->is(Op::kStablehloComposite); };
     const auto computed = [&](ValueId v) { return v != kNoValue && !caller.value(v).is_const(); };
-    if (sites == 1 && std::ranges::any_of(composite.operands, computed))
+    if (sites == 1 && std::ranges::any_of(body->nodes, is_site) &&
+        std::ranges::any_of(composite.operands, computed))
       BindConstants(*body, caller, composite);
   }
 
