@@ -5,20 +5,6 @@
 namespace fusebox::converter::recognize {
 namespace {
 
-// tensor[-1]: the last of its first dimension, which goes.
-bool TakesLast(const View& in, const Node& slice) {
-  if (!slice.is(Op::kStridedSlice)) return false;
-  const auto begin = in.Ints(slice.operands[1]), strides = in.Ints(slice.operands[3]);
-  if (!begin || !strides || begin->empty() || begin->size() > 31) return false;
-  const int64_t others = (int64_t{1} << begin->size()) - 2;  // whole, all of them
-  for (const int64_t stride : *strides)
-    if (stride != 1) return false;
-  return (*begin)[0] == -1 && slice.attrs.i64("shrink_axis_mask", 0) == 1 &&
-         (slice.attrs.i64("begin_mask", 0) & (others | 1)) == others &&
-         (slice.attrs.i64("end_mask", 0) & others) == others && !slice.attrs.i64("ellipsis_mask", 0) &&
-         !slice.attrs.i64("new_axis_mask", 0);
-}
-
 // The state that goes on with what the list gets, if every turn writes and there is one at least.
 std::optional<size_t> StateOf(const Scan& loop, const Scan::Written& list) {
   if (loop.mask != kNoValue) return {};
@@ -43,7 +29,7 @@ std::vector<LastItem> FindLastItems(const Module& module, const Function& f) {
       const auto state = list.stack ? StateOf(*loop, list) : std::nullopt;
       if (!state) continue;
       for (const auto& [reader, operand] : caller.readers(list.stack->results[0]))
-        if (reader && operand == 0 && TakesLast(caller, *reader))
+        if (reader && operand == 0 && TakesLast(caller, *reader, 0, false))
           found.push_back({reader->results[0], loop->node->results[*state]});
     }
   }

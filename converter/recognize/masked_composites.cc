@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "converter/recognize/masked_composites.h"
-
 #include "converter/recognize/rnn/layer.h"
 #include "converter/recognize/rnn/scan.h"
 

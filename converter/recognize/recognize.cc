@@ -2,11 +2,9 @@
 #include "converter/recognize/recognize.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <set>
 
-#include "converter/recognize/masked_composites.h"
 #include "converter/recognize/recognizer.h"
 #include "host/eval/eval.h"
 

@@ -81,4 +81,8 @@ class Replacement {
 // last composite. Error: the region cannot be cut out; nothing is changed.
 Result<size_t> ReplaceRegion(Module&, Function&, const View&, Region);
 
+// Sets zero_output_for_mask of the function's composites that have a mask and no such attribute (functions of
+// TensorFlow), from the loops in their bodies.
+void CompleteMaskedComposites(const Module&, Function&, std::vector<std::string>& notes);
+
 }  // namespace fusebox::converter::recognize

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "host/base/status.h"
+#include "converter/recognize/rnn/scan.h"
 #include "host/graph/rewriter.h"
 
 namespace fusebox::converter::recognize {
@@ -127,26 +127,6 @@ ValueId LastStep(Rewriter& write, const Layer& layer, ValueId sequence) {
                      {sequence, write.I32(begin), write.I32({0, 0, 0}), write.I32({1, 1, 1})},
                      {DType::kF32, Shape()},
                      MakeAttrs("begin_mask", 7 & ~(1 << axis), "end_mask", 7, "shrink_axis_mask", 1 << axis));
-}
-
-// sequence[..., last, ...] along the axis, which goes.
-bool TakesLast(const View& in, const Node& node, size_t axis, bool one_step) {
-  if (!node.is(Op::kStridedSlice) || node.attrs.i64("shrink_axis_mask", 0) != int64_t{1} << axis ||
-      node.attrs.i64("new_axis_mask", 0) || node.attrs.i64("ellipsis_mask", 0))
-    return false;
-  const auto begin = in.Ints(node.operands[1]), step = in.Ints(node.operands[3]);
-  if (!begin || !step || begin->size() <= axis || step->size() != begin->size()) return false;
-  const Shape& shape = in.shape(node.operands[0]);
-  const int64_t steps = shape.rank() == 3 ? shape[axis] : -1, at = (*begin)[axis];
-  if (node.attrs.i64("begin_mask", 0) >> axis & 1) return false;
-  if (at != -1 && !(at == 0 && one_step) && !(steps > 0 && at == steps - 1)) return false;
-  for (size_t d = 0; d < begin->size(); ++d) {
-    const int64_t bit = int64_t{1} << d;
-    const bool whole =
-        node.attrs.i64("begin_mask", 0) & bit && node.attrs.i64("end_mask", 0) & bit && (*step)[d] == 1;
-    if (d != axis && !whole) return false;
-  }
-  return true;
 }
 
 }  // namespace

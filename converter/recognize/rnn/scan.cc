@@ -231,6 +231,26 @@ bool WritesLists(const View& caller, const Node& loop) {
   return false;
 }
 
+bool TakesLast(const View& in, const Node& node, size_t axis, bool one_step) {
+  if (!node.is(Op::kStridedSlice) || node.attrs.i64("shrink_axis_mask", 0) != int64_t{1} << axis ||
+      node.attrs.i64("new_axis_mask", 0) || node.attrs.i64("ellipsis_mask", 0))
+    return false;
+  const auto begin = in.Ints(node.operands[1]), step = in.Ints(node.operands[3]);
+  if (!begin || !step || begin->size() <= axis || begin->size() > 31 || step->size() != begin->size())
+    return false;
+  const Shape& shape = in.shape(node.operands[0]);
+  const int64_t steps = shape.rank() == 3 ? shape[axis] : -1, at = (*begin)[axis];
+  if (node.attrs.i64("begin_mask", 0) >> axis & 1) return false;
+  if (at != -1 && !(at == 0 && one_step) && !(steps > 0 && at == steps - 1)) return false;
+  for (size_t d = 0; d < begin->size(); ++d) {
+    const int64_t bit = int64_t{1} << d;
+    const bool whole =
+        node.attrs.i64("begin_mask", 0) & bit && node.attrs.i64("end_mask", 0) & bit && (*step)[d] == 1;
+    if (d != axis && !whole) return false;
+  }
+  return true;
+}
+
 Result<Scan> ReadScan(const View& caller, const View& body, const Node& loop) {
   return Reader(caller, body, loop).Read();
 }

@@ -48,6 +48,9 @@ struct Scan {
 // Does this loop work on tensor lists? Others are no recurrent layer, and nobody expects a word about them.
 bool WritesLists(const View& caller, const Node& loop);
 
+// sequence[..., last, ...] along the axis, which is removed; `one_step`: it has one element.
+bool TakesLast(const View&, const Node& slice, size_t axis, bool one_step);
+
 // Refusals say what is not as it must be: a condition on something else, an index that is no counter, a list
 // of another length.
 Result<Scan> ReadScan(const View& caller, const View& body, const Node& loop);
