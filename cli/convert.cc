@@ -152,13 +152,13 @@ void MessageEach(const Report& report) {
   for (const std::string& note : report.notes) Message(note);
 }
 
-// Reports the fusions that verification rejected, and how to reproduce.
-void MessageDisproved(const ConvertFlags& flags, const Report& report) {
+// Reports the fused ops that differ from their bodies, and how to reproduce.
+void MessageDiffering(const ConvertFlags& flags, const Report& report) {
   for (const SiteReport& site : report.sites) {
     for (const RuleReport& rule : site.rules) {
-      if (rule.outcome != RuleReport::Outcome::kDisproved) continue;
+      if (rule.outcome != RuleReport::Outcome::kDiffers) continue;
       std::string text = site.location + ": " + site.composite + " keeps its body: rule " + rule.rule +
-                         " of " + rule.plugin + ": disproved";
+                         " of " + rule.plugin + ": differs from its body";
       for (const std::string& reason : rule.reasons) text += ": " + reason;
       Message(text);
     }
@@ -168,10 +168,10 @@ void MessageDisproved(const ConvertFlags& flags, const Report& report) {
 }
 
 // Reports fusions that --verify accepted because they cannot be verified.
-void MessageUnproved(const Report& report) {
+void MessageUnverified(const Report& report) {
   for (const SiteReport& site : report.sites) {
-    if (site.fused && site.proof.starts_with("unverifiable"))
-      Message("fused but not verified: " + site.location + ": " + site.composite + ": " + site.proof);
+    if (site.fused && site.verification.starts_with("not verified"))
+      Message(site.location + ": " + site.composite + ": fused, " + site.verification);
   }
 }
 
@@ -232,15 +232,15 @@ Result<Exit> Convert(const ConvertFlags& flags) {
   if (flags.explain) Print(ToText(report));
   if (!converted) return Failed(flags, report, converted.error());
   if (!flags.explain) MessageEach(report);
-  MessageUnproved(report);
+  MessageUnverified(report);
 
   // Opened before the model is written: if the report cannot be written, no model is left either.
   FUSEBOX_ASSIGN(auto report_file, BeginReport(flags, report));
   const bool short_of_fusion = flags.require_full_fusion && MessageUnfused(report);
   if (!short_of_fusion) FUSEBOX_TRY(converted->Write(flags.output));
   if (report_file) FUSEBOX_TRY(report_file->Commit());
-  if (report.disproved) MessageDisproved(flags, report);
-  const bool refuted = report.disproved && flags.verify == "strict";
+  if (report.verification_failed) MessageDiffering(flags, report);
+  const bool refuted = report.verification_failed && flags.verify == "strict";
   return short_of_fusion || refuted ? Exit::kNo : Exit::kDone;
 }
 

@@ -35,10 +35,10 @@ struct VerifyFlags {
 std::string_view NameOf(Verdict::Outcome outcome) {
   switch (outcome) {
     case Verdict::Outcome::kAgrees: return "agrees";
-    case Verdict::Outcome::kDisagrees: return "disagrees";
-    case Verdict::Outcome::kUnverifiable: return "unverifiable";
+    case Verdict::Outcome::kDiffers: return "differs";
+    case Verdict::Outcome::kNotVerified: return "not verified";
   }
-  return "unverifiable";
+  return "not verified";
 }
 
 void PrintText(const std::vector<verify::Row>& rows) {
@@ -80,13 +80,13 @@ Result<Exit> Verify(const VerifyFlags& flags) {
   FUSEBOX_TRY(AttachFused(*module).At(flags.model));
   FUSEBOX_ASSIGN(
       const auto rows,
-      verify::ProveModel(*module, std::move(registry), {.all = true, .seed = flags.seed}).At(flags.model));
+      verify::VerifyModel(*module, std::move(registry), {.all = true, .seed = flags.seed}).At(flags.model));
   flags.json ? PrintJson(flags, rows) : PrintText(rows);
   const auto any = [&](Verdict::Outcome outcome) {
     return std::ranges::any_of(rows, [&](const verify::Row& row) { return row.verdict.outcome == outcome; });
   };
-  const bool proved = rows.empty() || any(Verdict::Outcome::kAgrees);
-  return any(Verdict::Outcome::kDisagrees) || !proved ? Exit::kNo : Exit::kDone;
+  const bool verified = rows.empty() || any(Verdict::Outcome::kAgrees);
+  return any(Verdict::Outcome::kDiffers) || !verified ? Exit::kNo : Exit::kDone;
 }
 
 }  // namespace

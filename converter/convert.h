@@ -66,10 +66,10 @@ struct Report {
   std::vector<Variable> variables;                                 // name, type, mutability, why (no data)
   std::vector<std::pair<std::string, int>> ops_before, ops_after;  // name, count; sorted by name
   std::vector<UnsupportedOps> unsupported;
-  std::vector<LayerError> layers;  // of a quantized model with calibration data, in execution order
-  std::vector<std::string> notes;  // one line each, in pass order
-  bool disproved = false;          // verification rejected a rule
-  std::string error;               // empty: success
+  std::vector<LayerError> layers;    // of a quantized model with calibration data, in execution order
+  std::vector<std::string> notes;    // one line each, in pass order
+  bool verification_failed = false;  // a fused op differs from its body
+  std::string error;                 // empty: success
 };
 std::string ToText(const Report&);  // the tables of --explain
 std::string ToJson(const Report&);

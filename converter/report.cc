@@ -27,12 +27,14 @@ std::string Joined(const std::vector<std::string>& parts, std::string_view other
   return parts.empty() ? std::string(otherwise) : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// What came of one rule at one site: "fused -> FILL, UNIDIRECTIONAL_SEQUENCE_LSTM; proof: ...".
+// What came of one rule at one site: "fused -> FILL, UNIDIRECTIONAL_SEQUENCE_LSTM; verified against its body:
+// ...".
 std::string Outcome(const SiteReport& site, const RuleReport& rule) {
   std::string text(Name(rule.outcome));
   if (rule.outcome == RuleReport::Outcome::kFused) {
     text += " -> " + Joined(site.emitted, "constants");
-    if (!site.proof.empty()) text += "; proof: " + site.proof;
+    if (site.verification.starts_with("not verified")) text += "; " + site.verification;
+    else if (!site.verification.empty()) text += "; verified against its body: " + site.verification;
     if (!rule.reasons.empty()) text += fmt::format("; {}", fmt::join(rule.reasons, "; "));
   } else if (!rule.reasons.empty()) {
     text += fmt::format(": {}", fmt::join(rule.reasons, "; "));
@@ -117,7 +119,7 @@ Json JsonOf(const SiteReport& site) {
                      {"outcome", Name(rule.outcome)},
                      {"reasons", rule.reasons}});
   return {{"function", site.function}, {"location", site.location}, {"composite", site.composite},
-          {"fused", site.fused},       {"why", site.why},           {"proof", site.proof},
+          {"fused", site.fused},       {"why", site.why},           {"verification", site.verification},
           {"emitted", site.emitted},   {"rules", std::move(rules)}};
 }
 
@@ -160,7 +162,7 @@ std::string ToJson(const Report& report) {
                     {"signatures", report.signatures},
                     {"refused", std::move(refused)},
                     {"sites", std::move(sites)},
-                    {"disproved", report.disproved},
+                    {"verification_failed", report.verification_failed},
                     {"variables", std::move(variables)},
                     {"unsupported", std::move(unsupported)},
                     {"layers", std::move(layers)},

@@ -31,7 +31,7 @@ Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Functio
   const Options options;
   Report report;
   Context context{*copy, registry, options, report};
-  FUSEBOX_TRY(RunProofPasses(context));
+  FUSEBOX_TRY(RunVerificationPasses(context));
   if (const std::string lists = WhyListsStay(*copy); !lists.empty()) return Unsupported(lists);
   for (const auto& function : copy->functions)
     for (const auto& node : function->nodes)
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Functio
 
 namespace {
 
-verify::Options ProofOptions(const Options& options) {
+verify::Options VerifyOptions(const Options& options) {
   verify::Options out;
   out.all = options.verify == Verification::kStrict;
   out.seed = options.verify_seed;
@@ -89,47 +89,47 @@ std::optional<std::vector<Type>> TypesAtSite(Context& context, const Candidate& 
 }
 
 // Verifies with every unknown dimension of the operands set to `size`.
-Result<verify::Verdict> ProveAt(Context& context, const Candidate& candidate, std::vector<Type> inputs,
-                                int64_t size) {
-  verify::Options options = ProofOptions(context.options);
+Result<verify::Verdict> VerifyAt(Context& context, const Candidate& candidate, std::vector<Type> inputs,
+                                 int64_t size) {
+  verify::Options options = VerifyOptions(context.options);
   options.unknown_dim = size;
   if (HasUnknown(inputs)) inputs = TypesAtSite(context, candidate, size).value_or(inputs);
   for (Type& type : inputs) {
     Settle(type, size);
     options.shapes.push_back(type.shape);
   }
-  verify::Verdict unverifiable;
+  verify::Verdict not_run;
   auto runnable = RunnableCopy(candidate.module, candidate.body, inputs, context.registry);
   if (!runnable) {
-    unverifiable.why = runnable.error().message;
-    return unverifiable;
+    not_run.why = runnable.error().message;
+    return not_run;
   }
-  return verify::Prove(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement,
-                       candidate.constants, candidate.used_results, candidate.tolerance,
-                       context.options.registry, options);
+  return verify::VerifyFused(**runnable, *(*runnable)->functions[0], candidate.scratch, candidate.replacement,
+                             candidate.constants, candidate.used_results, candidate.tolerance,
+                             context.options.registry, options);
 }
 
-// Verifies one fused site, with odd sizes for unknown dimensions. Unverifiable sites are accepted with a
-// note; only disproved ones are rejected.
-Result<Approval> Prove(Context& context, const Candidate& candidate) {
+// Verifies one fused site, with odd sizes for unknown dimensions. Sites that cannot be verified are accepted
+// with the reason; only ones that differ are rejected.
+Result<Approval> VerifyFused(Context& context, const Candidate& candidate) {
   if (IsPlaceholder(candidate.module, candidate.body))
-    return Approval{true, "unverifiable: the body is a placeholder", ""};
+    return Approval{true, "not verified: the body is a placeholder", ""};
   std::vector<Type> inputs;
   for (ValueId v : candidate.replacement.inputs) inputs.push_back(candidate.replacement.value(v).type);
   std::vector<int64_t> sizes = {3};
   if (HasUnknown(inputs) && context.options.verify == Verification::kStrict) sizes = {3, 1, 7};
   verify::Verdict all;
   for (int64_t size : sizes) {
-    FUSEBOX_ASSIGN(verify::Verdict verdict, ProveAt(context, candidate, inputs, size));
+    FUSEBOX_ASSIGN(verify::Verdict verdict, VerifyAt(context, candidate, inputs, size));
     all.cases.insert(all.cases.end(), verdict.cases.begin(), verdict.cases.end());
     all.outcome = verdict.outcome;
     all.truth = verdict.truth;
     all.why = verdict.why;
     if (verdict.outcome != verify::Verdict::Outcome::kAgrees) break;
   }
-  const bool disproved = all.outcome == verify::Verdict::Outcome::kDisagrees;
-  context.report.disproved |= disproved;
-  return Approval{!disproved, all.Summary(), disproved ? all.why : ""};
+  const bool differs = all.outcome == verify::Verdict::Outcome::kDiffers;
+  context.report.verification_failed |= differs;
+  return Approval{!differs, all.Summary(), differs ? all.why : ""};
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ Status FuseComposites(Context& context) {
   options.fusable_to_custom = true;
   options.kernels_elsewhere = true;
   if (context.options.verify != Verification::kOff) {
-    options.approve = [&](const Candidate& candidate) { return Prove(context, candidate); };
+    options.approve = [&](const Candidate& candidate) { return VerifyFused(context, candidate); };
   }
   FUSEBOX_ASSIGN(context.report.sites, Fuse(context.module, context.registry, options));
   RemoveUnreachable(context.module);

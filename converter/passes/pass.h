@@ -30,7 +30,7 @@ struct Context {
 #undef FUSEBOX_PASS
 
 struct Pass {
-  enum RunBy { kConversion, kAlsoProofs };
+  enum RunBy { kConversion, kAlsoVerification };
   std::string_view name, what;
   Status (*run)(Context&);
   RunBy run_by;
@@ -40,7 +40,7 @@ const std::vector<Pass>& Passes();
 // Runs all passes; verifies the graph after each and names the pass in errors.
 Status RunPasses(Context&);
 // Runs the passes that make a body runnable.
-Status RunProofPasses(Context&);
+Status RunVerificationPasses(Context&);
 
 // Runs `step` for each signature. A failing signature is dropped and reported if others remain and none was
 // requested by name; otherwise its error is returned.

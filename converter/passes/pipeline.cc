@@ -29,9 +29,10 @@ Status RunPasses(Context& context) {
   return {};
 }
 
-Status RunProofPasses(Context& context) {
+Status RunVerificationPasses(Context& context) {
   for (const Pass& pass : Passes())
-    if (pass.run_by == Pass::kAlsoProofs) FUSEBOX_TRY(pass.run(context).At("pass " + std::string(pass.name)));
+    if (pass.run_by == Pass::kAlsoVerification)
+      FUSEBOX_TRY(pass.run(context).At("pass " + std::string(pass.name)));
   return {};
 }
 

@@ -168,8 +168,8 @@ class Fuser {
 
   static std::string WhyNot(const RuleReport& last) {
     if (last.reasons.empty()) return std::string(Name(RuleReport::Outcome::kNotApplicable));
-    const bool disproved = last.outcome == RuleReport::Outcome::kDisproved;
-    return (disproved ? "disproved: " : "") + last.reasons.front();
+    const bool differs = last.outcome == RuleReport::Outcome::kDiffers;
+    return (differs ? "differs from its body: " : "") + last.reasons.front();
   }
 
   // The results of a placeholder have the shapes of its constants, which do not apply to the replacement.
@@ -244,9 +244,9 @@ class Fuser {
                                   UsedResults(caller, node),
                                   tolerance};
         FUSEBOX_ASSIGN(const Approval approval, options_.approve(candidate));
-        report.proof = approval.proof;
+        report.verification = approval.verification;
         if (!approval.approved) {
-          said.outcome = RuleReport::Outcome::kDisproved;
+          said.outcome = RuleReport::Outcome::kDiffers;
           said.reasons.push_back(approval.why);
           return std::nullopt;
         }
@@ -276,7 +276,7 @@ std::string_view Name(RuleReport::Outcome outcome) {
     case RuleReport::Outcome::kFused: return "fused";
     case RuleReport::Outcome::kNotApplicable: return "not applicable";
     case RuleReport::Outcome::kError: return "error";
-    case RuleReport::Outcome::kDisproved: return "disproved";
+    case RuleReport::Outcome::kDiffers: return "differs from its body";
   }
   return "?";
 }

@@ -21,7 +21,7 @@ namespace fusebox {
 // Result of one rule for one composite.
 struct RuleReport {
   std::string rule, plugin, plugin_version;
-  enum class Outcome { kFused, kNotApplicable, kError, kDisproved } outcome = Outcome::kNotApplicable;
+  enum class Outcome { kFused, kNotApplicable, kError, kDiffers } outcome = Outcome::kNotApplicable;
   std::vector<std::string> reasons;
 };
 std::string_view Name(RuleReport::Outcome);
@@ -31,7 +31,7 @@ struct SiteReport {
   bool fused = false;
   std::vector<RuleReport> rules;  // skipped rules (by manifest or plugin state), then the tried ones in order
   std::string why;                // one line: the outcome
-  std::string proof;              // from approve: "f64, 12 cases, worst 3.1e-7"; empty: none
+  std::string verification;       // from approve: "agrees (f64, 12 cases, worst 3.1e-7)"; empty: none
   std::vector<std::string> emitted;  // ops that replaced it, after folding
 };
 
@@ -49,7 +49,7 @@ struct Candidate {
 };
 struct Approval {
   bool approved = true;
-  std::string proof, why;
+  std::string verification, why;
 };
 
 struct FusionOptions {

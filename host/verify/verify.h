@@ -33,9 +33,9 @@ struct Case {
 };
 
 struct Verdict {
-  enum class Outcome { kAgrees, kDisagrees, kUnverifiable } outcome = Outcome::kUnverifiable;
+  enum class Outcome { kAgrees, kDiffers, kNotVerified } outcome = Outcome::kNotVerified;
   std::string truth;  // "f64" or "f32"
-  std::string why;    // unverifiable: "no kernel for X", "placeholder"; disagrees: the worst case and how to
+  std::string why;    // not verified: "no kernel for X", "placeholder"; differs: the worst case and how to
                       // reproduce it
   std::vector<Case> cases;
   std::string Summary() const;  // "agrees (f64, 6 cases, worst 2.1e-7)"
@@ -43,16 +43,16 @@ struct Verdict {
 
 // `module` holds the body and its callees, `scratch` the replacement. The body must run on the host (tensor
 // lists lowered).
-Result<Verdict> Prove(const Module& module, const Function& body, const Module& scratch,
-                      const Function& replacement, const std::vector<Tensor>& constants,
-                      const std::vector<bool>& used_results, fbx_tolerance, std::shared_ptr<Registry>,
-                      const Options& = {});
+Result<Verdict> VerifyFused(const Module& module, const Function& body, const Module& scratch,
+                            const Function& replacement, const std::vector<Tensor>& constants,
+                            const std::vector<bool>& used_results, fbx_tolerance, std::shared_ptr<Registry>,
+                            const Options& = {});
 
 // Result for one fused op of a .tflite file and its kept body.
 struct Row {
   std::string function, node, op, plugin;
   Verdict verdict;
 };
-Result<std::vector<Row>> ProveModel(const Module&, std::shared_ptr<Registry>, const Options& = {});
+Result<std::vector<Row>> VerifyModel(const Module&, std::shared_ptr<Registry>, const Options& = {});
 
 }  // namespace fusebox::verify

@@ -30,7 +30,7 @@ TEST(Bidirectional, OfTwoSizesIsTwoOpsAndSaysWhy) {
   EXPECT_THAT(written->report.sites[0].why, HasSubstr("the op is for one size"));
   for (size_t i = 1; i < 3; ++i)
     EXPECT_TRUE(written->report.sites[i].fused)
-        << written->report.sites[i].why << written->report.sites[i].proof;
+        << written->report.sites[i].why << written->report.sites[i].verification;
   const auto module = tflite::ReadFile(written->path);
   ASSERT_OK(module);
   EXPECT_EQ(OpsOf(**module)["UNIDIRECTIONAL_SEQUENCE_LSTM"], 2);
@@ -56,7 +56,7 @@ TEST(Bidirectional, OfOtherLayersIsTwoOps) {
       ASSERT_OK(module);
       EXPECT_EQ(OpsOf(**module)[op], 2);
       for (const SiteReport& site : written->report.sites)
-        EXPECT_THAT(site.proof, HasSubstr("agrees (f64")) << site.why;
+        EXPECT_THAT(site.verification, HasSubstr("agrees (f64")) << site.why;
     }
   }
 }

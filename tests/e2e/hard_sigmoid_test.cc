@@ -90,7 +90,7 @@ TEST_P(OtherLstm, IsFusedAndAgreesWithItsLoopOnEveryCall) {
       continue;
     }
     EXPECT_TRUE(site.fused) << site.why;
-    EXPECT_THAT(site.proof, HasSubstr("agrees (f64"));
+    EXPECT_THAT(site.verification, HasSubstr("agrees (f64"));
   }
   const auto module = tflite::ReadFile(fused->path);
   ASSERT_OK(module);

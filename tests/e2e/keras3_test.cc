@@ -73,7 +73,7 @@ TEST_P(UnnamedLayer, IsOneFusedOpThatAgreesWithWhatItWas) {
   EXPECT_EQ(site.composite, NameOf(rnn.layer));
   EXPECT_THAT(site.location, StartsWith("sequential/rnn"));
   EXPECT_TRUE(site.fused) << site.why;
-  EXPECT_THAT(site.proof, StartsWith("agrees (f64"));
+  EXPECT_THAT(site.verification, StartsWith("agrees (f64"));
   const auto module = tflite::ReadFile(fused->path);
   ASSERT_OK(module);
   const auto ops = OpsOf(**module);
@@ -150,7 +150,7 @@ TEST_P(CudnnLayer, ComputesWhatTheLoopWithItsWeightsDoes) {
     if (composites == converter::Composites::kFuse) {
       ASSERT_EQ(converted->report.sites.size(), 1u) << NotesOf(converted->report);
       EXPECT_TRUE(converted->report.sites[0].fused) << converted->report.sites[0].why;
-      EXPECT_THAT(converted->report.sites[0].proof, StartsWith("agrees (f64"));
+      EXPECT_THAT(converted->report.sites[0].verification, StartsWith("agrees (f64"));
     }
     const auto a = RunRnn(converted->path, rnn);
     ASSERT_OK(a);

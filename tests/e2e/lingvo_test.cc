@@ -32,10 +32,10 @@ TEST_P(LingvoSample, IsOneLstmThatAgreesWithItsBodyCallAfterCall) {
   const auto fused = Convert(*dir, With({"fusebox.rnn"}), "fused"), plain = Convert(*dir, With({}), "plain");
   ASSERT_OK(fused);
   ASSERT_OK(plain);
-  EXPECT_FALSE(fused->report.disproved);
+  EXPECT_FALSE(fused->report.verification_failed);
   ASSERT_EQ(fused->report.sites.size(), 1u);
   EXPECT_TRUE(fused->report.sites[0].fused) << fused->report.sites[0].why;
-  EXPECT_THAT(fused->report.sites[0].proof, HasSubstr("agrees"));
+  EXPECT_THAT(fused->report.sites[0].verification, HasSubstr("agrees"));
   const auto ops = OpsOf(**tflite::ReadFile(fused->path));
   EXPECT_EQ(ops.at("LSTM"), 1);
   EXPECT_FALSE(ops.contains("TRANSPOSE") || ops.contains("SLICE") || ops.contains("FULLY_CONNECTED"));
@@ -177,12 +177,12 @@ TEST(Lingvo, WhoseBodyClipsAnythingButItsCellStateIsRefused) {
   }
 }
 
-TEST(Lingvo, OfSwappedGatesIsRefusedByTheStrictProof) {
+TEST(Lingvo, OfSwappedGatesIsRefusedByTheStrictVerification) {
   const auto dir = Sample("lingvo_swapped_gates");
   ASSERT_OK(dir);
   const auto kept = Convert(*dir, With({"fusebox.rnn"}), "kept");
   ASSERT_OK(kept);
-  EXPECT_TRUE(kept->report.disproved);
+  EXPECT_TRUE(kept->report.verification_failed);
   EXPECT_FALSE(OpsOf(**tflite::ReadFile(kept->path)).contains("LSTM"));
 }
 

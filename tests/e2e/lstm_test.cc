@@ -52,10 +52,10 @@ TEST_P(LstmSample, IsOneFusedOpThatAgreesWithItsLoop) {
   options.verify = converter::Verification::kStrict;
   const auto fused = Convert(*dir, options, "fused");
   ASSERT_OK(fused);
-  EXPECT_FALSE(fused->report.disproved);
+  EXPECT_FALSE(fused->report.verification_failed);
   ASSERT_EQ(fused->report.sites.size(), 1u);
   EXPECT_TRUE(fused->report.sites[0].fused) << fused->report.sites[0].why;
-  EXPECT_THAT(fused->report.sites[0].proof, HasSubstr("agrees"));
+  EXPECT_THAT(fused->report.sites[0].verification, HasSubstr("agrees"));
 
   auto unfused_options = Unfused();
   MakeStatic(unfused_options, GetParam());
@@ -160,14 +160,14 @@ TEST(Lstm, StatesOfTheUserGoFromCallToCall) {
   EXPECT_EQ(Difference(last, *expected), "");
 }
 
-TEST(Lstm, OfSwappedGatesIsRefusedByTheStrictProof) {
+TEST(Lstm, OfSwappedGatesIsRefusedByTheStrictVerification) {
   const auto dir = Sample("lstm_swapped_gates");
   ASSERT_OK(dir);
   auto options = Fused(1);
   options.verify = converter::Verification::kStrict;
   const auto kept = Convert(*dir, options, "kept");
   ASSERT_OK(kept);
-  EXPECT_TRUE(kept->report.disproved);
+  EXPECT_TRUE(kept->report.verification_failed);
   ASSERT_EQ(kept->report.sites.size(), 1u);
   EXPECT_FALSE(kept->report.sites[0].fused);
   const auto module = tflite::ReadFile(kept->path);

@@ -70,7 +70,7 @@ void ExpectOneFusedOpThatAgreesWithItsLoop(const std::string& dir, const std::st
   ASSERT_EQ(fused->report.sites.size(), 1u) << Notes(fused->report);
   const SiteReport& site = fused->report.sites[0];
   EXPECT_TRUE(site.fused) << site.why << "\n" << Notes(fused->report);
-  EXPECT_THAT(site.proof, HasSubstr("agrees (f64"));
+  EXPECT_THAT(site.verification, HasSubstr("agrees (f64"));
   const auto module = tflite::ReadFile(fused->path);
   ASSERT_OK(module);
   EXPECT_EQ(OpsOf(**module)[op], 1);
@@ -199,7 +199,7 @@ TEST(MaskedBidirectional, IsTwoFusedOpsThatAgreeWithTheirLoops) {
     ASSERT_OK(loop);
     ASSERT_EQ(fused->report.sites.size(), 2u);
     for (const SiteReport& site : fused->report.sites)
-      EXPECT_THAT(site.proof, HasSubstr("agrees (f64")) << site.why;
+      EXPECT_THAT(site.verification, HasSubstr("agrees (f64")) << site.why;
     auto a = Open(fused->path, *Plugins()), b = Open(loop->path, *Plugins());
     ASSERT_OK(a);
     ASSERT_OK(b);

@@ -86,7 +86,7 @@ TEST_P(MaskedLayer, IsFusedAndAgreesWithItsLoopOnEveryCall) {
   ASSERT_OK(loop);
   for (const SiteReport& site : fused->report.sites) {
     EXPECT_TRUE(site.fused) << site.why;
-    EXPECT_THAT(site.proof, HasSubstr("agrees (f64"));
+    EXPECT_THAT(site.verification, HasSubstr("agrees (f64"));
   }
   const auto module = tflite::ReadFile(fused->path);
   ASSERT_OK(module);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras' recurrent layers of the project's own, in every form: fused by the rnn plugin, proven strictly, the
-// same as their loops on every call.
+// Keras' recurrent layers of the project's own, in every form: fused by the rnn plugin, verified strictly,
+// the same as their loops on every call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -175,10 +175,10 @@ TEST_P(RecurrentLayer, IsOneFusedOpThatAgreesWithItsLoop) {
   options.verify = converter::Verification::kStrict;
   const auto fused = Convert(dir, options, "fused");
   ASSERT_OK(fused);
-  EXPECT_FALSE(fused->report.disproved);
+  EXPECT_FALSE(fused->report.verification_failed);
   ASSERT_EQ(fused->report.sites.size(), 1u);
   EXPECT_TRUE(fused->report.sites[0].fused) << fused->report.sites[0].why;
-  EXPECT_THAT(fused->report.sites[0].proof, HasSubstr("agrees (f64"));
+  EXPECT_THAT(fused->report.sites[0].verification, HasSubstr("agrees (f64"));
   const auto loop = Convert(dir, OptionsFor({}), "loop");
   ASSERT_OK(loop);
 

@@ -78,11 +78,11 @@ TEST(StackedLstms, AreProvedWithTheBatchOfTheirInputsWhateverItIs) {
       options.verify = converter::Verification::kStrict;
       const auto fused = Convert(dir, options, "fused");
       ASSERT_TRUE(fused) << fused.error().message;
-      EXPECT_FALSE(fused->report.disproved);
+      EXPECT_FALSE(fused->report.verification_failed);
       ASSERT_EQ(fused->report.sites.size(), 2u);
       for (const SiteReport& site : fused->report.sites) {
         EXPECT_TRUE(site.fused) << site.why;
-        EXPECT_THAT(site.proof, HasSubstr("agrees (f64"));
+        EXPECT_THAT(site.verification, HasSubstr("agrees (f64"));
       }
     }
   }

@@ -78,7 +78,7 @@ TEST_P(UnnamedKeras2, IsOneFusedOpThatAgreesWithItsLoop) {
   ASSERT_EQ(fused->report.sites.size(), 1u) << notes;
   EXPECT_EQ(fused->report.sites[0].composite, c.composite);
   EXPECT_TRUE(fused->report.sites[0].fused) << fused->report.sites[0].why;
-  EXPECT_THAT(fused->report.sites[0].proof, HasSubstr("agrees (f64"));
+  EXPECT_THAT(fused->report.sites[0].verification, HasSubstr("agrees (f64"));
   const auto a = Call(fused->path), b = Call(loop->path);
   ASSERT_OK(a);
   ASSERT_OK(b);

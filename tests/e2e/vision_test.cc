@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composites of images and boxes whose bodies compute the same by plain ops: fused by the vision plugin,
-// proven against the bodies, and the same as files that keep them.
+// verified against the bodies, and the same as files that keep them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,10 +34,10 @@ TEST_P(VisionSample, IsOneOpThatAgreesWithItsBody) {
              plain = ConvertSample(GetParam().sample, {}, "plain");
   ASSERT_OK(fused);
   ASSERT_OK(plain);
-  EXPECT_FALSE(fused->report.disproved);
+  EXPECT_FALSE(fused->report.verification_failed);
   ASSERT_EQ(fused->report.sites.size(), 1u);
   EXPECT_TRUE(fused->report.sites[0].fused) << fused->report.sites[0].why;
-  EXPECT_THAT(fused->report.sites[0].proof, StartsWith("agrees (f64"));
+  EXPECT_THAT(fused->report.sites[0].verification, StartsWith("agrees (f64"));
   const auto module = tflite::ReadFile(fused->path);
   ASSERT_OK(module);
   EXPECT_EQ(OpsOf(**module).at(GetParam().op), 1);

@@ -118,7 +118,7 @@ TEST_P(RealSavedModel, IsFusedProvenAndHoldsItsWeightsOnce) {
   FUSEBOX_NEEDS_MODEL(dir, real.path);
   const auto fused = ConvertIt(dir, {}, "fused");
   ASSERT_OK(fused);
-  EXPECT_FALSE(fused->report.disproved);
+  EXPECT_FALSE(fused->report.verification_failed);
   const auto module = tflite::ReadFile(fused->path);
   ASSERT_OK(module);
   const auto ops = OpsOf(**module);
@@ -129,7 +129,7 @@ TEST_P(RealSavedModel, IsFusedProvenAndHoldsItsWeightsOnce) {
   if (!real.lstm) return;
   EXPECT_EQ(ops.at("UNIDIRECTIONAL_SEQUENCE_LSTM"), 1);
   ASSERT_EQ(fused->report.sites.size(), 1u);
-  EXPECT_THAT(fused->report.sites[0].proof, HasSubstr("agrees"));
+  EXPECT_THAT(fused->report.sites[0].verification, HasSubstr("agrees"));
 }
 
 TEST_P(RealSavedModel, WithoutThePluginIsALoopThatAgrees) {

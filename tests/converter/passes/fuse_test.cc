@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the proof of a fusion runs: a copy of the composite's body.
+// What the verification of a fused op runs: a copy of the composite's body.
 #include "tests/converter/passes/bench.h"
 
 namespace fusebox::converter {

@@ -173,7 +173,7 @@ TEST_F(Declared, ACustomOpWithoutAKernelHasTheTypesOfTheComposite) {
   EXPECT_EQ(main.nodes[0]->version, 3);
 }
 
-TEST_F(Declared, TellsTheProofItsTolerance) {
+TEST_F(Declared, TellsTheVerificationItsTolerance) {
   Module module = OneSite("acme.sum");
   FusionOptions options;
   options.approve = [](const Candidate& candidate) -> Result<Approval> {

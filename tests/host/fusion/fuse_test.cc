@@ -193,9 +193,9 @@ TEST(Fuse, ADisprovedReplacementIsNotApplied) {
     return Approval{false, "off by 1", "off by 1"};
   };
   const auto sites = FuseAll(module, *Rules(), options);
-  EXPECT_EQ(sites[0].rules[0].outcome, Outcome::kDisproved);
+  EXPECT_EQ(sites[0].rules[0].outcome, Outcome::kDiffers);
   EXPECT_THAT(sites[0].rules[0].reasons, ElementsAre("off by 1"));
-  EXPECT_EQ(sites[0].why, "disproved: off by 1");
+  EXPECT_EQ(sites[0].why, "differs from its body: off by 1");
   EXPECT_EQ(ToText(module), before);
 }
 

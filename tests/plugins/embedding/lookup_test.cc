@@ -86,7 +86,7 @@ TEST(EmbeddingLookup, BecomesOneOpThatGivesWhatTheBodyGives) {
       const std::string dir = WriteModel({.implements = name, .table = table});
       const auto fused = Convert(dir, With(Embedding(), converter::Composites::kFuse), "fused");
       ASSERT_TRUE(fused) << fused.error().message;
-      EXPECT_FALSE(fused->report.disproved);
+      EXPECT_FALSE(fused->report.verification_failed);
       ASSERT_EQ(fused->report.sites.size(), 1u);
       EXPECT_TRUE(fused->report.sites[0].fused) << fused->report.sites[0].why;
       const auto loose = Convert(dir, With(Embedding(), converter::Composites::kInline), "loose");

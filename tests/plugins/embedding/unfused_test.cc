@@ -130,7 +130,7 @@ TEST_P(UnfusedLookup, ProvesTheOpAndRunsWithoutIt) {
   ASSERT_TRUE(fused) << fused.error().message;
   ASSERT_EQ(fused->report.sites.size(), 1u);
   EXPECT_TRUE(fused->report.sites[0].fused) << fused->report.sites[0].why;
-  EXPECT_THAT(fused->report.sites[0].proof, HasSubstr("agrees (f64"));
+  EXPECT_THAT(fused->report.sites[0].verification, HasSubstr("agrees (f64"));
   const auto loose = Convert(dir, With(with, converter::Composites::kInline), "inline");
   const auto denied = Convert(dir, With(without, converter::Composites::kFuse), "denied");
   std::vector<std::unique_ptr<Session>> sessions;

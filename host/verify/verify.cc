@@ -220,10 +220,10 @@ class Rounding {
   uint64_t seed_;
 };
 
-class Proof {
+class Comparison {
  public:
-  Proof(const std::vector<Tensor>& constants, const std::vector<bool>& used, Bound bound,
-        const MakeBody& make, const Options& options)
+  Comparison(const std::vector<Tensor>& constants, const std::vector<bool>& used, Bound bound,
+             const MakeBody& make, const Options& options)
       : constants_(constants),
         used_(used),
         bound_(bound),
@@ -232,15 +232,15 @@ class Proof {
 
   Result<Verdict> Run(Result<Runnable> body, Result<Runnable> truth, Result<Runnable> fused) {
     Verdict verdict;
-    if (!body) return Unverifiable(body.error().message);
-    if (!fused) return Unverifiable("the fused op does not run: " + fused.error().message);
+    if (!body) return NotVerified(body.error().message);
+    if (!fused) return NotVerified("the fused op does not run: " + fused.error().message);
     verdict.truth = truth ? "f64" : "f32";
     const Function& f = *fused->module->functions[0];
     for (size_t r = 0; r < f.outputs.size(); ++r) {
       const Type& type = f.value(f.outputs[r]).type;
       if (IsUsed(r) && !IsComparable(type.dtype))
-        return Unverifiable("result " + std::to_string(r) + " is " + ToString(type) +
-                            ", which cannot be compared");
+        return NotVerified("result " + std::to_string(r) + " is " + ToString(type) +
+                           ", which cannot be compared");
     }
     repeats_ = !IsStateful(*body->module);
     for (ValueClass c : ValueClasses(options_.all)) {
@@ -250,7 +250,7 @@ class Proof {
         const bool bound_in = i < constants_.size() && constants_[i].data;
         const bool told = i < options_.shapes.size() && options_.shapes[i].ranked();
         if (!bound_in && !told && !type.shape.ranked())
-          return Unverifiable("the rank of operand " + std::to_string(i) + " is unknown");
+          return NotVerified("the rank of operand " + std::to_string(i) + " is unknown");
         const Type sized{type.dtype, Sized(told ? options_.shapes[i] : type.shape, options_.unknown_dim)};
         inputs.push_back(bound_in ? constants_[i] : MakeOperand(sized, c, options_.seed, i));
       }
@@ -263,7 +263,7 @@ class Proof {
   }
 
  private:
-  static Verdict Unverifiable(std::string why) {
+  static Verdict NotVerified(std::string why) {
     Verdict out;
     out.why = std::move(why);
     return out;
@@ -328,7 +328,7 @@ class Proof {
     for (const Case& c : verdict.cases)
       if (!c.passed && (!worst || c.worst > worst->worst)) worst = &c;
     if (!worst) return;
-    verdict.outcome = kDisagrees;
+    verdict.outcome = kDiffers;
     verdict.why = worst->name + " values: " + worst->where + " (atol " + Short(bound_.atol) + ", rtol " +
                   Short(bound_.rtol) + ", seed " + std::to_string(options_.seed) + ")";
   }
@@ -345,18 +345,18 @@ class Proof {
 }  // namespace
 
 std::string Verdict::Summary() const {
-  if (outcome == Outcome::kUnverifiable) return "unverifiable: " + why;
+  if (outcome == Outcome::kNotVerified) return "not verified: " + why;
   double worst = 0;
   for (const Case& c : cases) worst = std::max(worst, c.worst);
   const std::string how =
       "(" + truth + ", " + std::to_string(cases.size()) + " cases, worst " + Short(worst) + ")";
-  return outcome == Outcome::kAgrees ? "agrees " + how : "disagrees " + how + ": " + why;
+  return outcome == Outcome::kAgrees ? "agrees " + how : "differs " + how + ": " + why;
 }
 
-Result<Verdict> Prove(const Module& module, const Function& body, const Module& scratch,
-                      const Function& replacement, const std::vector<Tensor>& constants,
-                      const std::vector<bool>& used_results, fbx_tolerance tolerance,
-                      std::shared_ptr<Registry> registry, const Options& options) {
+Result<Verdict> VerifyFused(const Module& module, const Function& body, const Module& scratch,
+                            const Function& replacement, const std::vector<Tensor>& constants,
+                            const std::vector<bool>& used_results, fbx_tolerance tolerance,
+                            std::shared_ptr<Registry> registry, const Options& options) {
   const bool declared = tolerance.atol > 0 || tolerance.rtol > 0;
   const Bound bound{declared ? tolerance.atol : options.atol, declared ? tolerance.rtol : options.rtol};
   std::vector<bool> absent;
@@ -378,7 +378,7 @@ Result<Verdict> Prove(const Module& module, const Function& body, const Module& 
     if (exact) RetypeToF64(*copy);
     return Runnable::Make(std::move(copy), registry);
   };
-  return Proof(present, used_results, bound, make, of_present)
+  return Comparison(present, used_results, bound, make, of_present)
       .Run(make(present, false), make(present, true),
            Runnable::Make(CopyOf(scratch, replacement, constants, absent), registry));
 }

@@ -47,7 +47,8 @@ struct Pair {
   Verdict Ask(bool all = true) {
     Options options;
     options.all = all;
-    auto verdict = Prove(module, body, scratch, replacement, constants, used, tolerance, Broken(), options);
+    auto verdict =
+        VerifyFused(module, body, scratch, replacement, constants, used, tolerance, Broken(), options);
     EXPECT_TRUE(verdict) << verdict.error().message;
     return verdict ? *std::move(verdict) : Verdict();
   }
@@ -69,7 +70,7 @@ void BuildNorm(Pair& pair, const std::string& fault, std::vector<int64_t> dims =
   pair.Replace("b.norm", {y}, fault, fault == "shape" ? F32({dims[0]}) : F32(dims));
 }
 
-TEST(Prove, AgreesWithARightKernelAgainstF64) {
+TEST(VerifyFused, AgreesWithARightKernelAgainstF64) {
   Pair pair;
   BuildNorm(pair, "none");
   const Verdict verdict = pair.Ask();
@@ -86,14 +87,14 @@ TEST_P(Mutation, IsCaught) {
   Pair pair;
   BuildNorm(pair, GetParam());
   const Verdict verdict = pair.Ask();
-  EXPECT_EQ(verdict.outcome, Outcome::kDisagrees) << verdict.Summary();
+  EXPECT_EQ(verdict.outcome, Outcome::kDiffers) << verdict.Summary();
   EXPECT_THAT(verdict.why, HasSubstr("seed 1"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Mutation, ::testing::Values("epsilon", "tail", "axis", "leak", "shape", "fail"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(Prove, TellsThePlaceOfTheWorstError) {
+TEST(VerifyFused, TellsThePlaceOfTheWorstError) {
   Pair tail, leak, shape, fail;
   BuildNorm(tail, "tail");
   EXPECT_THAT(tail.Ask().why, HasSubstr("result 0 [2,3]: "));
@@ -105,7 +106,7 @@ TEST(Prove, TellsThePlaceOfTheWorstError) {
   EXPECT_THAT(fail.Ask().why, HasSubstr("the fused op fails: "));
 }
 
-TEST(Prove, CatchesTransposedWeightsThatAreConstant) {
+TEST(VerifyFused, CatchesTransposedWeightsThatAreConstant) {
   for (const std::string fault : {"none", "transposed"}) {
     Pair pair;
     const auto [x, y] = pair.Input(F32({2, 3}));
@@ -113,12 +114,12 @@ TEST(Prove, CatchesTransposedWeightsThatAreConstant) {
     pair.constants[1] = {F32({3, 3}), Buffer::Of<float>(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9})};
     pair.body.outputs = pair.body.AddNode(Op::kBatchMatmul, {x, w}, {F32({2, 3})}).results;
     pair.Replace("b.product", {y, v}, fault, F32({2, 3}));
-    EXPECT_EQ(pair.Ask().outcome, fault == "none" ? Outcome::kAgrees : Outcome::kDisagrees) << fault;
+    EXPECT_EQ(pair.Ask().outcome, fault == "none" ? Outcome::kAgrees : Outcome::kDiffers) << fault;
   }
 }
 
 // Roundings of values of 1e30 are not 1e22 to people who read the summary.
-TEST(Prove, TellsErrorsInUnitsOfTheResult) {
+TEST(VerifyFused, TellsErrorsInUnitsOfTheResult) {
   Pair pair;
   const auto [x, y] = pair.Input(F32({2, 3}));
   const auto [w, v] = pair.Input(F32({3, 3}));
@@ -134,7 +135,7 @@ TEST(Prove, TellsErrorsInUnitsOfTheResult) {
 }
 
 // An infinity of the truth is no licence: it must be met.
-TEST(Prove, AsksForInfinitiesWhereTheBodyHasThem) {
+TEST(VerifyFused, AsksForInfinitiesWhereTheBodyHasThem) {
   for (const std::string fault : {"none", "clamp"}) {
     Pair pair;
     const auto [x, y] = pair.Input(F32({4}));
@@ -142,13 +143,13 @@ TEST(Prove, AsksForInfinitiesWhereTheBodyHasThem) {
     pair.body.outputs = pair.body.AddNode(Op::kDiv, {one, x}, {F32({4})}).results;
     pair.Replace("b.inverse", {y}, fault, F32({4}));
     const Verdict verdict = pair.Ask(false);  // normal and zero
-    EXPECT_EQ(verdict.outcome, fault == "none" ? Outcome::kAgrees : Outcome::kDisagrees) << verdict.Summary();
+    EXPECT_EQ(verdict.outcome, fault == "none" ? Outcome::kAgrees : Outcome::kDiffers) << verdict.Summary();
   }
 }
 
 // The sine of a million hangs on the last bits of its products, three in f32. What is off by no more than
 // four roundings, of which the sine is one, is right, though far from the truth; what is off by more is not.
-TEST(Prove, AllowsForRoundingAndNoMore) {
+TEST(VerifyFused, AllowsForRoundingAndNoMore) {
   for (const int off : {0, 3, -3, 16, 64}) {
     Pair pair;
     const auto [x, y] = pair.Input(F32({20}));
@@ -162,42 +163,42 @@ TEST(Prove, AllowsForRoundingAndNoMore) {
     node.name = "b.wave";
     pair.replacement.outputs = node.results;
     const Verdict verdict = pair.Ask();
-    EXPECT_EQ(verdict.outcome, std::abs(off) <= 3 ? Outcome::kAgrees : Outcome::kDisagrees)
+    EXPECT_EQ(verdict.outcome, std::abs(off) <= 3 ? Outcome::kAgrees : Outcome::kDiffers)
         << off << ": " << verdict.Summary();
   }
 }
 
-TEST(Prove, GivesOperandsTheShapesThatTheCallerKnows) {
+TEST(VerifyFused, GivesOperandsTheShapesThatTheCallerKnows) {
   Pair pair;
   BuildNorm(pair, "none", {-1, 4});
   Options options;
   options.shapes = {Shape{5, 4}};
-  const auto verdict = Prove(pair.module, pair.body, pair.scratch, pair.replacement, pair.constants,
-                             pair.used, pair.tolerance, Broken(), options);
+  const auto verdict = VerifyFused(pair.module, pair.body, pair.scratch, pair.replacement, pair.constants,
+                                   pair.used, pair.tolerance, Broken(), options);
   ASSERT_TRUE(verdict) << verdict.error().message;
   EXPECT_EQ(verdict->outcome, Outcome::kAgrees) << verdict->Summary();
   options.shapes = {Shape{5, 3}};  // which the body does not take
-  const auto other = Prove(pair.module, pair.body, pair.scratch, pair.replacement, pair.constants, pair.used,
-                           pair.tolerance, Broken(), options);
+  const auto other = VerifyFused(pair.module, pair.body, pair.scratch, pair.replacement, pair.constants,
+                                 pair.used, pair.tolerance, Broken(), options);
   ASSERT_TRUE(other) << other.error().message;
   EXPECT_NE(other->outcome, Outcome::kAgrees) << other->Summary();
 }
 
-TEST(Prove, LooksOnlyAtResultsThatSomebodyReads) {
+TEST(VerifyFused, LooksOnlyAtResultsThatSomebodyReads) {
   Pair pair;
   BuildNorm(pair, "tail");
   pair.used = {false};
   EXPECT_EQ(pair.Ask().outcome, Outcome::kAgrees);
 }
 
-TEST(Prove, TakesTheToleranceThatTheRuleDeclares) {
+TEST(VerifyFused, TakesTheToleranceThatTheRuleDeclares) {
   Pair pair;
   BuildNorm(pair, "tail");
   pair.tolerance.atol = 0.1;
   EXPECT_EQ(pair.Ask().outcome, Outcome::kAgrees);
 }
 
-TEST(Prove, GivesOpenDimensionsASize) {
+TEST(VerifyFused, GivesOpenDimensionsASize) {
   Pair pair;
   BuildNorm(pair, "none", {-1, 4});
   const Verdict verdict = pair.Ask();
@@ -205,7 +206,7 @@ TEST(Prove, GivesOpenDimensionsASize) {
   EXPECT_EQ(verdict.cases[0].name, "normal, unknown sizes 3");
 }
 
-TEST(Prove, HasAbsentOperands) {
+TEST(VerifyFused, HasAbsentOperands) {
   Pair pair;
   const auto [x, y] = pair.Input(F32({2}));
   pair.Input(Type{});
@@ -216,12 +217,12 @@ TEST(Prove, HasAbsentOperands) {
   EXPECT_EQ(verdict.outcome, Outcome::kAgrees) << verdict.Summary();
 }
 
-TEST(Prove, SaysWhyItCannot) {
+TEST(VerifyFused, SaysWhyItCannot) {
   Pair no_kernel, unranked, text;
   BuildNorm(no_kernel, "none");
   no_kernel.body.nodes[0]->op = Op::kCustom;
   no_kernel.body.nodes[0]->name = "nobody.knows";
-  EXPECT_THAT(no_kernel.Ask().Summary(), HasSubstr("unverifiable: "));
+  EXPECT_THAT(no_kernel.Ask().Summary(), HasSubstr("not verified: "));
   EXPECT_THAT(no_kernel.Ask().why, HasSubstr("nobody.knows"));
 
   const auto [x, y] = unranked.Input({DType::kF32, Shape()});
@@ -233,11 +234,11 @@ TEST(Prove, SaysWhyItCannot) {
   text.body.outputs = {s};
   text.replacement.outputs = {t};
   const Verdict verdict = text.Ask();
-  EXPECT_EQ(verdict.outcome, Outcome::kUnverifiable) << "strings are not compared, so nothing is proved";
+  EXPECT_EQ(verdict.outcome, Outcome::kNotVerified) << "strings are not compared, so nothing is verified";
   EXPECT_THAT(verdict.why, HasSubstr("string"));
 }
 
-TEST(ProveModel, HasARowForEveryFusedOp) {
+TEST(VerifyModel, HasARowForEveryFusedOp) {
   Pair pair;
   BuildNorm(pair, "none");
   Module module;
@@ -256,18 +257,18 @@ TEST(ProveModel, HasARowForEveryFusedOp) {
   add("tail", "body");
   add("none", "");
   module.functions.push_back(Clone(pair.body, "body"));
-  const auto rows = ProveModel(module, Broken());
+  const auto rows = VerifyModel(module, Broken());
   ASSERT_TRUE(rows) << rows.error().message;
   ASSERT_EQ(rows->size(), 3u);
   EXPECT_EQ((*rows)[0].verdict.outcome, Outcome::kAgrees) << (*rows)[0].verdict.Summary();
-  EXPECT_EQ((*rows)[1].verdict.outcome, Outcome::kDisagrees);
-  EXPECT_EQ((*rows)[2].verdict.outcome, Outcome::kUnverifiable);
+  EXPECT_EQ((*rows)[1].verdict.outcome, Outcome::kDiffers);
+  EXPECT_EQ((*rows)[2].verdict.outcome, Outcome::kNotVerified);
   EXPECT_EQ((*rows)[2].verdict.why, "the file has no kept body");
   EXPECT_EQ((*rows)[0].op, "b.norm");
   EXPECT_EQ((*rows)[0].plugin, "b.broken");
 }
 
-TEST(ProveModel, KeepsAbsentOperandsAbsent) {
+TEST(VerifyModel, KeepsAbsentOperandsAbsent) {
   Module module;
   Function& main = module.Add("main");
   const ValueId x = main.AddInput(F32({2}));
@@ -281,7 +282,7 @@ TEST(ProveModel, KeepsAbsentOperandsAbsent) {
   body.AddInput(Type{});
   const ValueId b = body.AddInput(F32({2}));
   body.outputs = body.AddNode(Op::kAdd, {a, b}, {F32({2})}).results;
-  const auto rows = ProveModel(module, Broken());
+  const auto rows = VerifyModel(module, Broken());
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ((*rows)[0].verdict.outcome, Outcome::kAgrees) << (*rows)[0].verdict.Summary();
 }

@@ -26,8 +26,8 @@ void Isolate(const Function& f, const Node& node, Module& scratch, std::vector<T
 
 }  // namespace
 
-Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Registry> registry,
-                                    const Options& options) {
+Result<std::vector<Row>> VerifyModel(const Module& module, std::shared_ptr<Registry> registry,
+                                     const Options& options) {
   std::vector<Row> rows;
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {
@@ -52,8 +52,8 @@ Result<std::vector<Row>> ProveModel(const Module& module, std::shared_ptr<Regist
       std::vector<Tensor> constants;
       Isolate(*f, *node, scratch, constants);
       const std::vector<bool> used(node->results.size(), true);
-      FUSEBOX_ASSIGN(row.verdict, Prove(module, *body, scratch, *scratch.functions[0], constants, used,
-                                        fbx_tolerance{}, registry, options));
+      FUSEBOX_ASSIGN(row.verdict, VerifyFused(module, *body, scratch, *scratch.functions[0], constants, used,
+                                              fbx_tolerance{}, registry, options));
       rows.push_back(std::move(row));
     }
   }
