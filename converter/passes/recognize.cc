@@ -21,7 +21,7 @@ Status RecognizeComposites(Context& context) {
   if (fuses && HasLoops(context.module)) {
     // Weights that loops carry unchanged become constants of their bodies, where slices of them fold.
     FUSEBOX_TRY(SimplifyLoops(context));
-    FUSEBOX_TRY(FoldAndTranslate(context));
+    FUSEBOX_TRY(FoldToFixpoint(context));
   }
   return recognize::Run(context.module, context.registry, {.fuses = fuses}, context.report.notes);
 }
