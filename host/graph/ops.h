@@ -101,7 +101,6 @@ struct OpInfo {
   Sums sums = Sums::kOne;
   int (*version)(const versions::Operands&) = nullptr;  // the lowest op version for a node; null: 1
   int strings_version = 1;                              // the lowest op version with strings
-  std::string_view runtimes = {};  // first TFLite release of version 1, 2, ...: "1.13.1 1.14.0"
 };
 
 const OpInfo& Info(Op);

@@ -177,10 +177,4 @@ int LowestVersion(const Function& function, const Node& node) {
   return strings ? std::max(info.strings_version, lowest) : lowest;
 }
 
-std::string_view MinRuntime(Op op, int version) {
-  std::string_view rest = Info(op).runtimes;
-  for (; version > 1 && rest.contains(' '); --version) rest.remove_prefix(rest.find(' ') + 1);
-  return version == 1 ? rest.substr(0, rest.find(' ')) : std::string_view();
-}
-
 }  // namespace fusebox

@@ -2,17 +2,12 @@
 // Op versions: a .tflite file stores for each op the lowest version that supports the node.
 #pragma once
 
-#include <string_view>
-
 #include "host/graph/graph.h"
 
 namespace fusebox {
 
 // Depends on operand types, ranks and options. 1 for ops without rule, composites and custom ops.
 int LowestVersion(const Function&, const Node&);
-
-// The first TensorFlow Lite release with this version of the op ("2.3.0"); empty: unknown.
-std::string_view MinRuntime(Op op, int version);
 
 // Rules of ops.def.
 namespace versions {

@@ -122,7 +122,6 @@ TEST(Versions, AreTheLowestThatCanSayIt) {
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kTile, {words, b}, {kRow})), 2);
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kFill, {b, words}, {kRow})), 2);
   EXPECT_EQ(LowestVersion(f, f.AddNode(Op::kReshape, {words, b}, {kRow})), 1);
-  EXPECT_EQ(MinRuntime(Op::kUnidirectionalSequenceLstm, 3), "2.3.0");
 }
 
 TEST(Types, CountBytesWithoutOverflowing) {
