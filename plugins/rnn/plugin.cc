@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusebox/plugin.hpp>
 
-#include "plugins/rnn/basic_lstm_kernel.h"
-#include "plugins/rnn/bidirectional_kernel.h"
-#include "plugins/rnn/bidirectional_rnn_kernel.h"
-#include "plugins/rnn/gru_kernel.h"
-#include "plugins/rnn/keras_bidirectional_rule.h"
-#include "plugins/rnn/keras_gru_rule.h"
-#include "plugins/rnn/keras_lstm_rule.h"
-#include "plugins/rnn/keras_simple_rnn_rule.h"
-#include "plugins/rnn/lingvo_lstm_rule.h"
-#include "plugins/rnn/lstm_kernel.h"
-#include "plugins/rnn/rnn_kernel.h"
-#include "plugins/rnn/svdf_kernel.h"
+#include "plugins/rnn/gru/kernel.h"
+#include "plugins/rnn/lstm/basic_kernel.h"
+#include "plugins/rnn/lstm/bidirectional_kernel.h"
+#include "plugins/rnn/lstm/kernel.h"
+#include "plugins/rnn/rnn/bidirectional_kernel.h"
+#include "plugins/rnn/rnn/kernel.h"
+#include "plugins/rnn/rules/keras_bidirectional.h"
+#include "plugins/rnn/rules/keras_gru.h"
+#include "plugins/rnn/rules/keras_lstm.h"
+#include "plugins/rnn/rules/keras_simple_rnn.h"
+#include "plugins/rnn/rules/lingvo_lstm.h"
+#include "plugins/rnn/svdf/kernel.h"
 
 FUSEBOX_PLUGIN("fusebox.rnn", "1.0.0", fusebox::rnn::KerasLstmRule, fusebox::rnn::KerasGruRule,
                fusebox::rnn::KerasSimpleRnnRule, fusebox::rnn::KerasBidirectionalRule,

@@ -15,7 +15,7 @@ EXCEPT = {
     'host/run/': 'the closed list of ops that the host itself runs',
     'host/graph/calls.cc': 'the same list: how each passes its operands to functions',
     'converter/recognize/': 'recognizers: one case for each form in which a cell may be written',
-    'plugins/rnn/body_clips.cc': 'a recognizer, too',
+    'plugins/rnn/rules/body_clips.cc': 'a recognizer, too',
 }
 
 

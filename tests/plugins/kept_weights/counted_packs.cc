@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "plugins/rnn/lstm_simd.h"
+#include "plugins/rnn/simd/lstm.h"
 
 namespace fusebox::kept_weights {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plugins/rnn/panels.h"
+#include "plugins/rnn/simd/panels.h"
 #include "tests/plugins/rnn/fake_host.h"
 #include "tests/plugins/rnn/kernel_case.h"
 #include "tests/plugins/rnn/lstm_case.h"

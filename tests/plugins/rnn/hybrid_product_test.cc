@@ -6,7 +6,7 @@
 #include <iterator>
 #include <vector>
 
-#include "plugins/rnn/hybrid_product.h"
+#include "plugins/rnn/cell/hybrid_product.h"
 
 namespace fusebox::rnn {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "plugins/rnn/lstm_simd.h"
+#include "plugins/rnn/simd/lstm.h"
 #include "tests/plugins/rnn/lstm_case.h"
 
 namespace fusebox::testing {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "plugins/rnn/basic_lstm_kernel.h"
-#include "plugins/rnn/lstm_kernel.h"
+#include "plugins/rnn/lstm/basic_kernel.h"
+#include "plugins/rnn/lstm/kernel.h"
 #include "tests/plugins/rnn/lstm_case.h"
 
 namespace fusebox::testing {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "plugins/rnn/lstm_simd.h"
+#include "plugins/rnn/simd/lstm.h"
 #include "tests/plugins/rnn/kernel_case.h"
 #include "tests/plugins/rnn/lstm_case.h"
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/rules/body_clips.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fusebox::rnn {
+namespace {
+
+constexpr const char* kCode = "CLIP";
+
+// A minimum or maximum with a constant: value -> clipped.
+struct Bound {
+  bool upper = false;
+  double at = 0;
+  fbx_value value = FBX_NO_VALUE, clipped = FBX_NO_VALUE;
+};
+
+// A node as the maker of a value.
+struct Made {
+  std::string_view op;
+  std::vector<fbx_value> from;
+};
+
+bool IsScalar(const fbx_tensor* t) {
+  const Tensor tensor(t);
+  return tensor.is_const() && tensor.has_value() && tensor.dtype() == FBX_F32 && tensor.is_static() &&
+         tensor.count() == 1;
+}
+
+class Body {
+ public:
+  explicit Body(const fbx_graph* graph) : graph_(graph) {
+    for (uint32_t i = 0; i < graph->node_count; ++i) {
+      const fbx_value* ids = nullptr;
+      const fbx_node* const node = graph->node(graph, i, &ids);
+      const std::string_view op = view(node->op);
+      if (node->operand_count == 2 && (op == "MINIMUM" || op == "MAXIMUM")) AddBound(*node, ids);
+      for (uint32_t r = 0; r < node->result_count; ++r)
+        made_[ids[node->operand_count + r]] = {op, {ids, ids + node->operand_count}};
+    }
+  }
+
+  BodyClips Clips() const {
+    BodyClips clips;
+    std::set<fbx_value> paired;
+    const fbx_value output = Result(0), cell = Cell();
+    for (const auto& [clipped, outer] : bounds_) {
+      const auto inner = bounds_.find(outer.value);
+      if (inner == bounds_.end() || inner->second.upper == outer.upper) continue;
+      paired.insert(clipped);
+      paired.insert(inner->first);
+      if (clipped != output && clipped != cell)
+        throw Reject{kCode, "the body clips something that is neither the cell state nor the output"};
+      (clipped == output ? clips.output : clips.inner) =
+          Symmetric(outer.upper ? outer.at : inner->second.at, outer.upper ? inner->second.at : outer.at);
+    }
+    if (paired.size() != bounds_.size()) throw Reject{kCode, "the body clips a value on one side only"};
+    return clips;
+  }
+
+ private:
+  void AddBound(const fbx_node& node, const fbx_value* ids) {
+    for (const uint32_t constant : {0u, 1u}) {
+      const fbx_tensor* const t = node.operands[constant];
+      if (!IsScalar(t)) continue;
+      bounds_[ids[2]] = {view(node.op) == "MINIMUM", static_cast<double>(Tensor(t).data<const float>()[0]),
+                         ids[1 - constant], ids[2]};
+    }
+  }
+
+  static double Symmetric(double high, double low) {
+    if (!(high > 0) || low != -high)
+      throw Reject{kCode, "the body clips a value to [" + std::to_string(low) + ", " + std::to_string(high) +
+                              "], which is not symmetric"};
+    return high;
+  }
+
+  const Made* MakerOf(fbx_value value) const {
+    const auto found = made_.find(value);
+    return found == made_.end() ? nullptr : &found->second;
+  }
+
+  fbx_value Unmoved(fbx_value value) const {
+    for (const Made* by = MakerOf(value); by != nullptr && by->op == "RESHAPE"; by = MakerOf(value))
+      value = by->from[0];
+    return value;
+  }
+
+  fbx_value Result(uint32_t i) const {
+    return i < graph_->output_count ? Unmoved(graph_->outputs[i]) : FBX_NO_VALUE;
+  }
+
+  // The product of the output gate and the tanh. The projection and its clip may stand between it and the
+  // output.
+  const Made* GatedOutput() const {
+    static constexpr std::string_view kBehind[] = {"RESHAPE", "TRANSPOSE", "FULLY_CONNECTED", "BATCH_MATMUL"};
+    const Made* by = MakerOf(Result(0));
+    for (fbx_value value = Result(0); by != nullptr && by->op != "MUL"; by = MakerOf(value)) {
+      if (const auto bound = bounds_.find(value); bound != bounds_.end()) {
+        value = bound->second.value;
+      } else if (std::ranges::find(kBehind, by->op) != std::end(kBehind)) {
+        value = by->from[0];
+      } else {
+        return nullptr;
+      }
+    }
+    return by;
+  }
+
+  // The new cell state: what the tanh before the output reads, and where the cell has states also its second
+  // result. An op that clips the cell does so before both.
+  fbx_value Cell() const {
+    const Made* const product = GatedOutput();
+    if (product == nullptr) return FBX_NO_VALUE;
+    for (const fbx_value factor : product->from) {
+      const Made* const by = MakerOf(Unmoved(factor));
+      if (by == nullptr || by->op != "TANH") continue;
+      const fbx_value cell = Unmoved(by->from[0]);
+      if (graph_->output_count < 2 || cell == Result(1)) return cell;
+    }
+    return FBX_NO_VALUE;
+  }
+
+  const fbx_graph* graph_;
+  std::map<fbx_value, Bound> bounds_;  // by clipped
+  std::map<fbx_value, Made> made_;     // by result
+};
+
+}  // namespace
+
+BodyClips ClipsOf(const Site& site) { return Body(site.body()).Clips(); }
+
+}  // namespace fusebox::rnn

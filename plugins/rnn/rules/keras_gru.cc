@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/rules/keras_gru.h"
+
+#include <string>
+
+#include "plugins/rnn/rules/keras_layer.h"
+#include "plugins/rnn/rules/keras_mask.h"
+
+namespace fusebox::rnn {
+namespace {
+
+KerasLayer LayerOf(const Site& site) { return {site, 1, 3}; }
+
+bool ResetAfter(const Site& site, const KerasLayer& layer) {
+  return site.attrs().b("reset_after", site.in(layer.bias()).rank() == 2);
+}
+
+void CheckBias(const Site& site, const KerasLayer& layer) {
+  const Tensor bias = site.in(layer.bias());
+  site.require(bias.present(), "ARITY", "is absent", layer.subject(layer.bias()));
+  site.require(bias.rank() >= 0, "RANK", "has an unknown rank", layer.subject(layer.bias()));
+  const bool after = ResetAfter(site, layer);
+  layer.CheckOperand(layer.bias(), after ? 2 : 1);
+  layer.CheckConstant(layer.bias());
+  layer.CheckBias(after ? 1 : 0);
+  site.require(
+      !after || bias.dim(0) == 2, "SHAPE",
+      "has " + std::to_string(bias.dim(0)) + " rows, expected one for the input and one for the state",
+      layer.subject(layer.bias()));
+}
+
+}  // namespace
+
+void KerasGruRule::match(const Site& site) {
+  site.require(site.options().s("gru", "custom") == "custom", "OPTION",
+               "asks for builtin ops only: the loop stays", "option gru");
+  const KerasLayer layer = LayerOf(site);
+  layer.CheckArity();
+  layer.CheckOperands();
+  layer.CheckKernels();
+  CheckBias(site, layer);
+  layer.CheckStates();
+  layer.CheckSequence();
+  layer.CheckMask();
+  layer.CheckActivations();
+}
+
+void KerasGruRule::rewrite(const Site& site, Build& build) {
+  const KerasLayer layer = LayerOf(site);
+  const bool after = ResetAfter(site, layer);
+  const CountedSteps steps(site, layer, build);
+  const Value weights = build.transpose(build.in(layer.kernel()), {1, 0});
+  const Value recurrent = build.transpose(build.in(layer.recurrent()), {1, 0});
+  Value bias = build.in(layer.bias()), recurrent_bias = none;
+  if (after) {
+    const std::vector<Value> rows = build.split(bias, 0, 2);
+    bias = build.reshape(rows[0], {-1});
+    recurrent_bias = build.reshape(rows[1], {-1});
+  }
+  const auto gru =
+      build
+          .custom("fusebox.gru",
+                  {steps.inputs(), build.in(layer.first_state()), weights, recurrent, bias, recurrent_bias},
+                  2)
+          .attr("time_major", steps.time_major())
+          .attr("reset_after", after)
+          .attr("activation", layer.activation())
+          .attr("recurrent_activation", layer.recurrent_activation());
+  layer.SetOutputs(build, steps.Outputs(build, gru[0]));
+  build.result(layer.first_final_state(),
+               steps.FinalState(build, gru[0], build.in(layer.first_state()), gru[1]));
+}
+
+}  // namespace fusebox::rnn

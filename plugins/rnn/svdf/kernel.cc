@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/svdf/kernel.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "plugins/rnn/cell/fixed_point.h"
+#include "plugins/rnn/cell/hybrid_product.h"
+#include "plugins/rnn/cell/operand_checks.h"
+#include "plugins/rnn/cell/state_memory.h"
+
+namespace fusebox::rnn {
+namespace {
+
+template <class Sum, class A, class B>
+Sum Dot(const A* a, const B* b, int64_t n) {
+  Sum sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<Sum>(a[i]) * static_cast<Sum>(b[i]);
+  return sum;
+}
+
+// What every filter of a row remembers moves on by one, and `newest(filter)` takes the last place.
+template <class T, class Newest>
+void Remember(const SvdfSpec& spec, T* state, Newest newest) {
+  for (int64_t f = 0; f < spec.filters; ++f, state += spec.memory) {
+    std::copy(state + 1, state + spec.memory, state);
+    state[spec.memory - 1] = newest(f);
+  }
+}
+
+// Floats: the row's outputs from what its filters remember.
+template <class T>
+void Recall(const Node& node, const SvdfSpec& spec, const T* times, const T* state, T* out) {
+  const T* const bias = node.has_in(kSvdfBias) ? node.in(kSvdfBias).data<const T>() : nullptr;
+  for (int64_t unit = 0; unit < spec.units; ++unit) {
+    T sum = bias == nullptr ? T(0) : bias[unit];
+    for (int64_t r = 0; r < spec.rank; ++r, times += spec.memory, state += spec.memory)
+      sum += Dot<T>(times, state, spec.memory);
+    out[unit] = Activate(spec.activation, sum);
+  }
+}
+
+template <class T>
+void RunFloats(const Node& node, const SvdfSpec& spec) {
+  T* const states = StateMemory<T>(node, kSvdfState, 1);
+  const T* const features = node.in(kSvdfFeatures).data<const T>();
+  const T* const times = node.in(kSvdfTimes).data<const T>();
+  for (int64_t row = 0; row < spec.batch; ++row) {
+    const T* const x = node.in(kSvdfInput).data<const T>() + row * spec.inputs;
+    T* const state = states + row * spec.filters * spec.memory;
+    Remember(spec, state, [&](int64_t f) { return Dot<T>(features + f * spec.inputs, x, spec.inputs); });
+    Recall(node, spec, times, state, node.out(0).data<T>() + row * spec.units);
+  }
+}
+
+}  // namespace
+
+struct SvdfKernel::Hybrid {
+  explicit Hybrid(const Node& node)
+      : asymmetric(node.attrs().b("asymmetric_quantize_inputs", false)),
+        features(node.in(kSvdfFeatures), asymmetric) {
+    const Tensor stored = node.in(kSvdfTimes);
+    const auto* const values = stored.data<const int8_t>();
+    const float scale = stored.quant()->scales[0];
+    for (int64_t i = 0; i < stored.count(); ++i) times.push_back(static_cast<float>(values[i]) * scale);
+  }
+
+  static size_t SumsAt(const SvdfSpec& spec) { return HybridBytes(spec.inputs); }
+  static size_t ScratchBytes(const SvdfSpec& spec) {
+    return SumsAt(spec) + static_cast<size_t>(spec.filters) * sizeof(float);
+  }
+
+  void Run(const Node& node, const SvdfSpec& spec, std::byte* scratch) const {
+    HybridVector x{reinterpret_cast<int8_t*>(scratch)};
+    auto* const sums = reinterpret_cast<float*>(scratch + SumsAt(spec));
+    float* const states = StateMemory<float>(node, kSvdfState, 1);
+    for (int64_t row = 0; row < spec.batch; ++row) {
+      x.Quantize(node.in(kSvdfInput).data<const float>() + row * spec.inputs, spec.inputs, asymmetric);
+      features.Multiply(x, false, sums);
+      float* const state = states + row * spec.filters * spec.memory;
+      Remember(spec, state, [&](int64_t f) { return sums[f]; });
+      Recall(node, spec, times.data(), state, node.out(0).data<float>() + row * spec.units);
+    }
+  }
+
+  bool asymmetric;
+  HybridMatrix features;
+  std::vector<float> times;
+};
+
+struct SvdfKernel::Integer {
+  // Products of scales in f32, as TFLite has them: the multipliers come out to the bit.
+  explicit Integer(const Node& node)
+      : input_zero(Zero(node.in(kSvdfInput))),
+        state_zero(Zero(node.in(kSvdfState))),
+        output_zero(Zero(node.out(0))),
+        feature_by(Scale(node.in(kSvdfInput)) * Scale(node.in(kSvdfFeatures)) / Scale(node.in(kSvdfState))),
+        output_by(Scale(node.in(kSvdfState)) * Scale(node.in(kSvdfTimes)) / Scale(node.out(0))) {}
+
+  static float Scale(Tensor t) { return t.quant()->scales[0]; }
+  static int32_t Zero(Tensor t) { return static_cast<int32_t>(t.quant()->zero_points[0]); }
+
+  template <class T>
+  void Run(const Node& node, const SvdfSpec& spec) const {
+    T* const states = StateMemory<T>(node, kSvdfState, 1);
+    for (int64_t row = 0; row < spec.batch; ++row) {
+      T* const state = states + row * spec.filters * spec.memory;
+      RememberRow(node, spec, node.in(kSvdfInput).data<const int8_t>() + row * spec.inputs, state);
+      RecallRow(node, spec, state, node.out(0).data<int8_t>() + row * spec.units);
+    }
+  }
+
+  template <class T>
+  void RememberRow(const Node& node, const SvdfSpec& spec, const int8_t* x, T* state) const {
+    const int8_t* weights = node.in(kSvdfFeatures).data<const int8_t>();
+    Remember(spec, state, [&](int64_t) {
+      int32_t sum = 0;
+      for (int64_t k = 0; k < spec.inputs; ++k) sum += *weights++ * (x[k] - input_zero);
+      return Saturate<T>(int64_t{feature_by.Times(sum)} + state_zero);
+    });
+  }
+
+  template <class T>
+  void RecallRow(const Node& node, const SvdfSpec& spec, const T* state, int8_t* out) const {
+    const T* times = node.in(kSvdfTimes).data<const T>();
+    const int32_t* const bias = node.has_in(kSvdfBias) ? node.in(kSvdfBias).data<const int32_t>() : nullptr;
+    const int32_t least = spec.activation == CellActivation::kRelu ? std::max(-128, output_zero) : -128;
+    for (int64_t unit = 0; unit < spec.units; ++unit) {
+      int64_t sum = bias == nullptr ? 0 : bias[unit];
+      for (int64_t i = 0; i < spec.rank * spec.memory; ++i)
+        sum += int64_t{*times++} * (*state++ - state_zero);
+      const int64_t scaled = int64_t{output_by.Times(Saturate<int32_t>(sum))} + output_zero;
+      out[unit] = static_cast<int8_t>(std::clamp<int64_t>(scaled, least, 127));
+    }
+  }
+
+  int32_t input_zero, state_zero, output_zero;
+  FixedPoint feature_by, output_by;
+};
+
+void SvdfKernel::supports(const Node& node) { SvdfSpec{node}; }
+
+void SvdfKernel::infer(const Node& node, Infer& out) {
+  const SvdfSpec spec = ParseSpec<SvdfSpec>(node);
+  out.set(0, spec.dtype, {spec.batch, spec.units});
+  if (node.out_count() > 1) out.like(1, node.in(kSvdfState));
+}
+
+SvdfKernel::SvdfKernel(const Node& node) {
+  const SvdfSpec spec = ParseSpec<SvdfSpec>(node);
+  if (spec.form == SvdfSpec::Form::kHybrid) hybrid_ = std::make_unique<const Hybrid>(node);
+  if (spec.form == SvdfSpec::Form::kInteger) integer_ = std::make_unique<const Integer>(node);
+}
+
+SvdfKernel::~SvdfKernel() = default;
+
+SvdfKernel::Shapes SvdfKernel::prepare(const Node& node, Plan& plan) const {
+  Shapes shapes{ParseSpec<SvdfSpec>(node), 0};
+  if (hybrid_) shapes.scratch = plan.scratch(Hybrid::ScratchBytes(shapes.spec));
+  return shapes;
+}
+
+void SvdfKernel::invoke(const Node& node, const Shapes& shapes) const {
+  const SvdfSpec& spec = shapes.spec;
+  if (hybrid_) return hybrid_->Run(node, spec, node.scratch<std::byte>(shapes.scratch));
+  if (integer_ && spec.state_dtype == FBX_I8) return integer_->Run<int8_t>(node, spec);
+  if (integer_) return integer_->Run<int16_t>(node, spec);
+  spec.dtype == FBX_F64 ? RunFloats<double>(node, spec) : RunFloats<float>(node, spec);
+}
+
+}  // namespace fusebox::rnn
