@@ -144,7 +144,7 @@ TEST(OtherLstms, SayWhichActivationTheRuleDeclines) {
     ASSERT_EQ(converted->report.sites.size(), 1u);
     EXPECT_FALSE(converted->report.sites[0].fused);
     EXPECT_THAT(converted->report.sites[0].why,
-                HasSubstr(std::string("is softsign, which is not done (attr ") + key + ")"));
+                HasSubstr(std::string("is softsign, which is not supported (attr ") + key + ")"));
     const auto module = tflite::ReadFile(converted->path);
     ASSERT_OK(module);
     EXPECT_EQ(OpsOf(**module)["WHILE"], 1);
@@ -162,7 +162,7 @@ TEST(OtherLstms, StayLoopsOfBuiltinOpsWhereThatIsAskedFor) {
     ASSERT_OK(written);
     ASSERT_EQ(written->report.sites.size(), 1u);
     EXPECT_EQ(written->report.sites[0].fused, !hard);
-    EXPECT_EQ(written->report.sites[0].why.find("asks for builtin ops only") != std::string::npos, hard);
+    EXPECT_EQ(written->report.sites[0].why.find("allows builtin ops only") != std::string::npos, hard);
     const auto module = tflite::ReadFile(written->path);
     ASSERT_OK(module);
     EXPECT_EQ(OpsOf(**module)["WHILE"], hard);

@@ -156,7 +156,7 @@ TEST(MaskedLayers, KeepTheirLoopWhereTheGatesCannotBeShut) {
     ASSERT_OK(made);
     ASSERT_EQ(made->report.sites.size(), 1u);
     EXPECT_FALSE(made->report.sites[0].fused);
-    EXPECT_THAT(made->report.sites[0].why, HasSubstr("the final c of a masked layer is read"));
+    EXPECT_THAT(made->report.sites[0].why, HasSubstr("as the final c of a masked layer requires"));
   }
 }
 

@@ -255,7 +255,7 @@ TEST(Gru, StaysALoopOfBuiltinOpsWhereThatIsAskedFor) {
   const auto written = Convert(dir, options, "builtin");
   ASSERT_OK(written);
   ASSERT_EQ(written->report.sites.size(), 1u);
-  EXPECT_THAT(written->report.sites[0].why, HasSubstr("asks for builtin ops only"));
+  EXPECT_THAT(written->report.sites[0].why, HasSubstr("allows builtin ops only"));
   const auto module = tflite::ReadFile(written->path);
   ASSERT_OK(module);
   EXPECT_THAT(OpsOf(**module), Contains(Key("WHILE")));

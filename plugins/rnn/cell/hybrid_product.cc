@@ -13,7 +13,7 @@ void HybridVector::Quantize(const float* x, int64_t n, bool asymmetric) {
   const auto count = static_cast<size_t>(n);
   float low = 0, high = 0;
   code.range(x, count, &low, &high);
-  std::fill(values + n, values + HybridBytes(n), int8_t{0});
+  std::fill(values + n, values + Bytes(n), int8_t{0});
   scale = 1;
   zero = 0;
   if (low == high) {
@@ -24,9 +24,9 @@ void HybridVector::Quantize(const float* x, int64_t n, bool asymmetric) {
   code.quantize(x, count, 1 / scale, zero, asymmetric ? -128 : -127, values);
 }
 
-void HybridVector::SetMagnitude(float most) { scale = most / 127; }
+void HybridVector::SetMagnitude(float largest) { scale = largest / 127; }
 
-// The zero point is that of the two ends whose rounding loses less.
+// The zero point is computed from the end of the range that has the smaller rounding error.
 void HybridVector::SetRange(double low, double high) {
   const double step = (high - low) / 255;
   const double from_low = -128 - low / step, from_high = 127 - high / step;
@@ -57,10 +57,10 @@ HybridMatrix HybridMatrix::Rows(int64_t first, int64_t count) const {
 
 void HybridMatrix::Multiply(const HybridVector& vector, bool add, float* sums) const {
   const float both = vector.scale * scale;
-  constexpr int64_t kAtOnce = 64;
-  int32_t whole[kAtOnce];
-  for (int64_t first = 0; first < rows; first += kAtOnce) {
-    const int64_t count = std::min(kAtOnce, rows - first);
+  constexpr int64_t kRowsAtOnce = 64;
+  int32_t whole[kRowsAtOnce];
+  for (int64_t first = 0; first < rows; first += kRowsAtOnce) {
+    const int64_t count = std::min(kRowsAtOnce, rows - first);
     code_->dots(values + first * columns, static_cast<size_t>(count), static_cast<size_t>(columns),
                 vector.values, whole);
     if (vector.zero != 0) {
@@ -73,6 +73,13 @@ void HybridMatrix::Multiply(const HybridVector& vector, bool add, float* sums) c
       for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(whole[i]) * both;
     }
   }
+}
+
+std::vector<float> Dequantized(Tensor weights) {
+  const float scale = weights.quant()->scales[0];
+  std::vector<float> out;
+  for (const int8_t value : weights.values<const int8_t>()) out.push_back(scale * static_cast<float>(value));
+  return out;
 }
 
 }  // namespace fusebox::rnn

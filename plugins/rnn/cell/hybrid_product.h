@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a matrix of 8 bits with a vector that is quantized before it meets it: sums are integers, all
-// else is f32.
+// Hybrid arithmetic: products of an int8 matrix with an f32 vector that is quantized before. Sums are
+// integers, everything else is f32.
 //
-// A vector's scale is its own: [-127, 127] spans its largest magnitude, or, asymmetric, [-128, 127] its range
-// widened to hold 0.
+// A vector has a scale of its own: [-127, 127] covers its largest magnitude, or, asymmetric, [-128, 127] its
+// range, extended to include 0.
 #pragma once
 
 #include <cstddef>
@@ -12,41 +12,48 @@
 
 #include <fusebox/kernel.hpp>
 
+#include "plugins/rnn/cell/kernel.h"
 #include "plugins/rnn/simd/panels.h"
 
 namespace fusebox::rnn {
 
-// Bytes of scratch for so many values, such that what follows is aligned.
-inline size_t HybridBytes(int64_t values) { return RoundUp(static_cast<size_t>(values), kByteBlock); }
+static_assert(ScratchReader::kAlignment == kByteBlock);
 
-// real = scale * (value - zero). The values' memory, HybridBytes of it, is another's; zeros are behind them.
+inline bool AsymmetricInputs(const Node& node) { return node.attrs().b("asymmetric_quantize_inputs", false); }
+
+// real = scale * (value - zero). Borrows memory for the values, padded with zeros to Bytes(n).
 struct HybridVector {
-  int8_t* values = nullptr;
+  HybridVector(ScratchReader& scratch, int64_t n) : values(scratch.Take<int8_t>(static_cast<size_t>(n))) {}
+  static size_t Bytes(int64_t n) { return ScratchReader::Bytes(static_cast<size_t>(n)); }
+
+  int8_t* values;
   float scale = 1;
   int32_t zero = 0;
 
   void Quantize(const float* x, int64_t n, bool asymmetric);
 
  private:
-  void SetMagnitude(float most);
+  void SetMagnitude(float largest);
   void SetRange(double low, double high);
 };
 
-// Borrows the tensor's values: [rows, columns], checked by CheckStoredWeights.
+// Borrows the values of the tensor: [rows, columns], checked by CheckQuantizedWeights.
 struct HybridMatrix {
   HybridMatrix() = default;
   HybridMatrix(Tensor weights, bool asymmetric);
   HybridMatrix Rows(int64_t first, int64_t count) const;
-  // sums[i] = row i times the vector, or += with `add`.
+  // sums[i] = row i times the vector; += with `add`.
   void Multiply(const HybridVector& vector, bool add, float* sums) const;
 
   const int8_t* values = nullptr;
   int64_t rows = 0, columns = 0;
   float scale = 0;
-  std::vector<int32_t> row_sums;  // where vectors may have zero points
+  std::vector<int32_t> row_sums;  // if vectors may have zero points
 
  private:
   const PanelCode* code_ = nullptr;
 };
+
+std::vector<float> Dequantized(Tensor weights);
 
 }  // namespace fusebox::rnn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the packed cells walk through time: the input's share of many steps is multiplied at once, in chunks
-// that stay in the cache, then the steps follow each other.
+// The loop over time of engines with packed weights: the products of the input are computed for many steps at
+// once, in chunks that fit in the cache; then the steps run in order.
 #pragma once
 
 #include <algorithm>
@@ -8,21 +8,48 @@
 
 #include <fusebox/base.hpp>
 
+#include "plugins/rnn/cell/kernel.h"
 #include "plugins/rnn/simd/panels.h"
 
 namespace fusebox::rnn {
 
+// Below this number of multiplications a second thread does not pay.
+inline constexpr size_t kMinParallelWork = size_t{1} << 18;
+
+// Steps whose input products (`floats` per row and step) are held at once.
+inline size_t ChunkSteps(const SequenceSpec& s, size_t floats) {
+  constexpr size_t kChunkBytes = size_t{4} << 20;
+  const size_t bytes = std::max<size_t>(static_cast<size_t>(s.batch) * floats * sizeof(float), 1);
+  return std::clamp<size_t>(kChunkBytes / bytes, 1, std::max<size_t>(static_cast<size_t>(s.steps), 1));
+}
+
+// One run of an engine. `initial` and `final_state` are [batch, cells] and may be the same memory.
 struct Sequence {
+  Sequence(const Node& node, const SequenceSpec& s, uint32_t max_threads, size_t floats)
+      : host(node.host()),
+        threads(max_threads),
+        batch(static_cast<size_t>(s.batch)),
+        steps(static_cast<size_t>(s.steps)),
+        inputs(static_cast<size_t>(s.inputs)),
+        cells(static_cast<size_t>(s.cells)),
+        chunk_steps(ChunkSteps(s, floats)),
+        step_distance(s.time_major ? batch : 1),
+        row_distance(s.time_major ? 1 : steps),
+        x(node.in(0).data<const float>()),
+        output(node.out(0).data<float>()) {}
+
+  const fbx_host* host;
+  uint32_t threads;
   size_t batch, steps, inputs, cells;
-  bool time_major;
-  const float* x;        // [batch, steps, inputs], or [steps, batch, inputs]
-  float* output;         // the same with cells
-  const float* initial;  // [batch, cells]
-  float* final_state;    // [batch, cells]; may be `initial`
   size_t chunk_steps;
+  size_t step_distance, row_distance;  // between vectors of input and output
+  const float* x;
+  float* output;
+  const float* initial = nullptr;
+  float* final_state = nullptr;
 };
 
-// Where one step of some rows reads the state and writes the next.
+// The state before and after one step of some rows.
 struct StepRows {
   const float* before;
   size_t before_stride;
@@ -30,33 +57,19 @@ struct StepRows {
   size_t after_stride;
 };
 
-inline size_t ChunkSteps(size_t batch, size_t steps, size_t floats_per_row) {
-  constexpr size_t kChunkBytes = size_t{4} << 20;
-  const size_t bytes = std::max<size_t>(batch * floats_per_row * sizeof(float), 1);
-  return std::clamp<size_t>(kChunkBytes / bytes, 1, std::max<size_t>(steps, 1));
-}
-
-// All steps of the rows [begin, end). project(PanelTask with x and rows set) has to yield the sums of a chunk
-// as [step][row]; step(number in the chunk, StepRows) goes one step.
+// Runs all steps of the rows [begin, end). project(InputRows) computes the input products of a chunk as
+// [step][row]; step(t, index in the chunk, StepRows) runs one step.
 template <class Project, class Step>
 void RunSequence(const Sequence& s, size_t begin, size_t end, const Project& project, const Step& step) {
   const size_t rows = end - begin;
-  const size_t between_steps = s.time_major ? s.batch : 1, between_rows = s.time_major ? 1 : s.steps;
-  StepRows at{s.initial + begin * s.cells, s.cells, nullptr, between_rows * s.cells};
+  StepRows at{s.initial + begin * s.cells, s.cells, nullptr, s.row_distance * s.cells};
   for (size_t t = 0; t < s.steps; ++t) {
-    const size_t in_chunk = t % s.chunk_steps;
-    if (in_chunk == 0) {
-      PanelTask task{};
-      task.x = s.x + (begin * between_rows + t * between_steps) * s.inputs;
-      task.inner = rows;
-      task.inner_stride = between_rows * s.inputs;
-      task.outer_stride = between_steps * s.inputs;
-      task.rows = std::min(s.chunk_steps, s.steps - t) * rows;
-      task.columns = s.inputs;
-      project(task);
-    }
-    at.after = s.output + (begin * between_rows + t * between_steps) * s.cells;
-    step(in_chunk, at);
+    const size_t vector = begin * s.row_distance + t * s.step_distance, in_chunk = t % s.chunk_steps;
+    if (in_chunk == 0)
+      project(InputRows{s.x + vector * s.inputs, std::min(s.chunk_steps, s.steps - t), rows,
+                        s.step_distance * s.inputs, s.row_distance * s.inputs, s.inputs});
+    at.after = s.output + vector * s.cells;
+    step(t, in_chunk, at);
     at.before = at.after;
     at.before_stride = at.after_stride;
   }
@@ -64,27 +77,30 @@ void RunSequence(const Sequence& s, size_t begin, size_t end, const Project& pro
     std::copy_n(at.before + r * at.before_stride, s.cells, s.final_state + (begin + r) * s.cells);
 }
 
-// Multiplies with the groups shared out over the threads, where `split` and the work pays for meeting after
-// it.
-inline void MultiplyShared(const PanelCode& code, const fbx_host* host, uint32_t threads, bool split,
-                           const PanelTask& task) {
-  constexpr size_t kMinWork = size_t{1} << 18;  // multiplications below which a second thread brings nothing
-  const size_t groups = (task.panels + kGroupPanels - 1) / kGroupPanels;
-  if (!split || task.rows * task.columns * task.panels * code.lanes < kMinWork)
-    return code.multiply(task, 0, groups);
-  parallel_for(host, groups, (groups + threads - 1) / threads,
-               [&](size_t begin, size_t end, uint32_t) { code.multiply(task, begin, end); });
+// Rows are independent: with enough of them each thread runs its rows through the whole sequence without
+// synchronization; otherwise each step is split. run(begin, end, split); `work` counts multiplications.
+template <class Run>
+void ForRowGroups(const Sequence& s, size_t work, const Run& run) {
+  if (s.batch == 0 || s.cells == 0) return;
+  if (s.threads < 2 || work < kMinParallelWork) return run(0, s.batch, false);
+  if (s.batch < s.threads) return run(0, s.batch, true);
+  parallel_for(s.host, s.batch, (s.batch + s.threads - 1) / s.threads,
+               [&](size_t begin, size_t end, uint32_t) { run(begin, end, false); });
 }
 
-// Rows know nothing of each other: with enough of them each thread takes its share through the whole sequence
-// and never waits; fewer are split within a step. run(begin, end, split).
-template <class Run>
-void ForRows(const fbx_host* host, uint32_t threads, size_t batch, size_t work, const Run& run) {
-  constexpr size_t kMinWork = size_t{1} << 18;
-  if (threads < 2 || work < kMinWork) return run(0, batch, false);
-  if (batch < threads) return run(0, batch, true);
-  parallel_for(host, batch, (batch + threads - 1) / threads,
-               [&](size_t begin, size_t end, uint32_t) { run(begin, end, false); });
+// Calls f(begin, end) for parts of [0, count): one part, or if `split` one for each thread.
+template <class F>
+void ForParts(const Sequence& s, bool split, size_t count, const F& f) {
+  if (!split) return f(size_t{0}, count);
+  parallel_for(s.host, count, (count + s.threads - 1) / s.threads,
+               [&](size_t begin, size_t end, uint32_t) { f(begin, end); });
+}
+
+inline void MultiplySplit(const PanelCode& code, const Sequence& s, bool split, const PanelTask& task) {
+  const size_t groups = (task.panels + kGroupPanels - 1) / kGroupPanels;
+  const bool pays =
+      task.in.steps * task.in.rows * task.in.columns * task.panels * code.lanes >= kMinParallelWork;
+  ForParts(s, split && pays, groups, [&](size_t begin, size_t end) { code.multiply(task, begin, end); });
 }
 
 }  // namespace fusebox::rnn

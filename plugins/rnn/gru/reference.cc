@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/gru/reference.h"
-
-#include <algorithm>
+#include "plugins/rnn/gru/engines.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -24,34 +22,37 @@ void Step(const GruSpec& spec, const GruBuffers<T>& buffers, const T* x, T* h, T
   const T* const bias = buffers.operands[kGruRecurrentBias];
   Product(buffers.operands[kGruWeights], buffers.operands[kGruBias], x, 3 * u, spec.inputs, in);
   Product(recurrent, bias, h, (spec.reset_after ? 3 : 2) * u, u, state);
-  for (int64_t i = 0; i < 2 * u; ++i) in[i] = Activate(spec.gate_activation, in[i] + state[i]);
+  for (int64_t i = 0; i < 2 * u; ++i) in[i] = common::Activate(spec.gate_activation, in[i] + state[i]);
   if (!spec.reset_after) {
     for (int64_t i = 0; i < u; ++i) reset[i] = in[u + i] * h[i];
     Product(recurrent + 2 * u * u, static_cast<const T*>(nullptr), reset, u, u, state + 2 * u);
   }
   for (int64_t i = 0; i < u; ++i) {
-    const T share = spec.reset_after ? in[u + i] * state[2 * u + i] : state[2 * u + i];
-    const T candidate = Activate(spec.activation, in[2 * u + i] + share);
+    const T recurrent_sum = spec.reset_after ? in[u + i] * state[2 * u + i] : state[2 * u + i];
+    const T candidate = common::Activate(spec.activation, in[2 * u + i] + recurrent_sum);
     h[i] = in[i] * h[i] + (T(1) - in[i]) * candidate;
   }
 }
 
+template <class T>
+class ReferenceGru final : public RowEngine<GruSpec, GruBuffers<T>> {
+  size_t PartBytes(const GruSpec& spec) const override {
+    return 7 * static_cast<size_t>(spec.cells) * sizeof(T);
+  }
+  void RunRows(const GruSpec& spec, const GruBuffers<T>& buffers, int64_t begin, int64_t end,
+               std::byte* scratch) const override {
+    for (int64_t row = begin; row < end; ++row)
+      RunRow(spec, row, buffers.operands[kGruInput], buffers.state + row * spec.cells, spec.cells,
+             buffers.output,
+             [&](const T* x, T* h) { Step(spec, buffers, x, h, reinterpret_cast<T*>(scratch)); });
+  }
+};
+
 }  // namespace
 
-template <class T>
-void RunGruReference(const GruSpec& spec, const GruBuffers<T>& buffers, int64_t begin, int64_t end,
-                     T* scratch) {
-  for (int64_t row = begin; row < end; ++row) {
-    T* h = buffers.state + row * spec.cells;
-    for (int64_t step = 0; step < spec.steps; ++step) {
-      const int64_t at = spec.time_major ? step * spec.batch + row : row * spec.steps + step;
-      Step(spec, buffers, buffers.operands[kGruInput] + at * spec.inputs, h, scratch);
-      std::copy_n(h, spec.cells, buffers.output + at * spec.cells);
-    }
-  }
+std::unique_ptr<const GruEngine> MakeReferenceGru(const GruSpec& spec) {
+  if (spec.dtype == FBX_F64) return std::make_unique<const ReferenceGru<double>>();
+  return std::make_unique<const ReferenceGru<float>>();
 }
-
-template void RunGruReference<float>(const GruSpec&, const GruBuffers<float>&, int64_t, int64_t, float*);
-template void RunGruReference<double>(const GruSpec&, const GruBuffers<double>&, int64_t, int64_t, double*);
 
 }  // namespace fusebox::rnn

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fusebox.gru node says: its sizes and options, checked.
+// The checked sizes and options of a fusebox.gru node.
 //
 //   operands  0 input [B,T,n], or [T,B,n] with time_major; 1 initial state [B,u]; 2 input weights [3u,n];
 //             3 recurrent weights [3u,u]; 4 input bias [3u]; 5 recurrent bias [3u], absent unless reset_after.
-//             Rows of weights and biases stand in the order z (update), r (reset), h (candidate). Beside f32 the weights may be of
-//             8 bits, both of them (cell/hybrid_product.h).
+//             Rows of weights and biases are in the order z (update), r (reset), h (candidate). With an f32 input both
+//             weights may be i8 (cell/hybrid_product.h).
 //   results   0 the sequence of states, as the input with u last; 1 the final state [B,u]
 //   options   time_major (false), reset_after (true), activation ("tanh"), recurrent_activation ("sigmoid"); the two are
-//             one of linear, relu, relu6, tanh, sigmoid, hard_sigmoid, hard_sigmoid_of_keras_3; with weights of 8 bits
+//             one of linear, relu, relu6, tanh, sigmoid, hard_sigmoid, hard_sigmoid_of_keras_3; with i8 weights
 //             asymmetric_quantize_inputs (false)
 //
 // Per step, with x the input and h the state, W, R and b, c the weights and biases:
@@ -20,7 +20,7 @@
 
 #include <fusebox/kernel.hpp>
 
-#include "plugins/rnn/cell/activation.h"
+#include "plugins/rnn/cell/kernel.h"
 
 namespace fusebox::rnn {
 
@@ -35,15 +35,13 @@ enum GruOperand : uint32_t {
 };
 inline constexpr int64_t kGruGates = 3;
 
-struct GruSpec {
-  // Throws Reject for what is not done or does not fit together. Sizes that are not known yet are -1 and fit.
+struct GruSpec : SequenceSpec {
+  // Throws Reject for nodes that are not supported.
   explicit GruSpec(const Node& node);
 
-  int64_t batch = -1, steps = -1, inputs = -1, cells = -1;
-  bool time_major = false, reset_after = true;
-  CellActivation activation = CellActivation::kTanh, gate_activation = CellActivation::kSigmoid;
-  fbx_dtype dtype = FBX_F32;      // of every operand, but for weights of 8 bits
-  bool hybrid = false;            // those are
+  bool reset_after = true;
+  Activation activation = Activation::kTanh, gate_activation = Activation::kSigmoid;
+  bool hybrid = false;            // i8 weights
   bool constant_weights = false;  // operands 2 to 5
 };
 

@@ -5,44 +5,21 @@
 #include <cmath>
 #include <string>
 
+#include "plugins/rnn/cell/operand_checks.h"
+
 namespace fusebox::rnn {
 namespace {
+
+using common::Sigmoid;
 
 enum Operand : uint32_t { kX, kH, kWeights, kBias, kC, kOperands };
 enum Result : uint32_t { kNextH, kNextC, kConcatenated, kSums, kResults };
 
-struct Sizes {
-  int64_t batch = -1, inputs = -1, units = -1;
-};
-
-std::string Subject(uint32_t operand) { return "operand " + std::to_string(operand); }
-
-void Fit(const Node& node, uint32_t operand, int dimension, int64_t* size) {
-  const int64_t is = node.in(operand).dim(dimension);
-  if (is < 0) return;
-  if (*size < 0) *size = is;
-  if (*size == is) return;
-  throw Reject{"SHAPE",
-               "dimension " + std::to_string(dimension) + " is " + std::to_string(is) + ", expected " +
-                   std::to_string(*size),
-               Subject(operand)};
-}
-
 void CheckOperands(const Node& node) {
-  if (node.in_count() != kOperands)
-    throw Reject{"ARITY", "has " + std::to_string(node.in_count()) + " operands, expected 5"};
-  if (node.out_count() != kResults)
-    throw Reject{"ARITY", "has " + std::to_string(node.out_count()) + " results, expected 4"};
-  const fbx_dtype dtype = node.in(kX).dtype();
-  for (uint32_t i = 0; i < kOperands; ++i) {
-    const Tensor t = node.in(i);
-    if (!t.present()) throw Reject{"OPERANDS", "is absent", Subject(i)};
-    if (t.dtype() != dtype || (dtype != FBX_F32 && dtype != FBX_F64))
-      throw Reject{"DTYPE", std::string("is ") + dtype_name(t.dtype()) + ", only f32 and f64 are done",
-                   Subject(i)};
-    if (t.rank() >= 0 && t.rank() != (i == kBias ? 1 : 2))
-      throw Reject{"RANK", "has rank " + std::to_string(t.rank()), Subject(i)};
-  }
+  RequireCount(node.in_count(), kOperands, "operands");
+  RequireCount(node.out_count(), kResults, "results");
+  const fbx_dtype dtype = FloatInput(node);
+  for (uint32_t i = 0; i < kOperands; ++i) RequireOperand(node, i, i == kBias ? 1 : 2, dtype);
 }
 
 void CheckOptions(const Node& node) {
@@ -52,39 +29,30 @@ void CheckOptions(const Node& node) {
     throw Reject{"ATTR", "is not TANH", "attr fused_activation_function"};
   for (const char* clip : {"cell_clip", "proj_clip"}) {
     if (node.attrs().f64(clip, 0) != 0)
-      throw Reject{"ATTR", "is there, but a basic cell does not clip", std::string("attr ") + clip};
+      throw Reject{"ATTR", "is set, but a basic cell does not clip", std::string("attr ") + clip};
   }
 }
 
-Sizes Parse(const Node& node) {
-  CheckOptions(node);
-  CheckOperands(node);
-  Sizes s;
-  const auto ranked = [&](uint32_t i) { return node.in(i).rank() >= 0; };
-  for (const uint32_t i : {kX, kH, kC}) {
-    if (ranked(i)) Fit(node, i, 0, &s.batch);
+struct Sizes {
+  explicit Sizes(const Node& node) {
+    CheckOptions(node);
+    CheckOperands(node);
+    for (const uint32_t i : {kX, kH, kC}) FitSize(node, i, 0, &batch);
+    FitSize(node, kX, 1, &inputs);
+    for (const uint32_t i : {kH, kC}) FitSize(node, i, 1, &units);
+    int64_t rows = units < 0 ? -1 : 4 * units, columns = width();
+    FitSize(node, kBias, 0, &rows);
+    FitSize(node, kWeights, 0, &rows);
+    FitSize(node, kWeights, 1, &columns);
   }
-  if (ranked(kX)) Fit(node, kX, 1, &s.inputs);
-  for (const uint32_t i : {kH, kC}) {
-    if (ranked(i)) Fit(node, i, 1, &s.units);
-  }
-  int64_t rows = s.units < 0 ? -1 : 4 * s.units,
-          columns = s.units < 0 || s.inputs < 0 ? -1 : s.inputs + s.units;
-  if (ranked(kBias)) Fit(node, kBias, 0, &rows);
-  if (!ranked(kWeights)) return s;
-  Fit(node, kWeights, 0, &rows);
-  Fit(node, kWeights, 1, &columns);
-  return s;
-}
+  int64_t width() const { return inputs < 0 || units < 0 ? -1 : inputs + units; }
 
-template <class T>
-T Sigmoid(T x) {
-  return T(1) / (T(1) + std::exp(-x));
-}
+  int64_t batch = -1, inputs = -1, units = -1;
+};
 
 template <class T>
 void Step(const Node& node, const Sizes& s) {
-  const int64_t width = s.inputs + s.units;
+  const int64_t width = s.width();
   const T* const weights = node.in(kWeights).data<const T>();
   const T* const bias = node.in(kBias).data<const T>();
   for (int64_t row = 0; row < s.batch; ++row) {
@@ -110,23 +78,19 @@ void Step(const Node& node, const Sizes& s) {
 
 }  // namespace
 
-void BasicLstmKernel::supports(const Node& node) { Parse(node); }
+void BasicLstmKernel::supports(const Node& node) { Sizes{node}; }
 
 void BasicLstmKernel::infer(const Node& node, Infer& out) {
-  try {
-    const Sizes s = Parse(node);
-    const fbx_dtype dtype = node.in(kX).dtype();
-    out.set(kNextH, dtype, {s.batch, s.units});
-    out.set(kNextC, dtype, {s.batch, s.units});
-    out.set(kConcatenated, dtype, {s.batch, s.inputs < 0 || s.units < 0 ? -1 : s.inputs + s.units});
-    out.set(kSums, dtype, {s.batch, s.units < 0 ? -1 : 4 * s.units});
-  } catch (const Reject& r) {
-    throw Error{FBX_INVALID, r.why, r.subject};
-  }
+  const auto s = ParseSpec<Sizes>(node);
+  const fbx_dtype dtype = node.in(kX).dtype();
+  out.set(kNextH, dtype, {s.batch, s.units});
+  out.set(kNextC, dtype, {s.batch, s.units});
+  out.set(kConcatenated, dtype, {s.batch, s.width()});
+  out.set(kSums, dtype, {s.batch, s.units < 0 ? -1 : 4 * s.units});
 }
 
 void BasicLstmKernel::invoke(const Node& node) const {
-  const Sizes sizes = Parse(node);
+  const Sizes sizes(node);
   node.in(kX).dtype() == FBX_F64 ? Step<double>(node, sizes) : Step<float>(node, sizes);
 }
 

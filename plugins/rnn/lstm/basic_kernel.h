@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM of kernel type BASIC: one step of a cell whose gates share one matrix, f32 and f64.
+// LSTM of kernel type BASIC: one step of a cell whose gates share one matrix, f32 and f64. Stateless.
 //
 //   operands  x [B,n], h [B,u], weights [4u,n+u], bias [4u], c [B,u]; gates stacked in the order input, cell, forget, output
-//   results   h' [B,u], c' [B,u], x and h beside each other [B,n+u], the sums before activation [B,4u]
+//   results   h' [B,u], c' [B,u], x and h concatenated [B,n+u], the sums before activation [B,4u]
 //
 // sums = weights [x, h] + bias; c' = sigmoid(f) * c + sigmoid(i) * tanh(g); h' = sigmoid(o) * tanh(c').
-// Nothing is kept between calls.
 #pragma once
 
 #include <fusebox/kernel.hpp>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of one row of the cell (lstm/spec.h), but for its products with matrices and what costs most
-// beside them, which `Products` computes:
+// One step of one row of the cell (lstm/spec.h). `Products` computes matrix products and activations:
 //
-//   void Take(const T* x, const T* h)        both vectors of the products that follow
+//   void Load(const T* x, const T* h)        the vectors of the products that follow
 //   void Gate(Gate k, T* sums)               sums[cells] = W[1+k] x + R[5+k] h
 //   void Project(const T* hidden, T* sums)   sums[outputs] = P[16] hidden
-//   void Squash(T* values)                   values[cells] = sigmoid(values), or the cell's other function of gates
+//   void ActivateGate(T* values)             values[cells] = sigmoid(values), or the recurrent activation
 //   void Activate(T* values)                 values[cells] = act(values)
 #pragma once
 
@@ -13,27 +12,16 @@
 #include <cmath>
 #include <cstdint>
 
-#include "plugins/rnn/lstm/spec.h"
+#include "plugins/rnn/lstm/engines.h"
 
 namespace fusebox::rnn {
 
 template <class T>
-T Sigmoid(T x) {
-  return T(1) / (T(1) + std::exp(-x));
-}
-
-// Comparisons that let NaN through.
-template <class T>
-T Clamp(T x, T low, T high) {
-  return x < low ? low : x > high ? high : x;
-}
-
-template <class T>
 T Clip(T x, double bound) {
-  return bound > 0 ? Clamp(x, static_cast<T>(-bound), static_cast<T>(bound)) : x;
+  return bound > 0 ? common::Clamp(x, static_cast<T>(-bound), static_cast<T>(bound)) : x;
 }
 
-// To mean 0 and variance 1.
+// Scales to mean 0 and variance 1.
 template <class T>
 void Normalize(T* values, int64_t n) {
   T mean = 0, variance = 0;
@@ -54,9 +42,9 @@ struct Cell {
 
   // x [inputs]; h [outputs] and c [cells] are updated.
   void Step(const T* x, T* h, T* c) const {
-    products.Take(x, h);
+    products.Load(x, h);
     for (const Gate k : {kInGate, kForgetGate, kCellGate, kOutGate}) {
-      if (!(spec.cifg && k == kInGate)) products.Gate(k, gate(k));
+      if (spec.HasGate(k)) products.Gate(k, gate(k));
     }
     if (!spec.cifg) Finish(kInGate, c);
     Finish(kForgetGate, c);
@@ -69,7 +57,7 @@ struct Cell {
  private:
   T* gate(Gate k) const { return gates + k * spec.cells; }
 
-  // From the sums of products to the gate's value. `c` is what the gate's peephole sees.
+  // From the sums of products to the value of the gate. Its peephole reads `c`.
   void Finish(Gate k, const T* c) const {
     T* values = gate(k);
     if (spec.peephole && k != kCellGate) {
@@ -81,7 +69,7 @@ struct Cell {
       for (int64_t i = 0; i < spec.cells; ++i) values[i] *= operands[kLayerNorm + k][i];
     }
     for (int64_t i = 0; i < spec.cells; ++i) values[i] += operands[kGateBias + k][i];
-    k == kCellGate ? products.Activate(values) : products.Squash(values);
+    k == kCellGate ? products.Activate(values) : products.ActivateGate(values);
   }
 
   void UpdateCell(T* c) const {
@@ -104,5 +92,17 @@ struct Cell {
       h[i] = Clip(h[i] + (bias ? bias[i] : T(0)), spec.projection_clip);
   }
 };
+
+// Runs all steps of the rows [begin, end). `scratch` has 5 * cells elements.
+template <class T, class Products>
+void RunCell(const LstmSpec& spec, const LstmBuffers<T>& buffers, const T* const* operands,
+             Products& products, T* scratch, int64_t begin, int64_t end) {
+  const Cell<T, Products> cell{spec, operands, products, scratch, scratch + 4 * spec.cells};
+  for (int64_t row = begin; row < end; ++row) {
+    T* const c = buffers.cell_state + row * spec.cells;
+    RunRow(spec, row, operands[kInput], buffers.output_state + row * spec.outputs, spec.outputs,
+           buffers.output, [&](const T* x, T* h) { cell.Step(x, h, c); });
+  }
+}
 
 }  // namespace fusebox::rnn

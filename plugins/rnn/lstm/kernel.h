@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM (FULL) and fusebox.lstm, every variant (lstm/spec.h): f32 and f64, f32
-// with weights of 8 bits (lstm/hybrid.h), and but for fusebox.lstm in integers (lstm/integer.h).
+// UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM (FULL) and fusebox.lstm in every variant (lstm/spec.h): f32, f64, hybrid
+// (f32 with i8 weights), and except for fusebox.lstm integer.
 //
-// f32 with constant weights, four gates and nothing optional runs as vector code on weights packed once;
-// other floats as the plain definition. Results: output, and the final states, which share memory with
-// operands 18 and 19 (not of fusebox.lstm).
+// Results: output, and the final states, which share memory with operands 18 and 19 (not for fusebox.lstm).
 #pragma once
 
 #include <memory>
@@ -15,34 +13,15 @@
 
 namespace fusebox::rnn {
 
-class HybridLstm;
-class IntegerLstm;
-class PackedLstm;
+using LstmEngine = Engine<LstmSpec>;
+std::unique_ptr<const LstmEngine> MakeEngine(const LstmSpec& spec, const Node& node);
 
-// What the ops have in common: all but their names.
-struct LstmOps {
-  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
-
-  // What prepare found out for given shapes.
-  struct Shapes {
-    LstmSpec spec;
-    uint32_t scratch;    // slot
-    size_t chunk_steps;  // vector code: steps whose input projection is held at once
-    uint32_t threads;
-  };
-
+// All but the names of the ops.
+struct LstmOps : SequenceKernel<LstmSpec> {
+  using Spec = LstmSpec;
   static void supports(const Node& node);
   static void infer(const Node& node, Infer& out);
-  explicit LstmOps(const Node& node);
-  ~LstmOps();
-  Shapes prepare(const Node& node, Plan& plan) const;
-  void invoke(const Node& node, const Shapes& shapes) const;
-
- private:
-  // At most one; none: the plain definition.
-  std::unique_ptr<const PackedLstm> packed_;
-  std::unique_ptr<const HybridLstm> hybrid_;
-  std::unique_ptr<const IntegerLstm> integer_;
+  using SequenceKernel::SequenceKernel;
 };
 
 struct LstmKernel : LstmOps {
@@ -50,13 +29,13 @@ struct LstmKernel : LstmOps {
   using LstmOps::LstmOps;
 };
 
-// One step. Kernel type BASIC is another op by the same name: lstm/basic_kernel.h.
+// One step. Kernel type BASIC is a different op with the same name: lstm/basic_kernel.h.
 struct LstmStepKernel : LstmOps {
   static constexpr std::string_view builtin = "LSTM";
   using LstmOps::LstmOps;
 };
 
-// Activations that the builtin op cannot say.
+// For activations that the builtin op cannot express.
 struct OtherLstmKernel : LstmOps {
   static constexpr std::string_view custom = "fusebox.lstm";
   using LstmOps::LstmOps;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/lstm/reference.h"
-
 #include <algorithm>
+#include <cstdint>
 
 #include "plugins/rnn/lstm/cell.h"
+#include "plugins/rnn/lstm/engines.h"
 
 namespace fusebox::rnn {
 namespace {
 
-// Eight running sums, which the compiler keeps in vector registers.
+// Eight partial sums, which the compiler keeps in vector registers.
 template <class T>
 T Dot(const T* a, const T* b, int64_t n) {
   T sums[8] = {};
@@ -26,7 +26,7 @@ struct PlainProducts {
   const T* const* operands;
   const T *x = nullptr, *h = nullptr;
 
-  void Take(const T* input, const T* state) {
+  void Load(const T* input, const T* state) {
     x = input;
     h = state;
   }
@@ -42,33 +42,31 @@ struct PlainProducts {
     for (int64_t i = 0; i < spec.outputs; ++i)
       sums[i] = Dot(operands[kProjection] + i * spec.cells, hidden, spec.cells);
   }
-  void Squash(T* values) const {
-    for (int64_t i = 0; i < spec.cells; ++i) values[i] = rnn::Activate(spec.gate_activation, values[i]);
+  void ActivateGate(T* values) const {
+    for (int64_t i = 0; i < spec.cells; ++i) values[i] = common::Activate(spec.gate_activation, values[i]);
   }
   void Activate(T* values) const {
-    for (int64_t i = 0; i < spec.cells; ++i) values[i] = rnn::Activate(spec.activation, values[i]);
+    for (int64_t i = 0; i < spec.cells; ++i) values[i] = common::Activate(spec.activation, values[i]);
+  }
+};
+
+template <class T>
+class ReferenceLstm final : public RowEngine<LstmSpec, LstmBuffers<T>> {
+  size_t PartBytes(const LstmSpec& spec) const override {
+    return 5 * static_cast<size_t>(spec.cells) * sizeof(T);
+  }
+  void RunRows(const LstmSpec& spec, const LstmBuffers<T>& buffers, int64_t begin, int64_t end,
+               std::byte* scratch) const override {
+    PlainProducts<T> products{spec, buffers.operands};
+    RunCell<T>(spec, buffers, buffers.operands, products, reinterpret_cast<T*>(scratch), begin, end);
   }
 };
 
 }  // namespace
 
-template <class T>
-void RunReference(const LstmSpec& spec, const LstmBuffers<T>& buffers, int64_t begin, int64_t end,
-                  T* scratch) {
-  PlainProducts<T> products{spec, buffers.operands};
-  const Cell<T, PlainProducts<T>> cell{spec, buffers.operands, products, scratch, scratch + 4 * spec.cells};
-  for (int64_t row = begin; row < end; ++row) {
-    T* h = buffers.output_state + row * spec.outputs;
-    T* c = buffers.cell_state + row * spec.cells;
-    for (int64_t step = 0; step < spec.steps; ++step) {
-      const int64_t at = spec.time_major ? step * spec.batch + row : row * spec.steps + step;
-      cell.Step(buffers.operands[kInput] + at * spec.inputs, h, c);
-      std::copy_n(h, spec.outputs, buffers.output + at * spec.outputs);
-    }
-  }
+std::unique_ptr<const LstmEngine> MakeReferenceLstm(const LstmSpec& spec) {
+  if (spec.dtype == FBX_F64) return std::make_unique<const ReferenceLstm<double>>();
+  return std::make_unique<const ReferenceLstm<float>>();
 }
-
-template void RunReference<float>(const LstmSpec&, const LstmBuffers<float>&, int64_t, int64_t, float*);
-template void RunReference<double>(const LstmSpec&, const LstmBuffers<double>&, int64_t, int64_t, double*);
 
 }  // namespace fusebox::rnn

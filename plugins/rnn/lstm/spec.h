@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM or fusebox.lstm node says: its sizes, variant and options,
-// checked. LSTM (of kernel type FULL) is one step: its input is [batch, inputs], its output [batch, outputs].
-// fusebox.lstm is UNIDIRECTIONAL_SEQUENCE_LSTM with other activations: the options activation ("tanh") and
-// recurrent_activation ("sigmoid") name them (cell/activation.h). Its states are values: operands 18 and 19
-// are read, the results 1 and 2 are the final states. It has no clips and no form in integers.
+// The checked sizes, variant and options of an LSTM node: UNIDIRECTIONAL_SEQUENCE_LSTM, LSTM, fusebox.lstm,
+// or one direction of BIDIRECTIONAL_SEQUENCE_LSTM (cell/bidirectional.h; its time_major defaults to true).
 //
-// Per step, with x the input and h, c the states (operands in brackets; absent terms are left out):
+// LSTM (of kernel type FULL) is one step: its input is [batch, inputs], its output [batch, outputs].
+// fusebox.lstm is UNIDIRECTIONAL_SEQUENCE_LSTM with other activations, named by the options activation
+// ("tanh") and recurrent_activation ("sigmoid") (common/activation.h). Its states are values: operands 18 and
+// 19 are read, the results 1 and 2 are the final states. It has no clips and no integer form.
+//
+// Per step, with x the input and h, c the states (operands in brackets; absent terms are omitted):
 //   gate(k) = act(norm(W[1+k] x + R[5+k] h + P[9+k] * c) * L[20+k] + b[12+k])    k = i, f, c, o; no P for c
 //   c' = f * c + i * g, clipped to +-cell_clip          i = 1 - f when the input gate is absent (CIFG)
-//   h' = o * act(c'), or clip(P[16] (o * act(c')) + b[17], proj_clip)            the o gate's peephole sees c'
-// i, f, o are sigmoid, or of fusebox.lstm its recurrent activation; g and act(c') are the fused activation. R
-// may be diagonal (1-D). norm is to mean 0 and variance 1 (epsilon 1e-8) and is there only with layer
-// normalization.
+//   h' = o * act(c'), or clip(P[16] (o * act(c')) + b[17], proj_clip)            the peephole of o reads c'
+// i, f, o are sigmoid, or the recurrent activation of fusebox.lstm; g and act(c') are the fused activation. R
+// may be diagonal (1-D). norm, used with layer normalization only, scales to mean 0 and variance 1 (epsilon
+// 1e-8).
 #pragma once
 
 #include <cstdint>
 
 #include <fusebox/kernel.hpp>
 
-#include "plugins/rnn/cell/activation.h"
+#include "plugins/rnn/cell/kernel.h"
+#include "plugins/rnn/simd/lstm.h"
 
 namespace fusebox::rnn {
 
-// Numbers of the operands, of the first of several.
+// Operand numbers; the first of each group.
 inline constexpr uint32_t kInput = 0;
 inline constexpr uint32_t kInputWeights = 1;      // i, f, c, o: [cells, inputs]
 inline constexpr uint32_t kRecurrentWeights = 5;  // i, f, c, o: [cells, outputs], or [cells] when diagonal
@@ -34,36 +37,34 @@ inline constexpr uint32_t kOutputState = 18;      // batch * outputs elements
 inline constexpr uint32_t kCellState = 19;        // batch * cells elements
 inline constexpr uint32_t kLayerNorm = 20;        // i, f, c, o: [cells]
 
-enum Gate : uint32_t { kInGate, kForgetGate, kCellGate, kOutGate, kGates };
-
-// kFloat: every operand is f32, or every one f64. kHybrid: f32 with weights of 8 bits (1-8, 16, and 9-11 or
-// not). kInteger: input, output, output state and weights of 8 bits, cell state, peepholes and norm
-// coefficients of 16, biases of 32.
+// kFloat: all operands are f32, or all f64. kHybrid: f32 with i8 weights (1-8, 16, optionally 9-11).
+// kInteger: input, output, output state and weights are i8, cell state, peepholes and norm coefficients i16,
+// biases i32.
 enum class Arithmetic { kFloat, kHybrid, kInteger };
 
-struct LstmSpec {
-  // Throws Reject for what is not done or does not fit together. Sizes that are not known yet are -1 and fit.
-  // `time_major`: what the op means where it does not say.
-  explicit LstmSpec(const Node& node, bool time_major = false);
+struct LstmSpec : SequenceSpec {
+  // Throws Reject for nodes that are not supported.
+  explicit LstmSpec(const Node& node);
 
-  int64_t batch = -1, steps = -1, inputs = -1, cells = -1, outputs = -1;
-  bool one_step = false;           // the op is LSTM
+  int64_t outputs = -1;
   bool states_are_values = false;  // the op is fusebox.lstm
-  bool time_major = false;
   bool cifg = false, peephole = false, projection = false, layer_norm = false, diagonal = false;
-  CellActivation activation = CellActivation::kTanh, gate_activation = CellActivation::kSigmoid;
+  Activation activation = Activation::kTanh, gate_activation = Activation::kSigmoid;
   double cell_clip = 0, projection_clip = 0;  // 0: none
   Arithmetic arithmetic = Arithmetic::kFloat;
-  fbx_dtype dtype = FBX_F32;  // of input and output
 
   bool constant_weights = false;  // operands 1-8, 12-15 as far as present
-  // The variant of Keras: every gate, nothing optional, nothing quantized.
+  int64_t width() const { return outputs; }
+  bool HasGate(uint32_t k) const { return !(cifg && k == kInGate); }
+  // The variant of Keras: four gates, nothing optional, nothing quantized.
   bool plain() const {
     return arithmetic == Arithmetic::kFloat && !cifg && !peephole && !projection && !layer_norm && !diagonal;
   }
 
  private:
-  void ReadFunctions(const Node& node);
+  void ReadOptions(const Node& node);
+  void ReadVariant(const Node& node);
+  void FitSizes(const Node& node);
 };
 
 }  // namespace fusebox::rnn

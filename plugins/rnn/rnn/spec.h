@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a UNIDIRECTIONAL_SEQUENCE_RNN node says: its sizes and options, checked. RNN is the same of one step,
-// with input [B,n] and result [B,u].
+// The checked sizes and options of a UNIDIRECTIONAL_SEQUENCE_RNN node, of an RNN node (the same for one step,
+// with input [B,n] and result [B,u]), or of one direction of BIDIRECTIONAL_SEQUENCE_RNN
+// (cell/bidirectional.h).
 //
 //   operands  0 input [B,T,n], or [T,B,n] with time_major; 1 input weights [u,n]; 2 recurrent weights [u,u]; 3 bias [u];
 //             4 state, B * u elements, updated in place
@@ -13,23 +14,20 @@
 
 #include <fusebox/kernel.hpp>
 
-#include "plugins/rnn/cell/activation.h"
+#include "plugins/rnn/cell/kernel.h"
 
 namespace fusebox::rnn {
 
 enum RnnOperand : uint32_t { kRnnInput, kRnnWeights, kRnnRecurrent, kRnnBias, kRnnState, kRnnOperands };
 
-struct RnnSpec {
-  // Throws Reject for what is not done or does not fit together. Sizes that are not known yet are -1 and fit.
+struct RnnSpec : SequenceSpec {
+  // Throws Reject for nodes that are not supported.
   explicit RnnSpec(const Node& node);
 
-  int64_t batch = -1, steps = -1, inputs = -1, cells = -1;
-  bool one_step = false;  // RNN: steps are 1
-  bool time_major = false;
-  CellActivation activation = CellActivation::kTanh;
-  fbx_dtype dtype = FBX_F32;      // of every operand, but for weights of 8 bits
-  bool hybrid = false;            // f32 with i8 operands 1 and 2, constant
+  Activation activation = Activation::kTanh;
+  bool hybrid = false;            // f32 with constant i8 operands 1 and 2
   bool constant_weights = false;  // operands 1 to 3
+  int64_t width() const { return cells; }
 };
 
 }  // namespace fusebox::rnn

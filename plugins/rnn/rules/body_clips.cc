@@ -19,8 +19,8 @@ struct Bound {
   fbx_value value = FBX_NO_VALUE, clipped = FBX_NO_VALUE;
 };
 
-// A node as the maker of a value.
-struct Made {
+// The node that produces a value.
+struct Producer {
   std::string_view op;
   std::vector<fbx_value> from;
 };
@@ -40,7 +40,7 @@ class Body {
       const std::string_view op = view(node->op);
       if (node->operand_count == 2 && (op == "MINIMUM" || op == "MAXIMUM")) AddBound(*node, ids);
       for (uint32_t r = 0; r < node->result_count; ++r)
-        made_[ids[node->operand_count + r]] = {op, {ids, ids + node->operand_count}};
+        producers_[ids[node->operand_count + r]] = {op, {ids, ids + node->operand_count}};
     }
   }
 
@@ -79,30 +79,30 @@ class Body {
     return high;
   }
 
-  const Made* MakerOf(fbx_value value) const {
-    const auto found = made_.find(value);
-    return found == made_.end() ? nullptr : &found->second;
+  const Producer* ProducerOf(fbx_value value) const {
+    const auto found = producers_.find(value);
+    return found == producers_.end() ? nullptr : &found->second;
   }
 
-  fbx_value Unmoved(fbx_value value) const {
-    for (const Made* by = MakerOf(value); by != nullptr && by->op == "RESHAPE"; by = MakerOf(value))
+  fbx_value SkipReshapes(fbx_value value) const {
+    for (const Producer* by = ProducerOf(value); by != nullptr && by->op == "RESHAPE"; by = ProducerOf(value))
       value = by->from[0];
     return value;
   }
 
   fbx_value Result(uint32_t i) const {
-    return i < graph_->output_count ? Unmoved(graph_->outputs[i]) : FBX_NO_VALUE;
+    return i < graph_->output_count ? SkipReshapes(graph_->outputs[i]) : FBX_NO_VALUE;
   }
 
-  // The product of the output gate and the tanh. The projection and its clip may stand between it and the
-  // output.
-  const Made* GatedOutput() const {
-    static constexpr std::string_view kBehind[] = {"RESHAPE", "TRANSPOSE", "FULLY_CONNECTED", "BATCH_MATMUL"};
-    const Made* by = MakerOf(Result(0));
-    for (fbx_value value = Result(0); by != nullptr && by->op != "MUL"; by = MakerOf(value)) {
+  // The product of output gate and tanh. Projection and clip may follow it before the output.
+  const Producer* GatedOutput() const {
+    static constexpr std::string_view kBetween[] = {"RESHAPE", "TRANSPOSE", "FULLY_CONNECTED",
+                                                    "BATCH_MATMUL"};
+    const Producer* by = ProducerOf(Result(0));
+    for (fbx_value value = Result(0); by != nullptr && by->op != "MUL"; by = ProducerOf(value)) {
       if (const auto bound = bounds_.find(value); bound != bounds_.end()) {
         value = bound->second.value;
-      } else if (std::ranges::find(kBehind, by->op) != std::end(kBehind)) {
+      } else if (std::ranges::find(kBetween, by->op) != std::end(kBetween)) {
         value = by->from[0];
       } else {
         return nullptr;
@@ -111,23 +111,23 @@ class Body {
     return by;
   }
 
-  // The new cell state: what the tanh before the output reads, and where the cell has states also its second
-  // result. An op that clips the cell does so before both.
+  // The new cell state: the operand of the tanh before the output and, if the cell has states, the second
+  // result. Ops clip it before both.
   fbx_value Cell() const {
-    const Made* const product = GatedOutput();
+    const Producer* const product = GatedOutput();
     if (product == nullptr) return FBX_NO_VALUE;
     for (const fbx_value factor : product->from) {
-      const Made* const by = MakerOf(Unmoved(factor));
+      const Producer* const by = ProducerOf(SkipReshapes(factor));
       if (by == nullptr || by->op != "TANH") continue;
-      const fbx_value cell = Unmoved(by->from[0]);
+      const fbx_value cell = SkipReshapes(by->from[0]);
       if (graph_->output_count < 2 || cell == Result(1)) return cell;
     }
     return FBX_NO_VALUE;
   }
 
   const fbx_graph* graph_;
-  std::map<fbx_value, Bound> bounds_;  // by clipped
-  std::map<fbx_value, Made> made_;     // by result
+  std::map<fbx_value, Bound> bounds_;        // by clipped
+  std::map<fbx_value, Producer> producers_;  // by result
 };
 
 }  // namespace

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/rules/keras_bidirectional.h"
+#include "plugins/rnn/rules/rules.h"
 
 #include <string>
 #include <vector>
 
-#include "plugins/rnn/rules/builtin_activation.h"
 #include "plugins/rnn/rules/keras_layer.h"
-#include "plugins/rnn/rules/lstm_operands.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -19,20 +17,20 @@ bool Merged(const Site& site) { return site.attrs().b("merge", false); }
 
 bool KeepsLast(const Site& site) { return Forward(site).SequenceIsLast() || Backward(site).SequenceIsLast(); }
 
-// Does the op put both sequences side by side, or another one? TFLite (2.9) finds the rows of the output
-// state at the pitch of the output, which is too wide then: with several rows batch after batch it would read
-// and write beyond the state.
-bool MergedByTheOp(const Site& site) {
+// True if the op itself concatenates the sequences; otherwise a CONCATENATION does. With merge_outputs
+// TFLite 2.9 addresses the rows of the output state with the row stride of the output, which is too large:
+// with several batch-major rows it would access memory beyond the state.
+bool MergedByOp(const Site& site) {
   const KerasLayer layer = Forward(site);
   return Merged(site) && !KeepsLast(site) && (layer.time_major() || site.in(KerasLayer::kInputs).dim(0) == 1);
 }
 
-// Forward and backward sequence of the op's only output.
-std::pair<Value, Value> Halves(const Site& site, Build& build, Value merged) {
-  const int32_t ahead = static_cast<int32_t>(Forward(site).units());
-  const int32_t back = static_cast<int32_t>(Backward(site).units());
-  return {build.slice(merged, {0, 0, 0}, {-1, -1, ahead}),
-          build.slice(merged, {0, 0, ahead}, {-1, -1, back})};
+// Forward and backward sequence of the merged output.
+std::pair<Value, Value> SplitMerged(const Site& site, Build& build, Value merged) {
+  const int32_t forward = static_cast<int32_t>(Forward(site).units());
+  const int32_t backward = static_cast<int32_t>(Backward(site).units());
+  return {build.slice(merged, {0, 0, 0}, {-1, -1, forward}),
+          build.slice(merged, {0, 0, forward}, {-1, -1, backward})};
 }
 
 }  // namespace
@@ -40,51 +38,58 @@ std::pair<Value, Value> Halves(const Site& site, Build& build, Value merged) {
 void KerasBidirectionalRule::match(const Site& site) {
   site.arity(kOperands, kResults + (Merged(site) ? 1 : 0));
   for (const KerasLayer& layer : {Forward(site), Backward(site)}) {
-    layer.CheckOperands();
-    CheckLstmLayer(layer);
-    CheckBuiltinActivations(site, layer);
+    layer.CheckLayer();
+    layer.builtin_activation();
+    site.require(
+        layer.HasBuiltinActivations(), "ATTR",
+        "is " + std::string(layer.recurrent_activation()) + ", but the gates of the op are always sigmoid",
+        "attr recurrent_activation");
   }
-  // TFLite (2.9) holds the backward weights to the forward cell's size.
-  const int64_t ahead = Forward(site).units(), back = Backward(site).units();
-  site.require(ahead == back, "SHAPE",
-               "has " + std::to_string(back) + " units and the forward layer " + std::to_string(ahead) +
-                   ", but the op is for one size",
+  // TFLite 2.9 requires backward weights of the size of the forward cell.
+  const int64_t forward = Forward(site).units(), backward = Backward(site).units();
+  site.require(forward == backward, "SHAPE",
+               "has " + std::to_string(backward) + " units, but the forward layer has " +
+                   std::to_string(forward) + "; the op requires equal sizes",
                Backward(site).subject(Backward(site).recurrent()));
 }
 
 void KerasBidirectionalRule::rewrite(const Site& site, Build& build) {
-  const KerasLayer ahead = Forward(site), back = Backward(site);
+  const KerasLayer forward = Forward(site), backward = Backward(site);
   std::vector<Value> operands(48, none);
   operands[0] = build.in(KerasLayer::kInputs);
-  PutLstmWeights(ahead, build, operands.data() + 1);
-  PutLstmWeights(back, build, operands.data() + 18);
+  forward.SetLstmWeights(build, operands.data() + 1);
+  backward.SetLstmWeights(build, operands.data() + 18);
   for (uint32_t i = 0; i < 2; ++i) {
-    operands[35 + i] = build.in(ahead.first_state() + i);
-    operands[37 + i] = build.in(back.first_state() + i);
+    operands[35 + i] = build.in(forward.first_state() + i);
+    operands[37 + i] = build.in(backward.first_state() + i);
   }
-  const bool merged = MergedByTheOp(site);
+  const bool merged = MergedByOp(site);
   const uint32_t outputs = merged ? 1 : 2;
   const auto lstm = build.builtin("BIDIRECTIONAL_SEQUENCE_LSTM", operands, outputs + 4)
-                        .attr("fused_activation_function", BuiltinActivation(ahead.activation()))
+                        .attr("fused_activation_function", forward.builtin_activation())
                         .attr("cell_clip", 0.0)
                         .attr("proj_clip", 0.0)
                         .attr("merge_outputs", merged)
-                        .attr("time_major", ahead.time_major());
-  const auto [forward, backward] = merged ? Halves(site, build, lstm[0]) : std::pair{lstm[0], lstm[1]};
-  const int axis = ahead.time_axis();
-  build.result(ahead.last_output(), StepOf(build, forward, axis, true, false));
-  build.result(back.last_output(), StepOf(build, backward, axis, false, false));
-  const Value ahead_kept = ahead.SequenceIsLast() ? StepOf(build, forward, axis, true, true) : forward;
-  const Value back_kept = back.SequenceIsLast() ? StepOf(build, backward, axis, false, true) : backward;
-  build.result(ahead.sequence(), ahead_kept);
-  build.result(back.sequence(), back_kept);
+                        .attr("time_major", forward.time_major());
+  const auto [forward_sequence, backward_sequence] =
+      merged ? SplitMerged(site, build, lstm[0]) : std::pair{lstm[0], lstm[1]};
+  const int axis = forward.time_axis();
+  build.result(forward.last_output(), StepOf(build, forward_sequence, axis, true, false));
+  build.result(backward.last_output(), StepOf(build, backward_sequence, axis, false, false));
+  const Value forward_result =
+      forward.SequenceIsLast() ? StepOf(build, forward_sequence, axis, true, true) : forward_sequence;
+  const Value backward_result =
+      backward.SequenceIsLast() ? StepOf(build, backward_sequence, axis, false, true) : backward_sequence;
+  build.result(forward.sequence(), forward_result);
+  build.result(backward.sequence(), backward_result);
   for (uint32_t i = 0; i < 2; ++i) {
-    build.result(ahead.first_final_state() + i, lstm[outputs + i]);
-    build.result(back.first_final_state() + i, lstm[outputs + 2 + i]);
+    build.result(forward.first_final_state() + i, lstm[outputs + i]);
+    build.result(backward.first_final_state() + i, lstm[outputs + 2 + i]);
   }
   if (!Merged(site)) return;
   build.result(kMerged,
-               merged ? lstm[0] : build.builtin("CONCATENATION", {ahead_kept, back_kept}).attr("axis", 2)[0]);
+               merged ? lstm[0]
+                      : build.builtin("CONCATENATION", {forward_result, backward_result}).attr("axis", 2)[0]);
 }
 
 }  // namespace fusebox::rnn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/rules/keras_gru.h"
+#include "plugins/rnn/rules/rules.h"
 
 #include <string>
 
@@ -33,7 +33,7 @@ void CheckBias(const Site& site, const KerasLayer& layer) {
 
 void KerasGruRule::match(const Site& site) {
   site.require(site.options().s("gru", "custom") == "custom", "OPTION",
-               "asks for builtin ops only: the loop stays", "option gru");
+               "allows builtin ops only; the loop remains", "option gru");
   const KerasLayer layer = LayerOf(site);
   layer.CheckArity();
   layer.CheckOperands();
@@ -48,7 +48,7 @@ void KerasGruRule::match(const Site& site) {
 void KerasGruRule::rewrite(const Site& site, Build& build) {
   const KerasLayer layer = LayerOf(site);
   const bool after = ResetAfter(site, layer);
-  const CountedSteps steps(site, layer, build);
+  const MaskedSteps steps(site, layer, build);
   const Value weights = build.transpose(build.in(layer.kernel()), {1, 0});
   const Value recurrent = build.transpose(build.in(layer.recurrent()), {1, 0});
   Value bias = build.in(layer.bias()), recurrent_bias = none;

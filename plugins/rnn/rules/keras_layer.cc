@@ -2,20 +2,15 @@
 #include "plugins/rnn/rules/keras_layer.h"
 
 #include <utility>
+#include <vector>
 
-#include "plugins/rnn/cell/activation.h"
+#include "plugins/common/activation.h"
+#include "plugins/common/text.h"
 
 namespace fusebox::rnn {
 namespace {
 
-std::string ShapeText(const Tensor& t) {
-  std::string text = "[";
-  for (const int64_t d : t.dims()) {
-    if (text.size() > 1) text += ",";
-    text += d < 0 ? "?" : std::to_string(d);
-  }
-  return text + "]";
-}
+using common::ShapeText;
 
 bool Differ(int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; }
 
@@ -37,14 +32,14 @@ std::string KerasLayer::subject(uint32_t operand) const {
   static constexpr const char* kStates[] = {"init_h", "init_c"};
   std::string name = "inputs";
   if (operand != kInputs) {
-    name = place_.name;
+    name = position_.name;
     name += operand == kernel()      ? "kernel"
             : operand == recurrent() ? "recurrent_kernel"
             : operand == bias()      ? "bias"
             : operand == mask()      ? "mask"
                                      : kStates[operand - first_state()];
   }
-  return "operand " + std::to_string(operand) + " (" + name + ")";
+  return common::Subject(operand) + " (" + name + ")";
 }
 
 void KerasLayer::CheckArity() const {
@@ -61,7 +56,7 @@ void KerasLayer::CheckOperand(uint32_t i, int rank) const {
   const Tensor t = site_.in(i);
   site_.require(t.present(), "ARITY", "is absent", subject(i));
   site_.require(t.dtype() == FBX_F32, "DTYPE",
-                std::string("is ") + dtype_name(t.dtype()) + ", only f32 is done", subject(i));
+                std::string("is ") + dtype_name(t.dtype()) + ", only f32 is supported", subject(i));
   site_.require(t.rank() >= 0, "RANK", "has an unknown rank", subject(i));
   site_.require(t.rank() == rank, "RANK",
                 "has shape " + ShapeText(t) + ", expected rank " + std::to_string(rank), subject(i));
@@ -132,7 +127,7 @@ void KerasLayer::CheckSequence() const {
   const int64_t steps = site_.in(kInputs).dim(time_axis());
   const int64_t declared = sequence.rank() == 3 ? sequence.dim(time_axis()) : -1;
   site_.require(steps < 0 || steps == 1 || declared >= 0 || site_.attrs().has("sequence"), "SHAPE",
-                "is of unknown length, so that it may be the whole sequence or its last step",
+                "has an unknown length, so it may be the whole sequence or its last step",
                 "result " + std::to_string(this->sequence()) + " (sequence)");
   site_.require(
       !Differ(steps, declared), "SHAPE",
@@ -145,34 +140,64 @@ void KerasLayer::CheckMask() const {
   const Tensor m = site_.in(mask()), x = site_.in(kInputs);
   site_.require(m.present() && m.dtype() == FBX_BOOL, "DTYPE",
                 std::string("is ") + (m.present() ? dtype_name(m.dtype()) : "absent") +
-                    ", only a mask of booleans is done",
+                    ", only a boolean mask is supported",
                 subject(mask()));
   site_.require(m.rank() == 2 && !Differ(m.dim(0), x.dim(0)) && !Differ(m.dim(1), x.dim(1)), "SHAPE",
-                "has shape " + ShapeText(m) + ", but the inputs " + ShapeText(x), subject(mask()));
+                "has shape " + ShapeText(m) + ", but the inputs have " + ShapeText(x), subject(mask()));
   site_.require(site_.attrs().has("zero_output_for_mask"), "ATTR",
-                "is missing: it would say what the steps give that the mask leaves out",
-                "attr zero_output_for_mask");
+                "is missing, so the outputs of masked steps are unknown", "attr zero_output_for_mask");
 }
 
 void KerasLayer::CheckActivations() const {
   for (const auto& [key, name] :
        {std::pair{"activation", activation()}, {"recurrent_activation", recurrent_activation()}})
-    site_.require(CellActivationOf(name).has_value(), "ATTR",
-                  "is " + std::string(name) + ", which is not done", std::string("attr ") + key);
+    site_.require(common::KerasActivation(name).has_value(), "ATTR",
+                  "is " + std::string(name) + ", which is not supported", std::string("attr ") + key);
+}
+
+void KerasLayer::CheckLayer() const {
+  CheckOperands();
+  CheckOperand(bias(), 1);
+  CheckConstant(bias());
+  CheckKernels();
+  CheckBias(0);
+  CheckStates();
+  CheckSequence();
+}
+
+std::string_view KerasLayer::builtin_activation() const {
+  if (const auto name = common::BuiltinActivationName(activation())) return *name;
+  throw Reject{"ATTR", "is " + std::string(activation()) + ", which the fused op does not support",
+               "attr activation"};
+}
+
+bool KerasLayer::HasBuiltinActivations() const {
+  return recurrent_activation() == "sigmoid" && common::BuiltinActivationName(activation());
 }
 
 Value KerasLayer::Inputs(Build& build) const {
   return go_backwards() ? build.reverse(build.in(kInputs), time_axis()) : build.in(kInputs);
 }
 
-void KerasLayer::SetOutputs(Build& build, Value sequence, Value unread) const {
-  const bool read = unread == none || site_.out(last_output()).uses() > 0;
-  build.result(last_output(), read ? StepOf(build, sequence, time_axis(), true, false) : unread);
+void KerasLayer::SetOutputs(Build& build, Value sequence, Value unused) const {
+  const bool used = unused == none || site_.out(last_output()).uses() > 0;
+  build.result(last_output(), used ? StepOf(build, sequence, time_axis(), true, false) : unused);
   build.result(this->sequence(),
                SequenceIsLast() ? StepOf(build, sequence, time_axis(), true, true) : sequence);
   if (site_.out_count() < states_ + 3) return;
-  const float cpu = 1.0f;  // what Keras says when its generic implementation ran
+  const float cpu = 1.0f;  // Keras: the generic implementation ran
   build.result(states_ + 2, build.constant<float>({&cpu, 1}, {}));
+}
+
+void KerasLayer::SetLstmWeights(Build& build, Value* operands) const {
+  const auto set_gates = [&](uint32_t first, Value stacked) {
+    const std::vector<Value> gates = build.split(stacked, 0, 4);
+    for (uint32_t gate = 0; gate < 4; ++gate) operands[first + gate] = gates[gate];
+  };
+  set_gates(0, build.transpose(build.in(kernel()), {1, 0}));
+  set_gates(4, diagonal() ? build.reshape(build.in(recurrent()), {-1})
+                          : build.transpose(build.in(recurrent()), {1, 0}));
+  set_gates(11, build.in(bias()));
 }
 
 }  // namespace fusebox::rnn

@@ -19,7 +19,7 @@ Value RunningSum(Build& build, Value v, bool reverse) {
       .attr("reverse", reverse)[0];
 }
 
-// A number of steps, which the file may not know.
+// The number of steps, which may be unknown in the file.
 Value StepCount(Build& build, const KerasLayer& layer, int64_t steps) {
   if (steps >= 0) return build.i32_scalar(static_cast<int32_t>(steps));
   const Value shape = build.builtin("SHAPE", {build.in(layer.mask())}).attr("out_type", "i32")[0];
@@ -32,16 +32,16 @@ Value Scalar(Build& build, float value) { return build.constant<float>({&value, 
 
 // One row of zeros before the steps.
 Value ZerosFirst(Build& build, Value sequence) {
-  const int32_t ahead[] = {0, 0, 1, 0, 0, 0};
+  const int32_t before_and_after[] = {0, 0, 1, 0, 0, 0};
   const int64_t dims[] = {3, 2};
-  return build.builtin("PAD", {sequence, build.constant<int32_t>(ahead, dims)})[0];
+  return build.builtin("PAD", {sequence, build.constant<int32_t>(before_and_after, dims)})[0];
 }
 
 constexpr float kHuge = 1e37F;
 
-// What the huge feature is weighed with: times kHuge it is beyond all that the gate adds up otherwise. It is
-// the largest weight of the gate, so that the others lose nothing when they are quantized beside it with one
-// scale, and neither does it; within bounds that keep the product finite and huge.
+// The weight of the huge feature. Its product with kHuge exceeds every other sum of the gate. It is the
+// largest weight of the gate, so that it does not change the scale if the weights are quantized, within
+// bounds that keep the product finite and huge.
 float HugeWeight(Tensor kernel, int64_t units, int64_t gate) {
   if (!kernel.has_value() || kernel.dtype() != FBX_F32) return 0.125F;
   const std::span<const float> values = kernel.values<const float>();
@@ -54,7 +54,7 @@ float HugeWeight(Tensor kernel, int64_t units, int64_t gate) {
 
 }  // namespace
 
-CountedSteps::CountedSteps(const Site& site, const KerasLayer& layer, Build& build, bool keep_cell)
+MaskedSteps::MaskedSteps(const Site& site, const KerasLayer& layer, Build& build, bool keep_cell)
     : masked_(layer.masked()),
       time_major_(layer.time_major()),
       zero_output_(site.attrs().b("zero_output_for_mask", false)),
@@ -68,53 +68,54 @@ CountedSteps::CountedSteps(const Site& site, const KerasLayer& layer, Build& bui
     mask = build.transpose(mask, {1, 0});
     inputs_ = build.transpose(inputs_, {1, 0, 2});
   }
-  counts_ = build.builtin("SELECT_V2", {mask, build.i32_scalar(1), build.i32_scalar(0)})[0];
-  if (layer.go_backwards()) counts_ = build.reverse(counts_, 1);
-  so_far_ = RunningSum(build, counts_, false);
-  // Steps that count get the numbers n, n - 1, .. 1, the others 0: ordered by that they are where the op
-  // should read them.
-  const Value rank = build.builtin("MUL", {RunningSum(build, counts_, true), counts_})[0];
+  unmasked_ = build.builtin("SELECT_V2", {mask, build.i32_scalar(1), build.i32_scalar(0)})[0];
+  if (layer.go_backwards()) unmasked_ = build.reverse(unmasked_, 1);
+  unmasked_count_ = RunningSum(build, unmasked_, false);
+  // Unmasked steps have the ranks n, n - 1, .. 1, the others 0. Sorted by rank, the unmasked steps come
+  // first.
+  const Value rank = build.builtin("MUL", {RunningSum(build, unmasked_, true), unmasked_})[0];
   const Value steps = StepCount(build, layer, site.in(KerasLayer::kInputs).dim(layer.time_axis()));
   const auto order = build.builtin("TOPK_V2", {rank, steps}, 2);
-  inputs_ = keep_cell_ ? KeepingCell(build, order[0], order[1]) : Gather(build, inputs_, order[1]);
+  inputs_ = keep_cell_ ? KeepCell(build, order[0], order[1]) : Gather(build, inputs_, order[1]);
 }
 
-// The steps that count, then steps of zeros and the huge feature.
-Value CountedSteps::KeepingCell(Build& build, Value rank, Value from) const {
-  const Value counts = build.builtin("GREATER", {rank, build.i32_scalar(0)})[0];
-  const Value behind_zeros = build.builtin("ADD", {from, build.i32_scalar(1)})[0];
-  const Value at = build.builtin("SELECT_V2", {counts, behind_zeros, build.i32_scalar(0)})[0];
-  const Value feature = build.builtin("SELECT_V2", {counts, Scalar(build, 0), Scalar(build, kHuge)})[0];
+// The unmasked steps, then steps of zeros with the huge feature.
+Value MaskedSteps::KeepCell(Build& build, Value rank, Value from) const {
+  const Value is_unmasked = build.builtin("GREATER", {rank, build.i32_scalar(0)})[0];
+  const Value after_zeros = build.builtin("ADD", {from, build.i32_scalar(1)})[0];
+  const Value at = build.builtin("SELECT_V2", {is_unmasked, after_zeros, build.i32_scalar(0)})[0];
+  const Value feature = build.builtin("SELECT_V2", {is_unmasked, Scalar(build, 0), Scalar(build, kHuge)})[0];
   const Value last = build.builtin("EXPAND_DIMS", {feature, build.i32_scalar(2)})[0];
   return build.builtin("CONCATENATION", {Gather(build, ZerosFirst(build, inputs_), at), last})
       .attr("axis", 2)[0];
 }
 
-void CountedSteps::PutWeights(Build& build, Value* weights) const {
+void MaskedSteps::ExtendWeights(Build& build, Value* weights) const {
   if (!masked_ || !keep_cell_) return;
-  const float of_gates[] = {-HugeWeight(kernel_, units_, 0), HugeWeight(kernel_, units_, 1), 0, 0};
+  const float gate_weights[] = {-HugeWeight(kernel_, units_, 0), HugeWeight(kernel_, units_, 1), 0, 0};
   const int64_t dims[] = {units_, 1};
   for (size_t gate = 0; gate < 4; ++gate) {
-    const std::vector<float> column(static_cast<size_t>(units_), of_gates[gate]);
+    const std::vector<float> column(static_cast<size_t>(units_), gate_weights[gate]);
     weights[gate] = build.builtin("CONCATENATION", {weights[gate], build.constant<float>(column, dims)})
                         .attr("axis", 1)[0];
   }
 }
 
-Value CountedSteps::Outputs(Build& build, Value sequence) const {
+Value MaskedSteps::Outputs(Build& build, Value sequence) const {
   if (!masked_) return sequence;
   const Value padded = ZerosFirst(build, sequence);
-  const Value at = zero_output_ ? build.builtin("MUL", {so_far_, counts_})[0] : so_far_;
+  const Value at = zero_output_ ? build.builtin("MUL", {unmasked_count_, unmasked_})[0] : unmasked_count_;
   const Value outputs = Gather(build, padded, at);
   return time_major_ ? build.transpose(outputs, {1, 0, 2}) : outputs;
 }
 
-Value CountedSteps::FinalState(Build& build, Value sequence, Value initial, Value final_state) const {
+Value MaskedSteps::FinalState(Build& build, Value sequence, Value initial, Value final_state) const {
   if (!masked_) return final_state;
-  const Value all =
-      build.builtin("STRIDED_SLICE", {so_far_, build.i32({0, -1}), build.i32({0, 0}), build.i32({1, 1})})
-          .attr("begin_mask", 1)
-          .attr("end_mask", 3)[0];
+  const Value all = build
+                        .builtin("STRIDED_SLICE",
+                                 {unmasked_count_, build.i32({0, -1}), build.i32({0, 0}), build.i32({1, 1})})
+                        .attr("begin_mask", 1)
+                        .attr("end_mask", 3)[0];
   const Value first = build.reshape(initial, {-1, 1, units_});
   const Value states = build.builtin("CONCATENATION", {first, sequence}).attr("axis", 1)[0];
   return build.reshape(Gather(build, states, all), {-1, units_});

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masked layers in terms of ops that know no masks. A step that the mask leaves out changes neither the state
-// nor, but for zeros at the start or with zero_output_for_mask, the output. So the steps that count are moved
-// to the front, in their order, whatever the mask looks like; the op runs over all, and each output is
-// fetched from where its step (or the last one that counted before it) went. What the op makes of the steps
-// behind is never read: its own final states are of no use. All this is done batch after batch: a time-major
-// layer has its sequences and its mask turned before, and its outputs behind.
+// Masked layers on ops without masks.
 //
-// But for the c of an LSTM, which is no output. Where it is read, the steps behind have one feature more than
-// the others, huge, whose weights shut the input gate and open the forget gate: c stays what it is, exactly.
+// A masked step changes neither the state nor the output (zeros before the first unmasked step, or with
+// zero_output_for_mask). Therefore the unmasked steps are moved to the front, in their order, for any mask;
+// the op runs over all steps, and each output is gathered from the new position of its step, or of the last
+// unmasked step before it. The op's results for the remaining steps, including its final states, are not
+// used. Everything is batch-major: sequences and mask of a time-major layer are transposed before, its
+// outputs after.
+//
+// The final c of an LSTM is not an output. If it is used, the inputs get one more feature, which is zero in
+// unmasked steps and huge in the remaining ones. Its weights close the input gate and open the forget gate,
+// so that c is kept exactly.
 #pragma once
 
 #include <fusebox/rule.hpp>
@@ -16,31 +19,31 @@
 
 namespace fusebox::rnn {
 
-// A layer without a mask goes through it unchanged.
-class CountedSteps {
+// Does nothing for a layer without a mask.
+class MaskedSteps {
  public:
-  // keep_cell: of an LSTM whose final c is read.
-  CountedSteps(const Site& site, const KerasLayer& layer, Build& build, bool keep_cell = false);
+  // keep_cell: for an LSTM whose final c is used.
+  MaskedSteps(const Site& site, const KerasLayer& layer, Build& build, bool keep_cell = false);
 
   Value inputs() const { return inputs_; }                     // of the op
   bool time_major() const { return time_major_ && !masked_; }  // of the op
   // The input weights of the gates i, f, c, o for these inputs.
-  void PutWeights(Build& build, Value* weights) const;
-  // What the layer gives for every step, from the op's whole sequence.
+  void ExtendWeights(Build& build, Value* weights) const;
+  // The outputs of the layer for every step, from the whole sequence of the op.
   Value Outputs(Build& build, Value sequence) const;
-  // The last output that counts, else the initial state: the state that an LSTM, a GRU or a SimpleRNN shows.
+  // The last output of an unmasked step, or the initial state: the final h of an LSTM, GRU or SimpleRNN.
   // Without a mask: final_state.
   Value FinalState(Build& build, Value sequence, Value initial, Value final_state) const;
 
  private:
-  Value KeepingCell(Build& build, Value rank, Value from) const;
+  Value KeepCell(Build& build, Value rank, Value from) const;
 
   bool masked_, time_major_, zero_output_, keep_cell_;
   int32_t units_;
   Tensor kernel_;
   Value inputs_ = none;
-  Value counts_ = none;  // i32 [B,T]: 1 where the step counts, else 0
-  Value so_far_ = none;  // how many count up to here
+  Value unmasked_ = none;        // i32 [B,T]: 1 for unmasked steps, else 0
+  Value unmasked_count_ = none;  // running sum of it
 };
 
 }  // namespace fusebox::rnn

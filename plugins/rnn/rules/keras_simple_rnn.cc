@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/rules/keras_simple_rnn.h"
+#include "plugins/rnn/rules/rules.h"
 
-#include "plugins/rnn/rules/builtin_activation.h"
 #include "plugins/rnn/rules/keras_layer.h"
 #include "plugins/rnn/rules/keras_mask.h"
 
@@ -15,20 +14,14 @@ KerasLayer LayerOf(const Site& site) { return {site, 1, 1}; }
 void KerasSimpleRnnRule::match(const Site& site) {
   const KerasLayer layer = LayerOf(site);
   layer.CheckArity();
-  layer.CheckOperands();
-  layer.CheckOperand(layer.bias(), 1);
-  layer.CheckConstant(layer.bias());
-  layer.CheckKernels();
-  layer.CheckBias(0);
-  layer.CheckStates();
-  layer.CheckSequence();
+  layer.CheckLayer();
   layer.CheckMask();
-  BuiltinActivation(layer.activation());
+  layer.builtin_activation();
 }
 
 void KerasSimpleRnnRule::rewrite(const Site& site, Build& build) {
   const KerasLayer layer = LayerOf(site);
-  const CountedSteps steps(site, layer, build);
+  const MaskedSteps steps(site, layer, build);
   const Value weights = build.transpose(build.in(layer.kernel()), {1, 0});
   const Value recurrent = build.transpose(build.in(layer.recurrent()), {1, 0});
   const auto rnn =
@@ -36,7 +29,7 @@ void KerasSimpleRnnRule::rewrite(const Site& site, Build& build) {
           .builtin(
               "UNIDIRECTIONAL_SEQUENCE_RNN",
               {steps.inputs(), weights, recurrent, build.in(layer.bias()), build.in(layer.first_state())}, 2)
-          .attr("fused_activation_function", BuiltinActivation(layer.activation()))
+          .attr("fused_activation_function", layer.builtin_activation())
           .attr("time_major", steps.time_major());
   layer.SetOutputs(build, steps.Outputs(build, rnn[0]));
   build.result(layer.first_final_state(),

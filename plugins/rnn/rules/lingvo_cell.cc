@@ -3,25 +3,19 @@
 
 #include <string>
 
+#include "plugins/common/text.h"
 #include "plugins/rnn/rules/body_clips.h"
 
 namespace fusebox::rnn {
 namespace {
 
+using common::ShapeText;
+
 constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
 
 std::string Subject(uint32_t operand) {
   static constexpr const char* kNames[] = {" (input)", " (weight)", " (bias)", " (projection)"};
-  return "operand " + std::to_string(operand) + (operand < 4 ? kNames[operand] : "");
-}
-
-std::string ShapeText(const Tensor& t) {
-  std::string text = "[";
-  for (const int64_t d : t.dims()) {
-    if (text.size() > 1) text += ",";
-    text += d < 0 ? "?" : std::to_string(d);
-  }
-  return text + "]";
+  return common::Subject(operand) + (operand < 4 ? kNames[operand] : "");
 }
 
 std::string_view CutToken(std::string_view* text) {
@@ -37,7 +31,7 @@ void CheckF32(const Site& site, uint32_t i) {
   const Tensor t = site.in(i);
   site.require(t.present(), "ARITY", "is absent", Subject(i));
   site.require(t.dtype() == FBX_F32, "DTYPE",
-               std::string("is ") + dtype_name(t.dtype()) + ", only f32 is done", Subject(i));
+               std::string("is ") + dtype_name(t.dtype()) + ", only f32 is supported", Subject(i));
   site.require(t.rank() >= 0, "RANK", "has an unknown rank", Subject(i));
 }
 
@@ -79,10 +73,10 @@ void LingvoCell::ParseName(const Site& site) {
   layer_norm = base.starts_with("LayerNormalized");
   if (layer_norm) base.remove_prefix(15);
   site.require(base == "LSTMCellSimple" || (layer_norm && base == "LstmCellSimple"), "NAME",
-               "is no cell of Lingvo", std::string(site.name()));
+               "is not a Lingvo cell", std::string(site.name()));
   while (!rest.empty()) {
     const std::string_view token = CutToken(&rest);
-    site.require(token == "CoupleInputForgetGates", "NAME", "\"" + std::string(token) + "\" is not known",
+    site.require(token == "CoupleInputForgetGates", "NAME", "\"" + std::string(token) + "\" is unknown",
                  std::string(site.name()));
     coupled = true;
   }
@@ -105,10 +99,9 @@ void LingvoCell::CheckArity(const Site& site) {
 void LingvoCell::CheckWeights(const Site& site) {
   CheckConstant(site, kWeight, 2);
   const Tensor weight = site.in(kWeight);
-  site.require(
-      weight.dim(1) > 0 && weight.dim(1) % gates == 0, "SHAPE",
-      "has shape " + ShapeText(weight) + ", whose columns are not " + std::to_string(gates) + " gates",
-      Subject(kWeight));
+  site.require(weight.dim(1) > 0 && weight.dim(1) % gates == 0, "SHAPE",
+               "has shape " + ShapeText(weight) + ", expected " + std::to_string(gates) + " gates of columns",
+               Subject(kWeight));
   cells = static_cast<int32_t>(weight.dim(1) / gates);
   CheckF32(site, kProjection);
   projection = site.in(kProjection).rank() >= 2;
@@ -120,8 +113,8 @@ void LingvoCell::CheckWeights(const Site& site) {
     site.require(outputs > 0, "SHAPE", "has no outputs", Subject(kProjection));
   }
   site.require(weight.dim(0) > outputs, "SHAPE",
-               "has shape " + ShapeText(weight) + ", but of its rows " + std::to_string(outputs) +
-                   " are the outputs' and none is left for the input",
+               "has shape " + ShapeText(weight) + ", but " + std::to_string(outputs) +
+                   " rows belong to the outputs, so none is left for the input",
                Subject(kWeight));
   inputs = static_cast<int32_t>(weight.dim(0)) - outputs;
   CheckConstant(site, kBias, 1);
@@ -133,7 +126,7 @@ void LingvoCell::CheckWeights(const Site& site) {
 
 void LingvoCell::CheckInput(const Site& site) const {
   CheckRank(site, kInput, 2);
-  CheckSize(site, kInput, 1, inputs, "the weight leaves for the input");
+  CheckSize(site, kInput, 1, inputs, "the input rows of the weight are");
   if (!states) return;
   const int64_t batch = site.in(kInput).dim(0);
   for (const uint32_t i : {m0, c0}) {
@@ -150,7 +143,7 @@ void LingvoCell::FindClips(const Site& site) {
   site.require(cell_clip >= 0, "ATTR", "is negative or not a number", "attr cell_clip");
   site.require(projection_clip >= 0, "ATTR", "is negative or not a number", "attr proj_clip");
   site.require(projection || projection_clip == 0, "CLIP",
-               "the output is clipped, which the op can say of a projection only");
+               "the output is clipped, which the op supports with a projection only");
 }
 
 }  // namespace fusebox::rnn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/rules/lingvo_lstm.h"
+#include "plugins/rnn/rules/rules.h"
 
 #include <vector>
 
@@ -15,14 +15,14 @@ std::vector<Gate> Stacked(const LingvoCell& cell) {
   return {kCellGate, kInGate, kForgetGate, kOutGate};
 }
 
-// [B, width] of zeros, for whatever batch the input has.
+// [B, width] of zeros for the batch of the input, which may be unknown.
 Value Zeros(const Site& site, Build& build, int32_t width) {
   const int64_t batch = site.in(LingvoCell::kInput).dim(0);
   if (batch >= 0) {
     const std::vector<float> zeros(static_cast<size_t>(batch * width));
     return build.constant<float>(zeros, std::vector<int64_t>{batch, width});
   }
-  // The first column, less itself whatever it holds, as often as the state is wide.
+  // Zeros like the first column of the input, repeated to the width of the state.
   const Value column = build.slice(build.in(LingvoCell::kInput), {0, 0}, {-1, 1});
   const Value zeros = build.builtin("ZEROS_LIKE", {column})[0];
   return build.builtin("TILE", {zeros, build.i32({1, width})})[0];
@@ -39,7 +39,7 @@ std::vector<Value> Operands(const Site& site, Build& build, const LingvoCell& ce
     operands[kGateBias + gate] = build.slice(build.in(LingvoCell::kBias), {row}, {cell.cells});
     row += cell.cells;
   }
-  // Where the scale of a gate stands does not hang on whether gates are coupled.
+  // The position of a gate's scale does not depend on whether gates are coupled.
   int32_t at = 0;
   for (const Gate gate : {kCellGate, kInGate, kForgetGate, kOutGate}) {
     if (cell.layer_norm && !(cell.coupled && gate == kInGate))

@@ -1,80 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of f32 as bytes, and products of bytes (the functions of PanelCode that say so in simd/panels.h).
 // Compiled once per target.
-#if defined(FUSEBOX_RNN_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef FUSEBOX_RNN_BYTES_INL_H_
-#undef FUSEBOX_RNN_BYTES_INL_H_
+#if defined(FUSEBOX_RNN_SIMD_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FUSEBOX_RNN_SIMD_BYTES_INL_H_
+#undef FUSEBOX_RNN_SIMD_BYTES_INL_H_
 #else
-#define FUSEBOX_RNN_BYTES_INL_H_
+#define FUSEBOX_RNN_SIMD_BYTES_INL_H_
 #endif
 
 #include <hwy/highway.h>
 
-#include "plugins/rnn/simd/lstm.h"
 #include "plugins/rnn/simd/panels.h"
+#include "plugins/rnn/simd/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using ByteTag = hn::CappedTag<float, kMaxLanes>;
-constexpr ByteTag bd{};
-
-template <class V>
-HWY_INLINE V LoadByteLanes(const float* x, size_t left) {
-  return HWY_LIKELY(left >= hn::Lanes(bd)) ? hn::LoadU(bd, x) : hn::LoadN(bd, x, left);
-}
-
-// Comparisons instead of Min and Max, so that NaN is passed over. The zeros of a part of a vector change
-// nothing: 0 is in the range.
+// Comparisons instead of Min and Max, so that NaN is skipped. The zeros beyond a partial vector have no
+// effect, because the range includes 0.
 void Range(const float* x, size_t n, float* low, float* high) {
-  auto least = hn::Zero(bd), most = hn::Zero(bd);
-  using V = decltype(least);
-  for (size_t i = 0; i < n; i += hn::Lanes(bd)) {
-    const V v = LoadByteLanes<V>(x + i, n - i);
+  auto least = hn::Zero(fd), most = hn::Zero(fd);
+  for (size_t i = 0; i < n; i += kFloatLanes) {
+    const FloatVector v = LoadSome(x + i, n - i);
     least = hn::IfThenElse(hn::Lt(v, least), v, least);
     most = hn::IfThenElse(hn::Gt(v, most), v, most);
   }
-  *low = hn::ReduceMin(bd, least);
-  *high = hn::ReduceMax(bd, most);
+  *low = hn::ReduceMin(fd, least);
+  *high = hn::ReduceMax(fd, most);
 }
 
-// To the nearest, halves away from zero. |x| is small.
-template <class V>
-HWY_INLINE V RoundAway(V x) {
-  const V whole = hn::Trunc(x), rest = hn::Abs(hn::Sub(x, whole));
-  const V one = hn::CopySign(hn::Set(bd, 1.0f), x);
-  return hn::IfThenElse(hn::Ge(rest, hn::Set(bd, 0.5f)), hn::Add(whole, one), whole);
+// Rounds to nearest, half away from zero. |x| is small.
+HWY_INLINE FloatVector RoundAway(FloatVector x) {
+  const FloatVector whole = hn::Trunc(x), rest = hn::Abs(hn::Sub(x, whole));
+  const FloatVector one = hn::CopySign(hn::Set(fd, 1.0f), x);
+  return hn::IfThenElse(hn::Ge(rest, hn::Set(fd, 0.5f)), hn::Add(whole, one), whole);
 }
 
 void Quantize(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to) {
-  const hn::RebindToSigned<ByteTag> d32;
-  const hn::Rebind<int8_t, ByteTag> d8;
-  const auto by = hn::Set(bd, inverse), middle = hn::Set(bd, static_cast<float>(zero));
-  const auto low = hn::Set(bd, static_cast<float>(least - zero)),
-             high = hn::Set(bd, static_cast<float>(127 - zero));
-  using V = decltype(hn::Zero(bd));
-  for (size_t i = 0; i < n; i += hn::Lanes(bd)) {
-    // The bounds stand between product and sum: no compiler makes one operation of them, which would round
-    // once. NaN becomes the least.
-    V v = hn::Mul(LoadByteLanes<V>(x + i, n - i), by);
+  const hn::RebindToSigned<FloatTag> d32;
+  const hn::Rebind<int8_t, FloatTag> d8;
+  const auto by = hn::Set(fd, inverse), middle = hn::Set(fd, static_cast<float>(zero));
+  const auto low = hn::Set(fd, static_cast<float>(least - zero)),
+             high = hn::Set(fd, static_cast<float>(127 - zero));
+  for (size_t i = 0; i < n; i += kFloatLanes) {
+    // The clamp is between product and sum, so that no compiler fuses them into one rounding. NaN becomes
+    // the least value.
+    FloatVector v = hn::Mul(LoadSome(x + i, n - i), by);
     v = hn::IfThenElse(hn::Gt(v, low), v, low);
     v = hn::IfThenElse(hn::Gt(v, high), high, v);
-    const auto stored = hn::DemoteTo(d8, hn::ConvertTo(d32, RoundAway(hn::Add(middle, v))));
-    if (HWY_LIKELY(n - i >= hn::Lanes(bd))) {
-      hn::StoreU(stored, d8, to + i);
+    const auto quantized = hn::DemoteTo(d8, hn::ConvertTo(d32, RoundAway(hn::Add(middle, v))));
+    if (HWY_LIKELY(n - i >= kFloatLanes)) {
+      hn::StoreU(quantized, d8, to + i);
     } else {
-      hn::StoreN(stored, d8, to + i, n - i);
+      hn::StoreN(quantized, d8, to + i, n - i);
     }
   }
 }
+
 using WideTag = hn::CappedTag<int16_t, 2 * kMaxLanes>;
 constexpr WideTag wd{};
 using SumTag = hn::RepartitionToWide<WideTag>;
 constexpr SumTag sd{};
 using Sum = hn::Vec<SumTag>;
 
-// Adds the products of the bytes that fill a vector when widened.
+// Adds the products of as many bytes as fill a vector when widened.
 HWY_INLINE void AddBytes(const int8_t* row, const int8_t* x, Sum& even, Sum& odd) {
   const hn::Rebind<int8_t, WideTag> d8;
   even = hn::ReorderWidenMulAccumulate(sd, hn::PromoteTo(wd, hn::LoadU(d8, row)),
@@ -91,7 +81,7 @@ HWY_INLINE auto FoldToFour([[maybe_unused]] Tag tag, hn::Vec<Tag> v) {
   }
 }
 
-// Four rows, whose sums are added up in vectors too. `columns` is a multiple of the lanes.
+// Four rows; their sums are reduced in vectors too. `columns` is a multiple of the lanes.
 HWY_INLINE void FourDots(const int8_t* rows, size_t stride, size_t columns, const int8_t* x, int32_t* sums) {
   Sum even[4], odd[4];
 #pragma GCC unroll 4
@@ -114,7 +104,7 @@ HWY_INLINE void FourDots(const int8_t* rows, size_t stride, size_t columns, cons
 void Dots(const int8_t* rows, size_t count, size_t columns, const int8_t* x, int32_t* sums) {
   const size_t lanes = hn::Lanes(wd), padded = RoundUp(columns, lanes), bytes = count * columns;
   size_t i = 0;
-  // Whole vectors: what they read of the row behind meets zeros of x.
+  // Whole vectors may read into the next row; there x is zero.
   for (; i + 4 <= count && (i + 3) * columns + padded <= bytes; i += 4)
     FourDots(rows + i * columns, columns, padded, x, sums + i);
   for (; i < count; ++i) {

@@ -4,37 +4,24 @@
 #include <algorithm>
 #include <type_traits>
 
-// Arrays of vectors need a size that is known at compile time; the targets left out differ in integer ops
-// only.
-#define HWY_DISABLED_TARGETS                                                                   \
-  (HWY_SSSE3 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | \
-   HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plugins/rnn/simd/lstm.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "plugins/rnn/simd/math-inl.h"
+#include "plugins/rnn/simd/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using D = hn::CappedTag<float, kMaxLanes>;
-using V = hn::Vec<D>;
-constexpr D d{};
-constexpr size_t kLanes = HWY_MAX_LANES_D(D);
-constexpr size_t kBlock = kGates * kLanes;  // floats of one block at one column
-// Rows that share each load of a weight: as many as the registers hold sums of.
-constexpr int kMaxRows = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 6 : 3;
+constexpr size_t kBlock = kGates * kFloatLanes;  // floats of one block at one column
 
 template <int kRows, int kPanels>
-struct Sums {
-  V of[kRows][kPanels][kGates];
-};
+using Sums = FloatVector[kRows][kPanels][kGates];
 
-// Blocks are packed in pairs, column by column: a single row then reads one stream. The last of an odd number
-// is alone.
+// Blocks are packed in pairs, column by column, so that a single row reads one stream. The last of an odd
+// number is not paired.
 size_t ColumnStride(size_t block, size_t blocks) {
   return block % 2 == 0 && block + 1 == blocks ? kBlock : 2 * kBlock;
 }
@@ -54,69 +41,56 @@ HWY_INLINE void AddProducts(Sums<kRows, kPanels>& sums, const float* const (&x)[
       const float* w = weights + k * column_stride + p * kBlock;
 #pragma GCC unroll 4
       for (size_t gate = 0; gate < kGates; ++gate) {
-        const V weight = hn::LoadU(d, w + gate * kLanes);
+        const FloatVector weight = hn::LoadU(fd, w + gate * kFloatLanes);
 #pragma GCC unroll 8
         for (int r = 0; r < kRows; ++r)
-          sums.of[r][p][gate] = hn::MulAdd(weight, hn::Set(d, x[r][k]), sums.of[r][p][gate]);
+          sums[r][p][gate] = hn::MulAdd(weight, hn::Set(fd, x[r][k]), sums[r][p][gate]);
       }
     }
   }
 }
 
 template <int kRows, int kPanels>
-HWY_INLINE Sums<kRows, kPanels> LoadSums(const float* const (&from)[kRows]) {
-  Sums<kRows, kPanels> sums;
+HWY_INLINE void LoadSums(Sums<kRows, kPanels>& sums, const float* const (&from)[kRows]) {
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 4
       for (size_t gate = 0; gate < kGates; ++gate) {
-        sums.of[r][p][gate] = hn::LoadU(d, from[r] + p * kBlock + gate * kLanes);
+        sums[r][p][gate] = hn::LoadU(fd, from[r] + p * kBlock + gate * kFloatLanes);
       }
     }
   }
-  return sums;
 }
 
-HWY_INLINE V LoadCells(const float* from, size_t count) {
-  return HWY_LIKELY(count >= kLanes) ? hn::LoadU(d, from) : hn::LoadN(d, from, count);
-}
-
-HWY_INLINE void StoreCells(V v, float* to, size_t count) {
-  if (HWY_LIKELY(count >= kLanes)) {
-    hn::StoreU(v, d, to);
-  } else {
-    hn::StoreN(v, d, to, count);
-  }
-}
-
-HWY_INLINE V ClipCell(const StepTask& task, V cell) {
-  if (task.cell_clip > 0) return Clamp(d, cell, hn::Set(d, -task.cell_clip), hn::Set(d, task.cell_clip));
+HWY_INLINE FloatVector ClipCell(const StepTask& task, FloatVector cell) {
+  if (task.cell_clip > 0) return Clamp(fd, cell, hn::Set(fd, -task.cell_clip), hn::Set(fd, task.cell_clip));
   return cell;
 }
 
-// FinishBlock for activations that are not Keras' defaults: apart, so that the vectors of the others stay in
-// registers.
-HWY_NOINLINE void FinishOtherBlock(const StepTask& task, const V* sums, float* c, float* h, size_t count) {
-  const auto gate = [&](Gate k) { return Activated(d, sums[k], task.gate_activation); };
-  const V in = hn::Mul(gate(kInGate), Activated(d, sums[kCellGate], task.activation));
-  const V cell = ClipCell(task, hn::MulAdd(gate(kForgetGate), LoadCells(c, count), in));
-  StoreCells(cell, c, count);
-  StoreCells(hn::Mul(gate(kOutGate), Activated(d, cell, task.activation)), h, count);
+// FinishBlock for activations other than Keras' defaults. Not inlined, so that the vectors of the default
+// case stay in registers.
+HWY_NOINLINE void FinishOtherBlock(const StepTask& task, const FloatVector* sums, float* c, float* h,
+                                   size_t count) {
+  const auto gate = [&](Gate k) HWY_ATTR { return Activated(fd, sums[k], task.gate_activation); };
+  const FloatVector in = hn::Mul(gate(kInGate), Activated(fd, sums[kCellGate], task.activation));
+  const FloatVector cell = ClipCell(task, hn::MulAdd(gate(kForgetGate), LoadSome(c, count), in));
+  StoreSome(cell, c, count);
+  StoreSome(hn::Mul(gate(kOutGate), Activated(fd, cell, task.activation)), h, count);
 }
 
 // Gates, cell and output of `count` cells.
-HWY_INLINE void FinishBlock(const StepTask& task, const V (&sums)[kGates], float* c, float* h, size_t count) {
-  if (HWY_UNLIKELY(task.activation != CellActivation::kTanh ||
-                   task.gate_activation != CellActivation::kSigmoid)) {
-    const V copies[kGates] = {sums[0], sums[1], sums[2], sums[3]};
+HWY_INLINE void FinishBlock(const StepTask& task, const FloatVector (&sums)[kGates], float* c, float* h,
+                            size_t count) {
+  if (HWY_UNLIKELY(task.activation != Activation::kTanh || task.gate_activation != Activation::kSigmoid)) {
+    const FloatVector copies[kGates] = {sums[0], sums[1], sums[2], sums[3]};
     return FinishOtherBlock(task, copies, c, h, count);
   }
-  const V in = GatedTanh(d, sums[kInGate], sums[kCellGate]);
-  const V cell = ClipCell(task, hn::MulAdd(Sigmoid(d, sums[kForgetGate]), LoadCells(c, count), in));
-  StoreCells(cell, c, count);
-  StoreCells(GatedTanh(d, sums[kOutGate], cell), h, count);
+  const FloatVector in = GatedTanh(fd, sums[kInGate], sums[kCellGate]);
+  const FloatVector cell = ClipCell(task, hn::MulAdd(Sigmoid(fd, sums[kForgetGate]), LoadSome(c, count), in));
+  StoreSome(cell, c, count);
+  StoreSome(GatedTanh(fd, sums[kOutGate], cell), h, count);
 }
 
 template <int kRows, int kPanels>
@@ -127,22 +101,23 @@ HWY_INLINE void StepTile(const StepTask& task, size_t row, size_t block) {
     z[r] = task.z + ((row + r) * task.blocks + block) * kBlock;
     h[r] = task.h_before + (row + r) * task.h_before_stride;
   }
-  auto sums = LoadSums<kRows, kPanels>(z);
+  Sums<kRows, kPanels> sums;
+  LoadSums<kRows, kPanels>(sums, z);
   AddProducts<kRows, kPanels>(sums, h, task.cells, WeightsOf(task, block, task.cells),
                               ColumnStride(block, task.blocks));
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int p = 0; p < kPanels; ++p) {
-      const size_t cell = (block + p) * kLanes;
-      FinishBlock(task, sums.of[r][p], task.c + (row + r) * task.cells + cell,
+      const size_t cell = (block + p) * kFloatLanes;
+      FinishBlock(task, sums[r][p], task.c + (row + r) * task.cells + cell,
                   task.h_after + (row + r) * task.h_after_stride + cell, task.cells - cell);
     }
   }
 }
 
 // Calls tile(integral constant R, first row) until all rows are done.
-template <int kRows = kMaxRows, class Tile>
+template <int kRows = kMaxTileRows, class Tile>
 HWY_INLINE void ForRowTiles(size_t rows, const Tile& tile, size_t row = 0) {
   for (; rows - row >= kRows; row += kRows) tile(std::integral_constant<int, kRows>(), row);
   if constexpr (kRows > 1) {
@@ -154,13 +129,13 @@ HWY_INLINE void ForRowTiles(size_t rows, const Tile& tile, size_t row = 0) {
 void Step(const StepTask& task, size_t begin, size_t end) {
   const size_t pairs = (end - begin + 1) / 2;
   for (size_t i = 0; i < pairs; ++i) {
-    const size_t block = begin + 2 * (task.backwards ? pairs - 1 - i : i);
+    const size_t block = begin + 2 * (task.reverse ? pairs - 1 - i : i);
     if (task.batch == 1 && block + 2 <= end) {
       StepTile<1, 2>(task, 0, block);
       continue;
     }
     for (size_t b = block; b < std::min(block + 2, end); ++b) {
-      ForRowTiles(task.batch, [&](auto rows, size_t row) { StepTile<rows.value, 1>(task, row, b); });
+      ForRowTiles(task.batch, [&](auto rows, size_t row) HWY_ATTR { StepTile<rows.value, 1>(task, row, b); });
     }
   }
 }
@@ -172,48 +147,47 @@ HWY_INLINE void ProjectTile(const ProjectionTask& task, size_t row, size_t block
   float* z[kRows];
   const float* x[kRows];
   for (int r = 0; r < kRows; ++r) {
-    const size_t step = (row + r) / task.batch, at = (row + r) % task.batch;
     z[r] = task.z + ((row + r) * task.blocks + block) * kBlock;
     from[r] = column == 0 ? task.bias + block * kBlock : z[r];
-    x[r] = task.x + step * task.step_stride + at * task.row_stride + column;
+    x[r] = task.in.at(row + r) + column;
   }
   const size_t column_stride = ColumnStride(block, task.blocks);
-  auto sums = LoadSums<kRows, kPanels>(from);
-  AddProducts<kRows, kPanels>(sums, x, columns, WeightsOf(task, block, task.inputs) + column * column_stride,
-                              column_stride);
+  Sums<kRows, kPanels> sums;
+  LoadSums<kRows, kPanels>(sums, from);
+  AddProducts<kRows, kPanels>(
+      sums, x, columns, WeightsOf(task, block, task.in.columns) + column * column_stride, column_stride);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 4
       for (size_t gate = 0; gate < kGates; ++gate)
-        hn::StoreU(sums.of[r][p][gate], d, z[r] + p * kBlock + gate * kLanes);
+        hn::StoreU(sums[r][p][gate], fd, z[r] + p * kBlock + gate * kFloatLanes);
     }
   }
 }
 
 void Project(const ProjectionTask& task, size_t begin, size_t end) {
-  // a block of so many stays in the second-level cache while all rows pass over it
-  constexpr size_t kColumns = 1024;
-  const size_t rows = task.steps * task.batch;
+  constexpr size_t kColumns = 1024;  // of a block: stays in the L2 cache for all rows
+  const size_t rows = task.in.count();
   for (size_t block = begin; block < end; block += 2) {
     size_t column = 0;
     do {
-      const size_t columns = std::min(kColumns, task.inputs - column);
+      const size_t columns = std::min(kColumns, task.in.columns - column);
       if (rows == 1 && block + 2 <= end) {
         ProjectTile<1, 2>(task, 0, block, column, columns);
       } else {
         for (size_t b = block; b < std::min(block + 2, end); ++b) {
-          ForRowTiles(rows,
-                      [&](auto r, size_t row) { ProjectTile<r.value, 1>(task, row, b, column, columns); });
+          ForRowTiles(rows, [&](auto r, size_t row)
+                                HWY_ATTR { ProjectTile<r.value, 1>(task, row, b, column, columns); });
         }
       }
       column += columns;
-    } while (column < task.inputs);
+    } while (column < task.in.columns);
   }
 }
 
-// 16 bytes of every fourth row, as many as make a vector.
+// 16 bytes of every fourth row, as many as fill a vector.
 template <class Tag>
 HWY_INLINE hn::Vec<Tag> LoadEveryFourth(Tag tag, const float* rows, size_t row_stride) {
   constexpr size_t kCells = HWY_MAX_LANES_D(Tag);
@@ -252,8 +226,7 @@ void PackScalar(const PackTask& task, size_t first_cell, size_t end_cell) {
   }
 }
 
-// All columns, at least four, of a vector's cells from `cell` on. The last four may begin among those that
-// are done.
+// All columns, at least four, of a vector of cells. The last four columns may overlap those before.
 template <class Tag>
 HWY_INLINE void PackCells(Tag tag, const PackTask& task, size_t cell) {
   for (size_t k = 0; k < task.columns; k += 4) {
@@ -266,13 +239,13 @@ HWY_INLINE void PackCells(Tag tag, const PackTask& task, size_t cell) {
 void Pack(const PackTask& task) {
   if (task.columns < 4) return PackScalar(task, 0, task.cells);
   size_t cell = 0;
-  for (; cell + kLanes <= task.cells; cell += kLanes) PackCells(d, task, cell);
+  for (; cell + kFloatLanes <= task.cells; cell += kFloatLanes) PackCells(fd, task, cell);
   for (; cell + 4 <= task.cells; cell += 4) PackCells(hn::FixedTag<float, 4>(), task, cell);
   PackScalar(task, cell, task.cells);
 }
 
 const VectorCode& Code() {
-  static constexpr VectorCode code{kLanes, Pack, Project, Step};
+  static constexpr VectorCode code{kFloatLanes, Pack, Project, Step};
   return code;
 }
 
@@ -282,41 +255,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fusebox::rnn {
 
-// Highway's shared library times the clock for 2.5 ms when it is loaded, which every load of this plugin
-// would pay; the compiler's own question to the CPU is enough to choose among the targets compiled here.
-std::vector<const VectorCode*> VectorCodes() {
-  std::vector<const VectorCode*> out;
-#if HWY_TARGETS & HWY_AVX3
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2")) {
-    out.push_back(&N_AVX3::Code());
-  }
-#endif
-#if HWY_TARGETS & HWY_AVX2
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
-    out.push_back(&N_AVX2::Code());
-  }
-#endif
-#if HWY_TARGETS & HWY_SSE4
-  if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes")) {
-    out.push_back(&N_SSE4::Code());
-  }
-#endif
-  out.push_back(&HWY_STATIC_DISPATCH(Code)());
-  return out;
-}
-
-namespace {
-const VectorCode* code_for_test = nullptr;
-}
-
-const VectorCode& BestVectorCode() {
-  static const VectorCode* const best = VectorCodes().front();
-  return code_for_test ? *code_for_test : *best;
-}
-
-void UseVectorCodeForTest(const VectorCode* code) { code_for_test = code; }
+std::vector<const VectorCode*> VectorCodes() { return FUSEBOX_SIMD_TABLES(VectorCode, Code); }
 
 }  // namespace fusebox::rnn
 #endif

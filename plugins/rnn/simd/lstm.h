@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector code of the f32 cell with four gates and nothing optional, for the best instruction set at hand.
+// Vector code of the plain f32 LSTM cell: four gates, no peephole, projection or normalization.
 //
-// Cells are handled in blocks of `lanes`. Weights are packed [pair of blocks][column][block][gate][lane] (the
-// last of an odd number of blocks [column][gate][lane]), biases and the sums of a row [block][gate][lane], so
-// that one pass through memory yields all that a pair of blocks needs; cells beyond the last are zeros. Every
-// sum runs over its columns in order, whatever the tiling: results do not depend on threads or batch.
+// Cells are computed in blocks of `lanes`. Weights are packed [pair of blocks][column][block][gate][lane]
+// (the last of an odd number of blocks [column][gate][lane]), biases and the sums of a row
+// [block][gate][lane], so that a pair of blocks reads one contiguous stream. Cells beyond the last are zeros.
+// Every sum runs over its columns in order for any tiling, so results do not depend on threads or batch.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "plugins/rnn/lstm/spec.h"
+#include "plugins/rnn/simd/panels.h"
 
 namespace fusebox::rnn {
 
-inline constexpr size_t kMaxLanes = 16;
+// In the order of the operands and of packed blocks.
+enum Gate : uint32_t { kInGate, kForgetGate, kCellGate, kOutGate, kGates };
 
-// Sums of the input's share for `steps` steps of `batch` rows: z[step][row] = bias + W x[step][row].
+// z[i] = bias + W in.at(i)
 struct ProjectionTask {
-  const float* x;
-  size_t step_stride, row_stride;  // of x, in elements
-  size_t steps, batch, inputs, blocks;
+  InputRows in;
+  size_t blocks;
   const float* weights;
   const float* bias;
   float* z;
@@ -36,9 +36,9 @@ struct StepTask {
   float* h_after;  // not h_before
   size_t h_after_stride;
   float* c;  // [batch][cells], updated
-  CellActivation activation, gate_activation;
+  Activation activation, gate_activation;
   float cell_clip;  // 0: none
-  bool backwards;   // through the blocks: what the step before left in the cache is used first
+  bool reverse;     // order of blocks: starts with the weights that the previous step left in the cache
 };
 
 // One gate of one block: to[k * column_stride + cell] = rows[cell * columns + k].
@@ -59,8 +59,9 @@ struct VectorCode {
 
 // The code for every instruction set that this machine has, best first.
 std::vector<const VectorCode*> VectorCodes();
-const VectorCode& BestVectorCode();
-// What BestVectorCode returns from now on; null: the best again. Not while instances are made.
-void UseVectorCodeForTest(const VectorCode* code);
+using VectorChoice = common::SimdChoice<VectorCode, VectorCodes>;
+inline const VectorCode& BestVectorCode() { return VectorChoice::Best(); }
+// Null: the best again.
+inline void UseVectorCodeForTest(const VectorCode* code) { VectorChoice::for_test = code; }
 
 }  // namespace fusebox::rnn

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "plugins/rnn/cell/fixed_point.h"
+#include "plugins/common/fixed_point.h"
 #include "plugins/rnn/cell/hybrid_product.h"
-#include "plugins/rnn/cell/operand_checks.h"
-#include "plugins/rnn/cell/state_memory.h"
 
 namespace fusebox::rnn {
 namespace {
+
+using common::FixedPoint;
+using common::Saturate;
 
 template <class Sum, class A, class B>
 Sum Dot(const A* a, const B* b, int64_t n) {
@@ -19,24 +20,24 @@ Sum Dot(const A* a, const B* b, int64_t n) {
   return sum;
 }
 
-// What every filter of a row remembers moves on by one, and `newest(filter)` takes the last place.
+// Shifts the memory of each filter of a row by one step and appends newest(filter).
 template <class T, class Newest>
-void Remember(const SvdfSpec& spec, T* state, Newest newest) {
+void ShiftState(const SvdfSpec& spec, T* state, Newest newest) {
   for (int64_t f = 0; f < spec.filters; ++f, state += spec.memory) {
     std::copy(state + 1, state + spec.memory, state);
     state[spec.memory - 1] = newest(f);
   }
 }
 
-// Floats: the row's outputs from what its filters remember.
+// Float arithmetic: the outputs of a row from its state.
 template <class T>
-void Recall(const Node& node, const SvdfSpec& spec, const T* times, const T* state, T* out) {
+void ComputeOutput(const Node& node, const SvdfSpec& spec, const T* times, const T* state, T* out) {
   const T* const bias = node.has_in(kSvdfBias) ? node.in(kSvdfBias).data<const T>() : nullptr;
   for (int64_t unit = 0; unit < spec.units; ++unit) {
     T sum = bias == nullptr ? T(0) : bias[unit];
     for (int64_t r = 0; r < spec.rank; ++r, times += spec.memory, state += spec.memory)
       sum += Dot<T>(times, state, spec.memory);
-    out[unit] = Activate(spec.activation, sum);
+    out[unit] = common::Activate(spec.activation, sum);
   }
 }
 
@@ -48,8 +49,8 @@ void RunFloats(const Node& node, const SvdfSpec& spec) {
   for (int64_t row = 0; row < spec.batch; ++row) {
     const T* const x = node.in(kSvdfInput).data<const T>() + row * spec.inputs;
     T* const state = states + row * spec.filters * spec.memory;
-    Remember(spec, state, [&](int64_t f) { return Dot<T>(features + f * spec.inputs, x, spec.inputs); });
-    Recall(node, spec, times, state, node.out(0).data<T>() + row * spec.units);
+    ShiftState(spec, state, [&](int64_t f) { return Dot<T>(features + f * spec.inputs, x, spec.inputs); });
+    ComputeOutput(node, spec, times, state, node.out(0).data<T>() + row * spec.units);
   }
 }
 
@@ -57,29 +58,25 @@ void RunFloats(const Node& node, const SvdfSpec& spec) {
 
 struct SvdfKernel::Hybrid {
   explicit Hybrid(const Node& node)
-      : asymmetric(node.attrs().b("asymmetric_quantize_inputs", false)),
-        features(node.in(kSvdfFeatures), asymmetric) {
-    const Tensor stored = node.in(kSvdfTimes);
-    const auto* const values = stored.data<const int8_t>();
-    const float scale = stored.quant()->scales[0];
-    for (int64_t i = 0; i < stored.count(); ++i) times.push_back(static_cast<float>(values[i]) * scale);
-  }
+      : asymmetric(AsymmetricInputs(node)),
+        features(node.in(kSvdfFeatures), asymmetric),
+        times(Dequantized(node.in(kSvdfTimes))) {}
 
-  static size_t SumsAt(const SvdfSpec& spec) { return HybridBytes(spec.inputs); }
   static size_t ScratchBytes(const SvdfSpec& spec) {
-    return SumsAt(spec) + static_cast<size_t>(spec.filters) * sizeof(float);
+    return HybridVector::Bytes(spec.inputs) + static_cast<size_t>(spec.filters) * sizeof(float);
   }
 
   void Run(const Node& node, const SvdfSpec& spec, std::byte* scratch) const {
-    HybridVector x{reinterpret_cast<int8_t*>(scratch)};
-    auto* const sums = reinterpret_cast<float*>(scratch + SumsAt(spec));
+    ScratchReader reader(scratch);
+    HybridVector x(reader, spec.inputs);
+    auto* const sums = reader.Take<float>(static_cast<size_t>(spec.filters));
     float* const states = StateMemory<float>(node, kSvdfState, 1);
     for (int64_t row = 0; row < spec.batch; ++row) {
       x.Quantize(node.in(kSvdfInput).data<const float>() + row * spec.inputs, spec.inputs, asymmetric);
       features.Multiply(x, false, sums);
       float* const state = states + row * spec.filters * spec.memory;
-      Remember(spec, state, [&](int64_t f) { return sums[f]; });
-      Recall(node, spec, times.data(), state, node.out(0).data<float>() + row * spec.units);
+      ShiftState(spec, state, [&](int64_t f) { return sums[f]; });
+      ComputeOutput(node, spec, times.data(), state, node.out(0).data<float>() + row * spec.units);
     }
   }
 
@@ -89,7 +86,7 @@ struct SvdfKernel::Hybrid {
 };
 
 struct SvdfKernel::Integer {
-  // Products of scales in f32, as TFLite has them: the multipliers come out to the bit.
+  // Products of scales in f32, as in TFLite, for bit-exact multipliers.
   explicit Integer(const Node& node)
       : input_zero(Zero(node.in(kSvdfInput))),
         state_zero(Zero(node.in(kSvdfState))),
@@ -105,15 +102,15 @@ struct SvdfKernel::Integer {
     T* const states = StateMemory<T>(node, kSvdfState, 1);
     for (int64_t row = 0; row < spec.batch; ++row) {
       T* const state = states + row * spec.filters * spec.memory;
-      RememberRow(node, spec, node.in(kSvdfInput).data<const int8_t>() + row * spec.inputs, state);
-      RecallRow(node, spec, state, node.out(0).data<int8_t>() + row * spec.units);
+      ShiftRow(node, spec, node.in(kSvdfInput).data<const int8_t>() + row * spec.inputs, state);
+      OutputRow(node, spec, state, node.out(0).data<int8_t>() + row * spec.units);
     }
   }
 
   template <class T>
-  void RememberRow(const Node& node, const SvdfSpec& spec, const int8_t* x, T* state) const {
+  void ShiftRow(const Node& node, const SvdfSpec& spec, const int8_t* x, T* state) const {
     const int8_t* weights = node.in(kSvdfFeatures).data<const int8_t>();
-    Remember(spec, state, [&](int64_t) {
+    ShiftState(spec, state, [&](int64_t) {
       int32_t sum = 0;
       for (int64_t k = 0; k < spec.inputs; ++k) sum += *weights++ * (x[k] - input_zero);
       return Saturate<T>(int64_t{feature_by.Times(sum)} + state_zero);
@@ -121,10 +118,10 @@ struct SvdfKernel::Integer {
   }
 
   template <class T>
-  void RecallRow(const Node& node, const SvdfSpec& spec, const T* state, int8_t* out) const {
+  void OutputRow(const Node& node, const SvdfSpec& spec, const T* state, int8_t* out) const {
     const T* times = node.in(kSvdfTimes).data<const T>();
     const int32_t* const bias = node.has_in(kSvdfBias) ? node.in(kSvdfBias).data<const int32_t>() : nullptr;
-    const int32_t least = spec.activation == CellActivation::kRelu ? std::max(-128, output_zero) : -128;
+    const int32_t least = spec.activation == Activation::kRelu ? std::max(-128, output_zero) : -128;
     for (int64_t unit = 0; unit < spec.units; ++unit) {
       int64_t sum = bias == nullptr ? 0 : bias[unit];
       for (int64_t i = 0; i < spec.rank * spec.memory; ++i)

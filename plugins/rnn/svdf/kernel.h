@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SVDF (svdf/spec.h has operands and definition). In integers to the bit what TFLite computes.
+// SVDF (svdf/spec.h). Integer arithmetic is bit-exact with TFLite.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,9 @@ struct SvdfKernel {
   static constexpr std::string_view builtin = "SVDF";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
-  // What prepare found out for given shapes.
   struct Shapes {
     SvdfSpec spec;
-    uint32_t scratch;  // slot; hybrids only
+    uint32_t scratch;  // slot; hybrid only
   };
 
   static void supports(const Node& node);
@@ -30,7 +29,7 @@ struct SvdfKernel {
  private:
   struct Hybrid;
   struct Integer;
-  std::unique_ptr<const Hybrid> hybrid_;  // both null: floats
+  std::unique_ptr<const Hybrid> hybrid_;  // both null: float arithmetic
   std::unique_ptr<const Integer> integer_;
 };
 

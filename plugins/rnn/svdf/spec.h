@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an SVDF node says: a dense layer over the last steps, its weights factored into features and times
-// (Nakkiran et al., "Compressing deep neural networks using a rank-constrained topology", Interspeech 2015).
+// The checked sizes and options of an SVDF node: a dense layer over the last steps, its weights factored into
+// features and times (Nakkiran et al., "Compressing deep neural networks using a rank-constrained topology",
+// Interspeech 2015).
 //
 //   operands  0 input [B,n]; 1 feature weights [f,n]; 2 time weights [f,m]; 3 bias [u], may be absent; 4 state [B,f*m], the
 //             features of the last m calls, the newest last, updated in place
@@ -14,23 +15,25 @@
 
 #include <fusebox/kernel.hpp>
 
-#include "plugins/rnn/cell/activation.h"
+#include "plugins/common/activation.h"
 
 namespace fusebox::rnn {
+
+using common::Activation;
 
 enum SvdfOperand : uint32_t { kSvdfInput, kSvdfFeatures, kSvdfTimes, kSvdfBias, kSvdfState, kSvdfOperands };
 
 struct SvdfSpec {
-  // Floats: f32 or f64 throughout. Hybrid: f32 with constant weights of i8, times read as floats. Integer: i8
-  // input and output, bias i32, state and times both i16 or both i8.
+  // kFloat: all f32 or all f64. kHybrid: f32 with constant i8 weights; times are dequantized. kInteger: i8
+  // input and output, i32 bias, state and times both i16 or both i8.
   enum class Form { kFloat, kHybrid, kInteger };
 
-  // Throws Reject for what is not done or does not fit together. Sizes that are not known yet are -1 and fit.
+  // Throws Reject for nodes that are not supported. Unknown sizes are -1.
   explicit SvdfSpec(const Node& node);
 
   Form form = Form::kFloat;
   int64_t batch = -1, inputs = -1, filters = -1, memory = -1, units = -1, rank = 1;
-  CellActivation activation = CellActivation::kLinear;
+  Activation activation = Activation::kNone;
   fbx_dtype dtype = FBX_F32, state_dtype = FBX_F32;
 };
 

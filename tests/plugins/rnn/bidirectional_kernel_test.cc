@@ -184,11 +184,11 @@ using Tensors = std::vector<FakeTensor>;
 TEST(BidirectionalKernel, DeclinesWhatItCannotDo) {
   EXPECT_EQ(WhyNot([](Tensors& t) { t.pop_back(); }), "ARITY : has 47 operands, expected 48");
   EXPECT_EQ(WhyNot([](Tensors& t) { t[39] = t[0]; }),
-            "OPERANDS operand 39: is there: auxiliary inputs are not done");
+            "OPERANDS operand 39: is present: auxiliary inputs are not supported");
   EXPECT_EQ(WhyNot([](Tensors& t) { t[19] = FakeTensor(FBX_F64, {5, 5}); }),
-            "DTYPE operand 19: is f64 beside f32 input");
+            "DTYPE backward LSTM, operand 2: is f64, expected f32 beside f32 input");
   EXPECT_EQ(WhyNot([](Tensors& t) { t[19] = FakeTensor(FBX_I8, {5, 5}); }),
-            "DTYPE backward LSTM, operand 1: is f32, expected i8 beside weights of 8 bits");
+            "DTYPE backward LSTM, operand 1: is f32, expected i8 beside i8 weights");
   EXPECT_THAT(WhyNot([](Tensors& t) { t[19] = F32Tensor({5, 9}); }),
               HasSubstr("SHAPE backward LSTM, operand 2"));
   EXPECT_THAT(WhyNot([](Tensors& t) { t[35] = FakeTensor(); }),

@@ -137,7 +137,7 @@ std::string WhyNot(size_t operand, FakeTensor with, size_t outputs = 1) {
 TEST(BidirectionalRnnKernel, DeclinesWhatItCannotDo) {
   EXPECT_EQ(WhyNot(12, F32Tensor({1})), "ARITY : has 13 operands, expected 12");
   EXPECT_EQ(WhyNot(9, F32Tensor({kBatch, kSteps, 2})),
-            "OPERANDS operand 9: is there: auxiliary inputs are not done");
+            "OPERANDS operand 9: is present: auxiliary inputs are not supported");
   EXPECT_EQ(WhyNot(5, F32Tensor({kBack, 9})), "SHAPE backward RNN, operand 1: dimension 1 is 9, expected 5");
   EXPECT_EQ(WhyNot(4, F32Tensor({kBatch, 1})),
             "SHAPE forward RNN, operand 4: has 3 elements, expected 3 x 7");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/lstm/fixed_functions.h"
+#include "plugins/rnn/lstm/fixed_math.h"
 
 #include <gtest/gtest.h>
 

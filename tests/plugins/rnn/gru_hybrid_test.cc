@@ -138,9 +138,9 @@ TEST(HybridGru, TakesBothWeightsOrNone) {
     return Declined(host, node);
   };
   EXPECT_EQ(why(0, F32Tensor({1, 3, 5})), "status 0");
-  EXPECT_EQ(why(3, F32Tensor({21, 7})), "DTYPE operand 3: is f32 beside other weights of 8 bits");
+  EXPECT_EQ(why(3, F32Tensor({21, 7})), "DTYPE operand 3: is f32 beside other weights of i8");
   EXPECT_EQ(why(2, FakeTensor(FBX_I8, {21, 5}).Quantized(0.1F)),
-            "NONCONST operand 2: is computed; quantized weights are constant");
+            "NONCONST operand 2: is computed; quantized weights must be constant");
   EXPECT_EQ(why(2, FakeTensor(FBX_I8, {21, 5}, FBX_TENSOR_CONST).Allocate(1)),
             "QUANT operand 2: has no single scale");
 }

@@ -231,14 +231,14 @@ using Tensors = std::vector<FakeTensor>;
 
 TEST(GruKernel, DeclinesOtherTypes) {
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[0] = FakeTensor(FBX_I8, {1, 3, 5}); }),
-            "DTYPE operand 0: is i8, only f32 and f64 are done");
+            "DTYPE operand 0: is i8, only f32 and f64 are supported");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[3] = FakeTensor(FBX_I8, {21, 7}); }),
             "DTYPE operand 3: is i8 beside f32 input");
 }
 
 TEST(GruKernel, DeclinesOtherActivations) {
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs& a) { a["activation"] = std::string("elu"); }),
-            "ATTR attr activation: activation elu is not done");
+            "ATTR attr activation: activation elu is not supported");
   EXPECT_THAT(WhyNot([](Tensors&, FakeAttrs& a) { a["recurrent_activation"] = std::string("elu"); }),
               HasSubstr("ATTR attr recurrent_activation"));
 }
@@ -247,7 +247,7 @@ TEST(GruKernel, DeclinesWrongOperands) {
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t.pop_back(); }), "ARITY : has 5 operands, expected 6");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[5] = FakeTensor(); }), "OPERANDS operand 5: is absent");
   EXPECT_THAT(WhyNot([](Tensors&, FakeAttrs& a) { a["reset_after"] = false; }),
-              HasSubstr("OPERANDS operand 5: is there"));
+              HasSubstr("OPERANDS operand 5: is present"));
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[1] = FakeTensor(); }), "OPERANDS operand 1: is absent");
 }
 

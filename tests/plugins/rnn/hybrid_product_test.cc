@@ -70,8 +70,9 @@ TEST(HybridProduct, QuantizesAlikeInEveryCode) {
 }
 
 TEST(HybridProduct, QuantizesToTheRangeOfAVector) {
-  std::vector<int8_t> memory(HybridBytes(4), 55);
-  HybridVector v{memory.data()};
+  std::vector<int8_t> memory(HybridVector::Bytes(4), 55);
+  ScratchReader scratch(reinterpret_cast<std::byte*>(memory.data()));
+  HybridVector v(scratch, 4);
   const std::vector<float> x = {-1, 0, 0.5F, 2};
   const auto stored = [&] { return std::vector<int8_t>(memory.begin(), memory.begin() + 5); };
   v.Quantize(x.data(), 4, false);

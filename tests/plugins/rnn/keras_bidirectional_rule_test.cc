@@ -138,21 +138,20 @@ TEST(KerasBidirectionalRule, NamesTheLayerThatDoesNotFit) {
             "SHAPE result 5 (sequence): has shape [2,4,4], but the inputs have 5 steps");
 }
 TEST(KerasBidirectionalRule, RefusesLayersOfTwoSizes) {
-  EXPECT_EQ(
-      Refusal([](Bidirectional& b) {
-        b.operands[6] = b.operands[7] = F32({2, 6});
-        b.operands[8] = F32({3, 24}, FBX_TENSOR_CONST);
-        b.operands[9] = F32({6, 24}, FBX_TENSOR_CONST);
-        b.operands[10] = F32({24}, FBX_TENSOR_CONST);
-      }),
-      "SHAPE operand 9 (backward recurrent_kernel): has 6 units and the forward layer 4, but the op is for "
-      "one size");
+  EXPECT_EQ(Refusal([](Bidirectional& b) {
+              b.operands[6] = b.operands[7] = F32({2, 6});
+              b.operands[8] = F32({3, 24}, FBX_TENSOR_CONST);
+              b.operands[9] = F32({6, 24}, FBX_TENSOR_CONST);
+              b.operands[10] = F32({24}, FBX_TENSOR_CONST);
+            }),
+            "SHAPE operand 9 (backward recurrent_kernel): has 6 units, but the forward layer has 4; the op "
+            "requires equal sizes");
 }
 TEST(KerasBidirectionalRule, RefusesActivationsThatTheOpCannotSay) {
   EXPECT_THAT(Refusal([](Bidirectional& b) { b.attrs["activation"] = std::string("elu"); }),
               HasSubstr("ATTR attr activation"));
   EXPECT_EQ(Refusal([](Bidirectional& b) { b.attrs["recurrent_activation"] = std::string("hard_sigmoid"); }),
-            "ATTR attr recurrent_activation: is hard_sigmoid, but the op's gates are always sigmoid");
+            "ATTR attr recurrent_activation: is hard_sigmoid, but the gates of the op are always sigmoid");
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ std::string Refusal(const Change& change) {
 
 TEST(KerasGruRule, LeavesTheLoopWhereBuiltinOpsAreAskedFor) {
   EXPECT_EQ(Refusal([](Gru& g) { g.host.options()["gru"] = std::string("builtin"); }),
-            "OPTION option gru: asks for builtin ops only: the loop stays");
+            "OPTION option gru: allows builtin ops only; the loop remains");
 }
 // What is special about a masked layer.
 std::string MaskRefusal(const FakeTensor& mask, const FakeAttrs& attrs) {
@@ -101,11 +101,11 @@ TEST(KerasGruRule, RefusesMasksThatAreNone) {
   const FakeAttrs says = {{"zero_output_for_mask", false}};
   EXPECT_EQ(MaskRefusal({FBX_BOOL, {2, 5}}, says), "");
   EXPECT_EQ(MaskRefusal({FBX_I32, {2, 5}}, says),
-            "DTYPE operand 5 (mask): is i32, only a mask of booleans is done");
+            "DTYPE operand 5 (mask): is i32, only a boolean mask is supported");
   EXPECT_EQ(MaskRefusal(FakeTensor(), says),
-            "DTYPE operand 5 (mask): is absent, only a mask of booleans is done");
+            "DTYPE operand 5 (mask): is absent, only a boolean mask is supported");
   EXPECT_EQ(MaskRefusal({FBX_BOOL, {2, 4}}, says),
-            "SHAPE operand 5 (mask): has shape [2,4], but the inputs [2,5,3]");
+            "SHAPE operand 5 (mask): has shape [2,4], but the inputs have [2,5,3]");
 }
 TEST(KerasGruRule, RefusesAMaskOfAnUnknownKind) {
   EXPECT_THAT(MaskRefusal({FBX_BOOL, {2, 5}}, {}), StartsWith("ATTR attr zero_output_for_mask: is missing"));
@@ -119,7 +119,7 @@ TEST(KerasGruRule, TakesAMaskTimeFirst) {
   EXPECT_EQ(one.WhyNot(), "");
   EXPECT_THAT(one.Rewritten().Lines(), Contains(HasSubstr("time_major=false")));  // turned before and behind
   one.operands.back() = {FBX_BOOL, {2, 5}};
-  EXPECT_EQ(one.WhyNot(), "SHAPE operand 5 (mask): has shape [2,5], but the inputs [5,2,3]");
+  EXPECT_EQ(one.WhyNot(), "SHAPE operand 5 (mask): has shape [2,5], but the inputs have [5,2,3]");
 }
 TEST(KerasGruRule, RefusesOtherOperandCounts) {
   EXPECT_EQ(Refusal([](Gru& g) { g.operands.pop_back(); }),
@@ -146,7 +146,7 @@ TEST(KerasGruRule, RefusesOtherRanks) {
 }
 TEST(KerasGruRule, RefusesOtherTypes) {
   EXPECT_EQ(Refusal([](Gru& g) { g.operands[3] = {FBX_F16, {4, 12}, FBX_TENSOR_CONST}; }),
-            "DTYPE operand 3 (recurrent_kernel): is f16, only f32 is done");
+            "DTYPE operand 3 (recurrent_kernel): is f16, only f32 is supported");
 }
 TEST(KerasGruRule, RefusesWeightsThatTheModelChanges) {
   EXPECT_EQ(Refusal([](Gru& g) { g.operands[2] = F32({3, 12}, FBX_TENSOR_VARIABLE); }),
@@ -186,13 +186,13 @@ TEST(KerasGruRule, RefusesASequenceOfAnotherLength) {
 }
 TEST(KerasGruRule, RefusesAReadSequenceThatMayBeTheLastStepOnly) {
   EXPECT_THAT(Refusal([](Gru& g) { g.results[1] = F32({2, -1, 4}).Uses(1); }),
-              StartsWith("SHAPE result 1 (sequence): is of unknown"));
+              StartsWith("SHAPE result 1 (sequence): has an unknown"));
 }
 TEST(KerasGruRule, RefusesOtherActivations) {
   EXPECT_EQ(Refusal([](Gru& g) { g.attrs["activation"] = std::string("elu"); }),
-            "ATTR attr activation: is elu, which is not done");
+            "ATTR attr activation: is elu, which is not supported");
   EXPECT_EQ(Refusal([](Gru& g) { g.attrs["recurrent_activation"] = std::string("softplus"); }),
-            "ATTR attr recurrent_activation: is softplus, which is not done");
+            "ATTR attr recurrent_activation: is softplus, which is not supported");
 }
 
 }  // namespace

@@ -125,11 +125,11 @@ TEST(KerasLstmRule, RefusesMasksThatAreNone) {
   const FakeAttrs says = {{"zero_output_for_mask", false}};
   EXPECT_EQ(MaskRefusal({FBX_BOOL, {2, 5}}, says), "");
   EXPECT_EQ(MaskRefusal({FBX_I32, {2, 5}}, says),
-            "DTYPE operand 6 (mask): is i32, only a mask of booleans is done");
+            "DTYPE operand 6 (mask): is i32, only a boolean mask is supported");
   EXPECT_EQ(MaskRefusal(FakeTensor(), says),
-            "DTYPE operand 6 (mask): is absent, only a mask of booleans is done");
+            "DTYPE operand 6 (mask): is absent, only a boolean mask is supported");
   EXPECT_EQ(MaskRefusal({FBX_BOOL, {2, 4}}, says),
-            "SHAPE operand 6 (mask): has shape [2,4], but the inputs [2,5,3]");
+            "SHAPE operand 6 (mask): has shape [2,4], but the inputs have [2,5,3]");
 }
 TEST(KerasLstmRule, RefusesAMaskOfAnUnknownKind) {
   EXPECT_THAT(MaskRefusal({FBX_BOOL, {2, 5}}, {}), StartsWith("ATTR attr zero_output_for_mask: is missing"));
@@ -143,7 +143,7 @@ TEST(KerasLstmRule, TakesAMaskTimeFirst) {
   EXPECT_EQ(one.WhyNot(), "");
   EXPECT_THAT(one.Rewritten().Lines(), Contains(HasSubstr("time_major=false")));  // turned before and behind
   one.operands.back() = {FBX_BOOL, {2, 5}};
-  EXPECT_EQ(one.WhyNot(), "SHAPE operand 6 (mask): has shape [2,5], but the inputs [5,2,3]");
+  EXPECT_EQ(one.WhyNot(), "SHAPE operand 6 (mask): has shape [2,5], but the inputs have [5,2,3]");
 }
 TEST(KerasLstmRule, ShutsTheGatesBehindTheMaskWhereTheFinalCIsRead) {
   Lstm lstm;
@@ -195,9 +195,9 @@ TEST(KerasLstmRule, SaysTheActivation) {
 }
 TEST(KerasLstmRule, RefusesActivationsThatTheOpCannotSay) {
   EXPECT_EQ(Refusal([](Lstm& l) { l.attrs["activation"] = std::string("softsign"); }),
-            "ATTR attr activation: is softsign, which is not done");
+            "ATTR attr activation: is softsign, which is not supported");
   EXPECT_EQ(Refusal([](Lstm& l) { l.attrs["recurrent_activation"] = std::string("softsign"); }),
-            "ATTR attr recurrent_activation: is softsign, which is not done");
+            "ATTR attr recurrent_activation: is softsign, which is not supported");
 }
 TEST(KerasLstmRule, EmitsAnOpOfOursForActivationsThatTheBuiltinOneCannotSay) {
   for (const auto& [key, name] : {std::pair{"recurrent_activation", "hard_sigmoid"},
@@ -230,8 +230,8 @@ TEST(KerasLstmRule, StaysALoopWhereBuiltinOpsAreAskedFor) {
               asked(l);
               l.attrs["recurrent_activation"] = std::string("hard_sigmoid");
             }),
-            "OPTION option lstm: asks for builtin ops only, which cannot say this layer's activations: "
-            "the loop stays");
+            "OPTION option lstm: allows builtin ops only, which do not support the activations of this "
+            "layer; the loop remains");
 }
 TEST(KerasLstmRule, NeedsGatesThatShutBehindAMaskWhereTheFinalCIsRead) {
   const auto masked = [](const char* gates, uint32_t readers) {
@@ -247,7 +247,7 @@ TEST(KerasLstmRule, NeedsGatesThatShutBehindAMaskWhereTheFinalCIsRead) {
     EXPECT_EQ(masked(gates, 0), "");
     EXPECT_EQ(masked(gates, 1),
               "ATTR attr recurrent_activation: is " + std::string(gates) +
-                  ", which no sum opens or shuts, and the final c of a masked layer is read");
+                  ", which does not reach 0 and 1, as the final c of a masked layer requires");
   }
 }
 TEST(KerasLstmRule, BelievesTheAttributeThatSaysWhatTheSequenceIs) {
@@ -275,7 +275,7 @@ TEST(KerasLstmRule, RefusesOtherRanks) {
 }
 TEST(KerasLstmRule, RefusesOtherTypes) {
   EXPECT_EQ(Refusal([](Lstm& l) { l.operands[0] = {FBX_F64, {2, 5, 3}}; }),
-            "DTYPE operand 0 (inputs): is f64, only f32 is done");
+            "DTYPE operand 0 (inputs): is f64, only f32 is supported");
   EXPECT_THAT(Refusal([](Lstm& l) { l.operands[3] = {FBX_F16, {3, 16}, FBX_TENSOR_CONST}; }),
               StartsWith("DTYPE operand 3 (kernel)"));
 }
@@ -323,7 +323,7 @@ TEST(KerasLstmRule, RefusesASequenceOfAnotherLength) {
 }
 TEST(KerasLstmRule, RefusesAReadSequenceThatMayBeTheLastStepOnly) {
   EXPECT_THAT(Refusal([](Lstm& l) { l.results[1] = F32({2, -1, 4}).Uses(1); }),
-              StartsWith("SHAPE result 1 (sequence): is of unknown"));
+              StartsWith("SHAPE result 1 (sequence): has an unknown"));
   EXPECT_EQ(Refusal([](Lstm& l) { l.results[1] = F32({2, -1, 4}).Uses(0); }), "");
 }
 

@@ -86,7 +86,7 @@ TEST(KerasSimpleRnnRule, RefusesOtherRanksAndTypes) {
   EXPECT_EQ(Refusal([](SimpleRnn& r) { r.operands[4] = F32({2, 4}, FBX_TENSOR_CONST); }),
             "RANK operand 4 (bias): has shape [2,4], expected rank 1");
   EXPECT_EQ(Refusal([](SimpleRnn& r) { r.operands[1] = {FBX_F64, {2, 4}}; }),
-            "DTYPE operand 1 (init_h): is f64, only f32 is done");
+            "DTYPE operand 1 (init_h): is f64, only f32 is supported");
 }
 TEST(KerasSimpleRnnRule, RefusesComputedWeights) {
   for (const auto& [i, name] : {std::pair{2, "kernel"}, {3, "recurrent_kernel"}, {4, "bias"}}) {
@@ -110,7 +110,7 @@ TEST(KerasSimpleRnnRule, RefusesASequenceOfAnotherLength) {
 }
 TEST(KerasSimpleRnnRule, RefusesOtherActivations) {
   EXPECT_EQ(Refusal([](SimpleRnn& r) { r.attrs["activation"] = std::string("sigmoid"); }),
-            "ATTR attr activation: is sigmoid, which the fused op cannot say");
+            "ATTR attr activation: is sigmoid, which the fused op does not support");
 }
 
 }  // namespace

@@ -115,9 +115,9 @@ constexpr const char* kNorm = "LayerNormalizedLSTMCellSimple";
 
 TEST(LingvoRule, RefusesOtherCellsAndUnknownTokens) {
   EXPECT_EQ(Refusal([](Cell& c) { c.name = "LSTMCellSimpleDeterministic"; }),
-            "NAME LSTMCellSimpleDeterministic: is no cell of Lingvo");
+            "NAME LSTMCellSimpleDeterministic: is not a Lingvo cell");
   EXPECT_EQ(Refusal([](Cell& c) { c.name = "lingvo.LSTMCellSimple,Peephole"; }),
-            "NAME lingvo.LSTMCellSimple,Peephole: \"Peephole\" is not known");
+            "NAME lingvo.LSTMCellSimple,Peephole: \"Peephole\" is unknown");
 }
 TEST(LingvoRule, RefusesOtherOperandCounts) {
   EXPECT_EQ(Refusal([](Cell& c) { c.operands.pop_back(); }),
@@ -136,9 +136,9 @@ TEST(LingvoRule, RefusesAnAbsentOperand) {
 }
 TEST(LingvoRule, RefusesOtherTypes) {
   EXPECT_EQ(Refusal([](Cell& c) { c.operands[0] = {FBX_F16, {2, 3}}; }),
-            "DTYPE operand 0 (input): is f16, only f32 is done");
+            "DTYPE operand 0 (input): is f16, only f32 is supported");
   EXPECT_EQ(Refusal([](Cell& c) { c.operands[3] = {FBX_I32, {}}; }),
-            "DTYPE operand 3 (projection): is i32, only f32 is done");
+            "DTYPE operand 3 (projection): is i32, only f32 is supported");
 }
 TEST(LingvoRule, RefusesOtherAndUnknownRanks) {
   EXPECT_EQ(Refusal([](Cell& c) { c.operands[0] = F32({1, 2, 3}); }),
@@ -162,9 +162,9 @@ TEST(LingvoRule, RefusesComputedWeights) {
 }
 TEST(LingvoRule, RefusesSlicesOutOfRange) {
   EXPECT_EQ(Refusal([](Cell& c) { c.operands[1] = F32({7, 15}, kConst); }),
-            "SHAPE operand 1 (weight): has shape [7,15], whose columns are not 4 gates");
+            "SHAPE operand 1 (weight): has shape [7,15], expected 4 gates of columns");
   EXPECT_EQ(Refusal([](Cell& c) { c.operands[1] = F32({4, 16}, kConst); }),
-            "SHAPE operand 1 (weight): has shape [4,16], but of its rows 4 are the outputs' and none is left "
+            "SHAPE operand 1 (weight): has shape [4,16], but 4 rows belong to the outputs, so none is left "
             "for the input");
   EXPECT_EQ(Refusal([](Cell& c) { c.operands[2] = F32({12}, kConst); }),
             "SHAPE operand 2 (bias): has shape [12], but the gates need 16");
@@ -179,7 +179,7 @@ TEST(LingvoRule, RefusesAProjectionOfOtherCells) {
 }
 TEST(LingvoRule, RefusesAnInputOfAnotherWidth) {
   EXPECT_EQ(Refusal([](Cell& c) { c.operands[0] = F32({2, 4}); }),
-            "SHAPE operand 0 (input): has shape [2,4], but the weight leaves for the input 3");
+            "SHAPE operand 0 (input): has shape [2,4], but the input rows of the weight are 3");
 }
 TEST(LingvoRule, RefusesStatesThatDoNotFit) {
   EXPECT_EQ(Refusal([](Cell& c) { c.WithStates().operands[4] = F32({2, 5}); }),

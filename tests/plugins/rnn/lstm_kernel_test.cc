@@ -265,7 +265,7 @@ using Tensors = std::vector<FakeTensor>;
 
 TEST(LstmKernel, DeclinesWeightsOfWhichOnlySomeAreQuantized) {
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[2] = FakeTensor(FBX_I8, {7, 5}, FBX_TENSOR_CONST); }),
-            "DTYPE operand 1: is f32, expected i8 beside weights of 8 bits");
+            "DTYPE operand 1: is f32, expected i8 beside i8 weights");
 }
 
 TEST(LstmKernel, DeclinesIntegerInput) {
@@ -289,7 +289,7 @@ TEST(LstmKernel, DeclinesWrongOperands) {
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[6] = FakeTensor(); }),
               HasSubstr("OPERANDS operand 6: is absent"));
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[1] = FakeTensor(); }),
-              HasSubstr("OPERANDS operand 5: is there"));
+              HasSubstr("OPERANDS operand 5: is present"));
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[17] = t[12]; }), HasSubstr("OPERANDS operand 17"));
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[18] = FakeTensor(); }), HasSubstr("OPERANDS operand 18"));
   EXPECT_THAT(WhyNot([](Tensors& t, FakeAttrs&) { t[10] = t[12]; }), HasSubstr("OPERANDS operand 9"));

@@ -61,7 +61,7 @@ TEST(HybridLstm, IsTakenAsItIs) {
 }
 TEST(HybridLstm, DeclinesComputedWeights) {
   EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) { t[3] = FakeTensor(FBX_I8, {4, 3}).Quantized(1); }),
-            "NONCONST operand 3: is computed; quantized weights are constant");
+            "NONCONST operand 3: is computed; quantized weights must be constant");
 }
 TEST(HybridLstm, DeclinesWeightsWithoutOneScale) {
   EXPECT_EQ(
@@ -76,7 +76,7 @@ TEST(HybridLstm, DeclinesDiagonalWeights) {
   EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) {
               for (const size_t i : {6, 7, 8}) t[i] = Weights({4});
             }),
-            "OPERANDS operand 6: is diagonal, which is done in f32 only");
+            "OPERANDS operand 6: is diagonal, which is supported for f32 and f64 only");
 }
 TEST(HybridLstm, DeclinesRowsThatSumsOf32BitsCannotTake) {
   EXPECT_EQ(WhyNotHybrid([](Tensors& t, FakeAttrs&) {
@@ -91,7 +91,7 @@ TEST(IntegerLstm, IsTakenAsItIs) {
 }
 TEST(IntegerLstm, DeclinesComputedOperands) {
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[13] = FakeTensor(FBX_I32, {4}); }),
-            "NONCONST operand 13: is computed; quantized weights are constant");
+            "NONCONST operand 13: is computed; quantized weights must be constant");
 }
 TEST(IntegerLstm, DeclinesScalesThatAreNotThere) {
   EXPECT_EQ(
@@ -110,15 +110,15 @@ TEST(IntegerLstm, DeclinesAZeroPointThatIsNoneOf8Bits) {
 }
 TEST(IntegerLstm, DeclinesAStateThatIsNotQuantizedAsTheOutput) {
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[18].Quantized(0.02F, -1); }),
-            "QUANT operand 18: has another scale than the output");
+            "QUANT operand 18: has a different scale than the output");
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[18].Quantized(0.01F, 1); }),
-            "QUANT operand 18: has another scale than the output");
+            "QUANT operand 18: has a different scale than the output");
 }
 TEST(IntegerLstm, DeclinesCellStatesThatAreNoPowersOfTwo) {
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[19].Quantized(0.001F); }),
-            "QUANT operand 19: has a scale that is no power of two");
+            "QUANT operand 19: has a scale that is not a power of two");
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[19].Quantized(0x1p-16F); }),
-            "QUANT operand 19: has the scale 2^-16, done are 2^-15 to 2^-9");
+            "QUANT operand 19: has the scale 2^-16, only 2^-15 to 2^-9 are supported");
 }
 TEST(IntegerLstm, DeclinesOtherActivations) {
   EXPECT_EQ(
@@ -129,16 +129,16 @@ TEST(IntegerLstm, DeclinesDiagonalWeights) {
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) {
               for (const size_t i : {6, 7, 8}) t[i] = Weights({4});
             }),
-            "OPERANDS operand 6: is diagonal, which is done in f32 only");
+            "OPERANDS operand 6: is diagonal, which is supported for f32 and f64 only");
 }
 TEST(IntegerLstm, DeclinesScalesOnTheWayThatTheFileDoesNotSay) {
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) { t[16] = Weights({4, 4}); }),
-            "QUANT intermediate 4: is not there to say its scale");
+            "QUANT intermediate 4: is absent, so its scale is unknown");
   EXPECT_EQ(WhyNotIntegers([](Tensors& t, FakeAttrs&) {
               for (const size_t i : {21, 22, 23})
                 t[i] = FakeTensor(FBX_I16, {4}, kConst).Allocate(2).Quantized(0.1F);
             }),
-            "QUANT intermediate 1: is not there to say its scale");
+            "QUANT intermediate 1: is absent, so its scale is unknown");
 }
 
 }  // namespace

@@ -134,9 +134,9 @@ TEST(BasicLstm, DeclinesWhatItIsNot) {
   EXPECT_EQ(why([](FakeAttrs&, Tensors& in, Tensors&) { in[3] = FakeTensor(); }),
             "OPERANDS operand 3: is absent");
   EXPECT_EQ(why([](FakeAttrs&, Tensors& in, Tensors&) { in[2] = FakeTensor(FBX_U8, {28, 12}); }),
-            "DTYPE operand 2: is u8, only f32 and f64 are done");
+            "DTYPE operand 2: is u8 beside f32 input");
   EXPECT_EQ(why([](FakeAttrs&, Tensors& in, Tensors&) { in[0] = FakeTensor(FBX_F32, {2, 1, 5}); }),
-            "RANK operand 0: has rank 3");
+            "RANK operand 0: has rank 3, expected 2");
   EXPECT_EQ(why([](FakeAttrs&, Tensors& in, Tensors&) { in[4] = FakeTensor(FBX_F32, {2, 8}); }),
             "SHAPE operand 4: dimension 1 is 8, expected 7");
   EXPECT_EQ(why([](FakeAttrs&, Tensors& in, Tensors&) { in[2] = FakeTensor(FBX_F32, {28, 13}); }),

@@ -144,9 +144,9 @@ TEST(OtherLstmKernel, DeclinesWhatItDoesNotDo) {
   LstmCase lstm{.activation = "tanh"};
   lstm.gate_activation = "hard_sigmoid";
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs& a) { a["activation"] = std::string("softsign"); }, lstm),
-            "ATTR attr activation: activation softsign is not done");
+            "ATTR attr activation: activation softsign is not supported");
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs& a) { a["recurrent_activation"] = std::string("elu"); }, lstm),
-            "ATTR attr recurrent_activation: activation elu is not done");
+            "ATTR attr recurrent_activation: activation elu is not supported");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[19] = FakeTensor(); }, lstm),
             "OPERANDS operand 19: is absent");
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs&) {}, lstm, 1), "ARITY : has 1 results, expected 1, and 2 states");
@@ -159,7 +159,7 @@ TEST(OtherLstmKernel, DeclinesWhatItDoesNotDo) {
                   t[19] = FakeTensor(FBX_I16, {1, 7});
                 },
                 lstm),
-            "DTYPE operand 0: is i8, only f32 and f64 are done");
+            "DTYPE operand 0: is i8, only f32 and f64 are supported");
 }
 
 }  // namespace

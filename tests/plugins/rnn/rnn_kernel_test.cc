@@ -175,7 +175,7 @@ TEST(RnnKernel, DeclinesWhatItCannotDo) {
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[1] = FakeTensor(FBX_U8, {7, 5}); }),
             "DTYPE operand 1: is u8 beside f32 input");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[1] = FakeTensor(FBX_I8, {7, 5}); }),
-            "NONCONST operand 1: is computed; quantized weights are constant");
+            "NONCONST operand 1: is computed; quantized weights must be constant");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[4] = FakeTensor(); }), "OPERANDS operand 4: is absent");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[4] = F32Tensor({2, 7}); }),
             "SHAPE operand 4: has 14 elements, expected 1 x 7");

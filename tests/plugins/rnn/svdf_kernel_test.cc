@@ -204,9 +204,9 @@ TEST(SvdfKernel, DeclinesWhatItCannotDo) {
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t.pop_back(); }), "ARITY : has 4 operands, expected 5");
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs& a) { a["rank"] = int64_t{0}; }), "ATTR attr rank: is 0");
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs& a) { a["rank"] = int64_t{3}; }),
-            "SHAPE operand 1: dimension 0 is 4, no multiple of the rank 3");
+            "SHAPE operand 1: dimension 0 is 4, which is not a multiple of the rank 3");
   EXPECT_EQ(WhyNot([](Tensors&, FakeAttrs& a) { a["fused_activation_function"] = std::string("SIGN_BIT"); }),
-            "ATTR attr fused_activation_function: activation SIGN_BIT is not done");
+            "ATTR attr fused_activation_function: activation SIGN_BIT is not supported");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[1] = FakeTensor(FBX_U8, {4, 5}); }),
             "DTYPE operand 1: is u8 beside f32 input");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[1] = Weights(FBX_I8, {4, 5}, 1); }),
@@ -214,12 +214,12 @@ TEST(SvdfKernel, DeclinesWhatItCannotDo) {
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[2] = F32Tensor({5, 3}); }),
             "SHAPE operand 2: dimension 0 is 5, expected 4");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[2] = F32Tensor({4, 0}); }),
-            "SHAPE operand 2: remembers no step");
+            "SHAPE operand 2: has no steps");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[4] = FakeTensor(); }), "OPERANDS operand 4: is absent");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[4] = F32Tensor({1, 13}); }),
             "SHAPE operand 4: has 13 elements, expected 1 x 4 x 3");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) { t[0] = FakeTensor(FBX_I32, {1, 5}); }),
-            "DTYPE operand 0: is i32, only f32 and f64 are done");
+            "DTYPE operand 0: is i32, only f32 and f64 are supported");
 }
 
 TEST(SvdfKernel, DeclinesIntegersThatDoNotFitTogether) {
@@ -228,7 +228,7 @@ TEST(SvdfKernel, DeclinesIntegersThatDoNotFitTogether) {
               ToIntegers(t);
               t[2] = F32Tensor({4, 3});
             }),
-            "DTYPE operand 2: is f32, i16 and i8 are done");
+            "DTYPE operand 2: is f32, only i16 and i8 are supported");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) {
               ToIntegers(t);
               t[4] = FakeTensor(FBX_I8, {1, 12}).Quantized(0.01F);
@@ -243,12 +243,12 @@ TEST(SvdfKernel, DeclinesIntegersThatDoNotFitTogether) {
               ToIntegers(t);
               a["fused_activation_function"] = std::string("TANH");
             }),
-            "ATTR attr fused_activation_function: in integers NONE and RELU are done");
+            "ATTR attr fused_activation_function: only NONE and RELU are supported in integer arithmetic");
   EXPECT_EQ(WhyNot([](Tensors& t, FakeAttrs&) {
               ToIntegers(t);
               t[1] = FakeTensor(FBX_I8, {4, 5}).Quantized(0.01F);
             }),
-            "NONCONST operand 1: is computed; quantized weights are constant");
+            "NONCONST operand 1: is computed; quantized weights must be constant");
 }
 
 }  // namespace

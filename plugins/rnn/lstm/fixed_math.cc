@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/lstm/fixed_functions.h"
+#include "plugins/rnn/lstm/fixed_math.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -8,22 +9,22 @@
 namespace fusebox::rnn {
 namespace {
 
-// Numbers below are raw values of 16 bits; the name or comment says how many of them are fraction. 1 of 15
-// bits is 32767.
+// Numbers below are raw 16-bit values; comments state their fractional bits. 1 with 15 fractional bits is
+// 32767.
 constexpr int32_t kOne = 32767;
 
 int32_t Narrow(int32_t x) { return Saturate<int16_t>(x); }
 
-// Product of fractions of m and n bits, with m + n - 15 bits: the nearest, halves upwards.
+// Product of numbers with m and n fractional bits: m + n - 15 fractional bits, rounded half up.
 int32_t Product(int32_t a, int32_t b) { return Narrow((a * b + (1 << 14)) >> 15); }
 
 // exp(x), both of 15 bits, for x in [-1/4, 0): a series around -1/8.
 int32_t ExpOfQuarter(int32_t a) {
-  constexpr int32_t kAtCentre = 28918, kThird = 10923;  // exp(-1/8), 1/3
+  constexpr int32_t kAtCenter = 28918, kThird = 10923;  // exp(-1/8), 1/3
   const int32_t x = a + (1 << 12), square = Product(x, x), cube = Product(square, x);
   const int32_t fourth = ShiftRounded(Product(square, square), 2);
   const int32_t rest = ShiftRounded(Product(fourth + cube, kThird) + square, 1);
-  return Narrow(kAtCentre + Product(kAtCentre, x + rest));
+  return Narrow(kAtCenter + Product(kAtCenter, x + rest));
 }
 
 // exp(-2^k) of 15 bits for k = -2, -1, ...
@@ -53,7 +54,7 @@ int32_t Exp(int32_t x, int32_t whole) {
 }
 
 int32_t Narrow32(int64_t x) { return Saturate<int32_t>(x); }
-// As Product, of 32 bits: m + n - 31 bits of fraction.
+// Product of 32-bit numbers: m + n - 31 fractional bits.
 int32_t Product32(int32_t a, int32_t b) { return Narrow32((int64_t{a} * b + (int64_t{1} << 30)) >> 31); }
 
 // 2 / (1 + x) of 13 bits for x in [0, 1] of 15.
@@ -75,7 +76,7 @@ int16_t FixedSigmoid(int16_t x) {
 
 int16_t FixedTanh(int16_t x, int32_t bits) {
   if (x == 0) return 0;
-  // exp(-2 |x|): the same raw number with one bit of fraction less.
+  // exp(-2 |x|): the same raw number with one fractional bit less.
   const int32_t magnitude = Narrow((TwoOverOnePlus(Exp(x > 0 ? -x : x, 16 - bits)) - (1 << 13)) * 4);
   return static_cast<int16_t>(x > 0 ? magnitude : -magnitude);
 }
@@ -99,6 +100,34 @@ FixedPoint InverseRoot(int32_t x) {
   result.value = Product32(y, kHalfRootOfTwo) << std::max(-shift, 0);
   result.shift = -std::max(shift, 0);
   return result;
+}
+
+FixedNorm::FixedNorm(const int16_t* coefficients, const int32_t* bias, float scale)
+    : coefficients_(coefficients),
+      bias_(bias),
+      by_(scale),
+      least_variance_(Saturate<int32_t>(static_cast<int64_t>(std::clamp(10000.0F * scale, 1.0F, 1e9F)))) {
+  by_.shift = std::min(by_.shift + 12, 30);
+}
+
+void FixedNorm::Apply(int16_t* values, int64_t count) const {
+  if (count == 0) return;
+  int64_t sum = 0, squares = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    sum += values[i];
+    squares += int64_t{values[i]} * values[i];
+  }
+  // The mean has 10 fractional bits, the variance 20 before the division.
+  const auto mean = static_cast<int32_t>(sum * 1024 / count);
+  const int64_t variance = squares * ((int64_t{1} << 20) / count) - int64_t{mean} * mean;
+  const auto whole = static_cast<int32_t>(variance / (1 << 20));
+  const FixedPoint deviation = InverseRoot(whole < 1 ? least_variance_ : whole);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t normal = deviation.Times(1024 * values[i] - mean);
+    const int64_t sized = normal * coefficients_[i] + bias_[i];
+    values[i] =
+        Saturate<int16_t>(by_.Times(Saturate<int32_t>((sized > 0 ? sized + 512 : sized - 512) / 1024)));
+  }
 }
 
 }  // namespace fusebox::rnn

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Highway targets and the choice among them at run time. Include this before <hwy/foreach_target.h>.
+//
+// A file that is compiled once per target returns a table of its functions from Code(). It ends with
+//   #if HWY_ONCE
+//   std::vector<const Table*> Tables() { return FUSEBOX_SIMD_TABLES(Table, Code); }
+//   #endif
+//
+// HWY_DYNAMIC_DISPATCH is not used: it needs Highway's shared library, which measures the clock for 2.5 ms
+// when it is loaded, and every load of a plugin would pay for that.
+#pragma once
+
+#include <vector>
+
+// Arrays of vectors need a size that is known at compile time, which SVE and RVV do not have. The other
+// targets differ from those left in integer ops only.
+#define HWY_DISABLED_TARGETS                                                                   \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | \
+   HWY_SVE2_128 | HWY_RVV)
+#include <hwy/detect_targets.h>
+
+#if HWY_TARGETS & HWY_AVX3
+#define FUSEBOX_SIMD_AVX3(code)                                                   \
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&  \
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && \
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2"))       \
+    tables.push_back(&N_AVX3::code());
+#else
+#define FUSEBOX_SIMD_AVX3(code)
+#endif
+
+#if HWY_TARGETS & HWY_AVX2
+#define FUSEBOX_SIMD_AVX2(code)                                                                          \
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) \
+    tables.push_back(&N_AVX2::code());
+#else
+#define FUSEBOX_SIMD_AVX2(code)
+#endif
+
+#if HWY_TARGETS & HWY_SSE4
+#define FUSEBOX_SIMD_SSE4(code)                                                                              \
+  if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes")) \
+    tables.push_back(&N_SSE4::code());
+#else
+#define FUSEBOX_SIMD_SSE4(code)
+#endif
+
+// The tables of the targets that this machine supports, best first.
+#define FUSEBOX_SIMD_TABLES(Table, code)            \
+  [] {                                              \
+    std::vector<const Table*> tables;               \
+    FUSEBOX_SIMD_AVX3(code)                         \
+    FUSEBOX_SIMD_AVX2(code)                         \
+    FUSEBOX_SIMD_SSE4(code)                         \
+    tables.push_back(&HWY_STATIC_DISPATCH(code)()); \
+    return tables;                                  \
+  }()
+
+namespace fusebox::common {
+
+// The table in use: the best, or one set by a test. Tests set it while no kernel is created or run.
+template <class Table, std::vector<const Table*> (*kTables)()>
+struct SimdChoice {
+  static const Table& Best() {
+    static const Table* const best = kTables().front();
+    return for_test ? *for_test : *best;
+  }
+  static inline const Table* for_test = nullptr;
+};
+
+}  // namespace fusebox::common
