@@ -11,34 +11,19 @@
 
 #include <fusebox/kernel.hpp>
 
+#include "plugins/common/activation.h"
+
 namespace fusebox::cpu {
 
-enum class Activation { kNone, kRelu, kReluN1To1, kRelu6, kTanh };
-
-// Throws Reject for SIGN_BIT (no TFLite op runs it as a fused activation) and for unknown names.
-inline Activation FusedActivation(const Node& node) {
-  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
-  if (name == "NONE") return Activation::kNone;
-  if (name == "RELU") return Activation::kRelu;
-  if (name == "RELU_N1_TO_1") return Activation::kReluN1To1;
-  if (name == "RELU6") return Activation::kRelu6;
-  if (name == "TANH") return Activation::kTanh;
-  throw Reject{"ATTR", "fused activation " + std::string(name) + " is unsupported",
-               "attr fused_activation_function"};
-}
+using common::Activation;
+using common::Clamp;
+using common::FusedActivation;
 
 // For supports: the option is supported, for this operand's dtype.
 inline void RequireActivation(const Node& node, uint32_t operand) {
   const fbx_dtype dtype = node.in(operand).dtype();
   if (FusedActivation(node) == Activation::kTanh && dtype != FBX_F32 && dtype != FBX_F64)
     throw Reject{"ATTR", "TANH of " + std::string(dtype_name(dtype)), "attr fused_activation_function"};
-}
-
-// Propagates NaN, like max(x, lowest) with x first.
-template <class T>
-[[gnu::always_inline]] inline T Clamp(T x, T lowest, T highest) {
-  x = x < lowest ? lowest : x;
-  return x > highest ? highest : x;
 }
 
 // The range an activation clamps to; kNone and kTanh: all of T, including infinities.

@@ -2,86 +2,90 @@
 #include "plugins/cpu/gemm.h"
 
 #include <algorithm>
-#include <cstring>
+#include <type_traits>
 
-#include "plugins/cpu/simd.h"
+#include "plugins/common/simd_targets.h"
 
+#ifndef FUSEBOX_CPU_GEMM_CODE
+#define FUSEBOX_CPU_GEMM_CODE
 namespace fusebox::cpu {
-namespace {
-
-// A block of b (kBlockColumns rows of kBlockDepth elements) stays in the L2 cache while all of a is
-// processed.
-constexpr int64_t kBlockColumns = 64, kBlockDepth = 768;
-constexpr int64_t kTaskRows = 128;
-constexpr int64_t kTaskWork = 16 * 1024;  // minimum multiply-adds per task
-
-template <class T, int kBytes>
-struct Vector {
-  typedef T Register __attribute__((vector_size(kBytes)));
-  typedef T Memory __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
-  static constexpr int kLanes = kBytes / sizeof(T);
-
-  // Loads `count` < kLanes elements; the rest is zero. (By reference, because passing registers by value
-  // depends on the target.)
-  [[gnu::always_inline]] static inline void LoadSome(const T* from, int64_t count, Register& v) {
-    v = Register{};
-    for (int lane = 0; lane + 1 < kLanes; ++lane) v[lane] = lane < count ? from[lane] : T(0);
-  }
-  [[gnu::always_inline]] static inline T Total(const Register& v) {
-    if constexpr (kLanes == 2) {
-      return v[0] + v[1];
-    } else {
-      using Half = Vector<T, kBytes / 2>;
-      typename Half::Register low, high;
-      std::memcpy(&low, &v, sizeof(low));
-      std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
-      low += high;
-      return Half::Total(low);
-    }
-  }
+// Sums of an element depend on the number of lanes, so that vectors have at most 32 bytes.
+struct GemmCode {
+  void (*f32)(const RowProduct<float>&);
+  void (*f64)(const RowProduct<double>&);
 };
+}  // namespace fusebox::cpu
+#endif
 
-// Adds the products of kRows rows of a and kColumns rows of b to c: as many sums as fit in registers, each
-// with kLanes partial sums over the depth.
-template <class T, int kBytes, int kRows, int kColumns>
-[[gnu::always_inline]] inline void Tile(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t k, T* c,
-                                        int64_t ldc) {
-  using V = Vector<T, kBytes>;
-  typename V::Register sums[kRows][kColumns] = {};
-  int64_t p = 0;
-  for (; p + V::kLanes <= k; p += V::kLanes) {
-    typename V::Register column[kColumns];
-    for (int j = 0; j < kColumns; ++j)
-      column[j] = *reinterpret_cast<const typename V::Memory*>(b + j * ldb + p);
-    for (int i = 0; i < kRows; ++i) {
-      const typename V::Register row = *reinterpret_cast<const typename V::Memory*>(a + i * lda + p);
-      for (int j = 0; j < kColumns; ++j) sums[i][j] += row * column[j];
-    }
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "plugins/cpu/gemm.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace fusebox::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A block of b (kBlockColumns rows of kBlockDepth elements) stays in the L2 cache while all of a is read.
+constexpr int64_t kBlockColumns = 64, kBlockDepth = 768;
+
+// The sum of all lanes, by halves.
+template <class D>
+HWY_INLINE hn::TFromD<D> Total([[maybe_unused]] D d, hn::Vec<D> v) {
+  if constexpr (HWY_MAX_LANES_D(D) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D> half;
+    return Total(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
   }
-  if (p < k) {
-    typename V::Register column[kColumns];
-    for (int j = 0; j < kColumns; ++j) V::LoadSome(b + j * ldb + p, k - p, column[j]);
-    for (int i = 0; i < kRows; ++i) {
-      typename V::Register row;
-      V::LoadSome(a + i * lda + p, k - p, row);
-      for (int j = 0; j < kColumns; ++j) sums[i][j] += row * column[j];
-    }
-  }
+}
+
+// Adds the products of kRows rows of a and kColumns rows of b to c: as many sums as fit in registers, each of
+// as many partial sums over the depth as there are lanes.
+template <class T, int kRows, int kColumns>
+HWY_INLINE void Tile(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t k, T* c, int64_t ldc) {
+  using D = hn::CappedTag<T, 32 / sizeof(T)>;
+  using V = hn::Vec<D>;
+  constexpr D d;
+  constexpr int64_t kLanes = HWY_MAX_LANES_D(D);
+  V sums[kRows][kColumns];
+#pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kColumns; ++j) c[i * ldc + j] += V::Total(sums[i][j]);
+#pragma GCC unroll 3
+    for (int j = 0; j < kColumns; ++j) sums[i][j] = hn::Zero(d);
+  }
+  const auto add = [&](const auto& load) HWY_ATTR {
+    V column[kColumns];
+#pragma GCC unroll 3
+    for (int j = 0; j < kColumns; ++j) column[j] = load(b + j * ldb);
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) {
+      const V row = load(a + i * lda);
+#pragma GCC unroll 3
+      for (int j = 0; j < kColumns; ++j) sums[i][j] = hn::MulAdd(row, column[j], sums[i][j]);
+    }
+  };
+  int64_t p = 0;
+  for (; p + kLanes <= k; p += kLanes) add([&](const T* from) HWY_ATTR { return hn::LoadU(d, from + p); });
+  const auto rest = static_cast<size_t>(k - p);
+  if (rest > 0) add([&](const T* from) HWY_ATTR { return hn::LoadN(d, from + p, rest); });
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 3
+    for (int j = 0; j < kColumns; ++j) c[i * ldc + j] += Total(d, sums[i][j]);
   }
 }
 
-template <class T, int kBytes, int kRows>
-[[gnu::always_inline]] inline void Strip(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t n,
-                                         int64_t k, T* c, int64_t ldc) {
+template <class T, int kRows>
+HWY_INLINE void Strip(const T* a, int64_t lda, const T* b, int64_t ldb, int64_t n, int64_t k, T* c,
+                      int64_t ldc) {
   int64_t j = 0;
-  for (; j + 3 <= n; j += 3) Tile<T, kBytes, kRows, 3>(a, lda, b + j * ldb, ldb, k, c + j, ldc);
-  for (; j < n; ++j) Tile<T, kBytes, kRows, 1>(a, lda, b + j * ldb, ldb, k, c + j, ldc);
+  for (; j + 3 <= n; j += 3) Tile<T, kRows, 3>(a, lda, b + j * ldb, ldb, k, c + j, ldc);
+  for (; j < n; ++j) Tile<T, kRows, 1>(a, lda, b + j * ldb, ldb, k, c + j, ldc);
 }
 
-template <class T, int kBytes>
-[[gnu::always_inline]] inline void Block(const RowProduct<T>& x) {
+template <class T>
+void Block(const RowProduct<T>& x) {
   const int64_t depth = x.m < 4 ? std::max<int64_t>(x.k, 1) : kBlockDepth;
   for (int64_t j = 0; j < x.n; j += kBlockColumns) {
     const int64_t n = std::min(kBlockColumns, x.n - j);
@@ -91,9 +95,9 @@ template <class T, int kBytes>
       const T* b = x.b + j * x.ldb + p;
       int64_t i = 0;
       for (; i + 4 <= x.m; i += 4)
-        Strip<T, kBytes, 4>(x.a + i * x.lda + p, x.lda, b, x.ldb, n, k, x.c + i * x.ldc + j, x.ldc);
+        Strip<T, 4>(x.a + i * x.lda + p, x.lda, b, x.ldb, n, k, x.c + i * x.ldc + j, x.ldc);
       for (; i < x.m; ++i)
-        Strip<T, kBytes, 1>(x.a + i * x.lda + p, x.lda, b, x.ldb, n, k, x.c + i * x.ldc + j, x.ldc);
+        Strip<T, 1>(x.a + i * x.lda + p, x.lda, b, x.ldb, n, k, x.c + i * x.ldc + j, x.ldc);
     }
     for (int64_t i = 0; i < x.m; ++i) {
       T* c = x.c + i * x.ldc + j;
@@ -105,38 +109,42 @@ template <class T, int kBytes>
   }
 }
 
-template <class T>
-void BlockBaseline(const RowProduct<T>& x) {
-  Block<T, 16>(x);
+const GemmCode& Code() {
+  static constexpr GemmCode code{Block<float>, Block<double>};
+  return code;
 }
 
-#if defined(__x86_64__)
-template <class T>
-__attribute__((target("avx2,fma"))) void BlockAvx2(const RowProduct<T>& x) {
-  Block<T, 32>(x);
-}
+}  // namespace fusebox::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
 
-#endif
+#if HWY_ONCE
+namespace fusebox::cpu {
+namespace {
+
+constexpr int64_t kUnitColumns = 64;  // MultiplyParallel: columns or rows of a unit
+constexpr int64_t kTaskRows = 128;
+constexpr int64_t kTaskWork = 16 * 1024;  // multiply-adds for which a thread pays
+
+std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, Code); }
 
 }  // namespace
 
 template <class T>
 void Multiply(const RowProduct<T>& product) {
-#if defined(__x86_64__)
-  if (kHasAvx2) return BlockAvx2(product);
-#endif
-  BlockBaseline(product);
+  const GemmCode& code = common::SimdChoice<GemmCode, GemmCodes>::Best();
+  if constexpr (std::is_same_v<T, float>) code.f32(product);
+  else code.f64(product);
 }
 
 template <class T>
 void MultiplyParallel(const fbx_host* host, const RowProduct<T>& x) {
   const bool by_columns = x.m < 4 * kTaskRows && x.n >= x.m;
-  const int64_t unit = by_columns ? kBlockColumns : kTaskRows;
+  const int64_t unit = by_columns ? kUnitColumns : kTaskRows;
   const int64_t units = ((by_columns ? x.n : x.m) + unit - 1) / unit;
   const int64_t work = std::max<int64_t>(1, unit * x.k * (by_columns ? x.m : x.n));
   const size_t grain = static_cast<size_t>(std::max<int64_t>(1, kTaskWork / work));
   parallel_for(host, static_cast<size_t>(units), grain, [&](size_t begin, size_t end, uint32_t) {
-    // Unit by unit, because the block depth depends on the number of rows per call.
+    // Unit by unit, since the depth of a block depends on the rows of a call.
     for (int64_t u = static_cast<int64_t>(begin); u < static_cast<int64_t>(end); ++u) {
       RowProduct<T> part = x;
       const int64_t first = u * unit;
@@ -157,7 +165,7 @@ void MultiplyParallel(const fbx_host* host, const RowProduct<T>& x) {
 
 template <class T>
 void TransposeMatrix(const T* in, int64_t rows, int64_t columns, T* out) {
-  constexpr int64_t kEdge = 16;  // both squares fit in the L1 cache
+  constexpr int64_t kEdge = 16;  // both sides of a square stay in the first-level cache
   for (int64_t i0 = 0; i0 < rows; i0 += kEdge) {
     for (int64_t j0 = 0; j0 < columns; j0 += kEdge) {
       for (int64_t j = j0; j < std::min(j0 + kEdge, columns); ++j) {
@@ -176,3 +184,4 @@ template void TransposeMatrix<double>(const double*, int64_t, int64_t, double*);
 template void TransposeMatrix<int16_t>(const int16_t*, int64_t, int64_t, int16_t*);
 
 }  // namespace fusebox::cpu
+#endif

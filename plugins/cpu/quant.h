@@ -15,6 +15,7 @@
 #include <fusebox/kernel.hpp>
 #include <fusebox/quant.hpp>
 
+#include "plugins/common/fixed_point.h"
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/simd.h"
@@ -109,37 +110,11 @@ inline void RequireSameQuant(const Node& n, uint32_t operand) {
     throw Reject{"QUANT", "the result has a different scale", "operand " + std::to_string(operand)};
 }
 
-// A positive real number as value * 2^(shift - 31) with value in [2^30, 2^31). Multiplying integers by it
-// rounds. Source: Jacob et al., "Quantization and Training of Neural Networks for Efficient
-// Integer-Arithmetic-Only Inference" (arXiv 1712.05877), section 2.2 and appendix B.
-struct FixedPoint {
-  int32_t value = 0;
-  int32_t shift = 0;
-
-  FixedPoint() = default;
-  explicit FixedPoint(double real) {
-    int exponent = 0;
-    int64_t fraction = std::llround(std::frexp(real, &exponent) * 2147483648.0);
-    if (fraction == int64_t{1} << 31) fraction /= 2, ++exponent;
-    if (exponent < -31) return;
-    value = static_cast<int32_t>(exponent > 30 ? INT32_MAX : fraction);
-    shift = std::min(exponent, 30);
-  }
-};
-
-// The upper half of twice the product (rounds half up), then a shift (rounds half away from zero): TFLite's
-// double rounding for most 32-bit sums.
-FUSEBOX_INLINE inline int32_t ScaledWide(int32_t x, FixedPoint by) {
-  const int32_t left = std::max(by.shift, 0), right = std::max(-by.shift, 0);
-  const int64_t wide = std::clamp<int64_t>(static_cast<int64_t>(x) << left, INT32_MIN, INT32_MAX);
-  const int32_t high = static_cast<int32_t>((wide * by.value + (int64_t{1} << 30)) >> 31);
-  const int32_t mask = static_cast<int32_t>((int64_t{1} << right) - 1);
-  return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0));
-}
+using common::FixedPoint;
 
 // Saturates at 2^30, so that a zero point can be added.
 FUSEBOX_INLINE inline int32_t Scaled(int32_t x, FixedPoint by) {
-  return std::clamp(ScaledWide(x, by), -(1 << 30), 1 << 30);
+  return std::clamp(by.Times(x), -(1 << 30), 1 << 30);
 }
 
 // 64-bit sums: multiplied by the upper 15 bits of the factor and rounded once, half up, as in TFLite.

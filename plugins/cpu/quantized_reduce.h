@@ -52,7 +52,7 @@ class QuantizedMean {
     if constexpr (kUnsigned) {
       return ClampTo<T>(Scaled(Narrow(total), fixed_) + to_.zero - static_cast<int32_t>(offset_));
     } else {
-      const int64_t scaled = ScaledWide(Narrow(total - folds * from_.zero), fixed_);
+      const int64_t scaled = fixed_.Times(Narrow(total - folds * from_.zero));
       const int64_t mean = (scaled > 0 ? scaled + folds / 2 : scaled - folds / 2) / folds;
       return ClampTo<T>(static_cast<int32_t>(mean) + to_.zero);
     }

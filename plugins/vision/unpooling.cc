@@ -5,12 +5,14 @@
 #include <cstring>
 #include <string>
 
+#include "plugins/common/text.h"
+
 namespace fusebox::vision {
 namespace {
 
-enum Padding : int32_t { kSame = 1, kValid = 2 };
+using common::Subject;
 
-std::string Subject(uint32_t i) { return "operand " + std::to_string(i); }
+enum Padding : int32_t { kSame = 1, kValid = 2 };
 
 PoolOptions OptionsOf(const Node& n) {
   PoolOptions options;

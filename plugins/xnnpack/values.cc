@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plugins/common/activation.h"
+
 namespace fusebox::xnnpack {
 
 namespace {
@@ -115,19 +117,20 @@ size_t Axis(int64_t axis, int rank) {
 }
 
 Range FusedRange(const NetworkNode& node) {
-  const std::string_view name = node.attrs().s("fused_activation_function", "NONE");
+  using common::Activation;
+  const Activation activation = common::FusedActivation(node);
   Range range;
-  if (name == "RELU") {
+  if (activation == Activation::kRelu) {
     range.min = 0;
-  } else if (name == "RELU6") {
+  } else if (activation == Activation::kRelu6) {
     range = {0, 6};
-  } else if (name == "RELU_N1_TO_1") {
+  } else if (activation == Activation::kReluN1To1) {
     range = {-1, 1};
-  } else if (name != "NONE") {
-    throw Reject{"ATTR", "fused activation " + std::string(name)};
+  } else if (activation != Activation::kNone) {
+    throw Reject{"ATTR", "fused activation TANH is not supported", "attr fused_activation_function"};
   }
   const Tensor out = node.out(0);
-  if (name != "NONE" && Quantized(out) &&
+  if (activation != Activation::kNone && Quantized(out) &&
       Quantize(range.min, AffineOf(out), out) >= Quantize(range.max, AffineOf(out), out))
     throw Reject{"QUANT", "its fused activation leaves only one quantized value", "result 0"};
   return range;

@@ -16,6 +16,7 @@ EXCEPT = {
     'host/graph/calls.cc': 'the same list: how each passes its operands to functions',
     'converter/recognize/': 'recognizers: one case for each form in which a cell may be written',
     'plugins/rnn/rules/body_clips.cc': 'a recognizer, too',
+    'plugins/common/activation.h': 'names of an option, not ops',
 }
 
 

@@ -129,7 +129,7 @@ struct Quantize {
     MapElements(n.host(), n.in(0).data<const From>(), n.out(0).data<To>(), n.in(0).count(),
                 [c](From x) FUSEBOX_INLINE {
                   const int64_t v = std::clamp<int64_t>(int64_t{x} - c.from_.zero, INT32_MIN, INT32_MAX);
-                  const int64_t y = int64_t{ScaledWide(static_cast<int32_t>(v), c.scale_)} + c.to_.zero;
+                  const int64_t y = int64_t{c.scale_.Times(static_cast<int32_t>(v))} + c.to_.zero;
                   return static_cast<To>(std::clamp(y, kLow, kHigh));
                 });
   }

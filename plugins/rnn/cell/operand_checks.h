@@ -156,7 +156,7 @@ inline void CheckQuantizedWeights(const Node& node, uint32_t operand) {
   if (t.rank() > 0 && t.dim(-1) > 65536) RejectOperand("SHAPE", "has rows longer than 65536", operand);
 }
 
-// Input and recurrent weights: both of the input's dtype, or both int8 beside an f32 input. Returns true for
+// Input and recurrent weights: both of the input's dtype, or both int8 with an f32 input. Returns true for
 // int8 (hybrid).
 inline bool CheckWeights(const Node& node, uint32_t input, uint32_t recurrent, fbx_dtype dtype) {
   const bool hybrid = dtype == FBX_F32 && IsInt8(node, input);

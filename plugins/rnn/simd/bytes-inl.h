@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of f32 as bytes, and products of bytes (the functions of PanelCode that say so in simd/panels.h).
+// Quantization of f32 to int8 and products of int8 (range, quantize and dots of PanelCode, simd/panels.h).
 // Compiled once per target.
 #if defined(FUSEBOX_RNN_SIMD_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_RNN_SIMD_BYTES_INL_H_
