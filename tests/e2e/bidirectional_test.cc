@@ -27,7 +27,7 @@ TEST(Bidirectional, OfTwoSizesIsTwoOpsAndSaysWhy) {
   ASSERT_OK(written);
   ASSERT_EQ(written->report.sites.size(), 3u);
   EXPECT_FALSE(written->report.sites[0].fused);
-  EXPECT_THAT(written->report.sites[0].why, HasSubstr("the op is for one size"));
+  EXPECT_THAT(written->report.sites[0].why, HasSubstr("the op requires equal sizes"));
   for (size_t i = 1; i < 3; ++i)
     EXPECT_TRUE(written->report.sites[i].fused)
         << written->report.sites[i].why << written->report.sites[i].verification;

@@ -42,7 +42,7 @@ void KerasBidirectionalRule::match(const Site& site) {
     layer.builtin_activation();
     site.require(
         layer.HasBuiltinActivations(), "ATTR",
-        "is " + std::string(layer.recurrent_activation()) + ", but the gates of the op are always sigmoid",
+        "is " + std::string(layer.recurrent_activation()) + ", but the op's gates are always sigmoid",
         "attr recurrent_activation");
   }
   // TFLite 2.9 requires backward weights of the size of the forward cell.

@@ -151,7 +151,7 @@ TEST(KerasBidirectionalRule, RefusesActivationsThatTheOpCannotSay) {
   EXPECT_THAT(Refusal([](Bidirectional& b) { b.attrs["activation"] = std::string("elu"); }),
               HasSubstr("ATTR attr activation"));
   EXPECT_EQ(Refusal([](Bidirectional& b) { b.attrs["recurrent_activation"] = std::string("hard_sigmoid"); }),
-            "ATTR attr recurrent_activation: is hard_sigmoid, but the gates of the op are always sigmoid");
+            "ATTR attr recurrent_activation: is hard_sigmoid, but the op's gates are always sigmoid");
 }
 
 }  // namespace
