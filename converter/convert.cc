@@ -5,6 +5,7 @@
 
 #include "converter/import/keras/import.h"
 #include "converter/import/saved_model/import.h"
+#include "converter/import/tables/composites.h"
 #include "converter/import/tflite/import.h"
 #include "converter/passes/pass.h"
 #include "host/run/run.h"
@@ -17,6 +18,7 @@ std::vector<std::pair<std::string, int>> CountOps(const Module& module) {
   std::map<std::string, int> counts;
   for (const auto& f : module.functions) {
     for (const auto& node : f->nodes) {
+      if (IsInternal(*node)) continue;  // its body counts
       const bool named = node->is(Op::kOpaque) || node->is(Op::kCustom) || node->is(Op::kStablehloComposite);
       ++counts[named ? node->name : std::string(Name(node->op))];
     }

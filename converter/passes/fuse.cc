@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "converter/import/tables/composites.h"
 #include "converter/passes/lists.h"
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
@@ -32,6 +33,7 @@ Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Functio
   Report report;
   Context context{*copy, registry, options, report};
   FUSEBOX_TRY(RunVerificationPasses(context));
+  for (const auto& function : copy->functions) LowerComposites(*copy, *function, Lowered::kAll);
   if (const std::string lists = WhyListsStay(*copy); !lists.empty()) return Unsupported(lists);
   for (const auto& function : copy->functions)
     for (const auto& node : function->nodes)
@@ -144,6 +146,8 @@ Status FuseComposites(Context& context) {
     options.approve = [&](const Candidate& candidate) { return VerifyFused(context, candidate); };
   }
   FUSEBOX_ASSIGN(context.report.sites, Fuse(context.module, context.registry, options));
+  std::erase_if(context.report.sites,
+                [](const SiteReport& site) { return site.composite == kErf && site.rules.empty(); });
   RemoveUnreachable(context.module);
   return {};
 }

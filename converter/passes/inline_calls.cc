@@ -3,6 +3,7 @@
 // the variables they use. So later passes may transform one function at a time.
 #include <set>
 
+#include "converter/import/tables/composites.h"
 #include "converter/passes/pass.h"
 
 namespace fusebox::converter {
@@ -169,7 +170,7 @@ Status InlineComposites(Context& context) {
         const Node& node = *f.nodes[i];
         const Function* body =
             node.is(Op::kStablehloComposite) && !node.body.empty() ? context.module.Find(node.body) : nullptr;
-        if (!body || IsPlaceholder(context.module, *body)) {
+        if (!body || IsInternal(node) || IsPlaceholder(context.module, *body)) {
           ++i;
           continue;
         }

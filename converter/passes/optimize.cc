@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the rules of optimize/, constant folding and sharing to a fixpoint.
+// Runs the rules of optimize/, constant folding and sharing to a fixpoint. Then composites that no rule has
+// matched are lowered, and it starts again.
+#include "converter/import/tables/composites.h"
 #include "converter/passes/optimize/edit.h"
 
 namespace fusebox::converter {
@@ -11,9 +13,11 @@ constexpr int kRounds = 64;
 Status Optimize(Context& context, Function& f) {
   for (int round = 0; round < kRounds; ++round) {
     bool changed = optimize::Sweep(context, f);
+    changed |= LowerComposites(context.module, f, Lowered::kFoldable) > 0;
     FUSEBOX_ASSIGN(const int folded, Fold(context.registry, context.module, f));
     changed |= folded > 0;
-    if (!changed && !optimize::Share(f)) break;
+    if (changed || optimize::Share(f)) continue;
+    if (LowerComposites(context.module, f, Lowered::kAll) == 0) break;
   }
   return {};
 }
@@ -21,7 +25,13 @@ Status Optimize(Context& context, Function& f) {
 }  // namespace
 
 Status Optimize(Context& context) {
-  for (const auto& f : context.module.functions) FUSEBOX_TRY(Optimize(context, *f).At("function " + f->name));
+  std::set<std::string> internal;
+  for (const auto& f : context.module.functions)
+    for (const auto& node : f->nodes)
+      if (IsInternal(*node)) internal.insert(node->body);
+  for (const auto& f : context.module.functions)
+    if (!internal.contains(f->name)) FUSEBOX_TRY(Optimize(context, *f).At("function " + f->name));
+  RemoveUnreachable(context.module);
   return {};
 }
 

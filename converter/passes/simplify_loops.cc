@@ -2,6 +2,7 @@
 // Removes loop variables that no live result needs, and replaces constant ones by the constant.
 #include <unordered_set>
 
+#include "converter/import/tables/composites.h"
 #include "converter/passes/pass.h"
 
 namespace fusebox::converter {
@@ -44,8 +45,7 @@ class Loop {
     const Uses uses(f);
     std::unordered_set<ValueId> seen;
     for (const auto& node : f.nodes)  // nodes with side effects are always needed
-      if (Info(node->op).effects != Effects::kPure)
-        wanted.insert(wanted.end(), node->operands.begin(), node->operands.end());
+      if (!IsPure(*node)) wanted.insert(wanted.end(), node->operands.begin(), node->operands.end());
     while (!wanted.empty()) {
       const ValueId v = wanted.back();
       wanted.pop_back();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "converter/import/tables/composites.h"
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
 #include "host/eval/open_sizes.h"
@@ -65,11 +66,12 @@ Result<bool> FoldOnce(Context& context) {
     Function& f = *context.module.functions[i];
     FUSEBOX_ASSIGN(const int translated, TranslateFunction(context.module, f, context.registry));
     const int dropped = DropUnreadOpaque(f);
+    const int lowered = LowerComposites(context.module, f, Lowered::kFoldable);
     FUSEBOX_ASSIGN(
         const int folded,
         Fold(context.registry, context.module, f, {.services = context.services}).At("function " + f.name));
     const int dead = RemoveDead(f);
-    changed |= translated + dropped + folded + dead > 0;
+    changed |= translated + dropped + lowered + folded + dead > 0;
   }
   return changed;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "converter/import/tables/composites.h"
 #include "converter/import/tables/translate.h"
 
 namespace fusebox::converter {
@@ -21,7 +22,8 @@ Status OnesLike(Translation& t) {
 
 // erf(x) = sign(x) (1 - p(s) exp(-x^2)), s = 1 / (1 + 0.3275911 |x|): Abramowitz and Stegun, 7.1.26,
 // within 1.5e-7.
-ValueId ErrorFunction(Translation& t, ValueId x) {
+Status DefineErf(Translation& t) {
+  const ValueId x = t.in(0);
   const DType dtype = t.type(x).dtype;
   const auto scalar = [&](double value) { return t.Scalar(dtype, value); };
   const ValueId size = t.Value(Op::kAbs, {x});
@@ -32,18 +34,20 @@ ValueId ErrorFunction(Translation& t, ValueId x) {
     sum = t.Value(Op::kAdd, {t.Value(Op::kMul, {sum, s}), scalar(coefficient)});
   const ValueId bell = t.Value(Op::kExp, {t.Value(Op::kNeg, {t.Value(Op::kSquare, {x})})});
   const ValueId tail = t.Value(Op::kMul, {t.Value(Op::kMul, {sum, s}), bell});
-  return t.Value(Op::kMul, {t.Value(Op::kSign, {x}), t.Value(Op::kSub, {scalar(1), tail})});
+  t.Give(0, t.Value(Op::kMul, {t.Value(Op::kSign, {x}), t.Value(Op::kSub, {scalar(1), tail})}));
+  return {};
 }
 
 Status Erf(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, ErrorFunction(t, t.in(0)));
+  t.SetResult(0, t.Composite(kErf, {t.in(0)}, DefineErf));
   return {};
 }
 
 Status Erfc(Translation& t) {
   FUSEBOX_TRY(t.Arity(1));
-  t.SetResult(0, t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, 1), ErrorFunction(t, t.in(0))}));
+  const ValueId erf = t.Composite(kErf, {t.in(0)}, DefineErf);
+  t.SetResult(0, t.Value(Op::kSub, {t.Scalar(t.in_type(0).dtype, 1), erf}));
   return {};
 }
 

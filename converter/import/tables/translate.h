@@ -23,9 +23,9 @@ using Translate = Status (*)(Translation&);
 class Translation : public Rewriter {
  public:
   // Of the nodes that Each visits, or that SetSource sets.
-  Translation(const Module& module, Function& function, Registry& registry);
+  Translation(Module& module, Function& function, Registry& registry);
   // Of one node, translated at the end of the function.
-  Translation(const Module& module, Function& function, Registry& registry, const Node& source);
+  Translation(Module& module, Function& function, Registry& registry, const Node& source);
   void SetSource(const Node& source);
 
   const Node& node() const { return *node_; }
@@ -52,12 +52,17 @@ class Translation : public Rewriter {
   // The results of `translate` on another node in this one's place.
   Result<std::vector<ValueId>> Of(const Node& node, Translate translate);
 
+  // An internal composite of these operands. `define` translates its body.
+  ValueId Composite(std::string_view name, std::vector<ValueId> operands, Translate define);
+
   // Visits each node as the source. A failure names the function and the node.
   Status Each(const std::function<Status(Node&)>& visit);
 
  private:
   Status Constant(size_t i) const;
 
+  Module& module_;
+  Registry& registry_;
   const Node* node_ = nullptr;
   std::vector<ValueId> results_;
 };

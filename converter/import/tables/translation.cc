@@ -6,10 +6,10 @@
 
 namespace fusebox::converter {
 
-Translation::Translation(const Module& module, Function& function, Registry& registry)
-    : Rewriter(function, InferWith(registry, module)) {}
+Translation::Translation(Module& module, Function& function, Registry& registry)
+    : Rewriter(function, InferWith(registry, module)), module_(module), registry_(registry) {}
 
-Translation::Translation(const Module& module, Function& function, Registry& registry, const Node& source)
+Translation::Translation(Module& module, Function& function, Registry& registry, const Node& source)
     : Translation(module, function, registry) {
   SetSource(source);
 }
@@ -36,6 +36,24 @@ Result<std::vector<ValueId>> Translation::Of(const Node& node, Translate transla
   results.swap(results_);
   FUSEBOX_TRY(done);
   return results;
+}
+
+ValueId Translation::Composite(std::string_view name, std::vector<ValueId> operands, Translate define) {
+  Function& body = module_.Add(std::string(name));
+  Node source;  // without a location: inlined nodes get the composite's
+  for (const ValueId v : operands) source.operands.push_back(body.AddInput(type(v)));
+  source.results = {kNoValue};
+  Translation inside(module_, body, registry_, source);
+  const Status defined = define(inside);
+  FUSEBOX_CHECK(defined.has_value());
+  inside.Finish();
+  body.outputs = {inside.results()[0]};
+  Node& made = EmitTyped(Op::kStablehloComposite, {operands.begin(), operands.end()},
+                         {body.value(body.outputs[0]).type});
+  made.name = name;
+  made.version = 1;
+  made.body = body.name;
+  return made.results[0];
 }
 
 Attrs Translation::Flags(std::initializer_list<const char*> names) const {

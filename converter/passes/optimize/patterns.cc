@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "converter/import/tables/composites.h"
 #include "converter/passes/optimize/edit.h"
 
 namespace fusebox::converter::optimize {
@@ -65,34 +66,10 @@ std::optional<ValueId> Beside(const Edit& e, const Node* node, Op op, double num
   return std::nullopt;
 }
 
-// x of erf(x), in the form that the translation of Erf gives it.
+// x of erf(x).
 std::optional<ValueId> ErfOf(const Edit& e, ValueId v) {
-  const Node* const product = e.producer(v, Op::kMul);
-  const Node* const sign = product ? e.producer(product->operands[0], Op::kSign) : nullptr;
-  const Node* const rest = product ? e.producer(product->operands[1], Op::kSub) : nullptr;
-  if (!sign || !rest || e.Scalar(rest->operands[0]) != 1.0) return std::nullopt;
-  const ValueId x = sign->operands[0];
-  const Node* const tail = e.producer(rest->operands[1], Op::kMul);
-  const Node* const bell = tail ? e.producer(tail->operands[1], Op::kExp) : nullptr;
-  const Node* const down = bell ? e.producer(bell->operands[0], Op::kNeg) : nullptr;
-  const Node* const square = down ? e.producer(down->operands[0], Op::kSquare) : nullptr;
-  if (!square || square->operands[0] != x) return std::nullopt;
-  // The polynomial, from its last product inwards; s is the same everywhere.
-  const Node* product_of = e.producer(tail->operands[0], Op::kMul);
-  const ValueId s = product_of ? product_of->operands[1] : kNoValue;
-  for (const double coefficient : {0.254829592, -0.284496736, 1.421413741, -1.453152027}) {
-    const Node* const sum = product_of ? e.producer(product_of->operands[0], Op::kAdd) : nullptr;
-    if (!sum || product_of->operands[1] != s || !e.IsNear(sum->operands[1], coefficient)) return std::nullopt;
-    product_of = e.producer(sum->operands[0], Op::kMul);
-  }
-  if (!product_of || product_of->operands[1] != s || !e.IsNear(product_of->operands[0], 1.061405429))
-    return std::nullopt;
-  const Node* const slope = e.producer(s, Op::kDiv);
-  const auto scaled = slope ? Beside(e, e.producer(slope->operands[1]), Op::kAdd, 1) : std::nullopt;
-  const auto size = scaled ? Beside(e, e.producer(*scaled), Op::kMul, 0.3275911) : std::nullopt;
-  const Node* const absolute = size ? e.producer(*size, Op::kAbs) : nullptr;
-  if (!absolute || absolute->operands[0] != x || e.Scalar(slope->operands[0]) != 1.0) return std::nullopt;
-  return x;
+  const Node* const node = e.producer(v);
+  return node && IsInternal(*node) && node->name == kErf ? std::optional(node->operands[0]) : std::nullopt;
 }
 
 // 1 + erf(x / sqrt 2), which is erfc(-x / sqrt 2) too.
