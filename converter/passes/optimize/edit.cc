@@ -2,7 +2,6 @@
 #include "converter/passes/optimize/edit.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "host/eval/infer_hook.h"
 
@@ -43,11 +42,6 @@ std::optional<std::vector<double>> Edit::Floats(ValueId v) const {
 }
 
 std::optional<double> Edit::Scalar(ValueId v) const { return is_f32(v) ? ConstScalar(f(), v) : std::nullopt; }
-
-bool Edit::IsNear(ValueId v, double wanted, double rtol) const {
-  const auto value = Scalar(v);
-  return value && std::abs(*value - wanted) <= rtol * std::abs(wanted);
-}
 
 void Edit::Replace(Node& node, ValueId by) {
   const Type& from = type(node.results[0]);

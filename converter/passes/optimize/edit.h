@@ -26,7 +26,6 @@ class Edit : public Rewriter {
   std::optional<std::vector<double>> Floats(ValueId v) const;
   std::optional<std::vector<int64_t>> Ints(ValueId v) const { return ConstInts(f(), v); }
   std::optional<double> Scalar(ValueId v) const;  // one element of any rank
-  bool IsNear(ValueId v, double wanted, double rtol = 1e-6) const;
 
   // As in Rewriter, where the declared type of the result refines that of `by`.
   void Replace(Node& node, ValueId by);
