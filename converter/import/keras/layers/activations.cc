@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activation functions and activation layers.
-#include <cmath>
 #include <unordered_map>
 
 #include "converter/import/keras/layer_call.h"
@@ -46,16 +45,13 @@ ValueId HardSigmoid(LayerCall& c, ValueId x) {
   return Clipped(c, Shifted(c, Scaled(c, x, 0.2), 0.5), 0, 1);
 }
 
-ValueId HardSwish(LayerCall& c, ValueId x) {
-  return c.e().Op("Mul", {x, Scaled(c, c.e().Op("Relu6", {Shifted(c, x, 3)}), 1.0 / 6)});
+// Of ops that TensorFlow has no single op for.
+template <Op op>
+ValueId Builtin(LayerCall& c, ValueId x) {
+  return c.e().Node(op, {}, {x}, {c.e().type(x)}, {})[0];
 }
 
 ValueId Swish(LayerCall& c, ValueId x) { return c.e().Op("Mul", {x, c.e().Op("Sigmoid", {x})}); }
-
-ValueId Gelu(LayerCall& c, ValueId x) {
-  const ValueId error = c.e().Op("Erf", {Scaled(c, x, std::sqrt(0.5))});
-  return c.e().Op("Mul", {Scaled(c, x, 0.5), Shifted(c, error, 1)});
-}
 
 ValueId Mish(LayerCall& c, ValueId x) {
   return c.e().Op("Mul", {x, c.e().Op("Tanh", {c.e().Op("Softplus", {x})})});
@@ -107,11 +103,11 @@ const std::unordered_map<std::string, Builder>& ByName() {
       {"softmax", Softmax},
       {"log_softmax", LogSoftmax},
       {"hard_sigmoid", HardSigmoid},
-      {"hard_silu", HardSwish},
-      {"hard_swish", HardSwish},
+      {"hard_silu", Builtin<Op::kHardSwish>},
+      {"hard_swish", Builtin<Op::kHardSwish>},
       {"silu", Swish},
       {"swish", Swish},
-      {"gelu", Gelu},
+      {"gelu", Builtin<Op::kGelu>},
       {"mish", Mish},
       {"log_sigmoid", LogSigmoid},
       {"tanh_shrink", TanhShrink},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <set>
 
 #include "converter/import/keras/layers/operation.h"
@@ -253,13 +252,8 @@ void LeakyRelu(LayerCall& c, std::string_view) {
 void Gelu(LayerCall& c, std::string_view) {
   const bool said = !PlainArgument(c, 1, {"approximate"}).is_null();
   const bool approximate = said ? FlagArgument(c, 1, {"approximate"}) : c.keras() >= 3;
-  if (!approximate) return c.Give(Activation(c, "gelu", c.in()));
-  const ValueId x = c.in(), cube = c.e().Op("Mul", {c.e().Op("Square", {x}), x});
-  const ValueId bent = c.e().Op("AddV2", {x, c.e().Op("Mul", {cube, c.e().F32(0.044715)})});
-  const ValueId tanh =
-      c.e().Op("Tanh", {c.e().Op("Mul", {bent, c.e().F32(std::sqrt(2 / std::numbers::pi))})});
-  const ValueId half = c.e().Op("Mul", {x, c.e().F32(0.5)});
-  c.Give(c.e().Op("Mul", {half, c.e().Op("AddV2", {tanh, c.e().F32(1)})}));
+  const Type type = c.e().type(c.in());
+  c.Give(c.e().Node(Op::kGelu, {}, {c.in()}, {type}, MakeAttrs("approximate", approximate))[0]);
 }
 
 void Silu(LayerCall& c, std::string_view) {

@@ -12,7 +12,10 @@ namespace fusebox::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 const Tensor kX = Floats({1, 2, 2}, {-1, 2, 0.5F, 4});
 
@@ -140,6 +143,35 @@ TEST(KerasFunctions, GeluIsApproximateOrNot) {
                            near = {-0.158808F, 1.954598F, 0.345714F, 3.999930F};
   ExpectAll({{"nn.gelu", "Gelu", kNone, {{"approximate", false}}, exact},
              {"nn.gelu", "Gelu", {{"approximate", true}}, kNone, near}});
+}
+
+converter::Report Converted(Graph2& graph) {
+  const std::string file = TestDir() + "/model.h5";
+  WriteH5(file, {graph.Config(), {}});
+  converter::Options options;
+  options.registry = Rnn();
+  const auto written = Convert(file, options, "out");
+  EXPECT_TRUE(written) << written.error().message;
+  return written ? written->report : converter::Report();
+}
+
+// Of a product too, whose factors a pattern cannot tell from those of the function.
+TEST(KerasFunctions, GeluAndHardSwishAreOneOp) {
+  for (const auto& [activation, op] : {std::pair("gelu", "GELU"), std::pair("hard_silu", "HARD_SWISH")}) {
+    Graph2 graph;
+    graph.Input("x", {nullptr, 4}).Layer("Multiply", json::object(), "m", {"x", "x"});
+    graph.Layer("Activation", {{"activation", activation}}, "y", {"m"});
+    EXPECT_THAT(Converted(graph).ops_after, UnorderedElementsAre(Pair("MUL", 1), Pair(op, 1)));
+  }
+}
+
+TEST(KerasFunctions, ErfIsReportedAsTheOpsThatItBecomes) {
+  Graph2 graph;
+  graph.Input("x", {nullptr, 4}).Layer("TFOpLambda", {{"function", "math.erf"}}, "y", {"x"});
+  const converter::Report report = Converted(graph);
+  EXPECT_TRUE(report.sites.empty());
+  EXPECT_EQ(report.ops_before, report.ops_after);
+  EXPECT_THAT(report.ops_after, Contains(Pair("EXP", 1)));
 }
 
 TEST(KerasFunctions, OfTwoOperands) {
