@@ -46,8 +46,8 @@ Status RunVerificationPasses(Context&);
 // requested by name; otherwise its error is returned.
 Status ForEachSignature(Context&, const std::function<Status(const Signature&)>& step);
 
-// Copies `body` of `module` and makes the copy runnable with the verification passes. Returns the module whose first
-// function is the copy.
+// Copies `body` of `module` and makes the copy runnable with the verification passes. Returns the module
+// whose first function is the copy.
 Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Function& body,
                                              const std::vector<Type>& inputs, Registry&);
 

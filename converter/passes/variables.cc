@@ -100,10 +100,9 @@ Status WriteVariables(Context& context) {
     context.Note("variable " + v.name +
                  " keeps its value from call to call: Session::ResetState starts it anew, in TFLite a new "
                  "interpreter");
-    const ValueId handle =
-        init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape::Scalar()}},
-                     MakeAttrs("shared_name", v.name))
-            .results[0];
+    const ValueId handle = init.AddNode(Op::kVarHandle, {}, {Type{DType::kResource, Shape::Scalar()}},
+                                        MakeAttrs("shared_name", v.name))
+                               .results[0];
     init.AddNode(Op::kAssignVariable, {handle, init.AddConst(v.type, v.initial, v.name)}, {});
   }
   for (const Signature& s : module.signatures) {

@@ -53,10 +53,7 @@ class Sums : Rewriter {
     return Add(Op::kFullyConnected, {v, w, kNoValue});
   }
 
-  ValueId Mean(ValueId v) {
-    return Add(Op::kMean, {v, I32({1})}, column_,
-               MakeAttrs("keep_dims", true));
-  }
+  ValueId Mean(ValueId v) { return Add(Op::kMean, {v, I32({1})}, column_, MakeAttrs("keep_dims", true)); }
   // Normalizes to mean 0 and variance 1.
   ValueId Normal(ValueId v) {
     const ValueId centerd = Add(Op::kSub, {v, Mean(v)}), variance = Mean(Add(Op::kMul, {centerd, centerd}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/graph/constants.h"
 #include "host/eval/sampled_node.h"
+#include "host/graph/constants.h"
 
 #include <algorithm>
 

@@ -28,8 +28,9 @@ struct Branches {
   std::vector<ValueId> Choose(Function& f, size_t begin, size_t end,
                               const std::vector<ValueId>& operands) const {
     if (end - begin == 1)
-      return f.AddNode(Op::kCall, {operands.begin() + 1, operands.end()}, results,
-                       MakeAttrs("subgraph", FunctionRef{names[begin]}))
+      return f
+          .AddNode(Op::kCall, {operands.begin() + 1, operands.end()}, results,
+                   MakeAttrs("subgraph", FunctionRef{names[begin]}))
           .results;
     const size_t middle = (begin + end) / 2;
     Adder add(f);
@@ -90,8 +91,8 @@ Result<std::vector<ValueId>> AddCase(Module& module, Function& f, const std::vec
   const ValueId last = add.Number(branches.size() - 1);
   const ValueId below = add.Add(Op::kLess, {operands[0], add.Number(0)}, DType::kBool);
   std::vector<ValueId> inside = operands;
-  inside[0] = add.Add(
-      Op::kSelectV2, {below, last, add.Add(Op::kMinimum, {operands[0], last}, DType::kI32)}, DType::kI32);
+  inside[0] = add.Add(Op::kSelectV2, {below, last, add.Add(Op::kMinimum, {operands[0], last}, DType::kI32)},
+                      DType::kI32);
   return Branches{module, branches, std::move(inputs), results}.Choose(f, 0, branches.size(), inside);
 }
 

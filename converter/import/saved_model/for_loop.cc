@@ -22,7 +22,8 @@ struct NumberAdder : Rewriter {
 std::string AddCondition(Module& module, const std::string& body, const std::vector<Type>& types) {
   Function& f = module.Add(body + "_condition");
   for (const Type& type : types) f.AddInput(type);
-  f.outputs = {NumberAdder(f).Add(Op::kLess, {f.inputs[kDone], f.inputs[kTimes]}, {DType::kBool, kNumber.shape})};
+  f.outputs = {
+      NumberAdder(f).Add(Op::kLess, {f.inputs[kDone], f.inputs[kTimes]}, {DType::kBool, kNumber.shape})};
   return f.name;
 }
 
@@ -34,7 +35,8 @@ std::string AddStep(Module& module, const std::string& body, const std::vector<T
   std::vector<ValueId> arguments = {add.Add(Op::kAdd, {f.inputs[kStart], gone})};
   arguments.insert(arguments.end(), f.inputs.begin() + kFirstCarried, f.inputs.end());
   const std::vector<Type> carried(types.begin() + kFirstCarried, types.end());
-  const Node& call = f.AddNode(Op::kCall, std::move(arguments), carried, MakeAttrs("subgraph", FunctionRef{body}));
+  const Node& call =
+      f.AddNode(Op::kCall, std::move(arguments), carried, MakeAttrs("subgraph", FunctionRef{body}));
   const std::vector<ValueId> results = call.results;
   f.outputs = {add.Add(Op::kAdd, {f.inputs[kDone], add.I32Scalar(1)}), f.inputs[kTimes], f.inputs[kStart],
                f.inputs[kDelta]};
@@ -55,8 +57,7 @@ Result<std::vector<ValueId>> AddForLoop(Module& module, Function& f, const std::
   const ValueId way = add.Add(Op::kAbs, {add.Add(Op::kSub, {limit, start})});
   const ValueId rounded = add.Add(Op::kSub, {add.Add(Op::kAdd, {way, size}), add.I32Scalar(1)});
   const ValueId times = add.Add(Op::kDiv, {rounded, size});
-  std::vector<ValueId> variables = {add.I32Scalar(0), times, start,
-                                    delta};
+  std::vector<ValueId> variables = {add.I32Scalar(0), times, start, delta};
   variables.insert(variables.end(), operands.begin() + kBounds, operands.end());
   std::vector<Type> types(kFirstCarried, kNumber);
   for (size_t i = kBounds; i < operands.size(); ++i)

@@ -11,9 +11,7 @@ int UnknownDims(const Shape& shape) {
   return static_cast<int>(std::ranges::count_if(shape.dims(), [](int64_t d) { return d < 0; }));
 }
 
-Attrs KeepDims() {
-  return MakeAttrs("keep_num_dims", true);
-}
+Attrs KeepDims() { return MakeAttrs("keep_num_dims", true); }
 
 // x [.., k] times a constant [k, n], or [1, .., k, n]: the same for every matrix of x.
 bool FromBatchMatmul(Edit& e, Node& node) {

@@ -20,7 +20,8 @@ bool Fits(const Shape& alpha, const Shape& x) {
 }
 
 bool ReplaceByLeakyRelu(Edit& e, Node& node, ValueId x, double alpha) {
-  e.Replace(node, e.Value(Op::kLeakyRelu, {x}, MakeAttrs("alpha", static_cast<double>(static_cast<float>(alpha)))));
+  e.Replace(node,
+            e.Value(Op::kLeakyRelu, {x}, MakeAttrs("alpha", static_cast<double>(static_cast<float>(alpha)))));
   return true;
 }
 

@@ -115,8 +115,8 @@ class BidirectionalKernel {
     const auto bytes = [&](int64_t width) { return static_cast<size_t>(width) * spec.element_size(); };
     auto* const input = node.in(0).template data<std::byte>();
     auto* const reversed = node.scratch<std::byte>(shapes.reversed_input);
-    auto* const forward_output =
-        shapes.merge ? node.scratch<std::byte>(shapes.forward_output) : node.out(0).template data<std::byte>();
+    auto* const forward_output = shapes.merge ? node.scratch<std::byte>(shapes.forward_output)
+                                              : node.out(0).template data<std::byte>();
     auto* const backward_output = node.scratch<std::byte>(shapes.backward_output);
     ReverseSteps(spec, input, bytes(spec.inputs), reversed);
     DirectionNode forward(kLayout, node, shapes.merge, false), backward(kLayout, node, shapes.merge, true);
@@ -125,7 +125,8 @@ class BidirectionalKernel {
     forward_.invoke(forward.node(), shapes.forward);
     backward_.invoke(backward.node(), shapes.backward);
     JoinDirections(spec, forward_output, shapes.merge ? bytes(spec.width()) : 0, backward_output,
-                   bytes(shapes.backward.spec.width()), node.out(shapes.merge ? 0 : 1).template data<std::byte>());
+                   bytes(shapes.backward.spec.width()),
+                   node.out(shapes.merge ? 0 : 1).template data<std::byte>());
   }
 
  private:
