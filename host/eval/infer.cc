@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "host/eval/eval.h"
+#include "host/eval/infer_hook.h"
 #include "host/eval/moved.h"
 
 namespace fusebox {
@@ -16,8 +16,8 @@ Status SetResults(Function& function, const Node& node, const std::vector<Type>&
     Type& declared = function.value(node.results[i]).type;
     auto refined = Refine(types[i], declared);
     if (!refined) {
-      return Invalid(fmt::format("{}: result {} is declared {}, but infer returns {}",
-                                 Describe(function, node), i, ToString(declared), ToString(types[i])));
+      return Invalid(
+          fmt::format("result {} is declared {}, but infer returns {}", i, ToString(declared), ToString(types[i])));
     }
     declared = *std::move(refined);
   }
@@ -47,7 +47,7 @@ Status InferHostNode(const Module& module, Function& function, const Node& node)
     if (node.is(Op::kHashtableFind) && node.operands.size() == 3 && !node.results.empty()) {
       const Type keys = function.value(node.operands[1]).type;
       const Type value{function.value(node.operands[2]).type.dtype, keys.shape};
-      return SetResults(function, node, {value});
+      return SetResults(function, node, {value}).At([&] { return Describe(function, node); });
     }
     return {};
   }
@@ -63,7 +63,7 @@ Status InferHostNode(const Module& module, Function& function, const Node& node)
       if (node.operands[i] != kNoValue) types[i] = Common(types[i], function.value(node.operands[i]).type);
     }
   }
-  return SetResults(function, node, types);
+  return SetResults(function, node, types).At([&] { return Describe(function, node); });
 }
 
 Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& node) {
@@ -74,8 +74,7 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
   HostCall call(*kernel.plugin, &SerialServices());
   std::vector<Type> types;
   Inference inference(ProperResults(node), types);
-  FUSEBOX_TRY(
-      CallInfer(*kernel.kernel, call, *view.abi(), inference).At([&] { return Describe(function, node); }));
+  FUSEBOX_TRY(CallInfer(*kernel.kernel, call, *view.abi(), inference));
   const auto states = StateOperands(node.op);
   for (size_t i = 0; types.size() < node.results.size() && i < states.size(); ++i) {
     const size_t operand = static_cast<size_t>(states[i]);
@@ -104,7 +103,9 @@ class Inferrer {
       }
       const auto kernel = ChooseKernel(registry_, function, *node);
       if (!kernel) continue;
-      FUSEBOX_TRY(InferKernelNode(*kernel, function, *node).At(fmt::format("function {}", function.name)));
+      FUSEBOX_TRY(InferKernelNode(*kernel, function, *node)
+                      .At([&] { return Describe(function, *node); })
+                      .At(fmt::format("function {}", function.name)));
     }
     return {};
   }
@@ -174,16 +175,20 @@ std::vector<Type> AllTypes(const Module& module) {
 
 }  // namespace
 
-Status InferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
+Status TryInferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
   if (Has(node.op, kHost)) return InferHostNode(module, function, node);
   if (MovesUnscaled(function, node)) {
-    FUSEBOX_ASSIGN(const std::vector<Type> types,
-                   InferUnscaled(registry, function, node).At([&] { return Describe(function, node); }));
+    FUSEBOX_ASSIGN(const std::vector<Type> types, InferUnscaled(registry, function, node));
     return SetResults(function, node, types);
   }
-  FUSEBOX_ASSIGN(const KernelRef kernel,
-                 ChooseKernel(registry, function, node).At([&] { return Describe(function, node); }));
+  FUSEBOX_ASSIGN(const KernelRef kernel, ChooseKernel(registry, function, node));
   return InferKernelNode(kernel, function, node);
+}
+
+Status InferNode(Registry& registry, const Module& module, Function& function, const Node& node) {
+  Status done = TryInferNode(registry, module, function, node);
+  if (Has(node.op, kHost)) return done;
+  return std::move(done).At([&] { return Describe(function, node); });
 }
 
 Status InferTypes(Registry& registry, Module& module, Function& function, bool* changed) {

@@ -8,9 +8,12 @@
 
 namespace fusebox {
 
+// As InferNode, without the node's place in errors: finding it takes time that grows with the function.
+Status TryInferNode(Registry&, const Module&, Function&, const Node&);
+
 // The registry and the module outlive the hook.
 inline Rewriter::Infer InferWith(Registry& registry, const Module& module) {
-  return [&](Function& f, Node& node) { (void)InferNode(registry, module, f, node); };
+  return [&](Function& f, Node& node) { (void)TryInferNode(registry, module, f, node); };
 }
 
 }  // namespace fusebox
