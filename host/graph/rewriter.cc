@@ -217,7 +217,7 @@ Status Rewriter::Walk(const std::function<Status(Node&)>& visit) {
     InsertBefore(i);
     location_ = &node.location;
     if (failure && !is_removed(node)) failure = visit(node);
-    if (removed_.erase(&node) > 0) f_.nodes[i].reset();
+    if (removed_.erase(&node) > 0) dropped_.push_back(std::move(f_.nodes[i]));
   }
   if (!uses_)
     for (ValueId& v : f_.outputs) v = Forwarded(v);
@@ -252,6 +252,7 @@ void Rewriter::Finish() {
   InsertAtEnd();
   location_ = &own_location_;
   removed_.clear();
+  dropped_.clear();
   forwards_.clear();
   walked_ = 0;
   uses_.reset();

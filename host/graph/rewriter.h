@@ -5,7 +5,7 @@
 // Emitted nodes get the current location and, if the rewriter has an inference hook, inferred result types.
 // At the end of the function (the default) they are appended at once. Elsewhere they are kept aside until
 // Finish, so that `nodes` does not move meanwhile and insertion costs O(1) per node. References to nodes,
-// removed ones included, stay valid until Finish; in a walk, a visited node that is removed until its visit ends.
+// removed ones included, stay valid until Finish.
 //
 // Uses are built when they are first queried, and kept up to date from then on. A caller that only emits
 // does not pay for them. While they are in use, nodes and outputs change through the rewriter only.
@@ -160,7 +160,7 @@ class Rewriter {
   std::optional<size_t> at_;  // nothing: at the end
   Location own_location_;
   const Location* location_ = &own_location_;
-  Nodes inserted_;
+  Nodes inserted_, dropped_;
   std::vector<size_t> places_;  // of inserted nodes
   std::unordered_set<const Node*> removed_;
   std::vector<ValueId> forwards_;  // by value; kNoValue: itself
