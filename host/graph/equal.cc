@@ -96,7 +96,7 @@ class Comparison {
     FUSEBOX_TRY(Ids("inputs", a, a.inputs, b, b.inputs, true));
     FUSEBOX_TRY(Same("number of nodes", a.nodes.size(), b.nodes.size()));
     for (size_t i = 0; i < a.nodes.size(); ++i) {
-      FUSEBOX_TRY(Nodes(a, *a.nodes[i], b, *b.nodes[i]).At(Describe(a, *a.nodes[i])));
+      FUSEBOX_TRY(Nodes(a, *a.nodes[i], b, *b.nodes[i]).At([&] { return Describe(*a.nodes[i], i); }));
     }
     return Ids("outputs", a, a.outputs, b, b.outputs);
   }
