@@ -24,7 +24,7 @@ bool IsComplex(DType type) { return type == DType::kComplex64 || type == DType::
 
 class Lowering {
  public:
-  Lowering(const Module& module, Function& function, Registry& registry)
+  Lowering(Module& module, Function& function, Registry& registry)
       : f_(function), t_(module, function, registry) {}
 
   Status Run() {

@@ -22,7 +22,7 @@ bool HasItsOperands(const Node& node) {
 
 }  // namespace
 
-Result<int> RewriteNodes(const Module& module, Function& f, Registry& registry, const Rewrite& rewrite) {
+Result<int> RewriteNodes(Module& module, Function& f, Registry& registry, const Rewrite& rewrite) {
   Translation t(module, f, registry);
   int count = 0;
   FUSEBOX_TRY(t.Each([&](Node& node) -> Status {
@@ -46,7 +46,7 @@ Result<int> RewriteNodes(const Module& module, Function& f, Registry& registry, 
   return count;
 }
 
-Result<int> TranslateFunction(const Module& module, Function& f, Registry& registry) {
+Result<int> TranslateFunction(Module& module, Function& f, Registry& registry) {
   std::unordered_set<ValueId> read(f.outputs.begin(), f.outputs.end());
   for (const auto& node : f.nodes) read.insert(node->operands.begin(), node->operands.end());
   return RewriteNodes(module, f, registry, [&](Translation& t) -> Result<bool> {

@@ -14,9 +14,9 @@ using Rewrite = std::function<Result<bool>(Translation&)>;
 
 // Calls `rewrite` with every node of the function, in order; operands are already the replaced ones. Returns
 // the number of replaced nodes.
-Result<int> RewriteNodes(const Module&, Function&, Registry&, const Rewrite& rewrite);
+Result<int> RewriteNodes(Module&, Function&, Registry&, const Rewrite& rewrite);
 
 // Translates source ops of one function, as far as possible. Returns the number of translated nodes.
-Result<int> TranslateFunction(const Module&, Function&, Registry&);
+Result<int> TranslateFunction(Module&, Function&, Registry&);
 
 }  // namespace fusebox::converter

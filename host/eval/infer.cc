@@ -16,8 +16,8 @@ Status SetResults(Function& function, const Node& node, const std::vector<Type>&
     Type& declared = function.value(node.results[i]).type;
     auto refined = Refine(types[i], declared);
     if (!refined) {
-      return Invalid(
-          fmt::format("result {} is declared {}, but infer returns {}", i, ToString(declared), ToString(types[i])));
+      return Invalid(fmt::format("result {} is declared {}, but infer returns {}", i, ToString(declared),
+                                 ToString(types[i])));
     }
     declared = *std::move(refined);
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "host/eval/infer_hook.h"
+
 namespace fusebox {
 namespace {
 
@@ -274,7 +276,7 @@ Result<std::vector<Type>> InferUnscaled(Registry& registry, const Function& f, c
   const std::vector<Tensor> operands = AsI8(Operands(f, node));
   const DType dtype = f.value(node.operands[DataOperands(node)[0]]).type.dtype;
   Retyped plain(f, node, dtype == DType::kI4 ? DType::kI8 : dtype, operands);
-  FUSEBOX_TRY(InferNode(registry, Module(), plain.function, plain.node()));
+  FUSEBOX_TRY(TryInferNode(registry, Module(), plain.function, plain.node()));
   std::vector<Type> types;
   for (const ValueId v : plain.node().results) types.push_back({dtype, plain.function.value(v).type.shape});
   return types;

@@ -93,8 +93,8 @@ class LayerCall {
   // Applies the `activation` of the configuration.
   ValueId Activate(ValueId v, const char* key = "activation");
 
-  void Give(Flow flow) { results_.push_back(flow); }
-  void Give(ValueId v, ValueId mask = kNoValue) { results_.push_back({v, mask}); }
+  void AddOutput(Flow flow) { results_.push_back(flow); }
+  void AddOutput(ValueId v, ValueId mask = kNoValue) { results_.push_back({v, mask}); }
   std::vector<Flow> TakeResults() { return std::move(results_); }
 
  private:

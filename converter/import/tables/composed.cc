@@ -34,7 +34,7 @@ Status DefineErf(Translation& t) {
     sum = t.Value(Op::kAdd, {t.Value(Op::kMul, {sum, s}), scalar(coefficient)});
   const ValueId bell = t.Value(Op::kExp, {t.Value(Op::kNeg, {t.Value(Op::kSquare, {x})})});
   const ValueId tail = t.Value(Op::kMul, {t.Value(Op::kMul, {sum, s}), bell});
-  t.Give(0, t.Value(Op::kMul, {t.Value(Op::kSign, {x}), t.Value(Op::kSub, {scalar(1), tail})}));
+  t.SetResult(0, t.Value(Op::kMul, {t.Value(Op::kSign, {x}), t.Value(Op::kSub, {scalar(1), tail})}));
   return {};
 }
 

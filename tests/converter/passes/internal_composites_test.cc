@@ -25,7 +25,7 @@ constexpr const char* kLowered =
 TEST(InternalComposites, ErfIsOneUntilItIsLowered) {
   WithErf m;
   m.End({m.Erf(m.x)});
-  for (const auto pass : {TranslateOps, FoldAndTranslate, FuseComposites, InlineComposites}) {
+  for (const auto pass : {TranslateOps, FoldToFixpoint, FuseComposites, InlineComposites}) {
     ASSERT_EQ(m.Bench::Run(pass), "");
     ASSERT_EQ(m.f.nodes.size(), 1u);
     EXPECT_TRUE(IsInternal(*m.f.nodes[0]));
@@ -55,7 +55,7 @@ TEST(InternalComposites, AreLoweredWhereOtherCompositesAreKept) {
 TEST(InternalComposites, OfConstantsFold) {
   WithErf m;
   m.End({m.Op1(Op::kAdd, {m.x, m.C(0)}), m.Erf(m.C({2}, {0, 1}))});
-  ASSERT_EQ(m.Bench::Run(FoldAndTranslate), "");
+  ASSERT_EQ(m.Bench::Run(FoldToFixpoint), "");
   EXPECT_EQ(m.Ops(), "ADD");
   const auto values = m.f.value(m.f.outputs[1]).data.As<float>();
   EXPECT_NEAR(values[0], 0, 1e-6);
@@ -66,7 +66,7 @@ TEST(InternalComposites, UnreadOnesAreRemoved) {
   WithErf m;
   m.Erf(m.Op1(Op::kExp, {m.x}));
   m.End({m.Op1(Op::kAdd, {m.x, m.C(1)})});
-  ASSERT_EQ(m.Bench::Run(FoldAndTranslate), "");
+  ASSERT_EQ(m.Bench::Run(FoldToFixpoint), "");
   EXPECT_EQ(m.Ops(), "ADD");
 }
 

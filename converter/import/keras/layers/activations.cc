@@ -121,7 +121,7 @@ const std::unordered_map<std::string, Builder>& ByName() {
   return *table;
 }
 
-void ActivationLayer(LayerCall& c) { c.Give(c.Activate(c.in())); }
+void ActivationLayer(LayerCall& c) { c.AddOutput(c.Activate(c.in())); }
 
 // f(x) = max_value if x >= max_value, x if x >= threshold, else negative_slope * (x - threshold).
 void ReluLayer(LayerCall& c) {
@@ -134,31 +134,31 @@ void ReluLayer(LayerCall& c) {
   } else if (slope != 0) {
     y = LeakyRelu(c, x, slope);
   } else if (c.Has("max_value") && c.Float("max_value") == 6) {
-    return c.Give(c.e().Op("Relu6", {x}));
+    return c.AddOutput(c.e().Op("Relu6", {x}));
   } else {
     y = c.e().Op("Relu", {x});
   }
   if (c.Has("max_value")) y = c.e().Op("Minimum", {y, c.e().F32(c.Float("max_value"))});
-  c.Give(y);
+  c.AddOutput(y);
 }
 
 void LeakyReluLayer(LayerCall& c) {
   const double slope = c.Has("alpha") ? c.Float("alpha") : c.Float("negative_slope", 0.3);
-  c.Give(LeakyRelu(c, c.in(), slope));
+  c.AddOutput(LeakyRelu(c, c.in(), slope));
 }
 
 void EluLayer(LayerCall& c) {
   const double alpha = c.Float("alpha", 1);
   const ValueId x = c.in();
-  if (alpha == 1) return c.Give(c.e().Op("Elu", {x}));
+  if (alpha == 1) return c.AddOutput(c.e().Op("Elu", {x}));
   const ValueId below = Scaled(c, c.e().Op("Elu", {x}), alpha);
-  c.Give(c.e().Op("SelectV2", {c.e().Op("Greater", {x, c.e().F32(0)}), x, below}));
+  c.AddOutput(c.e().Op("SelectV2", {c.e().Op("Greater", {x, c.e().F32(0)}), x, below}));
 }
 
 void ThresholdedReluLayer(LayerCall& c) {
   const ValueId x = c.in();
   const ValueId above = c.e().Op("Greater", {x, c.e().F32(c.Float("theta", 1))});
-  c.Give(c.e().Op("SelectV2", {above, x, c.e().F32(0)}));
+  c.AddOutput(c.e().Op("SelectV2", {above, x, c.e().F32(0)}));
 }
 
 // Over one axis, or several that are normalized together. A mask excludes elements.
@@ -169,11 +169,11 @@ void SoftmaxLayer(LayerCall& c) {
     x = c.e().Op("AddV2", {x, Scaled(c, c.e().Op("Sub", {c.e().F32(1), kept}), -1e9)});
   }
   const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>{-1};
-  if (axes.size() == 1) return c.Give(OverAxis(c, x, axes[0], "Softmax"));
+  if (axes.size() == 1) return c.AddOutput(OverAxis(c, x, axes[0], "Softmax"));
   const auto attrs = MakeAttrs("keep_dims", true);
   const ValueId top = c.e().Op("Max", {x, c.e().I32s(axes)}, attrs);
   const ValueId raised = c.e().Op("Exp", {c.e().Op("Sub", {x, top})});
-  c.Give(c.e().Op("RealDiv", {raised, c.e().Op("Sum", {raised, c.e().I32s(axes)}, attrs)}));
+  c.AddOutput(c.e().Op("RealDiv", {raised, c.e().Op("Sum", {raised, c.e().I32s(axes)}, attrs)}));
 }
 
 std::vector<WeightSpec> PReluWeights(const Layer&) { return {{"alpha", "vars/0"}}; }
@@ -188,7 +188,7 @@ void PReluLayer(LayerCall& c) {
       if (axis >= 1 && axis <= static_cast<int64_t>(shape.size())) shape[static_cast<size_t>(axis - 1)] = 1;
   const ValueId slope = c.Weight("alpha", shape);
   const ValueId below = c.e().Op("Minimum", {x, c.e().F32(0)});
-  c.Give(c.e().Op("AddV2", {c.e().Op("Relu", {x}), c.e().Op("Mul", {slope, below})}));
+  c.AddOutput(c.e().Op("AddV2", {c.e().Op("Relu", {x}), c.e().Op("Mul", {slope, below})}));
 }
 
 }  // namespace

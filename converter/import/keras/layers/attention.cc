@@ -104,8 +104,8 @@ void Attention(LayerCall& c) {
     const ValueId kept = c.e().Op("ExpandDims", {c.e().Cast(query_mask, DType::kF32), c.e().I32(2)});
     out = c.e().Op("Mul", {out, kept});
   }
-  c.Give(out, query_mask);
-  if (Flag(c, "return_attention_scores", false)) c.Give(weights);
+  c.AddOutput(out, query_mask);
+  if (Flag(c, "return_attention_scores", false)) c.AddOutput(weights);
 }
 
 std::vector<WeightSpec> HeadWeights(const Layer& layer) {
@@ -182,8 +182,8 @@ void MultiHeadAttention(LayerCall& c) {
   ValueId out = c.e().Op("Einsum", {mixed, kernel}, MakeAttrs("equation", "abcd,cde->abe"));
   if (c.Bool("use_bias", true))
     out = c.e().Op("AddV2", {out, c.Weight("output_bias", {c.e().dim(kernel, 2)})});
-  c.Give(out, query.mask);
-  if (Flag(c, "return_attention_scores", false)) c.Give(weights);
+  c.AddOutput(out, query.mask);
+  if (Flag(c, "return_attention_scores", false)) c.AddOutput(weights);
 }
 
 }  // namespace

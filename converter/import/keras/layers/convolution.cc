@@ -72,7 +72,7 @@ ValueId Apply(LayerCall& c, std::string_view op, const Window& w, ValueId x, Val
 void Finish(LayerCall& c, ValueId y, int64_t filters) {
   if (c.Bool("use_bias", true)) y = c.e().Op("BiasAdd", {y, c.Weight("bias", {filters})});
   // Softmax and similar activations apply to the last axis of the layer's output in its own data format.
-  c.Give(c.Activate(ChannelsBack(c, y)));
+  c.AddOutput(c.Activate(ChannelsBack(c, y)));
 }
 
 // The kernel in Keras 2 layout. Keras 1 stores [out, in, space...] for channels_first and height 1 for 1D;

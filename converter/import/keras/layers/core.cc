@@ -32,7 +32,7 @@ void Dense(LayerCall& c) {
     shape.push_back({units});
     y = c.e().Reshape(y, shape);
   }
-  c.Give(c.Activate(y));
+  c.AddOutput(c.Activate(y));
 }
 
 std::vector<WeightSpec> EinsumWeights(const Layer& layer) {
@@ -57,7 +57,7 @@ void EinsumDense(LayerCall& c) {
     if (first == std::string::npos) return c.e().Reject("its bias_axes " + axes + " do not occur in " + out);
     y = c.e().Op("AddV2", {y, c.Weight("bias", open(out.size() - first))});
   }
-  c.Give(c.Activate(y));
+  c.AddOutput(c.Activate(y));
 }
 
 std::vector<WeightSpec> EmbeddingWeights(const Layer&) { return {{"embeddings", "vars/0"}}; }
@@ -70,7 +70,7 @@ void Embedding(LayerCall& c) {
   ValueId mask = kNoValue;
   if (c.Bool("mask_zero", false))
     mask = c.e().Op("NotEqual", {ids, c.e().Cast(c.e().I32(0), c.e().dtype(ids))});
-  c.Give(c.e().Op("GatherV2", {table, ids, c.e().I32(0)}), mask);
+  c.AddOutput(c.e().Op("GatherV2", {table, ids, c.e().I32(0)}), mask);
 }
 
 // Steps whose features all equal mask_value are masked and set to zero.
@@ -78,16 +78,16 @@ void Masking(LayerCall& c) {
   const ValueId x = c.in(), differs = c.e().Op("NotEqual", {x, c.e().F32(c.Float("mask_value", 0))});
   const ValueId kept = c.e().Op("Any", {differs, c.e().I32s({-1})}, MakeAttrs("keep_dims", true));
   const ValueId mask = c.e().Op("Squeeze", {kept}, MakeAttrs("squeeze_dims", std::vector<int64_t>{-1}));
-  c.Give(c.e().Op("Mul", {x, c.e().Cast(kept, DType::kF32)}), mask);
+  c.AddOutput(c.e().Op("Mul", {x, c.e().Cast(kept, DType::kF32)}), mask);
 }
 
-void Same(LayerCall& c) { c.Give(c.in()); }
-void AsFloats(LayerCall& c) { c.Give(c.e().Cast(c.in(), DType::kF32)); }
+void Same(LayerCall& c) { c.AddOutput(c.in()); }
+void AsFloats(LayerCall& c) { c.AddOutput(c.e().Cast(c.in(), DType::kF32)); }
 
 void Flatten(LayerCall& c) {
   ValueId x = c.in();
   const int rank = c.e().rank(x);
-  if (rank <= 1) return c.Give(c.e().Reshape(x, {c.e().size(x, 0), Extent{1}}));
+  if (rank <= 1) return c.AddOutput(c.e().Reshape(x, {c.e().size(x, 0), Extent{1}}));
   if (c.ChannelsFirst() && rank > 2) {
     std::vector<int64_t> perm = {0};
     for (int i = 2; i < rank; ++i) perm.push_back(i);
@@ -101,7 +101,7 @@ void Flatten(LayerCall& c) {
     if (rest > INT32_MAX)
       return c.e().Reject("its input " + ToString(c.e().type(x)) + " has too many elements");
   }
-  c.Give(c.e().Reshape(x, {c.e().size(x, 0), Extent{rest}}));
+  c.AddOutput(c.e().Reshape(x, {c.e().size(x, 0), Extent{rest}}));
 }
 
 void ReshapeLayer(LayerCall& c) {
@@ -125,7 +125,7 @@ void ReshapeLayer(LayerCall& c) {
   std::vector<Extent> shape = {c.e().size(x, 0)};
   for (const int64_t dim : target)
     shape.push_back({dim < 0 && known >= 0 && given > 0 ? known / given : dim});
-  c.Give(c.e().Reshape(x, shape));
+  c.AddOutput(c.e().Reshape(x, shape));
 }
 
 void Permute(LayerCall& c) {
@@ -139,12 +139,12 @@ void Permute(LayerCall& c) {
   if (c.e().rank(c.in()) != static_cast<int>(perm.size()))
     return c.e().Reject("its input is " + ToString(c.e().type(c.in())) + ", but dims has " +
                         std::to_string(perm.size() - 1) + " numbers");
-  c.Give(c.e().Transpose(c.in(), perm));
+  c.AddOutput(c.e().Transpose(c.in(), perm));
 }
 
 void RepeatVector(LayerCall& c) {
   const ValueId wide = c.e().Op("ExpandDims", {c.in(), c.e().I32(1)});
-  c.Give(c.e().Op("Tile", {wide, c.e().I32s({1, c.Sizes("n", 1)[0], 1})}));
+  c.AddOutput(c.e().Op("Tile", {wide, c.e().I32s({1, c.Sizes("n", 1)[0], 1})}));
 }
 
 void InputLayer(LayerCall& c) { c.e().Reject("it is not an input of its model"); }
@@ -183,7 +183,8 @@ void TimeDistributed(LayerCall& c) {
     return c.e().Reshape(v, shape);
   };
   for (const Flow& result : results)
-    c.Give(unfold(result.value), inner && result.mask != kNoValue ? unfold(result.mask) : StepMask(c, mask));
+    c.AddOutput(unfold(result.value),
+                inner && result.mask != kNoValue ? unfold(result.mask) : StepMask(c, mask));
 }
 
 }  // namespace

@@ -58,23 +58,23 @@ ValueId Folded(LayerCall& c, std::string_view op, const std::vector<ValueId>& pa
   return out;
 }
 
-void Add(LayerCall& c) { c.Give(Folded(c, "AddV2", Aligned(c)), MergedMask(c)); }
-void Multiply(LayerCall& c) { c.Give(Folded(c, "Mul", Aligned(c)), MergedMask(c)); }
-void Maximum(LayerCall& c) { c.Give(Folded(c, "Maximum", Aligned(c)), MergedMask(c)); }
-void Minimum(LayerCall& c) { c.Give(Folded(c, "Minimum", Aligned(c)), MergedMask(c)); }
+void Add(LayerCall& c) { c.AddOutput(Folded(c, "AddV2", Aligned(c)), MergedMask(c)); }
+void Multiply(LayerCall& c) { c.AddOutput(Folded(c, "Mul", Aligned(c)), MergedMask(c)); }
+void Maximum(LayerCall& c) { c.AddOutput(Folded(c, "Maximum", Aligned(c)), MergedMask(c)); }
+void Minimum(LayerCall& c) { c.AddOutput(Folded(c, "Minimum", Aligned(c)), MergedMask(c)); }
 
 void Subtract(LayerCall& c) {
   const auto parts = Aligned(c);
   if (parts.size() != 2)
     return c.e().Reject("it requires two tensors, and has " + std::to_string(parts.size()));
-  c.Give(Folded(c, "Sub", parts), MergedMask(c));
+  c.AddOutput(Folded(c, "Sub", parts), MergedMask(c));
 }
 
 void Average(LayerCall& c) {
   const auto parts = Aligned(c);
   const ValueId sum = Folded(c, "AddV2", parts);
-  c.Give(c.e().Op("Mul", {sum, c.e().F32(1.0 / static_cast<double>(std::max<size_t>(parts.size(), 1)))}),
-         MergedMask(c));
+  c.AddOutput(c.e().Op("Mul", {sum, c.e().F32(1.0 / static_cast<double>(std::max<size_t>(parts.size(), 1)))}),
+              MergedMask(c));
 }
 
 void Concatenate(LayerCall& c) {
@@ -93,7 +93,7 @@ void Concatenate(LayerCall& c) {
                             ToString(c.e().type(part)) + " along dimension " + std::to_string(axis));
     }
   const ValueId mask = ConcatenatedMask(c, axis);
-  c.Give(c.e().Concat(std::move(parts), static_cast<int>(axis)), mask);
+  c.AddOutput(c.e().Concat(std::move(parts), static_cast<int>(axis)), mask);
 }
 
 ValueId UnitLength(LayerCall& c, ValueId v, int64_t axis) {
@@ -144,7 +144,7 @@ void Dot(LayerCall& c) {
   shape.insert(shape.end(), a.sizes.begin(), a.sizes.end());
   shape.insert(shape.end(), b.sizes.begin(), b.sizes.end());
   if (shape.size() == 1) shape.push_back({1});
-  c.Give(shape.size() == 3 ? product : c.e().Reshape(product, shape));
+  c.AddOutput(shape.size() == 3 ? product : c.e().Reshape(product, shape));
 }
 
 }  // namespace

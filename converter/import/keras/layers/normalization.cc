@@ -53,14 +53,14 @@ void BatchNormalization(LayerCall& c) {
       c.Bool("center", true) ? c.Weight("beta", {channels}) : c.Constant(Filled(channels, 0), "beta");
   const double epsilon = c.Float("epsilon", 1e-3);
   if (rank == 4 && axis == 3) {
-    return c.Give(c.e().Op("FusedBatchNormV3", {x, gamma, beta, mean, variance},
-                           MakeAttrs("is_training", false, "epsilon", epsilon)));
+    return c.AddOutput(c.e().Op("FusedBatchNormV3", {x, gamma, beta, mean, variance},
+                                MakeAttrs("is_training", false, "epsilon", epsilon)));
   }
   const ValueId root = c.e().Op("Rsqrt", {c.e().Op("AddV2", {variance, c.e().F32(epsilon)})});
   const ValueId factor = c.e().Op("Mul", {root, gamma});
   const ValueId shift = c.e().Op("Sub", {beta, c.e().Op("Mul", {mean, factor})});
   const ValueId scaled = c.e().Op("Mul", {x, AlongAxis(c, factor, axis, rank)});
-  c.Give(c.e().Op("AddV2", {scaled, AlongAxis(c, shift, axis, rank)}));
+  c.AddOutput(c.e().Op("AddV2", {scaled, AlongAxis(c, shift, axis, rank)}));
 }
 
 // Over the last axis, or several last axes.
@@ -94,7 +94,7 @@ void LayerNormalization(LayerCall& c) {
   };
   if (c.Bool("scale", true)) y = c.e().Op("Mul", {y, placed("gamma")});
   if (c.Bool("center", true)) y = c.e().Op("AddV2", {y, placed("beta")});
-  c.Give(y);
+  c.AddOutput(y);
 }
 
 // With channels last, reshapes to [batch, space..., groups, channels per group] and normalizes over space and
@@ -137,7 +137,7 @@ void GroupNormalization(LayerCall& c) {
   ValueId y = c.e().Reshape(c.e().Op("Mul", {c.e().Op("Sub", {grouped, mean}), root}), whole);
   if (c.Bool("scale", true)) y = c.e().Op("Mul", {y, c.Weight("gamma", {channels})});
   if (c.Bool("center", true)) y = c.e().Op("AddV2", {y, c.Weight("beta", {channels})});
-  c.Give(moved ? c.e().Transpose(y, back) : y);
+  c.AddOutput(moved ? c.e().Transpose(y, back) : y);
 }
 
 std::vector<WeightSpec> RmsWeights(const Layer&) { return {{"scale", "vars/0"}}; }
@@ -150,7 +150,7 @@ void RmsNormalization(LayerCall& c) {
   const ValueId squares =
       c.e().Op("Mean", {c.e().Op("Square", {x}), c.e().I32s({-1})}, MakeAttrs("keep_dims", true));
   const ValueId root = c.e().Op("Rsqrt", {c.e().Op("AddV2", {squares, c.e().F32(c.Float("epsilon", 1e-6))})});
-  c.Give(c.e().Op("Mul", {c.e().Op("Mul", {x, root}), c.Weight("scale", {c.e().dim(x, -1)})}));
+  c.AddOutput(c.e().Op("Mul", {c.e().Op("Mul", {x, root}), c.Weight("scale", {c.e().dim(x, -1)})}));
 }
 
 void UnitNormalization(LayerCall& c) {
@@ -158,7 +158,7 @@ void UnitNormalization(LayerCall& c) {
   const std::vector<int64_t> axes = c.Has("axis") ? c.Ints("axis") : std::vector<int64_t>{-1};
   const ValueId sum =
       c.e().Op("Sum", {c.e().Op("Square", {x}), c.e().I32s(axes)}, MakeAttrs("keep_dims", true));
-  c.Give(c.e().Op("Mul", {x, c.e().Op("Rsqrt", {c.e().Op("Maximum", {sum, c.e().F32(1e-12)})})}));
+  c.AddOutput(c.e().Op("Mul", {x, c.e().Op("Rsqrt", {c.e().Op("Maximum", {sum, c.e().F32(1e-12)})})}));
 }
 
 }  // namespace

@@ -32,14 +32,14 @@ void Scaled(LayerCall& c, std::string_view name) {
   ValueId v = Fractions(c);
   if (form.before != 1) v = c.e().Op("Mul", {v, c.e().F32(form.before)});
   if (!form.op.empty()) v = c.e().Op(form.op, {v});
-  c.Give(form.behind == 1 ? v : c.e().Op("Mul", {v, c.e().F32(form.behind)}));
+  c.AddOutput(form.behind == 1 ? v : c.e().Op("Mul", {v, c.e().F32(form.behind)}));
 }
 
 void Truncate(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
-  if (c.e().ok() && c.e().dtype(x) != DType::kF32) return c.Give(x);
+  if (c.e().ok() && c.e().dtype(x) != DType::kF32) return c.AddOutput(x);
   const ValueId up = c.e().Op("Less", {x, c.e().F32(0)});
-  c.Give(c.e().Op("SelectV2", {up, c.e().Op("Ceil", {x}), c.e().Op("Floor", {x})}));
+  c.AddOutput(c.e().Op("SelectV2", {up, c.e().Op("Ceil", {x}), c.e().Op("Floor", {x})}));
 }
 
 void FullLike(LayerCall& c, std::string_view) {
@@ -47,7 +47,8 @@ void FullLike(LayerCall& c, std::string_view) {
   if (!value.is_number()) return c.e().Refuse("no fill value");
   if (!type.is_null()) return c.e().Refuse("its dtype " + type.dump().substr(0, 80));
   const ValueId zeros = c.e().Op("ZerosLike", {TensorArgument(c, 0, {"x"})});
-  if (c.e().ok()) c.Give(c.e().Op("AddV2", {zeros, c.e().Scalar(c.e().dtype(zeros), value.get<double>())}));
+  if (c.e().ok())
+    c.AddOutput(c.e().Op("AddV2", {zeros, c.e().Scalar(c.e().dtype(zeros), value.get<double>())}));
 }
 
 void OfTwoFloats(LayerCall& c, std::string_view name) {
@@ -55,11 +56,11 @@ void OfTwoFloats(LayerCall& c, std::string_view name) {
                 y = Operand(c, FindArgument(c, 1, {"x2", "y"}), DType::kF32);
   if (name == "hypot") {
     const ValueId squares = c.e().Op("AddV2", {c.e().Op("Square", {x}), c.e().Op("Square", {y})});
-    return c.Give(c.e().Op("Sqrt", {squares}));
+    return c.AddOutput(c.e().Op("Sqrt", {squares}));
   }
   // max(x, y) plus a correction: the exponentials stay finite.
   const ValueId apart = c.e().Op("Neg", {c.e().Op("Abs", {c.e().Op("Sub", {x, y})})});
-  c.Give(c.e().Op("AddV2", {c.e().Op("Maximum", {x, y}), c.e().Op("Softplus", {apart})}));
+  c.AddOutput(c.e().Op("AddV2", {c.e().Op("Maximum", {x, y}), c.e().Op("Softplus", {apart})}));
 }
 
 void CountNonZero(LayerCall& c, std::string_view) {
@@ -73,7 +74,7 @@ void CountNonZero(LayerCall& c, std::string_view) {
   const ValueId counts =
       c.e().dtype(x) == DType::kBool ? x : c.e().Op("NotEqual", {x, c.e().Scalar(c.e().dtype(x), 0)});
   const ValueId ones = c.e().Cast(counts, three ? DType::kI32 : DType::kI64);
-  c.Give(c.e().Op("Sum", {ones, c.e().I32s(axes)}, MakeAttrs("keep_dims", keep)));
+  c.AddOutput(c.e().Op("Sum", {ones, c.e().I32s(axes)}, MakeAttrs("keep_dims", keep)));
 }
 
 void Moments(LayerCall& c, std::string_view) {
@@ -85,14 +86,14 @@ void Moments(LayerCall& c, std::string_view) {
   const auto mean = [&](ValueId v, bool kept) {
     return c.e().Op("Mean", {v, over}, MakeAttrs("keep_dims", kept));
   };
-  c.Give(mean(x, keep));
-  c.Give(mean(c.e().Op("SquaredDifference", {x, mean(x, true)}), keep));
+  c.AddOutput(mean(x, keep));
+  c.AddOutput(mean(c.e().Op("SquaredDifference", {x, mean(x, true)}), keep));
 }
 
 void Crelu(LayerCall& c, std::string_view) {
   const ValueId x = c.in();
   const int64_t axis = AxesOf(c, {IntArgument(c, 1, {"axis"}, -1)}, c.e().rank(x))[0];
-  c.Give(c.e().Op("Relu", {c.e().Concat({x, c.e().Op("Neg", {x})}, static_cast<int>(axis))}));
+  c.AddOutput(c.e().Op("Relu", {c.e().Concat({x, c.e().Op("Neg", {x})}, static_cast<int>(axis))}));
 }
 
 void LocalResponse(LayerCall& c, std::string_view op) {
@@ -100,9 +101,9 @@ void LocalResponse(LayerCall& c, std::string_view op) {
     return static_cast<float>(NumberArgument(c, position, {name}, otherwise));
   };
   const int64_t radius = IntArgument(c, 1, {"depth_radius"}, 5);
-  c.Give(c.e().Op(op, {TensorArgument(c, 0, {"input"})},
-                  MakeAttrs("depth_radius", radius, "bias", number(2, "bias", 1), "alpha",
-                            number(3, "alpha", 1), "beta", number(4, "beta", 0.5))));
+  c.AddOutput(c.e().Op(op, {TensorArgument(c, 0, {"input"})},
+                       MakeAttrs("depth_radius", radius, "bias", number(2, "bias", 1), "alpha",
+                                 number(3, "alpha", 1), "beta", number(4, "beta", 0.5))));
 }
 
 void Band(LayerCall& c, std::string_view name) {
@@ -116,7 +117,7 @@ void Band(LayerCall& c, std::string_view name) {
     if (size < 0) return c.e().Refuse("its k " + std::to_string(k) + ": the diagonal itself must stay");
     (name == "tril" ? above : below) = size;
   }
-  c.Give(
+  c.AddOutput(
       c.e().Op("MatrixBandPart", {TensorArgument(c, 0, {"input", "x"}), c.e().I32(below), c.e().I32(above)}));
 }
 
@@ -140,7 +141,7 @@ void Sorted(LayerCall& c, std::string_view op) {
   if (!c.e().ok()) return;
   ValueId y = op == "sort" ? found[0] : found[1];
   if (op == "sort" && !falls) y = c.e().Op("Neg", {y});
-  c.Give(last ? y : c.e().Transpose(y, perm));
+  c.AddOutput(last ? y : c.e().Transpose(y, perm));
 }
 
 void Average(LayerCall& c, std::string_view op) {
@@ -153,7 +154,7 @@ void Average(LayerCall& c, std::string_view op) {
   if (axes.empty())
     for (int i = 0; i < rank; ++i) axes.push_back(i);
   const ValueId over = c.e().I32s(axes);
-  if (plain) return c.Give(c.e().Op(op, {x, over}));
+  if (plain) return c.AddOutput(c.e().Op(op, {x, over}));
   ValueId w = Operand(c, weights, DType::kF32);
   if (c.e().rank(w) == 1 && rank > 1 && axes.size() == 1) {  // along the axis
     std::vector<Extent> shape(static_cast<size_t>(rank), Extent{1});
@@ -161,14 +162,14 @@ void Average(LayerCall& c, std::string_view op) {
     w = c.e().Reshape(w, shape);
   }
   const ValueId sum = c.e().Op("Sum", {c.e().Op("Mul", {x, w}), over});
-  c.Give(c.e().Op("RealDiv", {sum, c.e().Op("Sum", {w, over})}));
+  c.AddOutput(c.e().Op("RealDiv", {sum, c.e().Op("Sum", {w, over})}));
 }
 
 // (x + sqrt(x^2 + b)) / 2
 void SquarePlus(LayerCall& c, std::string_view) {
   const ValueId x = Fractions(c), b = c.e().F32(NumberArgument(c, 1, {"b"}, 4));
   const ValueId root = c.e().Op("Sqrt", {c.e().Op("AddV2", {c.e().Op("Square", {x}), b})});
-  c.Give(c.e().Op("Mul", {c.e().Op("AddV2", {x, root}), c.e().F32(0.5)}));
+  c.AddOutput(c.e().Op("Mul", {c.e().Op("AddV2", {x, root}), c.e().F32(0.5)}));
 }
 
 // alpha * (exp(x / alpha) - 1) below zero
@@ -177,7 +178,7 @@ void Celu(LayerCall& c, std::string_view) {
   if (alpha == 0) return c.e().Reject("its alpha is 0");
   const ValueId x = Fractions(c), bent = c.e().Op("Elu", {c.e().Op("Mul", {x, c.e().F32(1 / alpha)})});
   const ValueId positive = c.e().Op("Greater", {x, c.e().F32(0)});
-  c.Give(c.e().Op("SelectV2", {positive, x, c.e().Op("Mul", {bent, c.e().F32(alpha)})}));
+  c.AddOutput(c.e().Op("SelectV2", {positive, x, c.e().Op("Mul", {bent, c.e().F32(alpha)})}));
 }
 
 // One half gates the other.
@@ -187,7 +188,7 @@ void Glu(LayerCall& c, std::string_view) {
   if (c.e().ok() && c.e().dim(x, static_cast<int>(axis)) % 2 != 0)
     return c.e().Refuse("an axis of odd or unknown size");
   const auto halves = c.e().Ops("Split", {c.e().I32(axis), x}, MakeAttrs("num_split", int64_t{2}), 2);
-  c.Give(c.e().Op("Mul", {halves[0], c.e().Op("Sigmoid", {halves[1]})}));
+  c.AddOutput(c.e().Op("Mul", {halves[0], c.e().Op("Sigmoid", {halves[1]})}));
 }
 
 void Shrink(LayerCall& c, std::string_view name) {
@@ -195,17 +196,17 @@ void Shrink(LayerCall& c, std::string_view name) {
   const ValueId x = Fractions(c);
   if (name == "hardshrink") {
     const ValueId far = c.e().Op("Greater", {c.e().Op("Abs", {x}), c.e().F32(most)});
-    return c.Give(c.e().Op("SelectV2", {far, x, c.e().F32(0)}));
+    return c.AddOutput(c.e().Op("SelectV2", {far, x, c.e().F32(0)}));
   }
   const ValueId near = c.e().Op("Maximum", {c.e().Op("Minimum", {x, c.e().F32(most)}), c.e().F32(-most)});
-  c.Give(c.e().Op("Sub", {x, near}));
+  c.AddOutput(c.e().Op("Sub", {x, near}));
 }
 
 void Threshold(LayerCall& c, std::string_view) {
   const double least = NumberArgument(c, 1, {"threshold"}, 0),
                otherwise = NumberArgument(c, 2, {"default_value"}, 0);
   const ValueId x = Fractions(c), above = c.e().Op("Greater", {x, c.e().F32(least)});
-  c.Give(c.e().Op("SelectV2", {above, x, c.e().F32(otherwise)}));
+  c.AddOutput(c.e().Op("SelectV2", {above, x, c.e().F32(otherwise)}));
 }
 
 }  // namespace fusebox::keras

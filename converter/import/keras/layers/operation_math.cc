@@ -23,7 +23,7 @@ bool KeepsIntegers(std::string_view op) {
 void Unary(LayerCall& c, std::string_view op) {
   ValueId x = c.in();
   if (c.e().ok() && c.keras() >= 3 && !KeepsIntegers(op)) x = c.e().Cast(x, DType::kF32);
-  c.Give(c.e().Op(op, {op == "LogicalNot" ? c.e().Cast(x, DType::kBool) : x}));
+  c.AddOutput(c.e().Op(op, {op == "LogicalNot" ? c.e().Cast(x, DType::kBool) : x}));
 }
 
 // Rounds to `decimals` places, which may be negative.
@@ -33,11 +33,11 @@ void Rounded(LayerCall& c, std::string_view op) {
   if (places < -30 || places > 30) return c.e().Refuse("its decimals " + std::to_string(places));
   const double unit = std::pow(10.0, static_cast<double>(places));
   const ValueId scaled = c.e().Op("Mul", {c.e().Cast(c.in(), DType::kF32), c.e().F32(unit)});
-  c.Give(c.e().Op("RealDiv", {c.e().Op(op, {scaled}), c.e().F32(unit)}));
+  c.AddOutput(c.e().Op("RealDiv", {c.e().Op(op, {scaled}), c.e().F32(unit)}));
 }
 
 void Named(LayerCall& c, std::string_view activation) {
-  c.Give(Activation(c, json(std::string(activation)), c.in()));
+  c.AddOutput(Activation(c, json(std::string(activation)), c.in()));
 }
 
 void Binary(LayerCall& c, std::string_view op) {
@@ -45,18 +45,18 @@ void Binary(LayerCall& c, std::string_view op) {
               *b = FindArgument(c, 1, {"y", "x2", "b", "bias", "x"});
   const DType type = CommonType(c, a, b, op);
   const ValueId x = Operand(c, a, type), y = Operand(c, b, type);
-  c.Give(c.e().Op(op, {x, y}));
+  c.AddOutput(c.e().Op(op, {x, y}));
 }
 
 void Logical(LayerCall& c, std::string_view op) {
   const ValueId x = TensorArgument(c, 0, {"x", "x1"}), y = TensorArgument(c, 1, {"y", "x2"});
-  c.Give(c.e().Op(op, {c.e().Cast(x, DType::kBool), c.e().Cast(y, DType::kBool)}));
+  c.AddOutput(c.e().Op(op, {c.e().Cast(x, DType::kBool), c.e().Cast(y, DType::kBool)}));
 }
 
 void AddAll(LayerCall& c, std::string_view op) {
   ValueId sum = c.in();
   for (size_t i = 1; i < c.inputs().size(); ++i) sum = c.e().Op(op, {sum, c.in(i)});
-  c.Give(sum);
+  c.AddOutput(sum);
 }
 
 void Where(LayerCall& c, std::string_view op) {
@@ -64,7 +64,7 @@ void Where(LayerCall& c, std::string_view op) {
   const ValueId condition = c.e().Cast(TensorArgument(c, 0, {"condition"}), DType::kBool);
   const DType type = CommonType(c, a, b, op);
   const ValueId x = Operand(c, a, type), y = Operand(c, b, type);
-  c.Give(c.e().Op(op, {condition, x, y}));
+  c.AddOutput(c.e().Op(op, {condition, x, y}));
 }
 
 void Clip(LayerCall& c, std::string_view) {
@@ -76,7 +76,7 @@ void Clip(LayerCall& c, std::string_view) {
   const bool fraction = low.is_number_float() || high.is_number_float();
   const DType type = fraction ? DType::kF32 : CommonType(c, x, nullptr, "");
   const ValueId raised = c.e().Op("Maximum", {Operand(c, x, type), Operand(c, &least, type)});
-  c.Give(c.e().Op("Minimum", {raised, Operand(c, &most, type)}));
+  c.AddOutput(c.e().Op("Minimum", {raised, Operand(c, &most, type)}));
 }
 
 namespace {
@@ -113,7 +113,7 @@ void Reduce(LayerCall& c, std::string_view op) {
   if (op == "Any" || op == "All") x = c.e().Cast(x, DType::kBool);
   const bool counts = op == "Sum" && c.e().ok() && c.e().dtype(x) == DType::kBool;
   if (counts) x = c.e().Cast(x, DType::kI32);
-  c.Give(Reduced(c, op, x, ReductionOf(c, x)));
+  c.AddOutput(Reduced(c, op, x, ReductionOf(c, x)));
 }
 
 void Spread(LayerCall& c, std::string_view op) {
@@ -121,7 +121,7 @@ void Spread(LayerCall& c, std::string_view op) {
   const Reduction over = ReductionOf(c, x);
   const ValueId apart = c.e().Op("SquaredDifference", {x, Kept(c, "Mean", x, over)});
   const ValueId variance = Reduced(c, "Mean", apart, over);
-  c.Give(op.empty() ? variance : c.e().Op(op, {variance}));
+  c.AddOutput(op.empty() ? variance : c.e().Op(op, {variance}));
 }
 
 // Subtracts the maximum and adds it at the end, so that exponentials stay finite.
@@ -131,7 +131,7 @@ void LogSumExp(LayerCall& c, std::string_view) {
   const ValueId top = Kept(c, "Max", x, over);
   const ValueId raised = c.e().Op("Exp", {c.e().Op("Sub", {x, top})});
   const ValueId log = c.e().Op("Log", {Reduced(c, "Sum", raised, over)});
-  c.Give(c.e().Op("AddV2", {log, over.keep ? top : Reduced(c, "Max", x, over)}));
+  c.AddOutput(c.e().Op("AddV2", {log, over.keep ? top : Reduced(c, "Max", x, over)}));
 }
 
 void Norm(LayerCall& c, std::string_view) {
@@ -143,9 +143,10 @@ void Norm(LayerCall& c, std::string_view) {
   const bool vectors = axes.size() == 1;  // orders 1 and 2 of a matrix are different norms
   if (axes.empty())
     for (int i = 0; i < c.e().rank(x); ++i) axes.push_back(i);
-  if (vectors && order == 1) return c.Give(c.e().Op("Sum", {c.e().Op("Abs", {x}), c.e().I32s(axes)}, attrs));
+  if (vectors && order == 1)
+    return c.AddOutput(c.e().Op("Sum", {c.e().Op("Abs", {x}), c.e().I32s(axes)}, attrs));
   if (!plain && !(vectors && order == 2)) return c.e().Refuse("its ord " + order.dump().substr(0, 80));
-  c.Give(c.e().Op("Sqrt", {c.e().Op("Sum", {c.e().Op("Square", {x}), c.e().I32s(axes)}, attrs)}));
+  c.AddOutput(c.e().Op("Sqrt", {c.e().Op("Sum", {c.e().Op("Square", {x}), c.e().I32s(axes)}, attrs)}));
 }
 
 // TensorFlow bounds the square from below, Keras 3 the length.
@@ -159,7 +160,7 @@ void UnitLength(LayerCall& c, std::string_view) {
   if (three) least *= least;
   const ValueId squares =
       c.e().Op("Sum", {c.e().Op("Square", {x}), c.e().I32s(axes)}, MakeAttrs("keep_dims", true));
-  c.Give(c.e().Op("Mul", {x, c.e().Op("Rsqrt", {c.e().Op("Maximum", {squares, c.e().F32(least)})})}));
+  c.AddOutput(c.e().Op("Mul", {x, c.e().Op("Rsqrt", {c.e().Op("Maximum", {squares, c.e().F32(least)})})}));
 }
 
 void Extreme(LayerCall& c, std::string_view op) {
@@ -175,7 +176,7 @@ void Extreme(LayerCall& c, std::string_view op) {
     if (!axes) return c.e().Refuse("keepdims without an axis");
     found = c.e().Op("ExpandDims", {found, c.e().I32(axis)});
   }
-  c.Give(found);
+  c.AddOutput(found);
 }
 
 void Cumulate(LayerCall& c, std::string_view op) {
@@ -183,7 +184,7 @@ void Cumulate(LayerCall& c, std::string_view op) {
   const auto axes = IntsArgument(c, 1, {"axis"});
   if (!axes && c.keras() >= 3) x = c.e().Reshape(x, {Extent{}});
   const int64_t axis = IntArgument(c, 1, {"axis"}, 0);
-  c.Give(c.e().Op(
+  c.AddOutput(c.e().Op(
       op, {x, c.e().I32(axis)},
       MakeAttrs("exclusive", FlagArgument(c, 2, {"exclusive"}), "reverse", FlagArgument(c, 3, {"reverse"}))));
 }
@@ -191,14 +192,14 @@ void Cumulate(LayerCall& c, std::string_view op) {
 void TopK(LayerCall& c, std::string_view op) {
   const int64_t k = IntArgument(c, 1, {"k"}, 1);
   c.Keyword("sorted");  // they always are
-  for (const ValueId v : c.e().Ops(op, {c.in(), c.e().I32(k)}, {}, 2)) c.Give(v);
+  for (const ValueId v : c.e().Ops(op, {c.in(), c.e().I32(k)}, {}, 2)) c.AddOutput(v);
 }
 
 void MatMul(LayerCall& c, std::string_view op) {
   const ValueId a = TensorArgument(c, 0, {"a", "x1"}), b = TensorArgument(c, 1, {"b", "x2"});
   const bool adj_x = FlagArgument(c, 2, {"transpose_a"}), adj_y = FlagArgument(c, 3, {"transpose_b"});
   if (c.e().rank(a) < 2 || c.e().rank(b) < 2) return c.e().Refuse("a product of a vector");
-  c.Give(c.e().Op(op, {a, b}, MakeAttrs("adj_x", adj_x, "adj_y", adj_y)));
+  c.AddOutput(c.e().Op(op, {a, b}, MakeAttrs("adj_x", adj_x, "adj_y", adj_y)));
 }
 
 // A product with one matrix, batched over the other dimensions, or with a scalar.
@@ -218,14 +219,14 @@ void Einsum(LayerCall& c, std::string_view op) {
   if (!c.Has("subscripts")) return c.e().Refuse("no subscripts in its configuration");
   std::vector<ValueId> operands;
   for (size_t i = 0; i < c.args().size(); ++i) operands.push_back(TensorArgument(c, i, {}));
-  c.Give(c.e().Op(op, operands, MakeAttrs("equation", c.Str("subscripts", ""))));
+  c.AddOutput(c.e().Op(op, operands, MakeAttrs("equation", c.Str("subscripts", ""))));
 }
 
 namespace {
 
 // An activation with a parameter, built as the layer of that class.
 void AsLayer(LayerCall& c, const char* class_name, json config) {
-  c.Give(Activation(c, json{{"class_name", class_name}, {"config", std::move(config)}}, c.in()));
+  c.AddOutput(Activation(c, json{{"class_name", class_name}, {"config", std::move(config)}}, c.in()));
 }
 
 }  // namespace
@@ -237,7 +238,7 @@ void SoftmaxOver(LayerCall& c, std::string_view op) {
   const bool last = axis == -1 || axis == c.e().rank(c.in()) - 1;
   if (!last)
     return c.e().Refuse("its axis " + axis.dump().substr(0, 80) + "; only the last one is supported");
-  c.Give(c.e().Op(op, {c.in()}));
+  c.AddOutput(c.e().Op(op, {c.in()}));
 }
 
 void Elu(LayerCall& c, std::string_view) {
@@ -253,13 +254,13 @@ void Gelu(LayerCall& c, std::string_view) {
   const bool said = !PlainArgument(c, 1, {"approximate"}).is_null();
   const bool approximate = said ? FlagArgument(c, 1, {"approximate"}) : c.keras() >= 3;
   const Type type = c.e().type(c.in());
-  c.Give(c.e().Node(Op::kGelu, {}, {c.in()}, {type}, MakeAttrs("approximate", approximate))[0]);
+  c.AddOutput(c.e().Node(Op::kGelu, {}, {c.in()}, {type}, MakeAttrs("approximate", approximate))[0]);
 }
 
 void Silu(LayerCall& c, std::string_view) {
   const double beta = NumberArgument(c, 1, {"beta"}, 1);
   const ValueId x = c.in(), scaled = beta == 1 ? x : c.e().Op("Mul", {x, c.e().F32(beta)});
-  c.Give(c.e().Op("Mul", {x, c.e().Op("Sigmoid", {scaled})}));
+  c.AddOutput(c.e().Op("Mul", {x, c.e().Op("Sigmoid", {scaled})}));
 }
 
 }  // namespace fusebox::keras

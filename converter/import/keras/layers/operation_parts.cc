@@ -31,7 +31,7 @@ void Concat(LayerCall& c, std::string_view) {
   std::vector<ValueId> parts = Parts(c);
   if (!c.e().ok()) return;
   const int64_t axis = AxisOf(c, 1, 0, c.e().rank(parts[0]));
-  c.Give(c.e().Concat(std::move(parts), static_cast<int>(axis)));
+  c.AddOutput(c.e().Concat(std::move(parts), static_cast<int>(axis)));
 }
 
 // hstack and vstack: vectors have one axis, and vstack treats them as rows.
@@ -41,14 +41,14 @@ void Pile(LayerCall& c, std::string_view name) {
   const bool vectors = c.e().rank(parts[0]) == 1, across = name == "hstack";
   if (vectors && !across)
     for (ValueId& part : parts) part = c.e().Op("ExpandDims", {part, c.e().I32(0)});
-  c.Give(c.e().Concat(std::move(parts), across && !vectors ? 1 : 0));
+  c.AddOutput(c.e().Concat(std::move(parts), across && !vectors ? 1 : 0));
 }
 
 void Stack(LayerCall& c, std::string_view) {
   const std::vector<ValueId> parts = Parts(c);
   if (!c.e().ok()) return;
   const int64_t axis = AxisOf(c, 1, 0, c.e().rank(parts[0]) + 1);
-  c.Give(c.e().Op("Pack", parts, MakeAttrs("axis", axis)));
+  c.AddOutput(c.e().Op("Pack", parts, MakeAttrs("axis", axis)));
 }
 
 void Unstack(LayerCall& c, std::string_view) {
@@ -59,7 +59,7 @@ void Unstack(LayerCall& c, std::string_view) {
     c.e().Refuse("an input " + ToString(c.e().type(x)) + ", which must have a moderate number of parts");
   if (!c.e().ok()) return;
   for (const ValueId v : c.e().Ops("Unpack", {x}, MakeAttrs("axis", axis), static_cast<size_t>(count)))
-    c.Give(v);
+    c.AddOutput(v);
 }
 
 // A number of equal parts; or a list: sizes in TensorFlow (one may be -1), start indices in Keras 3.
@@ -77,7 +77,7 @@ void Split(LayerCall& c, std::string_view) {
                           " equal parts");
     for (const ValueId v :
          c.e().Ops("Split", {c.e().I32(axis), x}, MakeAttrs("num_split", n), static_cast<size_t>(n)))
-      c.Give(v);
+      c.AddOutput(v);
     return;
   }
   if (c.keras() >= 3) {
@@ -91,7 +91,7 @@ void Split(LayerCall& c, std::string_view) {
     }
   }
   const auto parts = c.e().Ops("SplitV", {x, c.e().I32s(*sizes), c.e().I32(axis)}, {}, sizes->size());
-  for (const ValueId v : parts) c.Give(v);
+  for (const ValueId v : parts) c.AddOutput(v);
 }
 
 void Tile(LayerCall& c, std::string_view) {
@@ -101,7 +101,7 @@ void Tile(LayerCall& c, std::string_view) {
   if (times == kNoValue) return c.e().Refuse("no repeat counts");
   if (c.e().ok() && static_cast<int>(known.size()) != c.e().rank(x))
     return c.e().Refuse("repeat counts other than one per dimension");
-  c.Give(c.e().Op("Tile", {x, times}));
+  c.AddOutput(c.e().Op("Tile", {x, times}));
 }
 
 void RepeatEach(LayerCall& c, std::string_view) {
@@ -112,7 +112,7 @@ void RepeatEach(LayerCall& c, std::string_view) {
     c.e().Refuse("repeats other than one number along one axis");
   if (!c.e().ok()) return;
   const int64_t at = AxesOf(c, *axis, c.e().rank(x))[0];
-  if (c.e().ok()) c.Give(Repeat(c, x, static_cast<int>(at), times));
+  if (c.e().ok()) c.AddOutput(Repeat(c, x, static_cast<int>(at), times));
 }
 
 namespace {
@@ -149,10 +149,10 @@ void PadWith(LayerCall& c, std::string_view) {
   if (!c.e().ok()) return;
   const ValueId table = c.e().Const({{DType::kI32, {rank, 2}}, Buffer::Of<int32_t>(amounts)});
   if (mode == "REFLECT" || mode == "SYMMETRIC")
-    return c.Give(c.e().Op("MirrorPad", {x, table}, MakeAttrs("mode", mode)));
+    return c.AddOutput(c.e().Op("MirrorPad", {x, table}, MakeAttrs("mode", mode)));
   if (mode != "CONSTANT") return c.e().Refuse("its mode " + mode);
-  c.Give(value == 0 ? c.e().Op("Pad", {x, table})
-                    : c.e().Op("PadV2", {x, table, c.e().Scalar(c.e().dtype(x), value)}));
+  c.AddOutput(value == 0 ? c.e().Op("Pad", {x, table})
+                         : c.e().Op("PadV2", {x, table, c.e().Scalar(c.e().dtype(x), value)}));
 }
 
 void Reverse(LayerCall& c, std::string_view) {
@@ -161,13 +161,13 @@ void Reverse(LayerCall& c, std::string_view) {
   std::vector<int64_t> axes = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{});
   if (axes.empty())
     for (int i = 0; i < rank; ++i) axes.push_back(i);
-  c.Give(c.e().Op("ReverseV2", {x, c.e().I32s(AxesOf(c, axes, rank))}));
+  c.AddOutput(c.e().Op("ReverseV2", {x, c.e().I32s(AxesOf(c, axes, rank))}));
 }
 
 void Roll(LayerCall& c, std::string_view) {
   const auto shift = IntsArgument(c, 1, {"shift"}), axis = IntsArgument(c, 2, {"axis"});
   if (!shift || !axis) return c.e().Refuse("no shift along an axis");
-  c.Give(c.e().Op("Roll", {c.in(), c.e().I32s(*shift), c.e().I32s(*axis)}));
+  c.AddOutput(c.e().Op("Roll", {c.in(), c.e().I32s(*shift), c.e().I32s(*axis)}));
 }
 
 void Gather(LayerCall& c, std::string_view) {
@@ -189,14 +189,14 @@ void Gather(LayerCall& c, std::string_view) {
     const ValueId below = c.e().Op("Less", {at, c.e().Scalar(type, 0)});
     at = c.e().Op("SelectV2", {below, c.e().Op("AddV2", {at, size}), at});
   }
-  c.Give(c.e().Op("GatherV2", {x, at, c.e().I32(axis)}, MakeAttrs("batch_dims", batch)));
+  c.AddOutput(c.e().Op("GatherV2", {x, at, c.e().I32(axis)}, MakeAttrs("batch_dims", batch)));
 }
 
 void GatherNd(LayerCall& c, std::string_view op) {
   const ValueId x = TensorArgument(c, 0, {"params"});
   const ValueId at = Operand(c, FindArgument(c, 1, {"indices"}), DType::kI32);
   if (IntArgument(c, 2, {"batch_dims"}, 0) != 0) return c.e().Refuse("batch_dims");
-  c.Give(c.e().Op(op, {x, at}));
+  c.AddOutput(c.e().Op(op, {x, at}));
 }
 
 // Only along the last axis, as attention and sorting use it; -1 is the last axis.
@@ -214,7 +214,7 @@ void TakeAlong(LayerCall& c, std::string_view) {
                           ", whose dimensions before the last must be known and equal");
   const ValueId below = c.e().Op("Less", {at, c.e().I32(0)});
   at = c.e().Op("SelectV2", {below, c.e().Op("AddV2", {at, c.e().SizeValue(c.e().size(x, -1))}), at});
-  c.Give(c.e().Op("GatherV2", {x, at, c.e().I32(rank - 1)}, MakeAttrs("batch_dims", int64_t{rank - 1})));
+  c.AddOutput(c.e().Op("GatherV2", {x, at, c.e().I32(rank - 1)}, MakeAttrs("batch_dims", int64_t{rank - 1})));
 }
 
 void CutOut(LayerCall& c, std::string_view op) {
@@ -223,7 +223,7 @@ void CutOut(LayerCall& c, std::string_view op) {
   const ValueId begin = SizesArgument(c, 1, {"begin", "start_indices"}, known);
   const ValueId size = SizesArgument(c, 2, {"size", "shape"}, known);
   if (begin == kNoValue || size == kNoValue) return c.e().Refuse("no start and size of the slice");
-  c.Give(c.e().Op(op, {x, begin, size}));
+  c.AddOutput(c.e().Op(op, {x, begin, size}));
 }
 
 void OneHot(LayerCall& c, std::string_view) {
@@ -238,16 +238,16 @@ void OneHot(LayerCall& c, std::string_view) {
   const ValueId x = c.e().dtype(c.in()) == DType::kF32 ? c.e().Cast(c.in(), DType::kI32) : c.in();
   const ValueId hot =
       c.e().Op("OneHot", {x, c.e().I32(depth), c.e().F32(on), c.e().F32(off)}, MakeAttrs("axis", axis));
-  c.Give(!whole            ? hot
-         : type == "int32" ? c.e().Cast(hot, DType::kI32)
-                           : c.e().Cast(hot, type == "bool" ? DType::kBool : DType::kI64));
+  c.AddOutput(!whole            ? hot
+              : type == "int32" ? c.e().Cast(hot, DType::kI32)
+                                : c.e().Cast(hot, type == "bool" ? DType::kBool : DType::kI64));
 }
 
 void Blocks(LayerCall& c, std::string_view op) {
   const int64_t size = IntArgument(c, 1, {"block_size"}, 0);
   const std::string format = TextArgument(c, 2, {"data_format"}, "NHWC");
   if (format != "NHWC") return c.e().Refuse("its data_format " + format);
-  c.Give(c.e().Op(op, {c.in()}, MakeAttrs("block_size", size)));
+  c.AddOutput(c.e().Op(op, {c.in()}, MakeAttrs("block_size", size)));
 }
 
 void Resize(LayerCall& c, std::string_view) {
@@ -260,7 +260,7 @@ void Resize(LayerCall& c, std::string_view) {
   if (format != "channels_last") return c.e().Refuse("its data_format " + format);
   if (!size || size->size() != 2) return c.e().Refuse("a size that is not two numbers");
   const ValueId x = how == "nearest" ? c.in() : c.e().Cast(c.in(), DType::kF32);
-  c.Give(Interpolated(c, x, {c.e().I32(size->at(0)), c.e().I32(size->at(1))}, how));
+  c.AddOutput(Interpolated(c, x, {c.e().I32(size->at(0)), c.e().I32(size->at(1))}, how));
 }
 
 }  // namespace fusebox::keras

@@ -13,12 +13,12 @@ void ExpandDims(LayerCall& c, std::string_view) {
   const auto axes = IntsArgument(c, 1, {"axis"});
   if (!axes) return c.e().Refuse("an axis that is not a number");
   for (const int64_t axis : *axes) x = c.e().Op("ExpandDims", {x, c.e().I32(axis)});
-  c.Give(x);
+  c.AddOutput(x);
 }
 
 void Squeeze(LayerCall& c, std::string_view) {
   const auto axes = IntsArgument(c, 1, {"axis"}).value_or(std::vector<int64_t>{});
-  c.Give(c.e().Op("Squeeze", {TensorArgument(c, 0, {"x", "input"})}, MakeAttrs("squeeze_dims", axes)));
+  c.AddOutput(c.e().Op("Squeeze", {TensorArgument(c, 0, {"x", "input"})}, MakeAttrs("squeeze_dims", axes)));
 }
 
 namespace {
@@ -37,7 +37,7 @@ void Reshape(LayerCall& c, std::string_view) {
   if (shape == kNoValue) return c.e().Refuse("no shape");
   const ValueId y = c.e().Op("Reshape", {x, shape});
   SayShape(c, y, c.e().ok() ? c.e().dtype(x) : DType::kNone, known);
-  c.Give(y);
+  c.AddOutput(y);
 }
 
 void BroadcastTo(LayerCall& c, std::string_view) {
@@ -47,21 +47,22 @@ void BroadcastTo(LayerCall& c, std::string_view) {
   if (shape == kNoValue) return c.e().Refuse("no shape");
   const ValueId y = c.e().Op("BroadcastTo", {x, shape});
   SayShape(c, y, c.e().ok() ? c.e().dtype(x) : DType::kNone, known);
-  c.Give(y);
+  c.AddOutput(y);
 }
 
-void Ravel(LayerCall& c, std::string_view) { c.Give(c.e().Reshape(c.in(), {Extent{}})); }
+void Ravel(LayerCall& c, std::string_view) { c.AddOutput(c.e().Reshape(c.in(), {Extent{}})); }
 
 void ShapeOf(LayerCall& c, std::string_view) {
   const std::string type = TextArgument(c, 1, {"out_type"}, "int32");
-  c.Give(c.e().Op("Shape", {c.in()}, MakeAttrs("out_type", type == "int64" ? DType::kI64 : DType::kI32)));
+  c.AddOutput(
+      c.e().Op("Shape", {c.in()}, MakeAttrs("out_type", type == "int64" ? DType::kI64 : DType::kI32)));
 }
 
 void TransposeAxes(LayerCall& c, std::string_view) {
   const ValueId x = TensorArgument(c, 0, {"a", "x"});
   std::vector<int64_t> reversed;
   for (int i = c.e().rank(x); i > 0; --i) reversed.push_back(i - 1);
-  c.Give(c.e().Transpose(x, IntsArgument(c, 1, {"perm", "axes"}).value_or(reversed)));
+  c.AddOutput(c.e().Transpose(x, IntsArgument(c, 1, {"perm", "axes"}).value_or(reversed)));
 }
 
 void SwapAxes(LayerCall& c, std::string_view) {
@@ -71,7 +72,7 @@ void SwapAxes(LayerCall& c, std::string_view) {
   for (int i = 0; i < rank; ++i) perm.push_back(i);
   if (!c.e().ok()) return;
   std::swap(perm[static_cast<size_t>(axes[0])], perm[static_cast<size_t>(axes[1])]);
-  c.Give(c.e().Transpose(c.in(), perm));
+  c.AddOutput(c.e().Transpose(c.in(), perm));
 }
 
 void MoveAxis(LayerCall& c, std::string_view) {
@@ -94,14 +95,14 @@ void MoveAxis(LayerCall& c, std::string_view) {
     perm.push_back(next++);
   }
   if (moved.size() != from.size()) return c.e().Reject("its destination names an axis twice");
-  c.Give(c.e().Transpose(c.in(), perm));
+  c.AddOutput(c.e().Transpose(c.in(), perm));
 }
 
 // Passes its input on, cast to `dtype` if given.
 void Same(LayerCall& c, std::string_view) {
   if (const Given* type = c.Keyword("dtype"); type && std::get_if<json>(&type->value))
     if (!std::get<json>(type->value).is_null()) return CastTo(c, "");
-  c.Give(c.in());
+  c.AddOutput(c.in());
 }
 
 void CastTo(LayerCall& c, std::string_view) {
@@ -110,7 +111,7 @@ void CastTo(LayerCall& c, std::string_view) {
   const json name = PlainArgument(c, 1, {"dtype"});
   const auto type = types->find(name.is_string() ? name.get<std::string>() : "");
   if (type == types->end()) return c.e().Refuse("a cast to " + name.dump().substr(0, 80));
-  c.Give(c.e().Cast(TensorArgument(c, 0, {"x", "value"}), type->second));
+  c.AddOutput(c.e().Cast(TensorArgument(c, 0, {"x", "value"}), type->second));
 }
 
 namespace {
@@ -174,9 +175,10 @@ void GetItem(LayerCall& c, std::string_view) {
   for (const json& part : key.is_array() ? key : json::array({key}))
     if (spec.begin.size() >= 8 || !AddPart(part, spec))
       return c.e().Refuse("a slice " + part.dump().substr(0, 80));
-  c.Give(c.e().Op("StridedSlice", {x, c.e().I32s(spec.begin), c.e().I32s(spec.end), c.e().I32s(spec.step)},
-                  MakeAttrs("begin_mask", spec.begin_mask, "end_mask", spec.end_mask, "shrink_axis_mask",
-                            spec.shrink, "ellipsis_mask", spec.ellipsis, "new_axis_mask", spec.new_axis)));
+  c.AddOutput(
+      c.e().Op("StridedSlice", {x, c.e().I32s(spec.begin), c.e().I32s(spec.end), c.e().I32s(spec.step)},
+               MakeAttrs("begin_mask", spec.begin_mask, "end_mask", spec.end_mask, "shrink_axis_mask",
+                         spec.shrink, "ellipsis_mask", spec.ellipsis, "new_axis_mask", spec.new_axis)));
 }
 
 }  // namespace fusebox::keras

@@ -27,7 +27,7 @@ void Pool(LayerCall& c) {
   ValueId y =
       c.e().Op(op, {x}, MakeAttrs("ksize", Around(size), "strides", Around(strides), "padding", padding));
   if (space == 1) y = Narrow(c, y);
-  c.Give(ChannelsBack(c, y));
+  c.AddOutput(ChannelsBack(c, y));
 }
 
 void GlobalPool(LayerCall& c) {
@@ -43,9 +43,9 @@ void GlobalPool(LayerCall& c) {
   if (c.mask() != kNoValue && space == 1 && !IsMax(c) && !c.ChannelsFirst()) {
     const ValueId kept = c.e().Op("ExpandDims", {c.e().Cast(c.mask(), DType::kF32), c.e().I32(2)});
     const ValueId sum = c.e().Op("Sum", {c.e().Op("Mul", {x, kept}), c.e().I32s(axes)}, attrs);
-    return c.Give(c.e().Op("RealDiv", {sum, c.e().Op("Sum", {kept, c.e().I32s(axes)}, attrs)}));
+    return c.AddOutput(c.e().Op("RealDiv", {sum, c.e().Op("Sum", {kept, c.e().I32s(axes)}, attrs)}));
   }
-  c.Give(c.e().Op(IsMax(c) ? "Max" : "Mean", {x, c.e().I32s(axes)}, attrs));
+  c.AddOutput(c.e().Op(IsMax(c) ? "Max" : "Mean", {x, c.e().I32s(axes)}, attrs));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ ValueId PerChannel(LayerCall& c, const char* key, double otherwise) {
 void Rescaling(LayerCall& c) {
   const ValueId x = c.e().Cast(c.in(), DType::kF32);
   const ValueId scaled = c.e().Op("Mul", {x, PerChannel(c, "scale", 1)});
-  c.Give(c.e().Op("AddV2", {scaled, PerChannel(c, "offset", 0)}));
+  c.AddOutput(c.e().Op("AddV2", {scaled, PerChannel(c, "offset", 0)}));
 }
 
 std::vector<WeightSpec> NormalizationWeights(const Layer& layer) {
@@ -63,8 +63,8 @@ void Normalization(LayerCall& c) {
     variance = c.Constant(c.WeightData(1, shape), "variance");
   }
   const ValueId deviation = c.e().Op("Maximum", {c.e().Op("Sqrt", {variance}), c.e().F32(1e-7)});
-  if (c.Bool("invert", false)) return c.Give(c.e().Op("AddV2", {c.e().Op("Mul", {x, deviation}), mean}));
-  c.Give(c.e().Op("RealDiv", {c.e().Op("Sub", {x, mean}), deviation}));
+  if (c.Bool("invert", false)) return c.AddOutput(c.e().Op("AddV2", {c.e().Op("Mul", {x, deviation}), mean}));
+  c.AddOutput(c.e().Op("RealDiv", {c.e().Op("Sub", {x, mean}), deviation}));
 }
 
 // Encodes numbers [...] as [..., depth]: "one_hot", or over the last axis "multi_hot" (presence) and "count".
@@ -87,7 +87,7 @@ void CategoryEncoding(LayerCall& c) {
   const int64_t depth = c.Has("num_tokens") ? c.Int("num_tokens") : c.Int("max_tokens");
   if (c.inputs().size() > 1 || c.Keyword("count_weights")) return c.e().Refuse("weights of what it counts");
   if (depth < 1 || depth > (1 << 24)) return c.e().Reject("its num_tokens is " + std::to_string(depth));
-  c.Give(Encoded(c, c.e().Cast(c.in(), DType::kI32), depth, c.Str("output_mode", "multi_hot")));
+  c.AddOutput(Encoded(c, c.e().Cast(c.in(), DType::kI32), depth, c.Str("output_mode", "multi_hot")));
 }
 
 // The number of boundaries up to each value.
@@ -104,8 +104,8 @@ void Discretization(LayerCall& c) {
   const ValueId x = c.e().Cast(c.in(), DType::kF32);
   const ValueId bins = c.e().Op("Bucketize", {x}, MakeAttrs("boundaries", std::move(boundaries)));
   const std::string mode = c.Str("output_mode", "int");
-  if (mode == "int") return c.Give(c.e().Cast(bins, c.keras() < 3 ? DType::kI64 : DType::kI32));
-  c.Give(Encoded(c, bins, depth, mode));
+  if (mode == "int") return c.AddOutput(c.e().Cast(bins, c.keras() < 3 ? DType::kI64 : DType::kI32));
+  c.AddOutput(Encoded(c, bins, depth, mode));
 }
 
 }  // namespace

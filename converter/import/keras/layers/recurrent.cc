@@ -175,10 +175,10 @@ void Recurrent(LayerCall& c) {
   const RecurrentSpec spec = SpecOf(c);
   const ValueId mask = MaskOf(c);
   const RecurrentResults out = RunCell(c, spec, c.in(), GivenStates(c), mask);
-  if (spec.return_sequences) c.Give(out.outputs, mask);
-  else c.Give(out.last);
+  if (spec.return_sequences) c.AddOutput(out.outputs, mask);
+  else c.AddOutput(out.last);
   if (c.Bool("return_state", false))
-    for (const ValueId state : out.states) c.Give(state);
+    for (const ValueId state : out.states) c.AddOutput(state);
 }
 
 ValueId Merged(LayerCall& c, const std::string& mode, ValueId a, ValueId b) {
@@ -219,13 +219,13 @@ void Bidirectional(LayerCall& c) {
   c.e().SetLayer(c.layer().path);
   const ValueId passed = sequences ? mask : kNoValue;
   if (c.config().contains("merge_mode") && c.config()["merge_mode"].is_null()) {
-    c.Give(results[0], passed);
-    c.Give(results[1], passed);
+    c.AddOutput(results[0], passed);
+    c.AddOutput(results[1], passed);
   } else {
-    c.Give(Merged(c, c.Str("merge_mode", "concat"), results[0], results[1]), passed);
+    c.AddOutput(Merged(c, c.Str("merge_mode", "concat"), results[0], results[1]), passed);
   }
   if (return_state)
-    for (const ValueId state : states) c.Give(state);
+    for (const ValueId state : states) c.AddOutput(state);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void ZeroPadding(LayerCall& c) {
     table[(i + FirstAxis(c)) * 2] = static_cast<int32_t>(amounts[i].first);
     table[(i + FirstAxis(c)) * 2 + 1] = static_cast<int32_t>(amounts[i].second);
   }
-  c.Give(c.e().Op("Pad", {x, c.e().Const({{DType::kI32, {space + 2, 2}}, Buffer::Of<int32_t>(table)})}));
+  c.AddOutput(c.e().Op("Pad", {x, c.e().Const({{DType::kI32, {space + 2, 2}}, Buffer::Of<int32_t>(table)})}));
 }
 
 void Cropping(LayerCall& c) {
@@ -71,7 +71,7 @@ void Cropping(LayerCall& c) {
     if (amounts[i].first != 0 || amounts[i].second != 0)
       x = c.e().Slice(x, axis, amounts[i].first, -amounts[i].second);
   }
-  c.Give(x);
+  c.AddOutput(x);
 }
 
 void UpSampling(LayerCall& c) {
@@ -81,7 +81,7 @@ void UpSampling(LayerCall& c) {
   const auto times = c.Sizes("size", n);
   if (space != 2) {
     for (size_t i = 0; i < n; ++i) x = Repeat(c, x, static_cast<int>(i) + 1, times[i]);
-    return c.Give(ChannelsBack(c, x));
+    return c.AddOutput(ChannelsBack(c, x));
   }
   std::vector<ValueId> sizes;
   for (int i = 0; i < 2; ++i) {
@@ -91,7 +91,7 @@ void UpSampling(LayerCall& c) {
     sizes.push_back(in.size >= 0 ? c.e().I32(in.size * by)
                                  : c.e().Op("Mul", {c.e().SizeValue(in), c.e().I32(by)}));
   }
-  c.Give(ChannelsBack(c, Interpolated(c, x, sizes, c.Str("interpolation", "nearest"))));
+  c.AddOutput(ChannelsBack(c, Interpolated(c, x, sizes, c.Str("interpolation", "nearest"))));
 }
 
 void Resizing(LayerCall& c) {
@@ -100,7 +100,7 @@ void Resizing(LayerCall& c) {
     if (c.Bool(key, false)) return c.e().Refuse(key);
   if (c.Bool("antialias", false)) return c.e().Refuse("antialias");
   const std::vector<ValueId> sizes = {c.e().I32(c.Int("height")), c.e().I32(c.Int("width"))};
-  c.Give(ChannelsBack(c, Interpolated(c, x, sizes, c.Str("interpolation", "bilinear"))));
+  c.AddOutput(ChannelsBack(c, Interpolated(c, x, sizes, c.Str("interpolation", "bilinear"))));
 }
 
 void CenterCrop(LayerCall& c) {
@@ -115,7 +115,7 @@ void CenterCrop(LayerCall& c) {
     const int64_t begin = (size - to) / 2;
     x = c.e().Slice(x, i + 1, begin, begin + to - size);
   }
-  c.Give(ChannelsBack(c, x));
+  c.AddOutput(ChannelsBack(c, x));
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ void TensorFlowOp(LayerCall& c) {
   const bool binary = operands.size() == 2 && node.value("attr", json::object()).size() == 1;
   if (binary && wanted && *wanted == DType::kF32)
     for (ValueId& v : operands) v = c.e().Cast(v, DType::kF32);
-  for (const ValueId v : c.e().Ops(op, operands, attrs, ResultCount(op, attrs))) c.Give(v);
+  for (const ValueId v : c.e().Ops(op, operands, attrs, ResultCount(op, attrs))) c.AddOutput(v);
 }
 
 }  // namespace
