@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "converter/convert.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <filesystem>
@@ -82,10 +84,9 @@ Status CheckPass(const std::string& wanted) {
   for (const converter::Pass& pass : converter::Passes()) {
     if (pass.name == wanted) return {};
     names.emplace_back(pass.name);
-    list += (list.empty() ? "" : ", ") + names.back();
+    list += fmt::format("\n  {:<17}  {}", pass.name, pass.what);
   }
-  return Invalid("--dump-after " + wanted + ": no such pass" + DidYouMean(wanted, names) +
-                 "; passes: " + list);
+  return Invalid("--dump-after " + wanted + ": no such pass" + DidYouMean(wanted, names) + "; passes:" + list);
 }
 
 // Rejects options that exclude each other.

@@ -111,7 +111,7 @@ def new_plugin(name, _):
 def new_pass(_, words):
     write('converter/passes/{name}.cc'.format(**words), PASS.format(**words))
     insert('converter/passes/passes.def', r'^FUSEBOX_PASS\("finish"',
-           'FUSEBOX_PASS("{dashed}", {camel}, kConversion, "says in one line what it does")\n'.format(**words))
+           'FUSEBOX_PASS("{dashed}", {camel}, kConversion, "what it does, as an imperative")\n'.format(**words))
     print('Next: move the row to its place; convert --dump-after {dashed} shows what it does.'.format(**words))
 
 

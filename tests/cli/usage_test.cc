@@ -85,6 +85,7 @@ TEST(Usage, DumpAfterKnowsThePasses) {
   const Finished done = Fusebox({"convert", ".", "-o", Path("out"), "--dump-after", "fus"});
   EXPECT_EQ(done.status, 2);
   EXPECT_THAT(done.err, HasSubstr("did you mean \"fuse\"?"));
+  EXPECT_THAT(done.err, HasSubstr("\n  finish             set op versions, names and metadata"));
 }
 
 TEST(Usage, AFullDiskIsAnError) {

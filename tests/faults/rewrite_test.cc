@@ -140,7 +140,7 @@ TEST(BrokenPlugin, IsNotNamedAsTheMakerOfACustomOp) {
   for (const std::string name : {"fault.other_version", "fault.failing_load"}) {
     Module module = WithFusable(name);
     testing::internal::CaptureStderr();
-    const auto sites = Fuse(module, *registry, {.fusable_to_custom = true});
+    const auto sites = Fuse(module, *registry, {.fusable_to_custom = true, .kernels_elsewhere = true});
     const std::string said = testing::internal::GetCapturedStderr();
     ASSERT_TRUE(sites) << sites.error().message;
     const SiteReport& site = (*sites)[0];

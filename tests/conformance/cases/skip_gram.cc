@@ -43,7 +43,7 @@ const Suite kSuite("skip_gram", [](Cases& c) {
                .operands = {I32({1}, {1})},
                .attrs = {{"ngram_size", 1}},
                .results = {Text({1}, {""})},
-               .refused = "dtype i32 is not done"});
+               .refused = "dtype i32 is unsupported"});
 });
 
 }  // namespace

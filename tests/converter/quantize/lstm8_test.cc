@@ -212,11 +212,11 @@ TEST(Lstm8, LeavesWhatHasNoIntegerForm) {
   for (size_t i = 5; i < 9; ++i)
     diagonal.nodes.back()->operands[i] =
         diagonal.AddConst(DType::kF32, Shape{8}, std::vector<float>(8, 0.5F));
-  EXPECT_THAT(WhyNot(*module), HasSubstr("is diagonal, which is done in f32 only"));
+  EXPECT_THAT(WhyNot(*module), HasSubstr("is diagonal, which is supported for f32 and f64 only"));
   module = net.Module();
   auto samples = NoiseSamples(*module, 5);
   samples[2].data = Buffer::Of<float>(std::vector<float>(5 * 8, 100));
-  EXPECT_THAT(WhyNot(*module, samples), HasSubstr("has the scale 2^-8, done are 2^-15 to 2^-9"));
+  EXPECT_THAT(WhyNot(*module, samples), HasSubstr("has the scale 2^-8, only 2^-15 to 2^-9 are supported"));
 }
 
 }  // namespace

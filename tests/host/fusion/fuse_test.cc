@@ -171,7 +171,7 @@ TEST(Fuse, GoesOnBehindARewriteToNothing) {
 
 TEST(Fuse, RefusesWhatARewriteMayNotDo) {
   for (const auto& [name, reason] :
-       {std::pair("t.control", "WHILE runs functions"), {"t.huge", "does not fit into memory"}}) {
+       {std::pair("t.control", "WHILE calls functions, which a rewrite cannot emit"), {"t.huge", "does not fit into memory"}}) {
     Module module = OneSite(name);
     const std::string before = ToText(module);
     const auto sites = FuseAll(module, *Rules());

@@ -121,7 +121,7 @@ TEST(Manifest, HoldsNothingThatClaimsToBeASchemaAndIsNone) {
       Complaint(
           "\"delegates\": []",
           "\"delegates\": [{\"name\": \"a\"}, {\"name\": \"b\", \"options_schema\": {\"$ref\": \"#\"}}]"),
-      HasSubstr("provides/delegates/1/options_schema: not a JSON Schema: the reference \"#\" leads"));
+      HasSubstr("provides/delegates/1/options_schema: not a JSON Schema: the reference \"#\" refers to itself"));
   EXPECT_THAT(Complaint("{\"enum\": [\"keep\", \"flush\"]", "{\"enum\": \"keep\""),
               HasSubstr(": options_schema: not a JSON Schema: "));
 }
@@ -199,7 +199,7 @@ TEST(Manifest, SaysWhatIsWrongWithARewrite) {
   EXPECT_THAT(complaint(R"({"opernads": []})"), HasSubstr("did you mean \"operands\"?"));
   EXPECT_THAT(
       Complaint("\"emits\": [{\"custom\": \"my_custom_fused_op\", \"version\": 1}]", "\"rewrite\": {}"),
-      HasSubstr("rewrite: the rule must emit one op"));
+      HasSubstr("rewrite: the rule must emit exactly one op"));
 }
 
 TEST(Manifest, NeedsLibrariesForWhatIsCode) {
@@ -218,7 +218,7 @@ TEST(Manifest, NeedsLibrariesForWhatIsCode) {
 
 TEST(Manifest, ReportsSyntaxErrorsWithTheirPlace) {
   EXPECT_THAT(Complaint("\"abi\":", "\"abi\""), HasSubstr("fusebox-plugin.json:3:8: syntax error"));
-  EXPECT_THAT(Complaint("\"abi\":", "\"plugin\":"), HasSubstr("\"plugin\" stands twice"));
+  EXPECT_THAT(Complaint("\"abi\":", "\"plugin\":"), HasSubstr("key \"plugin\" is duplicated"));
 }
 
 TEST(Manifest, RefusesEndlessStrings) {

@@ -228,7 +228,7 @@ TEST(VerifyFused, SaysWhyItCannot) {
   const auto [x, y] = unranked.Input({DType::kF32, Shape()});
   unranked.body.outputs = unranked.body.AddNode(Op::kNeg, {x}, {{DType::kF32, Shape()}}).results;
   unranked.Replace("b.inverse", {y}, "none", {DType::kF32, Shape()});
-  EXPECT_THAT(unranked.Ask().why, HasSubstr("the rank of operand 0 is not known"));
+  EXPECT_THAT(unranked.Ask().why, HasSubstr("the rank of operand 0 is unknown"));
 
   const auto [s, t] = text.Input({DType::kString, {2}});
   text.body.outputs = {s};
