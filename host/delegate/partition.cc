@@ -120,7 +120,7 @@ class Scheduler {
     return node;
   }
 
-  // Kernels run connected components that hold only kAlong nodes, before the rest.
+  // Kernels run connected components that hold only nodes accepted with kJoin, before the rest.
   void AddWave(std::vector<size_t> wave, int delegate) {
     std::vector<size_t> root(wave.size());
     std::iota(root.begin(), root.end(), size_t{0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type inference for a Rewriter: asks InferNode. What cannot be inferred yet stays open; a contradiction
+// Type inference for a Rewriter: calls InferNode. What cannot be inferred yet stays open; a contradiction
 // shows in the next type pass.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way to edit a function: emits nodes at an insertion point, and knows the uses of values while it
+// The one way to edit a function: emits nodes at an insertion point, and keeps the uses of values while it
 // edits.
 //
 // Emitted nodes get the current location and, if the rewriter has an inference hook, inferred result types.

@@ -120,7 +120,7 @@ class ProgramBuilder {
     const auto claimed = [](const delegate::Answer& answer) { return answer.delegate >= 0; };
     if (std::none_of(offered->answers.begin(), offered->answers.end(), claimed)) return offered;
     for (size_t i = 0; i < function.nodes.size(); ++i) {
-      // Without a kernel, even a single kAlong node is worth a partition.
+      // Without a kernel, even a single node accepted with kJoin is worth a partition.
       if (offered->answers[i].joins && !ChooseKernel(*program_.registry_, function, *function.nodes[i]))
         offered->answers[i].joins = false;
     }

@@ -13,11 +13,11 @@ namespace {
 
 constexpr size_t kMaxPieces = 1 << 20;  // of a list of texts
 
-std::recursive_mutex& Lock() {
+std::recursive_mutex& Mutex() {
   static std::recursive_mutex mutex;
   return mutex;
 }
-using Turn = std::lock_guard<std::recursive_mutex>;
+using LibraryLock = std::lock_guard<std::recursive_mutex>;
 
 void Prepare() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it would print to stderr
@@ -60,7 +60,7 @@ Hdf5File::Hdf5File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Hdf5File::Hdf5File(Hdf5File&&) noexcept = default;
 Hdf5File& Hdf5File::operator=(Hdf5File&&) noexcept = default;
 Hdf5File::~Hdf5File() {
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   impl_.reset();
 }
 
@@ -68,7 +68,7 @@ Result<Hdf5File> Hdf5File::Open(const std::string& path) {
   auto impl = std::make_unique<Impl>();
   FUSEBOX_ASSIGN(impl->bytes, MapFile(path));
   FUSEBOX_TRY(CheckHdf5(impl->bytes, path));
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   Prepare();
   impl->file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (impl->file < 0) return Invalid("a broken HDF5 file (truncated?)");
@@ -77,7 +77,7 @@ Result<Hdf5File> Hdf5File::Open(const std::string& path) {
 
 Result<Hdf5File> Hdf5File::FromBytes(Buffer bytes, std::string name) {
   FUSEBOX_TRY(CheckHdf5(bytes, {}).At(name.empty() ? "HDF5" : name));
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   Prepare();
   auto impl = std::make_unique<Impl>();
   impl->name = name.empty() ? name : name + ": ";
@@ -95,16 +95,16 @@ Result<Hdf5File> Hdf5File::FromBytes(Buffer bytes, std::string name) {
 }
 
 bool Hdf5File::IsGroup(const std::string& path) const {
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   return impl_->Is(path, H5I_GROUP);
 }
 bool Hdf5File::IsDataset(const std::string& path) const {
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   return impl_->Is(path, H5I_DATASET);
 }
 
 Result<std::vector<std::string>> Hdf5File::Children(const std::string& group) const {
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   const Id object = impl_->Object(group);
   if (!object.ok()) return NotFound(impl_->name + "no group " + group);
   return Names(object).At(impl_->name + "group " + group);
@@ -112,7 +112,7 @@ Result<std::vector<std::string>> Hdf5File::Children(const std::string& group) co
 
 Result<std::vector<std::string>> Hdf5File::Texts(const std::string& group,
                                                  const std::string& attribute) const {
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   const Id object = impl_->Object(group);
   if (!object.ok()) return NotFound(impl_->name + "no group " + group);
   std::vector<std::string> out;
@@ -138,7 +138,7 @@ Result<std::optional<std::string>> Hdf5File::Text(const std::string& group,
 }
 
 Result<Type> Hdf5File::TypeOf(const std::string& dataset) const {
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   const Id object = impl_->Object(dataset);
   if (!object.ok() || H5Iget_type(object) != H5I_DATASET)
     return NotFound(impl_->name + "no dataset " + dataset);
@@ -147,7 +147,7 @@ Result<Type> Hdf5File::TypeOf(const std::string& dataset) const {
 
 Result<Buffer> Hdf5File::Read(const std::string& dataset) const {
   FUSEBOX_ASSIGN(const Type type, TypeOf(dataset));
-  const Turn turn(Lock());
+  const LibraryLock lock(Mutex());
   const Id object = impl_->Object(dataset);
   return Values(object, type, impl_->bytes).At(impl_->name + "dataset " + dataset);
 }

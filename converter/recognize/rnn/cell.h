@@ -31,7 +31,7 @@ struct Cell {
 
 const char* CompositeName(Cell::Kind);  // "keras.lstm"
 
-// The layer that computes these next states out of the states h and c. A refusal says what differs from the
+// The layer that computes these next states out of the states h and c. An error states what differs from the
 // equations. In the first of unrolled steps a state of zeros may be folded: h is then that constant, or
 // kNoValue, and gates may lack `recurrent`.
 Result<Cell> MatchLstm(const View&, ValueId next_h, ValueId next_c, ValueId h, ValueId c);

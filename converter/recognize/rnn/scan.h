@@ -13,7 +13,7 @@ namespace fusebox::converter::recognize {
 
 // One dimension of a tensor of the caller, or a number.
 struct Extent {
-  ValueId tensor = kNoValue;  // kNoValue: `size` says it
+  ValueId tensor = kNoValue;  // kNoValue: see `size`
   int64_t axis = 0, size = -1;
   bool operator==(const Extent&) const = default;
 };
