@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <fusebox/base.hpp>
 
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 
 namespace fusebox {
 namespace {
@@ -45,6 +47,32 @@ TEST_F(Guard, SaysWhatWasThrown) {
 TEST_F(Guard, AnErrorIsNeverOk) {
   EXPECT_EQ(After(Error{FBX_OK, "it did not work"}), FBX_INTERNAL);
   EXPECT_THAT(said, testing::ElementsAre("it did not work"));
+}
+
+// A host with as many threads as a loop has chunks.
+void EachChunkOnAThread(const fbx_host*, size_t n, size_t grain,
+                        void (*task)(void*, size_t, size_t, uint32_t) FBX_NOEXCEPT, void* context) noexcept {
+  std::vector<std::jthread> threads;
+  for (size_t at = 0; at < n; at += grain)
+    threads.emplace_back(task, context, at, std::min(n, at + grain), static_cast<uint32_t>(at / grain));
+}
+const fbx_threads kThreads = {FBX_HEAD(fbx_threads), nullptr, EachChunkOnAThread};
+
+TEST_F(Guard, AWorkersExceptionReachesTheCaller) {
+  host_.get_extension = [](const fbx_host*, fbx_str) noexcept -> const void* { return &kThreads; };
+  for (const size_t size : {1, 4, 5, 100}) {  // up to 4 elements run on the calling thread
+    said.clear();
+    std::atomic<size_t> done = 0;
+    const fbx_status status = guard(&host_, [&] {
+      parallel_for(&host_, size, 4, [&](size_t begin, size_t end, uint32_t) {
+        done += end - begin;
+        if (end == size) throw Error{FBX_INVALID, "element " + std::to_string(size - 1) + " is bad"};
+      });
+    });
+    EXPECT_EQ(status, FBX_INVALID);
+    EXPECT_EQ(done, size) << "the other chunks are done";
+    EXPECT_THAT(said, testing::ElementsAre("element " + std::to_string(size - 1) + " is bad"));
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 //   std::bad_alloc to FBX_OUT_OF_MEMORY,              anything else to FBX_INTERNAL with what().
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <initializer_list>
@@ -239,17 +240,29 @@ class Tensor {
   const fbx_tensor* t_;
 };
 
-// Runs f(begin, end, worker) over [0, n) on the host's threads; serially if the host has none.
+// Runs f(begin, end, worker) over [0, n) on the host's threads; serially if the host has none. Rethrows the
+// first exception of f on the calling thread, after all chunks are done.
 template <class F>
 void parallel_for(const fbx_host* host, size_t n, size_t grain, const F& f) {
   const auto* threads = static_cast<const fbx_threads*>(host->get_extension(host, str(FBX_EXT_THREADS)));
   if (!FBX_HAS(threads, parallel_for) || n <= grain) return f(size_t{0}, n, uint32_t{0});
+  struct Loop {
+    const F& f;
+    std::atomic<bool> failed = false;
+    std::exception_ptr error;
+  } loop{f};
   threads->parallel_for(
       host, n, grain,
       [](void* context, size_t begin, size_t end, uint32_t worker) noexcept {
-        (*static_cast<const F*>(context))(begin, end, worker);
+        Loop& loop = *static_cast<Loop*>(context);
+        try {
+          loop.f(begin, end, worker);
+        } catch (...) {
+          if (!loop.failed.exchange(true)) loop.error = std::current_exception();
+        }
       },
-      const_cast<F*>(&f));
+      &loop);
+  if (loop.error) std::rethrow_exception(loop.error);
 }
 
 inline uint32_t thread_count(const fbx_host* host) {
