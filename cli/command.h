@@ -24,7 +24,7 @@ enum class Exit {
 // Prints results to stdout and messages to stderr. An error becomes kInternal or kBadInput.
 using Action = std::function<Result<Exit>()>;
 
-void AddConvert(CLI::App& root, Action& action);
+void AddConvert(CLI::App& root, Action& action);  // libexec/convert.cc, in a program of its own
 void AddRun(CLI::App& root, Action& action);
 void AddCompare(CLI::App& root, Action& action);
 void AddVerify(CLI::App& root, Action& action);
@@ -33,6 +33,8 @@ void AddCache(CLI::App& root, Action& action);
 void AddPlugin(CLI::App& root, Action& action);
 
 // Help texts shared by subcommands.
+inline constexpr const char* kConvertPurpose =
+    "Convert a model to .tflite and fuse the composites that plugins have rules for";
 inline constexpr const char* kJsonHelp = "Print JSON instead of text; its keys are stable";
 
 }  // namespace fusebox::cli

@@ -1,113 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
-#include <exception>
-#include <new>
+// The program fusebox. It has none of the converter's libraries: `fusebox convert` becomes the program
+// fusebox-convert.
+#include <unistd.h>
 
-#include "cli/command.h"
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "cli/command_line.h"
 #include "cli/print.h"
-#include "host/base/json.h"
+#include "host/base/prefix.h"
 
 namespace fusebox::cli {
 namespace {
 
-constexpr const char* kMainFooter = R"(
-Examples:
-  fusebox convert saved_model/ -o model.tflite --batch 1 --explain
-  fusebox run model.tflite --seed 1 --runs 20
-  fusebox compare fused.tflite unfused.tflite
-  fusebox inspect model.tflite
-  fusebox cache ls
-  fusebox plugin list
-
-Exit codes: 0 success; 1 check failed (models differ, not fused, not found); 2 usage error or invalid input; 3 internal error.
-Results go to stdout, messages to stderr. FUSEBOX_LOG=all logs each stage.)";
-
-// The innermost selected subcommand: unparsed words belong to it.
-const CLI::App& Innermost(const CLI::App& root) {
-  const CLI::App* app = &root;
-  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
-  return *app;
-}
-
-// The error for the first unparsed word, with the closest known word; empty: none.
-std::string UnknownWord(const CLI::App& root) {
-  const CLI::App& app = Innermost(root);
-  std::vector<std::string> left = app.remaining(false);
-  if (left.empty()) left = root.remaining(true);
-  if (left.empty()) return {};
-  const std::string word = left.front().substr(0, left.front().find('='));
-  std::vector<std::string> known;
-  if (word.starts_with("-")) {
-    for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    }
-    return "unknown option " + word + DidYouMean(word, known);
+int BecomeConvert(char** argv) {
+  const Result<std::string> program = FindHelperProgram("fusebox-convert");
+  if (!program) {
+    Message("convert: " + program.error().message);
+    return static_cast<int>(Exit::kBadInput);
   }
-  for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
-  return (known.empty() ? "unexpected argument " : "unknown command ") + word + DidYouMean(word, known);
-}
-
-void Prepare(CLI::App& app) {
-  // UnknownWord reports unparsed words.
-  app.allow_extras();
-  app.get_formatter()->column_width(34);
-  for (CLI::App* sub : app.get_subcommands({})) Prepare(*sub);
-}
-
-int BadUsage(const CLI::App& root, const std::string& what) {
-  std::string path;
-  for (const CLI::App* app = &Innermost(root); app; app = app->get_parent())
-    path.insert(0, " " + app->get_name());
-  Message(what + "\nhelp:" + path + " --help");
+  execv(program->c_str(), argv);
+  Message("convert: " + *program + " cannot be run: " + std::strerror(errno));
   return static_cast<int>(Exit::kBadInput);
 }
 
-int Perform(const Action& action) {
-  Result<Exit> done = action();
-  // Before a message, so that both are in order on a terminal.
-  const Status flushed = Flush();
-  if (done && !flushed) done = std::unexpected(flushed.error());
-  if (done) return static_cast<int>(*done);
-  Message(done.error().message);
-  return static_cast<int>(done.error().code == Code::kInternal ? Exit::kInternal : Exit::kBadInput);
-}
-
-int Main(int argc, char** argv) {
-  CLI::App root("Convert models to .tflite, fuse their composites with plugins, and run them.", "fusebox");
-  root.set_version_flag("--version", "fusebox " FUSEBOX_VERSION);
-  root.footer(kMainFooter + 1);
-  root.require_subcommand(1);
-  Action action;
-  AddConvert(root, action);
+void AddCommands(CLI::App& root, Action& action) {
+  root.add_subcommand("convert", kConvertPurpose);  // for --help
   AddRun(root, action);
   AddCompare(root, action);
   AddVerify(root, action);
   AddInspect(root, action);
   AddCache(root, action);
   AddPlugin(root, action);
-  Prepare(root);
-  try {
-    root.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    return root.exit(asked);
-  } catch (const CLI::ParseError& error) {
-    const std::string unknown = UnknownWord(root);
-    return BadUsage(root, unknown.empty() ? error.what() : unknown);
-  }
-  if (const std::string unknown = UnknownWord(root); !unknown.empty()) return BadUsage(root, unknown);
-  return Perform(action);
 }
 
 }  // namespace
 }  // namespace fusebox::cli
 
 int main(int argc, char** argv) {
-  try {
-    return fusebox::cli::Main(argc, argv);
-  } catch (const std::bad_alloc&) {
-    fusebox::cli::Message("not enough memory");
-  } catch (const std::exception& error) {
-    fusebox::cli::Message(std::string("internal error: ") + error.what());
-  }
-  return static_cast<int>(fusebox::cli::Exit::kInternal);
+  using namespace fusebox::cli;
+  if (argc > 1 && argv[1] == std::string_view("convert")) return BecomeConvert(argv);
+  return RunCommandLine(argc, argv, AddCommands);
 }

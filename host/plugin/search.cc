@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
-#include <sys/auxv.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "host/base/prefix.h"
 #include "host/plugin/steps.h"
 
-// Install location: FUSEBOX_INSTALL_LIBDIR is relative to the prefix.
-#ifndef FUSEBOX_INSTALL_PREFIX
-#define FUSEBOX_INSTALL_PREFIX "/usr/local"
-#endif
+// Relative to an installation's prefix.
 #ifndef FUSEBOX_INSTALL_LIBDIR
 #define FUSEBOX_INSTALL_LIBDIR "lib"
 #endif
-
-// The prefix that the program was built against, set by find_package(fusebox)
-// (cmake/fusebox-config.cmake.in).
-extern "C" [[gnu::weak]] const char fusebox_prefix[];
 
 namespace fusebox {
 namespace {
@@ -54,14 +47,7 @@ void AddUserFolder(std::vector<std::string>& folders) {
 void AddSystemFolders(std::vector<std::string>& folders) {
   const std::string below = "/" FUSEBOX_INSTALL_LIBDIR "/fusebox/plugins";
   folders.push_back("/etc/fusebox/plugins");
-  // The installed prefix may have been moved. For a privileged process, the program may be a link by another
-  // user.
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error && getauxval(AT_SECURE) == 0)
-    folders.push_back(program.parent_path().parent_path().string() + below);
-  if (const char* prefix = fusebox_prefix; prefix != nullptr) folders.push_back(prefix + below);
-  folders.push_back(FUSEBOX_INSTALL_PREFIX + below);
+  for (const std::string& prefix : InstallPrefixes()) folders.push_back(prefix + below);
   folders.push_back("/usr/local" + below);
 }
 

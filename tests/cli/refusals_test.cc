@@ -173,12 +173,26 @@ TEST(Refusals, NameTheProgramThatChecksHdf5FilesWhereItIsMissing) {
   const std::string program = Path("moved/bin/fusebox"), model = Path("model.h5");
   std::filesystem::create_directories(std::filesystem::path(program).parent_path());
   std::filesystem::copy_file(FUSEBOX_COMMAND, program);
+  const std::filesystem::path built = std::filesystem::path(FUSEBOX_COMMAND).parent_path().parent_path();
+  std::filesystem::create_directories(Path("moved/libexec/fusebox"));
+  std::filesystem::copy_file(built / "libexec/fusebox/fusebox-convert",
+                             Path("moved/libexec/fusebox/fusebox-convert"));
   ASSERT_TRUE(WriteFile(model, std::as_bytes(std::span(std::string_view("\x89HDF\r\n\x1a\n")))));
   const Finished done = Fusebox({"convert", model, "-o", Path("out.tflite")}, program);
   EXPECT_EQ(done.status, 2);
-  EXPECT_THAT(done.err, AllOf(HasSubstr("model.h5: the program that checks HDF5 files is not installed"),
+  EXPECT_THAT(done.err, AllOf(HasSubstr("model.h5: the program fusebox-hdf5-check is not installed"),
                               HasSubstr(Path("moved") + "/libexec/fusebox/fusebox-hdf5-check"),
                               HasSubstr("reinstall Fusebox")));
+}
+
+TEST(Refusals, NameTheProgramThatConvertsWhereItIsMissing) {
+  const std::string program = Path("moved/bin/fusebox");
+  std::filesystem::create_directories(std::filesystem::path(program).parent_path());
+  std::filesystem::copy_file(FUSEBOX_COMMAND, program);
+  const Finished done = Fusebox({"convert", "model", "-o", Path("out.tflite")}, program);
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("convert: the program fusebox-convert is not installed (tried " +
+                                  Path("moved") + "/libexec/fusebox/fusebox-convert"));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,24 +12,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <string>
-#include <vector>
 
-#ifndef FUSEBOX_INSTALL_PREFIX
-#define FUSEBOX_INSTALL_PREFIX "/usr/local"
-#endif
-
-// The prefix that the program was built against; find_package(fusebox) sets it
-// (cmake/fusebox-config.cmake.in).
-extern "C" [[gnu::weak]] const char fusebox_prefix[];
+#include "host/base/prefix.h"
 
 namespace fusebox::keras {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kProgram = "/libexec/fusebox/fusebox-hdf5-check";
 
 class Descriptor {
  public:
@@ -51,25 +38,6 @@ class Descriptor {
 Status SystemError(const char* call) {
   return IoError(std::string("the check of an HDF5 file cannot start: ") + call + ": " +
                  std::strerror(errno));
-}
-
-// The prefix of the running program comes first, because an installation may have been moved. Privileged
-// processes skip it: their program may be a link created by another user.
-Result<std::string> FindProgram() {
-  std::vector<std::string> prefixes;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error && getauxval(AT_SECURE) == 0) prefixes.push_back(program.parent_path().parent_path().string());
-  if (const char* prefix = fusebox_prefix; prefix != nullptr) prefixes.emplace_back(prefix);
-  prefixes.emplace_back(FUSEBOX_INSTALL_PREFIX);
-  std::string tried;
-  for (const std::string& prefix : prefixes) {
-    const std::string path = prefix + kProgram;
-    if (access(path.c_str(), X_OK) == 0) return path;
-    tried += (tried.empty() ? "" : ", ") + path;
-  }
-  return NotFound("the program that checks HDF5 files is not installed (tried " + tried +
-                  "); reinstall Fusebox");
 }
 
 // Members of an archive exist only in memory.
@@ -118,7 +86,7 @@ bool Reports(int output, size_t seconds) {
 }  // namespace
 
 Status CheckHdf5(const Buffer& file, const std::string& path) {
-  FUSEBOX_ASSIGN(const std::string program, FindProgram());
+  FUSEBOX_ASSIGN(const std::string program, FindHelperProgram("fusebox-hdf5-check"));
   const Descriptor input(path.empty() ? memfd_create("fusebox-hdf5", MFD_CLOEXEC)
                                       : open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (input.get() < 0) return SystemError(path.empty() ? "memfd_create" : "open");

@@ -86,7 +86,8 @@ Status CheckPass(const std::string& wanted) {
     names.emplace_back(pass.name);
     list += fmt::format("\n  {:<17}  {}", pass.name, pass.what);
   }
-  return Invalid("--dump-after " + wanted + ": no such pass" + DidYouMean(wanted, names) + "; passes:" + list);
+  return Invalid("--dump-after " + wanted + ": no such pass" + DidYouMean(wanted, names) +
+                 "; passes:" + list);
 }
 
 // Rejects options that exclude each other.
@@ -248,8 +249,7 @@ Result<Exit> Convert(const ConvertFlags& flags) {
 }  // namespace
 
 void AddConvert(CLI::App& root, Action& action) {
-  CLI::App* app = root.add_subcommand(
-      "convert", "Convert a model to .tflite and fuse the composites that plugins have rules for");
+  CLI::App* app = root.add_subcommand("convert", kConvertPurpose);
   auto flags = std::make_shared<ConvertFlags>();
   app->add_option("input", flags->input, "Folder of a SavedModel, Keras file, or .tflite file")
       ->type_name("INPUT")

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prefixes of this installation ("/usr/local"), below which plugins and helper programs are searched, first
+// to last: that of the running program, that of the Fusebox which the program was built against, and the
+// configured one. The first is left out in a privileged process, because another user may have linked the
+// program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/base/status.h"
+
+namespace fusebox {
+
+std::vector<std::string> InstallPrefixes();
+// The path of a program in libexec/fusebox. Error: it is missing, with the paths tried.
+Result<std::string> FindHelperProgram(const std::string& name);
+
+}  // namespace fusebox
