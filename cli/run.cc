@@ -211,6 +211,10 @@ void AddRun(CLI::App& root, Action& action) {
                   "Threads per run, at most one per available core; 0: one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  app->add_option("--memory-limit", flags->session.memory_limit,
+                  "Limit for tensors and scratch memory, such as 500M; default: the available memory")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(true));
   AddPluginFlags(*app, flags->plugins);
   AddDelegateFlags(*app, flags->delegates);
   app->add_flag("--explain", flags->explain,

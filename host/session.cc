@@ -143,12 +143,15 @@ Status Session::Impl::Shape(int index, const Type& type, size_t bytes, bool blan
   }
   Port& port = *input_ports[static_cast<size_t>(index)];
   const auto& dims = type.shape.dims();
+  const MemoryBudget::Scope scope(runner->budget());
   try {
     port.memory.Resize(port.tensor, dims.data(), type.shape.rank(), bytes);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc& error) {
+    const auto* exceeded = dynamic_cast<const MemoryBudget::Exceeded*>(&error);
     port.shaped = false;
     return Fail(Code::kOutOfMemory,
-                fmt::format("{}: {}: no memory for {}", model->name(), Quoted(slot, index), ToString(type)));
+                fmt::format("{}: {}: no memory for {}{}", model->name(), Quoted(slot, index), ToString(type),
+                            exceeded ? ": " + exceeded->text : ""));
   }
   port.shaped = true;
   port.blank = blank;
@@ -176,7 +179,8 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   std::unique_ptr<Session> session(new Session());
   session->impl_->model = std::move(model);
   FUSEBOX_ASSIGN(session->impl_->runner,
-                 run::Runner::Create(session->impl_->model->program(), options.threads, options.progress));
+                 run::Runner::Create(session->impl_->model->program(), options.threads, options.progress,
+                                     options.memory_limit));
   FUSEBOX_TRY(session->SelectSignature(options.signature));
   return session;
 }

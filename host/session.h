@@ -23,6 +23,9 @@ struct SessionOptions {
   std::string signature;  // empty: the only one, or that of the main function
   int threads = 1;        // maximum of one Run, including the calling thread; 0: one per core of the process
   ProgressListener progress = {};  // of packing weights, if a delegate reports it
+  // Bytes of tensors and scratch memory. 0: what was available to the process when this was first needed.
+  // Memory that plugins allocate themselves, such as packed weights, does not count.
+  size_t memory_limit = 0;
 };
 
 class Session {

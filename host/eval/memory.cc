@@ -4,24 +4,49 @@
 #include <new>
 #include <utility>
 
+#include "host/eval/budget.h"
 #include "host/eval/eval.h"
 
 namespace fusebox {
 
-Block::~Block() { std::free(memory_); }
+namespace {
+
+// Precedes the data of a block.
+struct Taken {
+  MemoryBudget* budget;
+  size_t bytes;
+};
+
+void Free(void* memory) {
+  if (memory == nullptr) return;
+  const Taken taken = *static_cast<Taken*>(memory);
+  std::free(memory);
+  if (taken.budget != nullptr) taken.budget->Return(taken.bytes);
+}
+
+void* Allocate(size_t bytes) {
+  MemoryBudget* const budget = MemoryBudget::Current();
+  if (budget != nullptr) budget->Take(bytes);
+  void* const memory = std::malloc(bytes);  // faster than aligned_alloc
+  if (memory != nullptr) return new (memory) Taken{budget, bytes};
+  if (budget != nullptr) budget->Return(bytes);
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+Block::~Block() { Free(memory_); }
 
 bool Block::Reserve(size_t bytes) {
   if (data_ != nullptr && bytes <= capacity_) return false;
-  std::free(std::exchange(memory_, nullptr));
+  Free(std::exchange(memory_, nullptr));
   data_ = nullptr;
   capacity_ = 0;
-  constexpr size_t kAround = kOverread + kAlignment;
+  constexpr size_t kAround = sizeof(Taken) + kAlignment + kOverread;
   if (bytes > SIZE_MAX - kAround) throw std::bad_alloc();
-  // Aligned by hand: malloc is faster than aligned_alloc.
-  memory_ = std::malloc(bytes + kAround);
-  if (memory_ == nullptr) throw std::bad_alloc();
-  const auto address = reinterpret_cast<uintptr_t>(memory_);
-  data_ = static_cast<std::byte*>(memory_) + (kAlignment - address % kAlignment) % kAlignment;
+  memory_ = Allocate(bytes + kAround);
+  const auto address = reinterpret_cast<uintptr_t>(memory_) + sizeof(Taken);
+  data_ = static_cast<std::byte*>(memory_) + sizeof(Taken) + (kAlignment - address % kAlignment) % kAlignment;
   std::memset(data_ + bytes, 0, kOverread);
   capacity_ = bytes;
   return true;

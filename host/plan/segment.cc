@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/eval/budget.h"
 #include "host/plan/plan.h"
 
 namespace fusebox::plan {
@@ -63,6 +64,7 @@ class SegmentPlanner {
       if (step.part >= 0) PrepareDelegate(step);
     }
     segment_->arena_bytes = Arrange(requests_);
+    FUSEBOX_TRY(CheckArena());
     TakeOffsets();
     return std::move(segment_);
   }
@@ -89,6 +91,7 @@ class SegmentPlanner {
         AddKnown(node, shapes);
         continue;
       }
+      if (Status fits = CheckSizes(node, shapes.types); !fits) return std::move(fits).At(code_.Describe(i));
       AddStep(i, shapes);
       if (shapes.kind == NodeShapes::kDynamic) {
         ++i;
@@ -97,6 +100,34 @@ class SegmentPlanner {
     }
     segment_->end = i;
     return {};
+  }
+
+  // Before kernels and delegates prepare for results that the session cannot allocate.
+  Status CheckSizes(const Node& node, const std::vector<Type>& types) const {
+    const MemoryBudget* const budget = MemoryBudget::Current();
+    for (size_t r = 0; budget != nullptr && r < node.results.size(); ++r) {
+      const ValueId id = node.results[r];
+      if (id == kNoValue) continue;
+      if (Status fits = budget->Allows(StorageSize(types[r]).value_or(0)); !fits)
+        return std::move(fits).At(
+            fmt::format("result '{}', {}", function_.value(id).name, ToString(types[r])));
+    }
+    return {};
+  }
+
+  // Names the largest value of an arena that exceeds the limit.
+  Status CheckArena() const {
+    const MemoryBudget* const budget = MemoryBudget::Current();
+    if (budget == nullptr || segment_->arena_bytes == 0) return {};
+    Status fits = budget->Allows(segment_->arena_bytes);
+    if (fits) return {};
+    const Place* largest = nullptr;
+    for (const Place& place : segment_->places)
+      if (place.kind == Place::kArena && (largest == nullptr || place.bytes > largest->bytes))
+        largest = &place;
+    if (largest == nullptr) return fits;
+    return std::move(fits).At(fmt::format("intermediate values, the largest of which is '{}', {}",
+                                          function_.value(largest->value).name, ToString(largest->type)));
   }
 
   void AddKnown(const Node& node, NodeShapes& shapes) {

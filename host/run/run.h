@@ -20,6 +20,7 @@
 
 #include "fusebox/abi/ext/progress.h"
 #include "host/base/progress.h"
+#include "host/eval/budget.h"
 #include "host/plan/plan.h"
 #include "host/run/placement.h"
 
@@ -194,8 +195,9 @@ class Frame;
 // Executes functions of a program on one state: variables, plans, memory, threads.
 class Runner final : private plan::LoopPlans {
  public:
+  // `memory_limit` in bytes; 0: MemoryBudget::DefaultLimit.
   static Result<std::unique_ptr<Runner>> Create(const Program& program, int threads,
-                                                ProgressListener progress = {});
+                                                ProgressListener progress = {}, size_t memory_limit = 0);
   ~Runner() override;
 
   // Returns copies of the results. For verification and tests; a session uses Call.
@@ -212,18 +214,20 @@ class Runner final : private plan::LoopPlans {
   std::string Explain() const;  // all plans so far
   size_t arena_bytes() const;
   uint32_t threads() const { return threads_.count(); }
+  MemoryBudget& budget() { return budget_; }  // of all memory of the session
   // What runs each node so far, and declined partitions.
   std::vector<Placement> placements() const { return program_.placements(&delegates_); }
   const std::vector<std::string>& notices() const { return delegates_.notices(); }
 
  private:
   friend class Frame;
-  Runner(const Program& program, int threads, ProgressListener progress);
+  Runner(const Program& program, int threads, ProgressListener progress, size_t memory_limit);
   Frame& FrameOf(const plan::Code& code);
   Result<std::vector<Type>> Plan(const plan::Code& body,
                                  std::span<const fbx_tensor* const> operands) override;
   void Compile(const plan::Code& entry);
 
+  MemoryBudget budget_;  // first: the memory of other members takes from it
   const Program& program_;
   Threads threads_;
   ProgressMeter meter_;

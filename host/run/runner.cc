@@ -7,8 +7,29 @@
 
 namespace fusebox::run {
 
-Runner::Runner(const Program& program, int threads, ProgressListener progress)
-    : program_(program),
+namespace {
+
+// Calls `work` within the budget; an allocation that fails becomes an error.
+template <class Work>
+Status Within(MemoryBudget& budget, const plan::Code& function, const Work& work) {
+  const MemoryBudget::Scope scope(budget);
+  const auto failed = [&](const char* why) {
+    return Fail(Code::kOutOfMemory, fmt::format("function {}: {}", function.name(), why));
+  };
+  try {
+    return work();
+  } catch (const MemoryBudget::Exceeded& exceeded) {
+    return failed(exceeded.what());
+  } catch (const std::bad_alloc&) {
+    return failed("not enough memory for these shapes");
+  }
+}
+
+}  // namespace
+
+Runner::Runner(const Program& program, int threads, ProgressListener progress, size_t memory_limit)
+    : budget_(memory_limit),
+      program_(program),
       threads_(threads),
       meter_(std::move(progress)),
       services_(threads_, meter_.has_listener() ? &meter_ : nullptr),
@@ -19,11 +40,11 @@ Runner::Runner(const Program& program, int threads, ProgressListener progress)
 
 Runner::~Runner() = default;
 
-Result<std::unique_ptr<Runner>> Runner::Create(const Program& program, int threads,
-                                               ProgressListener progress) {
+Result<std::unique_ptr<Runner>> Runner::Create(const Program& program, int threads, ProgressListener progress,
+                                               size_t memory_limit) {
   if (threads < 0 || threads > 1024)
     return Invalid(fmt::format("{} threads, expected 0 (one per core) to 1024", threads));
-  return std::unique_ptr<Runner>(new Runner(program, threads, std::move(progress)));
+  return std::unique_ptr<Runner>(new Runner(program, threads, std::move(progress), memory_limit));
 }
 
 Frame& Runner::FrameOf(const plan::Code& code) {
@@ -45,26 +66,20 @@ void Runner::Compile(const plan::Code& entry) {
 
 Status Runner::Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs,
                     std::span<const Out> outputs) {
-  try {
+  return Within(budget_, function, [&] {
     if (last_compiled_ != &function) Compile(function);
     Status status = FrameOf(function).Call(inputs, outputs);
     calls_.DropDiags();
     return status;
-  } catch (const std::bad_alloc&) {
-    return Fail(Code::kOutOfMemory,
-                fmt::format("function {}: not enough memory for these shapes", function.name()));
-  }
+  });
 }
 
 Status Runner::Prepare(const plan::Code& function, std::span<const fbx_tensor* const> inputs) {
-  try {
+  return Within(budget_, function, [&] {
     if (last_compiled_ != &function) Compile(function);
     std::set<const void*> done;
     return FrameOf(function).Prepare(inputs, done);
-  } catch (const std::bad_alloc&) {
-    return Fail(Code::kOutOfMemory,
-                fmt::format("function {}: not enough memory for these shapes", function.name()));
-  }
+  });
 }
 
 Result<std::vector<Tensor>> Runner::Run(std::string_view name, std::span<const Tensor> inputs) {
