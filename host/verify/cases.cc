@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/verify/cases.h"
 
+#include <algorithm>
 #include <limits>
 #include <random>
 
@@ -56,19 +57,65 @@ Tensor Convert(const Tensor& from, DType dtype) {
   return Filled<T>({dtype, from.type.shape}, values.size(), [&](size_t i) { return values[i]; });
 }
 
+// A stored integer of `bits` bits; `zero` stands for the real 0.
+int64_t DrawStored(ValueClass c, std::mt19937_64& random, bool is_hot, int bits, bool is_signed,
+                   int64_t zero) {
+  const int64_t low = is_signed ? -(int64_t{1} << (bits - 1)) : 0, high = low + (int64_t{1} << bits) - 1;
+  const auto from = [&](int64_t a, int64_t b) {
+    return a + static_cast<int64_t>(random() % static_cast<uint64_t>(b - a + 1));
+  };
+  switch (c) {
+    case ValueClass::kNormal:
+    case ValueClass::kLarge: return from(low, high);
+    case ValueClass::kTiny: return from(std::max(low, zero - 2), std::min(high, zero + 2));
+    case ValueClass::kZero: return zero;
+    case ValueClass::kOneHot: return is_hot ? high : zero;
+    case ValueClass::kExtreme: return random() % 2 ? high : low;
+  }
+  return zero;
+}
+
+// Two 4-bit values per byte, the first in the low half.
+Tensor FilledNibbles(const Type& type, size_t count, const auto& draw) {
+  return {type, Buffer::Make((count + 1) / 2, [&](std::span<std::byte> out) {
+            std::ranges::fill(out, std::byte{0});
+            for (size_t i = 0; i < count; ++i)
+              out[i / 2] |= static_cast<std::byte>((draw(i) & 15) << (i % 2 * 4));
+          })};
+}
+
+std::vector<double> Nibbles(const Tensor& t) {
+  std::vector<double> out(static_cast<size_t>(t.type.shape.element_count().value_or(0)));
+  const auto bytes = t.data.As<uint8_t>();
+  for (size_t i = 0; i < out.size(); ++i) {
+    const int half = bytes[i / 2] >> (i % 2 * 4) & 15;
+    out[i] = half < 8 ? half : half - 16;
+  }
+  return out;
+}
+
 }  // namespace
 
-Tensor MakeOperand(const Type& type, ValueClass c, uint64_t seed, size_t operand) {
+Tensor MakeOperand(const Type& type, ValueClass c, uint64_t seed, size_t operand, const Quant* quant) {
   std::mt19937_64 random(seed * 1000003 + operand * 31 + static_cast<uint64_t>(c));
   const auto count = static_cast<size_t>(type.shape.element_count().value_or(0));
   const size_t hot = count ? random() % count : 0;
   const auto real = [&](size_t i) { return Draw(c, random, i, hot); };
-  const auto small = [&](size_t) { return c == ValueClass::kZero ? 0 : static_cast<int>(random() % 4); };
+  const int64_t zero = quant && !quant->zero_points.empty() ? quant->zero_points[0] : 0;
+  const auto stored = [&](size_t i) {
+    return DrawStored(c, random, i == hot, static_cast<int>(BitsOf(type.dtype)), type.dtype != DType::kU8,
+                      zero);
+  };
+  const auto small = [&](size_t i) -> int64_t {
+    if (quant != nullptr) return stored(i);
+    return c == ValueClass::kZero ? 0 : static_cast<int64_t>(random() % 4);
+  };
   switch (type.dtype) {
     case DType::kF32: return Filled<float>(type, count, real);
     case DType::kF64: return Filled<double>(type, count, real);
     case DType::kI32: return Filled<int32_t>(type, count, small);
     case DType::kI64: return Filled<int64_t>(type, count, small);
+    case DType::kI4: return FilledNibbles(type, count, small);
     case DType::kI8: return Filled<int8_t>(type, count, small);
     case DType::kU8: return Filled<uint8_t>(type, count, small);
     case DType::kI16: return Filled<int16_t>(type, count, small);
@@ -91,6 +138,7 @@ std::vector<double> ToDoubles(const Tensor& t) {
     case DType::kI32: take(int32_t{}); break;
     case DType::kI64: take(int64_t{}); break;
     case DType::kI16: take(int16_t{}); break;
+    case DType::kI4: return Nibbles(t);
     case DType::kI8: take(int8_t{}); break;
     case DType::kU8:
     case DType::kBool: take(uint8_t{}); break;

@@ -15,8 +15,9 @@ std::string_view Name(ValueClass);
 // All value classes, or those of a quick check.
 std::vector<ValueClass> ValueClasses(bool all);
 
-// A tensor of a static type. Equal class, seed and operand give equal values.
-Tensor MakeOperand(const Type& type, ValueClass, uint64_t seed, size_t operand);
+// A tensor of a static type. Equal class, seed and operand give equal values. Integers with scales have
+// values of their whole range, others are small.
+Tensor MakeOperand(const Type& type, ValueClass, uint64_t seed, size_t operand, const Quant* = nullptr);
 
 // Replaces f32 by f64 everywhere: values, constants, type attributes.
 void RetypeToF64(Module&);

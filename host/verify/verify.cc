@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 
 #include "host/run/run.h"
 #include "host/verify/cases.h"
+#include "host/verify/compare.h"
 #include "host/verify/rounding.h"
 #include "host/verify/verify.h"
 
 namespace fusebox::verify {
 namespace {
-
-std::string Short(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
-}
 
 // A function with its program and runner.
 struct Runnable {
@@ -65,94 +60,6 @@ Shape Sized(const Shape& shape, int64_t unknown) {
   return Shape(std::move(dims));
 }
 
-std::string Position(const Shape& shape, size_t index) {
-  std::vector<std::string> at;
-  for (size_t d = shape.dims().size(); d-- > 0;) {
-    const auto size = static_cast<size_t>(std::max<int64_t>(shape[d], 1));
-    at.push_back(std::to_string(index % size));
-    index /= size;
-  }
-  std::string out = "[";
-  for (size_t i = at.size(); i-- > 0;) out += at[i] + (i ? "," : "");
-  return out + "]";
-}
-
-bool Same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; }
-
-double Distance(double a, double b) {
-  if (Same(a, b)) return 0;
-  const double d = std::fabs(a - b);
-  return std::isnan(d) ? INFINITY : d;
-}
-
-struct Bound {
-  double atol, rtol;
-};
-
-// The largest error of the f32 body, over finite values.
-double OwnError(const std::vector<double>& plain, const std::vector<double>& should) {
-  double own = 0;
-  for (size_t i = 0; i < should.size() && i < plain.size(); ++i)
-    if (std::isfinite(plain[i]) && std::isfinite(should[i]))
-      own = std::max(own, std::fabs(plain[i] - should[i]));
-  return own;
-}
-
-double ScaleOf(const std::vector<double>& should) {
-  double scale = 1;
-  for (const double v : should)
-    if (std::isfinite(v)) scale = std::max(scale, std::fabs(v));
-  return scale;
-}
-
-// Tolerated rounding per element; empty: unused.
-using Slack = std::vector<double>;
-
-// Compares one result of one case. `body` is the result of the f32 body: twice its error is tolerated, and
-// values where it leaves the f32 range are skipped. Infinities and NaNs of the reference must match.
-void CompareResult(size_t result, const Tensor& fused, const Tensor& truth, const Tensor& body, Bound bound,
-                   const Slack& slack, Case& out) {
-  if (fused.type.shape != truth.type.shape) {
-    out.passed = false;
-    out.worst = INFINITY;
-    out.where = "result " + std::to_string(result) + " is " + ToString(fused.type) + ", expected shape " +
-                ToString(truth.type.shape);
-    return;
-  }
-  const auto is = ToDoubles(fused), should = ToDoubles(truth), plain = ToDoubles(body);
-  const double own = OwnError(plain, should), scale = ScaleOf(should);
-  for (size_t i = 0; i < is.size() && i < should.size() && i < plain.size(); ++i) {
-    if (!(std::isfinite(plain[i]) && std::isfinite(should[i])) && !Same(plain[i], should[i])) continue;
-    const double error = Distance(is[i], should[i]);
-    const double allowed = std::isfinite(should[i])
-                               ? std::max({bound.atol + bound.rtol * std::fabs(should[i]), 2 * own,
-                                           i < slack.size() ? slack[i] : 0})
-                               : 0;
-    const bool within = error <= allowed;
-    // Reports the worst element, of the failing ones if any.
-    const double scaled = error / scale;
-    if ((within && !out.passed) || (scaled <= out.worst && within == out.passed)) continue;
-    out.worst = within == out.passed ? scaled : std::max(scaled, out.worst);
-    out.passed &= within;
-    out.where = "result " + std::to_string(result) + " " + Position(truth.type.shape, i) + ": " +
-                Short(is[i]) + ", expected " + Short(should[i]);
-  }
-}
-
-bool IsComparable(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-    case DType::kF64:
-    case DType::kI8:
-    case DType::kI16:
-    case DType::kI32:
-    case DType::kI64:
-    case DType::kU8:
-    case DType::kBool: return true;
-    default: return false;
-  }
-}
-
 // Whether it keeps state between calls.
 bool IsStateful(const Module& module) {
   for (const auto& f : module.functions) {
@@ -163,6 +70,13 @@ bool IsStateful(const Module& module) {
     for (ValueId v = 0; v < f->value_count(); ++v)
       if (f->value(v).is_variable && !uses.producer(v)) return true;
   }
+  return false;
+}
+
+bool HasFloats(const Module& module) {
+  for (const auto& f : module.functions)
+    for (ValueId v = 0; v < f->value_count(); ++v)
+      if (f->value(v).type.dtype == DType::kF32) return true;
   return false;
 }
 
@@ -234,7 +148,8 @@ class Comparison {
     Verdict verdict;
     if (!body) return NotVerified(body.error().message);
     if (!fused) return NotVerified("the fused op does not run: " + fused.error().message);
-    verdict.truth = truth ? "f64" : "f32";
+    const bool integers = !HasFloats(*body->module);
+    verdict.truth = integers ? "integers" : truth ? "f64" : "f32";
     const Function& f = *fused->module->functions[0];
     for (size_t r = 0; r < f.outputs.size(); ++r) {
       const Type& type = f.value(f.outputs[r]).type;
@@ -243,7 +158,9 @@ class Comparison {
                            ", which cannot be compared");
     }
     repeats_ = !IsStateful(*body->module);
-    for (ValueClass c : ValueClasses(options_.all)) {
+    const std::vector<ValueClass> classes = ValueClasses(options_.all);
+    for (ValueClass c : classes) {
+      if (!verdict.cases.empty() && Late()) break;
       std::vector<Tensor> inputs;
       for (size_t i = 0; i < f.inputs.size(); ++i) {
         const Type& type = f.value(f.inputs[i]).type;
@@ -252,12 +169,15 @@ class Comparison {
         if (!bound_in && !told && !type.shape.ranked())
           return NotVerified("the rank of operand " + std::to_string(i) + " is unknown");
         const Type sized{type.dtype, Sized(told ? options_.shapes[i] : type.shape, options_.unknown_dim)};
-        inputs.push_back(bound_in ? constants_[i] : MakeOperand(sized, c, options_.seed, i));
+        inputs.push_back(bound_in
+                             ? constants_[i]
+                             : MakeOperand(sized, c, options_.seed, i, f.value(f.inputs[i]).quant.get()));
       }
       std::string name(Name(c));
       if (HasUnknown(f)) name += ", unknown sizes " + std::to_string(options_.unknown_dim);
-      FUSEBOX_TRY(RunCase(name, inputs, *body, truth ? &*truth : nullptr, *fused, verdict));
+      FUSEBOX_TRY(RunCase(name, inputs, *body, truth && !integers ? &*truth : nullptr, *fused, verdict));
     }
+    verdict.shortened = Late();
     Conclude(verdict);
     return verdict;
   }
@@ -281,6 +201,7 @@ class Comparison {
     }
     std::vector<Tensor> exact_inputs;
     for (const Tensor& t : inputs) exact_inputs.push_back(ToF64(t));
+    if (truth && Late()) truth = nullptr, verdict.truth = "f32";
     Result<std::vector<Tensor>> exact = truth ? truth->Run(exact_inputs) : plain;
     if (!exact) {  // an op without f64 kernel, reached only now
       verdict.truth = "f32";
@@ -289,9 +210,9 @@ class Comparison {
     const auto compare = [&](const std::vector<Slack>& slack) {
       Case out{.name = name, .passed = true};
       Result<std::vector<Tensor>> is = fused.Run(inputs);
-      CompareAll(is, *exact, *plain, slack, out);
-      if (is && out.passed && repeats_) {  // a stateless body returns the same for every call
-        CompareAll(is = fused.Again(inputs), *exact, *plain, slack, out);
+      CompareAll(is, *exact, *plain, slack, fused, out);
+      if (is && out.passed && repeats_ && !Late()) {  // a stateless body returns the same for every call
+        CompareAll(is = fused.Again(inputs), *exact, *plain, slack, fused, out);
         if (!out.passed) out.where = "in a second call, " + out.where;
       }
       return out;
@@ -303,18 +224,26 @@ class Comparison {
     return {};
   }
 
+  bool Late() const {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+    return options_.seconds > 0 && spent.count() > options_.seconds;
+  }
+
   bool IsUsed(size_t result) const { return result >= used_.size() || used_[result]; }
 
   void CompareAll(const Result<std::vector<Tensor>>& is, const std::vector<Tensor>& exact,
-                  const std::vector<Tensor>& plain, const std::vector<Slack>& slack, Case& out) const {
+                  const std::vector<Tensor>& plain, const std::vector<Slack>& slack, const Runnable& fused,
+                  Case& out) const {
     if (!is) {
       out.passed = false;
       out.where = "the fused op fails: " + is.error().message;
       return;
     }
+    const Function& f = *fused.module->functions[0];
     for (size_t r = 0; r < is->size() && r < exact.size(); ++r)
       if (IsUsed(r))
-        CompareResult(r, (*is)[r], exact[r], plain[r], bound_, r < slack.size() ? slack[r] : Slack{}, out);
+        CompareResult(r, (*is)[r], exact[r], plain[r], bound_, r < slack.size() ? slack[r] : Slack{},
+                      f.value(f.outputs[r]).quant != nullptr, out);
   }
 
   void Conclude(Verdict& verdict) const {
@@ -338,6 +267,7 @@ class Comparison {
   Bound bound_;
   const Options& options_;
   Rounding rounding_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string skipped_;
   bool repeats_ = false;
 };
@@ -346,10 +276,13 @@ class Comparison {
 
 std::string Verdict::Summary() const {
   if (outcome == Outcome::kNotVerified) return "not verified: " + why;
-  double worst = 0;
-  for (const Case& c : cases) worst = std::max(worst, c.worst);
-  const std::string how =
-      "(" + truth + ", " + std::to_string(cases.size()) + " cases, worst " + Short(worst) + ")";
+  double worst = 0, steps = -1;
+  for (const Case& c : cases) worst = std::max(worst, c.worst), steps = std::max(steps, c.steps);
+  std::string how = "(" + truth + ", " + std::to_string(cases.size()) + " cases, worst " + Short(worst);
+  if (steps >= 0)
+    how += steps == 0 ? ", quantized results bit for bit"
+                      : ", quantized results within " + Short(steps) + (steps == 1 ? " step" : " steps");
+  how += ")";
   return outcome == Outcome::kAgrees ? "agrees " + how : "differs " + how + ": " + why;
 }
 

@@ -5,7 +5,7 @@
 // (normal, tiny, large, zero, one-hot, extremes). The reference is a copy of the body in f64 if every op has
 // an f64 kernel, else the f32 body. A case passes if  |fused - reference| <= max(atol + rtol |reference|, 2 x
 // error of the f32 body, rounding); rounding is the change of the reference when operands and constants
-// change by the accumulated f32 rounding error (rounding.h).
+// change by the accumulated f32 rounding error (rounding.h). Results with scales may differ by one step.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct Options {
   bool all = false;  // every value class; else only normal and zero
   uint64_t seed = 1;
   double atol = 1e-6, rtol = 1e-5;  // if the rule declares none
+  double seconds = 0;               // after this time, no f64 run and no further case begins; 0: no limit
   int64_t unknown_dim = 3;          // size of unknown dimensions
   // of operands, if more is known than in the replacement; unranked: not
   std::vector<Shape> shapes = {};
@@ -29,14 +30,16 @@ struct Case {
   std::string name;  // "tiny, dims [3,5,7]"
   bool passed = false;
   double worst = 0;   // largest error; relative to the result's largest value if that is above 1
+  double steps = -1;  // largest difference of quantized results in steps; -1: there are none
   std::string where;  // "result 1 [0,2,3]: 0.25, expected 0.5"
 };
 
 struct Verdict {
   enum class Outcome { kAgrees, kDiffers, kNotVerified } outcome = Outcome::kNotVerified;
-  std::string truth;  // "f64" or "f32"
-  std::string why;    // not verified: "no kernel for X", "placeholder"; differs: the worst case and how to
-                      // reproduce it
+  bool shortened = false;  // Options::seconds were over before the end
+  std::string truth;       // type of the reference: "f64", "f32", or "integers" if the body has no floats
+  std::string why;  // not verified: "no kernel for X", "placeholder"; differs: the worst case and how to
+                    // reproduce it
   std::vector<Case> cases;
   std::string Summary() const;  // "agrees (f64, 6 cases, worst 2.1e-7)"
 };
