@@ -26,7 +26,14 @@ namespace fusebox::converter {
 
 enum class Composites { kFuse, kKeep, kInline };
 enum class Quantization { kNone, kFloat16, kDynamic, kInt8 };  // see converter/quantize/quantize.h
-enum class Verification { kOff, kSample, kStrict };
+// Comparison of each fused op with its body, on seeded inputs (host/verify/verify.h). A composite whose fused
+// op differs keeps its body.
+enum class Verification {
+  kOff,
+  kSample,  // few inputs, in bounded time: a second per composite, ten per model. What cannot be verified is
+            // fused
+  kStrict,  // all inputs. What cannot be verified keeps its body
+};
 
 struct Options {
   std::vector<std::string> signatures;  // empty: all that can be converted
@@ -34,7 +41,7 @@ struct Options {
   std::map<std::string, Shape> shapes;  // by input name
   Composites composites = Composites::kFuse;
   FusionOptions::KeepBodies keep_bodies = FusionOptions::KeepBodies::kCustom;
-  Verification verify = Verification::kOff;
+  Verification verify = Verification::kSample;
   uint64_t verify_seed = 1;
   Quantization quantization = Quantization::kNone;
   std::string calibration;             // folder of .npy files: required for kInt8; kFloat16 and kDynamic

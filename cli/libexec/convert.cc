@@ -58,10 +58,10 @@ struct ConvertFlags {
   std::string input, output, report, dump_after;
   std::vector<std::string> signatures, shapes;
   int64_t batch = 0;  // 0: not given
-  std::string composites = "fuse", keep_bodies = "custom", verify = "off", quantize = "none", calibration;
+  std::string composites = "fuse", keep_bodies = "custom", verify = "sample", quantize = "none", calibration;
   uint64_t verify_seed = 1;
   PluginFlags plugins;
-  bool explain = false, require_full_fusion = false;
+  bool explain = false, require_full_fusion = false, verify_given = false;
 };
 
 template <class T>
@@ -97,7 +97,7 @@ Status CheckTogether(const ConvertFlags& flags) {
     return Invalid(option + " has no effect with --composites " + flags.composites + ", which fuses nothing");
   };
   if (flags.require_full_fusion) return idle("--require-full-fusion");
-  if (flags.verify != "off") return idle("--verify " + flags.verify);
+  if (flags.verify_given && flags.verify != "off") return idle("--verify " + flags.verify);
   if (flags.keep_bodies == "all") return idle("--keep-bodies all");
   return {};
 }
@@ -169,11 +169,12 @@ void MessageDiffering(const ConvertFlags& flags, const Report& report) {
           " --verify-seed " + std::to_string(flags.verify_seed) + ", with the same plugins");
 }
 
-// Reports fusions that --verify accepted because they cannot be verified.
+// Reports composites that cannot be verified: sample fuses them, strict keeps their bodies.
 void MessageUnverified(const Report& report) {
   for (const SiteReport& site : report.sites) {
-    if (site.fused && site.verification.starts_with("not verified"))
-      Message(site.location + ": " + site.composite + ": fused, " + site.verification);
+    if (site.verification.starts_with("not verified"))
+      Message(site.location + ": " + site.composite + ": " + (site.fused ? "fused, " : "not fused: ") +
+              site.verification);
   }
 }
 
@@ -298,7 +299,10 @@ void AddConvert(CLI::App& root, Action& action) {
                 "Exit with 1 if a composite is not fused");
   app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass")->type_name("PASS");
   app->footer(kConvertFooter);
-  app->callback([flags, &action] { action = [flags] { return Convert(*flags); }; });
+  app->callback([app, flags, &action] {
+    flags->verify_given = app->count("--verify") > 0;
+    action = [flags] { return Convert(*flags); };
+  });
 }
 
 }  // namespace fusebox::cli

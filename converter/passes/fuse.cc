@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "converter/import/tables/composites.h"
@@ -43,10 +46,14 @@ Result<std::unique_ptr<Module>> RunnableCopy(const Module& module, const Functio
 
 namespace {
 
+// Limits of --verify sample. A comparison that has begun is finished.
+constexpr double kSecondsPerSite = 1, kSecondsPerModel = 10;
+
 verify::Options VerifyOptions(const Options& options) {
   verify::Options out;
   out.all = options.verify == Verification::kStrict;
   out.seed = options.verify_seed;
+  out.seconds = out.all ? 0 : kSecondsPerSite;
   return out;
 }
 
@@ -111,11 +118,8 @@ Result<verify::Verdict> VerifyAt(Context& context, const Candidate& candidate, s
                              context.options.registry, options);
 }
 
-// Verifies one fused site, with odd sizes for unknown dimensions. Sites that cannot be verified are accepted
-// with the reason; only ones that differ are rejected.
-Result<Approval> VerifyFused(Context& context, const Candidate& candidate) {
-  if (IsPlaceholder(candidate.module, candidate.body))
-    return Approval{true, "not verified: the body is a placeholder", ""};
+// Verifies one fused site, with odd sizes for unknown dimensions.
+Result<verify::Verdict> VerifySite(Context& context, const Candidate& candidate) {
   std::vector<Type> inputs;
   for (ValueId v : candidate.replacement.inputs) inputs.push_back(candidate.replacement.value(v).type);
   std::vector<int64_t> sizes = {3};
@@ -127,12 +131,59 @@ Result<Approval> VerifyFused(Context& context, const Candidate& candidate) {
     all.outcome = verdict.outcome;
     all.truth = verdict.truth;
     all.why = verdict.why;
+    all.shortened |= verdict.shortened;
     if (verdict.outcome != verify::Verdict::Outcome::kAgrees) break;
   }
-  const bool differs = all.outcome == verify::Verdict::Outcome::kDiffers;
-  context.report.verification_failed |= differs;
-  return Approval{!differs, all.Summary(), differs ? all.why : ""};
+  return all;
 }
+
+// Decides on all sites of a model.
+class Verifier {
+ public:
+  explicit Verifier(Context& context) : context_(context) {}
+
+  Result<Approval> operator()(const Candidate& candidate) {
+    FUSEBOX_ASSIGN(const verify::Verdict verdict, Verify(candidate));
+    const bool differs = verdict.outcome == verify::Verdict::Outcome::kDiffers;
+    const bool agrees = verdict.outcome == verify::Verdict::Outcome::kAgrees;
+    context_.report.verification_failed |= differs;
+    if (verdict.shortened)
+      Note(candidate,
+           fmt::format("verified with {} of the inputs, because that takes more than {} s; --verify "
+                       "strict has no limit",
+                       verdict.cases.size() < 2 ? "one" : "some", kSecondsPerSite));
+    const bool approved = agrees || (!differs && context_.options.verify != Verification::kStrict);
+    return Approval{approved, verdict.Summary(), differs ? verdict.why : verdict.Summary()};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Result<verify::Verdict> Verify(const Candidate& candidate) {
+    verify::Verdict none;
+    if (IsPlaceholder(candidate.module, candidate.body)) {
+      none.why = "the body is a placeholder";
+      return none;
+    }
+    if (context_.options.verify == Verification::kSample && spent_.count() > kSecondsPerModel) {
+      none.why =
+          fmt::format("{} s were spent on other composites; --verify strict has no limit", kSecondsPerModel);
+      return none;
+    }
+    const Clock::time_point start = Clock::now();
+    auto verdict = VerifySite(context_, candidate);
+    spent_ += Clock::now() - start;
+    return verdict;
+  }
+
+  void Note(const Candidate& candidate, const std::string& text) {
+    const Node& node = candidate.composite;
+    context_.report.notes.push_back(fmt::format("{}: {}: {}", node.location.name, node.name, text));
+  }
+
+  Context& context_;
+  std::chrono::duration<double> spent_{};
+};
 
 }  // namespace
 
@@ -143,7 +194,7 @@ Status FuseComposites(Context& context) {
   options.fusable_to_custom = true;
   options.kernels_elsewhere = true;
   if (context.options.verify != Verification::kOff) {
-    options.approve = [&](const Candidate& candidate) { return VerifyFused(context, candidate); };
+    options.approve = Verifier(context);
   }
   FUSEBOX_ASSIGN(context.report.sites, Fuse(context.module, context.registry, options));
   std::erase_if(context.report.sites,

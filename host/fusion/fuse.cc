@@ -246,7 +246,8 @@ class Fuser {
         FUSEBOX_ASSIGN(const Approval approval, options_.approve(candidate));
         report.verification = approval.verification;
         if (!approval.approved) {
-          said.outcome = RuleReport::Outcome::kDiffers;
+          const bool compared = !approval.verification.starts_with("not verified");
+          said.outcome = compared ? RuleReport::Outcome::kDiffers : RuleReport::Outcome::kNotApplicable;
           said.reasons.push_back(approval.why);
           return std::nullopt;
         }

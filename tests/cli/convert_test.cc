@@ -91,6 +91,22 @@ TEST(Convert, StrictVerificationKeepsTheBodyOfALyingComposite) {
   EXPECT_EQ(Fusebox({"run", out}).status, 0);
 }
 
+TEST(Convert, ALyingCompositeKeepsItsBodyByDefault) {
+  const std::string model = WriteSample("lstm_swapped_gates"), rnn = PluginFolder("fusebox.rnn");
+  const Finished done =
+      Fusebox({"convert", model, "-o", Path("kept.tflite"), "--batch", "1", "--plugin", rnn});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("fusebox.keras_lstm"));
+  EXPECT_THAT(done.err, HasSubstr("keeps its body"));
+  EXPECT_THAT(done.err, HasSubstr("--verify sample --verify-seed 1"));
+  const auto ops = [](const std::string& file) { return Fusebox({"inspect", file, "--json"}).Json()["ops"]; };
+  EXPECT_FALSE(ops(Path("kept.tflite")).contains("UNIDIRECTIONAL_SEQUENCE_LSTM"));
+  const Finished off = Fusebox(
+      {"convert", model, "-o", Path("fused.tflite"), "--batch", "1", "--plugin", rnn, "--verify", "off"});
+  EXPECT_EQ(off.err, "");
+  EXPECT_TRUE(ops(Path("fused.tflite")).contains("UNIDIRECTIONAL_SEQUENCE_LSTM"));
+}
+
 TEST(Convert, DumpAfterPrintsTheGraphOfThatPass) {
   const std::string model = WriteSample("dense");
   const Finished early = Fusebox({"convert", model, "-o", Path("a.tflite"), "--dump-after", "inline-calls"});
@@ -210,12 +226,23 @@ TEST(Convert, AFailureIsInTheReportToo) {
   EXPECT_THAT(json.value("error", ""), HasSubstr("nosuch"));
 }
 
-TEST(Convert, WhatCannotBeProvedIsSaid) {
-  const Finished done =
-      Fusebox({"convert", WriteSample("custom_fused"), "-o", Path("out.tflite"), "--verify", "strict"});
+TEST(Convert, WhatCannotBeVerifiedIsReported) {
+  const Finished done = Fusebox({"convert", WriteSample("custom_fused"), "-o", Path("out.tflite")});
   EXPECT_EQ(done.status, 0) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("fused, not verified"));
-  EXPECT_THAT(done.err, HasSubstr("placeholder"));
+  EXPECT_THAT(done.err, HasSubstr("fused, not verified: the body is a placeholder"));
+}
+
+TEST(Convert, StrictFusesOnlyWhatIsVerified) {
+  const Finished placeholder =
+      Fusebox({"convert", WriteSample("custom_fused"), "-o", Path("out.tflite"), "--verify", "strict"});
+  EXPECT_EQ(placeholder.status, 2) << placeholder.err;
+  EXPECT_THAT(placeholder.err, HasSubstr("not verified: the body is a placeholder"));
+  const std::string out = Path("no_kernel.tflite");
+  const Finished no_kernel =
+      Fusebox({"convert", WriteSample("custom_fused_body"), "-o", out, "--verify", "strict"});
+  EXPECT_EQ(no_kernel.status, 0) << no_kernel.err;
+  EXPECT_THAT(no_kernel.err, HasSubstr("not fused: not verified: the fused op does not run"));
+  EXPECT_FALSE(Fusebox({"inspect", out, "--json"}).Json()["ops"].contains("my_custom_fused_op"));
 }
 
 TEST(Convert, ServingDefaultIsTheFirstSignature) {

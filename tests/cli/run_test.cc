@@ -37,6 +37,15 @@ std::vector<float> Floats(const std::string& path) {
   return {floats.begin(), floats.end()};
 }
 
+TEST(Run, StopsAtTheMemoryLimit) {
+  const std::string model = WriteAddModel("add.tflite", 1);
+  const Finished done = Fusebox({"run", model, "--memory-limit", "32"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_THAT(done.err, HasSubstr("f32[2,3]"));
+  EXPECT_THAT(done.err, HasSubstr("the memory limit is 32 bytes"));
+  EXPECT_EQ(Fusebox({"run", model, "--memory-limit", "1M"}).status, 0);
+}
+
 TEST(Run, ComputesFromAFileGivenByName) {
   const std::string model = WriteAddModel("add.tflite", 10);
   const std::string input = WriteInput("x.npy", Values({2, 3}, {1, 2, 3, 4, 5, 6}));
