@@ -4,61 +4,12 @@
 
 #include "host/verify/cases.h"
 #include "host/verify/verify.h"
-#include "tests/host/verify/broken.h"
+#include "tests/host/verify/pair.h"
 
 namespace fusebox::verify {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::Ge;
 using ::testing::HasSubstr;
-using ::testing::Le;
-using ::testing::Lt;
-using Outcome = Verdict::Outcome;
-
-std::shared_ptr<Registry> Broken() {
-  static const fbx_entry* const kEntries[] = {&kBroken};
-  Config config;
-  config.search_default_path = false;
-  auto registry = Registry::Create(config, kEntries);
-  EXPECT_TRUE(registry) << registry.error().message;
-  return registry ? *registry : nullptr;
-}
-
-Type F32(std::vector<int64_t> dims) { return {DType::kF32, Shape(std::move(dims))}; }
-
-// A body and what is to replace it, over operands of the same types.
-struct Pair {
-  Module module, scratch;
-  Function& body = module.Add("body");
-  Function& replacement = scratch.Add("replacement");
-  std::vector<Tensor> constants;
-  std::vector<bool> used = {true};
-  fbx_tolerance tolerance{};
-
-  std::pair<ValueId, ValueId> Input(const Type& type) {
-    constants.emplace_back();
-    return {body.AddInput(type), replacement.AddInput(type)};
-  }
-  void Replace(const std::string& op, std::vector<ValueId> operands, const std::string& fault,
-               const Type& result) {
-    Attrs attrs;
-    attrs.Set("fault", fault);
-    Node& node = replacement.AddNode(Op::kCustom, std::move(operands), {result}, attrs);
-    node.name = op;
-    replacement.outputs = node.results;
-  }
-  Verdict Ask(bool all = true) {
-    Options options;
-    options.all = all;
-    auto verdict =
-        VerifyFused(module, body, scratch, replacement, constants, used, tolerance, Broken(), options);
-    EXPECT_TRUE(verdict) << verdict.error().message;
-    return verdict ? *std::move(verdict) : Verdict();
-  }
-};
 
 // x / sqrt(mean(x^2) + 0.001)
 void BuildNorm(Pair& pair, const std::string& fault, std::vector<int64_t> dims = {3, 4}) {
@@ -244,71 +195,6 @@ TEST(VerifyFused, SaysWhyItCannot) {
   EXPECT_THAT(verdict.why, HasSubstr("string"));
 }
 
-// z = x + y in 8 bits, as an i8 ADD or through floats.
-void BuildSum(Pair& pair, Op replacement, bool through_floats) {
-  const auto quant = [](float scale, int64_t zero) {
-    return std::make_shared<const Quant>(Quant{.scales = {scale}, .zero_points = {zero}});
-  };
-  const Type i8{DType::kI8, Shape({2, 64})};
-  const auto q = quant(0.04f, 5), out = quant(0.07f, -3);
-  const auto [a, x] = pair.Input(i8);
-  const auto [b, y] = pair.Input(i8);
-  for (const ValueId v : {a, b}) pair.body.value(v).quant = q;
-  for (const ValueId v : {x, y}) pair.replacement.value(v).quant = q;
-  Function& f = pair.body;
-  if (through_floats) {
-    const ValueId left = f.AddNode(Op::kDequantize, {a}, {F32({2, 64})}).results[0];
-    const ValueId right = f.AddNode(Op::kDequantize, {b}, {F32({2, 64})}).results[0];
-    const ValueId sum = f.AddNode(Op::kAdd, {left, right}, {F32({2, 64})}).results[0];
-    f.outputs = f.AddNode(Op::kQuantize, {sum}, {i8}).results;
-  } else {
-    f.outputs = f.AddNode(Op::kAdd, {a, b}, {i8}).results;
-  }
-  pair.replacement.outputs = pair.replacement.AddNode(replacement, {x, y}, {i8}).results;
-  f.value(f.outputs[0]).quant = out;
-  pair.replacement.value(pair.replacement.outputs[0]).quant = out;
-}
-
-TEST(VerifyFused, ComparesIntegersBitForBit) {
-  Pair same, other;
-  BuildSum(same, Op::kAdd, false);
-  const Verdict verdict = same.Ask();
-  EXPECT_EQ(verdict.outcome, Outcome::kAgrees) << verdict.Summary();
-  EXPECT_THAT(verdict.Summary(),
-              HasSubstr("agrees (integers, 6 cases, worst 0, quantized results bit for bit)"));
-  BuildSum(other, Op::kSub, false);
-  EXPECT_EQ(other.Ask().outcome, Outcome::kDiffers);
-  EXPECT_EQ(other.Ask(false).outcome, Outcome::kDiffers);
-}
-
-TEST(VerifyFused, AllowsOneStepBetweenFloatsAndIntegers) {
-  Pair near, far;
-  BuildSum(near, Op::kAdd, true);
-  const Verdict verdict = near.Ask();
-  EXPECT_EQ(verdict.outcome, Outcome::kAgrees) << verdict.Summary();
-  EXPECT_THAT(verdict.Summary(), HasSubstr("quantized results "));
-  BuildSum(far, Op::kSub, true);
-  EXPECT_EQ(far.Ask().outcome, Outcome::kDiffers);
-}
-
-// x w with 4-bit weights
-TEST(VerifyFused, RunsBodiesWithInt4Weights) {
-  for (const bool right : {true, false}) {
-    Pair pair;
-    const auto [x, y] = pair.Input(F32({2, 4}));
-    const auto product = [](Function& f, ValueId operand, uint8_t last) {
-      const Type i4{DType::kI4, Shape({2, 4})};
-      const ValueId w = f.AddConst(i4, Buffer::Of<uint8_t>(std::vector<uint8_t>{0x21, 0x43, 0xfe, last}));
-      f.value(w).quant = std::make_shared<const Quant>(Quant{.scales = {0.5f}, .zero_points = {0}});
-      f.outputs = f.AddNode(Op::kFullyConnected, {operand, w, kNoValue}, {F32({2, 2})}).results;
-    };
-    product(pair.body, x, 0x57);
-    product(pair.replacement, y, right ? 0x57 : 0x47);
-    const Verdict verdict = pair.Ask();
-    EXPECT_EQ(verdict.outcome, right ? Outcome::kAgrees : Outcome::kDiffers) << verdict.Summary();
-  }
-}
-
 TEST(VerifyFused, BeginsNoCaseWhenTheTimeIsOver) {
   Pair pair;
   BuildNorm(pair, "none");
@@ -321,18 +207,6 @@ TEST(VerifyFused, BeginsNoCaseWhenTheTimeIsOver) {
   EXPECT_TRUE(verdict->shortened);
   EXPECT_EQ(verdict->cases.size(), 1u);
   EXPECT_FALSE(pair.Ask().shortened);
-}
-
-TEST(Cases, QuantizedOperandsCoverTheirRange) {
-  const Quant quant{.scales = {0.1f}, .zero_points = {7}};
-  const auto values = [&](DType dtype, ValueClass c) {
-    return ToDoubles(MakeOperand({dtype, Shape({999})}, c, 1, 0, &quant));
-  };
-  EXPECT_THAT(values(DType::kI8, ValueClass::kNormal), Contains(Lt(-100)));
-  EXPECT_THAT(values(DType::kI8, ValueClass::kZero), Each(7));
-  const auto nibbles = values(DType::kI4, ValueClass::kNormal);
-  EXPECT_EQ(nibbles.size(), 999u);
-  EXPECT_THAT(nibbles, AllOf(Contains(-8), Contains(7), Each(AllOf(Ge(-8), Le(7)))));
 }
 
 TEST(VerifyModel, HasARowForEveryFusedOp) {

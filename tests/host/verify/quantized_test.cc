@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "host/verify/cases.h"
+#include "tests/host/verify/pair.h"
+
+namespace fusebox::verify {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Lt;
+
+// z = x + y in 8 bits, as an i8 ADD or through floats.
+void BuildSum(Pair& pair, Op replacement, bool through_floats) {
+  const auto quant = [](float scale, int64_t zero) {
+    return std::make_shared<const Quant>(Quant{.scales = {scale}, .zero_points = {zero}});
+  };
+  const Type i8{DType::kI8, Shape({2, 64})};
+  const auto q = quant(0.04f, 5), out = quant(0.07f, -3);
+  const auto [a, x] = pair.Input(i8);
+  const auto [b, y] = pair.Input(i8);
+  for (const ValueId v : {a, b}) pair.body.value(v).quant = q;
+  for (const ValueId v : {x, y}) pair.replacement.value(v).quant = q;
+  Function& f = pair.body;
+  if (through_floats) {
+    const ValueId left = f.AddNode(Op::kDequantize, {a}, {F32({2, 64})}).results[0];
+    const ValueId right = f.AddNode(Op::kDequantize, {b}, {F32({2, 64})}).results[0];
+    const ValueId sum = f.AddNode(Op::kAdd, {left, right}, {F32({2, 64})}).results[0];
+    f.outputs = f.AddNode(Op::kQuantize, {sum}, {i8}).results;
+  } else {
+    f.outputs = f.AddNode(Op::kAdd, {a, b}, {i8}).results;
+  }
+  pair.replacement.outputs = pair.replacement.AddNode(replacement, {x, y}, {i8}).results;
+  f.value(f.outputs[0]).quant = out;
+  pair.replacement.value(pair.replacement.outputs[0]).quant = out;
+}
+
+TEST(VerifyFused, ComparesIntegersBitForBit) {
+  Pair same, other;
+  BuildSum(same, Op::kAdd, false);
+  const Verdict verdict = same.Ask();
+  EXPECT_EQ(verdict.outcome, Outcome::kAgrees) << verdict.Summary();
+  EXPECT_THAT(verdict.Summary(),
+              HasSubstr("agrees (integers, 6 cases, worst 0, quantized results bit for bit)"));
+  BuildSum(other, Op::kSub, false);
+  EXPECT_EQ(other.Ask().outcome, Outcome::kDiffers);
+  EXPECT_EQ(other.Ask(false).outcome, Outcome::kDiffers);
+}
+
+TEST(VerifyFused, AllowsOneStepBetweenFloatsAndIntegers) {
+  Pair near, far;
+  BuildSum(near, Op::kAdd, true);
+  const Verdict verdict = near.Ask();
+  EXPECT_EQ(verdict.outcome, Outcome::kAgrees) << verdict.Summary();
+  EXPECT_THAT(verdict.Summary(), HasSubstr("quantized results "));
+  BuildSum(far, Op::kSub, true);
+  EXPECT_EQ(far.Ask().outcome, Outcome::kDiffers);
+}
+
+// x w with 4-bit weights
+TEST(VerifyFused, RunsBodiesWithInt4Weights) {
+  for (const bool right : {true, false}) {
+    Pair pair;
+    const auto [x, y] = pair.Input(F32({2, 4}));
+    const auto product = [](Function& f, ValueId operand, uint8_t last) {
+      const Type i4{DType::kI4, Shape({2, 4})};
+      const ValueId w = f.AddConst(i4, Buffer::Of<uint8_t>(std::vector<uint8_t>{0x21, 0x43, 0xfe, last}));
+      f.value(w).quant = std::make_shared<const Quant>(Quant{.scales = {0.5f}, .zero_points = {0}});
+      f.outputs = f.AddNode(Op::kFullyConnected, {operand, w, kNoValue}, {F32({2, 2})}).results;
+    };
+    product(pair.body, x, 0x57);
+    product(pair.replacement, y, right ? 0x57 : 0x47);
+    const Verdict verdict = pair.Ask();
+    EXPECT_EQ(verdict.outcome, right ? Outcome::kAgrees : Outcome::kDiffers) << verdict.Summary();
+  }
+}
+
+TEST(Cases, QuantizedOperandsCoverTheirRange) {
+  const Quant quant{.scales = {0.1f}, .zero_points = {7}};
+  const auto values = [&](DType dtype, ValueClass c) {
+    return ToDoubles(MakeOperand({dtype, Shape({999})}, c, 1, 0, &quant));
+  };
+  EXPECT_THAT(values(DType::kI8, ValueClass::kNormal), Contains(Lt(-100)));
+  EXPECT_THAT(values(DType::kI8, ValueClass::kZero), Each(7));
+  const auto nibbles = values(DType::kI4, ValueClass::kNormal);
+  EXPECT_EQ(nibbles.size(), 999u);
+  EXPECT_THAT(nibbles, AllOf(Contains(-8), Contains(7), Each(AllOf(Ge(-8), Le(7)))));
+}
+
+}  // namespace
+}  // namespace fusebox::verify
