@@ -56,6 +56,13 @@ Result<std::vector<ManifestOp>> ReadOps(const Document& document, const json& li
         return document.Complain(At(base, i) + "/builtin",
                                  "no builtin op \"" + op.name + "\"" + DidYouMean(op.name, BuiltinNames()));
     }
+    if (entry.contains("quantization")) {
+      const std::string at = At(base, i) + "/quantization";
+      if (op.kind == FBX_OP_BUILTIN)
+        return document.Complain(at,
+                                 "is for custom ops; the format defines how " + op.name + " is quantized");
+      FUSEBOX_ASSIGN(op.quantization, ReadQuantization(document, entry["quantization"], at));
+    }
     ops.push_back(std::move(op));
   }
   return ops;

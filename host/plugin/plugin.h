@@ -23,12 +23,32 @@
 
 namespace fusebox {
 
+// Roles of a custom op's operands in post-training quantization, by index. All other f32 operands and results
+// are activations.
+struct OpQuantization {
+  struct Weights {
+    size_t operand = 0;
+    int axis = -1;  // of the scales; -1: one scale
+  };
+  struct Bias {
+    size_t operand = 0, input = 0, weights = 0;  // its scale is the product of those of input and weights
+  };
+  struct SameScale {
+    std::vector<size_t> operands, results;
+  };
+  std::vector<Weights> weights;
+  std::vector<Bias> biases;
+  std::vector<SameScale> same_scale;
+  bool asymmetric_inputs = false;  // the op has the option asymmetric_quantize_inputs
+};
+
 // An op, rule or delegate listed in a manifest.
 struct ManifestOp {
   fbx_op_kind kind = FBX_OP_CUSTOM;
   std::string name;
   int version = 0;             // 0: unspecified
   std::string options_schema;  // JSON Schema text; empty: none
+  std::optional<OpQuantization> quantization;
 };
 // A rewrite without code: the composite becomes the op in `emits` of its rule.
 struct DeclaredRewrite {

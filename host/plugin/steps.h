@@ -57,6 +57,9 @@ Result<Document> ReadManifestDocument(const std::string& path);
 // Parses the member "rewrite" of a rule, at `at` in the document. The schema has already validated it.
 Result<DeclaredRewrite> ReadRewrite(const Document& document, const nlohmann::json& rewrite,
                                     const std::string& at);
+// Same for the member "quantization" of an op.
+Result<OpQuantization> ReadQuantization(const Document& document, const nlohmann::json& quantization,
+                                        const std::string& at);
 Result<Document> ReadConfigDocument(const std::string& path);
 std::string EscapePointer(std::string_view token);
 

@@ -121,7 +121,8 @@ TEST(Manifest, HoldsNothingThatClaimsToBeASchemaAndIsNone) {
       Complaint(
           "\"delegates\": []",
           "\"delegates\": [{\"name\": \"a\"}, {\"name\": \"b\", \"options_schema\": {\"$ref\": \"#\"}}]"),
-      HasSubstr("provides/delegates/1/options_schema: not a JSON Schema: the reference \"#\" refers to itself"));
+      HasSubstr(
+          "provides/delegates/1/options_schema: not a JSON Schema: the reference \"#\" refers to itself"));
   EXPECT_THAT(Complaint("{\"enum\": [\"keep\", \"flush\"]", "{\"enum\": \"keep\""),
               HasSubstr(": options_schema: not a JSON Schema: "));
 }
@@ -145,6 +146,60 @@ TEST(Manifest, ListsDelegates) {
   ASSERT_TRUE(manifest) << manifest.error().message;
   ASSERT_EQ(manifest->delegates.size(), 1u);
   EXPECT_EQ(manifest->delegates[0].name, "fast");
+}
+
+constexpr char kOpVersion[] = "\"ops\": [{\"custom\": \"my_custom_fused_op\", \"version\": 1,";
+// The example with a member "quantization" of its op.
+std::string Quantized(const std::string& text) {
+  return std::string(kOpVersion) + " \"quantization\": " + text + ",";
+}
+
+TEST(Manifest, HasTheRolesOfAnOpInQuantization) {
+  const Folder folder;
+  const auto manifest = ReadManifest(folder.Write(
+      "fusebox-plugin.json",
+      With(ExampleManifest(), kOpVersion,
+           Quantized(R"({"weights": [{"operand": 1, "axis": 0}, {"operand": 3}], "asymmetric_inputs": true,
+                         "biases": [{"operand": 2, "input": 0, "weights": 1}],
+                         "same_scale": [{"operands": [0, 4], "results": [1]}]})"))));
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  const auto& roles = manifest->ops[0].quantization;
+  ASSERT_TRUE(roles);
+  EXPECT_TRUE(roles->asymmetric_inputs);
+  ASSERT_EQ(roles->weights.size(), 2u);
+  EXPECT_EQ(roles->weights[0].operand, 1u);
+  EXPECT_EQ(roles->weights[0].axis, 0);
+  EXPECT_EQ(roles->weights[1].axis, -1);
+  ASSERT_EQ(roles->biases.size(), 1u);
+  EXPECT_EQ(roles->biases[0].operand, 2u);
+  EXPECT_EQ(roles->biases[0].weights, 1u);
+  ASSERT_EQ(roles->same_scale.size(), 1u);
+  EXPECT_THAT(roles->same_scale[0].operands, ElementsAre(0u, 4u));
+  EXPECT_THAT(roles->same_scale[0].results, ElementsAre(1u));
+}
+
+TEST(Manifest, ChecksTheRolesOfAnOpInQuantization) {
+  const auto with = [](const std::string& text) { return Complaint(kOpVersion, Quantized(text)); };
+  EXPECT_EQ(with("{}"), "accepted");
+  EXPECT_THAT(with(R"({"weight": []})"), HasSubstr("unknown key \"weight\"; did you mean \"weights\"?"));
+  EXPECT_THAT(with(R"({"weights": [{"operand": -1}]})"), HasSubstr("weights/0/operand: -1 is less than 0"));
+  EXPECT_THAT(with(R"({"weights": [{"axis": 0}]})"), HasSubstr("weights/0: lacks the key \"operand\""));
+  EXPECT_THAT(with(R"({"weights": [{"operand": 1}, {"operand": 1}]})"),
+              HasSubstr("provides/ops/0/quantization/weights/1/operand: operand 1 has a role already"));
+  EXPECT_THAT(with(R"({"biases": [{"operand": 2, "input": 0, "weights": 1}]})"),
+              HasSubstr("biases/0/weights: operand 1 is not listed in \"weights\""));
+  EXPECT_THAT(with(R"({"weights": [{"operand": 1}], "biases": [{"operand": 2, "input": 1, "weights": 1}]})"),
+              HasSubstr("biases/0/input: operand 1 is not an activation"));
+  EXPECT_THAT(with(R"({"same_scale": [{"operands": [0]}]})"),
+              HasSubstr("same_scale/0: has fewer than two operands and results"));
+  EXPECT_THAT(with(R"({"same_scale": [{"operands": [0, 1]}, {"operands": [1, 2]}]})"),
+              HasSubstr("same_scale/1/operands: operand 1 has a role already"));
+  EXPECT_THAT(with(R"({"same_scale": [{"operands": [0], "results": [0]}, {"results": [0, 1]}]})"),
+              HasSubstr("same_scale/1/results: result 0 is in two groups"));
+  EXPECT_THAT(Complaint("{\"custom\": \"my_custom_fused_op\", \"version\": 1,\n",
+                        "{\"builtin\": \"MUL\", \"quantization\": {},\n"),
+              HasSubstr("provides/ops/0/quantization: is for custom ops; the format defines how MUL is "
+                        "quantized"));
 }
 
 TEST(Manifest, KeepsLibrariesInThePluginsFolder) {
