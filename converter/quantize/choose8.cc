@@ -22,8 +22,9 @@ bool IsExact(const Function& f, const Node& reader) {
   return !reader.is(Op::kCast) || !IsFloat(f.value(reader.results[0]).type.dtype);
 }
 
+// Custom ops without an 8-bit form are f32 before.
 bool IsFixture(const Node& node) {
-  return Role(node) == Quantizes::kWeighted || Role(node) == Quantizes::kLstm;
+  return Role(node) == Quantizes::kWeighted || Role(node) == Quantizes::kLstm || node.is(Op::kCustom);
 }
 
 bool HasTable(const Function& f, const Node& node) {

@@ -11,23 +11,9 @@ namespace {
 // Smaller weights save less than their scales or a DEQUANTIZE cost.
 constexpr size_t kFewest = 256, kFewestDequantized = 1024;
 
-// Weights of ops with hybrid kernels, and the axis of their scales (-1: one scale).
-struct Weights {
-  std::vector<size_t> operands;
-  int axis = -1;
-  bool zero_points = false;  // the op has an option for asymmetric inputs
-};
-
-std::optional<Weights> WeightsOf(const Node& node) {
-  if (node.is(Op::kCustom) && node.name == "fusebox.gru") return Weights{{2, 3}, -1, true};
-  const bool has_lstm_operands = node.is(Op::kCustom) && node.name == "fusebox.lstm";
-  const Op op = has_lstm_operands ? Op::kUnidirectionalSequenceLstm : node.op;
-  if (!Has(op, kHybrid)) return std::nullopt;
-  const OpInfo& info = Info(op);
-  Weights out{{}, Has(op, kOneScale) ? -1 : info.channel_axis, Has(op, kAsymmetricInputs)};
-  for (size_t i = 0; i < node.operands.size() && i < 64; ++i)
-    if (info.operands.weights >> i & 1) out.operands.push_back(i);
-  return out;
+// Whether kernels may run the op on f32 with 8-bit weights.
+bool MayBeHybrid(const Node& node, const std::optional<OpQuantization>& roles) {
+  return node.is(Op::kCustom) ? roles && !roles->weights.empty() : Has(node.op, kHybrid);
 }
 
 class DynamicQuantizer {
@@ -37,7 +23,9 @@ class DynamicQuantizer {
 
   void Run() {
     for (size_t at = 0; at < f_.nodes.size(); ++at) {
-      if (auto weights = WeightsOf(*f_.nodes[at])) Hybrid(*f_.nodes[at], *weights);
+      Node& node = *f_.nodes[at];
+      const auto roles = RolesOf(context_.registry, node);
+      if (MayBeHybrid(node, roles)) Hybrid(node, *roles);
       else Others(at);
     }
     r_.Finish();
@@ -63,28 +51,30 @@ class DynamicQuantizer {
   }
 
   // All weights of the op or none, because kernels require the same dtype.
-  void Hybrid(Node& node, const Weights& weights) {
-    std::vector<size_t> present;
+  void Hybrid(Node& node, const OpQuantization& roles) {
+    std::vector<OpQuantization::Weights> present;
     size_t elements = 0;
-    for (const size_t i : weights.operands) {
-      if (i >= node.operands.size() || node.operands[i] == kNoValue) continue;
-      if (!IsFloat(node.operands[i])) return KeepOther(node, i);
-      present.push_back(i);
-      elements += f_.value(node.operands[i]).data.size() / sizeof(float);
+    for (const auto& weights : roles.weights) {
+      const ValueId v = OperandOf(node, weights.operand);
+      if (v == kNoValue) continue;
+      if (!IsFloat(v)) return KeepOther(node, weights.operand);
+      if (const std::string why = WhyNoAxis(f_.value(v), weights.axis); !why.empty()) return Keep(node, why);
+      present.push_back(weights);
+      elements += f_.value(v).data.size() / sizeof(float);
     }
     if (elements < kFewest) return Keep(node, "they have " + std::to_string(elements) + " elements");
     if (node.is(Op::kConv2D) && IsGrouped(node)) return Keep(node, "hybrid kernels do not support groups");
     const std::vector<ValueId> before = node.operands;
     const Attrs attrs = node.attrs;
-    for (const size_t i : present) {
-      const ValueId bytes = Bytes(node.operands[i], weights.axis);
+    for (const auto& [i, axis] : present) {
+      const ValueId bytes = Bytes(node.operands[i], axis);
       if (bytes == kNoValue) {
         node.operands = before;
         return Keep(node, "they are not finite");
       }
       node.operands[i] = bytes;
     }
-    if (weights.zero_points) node.attrs.Set("asymmetric_quantize_inputs", true);
+    if (roles.asymmetric_inputs) node.attrs.Set("asymmetric_quantize_inputs", true);
     std::string why = Refusal(context_, f_, node);
     if (why.empty()) return;
     node.operands = before;
@@ -130,7 +120,7 @@ class DynamicQuantizer {
   // Operands of custom ops keep the dtype their plugin chose, and so do states. With one scale, small
   // divisors or factors would become zero.
   bool MayBeDequantized(const Node& node) const {
-    if (rest_ && FormOf(node) == std::nullopt && Role(node) != Quantizes::kNone) return false;
+    if (rest_ && Role(node) != Quantizes::kWeighted && Role(node) != Quantizes::kNone) return false;
     return TakesWeights(node) && Info(node.op).effects == Effects::kPure && !node.is(Op::kCustom);
   }
 

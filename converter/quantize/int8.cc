@@ -23,7 +23,7 @@ class Quantizer {
       : context_(context),
         f_(f),
         floats_(std::move(floats)),
-        scales_(f, measured.values, floats_),
+        scales_(context.registry, f, measured.values, floats_),
         ranges_(measured.values),
         lstms_(measured.lstms) {}
 
@@ -33,7 +33,9 @@ class Quantizer {
     for (size_t i = 0, count = f_.nodes.size(); i < count; ++i) {
       Node& node = *f_.nodes[i];
       const Before before = Now(node);
-      whys.push_back(Role(node) == Quantizes::kWeighted ? WhyNoWeights(node) : Convert(node));
+      whys.push_back(Role(node) == Quantizes::kWeighted
+                         ? WhyNoProduct(node, *RolesOf(context_.registry, node))
+                         : Convert(node));
       Restore(before, node);
     }
     return whys;
@@ -138,26 +140,44 @@ class Quantizer {
 
   // Rewrites the node. On failure returns the reason and leaves the node half-converted.
   std::string Convert(Node& node) {
-    const Quantizes role = Role(node);
-    if (role == Quantizes::kNone) return "no 8-bit form of " + std::string(Name(node.op));
+    const auto roles = RolesOf(context_.registry, node);
+    const bool custom = node.is(Op::kCustom);
+    if (custom ? !roles : Role(node) == Quantizes::kNone)
+      return "no 8-bit form of " + (custom ? node.name : std::string(Name(node.op)));
     for (size_t i = 0; i < ProperResultCount(node); ++i)
       if (const ValueId v = node.results[i]; v != kNoValue && f_.value(v).type.dtype == DType::kF32)
         if (std::string why = scales_.WhyNot(v); !why.empty()) return why;
-    std::string why = role == Quantizes::kWeighted ? Weighted(node)
-                      : role == Quantizes::kLstm   ? Lstm(node)
-                                                   : Elementwise(node, role);
+    std::string why = Role(node) == Quantizes::kLstm ? Lstm(node) : Operands(node, *roles);
     if (!why.empty()) return why;
     for (ValueId& v : node.results)
       if (v != kNoValue && f_.value(v).type.dtype == DType::kF32) v = AddQuantized(v, scales_.Of(v));
-    return Refusal(context_, f_, node);
+    why = Refusal(context_, f_, node);
+    return custom && !why.empty() ? "no 8-bit form: " + why : why;
+  }
+
+  std::string Operands(Node& node, const OpQuantization& roles) {
+    if (std::string why = Unfit(node); !why.empty()) return why;
+    const bool has_weights = node.is(Op::kCustom) || Role(node) == Quantizes::kWeighted;
+    if (std::string why = has_weights ? Weights(node, roles) : ""; !why.empty()) return why;
+    return Activations(node, roles);
+  }
+
+  // The value whose scale the operand must have; kNoValue: its own.
+  ValueId Lead(const Node& node, size_t operand, const OpQuantization& roles) const {
+    if (Role(node) == Quantizes::kSame || Role(node) == Quantizes::kJoin) return node.results[0];
+    for (const auto& group : roles.same_scale)
+      if (std::ranges::find(group.operands, operand) != group.operands.end()) return LeadOf(f_, node, group);
+    return kNoValue;
   }
 
   // Converts computed operands, and f32 constants with them.
-  std::string Elementwise(Node& node, Quantizes role) {
-    if (std::string why = Unfit(node); !why.empty()) return why;
-    for (ValueId& v : node.operands) {
+  std::string Activations(Node& node, const OpQuantization& roles) {
+    std::vector<ValueId> leads;
+    for (size_t i = 0; i < node.operands.size(); ++i) leads.push_back(Lead(node, i, roles));
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      ValueId& v = node.operands[i];
       if (v == kNoValue || f_.value(v).type.dtype != DType::kF32) continue;
-      const auto same = role == Quantizes::kOwn ? nullptr : scales_.Of(node.results[0]);
+      const auto same = leads[i] == kNoValue ? nullptr : scales_.Of(leads[i]);
       if (f_.value(v).is_const()) {
         v = Constant(v, same);
         if (v == kNoValue) return "a constant is not finite";
@@ -209,37 +229,74 @@ class Quantizer {
     return out;
   }
 
-  std::string WhyNoWeights(const Node& node) {
-    const WeightedForm form = *FormOf(node);
-    const ValueId x = node.operands[form.input], w = node.operands[form.weights];
-    const ValueId b = form.bias < node.operands.size() ? node.operands[form.bias] : kNoValue;
+  // Why a builtin op stays f32, before its weights are converted.
+  std::string WhyNoProduct(const Node& node, const OpQuantization& roles) {
+    const ValueId x = node.operands[DataOperand(node)];
     if (x == kNoValue || f_.value(x).is_const()) return "its input is constant";
     if (const std::string why = scales_.WhyNot(x); !why.empty()) return "its input: " + why;
     if (const std::string why = scales_.WhyNot(node.results[0]); !why.empty()) return why;
-    if (!f_.value(w).is_const()) return "its weights are not constant";
-    if (f_.value(w).type.dtype != DType::kF32)
-      return "its weights are " + ToString(f_.value(w).type.dtype) + " already";
-    if (b != kNoValue && (!f_.value(b).is_const() || f_.value(b).type.dtype != DType::kF32))
-      return "its bias is not constant";
+    return WhyNoWeights(node, roles);
+  }
+
+  std::string WhyNoWeights(const Node& node, const OpQuantization& roles) {
+    for (const auto& [operand, axis] : roles.weights) {
+      const ValueId w = OperandOf(node, operand);
+      if (w == kNoValue) continue;
+      if (!f_.value(w).is_const()) return "its weights are not constant";
+      if (f_.value(w).type.dtype != DType::kF32)
+        return "its weights are " + ToString(f_.value(w).type.dtype) + " already";
+      if (const std::string why = WhyNoAxis(f_.value(w), axis); !why.empty()) return "its weights: " + why;
+    }
+    for (const auto& bias : roles.biases)
+      if (const std::string why = WhyNoBias(node, bias, roles); !why.empty()) return why;
     return "";
   }
 
-  // CONV_2D and similar: weights per channel, biases in the scale of the sums.
-  std::string Weighted(Node& node) {
-    if (std::string why = WhyNoWeights(node); !why.empty()) return why;
-    const WeightedForm form = *FormOf(node);
-    const ValueId x = node.operands[form.input], w = node.operands[form.weights];
-    const ValueId b = form.bias < node.operands.size() ? node.operands[form.bias] : kNoValue;
-    const double scale = scales_.Of(x)->scales[0];
-    const auto bytes = SymmetricBytes(f_.value(w), form.axis, Smallest(b, scale, form.axis < 0));
-    if (!bytes) return "its weights are not finite";
-    const ValueId weights =
-        f_.AddConst(Type{DType::kI8, f_.value(w).type.shape}, bytes->data, f_.value(w).name);
-    f_.value(weights).quant = bytes->quant;
-    const ValueId bias = b == kNoValue ? kNoValue : Bias(b, scale, *bytes->quant);
-    node.operands[form.input] = AsQuantized(x, node);
-    node.operands[form.weights] = weights;
-    if (b != kNoValue) node.operands[form.bias] = bias;
+  std::string WhyNoBias(const Node& node, const OpQuantization::Bias& bias, const OpQuantization& roles) {
+    const ValueId b = OperandOf(node, bias.operand), w = OperandOf(node, bias.weights);
+    if (b == kNoValue) return "";
+    if (!f_.value(b).is_const() || f_.value(b).type.dtype != DType::kF32) return "its bias is not constant";
+    if (w == kNoValue || !(ScaleOf(node, bias.input, roles) > 0)) return "its bias has no scale";
+    const int axis = AxisOf(bias.weights, roles);
+    if (axis >= 0 &&
+        f_.value(b).type.shape.element_count() != f_.value(w).type.shape[static_cast<size_t>(axis)])
+      return "its bias does not have one element per channel";
+    return "";
+  }
+
+  static int AxisOf(size_t weights, const OpQuantization& roles) {
+    return std::ranges::find(roles.weights, weights, &OpQuantization::Weights::operand)->axis;
+  }
+
+  // Scale of an operand once it is converted; 0: none.
+  double ScaleOf(const Node& node, size_t operand, const OpQuantization& roles) {
+    const ValueId lead = Lead(node, operand, roles), v = OperandOf(node, operand);
+    if (v == kNoValue || f_.value(v).type.dtype != DType::kF32) return 0;
+    return Step(lead == kNoValue ? v : lead);
+  }
+
+  // Weights per channel, biases in the scale of the sums.
+  std::string Weights(Node& node, const OpQuantization& roles) {
+    if (std::string why =
+            Role(node) == Quantizes::kWeighted ? WhyNoProduct(node, roles) : WhyNoWeights(node, roles);
+        !why.empty())
+      return why;
+    for (const auto& [operand, axis] : roles.weights) {
+      const ValueId w = OperandOf(node, operand);
+      if (w == kNoValue) continue;
+      const auto bytes = SymmetricBytes(f_.value(w), axis, Smallest(node, operand, roles));
+      if (!bytes) return "its weights are not finite";
+      const ValueId weights =
+          f_.AddConst(Type{DType::kI8, f_.value(w).type.shape}, bytes->data, f_.value(w).name);
+      f_.value(weights).quant = bytes->quant;
+      node.operands[operand] = weights;
+    }
+    for (const auto& bias : roles.biases) {
+      const ValueId b = OperandOf(node, bias.operand);
+      if (b == kNoValue) continue;
+      node.operands[bias.operand] =
+          Bias(b, ScaleOf(node, bias.input, roles), *f_.value(node.operands[bias.weights]).quant);
+    }
     return "";
   }
 
@@ -267,14 +324,19 @@ class Quantizer {
     return "";
   }
 
-  // Smallest weight scales for which the bias fits 32 bits.
-  std::vector<double> Smallest(ValueId bias, double input_scale, bool one) const {
+  // Smallest scales of these weights for which their biases fit 32 bits; empty: any.
+  std::vector<double> Smallest(const Node& node, size_t weights, const OpQuantization& roles) {
     std::vector<double> out;
-    if (bias == kNoValue) return out;
-    for (const float value : f_.value(bias).data.As<float>()) {
-      const double least = std::abs(static_cast<double>(value)) / (kLargestBias * input_scale);
-      if (!one || out.empty()) out.push_back(least);
-      else out[0] = std::max(out[0], least);
+    for (const auto& bias : roles.biases) {
+      const ValueId b = OperandOf(node, bias.operand);
+      if (bias.weights != weights || b == kNoValue) continue;
+      const double scale = ScaleOf(node, bias.input, roles);
+      const auto values = f_.value(b).data.As<float>();
+      out.resize(AxisOf(weights, roles) < 0 ? 1 : values.size());
+      for (size_t i = 0; i < values.size(); ++i) {
+        double& least = out[std::min(i, out.size() - 1)];
+        least = std::max(least, std::abs(static_cast<double>(values[i])) / (kLargestBias * scale));
+      }
     }
     return out;
   }

@@ -11,10 +11,6 @@
 namespace fusebox::converter::quantize {
 namespace {
 
-ValueId OperandOf(const Node& node, size_t i) {
-  return i < node.operands.size() ? node.operands[i] : kNoValue;
-}
-
 ValueId AddQuantized(Function& f, ValueId from, DType dtype, QuantizedConstant quantized) {
   const ValueId out =
       f.AddConst(Type{dtype, f.value(from).type.shape}, std::move(quantized.data), f.value(from).name);

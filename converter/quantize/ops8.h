@@ -16,12 +16,17 @@ inline Quantizes Role(const Node& node) { return Info(node.op).quantizes; }
 // The operand whose data a kSame op moves.
 inline size_t DataOperand(const Node& node) { return static_cast<size_t>(Info(node.op).operands.data); }
 
-struct WeightedForm {
-  size_t input, weights, bias;
-  int axis;  // of the weights' scales; -1: one scale
-};
-// Operands of a Quantizes::kWeighted op; nullopt for others.
-std::optional<WeightedForm> FormOf(const Node&);
+// Roles of the operands: columns of ops.def, or for custom ops the manifest of the plugin with the best
+// kernel. nullopt: no manifest has them.
+std::optional<OpQuantization> RolesOf(Registry&, const Node&);
+// kNoValue: the node has no such operand.
+inline ValueId OperandOf(const Node& node, size_t i) {
+  return i < node.operands.size() ? node.operands[i] : kNoValue;
+}
+// The value whose scale the group has: its first computed f32 result, else operand. kNoValue: none.
+ValueId LeadOf(const Function&, const Node&, const OpQuantization::SameScale&);
+// Why the constant has no scale for each index of `axis`; "": it has, or axis is -1.
+std::string WhyNoAxis(const Value& weights, int axis);
 // A bias below this, in steps, fits 32 bits together with the sums.
 inline constexpr double kLargestBias = 1 << 30;
 
@@ -42,7 +47,7 @@ std::shared_ptr<const Quant> AsymmetricScale(const Range&);
 // The function's nodes must not change during construction; `floats` must outlive the object.
 class Scales {
  public:
-  Scales(const Function&, const Ranges&, const Reasons& floats);
+  Scales(Registry&, const Function&, const Ranges&, const Reasons& floats);
   // Null: the value has no scale.
   std::shared_ptr<const Quant> Of(ValueId);
   // Why not: it was not observed, or its range is too wide for 256 steps. Else "".
@@ -55,7 +60,8 @@ class Scales {
   bool IsActivation(ValueId v) const { return v != kNoValue && groups_.contains(v); }
   void TieResults(const Node&);
   void TieOutputState(const Node&);
-  void TieOperands(const Node&);
+  void TieResults(const Node&, const OpQuantization::SameScale&);
+  void TieOperands(const Node&, ValueId to, std::span<const ValueId> operands);
   bool HasItsOwn(ValueId);
   bool IsOnlyFor(ValueId, const Node&) const;
 

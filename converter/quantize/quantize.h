@@ -43,8 +43,8 @@ std::optional<Buffer> Float16Of(const Value& constant, bool each_counts = false)
 // Whether a constant is weights or a table of the op, so that elements small relative to the others may lose
 // precision. Other constants may be divisors, factors or bounds.
 bool TakesWeights(const Node&);
-// Why no available kernel runs the node as it stands; empty: one does.
-std::string Refusal(Context&, const Function&, const Node&);
+// Why no available kernel runs the node as it stands, or computes other types; empty: one does.
+std::string Refusal(Context&, Function&, const Node&);
 // "place (OP)", for messages.
 std::string Place(const Node&);
 

@@ -30,7 +30,7 @@ std::shared_ptr<const Quant> AsymmetricScale(const Range& range) {
   return QuantOf(scale, static_cast<int64_t>(std::clamp(zero, -128.0, 127.0)));
 }
 
-Scales::Scales(const Function& f, const Ranges& ranges, const Reasons& floats)
+Scales::Scales(Registry& registry, const Function& f, const Ranges& ranges, const Reasons& floats)
     : f_(f), uses_(f), floats_(floats), groups_(ranges) {
   std::vector<const Node*> nodes;
   for (const auto& node : f.nodes)
@@ -38,15 +38,27 @@ Scales::Scales(const Function& f, const Ranges& ranges, const Reasons& floats)
   for (const Node* node : nodes)
     if (const FixedScale& fixed = Info(node->op).fixed_scale; fixed.scale > 0)
       fixed_[node->results[0]] = QuantOf(fixed.scale, fixed.zero_point);
+  std::map<const Node*, OpQuantization> roles;
+  for (const Node* node : nodes)
+    if (auto stated = RolesOf(registry, *node)) roles[node] = *std::move(stated);
   for (const Node* node : nodes)
     if (Role(*node) == Quantizes::kSame) TieResults(*node);
+  for (const auto& [node, stated] : roles)
+    for (const auto& group : stated.same_scale) TieResults(*node, group);
   for (const Node* node : nodes)
     if (Role(*node) == Quantizes::kLstm) TieOutputState(*node);
   for (const Node* node : nodes)
     if (Role(*node) == Quantizes::kLstm) recurrent_.insert(Root(node->results[0]));
   // From the last join backwards, because a join's operands depend on its result's group.
-  for (const Node* node : nodes | std::views::reverse)
-    if (Role(*node) == Quantizes::kJoin) TieOperands(*node);
+  for (const Node* node : nodes | std::views::reverse) {
+    if (Role(*node) == Quantizes::kJoin) TieOperands(*node, node->results[0], node->operands);
+    if (!roles.contains(node)) continue;
+    for (const auto& group : roles.at(node).same_scale) {
+      std::vector<ValueId> operands;
+      for (const size_t i : group.operands) operands.push_back(OperandOf(*node, i));
+      TieOperands(*node, LeadOf(f, *node, group), operands);
+    }
+  }
   for (const Node* node : nodes)
     if (Role(*node) == Quantizes::kLstm && NeedsSymmetricOutput(*node))
       symmetric_.insert(Root(node->results[0]));
@@ -105,6 +117,13 @@ void Scales::TieResults(const Node& node) {
   }
 }
 
+void Scales::TieResults(const Node& node, const OpQuantization::SameScale& group) {
+  const ValueId lead = LeadOf(f_, node, group);
+  for (const size_t i : group.results)
+    if (i < node.results.size() && IsActivation(node.results[i]) && IsActivation(lead))
+      Tie(lead, node.results[i]);
+}
+
 void Scales::TieOutputState(const Node& node) {
   if (node.operands.size() <= kLstmOutputState) return;
   const ValueId state = node.operands[kLstmOutputState];
@@ -115,15 +134,14 @@ void Scales::TieOutputState(const Node& node) {
 // Operands with a scale of their own are converted instead of tied, such as an LSTM's output, which is also
 // its state. So are operands with other readers that would lose most steps, and operands of which MAXIMUM or
 // MINIMUM uses a small part of the range.
-void Scales::TieOperands(const Node& node) {
+void Scales::TieOperands(const Node& node, ValueId to, std::span<const ValueId> operands) {
   constexpr double kMuch = 4, kFarMore = 16;
-  const ValueId result = node.results[0];
-  if (!IsActivation(result)) return;
-  for (const ValueId v : node.operands) {
-    if (!IsActivation(v) || HasItsOwn(v) || fixed_.contains(Root(result))) continue;
-    const double own = Width(groups_.at(Root(v))), all = Width(groups_.at(Root(result)));
+  if (!IsActivation(to)) return;
+  for (const ValueId v : operands) {
+    if (!IsActivation(v) || HasItsOwn(v) || fixed_.contains(Root(to))) continue;
+    const double own = Width(groups_.at(Root(v))), all = Width(groups_.at(Root(to)));
     if (own > kFarMore * all || (all > kMuch * own && !IsOnlyFor(v, node))) continue;
-    Tie(result, v);
+    Tie(to, v);
   }
 }
 

@@ -55,9 +55,12 @@ std::optional<Buffer> Float16Of(const Value& constant, bool each_counts) {
 
 bool TakesWeights(const Node& node) { return Info(node.op).operands.weights != 0; }
 
-std::string Refusal(Context& context, const Function& f, const Node& node) {
-  const auto kernel = ChooseKernel(context.registry, f, node);
-  return kernel ? "" : kernel.error().message;
+std::string Refusal(Context& context, Function& f, const Node& node) {
+  if (const auto kernel = ChooseKernel(context.registry, f, node); !kernel) return kernel.error().message;
+  if (!node.is(Op::kCustom)) return "";
+  // A kernel without `supports` accepts all types, but not with all results.
+  const Status inferred = InferNode(context.registry, context.module, f, node);
+  return inferred ? "" : inferred.error().message;
 }
 
 std::string Place(const Node& node) {

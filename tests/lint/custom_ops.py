@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The converter learns what a plugin's op is from kernels and manifests. Fails if a custom op that a manifest below plugins/ provides
+is named in converter/. Usage: custom_ops.py SOURCE_DIR"""
+import pathlib
+import re
+import sys
+
+
+def custom_ops(root):
+    """The custom ops that manifests below plugins/ list, with their manifest."""
+    ops = {}
+    for path in sorted((root / 'plugins').rglob('fusebox-plugin.json*')):
+        for name in re.findall(r'"custom":\s*"([^"]+)"', path.read_text(encoding='utf-8')):
+            ops[name] = path.relative_to(root).as_posix()
+    return ops
+
+
+def main(root):
+    ops = custom_ops(root)
+    assert len(ops) > 5, 'no manifest was read'
+    bad = 0
+    for path in sorted((root / 'converter').rglob('*')):
+        if path.suffix not in ('.cc', '.h', '.def'):
+            continue
+        for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+            for name in re.findall(r'"([^"]*)"', line):
+                if name in ops:
+                    bad += 1
+                    print(f'{path.relative_to(root).as_posix()}:{number}: "{name}" is an op of {ops[name]}: use its kernels and its '
+                          'manifest ("quantization")')
+    return 1 if bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(pathlib.Path(sys.argv[1])))
