@@ -157,8 +157,12 @@ class Quantizer {
 
   std::string Operands(Node& node, const OpQuantization& roles) {
     if (std::string why = Unfit(node); !why.empty()) return why;
-    const bool has_weights = node.is(Op::kCustom) || Role(node) == Quantizes::kWeighted;
-    if (std::string why = has_weights ? Weights(node, roles) : ""; !why.empty()) return why;
+    std::string why;
+    if (Role(node) == Quantizes::kWeighted) why = WhyNoProduct(node, roles);
+    else if (node.is(Op::kCustom)) why = WhyNoWeights(f_, node, roles, ScalesOf(node, roles));
+    else return Activations(node, roles);
+    if (why.empty()) why = QuantizeProductWeights(f_, node, roles, ScalesOf(node, roles));
+    if (!why.empty()) return why;
     return Activations(node, roles);
   }
 
@@ -235,69 +239,15 @@ class Quantizer {
     if (x == kNoValue || f_.value(x).is_const()) return "its input is constant";
     if (const std::string why = scales_.WhyNot(x); !why.empty()) return "its input: " + why;
     if (const std::string why = scales_.WhyNot(node.results[0]); !why.empty()) return why;
-    return WhyNoWeights(node, roles);
+    return WhyNoWeights(f_, node, roles, ScalesOf(node, roles));
   }
 
-  std::string WhyNoWeights(const Node& node, const OpQuantization& roles) {
-    for (const auto& [operand, axis] : roles.weights) {
-      const ValueId w = OperandOf(node, operand);
-      if (w == kNoValue) continue;
-      if (!f_.value(w).is_const()) return "its weights are not constant";
-      if (f_.value(w).type.dtype != DType::kF32)
-        return "its weights are " + ToString(f_.value(w).type.dtype) + " already";
-      if (const std::string why = WhyNoAxis(f_.value(w), axis); !why.empty()) return "its weights: " + why;
-    }
-    for (const auto& bias : roles.biases)
-      if (const std::string why = WhyNoBias(node, bias, roles); !why.empty()) return why;
-    return "";
-  }
-
-  std::string WhyNoBias(const Node& node, const OpQuantization::Bias& bias, const OpQuantization& roles) {
-    const ValueId b = OperandOf(node, bias.operand), w = OperandOf(node, bias.weights);
-    if (b == kNoValue) return "";
-    if (!f_.value(b).is_const() || f_.value(b).type.dtype != DType::kF32) return "its bias is not constant";
-    if (w == kNoValue || !(ScaleOf(node, bias.input, roles) > 0)) return "its bias has no scale";
-    const int axis = AxisOf(bias.weights, roles);
-    if (axis >= 0 &&
-        f_.value(b).type.shape.element_count() != f_.value(w).type.shape[static_cast<size_t>(axis)])
-      return "its bias does not have one element per channel";
-    return "";
-  }
-
-  static int AxisOf(size_t weights, const OpQuantization& roles) {
-    return std::ranges::find(roles.weights, weights, &OpQuantization::Weights::operand)->axis;
-  }
-
-  // Scale of an operand once it is converted; 0: none.
-  double ScaleOf(const Node& node, size_t operand, const OpQuantization& roles) {
-    const ValueId lead = Lead(node, operand, roles), v = OperandOf(node, operand);
-    if (v == kNoValue || f_.value(v).type.dtype != DType::kF32) return 0;
-    return Step(lead == kNoValue ? v : lead);
-  }
-
-  // Weights per channel, biases in the scale of the sums.
-  std::string Weights(Node& node, const OpQuantization& roles) {
-    if (std::string why =
-            Role(node) == Quantizes::kWeighted ? WhyNoProduct(node, roles) : WhyNoWeights(node, roles);
-        !why.empty())
-      return why;
-    for (const auto& [operand, axis] : roles.weights) {
-      const ValueId w = OperandOf(node, operand);
-      if (w == kNoValue) continue;
-      const auto bytes = SymmetricBytes(f_.value(w), axis, Smallest(node, operand, roles));
-      if (!bytes) return "its weights are not finite";
-      const ValueId weights =
-          f_.AddConst(Type{DType::kI8, f_.value(w).type.shape}, bytes->data, f_.value(w).name);
-      f_.value(weights).quant = bytes->quant;
-      node.operands[operand] = weights;
-    }
-    for (const auto& bias : roles.biases) {
-      const ValueId b = OperandOf(node, bias.operand);
-      if (b == kNoValue) continue;
-      node.operands[bias.operand] =
-          Bias(b, ScaleOf(node, bias.input, roles), *f_.value(node.operands[bias.weights]).quant);
-    }
-    return "";
+  OperandScales ScalesOf(const Node& node, const OpQuantization& roles) {
+    return [this, &node, &roles](size_t operand) -> double {
+      const ValueId lead = Lead(node, operand, roles), v = OperandOf(node, operand);
+      if (v == kNoValue || f_.value(v).type.dtype != DType::kF32) return 0;
+      return Step(lead == kNoValue ? v : lead);
+    };
   }
 
   // All operands as integers, including the states.
@@ -322,40 +272,6 @@ class Quantizer {
       f_.value(final_state).quant = states[i].second;
     }
     return "";
-  }
-
-  // Smallest scales of these weights for which their biases fit 32 bits; empty: any.
-  std::vector<double> Smallest(const Node& node, size_t weights, const OpQuantization& roles) {
-    std::vector<double> out;
-    for (const auto& bias : roles.biases) {
-      const ValueId b = OperandOf(node, bias.operand);
-      if (bias.weights != weights || b == kNoValue) continue;
-      const double scale = ScaleOf(node, bias.input, roles);
-      const auto values = f_.value(b).data.As<float>();
-      out.resize(AxisOf(weights, roles) < 0 ? 1 : values.size());
-      for (size_t i = 0; i < values.size(); ++i) {
-        double& least = out[std::min(i, out.size() - 1)];
-        least = std::max(least, std::abs(static_cast<double>(values[i])) / (kLargestBias * scale));
-      }
-    }
-    return out;
-  }
-
-  ValueId Bias(ValueId v, double input_scale, const Quant& weights) {
-    std::vector<float> steps;
-    std::vector<int32_t> values;
-    const auto floats = f_.value(v).data.As<float>();
-    for (const float scale : weights.scales) steps.push_back(static_cast<float>(input_scale * scale));
-    for (size_t i = 0; i < floats.size(); ++i) {
-      const double step = input_scale * weights.scales[weights.scales.size() > 1 ? i : 0];
-      values.push_back(
-          static_cast<int32_t>(std::clamp(std::round(floats[i] / step), -2147483648.0, 2147483647.0)));
-    }
-    const ValueId out =
-        f_.AddConst(Type{DType::kI32, f_.value(v).type.shape}, Buffer::Of<int32_t>(values), f_.value(v).name);
-    f_.value(out).quant = std::make_shared<const Quant>(
-        Quant{.scales = steps, .zero_points = std::vector<int64_t>(steps.size())});
-    return out;
   }
 
   Context& context_;

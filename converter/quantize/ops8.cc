@@ -21,9 +21,10 @@ std::optional<OpQuantization> RolesOf(Registry& registry, const Node& node) {
   if (!node.is(Op::kCustom)) return BuiltinRoles(Info(node.op));
   for (const KernelRef& kernel : registry.KernelsOf(FBX_OP_CUSTOM, node.name)) {
     if (!kernel.Supports(node.version)) continue;
-    for (const ManifestOp& op : kernel.plugin->info().manifest.ops)
-      if (op.name == node.name && (op.version == 0 || op.version == node.version) && op.quantization)
-        return op.quantization;
+    for (const ManifestOp& op : kernel.plugin->info().manifest.ops) {
+      const bool fits = op.version == 0 || node.version == 0 || op.version == node.version;
+      if (op.name == node.name && fits && op.quantization) return op.quantization;
+    }
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 // Constraints of each op on the scales of its operands and results in 8 bits.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,6 +74,15 @@ class Scales {
   std::map<ValueId, std::shared_ptr<const Quant>> fixed_, quants_;
   std::set<ValueId> recurrent_, symmetric_;  // groups with an LSTM's output
 };
+
+// ---- weights8.cc
+
+// The scale that an activation of the node will have, by operand; 0: none.
+using OperandScales = std::function<double(size_t operand)>;
+// Why the weights and biases stay f32; "": they need not.
+std::string WhyNoWeights(const Function&, const Node&, const OpQuantization&, const OperandScales&);
+// Stores them as integers: weights per channel, biases in the scale of the sums. Returns an error text or "".
+std::string QuantizeProductWeights(Function&, Node&, const OpQuantization&, const OperandScales&);
 
 // ---- lstm8.cc
 

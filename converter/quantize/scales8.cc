@@ -38,13 +38,13 @@ Scales::Scales(Registry& registry, const Function& f, const Ranges& ranges, cons
   for (const Node* node : nodes)
     if (const FixedScale& fixed = Info(node->op).fixed_scale; fixed.scale > 0)
       fixed_[node->results[0]] = QuantOf(fixed.scale, fixed.zero_point);
-  std::map<const Node*, OpQuantization> roles;
+  std::map<const Node*, std::vector<OpQuantization::SameScale>> groups;
   for (const Node* node : nodes)
-    if (auto stated = RolesOf(registry, *node)) roles[node] = *std::move(stated);
+    if (auto roles = RolesOf(registry, *node)) groups[node] = std::move(roles->same_scale);
   for (const Node* node : nodes)
     if (Role(*node) == Quantizes::kSame) TieResults(*node);
-  for (const auto& [node, stated] : roles)
-    for (const auto& group : stated.same_scale) TieResults(*node, group);
+  for (const Node* node : nodes)
+    for (const auto& group : groups[node]) TieResults(*node, group);
   for (const Node* node : nodes)
     if (Role(*node) == Quantizes::kLstm) TieOutputState(*node);
   for (const Node* node : nodes)
@@ -52,8 +52,7 @@ Scales::Scales(Registry& registry, const Function& f, const Ranges& ranges, cons
   // From the last join backwards, because a join's operands depend on its result's group.
   for (const Node* node : nodes | std::views::reverse) {
     if (Role(*node) == Quantizes::kJoin) TieOperands(*node, node->results[0], node->operands);
-    if (!roles.contains(node)) continue;
-    for (const auto& group : roles.at(node).same_scale) {
+    for (const auto& group : groups[node]) {
       std::vector<ValueId> operands;
       for (const size_t i : group.operands) operands.push_back(OperandOf(*node, i));
       TieOperands(*node, LeadOf(f, *node, group), operands);
