@@ -191,6 +191,27 @@ TEST(CustomOps, StayFloatIfTheirConstantsAreNotWeights) {
   EXPECT_THAT(net.Explanation(), HasSubstr("stays f32: its weights are not constant"));
 }
 
+TEST(CustomOps, StayFloatIfTheirWeightsLackTheAxis) {
+  for (const std::string as : {"dynamic", "int8"}) {
+    CustomNet net;
+    const auto made = net.Quantize(net.Product("acme.misread_product", net.In({1, kInputs})), as);
+    EXPECT_EQ(OperandValue(*made, 1).type.dtype, DType::kF32);
+    EXPECT_THAT(net.Explanation(), HasSubstr("they have 2 dimensions and their scales are along axis 2"));
+    EXPECT_EQ(net.Error(), 0);
+  }
+}
+
+// An operand that is read elsewhere keeps its own scale, and is converted for the op.
+TEST(CustomOps, ConvertAnOperandToTheCommonScale) {
+  CustomNet net;
+  const ValueId x = net.In({1, kUnits});
+  const ValueId wide = net.Product("acme.product", x, kUnits);
+  const ValueId larger = net.Custom("acme.larger", {wide, x}, {{1, kUnits}})[0];
+  const auto made = net.Quantize(larger, "int8");
+  EXPECT_EQ(Ops(*made), "QUANTIZE acme.product QUANTIZE acme.larger DEQUANTIZE");
+  EXPECT_LT(net.Error(), 0.2);
+}
+
 // The smaller operand is converted to the common scale.
 TEST(CustomOps, ShareAScale) {
   CustomNet net;

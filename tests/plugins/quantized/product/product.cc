@@ -4,6 +4,7 @@
 //   acme.product           f32; f32 with i8 weights per row; i8 throughout, with i32 bias
 //   acme.float_product     f32
 //   acme.plain_product     as acme.product, without roles in the manifest
+//   acme.misread_product   as acme.product, with a wrong axis in the manifest
 //   acme.careless_product  f32, without supports()
 //   acme.larger            maximum of two tensors of one shape; f32; i8 with one scale
 #include <algorithm>
@@ -91,6 +92,10 @@ struct Product : ProductBase {
   static constexpr std::string_view custom = "acme.product";
   explicit Product(const Node&) {}
 };
+struct MisreadProduct : ProductBase {
+  static constexpr std::string_view custom = "acme.misread_product";
+  explicit MisreadProduct(const Node&) {}
+};
 struct PlainProduct : ProductBase {
   static constexpr std::string_view custom = "acme.plain_product";
   explicit PlainProduct(const Node&) {}
@@ -144,4 +149,5 @@ struct Larger {
 
 }  // namespace
 
-FUSEBOX_PLUGIN("com.acme.product", "1.0.0", Product, FloatProduct, PlainProduct, CarelessProduct, Larger)
+FUSEBOX_PLUGIN("com.acme.product", "1.0.0", Product, FloatProduct, MisreadProduct, PlainProduct,
+               CarelessProduct, Larger)
