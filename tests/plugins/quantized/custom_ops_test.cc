@@ -146,7 +146,7 @@ TEST(CustomOps, AreIntegersThroughout) {
   EXPECT_EQ(Ops(*made), "QUANTIZE acme.product DEQUANTIZE");
   EXPECT_EQ(OperandValue(*made, 0).type.dtype, DType::kI8);
   EXPECT_EQ(OperandValue(*made, 1).type.dtype, DType::kI8);
-  EXPECT_EQ(OperandValue(*made, 2).type.dtype, DType::kI32);
+  ASSERT_EQ(OperandValue(*made, 2).type.dtype, DType::kI32);
   EXPECT_EQ(OperandValue(*made, 2).quant->scales.size(), static_cast<size_t>(kUnits));
   // The results reach 10 or so, in 256 steps, and are sums of 32 products of rounded numbers.
   EXPECT_LT(net.Error(), 0.2);
