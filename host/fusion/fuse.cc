@@ -116,6 +116,7 @@ class Fuser {
       pending_.pop_back();
       FUSEBOX_TRY(Visit(next));
     }
+    WarnIfNothingFused();
     return std::move(reports_);
   }
 
@@ -129,6 +130,7 @@ class Fuser {
     auto rules = registry_.RulesFor(node.name, node.version, node.attrs, &skipped);
     if (!rules) {
       report.why = rules.error().message;
+      Warn(report, report.why);
       return Done(std::move(report), std::nullopt);
     }
     for (SkippedRule& s : skipped) {
@@ -199,14 +201,18 @@ class Fuser {
     return site.location.empty() ? site.function : site.location;
   }
 
-  // Logs each error of a rule once. Other outcomes are only in the report.
+  // Logs a cause once, with its first site.
+  void Warn(const SiteReport& site, const std::string& cause) {
+    if (said_.insert(cause).second) Log("fusion").warn("{}: {}", PlaceOf(site), cause);
+  }
+
+  // Logs errors of a rule. Other outcomes are only in the report.
   void Add(RuleReport said, SiteReport& site) {
     if (said.outcome == RuleReport::Outcome::kError) {
       const std::string of =
           said.plugin.empty() ? "" : fmt::format(" of {} {}", said.plugin, said.plugin_version);
-      const std::string why = fmt::format("rule {}{}: {}", said.rule, of, fmt::join(said.reasons, "; "));
-      if (said_.insert(why).second)
-        Log("fusion").warn("{}: {} is not fused by {}", PlaceOf(site), site.composite, why);
+      Warn(site, fmt::format("{} is not fused by rule {}{}: {}", site.composite, said.rule, of,
+                             fmt::join(said.reasons, "; ")));
     }
     site.rules.push_back(std::move(said));
   }
@@ -215,6 +221,30 @@ class Fuser {
     report.fused = added.has_value();
     reports_.push_back(std::move(report));
     return added;
+  }
+
+  // Whether the reason that a site stays is reported elsewhere, or of no interest: an internal composite of
+  // the converter.
+  bool IsReported(const SiteReport& site) const {
+    using enum RuleReport::Outcome;
+    const auto failed = [](const RuleReport& r) { return r.outcome == kError || r.outcome == kDiffers; };
+    const bool internal = site.composite.starts_with("fusebox.") && site.rules.empty();
+    return internal || said_.contains(site.why) || std::ranges::any_of(site.rules, failed);
+  }
+
+  void WarnIfNothingFused() const {
+    constexpr size_t kMost = 3;
+    std::set<std::string> causes;
+    for (const SiteReport& site : reports_) {
+      if (site.fused) return;
+      if (!IsReported(site)) causes.insert(fmt::format("{}: {}", site.composite, site.why));
+    }
+    if (causes.empty()) return;
+    const size_t more = causes.size() - std::min(kMost, causes.size());
+    causes.erase(std::next(causes.begin(), static_cast<ptrdiff_t>(causes.size() - more)), causes.end());
+    Log("fusion").warn("{}none of {} composites is fused: {}{}",
+                       module_.source.empty() ? "" : module_.source + ": ", reports_.size(),
+                       fmt::join(causes, "; "), more > 0 ? fmt::format("; and {} more", more) : "");
   }
 
   Result<std::optional<size_t>> Apply(Function& caller, size_t index, std::unique_ptr<Module> scratch,

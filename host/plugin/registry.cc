@@ -39,6 +39,13 @@ void Mark(PluginInfo& info, PluginInfo::State state, std::string why) {
   info.why = std::move(why);
 }
 
+// Marks it as broken, with a warning.
+void Break(PluginInfo& info, std::string why) {
+  Mark(info, PluginInfo::State::kBroken, std::move(why));
+  const std::string at = info.why.starts_with(info.manifest.path) ? "" : " (" + info.manifest.path + ")";
+  Log("loader").warn("plugin {}{} is broken: {}", info.manifest.id, at, info.why);
+}
+
 }  // namespace
 
 std::string_view Name(PluginInfo::State state) {
@@ -62,26 +69,34 @@ Status Registry::Impl::AddFound(const Found& found, const Policy& policy) {
   auto manifest = ReadManifest(found.manifest);
   if (!manifest) {
     if (found.named) return std::unexpected(std::move(manifest).error());
-    info.manifest.path = found.manifest;
-    Mark(info, PluginInfo::State::kBroken, manifest.error().message);
-    return {};
+    info.manifest = Salvage(found.manifest);
+  } else {
+    info.manifest = *std::move(manifest);
   }
-  info.manifest = *std::move(manifest);
   if (std::string why = policy.Denies(info.manifest.id, false); !why.empty()) {
     Mark(info, PluginInfo::State::kDenied, std::move(why));
     return {};
   }
   for (const Plugin& other : plugins) {
     if (&other == &plugin || other.info.manifest.id != info.manifest.id) continue;
+    if (other.info.state == PluginInfo::State::kBroken) continue;
     Mark(info, PluginInfo::State::kShadowed, "by " + other.info.manifest.path);
     return {};
   }
-  if (std::string why = Unusable(info.manifest); !why.empty())
-    Mark(info, PluginInfo::State::kBroken, std::move(why));
-  if (info.state != PluginInfo::State::kOk) return {};
+  if (!manifest) {
+    Break(info, manifest.error().message);
+    return {};
+  }
+  if (std::string why = Unusable(info.manifest); !why.empty()) {
+    // One search path may serve several machines: a plugin for another one is no cause for a warning.
+    const bool foreign = why == info.manifest.no_library;
+    if (foreign) Mark(info, PluginInfo::State::kBroken, std::move(why));
+    else Break(info, std::move(why));
+    return {};
+  }
   const auto options = OptionsFor(info.manifest);
   if (!options && config.options.contains(info.manifest.id)) return std::unexpected(options.error());
-  if (!options) Mark(info, PluginInfo::State::kBroken, options.error().message);
+  if (!options) Break(info, options.error().message);
   return {};
 }
 
@@ -137,8 +152,8 @@ const LoadedPlugin* Registry::Impl::Load(Plugin& plugin) {
     ReadDelegateSchemas(plugin);
     return plugin.loaded.get();
   }
-  Mark(plugin.info, PluginInfo::State::kBroken, opened.error().message);
-  Log("loader").debug("{}: {}", plugin.info.manifest.id, plugin.info.why);
+  if (plugin.named) Mark(plugin.info, PluginInfo::State::kBroken, opened.error().message);  // LoadNamed
+  else Break(plugin.info, opened.error().message);
   return nullptr;
 }
 

@@ -54,6 +54,9 @@ struct Document {
   std::unexpected<Error> Complain(std::string_view pointer, std::string_view what) const;
 };
 Result<Document> ReadManifestDocument(const std::string& path);
+// What can be read of an invalid manifest: the plugin's id (else the name of its folder), its version, and
+// the names of its ops and rules, so that messages about them name the plugin.
+Manifest Salvage(const std::string& path);
 // Parses the member "rewrite" of a rule, at `at` in the document. The schema has already validated it.
 Result<DeclaredRewrite> ReadRewrite(const Document& document, const nlohmann::json& rewrite,
                                     const std::string& at);

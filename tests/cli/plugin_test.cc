@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "host/tflite/tflite.h"
 #include "tests/cli/command.h"
 
 namespace fusebox::cli_test {
@@ -114,6 +115,35 @@ TEST(Plugin, WhyGivesTheSystemsReason) {
   const Finished unknown = Fusebox({"plugin", "why", "com.nobody"});
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.out, HasSubstr("not found"));
+}
+
+// A model with one op of that name.
+std::string WriteCustomModel(const std::string& op) {
+  Module module;
+  Function& f = module.Add("main");
+  const Type type{DType::kF32, {2}};
+  Node& node = f.AddNode(Op::kCustom, {f.AddInput(type, "x")}, {type});
+  node.name = op;
+  node.version = 1;
+  f.outputs = node.results;
+  const Status written = tflite::WriteFile(module, Path("custom.tflite"));
+  EXPECT_TRUE(written) << written.error().message;
+  return Path("custom.tflite");
+}
+
+TEST(Plugin, WithABrokenManifestIsNamedWhereItIsMissed) {
+  std::filesystem::create_directories(Path("plugins/t.broken"));
+  const std::string manifest = Path("plugins/t.broken/fusebox-plugin.json");
+  std::ofstream(manifest) << R"({"manifest_version": "1.0", "abbi": {"major": 1},
+    "plugin": {"id": "t.broken", "version": "1.0.0", "namespace": "t"}, "provides": {"ops": [{"custom": "t.op"}]}})";
+  const std::string why = manifest + ":1:29: abbi: unknown key \"abbi\"; did you mean \"abi\"?";
+  const Finished named = Fusebox({"plugin", "why", "t.broken", "--plugin", Path("plugins")});
+  EXPECT_EQ(named.status, 1);
+  EXPECT_THAT(named.out, HasSubstr("broken: " + why));
+  const Finished run = Fusebox({"run", WriteCustomModel("t.op"), "--plugin", Path("plugins")});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("W loader: plugin t.broken is broken: " + why));
+  EXPECT_THAT(run.err, HasSubstr("listed in the manifest of t.broken 1.0.0 (broken: " + why));
 }
 
 TEST(Plugin, WhyTakesAPathToo) {

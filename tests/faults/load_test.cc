@@ -54,6 +54,17 @@ TEST_P(FaultyPlugin, IsRefusedWithItsReasonAndTheOthersWork) {
   EXPECT_EQ(registry->RulesFor("fault.good", 1, {})->size(), 1u);
 }
 
+TEST_P(FaultyPlugin, IsAWarningOnceWhenItIsNeeded) {
+  const std::string name = "fault." + GetParam().name;
+  testing::internal::CaptureStderr();
+  const auto registry = Open({.plugin_path = {FUSEBOX_FAULTY}});
+  (void)registry->KernelsFor(FBX_OP_CUSTOM, name, 0);
+  (void)registry->RulesFor(name, 1, {});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, MatchesRegex("W loader: plugin " + name + " \\(.*\\) is broken: [^\n]*\n"));
+  EXPECT_THAT(said, HasSubstr(GetParam().reason));
+}
+
 TEST_P(FaultyPlugin, IsAnErrorWhenItWasNamed) {
   const Fault& fault = GetParam();
   const auto registry = Open({.plugins = {std::string(FUSEBOX_FAULTY) + "/" + fault.name}});

@@ -99,6 +99,43 @@ TEST(Fuse, LeavesACompositeThatTwoPluginsClaim) {
   EXPECT_EQ(chosen[0].why, "fused by o.shared");
 }
 
+// What is logged while the module is fused.
+std::string Logged(Module& module, const Config& config = {}) {
+  const auto registry = Rules(config);
+  testing::internal::CaptureStderr();
+  FuseAll(module, *registry);
+  return testing::internal::GetCapturedStderr();
+}
+
+// main(a, b) = first(second(a, b), b).
+Module TwoSites(const std::string& first, const std::string& second) {
+  Module module = OneSite(second);
+  Function& main = *module.functions[0];
+  main.outputs = Composite(main, first, {main.outputs[0], main.inputs[1]}, "body").results;
+  return module;
+}
+
+TEST(Fuse, WarnsOnceOfACompositeThatTwoPluginsClaim) {
+  Module module = TwoSites("t.shared", "t.shared");
+  EXPECT_EQ(
+      Logged(module),
+      "W fusion: model/t.shared: composite t.shared: both t.rules (built in) and t.other (built in) have "
+      "a rule for it; set the preferred one in fusebox.json: \"prefer\": {\"t.shared\": [\"t.rules\", "
+      "\"t.other\"]}\n");
+}
+
+TEST(Fuse, WarnsIfNoCompositeIsFused) {
+  Module declined = TwoSites("t.const", "nobody.knows");
+  declined.source = "m.tflite";
+  EXPECT_EQ(Logged(declined),
+            "W fusion: m.tflite: none of 2 composites is fused: nobody.knows: no plugin has a rule for this "
+            "name; t.const: NONCONST: scale is not constant (operand 1)\n");
+  Module one = TwoSites("t.swap", "nobody.knows");
+  EXPECT_EQ(Logged(one), "");
+  Module internal = OneSite("fusebox.erf");
+  EXPECT_EQ(Logged(internal), "");
+}
+
 TEST(Fuse, RefusesAttributesThatABuiltinOpDoesNotHave) {
   const auto said = [](std::string_view key, std::string_view value) {
     Module module = OneSite("t.typo");
@@ -171,7 +208,8 @@ TEST(Fuse, GoesOnBehindARewriteToNothing) {
 
 TEST(Fuse, RefusesWhatARewriteMayNotDo) {
   for (const auto& [name, reason] :
-       {std::pair("t.control", "WHILE calls functions, which a rewrite cannot emit"), {"t.huge", "does not fit into memory"}}) {
+       {std::pair("t.control", "WHILE calls functions, which a rewrite cannot emit"),
+        {"t.huge", "does not fit into memory"}}) {
     Module module = OneSite(name);
     const std::string before = ToText(module);
     const auto sites = FuseAll(module, *Rules());

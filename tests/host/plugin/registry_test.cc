@@ -101,6 +101,57 @@ TEST(Registry, WarnsOfListsThatNameNobody) {
             "W config: configuration: allow: no plugin com.acme.* here\n");
 }
 
+class BrokenManifest : public testing::Test {
+ protected:
+  // A registry with one plugin on the search path, in a folder com.acme.folder.
+  std::shared_ptr<Registry> With(const std::string& manifest) {
+    path_ = folder_.Write("com.acme.folder/fusebox-plugin.json", manifest);
+    testing::internal::CaptureStderr();
+    auto registry = Make({.plugin_path = {folder_.path()}}, {});
+    said_ = testing::internal::GetCapturedStderr();
+    return registry;
+  }
+  const Folder folder_;
+  std::string path_, said_;
+};
+
+TEST_F(BrokenManifest, IsAWarningAndTheReasonWhyItsOpsHaveNoKernel) {
+  const auto registry = With(fusebox::With(ExampleManifest(), "\"license\"", "\"licence\""));
+  const std::string why = path_ + ":2:78: plugin/licence: unknown key \"licence\"; did you mean \"license\"?";
+  EXPECT_EQ(said_, "W loader: plugin com.acme.my_op is broken: " + why + "\n");
+  EXPECT_EQ(registry->plugins()[0].manifest.id, "com.acme.my_op");
+  EXPECT_THAT(registry->WhoProvides(FBX_OP_CUSTOM, "my_custom_fused_op"),
+              ElementsAre("com.acme.my_op 1.0.0 (broken: " + why + ")"));
+  std::vector<SkippedRule> skipped;
+  EXPECT_THAT(Ids(registry->RulesFor("my_custom_fused_op", 1, {}, &skipped)), IsEmpty());
+  EXPECT_THAT(Whys(skipped),
+              ElementsAre("rule acme.my_op.f32 of com.acme.my_op: the plugin is broken: " + why));
+  ASSERT_EQ(skipped.size(), 1u);
+  EXPECT_TRUE(skipped[0].broken);
+}
+
+TEST_F(BrokenManifest, WithoutAnIdHasTheNameOfItsFolder) {
+  for (const char* text :
+       {"{", "[1]", R"({"plugin": 3, "provides": {"ops": [1, {"custom": []}], "rules": 2}})"}) {
+    EXPECT_EQ(With(text)->plugins()[0].manifest.id, "com.acme.folder") << text;
+    EXPECT_THAT(said_, HasSubstr("plugin com.acme.folder is broken: " + path_)) << text;
+  }
+}
+
+TEST_F(BrokenManifest, DoesNotShadowASoundOne) {
+  folder_.Write("z/fusebox-plugin.json", ExampleManifest());
+  const auto registry = With(fusebox::With(ExampleManifest(), "\"license\"", "\"licence\""));
+  EXPECT_EQ(Name(registry->plugins()[0].state), "broken");
+  EXPECT_NE(Name(registry->plugins()[1].state), "shadowed");
+}
+
+TEST_F(BrokenManifest, ForAnotherMachineIsNoWarning) {
+  const auto registry =
+      With(fusebox::With(ExampleManifest(), "\"requires_cpu\": []", "\"requires_cpu\": [\"neon\"]"));
+  EXPECT_EQ(Name(registry->plugins()[0].state), "broken");
+  EXPECT_EQ(said_, "");
+}
+
 TEST(Registry, BuiltInPluginsNeedNoLeave) {
   const auto registry = Make({.allow = {"com.acme.*"}}, {&linked::kOne});
   EXPECT_EQ(registry->plugins()[0].state, PluginInfo::State::kOk);
