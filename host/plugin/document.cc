@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <utility>
+
 #include "host/base/json.h"
 #include "host/plugin/steps.h"
 
@@ -11,6 +14,8 @@ extern const char fusebox_schema_config_1[];
 namespace fusebox {
 namespace {
 
+constexpr int kManifestMajor = 1, kManifestMinor = 0;
+
 // Embedded schemas: a parse error is a bug.
 JsonSchema OwnSchema(const char* text) {
   auto schema = JsonSchema::Parse(text, true);
@@ -18,15 +23,31 @@ JsonSchema OwnSchema(const char* text) {
   return *std::move(schema);
 }
 
-Result<Document> Read(const std::string& path, const JsonSchema& schema) {
+Result<Document> ParseDocument(const std::string& path) {
   Document document;
   document.name = path;
   FUSEBOX_ASSIGN(document.text, ReadTextFile(path));
   FUSEBOX_ASSIGN(document.value, ParseJson(document.text, path));
+  return document;
+}
+
+Result<Document> CheckedDocument(Document document, const JsonSchema& schema) {
   schema.RemoveVendorKeys(document.value);
   if (const auto violation = schema.Check(document.value))
     return document.Complain(violation->pointer, violation->what);
   return document;
+}
+
+// The version of a manifest that this host is too old for; empty: it is not, or it is not a version.
+std::string NewerVersion(const nlohmann::json& manifest) {
+  if (!manifest.is_object() || !manifest.contains("manifest_version")) return {};
+  const nlohmann::json& version = manifest["manifest_version"];
+  int major = 0, minor = 0;
+  if (!version.is_string() ||
+      std::sscanf(version.get_ref<const std::string&>().c_str(), "%d.%d", &major, &minor) != 2)
+    return {};
+  const bool newer = std::pair(major, minor) > std::pair(kManifestMajor, kManifestMinor);
+  return newer ? version.get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -39,12 +60,19 @@ std::unexpected<Error> Document::Complain(std::string_view pointer, std::string_
 
 Result<Document> ReadManifestDocument(const std::string& path) {
   static const JsonSchema schema = OwnSchema(fusebox_schema_plugin_manifest_1);
-  return Read(path, schema);
+  FUSEBOX_ASSIGN(Document document, ParseDocument(path));
+  if (const std::string version = NewerVersion(document.value); !version.empty())
+    return document.Complain("/manifest_version", "it needs a newer Fusebox: the manifest has version " +
+                                                      version + ", this host reads versions up to " +
+                                                      std::to_string(kManifestMajor) + "." +
+                                                      std::to_string(kManifestMinor));
+  return CheckedDocument(std::move(document), schema);
 }
 
 Result<Document> ReadConfigDocument(const std::string& path) {
   static const JsonSchema schema = OwnSchema(fusebox_schema_config_1);
-  return Read(path, schema);
+  FUSEBOX_ASSIGN(Document document, ParseDocument(path));
+  return CheckedDocument(std::move(document), schema);
 }
 
 std::string EscapePointer(std::string_view token) {

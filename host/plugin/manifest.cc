@@ -38,6 +38,8 @@ Result<std::string> SchemaText(const Document& document, const json& object, con
   if (text.empty()) return text;
   if (const auto schema = JsonSchema::Parse(text); !schema)
     return document.Complain(at + "/options_schema", schema.error().message);
+  if (const auto unknown = UnknownKeyword(object["options_schema"], at + "/options_schema"))
+    return document.Complain(unknown->pointer, unknown->what);
   return text;
 }
 
@@ -100,6 +102,10 @@ Result<ManifestRule> ReadRule(const Document& document, const json& entry, const
     rule.when = entry["when"].dump();
     if (const auto schema = ParseWhen(rule.when); !schema)
       return document.Complain(at + "/when", schema.error().message);
+    for (const auto& [key, schema] : entry["when"].items()) {
+      if (const auto unknown = UnknownKeyword(schema, at + "/when/" + EscapePointer(key)))
+        return document.Complain(unknown->pointer, unknown->what);
+    }
   }
   if (entry.contains("emits")) {
     FUSEBOX_ASSIGN(rule.emits, ReadOps(document, entry["emits"], at + "/emits"));

@@ -43,6 +43,10 @@ class JsonSchema {
   std::shared_ptr<const Impl> impl_;
 };
 
+// The first unknown keyword of a JSON Schema, and its pointer below `pointer`. Keys x-... are allowed.
+std::optional<JsonSchema::Violation> UnknownKeyword(const nlohmann::json& schema,
+                                                    const std::string& pointer = {});
+
 // The condition "when" of a rule: each listed attribute must exist and match its schema.
 Result<JsonSchema> ParseWhen(const std::string& when);
 

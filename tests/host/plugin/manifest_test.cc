@@ -127,6 +127,29 @@ TEST(Manifest, HoldsNothingThatClaimsToBeASchemaAndIsNone) {
               HasSubstr(": options_schema: not a JSON Schema: "));
 }
 
+TEST(Manifest, RefusesMisspeltKeywordsInSchemas) {
+  EXPECT_EQ(Complaint("{\"minimum\": 0}}, \"emits\"", "{\"minimun\": 0}}, \"emits\""),
+            "fusebox-plugin.json:7:43: provides/rules/0/when/example_option/minimun: unknown keyword "
+            "\"minimun\" of JSON Schema; did you mean \"minimum\"?");
+  EXPECT_THAT(Complaint("\"minimum\": 0}}}", "\"minimun\": 0}}}"),
+              HasSubstr("provides/ops/0/options_schema/properties/example_option/minimun: unknown keyword"));
+  EXPECT_THAT(Complaint("{\"enum\": [\"keep\", \"flush\"]", "{\"anyOf\": [{}, {\"enums\": [1]}]"),
+              HasSubstr(": options_schema/properties/denormals/anyOf/1/enums: unknown keyword"));
+  EXPECT_EQ(
+      Complaint("\"minimum\": 0}}}", "\"minimum\": 0, \"x-unit\": \"s\", \"default\": {\"minimun\": 1}}}}"),
+      "accepted");
+}
+
+TEST(Manifest, OfTheFutureNeedsANewerFusebox) {
+  for (const std::string version : {"1.1", "2.0", "12.34"}) {
+    EXPECT_EQ(
+        Complaint("{\"manifest_version\": \"1.0\"", "{\"new\": 1, \"manifest_version\": \"" + version + "\""),
+        "fusebox-plugin.json:1:12: manifest_version: it needs a newer Fusebox: the manifest has version " +
+            version + ", this host reads versions up to 1.0");
+  }
+  EXPECT_THAT(Complaint("\"1.0\"", "\"0.9\""), HasSubstr("\"0.9\" is not one of \"1.0\""));
+}
+
 TEST(Manifest, AllowsAStarOnlyAtTheEndOfAName) {
   EXPECT_EQ(Complaint("[\"my_custom_fused_op\"]", "[\"lstm_*\", \"gru\"]"), "accepted");
   EXPECT_THAT(Complaint("[\"my_custom_fused_op\"]", "[\"*_op\"]"),
