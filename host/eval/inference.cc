@@ -8,6 +8,40 @@ namespace {
 
 constexpr int32_t kMostDims = 64;
 
+// What is wrong with a result that infer sets; empty: nothing.
+std::string Mistake(size_t results, uint32_t result, fbx_dtype dtype, const int64_t* dims, int32_t rank) {
+  if (result >= results) return fmt::format("result {}, but the op has {} results", result, results);
+  if (dtype <= FBX_DTYPE_NONE || dtype > FBX_VARIANT)
+    return fmt::format("result {} to dtype {}, which does not exist", result, dtype);
+  if (rank > kMostDims || rank < -1)
+    return fmt::format("result {} to rank {}, expected -1 (unknown) to {}", result, rank, kMostDims);
+  if (rank > 0 && dims == nullptr) return fmt::format("result {} to rank {} without dims", result, rank);
+  for (int32_t i = 0; i < rank; ++i) {
+    if (dims[i] < Shape::kUnknown)
+      return fmt::format("dim {} of result {} to {}, expected at least -1 (unknown)", i, result, dims[i]);
+  }
+  return {};
+}
+
+// Passes valid results on to an Inference and keeps the first mistake.
+struct Checker {
+  fbx_infer abi;  // first: callbacks cast from it
+  const fbx_infer* to;
+  size_t results;
+  std::string mistake = {};
+
+  static void Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims,
+                  int32_t rank) noexcept {
+    auto& self = *const_cast<Checker*>(reinterpret_cast<const Checker*>(abi));
+    if (self.mistake.empty()) self.mistake = Mistake(self.results, result, dtype, dims, rank);
+    if (self.mistake.empty()) self.to->set(self.to, result, dtype, dims, rank);
+  }
+  static void NeedsValue(const fbx_infer* abi, uint32_t operand) noexcept {
+    const fbx_infer* const to = reinterpret_cast<const Checker*>(abi)->to;
+    to->needs_value(to, operand);
+  }
+};
+
 }  // namespace
 
 Inference::Inference(size_t results, std::vector<Type>& types)
@@ -18,9 +52,8 @@ Inference::Inference(size_t results, std::vector<Type>& types)
 void Inference::Set(const fbx_infer* abi, uint32_t result, fbx_dtype dtype, const int64_t* dims,
                     int32_t rank) noexcept {
   auto& self = *const_cast<Inference*>(reinterpret_cast<const Inference*>(abi));
-  // Ignores an invalid result, which AskInfer then reports as missing.
-  if (result >= self.types_.size() || rank > kMostDims || (rank > 0 && dims == nullptr)) return;
-  if (dtype <= FBX_DTYPE_NONE || dtype > FBX_VARIANT) return;
+  // Final states, which have the types of the operands, and mistakes.
+  if (!Mistake(self.types_.size(), result, dtype, dims, rank).empty()) return;
   Type& type = self.types_[result];
   type.dtype = static_cast<DType>(dtype);
   type.shape = rank < 0 ? Shape() : Shape::Of({dims, static_cast<size_t>(rank)});
@@ -32,22 +65,22 @@ void Inference::NeedsValue(const fbx_infer* abi, uint32_t operand) noexcept {
 
 Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node, Inference& inference) {
   if (!kernel.infer) return Internal("the kernel has no infer");
-  const fbx_status status = kernel.infer(call.abi(), &node, inference.abi());
+  Checker checker{
+      {FBX_HEAD(fbx_infer), Checker::Set, Checker::NeedsValue}, inference.abi(), node.result_count};
+  const fbx_status status = kernel.infer(call.abi(), &node, &checker.abi);
   if (status != FBX_OK) return call.Check(status);
+  const auto wrong = [&](std::string_view what) {
+    return Internal(fmt::format("plugin {}: {}: infer {}", call.plugin().id(), FromAbi(node.op), what));
+  };
+  if (!checker.mistake.empty()) return wrong("sets " + checker.mistake);
   for (size_t i = 0; i < inference.types().size(); ++i) {
-    const Type& type = inference.types()[i];
-    if (type.dtype == DType::kNone && inference.needed().empty() && i < node.result_count) {
-      return Internal(fmt::format("plugin {}: infer does not set result {}", call.plugin().id(), i));
-    }
-    for (const int64_t dim : type.shape.dims()) {
-      if (dim < Shape::kUnknown)
-        return Invalid(fmt::format("result {} would have shape {}", i, ToString(type.shape)));
-    }
+    const bool set = inference.types()[i].dtype != DType::kNone;
+    if (!set && inference.needed().empty() && i < node.result_count)
+      return wrong(fmt::format("does not set result {}", i));
   }
   for (const uint32_t operand : inference.needed()) {
     if (operand >= node.operand_count) {
-      return Internal(fmt::format("plugin {}: infer requires operand {} of {}", call.plugin().id(), operand,
-                                  node.operand_count));
+      return wrong(fmt::format("requires operand {} of {}", operand, node.operand_count));
     }
   }
   return {};

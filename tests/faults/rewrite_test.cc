@@ -165,24 +165,31 @@ TEST(SoundPlugin, IsNamedAsTheMakerOfACustomOp) {
   EXPECT_EQ((*sites)[0].rules[0].plugin_version, "1.0.0");
 }
 
-class LyingInfer : public testing::TestWithParam<std::string> {};
+class LyingInfer : public testing::TestWithParam<Lie> {};
 
-TEST_P(LyingInfer, IsAnErrorThatNamesThePlugin) {
+TEST_P(LyingInfer, IsAnErrorThatNamesPluginOpResultAndMistake) {
   const auto registry = Faulty();
   Module module;
   Function& main = module.Add("main");
   Node& node = main.AddNode(Op::kCustom, {main.AddInput(kType)}, {Type{}});
-  node.name = "fault." + GetParam();
+  node.name = "fault." + GetParam().name;
   main.outputs = node.results;
   const Status status = InferNode(*registry, module, main, node);
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("fault." + GetParam()));
+  EXPECT_THAT(status.error().message,
+              testing::EndsWith("plugin " + node.name + ": " + node.name + ": infer " + GetParam().reason));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LyingInfer,
-                         testing::Values("infer_beyond", "infer_nothing", "infer_negative", "infer_huge_rank",
-                                         "infer_unknown_dtype"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(
+    All, LyingInfer,
+    testing::ValuesIn(std::vector<Lie>{
+        {"infer_beyond", "sets result 7, but the op has 1 results"},
+        {"infer_nothing", "does not set result 0"},
+        {"infer_negative", "sets dim 0 of result 0 to -5, expected at least -1 (unknown)"},
+        {"infer_huge_rank", "sets result 0 to rank 1073741824, expected -1 (unknown) to 64"},
+        {"infer_unknown_dtype", "sets result 0 to dtype 9999, which does not exist"},
+    }),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace fusebox
