@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "cli/crash.h"
 #include "cli/print.h"
 #include "host/base/json.h"
 
@@ -96,6 +97,7 @@ int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action
 }  // namespace
 
 int RunCommandLine(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add) {
+  ReportPluginCrashes();
   try {
     return Parse(argc, argv, add);
   } catch (const std::bad_alloc&) {

@@ -142,6 +142,7 @@ std::vector<Answer> Claim(const Module& module, const Function& function, Instan
     const Instance& delegate = *delegates[d];
     Ballot ballot(free);
     HostCall& call = calls.For(delegate.plugin());
+    const InCall in(call, "delegate", delegate.abi().name);
     const Status status =
         call.Check(delegate.abi().claim(call.abi(), delegate.self(), view.abi(), ballot.abi()));
     if (!status) {

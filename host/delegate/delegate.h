@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/eval/eval.h"
+#include "host/plugin/call.h"
 
 namespace fusebox::delegate {
 
@@ -103,6 +104,7 @@ class Session {
   // False: it failed and is declined from now on.
   bool Invoke(size_t part, const fbx_call& call) {
     Slot& slot = slots_[part];
+    const InCall in(*slot.call, "delegate", slot.delegate->name);
     const fbx_status status = slot.delegate->invoke(slot.call->abi(), slot.partition, &call);
     return status == FBX_OK || Failed(part, status);
   }

@@ -10,12 +10,14 @@ Result<std::unique_ptr<Instance>> Instance::Create(DelegateRef ref, HostCalls& c
   const fbx_delegate& abi = instance->abi();
   HostCall& call = calls.For(instance->plugin());
   void* self = nullptr;
+  const InCall in(call, "delegate", abi.name);
   FUSEBOX_TRY(call.Check(abi.create(call.abi(), AsAbi(*instance->ref_.options), &self)));
   instance->self_ = self;
   return instance;
 }
 
 Instance::~Instance() {
+  const InCall in({AsAbi(plugin().id()), "delegate", abi().name, {}});
   if (self_ != nullptr) abi().destroy(self_);
 }
 

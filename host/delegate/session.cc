@@ -69,6 +69,7 @@ Result<Session::Opened*> Session::Open(const Instance& delegate) {
   void* session = nullptr;
   if (FBX_HAS(&delegate.abi(), open_session)) {
     HostCall& call = calls_.For(delegate.plugin());
+    const InCall in(call, "delegate", delegate.abi().name);
     FUSEBOX_TRY(call.Check(delegate.abi().open_session(call.abi(), delegate.self(), &session)));
   }
   opened_.push_back({&delegate, session, false});
@@ -83,6 +84,7 @@ Status Session::CompileOne(size_t number) {
   slot.call = &calls_.For(part.delegate->plugin());
   const GraphView view(module_, *part.function);
   void* partition = nullptr;
+  const InCall in(*slot.call, "delegate", slot.delegate->name);
   FUSEBOX_TRY(slot.call->Check(slot.delegate->compile(slot.call->abi(), part.delegate->self(),
                                                       opened->session, view.abi(), &partition)));
   slot.partition = partition;
@@ -96,6 +98,7 @@ void Session::Finish(Opened& opened) {
   const fbx_delegate& abi = opened.delegate->abi();
   if (!FBX_HAS(&abi, finish)) return;
   HostCall& call = calls_.For(opened.delegate->plugin());
+  const InCall in(call, "delegate", abi.name);
   const Status status = call.Check(abi.finish(call.abi(), opened.delegate->self(), opened.session));
   if (status) return;
   for (size_t i = 0; i < slots_.size(); ++i) {
@@ -118,6 +121,7 @@ uint64_t Session::Prepare(size_t part, const fbx_call& call, const fbx_plan& pla
 Status Session::PrepareOne(Slot& slot, const fbx_call& call, const fbx_plan& plan) {
   std::vector<Type> types;
   Inference inference(call.output_count, types);
+  const InCall in(*slot.call, "delegate", slot.delegate->name);
   FUSEBOX_TRY(slot.call->Check(
       slot.delegate->prepare(slot.call->abi(), slot.partition, &call, inference.abi(), &plan)));
   return CheckShapes(inference, call);

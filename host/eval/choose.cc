@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "host/eval/eval.h"
+#include "host/plugin/call.h"
 
 namespace fusebox {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 // Why a kernel declined; nothing: it accepted.
 std::optional<std::string> Declines(const KernelRef& candidate, const fbx_node& node) {
   HostCall call(*candidate.plugin, &SerialServices());
+  const InCall in(call, node);
   const fbx_status status = candidate.kernel->supports(call.abi(), &node);
   if (status == FBX_OK) return std::nullopt;
   std::vector<std::string> reasons;

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "host/eval/eval.h"
+#include "host/plugin/call.h"
 
 namespace fusebox {
 namespace {
@@ -15,6 +16,7 @@ class Evaluation final : public Resizer {
   Evaluation(const KernelRef& kernel, HostCall& call, const Function& function, const Node& node)
       : kernel_(*kernel.kernel), call_(call), node_(node), view_(function, node) {}
   ~Evaluation() override {
+    const InCall in(call_, *view_.abi());
     if (state_ != nullptr && FBX_HAS(&kernel_, free_state)) kernel_.free_state(state_);
     if (instance_ != nullptr && FBX_HAS(&kernel_, free)) kernel_.free(instance_);
   }
@@ -114,6 +116,7 @@ class Evaluation final : public Resizer {
   }
 
   Status Prepare() {
+    const InCall in(call_, *view_.abi());
     if (FBX_HAS(&kernel_, init)) FUSEBOX_TRY(Check(kernel_.init(call_.abi(), view_.abi(), &instance_)));
     if (!FBX_HAS(&kernel_, prepare)) return {};
     return Check(kernel_.prepare(call_.abi(), instance_, view_.abi(), &slots_.plan, &state_));
@@ -122,6 +125,7 @@ class Evaluation final : public Resizer {
   Status Invoke() {
     view_.edit().scratch = slots_.pointers.data();
     const ResizableNode node{*view_.abi(), this, 0};
+    const InCall in(call_, node.abi);
     FUSEBOX_TRY(Check(kernel_.invoke(call_.abi(), instance_, state_, &node.abi)));
     for (size_t i = 0; i < memory_.size(); ++i) {
       if (node_.results[i] != kNoValue && memory_[i] == nullptr) {

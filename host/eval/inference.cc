@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "host/eval/eval.h"
+#include "host/plugin/call.h"
 
 namespace fusebox {
 namespace {
@@ -67,6 +68,7 @@ Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
   if (!kernel.infer) return Internal("the kernel has no infer");
   Checker checker{
       {FBX_HEAD(fbx_infer), Checker::Set, Checker::NeedsValue}, inference.abi(), node.result_count};
+  const InCall in(call, node);
   const fbx_status status = kernel.infer(call.abi(), &node, &checker.abi);
   if (status != FBX_OK) return call.Check(status);
   const auto wrong = [&](std::string_view what) {

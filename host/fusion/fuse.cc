@@ -13,6 +13,7 @@
 #include "host/fusion/fusion.h"
 #include "host/fusion/site.h"
 #include "host/fusion/transaction.h"
+#include "host/plugin/call.h"
 
 namespace fusebox {
 namespace {
@@ -25,6 +26,13 @@ std::vector<std::string> Texts(const std::vector<Diag>& diags) {
   return out;
 }
 
+fbx_status CallRule(const fbx_rule& rule, const HostCall& call, const Node& node,
+                    const fbx_composite& composite, const fbx_builder& builder) {
+  const InCall in(call, "rule", rule.id, AsAbi(node.location.name));
+  const fbx_status status = rule.match ? rule.match(call.abi(), &composite) : FBX_OK;
+  return status == FBX_OK ? rule.rewrite(call.abi(), &composite, &builder) : status;
+}
+
 // Runs one rule. Returns the replacement module, or null with the reason in `report`.
 std::unique_ptr<Module> RunRule(const RuleRef& ref, Registry& registry, const Module& module,
                                 const Function& caller, const Node& node, RuleReport& report) {
@@ -32,8 +40,7 @@ std::unique_ptr<Module> RunRule(const RuleRef& ref, Registry& registry, const Mo
   HostCall call(*ref.plugin, nullptr);
   const CompositeView view(module, caller, node, Uses(caller));
   Transaction transaction(registry, caller, node);
-  fbx_status status = ref.rule->match ? ref.rule->match(call.abi(), view.abi()) : FBX_OK;
-  if (status == FBX_OK) status = ref.rule->rewrite(call.abi(), view.abi(), transaction.abi());
+  const fbx_status status = CallRule(*ref.rule, call, node, *view.abi(), *transaction.abi());
   report.reasons = Texts(call.TakeDiags());
   report.outcome = status == FBX_NOT_APPLICABLE ? kNotApplicable : kError;
   if (status != FBX_OK) {

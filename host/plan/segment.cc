@@ -5,6 +5,7 @@
 
 #include "host/eval/budget.h"
 #include "host/plan/plan.h"
+#include "host/plugin/call.h"
 
 namespace fusebox::plan {
 namespace {
@@ -295,6 +296,7 @@ class SegmentPlanner {
   Status Prepare(Step& step) {
     if (!FBX_HAS(step.kernel, prepare)) return {};
     PlanCall call{{FBX_HEAD(fbx_plan), RequestScratch, RequestPersistent, context_.threads}, this, &step};
+    const InCall in(*step.call, view_.node(step.node).abi);
     const fbx_status status = step.kernel->prepare(step.call->abi(), step.instance,
                                                    &view_.node(step.node).abi, &call.plan, &step.state);
     return status == FBX_OK ? Status() : step.call->Check(status);
@@ -349,7 +351,9 @@ void Segment::Reset() {
     for (const Step::Slot& slot : step.slots) {
       if (slot.persistent) std::fill_n(persistent[slot.at]->data(), slot.bytes, std::byte{0});
     }
-    if (FBX_HAS(step.kernel, reset)) step.kernel->reset(step.instance, step.state);
+    if (!FBX_HAS(step.kernel, reset)) continue;
+    const InCall in(*step.call, "kernel", step.kernel->op);
+    step.kernel->reset(step.instance, step.state);
   }
 }
 

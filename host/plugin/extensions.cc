@@ -11,6 +11,7 @@
 
 #include "host/base/log.h"
 #include "host/graph/view.h"
+#include "host/plugin/call.h"
 #include "host/plugin/impl.h"
 
 namespace fusebox {
@@ -139,6 +140,8 @@ void Registry::Impl::Unload(Plugin& plugin) {
                                      [&](const auto& use) { return mine(use) && use.first == &other->info; });
     if (uses_it) Unload(*other);
   }
+  const Manifest& manifest = plugin.info.manifest;
+  const InCall in({AsAbi(manifest.id), "library", AsAbi(manifest.library), {}});
   if (plugin.entry->unload) plugin.entry->unload();
 }
 

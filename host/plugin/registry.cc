@@ -3,6 +3,7 @@
 
 #include "host/base/json.h"
 #include "host/base/log.h"
+#include "host/plugin/call.h"
 #include "host/plugin/impl.h"
 
 // The cpu plugin, where it is linked in.
@@ -169,6 +170,7 @@ Status Registry::Impl::Open(Plugin& plugin) {
     plugin.loaded = std::move(loaded);
     return {};
   }
+  const InCall in({AsAbi(info.manifest.id), "library", AsAbi(info.manifest.library), {}});
   if (!info.built_in) {
     FUSEBOX_ASSIGN(plugin.entry, OpenLibrary(info.manifest.library));
     info.loaded = true;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "host/fusion/fusion.h"
+#include "host/plugin/call.h"
 #include "host/run/kernel_init.h"
 #include "host/run/run.h"
 
@@ -256,6 +257,7 @@ class ProgramBuilder {
     }
     HostCall& call = calls.For(*unit.kernel.plugin);
     void* instance = nullptr;
+    const InCall in(call, *view.abi());
     const fbx_status status = unit.kernel.kernel->init(call.abi(), view.abi(), &instance);
     unit.instance = instance;
     if (status != FBX_OK) return call.Check(status);

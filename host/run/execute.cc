@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "host/plugin/call.h"
 #include "host/run/frame.h"
 
 namespace fusebox::run {
@@ -65,8 +66,9 @@ Status Frame::RunStep(plan::Step& step) {
   if (kept != nullptr && kept->done) return {};
   if (!step.copies.empty()) FUSEBOX_TRY(CopyStates(step));
   if (step.kernel != nullptr) {
-    const fbx_status status =
-        step.kernel->invoke(step.call->abi(), step.instance, step.state, &view_.node(step.node).abi);
+    const fbx_node& node = view_.node(step.node).abi;
+    const InCall in(*step.call, node);
+    const fbx_status status = step.kernel->invoke(step.call->abi(), step.instance, step.state, &node);
     if (status != FBX_OK) return step.call->Check(status);
     if (kept != nullptr) kept->done = true;
   } else if (step.part >= 0 && RunPart(step)) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/plugin/call.h"
 #include "host/run/run.h"
 
 namespace fusebox::run {
@@ -12,8 +13,9 @@ Program::~Program() { FreeInstances(codes_); }
 void Program::FreeInstances(std::span<const std::unique_ptr<plan::Code>> codes) {
   for (const auto& code : codes) {
     for (const plan::Unit& unit : code->units) {
-      if (unit.instance != nullptr && FBX_HAS(unit.kernel.kernel, free))
-        unit.kernel.kernel->free(const_cast<void*>(unit.instance));
+      if (unit.instance == nullptr || !FBX_HAS(unit.kernel.kernel, free)) continue;
+      const InCall in({AsAbi(unit.kernel.plugin->id()), "kernel", unit.kernel.kernel->op, {}});
+      unit.kernel.kernel->free(const_cast<void*>(unit.instance));
     }
   }
 }

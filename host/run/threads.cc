@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "fusebox/abi/ext/progress.h"
 #include "fusebox/abi/ext/pthreadpool.h"
 #include "fusebox/abi/ext/threads.h"
+#include "host/plugin/call.h"
 #include "host/run/run.h"
 
 // The pool is not built with the thread sanitizer, which then does not see that a task starts after the
@@ -36,6 +38,7 @@ struct Loop {
   void (*task)(void*, size_t, size_t, uint32_t) noexcept;
   void* context;
   size_t n, grain;
+  const PluginCall* call;      // that the loop is part of
   char started = 0, done = 0;  // addresses for the sanitizer
 };
 
@@ -44,9 +47,11 @@ void RunChunk(void* context, size_t worker, size_t chunk) {
   __tsan_acquire(&loop.started);
   const bool outer = inside_task;
   inside_task = true;
+  const PluginCall* const before = std::exchange(current_call, loop.call);
   const size_t begin = chunk * loop.grain;
   loop.task(loop.context, begin, std::min(loop.n, begin + loop.grain), static_cast<uint32_t>(worker));
   inside_task = outer;
+  current_call = before;
   __tsan_release(&loop.done);
 }
 
@@ -92,7 +97,7 @@ void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, si
   if (n == 0) return;
   grain = std::max<size_t>(grain, 1);
   if (n <= grain || count_ == 1 || inside_task || pool() == nullptr) return task(context, 0, n, 0);
-  Loop loop{task, context, n, grain};
+  Loop loop{task, context, n, grain, current_call};
   __tsan_release(&loop.started);
   // One item per chunk: the pool then passes the number of the thread.
   pthreadpool_parallelize_1d_with_thread(pool_, RunChunk, &loop, (n + grain - 1) / grain, 0);
