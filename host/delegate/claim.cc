@@ -143,8 +143,8 @@ std::vector<Answer> Claim(const Module& module, const Function& function, Instan
     Ballot ballot(free);
     HostCall& call = calls.For(delegate.plugin());
     const InCall in(call, "delegate", delegate.abi().name);
-    const Status status =
-        call.Check(delegate.abi().claim(call.abi(), delegate.self(), view.abi(), ballot.abi()));
+    const Status status = call.Check(
+        delegate.abi().claim(call.abi(), delegate.abi().user, delegate.self(), view.abi(), ballot.abi()));
     if (!status) {
       notices.push_back(fmt::format("delegate {} claims no node of function {}: {}", delegate.name(),
                                     function.name, status.error().message));

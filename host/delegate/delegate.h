@@ -105,7 +105,8 @@ class Session {
   bool Invoke(size_t part, const fbx_call& call) {
     Slot& slot = slots_[part];
     const InCall in(*slot.call, "delegate", slot.delegate->name);
-    const fbx_status status = slot.delegate->invoke(slot.call->abi(), slot.partition, &call);
+    const fbx_status status =
+        slot.delegate->invoke(slot.call->abi(), slot.delegate->user, slot.partition, &call);
     return status == FBX_OK || Failed(part, status);
   }
 

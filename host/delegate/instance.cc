@@ -11,14 +11,14 @@ Result<std::unique_ptr<Instance>> Instance::Create(DelegateRef ref, HostCalls& c
   HostCall& call = calls.For(instance->plugin());
   void* self = nullptr;
   const InCall in(call, "delegate", abi.name);
-  FUSEBOX_TRY(call.Check(abi.create(call.abi(), AsAbi(*instance->ref_.options), &self)));
+  FUSEBOX_TRY(call.Check(abi.create(call.abi(), abi.user, AsAbi(*instance->ref_.options), &self)));
   instance->self_ = self;
   return instance;
 }
 
 Instance::~Instance() {
   const InCall in({AsAbi(plugin().id()), "delegate", abi().name, {}});
-  if (self_ != nullptr) abi().destroy(self_);
+  if (self_ != nullptr) abi().destroy(abi().user, self_);
 }
 
 std::string ToString(const Part& part) {

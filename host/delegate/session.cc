@@ -31,11 +31,11 @@ Session::Session(const Module& module, std::span<const std::unique_ptr<Part>> pa
 
 Session::~Session() {
   for (const Slot& slot : slots_) {
-    if (slot.partition != nullptr) slot.delegate->destroy_partition(slot.partition);
+    if (slot.partition != nullptr) slot.delegate->destroy_partition(slot.delegate->user, slot.partition);
   }
   for (const Opened& opened : opened_) {
     if (opened.session != nullptr && FBX_HAS(&opened.delegate->abi(), close_session))
-      opened.delegate->abi().close_session(opened.session);
+      opened.delegate->abi().close_session(opened.delegate->abi().user, opened.session);
   }
 }
 
@@ -70,7 +70,8 @@ Result<Session::Opened*> Session::Open(const Instance& delegate) {
   if (FBX_HAS(&delegate.abi(), open_session)) {
     HostCall& call = calls_.For(delegate.plugin());
     const InCall in(call, "delegate", delegate.abi().name);
-    FUSEBOX_TRY(call.Check(delegate.abi().open_session(call.abi(), delegate.self(), &session)));
+    FUSEBOX_TRY(
+        call.Check(delegate.abi().open_session(call.abi(), delegate.abi().user, delegate.self(), &session)));
   }
   opened_.push_back({&delegate, session, false});
   return &opened_.back();
@@ -85,8 +86,9 @@ Status Session::CompileOne(size_t number) {
   const GraphView view(module_, *part.function);
   void* partition = nullptr;
   const InCall in(*slot.call, "delegate", slot.delegate->name);
-  FUSEBOX_TRY(slot.call->Check(slot.delegate->compile(slot.call->abi(), part.delegate->self(),
-                                                      opened->session, view.abi(), &partition)));
+  FUSEBOX_TRY(
+      slot.call->Check(slot.delegate->compile(slot.call->abi(), slot.delegate->user, part.delegate->self(),
+                                              opened->session, view.abi(), &partition)));
   slot.partition = partition;
   slot.state = kReady;
   opened->unfinished = true;
@@ -99,7 +101,7 @@ void Session::Finish(Opened& opened) {
   if (!FBX_HAS(&abi, finish)) return;
   HostCall& call = calls_.For(opened.delegate->plugin());
   const InCall in(call, "delegate", abi.name);
-  const Status status = call.Check(abi.finish(call.abi(), opened.delegate->self(), opened.session));
+  const Status status = call.Check(abi.finish(call.abi(), abi.user, opened.delegate->self(), opened.session));
   if (status) return;
   for (size_t i = 0; i < slots_.size(); ++i) {
     const bool fresh = slots_[i].state == kReady && slots_[i].prepared == 0;
@@ -122,8 +124,8 @@ Status Session::PrepareOne(Slot& slot, const fbx_call& call, const fbx_plan& pla
   std::vector<Type> types;
   Inference inference(call.output_count, types);
   const InCall in(*slot.call, "delegate", slot.delegate->name);
-  FUSEBOX_TRY(slot.call->Check(
-      slot.delegate->prepare(slot.call->abi(), slot.partition, &call, inference.abi(), &plan)));
+  FUSEBOX_TRY(slot.call->Check(slot.delegate->prepare(slot.call->abi(), slot.delegate->user, slot.partition,
+                                                      &call, inference.abi(), &plan)));
   return CheckShapes(inference, call);
 }
 
@@ -139,7 +141,7 @@ bool Session::Failed(size_t part, fbx_status status) {
 
 void Session::Decline(size_t part, std::string_view step, const Error& error) {
   Slot& slot = slots_[part];
-  if (slot.partition != nullptr) slot.delegate->destroy_partition(slot.partition);
+  if (slot.partition != nullptr) slot.delegate->destroy_partition(slot.delegate->user, slot.partition);
   slot.partition = nullptr;
   slot.state = kDeclined;
   slot.why = fmt::format("{} declined at {}: {}", ToString(*parts_[part]), step, error.message);

@@ -14,7 +14,7 @@ namespace {
 std::optional<std::string> Declines(const KernelRef& candidate, const fbx_node& node) {
   HostCall call(*candidate.plugin, &SerialServices());
   const InCall in(call, node);
-  const fbx_status status = candidate.kernel->supports(call.abi(), &node);
+  const fbx_status status = candidate.kernel->supports(call.abi(), candidate.kernel->user, &node);
   if (status == FBX_OK) return std::nullopt;
   std::vector<std::string> reasons;
   for (const Diag& diag : call.TakeDiags()) reasons.push_back(ToString(diag));

@@ -17,8 +17,8 @@ class Evaluation final : public Resizer {
       : kernel_(*kernel.kernel), call_(call), node_(node), view_(function, node) {}
   ~Evaluation() override {
     const InCall in(call_, *view_.abi());
-    if (state_ != nullptr && FBX_HAS(&kernel_, free_state)) kernel_.free_state(state_);
-    if (instance_ != nullptr && FBX_HAS(&kernel_, free)) kernel_.free(instance_);
+    if (state_ != nullptr && FBX_HAS(&kernel_, free_state)) kernel_.free_state(kernel_.user, state_);
+    if (instance_ != nullptr && FBX_HAS(&kernel_, free)) kernel_.free(kernel_.user, instance_);
   }
 
   Result<std::vector<Tensor>> Run(std::span<const Tensor> operands) {
@@ -117,16 +117,17 @@ class Evaluation final : public Resizer {
 
   Status Prepare() {
     const InCall in(call_, *view_.abi());
-    if (FBX_HAS(&kernel_, init)) FUSEBOX_TRY(Check(kernel_.init(call_.abi(), view_.abi(), &instance_)));
+    if (FBX_HAS(&kernel_, init))
+      FUSEBOX_TRY(Check(kernel_.init(call_.abi(), kernel_.user, view_.abi(), &instance_)));
     if (!FBX_HAS(&kernel_, prepare)) return {};
-    return Check(kernel_.prepare(call_.abi(), instance_, view_.abi(), &slots_.plan, &state_));
+    return Check(kernel_.prepare(call_.abi(), kernel_.user, instance_, view_.abi(), &slots_.plan, &state_));
   }
 
   Status Invoke() {
     view_.edit().scratch = slots_.pointers.data();
     const ResizableNode node{*view_.abi(), this, 0};
     const InCall in(call_, node.abi);
-    FUSEBOX_TRY(Check(kernel_.invoke(call_.abi(), instance_, state_, &node.abi)));
+    FUSEBOX_TRY(Check(kernel_.invoke(call_.abi(), kernel_.user, instance_, state_, &node.abi)));
     for (size_t i = 0; i < memory_.size(); ++i) {
       if (node_.results[i] != kNoValue && memory_[i] == nullptr) {
         return Internal(fmt::format("plugin {}: result {} was not resized", call_.plugin().id(), i));

@@ -69,7 +69,7 @@ Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
   Checker checker{
       {FBX_HEAD(fbx_infer), Checker::Set, Checker::NeedsValue}, inference.abi(), node.result_count};
   const InCall in(call, node);
-  const fbx_status status = kernel.infer(call.abi(), &node, &checker.abi);
+  const fbx_status status = kernel.infer(call.abi(), kernel.user, &node, &checker.abi);
   if (status != FBX_OK) return call.Check(status);
   const auto wrong = [&](std::string_view what) {
     return Internal(fmt::format("plugin {}: {}: infer {}", call.plugin().id(), FromAbi(node.op), what));

@@ -29,8 +29,8 @@ std::vector<std::string> Texts(const std::vector<Diag>& diags) {
 fbx_status CallRule(const fbx_rule& rule, const HostCall& call, const Node& node,
                     const fbx_composite& composite, const fbx_builder& builder) {
   const InCall in(call, "rule", rule.id, AsAbi(node.location.name));
-  const fbx_status status = rule.match ? rule.match(call.abi(), &composite) : FBX_OK;
-  return status == FBX_OK ? rule.rewrite(call.abi(), &composite, &builder) : status;
+  const fbx_status status = rule.match ? rule.match(call.abi(), rule.user, &composite) : FBX_OK;
+  return status == FBX_OK ? rule.rewrite(call.abi(), rule.user, &composite, &builder) : status;
 }
 
 // Runs one rule. Returns the replacement module, or null with the reason in `report`.
@@ -55,6 +55,11 @@ std::unique_ptr<Module> RunRule(const RuleRef& ref, Registry& registry, const Mo
   }
   report.outcome = kFused;
   return transaction.Take();
+}
+
+fbx_tolerance ToleranceOf(const RuleRef& ref) {
+  if (ref.declared) return ref.declared->rewrite->tolerance;
+  return ref.rule->tolerance ? *ref.rule->tolerance : fbx_tolerance{};
 }
 
 // The rule without plugin: the composite becomes a custom op of its name, with attributes in a FlexBuffer
@@ -150,7 +155,7 @@ class Fuser {
                       ref.manifest->version};
       auto replacement = ref.declared ? RewriteAsDeclared(*ref.declared, registry_, caller, node, said)
                                       : RunRule(ref, registry_, module_, caller, node, said);
-      const fbx_tolerance tolerance = ref.declared ? ref.declared->rewrite->tolerance : ref.rule->tolerance;
+      const fbx_tolerance tolerance = ToleranceOf(ref);
       FUSEBOX_ASSIGN(const std::optional<size_t> added,
                      Apply(caller, index, std::move(replacement), tolerance, said, report));
       Add(std::move(said), report);

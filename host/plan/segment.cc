@@ -297,7 +297,7 @@ class SegmentPlanner {
     if (!FBX_HAS(step.kernel, prepare)) return {};
     PlanCall call{{FBX_HEAD(fbx_plan), RequestScratch, RequestPersistent, context_.threads}, this, &step};
     const InCall in(*step.call, view_.node(step.node).abi);
-    const fbx_status status = step.kernel->prepare(step.call->abi(), step.instance,
+    const fbx_status status = step.kernel->prepare(step.call->abi(), step.kernel->user, step.instance,
                                                    &view_.node(step.node).abi, &call.plan, &step.state);
     return status == FBX_OK ? Status() : step.call->Check(status);
   }
@@ -342,7 +342,8 @@ class SegmentPlanner {
 
 Segment::~Segment() {
   for (const Step& step : steps) {
-    if (step.state != nullptr && FBX_HAS(step.kernel, free_state)) step.kernel->free_state(step.state);
+    if (step.state != nullptr && FBX_HAS(step.kernel, free_state))
+      step.kernel->free_state(step.kernel->user, step.state);
   }
 }
 
@@ -353,7 +354,7 @@ void Segment::Reset() {
     }
     if (!FBX_HAS(step.kernel, reset)) continue;
     const InCall in(*step.call, "kernel", step.kernel->op);
-    step.kernel->reset(step.instance, step.state);
+    step.kernel->reset(step.kernel->user, step.instance, step.state);
   }
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 // Size up to the last member of version 1.0.
 constexpr size_t kPluginSize = offsetof(fbx_plugin, get_extension) + sizeof(fbx_plugin::get_extension);
-constexpr size_t kRuleSize = offsetof(fbx_rule, tolerance) + sizeof(fbx_tolerance);
+constexpr size_t kRuleSize = offsetof(fbx_rule, tolerance) + sizeof(fbx_rule::tolerance);
+constexpr size_t kToleranceSize = offsetof(fbx_tolerance, rtol) + sizeof(fbx_tolerance::rtol);
 constexpr size_t kKernelSize = offsetof(fbx_kernel, free) + sizeof(fbx_kernel::free);
 constexpr size_t kDelegateSize =
     offsetof(fbx_delegate, destroy_partition) + sizeof(fbx_delegate::destroy_partition);
@@ -55,6 +56,7 @@ Status CheckRule(const fbx_rule& rule) {
   FUSEBOX_TRY(CheckName(rule.implements, "implements"));
   if (rule.match == nullptr || rule.rewrite == nullptr)
     return Invalid(std::string(FromAbi(rule.id)) + ": match or rewrite is null");
+  if (rule.tolerance) return CheckHead(rule.tolerance->head, kToleranceSize, "fbx_tolerance");
   return {};
 }
 
@@ -159,7 +161,7 @@ Status CompareWithManifest(const fbx_plugin& plugin, const Manifest& manifest) {
   for (uint32_t i = 0; i < plugin.delegate_count; ++i) present.emplace(FromAbi(plugin.delegates[i]->name));
   FUSEBOX_TRY(SameNames(promised, present, "delegate"));
   for (const std::string& id : manifest.provides_extensions) {
-    if (plugin.get_extension == nullptr || plugin.get_extension(AsAbi(id)) == nullptr)
+    if (plugin.get_extension == nullptr || plugin.get_extension(plugin.user, AsAbi(id)) == nullptr)
       return Invalid("the manifest lists extension " + id + ", but the library has none");
   }
   return {};

@@ -23,8 +23,8 @@ bool IsHostExtension(std::string_view id) {
 }
 
 const void* TableOf(const LoadedPlugin& plugin, std::string_view id) {
-  const auto get = plugin.abi()->get_extension;
-  return get == nullptr ? nullptr : get(AsAbi(id));
+  const fbx_plugin& abi = *plugin.abi();
+  return abi.get_extension == nullptr ? nullptr : abi.get_extension(abi.user, AsAbi(id));
 }
 
 }  // namespace

@@ -258,7 +258,8 @@ class ProgramBuilder {
     HostCall& call = calls.For(*unit.kernel.plugin);
     void* instance = nullptr;
     const InCall in(call, *view.abi());
-    const fbx_status status = unit.kernel.kernel->init(call.abi(), view.abi(), &instance);
+    const fbx_status status =
+        unit.kernel.kernel->init(call.abi(), unit.kernel.kernel->user, view.abi(), &instance);
     unit.instance = instance;
     if (status != FBX_OK) return call.Check(status);
     calls.DropDiags();

@@ -15,7 +15,7 @@ void Program::FreeInstances(std::span<const std::unique_ptr<plan::Code>> codes) 
     for (const plan::Unit& unit : code->units) {
       if (unit.instance == nullptr || !FBX_HAS(unit.kernel.kernel, free)) continue;
       const InCall in({AsAbi(unit.kernel.plugin->id()), "kernel", unit.kernel.kernel->op, {}});
-      unit.kernel.kernel->free(const_cast<void*>(unit.instance));
+      unit.kernel.kernel->free(unit.kernel.kernel->user, const_cast<void*>(unit.instance));
     }
   }
 }

@@ -119,21 +119,22 @@ FUSEBOX_MEMBER(fbx_plan, scratch, 8);
 FUSEBOX_MEMBER(fbx_plan, persistent, 16);
 FUSEBOX_MEMBER(fbx_plan, threads, 24);
 
-FUSEBOX_SIZE(fbx_kernel, 112);
+FUSEBOX_SIZE(fbx_kernel, 120);
 FUSEBOX_MEMBER(fbx_kernel, head, 0);
 FUSEBOX_MEMBER(fbx_kernel, kind, 8);
 FUSEBOX_MEMBER(fbx_kernel, op, 16);
 FUSEBOX_MEMBER(fbx_kernel, min_version, 32);
 FUSEBOX_MEMBER(fbx_kernel, max_version, 36);
 FUSEBOX_MEMBER(fbx_kernel, flags, 40);
-FUSEBOX_MEMBER(fbx_kernel, supports, 48);
-FUSEBOX_MEMBER(fbx_kernel, infer, 56);
-FUSEBOX_MEMBER(fbx_kernel, init, 64);
-FUSEBOX_MEMBER(fbx_kernel, prepare, 72);
-FUSEBOX_MEMBER(fbx_kernel, invoke, 80);
-FUSEBOX_MEMBER(fbx_kernel, reset, 88);
-FUSEBOX_MEMBER(fbx_kernel, free_state, 96);
-FUSEBOX_MEMBER(fbx_kernel, free, 104);
+FUSEBOX_MEMBER(fbx_kernel, user, 48);
+FUSEBOX_MEMBER(fbx_kernel, supports, 56);
+FUSEBOX_MEMBER(fbx_kernel, infer, 64);
+FUSEBOX_MEMBER(fbx_kernel, init, 72);
+FUSEBOX_MEMBER(fbx_kernel, prepare, 80);
+FUSEBOX_MEMBER(fbx_kernel, invoke, 88);
+FUSEBOX_MEMBER(fbx_kernel, reset, 96);
+FUSEBOX_MEMBER(fbx_kernel, free_state, 104);
+FUSEBOX_MEMBER(fbx_kernel, free, 112);
 
 FUSEBOX_SIZE(fbx_graph, 80);
 FUSEBOX_MEMBER(fbx_graph, head, 0);
@@ -182,16 +183,17 @@ FUSEBOX_MEMBER(fbx_tolerance, head, 0);
 FUSEBOX_MEMBER(fbx_tolerance, atol, 8);
 FUSEBOX_MEMBER(fbx_tolerance, rtol, 16);
 
-FUSEBOX_SIZE(fbx_rule, 96);
+FUSEBOX_SIZE(fbx_rule, 88);
 FUSEBOX_MEMBER(fbx_rule, head, 0);
 FUSEBOX_MEMBER(fbx_rule, id, 8);
 FUSEBOX_MEMBER(fbx_rule, implements, 24);
 FUSEBOX_MEMBER(fbx_rule, min_version, 40);
 FUSEBOX_MEMBER(fbx_rule, max_version, 44);
 FUSEBOX_MEMBER(fbx_rule, benefit, 48);
-FUSEBOX_MEMBER(fbx_rule, match, 56);
-FUSEBOX_MEMBER(fbx_rule, rewrite, 64);
-FUSEBOX_MEMBER(fbx_rule, tolerance, 72);
+FUSEBOX_MEMBER(fbx_rule, user, 56);
+FUSEBOX_MEMBER(fbx_rule, match, 64);
+FUSEBOX_MEMBER(fbx_rule, rewrite, 72);
+FUSEBOX_MEMBER(fbx_rule, tolerance, 80);
 
 FUSEBOX_SIZE(fbx_claim, 40);
 FUSEBOX_MEMBER(fbx_claim, head, 0);
@@ -208,21 +210,22 @@ FUSEBOX_MEMBER(fbx_call, inputs, 16);
 FUSEBOX_MEMBER(fbx_call, outputs, 24);
 FUSEBOX_MEMBER(fbx_call, scratch, 32);
 
-FUSEBOX_SIZE(fbx_delegate, 104);
+FUSEBOX_SIZE(fbx_delegate, 112);
 FUSEBOX_MEMBER(fbx_delegate, head, 0);
 FUSEBOX_MEMBER(fbx_delegate, name, 8);
-FUSEBOX_MEMBER(fbx_delegate, create, 24);
-FUSEBOX_MEMBER(fbx_delegate, destroy, 32);
-FUSEBOX_MEMBER(fbx_delegate, claim, 40);
-FUSEBOX_MEMBER(fbx_delegate, compile, 48);
-FUSEBOX_MEMBER(fbx_delegate, prepare, 56);
-FUSEBOX_MEMBER(fbx_delegate, invoke, 64);
-FUSEBOX_MEMBER(fbx_delegate, destroy_partition, 72);
-FUSEBOX_MEMBER(fbx_delegate, open_session, 80);
-FUSEBOX_MEMBER(fbx_delegate, finish, 88);
-FUSEBOX_MEMBER(fbx_delegate, close_session, 96);
+FUSEBOX_MEMBER(fbx_delegate, user, 24);
+FUSEBOX_MEMBER(fbx_delegate, create, 32);
+FUSEBOX_MEMBER(fbx_delegate, destroy, 40);
+FUSEBOX_MEMBER(fbx_delegate, claim, 48);
+FUSEBOX_MEMBER(fbx_delegate, compile, 56);
+FUSEBOX_MEMBER(fbx_delegate, prepare, 64);
+FUSEBOX_MEMBER(fbx_delegate, invoke, 72);
+FUSEBOX_MEMBER(fbx_delegate, destroy_partition, 80);
+FUSEBOX_MEMBER(fbx_delegate, open_session, 88);
+FUSEBOX_MEMBER(fbx_delegate, finish, 96);
+FUSEBOX_MEMBER(fbx_delegate, close_session, 104);
 
-FUSEBOX_SIZE(fbx_plugin, 88);
+FUSEBOX_SIZE(fbx_plugin, 96);
 FUSEBOX_MEMBER(fbx_plugin, head, 0);
 FUSEBOX_MEMBER(fbx_plugin, id, 8);
 FUSEBOX_MEMBER(fbx_plugin, version, 24);
@@ -232,7 +235,8 @@ FUSEBOX_MEMBER(fbx_plugin, delegate_count, 48);
 FUSEBOX_MEMBER(fbx_plugin, rules, 56);
 FUSEBOX_MEMBER(fbx_plugin, kernels, 64);
 FUSEBOX_MEMBER(fbx_plugin, delegates, 72);
-FUSEBOX_MEMBER(fbx_plugin, get_extension, 80);
+FUSEBOX_MEMBER(fbx_plugin, user, 80);
+FUSEBOX_MEMBER(fbx_plugin, get_extension, 88);
 
 FUSEBOX_SIZE(fbx_entry, 56);
 FUSEBOX_MEMBER(fbx_entry, magic, 0);
@@ -278,15 +282,15 @@ FUSEBOX_VALUE(FBX_BUILT_WITH_MSAN, 4);
 // A callback that may throw has another type than the ABI's, so that a plugin with one does not compile.
 using Rewrite = decltype(fbx_rule::rewrite);
 using Invoke = decltype(fbx_kernel::invoke);
-using Throwing = fbx_status (*)(const fbx_host*, const fbx_composite*, const fbx_builder*);
-using ThrowingInvoke = fbx_status (*)(const fbx_host*, const void*, void*, const fbx_node*);
+using Throwing = fbx_status (*)(const fbx_host*, void*, const fbx_composite*, const fbx_builder*);
+using ThrowingInvoke = fbx_status (*)(const fbx_host*, void*, const void*, void*, const fbx_node*);
 static_assert(!std::is_assignable_v<Rewrite&, Throwing> && !std::is_assignable_v<Invoke&, ThrowingInvoke>);
 static_assert(std::is_assignable_v<Throwing&, Rewrite> && std::is_assignable_v<ThrowingInvoke&, Invoke>);
 
 fbx_kernel Kernel() {
   fbx_kernel kernel{};
   kernel.head = FBX_HEAD(fbx_kernel);
-  kernel.free = [](void*) noexcept {};
+  kernel.free = [](void*, void*) noexcept {};
   return kernel;
 }
 

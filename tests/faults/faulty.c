@@ -56,25 +56,26 @@ struct grown_kernel {
 int fault_gone(void); /* of a library that is not there when the plugin is loaded */
 #endif
 
-static fbx_status Match(const fbx_host* host, const fbx_composite* composite) {
-  (void)host;
+static fbx_status Match(const fbx_host* host, void* user, const fbx_composite* composite) {
+  (void)host, (void)user;
   return composite->operand_count == 1 ? FBX_OK : FBX_NOT_APPLICABLE;
 }
 
-static fbx_status Rewrite(const fbx_host* host, const fbx_composite* composite, const fbx_builder* b) {
+static fbx_status Rewrite(const fbx_host* host, void* user, const fbx_composite* composite,
+                          const fbx_builder* b) {
   const fbx_value operand = b->operand(b, 0);
   const fbx_str op = STR(SAID_OP);
   fbx_value result;
-  (void)host;
+  (void)host, (void)user;
   (void)composite;
   if (b->add_node(b, FBX_OP_CUSTOM, op, 1, &operand, 1, &result, 1) != FBX_OK) return FBX_INTERNAL;
   b->set_result(b, 0, result);
   return FBX_OK;
 }
 
-static fbx_status Infer(const fbx_host* host, const fbx_node* node, const fbx_infer* infer) {
+static fbx_status Infer(const fbx_host* host, void* user, const fbx_node* node, const fbx_infer* infer) {
   const fbx_tensor* x = node->operands[0];
-  (void)host;
+  (void)host, (void)user;
 #if defined(INFER_BEYOND)
   infer->set(infer, 7, x->dtype, x->dims, x->rank);
 #elif defined(INFER_NOTHING)
@@ -93,8 +94,9 @@ static fbx_status Infer(const fbx_host* host, const fbx_node* node, const fbx_in
   return FBX_OK;
 }
 
-static fbx_status Invoke(const fbx_host* host, const void* instance, void* state, const fbx_node* node) {
-  (void)host;
+static fbx_status Invoke(const fbx_host* host, void* user, const void* instance, void* state,
+                         const fbx_node* node) {
+  (void)host, (void)user;
   (void)instance;
   (void)state;
 #ifdef MISSING_LIBRARY
@@ -104,13 +106,20 @@ static fbx_status Invoke(const fbx_host* host, const void* instance, void* state
   return FBX_OK;
 }
 
+#ifdef TOLERANCE_SIZE
+static const fbx_tolerance kTolerance = {.head = {TOLERANCE_SIZE, 1, 0}};
+#define TOLERANCE &kTolerance
+#else
+#define TOLERANCE NULL
+#endif
+
 static const fbx_rule kRule = {
     .head = {(uint32_t)(RULE_SIZE), 1, 0},
     .id = STR("fault." FAULT_NAME ".rule"),
     .implements = STR("fault." FAULT_NAME),
     .match = Match,
     .rewrite = Rewrite,
-    .tolerance = {.head = FBX_HEAD(fbx_tolerance)},
+    .tolerance = TOLERANCE,
 };
 static const struct grown_kernel kKernel = {
     .kernel = {.head = {(uint32_t)(KERNEL_SIZE), 1, 9},

@@ -84,6 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"short_entry", "fusebox_entry_v1 is 16 bytes long"},
         {"short_plugin", "fbx_plugin is 24 bytes long"},
         {"short_rule", "fbx_rule 0: fbx_rule is 32 bytes long"},
+        {"short_tolerance", "fbx_rule 0: fbx_tolerance is 16 bytes long"},
         {"short_kernel", "fbx_kernel 0: fbx_kernel is 40 bytes long"},
         {"no_invoke", "infer or invoke is null"},
         {"many_rules", "a table of 4000000000 fbx_rule cannot be right"},
@@ -211,18 +212,20 @@ class Throwing : public testing::Test {
 };
 
 TEST_F(Throwing, BecomesAStatusWithTheReason) {
-  EXPECT_EQ(Call("fault.throws", [](auto& k, auto* host, auto* node) { return k.supports(host, node); }),
-            "plugin fault.throws: EXCEPTION: supports threw");
   EXPECT_EQ(
-      Call("fault.throws", [](auto& k, auto* host, auto* node) { return k.infer(host, node, nullptr); }),
-      "plugin fault.throws: attribute is missing (attr a name that is not there)");
+      Call("fault.throws", [](auto& k, auto* host, auto* node) { return k.supports(host, k.user, node); }),
+      "plugin fault.throws: EXCEPTION: supports threw");
+  EXPECT_EQ(Call("fault.throws",
+                 [](auto& k, auto* host, auto* node) { return k.infer(host, k.user, node, nullptr); }),
+            "plugin fault.throws: attribute is missing (attr a name that is not there)");
   void* instance = nullptr;
+  EXPECT_EQ(Call("fault.throws",
+                 [&](auto& k, auto* host, auto* node) { return k.init(host, k.user, node, &instance); }),
+            "plugin fault.throws: out of memory");
   EXPECT_EQ(
-      Call("fault.throws", [&](auto& k, auto* host, auto* node) { return k.init(host, node, &instance); }),
-      "plugin fault.throws: out of memory");
-  EXPECT_EQ(Call("fault.throws.late",
-                 [](auto& k, auto* host, auto* node) { return k.invoke(host, nullptr, nullptr, node); }),
-            "plugin fault.throws: EXCEPTION: an exception of unknown type");
+      Call("fault.throws.late",
+           [](auto& k, auto* host, auto* node) { return k.invoke(host, k.user, nullptr, nullptr, node); }),
+      "plugin fault.throws: EXCEPTION: an exception of unknown type");
 }
 
 }  // namespace

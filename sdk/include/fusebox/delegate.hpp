@@ -128,7 +128,7 @@ struct DelegateAdapter {
 
   static D& self(void* p) { return *static_cast<D*>(p); }
 
-  static fbx_status create(const fbx_host* h, const fbx_attrs* options, void** out) noexcept {
+  static fbx_status create(const fbx_host* h, void*, const fbx_attrs* options, void** out) noexcept {
     return guard(h, [&] {
       if constexpr (std::constructible_from<D, const Attrs&>) {
         *out = new D(Attrs(h, options));
@@ -137,7 +137,7 @@ struct DelegateAdapter {
       }
     });
   }
-  static void destroy(void* p) noexcept { delete &self(p); }
+  static void destroy(void*, void* p) noexcept { delete &self(p); }
 
   static void answer(D& d, const Graph& graph, const Claim& claim, uint32_t i) {
     using Answer = decltype(d.supports(graph, graph.node(i)));
@@ -155,7 +155,8 @@ struct DelegateAdapter {
       claim.reject(i, r.code, r.subject.empty() ? r.why : r.why + " (" + r.subject + ")");
     }
   }
-  static fbx_status claim(const fbx_host* h, void* p, const fbx_graph* g, const fbx_claim* c) noexcept {
+  static fbx_status claim(const fbx_host* h, void*, void* p, const fbx_graph* g,
+                          const fbx_claim* c) noexcept {
     return guard(h, [&] {
       const Graph graph(h, g);
       Claim claim(c);
@@ -168,7 +169,7 @@ struct DelegateAdapter {
     });
   }
 
-  static fbx_status compile(const fbx_host* h, void* p, void* session, const fbx_graph* g,
+  static fbx_status compile(const fbx_host* h, void*, void* p, void* session, const fbx_graph* g,
                             void** out) noexcept {
     return guard(h, [&] {
       if constexpr (HasSession<D>) {
@@ -179,7 +180,7 @@ struct DelegateAdapter {
       }
     });
   }
-  static fbx_status prepare(const fbx_host* h, void* partition, const fbx_call* c, const fbx_infer* i,
+  static fbx_status prepare(const fbx_host* h, void*, void* partition, const fbx_call* c, const fbx_infer* i,
                             const fbx_plan* p) noexcept {
     return guard(h, [&] {
       Infer infer(i);
@@ -187,12 +188,14 @@ struct DelegateAdapter {
       if constexpr (prepares) static_cast<Partition*>(partition)->prepare(Call(h, c), infer, plan);
     });
   }
-  static fbx_status invoke(const fbx_host* h, void* partition, const fbx_call* c) noexcept {
+  static fbx_status invoke(const fbx_host* h, void*, void* partition, const fbx_call* c) noexcept {
     return guard(h, [&] { static_cast<Partition*>(partition)->invoke(Call(h, c)); });
   }
-  static void destroy_partition(void* partition) noexcept { delete static_cast<Partition*>(partition); }
+  static void destroy_partition(void*, void* partition) noexcept {
+    delete static_cast<Partition*>(partition);
+  }
 
-  static fbx_status open_session(const fbx_host* h, void* p, void** session) noexcept {
+  static fbx_status open_session(const fbx_host* h, void*, void* p, void** session) noexcept {
     return guard(h, [&] {
       if constexpr (HasSession<D>) *session = new typename D::Session(self(p), h);
     });
@@ -203,7 +206,7 @@ struct DelegateAdapter {
     if constexpr (HasSession<D>) return finishes<typename D::Session>;
     return false;
   }
-  static fbx_status finish(const fbx_host* h, void* p, void* session) noexcept {
+  static fbx_status finish(const fbx_host* h, void*, void* p, void* session) noexcept {
     return guard(h, [&] {
       if constexpr (session_finishes()) {
         static_cast<typename D::Session*>(session)->finish(h);
@@ -212,7 +215,7 @@ struct DelegateAdapter {
       }
     });
   }
-  static void close_session(void* session) noexcept {
+  static void close_session(void*, void* session) noexcept {
     if constexpr (HasSession<D>) delete static_cast<typename D::Session*>(session);
   }
 

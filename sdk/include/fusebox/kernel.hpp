@@ -133,16 +133,16 @@ struct KernelAdapter {
   using S = State<K>;
   static constexpr bool kHasState = !std::is_void_v<S>;
 
-  static fbx_status supports(const fbx_host* h, const fbx_node* n) noexcept {
+  static fbx_status supports(const fbx_host* h, void*, const fbx_node* n) noexcept {
     return guard(h, [&] { K::supports(Node(h, n)); });
   }
-  static fbx_status infer(const fbx_host* h, const fbx_node* n, const fbx_infer* i) noexcept {
+  static fbx_status infer(const fbx_host* h, void*, const fbx_node* n, const fbx_infer* i) noexcept {
     return guard(h, [&] {
       Infer infer(i);
       K::infer(Node(h, n), infer);
     });
   }
-  static fbx_status init(const fbx_host* h, const fbx_node* n, void** out) noexcept {
+  static fbx_status init(const fbx_host* h, void*, const fbx_node* n, void** out) noexcept {
     return guard(h, [&] { *out = new K(Node(h, n)); });
   }
   static const K& kernel(const void* instance) {
@@ -153,8 +153,8 @@ struct KernelAdapter {
       return k;
     }
   }
-  static fbx_status prepare(const fbx_host* h, const void* instance, const fbx_node* n, const fbx_plan* p,
-                            void** state) noexcept {
+  static fbx_status prepare(const fbx_host* h, void*, const void* instance, const fbx_node* n,
+                            const fbx_plan* p, void** state) noexcept {
     return guard(h, [&] {
       Plan plan(p);
       if constexpr (kHasState) {
@@ -164,7 +164,8 @@ struct KernelAdapter {
       }
     });
   }
-  static fbx_status invoke(const fbx_host* h, const void* instance, void* state, const fbx_node* n) noexcept {
+  static fbx_status invoke(const fbx_host* h, void*, const void* instance, void* state,
+                           const fbx_node* n) noexcept {
     return guard(h, [&] {
       if constexpr (kHasState) {
         kernel(instance).invoke(Node(h, n), *static_cast<S*>(state));
@@ -174,13 +175,13 @@ struct KernelAdapter {
       }
     });
   }
-  static void reset(const void*, void* state) noexcept {
+  static void reset(void*, const void*, void* state) noexcept {
     if constexpr (resets()) K::reset(*static_cast<S*>(state));
   }
-  static void free_state(void* state) noexcept {
+  static void free_state(void*, void* state) noexcept {
     if constexpr (kHasState) delete static_cast<S*>(state);
   }
-  static void free(void* instance) noexcept { delete static_cast<K*>(instance); }
+  static void free(void*, void* instance) noexcept { delete static_cast<K*>(instance); }
 
   static constexpr bool resets() {
     if constexpr (kHasState) return requires(S& s) { K::reset(s); };

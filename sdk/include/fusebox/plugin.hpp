@@ -79,7 +79,7 @@ struct Tables {
         ...);
     return out;
   }
-  static const void* find_service(fbx_str id) noexcept {
+  static const void* find_service(void*, fbx_str id) noexcept {
     const void* table = nullptr;
     (
         [&] {
@@ -100,8 +100,9 @@ struct Tables {
   static constexpr auto rule_table = rules();
   static constexpr auto kernel_table = kernels();
   static constexpr auto delegate_table = delegates();
-  static constexpr const void* (*services)(fbx_str) noexcept = (IsService<Ts> || ... || false) ? &find_service
-                                                                                               : nullptr;
+  static constexpr const void* (*services)(void*, fbx_str) noexcept = (IsService<Ts> || ... || false)
+                                                                          ? &find_service
+                                                                          : nullptr;
 };
 
 constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, const fbx_rule* const* rules,
@@ -122,7 +123,7 @@ inline constexpr std::array<const fbx_delegate*, 0> no_delegates{};
 template <class Rules, class Kernels, class Delegates = decltype(no_delegates)>
 constexpr fbx_plugin make_plugin(std::string_view id, std::string_view version, const Rules& rules,
                                  const Kernels& kernels, const Delegates& delegates = no_delegates,
-                                 const void* (*services)(fbx_str) noexcept = nullptr) {
+                                 const void* (*services)(void*, fbx_str) noexcept = nullptr) {
   fbx_plugin p =
       make_plugin(id, version, std::data(rules), std::size(rules), std::data(kernels), std::size(kernels));
   p.delegate_count = static_cast<uint32_t>(std::size(delegates));

@@ -183,15 +183,23 @@ struct RuleAdapter {
     static_assert(std::is_void_v<decltype(R::rewrite(std::declval<const Site&>(), std::declval<Build&>()))>,
                   "rewrite returns nothing: it fails by throwing Error");
   }
-  static fbx_status match(const fbx_host* h, const fbx_composite* c) noexcept {
+  static fbx_status match(const fbx_host* h, void*, const fbx_composite* c) noexcept {
     return guard(h, [&] { R::match(Site(h, c)); });
   }
-  static fbx_status rewrite(const fbx_host* h, const fbx_composite* c, const fbx_builder* b) noexcept {
+  static fbx_status rewrite(const fbx_host* h, void*, const fbx_composite* c, const fbx_builder* b) noexcept {
     return guard(h, [&] {
       Build build(b);
       R::rewrite(Site(h, c), build);
     });
   }
+  static constexpr fbx_tolerance make_tolerance() {
+    fbx_tolerance t{};
+    t.head = FBX_HEAD(fbx_tolerance);
+    if constexpr (requires { R::atol; }) t.atol = R::atol;
+    if constexpr (requires { R::rtol; }) t.rtol = R::rtol;
+    return t;
+  }
+  static constexpr fbx_tolerance tolerance = make_tolerance();
   static constexpr fbx_rule make() {
     check();
     fbx_rule r{};
@@ -203,9 +211,7 @@ struct RuleAdapter {
     if constexpr (requires { R::benefit; }) r.benefit = R::benefit;
     r.match = match;
     r.rewrite = rewrite;
-    r.tolerance.head = FBX_HEAD(fbx_tolerance);
-    if constexpr (requires { R::atol; }) r.tolerance.atol = R::atol;
-    if constexpr (requires { R::rtol; }) r.tolerance.rtol = R::rtol;
+    if constexpr (requires { R::atol; } || requires { R::rtol; }) r.tolerance = &tolerance;
     return r;
   }
 };

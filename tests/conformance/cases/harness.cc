@@ -77,7 +77,7 @@ void ExpectCompatible(const StubNode::Inferred& said, const Data& want) {
 
 void Infer(const fbx_kernel& k, const Case& c, StubNode& n) {
   n.ForgetInferred();
-  ASSERT_EQ(k.infer(n.host(), n.node(), n.infer()), FBX_OK) << n.messages;
+  ASSERT_EQ(k.infer(n.host(), k.user, n.node(), n.infer()), FBX_OK) << n.messages;
   for (size_t i = 0; i < c.results.size(); ++i) ExpectCompatible(n.inferred[i], c.results[i]);
 }
 
@@ -129,13 +129,13 @@ class Run {
     }
   }
   ~Run() {
-    if (k_.free_state && state_) k_.free_state(state_);
-    if (k_.free && instance_) k_.free(instance_);
+    if (k_.free_state && state_) k_.free_state(k_.user, state_);
+    if (k_.free && instance_) k_.free(k_.user, instance_);
   }
   StubNode& node() { return n_; }
 
   fbx_status Prepare() {
-    fbx_status status = k_.infer(n_.host(), n_.node(), n_.infer());
+    fbx_status status = k_.infer(n_.host(), k_.user, n_.node(), n_.infer());
     if (status != FBX_OK) return status;
     for (size_t i = 0; i < c_.results.size(); ++i) {
       const auto& said = n_.inferred[i];
@@ -149,8 +149,8 @@ class Run {
       n_.result(i).Allocate(bytes, 0, kPoison);
     }
     if (s_.inplace >= 0) n_.result(0).Share(n_.operand(static_cast<size_t>(s_.inplace)));
-    if (k_.init && (status = k_.init(n_.host(), n_.node(), &instance_)) != FBX_OK) return status;
-    if (k_.prepare) status = k_.prepare(n_.host(), instance_, n_.node(), n_.plan(), &state_);
+    if (k_.init && (status = k_.init(n_.host(), k_.user, n_.node(), &instance_)) != FBX_OK) return status;
+    if (k_.prepare) status = k_.prepare(n_.host(), k_.user, instance_, n_.node(), n_.plan(), &state_);
     return status;
   }
 
@@ -161,7 +161,7 @@ class Run {
       if (!n_.inferred[i].is_static()) n_.result(i).Drop();
       else if (s_.inplace < 0 && n_.result(i).memory()) n_.result(i).memory()->Fill(kPoison);
     }
-    return k_.invoke(n_.host(), instance_, state_, n_.node());
+    return k_.invoke(n_.host(), k_.user, instance_, state_, n_.node());
   }
 
   void ExpectIntact() {
@@ -206,7 +206,7 @@ void ExpectError(const fbx_kernel& k, const Case& c) {
   Case with_result = c;
   if (with_result.results.empty()) with_result.results = {Data{FBX_F32, {}, {0, 0, 0, 0}}};
   Run run(k, with_result, {});
-  fbx_status status = k.supports ? k.supports(run.node().host(), run.node().node()) : FBX_OK;
+  fbx_status status = k.supports ? k.supports(run.node().host(), k.user, run.node().node()) : FBX_OK;
   EXPECT_NE(status, FBX_NOT_APPLICABLE) << "declined instead of failing: " << run.node().messages;
   if (status == FBX_OK) status = run.Prepare();
   if (status == FBX_OK) status = run.Invoke();
@@ -220,7 +220,7 @@ void ExpectError(const fbx_kernel& k, const Case& c) {
 void ExpectRefused(const fbx_kernel& k, const Case& c) {
   StubNode n(c, false);
   ASSERT_TRUE(k.supports) << "has no supports, and should decline: " << c.refused;
-  EXPECT_EQ(k.supports(n.host(), n.node()), FBX_NOT_APPLICABLE);
+  EXPECT_EQ(k.supports(n.host(), k.user, n.node()), FBX_NOT_APPLICABLE);
   EXPECT_NE(n.messages.find(c.refused), std::string::npos) << n.messages;
 }
 
@@ -269,7 +269,7 @@ void RunCase(const fbx_kernel& k, const Case& c) {
   if (!c.error.empty()) return ExpectError(k, c);
   StubNode full(c, false);
   for (size_t i = 0; i < c.operands.size(); ++i) full.Give(i, 0);
-  const fbx_status supported = k.supports ? k.supports(full.host(), full.node()) : FBX_OK;
+  const fbx_status supported = k.supports ? k.supports(full.host(), k.user, full.node()) : FBX_OK;
   ASSERT_EQ(supported, FBX_OK) << full.messages;
   Infer(k, c, full);
   InferVague(k, c, Known::kNothing);

@@ -18,18 +18,23 @@ Type I32(std::vector<int64_t> dims) { return {DType::kI32, Shape(std::move(dims)
 constexpr fbx_delegate kGreedy = {
     FBX_HEAD(fbx_delegate),
     {"greedy", 6},
-    [](const fbx_host*, const fbx_attrs*, void** self) noexcept { return *self = self, fbx_status{FBX_OK}; },
-    [](void*) noexcept {},
-    [](const fbx_host*, void*, const fbx_graph* graph, const fbx_claim* claim) noexcept {
+    nullptr,
+    [](const fbx_host*, void*, const fbx_attrs*, void** self) noexcept {
+      return *self = self, fbx_status{FBX_OK};
+    },
+    [](void*, void*) noexcept {},
+    [](const fbx_host*, void*, void*, const fbx_graph* graph, const fbx_claim* claim) noexcept {
       for (uint32_t i = 0; i < graph->node_count; ++i) claim->accept(claim, i);
       return fbx_status{FBX_OK};
     },
-    [](const fbx_host*, void*, void*, const fbx_graph*, void**) noexcept { return fbx_status{FBX_INTERNAL}; },
-    [](const fbx_host*, void*, const fbx_call*, const fbx_infer*, const fbx_plan*) noexcept {
+    [](const fbx_host*, void*, void*, void*, const fbx_graph*, void**) noexcept {
       return fbx_status{FBX_INTERNAL};
     },
-    [](const fbx_host*, void*, const fbx_call*) noexcept { return fbx_status{FBX_INTERNAL}; },
-    [](void*) noexcept {},
+    [](const fbx_host*, void*, void*, const fbx_call*, const fbx_infer*, const fbx_plan*) noexcept {
+      return fbx_status{FBX_INTERNAL};
+    },
+    [](const fbx_host*, void*, void*, const fbx_call*) noexcept { return fbx_status{FBX_INTERNAL}; },
+    [](void*, void*) noexcept {},
 };
 constexpr const fbx_delegate* kDelegates[] = {&kGreedy};
 const fbx_plugin kPlugin = [] {

@@ -43,7 +43,7 @@ int Ask(Registry& registry, const std::string& name, std::string_view id,
 int FoundInLoad(Registry& registry, const std::string& name) {
   const LoadedPlugin* const plugin = Load(registry, name);
   if (plugin == nullptr) return -1;
-  return *static_cast<const int*>(plugin->abi()->get_extension(AsAbi("test." + name + "/found")));
+  return *static_cast<const int*>(plugin->abi()->get_extension(nullptr, AsAbi("test." + name + "/found")));
 }
 
 PluginInfo InfoOf(const Registry& registry, const std::string& name) {
@@ -218,10 +218,10 @@ const fbx_kernel kKernel = [] {
   kernel.head = FBX_HEAD(fbx_kernel);
   kernel.kind = FBX_OP_CUSTOM;
   kernel.op = {"test.built_in", 13};
-  kernel.infer = [](const fbx_host*, const fbx_node*, const fbx_infer*) noexcept -> fbx_status {
+  kernel.infer = [](const fbx_host*, void*, const fbx_node*, const fbx_infer*) noexcept -> fbx_status {
     return FBX_OK;
   };
-  kernel.invoke = [](const fbx_host*, const void*, void*, const fbx_node*) noexcept -> fbx_status {
+  kernel.invoke = [](const fbx_host*, void*, const void*, void*, const fbx_node*) noexcept -> fbx_status {
     return FBX_OK;
   };
   return kernel;
@@ -247,8 +247,10 @@ constexpr fbx_entry kBuiltIn = {FBX_ENTRY_MAGIC,
                                     plugin.kernels = kKernels;
                                   }
                                   if (I == 2) {
-                                    plugin.get_extension = [](fbx_str asked) noexcept -> const void* {
-                                      return FromAbi(asked) == "test.number/1" ? &kBuiltInNumber : nullptr;
+                                    plugin.user = const_cast<int*>(&kBuiltInNumber);
+                                    plugin.get_extension = [](void* user,
+                                                              fbx_str asked) noexcept -> const void* {
+                                      return FromAbi(asked) == "test.number/1" ? user : nullptr;
                                     };
                                   }
                                   *out = &plugin;

@@ -237,6 +237,19 @@ TEST(Fuse, ADisprovedReplacementIsNotApplied) {
   EXPECT_EQ(ToText(module), before);
 }
 
+TEST(Fuse, PassesTheToleranceOfTheRule) {
+  for (const auto& [rule, rtol] : {std::pair("t.two", 0.5), std::pair("t.first", 0.0)}) {
+    Module module = OneSite(rule);
+    FusionOptions options;
+    options.approve = [&](const Candidate& candidate) -> Result<Approval> {
+      EXPECT_EQ(candidate.tolerance.rtol, rtol);
+      EXPECT_EQ(candidate.tolerance.atol, 0);
+      return Approval{};
+    };
+    FuseAll(module, *Rules(), options);
+  }
+}
+
 TEST(Placeholder, IsABodyThatIgnoresItsOperands) {
   Module module = OneSite("t.first");
   Function& body = *module.Find("body");

@@ -201,11 +201,11 @@ FakeNode::FakeNode(const FakeHost& host, const fbx_kernel* kernel, FakeAttrs att
 
 FakeNode::~FakeNode() {
   FreeState();
-  if (ready_ && kernel_->free) kernel_->free(instance_);
+  if (ready_ && kernel_->free) kernel_->free(kernel_->user, instance_);
 }
 
 void FakeNode::FreeState() {
-  if (state_) kernel_->free_state(state_);
+  if (state_) kernel_->free_state(kernel_->user, state_);
   state_ = nullptr;
 }
 
@@ -233,16 +233,17 @@ const fbx_node* FakeNode::View() {
   return &node_;
 }
 
-fbx_status FakeNode::Supports() { return kernel_->supports(host_.abi(), View()); }
+fbx_status FakeNode::Supports() { return kernel_->supports(host_.abi(), kernel_->user, View()); }
 
 fbx_status FakeNode::Infer() {
   const FakeInfer infer{{FBX_HEAD(fbx_infer), FakeInfer::Set, nullptr}, this};
-  return kernel_->infer(host_.abi(), View(), &infer.infer);
+  return kernel_->infer(host_.abi(), kernel_->user, View(), &infer.infer);
 }
 
 fbx_status FakeNode::Prepare() {
   if (!ready_) {
-    if (const fbx_status status = kernel_->init(host_.abi(), View(), &instance_); status != FBX_OK)
+    if (const fbx_status status = kernel_->init(host_.abi(), kernel_->user, View(), &instance_);
+        status != FBX_OK)
       return status;
     ready_ = true;
   }
@@ -251,14 +252,15 @@ fbx_status FakeNode::Prepare() {
   scratch_memory_.clear();
   guards_.clear();
   const FakePlan plan{{FBX_HEAD(fbx_plan), FakePlan::Scratch, FakePlan::Scratch, host_.threads()}, this};
-  const fbx_status status = kernel_->prepare(host_.abi(), instance_, View(), &plan.plan, &state_);
+  const fbx_status status =
+      kernel_->prepare(host_.abi(), kernel_->user, instance_, View(), &plan.plan, &state_);
   View();
   return status;
 }
 
 // Uses the views of Prepare: nothing is in the way of the measured call.
 fbx_status FakeNode::Invoke() {
-  const fbx_status status = kernel_->invoke(host_.abi(), instance_, state_, &node_);
+  const fbx_status status = kernel_->invoke(host_.abi(), kernel_->user, instance_, state_, &node_);
   for (const auto guard : guards_) {
     if (std::ranges::any_of(guard, [](unsigned char byte) { return byte != kUnwritten; }))
       return FBX_INTERNAL;

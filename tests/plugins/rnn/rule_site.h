@@ -151,8 +151,9 @@ struct RuleSite {
   }
   // "": the rule matches; else "CODE subject: message".
   std::string WhyNot() {
-    const fbx_status status =
-        With([&](const fbx_rule& rule, const fbx_composite* site) { return rule.match(host.abi(), site); });
+    const fbx_status status = With([&](const fbx_rule& rule, const fbx_composite* site) {
+      return rule.match(host.abi(), rule.user, site);
+    });
     if (status == FBX_OK) return "";
     if (host.diagnostics.size() != 1) return "status " + std::to_string(status);
     const Diagnostic& d = host.diagnostics[0];
@@ -163,7 +164,7 @@ struct RuleSite {
     EXPECT_EQ(WhyNot(), "");
     Recorder recorder;
     EXPECT_EQ(With([&](const fbx_rule& rule, const fbx_composite* site) {
-                return rule.rewrite(host.abi(), site, recorder.abi());
+                return rule.rewrite(host.abi(), rule.user, site, recorder.abi());
               }),
               FBX_OK);
     return recorder;

@@ -6,8 +6,11 @@
  *  - fbx_str, fbx_bytes, fbx_head and fbx_value are frozen. They may be passed by value.
  *  - Every other struct begins with fbx_head and grows only at its end. The writer sets head.size to its own
  *    sizeof. The reader checks FBX_HAS before it uses a member newer than 1.0; a missing member counts as
- *    absent. Sizes are never compared for equality. Arrays of growable structs are arrays of pointers.
+ *    absent. Sizes are never compared for equality. Arrays of growable structs are arrays of pointers,
+ *    and no struct holds a growable one by value.
  *  - Enumerations are int32_t. An unknown value is unsupported, never a crash.
+ *  - A callback receives the `user` pointer of its rule, kernel, delegate or plugin: after the host, or first
+ *    if it receives no host.
  *  - Text is UTF-8 with a length. It need not end in NUL.
  *
  * Threads: a tag in brackets at the end of a comment states when a function may be called:

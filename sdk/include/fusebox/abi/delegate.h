@@ -9,6 +9,8 @@
  * declines or fails, the partition falls back to kernels and the reason is recorded. A delegate never makes a
  * model fail.
  *
+ * Every callback receives `user` of its fbx_delegate, so one set of functions can serve several delegates.
+ *
  * Threads: all sessions of a Model share `self`. Functions with a session or partition argument may run for
  * several sessions at once (create, claim and destroy never do). A session and its partitions are used by one
  * thread at a time.
@@ -48,32 +50,34 @@ typedef struct fbx_call {
 typedef struct fbx_delegate {
   fbx_head head;
   fbx_str name; /* "xnnpack" */
+  void* user;   /* passed to every callback; the host does not read it */
   /* options: the user's values over the defaults of the manifest's options_schema, validated. They live as
      long as self. [load] */
-  fbx_status (*create)(const fbx_host*, const fbx_attrs* options, void** self) FBX_NOEXCEPT;
-  void (*destroy)(void* self) FBX_NOEXCEPT; /* [load] after the last session */
+  fbx_status (*create)(const fbx_host*, void* user, const fbx_attrs* options, void** self) FBX_NOEXCEPT;
+  void (*destroy)(void* user, void* self) FBX_NOEXCEPT; /* [load] after the last session */
   /* The function as in the model. Dims may be unknown; constants have data. [load] */
-  fbx_status (*claim)(const fbx_host*, void* self, const fbx_graph*, const fbx_claim*) FBX_NOEXCEPT;
+  fbx_status (*claim)(const fbx_host*, void* user, void* self, const fbx_graph*,
+                      const fbx_claim*) FBX_NOEXCEPT;
   /* `graph` holds only the nodes of the partition. Constants have data, which lives as long as self.
      `session`: from open_session, else NULL. [prepare] */
-  fbx_status (*compile)(const fbx_host*, void* self, void* session, const fbx_graph* graph,
+  fbx_status (*compile)(const fbx_host*, void* user, void* self, void* session, const fbx_graph* graph,
                         void** partition) FBX_NOEXCEPT;
   /* `call` has all shapes; the host gets those of the outputs from the kernels. A delegate that computes
      output shapes itself reports them through infer; the host declines the partition if they differ. Memory
      comes from plan. Called again before invoke whenever the shapes change; for shapes seen before, plan
      grants the same as before. [prepare] */
-  fbx_status (*prepare)(const fbx_host*, void* partition, const fbx_call*, const fbx_infer*,
+  fbx_status (*prepare)(const fbx_host*, void* user, void* partition, const fbx_call*, const fbx_infer*,
                         const fbx_plan*) FBX_NOEXCEPT;
   /* On failure, kernels run the nodes of the partition, in this invoke and all later ones. [invoke] */
-  fbx_status (*invoke)(const fbx_host*, void* partition, const fbx_call*) FBX_NOEXCEPT;
-  void (*destroy_partition)(void* partition) FBX_NOEXCEPT; /* [prepare] */
+  fbx_status (*invoke)(const fbx_host*, void* user, void* partition, const fbx_call*) FBX_NOEXCEPT;
+  void (*destroy_partition)(void* user, void* partition) FBX_NOEXCEPT; /* [prepare] */
   /* State that the partitions of one session share (a workspace). All three may be NULL. [prepare] */
-  fbx_status (*open_session)(const fbx_host*, void* self, void** session) FBX_NOEXCEPT;
+  fbx_status (*open_session)(const fbx_host*, void* user, void* self, void** session) FBX_NOEXCEPT;
   /* Called when all partitions that the session needs so far are compiled, and none is prepared. Called again
      if another signature needs more. On failure, the partitions compiled since the last call are dropped.
      [prepare] */
-  fbx_status (*finish)(const fbx_host*, void* self, void* session) FBX_NOEXCEPT;
-  void (*close_session)(void* session) FBX_NOEXCEPT; /* [prepare] after its partitions */
+  fbx_status (*finish)(const fbx_host*, void* user, void* self, void* session) FBX_NOEXCEPT;
+  void (*close_session)(void* user, void* session) FBX_NOEXCEPT; /* [prepare] after its partitions */
 } fbx_delegate;
 
 FBX_EXTERN_C_END

@@ -8,6 +8,7 @@
  *             invoke    any number of times per prepare
  *             free_state, free
  * An instance is const after init. Several sessions may invoke it at once, each with its own state.
+ * Every callback receives `user` of its fbx_kernel, so one set of functions can serve many ops.
  * If several plugins have a kernel for an op, the host picks by `prefer`, then priority, then search order;
  * built-in kernels come last. A kernel whose supports declines is skipped.
  */
@@ -71,23 +72,24 @@ typedef struct fbx_kernel {
   fbx_str op;
   int32_t min_version, max_version; /* of the op; 0, 0: any */
   uint32_t flags;
+  void* user; /* passed to every callback; the host does not read it */
   /* Declines a node with NOT_APPLICABLE and a reason. Dims may be unknown; constants have data. NULL:
      supports all. [any] */
-  fbx_status (*supports)(const fbx_host*, const fbx_node*) FBX_NOEXCEPT;
+  fbx_status (*supports)(const fbx_host*, void* user, const fbx_node*) FBX_NOEXCEPT;
   /* Computes result types from operand types. Of the results, only dtype and quant may be read, for ops whose
      result type is stored in the file (QUANTIZE, CAST). [any] */
-  fbx_status (*infer)(const fbx_host*, const fbx_node*, const fbx_infer*) FBX_NOEXCEPT;
+  fbx_status (*infer)(const fbx_host*, void* user, const fbx_node*, const fbx_infer*) FBX_NOEXCEPT;
   /* NULL: *instance is NULL. [load] */
-  fbx_status (*init)(const fbx_host*, const fbx_node*, void** instance) FBX_NOEXCEPT;
+  fbx_status (*init)(const fbx_host*, void* user, const fbx_node*, void** instance) FBX_NOEXCEPT;
   /* NULL: *state is NULL. All dims are known. [prepare] */
-  fbx_status (*prepare)(const fbx_host*, const void* instance, const fbx_node*, const fbx_plan*,
+  fbx_status (*prepare)(const fbx_host*, void* user, const void* instance, const fbx_node*, const fbx_plan*,
                         void** state) FBX_NOEXCEPT;
-  fbx_status (*invoke)(const fbx_host*, const void* instance, void* state,
+  fbx_status (*invoke)(const fbx_host*, void* user, const void* instance, void* state,
                        const fbx_node*) FBX_NOEXCEPT; /* [invoke] */
-  void (*reset)(const void* instance,
-                void* state) FBX_NOEXCEPT;      /* [prepare] clear state of earlier invokes; may be NULL */
-  void (*free_state)(void* state) FBX_NOEXCEPT; /* [prepare] may be NULL */
-  void (*free)(void* instance) FBX_NOEXCEPT;    /* [any] may be NULL */
+  void (*reset)(void* user, const void* instance,
+                void* state) FBX_NOEXCEPT; /* [prepare] clear state of earlier invokes; may be NULL */
+  void (*free_state)(void* user, void* state) FBX_NOEXCEPT; /* [prepare] may be NULL */
+  void (*free)(void* user, void* instance) FBX_NOEXCEPT;    /* [any] may be NULL */
 } fbx_kernel;
 
 FBX_EXTERN_C_END

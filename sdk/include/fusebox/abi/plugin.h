@@ -22,8 +22,9 @@ typedef struct fbx_plugin {
   const fbx_rule* const* rules;
   const fbx_kernel* const* kernels;
   const fbx_delegate* const* delegates;
+  void* user; /* passed to get_extension; the host does not read it */
   /* Services for other plugins, by id; listed in the manifest. NULL: none. [any] */
-  const void* (*get_extension)(fbx_str id)FBX_NOEXCEPT;
+  const void* (*get_extension)(void* user, fbx_str id)FBX_NOEXCEPT;
 } fbx_plugin;
 
 #define FBX_ENTRY_MAGIC 0x31584246u /* "FBX1", little-endian */

@@ -8,6 +8,8 @@
  * replacement: every result set, the types of the composite, only known ops. The host folds transposes,
  * splits, slices and reshapes of constants at once, so a rule emits them as ops and never edits weights.
  *
+ * Both callbacks receive `user` of their fbx_rule, so one pair of functions can serve many rules.
+ *
  * On FBX_NOT_APPLICABLE with a reason, the next rule is tried; if all decline, the body stays. Any other
  * status is reported as an error of the rule, and the body stays.
  */
@@ -85,7 +87,7 @@ struct fbx_builder {
   void (*raw_options)(const fbx_builder*, fbx_bytes) FBX_NOEXCEPT;
 };
 
-/* Tolerance of the fused op in the verification against its body. */
+/* Tolerance of the fused op in the verification against its body. 0: the default of the verification. */
 typedef struct fbx_tolerance {
   fbx_head head;
   double atol, rtol;
@@ -97,9 +99,10 @@ typedef struct fbx_rule {
   fbx_str implements; /* a composite's name, or a prefix and '*'; the manifest may list aliases */
   int32_t min_version, max_version; /* of the composite; 0, 0: any */
   int32_t benefit;                  /* rules of one plugin with higher benefit are tried first */
-  fbx_status (*match)(const fbx_host*, const fbx_composite*) FBX_NOEXCEPT;
-  fbx_status (*rewrite)(const fbx_host*, const fbx_composite*, const fbx_builder*) FBX_NOEXCEPT;
-  fbx_tolerance tolerance;
+  void* user;                       /* passed to both callbacks; the host does not read it */
+  fbx_status (*match)(const fbx_host*, void* user, const fbx_composite*) FBX_NOEXCEPT;
+  fbx_status (*rewrite)(const fbx_host*, void* user, const fbx_composite*, const fbx_builder*) FBX_NOEXCEPT;
+  const fbx_tolerance* tolerance; /* NULL: the default */
 } fbx_rule;
 
 FBX_EXTERN_C_END

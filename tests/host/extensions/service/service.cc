@@ -17,7 +17,7 @@ int found_in_load = -1;
 const int kNumber = NUMBER;
 #endif
 
-const void* Service(fbx_str id) noexcept {
+const void* Service(void*, fbx_str id) noexcept {
 #ifdef SERVICE
   if (fusebox::view(id) == SERVICE) return &kNumber;
 #endif
