@@ -90,13 +90,19 @@ class Inference {
   const fbx_infer* abi() const { return &abi_; }
   const std::vector<Type>& types() const { return types_; }        // dtype NONE: not set
   const std::vector<uint32_t>& needed() const { return needed_; }  // operands of needs_value
+  using Quants = std::vector<std::shared_ptr<const Quant>>;
+  const Quants& quants() const { return quants_; }  // per result, or fewer
+  const Status& failure() const { return failure_; }
 
  private:
   static void Set(const fbx_infer*, uint32_t, fbx_dtype, const int64_t*, int32_t) noexcept;
   static void NeedsValue(const fbx_infer*, uint32_t) noexcept;
+  static void SetQuant(const fbx_infer*, uint32_t, const fbx_quant*) noexcept;
   fbx_infer abi_;  // first: callbacks cast from it
   std::vector<Type>& types_;
   std::vector<uint32_t> needed_;
+  Quants quants_;
+  Status failure_;  // of SetQuant
 };
 // Calls infer. Error: from the kernel, a missing result, or an invalid shape.
 Status CallInfer(const fbx_kernel&, HostCall&, const fbx_node&, Inference&);

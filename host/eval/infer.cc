@@ -75,6 +75,11 @@ Status InferKernelNode(const KernelRef& kernel, Function& function, const Node& 
   std::vector<Type> types;
   Inference inference(ProperResults(node), types);
   FUSEBOX_TRY(CallInfer(*kernel.kernel, call, *view.abi(), inference));
+  for (size_t i = 0; i < inference.quants().size() && i < node.results.size(); ++i) {
+    if (node.results[i] == kNoValue) continue;
+    auto& quant = function.value(node.results[i]).quant;
+    if (!quant) quant = inference.quants()[i];
+  }
   const auto states = StateOperands(node.op);
   for (size_t i = 0; types.size() < node.results.size() && i < states.size(); ++i) {
     const size_t operand = static_cast<size_t>(states[i]);

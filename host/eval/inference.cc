@@ -41,12 +41,16 @@ struct Checker {
     const fbx_infer* const to = reinterpret_cast<const Checker*>(abi)->to;
     to->needs_value(to, operand);
   }
+  static void SetQuant(const fbx_infer* abi, uint32_t result, const fbx_quant* quant) noexcept {
+    const fbx_infer* const to = reinterpret_cast<const Checker*>(abi)->to;
+    to->set_quant(to, result, quant);
+  }
 };
 
 }  // namespace
 
 Inference::Inference(size_t results, std::vector<Type>& types)
-    : abi_{FBX_HEAD(fbx_infer), Set, NeedsValue}, types_(types) {
+    : abi_{FBX_HEAD(fbx_infer), Set, NeedsValue, SetQuant}, types_(types) {
   types_.assign(results, {});
 }
 
@@ -64,10 +68,24 @@ void Inference::NeedsValue(const fbx_infer* abi, uint32_t operand) noexcept {
   const_cast<Inference*>(reinterpret_cast<const Inference*>(abi))->needed_.push_back(operand);
 }
 
+void Inference::SetQuant(const fbx_infer* abi, uint32_t result, const fbx_quant* from) noexcept {
+  auto& self = *const_cast<Inference*>(reinterpret_cast<const Inference*>(abi));
+  auto quant = FromAbi(from);
+  if (quant && result >= self.types_.size()) quant = Invalid("there is no such result");
+  if (!quant) {
+    self.failure_ =
+        Invalid(fmt::format("infer sets the scales of result {}: {}", result, quant.error().message));
+    return;
+  }
+  self.quants_.resize(self.types_.size());
+  self.quants_[result] = *std::move(quant);
+}
+
 Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node, Inference& inference) {
   if (!kernel.infer) return Internal("the kernel has no infer");
-  Checker checker{
-      {FBX_HEAD(fbx_infer), Checker::Set, Checker::NeedsValue}, inference.abi(), node.result_count};
+  Checker checker{{FBX_HEAD(fbx_infer), Checker::Set, Checker::NeedsValue, Checker::SetQuant},
+                  inference.abi(),
+                  node.result_count};
   const InCall in(call, node);
   const fbx_status status = kernel.infer(call.abi(), kernel.user, &node, &checker.abi);
   if (status != FBX_OK) return call.Check(status);
@@ -75,6 +93,7 @@ Status CallInfer(const fbx_kernel& kernel, HostCall& call, const fbx_node& node,
     return Internal(fmt::format("plugin {}: {}: infer {}", call.plugin().id(), FromAbi(node.op), what));
   };
   if (!checker.mistake.empty()) return wrong("sets " + checker.mistake);
+  if (!inference.failure()) return inference.failure();
   for (size_t i = 0; i < inference.types().size(); ++i) {
     const bool set = inference.types()[i].dtype != DType::kNone;
     if (!set && inference.needed().empty() && i < node.result_count)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements fbx_builder. Arguments come from plugins, so all of them are validated.
+#include <algorithm>
 #include <cstring>
 
 #include "host/fusion/transaction.h"
@@ -144,6 +145,20 @@ struct BuilderFunctions {
     if (!node->is(Op::kCustom)) return Self(b).Refuse("only a custom op has option bytes");
     node->raw_options.assign(static_cast<const char*>(bytes.ptr), bytes.len);
   }
+
+  static void SetQuant(const fbx_builder* b, fbx_value v, const fbx_quant* from) noexcept {
+    Transaction& t = Self(b);
+    const auto id = static_cast<ValueId>(v);
+    const auto fits = [&] {
+      return t.function_->value(id).is_const() ||
+             (t.pending_ && std::ranges::find(t.pending_->results, id) != t.pending_->results.end());
+    };
+    if (!t.KnownValue(v) || !fits())
+      return t.Refuse("scales are of a constant or of a result of the last node only");
+    auto quant = FromAbi(from);
+    if (!quant) return t.Refuse(quant.error().message);
+    t.function_->value(id).quant = *std::move(quant);
+  }
 };
 
 void FillBuilder(fbx_builder& b) {
@@ -162,7 +177,8 @@ void FillBuilder(fbx_builder& b) {
        F::AttrCopy,
        F::TypeOf,
        F::SetResult,
-       F::RawOptions};
+       F::RawOptions,
+       F::SetQuant};
 }
 
 }  // namespace fusebox

@@ -19,6 +19,19 @@ bool LacksScales(const Function& f, const Node& node) {
   return std::ranges::any_of(node.operands, quantized);
 }
 
+// The zero points of a file may be fewer than its scales.
+int64_t ZeroPoint(const Quant& quant, size_t i) {
+  const size_t at = quant.zero_points.size() == 1 ? 0 : i;
+  return at < quant.zero_points.size() ? quant.zero_points[at] : 0;
+}
+
+bool SameScales(const Quant& a, const Quant& b) {
+  if (a.scales != b.scales || a.block_size != b.block_size) return false;
+  for (size_t i = 0; i < a.scales.size(); ++i)
+    if (ZeroPoint(a, i) != ZeroPoint(b, i)) return false;
+  return a.scales.size() < 2 || a.axis == b.axis;
+}
+
 }  // namespace
 
 Transaction::Transaction(Registry& registry, const Function& caller, const Node& composite)
@@ -94,6 +107,8 @@ Status Transaction::Finish() {
     if (results_[i] == kNoValue) return Invalid("result " + std::to_string(i) + " was not set");
     Value& result = function_->value(results_[i]);
     if (!result.quant) result.quant = result_quants_[i];
+    else if (result_quants_[i] && !SameScales(*result.quant, *result_quants_[i]))
+      return Invalid("result " + std::to_string(i) + " has other scales than the composite");
     if (result.type.dtype == DType::kNone) result.type.dtype = result_types_[i].dtype;
   }
   for (const Node* node : unscaled_) FUSEBOX_TRY(Infer(*node));

@@ -2,6 +2,7 @@
 #include "host/graph/view.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "host/graph/flex.h"
 #include "host/graph/versions.h"
@@ -40,6 +41,26 @@ fbx_op_kind KindOf(const Node& node) {
 }
 
 }  // namespace
+
+Result<std::shared_ptr<const Quant>> FromAbi(const fbx_quant* from) {
+  constexpr size_t kSize = offsetof(fbx_quant, zero_points) + sizeof(fbx_quant::zero_points);
+  if (from == nullptr || from->head.size < kSize || from->count == 0 || from->scales == nullptr)
+    return Invalid("the quantization has no scales");
+  const bool one = from->kind == FBX_QUANT_PER_TENSOR, axis = from->kind == FBX_QUANT_PER_AXIS,
+             blocks = from->kind == FBX_QUANT_BLOCKWISE;
+  if (!(one && from->count == 1) && !(axis && from->axis >= 0) && !(blocks && from->block_size > 0))
+    return Invalid("the quantization is neither per tensor, nor per axis, nor blockwise");
+  const std::span scales(from->scales, from->count);
+  if (!std::ranges::all_of(scales, [](float scale) { return std::isfinite(scale); }))
+    return Invalid("the quantization has a scale that is not finite");
+  auto quant = std::make_shared<Quant>();
+  quant->scales = scales;
+  if (from->zero_points == nullptr) quant->zero_points = std::vector<int64_t>(from->count);
+  else quant->zero_points = std::span(from->zero_points, from->count);
+  quant->axis = axis ? from->axis : 0;
+  quant->block_size = blocks ? from->block_size : 0;
+  return quant;
+}
 
 TensorView::TensorView() : abi_quant_{} { ShowAbsent(); }
 

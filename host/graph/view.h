@@ -23,6 +23,9 @@ inline const Attrs& FromAbi(const fbx_attrs* attrs) { return *reinterpret_cast<c
 inline fbx_str AsAbi(std::string_view s) { return {s.data(), s.size()}; }
 inline std::string_view FromAbi(fbx_str s) { return {s.ptr, s.len}; }
 
+// A copy. Error: the numbers contradict each other. Verify compares them with the tensor.
+Result<std::shared_ptr<const Quant>> FromAbi(const fbx_quant*);
+
 // One tensor. Constructed from a value or type, it owns copies of dims and quantization arrays; Show borrows
 // the dims.
 class TensorView {

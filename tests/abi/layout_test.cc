@@ -108,10 +108,11 @@ FUSEBOX_MEMBER(fbx_node, scratch, 104);
 FUSEBOX_MEMBER(fbx_node, intermediates, 112);
 FUSEBOX_MEMBER(fbx_node, intermediate_count, 120);
 
-FUSEBOX_SIZE(fbx_infer, 24);
+FUSEBOX_SIZE(fbx_infer, 32);
 FUSEBOX_MEMBER(fbx_infer, head, 0);
 FUSEBOX_MEMBER(fbx_infer, set, 8);
 FUSEBOX_MEMBER(fbx_infer, needs_value, 16);
+FUSEBOX_MEMBER(fbx_infer, set_quant, 24);
 
 FUSEBOX_SIZE(fbx_plan, 32);
 FUSEBOX_MEMBER(fbx_plan, head, 0);
@@ -161,7 +162,7 @@ FUSEBOX_MEMBER(fbx_composite, results, 56);
 FUSEBOX_MEMBER(fbx_composite, body, 64);
 FUSEBOX_MEMBER(fbx_composite, location, 72);
 
-FUSEBOX_SIZE(fbx_builder, 120);
+FUSEBOX_SIZE(fbx_builder, 128);
 FUSEBOX_MEMBER(fbx_builder, head, 0);
 FUSEBOX_MEMBER(fbx_builder, operand, 8);
 FUSEBOX_MEMBER(fbx_builder, add_const, 16);
@@ -177,6 +178,7 @@ FUSEBOX_MEMBER(fbx_builder, attr_copy, 88);
 FUSEBOX_MEMBER(fbx_builder, type, 96);
 FUSEBOX_MEMBER(fbx_builder, set_result, 104);
 FUSEBOX_MEMBER(fbx_builder, raw_options, 112);
+FUSEBOX_MEMBER(fbx_builder, set_quant, 120);
 
 FUSEBOX_SIZE(fbx_tolerance, 24);
 FUSEBOX_MEMBER(fbx_tolerance, head, 0);

@@ -197,6 +197,11 @@ inline const char* dtype_name(fbx_dtype t) {
   return t >= 0 && t < static_cast<fbx_dtype>(std::size(kNames)) ? kNames[t] : "unknown";
 }
 
+// Borrows both numbers.
+inline fbx_quant per_tensor(const float& scale, const int64_t& zero_point) {
+  return {FBX_HEAD(fbx_quant), FBX_QUANT_PER_TENSOR, 0, 0, 1, &scale, &zero_point};
+}
+
 // A borrowed, copyable view of a tensor. [any]
 class Tensor {
  public:

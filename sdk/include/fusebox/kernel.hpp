@@ -77,6 +77,14 @@ class Infer {
   void unranked(uint32_t result, fbx_dtype dtype) { infer_->set(infer_, result, dtype, nullptr, -1); }
   void like(uint32_t result, Tensor t) { infer_->set(infer_, result, t.dtype(), t.abi()->dims, t.rank()); }
   void needs_value(uint32_t operand) { infer_->needs_value(infer_, operand); }
+  // A result that the file or a rule has quantized keeps its own scales.
+  void quantize(uint32_t result, const fbx_quant& quant) {
+    if (!FBX_HAS(infer_, set_quant)) throw Error{FBX_UNSUPPORTED, "the host does not support set_quant"};
+    infer_->set_quant(infer_, result, &quant);
+  }
+  void quantize(uint32_t result, float scale, int64_t zero_point) {
+    quantize(result, per_tensor(scale, zero_point));
+  }
 
  private:
   const fbx_infer* infer_;

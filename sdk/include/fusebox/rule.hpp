@@ -148,6 +148,12 @@ class Build {
     for (uint32_t i = 0; i < parts; ++i) out.push_back(n[i]);
     return out;
   }
+  // Scales of a constant or of a result of the last node.
+  void quantize(Value v, const fbx_quant& quant) {
+    if (!FBX_HAS(b_, set_quant)) throw Error{FBX_UNSUPPORTED, "the host does not support set_quant"};
+    b_->set_quant(b_, v, &quant);
+  }
+  void quantize(Value v, float scale, int64_t zero_point) { quantize(v, per_tensor(scale, zero_point)); }
   Tensor type(Value v) const { return Tensor(b_->type(b_, v)); }
   void result(uint32_t i, Value v) { b_->set_result(b_, i, check(v)); }
   // Option bytes of the last custom op, for ops whose options are not a map.

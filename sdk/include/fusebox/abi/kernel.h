@@ -49,6 +49,8 @@ typedef struct fbx_infer {
               int32_t rank) FBX_NOEXCEPT;
   /* The shape depends on the unknown value of this operand. infer is called again when it is known. */
   void (*needs_value)(const struct fbx_infer*, uint32_t operand) FBX_NOEXCEPT;
+  /* Quantization of a result; copied. A result that the file or a rule has quantized keeps its own. */
+  void (*set_quant)(const struct fbx_infer*, uint32_t result, const fbx_quant*) FBX_NOEXCEPT;
 } fbx_infer;
 
 /* Memory requests of prepare. */

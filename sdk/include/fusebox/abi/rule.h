@@ -85,6 +85,10 @@ struct fbx_builder {
   void (*set_result)(const fbx_builder*, uint32_t index, fbx_value) FBX_NOEXCEPT;
   /* Option bytes of the last custom op, instead of attributes. */
   void (*raw_options)(const fbx_builder*, fbx_bytes) FBX_NOEXCEPT;
+  /* Quantization of a constant or of a result of the last node; copied. A result of the composite has that of
+     the composite, and what a node only moves (TRANSPOSE, SLICE, ...) keeps its own. All other quantized
+     results need this call. */
+  void (*set_quant)(const fbx_builder*, fbx_value, const fbx_quant*) FBX_NOEXCEPT;
 };
 
 /* Tolerance of the fused op in the verification against its body. 0: the default of the verification. */

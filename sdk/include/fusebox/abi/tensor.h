@@ -42,7 +42,8 @@ typedef int32_t fbx_quant_kind;
 enum { FBX_QUANT_NONE = 0, FBX_QUANT_PER_TENSOR = 1, FBX_QUANT_PER_AXIS = 2, FBX_QUANT_BLOCKWISE = 3 };
 
 /* real = scale * (stored - zero_point). PER_AXIS: one scale per index of dimension `axis`. BLOCKWISE: one
- * scale per block of block_size elements along the last dimension. */
+ * scale per block of block_size elements along the last dimension. Where a plugin passes one, zero_points may
+ * be NULL: all 0. */
 typedef struct fbx_quant {
   fbx_head head;
   fbx_quant_kind kind;
