@@ -26,44 +26,45 @@ static void At(const char* place) {
   if (strcmp(fault + length, " overflow") == 0) (void)Overflow(&zero);
 }
 
-static fbx_status Match(const fbx_host* host, const fbx_composite* composite) {
-  (void)host, (void)composite;
+static fbx_status Match(const fbx_host* host, void* user, const fbx_composite* composite) {
+  (void)host, (void)user, (void)composite;
   At("match");
   return FBX_OK;
 }
-static fbx_status Rewrite(const fbx_host* host, const fbx_composite* composite, const fbx_builder* b) {
+static fbx_status Rewrite(const fbx_host* host, void* user, const fbx_composite* composite,
+                          const fbx_builder* b) {
   const fbx_value operand = b->operand(b, 0);
   const fbx_str op = STR("fault.ends");
   fbx_value result;
-  (void)host, (void)composite;
+  (void)host, (void)user, (void)composite;
   At("rewrite");
   if (b->add_node(b, FBX_OP_CUSTOM, op, 1, &operand, 1, &result, 1) != FBX_OK) return FBX_INTERNAL;
   b->set_result(b, 0, result);
   return FBX_OK;
 }
 
-static fbx_status Supports(const fbx_host* host, const fbx_node* node) {
-  (void)host, (void)node;
+static fbx_status Supports(const fbx_host* host, void* user, const fbx_node* node) {
+  (void)host, (void)user, (void)node;
   At("supports");
   return FBX_OK;
 }
-static fbx_status Infer(const fbx_host* host, const fbx_node* node, const fbx_infer* infer) {
+static fbx_status Infer(const fbx_host* host, void* user, const fbx_node* node, const fbx_infer* infer) {
   const fbx_tensor* x = node->operands[0];
-  (void)host;
+  (void)host, (void)user;
   At("infer");
   infer->set(infer, 0, x->dtype, x->dims, x->rank);
   return FBX_OK;
 }
-static fbx_status Init(const fbx_host* host, const fbx_node* node, void** instance) {
+static fbx_status Init(const fbx_host* host, void* user, const fbx_node* node, void** instance) {
   static int self;
-  (void)host, (void)node;
+  (void)host, (void)user, (void)node;
   At("init");
   *instance = &self;
   return FBX_OK;
 }
-static fbx_status Prepare(const fbx_host* host, const void* instance, const fbx_node* node,
+static fbx_status Prepare(const fbx_host* host, void* user, const void* instance, const fbx_node* node,
                           const fbx_plan* plan, void** state) {
-  (void)host, (void)instance, (void)node, (void)plan, (void)state;
+  (void)host, (void)user, (void)instance, (void)node, (void)plan, (void)state;
   At("prepare");
   return FBX_OK;
 }
@@ -71,18 +72,19 @@ static void Work(void* context, size_t begin, size_t end, uint32_t worker) {
   (void)context, (void)begin, (void)end;
   if (worker > 0) At("worker");
 }
-static fbx_status Invoke(const fbx_host* host, const void* instance, void* state, const fbx_node* node) {
+static fbx_status Invoke(const fbx_host* host, void* user, const void* instance, void* state,
+                         const fbx_node* node) {
   const fbx_str id = {FBX_EXT_THREADS, sizeof(FBX_EXT_THREADS) - 1};
   const fbx_threads* const threads = host->get_extension(host, id);
   int i;
-  (void)instance, (void)state;
+  (void)user, (void)instance, (void)state;
   At("invoke");
   for (i = 0; threads && i < 1000; ++i) threads->parallel_for(host, 64, 1, Work, NULL);
   memcpy(node->results[0]->data, node->operands[0]->data, node->operands[0]->bytes);
   return FBX_OK;
 }
-static void Free(void* instance) {
-  (void)instance;
+static void Free(void* user, void* instance) {
+  (void)user, (void)instance;
   At("free");
 }
 
@@ -90,8 +92,7 @@ static const fbx_rule kRule = {.head = FBX_HEAD(fbx_rule),
                                .id = STR("fault.ends.rule"),
                                .implements = STR("fault.ends"),
                                .match = Match,
-                               .rewrite = Rewrite,
-                               .tolerance = {.head = FBX_HEAD(fbx_tolerance)}};
+                               .rewrite = Rewrite};
 static const fbx_kernel kKernel = {.head = FBX_HEAD(fbx_kernel),
                                    .kind = FBX_OP_CUSTOM,
                                    .op = STR("fault.ends"),
