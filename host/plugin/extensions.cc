@@ -79,7 +79,7 @@ Broker::Answer Registry::Impl::Find(const LoadedPlugin& asking, std::string_view
       answer.settled = false;
       continue;
     }
-    const LoadedPlugin* const loaded = Load(*plugin);
+    const LoadedPlugin* const loaded = Load(*plugin, true);
     if (loaded == nullptr && !shadowed && !std::exchange(plugin->passed_over, true))
       passed_over += ": plugin " + info.manifest.id + " cannot be used: " + info.why;
     if (loaded == nullptr || loaded == &asking) continue;

@@ -36,8 +36,9 @@ struct Registry::Impl final : Broker {
   Status AddBuiltIn(const fbx_entry& entry, const Policy& policy);
   // The user's options over the schema defaults of the manifest.
   Result<Attrs> OptionsFor(const Manifest& manifest) const;
-  // The loaded plugin; null if it is unusable (its info has the reason).
-  const LoadedPlugin* Load(Plugin& plugin);
+  // The loaded plugin; null if it is unusable (its info has the reason). A failure is logged, once, unless
+  // the caller reports it (`quiet`).
+  const LoadedPlugin* Load(Plugin& plugin, bool quiet = false);
   Status Open(Plugin& plugin);
   void Unload(Plugin& plugin);  // after the users of its services
   // Resolves the required extensions of the manifest: mandatory ones now, optional ones on first use.

@@ -142,7 +142,7 @@ Result<Attrs> Registry::Impl::OptionsFor(const Manifest& manifest) const {
   return *std::move(attrs);
 }
 
-const LoadedPlugin* Registry::Impl::Load(Plugin& plugin) {
+const LoadedPlugin* Registry::Impl::Load(Plugin& plugin, bool quiet) {
   if (plugin.loaded) return plugin.loaded.get();
   // Being loaded: two plugins require each other's extensions.
   if (plugin.info.state != PluginInfo::State::kOk || plugin.loading) return nullptr;
@@ -153,7 +153,8 @@ const LoadedPlugin* Registry::Impl::Load(Plugin& plugin) {
     ReadDelegateSchemas(plugin);
     return plugin.loaded.get();
   }
-  if (plugin.named) Mark(plugin.info, PluginInfo::State::kBroken, opened.error().message);  // LoadNamed
+  if (quiet || plugin.named)
+    Mark(plugin.info, PluginInfo::State::kBroken, opened.error().message);  // LoadNamed reports it
   else Break(plugin.info, opened.error().message);
   return nullptr;
 }
