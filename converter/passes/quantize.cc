@@ -90,7 +90,10 @@ Status QuantizeWeights(Context& context) {
     return Invalid("8-bit activations require a folder of calibration data (--calibration DIR)");
   const auto before = options.calibration.empty() ? nullptr : Clone(context.module);
   QuantizeConstants(context);
-  if (!before) return {};
+  if (!before) {
+    quantize::AdaptBodies(context.module);
+    return {};
+  }
   std::set<std::string> done, read;
   for (const Signature& signature : before->signatures) {
     if (!done.insert(signature.function).second) continue;
@@ -106,6 +109,7 @@ Status QuantizeWeights(Context& context) {
         quantize::CompareLayers(context, *before, context.module, signature.function, quantized, samples)
             .At(place));
   }
+  quantize::AdaptBodies(context.module);
   for (const std::string& unread : quantize::UnreadCalibration(*before, options.calibration, read))
     context.Note(unread);
   return {};

@@ -79,6 +79,11 @@ struct Measured {
 using QuantizedValues = std::map<ValueId, ValueId>;
 QuantizedValues ToInt8(Context&, Function&, const Measured&);
 
+// ---- bodies.cc: types of the bodies that custom ops keep
+
+// The bodies stay f32; DEQUANTIZE and QUANTIZE at their ends give them the types of the quantized ops.
+void AdaptBodies(Module&);
+
 // ---- calibrate.cc: running on data
 
 using Sample = std::vector<Tensor>;  // by input

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <random>
 
+#include "host/fusion/fusion.h"
 #include "host/graph/npy.h"
 #include "host/tflite/tflite.h"
 #include "tests/testing/pipeline.h"
@@ -77,6 +78,7 @@ struct CustomNet {
     Signature signature{"main", "main", {}, {"y"}};
     for (size_t i = 0; i < f.inputs.size(); ++i) signature.input_names.push_back("x" + std::to_string(i));
     module.signatures = {signature};
+    RecordFused(module);
     const Status written = tflite::WriteFile(module, file);
     EXPECT_TRUE(written) << written.error().message;
     std::vector<std::string> arguments = {
@@ -198,6 +200,38 @@ TEST(CustomOps, StayFloatIfTheirWeightsLackTheAxis) {
     EXPECT_EQ(OperandValue(*made, 1).type.dtype, DType::kF32);
     EXPECT_THAT(net.Explanation(), HasSubstr("they have 2 dimensions and their scales are along axis 2"));
     EXPECT_EQ(net.Error(), 0);
+  }
+}
+
+// Without the plugin, the body that the file keeps has the op's types.
+TEST(CustomOps, KeepABodyOfTheirTypes) {
+  for (const std::string as : {"dynamic", "int8"}) {
+    CustomNet net;
+    const ValueId y = net.Product("acme.product", net.In({1, kInputs}));
+    Node& node = *net.f.nodes[0];
+    node.body = "body";
+    node.fused = std::make_shared<const Provenance>(
+        Provenance{"com.acme.product", "1.0.0", "acme.product.any", "product"});
+    Function& body = net.module.Add("body");
+    for (const ValueId v : node.operands) body.AddInput(net.f.value(v).type);
+    ValueIds operands = {body.inputs[0]};
+    for (size_t i = 1; i < 3; ++i) {
+      const Value& value = net.f.value(node.operands[i]);
+      operands.push_back(body.AddConst(value.type, value.data, value.name));
+    }
+    body.outputs = {body.AddNode(Op::kFullyConnected, operands, {net.f.value(y).type}).results[0]};
+    const auto made = net.Quantize(y, as);
+    EXPECT_EQ(OperandValue(*made, 1).type.dtype, DType::kI8);
+    EXPECT_LT(net.Error(), 0.2);
+    auto alone = Open(net.made, *Plugins({}));
+    auto before = Open(net.file, *Plugins({}));
+    ASSERT_OK(alone);
+    ASSERT_OK(before);
+    const Tensors inputs = RandomInputs(**before, 1);
+    const auto is = Invoke(**alone, inputs), was = Invoke(**before, inputs);
+    ASSERT_OK(is);
+    ASSERT_OK(was);
+    EXPECT_EQ(Difference(*is, *was, 0.1, 0), "");
   }
 }
 
