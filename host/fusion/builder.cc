@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host/eval/eval.h"
 #include "host/fusion/transaction.h"
 #include "host/tflite/tflite.h"
 
@@ -12,6 +13,8 @@ struct BuilderFunctions {
   static Transaction& Self(const fbx_builder* b) {
     return *reinterpret_cast<const Transaction::Table*>(b)->self;
   }
+
+  static constexpr int32_t kMostDims = 64;
 
   static fbx_value Operand(const fbx_builder* b, uint32_t index) noexcept {
     Transaction& t = Self(b);
@@ -90,7 +93,7 @@ struct BuilderFunctions {
 
   template <class T>
   static void Set(const fbx_builder* b, fbx_str key, T value) noexcept {
-    if (Node* node = Self(b).Last()) node->attrs.Set(std::string(FromAbi(key)), std::move(value));
+    if (Attrs* attrs = Self(b).OpenAttrs()) attrs->Set(std::string(FromAbi(key)), std::move(value));
   }
   static void AttrBool(const fbx_builder* b, fbx_str key, int32_t v) noexcept { Set(b, key, v != 0); }
   static void AttrI64(const fbx_builder* b, fbx_str key, int64_t v) noexcept { Set(b, key, v); }
@@ -98,7 +101,7 @@ struct BuilderFunctions {
   // If an op's option is an element type, its name ("i32") becomes that type.
   static void AttrStr(const fbx_builder* b, fbx_str key, fbx_str v) noexcept {
     const Node* node = Self(b).Last();
-    const auto dtype = node ? ParseDType(FromAbi(v)) : std::nullopt;
+    const auto dtype = node && Self(b).maps_.empty() ? ParseDType(FromAbi(v)) : std::nullopt;
     if (dtype && std::holds_alternative<DType>(tflite::OptionDefault(Info(node->op).options, FromAbi(key))))
       return Set(b, key, *dtype);
     Set(b, key, std::string(FromAbi(v)));
@@ -113,6 +116,33 @@ struct BuilderFunctions {
     std::vector<std::string> strings;
     for (size_t i = 0; i < n; ++i) strings.emplace_back(FromAbi(v[i]));
     Set(b, key, std::move(strings));
+  }
+  static void AttrDType(const fbx_builder* b, fbx_str key, fbx_dtype v) noexcept {
+    if (v <= FBX_DTYPE_NONE || v > FBX_VARIANT)
+      return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " has an unknown element type");
+    Set(b, key, static_cast<DType>(v));
+  }
+  static void AttrShape(const fbx_builder* b, fbx_str key, const int64_t* dims, int32_t rank) noexcept {
+    if (rank > kMostDims || (rank > 0 && !dims))
+      return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " has an invalid rank");
+    Set(b, key, rank < 0 ? Shape() : Shape::Of({dims, static_cast<size_t>(rank)}));
+  }
+  static void AttrTensor(const fbx_builder* b, fbx_str key, const fbx_tensor* v) noexcept {
+    const Type type = v && v->rank <= kMostDims ? fusebox::TypeOf(*v) : Type();
+    const auto bytes = ByteSize(type);
+    if (!bytes || !v->data || v->bytes != *bytes)
+      return Self(b).Refuse("attribute " + std::string(FromAbi(key)) + " is a tensor without data");
+    Set(b, key, Tensor{type, Buffer::Copy({static_cast<const std::byte*>(v->data), v->bytes})});
+  }
+  static void BeginMap(const fbx_builder* b, fbx_str key) noexcept {
+    if (Self(b).Last()) Self(b).maps_.emplace_back(std::string(FromAbi(key)), Attrs());
+  }
+  static void EndMap(const fbx_builder* b) noexcept {
+    Transaction& t = Self(b);
+    if (t.maps_.empty()) return t.Refuse("a map ends that does not begin");
+    auto [key, map] = std::move(t.maps_.back());
+    t.maps_.pop_back();
+    Set(b, AsAbi(key), std::shared_ptr<const Attrs>(std::make_shared<Attrs>(std::move(map))));
   }
   static void AttrCopy(const fbx_builder* b, const fbx_attrs* from, fbx_str key) noexcept {
     const AttrValue* value = from ? FromAbi(from).Find(FromAbi(key)) : nullptr;
@@ -178,7 +208,12 @@ void FillBuilder(fbx_builder& b) {
        F::TypeOf,
        F::SetResult,
        F::RawOptions,
-       F::SetQuant};
+       F::SetQuant,
+       F::AttrDType,
+       F::AttrShape,
+       F::AttrTensor,
+       F::BeginMap,
+       F::EndMap};
 }
 
 }  // namespace fusebox

@@ -65,8 +65,18 @@ Node* Transaction::Last() {
   return pending_;
 }
 
+Attrs* Transaction::OpenAttrs() {
+  Node* const node = Last();
+  if (!node) return nullptr;
+  return maps_.empty() ? &node->attrs : &maps_.back().second;
+}
+
 Status Transaction::Flush() {
   if (!pending_) return {};
+  if (!maps_.empty()) {
+    Refuse("the map " + maps_.back().first + " does not end");
+    maps_.clear();
+  }
   Node& node = *pending_;
   pending_ = nullptr;
   Status sound = CheckEmitted(registry_, node);

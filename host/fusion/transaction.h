@@ -41,6 +41,7 @@ class Transaction {
   void Refuse(std::string why);
   bool KnownValue(fbx_value v) const { return v < static_cast<fbx_value>(function_->value_count()); }
   Node* Last();
+  Attrs* OpenAttrs();  // of the innermost open map, else of the last node
 
   Registry& registry_;
   std::unique_ptr<Module> module_;
@@ -49,6 +50,7 @@ class Transaction {
   std::vector<std::shared_ptr<const Quant>> result_quants_;
   std::vector<ValueId> results_;
   Node* pending_ = nullptr;
+  std::vector<std::pair<std::string, Attrs>> maps_;  // of the last node, open, outermost first
   std::vector<Node*>
       unscaled_;         // inferred by Finish: their results may be the composite's, whose scales they need
   std::string failure_;  // the first one

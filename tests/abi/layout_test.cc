@@ -162,7 +162,7 @@ FUSEBOX_MEMBER(fbx_composite, results, 56);
 FUSEBOX_MEMBER(fbx_composite, body, 64);
 FUSEBOX_MEMBER(fbx_composite, location, 72);
 
-FUSEBOX_SIZE(fbx_builder, 128);
+FUSEBOX_SIZE(fbx_builder, 168);
 FUSEBOX_MEMBER(fbx_builder, head, 0);
 FUSEBOX_MEMBER(fbx_builder, operand, 8);
 FUSEBOX_MEMBER(fbx_builder, add_const, 16);
@@ -179,6 +179,11 @@ FUSEBOX_MEMBER(fbx_builder, type, 96);
 FUSEBOX_MEMBER(fbx_builder, set_result, 104);
 FUSEBOX_MEMBER(fbx_builder, raw_options, 112);
 FUSEBOX_MEMBER(fbx_builder, set_quant, 120);
+FUSEBOX_MEMBER(fbx_builder, attr_dtype, 128);
+FUSEBOX_MEMBER(fbx_builder, attr_shape, 136);
+FUSEBOX_MEMBER(fbx_builder, attr_tensor, 144);
+FUSEBOX_MEMBER(fbx_builder, begin_map, 152);
+FUSEBOX_MEMBER(fbx_builder, end_map, 160);
 
 FUSEBOX_SIZE(fbx_tolerance, 24);
 FUSEBOX_MEMBER(fbx_tolerance, head, 0);

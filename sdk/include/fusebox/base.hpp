@@ -69,6 +69,8 @@ fbx_status guard(const fbx_host* host, F&& f) noexcept {
   }
 }
 
+class Tensor;
+
 // Attributes by name. Overloads with `otherwise` return it if the key is missing; the others throw Error.
 class Attrs {
  public:
@@ -109,8 +111,37 @@ class Attrs {
     const fbx_status status = host_->attrs->get_i64s(attrs_, str(key), &values, &n);
     if (status == FBX_NOT_APPLICABLE) return {};
     check(key, status);
-    return {values, n == SIZE_MAX ? 0 : n};  // a shape of unknown rank
+    if (n == SIZE_MAX) throw Error{FBX_INVALID, "attribute has an unknown rank", "attr " + std::string(key)};
+    return {values, n};
   }
+  // Nothing: unknown rank. A scalar has no dims.
+  std::optional<std::span<const int64_t>> shape(std::string_view key) const {
+    const int64_t* dims = nullptr;
+    size_t rank = 0;
+    const fbx_status status = host_->attrs->get_i64s(attrs_, str(key), &dims, &rank);
+    need<int>(key, status == FBX_NOT_APPLICABLE ? std::nullopt : std::optional(0));
+    check(key, status);
+    if (rank == SIZE_MAX) return std::nullopt;
+    return std::span(dims, rank);
+  }
+  std::vector<std::string_view> strs(std::string_view key) const {  // empty when missing
+    const fbx_str* values = nullptr;
+    size_t n = 0;
+    const fbx_status status = host_->attrs->get_strs(attrs_, str(key), &values, &n);
+    if (status == FBX_NOT_APPLICABLE) return {};
+    check(key, status);
+    std::vector<std::string_view> out;
+    for (size_t i = 0; i < n; ++i) out.push_back(view(values[i]));
+    return out;
+  }
+  inline Tensor tensor(std::string_view key) const;
+  Attrs map(std::string_view key) const {
+    return {host_, need<const fbx_attrs*>(key, get<const fbx_attrs*>(key, host_->attrs->get_map))};
+  }
+  // Iteration: keys 0..size()-1, sorted by name.
+  size_t size() const { return host_->attrs->count(attrs_); }
+  std::string_view key(size_t index) const { return view(host_->attrs->key_at(attrs_, index)); }
+  fbx_attr_kind kind(std::string_view key) const { return host_->attrs->kind(attrs_, str(key)); }
   std::span<const double> f64s(std::string_view key) const {
     const double* values = nullptr;
     size_t n = 0;
@@ -215,6 +246,10 @@ class Tensor {
   std::span<const int64_t> dims() const {
     return {t_->dims, t_->rank > 0 ? static_cast<size_t>(t_->rank) : 0};
   }
+  // Nothing: unknown rank.
+  std::optional<std::span<const int64_t>> shape() const {
+    return t_->rank < 0 ? std::nullopt : std::optional(dims());
+  }
   int64_t dim(int i) const { return t_->dims[i < 0 ? i + t_->rank : i]; }
   int64_t count() const {  // all dims known
     int64_t n = 1;
@@ -244,6 +279,10 @@ class Tensor {
  private:
   const fbx_tensor* t_;
 };
+
+inline Tensor Attrs::tensor(std::string_view key) const {
+  return Tensor(need<const fbx_tensor*>(key, get<const fbx_tensor*>(key, host_->attrs->get_tensor)));
+}
 
 // Runs f(begin, end, worker) over [0, n) on the host's threads; serially if the host has none. Rethrows the
 // first exception of f on the calling thread, after all chunks are done.

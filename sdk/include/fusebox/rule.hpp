@@ -91,6 +91,40 @@ class Build {
     NodeRef& attr(std::string_view k, std::span<const int64_t> v) & {
       return b_->attr_i64s(b_, str(k), v.data(), v.size()), *this;
     }
+    NodeRef& attr(std::string_view k, std::span<const double> v) & {
+      return b_->attr_f64s(b_, str(k), v.data(), v.size()), *this;
+    }
+    NodeRef& attr(std::string_view k, std::span<const std::string_view> v) & {
+      std::vector<fbx_str> texts;
+      for (const std::string_view text : v) texts.push_back(str(text));
+      return b_->attr_strs(b_, str(k), texts.data(), texts.size()), *this;
+    }
+    // Otherwise an array would become a pointer, and that a bool.
+    template <class T, size_t N>
+    NodeRef& attr(std::string_view k, const T (&v)[N]) & {
+      return attr(k, std::span<const T>(v));
+    }
+    NodeRef& attr(std::string_view k, Tensor v) & {
+      return supported(FBX_HAS(b_, attr_tensor)), b_->attr_tensor(b_, str(k), v.abi()), *this;
+    }
+    // An element type is a number in C, so it needs a name of its own.
+    NodeRef& dtype(std::string_view k, fbx_dtype v) {
+      return supported(FBX_HAS(b_, attr_dtype)), b_->attr_dtype(b_, str(k), v), *this;
+    }
+    // Nothing: unknown rank.
+    NodeRef& shape(std::string_view k, std::optional<std::span<const int64_t>> dims) {
+      supported(FBX_HAS(b_, attr_shape));
+      if (!dims) return b_->attr_shape(b_, str(k), nullptr, -1), *this;
+      return b_->attr_shape(b_, str(k), dims->data(), static_cast<int32_t>(dims->size())), *this;
+    }
+    // fill(*this) sets the attributes of the map.
+    template <class F>
+    NodeRef& map(std::string_view k, F&& fill) {
+      supported(FBX_HAS(b_, begin_map) && FBX_HAS(b_, end_map));
+      b_->begin_map(b_, str(k));
+      fill(*this);
+      return b_->end_map(b_), *this;
+    }
     template <class T>
     NodeRef attr(std::string_view k, T&& v) && {
       attr(k, std::forward<T>(v));
@@ -99,6 +133,9 @@ class Build {
     Value operator[](size_t i) const { return results_.at(i); }
 
    private:
+    static void supported(bool is) {
+      if (!is) throw Error{FBX_UNSUPPORTED, "the host does not support attributes of this kind"};
+    }
     const fbx_builder* b_;
     std::vector<Value> results_;
   };

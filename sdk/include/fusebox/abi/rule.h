@@ -89,6 +89,15 @@ struct fbx_builder {
      the composite, and what a node only moves (TRANSPOSE, SLICE, ...) keeps its own. All other quantized
      results need this call. */
   void (*set_quant)(const fbx_builder*, fbx_value, const fbx_quant*) FBX_NOEXCEPT;
+  /* More attributes of the last node. A FUNC can only be copied (attr_copy). */
+  void (*attr_dtype)(const fbx_builder*, fbx_str key, fbx_dtype) FBX_NOEXCEPT;
+  void (*attr_shape)(const fbx_builder*, fbx_str key, const int64_t* dims,
+                     int32_t rank) FBX_NOEXCEPT; /* rank -1: unknown */
+  /* The tensor has data, which is copied. */
+  void (*attr_tensor)(const fbx_builder*, fbx_str key, const fbx_tensor*) FBX_NOEXCEPT;
+  /* The attributes that are set until the matching end_map are those of a map. Maps nest. */
+  void (*begin_map)(const fbx_builder*, fbx_str key) FBX_NOEXCEPT;
+  void (*end_map)(const fbx_builder*) FBX_NOEXCEPT;
 };
 
 /* Tolerance of the fused op in the verification against its body. 0: the default of the verification. */

@@ -75,8 +75,9 @@ typedef struct fbx_file {
 typedef struct fbx_tensor {
   fbx_head head;
   fbx_dtype dtype;
-  int32_t rank;        /* -1: unknown */
-  const int64_t* dims; /* rank entries; -1: unknown. In [prepare] and [invoke] all are known. */
+  int32_t rank; /* -1: unknown */
+  const int64_t*
+      dims; /* rank entries (a scalar has none); -1: unknown. In [prepare] and [invoke] all are known. */
   uint32_t flags;
   uint32_t uses; /* [convert] results of a composite: number of readers, function results included */
   void* data;    /* NULL: unknown value. Read-only except for results and VARIABLE operands in [invoke].
