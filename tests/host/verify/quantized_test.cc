@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "host/verify/cases.h"
+#include "host/verify/compare.h"
 #include "tests/host/verify/pair.h"
 
 namespace fusebox::verify {
@@ -78,6 +79,22 @@ TEST(VerifyFused, RunsBodiesWithInt4Weights) {
     const Verdict verdict = pair.Ask();
     EXPECT_EQ(verdict.outcome, right ? Outcome::kAgrees : Outcome::kDiffers) << verdict.Summary();
   }
+}
+
+TEST(CompareResult, ToleratesOneStepOfQuantizedResults) {
+  const auto compared = [](int8_t is, bool quantized) {
+    const Type type{DType::kI8, Shape({1})};
+    const Tensor fused{type, Buffer::Of<int8_t>(std::vector<int8_t>{is})};
+    const Tensor body{type, Buffer::Of<int8_t>(std::vector<int8_t>{7})};
+    Case out{.name = "normal", .passed = true};
+    CompareResult(0, fused, body, body, {1e-6, 1e-5}, {}, quantized, out);
+    return out;
+  };
+  EXPECT_TRUE(compared(8, true).passed);
+  EXPECT_EQ(compared(8, true).steps, 1);
+  EXPECT_EQ(compared(7, true).steps, 0);
+  EXPECT_FALSE(compared(9, true).passed);
+  EXPECT_FALSE(compared(8, false).passed);
 }
 
 TEST(Cases, QuantizedOperandsCoverTheirRange) {
