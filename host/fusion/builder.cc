@@ -187,7 +187,15 @@ struct BuilderFunctions {
       return t.Refuse("scales are of a constant or of a result of the last node only");
     auto quant = FromAbi(from);
     if (!quant) return t.Refuse(quant.error().message);
-    t.function_->value(id).quant = *std::move(quant);
+    Value& value = t.function_->value(id);
+    value.quant = *std::move(quant);
+    if (value.type.dtype != DType::kNone) return;
+    // Kernels decline a result with scales and without a type, so it has that of the first quantized operand.
+    for (const ValueId operand : t.pending_->operands) {
+      if (operand == kNoValue || !t.function_->value(operand).quant) continue;
+      value.type.dtype = t.function_->value(operand).type.dtype;
+      return;
+    }
   }
 };
 
