@@ -68,8 +68,8 @@ Status Frame::RunStep(plan::Step& step) {
   if (step.kernel != nullptr) {
     const fbx_node& node = view_.node(step.node).abi;
     const InCall in(*step.call, node);
-    const fbx_status status = step.kernel->invoke(step.call->abi(), step.kernel->user, step.instance,
-                                                  step.state, &node);
+    const fbx_status status =
+        step.kernel->invoke(step.call->abi(), step.kernel->user, step.instance, step.state, &node);
     if (status != FBX_OK) return step.call->Check(status);
     if (kept != nullptr) kept->done = true;
   } else if (step.part >= 0 && RunPart(step)) {

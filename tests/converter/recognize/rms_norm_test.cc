@@ -75,7 +75,9 @@ TEST_F(RmsNorms, AreCompositesWhateverTheOrderOfTheirFactors) {
     EXPECT_FLOAT_EQ(static_cast<float>(node.attrs.f64("epsilon", 0)), 1e-3F);
     EXPECT_EQ(m.f.outputs[0], out);
     EXPECT_EQ(FloatsOf(m.Compute("main", inputs)[0]), FloatsOf(before[0]));  // of the body
-    Context with{m.module, *registry, m.options, m.report};
+    Options options = m.options;
+    options.registry = registry;
+    Context with{m.module, *registry, options, m.report};
     ASSERT_TRUE(FuseComposites(with));
     EXPECT_EQ(m.f.nodes[0]->name, "acme.norm");
   }

@@ -115,7 +115,8 @@ TEST_F(Search, RefusesANamedPluginThatIsNone) {
   folder_.Write("empty/readme", "");
   folder_.Write("broken/fusebox-plugin.json", "{}");
   EXPECT_EQ(Refusal({.plugins = {At("gone")}}), "plugin " + At("gone") + ": no such file or folder");
-  EXPECT_THAT(Refusal({.plugins = {At("empty")}}), HasSubstr("neither it nor a subfolder contains a fusebox-plugin.json"));
+  EXPECT_THAT(Refusal({.plugins = {At("empty")}}),
+              HasSubstr("neither it nor a subfolder contains a fusebox-plugin.json"));
   EXPECT_THAT(Refusal({.plugins = {At("empty/readme")}}), HasSubstr("no fusebox-plugin.json in its folder"));
   EXPECT_THAT(Refusal({.plugins = {At("broken")}}),
               HasSubstr("broken/fusebox-plugin.json:1:1: lacks the key"));
