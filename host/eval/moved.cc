@@ -66,7 +66,8 @@ struct Retyped {
       else ids.push_back(function.AddInput(operands[i].type));
     }
     std::vector<Type> types;
-    for (const ValueId v : node.results) types.push_back({dtype, f.value(v).type.shape});
+    for (const ValueId v : node.results)
+      types.push_back({dtype, v == kNoValue ? Shape() : f.value(v).type.shape});
     function.AddNode(node.op, std::move(ids), std::move(types), node.attrs).version = node.version;
   }
 
@@ -269,7 +270,9 @@ bool MovesUnscaled(const Function& f, const Node& node) {
     return f.value(v).type.dtype == DType::kI4 ||
            (quant && (quant->scales.size() > 1 || quant->block_size > 0));
   };
-  return std::ranges::any_of(DataOperands(node), unusual);
+  const auto present = [&](size_t i) { return i < node.operands.size() && node.operands[i] != kNoValue; };
+  const std::vector<size_t> data = DataOperands(node);
+  return std::ranges::all_of(data, present) && std::ranges::any_of(data, unusual);
 }
 
 Result<std::vector<Type>> InferUnscaled(Registry& registry, const Function& f, const Node& node) {

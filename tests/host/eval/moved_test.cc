@@ -169,5 +169,20 @@ TEST(MoveQuant, FoldsFourBits) {
   EXPECT_THAT(m.out().data.As<uint8_t>(), ElementsAre(0x30, 0x51, 0x82));
 }
 
+// As in a damaged file.
+TEST(MoveQuant, OperandsAndResultsMayBeAbsent) {
+  Mover split;
+  const ValueId x = split.f().AddConst<uint8_t>(DType::kI4, {2, 2}, {0x10, 0x32});
+  Node& node =
+      split.f().AddNode(Op::kSplit, {split.Ints({0}, true), x}, std::vector<Type>(2), With("num_splits", 2));
+  node.results[0] = kNoValue;
+  const auto registry = OwnKernels();
+  EXPECT_TRUE(InferNode(*registry, Module(), split.f(), node));
+  EXPECT_EQ(split.f().value(node.results[1]).type, (Type{DType::kI4, {1, 2}}));
+  Mover join;
+  const ValueId y = join.f().AddConst<uint8_t>(DType::kI4, {1, 2}, {0x10});
+  EXPECT_NE(join.Run(Op::kConcatenation, {kNoValue, y}, 1, With("axis", 0)), "");
+}
+
 }  // namespace
 }  // namespace fusebox
