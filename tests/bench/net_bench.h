@@ -14,6 +14,7 @@ namespace fusebox::bench {
 struct NetArguments {
   std::vector<std::string> plugins, files;
   double seconds = 1;  // measuring time per net and thread count
+  bool alone = false;  // files: without the peer
 };
 
 Result<std::unique_ptr<Session>> OpenNet(const std::string& path, const NetArguments&, int threads,

@@ -76,6 +76,7 @@ json PeerAlone(const std::string& path, int threads) {
 
 // Again without the peer, where that refused or crashed.
 json MeasureFile(const std::string& path, const NetArguments& arguments, int threads) {
+  if (arguments.alone) return InOwnProcess(path, arguments, threads, false);
   json row = InOwnProcess(path, arguments, threads, true);
   if (row.contains("we"))
     if (json why = PeerAlone(path, threads); !why.is_null()) row["peer"] = why;
@@ -107,7 +108,7 @@ std::vector<std::string> Names(const std::vector<std::string>& files) {
 }
 
 // Returns whether it runs here, or neither here nor there.
-bool WriteFile(const std::string& job, const json& measured) {
+bool WriteFile(const std::string& job, const json& measured, bool alone) {
   const bool peer_fails = measured.contains("peer");
   if (measured.contains("we")) {
     WriteError("files", job, peer_fails ? "neither" : kOurs, measured["we"].get<std::string>());
@@ -118,7 +119,7 @@ bool WriteFile(const std::string& job, const json& measured) {
   int number = 0;
   for (const json& round : measured["rounds"]) {
     WriteRow(time, kOurs, number, round[0]);
-    if (!peer_fails) WriteRow(time, kPeer, number, round[1]);
+    if (!peer_fails && !alone) WriteRow(time, kPeer, number, round[1]);
     ++number;
   }
   return true;
@@ -129,10 +130,13 @@ bool WriteFile(const std::string& job, const json& measured) {
 bool CompareFiles(const NetArguments& arguments) {
   bool good = true;
   const auto names = Names(arguments.files);
-  for (const int threads : kThreads)
-    for (size_t i = 0; i < names.size(); ++i)
-      good = WriteFile(names[i] + OnThreads(threads), MeasureFile(arguments.files[i], arguments, threads)) &&
-             good;
+  for (const int threads : kThreads) {
+    if (arguments.alone && threads > 1) break;
+    for (size_t i = 0; i < names.size(); ++i) {
+      const json measured = MeasureFile(arguments.files[i], arguments, threads);
+      good = WriteFile(names[i] + OnThreads(threads), measured, arguments.alone) && good;
+    }
+  }
   return good;
 }
 

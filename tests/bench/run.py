@@ -4,7 +4,8 @@
 
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the tables into a page.
-FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm open net files cache convert cancel nn.
+FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm open net files cache convert
+cancel nn conv_lstm tool.
 Exit status: that of report.py.
 """
 import argparse
@@ -27,6 +28,7 @@ REAL = {'iteam1_lstm': 'savedmodel/iteam1__predict-series-data-with-RNN/lstm_mod
         'legobridge_nn': 'savedmodel/legobridge__movie-genre-classification/models/nn_model'}
 QUICK_SECONDS = 170
 SMALLEST, MOST_QUICK = 400_000, 4  # files of models: least size, and how many with --quick
+TOOL_FILES = 12
 
 
 class Failure(Exception):
@@ -59,13 +61,8 @@ class Benchmarks:
         return [self.program('net_bench'), *self.plugins('xnnpack'), '--seconds', '1' if self.quick else '4']
 
     def files(self):
-        if not self.models:
-            raise Failure('FUSEBOX_MODELS is not set')
-        found = sorted(p for p in self.models.rglob('*.tflite') if p.stat().st_size > SMALLEST)
-        if not found:
-            raise Failure(f'{self.models}: no .tflite file of more than {SMALLEST} bytes')
-        if self.quick:
-            found = sorted(found, key=lambda p: p.stat().st_size)[:MOST_QUICK]
+        found = self.files_of_models()
+        found = found[:MOST_QUICK] if self.quick else sorted(found)
         return [self.program('net_bench'), *self.plugins('xnnpack', 'vision'), '--seconds', '0.3' if self.quick else '1',
                 *map(str, found)]
 
@@ -91,6 +88,22 @@ class Benchmarks:
         return [self.program('conv_lstm_bench'), *folders, '--dir', str(self.work / 'conv_lstm'),
                 '--seconds', '0.3' if self.quick else '2']
 
+    def tool(self):
+        """Files through xnnpack, of all sizes."""
+        found = self.files_of_models()
+        chosen = [found[i * len(found) // TOOL_FILES] for i in range(TOOL_FILES)]
+        return [sys.executable, str(report.HERE / 'tool.py'), self.program('fusebox'), self.program('net_bench'),
+                '0.1' if self.quick else '0.4', *self.plugins('xnnpack', 'vision'), '--', *map(str, chosen)]
+
+    def files_of_models(self):
+        """The .tflite files, by size."""
+        if not self.models:
+            raise Failure('FUSEBOX_MODELS is not set')
+        found = sorted((p for p in self.models.rglob('*.tflite') if p.stat().st_size > SMALLEST), key=lambda p: p.stat().st_size)
+        if not found:
+            raise Failure(f'{self.models}: no .tflite file of more than {SMALLEST} bytes')
+        return found
+
     def samples(self):
         """The .tflite files of sample models, and of real ones where they are: fused, recurrent ones also as loops."""
         folder = self.work / 'models'
@@ -111,7 +124,7 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'open', 'net', 'files', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm')
+NAMES = ('lstm', 'open', 'net', 'files', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'tool')
 
 
 def rows_in(text):

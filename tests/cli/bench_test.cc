@@ -18,13 +18,13 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// y = x [1,3] * weights [4,3]^T, at node "dense".
-std::string WriteDense() {
+// y = x [batch,3] * weights [4,3]^T, at node "dense".
+std::string WriteDense(int64_t batch = 1) {
   Module module;
   Function& f = module.Add("main");
-  const ValueId x = f.AddInput({DType::kF32, {1, 3}}, "x");
+  const ValueId x = f.AddInput({DType::kF32, {batch, 3}}, "x");
   const ValueId weights = f.AddConst<float>(DType::kF32, {4, 3}, std::vector<float>(12, 0.5F));
-  Node& node = f.AddNode(Op::kFullyConnected, {x, weights, kNoValue}, {{DType::kF32, {1, 4}}});
+  Node& node = f.AddNode(Op::kFullyConnected, {x, weights, kNoValue}, {{DType::kF32, {batch, 4}}});
   node.location.name = "dense";
   f.value(node.results[0]).name = "dense";
   f.outputs = node.results;
@@ -57,6 +57,15 @@ TEST(Bench, PrintsTheLinesOfBenchmarkModel) {
   ASSERT_TRUE(std::regex_search(done.out, found, memory)) << done.out;
   EXPECT_GE(std::stod(found[2]), std::stod(found[1]));
   EXPECT_THAT(done.out, HasSubstr("Running benchmark for at least 7 iterations and at least 0 seconds"));
+}
+
+TEST(Bench, SizesThatTheFileLeavesOpenAreThoseOfTheInputs) {
+  const std::string model = WriteDense(-1);
+  for (const char* cold : {"--cold=1", "--profile"}) {
+    const Finished done = Bench({model, cold, "--json"});
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_EQ(done.Json()["contestants"][0]["runs"]["count"], 7);
+  }
 }
 
 TEST(Bench, PutsModelsAndDelegatesBesideEachOther) {
