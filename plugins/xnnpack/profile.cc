@@ -11,6 +11,9 @@
 namespace fusebox::xnnpack {
 namespace {
 
+// XNNPACK cuts times to whole microseconds; without it, the sum of many short operators is too small.
+constexpr uint64_t kHalfMicrosecond = 500;  // ns
+
 const fbx_profile* ProfileOf(const fbx_host* host) {
   const auto* const profile =
       static_cast<const fbx_profile*>(host->get_extension(host, sdk::to_fbx_str(FBX_EXT_PROFILE)));
@@ -43,7 +46,7 @@ void AddOperatorTimes(const fbx_host* host, xnn_runtime_t runtime) {
     if (name >= names.data() + names.size()) return;
     const std::string text = std::to_string(index++) + " " + name;
     name += std::strlen(name) + 1;
-    const fbx_span span{FBX_HEAD(fbx_span), sdk::to_fbx_str(text), 0, us * 1000, 0, 0};
+    const fbx_span span{FBX_HEAD(fbx_span), sdk::to_fbx_str(text), 0, us * 1000 + kHalfMicrosecond, 0, 0};
     profile->add(host, &span);
   }
 }

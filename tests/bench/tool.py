@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 
-ROUNDS = 12
+ROUNDS = 20
 MEASURED = re.compile(r'^count=(\d+) .*avg=([\d.e+]+) std=\S+$', re.M)  # of the warm-up, then of the measured runs
 PERCENTILES = re.compile(r'^Percentiles in us: p50: ([\d.e+]+),', re.M)
 TIMINGS = re.compile(r'^Inference timings in us: Init: [\d.e+]+, First inference: [\d.e+]+, Warmup \(avg\): [\d.e+]+, '
