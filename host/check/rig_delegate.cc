@@ -109,6 +109,14 @@ fbx_status Compile(const fbx_host* host, void* user, void* self, void* session, 
   });
 }
 
+fbx_status Recompile(const fbx_host* host, void* user, void* self, void* session, const fbx_graph* graph,
+                     void** partition) noexcept {
+  const Aged aged(user, *graph);
+  return WithHost("recompile", user, host, [&](auto& real, auto* shown) {
+    return real.recompile(shown, real.user, self, session, graph, partition);
+  });
+}
+
 fbx_status PreparePartition(const fbx_host* host, void* user, void* partition, const fbx_call* call,
                             const fbx_infer* infer, const fbx_plan* plan) noexcept {
   const Aged aged(user, *call);
@@ -171,6 +179,7 @@ void Wrap(DelegateProxy& proxy) {
   if (FBX_HAS(&real, finish)) proxy.abi.finish = Finish;
   if (FBX_HAS(&real, close_session)) proxy.abi.close_session = CloseSession;
   if (FBX_HAS(&real, reshape)) proxy.abi.reshape = Reshape;
+  if (FBX_HAS(&real, recompile)) proxy.abi.recompile = Recompile;
 }
 
 }  // namespace fusebox::check

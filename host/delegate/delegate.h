@@ -82,6 +82,13 @@ struct Outlined {
 };
 Outlined Outline(const Function&, const Schedule&, Instances, std::vector<std::unique_ptr<Part>>& parts);
 
+// How values of a partition differ from the types that its function declares.
+struct Misfit {
+  std::string what;           // empty: they do not
+  std::vector<Shape> shapes;  // otherwise: of all values, by id
+  explicit operator bool() const { return !what.empty(); }
+};
+
 // The partitions of one session, compiled and prepared. One thread at a time.
 class Session {
  public:
@@ -102,18 +109,18 @@ class Session {
     return activity_ == what ? std::optional(active_) : std::nullopt;
   }
 
-  // Prepares for the shapes of `call`. `misfit`: how they differ from those of the compiled graph; empty:
-  // they do not. Returns an id of the shapes for `stale`; 0: declined, now or before.
-  uint64_t Prepare(size_t part, const fbx_call& call, const fbx_plan& plan, const std::string& misfit = {});
+  // Prepares for the shapes of `call`; for a misfit, reshapes or recompiles the partition. Returns an id of
+  // the shapes for `stale` and `Invoke`; 0: declined, now or before.
+  uint64_t Prepare(size_t part, const fbx_call& call, const fbx_plan& plan, const Misfit& misfit = {});
   // Whether another preparation followed.
-  bool stale(size_t part, uint64_t prepared) const { return slots_[part].prepared != prepared; }
-  // False: it failed and is declined from now on, or the run was cancelled.
-  bool Invoke(size_t part, const fbx_call& call) {
+  bool stale(size_t part, uint64_t prepared) const { return PreparedAs(slots_[part], prepared) == nullptr; }
+  // Not if stale. False: it failed and is declined from now on, or the run was cancelled.
+  bool Invoke(size_t part, uint64_t prepared, const fbx_call& call) {
     Slot& slot = slots_[part];
     const InCall in(*slot.call, "delegate", slot.delegate->name);
     const Active active(*this, part, Activity::kInvoke);
-    const fbx_status status =
-        slot.delegate->invoke(slot.call->abi(), slot.delegate->user, slot.partition, &call);
+    const fbx_status status = slot.delegate->invoke(slot.call->abi(), slot.delegate->user,
+                                                    PreparedAs(slot, prepared)->partition, &call);
     return status == FBX_OK || Failed(part, status);
   }
 
@@ -131,14 +138,25 @@ class Session {
     Session& session_;
   };
   enum State { kNew, kReady, kDeclined };
+  // The partition, compiled for the types of its function or, from the second one on, for other dims.
+  struct Form {
+    void* partition = nullptr;  // null: kernels run it
+    uint64_t prepared = 0;
+    std::unique_ptr<Function> function;  // null: of the Part
+  };
   struct Slot {
     State state = kNew;
     const fbx_delegate* delegate = nullptr;
     HostCall* call = nullptr;
-    void* partition = nullptr;
-    uint64_t prepared = 0;
+    std::vector<Form> forms;
     std::string why;
+    bool fresh() const { return state == kReady && forms.front().prepared == 0 && forms.size() == 1; }
   };
+  static const Form* PreparedAs(const Slot& slot, uint64_t prepared) {
+    for (const Form& form : slot.forms)
+      if (form.prepared == prepared) return &form;
+    return nullptr;
+  }
   struct Opened {
     const Instance* delegate;
     void* session = nullptr;
@@ -147,11 +165,20 @@ class Session {
   Result<Opened*> Open(const Instance&);
   Status CompileOne(size_t part);
   void ReleaseModel(std::span<const size_t> parts) const;
+  Status CompileForm(Opened&, const Part&, decltype(fbx_delegate::compile), const Function&, Form&);
+  Status CallFinish(Opened&);
   bool Finish(Opened&);
   void Forget(std::span<const size_t> numbers);
-  Status Reshape(Slot&, const fbx_call&, const std::string& misfit);
-  Status PrepareOne(size_t part, const fbx_call&, const fbx_plan&);
+  Form* FormFor(size_t part, const fbx_call&, const Misfit&);
+  Form* Recompile(size_t part, const Misfit&);
+  void DropForm(size_t part, Form&, const Error&);
+  Status CompileFor(const Misfit&, Opened&, const Part&, Form&);
+  Status Reshape(Slot&, const fbx_call&);
+  Status PrepareOne(size_t part, const Form&, const fbx_call&, const fbx_plan&);
   bool Failed(size_t part, fbx_status);
+  static bool IsCancelled(const Status& status) { return !status && status.error().code == Code::kCancelled; }
+  static void Destroy(Slot&);
+  void Notice(size_t part, const std::string& why);
   void Decline(size_t part, std::string_view step, const Error&);
 
   const Module& module_;

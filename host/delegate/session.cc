@@ -24,17 +24,13 @@ Status CheckShapes(const Inference& said, const fbx_call& call) {
   return {};
 }
 
-bool IsCancelled(const Status& status) { return !status && status.error().code == Code::kCancelled; }
-
 }  // namespace
 
 Session::Session(const Module& module, std::span<const std::unique_ptr<Part>> parts, HostCalls& calls)
     : module_(module), parts_(parts), calls_(calls), slots_(parts.size()) {}
 
 Session::~Session() {
-  for (const Slot& slot : slots_) {
-    if (slot.partition != nullptr) slot.delegate->destroy_partition(slot.delegate->user, slot.partition);
-  }
+  for (Slot& slot : slots_) Destroy(slot);
   for (const Opened& opened : opened_) {
     if (opened.session != nullptr && FBX_HAS(&opened.delegate->abi(), close_session))
       opened.delegate->abi().close_session(opened.delegate->abi().user, opened.session);
@@ -87,15 +83,22 @@ Status Session::CompileOne(size_t number) {
   FUSEBOX_ASSIGN(Opened* const opened, Open(*part.delegate));
   slot.delegate = &part.delegate->abi();
   slot.call = &calls_.For(part.delegate->plugin());
-  const GraphView view(module_, *part.function);
-  void* partition = nullptr;
-  const InCall in(*slot.call, "delegate", slot.delegate->name);
-  FUSEBOX_TRY(
-      slot.call->Check(slot.delegate->compile(slot.call->abi(), slot.delegate->user, part.delegate->self(),
-                                              opened->session, view.abi(), &partition)));
-  slot.partition = partition;
+  Form form;
+  FUSEBOX_TRY(CompileForm(*opened, part, slot.delegate->compile, *part.function, form));
+  slot.forms.push_back(std::move(form));
   slot.state = kReady;
-  opened->unfinished = true;
+  return {};
+}
+
+Status Session::CompileForm(Opened& opened, const Part& part, decltype(fbx_delegate::compile) compile,
+                            const Function& function, Form& form) {
+  const fbx_delegate& abi = part.delegate->abi();
+  HostCall& call = calls_.For(part.delegate->plugin());
+  const GraphView view(module_, function);
+  const InCall in(call, "delegate", abi.name);
+  FUSEBOX_TRY(call.Check(
+      compile(call.abi(), abi.user, part.delegate->self(), opened.session, view.abi(), &form.partition)));
+  opened.unfinished = true;
   return {};
 }
 
@@ -105,60 +108,53 @@ void Session::Forget(std::span<const size_t> numbers) {
   for (Opened& opened : opened_) opened.unfinished = false;
   for (const size_t part : numbers) {
     Slot& slot = slots_[part];
-    if (slot.state != kReady || slot.prepared != 0) continue;
-    slot.delegate->destroy_partition(slot.delegate->user, slot.partition);
+    if (!slot.fresh()) continue;
+    Destroy(slot);
     slot = {};
   }
 }
 
-// False: cancelled.
-bool Session::Finish(Opened& opened) {
+Status Session::CallFinish(Opened& opened) {
   const fbx_delegate& abi = opened.delegate->abi();
   opened.unfinished = false;
-  if (!FBX_HAS(&abi, finish)) return true;
+  if (!FBX_HAS(&abi, finish)) return {};
   HostCall& call = calls_.For(opened.delegate->plugin());
   const InCall in(call, "delegate", abi.name);
-  const Status status = call.Check(abi.finish(call.abi(), abi.user, opened.delegate->self(), opened.session));
+  return call.Check(abi.finish(call.abi(), abi.user, opened.delegate->self(), opened.session));
+}
+
+// False: cancelled.
+bool Session::Finish(Opened& opened) {
+  const Status status = CallFinish(opened);
   if (status) return true;
   if (IsCancelled(status)) return false;
   for (size_t i = 0; i < slots_.size(); ++i) {
-    const bool fresh = slots_[i].state == kReady && slots_[i].prepared == 0;
-    if (fresh && parts_[i]->delegate == opened.delegate) Decline(i, "finish", status.error());
+    if (slots_[i].fresh() && parts_[i]->delegate == opened.delegate) Decline(i, "finish", status.error());
   }
   return true;
 }
 
-uint64_t Session::Prepare(size_t part, const fbx_call& call, const fbx_plan& plan,
-                          const std::string& misfit) {
-  Slot& slot = slots_[part];
-  if (slot.state != kReady) return 0;
-  if (const Status fits = misfit.empty() ? Status() : Reshape(slot, call, misfit); !fits) {
-    Decline(part, "prepare", fits.error());
+uint64_t Session::Prepare(size_t part, const fbx_call& call, const fbx_plan& plan, const Misfit& misfit) {
+  if (slots_[part].state != kReady) return 0;
+  Form* const form = FormFor(part, call, misfit);
+  if (form == nullptr) return 0;
+  form->prepared = ++count_;
+  if (const Status status = PrepareOne(part, *form, call, plan); !status) {
+    if (IsCancelled(status)) return 0;
+    if (form->function == nullptr) Decline(part, "prepare", status.error());
+    else DropForm(part, *form, status.error());
     return 0;
   }
-  slot.prepared = ++count_;
-  if (const Status status = PrepareOne(part, call, plan); !status) {
-    if (!IsCancelled(status)) Decline(part, "prepare", status.error());
-    return 0;
-  }
-  return slot.prepared;
+  return form->prepared;
 }
 
-Status Session::Reshape(Slot& slot, const fbx_call& call, const std::string& misfit) {
-  if (!FBX_HAS(slot.delegate, reshape)) return Invalid(misfit);
-  const InCall in(*slot.call, "delegate", slot.delegate->name);
-  return slot.call
-      ->Check(slot.delegate->reshape(slot.call->abi(), slot.delegate->user, slot.partition, &call))
-      .At(misfit);
-}
-
-Status Session::PrepareOne(size_t part, const fbx_call& call, const fbx_plan& plan) {
+Status Session::PrepareOne(size_t part, const Form& form, const fbx_call& call, const fbx_plan& plan) {
   Slot& slot = slots_[part];
   std::vector<Type> types;
   Inference inference(call.output_count, types);
   const Active active(*this, part, Activity::kPrepare);
   const InCall in(*slot.call, "delegate", slot.delegate->name);
-  FUSEBOX_TRY(slot.call->Check(slot.delegate->prepare(slot.call->abi(), slot.delegate->user, slot.partition,
+  FUSEBOX_TRY(slot.call->Check(slot.delegate->prepare(slot.call->abi(), slot.delegate->user, form.partition,
                                                       &call, inference.abi(), &plan)));
   return CheckShapes(inference, call);
 }
@@ -171,14 +167,23 @@ bool Session::Failed(size_t part, fbx_status status) {
 
 void Session::Decline(size_t part, std::string_view step, const Error& error) {
   Slot& slot = slots_[part];
-  if (slot.partition != nullptr) slot.delegate->destroy_partition(slot.delegate->user, slot.partition);
-  slot.partition = nullptr;
+  Destroy(slot);
   slot.state = kDeclined;
   slot.why = fmt::format("{} declined at {}: {}", ToString(*parts_[part]), step, error.message);
+  Notice(part, slot.why);
+}
+
+void Session::Destroy(Slot& slot) {
+  for (const Form& form : slot.forms)
+    if (form.partition != nullptr) slot.delegate->destroy_partition(slot.delegate->user, form.partition);
+  slot.forms.clear();
+}
+
+void Session::Notice(size_t part, const std::string& why) {
   if (notices_.size() >= kMostNotices) return;
   const size_t nodes = parts_[part]->origin.nodes.size();
-  notices_.push_back(slot.why + (nodes == 1 ? "; a kernel runs its node"
-                                            : fmt::format("; kernels run its {} nodes", nodes)));
+  notices_.push_back(
+      why + (nodes == 1 ? "; a kernel runs its node" : fmt::format("; kernels run its {} nodes", nodes)));
 }
 
 }  // namespace fusebox::delegate

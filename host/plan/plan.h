@@ -116,8 +116,7 @@ struct NodeShapes {
   std::vector<Type> types;
   std::vector<Tensor> values;
   std::vector<ValueId> needed;
-  std::string misfit;  // of a partition: a value in it differs from the declared type, for which its delegate
-                       // compiled it
+  delegate::Misfit misfit;  // of a partition
 };
 // Infers from the types (and known values) of the operands in `view`. Overwrites `found` and reuses its
 // memory.
@@ -162,10 +161,10 @@ struct Step {
   bool once = false;  // it unpacks a constant, and its result is kept
   int part = -1;      // a partition that its delegate has prepared
   std::vector<const StateUse*> copies;
-  PluginCall invoke{};    // what a call of the kernel records
-  uint64_t prepared = 0;  // id of the partition's preparation in the delegate's session
-  fbx_call delegated{};   // its tensors
-  std::string misfit;     // of the partition (NodeShapes)
+  PluginCall invoke{};      // what a call of the kernel records
+  uint64_t prepared = 0;    // id of the partition's preparation in the delegate's session
+  fbx_call delegated{};     // its tensors
+  delegate::Misfit misfit;  // of the partition (NodeShapes)
   struct Slot {
     bool persistent;
     size_t bytes;

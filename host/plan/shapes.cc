@@ -82,7 +82,7 @@ class NodeShaper {
     found_.types.clear();
     found_.values.clear();
     found_.needed.clear();
-    found_.misfit.clear();
+    found_.misfit = {};
   }
 
   Status OfKernel() {
@@ -241,6 +241,8 @@ class NodeShaper {
       Note(*function.nodes[i], shapes, view);
       CheckDeclared(function, function.nodes[i]->results, view);
     }
+    for (ValueId id = 0; found_.misfit && id < function.value_count(); ++id)
+      found_.misfit.shapes.push_back(TypeOf(view.tensor(id)).shape);
     std::vector<Type> types;
     for (const ValueId id : function.outputs) types.push_back(TypeOf(view.tensor(id)));
     return types;
@@ -249,10 +251,9 @@ class NodeShaper {
   void CheckDeclared(const Function& function, std::span<const ValueId> ids, View& view) {
     if (unit_.part < 0) return;
     for (const ValueId id : ids) {
-      if (id == kNoValue || !found_.misfit.empty() || Fits(view.tensor(id), function.value(id).type.shape))
-        continue;
-      found_.misfit = fmt::format("value '{}' is declared {}, but is {}", function.value(id).name,
-                                  ToString(function.value(id).type), ToString(TypeOf(view.tensor(id))));
+      if (id == kNoValue || found_.misfit || Fits(view.tensor(id), function.value(id).type.shape)) continue;
+      found_.misfit.what = fmt::format("value '{}' is declared {}, but is {}", function.value(id).name,
+                                       ToString(function.value(id).type), ToString(TypeOf(view.tensor(id))));
     }
   }
 

@@ -100,7 +100,7 @@ bool Frame::RunPart(plan::Step& step) {
     step.prepared = delegates.Prepare(part, step.delegated, memory.abi(), step.misfit);
     if (step.prepared == 0) return false;
   }
-  return delegates.Invoke(part, step.delegated);
+  return delegates.Invoke(part, step.prepared, step.delegated);
 }
 
 Status Frame::RunStep(plan::Step& step) {

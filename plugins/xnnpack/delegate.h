@@ -38,6 +38,7 @@ struct Settings {
 class Delegate {
  public:
   static constexpr std::string_view delegate = "xnnpack";
+  static constexpr bool recompiles = true;
   static void load() noexcept;
   explicit Delegate(const Attrs& options) : settings_(options) {}
 

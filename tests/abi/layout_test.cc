@@ -221,7 +221,7 @@ FUSEBOX_MEMBER(fbx_call, inputs, 16);
 FUSEBOX_MEMBER(fbx_call, outputs, 24);
 FUSEBOX_MEMBER(fbx_call, scratch, 32);
 
-FUSEBOX_SIZE(fbx_delegate, 120);
+FUSEBOX_SIZE(fbx_delegate, 128);
 FUSEBOX_MEMBER(fbx_delegate, head, 0);
 FUSEBOX_MEMBER(fbx_delegate, name, 8);
 FUSEBOX_MEMBER(fbx_delegate, user, 24);
@@ -236,6 +236,7 @@ FUSEBOX_MEMBER(fbx_delegate, open_session, 88);
 FUSEBOX_MEMBER(fbx_delegate, finish, 96);
 FUSEBOX_MEMBER(fbx_delegate, close_session, 104);
 FUSEBOX_MEMBER(fbx_delegate, reshape, 112);
+FUSEBOX_MEMBER(fbx_delegate, recompile, 120);
 
 FUSEBOX_SIZE(fbx_plugin, 96);
 FUSEBOX_MEMBER(fbx_plugin, head, 0);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models with a toy delegate: it runs what it can, and whatever it gets wrong the model runs all the same.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -10,6 +12,7 @@ namespace fusebox::delegates_test {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -339,6 +342,57 @@ TEST(Delegate, LeavesResizedInputsToKernelsIfItDoesNotReshape) {
     EXPECT_THAT(session->notices(), ElementsAre(HasSubstr(why)));
     EXPECT_THAT(session->notices(), ElementsAre(HasSubstr("is declared f32[2], but is f32[3]")));
   }
+}
+
+Config::Delegate Recompiler(const std::string& lie = {}) {
+  Config::Delegate toy{"toy.recompiler"};
+  toy.options.Set("lie", lie);
+  return toy;
+}
+
+// Of sizes 2 (as in the file), 3, 4, 3, 2.
+struct Recompiled {
+  std::string lie;
+  int compiled, invoked;
+  std::string notice;
+};
+
+class DelegateRecompiles : public ::testing::TestWithParam<Recompiled> {};
+
+TEST_P(DelegateRecompiles, ForOtherSizes) {
+  const auto session = SessionOf(Open(Square(2), {Recompiler(GetParam().lie)}));
+  const int compiled = toy::counts.compiled, finished = toy::counts.finished, invoked = toy::counts.invoked;
+  for (const std::vector<float>& x : {std::vector<float>{1, 2}, {1, 2, 3}, {4, 3, 2, 1}, {3, 2, 1}, {5, 6}}) {
+    std::vector<float> expected;
+    for (const float v : x) expected.push_back(2 * v * v);
+    EXPECT_EQ(Resized(*session, x), expected);
+    EXPECT_EQ(Output(*session, x), expected);
+  }
+  EXPECT_EQ(toy::counts.compiled - compiled, GetParam().compiled);
+  EXPECT_EQ(toy::counts.finished - finished, GetParam().compiled);
+  EXPECT_EQ(toy::counts.invoked - invoked, GetParam().invoked);
+  EXPECT_THAT(fmt::format("{}", fmt::join(session->notices(), "\n")), HasSubstr(GetParam().notice));
+  EXPECT_EQ(session->notices().empty(), GetParam().notice.empty());
+  EXPECT_EQ(session->placements()[0].who, "toy.recompiler (partition 0)");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DelegateRecompiles,
+    ::testing::Values(
+        Recompiled{"", 2, 10, ""}, Recompiled{"sizes", 3, 10, ""},
+        Recompiled{
+            "two", 1, 4,
+            "declined other sizes: value 'x' is declared f32[2], but is f32[3]: plugin test.toy: SHAPE: "
+            "only two; kernels run its 2 nodes"},
+        Recompiled{"open prepare", 2, 4, "declined other sizes: plugin test.toy: EXCEPTION: prepare threw"}));
+
+TEST(Delegate, RunsManySizesThatItMustCompileForOnKernels) {
+  const auto session = SessionOf(Open(Square(2), {Recompiler("sizes")}));
+  const int compiled = toy::counts.compiled;
+  for (size_t n = 2; n < 20; ++n) EXPECT_THAT(Resized(*session, std::vector<float>(n, 1)), Each(2));
+  EXPECT_EQ(toy::counts.compiled - compiled, 8);
+  EXPECT_THAT(Resized(*session, {1, 2}), ElementsAre(2, 8));
+  EXPECT_EQ(toy::counts.partitions, 8);
 }
 
 TEST(Delegate, SharesMemoryBetweenThePartitionsOfASession) {

@@ -16,7 +16,8 @@
 // Optional: `struct Session { Session(Adder&, const fbx_host*); };`, which becomes the second argument of
 // Partition; `void finish(const fbx_host*)` of Session or of the class; `void claim(const Graph&, Claim&)`
 // instead of supports, for decisions about several nodes. Partitions of several sessions are created and
-// finished concurrently: guard state that they change in the class with a lock.
+// finished concurrently: guard state that they change in the class with a lock. `static constexpr bool
+// recompiles = true;`: partitions are also constructed for graphs with other dims, which claim has not seen.
 #pragma once
 
 #include "fusebox/call.hpp"

@@ -86,6 +86,10 @@ struct Toy {
     };
     Partition(Toy& toy, Session&, const Graph& graph) : toy(toy) {
       if (toy.lie == "compile") throw Reject{"LIE", "it compiles nothing"};
+      const int64_t size = graph.value(graph.inputs()[0]).dim(0);
+      if (toy.lie == "sizes" && size < 0) throw Reject{"SHAPE", "an unknown size"};
+      if (toy.lie == "two" && size != 2) throw Reject{"SHAPE", "only two"};
+      recompiled = size < 0;
       program.emplace(graph,
                       WeightsRecipe{.what = "program", .layout = "toy", .numbers = {toy.version, toy.level}},
                       [&] { return Translate(graph); });
@@ -130,7 +134,8 @@ struct Toy {
     // All values are of the shape of the first input.
     void prepare(const Call& call, Infer& infer, Plan& plan) {
       ++counts.prepared;
-      if (toy.lie == "prepare") throw std::runtime_error("prepare threw");
+      if (toy.lie == "prepare" || (toy.lie == "open prepare" && recompiled))
+        throw std::runtime_error("prepare threw");
       std::vector<int64_t> dims(call.in(0).dims().begin(), call.in(0).dims().end());
       if (toy.lie == "shape") dims.push_back(7);
       for (uint32_t i = 0; i < call.out_count(); ++i) infer.set(i, FBX_F32, dims);
@@ -166,12 +171,19 @@ struct Toy {
     std::vector<uint32_t> slots;
     std::span<int64_t> runs;  // of all partitions of the session
     size_t count = 0;
-    bool constants = false;
+    bool constants = false, recompiled = false;
   };
 
   std::string lie, join;
   bool reshape;
   int64_t level, version;
+};
+
+// Compiles again for other dims.
+struct Recompiler : Toy {
+  static constexpr std::string_view delegate = "toy.recompiler";
+  static constexpr bool recompiles = true;
+  using Toy::Toy;
 };
 
 // An addition that would have weights to pack.
@@ -191,4 +203,4 @@ struct PackedAdd {
 }  // namespace
 }  // namespace toy
 
-FUSEBOX_PLUGIN("test.toy", "1.0.0", toy::Toy, toy::PackedAdd)
+FUSEBOX_PLUGIN("test.toy", "1.0.0", toy::Toy, toy::Recompiler, toy::PackedAdd)

@@ -4,7 +4,7 @@
  *
  * Lifecycle, per Model: create -> claim (per function) -> destroy
  *      per session:     open_session -> compile (per partition) -> finish
- *                       -> reshape (for other static dims) -> prepare (per shapes) -> invoke ...
+ *                       -> reshape or recompile (for other static dims) -> prepare (per shapes) -> invoke ...
  *                       -> destroy_partition (each) -> close_session
  * A delegate claims the nodes that it can run. The host forms convex partitions of them. If a callback
  * declines or fails, the partition falls back to kernels and the reason is recorded. A delegate never makes a
@@ -74,17 +74,22 @@ typedef struct fbx_delegate {
   void (*destroy_partition)(void* user, void* partition) FBX_NOEXCEPT; /* [prepare] */
   /* State that the partitions of one session share (a workspace). All three may be NULL. [prepare] */
   fbx_status (*open_session)(const fbx_host*, void* user, void* self, void** session) FBX_NOEXCEPT;
-  /* Called when all partitions that the session needs so far are compiled, and none is prepared. Called again
-     if another signature needs more. On failure, the partitions compiled since the last call are dropped.
+  /* Called when all partitions that the session needs so far are compiled. Called again if another signature
+     needs more, and after recompile. On failure, the partitions compiled since the last call are dropped.
      [prepare] */
   fbx_status (*finish)(const fbx_host*, void* user, void* self, void* session) FBX_NOEXCEPT;
   void (*close_session)(void* user, void* session) FBX_NOEXCEPT; /* [prepare] after its partitions */
   /* Before prepare, if a dim of an input, or of a value inside, differs from a static dim of the compiled
      graph. `call` has the new shapes of inputs and outputs. OK: the partition supports them, and prepare
-     follows with the same call. NOT_APPLICABLE: it does not; kernels run it, in this invoke and all later
-     ones. A partition that was resized is also prepared for the compiled shapes again, without this call.
-     NULL: never supported. [prepare] */
+     follows with the same call. NOT_APPLICABLE: it does not; then recompile is called, or without it kernels
+     run it, in this invoke and all later ones. A partition that was resized is also prepared for the compiled
+     shapes again, without this call. NULL: never supported. [prepare] */
   fbx_status (*reshape)(const fbx_host*, void* user, void* partition, const fbx_call*) FBX_NOEXCEPT;
+  /* Like compile, for a partition whose values have other dims than those of the compiled graph: first with
+     the dims that differ unknown, then, if that is NOT_APPLICABLE, with the new dims. claim has seen neither.
+     The partition compiled first stays and runs the dims of its graph. NULL: never supported. [prepare] */
+  fbx_status (*recompile)(const fbx_host*, void* user, void* self, void* session, const fbx_graph* graph,
+                          void** partition) FBX_NOEXCEPT;
 } fbx_delegate;
 
 FBX_EXTERN_C_END

@@ -26,6 +26,7 @@ struct DelegateAdapter {
   static constexpr bool prepares =
       requires(Partition& p, const Call& c, Infer& i, Plan& plan) { p.prepare(c, i, plan); };
   static constexpr bool reshapes = requires(Partition& p, const Call& c) { p.reshape(c); };
+  static constexpr bool recompiles = requires { requires D::recompiles; };
 
   static D& self(void* p) { return *static_cast<D*>(p); }
 
@@ -155,6 +156,7 @@ struct DelegateAdapter {
     }
     if constexpr (session_finishes() || finishes<D>) d.finish = finish;
     if constexpr (reshapes) d.reshape = reshape;
+    if constexpr (recompiles) d.recompile = compile;
     return d;
   }
 };
