@@ -206,6 +206,7 @@ Result<Side> OpenF64(const CompareFlags& flags, const std::shared_ptr<Registry>&
   FUSEBOX_ASSIGN(Side out, OpenSide(flags, registry, flags.a, {.delegates = {"none"}}));
   std::unique_ptr<Module> module = Clone(out.opened.model->module());
   verify::RetypeToF64(*module);
+  verify::RetypeWeightsToF64(*module);
   out.options.name = flags.a + " in f64";
   FUSEBOX_ASSIGN(out.opened.model, Model::FromModule(std::move(module), out.options));
   FUSEBOX_ASSIGN(out.opened.session, Session::Create(out.opened.model, flags.session));

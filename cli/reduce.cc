@@ -176,7 +176,7 @@ class Reduction {
     FUSEBOX_ASSIGN(const int status, Run(kept));
     if (status != status_) return false;
     kept_ = kept;
-    Message(fmt::format("reduce: {} nodes, after {} runs", nodes(), runs_));
+    Message(fmt::format("reduce: nodes left: {}, runs: {}", nodes(), runs_));
     return true;
   }
 
@@ -243,7 +243,7 @@ void Report(const ReduceFlags& flags, const Reduction& reduction, const Module& 
                           {"before", f.nodes.size()},
                           {"nodes", std::move(nodes)}});
   Print(table.Text());
-  Print(fmt::format("{} of {} nodes end with status {} too, after {} runs: {}, inputs in {}\n",
+  Print(fmt::format("nodes kept: {} of {} (status {}, {} runs): {}, inputs in {}\n",
                     reduction.nodes(), f.nodes.size(), reduction.status(), reduction.runs(), flags.output,
                     inputs));
 }

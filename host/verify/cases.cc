@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
 #include <random>
 
 namespace fusebox::verify {
@@ -177,6 +179,45 @@ void RetypeToF64(Module& module) {
       for (auto& [name, value] : node->attrs)
         if (auto* dtype = std::get_if<DType>(&value); dtype && *dtype == DType::kF32) *dtype = DType::kF64;
     CastDequantized(*f);
+  }
+}
+
+namespace {
+
+// Nothing: not quantized by tensor or channel.
+std::optional<Tensor> Dequantized(const Value& value) {
+  if (!value.is_const() || !value.quant || value.quant->scales.empty() || value.quant->block_size != 0)
+    return std::nullopt;
+  const Quant& quant = *value.quant;
+  std::vector<double> values = ToDoubles({value.type, value.data});
+  const auto& dims = value.type.shape.dims();
+  size_t inner = 1;  // elements of one channel that are neighbors
+  for (size_t d = static_cast<size_t>(quant.axis) + 1; d < dims.size(); ++d)
+    inner *= static_cast<size_t>(dims[d]);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t channel = i / inner % quant.scales.size();
+    const size_t zeros = quant.zero_points.size();
+    const int64_t zero = zeros == 0 ? 0 : quant.zero_points[channel % zeros];
+    values[i] = (values[i] - static_cast<double>(zero)) * static_cast<double>(quant.scales[channel]);
+  }
+  return Tensor{{DType::kF64, value.type.shape}, Buffer::Of<double>(values)};
+}
+
+}  // namespace
+
+void RetypeWeightsToF64(Module& module) {
+  for (const auto& f : module.functions) {
+    std::map<ValueId, ValueId> reals;
+    for (const auto& node : f->nodes) {
+      if (node->operands.empty() || node->operands[0] == kNoValue) continue;
+      if (f->value(node->operands[0]).type.dtype != DType::kF64) continue;
+      for (ValueId& operand : node->operands) {
+        if (operand == kNoValue) continue;
+        if (const auto known = reals.find(operand); known != reals.end()) operand = known->second;
+        else if (const auto real = Dequantized(f->value(operand)))
+          operand = reals[operand] = f->AddConst(*real, f->value(operand).name);
+      }
+    }
   }
 }
 

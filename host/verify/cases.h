@@ -21,6 +21,8 @@ Tensor MakeOperand(const Type& type, ValueClass, uint64_t seed, size_t operand, 
 
 // Replaces f32 by f64 everywhere: values, constants, type attributes.
 void RetypeToF64(Module&);
+// Then: the numbers that quantized weights of ops on floats stand for, in f64.
+void RetypeWeightsToF64(Module&);
 Tensor ToF64(const Tensor&);
 // Elements as doubles; empty for non-numeric types.
 std::vector<double> ToDoubles(const Tensor&);

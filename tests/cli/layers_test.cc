@@ -121,6 +121,22 @@ TEST(Layers, QuantizedValuesCompareAsRealNumbers) {
   EXPECT_GT(layers[0]["error"].get<double>(), 0);
 }
 
+TEST(Compare, WeightsOfEightBitsAreRealNumbersInDoublePrecision) {
+  Module module;
+  Function& f = module.Add("main");
+  const ValueId x = f.AddInput({DType::kF32, {2, 3}}, "x");
+  const ValueId weights =
+      f.AddConst<int8_t>(DType::kI8, {4, 3}, {100, -50, 3, 127, 1, -127, 9, 90, -90, -8, 64, 2});
+  f.value(weights).quant =
+      std::make_shared<Quant>(Quant{.scales = {0.5F, 0.01F, 0.25F, 2}, .zero_points = {0, 0, 0, 0}});
+  f.outputs = f.AddNode(Op::kFullyConnected, {x, weights, kNoValue}, {{DType::kF32, {2, 4}}}).results;
+  const std::string model = Written(module, "hybrid.tflite");
+  const Finished done =
+      Fusebox({"compare", model, "--with", "f64", "--runs", "5", "--json", "--atol", "1", "--rtol", "0"});
+  ASSERT_EQ(done.status, 0) << done.out << done.err;
+  EXPECT_GT(done.Json()["outputs"][0]["max_absolute"].get<double>(), 0) << "the kernel quantizes x";
+}
+
 TEST(Compare, OneModelWithAnotherDelegateOrInDoublePrecision) {
   const std::string model = Written(*Chain(8, -1), "chain.tflite");
   const std::string plugin = PluginFolder("fusebox.xnnpack");
