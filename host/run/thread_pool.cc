@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "host/run/workers.h"
+
 namespace fusebox {
 namespace {
 
@@ -23,13 +25,16 @@ uint32_t Cores() {
 
 }  // namespace
 
-// Threads of the pool spin while they wait: with more threads than cores, the awaited thread may not run.
+// Threads of libraries spin while they wait: with more threads than cores, the awaited thread may not run.
 Result<std::shared_ptr<ThreadPool>> ThreadPool::Create(int threads) {
   if (threads < 0 || threads > 1024)
     return Invalid(fmt::format("{} threads, expected 0 (one per core) to 1024", threads));
   const uint32_t count = threads > 0 ? std::min(static_cast<uint32_t>(threads), Cores()) : Cores();
   return std::shared_ptr<ThreadPool>(new ThreadPool(count));
 }
+
+ThreadPool::ThreadPool(uint32_t count)
+    : count_(count), workers_(count > 1 ? std::make_unique<Workers>(count - 1) : nullptr) {}
 
 ThreadPool::~ThreadPool() {
   if (pool_ != nullptr) pthreadpool_destroy(pool_);

@@ -2,6 +2,7 @@
 #include <pthreadpool.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "fusebox/abi/ext/profile.h"
@@ -11,23 +12,7 @@
 #include "host/plugin/call.h"
 #include "host/run/profile.h"
 #include "host/run/run.h"
-
-// The pool is not built with the thread sanitizer, which then does not see that a task starts after the
-// dispatch and ends before the join.
-#if defined(__SANITIZE_THREAD__)
-#define FUSEBOX_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define FUSEBOX_TSAN 1
-#endif
-#endif
-#ifdef FUSEBOX_TSAN
-extern "C" void __tsan_acquire(void*);
-extern "C" void __tsan_release(void*);
-#else
-#define __tsan_acquire(address) static_cast<void>(address)
-#define __tsan_release(address) static_cast<void>(address)
-#endif
+#include "host/run/workers.h"
 
 namespace fusebox::run {
 namespace {
@@ -40,25 +25,18 @@ struct Loop {
   size_t n, grain;
   const PluginCall* call;  // that the loop is part of
   const std::atomic<bool>* cancelled;
-  char started = 0, done = 0;  // addresses for the sanitizer
 };
 
-void RunTask(const Loop& loop, size_t worker, size_t chunk) {
+void RunChunk(void* context, uint32_t chunk, uint32_t worker) {
+  const auto& loop = *static_cast<const Loop*>(context);
+  if (loop.cancelled != nullptr && loop.cancelled->load(std::memory_order_relaxed)) return;
   const bool outer = inside_task;
   inside_task = true;
   const PluginCall* const before = std::exchange(current_call, loop.call);
   const size_t begin = chunk * loop.grain;
-  loop.task(loop.context, begin, std::min(loop.n, begin + loop.grain), static_cast<uint32_t>(worker));
+  loop.task(loop.context, begin, std::min(loop.n, begin + loop.grain), worker);
   inside_task = outer;
   current_call = before;
-}
-
-void RunChunk(void* context, size_t worker, size_t chunk) {
-  auto& loop = *static_cast<Loop*>(context);
-  __tsan_acquire(&loop.started);
-  if (loop.cancelled == nullptr || !loop.cancelled->load(std::memory_order_relaxed))
-    RunTask(loop, worker, chunk);
-  __tsan_release(&loop.done);
 }
 
 Threads& ThreadsOf(const fbx_host* host) {
@@ -81,13 +59,12 @@ Threads::Threads(int count) : pool_(*ThreadPool::Create(count)) {}
 void Threads::ParallelFor(size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
                           void* context) {
   if (n == 0) return;
-  grain = std::max<size_t>(grain, 1);
-  if (n <= grain || count() == 1 || inside_task || pool() == nullptr) return task(context, 0, n, 0);
+  constexpr size_t kMostChunks = Workers::kMostChunks;
+  grain = std::max({grain, size_t{1}, (n + kMostChunks - 1) / kMostChunks});
+  Workers* const workers = pool_->workers();
+  if (n <= grain || inside_task || workers == nullptr) return task(context, 0, n, 0);
   Loop loop{task, context, n, grain, current_call, cancelled_};
-  __tsan_release(&loop.started);
-  // One item per chunk: the pool then passes the number of the thread.
-  pthreadpool_parallelize_1d_with_thread(pool(), RunChunk, &loop, (n + grain - 1) / grain, 0);
-  __tsan_acquire(&loop.done);
+  workers->Run(static_cast<uint32_t>((n + grain - 1) / grain), RunChunk, &loop);
 }
 
 const void* ThreadedServices::Find(std::string_view id) const {

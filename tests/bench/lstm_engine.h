@@ -16,6 +16,7 @@ struct LstmProblem {
   std::vector<float> x;  // [steps][inputs]
   std::vector<float> kernel[4], recurrent[4], bias[4];
   bool bytes = false;  // engines get kernel and recurrent as ToBytes(), which is exact
+  int threads = 1;
 };
 LstmProblem RandomProblem(int steps, int units, bool bytes = false);
 
@@ -33,7 +34,7 @@ class LstmEngine {
   virtual const float* output() const = 0;  // [steps][units]
 };
 
-// All run on one thread and throw std::runtime_error.
+// All throw std::runtime_error. The first two run on one thread.
 std::unique_ptr<LstmEngine> OurEngine(const LstmProblem& problem);
 std::unique_ptr<LstmEngine> TfLiteEngine(const LstmProblem& problem, const std::string& library);
 // f32 weights only.

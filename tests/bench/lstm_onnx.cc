@@ -87,7 +87,7 @@ class Onnx : public LstmEngine {
     void *env = nullptr, *options = nullptr, *memory = nullptr;
     Call<int, const char*, void**>(kCreateEnv, 3, "bench", &env);
     Call<void**>(kCreateSessionOptions, &options);
-    Call<void*, int>(kSetIntraOpNumThreads, options, 1);
+    Call<void*, int>(kSetIntraOpNumThreads, options, problem.threads);
     Call<void*, int>(kSetInterOpNumThreads, options, 1);
     Call<void*, const void*, size_t, void*, void**>(kCreateSessionFromArray, env, model.data(), model.size(),
                                                     options, &session_);

@@ -13,7 +13,7 @@ using namespace sdk;
 namespace {
 
 // Multiplications of one step below which a second thread does not pay.
-constexpr size_t kMinStepWork = size_t{1} << 19;
+constexpr size_t kMinStepWork = size_t{1} << 16;
 
 class PackedLstm final : public LstmEngine {
  public:

@@ -6,6 +6,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plugins/rnn/simd/lstm.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -154,8 +155,14 @@ HWY_INLINE void ForRowTiles(size_t rows, const Tile& tile, size_t row = 0) {
   }
 }
 
+// Another core has written part of the state: its lines are moved at once, not one after the other.
+HWY_INLINE void FetchState(const StepTask& task) {
+  for (size_t cell = 0; cell < task.cells; cell += 64 / sizeof(float)) hwy::Prefetch(task.h_before + cell);
+}
+
 // A single row takes a pair of blocks at once: eight independent sums keep the multipliers busy.
 void Step(const StepTask& task, size_t begin, size_t end) {
+  if (begin > 0 || end < task.blocks) FetchState(task);
   const size_t pairs = (end - begin + 1) / 2;
   for (size_t i = 0; i < pairs; ++i) {
     const size_t block = begin + 2 * (task.reverse ? pairs - 1 - i : i);
