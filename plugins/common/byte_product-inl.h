@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of 8-bit rows with packed weights (byte_product.h). Compiled once per target; a file that includes
-// this defines FUSEBOX_SIMD_BYTES before simd_targets.h.
+// this defines HWY_WANT_AVX3_DL before simd_targets.h.
 #if defined(FUSEBOX_COMMON_BYTE_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_COMMON_BYTE_PRODUCT_INL_H_
 #undef FUSEBOX_COMMON_BYTE_PRODUCT_INL_H_

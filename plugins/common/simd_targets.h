@@ -30,11 +30,11 @@
 #else
 #define FUSEBOX_DISABLED_SSE4 0
 #endif
-// AVX3_DL, which has dot products of bytes, is compiled for files that define FUSEBOX_SIMD_BYTES only.
-#if defined(FUSEBOX_SIMD_BYTES) && !defined(FUSEBOX_WITHOUT_AVX3)
-#define FUSEBOX_DISABLED_AVX3_DL 0
-#else
+// AVX3_DL, which has dot products of bytes, is compiled for files that define HWY_WANT_AVX3_DL only.
+#ifdef FUSEBOX_WITHOUT_AVX3
 #define FUSEBOX_DISABLED_AVX3_DL HWY_AVX3_DL
+#else
+#define FUSEBOX_DISABLED_AVX3_DL 0
 #endif
 #define HWY_DISABLED_TARGETS                                                                                 \
   (FUSEBOX_DISABLED_AVX3 | FUSEBOX_DISABLED_AVX2 | FUSEBOX_DISABLED_SSE4 | HWY_SSSE3 |                       \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#define FUSEBOX_SIMD_BYTES
+#define HWY_WANT_AVX3_DL
 #include "plugins/rnn/simd/bytes.h"
 
 #undef HWY_TARGET_INCLUDE
