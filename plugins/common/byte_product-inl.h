@@ -68,10 +68,10 @@ struct ByteDot {
 #endif
 
 // Up to four bytes in every lane; those beyond `count` are zeros.
+template <bool kAllFour>
 HWY_INLINE ByteSum FourBytes(const uint8_t* from, size_t count, ByteSum flip) {
   int32_t four = 0;
-  if (HWY_LIKELY(count >= 4)) std::memcpy(&four, from, 4);
-  else std::memcpy(&four, from, count);
+  std::memcpy(&four, from, kAllFour ? 4 : count);
   return hn::Xor(hn::Set(byte_sums, four), flip);
 }
 
@@ -79,35 +79,41 @@ HWY_INLINE ByteSum FlipOf(const ByteTask& task) {
   return hn::Set(byte_sums, task.flipped ? static_cast<int32_t>(0x80808080) : 0);
 }
 
+template <int kRows, int kPanels>
+using ByteSums = ByteSum[kRows][kPanels];
+
+// Adds the products of up to four columns.
+template <int kRows, int kPanels, bool kAllFour = true>
+HWY_INLINE void AddFourColumns(const uint8_t* const (&rows)[kRows], size_t k, size_t count, ByteSum flip,
+                               const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
+  constexpr hn::Repartition<int8_t, ByteSumTag> bytes{};
+  ByteDot::RowBytes x[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) x[r] = ByteDot::Row(FourBytes<kAllFour>(rows[r] + k, count, flip));
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    const auto w = ByteDot::Weights(hn::BitCast(byte_sums, hn::LoadU(bytes, weights + p * 4 * kByteLanes)));
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sums[r][p] = ByteDot::Add(sums[r][p], x[r], w);
+  }
+}
+
 // Adds the products of some rows with a group of panels, which starts at `weights`.
 template <int kRows, int kPanels>
 HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
-                                const int8_t* HWY_RESTRICT weights, ByteSum (&sums)[kRows][kPanels]) {
-  constexpr hn::Repartition<int8_t, ByteSumTag> bytes{};
-  constexpr size_t kVector = 4 * kByteLanes, kWidth = kPanels * kVector;
-  const auto add = [&](size_t k, size_t count, ByteSum(&to)[kRows][kPanels]) HWY_ATTR {
-    ByteDot::RowBytes x[kRows];
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) x[r] = ByteDot::Row(FourBytes(rows[r] + k, count, flip));
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) {
-      const auto w = ByteDot::Weights(hn::BitCast(byte_sums, hn::LoadU(bytes, weights + p * kVector)));
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) to[r][p] = ByteDot::Add(to[r][p], x[r], w);
-    }
-    weights += kWidth;
-  };
+                                const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
+  constexpr size_t kWidth = kPanels * kByteLanes;  // bytes of a column
   size_t k = 0;
   if constexpr (kRows * kPanels < ByteDot::kChains) {
-    ByteSum others[kRows][kPanels];
+    ByteSums<kRows, kPanels> others;
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) others[r][p] = hn::Zero(byte_sums);
     }
     for (; k + 8 <= columns; k += 8) {
-      add(k, 4, sums);
-      add(k + 4, 4, others);
+      AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
+      AddFourColumns<kRows, kPanels>(rows, k + 4, 4, flip, weights + (k + 4) * kWidth, others);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
@@ -115,8 +121,10 @@ HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t colu
       for (int p = 0; p < kPanels; ++p) sums[r][p] = hn::Add(sums[r][p], others[r][p]);
     }
   }
-  for (; k + 4 <= columns; k += 4) add(k, 4, sums);
-  if (k < columns) add(k, columns - k, sums);
+  for (; k + 4 <= columns; k += 4)
+    AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
+  if (k < columns)
+    AddFourColumns<kRows, kPanels, false>(rows, k, columns - k, flip, weights + k * kWidth, sums);
 }
 
 HWY_INLINE ByteSum ByteStart(const ByteTask& task, size_t row, size_t output) {
@@ -134,10 +142,12 @@ HWY_INLINE const int8_t* GroupOf(const ByteTask& task, size_t group) {
   return task.weights + group * kBytePanels * kByteLanes * task.layout.fours() * 4;
 }
 
+// The sums go through memory, so that the loop over columns has nothing but them in registers, and the code
+// of `finish` is there once.
 template <int kRows, int kPanels, class Finish>
 HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const Finish& finish) {
   const uint8_t* rows[kRows];
-  ByteSum sums[kRows][kPanels];
+  ByteSums<kRows, kPanels> sums;
   const size_t first = group * kBytePanels * kByteLanes;
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -146,11 +156,16 @@ HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const F
     for (int p = 0; p < kPanels; ++p) sums[r][p] = ByteStart(task, row + r, first + p * kByteLanes);
   }
   AddByteProducts<kRows, kPanels>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
+  HWY_ALIGN int32_t stored[kRows * kPanels * kByteLanes];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) finish(row + r, first + p * kByteLanes, sums[r][p]);
+    for (int p = 0; p < kPanels; ++p)
+      hn::Store(sums[r][p], byte_sums, stored + (r * kPanels + p) * kByteLanes);
   }
+#pragma GCC unroll 1
+  for (int r = 0; r < kRows; ++r)
+    finish(row + r, first, kPanels * kByteLanes, stored + r * kPanels * kByteLanes);
 }
 
 template <int kPanels, class Finish>
@@ -161,7 +176,7 @@ HWY_INLINE void ByteRows(const ByteTask& task, size_t group, const Finish& finis
   for (; row < task.count; ++row) ByteTile<1, kPanels>(task, row, group, finish);
 }
 
-// Calls finish(row, first output, sums) for every row and panel of the groups [begin, end).
+// Calls finish(row, first output, outputs, sums) for every row and group of the groups [begin, end).
 template <class Finish>
 HWY_INLINE void MultiplyBytes(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
   for (size_t group = begin; group < end; ++group) {

@@ -60,28 +60,33 @@ void Quantize(const float* x, size_t n, float inverse, int32_t zero, int32_t lea
 }
 
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
-  cm::MultiplyBytes(task, begin, end, [&](size_t row, size_t output, cm::ByteSum sum) HWY_ATTR {
-    hn::StoreU(sum, cm::byte_sums, out + row * out_stride + output);
-  });
+  cm::MultiplyBytes(
+      task, begin, end, [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
+        for (size_t i = 0; i < outputs; i += cm::kByteLanes)
+          hn::StoreU(hn::Load(cm::byte_sums, sums + i), cm::byte_sums, out + row * out_stride + first + i);
+      });
 }
 
 void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
-  cm::MultiplyBytes(task.product, begin, end, [&](size_t row, size_t output, cm::ByteSum sum) HWY_ATTR {
-    const size_t left = task.product.layout.outputs - output;
-    const FloatVector scale =
-        hn::Mul(hn::LoadU(fd, task.output_scales + output), hn::Set(fd, task.row_scales[row]));
-    const FloatVector start =
-        task.start ? LoadSome(task.start + row * task.start_stride + output, left) : hn::Zero(fd);
-    StoreSome(hn::MulAdd(hn::ConvertTo(fd, sum), scale, start), task.out + row * task.out_stride + output,
-              left);
-  });
+  const auto finish = [&](size_t row, size_t first, size_t outputs, const int32_t* sums) HWY_ATTR {
+    const FloatVector row_scale = hn::Set(fd, task.row_scales[row]);
+    for (size_t i = 0; i < outputs; i += cm::kByteLanes) {
+      const size_t output = first + i, left = task.product.layout.outputs - output;
+      const FloatVector scale = hn::Mul(hn::LoadU(fd, task.output_scales + output), row_scale);
+      const FloatVector start =
+          task.start ? LoadSome(task.start + row * task.start_stride + output, left) : hn::Zero(fd);
+      const FloatVector sum = hn::ConvertTo(fd, hn::Load(cm::byte_sums, sums + i));
+      StoreSome(hn::MulAdd(sum, scale, start), task.out + row * task.out_stride + output, left);
+    }
+  };
+  cm::MultiplyBytes(task.product, begin, end, finish);
 }
 
 template <int kRows>
 HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
   const ByteTask& product = task.product;
   const uint8_t* rows[kRows];
-  cm::ByteSum sums[kRows][kGates];
+  cm::ByteSums<kRows, kGates> sums;
   const size_t first = block * kGates * kFloatLanes;
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
