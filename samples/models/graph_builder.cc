@@ -97,7 +97,7 @@ Attr::Attr(std::string key, const std::string& name, const std::vector<Attr>& at
 std::string GraphBuilder::UniqueName(std::string_view stem) {
   std::string base = scope_.empty() ? std::string(stem) : scope_ + "/" + std::string(stem);
   std::string name = base;
-  for (int i = 1; !names_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
+  for (int& last = last_[base]; !names_.insert(name).second;) name = base + "_" + std::to_string(++last);
   return name;
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -108,6 +109,7 @@ class GraphBuilder {
   std::string scope_;
   std::vector<tf::NodeDef> nodes_;
   std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> last_;  // by name without number: the last number
   std::vector<std::string> effects_;  // nodes that a call must run even if their results are unused
   std::string last_write_;            // control edges keep reads and writes in order
 };
