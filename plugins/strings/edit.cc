@@ -40,6 +40,55 @@ void Declined(F&& f) {
 // one.
 re2::StringPiece Piece(std::string_view text) { return {text.data(), text.size()}; }
 
+// Axes of ReduceJoin, none negative.
+std::vector<int64_t> AxesOf(const Node& n) {
+  std::vector<int64_t> axes = Integers(n.in(1));
+  const int64_t rank = n.in(0).rank();
+  for (int64_t& axis : axes) {
+    if (axis < -rank || axis >= rank)
+      throw Error{FBX_INVALID,
+                  "has the axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank),
+                  Subject(1)};
+    if (axis < 0) axis += rank;
+  }
+  std::vector<int64_t> sorted = axes;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end())
+    throw Error{FBX_INVALID, "has an axis twice", Subject(1)};
+  return axes;
+}
+
+// The shape of the result of ReduceJoin.
+std::vector<int64_t> DimsWithout(const Node& n, const std::vector<int64_t>& axes) {
+  std::vector<int64_t> dims = DimsOf(n.in(0)), left;
+  const bool keep = n.attrs().b("keep_dims", false);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (std::ranges::find(axes, static_cast<int64_t>(d)) == axes.end()) left.push_back(dims[d]);
+    else if (keep) left.push_back(1);
+  }
+  return left;
+}
+
+// Offsets of the elements of some dimensions; the last one runs fastest.
+class Walk {
+ public:
+  void Add(int64_t size, int64_t stride) {
+    sizes_.push_back(size);
+    strides_.push_back(stride);
+    count_ *= size;
+  }
+  int64_t count() const { return count_; }
+  int64_t at(int64_t i) const {
+    int64_t offset = 0;
+    for (size_t d = sizes_.size(); d-- > 0; i /= sizes_[d]) offset += i % sizes_[d] * strides_[d];
+    return offset;
+  }
+
+ private:
+  std::vector<int64_t> sizes_, strides_;
+  int64_t count_ = 1;
+};
+
 }  // namespace
 
 void Joined::supports(const Node& n) {
@@ -81,6 +130,43 @@ void Joined::invoke(const Node& n) const {
     joined.Close();
   }
   joined.Store(n, 0, dims);
+}
+
+void JoinedAxes::supports(const Node& n) {
+  n.arity(2, 1);
+  n.operand(0, FBX_STRING);
+  RequireInteger(n, 1);
+}
+
+void JoinedAxes::infer(const Node& n, Infer& out) {
+  if (!n.in(1).has_value()) out.needs_value(1);
+  if (n.in(0).rank() < 0 || !n.in(1).has_value()) return out.unranked(0, FBX_STRING);
+  auto dims = DimsWithout(n, AxesOf(n));
+  if (dims.empty()) return out.unranked(0, FBX_STRING);
+  dims[0] = -1;  // memory is allocated when the strings are known
+  out.set(0, FBX_STRING, dims);
+}
+
+void JoinedAxes::invoke(const Node& n) const {
+  const Strings texts(n.in(0));
+  const std::vector<int64_t> dims = DimsOf(n.in(0)), axes = AxesOf(n);
+  Walk joined, kept;
+  int64_t stride = 1;
+  std::vector<int64_t> strides(dims.size());
+  for (size_t d = dims.size(); d-- > 0; stride *= dims[d]) strides[d] = stride;
+  for (const int64_t axis : axes)
+    joined.Add(dims[static_cast<size_t>(axis)], strides[static_cast<size_t>(axis)]);
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (std::ranges::find(axes, static_cast<int64_t>(d)) == axes.end()) kept.Add(dims[d], strides[d]);
+  StringList out;
+  for (int64_t i = 0; i < kept.count(); ++i) {
+    for (int64_t k = 0; k < joined.count(); ++k) {
+      if (k > 0) out.bytes() += separator_;
+      out.bytes() += texts[kept.at(i) + joined.at(k)];
+    }
+    out.Close();
+  }
+  out.Store(n, 0, DimsWithout(n, axes));
 }
 
 void Substring::supports(const Node& n) {

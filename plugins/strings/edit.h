@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StringJoin, Substr, StringLength, StringToHashBucketFast, and regular expressions.
+// StringJoin, ReduceJoin, Substr, StringLength, hash buckets, and regular expressions.
 #pragma once
 
 #include <re2/re2.h>
@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "plugins/common/fingerprint.h"
+#include "plugins/common/sip_hash.h"
 #include "plugins/strings/common.h"
 
 namespace fusebox::strings {
@@ -20,6 +21,22 @@ class Joined {
   static void supports(const Node& n);
   static void infer(const Node& n, Infer& out);
   explicit Joined(const Node& n) : separator_(n.attrs().s("separator", "")) {}
+  void invoke(const Node& n) const;
+
+ private:
+  std::string separator_;
+};
+
+// Operands: strings, and the axes that are joined (i32 or i64): elements follow each other in the order of
+// the axes, of which the last one runs fastest. Attributes keep_dims, separator.
+class JoinedAxes {
+ public:
+  static constexpr std::string_view custom = "ReduceJoin";
+  static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
+
+  static void supports(const Node& n);
+  static void infer(const Node& n, Infer& out);
+  explicit JoinedAxes(const Node& n) : separator_(n.attrs().s("separator", "")) {}
   void invoke(const Node& n) const;
 
  private:
@@ -67,6 +84,26 @@ class HashBucket {
   }
 
  private:
+  uint64_t buckets_;
+};
+
+// Attributes num_buckets and key (two integers).
+class StrongHashBucket {
+ public:
+  static constexpr std::string_view custom = "StringToHashBucketStrong";
+  static void check(const Node& n) {
+    HashBucket::check(n);
+    const size_t count = n.attrs().i64s("key").size();
+    n.require(count == 2, "ATTR", "has " + std::to_string(count) + " integers, expected 2", "attr key");
+  }
+  explicit StrongHashBucket(const Node& n)
+      : hash_(static_cast<uint64_t>(n.attrs().i64s("key")[0]),
+              static_cast<uint64_t>(n.attrs().i64s("key")[1])),
+        buckets_(static_cast<uint64_t>(n.attrs().i64("num_buckets"))) {}
+  int64_t operator()(std::string_view text) const { return static_cast<int64_t>(hash_(text) % buckets_); }
+
+ private:
+  SipHash hash_;
   uint64_t buckets_;
 };
 

@@ -19,6 +19,7 @@ using StaticReplace = Mapped<StaticReplaced>;
 using Transcode = Mapped<Transcoded>;
 using LengthOf = Measured<Length>;
 using Hash = Measured<HashBucket>;
+using StrongHash = Measured<StrongHashBucket>;
 using StaticFullMatch = Measured<StaticMatch>;
 using SplitV1 = Split<false>;
 using SplitV2 = Split<true>;
@@ -27,6 +28,7 @@ using DecodeWithOffsets = Decoded<true>;
 
 FUSEBOX_PLUGIN("fusebox.strings", "1.0.0", Lower, Upper, Normalize, CaseFold, Strip, StaticReplace, Replaced,
                StaticFullMatch, Match, Transcode, Decode, DecodeWithOffsets, Encoded, LengthOf, Substring,
-               Joined, SplitV1, SplitV2, Ngrams, Hash, ToNumber, AsText, Dense, Counted)
+               Joined, JoinedAxes, SplitV1, SplitV2, Ngrams, Hash, StrongHash, ToNumber, AsText, Dense,
+               Counted)
 
 }  // namespace fusebox::strings

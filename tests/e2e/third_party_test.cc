@@ -9,6 +9,9 @@
 
 #include "host/tflite/tflite.h"
 #include "samples/models/models.h"
+#include "samples/models/op_table.h"
+#include "samples/models/saved_model_builder.h"
+#include "samples/models/v1_graph.h"
 #include "tests/converter/import/files.h"
 #include "tests/testing/pipeline.h"
 
@@ -109,6 +112,65 @@ TEST(ThirdParty, TheKernelReceivesTheOptionsOfTheUsersFile) {
   const auto wrong = subnormal_results("squash");
   ASSERT_FALSE(wrong);
   EXPECT_THAT(wrong.error().message, HasSubstr("denormals"));
+}
+
+// Nodes of custom ops in frozen graphs list their outputs in an attribute.
+TEST(ThirdParty, AllOutputsOfAnOpInAFrozenGraphAreRead) {
+  samples::V1Graph g;
+  const std::string a = g.Placeholder("a", tf::DT_FLOAT, {2}), b = g.Placeholder("b", tf::DT_FLOAT, {2});
+  const std::vector<tf::DataType> types(2, tf::DT_FLOAT);
+  const std::string op = g.Op(kOp, {a, b}, tf::DT_FLOAT,
+                              {samples::Attr("_output_types", types), samples::Attr("example_option", 10)});
+  g.graph().mutable_node(g.graph().node_size() - 1)->mutable_attr()->erase("T");
+  g.Op("Neg", {g.Output(op, 1, tf::DT_FLOAT)}, tf::DT_INVALID, {}, "y");
+  const std::string path = TestDir() + "/frozen.pb";
+  ASSERT_OK(samples::WriteFrozenGraph(path, g.graph()));
+  converter::Options options;
+  options.registry = *Plugins({FUSEBOX_HELLO_PLUGIN});
+  const auto written = Convert(path, options, "frozen");
+  ASSERT_OK(written);
+  const auto session = Open(written->path, options.registry);
+  ASSERT_OK(session);
+  const auto y = Invoke(**session, {Floats({2}, {1, 2}), Floats({2}, {3, 5})});
+  ASSERT_OK(y);
+  EXPECT_THAT((*y)[0].data.As<float>(), ::testing::ElementsAre(-3, -10));
+}
+
+// y = the second output of the op, by its name.
+tf::SavedModel ReadsTheProduct(bool defined) {
+  samples::DefineOp("my_custom_fused_op(a: float, b: float) -> (sum: float, product: float)");
+  samples::SavedModelBuilder model;
+  samples::FunctionBuilder& f = model.AddFunction("multiply");
+  const samples::Ref a = f.Arg("a", tf::DT_FLOAT, {2}), b = f.Arg("b", tf::DT_FLOAT, {2});
+  f.Return({f.Ops(kOp, {a, b}, {{2}, {2}}, {samples::Attr("example_option", 10)})[1]});
+  model.AddSignature("serving_default", f, {"a", "b"}, {"y"});
+  tf::SavedModel proto = model.ToProto();
+  if (!defined) proto.mutable_meta_graphs(0)->mutable_meta_info_def()->clear_stripped_op_list();
+  return proto;
+}
+
+TEST(ThirdParty, ANamedOutputNeedsTheDefinitionOfTheOp) {
+  converter::Options options;
+  options.registry = *Plugins({FUSEBOX_HELLO_PLUGIN});
+  const std::string dir = TestDir() + "/model";
+  ASSERT_OK(samples::WriteSavedModel(dir, ReadsTheProduct(true), samples::BundleWriter()));
+  const auto written = Convert(dir, options, "defined");
+  ASSERT_OK(written);
+  const auto session = Open(written->path, options.registry);
+  ASSERT_OK(session);
+  const auto y = Invoke(**session, {Floats({2}, {1, 2}), Floats({2}, {3, 5})});
+  ASSERT_OK(y);
+  EXPECT_THAT((*y)[0].data.As<float>(), ::testing::ElementsAre(3, 10));
+
+  ASSERT_OK(samples::WriteSavedModel(dir, ReadsTheProduct(false), samples::BundleWriter()));
+  const auto unknown = Convert(dir, options, "undefined");
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message,
+              HasSubstr("op my_custom_fused_op (my_custom_fused_op): function multiply"));
+  EXPECT_THAT(unknown.error().message,
+              HasSubstr(" reads its output \"product\", but the file does not define this op "
+                        "(the position of the output is unknown); convert a SavedModel that keeps its op "
+                        "definitions (stripped_op_list)"));
 }
 
 TEST(ThirdParty, WithoutItsLibraryTheOpIsRefusedByNameWithThePlugin) {

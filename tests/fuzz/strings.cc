@@ -61,6 +61,8 @@ const std::vector<OpSpec>& Ops() {
        "si",
        "si"},
       {"StringToHashBucketFast", {{"num_buckets", "n"}}, "s", "i"},
+      {"StringToHashBucketStrong", {{"num_buckets", "n"}, {"key", "l"}}, "s", "i"},
+      {"ReduceJoin", {{"keep_dims", "b"}, {"separator", "t"}}, "si", "s"},
       {"StringToNumber", {{"out_type", "|f32"}}, "s", "f"},
       {"StringToNumber", {{"out_type", "|i64"}}, "s", "i"},
       {"AsString",
@@ -231,6 +233,8 @@ std::vector<std::string> StringSeeds() {
       op("StringSplitV2") + bytes("\xFF") + two + delimiter,
       op("StringNGrams") + bytes("\1 \2\1\2\1<\1>\xFF\1") + two + bytes("\1\2\0\2"),
       op("StringToHashBucketFast") + bytes("\x7F") + two,
+      op("StringToHashBucketStrong") + bytes("\x7F\2\1\2") + two,
+      op("ReduceJoin") + bytes("\1\1-") + two + bytes("\0\1\0"),
       op("StringToNumber") + bytes("\0\1\2\3"
                                    "1.5\2-7"),
       op("StringToNumber", 1) + bytes("\0\1\2\3"

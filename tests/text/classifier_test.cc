@@ -33,7 +33,8 @@ TensorValue Int(int32_t value) { return Numbers<int32_t>(tf::DT_INT32, {}, {valu
 
 class TextModel {
  public:
-  TextModel() {
+  // Without a definition of its op, the converter knows the outputs of StringSplitV2 from its own table.
+  explicit TextModel(bool defined = true) : defined_(defined) {
     proto_.set_saved_model_schema_version(1);
     meta_.mutable_meta_info_def()->add_tags("serve");
     into_ = meta_.mutable_graph_def()->mutable_node();
@@ -86,7 +87,9 @@ class TextModel {
 
   // Lower case, no punctuation, words, their numbers, a padded matrix; the mean of their rows.
   void Score() {
-    Define("StringSplitV2", {{"indices", tf::DT_INT64}, {"values", tf::DT_STRING}, {"shape", tf::DT_INT64}});
+    if (defined_)
+      Define("StringSplitV2",
+             {{"indices", tf::DT_INT64}, {"values", tf::DT_STRING}, {"shape", tf::DT_INT64}});
     tf::FunctionDef& f = *meta_.mutable_graph_def()->mutable_library()->add_function();
     f.mutable_signature()->set_name("score");
     for (const auto& [arg, dtype] : {std::pair("text", tf::DT_STRING), std::pair("table", tf::DT_RESOURCE)}) {
@@ -146,6 +149,7 @@ class TextModel {
        {Attr("f", "score", {}), Attr("Tout", std::vector<tf::DataType>{tf::DT_FLOAT})});
   }
 
+  bool defined_;
   tf::SavedModel proto_;
   tf::MetaGraphDef& meta_ = *proto_.add_meta_graphs();
   google::protobuf::RepeatedPtrField<tf::NodeDef>* into_;
@@ -158,8 +162,12 @@ std::string ModelDir() {
   return dir;
 }
 
-TEST(TextClassifier, GoesFromTextsToScoresInOneFile) {
-  const std::string dir = ModelDir();
+class TextClassifier : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Definitions, TextClassifier, ::testing::Bool());
+
+TEST_P(TextClassifier, GoesFromTextsToScoresInOneFile) {
+  const std::string dir = TestDir() + "/classifier";
+  ASSERT_TRUE(TextModel(GetParam()).Write(dir));
   converter::Options options;
   options.registry = StringsPlugin();
   const auto written = Convert(dir, options, "classifier");
@@ -180,7 +188,7 @@ TEST(TextClassifier, GoesFromTextsToScoresInOneFile) {
 }
 
 // The command, twice: each a process of its own.
-TEST(TextClassifier, IsTheSameBytesFromASecondProcess) {
+TEST(TextFile, IsTheSameBytesFromASecondProcess) {
   const std::string dir = ModelDir();
   std::string first;
   for (const char* name : {"a.tflite", "b.tflite"}) {
@@ -197,7 +205,7 @@ TEST(TextClassifier, IsTheSameBytesFromASecondProcess) {
   }
 }
 
-TEST(TextClassifier, NamesTheMissingPlugin) {
+TEST(TextFile, NamesTheMissingPlugin) {
   Config config;
   config.search_default_path = false;
   const auto bare = Registry::Create(config);
@@ -211,7 +219,7 @@ TEST(TextClassifier, NamesTheMissingPlugin) {
                         "(fusebox.strings has the usual ones)"));
 }
 
-TEST(TextClassifier, RunsNowhereWithoutThePlugin) {
+TEST(TextFile, RunsNowhereWithoutThePlugin) {
   converter::Options options;
   options.registry = StringsPlugin();
   const auto written = Convert(ModelDir(), options, "classifier");

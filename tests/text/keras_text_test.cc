@@ -125,13 +125,16 @@ TEST(TextVectorization, ReadsTheVocabularyOfAnArchive) {
   config.erase("vocabulary");
   const json model =
       SequentialConfig({1, 1}, json::array({LayerEntry("TextVectorization", config)}), "string");
-  for (const std::string part : {"", "_lookup_layer/"}) {
-    const std::string file = TestDir() + "/text.keras";
-    WriteKeras(
-        file, model, {{"vars/0", {{DType::kF32, {1}}, Buffer::Of<float>(std::vector<float>{0})}}}, "3.3.3",
-        {{"assets/layers/text_vectorization/" + part + "vocabulary.txt", "\n[UNK]\nearth\nwind\xC3\xA9"}});
-    ExpectNumbers(RunText(file, {Texts({1, 1}, {"wind\xC3\xA9 earth water"})}), {1, 3}, {3, 2, 1});
-  }
+  // As Keras 3 and Keras 2.15 name the groups.
+  for (const auto& [container, version] :
+       {std::pair<std::string, std::string>{"layers", "3.3.3"}, {"_layer_checkpoint_dependencies", "2.15.0"}})
+    for (const std::string part : {"", "_lookup_layer/"}) {
+      const std::string file = TestDir() + "/text.keras", group = container + "/text_vectorization/";
+      WriteKeras(file, model,
+                 {{group + "vars/0", {{DType::kF32, {1}}, Buffer::Of<float>(std::vector<float>{0})}}},
+                 version, {{"assets/" + group + part + "vocabulary.txt", "\n[UNK]\nearth\nwind\xC3\xA9"}});
+      ExpectNumbers(RunText(file, {Texts({1, 1}, {"wind\xC3\xA9 earth water"})}), {1, 3}, {3, 2, 1});
+    }
 }
 
 TEST(StringLookup, NumbersStringsOfAnyShape) {
@@ -172,6 +175,84 @@ TEST(StringLookup, Inverts) {
   EXPECT_THAT(UnpackStrings((*words)[0].data).value(), ElementsAre("a", "b", "[UNK]", "[UNK]"));
 }
 
+Tensor Integers(Shape shape, const std::vector<int64_t>& values) {
+  return {{DType::kI64, std::move(shape)}, Buffer::Of<int64_t>(values)};
+}
+
+// The examples of the layer's documentation.
+TEST(IntegerLookup, NumbersIntegers) {
+  const Tensor data = Integers({2, 3}, {12, 1138, 42, 42, 1000, 36});
+  const auto with = [](json config, const Tensor& in, const char* dtype = "int64") {
+    config["vocabulary"] = {12, 36, 1138, 42};
+    return RunLayer("IntegerLookup", config, in, dtype);
+  };
+  ExpectNumbers(with({{"mask_token", nullptr}}, data), {2, 3}, {1, 3, 4, 4, 0, 2});
+  ExpectNumbers(with({{"mask_token", 0}}, Integers({1, 4}, {0, 12, 7, 42})), {1, 4}, {0, 2, 1, 5});
+  ExpectNumbers(with({{"num_oov_indices", 2}}, Integers({2, 3}, {12, 1138, 42, 37, 1000, 36})), {2, 3},
+                {2, 4, 5, 1, 0, 3});
+  ExpectNumbers(with({{"num_oov_indices", 2}, {"mask_token", 0}}, Integers({1, 4}, {0, 12, 7, -8})), {1, 4},
+                {0, 3, 2, 1});
+  ExpectNumbers(with({{"num_oov_indices", 0}}, data), {2, 3}, {0, 2, 3, 3, -1, 1});
+  const Tensor small{{DType::kI32, {1, 2}}, Buffer::Of<int32_t>(std::vector<int32_t>{36, -1})};
+  ExpectNumbers(with(json::object(), small, "int32"), {1, 2}, {2, 0});
+  ExpectNumbers(with({{"invert", true}}, Integers({2, 3}, {1, 3, 4, 4, 0, 2})), {2, 3},
+                {12, 1138, 42, 42, -1, 36});
+  ExpectNumbers(with({{"invert", true}, {"oov_token", -7}}, Integers({1, 2}, {0, 9})), {1, 2}, {-7, -7});
+}
+
+TEST(IntegerLookup, Encodes) {
+  const json config = {{"vocabulary", {12, 36, 1138, 42}}, {"num_oov_indices", 1}};
+  const auto with = [&](const char* mode, const Tensor& in) {
+    json more = config;
+    more["output_mode"] = mode;
+    if (std::string(mode) == "tf_idf") more["idf_weights"] = {0.25, 0.75, 0.6, 0.4};
+    return RunLayer("IntegerLookup", more, in, "int64");
+  };
+  ExpectFloats(with("one_hot", Integers({5, 1}, {12, 36, 1138, 42, 7})), {5, 5},
+               {0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0});
+  const Tensor data = Integers({2, 4}, {12, 1138, 42, 42, 42, 7, 36, 7});
+  ExpectFloats(with("multi_hot", data), {2, 5}, {0, 1, 0, 1, 1, 1, 0, 1, 0, 1});
+  ExpectFloats(with("count", data), {2, 5}, {0, 1, 0, 1, 2, 2, 0, 1, 0, 1});
+  ExpectFloats(with("tf_idf", data), {2, 5}, {0, 0.25F, 0, 0.6F, 0.8F, 1, 0, 0.75F, 0, 0.4F});
+}
+
+// Hashed numbers of unknown integers (Keras 3.15): those of their decimal text.
+TEST(IntegerLookup, HashesUnknownIntegers) {
+  const json config = {{"vocabulary", {12}}, {"num_oov_indices", 3}, {"oov_method", "farmhash"}};
+  const auto hashed = RunLayer("IntegerLookup", config, Integers({1, 3}, {12, 7, -8}), "int64");
+  const auto text = RunLayer("Hashing", {{"num_bins", 3}}, Texts({1, 2}, {"7", "-8"}));
+  ASSERT_TRUE(hashed && text);
+  const auto got = ListOf<int64_t>((*hashed)[0]), buckets = ListOf<int64_t>((*text)[0]);
+  EXPECT_THAT(got, ElementsAre(3, buckets[0], buckets[1]));
+}
+
+TEST(IntegerLookup, ReadsTheVocabularyOfAnArchive) {
+  const json model = SequentialConfig(
+      {1, 2}, json::array({LayerEntry("IntegerLookup", {{"mask_token", 0}, {"num_oov_indices", 1}})}),
+      "int64");
+  const auto run = [&](const std::string& lines) {
+    const std::string file = TestDir() + "/integers.keras";
+    WriteKeras(file, model, {{"vars/0", {{DType::kF32, {1}}, Buffer::Of<float>(std::vector<float>{0})}}},
+               "3.3.3", {{"assets/layers/integer_lookup/vocabulary.txt", lines}});
+    return RunText(file, {Integers({1, 2}, {1138, 5})});
+  };
+  ExpectNumbers(run("0\n-1\n12\n1138"), {1, 2}, {3, 1});
+  const auto wrong = run("0\n-1\ntwelve");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message, HasSubstr("\"twelve\" in its vocabulary is no integer"));
+}
+
+TEST(IntegerLookup, RefusesOtherVocabularies) {
+  const auto why = [](const json& config) {
+    const auto got = RunLayer("IntegerLookup", config, Integers({1, 1}, {1}), "int64");
+    return got ? "" : got.error().message;
+  };
+  EXPECT_THAT(why({{"vocabulary", {"a"}}}), HasSubstr("a vocabulary that is not a list of integers"));
+  EXPECT_THAT(why({{"vocabulary", {1, 2, 1}}}), HasSubstr("twice"));
+  EXPECT_THAT(why({{"vocabulary", {1}}, {"sparse", true}, {"output_mode", "count"}}),
+              HasSubstr("a sparse result"));
+}
+
 TEST(Hashing, PutsValuesIntoBuckets) {
   // The examples of the layer's documentation.
   const Tensor texts = Texts({5, 1}, {"A", "B", "C", "D", "E"});
@@ -179,9 +260,31 @@ TEST(Hashing, PutsValuesIntoBuckets) {
   ExpectNumbers(
       RunLayer("Hashing", {{"num_bins", 3}, {"mask_value", ""}}, Texts({5, 1}, {"A", "B", "", "C", "D"})),
       {5, 1}, {1, 1, 0, 2, 2});
-  const auto salted = RunLayer("Hashing", {{"num_bins", 3}, {"salt", 133}}, texts);
-  ASSERT_FALSE(salted);
-  EXPECT_THAT(salted.error().message, HasSubstr("a salt"));
+}
+
+// The examples of the layer's documentation.
+TEST(Hashing, HashesWithASalt) {
+  const Tensor texts = Texts({5, 1}, {"A", "B", "C", "D", "E"});
+  ExpectNumbers(RunLayer("Hashing", {{"num_bins", 3}, {"salt", {133, 137}}}, texts), {5, 1}, {1, 2, 1, 0, 2});
+  ExpectNumbers(RunLayer("Hashing", {{"num_bins", 3}, {"salt", 133}}, texts), {5, 1}, {0, 0, 2, 1, 0});
+  const auto wrong = RunLayer("Hashing", {{"num_bins", 3}, {"salt", {1, 2, 3}}}, texts);
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message, HasSubstr("its salt is not one or two integers"));
+  const auto sparse =
+      RunLayer("Hashing", {{"num_bins", 3}, {"sparse", true}, {"output_mode", "one_hot"}}, texts);
+  ASSERT_FALSE(sparse);
+  EXPECT_THAT(sparse.error().message, HasSubstr("a sparse result"));
+}
+
+// Floats are cut to integers, then written in decimal.
+TEST(Hashing, HashesNumbers) {
+  const auto text = RunLayer("Hashing", {{"num_bins", 1000}}, Texts({3, 1}, {"5", "-7", "0"}));
+  ASSERT_TRUE(text) << text.error().message;
+  const auto want = ListOf<int64_t>((*text)[0]);
+  ExpectNumbers(RunLayer("Hashing", {{"num_bins", 1000}}, Integers({3, 1}, {5, -7, 0}), "int64"), {3, 1},
+                want);
+  const Tensor reals{{DType::kF32, {3, 1}}, Buffer::Of<float>(std::vector<float>{5.9F, -7.2F, 0.4F})};
+  ExpectNumbers(RunLayer("Hashing", {{"num_bins", 1000}}, reals, "float32"), {3, 1}, want);
 }
 
 }  // namespace

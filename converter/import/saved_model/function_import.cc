@@ -64,16 +64,18 @@ class Importer {
     if (it == outputs_.end()) return Invalid("refers to " + text + ", which does not exist");
     const auto& [ids, first] = it->second;
     int64_t number = edge.index;
-    if (!edge.output.empty()) {
+    const auto guessed = guessed_.find(edge.node);
+    if (!edge.output.empty() && guessed != guessed_.end()) {
+      Undefined(*guessed->second, edge.output);
+    } else if (!edge.output.empty()) {
       const auto at = first.find(edge.output);
       if (at != first.end()) number += at->second;
       else if (first.size() > 1) return Invalid("refers to " + text + ": no output " + edge.output);
     }
     if (number >= static_cast<int64_t>(ids.size())) {
-      if (const auto op = guessed_.find(edge.node);
-          op != guessed_.end() && !converter::FindTranslation(op->second))
-        return Unsupported("refers to " + text + ": op " + op->second + ": " +
-                           converter::WhyUntranslatable(op->second));
+      if (guessed != guessed_.end())
+        return Unsupported("refers to " + text + ": op " + guessed->second->name + ": " +
+                           converter::WhyUntranslatable(guessed->second->name));
       return Invalid("refers to " + text + ": no such output");
     }
     return ids[static_cast<size_t>(number)];
@@ -140,8 +142,18 @@ class Importer {
     for (size_t i = 0; i < made.results.size(); ++i)
       f_.value(made.results[i]).name = node.name() + (i ? ":" + std::to_string(i) : "");
     outputs_[node.name()] = {made.results, std::move(outputs.first)};
-    if (outputs.guessed) guessed_.emplace(node.name(), node.op());
+    if (outputs.guessed) guessed_.emplace(node.name(), &made);
     return Recognize(node, made);
+  }
+
+  // The position of a named output is unknown if its op has no definition. The op is rejected if it would be
+  // converted.
+  void Undefined(Node& node, const std::string& output) {
+    node.attrs.Set(converter::kUndefined,
+                   "function " + f_.name + " reads its output \"" + output +
+                       "\", but the file does not define this op (the position of the output is unknown); " +
+                       "convert a SavedModel that keeps its op definitions (stripped_op_list), as "
+                       "tf.saved_model.save writes it");
   }
 
   // Converts ops with a direct form: calls, loops, branches, handles. All others keep their attributes and
@@ -284,7 +296,7 @@ class Importer {
   std::map<std::pair<std::string, int>, ValueId> values_;  // by node (or argument) and output
   std::unordered_map<std::string, std::pair<std::vector<ValueId>, std::map<std::string, int, std::less<>>>>
       outputs_;
-  std::unordered_map<std::string, std::string> guessed_;  // nodes with undeclared outputs -> op
+  std::unordered_map<std::string, Node*> guessed_;  // of ops that neither the file nor a table defines
 };
 
 Status ImportBody(ImportState& state, const tf::FunctionDef& written, Function& f) {

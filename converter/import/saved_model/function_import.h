@@ -50,7 +50,7 @@ Result<Edge> ParseEdge(const std::string& text, bool in_function);
 struct NodeOutputs {
   std::vector<DType> dtypes;
   std::map<std::string, int, std::less<>> first;  // output argument -> number of its first tensor
-  bool guessed = false;                           // the op's outputs are not declared
+  bool guessed = false;                           // neither the file nor a table defines the op
 };
 Result<NodeOutputs> OutputsOf(const SavedModel&, const tf::NodeDef&);
 // Checks that a signature's input feeds an existing node of the same dtype.

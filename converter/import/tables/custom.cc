@@ -12,6 +12,7 @@ Status Translation::AsCustomOp() {
     const std::vector<std::string> unusable = registry_.WhoProvides(FBX_OP_CUSTOM, op);
     return Unsupported(unusable.empty() ? WhyUntranslatable(op) : "its plugin is not usable: " + unusable[0]);
   }
+  if (const std::string why(attrs().str(kUndefined, "")); !why.empty()) return Unsupported(why);
   for (size_t i = 0; i < count(); ++i)
     if (in(i) == kNoValue || in_type(i).dtype == DType::kNone)
       return Unsupported("the type of operand " + std::to_string(i) + " is not known");

@@ -102,6 +102,9 @@ Status TranslateWidened(Translate translate, Translation&);
 // Translates the source by its row. Without a row, it becomes a custom op if a plugin has one of its name.
 Status TranslateSource(Translation&);
 bool HasTranslation(Registry&, std::string_view op);
+// The importer's attribute of a node without a translation whose outputs it cannot tell apart: the reason.
+// Files cannot set it, because the importer drops their attributes with an underscore.
+constexpr const char* kUndefined = "_undefined";
 // Of an op without a translation: why, and what its owner can do where that is known.
 std::string WhyUntranslatable(std::string_view op);
 

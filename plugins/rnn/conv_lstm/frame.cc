@@ -10,30 +10,48 @@ namespace {
 // Below this number of channels the transforms cost more than they save.
 constexpr int64_t kFewestChannels = 8;
 
-bool FitsMinimal(const Convolution& c) {
-  for (const size_t d : {1u, 2u})
-    if (c.kernel[d] != 3 || c.strides[d] != 1 || c.dilations[d] != 1) return false;
-  return c.channels >= kFewestChannels;
-}
+// A direct product of fewer columns costs more for its sums than for its columns; gathering costs a copy.
+constexpr size_t kFewColumns = 32, kMostGathered = 256;
 
-// (g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2)
-void TransformThree(const double* g, size_t stride, double* to, size_t to_stride) {
-  const double g0 = g[0], g1 = g[stride], g2 = g[2 * stride];
-  to[0] = g0;
-  to[to_stride] = (g0 + g1 + g2) / 2;
-  to[2 * to_stride] = (g0 - g1 + g2) / 2;
-  to[3 * to_stride] = g2;
+// The weights of a kernel of `n` taps at the points of its form: [points] `to_stride` apart.
+void TransformWeights(const double* g, size_t stride, int64_t n, size_t points, double* to,
+                      size_t to_stride) {
+  constexpr double kPoints[] = {0, 1, -1, 2, -2}, kScalesOf4[] = {1, 0.5, 0.5},
+                   kScalesOf6[] = {1.0 / 4, -1.0 / 6, -1.0 / 6, 1.0 / 24, 1.0 / 24};
+  const double* const scales = points == 4 ? kScalesOf4 : kScalesOf6;
+  const auto last = static_cast<size_t>(n - 1);
+  to[(points - 1) * to_stride] = g[last * stride];  // at infinity
+  for (size_t point = 0; point + 1 < points; ++point) {
+    double sum = 0;
+    for (size_t i = last + 1; i-- > 0;) sum = sum * kPoints[point] + g[i * stride];
+    to[point * to_stride] = sum * scales[point];
+  }
 }
 
 size_t Groups(size_t panels) { return (panels + kGroupPanels - 1) / kGroupPanels; }
 
 }  // namespace
 
-Frame::Frame(const Convolution& c, size_t lanes, size_t panels)
-    : c_(c), lanes_(lanes), panels_(panels), contiguous_(c.dilations[2] == 1), minimal_(FitsMinimal(c)) {
+const WinogradForm* FormOf(const Convolution& c) {
+  for (const size_t d : {1u, 2u})
+    if (c.strides[d] != 1 || c.dilations[d] != 1) return nullptr;
+  if (c.channels < kFewestChannels) return nullptr;
+  for (const WinogradForm& form : kWinogradForms)
+    if (form.kernel[0] == c.kernel[1] && form.kernel[1] == c.kernel[2]) return &form;
+  return nullptr;
+}
+
+Frame::Frame(const Convolution& c, const WinogradForm* form, size_t lanes, size_t panels)
+    : c_(c),
+      form_(form),
+      lanes_(lanes),
+      panels_(panels),
+      contiguous_(c.dilations[2] == 1),
+      gathers_(runs() > 1 && run() < kFewColumns && run() * runs() <= kMostGathered) {
   for (size_t d = 0; d < 3; ++d) {
     size_[d] = std::max((c.out[d] - 1) * c.strides[d] + c.reach(d), c.in[d] + c.before[d]);
-    if (minimal_ && d > 0) ++size_[d];  // blocks may exceed an odd size by one
+    // The last block may exceed the size.
+    if (form_ && d > 0) size_[d] += static_cast<int64_t>(form_->outputs[d - 1]) - 1;
   }
 }
 
@@ -53,8 +71,8 @@ void Frame::Read(const float* frame, float* inputs, int64_t begin, int64_t end) 
 }
 
 size_t Frame::weights() const {
-  const auto minimal = static_cast<size_t>(c_.kernel[0]) * kPlanes * channels();
-  return (products() * columns() + (minimal_ ? minimal : 0)) * width();
+  const size_t minimal = form_ ? static_cast<size_t>(c_.kernel[0]) * form_->planes() * channels() : 0;
+  return (products() * columns() + minimal) * width();
 }
 
 void Frame::Pack(const Tensor& from, float* to) const {
@@ -73,37 +91,64 @@ void Frame::Pack(const Tensor& from, float* to) const {
     for (size_t i = 0; i < products(); ++i)
       PackPanelRow(lanes_, panels_, output, row.data() + i * columns(), columns(),
                    to + i * columns() * width());
-    if (minimal_) PackMinimal(output, row.data(), to + count * width());
+    if (form_) PackMinimal(output, row.data(), to + count * width());
   }
 }
 
 // [tap of dimension 0][plane] panels.
 void Frame::PackMinimal(size_t output, const float* row, float* to) const {
-  const size_t n = channels();
-  std::vector<float> planes(kPlanes * n);
-  for (int64_t outer = 0; outer < c_.kernel[0]; ++outer, row += 9 * n) {
+  const size_t n = channels(), taps = static_cast<size_t>(form_->kernel[0] * form_->kernel[1]),
+               across = static_cast<size_t>(form_->kernel[1]), planes = form_->planes();
+  std::vector<float> all(planes * n);
+  std::vector<double> kernel(taps), half(form_->points[0] * across), points(planes);
+  for (int64_t outer = 0; outer < c_.kernel[0]; ++outer, row += taps * n) {
     for (size_t k = 0; k < n; ++k) {
-      double taps[9], half[12], all[kPlanes];
-      for (size_t i = 0; i < 9; ++i) taps[i] = static_cast<double>(row[i * n + k]);
-      for (size_t i = 0; i < 3; ++i) TransformThree(taps + i, 3, half + i, 3);         // [4][3]
-      for (size_t i = 0; i < 4; ++i) TransformThree(half + i * 3, 1, all + i * 4, 1);  // [4][4]
-      for (size_t plane = 0; plane < kPlanes; ++plane) planes[plane * n + k] = static_cast<float>(all[plane]);
+      for (size_t i = 0; i < taps; ++i) kernel[i] = static_cast<double>(row[i * n + k]);
+      if (form_->points[0] == 1) half = kernel;
+      for (size_t i = 0; i < across && form_->points[0] > 1; ++i)
+        TransformWeights(kernel.data() + i, across, form_->kernel[0], form_->points[0], half.data() + i,
+                         across);
+      for (size_t i = 0; i < form_->points[0]; ++i)
+        TransformWeights(half.data() + i * across, 1, form_->kernel[1], form_->points[1],
+                         points.data() + i * form_->points[1], 1);
+      for (size_t plane = 0; plane < planes; ++plane) all[plane * n + k] = static_cast<float>(points[plane]);
     }
-    for (size_t plane = 0; plane < kPlanes; ++plane, to += n * width())
-      PackPanelRow(lanes_, panels_, output, planes.data() + plane * n, n, to);
+    for (size_t plane = 0; plane < planes; ++plane, to += n * width())
+      PackPanelRow(lanes_, panels_, output, all.data() + plane * n, n, to);
+  }
+}
+
+int64_t Frame::AtRun(const Space& first, int64_t run) const {
+  const int64_t taps = contiguous_ ? 1 : c_.kernel[2];
+  const Space tap{run / taps / c_.kernel[1], run / taps % c_.kernel[1], run % taps};
+  int64_t at = 0;
+  for (size_t d = 0; d < 3; ++d)
+    at += (first[d] * c_.strides[d] + tap[d] * c_.dilations[d]) * (d == 2 ? c_.channels : row(d));
+  return at;
+}
+
+void Frame::Gather(const float* frame, const Elements& elements, float* to) const {
+  const auto across = static_cast<size_t>(c_.strides[2] * c_.channels);
+  for (int64_t i = 0; i < static_cast<int64_t>(runs()); ++i, to += run()) {
+    const float* from = frame + AtRun(elements.first, i);
+    float* out = to;
+    for (int64_t r = 0; r < elements.rows; ++r, from += c_.strides[1] * row(1))
+      for (size_t w = 0; w < static_cast<size_t>(elements.width); ++w, out += columns())
+        for (size_t k = 0; k < run(); ++k) out[k] = from[w * across + k];
   }
 }
 
 void Frame::Multiply(const PanelCode& code, const float* frame, const float* weights,
-                     const Elements& elements, const float* start, size_t start_stride, float* sums) const {
-  const int64_t taps = contiguous_ ? 1 : c_.kernel[2];
+                     const Elements& elements, const float* start, size_t start_stride, float* memory,
+                     float* sums) const {
   PanelTask task{{}, panels_, weights, start, start_stride, sums, width()};
-  for (int64_t i = 0; i < static_cast<int64_t>(products()); ++i) {
-    const Space tap{i / taps / c_.kernel[1], i / taps % c_.kernel[1], i % taps};
-    int64_t at = 0;
-    for (size_t d = 0; d < 3; ++d)
-      at += (elements.first[d] * c_.strides[d] + tap[d] * c_.dilations[d]) * (d == 2 ? c_.channels : row(d));
-    task.in = {frame + at,
+  if (gathers_) {
+    Gather(frame, elements, memory);
+    task.in = {memory, 1, elements.count(), 0, columns(), columns()};
+    return code.multiply(task, 0, Groups(panels_));
+  }
+  for (int64_t i = 0; i < static_cast<int64_t>(runs()); ++i) {
+    task.in = {frame + AtRun(elements.first, i),
                static_cast<size_t>(elements.rows),
                static_cast<size_t>(elements.width),
                static_cast<size_t>(c_.strides[1] * row(1)),
@@ -118,17 +163,20 @@ void Frame::Multiply(const PanelCode& code, const float* frame, const float* wei
 
 void Frame::MultiplyMinimal(const PanelCode& code, const float* frame, const float* weights,
                             const Elements& elements, bool first, float* inputs, float* products) const {
-  const size_t n = channels(), blocks = elements.blocks(), across = elements.blocks_across();
+  const size_t n = channels(), blocks = elements.blocks(*form_), across = elements.blocks_across(*form_);
+  const auto transform = code.winograd_in[form_ - kWinogradForms];
+  const auto down_step = static_cast<int64_t>(form_->outputs[0]) * row(1),
+             right_step = static_cast<int64_t>(form_->outputs[1]) * c_.channels;
   weights += this->products() * columns() * width();
   for (int64_t outer = 0; outer < c_.kernel[0]; ++outer) {
     const float* const from = frame + (elements.first[0] * c_.strides[0] + outer * c_.dilations[0]) * row(0) +
                               elements.first[1] * row(1) + elements.first[2] * c_.channels;
     for (size_t block = 0; block < blocks; ++block) {
       const auto down = static_cast<int64_t>(block / across), right = static_cast<int64_t>(block % across);
-      code.winograd_in(from + 2 * (down * row(1) + right * c_.channels), static_cast<size_t>(row(1)), n,
-                       inputs + block * n, blocks * n);
+      transform({from + down * down_step + right * right_step, static_cast<size_t>(row(1)), n,
+                 inputs + block * n, blocks * n});
     }
-    for (size_t plane = 0; plane < kPlanes; ++plane, weights += n * width()) {
+    for (size_t plane = 0; plane < form_->planes(); ++plane, weights += n * width()) {
       float* const out = products + plane * blocks * width();
       const bool stores = first && outer == 0;
       code.multiply({{inputs + plane * blocks * n, 1, blocks, 0, n, n},

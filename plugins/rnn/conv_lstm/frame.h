@@ -2,10 +2,11 @@
 // A convolution as matrix products with packed weights: the inputs are copied into a frame with zeros around
 // them, so that every element has the same runs of inputs under the kernel.
 //
-// Directly, a convolution is a sum of products, one for each contiguous run. Kernels of 3x3 in the last two
-// dimensions can also run by Winograd's minimal filtering (simd/winograd-inl.h), with 4 products instead of 9
-// for each element. Its rounding errors depend on the largest input nearby, so it is for inputs of moderate
-// size only.
+// Directly, a convolution is a sum of products, one for each contiguous run; where all inputs under the
+// kernel are few, they are gathered for one product. Kernels of some sizes in the last two dimensions can
+// also run by Winograd's minimal filtering (simd/winograd-inl.h), with 4 products instead of 9 for each
+// element of a 3x3 kernel. Its rounding errors depend on the largest input nearby, so it is for inputs of
+// moderate size only.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +20,28 @@ namespace fusebox::rnn {
 
 using namespace sdk;
 
-inline constexpr float kModerate = 64;  // largest input of minimal filtering
-inline constexpr size_t kPlanes = 16;   // products of a 4x4 block
-
 // rows x width elements from `first` on.
 struct Elements {
   Space first;
   int64_t rows, width;
 
-  size_t blocks_down() const { return static_cast<size_t>(rows + 1) / 2; }
-  size_t blocks_across() const { return static_cast<size_t>(width + 1) / 2; }
-  size_t blocks() const { return blocks_down() * blocks_across(); }
+  size_t count() const { return static_cast<size_t>(rows * width); }
+  // Of a form's outputs.
+  size_t blocks_across(const WinogradForm& form) const {
+    return (static_cast<size_t>(width) + form.outputs[1] - 1) / form.outputs[1];
+  }
+  size_t blocks(const WinogradForm& form) const {
+    return (static_cast<size_t>(rows) + form.outputs[0] - 1) / form.outputs[0] * blocks_across(form);
+  }
 };
+
+// The form of minimal filtering for a convolution; null: none.
+const WinogradForm* FormOf(const Convolution&);
 
 class Frame {
  public:
-  Frame(const Convolution& c, size_t lanes, size_t panels);
+  // `form`: FormOf, or null for none.
+  Frame(const Convolution& c, const WinogradForm* form, size_t lanes, size_t panels);
 
   int64_t floats() const { return size_[0] * row(0); }  // of one row of the batch
   double measure() const;                               // the same; floats() may not fit
@@ -53,14 +60,17 @@ class Frame {
   // Weights [outputs, kernel.., channels], f32 or i8.
   void Pack(const Tensor& from, float* to) const;
 
-  // sums[element] = start + the convolution; [panels][lane] an element.
+  // Floats of memory for the gathered inputs of this many elements; 0: not gathered.
+  size_t gathered(size_t elements) const {
+    return gathers_ ? elements * static_cast<size_t>(c_.taps() * c_.channels) : 0;
+  }
+  // sums[element] = start + the convolution; [panels][lane] an element. `memory`: gathered() floats.
   void Multiply(const PanelCode& code, const float* frame, const float* weights, const Elements& elements,
-                const float* start, size_t start_stride, float* sums) const;
+                const float* start, size_t start_stride, float* memory, float* sums) const;
 
   // Minimal filtering: blocks transformed to `inputs` ([plane][block][channels]), and their products added to
-  // `products`
-  // ([plane][block][panels][lane]), or stored if `first`.
-  bool has_minimal() const { return minimal_; }
+  // `products` ([plane][block][panels][lane]), or stored if `first`.
+  const WinogradForm* form() const { return form_; }  // null: none
   size_t channels() const { return static_cast<size_t>(c_.channels); }
   void MultiplyMinimal(const PanelCode& code, const float* frame, const float* weights,
                        const Elements& elements, bool first, float* inputs, float* products) const;
@@ -69,16 +79,23 @@ class Frame {
   // Floats of one index of dimension 0 or 1.
   int64_t row(size_t d) const { return (d == 0 ? size_[1] : 1) * size_[2] * c_.channels; }
   int64_t AtRow(int64_t i) const { return At({i / c_.in[1], i % c_.in[1], 0}); }
-  // Inputs of one direct product, and their number.
-  size_t columns() const { return static_cast<size_t>((contiguous_ ? c_.kernel[2] : 1) * c_.channels); }
-  size_t products() const { return static_cast<size_t>(c_.taps() * c_.channels) / columns(); }
+  // Inputs of one contiguous run under the kernel, and the number of runs.
+  size_t run() const { return static_cast<size_t>((contiguous_ ? c_.kernel[2] : 1) * c_.channels); }
+  size_t runs() const { return static_cast<size_t>(c_.taps() * c_.channels) / run(); }
+  // The same of direct products.
+  size_t columns() const { return gathers_ ? run() * runs() : run(); }
+  size_t products() const { return gathers_ ? 1 : runs(); }
+  // Index of a run, from the first element's inputs; `first` is the element's index.
+  int64_t AtRun(const Space& first, int64_t run) const;
+  void Gather(const float* frame, const Elements& elements, float* to) const;
   size_t width() const { return panels_ * lanes_; }
   void PackMinimal(size_t output, const float* row, float* to) const;
 
   Convolution c_;
+  const WinogradForm* form_;
   size_t lanes_, panels_;
   bool contiguous_;  // the innermost dimension is not dilated
-  bool minimal_;
+  bool gathers_;
   Space size_{};
 };
 

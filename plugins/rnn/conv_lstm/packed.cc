@@ -22,19 +22,22 @@ struct Tile {
 // How a step is divided into tiles.
 class Tiles {
  public:
-  // `floats`: sums of an element. Minimal filtering works on blocks of 2x2 elements and needs four times as
-  // much.
-  // Each thread gets several tiles.
-  Tiles(const ConvLstmSpec& spec, size_t floats, bool minimal, uint32_t threads) : out_(spec.of_x.out) {
+  // `floats`: sums of an element. Minimal filtering works on blocks of elements and needs memory for all of
+  // its products. Each thread gets several tiles.
+  Tiles(const ConvLstmSpec& spec, size_t floats, const WinogradForm* form, uint32_t threads)
+      : out_(spec.of_x.out) {
     constexpr int64_t kFewest = 24, kMost = 512, kTilesOfThread = 3;
-    const size_t fits = size_t{1} << (minimal ? 15 : 16);  // floats in the L2 cache
+    const int64_t down = form ? static_cast<int64_t>(form->outputs[0]) : 1,
+                  right = form ? static_cast<int64_t>(form->outputs[1]) : 1;
+    // Floats in the L2 cache.
+    const size_t fits =
+        form ? (size_t{1} << 17) * form->outputs[0] * form->outputs[1] / form->planes() : size_t{1} << 16;
     auto most = std::clamp<int64_t>(static_cast<int64_t>(fits / floats), kFewest, kMost);
     if (threads > 1)
       most = std::clamp<int64_t>(spec.batch * spec.positions() / (kTilesOfThread * threads), kFewest, most);
-    const int64_t unit = minimal ? 2 : 1;
-    width_ = std::clamp<int64_t>((out_[2] + unit - 1) / unit, 1, most / unit / unit) * unit;
-    rows_ = std::clamp<int64_t>(most / width_ / unit, 1, std::max<int64_t>((out_[1] + unit - 1) / unit, 1)) *
-            unit;
+    width_ = std::clamp<int64_t>((out_[2] + right - 1) / right, 1, most / down / right) * right;
+    rows_ = std::clamp<int64_t>(most / width_ / down, 1, std::max<int64_t>((out_[1] + down - 1) / down, 1)) *
+            down;
     across_ = (out_[2] + width_ - 1) / width_;
     down_ = (out_[1] + rows_ - 1) / rows_;
     count_ = spec.batch * out_[0] * down_ * across_;
@@ -72,7 +75,7 @@ class PackedConvLstm final : public ConvLstmEngine {
         bias_(weights_.data<float>()) {}
 
   size_t ScratchBytes(const ConvLstmSpec& spec, uint32_t threads) const override {
-    const Frame x = FrameOf(spec.of_x), h = FrameOf(spec.of_h);
+    const Frame x = FrameOfX(spec), h = FrameOfH(spec);
     constexpr double kMost = double{1ULL << 40};
     const double batch = static_cast<double>(spec.batch),
                  work = static_cast<double>(WorkFloats(spec, threads));
@@ -86,7 +89,7 @@ class PackedConvLstm final : public ConvLstmEngine {
 
   void Run(const Node& node, const ConvLstmSpec& spec, std::byte* scratch, uint32_t threads) const override {
     const ConvLstmBuffers<float> buffers(node, spec);
-    const Frame x = FrameOf(spec.of_x), h = FrameOf(spec.of_h);
+    const Frame x = FrameOfX(spec), h = FrameOfH(spec);
     const Job job{node,
                   spec,
                   buffers,
@@ -95,14 +98,15 @@ class PackedConvLstm final : public ConvLstmEngine {
                   h,
                   TilesOf(spec, threads),
                   Parts(spec, threads),
-                  WorkFloats(spec, threads)};
+                  WorkFloats(spec, threads),
+                  Form(spec) ? Form(spec)->most : 0};
     Memory memory = MemoryOf(job, scratch);
     if (!spec.sequence || spec.masked) std::fill_n(buffers.output, node.out(0).count(), 0.0F);
     const int64_t rows = h.rows(), state = spec.positions() * spec.cells;
     for (int64_t b = 0; b < spec.batch; ++b) {
       h.Fill(buffers.initial_h + b * state, memory.before + b * h.floats(), 0, rows);
       memory.before_moderate[b] =
-          code_.within(buffers.initial_h + b * state, static_cast<size_t>(state), kModerate) ? 1 : 0;
+          code_.within(buffers.initial_h + b * state, static_cast<size_t>(state), job.most) ? 1 : 0;
     }
     for (int64_t step = 0; step < spec.steps; ++step) {
       Step(job, memory, step);
@@ -123,14 +127,22 @@ class PackedConvLstm final : public ConvLstmEngine {
     const Frame &x, &h;
     Tiles tiles;
     size_t parts, work_floats;
+    float most;  // a moderate value
   };
 
-  Frame FrameOf(const Convolution& c) const { return {c, code_.lanes, panels_}; }
-  bool Minimal(const ConvLstmSpec& spec) const {
-    return FrameOf(spec.of_x).has_minimal() || FrameOf(spec.of_h).has_minimal();
+  // The form of both convolutions: their products are added before they are transformed.
+  static const WinogradForm* Form(const ConvLstmSpec& spec) {
+    const WinogradForm* const form = FormOf(spec.of_h);
+    return form ? form : FormOf(spec.of_x);
+  }
+  Frame FrameOfX(const ConvLstmSpec& spec) const {
+    return {spec.of_x, FormOf(spec.of_x) == Form(spec) ? Form(spec) : nullptr, code_.lanes, panels_};
+  }
+  Frame FrameOfH(const ConvLstmSpec& spec) const {
+    return {spec.of_h, FormOf(spec.of_h), code_.lanes, panels_};
   }
   Tiles TilesOf(const ConvLstmSpec& spec, uint32_t threads) const {
-    return {spec, width_, Minimal(spec), Work(spec) < static_cast<double>(kMinParallelWork) ? 1 : threads};
+    return {spec, width_, Form(spec), Work(spec) < static_cast<double>(kMinParallelWork) ? 1 : threads};
   }
   static size_t FrameFloats(const ConvLstmSpec& spec, const Frame& frame) {
     return static_cast<size_t>(spec.batch * frame.floats());
@@ -139,13 +151,17 @@ class PackedConvLstm final : public ConvLstmEngine {
   size_t SumFloats(const Tiles& tiles) const {
     return static_cast<size_t>(tiles.elements()) * width_ + code_.lanes;
   }
-  // Sums; inputs and products of minimal filtering.
+  // Sums; inputs and products of minimal filtering, or gathered inputs.
   size_t WorkFloats(const ConvLstmSpec& spec, uint32_t threads) const {
     const Tiles tiles = TilesOf(spec, threads);
-    if (!Minimal(spec)) return SumFloats(tiles);
-    const auto blocks = static_cast<size_t>(tiles.elements()) / 4;
-    const auto channels = static_cast<size_t>(std::max(spec.of_x.channels, spec.of_h.channels));
-    return SumFloats(tiles) + kPlanes * blocks * (channels + width_);
+    const auto elements = static_cast<size_t>(tiles.elements());
+    size_t more = std::max(FrameOfX(spec).gathered(elements), FrameOfH(spec).gathered(elements));
+    if (const WinogradForm* const form = Form(spec)) {
+      const size_t blocks = elements / (form->outputs[0] * form->outputs[1]);
+      const auto channels = static_cast<size_t>(std::max(spec.of_x.channels, spec.of_h.channels));
+      more = std::max(more, form->planes() * blocks * (channels + width_));
+    }
+    return SumFloats(tiles) + more;
   }
 
   Memory MemoryOf(const Job& job, std::byte* scratch) const {
@@ -181,9 +197,12 @@ class PackedConvLstm final : public ConvLstmEngine {
 
   PackedWeights::Recipe RecipeOf(const ConvLstmSpec& spec, const Node& node) const {
     PackedWeights::Recipe recipe{.what = "conv_lstm"};
-    recipe.size = (width_ + FrameOf(spec.of_x).weights() + FrameOf(spec.of_h).weights()) * sizeof(float);
-    recipe.numbers = {static_cast<int64_t>(code_.lanes), static_cast<int64_t>(Minimal(spec)), spec.cells,
-                      spec.of_x.channels, spec.of_x.dilations[2] == 1};
+    constexpr int64_t kLayout = 2;  // another number for another order of the packed weights
+    recipe.size = (width_ + FrameOfX(spec).weights() + FrameOfH(spec).weights()) * sizeof(float);
+    recipe.numbers = {kLayout, static_cast<int64_t>(code_.lanes), spec.cells, spec.of_x.channels,
+                      spec.of_x.dilations[2] == 1};
+    for (const WinogradForm* const form : {FrameOfX(spec).form(), FrameOfH(spec).form()})
+      recipe.numbers.push_back(form ? form - kWinogradForms : -1);
     for (const Convolution& c : {spec.of_x, spec.of_h})
       recipe.numbers.insert(recipe.numbers.end(), c.kernel.begin(), c.kernel.end());
     for (const uint32_t i : {kConvWeights, kConvRecurrent, kConvBias}) recipe.sources.push_back(node.in(i));
@@ -191,7 +210,7 @@ class PackedConvLstm final : public ConvLstmEngine {
   }
 
   void Pack(const ConvLstmSpec& spec, const Node& node, float* to) const {
-    const Frame x = FrameOf(spec.of_x), h = FrameOf(spec.of_h);
+    const Frame x = FrameOfX(spec), h = FrameOfH(spec);
     std::fill_n(to, width_ + x.weights() + h.weights(), 0.0F);
     std::copy_n(node.in(kConvBias).data<const float>(), kConvGates * static_cast<size_t>(spec.cells), to);
     x.Pack(node.in(kConvWeights), to + width_);
@@ -216,8 +235,7 @@ class PackedConvLstm final : public ConvLstmEngine {
         const int64_t b = i / rows, row = i % rows;
         const float* const from = job.buffers.input + job.spec.at(b, step) * x_size;
         job.x.Fill(from, memory.x + b * job.x.floats(), row, row + 1);
-        if (!code_.within(from + row * job.x.row_floats(), static_cast<size_t>(job.x.row_floats()),
-                          kModerate))
+        if (!code_.within(from + row * job.x.row_floats(), static_cast<size_t>(job.x.row_floats()), job.most))
           SetImmoderate(memory.x_moderate[b]);
       }
     });
@@ -255,40 +273,41 @@ class PackedConvLstm final : public ConvLstmEngine {
       bool minimal;
     };
     const Part parts[] = {{job.x, memory.x + tile.row * job.x.floats(), bias_ + width_,
-                           job.x.has_minimal() && memory.x_moderate[tile.row] != 0},
+                           job.x.form() && memory.x_moderate[tile.row] != 0},
                           {job.h, memory.before + tile.row * job.h.floats(), bias_ + width_ + job.x.weights(),
-                           job.h.has_minimal() && memory.before_moderate[tile.row] != 0}};
+                           job.h.form() && memory.before_moderate[tile.row] != 0}};
     const Elements& elements = tile.elements;
-    const auto count = static_cast<size_t>(elements.rows * elements.width);
+    float* const rest = sums + SumFloats(job.tiles);
     const float* start = bias_;
     for (const Part& part : parts) {
       if (part.minimal) continue;
       part.frame.Multiply(code_, part.values, part.weights, elements, start, start == bias_ ? 0 : width_,
-                          sums);
+                          rest, sums);
       start = sums;
     }
     if (!parts[0].minimal && !parts[1].minimal) return;
     if (start == bias_)
-      for (size_t i = 0; i < count; ++i) std::copy_n(bias_, width_, sums + i * width_);
-    float* const products = sums + SumFloats(job.tiles);
-    float* const inputs = products + kPlanes * elements.blocks() * width_;
+      for (size_t i = 0; i < elements.count(); ++i) std::copy_n(bias_, width_, sums + i * width_);
+    const WinogradForm& form = *Form(job.spec);
+    float* const inputs = rest + form.planes() * elements.blocks(form) * width_;
     bool first = true;
     for (const Part& part : parts) {
       if (!part.minimal) continue;
-      part.frame.MultiplyMinimal(code_, part.values, part.weights, elements, first, inputs, products);
+      part.frame.MultiplyMinimal(code_, part.values, part.weights, elements, first, inputs, rest);
       first = false;
     }
-    AddBlocks(elements, products, sums);
+    AddBlocks(form, elements, rest, sums);
   }
 
-  void AddBlocks(const Elements& elements, const float* products, float* sums) const {
-    const size_t blocks = elements.blocks(), across = elements.blocks_across();
+  void AddBlocks(const WinogradForm& form, const Elements& elements, const float* products,
+                 float* sums) const {
+    const size_t blocks = elements.blocks(form), across = elements.blocks_across(form);
     const auto width = static_cast<size_t>(elements.width), rows = static_cast<size_t>(elements.rows);
     for (size_t block = 0; block < blocks; ++block) {
-      const size_t row = block / across * 2, column = block % across * 2;
-      code_.winograd_out({products + block * width_, blocks * width_, width_,
-                          sums + (row * width + column) * width_, width * width_, rows - row,
-                          width - column});
+      const size_t row = block / across * form.outputs[0], column = block % across * form.outputs[1];
+      code_.winograd_out[&form - kWinogradForms]({products + block * width_, blocks * width_, width_,
+                                                  sums + (row * width + column) * width_, width * width_,
+                                                  rows - row, width - column});
     }
   }
 
@@ -312,7 +331,7 @@ class PackedConvLstm final : public ConvLstmEngine {
     }
     code_.lstm({static_cast<size_t>(count), static_cast<size_t>(u), sums, width_, c, h, spec.activation,
                 spec.gate_activation});
-    if (!code_.within(h, static_cast<size_t>(floats), kModerate)) SetImmoderate(memory.after_moderate[row]);
+    if (!code_.within(h, static_cast<size_t>(floats), job.most)) SetImmoderate(memory.after_moderate[row]);
     if (spec.sequence || step + 1 == spec.steps || spec.masked) std::copy_n(h, floats, output);
   }
 

@@ -167,8 +167,16 @@ void ActivateRow(Activation activation, size_t cells, const float* sums, float* 
 }
 
 const PanelCode& PanelsCode() {
-  static constexpr PanelCode code{kFloatLanes, Multiply,   GruAfter,    GruReset, GruBefore,
-                                  Lstm,        WinogradIn, WinogradOut, Within,   ActivateRow};
+  static constexpr PanelCode code{kFloatLanes,
+                                  Multiply,
+                                  GruAfter,
+                                  GruReset,
+                                  GruBefore,
+                                  Lstm,
+                                  {WinogradIn<0>, WinogradIn<1>, WinogradIn<2>, WinogradIn<3>},
+                                  {WinogradOut<0>, WinogradOut<1>, WinogradOut<2>, WinogradOut<3>},
+                                  Within,
+                                  ActivateRow};
   return code;
 }
 

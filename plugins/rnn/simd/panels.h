@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "plugins/common/activation.h"
@@ -68,13 +69,36 @@ struct LstmTask {
   Activation activation, gate_activation;
 };
 
-// Adds the outputs of one block to the sums of up to 2x2 elements.
+// Winograd's minimal filtering of kernels of one size: a block of points[0] x points[1] inputs yields
+// outputs[0] x outputs[1] elements, with one product for each point. More points have larger rounding errors.
+struct WinogradForm {
+  int64_t kernel[2];
+  size_t points[2], outputs[2];
+  float most;  // of the inputs
+
+  constexpr size_t planes() const { return points[0] * points[1]; }
+};
+inline constexpr WinogradForm kWinogradForms[] = {{{3, 3}, {4, 4}, {2, 2}, 64},
+                                                  {{5, 5}, {6, 6}, {2, 2}, 8},
+                                                  {{1, 3}, {1, 6}, {1, 4}, 8},
+                                                  {{1, 5}, {1, 6}, {1, 2}, 8}};
+inline constexpr size_t kWinogradFormCount = std::size(kWinogradForms);
+
+// Transforms a block of inputs [channels] into its points: to[i * stride].
+struct WinogradInTask {
+  const float* x;
+  size_t row_stride, channels;
+  float* to;
+  size_t stride;
+};
+
+// Adds the outputs of one block to the sums of its elements.
 struct WinogradOutTask {
-  const float* products;  // 16 of them, `stride` apart, [columns] each
+  const float* products;  // of the points, `stride` apart, [columns] each
   size_t stride, columns;
   float* sums;
-  size_t row_stride;  // from one row of elements to the next; elements are `columns` apart
-  size_t rows, width;
+  size_t row_stride;   // from one row of elements to the next; elements are `columns` apart
+  size_t rows, width;  // elements; at most the block's
 };
 
 struct PanelCode {
@@ -87,9 +111,9 @@ struct PanelCode {
   void (*gru_reset)(const GruTask&);
   void (*gru_before)(const GruTask&);
   void (*lstm)(const LstmTask&);
-  // A block of 4x4 inputs [channels], for 16 products: to[i * stride].
-  void (*winograd_in)(const float* x, size_t row_stride, size_t channels, float* to, size_t stride);
-  void (*winograd_out)(const WinogradOutTask&);
+  // By form.
+  void (*winograd_in[kWinogradFormCount])(const WinogradInTask&);
+  void (*winograd_out[kWinogradFormCount])(const WinogradOutTask&);
   // True if no value is NaN or beyond +-bound.
   bool (*within)(const float* x, size_t n, float bound);
   // out[i] = activation(sums[i]); in place if they are the same

@@ -57,7 +57,10 @@ TEST(FunctionImport, KnowsHowManyOutputsSomeOpsHave) {
   for (const auto& [op, names] :
        std::map<std::string, std::vector<std::string>>{{"UniqueWithCountsV2", {"y", "idx", "count"}},
                                                        {"LookupTableExportV2", {"keys", "values"}},
-                                                       {"LookupTableExport", {"keys", "values"}}}) {
+                                                       {"LookupTableExport", {"keys", "values"}},
+                                                       {"StringSplitV2", {"indices", "values", "shape"}},
+                                                       {"StringNGrams", {"ngrams", "ngrams_splits"}},
+                                                       {"UnicodeDecode", {"row_splits", "char_values"}}}) {
     tf::NodeDef node;
     node.set_op(op);
     const auto outputs = OutputsOf(SavedModel(), node);

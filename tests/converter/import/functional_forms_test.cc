@@ -67,6 +67,31 @@ TEST(Case, RunsTheBranchOfItsIndexAndTheLastOneOutsideOfThem) {
   }
 }
 
+// A file may define no ops.
+TEST(Case, HasTheResultsOfItsTypes) {
+  SavedModelBuilder model;
+  Attr branches("branches", 0);
+  for (const char* name : {"first", "second"}) {
+    FunctionBuilder& branch = model.AddFunction(name);
+    const samples::Ref x = branch.Arg("x", tf::DT_FLOAT, {2});
+    const bool first = std::string_view(name) == "first";
+    const samples::Ref y = branch.Op("AddV2", {x, branch.Const(samples::Float(first ? 10 : 20))}, {2});
+    branch.Return({x, y});
+    branches.proto.mutable_list()->add_func()->set_name(branch.name());
+  }
+  FunctionBuilder& f = model.AddFunction("__inference_call");
+  const samples::Ref index = f.Arg("index", tf::DT_INT32, kScalar), x = f.Arg("x", tf::DT_FLOAT, {2});
+  f.Return({f.Ops("StatelessCase", {index, x}, {{2}, {2}},
+                  {branches, Attr("Tin", std::vector<tf::DataType>{tf::DT_FLOAT}),
+                   Attr("Tout", std::vector<tf::DataType>(2, tf::DT_FLOAT))})[1]});
+  model.AddSignature("serving_default", f, {"index", "x"}, {"y"});
+  const auto converted = Convert(model, [](tf::SavedModel& m) {
+    m.mutable_meta_graphs(0)->mutable_meta_info_def()->clear_stripped_op_list();
+  });
+  ASSERT_TRUE(converted) << converted.error().message;
+  EXPECT_THAT(Outputs(*converted, {Number(1), Floats({2}, {1, 2})}), ElementsAre(21, 22));
+}
+
 TEST(If, TakesANumberForWhetherItIsZero) {
   SavedModelBuilder model;
   const FunctionBuilder& yes = With(model, "yes", "AddV2", 10);

@@ -200,6 +200,61 @@ TEST(ConvLstmKernel, AgreesOnEveryInstructionSet) {
   rnn::UsePanelCodeForTest(nullptr);
 }
 
+// Kernels of Winograd's minimal filtering, alone and beside others, on sizes that are no multiple of a block.
+TEST(ConvLstmKernel, FiltersKernelsOfManySizes) {
+  std::vector<ConvCase> cases;
+  const std::vector<Sizes> kernels = {{3, 3}, {5, 5}, {1, 3}, {1, 5}, {1, 1}, {5, 3}};
+  for (const Sizes& kernel : kernels)
+    for (const Sizes& recurrent : kernels)
+      cases.push_back({.in = {7, 9},
+                       .kernel = kernel,
+                       .recurrent = recurrent,
+                       .channels = 9,
+                       .cells = 10,
+                       .weight_scale = 0.05});
+  for (const int64_t size : {1, 2, 3, 4, 5, 6, 11, 130})
+    for (const int64_t kernel : {3, 5})
+      cases.push_back({.in = {size},
+                       .kernel = {kernel},
+                       .recurrent = {kernel},
+                       .strides = {1},
+                       .dilations = {1},
+                       .channels = 8,
+                       .cells = 33,
+                       .weight_scale = 0.1});
+  ConvCase volume = kVolume;
+  volume.kernel = volume.recurrent = {2, 5, 5};
+  volume.cells = 9;
+  volume.weight_scale = 0.05;
+  cases.push_back(volume);
+  for (const rnn::PanelCode* code : rnn::PanelCodes()) {
+    rnn::UsePanelCodeForTest(code);
+    for (const ConvCase& g : cases) {
+      SCOPED_TRACE(std::to_string(code->lanes) + " lanes, kernel " + ::testing::PrintToString(g.kernel) +
+                   " and " + ::testing::PrintToString(g.recurrent) + " on " + ::testing::PrintToString(g.in));
+      ExpectNear(g, 3e-6);
+    }
+  }
+  rnn::UsePanelCodeForTest(nullptr);
+}
+
+TEST(ConvLstmKernel, FiltersInputsOfAnySize) {
+  for (const Sizes& kernel : {Sizes{3, 3}, Sizes{5, 5}, Sizes{1, 5}}) {
+    ConvCase g{.kernel = kernel, .recurrent = kernel, .channels = 8, .cells = 12, .weight_scale = 0.05};
+    for (const auto& [scale, tolerance] :
+         {std::pair(1e-3, 3e-6), std::pair(7.0, 1e-5), std::pair(60.0, 4e-5), std::pair(1e3, 4e-5)}) {
+      SCOPED_TRACE(scale);
+      g.input_scale = scale;
+      ExpectNear(g, tolerance);
+    }
+    g.input_scale = 1;
+    g.activation = "relu";
+    ExpectNear(g, 3e-6);
+    const auto operands = Operands(g, FBX_F32, RandomOperands(g));
+    EXPECT_EQ(RunConv(g, FBX_F32, operands), RunConv(g, FBX_F32, operands, 3));
+  }
+}
+
 TEST(ConvLstmKernel, LetsNaNThroughToItsNeighborsOnly) {
   const ConvCase g{.in = {8, 8}, .steps = 1};
   Vectors values = RandomOperands(g);

@@ -8,10 +8,12 @@ namespace fusebox::strings_test {
 namespace {
 
 using strings::Joined;
+using strings::JoinedAxes;
 using strings::Match;
 using strings::Replaced;
 using strings::Substring;
 using Hash = strings::Measured<strings::HashBucket>;
+using StrongHash = strings::Measured<strings::StrongHashBucket>;
 using Length = strings::Measured<strings::Length>;
 using Replace = strings::Mapped<strings::StaticReplaced>;
 using FullMatch = strings::Measured<strings::StaticMatch>;
@@ -124,6 +126,62 @@ TEST(StringToHashBucketFast, IsTensorFlows) {
        .operands = {Text({}, {""})},
        .attrs = {{"num_buckets", 0}},
        .refused = "is not positive"},
+  });
+}
+
+// SipHash's published values for the key 00 01 .. 0f and the texts 00 01 .. of 0, 1, 8 and 15 bytes; Keras'
+// documented buckets.
+TEST(StringToHashBucketStrong, IsSipHash) {
+  const std::string bytes("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16", 15);
+  constexpr int64_t kKey0 = 0x0706050403020100, kKey1 = 0x0f0e0d0c0b0a0908;
+  const common::SipHash hash(kKey0, kKey1);
+  EXPECT_EQ(hash(""), 0x726fdb47dd0e0e31U);
+  EXPECT_EQ(hash(bytes.substr(0, 1)), 0x74f839c593dc67fdU);
+  EXPECT_EQ(hash(bytes.substr(0, 8)), 0x93f5f5799a932462U);
+  EXPECT_EQ(hash(bytes), 0xa129ca6149be45e5U);
+  RunAll<StrongHash>({
+      {.name = "buckets",
+       .operands = {Text({5}, {"A", "B", "C", "D", "E"})},
+       .attrs = {{"num_buckets", 3}, {"key", std::vector<int64_t>{133, 137}}},
+       .results = {I64({5}, {1, 2, 1, 0, 2})}},
+      {.name = "no key",
+       .operands = {Text({}, {""})},
+       .attrs = {{"num_buckets", 3}},
+       .refused = "has 0 integers, expected 2"},
+      {.name = "no buckets",
+       .operands = {Text({}, {""})},
+       .attrs = {{"num_buckets", 0}, {"key", std::vector<int64_t>{1, 2}}},
+       .refused = "is not positive"},
+  });
+}
+
+// The examples of tf.strings.reduce_join.
+TEST(ReduceJoin, JoinsAxesInTheirOrder) {
+  const auto table = Text({2, 2}, {"a", "b", "c", "d"});
+  RunAll<JoinedAxes>({
+      {.name = "the first axis", .operands = {table, I32({}, {0})}, .results = {Text({2}, {"ac", "bd"})}},
+      {.name = "the last axis", .operands = {table, I32({1}, {-1})}, .results = {Text({2}, {"ab", "cd"})}},
+      {.name = "kept axes",
+       .operands = {table, I32({1}, {0})},
+       .attrs = {{"keep_dims", true}},
+       .results = {Text({1, 2}, {"ac", "bd"})}},
+      {.name = "a separator",
+       .operands = {table, I64({1}, {1})},
+       .attrs = {{"separator", "."}},
+       .results = {Text({2}, {"a.b", "c.d"})}},
+      {.name = "both axes", .operands = {table, I32({2}, {0, 1})}, .results = {Text({}, {"abcd"})}},
+      {.name = "both axes, the first one fastest",
+       .operands = {table, I32({2}, {1, 0})},
+       .results = {Text({}, {"acbd"})}},
+      {.name = "no axis", .operands = {table, I32({0}, {})}, .results = {table}},
+      {.name = "nothing to join",
+       .operands = {Text({2, 0}, {}), I32({}, {1})},
+       .results = {Text({2}, {"", ""})}},
+      {.name = "no strings", .operands = {Text({0, 2}, {}), I32({}, {1})}, .results = {Text({0}, {})}},
+      {.name = "an axis too far",
+       .operands = {table, I32({}, {2})},
+       .error = "has the axis 2 of a tensor of rank 2"},
+      {.name = "an axis twice", .operands = {table, I32({2}, {0, -2})}, .error = "has an axis twice"},
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TextVectorization, StringLookup and Hashing, as TensorFlow's string ops.
+// TextVectorization, StringLookup, IntegerLookup and Hashing, as TensorFlow's string ops.
 #include <algorithm>
 
 #include "converter/import/keras/layers/encoding.h"
@@ -181,10 +181,12 @@ void TextVectorization(LayerCall& c) {
   if (c.e().ok()) c.AddOutput(mode == "int" ? Padded(c, tokens, rows) : Counted(c, v, tokens, rows, mode));
 }
 
-void StringLookup(LayerCall& c) {
+template <bool kIntegers>
+void Lookup(LayerCall& c) {
   const std::string mode = ModeOf(c);
-  const auto mask = c.Has("mask_token") ? std::optional(c.Str("mask_token", "")) : std::nullopt;
-  const Vocabulary v = ReadVocabulary(c, mode, c.Int("num_oov_indices", 1), mask);
+  std::optional<std::string> mask;
+  if (c.Has("mask_token")) mask = kIntegers ? std::to_string(c.Int("mask_token")) : c.Str("mask_token", "");
+  const Vocabulary v = ReadVocabulary(c, mode, c.Int("num_oov_indices", 1), mask, kIntegers);
   if (!c.e().ok()) return;
   if (!c.Bool("invert", false)) return c.AddOutput(Output(c, v, NumbersOf(c, v, c.in()), mode));
   if (mode != "int") return c.e().Reject("it inverts with output_mode " + mode);
@@ -193,15 +195,12 @@ void StringLookup(LayerCall& c) {
 
 // Numbers of buckets; the mask value has bucket 0.
 void Hashing(LayerCall& c) {
-  if (c.Has("salt")) return c.e().Refuse("a salt; its hash function is not supported");
   const int64_t bins = c.Int("num_bins");
   const bool masked = c.Has("mask_value");
   if (bins < 1 || (masked && bins < 2)) return c.e().Reject("its num_bins is " + std::to_string(bins));
   const ValueId in = c.in();
   const bool text = c.e().dtype(in) == DType::kString;
-  const ValueId words = text ? in : c.e().Op("AsString", {in});
-  ValueId numbers =
-      c.e().Op("StringToHashBucketFast", {words}, MakeAttrs("num_buckets", bins - (masked ? 1 : 0)));
+  ValueId numbers = HashedBuckets(c, in, bins - (masked ? 1 : 0));
   if (masked) {
     const auto scalar = [&](int64_t number) {
       return c.e().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{number})});
@@ -212,6 +211,7 @@ void Hashing(LayerCall& c) {
     numbers = c.e().Op("SelectV2", {is_mask, scalar(0), c.e().Op("AddV2", {numbers, scalar(1)})});
   }
   const std::string mode = ModeOf(c);
+  if (mode != "int" && c.Bool("sparse", false)) return c.e().Refuse("a sparse result");
   c.AddOutput(mode == "int" ? numbers : Encoded(c, c.e().Cast(numbers, DType::kI32), bins, mode));
 }
 
@@ -220,7 +220,8 @@ void Hashing(LayerCall& c) {
 std::span<const LayerRow> TextLayers() {
   static constexpr LayerRow kTable[] = {
       {"TextVectorization", TextVectorization, nullptr, MaskRule::kStop},
-      {"StringLookup", StringLookup, nullptr, MaskRule::kStop},
+      {"StringLookup", Lookup<false>, nullptr, MaskRule::kStop},
+      {"IntegerLookup", Lookup<true>, nullptr, MaskRule::kStop},
       {"Hashing", Hashing, nullptr, MaskRule::kStop},
   };
   return kTable;

@@ -2,6 +2,7 @@
 #include "converter/import/keras/layers/vocabulary.h"
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <set>
 
@@ -23,22 +24,47 @@ Words Lines(std::string_view text) {
   return lines;
 }
 
-// The list that the file stores; empty after an error.
-Words Stored(LayerCall& c) {
-  const json listed = c.config().value("vocabulary", json());
-  if (listed.is_array() && !listed.empty()) {
-    Words words;
-    for (const json& item : listed)
-      if (item.is_string()) words.push_back(item.get<std::string>());
-    if (words.size() != listed.size()) c.e().Refuse("a vocabulary that is not a list of strings");
-    return words;
+std::optional<int64_t> Integer(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// A list of the configuration.
+Words Listed(LayerCall& c, const json& listed, bool integers) {
+  Words words;
+  for (const json& item : listed)
+    if (!integers && item.is_string()) words.push_back(item.get<std::string>());
+    else if (integers && item.is_number_integer()) words.push_back(std::to_string(item.get<int64_t>()));
+  if (words.size() != listed.size())
+    c.e().Refuse("a vocabulary that is not a list of " + std::string(integers ? "integers" : "strings"));
+  return words;
+}
+
+// The lines of an asset.
+Words Written(LayerCall& c, std::string_view text, bool integers) {
+  Words words = Lines(text);
+  for (std::string& word : words) {
+    if (!integers) break;
+    const auto value = Integer(word);
+    if (!value)
+      return c.e().Reject("\"" + word.substr(0, 40) + "\" in its vocabulary is no integer"), Words();
+    word = std::to_string(*value);
   }
+  return words;
+}
+
+// The list that the file stores; empty after an error.
+Words Stored(LayerCall& c, bool integers) {
+  const json listed = c.config().value("vocabulary", json());
+  if (listed.is_array() && !listed.empty()) return Listed(c, listed, integers);
   if (!listed.is_null() && !listed.is_array())
     return c.e().Refuse("a vocabulary that is not in the file; pass the layer a list"), Words();
   for (const char* part : {"", "_lookup_layer/"}) {
     const auto text = c.state().archive.Asset(c.layer().group + part + "vocabulary.txt");
     if (!text) return c.e().Fail(text.error()), Words();
-    if (*text) return Lines(**text);
+    if (*text) return Written(c, **text, integers);
   }
   return c.e().Reject(
              "the file has no vocabulary of it; adapt the layer, or pass it a list, before saving the "
@@ -81,6 +107,12 @@ Tensor Numbers(const std::vector<int64_t>& numbers) {
 Tensor Texts(const Words& words) {
   return {{DType::kString, {static_cast<int64_t>(words.size())}}, PackStrings(words)};
 }
+Tensor TokensOf(const Vocabulary& v, const Words& words) {
+  if (!v.integers) return Texts(words);
+  std::vector<int64_t> integers;
+  for (const std::string& word : words) integers.push_back(Integer(word).value_or(0));
+  return Numbers(integers);
+}
 ValueId Scalar(LayerCall& c, int64_t number) {
   return c.e().Const({{DType::kI64, Shape::Scalar()}, Buffer::Of<int64_t>(std::vector<int64_t>{number})});
 }
@@ -91,19 +123,42 @@ ValueId Find(LayerCall& c, const Tensor& keys, const Tensor& values, ValueId key
   return c.e().Op("LookupTableFindV2", {table, key, otherwise});
 }
 
+// The numbers of unknown words, from 0 on.
+ValueId BucketsOf(LayerCall& c, const Vocabulary& v, ValueId words, int64_t buckets) {
+  if (v.integers && c.Str("oov_method", "floormod") != "farmhash")
+    return c.e().Op("FloorMod", {words, Scalar(c, buckets)});
+  return HashedBuckets(c, words, buckets);
+}
+
+// The key of a salted hash: two integers, or one that is used twice.
+std::vector<int64_t> KeyOf(LayerCall& c) {
+  const json salt = c.config().value("salt", json());
+  if (salt.is_number_integer()) return std::vector<int64_t>(2, salt.get<int64_t>());
+  std::vector<int64_t> key = c.Ints("salt");
+  if (key.size() != 2) c.e().Reject("its salt is not one or two integers");
+  return key;
+}
+
 }  // namespace
 
+ValueId HashedBuckets(LayerCall& c, ValueId values, int64_t buckets) {
+  if (c.e().dtype(values) != DType::kString) values = c.e().Op("AsString", {c.e().Cast(values, DType::kI64)});
+  if (!c.Has("salt")) return c.e().Op("StringToHashBucketFast", {values}, MakeAttrs("num_buckets", buckets));
+  return c.e().Op("StringToHashBucketStrong", {values}, MakeAttrs("num_buckets", buckets, "key", KeyOf(c)));
+}
+
 Vocabulary ReadVocabulary(LayerCall& c, const std::string& mode, int64_t oov_count,
-                          const std::optional<std::string>& mask) {
+                          const std::optional<std::string>& mask, bool integers) {
   Vocabulary v;
+  v.integers = integers;
   v.masked = mask.has_value();
   v.mask = mask.value_or("");
-  v.oov = c.Str("oov_token", "[UNK]");
+  v.oov = integers ? std::to_string(c.Int("oov_token", -1)) : c.Str("oov_token", "[UNK]");
   if (oov_count < 0 || oov_count > INT32_MAX)
     return c.e().Reject("its num_oov_indices is " + std::to_string(oov_count)), v;
   v.oov_begin = mode == "int" && v.masked ? 1 : 0;
   v.oov_end = v.oov_begin + oov_count;
-  Words words = Stored(c);
+  Words words = Stored(c, integers);
   if (!c.e().ok()) return v;
   // Files store the vocabulary with or without the special tokens in front.
   Words special(static_cast<size_t>(v.oov_begin), v.mask);
@@ -120,6 +175,7 @@ Vocabulary ReadVocabulary(LayerCall& c, const std::string& mode, int64_t oov_cou
 }
 
 ValueId NumbersOf(LayerCall& c, const Vocabulary& v, ValueId words) {
+  if (v.integers) words = c.e().Cast(words, DType::kI64);
   Words keys;
   std::vector<int64_t> numbers;
   if (v.masked) {
@@ -133,10 +189,9 @@ ValueId NumbersOf(LayerCall& c, const Vocabulary& v, ValueId words) {
   }
   const int64_t buckets = v.oov_end - v.oov_begin;
   const ValueId unknown = Scalar(c, buckets == 1 ? v.oov_begin : -1);
-  const ValueId found = Find(c, Texts(keys), Numbers(numbers), words, unknown);
+  const ValueId found = Find(c, TokensOf(v, keys), Numbers(numbers), words, unknown);
   if (buckets <= 1) return found;
-  const ValueId bucket = c.e().Op("StringToHashBucketFast", {words}, MakeAttrs("num_buckets", buckets));
-  const ValueId hashed = c.e().Op("AddV2", {bucket, Scalar(c, v.oov_begin)});
+  const ValueId hashed = c.e().Op("AddV2", {BucketsOf(c, v, words, buckets), Scalar(c, v.oov_begin)});
   return c.e().Op("SelectV2", {c.e().Op("Equal", {found, unknown}), hashed, found});
 }
 
@@ -146,8 +201,9 @@ ValueId WordsOf(LayerCall& c, const Vocabulary& v, ValueId numbers) {
   words.insert(words.end(), v.tokens.begin(), v.tokens.end());
   std::vector<int64_t> keys(words.size());
   std::iota(keys.begin(), keys.end(), 0);
-  const ValueId unknown = c.e().Const({{DType::kString, Shape::Scalar()}, PackStrings(Words{v.oov})});
-  return Find(c, Numbers(keys), Texts(words), c.e().Cast(numbers, DType::kI64), unknown);
+  Tensor unknown = TokensOf(v, {v.oov});
+  unknown.type.shape = Shape::Scalar();
+  return Find(c, Numbers(keys), TokensOf(v, words), c.e().Cast(numbers, DType::kI64), c.e().Const(unknown));
 }
 
 }  // namespace fusebox::keras

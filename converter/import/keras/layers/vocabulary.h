@@ -14,6 +14,7 @@ namespace fusebox::keras {
 // words.
 struct Vocabulary {
   std::vector<std::string> tokens;  // numbers oov_end and above
+  bool integers = false;            // tokens, mask and oov are integers in decimal
   std::vector<float> weights;       // of all numbers, mode tf_idf only
   int64_t oov_begin = 0, oov_end = 0;
   bool masked = false;  // the mask token has the number 0 with mode int, else none
@@ -24,11 +25,13 @@ struct Vocabulary {
 
 // Errors are kept by the emitter.
 Vocabulary ReadVocabulary(LayerCall&, const std::string& mode, int64_t oov_count,
-                          const std::optional<std::string>& mask);
+                          const std::optional<std::string>& mask, bool integers = false);
 
-// Numbers of words of any shape.
+// Hash buckets (i64) of strings or numbers of any shape; under the layer's salt if it has one.
+ValueId HashedBuckets(LayerCall&, ValueId values, int64_t buckets);
+// Numbers of words (or integers) of any shape.
 ValueId NumbersOf(LayerCall&, const Vocabulary&, ValueId words);
-// Words of numbers.
+// Words (or integers) of numbers.
 ValueId WordsOf(LayerCall&, const Vocabulary&, ValueId numbers);
 
 }  // namespace fusebox::keras

@@ -77,16 +77,20 @@ TEST(KerasConvLstmFiles, OfKeras3HasItsWeightsInTheCell) {
   nlohmann::json config = one.model.config;
   config["config"]["layers"][0]["config"]["batch_shape"] =
       config["config"]["layers"][0]["config"]["batch_input_shape"];
-  std::map<std::string, Tensor> weights;
-  int number = 0;
-  for (const KerasWeight& weight : one.model.weights[0].second)
-    weights["layers/conv_lstm2d/cell/vars/" + std::to_string(number++)] = weight.value;
-  const std::string file = TestDir() + "/model.keras";
-  WriteKeras(file, config, weights);
-  const Tensors inputs = ConvLstmInputs(layer, 3);
-  const auto got = RunFile(file, inputs);
-  ASSERT_TRUE(got) << got.error().message;
-  EXPECT_EQ(Difference(*got, ComputeConvLstm(layer, one.model, inputs), 1e-5, 1e-5), "");
+  // As Keras 3 and Keras 2.15 name the groups.
+  for (const auto& [container, version] :
+       {std::pair("layers", "3.3.3"), std::pair("_layer_checkpoint_dependencies", "2.15.0")}) {
+    std::map<std::string, Tensor> weights;
+    int number = 0;
+    for (const KerasWeight& weight : one.model.weights[0].second)
+      weights[std::string(container) + "/conv_lstm2d/cell/vars/" + std::to_string(number++)] = weight.value;
+    const std::string file = TestDir() + "/model.keras";
+    WriteKeras(file, config, weights, version);
+    const Tensors inputs = ConvLstmInputs(layer, 3);
+    const auto got = RunFile(file, inputs);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(Difference(*got, ComputeConvLstm(layer, one.model, inputs), 1e-5, 1e-5), "");
+  }
 }
 
 // Batch, time and the spatial sizes are known only at run time.
