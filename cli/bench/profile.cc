@@ -25,7 +25,10 @@ class Rows {
     const auto before = first_.find(KeyOf(time));
     const NodeTime none{};
     const NodeTime& first = before == first_.end() ? none : *before->second;
-    ProfileRow row{.type = time.op, .name = time.name, .who = time.who, .inside = inside};
+    ProfileRow row{.type = time.op, .name = time.name, .who = time.who, .function = time.function};
+    row.node = time.node;
+    row.nodes = time.nodes;
+    row.inside = inside;
     row.first = static_cast<double>(first.total_ns) / kMillisecond;
     row.bytes = static_cast<double>(time.bytes);
     row.flops = static_cast<double>(time.flops);
