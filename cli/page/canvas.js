@@ -202,7 +202,7 @@ function drawNode(node, left, top, w, h) {
     return;
   }
   text(node.label, left + 14, top + 17, '600 12px ' + colors.sans, colors.text, room);
-  text(paint.note || node.type, left + 14, top + 31.5, '10.5px ' + colors.mono, colors.muted, room);
+  text(paint.note || node.type, left + 14, top + 31.5, '10.5px ' + colors.mono, paint.fill ? colors.text : colors.muted, room);
   if (node.views) text(node.inside ? '⊟' : '⊞', left + w - 19, top + 18, '13px ' + colors.sans, colors.muted, 20);
 }
 

@@ -114,6 +114,39 @@ TEST(Page, PutsTheTimesOfBenchOnNodes) {
   EXPECT_FALSE(std::filesystem::exists(PathOf("other.html")));
 }
 
+TEST(Page, GraphvizHasAClusterPerSubgraph) {
+  Write(*SmallModel(), PathOf("model.tflite"));
+  ASSERT_EQ(Fusebox("inspect " + PathOf("model.tflite") + " --dot " + PathOf("model.dot")).status, 0);
+  const std::string dot = ReadTextFile(PathOf("model.dot")).value_or("");
+  for (const char* part :
+       {"subgraph cluster_3", "f0_n0 [label=\"FULLY_CONNECTED\\nf32[1,8]\"]", "f0_n0 -> f0_n1;",
+        "f0_n2 -> f3_a [style=dashed, lhead=cluster_3]", "onerror=alert(1)>\\\"'&\\\\xff\"]"})
+    EXPECT_THAT(dot, HasSubstr(part));
+}
+
+TEST(Page, ModelExplorerHasWhatRunsEachNode) {
+  Write(*SmallModel(), PathOf("model.tflite"));
+  ASSERT_EQ(Fusebox("inspect " + PathOf("model.tflite") + " --model-explorer " + PathOf("who.json")).status,
+            0);
+  const Json who = Json::parse(ReadTextFile(PathOf("who.json")).value_or(""));
+  ASSERT_TRUE(who.contains("main") && who.contains("loop_body"));
+  EXPECT_EQ(who["main"]["results"]["0"]["value"], "fusebox.cpu");
+  EXPECT_EQ(who["main"]["results"]["2"]["value"], "host");
+  const Finished idle = Fusebox("inspect " + PathOf("model.tflite") + " --profile " + PathOf("who.json"));
+  EXPECT_EQ(idle.status, 2);
+  EXPECT_THAT(idle.err, HasSubstr("--profile has no effect without"));
+}
+
+TEST(Page, ModelExplorerHasTheTimesOfAProfile) {
+  const auto model = SmallModel();
+  Json profile;
+  profile["rows"] = {{{"avg_ms", 2.0}, {"at", {{0, 0}}}}, {{"avg_ms", 0.5}, {"at", {{0, 0}, {3, 1}}}}};
+  const Json times = ModelExplorerJson(*model, {}, profile);
+  EXPECT_EQ(times["main"]["results"]["0"]["value"], 2.5);
+  EXPECT_EQ(times["loop_body"]["results"]["1"]["value"], 0.5);
+  EXPECT_EQ(times["main"]["gradient"].size(), 2u);
+}
+
 TEST(Page, RefusesToReplaceWhatItReads) {
   Write(*ChainModel(3), PathOf("chain.tflite"));
   const Finished done = Fusebox("inspect " + PathOf("chain.tflite") + " --html " + PathOf("chain.tflite"));
