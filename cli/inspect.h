@@ -41,4 +41,9 @@ struct FileFlags {
 Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries, const ModelOptions& options,
                   const FileFlags& flags);
 
+// The page of a compared model. layers: {"with", "atol", "rtol", "rows": as `compare --layers --json` prints
+// them}, of this function of the model.
+Status WriteLayersPage(const std::string& path, const Model& model, const ModelOptions& options,
+                       const std::string& function, nlohmann::ordered_json layers);
+
 }  // namespace fusebox::cli

@@ -5,7 +5,9 @@
 #include "cli/inspect.h"
 #include "cli/page/page.h"
 #include "host/base/buffer.h"
+#include "host/fusion/fusion.h"
 #include "host/session.h"
+#include "host/tflite/tflite.h"
 
 namespace fusebox::cli {
 namespace {
@@ -68,8 +70,7 @@ Result<Data> DataOf(const Module& module, const ModelOptions& options, const Fil
   return out;
 }
 
-Result<std::string> HtmlOf(const Module& module, const std::vector<Model::Entry>& entries, const Data& data,
-                           const FileFlags& flags) {
+Json PageOf(const Module& module, const std::vector<Model::Entry>& entries, const Data& data) {
   const Loaded& loaded = data.loaded;
   Json json = {{"version", FUSEBOX_VERSION},       {"model", InspectJson(module, entries)},
                {"views", page::ViewsJson(module)}, {"values", page::ValuesJson(module)},
@@ -77,9 +78,10 @@ Result<std::string> HtmlOf(const Module& module, const std::vector<Model::Entry>
                {"memory_why", loaded.memory_why},  {"why", loaded.why},
                {"profile", data.profile}};
   if (loaded.model != nullptr) json["notices"] = loaded.model->notices();
-  if (!flags.report.empty()) {
-    FUSEBOX_ASSIGN(json["report"], page::ReportJson(flags.report));
-  }
+  return json;
+}
+
+std::string HtmlOf(Json json, const Module& module) {
   return page::PageHtml(std::move(json), std::filesystem::path(module.source).filename());
 }
 
@@ -106,7 +108,11 @@ Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries
   if (!flags.html.empty() || !flags.model_explorer.empty()) {
     FUSEBOX_ASSIGN(const Data data, DataOf(module, options, flags));
     if (!flags.html.empty()) {
-      FUSEBOX_ASSIGN(html, HtmlOf(module, entries, data, flags));
+      Json json = PageOf(module, entries, data);
+      if (!flags.report.empty()) {
+        FUSEBOX_ASSIGN(json["report"], page::ReportJson(flags.report));
+      }
+      html = HtmlOf(std::move(json), module);
     }
     if (!flags.model_explorer.empty())
       overlay = page::ModelExplorerJson(module, data.runs.rows, data.profile)
@@ -116,6 +122,18 @@ Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries
   if (!flags.model_explorer.empty()) FUSEBOX_TRY(WriteText(flags.model_explorer, overlay + "\n"));
   if (!flags.dot.empty()) FUSEBOX_TRY(WriteText(flags.dot, page::DotText(module)));
   return {};
+}
+
+Status WriteLayersPage(const std::string& path, const Model& model, const ModelOptions& options,
+                       const std::string& function, Json layers) {
+  FUSEBOX_TRY(RequireNotRead("--html", path, model.name()));
+  FUSEBOX_ASSIGN(const auto module, tflite::ReadFile(model.name()));
+  FUSEBOX_TRY(AttachFused(*module).At(model.name()));
+  FUSEBOX_ASSIGN(const Data data, DataOf(*module, options, {}));
+  Json json = PageOf(*module, model.entries(), data);
+  layers["rows"] = page::LayersJson(std::move(layers["rows"]), function, data.runs);
+  json["layers"] = std::move(layers);
+  return WriteText(path, HtmlOf(std::move(json), *module));
 }
 
 }  // namespace fusebox::cli

@@ -59,6 +59,17 @@ for (const row of data.profile ? data.profile.rows : [])
 function timeOf(f, i) { return (timed.get(f + '.' + i) || []).reduce((sum, row) => sum + row.avg_ms, 0); }
 const slowest = Math.max(1e-9, ...[...timed.keys()].map(key => timeOf(...key.split('.'))));
 
+// The worst row of `compare --layers` by "function.node".
+const layers = new Map();
+for (const layer of data.layers ? data.layers.rows : [])
+  for (const [f, i] of layer.at || []) {
+    const key = f + '.' + i, old = layers.get(key);
+    if (layer.compared && (!old || errorOf(layer) > errorOf(old) || (old.equal && !layer.equal))) layers.set(key, layer);
+  }
+
+// Relative to the rms of the values; JSON has no infinity.
+function errorOf(layer) { return layer.error ?? Infinity; }
+
 function milliseconds(ms) { return ms >= 100 ? ms.toFixed(0) + ' ms' : ms >= 1 ? ms.toFixed(2) + ' ms' : (ms * 1000).toFixed(1) + ' µs'; }
 function bytes(n) { return n < 1024 ? n + ' B' : n < 1048576 ? (n / 1024).toFixed(1) + ' KiB' : n < 1073741824 ? (n / 1048576).toFixed(1) + ' MiB' : (n / 1073741824).toFixed(2) + ' GiB'; }
 function short(x) { return typeof x !== 'number' ? String(x) : Number.isInteger(x) ? String(x) : String(+x.toPrecision(5)); }
@@ -78,6 +89,12 @@ function fusedNote(f, i) {
   return op ? '→ ' + op : '';
 }
 
+function errorPaint(layer) {
+  if (!layer) return {};
+  const note = 'error ' + brief(errorOf(layer));
+  return layer.equal ? {bar: colors.kinds[6], note} : {bar: colors.bad, fill: `rgba(${colors.heat}, .24)`, note};
+}
+
 function paintOf(node) {
   const f = node.scene.function;
   if (node.kind !== 'op' && node.kind !== 'group') return {};
@@ -87,6 +104,7 @@ function paintOf(node) {
     const part = Math.min(1, ms / slowest);
     return {fill: ms ? `rgba(${colors.heat}, ${(.06 + .72 * Math.sqrt(part)).toFixed(3)})` : null, note: ms ? milliseconds(ms) : ''};
   }
+  if (state.color === 'error') return errorPaint([...coveredBy(node)].map(i => layers.get(f + '.' + i)).filter(Boolean).sort((a, b) => a.equal - b.equal || errorOf(b) - errorOf(a))[0]);
   if (node.kind === 'group') return {};
   const note = fusedNote(f, node.node);
   if (state.color === 'who') {
@@ -106,6 +124,8 @@ function showLegend() {
     if (data.profile.rows.some(row => (row.at || []).length > 1)) legend.append(el('span', {}, 'nodes of a partition show the time of the partition'));
   } else if (state.color === 'who') {
     legend.append(...runners.map(who => key(runnerColor(who), who)));
+  } else if (state.color === 'error') {
+    legend.append(key(colors.kinds[6], 'within the tolerance'), key(colors.bad, 'differs'));
   } else {
     const used = new Map();
     for (const f of functions) for (const node of f.nodes) { const k = kindOf(node.op); used.set(k.name, k.color); }
@@ -190,6 +210,14 @@ function timeSection(f, i) {
   return [el('h2', {}, 'Time'), table(lines)];
 }
 
+function errorSection(f, i) {
+  const layer = layers.get(f + '.' + i);
+  if (!layer) return [];
+  return [el('h2', {}, 'Difference'), table([
+    ['result', el('span', {class: layer.equal ? 'good' : 'bad'}, layer.equal ? 'equal' : 'differs')], ['error', brief(errorOf(layer))],
+    ['largest difference', brief(layer.max_absolute ?? Infinity)], ['compared with', layer.other], ...(layer.where ? [['where', layer.where]] : [])])];
+}
+
 function fusedSection(node) {
   if (!node.fused) return [];
   return [el('h2', {}, 'Fused'), table([['composite', node.fused.composite], ['rule', node.fused.rule], ['plugin', node.fused.plugin + ' ' + node.fused.version], ['body', node.body ? 'kept: ' + node.body : 'not in the file']])];
@@ -204,7 +232,7 @@ function nodeDetails(drawn) {
   return [
     el('h3', {}, node.name || title),
     el('div', {class: 'name'}, `${node.name ? node.op + ', ' : node.op.startsWith('CUSTOM:') ? 'custom op, ' : ''}node ${i} of ${functions[f].name}`),
-    ...whoSection(f, i), ...timeSection(f, i), ...fusedSection(node),
+    ...whoSection(f, i), ...timeSection(f, i), ...errorSection(f, i), ...fusedSection(node),
     ...(options.length ? [el('h2', {}, 'Options'), table(options.map(([name, value]) => [name, optionText(value)]))] : []),
     el('h2', {}, 'Inputs'), ...node.inputs.map(v => valueRow(f, v, v && producer(f, v.id) >= 0 ? jump(producer(f, v.id)) : null)),
     el('h2', {}, 'Outputs'), ...node.outputs.map(v => valueRow(f, v, v && readers(f, v.id).length ? jump(readers(f, v.id)[0]) : null)),

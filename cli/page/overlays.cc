@@ -93,6 +93,18 @@ Result<Json> ProfileJson(const std::string& path, const std::vector<Placement>& 
                  "without node numbers); write it with `fusebox bench MODEL --profile --json`");
 }
 
+Json LayersJson(Json rows, const std::string& function, const Runs& runs) {
+  const auto found = std::ranges::find(runs.places, function, &decltype(runs.places)::value_type::first);
+  for (Json& row : rows) {
+    const size_t node = row["node"];
+    row["at"] = Json::array();
+    if (found == runs.places.end() || node >= found->second.size()) continue;
+    const Runs::Place& place = found->second[node];
+    row["at"].push_back({place.function, place.node});
+  }
+  return rows;
+}
+
 Result<Json> ReportJson(const std::string& path) {
   FUSEBOX_ASSIGN(Json file, ReadJson(path));
   if (file.is_object() && file.contains("sites") && file["sites"].is_array() && file.contains("ops_after"))

@@ -57,6 +57,9 @@ Json MemoryJson(const std::vector<MemoryPlan>& plans);
 // Rows of `fusebox bench --profile --json`, with the nodes of the file: "at": [[FUNCTION, NODE]]. Error: no
 // row is of a node of this model.
 Result<Json> ProfileJson(const std::string& path, const std::vector<Placement>& placements, const Runs& runs);
+// Rows of `fusebox compare --layers`, of the function of a signature as loaded, with their nodes: "at":
+// [[FUNCTION, NODE]].
+Json LayersJson(Json rows, const std::string& function, const Runs& runs);
 // A report of `fusebox convert --report`.
 Result<Json> ReportJson(const std::string& path);
 

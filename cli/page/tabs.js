@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other tabs: memory, profile, conversion.
+// The other tabs: memory, profile, conversion, differences.
 
-const TABS = [['graph', 'Graph'], ['memory', 'Memory'], ['profile', 'Profile'], ['conversion', 'Conversion']];
+const TABS = [['graph', 'Graph'], ['memory', 'Memory'], ['profile', 'Profile'], ['conversion', 'Conversion'], ['errors', 'Differences']];
 const shown = TABS.filter(([id]) => id === 'graph' || id === 'memory' || (id === 'profile' && data.profile) ||
-  (id === 'conversion' && data.report));
+  (id === 'conversion' && data.report) || (id === 'errors' && data.layers));
 
 function tip(text, x, y) {
   const box = document.getElementById('tip');
@@ -166,7 +166,7 @@ function goRow(f, i, cells) {
 
 function profileRow(row, all) {
   const at = (row.at || [])[0] || [], share = 100 * row.avg_ms / all, number = text => el('td', {class: 'n'}, text);
-  return goRow(at[0], at[1], [el('td', {class: row.inside ? 'span' : ''}, row.type), el('td', {class: 'path'}, (row.name || '').split(';')[0]), el('td', {}, row.who), number(milliseconds(row.avg_ms)), number(share.toFixed(1) + ' %'),
+  return goRow(at[0], at[1], [el('td', {class: row.inside ? 'op span' : 'op'}, row.type), el('td', {class: 'path'}, (row.name || '').split(';')[0]), el('td', {}, row.who), number(milliseconds(row.avg_ms)), number(share.toFixed(1) + ' %'),
     el('td', {style: 'width:120px'}, row.inside ? '' : el('span', {class: 'bar', style: `width:${Math.min(100, share)}%;background:rgb(var(--heat))`})),
     number(row.flops && row.avg_ms ? (row.flops * row.calls / row.avg_ms / 1e6).toFixed(1) : ''), number(row.of_peak ? (100 * row.of_peak).toFixed(0) + ' %' : '')]);
 }
@@ -207,6 +207,29 @@ function fillConversion(section) {
   if ((report.layers || []).length) section.append(el('h2', {}, 'Quantized layers'), el('div', {class: 'card'}, headed([['layer'], ['op'], ['rms error', 'n'], ['relative', 'n']], report.layers.map(l => el('tr', {}, el('td', {class: 'path'}, l.location), el('td', {}, l.op), el('td', {class: 'n'}, short(l.rms_error)), el('td', {class: 'n'}, short(l.relative)))))));
 }
 
+// The error of each layer in decades, in the order of the nodes.
+function errorPicture(rows) {
+  const low = 1e-9, width = 900, step = width / Math.max(1, rows.length);
+  const height = layer => layer.compared ? 4 + 96 * Math.min(1, Math.max(0, Math.log10(Math.max(errorOf(layer), low) / low) / 9)) : 0;
+  const bars = rows.map((layer, i) => svg('rect', {x: i * step + step * .1, y: 100 - height(layer), width: Math.min(24, step * .8), height: height(layer), rx: Math.min(2, step / 4),
+    fill: `var(--${layer.equal ? 'k7' : 'bad'})`}, svg('title', {}, `node ${layer.node} ${layer.op}: ${layer.compared ? brief(errorOf(layer)) : 'not compared'}`)));
+  return svg('svg', {viewBox: `0 0 ${width} 100`, preserveAspectRatio: 'none', style: 'width:100%;height:130px;display:block'}, ...bars);
+}
+
+function layerRow(layer) {
+  const at = (layer.at || [])[0] || [], number = text => el('td', {class: 'n'}, text);
+  return goRow(at[0], at[1], [number(String(layer.node)), el('td', {class: 'op'}, layer.op), el('td', {class: 'path'}, layer.name.split(';')[0]), number(layer.compared ? brief(errorOf(layer)) : ''), number(layer.compared ? brief(layer.max_absolute ?? Infinity) : ''),
+    el('td', {class: !layer.compared ? 'muted' : layer.equal ? 'good' : 'bad'}, !layer.compared ? 'not compared' : layer.equal ? 'equal' : 'differs')]);
+}
+
+function fillErrors(section) {
+  const {rows, atol, rtol} = data.layers, first = rows.find(layer => layer.compared && !layer.equal);
+  section.append(el('h2', {}, 'Differences along the graph'), el('p', {}, `Compared with ${data.layers.with}: atol ${short(atol)}, rtol ${short(rtol)}. Each bar is the result of a node; its height is the rms of the difference relative to that of the values, from 1e-9 to 1.`),
+    first ? el('p', {class: 'note bad'}, `The first difference is in node ${first.node} ${first.op}: ${first.where}`) : el('p', {class: 'note'}, 'No node differs.'),
+    el('div', {class: 'card'}, errorPicture(rows)),
+    el('div', {class: 'card'}, headed([['node', 'n'], ['op'], ['value'], ['error', 'n'], ['largest difference', 'n'], ['result']], rows.slice(0, 3000).map(layerRow))));
+}
+
 function openTab(id) {
   for (const [tab] of TABS) document.getElementById(tab).hidden = tab !== id;
   for (const button of document.querySelectorAll('#tabs button')) button.setAttribute('aria-selected', button.dataset.tab === id);
@@ -216,6 +239,6 @@ function openTab(id) {
 
 function fillTabs() {
   document.getElementById('tabs').append(...shown.map(([id, name]) => el('button', {role: 'tab', 'data-tab': id, 'aria-selected': id === 'graph', onclick: () => openTab(id)}, name)));
-  const fill = {memory: fillMemory, profile: fillProfile, conversion: fillConversion};
+  const fill = {memory: fillMemory, profile: fillProfile, conversion: fillConversion, errors: fillErrors};
   for (const [id] of shown) if (fill[id]) fill[id](document.getElementById(id));
 }

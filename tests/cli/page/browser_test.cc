@@ -38,11 +38,15 @@ TEST(PageInBrowser, IsUsedByMouseAndKeys) {
     const Finished done = Fusebox("inspect " + PathOf(name) + ".tflite --html " + PathOf(name) + ".html");
     ASSERT_EQ(done.status, 0) << done.err;
   }
+  ASSERT_EQ(Fusebox("compare " + PathOf("small.tflite") + " --with f64 --layers --atol 0 --rtol 0 --html " +
+                    PathOf("layers.html"))
+                .status,
+            1);
   std::string why;
   const std::string puppeteer = fusebox::testing::PeerFile("node_modules/puppeteer-core", &why);
   const std::string command = "node " FUSEBOX_SOURCE_DIR "/tests/cli/page/page_test.js " + puppeteer + " " +
-                              browser + " " + PathOf("small.html") + " " + PathOf("large.html") + " >" +
-                              PathOf("browser.txt") + " 2>&1";
+                              browser + " " + PathOf("small.html") + " " + PathOf("large.html") + " " +
+                              PathOf("layers.html") + " >" + PathOf("browser.txt") + " 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0) << ReadTextFile(PathOf("browser.txt")).value_or("");
 }
 

@@ -147,6 +147,28 @@ TEST(Page, ModelExplorerHasTheTimesOfAProfile) {
   EXPECT_EQ(times["main"]["gradient"].size(), 2u);
 }
 
+TEST(Page, ShowsWhereModelsDiffer) {
+  auto other = SmallModel();
+  Function& main = *other->functions[0];
+  main.value(main.nodes[0]->operands[2]).data = Buffer::Of<float>(std::vector<float>(8, 0.75f));  // the bias
+  Write(*SmallModel(), PathOf("a.tflite"));
+  Write(*other, PathOf("b.tflite"));
+  const std::string both = "compare " + PathOf("a.tflite") + " " + PathOf("b.tflite") + " --layers --html ";
+  EXPECT_EQ(Fusebox(both + PathOf("layers.html")).status, 1);
+  const Json data = DataOf(ReadTextFile(PathOf("layers.html")).value_or(""));
+  const Json& rows = data["layers"]["rows"];
+  ASSERT_GE(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["op"], "FULLY_CONNECTED");
+  EXPECT_EQ(rows[0]["equal"], false);
+  EXPECT_EQ(rows[0]["at"], Json::parse("[[0, 0]]"));
+  EXPECT_EQ(rows[1]["op"], "TANH");  // in the composite's body, inlined
+  EXPECT_EQ(rows[1]["at"], Json::parse("[[0, 1]]"));
+  EXPECT_EQ(rows.back()["at"], Json::parse("[[0, 3]]"));
+  const Finished same = Fusebox(both + PathOf("b.tflite"));
+  EXPECT_EQ(same.status, 2);
+  EXPECT_THAT(same.err, HasSubstr("would replace the input"));
+}
+
 TEST(Page, RefusesToReplaceWhatItReads) {
   Write(*ChainModel(3), PathOf("chain.tflite"));
   const Finished done = Fusebox("inspect " + PathOf("chain.tflite") + " --html " + PathOf("chain.tflite"));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// node page_test.js PUPPETEER BROWSER SMALL.html LARGE.html: uses both pages as people do; exits with 1 and the reason if something
+// node page_test.js PUPPETEER BROWSER SMALL.html LARGE.html LAYERS.html: uses the pages as people do; exits with 1 and the reason if something
 // does not work, and for any message on the console or request other than that of the file.
 'use strict';
 const assert = require('node:assert/strict');
-const [, , puppeteerPath, browserPath, small, large] = process.argv;
+const [, , puppeteerPath, browserPath, small, large, layers] = process.argv;
 const puppeteer = require(puppeteerPath);
 
 const complaints = [];
@@ -138,11 +138,25 @@ async function largeModel(browser) {
   assert.ok((await page.$eval('#details', element => element.textContent)).includes('block_123/add_1234'));
 }
 
+async function comparedModel(browser) {
+  const page = await open(browser, layers);
+  assert.equal(await page.$eval('#color select', select => select.value), 'error');
+  await page.mouse.click(...await place(page, '0.1'));
+  await settle(page);
+  assert.ok((await page.$eval('#details', element => element.textContent)).includes('differs'));
+  await press(page, '3');
+  assert.ok(await page.$$eval('#errors rect', all => all.length) >= 4);
+  await page.click('#errors tr[data-go]');
+  await settle(page);
+  assert.ok(!await page.$eval('#graph', element => element.hidden));
+}
+
 async function main() {
   const browser = await puppeteer.launch({executablePath: browserPath, headless: true, args: ['--no-sandbox', '--disable-gpu']});
   try {
     await smallModel(browser);
     await largeModel(browser);
+    await comparedModel(browser);
     assert.deepEqual(complaints, []);
   } finally {
     await browser.close();
