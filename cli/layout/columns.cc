@@ -57,14 +57,15 @@ void FindConflicts(const Layered& layered, const std::vector<int>& rank, size_t 
   }
 }
 
-// One of the four assignments. `ranks` and `neighbors` are those of the direction.
+// One of the four assignments. `ranks` are those of the direction.
 class Assignment {
  public:
-  Assignment(const Layered& layered, Lists ranks, const Lists& neighbors, bool from_above,
-             const Conflicts& conflicts)
-      : items_(layered.items),
+  Assignment(const Layered& layered, Lists ranks, bool from_above, const Conflicts& conflicts)
+      : layered_(layered),
+        items_(layered.items),
         ranks_(std::move(ranks)),
-        neighbors_(neighbors),
+        neighbors_(from_above ? layered.above : layered.below),
+        opposite_(from_above ? layered.below : layered.above),
         from_above_(from_above),
         conflicts_(conflicts),
         positions_(PositionsOf(ranks_, items_.size())),
@@ -79,11 +80,30 @@ class Assignment {
   }
 
  private:
+  // Nothing is above it, or nothing is below.
+  bool IsEnd(int item) const {
+    return layered_.above[static_cast<size_t>(item)].empty() ||
+           layered_.below[static_cast<size_t>(item)].empty();
+  }
+
+  // The neighbors to align with: those on the way from inputs to outputs, if there are any. Ends leave the
+  // place to them, so that what most edges pass through is straight.
+  std::vector<int> NearOf(int item) const {
+    std::vector<int> near = neighbors_[static_cast<size_t>(item)];
+    const auto is_end = [&](int other) { return IsEnd(other); };
+    if (!std::ranges::all_of(near, is_end)) std::erase_if(near, is_end);
+    if (IsEnd(item))
+      std::erase_if(near, [&](int other) {
+        return !std::ranges::all_of(opposite_[static_cast<size_t>(other)], is_end);
+      });
+    return near;
+  }
+
   // Joins each item with the median of its neighbors, unless that would cross a block.
   void Align(const std::vector<int>& rank) {
     int taken = -1;
     for (const int item : rank) {
-      std::vector<int> near = neighbors_[static_cast<size_t>(item)];
+      std::vector<int> near = NearOf(item);
       if (near.empty()) continue;
       std::ranges::sort(near, {}, [&](int other) { return positions_[static_cast<size_t>(other)]; });
       for (size_t m = (near.size() - 1) / 2; m <= near.size() / 2; ++m) {
@@ -157,9 +177,10 @@ class Assignment {
 
   int RootOf(int item) const { return root_[static_cast<size_t>(item)]; }
 
+  const Layered& layered_;
   const std::vector<Layered::Item>& items_;
   const Lists ranks_;
-  const Lists& neighbors_;
+  const Lists &neighbors_, &opposite_;  // in the direction, and against it
   const bool from_above_;
   const Conflicts& conflicts_;
   const std::vector<int> positions_;
@@ -186,9 +207,7 @@ std::vector<double> Assign(const Layered& layered, bool from_above, bool to_left
   if (!from_above) std::ranges::reverse(ranks);
   if (!to_left)
     for (auto& rank : ranks) std::ranges::reverse(rank);
-  std::vector<double> x =
-      Assignment(layered, std::move(ranks), from_above ? layered.above : layered.below, from_above, conflicts)
-          .Run();
+  std::vector<double> x = Assignment(layered, std::move(ranks), from_above, conflicts).Run();
   if (!to_left)
     for (double& value : x) value = -value;
   return x;

@@ -84,6 +84,17 @@ TEST(PageLayout, AChainIsStraight) {
   for (const Point& at : layout.nodes) EXPECT_NEAR(at.x, layout.nodes[0].x, kEpsilon);
 }
 
+// The chain 4, 5, 6 reads the inputs 0 to 3, one or two each.
+TEST(PageLayout, AChainIsStraightBesideWhatItReads) {
+  Graph graph;
+  for (int i = 0; i < 8; ++i) graph.nodes.push_back({80, 40});
+  graph.edges = {{0, 4}, {1, 4}, {4, 5}, {2, 5}, {5, 6}, {3, 6}, {5, 7}};
+  const Layout layout = Lay(graph);
+  ExpectSound(graph, layout);
+  EXPECT_NEAR(layout.nodes[4].x, layout.nodes[5].x, kEpsilon);
+  EXPECT_NE(layout.nodes[2].x, layout.nodes[4].x);
+}
+
 // The edge over three ranks has a column of its own, without a bend in it.
 TEST(PageLayout, ALongEdgeGoesAroundWhatIsBetween) {
   Graph graph = Nodes(5);
