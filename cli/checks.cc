@@ -31,12 +31,6 @@ bool IsIn(const std::string& file, const std::string& folder) {
   return !inner.empty() && *inner.begin() != "..";
 }
 
-Status RequireNotRead(const char* option, const std::string& written, const std::string& input) {
-  if (written.empty() || (!Same(written, input) && !IsIn(written, input))) return {};
-  return Invalid(std::string(option) + " " + written + ": would replace " +
-                 (Same(written, input) ? "the input" : "a file of the input " + input) + "; write elsewhere");
-}
-
 }  // namespace
 
 std::string CheckNotEmpty(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
@@ -51,6 +45,12 @@ std::string CheckTolerance(const std::string& text) {
   return Parses(text, value) && std::isfinite(value) && value >= 0
              ? ""
              : "\"" + text + "\" is not a finite number that is at least 0";
+}
+
+Status RequireNotRead(const std::string& option, const std::string& written, const std::string& input) {
+  if (written.empty() || (!Same(written, input) && !IsIn(written, input))) return {};
+  return Invalid(option + " " + written + ": would replace " +
+                 (Same(written, input) ? "the input" : "a file of the input " + input) + "; write elsewhere");
 }
 
 Status RequireApart(const std::string& input, const std::string& output, const std::string& report) {

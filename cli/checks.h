@@ -13,8 +13,9 @@ std::string CheckNotEmpty(const std::string&);
 std::string CheckWholeNumber(const std::string&);  // 0 to 2^64 - 1
 std::string CheckTolerance(const std::string&);    // a finite number, at least 0
 
-// Rejects output paths that would overwrite the input or each other. Empty: not given. All files in an input
-// folder count as input.
+// Rejects an output path that would overwrite what is read. All files in an input folder count as input.
+Status RequireNotRead(const std::string& option, const std::string& output, const std::string& input);
+// Rejects output paths that would overwrite the input or each other. Empty: not given.
 Status RequireApart(const std::string& input, const std::string& output, const std::string& report);
 
 }  // namespace fusebox::cli

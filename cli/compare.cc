@@ -7,6 +7,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/difference.h"
+#include "cli/inspect.h"
 #include "cli/layers.h"
 #include "cli/opened.h"
 #include "cli/plugin_flags.h"
@@ -31,7 +32,7 @@ Examples:
   fusebox compare fused.tflite unfused.tflite --runs 10
   fusebox compare model.tflite --with none --layers        # XNNPACK beside kernels, node by node
   fusebox compare model.tflite --with f64 --layers         # beside the same model in double precision
-  fusebox compare int8.tflite float.tflite --layers --atol 0.1
+  fusebox compare int8.tflite float.tflite --layers --atol 0.1 --html layers.html
   fusebox compare a.tflite b.tflite --atol 1e-6 --rtol 0)";
 
 struct CompareFlags {
@@ -43,6 +44,7 @@ struct CompareFlags {
   PluginFlags plugins;
   DelegateFlags delegates;
   bool json = false, layers = false;
+  std::string html;
 };
 
 bool IsF64(const CompareFlags& flags) { return flags.with == "f64"; }
@@ -235,6 +237,15 @@ Result<std::vector<Layer>> RunLayers(const CompareFlags& flags, const Side& a, c
   return std::move(left.layers);
 }
 
+Status WriteHtml(const CompareFlags& flags, const Side& a, std::span<const Layer> layers) {
+  if (!flags.b.empty()) FUSEBOX_TRY(RequireNotRead("--html", flags.html, flags.b));
+  const Json json = {{"with", NameOfB(flags)},
+                     {"atol", flags.tolerance.atol},
+                     {"rtol", flags.tolerance.rtol},
+                     {"rows", ToJson(layers)}};
+  return WriteLayersPage(flags.html, *a.opened.model, a.options, FunctionOf(a.opened), json);
+}
+
 Result<Exit> RunCompare(const CompareFlags& flags) {
   if (flags.b.empty() == flags.with.empty())
     return Invalid("compare: needs two models, or one model and --with");
@@ -258,6 +269,7 @@ Result<Exit> RunCompare(const CompareFlags& flags) {
   if (flags.layers) {
     FUSEBOX_ASSIGN(layers, RunLayers(flags, first, second, inputs).At(place));
   }
+  if (!flags.html.empty()) FUSEBOX_TRY(WriteHtml(flags, first, layers));
   if (flags.layers && !flags.json) Print(ToText(layers, flags.tolerance) + "\n");
   flags.json ? PrintJson(flags, rows, layers) : PrintText(flags, rows);
   const auto equal = [](const auto& row) { return row.difference.within; };
@@ -279,7 +291,12 @@ void AddCompare(CLI::App& root, Action& action) {
          "in double precision on kernels (f64)")
       ->type_name("WHAT")
       ->check(CheckNotEmpty);
-  app->add_flag("--layers", flags->layers, "Also compare the result of each node");
+  CLI::Option* layers = app->add_flag("--layers", flags->layers, "Also compare the result of each node");
+  app->add_option("--html", flags->html,
+                  "Write a page with the graph of MODEL_A and the differences of its nodes")
+      ->type_name("FILE")
+      ->check(CheckNotEmpty)
+      ->needs(layers);
   app->add_option("--signature", flags->session.signature, "Signature to run")->type_name("KEY");
   app->add_option("--seed", flags->seed, "Seed of the first run's inputs")
       ->type_name("N")

@@ -31,4 +31,19 @@ std::string InspectText(const Module& module, const std::vector<Model::Entry>& e
 // members after "outputs" of a node are omitted if empty.
 nlohmann::ordered_json InspectJson(const Module& module, const std::vector<Model::Entry>& entries);
 
+// Files besides what is printed; empty paths: none.
+struct FileFlags {
+  std::string html, dot, model_explorer;  // written
+  std::string profile, report;            // read, for these
+};
+// The model is opened and planned as `run` does it, but not run; if that fails, the page has the reason. Each
+// file is written as a whole or not at all.
+Status WriteFiles(const Module& module, const std::vector<Model::Entry>& entries, const ModelOptions& options,
+                  const FileFlags& flags);
+
+// The page of a compared model. layers: {"with", "atol", "rtol", "rows": as `compare --layers --json` prints
+// them}, of this function of the model.
+Status WriteLayersPage(const std::string& path, const Model& model, const ModelOptions& options,
+                       const std::string& function, nlohmann::ordered_json layers);
+
 }  // namespace fusebox::cli

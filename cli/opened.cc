@@ -29,6 +29,13 @@ Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes) {
   return {};
 }
 
+const std::string& FunctionOf(const Opened& opened) {
+  const Module& module = opened.model->module();
+  for (const Signature& signature : module.signatures)
+    if (signature.key == opened.session->signature()) return signature.function;
+  return module.functions.front()->name;
+}
+
 Status SetInputs(Session& session, const std::vector<Tensor>& values) {
   for (size_t i = 0; i < values.size(); ++i) FUSEBOX_TRY(session.SetInput(static_cast<int>(i), values[i]));
   return {};

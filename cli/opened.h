@@ -24,6 +24,8 @@ Result<Opened> Open(const std::string& path, const ModelOptions& model, const Se
 
 // Applies the dims of --shape to inputs and their ports.
 Status ResizeInputs(Opened& opened, const std::vector<std::string>& shapes);
+// The function of the model that the session runs.
+const std::string& FunctionOf(const Opened& opened);
 // Sets all inputs.
 Status SetInputs(Session& session, const std::vector<Tensor>& values);
 // Copies of all outputs.

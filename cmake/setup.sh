@@ -4,7 +4,7 @@
 etc=${etc:-/etc}
 
 # Package; where Debian 12 takes it from (own, trixie; a word more: what alone needs it: tools of `./dev ci`, the arm64 build,
-# `./dev compilers`); what shows that it is here: a command, or a header with a condition.
+# `./dev compilers`, the browser of the test of pages); what shows that it is here: a command, or a header with a condition.
 requirements() {
   cat <<'E'
 g++                   own    g++
@@ -41,6 +41,7 @@ g++-aarch64-linux-gnu arm64  aarch64-linux-gnu-g++
 qemu-user-static      arm64  qemu-aarch64-static
 binfmt-support        arm64  update-binfmts
 mmdebstrap            arm64  mmdebstrap
+chromium              browser chromium
 libclang-rt-19-dev    tools  </usr/lib/llvm-19/lib/clang/19/include/fuzzer/FuzzedDataProvider.h>
 g++-14                compilers-trixie g++-14
 clang-19              compilers clang++-19
@@ -131,7 +132,7 @@ become_root() {
   $as_root true 2>/dev/null || die "installing needs root, or sudo without a password; then run ./dev setup again"
 }
 
-setup() { # [tools|arm64|compilers]
+setup() { # [tools|arm64|compilers|browser]
   own=$(missing own)${1:+$(missing "$1")}
   trixie=$(missing trixie)${1:+$(missing "$1-trixie")}
   [ -n "$own$trixie" ] || return 0

@@ -309,6 +309,8 @@ const std::vector<std::string>& Session::notices() const { return impl_->runner-
 
 std::string Session::Explain() const { return impl_->runner->Explain(); }
 
+std::vector<MemoryPlan> Session::memory_plans() const { return impl_->runner->memory_plans(); }
+
 size_t Session::arena_bytes() const { return impl_->runner->arena_bytes(); }
 const std::string& Session::signature() const { return impl_->signature; }
 int Session::threads() const { return static_cast<int>(impl_->runner->threads()); }

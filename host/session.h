@@ -16,6 +16,7 @@
 #include "host/base/status.h"
 #include "host/graph/types.h"
 #include "host/model.h"
+#include "host/plan/memory_plan.h"
 #include "host/run/node_time.h"
 #include "host/run/thread_pool.h"
 #include "host/verify/shadow.h"
@@ -114,6 +115,8 @@ class Session {
 
   // The plan for the current shapes as text, for --explain: node, op, result types, kernel, memory.
   std::string Explain() const;
+  // The arenas of the same plans, one per segment.
+  std::vector<MemoryPlan> memory_plans() const;
   size_t arena_bytes() const;
   int threads() const;  // of Run
 

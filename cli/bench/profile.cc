@@ -25,7 +25,10 @@ class Rows {
     const auto before = first_.find(KeyOf(time));
     const NodeTime none{};
     const NodeTime& first = before == first_.end() ? none : *before->second;
-    ProfileRow row{.type = time.op, .name = time.name, .who = time.who, .inside = inside};
+    ProfileRow row{.type = time.op, .name = time.name, .who = time.who, .function = time.function};
+    row.node = time.node;
+    row.nodes = time.nodes;
+    row.inside = inside;
     row.first = static_cast<double>(first.total_ns) / kMillisecond;
     row.bytes = static_cast<double>(time.bytes);
     row.flops = static_cast<double>(time.flops);
@@ -73,13 +76,6 @@ std::vector<ProfileRow> RowsOf(const std::vector<NodeTime>& first, const std::ve
   return rows.Take();
 }
 
-const std::string& EntryOf(const Opened& opened) {
-  const Module& module = opened.model->module();
-  for (const Signature& signature : module.signatures)
-    if (signature.key == opened.session->signature()) return signature.function;
-  return module.functions.front()->name;
-}
-
 }  // namespace
 
 Result<ModelProfile> ProfileModel(const Opened& opened, const SessionOptions& options,
@@ -100,7 +96,7 @@ Result<ModelProfile> ProfileModel(const Opened& opened, const SessionOptions& op
   out.run = std::accumulate(times.begin(), times.end(), 0.0) / 1000 / static_cast<double>(times.size());
   out.peak = MeasurePeak();
   out.peak.flops *= session->threads();
-  out.rows = RowsOf(first, session->times(), out.runs, out.peak, EntryOf(opened));
+  out.rows = RowsOf(first, session->times(), out.runs, out.peak, FunctionOf(opened));
   for (const ProfileRow& row : out.rows)
     if (!row.inside) out.total += row.average;
   return out;

@@ -15,8 +15,10 @@ namespace fusebox::cli {
 
 struct ProfileRow {
   std::string type, name, who;
-  bool inside = false;  // of the row above that is not inside: a node of a called function, or a span
-  bool span = false;    // measured by the kernel or delegate of the row above that is no span
+  std::string function;        // of the model; of a span: empty
+  size_t node = 0, nodes = 1;  // as in NodeTime
+  bool inside = false;         // of the row above that is not inside: a node of a called function, or a span
+  bool span = false;           // measured by the kernel or delegate of the row above that is no span
   double first = 0, average = 0;  // ms of one run of the model
   double calls = 0;               // per run
   double bytes = 0, flops = 0;    // per call; 0: unknown

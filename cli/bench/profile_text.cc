@@ -130,7 +130,7 @@ std::string ToText(const ModelProfile& profile) {
 
 Json ToJson(const ModelProfile& profile) {
   Json rows = Json::array();
-  for (const ProfileRow& row : profile.rows)
+  for (const ProfileRow& row : profile.rows) {
     rows.push_back({{"type", row.type},
                     {"name", row.name},
                     {"who", row.who},
@@ -141,6 +141,8 @@ Json ToJson(const ModelProfile& profile) {
                     {"bytes", row.bytes},
                     {"flops", row.flops},
                     {"of_peak", row.of_peak}});
+    if (!row.span) rows.back().update({{"function", row.function}, {"node", row.node}, {"nodes", row.nodes}});
+  }
   return {{"runs", profile.runs},
           {"run_ms", profile.run},
           {"nodes_ms", profile.total},

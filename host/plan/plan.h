@@ -16,6 +16,7 @@
 
 #include "host/delegate/delegate.h"
 #include "host/eval/eval.h"
+#include "host/plan/memory_plan.h"
 
 namespace fusebox::plan {
 
@@ -198,5 +199,7 @@ Result<std::unique_ptr<Segment>> PlanSegment(const Code&, View& view, size_t beg
 
 // One row per node, "f32[1,8] arena 128" and so on, for --explain.
 std::string ToText(const Code&, const Segment&, const delegate::Session* = nullptr);
+// Its arena, for tools.
+MemoryPlan PlanOf(const Code&, const Segment&);
 
 }  // namespace fusebox::plan

@@ -278,25 +278,30 @@ Status Frame::BindOutput(const plan::Place& place, std::span<const Out> outputs)
   return {};
 }
 
-std::string Frame::Explain() const {
-  std::string text;
-  const auto add = [&](const auto& self, const std::vector<std::unique_ptr<Plan>>& plans) -> void {
+// The segments of the latest plan, in order.
+void Frame::ForEachSegment(const std::function<void(const plan::Segment&)>& visit) const {
+  const auto each = [&](const auto& self, const std::vector<std::unique_ptr<Plan>>& plans) -> void {
     for (const auto& plan : plans) {
-      const plan::Segment& segment = *plan->segment;
-      text +=
-          fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", code_.name(), segment.begin,
-                      segment.end, segment.arena_bytes, plan::ToText(code_, segment, &runner_.delegates_));
+      visit(*plan->segment);
       self(self, plan->next);
     }
   };
-  if (!plans_.empty()) {
-    text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", code_.name(),
-                        plans_.back()->segment->begin, plans_.back()->segment->end,
-                        plans_.back()->segment->arena_bytes,
-                        plan::ToText(code_, *plans_.back()->segment, &runner_.delegates_));
-    add(add, plans_.back()->next);
-  }
+  if (plans_.empty()) return;
+  visit(*plans_.back()->segment);
+  each(each, plans_.back()->next);
+}
+
+std::string Frame::Explain() const {
+  std::string text;
+  ForEachSegment([&](const plan::Segment& segment) {
+    text += fmt::format("function {}, nodes {} to {}, arena {} bytes\n{}", code_.name(), segment.begin,
+                        segment.end, segment.arena_bytes, plan::ToText(code_, segment, &runner_.delegates_));
+  });
   return text;
+}
+
+void Frame::AddMemory(std::vector<MemoryPlan>& plans) const {
+  ForEachSegment([&](const plan::Segment& segment) { plans.push_back(plan::PlanOf(code_, segment)); });
 }
 
 size_t Frame::arena_bytes() const {

@@ -3,6 +3,7 @@
 // has one frame; functions are not recursive.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -34,6 +35,7 @@ class Frame final : public Resizer {
   void AddTimes(std::vector<NodeTime>& rows);
 
   std::string Explain() const;
+  void AddMemory(std::vector<MemoryPlan>& plans) const;
   size_t arena_bytes() const;
 
  private:
@@ -74,6 +76,7 @@ class Frame final : public Resizer {
     std::vector<Growable> shadow_memory;
   };
 
+  void ForEachSegment(const std::function<void(const plan::Segment&)>& visit) const;
   void MakeVariables();
   void MakeHostNode(size_t index, HostNode& host);
   Status Usable() const;

@@ -326,6 +326,7 @@ class Runner final : private plan::LoopPlans {
   std::vector<NodeTime> times() const;  // requires profile
 
   std::string Explain() const;  // all plans so far
+  std::vector<MemoryPlan> memory_plans() const;
   size_t arena_bytes() const;
   uint32_t threads() const { return threads_.count(); }
   MemoryBudget& budget() { return budget_; }  // of all memory of the session

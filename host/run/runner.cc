@@ -153,6 +153,14 @@ std::string Runner::Explain() const {
   return text;
 }
 
+std::vector<MemoryPlan> Runner::memory_plans() const {
+  std::vector<MemoryPlan> plans;
+  for (const auto& code : program_.codes()) {
+    if (const auto frame = frames_.find(code.get()); frame != frames_.end()) frame->second->AddMemory(plans);
+  }
+  return plans;
+}
+
 size_t Runner::arena_bytes() const {
   size_t bytes = 0;
   for (const auto& [code, frame] : frames_) bytes += frame->arena_bytes();

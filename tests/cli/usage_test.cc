@@ -44,15 +44,6 @@ TEST(Usage, UnknownOptionIsToldWithItsNeighbor) {
   EXPECT_THAT(done.err, HasSubstr("fusebox convert --help"));
 }
 
-TEST(Usage, WhatIsNotThereYetIsUnknown) {
-  for (const std::vector<std::string>& line :
-       std::vector<std::vector<std::string>>{{"inspect", "m.tflite", "--html", "x"}}) {
-    const Finished done = Fusebox(line);
-    EXPECT_EQ(done.status, 2) << line[0];
-    EXPECT_THAT(done.err, HasSubstr("unknown ")) << line[0];
-  }
-}
-
 TEST(Usage, BadValuesNameTheirFlag) {
   for (const std::vector<std::string>& line :
        std::vector<std::vector<std::string>>{{"convert", "in", "-o", "out", "--batch", "0"},

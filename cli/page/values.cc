@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "cli/elements.h"
+#include "cli/page/page.h"
+
+namespace fusebox::cli::page {
+namespace {
+
+constexpr size_t kBins = 32, kShown = 16, kScales = 8;
+
+using Visit = std::function<void(std::span<const double>)>;
+
+template <class T>
+void ForEachOf(const Tensor& tensor, const Visit& visit) {
+  std::vector<T> raw(4096);
+  std::vector<double> values;
+  for (size_t at = 0; at < tensor.data.size() / sizeof(T); at += raw.size()) {
+    const size_t count = std::min(raw.size(), tensor.data.size() / sizeof(T) - at);
+    std::memcpy(raw.data(), tensor.data.data() + at * sizeof(T), count * sizeof(T));  // may be unaligned
+    values.assign(raw.begin(), raw.begin() + static_cast<ptrdiff_t>(count));
+    visit(values);
+  }
+}
+
+// All elements as numbers, in pieces; the common types fast.
+void ForEach(const Tensor& tensor, const Visit& visit) {
+  switch (tensor.type.dtype) {
+    case DType::kF32: return ForEachOf<float>(tensor, visit);
+    case DType::kI8: return ForEachOf<int8_t>(tensor, visit);
+    case DType::kU8: return ForEachOf<uint8_t>(tensor, visit);
+    case DType::kI32: return ForEachOf<int32_t>(tensor, visit);
+    default: break;
+  }
+  for (size_t i = 0; i < ElementCount(tensor); ++i) {
+    const auto value = static_cast<double>(ElementAt(tensor, i).real());
+    visit({&value, 1});
+  }
+}
+
+struct Statistics {
+  size_t count = 0, zeros = 0, not_finite = 0;
+  double low = INFINITY, high = -INFINITY, sum = 0, squares = 0;
+
+  void Add(std::span<const double> values) {
+    for (const double v : values) {
+      ++count;
+      if (!std::isfinite(v)) {
+        ++not_finite;
+        continue;
+      }
+      zeros += v == 0;
+      low = std::min(low, v);
+      high = std::max(high, v);
+      sum += v;
+      squares += v * v;
+    }
+  }
+};
+
+std::vector<size_t> BinsOf(const Tensor& tensor, const Statistics& s) {
+  std::vector<size_t> bins(kBins);
+  const double width = (s.high - s.low) / kBins;
+  ForEach(tensor, [&](std::span<const double> values) {
+    for (const double v : values)
+      if (std::isfinite(v)) ++bins[std::min(static_cast<size_t>((v - s.low) / width), kBins - 1)];
+  });
+  return bins;
+}
+
+bool IsNumeric(const Tensor& tensor) {
+  const DType dtype = tensor.type.dtype;
+  return dtype != DType::kString && dtype != DType::kResource && dtype != DType::kVariant &&
+         dtype != DType::kComplex64 && dtype != DType::kComplex128;
+}
+
+void AddStatistics(const Tensor& tensor, Json& out) {
+  Statistics s;
+  ForEach(tensor, [&](std::span<const double> values) { s.Add(values); });
+  const size_t finite = s.count - s.not_finite;
+  if (s.count == 0 || finite == 0) return;
+  const double n = static_cast<double>(finite), mean = s.sum / n;
+  out.update({{"count", s.count},
+              {"min", s.low},
+              {"max", s.high},
+              {"mean", mean},
+              {"deviation", std::sqrt(std::max(0.0, s.squares / n - mean * mean))},
+              {"zeros", s.zeros},
+              {"not_finite", s.not_finite}});
+  if (std::isfinite(s.high - s.low) && s.high > s.low) out["bins"] = BinsOf(tensor, s);
+}
+
+Json JsonOf(const Quant& quant) {
+  const size_t shown = std::min(quant.scales.size(), kScales);
+  Json scales = Json::array(), zeros = Json::array();
+  for (size_t i = 0; i < shown; ++i) scales.push_back(quant.scales[i]);
+  for (size_t i = 0; i < std::min(quant.zero_points.size(), kScales); ++i)
+    zeros.push_back(quant.zero_points[i]);
+  return {{"scales", std::move(scales)},
+          {"zero_points", std::move(zeros)},
+          {"count", quant.scales.size()},
+          {"axis", quant.axis}};
+}
+
+Json JsonOf(const Value& value) {
+  Json out = Json::object();
+  if (value.quant != nullptr && !value.quant->scales.empty()) out["quant"] = JsonOf(*value.quant);
+  if (!value.is_const()) return out;
+  const Tensor tensor{value.type, value.data};
+  out["bytes"] = value.data.size();
+  if (auto first = FirstElements(tensor, kShown)) out["first"] = *std::move(first);
+  if (IsNumeric(tensor)) AddStatistics(tensor, out);
+  value.data.Release();
+  return out;
+}
+
+}  // namespace
+
+Json ValuesJson(const Module& module) {
+  Json functions = Json::array();
+  for (const auto& function : module.functions) {
+    Json values = Json::object();
+    for (ValueId id = 0; id < function->value_count(); ++id) {
+      Json value = JsonOf(function->value(id));
+      if (!value.empty()) values[std::to_string(id)] = std::move(value);
+    }
+    functions.push_back(std::move(values));
+  }
+  return functions;
+}
+
+}  // namespace fusebox::cli::page
