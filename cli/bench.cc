@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include "cli/bench/cold.h"
 #include "cli/bench/memory.h"
@@ -16,6 +17,7 @@
 #include "cli/opened.h"
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
+#include "cli/trace_file.h"
 
 namespace fusebox::cli {
 namespace {
@@ -41,6 +43,7 @@ struct BenchFlags {
   Limits runs, warmup{.runs = 1, .min_seconds = 0.5};
   std::vector<size_t> cpus;
   int cold = 0;
+  std::string trace;
   bool json = false, csv = false, profile = false;
 };
 
@@ -184,6 +187,19 @@ Result<Measured> Measure(const BenchFlags& flags) {
   return out;
 }
 
+// Opens and runs each model once more.
+Status TraceModels(const BenchFlags& flags, Trace& trace) {
+  const Trace::Recording recording(trace);
+  for (const Entry& entry : Entries(flags)) {
+    trace.EnterProcess(entry.model);
+    FUSEBOX_ASSIGN(const Ready ready, Start(flags, entry, flags.session));
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < flags.runs.runs && MicrosSince(start) < flags.runs.max_seconds * 1e6; ++i)
+      FUSEBOX_TRY(ready.opened.session->Run());
+  }
+  return {};
+}
+
 Status Pin(const std::vector<size_t>& cpus) {
   if (cpus.empty()) return {};
   cpu_set_t set;
@@ -217,9 +233,24 @@ nlohmann::ordered_json Document(const Measured& measured) {
   return out;
 }
 
+Result<std::optional<AtomicFile>> BeginTrace(const BenchFlags& flags) {
+  if (flags.trace.empty()) return std::nullopt;
+  std::vector<std::string> models;
+  for (const Entry& entry : Entries(flags)) models.push_back(entry.model);
+  FUSEBOX_TRY(RequireTraceApart(flags.trace, models, {}));
+  FUSEBOX_ASSIGN(AtomicFile file, AtomicFile::Create(flags.trace));
+  return std::optional(std::move(file));
+}
+
 Result<Exit> RunBench(const BenchFlags& flags) {
   FUSEBOX_TRY(Pin(flags.cpus));  // first: the pool counts the cores once
+  FUSEBOX_ASSIGN(std::optional<AtomicFile> file, BeginTrace(flags));
   FUSEBOX_ASSIGN(const Measured measured, Measure(flags));
+  if (file) {
+    Trace trace;
+    FUSEBOX_TRY(TraceModels(flags, trace));
+    FUSEBOX_TRY(Commit(trace, *file, flags.trace));
+  }
   if (flags.csv) {
     Print(ToCsv(measured.contestants, measured.memory));
   } else if (flags.json) {
@@ -286,6 +317,10 @@ void AddBench(CLI::App& root, Action& action) {
   app->add_flag("--csv", flags->csv, "Print a line of CSV per model")->excludes(json);
   app->add_flag("--profile,--enable_op_profiling", flags->profile,
                 "Also print the time of each node, in runs of their own, beside what this machine permits");
+  AddTraceFlag(*app, flags->trace,
+               "Also write what happens when, for Perfetto, chrome://tracing or speedscope: opens each model "
+               "once more and runs "
+               "it --num-runs times");
   app->footer(kBenchFooter);
   app->callback([flags, &action] { action = [flags] { return RunBench(*flags); }; });
 }

@@ -64,4 +64,13 @@ Status RequireApart(const std::string& input, const std::string& output, const s
   return {};
 }
 
+Status RequireTraceApart(const std::string& trace, const std::vector<std::string>& inputs,
+                         const std::vector<std::string>& outputs) {
+  for (const std::string& input : inputs) FUSEBOX_TRY(RequireNotRead("--trace", trace, input));
+  for (const std::string& output : outputs)
+    if (!trace.empty() && !output.empty() && Same(trace, output))
+      return Invalid("--trace " + trace + ": is the same file as another output; write elsewhere");
+  return {};
+}
+
 }  // namespace fusebox::cli

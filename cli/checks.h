@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "host/base/status.h"
 
@@ -17,5 +18,8 @@ std::string CheckTolerance(const std::string&);    // a finite number, at least 
 Status RequireNotRead(const std::string& option, const std::string& output, const std::string& input);
 // Rejects output paths that would overwrite the input or each other. Empty: not given.
 Status RequireApart(const std::string& input, const std::string& output, const std::string& report);
+// The same for the file of --trace.
+Status RequireTraceApart(const std::string& trace, const std::vector<std::string>& inputs,
+                         const std::vector<std::string>& outputs);
 
 }  // namespace fusebox::cli

@@ -3,7 +3,9 @@
 // action.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <string_view>
 
 #include "host/base/status.h"
 
@@ -34,6 +36,12 @@ void AddReduce(CLI::App& root, Action& action);
 void AddInspect(CLI::App& root, Action& action);
 void AddCache(CLI::App& root, Action& action);
 void AddPlugin(CLI::App& root, Action& action);
+void AddCompletion(CLI::App& root, Action& action);
+void AddManual(CLI::App& root, Action& action);  // completion.cc
+void AddHelpAll(CLI::App& root);                 // completion.cc
+
+// The commands of the program fusebox-convert.
+inline constexpr std::array<std::string_view, 2> kOfConvert = {"convert", "model"};
 
 // Help texts shared by subcommands.
 inline constexpr const char* kConvertPurpose =

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
+#include "cli/color.h"
 #include "cli/crash.h"
 #include "cli/print.h"
+#include "cli/tables.h"
+#include "cli/version.h"
 #include "host/base/json.h"
+#include "host/base/log_topics.h"
 
 namespace fusebox::cli {
 namespace {
@@ -22,7 +29,16 @@ Examples:
   fusebox plugin list
 
 Exit codes: 0 success; 1 check failed (models differ, not fused, not found); 2 usage error or invalid input; 3 internal error.
-Results go to stdout, messages to stderr. FUSEBOX_LOG=all logs each stage.)";
+Results go to stdout, messages to stderr.)";
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 success; 1 check failed; 2 usage error or invalid input; 3 internal error.";
+
+std::string LogHelp() {
+  std::string text = "\nFUSEBOX_LOG=TOPIC,... logs to stderr (warnings are always logged):\n";
+  for (const LogTopic& topic : LogTopics()) text += fmt::format("  {:<8} {}\n", topic.name, topic.what);
+  return text + fmt::format("  {:<8} all of these", "all");
+}
 
 // The innermost selected subcommand: unparsed words belong to it.
 const CLI::App& Innermost(const CLI::App& root) {
@@ -53,6 +69,9 @@ void Prepare(CLI::App& app) {
   // UnknownWord reports unparsed words.
   app.allow_extras();
   app.get_formatter()->column_width(34);
+  const std::string footer = app.get_footer();
+  if (app.get_subcommands({}).empty() && footer.find("Exit code") == footer.npos)
+    app.footer(footer + (footer.empty() ? "" : "\n\n") + kExitCodes);
   for (CLI::App* sub : app.get_subcommands({})) Prepare(*sub);
 }
 
@@ -60,7 +79,7 @@ int BadUsage(const CLI::App& root, const std::string& what) {
   std::string path;
   for (const CLI::App* app = &Innermost(root); app; app = app->get_parent())
     path.insert(0, " " + app->get_name());
-  Message(what + "\nhelp:" + path + " --help");
+  ErrorMessage(what + "\nhelp:" + path + " --help");
   return static_cast<int>(Exit::kBadInput);
 }
 
@@ -70,18 +89,23 @@ int Perform(const Action& action) {
   const Status flushed = Flush();
   if (done && !flushed) done = std::unexpected(flushed.error());
   if (done) return static_cast<int>(*done);
-  Message(done.error().message);
+  ErrorMessage(done.error().message);
   return static_cast<int>(done.error().code == Code::kInternal ? Exit::kInternal : Exit::kBadInput);
 }
 
 int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add) {
   CLI::App root("Convert models to .tflite, fuse their composites with plugins, and run them.", "fusebox");
-  root.set_version_flag("--version", "fusebox " FUSEBOX_VERSION);
-  root.footer(kMainFooter + 1);
+  root.set_version_flag("--version", VersionText(),
+                        "Print the versions of Fusebox, its ABI and its libraries");
+  root.footer(kMainFooter + 1 + LogHelp());
   root.require_subcommand(1);
   Action action;
   add(root, action);
+  AddColorFlag(root);
   Prepare(root);
+  const std::string_view word = argc == 2 ? argv[1] : "";
+  if (word == kTablesWord) return PrintDocument(TablesOf(root)), 0;
+  if (word == kHelpWord) return Print(HelpOf(root)), 0;
   try {
     root.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
@@ -91,6 +115,10 @@ int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action
     return BadUsage(root, unknown.empty() ? error.what() : unknown);
   }
   if (const std::string unknown = UnknownWord(root); !unknown.empty()) return BadUsage(root, unknown);
+  const char* const log = std::getenv("FUSEBOX_LOG");
+  if (const Status topics = CheckLogSetting(log == nullptr ? "" : log); !topics)
+    return BadUsage(root, topics.error().message);
+  StyleOutput();
   return Perform(action);
 }
 
@@ -101,9 +129,9 @@ int RunCommandLine(int argc, char** argv, const std::function<void(CLI::App& roo
   try {
     return Parse(argc, argv, add);
   } catch (const std::bad_alloc&) {
-    Message("not enough memory");
+    ErrorMessage("not enough memory");
   } catch (const std::exception& error) {
-    Message(std::string("internal error: ") + error.what());
+    ErrorMessage(std::string("internal error: ") + error.what());
   }
   return static_cast<int>(Exit::kInternal);
 }

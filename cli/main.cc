@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -18,11 +19,11 @@ namespace {
 int BecomeConvert(char** argv) {
   const Result<std::string> program = FindHelperProgram("fusebox-convert");
   if (!program) {
-    Message(std::string(argv[1]) + ": " + program.error().message);
+    ErrorMessage(std::string(argv[1]) + ": " + program.error().message);
     return static_cast<int>(Exit::kBadInput);
   }
   execv(program->c_str(), argv);
-  Message(std::string(argv[1]) + ": " + *program + " cannot be run: " + std::strerror(errno));
+  ErrorMessage(std::string(argv[1]) + ": " + *program + " cannot be run: " + std::strerror(errno));
   return static_cast<int>(Exit::kBadInput);
 }
 
@@ -37,6 +38,9 @@ void AddCommands(CLI::App& root, Action& action) {
   AddInspect(root, action);
   AddCache(root, action);
   AddPlugin(root, action);
+  AddCompletion(root, action);
+  AddManual(root, action);
+  AddHelpAll(root);
 }
 
 }  // namespace
@@ -45,6 +49,6 @@ void AddCommands(CLI::App& root, Action& action) {
 int main(int argc, char** argv) {
   using namespace fusebox::cli;
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "convert" || command == "model") return BecomeConvert(argv);
+  if (std::ranges::find(kOfConvert, command) != kOfConvert.end()) return BecomeConvert(argv);
   return RunCommandLine(argc, argv, AddCommands);
 }

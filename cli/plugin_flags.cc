@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/checks.h"
+#include "host/base/trace.h"
 
 namespace fusebox::cli {
 
@@ -28,6 +29,7 @@ Result<Config> ReadConfig(const PluginFlags& flags) {
 }
 
 Result<std::shared_ptr<Registry>> OpenRegistry(const PluginFlags& flags) {
+  const TraceSpan span("find plugins");
   FUSEBOX_ASSIGN(const Config config, ReadConfig(flags));
   FUSEBOX_ASSIGN(std::shared_ptr<Registry> registry, Registry::Create(config));
   FUSEBOX_TRY(registry->LoadNamed());

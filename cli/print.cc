@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cli/color.h"
 #include "host/base/table.h"
 
 namespace fusebox::cli {
@@ -15,8 +16,9 @@ void PrintDocument(const nlohmann::ordered_json& json) {
   Print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-void Message(std::string_view text) {
-  std::string out = "fusebox: ";
+namespace {
+
+void WriteMessage(std::string out, std::string_view text) {
   while (true) {
     const size_t end = text.find('\n');
     out += Printable(text.substr(0, end)) + "\n";
@@ -25,6 +27,11 @@ void Message(std::string_view text) {
   }
   std::fputs(out.c_str(), stderr);
 }
+
+}  // namespace
+
+void Message(std::string_view text) { WriteMessage(MessageHead(false), text); }
+void ErrorMessage(std::string_view text) { WriteMessage(MessageHead(true), text); }
 
 std::string FirstOfNames(const std::string& node) {
   const size_t end = node.find(';');

@@ -16,6 +16,7 @@ void Print(std::string_view text);
 void PrintDocument(const nlohmann::ordered_json& json);
 // Prints "fusebox: text" to stderr, with control characters escaped.
 void Message(std::string_view text);
+void ErrorMessage(std::string_view text);  // the reason why the command fails
 // Shortens the location of a fused op for tables: "a;b;c", the names of its source ops, becomes "a;...".
 std::string FirstOfNames(const std::string& node);
 // Error: results could not be written (disk full, closed pipe).

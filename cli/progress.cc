@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "cli/print.h"
@@ -16,6 +17,9 @@ namespace {
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kNextLine = std::chrono::seconds(1);
 constexpr int kWidth = 30;
+// Before, an estimate of the remaining time would be a guess.
+constexpr auto kLeastTime = std::chrono::seconds(1);
+constexpr double kLeastPart = 0.05;
 
 std::string Amount(const Progress& progress, uint64_t amount) {
   return progress.unit == Progress::Unit::kBytes ? BytesText(amount) : std::to_string(amount);
@@ -33,6 +37,15 @@ std::string BytesText(uint64_t bytes) {
     unit = next;
   }
   return fmt::format("{:.1f} {}", value, unit);
+}
+
+std::string TimeLeft(uint64_t done, uint64_t total, std::chrono::duration<double> taken) {
+  const double part = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
+  if (taken < kLeastTime || part < kLeastPart || part >= 1) return {};
+  const double left = std::ceil(taken.count() * (1 - part) / part);
+  if (left < 100) return fmt::format("about {:.0f} s left", left);
+  if (left < 100 * 60) return fmt::format("about {:.0f} min left", std::ceil(left / 60));
+  return fmt::format("about {:.0f} h left", std::ceil(left / 3600));
 }
 
 ProgressBar::ProgressBar(std::chrono::milliseconds patience)
@@ -59,7 +72,9 @@ void ProgressBar::Update(const Progress& progress) {
     return;
   }
   const int full = percent * kWidth / 100;
-  Draw(fmt::format("{} [{:#<{}}{:<{}}] {}", Printable(progress.what), "", full, "", kWidth - full, far));
+  const std::string left = TimeLeft(done_, total, now - made_);
+  Draw(fmt::format("{} [{:#<{}}{:<{}}] {}{}", Printable(progress.what), "", full, "", kWidth - full, far,
+                   left.empty() ? "" : ", " + left));
 }
 
 // Overwrites the rest of a longer previous line.

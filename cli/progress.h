@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress on stderr: on a terminal a bar, drawn at most ten times a second; else a line at the start, then
-// one per second. Prints nothing if there is no work.
+// Progress on stderr: on a terminal a bar with the remaining time, drawn at most ten times a second; else a
+// line at the start, then one per second. Prints nothing if there is no work.
 #pragma once
 
 #include <chrono>
@@ -38,6 +38,9 @@ class ProgressBar {
   uint64_t expected_ = 0, done_ = 0;
   Clock::time_point made_ = Clock::now(), begin_, shown_;
 };
+
+// "about 12 s left", if the rest takes as long as what is done; empty while that cannot be told.
+std::string TimeLeft(uint64_t done, uint64_t total, std::chrono::duration<double> taken);
 
 // "12.3 MB"; a megabyte has 1000000 bytes.
 std::string BytesText(uint64_t bytes);

@@ -14,6 +14,7 @@
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/trace_file.h"
 #include "host/base/table.h"
 #include "host/verify/shadow_json.h"
 
@@ -37,7 +38,7 @@ Examples:
   fusebox run model.tflite --plugin build/dev/plugins --weight-cache auto)";
 
 struct RunFlags {
-  std::string model, output_dir;
+  std::string model, output_dir, trace;
   SessionOptions session;
   InputFlags inputs;
   PluginFlags plugins;
@@ -250,7 +251,15 @@ void AddRun(CLI::App& root, Action& action) {
                 "Show what was fused at load, which plugin runs each node and why, and the plan");
   app->add_flag("--json", flags->json, kJsonHelp);
   app->footer(kRunFooter);
-  app->callback([flags, &action] { action = [flags] { return Run(*flags); }; });
+  AddTraceFlag(*app, flags->trace,
+               "Write what happened when (open, plan, runs, nodes, threads) for Perfetto, chrome://tracing "
+               "or speedscope");
+  app->callback([flags, &action] {
+    action = [flags]() -> Result<Exit> {
+      FUSEBOX_TRY(RequireTraceApart(flags->trace, {flags->model}, {}));
+      return RunTraced(flags->trace, [&] { return Run(*flags); });
+    };
+  });
 }
 
 }  // namespace fusebox::cli

@@ -8,6 +8,7 @@
 #include "converter/import/tables/composites.h"
 #include "converter/import/tflite/import.h"
 #include "converter/passes/pass.h"
+#include "host/base/trace.h"
 #include "host/run/run.h"
 #include "host/tflite/tflite.h"
 
@@ -28,6 +29,8 @@ std::vector<std::pair<std::string, int>> CountOps(const Module& module) {
 
 Result<Imported> ImportFrom(const std::string& source, const Options& options, auto format) {
   using Format = decltype(format);
+  TraceSpan span("read");
+  span.Arg("file", source);
   const bool cuts = !options.inputs.empty() || !options.outputs.empty();
   if (cuts && (format == Format::kTflite || format == Format::kKeras))
     return Invalid(source + ": inputs and outputs select tensors of a TensorFlow graph, which this is not");
@@ -98,8 +101,11 @@ Result<Converted> Conversion::Run() {
 }
 
 Status Converted::Write(const std::string& path) const {
+  TraceSpan span("write");
+  span.Arg("file", path);
   FUSEBOX_ASSIGN(AtomicFile file, AtomicFile::Create(path));
   FUSEBOX_TRY(tflite::WriteTo(*module, file).At(report.source));
+  const TraceSpan check("read back and compare");
   FUSEBOX_ASSIGN(Buffer written, MapFile(file.temporary()));
   FUSEBOX_ASSIGN(const auto again, tflite::Read(std::move(written), path));
   FUSEBOX_TRY(AttachFused(*again));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "host/base/trace.h"
 #include "host/fusion/lower.h"
 #include "host/run/run.h"
 #include "host/tflite/tflite.h"
@@ -57,6 +58,7 @@ Status CheckPlugins(const std::vector<SiteReport>& sites) {
 
 // Both stages verify their result.
 Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
+  const TraceSpan span("read");
   FUSEBOX_ASSIGN(std::unique_ptr<Module> module, tflite::ReadFile(path));
   FUSEBOX_TRY(AttachFused(*module).At(path));
   return module;
@@ -65,6 +67,8 @@ Result<std::unique_ptr<Module>> ReadChecked(const std::string& path) {
 }  // namespace
 
 Result<std::shared_ptr<const Model>> Model::Open(const std::string& path, const ModelOptions& options) {
+  TraceSpan span("open");
+  span.Arg("file", path);
   FUSEBOX_ASSIGN(std::unique_ptr<Module> module, ReadChecked(path));
   return Create(std::move(module), options);
 }
@@ -92,7 +96,10 @@ Result<Delegation> Model::Load(std::unique_ptr<Module> module, const ModelOption
   impl.registry->FillOptions(*impl.module);
   if (options.fuse && HasComposites(*impl.module)) {
     const FusionOptions keep{.approve = {}, .keep_bodies = FusionOptions::KeepBodies::kAll};
+    TraceSpan span("fuse");
     FUSEBOX_ASSIGN(impl.fusions, Fuse(*impl.module, *impl.registry, keep).At(name()));
+    span.Arg("composites", impl.fusions.size());
+    span.Arg("fused", static_cast<uint64_t>(std::ranges::count(impl.fusions, true, &SiteReport::fused)));
     if (options.missing == Missing::kError) FUSEBOX_TRY(CheckPlugins(impl.fusions).At(name()));
   }
   InlineBodies(*impl.module);
@@ -106,6 +113,7 @@ Result<std::shared_ptr<const Model>> Model::Create(std::unique_ptr<Module> modul
   std::shared_ptr<Model> model(new Model());
   Impl& impl = *model->impl_;
   FUSEBOX_ASSIGN(const Delegation delegates, model->Load(std::move(module), options));
+  const TraceSpan span("choose and initialize kernels");
   FUSEBOX_ASSIGN(
       impl.program,
       run::Program::Create(*impl.module, impl.registry, delegates, options.missing).At(model->name()));

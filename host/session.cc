@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host/base/trace.h"
 #include "host/graph/npy.h"
 #include "host/session_impl.h"
 
@@ -162,14 +163,15 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   if (options.shadow > 0)
     session->impl_->shadow = std::make_unique<verify::Shadow>(
         session->impl_->model->module(), session->impl_->model->registry(), options.shadow);
-  FUSEBOX_ASSIGN(session->impl_->runner, run::Runner::Create(session->impl_->model->program(),
-                                                             {.pool = options.pool,
-                                                              .threads = options.threads,
-                                                              .progress = options.progress,
-                                                              .memory_limit = options.memory_limit,
-                                                              .keep_values = options.keep_values,
-                                                              .profile = options.profile,
-                                                              .observer = session->impl_->shadow.get()}));
+  FUSEBOX_ASSIGN(session->impl_->runner,
+                 run::Runner::Create(session->impl_->model->program(),
+                                     {.pool = options.pool,
+                                      .threads = options.threads,
+                                      .progress = Traced(options.progress),
+                                      .memory_limit = options.memory_limit,
+                                      .keep_values = options.keep_values,
+                                      .profile = options.profile || Trace::Current() != nullptr,
+                                      .observer = session->impl_->shadow.get()}));
   session->impl_->keeps_values = options.keep_values;
   FUSEBOX_TRY(session->SelectSignature(options.signature));
   return session;

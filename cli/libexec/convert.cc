@@ -9,6 +9,7 @@
 #include "cli/plugin_flags.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/trace_file.h"
 #include "converter/passes/pass.h"
 #include "converter/words.h"
 #include "host/base/buffer.h"
@@ -35,13 +36,13 @@ Examples:
   fusebox convert frozen.pb -o model.tflite --inputs image --outputs scores --shape image=1,224,224,3)";
 
 struct ConvertFlags {
-  std::string input, output, report, dump_after;
+  std::string input, output, report, dump_after, trace;
   std::vector<std::string> signatures, inputs, outputs, shapes;
   int64_t batch = 0;  // 0: not given
   std::string composites = "fuse", keep_bodies = "custom", verify = "sample", quantize = "none", calibration;
   uint64_t verify_seed = 1;
   PluginFlags plugins;
-  bool explain = false, require_full_fusion = false, verify_given = false;
+  bool explain = false, json = false, require_full_fusion = false, verify_given = false;
 };
 
 // Adds an option with a fixed set of values.
@@ -182,12 +183,14 @@ Result<Exit> Failed(const ConvertFlags& flags, const Report& report, const Error
 }
 
 Result<Exit> Convert(const ConvertFlags& flags) {
-  FUSEBOX_TRY(RequireApart(flags.input, flags.output, flags.report));
-  FUSEBOX_ASSIGN(Conversion conversion, converter::FromPath(flags.input));
+  auto made = converter::FromPath(flags.input);
+  if (!made && flags.json) Print(ToJson(Report{.source = flags.input, .error = made.error().message}));
+  FUSEBOX_ASSIGN(Conversion conversion, std::move(made));
   FUSEBOX_ASSIGN(conversion.options, OptionsOf(flags));
   auto converted = ConvertShowingProgress(conversion);
   const Report& report = converted ? converted->report : conversion.report();
   if (flags.explain) Print(ToText(report));
+  if (flags.json) Print(ToJson(report));
   if (!converted) return Failed(flags, report, converted.error());
   if (!flags.explain) MessageEach(report);
   MessageUnverified(report);
@@ -258,18 +261,31 @@ void AddConvert(CLI::App& root, Action& action) {
                   "dimension), or NAME.0.npy..")
       ->type_name("DIR")
       ->check(CheckNotEmpty);
+  CLI::Option* const json = app->add_flag("--json", flags->json, kJsonHelp);
   app->add_flag("--explain", flags->explain,
-                "Show which composites were fused or why not, variables, and ops before and after");
-  app->add_option("--report", flags->report, "Write the same as JSON, even if the conversion fails")
+                "Show which composites were fused or why not, variables, and ops before and after")
+      ->excludes(json);
+  app->add_option("--report", flags->report,
+                  "Write the report of --json to a file, even if the conversion fails")
       ->type_name("FILE.json")
       ->check(CheckNotEmpty);
   app->add_flag("--require-full-fusion", flags->require_full_fusion,
                 "Exit with 1 if a composite is not fused");
-  app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass")->type_name("PASS");
+  app->add_option("--dump-after", flags->dump_after, "Print the graph after this pass")
+      ->type_name("PASS")
+      ->excludes(json);
+  AddTraceFlag(*app, flags->trace,
+               "Write what took how long (reading, each pass and what it changed, verification, writing) for "
+               "Perfetto, "
+               "chrome://tracing or speedscope, even if the conversion fails");
   app->footer(kConvertFooter);
   app->callback([app, flags, &action] {
     flags->verify_given = app->count("--verify") > 0;
-    action = [flags] { return Convert(*flags); };
+    action = [flags]() -> Result<Exit> {
+      FUSEBOX_TRY(RequireApart(flags->input, flags->output, flags->report));
+      FUSEBOX_TRY(RequireTraceApart(flags->trace, {flags->input}, {flags->output, flags->report}));
+      return RunTraced(flags->trace, [&] { return Convert(*flags); });
+    };
   });
 }
 

@@ -9,6 +9,7 @@
 #include "converter/passes/lists.h"
 #include "converter/passes/pass.h"
 #include "converter/passes/rewrite.h"
+#include "host/base/trace.h"
 #include "host/verify/verify.h"
 
 namespace fusebox::converter {
@@ -120,6 +121,9 @@ Result<verify::Verdict> VerifyAt(Context& context, const Candidate& candidate, s
 
 // Verifies one fused site, with odd sizes for unknown dimensions.
 Result<verify::Verdict> VerifySite(Context& context, const Candidate& candidate) {
+  TraceSpan span("verify fusion");
+  span.Arg("composite", candidate.composite.name);
+  span.Arg("location", candidate.composite.location.name);
   std::vector<Type> inputs;
   for (ValueId v : candidate.replacement.inputs) inputs.push_back(candidate.replacement.value(v).type);
   std::vector<int64_t> sizes = {3};
@@ -172,6 +176,7 @@ class Verifier {
       return none;
     }
     const Clock::time_point start = Clock::now();
+    context_.Step("verifying " + candidate.composite.name);
     auto verdict = VerifySite(context_, candidate);
     spent_ += Clock::now() - start;
     return verdict;
@@ -188,6 +193,18 @@ class Verifier {
 
 }  // namespace
 
+namespace {
+
+size_t CountComposites(const Module& module) {
+  const auto is_composite = [](const auto& node) { return node->is(Op::kStablehloComposite); };
+  size_t count = 0;
+  for (const auto& f : module.functions)
+    count += static_cast<size_t>(std::ranges::count_if(f->nodes, is_composite));
+  return count;
+}
+
+}  // namespace
+
 Status FuseComposites(Context& context) {
   if (context.options.composites != Composites::kFuse) return {};
   FusionOptions options;
@@ -195,10 +212,13 @@ Status FuseComposites(Context& context) {
   options.fusable_to_custom = true;
   options.kernels_elsewhere = true;
   options.for_file = true;
+  const Progress before = context.progress;
   if (context.options.verify != Verification::kOff) {
     options.approve = Verifier(context);
+    context.Announce(CountComposites(context.module));
   }
   FUSEBOX_ASSIGN(context.report.sites, Fuse(context.module, context.registry, options));
+  context.progress.total = before.total + context.progress.done - before.done;  // only some are verified
   std::erase_if(context.report.sites,
                 [](const SiteReport& site) { return site.composite == kErf && site.rules.empty(); });
   RemoveUnreachable(context.module);

@@ -2,6 +2,7 @@
 // Passes: one walk over the graph and one file each, listed in order in passes.def.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -22,6 +23,18 @@ struct Context {
   // By signature and name: inputs whose only unknown dimension was set by --batch and may be a length.
   std::set<std::pair<std::string, std::string>> lengths = {};
 
+  // Of all passes; passes that take long announce steps of their own.
+  Progress progress = {.what = {}, .unit = Progress::Unit::kSteps};
+
+  // More steps are to come.
+  void Announce(size_t steps) { progress.total += steps; }
+  // A step begins. Its end is not reported.
+  void Step(std::string what) {
+    progress.what = std::move(what);
+    progress.total = std::max(progress.total, progress.done + 1);
+    if (options.progress) options.progress(progress);
+    ++progress.done;
+  }
   void Note(std::string text) { report.notes.push_back(std::move(text)); }
 };
 

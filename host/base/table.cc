@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "host/base/status.h"
+#include "host/base/table_style.h"
 
 namespace fusebox {
 namespace {
@@ -54,6 +55,12 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+namespace {
+CellStyle cell_style;
+}
+
+void StyleTables(CellStyle style) { cell_style = std::move(style); }
+
 Table::Table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
 
 void Table::Row(std::vector<std::string> cells) {
@@ -78,7 +85,8 @@ std::string Table::Text(std::string_view indent) const {
     for (size_t c = 0; c < columns; ++c) {
       const std::string pad(widths[c] - Width(rows_[r][c]), ' ');
       if (c > 0) line += " | ";
-      line += right[c] ? pad + rows_[r][c] : rows_[r][c] + pad;
+      const std::string cell = cell_style ? cell_style(rows_[r][c], r == 0) : rows_[r][c];
+      line += right[c] ? pad + cell : cell + pad;
       rule += (c > 0 ? "-+-" : "") + std::string(widths[c], '-');
     }
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";

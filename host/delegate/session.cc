@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/base/trace.h"
 #include "host/delegate/delegate.h"
 
 namespace fusebox::delegate {
@@ -79,6 +80,8 @@ Result<Session::Opened*> Session::Open(const Instance& delegate) {
 
 Status Session::CompileOne(size_t number) {
   const Part& part = *parts_[number];
+  TraceSpan span("compile partition");
+  if (span) span.Arg("partition", ToString(part));
   Slot& slot = slots_[number];
   FUSEBOX_ASSIGN(Opened* const opened, Open(*part.delegate));
   slot.delegate = &part.delegate->abi();
@@ -118,6 +121,7 @@ Status Session::CallFinish(Opened& opened) {
   const fbx_delegate& abi = opened.delegate->abi();
   opened.unfinished = false;
   if (!FBX_HAS(&abi, finish)) return {};
+  const TraceSpan span("finish partitions");
   HostCall& call = calls_.For(opened.delegate->plugin());
   const InCall in(call, "delegate", abi.name);
   return call.Check(abi.finish(call.abi(), abi.user, opened.delegate->self(), opened.session));
@@ -149,6 +153,8 @@ uint64_t Session::Prepare(size_t part, const fbx_call& call, const fbx_plan& pla
 }
 
 Status Session::PrepareOne(size_t part, const Form& form, const fbx_call& call, const fbx_plan& plan) {
+  TraceSpan span("prepare partition");
+  if (span) span.Arg("partition", ToString(*parts_[part]));
   Slot& slot = slots_[part];
   std::vector<Type> types;
   Inference inference(call.output_count, types);

@@ -8,6 +8,7 @@
 
 #include "host/fusion/fusion.h"
 #include "host/plugin/call.h"
+#include "host/run/profile.h"
 #include "host/run/run.h"
 
 namespace fusebox::run {
@@ -18,7 +19,8 @@ class ProgramBuilder {
       : program_(program),
         missing_(missing),
         threads_(0),
-        services_(threads_, program.options_),
+        profile_(Trace::Current() != nullptr ? std::make_unique<Profile>(Trace::Current()) : nullptr),
+        services_(threads_, program.options_, {.profile = profile_.get()}),
         calls_(services_) {}
 
   void Apply(std::span<const DelegateRef> delegates) {
@@ -117,6 +119,7 @@ class ProgramBuilder {
   // Offers the function to the delegates and outlines the claimed nodes.
   std::unique_ptr<Program::Offered> Offer(const Function& function) {
     if (program_.delegates_.empty()) return nullptr;
+    const TraceSpan span("claim");
     auto offered = std::make_unique<Program::Offered>();
     offered->function = &function;
     offered->answers =
@@ -269,6 +272,11 @@ class ProgramBuilder {
     HostCall& call = calls.For(*unit.kernel.plugin);
     void* instance = nullptr;
     const InCall in(call, *view.abi());
+    TraceSpan span("init kernel");
+    if (span) {
+      span.Arg("op", std::string(Name(node.op)));
+      span.Arg("name", node.location.name);
+    }
     const fbx_status status =
         unit.kernel.kernel->init(call.abi(), unit.kernel.kernel->user, view.abi(), &instance);
     unit.instance = instance;
@@ -325,6 +333,7 @@ class ProgramBuilder {
   const Missing missing_;
   Abandoned abandoned_;
   Threads threads_;
+  const std::unique_ptr<Profile> profile_;  // for the spans of kernels in a trace; null: none
   CallerServices services_;
   const CallerServices::Phase phase_{services_};
   HostCalls calls_;

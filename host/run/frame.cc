@@ -128,6 +128,8 @@ Result<Frame::Plan*> Frame::FindPlan(std::vector<std::unique_ptr<Plan>>& plans, 
     plans.erase(plans.begin());
     for (const auto& level : levels_) level->bound = nullptr;
   }
+  TraceSpan span("plan");
+  span.Arg("function", code_.name());
   FUSEBOX_TRY(runner_.program_.EnsureInitialized(code_));
   std::vector<ValueId> marked;
   for (const Plan* plan : path_) {

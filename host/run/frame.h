@@ -91,6 +91,7 @@ class Frame final : public Resizer {
   Status RunStep(plan::Step& step);
   fbx_status Invoke(const plan::Step& step);
   Status RunTimed(plan::Step& step);
+  void DescribeTraced(const plan::Step& step, Profile::Record& record);
   Status RunWatched(plan::Step& step);
   Status RunForwarded(plan::Step& step);
   NodeTime TimeOf(size_t node);

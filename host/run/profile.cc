@@ -2,6 +2,8 @@
 #include "host/run/profile.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include "host/graph/cost.h"
 #include "host/run/frame.h"
@@ -17,7 +19,7 @@ Profile* ProfileOf(const fbx_host* host) {
 }
 
 int32_t Enabled(const fbx_host* host) noexcept { return ProfileOf(host) != nullptr ? 1 : 0; }
-uint64_t NowOf(const fbx_host*) noexcept { return Profile::Now(); }
+uint64_t NowOf(const fbx_host*) noexcept { return Trace::Now(); }
 void AddSpan(const fbx_host* host, const fbx_span* span) noexcept {
   if (Profile* const profile = ProfileOf(host); profile != nullptr && span != nullptr) profile->Add(*span);
 }
@@ -25,16 +27,18 @@ void AddSpan(const fbx_host* host, const fbx_span* span) noexcept {
 }  // namespace
 
 void Profile::Add(const fbx_span& span) noexcept {
+  if (trace_ != nullptr) AddToTrace(&span);
   const std::lock_guard lock(mutex_);
   if (current_ == nullptr) return;  // not in invoke
+  std::vector<SpanTime>& spans = current_->record_.spans;
   const auto same = [&](const SpanTime& s) {
     return s.worker == span.worker && s.name == FromAbi(span.name);
   };
-  auto found = std::ranges::find_if(current_->spans, same);
-  if (found == current_->spans.end()) {
-    if (current_->spans.size() >= kMostSpans) return;
+  auto found = std::ranges::find_if(spans, same);
+  if (found == spans.end()) {
+    if (spans.size() >= kMostSpans) return;
     try {
-      found = current_->spans.insert(found, {std::string(FromAbi(span.name)), span.worker});
+      found = spans.insert(found, {std::string(FromAbi(span.name)), span.worker});
     } catch (const std::bad_alloc&) {
       return;
     }
@@ -45,6 +49,58 @@ void Profile::Add(const fbx_span& span) noexcept {
   found->flops += span.flops;
 }
 
+void Profile::AddToTrace(const fbx_span* span) noexcept try {
+  uint64_t start = FBX_HAS(span, start_ns) ? span->start_ns : 0;
+  if (start == 0) start = Trace::Now() - span->duration_ns;
+  const uint64_t end = start + span->duration_ns;
+  if (current_ != nullptr) start = std::max(start, current_->start_);  // measured by another clock
+  Trace::Kind kind{std::string(FromAbi(span->name)), "span"};
+  if (span->bytes > 0) kind.args.emplace_back("bytes", span->bytes);
+  if (span->flops > 0) kind.args.emplace_back("flops", span->flops);
+  trace_->Add(trace_->Describe(kind), start, end);
+} catch (const std::bad_alloc&) {
+  return;  // the trace lacks it
+}
+
+namespace {
+
+// A parallel loop, and when each worker was at it.
+struct TracedLoop {
+  struct alignas(64) Worker {  // written by its thread only
+    uint32_t thread = 0;       // 0: it ran no chunk
+    uint64_t start_ns = 0, end_ns = 0;
+  };
+  void (*task)(void*, size_t, size_t, uint32_t) noexcept;
+  void* context;
+  std::unique_ptr<Worker[]> workers;
+};
+
+void RunTraced(void* context, size_t begin, size_t end, uint32_t worker) noexcept {
+  auto& loop = *static_cast<TracedLoop*>(context);
+  TracedLoop::Worker& mine = loop.workers[worker];
+  if (mine.thread == 0) mine = {Trace::Thread(), Trace::Now()};
+  loop.task(loop.context, begin, end, worker);
+  mine.end_ns = Trace::Now();
+}
+
+}  // namespace
+
+void Profile::TraceLoop(Threads& threads, size_t n, size_t grain,
+                        void (*task)(void*, size_t, size_t, uint32_t) noexcept, void* context) noexcept {
+  const uint32_t count = threads.count();
+  TracedLoop loop{task, context,
+                  std::unique_ptr<TracedLoop::Worker[]>(new (std::nothrow) TracedLoop::Worker[count])};
+  if (loop.workers == nullptr || current_ == nullptr) return threads.ParallelFor(n, grain, task, context);
+  const Trace::KindId kind = current_->record_.traced;
+  threads.ParallelFor(n, grain, RunTraced, &loop);
+  for (uint32_t i = 0; i < count; ++i) {
+    const TracedLoop::Worker& worker = loop.workers[i];
+    if (worker.thread == 0 || worker.thread == Trace::Thread()) continue;  // this thread has the node's span
+    trace_->NameWorker(worker.thread, i);
+    trace_->Add(kind, worker.thread, worker.start_ns, worker.end_ns);
+  }
+}
+
 const fbx_profile& Profile::Api() {
   static constexpr fbx_profile kProfile{FBX_HEAD(fbx_profile), Enabled, NowOf, AddSpan};
   return kProfile;
@@ -52,10 +108,31 @@ const fbx_profile& Profile::Api() {
 
 Status Frame::RunTimed(plan::Step& step) {
   Profile::Record& record = records_[step.node];
+  if (runner_.profile_->trace() != nullptr) DescribeTraced(step, record);
   const Profile::Timing timing(*runner_.profile_, record);
   Status status = RunStep(step);
   record.delegated = step.part >= 0 && runner_.delegates_.runs(static_cast<size_t>(step.part));
   return status;
+}
+
+// For the trace, before the first run, and if a delegate has declined since.
+void Frame::DescribeTraced(const plan::Step& step, Profile::Record& record) {
+  const bool delegated = step.part >= 0 && runner_.delegates_.runs(static_cast<size_t>(step.part));
+  if (record.traced != 0 && record.delegated == delegated) return;
+  record.delegated = delegated;
+  const NodeTime row = TimeOf(step.node);
+  Trace::Kind kind{row.op, "node", {{"name", row.name}, {"function", row.function}, {"node", row.node}}};
+  if (row.nodes > 1) kind.args.emplace_back("nodes", row.nodes);
+  std::vector<std::string> names, types;
+  for (const ValueId id : function_.nodes[step.node]->results) {
+    if (id == kNoValue) continue;
+    names.push_back(function_.value(id).name);
+    types.push_back(ToString(TypeOf(view_.tensor(id))));
+  }
+  kind.args.emplace_back("outputs", std::move(names));
+  kind.args.emplace_back("types", std::move(types));
+  kind.args.emplace_back("run by", row.who);
+  record.traced = runner_.profile_->trace()->Describe(kind);
 }
 
 uint64_t Frame::BytesOf(size_t node) {

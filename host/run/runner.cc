@@ -35,7 +35,7 @@ std::unexpected<Error> Runner::Cancelled() { return Fail(Code::kCancelled, "the 
 
 Runner::Runner(const Program& program, std::shared_ptr<ThreadPool> pool, const RunnerOptions& options)
     : keep_values_(options.keep_values),
-      profile_(options.profile ? std::make_unique<Profile>() : nullptr),
+      profile_(options.profile ? std::make_unique<Profile>(Trace::Current()) : nullptr),
       observer_(options.observer),
       budget_(options.memory_limit),
       program_(program),
@@ -76,6 +76,7 @@ Result<std::vector<Type>> Runner::Plan(const plan::Code& body, std::span<const f
 Status Runner::Compile(const plan::Code& entry) {
   if (last_compiled_ == &entry) return {};
   if (!compiled_.contains(&entry)) {
+    const TraceSpan span("compile");
     const CallerServices::Phase phase(services_);
     delegates_.Compile(program_.PartsOf(entry));
   }
@@ -89,6 +90,7 @@ Status Runner::Compile(const plan::Code& entry) {
 Status Runner::Call(const plan::Code& function, std::span<const fbx_tensor* const> inputs,
                     std::span<const Out> outputs) {
   ++calls_made_;
+  const TraceSpan span("invoke", "stage", profile_ != nullptr ? profile_->trace() : nullptr);
   return Within(function, [&]() -> Status {
     FUSEBOX_TRY(Compile(function));
     return FrameOf(function).Call(inputs, outputs);

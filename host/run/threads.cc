@@ -39,18 +39,21 @@ void RunChunk(void* context, uint32_t chunk, uint32_t worker) {
   current_call = before;
 }
 
-Threads& ThreadsOf(const fbx_host* host) {
-  return static_cast<const ThreadedServices*>(HostCall::From(host).services())->threads();
+const ThreadedServices& ServicesOf(const fbx_host* host) {
+  return *static_cast<const ThreadedServices*>(HostCall::From(host).services());
 }
 
-uint32_t Count(const fbx_host* host) noexcept { return ThreadsOf(host).count(); }
+uint32_t Count(const fbx_host* host) noexcept { return ServicesOf(host).threads().count(); }
 
 void For(const fbx_host* host, size_t n, size_t grain, void (*task)(void*, size_t, size_t, uint32_t) noexcept,
          void* context) noexcept {
-  ThreadsOf(host).ParallelFor(n, grain, task, context);
+  const ThreadedServices& services = ServicesOf(host);
+  if (Profile* const profile = services.profile(); profile != nullptr && profile->trace() != nullptr)
+    return profile->TraceLoop(services.threads(), n, grain, task, context);
+  services.threads().ParallelFor(n, grain, task, context);
 }
 
-void* Pool(const fbx_host* host) noexcept { return ThreadsOf(host).pool(); }
+void* Pool(const fbx_host* host) noexcept { return ServicesOf(host).threads().pool(); }
 
 }  // namespace
 

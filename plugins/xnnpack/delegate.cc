@@ -164,6 +164,7 @@ Delegate::Partition::Partition(Session& session, const Graph& graph, const Netwo
 // Creates a runtime of the first `nodes` nodes.
 xnn_status Delegate::Partition::Build(const Network& network, Session& session, uint32_t nodes) {
   Subgraph subgraph(network, session.provider(), intermediates_.values());
+  session.provider().Trace(network.graph().host());
   for (uint32_t i = 0; i < nodes; ++i) {
     const NetworkNode node(network, i);
     subgraph.Defining(node);
@@ -171,6 +172,7 @@ xnn_status Delegate::Partition::Build(const Network& network, Session& session, 
     operation.supports(node);
     operation.define(node, subgraph);
   }
+  session.provider().Trace(nullptr);
   xnn_runtime_t runtime = nullptr;
   const Meter meter(network.graph().host(), session.provider());
   const xnn_status status = xnn_create_runtime_v4(subgraph.get(), session.provider().get(),

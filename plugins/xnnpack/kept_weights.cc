@@ -17,6 +17,7 @@
 #include "plugins/xnnpack/delegate.h"
 #include "plugins/xnnpack/graph_key.h"
 #include "plugins/xnnpack/model_weights.h"
+#include "plugins/xnnpack/profile.h"
 
 namespace fusebox::xnnpack {
 
@@ -170,8 +171,10 @@ fbx_status Acquire(const fbx_host* host, const fbx_weights_recipe* recipe, fbx_p
     if (batch == nullptr) return FBX_NOT_APPLICABLE;
     const fbx_plugin* const plugin = caller->plugin(host);
     auto held = std::make_unique<Held>(Held{.batch = batch, .size = recipe->size});
+    LookUpSpan span(host);
     held->key = KeyOf(host, *batch, plugin, recipe);
     held->blob = batch->writer().Find(held->key);
+    span.End(held->blob.has_value(), held->blob ? held->blob->bytes.size() : recipe->size);
     if (held->blob && recipe->size > 0 && held->blob->bytes.size() != recipe->size) {
       batch->weights().store().Distrust(held->key);
       return FBX_NOT_APPLICABLE;

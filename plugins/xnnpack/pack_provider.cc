@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "plugins/xnnpack/profile.h"
+
 namespace fusebox::xnnpack {
 
 namespace {
@@ -80,6 +82,7 @@ const void* PackProvider::AddressFor(const Source& source) {
 }
 
 const void* PackProvider::Register(Recipe recipe, const Source& source) {
+  LookUpSpan span(traced_);
   if (apart_) recipe.Add(*apart_, registrations_++);
   const cache::Key key = KeyOf(*weights_, {recipe, source.kernel, source.bias});
   if (const auto at = addresses_.find(key); at != addresses_.end()) return at->second;
@@ -92,6 +95,8 @@ const void* PackProvider::Register(Recipe recipe, const Source& source) {
     entry.index = Number(std::move(*found));
     known_.emplace(key, entry.index);
   }
+  const bool is_found = entry.index != SIZE_MAX;
+  span.End(is_found, is_found ? SizeOf(entry.index) : source.kernel->bytes);
   const void* address = nullptr;
   if (entry.index != SIZE_MAX && !source.always_packed) address = EmptyAddress();
   if (address == nullptr) address = AddressFor(source);

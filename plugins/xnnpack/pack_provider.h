@@ -59,6 +59,8 @@ class PackProvider {
   uint64_t bytes_to_pack() const;
   // Calls `packed` with its bytes for each of them; null: stop.
   void Watch(std::function<void(uint64_t bytes)> packed) { packed_ = std::move(packed); }
+  // Look-ups in a cache on disk are spans of this host's call; null: stop.
+  void Trace(const fbx_host* host) { traced_ = weights_->in_memory() ? nullptr : host; }
   // After a runtime was created or failed: invalidates registered addresses and frees unpacked kernels.
   void ForgetSources();
   // After all runtimes of the session were created: publishes the build. Later weights are another build.
@@ -104,6 +106,7 @@ class PackProvider {
   std::vector<std::vector<uint8_t>> held_;
   std::vector<size_t> again_;  // sizes of known blobs that XNNPACK packs again
   std::function<void(uint64_t)> packed_;
+  const fbx_host* traced_ = nullptr;
   std::string poisoned_;
   PackStatistics statistics_;
   char* empty_ = nullptr;  // address space without memory

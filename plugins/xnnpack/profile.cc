@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/xnnpack/profile.h"
 
-#include <fusebox/abi/ext/profile.h>
-
 #include <cstring>
 #include <fusebox/base.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -32,6 +31,19 @@ std::vector<T> Info(xnn_runtime_t runtime, xnn_profile_info what) {
 
 }  // namespace
 
+LookUpSpan::LookUpSpan(const fbx_host* host)
+    : host_(host),
+      profile_(host != nullptr ? ProfileOf(host) : nullptr),
+      start_(profile_ != nullptr ? profile_->now_ns(host) : 0) {}
+
+void LookUpSpan::End(bool found, uint64_t bytes) {
+  if (profile_ == nullptr) return;
+  const uint64_t duration = profile_->now_ns(host_) - start_;
+  const fbx_str name = sdk::to_fbx_str(found ? "weight cache hit" : "weight cache miss");
+  const fbx_span span{FBX_HEAD(fbx_span), name, 0, duration, bytes, 0, start_};
+  profile_->add(host_, &span);
+}
+
 uint32_t ProfilingFlag(const fbx_host* host) {
   return ProfileOf(host) != nullptr ? XNN_FLAG_BASIC_PROFILING : 0;
 }
@@ -40,14 +52,18 @@ void AddOperatorTimes(const fbx_host* host, xnn_runtime_t runtime) {
   const fbx_profile* const profile = ProfileOf(host);
   if (profile == nullptr) return;
   const auto names = Info<char>(runtime, xnn_profile_info_operator_name);
+  const auto times = Info<uint64_t>(runtime, xnn_profile_info_operator_timing);
   const char* name = names.data();
   size_t index = 0;
-  for (const uint64_t us : Info<uint64_t>(runtime, xnn_profile_info_operator_timing)) {
+  // XNNPACK reports no starts: one after another, until now.
+  uint64_t start = profile->now_ns(host) - 1000 * std::accumulate(times.begin(), times.end(), uint64_t{0});
+  for (const uint64_t us : times) {
     if (name >= names.data() + names.size()) return;
     const std::string text = std::to_string(index++) + " " + name;
     name += std::strlen(name) + 1;
-    const fbx_span span{FBX_HEAD(fbx_span), sdk::to_fbx_str(text), 0, us * 1000 + kHalfMicrosecond, 0, 0};
+    const fbx_span span{FBX_HEAD(fbx_span), sdk::to_fbx_str(text), 0, us * 1000 + kHalfMicrosecond, 0, 0, start};
     profile->add(host, &span);
+    start += us * 1000;
   }
 }
 

@@ -83,13 +83,14 @@ FUSEBOX_MEMBER(fbx_progress, begin, 8);
 FUSEBOX_MEMBER(fbx_progress, advance, 16);
 FUSEBOX_MEMBER(fbx_progress, end, 24);
 
-FUSEBOX_SIZE(fbx_span, 56);
+FUSEBOX_SIZE(fbx_span, 64);
 FUSEBOX_MEMBER(fbx_span, head, 0);
 FUSEBOX_MEMBER(fbx_span, name, 8);
 FUSEBOX_MEMBER(fbx_span, worker, 24);
 FUSEBOX_MEMBER(fbx_span, duration_ns, 32);
 FUSEBOX_MEMBER(fbx_span, bytes, 40);
 FUSEBOX_MEMBER(fbx_span, flops, 48);
+FUSEBOX_MEMBER(fbx_span, start_ns, 56);
 
 FUSEBOX_SIZE(fbx_profile, 32);
 FUSEBOX_MEMBER(fbx_profile, head, 0);

@@ -2,7 +2,9 @@
 #include "tests/cli/command.h"
 
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -36,6 +38,34 @@ Finished Fusebox(const std::vector<std::string>& arguments, const std::string& p
   done.err = ReadTextFile(err).value_or("");
   fs::remove(out);
   fs::remove(err);
+  return done;
+}
+
+Finished FuseboxOnTerminal(const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& environment) {
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  EXPECT_GE(child, 0);
+  if (child == 0) {
+    setenv("FUSEBOX_PLUGIN_PATH", "", 1);
+    setenv("TERM", "xterm", 1);
+    unsetenv("NO_COLOR");
+    for (const std::string& setting : environment) putenv(const_cast<char*>(setting.c_str()));
+    std::vector<char*> words = {const_cast<char*>(FUSEBOX_COMMAND)};
+    for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+    words.push_back(nullptr);
+    execv(words[0], words.data());
+    _exit(127);
+  }
+  Finished done;
+  char block[4096];
+  ssize_t count = 0;
+  while ((count = read(terminal, block, sizeof block)) > 0)
+    done.out.append(block, static_cast<size_t>(count));
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(terminal);
+  done.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
   return done;
 }
 

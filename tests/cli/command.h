@@ -18,6 +18,11 @@ struct Finished {
 // program: another copy of the command; empty: that of this build.
 Finished Fusebox(const std::vector<std::string>& arguments, const std::string& program = {});
 
+// The same with stdout and stderr on a terminal; both are in `out`, as the program wrote them. `environment`:
+// NAME=VALUE, in addition.
+Finished FuseboxOnTerminal(const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& environment = {});
+
 // A path in a folder of the running test; the folder is empty at first use.
 std::string Path(const std::string& name);
 // The folder of a plugin of this build ("fusebox.rnn").

@@ -46,6 +46,24 @@ TEST(Convert, TheLstmIsFusedAndAgreesWithItsLoop) {
   EXPECT_EQ(compared.status, 0) << compared.out << compared.err;
 }
 
+TEST(Convert, PrintsTheReportAsJson) {
+  const std::string model = WriteSample("keras_lstm");
+  const Finished done = Fusebox({"convert", model, "-o", Path("out.tflite"), "--batch", "1", "--plugin",
+                                 PluginFolder("fusebox.rnn"), "--json", "--report", Path("report.json")});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(done.Json()["sites"][0]["fused"], true);
+  EXPECT_EQ(done.Json()["error"], nullptr);
+  EXPECT_EQ(done.out, ReadTextFile(Path("report.json")).value_or(""));
+  const Finished failed = Fusebox({"convert", Path("missing"), "-o", Path("out2.tflite"), "--json"});
+  EXPECT_EQ(failed.status, 2);
+  EXPECT_THAT(failed.Json()["error"].get<std::string>(), HasSubstr("missing"));
+  const Finished refused =
+      Fusebox({"convert", model, "-o", Path("out2.tflite"), "--json", "--signature", "none"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.Json()["error"].get<std::string>(), HasSubstr("none"));
+  EXPECT_EQ(Fusebox({"convert", model, "-o", Path("out2.tflite"), "--json", "--explain"}).status, 2);
+}
+
 TEST(Convert, QuantizesOnCalibrationData) {
   const std::string model = WriteSample("conv_classifier"), out = Path("int8.tflite"),
                     samples = Path("samples");

@@ -37,6 +37,17 @@ std::vector<float> Floats(const std::string& path) {
   return {floats.begin(), floats.end()};
 }
 
+TEST(Run, PrintsTheAnswerFirstThoughPluginsAreFoundTwice) {
+  const std::string model = WriteAddModel("add.tflite", 1),
+                    folder = std::string(FUSEBOX_BUILD_DIR "/plugins");
+  std::filesystem::copy(PluginFolder("fusebox.rnn"), Path("copy"), std::filesystem::copy_options::recursive);
+  const Finished done =
+      Fusebox({"run", model, "--plugin", folder, "--plugin", Path("copy"), "--delegate", "none"});
+  EXPECT_EQ(done.status, 0);
+  EXPECT_EQ(done.err, "");
+  EXPECT_THAT(done.out, testing::StartsWith("output"));
+}
+
 TEST(Run, StopsAtTheMemoryLimit) {
   const std::string model = WriteAddModel("add.tflite", 1);
   const Finished done = Fusebox({"run", model, "--memory-limit", "32"});

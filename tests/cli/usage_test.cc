@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "tests/cli/command.h"
 
 namespace fusebox::cli_test {
@@ -21,7 +23,35 @@ TEST(Usage, HelpOfEachSubcommandHasAnExample) {
 TEST(Usage, VersionIsTheProjects) {
   const Finished done = Fusebox({"--version"});
   EXPECT_EQ(done.status, 0);
-  EXPECT_EQ(done.out, "fusebox " FUSEBOX_VERSION "\n");
+  EXPECT_THAT(done.out, testing::StartsWith("fusebox " FUSEBOX_VERSION "\nplugin ABI 1.0\n"));
+  for (const char* library :
+       {"flatbuffers", "XNNPACK", "protobuf", "hdf5", "re2", "CLI11", "spdlog", "nlohmann-json"})
+    EXPECT_TRUE(std::regex_search(done.out, std::regex("\n  " + std::string(library) + "\\S* +\\S*[0-9]")))
+        << library;
+  EXPECT_EQ(Fusebox({"convert", "--version"}).status, 2) << "of the program only";
+}
+
+TEST(Usage, AllHelpHasEachCommand) {
+  const Finished done = Fusebox({"--help-all"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  for (const char* command : {"convert", "model write", "run", "bench", "compare", "verify", "reduce",
+                              "inspect", "cache ls", "cache doctor", "plugin check", "completion", "man"}) {
+    const std::string head = std::string("\n== fusebox ") + command + "\n\n";
+    const size_t first = done.out.find(head);
+    EXPECT_NE(first, done.out.npos) << command;
+    EXPECT_EQ(done.out.find(head, first + 1), done.out.npos) << command;
+  }
+  EXPECT_THAT(done.out, HasSubstr("--dump-after"));
+}
+
+TEST(Usage, HelpHasExitCodes) {
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"--help"},
+                                             {"run", "--help"},
+                                             {"convert", "--help"},
+                                             {"cache", "ls", "--help"},
+                                             {"plugin", "check", "--help"}})
+    EXPECT_TRUE(std::regex_search(Fusebox(line).out, std::regex("[Ee]xit codes?"))) << line[0];
 }
 
 TEST(Usage, NoCommandIsBadUsage) {

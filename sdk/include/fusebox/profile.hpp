@@ -23,13 +23,13 @@ class Span {
     profile_ = profile;
     span_.name = to_fbx_str(name);
     span_.worker = worker;
-    start_ = profile->now_ns(host);
+    span_.start_ns = profile->now_ns(host);
   }
   Span(const Span&) = delete;
   Span& operator=(const Span&) = delete;
   ~Span() {
     if (profile_ == nullptr) return;
-    span_.duration_ns = profile_->now_ns(host_) - start_;
+    span_.duration_ns = profile_->now_ns(host_) - span_.start_ns;
     profile_->add(host_, &span_);
   }
   void count(uint64_t bytes, uint64_t flops = 0) noexcept {
@@ -40,8 +40,7 @@ class Span {
  private:
   const fbx_host* host_;
   const fbx_profile* profile_ = nullptr;
-  fbx_span span_ = {FBX_HEAD(fbx_span), {}, 0, 0, 0, 0};
-  uint64_t start_ = 0;
+  fbx_span span_ = {FBX_HEAD(fbx_span), {}, 0, 0, 0, 0, 0};
 };
 
 }  // namespace v1
