@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/cpu/quantized_product.h"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -99,12 +100,19 @@ QuantizedProduct::QuantizedProduct(const Node& n, ProductOperands o, Activation 
       wide_(n.in(o.input).dtype() == FBX_I16),
       wide_weights_(n.in(o.weights).dtype() == FBX_I16) {
   ReadScales(n);
-  if (!n.in(o.weights).is_const()) return;
-  weights_.resize(static_cast<size_t>(n.in(o.weights).count()));
-  Unpack(n, weights_.data());
-  if (!o.transposed) return;
-  const std::vector<int16_t> columns = weights_;
-  Transpose(n, columns.data(), weights_.data());
+  if (n.in(o.weights).is_const()) weights_ = std::make_unique<Constant>();
+}
+
+void QuantizedProduct::UnpackConstant(const Node& n) const {
+  const auto count = static_cast<size_t>(n.in(operands_.weights).count());
+  auto values = std::make_unique_for_overwrite<int16_t[]>(count);
+  Unpack(n, values.get());
+  if (operands_.transposed) {
+    const auto columns = std::move(values);
+    values = std::make_unique_for_overwrite<int16_t[]>(count);
+    Transpose(n, columns.get(), values.get());
+  }
+  weights_->values = std::move(values);
 }
 
 void QuantizedProduct::Transpose(const Node& n, const int16_t* from, int16_t* to) const {
@@ -133,18 +141,28 @@ void QuantizedProduct::Unpack(const Node& n, int16_t* to) const {
   const Tensor w = n.in(operands_.weights);
   const fbx_quant& q = *w.quant();
   const int64_t count = w.count();
-  const int64_t run = q.count > 1 ? CountFrom(Shape(w), q.axis + 1) : std::max<int64_t>(1, count);
-  const auto* bytes = w.data<const uint8_t>();
-  for (int64_t first = 0; first < count; first += run) {
-    const int64_t zero = q.zero_points[first / run % q.count];
-    for (int64_t i = first; i < first + run; ++i) {
-      int value = w.dtype() == FBX_I16 ? w.data<const int16_t>()[i] : bytes[w.dtype() == FBX_I4 ? i / 2 : i];
-      // The sign bit has negative weight.
-      if (w.dtype() == FBX_I8) value = (value ^ 0x80) - 0x80;
-      else if (w.dtype() == FBX_I4) value = ((i % 2 ? value >> 4 : value & 0xF) ^ 8) - 8;
-      to[i] = static_cast<int16_t>(value - zero);
+  const bool one_zero = std::all_of(q.zero_points, q.zero_points + q.count,
+                                    [&](int64_t zero) { return zero == q.zero_points[0]; });
+  const int64_t run = one_zero ? std::max<int64_t>(1, count) : CountFrom(Shape(w), q.axis + 1);
+  const auto unpack = [&](const auto& value_at) {
+    for (int64_t first = 0; first < count; first += run) {
+      const auto zero = static_cast<int16_t>(q.zero_points[first / run % q.count]);
+      Vectorized([&]() FUSEBOX_INLINE {
+        for (int64_t i = first; i < first + run; ++i) to[i] = static_cast<int16_t>(value_at(i) - zero);
+      });
     }
+  };
+  const auto copy = [&](const auto* from) { unpack([from](int64_t i) FUSEBOX_INLINE { return from[i]; }); };
+  switch (w.dtype()) {
+    case FBX_I16: return copy(w.data<const int16_t>());
+    case FBX_I8: return copy(w.data<const int8_t>());
+    case FBX_U8: return copy(w.data<const uint8_t>());
+    default: break;
   }
+  const auto* pairs = w.data<const uint8_t>();
+  unpack([pairs](int64_t i) FUSEBOX_INLINE {  // the sign bit has negative weight
+    return ((i % 2 ? pairs[i / 2] >> 4 : pairs[i / 2] & 0xF) ^ 8) - 8;
+  });
 }
 
 QuantizedProduct::State QuantizedProduct::Prepare(const Node& n, Plan& plan, int64_t samples) const {
@@ -154,7 +172,7 @@ QuantizedProduct::State QuantizedProduct::Prepare(const Node& n, Plan& plan, int
   State state;
   if (!wide_) state.input = plan.scratch(elements(operands_.input));
   if (hybrid_) state.scales = plan.scratch(static_cast<size_t>(Product(samples, sizeof(float))));
-  if (!weights_.empty()) return state;
+  if (weights_) return state;
   state.weights = plan.scratch(elements(operands_.weights));
   if (operands_.transposed) state.transposed = plan.scratch(elements(operands_.weights));
   return state;
@@ -193,7 +211,10 @@ const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_
 }
 
 const int16_t* QuantizedProduct::Weights(const Node& n, const State& state) const {
-  if (!weights_.empty()) return weights_.data();
+  if (weights_) {
+    std::call_once(weights_->once, [&] { UnpackConstant(n); });
+    return weights_->values.get();
+  }
   int16_t* to = n.scratch<int16_t>(state.weights);
   Unpack(n, to);
   if (!operands_.transposed) return to;

@@ -6,6 +6,8 @@
 //   hybrid   f32 input, quantized per invoke, i8, u8 or i4 weights, f32 bias and result
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "plugins/cpu/activation.h"
@@ -57,6 +59,7 @@ class QuantizedProduct {
   // The input minus its zero point. `floats`: replaces a hybrid input.
   const int16_t* Input(const Node& n, const State& state, int64_t samples,
                        const float* floats = nullptr) const;
+  // The first call unpacks constant weights. Any thread.
   const int16_t* Weights(const Node& n, const State& state) const;
   // Writes `count` channels of the result from element `at` on, from their sums.
   template <class Sum>
@@ -64,7 +67,13 @@ class QuantizedProduct {
               const Sum* sums, int64_t at) const;
 
  private:
+  struct Constant {
+    std::once_flag once;
+    std::unique_ptr<int16_t[]> values;
+  };
+
   void ReadScales(const Node& n);
+  void UnpackConstant(const Node& n) const;
   void Unpack(const Node& n, int16_t* to) const;
   void Transpose(const Node& n, const int16_t* from, int16_t* to) const;
   template <class Out, class Sum>
@@ -74,8 +83,8 @@ class QuantizedProduct {
   Activation activation_ = Activation::kNone;
   bool hybrid_ = false, asymmetric_ = false, wide_ = false, wide_weights_ = false;
   int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
-  std::vector<int16_t> weights_;    // empty: not constant
-  std::vector<FixedPoint> scales_;  // not hybrid: per channel, or one
+  std::unique_ptr<Constant> weights_;  // null: computed
+  std::vector<FixedPoint> scales_;     // not hybrid: per channel, or one
   std::vector<float> weight_scales_;
 };
 

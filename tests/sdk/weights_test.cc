@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // <fusebox/weights.hpp> with stores that keep, that refuse, and that lie.
 #include <gtest/gtest.h>
+
 #include <fusebox/compiled.hpp>
 #include <fusebox/weights.hpp>
 
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace fusebox::sdk {
@@ -143,6 +145,19 @@ TEST_F(Weights, WithoutAStoreAreOnTheHeap) {
     EXPECT_TRUE(on_the_heap()) << status;
   }
   EXPECT_EQ(store.released, 0);
+}
+
+TEST_F(Weights, ThatComeLateArePackedOnce) {
+  const LatePackedWeights weights;
+  EXPECT_TRUE(keeps_weights(&host_));
+  EXPECT_THROW(weights.make_once([]() -> PackedWeights { throw Error{FBX_INVALID, "no"}; }), Error);
+  store.caller = false;
+  EXPECT_FALSE(keeps_weights(&host_));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { weights.make_once([&] { return Make(); }); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(packs_, 1);
+  EXPECT_EQ(Text(*weights.operator->()), "fresh");
 }
 
 TEST_F(Weights, OfAStoreThatLosesThemAreOnTheHeap) {

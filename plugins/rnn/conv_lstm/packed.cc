@@ -70,9 +70,9 @@ class PackedConvLstm final : public ConvLstmEngine {
   PackedConvLstm(const ConvLstmSpec& spec, const Node& node)
       : code_(BestPanelCode()),
         panels_((kConvGates * static_cast<size_t>(spec.cells) + code_.lanes - 1) / code_.lanes),
-        width_(panels_ * code_.lanes),
-        weights_(node, RecipeOf(spec, node), [&](void* to) { Pack(spec, node, static_cast<float*>(to)); }),
-        bias_(weights_.data<float>()) {}
+        width_(panels_ * code_.lanes) {
+    if (keeps_weights(node.host())) PackOnce(spec, node);
+  }
 
   size_t ScratchBytes(const ConvLstmSpec& spec, uint32_t threads) const override {
     const Frame x = FrameOfX(spec), h = FrameOfH(spec);
@@ -88,6 +88,7 @@ class PackedConvLstm final : public ConvLstmEngine {
   }
 
   void Run(const Node& node, const ConvLstmSpec& spec, std::byte* scratch, uint32_t threads) const override {
+    PackOnce(spec, node);
     const ConvLstmBuffers<float> buffers(node, spec);
     const Frame x = FrameOfX(spec), h = FrameOfH(spec);
     const Job job{node,
@@ -209,6 +210,14 @@ class PackedConvLstm final : public ConvLstmEngine {
     return recipe;
   }
 
+  void PackOnce(const ConvLstmSpec& spec, const Node& node) const {
+    weights_.make_once([&] {
+      return PackedWeights(node, RecipeOf(spec, node),
+                           [&](void* to) { Pack(spec, node, static_cast<float*>(to)); });
+    });
+  }
+  const float* bias() const { return weights_->data<float>(); }  // then the weights of x, then those of h
+
   void Pack(const ConvLstmSpec& spec, const Node& node, float* to) const {
     const Frame x = FrameOfX(spec), h = FrameOfH(spec);
     std::fill_n(to, width_ + x.weights() + h.weights(), 0.0F);
@@ -267,27 +276,28 @@ class PackedConvLstm final : public ConvLstmEngine {
 
   // The sums of a tile: the direct convolutions, then those by minimal filtering.
   void Multiply(const Job& job, const Memory& memory, const Tile& tile, float* sums) const {
+    const float* const bias = this->bias();
     struct Part {
       const Frame& frame;
       const float *values, *weights;
       bool minimal;
     };
-    const Part parts[] = {{job.x, memory.x + tile.row * job.x.floats(), bias_ + width_,
+    const Part parts[] = {{job.x, memory.x + tile.row * job.x.floats(), bias + width_,
                            job.x.form() && memory.x_moderate[tile.row] != 0},
-                          {job.h, memory.before + tile.row * job.h.floats(), bias_ + width_ + job.x.weights(),
+                          {job.h, memory.before + tile.row * job.h.floats(), bias + width_ + job.x.weights(),
                            job.h.form() && memory.before_moderate[tile.row] != 0}};
     const Elements& elements = tile.elements;
     float* const rest = sums + SumFloats(job.tiles);
-    const float* start = bias_;
+    const float* start = bias;
     for (const Part& part : parts) {
       if (part.minimal) continue;
-      part.frame.Multiply(code_, part.values, part.weights, elements, start, start == bias_ ? 0 : width_,
+      part.frame.Multiply(code_, part.values, part.weights, elements, start, start == bias ? 0 : width_,
                           rest, sums);
       start = sums;
     }
     if (!parts[0].minimal && !parts[1].minimal) return;
-    if (start == bias_)
-      for (size_t i = 0; i < elements.count(); ++i) std::copy_n(bias_, width_, sums + i * width_);
+    if (start == bias)
+      for (size_t i = 0; i < elements.count(); ++i) std::copy_n(bias, width_, sums + i * width_);
     const WinogradForm& form = *Form(job.spec);
     float* const inputs = rest + form.planes() * elements.blocks(form) * width_;
     bool first = true;
@@ -337,8 +347,7 @@ class PackedConvLstm final : public ConvLstmEngine {
 
   const PanelCode& code_;
   size_t panels_, width_;  // of the sums of one element
-  PackedWeights weights_;
-  const float* bias_;  // then the weights of x, then those of h
+  LatePackedWeights weights_;
 };
 
 }  // namespace

@@ -20,13 +20,9 @@ class PackedGru final : public GruEngine {
         inputs_(static_cast<size_t>(spec.inputs)),
         cells_(static_cast<size_t>(spec.cells)),
         gate_panels_((cells_ + code_.lanes - 1) / code_.lanes),
-        padded_(gate_panels_ * code_.lanes),
-        weights_(node, RecipeOf(node), [&](void* to) { Pack(node, static_cast<float*>(to)); }),
-        input_weights_(weights_.data<float>()),
-        recurrent_(input_weights_ + kGruGates * padded_ * inputs_),
-        candidate_(recurrent_ + 2 * padded_ * cells_),
-        bias_(recurrent_ + kGruGates * padded_ * cells_),
-        recurrent_bias_(bias_ + kGruGates * padded_) {}
+        padded_(gate_panels_ * code_.lanes) {
+    if (keeps_weights(node.host())) PackOnce(node);
+  }
 
   size_t ScratchBytes(const GruSpec& spec, uint32_t) const override {
     const size_t chunk_steps = ChunkSteps(spec, kGruGates * padded_);
@@ -34,6 +30,7 @@ class PackedGru final : public GruEngine {
   }
 
   void Run(const Node& node, const GruSpec& spec, std::byte* scratch, uint32_t threads) const override {
+    PackOnce(node);
     Sequence s(node, spec, threads, kGruGates * padded_);
     s.initial = node.in(kGruState).data<const float>();
     s.final_state = node.out(1).data<float>();
@@ -65,6 +62,17 @@ class PackedGru final : public GruEngine {
     }
     return recipe;
   }
+
+  void PackOnce(const Node& node) const {
+    weights_.make_once([&] {
+      return PackedWeights(node, RecipeOf(node), [&](void* to) { Pack(node, static_cast<float*>(to)); });
+    });
+  }
+  const float* input_weights() const { return weights_->data<float>(); }
+  const float* recurrent() const { return input_weights() + kGruGates * padded_ * inputs_; }
+  const float* candidate() const { return recurrent() + 2 * padded_ * cells_; }
+  const float* bias() const { return recurrent() + kGruGates * padded_ * cells_; }
+  const float* recurrent_bias() const { return bias() + kGruGates * padded_; }
 
   // Input weights of all gates; recurrent weights of all gates (without reset_after: of z and r, then of h);
   // both biases.
@@ -101,7 +109,7 @@ class PackedGru final : public GruEngine {
     float* const x = scratch;
     float* const h = x + rows * s.chunk_steps * width;
     const auto project = [&](const InputRows& in) {
-      MultiplySplit(code_, s, split, {in, kGruGates * gate_panels_, input_weights_, bias_, 0, x, width});
+      MultiplySplit(code_, s, split, {in, kGruGates * gate_panels_, input_weights(), bias(), 0, x, width});
     };
     const auto step = [&](size_t, size_t in_chunk, const StepRows& at) {
       Step(spec, s, split, rows, {x + in_chunk * rows * width, h, h + rows * width}, at);
@@ -112,9 +120,10 @@ class PackedGru final : public GruEngine {
   void Step(const GruSpec& spec, const Sequence& s, bool split, size_t rows, const Products& products,
             const StepRows& at) const {
     const size_t width = kGruGates * padded_;
-    MultiplySplit(code_, s, split,
-                  {InputRows{at.before, 1, rows, 0, at.before_stride, cells_},
-                   (reset_after_ ? 3 : 2) * gate_panels_, recurrent_, recurrent_bias_, 0, products.h, width});
+    MultiplySplit(
+        code_, s, split,
+        {InputRows{at.before, 1, rows, 0, at.before_stride, cells_}, (reset_after_ ? 3 : 2) * gate_panels_,
+         recurrent(), recurrent_bias(), 0, products.h, width});
     GruTask cell{
         rows,      cells_,           padded_,  products.x,      width,           products.h,          width,
         at.before, at.before_stride, at.after, at.after_stride, spec.activation, spec.gate_activation};
@@ -124,7 +133,7 @@ class PackedGru final : public GruEngine {
     reset.after_stride = padded_;
     code_.gru_reset(reset);
     MultiplySplit(code_, s, split,
-                  {InputRows{products.reset, 1, rows, 0, padded_, cells_}, gate_panels_, candidate_, nullptr,
+                  {InputRows{products.reset, 1, rows, 0, padded_, cells_}, gate_panels_, candidate(), nullptr,
                    0, products.h + 2 * padded_, width});
     code_.gru_before(cell);
   }
@@ -134,8 +143,7 @@ class PackedGru final : public GruEngine {
   size_t inputs_, cells_;
   size_t gate_panels_;  // of one gate
   size_t padded_;       // cells, rounded up to whole panels
-  PackedWeights weights_;
-  const float *input_weights_, *recurrent_, *candidate_, *bias_, *recurrent_bias_;
+  LatePackedWeights weights_;
 };
 
 }  // namespace

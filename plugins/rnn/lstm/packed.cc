@@ -22,17 +22,16 @@ class PackedLstm final : public LstmEngine {
         inputs_(static_cast<size_t>(spec.inputs)),
         cells_(static_cast<size_t>(spec.cells)),
         blocks_((cells_ + code_.lanes - 1) / code_.lanes),
-        sums_(blocks_ * kGates * code_.lanes),
-        weights_(node, RecipeOf(node), [&](void* to) { Pack(node, static_cast<float*>(to)); }),
-        input_weights_(weights_.data<float>()),
-        recurrent_weights_(input_weights_ + sums_ * inputs_),
-        bias_(recurrent_weights_ + sums_ * cells_) {}
+        sums_(blocks_ * kGates * code_.lanes) {
+    if (keeps_weights(node.host())) PackOnce(node);
+  }
 
   size_t ScratchBytes(const LstmSpec& spec, uint32_t) const override {
     return ChunkSteps(spec, sums_) * static_cast<size_t>(spec.batch) * sums_ * sizeof(float);
   }
 
   void Run(const Node& node, const LstmSpec& spec, std::byte* scratch, uint32_t threads) const override {
+    PackOnce(node);
     Sequence s(node, spec, threads, sums_);
     float* const h = StateMemory<float>(node, kOutputState, 1);
     float* const c = StateMemory<float>(node, kCellState, 2);
@@ -56,6 +55,15 @@ class PackedLstm final : public LstmEngine {
     }
     return recipe;
   }
+
+  void PackOnce(const Node& node) const {
+    weights_.make_once([&] {
+      return PackedWeights(node, RecipeOf(node), [&](void* to) { Pack(node, static_cast<float*>(to)); });
+    });
+  }
+  const float* input_weights() const { return weights_->data<float>(); }
+  const float* recurrent_weights() const { return input_weights() + sums_ * inputs_; }
+  const float* bias() const { return recurrent_weights() + sums_ * cells_; }
 
   void Pack(const Node& node, float* to) const {
     // Lanes beyond the last cell are not packed, but used in products.
@@ -83,7 +91,7 @@ class PackedLstm final : public LstmEngine {
     const size_t rows = end - begin;
     const auto project = [&](const InputRows& in) {
       const bool pays = in.count() * kGates * cells_ * inputs_ >= kMinParallelWork;
-      const ProjectionTask task{in, blocks_, input_weights_, bias_, sums};
+      const ProjectionTask task{in, blocks_, input_weights(), bias(), sums};
       ForBlocks(s, split && pays, [&](size_t first, size_t last) { code_.project(task, first, last); });
     };
     const bool split_step = split && rows * kGates * cells_ * cells_ >= kMinStepWork;
@@ -91,7 +99,7 @@ class PackedLstm final : public LstmEngine {
       const StepTask task{.batch = rows,
                           .cells = cells_,
                           .blocks = blocks_,
-                          .weights = recurrent_weights_,
+                          .weights = recurrent_weights(),
                           .z = sums + in_chunk * rows * sums_,
                           .h_before = at.before,
                           .h_before_stride = at.before_stride,
@@ -117,8 +125,7 @@ class PackedLstm final : public LstmEngine {
   const VectorCode& code_;
   size_t inputs_, cells_, blocks_;
   size_t sums_;  // floats of the sums of a row, and of one packed column
-  PackedWeights weights_;
-  const float *input_weights_, *recurrent_weights_, *bias_;
+  LatePackedWeights weights_;
 };
 
 }  // namespace

@@ -19,17 +19,16 @@ class PackedRnn final : public RnnEngine {
         inputs_(static_cast<size_t>(spec.inputs)),
         cells_(static_cast<size_t>(spec.cells)),
         panels_((cells_ + code_.lanes - 1) / code_.lanes),
-        padded_(panels_ * code_.lanes),
-        weights_(node, RecipeOf(node), [&](void* to) { Pack(node, static_cast<float*>(to)); }),
-        input_weights_(weights_.data<float>()),
-        recurrent_(input_weights_ + padded_ * inputs_),
-        bias_(recurrent_ + padded_ * cells_) {}
+        padded_(panels_ * code_.lanes) {
+    if (keeps_weights(node.host())) PackOnce(node);
+  }
 
   size_t ScratchBytes(const RnnSpec& spec, uint32_t) const override {
     return static_cast<size_t>(spec.batch) * padded_ * ChunkSteps(spec, padded_) * sizeof(float);
   }
 
   void Run(const Node& node, const RnnSpec& spec, std::byte* scratch, uint32_t threads) const override {
+    PackOnce(node);
     Sequence s(node, spec, threads, padded_);
     float* const state = StateMemory<float>(node, kRnnState, 1);
     s.initial = s.final_state = state;
@@ -49,6 +48,15 @@ class PackedRnn final : public RnnEngine {
     return recipe;
   }
 
+  void PackOnce(const Node& node) const {
+    weights_.make_once([&] {
+      return PackedWeights(node, RecipeOf(node), [&](void* to) { Pack(node, static_cast<float*>(to)); });
+    });
+  }
+  const float* input_weights() const { return weights_->data<float>(); }
+  const float* recurrent() const { return input_weights() + padded_ * inputs_; }
+  const float* bias() const { return recurrent() + padded_ * cells_; }
+
   void Pack(const Node& node, float* to) const {
     std::fill_n(to, padded_ * (inputs_ + cells_ + 1), 0.0F);
     const float* const w = node.in(kRnnWeights).data<const float>();
@@ -64,13 +72,13 @@ class PackedRnn final : public RnnEngine {
                bool split) const {
     const size_t rows = end - begin;
     const auto project = [&](const InputRows& in) {
-      MultiplySplit(code_, s, split, {in, panels_, input_weights_, bias_, 0, sums, padded_});
+      MultiplySplit(code_, s, split, {in, panels_, input_weights(), bias(), 0, sums, padded_});
     };
     const auto step = [&](size_t, size_t in_chunk, const StepRows& at) {
       float* const of_step = sums + in_chunk * rows * padded_;
       MultiplySplit(code_, s, split,
-                    {InputRows{at.before, 1, rows, 0, at.before_stride, cells_}, panels_, recurrent_, of_step,
-                     padded_, of_step, padded_});
+                    {InputRows{at.before, 1, rows, 0, at.before_stride, cells_}, panels_, recurrent(),
+                     of_step, padded_, of_step, padded_});
       for (size_t r = 0; r < rows; ++r)
         code_.activate(spec.activation, cells_, of_step + r * padded_, at.after + r * at.after_stride);
     };
@@ -80,8 +88,7 @@ class PackedRnn final : public RnnEngine {
   const PanelCode& code_;
   size_t inputs_, cells_, panels_;
   size_t padded_;  // cells, rounded up to whole panels
-  PackedWeights weights_;
-  const float *input_weights_, *recurrent_, *bias_;
+  LatePackedWeights weights_;
 };
 
 }  // namespace

@@ -8,6 +8,15 @@
 //                 [&](void* to) { Pack(node, to); }) {}
 //   PackedWeights packed_;      // packed_.data<float>()
 //
+// Opening a model need not touch its weights: with LatePackedWeights, init packs only for a store, otherwise
+// the first invoke does.
+//
+//   explicit Gemm(const Node& node) { if (keeps_weights(node.host())) PackOnce(node); }
+//   void PackOnce(const Node& node) const {  // also at the start of invoke
+//     packed_.make_once([&] { return PackedWeights(node, RecipeOf(node), ...); });
+//   }
+//   LatePackedWeights packed_;  // packed_->data<float>()
+//
 // In the manifest: "requires": {"extensions": ["fusebox.weights/1?", "fusebox.caller/1?"]}. The recipe
 // names what the packing code looks at; what identifies plugin, build and sources is added by whoever keeps
 // the bytes (abi/ext/weights.h).
@@ -18,6 +27,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -109,6 +120,24 @@ class PackedWeights {
   Owner owner_{nullptr, [](void*) noexcept {}};
   const void* data_ = nullptr;
   bool kept_ = false;
+};
+
+// In init or prepare: whether packed weights are kept beyond this process.
+inline bool keeps_weights(const fbx_host* host) { return detail::weights_of(host) != nullptr; }
+
+// Weights that are packed when they are first used. Any thread.
+class LatePackedWeights {
+ public:
+  // make() returns the PackedWeights. If it throws, the next call tries again.
+  template <class Make>
+  void make_once(const Make& make) const {
+    std::call_once(once_, [&] { packed_.emplace(make()); });
+  }
+  const PackedWeights* operator->() const { return &*packed_; }  // after make_once
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::optional<PackedWeights> packed_;
 };
 
 }  // namespace v1

@@ -90,6 +90,28 @@ TEST(LstmKernel, TwentyCallsOfOneStepEqualOneOfTwenty) {
   EXPECT_EQ(operands[19], whole.c);
 }
 
+TEST(LstmKernel, ReadsItsWeightsInTheFirstInvoke) {
+  const LstmCase lstm{.batch = 1, .steps = 3, .inputs = 20, .cells = 30};
+  const auto values = RandomOperands(lstm, 8);
+  const FakeHost host;
+  auto operands = Operands(lstm, FBX_F32, values);
+  auto results = Results(lstm, FBX_F32, operands);
+  FakeNode node(host, LstmKernelOfThePlugin(lstm), Attributes(lstm), std::move(operands), std::move(results));
+  const auto fill = [&](auto value_of) {
+    for (size_t i = 1; i <= 8; ++i)
+      for (size_t k = 0; k < node.operand(i).count(); ++k)
+        node.operand(i).data<float>()[k] = static_cast<float>(value_of(i, k));
+  };
+  fill([](size_t, size_t) { return 1e30; });
+  ASSERT_EQ(node.Supports(), FBX_OK);
+  ASSERT_EQ(node.Prepare(), FBX_OK);
+  fill([&](size_t i, size_t k) { return values[i][k]; });
+  ASSERT_EQ(node.Invoke(), FBX_OK);
+  const float* const output = node.result(0).data<float>();
+  EXPECT_EQ(std::vector<double>(output, output + node.result(0).count()),
+            RunKernel(lstm, FBX_F32, values).output);
+}
+
 TEST(LstmKernel, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const int64_t batch : {1, 2, 3, 8}) {
     const LstmCase lstm{.batch = batch, .steps = 4, .inputs = 300, .cells = 400};
