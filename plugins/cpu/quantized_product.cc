@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "plugins/cpu/gemm.h"
@@ -30,6 +31,9 @@ void RequireWeights(const Node& n, ProductOperands o) {
 // magnitude is 127; asymmetric: the range, including 0, spans 255 steps with an integer zero point).
 float QuantizeSample(const float* x, int64_t count, bool asymmetric, int16_t* q) {
   float least = 0, most = 0;
+  // NaN has no integer. A scale of NaN makes all results of the part NaN.
+  if (std::any_of(x, x + count, [](float value) { return std::isnan(value); }))
+    return std::fill_n(q, count, 0), std::numeric_limits<float>::quiet_NaN();
   for (int64_t i = 0; i < count; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
   if (!asymmetric) {
     const float range = std::max(-least, most);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/strings/edit.h"
 
+#include <limits>
+
 #include "plugins/strings/utf8.h"
 
 namespace fusebox::strings {
@@ -73,6 +75,8 @@ std::vector<int64_t> DimsWithout(const Node& n, const std::vector<int64_t>& axes
 class Walk {
  public:
   void Add(int64_t size, int64_t stride) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 4;  // strings of a tensor
+    if (size > 0 && count_ > kMost / size) throw Error{FBX_OUT_OF_MEMORY, "the result is too large"};
     sizes_.push_back(size);
     strides_.push_back(stride);
     count_ *= size;
@@ -153,7 +157,7 @@ void JoinedAxes::invoke(const Node& n) const {
   Walk joined, kept;
   int64_t stride = 1;
   std::vector<int64_t> strides(dims.size());
-  for (size_t d = dims.size(); d-- > 0; stride *= dims[d]) strides[d] = stride;
+  for (size_t d = dims.size(); d-- > 0 && texts.size() > 0; stride *= dims[d]) strides[d] = stride;
   for (const int64_t axis : axes)
     joined.Add(dims[static_cast<size_t>(axis)], strides[static_cast<size_t>(axis)]);
   for (size_t d = 0; d < dims.size(); ++d)

@@ -234,7 +234,7 @@ std::vector<std::string> StringSeeds() {
       op("StringNGrams") + bytes("\1 \2\1\2\1<\1>\xFF\1") + two + bytes("\1\2\0\2"),
       op("StringToHashBucketFast") + bytes("\x7F") + two,
       op("StringToHashBucketStrong") + bytes("\x7F\2\1\2") + two,
-      op("ReduceJoin") + bytes("\1\1-") + two + bytes("\0\1\0"),
+      op("ReduceJoin") + bytes("\1\1-") + two + bytes("\0\0"),
       op("StringToNumber") + bytes("\0\1\2\3"
                                    "1.5\2-7"),
       op("StringToNumber", 1) + bytes("\0\1\2\3"

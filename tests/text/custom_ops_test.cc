@@ -43,6 +43,18 @@ TEST(CustomOps, KeepTheirNameAndAttributes) {
   EXPECT_EQ(f.value(f.outputs[0]).type, (Type{DType::kI64, {-1, 2}}));
 }
 
+TEST(CustomOps, HaveAShapeByTheirConstants) {
+  Source source;
+  const ValueId text = source.f.AddInput(kTexts);
+  const ValueId axis = source.f.AddConst<int32_t>(DType::kI32, {1}, {-1});
+  const ValueId joined =
+      source.Op("ReduceJoin", {text, axis}, MakeAttrs("keep_dims", true, "separator", "-"));
+  const Attrs hash = MakeAttrs("num_buckets", 7, "key", std::vector<int64_t>{1, 2});
+  ASSERT_EQ(source.Converted({source.Op("StringToHashBucketStrong", {joined}, hash)}), "");
+  const Function& f = *source.bench.module.Find("main");
+  EXPECT_EQ(f.value(f.outputs[0]).type, (Type{DType::kI64, {-1, 1}}));
+}
+
 TEST(CustomOps, WithoutReadersAreNotMade) {
   Source source;
   const ValueId text = source.f.AddInput(kTexts);

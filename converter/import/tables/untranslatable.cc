@@ -64,7 +64,7 @@ constexpr Family kFamilies[] = {
     {"Unicode", kStrings},
     {"AsStr", kStrings},
     {"Subst", kStrings},
-    {"ReduceJoin", kStrings},
+    {"ReduceJ", kStrings},
     {"DecodeBase64", kStrings},
     {"DecodeRaw", kStrings},
     {"DecodeJpeg", kImages},

@@ -173,6 +173,16 @@ void AddHybrids(Cases& c) {
                .results = {F32({1, 1, 2, 1}, {-126.5f, 1})},
                .atol = 1.5,
                .also_f64 = false});
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  for (const bool asymmetric : {false, true})
+    c.push_back(
+        {.name = "hybrid, NaN in one row",
+         .op = "FULLY_CONNECTED",
+         .operands = {F32({2, 2}, {1, kNaN, 2, 1}), I8({1, 2}, {127, 0}).Quantized(1, 0), F32({1}, {1})},
+         .attrs = {{"asymmetric_quantize_inputs", asymmetric}},
+         .results = {F32({2, 1}, {kNaN, 255})},
+         .atol = 1.5,
+         .also_f64 = false});
   Data each = I8({1, 1, 1, 2}, {2, -1});
   each.quant = {{0.5f, 1}, {0, 0}, 3};
   c.push_back({.name = "hybrid",
