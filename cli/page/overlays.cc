@@ -16,18 +16,64 @@ Result<Json> ReadJson(const std::string& path) {
   return out;
 }
 
-// The profile of the first contestant that has one. `fusebox bench` puts the model that is named first there.
-const Json* FindProfile(const Json& file) {
-  const auto all = file.is_object() ? file.find("contestants") : file.end();
-  if (!file.is_object() || all == file.end() || !all->is_array()) return nullptr;
-  for (const Json& one : *all)
-    if (one.is_object() && one.contains("profile") && one["profile"].is_object()) return &one["profile"];
-  return nullptr;
+using Kind = Json::value_t;
+
+// Whether it is an object with these members. The script relies on them.
+bool Has(const Json& json, std::initializer_list<std::pair<const char*, Kind>> members) {
+  return json.is_object() && std::ranges::all_of(members, [&](const auto& member) {
+           const auto found = json.find(member.first);
+           if (found == json.end()) return false;
+           return member.second == Kind::number_float ? found->is_number() : found->type() == member.second;
+         });
 }
 
 bool IsRow(const Json& row) {
-  return row.is_object() && row.contains("who") && row["who"].is_string() && row.contains("avg_ms") &&
-         row["avg_ms"].is_number() && row.contains("type") && row["type"].is_string();
+  return Has(row, {{"type", Kind::string},
+                   {"name", Kind::string},
+                   {"who", Kind::string},
+                   {"avg_ms", Kind::number_float},
+                   {"calls", Kind::number_float},
+                   {"flops", Kind::number_float}});
+}
+
+bool IsProfile(const Json& profile) {
+  return Has(profile, {{"runs", Kind::number_float},
+                       {"run_ms", Kind::number_float},
+                       {"nodes_ms", Kind::number_float},
+                       {"rows", Kind::array}}) &&
+         std::ranges::all_of(profile["rows"], IsRow);
+}
+
+// The profile of the first contestant that has one. `fusebox bench` puts the model that is named first there.
+const Json* FindProfile(const Json& file) {
+  if (!Has(file, {{"contestants", Kind::array}})) return nullptr;
+  for (const Json& one : file["contestants"])
+    if (one.is_object() && one.contains("profile"))
+      return IsProfile(one["profile"]) ? &one["profile"] : nullptr;
+  return nullptr;
+}
+
+bool IsRule(const Json& rule) {
+  return Has(rule, {{"rule", Kind::string}, {"outcome", Kind::string}, {"reasons", Kind::array}});
+}
+
+bool IsSite(const Json& site) {
+  return Has(site, {{"composite", Kind::string},
+                    {"fused", Kind::boolean},
+                    {"rules", Kind::array},
+                    {"emitted", Kind::array}}) &&
+         std::ranges::all_of(site["rules"], IsRule);
+}
+
+bool IsReport(const Json& file) {
+  return Has(file, {{"sites", Kind::array},
+                    {"notes", Kind::array},
+                    {"refused", Kind::array},
+                    {"variables", Kind::array},
+                    {"layers", Kind::array},
+                    {"ops_before", Kind::object},
+                    {"ops_after", Kind::object}}) &&
+         std::ranges::all_of(file["sites"], IsSite);
 }
 
 // The nodes of the file that a row is of: one, those of a partition, or (a span) none.
@@ -72,8 +118,7 @@ Result<Json> ProfileJson(const std::string& path, const std::vector<Placement>& 
                          const Runs& runs) {
   FUSEBOX_ASSIGN(const Json file, ReadJson(path));
   const Json* const found = FindProfile(file);
-  const Json rows = found != nullptr ? found->value("rows", Json::array()) : Json();
-  if (!rows.is_array() || !std::ranges::all_of(rows, IsRow))
+  if (found == nullptr)
     return Invalid(path + ": no profile; write it with `fusebox bench MODEL --profile --json`");
   Json out = *found;
   bool any = false;
@@ -107,8 +152,7 @@ Json LayersJson(Json rows, const std::string& function, const Runs& runs) {
 
 Result<Json> ReportJson(const std::string& path) {
   FUSEBOX_ASSIGN(Json file, ReadJson(path));
-  if (file.is_object() && file.contains("sites") && file["sites"].is_array() && file.contains("ops_after"))
-    return file;
+  if (IsReport(file)) return file;
   return Invalid(path +
                  ": no conversion report; write it with `fusebox convert INPUT -o MODEL --report FILE`");
 }

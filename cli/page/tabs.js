@@ -178,11 +178,11 @@ function fillProfile(section) {
 }
 
 function beforeAfter(report) {
-  const ops = [...new Set([...Object.keys(report.ops_before || {}), ...Object.keys(report.ops_after)])];
-  const most = Math.max(1, ...ops.map(op => Math.max((report.ops_before || {})[op] || 0, report.ops_after[op] || 0)));
+  const ops = [...new Set([...Object.keysreport.ops_before, ...Object.keys(report.ops_after)])];
+  const most = Math.max(1, ...ops.map(op => Math.max(report.ops_before[op] || 0, report.ops_after[op] || 0)));
   const bar = (count, color) => el('td', {style: 'width:28%'}, count ? el('span', {class: 'bar', style: `width:${100 * count / most}%;background:var(--${color})`}) : '');
   return headed([['op'], ['before', 'n'], [''], ['after', 'n'], ['']], ops.map(op => {
-    const before = (report.ops_before || {})[op] || 0, after = report.ops_after[op] || 0;
+    const before = report.ops_before[op] || 0, after = report.ops_after[op] || 0;
     return el('tr', {}, el('td', {}, op), el('td', {class: 'n'}, String(before)), bar(before, 'k3'), el('td', {class: 'n'}, String(after)), bar(after, 'k1'));
   }));
 }
@@ -198,13 +198,13 @@ function fillConversion(section) {
   const report = data.report;
   section.append(el('h2', {}, 'Conversion'), el('p', {}, report.source || ''));
   if (report.error) section.append(el('p', {class: 'note bad'}, report.error));
-  for (const note of report.notes || []) section.append(el('p', {class: 'note'}, note));
-  for (const refused of report.refused || []) section.append(el('p', {class: 'note bad'}, `signature ${refused.signature}: ${refused.why}`));
+  for (const note of report.notes) section.append(el('p', {class: 'note'}, note));
+  for (const refused of report.refused) section.append(el('p', {class: 'note bad'}, `signature ${refused.signature}: ${refused.why}`));
   if (report.sites.length) section.append(el('h2', {}, 'Composites', el('small', {}, `${report.sites.filter(site => site.fused).length} of ${report.sites.length} fused`)),
     el('div', {class: 'card'}, headed([['composite'], ['rule'], ['result'], ['replaced by'], ['proof']], siteRows(report.sites))));
   section.append(el('h2', {}, 'Ops'), el('div', {class: 'card'}, beforeAfter(report)));
-  if ((report.variables || []).length) section.append(el('h2', {}, 'Variables'), el('div', {class: 'card'}, headed([['variable'], ['type'], ['is'], ['why']], report.variables.map(v => el('tr', {}, [v.name, v.type, v.mutability, v.why].map(cell => el('td', {}, cell)))))));
-  if ((report.layers || []).length) section.append(el('h2', {}, 'Quantized layers'), el('div', {class: 'card'}, headed([['layer'], ['op'], ['rms error', 'n'], ['relative', 'n']], report.layers.map(l => el('tr', {}, el('td', {class: 'path'}, l.location), el('td', {}, l.op), el('td', {class: 'n'}, short(l.rms_error)), el('td', {class: 'n'}, short(l.relative)))))));
+  if (report.variables.length) section.append(el('h2', {}, 'Variables'), el('div', {class: 'card'}, headed([['variable'], ['type'], ['is'], ['why']], report.variables.map(v => el('tr', {}, [v.name, v.type, v.mutability, v.why].map(cell => el('td', {}, cell)))))));
+  if (report.layers.length) section.append(el('h2', {}, 'Quantized layers'), el('div', {class: 'card'}, headed([['layer'], ['op'], ['rms error', 'n'], ['relative', 'n']], report.layers.map(l => el('tr', {}, el('td', {class: 'path'}, l.location), el('td', {}, l.op), el('td', {class: 'n'}, short(l.rms_error)), el('td', {class: 'n'}, short(l.relative)))))));
 }
 
 // The error of each layer in decades, in the order of the nodes.

@@ -94,6 +94,29 @@ TEST(Page, TellsWhatRunsEachNodeAndWhere) {
     }
 }
 
+// Pieces that are in use in one step do not overlap.
+TEST(Page, TheMemoryPlanIsThatOfTheArena) {
+  Module module;
+  Function& f = module.Add("main");
+  const Type type{DType::kF32, {1, 8}};
+  f.outputs = {f.AddInput(type, "x")};
+  const ValueId weights = f.AddConst<float>(DType::kF32, {8, 8}, std::vector<float>(64, 0.1f), "w");
+  for (int i = 0; i < 12; ++i)
+    f.outputs = {f.AddNode(Op::kFullyConnected, {f.outputs[0], weights, kNoValue}, {type}).results[0]};
+  const Json data = DataOf(PageOf(module));
+  ASSERT_EQ(data["memory"].size(), 1u);
+  const Json& pieces = data["memory"][0]["pieces"];
+  EXPECT_GE(pieces.size(), 11u);  // two of them at a time
+  EXPECT_LE(data["memory"][0]["bytes"], 11 * 64);
+  for (size_t i = 0; i < pieces.size(); ++i)
+    for (size_t k = 0; k < i; ++k) {
+      const Json &a = pieces[i], &b = pieces[k];
+      if (a[4] < b[3] || b[4] < a[3]) continue;
+      const size_t at = a[1], size = a[2], other = b[1], other_size = b[2];
+      EXPECT_TRUE(at + size <= other || other + other_size <= at) << a << " and " << b;
+    }
+}
+
 TEST(Page, PutsTheTimesOfBenchOnNodes) {
   Write(*SmallModel(), PathOf("model.tflite"));
   const std::string profile = PathOf("profile.json");
@@ -145,6 +168,23 @@ TEST(Page, ModelExplorerHasTheTimesOfAProfile) {
   EXPECT_EQ(times["main"]["results"]["0"]["value"], 2.5);
   EXPECT_EQ(times["loop_body"]["results"]["1"]["value"], 0.5);
   EXPECT_EQ(times["main"]["gradient"].size(), 2u);
+}
+
+TEST(Page, ShowsTheReportOfAConversion) {
+  const std::string report = PathOf("report.json");
+  Write(*SmallModel(), PathOf("in.tflite"));
+  const std::string convert = "convert " + PathOf("in.tflite") + " -o " + PathOf("out.tflite");
+  ASSERT_EQ(Fusebox(convert + " --composites keep --report " + report).status, 0);
+  const Json data = DataOf(PageOf(*SmallModel(), " --report " + report));
+  EXPECT_EQ(data["report"]["ops_after"]["WHILE"], 1);
+  for (const std::string_view other : {"[]", "{\"sites\": [5]}", "{", ""}) {
+    ASSERT_TRUE(WriteFile(report, std::as_bytes(std::span(other))));
+    const Finished done =
+        Fusebox("inspect " + PathOf("in.tflite") + " --html " + PathOf("no.html") + " --report " + report);
+    EXPECT_EQ(done.status, 2) << other;
+    EXPECT_THAT(done.err, HasSubstr("report.json: ")) << other;
+    EXPECT_FALSE(std::filesystem::exists(PathOf("no.html")));
+  }
 }
 
 TEST(Page, ShowsWhereModelsDiffer) {
