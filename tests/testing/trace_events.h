@@ -56,11 +56,9 @@ inline std::string WhyNotAnEvent(const json& event) {
   return "";
 }
 
-// In ns: the file has three digits after the point, which a double holds exactly enough to round.
-inline int64_t Start(const json& event) { return std::llround(event["ts"].get<double>() * 1000); }
-inline int64_t End(const json& event) {
-  return Start(event) + std::llround(event["dur"].get<double>() * 1000);
-}
+// As viewers compute them, in floating point.
+inline double Start(const json& event) { return event["ts"].get<double>(); }
+inline double End(const json& event) { return Start(event) + event["dur"].get<double>(); }
 
 using ThreadId = std::pair<uint64_t, uint64_t>;  // process, thread
 inline ThreadId ThreadOf(const json& event) { return {event["pid"], event["tid"]}; }
