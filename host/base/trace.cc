@@ -166,10 +166,13 @@ Status Trace::Write(AtomicFile& file) const {
     const std::string name = named == threads_.end() ? fmt::format("thread {}", thread) : named->second;
     FUSEBOX_TRY(lines.Add(Metadata("thread_name", process, thread, name)));
   }
-  for (const Event& event : events)
-    FUSEBOX_TRY(lines.Add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},{}}})", event.process,
-                                      event.thread, Micros(event.start_ns),
-                                      Micros(event.end_ns - event.start_ns), texts[event.kind])));
+  for (const Event& event : events) {
+    // Viewers may end a span of no length before it begins: it is an instant.
+    const uint64_t duration = event.end_ns - event.start_ns;
+    const std::string shape = duration > 0 ? R"("ph":"X","dur":)" + Micros(duration) : R"("ph":"i","s":"t")";
+    FUSEBOX_TRY(lines.Add(fmt::format(R"({{{},"pid":{},"tid":{},"ts":{},{}}})", shape, event.process,
+                                      event.thread, Micros(event.start_ns), texts[event.kind])));
+  }
   FUSEBOX_TRY(lines.Flush());
   return Append(file, fmt::format("\n],\"otherData\":{{\"dropped\":{}}}}}\n", dropped_));
 }

@@ -107,11 +107,11 @@ inline std::string WhyNotATrace(std::string_view text) {
   return WhyNotNested(trace["traceEvents"]);
 }
 
-// The spans with this name; empty name: of this category.
+// The spans and instants with this name; empty name: of this category.
 inline std::vector<json> Spans(const json& trace, const std::string& name, const std::string& category = "") {
   std::vector<json> found;
   for (const json& event : trace["traceEvents"])
-    if (event["ph"] == "X" && (name.empty() || event["name"] == name) &&
+    if ((event["ph"] == "X" || event["ph"] == "i") && (name.empty() || event["name"] == name) &&
         (category.empty() || event["cat"] == category))
       found.push_back(event);
   return found;

@@ -100,7 +100,7 @@ TEST(Trace, CutsSpansThatWouldNotNest) {
   const json written = Written(trace);
   EXPECT_NEAR(Spans(written, "beyond")[0]["dur"].get<double>(), 0.05, 0.005);
   EXPECT_NEAR(Spans(written, "inside")[0]["dur"].get<double>(), 0.01, 0.005);
-  EXPECT_EQ(Spans(written, "backward")[0]["dur"], 0.0);
+  EXPECT_EQ(Spans(written, "backward")[0]["ph"], "i");
   const json all = Spans(written, "");
   EXPECT_EQ(all[1]["name"], "same");
   EXPECT_EQ(all[2]["name"], "outer");
