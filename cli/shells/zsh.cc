@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/shells/shells.h"
 
@@ -41,12 +42,14 @@ std::string ZshValue(const Tables& option) {
 // One word of _arguments per name.
 std::string ZshSpecifications(const Tables& command) {
   std::string text;
+  bool has_place = false;
   for (const Tables& option : command["options"]) {
     for (const std::string& name : NamesOf(option))
       text += " \\\n    " +
               ShellQuoted("*" + name + (option["value"].get<bool>() && name.starts_with("--") ? "=" : "") +
                           "[" + ZshEscaped(option["help"]) + "]" + ZshValue(option));
-    if (option["positional"].get<bool>()) text += " \\\n    " + ShellQuoted("*" + ZshValue(option));
+    if (option["positional"].get<bool>() && !std::exchange(has_place, true))  // it permits one for the rest
+      text += " \\\n    " + ShellQuoted("*" + ZshValue(option));
   }
   return text;
 }

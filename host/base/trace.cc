@@ -130,7 +130,8 @@ size_t Trace::dropped() const {
   return dropped_;
 }
 
-// Sorted by process, thread and start, outer spans first.
+// Sorted by process, thread and start, outer spans first. A span ends 1 ns before the next one and before the
+// one around it: viewers add ts and dur in floating point.
 std::vector<Trace::Event> Trace::Nested() const {
   std::vector<Event> events(events_.rbegin(), events_.rend());  // of two equal ones, the outer one ends last
   std::ranges::stable_sort(events, [](const Event& a, const Event& b) {
@@ -141,7 +142,8 @@ std::vector<Trace::Event> Trace::Nested() const {
   for (Event& event : events) {
     if (!open.empty() && (open[0]->process != event.process || open[0]->thread != event.thread)) open.clear();
     while (!open.empty() && open.back()->end_ns <= event.start_ns) open.pop_back();
-    if (!open.empty()) event.end_ns = std::min(event.end_ns, open.back()->end_ns);
+    const uint64_t limit = open.empty() ? event.end_ns : std::min(event.end_ns, open.back()->end_ns);
+    event.end_ns = std::max(event.start_ns, std::max<uint64_t>(limit, 1) - 1);
     open.push_back(&event);
   }
   return events;
@@ -164,10 +166,13 @@ Status Trace::Write(AtomicFile& file) const {
     const std::string name = named == threads_.end() ? fmt::format("thread {}", thread) : named->second;
     FUSEBOX_TRY(lines.Add(Metadata("thread_name", process, thread, name)));
   }
-  for (const Event& event : events)
-    FUSEBOX_TRY(lines.Add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},{}}})", event.process,
-                                      event.thread, Micros(event.start_ns),
-                                      Micros(event.end_ns - event.start_ns), texts[event.kind])));
+  for (const Event& event : events) {
+    // Viewers may end a span of no length before it begins: it is an instant.
+    const uint64_t duration = event.end_ns - event.start_ns;
+    const std::string shape = duration > 0 ? R"("ph":"X","dur":)" + Micros(duration) : R"("ph":"i","s":"t")";
+    FUSEBOX_TRY(lines.Add(fmt::format(R"({{{},"pid":{},"tid":{},"ts":{},{}}})", shape, event.process,
+                                      event.thread, Micros(event.start_ns), texts[event.kind])));
+  }
   FUSEBOX_TRY(lines.Flush());
   return Append(file, fmt::format("\n],\"otherData\":{{\"dropped\":{}}}}}\n", dropped_));
 }

@@ -84,14 +84,14 @@ TEST(ZshCompletion, IsValid) {
   EXPECT_THAT(text, testing::StartsWith("#compdef fusebox\n"));
   EXPECT_THAT(text, HasSubstr("_fusebox_cache_doctor() {"));
   EXPECT_THAT(text, HasSubstr("'*--verify=["));
-  EXPECT_THAT(text, HasSubstr(":(sample off strict)'"));
+  EXPECT_THAT(text, HasSubstr(":(off sample strict)'"));
   if (!Has("zsh")) GTEST_SKIP() << "zsh is not installed";
   EXPECT_EQ(OutputOf("zsh -n", text), "");
 }
 
 TEST(FishCompletion, IsValid) {
   const std::string text = Written("fusebox.fish", {"completion", "fish"});
-  EXPECT_THAT(text, HasSubstr("-l 'verify' -x -a 'sample off strict' -d "));
+  EXPECT_THAT(text, HasSubstr("-l 'verify' -x -a 'off sample strict' -d "));
   if (!Has("fish")) GTEST_SKIP() << "fish is not installed";
   EXPECT_EQ(OutputOf("fish --no-execute", text), "");
   const std::string offered = OutputOf("fish", "source fusebox.fish\ncomplete -C 'fusebox cache d'\n");

@@ -56,11 +56,9 @@ inline std::string WhyNotAnEvent(const json& event) {
   return "";
 }
 
-// In ns: the file has three digits after the point, which a double holds exactly enough to round.
-inline int64_t Start(const json& event) { return std::llround(event["ts"].get<double>() * 1000); }
-inline int64_t End(const json& event) {
-  return Start(event) + std::llround(event["dur"].get<double>() * 1000);
-}
+// As viewers compute them, in floating point.
+inline double Start(const json& event) { return event["ts"].get<double>(); }
+inline double End(const json& event) { return Start(event) + event["dur"].get<double>(); }
 
 using ThreadId = std::pair<uint64_t, uint64_t>;  // process, thread
 inline ThreadId ThreadOf(const json& event) { return {event["pid"], event["tid"]}; }
@@ -109,11 +107,11 @@ inline std::string WhyNotATrace(std::string_view text) {
   return WhyNotNested(trace["traceEvents"]);
 }
 
-// The spans with this name; empty name: of this category.
+// The spans and instants with this name; empty name: of this category.
 inline std::vector<json> Spans(const json& trace, const std::string& name, const std::string& category = "") {
   std::vector<json> found;
   for (const json& event : trace["traceEvents"])
-    if (event["ph"] == "X" && (name.empty() || event["name"] == name) &&
+    if ((event["ph"] == "X" || event["ph"] == "i") && (name.empty() || event["name"] == name) &&
         (category.empty() || event["cat"] == category))
       found.push_back(event);
   return found;
