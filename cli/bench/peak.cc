@@ -5,6 +5,7 @@
 #include <chrono>
 #include <vector>
 
+#define HWY_WANT_AVX3_DL
 #include "plugins/common/simd_targets.h"
 
 #ifndef FUSEBOX_CLI_PEAK_CODE
@@ -12,6 +13,7 @@
 namespace fusebox::cli {
 struct PeakCode {
   double (*multiply_add)(size_t rounds, float* sink);  // returns the operations
+  double (*multiply_bytes)(size_t rounds, float* sink);
   void (*read_all)(const float* data, size_t count, float* sink);
 };
 constexpr size_t kCached = 1 << 19;  // bytes that stay in a cache
@@ -22,6 +24,8 @@ constexpr size_t kCached = 1 << 19;  // bytes that stay in a cache
 #define HWY_TARGET_INCLUDE "cli/bench/peak.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "plugins/common/byte_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cli::HWY_NAMESPACE {
@@ -44,6 +48,23 @@ double MultiplyAdd(size_t rounds, float* sink) {
   return 2.0 * 10 * static_cast<double>(hn::Lanes(d)) * static_cast<double>(rounds);
 }
 
+double MultiplyBytes(size_t rounds, float* sink) {
+  namespace cm = common::HWY_NAMESPACE;
+  const auto one = hn::Set(cm::byte_sums, 0x01010101);
+  const auto row = cm::ByteDot::Row(one);
+  const auto weights = cm::ByteDot::Weights(one);
+  auto a = one, b = one, c = one, e = one, f = one, g = one, h = one, i = one, j = one, k = one;
+  const auto add = [&](cm::ByteSum sum) HWY_ATTR { return cm::ByteDot::Add(sum, row, weights); };
+  for (size_t n = 0; n < rounds; ++n) {
+    a = add(a), b = add(b), c = add(c), e = add(e), f = add(f);
+    g = add(g), h = add(h), i = add(i), j = add(j), k = add(k);
+  }
+  const auto sum = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)),
+                           hn::Add(hn::Add(hn::Add(f, g), hn::Add(h, i)), hn::Add(j, k)));
+  *sink = static_cast<float>(hn::GetLane(sum));
+  return 2.0 * 10 * 4 * static_cast<double>(cm::kByteLanes) * static_cast<double>(rounds);
+}
+
 void ReadAll(const float* data, size_t count, float* sink) {
   const hn::CappedTag<float, 16> d;
   const size_t n = hn::Lanes(d);
@@ -58,7 +79,7 @@ void ReadAll(const float* data, size_t count, float* sink) {
 }
 
 const PeakCode& Code() {
-  static constexpr PeakCode code{MultiplyAdd, ReadAll};
+  static constexpr PeakCode code{MultiplyAdd, MultiplyBytes, ReadAll};
   return code;
 }
 
@@ -94,15 +115,18 @@ double Best(const F& f) {
 
 volatile float sink_of_results;
 
-}  // namespace
-
-double MeasureFlops() {
+double MeasureOps(double (*multiply)(size_t rounds, float* sink)) {
   float sink = 0;
   double operations = 0;
-  const double seconds = Best([&] { operations = BestCode().multiply_add(20000, &sink); });
+  const double seconds = Best([&] { operations = multiply(20000, &sink); });
   sink_of_results = sink;
   return operations / seconds;
 }
+
+}  // namespace
+
+double MeasureFlops() { return MeasureOps(BestCode().multiply_add); }
+double MeasureByteOps() { return MeasureOps(BestCode().multiply_bytes); }
 
 double MeasureReadBandwidth(size_t bytes) {
   const std::vector<float> data(bytes / 4, 1.0f);

@@ -9,6 +9,8 @@ namespace fusebox::cli {
 // On one thread, in some hundredths of a second: f32 operations per second, of multiply-adds in registers,
 // two each; and bytes per second, of repeated reads of `bytes`.
 double MeasureFlops();
+// The same for products of 8-bit integers, summed in 32 bits.
+double MeasureByteOps();
 double MeasureReadBandwidth(size_t bytes);
 
 struct Peak {

@@ -30,18 +30,37 @@
 #else
 #define FUSEBOX_DISABLED_SSE4 0
 #endif
-#define HWY_DISABLED_TARGETS                                                                         \
-  (FUSEBOX_DISABLED_AVX3 | FUSEBOX_DISABLED_AVX2 | FUSEBOX_DISABLED_SSE4 | HWY_SSSE3 | HWY_AVX3_DL | \
-   HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 |      \
-   HWY_SVE2_128 | HWY_RVV)
+// AVX3_DL, which has dot products of bytes, is compiled for files that define HWY_WANT_AVX3_DL only.
+#ifdef FUSEBOX_WITHOUT_AVX3
+#define FUSEBOX_DISABLED_AVX3_DL HWY_AVX3_DL
+#else
+#define FUSEBOX_DISABLED_AVX3_DL 0
+#endif
+#define HWY_DISABLED_TARGETS                                                                                 \
+  (FUSEBOX_DISABLED_AVX3 | FUSEBOX_DISABLED_AVX2 | FUSEBOX_DISABLED_SSE4 | HWY_SSSE3 |                       \
+   FUSEBOX_DISABLED_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | \
+   HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/detect_targets.h>
 
+#define FUSEBOX_HAS_AVX3                                                       \
+  (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&  \
+   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && \
+   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2"))
+
+#if HWY_TARGETS & HWY_AVX3_DL
+#define FUSEBOX_SIMD_AVX3_DL(code)                                                                        \
+  if (FUSEBOX_HAS_AVX3 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi") && \
+      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bitalg") &&                  \
+      __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("vpclmulqdq") &&                \
+      __builtin_cpu_supports("vaes") && __builtin_cpu_supports("gfni"))                                   \
+    tables.push_back(&N_AVX3_DL::code());
+#else
+#define FUSEBOX_SIMD_AVX3_DL(code)
+#endif
+
 #if HWY_TARGETS & HWY_AVX3
-#define FUSEBOX_SIMD_AVX3(code)                                                   \
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&  \
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && \
-      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2"))       \
-    tables.push_back(&N_AVX3::code());
+#define FUSEBOX_SIMD_AVX3(code) \
+  if (FUSEBOX_HAS_AVX3) tables.push_back(&N_AVX3::code());
 #else
 #define FUSEBOX_SIMD_AVX3(code)
 #endif
@@ -66,6 +85,7 @@
 #define FUSEBOX_SIMD_TABLES(Table, code)            \
   [] {                                              \
     std::vector<const Table*> tables;               \
+    FUSEBOX_SIMD_AVX3_DL(code)                      \
     FUSEBOX_SIMD_AVX3(code)                         \
     FUSEBOX_SIMD_AVX2(code)                         \
     FUSEBOX_SIMD_SSE4(code)                         \

@@ -37,7 +37,7 @@ class LstmEngine {
 // All throw std::runtime_error. The first two run on one thread.
 std::unique_ptr<LstmEngine> OurEngine(const LstmProblem& problem);
 std::unique_ptr<LstmEngine> TfLiteEngine(const LstmProblem& problem, const std::string& library);
-// f32 weights only.
+// 8-bit weights: DynamicQuantizeLSTM.
 std::unique_ptr<LstmEngine> OnnxEngine(const LstmProblem& problem, const std::string& library);
 
 // dlopen and dlsym, throwing.

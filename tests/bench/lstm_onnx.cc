@@ -20,12 +20,14 @@ std::string Bytes(int field, const std::string& s) {
   return Varint(static_cast<uint64_t>(field) << 3 | 2) + Varint(s.size()) + s;
 }
 
-std::string TensorProto(const std::string& name, const std::vector<int>& dims,
-                        const std::vector<float>& data) {
+enum Type : uint64_t { kFloat = 1, kInt8 = 3 };
+
+template <class T>
+std::string TensorProto(const std::string& name, const std::vector<int>& dims, const std::vector<T>& data) {
   std::string t;
   for (const int d : dims) t += Number(1, static_cast<uint64_t>(d));
-  return t + Number(2, 1) + Bytes(8, name) +
-         Bytes(9, {reinterpret_cast<const char*>(data.data()), data.size() * 4});
+  return t + Number(2, sizeof(T) == 1 ? kInt8 : kFloat) + Bytes(8, name) +
+         Bytes(9, {reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T)});
 }
 
 std::string ValueInfo(const std::string& name, const std::vector<int>& dims) {
@@ -35,26 +37,54 @@ std::string ValueInfo(const std::string& name, const std::vector<int>& dims) {
 }
 
 // ONNX stacks the gates in the order i, o, f, c.
+constexpr int kOrder[] = {0, 3, 1, 2};
+
 std::vector<float> Stack(const std::vector<float> (&gates)[4]) {
   std::vector<float> stacked;
-  for (const int k : {0, 3, 1, 2}) stacked.insert(stacked.end(), gates[k].begin(), gates[k].end());
+  for (const int k : kOrder) stacked.insert(stacked.end(), gates[k].begin(), gates[k].end());
   return stacked;
+}
+
+// W or R as 8-bit numbers: [columns][gate][unit], with a scale for each gate and unit.
+std::string ByteTensors(const LstmProblem& p, const std::string& name, const std::vector<float> (&gates)[4]) {
+  const auto units = static_cast<size_t>(p.units), columns = gates[0].size() / units;
+  std::vector<int8_t> values(4 * units * columns);
+  std::vector<float> scales;
+  for (size_t i = 0; i < 4; ++i) {
+    const ByteWeights bytes = ToBytes(gates[kOrder[i]]);
+    scales.insert(scales.end(), units, bytes.scale);
+    for (size_t unit = 0; unit < units; ++unit) {
+      for (size_t k = 0; k < columns; ++k)
+        values[(k * 4 + i) * units + unit] = bytes.values[unit * columns + k];
+    }
+  }
+  const int width = 4 * p.units;
+  return Bytes(5, TensorProto(name, {1, static_cast<int>(columns), width}, values)) +
+         Bytes(5, TensorProto(name + "_scale", {1, width}, scales)) +
+         Bytes(5, TensorProto(name + "_zero", {1, width}, std::vector<int8_t>(4 * units)));
 }
 
 std::string WriteModel(const LstmProblem& p) {
   std::string node;
   for (const char* input : {"X", "W", "R", "B"}) node += Bytes(1, input);
-  node += Bytes(2, "Y") + Bytes(4, "LSTM") +
+  if (p.bytes) {
+    for (const char* input : {"", "", "", "", "W_scale", "W_zero", "R_scale", "R_zero"})
+      node += Bytes(1, input);
+  }
+  node += Bytes(2, "Y") + Bytes(4, p.bytes ? "DynamicQuantizeLSTM" : "LSTM") +
           Bytes(5, Bytes(1, "hidden_size") + Number(3, static_cast<uint64_t>(p.units)) + Number(20, 2));
+  if (p.bytes) node += Bytes(7, "com.microsoft");
   std::vector<float> bias = Stack(p.bias);
   bias.resize(2 * bias.size());
-  const std::string graph = Bytes(1, node) + Bytes(2, "lstm") +
-                            Bytes(5, TensorProto("W", {1, 4 * p.units, p.inputs}, Stack(p.kernel))) +
-                            Bytes(5, TensorProto("R", {1, 4 * p.units, p.units}, Stack(p.recurrent))) +
-                            Bytes(5, TensorProto("B", {1, 8 * p.units}, bias)) +
-                            Bytes(11, ValueInfo("X", {p.steps, 1, p.inputs})) +
-                            Bytes(12, ValueInfo("Y", {p.steps, 1, 1, p.units}));
-  return Number(1, 8) + Bytes(7, graph) + Bytes(8, Bytes(1, "") + Number(2, 14));
+  const std::string weights =
+      p.bytes ? ByteTensors(p, "W", p.kernel) + ByteTensors(p, "R", p.recurrent)
+              : Bytes(5, TensorProto("W", {1, 4 * p.units, p.inputs}, Stack(p.kernel))) +
+                    Bytes(5, TensorProto("R", {1, 4 * p.units, p.units}, Stack(p.recurrent)));
+  const std::string graph =
+      Bytes(1, node) + Bytes(2, "lstm") + weights + Bytes(5, TensorProto("B", {1, 8 * p.units}, bias)) +
+      Bytes(11, ValueInfo("X", {p.steps, 1, p.inputs})) + Bytes(12, ValueInfo("Y", {p.steps, 1, 1, p.units}));
+  return Number(1, 8) + Bytes(7, graph) + Bytes(8, Bytes(1, "") + Number(2, 14)) +
+         Bytes(8, Bytes(1, "com.microsoft") + Number(2, 1));
 }
 
 enum Entry {

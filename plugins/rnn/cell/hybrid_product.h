@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hybrid arithmetic: products of an int8 matrix with an f32 vector that is quantized before. Sums are
-// integers, everything else is f32.
+// Hybrid arithmetic: products of int8 matrices with f32 vectors that are quantized before. Sums are integers,
+// everything else is f32.
 //
 // A vector has a scale of its own: [-127, 127] covers its largest magnitude, or, asymmetric, [-128, 127] its
 // range, extended to include 0.
@@ -8,52 +8,88 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <vector>
 
 #include <fusebox/kernel.hpp>
+#include <fusebox/weights.hpp>
 
 #include "plugins/rnn/cell/kernel.h"
+#include "plugins/rnn/simd/bytes.h"
 #include "plugins/rnn/simd/panels.h"
 
 namespace fusebox::rnn {
 
 using namespace sdk;
 
-static_assert(ScratchReader::kAlignment == kByteBlock);
-
 inline bool AsymmetricInputs(const Node& node) { return node.attrs().b("asymmetric_quantize_inputs", false); }
 
-// real = scale * (value - zero). Borrows memory for the values, padded with zeros to Bytes(n).
-struct HybridVector {
-  HybridVector(ScratchReader& scratch, int64_t n) : values(scratch.Take<int8_t>(static_cast<size_t>(n))) {}
-  static size_t Bytes(int64_t n) { return ScratchReader::Bytes(static_cast<size_t>(n)); }
-
-  int8_t* values;
+// real = scale * (value - zero)
+struct HybridScale {
   float scale = 1;
   int32_t zero = 0;
+};
+// Quantizes a vector to `values`.
+HybridScale QuantizeHybrid(const ByteCode& code, const float* x, size_t n, bool asymmetric, int8_t* values);
 
-  void Quantize(const float* x, int64_t n, bool asymmetric);
+inline InputRows OneRow(const float* x, int64_t columns) {
+  return {x, 1, 1, 0, 0, static_cast<size_t>(columns)};
+}
 
- private:
-  void SetMagnitude(float largest);
-  void SetRange(double low, double high);
+// Quantized vectors, in borrowed memory.
+class HybridRows {
+ public:
+  HybridRows(ScratchReader& scratch, size_t count, size_t columns);
+  static size_t Bytes(size_t count, size_t columns);
+
+  // At most `count` vectors of `columns` values.
+  void Quantize(const InputRows& in, bool asymmetric);
+
+  int8_t* values;
+  size_t stride, count = 0;
+  float* scales;
+  int32_t* corrections;  // what the sum of a row of weights is multiplied by
 };
 
-// Borrows the values of the tensor: [rows, columns], checked by CheckQuantizedWeights.
-struct HybridMatrix {
-  HybridMatrix() = default;
-  HybridMatrix(Tensor weights, bool asymmetric);
-  HybridMatrix Rows(int64_t first, int64_t count) const;
-  // sums[i] = row i times the vector; += with `add`.
-  void Multiply(const HybridVector& vector, bool add, float* sums) const;
+// Some rows of an operand.
+struct HybridPart {
+  uint32_t operand;
+  int64_t first, rows;
+};
 
-  const int8_t* values = nullptr;
-  int64_t rows = 0, columns = 0;
-  float scale = 0;
-  std::vector<int32_t> row_sums;  // if vectors may have zero points
+// Matrices of as many rows and columns each, packed into one, of which each begins with a panel of its own:
+// outputs are [part][rows, padded]; interleaved: [block][part][lane].
+class HybridMatrix {
+ public:
+  HybridMatrix() = default;
+  HybridMatrix(const Node& node, std::vector<HybridPart> parts, bool interleaved = false);
+  // A whole operand.
+  HybridMatrix(const Node& node, uint32_t operand)
+      : HybridMatrix(node, {{operand, 0, node.in(operand).dim(0)}}) {}
+
+  ByteTask Product(const HybridRows& rows) const;
+  // out[i] = start[i] + matrix * row i; `start` may be null or `out`. Strides are in elements; start_stride
+  // 0: the same for every row.
+  void Multiply(const HybridRows& rows, const float* start, size_t start_stride, float* out,
+                size_t out_stride) const;
+  ScaledTask TaskOf(const HybridRows& rows, const float* start, size_t start_stride, float* out,
+                    size_t out_stride) const;
+  size_t groups() const { return (layout_.panels() + common::kBytePanels - 1) / common::kBytePanels; }
+
+  const ByteLayout& layout() const { return layout_; }
+  const float* scales() const { return scales_; }  // [padded outputs]
+  const ByteCode& code() const { return *code_; }
 
  private:
-  const PanelCode* code_ = nullptr;
+  void Pack(const Node& node, const std::vector<HybridPart>& parts, bool interleaved, std::byte* to) const;
+
+  const ByteCode* code_ = nullptr;
+  ByteLayout layout_{};
+  std::optional<PackedWeights> packed_;
+  const int8_t* values_ = nullptr;
+  const int32_t* sums_ = nullptr;  // of the rows of weights
+  const float* scales_ = nullptr;
 };
 
 std::vector<float> Dequantized(Tensor weights);

@@ -8,6 +8,7 @@
 
 #include <fusebox/base.hpp>
 
+#include "plugins/rnn/cell/hybrid_product.h"
 #include "plugins/rnn/cell/kernel.h"
 #include "plugins/rnn/simd/panels.h"
 
@@ -103,6 +104,13 @@ inline void MultiplySplit(const PanelCode& code, const Sequence& s, bool split, 
   const bool pays =
       task.in.steps * task.in.rows * task.in.columns * task.panels * code.lanes >= kMinParallelWork;
   ForParts(s, split && pays, groups, [&](size_t begin, size_t end) { code.multiply(task, begin, end); });
+}
+
+inline void MultiplySplit(const HybridMatrix& matrix, const Sequence& s, bool split, const ScaledTask& task) {
+  const ByteTask& product = task.product;
+  const bool pays = product.count * product.layout.columns * product.layout.padded() >= kMinParallelWork;
+  ForParts(s, split && pays, matrix.groups(),
+           [&](size_t begin, size_t end) { matrix.code().multiply_scaled(task, begin, end); });
 }
 
 }  // namespace fusebox::rnn

@@ -34,6 +34,8 @@ std::unique_ptr<const LstmEngine> MakePackedLstm(const LstmSpec& spec, const Nod
 // i8 weights (cell/hybrid_product.h), asymmetric with asymmetric_quantize_inputs.
 void CheckHybridLstm(const Node& node);
 std::unique_ptr<const LstmEngine> MakeHybridLstm(const LstmSpec& spec, const Node& node);
+// Four gates without peephole, projection or normalization, with constant biases.
+std::unique_ptr<const LstmEngine> MakePackedHybridLstm(const LstmSpec& spec, const Node& node);
 
 // Integers only: input, output and output state i8, cell state i16 (its scale a power of two), gates i16.
 // Bit-exact with TFLite 2.9, which subtracts the zero point of the output where the definition of quantized

@@ -9,13 +9,14 @@
 namespace fusebox::rnn {
 namespace {
 
+// Every variant, a row at a time.
 class HybridLstm final : public RowEngine<LstmSpec, LstmBuffers<float>> {
  public:
   explicit HybridLstm(const Node& node) : asymmetric_(AsymmetricInputs(node)) {
     for (uint32_t i = kInputWeights; i <= kProjection; ++i) {
       if (!IsInt8(node, i)) continue;
       if (i >= kPeephole && i < kGateBias) peepholes_[i - kPeephole] = Dequantized(node.in(i));
-      else matrices_[i] = HybridMatrix(node.in(i), asymmetric_);
+      else matrices_[i] = HybridMatrix(node, i);
     }
   }
 
@@ -23,20 +24,23 @@ class HybridLstm final : public RowEngine<LstmSpec, LstmBuffers<float>> {
   struct Products {
     const HybridLstm& lstm;
     const LstmSpec& spec;
-    HybridVector x, h, hidden;
+    HybridRows x, h, hidden;
     const PanelCode& code = BestPanelCode();
 
     void Load(const float* input, const float* state) {
-      x.Quantize(input, spec.inputs, lstm.asymmetric_);
-      h.Quantize(state, spec.outputs, lstm.asymmetric_);
+      Quantize(input, spec.inputs, x);
+      Quantize(state, spec.outputs, h);
     }
     void Gate(rnn::Gate k, float* sums) const {
-      lstm.matrices_[kInputWeights + k].Multiply(x, false, sums);
-      lstm.matrices_[kRecurrentWeights + k].Multiply(h, true, sums);
+      lstm.matrices_[kInputWeights + k].Multiply(x, nullptr, 0, sums, 0);
+      lstm.matrices_[kRecurrentWeights + k].Multiply(h, sums, 0, sums, 0);
     }
     void Project(const float* of, float* sums) {
-      hidden.Quantize(of, spec.cells, lstm.asymmetric_);
-      lstm.matrices_[kProjection].Multiply(hidden, false, sums);
+      Quantize(of, spec.cells, hidden);
+      lstm.matrices_[kProjection].Multiply(hidden, nullptr, 0, sums, 0);
+    }
+    void Quantize(const float* from, int64_t n, HybridRows& to) const {
+      to.Quantize(OneRow(from, n), lstm.asymmetric_);
     }
     void ActivateGate(float* values) const {
       code.activate(spec.gate_activation, static_cast<size_t>(spec.cells), values, values);
@@ -46,17 +50,18 @@ class HybridLstm final : public RowEngine<LstmSpec, LstmBuffers<float>> {
     }
   };
 
+  static size_t RowBytes(int64_t columns) { return HybridRows::Bytes(1, static_cast<size_t>(columns)); }
   size_t PartBytes(const LstmSpec& spec) const override {
-    return HybridVector::Bytes(spec.inputs) + HybridVector::Bytes(spec.outputs) +
-           HybridVector::Bytes(spec.cells) +
+    return RowBytes(spec.inputs) + RowBytes(spec.outputs) + RowBytes(spec.cells) +
            ScratchReader::Bytes(5 * static_cast<size_t>(spec.cells) * sizeof(float));
   }
 
   void RunRows(const LstmSpec& spec, const LstmBuffers<float>& buffers, int64_t begin, int64_t end,
                std::byte* scratch) const override {
     ScratchReader reader(scratch);
-    Products products{*this, spec, HybridVector(reader, spec.inputs), HybridVector(reader, spec.outputs),
-                      HybridVector(reader, spec.cells)};
+    const auto take = [&](int64_t columns) { return HybridRows(reader, 1, static_cast<size_t>(columns)); };
+    HybridRows x = take(spec.inputs), h = take(spec.outputs), hidden = take(spec.cells);
+    Products products{*this, spec, x, h, hidden};
     const float* operands[24];
     std::copy_n(buffers.operands, 24, operands);
     for (uint32_t i = 0; i < 3; ++i) {
@@ -79,8 +84,9 @@ void CheckHybridLstm(const Node& node) {
   }
 }
 
-std::unique_ptr<const LstmEngine> MakeHybridLstm(const LstmSpec&, const Node& node) {
+std::unique_ptr<const LstmEngine> MakeHybridLstm(const LstmSpec& spec, const Node& node) {
   CheckHybridLstm(node);
+  if (spec.plain() && spec.constant_weights) return MakePackedHybridLstm(spec, node);
   return std::make_unique<const HybridLstm>(node);
 }
 

@@ -58,10 +58,8 @@ struct LstmSpec : SequenceSpec {
   bool constant_weights = false;  // operands 1-8, 12-15 as far as present
   int64_t width() const { return outputs; }
   bool HasGate(uint32_t k) const { return !(cifg && k == kInGate); }
-  // The variant of Keras: four gates, nothing optional, nothing quantized.
-  bool plain() const {
-    return arithmetic == Arithmetic::kFloat && !cifg && !peephole && !projection && !layer_norm && !diagonal;
-  }
+  // The variant of Keras: four gates, nothing optional.
+  bool plain() const { return !cifg && !peephole && !projection && !layer_norm && !diagonal; }
 
  private:
   void ReadOptions(const Node& node);

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "plugins/rnn/cell/hybrid_product.h"
-
 namespace fusebox::rnn {
 namespace {
 
@@ -48,44 +46,10 @@ class ReferenceRnn final : public RowEngine<RnnSpec, RnnBuffers<T>> {
   }
 };
 
-class HybridRnn final : public RowEngine<RnnSpec, RnnBuffers<float>> {
- public:
-  explicit HybridRnn(const Node& node)
-      : asymmetric_(AsymmetricInputs(node)),
-        weights_(node.in(kRnnWeights), asymmetric_),
-        recurrent_(node.in(kRnnRecurrent), asymmetric_) {}
-
- private:
-  size_t PartBytes(const RnnSpec& spec) const override {
-    return HybridVector::Bytes(spec.inputs) + HybridVector::Bytes(spec.cells);
-  }
-
-  void RunRows(const RnnSpec& spec, const RnnBuffers<float>& buffers, int64_t begin, int64_t end,
-               std::byte* scratch) const override {
-    ScratchReader reader(scratch);
-    HybridVector x(reader, spec.inputs), h(reader, spec.cells);
-    const PanelCode& code = BestPanelCode();
-    for (int64_t row = begin; row < end; ++row) {
-      RunRow(spec, row, buffers.x, buffers.state + row * spec.cells, spec.cells, buffers.output,
-             [&](const float* input, float* state) {
-               x.Quantize(input, spec.inputs, asymmetric_);
-               h.Quantize(state, spec.cells, asymmetric_);
-               std::copy_n(buffers.bias, spec.cells, state);
-               weights_.Multiply(x, true, state);
-               recurrent_.Multiply(h, true, state);
-               code.activate(spec.activation, static_cast<size_t>(spec.cells), state, state);
-             });
-    }
-  }
-
-  bool asymmetric_;
-  HybridMatrix weights_, recurrent_;
-};
-
 }  // namespace
 
 std::unique_ptr<const RnnEngine> MakeEngine(const RnnSpec& spec, const Node& node) {
-  if (spec.hybrid) return std::make_unique<const HybridRnn>(node);
+  if (spec.hybrid) return MakeHybridRnn(node);
   if (spec.dtype == FBX_F64) return std::make_unique<const ReferenceRnn<double>>();
   if (spec.constant_weights) return MakePackedRnn(spec, node);
   return std::make_unique<const ReferenceRnn<float>>();

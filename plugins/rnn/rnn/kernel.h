@@ -17,6 +17,8 @@ std::unique_ptr<const RnnEngine> MakeEngine(const RnnSpec& spec, const Node& nod
 
 // f32 with constant weights, packed for the vector code (simd/panels.h).
 std::unique_ptr<const RnnEngine> MakePackedRnn(const RnnSpec& spec, const Node& node);
+// i8 weights (cell/hybrid_product.h).
+std::unique_ptr<const RnnEngine> MakeHybridRnn(const Node& node);
 
 struct RnnKernel : SequenceKernel<RnnSpec> {
   static constexpr std::string_view builtin = "UNIDIRECTIONAL_SEQUENCE_RNN";

@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "plugins/rnn/simd/lstm_cell-inl.h"
 #include "plugins/rnn/simd/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -92,35 +93,6 @@ HWY_INLINE void LoadSums(Sums<kRows, kPanels>& sums, const float* const (&from)[
       }
     }
   }
-}
-
-HWY_INLINE FloatVector ClipCell(const StepTask& task, FloatVector cell) {
-  if (task.cell_clip > 0) return Clamp(fd, cell, hn::Set(fd, -task.cell_clip), hn::Set(fd, task.cell_clip));
-  return cell;
-}
-
-// FinishBlock for activations other than Keras' defaults. Not inlined, so that the vectors of the default
-// case stay in registers.
-HWY_NOINLINE void FinishOtherBlock(const StepTask& task, const FloatVector* sums, float* c, float* h,
-                                   size_t count) {
-  const auto gate = [&](Gate k) HWY_ATTR { return Activated(fd, sums[k], task.gate_activation); };
-  const FloatVector in = hn::Mul(gate(kInGate), Activated(fd, sums[kCellGate], task.activation));
-  const FloatVector cell = ClipCell(task, hn::MulAdd(gate(kForgetGate), LoadSome(c, count), in));
-  StoreSome(cell, c, count);
-  StoreSome(hn::Mul(gate(kOutGate), Activated(fd, cell, task.activation)), h, count);
-}
-
-// Gates, cell and output of `count` cells.
-HWY_INLINE void FinishBlock(const StepTask& task, const FloatVector (&sums)[kGates], float* c, float* h,
-                            size_t count) {
-  if (HWY_UNLIKELY(task.activation != Activation::kTanh || task.gate_activation != Activation::kSigmoid)) {
-    const FloatVector copies[kGates] = {sums[0], sums[1], sums[2], sums[3]};
-    return FinishOtherBlock(task, copies, c, h, count);
-  }
-  const FloatVector in = GatedTanh(fd, sums[kInGate], sums[kCellGate]);
-  const FloatVector cell = ClipCell(task, hn::MulAdd(Sigmoid(fd, sums[kForgetGate]), LoadSome(c, count), in));
-  StoreSome(cell, c, count);
-  StoreSome(GatedTanh(fd, sums[kOutGate], cell), h, count);
 }
 
 template <int kRows, int kPanels>

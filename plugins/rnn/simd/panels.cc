@@ -9,7 +9,6 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "plugins/rnn/simd/bytes-inl.h"
 #include "plugins/rnn/simd/vector-inl.h"
 #include "plugins/rnn/simd/winograd-inl.h"
 
@@ -169,8 +168,7 @@ void ActivateRow(Activation activation, size_t cells, const float* sums, float* 
 
 const PanelCode& PanelsCode() {
   static constexpr PanelCode code{kFloatLanes, Multiply,   GruAfter,    GruReset, GruBefore,
-                                  Lstm,        WinogradIn, WinogradOut, Within,   ActivateRow,
-                                  Dots,        Range,      Quantize};
+                                  Lstm,        WinogradIn, WinogradOut, Within,   ActivateRow};
   return code;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector code of matrix products with packed f32 weights, of the elementwise part of GRU and RNN cells, and
-// of int8 products. One table of functions per instruction set.
+// Vector code of matrix products with packed f32 weights, and of the elementwise part of GRU and RNN cells.
+// One table of functions per instruction set.
 //
 // The outputs of a matrix are packed in panels of `lanes`, four panels to a group:
 // [group][column][panel][lane]; the last group has the remaining panels. Every sum runs over its columns in
@@ -20,7 +20,6 @@ using common::Activation;
 
 inline constexpr size_t kMaxLanes = 16;
 inline constexpr size_t kGroupPanels = 4;
-inline constexpr size_t kByteBlock = 64;  // no vector holds more bytes
 
 // Input vectors of some steps of some rows. Strides are in elements.
 struct InputRows {
@@ -95,14 +94,6 @@ struct PanelCode {
   bool (*within)(const float* x, size_t n, float bound);
   // out[i] = activation(sums[i]); in place if they are the same
   void (*activate)(Activation, size_t cells, const float* sums, float* out);
-  // sums[i] = row i times x, int8, exact. Rows of at most 65536 columns are contiguous; x is padded with
-  // zeros to a multiple of kByteBlock.
-  void (*dots)(const int8_t* rows, size_t count, size_t columns, const int8_t* x, int32_t* sums);
-  // Minimum and maximum of the values and 0; NaN is skipped.
-  void (*range)(const float* x, size_t n, float* low, float* high);
-  // to[i] = zero + x[i] * inverse: the product is rounded, then the sum to the nearest integer (half away
-  // from zero), clamped to [least, 127]. NaN becomes `least`.
-  void (*quantize)(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to);
 };
 
 // The code for every instruction set that this machine has, best first.

@@ -59,21 +59,23 @@ void RunFloats(const Node& node, const SvdfSpec& spec) {
 struct SvdfKernel::Hybrid {
   explicit Hybrid(const Node& node)
       : asymmetric(AsymmetricInputs(node)),
-        features(node.in(kSvdfFeatures), asymmetric),
+        features(node, kSvdfFeatures),
         times(Dequantized(node.in(kSvdfTimes))) {}
 
   static size_t ScratchBytes(const SvdfSpec& spec) {
-    return HybridVector::Bytes(spec.inputs) + static_cast<size_t>(spec.filters) * sizeof(float);
+    return HybridRows::Bytes(1, static_cast<size_t>(spec.inputs)) +
+           static_cast<size_t>(spec.filters) * sizeof(float);
   }
 
   void Run(const Node& node, const SvdfSpec& spec, std::byte* scratch) const {
     ScratchReader reader(scratch);
-    HybridVector x(reader, spec.inputs);
+    HybridRows x(reader, 1, static_cast<size_t>(spec.inputs));
     auto* const sums = reader.Take<float>(static_cast<size_t>(spec.filters));
     float* const states = StateMemory<float>(node, kSvdfState, 1);
     for (int64_t row = 0; row < spec.batch; ++row) {
-      x.Quantize(node.in(kSvdfInput).data<const float>() + row * spec.inputs, spec.inputs, asymmetric);
-      features.Multiply(x, false, sums);
+      const auto* const input = node.in(kSvdfInput).data<const float>() + row * spec.inputs;
+      x.Quantize(OneRow(input, spec.inputs), asymmetric);
+      features.Multiply(x, nullptr, 0, sums, 0);
       float* const state = states + row * spec.filters * spec.memory;
       ShiftState(spec, state, [&](int64_t f) { return sums[f]; });
       ComputeOutput(node, spec, times.data(), state, node.out(0).data<float>() + row * spec.units);

@@ -11,20 +11,44 @@
 namespace fusebox::rnn {
 namespace {
 
-// Every length up to some vectors of the widest code, with the least and the most values among them.
+// Every length up to some vectors of the widest code, with the least and the most values among them, rows of
+// both signs, and numbers of rows and outputs that fill no tile.
 TEST(HybridProduct, IsExactInEveryCode) {
-  for (const PanelCode* code : PanelCodes()) {
+  for (const ByteCode* code : ByteCodes()) {
     for (size_t columns = 0; columns < 150; ++columns) {
-      constexpr size_t kRows = 11;
-      std::vector<int8_t> rows(kRows * columns), x(RoundUp(columns, kByteBlock));
-      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
-      for (size_t i = 0; i < columns; ++i) x[i] = static_cast<int8_t>(i % 5 == 0 ? -128 : i * 91 + 3);
-      int32_t sums[kRows];
-      code->dots(rows.data(), kRows, columns, x.data(), sums);
-      for (size_t row = 0; row < kRows; ++row) {
-        int32_t expected = 0;
-        for (size_t k = 0; k < columns; ++k) expected += rows[row * columns + k] * x[k];
-        EXPECT_EQ(sums[row], expected) << columns << " columns, row " << row;
+      const size_t outputs = columns % 7 * 19 + 1, count = columns % 11;
+      const ByteLayout layout{code->lanes, outputs, columns};
+      std::vector<int8_t> weights(outputs * columns), rows(count * columns), packed(layout.bytes());
+      for (size_t i = 0; i < weights.size(); ++i)
+        weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
+      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int8_t>(i % 5 == 0 ? -128 : i * 91 + 3);
+      for (size_t output = 0; output < outputs; ++output)
+        common::PackByteRow(layout, output, weights.data() + output * columns, packed.data());
+      for (const bool is_unsigned : {false, true}) {
+        std::vector<int32_t> sums(count * layout.padded()), start(layout.padded()), of_row(count);
+        for (size_t i = 0; i < outputs; ++i)
+          start[i] = static_cast<int32_t>(i) - code->signs.Offset(is_unsigned) *
+                                                   common::SumOfBytes(weights.data() + i * columns, columns);
+        for (size_t i = 0; i < count; ++i) of_row[i] = static_cast<int32_t>(3 * i) - 5;
+        const ByteTask task{.rows = rows.data(),
+                            .count = count,
+                            .stride = columns,
+                            .flipped = code->signs.Flips(is_unsigned),
+                            .layout = layout,
+                            .weights = packed.data(),
+                            .start = start.data(),
+                            .terms = {{start.data(), of_row.data()}}};
+        code->multiply(task, sums.data(), layout.padded(), 0, (layout.panels() + 3) / 4);
+        for (size_t row = 0; row < count; ++row) {
+          for (size_t i = 0; i < outputs; ++i) {
+            int32_t expected = static_cast<int32_t>(i) + start[i] * of_row[row];
+            for (size_t k = 0; k < columns; ++k) {
+              const int8_t x = rows[row * columns + k];
+              expected += weights[i * columns + k] * (is_unsigned ? static_cast<uint8_t>(x) : int{x});
+            }
+            ASSERT_EQ(sums[row * layout.padded() + i], expected) << columns << " columns, row " << row;
+          }
+        }
       }
     }
   }
@@ -34,7 +58,7 @@ TEST(HybridProduct, IsExactInEveryCode) {
 // code.
 TEST(HybridProduct, QuantizesAlikeInEveryCode) {
   const float special[] = {0.5F, -0.5F, 1.5F, -2.5F, 127.5F, -128.5F, 3e5F, -3e5F, std::nanf("")};
-  for (const PanelCode* code : PanelCodes()) {
+  for (const ByteCode* code : ByteCodes()) {
     for (size_t n = 0; n < 70; ++n) {
       std::vector<float> x(n);
       for (size_t i = 0; i < n; ++i)
@@ -70,21 +94,20 @@ TEST(HybridProduct, QuantizesAlikeInEveryCode) {
 }
 
 TEST(HybridProduct, QuantizesToTheRangeOfAVector) {
-  std::vector<int8_t> memory(HybridVector::Bytes(4), 55);
-  ScratchReader scratch(reinterpret_cast<std::byte*>(memory.data()));
-  HybridVector v(scratch, 4);
+  std::vector<int8_t> stored(5, 55);
   const std::vector<float> x = {-1, 0, 0.5F, 2};
-  const auto stored = [&] { return std::vector<int8_t>(memory.begin(), memory.begin() + 5); };
-  v.Quantize(x.data(), 4, false);
-  EXPECT_EQ(stored(), (std::vector<int8_t>{-64, 0, 32, 127, 0}));
-  EXPECT_EQ(v.zero, 0);
-  EXPECT_FLOAT_EQ(v.scale, 2.0F / 127);
-  v.Quantize(x.data(), 4, true);
-  EXPECT_EQ(v.zero, -43);
-  EXPECT_EQ(stored(), (std::vector<int8_t>{-128, -43, -1, 127, 0}));
-  const std::vector<float> none(4, 0);
-  v.Quantize(none.data(), 4, true);
-  EXPECT_EQ(stored(), (std::vector<int8_t>(5, 0)));
+  const auto quantize = [&](const std::vector<float>& values, bool asymmetric) {
+    return QuantizeHybrid(BestByteCode(), values.data(), 4, asymmetric, stored.data());
+  };
+  HybridScale s = quantize(x, false);
+  EXPECT_EQ(stored, (std::vector<int8_t>{-64, 0, 32, 127, 55}));
+  EXPECT_EQ(s.zero, 0);
+  EXPECT_FLOAT_EQ(s.scale, 2.0F / 127);
+  s = quantize(x, true);
+  EXPECT_EQ(s.zero, -43);
+  EXPECT_EQ(stored, (std::vector<int8_t>{-128, -43, -1, 127, 55}));
+  quantize({0, 0, 0, 0}, true);
+  EXPECT_EQ(stored, (std::vector<int8_t>{0, 0, 0, 0, 55}));
 }
 
 }  // namespace

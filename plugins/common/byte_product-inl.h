@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of 8-bit rows with packed weights (byte_product.h). Compiled once per target; a file that includes
+// this defines HWY_WANT_AVX3_DL before simd_targets.h.
+#if defined(FUSEBOX_COMMON_BYTE_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FUSEBOX_COMMON_BYTE_PRODUCT_INL_H_
+#undef FUSEBOX_COMMON_BYTE_PRODUCT_INL_H_
+#else
+#define FUSEBOX_COMMON_BYTE_PRODUCT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "plugins/common/byte_product.h"
+
+#if HWY_ARCH_ARM_A64
+#include "plugins/common/byte_dot_arm-inl.h"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace fusebox::common::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using ByteSumTag = hn::CappedTag<int32_t, 16>;
+using ByteSum = hn::Vec<ByteSumTag>;
+constexpr ByteSumTag byte_sums{};
+constexpr size_t kByteLanes = HWY_MAX_LANES_D(ByteSumTag);
+
+// Adds to each lane the products of four adjacent bytes: ByteDot::Add(sum, row, weights), where row and
+// weights are made of the four bytes of each lane by ByteDot::Row and ByteDot::Weights.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+struct ByteDot {
+  static constexpr bool kUnsignedRows = true;
+  static constexpr int kRows = 6;    // that share each load of weights: as many as there are registers
+  static constexpr int kChains = 8;  // independent sums that hide the latency
+  static constexpr hn::Repartition<uint8_t, ByteSumTag> du{};
+  static constexpr hn::Repartition<int8_t, ByteSumTag> di{};
+  using RowBytes = hn::Vec<decltype(du)>;
+  using WeightBytes = hn::Vec<decltype(di)>;
+  static HWY_INLINE RowBytes Row(ByteSum bytes) { return hn::BitCast(du, bytes); }
+  static HWY_INLINE WeightBytes Weights(ByteSum bytes) { return hn::BitCast(di, bytes); }
+  static HWY_INLINE ByteSum Add(ByteSum sum, RowBytes row, WeightBytes weights) {
+    return hn::SumOfMulQuadAccumulate(byte_sums, row, weights, sum);
+  }
+};
+#elif !HWY_ARCH_ARM_A64
+// The even and the odd bytes, widened: products of 16-bit pairs.
+struct ByteDot {
+  static constexpr bool kUnsignedRows = true;
+  static constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+  static constexpr int kChains = 4;
+  static constexpr hn::Repartition<int16_t, ByteSumTag> dw{};
+  static constexpr hn::RebindToUnsigned<decltype(dw)> du{};
+  struct Pairs {
+    hn::Vec<decltype(dw)> even, odd;
+  };
+  using RowBytes = Pairs;
+  using WeightBytes = Pairs;
+  static HWY_INLINE Pairs Row(ByteSum bytes) {
+    const auto words = hn::BitCast(du, bytes);
+    return {hn::BitCast(dw, hn::And(words, hn::Set(du, 0xFF))), hn::BitCast(dw, hn::ShiftRight<8>(words))};
+  }
+  static HWY_INLINE Pairs Weights(ByteSum bytes) {
+    const auto words = hn::BitCast(dw, bytes);
+    return {hn::ShiftRight<8>(hn::ShiftLeft<8>(words)), hn::ShiftRight<8>(words)};
+  }
+  static HWY_INLINE ByteSum Add(ByteSum sum, const Pairs& row, const Pairs& weights) {
+    const auto even = hn::WidenMulPairwiseAdd(byte_sums, row.even, weights.even),
+               odd = hn::WidenMulPairwiseAdd(byte_sums, row.odd, weights.odd);
+    return hn::Add(sum, hn::Add(even, odd));
+  }
+};
+#endif
+
+// Up to four bytes in every lane; those beyond `count` are zeros.
+template <bool kAllFour>
+HWY_INLINE ByteSum FourBytes(const uint8_t* from, size_t count, ByteSum flip) {
+  int32_t four = 0;
+  std::memcpy(&four, from, kAllFour ? 4 : count);
+  return hn::Xor(hn::Set(byte_sums, four), flip);
+}
+
+HWY_INLINE ByteSum FlipOf(const ByteTask& task) {
+  return hn::Set(byte_sums, task.flipped ? static_cast<int32_t>(0x80808080) : 0);
+}
+
+template <int kRows, int kPanels>
+using ByteSums = ByteSum[kRows][kPanels];
+
+// Adds the products of up to four columns.
+template <int kRows, int kPanels, bool kAllFour = true>
+HWY_INLINE void AddFourColumns(const uint8_t* const (&rows)[kRows], size_t k, size_t count, ByteSum flip,
+                               const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
+  constexpr hn::Repartition<int8_t, ByteSumTag> bytes{};
+  ByteDot::RowBytes x[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) x[r] = ByteDot::Row(FourBytes<kAllFour>(rows[r] + k, count, flip));
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    const auto w = ByteDot::Weights(hn::BitCast(byte_sums, hn::LoadU(bytes, weights + p * 4 * kByteLanes)));
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sums[r][p] = ByteDot::Add(sums[r][p], x[r], w);
+  }
+}
+
+// Adds the products of some rows with a group of panels, which starts at `weights`.
+template <int kRows, int kPanels>
+HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+                                const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums) {
+  constexpr size_t kWidth = kPanels * kByteLanes;  // bytes of a column
+  size_t k = 0;
+  if constexpr (kRows * kPanels < ByteDot::kChains) {
+    ByteSums<kRows, kPanels> others;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) others[r][p] = hn::Zero(byte_sums);
+    }
+    for (; k + 8 <= columns; k += 8) {
+      AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
+      AddFourColumns<kRows, kPanels>(rows, k + 4, 4, flip, weights + (k + 4) * kWidth, others);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) sums[r][p] = hn::Add(sums[r][p], others[r][p]);
+    }
+  }
+  for (; k + 4 <= columns; k += 4)
+    AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
+  if (k < columns)
+    AddFourColumns<kRows, kPanels, false>(rows, k, columns - k, flip, weights + k * kWidth, sums);
+}
+
+HWY_INLINE ByteSum ByteStart(const ByteTask& task, size_t row, size_t output) {
+  ByteSum sum = task.start ? hn::LoadU(byte_sums, task.start + output) : hn::Zero(byte_sums);
+#pragma GCC unroll 2
+  for (const ByteTerm& term : task.terms) {
+    if (term.of_row)
+      sum = hn::Add(
+          sum, hn::Mul(hn::LoadU(byte_sums, term.of_output + output), hn::Set(byte_sums, term.of_row[row])));
+  }
+  return sum;
+}
+
+HWY_INLINE const int8_t* GroupOf(const ByteTask& task, size_t group) {
+  return task.weights + group * kBytePanels * kByteLanes * task.layout.fours() * 4;
+}
+
+// The sums go through memory, so that the loop over columns has nothing but them in registers, and the code
+// of `finish` is there once.
+template <int kRows, int kPanels, class Finish>
+HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const Finish& finish) {
+  const uint8_t* rows[kRows];
+  ByteSums<kRows, kPanels> sums;
+  const size_t first = group * kBytePanels * kByteLanes;
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    rows[r] = static_cast<const uint8_t*>(task.rows) + (row + r) * task.stride;
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = ByteStart(task, row + r, first + p * kByteLanes);
+  }
+  AddByteProducts<kRows, kPanels>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
+  HWY_ALIGN int32_t stored[kRows * kPanels * kByteLanes];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p)
+      hn::Store(sums[r][p], byte_sums, stored + (r * kPanels + p) * kByteLanes);
+  }
+#pragma GCC unroll 1
+  for (int r = 0; r < kRows; ++r)
+    finish(row + r, first, kPanels * kByteLanes, stored + r * kPanels * kByteLanes);
+}
+
+template <int kPanels, class Finish>
+HWY_INLINE void ByteRows(const ByteTask& task, size_t group, const Finish& finish) {
+  constexpr int kRows = ByteDot::kRows;
+  size_t row = 0;
+  for (; row + kRows <= task.count; row += kRows) ByteTile<kRows, kPanels>(task, row, group, finish);
+  for (; row < task.count; ++row) ByteTile<1, kPanels>(task, row, group, finish);
+}
+
+// Calls finish(row, first output, outputs, sums) for every row and group of the groups [begin, end).
+template <class Finish>
+HWY_INLINE void MultiplyBytes(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
+  for (size_t group = begin; group < end; ++group) {
+    switch (std::min(kBytePanels, task.layout.panels() - group * kBytePanels)) {
+      case 1: ByteRows<1>(task, group, finish); break;
+      case 2: ByteRows<2>(task, group, finish); break;
+      case 3: ByteRows<3>(task, group, finish); break;
+      default: ByteRows<4>(task, group, finish); break;
+    }
+  }
+}
+
+}  // namespace fusebox::common::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
