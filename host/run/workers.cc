@@ -23,7 +23,7 @@ constexpr auto kWakePrice = microseconds(50);
 // A worker that keeps the caller waiting for longer than that, and twice the caller's own chunks, does not
 // run. Then callers run alone for kRest times as long as they waited.
 constexpr auto kPatience = microseconds(50);
-constexpr int kRest = 20;
+constexpr int kRest = 50;
 constexpr auto kMostRest = std::chrono::seconds(1);
 
 // A range of chunks: loop << 48 | kMore | end << 24 | next. `next` may be beyond the end: claims that came

@@ -12,6 +12,10 @@
 
 #include "plugins/common/byte_product.h"
 
+#if HWY_ARCH_ARM_A64
+#include "plugins/common/byte_dot_arm-inl.h"
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::common::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -38,7 +42,7 @@ struct ByteDot {
     return hn::SumOfMulQuadAccumulate(byte_sums, row, weights, sum);
   }
 };
-#else
+#elif !HWY_ARCH_ARM_A64
 // The even and the odd bytes, widened: products of 16-bit pairs.
 struct ByteDot {
   static constexpr bool kUnsignedRows = true;

@@ -182,6 +182,7 @@ template void MultiplyParallel<float>(const fbx_host*, const RowProduct<float>&)
 template void MultiplyParallel<double>(const fbx_host*, const RowProduct<double>&);
 template void TransposeMatrix<float>(const float*, int64_t, int64_t, float*);
 template void TransposeMatrix<double>(const double*, int64_t, int64_t, double*);
+template void TransposeMatrix<int8_t>(const int8_t*, int64_t, int64_t, int8_t*);
 template void TransposeMatrix<int16_t>(const int16_t*, int64_t, int64_t, int16_t*);
 
 }  // namespace fusebox::cpu

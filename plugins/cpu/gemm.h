@@ -44,6 +44,7 @@ extern template void MultiplyParallel<float>(const fbx_host*, const RowProduct<f
 extern template void MultiplyParallel<double>(const fbx_host*, const RowProduct<double>&);
 extern template void TransposeMatrix<float>(const float*, int64_t, int64_t, float*);
 extern template void TransposeMatrix<double>(const double*, int64_t, int64_t, double*);
+extern template void TransposeMatrix<int8_t>(const int8_t*, int64_t, int64_t, int8_t*);
 extern template void TransposeMatrix<int16_t>(const int16_t*, int64_t, int64_t, int16_t*);
 
 }  // namespace fusebox::cpu

@@ -40,25 +40,30 @@ struct ConvGeometry {
   }
 };
 
-// Copies the patches of pixels [first, first + count) for one group, with zeros for padding.
-template <class T>
+struct NoPad {
+  int operator()(int64_t) const { return 0; }
+};
+
+// Copies the patches of pixels [first, first + count) for one group, with pad(image) for padding.
+template <class T, class Pad = NoPad>
 void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
-                 T* patches) {
+                 T* patches, const Pad& pad = {}) {
   const int64_t channels = g.group_channels, row = g.filter_width * channels;
   const bool contiguous = g.width.dilation == 1 && channels == g.in_channels;
   for (int64_t pixel = first; pixel < first + count; ++pixel) {
     const int64_t ox = pixel % g.out_width, oy = pixel / g.out_width % g.out_height;
-    const int64_t image = pixel / g.out_width / g.out_height * g.in_height;
+    const int64_t number = pixel / g.out_width / g.out_height, image = number * g.in_height;
+    const T outside = static_cast<T>(pad(number));
     const int64_t x0 = ox * g.width.stride - g.pad_left, y0 = oy * g.height.stride - g.pad_top;
     const TapRange inside = InsideTaps(x0, g.filter_width, g.width.dilation, g.in_width);
     for (int64_t ky = 0; ky < g.filter_height; ++ky, patches += row) {
       const int64_t y = y0 + ky * g.height.dilation;
       if (y < 0 || y >= g.in_height || inside.first == inside.last) {
-        std::fill_n(patches, row, T(0));
+        std::fill_n(patches, row, outside);
         continue;
       }
       const T* source = input + ((image + y) * g.in_width + x0) * g.in_channels + group * channels;
-      std::fill_n(patches, inside.first * channels, T(0));
+      std::fill_n(patches, inside.first * channels, outside);
       if (contiguous) {
         std::copy(source + inside.first * channels, source + inside.last * channels,
                   patches + inside.first * channels);
@@ -66,7 +71,7 @@ void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t f
         for (int64_t kx = inside.first; kx < inside.last; ++kx)
           std::copy_n(source + kx * g.width.dilation * g.in_channels, channels, patches + kx * channels);
       }
-      std::fill(patches + inside.last * channels, patches + row, T(0));
+      std::fill(patches + inside.last * channels, patches + row, outside);
     }
   }
 }

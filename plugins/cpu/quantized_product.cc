@@ -28,29 +28,34 @@ void RequireWeights(const Node& n, ProductOperands o) {
 }
 
 // Quantizes one part of a float input; returns the scale. Formulas of TFLite (symmetric: the largest
-// magnitude is 127; asymmetric: the range, including 0, spans 255 steps with an integer zero point).
-float QuantizeSample(const float* x, int64_t count, bool asymmetric, int16_t* q) {
+// magnitude is 127; asymmetric: the range, including 0, spans 255 steps with an integer zero point). Stores
+// 16-bit values minus the zero point, or bytes.
+template <class T>
+float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32_t* zero_point) {
   float least = 0, most = 0;
   // NaN has no integer. A scale of NaN makes all results of the part NaN.
   if (std::any_of(x, x + count, [](float value) { return std::isnan(value); }))
     return std::fill_n(q, count, 0), std::numeric_limits<float>::quiet_NaN();
   for (int64_t i = 0; i < count; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
+  *zero_point = 0;
   if (!asymmetric) {
     const float range = std::max(-least, most);
-    if (!(range > 0) || !std::isfinite(range)) return std::fill_n(q, count, int16_t{0}), 1;
+    if (!(range > 0) || !std::isfinite(range)) return std::fill_n(q, count, T{0}), 1;
     const float inverse = 127.0f / range;
     for (int64_t i = 0; i < count; ++i)
-      q[i] = static_cast<int16_t>(std::clamp(std::round(x[i] * inverse), -127.0f, 127.0f));
+      q[i] = static_cast<T>(std::clamp(std::round(x[i] * inverse), -127.0f, 127.0f));
     return range / 127.0f;
   }
   const double scale = (double{most} - least) / 255;
-  if (!(scale > 0) || !std::isfinite(scale)) return std::fill_n(q, count, int16_t{0}), 1;
+  if (!(scale > 0) || !std::isfinite(scale)) return std::fill_n(q, count, T{0}), 1;
   const double from_least = -128 - least / scale, from_most = 127 - most / scale;
   const bool least_is_better = 128 + std::abs(least / scale) < 127 + std::abs(most / scale);
   const double zero = std::round(std::clamp(least_is_better ? from_least : from_most, -128.0, 127.0));
   const float inverse = static_cast<float>(1 / scale), offset = static_cast<float>(zero);
+  const float less = sizeof(T) == 1 ? 0 : offset;
   for (int64_t i = 0; i < count; ++i)
-    q[i] = static_cast<int16_t>(std::clamp(std::round(offset + x[i] * inverse), -128.0f, 127.0f) - offset);
+    q[i] = static_cast<T>(std::clamp(std::round(offset + x[i] * inverse), -128.0f, 127.0f) - less);
+  *zero_point = static_cast<int32_t>(zero);
   return static_cast<float>(scale);
 }
 
@@ -58,15 +63,6 @@ template <class Total, class Sum>
 FUSEBOX_INLINE inline Total Narrowed(Sum sum) {
   if constexpr (std::is_same_v<Total, Sum>) return sum;
   else return static_cast<Total>(std::clamp<Sum>(sum, INT32_MIN, INT32_MAX));
-}
-
-// Like Scaled, but the second rounding is half up too.
-FUSEBOX_INLINE inline int32_t ScaledUp(int32_t x, FixedPoint by) {
-  const int32_t left = std::max(by.shift, 0), right = std::max(-by.shift, 0);
-  const int64_t wide = std::clamp<int64_t>(static_cast<int64_t>(x) << left, INT32_MIN, INT32_MAX);
-  const int64_t high = (wide * by.value + (int64_t{1} << 30)) >> 31;
-  const int64_t rounded = (high + (int64_t{1} << right >> 1)) >> right;
-  return static_cast<int32_t>(std::clamp<int64_t>(rounded, -(1 << 30), 1 << 30));
 }
 
 }  // namespace
@@ -101,22 +97,18 @@ QuantizedProduct::QuantizedProduct(const Node& n, ProductOperands o, Activation 
       activation_(activation),
       hybrid_(n.in(o.input).dtype() == FBX_F32),
       asymmetric_(asymmetric),
+      unsigned_(n.in(o.input).dtype() == FBX_U8),
       wide_(n.in(o.input).dtype() == FBX_I16),
       wide_weights_(n.in(o.weights).dtype() == FBX_I16) {
   ReadScales(n);
   if (n.in(o.weights).is_const()) weights_ = std::make_unique<Constant>();
 }
 
-void QuantizedProduct::UnpackConstant(const Node& n) const {
-  const auto count = static_cast<size_t>(n.in(operands_.weights).count());
-  auto values = std::make_unique_for_overwrite<int16_t[]>(count);
-  Unpack(n, values.get());
-  if (operands_.transposed) {
-    const auto columns = std::move(values);
-    values = std::make_unique_for_overwrite<int16_t[]>(count);
-    Transpose(n, columns.get(), values.get());
-  }
-  weights_->values = std::move(values);
+void QuantizedProduct::UnpackConstant(const Node& n, int16_t* to) const {
+  Unpack(n, to);
+  if (!operands_.transposed) return;
+  const std::vector<int16_t> columns(to, to + n.in(operands_.weights).count());
+  Transpose(n, columns.data(), to);
 }
 
 void QuantizedProduct::Transpose(const Node& n, const int16_t* from, int16_t* to) const {
@@ -138,6 +130,7 @@ void QuantizedProduct::ReadScales(const Node& n) {
   for (const float scale : weight_scales_)
     scales_.emplace_back((exact ? double{in.scale} * scale : double{in.scale * scale}) / out.scale);
   const QuantizedRange range(activation_, n.out(0));
+  byte_scales_ = ByteScales(scales_);
   input_zero_ = in.zero, output_zero_ = out.zero, lowest_ = range.lowest, highest_ = range.highest;
 }
 
@@ -174,8 +167,11 @@ QuantizedProduct::State QuantizedProduct::Prepare(const Node& n, Plan& plan, int
     return static_cast<size_t>(Product(Count(n.in(i).dims()), sizeof(int16_t)));
   };
   State state;
-  if (!wide_) state.input = plan.scratch(elements(operands_.input));
-  if (hybrid_) state.scales = plan.scratch(static_cast<size_t>(Product(samples, sizeof(float))));
+  if (!wide_ && (hybrid_ || !packed())) state.input = plan.scratch(elements(operands_.input));
+  if (hybrid_) {
+    state.scales = plan.scratch(static_cast<size_t>(Product(samples, sizeof(float))));
+    state.zeros = plan.scratch(static_cast<size_t>(Product(samples, sizeof(int32_t))));
+  }
   if (weights_) return state;
   state.weights = plan.scratch(elements(operands_.weights));
   if (operands_.transposed) state.transposed = plan.scratch(elements(operands_.weights));
@@ -187,6 +183,17 @@ ProductPlan QuantizedProduct::PlanSums(Plan& plan, const ProductShape& shape, bo
   return PlanProduct<int64_t>(plan, shape, copied, wide_weights_);
 }
 
+template <class T>
+void QuantizedProduct::QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each,
+                                       const float* from, T* to) const {
+  float* scales = n.scratch<float>(state.scales);
+  int32_t* zeros = n.scratch<int32_t>(state.zeros);
+  ParallelFor(n.host(), static_cast<size_t>(samples), Grain(each), [&](size_t begin, size_t end, uint32_t) {
+    for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s)
+      scales[s] = QuantizeSample(from + s * each, each, asymmetric_, to + s * each, zeros + s);
+  });
+}
+
 const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_t samples,
                                        const float* floats) const {
   const Tensor in = n.in(operands_.input);
@@ -196,12 +203,7 @@ const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_
   if (count == 0) return to;
   if (hybrid_) {
     const int64_t each = count / samples;
-    float* scales = n.scratch<float>(state.scales);
-    const float* from = floats ? floats : in.data<const float>();
-    ParallelFor(n.host(), static_cast<size_t>(samples), Grain(each), [&](size_t begin, size_t end, uint32_t) {
-      for (int64_t s = static_cast<int64_t>(begin); s < static_cast<int64_t>(end); ++s)
-        scales[s] = QuantizeSample(from + s * each, each, asymmetric_, to + s * each);
-    });
+    QuantizeSamples(n, state, samples, each, floats ? floats : in.data<const float>(), to);
     return to;
   }
   Dispatch(kBytes, in.dtype(), [&]<class T>() {
@@ -216,7 +218,12 @@ const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_
 
 const int16_t* QuantizedProduct::Weights(const Node& n, const State& state) const {
   if (weights_) {
-    std::call_once(weights_->once, [&] { UnpackConstant(n); });
+    std::call_once(weights_->unpack, [&] {
+      auto values =
+          std::make_unique_for_overwrite<int16_t[]>(static_cast<size_t>(n.in(operands_.weights).count()));
+      UnpackConstant(n, values.get());
+      weights_->values = std::move(values);
+    });
     return weights_->values.get();
   }
   int16_t* to = n.scratch<int16_t>(state.weights);
@@ -233,7 +240,9 @@ void QuantizedProduct::Finish(const Node& n, const State& state, int64_t sample,
   const Tensor out = n.out(0);
   if (!hybrid_) {
     if constexpr (std::is_same_v<Sum, int64_t>) return Store(n, first, count, sums, out.data<int16_t>() + at);
-    else return Store(n, first, count, sums, out.data<uint8_t>() + at);  // the low byte, for either sign
+    else
+      return BestByteCode().store(Results(n), static_cast<size_t>(first), static_cast<size_t>(count), sums,
+                                  out.data<uint8_t>() + at);
   }
   const bool per_channel = weight_scales_.size() > 1, biased = n.has_in(operands_.bias);
   const float scale = n.scratch<float>(state.scales)[sample];
@@ -265,17 +274,14 @@ void QuantizedProduct::Store(const Node& n, int64_t first, int64_t count, const 
     store_as(bias, [](Sum sum, FixedPoint by) FUSEBOX_INLINE { return Scaled(Narrowed<Total>(sum), by); });
   };
   const int32_t* none = nullptr;
-  if constexpr (std::is_same_v<Sum, int32_t>) {
-    if (operands_.round_half_up)
-      return store_as(biased ? n.in(operands_.bias).data<const int32_t>() + first : none,
-                      [](int32_t sum, FixedPoint by) FUSEBOX_INLINE { return ScaledUp(sum, by); });
-  }
   if (!biased) return operands_.two_roundings ? store(none, int32_t{}) : store(none, Sum{});
   const Tensor bias = n.in(operands_.bias);
   if (bias.dtype() == FBX_I64) return store(bias.data<const int64_t>() + first, Sum{});
   store(bias.data<const int32_t>() + first, int32_t{});
 }
 
+template void QuantizedProduct::QuantizeSamples(const Node&, const State&, int64_t, int64_t, const float*,
+                                                int8_t*) const;
 template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int32_t*,
                                        int64_t) const;
 template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int64_t*,

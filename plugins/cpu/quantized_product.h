@@ -8,9 +8,11 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "plugins/cpu/activation.h"
+#include "plugins/cpu/byte_product.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/quant.h"
 
@@ -25,12 +27,13 @@ struct ProductOperands {
   bool exact_scales = false;   // multiply scales as doubles, like TFLite's i8 and i16 convolutions
   bool two_roundings = false;  // i16 sums without a bias are scaled like byte sums
   bool round_half_up = false;  // byte sums round half up, like TFLite's CONV_2D and FULLY_CONNECTED
+  bool packed = false;         // products of bytes are those of packed weights (RunBytes)
 };
 
 class QuantizedProduct {
  public:
   struct State {
-    uint32_t input = 0, scales = 0, weights = 0, transposed = 0;
+    uint32_t input = 0, scales = 0, zeros = 0, weights = 0, transposed = 0;
   };
 
   // Whether a node is quantized, supported or not.
@@ -51,6 +54,40 @@ class QuantizedProduct {
     if (wide_) f.template operator()<int64_t>();
     else f.template operator()<int32_t>();
   }
+  // Products of this node go through RunBytes: bytes and hybrid, if the operands are `packed`.
+  bool packed() const { return operands_.packed && !wide_; }
+  // Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if transposed), from
+  // the first invoke on.
+  void KeepPacked(int64_t channels, int64_t depth);
+  // Of a packed matrix [channels, depth].
+  static size_t MatrixBytes(int64_t channels, int64_t depth);
+  // The packed matrices, of constant weights or packed now. Any thread.
+  const std::byte* Packed(const Node& n, const State& state, const BytePlan& plan,
+                          const ProductShape& shape) const;
+  // The quantized input of a packed product: that of the node, or a hybrid input (`floats`: replaced),
+  // quantized by samples. Padding of a sample has the value Pad.
+  const int8_t* Bytes(const Node& n, const State& state, int64_t samples,
+                      const float* floats = nullptr) const;
+  int8_t Pad(const Node& n, const State& state, int64_t sample) const;
+  // Products with matrices of `shape`, from `packed` on, for all groups. rows(group, first, count, scratch)
+  // returns ByteProductRows; row r is of the sample first_sample + r / rows_per_sample; its results begin at
+  // element `at` + r * groups * columns.
+  struct BytesTask {
+    const State& state;
+    const BytePlan& plan;
+    const ProductShape& shape;
+    const std::byte* packed;
+    int64_t first_sample, rows_per_sample, at;
+
+    int64_t SampleOf(int64_t row) const { return first_sample + row / rows_per_sample; }
+  };
+  template <class Rows>
+  void RunBytes(const Node& n, const BytesTask& task, const Rows& rows) const {
+    ForByteParts(n, task.plan, task.shape, [&](const BytePart& part) {
+      RunPart(n, task, part, rows(part.group, part.first, part.count, part.rows));
+    });
+  }
+  BytePlan PlanBytes(const Node& n, Plan& plan, const ProductShape& shape, bool copied) const;
   // PlanProduct with the sum type of this node.
   ProductPlan PlanSums(Plan& plan, const ProductShape& shape, bool copied) const;
 
@@ -67,13 +104,28 @@ class QuantizedProduct {
               const Sum* sums, int64_t at) const;
 
  private:
+  // Made by the first invoke that needs them.
   struct Constant {
-    std::once_flag once;
+    std::once_flag unpack, pack;
     std::unique_ptr<int16_t[]> values;
+    std::unique_ptr<std::byte[]> packed;
+    int64_t channels = 0, depth = 0;  // of the packed matrices
   };
 
   void ReadScales(const Node& n);
-  void UnpackConstant(const Node& n) const;
+  template <class T>
+  void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
+                       T* to) const;
+  int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
+  size_t PackedBytes(const Node& n, int64_t channels, int64_t depth) const;
+  bool KeepsPacked(const ProductShape& shape) const;
+  void PackConstant(const Node& n) const;
+  void Pack(std::span<const int16_t> rows, int64_t matrices, int64_t channels, int64_t depth,
+            std::byte* to) const;
+  ByteResults Results(const Node& n) const;
+  void RunPart(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows) const;
+  void FinishPart(const Node& n, const BytesTask& task, const BytePart& part, const ByteTask& product) const;
+  void UnpackConstant(const Node& n, int16_t* to) const;
   void Unpack(const Node& n, int16_t* to) const;
   void Transpose(const Node& n, const int16_t* from, int16_t* to) const;
   template <class Out, class Sum>
@@ -81,10 +133,11 @@ class QuantizedProduct {
 
   ProductOperands operands_;
   Activation activation_ = Activation::kNone;
-  bool hybrid_ = false, asymmetric_ = false, wide_ = false, wide_weights_ = false;
+  bool hybrid_ = false, asymmetric_ = false, unsigned_ = false, wide_ = false, wide_weights_ = false;
   int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
   std::unique_ptr<Constant> weights_;  // null: computed
-  std::vector<FixedPoint> scales_;     // not hybrid: per channel, or one
+  ByteScales byte_scales_;
+  std::vector<FixedPoint> scales_;  // not hybrid: per channel, or one
   std::vector<float> weight_scales_;
 };
 

@@ -4,7 +4,7 @@
 
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the tables into a page.
-FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm open net files cache convert
+FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open net files cache convert
 cancel nn conv_lstm tool.
 Exit status: that of report.py.
 """
@@ -26,6 +26,8 @@ RECURRENT = ('keras_lstm', 'gru', 'iteam1_lstm', 'legobridge_lstm')  # also open
 REAL = {'iteam1_lstm': 'savedmodel/iteam1__predict-series-data-with-RNN/lstm_model',  # below FUSEBOX_MODELS
         'legobridge_lstm': 'savedmodel/legobridge__movie-genre-classification/models/lstm_model',
         'legobridge_nn': 'savedmodel/legobridge__movie-genre-classification/models/nn_model'}
+QUANTIZED = ('mobilenet_v1_0.5_160_quant', 'mobilenet_v1_0.75_192_quant', 'mobilenet_quant_v1_224_head_layers',
+             'movenet_single_pose_lightning_ptq', 'model_ToyCar_quant_fullint')  # .tflite files below FUSEBOX_MODELS
 QUICK_SECONDS = 170
 SMALLEST, MOST_QUICK = 400_000, 4  # files of models: least size, and how many with --quick
 TOOL_FILES = 12
@@ -53,9 +55,12 @@ class Benchmarks:
         seconds = '0.3' if self.quick else '3'
         return [self.program('lstm_bench'), '--seconds', seconds, '64', '128', '256', '512']
 
+    def threads(self):
+        return [self.program('threads_bench'), '--rnn', *self.plugins('rnn')[1:], '--seconds', '0.5' if self.quick else '3']
+
     def open(self):
         rounds = '21' if self.quick else '41'
-        return [self.program('open_bench'), *self.plugins('rnn'), '--rounds', rounds, *self.samples()]
+        return [self.program('open_bench'), *self.plugins('rnn'), '--rounds', rounds, *self.samples(), *self.quantized()]
 
     def net(self):
         return [self.program('net_bench'), *self.plugins('xnnpack'), '--seconds', '1' if self.quick else '4']
@@ -116,6 +121,13 @@ class Benchmarks:
         return [self.converted(source, folder / form / f'{name}.tflite', form)
                 for name, source in sources.items() for form in (('fused', 'loop') if name in RECURRENT else ('fused',))]
 
+    def quantized(self):
+        """The first file of each of these names."""
+        if not self.models:
+            return []
+        found = (sorted(self.models.rglob(f'{name}.tflite')) for name in QUANTIZED)
+        return [str(paths[0]) for paths in found if paths]
+
     def converted(self, source, output, form):
         output.parent.mkdir(exist_ok=True)
         composites = {'fused': 'fuse', 'loop': 'inline'}[form]
@@ -124,7 +136,7 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'open', 'net', 'files', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'tool')
+NAMES = ('lstm', 'threads', 'open', 'net', 'files', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'tool')
 
 
 def rows_in(text):

@@ -19,13 +19,16 @@ struct BatchMatMul {
   struct State {
     uint32_t x_slot = 0, y_slot = 0;
     ProductPlan product;
+    BytePlan bytes;
     QuantizedProduct::State quantized;
   };
 
   explicit BatchMatMul(const Node& n) : BatchMatMul(n.attrs()) {
-    if (TakesQuantized(n))
-      quantized_ = QuantizedProduct(n, OperandsOf(n), Activation::kNone,
-                                    n.attrs().b("asymmetric_quantize_inputs", false));
+    if (!TakesQuantized(n)) return;
+    quantized_ = QuantizedProduct(n, OperandsOf(n), Activation::kNone,
+                                  n.attrs().b("asymmetric_quantize_inputs", false));
+    const Shape y(n.in(1));
+    quantized_.KeepPacked(Last(y, !adj_y_), Last(y, adj_y_));
   }
 
   static void supports(const Node& n) {
@@ -60,7 +63,8 @@ struct BatchMatMul {
       const Shape x(n.in(0));
       const ProductShape shape = ShapeOf(n);
       state.quantized = quantized_.Prepare(n, plan, Product(Count(Leading(x)), shape.rows));
-      state.product = quantized_.PlanSums(plan, shape, false);
+      if (quantized_.packed()) state.bytes = quantized_.PlanBytes(n, plan, shape, false);
+      else state.product = quantized_.PlanSums(plan, shape, false);
       const int64_t matrices = quantized_.hybrid() ? Count(Leading(x)) : 1;
       const int64_t elements = Product(matrices, Product(shape.rows, shape.depth));
       if (adj_x_)
@@ -73,7 +77,7 @@ struct BatchMatMul {
   }
 
   void invoke(const Node& n, const State& state) const {
-    if (TakesQuantized(n)) return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
+    if (TakesQuantized(n)) return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
@@ -82,7 +86,10 @@ struct BatchMatMul {
 
   static ProductOperands OperandsOf(const Node& n) {
     const bool adj_y = n.attrs().b("adj_y", false);
-    return {.channel_axis = n.in(1).rank() - (adj_y ? 2 : 1), .transposed = !adj_y, .wide_weights = true};
+    return {.channel_axis = n.in(1).rank() - (adj_y ? 2 : 1),
+            .transposed = !adj_y,
+            .wide_weights = true,
+            .packed = true};
   }
   static bool TakesQuantized(const Node& n) { return QuantizedProduct::Takes(n, {}); }
 
@@ -123,42 +130,64 @@ struct BatchMatMul {
     return {Last(x, adj_x_), Last(y, !adj_y_), Last(x, !adj_x_)};
   }
 
-  template <class Sum>
-  void RunQuantized(const Node& n, const State& state) const {
+  // Calls run(number of the product, matrix of x, matrix of y).
+  template <class Run>
+  void ForMatrices(const Node& n, const Run& run) const {
     const Shape x(n.in(0)), y(n.in(1)), batch = Broadcast(Leading(x), Leading(y));
-    const ProductShape s = ShapeOf(n);
-    const int64_t batches = Count(batch), matrix = s.rows * s.depth;
-    if (batches == 0) return;
-    const int16_t* input = Input(n, state, s);
-    const int16_t* weights = quantized_.Weights(n, state.quantized);
     Walk<2> walk(batch, {BroadcastStrides(Leading(x), batch), BroadcastStrides(Leading(y), batch)});
     walk.Seek(0);
-    for (int64_t i = 0; i < batches; ++i, walk.Next()) {
-      const int16_t* a = input + walk.offset(0) * matrix;
-      if (adj_x_ && !quantized_.hybrid())
-        a = Transposed(a, s.depth, s.rows, n.scratch<int16_t>(state.x_slot));
-      const int64_t first_row = walk.offset(0) * s.rows;
-      RunProduct<Sum>(
-          n, state.product, s, weights + walk.offset(1) * s.columns * s.depth,
+    for (int64_t i = 0; i < Count(batch); ++i, walk.Next()) run(i, walk.offset(0), walk.offset(1));
+  }
+
+  void RunBytes(const Node& n, const State& state) const {
+    const ProductShape s = ShapeOf(n);
+    const int64_t matrix = s.rows * s.depth;
+    if (n.out(0).count() == 0) return;
+    const int8_t* input = ByteInput(n, state, s);
+    const std::byte* packed = quantized_.Packed(n, state.quantized, state.bytes, s);
+    const size_t stride = QuantizedProduct::MatrixBytes(s.columns, s.depth);
+    ForMatrices(n, [&](int64_t i, int64_t x, int64_t y) {
+      const int8_t* a = input + x * matrix;
+      if (adj_x_ && !quantized_.hybrid()) a = Transposed(a, s.depth, s.rows, n.scratch<int8_t>(state.x_slot));
+      quantized_.RunBytes(n,
+                          {state.quantized, state.bytes, s, packed + static_cast<size_t>(y) * stride,
+                           x * s.rows, 1, i * s.rows * s.columns},
+                          [&](int64_t, int64_t first, int64_t, int8_t*) {
+                            return ByteProductRows{a + first * s.depth, s.depth};
+                          });
+    });
+  }
+
+  void RunWide(const Node& n, const State& state) const {
+    const ProductShape s = ShapeOf(n);
+    const int64_t matrix = s.rows * s.depth;
+    if (n.out(0).count() == 0) return;
+    const int16_t* input = quantized_.Input(n, state.quantized, 0);
+    const int16_t* weights = quantized_.Weights(n, state.quantized);
+    ForMatrices(n, [&](int64_t i, int64_t x, int64_t y) {
+      const int16_t* a = input + x * matrix;
+      if (adj_x_) a = Transposed(a, s.depth, s.rows, n.scratch<int16_t>(state.x_slot));
+      RunProduct<int64_t>(
+          n, state.product, s, weights + y * s.columns * s.depth,
           [&](int64_t, int64_t first, int64_t, int16_t*) {
             return ProductRows{a + first * s.depth, s.depth};
           },
-          [&](int64_t first, int64_t count, int64_t column, int64_t columns, const Sum* sums) {
+          [&](int64_t first, int64_t count, int64_t column, int64_t columns, const int64_t* sums) {
             for (int64_t row = first; row < first + count; ++row, sums += columns)
-              quantized_.Finish(n, state.quantized, first_row + row, column, columns, sums,
+              quantized_.Finish(n, state.quantized, 0, column, columns, sums,
                                 (i * s.rows + row) * s.columns + column);
           });
-    }
+    });
   }
 
   // Rows of a hybrid input have separate scales, so an adjoint input is transposed first.
-  const int16_t* Input(const Node& n, const State& state, const ProductShape& s) const {
+  const int8_t* ByteInput(const Node& n, const State& state, const ProductShape& s) const {
     const int64_t matrices = Count(Leading(Shape(n.in(0)))), matrix = s.rows * s.depth;
-    if (!quantized_.hybrid() || !adj_x_) return quantized_.Input(n, state.quantized, matrices * s.rows);
+    if (!quantized_.hybrid() || !adj_x_) return quantized_.Bytes(n, state.quantized, matrices * s.rows);
     float* rows = n.scratch<float>(state.x_slot);
     for (int64_t i = 0; i < matrices * matrix; i += matrix)
       TransposeMatrix(n.in(0).data<const float>() + i, s.depth, s.rows, rows + i);
-    return quantized_.Input(n, state.quantized, matrices * s.rows, rows);
+    return quantized_.Bytes(n, state.quantized, matrices * s.rows, rows);
   }
 
   template <class T>

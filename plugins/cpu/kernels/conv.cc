@@ -12,7 +12,7 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.exact_scales = true, .round_half_up = true};
+constexpr ProductOperands kOperands{.exact_scales = true, .round_half_up = true, .packed = true};
 
 struct Conv2D {
   static constexpr std::string_view builtin = "CONV_2D";
@@ -23,13 +23,18 @@ struct Conv2D {
     uint32_t workers = 0;  // number of scratch areas
     uint32_t slot = 0;
     ProductPlan product;
+    BytePlan bytes;
     QuantizedProduct::State quantized;
   };
 
   // TFLite gives a hybrid input a zero point if the weights have per-channel scales.
   explicit Conv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
-    if (QuantizedProduct::Takes(n, kOperands))
-      quantized_ = QuantizedProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);
+    if (!QuantizedProduct::Takes(n, kOperands)) return;
+    quantized_ = QuantizedProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);
+    const Tensor in = n.in(0), filter = n.in(1);
+    const int64_t groups = std::max<int64_t>(1, DimOrUnknown(in, 3) / filter.dim(3));
+    if (DimOrUnknown(in, 3) > 0)
+      quantized_.KeepPacked(filter.dim(0) / groups, filter.dim(1) * filter.dim(2) * filter.dim(3));
   }
 
   static void supports(const Node& n) {
@@ -71,7 +76,9 @@ struct Conv2D {
     if (QuantizedProduct::Takes(n, kOperands)) {
       State state;
       state.quantized = quantized_.Prepare(n, plan, g.batch);
-      state.product = quantized_.PlanSums(plan, ShapeOf(g), !g.patches_are_pixels());
+      const bool copied = !g.patches_are_pixels();
+      if (quantized_.packed()) state.bytes = quantized_.PlanBytes(n, plan, ShapeOf(g), copied);
+      else state.product = quantized_.PlanSums(plan, ShapeOf(g), copied);
       return state;
     }
     if (g.patches_are_pixels()) return {};
@@ -86,7 +93,7 @@ struct Conv2D {
 
   void invoke(const Node& n, const State& state) const {
     if (QuantizedProduct::Takes(n, kOperands))
-      return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
+      return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
@@ -139,21 +146,35 @@ struct Conv2D {
     return {g.pixels(), g.out_channels / g.groups(), g.patch(), g.groups()};
   }
 
-  template <class Sum>
-  void RunQuantized(const Node& n, const State& state) const {
+  void RunBytes(const Node& n, const State& state) const {
+    const ConvGeometry g(n, window_);
+    const ProductShape shape = ShapeOf(g);
+    const int8_t* input = quantized_.Bytes(n, state.quantized, g.batch);
+    const auto pad = [&](int64_t image) { return quantized_.Pad(n, state.quantized, image); };
+    quantized_.RunBytes(
+        n,
+        {state.quantized, state.bytes, shape, quantized_.Packed(n, state.quantized, state.bytes, shape), 0,
+         std::max<int64_t>(1, g.out_height * g.out_width), 0},
+        [&](int64_t group, int64_t first, int64_t count, int8_t* patches) {
+          if (g.patches_are_pixels()) return ByteProductRows{input + first * g.patch(), g.patch()};
+          CopyPatches(g, input, group, first, count, patches, pad);
+          return ByteProductRows{patches, g.patch()};
+        });
+  }
+
+  void RunWide(const Node& n, const State& state) const {
     const ConvGeometry g(n, window_);
     const int16_t* input = quantized_.Input(n, state.quantized, g.batch);
-    const int64_t per_image = g.out_height * g.out_width;
-    RunProduct<Sum>(
+    RunProduct<int64_t>(
         n, state.product, ShapeOf(g), quantized_.Weights(n, state.quantized),
         [&](int64_t group, int64_t first, int64_t count, int16_t* patches) {
           if (g.patches_are_pixels()) return ProductRows{input + first * g.patch(), g.patch()};
           CopyPatches(g, input, group, first, count, patches);
           return ProductRows{patches, g.patch()};
         },
-        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const Sum* sums) {
+        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const int64_t* sums) {
           for (int64_t pixel = first; pixel < first + count; ++pixel, sums += columns)
-            quantized_.Finish(n, state.quantized, pixel / per_image, channel, columns, sums,
+            quantized_.Finish(n, state.quantized, 0, channel, columns, sums,
                               pixel * g.out_channels + channel);
         });
   }

@@ -9,7 +9,7 @@
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{.two_roundings = true, .round_half_up = true};
+constexpr ProductOperands kOperands{.two_roundings = true, .round_half_up = true, .packed = true};
 
 // Operands: input, weights [outputs, depth] (constant or computed), optional bias [outputs].
 struct FullyConnected {
@@ -18,13 +18,15 @@ struct FullyConnected {
 
   struct State {
     ProductPlan product;
+    BytePlan bytes;
     QuantizedProduct::State quantized;
   };
 
   explicit FullyConnected(const Node& n) : activation_(FusedActivation(n)) {
-    if (QuantizedProduct::Takes(n, kOperands))
-      quantized_ =
-          QuantizedProduct(n, kOperands, activation_, n.attrs().b("asymmetric_quantize_inputs", false));
+    if (!QuantizedProduct::Takes(n, kOperands)) return;
+    quantized_ =
+        QuantizedProduct(n, kOperands, activation_, n.attrs().b("asymmetric_quantize_inputs", false));
+    quantized_.KeepPacked(n.in(1).dim(0), n.in(1).dim(1));
   }
 
   static void supports(const Node& n) {
@@ -66,12 +68,16 @@ struct FullyConnected {
   State prepare(const Node& n, Plan& plan) const {
     if (!QuantizedProduct::Takes(n, kOperands)) return {};
     const ProductShape shape = ShapeOf(n);
-    return {quantized_.PlanSums(plan, shape, false), quantized_.Prepare(n, plan, shape.rows)};
+    State state;
+    if (quantized_.packed()) state.bytes = quantized_.PlanBytes(n, plan, shape, false);
+    else state.product = quantized_.PlanSums(plan, shape, false);
+    state.quantized = quantized_.Prepare(n, plan, shape.rows);
+    return state;
   }
 
   void invoke(const Node& n, const State& state) const {
     if (QuantizedProduct::Takes(n, kOperands))
-      return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
+      return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       const Tensor weights = n.in(1), out = n.out(0);
       RowProduct<T> product{};
@@ -106,16 +112,26 @@ struct FullyConnected {
     return {depth > 0 ? Count(n.in(0).dims()) / depth : 0, columns, depth};
   }
 
-  template <class Sum>
-  void RunQuantized(const Node& n, const State& state) const {
+  void RunBytes(const Node& n, const State& state) const {
+    const ProductShape shape = ShapeOf(n);
+    const int8_t* input = quantized_.Bytes(n, state.quantized, shape.rows);
+    quantized_.RunBytes(n,
+                        {state.quantized, state.bytes, shape,
+                         quantized_.Packed(n, state.quantized, state.bytes, shape), 0, 1, 0},
+                        [&](int64_t, int64_t first, int64_t, int8_t*) {
+                          return ByteProductRows{input + first * shape.depth, shape.depth};
+                        });
+  }
+
+  void RunWide(const Node& n, const State& state) const {
     const ProductShape shape = ShapeOf(n);
     const int16_t* input = quantized_.Input(n, state.quantized, shape.rows);
-    RunProduct<Sum>(
+    RunProduct<int64_t>(
         n, state.product, shape, quantized_.Weights(n, state.quantized),
         [&](int64_t, int64_t first, int64_t, int16_t*) {
           return ProductRows{input + first * shape.depth, shape.depth};
         },
-        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const Sum* sums) {
+        [&](int64_t first, int64_t count, int64_t channel, int64_t columns, const int64_t* sums) {
           for (int64_t row = first; row < first + count; ++row, sums += columns)
             quantized_.Finish(n, state.quantized, row, channel, columns, sums, row * shape.columns + channel);
         });

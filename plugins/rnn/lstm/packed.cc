@@ -14,6 +14,8 @@ namespace {
 
 // Multiplications of one step below which a second thread does not pay.
 constexpr size_t kMinStepWork = size_t{1} << 16;
+// Of an input projection whose steps are not split: it pays for waking a thread.
+constexpr size_t kMinLoneWork = size_t{1} << 23;
 
 class PackedLstm final : public LstmEngine {
  public:
@@ -89,12 +91,13 @@ class PackedLstm final : public LstmEngine {
   void RunRows(const LstmSpec& spec, const Sequence& s, float* c, float* sums, size_t begin, size_t end,
                bool split) const {
     const size_t rows = end - begin;
+    const bool split_step = split && rows * kGates * cells_ * cells_ >= kMinStepWork;
+    const size_t least = split_step ? kMinParallelWork : kMinLoneWork;
     const auto project = [&](const InputRows& in) {
-      const bool pays = in.count() * kGates * cells_ * inputs_ >= kMinParallelWork;
+      const bool pays = in.count() * kGates * cells_ * inputs_ >= least;
       const ProjectionTask task{in, blocks_, input_weights(), bias(), sums};
       ForBlocks(s, split && pays, [&](size_t first, size_t last) { code_.project(task, first, last); });
     };
-    const bool split_step = split && rows * kGates * cells_ * cells_ >= kMinStepWork;
     const auto step = [&](size_t t, size_t in_chunk, const StepRows& at) {
       const StepTask task{.batch = rows,
                           .cells = cells_,

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// ByteDot of byte_product-inl.h for arm64, which Highway 1.2 has no operation for. Builds for CPUs with the
+// dot product instruction (-march=armv8.2-a+dotprod) use it.
+#if defined(FUSEBOX_COMMON_BYTE_DOT_ARM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FUSEBOX_COMMON_BYTE_DOT_ARM_INL_H_
+#undef FUSEBOX_COMMON_BYTE_DOT_ARM_INL_H_
+#else
+#define FUSEBOX_COMMON_BYTE_DOT_ARM_INL_H_
+#endif
+
+#include <arm_neon.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace fusebox::common::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+struct ByteDot {
+  static constexpr bool kUnsignedRows = false;
+  static constexpr int kRows = 4;
+  static constexpr int kChains = 8;
+  using RowBytes = int8x16_t;
+  using WeightBytes = int8x16_t;
+  using Sum = hn::Vec128<int32_t>;
+  static HWY_INLINE int8x16_t Row(Sum bytes) { return vreinterpretq_s8_s32(bytes.raw); }
+  static HWY_INLINE int8x16_t Weights(Sum bytes) { return vreinterpretq_s8_s32(bytes.raw); }
+  static HWY_INLINE Sum Add(Sum sum, int8x16_t row, int8x16_t weights) {
+#ifdef __ARM_FEATURE_DOTPROD
+    return Sum(vdotq_s32(sum.raw, weights, row));
+#else
+    const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(weights), vget_low_s8(row))),
+                    high = vpaddlq_s16(vmull_high_s8(weights, row));
+    return Sum(vaddq_s32(sum.raw, vpaddq_s32(low, high)));
+#endif
+  }
+};
+
+}  // namespace fusebox::common::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

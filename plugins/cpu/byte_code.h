@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector code of 8-bit products (plugins/common/byte_product.h) whose sums become 8-bit results. One table of
+// functions per instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "plugins/common/byte_product.h"
+#include "plugins/common/fixed_point.h"
+#include "plugins/common/simd_targets.h"
+
+namespace fusebox::cpu {
+
+using common::ByteLayout;
+using common::ByteTask;
+
+// Fixed-point factors of channels: as common::FixedPoint, member by member. Vectors of any width may be read
+// from the last one.
+struct ByteScales {
+  std::vector<int32_t> values, left, right;
+  bool any_left = false;
+
+  ByteScales() = default;
+  explicit ByteScales(const std::vector<common::FixedPoint>& scales);
+  bool per_channel() const { return values.size() > kSlack + 1; }
+  static constexpr size_t kSlack = 16;
+};
+
+// result = clamp(scaled(sum + bias) + zero), the low byte for either sign.
+struct ByteResults {
+  const ByteScales* scales;
+  const int32_t* bias;  // by channel; null: none
+  bool round_half_up;   // the second rounding; otherwise half away from zero
+  int32_t zero, lowest, highest;
+};
+
+// Results of some rows and channels: output i of the product is channel first_channel + i.
+struct ByteStoreTask {
+  ByteTask product;
+  const ByteResults* results;
+  size_t first_channel;
+  uint8_t* out;  // of the first row and channel
+  size_t out_stride;
+};
+
+struct ByteCode {
+  size_t lanes;
+  common::ByteSigns signs;
+  // Groups [begin, end) only.
+  void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
+  void (*multiply_and_store)(const ByteStoreTask&, size_t begin, size_t end);
+  // Results of `count` channels from their sums.
+  void (*store)(const ByteResults&, size_t first_channel, size_t count, const int32_t* sums, uint8_t* out);
+  // to[i] = sum of the bytes of row i, signed or not, minus `less`
+  void (*sum_rows)(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned,
+                   int32_t less, int32_t* to);
+};
+
+// The code for every instruction set that this machine has, best first.
+std::vector<const ByteCode*> ByteCodes();
+using ByteChoice = common::SimdChoice<ByteCode, ByteCodes>;
+inline const ByteCode& BestByteCode() { return ByteChoice::Best(); }
+// Null: the best again.
+inline void UseByteCodeForTest(const ByteCode* code) { ByteChoice::for_test = code; }
+
+}  // namespace fusebox::cpu

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// QuantizedProduct on packed 8-bit weights: bytes and hybrid.
+#include <algorithm>
+
+#include "plugins/cpu/quantized_product.h"
+
+namespace fusebox::cpu {
+
+BytePlan PlanBytes(Plan& plan, const ProductShape& s, bool copied, bool sums) {
+  constexpr int64_t kCacheBytes = 64 * 1024, kLeast = 12, kMost = 240;  // multiples of all tiles
+  const auto slot = [&](int64_t bytes) { return plan.scratch(static_cast<size_t>(bytes)); };
+  BytePlan p;
+  p.workers = std::max(1u, plan.threads());
+  p.chunk = std::clamp(kCacheBytes / std::max<int64_t>(1, s.depth) / kLeast * kLeast, kLeast, kMost);
+  p.chunk = std::min(p.chunk, std::max<int64_t>(1, s.rows));
+  p.copied = copied;
+  const int64_t rows = Product(p.chunk, p.workers);
+  if (copied) p.rows_slot = slot(Product(rows, s.depth));
+  p.terms_slot = slot(Product(rows, 2 * sizeof(int32_t)));
+  p.sums = sums;
+  if (sums) p.sums_slot = slot(Product(rows, static_cast<int64_t>(SumsWidth() * sizeof(int32_t))));
+  return p;
+}
+
+void QuantizedProduct::KeepPacked(int64_t channels, int64_t depth) {
+  if (!packed() || !weights_ || channels <= 0 || depth <= 0) return;
+  weights_->channels = channels;
+  weights_->depth = depth;
+}
+
+// A convolution whose input got other channels has other groups.
+bool QuantizedProduct::KeepsPacked(const ProductShape& s) const {
+  return weights_ && weights_->channels == s.columns && weights_->depth == s.depth && s.columns > 0;
+}
+
+void QuantizedProduct::PackConstant(const Node& n) const {
+  const int64_t channels = weights_->channels, depth = weights_->depth;
+  auto packed = std::make_unique_for_overwrite<std::byte[]>(PackedBytes(n, channels, depth));
+  std::vector<int16_t> rows(static_cast<size_t>(n.in(operands_.weights).count()));
+  UnpackConstant(n, rows.data());
+  Pack(rows, Matrices(n, channels, depth), channels, depth, packed.get());
+  weights_->packed = std::move(packed);
+}
+
+// Of the weights: groups of a convolution, or the leading dims of a matrix.
+int64_t QuantizedProduct::Matrices(const Node& n, int64_t channels, int64_t depth) const {
+  const Shape dims(n.in(operands_.weights));
+  if (channels > 0 && depth > 0) return Count(dims) / Product(channels, depth);
+  return Count({dims.begin(), static_cast<size_t>(std::max(0, dims.rank() - 2))});
+}
+
+size_t QuantizedProduct::MatrixBytes(int64_t channels, int64_t depth) {
+  return PackedMatrix::Bytes(
+      {BestByteCode().lanes, static_cast<size_t>(channels), static_cast<size_t>(depth)});
+}
+
+size_t QuantizedProduct::PackedBytes(const Node& n, int64_t channels, int64_t depth) const {
+  const auto each = static_cast<int64_t>(MatrixBytes(channels, depth));
+  return static_cast<size_t>(Product(Matrices(n, channels, depth), each));
+}
+
+BytePlan QuantizedProduct::PlanBytes(const Node& n, Plan& plan, const ProductShape& s, bool copied) const {
+  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_);
+  if (!KeepsPacked(s)) p.packed_slot = plan.scratch(PackedBytes(n, s.columns, s.depth));
+  return p;
+}
+
+const std::byte* QuantizedProduct::Packed(const Node& n, const State& state, const BytePlan& plan,
+                                          const ProductShape& s) const {
+  if (KeepsPacked(s)) {
+    std::call_once(weights_->pack, [&] { PackConstant(n); });
+    return weights_->packed.get();
+  }
+  auto* const to = n.scratch<std::byte>(plan.packed_slot);
+  Pack({Weights(n, state), static_cast<size_t>(n.in(operands_.weights).count())},
+       Matrices(n, s.columns, s.depth), s.columns, s.depth, to);
+  return to;
+}
+
+// The values minus their zero points of a row span less than 256 numbers: they are moved into the range of a
+// byte, by a multiple of the sum of the input.
+void QuantizedProduct::Pack(std::span<const int16_t> rows, int64_t matrices, int64_t channels, int64_t depth,
+                            std::byte* to) const {
+  const ByteCode& code = BestByteCode();
+  const int32_t offset = hybrid_ ? 0 : input_zero_ + code.signs.Offset(unsigned_);
+  const ByteLayout layout{code.lanes, static_cast<size_t>(channels), static_cast<size_t>(depth)};
+  std::vector<int8_t> bytes(layout.columns);
+  for (int64_t matrix = 0; matrix < matrices; ++matrix, to += PackedMatrix::Bytes(layout)) {
+    std::fill_n(to, PackedMatrix::Bytes(layout), std::byte{0});
+    const PackedMatrix m(layout, to);
+    for (size_t i = 0; i < layout.outputs && !bytes.empty(); ++i) {
+      const auto row = rows.first(layout.columns);
+      rows = rows.subspan(layout.columns);
+      const auto [least, most] = std::ranges::minmax(row);
+      const int32_t moved = least >= -128 && most <= 127 ? 0 : least + 128;
+      std::ranges::transform(row, bytes.begin(), [&](int16_t v) { return static_cast<int8_t>(v - moved); });
+      common::PackByteRow(layout, i, bytes.data(), m.values);
+      m.sums[i] = common::SumOfBytes(bytes.data(), layout.columns);
+      m.start[i] = -offset * m.sums[i];
+      m.zeros[i] = moved;
+      if (moved != 0) *m.any_zeros = 1;
+    }
+  }
+}
+
+const int8_t* QuantizedProduct::Bytes(const Node& n, const State& state, int64_t samples,
+                                      const float* floats) const {
+  const Tensor in = n.in(operands_.input);
+  if (!hybrid_) return in.data<const int8_t>();
+  auto* const to = n.scratch<int8_t>(state.input);
+  if (in.count() > 0)
+    QuantizeSamples(n, state, samples, in.count() / samples, floats ? floats : in.data<const float>(), to);
+  return to;
+}
+
+int8_t QuantizedProduct::Pad(const Node& n, const State& state, int64_t sample) const {
+  return static_cast<int8_t>(hybrid_ ? n.scratch<int32_t>(state.zeros)[sample] : input_zero_);
+}
+
+ByteResults QuantizedProduct::Results(const Node& n) const {
+  return {&byte_scales_,
+          n.has_in(operands_.bias) ? n.in(operands_.bias).data<const int32_t>() : nullptr,
+          operands_.round_half_up,
+          output_zero_,
+          lowest_,
+          highest_};
+}
+
+void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const BytePart& part,
+                               ByteProductRows rows) const {
+  const ByteCode& code = BestByteCode();
+  const ProductShape& s = task.shape;
+  const ByteLayout layout{code.lanes, static_cast<size_t>(s.columns), static_cast<size_t>(s.depth)};
+  const auto count = static_cast<size_t>(part.count);
+  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed) +
+                                   static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
+  ByteTask product{.rows = rows.at,
+                   .count = count,
+                   .stride = static_cast<size_t>(rows.stride),
+                   .flipped = code.signs.Flips(unsigned_),
+                   .layout = layout,
+                   .weights = m.values};
+  const int32_t* const zeros = hybrid_ ? n.scratch<int32_t>(task.state.zeros) : nullptr;
+  const auto zero_of = [&](size_t r) {
+    return zeros ? zeros[task.SampleOf(part.first + static_cast<int64_t>(r))] : input_zero_;
+  };
+  if (hybrid_) {
+    for (size_t r = 0; r < count; ++r) part.terms[0][r] = -(zero_of(r) + code.signs.Offset(false));
+    product.terms[0] = {m.sums, part.terms[0]};
+  } else {
+    product.start = m.start;
+  }
+  if (*m.any_zeros != 0) {
+    code.sum_rows(rows.at, count, product.stride, layout.columns, unsigned_, 0, part.terms[1]);
+    for (size_t r = 0; r < count; ++r) part.terms[1][r] -= static_cast<int32_t>(s.depth) * zero_of(r);
+    product.terms[1] = {m.zeros, part.terms[1]};
+  }
+  if (hybrid_) return FinishPart(n, task, part, product);
+  const int64_t width = s.columns * s.groups, channel = part.group * s.columns;
+  const ByteResults results = Results(n);
+  code.multiply_and_store(
+      {product, &results, static_cast<size_t>(channel),
+       n.out(0).data<uint8_t>() + task.at + part.first * width + channel, static_cast<size_t>(width)},
+      part.begin, part.end);
+}
+
+void QuantizedProduct::FinishPart(const Node& n, const BytesTask& task, const BytePart& part,
+                                  const ByteTask& product) const {
+  const ByteCode& code = BestByteCode();
+  const ProductShape& s = task.shape;
+  const auto width = static_cast<int64_t>(SumsWidth());
+  for (size_t group = part.begin; group < part.end; ++group) {
+    code.multiply(product, part.sums, SumsWidth(), group, group + 1);
+    const int64_t first = static_cast<int64_t>(group) * width, channel = part.group * s.columns + first;
+    for (int64_t r = 0; r < part.count; ++r)
+      Finish(n, task.state, task.SampleOf(part.first + r), channel, std::min(width, s.columns - first),
+             part.sums + r * width, task.at + (part.first + r) * s.columns * s.groups + channel);
+  }
+}
+
+}  // namespace fusebox::cpu
