@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vector code of 8-bit products of the cpu kernels, in every instruction set of this machine.
+#include "plugins/cpu/byte_code.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace fusebox::cpu {
+namespace {
+
+using common::FixedPoint;
+
+int32_t HalfUp(int32_t x, FixedPoint by) {
+  const int64_t wide = std::clamp<int64_t>(int64_t{x} << std::max(by.shift, 0), INT32_MIN, INT32_MAX);
+  const int64_t high = (wide * by.value + (int64_t{1} << 30)) >> 31;
+  const int32_t right = std::max(-by.shift, 0);
+  return static_cast<int32_t>((high + (int64_t{1} << right >> 1)) >> right);
+}
+
+TEST(ByteCode, ScalesAlikeInEveryCode) {
+  const std::vector<int32_t> sums = {0,          1,         -1,        63,         64,    65,
+                                     -63,        -64,       -65,       12345,      -9876, 1 << 20,
+                                     -(1 << 20), INT32_MAX, INT32_MIN, 2147483000, 77777, -5};
+  const double scales[] = {1.0 / 128, 0.5, 0.0123, 1, 3.7, 1e-9, 0.999999, 1.0 / 64};
+  for (const ByteCode* code : ByteCodes()) {
+    for (const bool half_up : {false, true}) {
+      for (const bool per_channel : {false, true}) {
+        std::vector<FixedPoint> by;
+        for (size_t i = 0; i < (per_channel ? sums.size() : 1); ++i)
+          by.emplace_back(scales[i % std::size(scales)]);
+        const ByteScales factors(by);
+        std::vector<int32_t> bias(sums.size());
+        for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<int32_t>(i) - 4;
+        const ByteResults results{&factors, bias.data(), half_up, -3, -120, 100};
+        for (size_t count = 0; count <= sums.size(); ++count) {
+          std::vector<uint8_t> out(count + 1, 77);
+          code->store(results, 0, count, sums.data(), out.data());
+          for (size_t i = 0; i < count; ++i) {
+            const auto sum =
+                static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + static_cast<uint32_t>(bias[i]));
+            const FixedPoint scale = by[per_channel ? i : 0];
+            const int64_t scaled = half_up ? HalfUp(sum, scale) : scale.Times(sum);
+            ASSERT_EQ(static_cast<int8_t>(out[i]), std::clamp<int64_t>(scaled - 3, -120, 100))
+                << sum << " * " << scale.value << " 2^" << scale.shift << (half_up ? " up" : " away");
+          }
+          ASSERT_EQ(out[count], 77);
+        }
+      }
+    }
+  }
+}
+
+// Products of every length up to some vectors, of as many outputs and rows as fill no tile.
+TEST(ByteCode, MultipliesAlikeInEveryCode) {
+  for (const ByteCode* code : ByteCodes()) {
+    for (size_t columns = 0; columns < 140; ++columns) {
+      const size_t outputs = columns % 7 * 23 + 1, count = columns % 9;
+      const ByteLayout layout{code->lanes, outputs, columns};
+      std::vector<int8_t> weights(outputs * columns), rows(count * columns), packed(layout.bytes());
+      for (size_t i = 0; i < weights.size(); ++i)
+        weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
+      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int8_t>(i % 5 == 0 ? -128 : i * 91 + 3);
+      for (size_t i = 0; i < outputs; ++i)
+        common::PackByteRow(layout, i, weights.data() + i * columns, packed.data());
+      const ByteScales scale({FixedPoint(0.003)});
+      for (const bool is_unsigned : {false, true}) {
+        std::vector<int32_t> start(layout.padded()), totals(count);
+        for (size_t i = 0; i < outputs; ++i)
+          start[i] =
+              -code->signs.Offset(is_unsigned) * common::SumOfBytes(weights.data() + i * columns, columns);
+        const ByteResults results{&scale, nullptr, true, 1, -128, 127};
+        std::vector<uint8_t> out(count * outputs + 1, 77);
+        code->multiply_and_store({.product = {.rows = rows.data(),
+                                              .count = count,
+                                              .stride = columns,
+                                              .flipped = code->signs.Flips(is_unsigned),
+                                              .layout = layout,
+                                              .weights = packed.data(),
+                                              .start = start.data()},
+                                  .results = &results,
+                                  .first_channel = 0,
+                                  .out = out.data(),
+                                  .out_stride = outputs},
+                                 0, (layout.panels() + 3) / 4);
+        code->sum_rows(rows.data(), count, columns, columns, is_unsigned, 9, totals.data());
+        for (size_t row = 0; row < count; ++row) {
+          int32_t total = -9;
+          for (size_t i = 0; i < outputs; ++i) {
+            int32_t sum = 0;
+            for (size_t k = 0; k < columns; ++k) {
+              const int8_t byte = rows[row * columns + k];
+              const int32_t x = is_unsigned ? static_cast<uint8_t>(byte) : byte;
+              sum += weights[i * columns + k] * x;
+              if (i == 0) total += x;
+            }
+            const int32_t expected = std::clamp(HalfUp(sum, FixedPoint(0.003)) + 1, -128, 127);
+            ASSERT_EQ(static_cast<int8_t>(out[row * outputs + i]), expected) << columns << " columns";
+          }
+          ASSERT_EQ(totals[row], total);
+        }
+        ASSERT_EQ(out[count * outputs], 77);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::cpu
