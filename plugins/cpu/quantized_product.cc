@@ -33,11 +33,11 @@ void RequireWeights(const Node& n, ProductOperands o) {
 template <class T>
 float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32_t* zero_point) {
   float least = 0, most = 0;
+  *zero_point = 0;
   // NaN has no integer. A scale of NaN makes all results of the part NaN.
   if (std::any_of(x, x + count, [](float value) { return std::isnan(value); }))
     return std::fill_n(q, count, 0), std::numeric_limits<float>::quiet_NaN();
   for (int64_t i = 0; i < count; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
-  *zero_point = 0;
   if (!asymmetric) {
     const float range = std::max(-least, most);
     if (!(range > 0) || !std::isfinite(range)) return std::fill_n(q, count, T{0}), 1;
