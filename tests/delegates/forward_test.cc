@@ -136,7 +136,8 @@ TEST_F(ForwardTest, KernelsReportTheirErrors) {
   const Status status = session->Run();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Code::kInvalid);
-  EXPECT_THAT(status.error().message, HasSubstr("node 0 test.picky (CUSTOM): plugin test.forward: a negative value"));
+  EXPECT_THAT(status.error().message,
+              HasSubstr("node 0 test.picky (CUSTOM): plugin test.forward: a negative value"));
   ASSERT_EQ(session->notices().size(), 1u);
   EXPECT_THAT(session->notices()[0], HasSubstr("declined at invoke"));
   EXPECT_THAT(session->notices()[0], HasSubstr("a negative value"));
