@@ -58,7 +58,7 @@ void AddColorFlag(CLI::App& app) {
     app.add_option("--color", Choice(),
                    "Color the output: on a terminal unless NO_COLOR is set, always, or never")
         ->check(CLI::IsMember({"auto", "always", "never"}))
-        ->type_name("")
+        ->type_name("WHEN")
         ->capture_default_str();
   for (CLI::App* sub : app.get_subcommands({})) AddColorFlag(*sub);
 }

@@ -37,6 +37,8 @@ libxnnpack-dev        trixie <xnnpack.h> defined(XNN_MIN_BLOCKSIZE)
 clang-19              tools  clang++-19
 clang-format-19       tools  clang-format-19
 clang-tidy-19         tools  clang-tidy-19
+fish                  tools  fish
+zsh                   tools  zsh
 g++-aarch64-linux-gnu arm64  aarch64-linux-gnu-g++
 qemu-user-static      arm64  qemu-aarch64-static
 binfmt-support        arm64  update-binfmts

@@ -24,7 +24,7 @@ constexpr const char* kFishEnd = R"(
             set -a path $word
         end
     end
-    test (string join ' ' $path) = "$argv[1]"
+    test "$path" = "$argv[1]"
 end
 complete -c fusebox -f
 )";

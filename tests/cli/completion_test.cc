@@ -96,6 +96,9 @@ TEST(FishCompletion, IsValid) {
   EXPECT_EQ(OutputOf("fish --no-execute", text), "");
   const std::string offered = OutputOf("fish", "source fusebox.fish\ncomplete -C 'fusebox cache d'\n");
   EXPECT_THAT(offered, testing::StartsWith("doctor\t"));
+  const std::string first =
+      OutputOf("sh", "fish -c \"source fusebox.fish; complete -C 'fusebox ins'\" 2>&1\n");
+  EXPECT_THAT(first, testing::StartsWith("inspect\t")) << "an error?";
 }
 
 TEST(Completion, RefusesOtherShells) {
