@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // QuantizedProduct on packed 8-bit weights: bytes and hybrid.
 #include <algorithm>
+#include <type_traits>
 
 #include "plugins/cpu/quantized_product.h"
+#include "plugins/cpu/simd.h"
 
 namespace fusebox::cpu {
 
@@ -35,10 +37,21 @@ bool QuantizedProduct::KeepsPacked(const ProductShape& s) const {
 
 void QuantizedProduct::PackConstant(const Node& n) const {
   const int64_t channels = weights_->channels, depth = weights_->depth;
+  const Tensor w = n.in(operands_.weights);
+  const auto count = static_cast<size_t>(w.count());
+  const fbx_quant& q = *w.quant();
+  const bool as_stored =
+      w.dtype() == FBX_I8 && !operands_.transposed &&
+      std::all_of(q.zero_points, q.zero_points + q.count, [](int64_t z) { return z == 0; });
   auto packed = std::make_unique_for_overwrite<std::byte[]>(PackedBytes(n, channels, depth));
-  std::vector<int16_t> rows(static_cast<size_t>(n.in(operands_.weights).count()));
-  UnpackConstant(n, rows.data());
-  Pack(rows, Matrices(n, channels, depth), channels, depth, packed.get());
+  const int64_t matrices = Matrices(n, channels, depth);
+  if (as_stored) {
+    Pack(std::span(w.data<const int8_t>(), count), matrices, channels, depth, packed.get());
+  } else {
+    std::vector<int16_t> rows(count);
+    UnpackConstant(n, rows.data());
+    Pack(std::span<const int16_t>(rows), matrices, channels, depth, packed.get());
+  }
   weights_->packed = std::move(packed);
 }
 
@@ -72,33 +85,61 @@ const std::byte* QuantizedProduct::Packed(const Node& n, const State& state, con
     return weights_->packed.get();
   }
   auto* const to = n.scratch<std::byte>(plan.packed_slot);
-  Pack({Weights(n, state), static_cast<size_t>(n.in(operands_.weights).count())},
+  Pack(std::span(Weights(n, state), static_cast<size_t>(n.in(operands_.weights).count())),
        Matrices(n, s.columns, s.depth), s.columns, s.depth, to);
   return to;
 }
 
+namespace {
+
+int32_t SumOf(std::span<const int8_t> row) {
+  int32_t sum = 0;
+  Vectorized([&]() FUSEBOX_INLINE {
+    int32_t local = 0;
+    for (const int8_t v : row) local += v;
+    sum = local;
+  });
+  return sum;
+}
+
 // The values minus their zero points of a row span less than 256 numbers: they are moved into the range of a
 // byte, by a multiple of the sum of the input.
-void QuantizedProduct::Pack(std::span<const int16_t> rows, int64_t matrices, int64_t channels, int64_t depth,
+int32_t MovedBytes(std::span<const int16_t> row, std::vector<int8_t>& bytes) {
+  int32_t moved = 0;
+  Vectorized([&]() FUSEBOX_INLINE {
+    int16_t least = row[0], most = row[0];
+    for (const int16_t v : row) least = std::min(least, v), most = std::max(most, v);
+    const int32_t by = least >= -128 && most <= 127 ? 0 : least + 128;
+    int8_t* const to = bytes.data();
+    for (size_t k = 0; k < row.size(); ++k) to[k] = static_cast<int8_t>(row[k] - by);
+    moved = by;
+  });
+  return moved;
+}
+
+}  // namespace
+
+// `rows`: 8-bit values without zero points, or values minus their zero points.
+template <class T>
+void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, int64_t channels, int64_t depth,
                             std::byte* to) const {
   const ByteCode& code = BestByteCode();
   const int32_t offset = hybrid_ ? 0 : input_zero_ + code.signs.Offset(unsigned_);
   const ByteLayout layout{code.lanes, static_cast<size_t>(channels), static_cast<size_t>(depth)};
-  std::vector<int8_t> bytes(layout.columns);
+  std::vector<int8_t> moved(layout.columns);
   for (int64_t matrix = 0; matrix < matrices; ++matrix, to += PackedMatrix::Bytes(layout)) {
     std::fill_n(to, PackedMatrix::Bytes(layout), std::byte{0});
     const PackedMatrix m(layout, to);
-    for (size_t i = 0; i < layout.outputs && !bytes.empty(); ++i) {
+    for (size_t i = 0; i < layout.outputs && layout.columns > 0; ++i) {
       const auto row = rows.first(layout.columns);
       rows = rows.subspan(layout.columns);
-      const auto [least, most] = std::ranges::minmax(row);
-      const int32_t moved = least >= -128 && most <= 127 ? 0 : least + 128;
-      std::ranges::transform(row, bytes.begin(), [&](int16_t v) { return static_cast<int8_t>(v - moved); });
+      std::span<const int8_t> bytes = moved;
+      if constexpr (std::is_same_v<T, int8_t>) bytes = row;
+      else m.zeros[i] = MovedBytes(row, moved);
+      if (m.zeros[i] != 0) *m.any_zeros = 1;
       common::PackByteRow(layout, i, bytes.data(), m.values);
-      m.sums[i] = common::SumOfBytes(bytes.data(), layout.columns);
+      m.sums[i] = SumOf(bytes);
       m.start[i] = -offset * m.sums[i];
-      m.zeros[i] = moved;
-      if (moved != 0) *m.any_zeros = 1;
     }
   }
 }

@@ -120,8 +120,8 @@ class QuantizedProduct {
   size_t PackedBytes(const Node& n, int64_t channels, int64_t depth) const;
   bool KeepsPacked(const ProductShape& shape) const;
   void PackConstant(const Node& n) const;
-  void Pack(std::span<const int16_t> rows, int64_t matrices, int64_t channels, int64_t depth,
-            std::byte* to) const;
+  template <class T>
+  void Pack(std::span<const T> rows, int64_t matrices, int64_t channels, int64_t depth, std::byte* to) const;
   ByteResults Results(const Node& n) const;
   void RunPart(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows) const;
   void FinishPart(const Node& n, const BytesTask& task, const BytePart& part, const ByteTask& product) const;
