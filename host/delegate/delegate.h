@@ -152,9 +152,10 @@ class Session {
     std::string why;
     bool fresh() const { return state == kReady && forms.front().prepared == 0 && forms.size() == 1; }
   };
+  // Null: none; 0 is the id of no preparation.
   static const Form* PreparedAs(const Slot& slot, uint64_t prepared) {
     for (const Form& form : slot.forms)
-      if (form.prepared == prepared) return &form;
+      if (prepared != 0 && form.prepared == prepared) return &form;
     return nullptr;
   }
   struct Opened {

@@ -89,9 +89,9 @@ TEST(Resized, SizesThatXnnpackDeclinesLeaveItTheOthers) {
   const __lsan::ScopedDisabler forgets;
 #endif
   const Both both = Open([] { return HybridConvolution(1, 6); });
-  for (const int64_t batch : {3, 7, 1}) {
+  for (const int64_t batch : {3, 2, 3, 3, 7, 1}) {  // XNNPACK ran the first 3, and declines the second
     ASSERT_TRUE(ResizeBoth(both, {batch, 6, 6, 3}));
-    EXPECT_LT(Apart(both, {batch, 6, 6, 3}), 0.02) << batch;
+    for (int run = 0; run < 2; ++run) EXPECT_LT(Apart(both, {batch, 6, 6, 3}), 0.02) << batch;
     EXPECT_EQ(Who(*both.by_xnnpack), "xnnpack (partition 0)");
   }
   ASSERT_EQ(both.by_xnnpack->notices().size(), 1u);
