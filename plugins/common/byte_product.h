@@ -20,6 +20,7 @@ struct ByteLayout {
 
   size_t panels() const { return (outputs + lanes - 1) / lanes; }
   size_t padded() const { return panels() * lanes; }  // outputs
+  size_t groups() const { return (panels() + kBytePanels - 1) / kBytePanels; }
   size_t fours() const { return (columns + 3) / 4; }
   size_t bytes() const { return padded() * fours() * 4; }
 };
