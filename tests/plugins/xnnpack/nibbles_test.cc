@@ -119,6 +119,25 @@ TEST(Nibbles, AreCorrectForEveryNumberOfRows) {
           Check({.rows = rows, .block = block, .open_rows = open_rows}, delegated);
 }
 
+// A partition of one row is right where one of two rows is not.
+TEST(Nibbles, AreCorrectForOtherNumbersOfRowsThanThoseOfTheFile) {
+  for (const int32_t block : {0, 32}) {
+    const auto model = Model::FromModule(NetOf({.block = block}),
+                                         {.registry = XnnpackRegistry(), .delegates = {{{"xnnpack"}}}});
+    ASSERT_TRUE(model) << model.error().message;
+    auto session = Session::Create(*model, {});
+    ASSERT_TRUE(session) << session.error().message;
+    for (const int64_t rows : {1, 2, 5, 15, 1, 3}) {
+      const Case c{.rows = rows, .block = block};
+      const Tensor input = InputOf(c);
+      ASSERT_TRUE((*session)->Resize(0, Shape({rows, c.depth})));
+      ASSERT_TRUE((*session)->SetInput(0, input));
+      ASSERT_TRUE((*session)->Run());
+      ExpectProduct(c, input, (*session)->output(0)->data.As<const float>());
+    }
+  }
+}
+
 TEST(Nibbles, OfOneRowRunThroughXnnpack) {
   for (const int32_t block : {0, 32}) EXPECT_EQ(RunNet(NetOf({.block = block})).error, "");
 }
