@@ -113,12 +113,11 @@ class Rows {
 
   void Attend() {
     LoadQueries();
-    Pass(LastKey(), kNone);
-    for (size_t row = 0; block_.causal && row < block_.rows; ++row) {
-      if (most_[row] != kNone) continue;
-      // All scores of the row overflowed to -inf. Then the keys that a mask of finite values hides weigh
-      // more.
-      Pass(block_.keys, std::numeric_limits<float>::lowest());
+    const bool skipped = Pass(LastKey(), kNone, block_.mask != nullptr);
+    for (size_t row = 0; (block_.causal || skipped) && row < block_.rows; ++row) {
+      if (skipped ? most_[row] > kHiddenByMask / 2 : most_[row] != kNone) continue;
+      // No score of the row is a usual number. Then the keys that a mask of finite values hides weigh more.
+      Pass(block_.keys, std::numeric_limits<float>::lowest(), false);
       break;
     }
     StoreResults();
@@ -127,14 +126,39 @@ class Rows {
  private:
   static constexpr size_t kRows = kWidth * kLanes;
 
-  // `hidden` replaces the scores of keys that a row must not see, or is added to them.
-  void Pass(size_t keys, float hidden) {
+  // `hidden` replaces the scores of keys that a row must not see, or is added to them. `skips`: blocks of
+  // keys that the mask hides from all rows are not read. Returns whether there were any.
+  bool Pass(size_t keys, float hidden, bool skips) {
     for (size_t p = 0; p < kRows; p += kLanes) {
       hn::StoreU(hn::Set(fd, kNone), fd, most_ + p);
       hn::StoreU(hn::Zero(fd), fd, sum_ + p);
     }
     std::fill_n(out_, kRows * block_.v.depth, 0.0f);
-    for (size_t key = 0; key < keys; key += kKeyBlock) Step(key, std::min(key + kKeyBlock, keys), hidden);
+    bool skipped = false;
+    for (size_t key = 0; key < keys; key += kKeyBlock) {
+      const size_t end = std::min(key + kKeyBlock, keys);
+      if (skips && MaskHides(key, end)) skipped = true;
+      else Step(key, end, hidden);
+    }
+    return skipped;
+  }
+
+  bool MaskHides(size_t begin, size_t end) const {
+    for (size_t row = block_.rows; row-- > 0;) {  // the last ones see most
+      const size_t head = Head(row);
+      if (head > 0 && row > 0 && block_.mask_head == 0) continue;  // as the row before
+      const float* const mask = block_.mask + Position(row) * block_.mask_position + head * block_.mask_head;
+      if (!AllHidden(mask + begin * block_.mask_key, block_.mask_key == 0 ? 1 : end - begin)) return false;
+    }
+    return true;
+  }
+
+  static bool AllHidden(const float* mask, size_t keys) {
+    size_t key = 0;
+    for (; key + kLanes <= keys; key += kLanes)
+      if (!hn::AllTrue(fd, hn::Le(hn::LoadU(fd, mask + key), hn::Set(fd, kHiddenByMask)))) return false;
+    while (key < keys && mask[key] <= kHiddenByMask) ++key;
+    return key == keys;
   }
 
   size_t Position(size_t row) const { return (block_.first + row) / block_.group; }
