@@ -99,7 +99,8 @@ QuantizedProduct::QuantizedProduct(const Node& n, ProductOperands o, Activation 
       asymmetric_(asymmetric),
       unsigned_(n.in(o.input).dtype() == FBX_U8),
       wide_(n.in(o.input).dtype() == FBX_I16),
-      wide_weights_(n.in(o.weights).dtype() == FBX_I16) {
+      wide_weights_(n.in(o.weights).dtype() == FBX_I16),
+      four_bits_(n.in(o.weights).dtype() == FBX_I4) {
   ReadScales(n);
   if (n.in(o.weights).is_const()) weights_ = std::make_unique<Constant>();
 }
