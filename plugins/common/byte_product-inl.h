@@ -131,6 +131,10 @@ HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t colu
     AddFourColumns<kRows, kPanels, false>(rows, k, columns - k, flip, weights + k * kWidth, sums);
 }
 
+// One row reads all weights once, from memory if there are many: what the CPU prefetches by itself is not
+// enough. This many bytes are on their way.
+constexpr size_t kByteAhead = 8192;
+
 // The same for a group of panels of 4-bit weights. One row has two sums for each output, to hide the latency.
 template <int kRows>
 HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
@@ -143,6 +147,8 @@ HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t co
   for (ByteSum& other : others[0]) other = hn::Zero(byte_sums);
   const auto add = [&]<bool kAllEight>(size_t k) HWY_ATTR {
     const size_t left = columns - k;
+#pragma GCC unroll 4
+    for (size_t p = 0; p < kBytePanels; ++p) __builtin_prefetch(weights + kByteAhead + p * 4 * kByteLanes);
     ByteDot::RowBytes x[kRows], y[kRows];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {

@@ -57,18 +57,17 @@ Range RangeOf(const float* x, int64_t count) {
   return range;
 }
 
-// q[i] = round(offset + x[i] * inverse), half away from zero, from `lowest` to 127, minus `less`.
+// q[i] = round(offset + x[i] * inverse), half away from zero, from `lowest` to 127, minus `less`. The bounds
+// are applied to the product: it must not become part of a fused multiply-add, which rounds otherwise.
 template <class T>
-void QuantizeTo(const float* x, int64_t count, float inverse, float offset, float lowest, int32_t less,
-                T* q) {
-  Vectorized([&]() FUSEBOX_INLINE {
-    for (int64_t i = 0; i < count; ++i) {
-      const float value = std::min(std::max(offset + x[i] * inverse, lowest), 127.0f);
-      const auto whole = static_cast<int32_t>(value);
-      const float rest = value - static_cast<float>(whole);
-      q[i] = static_cast<T>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) - less);
-    }
-  });
+FUSEBOX_INLINE inline void QuantizeTo(const float* __restrict x, int64_t count, float inverse, float offset,
+                                      float lowest, int32_t less, T* __restrict q) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = offset + std::min(std::max(x[i] * inverse, lowest - offset), 127.0f - offset);
+    const auto whole = static_cast<int32_t>(value);
+    const float rest = value - static_cast<float>(whole);
+    q[i] = static_cast<T>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) - less);
+  }
 }
 
 // Quantizes one part of a float input; returns the scale. Formulas of TFLite (symmetric: the largest
@@ -80,21 +79,22 @@ float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32
   const auto [least, most, has_nan] = RangeOf(x, count);
   // NaN has no integer. A scale of NaN makes all results of the part NaN.
   if (has_nan) return std::fill_n(q, count, 0), std::numeric_limits<float>::quiet_NaN();
-  if (!asymmetric) {
-    const float range = std::max(-least, most);
-    if (!(range > 0) || !std::isfinite(range)) return std::fill_n(q, count, T{0}), 1;
-    QuantizeTo(x, count, 127.0f / range, 0, -127, 0, q);
-    return range / 127.0f;
+  const float largest = std::max(-least, most);
+  const double step = (double{most} - least) / 255;
+  if (!(asymmetric ? step > 0 : largest > 0) || !std::isfinite(largest))
+    return std::fill_n(q, count, T{0}), 1;
+  if (asymmetric) {
+    const double from_least = -128 - least / step, from_most = 127 - most / step;
+    const bool least_is_better = 128 + std::abs(least / step) < 127 + std::abs(most / step);
+    const double zero = std::clamp(least_is_better ? from_least : from_most, -128.0, 127.0);
+    *zero_point = static_cast<int32_t>(std::round(zero));
   }
-  const double scale = (double{most} - least) / 255;
-  if (!(scale > 0) || !std::isfinite(scale)) return std::fill_n(q, count, T{0}), 1;
-  const double from_least = -128 - least / scale, from_most = 127 - most / scale;
-  const bool least_is_better = 128 + std::abs(least / scale) < 127 + std::abs(most / scale);
-  const double zero = std::round(std::clamp(least_is_better ? from_least : from_most, -128.0, 127.0));
-  *zero_point = static_cast<int32_t>(zero);
-  QuantizeTo(x, count, static_cast<float>(1 / scale), static_cast<float>(zero), -128,
-             sizeof(T) == 1 ? 0 : *zero_point, q);
-  return static_cast<float>(scale);
+  // With constants the compiler would not vectorize.
+  const float inverse = asymmetric ? static_cast<float>(1 / step) : 127.0f / largest;
+  const float offset = static_cast<float>(*zero_point), lowest = asymmetric ? -128.0f : -127.0f;
+  const int32_t less = sizeof(T) == 1 ? 0 : *zero_point;
+  Vectorized([=]() FUSEBOX_INLINE { QuantizeTo(x, count, inverse, offset, lowest, less, q); });
+  return asymmetric ? static_cast<float>(step) : largest / 127.0f;
 }
 
 template <class Total, class Sum>
