@@ -23,7 +23,7 @@
 namespace fusebox::bench {
 namespace {
 
-constexpr int kTokens = 48;  // of a turn, after the prompt
+constexpr int kTokens = 128;  // of a turn, after the prompt
 
 struct Arguments {
   std::string nn, xnnpack, dir, weights;

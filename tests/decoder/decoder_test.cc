@@ -5,9 +5,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "host/base/buffer.h"
+#include "host/base/trace.h"
 #include "host/session.h"
 #include "host/tflite/tflite.h"
 #include "tests/decoder/reference.h"
+#include "tests/testing/trace_events.h"
 
 namespace fusebox::decoder_test {
 namespace {
@@ -150,6 +153,59 @@ TEST_P(Decoders, UpdateTheCacheInPlace) {
   EXPECT_THAT(plan, Not(HasSubstr("f32[1,12,2,16] arena")));
 }
 
+// How often the work of a stage was done.
+class Counts {
+ public:
+  template <class Work>
+  explicit Counts(const Work& work) {
+    Trace trace;
+    {
+      const Trace::Recording recording(trace);
+      work();
+    }
+    const std::string path = testing::TempDir() + "/decoder_trace.json";
+    auto file = AtomicFile::Create(path);
+    if (!file || !trace.Write(*file) || !file->Commit()) ADD_FAILURE() << path;
+    events_ = testing_trace::json::parse(ReadTextFile(path).value_or(""), nullptr, false);
+  }
+  size_t operator[](const char* stage) const { return testing_trace::Spans(events_, stage).size(); }
+
+ private:
+  testing_trace::json events_;
+};
+
+TEST_P(Decoders, PlanNothingPerToken) {
+  const auto model = Open(decoder_, GetParam().xnnpack);
+  Tokens tokens(model);
+  const Counts first([&] {
+    tokens.Run("prefill", kPrompt);
+    tokens.Run("decode", {1});
+  });
+  EXPECT_GE(first["plan"], 2u);
+  const Counts more([&] {
+    for (int i = 0; i < 5; ++i) tokens.Run("decode", {1});
+    tokens.Restart();
+    tokens.Run("prefill", kPrompt);
+    tokens.Run("decode", {1});
+  });
+  for (const char* stage : {"plan", "compile partition", "prepare partition"})
+    EXPECT_EQ(more[stage], 0u) << stage;
+}
+
+// Without a cache all tokens are computed again, with one more each time.
+class GrowingSequences : public Decoders {};
+
+TEST_P(GrowingSequences, ArePlannedOnceAndNotCompiled) {
+  Tokens tokens(Open(decoder_, GetParam().xnnpack));
+  tokens.Run("prefill", {1, 2});
+  for (size_t n = 3; n < 12; ++n) {
+    tokens.Restart();
+    const Counts counts([&] { tokens.Run("prefill", std::vector<int32_t>(n, 1)); });
+    EXPECT_EQ(counts["compile partition"], 0u) << n;
+    EXPECT_EQ(counts["plan"], 1u) << n;
+  }
+}
+
 std::string NameOf(const ::testing::TestParamInfo<Case>& info) {
   return std::string(Name(info.param.weights)) + (info.param.xnnpack ? "_xnnpack" : "_kernels") +
          (info.param.prompt < 0 ? "_any_length" : "");
@@ -162,6 +218,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{DecoderWeights::kNibbles, false}, Case{DecoderWeights::kNibbles, true},
                       Case{DecoderWeights::kFloats, false, -1}, Case{DecoderWeights::kNibbles, true, -1}),
     NameOf);
+
+INSTANTIATE_TEST_SUITE_P(All, GrowingSequences,
+                         ::testing::Values(Case{DecoderWeights::kFloats, false, -1},
+                                           Case{DecoderWeights::kFloats, true, -1},
+                                           Case{DecoderWeights::kBytes, true, -1}),
+                         NameOf);
 
 }  // namespace
 }  // namespace fusebox::decoder_test
