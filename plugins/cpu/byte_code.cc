@@ -75,27 +75,23 @@ void Store(const ByteResults& results, size_t first_channel, size_t count, const
   }
 }
 
-template <class Finish>
-HWY_INLINE void MultiplyAny(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
-  if (task.layout.halves) cm::MultiplyHalves(task, begin, end, finish);
-  else cm::MultiplyBytes(task, begin, end, finish);
-}
-
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
   const size_t before = begin * common::kBytePanels * kLanes;
-  MultiplyAny(task, begin, end, [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
+  const auto store = [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
     for (size_t i = 0; i < outputs; i += kLanes)
       hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
-  });
+  };
+  if (task.layout.halves) cm::MultiplyHalves(task, begin, end, store);
+  else cm::MultiplyBytes(task, begin, end, store);
 }
 
 void MultiplyAndStore(const ByteStoreTask& task, size_t begin, size_t end) {
-  MultiplyAny(task.product, begin, end,
-              [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
-                const size_t count = std::min(outputs, task.product.layout.outputs - first);
-                Store(*task.results, task.first_channel + first, count, from,
-                      task.out + row * task.out_stride + first);
-              });
+  cm::MultiplyBytes(task.product, begin, end,
+                    [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
+                      const size_t count = std::min(outputs, task.product.layout.outputs - first);
+                      Store(*task.results, task.first_channel + first, count, from,
+                            task.out + row * task.out_stride + first);
+                    });
 }
 
 void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned, int32_t less,

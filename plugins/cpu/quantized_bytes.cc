@@ -99,7 +99,7 @@ size_t QuantizedProduct::MatrixBytes(const ProductShape& s) const {
 }
 
 BytePlan QuantizedProduct::PlanBytes(const Node& n, Plan& plan, const ProductShape& s, bool copied) const {
-  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_);
+  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_ || (KeepsPacked(s) && weights_->halves));
   if (!KeepsPacked(s)) {
     const auto each = static_cast<int64_t>(MatrixBytes(s));
     p.packed_slot = plan.scratch(static_cast<size_t>(Product(Matrices(n, s.columns, s.depth), each)));
@@ -225,7 +225,7 @@ void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const ByteP
     for (size_t r = 0; r < count; ++r) part.terms[1][r] -= static_cast<int32_t>(s.depth) * zero_of(r);
     product.terms[1] = {m.zeros, part.terms[1]};
   }
-  if (hybrid_) return FinishPart(n, task, part, product);
+  if (hybrid_ || layout.halves) return FinishPart(n, task, part, product);
   const int64_t width = s.columns * s.groups, channel = part.group * s.columns;
   const ByteResults results = Results(n);
   code.multiply_and_store(
