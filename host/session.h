@@ -77,7 +77,7 @@ class Session {
   Status BindInput(int index, std::span<std::byte> memory);
   Status BindOutput(int index, std::span<std::byte> memory);
 
-  // Plans if needed, then runs. On failure, inputs are unchanged and outputs undefined.
+  // Plans if needed, then runs. On failure, inputs are unchanged, and outputs and state undefined.
   Status Run();
   // Ends the Run or Prepare in progress, or the next one if there is none; it fails with Code::kCancelled.
   // What takes long ends at its next step: a node, a partition of a delegate, an iteration of a loop, a chunk

@@ -65,7 +65,7 @@ void Growable::Resize(fbx_tensor& tensor, const int64_t* dims, int32_t rank, siz
 void Growable::Assign(fbx_tensor& tensor, const fbx_tensor& from) {
   tensor.dtype = from.dtype;
   Resize(tensor, from.dims, from.rank, from.bytes);
-  if (from.bytes > 0) std::memcpy(tensor.data, from.data, from.bytes);
+  if (from.bytes > 0 && from.data != tensor.data) std::memcpy(tensor.data, from.data, from.bytes);
 }
 
 std::optional<size_t> StorageSize(const Type& type) {

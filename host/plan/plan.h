@@ -137,12 +137,13 @@ size_t Arrange(std::span<Request>);
 // Location of one value of a segment.
 struct Place {
   enum Kind {
-    kArena,    // at offset `at`
-    kOutput,   // memory of the caller's output number `at`
-    kAlias,    // where value number `at` lives
-    kKnown,    // in `known`
-    kKept,     // in session memory that all plans share: its step runs once
-    kDynamic,  // heap memory that its node requests
+    kArena,     // at offset `at`
+    kOutput,    // memory of the caller's output number `at`
+    kAlias,     // where value number `at` lives
+    kKnown,     // in `known`
+    kKept,      // in session memory that all plans share: its step runs once
+    kVariable,  // in the memory of a resource variable, known when its READ_VARIABLE runs
+    kDynamic,   // heap memory that its node requests
   } kind;
   ValueId value;
   Type type;
@@ -162,10 +163,11 @@ struct Step {
   bool once = false;  // it unpacks a constant, and its result is kept
   int part = -1;      // a partition that its delegate has prepared
   std::vector<const StateUse*> copies;
-  PluginCall invoke{};      // what a call of the kernel records
-  uint64_t prepared = 0;    // id of the partition's preparation in the delegate's session
-  fbx_call delegated{};     // its tensors
-  delegate::Misfit misfit;  // of the partition (NodeShapes)
+  std::vector<ValueId> in_variable;  // of a READ_VARIABLE: values in the variable's memory; none: it copies
+  PluginCall invoke{};               // what a call of the kernel records
+  uint64_t prepared = 0;             // id of the partition's preparation in the delegate's session
+  fbx_call delegated{};              // its tensors
+  delegate::Misfit misfit;           // of the partition (NodeShapes)
   struct Slot {
     bool persistent;
     size_t bytes;

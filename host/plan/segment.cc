@@ -5,6 +5,7 @@
 
 #include "host/eval/budget.h"
 #include "host/plan/plan.h"
+#include "host/plan/variables.h"
 #include "host/plugin/call.h"
 
 namespace fusebox::plan {
@@ -48,7 +49,8 @@ class SegmentPlanner {
         function_(*code.function),
         view_(view),
         context_(context),
-        request_of_(static_cast<size_t>(view.value_count()), kNone) {}
+        request_of_(static_cast<size_t>(view.value_count()), kNone),
+        variables_(code) {}
 
   Result<std::unique_ptr<Segment>> Run(size_t begin) {
     const HiddenActivations hidden(view_);
@@ -205,6 +207,12 @@ class SegmentPlanner {
       if (use.kept || (!use.copy && RequestOf(use.from) != kNone)) return Share(id, use.from, type, bytes);
       step.copies.push_back(&use);
     }
+    if (function_.nodes[index]->is(Op::kReadVariable) && !context_.keep_values && variables_.MayShow(index)) {
+      step.in_variable = {id};
+      segment_->places.push_back({Place::kVariable, id, type, bytes, 0, {}});
+      return;
+    }
+    if (result == 0 && UpdatesVariable(index, type, bytes)) return;
     const ValueId operand = result == 0 ? InPlaceOperand(index, type, bytes) : kNoValue;
     if (operand != kNoValue) return Share(id, operand, type, bytes);
     RequestOf(id) = requests_.size();
@@ -213,11 +221,25 @@ class SegmentPlanner {
     segment_->places.push_back({Place::kArena, id, type, bytes, requests_.size() - 1, {}});
   }
 
+  // Whether a kernel may write its result over an operand in the memory of a variable.
+  bool UpdatesVariable(size_t index, const Type& type, size_t bytes) {
+    const auto [read, operand] = variables_.UpdatedBy(index);
+    if (operand == kNoValue) return false;
+    const fbx_tensor& tensor = view_.tensor(operand);
+    const auto step = std::ranges::find(segment_->steps, read, &Step::node);
+    if (step == segment_->steps.end() ||
+        std::ranges::find(step->in_variable, operand) == step->in_variable.end() ||
+        tensor.dtype != static_cast<fbx_dtype>(type.dtype) || tensor.bytes != bytes)
+      return false;
+    const ValueId id = function_.nodes[index]->results[0];
+    step->in_variable.push_back(id);
+    segment_->places.push_back({Place::kAlias, id, type, bytes, static_cast<size_t>(operand), {}});
+    return true;
+  }
+
   // An operand of equal size that lives in the arena of this segment and is not needed afterwards.
   ValueId InPlaceOperand(size_t index, const Type& type, size_t bytes) const {
-    const Unit& unit = code_.units[index];
-    if (!unit.kernel || !(unit.kernel.kernel->flags & FBX_KERNEL_INPLACE) || !code_.states[index].empty())
-      return kNoValue;
+    if (!IsInPlace(code_, index)) return kNoValue;
     for (const ValueId id : function_.nodes[index]->operands) {
       if (id == kNoValue || RequestOf(id) == kNone) continue;
       const fbx_tensor& tensor = view_.tensor(id);
@@ -336,6 +358,7 @@ class SegmentPlanner {
   std::unique_ptr<Segment> segment_ = std::make_unique<Segment>();
   std::vector<Request> requests_;
   std::vector<size_t> request_of_;  // by value: its request in this segment's arena
+  const VariableUses variables_;
 };
 
 }  // namespace

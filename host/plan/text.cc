@@ -18,6 +18,7 @@ std::string ToText(const Place& place) {
       case Place::kAlias: return fmt::format("shares value {}", place.at);
       case Place::kKnown: return "known";
       case Place::kKept: return "computed once";
+      case Place::kVariable: return "variable";
       case Place::kDynamic: return "sized at run time";
     }
     return {};

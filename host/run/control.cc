@@ -91,7 +91,7 @@ Status Frame::RunHost(const plan::Step& step) {
     case Op::kCallOnce: return RunCallOnce(step.node);
     case Op::kVarHandle:
     case Op::kReadVariable:
-    case Op::kAssignVariable: return RunVariable(step.node);
+    case Op::kAssignVariable: return RunVariable(step);
     default: return RunTable(step.node);
   }
 }
@@ -162,17 +162,25 @@ Result<int64_t> Frame::HandleOf(const fbx_tensor& tensor) const {
   return handle;
 }
 
-Status Frame::RunVariable(size_t index) {
-  const Node& node = *function_.nodes[index];
-  const fbx_node& abi = view_.node(index).abi;
+Status Frame::RunVariable(const plan::Step& step) {
+  const Node& node = *function_.nodes[step.node];
+  const fbx_node& abi = view_.node(step.node).abi;
   if (node.is(Op::kVarHandle)) {
-    StoreHandle(host_nodes_[index].handle, view_.tensor(node.results[0]));
+    StoreHandle(host_nodes_[step.node].handle, view_.tensor(node.results[0]));
     return {};
   }
   FUSEBOX_ASSIGN(const int64_t handle, HandleOf(*abi.operands[0]));
   if (node.is(Op::kAssignVariable)) return runner_.resources_.Assign(handle, *abi.operands[1]);
   FUSEBOX_ASSIGN(const fbx_tensor* value, runner_.resources_.Read(handle));
-  return Store(node.results[0], *value);
+  return step.in_variable.empty() ? Store(node.results[0], *value) : ShowVariable(step, *value);
+}
+
+// No copy: results point to the memory of the variable.
+Status Frame::ShowVariable(const plan::Step& step, const fbx_tensor& value) {
+  const fbx_tensor& result = view_.tensor(step.in_variable[0]);
+  FUSEBOX_TRY(CheckStored(result, value));
+  for (const ValueId id : step.in_variable) view_.tensor(id).data = value.data;
+  return {};
 }
 
 Status Frame::RunTable(size_t index) {

@@ -187,21 +187,23 @@ Status Frame::ReturnOutputs(std::span<const Out> outputs) {
   return {};
 }
 
+Status Frame::CheckStored(const fbx_tensor& result, const fbx_tensor& value) {
+  if (result.dtype == value.dtype && result.bytes == value.bytes) return {};
+  const Type declared = TypeOf(result);
+  return Invalid(
+      fmt::format("the result is declared {}, but the value is {}",
+                  result.dtype == value.dtype ? ToString(declared) : std::string(Name(declared.dtype)),
+                  ToString(TypeOf(value))));
+}
+
 // Copies a value into a result of the current node.
 Status Frame::Store(ValueId result, const fbx_tensor& value) {
   fbx_tensor& tensor = view_.tensor(result);
-  if (tensor.dtype != value.dtype) {
-    return Invalid(fmt::format("the result is declared {}, but the value is {}",
-                               Name(static_cast<DType>(tensor.dtype)), ToString(TypeOf(value))));
-  }
-  if (dynamic_[static_cast<size_t>(result)]) {
+  if (tensor.dtype == value.dtype && dynamic_[static_cast<size_t>(result)]) {
     growables_[static_cast<size_t>(result)]->Assign(tensor, value);
     return {};
   }
-  if (tensor.bytes != value.bytes) {
-    return Invalid(fmt::format("the result is declared {}, but the value is {}", ToString(TypeOf(tensor)),
-                               ToString(TypeOf(value))));
-  }
+  FUSEBOX_TRY(CheckStored(tensor, value));
   if (value.bytes > 0) std::memmove(tensor.data, value.data, value.bytes);
   return {};
 }

@@ -246,7 +246,8 @@ Status Frame::Bind(size_t level, plan::Segment& segment, std::span<const Out> ou
       case plan::Place::kAlias: tensor.data = view_.tensor(static_cast<ValueId>(place.at)).data; break;
       case plan::Place::kKnown: tensor.data = const_cast<std::byte*>(place.known.data()); break;
       case plan::Place::kKept: tensor.data = kept_.at(place.value).memory.data(); break;
-      case plan::Place::kDynamic: tensor.data = nullptr; break;
+      case plan::Place::kDynamic:
+      case plan::Place::kVariable: tensor.data = nullptr; break;
       case plan::Place::kOutput: FUSEBOX_TRY(BindOutput(place, outputs)); break;
     }
   }

@@ -100,6 +100,7 @@ class Frame final : public Resizer {
   Status CopyStates(const plan::Step& step);
   Status CheckSized(const plan::Step& step);
   Status ReturnOutputs(std::span<const Out> outputs);
+  static Status CheckStored(const fbx_tensor& result, const fbx_tensor& value);
   Status Store(ValueId result, const fbx_tensor& value);
 
   Frame& BodyOf(size_t node);
@@ -108,7 +109,8 @@ class Frame final : public Resizer {
   Status RunIf(size_t node);
   Status RunWhile(size_t node);
   Status RunCallOnce(size_t node);
-  Status RunVariable(size_t node);
+  Status RunVariable(const plan::Step& step);
+  Status ShowVariable(const plan::Step& step, const fbx_tensor& value);
   Status RunTable(size_t node);
   Result<int64_t> HandleOf(const fbx_tensor& tensor) const;
 

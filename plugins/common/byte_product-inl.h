@@ -131,6 +131,52 @@ HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t colu
     AddFourColumns<kRows, kPanels, false>(rows, k, columns - k, flip, weights + k * kWidth, sums);
 }
 
+// One row reads all weights once, from memory if there are many: what the CPU prefetches by itself is not
+// enough. This many bytes are on their way.
+constexpr size_t kByteAhead = 8192;
+
+// The same for a group of panels of 4-bit weights. One row has two sums for each output, to hide the latency.
+template <int kRows>
+HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+                                  const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kBytePanels>& sums) {
+  constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
+  constexpr hn::Repartition<uint16_t, ByteSumTag> words{};
+  const auto lower = hn::Set(bytes, 0x0F);
+  ByteSums<1, kBytePanels> others;
+#pragma GCC unroll 4
+  for (ByteSum& other : others[0]) other = hn::Zero(byte_sums);
+  const auto add = [&]<bool kAllEight>(size_t k) HWY_ATTR {
+    const size_t left = columns - k;
+#pragma GCC unroll 4
+    for (size_t p = 0; p < kBytePanels; ++p) __builtin_prefetch(weights + kByteAhead + p * 4 * kByteLanes);
+    ByteDot::RowBytes x[kRows], y[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      x[r] = ByteDot::Row(FourBytes<kAllEight>(rows[r] + k, std::min<size_t>(4, left), flip));
+      y[r] = ByteDot::Row(FourBytes<kAllEight>(rows[r] + k + 4, left - std::min<size_t>(4, left), flip));
+    }
+#pragma GCC unroll 4
+    for (size_t p = 0; p < kBytePanels; ++p) {
+      const auto both = hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(weights) + p * 4 * kByteLanes);
+      const auto upper = hn::BitCast(bytes, hn::ShiftRight<4>(hn::BitCast(words, both)));
+      const auto v = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(both, lower))),
+                 w = ByteDot::Weights(hn::BitCast(byte_sums, hn::And(upper, lower)));
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        ByteSum& other = kRows == 1 ? others[0][p] : sums[r][p];
+        sums[r][p] = ByteDot::Add(sums[r][p], x[r], v);
+        other = ByteDot::Add(other, y[r], w);
+      }
+    }
+    weights += 4 * kBytePanels * kByteLanes;
+  };
+  size_t k = 0;
+  for (; k + 8 <= columns; k += 8) add.template operator()<true>(k);
+  if (k < columns) add.template operator()<false>(k);
+#pragma GCC unroll 4
+  for (size_t p = 0; p < kBytePanels; ++p) sums[0][p] = hn::Add(sums[0][p], others[0][p]);
+}
+
 HWY_INLINE ByteSum ByteStart(const ByteTask& task, size_t row, size_t output) {
   ByteSum sum = task.start ? hn::LoadU(byte_sums, task.start + output) : hn::Zero(byte_sums);
 #pragma GCC unroll 2
@@ -143,12 +189,12 @@ HWY_INLINE ByteSum ByteStart(const ByteTask& task, size_t row, size_t output) {
 }
 
 HWY_INLINE const int8_t* GroupOf(const ByteTask& task, size_t group) {
-  return task.weights + group * kBytePanels * kByteLanes * task.layout.fours() * 4;
+  return task.weights + group * task.layout.group_bytes();
 }
 
 // The sums go through memory, so that the loop over columns has nothing but them in registers, and the code
 // of `finish` is there once.
-template <int kRows, int kPanels, class Finish>
+template <int kRows, int kPanels, bool kHalves = false, class Finish>
 HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const Finish& finish) {
   const uint8_t* rows[kRows];
   ByteSums<kRows, kPanels> sums;
@@ -159,7 +205,9 @@ HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const F
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) sums[r][p] = ByteStart(task, row + r, first + p * kByteLanes);
   }
-  AddByteProducts<kRows, kPanels>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
+  if constexpr (kHalves)
+    AddHalvesProducts<kRows>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
+  else AddByteProducts<kRows, kPanels>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
   HWY_ALIGN int32_t stored[kRows * kPanels * kByteLanes];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -190,6 +238,18 @@ HWY_INLINE void MultiplyBytes(const ByteTask& task, size_t begin, size_t end, co
       case 3: ByteRows<3>(task, group, finish); break;
       default: ByteRows<4>(task, group, finish); break;
     }
+  }
+}
+
+// The same for 4-bit weights.
+template <class Finish>
+HWY_INLINE void MultiplyHalves(const ByteTask& task, size_t begin, size_t end, const Finish& finish) {
+  constexpr int kRows = ByteDot::kRows * 2 / 3;
+  for (size_t group = begin; group < end; ++group) {
+    size_t row = 0;
+    for (; row + kRows <= task.count; row += kRows)
+      ByteTile<kRows, kBytePanels, true>(task, row, group, finish);
+    for (; row < task.count; ++row) ByteTile<1, kBytePanels, true>(task, row, group, finish);
   }
 }
 

@@ -4,6 +4,9 @@
 // Outputs are in panels of `lanes`, four panels to a group, and columns in fours, as the dot product
 // instructions read them: [group][four columns][panel][lane][column]; the last group has the remaining
 // panels. Outputs and columns beyond the last are zeros. Sums are exact modulo 2^32.
+//
+// 4-bit weights are numbers from 0 to 15. The lower halves of the bytes hold four columns, the upper halves
+// the next four, and all groups have four panels.
 #pragma once
 
 #include <algorithm>
@@ -17,23 +20,53 @@ inline constexpr size_t kBytePanels = 4;  // of a group
 
 struct ByteLayout {
   size_t lanes, outputs, columns;
+  bool halves = false;  // 4-bit weights
 
-  size_t panels() const { return (outputs + lanes - 1) / lanes; }
+  size_t panels() const {
+    const size_t used = (outputs + lanes - 1) / lanes;
+    return halves ? (used + kBytePanels - 1) / kBytePanels * kBytePanels : used;
+  }
   size_t padded() const { return panels() * lanes; }  // outputs
   size_t groups() const { return (panels() + kBytePanels - 1) / kBytePanels; }
   size_t fours() const { return (columns + 3) / 4; }
-  size_t bytes() const { return padded() * fours() * 4; }
+  size_t stored_fours() const { return halves ? (fours() + 1) / 2 : fours(); }
+  size_t bytes() const { return padded() * stored_fours() * 4; }
+  size_t group_bytes() const { return kBytePanels * lanes * stored_fours() * 4; }  // of all but the last
 };
 
 // Packs one row of weights; the memory was filled with zeros.
 inline void PackByteRow(const ByteLayout& layout, size_t output, const int8_t* row, int8_t* to) {
   const size_t panel = output / layout.lanes, group = panel / kBytePanels;
   const size_t width = std::min(kBytePanels, layout.panels() - group * kBytePanels) * layout.lanes * 4;
-  int8_t* at = to + group * kBytePanels * layout.lanes * layout.fours() * 4 +
-               (panel % kBytePanels * layout.lanes + output % layout.lanes) * 4;
+  int8_t* at =
+      to + group * layout.group_bytes() + (panel % kBytePanels * layout.lanes + output % layout.lanes) * 4;
   size_t k = 0;
   for (; k + 4 <= layout.columns; k += 4, at += width) std::memcpy(at, row + k, 4);
   if (k < layout.columns) std::memcpy(at, row + k, layout.columns - k);
+}
+
+// The same for 4-bit weights: two to a byte, the lower half first, from -8 to 7, from an even column on. They
+// are stored plus 8. Returns the sum of what is stored.
+inline int32_t PackHalvesRow(const ByteLayout& layout, size_t output, const uint8_t* row, int8_t* to) {
+  const size_t width = kBytePanels * layout.lanes * 4, panel = output / layout.lanes;
+  int8_t* at = to + panel / kBytePanels * layout.group_bytes() +
+               (panel % kBytePanels * layout.lanes + output % layout.lanes) * 4;
+  const auto spread = [](uint32_t halves) {  // four 4-bit numbers, one to a byte
+    halves = (halves | halves << 8) & 0x00FF00FF;
+    return (halves | halves << 4) & 0x0F0F0F0F;
+  };
+  int32_t sum = 0;
+  for (size_t k = 0; k < layout.columns; k += 8, at += width) {
+    const size_t count = std::min<size_t>(8, layout.columns - k);
+    uint32_t eight = 0;
+    std::memcpy(&eight, row + k / 2, (count + 1) / 2);
+    eight ^= 0x88888888;
+    if (count < 8) eight &= (uint32_t{1} << 4 * count) - 1;
+    const uint32_t first = spread(eight & 0xFFFF), second = spread(eight >> 16), packed = first | second << 4;
+    std::memcpy(at, &packed, 4);
+    sum += static_cast<int32_t>((first + second) * 0x01010101 >> 24);  // of four bytes up to 30
+  }
+  return sum;
 }
 
 inline int32_t SumOfBytes(const int8_t* row, size_t columns) {

@@ -55,11 +55,12 @@ void Store(const ByteResults& results, size_t first_channel, size_t count, const
 
 void Multiply(const ByteTask& task, int32_t* out, size_t out_stride, size_t begin, size_t end) {
   const size_t before = begin * common::kBytePanels * kLanes;
-  cm::MultiplyBytes(
-      task, begin, end, [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
-        for (size_t i = 0; i < outputs; i += kLanes)
-          hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
-      });
+  const auto store = [&](size_t row, size_t first, size_t outputs, const int32_t* from) HWY_ATTR {
+    for (size_t i = 0; i < outputs; i += kLanes)
+      hn::StoreU(hn::Load(sums, from + i), sums, out + row * out_stride + first - before + i);
+  };
+  if (task.layout.halves) cm::MultiplyHalves(task, begin, end, store);
+  else cm::MultiplyBytes(task, begin, end, store);
 }
 
 void MultiplyAndStore(const ByteStoreTask& task, size_t begin, size_t end) {

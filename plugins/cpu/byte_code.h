@@ -50,6 +50,7 @@ struct ByteCode {
   common::ByteSigns signs;
   // Groups [begin, end) only.
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
+  // Not of 4-bit weights: their sums are stored after multiply.
   void (*multiply_and_store)(const ByteStoreTask&, size_t begin, size_t end);
   // Results of `count` channels from their sums.
   void (*store)(const ByteResults&, size_t first_channel, size_t count, const int32_t* sums, uint8_t* out);

@@ -28,11 +28,40 @@ void QuantizedProduct::KeepPacked(int64_t channels, int64_t depth) {
   if (!packed() || !weights_ || channels <= 0 || depth <= 0) return;
   weights_->channels = channels;
   weights_->depth = depth;
+  weights_->halves = four_bits_ && !operands_.transposed && depth % 2 == 0;
 }
 
 // A convolution whose input got other channels has other groups.
 bool QuantizedProduct::KeepsPacked(const ProductShape& s) const {
   return weights_ && weights_->channels == s.columns && weights_->depth == s.depth && s.columns > 0;
+}
+
+ByteLayout QuantizedProduct::LayoutOf(int64_t channels, int64_t depth, bool kept) const {
+  return {BestByteCode().lanes, static_cast<size_t>(channels), static_cast<size_t>(depth),
+          kept && weights_->halves};
+}
+
+// 4-bit weights are packed plus 8, which is taken back by a multiple of the sum of the input.
+void QuantizedProduct::PackHalves(const Node& n, std::byte* to) const {
+  const ByteLayout layout = LayoutOf(weights_->channels, weights_->depth, true);
+  const auto* row = n.in(operands_.weights).data<const uint8_t>();
+  const int32_t offset = InputOffset();
+  const int64_t matrices = Matrices(n, weights_->channels, weights_->depth);
+  for (int64_t matrix = 0; matrix < matrices; ++matrix, to += PackedMatrix::Bytes(layout)) {
+    std::fill_n(to, PackedMatrix::Bytes(layout), std::byte{0});
+    const PackedMatrix m(layout, to);
+    *m.any_zeros = 1;
+    for (size_t i = 0; i < layout.outputs; ++i, row += layout.columns / 2) {
+      m.zeros[i] = -8;
+      m.sums[i] = common::PackHalvesRow(layout, i, row, m.values);
+      m.start[i] = -offset * m.sums[i];
+    }
+  }
+}
+
+// What a product of the input's bytes has to be reduced by, times the sum of a row of weights.
+int32_t QuantizedProduct::InputOffset() const {
+  return hybrid_ ? 0 : input_zero_ + BestByteCode().signs.Offset(unsigned_);
 }
 
 void QuantizedProduct::PackConstant(const Node& n) const {
@@ -43,9 +72,12 @@ void QuantizedProduct::PackConstant(const Node& n) const {
   const bool as_stored =
       w.dtype() == FBX_I8 && !operands_.transposed &&
       std::all_of(q.zero_points, q.zero_points + q.count, [](int64_t z) { return z == 0; });
-  auto packed = std::make_unique_for_overwrite<std::byte[]>(PackedBytes(n, channels, depth));
   const int64_t matrices = Matrices(n, channels, depth);
-  if (as_stored) {
+  const size_t bytes = static_cast<size_t>(matrices) * PackedMatrix::Bytes(LayoutOf(channels, depth, true));
+  auto packed = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  if (weights_->halves) {
+    PackHalves(n, packed.get());
+  } else if (as_stored) {
     Pack(std::span(w.data<const int8_t>(), count), matrices, channels, depth, packed.get());
   } else {
     std::vector<int16_t> rows(count);
@@ -62,19 +94,16 @@ int64_t QuantizedProduct::Matrices(const Node& n, int64_t channels, int64_t dept
   return Count({dims.begin(), static_cast<size_t>(std::max(0, dims.rank() - 2))});
 }
 
-size_t QuantizedProduct::MatrixBytes(int64_t channels, int64_t depth) {
-  return PackedMatrix::Bytes(
-      {BestByteCode().lanes, static_cast<size_t>(channels), static_cast<size_t>(depth)});
-}
-
-size_t QuantizedProduct::PackedBytes(const Node& n, int64_t channels, int64_t depth) const {
-  const auto each = static_cast<int64_t>(MatrixBytes(channels, depth));
-  return static_cast<size_t>(Product(Matrices(n, channels, depth), each));
+size_t QuantizedProduct::MatrixBytes(const ProductShape& s) const {
+  return PackedMatrix::Bytes(LayoutOf(s.columns, s.depth, KeepsPacked(s)));
 }
 
 BytePlan QuantizedProduct::PlanBytes(const Node& n, Plan& plan, const ProductShape& s, bool copied) const {
-  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_);
-  if (!KeepsPacked(s)) p.packed_slot = plan.scratch(PackedBytes(n, s.columns, s.depth));
+  BytePlan p = cpu::PlanBytes(plan, s, copied, hybrid_ || (KeepsPacked(s) && weights_->halves));
+  if (!KeepsPacked(s)) {
+    const auto each = static_cast<int64_t>(MatrixBytes(s));
+    p.packed_slot = plan.scratch(static_cast<size_t>(Product(Matrices(n, s.columns, s.depth), each)));
+  }
   return p;
 }
 
@@ -124,7 +153,7 @@ template <class T>
 void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, int64_t channels, int64_t depth,
                             std::byte* to) const {
   const ByteCode& code = BestByteCode();
-  const int32_t offset = hybrid_ ? 0 : input_zero_ + code.signs.Offset(unsigned_);
+  const int32_t offset = InputOffset();
   const ByteLayout layout{code.lanes, static_cast<size_t>(channels), static_cast<size_t>(depth)};
   std::vector<int8_t> moved(layout.columns);
   for (int64_t matrix = 0; matrix < matrices; ++matrix, to += PackedMatrix::Bytes(layout)) {
@@ -171,7 +200,7 @@ void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const ByteP
                                ByteProductRows rows) const {
   const ByteCode& code = BestByteCode();
   const ProductShape& s = task.shape;
-  const ByteLayout layout{code.lanes, static_cast<size_t>(s.columns), static_cast<size_t>(s.depth)};
+  const ByteLayout layout = LayoutOf(s.columns, s.depth, KeepsPacked(s));
   const auto count = static_cast<size_t>(part.count);
   const PackedMatrix m(layout, const_cast<std::byte*>(task.packed) +
                                    static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
@@ -196,7 +225,7 @@ void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const ByteP
     for (size_t r = 0; r < count; ++r) part.terms[1][r] -= static_cast<int32_t>(s.depth) * zero_of(r);
     product.terms[1] = {m.zeros, part.terms[1]};
   }
-  if (hybrid_) return FinishPart(n, task, part, product);
+  if (hybrid_ || layout.halves) return FinishPart(n, task, part, product);
   const int64_t width = s.columns * s.groups, channel = part.group * s.columns;
   const ByteResults results = Results(n);
   code.multiply_and_store(

@@ -8,6 +8,7 @@
 
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/shape.h"
+#include "plugins/cpu/simd.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -27,36 +28,73 @@ void RequireWeights(const Node& n, ProductOperands o) {
     throw Reject{"QUANT", "not one scale per channel", subject};
 }
 
+struct Range {
+  float least = 0, most = 0;
+  bool has_nan = false;
+};
+
+Range RangeOf(const float* x, int64_t count) {
+  constexpr int64_t kLanes = 16;
+  Range range;
+  Vectorized([&]() FUSEBOX_INLINE {
+    float least[kLanes] = {}, most[kLanes] = {};
+    int32_t nan[kLanes] = {};
+    const auto add = [&](int64_t lane, float value) FUSEBOX_INLINE {
+      least[lane] = value < least[lane] ? value : least[lane];
+      most[lane] = value > most[lane] ? value : most[lane];
+      nan[lane] |= value != value;
+    };
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes)
+      for (int64_t lane = 0; lane < kLanes; ++lane) add(lane, x[i + lane]);
+    for (int64_t lane = 0; i < count; ++i, ++lane) add(lane, x[i]);
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      range.least = std::min(range.least, least[lane]);
+      range.most = std::max(range.most, most[lane]);
+      range.has_nan = range.has_nan || nan[lane] != 0;
+    }
+  });
+  return range;
+}
+
+// q[i] = round(offset + x[i] * inverse), half away from zero, from `lowest` to 127, minus `less`. The bounds
+// are applied to the product: it must not become part of a fused multiply-add, which rounds otherwise.
+template <class T>
+FUSEBOX_INLINE inline void QuantizeTo(const float* __restrict x, int64_t count, float inverse, float offset,
+                                      float lowest, int32_t less, T* __restrict q) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = offset + std::min(std::max(x[i] * inverse, lowest - offset), 127.0f - offset);
+    const auto whole = static_cast<int32_t>(value);
+    const float rest = value - static_cast<float>(whole);
+    q[i] = static_cast<T>(whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0) - less);
+  }
+}
+
 // Quantizes one part of a float input; returns the scale. Formulas of TFLite (symmetric: the largest
 // magnitude is 127; asymmetric: the range, including 0, spans 255 steps with an integer zero point). Stores
 // 16-bit values minus the zero point, or bytes.
 template <class T>
 float QuantizeSample(const float* x, int64_t count, bool asymmetric, T* q, int32_t* zero_point) {
-  float least = 0, most = 0;
   *zero_point = 0;
+  const auto [least, most, has_nan] = RangeOf(x, count);
   // NaN has no integer. A scale of NaN makes all results of the part NaN.
-  if (std::any_of(x, x + count, [](float value) { return std::isnan(value); }))
-    return std::fill_n(q, count, 0), std::numeric_limits<float>::quiet_NaN();
-  for (int64_t i = 0; i < count; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
-  if (!asymmetric) {
-    const float range = std::max(-least, most);
-    if (!(range > 0) || !std::isfinite(range)) return std::fill_n(q, count, T{0}), 1;
-    const float inverse = 127.0f / range;
-    for (int64_t i = 0; i < count; ++i)
-      q[i] = static_cast<T>(std::clamp(std::round(x[i] * inverse), -127.0f, 127.0f));
-    return range / 127.0f;
+  if (has_nan) return std::fill_n(q, count, 0), std::numeric_limits<float>::quiet_NaN();
+  const float largest = std::max(-least, most);
+  const double step = (double{most} - least) / 255;
+  if (!(asymmetric ? step > 0 : largest > 0) || !std::isfinite(largest))
+    return std::fill_n(q, count, T{0}), 1;
+  if (asymmetric) {
+    const double from_least = -128 - least / step, from_most = 127 - most / step;
+    const bool least_is_better = 128 + std::abs(least / step) < 127 + std::abs(most / step);
+    const double zero = std::clamp(least_is_better ? from_least : from_most, -128.0, 127.0);
+    *zero_point = static_cast<int32_t>(std::round(zero));
   }
-  const double scale = (double{most} - least) / 255;
-  if (!(scale > 0) || !std::isfinite(scale)) return std::fill_n(q, count, T{0}), 1;
-  const double from_least = -128 - least / scale, from_most = 127 - most / scale;
-  const bool least_is_better = 128 + std::abs(least / scale) < 127 + std::abs(most / scale);
-  const double zero = std::round(std::clamp(least_is_better ? from_least : from_most, -128.0, 127.0));
-  const float inverse = static_cast<float>(1 / scale), offset = static_cast<float>(zero);
-  const float less = sizeof(T) == 1 ? 0 : offset;
-  for (int64_t i = 0; i < count; ++i)
-    q[i] = static_cast<T>(std::clamp(std::round(offset + x[i] * inverse), -128.0f, 127.0f) - less);
-  *zero_point = static_cast<int32_t>(zero);
-  return static_cast<float>(scale);
+  // With constants the compiler would not vectorize.
+  const float inverse = asymmetric ? static_cast<float>(1 / step) : 127.0f / largest;
+  const float offset = static_cast<float>(*zero_point), lowest = asymmetric ? -128.0f : -127.0f;
+  const int32_t less = sizeof(T) == 1 ? 0 : *zero_point;
+  Vectorized([=]() FUSEBOX_INLINE { QuantizeTo(x, count, inverse, offset, lowest, less, q); });
+  return asymmetric ? static_cast<float>(step) : largest / 127.0f;
 }
 
 template <class Total, class Sum>
@@ -99,7 +137,8 @@ QuantizedProduct::QuantizedProduct(const Node& n, ProductOperands o, Activation 
       asymmetric_(asymmetric),
       unsigned_(n.in(o.input).dtype() == FBX_U8),
       wide_(n.in(o.input).dtype() == FBX_I16),
-      wide_weights_(n.in(o.weights).dtype() == FBX_I16) {
+      wide_weights_(n.in(o.weights).dtype() == FBX_I16),
+      four_bits_(n.in(o.weights).dtype() == FBX_I4) {
   ReadScales(n);
   if (n.in(o.weights).is_const()) weights_ = std::make_unique<Constant>();
 }

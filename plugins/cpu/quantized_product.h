@@ -59,8 +59,8 @@ class QuantizedProduct {
   // Constant weights are kept packed as matrices [channels, depth] ([depth, channels] if transposed), from
   // the first invoke on.
   void KeepPacked(int64_t channels, int64_t depth);
-  // Of a packed matrix [channels, depth].
-  static size_t MatrixBytes(int64_t channels, int64_t depth);
+  // Of a packed matrix.
+  size_t MatrixBytes(const ProductShape& shape) const;
   // The packed matrices, of constant weights or packed now. Any thread.
   const std::byte* Packed(const Node& n, const State& state, const BytePlan& plan,
                           const ProductShape& shape) const;
@@ -110,6 +110,7 @@ class QuantizedProduct {
     std::unique_ptr<int16_t[]> values;
     std::unique_ptr<std::byte[]> packed;
     int64_t channels = 0, depth = 0;  // of the packed matrices
+    bool halves = false;              // packed as 4-bit weights
   };
 
   void ReadScales(const Node& n);
@@ -117,8 +118,10 @@ class QuantizedProduct {
   void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
                        T* to) const;
   int64_t Matrices(const Node& n, int64_t channels, int64_t depth) const;
-  size_t PackedBytes(const Node& n, int64_t channels, int64_t depth) const;
   bool KeepsPacked(const ProductShape& shape) const;
+  ByteLayout LayoutOf(int64_t channels, int64_t depth, bool kept) const;
+  void PackHalves(const Node& n, std::byte* to) const;
+  int32_t InputOffset() const;
   void PackConstant(const Node& n) const;
   template <class T>
   void Pack(std::span<const T> rows, int64_t matrices, int64_t channels, int64_t depth, std::byte* to) const;
@@ -133,7 +136,8 @@ class QuantizedProduct {
 
   ProductOperands operands_;
   Activation activation_ = Activation::kNone;
-  bool hybrid_ = false, asymmetric_ = false, unsigned_ = false, wide_ = false, wide_weights_ = false;
+  bool hybrid_ = false, asymmetric_ = false, unsigned_ = false, wide_ = false, wide_weights_ = false,
+       four_bits_ = false;
   int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
   std::unique_ptr<Constant> weights_;  // null: computed
   ByteScales byte_scales_;

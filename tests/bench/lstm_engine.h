@@ -40,8 +40,4 @@ std::unique_ptr<LstmEngine> TfLiteEngine(const LstmProblem& problem, const std::
 // 8-bit weights: DynamicQuantizeLSTM.
 std::unique_ptr<LstmEngine> OnnxEngine(const LstmProblem& problem, const std::string& library);
 
-// dlopen and dlsym, throwing.
-void* OpenLibrary(const std::string& path);
-void* FindSymbol(void* library, const char* name);
-
 }  // namespace fusebox::bench

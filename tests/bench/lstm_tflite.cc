@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stock TFLite through its C API: the model is written here field by field, so that nothing of ours is
 // measured.
-#include <dlfcn.h>
 #include <flatbuffers/flatbuffers.h>
 
 #include <cstring>
 #include <stdexcept>
 
+#include "tests/bench/library.h"
 #include "tests/bench/lstm_engine.h"
 
 namespace fusebox::bench {
@@ -171,18 +171,6 @@ class TfLite : public LstmEngine {
 
 std::unique_ptr<LstmEngine> TfLiteEngine(const LstmProblem& problem, const std::string& library) {
   return std::make_unique<TfLite>(problem, library);
-}
-
-void* OpenLibrary(const std::string& path) {
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw std::runtime_error(dlerror());
-  return library;
-}
-
-void* FindSymbol(void* library, const char* name) {
-  void* const symbol = dlsym(library, name);
-  if (!symbol) throw std::runtime_error(dlerror());
-  return symbol;
 }
 
 }  // namespace fusebox::bench

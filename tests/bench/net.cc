@@ -12,6 +12,14 @@ size_t Count(const Dims& dims) {
   return count;
 }
 
+// Symmetric; the largest magnitude is `most`.
+std::shared_ptr<const Quant> Scales(size_t channels, float most, int64_t fan_in) {
+  auto quant = std::make_shared<Quant>();
+  quant->scales = std::vector<float>(channels, 1 / (most * std::sqrt(static_cast<float>(fan_in))));
+  quant->zero_points = std::vector<int64_t>(channels);
+  return quant;
+}
+
 }  // namespace
 
 // xorshift64: hundreds of megabytes are made, so that a better generator would be most of the time.
@@ -39,10 +47,15 @@ Weights WeightSource::Int8(Dims dims, int64_t fan_in) {
     for (std::byte& b : bytes)
       b = static_cast<std::byte>(std::max<int>(static_cast<int8_t>(Next() >> 56), -127));
   });
-  auto quant = std::make_shared<Quant>();
-  quant->scales = std::vector<float>(channels, 1 / (127 * std::sqrt(static_cast<float>(fan_in))));
-  quant->zero_points = std::vector<int64_t>(channels);
-  return {{DType::kI8, dims}, std::move(data), std::move(quant)};
+  return {{DType::kI8, dims}, std::move(data), Scales(channels, 127, fan_in)};
+}
+
+Weights WeightSource::Int4(Dims dims, int64_t fan_in) {
+  Buffer data = Buffer::Make((Count(dims) + 1) / 2, [&](std::span<std::byte> bytes) {
+    const auto half = [](uint64_t random) { return static_cast<int>((random >> 32) % 15 + 9) & 0xF; };
+    for (std::byte& b : bytes) b = static_cast<std::byte>(half(Next()) | half(Next()) << 4);
+  });
+  return {{DType::kI4, dims}, std::move(data), Scales(static_cast<size_t>(dims[0]), 7, fan_in)};
 }
 
 ValueId Net::Constant(const Weights& weights) {

@@ -25,6 +25,7 @@ class WeightSource {
   Weights Float(Dims dims, int64_t fan_in);
   // One scale per index of dimension 0.
   Weights Int8(Dims dims, int64_t fan_in);
+  Weights Int4(Dims dims, int64_t fan_in);
 
  private:
   uint64_t Next();

@@ -5,7 +5,7 @@
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the tables into a page.
 FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open net files cache convert
-cancel nn conv_lstm tool.
+cancel nn conv_lstm decoder tool.
 Exit status: that of report.py.
 """
 import argparse
@@ -93,6 +93,11 @@ class Benchmarks:
         return [self.program('conv_lstm_bench'), *folders, '--dir', str(self.work / 'conv_lstm'),
                 '--seconds', '0.3' if self.quick else '2']
 
+    def decoder(self):
+        folders = [word for name in ('nn', 'xnnpack') for word in (f'--{name}', str(self.build / 'plugins' / f'fusebox.{name}'))]
+        return [self.program('decoder_bench'), *folders, '--dir', str(self.work / 'decoder'),
+                *(['--rounds', '1', '--layers', '2'] if self.quick else ['--rounds', '5'])]
+
     def tool(self):
         """Files through xnnpack, of all sizes."""
         found = self.files_of_models()
@@ -136,7 +141,7 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'threads', 'open', 'net', 'files', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'tool')
+NAMES = ('lstm', 'threads', 'open', 'net', 'files', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool')
 
 
 def rows_in(text):
@@ -211,7 +216,8 @@ def main(words):
     rounds = arguments.rounds or (1 if arguments.quick else 3)
     (build / 'bench').mkdir(exist_ok=True)
     rows = measure(benchmarks, arguments.names or NAMES, rounds, QUICK_SECONDS if arguments.quick else None)
-    shutil.rmtree(build / 'bench' / 'cache', ignore_errors=True)  # models of more than 1 GB
+    for name in ('cache', 'decoder'):
+        shutil.rmtree(build / 'bench' / name, ignore_errors=True)  # models of more than 1 GB
     margins = report.read_margins()
     lines = report.lines_of(rows, margins)
     print(on_top)

@@ -107,5 +107,48 @@ TEST(ByteCode, MultipliesAlikeInEveryCode) {
   }
 }
 
+// Of 4-bit weights plus 8.
+TEST(ByteCode, MultipliesHalvesAlikeInEveryCode) {
+  for (const ByteCode* code : ByteCodes()) {
+    for (size_t columns = 1; columns < 80; ++columns) {
+      const size_t outputs = columns % 7 * 23 + 1, count = columns % 9, bytes = (columns + 1) / 2;
+      const ByteLayout layout{code->lanes, outputs, columns, true};
+      std::vector<uint8_t> weights(outputs * bytes);
+      for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<uint8_t>(i * 151 + 7);
+      const auto weight = [&](size_t output, size_t k) {
+        return static_cast<int32_t>((weights[output * bytes + k / 2] >> k % 2 * 4 & 0xF) ^ 8);
+      };
+      std::vector<int8_t> rows(count * columns), packed(layout.bytes());
+      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int8_t>(i % 5 == 0 ? -128 : i * 91 + 3);
+      std::vector<int32_t> start(layout.padded());
+      const bool flips = code->signs.Flips(false);
+      for (size_t i = 0; i < outputs; ++i) {
+        const int32_t sum = common::PackHalvesRow(layout, i, weights.data() + i * bytes, packed.data());
+        int32_t expected = 0;
+        for (size_t k = 0; k < columns; ++k) expected += weight(i, k);
+        ASSERT_EQ(sum, expected);
+        start[i] = -code->signs.Offset(false) * sum;
+      }
+      const size_t groups = layout.panels() / common::kBytePanels, width = layout.padded();
+      std::vector<int32_t> out(count * width, 77);
+      code->multiply({.rows = rows.data(),
+                      .count = count,
+                      .stride = columns,
+                      .flipped = flips,
+                      .layout = layout,
+                      .weights = packed.data(),
+                      .start = start.data()},
+                     out.data(), width, 0, groups);
+      for (size_t row = 0; row < count; ++row) {
+        for (size_t i = 0; i < outputs; ++i) {
+          int32_t sum = 0;
+          for (size_t k = 0; k < columns; ++k) sum += weight(i, k) * rows[row * columns + k];
+          ASSERT_EQ(out[row * width + i], sum) << columns << " columns, output " << i;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fusebox::cpu

@@ -145,7 +145,7 @@ struct BatchMatMul {
     if (n.out(0).count() == 0) return;
     const int8_t* input = ByteInput(n, state, s);
     const std::byte* packed = quantized_.Packed(n, state.quantized, state.bytes, s);
-    const size_t stride = QuantizedProduct::MatrixBytes(s.columns, s.depth);
+    const size_t stride = quantized_.MatrixBytes(s);
     ForMatrices(n, [&](int64_t i, int64_t x, int64_t y) {
       const int8_t* a = input + x * matrix;
       if (adj_x_ && !quantized_.hybrid()) a = Transposed(a, s.depth, s.rows, n.scratch<int8_t>(state.x_slot));

@@ -9,7 +9,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "plugins/nn/attention/few_rows-inl.h"
 #include "plugins/nn/attention/math-inl.h"
+#include "plugins/nn/attention/passes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::nn::HWY_NAMESPACE {
@@ -18,8 +20,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr size_t kPanels = 4;  // vectors of query rows in a tile
 // As many rows as there are registers for their sums.
 constexpr int kTileRows = (HWY_TARGET & HWY_ALL_NEON) != 0 ? 4 : HWY_TARGET <= HWY_AVX3 ? 6 : 3;
-
-constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 // out[r] = factor * out[r] + sum over k of a[r * a_row + k * a_step] * b[k], of vectors of query rows. No
 // factor: out is not read.
@@ -77,32 +77,12 @@ HWY_INLINE void Multiply(const Product& product, size_t rows, size_t row = 0) {
   }
 }
 
-// Rows [begin, end) of a cache in f32; their scale is the caller's. f32 stays in place.
-struct Plain {
-  const float* data;
-  size_t stride;
-};
-
-Plain Converted(const Cache& cache, size_t begin, size_t end, float* to) {
-  if (cache.type == Cache::Type::kF32)
-    return {static_cast<const float*>(cache.data) + begin * cache.stride, cache.stride};
-  for (size_t row = begin; row < end; ++row) {
-    float* const out = to + (row - begin) * cache.depth;
-    if (cache.type == Cache::Type::kF16) {
-      FromHalf(static_cast<const uint16_t*>(cache.data) + row * cache.stride, cache.depth, out);
-    } else {
-      FromBytes(static_cast<const int8_t*>(cache.data) + row * cache.stride, cache.depth, cache.zero, out);
-    }
-  }
-  return {to, cache.depth};
-}
-
 // kWidth vectors of query rows.
 template <int kWidth>
-class Rows {
+class Rows : public Passes<Rows<kWidth>> {
  public:
   explicit Rows(const AttentionBlock& block)
-      : block_(block),
+      : Passes<Rows>(block),
         q_(block.scratch),
         out_(q_ + kRows * block.k.depth),
         scores_(out_ + kRows * block.v.depth),
@@ -111,44 +91,26 @@ class Rows {
         factor_(sum_ + kRows),
         converted_(factor_ + kRows) {}
 
-  void Attend() {
-    LoadQueries();
-    Pass(LastKey(), kNone);
-    for (size_t row = 0; block_.causal && row < block_.rows; ++row) {
-      if (most_[row] != kNone) continue;
-      // All scores of the row overflowed to -inf. Then the keys that a mask of finite values hides weigh
-      // more.
-      Pass(block_.keys, std::numeric_limits<float>::lowest());
-      break;
-    }
-    StoreResults();
-  }
-
  private:
+  friend Passes<Rows>;
+  using Passes<Rows>::block_;
+  using Passes<Rows>::Position;
+  using Passes<Rows>::Head;
   static constexpr size_t kRows = kWidth * kLanes;
 
-  // `hidden` replaces the scores of keys that a row must not see, or is added to them.
-  void Pass(size_t keys, float hidden) {
+  float Most(size_t row) const { return most_[row]; }
+
+  void Clear() {
     for (size_t p = 0; p < kRows; p += kLanes) {
       hn::StoreU(hn::Set(fd, kNone), fd, most_ + p);
       hn::StoreU(hn::Zero(fd), fd, sum_ + p);
     }
     std::fill_n(out_, kRows * block_.v.depth, 0.0f);
-    for (size_t key = 0; key < keys; key += kKeyBlock) Step(key, std::min(key + kKeyBlock, keys), hidden);
-  }
-
-  size_t Position(size_t row) const { return (block_.first + row) / block_.group; }
-  size_t Head(size_t row) const { return (block_.first + row) % block_.group; }
-  // Keys from this on are not seen by any row.
-  size_t LastKey() const {
-    return block_.causal ? std::min(block_.keys, Position(block_.rows - 1) + 1) : block_.keys;
   }
 
   // Transposed and scaled. Rows that do not exist are zero.
   void LoadQueries() {
-    float scale = block_.scale;
-    if (block_.cap > 0) scale /= block_.cap;
-    if (block_.k.type == Cache::Type::kI8) scale *= block_.k.scale;
+    const float scale = this->QueryScale();
     const size_t depth = block_.k.depth;
     for (size_t row = 0; row < kRows; ++row) {
       const float* const q = block_.q + Position(row) * block_.q_stride + Head(row) * depth;
@@ -194,12 +156,7 @@ class Rows {
   void HideLater(size_t begin, size_t end, float hidden) {
     for (size_t row = 0; row < block_.rows; ++row)
       for (size_t key = std::max(begin, Position(row) + 1); key < end; ++key)
-        Hide(scores_[(key - begin) * kRows + row], hidden);
-  }
-
-  void Hide(float& score, float hidden) const {
-    const bool adds = hidden != kNone && !block_.selects;
-    score = adds ? score + hidden : hidden;
+        this->Hide(scores_[(key - begin) * kRows + row], hidden);
   }
 
   // Scores of one vector of rows become exp(score - maximum); updates maximum, sum, and the factor of what
@@ -224,26 +181,20 @@ class Rows {
     hn::StoreU(factor, fd, factor_ + p);
   }
 
-  // exp(score - base)
-  static HWY_INLINE FloatVector Exp(FloatVector score, FloatVector base) {
-    return Exp2(hn::Mul(hn::Sub(score, base), hn::Set(fd, kLog2E)));
-  }
-
   void StoreResults() const {
-    const float scale = block_.v.type == Cache::Type::kI8 ? block_.v.scale : 1;
     const size_t depth = block_.v.depth;
     for (size_t row = 0; row < block_.rows; ++row) {
       float* const out = block_.out + Position(row) * block_.out_stride + Head(row) * depth;
-      const float factor = scale / sum_[row];
+      const float factor = this->ResultScale() / sum_[row];
       for (size_t i = 0; i < depth; ++i) out[i] = out_[i * kRows + row] * factor;
     }
   }
 
-  const AttentionBlock& block_;
   float *q_, *out_, *scores_, *most_, *sum_, *factor_, *converted_;
 };
 
 void Attend(const AttentionBlock& block) {
+  if (block.rows <= FewRows::kMost) return FewRows(block).Attend();
   switch ((block.rows + kLanes - 1) / kLanes) {
     case 1: return Rows<1>(block).Attend();
     case 2: return Rows<2>(block).Attend();

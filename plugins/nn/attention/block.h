@@ -50,6 +50,9 @@ struct AttentionCode {
   void (*attend)(const AttentionBlock&);
 };
 
+// Added to a score, this or less makes the weight of a key 0, unless all keys of the row have such scores.
+constexpr float kHiddenByMask = -1e9f;
+
 constexpr size_t kKeyBlock = 96;  // a multiple of the rows of a tile
 
 // Floats of scratch memory of one block.

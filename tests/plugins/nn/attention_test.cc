@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, as litert-torch writes it: each form against its body in f64, and the code of each SIMD target
-// against a definition in f64.
+// Attention, as litert-torch writes it: each form against its body in f64.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +10,6 @@
 #include <ostream>
 #include <random>
 
-#include "plugins/nn/attention/block.h"
 #include "tests/plugins/nn/site.h"
 
 namespace fusebox::nn_test {
@@ -219,136 +217,6 @@ TEST(AttentionKernel, AcceptsOtherSizes) {
     }
   }
 }
-
-std::vector<float> Uniform(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> values(-2, 2);
-  std::vector<float> out(count);
-  for (float& value : out) value = values(random);
-  return out;
-}
-
-// K or V of random values, and how to read them in f64.
-struct Stored {
-  std::vector<float> floats;
-  std::vector<uint16_t> halves;
-  std::vector<int8_t> bytes;
-  nn::Cache cache;
-
-  Stored(nn::Cache::Type type, size_t keys, size_t depth, uint32_t seed)
-      : floats(Uniform(keys * depth, seed)), halves(floats.size()), bytes(floats.size()) {
-    for (size_t i = 0; i < floats.size(); ++i) {
-      bytes[i] = static_cast<int8_t>(floats[i] * 60);
-      // Exponents of 2^-3 to 2^0.
-      halves[i] = static_cast<uint16_t>((i * 977 + seed) % 0x1000 + 0x3000 + (i % 3 == 0 ? 0x8000 : 0));
-    }
-    using enum nn::Cache::Type;
-    const void* const data = type == kF32   ? static_cast<const void*>(floats.data())
-                             : type == kF16 ? static_cast<const void*>(halves.data())
-                                            : bytes.data();
-    cache = {data, depth, depth, type, 0.03f, -4};
-  }
-};
-
-double HalfValue(uint16_t half) {
-  const double mantissa = 1 + (half & 0x3ff) / 1024.0;
-  return (half & 0x8000 ? -mantissa : mantissa) * std::ldexp(1, (half >> 10 & 31) - 15);
-}
-
-double At(const nn::Cache& c, size_t key, size_t i) {
-  const size_t at = key * c.stride + i;
-  switch (c.type) {
-    case nn::Cache::Type::kF32: return static_cast<double>(static_cast<const float*>(c.data)[at]);
-    case nn::Cache::Type::kF16: return HalfValue(static_cast<const uint16_t*>(c.data)[at]);
-    default: return static_cast<double>(c.scale) * (static_cast<const int8_t*>(c.data)[at] - c.zero);
-  }
-}
-
-// softmax(scale * q k^T) v in f64, of one head group.
-std::vector<double> Expected(const nn::AttentionBlock& b) {
-  std::vector<double> out;
-  for (size_t row = 0; row < b.rows; ++row) {
-    const size_t position = (b.first + row) / b.group, head = (b.first + row) % b.group;
-    const size_t keys = b.causal ? std::min(b.keys, position + 1) : b.keys;
-    std::vector<double> scores(keys);
-    for (size_t key = 0; key < keys; ++key) {
-      for (size_t i = 0; i < b.k.depth; ++i)
-        scores[key] +=
-            static_cast<double>(b.q[position * b.q_stride + head * b.k.depth + i]) * At(b.k, key, i);
-      scores[key] *= static_cast<double>(b.scale);
-      if (b.cap > 0)
-        scores[key] = static_cast<double>(b.cap) * std::tanh(scores[key] / static_cast<double>(b.cap));
-      if (b.mask)
-        scores[key] +=
-            static_cast<double>(b.mask[position * b.mask_position + head * b.mask_head + key * b.mask_key]);
-    }
-    const double most = *std::ranges::max_element(scores);
-    double sum = 0;
-    for (double& score : scores) sum += score = std::exp(score - most);
-    for (size_t i = 0; i < b.v.depth; ++i) {
-      double value = 0;
-      for (size_t key = 0; key < keys; ++key) value += scores[key] / sum * At(b.v, key, i);
-      out.push_back(value);
-    }
-  }
-  return out;
-}
-
-struct Sizes {
-  size_t depth, value_depth, keys, group;
-};
-
-void ExpectTheDefinition(const nn::AttentionCode& code, const Sizes& s, size_t rows, bool causal, float cap,
-                         nn::Cache::Type type) {
-  const size_t first = 2, positions = (first + rows) / s.group + 1;
-  const auto q = Uniform(positions * s.group * s.depth, 1), mask = Uniform(positions * s.keys, 4);
-  const Stored k(type, s.keys, s.depth, 2), v(type, s.keys, s.value_depth, 3);
-  std::vector<float> out(positions * s.group * s.value_depth, 77);
-  std::vector<float> scratch(
-      nn::ScratchFloats(code.rows, s.depth, s.value_depth, type != nn::Cache::Type::kF32), NAN);
-  const nn::AttentionBlock block{.q = q.data(),
-                                 .out = out.data(),
-                                 .q_stride = s.group * s.depth,
-                                 .out_stride = s.group * s.value_depth,
-                                 .group = s.group,
-                                 .first = first,
-                                 .rows = rows,
-                                 .k = k.cache,
-                                 .v = v.cache,
-                                 .keys = s.keys,
-                                 .causal = causal,
-                                 .selects = false,
-                                 .mask = mask.data(),
-                                 .mask_position = s.keys,
-                                 .mask_head = 0,
-                                 .mask_key = 1,
-                                 .scale = 0.4f,
-                                 .cap = cap,
-                                 .scratch = scratch.data()};
-  code.attend(block);
-  const auto expected = Expected(block);
-  for (size_t i = 0; i < out.size(); ++i) {
-    const size_t at = i - first * s.value_depth;
-    if (i < first * s.value_depth || at >= expected.size()) EXPECT_EQ(out[i], 77) << i;
-    else EXPECT_NEAR(static_cast<double>(out[i]), expected[at], 1e-5) << s.depth << " " << rows << " " << i;
-  }
-}
-
-class Targets : public ::testing::TestWithParam<size_t> {};
-
-TEST_P(Targets, ComputeTheDefinition) {
-  const nn::AttentionCode& code = *nn::AttentionCodes()[GetParam()];
-  using enum nn::Cache::Type;
-  for (const Sizes& sizes : {Sizes{64, 64, 300, 1}, {7, 13, 96, 3}, {1, 1, 97, 2}, {33, 5, 1, 4}}) {
-    for (size_t rows = 1; rows <= code.rows; rows += std::max<size_t>(1, code.rows / 5)) {
-      for (const bool causal : {false, true})
-        for (const float cap : {0.0f, 3.0f}) ExpectTheDefinition(code, sizes, rows, causal, cap, kF32);
-      for (const auto type : {kF16, kI8}) ExpectTheDefinition(code, sizes, rows, true, 0, type);
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Targets, ::testing::Range<size_t>(0, nn::AttentionCodes().size()));
 
 }  // namespace
 }  // namespace fusebox::nn_test
