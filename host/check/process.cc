@@ -88,7 +88,8 @@ size_t ThreadCount() {
 Finding Threads(const Subject& subject) {
   const size_t before = ThreadCount();
   return AfterUse(subject, [&] {
-    for (int wait = 0; wait < 300 && ThreadCount() > before; ++wait)
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+    while (ThreadCount() > before && std::chrono::steady_clock::now() < latest)
       usleep(10000);  // ended ones disappear late
     if (ThreadCount() == before) return Passed();
     return Failed("it leaves " + std::to_string(ThreadCount() - before) + " threads after unload");

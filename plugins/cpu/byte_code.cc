@@ -104,13 +104,13 @@ HWY_AFTER_NAMESPACE();
 namespace fusebox::cpu {
 
 ByteScales::ByteScales(const std::vector<common::FixedPoint>& scales) {
-  for (const common::FixedPoint& by : scales) {
-    values.push_back(by.value);
-    left.push_back(std::max(by.shift, 0));
-    right.push_back(std::max(-by.shift, 0));
-    any_left = any_left || by.shift > 0;
-  }
   for (auto* by : {&values, &left, &right}) by->resize(scales.size() + kSlack);
+  for (size_t i = 0; i < scales.size(); ++i) {
+    values[i] = scales[i].value;
+    left[i] = std::max(scales[i].shift, 0);
+    right[i] = std::max(-scales[i].shift, 0);
+    any_left = any_left || scales[i].shift > 0;
+  }
 }
 
 std::vector<const ByteCode*> ByteCodes() { return FUSEBOX_SIMD_TABLES(ByteCode, BytesCode); }

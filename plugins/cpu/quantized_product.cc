@@ -166,6 +166,7 @@ void QuantizedProduct::ReadScales(const Node& n) {
   // Other ops multiply a per-tensor scale as float.
   const bool exact =
       weight_scales_.size() > 1 || (operands_.exact_scales && n.in(operands_.input).dtype() != FBX_U8);
+  scales_.reserve(weight_scales_.size());
   for (const float scale : weight_scales_)
     scales_.emplace_back((exact ? double{in.scale} * scale : double{in.scale * scale}) / out.scale);
   const QuantizedRange range(activation_, n.out(0));

@@ -6,6 +6,7 @@
 //   hybrid   f32 input, quantized per invoke, i8, u8 or i4 weights, f32 bias and result
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -87,6 +88,9 @@ class QuantizedProduct {
       RunPart(n, task, part, rows(part.group, part.first, part.count, part.rows));
     });
   }
+  // The first product of one row with constant weights, without packing them; false: not done. `input` as
+  // from Bytes.
+  bool RunFirstRow(const Node& n, const State& state, const int8_t* input, const ProductShape& shape) const;
   BytePlan PlanBytes(const Node& n, Plan& plan, const ProductShape& shape, bool copied) const;
   // PlanProduct with the sum type of this node.
   ProductPlan PlanSums(Plan& plan, const ProductShape& shape, bool copied) const;
@@ -111,6 +115,7 @@ class QuantizedProduct {
     std::unique_ptr<std::byte[]> packed;
     int64_t channels = 0, depth = 0;  // of the packed matrices
     bool halves = false;              // packed as 4-bit weights
+    std::atomic<bool> used = false;   // by a product of one row
   };
 
   void ReadScales(const Node& n);

@@ -150,6 +150,7 @@ struct Conv2D {
     const ConvGeometry g(n, window_);
     const ProductShape shape = ShapeOf(g);
     const int8_t* input = quantized_.Bytes(n, state.quantized, g.batch);
+    if (g.patches_are_pixels() && quantized_.RunFirstRow(n, state.quantized, input, shape)) return;
     const auto pad = [&](int64_t image) { return quantized_.Pad(n, state.quantized, image); };
     quantized_.RunBytes(
         n,

@@ -128,6 +128,7 @@ struct FullyConnected {
   void RunBytes(const Node& n, const State& state) const {
     const ProductShape shape = ShapeOf(n);
     const int8_t* input = quantized_.Bytes(n, state.quantized, shape.rows);
+    if (quantized_.RunFirstRow(n, state.quantized, input, shape)) return;
     quantized_.RunBytes(n,
                         {state.quantized, state.bytes, shape,
                          quantized_.Packed(n, state.quantized, state.bytes, shape), 0, 1, 0},

@@ -65,11 +65,11 @@ void AddProducts(Cases& c, bool per_channel) {
                                          0.5f * k, zero)},
                  .atol = 1});
   }
-  {
-    const Data x = RandomQuantized<S>({3, 70}, 13, 0.1f * k, zero), w = weights({5, 70}, 0);
+  for (const int64_t rows : {3, 1}) {
+    const Data x = RandomQuantized<S>({rows, 70}, 13, 0.1f * k, zero), w = weights({5, 70}, 0);
     std::vector<double> y;
     const std::vector<double> b = RealBias(bias, x, w);
-    for (int64_t i = 0; i < 15; ++i) {
+    for (int64_t i = 0; i < rows * 5; ++i) {
       double sum = b[static_cast<size_t>(i % 5)];
       for (int64_t p = 0; p < 70; ++p) sum += Real(x, i / 5 * 70 + p) * Real(w, i % 5 * 70 + p, i % 5);
       y.push_back(std::max(sum, 0.0));
@@ -78,7 +78,19 @@ void AddProducts(Cases& c, bool per_channel) {
                  .op = "FULLY_CONNECTED",
                  .operands = {x, w, bias},
                  .attrs = {{"fused_activation_function", "RELU"}},
-                 .results = {Quantize<S>({3, 5}, y, 0.3f * k, zero)},
+                 .results = {Quantize<S>({rows, 5}, y, 0.3f * k, zero)},
+                 .atol = 1});
+    if (rows > 1) continue;
+    Data pixel = x, taps = w;
+    pixel.dims = {1, 1, 1, 70}, taps.dims = {5, 1, 1, 70};
+    c.push_back({.name = name,
+                 .op = "CONV_2D",
+                 .operands = {pixel, taps, bias},
+                 .attrs = {{"padding", "SAME"},
+                           {"stride_h", 1},
+                           {"stride_w", 1},
+                           {"fused_activation_function", "RELU"}},
+                 .results = {Quantize<S>({1, 1, 1, 5}, y, 0.3f * k, zero)},
                  .atol = 1});
   }
   {
