@@ -67,19 +67,19 @@ std::string ByteTensors(const LstmProblem& p, const std::string& name, const std
 std::string WriteModel(const LstmProblem& p) {
   std::string node;
   for (const char* input : {"X", "W", "R", "B"}) node += Bytes(1, input);
-  if (p.bytes) {
+  if (p.bytes()) {
     for (const char* input : {"", "", "", "", "W_scale", "W_zero", "R_scale", "R_zero"})
       node += Bytes(1, input);
   }
-  node += Bytes(2, "Y") + Bytes(4, p.bytes ? "DynamicQuantizeLSTM" : "LSTM") +
+  node += Bytes(2, "Y") + Bytes(4, p.bytes() ? "DynamicQuantizeLSTM" : "LSTM") +
           Bytes(5, Bytes(1, "hidden_size") + Number(3, static_cast<uint64_t>(p.units)) + Number(20, 2));
-  if (p.bytes) node += Bytes(7, "com.microsoft");
+  if (p.bytes()) node += Bytes(7, "com.microsoft");
   std::vector<float> bias = Stack(p.bias);
   bias.resize(2 * bias.size());
   const std::string weights =
-      p.bytes ? ByteTensors(p, "W", p.kernel) + ByteTensors(p, "R", p.recurrent)
-              : Bytes(5, TensorProto("W", {1, 4 * p.units, p.inputs}, Stack(p.kernel))) +
-                    Bytes(5, TensorProto("R", {1, 4 * p.units, p.units}, Stack(p.recurrent)));
+      p.bytes() ? ByteTensors(p, "W", p.kernel) + ByteTensors(p, "R", p.recurrent)
+                : Bytes(5, TensorProto("W", {1, 4 * p.units, p.inputs}, Stack(p.kernel))) +
+                      Bytes(5, TensorProto("R", {1, 4 * p.units, p.units}, Stack(p.recurrent)));
   const std::string graph =
       Bytes(1, node) + Bytes(2, "lstm") + weights + Bytes(5, TensorProto("B", {1, 8 * p.units}, bias)) +
       Bytes(11, ValueInfo("X", {p.steps, 1, p.inputs})) + Bytes(12, ValueInfo("Y", {p.steps, 1, 1, p.units}));
@@ -135,7 +135,7 @@ class Onnx : public LstmEngine {
     Call<void*, const void*, const char* const*, void* const*, size_t, const char* const*, size_t, void**>(
         kRun, session_, nullptr, &x, &in_, 1, &y, 1, &out_);
   }
-  const float* output() const override { return y_.data(); }
+  std::vector<float> output() const override { return y_; }
 
  private:
   template <class... Args>
