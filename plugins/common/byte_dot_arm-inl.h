@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ByteDot of byte_product-inl.h for arm64, which Highway 1.2 has no operation for. Builds for CPUs with the
-// dot product instruction (-march=armv8.2-a+dotprod) use it.
+// ByteDot of byte_product-inl.h for arm64, which Highway 1.2 has no operation for. The dot product
+// instruction is used by the code for NEON (simd_targets.h) and in builds for CPUs that have it.
 #if defined(FUSEBOX_COMMON_BYTE_DOT_ARM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FUSEBOX_COMMON_BYTE_DOT_ARM_INL_H_
 #undef FUSEBOX_COMMON_BYTE_DOT_ARM_INL_H_
@@ -11,29 +11,49 @@
 #include <arm_neon.h>
 #include <hwy/highway.h>
 
+// The intrinsic needs a caller for Armv8.2.
+#if HWY_TARGET == HWY_NEON && HWY_HAVE_RUNTIME_DISPATCH
+#undef HWY_TARGET_STR
+#define HWY_TARGET_STR "arch=armv8.2-a+crypto+dotprod"
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::common::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+#if defined(__ARM_FEATURE_DOTPROD) || HWY_TARGET == HWY_NEON
+#define FUSEBOX_ARM_DOT 1
+#else
+#define FUSEBOX_ARM_DOT 0
+#endif
 
 struct ByteDot {
   static constexpr bool kUnsignedRows = false;
   static constexpr int kRows = 4;
   static constexpr int kChains = 8;
+  static constexpr bool kByLane = FUSEBOX_ARM_DOT;
   using RowBytes = int8x16_t;
   using WeightBytes = int8x16_t;
   using Sum = hn::Vec128<int32_t>;
   static HWY_INLINE int8x16_t Row(Sum bytes) { return vreinterpretq_s8_s32(bytes.raw); }
   static HWY_INLINE int8x16_t Weights(Sum bytes) { return vreinterpretq_s8_s32(bytes.raw); }
+#if FUSEBOX_ARM_DOT
   static HWY_INLINE Sum Add(Sum sum, int8x16_t row, int8x16_t weights) {
-#ifdef __ARM_FEATURE_DOTPROD
     return Sum(vdotq_s32(sum.raw, weights, row));
+  }
+  template <int kLane>
+  static HWY_INLINE Sum AddLane(Sum sum, int8x16_t row, int8x16_t weights) {
+    return Sum(vdotq_laneq_s32(sum.raw, weights, row, kLane));
+  }
 #else
+  static HWY_INLINE Sum Add(Sum sum, int8x16_t row, int8x16_t weights) {
     const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(weights), vget_low_s8(row))),
                     high = vpaddlq_s16(vmull_high_s8(weights, row));
     return Sum(vaddq_s32(sum.raw, vpaddq_s32(low, high)));
-#endif
   }
+#endif
 };
+#undef FUSEBOX_ARM_DOT
 
 }  // namespace fusebox::common::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -30,8 +30,9 @@ constexpr size_t kByteLanes = HWY_MAX_LANES_D(ByteSumTag);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 struct ByteDot {
   static constexpr bool kUnsignedRows = true;
-  static constexpr int kRows = 6;    // that share each load of weights: as many as there are registers
-  static constexpr int kChains = 8;  // independent sums that hide the latency
+  static constexpr int kRows = 6;         // that share each load of weights: as many as there are registers
+  static constexpr int kChains = 8;       // independent sums that hide the latency
+  static constexpr bool kByLane = false;  // has AddLane, for rows of sixteen bytes
   static constexpr hn::Repartition<uint8_t, ByteSumTag> du{};
   static constexpr hn::Repartition<int8_t, ByteSumTag> di{};
   using RowBytes = hn::Vec<decltype(du)>;
@@ -48,6 +49,7 @@ struct ByteDot {
   static constexpr bool kUnsignedRows = true;
   static constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
   static constexpr int kChains = 4;
+  static constexpr bool kByLane = false;
   static constexpr hn::Repartition<int16_t, ByteSumTag> dw{};
   static constexpr hn::RebindToUnsigned<decltype(dw)> du{};
   struct Pairs {
@@ -102,6 +104,43 @@ HWY_INLINE void AddFourColumns(const uint8_t* const (&rows)[kRows], size_t k, si
   }
 }
 
+// Adds the products of columns 4 * kLane to 4 * kLane + 3 of sixteen, which `x` has.
+template <int kLane, int kRows, int kPanels, class Dot = ByteDot>
+HWY_INLINE void AddLaneOfColumns(const ByteDot::RowBytes (&x)[kRows], const int8_t* HWY_RESTRICT weights,
+                                 ByteSums<kRows, kPanels>& sums) {
+  constexpr hn::Repartition<int8_t, ByteSumTag> bytes{};
+  constexpr size_t kFour = 4 * kByteLanes;
+#pragma GCC unroll 4
+  for (int p = 0; p < kPanels; ++p) {
+    const auto w =
+        ByteDot::Weights(hn::BitCast(byte_sums, hn::LoadU(bytes, weights + (kLane * kPanels + p) * kFour)));
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sums[r][p] = Dot::template AddLane<kLane>(sums[r][p], x[r], w);
+  }
+}
+
+// Adds the products of columns from k on, sixteen at a time, with one load for each row. Every other four
+// columns are added to `others`, which may be `sums`. Returns the column after them.
+template <int kRows, int kPanels>
+HWY_INLINE size_t AddSixteens(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
+                              const int8_t* HWY_RESTRICT weights, ByteSums<kRows, kPanels>& sums,
+                              ByteSums<kRows, kPanels>& others) {
+  constexpr hn::Repartition<uint8_t, ByteSumTag> bytes{};
+  size_t k = 0;
+  for (; k + 16 <= columns; k += 16) {
+    const int8_t* const at = weights + k * kPanels * kByteLanes;
+    ByteDot::RowBytes x[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r)
+      x[r] = ByteDot::Row(hn::Xor(hn::BitCast(byte_sums, hn::LoadU(bytes, rows[r] + k)), flip));
+    AddLaneOfColumns<0, kRows, kPanels>(x, at, sums);
+    AddLaneOfColumns<1, kRows, kPanels>(x, at, others);
+    AddLaneOfColumns<2, kRows, kPanels>(x, at, sums);
+    AddLaneOfColumns<3, kRows, kPanels>(x, at, others);
+  }
+  return k;
+}
+
 // Adds the products of some rows with a group of panels, which starts at `weights`.
 template <int kRows, int kPanels>
 HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t columns, ByteSum flip,
@@ -115,6 +154,8 @@ HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t colu
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) others[r][p] = hn::Zero(byte_sums);
     }
+    if constexpr (ByteDot::kByLane)
+      k = AddSixteens<kRows, kPanels>(rows, columns, flip, weights, sums, others);
     for (; k + 8 <= columns; k += 8) {
       AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);
       AddFourColumns<kRows, kPanels>(rows, k + 4, 4, flip, weights + (k + 4) * kWidth, others);
@@ -124,6 +165,8 @@ HWY_INLINE void AddByteProducts(const uint8_t* const (&rows)[kRows], size_t colu
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) sums[r][p] = hn::Add(sums[r][p], others[r][p]);
     }
+  } else if constexpr (ByteDot::kByLane) {
+    k = AddSixteens<kRows, kPanels>(rows, columns, flip, weights, sums, sums);
   }
   for (; k + 4 <= columns; k += 4)
     AddFourColumns<kRows, kPanels>(rows, k, 4, flip, weights + k * kWidth, sums);

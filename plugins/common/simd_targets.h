@@ -30,16 +30,22 @@
 #else
 #define FUSEBOX_DISABLED_SSE4 0
 #endif
-// AVX3_DL, which has dot products of bytes, is compiled for files that define HWY_WANT_AVX3_DL only.
+// AVX3_DL, which has dot products of bytes, is compiled for files that define HWY_WANT_AVX3_DL only. On arm64
+// these files are also compiled for NEON, which byte_dot_arm-inl.h extends by dot products.
 #ifdef FUSEBOX_WITHOUT_AVX3
 #define FUSEBOX_DISABLED_AVX3_DL HWY_AVX3_DL
 #else
 #define FUSEBOX_DISABLED_AVX3_DL 0
 #endif
-#define HWY_DISABLED_TARGETS                                                                                 \
-  (FUSEBOX_DISABLED_AVX3 | FUSEBOX_DISABLED_AVX2 | FUSEBOX_DISABLED_SSE4 | HWY_SSSE3 |                       \
-   FUSEBOX_DISABLED_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | \
-   HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#ifdef HWY_WANT_AVX3_DL
+#define FUSEBOX_DISABLED_NEON 0
+#else
+#define FUSEBOX_DISABLED_NEON HWY_NEON
+#endif
+#define HWY_DISABLED_TARGETS                                                                         \
+  (FUSEBOX_DISABLED_AVX3 | FUSEBOX_DISABLED_AVX2 | FUSEBOX_DISABLED_SSE4 | HWY_SSSE3 |               \
+   FUSEBOX_DISABLED_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | FUSEBOX_DISABLED_NEON | HWY_NEON_BF16 | \
+   HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/detect_targets.h>
 
 #define FUSEBOX_HAS_AVX3                                                       \
@@ -81,6 +87,19 @@
 #define FUSEBOX_SIMD_SSE4(code)
 #endif
 
+#if (HWY_TARGETS & HWY_NEON) && !(HWY_BASELINE_TARGETS & HWY_NEON)
+#include <sys/auxv.h>
+
+// Bits of Linux' AT_HWCAP: cryptography (3 to 6), CRC32, atomics and rounding doubling multiplication, which
+// Armv8.2 has, and dot products.
+#define FUSEBOX_SIMD_NEON(code)                                                                  \
+  if (constexpr unsigned long kNeeds = 0xFUL << 3 | 1UL << 7 | 1UL << 8 | 1UL << 12 | 1UL << 20; \
+      (getauxval(AT_HWCAP) & kNeeds) == kNeeds)                                                  \
+    tables.push_back(&N_NEON::code());
+#else
+#define FUSEBOX_SIMD_NEON(code)
+#endif
+
 // The tables of the targets that this machine supports, best first.
 #define FUSEBOX_SIMD_TABLES(Table, code)            \
   [] {                                              \
@@ -89,6 +108,7 @@
     FUSEBOX_SIMD_AVX3(code)                         \
     FUSEBOX_SIMD_AVX2(code)                         \
     FUSEBOX_SIMD_SSE4(code)                         \
+    FUSEBOX_SIMD_NEON(code)                         \
     tables.push_back(&HWY_STATIC_DISPATCH(code)()); \
     return tables;                                  \
   }()

@@ -73,6 +73,12 @@ def main():
         for units in (64, 128, 256):
             row(counter, f'LSTM f32, 128 steps, {units} units', ('ours', 'tflite', 'onnx'),
                 lambda engine, n=units: ['lstm', engine, str(n)])
+        for units in (64, 128, 256, 512):
+            row(counter, f'LSTM with 8-bit weights, 128 steps, {units} units', ('ours', 'tflite', 'onnx'),
+                lambda engine, n=units: ['lstm8', engine, str(n)])
+        for units in (64, 128, 256, 512):
+            row(counter, f'LSTM in integers, 128 steps, {units} units', ('ours', 'tflite'),
+                lambda engine, n=units: ['lstm_int', engine, str(n)])
         if given.models:
             files = [f for f in sorted(given.models.rglob('*.tflite')) if SMALLEST < f.stat().st_size < LARGEST]
             plugins = [str(given.build.resolve() / 'plugins' / 'fusebox.xnnpack')]

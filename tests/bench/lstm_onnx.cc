@@ -39,7 +39,7 @@ std::string WriteModel(const LstmProblem& p) {
   std::vector<float> bias = Stack(p.bias);
   bias.resize(2 * bias.size());
   std::string graph = onnx::Initializer("B", {1, 8 * p.units}, bias);
-  if (p.bytes) {
+  if (p.bytes()) {
     graph += onnx::Node("DynamicQuantizeLSTM",
                         {"X", "W", "R", "B", "", "", "", "", "W_scale", "W_zero", "R_scale", "R_zero"}, {"Y"},
                         units, "com.microsoft") +
@@ -63,7 +63,7 @@ class Onnx : public LstmEngine {
         out_{session_.Tensor(y_.data(), y_.size() * 4, {p.steps, 1, 1, p.units}, onnx::kFloat)} {}
 
   void Run() override { session_.Run({"X"}, in_, {"Y"}, out_); }
-  const float* output() const override { return y_.data(); }
+  std::vector<float> output() const override { return y_; }
 
  private:
   std::vector<float> x_, y_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// repeat RUNS lstm ENGINE UNITS | repeat RUNS net ENGINE FILE [PLUGIN...]: runs a job RUNS times and prints
-// nothing, for instructions.py, which counts what two numbers of runs differ by. ENGINE: ours, tflite, or for
-// lstm also onnx; their libraries are in FUSEBOX_PEER_DIR. One thread.
+// repeat RUNS lstm|lstm8|lstm_int ENGINE UNITS | repeat RUNS net ENGINE FILE [PLUGIN...]: runs a job RUNS
+// times and prints nothing, for instructions.py, which counts what two numbers of runs differ by. lstm8: with
+// 8-bit weights; lstm_int: in integers. ENGINE: ours, tflite, or for the first two also onnx; their libraries
+// are in FUSEBOX_PEER_DIR. One thread.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -31,9 +32,9 @@ std::string Peer(const char* library) {
   return std::string(folder) + "/" + library;
 }
 
-Job Lstm(std::string_view engine, int units) {
+Job Lstm(std::string_view engine, int units, LstmForm form) {
   constexpr int kSteps = 128;
-  const LstmProblem problem = RandomProblem(kSteps, units);
+  const LstmProblem problem = RandomProblem(kSteps, units, form);
   std::shared_ptr<LstmEngine> made = engine == "ours" ? OurEngine(problem)
                                      : engine == "tflite"
                                          ? TfLiteEngine(problem, Peer("libtensorflowlite_c.so"))
@@ -54,15 +55,22 @@ Job Net(std::string_view engine, const std::string& file, const std::vector<std:
   return [stock] { Check(stock->Run()); };
 }
 
+Job MakeJob(const std::vector<std::string>& arguments) {
+  const std::string& job = arguments[1];
+  if (job == "net") return Net(arguments[2], arguments[3], {arguments.begin() + 4, arguments.end()});
+  const LstmForm form = job == "lstm8"      ? LstmForm::kBytes
+                        : job == "lstm_int" ? LstmForm::kIntegers
+                                            : LstmForm::kFloats;
+  return Lstm(arguments[2], std::atoi(arguments[3].c_str()), form);
+}
+
 int Main(const std::vector<std::string>& arguments) {
   if (arguments.size() < 4) {
-    std::fprintf(stderr, "usage: repeat RUNS lstm|net ENGINE UNITS|FILE [PLUGIN...]\n");
+    std::fprintf(stderr, "usage: repeat RUNS lstm|lstm8|lstm_int|net ENGINE UNITS|FILE [PLUGIN...]\n");
     return 2;
   }
   const int runs = std::atoi(arguments[0].c_str());
-  const Job job = arguments[1] == "lstm"
-                      ? Lstm(arguments[2], std::atoi(arguments[3].c_str()))
-                      : Net(arguments[2], arguments[3], {arguments.begin() + 4, arguments.end()});
+  const Job job = MakeJob(arguments);
   for (int i = 0; i < runs; ++i) job();
   return 0;
 }

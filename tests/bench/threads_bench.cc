@@ -92,7 +92,7 @@ class OurLstm : public LstmEngine {
     Must(session_->SetInput(0, {session_->inputs()[0].type, Buffer::Of<float>(problem.x)}));
   }
   void Run() override { Must(session_->Run()); }
-  const float* output() const override { return nullptr; }
+  std::vector<float> output() const override { return {}; }
 
  private:
   std::unique_ptr<Session> session_;
