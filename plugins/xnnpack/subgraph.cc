@@ -254,8 +254,7 @@ uint32_t Subgraph::Constant(xnn_datatype datatype, const Dims& dims, const void*
 // One scale per channel; repeats a single scale.
 const float* Subgraph::Scales(const Weights& w, Tensor filter, size_t count) {
   const fbx_quant& q = *filter.quant();
-  const bool fits = std::all_of(q.scales, q.scales + q.count, [&](float s) { return s >= w.least_scale; });
-  if (fits && q.count == count) return q.scales;
+  if (q.count == count && ScalesAreAtLeast(q, w.least_scale)) return q.scales;
   std::vector<float> scales(count);
   for (size_t i = 0; i < count; ++i) scales[i] = std::max(q.scales[q.count == count ? i : 0], w.least_scale);
   return static_cast<const float*>(Keep(BytesOf(scales)));

@@ -35,6 +35,12 @@ Affine AffineOf(Tensor t) {
   return {t.quant()->scales[0], static_cast<int32_t>(t.quant()->zero_points[0])};
 }
 
+bool ScalesAreAtLeast(const fbx_quant& q, float least) {
+  int smaller = 0;
+  for (uint32_t i = 0; i < q.count; ++i) smaller |= !(q.scales[i] >= least);
+  return smaller == 0;
+}
+
 xnn_datatype DatatypeOf(Tensor t) {
   if (t.dtype() == FBX_I8) return xnn_datatype_qint8;
   return t.dtype() == FBX_U8 ? xnn_datatype_quint8 : xnn_datatype_fp32;

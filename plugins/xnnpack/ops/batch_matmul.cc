@@ -43,7 +43,7 @@ void Define(const NetworkNode& node, Subgraph& graph) {
                                                  graph.Out(node), flags));
     return;
   }
-  Weights weights = PlanWeights(node, kOperands);
+  Weights weights = PlanCheckedWeights(node, kOperands);
   const Dims dims = DimsOf(*node.constant(1));
   weights.dims = {dims[dims.size() - 2], dims.back()};
   const uint32_t transpose = flags == 0 ? XNN_FLAG_TRANSPOSE_WEIGHTS : 0;

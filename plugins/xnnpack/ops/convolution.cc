@@ -40,7 +40,7 @@ void SupportsConv(const NetworkNode& node) {
   const int64_t channels = node.in(0).dim(3), group = filter.dim(3);
   node.require(channels % group == 0 && filter.dim(0) % (channels / group) == 0, "SHAPE",
                "channels do not divide into groups");
-  node.require(channels == group || !PlanWeights(node, kConv).dynamic, "GROUPS",
+  node.require(channels == group || !PlanCheckedWeights(node, kConv).dynamic, "GROUPS",
                "groups with weights of 8 bits and activations of 32");
   CheckBias(node, filter.dim(0));
 }
@@ -49,7 +49,7 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   const Tensor filter = *node.constant(1);
   const Window w = ReadWindow(node);
   const Range range = FusedRange(node);
-  Weights weights = PlanWeights(node, kConv);
+  Weights weights = PlanCheckedWeights(node, kConv);
   weights.dims = DimsOf(filter);
   const size_t groups = static_cast<size_t>(node.in(0).dim(3)) / weights.dims[3];
   Recipe recipe(Family::kConvolution);
@@ -81,7 +81,7 @@ void SupportsDepthwise(const NetworkNode& node) {
 void DefineDepthwise(const NetworkNode& node, Subgraph& graph) {
   const Window w = ReadWindow(node);
   const Range range = FusedRange(node);
-  Weights weights = PlanWeights(node, kDepthwise);
+  Weights weights = PlanCheckedWeights(node, kDepthwise);
   weights.dims = DimsOf(*node.constant(1));
   weights.channel_dim = 3;
   const auto channels = static_cast<size_t>(node.in(0).dim(3));

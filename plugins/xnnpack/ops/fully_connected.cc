@@ -58,7 +58,7 @@ uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dim
 
 void Define(const NetworkNode& node, Subgraph& graph) {
   const Range range = FusedRange(node);
-  Weights weights = PlanWeights(node, kOperands);
+  Weights weights = PlanCheckedWeights(node, kOperands);
   weights.dims = DimsOf(*node.constant(1));
   Recipe recipe(Family::kFullyConnected);
   AddActivations(recipe, node.in(0), node.out(0));

@@ -49,7 +49,7 @@ void Supports(const NetworkNode& node) {
 
 void Define(const NetworkNode& node, Subgraph& graph) {
   const Range range = FusedRange(node);
-  Weights weights = PlanWeights(node, kOperands);
+  Weights weights = PlanCheckedWeights(node, kOperands);
   weights.dims = DimsOf(*node.constant(1));
   weights.always_packed = true;
   const Window window = ReadWindow(node);

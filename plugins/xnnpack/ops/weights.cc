@@ -12,11 +12,13 @@ using namespace sdk;
 
 namespace {
 
-bool IsSeenToLater(const NetworkNode& node, const fbx_quant& q) {
-  return node.network().claiming() && q.count > 1;
+// Whether the numbers of all channels are checked now: when a partition is created, once.
+bool ReadsNumbers(const NetworkNode& node, const WeightOperands& at, const fbx_quant& q) {
+  return q.count == 1 || (!node.network().claiming() && !at.checked);
 }
 
-void RequireScales(const NetworkNode& node, Tensor filter, int channel_axis) {
+void RequireScales(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
+  const int channel_axis = at.channel_axis;
   const fbx_quant* q = filter.quant();
   if (q == nullptr || q->count == 0) throw Reject{"QUANT", "filter is not quantized"};
   if (q->kind == FBX_QUANT_PER_AXIS && q->count > 1 && q->axis != channel_axis)
@@ -25,13 +27,13 @@ void RequireScales(const NetworkNode& node, Tensor filter, int channel_axis) {
       static_cast<int64_t>(q->count) != filter.dim(channel_axis))
     throw Reject{"QUANT", std::to_string(q->count) + " scales for " +
                               std::to_string(filter.dim(channel_axis)) + " channels"};
-  if (!IsSeenToLater(node, *q) && !scales_are_finite(*q))
+  if (ReadsNumbers(node, at, *q) && !scales_are_finite(*q))
     throw Reject{"QUANT", "filter has a scale that is negative or not finite"};
 }
 
-void RequireSymmetric(const NetworkNode& node, Tensor filter) {
+void RequireSymmetric(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  if (!IsSeenToLater(node, q) && !is_symmetric(q))
+  if (ReadsNumbers(node, at, q) && !is_symmetric(q))
     throw Reject{"QUANT", "filter has a zero point that is not 0"};
 }
 
@@ -63,7 +65,7 @@ Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor 
   const Tensor input = node.in(at.input), output = node.out(0);
   RequireSameType(input, output);
   RequireSameType(input, filter);
-  RequireScales(node, filter, at.channel_axis);
+  RequireScales(node, at, filter);
   RequireBias(node, at, FBX_I32);
   Weights w;
   w.least_scale = LeastScale(input, filter, output);
@@ -73,7 +75,7 @@ Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor 
     if (q.zero_points[0] < 0 || q.zero_points[0] > 255) throw Reject{"QUANT", "filter's zero point"};
     w.datatype = xnn_datatype_quint8;
   } else {
-    RequireSymmetric(node, filter);
+    RequireSymmetric(node, at, filter);
     w.datatype = xnn_datatype_qcint8;
   }
   return w;
@@ -93,10 +95,10 @@ void RequireBlocks(Tensor filter) {
 
 Weights PlanNibbles(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
   if (filter.dim(-1) % 2 != 0) throw Reject{"SHAPE", "odd number of 4-bit weights per row"};
-  RequireSymmetric(node, filter);
+  RequireSymmetric(node, at, filter);
   const bool blocks = filter.quant()->kind == FBX_QUANT_BLOCKWISE;
   if (blocks) RequireBlocks(filter);
-  else RequireScales(node, filter, at.channel_axis);
+  else RequireScales(node, at, filter);
   Weights w;
   w.dynamic = true;
   w.datatype = blocks ? xnn_datatype_qbint4 : xnn_datatype_qcint4;
@@ -112,8 +114,8 @@ Weights PlanFloat(const NetworkNode& node, const WeightOperands& at, Tensor filt
     return PlanNibbles(node, at, filter);
   if (filter.dtype() != FBX_I8)
     throw Reject{"DTYPE", std::string("filter has dtype ") + dtype_name(filter.dtype()), Operand(at.filter)};
-  RequireScales(node, filter, at.channel_axis);
-  RequireSymmetric(node, filter);
+  RequireScales(node, at, filter);
+  RequireSymmetric(node, at, filter);
   Weights w;
   if (at.may_be_dynamic) {
     w.datatype = xnn_datatype_qcint8;
@@ -138,6 +140,12 @@ Weights PlanWeights(const NetworkNode& node, const WeightOperands& at) {
   w.filter = at.filter;
   if (node.constant(at.bias)) w.bias = at.bias;
   return w;
+}
+
+Weights PlanCheckedWeights(const NetworkNode& node, const WeightOperands& at) {
+  WeightOperands checked = at;
+  checked.checked = true;
+  return PlanWeights(node, checked);
 }
 
 void AddActivations(Recipe& recipe, Tensor input, Tensor output) {

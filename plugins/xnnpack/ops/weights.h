@@ -14,10 +14,14 @@ struct WeightOperands {
   // f32 x i8: activations may be quantized at run time; else the filter is unpacked
   bool may_be_dynamic = true;
   bool may_be_nibbles = false;  // i4 filters
+  bool checked = false;         // scales and zero points were read before
 };
 
 // The datatypes to pack with; the op sets dims. Throws Reject with the reason.
 Weights PlanWeights(const NetworkNode& node, const WeightOperands& operands);
+// Same, for an op that passed PlanWeights in this network: scales and zero points, which may be many, are not
+// read again.
+Weights PlanCheckedWeights(const NetworkNode& node, const WeightOperands& operands);
 
 // Adds what XNNPACK packs with 8-bit weights besides those of Subgraph::Pack: scales and zero point of the
 // activations, which determine biases and multipliers.
