@@ -14,6 +14,7 @@ namespace fusebox::cpu {
 struct GemmCode {
   void (*f32)(const RowProduct<float>&);
   void (*f64)(const RowProduct<double>&);
+  void (*depthwise)(const FloatTaps&);
 };
 }  // namespace fusebox::cpu
 #endif
@@ -110,8 +111,46 @@ void Block(const RowProduct<T>& x) {
   }
 }
 
+// A load of weights serves kPixels pixels.
+template <int kPixels>
+HWY_INLINE void TapPixels(const FloatTaps& t, const float* const* taps, float* out) {
+  using D = hn::CappedTag<float, 16>;
+  constexpr D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = 0; c < t.channels; c += lanes) {
+    const auto left = static_cast<size_t>(t.channels - c);
+    const bool whole = left >= hn::Lanes(d);
+    const auto load = [&](const float* from)
+                          HWY_ATTR { return whole ? hn::LoadU(d, from + c) : hn::LoadN(d, from + c, left); };
+    hn::Vec<D> sums[kPixels];
+#pragma GCC unroll 4
+    for (int i = 0; i < kPixels; ++i) sums[i] = hn::Zero(d);
+    for (int64_t k = 0; k < t.count; ++k) {
+      const auto w = load(t.weights + k * t.channels);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPixels; ++i) sums[i] = hn::MulAdd(load(taps[i * t.count + k]), w, sums[i]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < kPixels; ++i) {
+      if (t.bias) sums[i] = hn::Add(sums[i], load(t.bias));
+      // NaN stays: it compares false.
+      const auto high = hn::Set(d, t.highest), low = hn::Set(d, t.lowest);
+      sums[i] = hn::IfThenElse(hn::Gt(sums[i], high), high, sums[i]);
+      sums[i] = hn::IfThenElse(hn::Lt(sums[i], low), low, sums[i]);
+      if (whole) hn::StoreU(sums[i], d, out + i * t.channels + c);
+      else hn::StoreN(sums[i], d, out + i * t.channels + c, left);
+    }
+  }
+}
+
+void DepthwisePixels(const FloatTaps& t) {
+  int64_t i = 0;
+  for (; i + 4 <= t.pixels; i += 4) TapPixels<4>(t, t.taps + i * t.count, t.out + i * t.channels);
+  for (; i < t.pixels; ++i) TapPixels<1>(t, t.taps + i * t.count, t.out + i * t.channels);
+}
+
 const GemmCode& Code() {
-  static constexpr GemmCode code{Block<float>, Block<double>};
+  static constexpr GemmCode code{Block<float>, Block<double>, DepthwisePixels};
   return code;
 }
 
@@ -129,6 +168,8 @@ constexpr int64_t kTaskWork = 16 * 1024;  // multiply-adds for which a thread pa
 std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, Code); }
 
 }  // namespace
+
+void Depthwise(const FloatTaps& taps) { common::SimdChoice<GemmCode, GemmCodes>::Best().depthwise(taps); }
 
 template <class T>
 void Multiply(const RowProduct<T>& product) {

@@ -34,6 +34,17 @@ void Multiply(const RowProduct<T>& product);
 template <class T>
 void MultiplyParallel(const fbx_host* host, const RowProduct<T>& product);
 
+// Output pixels of a depthwise convolution: channel c is the sum of weights times channel c under the taps.
+struct FloatTaps {
+  const float* const* taps;  // [pixels][count] pixels of the input
+  int64_t pixels, count, channels;
+  const float* weights;  // [count][channels]
+  const float* bias;     // by channel, or null
+  float lowest, highest;
+  float* out;  // [pixels][channels]
+};
+void Depthwise(const FloatTaps& taps);
+
 // out[j][i] = in[i][j] for `rows` x `columns` elements of `in`.
 template <class T>
 void TransposeMatrix(const T* in, int64_t rows, int64_t columns, T* out);
