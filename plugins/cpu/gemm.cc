@@ -14,6 +14,7 @@ namespace fusebox::cpu {
 struct GemmCode {
   void (*f32)(const RowProduct<float>&);
   void (*f64)(const RowProduct<double>&);
+  void (*panels)(const PanelProduct&);
   void (*depthwise)(const FloatTaps&);
 };
 }  // namespace fusebox::cpu
@@ -111,6 +112,90 @@ void Block(const RowProduct<T>& x) {
   }
 }
 
+// As many rows and panels as there are registers for sums. One vector, half or a quarter of a panel.
+using PanelTag = hn::CappedTag<float, kPanelRows>;
+constexpr PanelTag panel_tag{};
+constexpr int kPanelVectors = kPanelRows / HWY_MAX_LANES_D(PanelTag);
+constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM;
+constexpr int kTileRows = kPanelVectors == 1 ? 8 : kPanelVectors == 2 ? 6 : kManyRegisters ? 5 : 2;
+constexpr int kTilePanels = kPanelVectors == 1 ? 2 : 1;
+
+// Rows from `row` on; those beyond the last repeat it and are not stored.
+template <int kRows, int kPanels>
+HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
+  constexpr int kVectors = kPanels * kPanelVectors;
+  constexpr int64_t kLanes = HWY_MAX_LANES_D(PanelTag);
+  const int64_t depth = x.segments * x.segment, count = std::min<int64_t>(kRows, x.m - row);
+  const float* panel = x.panels + column * depth;
+  hn::Vec<PanelTag> sums[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(panel_tag);
+  }
+  for (int64_t s = 0; s < x.segments; ++s) {
+    const float* a[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) a[r] = x.rows[(row + std::min<int64_t>(r, count - 1)) * x.segments + s];
+    for (int64_t p = 0; p < x.segment; ++p, panel += kPanelRows) {
+      hn::Vec<PanelTag> b[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v)
+        b[v] =
+            hn::LoadU(panel_tag, panel + v / kPanelVectors * depth * kPanelRows + v % kPanelVectors * kLanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const auto value = hn::Set(panel_tag, a[r][p]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(value, b[v], sums[r][v]);
+      }
+    }
+  }
+  HWY_ALIGN float stored[kRows * kVectors * kLanes];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], panel_tag, stored + (r * kVectors + v) * kLanes);
+  }
+  const auto high = hn::Set(panel_tag, x.highest), low = hn::Set(panel_tag, x.lowest);
+  const int64_t columns = std::min<int64_t>(kVectors * kLanes, x.n - column);
+#pragma GCC unroll 1
+  for (int64_t r = 0; r < count; ++r) {
+    const float* const from = stored + r * kVectors * kLanes;
+    float* const to = x.c + (row + r) * x.ldc + column;
+#pragma GCC unroll 1
+    for (int64_t j = 0; j < columns; j += kLanes) {
+      const auto left = static_cast<size_t>(columns - j);
+      const bool whole = columns - j >= kLanes;
+      auto sum = hn::Load(panel_tag, from + j);
+      if (x.bias) {
+        const float* const bias = x.bias + column + j;
+        sum = hn::Add(sum, whole ? hn::LoadU(panel_tag, bias) : hn::LoadN(panel_tag, bias, left));
+      }
+      sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);  // NaN stays: it compares false
+      sum = hn::IfThenElse(hn::Gt(sum, high), high, sum);
+      if (whole) hn::StoreU(sum, panel_tag, to + j);
+      else hn::StoreN(sum, panel_tag, to + j, left);
+    }
+  }
+}
+
+template <int kPanels>
+HWY_INLINE void PanelStrip(const PanelProduct& x, int64_t column) {
+  int64_t row = 0;
+  for (; row + 2 < x.m; row += kTileRows) PanelTile<kTileRows, kPanels>(x, row, column);
+  if (row < x.m) PanelTile<2, kPanels>(x, row, column);
+}
+
+void Panels(const PanelProduct& x) {
+  int64_t column = 0;
+  for (; column + (kTilePanels - 1) * kPanelRows < x.n; column += kTilePanels * kPanelRows)
+    PanelStrip<kTilePanels>(x, column);
+  if constexpr (kTilePanels > 1) {
+    if (column < x.n) PanelStrip<1>(x, column);
+  }
+}
+
 // A load of weights serves kPixels pixels.
 template <int kPixels>
 HWY_INLINE void TapPixels(const FloatTaps& t, const float* const* taps, float* out) {
@@ -150,7 +235,7 @@ void DepthwisePixels(const FloatTaps& t) {
 }
 
 const GemmCode& Code() {
-  static constexpr GemmCode code{Block<float>, Block<double>, DepthwisePixels};
+  static constexpr GemmCode code{Block<float>, Block<double>, Panels, DepthwisePixels};
   return code;
 }
 
@@ -168,6 +253,20 @@ constexpr int64_t kTaskWork = 16 * 1024;  // multiply-adds for which a thread pa
 std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, Code); }
 
 }  // namespace
+
+void Multiply(const PanelProduct& product) {
+  common::SimdChoice<GemmCode, GemmCodes>::Best().panels(product);
+}
+
+void PackPanels(const float* rows, int64_t n, int64_t depth, float* to) {
+  for (int64_t first = 0; first < n; first += kPanelRows, to += kPanelRows * depth) {
+    const int64_t count = std::min(kPanelRows, n - first);
+    for (int64_t p = 0; p < depth; ++p) {
+      for (int64_t i = 0; i < count; ++i) to[p * kPanelRows + i] = rows[(first + i) * depth + p];
+      std::fill(to + p * kPanelRows + count, to + (p + 1) * kPanelRows, 0.0f);
+    }
+  }
+}
 
 void Depthwise(const FloatTaps& taps) { common::SimdChoice<GemmCode, GemmCodes>::Best().depthwise(taps); }
 
