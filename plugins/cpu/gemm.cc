@@ -127,11 +127,17 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
   constexpr int64_t kLanes = HWY_MAX_LANES_D(PanelTag);
   const int64_t depth = x.segments * x.segment, count = std::min<int64_t>(kRows, x.m - row);
   const float* panel = x.panels + column * depth;
+  const int64_t columns = std::min<int64_t>(kVectors * kLanes, x.n - column);
   hn::Vec<PanelTag> sums[kRows][kVectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(panel_tag);
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t left = x.bias ? columns - v * kLanes : 0;
+    const float* const bias = x.bias ? x.bias + column + v * kLanes : nullptr;
+    const auto start = left >= kLanes ? hn::LoadU(panel_tag, bias)
+                       : left > 0     ? hn::LoadN(panel_tag, bias, static_cast<size_t>(left))
+                                      : hn::Zero(panel_tag);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sums[r][v] = start;
   }
   for (int64_t s = 0; s < x.segments; ++s) {
     const float* a[kRows];
@@ -158,7 +164,6 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
     for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], panel_tag, stored + (r * kVectors + v) * kLanes);
   }
   const auto high = hn::Set(panel_tag, x.highest), low = hn::Set(panel_tag, x.lowest);
-  const int64_t columns = std::min<int64_t>(kVectors * kLanes, x.n - column);
 #pragma GCC unroll 1
   for (int64_t r = 0; r < count; ++r) {
     const float* const from = stored + r * kVectors * kLanes;
@@ -168,10 +173,6 @@ HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
       const auto left = static_cast<size_t>(columns - j);
       const bool whole = columns - j >= kLanes;
       auto sum = hn::Load(panel_tag, from + j);
-      if (x.bias) {
-        const float* const bias = x.bias + column + j;
-        sum = hn::Add(sum, whole ? hn::LoadU(panel_tag, bias) : hn::LoadN(panel_tag, bias, left));
-      }
       sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);  // NaN stays: it compares false
       sum = hn::IfThenElse(hn::Gt(sum, high), high, sum);
       if (whole) hn::StoreU(sum, panel_tag, to + j);
@@ -266,6 +267,36 @@ void PackPanels(const float* rows, int64_t n, int64_t depth, float* to) {
       std::fill(to + p * kPanelRows + count, to + (p + 1) * kPanelRows, 0.0f);
     }
   }
+}
+
+void PackPanelsOfColumns(const float* columns, int64_t n, int64_t depth, float* to) {
+  for (int64_t first = 0; first < n; first += kPanelRows) {
+    const int64_t count = std::min(kPanelRows, n - first);
+    for (int64_t p = 0; p < depth; ++p, to += kPanelRows)
+      std::fill(std::copy_n(columns + p * n + first, count, to), to + kPanelRows, 0.0f);
+  }
+}
+
+void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const float* panels) {
+  constexpr int64_t kRows = 64, kColumns = 8 * kPanelRows;  // of a task
+  const ActivationRange<float> range(x.activation);
+  const int64_t chunks = (x.m + kRows - 1) / kRows, blocks = (x.n + kColumns - 1) / kColumns;
+  const auto run = [&](size_t begin, size_t end, uint32_t) {
+    const float* rows[kRows];
+    for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
+      const int64_t first = task / blocks * kRows, column = task % blocks * kColumns;
+      const int64_t count = std::min(kRows, x.m - first), columns = std::min(kColumns, x.n - column);
+      for (int64_t i = 0; i < count; ++i) rows[i] = x.a + (first + i) * x.lda;
+      float* const c = x.c + first * x.ldc + column;
+      Multiply({rows, count, 1, x.k, panels + column * x.k, x.bias ? x.bias + column : nullptr, range.lowest,
+                range.highest, c, x.ldc, columns});
+      for (int64_t i = 0; x.activation == Activation::kTanh && i < count; ++i)
+        Activate(x.activation, c + i * x.ldc, static_cast<size_t>(columns));
+    }
+  };
+  const int64_t work = std::max<int64_t>(1, kRows * kColumns * x.k);
+  ParallelFor(host, static_cast<size_t>(chunks * blocks),
+              static_cast<size_t>(std::max<int64_t>(1, kTaskWork / work)), run);
 }
 
 void Depthwise(const FloatTaps& taps) { common::SimdChoice<GemmCode, GemmCodes>::Best().depthwise(taps); }

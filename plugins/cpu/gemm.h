@@ -52,6 +52,11 @@ inline int64_t PanelElements(int64_t n, int64_t depth) {
   return (n + kPanelRows - 1) / kPanelRows * kPanelRows * depth;
 }
 void PackPanels(const float* rows, int64_t n, int64_t depth, float* to);
+// The same for a transposed matrix [depth][n].
+void PackPanelsOfColumns(const float* columns, int64_t n, int64_t depth, float* to);
+// The product with packed `b`: its b and ldb are not read. Pays from some rows on.
+inline constexpr int64_t kLeastPanelRows = 16;
+void MultiplyParallel(const fbx_host* host, const RowProduct<float>& product, const float* panels);
 
 // Output pixels of a depthwise convolution: channel c is the sum of weights times channel c under the taps.
 struct FloatTaps {

@@ -23,7 +23,7 @@ struct Conv2D {
   struct State {
     int64_t chunk = 0;     // output pixels per patch buffer
     uint32_t workers = 0;  // number of scratch areas
-    uint32_t slot = 0, lines = 0;
+    uint32_t slot = 0, lines = 0, panels = 0;
     ProductPlan product;
     BytePlan bytes;
     QuantizedProduct::State quantized;
@@ -89,7 +89,7 @@ struct Conv2D {
       else state.product = quantized_.PlanSums(plan, ShapeOf(g), copied);
       return state;
     }
-    const bool panels = KeepsPanels(g);
+    const bool panels = UsesPanels(n, g);
     if (g.patches_are_pixels() && !panels) return {};
     const int64_t bytes = Product(Product(g.patch(), 1), n.in(0).dtype() == FBX_F64 ? 8 : 4);
     constexpr int64_t kCacheBytes = 96 * 1024;
@@ -100,6 +100,8 @@ struct Conv2D {
     state.chunk = std::min(state.chunk, std::max<int64_t>(1, g.pixels()));
     state.slot = plan.scratch(static_cast<size_t>(Product(Product(state.chunk, bytes), state.workers)));
     if (!panels) return state;
+    if (!KeepsPanels(g))
+      state.panels = plan.scratch(static_cast<size_t>(Product(PanelElementsOf(g), sizeof(float))));
     const int64_t lines = Product(Product(state.chunk, g.filter_height), state.workers);
     state.lines = plan.scratch(static_cast<size_t>(Product(lines, sizeof(float*))));
     return state;
@@ -108,7 +110,7 @@ struct Conv2D {
   void invoke(const Node& n, const State& state) const {
     if (QuantizedProduct::Takes(n, kOperands))
       return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
-    if (KeepsPanels(ConvGeometry(n, window_))) return RunPanels(n, state);
+    if (UsesPanels(n, ConvGeometry(n, window_))) return RunPanels(n, state);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
@@ -125,13 +127,32 @@ struct Conv2D {
     return panels_ && panels_->columns == g.out_channels / g.groups();
   }
 
-  const float* PackedPanels(const Node& n, const ConvGeometry& g) const {
-    const int64_t columns = g.out_channels / g.groups(), each = PanelElements(columns, g.patch());
+  // Computed weights are packed by each invoke, which pays for itself with some pixels.
+  bool UsesPanels(const Node& n, const ConvGeometry& g) const {
+    constexpr int64_t kLeastPixels = 32;
+    return n.in(1).dtype() == FBX_F32 && (KeepsPanels(g) || g.pixels() >= kLeastPixels);
+  }
+
+  static int64_t PanelElementsOf(const ConvGeometry& g) {
+    return Product(PanelElements(g.out_channels / g.groups(), g.patch()), g.groups());
+  }
+
+  static void Pack(const Node& n, const ConvGeometry& g, float* to) {
+    const int64_t columns = g.out_channels / g.groups();
+    for (int64_t group = 0; group < g.groups(); ++group)
+      PackPanels(n.in(1).data<const float>() + group * columns * g.patch(), columns, g.patch(),
+                 to + group * PanelElements(columns, g.patch()));
+  }
+
+  const float* PackedPanels(const Node& n, const State& state, const ConvGeometry& g) const {
+    if (!KeepsPanels(g)) {
+      auto* const to = n.scratch<float>(state.panels);
+      Pack(n, g, to);
+      return to;
+    }
     std::call_once(panels_->pack, [&] {
-      auto values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(each * g.groups()));
-      for (int64_t group = 0; group < g.groups(); ++group)
-        PackPanels(n.in(1).data<const float>() + group * columns * g.patch(), columns, g.patch(),
-                   values.get() + group * each);
+      auto values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(PanelElementsOf(g)));
+      Pack(n, g, values.get());
       panels_->values = std::move(values);
     });
     return panels_->values.get();
@@ -142,7 +163,7 @@ struct Conv2D {
     if (g.pixels() == 0 || g.out_channels == 0) return;
     const ActivationRange<float> range(activation_);
     const int64_t columns = g.out_channels / g.groups();
-    const float* const panels = PackedPanels(n, g);
+    const float* const panels = PackedPanels(n, state, g);
     const float* const bias = n.has_in(2) ? n.in(2).data<const float>() : nullptr;
     const auto run = [&](size_t begin, size_t end, uint32_t worker) {
       float* const patches = n.scratch<float>(state.slot) + worker * state.chunk * g.patch();
