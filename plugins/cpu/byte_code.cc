@@ -91,9 +91,132 @@ void SumRows(const void* rows, size_t count, size_t stride, size_t columns, bool
   }
 }
 
+// The bytes under four taps in every lane.
+HWY_INLINE Sum FourTaps(const uint8_t* const* taps, size_t channel, size_t left) {
+  const hn::RebindToUnsigned<decltype(sums)> du;
+  const hn::Rebind<uint8_t, decltype(sums)> d8;
+  const auto tap = [&](size_t k) HWY_ATTR {
+    const uint8_t* const at = taps[k] + channel;
+    return hn::PromoteTo(du, left >= kLanes ? hn::LoadU(d8, at) : hn::LoadN(d8, at, left));
+  };
+  const auto low = hn::Or(tap(0), hn::ShiftLeft<8>(tap(1)));
+  const auto high = hn::Or(hn::ShiftLeft<16>(tap(2)), hn::ShiftLeft<24>(tap(3)));
+  return hn::BitCast(sums, hn::Or(low, high));
+}
+
+// The sums of a pixel's lanes of channels. Weights of a panel are `width` bytes apart.
+HWY_INLINE Sum SumTaps(const ByteTaps& t, const uint8_t* const* taps, const int8_t* weights, size_t width,
+                       size_t channel) {
+  constexpr hn::Repartition<int8_t, cm::ByteSumTag> bytes{};
+  const size_t fours = t.layout.fours(), left = t.layout.outputs - channel, rest = t.layout.columns % 4;
+  const Sum flip = hn::Set(sums, t.flipped ? static_cast<int32_t>(0x80808080) : 0);
+  Sum sum = hn::Mul(hn::LoadU(sums, t.sums + channel), hn::Set(sums, -t.offset)), inputs = hn::Zero(sums);
+  for (size_t k = 0; k < fours; ++k) {
+    const auto row = cm::ByteDot::Row(hn::Xor(FourTaps(taps + 4 * k, channel, left), flip));
+    const auto w = hn::BitCast(sums, hn::LoadU(bytes, weights + k * width));
+    sum = cm::ByteDot::Add(sum, row, cm::ByteDot::Weights(w));
+    if (!t.zeros) continue;
+    const int32_t ones = k + 1 < fours || rest == 0 ? 0x01010101 : 0x01010101 & ((1 << 8 * rest) - 1);
+    inputs = cm::ByteDot::Add(inputs, row, cm::ByteDot::Weights(hn::Set(sums, ones)));
+  }
+  if (!t.zeros) return sum;
+  const Sum moved = hn::Set(sums, static_cast<int32_t>(t.layout.columns) * t.offset);
+  return hn::Add(sum, hn::Mul(hn::LoadU(sums, t.zeros + channel), hn::Sub(inputs, moved)));
+}
+
+void Depthwise(const ByteTaps& t) {
+  const size_t fours = t.layout.fours(), channels = t.layout.outputs, panels = t.layout.panels();
+  for (size_t panel = 0; panel < panels; ++panel) {
+    const size_t before = panel / common::kBytePanels * common::kBytePanels, channel = panel * kLanes;
+    const size_t width = std::min(common::kBytePanels, panels - before) * kLanes * 4;
+    const int8_t* const weights = t.weights + (before * fours + panel - before) * kLanes * 4;
+    const size_t left = channels - channel;
+    for (size_t pixel = 0; pixel < t.pixels; ++pixel) {
+      const Sum sum = SumTaps(t, t.taps + pixel * 4 * fours, weights, width, channel);
+      const size_t at = pixel * channels + channel;
+      if (t.results) {
+        StoreChannels(*t.results, channel, left, sum, static_cast<uint8_t*>(t.out) + at);
+      } else if (left >= kLanes) {
+        hn::StoreU(sum, sums, static_cast<int32_t*>(t.out) + at);
+      } else {
+        hn::StoreN(sum, sums, static_cast<int32_t*>(t.out) + at, left);
+      }
+    }
+  }
+}
+
+// As FixedPoint::Times.
+HWY_INLINE Sum Times(Sum x, const common::FixedPoint& by) {
+  if (by.shift > 0) x = ShiftedLeft(x, hn::Set(sums, by.shift));
+  return ShiftedHalfAway(HighProduct(x, hn::Set(sums, by.value)), hn::Set(sums, std::max(-by.shift, 0)));
+}
+
+HWY_INLINE Sum BinaryOf(const ByteBinary& b, Sum x, Sum y) {
+  if (b.op == ByteBinary::Op::kMul) return hn::Mul(x, y);
+  const Sum shift = hn::Set(sums, b.shift);
+  x = Times(hn::Shl(x, shift), b.x_scale);
+  y = Times(hn::Shl(y, shift), b.y_scale);
+  if (b.op == ByteBinary::Op::kAdd) return hn::Add(x, y);
+  const Sum d = hn::Sub(x, y);
+  return b.op == ByteBinary::Op::kSub ? d : hn::Mul(d, d);
+}
+
+void Binary(const ByteBinary& b, const uint8_t* x, int64_t x_step, const uint8_t* y, int64_t y_step,
+            uint8_t* z, size_t count) {
+  const hn::RebindToUnsigned<decltype(sums)> du;
+  const hn::Rebind<uint8_t, decltype(sums)> d8;
+  const int32_t moved = b.is_signed ? 128 : 0;
+  const auto flip = hn::Set(d8, static_cast<uint8_t>(moved));
+  const Sum x_zero = hn::Set(sums, b.x_zero + moved), y_zero = hn::Set(sums, b.y_zero + moved);
+  const Sum low = hn::Set(sums, b.lowest - b.zero), high = hn::Set(sums, b.highest - b.zero),
+            zero = hn::Set(sums, b.zero);
+  const auto load = [&](const uint8_t* from, int64_t step, size_t i, size_t left) HWY_ATTR {
+    return step == 0        ? hn::Set(d8, *from)
+           : left >= kLanes ? hn::LoadU(d8, from + i)
+                            : hn::LoadN(d8, from + i, left);
+  };
+  const auto number = [&](auto bytes, Sum less)
+                          HWY_ATTR { return hn::Sub(hn::PromoteTo(sums, hn::Xor(bytes, flip)), less); };
+  for (size_t i = 0; i < count; i += kLanes) {
+    const size_t left = count - i;
+    const Sum value =
+        BinaryOf(b, number(load(x, x_step, i, left), x_zero), number(load(y, y_step, i, left), y_zero));
+    const Sum inside = hn::Min(hn::Max(Times(value, b.z_scale), low), high);
+    const auto bytes = hn::TruncateTo(d8, hn::BitCast(du, hn::Add(inside, zero)));
+    if (left >= kLanes) hn::StoreU(bytes, d8, z + i);
+    else hn::StoreN(bytes, d8, z + i, left);
+  }
+}
+
+// The quotient is a double: rounded to float first, it could become a false tie.
+void Quantize(const float* x, size_t count, float scale, int32_t zero, bool is_signed, uint8_t* out) {
+  const hn::CappedTag<double, 8> d64;
+  const hn::Rebind<float, decltype(d64)> d32;
+  const hn::Rebind<int32_t, decltype(d64)> di;
+  const hn::RebindToUnsigned<decltype(di)> du;
+  const hn::Rebind<uint8_t, decltype(d64)> d8;
+  const size_t lanes = hn::Lanes(d64);
+  const auto by = hn::Set(d64, scale), offset = hn::Set(d64, zero), half = hn::Set(d64, 0.5),
+             one = hn::Set(d64, 1.0);
+  const auto low = hn::Set(d64, is_signed ? -128.0 : 0.0), high = hn::Set(d64, is_signed ? 127.0 : 255.0);
+  for (size_t i = 0; i < count; i += lanes) {
+    const size_t left = count - i;
+    const auto from = left >= lanes ? hn::LoadU(d32, x + i) : hn::LoadN(d32, x + i, left);
+    const auto q = hn::Div(hn::PromoteTo(d64, from), by);
+    const auto whole = hn::Trunc(q);
+    const auto away = hn::IfThenElseZero(hn::Ge(hn::Abs(hn::Sub(q, whole)), half), hn::CopySign(one, q));
+    const auto inside = hn::Min(hn::Max(hn::Add(hn::Add(whole, away), offset), low), high);
+    const auto numbers = hn::DemoteTo(di, hn::IfThenElse(hn::IsNaN(q), offset, inside));
+    const auto bytes = hn::TruncateTo(d8, hn::BitCast(du, numbers));
+    if (left >= lanes) hn::StoreU(bytes, d8, out + i);
+    else hn::StoreN(bytes, d8, out + i, left);
+  }
+}
+
 const ByteCode& BytesCode() {
-  static constexpr ByteCode code{kLanes, {cm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store,
-                                 SumRows};
+  static constexpr ByteCode code{
+      kLanes,  {cm::ByteDot::kUnsignedRows}, Multiply, MultiplyAndStore, Store, SumRows, Depthwise, Binary,
+      Quantize};
   return code;
 }
 

@@ -45,6 +45,32 @@ struct ByteStoreTask {
   size_t out_stride;
 };
 
+// Output pixels of a depthwise convolution: channel c of a pixel is the sum of weights times the values of
+// channel c under its taps, each minus `offset`.
+struct ByteTaps {
+  const uint8_t* const*
+      taps;  // by pixel 4 * layout.fours() pixels of the input; of those beyond the last tap any
+  size_t pixels;
+  bool flipped;       // as in ByteTask
+  ByteLayout layout;  // outputs: channels, columns: taps
+  const int8_t* weights;
+  const int32_t* sums;   // by channel, of the weights
+  const int32_t* zeros;  // by channel, added to the weights; null: zeros
+  int32_t offset;
+  const ByteResults* results;  // null: sums
+  void* out;                   // [pixels][channels] bytes, or sums of 32 bits
+};
+
+// z = clamp(f(x, y) + zero), in TFLite's fixed-point arithmetic. Sums and differences scale both operands,
+// moved left by `shift` bits, before they are scaled to the result.
+struct ByteBinary {
+  enum class Op { kAdd, kSub, kMul, kSquaredDifference } op;
+  bool is_signed;
+  int32_t x_zero, y_zero, shift;
+  common::FixedPoint x_scale, y_scale, z_scale;
+  int32_t zero, lowest, highest;
+};
+
 struct ByteCode {
   size_t lanes;
   common::ByteSigns signs;
@@ -57,6 +83,13 @@ struct ByteCode {
   // to[i] = sum of the bytes of row i, signed or not, minus `less`
   void (*sum_rows)(const void* rows, size_t count, size_t stride, size_t columns, bool is_unsigned,
                    int32_t less, int32_t* to);
+  void (*depthwise)(const ByteTaps&);
+  // The steps of x and y are 0 or 1.
+  void (*binary)(const ByteBinary&, const uint8_t* x, int64_t x_step, const uint8_t* y, int64_t y_step,
+                 uint8_t* z, size_t count);
+  // out[i] = clamp(round(x[i] / scale) + zero) to the range of a byte, signed or not; halves away from zero;
+  // NaN becomes the zero point.
+  void (*quantize)(const float* x, size_t count, float scale, int32_t zero, bool is_signed, uint8_t* out);
 };
 
 // The code for every instruction set that this machine has, best first.

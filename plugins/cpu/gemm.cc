@@ -14,6 +14,8 @@ namespace fusebox::cpu {
 struct GemmCode {
   void (*f32)(const RowProduct<float>&);
   void (*f64)(const RowProduct<double>&);
+  void (*panels)(const PanelProduct&);
+  void (*depthwise)(const FloatTaps&);
 };
 }  // namespace fusebox::cpu
 #endif
@@ -110,8 +112,131 @@ void Block(const RowProduct<T>& x) {
   }
 }
 
+// As many rows and panels as there are registers for sums. One vector, half or a quarter of a panel.
+using PanelTag = hn::CappedTag<float, kPanelRows>;
+constexpr PanelTag panel_tag{};
+constexpr int kPanelVectors = kPanelRows / HWY_MAX_LANES_D(PanelTag);
+constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM;
+constexpr int kTileRows = kPanelVectors == 1 ? 8 : kPanelVectors == 2 ? 6 : kManyRegisters ? 5 : 2;
+constexpr int kTilePanels = kPanelVectors == 1 ? 2 : 1;
+
+// Rows from `row` on; those beyond the last repeat it and are not stored.
+template <int kRows, int kPanels>
+HWY_INLINE void PanelTile(const PanelProduct& x, int64_t row, int64_t column) {
+  constexpr int kVectors = kPanels * kPanelVectors;
+  constexpr int64_t kLanes = HWY_MAX_LANES_D(PanelTag);
+  const int64_t depth = x.segments * x.segment, count = std::min<int64_t>(kRows, x.m - row);
+  const float* panel = x.panels + column * depth;
+  const int64_t columns = std::min<int64_t>(kVectors * kLanes, x.n - column);
+  hn::Vec<PanelTag> sums[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t left = x.bias ? columns - v * kLanes : 0;
+    const float* const bias = x.bias ? x.bias + column + v * kLanes : nullptr;
+    const auto start = left >= kLanes ? hn::LoadU(panel_tag, bias)
+                       : left > 0     ? hn::LoadN(panel_tag, bias, static_cast<size_t>(left))
+                                      : hn::Zero(panel_tag);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sums[r][v] = start;
+  }
+  for (int64_t s = 0; s < x.segments; ++s) {
+    const float* a[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) a[r] = x.rows[(row + std::min<int64_t>(r, count - 1)) * x.segments + s];
+    for (int64_t p = 0; p < x.segment; ++p, panel += kPanelRows) {
+      hn::Vec<PanelTag> b[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v)
+        b[v] =
+            hn::LoadU(panel_tag, panel + v / kPanelVectors * depth * kPanelRows + v % kPanelVectors * kLanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const auto value = hn::Set(panel_tag, a[r][p]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(value, b[v], sums[r][v]);
+      }
+    }
+  }
+  HWY_ALIGN float stored[kRows * kVectors * kLanes];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], panel_tag, stored + (r * kVectors + v) * kLanes);
+  }
+  const auto high = hn::Set(panel_tag, x.highest), low = hn::Set(panel_tag, x.lowest);
+#pragma GCC unroll 1
+  for (int64_t r = 0; r < count; ++r) {
+    const float* const from = stored + r * kVectors * kLanes;
+    float* const to = x.c + (row + r) * x.ldc + column;
+#pragma GCC unroll 1
+    for (int64_t j = 0; j < columns; j += kLanes) {
+      const auto left = static_cast<size_t>(columns - j);
+      const bool whole = columns - j >= kLanes;
+      auto sum = hn::Load(panel_tag, from + j);
+      sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);  // NaN stays: it compares false
+      sum = hn::IfThenElse(hn::Gt(sum, high), high, sum);
+      if (whole) hn::StoreU(sum, panel_tag, to + j);
+      else hn::StoreN(sum, panel_tag, to + j, left);
+    }
+  }
+}
+
+template <int kPanels>
+HWY_INLINE void PanelStrip(const PanelProduct& x, int64_t column) {
+  int64_t row = 0;
+  for (; row + 2 < x.m; row += kTileRows) PanelTile<kTileRows, kPanels>(x, row, column);
+  if (row < x.m) PanelTile<2, kPanels>(x, row, column);
+}
+
+void Panels(const PanelProduct& x) {
+  int64_t column = 0;
+  for (; column + (kTilePanels - 1) * kPanelRows < x.n; column += kTilePanels * kPanelRows)
+    PanelStrip<kTilePanels>(x, column);
+  if constexpr (kTilePanels > 1) {
+    if (column < x.n) PanelStrip<1>(x, column);
+  }
+}
+
+// A load of weights serves kPixels pixels.
+template <int kPixels>
+HWY_INLINE void TapPixels(const FloatTaps& t, const float* const* taps, float* out) {
+  using D = hn::CappedTag<float, 16>;
+  constexpr D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = 0; c < t.channels; c += lanes) {
+    const auto left = static_cast<size_t>(t.channels - c);
+    const bool whole = left >= hn::Lanes(d);
+    const auto load = [&](const float* from)
+                          HWY_ATTR { return whole ? hn::LoadU(d, from + c) : hn::LoadN(d, from + c, left); };
+    hn::Vec<D> sums[kPixels];
+#pragma GCC unroll 4
+    for (int i = 0; i < kPixels; ++i) sums[i] = hn::Zero(d);
+    for (int64_t k = 0; k < t.count; ++k) {
+      const auto w = load(t.weights + k * t.channels);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPixels; ++i) sums[i] = hn::MulAdd(load(taps[i * t.count + k]), w, sums[i]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < kPixels; ++i) {
+      if (t.bias) sums[i] = hn::Add(sums[i], load(t.bias));
+      // NaN stays: it compares false.
+      const auto high = hn::Set(d, t.highest), low = hn::Set(d, t.lowest);
+      sums[i] = hn::IfThenElse(hn::Gt(sums[i], high), high, sums[i]);
+      sums[i] = hn::IfThenElse(hn::Lt(sums[i], low), low, sums[i]);
+      if (whole) hn::StoreU(sums[i], d, out + i * t.channels + c);
+      else hn::StoreN(sums[i], d, out + i * t.channels + c, left);
+    }
+  }
+}
+
+void DepthwisePixels(const FloatTaps& t) {
+  int64_t i = 0;
+  for (; i + 4 <= t.pixels; i += 4) TapPixels<4>(t, t.taps + i * t.count, t.out + i * t.channels);
+  for (; i < t.pixels; ++i) TapPixels<1>(t, t.taps + i * t.count, t.out + i * t.channels);
+}
+
 const GemmCode& Code() {
-  static constexpr GemmCode code{Block<float>, Block<double>};
+  static constexpr GemmCode code{Block<float>, Block<double>, Panels, DepthwisePixels};
   return code;
 }
 
@@ -129,6 +254,52 @@ constexpr int64_t kTaskWork = 16 * 1024;  // multiply-adds for which a thread pa
 std::vector<const GemmCode*> GemmCodes() { return FUSEBOX_SIMD_TABLES(GemmCode, Code); }
 
 }  // namespace
+
+void Multiply(const PanelProduct& product) {
+  common::SimdChoice<GemmCode, GemmCodes>::Best().panels(product);
+}
+
+void PackPanels(const float* rows, int64_t n, int64_t depth, float* to) {
+  for (int64_t first = 0; first < n; first += kPanelRows, to += kPanelRows * depth) {
+    const int64_t count = std::min(kPanelRows, n - first);
+    for (int64_t p = 0; p < depth; ++p) {
+      for (int64_t i = 0; i < count; ++i) to[p * kPanelRows + i] = rows[(first + i) * depth + p];
+      std::fill(to + p * kPanelRows + count, to + (p + 1) * kPanelRows, 0.0f);
+    }
+  }
+}
+
+void PackPanelsOfColumns(const float* columns, int64_t n, int64_t depth, float* to) {
+  for (int64_t first = 0; first < n; first += kPanelRows) {
+    const int64_t count = std::min(kPanelRows, n - first);
+    for (int64_t p = 0; p < depth; ++p, to += kPanelRows)
+      std::fill(std::copy_n(columns + p * n + first, count, to), to + kPanelRows, 0.0f);
+  }
+}
+
+void MultiplyParallel(const fbx_host* host, const RowProduct<float>& x, const float* panels) {
+  constexpr int64_t kRows = 64, kColumns = 8 * kPanelRows;  // of a task
+  const ActivationRange<float> range(x.activation);
+  const int64_t chunks = (x.m + kRows - 1) / kRows, blocks = (x.n + kColumns - 1) / kColumns;
+  const auto run = [&](size_t begin, size_t end, uint32_t) {
+    const float* rows[kRows];
+    for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
+      const int64_t first = task / blocks * kRows, column = task % blocks * kColumns;
+      const int64_t count = std::min(kRows, x.m - first), columns = std::min(kColumns, x.n - column);
+      for (int64_t i = 0; i < count; ++i) rows[i] = x.a + (first + i) * x.lda;
+      float* const c = x.c + first * x.ldc + column;
+      Multiply({rows, count, 1, x.k, panels + column * x.k, x.bias ? x.bias + column : nullptr, range.lowest,
+                range.highest, c, x.ldc, columns});
+      for (int64_t i = 0; x.activation == Activation::kTanh && i < count; ++i)
+        Activate(x.activation, c + i * x.ldc, static_cast<size_t>(columns));
+    }
+  };
+  const int64_t work = std::max<int64_t>(1, kRows * kColumns * x.k);
+  ParallelFor(host, static_cast<size_t>(chunks * blocks),
+              static_cast<size_t>(std::max<int64_t>(1, kTaskWork / work)), run);
+}
+
+void Depthwise(const FloatTaps& taps) { common::SimdChoice<GemmCode, GemmCodes>::Best().depthwise(taps); }
 
 template <class T>
 void Multiply(const RowProduct<T>& product) {

@@ -34,6 +34,41 @@ void Multiply(const RowProduct<T>& product);
 template <class T>
 void MultiplyParallel(const fbx_host* host, const RowProduct<T>& product);
 
+// The same with `b` packed: panels of 16 rows, [panel][depth][row], zeros beyond the last row. A row of `a`
+// is in `segments` parts of `segment` elements. Each sum is added in the order of the depth.
+inline constexpr int64_t kPanelRows = 16;
+struct PanelProduct {
+  const float* const* rows;  // [m][segments]
+  int64_t m, segments, segment;
+  const float* panels;
+  const float* bias;  // n values, or null
+  float lowest, highest;
+  float* c;
+  int64_t ldc, n;
+};
+void Multiply(const PanelProduct& product);
+// Elements of n packed rows of `depth`.
+inline int64_t PanelElements(int64_t n, int64_t depth) {
+  return (n + kPanelRows - 1) / kPanelRows * kPanelRows * depth;
+}
+void PackPanels(const float* rows, int64_t n, int64_t depth, float* to);
+// The same for a transposed matrix [depth][n].
+void PackPanelsOfColumns(const float* columns, int64_t n, int64_t depth, float* to);
+// The product with packed `b`: its b and ldb are not read. Pays from some rows on.
+inline constexpr int64_t kLeastPanelRows = 16;
+void MultiplyParallel(const fbx_host* host, const RowProduct<float>& product, const float* panels);
+
+// Output pixels of a depthwise convolution: channel c is the sum of weights times channel c under the taps.
+struct FloatTaps {
+  const float* const* taps;  // [pixels][count] pixels of the input
+  int64_t pixels, count, channels;
+  const float* weights;  // [count][channels]
+  const float* bias;     // by channel, or null
+  float lowest, highest;
+  float* out;  // [pixels][channels]
+};
+void Depthwise(const FloatTaps& taps);
+
 // out[j][i] = in[i][j] for `rows` x `columns` elements of `in`.
 template <class T>
 void TransposeMatrix(const T* in, int64_t rows, int64_t columns, T* out);

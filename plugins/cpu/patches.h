@@ -76,4 +76,25 @@ void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t f
   }
 }
 
+// The lines of the patches, [count][filter_height]: where they are in the input, or copied to `patches`.
+template <class T>
+void PointPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t first, int64_t count,
+                  T* patches, const T** lines) {
+  const bool contiguous = g.width.dilation == 1 && g.group_channels == g.in_channels;
+  const int64_t line = g.filter_width * g.group_channels;
+  for (int64_t pixel = first; pixel < first + count;
+       ++pixel, patches += g.patch(), lines += g.filter_height) {
+    const int64_t x = pixel % g.out_width * g.width.stride - g.pad_left;
+    const int64_t y = pixel / g.out_width % g.out_height * g.height.stride - g.pad_top;
+    const int64_t last = y + (g.filter_height - 1) * g.height.dilation;
+    const bool inside =
+        contiguous && x >= 0 && x + g.filter_width <= g.in_width && y >= 0 && last < g.in_height;
+    if (!inside) CopyPatches(g, input, group, pixel, 1, patches);
+    const int64_t image = pixel / g.out_width / g.out_height * g.in_height;
+    for (int64_t ky = 0; ky < g.filter_height; ++ky)
+      lines[ky] = inside ? input + ((image + y + ky * g.height.dilation) * g.in_width + x) * g.in_channels
+                         : patches + ky * line;
+  }
+}
+
 }  // namespace fusebox::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/cpu/quantized_binary.h"
 
+#include "plugins/cpu/byte_code.h"
 #include "plugins/cpu/extremes.h"
 
 namespace fusebox::cpu {
@@ -46,54 +47,79 @@ void QuantizedBinary::Supports(const Node& n, QuantizedOp op) {
   RequireQuantizedActivation(n);
 }
 
-void QuantizedBinary::Run(const Node& n, const BroadcastPlan& plan) const {
+// Results of 8 bits by the vector code.
+void QuantizedBinary::RunBytes(const Node& n, const BroadcastPlan& plan) const {
+  using Op = ByteBinary::Op;
+  const Op op = op_ == QuantizedOp::kAdd   ? Op::kAdd
+                : op_ == QuantizedOp::kSub ? Op::kSub
+                : op_ == QuantizedOp::kMul ? Op::kMul
+                                           : Op::kSquaredDifference;
+  const ByteBinary b{op,       n.in(0).dtype() == FBX_I8,
+                     x_zero_,  y_zero_,
+                     shift_,   x_scale_,
+                     y_scale_, z_scale_,
+                     z_zero_,  lowest_,
+                     highest_};
+  WalkBroadcast(
+      n.host(), plan, {{{n.in(0).data<const uint8_t>(), 1}, {n.in(1).data<const uint8_t>(), 1}}},
+      n.out(0).data<uint8_t>(), 1,
+      [](const void* f, const void* x, int64_t x_step, const void* y, int64_t y_step, void* z,
+         int64_t count) {
+        BestByteCode().binary(*static_cast<const ByteBinary*>(f), static_cast<const uint8_t*>(x), x_step,
+                              static_cast<const uint8_t*>(y), y_step, static_cast<uint8_t*>(z),
+                              static_cast<size_t>(count));
+      },
+      &b);
+}
+
+// Results of 16 bits.
+void QuantizedBinary::RunShorts(const Node& n, const BroadcastPlan& plan) const {
+  using T = int16_t;
+  const QuantizedBinary c = *this;
+  const auto run = [&](const auto& f) {
+    RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(), f);
+  };
+  const auto quantized = [c](int32_t z) FUSEBOX_INLINE {
+    return static_cast<T>(std::min(std::max(z + c.z_zero_, c.lowest_), c.highest_));
+  };
+  const auto left = [c](T x) FUSEBOX_INLINE { return Scaled((x - c.x_zero_) * (1 << c.shift_), c.x_scale_); };
+  const auto right = [c](T y)
+                         FUSEBOX_INLINE { return Scaled((y - c.y_zero_) * (1 << c.shift_), c.y_scale_); };
+  switch (op_) {
+    case QuantizedOp::kAdd:
+      return run([=](T x, T y) FUSEBOX_INLINE { return quantized(Scaled(left(x) + right(y), c.z_scale_)); });
+    case QuantizedOp::kSub:
+      return run([=](T x, T y) FUSEBOX_INLINE { return quantized(Scaled(left(x) - right(y), c.z_scale_)); });
+    case QuantizedOp::kSquaredDifference:
+      return run([=](T x, T y) FUSEBOX_INLINE {  // the square needs more than 32 bits
+        const double d = c.x_root_ * x - c.y_root_ * y;
+        return quantized(static_cast<int32_t>(std::min(d * d + 0.5, 65536.0)));
+      });
+    default:
+      return run([=](T x, T y) FUSEBOX_INLINE {
+        return quantized(Scaled((x - c.x_zero_) * (y - c.y_zero_), c.z_scale_));
+      });
+  }
+}
+
+void QuantizedBinary::Divide(const Node& n, const BroadcastPlan& plan) const {
   const QuantizedBinary c = *this;
   Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
-    const auto run = [&](const auto& f) {
-      RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(), f);
-    };
-    const auto plainly = [&](const auto& f) {
-      RunBroadcastPlainly(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(),
-                          n.out(0).data<T>(), f);
-    };
-    const auto quantized = [c](int32_t z) FUSEBOX_INLINE {
-      return static_cast<T>(std::min(std::max(z + c.z_zero_, c.lowest_), c.highest_));
-    };
-    const auto left = [c](T x)
-                          FUSEBOX_INLINE { return Scaled((x - c.x_zero_) * (1 << c.shift_), c.x_scale_); };
-    const auto right = [c](T y)
-                           FUSEBOX_INLINE { return Scaled((y - c.y_zero_) * (1 << c.shift_), c.y_scale_); };
-    switch (op_) {
-      case QuantizedOp::kAdd:
-        return run([=](T x, T y)
-                       FUSEBOX_INLINE { return quantized(Scaled(left(x) + right(y), c.z_scale_)); });
-      case QuantizedOp::kSub:
-        return run([=](T x, T y)
-                       FUSEBOX_INLINE { return quantized(Scaled(left(x) - right(y), c.z_scale_)); });
-      case QuantizedOp::kSquaredDifference:
-        return run([=](T x, T y) FUSEBOX_INLINE {
-          if constexpr (sizeof(T) > 1) {  // the square needs more than 32 bits
-            const double d = c.x_root_ * x - c.y_root_ * y;
-            return quantized(static_cast<int32_t>(std::min(d * d + 0.5, 65536.0)));
-          } else {
-            const int32_t d = left(x) - right(y);
-            return quantized(Scaled(d * d, c.z_scale_));
-          }
-        });
-      case QuantizedOp::kMul:
-        return run([=](T x, T y) FUSEBOX_INLINE {
-          return quantized(Scaled((x - c.x_zero_) * (y - c.y_zero_), c.z_scale_));
-        });
-      case QuantizedOp::kDiv:
-        return plainly([=](T x, T y) {
+    RunBroadcastPlainly(
+        n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(), [=](T x, T y) {
           const double q = std::round(c.quotient_ * (x - c.x_zero_) / (y - c.y_zero_));
-          return quantized(std::isnan(q) ? 0 : static_cast<int32_t>(std::clamp(q, -65536.0, 65536.0)));
+          const int32_t z = std::isnan(q) ? 0 : static_cast<int32_t>(std::clamp(q, -65536.0, 65536.0));
+          return static_cast<T>(std::min(std::max(z + c.z_zero_, c.lowest_), c.highest_));
         });
-      case QuantizedOp::kMaximum:
-      case QuantizedOp::kMinimum: return RunIntegerExtremes(n, plan, op_ == QuantizedOp::kMaximum);
-      case QuantizedOp::kNone: break;
-    }
   });
+}
+
+void QuantizedBinary::Run(const Node& n, const BroadcastPlan& plan) const {
+  if (op_ == QuantizedOp::kMaximum || op_ == QuantizedOp::kMinimum)
+    return RunIntegerExtremes(n, plan, op_ == QuantizedOp::kMaximum);
+  if (op_ == QuantizedOp::kDiv) return Divide(n, plan);
+  if (n.in(0).dtype() == FBX_I16) return RunShorts(n, plan);
+  RunBytes(n, plan);
 }
 
 }  // namespace fusebox::cpu

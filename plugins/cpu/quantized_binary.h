@@ -32,6 +32,10 @@ class QuantizedBinary {
   void Run(const Node& n, const BroadcastPlan& plan) const;
 
  private:
+  void RunBytes(const Node& n, const BroadcastPlan& plan) const;
+  void RunShorts(const Node& n, const BroadcastPlan& plan) const;
+  void Divide(const Node& n, const BroadcastPlan& plan) const;
+
   QuantizedOp op_ = QuantizedOp::kNone;
   int32_t x_zero_ = 0, y_zero_ = 0, z_zero_ = 0, shift_ = 0;
   FixedPoint x_scale_, y_scale_, z_scale_;

@@ -234,6 +234,22 @@ void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const ByteP
       part.begin, part.end);
 }
 
+void QuantizedProduct::RunTaps(const Node& n, const TapsTask& task) const {
+  const ByteCode& code = BestByteCode();
+  const ProductShape& s = task.shape;
+  const ByteLayout layout{code.lanes, static_cast<size_t>(s.columns), static_cast<size_t>(s.depth)};
+  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
+  const int32_t zero = hybrid_ ? n.scratch<int32_t>(task.state.zeros)[task.sample] : input_zero_;
+  const ByteResults results = hybrid_ ? ByteResults{} : Results(n);
+  void* const out = hybrid_ ? static_cast<void*>(task.sums) : n.out(0).data<uint8_t>() + task.at;
+  code.depthwise({reinterpret_cast<const uint8_t* const*>(task.taps), static_cast<size_t>(task.pixels),
+                  code.signs.Flips(unsigned_), layout, m.values, m.sums,
+                  *m.any_zeros != 0 ? m.zeros : nullptr, zero + code.signs.Offset(unsigned_),
+                  hybrid_ ? nullptr : &results, out});
+  for (int64_t p = 0; hybrid_ && p < task.pixels; ++p)
+    Finish(n, task.state, task.sample, 0, s.columns, task.sums + p * s.columns, task.at + p * s.columns);
+}
+
 void QuantizedProduct::FinishPart(const Node& n, const BytesTask& task, const BytePart& part,
                                   const ByteTask& product) const {
   const ByteCode& code = BestByteCode();

@@ -152,7 +152,10 @@ void QuantizedProduct::UnpackConstant(const Node& n, int16_t* to) const {
 
 void QuantizedProduct::Transpose(const Node& n, const int16_t* from, int16_t* to) const {
   const Shape s(n.in(operands_.weights));
-  const int64_t depth = s[s.rank() - 2], channels = s[s.rank() - 1], matrix = depth * channels;
+  const int64_t channels = s[s.rank() - 1];
+  const int64_t depth = operands_.taps ? Count(s) / std::max<int64_t>(1, channels) : s[s.rank() - 2];
+  const int64_t matrix = depth * channels;
+  if (matrix == 0) return;
   for (int64_t i = 0; i < Count(s); i += matrix) TransposeMatrix(from + i, depth, channels, to + i);
 }
 

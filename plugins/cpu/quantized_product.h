@@ -24,6 +24,7 @@ struct ProductOperands {
   uint32_t input = 0, weights = 1, bias = 2;
   int channel_axis = 0;
   bool transposed = false;     // weights are [..., depth, channels] instead of [..., channels, depth]
+  bool taps = false;           // transposed, with any number of dims before the channels
   bool wide_weights = false;   // accepts i16 weights
   bool exact_scales = false;   // multiply scales as doubles, like TFLite's i8 and i16 convolutions
   bool two_roundings = false;  // i16 sums without a bias are scaled like byte sums
@@ -91,6 +92,17 @@ class QuantizedProduct {
   // The first product of one row with constant weights, without packing them; false: not done. `input` as
   // from Bytes.
   bool RunFirstRow(const Node& n, const State& state, const int8_t* input, const ProductShape& shape) const;
+  // Output pixels of a depthwise convolution, of one sample, from element `at` of the result on. The shape's
+  // columns are channels, its depth the taps; taps as in ByteTaps. `sums`: [pixels][channels], if hybrid.
+  struct TapsTask {
+    const State& state;
+    const ProductShape& shape;
+    const std::byte* packed;
+    const int8_t* const* taps;
+    int64_t pixels, sample, at;
+    int32_t* sums;
+  };
+  void RunTaps(const Node& n, const TapsTask& task) const;
   BytePlan PlanBytes(const Node& n, Plan& plan, const ProductShape& shape, bool copied) const;
   // PlanProduct with the sum type of this node.
   ProductPlan PlanSums(Plan& plan, const ProductShape& shape, bool copied) const;

@@ -4,12 +4,13 @@
 
 Every benchmark runs N times, in turns with the others (default 3, with --quick 1 and less of each). Then the table of report.py is
 printed; --all adds the rows without a line in margins.tsv, --json writes everything to a file, --docs writes the tables into a page.
-FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open net files cache convert
-cancel nn conv_lstm decoder tool.
+FUSEBOX_PEER_DIR holds the peers, FUSEBOX_MODELS a folder of .tflite files. NAMEs: lstm threads open net files kernels cache
+convert cancel nn conv_lstm decoder tool.
 Exit status: that of report.py.
 """
 import argparse
 import datetime
+import hashlib
 import json
 import os
 import pathlib
@@ -71,6 +72,12 @@ class Benchmarks:
         return [self.program('net_bench'), *self.plugins('xnnpack', 'vision'), '--seconds', '0.3' if self.quick else '1',
                 *map(str, found)]
 
+    def kernels(self):
+        """All files, one of each content."""
+        found = {hashlib.sha256(path.read_bytes()).digest(): path for path in reversed(self.files_of_models(0))}
+        chosen = list(found.values())[:MOST_QUICK] if self.quick else sorted(found.values())
+        return [self.program('net_bench'), '--kernels', *self.plugins('vision'), '--seconds', '0.05', *map(str, chosen)]
+
     def cache(self):
         work = ['--dir', str(self.work / 'cache')]
         return [self.program('cache_bench'), *self.plugins('xnnpack'), *work,
@@ -105,13 +112,13 @@ class Benchmarks:
         return [sys.executable, str(report.HERE / 'tool.py'), self.program('fusebox'), self.program('net_bench'),
                 '0.1' if self.quick else '0.4', *self.plugins('xnnpack', 'vision'), '--', *map(str, chosen)]
 
-    def files_of_models(self):
-        """The .tflite files, by size."""
+    def files_of_models(self, smallest=SMALLEST):
+        """The .tflite files of more than `smallest` bytes, by size."""
         if not self.models:
             raise Failure('FUSEBOX_MODELS is not set')
-        found = sorted((p for p in self.models.rglob('*.tflite') if p.stat().st_size > SMALLEST), key=lambda p: p.stat().st_size)
+        found = sorted((p for p in self.models.rglob('*.tflite') if p.stat().st_size > smallest), key=lambda p: p.stat().st_size)
         if not found:
-            raise Failure(f'{self.models}: no .tflite file of more than {SMALLEST} bytes')
+            raise Failure(f'{self.models}: no .tflite file of more than {smallest} bytes')
         return found
 
     def samples(self):
@@ -141,7 +148,7 @@ class Benchmarks:
         return str(output)
 
 
-NAMES = ('lstm', 'threads', 'open', 'net', 'files', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool')
+NAMES = ('lstm', 'threads', 'open', 'net', 'files', 'kernels', 'cache', 'convert', 'cancel', 'nn', 'conv_lstm', 'decoder', 'tool')
 
 
 def rows_in(text):

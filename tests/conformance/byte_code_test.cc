@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace fusebox::cpu {
@@ -145,6 +147,126 @@ TEST(ByteCode, MultipliesHalvesAlikeInEveryCode) {
           for (size_t k = 0; k < columns; ++k) sum += weight(i, k) * rows[row * columns + k];
           ASSERT_EQ(out[row * width + i], sum) << columns << " columns, output " << i;
         }
+      }
+    }
+  }
+}
+
+// Depthwise convolutions of as many taps and channels as fill no vector.
+TEST(ByteCode, SumsTapsAlikeInEveryCode) {
+  for (const ByteCode* code : ByteCodes()) {
+    for (size_t count = 1; count < 30; ++count) {
+      const size_t channels = count * 7 % 83 + 1, pixels = 3, padded = (count + 3) / 4 * 4;
+      const ByteLayout layout{code->lanes, channels, count};
+      std::vector<int8_t> weights(channels * count), packed(layout.bytes());
+      std::vector<uint8_t> input(pixels * padded * channels);
+      std::vector<int32_t> sums(layout.padded()), zeros(layout.padded()), out(pixels * channels + 1, 77);
+      std::vector<const uint8_t*> taps(pixels * padded);
+      for (size_t i = 0; i < weights.size(); ++i)
+        weights[i] = static_cast<int8_t>(i % 7 == 0 ? -128 : i * 37);
+      for (size_t i = 0; i < input.size(); ++i)
+        input[i] = static_cast<uint8_t>(i % 5 == 0 ? 128 : i * 91 + 3);
+      for (size_t i = 0; i < taps.size(); ++i) taps[i] = input.data() + i * channels;
+      for (size_t c = 0; c < channels; ++c) {
+        common::PackByteRow(layout, c, weights.data() + c * count, packed.data());
+        sums[c] = common::SumOfBytes(weights.data() + c * count, count);
+        zeros[c] = static_cast<int32_t>(c % 3) - 1;
+      }
+      for (const bool is_unsigned : {false, true}) {
+        for (const bool moved : {false, true}) {
+          const int32_t zero = is_unsigned ? 99 : -17;
+          code->depthwise({taps.data(), pixels, code->signs.Flips(is_unsigned), layout, packed.data(),
+                           sums.data(), moved ? zeros.data() : nullptr,
+                           zero + code->signs.Offset(is_unsigned), nullptr, out.data()});
+          for (size_t i = 0; i < pixels * channels; ++i) {
+            const size_t c = i % channels;
+            int32_t expected = 0;
+            for (size_t k = 0; k < count; ++k) {
+              const uint8_t byte = taps[i / channels * padded + k][c];
+              const int32_t x = is_unsigned ? byte : static_cast<int8_t>(byte);
+              expected += (weights[c * count + k] + (moved ? zeros[c] : 0)) * (x - zero);
+            }
+            ASSERT_EQ(out[i], expected) << count << " taps, channel " << c;
+          }
+          ASSERT_EQ(out[pixels * channels], 77);
+        }
+      }
+    }
+  }
+}
+
+int32_t BinaryOf(const ByteBinary& b, int32_t x, int32_t y) {
+  x -= b.x_zero, y -= b.y_zero;
+  if (b.op == ByteBinary::Op::kMul) return b.z_scale.Times(x * y);
+  const int32_t left = b.x_scale.Times(x * (1 << b.shift)), right = b.y_scale.Times(y * (1 << b.shift));
+  const int32_t d = left - right;
+  return b.z_scale.Times(b.op == ByteBinary::Op::kAdd   ? left + right
+                         : b.op == ByteBinary::Op::kSub ? d
+                                                        : d * d);
+}
+
+TEST(ByteCode, CombinesAlikeInEveryCode) {
+  using Op = ByteBinary::Op;
+  constexpr size_t kCount = 256 * 3 + 5;
+  std::vector<uint8_t> x(kCount), y(kCount);
+  for (size_t i = 0; i < kCount; ++i)
+    x[i] = static_cast<uint8_t>(i), y[i] = static_cast<uint8_t>(i * 77 + i / 256);
+  for (const ByteCode* code : ByteCodes()) {
+    for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kSquaredDifference}) {
+      for (const bool is_signed : {false, true}) {
+        const bool square = op == Op::kSquaredDifference;
+        const ByteBinary b{op,
+                           is_signed,
+                           is_signed ? -3 : 120,
+                           is_signed ? 44 : 131,
+                           square ? 7 : 20,
+                           FixedPoint(0.5),
+                           FixedPoint(0.173),
+                           FixedPoint(op == Op::kMul ? 0.0071
+                                      : square       ? 0.002
+                                                     : 1.9e-6),
+                           is_signed ? 5 : 125,
+                           is_signed ? -120 : 3,
+                           is_signed ? 119 : 250};
+        const auto number = [&](uint8_t v) {
+          return is_signed ? int32_t{static_cast<int8_t>(v)} : int32_t{v};
+        };
+        for (const int64_t step : {0, 1}) {
+          for (const size_t count : {kCount, size_t{3}, size_t{0}}) {
+            std::vector<uint8_t> z(count + 1, 77);
+            code->binary(b, x.data(), 1, y.data() + 1, step, z.data(), count - (count == kCount));
+            for (size_t i = 0; i < count - (count == kCount); ++i) {
+              const int32_t value = BinaryOf(b, number(x[i]), number(y[1 + (step ? i : 0)])) + b.zero;
+              ASSERT_EQ(number(z[i]), std::clamp(value, b.lowest, b.highest)) << number(x[i]);
+            }
+            ASSERT_EQ(z[count], 77);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ByteCode, QuantizesAlikeInEveryCode) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {0,     -0.0F,  kInfinity, -kInfinity, std::nanf(""),
+                          1e30F, -1e30F, 0.5F,      -0.5F,      0.49999997F};
+  for (int i = -600; i < 600; ++i) x.push_back(static_cast<float>(i) * 0.25F);
+  for (const ByteCode* code : ByteCodes()) {
+    for (const float scale : {1.0F, 0.5F, 0.3F, 1e-20F}) {
+      std::vector<uint8_t> q(x.size() + 1, 77);
+      code->quantize(x.data(), x.size(), scale, -7, true, q.data());
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double nearest = std::round(double{x[i]} / scale) - 7;
+        const double expected = std::isnan(nearest) ? -7 : std::clamp(nearest, -128.0, 127.0);
+        ASSERT_EQ(static_cast<int8_t>(q[i]), expected) << x[i] << " / " << scale;
+      }
+      ASSERT_EQ(q[x.size()], 77);
+      code->quantize(x.data(), x.size(), scale, 130, false, q.data());
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double nearest = std::round(double{x[i]} / scale) + 130;
+        ASSERT_EQ(q[i], std::isnan(nearest) ? 130 : std::clamp(nearest, 0.0, 255.0))
+            << x[i] << " / " << scale;
       }
     }
   }

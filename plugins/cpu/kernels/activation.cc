@@ -247,7 +247,10 @@ struct Prelu {
     if (IsQuantized(n, 0)) return InvokeQuantized(n, plan);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
       RunBroadcast(n.host(), plan, n.in(0).data<const T>(), n.in(1).data<const T>(), n.out(0).data<T>(),
-                   [](T x, T alpha) FUSEBOX_INLINE { return x >= T(0) ? x : x * alpha; });
+                   [](T x, T alpha) FUSEBOX_INLINE {
+                     const T scaled = x * alpha;  // always, so that the loop has no branch
+                     return x >= T(0) ? x : scaled;
+                   });
     });
   }
   static void InvokeQuantized(const Node& n, const BroadcastPlan& plan) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <type_traits>
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
@@ -72,7 +73,11 @@ struct BatchMatMul {
       return state;
     }
     if (adj_x_) state.x_slot = plan.scratch(bytes(0));
-    if (!adj_y_) state.y_slot = plan.scratch(bytes(1));
+    const ProductShape shape = ShapeOf(n);
+    if (UsesPanels(n, shape))
+      state.y_slot = plan.scratch(
+          static_cast<size_t>(Product(PanelElements(shape.columns, shape.depth), sizeof(float))));
+    else if (!adj_y_) state.y_slot = plan.scratch(bytes(1));
     return state;
   }
 
@@ -97,8 +102,13 @@ struct BatchMatMul {
   static int64_t Last(const Shape& s, bool last) { return s[s.rank() - (last ? 1 : 2)]; }
   static Shape Leading(const Shape& s) { return Shape({s.begin(), static_cast<size_t>(s.rank() - 2)}); }
 
+  static bool UsesPanels(const Node& n, const ProductShape& s) {
+    return n.in(0).dtype() == FBX_F32 && s.rows >= kLeastPanelRows;
+  }
+
   template <class T>
   void Run(const Node& n, const State& state) const {
+    const bool panels = UsesPanels(n, ShapeOf(n));
     const Shape x(n.in(0)), y(n.in(1)), batch = Broadcast(Leading(x), Leading(y));
     RowProduct<T> product{};
     product.m = Last(x, adj_x_);
@@ -116,6 +126,15 @@ struct BatchMatMul {
       const T* by = n.in(1).data<const T>() + walk.offset(1) * product.n * product.k;
       if (bx != last_x)
         product.a = adj_x_ ? Transposed(bx, product.k, product.m, n.scratch<T>(state.x_slot)) : bx;
+      if constexpr (std::is_same_v<T, float>) {
+        if (panels) {
+          float* const packed = n.scratch<float>(state.y_slot);
+          if (by != last_y) (adj_y_ ? PackPanels : PackPanelsOfColumns)(by, product.n, product.k, packed);
+          last_x = bx, last_y = by;
+          MultiplyParallel(n.host(), product, packed);
+          continue;
+        }
+      }
       if (by != last_y)
         product.b = adj_y_ ? by : Transposed(by, product.k, product.n, n.scratch<T>(state.y_slot));
       last_x = bx;

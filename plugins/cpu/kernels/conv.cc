@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONV_2D as a matrix product: a row of `a` is the input patch of one output pixel.
 #include <algorithm>
+#include <memory>
+#include <mutex>
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
@@ -21,7 +23,7 @@ struct Conv2D {
   struct State {
     int64_t chunk = 0;     // output pixels per patch buffer
     uint32_t workers = 0;  // number of scratch areas
-    uint32_t slot = 0;
+    uint32_t slot = 0, lines = 0, panels = 0;
     ProductPlan product;
     BytePlan bytes;
     QuantizedProduct::State quantized;
@@ -29,7 +31,13 @@ struct Conv2D {
 
   // TFLite gives a hybrid input a zero point if the weights have per-channel scales.
   explicit Conv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
-    if (!QuantizedProduct::Takes(n, kOperands)) return;
+    if (!QuantizedProduct::Takes(n, kOperands)) {
+      const int64_t channels = DimOrUnknown(n.in(0), 3);
+      if (!n.in(1).is_const() || n.in(1).dtype() != FBX_F32 || channels < 1) return;
+      panels_ = std::make_unique<Panels>();
+      panels_->columns = n.in(1).dim(0) / std::max<int64_t>(1, channels / n.in(1).dim(3));
+      return;
+    }
     quantized_ = QuantizedProduct(n, kOperands, activation_, n.in(1).quant()->count > 1);
     const Tensor in = n.in(0), filter = n.in(1);
     const int64_t groups = std::max<int64_t>(1, DimOrUnknown(in, 3) / filter.dim(3));
@@ -81,23 +89,105 @@ struct Conv2D {
       else state.product = quantized_.PlanSums(plan, ShapeOf(g), copied);
       return state;
     }
-    if (g.patches_are_pixels()) return {};
+    const bool panels = UsesPanels(n, g);
+    if (g.patches_are_pixels() && !panels) return {};
     const int64_t bytes = Product(Product(g.patch(), 1), n.in(0).dtype() == FBX_F64 ? 8 : 4);
     constexpr int64_t kCacheBytes = 96 * 1024;
     State state;
     state.workers = std::max(1u, plan.threads());
     state.chunk = std::clamp<int64_t>(kCacheBytes / bytes / 4 * 4, 4, std::max<int64_t>(4, g.pixels()));
+    if (panels) state.chunk = std::max<int64_t>(state.chunk, 32);
+    state.chunk = std::min(state.chunk, std::max<int64_t>(1, g.pixels()));
     state.slot = plan.scratch(static_cast<size_t>(Product(Product(state.chunk, bytes), state.workers)));
+    if (!panels) return state;
+    if (!KeepsPanels(g))
+      state.panels = plan.scratch(static_cast<size_t>(Product(PanelElementsOf(g), sizeof(float))));
+    const int64_t lines = Product(Product(state.chunk, g.filter_height), state.workers);
+    state.lines = plan.scratch(static_cast<size_t>(Product(lines, sizeof(float*))));
     return state;
   }
 
   void invoke(const Node& n, const State& state) const {
     if (QuantizedProduct::Takes(n, kOperands))
       return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
+    if (UsesPanels(n, ConvGeometry(n, window_))) return RunPanels(n, state);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n, state); });
   }
 
  private:
+  // Constant weights, packed by the first invoke.
+  struct Panels {
+    std::once_flag pack;
+    std::unique_ptr<float[]> values;
+    int64_t columns = 0;  // of a group
+  };
+
+  // An input that got other channels has other groups.
+  bool KeepsPanels(const ConvGeometry& g) const {
+    return panels_ && panels_->columns == g.out_channels / g.groups();
+  }
+
+  // Computed weights are packed by each invoke, which pays for itself with some pixels.
+  bool UsesPanels(const Node& n, const ConvGeometry& g) const {
+    constexpr int64_t kLeastPixels = 32;
+    return n.in(1).dtype() == FBX_F32 && (KeepsPanels(g) || g.pixels() >= kLeastPixels);
+  }
+
+  static int64_t PanelElementsOf(const ConvGeometry& g) {
+    return Product(PanelElements(g.out_channels / g.groups(), g.patch()), g.groups());
+  }
+
+  static void Pack(const Node& n, const ConvGeometry& g, float* to) {
+    const int64_t columns = g.out_channels / g.groups();
+    for (int64_t group = 0; group < g.groups(); ++group)
+      PackPanels(n.in(1).data<const float>() + group * columns * g.patch(), columns, g.patch(),
+                 to + group * PanelElements(columns, g.patch()));
+  }
+
+  const float* PackedPanels(const Node& n, const State& state, const ConvGeometry& g) const {
+    if (!KeepsPanels(g)) {
+      auto* const to = n.scratch<float>(state.panels);
+      Pack(n, g, to);
+      return to;
+    }
+    std::call_once(panels_->pack, [&] {
+      auto values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(PanelElementsOf(g)));
+      Pack(n, g, values.get());
+      panels_->values = std::move(values);
+    });
+    return panels_->values.get();
+  }
+
+  void RunPanels(const Node& n, const State& state) const {
+    const ConvGeometry g(n, window_);
+    if (g.pixels() == 0 || g.out_channels == 0) return;
+    const ActivationRange<float> range(activation_);
+    const int64_t columns = g.out_channels / g.groups();
+    const float* const panels = PackedPanels(n, state, g);
+    const float* const bias = n.has_in(2) ? n.in(2).data<const float>() : nullptr;
+    const auto run = [&](size_t begin, size_t end, uint32_t worker) {
+      float* const patches = n.scratch<float>(state.slot) + worker * state.chunk * g.patch();
+      const float** const lines =
+          n.scratch<const float*>(state.lines) + worker * state.chunk * g.filter_height;
+      for (int64_t chunk = static_cast<int64_t>(begin); chunk < static_cast<int64_t>(end); ++chunk) {
+        const int64_t first = chunk * state.chunk, count = std::min(state.chunk, g.pixels() - first);
+        float* const out = n.out(0).data<float>() + first * g.out_channels;
+        for (int64_t group = 0; group < g.groups(); ++group) {
+          PointPatches(g, n.in(0).data<const float>(), group, first, count, patches, lines);
+          const int64_t channel = group * columns;
+          Multiply({lines, count, g.filter_height, g.filter_width * g.group_channels,
+                    panels + group * PanelElements(columns, g.patch()), bias ? bias + channel : nullptr,
+                    range.lowest, range.highest, out + channel, g.out_channels, columns});
+        }
+        if (activation_ == Activation::kTanh)
+          Activate(activation_, out, static_cast<size_t>(count * g.out_channels));
+      }
+    };
+    const auto chunks = static_cast<size_t>((g.pixels() + state.chunk - 1) / state.chunk);
+    if (thread_count(n.host()) > state.workers) return run(0, chunks, 0);
+    ParallelFor(n.host(), chunks, 1, run);
+  }
+
   template <class T>
   void Run(const Node& n, const State& state) const {
     const ConvGeometry g(n, window_);
@@ -183,6 +273,7 @@ struct Conv2D {
   WindowOptions window_;
   Activation activation_;
   QuantizedProduct quantized_;
+  std::unique_ptr<Panels> panels_;  // of f32, if the weights are constant
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<Conv2D>};

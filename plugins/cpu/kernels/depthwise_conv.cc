@@ -4,6 +4,7 @@
 
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
+#include "plugins/cpu/gemm.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quantized_product.h"
 #include "plugins/cpu/simd.h"
@@ -13,6 +14,12 @@ namespace fusebox::cpu {
 namespace {
 
 constexpr ProductOperands kOperands{.channel_axis = 3, .exact_scales = true};
+constexpr ProductOperands kPackedOperands{
+    .channel_axis = 3, .transposed = true, .taps = true, .exact_scales = true, .packed = true};
+
+const ProductOperands& OperandsOf(const Node& n) {
+  return n.in(0).dtype() == FBX_I16 ? kOperands : kPackedOperands;
+}
 
 // Output channel c * multiplier + m applies filter m to input channel c.
 struct DepthwiseConv2D {
@@ -21,11 +28,16 @@ struct DepthwiseConv2D {
 
   struct State {
     uint32_t workers = 0, sums = 0;
+    uint32_t pointers = 0, pads = 0, repeated = 0;  // of taps
+    BytePlan bytes;
     QuantizedProduct::State quantized;
   };
 
   explicit DepthwiseConv2D(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
-    if (QuantizedProduct::Takes(n, kOperands)) quantized_ = QuantizedProduct(n, kOperands, activation_, true);
+    if (!QuantizedProduct::Takes(n, kOperands)) return;
+    quantized_ = QuantizedProduct(n, OperandsOf(n), activation_, true);
+    const Tensor filter = n.in(1);
+    quantized_.KeepPacked(filter.dim(3), filter.dim(1) * filter.dim(2));
   }
 
   static void supports(const Node& n) {
@@ -56,17 +68,27 @@ struct DepthwiseConv2D {
   }
 
   State prepare(const Node& n, Plan& plan) const {
-    if (!QuantizedProduct::Takes(n, kOperands)) return {};
-    const uint32_t workers = std::max(1u, plan.threads());
-    const int64_t pixel = Product(n.in(1).dim(3), sizeof(int64_t));
-    return {workers, plan.scratch(static_cast<size_t>(Product(pixel, workers))),
-            quantized_.Prepare(n, plan, n.in(0).dim(0))};
+    State state;
+    state.workers = std::max(1u, plan.threads());
+    if (QuantizedProduct::Takes(n, kOperands)) {
+      state.quantized = quantized_.Prepare(n, plan, n.in(0).dim(0));
+      if (quantized_.packed()) {
+        state.bytes = quantized_.PlanBytes(n, plan, ShapeOf(n), false);
+        PlanTaps(n, plan, 1, state);
+      }
+      const int64_t pixels = quantized_.packed() && quantized_.hybrid() ? n.out(0).dim(2) : 1;
+      state.sums = Slot(plan, Product(pixels, n.in(1).dim(3)), sizeof(int64_t), state);
+    } else if (n.in(0).dtype() == FBX_F32) {
+      PlanTaps(n, plan, sizeof(float), state);
+    }
+    return state;
   }
 
   void invoke(const Node& n, const State& state) const {
     if (QuantizedProduct::Takes(n, kOperands))
-      return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
-    Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() { Run<T>(n); });
+      return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
+    if (n.in(0).dtype() == FBX_F32) return RunFloats(n, state);
+    Run<double>(n);
   }
 
  private:
@@ -104,6 +126,111 @@ struct DepthwiseConv2D {
     ParallelFor(n.host(), static_cast<size_t>(rows), Grain(work), run);
   }
 
+  // Per worker.
+  static uint32_t Slot(Plan& plan, int64_t count, int64_t bytes, const State& state) {
+    return plan.scratch(static_cast<size_t>(Product(Product(count, bytes), state.workers)));
+  }
+
+  // Taps of a pixel, to a multiple of four.
+  static int64_t Padded(int64_t taps) { return (taps + 3) / 4 * 4; }
+
+  static void PlanTaps(const Node& n, Plan& plan, int64_t bytes, State& state) {
+    const Tensor in = n.in(0), filter = n.in(1);
+    const int64_t taps = Padded(Product(filter.dim(1), filter.dim(2)));
+    state.pointers = Slot(plan, Product(n.out(0).dim(2), taps), sizeof(void*), state);
+    state.pads = Slot(plan, filter.dim(3), bytes, state);
+    if (filter.dim(3) == in.dim(3)) return;
+    const int64_t pixels = Product(Product(in.dim(0), in.dim(1)), in.dim(2));
+    state.repeated = plan.scratch(static_cast<size_t>(Product(Product(pixels, filter.dim(3)), bytes)));
+  }
+
+  static ProductShape ShapeOf(const Node& n) {
+    const Tensor filter = n.in(1);
+    return {n.out(0).dim(0) * n.out(0).dim(1) * n.out(0).dim(2), filter.dim(3),
+            filter.dim(1) * filter.dim(2)};
+  }
+
+  // With several filters per channel, each channel is repeated as many times.
+  template <class T>
+  static const T* Repeated(const Node& n, const State& state, int64_t multiplier, const T* input) {
+    if (multiplier == 1) return input;
+    T* const to = n.scratch<T>(state.repeated);
+    ParallelFor(n.host(), static_cast<size_t>(n.in(0).count()), Grain(multiplier),
+                [&](size_t begin, size_t end, uint32_t) {
+                  for (size_t i = begin; i < end; ++i)
+                    std::fill_n(to + i * static_cast<size_t>(multiplier), multiplier, input[i]);
+                });
+    return to;
+  }
+
+  // The input pixels under the taps of a row of output pixels, `each` to a pixel; `pad` where there is none.
+  template <class T>
+  void PointTaps(const Job<T>& j, int64_t row, const T* pad, int64_t each, const T** to) const {
+    const int64_t image = row / j.out_height, y0 = row % j.out_height * window_.height.stride - j.pad_top;
+    const int64_t taps = j.filter_height * j.filter_width;
+    for (int64_t ox = 0; ox < j.out_width; ++ox, to += each) {
+      const int64_t x0 = ox * window_.width.stride - j.pad_left;
+      const TapRange xs = InsideTaps(x0, j.filter_width, window_.width.dilation, j.in_width);
+      std::fill(to + taps, to + each, pad);
+      for (int64_t ky = 0; ky < j.filter_height; ++ky) {
+        const int64_t y = y0 + ky * window_.height.dilation;
+        const T** const line = to + ky * j.filter_width;
+        std::fill_n(line, j.filter_width, pad);
+        if (y < 0 || y >= j.in_height) continue;
+        const T* const first = j.input + (image * j.in_height + y) * j.in_width * j.out_channels;
+        for (int64_t kx = xs.first; kx < xs.last; ++kx)
+          line[kx] = first + (x0 + kx * window_.width.dilation) * j.out_channels;
+      }
+    }
+  }
+
+  // Calls run(row, taps, worker) for all rows of output pixels. pad(image): the value of padding.
+  template <class T, class Pad, class Run>
+  void ForTaps(const Node& n, const State& state, const Job<T>& job, int64_t each, const Pad& pad,
+               const Run& run) const {
+    const T** const pointers = n.scratch<const T*>(state.pointers);
+    ForRows(n, job, thread_count(n.host()) <= state.workers, [&](int64_t row, uint32_t worker) {
+      T* const pads = n.scratch<T>(state.pads) + worker * job.out_channels;
+      const T** const taps = pointers + worker * job.out_width * each;
+      std::fill_n(pads, job.out_channels, pad(row / job.out_height));
+      PointTaps(job, row, pads, each, taps);
+      run(row, taps, worker);
+    });
+  }
+
+  void RunFloats(const Node& n, const State& state) const {
+    Job<float> job{};
+    Measure(n, job);
+    if (n.out(0).count() == 0) return;
+    job.input = Repeated(n, state, job.multiplier, n.in(0).data<const float>());
+    const int64_t taps = job.filter_height * job.filter_width, width = job.out_width * job.out_channels;
+    const ActivationRange<float> range(activation_);
+    const auto run = [&](int64_t row, const float* const* pixels, uint32_t) {
+      float* const out = n.out(0).data<float>() + row * width;
+      Depthwise({pixels, job.out_width, taps, job.out_channels, n.in(1).data<const float>(),
+                 n.has_in(2) ? n.in(2).data<const float>() : nullptr, range.lowest, range.highest, out});
+      if (activation_ == Activation::kTanh) Activate(activation_, out, static_cast<size_t>(width));
+    };
+    ForTaps(n, state, job, taps, [](int64_t) { return 0.0f; }, run);
+  }
+
+  void RunBytes(const Node& n, const State& state) const {
+    Job<int8_t> job{};
+    Measure(n, job);
+    if (n.out(0).count() == 0) return;
+    const ProductShape shape = ShapeOf(n);
+    job.input = Repeated(n, state, job.multiplier, quantized_.Bytes(n, state.quantized, n.in(0).dim(0)));
+    const std::byte* const packed = quantized_.Packed(n, state.quantized, state.bytes, shape);
+    const auto run = [&](int64_t row, const int8_t* const* taps, uint32_t worker) {
+      const int64_t width = job.out_width * job.out_channels;
+      quantized_.RunTaps(n, {state.quantized, shape, packed, taps, job.out_width, row / job.out_height,
+                             row * width, n.scratch<int32_t>(state.sums) + worker * width});
+    };
+    ForTaps(
+        n, state, job, Padded(shape.depth),
+        [&](int64_t image) { return quantized_.Pad(n, state.quantized, image); }, run);
+  }
+
   template <class T>
   void Run(const Node& n) const {
     Job<T> job{};
@@ -116,15 +243,14 @@ struct DepthwiseConv2D {
             [&](int64_t row, uint32_t) { Vectorized([&]() FUSEBOX_INLINE { RunRow(job, row); }); });
   }
 
-  template <class Sum>
-  void RunQuantized(const Node& n, const State& state) const {
-    Job<int16_t, Sum> job{};
+  void RunWide(const Node& n, const State& state) const {
+    Job<int16_t, int64_t> job{};
     job.input = quantized_.Input(n, state.quantized, n.in(0).dim(0));
     job.filter = quantized_.Weights(n, state.quantized);
     Measure(n, job);
     const bool parallel = thread_count(n.host()) <= state.workers;
     ForRows(n, job, parallel, [&](int64_t row, uint32_t worker) {
-      Sum* sums = n.scratch<Sum>(state.sums) + worker * job.out_channels;
+      int64_t* sums = n.scratch<int64_t>(state.sums) + worker * job.out_channels;
       for (int64_t ox = 0; ox < job.out_width; ++ox) {
         Vectorized([&]() FUSEBOX_INLINE { SumPixel(job, row, ox, sums); });
         quantized_.Finish(n, state.quantized, row / job.out_height, 0, job.out_channels, sums,
@@ -167,22 +293,13 @@ struct DepthwiseConv2D {
   FUSEBOX_INLINE static inline void AddTap(const Job<T, Total>& j, const T* __restrict in,
                                            const T* __restrict filter, Total* __restrict out) {
     if (j.multiplier == 1) {
-      for (int64_t c = 0; c < j.out_channels; ++c) out[c] = PlusProduct(out[c], in[c], filter[c]);
+      for (int64_t c = 0; c < j.out_channels; ++c) out[c] += in[c] * filter[c];
       return;
     }
     for (int64_t c = 0; c < j.in_channels; ++c) {
-      for (int64_t m = 0; m < j.multiplier; ++m) {
-        Total& sum = out[c * j.multiplier + m];
-        sum = PlusProduct(sum, in[c], filter[c * j.multiplier + m]);
-      }
+      for (int64_t m = 0; m < j.multiplier; ++m)
+        out[c * j.multiplier + m] += in[c] * filter[c * j.multiplier + m];
     }
-  }
-
-  // Integers wrap.
-  template <class T, class Total>
-  FUSEBOX_INLINE static inline Total PlusProduct(Total sum, T a, T b) {
-    if constexpr (!std::is_same_v<Total, int32_t>) return sum + a * b;
-    else return static_cast<Total>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(a * b));
   }
 
   WindowOptions window_;

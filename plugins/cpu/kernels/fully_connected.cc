@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <mutex>
+#include <type_traits>
+
 #include "plugins/cpu/block_product.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
@@ -25,7 +29,10 @@ struct FullyConnected {
   };
 
   explicit FullyConnected(const Node& n) : activation_(FusedActivation(n)) {
-    if (!QuantizedProduct::Takes(n, kOperands)) return;
+    if (!QuantizedProduct::Takes(n, kOperands)) {
+      if (n.in(1).is_const() && n.in(1).dtype() == FBX_F32) panels_ = std::make_unique<Panels>();
+      return;
+    }
     const bool asymmetric = n.attrs().b("asymmetric_quantize_inputs", false);
     if (BlockProduct::Takes(n, kOperands)) {
       blocks_ = BlockProduct(n, kOperands, activation_, asymmetric);
@@ -103,11 +110,31 @@ struct FullyConnected {
       product.c = out.data<T>();
       product.ldc = product.n;
       product.activation = activation_;
-      if (product.m > 0) MultiplyParallel(n.host(), product);
+      if (product.m == 0) return;
+      if constexpr (std::is_same_v<T, float>) {
+        if (panels_ && product.m >= kLeastPanelRows)
+          return MultiplyParallel(n.host(), product, PackedPanels(product));
+      }
+      MultiplyParallel(n.host(), product);
     });
   }
 
  private:
+  // Constant weights, packed by the first invoke with many rows.
+  struct Panels {
+    std::once_flag pack;
+    std::unique_ptr<float[]> values;
+  };
+
+  const float* PackedPanels(const RowProduct<float>& x) const {
+    std::call_once(panels_->pack, [&] {
+      auto values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(PanelElements(x.n, x.k)));
+      PackPanels(x.b, x.n, x.k, values.get());
+      panels_->values = std::move(values);
+    });
+    return panels_->values.get();
+  }
+
   // Number of input rows of `depth` elements; -1: unknown.
   static int64_t Batch(const Shape& in, int64_t depth) {
     if (in.rank() > 0 && depth >= 0 && in[in.rank() - 1] == depth)
@@ -154,6 +181,7 @@ struct FullyConnected {
   Activation activation_;
   QuantizedProduct quantized_;
   BlockProduct blocks_;
+  std::unique_ptr<Panels> panels_;  // of f32, if the weights are constant
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<FullyConnected>};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "plugins/cpu/byte_code.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/elementwise.h"
 #include "plugins/cpu/kernels.h"
@@ -101,7 +102,12 @@ struct Quantize {
         const T* x = n.in(0).data<const T>();
         S* y = n.out(0).data<S>();
         ForEachRun(n, n.out(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
-          for (int64_t i = first; i < first + count; ++i) y[i] = Quantized<S>(x[i], scale, zero);
+          if constexpr (std::is_same_v<T, float> && sizeof(S) == 1) {
+            BestByteCode().quantize(x + first, static_cast<size_t>(count), scale, static_cast<int32_t>(zero),
+                                    std::is_signed_v<S>, reinterpret_cast<uint8_t*>(y + first));
+          } else {
+            for (int64_t i = first; i < first + count; ++i) y[i] = Quantized<S>(x[i], scale, zero);
+          }
         });
       });
     });
@@ -125,12 +131,15 @@ struct Quantize {
   void Requantize(const Node& n) const {
     static constexpr int64_t kLow{std::numeric_limits<To>::lowest()}, kHigh{std::numeric_limits<To>::max()};
     const Quantize c = *this;
-    MapElements(n.host(), n.in(0).data<const From>(), n.out(0).data<To>(), n.in(0).count(),
-                [c](From x) FUSEBOX_INLINE {
-                  const int64_t v = std::clamp<int64_t>(int64_t{x} - c.from_.zero, INT32_MIN, INT32_MAX);
-                  const int64_t y = int64_t{c.scale_.Times(static_cast<int32_t>(v))} + c.to_.zero;
-                  return static_cast<To>(std::clamp(y, kLow, kHigh));
-                });
+    const auto of = [c](int32_t x) FUSEBOX_INLINE {
+      const int64_t v = std::clamp<int64_t>(int64_t{x} - c.from_.zero, INT32_MIN, INT32_MAX);
+      const int64_t y = int64_t{c.scale_.Times(static_cast<int32_t>(v))} + c.to_.zero;
+      return static_cast<To>(std::clamp(y, kLow, kHigh));
+    };
+    if constexpr (sizeof(From) == 1 && sizeof(To) == 1) ByteTable::OfQuantized(n.in(0), of).Apply(n);
+    else
+      MapElements(n.host(), n.in(0).data<const From>(), n.out(0).data<To>(), n.in(0).count(),
+                  [of](From x) FUSEBOX_INLINE { return of(x); });
   }
 
   Affine from_, to_;
