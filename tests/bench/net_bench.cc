@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast nets run through the xnnpack delegate.
 //
-//   net_bench --plugin FOLDER [--seconds S] [--alone] [FILE.tflite...]
+//   net_bench --plugin FOLDER [--seconds S] [--alone] [--threads N] [FILE.tflite...]
 //
 // Without files: MobileNetV2 1.0 224 in f32, of our own writing, beside the same net built with XNNPACK's own
 // API, and what part of its packed weights comes from the cache on a warm start. With files: each beside
 // stock TFLite 2.9 and its XNNPACK delegate (FUSEBOX_PEER_DIR). 1 and 2 threads; the two take turns in one
-// process. --alone: files on one thread, without the peer.
+// process. --alone: files on one thread, without the peer. --threads: files with this number only.
 #include "tests/bench/net_bench.h"
 
 #include <cstdio>
@@ -54,7 +54,8 @@ std::string OnThreads(int threads) {
 namespace {
 
 int Usage() {
-  std::fprintf(stderr, "usage: net_bench --plugin FOLDER [--seconds S] [--alone] [FILE.tflite...]\n");
+  std::fprintf(stderr,
+               "usage: net_bench --plugin FOLDER [--seconds S] [--alone] [--threads N] [FILE.tflite...]\n");
   return 2;
 }
 
@@ -66,6 +67,8 @@ int Main(int argc, char** argv) {
       arguments.plugins.push_back(argv[++i]);
     } else if (word == "--seconds" && i + 1 < argc) {
       arguments.seconds = std::atof(argv[++i]);
+    } else if (word == "--threads" && i + 1 < argc) {
+      arguments.threads = std::atoi(argv[++i]);
     } else if (word == "--alone") {
       arguments.alone = true;
     } else if (word.starts_with("-")) {

@@ -15,6 +15,7 @@ struct NetArguments {
   std::vector<std::string> plugins, files;
   double seconds = 1;  // measuring time per net and thread count
   bool alone = false;  // files: without the peer
+  int threads = 0;     // files: this number only; 0: 1, then 2
 };
 
 Result<std::unique_ptr<Session>> OpenNet(const std::string& path, const NetArguments&, int threads,

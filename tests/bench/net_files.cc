@@ -131,6 +131,7 @@ bool CompareFiles(const NetArguments& arguments) {
   bool good = true;
   const auto names = Names(arguments.files);
   for (const int threads : kThreads) {
+    if (arguments.threads != 0 && threads != arguments.threads) continue;
     if (arguments.alone && threads > 1) break;
     for (size_t i = 0; i < names.size(); ++i) {
       const json measured = MeasureFile(arguments.files[i], arguments, threads);
