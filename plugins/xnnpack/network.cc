@@ -3,6 +3,13 @@
 
 namespace fusebox::xnnpack {
 
+bool IsUnpacked(Tensor stored) {
+  if (!stored.is_const() || !stored.has_value()) return false;
+  if (stored.dtype() == FBX_F16) return true;
+  const fbx_quant* q = stored.quant();
+  return stored.dtype() == FBX_I8 && q != nullptr && q->count > 0 && q->kind != FBX_QUANT_BLOCKWISE;
+}
+
 Network::Network(const Graph& graph, bool claiming)
     : graph_(graph), claiming_(claiming), producer_(graph.value_count(), UINT32_MAX) {
   for (uint32_t i = 0; i < graph.node_count(); ++i) {
@@ -21,8 +28,7 @@ std::optional<Tensor> Network::Constant(fbx_value id) const {
   const GraphNode node = graph_.node(index);
   if (node.op() != "DEQUANTIZE" || node.in_count() != 1) return std::nullopt;
   const Tensor stored = node.in(0);
-  if (!stored.is_const() || !stored.has_value() || stored.dtype() != FBX_F16) return std::nullopt;
-  return stored;
+  return IsUnpacked(stored) ? std::optional(stored) : std::nullopt;
 }
 
 }  // namespace fusebox::xnnpack

@@ -135,7 +135,7 @@ uint32_t Subgraph::In(const NetworkNode& node, uint32_t operand) {
   if (id != XNN_INVALID_VALUE_ID) return id;
   const Tensor t = node.in(operand);
   if (const auto constant = network_.Constant(value)) {
-    const void* data = constant->dtype() == FBX_F16 ? Keep(ToFloat(*constant)) : constant->data<void>();
+    const void* data = constant->dtype() != t.dtype() ? Keep(ToFloat(*constant)) : constant->data<void>();
     return id = Define(t, DimsOf(t), data, XNN_INVALID_VALUE_ID, 0);
   }
   if (external_ids_[value] >= network_.graph().inputs().size())
@@ -335,7 +335,8 @@ Subgraph::Ids Subgraph::Pack(const NetworkNode& node, Recipe recipe, const Weigh
   if (const fbx_quant* q = filter.quant(); q != nullptr && q->count > 0 && filter.dtype() != FBX_F32) {
     recipe.Add(q->kind, q->axis, q->block_size).AddList(std::span(q->scales, q->count));
     // Other types require filters without zero points.
-    if (w.datatype == xnn_datatype_quint8) recipe.AddList(std::span(q->zero_points, q->count));
+    if (w.datatype == xnn_datatype_quint8 || w.datatype == xnn_datatype_fp32)
+      recipe.AddList(std::span(q->zero_points, q->count));
   }
   if (w.bias != UINT32_MAX) {
     source.bias = node.constant(w.bias)->abi();

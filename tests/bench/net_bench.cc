@@ -62,7 +62,7 @@ namespace {
 
 int Usage() {
   std::fprintf(stderr,
-               "usage: net_bench --plugin FOLDER [--seconds S] [--alone | --kernels] [FILE.tflite...]\n");
+               "usage: net_bench --plugin FOLDER [--seconds S] [--alone | --kernels] [--threads N] [FILE.tflite...]\n");
   return 2;
 }
 
@@ -74,6 +74,8 @@ int Main(int argc, char** argv) {
       arguments.plugins.push_back(argv[++i]);
     } else if (word == "--seconds" && i + 1 < argc) {
       arguments.seconds = std::atof(argv[++i]);
+    } else if (word == "--threads" && i + 1 < argc) {
+      arguments.threads = std::atoi(argv[++i]);
     } else if (word == "--alone") {
       arguments.alone = true;
     } else if (word == "--kernels") {

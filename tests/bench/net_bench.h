@@ -16,6 +16,7 @@ struct NetArguments {
   double seconds = 1;    // measuring time per net and thread count
   bool alone = false;    // files: without the peer
   bool kernels = false;  // files: neither with a delegate
+  int threads = 0;       // files: this number only; 0: 1, then 2
 };
 
 Result<std::shared_ptr<const Model>> OpenModel(const std::string& path, const NetArguments&,

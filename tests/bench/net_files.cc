@@ -196,6 +196,7 @@ bool CompareFiles(const NetArguments& arguments) {
   const auto names = Names(arguments.files);
   if (arguments.kernels) return CompareKernels(arguments, names);
   for (const int threads : kThreads) {
+    if (arguments.threads != 0 && threads != arguments.threads) continue;
     if (arguments.alone && threads > 1) break;
     for (size_t i = 0; i < names.size(); ++i) {
       const json measured = MeasureFile(arguments.files[i], arguments, threads);

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANTIZE and DEQUANTIZE. A DEQUANTIZE of constant f16 weights defines nothing: its readers unpack them.
+// QUANTIZE and DEQUANTIZE. A DEQUANTIZE of constant weights defines nothing: its readers unpack them.
 #include <algorithm>
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
 namespace {
-
-bool IsUnpacked(const NetworkNode& node) {
-  const Tensor in = node.in(0);
-  return in.is_const() && in.has_value() && in.dtype() == FBX_F16;
-}
 
 void SupportsQuantize(const NetworkNode& node) {
   RequireArity(node, 1, 1);
@@ -28,14 +23,14 @@ void DefineQuantize(const NetworkNode& node, Subgraph& graph) {
 void SupportsDequantize(const NetworkNode& node) {
   RequireArity(node, 1, 1);
   RequireFloat(node.out(0), "result 0");
-  if (IsUnpacked(node)) return;
+  if (IsUnpacked(node.in(0))) return;
   RequireValue(node.in(0), Operand(0));
   node.require(Quantized(node.in(0)), "DTYPE", "the operand is not quantized");
   node.require(!node.constant(0), "CONST", "its operand is constant");
 }
 
 void DefineDequantize(const NetworkNode& node, Subgraph& graph) {
-  if (!IsUnpacked(node)) return graph.Convert(graph.In(node, 0), graph.Out(node));
+  if (!IsUnpacked(node.in(0))) return graph.Convert(graph.In(node, 0), graph.Out(node));
   const auto outputs = node.network().graph().outputs();
   if (std::find(outputs.begin(), outputs.end(), node.out_id(0)) == outputs.end()) return;
   const uint32_t floats =

@@ -15,6 +15,8 @@ constexpr WeightOperands kDepthwise{
 // XNNPACK computes larger depthwise windows as matrix products of one column per channel, which is many times
 // slower than the kernels.
 constexpr int64_t kMostTaps = 25;
+// As matrix products, so few are still faster than the kernels.
+constexpr int64_t kFewChannels = 4;
 
 Tensor CheckImages(const NetworkNode& node, const WeightOperands& operands) {
   RequireArity(node, 2, 3);
@@ -73,7 +75,7 @@ void SupportsDepthwise(const NetworkNode& node) {
   node.require(filter.dim(0) == 1, "SHAPE", "the filter's first dim is not 1", Operand(1));
   node.require(filter.dim(3) % node.in(0).dim(3) == 0, "SHAPE", "outputs do not divide into channels");
   node.require(
-      filter.dim(1) * filter.dim(2) <= kMostTaps, "SIZE",
+      filter.dim(1) * filter.dim(2) <= kMostTaps || node.in(0).dim(3) <= kFewChannels, "SIZE",
       "a window of " + std::to_string(filter.dim(1) * filter.dim(2)) + " pixels, which is slow in XNNPACK");
   CheckBias(node, filter.dim(3));
 }

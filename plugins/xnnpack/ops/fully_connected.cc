@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FULLY_CONNECTED: rows of the input times filter [out, in].
+#include <algorithm>
+
 #include "plugins/xnnpack/nibbles.h"
 #include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
@@ -56,10 +58,63 @@ uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dim
   return rows;
 }
 
+// Columns that XNNPACK's f32 kernels compute at once. Products of fewer use kernels of two columns without
+// the newer instructions, a third of the speed; its convolutions do not. 0: not known, or hardly slower.
+int64_t KernelColumns() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return 32;
+  if (__builtin_cpu_supports("avx")) return 16;
+#endif
+  return 0;
+}
+
+// Measured: below, the copies around the convolution cost more than it saves.
+constexpr int64_t kLeastColumns = 10;
+constexpr size_t kLeastInputs = 1024;
+
+bool IsBetterAsConvolution(const NetworkNode& node, const Weights& weights) {
+  const Tensor filter = *node.constant(1), out = node.out(0);
+  if (weights.datatype != xnn_datatype_fp32 || weights.dynamic || out.rank() < 2) return false;
+  if (filter.dim(0) < kLeastColumns || filter.dim(0) >= KernelColumns()) return false;
+  const auto dims = out.dims();
+  size_t inputs = static_cast<size_t>(filter.dim(1));
+  for (const int64_t d : dims.first(dims.size() - 1)) inputs *= static_cast<size_t>(std::max<int64_t>(d, 1));
+  return inputs >= kLeastInputs &&
+         std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d < 0; }) <= 1;
+}
+
+// The dims of a result, of which XNNPACK computes one: the unknown one, or the first.
+Dims DimsButOne(Tensor t) {
+  Dims dims;
+  for (const int64_t d : t.dims()) dims.push_back(static_cast<size_t>(std::max<int64_t>(d, 0)));
+  if (std::find(dims.begin(), dims.end(), size_t{0}) == dims.end()) dims[0] = 0;
+  return dims;
+}
+
+// A convolution of one pixel over an image of one column.
+void DefineConvolution(const NetworkNode& node, Subgraph& graph, Weights weights) {
+  const size_t columns = weights.dims[0], length = weights.dims[1];
+  const Dims image = {1, 0, 1, length}, result = DimsButOne(node.out(0));
+  const uint32_t input = graph.Temporary(xnn_datatype_fp32, {}, {1, 1, 1, length});
+  graph.Check(
+      xnn_define_static_reshape(graph.get(), image.size(), image.data(), graph.In(node, 0), input, 0));
+  weights.dims = {columns, 1, 1, length};
+  Recipe recipe(Family::kConvolution);
+  recipe.Add(size_t{1});  // groups
+  const auto ids = graph.Pack(node, std::move(recipe), weights);
+  graph.WithBias(node, 2, FusedRange(node), [&](uint32_t out, Range r) {
+    const uint32_t sums = graph.Temporary(xnn_datatype_fp32, {}, {1, 1, 1, columns});
+    graph.Check(xnn_define_convolution_2d(graph.get(), 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, length, columns,
+                                          r.min, r.max, input, ids.filter, ids.bias, sums, 0));
+    graph.Check(xnn_define_static_reshape(graph.get(), result.size(), result.data(), sums, out, 0));
+  });
+}
+
 void Define(const NetworkNode& node, Subgraph& graph) {
   const Range range = FusedRange(node);
   Weights weights = PlanCheckedWeights(node, kOperands);
   weights.dims = DimsOf(*node.constant(1));
+  if (IsBetterAsConvolution(node, weights)) return DefineConvolution(node, graph, std::move(weights));
   Recipe recipe(Family::kFullyConnected);
   AddActivations(recipe, node.in(0), node.out(0));
   Dims dims = DimsOf(node.in(0));

@@ -56,8 +56,9 @@ void RequireBias(const NetworkNode& node, const WeightOperands& at, fbx_dtype dt
   const auto bias = node.constant(at.bias);
   if (!bias && dtype == FBX_F32) return RequireFloat(node.in(at.bias), Operand(at.bias));
   if (!bias) throw Reject{"NONCONST", "bias is not constant", Operand(at.bias)};
+  const bool unpacked = dtype == FBX_F32 && node.in(at.bias).dtype() == FBX_F32;
   const bool half = dtype == FBX_F32 && bias->dtype() == FBX_F16;
-  if (bias->dtype() != dtype && !half)
+  if (bias->dtype() != dtype && !half && !unpacked)
     throw Reject{"DTYPE", std::string("bias has dtype ") + dtype_name(bias->dtype()), Operand(at.bias)};
 }
 
@@ -109,7 +110,8 @@ Weights PlanNibbles(const NetworkNode& node, const WeightOperands& at, Tensor fi
 Weights PlanFloat(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
   RequireFloat(node.out(0), "result 0");
   RequireBias(node, at, FBX_F32);
-  if (filter.dtype() == FBX_F32 || filter.dtype() == FBX_F16) return {};
+  const bool unpacked = node.in(at.filter).dtype() == FBX_F32;
+  if (unpacked || filter.dtype() == FBX_F16) return {};
   if (filter.dtype() == FBX_I4 && at.may_be_nibbles && filter.quant() != nullptr)
     return PlanNibbles(node, at, filter);
   if (filter.dtype() != FBX_I8)
