@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "cli/command_line.h"
-#include "cli/print.h"
+#include "cli/base/command_line.h"
+#include "cli/base/print.h"
 #include "host/base/prefix.h"
 
 namespace fusebox::cli {

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cli/base/checks.h"
+#include "cli/base/command.h"
+#include "cli/base/elements.h"
+#include "cli/base/opened.h"
+#include "cli/base/plugin_flags.h"
+#include "cli/base/print.h"
+#include "cli/base/progress.h"
+#include "cli/base/trace_file.h"
 #include "cli/bench/statistics.h"
-#include "cli/checks.h"
-#include "cli/command.h"
-#include "cli/elements.h"
-#include "cli/opened.h"
 #include "cli/output_dir.h"
-#include "cli/plugin_flags.h"
-#include "cli/print.h"
-#include "cli/progress.h"
-#include "cli/trace_file.h"
 #include "host/base/table.h"
 #include "host/verify/shadow_json.h"
 

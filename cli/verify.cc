@@ -3,10 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/checks.h"
-#include "cli/command.h"
-#include "cli/plugin_flags.h"
-#include "cli/print.h"
+#include "cli/base/checks.h"
+#include "cli/base/command.h"
+#include "cli/base/plugin_flags.h"
+#include "cli/base/print.h"
 #include "host/base/table.h"
 #include "host/tflite/tflite.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/base/opened.h"
 #include "cli/bench/peak.h"
 #include "cli/bench/turns.h"
-#include "cli/opened.h"
 
 namespace fusebox::cli {
 

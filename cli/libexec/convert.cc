@@ -3,13 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/checks.h"
-#include "cli/command.h"
-#include "cli/inputs.h"
-#include "cli/plugin_flags.h"
-#include "cli/print.h"
-#include "cli/progress.h"
-#include "cli/trace_file.h"
+#include "cli/base/checks.h"
+#include "cli/base/command.h"
+#include "cli/base/inputs.h"
+#include "cli/base/plugin_flags.h"
+#include "cli/base/print.h"
+#include "cli/base/progress.h"
+#include "cli/base/trace_file.h"
 #include "converter/passes/pass.h"
 #include "converter/words.h"
 #include "host/base/buffer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program fusebox-convert, which `fusebox convert` and `fusebox model` become.
-#include "cli/command_line.h"
+#include "cli/base/command_line.h"
 
 int main(int argc, char** argv) {
   return fusebox::cli::RunCommandLine(argc, argv, [](CLI::App& root, fusebox::cli::Action& action) {

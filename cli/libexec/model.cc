@@ -2,8 +2,8 @@
 // fusebox model write: a test model with one composite.
 #include <CLI/CLI.hpp>
 
-#include "cli/checks.h"
-#include "cli/command.h"
+#include "cli/base/checks.h"
+#include "cli/base/command.h"
 #include "host/base/json.h"
 #include "host/plugin/steps.h"
 #include "models/build/tensor_text.h"

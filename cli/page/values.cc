@@ -4,7 +4,7 @@
 #include <cstring>
 #include <functional>
 
-#include "cli/elements.h"
+#include "cli/base/elements.h"
 #include "cli/page/page.h"
 
 namespace fusebox::cli::page {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completions of shells and the manual page, from the tables of the commands (cli/tables.h).
+// Completions of shells and the manual page, from the tables of the commands (cli/base/tables.h).
 #pragma once
 
 #include <nlohmann/json.hpp>

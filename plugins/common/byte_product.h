@@ -27,6 +27,7 @@ struct ByteLayout {
     return halves ? (used + kBytePanels - 1) / kBytePanels * kBytePanels : used;
   }
   size_t padded() const { return panels() * lanes; }  // outputs
+  size_t groups() const { return (panels() + kBytePanels - 1) / kBytePanels; }
   size_t fours() const { return (columns + 3) / 4; }
   size_t stored_fours() const { return halves ? (fours() + 1) / 2 : fours(); }
   size_t bytes() const { return padded() * stored_fours() * 4; }

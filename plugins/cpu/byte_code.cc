@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include "plugins/common/byte_product-inl.h"
+#include "plugins/common/fixed_point-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::cpu::HWY_NAMESPACE {
@@ -18,33 +19,10 @@ using Sum = cm::ByteSum;
 constexpr cm::ByteSumTag sums{};
 constexpr size_t kLanes = cm::kByteLanes;
 
-// The upper half of twice the product, rounded half up.
-HWY_INLINE Sum HighProduct(Sum a, Sum b) {
-  const hn::RepartitionToWide<decltype(sums)> wide;
-  const hn::RebindToUnsigned<decltype(wide)> bits;
-  const auto round = hn::Set(wide, int64_t{1} << 30);
-  const auto even = hn::BitCast(bits, hn::Add(hn::MulEven(a, b), round)),
-             odd = hn::BitCast(bits, hn::Add(hn::MulOdd(a, b), round));
-  return hn::OddEven(hn::BitCast(sums, hn::ShiftLeft<1>(odd)), hn::BitCast(sums, hn::ShiftRight<31>(even)));
-}
-
-HWY_INLINE Sum ShiftedLeft(Sum x, Sum bits) {
-  const Sum shifted = hn::Shl(x, bits);
-  const Sum most = hn::Xor(hn::Set(sums, INT32_MAX), hn::BroadcastSignBit(x));
-  return hn::IfThenElse(hn::Eq(hn::Shr(shifted, bits), x), shifted, most);
-}
-
-// x / 2^bits; no sum overflows.
-HWY_INLINE Sum ShiftedHalfUp(Sum x, Sum bits) {
-  const Sum zero = hn::Zero(sums), one = hn::Set(sums, 1);
-  const Sum below = hn::Shr(x, hn::Max(hn::Sub(bits, one), zero));
-  return hn::Add(hn::Shr(x, bits), hn::IfThenElseZero(hn::Gt(bits, zero), hn::And(below, one)));
-}
-HWY_INLINE Sum ShiftedHalfAway(Sum x, Sum bits) {
-  const Sum one = hn::Set(sums, 1), mask = hn::Sub(hn::Shl(one, bits), one);
-  const Sum threshold = hn::Sub(hn::ShiftRight<1>(mask), hn::BroadcastSignBit(x));
-  return hn::Add(hn::Shr(x, bits), hn::IfThenElseZero(hn::Gt(hn::And(x, mask), threshold), one));
-}
+using cm::HighProduct;
+using cm::ShiftedHalfAway;
+using cm::ShiftedHalfUp;
+using cm::ShiftedLeft;
 
 HWY_INLINE void StoreChannels(const ByteResults& r, size_t channel, size_t count, Sum sum, uint8_t* out) {
   const hn::RebindToUnsigned<decltype(sums)> du;

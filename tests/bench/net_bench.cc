@@ -2,11 +2,13 @@
 // How fast nets run through the xnnpack delegate.
 //
 //   net_bench --plugin FOLDER [--seconds S] [--alone] [FILE.tflite...]
+//   net_bench --kernels [--plugin FOLDER] [--seconds S] FILE.tflite...
 //
 // Without files: MobileNetV2 1.0 224 in f32, of our own writing, beside the same net built with XNNPACK's own
 // API, and what part of its packed weights comes from the cache on a warm start. With files: each beside
 // stock TFLite 2.9 and its XNNPACK delegate (FUSEBOX_PEER_DIR). 1 and 2 threads; the two take turns in one
-// process. --alone: files on one thread, without the peer.
+// process. --alone: files on one thread, without the peer. --kernels: files on one thread, both without a
+// delegate, and the ratios of all.
 #include "tests/bench/net_bench.h"
 
 #include <cstdio>
@@ -15,13 +17,18 @@
 
 namespace fusebox::bench {
 
-Result<std::unique_ptr<Session>> OpenNet(const std::string& path, const NetArguments& arguments, int threads,
-                                         const std::string& options) {
+Result<std::shared_ptr<const Model>> OpenModel(const std::string& path, const NetArguments& arguments,
+                                               const std::string& options) {
   Config config;
   config.search_default_path = false;
   config.plugins = arguments.plugins;
   FUSEBOX_ASSIGN(const auto registry, Registry::Create(config));
-  FUSEBOX_ASSIGN(const auto model, Model::Open(path, {.registry = registry, .delegate_options = options}));
+  return Model::Open(path, {.registry = registry, .delegate_options = options});
+}
+
+Result<std::unique_ptr<Session>> OpenNet(const std::string& path, const NetArguments& arguments, int threads,
+                                         const std::string& options) {
+  FUSEBOX_ASSIGN(const auto model, OpenModel(path, arguments, options));
   FUSEBOX_ASSIGN(auto session, Session::Create(model, {.threads = threads}));
   FUSEBOX_TRY(FillInputs(*session));
   return session;
@@ -54,7 +61,8 @@ std::string OnThreads(int threads) {
 namespace {
 
 int Usage() {
-  std::fprintf(stderr, "usage: net_bench --plugin FOLDER [--seconds S] [--alone] [FILE.tflite...]\n");
+  std::fprintf(stderr,
+               "usage: net_bench --plugin FOLDER [--seconds S] [--alone | --kernels] [FILE.tflite...]\n");
   return 2;
 }
 
@@ -68,13 +76,15 @@ int Main(int argc, char** argv) {
       arguments.seconds = std::atof(argv[++i]);
     } else if (word == "--alone") {
       arguments.alone = true;
+    } else if (word == "--kernels") {
+      arguments.kernels = true;
     } else if (word.starts_with("-")) {
       return Usage();
     } else {
       arguments.files.push_back(word);
     }
   }
-  if (arguments.plugins.empty()) return Usage();
+  if (arguments.plugins.empty() && !arguments.kernels) return Usage();
   return (arguments.files.empty() ? CompareMobileNet(arguments) : CompareFiles(arguments)) ? 0 : 1;
 }
 

@@ -13,10 +13,13 @@ namespace fusebox::bench {
 
 struct NetArguments {
   std::vector<std::string> plugins, files;
-  double seconds = 1;  // measuring time per net and thread count
-  bool alone = false;  // files: without the peer
+  double seconds = 1;    // measuring time per net and thread count
+  bool alone = false;    // files: without the peer
+  bool kernels = false;  // files: neither with a delegate
 };
 
+Result<std::shared_ptr<const Model>> OpenModel(const std::string& path, const NetArguments&,
+                                               const std::string& options = {});
 Result<std::unique_ptr<Session>> OpenNet(const std::string& path, const NetArguments&, int threads,
                                          const std::string& options = {});
 // Noise from a fixed seed for the nets' input types; unknown dims are 1.

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <memory>
 
-#include "cli/json_edit.h"
+#include "cli/plugin/json_edit.h"
 #include "host/base/buffer.h"
 #include "tests/cli/command.h"
 

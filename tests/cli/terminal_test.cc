@@ -5,7 +5,7 @@
 
 #include <regex>
 
-#include "cli/progress.h"
+#include "cli/base/progress.h"
 #include "tests/cli/command.h"
 
 namespace fusebox::cli_test {

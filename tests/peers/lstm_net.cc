@@ -114,8 +114,10 @@ class IntegerOperands {
   void Put(size_t operand, DType dtype, Dims dims, float most, float scale) {
     size_t count = 1;
     for (const int64_t d : dims) count *= static_cast<size_t>(d);
-    operands_[operand] = net_.Const(
-        dtype, std::move(dims), Noise<T>(count, static_cast<uint32_t>(operand), -most, most), {{scale, 0}});
+    std::vector<T> values = Noise<T>(count, static_cast<uint32_t>(operand), -most, most);
+    for (T& v : values)
+      if (sizeof(T) == 1 && of_.ends) v = static_cast<T>(v < 0 ? -128 : 127);
+    operands_[operand] = net_.Const(dtype, std::move(dims), values, {{scale, 0}});
   }
 
   Net& net_;

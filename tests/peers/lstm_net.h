@@ -31,6 +31,7 @@ struct IntegerLstmNet {
   bool one_step = false, cifg = false, peephole = false, layer_norm = false;
   float cell_clip = 0, projection_clip = 0;
   int output_zero = 0;
+  bool ends = false;  // weights of 8 bits are -128 or 127
 
   int64_t width() const { return outputs ? outputs : cells; }
   std::unique_ptr<fusebox::Module> Module() const;

@@ -93,6 +93,13 @@ TEST(LstmPeers, EveryHybridVariantAgreesWithStock) {
   }
 }
 
+// -128 and 127, by sign.
+Tensor ToEnds(const Tensor& bytes) {
+  std::vector<int8_t> ends;
+  for (const int8_t v : bytes.data.As<int8_t>()) ends.push_back(v < 0 ? -128 : 127);
+  return {bytes.type, Buffer::Of<int8_t>(ends)};
+}
+
 // Steps of 8 bits apart, at most, over the calls of a session that keeps its states.
 int StepsApart(const IntegerLstmNet& net) {
   const std::string path = TestDir() + "/" + net.name + ".tflite";
@@ -104,8 +111,8 @@ int StepsApart(const IntegerLstmNet& net) {
   if (!stock || !session) return 256;
   int worst = 0;
   for (uint64_t call = 0; call < 4; ++call) {
-    const Tensors inputs = {
-        xnnpack_test::NoiseFor((*session)->inputs()[0].type, static_cast<uint32_t>(call))};
+    Tensors inputs = {xnnpack_test::NoiseFor((*session)->inputs()[0].type, static_cast<uint32_t>(call))};
+    if (net.ends) inputs[0] = ToEnds(inputs[0]);
     const auto ours = Invoke(**session, inputs), theirs = (*stock)->Invoke(inputs);
     EXPECT_TRUE(ours && theirs);
     if (!ours || !theirs) return 256;
@@ -121,6 +128,11 @@ TEST(LstmPeers, IntegersAgreeWithStock) {
       {.name = "int"},
       {.name = "int_zero", .output_zero = -7},
       {.name = "int_batches", .batch = 3, .steps = 20, .inputs = 30, .cells = 33},
+      {.name = "int_one_cell", .batch = 2, .inputs = 1, .cells = 1},
+      {.name = "int_many_rows", .batch = 13, .steps = 3, .inputs = 67, .cells = 71},
+      {.name = "int_long", .steps = 50, .inputs = 129, .cells = 65, .output_zero = -128},
+      {.name = "int_ends", .batch = 2, .steps = 12, .inputs = 150, .cells = 37, .ends = true},
+      {.name = "int_ends_zero", .steps = 12, .cells = 130, .output_zero = 127, .ends = true},
       {.name = "int_cifg", .steps = 10, .cifg = true},
       {.name = "int_clip", .cell_clip = 0.2F},
       {.name = "int_peephole", .steps = 10, .peephole = true},
@@ -130,6 +142,17 @@ TEST(LstmPeers, IntegersAgreeWithStock) {
       {.name = "int_projection_clip", .steps = 10, .outputs = 6, .projection_clip = 0.2F},
       {.name = "int_norm", .batch = 2, .steps = 10, .cells = 16, .layer_norm = true},
       {.name = "int_norm_odd", .steps = 10, .cells = 19, .layer_norm = true},
+      {.name = "int_everything_odd",
+       .batch = 7,
+       .steps = 5,
+       .inputs = 31,
+       .cells = 45,
+       .outputs = 45,
+       .peephole = true,
+       .layer_norm = true,
+       .cell_clip = 0.9F,
+       .output_zero = 11,
+       .ends = true},
       {.name = "int_everything",
        .steps = 10,
        .cells = 20,

@@ -111,6 +111,14 @@ TEST(SvdfPeers, EveryFormAgreesWithStock) {
        .rank = 2,
        .memory = 10,
        .activation = "RELU"},
+      {.name = "int_many",
+       .form = Form::kInteger,
+       .batch = 9,
+       .inputs = 131,
+       .units = 37,
+       .rank = 3,
+       .memory = 7,
+       .activation = "RELU"},
       {.name = "int_no_bias", .form = Form::kInteger, .activation = "RELU", .bias = false}};
   for (const SvdfNet& net : nets) {
     SCOPED_TRACE(net.name);

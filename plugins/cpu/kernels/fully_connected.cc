@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/block_product.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
@@ -20,17 +21,24 @@ struct FullyConnected {
     ProductPlan product;
     BytePlan bytes;
     QuantizedProduct::State quantized;
+    BlockProduct::State blocks;
   };
 
   explicit FullyConnected(const Node& n) : activation_(FusedActivation(n)) {
     if (!QuantizedProduct::Takes(n, kOperands)) return;
-    quantized_ =
-        QuantizedProduct(n, kOperands, activation_, n.attrs().b("asymmetric_quantize_inputs", false));
+    const bool asymmetric = n.attrs().b("asymmetric_quantize_inputs", false);
+    if (BlockProduct::Takes(n, kOperands)) {
+      blocks_ = BlockProduct(n, kOperands, activation_, asymmetric);
+      return;
+    }
+    quantized_ = QuantizedProduct(n, kOperands, activation_, asymmetric);
     quantized_.KeepPacked(n.in(1).dim(0), n.in(1).dim(1));
   }
 
   static void supports(const Node& n) {
-    if (QuantizedProduct::Takes(n, kOperands)) {
+    if (BlockProduct::Takes(n, kOperands)) {
+      BlockProduct::Supports(n, kOperands);
+    } else if (QuantizedProduct::Takes(n, kOperands)) {
       QuantizedProduct::Supports(n, kOperands);
     } else {
       for (uint32_t i = 0; i < 3; ++i) RequireDtype(n, i, kFloats);
@@ -69,6 +77,10 @@ struct FullyConnected {
     if (!QuantizedProduct::Takes(n, kOperands)) return {};
     const ProductShape shape = ShapeOf(n);
     State state;
+    if (BlockProduct::Takes(n, kOperands)) {
+      state.blocks = blocks_.Prepare(n, plan, shape);
+      return state;
+    }
     if (quantized_.packed()) state.bytes = quantized_.PlanBytes(n, plan, shape, false);
     else state.product = quantized_.PlanSums(plan, shape, false);
     state.quantized = quantized_.Prepare(n, plan, shape.rows);
@@ -76,6 +88,7 @@ struct FullyConnected {
   }
 
   void invoke(const Node& n, const State& state) const {
+    if (BlockProduct::Takes(n, kOperands)) return blocks_.Run(n, state.blocks, ShapeOf(n));
     if (QuantizedProduct::Takes(n, kOperands))
       return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
@@ -139,6 +152,7 @@ struct FullyConnected {
 
   Activation activation_;
   QuantizedProduct quantized_;
+  BlockProduct blocks_;
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<FullyConnected>};

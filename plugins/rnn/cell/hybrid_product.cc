@@ -55,62 +55,28 @@ void HybridRows::Quantize(const InputRows& in, bool asymmetric) {
   }
 }
 
-HybridMatrix::HybridMatrix(const Node& node, std::vector<HybridPart> parts, bool interleaved)
-    : code_(&BestByteCode()) {
-  const auto rows = static_cast<size_t>(parts[0].rows),
-             columns = static_cast<size_t>(node.in(parts[0].operand).dim(1));
-  layout_ = {code_->lanes, rows, columns};
-  if (parts.size() > 1) layout_.outputs = parts.size() * layout_.padded();
-  PackedWeights::Recipe recipe{.what = "hybrid", .size = layout_.bytes() + 8 * layout_.padded()};
-  recipe.numbers = {static_cast<int64_t>(code_->lanes), interleaved ? 1 : 0};
-  for (const HybridPart& part : parts) {
-    recipe.numbers.insert(recipe.numbers.end(), {part.first, part.rows});
-    recipe.sources.push_back(node.in(part.operand));
-  }
-  packed_.emplace(node, recipe,
-                  [&](void* to) { Pack(node, parts, interleaved, static_cast<std::byte*>(to)); });
-  values_ = packed_->data<int8_t>();
-  sums_ = reinterpret_cast<const int32_t*>(values_ + layout_.bytes());
-  scales_ = reinterpret_cast<const float*>(sums_ + layout_.padded());
-}
-
-void HybridMatrix::Pack(const Node& node, const std::vector<HybridPart>& parts, bool interleaved,
-                        std::byte* to) const {
-  std::fill_n(to, layout_.bytes() + 8 * layout_.padded(), std::byte{0});
-  auto* const values = reinterpret_cast<int8_t*>(to);
-  auto* const sums = reinterpret_cast<int32_t*>(values + layout_.bytes());
-  auto* const scales = reinterpret_cast<float*>(sums + layout_.padded());
-  const size_t lanes = layout_.lanes, columns = layout_.columns, padded = layout_.padded() / parts.size();
+HybridMatrix::HybridMatrix(const Node& node, const std::vector<BytePart>& parts, bool interleaved)
+    : ByteMatrix(node, parts, interleaved), scales_(layout().padded()) {
   for (size_t i = 0; i < parts.size(); ++i) {
-    const Tensor weights = node.in(parts[i].operand);
-    const auto* row = weights.data<const int8_t>() + static_cast<size_t>(parts[i].first) * columns;
-    for (size_t r = 0; r < static_cast<size_t>(parts[i].rows); ++r, row += columns) {
-      const size_t output = interleaved ? (r / lanes * parts.size() + i) * lanes + r % lanes : i * padded + r;
-      common::PackByteRow(layout_, output, row, values);
-      sums[output] = common::SumOfBytes(row, columns);
-      scales[output] = weights.quant()->scales[0];
-    }
+    for (size_t row = 0; row < static_cast<size_t>(parts[i].rows); ++row)
+      scales_[OutputOf(i, row)] = node.in(parts[i].operand).quant()->scales[0];
   }
 }
 
 ByteTask HybridMatrix::Product(const HybridRows& rows) const {
-  return {.rows = rows.values,
-          .count = rows.count,
-          .stride = rows.stride,
-          .flipped = code_->signs.Flips(false),
-          .layout = layout_,
-          .weights = values_,
-          .terms = {{sums_, rows.corrections}}};
+  ByteTask task = ByteMatrix::Product(rows.values, rows.count, rows.stride);
+  task.terms[0] = {addends(), rows.corrections};
+  return task;
 }
 
 ScaledTask HybridMatrix::TaskOf(const HybridRows& rows, const float* start, size_t start_stride, float* out,
                                 size_t out_stride) const {
-  return {Product(rows), rows.scales, scales_, start, start_stride, out, out_stride};
+  return {Product(rows), rows.scales, scales(), start, start_stride, out, out_stride};
 }
 
 void HybridMatrix::Multiply(const HybridRows& rows, const float* start, size_t start_stride, float* out,
                             size_t out_stride) const {
-  code_->multiply_scaled(TaskOf(rows, start, start_stride, out, out_stride), 0, groups());
+  code().multiply_scaled(TaskOf(rows, start, start_stride, out, out_stride), 0, groups());
 }
 
 std::vector<float> Dequantized(Tensor weights) {

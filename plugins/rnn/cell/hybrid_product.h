@@ -8,13 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
-#include <optional>
 #include <vector>
 
 #include <fusebox/kernel.hpp>
-#include <fusebox/weights.hpp>
 
+#include "plugins/rnn/cell/byte_matrix.h"
 #include "plugins/rnn/cell/kernel.h"
 #include "plugins/rnn/simd/bytes.h"
 #include "plugins/rnn/simd/panels.h"
@@ -52,18 +50,11 @@ class HybridRows {
   int32_t* corrections;  // what the sum of a row of weights is multiplied by
 };
 
-// Some rows of an operand.
-struct HybridPart {
-  uint32_t operand;
-  int64_t first, rows;
-};
-
-// Matrices of as many rows and columns each, packed into one, of which each begins with a panel of its own:
-// outputs are [part][rows, padded]; interleaved: [block][part][lane].
-class HybridMatrix {
+// A ByteMatrix with scales.
+class HybridMatrix : public ByteMatrix {
  public:
   HybridMatrix() = default;
-  HybridMatrix(const Node& node, std::vector<HybridPart> parts, bool interleaved = false);
+  HybridMatrix(const Node& node, const std::vector<BytePart>& parts, bool interleaved = false);
   // A whole operand.
   HybridMatrix(const Node& node, uint32_t operand)
       : HybridMatrix(node, {{operand, 0, node.in(operand).dim(0)}}) {}
@@ -75,21 +66,10 @@ class HybridMatrix {
                 size_t out_stride) const;
   ScaledTask TaskOf(const HybridRows& rows, const float* start, size_t start_stride, float* out,
                     size_t out_stride) const;
-  size_t groups() const { return (layout_.panels() + common::kBytePanels - 1) / common::kBytePanels; }
-
-  const ByteLayout& layout() const { return layout_; }
-  const float* scales() const { return scales_; }  // [padded outputs]
-  const ByteCode& code() const { return *code_; }
+  const float* scales() const { return scales_.data(); }  // [padded outputs]
 
  private:
-  void Pack(const Node& node, const std::vector<HybridPart>& parts, bool interleaved, std::byte* to) const;
-
-  const ByteCode* code_ = nullptr;
-  ByteLayout layout_{};
-  std::optional<PackedWeights> packed_;
-  const int8_t* values_ = nullptr;
-  const int32_t* sums_ = nullptr;  // of the rows of weights
-  const float* scales_ = nullptr;
+  std::vector<float> scales_;
 };
 
 std::vector<float> Dequantized(Tensor weights);

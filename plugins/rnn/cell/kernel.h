@@ -125,12 +125,15 @@ class RowEngine : public Engine<Spec> {
     return ScratchParts(spec.batch, threads) * PartBytes(spec);
   }
   void Run(const Node& node, const Spec& spec, std::byte* scratch, uint32_t threads) const final {
+    PackOnce(node);
     const Buffers buffers(node);
     ForRows(node, spec.batch, threads, scratch, PartBytes(spec),
             [&](int64_t begin, int64_t end, std::byte* part) { RunRows(spec, buffers, begin, end, part); });
   }
 
  private:
+  // At the start of each run.
+  virtual void PackOnce(const Node&) const {}
   virtual size_t PartBytes(const Spec& spec) const = 0;
   virtual void RunRows(const Spec& spec, const Buffers& buffers, int64_t begin, int64_t end,
                        std::byte* scratch) const = 0;

@@ -19,72 +19,79 @@ using namespace sdk;
 // Below this number of multiplications a second thread does not pay.
 inline constexpr size_t kMinParallelWork = size_t{1} << 18;
 
-// Steps whose input products (`floats` per row and step) are held at once.
-inline size_t ChunkSteps(const SequenceSpec& s, size_t floats) {
+// Steps whose input products (`sums` per row and step) are held at once.
+template <class Sum = float>
+size_t ChunkSteps(const SequenceSpec& s, size_t sums) {
   constexpr size_t kChunkBytes = size_t{4} << 20;
-  const size_t bytes = std::max<size_t>(static_cast<size_t>(s.batch) * floats * sizeof(float), 1);
+  const size_t bytes = std::max<size_t>(static_cast<size_t>(s.batch) * sums * sizeof(Sum), 1);
   return std::clamp<size_t>(kChunkBytes / bytes, 1, std::max<size_t>(static_cast<size_t>(s.steps), 1));
 }
 
-// One run of an engine. `initial` and `final_state` are [batch, cells] and may be the same memory.
-struct Sequence {
-  Sequence(const Node& node, const SequenceSpec& s, uint32_t max_threads, size_t floats)
+// One run of an engine. `initial` and `final_state` are [batch, width] and may be the same memory.
+template <class T>
+struct SequenceOf {
+  SequenceOf(const Node& node, const SequenceSpec& s, uint32_t max_threads, size_t steps_at_once)
       : host(node.host()),
         threads(max_threads),
         batch(static_cast<size_t>(s.batch)),
         steps(static_cast<size_t>(s.steps)),
         inputs(static_cast<size_t>(s.inputs)),
         cells(static_cast<size_t>(s.cells)),
-        chunk_steps(ChunkSteps(s, floats)),
+        width(cells),
+        chunk_steps(steps_at_once),
         step_distance(s.time_major ? batch : 1),
         row_distance(s.time_major ? 1 : steps),
-        x(node.in(0).data<const float>()),
-        output(node.out(0).data<float>()) {}
+        x(node.in(0).data<const T>()),
+        output(node.out(0).data<T>()) {}
 
   const fbx_host* host;
   uint32_t threads;
   size_t batch, steps, inputs, cells;
+  size_t width;  // of the output
   size_t chunk_steps;
   size_t step_distance, row_distance;  // between vectors of input and output
-  const float* x;
-  float* output;
-  const float* initial = nullptr;
-  float* final_state = nullptr;
+  const T* x;
+  T* output;
+  const T* initial = nullptr;
+  T* final_state = nullptr;
 };
+using Sequence = SequenceOf<float>;
 
 // The state before and after one step of some rows.
-struct StepRows {
-  const float* before;
+template <class T>
+struct StepRowsOf {
+  const T* before;
   size_t before_stride;
-  float* after;
+  T* after;
   size_t after_stride;
 };
+using StepRows = StepRowsOf<float>;
 
-// Runs all steps of the rows [begin, end). project(InputRows) computes the input products of a chunk as
-// [step][row]; step(t, index in the chunk, StepRows) runs one step.
-template <class Project, class Step>
-void RunSequence(const Sequence& s, size_t begin, size_t end, const Project& project, const Step& step) {
+// Runs all steps of the rows [begin, end). project(RowsOf<T>) computes the input products of a chunk as
+// [step][row]; step(t, index in the chunk, StepRowsOf<T>) runs one step.
+template <class T, class Project, class Step>
+void RunSequence(const SequenceOf<T>& s, size_t begin, size_t end, const Project& project, const Step& step) {
   const size_t rows = end - begin;
-  StepRows at{s.initial + begin * s.cells, s.cells, nullptr, s.row_distance * s.cells};
+  StepRowsOf<T> at{s.initial + begin * s.width, s.width, nullptr, s.row_distance * s.width};
   for (size_t t = 0; t < s.steps; ++t) {
     const size_t vector = begin * s.row_distance + t * s.step_distance, in_chunk = t % s.chunk_steps;
     if (in_chunk == 0)
-      project(InputRows{s.x + vector * s.inputs, std::min(s.chunk_steps, s.steps - t), rows,
+      project(RowsOf<T>{s.x + vector * s.inputs, std::min(s.chunk_steps, s.steps - t), rows,
                         s.step_distance * s.inputs, s.row_distance * s.inputs, s.inputs});
-    at.after = s.output + vector * s.cells;
+    at.after = s.output + vector * s.width;
     step(t, in_chunk, at);
     at.before = at.after;
     at.before_stride = at.after_stride;
   }
   for (size_t r = 0; r < rows; ++r)
-    std::copy_n(at.before + r * at.before_stride, s.cells, s.final_state + (begin + r) * s.cells);
+    std::copy_n(at.before + r * at.before_stride, s.width, s.final_state + (begin + r) * s.width);
 }
 
 // Rows are independent: with enough of them each thread runs its rows through the whole sequence without
 // synchronization; otherwise each step is split. run(begin, end, split); `work` counts multiplications.
-template <class Run>
-void ForRowGroups(const Sequence& s, size_t work, const Run& run) {
-  if (s.batch == 0 || s.cells == 0) return;
+template <class T, class Run>
+void ForRowGroups(const SequenceOf<T>& s, size_t work, const Run& run) {
+  if (s.batch == 0 || s.width == 0) return;
   if (s.threads < 2 || work < kMinParallelWork) return run(0, s.batch, false);
   if (s.batch < s.threads) return run(0, s.batch, true);
   parallel_for(s.host, s.batch, (s.batch + s.threads - 1) / s.threads,
@@ -92,8 +99,8 @@ void ForRowGroups(const Sequence& s, size_t work, const Run& run) {
 }
 
 // Calls f(begin, end) for parts of [0, count): one part, or if `split` one for each thread.
-template <class F>
-void ForParts(const Sequence& s, bool split, size_t count, const F& f) {
+template <class T, class F>
+void ForParts(const SequenceOf<T>& s, bool split, size_t count, const F& f) {
   if (!split) return f(size_t{0}, count);
   parallel_for(s.host, count, (count + s.threads - 1) / s.threads,
                [&](size_t begin, size_t end, uint32_t) { f(begin, end); });
@@ -106,11 +113,16 @@ inline void MultiplySplit(const PanelCode& code, const Sequence& s, bool split, 
   ForParts(s, split && pays, groups, [&](size_t begin, size_t end) { code.multiply(task, begin, end); });
 }
 
-inline void MultiplySplit(const HybridMatrix& matrix, const Sequence& s, bool split, const ScaledTask& task) {
-  const ByteTask& product = task.product;
+// multiply(begin, end) computes groups of a product.
+template <class T, class Multiply>
+void SplitGroups(const SequenceOf<T>& s, bool split, const ByteTask& product, const Multiply& multiply) {
   const bool pays = product.count * product.layout.columns * product.layout.padded() >= kMinParallelWork;
-  ForParts(s, split && pays, matrix.groups(),
-           [&](size_t begin, size_t end) { matrix.code().multiply_scaled(task, begin, end); });
+  ForParts(s, split && pays, product.layout.groups(), multiply);
+}
+
+inline void MultiplySplit(const HybridMatrix& matrix, const Sequence& s, bool split, const ScaledTask& task) {
+  SplitGroups(s, split, task.product,
+              [&](size_t begin, size_t end) { matrix.code().multiply_scaled(task, begin, end); });
 }
 
 }  // namespace fusebox::rnn

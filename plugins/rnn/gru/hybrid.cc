@@ -8,8 +8,8 @@
 namespace fusebox::rnn {
 namespace {
 
-std::vector<HybridPart> Gates(const GruSpec& spec, uint32_t operand, int64_t first, int64_t end) {
-  std::vector<HybridPart> parts;
+std::vector<BytePart> Gates(const GruSpec& spec, uint32_t operand, int64_t first, int64_t end) {
+  std::vector<BytePart> parts;
   for (int64_t gate = first; gate < end; ++gate) parts.push_back({operand, gate * spec.cells, spec.cells});
   return parts;
 }
@@ -30,7 +30,9 @@ class HybridGru final : public GruEngine {
   }
 
   void Run(const Node& node, const GruSpec& spec, std::byte* scratch, uint32_t threads) const override {
-    Sequence s(node, spec, threads, width());
+    for (const HybridMatrix* matrix : {&input_, &recurrent_}) matrix->PackOnce(node);
+    if (!spec.reset_after) candidate_.PackOnce(node);
+    Sequence s(node, spec, threads, ChunkSteps(spec, width()));
     s.initial = node.in(kGruState).data<const float>();
     s.final_state = node.out(1).data<float>();
     ScratchReader reader(scratch);

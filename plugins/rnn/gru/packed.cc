@@ -31,7 +31,7 @@ class PackedGru final : public GruEngine {
 
   void Run(const Node& node, const GruSpec& spec, std::byte* scratch, uint32_t threads) const override {
     PackOnce(node);
-    Sequence s(node, spec, threads, kGruGates * padded_);
+    Sequence s(node, spec, threads, ChunkSteps(spec, kGruGates * padded_));
     s.initial = node.in(kGruState).data<const float>();
     s.final_state = node.out(1).data<float>();
     ForRowGroups(s, s.batch * s.steps * kGruGates * cells_ * (inputs_ + cells_),

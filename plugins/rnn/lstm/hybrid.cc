@@ -50,6 +50,11 @@ class HybridLstm final : public RowEngine<LstmSpec, LstmBuffers<float>> {
     }
   };
 
+  void PackOnce(const Node& node) const override {
+    for (uint32_t i = kInputWeights; i <= kProjection; ++i) {
+      if (matrices_[i].used()) matrices_[i].PackOnce(node);
+    }
+  }
   static size_t RowBytes(int64_t columns) { return HybridRows::Bytes(1, static_cast<size_t>(columns)); }
   size_t PartBytes(const LstmSpec& spec) const override {
     return RowBytes(spec.inputs) + RowBytes(spec.outputs) + RowBytes(spec.cells) +

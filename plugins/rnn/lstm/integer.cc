@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 
+#include "plugins/rnn/cell/integer_matrix.h"
+#include "plugins/rnn/cell/sequence.h"
 #include "plugins/rnn/lstm/engines.h"
 #include "plugins/rnn/lstm/fixed_math.h"
 
@@ -30,6 +31,12 @@ float GateScale(const LstmSpec& spec, const Node& node, Gate k) {
   return spec.layer_norm ? IntermediateScale(node, k) : kGateScale;
 }
 
+// The operand of a gate's peephole; 0: none.
+uint32_t PeepholeOf(const LstmSpec& spec, Gate k) {
+  if (!spec.peephole || k == kCellGate) return 0;
+  return k == kOutGate ? kPeephole + 2 : kPeephole + k;
+}
+
 // Fractional bits of the cell state.
 int32_t CellBits(const Node& node) {
   int exponent = 0;
@@ -52,172 +59,191 @@ void CheckStates(const Node& node) {
   CellBits(node);
 }
 
-struct IntegerBuffers {
-  explicit IntegerBuffers(const Node& node)
-      : input(node.in(kInput).data<const int8_t>()),
-        output(node.out(0).data<int8_t>()),
-        output_state(StateMemory<int8_t>(node, kOutputState, 1)),
-        cell_state(StateMemory<int16_t>(node, kCellState, 2)) {}
-
-  const int8_t* input;
-  int8_t *output, *output_state;
-  int16_t* cell_state;
-};
-
-// sums = by * (values x + bias); the bias includes the contribution of the zero point of x.
-struct Matrix {
-  Matrix() = default;
-  // `bias` may be null. `scale` is that of the result.
-  Matrix(Tensor weights, const int32_t* bias_values, int64_t zero_point, float scale);
-
-  int32_t Sum(int64_t row, const int8_t* x) const {
-    const int8_t* const of_row = values + row * columns;
-    int32_t sum = 0;
-    for (int64_t k = 0; k < columns; ++k) sum += int32_t{of_row[k]} * int32_t{x[k]};
-    return by.Times(Saturate<int32_t>(int64_t{sum} + bias[static_cast<size_t>(row)]));
+// Products of scales in f32, as in TFLite, for bit-exact multipliers.
+IntegerMatrix GateMatrix(const LstmSpec& spec, const Node& node, uint32_t first, uint32_t of) {
+  const fbx_quant& x = *node.in(of).quant();
+  std::vector<IntegerPart> parts;
+  for (const Gate k : {kInGate, kForgetGate, kCellGate, kOutGate}) {
+    if (!spec.HasGate(k)) continue;
+    const float scale = ScaleOf(node, first + k, true) * x.scales[0] / GateScale(spec, node, k);
+    parts.push_back({first + k, spec.cells, BytePart::kNoBias, FixedPoint(scale)});
+    // With normalization, the bias is added after it.
+    if (first == kInputWeights && !spec.layer_norm) parts.back().bias = kGateBias + k;
   }
-
-  const int8_t* values = nullptr;
-  int64_t rows = 0, columns = 0;
-  std::vector<int32_t> bias;
-  FixedPoint by;
-};
-
-Matrix::Matrix(Tensor weights, const int32_t* bias_values, int64_t zero_point, float scale)
-    : values(weights.data<const int8_t>()), rows(weights.dim(0)), columns(weights.dim(1)), by(scale) {
-  for (int64_t row = 0; row < rows; ++row) {
-    const int8_t* const of_row = values + row * columns;
-    const int64_t sum = std::accumulate(of_row, of_row + columns, int64_t{0});
-    bias.push_back(Saturate<int32_t>((bias_values ? bias_values[row] : 0) - zero_point * sum));
-  }
+  return {node, parts, x.zero_points[0]};
 }
 
-struct GateWeights {
-  Matrix input, recurrent;
-  const int16_t* peephole = nullptr;
-  FixedPoint peephole_by;
-  FixedNorm norm;
-};
-
-GateWeights GateOf(const LstmSpec& spec, const Node& node, Gate k) {
-  GateWeights gate;
-  const int32_t* const bias = node.in(kGateBias + k).data<const int32_t>();
-  const float scale = GateScale(spec, node, k);
-  const fbx_quant &x = *node.in(kInput).quant(), &h = *node.in(kOutputState).quant();
-  const uint32_t w = kInputWeights + k, r = kRecurrentWeights + k;
-  // Products of scales in f32, as in TFLite, for bit-exact multipliers.
-  gate.input = Matrix(node.in(w), spec.layer_norm ? nullptr : bias, x.zero_points[0],
-                      ScaleOf(node, w, true) * x.scales[0] / scale);
-  gate.recurrent =
-      Matrix(node.in(r), nullptr, h.zero_points[0], ScaleOf(node, r, true) * h.scales[0] / scale);
-  if (spec.layer_norm) {
-    const uint32_t n = kLayerNorm + k;
-    gate.norm = FixedNorm(node.in(n).data<const int16_t>(), bias, ScaleOf(node, n, true));
-  }
-  if (spec.peephole && k != kCellGate) {
-    const uint32_t p = k == kOutGate ? kPeephole + 2 : kPeephole + k;
-    gate.peephole = node.in(p).data<const int16_t>();
-    gate.peephole_by = FixedPoint(std::ldexp(ScaleOf(node, p, true), -CellBits(node)) / scale);
-  }
-  return gate;
+// The zero point of the hidden values was subtracted, so its contribution is added here.
+IntegerMatrix ProjectionMatrix(const LstmSpec& spec, const Node& node, const fbx_quant& hidden) {
+  if (!spec.projection) return {};
+  const float scale =
+      ScaleOf(node, kProjection, true) * hidden.scales[0] / node.in(kOutputState).quant()->scales[0];
+  const uint32_t bias = node.has_in(kProjectionBias) ? kProjectionBias : BytePart::kNoBias;
+  return {node, {{kProjection, spec.outputs, bias, FixedPoint(scale)}}, -hidden.zero_points[0]};
 }
 
-class IntegerLstm final : public RowEngine<LstmSpec, IntegerBuffers> {
+class IntegerLstm final : public LstmEngine {
  public:
   IntegerLstm(const LstmSpec& spec, const Node& node);
 
- private:
-  // Four gates of 16 bits and the hidden values of 8.
-  size_t PartBytes(const LstmSpec& spec) const override {
-    return ScratchReader::Bytes(static_cast<size_t>(spec.cells) * 9);
+  size_t ScratchBytes(const LstmSpec& spec, uint32_t) const override {
+    return static_cast<size_t>(spec.batch) * RowBytes(spec, ChunkSteps<int16_t>(spec, sums()));
   }
-  void RunRows(const LstmSpec& spec, const IntegerBuffers& buffers, int64_t begin, int64_t end,
-               std::byte* scratch) const override;
-  void Step(const LstmSpec& spec, const int8_t* x, int8_t* h, int16_t* c, int16_t* scratch) const;
-  void RunGate(const LstmSpec& spec, Gate k, const int8_t* x, const int8_t* h, const int16_t* c,
-               int16_t* values) const;
+  void Run(const Node& node, const LstmSpec& spec, std::byte* scratch, uint32_t threads) const override;
 
-  GateWeights gates_[kGates];
+ private:
+  using Sequence = SequenceOf<int8_t>;
+  // Memory of some rows.
+  struct Rows {
+    int16_t *z, *sums;  // [chunk][row], [row], of [gate][padded cells]
+    int16_t* c;         // state
+    int16_t* words;     // [row][padded cells or outputs]
+    int8_t* hidden;     // [row][cells], before projection
+  };
+
+  size_t sums() const { return input_.layout().padded(); }
+  size_t padded() const { return input_.part_outputs(); }
+  size_t words() const { return std::max(padded(), projection_.layout().padded()); }
+  size_t RowBytes(const LstmSpec& spec, size_t chunk_steps) const {
+    return ScratchReader::Bytes((chunk_steps + 1) * sums() * sizeof(int16_t)) +
+           ScratchReader::Bytes(words() * sizeof(int16_t)) +
+           ScratchReader::Bytes(static_cast<size_t>(spec.cells)) + 4 * ScratchReader::kAlignment;
+  }
+  void RunRows(const Node& node, const LstmSpec& spec, const Sequence& s, int16_t* c, std::byte* scratch,
+               size_t begin, size_t end, bool split) const;
+  void Project(const Sequence& s, bool split, const RowsOf<int8_t>& in, int16_t* z) const;
+  void FinishGate(const Node& node, const LstmSpec& spec, Gate k, int16_t* sums, const int16_t* c) const;
+  void UpdateRow(const Node& node, const LstmSpec& spec, int16_t* sums, int16_t* c, int16_t* words,
+                 int8_t* hidden) const;
+  void ProjectHidden(const StepRowsOf<int8_t>& at, const Sequence& s, const Rows& of, size_t rows) const;
+  // Gates follow one another; the first may be absent.
+  int16_t* GateOf(const LstmSpec& spec, Gate k, int16_t* sums) const {
+    return sums + (k - (spec.cifg ? 1 : 0)) * padded();
+  }
+
+  const ByteCode& code_;
   int32_t cell_bits_;
   int32_t cell_clip_ = 0;  // 0: none
   FixedPoint hidden_by_;
   int32_t hidden_zero_ = 0;
-  Matrix projection_;
-  int32_t output_zero_ = 0;      // of the projection
-  int32_t projection_clip_ = 0;  // 0: none
+  IntegerMatrix input_, recurrent_, projection_;
+  int32_t output_zero_, least_ = -128, most_ = 127;  // of the projection
+  FixedPoint peephole_by_[kGates];
+  FixedNorm norm_[kGates];
 };
 
-IntegerLstm::IntegerLstm(const LstmSpec& spec, const Node& node) : cell_bits_(CellBits(node)) {
-  for (const Gate k : {kInGate, kForgetGate, kCellGate, kOutGate}) {
-    if (spec.HasGate(k)) gates_[k] = GateOf(spec, node, k);
-  }
+IntegerLstm::IntegerLstm(const LstmSpec& spec, const Node& node)
+    : code_(BestByteCode()),
+      cell_bits_(CellBits(node)),
+      input_(GateMatrix(spec, node, kInputWeights, kInput)),
+      recurrent_(GateMatrix(spec, node, kRecurrentWeights, kOutputState)) {
   const fbx_quant& output = *node.in(kOutputState).quant();
   const fbx_quant& hidden = spec.projection ? *node.intermediate(kHidden).quant() : output;
   hidden_by_ = FixedPoint(static_cast<float>(std::ldexp(1.0, -30) / hidden.scales[0]));
   hidden_zero_ = static_cast<int32_t>(hidden.zero_points[0]);
-  if (spec.projection) {
-    // The zero point of the hidden values was subtracted, so its contribution is added here.
-    projection_ = Matrix(
-        node.in(kProjection),
-        node.has_in(kProjectionBias) ? node.in(kProjectionBias).data<const int32_t>() : nullptr,
-        -hidden.zero_points[0], ScaleOf(node, kProjection, true) * hidden.scales[0] / output.scales[0]);
-    output_zero_ = static_cast<int32_t>(output.zero_points[0]);
-    const float clip = static_cast<float>(spec.projection_clip) / output.scales[0];
-    projection_clip_ = static_cast<int32_t>(std::min(clip, 127.0F));
+  projection_ = ProjectionMatrix(spec, node, hidden);
+  output_zero_ = static_cast<int32_t>(output.zero_points[0]);
+  const float clip = static_cast<float>(spec.projection_clip) / output.scales[0];
+  if (clip >= 1) {
+    most_ = static_cast<int32_t>(std::min(clip, 127.0F));
+    least_ = -most_;
   }
   if (spec.cell_clip > 0)
     cell_clip_ = static_cast<int32_t>(std::min(std::ldexp(spec.cell_clip, cell_bits_), 32767.0));
-}
-
-void IntegerLstm::RunGate(const LstmSpec& spec, Gate k, const int8_t* x, const int8_t* h, const int16_t* c,
-                          int16_t* values) const {
-  const GateWeights& gate = gates_[k];
-  for (int64_t i = 0; i < spec.cells; ++i) {
-    int16_t sum = Saturate<int16_t>(gate.input.Sum(i, x));
-    sum = Saturate<int16_t>(int64_t{gate.recurrent.Sum(i, h)} + sum);
-    if (gate.peephole)
-      sum = Saturate<int16_t>(int64_t{gate.peephole_by.Times(int32_t{gate.peephole[i]} * c[i])} + sum);
-    values[i] = sum;
-  }
-  if (spec.layer_norm) gate.norm.Apply(values, spec.cells);
-  for (int64_t i = 0; i < spec.cells; ++i) {
-    values[i] = k == kCellGate ? FixedTanh(values[i], kGateBits) : FixedSigmoid(values[i]);
+  for (const Gate k : {kInGate, kForgetGate, kCellGate, kOutGate}) {
+    if (!spec.HasGate(k)) continue;
+    if (const uint32_t p = PeepholeOf(spec, k); p != 0)
+      peephole_by_[k] =
+          FixedPoint(std::ldexp(ScaleOf(node, p, true), -cell_bits_) / GateScale(spec, node, k));
+    if (spec.layer_norm) norm_[k] = FixedNorm(ScaleOf(node, kLayerNorm + k, true));
   }
 }
 
-void IntegerLstm::Step(const LstmSpec& spec, const int8_t* x, int8_t* h, int16_t* c, int16_t* scratch) const {
-  const int64_t cells = spec.cells;
-  const auto gate = [&](Gate k) { return scratch + k * cells; };
+void IntegerLstm::Run(const Node& node, const LstmSpec& spec, std::byte* scratch, uint32_t threads) const {
+  for (const IntegerMatrix* matrix : {&input_, &recurrent_, &projection_}) {
+    if (matrix->used()) matrix->PackOnce(node);
+  }
+  Sequence s(node, spec, threads, ChunkSteps<int16_t>(spec, sums()));
+  s.width = static_cast<size_t>(spec.outputs);
+  s.initial = s.final_state = StateMemory<int8_t>(node, kOutputState, 1);
+  auto* const c = StateMemory<int16_t>(node, kCellState, 2);
+  ForRowGroups(s, s.batch * s.steps * kGates * s.cells * (s.inputs + s.width),
+               [&](size_t begin, size_t end, bool split) {
+                 RunRows(node, spec, s, c + begin * s.cells, scratch + begin * RowBytes(spec, s.chunk_steps),
+                         begin, end, split);
+               });
+}
+
+// The vectors of a row at all steps are equally far apart, and so are those of a step in all rows: products
+// run over the longer of the two.
+void IntegerLstm::Project(const Sequence& s, bool split, const RowsOf<int8_t>& in, int16_t* z) const {
+  const bool over_steps = in.steps >= in.rows;
+  const size_t products = over_steps ? in.rows : in.steps, count = over_steps ? in.steps : in.rows;
+  const size_t stride = over_steps ? in.step_stride : in.row_stride, out_stride = over_steps ? in.rows : 1;
+  for (size_t i = 0; i < products; ++i) {
+    const size_t first = i * (over_steps ? in.row_stride : in.step_stride),
+                 out = i * (over_steps ? 1 : in.rows);
+    const WordTask task = input_.TaskOf(in.x + first, count, stride, z + out * sums(), out_stride * sums());
+    SplitGroups(s, split, task.product,
+                [&](size_t begin, size_t end) { code_.multiply_words(task, begin, end); });
+  }
+}
+
+// From the sums of products to the value of the gate.
+void IntegerLstm::FinishGate(const Node& node, const LstmSpec& spec, Gate k, int16_t* sums,
+                             const int16_t* c) const {
+  const auto cells = static_cast<size_t>(spec.cells);
+  int16_t* const values = GateOf(spec, k, sums);
+  if (const uint32_t p = PeepholeOf(spec, k); p != 0)
+    code_.add_peephole({cells, node.in(p).data<const int16_t>(), c, peephole_by_[k], values});
+  if (spec.layer_norm)
+    norm_[k].Apply(node.in(kLayerNorm + k).data<const int16_t>(),
+                   node.in(kGateBias + k).data<const int32_t>(), values, spec.cells);
+  if (k == kCellGate) code_.tanh(values, kGateBits, values, cells);
+  else code_.sigmoid(values, cells);
+}
+
+void IntegerLstm::UpdateRow(const Node& node, const LstmSpec& spec, int16_t* sums, int16_t* c, int16_t* words,
+                            int8_t* hidden) const {
+  const auto cells = static_cast<size_t>(spec.cells);
   for (const Gate k : {kInGate, kForgetGate, kCellGate}) {
-    if (spec.HasGate(k)) RunGate(spec, k, x, h, c, gate(k));
+    if (spec.HasGate(k)) FinishGate(node, spec, k, sums, c);
   }
-  for (int64_t i = 0; i < cells; ++i) {
-    const int32_t forget = gate(kForgetGate)[i], in = spec.cifg ? 32767 - forget : gate(kInGate)[i];
-    const int32_t kept = ShiftRounded(forget * c[i], 15),
-                  added = ShiftRounded(in * gate(kCellGate)[i], 30 - cell_bits_);
-    c[i] = Saturate<int16_t>(int64_t{kept} + added);
-    if (cell_clip_ > 0) c[i] = static_cast<int16_t>(std::clamp<int32_t>(c[i], -cell_clip_, cell_clip_));
-  }
-  RunGate(spec, kOutGate, x, h, c, gate(kOutGate));
-  auto* const hidden = spec.projection ? reinterpret_cast<int8_t*>(scratch + 4 * cells) : h;
-  for (int64_t i = 0; i < cells; ++i) {
-    const int32_t out = gate(kOutGate)[i] * FixedTanh(c[i], cell_bits_);
-    hidden[i] = Saturate<int8_t>(int64_t{hidden_by_.Times(out)} - hidden_zero_);
-  }
-  for (int64_t i = 0; spec.projection && i < spec.outputs; ++i) {
-    h[i] = Saturate<int8_t>(int64_t{projection_.Sum(i, hidden)} + output_zero_);
-    if (projection_clip_ > 0)
-      h[i] = static_cast<int8_t>(std::clamp<int32_t>(h[i], -projection_clip_, projection_clip_));
-  }
+  code_.update_cells({cells, spec.cifg ? nullptr : GateOf(spec, kInGate, sums),
+                      GateOf(spec, kForgetGate, sums), GateOf(spec, kCellGate, sums), cell_bits_, cell_clip_,
+                      c});
+  FinishGate(node, spec, kOutGate, sums, c);
+  code_.tanh(c, cell_bits_, words, cells);
+  code_.scale_products({cells, GateOf(spec, kOutGate, sums), words, hidden_by_, -hidden_zero_, hidden});
 }
 
-void IntegerLstm::RunRows(const LstmSpec& spec, const IntegerBuffers& buffers, int64_t begin, int64_t end,
-                          std::byte* scratch) const {
-  for (int64_t row = begin; row < end; ++row) {
-    int16_t* const c = buffers.cell_state + row * spec.cells;
-    RunRow(spec, row, buffers.input, buffers.output_state + row * spec.outputs, spec.outputs, buffers.output,
-           [&](const int8_t* x, int8_t* h) { Step(spec, x, h, c, reinterpret_cast<int16_t*>(scratch)); });
-  }
+void IntegerLstm::ProjectHidden(const StepRowsOf<int8_t>& at, const Sequence& s, const Rows& of,
+                                size_t rows) const {
+  code_.multiply_words(projection_.TaskOf(of.hidden, rows, s.cells, of.words, words()), 0,
+                       projection_.groups());
+  for (size_t r = 0; r < rows; ++r)
+    code_.narrow(of.words + r * words(), s.width, output_zero_, least_, most_,
+                 at.after + r * at.after_stride);
+}
+
+void IntegerLstm::RunRows(const Node& node, const LstmSpec& spec, const Sequence& s, int16_t* c,
+                          std::byte* scratch, size_t begin, size_t end, bool split) const {
+  const size_t rows = end - begin;
+  ScratchReader reader(scratch);
+  const Rows of{reader.Take<int16_t>(s.chunk_steps * rows * sums()), reader.Take<int16_t>(rows * sums()), c,
+                reader.Take<int16_t>(rows * words()), reader.Take<int8_t>(rows * s.cells)};
+  const auto project = [&](const RowsOf<int8_t>& in) { Project(s, split, in, of.z); };
+  const auto step = [&](size_t, size_t in_chunk, const StepRowsOf<int8_t>& at) {
+    WordTask task = recurrent_.TaskOf(at.before, rows, at.before_stride, of.sums, sums());
+    task.start = of.z + in_chunk * rows * sums();
+    task.start_stride = sums();
+    code_.multiply_words(task, 0, recurrent_.groups());
+    for (size_t r = 0; r < rows; ++r)
+      UpdateRow(node, spec, of.sums + r * sums(), of.c + r * s.cells, of.words + r * words(),
+                spec.projection ? of.hidden + r * s.cells : at.after + r * at.after_stride);
+    if (spec.projection) ProjectHidden(at, s, of, rows);
+  };
+  RunSequence(s, begin, end, project, step);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ class PackedLstm final : public LstmEngine {
 
   void Run(const Node& node, const LstmSpec& spec, std::byte* scratch, uint32_t threads) const override {
     PackOnce(node);
-    Sequence s(node, spec, threads, sums_);
+    Sequence s(node, spec, threads, ChunkSteps(spec, sums_));
     float* const h = StateMemory<float>(node, kOutputState, 1);
     float* const c = StateMemory<float>(node, kCellState, 2);
     s.initial = s.final_state = h;

@@ -9,8 +9,8 @@
 namespace fusebox::rnn {
 namespace {
 
-std::vector<HybridPart> Gates(const LstmSpec& spec, uint32_t first) {
-  std::vector<HybridPart> parts;
+std::vector<BytePart> Gates(const LstmSpec& spec, uint32_t first) {
+  std::vector<BytePart> parts;
   for (uint32_t gate = 0; gate < kGates; ++gate) parts.push_back({first + gate, 0, spec.cells});
   return parts;
 }
@@ -22,11 +22,9 @@ class PackedHybridLstm final : public LstmEngine {
         input_(node, Gates(spec, kInputWeights), true),
         recurrent_(node, Gates(spec, kRecurrentWeights), true),
         bias_(input_.layout().padded()) {
-    const size_t lanes = input_.layout().lanes;
-    for (size_t gate = 0; gate < kGates; ++gate) {
-      const auto* const bias = node.in(kGateBias + static_cast<uint32_t>(gate)).data<const float>();
-      for (size_t i = 0; i < static_cast<size_t>(spec.cells); ++i)
-        bias_[(i / lanes * kGates + gate) * lanes + i % lanes] = bias[i];
+    for (uint32_t gate = 0; gate < kGates; ++gate) {
+      const auto* const bias = node.in(kGateBias + gate).data<const float>();
+      for (size_t i = 0; i < static_cast<size_t>(spec.cells); ++i) bias_[input_.OutputOf(gate, i)] = bias[i];
     }
   }
 
@@ -35,7 +33,8 @@ class PackedHybridLstm final : public LstmEngine {
   }
 
   void Run(const Node& node, const LstmSpec& spec, std::byte* scratch, uint32_t threads) const override {
-    Sequence s(node, spec, threads, bias_.size());
+    for (const HybridMatrix* matrix : {&input_, &recurrent_}) matrix->PackOnce(node);
+    Sequence s(node, spec, threads, ChunkSteps(spec, bias_.size()));
     float* const h = StateMemory<float>(node, kOutputState, 1);
     float* const c = StateMemory<float>(node, kCellState, 2);
     s.initial = s.final_state = h;

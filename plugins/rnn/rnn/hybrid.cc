@@ -19,7 +19,8 @@ class HybridRnn final : public RnnEngine {
   }
 
   void Run(const Node& node, const RnnSpec& spec, std::byte* scratch, uint32_t threads) const override {
-    Sequence s(node, spec, threads, cells());
+    for (const HybridMatrix* matrix : {&input_, &recurrent_}) matrix->PackOnce(node);
+    Sequence s(node, spec, threads, ChunkSteps(spec, cells()));
     s.initial = s.final_state = StateMemory<float>(node, kRnnState, 1);
     const auto* const bias = node.in(kRnnBias).data<const float>();
     ForRowGroups(s, s.batch * s.steps * s.cells * (s.inputs + s.cells),

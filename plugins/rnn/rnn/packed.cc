@@ -29,7 +29,7 @@ class PackedRnn final : public RnnEngine {
 
   void Run(const Node& node, const RnnSpec& spec, std::byte* scratch, uint32_t threads) const override {
     PackOnce(node);
-    Sequence s(node, spec, threads, padded_);
+    Sequence s(node, spec, threads, ChunkSteps(spec, padded_));
     float* const state = StateMemory<float>(node, kRnnState, 1);
     s.initial = s.final_state = state;
     ForRowGroups(s, s.batch * s.steps * cells_ * (inputs_ + cells_),

@@ -10,6 +10,7 @@
 #include "plugins/common/byte_product-inl.h"
 #include "plugins/rnn/simd/lstm_cell-inl.h"
 #include "plugins/rnn/simd/vector-inl.h"
+#include "plugins/rnn/simd/words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fusebox::rnn::HWY_NAMESPACE {
@@ -126,8 +127,13 @@ void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
 }
 
 const ByteCode& BytesCode() {
-  static constexpr ByteCode code{
-      kFloatLanes, {cm::ByteDot::kUnsignedRows}, Multiply, MultiplyScaled, LstmStep, Range, Quantize};
+  static constexpr ByteCode code{kFloatLanes,   {cm::ByteDot::kUnsignedRows},
+                                 Multiply,      MultiplyScaled,
+                                 LstmStep,      Range,
+                                 Quantize,      MultiplyWords,
+                                 Sigmoids,      Tanhs,
+                                 AddPeephole,   UpdateCells,
+                                 ScaleProducts, NarrowWords};
   return code;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector code of cells with 8-bit weights: quantization of f32 to int8, products, and the hybrid LSTM cell.
-// One table of functions per instruction set.
+// Vector code of cells with 8-bit weights: quantization of f32 to int8, products, the hybrid LSTM cell, and
+// the parts of integer cells. One table of functions per instruction set.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "plugins/common/activation.h"
 #include "plugins/common/byte_product.h"
+#include "plugins/common/fixed_point.h"
 #include "plugins/common/simd_targets.h"
 
 namespace fusebox::rnn {
@@ -44,6 +45,47 @@ struct HybridStepTask {
   bool reverse;     // order of blocks: starts with the weights that the previous step left in the cache
 };
 
+// Fixed-point factors of outputs: as common::FixedPoint, member by member. [padded outputs]
+struct FixedScales {
+  std::vector<int32_t> values, left, right;
+  bool any_left = false;
+};
+
+// out[row][output] = saturated(start[row][output] + saturated product * scale), in 16 bits
+struct WordTask {
+  ByteTask product;
+  const FixedScales* scales;
+  const int16_t* start;  // null: zeros
+  size_t start_stride;
+  int16_t* out;  // [padded outputs] a row
+  size_t out_stride;
+};
+
+// sums = saturated(sums + by * weights * c)
+struct WordPeephole {
+  size_t cells;
+  const int16_t *weights, *c;
+  common::FixedPoint by;
+  int16_t* sums;
+};
+
+// c = forget * c + in * gate, saturated and clipped. Gates have 15 fractional bits, c has cell_bits.
+struct WordCells {
+  size_t cells;
+  const int16_t *in, *forget, *gate;  // in may be null: 1 - forget
+  int32_t cell_bits, cell_clip;       // cell_clip 0: none
+  int16_t* c;
+};
+
+// out = saturated(by * a * b + zero)
+struct WordProducts {
+  size_t cells;
+  const int16_t *a, *b;
+  common::FixedPoint by;
+  int32_t zero;
+  int8_t* out;
+};
+
 struct ByteCode {
   size_t lanes;
   common::ByteSigns signs;
@@ -56,6 +98,16 @@ struct ByteCode {
   // to[i] = zero + x[i] * inverse: the product is rounded, then the sum to the nearest integer (half away
   // from zero), clamped to [least, 127]. NaN becomes `least`.
   void (*quantize)(const float* x, size_t n, float inverse, int32_t zero, int32_t least, int8_t* to);
+  // Integer cells (simd/words-inl.h), bit-exact with TFLite.
+  void (*multiply_words)(const WordTask&, size_t begin, size_t end);
+  void (*sigmoid)(int16_t* values, size_t n);  // 12 fractional bits, then 15
+  // `bits` fractional bits, in [9, 15], then 15. In place if they are the same.
+  void (*tanh)(const int16_t* from, int bits, int16_t* to, size_t n);
+  void (*add_peephole)(const WordPeephole&);
+  void (*update_cells)(const WordCells&);
+  void (*scale_products)(const WordProducts&);
+  // to[i] = clamp(from[i] + zero, least, most), in [-128, 127]
+  void (*narrow)(const int16_t* from, size_t n, int32_t zero, int32_t least, int32_t most, int8_t* to);
 };
 
 // The code for every instruction set that this machine has, best first.

@@ -23,15 +23,17 @@ inline constexpr size_t kMaxLanes = 16;
 inline constexpr size_t kGroupPanels = 4;
 
 // Input vectors of some steps of some rows. Strides are in elements.
-struct InputRows {
-  const float* x;
+template <class T>
+struct RowsOf {
+  const T* x;
   size_t steps, rows;
   size_t step_stride, row_stride;
   size_t columns;  // length of a vector
 
   size_t count() const { return steps * rows; }
-  const float* at(size_t i) const { return x + i / rows * step_stride + i % rows * row_stride; }
+  const T* at(size_t i) const { return x + i / rows * step_stride + i % rows * row_stride; }
 };
+using InputRows = RowsOf<float>;
 
 // out[i] = start[i] + matrix * in.at(i)
 struct PanelTask {

@@ -6,6 +6,7 @@
 
 #include "plugins/common/fixed_point.h"
 #include "plugins/rnn/cell/hybrid_product.h"
+#include "plugins/rnn/cell/integer_matrix.h"
 
 namespace fusebox::rnn {
 namespace {
@@ -68,6 +69,7 @@ struct SvdfKernel::Hybrid {
   }
 
   void Run(const Node& node, const SvdfSpec& spec, std::byte* scratch) const {
+    features.PackOnce(node);
     ScratchReader reader(scratch);
     HybridRows x(reader, 1, static_cast<size_t>(spec.inputs));
     auto* const sums = reader.Take<float>(static_cast<size_t>(spec.filters));
@@ -90,33 +92,37 @@ struct SvdfKernel::Hybrid {
 struct SvdfKernel::Integer {
   // Products of scales in f32, as in TFLite, for bit-exact multipliers.
   explicit Integer(const Node& node)
-      : input_zero(Zero(node.in(kSvdfInput))),
-        state_zero(Zero(node.in(kSvdfState))),
+      : state_zero(Zero(node.in(kSvdfState))),
         output_zero(Zero(node.out(0))),
-        feature_by(Scale(node.in(kSvdfInput)) * Scale(node.in(kSvdfFeatures)) / Scale(node.in(kSvdfState))),
+        features(node, {FeaturesOf(node)}, Zero(node.in(kSvdfInput))),
         output_by(Scale(node.in(kSvdfState)) * Scale(node.in(kSvdfTimes)) / Scale(node.out(0))) {}
 
   static float Scale(Tensor t) { return t.quant()->scales[0]; }
   static int32_t Zero(Tensor t) { return static_cast<int32_t>(t.quant()->zero_points[0]); }
+  static IntegerPart FeaturesOf(const Node& node) {
+    const float by = Scale(node.in(kSvdfInput)) * Scale(node.in(kSvdfFeatures)) / Scale(node.in(kSvdfState));
+    return {.operand = kSvdfFeatures, .rows = node.in(kSvdfFeatures).dim(0), .by = FixedPoint(by)};
+  }
 
-  template <class T>
-  void Run(const Node& node, const SvdfSpec& spec) const {
-    T* const states = StateMemory<T>(node, kSvdfState, 1);
-    for (int64_t row = 0; row < spec.batch; ++row) {
-      T* const state = states + row * spec.filters * spec.memory;
-      ShiftRow(node, spec, node.in(kSvdfInput).data<const int8_t>() + row * spec.inputs, state);
-      OutputRow(node, spec, state, node.out(0).data<int8_t>() + row * spec.units);
-    }
+  size_t ScratchBytes(const SvdfSpec& spec) const {
+    return static_cast<size_t>(spec.batch) * features.layout().padded() * sizeof(int16_t);
   }
 
   template <class T>
-  void ShiftRow(const Node& node, const SvdfSpec& spec, const int8_t* x, T* state) const {
-    const int8_t* weights = node.in(kSvdfFeatures).data<const int8_t>();
-    ShiftState(spec, state, [&](int64_t) {
-      int32_t sum = 0;
-      for (int64_t k = 0; k < spec.inputs; ++k) sum += *weights++ * (x[k] - input_zero);
-      return Saturate<T>(int64_t{feature_by.Times(sum)} + state_zero);
-    });
+  void Run(const Node& node, const SvdfSpec& spec, std::byte* scratch) const {
+    features.PackOnce(node);
+    const size_t padded = features.layout().padded();
+    auto* newest = reinterpret_cast<int16_t*>(scratch);
+    features.code().multiply_words(
+        features.TaskOf(node.in(kSvdfInput).data<const int8_t>(), static_cast<size_t>(spec.batch),
+                        static_cast<size_t>(spec.inputs), newest, padded),
+        0, features.groups());
+    T* const states = StateMemory<T>(node, kSvdfState, 1);
+    for (int64_t row = 0; row < spec.batch; ++row, newest += padded) {
+      T* const state = states + row * spec.filters * spec.memory;
+      ShiftState(spec, state, [&](int64_t f) { return Saturate<T>(newest[f] + state_zero); });
+      OutputRow(node, spec, state, node.out(0).data<int8_t>() + row * spec.units);
+    }
   }
 
   template <class T>
@@ -133,8 +139,9 @@ struct SvdfKernel::Integer {
     }
   }
 
-  int32_t input_zero, state_zero, output_zero;
-  FixedPoint feature_by, output_by;
+  int32_t state_zero, output_zero;
+  IntegerMatrix features;
+  FixedPoint output_by;
 };
 
 void SvdfKernel::supports(const Node& node) { SvdfSpec{node}; }
@@ -156,14 +163,18 @@ SvdfKernel::~SvdfKernel() = default;
 SvdfKernel::Shapes SvdfKernel::prepare(const Node& node, Plan& plan) const {
   Shapes shapes{ParseSpec<SvdfSpec>(node), 0};
   if (hybrid_) shapes.scratch = plan.scratch(Hybrid::ScratchBytes(shapes.spec));
+  if (integer_) shapes.scratch = plan.scratch(integer_->ScratchBytes(shapes.spec));
   return shapes;
 }
 
 void SvdfKernel::invoke(const Node& node, const Shapes& shapes) const {
   const SvdfSpec& spec = shapes.spec;
-  if (hybrid_) return hybrid_->Run(node, spec, node.scratch<std::byte>(shapes.scratch));
-  if (integer_ && spec.state_dtype == FBX_I8) return integer_->Run<int8_t>(node, spec);
-  if (integer_) return integer_->Run<int16_t>(node, spec);
+  if (hybrid_ || integer_) {
+    auto* const scratch = node.scratch<std::byte>(shapes.scratch);
+    if (hybrid_) return hybrid_->Run(node, spec, scratch);
+    if (spec.state_dtype == FBX_I8) return integer_->Run<int8_t>(node, spec, scratch);
+    return integer_->Run<int16_t>(node, spec, scratch);
+  }
   spec.dtype == FBX_F64 ? RunFloats<double>(node, spec) : RunFloats<float>(node, spec);
 }
 

@@ -18,7 +18,7 @@ struct SvdfKernel {
 
   struct Shapes {
     SvdfSpec spec;
-    uint32_t scratch;  // slot; hybrid only
+    uint32_t scratch;  // slot; of 8-bit weights only
   };
 
   static void supports(const Node& node);

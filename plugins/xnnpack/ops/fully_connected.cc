@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FULLY_CONNECTED: rows of the input times filter [out, in].
+#include "plugins/xnnpack/nibbles.h"
 #include "plugins/xnnpack/ops/op.h"
 #include "plugins/xnnpack/ops/weights.h"
 
@@ -11,9 +12,19 @@ constexpr WeightOperands kOperands{
 
 bool KeepsDims(const NetworkNode& node) { return node.attrs().b("keep_num_dims", false); }
 
+void RequireCorrectNibbles(const NetworkNode& node, const Weights& weights, int64_t columns) {
+  const bool blocks = weights.datatype == xnn_datatype_qbint4;
+  if (!blocks && weights.datatype != xnn_datatype_qcint4) return;
+  const Tensor input = node.in(0);
+  const int64_t rows = input.is_static() ? input.count() / columns : 0;
+  node.require(MultipliesNibbles(blocks, static_cast<size_t>(rows)), "CPU",
+               "XNNPACK computes incorrect products of " + (rows > 0 ? std::to_string(rows) : "some") +
+                   " rows by 4-bit weights on this CPU");
+}
+
 void Supports(const NetworkNode& node) {
   RequireArity(node, 2, 3);
-  PlanWeights(node, kOperands);
+  const Weights weights = PlanWeights(node, kOperands);
   FusedRange(node);
   const Tensor filter = *node.constant(1), input = node.in(0);
   RequireRank(filter, 2, Operand(1));
@@ -23,13 +34,14 @@ void Supports(const NetworkNode& node) {
   if (KeepsDims(node)) {
     node.require(input.rank() >= 1 && input.dim(-1) == filter.dim(1), "SHAPE",
                  "rows of input and filter differ in length");
-    return;
+    return RequireCorrectNibbles(node, weights, filter.dim(1));
   }
   RequireRank(node.out(0), 2, "result 0");
   node.require(!input.is_static() || input.count() % filter.dim(1) == 0, "SHAPE",
                "the input does not divide into rows of the filter's length");
   node.require(input.is_static() || (input.rank() > 0 && input.dim(-1) == filter.dim(1)), "SHAPE",
                "unknown length of the input's rows");
+  RequireCorrectNibbles(node, weights, filter.dim(1));
 }
 
 // The input, reshaped to rows of the filter's length if needed.

@@ -79,14 +79,8 @@ Weights PlanQuantized(const NetworkNode& node, const WeightOperands& at, Tensor 
   return w;
 }
 
-Weights PlanNibbles(Tensor filter) {
+void RequireBlocks(Tensor filter) {
   const fbx_quant& q = *filter.quant();
-  if (filter.dim(-1) % 2 != 0) throw Reject{"SHAPE", "odd number of 4-bit weights per row"};
-  Weights w;
-  w.dynamic = true;
-  // Measured: the kernels of 2024-11 return different numbers in every run.
-  if (q.kind != FBX_QUANT_BLOCKWISE)
-    throw Reject{"QUANT", "XNNPACK computes incorrect results for 4-bit weights with a scale per channel"};
   const int64_t block = q.block_size, rows = filter.dim(0), columns = filter.dim(-1);
   if (block < XNN_MIN_BLOCKSIZE || block % XNN_MIN_BLOCKSIZE != 0)
     throw Reject{"QUANT", "blocks of " + std::to_string(block) + " weights"};
@@ -95,7 +89,18 @@ Weights PlanNibbles(Tensor filter) {
   for (uint32_t i = 0; i < q.count; ++i)
     if (!std::isnormal(q.scales[i]) || q.scales[i] <= 0 || q.scales[i] > 3e38f)
       throw Reject{"QUANT", "filter has a scale of " + std::to_string(q.scales[i])};
-  w.datatype = xnn_datatype_qbint4;
+}
+
+Weights PlanNibbles(const NetworkNode& node, const WeightOperands& at, Tensor filter) {
+  if (filter.dim(-1) % 2 != 0) throw Reject{"SHAPE", "odd number of 4-bit weights per row"};
+  RequireSymmetric(node, filter);
+  const bool blocks = filter.quant()->kind == FBX_QUANT_BLOCKWISE;
+  if (blocks) RequireBlocks(filter);
+  else RequireScales(node, filter, at.channel_axis);
+  Weights w;
+  w.dynamic = true;
+  w.datatype = blocks ? xnn_datatype_qbint4 : xnn_datatype_qcint4;
+  w.least_scale = std::numeric_limits<float>::min();
   return w;
 }
 
@@ -103,10 +108,8 @@ Weights PlanFloat(const NetworkNode& node, const WeightOperands& at, Tensor filt
   RequireFloat(node.out(0), "result 0");
   RequireBias(node, at, FBX_F32);
   if (filter.dtype() == FBX_F32 || filter.dtype() == FBX_F16) return {};
-  if (filter.dtype() == FBX_I4 && at.may_be_nibbles && filter.quant() != nullptr) {
-    RequireSymmetric(node, filter);
-    return PlanNibbles(filter);
-  }
+  if (filter.dtype() == FBX_I4 && at.may_be_nibbles && filter.quant() != nullptr)
+    return PlanNibbles(node, at, filter);
   if (filter.dtype() != FBX_I8)
     throw Reject{"DTYPE", std::string("filter has dtype ") + dtype_name(filter.dtype()), Operand(at.filter)};
   RequireScales(node, filter, at.channel_axis);

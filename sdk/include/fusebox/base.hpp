@@ -54,6 +54,26 @@ inline void emit_diag(const fbx_host* host, int32_t severity, std::string_view c
   host->emit(host, &diag);
 }
 
+namespace detail {
+
+// Handlers of call_guarded, compiled once instead of in each callback. null: an exception of unknown type.
+[[gnu::noinline, gnu::cold]] inline fbx_status status_of(const fbx_host* host, const Reject& r) noexcept {
+  emit_diag(host, FBX_REASON, r.code, r.why, r.subject);
+  return FBX_NOT_APPLICABLE;
+}
+[[gnu::noinline, gnu::cold]] inline fbx_status status_of(const fbx_host* host, const Error& e) noexcept {
+  emit_diag(host, FBX_ERROR, {}, e.message, e.subject);
+  return e.status == FBX_OK ? FBX_INTERNAL : e.status;
+}
+[[gnu::noinline, gnu::cold]] inline fbx_status status_of(const fbx_host* host,
+                                                         const std::exception* e) noexcept {
+  if (dynamic_cast<const std::bad_alloc*>(e)) return FBX_OUT_OF_MEMORY;
+  emit_diag(host, FBX_ERROR, "EXCEPTION", e ? e->what() : "an exception of unknown type");
+  return FBX_INTERNAL;
+}
+
+}  // namespace detail
+
 // Runs f(). An exception becomes a status and a diagnostic.
 template <class F>
 fbx_status call_guarded(const fbx_host* host, F&& f) noexcept {
@@ -61,19 +81,13 @@ fbx_status call_guarded(const fbx_host* host, F&& f) noexcept {
     f();
     return FBX_OK;
   } catch (const Reject& r) {
-    emit_diag(host, FBX_REASON, r.code, r.why, r.subject);
-    return FBX_NOT_APPLICABLE;
+    return detail::status_of(host, r);
   } catch (const Error& e) {
-    emit_diag(host, FBX_ERROR, {}, e.message, e.subject);
-    return e.status == FBX_OK ? FBX_INTERNAL : e.status;
-  } catch (const std::bad_alloc&) {
-    return FBX_OUT_OF_MEMORY;
+    return detail::status_of(host, e);
   } catch (const std::exception& e) {
-    emit_diag(host, FBX_ERROR, "EXCEPTION", e.what());
-    return FBX_INTERNAL;
+    return detail::status_of(host, &e);
   } catch (...) {
-    emit_diag(host, FBX_ERROR, "EXCEPTION", "an exception of unknown type");
-    return FBX_INTERNAL;
+    return detail::status_of(host, nullptr);
   }
 }
 

@@ -1,44 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugins/rnn/lstm/fixed_math.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "plugins/rnn/simd/bytes.h"
+#include "tests/plugins/rnn/fixed_reference.h"
 
 namespace fusebox::rnn {
 namespace {
 
-// The largest distance from a function, in steps of the result, over all 16-bit numbers.
-template <class Fixed, class Real>
-double Farthest(const Fixed& fixed, const Real& real, int bits) {
+using testing::ReferenceSigmoid;
+using testing::ReferenceTanh;
+
+std::vector<int16_t> All() {
+  std::vector<int16_t> all(65536);
+  std::iota(all.begin(), all.end(), std::numeric_limits<int16_t>::min());
+  return all;
+}
+
+std::vector<int16_t> Sigmoids(const ByteCode& code) {
+  std::vector<int16_t> values = All();
+  code.sigmoid(values.data(), values.size());
+  return values;
+}
+
+std::vector<int16_t> Tanhs(const ByteCode& code, int bits) {
+  const std::vector<int16_t> all = All();
+  std::vector<int16_t> values(all.size());
+  code.tanh(all.data(), bits, values.data(), all.size());
+  return values;
+}
+
+// The largest distance from a function, in steps of the result.
+template <class Real>
+double Farthest(const std::vector<int16_t>& fixed, const Real& real, int bits) {
   double farthest = 0;
   for (int32_t x = -32768; x < 32768; ++x) {
     const double wanted = 32768 * real(std::ldexp(x, -bits));
-    farthest = std::max(farthest, std::abs(fixed(static_cast<int16_t>(x)) - wanted));
+    farthest = std::max(farthest, std::abs(fixed[static_cast<size_t>(x + 32768)] - wanted));
   }
   return farthest;
 }
 
 TEST(FixedSigmoid, IsCloseEverywhere) {
-  EXPECT_LT(Farthest(FixedSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 12), 6.5);
+  EXPECT_LT(Farthest(Sigmoids(BestByteCode()), [](double x) { return 1 / (1 + std::exp(-x)); }, 12), 6.5);
 }
 
 TEST(FixedTanh, IsCloseEverywhereForEveryFraction) {
   for (int bits = 9; bits <= 15; ++bits) {
-    const auto fixed = [&](int16_t x) { return FixedTanh(x, bits); };
+    const auto fixed = Tanhs(BestByteCode(), bits);
     EXPECT_LT(Farthest(fixed, [](double x) { return std::tanh(x); }, bits), 12.5) << bits;
   }
 }
 
 TEST(FixedTanh, IsOdd) {
-  for (int32_t x = 0; x < 32768; ++x)
-    ASSERT_EQ(FixedTanh(static_cast<int16_t>(-x), 12), -FixedTanh(static_cast<int16_t>(x), 12)) << x;
+  const auto fixed = Tanhs(BestByteCode(), 12);
+  for (size_t x = 0; x < 32768; ++x) ASSERT_EQ(fixed[32768 - x], -fixed[32768 + x]) << x;
 }
 
 TEST(FixedFunctions, AreExactAtZeroAndAtTheEnds) {
-  EXPECT_EQ(FixedSigmoid(0), 16384);
-  EXPECT_EQ(FixedTanh(0, 12), 0);
-  for (int bits = 9; bits <= 12; ++bits) EXPECT_EQ(FixedTanh(32767, bits), 32767) << bits;
+  EXPECT_EQ(Sigmoids(BestByteCode())[32768], 16384);
+  EXPECT_EQ(Tanhs(BestByteCode(), 12)[32768], 0);
+  for (int bits = 9; bits <= 12; ++bits) EXPECT_EQ(Tanhs(BestByteCode(), bits).back(), 32767) << bits;
+}
+
+TEST(FixedFunctions, AreThoseOfTfliteInEveryCode) {
+  const std::vector<int16_t> all = All();
+  for (const ByteCode* code : ByteCodes()) {
+    const auto sigmoids = Sigmoids(*code);
+    for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(sigmoids[i], ReferenceSigmoid(all[i])) << all[i];
+    for (int bits = 9; bits <= 15; ++bits) {
+      const auto tanhs = Tanhs(*code, bits);
+      for (size_t i = 0; i < all.size(); ++i)
+        ASSERT_EQ(tanhs[i], ReferenceTanh(all[i], bits)) << all[i] << " of " << bits << " bits";
+    }
+  }
+}
+
+// Every length up to some vectors of the widest code; what follows is left as it is.
+TEST(FixedFunctions, LeaveWhatFollows) {
+  for (const ByteCode* code : ByteCodes()) {
+    for (size_t n = 0; n < 70; ++n) {
+      std::vector<int16_t> values(n + 1, 1000), tanhs(n + 1, 77);
+      code->sigmoid(values.data(), n);
+      code->tanh(values.data(), 12, tanhs.data(), n);
+      for (size_t i = 0; i < n; ++i) {
+        EXPECT_EQ(values[i], ReferenceSigmoid(1000));
+        EXPECT_EQ(tanhs[i], ReferenceTanh(values[i], 12));
+      }
+      EXPECT_EQ(values[n], 1000);
+      EXPECT_EQ(tanhs[n], 77);
+    }
+  }
 }
 
 }  // namespace

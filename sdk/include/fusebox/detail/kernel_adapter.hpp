@@ -40,10 +40,11 @@ struct KernelAdapter {
   using S = State<K>;
   static constexpr bool kHasState = !std::is_void_v<S>;
 
-  static fbx_status supports(const fbx_host* h, void*, const fbx_node* n) noexcept {
+  [[gnu::cold]] static fbx_status supports(const fbx_host* h, void*, const fbx_node* n) noexcept {
     return call_guarded(h, [&] { K::supports(Node(h, n)); });
   }
-  static fbx_status infer(const fbx_host* h, void*, const fbx_node* n, const fbx_infer* i) noexcept {
+  [[gnu::cold]] static fbx_status infer(const fbx_host* h, void*, const fbx_node* n,
+                                        const fbx_infer* i) noexcept {
     return call_guarded(h, [&] {
       Infer infer(i);
       K::infer(Node(h, n), infer);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/base/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+#include "cli/base/color.h"
+#include "cli/base/crash.h"
+#include "cli/base/print.h"
+#include "cli/base/tables.h"
+#include "cli/base/version.h"
+#include "host/base/json.h"
+#include "host/base/log_topics.h"
+
+namespace fusebox::cli {
+namespace {
+
+constexpr const char* kMainFooter = R"(
+Examples:
+  fusebox convert saved_model/ -o model.tflite --batch 1 --explain
+  fusebox run model.tflite --seed 1 --runs 20
+  fusebox compare fused.tflite unfused.tflite
+  fusebox inspect model.tflite
+  fusebox cache ls
+  fusebox plugin list
+
+Exit codes: 0 success; 1 check failed (models differ, not fused, not found); 2 usage error or invalid input; 3 internal error.
+Results go to stdout, messages to stderr.)";
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 success; 1 check failed; 2 usage error or invalid input; 3 internal error.";
+
+std::string LogHelp() {
+  std::string text = "\nFUSEBOX_LOG=TOPIC,... logs to stderr (warnings are always logged):\n";
+  for (const LogTopic& topic : LogTopics()) text += fmt::format("  {:<8} {}\n", topic.name, topic.what);
+  return text + fmt::format("  {:<8} all of these", "all");
+}
+
+// The innermost selected subcommand: unparsed words belong to it.
+const CLI::App& Innermost(const CLI::App& root) {
+  const CLI::App* app = &root;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return *app;
+}
+
+// The error for the first unparsed word, with the closest known word; empty: none.
+std::string UnknownWord(const CLI::App& root) {
+  const CLI::App& app = Innermost(root);
+  std::vector<std::string> left = app.remaining(false);
+  if (left.empty()) left = root.remaining(true);
+  if (left.empty()) return {};
+  const std::string word = left.front().substr(0, left.front().find('='));
+  std::vector<std::string> known;
+  if (word.starts_with("-")) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    return "unknown option " + word + DidYouMean(word, known);
+  }
+  for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
+  return (known.empty() ? "unexpected argument " : "unknown command ") + word + DidYouMean(word, known);
+}
+
+void Prepare(CLI::App& app) {
+  // UnknownWord reports unparsed words.
+  app.allow_extras();
+  app.get_formatter()->column_width(34);
+  const std::string footer = app.get_footer();
+  if (app.get_subcommands({}).empty() && footer.find("Exit code") == footer.npos)
+    app.footer(footer + (footer.empty() ? "" : "\n\n") + kExitCodes);
+  for (CLI::App* sub : app.get_subcommands({})) Prepare(*sub);
+}
+
+int BadUsage(const CLI::App& root, const std::string& what) {
+  std::string path;
+  for (const CLI::App* app = &Innermost(root); app; app = app->get_parent())
+    path.insert(0, " " + app->get_name());
+  ErrorMessage(what + "\nhelp:" + path + " --help");
+  return static_cast<int>(Exit::kBadInput);
+}
+
+int Perform(const Action& action) {
+  Result<Exit> done = action();
+  // Before a message, so that both are in order on a terminal.
+  const Status flushed = Flush();
+  if (done && !flushed) done = std::unexpected(flushed.error());
+  if (done) return static_cast<int>(*done);
+  ErrorMessage(done.error().message);
+  return static_cast<int>(done.error().code == Code::kInternal ? Exit::kInternal : Exit::kBadInput);
+}
+
+int Parse(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add) {
+  CLI::App root("Convert models to .tflite, fuse their composites with plugins, and run them.", "fusebox");
+  root.set_version_flag("--version", VersionText(),
+                        "Print the versions of Fusebox, its ABI and its libraries");
+  root.footer(kMainFooter + 1 + LogHelp());
+  root.require_subcommand(1);
+  Action action;
+  add(root, action);
+  AddColorFlag(root);
+  Prepare(root);
+  const std::string_view word = argc == 2 ? argv[1] : "";
+  if (word == kTablesWord) return PrintDocument(TablesOf(root)), 0;
+  if (word == kHelpWord) return Print(HelpOf(root)), 0;
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return root.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    const std::string unknown = UnknownWord(root);
+    return BadUsage(root, unknown.empty() ? error.what() : unknown);
+  }
+  if (const std::string unknown = UnknownWord(root); !unknown.empty()) return BadUsage(root, unknown);
+  const char* const log = std::getenv("FUSEBOX_LOG");
+  if (const Status topics = CheckLogSetting(log == nullptr ? "" : log); !topics)
+    return BadUsage(root, topics.error().message);
+  StyleOutput();
+  return Perform(action);
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add) {
+  ReportPluginCrashes();
+  try {
+    return Parse(argc, argv, add);
+  } catch (const std::bad_alloc&) {
+    ErrorMessage("not enough memory");
+  } catch (const std::exception& error) {
+    ErrorMessage(std::string("internal error: ") + error.what());
+  }
+  return static_cast<int>(Exit::kInternal);
+}
+
+}  // namespace fusebox::cli

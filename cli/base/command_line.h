@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of the programs fusebox and fusebox-convert.
+#pragma once
+
+#include <functional>
+
+#include "cli/base/command.h"
+
+namespace fusebox::cli {
+
+// Parses and runs one of the subcommands that `add` declares. Returns the exit code.
+int RunCommandLine(int argc, char** argv, const std::function<void(CLI::App& root, Action& action)>& add);
+
+}  // namespace fusebox::cli

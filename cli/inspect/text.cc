@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/inspect/inspect.h"
+#include "host/base/table.h"
+
+namespace fusebox::cli {
+namespace {
+
+std::string Described(const Function& function, const std::vector<ValueId>& ids,
+                      const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Value& value = function.value(ids[i]);
+    out += (i > 0 ? ", " : "") + (i < names.size() ? names[i] : value.name) + " " + ToString(value.type);
+  }
+  return out.empty() ? "-" : out;
+}
+
+// "x f32[1,4], W f32[8,4] const": operands or results of a node.
+std::string Values(const Function& function, std::span<const ValueId> ids) {
+  std::string out;
+  for (const ValueId id : ids) {
+    if (!out.empty()) out += ", ";
+    if (id == kNoValue) {
+      out += "-";
+      continue;
+    }
+    const Value& value = function.value(id);
+    out += "%" + std::to_string(id) + " " + ToString(value.type);
+    if (value.is_const()) out += " const";
+    else if (value.is_variable) out += " variable";
+  }
+  return out.empty() ? "-" : out;
+}
+
+// `entries` begins with the signatures, in order.
+std::string Signatures(const Module& module, const std::vector<Model::Entry>& entries) {
+  Table table({"signature", "can run", "subgraph", "inputs", "outputs"});
+  std::string refused;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Status& status = entries[i].status;
+    const bool main = i >= module.signatures.size();
+    if (!status)
+      refused += Printable((main ? "the main subgraph" : "signature " + entries[i].signature) +
+                           " cannot run: " + status.error().message) +
+                 "\n";
+    const Function* function = module.Find(entries[i].function);
+    if (main || function == nullptr) continue;
+    const Signature& s = module.signatures[i];
+    table.Row({s.key, status ? "yes" : "no", s.function,
+               Described(*function, function->inputs, s.input_names),
+               Described(*function, function->outputs, s.output_names)});
+  }
+  return (table.empty() ? "no signatures\n" : table.Text()) + refused;
+}
+
+std::string Subgraphs(const Module& module) {
+  Table table({"subgraph", "name", "nodes", "constant bytes", "inputs", "outputs"});
+  for (size_t i = 0; i < module.functions.size(); ++i) {
+    const Function& f = *module.functions[i];
+    table.Row({std::to_string(i), f.name, std::to_string(f.nodes.size()), std::to_string(ConstantBytes(f)),
+               Described(f, f.inputs, {}), Described(f, f.outputs, {})});
+  }
+  return table.Text();
+}
+
+std::string Ops(const Module& module) {
+  Table table({"op", "count"});
+  for (const auto& [op, count] : CountOps(module)) table.Row({op, std::to_string(count)});
+  return table.empty() ? "no nodes\n" : table.Text();
+}
+
+std::string MetadataRows(const Module& module) {
+  Table table({"metadata", "bytes"});
+  for (const Metadata& m : module.metadata) table.Row({m.name, std::to_string(m.data.size())});
+  return table.empty() ? "" : "\n" + table.Text();
+}
+
+std::string Nodes(const Function& function) {
+  Table table({"node", "op", "inputs", "outputs", "options"});
+  for (size_t i = 0; i < function.nodes.size(); ++i) {
+    const Node& node = *function.nodes[i];
+    std::string options = node.attrs.empty() ? "" : ToString(node.attrs);
+    if (node.is(Op::kStablehloComposite)) options = node.name + " " + options;
+    if (node.fused) options += " fused by " + node.fused->plugin + " " + node.fused->plugin_version;
+    if (!node.body.empty()) options += " body " + node.body;
+    table.Row({std::to_string(i), OpName(node), Values(function, node.operands),
+               Values(function, node.results), options});
+  }
+  return "\nsubgraph " + Printable(function.name) + "\n" + (table.empty() ? "no nodes\n" : table.Text());
+}
+
+}  // namespace
+
+std::string OpName(const Node& node) {
+  return node.is(Op::kCustom) ? "CUSTOM:" + node.name : std::string(Name(node.op));
+}
+
+std::map<std::string, int> CountOps(const Function& function) {
+  std::map<std::string, int> counts;
+  for (const auto& node : function.nodes) ++counts[OpName(*node)];
+  return counts;
+}
+
+std::map<std::string, int> CountOps(const Module& module) {
+  std::map<std::string, int> counts;
+  for (const auto& function : module.functions) {
+    for (const auto& [op, count] : CountOps(*function)) counts[op] += count;
+  }
+  return counts;
+}
+
+size_t ConstantBytes(const Function& function) {
+  size_t bytes = 0;
+  for (ValueId id = 0; id < function.value_count(); ++id) bytes += function.value(id).data.size();
+  return bytes;
+}
+
+std::string InspectText(const Module& module, const std::vector<Model::Entry>& entries) {
+  std::string out = Printable(module.source) + "\n";
+  if (!module.description.empty()) out += Printable(module.description) + "\n";
+  out += "\n" + Signatures(module, entries) + "\n" + Subgraphs(module) + "\n" + Ops(module) +
+         MetadataRows(module);
+  if (module.appended.size() > 0)
+    out += "\nappended: " + std::to_string(module.appended.size()) + " bytes (a zip)\n";
+  for (const auto& function : module.functions) out += Nodes(*function);
+  return out;
+}
+
+}  // namespace fusebox::cli

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Subcommands of `fusebox plugin` that have a file of their own.
+#pragma once
+
+#include "cli/base/command.h"
+
+namespace fusebox::cli {
+
+void AddPluginNew(CLI::App& plugin, Action& action);
+
+}  // namespace fusebox::cli

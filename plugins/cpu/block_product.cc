@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/cpu/block_product.h"
+
+#include <algorithm>
+
+#include "plugins/cpu/shape.h"
+#include "plugins/cpu/simd.h"
+
+namespace fusebox::cpu {
+
+bool BlockProduct::Takes(const Node& n, ProductOperands o) {
+  return IsQuantized(n, o.weights) && n.in(o.weights).quant()->kind == FBX_QUANT_BLOCKWISE;
+}
+
+void BlockProduct::Supports(const Node& n, ProductOperands o) {
+  const std::string subject = "operand " + std::to_string(o.weights);
+  const Tensor w = n.in(o.weights);
+  if (w.dtype() != FBX_I4 && w.dtype() != FBX_I8)
+    throw Reject{"DTYPE", "blockwise scales of " + std::string(dtype_name(w.dtype())), subject};
+  if (!w.is_const() || w.rank() != 2)
+    throw Reject{"QUANT", "blockwise scales of weights that are no constant matrix", subject};
+  if (n.in(o.input).dtype() != FBX_F32)
+    throw Reject{"DTYPE", "blockwise scales, but activations are not f32", "operand 0"};
+  const fbx_quant& q = *w.quant();
+  const int64_t rows = w.dim(0), columns = w.dim(1);
+  if (q.block_size <= 0 || columns % q.block_size != 0 || q.count != rows * (columns / q.block_size))
+    throw Reject{"QUANT",
+                 std::to_string(q.count) + " scales for blocks of " + std::to_string(q.block_size) +
+                     " weights in rows of " + std::to_string(columns),
+                 subject};
+  RequireScales(w, subject);
+  if (!is_symmetric(q)) throw Reject{"QUANT", "blockwise scales with a zero point", subject};
+  if (n.has_in(o.bias)) RequireDtype(n, o.bias, Types<float>{});
+  RequireActivation(n, o.input);
+}
+
+BlockProduct::BlockProduct(const Node& n, ProductOperands o, Activation activation, bool asymmetric)
+    : operands_(o),
+      activation_(activation),
+      block_(n.in(o.weights).quant()->block_size),
+      input_(n, o, activation, asymmetric),
+      packed_(std::make_unique<Packed>()) {}
+
+BlockProduct::State BlockProduct::Prepare(const Node& n, Plan& plan, const ProductShape& shape) const {
+  return {PlanBytes(plan, shape, false, true), input_.Prepare(n, plan, shape.rows)};
+}
+
+ByteLayout BlockProduct::Layout(const ProductShape& shape) const {
+  return {BestByteCode().lanes, static_cast<size_t>(shape.columns), static_cast<size_t>(block_)};
+}
+
+BlockProduct::Block BlockProduct::BlockAt(size_t block, const ByteLayout& layout) const {
+  const size_t at = block * layout.padded();
+  return {packed_->values.data() + block * layout.bytes(), packed_->sums.data() + at,
+          packed_->scales.data() + at};
+}
+
+void BlockProduct::Pack(const Node& n, const ProductShape& shape) const {
+  const Tensor w = n.in(operands_.weights);
+  const ByteLayout layout = Layout(shape);
+  const size_t depth = static_cast<size_t>(shape.depth), blocks = depth / layout.columns;
+  packed_->values.resize(blocks * layout.bytes());
+  packed_->sums.resize(blocks * layout.padded());
+  packed_->scales.resize(blocks * layout.padded());
+  std::vector<int8_t> row(depth);
+  for (size_t i = 0; i < layout.outputs; ++i) {
+    const uint8_t* const from = w.data<const uint8_t>();
+    for (size_t k = 0; k < depth; ++k) {
+      const size_t at = i * depth + k;
+      row[k] = w.dtype() == FBX_I8
+                   ? static_cast<int8_t>(from[at])
+                   : static_cast<int8_t>(((at % 2 ? from[at / 2] >> 4 : from[at / 2] & 0xF) ^ 8) - 8);
+    }
+    for (size_t b = 0; b < blocks; ++b) {
+      const int8_t* const values = row.data() + b * layout.columns;
+      common::PackByteRow(layout, i, values, packed_->values.data() + b * layout.bytes());
+      packed_->sums[b * layout.padded() + i] = common::SumOfBytes(values, layout.columns);
+      packed_->scales[b * layout.padded() + i] = w.quant()->scales[i * blocks + b];
+    }
+  }
+}
+
+void BlockProduct::Run(const Node& n, const State& state, const ProductShape& shape) const {
+  if (shape.rows == 0 || shape.columns == 0) return;
+  std::call_once(packed_->pack, [&] { Pack(n, shape); });
+  const int8_t* const rows = input_.Bytes(n, state.quantized, shape.rows);
+  ForByteParts(n, state.bytes, shape, [&](const BytePart& part) { RunPart(n, state, shape, part, rows); });
+}
+
+void BlockProduct::RunPart(const Node& n, const State& state, const ProductShape& shape, const BytePart& part,
+                           const int8_t* rows) const {
+  const ByteCode& code = BestByteCode();
+  const ByteLayout layout = Layout(shape);
+  const auto depth = static_cast<size_t>(shape.depth), stride = static_cast<size_t>(shape.columns);
+  const int32_t* const zeros = n.scratch<int32_t>(state.quantized.zeros) + part.first;
+  for (int64_t r = 0; r < part.count; ++r) part.terms[0][r] = -(zeros[r] + code.signs.Offset(false));
+  ByteTask product{.count = static_cast<size_t>(part.count),
+                   .stride = depth,
+                   .flipped = code.signs.Flips(false),
+                   .layout = layout};
+  for (size_t group = part.begin; group < part.end; ++group) {
+    const size_t first = group * SumsWidth(), columns = std::min(SumsWidth(), layout.outputs - first);
+    float* const y = n.out(0).data<float>() + static_cast<size_t>(part.first) * stride + first;
+    for (size_t r = 0; r < product.count; ++r) std::fill_n(y + r * stride, columns, 0.0f);
+    for (size_t b = 0; b * layout.columns < depth; ++b) {
+      const Block block = BlockAt(b, layout);
+      product.rows = rows + static_cast<size_t>(part.first) * depth + b * layout.columns;
+      product.weights = block.values;
+      product.terms[0] = {block.sums, part.terms[0]};
+      code.multiply(product, part.sums, SumsWidth(), group, group + 1);
+      AddBlock(part, block, first, columns, y, stride);
+    }
+    Finish(n, state, part, first, columns, y, stride);
+  }
+}
+
+void BlockProduct::AddBlock(const BytePart& part, const Block& block, size_t first, size_t columns, float* y,
+                            size_t stride) const {
+  Vectorized([&]() FUSEBOX_INLINE {
+    const float* __restrict scales = block.scales + first;
+    for (size_t r = 0; r < static_cast<size_t>(part.count); ++r) {
+      const int32_t* __restrict sums = part.sums + r * SumsWidth();
+      float* __restrict to = y + r * stride;
+      for (size_t c = 0; c < columns; ++c) to[c] += static_cast<float>(sums[c]) * scales[c];
+    }
+  });
+}
+
+void BlockProduct::Finish(const Node& n, const State& state, const BytePart& part, size_t first,
+                          size_t columns, float* y, size_t stride) const {
+  const float* const scales = n.scratch<float>(state.quantized.scales) + part.first;
+  const float* const bias =
+      n.has_in(operands_.bias) ? n.in(operands_.bias).data<const float>() + first : nullptr;
+  for (size_t r = 0; r < static_cast<size_t>(part.count); ++r) {
+    float* const to = y + r * stride;
+    for (size_t c = 0; c < columns; ++c) to[c] = to[c] * scales[r] + (bias ? bias[c] : 0.0f);
+    Activate(activation_, to, columns);
+  }
+}
+
+}  // namespace fusebox::cpu

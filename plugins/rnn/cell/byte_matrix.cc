@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/rnn/cell/byte_matrix.h"
+
+#include <algorithm>
+
+namespace fusebox::rnn {
+
+ByteMatrix::ByteMatrix(const Node& node, std::vector<BytePart> parts, bool interleaved)
+    : code_(&BestByteCode()),
+      parts_(std::move(parts)),
+      interleaved_(interleaved),
+      packed_(std::make_unique<LatePackedWeights>()) {
+  layout_ = {code_->lanes, static_cast<size_t>(parts_[0].rows),
+             static_cast<size_t>(node.in(parts_[0].operand).dim(1))};
+  if (parts_.size() > 1) layout_.outputs = parts_.size() * layout_.padded();
+  if (keeps_weights(node.host())) PackOnce(node);
+}
+
+void ByteMatrix::PackOnce(const Node& node) const {
+  packed_->make_once([&] {
+    PackedWeights::Recipe recipe{.what = "bytes",
+                                 .size = layout_.bytes() + layout_.padded() * sizeof(int32_t)};
+    recipe.numbers = {static_cast<int64_t>(code_->lanes), interleaved_ ? 1 : 0};
+    for (const BytePart& part : parts_) {
+      recipe.numbers.insert(recipe.numbers.end(), {part.first, part.rows, part.times});
+      recipe.sources.push_back(node.in(part.operand));
+      if (part.bias != BytePart::kNoBias) recipe.sources.push_back(node.in(part.bias));
+    }
+    return PackedWeights(node, recipe, [&](void* to) { Pack(node, static_cast<std::byte*>(to)); });
+  });
+}
+
+size_t ByteMatrix::OutputOf(size_t part, size_t row) const {
+  const size_t lanes = layout_.lanes;
+  return interleaved_ ? (row / lanes * parts_.size() + part) * lanes + row % lanes
+                      : part * part_outputs() + row;
+}
+
+const int32_t* ByteMatrix::addends() const {
+  return reinterpret_cast<const int32_t*>((*packed_)->data<int8_t>() + layout_.bytes());
+}
+
+void ByteMatrix::Pack(const Node& node, std::byte* to) const {
+  std::fill_n(to, layout_.bytes() + layout_.padded() * sizeof(int32_t), std::byte{0});
+  auto* const values = reinterpret_cast<int8_t*>(to);
+  auto* const addends = reinterpret_cast<uint32_t*>(values + layout_.bytes());
+  const size_t columns = layout_.columns;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const BytePart& part = parts_[i];
+    const auto* row = node.in(part.operand).data<const int8_t>() + static_cast<size_t>(part.first) * columns;
+    const auto* const bias =
+        part.bias == BytePart::kNoBias ? nullptr : node.in(part.bias).data<const int32_t>();
+    for (size_t r = 0; r < static_cast<size_t>(part.rows); ++r, row += columns) {
+      const size_t output = OutputOf(i, r);
+      common::PackByteRow(layout_, output, row, values);
+      addends[output] =
+          static_cast<uint32_t>(part.times) * static_cast<uint32_t>(common::SumOfBytes(row, columns)) +
+          (bias ? static_cast<uint32_t>(bias[r]) : 0);
+    }
+  }
+}
+
+ByteTask ByteMatrix::Product(const int8_t* rows, size_t count, size_t stride) const {
+  return {.rows = rows,
+          .count = count,
+          .stride = stride,
+          .flipped = code_->signs.Flips(false),
+          .layout = layout_,
+          .weights = (*packed_)->data<int8_t>()};
+}
+
+}  // namespace fusebox::rnn
