@@ -220,7 +220,12 @@ TEST(Sweep, EveryRealFileRunsLikeStockOrIsRefused) {
   for (const std::string& line : wrong) ADD_FAILURE() << line;
   EXPECT_GT(files.size(), 100u);
   EXPECT_GT(outcomes["equal"], 20);
-  const int most_near = kRoundsAsMeasured ? 5 : 1000;
+#if defined(__aarch64__)
+  constexpr int kMostNear = 6;  // of the same bits as on x86-64; stock's sums of floats differ there
+#else
+  constexpr int kMostNear = 5;
+#endif
+  const int most_near = kRoundsAsMeasured ? kMostNear : 1000;
   EXPECT_LE(outcomes["near"], most_near)
       << "quantized nets are equal to stock but for float sums, which each CPU rounds in its own way";
 }

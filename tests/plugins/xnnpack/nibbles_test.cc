@@ -165,7 +165,8 @@ std::string RefusalOf(const std::function<void(Quant&)>& change) {
   Quant quant = *w.quant;
   change(quant);
   w.quant = std::make_shared<const Quant>(quant);
-  const auto model = Model::FromModule(std::move(module), {.registry = XnnpackRegistry()});
+  const auto model = Model::FromModule(
+      std::move(module), {.registry = XnnpackRegistry(), .delegates = std::vector<Config::Delegate>{}});
   if (!model) return model.error().message;
   const auto session = Session::Create(*model, {});
   return session ? "" : session.error().message;
