@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, held against their definition: a sum over taps, with the padding computed the textbook way.
 #include <algorithm>
+#include <cmath>
 
 #include "tests/conformance/case.h"
 
@@ -231,6 +232,13 @@ const Suite kConvErrors("conv errors", [](Cases& c) {
                .operands = {F32({1, 1, 1, 1}, {-3}), F32({2, 1, 1, 1}, {1, -1})},
                .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"fused_activation_function", "RELU"}},
                .results = {F32({1, 1, 1, 2}, {0, 3})}});
+  for (const char* op : {"CONV_2D", "DEPTHWISE_CONV_2D"})
+    c.push_back({.name = "fused tanh",
+                 .op = op,
+                 .operands = {F32({1, 1, 2, 1}, {0.5f, -2}), F32({1, 1, 1, 1}, {1})},
+                 .attrs = {{"stride_h", 1}, {"stride_w", 1}, {"fused_activation_function", "TANH"}},
+                 .results = {F32({1, 1, 2, 1}, {std::tanh(0.5f), std::tanh(-2.0f)})},
+                 .atol = 1e-6});
   c.push_back({.name = "filters",
                .op = "DEPTHWISE_CONV_2D",
                .operands = {x, F32({1, 3, 3, 4}, {1})},

@@ -206,6 +206,36 @@ void AddHybrids(Cases& c) {
                .also_f64 = false});
 }
 
+// Two images of whole steps once quantized, each with a zero point of its own.
+void AddHybridImages(Cases& c) {
+  constexpr int64_t kImage = 4 * 5 * 3, kLeast[] = {0, -100};
+  std::vector<float> x, y;
+  for (int64_t i = 0; i < 2 * kImage; ++i)
+    x.push_back(static_cast<float>(i % kImage < 2 ? 255 * (i % kImage) : i * 41 % 256) + kLeast[i / kImage]);
+  std::vector<int8_t> w;
+  for (int i = 0; i < 27; ++i) w.push_back(static_cast<int8_t>(i * 5 % 19 - 9));
+  for (int64_t i = 0; i < 2 * kImage; ++i) {
+    const int64_t ch = i % 3, ox = i / 3 % 5, oy = i / 15 % 4;
+    float sum = 0;
+    for (int64_t k = 0; k < 9; ++k) {
+      const int64_t iy = oy + k / 3 - 1, ix = ox + k % 3 - 1;
+      if (iy >= 0 && iy < 4 && ix >= 0 && ix < 5)
+        sum += x[static_cast<size_t>(i / kImage * kImage + (iy * 5 + ix) * 3 + ch)] *
+               w[static_cast<size_t>(k * 3 + ch)];
+    }
+    y.push_back(sum);
+  }
+  Data filter = I8({1, 3, 3, 3}, w);
+  filter.quant = {{1, 1, 1}, {0, 0, 0}, 3};
+  c.push_back({.name = "hybrid, two images",
+               .op = "DEPTHWISE_CONV_2D",
+               .operands = {F32({2, 4, 5, 3}, x), filter, F32({3}, {0})},
+               .attrs = {{"padding", "SAME"}, {"stride_h", 1}, {"stride_w", 1}, {"depth_multiplier", 1}},
+               .results = {F32({2, 4, 5, 3}, y)},
+               .atol = 1e-2,
+               .also_f64 = false});
+}
+
 // [2, 3, 5] by [5, 4] of i8 with a scale for each of the 4, both as they are and swapped.
 void AddMatMuls(Cases& c) {
   const Data rows = RandomQuantized<int16_t>({2, 3, 5}, 31, 0.001f, 0);
@@ -304,6 +334,7 @@ const Suite kProducts("quantized products", [](Cases& c) {
   AddProducts<int16_t>(c, false);
   AddProducts<int16_t>(c, true);
   AddHybrids(c);
+  AddHybridImages(c);
   AddMatMuls(c);
   AddScales(c);
   AddRefusals(c);
