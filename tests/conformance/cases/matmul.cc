@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "tests/conformance/case.h"
 
@@ -49,6 +50,15 @@ const Suite kFullyConnected("fully_connected", [](Cases& c) {
                .op = "FULLY_CONNECTED",
                .operands = {F32({3, 2}, {1, 2, 3, 4, 5, 6}), w, b},
                .results = {F32({2, 2}, {11, 26, 14, 35})}});
+  std::vector<float> rows, tanhs;
+  for (int i = 0; i < 40; ++i)
+    rows.push_back(0.1f * static_cast<float>(i - 20)), tanhs.push_back(std::tanh(rows.back()));
+  c.push_back({.name = "fused tanh",
+               .op = "FULLY_CONNECTED",
+               .operands = {F32({40, 1}, rows), F32({1, 1}, {1})},
+               .attrs = {{"fused_activation_function", "TANH"}},
+               .results = {F32({40, 1}, tanhs)},
+               .atol = 1e-6});
   c.push_back({.name = "dims are kept",
                .op = "FULLY_CONNECTED",
                .operands = {F32({2, 1, 3}, {1, 2, 3, 4, 5, 6}), w, b},
