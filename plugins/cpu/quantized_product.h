@@ -28,7 +28,7 @@ struct ProductOperands {
   bool wide_weights = false;   // accepts i16 weights
   bool exact_scales = false;   // multiply scales as doubles, like TFLite's i8 and i16 convolutions
   bool two_roundings = false;  // i16 sums without a bias are scaled like byte sums
-  bool round_half_up = false;  // byte sums round half up, like TFLite's CONV_2D and FULLY_CONNECTED
+  bool round_half_up = false;  // byte sums round half up, like TFLite's products but depthwise
   bool packed = false;         // products of bytes are those of packed weights (RunBytes)
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and FULLY_CONNECTED of random shapes, strides, dilations, paddings and activations beside
+// Convolutions and matrix products of random shapes, strides, dilations, paddings and activations beside
 // stock TFLite: on kernels, where 8-bit results have stock's bits, and floats through XNNPACK too.
 #include <gtest/gtest.h>
 
@@ -48,9 +48,11 @@ class Trial {
   std::unique_ptr<Module> Dense();
   std::unique_ptr<Module> Window();
   std::unique_ptr<Module> Transposed();
+  std::unique_ptr<Module> Matrices();
   Axis RandomAxis(bool dilated);
   int64_t Channels() { return dice_.Flip() ? dice_.Int(1, 9) : dice_.Int(10, 70); }
   ValueId Input(const Dims& dims);
+  ValueId RightInput(const Dims& dims);
   ValueId Weights(const Dims& dims, int axis);
   ValueId Bias(int64_t channels);
   ValueId Floats(const Dims& dims, double most);
@@ -80,6 +82,12 @@ ValueId Trial::Input(const Dims& dims) {
   return net_.Input(dtype(), dims, in_);
 }
 
+ValueId Trial::RightInput(const Dims& dims) {
+  if (dice_.Flip()) return Weights(dims, 0);
+  if (IsQuantized(form_.types)) weights_ = {{dice_.Scale(1e-3, 2e-2), dice_.Zero(dtype())}};
+  return net_.Input(dtype(), dims, IsQuantized(form_.types) ? weights_[0] : Q{});
+}
+
 // One scale for each of the axis, or one for all.
 ValueId Trial::Weights(const Dims& dims, int axis) {
   const auto count = static_cast<size_t>(CountOf(dims));
@@ -87,9 +95,9 @@ ValueId Trial::Weights(const Dims& dims, int axis) {
   if (form_.op != Op::kTransposeConv) largest_ = static_cast<double>(count) / static_cast<double>(outputs);
   else largest_ = static_cast<double>(count);
   if (form_.types == Types::kFloat) return Floats(dims, 1);
-  // Stock's hybrid depthwise convolutions have a scale for each channel, its FULLY_CONNECTED has one.
-  const bool each = form_.op != Op::kFullyConnected && form_.types != Types::kU8 &&
-                    (form_.op == Op::kDepthwiseConv2D || dice_.Flip());
+  // Stock's hybrid depthwise convolutions have a scale for each channel, its matrix products have one.
+  const bool each = form_.op != Op::kFullyConnected && form_.op != Op::kBatchMatmul &&
+                    form_.types != Types::kU8 && (form_.op == Op::kDepthwiseConv2D || dice_.Flip());
   for (size_t c = 0; c < (each ? outputs : 1); ++c)
     weights_.push_back({dice_.Scale(1e-3, 2e-2), dtype() == DType::kU8 ? dice_.Int(100, 150) : 0});
   for (const Q& q : weights_) step_ = std::max(step_, 127.0 * q.scale * 2 / 255);
@@ -172,7 +180,24 @@ std::unique_ptr<Module> Trial::Transposed() {
   return Take(Op::kTransposeConv, {dims, filter, x, Bias(outs)}, out, attrs);
 }
 
+std::unique_ptr<Module> Trial::Matrices() {
+  const int64_t m = dice_.Flip() ? 1 : dice_.Int(2, 40), k = dice_.Int(1, 90), n = Channels();
+  const bool adj_x = dice_.Flip(), adj_y = dice_.Flip();
+  Dims x, y, out;
+  for (int64_t rank = dice_.Int(0, 2); rank > 0; --rank) {
+    const int64_t dim = dice_.Int(1, 4), at = dice_.Int(0, 2);
+    x.push_back(at == 1 ? 1 : dim), y.push_back(at == 2 ? 1 : dim), out.push_back(dim);
+  }
+  x.insert(x.end(), {adj_x ? k : m, adj_x ? m : k});
+  y.insert(y.end(), {adj_y ? n : k, adj_y ? k : n});
+  out.insert(out.end(), {m, n});
+  const ValueId a = Input(x), b = RightInput(y);
+  largest_ = static_cast<double>(k) * 2.54;
+  return Take(Op::kBatchMatmul, {a, b}, out, xnnpack_test::Options("adj_x", adj_x, "adj_y", adj_y));
+}
+
 std::unique_ptr<Module> Trial::Build() {
+  if (form_.op == Op::kBatchMatmul) return Matrices();
   if (form_.op == Op::kFullyConnected) return Dense();
   return form_.op == Op::kTransposeConv ? Transposed() : Window();
 }
@@ -203,8 +228,10 @@ TEST_P(Convolutions, AreStocks) {
     auto stock = Stock::Open(path);
     ASSERT_TRUE(stock) << stock.error().message;
     const Function& main = *module->functions[0];
-    const Tensor input = InputOf(main.value(main.inputs[0]).type, dice.Int(0, 1000));
-    const auto expected = (*stock)->Invoke({input});
+    std::vector<Tensor> inputs;
+    for (const ValueId id : main.inputs)
+      inputs.push_back(InputOf(main.value(id).type, static_cast<uint32_t>(dice.Int(0, 1000))));
+    const auto expected = (*stock)->Invoke(inputs);
     ASSERT_TRUE(expected) << "trial " << i << ": " << expected.error().message;
     double atol = IsQuantized(form.types) ? 0 : 1e-6 * trial.largest() + 1e-5;
     if (form.types == Types::kHybrid) atol += trial.step();
@@ -212,7 +239,7 @@ TEST_P(Convolutions, AreStocks) {
       const auto ours = Open(path, registry);
       ASSERT_TRUE(ours) << ours.error().message;
       for (int run = 0; run < 2; ++run) {  // the first may run unpacked
-        const auto got = Invoke(**ours, {input});
+        const auto got = Invoke(**ours, inputs);
         ASSERT_TRUE(got) << got.error().message;
         EXPECT_EQ(Difference(*got, *expected, atol, IsQuantized(form.types) ? 0 : 1e-5), "")
             << "trial " << i << (registry == *kernels ? "" : " through XNNPACK");
@@ -226,12 +253,15 @@ std::vector<Form> Forms() {
   for (const auto& [op, of] : {std::pair(Op::kConv2D, "Conv"),
                                {Op::kDepthwiseConv2D, "Depthwise"},
                                {Op::kTransposeConv, "Transposed"},
-                               {Op::kFullyConnected, "Dense"}})
+                               {Op::kFullyConnected, "Dense"},
+                               {Op::kBatchMatmul, "Matrices"}})
     for (const auto& [types, name] : {std::pair(Types::kFloat, "Floats"),
                                       {Types::kHybrid, "Hybrid"},
                                       {Types::kI8, "I8"},
                                       {Types::kU8, "U8"}}) {
-      if (op == Op::kTransposeConv && types == Types::kHybrid) continue;  // stock has none
+      // Stock has none, or one that reads beyond its memory.
+      if (op == Op::kTransposeConv && types == Types::kHybrid) continue;
+      if (op == Op::kBatchMatmul && (types == Types::kU8 || types == Types::kHybrid)) continue;
       forms.push_back({of + std::string(name), op, types});
     }
   return forms;

@@ -94,6 +94,7 @@ struct BatchMatMul {
     return {.channel_axis = n.in(1).rank() - (adj_y ? 2 : 1),
             .transposed = !adj_y,
             .wide_weights = true,
+            .round_half_up = true,
             .packed = true};
   }
   static bool TakesQuantized(const Node& n) { return QuantizedProduct::Takes(n, {}); }
