@@ -136,7 +136,9 @@ std::unique_ptr<Module> Trial::Take(Op op, std::vector<ValueId> operands, const 
 std::unique_ptr<Module> Trial::Dense() {
   const int64_t rows = dice_.Flip() ? 1 : dice_.Int(2, 60), depth = dice_.Int(1, 200), outs = Channels();
   const ValueId x = Input({rows, depth}), w = Weights({outs, depth}, 0), b = Bias(outs);
-  return Take(Op::kFullyConnected, {x, w, b}, {rows, outs}, Activated({}));
+  Attrs attrs = Activated({});
+  if (form_.types == Types::kHybrid) attrs.Set("asymmetric_quantize_inputs", dice_.Flip());
+  return Take(Op::kFullyConnected, {x, w, b}, {rows, outs}, attrs);
 }
 
 Axis Trial::RandomAxis(bool dilated) {
