@@ -43,6 +43,8 @@ class Trial {
   double largest() const { return largest_; }
   // The most that rounding of one input value of a hybrid product changes.
   double step() const { return step_; }
+  // The same for all values.
+  double steps() const { return 2 * step_ * std::sqrt(largest_); }
 
  private:
   std::unique_ptr<Module> Dense();
@@ -211,6 +213,18 @@ Tensor InputOf(const Type& type, uint32_t seed) {
   return {type, Buffer::Of<float>(xnnpack_test::Noise<float>(count, seed, -1, 1))};
 }
 
+// The largest difference of stored values.
+int StepsBetween(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(a.type, b.type);
+  int most = 0;
+  for (size_t i = 0; i < a.data.size(); ++i) {
+    const auto x = static_cast<uint8_t>(a.data.bytes()[i]), y = static_cast<uint8_t>(b.data.bytes()[i]);
+    const bool is_signed = a.type.dtype == DType::kI8;
+    most = std::max(most, std::abs(is_signed ? static_cast<int8_t>(x) - static_cast<int8_t>(y) : x - y));
+  }
+  return most;
+}
+
 class Convolutions : public ::testing::TestWithParam<Form> {};
 
 TEST_P(Convolutions, AreStocks) {
@@ -219,7 +233,7 @@ TEST_P(Convolutions, AreStocks) {
   const auto kernels = Plugins();
   ASSERT_TRUE(kernels) << kernels.error().message;
   std::vector<std::shared_ptr<Registry>> registries = {*kernels};
-  if (form.types == Types::kFloat) registries.push_back(xnnpack_test::XnnpackRegistry());
+  registries.push_back(xnnpack_test::XnnpackRegistry());
   const int trials = std::getenv("FUSEBOX_LONG_TESTS") ? 3000 : 60;
   for (int i = 0; i < trials && !HasFailure(); ++i) {
     Dice dice(static_cast<uint32_t>(i + 1));
@@ -235,7 +249,7 @@ TEST_P(Convolutions, AreStocks) {
       inputs.push_back(InputOf(main.value(id).type, static_cast<uint32_t>(dice.Int(0, 1000))));
     const auto expected = (*stock)->Invoke(inputs);
     ASSERT_TRUE(expected) << "trial " << i << ": " << expected.error().message;
-    double atol = IsQuantized(form.types) ? 0 : 1e-6 * trial.largest() + 1e-5;
+    double atol = 1e-6 * trial.largest() + 1e-5;
     if (form.types == Types::kHybrid) atol += trial.step();
     for (const auto& registry : registries) {
       const auto ours = Open(path, registry);
@@ -243,8 +257,11 @@ TEST_P(Convolutions, AreStocks) {
       for (int run = 0; run < 2; ++run) {  // the first may run unpacked
         const auto got = Invoke(**ours, inputs);
         ASSERT_TRUE(got) << got.error().message;
-        EXPECT_EQ(Difference(*got, *expected, atol, IsQuantized(form.types) ? 0 : 1e-5), "")
-            << "trial " << i << (registry == *kernels ? "" : " through XNNPACK");
+        const bool xnnpack = registry != *kernels;
+        SCOPED_TRACE("trial " + std::to_string(i) + (xnnpack ? " through XNNPACK" : ""));
+        // XNNPACK rounds by another rule, and all inputs of a hybrid product.
+        if (IsQuantized(form.types)) EXPECT_LE(StepsBetween((*got)[0], (*expected)[0]), xnnpack ? 1 : 0);
+        else EXPECT_EQ(Difference(*got, *expected, xnnpack ? trial.steps() + atol : atol, 1e-5), "");
       }
     }
   }
