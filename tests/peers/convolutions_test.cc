@@ -227,43 +227,58 @@ int StepsBetween(const Tensor& a, const Tensor& b) {
 
 class Convolutions : public ::testing::TestWithParam<Form> {};
 
+// Runs the file with kernels and through XNNPACK; `again`: inputs of other sizes for the same sessions.
+void ExpectStocks(const std::string& path, const Form& form, const Trial& trial,
+                  const std::vector<std::vector<Tensor>>& again) {
+  auto stock = Stock::Open(path);
+  ASSERT_TRUE(stock) << stock.error().message;
+  const auto kernels = Plugins();
+  ASSERT_TRUE(kernels) << kernels.error().message;
+  double atol = 1e-6 * trial.largest() + 1e-5;
+  if (form.types == Types::kHybrid) atol += trial.step();
+  for (const auto& registry : {*kernels, xnnpack_test::XnnpackRegistry()}) {
+    const bool xnnpack = registry != *kernels;
+    const auto ours = Open(path, registry);
+    ASSERT_TRUE(ours) << ours.error().message;
+    for (size_t run = 0; run < again.size(); ++run) {
+      SCOPED_TRACE("run " + std::to_string(run) + (xnnpack ? " through XNNPACK" : ""));
+      const auto expected = (*stock)->Invoke(again[run]);
+      ASSERT_TRUE(expected) << expected.error().message;
+      ASSERT_TRUE((*ours)->Resize(0, again[run][0].type.shape));
+      const auto got = Invoke(**ours, again[run]);
+      ASSERT_TRUE(got) << got.error().message;
+      // XNNPACK rounds by another rule, and all inputs of a hybrid product.
+      if (IsQuantized(form.types)) EXPECT_LE(StepsBetween((*got)[0], (*expected)[0]), xnnpack ? 1 : 0);
+      else EXPECT_EQ(Difference(*got, *expected, xnnpack ? trial.steps() + atol : atol, 1e-5), "");
+    }
+  }
+}
+
 TEST_P(Convolutions, AreStocks) {
   FUSEBOX_NEEDS_STOCK();
   const Form& form = GetParam();
-  const auto kernels = Plugins();
-  ASSERT_TRUE(kernels) << kernels.error().message;
-  std::vector<std::shared_ptr<Registry>> registries = {*kernels};
-  registries.push_back(xnnpack_test::XnnpackRegistry());
   const int trials = std::getenv("FUSEBOX_LONG_TESTS") ? 3000 : 60;
   for (int i = 0; i < trials && !HasFailure(); ++i) {
+    SCOPED_TRACE("trial " + std::to_string(i));
     Dice dice(static_cast<uint32_t>(i + 1));
     Trial trial(form, dice);
     const auto module = trial.Build();
     const std::string path = TestDir() + "/op.tflite";
     ASSERT_TRUE(tflite::WriteFile(*module, path));
-    auto stock = Stock::Open(path);
-    ASSERT_TRUE(stock) << stock.error().message;
     const Function& main = *module->functions[0];
     std::vector<Tensor> inputs;
     for (const ValueId id : main.inputs)
       inputs.push_back(InputOf(main.value(id).type, static_cast<uint32_t>(dice.Int(0, 1000))));
-    const auto expected = (*stock)->Invoke(inputs);
-    ASSERT_TRUE(expected) << "trial " << i << ": " << expected.error().message;
-    double atol = 1e-6 * trial.largest() + 1e-5;
-    if (form.types == Types::kHybrid) atol += trial.step();
-    for (const auto& registry : registries) {
-      const auto ours = Open(path, registry);
-      ASSERT_TRUE(ours) << ours.error().message;
-      for (int run = 0; run < 2; ++run) {  // the first may run unpacked
-        const auto got = Invoke(**ours, inputs);
-        ASSERT_TRUE(got) << got.error().message;
-        const bool xnnpack = registry != *kernels;
-        SCOPED_TRACE("trial " + std::to_string(i) + (xnnpack ? " through XNNPACK" : ""));
-        // XNNPACK rounds by another rule, and all inputs of a hybrid product.
-        if (IsQuantized(form.types)) EXPECT_LE(StepsBetween((*got)[0], (*expected)[0]), xnnpack ? 1 : 0);
-        else EXPECT_EQ(Difference(*got, *expected, xnnpack ? trial.steps() + atol : atol, 1e-5), "");
+    std::vector<std::vector<Tensor>> runs = {inputs, inputs};  // the first may run unpacked
+    if (form.op != Op::kTransposeConv && form.op != Op::kBatchMatmul) {
+      for (int size = 0; size < 3; ++size) {
+        Type type = inputs[0].type;
+        type.shape.dims()[0] = dice.Int(1, 6);
+        runs.push_back({InputOf(type, 5)});
       }
+      runs.push_back(inputs);
     }
+    ExpectStocks(path, form, trial, runs);
   }
 }
 

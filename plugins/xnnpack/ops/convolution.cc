@@ -54,6 +54,7 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   Weights weights = PlanCheckedWeights(node, kConv);
   weights.dims = DimsOf(filter);
   const size_t groups = static_cast<size_t>(node.in(0).dim(3)) / weights.dims[3];
+  weights.always_packed = weights.dims[3] == 1 && weights.dims[0] == groups;  // as depthwise ones
   Recipe recipe(Family::kConvolution);
   recipe.Add(groups);
   AddActivations(recipe, node.in(0), node.out(0));

@@ -71,6 +71,36 @@ TEST(Nibbles, InBlocksAreTheProductOfTheirValues) {
     }
 }
 
+// As many groups as channels: XNNPACK packs these as depthwise convolutions, without look-up.
+Build GroupsOfOne(DType dtype, int64_t channels, int64_t window) {
+  return [=] {
+    Net net;
+    const Q q = dtype == DType::kF32 ? Q{} : Q{0.05f, 3};
+    const ValueId x = net.Input(dtype, {1, 9, 8, channels}, q);
+    const std::vector<int64_t> dims = {channels, window, window, 1};
+    const auto count = static_cast<size_t>(channels * window * window);
+    const ValueId w = dtype == DType::kF32
+                          ? net.Const<float>(dtype, dims, Noise<float>(count, 4, -1, 1))
+                          : net.Const<int8_t>(dtype, dims, Noise<int8_t>(count, 4, -100, 100),
+                                              std::vector<Q>(static_cast<size_t>(channels), Q{0.01f, 0}));
+    return net.Take({net.Add(Op::kConv2D, {x, w, kNoValue}, dtype, {1, 9, 8, channels},
+                             Options("padding", "SAME", "stride_h", 1, "stride_w", 1), q)});
+  };
+}
+
+TEST(GroupsOfOneChannel, AreFoundAgain) {
+  for (const DType dtype : {DType::kF32, DType::kI8})
+    for (const int64_t channels : {1, 8})
+      for (const int64_t window : {1, 3, 7}) {
+        const Build net = GroupsOfOne(dtype, channels, window);
+        const Ran plain = RunNet(net());
+        ASSERT_EQ(plain.error, "") << channels << " channels, window " << window;
+        const std::string cache = FreshCache();
+        for (int start = 0; start < 2; ++start) ExpectSame(plain.outputs, RunNet(net(), cache).outputs);
+        std::filesystem::remove_all(cache);
+      }
+}
+
 Build DenseOf(int64_t batch, int64_t size = 256) {
   return [=] {
     Net net;
