@@ -227,7 +227,19 @@ int StepsBetween(const Tensor& a, const Tensor& b) {
 
 class Convolutions : public ::testing::TestWithParam<Form> {};
 
-// Runs the file with kernels and through XNNPACK; `again`: inputs of other sizes for the same sessions.
+using Opened = Result<std::unique_ptr<Session>>;
+
+// The packed weights of all trials are in one cache.
+Opened OpenCached(const std::string& path) {
+  Config::Delegate delegate{"xnnpack"};
+  delegate.options.Set("weight_cache_path", TestDir() + "/cache/");
+  FUSEBOX_ASSIGN(auto model, Model::Open(path, {.registry = xnnpack_test::XnnpackRegistry(),
+                                                .delegates = std::vector{delegate}}));
+  return Session::Create(std::move(model));
+}
+
+// Runs the file with kernels, through XNNPACK, and twice with a cache; `again`: inputs of other sizes for the
+// same sessions.
 void ExpectStocks(const std::string& path, const Form& form, const Trial& trial,
                   const std::vector<std::vector<Tensor>>& again) {
   auto stock = Stock::Open(path);
@@ -236,12 +248,15 @@ void ExpectStocks(const std::string& path, const Form& form, const Trial& trial,
   ASSERT_TRUE(kernels) << kernels.error().message;
   double atol = 1e-6 * trial.largest() + 1e-5;
   if (form.types == Types::kHybrid) atol += trial.step();
-  for (const auto& registry : {*kernels, xnnpack_test::XnnpackRegistry()}) {
-    const bool xnnpack = registry != *kernels;
-    const auto ours = Open(path, registry);
+  const std::function<Opened()> ways[] = {[&] { return Open(path, *kernels); },
+                                          [&] { return Open(path, xnnpack_test::XnnpackRegistry()); },
+                                          [&] { return OpenCached(path); }, [&] { return OpenCached(path); }};
+  for (const auto& open : ways) {
+    const bool xnnpack = &open != ways;
+    const auto ours = open();
     ASSERT_TRUE(ours) << ours.error().message;
     for (size_t run = 0; run < again.size(); ++run) {
-      SCOPED_TRACE("run " + std::to_string(run) + (xnnpack ? " through XNNPACK" : ""));
+      SCOPED_TRACE("way " + std::to_string(&open - ways) + ", run " + std::to_string(run));
       const auto expected = (*stock)->Invoke(again[run]);
       ASSERT_TRUE(expected) << expected.error().message;
       ASSERT_TRUE((*ours)->Resize(0, again[run][0].type.shape));
@@ -257,7 +272,7 @@ void ExpectStocks(const std::string& path, const Form& form, const Trial& trial,
 TEST_P(Convolutions, AreStocks) {
   FUSEBOX_NEEDS_STOCK();
   const Form& form = GetParam();
-  const int trials = std::getenv("FUSEBOX_LONG_TESTS") ? 3000 : 60;
+  const int trials = std::getenv("FUSEBOX_LONG_TESTS") ? 600 : 60;
   for (int i = 0; i < trials && !HasFailure(); ++i) {
     SCOPED_TRACE("trial " + std::to_string(i));
     Dice dice(static_cast<uint32_t>(i + 1));
