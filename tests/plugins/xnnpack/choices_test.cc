@@ -224,6 +224,29 @@ TEST(Choices, ConstantsOfFewChannelsAreRepeatedAndComputeTheSame) {
   }
 }
 
+// The bounds of a LOGISTIC's operand join the op before it, unless another op reads the operand.
+TEST(Choices, BoundsOfALogisticLeaveItsOperandToOtherReaders) {
+  const std::vector<float> factors = {1e30f, -1e30f, 1, -1, 500, -500};
+  for (const bool shared : {false, true}) {
+    Net net;
+    const ValueId x = net.Input(DType::kF32, {2, 6});
+    const ValueId product =
+        net.Add(Op::kMul, {x, net.Const<float>(DType::kF32, {6}, factors)}, DType::kF32, {2, 6});
+    std::vector<ValueId> outputs = {net.Add(Op::kLogistic, {product}, DType::kF32, {2, 6})};
+    if (shared) outputs.push_back(net.Add(Op::kNeg, {product}, DType::kF32, {2, 6}));
+    const Ran ran = RunNet(net.Take(outputs));
+    EXPECT_EQ(ran.error, "");
+    ASSERT_EQ(ran.outputs.size(), outputs.size());
+    const Tensor noise = NoiseFor({DType::kF32, Shape({2, 6})}, 7);
+    for (size_t i = 0; i < 12; ++i) {
+      const float operand = noise.data.As<float>()[i] * factors[i % 6];
+      EXPECT_NEAR(ran.outputs[0].data.As<float>()[i], 1 / (1 + std::exp(-operand)), 1e-6) << i;
+      if (!shared) continue;
+      EXPECT_EQ(ran.outputs[1].data.As<float>()[i], -operand) << i;
+    }
+  }
+}
+
 // f32 rows times an i8 filter of four channels.
 std::unique_ptr<Module> PerChannel(std::vector<Q> channels) {
   Net net;
