@@ -74,6 +74,27 @@ std::vector<uint8_t> ToFloat(Tensor constant) {
   return BytesOf(values);
 }
 
+std::vector<uint8_t> Repeat(Tensor constant, size_t times) {
+  const std::vector<uint8_t> floats = ToFloat(constant);
+  const size_t size = static_cast<size_t>(constant.count()) * sizeof(float);
+  std::vector<uint8_t> all(size * times + XNN_EXTRA_BYTES);
+  for (size_t i = 0; i < times; ++i) std::memcpy(all.data() + i * size, floats.data(), size);
+  return all;
+}
+
+std::vector<uint8_t> SpreadFilter(Tensor filter, size_t pixels, size_t step) {
+  const std::vector<uint8_t> floats = ToFloat(filter);
+  const auto size = [&](int dim) { return static_cast<size_t>(filter.dim(dim)); };
+  const size_t lines = size(0) * size(1), pixel = size(3) * sizeof(float), line = size(2) * pixel;
+  const size_t wide = line + step * (pixels - 1) * pixel;
+  std::vector<uint8_t> all(pixels * lines * wide + XNN_EXTRA_BYTES);
+  for (size_t p = 0; p < pixels; ++p) {
+    for (size_t i = 0; i < lines; ++i)
+      std::memcpy(all.data() + (p * lines + i) * wide + p * step * pixel, floats.data() + i * line, line);
+  }
+  return all;
+}
+
 std::vector<uint8_t> ToHalf(std::span<const float> values) { return Rounded(values, FloatToHalf); }
 std::vector<uint8_t> ToBfloat(std::span<const float> values) { return Rounded(values, FloatToBfloat); }
 

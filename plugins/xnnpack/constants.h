@@ -24,6 +24,11 @@ std::vector<uint8_t> BytesOf(const std::vector<T>& values) {
 
 // f32 values of a constant that is f32, f16, or quantized integers.
 std::vector<uint8_t> ToFloat(Tensor constant);
+// The same `times` times.
+std::vector<uint8_t> Repeat(Tensor constant, size_t times);
+// The filter [n,height,width,channels] of `pixels` adjacent results, as one [pixels*n,height,width + step *
+// (pixels - 1),channels]: the part of each result begins `step` columns behind the one before.
+std::vector<uint8_t> SpreadFilter(Tensor filter, size_t pixels, size_t step);
 // Rounded to nearest, ties to even; f16 is infinite from 65520 on.
 std::vector<uint8_t> ToHalf(std::span<const float> values);
 std::vector<uint8_t> ToBfloat(std::span<const float> values);

@@ -252,6 +252,7 @@ uint32_t Subgraph::DefineBias(const NetworkNode& node, const Weights& w) {
   const Tensor bias = *node.constant(w.bias);
   const Dims dims{static_cast<size_t>(bias.count())};
   if (w.datatype == xnn_datatype_fp32 || w.dynamic) {
+    if (w.pixels > 1) return Constant(xnn_datatype_fp32, {dims[0] * w.pixels}, Keep(Repeat(bias, w.pixels)));
     const void* data = bias.dtype() == FBX_F32 ? bias.data<void>() : Keep(ToFloat(bias));
     return Constant(xnn_datatype_fp32, dims, data);
   }
@@ -302,7 +303,10 @@ Subgraph::Ids Subgraph::Pack(const NetworkNode& node, Recipe recipe, const Weigh
     source.bias = node.constant(w.bias)->abi();
     recipe.Add(source.bias->dtype);
   }
-  if (w.datatype == xnn_datatype_fp32 && filter.dtype() != FBX_F32) {
+  if (w.pixels > 1) {
+    recipe.Add(w.pixels, w.step);
+    source.unpack = [filter, w] { return SpreadFilter(filter, w.pixels, w.step); };
+  } else if (w.datatype == xnn_datatype_fp32 && filter.dtype() != FBX_F32) {
     source.unpack = [filter] { return ToFloat(filter); };
   } else if (w.datatype == xnn_datatype_qbint4) {
     source.unpack = [filter] { return FlipNibbles(filter); };

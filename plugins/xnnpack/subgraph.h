@@ -29,6 +29,9 @@ struct Weights {
   float least_scale = 0;       // of the filter: smaller ones have no effect, and XNNPACK rejects them
   bool dynamic = false;        // the activation is quantized at run time: the bias is f32
   bool always_packed = false;  // XNNPACK packs this op without look-up
+  // Of a convolution: adjacent results of a row that are computed as one with more channels. Their filters
+  // are `step` columns apart, and zero elsewhere; dims are those of all.
+  size_t pixels = 1, step = 0;
 };
 
 class Subgraph {
@@ -59,6 +62,7 @@ class Subgraph {
   // grows, XNNPACK frees memory that it did not allocate, for each image but one.
   uint32_t DynamicImages(const NetworkNode& node, uint32_t operand, uint32_t from);
   bool MayGrow() const { return may_grow_; }
+  bool half() const { return real_ == xnn_datatype_fp16; }
   // The operand as f32, quantized or not.
   uint32_t FloatIn(const NetworkNode& node, uint32_t operand);
   // Runs `define` on an f32 value that becomes the result, quantized or not.

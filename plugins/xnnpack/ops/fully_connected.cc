@@ -24,16 +24,8 @@ void RequireCorrectNibbles(const NetworkNode& node, const Weights& weights, int6
                    " rows by 4-bit weights on this CPU");
 }
 
-// Columns that XNNPACK's f32 kernels compute at once. Products of fewer use kernels of two columns without
-// the newer instructions, a third of the speed; its convolutions do not. 0: not known, or hardly slower.
-int64_t KernelColumns() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return 32;
-  if (__builtin_cpu_supports("avx")) return 16;
-#endif
-  return 0;
-}
-
+// Products of few columns use kernels of two columns without the newer instructions, a third of the speed;
+// convolutions do not.
 bool IsNarrow(const NetworkNode& node, int64_t least) {
   const int64_t columns = node.constant(1)->dim(0);
   return columns >= least && columns < KernelColumns();
@@ -96,14 +88,6 @@ uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dim
   const uint32_t rows = graph.Temporary(DatatypeOf(node.in(0)), AffineOf(node.in(0)), dims);
   graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), input, rows, 0));
   return rows;
-}
-
-// The dims of a result, of which XNNPACK computes one: the unknown one, or the first.
-Dims DimsButOne(Tensor t) {
-  Dims dims;
-  for (const int64_t d : t.dims()) dims.push_back(static_cast<size_t>(std::max<int64_t>(d, 0)));
-  if (std::find(dims.begin(), dims.end(), size_t{0}) == dims.end()) dims[0] = 0;
-  return dims;
 }
 
 // A convolution of one pixel over an image of one column.
