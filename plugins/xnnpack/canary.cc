@@ -84,7 +84,7 @@ class Canary {
     uint32_t state = 1;
     bytes_.resize(count);
     for (uint8_t& b : bytes_) b = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
-    if (form == Form::kFloat) {
+    if (real()) {
       floats_.resize(count);
       for (size_t i = 0; i < count; ++i) floats_[i] = 0.01f * static_cast<float>(bytes_[i]) - 1;
     }
@@ -111,7 +111,8 @@ class Canary {
 
  private:
   bool flat() const { return family_ == Family::kFullyConnected; }
-  bool transposed() const { return flat() && plain_ && form_ == Form::kFloat; }  // XNNPACK supports no others
+  bool real() const { return form_ == Form::kFloat || form_ == Form::kHalf; }
+  bool transposed() const { return flat() && plain_ && real(); }  // XNNPACK supports no others
   uint32_t side() const { return plain_ && family_ == Family::kConvolution ? 1 : 3; }
   bool dynamic() const {
     return form_ == Form::kDynamicInt8 || form_ == Form::kDynamicInt4 || form_ == Form::kDynamicBlocks4;
@@ -120,6 +121,7 @@ class Canary {
   int Define(xnn_subgraph_t graph) {
     const xnn_datatype type = form_ == Form::kUint8  ? xnn_datatype_quint8
                               : form_ == Form::kInt8 ? xnn_datatype_qint8
+                              : form_ == Form::kHalf ? xnn_datatype_fp16
                                                      : xnn_datatype_fp32;
     const Dims in = flat() ? Dims{1, columns_} : Dims{1, 7, 7, kChannels};
     const Dims out = flat() ? Dims{1, kRows} : Dims{1, 7, 7, kRows};
@@ -146,7 +148,7 @@ class Canary {
 
   static int Value(xnn_subgraph_t graph, xnn_datatype type, const Dims& dims, uint32_t external,
                    uint32_t flags, uint32_t* id) {
-    if (type == xnn_datatype_fp32)
+    if (type == xnn_datatype_fp32 || type == xnn_datatype_fp16)
       return xnn_define_tensor_value(graph, type, dims.size(), dims.data(), nullptr, external, flags, id);
     return xnn_define_quantized_tensor_value(graph, type, 5, 0.05f, dims.size(), dims.data(), nullptr,
                                              external, flags, id);
@@ -167,6 +169,7 @@ class Canary {
     };
     switch (form_) {
       case Form::kFloat:
+      case Form::kHalf:
         return xnn_define_tensor_value(graph, xnn_datatype_fp32, filter_.size(), filter_.data(),
                                        floats_.data(), XNN_INVALID_VALUE_ID, 0, id);
       case Form::kUint8:
@@ -184,7 +187,7 @@ class Canary {
 
   int Bias(xnn_subgraph_t graph, uint32_t* id) const {
     const size_t count = kRows;
-    if (form_ == Form::kFloat || dynamic())
+    if (real() || dynamic())
       return xnn_define_tensor_value(graph, xnn_datatype_fp32, 1, &count, float_bias_.data(),
                                      XNN_INVALID_VALUE_ID, 0, id);
     if (form_ == Form::kUint8)

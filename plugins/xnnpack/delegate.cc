@@ -48,6 +48,24 @@ bool IsWorthThreads(const Network& network) {
   return work >= std::max(4e5, 5e4 * ops);
 }
 
+bool IsBytes(fbx_dtype dtype) { return dtype == FBX_I8 || dtype == FBX_U8 || dtype == FBX_I4; }
+
+// Whether all values are f32, and no op reads 8-bit or 4-bit weights.
+bool HasOnlyFloats(const Graph& graph) {
+  const auto is_f32 = [](Tensor t) { return !t.present() || t.is_const() || t.dtype() == FBX_F32; };
+  for (uint32_t i = 0; i < graph.node_count(); ++i) {
+    const GraphNode node = graph.node(i);
+    for (uint32_t k = 0; k < node.in_count(); ++k) {
+      if (!node.has_in(k)) continue;
+      const Tensor in = node.in(k);
+      if (!is_f32(in) || (in.is_const() && IsBytes(in.dtype()) && node.op() != "DEQUANTIZE")) return false;
+    }
+    for (uint32_t k = 0; k < node.out_count(); ++k)
+      if (!is_f32(node.out(k))) return false;
+  }
+  return true;
+}
+
 Dims CallDims(Tensor t) {
   Dims dims;
   for (const int64_t d : t.dims()) {
@@ -116,7 +134,7 @@ void Delegate::claim(const Graph& graph, Claim& claim) {
   }
 }
 
-Delegate::Session::Session(Delegate& delegate, const fbx_host*) {
+Delegate::Session::Session(Delegate& delegate, const fbx_host*) : half_(delegate.settings_.half) {
   RequireLibrary();
   weights_ = delegate.weights();
   provider_ = std::make_unique<PackProvider>(
@@ -145,25 +163,48 @@ Delegate::Partition::Partition(Delegate&, Session& session, const Graph& graph)
 
 Delegate::Partition::Partition(Session& session, const Graph& graph, const Network& network)
     : intermediates_(network) {
-  for (const fbx_value id : intermediates_.values())
-    element_sizes_.push_back(Quantized(graph.value(id)) ? 1 : sizeof(float));
   if (IsWorthThreads(network)) pool_ = HostPool(graph.host());
   profiling_ = ProfilingFlag(graph.host());
+  if (!session.half() || !BuildHalves(network, session)) {
+    if (const xnn_status status = BuildAll(network, session); status != xnn_status_success)
+      Refuse(network, session, status);
+  }
+  for (const fbx_value id : intermediates_.values()) {
+    const size_t real = half_ ? sizeof(uint16_t) : sizeof(float);
+    element_sizes_.push_back(Quantized(graph.value(id)) ? 1 : real);
+  }
+}
+
+xnn_status Delegate::Partition::BuildAll(const Network& network, Session& session) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const xnn_status status = Build(network, session, graph.node_count());
+    const xnn_status status = Build(network, session, network.graph().node_count());
     const std::string poisoned = session.provider().poisoned();
     session.provider().ForgetSources();
-    if (status != xnn_status_success) Refuse(network, session, status);
-    if (poisoned.empty()) return;
+    if (status != xnn_status_success || poisoned.empty()) return status;
     runtime_.reset();
-    emit_diag(graph.host(), FBX_WARNING, "CACHE", poisoned);
+    emit_diag(network.graph().host(), FBX_WARNING, "CACHE", poisoned);
   }
   throw Reject{"CACHE", "XNNPACK contradicts the cached weights"};
 }
 
+// Returns false, with a warning, if XNNPACK cannot compute the partition in f16.
+bool Delegate::Partition::BuildHalves(const Network& network, Session& session) {
+  std::string why = "not all of its values and weights are floats";
+  if (HasOnlyFloats(network.graph())) {
+    half_ = true;
+    const xnn_status status = BuildAll(network, session);
+    if (status == xnn_status_success) return true;
+    why = std::string("XNNPACK: ") + StatusName(status);
+    half_ = false;
+  }
+  emit_diag(network.graph().host(), FBX_WARNING, "PRECISION",
+            "a partition is computed in f32 instead of f16 (" + why + ")");
+  return false;
+}
+
 // Creates a runtime of the first `nodes` nodes.
 xnn_status Delegate::Partition::Build(const Network& network, Session& session, uint32_t nodes) {
-  Subgraph subgraph(network, session.provider(), intermediates_.values());
+  Subgraph subgraph(network, session.provider(), intermediates_.values(), half_);
   session.provider().Trace(network.graph().host());
   for (uint32_t i = 0; i < nodes; ++i) {
     const NetworkNode node(network, i);
@@ -172,6 +213,7 @@ xnn_status Delegate::Partition::Build(const Network& network, Session& session, 
     operation.supports(node);
     operation.define(node, subgraph);
   }
+  subgraph.Finish();
   session.provider().Trace(nullptr);
   xnn_runtime_t runtime = nullptr;
   const Meter meter(network.graph().host(), session.provider());

@@ -27,12 +27,15 @@ using namespace sdk;
 // Options of a model for the delegate.
 struct Settings {
   explicit Settings(const Attrs& options)
-      : cache_path(options.s("weight_cache_path", "")), share(options.b("share_weights", true)) {}
+      : cache_path(options.s("weight_cache_path", "")),
+        share(options.b("share_weights", true)),
+        half(options.s("precision", "f32") == "f16") {}
   // Of the model that is being opened, even if the delegate is off. None: no options.
   static std::optional<Settings> Of(const fbx_host* host, const fbx_caller& caller);
 
   const std::string cache_path;  // empty: no cache
   const bool share;
+  const bool half;  // compute floats in f16
 };
 
 class Delegate {
@@ -49,12 +52,14 @@ class Delegate {
     Session(Delegate& delegate, const fbx_host* host);
     void finish(const fbx_host* host);
     PackProvider& provider() { return *provider_; }
+    bool half() const { return half_; }
     xnn_workspace_t workspace() const { return workspace_.get(); }
 
    private:
     struct Release {
       void operator()(xnn_workspace_t w) const { xnn_release_workspace(w); }
     };
+    const bool half_;
     std::shared_ptr<ModelWeights> weights_;
     std::unique_ptr<PackProvider> provider_;
     std::unique_ptr<xnn_workspace, Release> workspace_;
@@ -75,6 +80,8 @@ class Delegate {
       void operator()(xnn_runtime_t r) const { xnn_delete_runtime(r); }
     };
     Partition(Session& session, const Graph& graph, const Network& network);
+    xnn_status BuildAll(const Network& network, Session& session);
+    bool BuildHalves(const Network& network, Session& session);
     xnn_status Build(const Network& network, Session& session, uint32_t nodes);
     [[noreturn]] void Refuse(const Network& network, Session& session, xnn_status status);
     void FindPorts(const Graph& graph, const Subgraph& subgraph);
@@ -83,6 +90,7 @@ class Delegate {
     void Setup(const Call& call);
 
     Intermediates intermediates_;
+    bool half_ = false;                  // floats are f16
     std::vector<size_t> element_sizes_;  // of the intermediates
     bool may_grow_ = true;               // from Subgraph
     std::vector<Dims> input_dims_;       // last passed to XNNPACK, if they may not grow
@@ -92,7 +100,7 @@ class Delegate {
     std::byte* memory_at_ = nullptr;            // last passed to XNNPACK
     bool is_set_up_ = false;
     pthreadpool_t pool_ = nullptr;
-    uint32_t profiling_ = 0;  // flag of the runtime
+    uint32_t profiling_ = 0;                    // flag of the runtime
     std::vector<std::vector<uint8_t>> memory_;  // constants of the runtime
     std::unique_ptr<xnn_runtime, Delete> runtime_;
   };

@@ -36,11 +36,12 @@ enum class Form : uint8_t {
   kFloat,
   kInt8,            // i8 x i8, a scale per channel
   kUint8,           // u8 x u8
+  kHalf,            // f16, from f32 weights
   kDynamicInt8,     // f32 x i8, activations quantized at run time
   kDynamicInt4,     // f32 x i4, a scale per channel
   kDynamicBlocks4,  // f32 x i4, a scale per block
 };
-inline constexpr size_t kForms = 6;
+inline constexpr size_t kForms = 7;
 
 // How an op packs its weights: everything that determines the bytes except the weights and the bias. Two ops
 // with different recipes never share a blob.

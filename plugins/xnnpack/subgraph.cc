@@ -2,64 +2,12 @@
 #include "plugins/xnnpack/subgraph.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <iterator>
 
+#include "plugins/xnnpack/constants.h"
+
 namespace fusebox::xnnpack {
-
-namespace {
-
-float HalfToFloat(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -magnitude : magnitude;
-  }
-  const uint32_t wide = exponent == 31 ? 0xff : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
-// Rounds to nearest, ties to even.
-uint16_t FloatToBfloat(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-template <class T>
-void Dequantize(Tensor t, float* out) {
-  const fbx_quant& q = *t.quant();
-  size_t inner = 1, channels = 1;
-  if (q.kind == FBX_QUANT_PER_AXIS) {
-    channels = q.count;
-    for (int i = q.axis + 1; i < t.rank(); ++i) inner *= static_cast<size_t>(t.dim(i));
-  }
-  const T* in = t.data<const T>();
-  for (size_t i = 0, n = static_cast<size_t>(t.count()); i < n; ++i) {
-    const size_t c = i / inner % channels;
-    out[i] = q.scales[c] * static_cast<float>(static_cast<int64_t>(in[i]) - q.zero_points[c]);
-  }
-}
-
-template <class T>
-std::vector<uint8_t> BytesOf(const std::vector<T>& values) {
-  const auto* data = reinterpret_cast<const uint8_t*>(values.data());
-  std::vector<uint8_t> bytes(data, data + values.size() * sizeof(T));
-  bytes.resize(bytes.size() + XNN_EXTRA_BYTES);
-  return bytes;
-}
-
-// XNNPACK stores blockwise 4-bit weights with zero point 8, the format with 0.
-std::vector<uint8_t> FlipNibbles(Tensor t) {
-  const uint8_t* in = t.data<const uint8_t>();
-  std::vector<uint8_t> out(in, in + t.bytes());
-  for (uint8_t& b : out) b ^= 0x88;
-  out.resize(out.size() + XNN_EXTRA_BYTES);
-  return out;
-}
-
-}  // namespace
 
 const char* StatusName(xnn_status status) {
   static constexpr const char* kNames[] = {"success",       "uninitialized",         "invalid parameter",
@@ -69,27 +17,15 @@ const char* StatusName(xnn_status status) {
   return index < std::size(kNames) ? kNames[index] : "an unknown status";
 }
 
-std::vector<uint8_t> ToFloat(Tensor constant) {
-  std::vector<float> values(static_cast<size_t>(constant.count()));
-  if (constant.dtype() == FBX_F16) {
-    std::transform(constant.data<const uint16_t>(), constant.data<const uint16_t>() + values.size(),
-                   values.begin(), HalfToFloat);
-  } else if (constant.dtype() == FBX_I8) {
-    Dequantize<int8_t>(constant, values.data());
-  } else if (constant.dtype() == FBX_U8) {
-    Dequantize<uint8_t>(constant, values.data());
-  } else {
-    std::memcpy(values.data(), constant.data<const float>(), values.size() * sizeof(float));
-  }
-  return BytesOf(values);
-}
-
-Subgraph::Subgraph(const Network& network, PackProvider& provider, std::span<const fbx_value> between)
+Subgraph::Subgraph(const Network& network, PackProvider& provider, std::span<const fbx_value> between,
+                   bool half)
     : network_(network),
       provider_(provider),
+      real_(half ? xnn_datatype_fp16 : xnn_datatype_fp32),
       external_ids_(network.graph().value_count(), XNN_INVALID_VALUE_ID),
       ids_(network.graph().value_count(), XNN_INVALID_VALUE_ID) {
   for (const auto& list : {network.graph().inputs(), network.graph().outputs(), between}) {
+    first_between_ = external_.size();
     for (const fbx_value id : list) {
       if (external_ids_[id] != XNN_INVALID_VALUE_ID) continue;
       external_ids_[id] = static_cast<uint32_t>(external_.size());
@@ -105,6 +41,10 @@ Subgraph::~Subgraph() {
   if (subgraph_ != nullptr) xnn_delete_subgraph(subgraph_);
 }
 
+void Subgraph::Finish() {
+  for (const auto& [half, result] : results_) Convert(half, result);
+}
+
 void Subgraph::Defining(const NetworkNode& node) {
   defining_ = std::string(node.op());
   if (const std::string_view where = to_string_view(node.abi()->location); !where.empty())
@@ -117,15 +57,18 @@ void Subgraph::Check(xnn_status status, const char* what) const {
 }
 
 uint32_t Subgraph::Define(Tensor t, const Dims& dims, const void* data, uint32_t external, uint32_t flags) {
+  if (!Quantized(t)) return data ? RealConstant(dims, data) : DefineReal(real_, dims, external, flags);
   uint32_t id = XNN_INVALID_VALUE_ID;
-  if (Quantized(t)) {
-    const Affine q = AffineOf(t);
-    Check(xnn_define_quantized_tensor_value(subgraph_, DatatypeOf(t), q.zero_point, q.scale, dims.size(),
-                                            dims.data(), data, external, flags, &id));
-  } else {
-    Check(xnn_define_tensor_value(subgraph_, xnn_datatype_fp32, dims.size(), dims.data(), data, external,
-                                  flags, &id));
-  }
+  const Affine q = AffineOf(t);
+  Check(xnn_define_quantized_tensor_value(subgraph_, DatatypeOf(t), q.zero_point, q.scale, dims.size(),
+                                          dims.data(), data, external, flags, &id));
+  return id;
+}
+
+uint32_t Subgraph::DefineReal(xnn_datatype datatype, const Dims& dims, uint32_t external, uint32_t flags) {
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  Check(
+      xnn_define_tensor_value(subgraph_, datatype, dims.size(), dims.data(), nullptr, external, flags, &id));
   return id;
 }
 
@@ -140,7 +83,13 @@ uint32_t Subgraph::In(const NetworkNode& node, uint32_t operand) {
   }
   if (external_ids_[value] >= network_.graph().inputs().size())
     throw Reject{"GRAPH", "an operand without producer", Operand(operand)};
-  return id = Define(t, DimsOf(t), nullptr, external_ids_[value], XNN_VALUE_FLAG_EXTERNAL_INPUT);
+  if (real_ == xnn_datatype_fp32 || Quantized(t))
+    return id = Define(t, DimsOf(t), nullptr, external_ids_[value], XNN_VALUE_FLAG_EXTERNAL_INPUT);
+  const uint32_t floats =
+      DefineReal(xnn_datatype_fp32, DimsOf(t), external_ids_[value], XNN_VALUE_FLAG_EXTERNAL_INPUT);
+  id = Temporary(real_, {}, DimsOf(t));
+  Convert(floats, id);
+  return id;
 }
 
 uint32_t Subgraph::Repeated(const NetworkNode& node, uint32_t operand, size_t times) {
@@ -161,19 +110,23 @@ uint32_t Subgraph::Out(const NetworkNode& node, uint32_t result) {
   if (id != XNN_INVALID_VALUE_ID) return id;
   const uint32_t external = external_ids_[value];
   const Tensor t = node.out(result);
+  if (real_ != xnn_datatype_fp32 && external < first_between_ && !Quantized(t)) {
+    const uint32_t floats =
+        DefineReal(xnn_datatype_fp32, DimsOf(t), external, XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
+    id = Temporary(real_, {}, DimsOf(t));
+    results_.emplace_back(id, floats);
+    return id;
+  }
   return id = Define(t, DimsOf(t), nullptr, external,
                      external == XNN_INVALID_VALUE_ID ? 0 : XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
 }
 
 uint32_t Subgraph::Temporary(xnn_datatype datatype, Affine affine, const Dims& dims) {
+  if (datatype == xnn_datatype_fp32 || datatype == xnn_datatype_fp16)
+    return DefineReal(real_, dims, XNN_INVALID_VALUE_ID, 0);
   uint32_t id = XNN_INVALID_VALUE_ID;
-  if (datatype == xnn_datatype_fp32) {
-    Check(xnn_define_tensor_value(subgraph_, datatype, dims.size(), dims.data(), nullptr,
-                                  XNN_INVALID_VALUE_ID, 0, &id));
-  } else {
-    Check(xnn_define_quantized_tensor_value(subgraph_, datatype, affine.zero_point, affine.scale, dims.size(),
-                                            dims.data(), nullptr, XNN_INVALID_VALUE_ID, 0, &id));
-  }
+  Check(xnn_define_quantized_tensor_value(subgraph_, datatype, affine.zero_point, affine.scale, dims.size(),
+                                          dims.data(), nullptr, XNN_INVALID_VALUE_ID, 0, &id));
   return id;
 }
 
@@ -206,7 +159,7 @@ uint32_t Subgraph::FloatIn(const NetworkNode& node, uint32_t operand) {
   const Tensor t = node.in(operand);
   if (Quantized(t)) {
     if (const auto constant = node.constant(operand))
-      return Constant(xnn_datatype_fp32, DimsOf(t), Keep(ToFloat(*constant)));
+      return RealConstant(DimsOf(t), Keep(ToFloat(*constant)));
   }
   const uint32_t id = In(node, operand);
   if (!Quantized(t)) return id;
@@ -251,6 +204,13 @@ uint32_t Subgraph::Constant(xnn_datatype datatype, const Dims& dims, const void*
   return id;
 }
 
+uint32_t Subgraph::RealConstant(const Dims& dims, const void* data) {
+  if (real_ == xnn_datatype_fp32) return Constant(real_, dims, data);
+  size_t count = 1;
+  for (const size_t d : dims) count *= d;
+  return Constant(real_, dims, Keep(ToHalf({static_cast<const float*>(data), count})));
+}
+
 // One scale per channel; repeats a single scale.
 const float* Subgraph::Scales(const Weights& w, Tensor filter, size_t count) {
   const fbx_quant& q = *filter.quant();
@@ -273,12 +233,10 @@ uint32_t Subgraph::DefineFilter(const Weights& w, Tensor filter, const void* dat
       return id;
     case xnn_datatype_qbint4: {
       const fbx_quant& q = *filter.quant();
-      std::vector<uint16_t> scales(q.count);
-      std::transform(q.scales, q.scales + q.count, scales.begin(), FloatToBfloat);
+      const void* const scales = Keep(ToBfloat({q.scales, q.count}));
       Check(xnn_define_blockwise_quantized_tensor_value(
-          subgraph_, w.datatype, 8, static_cast<const uint16_t*>(Keep(BytesOf(scales))), w.dims.size(),
-          w.channel_dim, static_cast<size_t>(q.block_size), w.dims.data(), data, XNN_INVALID_VALUE_ID, 0,
-          &id));
+          subgraph_, w.datatype, 8, static_cast<const uint16_t*>(scales), w.dims.size(), w.channel_dim,
+          static_cast<size_t>(q.block_size), w.dims.data(), data, XNN_INVALID_VALUE_ID, 0, &id));
       return id;
     }
     default:
@@ -294,6 +252,7 @@ uint32_t Subgraph::DefineBias(const NetworkNode& node, const Weights& w) {
   const Tensor bias = *node.constant(w.bias);
   const Dims dims{static_cast<size_t>(bias.count())};
   if (w.datatype == xnn_datatype_fp32 || w.dynamic) {
+    if (w.pixels > 1) return Constant(xnn_datatype_fp32, {dims[0] * w.pixels}, Keep(Repeat(bias, w.pixels)));
     const void* data = bias.dtype() == FBX_F32 ? bias.data<void>() : Keep(ToFloat(bias));
     return Constant(xnn_datatype_fp32, dims, data);
   }
@@ -313,13 +272,13 @@ uint32_t Subgraph::DefineBias(const NetworkNode& node, const Weights& w) {
 
 namespace {
 
-Form FormOf(const Weights& w) {
+Form FormOf(const Weights& w, bool half) {
   switch (w.datatype) {
     case xnn_datatype_qcint8: return w.dynamic ? Form::kDynamicInt8 : Form::kInt8;
     case xnn_datatype_quint8: return Form::kUint8;
     case xnn_datatype_qcint4: return Form::kDynamicInt4;
     case xnn_datatype_qbint4: return Form::kDynamicBlocks4;
-    default: return Form::kFloat;
+    default: return half ? Form::kHalf : Form::kFloat;
   }
 }
 
@@ -327,8 +286,10 @@ Form FormOf(const Weights& w) {
 
 Subgraph::Ids Subgraph::Pack(const NetworkNode& node, Recipe recipe, const Weights& w) {
   const Tensor filter = *node.constant(w.filter);
-  recipe.SetForm(FormOf(w));
-  recipe.Add(w.datatype, w.dynamic, w.channel_dim, filter.dtype()).AddList(std::span<const size_t>(w.dims));
+  const bool half = w.datatype == xnn_datatype_fp32 && real_ == xnn_datatype_fp16;
+  recipe.SetForm(FormOf(w, half));
+  recipe.Add(half ? real_ : w.datatype, w.dynamic, w.channel_dim, filter.dtype())
+      .AddList(std::span<const size_t>(w.dims));
   PackProvider::Source source;
   source.kernel = filter.abi();
   source.always_packed = w.always_packed;
@@ -342,7 +303,10 @@ Subgraph::Ids Subgraph::Pack(const NetworkNode& node, Recipe recipe, const Weigh
     source.bias = node.constant(w.bias)->abi();
     recipe.Add(source.bias->dtype);
   }
-  if (w.datatype == xnn_datatype_fp32 && filter.dtype() != FBX_F32) {
+  if (w.pixels > 1) {
+    recipe.Add(w.pixels, w.step);
+    source.unpack = [filter, w] { return SpreadFilter(filter, w.pixels, w.step); };
+  } else if (w.datatype == xnn_datatype_fp32 && filter.dtype() != FBX_F32) {
     source.unpack = [filter] { return ToFloat(filter); };
   } else if (w.datatype == xnn_datatype_qbint4) {
     source.unpack = [filter] { return FlipNibbles(filter); };

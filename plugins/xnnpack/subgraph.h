@@ -19,9 +19,6 @@ namespace fusebox::xnnpack {
 
 const char* StatusName(xnn_status status);
 
-// Conversion of a constant's elements to floats.
-enum class Unpack { kNone, kHalf, kAffine };
-
 // The weights of a conv, transposed conv or fully connected op.
 struct Weights {
   uint32_t filter = 0;                        // operand
@@ -32,12 +29,17 @@ struct Weights {
   float least_scale = 0;       // of the filter: smaller ones have no effect, and XNNPACK rejects them
   bool dynamic = false;        // the activation is quantized at run time: the bias is f32
   bool always_packed = false;  // XNNPACK packs this op without look-up
+  // Of a convolution: adjacent results of a row that are computed as one with more channels. Their filters
+  // are `step` columns apart, and zero elsewhere; dims are those of all.
+  size_t pixels = 1, step = 0;
 };
 
 class Subgraph {
  public:
-  // `between`: values that use memory of the caller.
-  Subgraph(const Network& network, PackProvider& provider, std::span<const fbx_value> between);
+  // `between`: values that use memory of the caller. `half`: floats are f16, except those that the partition
+  // reads and returns, weights and biases.
+  Subgraph(const Network& network, PackProvider& provider, std::span<const fbx_value> between,
+           bool half = false);
   Subgraph(const Subgraph&) = delete;
   ~Subgraph();
 
@@ -60,6 +62,7 @@ class Subgraph {
   // grows, XNNPACK frees memory that it did not allocate, for each image but one.
   uint32_t DynamicImages(const NetworkNode& node, uint32_t operand, uint32_t from);
   bool MayGrow() const { return may_grow_; }
+  bool half() const { return real_ == xnn_datatype_fp16; }
   // The operand as f32, quantized or not.
   uint32_t FloatIn(const NetworkNode& node, uint32_t operand);
   // Runs `define` on an f32 value that becomes the result, quantized or not.
@@ -85,31 +88,36 @@ class Subgraph {
   // A converted constant; the memory lives as long as the runtime.
   const void* Keep(std::vector<uint8_t> bytes);
   uint32_t Constant(xnn_datatype datatype, const Dims& dims, const void* data);
+  // Of activations: f32 values, converted if these are f16.
+  uint32_t RealConstant(const Dims& dims, const void* data);
 
   void Check(xnn_status status, const char* what = "define") const;
   // Sets the current op, for messages.
   void Defining(const NetworkNode& node);
+  // After the last op.
+  void Finish();
   // The memory of Keep; the partition owns it from now on.
   std::vector<std::vector<uint8_t>> TakeMemory() { return std::move(memory_); }
 
  private:
   uint32_t Define(Tensor t, const Dims& dims, const void* data, uint32_t external, uint32_t flags);
+  uint32_t DefineReal(xnn_datatype datatype, const Dims& dims, uint32_t external, uint32_t flags);
   uint32_t DefineFilter(const Weights& weights, Tensor filter, const void* data);
   uint32_t DefineBias(const NetworkNode& node, const Weights& weights);
   const float* Scales(const Weights& weights, Tensor filter, size_t count);
 
   const Network& network_;
   PackProvider& provider_;
+  const xnn_datatype real_;  // of activations that are not quantized
   xnn_subgraph_t subgraph_ = nullptr;
   std::vector<fbx_value> external_;
+  size_t first_between_ = 0;                            // in external_
+  std::vector<std::pair<uint32_t, uint32_t>> results_;  // f16, and the f32 result of the partition
   std::vector<uint32_t> external_ids_;  // by graph value; XNN_INVALID_VALUE_ID: internal to XNNPACK
   std::vector<uint32_t> ids_;           // by graph value; XNN_INVALID_VALUE_ID: not defined yet
   std::vector<std::vector<uint8_t>> memory_;
   std::string defining_;
   bool may_grow_ = true;
 };
-
-// f32 values of a constant that is f32, f16, or quantized integers.
-std::vector<uint8_t> ToFloat(Tensor constant);
 
 }  // namespace fusebox::xnnpack

@@ -68,9 +68,16 @@ class Benchmarks:
 
     def files(self):
         found = self.files_of_models()
-        found = found[:MOST_QUICK] if self.quick else sorted(found)
+        found = found[:MOST_QUICK] if self.quick else sorted(found) + self.written()
         return [self.program('net_bench'), *self.plugins('xnnpack', 'vision'), '--seconds', '0.3' if self.quick else '1',
                 *map(str, found)]
+
+    def written(self):
+        """Nets with the structure of public ones."""
+        folder = self.work / 'written'
+        folder.mkdir(exist_ok=True)
+        subprocess.run([self.program('write_nets'), str(folder)], check=True)
+        return sorted(folder.glob('*.tflite'))
 
     def kernels(self):
         """All files, one of each content."""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // QUANTIZE and DEQUANTIZE. A DEQUANTIZE of constant weights defines nothing: its readers unpack them.
 #include <algorithm>
+#include "plugins/xnnpack/constants.h"
 #include "plugins/xnnpack/ops/op.h"
 
 namespace fusebox::xnnpack {
@@ -33,8 +34,7 @@ void DefineDequantize(const NetworkNode& node, Subgraph& graph) {
   if (!IsUnpacked(node.in(0))) return graph.Convert(graph.In(node, 0), graph.Out(node));
   const auto outputs = node.network().graph().outputs();
   if (std::find(outputs.begin(), outputs.end(), node.out_id(0)) == outputs.end()) return;
-  const uint32_t floats =
-      graph.Constant(xnn_datatype_fp32, DimsOf(node.out(0)), graph.Keep(ToFloat(node.in(0))));
+  const uint32_t floats = graph.RealConstant(DimsOf(node.out(0)), graph.Keep(ToFloat(node.in(0))));
   graph.Check(xnn_define_copy(graph.get(), floats, graph.Out(node), 0));
 }
 

@@ -47,6 +47,58 @@ void SupportsConv(const NetworkNode& node) {
   CheckBias(node, filter.dim(0));
 }
 
+// XNNPACK computes a product for each pixel, of as many columns as its kernel has. If the results have fewer
+// channels, one product computes several adjacent pixels of a row, with a filter that is as many steps wider.
+// Returns their number: the largest that divides the row.
+size_t PixelsOfProduct(const NetworkNode& node, const Window& w, const Weights& weights,
+                       const Subgraph& graph) {
+  const Tensor in = node.in(0), out = node.out(0);
+  if (weights.datatype != xnn_datatype_fp32 || weights.dynamic || graph.half() || w.dilation_width != 1)
+    return 1;
+  for (int i = 1; i < 4; ++i)
+    if (in.dim(i) <= 0 || out.dim(i) <= 0) return 1;
+  const int64_t width = static_cast<int64_t>(weights.dims[2]), stride = w.stride_width;
+  int64_t pixels = std::max<int64_t>(1, KernelColumns() / out.dim(3));
+  while (out.dim(2) % pixels != 0) --pixels;
+  // Measured: the work is that of the columns of the filter; the result is copied once more.
+  return 8 * (width + stride * (pixels - 1)) <= 7 * width * pixels ? static_cast<size_t>(pixels) : 1;
+}
+
+// As PaddingOf, in numbers.
+Padding PaddingOfImages(const NetworkNode& node, const Window& w, const Weights& weights) {
+  if (!w.same) return {};
+  const auto total = [&](int dim, int64_t stride, int64_t dilation) {
+    const int64_t extent = (static_cast<int64_t>(weights.dims[static_cast<size_t>(dim)]) - 1) * dilation + 1;
+    return static_cast<uint32_t>(
+        std::max<int64_t>(0, (node.out(0).dim(dim) - 1) * stride + extent - node.in(0).dim(dim)));
+  };
+  const uint32_t y = total(1, w.stride_height, w.dilation_height), x = total(2, w.stride_width, 1);
+  return {y / 2, x - x / 2, y - y / 2, x / 2, 0};
+}
+
+void DefinePixels(const NetworkNode& node, Subgraph& graph, Weights weights, size_t pixels) {
+  const Window w = ReadWindow(node);
+  const Padding pad = PaddingOfImages(node, w, weights);
+  weights.pixels = pixels;
+  weights.step = w.stride_width;
+  weights.dims[0] *= pixels;
+  weights.dims[2] += weights.step * (pixels - 1);
+  const Dims& filter = weights.dims;
+  const Dims result = DimsButOne(node.out(0)), rows = {1, result[1], result[2] / pixels, filter[0]};
+  Recipe recipe(Family::kConvolution);
+  recipe.Add(size_t{1});  // groups
+  const uint32_t input = graph.In(node, 0);
+  const auto ids = graph.Pack(node, std::move(recipe), weights);
+  graph.WithBias(node, 2, FusedRange(node), [&](uint32_t out, Range r) {
+    const uint32_t sums = graph.Temporary(xnn_datatype_fp32, {}, rows);
+    graph.Check(xnn_define_convolution_2d(
+        graph.get(), pad.top, pad.right, pad.bottom, pad.left, static_cast<uint32_t>(filter[1]),
+        static_cast<uint32_t>(filter[2]), w.stride_height, static_cast<uint32_t>(w.stride_width * pixels),
+        w.dilation_height, 1, 1, filter[3], filter[0], r.min, r.max, input, ids.filter, ids.bias, sums, 0));
+    graph.Check(xnn_define_static_reshape(graph.get(), result.size(), result.data(), sums, out, 0));
+  });
+}
+
 void DefineConv(const NetworkNode& node, Subgraph& graph) {
   const Tensor filter = *node.constant(1);
   const Window w = ReadWindow(node);
@@ -54,6 +106,8 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   Weights weights = PlanCheckedWeights(node, kConv);
   weights.dims = DimsOf(filter);
   const size_t groups = static_cast<size_t>(node.in(0).dim(3)) / weights.dims[3];
+  if (const size_t pixels = groups == 1 ? PixelsOfProduct(node, w, weights, graph) : 1; pixels > 1)
+    return DefinePixels(node, graph, std::move(weights), pixels);
   weights.always_packed = weights.dims[3] == 1 && weights.dims[0] == groups;  // as depthwise ones
   Recipe recipe(Family::kConvolution);
   recipe.Add(groups);

@@ -24,12 +24,44 @@ void RequireCorrectNibbles(const NetworkNode& node, const Weights& weights, int6
                    " rows by 4-bit weights on this CPU");
 }
 
+// Products of few columns use kernels of two columns without the newer instructions, a third of the speed;
+// convolutions do not.
+bool IsNarrow(const NetworkNode& node, int64_t least) {
+  const int64_t columns = node.constant(1)->dim(0);
+  return columns >= least && columns < KernelColumns();
+}
+
+// Measured: below, the copies around the convolution cost more than it saves.
+constexpr int64_t kLeastColumns = 10, kLeastInputs = 1024;
+
+bool IsBetterAsConvolution(const NetworkNode& node, const Weights& weights) {
+  const Tensor out = node.out(0);
+  if (weights.datatype != xnn_datatype_fp32 || weights.dynamic || out.rank() < 2) return false;
+  const auto dims = out.dims();
+  int64_t inputs = node.constant(1)->dim(1);
+  for (const int64_t d : dims.first(dims.size() - 1)) inputs *= std::max<int64_t>(d, 1);
+  return IsNarrow(node, kLeastColumns) && inputs >= kLeastInputs &&
+         std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d < 0; }) <= 1;
+}
+
+// Measured: kernels take half the time, but not with fewer or shorter columns.
+constexpr int64_t kLeastColumnsOfKernels = 5, kLeastLength = 64;
+
+void RequireWide(const NetworkNode& node) {
+  const Tensor filter = *node.constant(1);
+  const bool slow =
+      filter.dtype() == FBX_F32 && filter.dim(1) >= kLeastLength && IsNarrow(node, kLeastColumnsOfKernels);
+  node.require(!slow, "SIZE",
+               "rows of " + std::to_string(filter.dim(0)) + " results, which are slow in XNNPACK");
+}
+
 void Supports(const NetworkNode& node) {
   RequireArity(node, 2, 3);
   const Weights weights = PlanWeights(node, kOperands);
   FusedRange(node);
   const Tensor filter = *node.constant(1), input = node.in(0);
   RequireRank(filter, 2, Operand(1));
+  RequireWide(node);
   node.require(node.attrs().s("weights_format", "DEFAULT") == "DEFAULT", "ATTR", "shuffled weights");
   if (const auto bias = node.constant(2))
     node.require(bias->count() == filter.dim(0), "SHAPE", "bias does not fit the filter", Operand(2));
@@ -56,39 +88,6 @@ uint32_t Rows(const NetworkNode& node, Subgraph& graph, size_t length, Dims& dim
   const uint32_t rows = graph.Temporary(DatatypeOf(node.in(0)), AffineOf(node.in(0)), dims);
   graph.Check(xnn_define_static_reshape(graph.get(), dims.size(), dims.data(), input, rows, 0));
   return rows;
-}
-
-// Columns that XNNPACK's f32 kernels compute at once. Products of fewer use kernels of two columns without
-// the newer instructions, a third of the speed; its convolutions do not. 0: not known, or hardly slower.
-int64_t KernelColumns() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return 32;
-  if (__builtin_cpu_supports("avx")) return 16;
-#endif
-  return 0;
-}
-
-// Measured: below, the copies around the convolution cost more than it saves.
-constexpr int64_t kLeastColumns = 10;
-constexpr size_t kLeastInputs = 1024;
-
-bool IsBetterAsConvolution(const NetworkNode& node, const Weights& weights) {
-  const Tensor filter = *node.constant(1), out = node.out(0);
-  if (weights.datatype != xnn_datatype_fp32 || weights.dynamic || out.rank() < 2) return false;
-  if (filter.dim(0) < kLeastColumns || filter.dim(0) >= KernelColumns()) return false;
-  const auto dims = out.dims();
-  size_t inputs = static_cast<size_t>(filter.dim(1));
-  for (const int64_t d : dims.first(dims.size() - 1)) inputs *= static_cast<size_t>(std::max<int64_t>(d, 1));
-  return inputs >= kLeastInputs &&
-         std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d < 0; }) <= 1;
-}
-
-// The dims of a result, of which XNNPACK computes one: the unknown one, or the first.
-Dims DimsButOne(Tensor t) {
-  Dims dims;
-  for (const int64_t d : t.dims()) dims.push_back(static_cast<size_t>(std::max<int64_t>(d, 0)));
-  if (std::find(dims.begin(), dims.end(), size_t{0}) == dims.end()) dims[0] = 0;
-  return dims;
 }
 
 // A convolution of one pixel over an image of one column.

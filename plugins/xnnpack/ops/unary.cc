@@ -75,6 +75,7 @@ void DefineLeakyRelu(const NetworkNode& node, Subgraph& graph) {
 }
 
 // XNNPACK's sigmoid of +-1e30, a common mask value, is NaN. Within +-128 it saturates long before the bound.
+// XNNPACK joins the bounds with the producer of an operand without other readers.
 void DefineSigmoid(const NetworkNode& node, Subgraph& graph) {
   uint32_t in = graph.In(node, 0);
   if (!Quantized(node.in(0))) {
@@ -118,7 +119,7 @@ constexpr Operation kTable[] = {
     {"HARD_SWISH", Accept::kAlone, Supports, Define<xnn_unary_hardswish>, Joins::kInPlace},
     {"LEAKY_RELU", Accept::kAlone, Supports, DefineLeakyRelu, Joins::kInPlace},
     {"LOG", Accept::kAlone, SupportsLog, Define<xnn_unary_log>, Joins::kInPlace},
-    {"LOGISTIC", Accept::kAlone, Supports, DefineSigmoid, Joins::kInPlace},
+    {"LOGISTIC", Accept::kAlone, Supports, DefineSigmoid, Joins::kMaker},
     {"NEG", Accept::kAlone, Supports, Define<xnn_unary_negate>, Joins::kInPlace},
     {"RELU", Accept::kAlone, Supports, DefineRelu, Joins::kMaker},
     {"RELU6", Accept::kAlone, Supports, DefineRelu6, Joins::kMaker},

@@ -150,6 +150,21 @@ Weights PlanCheckedWeights(const NetworkNode& node, const WeightOperands& at) {
   return PlanWeights(node, checked);
 }
 
+int64_t KernelColumns() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return 32;
+  if (__builtin_cpu_supports("avx")) return 16;
+#endif
+  return 0;
+}
+
+Dims DimsButOne(Tensor t) {
+  Dims dims;
+  for (const int64_t d : t.dims()) dims.push_back(static_cast<size_t>(std::max<int64_t>(d, 0)));
+  if (std::find(dims.begin(), dims.end(), size_t{0}) == dims.end()) dims[0] = 0;
+  return dims;
+}
+
 void AddActivations(Recipe& recipe, Tensor input, Tensor output) {
   if (!Quantized(input)) return;
   const Affine in = AffineOf(input), out = AffineOf(output);

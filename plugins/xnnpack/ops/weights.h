@@ -23,6 +23,12 @@ Weights PlanWeights(const NetworkNode& node, const WeightOperands& operands);
 // read again.
 Weights PlanCheckedWeights(const NetworkNode& node, const WeightOperands& operands);
 
+// Columns that XNNPACK's f32 products compute at once, if that is a loss for fewer; 0: not known, or hardly.
+int64_t KernelColumns();
+
+// The dims of a result, of which XNNPACK computes one: the unknown one, or the first.
+Dims DimsButOne(Tensor t);
+
 // Adds what XNNPACK packs with 8-bit weights besides those of Subgraph::Pack: scales and zero point of the
 // activations, which determine biases and multipliers.
 void AddActivations(Recipe& recipe, Tensor input, Tensor output);

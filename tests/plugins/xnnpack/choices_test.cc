@@ -124,7 +124,7 @@ TEST(Choices, WeightsThatAreStoredAsBytesAreUnpacked) {
 struct Narrow {
   std::vector<int64_t> input, output;
   int64_t length;
-  bool has_bias = true, keeps_dims = false, half = false;
+  bool has_bias = true, keeps_dims = false, half = true;
   const char* activation = "NONE";
 };
 
@@ -147,19 +147,34 @@ std::unique_ptr<Module> FullyConnected(const Narrow& n) {
                Options("keep_num_dims", n.keeps_dims, "fused_activation_function", n.activation))});
 }
 
+#if defined(__x86_64__)
+// Kernels are faster, except with weights that XNNPACK unpacks.
+TEST(Choices, ProductsOfFewColumnsStayOnKernels) {
+  const bool slow = __builtin_cpu_supports("avx");
+  for (const int64_t columns : {4, 5, 15, 40}) {
+    Narrow net{{3, 64}, {3, columns}, 64};
+    EXPECT_EQ(RunNet(FullyConnected(net)).error, "");
+    net.half = false;
+    const bool narrow = columns == 5 || columns == 15;
+    const Ran ran = RunNet(FullyConnected(net));
+    EXPECT_EQ(ran.error.find("which are slow in XNNPACK") != std::string::npos, slow && narrow) << ran.error;
+  }
+}
+#endif
+
 // Products of few columns are convolutions of one pixel, which XNNPACK computes with wider kernels.
 TEST(Choices, ProductsOfFewColumnsComputeTheSame) {
   const Narrow nets[] = {
       {{40, 33}, {40, 17}, 33, false},
-      {{40, 33}, {40, 31}, 33, true, false, false, "RELU6"},
+      {{40, 33}, {40, 31}, 33, true, false, true, "RELU6"},
       {{1, 2048}, {1, 10}, 2048},
       {{-1, 2048}, {-1, 10}, 2048},
-      {{5, 7, 129}, {5, 7, 16}, 129, true, true, false, "RELU"},
+      {{5, 7, 129}, {5, 7, 16}, 129, true, true, true, "RELU"},
       {{-1, 7, 200}, {-1, 7, 16}, 200, true, true},
       {{2, 6, 6, 60}, {8, 12}, 540},
       {{1, 8, 5, 40}, {1, 8, 5, 21}, 40, true, true},
-      {{64, 20}, {64, 24}, 20, true, false, true},
-      {{3, 5}, {3, 16}, 5},
+      {{64, 20}, {64, 24}, 20},
+      {{3, 5}, {3, 16}, 5, true, false, false},
   };
   for (const Narrow& n : nets) {
     const std::vector<Tensor> want = RunNet(FullyConnected(n), {}, 1, false).outputs;
@@ -220,6 +235,29 @@ TEST(Choices, ConstantsOfFewChannelsAreRepeatedAndComputeTheSame) {
       const auto repeated = OverChannels(op, constant_first, 4, 5, true);
       EXPECT_EQ(repeated.size(), 60u);
       EXPECT_EQ(repeated, OverChannels(op, constant_first, 4, 5, false)) << Name(op);
+    }
+  }
+}
+
+// The bounds of a LOGISTIC's operand join the op before it, unless another op reads the operand.
+TEST(Choices, BoundsOfALogisticLeaveItsOperandToOtherReaders) {
+  const std::vector<float> factors = {1e30f, -1e30f, 1, -1, 500, -500};
+  for (const bool shared : {false, true}) {
+    Net net;
+    const ValueId x = net.Input(DType::kF32, {2, 6});
+    const ValueId product =
+        net.Add(Op::kMul, {x, net.Const<float>(DType::kF32, {6}, factors)}, DType::kF32, {2, 6});
+    std::vector<ValueId> outputs = {net.Add(Op::kLogistic, {product}, DType::kF32, {2, 6})};
+    if (shared) outputs.push_back(net.Add(Op::kNeg, {product}, DType::kF32, {2, 6}));
+    const Ran ran = RunNet(net.Take(outputs));
+    EXPECT_EQ(ran.error, "");
+    ASSERT_EQ(ran.outputs.size(), outputs.size());
+    const Tensor noise = NoiseFor({DType::kF32, Shape({2, 6})}, 7);
+    for (size_t i = 0; i < 12; ++i) {
+      const float operand = noise.data.As<float>()[i] * factors[i % 6];
+      EXPECT_NEAR(ran.outputs[0].data.As<float>()[i], 1 / (1 + std::exp(-operand)), 1e-6) << i;
+      if (!shared) continue;
+      EXPECT_EQ(ran.outputs[1].data.As<float>()[i], -operand) << i;
     }
   }
 }
