@@ -94,7 +94,8 @@ Result<Delegation> Model::Load(std::unique_ptr<Module> module, const ModelOption
   }
   impl.module = std::move(module);
   impl.registry->FillOptions(*impl.module);
-  if (options.fuse && HasComposites(*impl.module)) {
+  const bool composites = HasComposites(*impl.module);
+  if (options.fuse && composites) {
     const FusionOptions keep{.approve = {}, .keep_bodies = FusionOptions::KeepBodies::kAll};
     TraceSpan span("fuse");
     FUSEBOX_ASSIGN(impl.fusions, Fuse(*impl.module, *impl.registry, keep).At(name()));
@@ -102,7 +103,7 @@ Result<Delegation> Model::Load(std::unique_ptr<Module> module, const ModelOption
     span.Arg("fused", static_cast<uint64_t>(std::ranges::count(impl.fusions, true, &SiteReport::fused)));
     if (options.missing == Missing::kError) FUSEBOX_TRY(CheckPlugins(impl.fusions).At(name()));
   }
-  InlineBodies(*impl.module);
+  if (composites) InlineBodies(*impl.module);
   std::ranges::move(LowerBodies(*impl.module), std::back_inserter(impl.notices));
   FUSEBOX_ASSIGN(const auto delegate_options, ParseDelegateOptions(options.delegate_options));
   return impl.registry->Delegates(options.delegates, delegate_options, impl.notices);

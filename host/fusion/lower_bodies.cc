@@ -46,6 +46,7 @@ class Lowering {
     const size_t count = module_.functions.size();  // those that are added need no lowering
     for (size_t i = 0; i < count; ++i) {
       Function& f = *module_.functions[i];
+      if (std::ranges::none_of(f.nodes, [](const auto& node) { return MayLower(node->op); })) continue;
       Rewriter r(f);
       static_cast<void>(r.Walk([&](Node& node) {
         if (const Status done = Lower(r, node); !done)
@@ -58,6 +59,10 @@ class Lowering {
   }
 
  private:
+  static bool MayLower(Op op) {
+    return op == Op::kStablehloCase || op == Op::kStablehloReduceWindow || op == Op::kStablehloScatter;
+  }
+
   Status Lower(Rewriter& r, Node& node) {
     switch (node.op) {
       case Op::kStablehloCase: return LowerCase(r, node);

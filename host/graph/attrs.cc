@@ -53,11 +53,21 @@ std::string_view NameOf(const std::pair<std::string, AttrValue>& attr) { return 
 }  // namespace
 
 const AttrValue* Attrs::Find(std::string_view name) const {
+  constexpr size_t kFew = 8;  // for these, lengths tell names apart faster than a search by order
+  if (values_.size() <= kFew) {
+    for (const auto& [key, value] : values_) {
+      if (key == name) return &value;
+    }
+    return nullptr;
+  }
   const auto found = std::ranges::lower_bound(values_, name, {}, NameOf);
   return found == values_.end() || found->first != name ? nullptr : &found->second;
 }
 
 AttrValue& Attrs::Slot(std::string name) {
+  if (values_.empty()) values_.reserve(5);  // as many as a convolution has
+  if (values_.empty() || values_.back().first < name)
+    return values_.emplace_back(std::move(name), std::monostate()).second;
   auto at = std::ranges::lower_bound(values_, std::string_view(name), {}, NameOf);
   if (at == values_.end() || at->first != name) at = values_.emplace(at, std::move(name), AttrValue());
   return at->second;

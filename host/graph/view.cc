@@ -26,11 +26,10 @@ fbx_quant ShowQuant(const Quant& quant) {
 }
 
 // fbx_quant has as many zero points as scales; files may store fewer.
-std::shared_ptr<const Quant> Completed(const std::shared_ptr<const Quant>& quant) {
-  if (quant->zero_points.size() == quant->scales.size()) return quant;
-  auto copy = std::make_shared<Quant>(*quant);
-  std::vector<int64_t> zeros(quant->zero_points.begin(), quant->zero_points.end());
-  zeros.resize(quant->scales.size(), zeros.size() == 1 ? zeros[0] : 0);
+std::shared_ptr<const Quant> Completed(const Quant& quant) {
+  auto copy = std::make_shared<Quant>(quant);
+  std::vector<int64_t> zeros(quant.zero_points.begin(), quant.zero_points.end());
+  zeros.resize(quant.scales.size(), zeros.size() == 1 ? zeros[0] : 0);
   copy->zero_points = zeros;
   return copy;
 }
@@ -80,6 +79,7 @@ TensorView::TensorView(const Type& type, const void* data, size_t bytes, uint32_
 
 TensorView::TensorView(const Value& value) : TensorView() {
   Show(value);
+  if (!quant_) quant_ = value.quant;  // as the dims, it may outlive the value
   SetType(value.type);
 }
 
@@ -99,8 +99,12 @@ void TensorView::Show(const Value& value) {
              .name = AsAbi(value.name),
              .file = nullptr};
   if (value.quant == nullptr || value.quant->scales.empty()) return;
-  quant_ = Completed(value.quant);
-  abi_quant_ = ShowQuant(*quant_);
+  const Quant* quant = value.quant.get();
+  if (quant->zero_points.size() != quant->scales.size()) {
+    quant_ = Completed(*quant);
+    quant = quant_.get();
+  }
+  abi_quant_ = ShowQuant(*quant);
   tensor_.quant = &abi_quant_;
 }
 

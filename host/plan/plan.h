@@ -21,6 +21,7 @@
 namespace fusebox::plan {
 
 struct Code;
+class VariableUses;
 
 // How one node runs. Chosen once per Model. Neither kernel nor callee: the executor runs the op (variables).
 struct Unit {
@@ -72,13 +73,17 @@ Code Analyze(const Module&, const Function&, const delegate::Origin* origin = nu
 class View {
  public:
   explicit View(const Code&);
+  ~View();
   View(const View&) = delete;
   fbx_tensor& tensor(ValueId id) { return tensors_[static_cast<size_t>(id)].edit(); }
   void SetType(ValueId id, const Type& type) { tensors_[static_cast<size_t>(id)].SetType(type); }
   ResizableNode& node(size_t index) { return nodes_[index]; }
   ValueId value_count() const { return static_cast<ValueId>(tensors_.size()); }
+  const VariableUses& variables();  // made by the first call; all segments share them
 
  private:
+  const Code& code_;
+  std::unique_ptr<const VariableUses> variables_;
   std::vector<TensorView> tensors_;
   TensorView absent_;
   TensorView unread_{Type{DType::kF32, Shape{0}}, nullptr, 0,

@@ -50,7 +50,7 @@ class SegmentPlanner {
         view_(view),
         context_(context),
         request_of_(static_cast<size_t>(view.value_count()), kNone),
-        variables_(code) {}
+        variables_(view.variables()) {}
 
   Result<std::unique_ptr<Segment>> Run(size_t begin) {
     const HiddenActivations hidden(view_);
@@ -302,6 +302,7 @@ class SegmentPlanner {
 
   bool AddSlot(Step& step, size_t bytes, bool persistent) {
     if (bytes > SIZE_MAX / 4) return false;
+    if (step.slots.empty()) step.slots.reserve(4);
     if (persistent) {
       segment_->persistent.push_back(std::make_unique<Block>());
       segment_->persistent.back()->Reserve(bytes);
@@ -358,7 +359,7 @@ class SegmentPlanner {
   std::unique_ptr<Segment> segment_ = std::make_unique<Segment>();
   std::vector<Request> requests_;
   std::vector<size_t> request_of_;  // by value: its request in this segment's arena
-  const VariableUses variables_;
+  const VariableUses& variables_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "host/graph/versions.h"
 #include "host/plan/plan.h"
+#include "host/plan/variables.h"
 
 namespace fusebox::plan {
 namespace {
@@ -87,7 +88,7 @@ Code Analyze(const Module& module, const Function& function, const delegate::Ori
   return code;
 }
 
-View::View(const Code& code) : tensors_(static_cast<size_t>(code.function->value_count())) {
+View::View(const Code& code) : code_(code), tensors_(static_cast<size_t>(code.function->value_count())) {
   const Function& function = *code.function;
   for (ValueId id = 0; id < function.value_count(); ++id)
     tensors_[static_cast<size_t>(id)].Show(function.value(id));
@@ -125,6 +126,13 @@ View::View(const Code& code) : tensors_(static_cast<size_t>(code.function->value
     nodes_.push_back({abi, nullptr, i});
   }
   for (const ValueId id : code.variables) tensor(id).flags |= FBX_TENSOR_VARIABLE;
+}
+
+View::~View() = default;
+
+const VariableUses& View::variables() {
+  if (variables_ == nullptr) variables_ = std::make_unique<const VariableUses>(code_);
+  return *variables_;
 }
 
 }  // namespace fusebox::plan

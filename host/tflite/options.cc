@@ -250,25 +250,33 @@ bool HasNewerFields(const flatbuffers::Table& table, const OptionTable& schema) 
   return false;
 }
 
+namespace {
+
+// Nothing: the field is absent or stands at its default.
+Result<AttrValue> ReadField(const flatbuffers::Table& table, const OptionField& field,
+                            const std::vector<std::string>& function_names) {
+  if (field.type == reflection::String) {
+    const auto* text = table.GetPointer<const flatbuffers::String*>(field.offset);
+    return text == nullptr ? AttrValue() : AttrValue(text->str());
+  }
+  if (field.type == reflection::Vector) {
+    const auto* list = table.GetPointer<const flatbuffers::VectorOfAny*>(field.offset);
+    return list == nullptr ? AttrValue() : ReadList(*list, field, function_names);
+  }
+  const uint8_t* const at = table.GetAddressOf(field.offset);
+  if (at == nullptr && !field.is_function) return AttrValue();
+  return ReadScalarField(at, field, function_names);
+}
+
+}  // namespace
+
 Result<Attrs> ReadOptionTable(const flatbuffers::Table& table, const OptionTable& schema,
                               const std::vector<std::string>& function_names) {
   Attrs attrs;
   for (const OptionField& field : schema.fields) {
-    AttrValue value;
-    if (field.type == reflection::String) {
-      const auto* text = table.GetPointer<const flatbuffers::String*>(field.offset);
-      if (text != nullptr) value = text->str();
-    } else if (field.type == reflection::Vector) {
-      const auto* list = table.GetPointer<const flatbuffers::VectorOfAny*>(field.offset);
-      if (list != nullptr) {
-        FUSEBOX_ASSIGN(value, ReadList(*list, field, function_names).At(field.name));
-      }
-    } else {
-      const uint8_t* const at = table.GetAddressOf(field.offset);
-      if (at == nullptr && !field.is_function) continue;
-      FUSEBOX_ASSIGN(value, ReadScalarField(at, field, function_names).At(field.name));
-    }
-    if (!std::holds_alternative<std::monostate>(value)) attrs.Set(field.name, std::move(value));
+    auto value = ReadField(table, field, function_names);
+    if (!value) return std::unexpected(std::move(value.error()).At(field.name));
+    if (!std::holds_alternative<std::monostate>(*value)) attrs.Set(field.name, *std::move(value));
   }
   return attrs;
 }

@@ -13,11 +13,14 @@ template <class T>
 SharedArray<T> ListOf(const File& file, const flatbuffers::Vector<T>* vector) {
   if (SizeOf(vector) == 0) return {};
   const auto* const data = reinterpret_cast<const std::byte*>(vector->Data());
-  const Buffer list =
-      file.bytes.Slice(static_cast<size_t>(data - file.bytes.data()), vector->size() * sizeof(T));
+  const size_t size = vector->size() * sizeof(T);
+  if (reinterpret_cast<uintptr_t>(data) % alignof(T) == 0)
+    return SharedArray<T>(file.bytes.Slice(static_cast<size_t>(data - file.bytes.data()), size));
   // The verifier does not promise that elements are aligned.
-  const bool aligned = reinterpret_cast<uintptr_t>(data) % alignof(T) == 0;
-  return SharedArray<T>(aligned ? list : Buffer::Copy(list.bytes()));
+  auto copy = std::make_shared_for_overwrite<T[]>(vector->size());
+  std::memcpy(copy.get(), data, size);
+  const std::span bytes = std::as_bytes(std::span(copy.get(), vector->size()));
+  return SharedArray<T>(Buffer(std::move(copy), bytes));
 }
 
 // Scales and zero points of a blockwise quantized tensor stand in tensors of their own.
@@ -115,7 +118,8 @@ Status ReadQuant(const File& file, const format::SubGraph& graph,
                             source.quantized_dimension() == 0 &&
                             source.details_type() == format::QuantizationDetails_NONE;
   if (says_nothing) return {};  // as with most tensors of a float model
-  Quant quant;
+  auto shared = std::make_shared<Quant>();
+  Quant& quant = *shared;
   quant.scales = ListOf(file, source.scale());
   quant.min = ListOf(file, source.min());
   quant.max = ListOf(file, source.max());
@@ -129,7 +133,7 @@ Status ReadQuant(const File& file, const format::SubGraph& graph,
                        format::EnumNameQuantizationDetails(source.details_type()));
   }
   if (quant == Quant()) return {};  // a CustomQuantization alone
-  value.quant = std::make_shared<const Quant>(std::move(quant));
+  value.quant = std::move(shared);
   return {};
 }
 

@@ -136,7 +136,7 @@ class TensorWriter {
 
 Status ReadTensor(const File& file, const format::SubGraph& graph, const format::Tensor& tensor,
                   Value& value) {
-  if (tensor.name() != nullptr) value.name = tensor.name()->string_view();
+  if (tensor.name() != nullptr) value.name = tensor.name()->str();
   value.type.dtype = DTypeOf(tensor.type());
   if (value.type.dtype == DType::kNone)
     return Unsupported("element type " + std::to_string(tensor.type()) + " is not known");

@@ -69,16 +69,18 @@ void QuantizedProduct::PackConstant(const Node& n) const {
   const Tensor w = n.in(operands_.weights);
   const auto count = static_cast<size_t>(w.count());
   const fbx_quant& q = *w.quant();
-  const bool as_stored =
-      w.dtype() == FBX_I8 && !operands_.transposed &&
-      std::all_of(q.zero_points, q.zero_points + q.count, [](int64_t z) { return z == 0; });
+  const bool as_stored = w.dtype() == FBX_I8 && std::all_of(q.zero_points, q.zero_points + q.count,
+                                                            [](int64_t z) { return z == 0; });
   const int64_t matrices = Matrices(n, channels, depth);
   const size_t bytes = static_cast<size_t>(matrices) * PackedMatrix::Bytes(LayoutOf(channels, depth, true));
   auto packed = std::make_unique_for_overwrite<std::byte[]>(bytes);
   if (weights_->halves) {
     PackHalves(n, packed.get());
   } else if (as_stored) {
-    Pack(std::span(w.data<const int8_t>(), count), matrices, channels, depth, packed.get());
+    std::vector<int8_t> rows(operands_.transposed ? count : 0);
+    if (operands_.transposed) Transpose(n, w.data<const int8_t>(), rows.data());
+    Pack(std::span(operands_.transposed ? rows.data() : w.data<const int8_t>(), count), matrices, channels,
+         depth, packed.get());
   } else {
     std::vector<int16_t> rows(count);
     UnpackConstant(n, rows.data());
@@ -110,7 +112,7 @@ BytePlan QuantizedProduct::PlanBytes(const Node& n, Plan& plan, const ProductSha
 const std::byte* QuantizedProduct::Packed(const Node& n, const State& state, const BytePlan& plan,
                                           const ProductShape& s) const {
   if (KeepsPacked(s)) {
-    std::call_once(weights_->pack, [&] { PackConstant(n); });
+    weights_->pack([&] { PackConstant(n); });
     return weights_->packed.get();
   }
   auto* const to = n.scratch<std::byte>(plan.packed_slot);
@@ -176,6 +178,7 @@ void QuantizedProduct::Pack(std::span<const T> rows, int64_t matrices, int64_t c
 const int8_t* QuantizedProduct::Bytes(const Node& n, const State& state, int64_t samples,
                                       const float* floats) const {
   const Tensor in = n.in(operands_.input);
+  if (factors_) factors_->make([&] { MakeFactors(n); });
   if (!hybrid_) return in.data<const int8_t>();
   auto* const to = n.scratch<int8_t>(state.input);
   if (in.count() > 0)
@@ -188,7 +191,7 @@ int8_t QuantizedProduct::Pad(const Node& n, const State& state, int64_t sample) 
 }
 
 ByteResults QuantizedProduct::Results(const Node& n) const {
-  return {&byte_scales_,
+  return {&factors_->bytes,
           n.has_in(operands_.bias) ? n.in(operands_.bias).data<const int32_t>() : nullptr,
           operands_.round_half_up,
           output_zero_,

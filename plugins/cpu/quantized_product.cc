@@ -139,8 +139,15 @@ QuantizedProduct::QuantizedProduct(const Node& n, ProductOperands o, Activation 
       wide_(n.in(o.input).dtype() == FBX_I16),
       wide_weights_(n.in(o.weights).dtype() == FBX_I16),
       four_bits_(n.in(o.weights).dtype() == FBX_I4) {
-  ReadScales(n);
   if (n.in(o.weights).is_const()) weights_ = std::make_unique<Constant>();
+  if (const std::string why = WhyNoScales(n.in(o.weights)); !why.empty()) Fail(why, Operand(o.weights));
+  if (hybrid_) return;
+  factors_ = std::make_unique<Factors>();
+  const Affine in = AffineOf(n.in(o.input)), out = AffineOf(n.out(0));
+  input_scale_ = in.scale, output_scale_ = out.scale;
+  input_zero_ = in.zero, output_zero_ = out.zero;
+  const QuantizedRange range(activation_, n.out(0));
+  lowest_ = range.lowest, highest_ = range.highest;
 }
 
 void QuantizedProduct::UnpackConstant(const Node& n, int16_t* to) const {
@@ -150,7 +157,8 @@ void QuantizedProduct::UnpackConstant(const Node& n, int16_t* to) const {
   Transpose(n, columns.data(), to);
 }
 
-void QuantizedProduct::Transpose(const Node& n, const int16_t* from, int16_t* to) const {
+template <class T>
+void QuantizedProduct::Transpose(const Node& n, const T* from, T* to) const {
   const Shape s(n.in(operands_.weights));
   const int64_t channels = s[s.rank() - 1];
   const int64_t depth = operands_.taps ? Count(s) / std::max<int64_t>(1, channels) : s[s.rank() - 2];
@@ -159,22 +167,17 @@ void QuantizedProduct::Transpose(const Node& n, const int16_t* from, int16_t* to
   for (int64_t i = 0; i < Count(s); i += matrix) TransposeMatrix(from + i, depth, channels, to + i);
 }
 
-void QuantizedProduct::ReadScales(const Node& n) {
-  if (const std::string why = WhyNoScales(n.in(operands_.weights)); !why.empty())
-    Fail(why, Operand(operands_.weights));
+void QuantizedProduct::MakeFactors(const Node& n) const {
   const fbx_quant& w = *n.in(operands_.weights).quant();
-  weight_scales_.assign(w.scales, w.scales + w.count);
-  if (hybrid_) return;
-  const Affine in = AffineOf(n.in(operands_.input)), out = AffineOf(n.out(0));
   // Other ops multiply a per-tensor scale as float.
-  const bool exact =
-      weight_scales_.size() > 1 || (operands_.exact_scales && n.in(operands_.input).dtype() != FBX_U8);
-  scales_.reserve(weight_scales_.size());
-  for (const float scale : weight_scales_)
-    scales_.emplace_back((exact ? double{in.scale} * scale : double{in.scale * scale}) / out.scale);
-  const QuantizedRange range(activation_, n.out(0));
-  byte_scales_ = ByteScales(scales_);
-  input_zero_ = in.zero, output_zero_ = out.zero, lowest_ = range.lowest, highest_ = range.highest;
+  const bool exact = w.count > 1 || (operands_.exact_scales && !unsigned_);
+  std::vector<FixedPoint> factors;
+  factors.reserve(w.count);
+  for (const float scale : std::span(w.scales, w.count))
+    factors.emplace_back((exact ? double{input_scale_} * scale : double{input_scale_ * scale}) /
+                         output_scale_);
+  if (wide_) factors_->wide = std::move(factors);
+  else factors_->bytes = ByteScales(factors);
 }
 
 void QuantizedProduct::Unpack(const Node& n, int16_t* to) const {
@@ -240,6 +243,7 @@ void QuantizedProduct::QuantizeSamples(const Node& n, const State& state, int64_
 const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_t samples,
                                        const float* floats) const {
   const Tensor in = n.in(operands_.input);
+  if (factors_) factors_->make([&] { MakeFactors(n); });
   if (wide_) return in.data<const int16_t>();
   int16_t* to = n.scratch<int16_t>(state.input);
   const int64_t count = in.count();
@@ -261,7 +265,7 @@ const int16_t* QuantizedProduct::Input(const Node& n, const State& state, int64_
 
 const int16_t* QuantizedProduct::Weights(const Node& n, const State& state) const {
   if (weights_) {
-    std::call_once(weights_->unpack, [&] {
+    weights_->unpack([&] {
       auto values =
           std::make_unique_for_overwrite<int16_t[]>(static_cast<size_t>(n.in(operands_.weights).count()));
       UnpackConstant(n, values.get());
@@ -287,12 +291,13 @@ void QuantizedProduct::Finish(const Node& n, const State& state, int64_t sample,
       return BestByteCode().store(Results(n), static_cast<size_t>(first), static_cast<size_t>(count), sums,
                                   out.data<uint8_t>() + at);
   }
-  const bool per_channel = weight_scales_.size() > 1, biased = n.has_in(operands_.bias);
+  const fbx_quant& w = *n.in(operands_.weights).quant();
+  const bool per_channel = w.count > 1, biased = n.has_in(operands_.bias);
   const float scale = n.scratch<float>(state.scales)[sample];
   const float* bias = biased ? n.in(operands_.bias).data<const float>() + first : nullptr;
   float* y = out.data<float>() + at;
   for (int64_t c = 0; c < count; ++c) {
-    const float of_weight = weight_scales_[static_cast<size_t>(per_channel ? first + c : 0)];
+    const float of_weight = w.scales[per_channel ? first + c : 0];
     y[c] = static_cast<float>(sums[c]) * (scale * of_weight) + (bias ? bias[c] : 0.0f);
   }
   Activate(activation_, y, static_cast<size_t>(count));
@@ -301,8 +306,8 @@ void QuantizedProduct::Finish(const Node& n, const State& state, int64_t sample,
 // TFLite scales 64-bit sums by the bias type: with a 32-bit bias the sum is narrowed to 32 bits.
 template <class Out, class Sum>
 void QuantizedProduct::Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const {
-  const bool per_channel = scales_.size() > 1, biased = n.has_in(operands_.bias);
-  const FixedPoint* scales = scales_.data() + (per_channel ? first : 0);
+  const bool per_channel = factors_->wide.size() > 1, biased = n.has_in(operands_.bias);
+  const FixedPoint* scales = factors_->wide.data() + (per_channel ? first : 0);
   const auto store_as = [&]<class Bias>(const Bias* bias, auto scaled) {
     Vectorized([&]() FUSEBOX_INLINE {
       for (int64_t c = 0; c < count; ++c) {
@@ -325,6 +330,7 @@ void QuantizedProduct::Store(const Node& n, int64_t first, int64_t count, const 
 
 template void QuantizedProduct::QuantizeSamples(const Node&, const State&, int64_t, int64_t, const float*,
                                                 int8_t*) const;
+template void QuantizedProduct::Transpose(const Node&, const int8_t*, int8_t*) const;
 template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int32_t*,
                                        int64_t) const;
 template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int64_t*,

@@ -8,10 +8,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "plugins/common/once.h"
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/byte_product.h"
 #include "plugins/cpu/integer_gemm.h"
@@ -67,7 +67,7 @@ class QuantizedProduct {
   const std::byte* Packed(const Node& n, const State& state, const BytePlan& plan,
                           const ProductShape& shape) const;
   // The quantized input of a packed product: that of the node, or a hybrid input (`floats`: replaced),
-  // quantized by samples. Padding of a sample has the value Pad.
+  // quantized by samples. Padding of a sample has the value Pad. Each invoke begins with this or Input.
   const int8_t* Bytes(const Node& n, const State& state, int64_t samples,
                       const float* floats = nullptr) const;
   int8_t Pad(const Node& n, const State& state, int64_t sample) const;
@@ -122,15 +122,21 @@ class QuantizedProduct {
  private:
   // Made by the first invoke that needs them.
   struct Constant {
-    std::once_flag unpack, pack;
+    common::Once unpack, pack;
     std::unique_ptr<int16_t[]> values;
     std::unique_ptr<std::byte[]> packed;
     int64_t channels = 0, depth = 0;  // of the packed matrices
     bool halves = false;              // packed as 4-bit weights
     std::atomic<bool> used = false;   // by a product of one row
   };
+  // Of sums, per channel or one. The first invoke makes them.
+  struct Factors {
+    common::Once make;
+    ByteScales bytes;
+    std::vector<FixedPoint> wide;
+  };
 
-  void ReadScales(const Node& n);
+  void MakeFactors(const Node& n) const;
   template <class T>
   void QuantizeSamples(const Node& n, const State& state, int64_t samples, int64_t each, const float* from,
                        T* to) const;
@@ -147,7 +153,8 @@ class QuantizedProduct {
   void FinishPart(const Node& n, const BytesTask& task, const BytePart& part, const ByteTask& product) const;
   void UnpackConstant(const Node& n, int16_t* to) const;
   void Unpack(const Node& n, int16_t* to) const;
-  void Transpose(const Node& n, const int16_t* from, int16_t* to) const;
+  template <class T>
+  void Transpose(const Node& n, const T* from, T* to) const;
   template <class Out, class Sum>
   void Store(const Node& n, int64_t first, int64_t count, const Sum* sums, Out* y) const;
 
@@ -155,11 +162,10 @@ class QuantizedProduct {
   Activation activation_ = Activation::kNone;
   bool hybrid_ = false, asymmetric_ = false, unsigned_ = false, wide_ = false, wide_weights_ = false,
        four_bits_ = false;
+  float input_scale_ = 1, output_scale_ = 1;
   int32_t input_zero_ = 0, output_zero_ = 0, lowest_ = 0, highest_ = 0;
   std::unique_ptr<Constant> weights_;  // null: computed
-  ByteScales byte_scales_;
-  std::vector<FixedPoint> scales_;  // not hybrid: per channel, or one
-  std::vector<float> weight_scales_;
+  std::unique_ptr<Factors> factors_;   // null: hybrid
 };
 
 }  // namespace fusebox::cpu

@@ -31,6 +31,16 @@ TEST(Memory, PutsASmallPieceIntoTheTightestGap) {
   EXPECT_EQ(total, 4096 + 2048 + 1024 + 3 * kAlignment);
 }
 
+void ExpectNoOverlap(std::vector<Request> requests) {
+  const size_t total = Arrange(requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(requests[i].offset % kAlignment, 0u);
+    EXPECT_LE(requests[i].offset + requests[i].bytes + kOverread, total);
+    for (size_t j = 0; j < i; ++j)
+      ASSERT_FALSE(Meet(requests[i], requests[j]) && Overlap(requests[i], requests[j])) << i << ", " << j;
+  }
+}
+
 TEST(Memory, NeverOverlapsWhatIsInUseAtTheSameTime) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
@@ -40,15 +50,23 @@ TEST(Memory, NeverOverlapsWhatIsInUseAtTheSameTime) {
       const int first = static_cast<int>(random() % 40);
       requests.push_back({random() % 5000, first, first + static_cast<int>(random() % 10)});
     }
-    const size_t total = Arrange(requests);
-    for (size_t i = 0; i < requests.size(); ++i) {
-      EXPECT_EQ(requests[i].offset % kAlignment, 0u);
-      EXPECT_LE(requests[i].offset + requests[i].bytes + kOverread, total);
-      for (size_t j = 0; j < i; ++j) {
-        ASSERT_FALSE(Meet(requests[i], requests[j]) && Overlap(requests[i], requests[j]))
-            << "round " << round;
-      }
+    SCOPED_TRACE(round);
+    ExpectNoOverlap(requests);
+  }
+}
+
+TEST(Memory, NeverOverlapsWhatIsInUseForLong) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Request> requests;
+    const int longest = round % 2 ? 300 : 60;
+    for (int i = 0; i < 200; ++i) {
+      const int first = static_cast<int>(random() % 300) - 5;
+      const int length = static_cast<int>(random()) % (i % 8 == 0 ? longest : 4);
+      requests.push_back({random() % 5000, first, first + std::abs(length)});
     }
+    SCOPED_TRACE(round);
+    ExpectNoOverlap(requests);
   }
 }
 
