@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Image resizing [b, y, x, c]: RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR.
 #include <cmath>
-#include <cstring>
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
@@ -81,7 +80,7 @@ struct ResizeNearest {
       const std::byte* from = Elements(n.in(0), (b * in[1] + Source(grid, y, in[1], out[1])) * in[2] * in[3]);
       std::byte* to = MutableElements(n.out(0), (b * out[1] + y) * out[2] * out[3]);
       for (int64_t x = 0; x < out[2]; ++x, to += pixel)
-        std::memcpy(to, from + static_cast<size_t>(Source(grid, x, in[2], out[2])) * pixel, pixel);
+        CopyBytes(to, from + static_cast<size_t>(Source(grid, x, in[2], out[2])) * pixel, pixel);
     });
   }
 };
