@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstring>
 
 #include "plugins/cpu/parallel.h"
 #include "plugins/cpu/quant.h"
@@ -49,14 +48,12 @@ class ByteTable {
       entries_[static_cast<size_t>(i)] =
           static_cast<uint8_t>(f(in.dtype() == FBX_U8 ? i : static_cast<int8_t>(i)));
   }
-  // Eight results per store: a store of a byte may change the table as far as the compiler knows.
   void LookUp(const uint8_t* x, uint8_t* y, size_t count) const {
     size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-      uint64_t from, to = 0;
-      std::memcpy(&from, x + i, sizeof from);
-      for (int k = 0; k < 64; k += 8) to |= uint64_t{entries_[from >> k & 0xFF]} << k;
-      std::memcpy(y + i, &to, sizeof to);
+    for (; i + 4 <= count; i += 4) {
+      const uint8_t a = entries_[x[i]], b = entries_[x[i + 1]], c = entries_[x[i + 2]],
+                    d = entries_[x[i + 3]];
+      y[i] = a, y[i + 1] = b, y[i + 2] = c, y[i + 3] = d;
     }
     for (; i < count; ++i) y[i] = entries_[x[i]];
   }
