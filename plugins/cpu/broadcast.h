@@ -49,9 +49,15 @@ inline BroadcastPlan PlanBroadcast(const Shape& x, const Shape& y) {
   return plan;
 }
 
-// The inner run, in one place for all shapes: x, y and z are of the loop's types, f is its function.
-using InnerLoop = void (*)(const void* f, const void* x, int64_t x_step, const void* y, int64_t y_step,
-                           void* z, int64_t count);
+// Inner runs one after the other in z: run r of operand k begins r * row[k] elements after the first.
+struct BroadcastRuns {
+  std::array<const void*, 2> in;
+  void* z;
+  std::array<int64_t, 2> row, step;
+  int64_t rows, count;
+};
+// The loops over the runs, in one place for all shapes: in and z are of the loop's types, f is its function.
+using InnerLoop = void (*)(const void* f, const BroadcastRuns& runs);
 struct BroadcastOperand {
   const void* data;
   size_t width;  // bytes of an element
@@ -86,11 +92,13 @@ template <class T, class R, class F>
 void RunBroadcast(const fbx_host* host, const BroadcastPlan& plan, const T* x, const T* y, R* z, const F& f) {
   WalkBroadcast(
       host, plan, {{{x, sizeof(T)}, {y, sizeof(T)}}}, z, sizeof(R),
-      [](const void* f, const void* x, int64_t x_step, const void* y, int64_t y_step, void* z,
-         int64_t count) {
+      [](const void* f, const BroadcastRuns& runs) {
         Vectorized([&]() FUSEBOX_INLINE {
-          RunInner(static_cast<const T*>(x), x_step, static_cast<const T*>(y), y_step, static_cast<R*>(z),
-                   count, *static_cast<const F*>(f));
+          const T *x = static_cast<const T*>(runs.in[0]), *y = static_cast<const T*>(runs.in[1]);
+          R* z = static_cast<R*>(runs.z);
+          const int64_t count = runs.count;
+          for (int64_t r = runs.rows; r > 0; --r, x += runs.row[0], y += runs.row[1], z += count)
+            RunInner(x, runs.step[0], y, runs.step[1], z, count, *static_cast<const F*>(f));
         });
       },
       &f);
@@ -102,11 +110,12 @@ void RunBroadcastPlainly(const fbx_host* host, const BroadcastPlan& plan, const 
                          const F& f) {
   WalkBroadcast(
       host, plan, {{{x, sizeof(T)}, {y, sizeof(T)}}}, z, sizeof(R),
-      [](const void* f, const void* x, int64_t x_step, const void* y, int64_t y_step, void* z,
-         int64_t count) {
-        const T *a = static_cast<const T*>(x), *b = static_cast<const T*>(y);
-        for (int64_t i = 0; i < count; ++i)
-          static_cast<R*>(z)[i] = (*static_cast<const F*>(f))(a[i * x_step], b[i * y_step]);
+      [](const void* f, const BroadcastRuns& runs) {
+        const T *x = static_cast<const T*>(runs.in[0]), *y = static_cast<const T*>(runs.in[1]);
+        R* z = static_cast<R*>(runs.z);
+        for (int64_t r = 0; r < runs.rows; ++r, x += runs.row[0], y += runs.row[1])
+          for (int64_t i = 0; i < runs.count; ++i)
+            *z++ = (*static_cast<const F*>(f))(x[i * runs.step[0]], y[i * runs.step[1]]);
       },
       &f);
 }

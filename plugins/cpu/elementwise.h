@@ -23,6 +23,7 @@ template <class T, class R, class F>
 void MapElements(const fbx_host* host, const T* x, R* y, int64_t count, const F& f) {
   ParallelFor(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
     Vectorized([&]() FUSEBOX_INLINE {
+#pragma GCC ivdep
       for (size_t i = begin; i < end; ++i) y[i] = f(x[i]);
     });
   });

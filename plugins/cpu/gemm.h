@@ -3,6 +3,7 @@
 // weights).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -72,6 +73,14 @@ void Depthwise(const FloatTaps& taps);
 // out[j][i] = in[i][j] for `rows` x `columns` elements of `in`.
 template <class T>
 void TransposeMatrix(const T* in, int64_t rows, int64_t columns, T* out);
+
+// out[tap][channel][depth] = in[channel][tap][depth].
+template <class T>
+void MoveTapsFirst(const T* in, int64_t channels, int64_t taps, int64_t depth, T* out) {
+  for (int64_t tap = 0; tap < taps; ++tap)
+    for (int64_t channel = 0; channel < channels; ++channel, out += depth)
+      std::copy_n(in + (channel * taps + tap) * depth, depth, out);
+}
 
 extern template void Multiply<float>(const RowProduct<float>&);
 extern template void Multiply<double>(const RowProduct<double>&);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/cpu/move.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace fusebox::cpu {
 namespace {
@@ -41,13 +41,24 @@ Box Without(const Box& box, int i) {
   return rest;
 }
 
+// Calls f(source, destination) for all elements of the outer index space.
 template <class F>
 void ForOuter(const fbx_host* host, const Box& outer, int64_t inner, const F& f) {
+  const int last = outer.dims.rank() - 1;
+  if (last < 0) return f(0, 0);
+  const int64_t rows = outer.dims[last], from_step = outer.src[last], to_step = outer.dst[last];
+  const Box rest = Without(outer, last);
   ParallelFor(host, static_cast<size_t>(Count(outer.dims)), Grain(inner),
               [&](size_t begin, size_t end, uint32_t) {
-                Walk<2> walk(outer.dims, {outer.src, outer.dst});
-                walk.Seek(static_cast<int64_t>(begin));
-                for (size_t i = begin; i < end; ++i, walk.Next()) f(walk.offset(0), walk.offset(1));
+                Walk<2> walk(rest.dims, {rest.src, rest.dst});
+                auto at = static_cast<int64_t>(begin);
+                walk.Seek(at / rows);
+                for (int64_t first = at % rows; at < static_cast<int64_t>(end); first = 0, walk.Next()) {
+                  const int64_t count = std::min(rows - first, static_cast<int64_t>(end) - at);
+                  int64_t from = walk.offset(0) + first * from_step, to = walk.offset(1) + first * to_step;
+                  for (int64_t i = 0; i < count; ++i, from += from_step, to += to_step) f(from, to);
+                  at += count;
+                }
               });
 }
 
@@ -57,34 +68,39 @@ void CopyRows(const fbx_host* host, size_t width, const Box& box, const std::byt
   const auto w = static_cast<int64_t>(width);
   const size_t bytes = static_cast<size_t>(box.dims[last]) * width;
   ForOuter(host, Without(box, last), box.dims[last],
-           [&](int64_t from, int64_t to) { std::memcpy(dst + to * w, src + from * w, bytes); });
+           [=](int64_t from, int64_t to) { CopyBytes(dst + to * w, src + from * w, bytes); });
 }
 
 // The destination is contiguous along the last dim, the source along `along`. Square blocks use whole cache
-// lines of both.
+// lines of both; blocks of few columns have long rows.
 template <class T>
 void CopyTransposed(const fbx_host* host, const Box& box, int along, const T* src, T* dst) {
-  constexpr int64_t kBlock = 16;
+  constexpr int64_t kBlock = 16, kLong = 256;
   const int last = box.dims.rank() - 1;
   const int64_t columns = box.dims[last], from_step = box.src[last];
   const int64_t rows = box.dims[along], to_step = box.dst[along];
   Box outer = Without(Without(box, last), along);
-  const int64_t blocks = (rows + kBlock - 1) / kBlock;
-  outer.Push(blocks, kBlock, kBlock * to_step);
+  const bool few = columns < kBlock;
+  const int64_t block = few ? kLong : kBlock, blocks = (rows + block - 1) / block;
+  outer.Push(blocks, block, block * to_step);
   // The step number determines the block, because blocks are the innermost outer dim.
-  ParallelFor(host, static_cast<size_t>(Count(outer.dims)), Grain(columns * kBlock),
+  ParallelFor(host, static_cast<size_t>(Count(outer.dims)), Grain(columns * block),
               [&](size_t begin, size_t end, uint32_t) {
                 Walk<2> walk(outer.dims, {outer.src, outer.dst});
                 walk.Seek(static_cast<int64_t>(begin));
                 for (size_t i = begin; i < end; ++i, walk.Next()) {
-                  const int64_t height = std::min(kBlock, rows - static_cast<int64_t>(i) % blocks * kBlock);
+                  const int64_t height = std::min(block, rows - static_cast<int64_t>(i) % blocks * block);
                   for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
                     const int64_t c1 = std::min(columns, c0 + kBlock);
-                    for (int64_t r = 0; r < height; ++r) {
-                      const T* from = src + walk.offset(0) + r;
-                      T* to = dst + walk.offset(1) + r * to_step;
-                      for (int64_t c = c0; c < c1; ++c) to[c] = from[c * from_step];
+                    const T* from = src + walk.offset(0);
+                    T* to = dst + walk.offset(1);
+                    if (few) {
+                      for (int64_t c = 0; c < columns; ++c)
+                        for (int64_t r = 0; r < height; ++r) to[r * to_step + c] = from[c * from_step + r];
+                      break;
                     }
+                    for (int64_t r = 0; r < height; ++r, to += to_step)
+                      for (int64_t c = c0; c < c1; ++c) to[c] = from[c * from_step + r];
                   }
                 }
               });

@@ -2,7 +2,9 @@
 // Moving elements without reading them, for all kernels that only rearrange data.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstring>
 
 #include <fusebox/kernel.hpp>
 
@@ -18,6 +20,23 @@ using namespace sdk;
 // Destinations must be distinct and the memory must not overlap.
 void CopyBox(const fbx_host* host, size_t width, const Shape& dims, const void* src, const Shape& src_strides,
              void* dst, const Shape& dst_strides);
+
+// memcpy, faster for few bytes.
+inline void CopyBytes(std::byte* to, const std::byte* from, size_t bytes) {
+  const auto ends = [&]<size_t kBytes>(std::array<std::byte, kBytes> first) {
+    auto last = first;
+    std::memcpy(&first, from, kBytes);
+    std::memcpy(&last, from + bytes - kBytes, kBytes);
+    std::memcpy(to, &first, kBytes);
+    std::memcpy(to + bytes - kBytes, &last, kBytes);
+  };
+  if (bytes > 32) std::memcpy(to, from, bytes);
+  else if (bytes >= 16) ends(std::array<std::byte, 16>());
+  else if (bytes >= 8) ends(std::array<std::byte, 8>());
+  else if (bytes >= 4) ends(std::array<std::byte, 4>());
+  else
+    for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
+}
 
 // Sets `count` elements to the one at `value`.
 void FillElements(size_t width, const void* value, void* dst, int64_t count);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plugins/cpu/move.h"
 #include "plugins/cpu/window.h"
 
 namespace fusebox::cpu {
@@ -63,6 +64,11 @@ void CopyPatches(const ConvGeometry& g, const T* input, int64_t group, int64_t f
         continue;
       }
       const T* source = input + ((image + y) * g.in_width + x0) * g.in_channels + group * channels;
+      if (contiguous && inside.first == 0 && inside.last == g.filter_width) {
+        CopyBytes(reinterpret_cast<std::byte*>(patches), reinterpret_cast<const std::byte*>(source),
+                  static_cast<size_t>(row) * sizeof(T));
+        continue;
+      }
       std::fill_n(patches, inside.first * channels, outside);
       if (contiguous) {
         std::copy(source + inside.first * channels, source + inside.last * channels,

@@ -138,7 +138,7 @@ FUSEBOX_INLINE inline S ClampTo(int32_t x) {
 
 // The nearest quantized value: rounds half away from zero, saturates, NaN becomes the zero point.
 template <class S>
-inline S Nearest(double real, Affine to) {
+FUSEBOX_INLINE inline S Nearest(double real, Affine to) {
   const double q = std::round(real / to.scale) + to.zero;
   if (std::isnan(q)) return static_cast<S>(to.zero);
   return static_cast<S>(

@@ -63,11 +63,12 @@ void QuantizedBinary::RunBytes(const Node& n, const BroadcastPlan& plan) const {
   WalkBroadcast(
       n.host(), plan, {{{n.in(0).data<const uint8_t>(), 1}, {n.in(1).data<const uint8_t>(), 1}}},
       n.out(0).data<uint8_t>(), 1,
-      [](const void* f, const void* x, int64_t x_step, const void* y, int64_t y_step, void* z,
-         int64_t count) {
-        BestByteCode().binary(*static_cast<const ByteBinary*>(f), static_cast<const uint8_t*>(x), x_step,
-                              static_cast<const uint8_t*>(y), y_step, static_cast<uint8_t*>(z),
-                              static_cast<size_t>(count));
+      [](const void* f, const BroadcastRuns& runs) {
+        const auto *x = static_cast<const uint8_t*>(runs.in[0]), *y = static_cast<const uint8_t*>(runs.in[1]);
+        auto* z = static_cast<uint8_t*>(runs.z);
+        for (int64_t r = 0; r < runs.rows; ++r, x += runs.row[0], y += runs.row[1], z += runs.count)
+          BestByteCode().binary(*static_cast<const ByteBinary*>(f), x, runs.step[0], y, runs.step[1], z,
+                                static_cast<size_t>(runs.count));
       },
       &b);
 }

@@ -28,7 +28,7 @@ void QuantizedProduct::KeepPacked(int64_t channels, int64_t depth) {
   if (!packed() || !weights_ || channels <= 0 || depth <= 0) return;
   weights_->channels = channels;
   weights_->depth = depth;
-  weights_->halves = four_bits_ && !operands_.transposed && depth % 2 == 0;
+  weights_->halves = four_bits_ && !Rearranges() && depth % 2 == 0;
 }
 
 // A convolution whose input got other channels has other groups.
@@ -77,10 +77,10 @@ void QuantizedProduct::PackConstant(const Node& n) const {
   if (weights_->halves) {
     PackHalves(n, packed.get());
   } else if (as_stored) {
-    std::vector<int8_t> rows(operands_.transposed ? count : 0);
-    if (operands_.transposed) Transpose(n, w.data<const int8_t>(), rows.data());
-    Pack(std::span(operands_.transposed ? rows.data() : w.data<const int8_t>(), count), matrices, channels,
-         depth, packed.get());
+    std::vector<int8_t> rows(Rearranges() ? count : 0);
+    if (Rearranges()) Transpose(n, w.data<const int8_t>(), rows.data());
+    Pack(std::span(Rearranges() ? rows.data() : w.data<const int8_t>(), count), matrices, channels, depth,
+         packed.get());
   } else {
     std::vector<int16_t> rows(count);
     UnpackConstant(n, rows.data());
@@ -199,19 +199,15 @@ ByteResults QuantizedProduct::Results(const Node& n) const {
           highest_};
 }
 
-void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const BytePart& part,
-                               ByteProductRows rows) const {
+ByteTask QuantizedProduct::TaskOf(const Node& n, const BytesTask& task, const BytePart& part,
+                                  ByteProductRows rows, const PackedMatrix& m) const {
   const ByteCode& code = BestByteCode();
-  const ProductShape& s = task.shape;
-  const ByteLayout layout = LayoutOf(s.columns, s.depth, KeepsPacked(s));
   const auto count = static_cast<size_t>(part.count);
-  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed) +
-                                   static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
   ByteTask product{.rows = rows.at,
                    .count = count,
                    .stride = static_cast<size_t>(rows.stride),
                    .flipped = code.signs.Flips(unsigned_),
-                   .layout = layout,
+                   .layout = m.layout,
                    .weights = m.values};
   const int32_t* const zeros = hybrid_ ? n.scratch<int32_t>(task.state.zeros) : nullptr;
   const auto zero_of = [&](size_t r) {
@@ -224,17 +220,39 @@ void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const ByteP
     product.start = m.start;
   }
   if (*m.any_zeros != 0) {
-    code.sum_rows(rows.at, count, product.stride, layout.columns, unsigned_, 0, part.terms[1]);
-    for (size_t r = 0; r < count; ++r) part.terms[1][r] -= static_cast<int32_t>(s.depth) * zero_of(r);
+    code.sum_rows(rows.at, count, product.stride, m.layout.columns, unsigned_, 0, part.terms[1]);
+    for (size_t r = 0; r < count; ++r)
+      part.terms[1][r] -= static_cast<int32_t>(task.shape.depth) * zero_of(r);
     product.terms[1] = {m.zeros, part.terms[1]};
   }
+  return product;
+}
+
+void QuantizedProduct::RunPart(const Node& n, const BytesTask& task, const BytePart& part,
+                               ByteProductRows rows) const {
+  const ProductShape& s = task.shape;
+  const ByteLayout layout = LayoutOf(s.columns, s.depth, KeepsPacked(s));
+  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed) +
+                                   static_cast<size_t>(part.group) * PackedMatrix::Bytes(layout));
+  const ByteTask product = TaskOf(n, task, part, rows, m);
   if (hybrid_ || layout.halves) return FinishPart(n, task, part, product);
   const int64_t width = s.columns * s.groups, channel = part.group * s.columns;
   const ByteResults results = Results(n);
-  code.multiply_and_store(
+  BestByteCode().multiply_and_store(
       {product, &results, static_cast<size_t>(channel),
        n.out(0).data<uint8_t>() + task.at + part.first * width + channel, static_cast<size_t>(width)},
       part.begin, part.end);
+}
+
+void QuantizedProduct::RunSums(const Node& n, const BytesTask& task, uint32_t worker, int64_t first,
+                               int64_t count, ByteProductRows rows, int32_t* sums, int64_t stride) const {
+  const ByteLayout layout = LayoutOf(task.shape.columns, task.shape.depth, KeepsPacked(task.shape));
+  const PackedMatrix m(layout, const_cast<std::byte*>(task.packed));
+  int32_t* const terms = n.scratch<int32_t>(task.plan.terms_slot) + 2 * worker * task.plan.chunk;
+  const BytePart part{0,      first, count, 0, PanelGroups(layout), nullptr, {terms, terms + task.plan.chunk},
+                      nullptr};
+  BestByteCode().multiply(TaskOf(n, task, part, rows, m), sums, static_cast<size_t>(stride), part.begin,
+                          part.end);
 }
 
 void QuantizedProduct::RunTaps(const Node& n, const TapsTask& task) const {

@@ -33,9 +33,8 @@ class ByteTable {
   void Apply(const fbx_host* host, const void* in, void* out, int64_t count) const {
     const auto* x = static_cast<const uint8_t*>(in);
     auto* y = static_cast<uint8_t*>(out);
-    ParallelFor(host, static_cast<size_t>(count), 16384, [&](size_t begin, size_t end, uint32_t) {
-      for (size_t i = begin; i < end; ++i) y[i] = entries_[x[i]];
-    });
+    ParallelFor(host, static_cast<size_t>(count), 16384,
+                [&](size_t begin, size_t end, uint32_t) { LookUp(x + begin, y + begin, end - begin); });
   }
   void Apply(const Node& n) const {
     Apply(n.host(), n.in(0).data<const void>(), n.out(0).data<void>(), n.in(0).count());
@@ -48,6 +47,15 @@ class ByteTable {
     for (int32_t i = 0; i < 256; ++i)
       entries_[static_cast<size_t>(i)] =
           static_cast<uint8_t>(f(in.dtype() == FBX_U8 ? i : static_cast<int8_t>(i)));
+  }
+  void LookUp(const uint8_t* x, uint8_t* y, size_t count) const {
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+      const uint8_t a = entries_[x[i]], b = entries_[x[i + 1]], c = entries_[x[i + 2]],
+                    d = entries_[x[i + 3]];
+      y[i] = a, y[i + 1] = b, y[i + 2] = c, y[i + 3] = d;
+    }
+    for (; i < count; ++i) y[i] = entries_[x[i]];
   }
   std::array<uint8_t, 256> entries_{};
 };

@@ -152,7 +152,7 @@ QuantizedProduct::QuantizedProduct(const Node& n, ProductOperands o, Activation 
 
 void QuantizedProduct::UnpackConstant(const Node& n, int16_t* to) const {
   Unpack(n, to);
-  if (!operands_.transposed) return;
+  if (!Rearranges()) return;
   const std::vector<int16_t> columns(to, to + n.in(operands_.weights).count());
   Transpose(n, columns.data(), to);
 }
@@ -160,6 +160,8 @@ void QuantizedProduct::UnpackConstant(const Node& n, int16_t* to) const {
 template <class T>
 void QuantizedProduct::Transpose(const Node& n, const T* from, T* to) const {
   const Shape s(n.in(operands_.weights));
+  if (operands_.by_tap)
+    return MoveTapsFirst(from, s[0], CountFrom(s, 1) / s[s.rank() - 1], s[s.rank() - 1], to);
   const int64_t channels = s[s.rank() - 1];
   const int64_t depth = operands_.taps ? Count(s) / std::max<int64_t>(1, channels) : s[s.rank() - 2];
   const int64_t matrix = depth * channels;
@@ -220,7 +222,7 @@ QuantizedProduct::State QuantizedProduct::Prepare(const Node& n, Plan& plan, int
   }
   if (weights_) return state;
   state.weights = plan.scratch(elements(operands_.weights));
-  if (operands_.transposed) state.transposed = plan.scratch(elements(operands_.weights));
+  if (Rearranges()) state.transposed = plan.scratch(elements(operands_.weights));
   return state;
 }
 
@@ -275,7 +277,7 @@ const int16_t* QuantizedProduct::Weights(const Node& n, const State& state) cons
   }
   int16_t* to = n.scratch<int16_t>(state.weights);
   Unpack(n, to);
-  if (!operands_.transposed) return to;
+  if (!Rearranges()) return to;
   int16_t* rows = n.scratch<int16_t>(state.transposed);
   Transpose(n, to, rows);
   return rows;
@@ -301,6 +303,24 @@ void QuantizedProduct::Finish(const Node& n, const State& state, int64_t sample,
     y[c] = static_cast<float>(sums[c]) * (scale * of_weight) + (bias ? bias[c] : 0.0f);
   }
   Activate(activation_, y, static_cast<size_t>(count));
+}
+
+template <class Sum>
+void QuantizedProduct::FinishPixels(const Node& n, const State& state, int64_t sample, int64_t pixels,
+                                    int64_t channels, Sum* sums, int64_t at) const {
+  if constexpr (std::is_same_v<Sum, int32_t>) {
+    if (channels == 1 && !hybrid_) {  // pixels stand for channels
+      const uint32_t bias =
+          n.has_in(operands_.bias) ? static_cast<uint32_t>(*n.in(operands_.bias).data<const int32_t>()) : 0;
+      for (int64_t i = 0; i < pixels; ++i) sums[i] = static_cast<Sum>(static_cast<uint32_t>(sums[i]) + bias);
+      ByteResults results = Results(n);
+      results.bias = nullptr;
+      return BestByteCode().store(results, 0, static_cast<size_t>(pixels), sums,
+                                  n.out(0).data<uint8_t>() + at);
+    }
+  }
+  for (int64_t i = 0; i < pixels; ++i, sums += channels, at += channels)
+    Finish(n, state, sample, 0, channels, sums, at);
 }
 
 // TFLite scales 64-bit sums by the bias type: with a 32-bit bias the sum is narrowed to 32 bits.
@@ -335,5 +355,9 @@ template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64
                                        int64_t) const;
 template void QuantizedProduct::Finish(const Node&, const State&, int64_t, int64_t, int64_t, const int64_t*,
                                        int64_t) const;
+template void QuantizedProduct::FinishPixels(const Node&, const State&, int64_t, int64_t, int64_t, int32_t*,
+                                             int64_t) const;
+template void QuantizedProduct::FinishPixels(const Node&, const State&, int64_t, int64_t, int64_t, int64_t*,
+                                             int64_t) const;
 
 }  // namespace fusebox::cpu

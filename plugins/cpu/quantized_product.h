@@ -25,6 +25,7 @@ struct ProductOperands {
   int channel_axis = 0;
   bool transposed = false;     // weights are [..., depth, channels] instead of [..., channels, depth]
   bool taps = false;           // transposed, with any number of dims before the channels
+  bool by_tap = false;         // [channels, taps..., depth] become [taps..., channels, depth]
   bool wide_weights = false;   // accepts i16 weights
   bool exact_scales = false;   // multiply scales as doubles, like TFLite's i8 and i16 convolutions
   bool two_roundings = false;  // i16 sums without a bias are scaled like byte sums
@@ -89,6 +90,10 @@ class QuantizedProduct {
       RunPart(n, task, part, rows(part.group, part.first, part.count, part.rows));
     });
   }
+  // The sums of rows [first, first + count) of one product, all its columns, `stride` apart (a multiple of
+  // SumsWidth). `worker`: of the plan.
+  void RunSums(const Node& n, const BytesTask& task, uint32_t worker, int64_t first, int64_t count,
+               ByteProductRows rows, int32_t* sums, int64_t stride) const;
   // The first product of one row with constant weights, without packing them; false: not done. `input` as
   // from Bytes.
   bool RunFirstRow(const Node& n, const State& state, const int8_t* input, const ProductShape& shape) const;
@@ -118,6 +123,11 @@ class QuantizedProduct {
   template <class Sum>
   void Finish(const Node& n, const State& state, int64_t sample, int64_t first_channel, int64_t count,
               const Sum* sums, int64_t at) const;
+
+  // The same for all channels of some pixels. Changes the sums.
+  template <class Sum>
+  void FinishPixels(const Node& n, const State& state, int64_t sample, int64_t pixels, int64_t channels,
+                    Sum* sums, int64_t at) const;
 
  private:
   // Made by the first invoke that needs them.
@@ -150,7 +160,10 @@ class QuantizedProduct {
   void Pack(std::span<const T> rows, int64_t matrices, int64_t channels, int64_t depth, std::byte* to) const;
   ByteResults Results(const Node& n) const;
   void RunPart(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows) const;
+  ByteTask TaskOf(const Node& n, const BytesTask& task, const BytePart& part, ByteProductRows rows,
+                  const PackedMatrix& m) const;
   void FinishPart(const Node& n, const BytesTask& task, const BytePart& part, const ByteTask& product) const;
+  bool Rearranges() const { return operands_.transposed || operands_.by_tap; }
   void UnpackConstant(const Node& n, int16_t* to) const;
   void Unpack(const Node& n, int16_t* to) const;
   template <class T>

@@ -71,8 +71,8 @@ Family Transposed(std::string name, DType dtype, bool per_channel) {
   return {std::move(name), [=](Dice& dice, std::string& what) {
             Net net;
             const int64_t depth = dice.Int(1, 8), outs = dice.Int(1, 5), kernel = dice.Int(2, 4);
-            const Dims in = {1, dice.Int(2, 9), dice.Int(2, 9), depth},
-                       filter = {outs, kernel, kernel, depth}, out = {1, in[1] * 2, in[2] * 2, outs};
+            const Dims in = {dice.Int(1, 2), dice.Int(2, 20), dice.Int(2, 20), depth},
+                       filter = {outs, kernel, kernel, depth}, out = {in[0], in[1] * 2, in[2] * 2, outs};
             const ProductParts p = Parts(dice, dtype, outs, per_channel, kernel * kernel * depth / 4 + 1);
             const ValueId x = net.Input(dtype, in, p.in), w = WeightsOf(net, dice, dtype, filter, p, 0),
                           b = BiasOf(net, dice, dtype, p),

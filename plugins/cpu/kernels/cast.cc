@@ -2,11 +2,12 @@
 // CAST between numbers. Float to integer truncates and saturates, NaN becomes 0; integer to integer wraps; to
 // bool, nonzero is true.
 #include <bit>
-#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
+#include "plugins/cpu/simd.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -42,7 +43,7 @@ struct Half {
 };
 
 template <class To, class From>
-To Convert(From x) {
+FUSEBOX_INLINE inline To Convert(From x) {
   if constexpr (std::is_same_v<From, Half>) {
     return Convert<To>(x.ToFloat());
   } else if constexpr (std::is_same_v<To, Half>) {
@@ -51,10 +52,11 @@ To Convert(From x) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // Both bounds are exact in the float type: a power of two, or zero.
-    const From above = std::ldexp(From(1), std::numeric_limits<To>::digits);
-    const From below = static_cast<From>(std::numeric_limits<To>::min());
-    if (!(x < above)) return std::isnan(x) ? To(0) : std::numeric_limits<To>::max();
-    return x <= below ? std::numeric_limits<To>::min() : static_cast<To>(x);
+    constexpr From above = From(2) * static_cast<From>(uint64_t{1} << (std::numeric_limits<To>::digits - 1));
+    constexpr From below = static_cast<From>(std::numeric_limits<To>::min());
+    const To inside = static_cast<To>(x > below && x < above ? x : From(0));
+    const To at_least = x <= below ? std::numeric_limits<To>::min() : inside;
+    return x >= above ? std::numeric_limits<To>::max() : at_least;
   } else {
     return static_cast<To>(x);
   }
@@ -103,8 +105,16 @@ struct Cast {
       DispatchCast(n.out(0).dtype(), [&]<class To>() {
         const From* x = n.in(0).data<const From>();
         To* y = n.out(0).data<To>();
+        // Only usual pairs of types: the code of each is there twice.
+        constexpr bool kUsual =
+            (std::is_same_v<From, float> && sizeof(To) <= 4 && !std::is_same_v<To, Half>) ||
+            (std::is_same_v<To, float> && sizeof(From) <= 4 && !std::is_same_v<From, Half>);
         ParallelFor(n.host(), count, 16384, [&](size_t begin, size_t end, uint32_t) {
-          for (size_t i = begin; i < end; ++i) y[i] = Convert<To>(x[i]);
+          const auto convert = [x, y, begin, end]() FUSEBOX_INLINE {
+            for (size_t i = begin; i < end; ++i) y[i] = Convert<To>(x[i]);
+          };
+          if constexpr (kUsual) Vectorized(convert);
+          else convert();
         });
       });
     });

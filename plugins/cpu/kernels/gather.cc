@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexing: GATHER, GATHER_ND, EMBEDDING_LOOKUP, SCATTER_ND. An index out of range is an error.
-#include <cstring>
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
@@ -70,11 +69,11 @@ struct Gather {
       const std::byte* from = Elements(n.in(0));
       std::byte* to = MutableElements(n.out(0));
       ParallelFor(n.host(), static_cast<size_t>(rows), Grain(inner), [&](size_t begin, size_t end, uint32_t) {
-        for (size_t row = begin; row < end; ++row) {
-          const int64_t block = static_cast<int64_t>(row) / per_batch,
-                        k = static_cast<int64_t>(row) % per_batch;
-          const int64_t at = block * dim + index[block / outer * per_batch + k];
-          std::memcpy(to + row * bytes, from + static_cast<size_t>(at) * bytes, bytes);
+        int64_t block = static_cast<int64_t>(begin) / per_batch, k = static_cast<int64_t>(begin) % per_batch;
+        for (size_t row = begin; row < end; k = 0, ++block) {
+          const I* const of_batch = index + block / outer * per_batch;
+          for (; k < per_batch && row < end; ++k, ++row)
+            CopyBytes(to + row * bytes, from + static_cast<size_t>(block * dim + of_batch[k]) * bytes, bytes);
         }
       });
     });
@@ -138,8 +137,8 @@ struct GatherNd {
       for (int64_t i = 0; i < rows; ++i) {
         const int64_t row = RowAt(index + i * depth, depth, in, 1);
         if (bytes > 0)
-          std::memcpy(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes,
-                      Elements(n.in(0)) + static_cast<size_t>(row) * bytes, bytes);
+          CopyBytes(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes,
+                    Elements(n.in(0)) + static_cast<size_t>(row) * bytes, bytes);
       }
     });
   }
@@ -243,8 +242,8 @@ struct EmbeddingLookup {
     if (ToFloats(n)) return Floats(n, width);
     const size_t bytes = static_cast<size_t>(width) * ElementSize(n.in(1).dtype());
     for (int64_t i = 0; bytes > 0 && i < n.in(0).count(); ++i)
-      std::memcpy(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes,
-                  Elements(n.in(1)) + static_cast<size_t>(IntAt(n.in(0), i)) * bytes, bytes);
+      CopyBytes(MutableElements(n.out(0)) + static_cast<size_t>(i) * bytes,
+                Elements(n.in(1)) + static_cast<size_t>(IntAt(n.in(0), i)) * bytes, bytes);
   }
 
  private:

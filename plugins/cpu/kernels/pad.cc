@@ -53,11 +53,37 @@ void PadWith(const Node& n, const void* value) {
   const Shape padded = Padded(dims, p), strides = Strides(padded);
   CheckPlanned(padded, n.out(0));
   const size_t width = ElementSize(n.in(0).dtype());
-  if (Count(padded) != Count(dims)) FillElements(width, value, MutableElements(n.out(0)), Count(padded));
+  const int64_t total = Count(padded);
+  if (total == 0) return;
+  if (Count(dims) == 0) return FillElements(width, value, MutableElements(n.out(0)), total);
+  int last = dims.rank() - 1;  // of the padded dims: what follows is one run
+  while (last > 0 && padded[last] == dims[last]) --last;
+  const int64_t run = dims.rank() == 0 ? 1 : CountFrom(dims, last);
   int64_t origin = 0;
-  for (int i = 0; i < dims.rank(); ++i) origin += p.before[i] * strides[i];
-  CopyBox(n.host(), width, dims, Elements(n.in(0)), Strides(dims), MutableElements(n.out(0), origin),
-          strides);
+  Shape outer, outer_strides;
+  for (int i = 0; i < dims.rank(); ++i) {
+    origin += p.before[i] * strides[i];
+    if (i < last) outer.push_back(dims[i]), outer_strides.push_back(strides[i]);
+  }
+  const auto fill = [&](int64_t first, int64_t end) {
+    if (first < end) FillElements(width, value, MutableElements(n.out(0), first), end - first);
+  };
+  // Each row is copied after what lies between it and the row before it is filled.
+  const auto rows = static_cast<size_t>(Count(outer));
+  ParallelFor(n.host(), rows, Grain(run), [&](size_t begin, size_t end, uint32_t) {
+    Walk<1> walk(outer, {outer_strides});
+    int64_t filled = 0;
+    if (begin > 0) walk.Seek(static_cast<int64_t>(begin) - 1), filled = origin + walk.offset(0) + run;
+    walk.Seek(static_cast<int64_t>(begin));
+    for (size_t row = begin; row < end; ++row, walk.Next()) {
+      const int64_t at = origin + walk.offset(0);
+      fill(filled, at);
+      CopyBytes(MutableElements(n.out(0), at), Elements(n.in(0), static_cast<int64_t>(row) * run),
+                static_cast<size_t>(run) * width);
+      filled = at + run;
+    }
+    if (end == rows) fill(filled, total);
+  });
 }
 
 struct Pad {

@@ -7,8 +7,8 @@
 #include "plugins/cpu/activation.h"
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/kernels.h"
+#include "plugins/cpu/pool_code.h"
 #include "plugins/cpu/quant.h"
-#include "plugins/cpu/simd.h"
 #include "plugins/cpu/window.h"
 
 namespace fusebox::cpu {
@@ -22,12 +22,12 @@ struct Average {
   template <class T>
   static constexpr T kStart = T(0);
   template <class T>
-  FUSEBOX_INLINE static T Join(T sum, T x) {
+  static T Join(T sum, T x) {
     return sum + x;
   }
   // Padding does not count.
   template <class T>
-  FUSEBOX_INLINE static T Finish(T sum, int64_t taps) {
+  static T Finish(T sum, int64_t taps) {
     if (taps == 0) return T(0);
     // Integers round half away from zero.
     if constexpr (std::is_integral_v<T>) return (sum > 0 ? sum + taps / 2 : sum - taps / 2) / taps;
@@ -43,11 +43,11 @@ struct Max {
   template <class T>
   static constexpr T kStart = std::numeric_limits<T>::lowest();
   template <class T>
-  FUSEBOX_INLINE static T Join(T most, T x) {
+  static T Join(T most, T x) {
     return most < x ? x : most;
   }
   template <class T>
-  FUSEBOX_INLINE static T Finish(T most, int64_t) {
+  static T Finish(T most, int64_t) {
     return most;
   }
 };
@@ -61,11 +61,11 @@ struct Norm {
   template <class T>
   static constexpr T kStart = T(0);
   template <class T>
-  FUSEBOX_INLINE static T Join(T sum, T x) {
+  static T Join(T sum, T x) {
     return sum + x * x;
   }
   template <class T>
-  FUSEBOX_INLINE static T Finish(T sum, int64_t taps) {
+  static T Finish(T sum, int64_t taps) {
     return taps == 0 ? T(0) : std::sqrt(sum / static_cast<T>(taps));
   }
 };
@@ -104,9 +104,8 @@ struct Pool {
       if (IsQuantized(n, 0)) return RunQuantized(n);
     }
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      Run<T>(n, [this](T* pixel, int64_t channels) {
-        Activate(activation_, pixel, static_cast<size_t>(channels));
-      });
+      Run<T>(n,
+             [this](T* pixels, int64_t count) { Activate(activation_, pixels, static_cast<size_t>(count)); });
     });
   }
 
@@ -126,8 +125,10 @@ struct Pool {
   void RunQuantized(const Node& n) const {
     const QuantizedRange range(activation_, n.out(0));
     Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
-      Run<T>(n, [range](T* pixel, int64_t channels) {
-        for (int64_t c = 0; c < channels; ++c) pixel[c] = static_cast<T>(range(pixel[c]));
+      const bool whole =
+          range.lowest <= std::numeric_limits<T>::lowest() && range.highest >= std::numeric_limits<T>::max();
+      Run<T>(n, [range, whole](T* pixels, int64_t count) {
+        for (int64_t i = 0; !whole && i < count; ++i) pixels[i] = static_cast<T>(range(pixels[i]));
       });
     });
   }
@@ -151,44 +152,38 @@ struct Pool {
           const int64_t x0 = ox * w.width.stride - pad_left;
           const TapRange xs = InsideTaps(x0, options_.filter_width, 1, in_width);
           T* pixel = out.data<T>() + (row * out_width + ox) * channels;
-          PoolPixel(image, {y0 + ys.first, y0 + ys.last}, {x0 + xs.first, x0 + xs.last}, in_width, channels,
-                    pixel);
-          activate(pixel, channels);
+          const T* first = image + ((y0 + ys.first) * in_width + x0 + xs.first) * channels;
+          PoolPixel<T>({first, ys.last - ys.first, xs.last - xs.first, in_width * channels, channels, pixel});
         }
+        activate(out.data<T>() + row * out_width * channels, out_width * channels);
       }
     });
   }
 
   template <class T>
-  static void PoolPixel(const T* image, TapRange ys, TapRange xs, int64_t width, int64_t channels, T* pixel) {
-    using Total = typename Op::template Total<T>;
-    if constexpr (std::is_same_v<T, Total>) {
-      return PoolChannels(image, ys, xs, width, channels, channels, pixel, pixel);
-    } else {
-      constexpr int64_t kChannels = 256;  // sums on the stack
-      Total totals[kChannels];
-      for (int64_t c = 0; c < channels; c += kChannels)
-        PoolChannels(image + c, ys, xs, width, channels, std::min(kChannels, channels - c), totals,
-                     pixel + c);
+  static void PoolPixel(const PoolWindow& w) {
+    constexpr bool kAverages = std::is_same_v<Op, Average>, kBytes = sizeof(T) == 1;
+    const int64_t taps = w.height * w.width;
+    if constexpr (!std::is_same_v<Op, Norm> && (kBytes || std::is_same_v<T, float>)) {
+      const PoolCode& code = BestPoolCode();
+      if (taps > 0 && (!kAverages || taps <= kMostPoolTaps)) {
+        constexpr uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;
+        if constexpr (kBytes) return (kAverages ? code.average_bytes : code.max_bytes)(w, kFlip);
+        else return (kAverages ? code.average_floats : code.max_floats)(w);
+      }
     }
+    for (int64_t c = 0; c < w.channels; ++c) PoolChannel<T>(w, c);
   }
 
-  // `count` channels of one pixel; `totals` may be `pixel`.
-  template <class T, class Total>
-  static void PoolChannels(const T* image, TapRange ys, TapRange xs, int64_t width, int64_t channels,
-                           int64_t count, Total* totals, T* pixel) {
-    Vectorized([&]() FUSEBOX_INLINE {
-      std::fill_n(totals, count, Op::template kStart<Total>);
-      for (int64_t y = ys.first; y < ys.last; ++y) {
-        for (int64_t x = xs.first; x < xs.last; ++x) {
-          const T* in = image + (y * width + x) * channels;
-          for (int64_t c = 0; c < count; ++c) totals[c] = Op::template Join<Total>(totals[c], in[c]);
-        }
-      }
-      const int64_t taps = (ys.last - ys.first) * (xs.last - xs.first);
-      for (int64_t c = 0; c < count; ++c)
-        pixel[c] = static_cast<T>(Op::template Finish<Total>(totals[c], taps));
-    });
+  template <class T>
+  static void PoolChannel(const PoolWindow& w, int64_t channel) {
+    auto total = Op::template kStart<typename Op::template Total<T>>;
+    const T* line = static_cast<const T*>(w.first) + channel;
+    for (int64_t y = 0; y < w.height; ++y, line += w.row)
+      for (int64_t x = 0; x < w.width; ++x)
+        total = Op::template Join<decltype(total)>(total, line[x * w.channels]);
+    static_cast<T*>(w.pixel)[channel] =
+        static_cast<T>(Op::template Finish<decltype(total)>(total, w.height * w.width));
   }
 
   Options options_;

@@ -178,7 +178,16 @@ struct Dequantize {
     Dispatch(kAnyQuantized, n.in(0).dtype(), [&]<class S>() {
       const S* x = n.in(0).data<const S>();
       ForEachRun(n, n.in(0), [&](float scale, int64_t zero, int64_t first, int64_t count) {
-        for (int64_t i = first; i < first + count; ++i) y[i] = scale * static_cast<float>(x[i] - zero);
+        if (sizeof(S) == 4 || zero < INT16_MIN || zero > INT16_MAX) {
+          for (int64_t i = first; i < first + count; ++i) y[i] = scale * static_cast<float>(x[i] - zero);
+          return;
+        }
+        Vectorized([from = x + first, to = y + first, less = static_cast<int32_t>(zero), scale, count]()
+                       FUSEBOX_INLINE {
+#pragma GCC ivdep
+                         for (int64_t i = 0; i < count; ++i)
+                           to[i] = scale * static_cast<float>(from[i] - less);
+                       });
       });
     });
   }

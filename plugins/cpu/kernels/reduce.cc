@@ -323,15 +323,10 @@ struct Reduce {
                   for (size_t i = begin; i < end; ++i, kept.Next()) {
                     const T* from = in + kept.offset(0);
                     T* to = out + static_cast<int64_t>(i) * step;
-                    if (plan.inner_folded) {
-                      *to = finish(FoldRuns<T, Total>(plan, from, load), folds);
-                    } else if constexpr (std::is_same_v<T, Total>) {
-                      FoldColumns(plan, from, to, load);
-                      for (int64_t c = 0; c < step; ++c) to[c] = finish(to[c], folds);
-                    } else {
-                      for (int64_t c = 0; c < step; ++c)
-                        to[c] = finish(FoldColumn<T, Total>(plan, from + c, load), folds);
-                    }
+                    if (plan.inner_folded) *to = finish(FoldRuns<T, Total>(plan, from, load), folds);
+                    else
+                      FoldBlocks<T, Total>(plan, from, to, load,
+                                           [&](Total total) { return finish(total, folds); });
                   }
                 });
   }
@@ -341,8 +336,13 @@ struct Reduce {
   static Total FoldRuns(const ReducePlan& plan, const T* in, const L& load) {
     constexpr int64_t kParts = 8;
     Total parts[kParts];
-    std::fill_n(parts, kParts, Op::template Start<Total>());
+    parts[0] = Op::template Start<Total>();
     if (plan.folded_count == 0) return parts[0];
+    if (plan.folded_count == 1 && plan.inner < kParts) {
+      for (int64_t i = 0; i < plan.inner; ++i) parts[0] = Op::Join(parts[0], load(in[i]));
+      return parts[0];
+    }
+    std::fill_n(parts, kParts, parts[0]);
     Walk<1> folded(plan.folded, {plan.folded_strides});
     folded.Seek(0);
     for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
@@ -359,29 +359,30 @@ struct Reduce {
     return parts[0];
   }
 
-  template <class T, class L>
-  static void FoldColumns(const ReducePlan& plan, const T* in, T* out, const L& load) {
-    std::fill_n(out, plan.inner, Op::template Start<T>());
-    if (plan.folded_count == 0) return;
-    Walk<1> folded(plan.folded, {plan.folded_strides});
-    folded.Seek(0);
-    for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
-      const T* row = in + folded.offset(0);
-      Vectorized([&]() FUSEBOX_INLINE {
-        for (int64_t c = 0; c < plan.inner; ++c) out[c] = Op::Join(out[c], load(row[c]));
-      });
+  template <class T, class Total, class L, class F>
+  static void FoldBlocks(const ReducePlan& plan, const T* in, T* out, const L& load, const F& finish) {
+    constexpr int64_t kBlock = 256;  // totals on the stack
+    Total totals[kBlock];
+    for (int64_t first = 0; first < plan.inner; first += kBlock) {
+      const int64_t count = std::min(kBlock, plan.inner - first);
+      FoldColumns(plan, in + first, count, totals, load);
+      for (int64_t c = 0; c < count; ++c) out[first + c] = finish(totals[c]);
     }
   }
 
   template <class T, class Total, class L>
-  static Total FoldColumn(const ReducePlan& plan, const T* in, const L& load) {
-    Total total = Op::template Start<Total>();
-    if (plan.folded_count == 0) return total;
+  static void FoldColumns(const ReducePlan& plan, const T* in, int64_t count, Total* totals, const L& load) {
+    std::fill_n(totals, count, Op::template Start<Total>());
+    if (plan.folded_count == 0) return;
     Walk<1> folded(plan.folded, {plan.folded_strides});
     folded.Seek(0);
-    for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next())
-      total = Op::Join(total, load(in[folded.offset(0)]));
-    return total;
+    Vectorized([&]() FUSEBOX_INLINE {
+      for (int64_t f = 0; f < plan.folded_count; ++f, folded.Next()) {
+        const T* row = in + folded.offset(0);
+#pragma GCC ivdep
+        for (int64_t c = 0; c < count; ++c) totals[c] = Op::Join(totals[c], load(row[c]));
+      }
+    });
   }
 };
 

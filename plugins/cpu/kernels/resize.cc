@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Image resizing [b, y, x, c]: RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR.
 #include <cmath>
-#include <cstring>
+#include <memory>
+#include <type_traits>
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
 #include "plugins/cpu/quant.h"
+#include "plugins/cpu/simd.h"
 
 namespace fusebox::cpu {
 namespace {
@@ -72,16 +74,22 @@ struct ResizeNearest {
         static_cast<int64_t>(grid.align_corners ? std::round(position) : std::floor(position));
     return std::max<int64_t>(0, std::min(nearest, in - 1));
   }
-  void invoke(const Node& n) const {
+  // The offset of each column's source.
+  uint32_t prepare(const Node& n, Plan& plan) const {
+    return plan.scratch(static_cast<size_t>(Product(std::max<int64_t>(0, n.out(0).dim(2)), sizeof(size_t))));
+  }
+  void invoke(const Node& n, uint32_t slot) const {
     const Grid grid(n);
     const Shape in(n.in(0)), out(n.out(0));
     const size_t pixel = static_cast<size_t>(in[3]) * ElementSize(n.in(0).dtype());
     if (pixel == 0) return;
+    auto* const offsets = n.scratch<size_t>(slot);
+    for (int64_t x = 0; x < out[2]; ++x)
+      offsets[x] = static_cast<size_t>(Source(grid, x, in[2], out[2])) * pixel;
     ForRows(n, out, [&](int64_t b, int64_t y) {
       const std::byte* from = Elements(n.in(0), (b * in[1] + Source(grid, y, in[1], out[1])) * in[2] * in[3]);
       std::byte* to = MutableElements(n.out(0), (b * out[1] + y) * out[2] * out[3]);
-      for (int64_t x = 0; x < out[2]; ++x, to += pixel)
-        std::memcpy(to, from + static_cast<size_t>(Source(grid, x, in[2], out[2])) * pixel, pixel);
+      for (int64_t x = 0; x < out[2]; ++x, to += pixel) CopyBytes(to, from + offsets[x], pixel);
     });
   }
 };
@@ -103,12 +111,17 @@ struct ResizeBilinear {
     InferResized(n, out);
   }
 
-  void invoke(const Node& n) const {
+  // The taps of the columns.
+  uint32_t prepare(const Node& n, Plan& plan) const {
+    constexpr size_t kTap = std::max(sizeof(FixedTap), sizeof(RealTap<double>));
+    return plan.scratch(static_cast<size_t>(Product(std::max<int64_t>(0, n.out(0).dim(2)), kTap)));
+  }
+  void invoke(const Node& n, uint32_t slot) const {
     const fbx_dtype dtype = n.in(0).dtype();
-    if (dtype == FBX_I8) return Run<int8_t, FixedTap>(n);
-    if (dtype == FBX_I16) return Run<int16_t, FixedTap>(n);
-    if (dtype == FBX_U8) return Run<uint8_t, RealTap<float>>(n);
-    Dispatch(kFloats, dtype, [&]<class T>() { Run<T, RealTap<T>>(n); });
+    if (dtype == FBX_I8) return Run<int8_t, FixedTap>(n, slot);
+    if (dtype == FBX_I16) return Run<int16_t, FixedTap>(n, slot);
+    if (dtype == FBX_U8) return Run<uint8_t, RealTap<float>>(n, slot);
+    Dispatch(kFloats, dtype, [&]<class T>() { Run<T, RealTap<T>>(n, slot); });
   }
 
  private:
@@ -127,9 +140,10 @@ struct ResizeBilinear {
       high_weight = position - static_cast<T>(low);
       low_weight = 1 - high_weight;
     }
+    bool is_usual() const { return true; }
     // Bytes: rounds half up.
     template <class E>
-    static E Finish(T x) {
+    FUSEBOX_INLINE static E Finish(T x) {
       if constexpr (std::is_same_v<E, T>) return x;
       else return static_cast<E>(std::floor(x + T(0.5)));
     }
@@ -137,7 +151,7 @@ struct ResizeBilinear {
 
   // TFLite uses positions in multiples of 1/1024 for i8 and i16, and rounds the scale to the same unit.
   struct FixedTap {
-    using Weight = int64_t;
+    using Weight = int32_t;
     static constexpr int64_t kOne = 1024;
     int64_t low, high;
     int64_t low_weight, high_weight;
@@ -151,36 +165,58 @@ struct ResizeBilinear {
       high_weight = position - low * kOne;
       low_weight = kOne - high_weight;
     }
+    // Sums of bytes have 32 bits. The scale is rounded, so that positions may be far outside of the image.
+    bool is_usual() const { return high_weight >= -kOne / 2 && high_weight <= kOne + kOne / 2; }
     // Rounds half away from zero.
-    template <class E>
-    static E Finish(int64_t x) {
-      constexpr int64_t kSquare = kOne * kOne;
+    template <class E, class W>
+    FUSEBOX_INLINE static E Finish(W x) {
+      constexpr W kSquare = kOne * kOne;
       return static_cast<E>((x + (x > 0 ? kSquare / 2 : -kSquare / 2)) / kSquare);
     }
   };
 
   template <class E, class Tap>
-  static void Run(const Node& n) {
-    using W = typename Tap::Weight;
+  static void Run(const Node& n, uint32_t slot) {
     const Grid grid(n);
     const Shape in(n.in(0)), out(n.out(0));
     const int64_t c = in[3];
+    Tap* const columns = n.scratch<Tap>(slot);
+    for (int64_t x = 0; x < out[2]; ++x) std::construct_at(columns + x, grid, x, in[2], out[2]);
     ForRows(n, out, [&](int64_t b, int64_t row) {
       const Tap y(grid, row, in[1], out[1]);
       const E* top = n.in(0).data<const E>() + (b * in[1] + y.low) * in[2] * c;
       const E* bottom = n.in(0).data<const E>() + (b * in[1] + y.high) * in[2] * c;
       E* to = n.out(0).data<E>() + (b * out[1] + row) * out[2] * c;
-      for (int64_t column = 0; column < out[2]; ++column, to += c) {
-        const Tap x(grid, column, in[2], out[2]);
-        const W w11 = y.high_weight * x.high_weight, w10 = y.high_weight * x.low_weight,
-                w01 = y.low_weight * x.high_weight, w00 = y.low_weight * x.low_weight;
-        const E *tl = top + x.low * c, *tr = top + x.high * c, *bl = bottom + x.low * c,
-                *br = bottom + x.high * c;
-        for (int64_t i = 0; i < c; ++i)
-          to[i] = Tap::template Finish<E>(static_cast<W>(tl[i]) * w00 + static_cast<W>(bl[i]) * w10 +
-                                          static_cast<W>(tr[i]) * w01 + static_cast<W>(br[i]) * w11);
-      }
+      Vectorized([&]() FUSEBOX_INLINE {
+        for (int64_t column = 0; column < out[2]; ++column, to += c) {
+          const Tap& x = columns[column];
+          const Corners<E> corners{top + x.low * c, top + x.high * c, bottom + x.low * c,
+                                   bottom + x.high * c};
+          if (sizeof(E) == 1 && x.is_usual() && y.is_usual()) Mix<typename Tap::Weight>(corners, x, y, c, to);
+          else
+            Mix<std::conditional_t<std::is_integral_v<typename Tap::Weight>, int64_t, typename Tap::Weight>>(
+                corners, x, y, c, to);
+        }
+      });
     });
+  }
+
+  template <class E>
+  struct Corners {
+    const E *top_left, *top_right, *bottom_left, *bottom_right;
+  };
+  template <class W, class E, class Tap>
+  FUSEBOX_INLINE static void Mix(const Corners<E>& from, const Tap& x, const Tap& y, int64_t channels,
+                                 E* to) {
+    const W w11 = static_cast<W>(y.high_weight * x.high_weight),
+            w10 = static_cast<W>(y.high_weight * x.low_weight),
+            w01 = static_cast<W>(y.low_weight * x.high_weight),
+            w00 = static_cast<W>(y.low_weight * x.low_weight);
+    const E *tl = from.top_left, *tr = from.top_right, *bl = from.bottom_left, *br = from.bottom_right;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < channels; ++i)
+      to[i] = Tap::template Finish<E>(static_cast<W>(tl[i]) * w00 + static_cast<W>(bl[i]) * w10 +
+                                      static_cast<W>(tr[i]) * w01 + static_cast<W>(br[i]) * w11);
   }
 };
 

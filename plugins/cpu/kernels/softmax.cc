@@ -53,6 +53,11 @@ FUSEBOX_INLINE inline T Largest(const T* x, int64_t count) {
 template <class T, class F>
 FUSEBOX_INLINE inline T SumOf(int64_t count, const F& f) {
   constexpr int64_t kParts = 8;
+  if (count < kParts) {
+    T p[kParts] = {};
+    for (int64_t i = 0; i < count; ++i) p[i] = f(i);
+    return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+  }
   T parts[kParts] = {};
   int64_t i = 0;
   for (; i + kParts <= count; i += kParts) {
@@ -65,10 +70,51 @@ FUSEBOX_INLINE inline T SumOf(int64_t count, const F& f) {
   return parts[0];
 }
 
+// Rows of fewer elements are computed together, so that a loop over elements is long.
+constexpr int64_t kShortRow = 32, kJoinedRows = 512 / kShortRow;
+
+// exp((x - most of its row) * beta) for `rows` rows. x and y may be the same memory.
+template <class T>
+FUSEBOX_INLINE inline void Powers(const T* x, T* y, int64_t rows, int64_t length, T beta, T* most) {
+  for (int64_t r = 0; r < rows; ++r) {
+    most[r] = Largest(x + r * length, length);
+    for (int64_t i = r * length; i < (r + 1) * length; ++i) y[i] = (x[i] - most[r]) * beta;
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < rows * length; ++i) y[i] = FastExp(y[i]);
+}
+
+// Calls f(x, y, rows, length) for one long row or some short ones.
+template <class T, class F>
+void ForEachRows(const Node& n, const F& f) {
+  const int64_t length = n.in(0).dim(-1), count = n.in(0).count();
+  if (count == 0) return;
+  const T* x = n.in(0).data<const T>();
+  T* y = n.out(0).data<T>();
+  const int64_t most = length < kShortRow ? kJoinedRows : 1;
+  ParallelFor(
+      n.host(), static_cast<size_t>(count / length), Grain(length), [&](size_t begin, size_t end, uint32_t) {
+        Vectorized([&]() FUSEBOX_INLINE {
+          for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); row += most)
+            f(x + row * length, y + row * length, std::min(most, static_cast<int64_t>(end) - row), length);
+        });
+      });
+}
+
+// exp of minus all distances between two bytes.
+template <class T>
+std::array<T, 256> PowersOfBytes(T step) {
+  std::array<T, 256> powers;
+  for (int d = 0; d < 256; ++d) powers[static_cast<size_t>(d)] = std::exp(-step * static_cast<T>(d));
+  return powers;
+}
+
 struct Softmax {
   static constexpr std::string_view builtin = "SOFTMAX";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
-  explicit Softmax(const Node& n) : beta_(n.attrs().f64("beta", 0)) {}
+  explicit Softmax(const Node& n) : beta_(n.attrs().f64("beta", 0)) {
+    if (IsQuantized(n, 0) && n.in(0).dtype() != FBX_I16) powers_ = PowersOfBytes(Step(n));
+  }
   static void supports(const Node& n) {
     if (Widens(n)) return RequireQuantized(n, 0), RequireQuantized(n.out(0), "result 0");
     RequireFloatsOrBytes(n);
@@ -81,25 +127,26 @@ struct Softmax {
   void invoke(const Node& n) const {
     if (IsQuantized(n, 0)) return InvokeQuantized(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      ForEachRow<T>(n, [beta = static_cast<T>(beta_)](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
-        const T most = Largest(x, length);
-        for (int64_t i = 0; i < length; ++i) y[i] = FastExp((x[i] - most) * beta);
-        const T scale = T(1) / SumOf<T>(length, [y](int64_t i) FUSEBOX_INLINE { return y[i]; });
-        for (int64_t i = 0; i < length; ++i) y[i] *= scale;
-      });
+      ForEachRows<T>(
+          n, [beta = static_cast<T>(beta_)](const T* x, T* y, int64_t rows, int64_t length) FUSEBOX_INLINE {
+            T most[kJoinedRows];
+            Powers(x, y, rows, length, beta, most);
+            for (; rows > 0; --rows, y += length) {
+              const T scale = T(1) / SumOf<T>(length, [y](int64_t i) FUSEBOX_INLINE { return y[i]; });
+              for (int64_t i = 0; i < length; ++i) y[i] *= scale;
+            }
+          });
     });
   }
 
  private:
   // Byte distances from the maximum are bytes, so one table holds all exponentials.
   void InvokeQuantized(const Node& n) const {
-    const float step = static_cast<float>(double{AffineOf(n.in(0)).scale} * beta_);
     if (n.in(0).dtype() == FBX_I16)
       return Rows<int16_t, int16_t>(
-          n, [step](int32_t d) FUSEBOX_INLINE { return FastExp(-step * static_cast<float>(d)); });
-    std::array<float, 256> power;
-    for (int d = 0; d < 256; ++d) power[static_cast<size_t>(d)] = std::exp(-step * static_cast<float>(d));
-    const auto look_up = [&power](int32_t d) FUSEBOX_INLINE { return power[static_cast<size_t>(d)]; };
+          n, [step = Step(n)](int32_t d) FUSEBOX_INLINE { return FastExp(-step * static_cast<float>(d)); });
+    const float* const powers = powers_.data();
+    const auto look_up = [powers](int32_t d) FUSEBOX_INLINE { return powers[d]; };
     if (Widens(n)) return Rows<int8_t, int16_t>(n, look_up);
     Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() { Rows<T, T>(n, look_up); });
   }
@@ -123,39 +170,64 @@ struct Softmax {
     });
   }
 
+  float Step(const Node& n) const { return static_cast<float>(double{AffineOf(n.in(0)).scale} * beta_); }
+
   double beta_;
+  std::array<float, 256> powers_;  // of bytes
 };
 
 struct LogSoftmax {
   static constexpr std::string_view builtin = "LOG_SOFTMAX";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC | FBX_KERNEL_INPLACE;
+  explicit LogSoftmax(const Node& n) {
+    if (IsQuantized(n, 0) && n.in(0).dtype() != FBX_I16)
+      powers_ = PowersOfBytes(double{AffineOf(n.in(0)).scale});
+  }
   static void supports(const Node& n) { RequireFloatsOrBytes(n); }
   static void infer(const Node& n, Infer& out) { InferRows(n, out); }
   void invoke(const Node& n) const {
     if (IsQuantized(n, 0)) return InvokeQuantized(n);
     Dispatch(kFloats, n.in(0).dtype(), [&]<class T>() {
-      ForEachRow<T>(n, [](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
-        const T most = Largest(x, length);
-        const T log_sum =
-            std::log(SumOf<T>(length, [x, most](int64_t i) FUSEBOX_INLINE { return FastExp(x[i] - most); }));
-        for (int64_t i = 0; i < length; ++i) y[i] = x[i] - most - log_sum;
+      ForEachRows<T>(n, [](const T* x, T* y, int64_t rows, int64_t length) FUSEBOX_INLINE {
+        T most[kJoinedRows], powers[kJoinedRows * kShortRow];
+        if (length < kShortRow) Powers(x, powers, rows, length, T(1), most);
+        for (int64_t r = 0; r < rows; ++r, x += length, y += length) {
+          if (length >= kShortRow) most[r] = Largest(x, length);
+          const T* const of_row = powers + r * length;
+          const T sum =
+              length < kShortRow
+                  ? SumOf<T>(
+                        length, [of_row](int64_t i) FUSEBOX_INLINE { return of_row[i]; })
+                  : SumOf<T>(
+                        length, [x, m = most[r]](int64_t i) FUSEBOX_INLINE { return FastExp(x[i] - m); });
+          const T log_sum = std::log(sum);
+          for (int64_t i = 0; i < length; ++i) y[i] = x[i] - most[r] - log_sum;
+        }
       });
     });
   }
 
  private:
-  static void InvokeQuantized(const Node& n) {
+  void InvokeQuantized(const Node& n) const {
     const Affine from = AffineOf(n.in(0)), to = AffineOf(n.out(0));
-    Dispatch(kQuantized, n.in(0).dtype(), [&]<class T>() {
-      ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) {
-        const T most = Largest(x, length);
-        const double scale = from.scale;
-        const double log_sum =
-            std::log(SumOf<double>(length, [&](int64_t i) { return std::exp(scale * (x[i] - most)); }));
-        for (int64_t i = 0; i < length; ++i) y[i] = Nearest<T>(scale * (x[i] - most) - log_sum, to);
-      });
+    const double scale = from.scale;
+    if (n.in(0).dtype() == FBX_I16)
+      return Rows<int16_t>(n, to, scale, [scale](int32_t d) { return std::exp(-scale * d); });
+    const double* const powers = powers_.data();
+    const auto look_up = [powers](int32_t d) FUSEBOX_INLINE { return powers[d]; };
+    Dispatch(kBytes, n.in(0).dtype(), [&]<class T>() { Rows<T>(n, to, scale, look_up); });
+  }
+  template <class T, class F>
+  static void Rows(const Node& n, Affine to, double scale, const F& power) {
+    ForEachRow<T>(n, [&](const T* x, T* y, int64_t length) FUSEBOX_INLINE {
+      const int32_t most = Largest(x, length);
+      const double log_sum =
+          std::log(SumOf<double>(length, [&](int64_t i) FUSEBOX_INLINE { return power(most - x[i]); }));
+      for (int64_t i = 0; i < length; ++i) y[i] = Nearest<T>(scale * (x[i] - most) - log_sum, to);
     });
   }
+
+  std::array<double, 256> powers_;  // of bytes
 };
 
 struct L2Normalization {

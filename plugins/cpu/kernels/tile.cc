@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TILE, BROADCAST_TO, BROADCAST_ARGS.
-#include <cstring>
+#include <utility>
 
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/move.h"
@@ -33,10 +33,25 @@ struct Tile {
     if (in.rank() < 0 || !n.in(1).has_value()) return SetUnknownDims(out, in.dtype(), in.rank());
     out.set(0, in.dtype(), Tiled(n));
   }
+  // Dims before and after, where a dim that is not repeated belongs to the one before it.
+  static std::pair<Shape, Shape> Merged(const Shape& in, const Shape& out) {
+    Shape before, after;
+    for (int i = 0; i < in.rank(); ++i) {
+      if (i > 0 && in[i] == out[i]) {
+        before[before.rank() - 1] *= in[i];
+        after[after.rank() - 1] *= in[i];
+      } else {
+        before.push_back(in[i]);
+        after.push_back(out[i]);
+      }
+    }
+    return {before, after};
+  }
   void invoke(const Node& n) const {
-    const Shape in(n.in(0)), strides = Strides(in), dims = Tiled(n);
-    CheckPlanned(dims, n.out(0));
-    if (Count(dims) == 0) return;
+    CheckPlanned(Tiled(n), n.out(0));
+    if (n.out(0).count() == 0) return;
+    const auto [in, dims] = Merged(Shape(n.in(0)), Shape(n.out(0)));
+    const Shape strides = Strides(in);
     const int last = dims.rank() - 1;
     const int64_t run = last < 0 ? 1 : in[last], copies = last < 0 ? 1 : dims[last] / run;
     Shape outer;
@@ -55,7 +70,7 @@ struct Tile {
                       FillElements(width, from, to, copies);
                       to += static_cast<size_t>(copies) * width;
                     } else {
-                      for (int64_t c = 0; c < copies; ++c, to += bytes) std::memcpy(to, from, bytes);
+                      for (int64_t c = 0; c < copies; ++c, to += bytes) CopyBytes(to, from, bytes);
                     }
                   }
                 });

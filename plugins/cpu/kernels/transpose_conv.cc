@@ -1,33 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
+#include <memory>
+#include <mutex>
 #include <type_traits>
+#include <vector>
 
 #include "plugins/cpu/dispatch.h"
 #include "plugins/cpu/gemm.h"
 #include "plugins/cpu/integer_gemm.h"
 #include "plugins/cpu/kernels.h"
 #include "plugins/cpu/quantized_product.h"
+#include "plugins/cpu/simd.h"
 #include "plugins/cpu/window.h"
 
 namespace fusebox::cpu {
 namespace {
 
-constexpr ProductOperands kOperands{
-    .input = 2, .weights = 1, .bias = 3, .exact_scales = true, .two_roundings = true};
+constexpr ProductOperands kOperands{.input = 2,
+                                    .weights = 1,
+                                    .bias = 3,
+                                    .by_tap = true,
+                                    .exact_scales = true,
+                                    .two_roundings = true,
+                                    .packed = true};
 
 // The gradient of a convolution from `output` to `input`. Operands: output shape, filter [out, height, width,
-// in], input, bias. Input pixel x adds its filter taps k to the output pixels x * stride - padding + k.
+// in], input, bias. Input pixel x adds its filter taps k to the output pixels x * stride - padding + k: the
+// products of some pixels with all taps are one matrix product, whose results are added in place.
 struct TransposeConv {
   static constexpr std::string_view builtin = "TRANSPOSE_CONV";
   static constexpr uint32_t flags = FBX_KERNEL_DETERMINISTIC;
 
   struct State {
-    uint32_t workers, slot, sums = 0;  // products of a tap; sums of a result row
+    int64_t chunk = 0, rows = 0, stride = 0;  // input pixels of a product; result rows of a task; of products
+    uint32_t workers = 0;
+    uint32_t products = 0, totals = 0, lines = 0, filter = 0, panels = 0;
+    BytePlan bytes;
     QuantizedProduct::State quantized;
   };
 
   explicit TransposeConv(const Node& n) : window_(ReadWindowOptions(n)), activation_(FusedActivation(n)) {
-    if (QuantizedProduct::Takes(n, kOperands)) quantized_ = QuantizedProduct(n, kOperands, activation_, true);
+    const Tensor filter = n.in(1);
+    if (QuantizedProduct::Takes(n, kOperands)) {
+      quantized_ = QuantizedProduct(n, kOperands, activation_, true);
+      quantized_.KeepPacked(filter.dim(0) * filter.dim(1) * filter.dim(2), filter.dim(3));
+    } else if (filter.is_const() && filter.dtype() == FBX_F32) {
+      panels_ = std::make_unique<Panels>();
+    }
   }
 
   static void supports(const Node& n) {
@@ -63,139 +83,250 @@ struct TransposeConv {
   }
 
   State prepare(const Node& n, Plan& plan) const {
-    const uint32_t workers = std::max(1u, plan.threads());
-    const bool wide = n.in(2).dtype() == FBX_F64 || n.in(2).dtype() == FBX_I16;
-    const int64_t bytes = Product(Product(n.in(2).dim(2), n.in(1).dim(0)), wide ? 8 : 4);
-    State state{workers, plan.scratch(static_cast<size_t>(Product(bytes, workers))), 0, {}};
-    if (!QuantizedProduct::Takes(n, kOperands)) return state;
-    const int64_t row = Product(Product(n.out(0).dim(2), n.out(0).dim(3)), wide ? 8 : 4);
-    state.sums = plan.scratch(static_cast<size_t>(Product(row, workers)));
-    state.quantized = quantized_.Prepare(n, plan, n.in(2).dim(0));
+    constexpr int64_t kCacheBytes = 256 * 1024, kLeast = 12, kMost = 96;
+    const Geometry g(n, window_);
+    const bool quantized = QuantizedProduct::Takes(n, kOperands);
+    const int64_t width = n.in(2).dtype() == FBX_F64 || n.in(2).dtype() == FBX_I16 ? 8 : 4;
+    const auto scratch = [&](int64_t elements, int64_t bytes) {
+      return plan.scratch(static_cast<size_t>(Product(elements, bytes)));
+    };
+    State state;
+    state.workers = std::max(1u, plan.threads());
+    state.rows = (g.out_height + state.workers - 1) / state.workers;
+    state.stride = g.columns();
+    if (quantized) {
+      state.quantized = quantized_.Prepare(n, plan, g.batch);
+      const int64_t padded = static_cast<int64_t>(SumsWidth());
+      state.stride = (state.stride + padded - 1) / padded * padded;
+    }
+    state.chunk = std::clamp(kCacheBytes / Product(width, std::max<int64_t>(1, state.stride)), kLeast, kMost);
+    if (quantized && quantized_.packed()) {
+      state.bytes = quantized_.PlanBytes(n, plan, g.shape(), false);
+      state.chunk = std::min(state.chunk, state.bytes.chunk);
+    }
+    const int64_t workers = state.workers;
+    state.products = scratch(Product(workers, Product(state.chunk, state.stride)), width);
+    if (quantized) {
+      state.totals = scratch(Product(workers, Product(state.rows, g.out_row())), width);
+    } else if (n.in(2).dtype() == FBX_F64) {
+      state.filter = scratch(Product(g.columns(), g.in_channels), width);
+    } else {
+      state.lines = scratch(Product(workers, state.chunk), sizeof(float*));
+      if (!panels_) {
+        state.filter = scratch(Product(g.columns(), g.in_channels), width);
+        state.panels = scratch(PanelElements(g.columns(), g.in_channels), width);
+      }
+    }
     return state;
   }
 
   void invoke(const Node& n, const State& state) const {
+    if (n.out(0).count() == 0) return;
     if (QuantizedProduct::Takes(n, kOperands))
-      return quantized_.WithSums([&]<class Sum>() { RunQuantized<Sum>(n, state); });
-    Dispatch(kFloats, n.in(2).dtype(), [&]<class T>() { Run<T>(n, state); });
+      return quantized_.packed() ? RunBytes(n, state) : RunWide(n, state);
+    if (n.in(2).dtype() == FBX_F64) return RunDoubles(n, state);
+    RunFloats(n, state);
   }
 
  private:
-  template <class T>
-  struct Job {
-    const T *input, *filter;
-    int64_t in_height, in_width, in_channels, filter_height, filter_width, out_height, out_width,
-        out_channels;
-    int64_t pad_top, pad_left;
+  // Constant weights, packed by the first invoke.
+  struct Panels {
+    std::once_flag pack;
+    std::unique_ptr<float[]> values;
   };
 
-  template <class T>
-  Job<T> JobOf(const Node& n, const T* input, const T* weights) const {
-    const Tensor filter = n.in(1), in = n.in(2), out = n.out(0);
-    return {input,
-            weights,
-            in.dim(1),
-            in.dim(2),
-            in.dim(3),
-            filter.dim(1),
-            filter.dim(2),
-            out.dim(1),
-            out.dim(2),
-            out.dim(3),
-            PaddingBefore(out.dim(1), filter.dim(1), window_.height, window_.same),
-            PaddingBefore(out.dim(2), filter.dim(2), window_.width, window_.same)};
-  }
+  struct Geometry {
+    int64_t batch, in_height, in_width, in_channels, filter_height, filter_width, out_height, out_width,
+        out_channels, pad_top, pad_left;
 
-  template <class T>
-  void Run(const Node& n, const State& state) const {
-    const Job<T> job = JobOf(n, n.in(2).data<const T>(), n.in(1).data<const T>());
-    T* scratch = n.scratch<T>(state.slot);
-    const T* bias = n.has_in(3) ? n.in(3).data<const T>() : nullptr;
-    ForRows(n, state, job, [&](int64_t row, uint32_t worker) {
-      T* out = n.out(0).data<T>() + row * job.out_width * job.out_channels;
-      SumRow(job, row, scratch + worker * job.in_width * job.out_channels, out);
-      for (int64_t x = 0; x < job.out_width; ++x, out += job.out_channels) {
-        if (bias) {
-          for (int64_t c = 0; c < job.out_channels; ++c) out[c] += bias[c];
-        }
-        Activate(activation_, out, static_cast<size_t>(job.out_channels));
-      }
-    });
-  }
+    Geometry(const Node& n, const WindowOptions& w)
+        : batch(n.in(2).dim(0)),
+          in_height(n.in(2).dim(1)),
+          in_width(n.in(2).dim(2)),
+          in_channels(n.in(2).dim(3)),
+          filter_height(n.in(1).dim(1)),
+          filter_width(n.in(1).dim(2)),
+          out_height(n.out(0).dim(1)),
+          out_width(n.out(0).dim(2)),
+          out_channels(n.out(0).dim(3)),
+          pad_top(PaddingBefore(out_height, filter_height, w.height, w.same)),
+          pad_left(PaddingBefore(out_width, filter_width, w.width, w.same)) {}
 
-  template <class Sum>
-  void RunQuantized(const Node& n, const State& state) const {
-    const Job<int16_t> job = JobOf(n, quantized_.Input(n, state.quantized, n.in(2).dim(0)),
-                                   quantized_.Weights(n, state.quantized));
-    ForRows(n, state, job, [&](int64_t row, uint32_t worker) {
-      Sum* sums = n.scratch<Sum>(state.sums) + worker * job.out_width * job.out_channels;
-      SumRow(job, row, n.scratch<Sum>(state.slot) + worker * job.in_width * job.out_channels, sums);
-      for (int64_t x = 0; x < job.out_width; ++x, sums += job.out_channels)
-        quantized_.Finish(n, state.quantized, row / job.out_height, 0, job.out_channels, sums,
-                          (row * job.out_width + x) * job.out_channels);
-    });
-  }
+    int64_t columns() const { return Product(Product(filter_height, filter_width), out_channels); }
+    int64_t pixels() const { return in_height * in_width; }
+    int64_t out_row() const { return Product(out_width, out_channels); }
+    ProductShape shape() const { return {batch * pixels(), columns(), in_channels}; }
+  };
 
-  // Calls f(row, worker) for all rows of the result.
-  template <class T, class F>
-  static void ForRows(const Node& n, const State& state, const Job<T>& job, const F& f) {
+  // A task's rows of the result.
+  struct Rows {
+    int64_t image, first, count;
+    uint32_t worker;
+  };
+
+  // Calls f(Rows) for all rows.
+  template <class F>
+  static void ForRows(const Node& n, const State& state, const Geometry& g, const F& f) {
+    const int64_t blocks = (g.out_height + state.rows - 1) / state.rows;
     const auto run = [&](size_t begin, size_t end, uint32_t worker) {
-      for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) f(row, worker);
+      for (auto task = static_cast<int64_t>(begin); task < static_cast<int64_t>(end); ++task) {
+        const int64_t first = task % blocks * state.rows;
+        f(Rows{task / blocks, first, std::min(state.rows, g.out_height - first), worker});
+      }
     };
-    const size_t rows = static_cast<size_t>(n.out(0).dim(0) * job.out_height);
-    if (thread_count(n.host()) > state.workers) return run(0, rows, 0);
-    ParallelFor(n.host(), rows, Grain(job.in_width * job.in_channels * job.out_channels * job.filter_width),
-                run);
+    const auto tasks = static_cast<size_t>(g.batch * blocks);
+    if (thread_count(n.host()) > state.workers) return run(0, tasks, 0);
+    ParallelFor(n.host(), tasks, Grain(g.pixels() * g.in_channels * g.columns() / blocks / 16), run);
   }
 
-  // One row of output pixels, from all contributing input rows.
-  template <class T, class Total>
-  void SumRow(const Job<T>& j, int64_t row, Total* products, Total* out) const {
-    const int64_t image = row / j.out_height, oy = row % j.out_height;
-    std::fill_n(out, j.out_width * j.out_channels, Total(0));
-    for (int64_t ky = 0; ky < j.filter_height; ++ky) {
-      const int64_t reach = oy + j.pad_top - ky;
-      if (reach < 0 || reach % window_.height.stride != 0 || reach / window_.height.stride >= j.in_height)
-        continue;
-      const T* in =
-          j.input + (image * j.in_height + reach / window_.height.stride) * j.in_width * j.in_channels;
-      for (int64_t kx = 0; kx < j.filter_width; ++kx) AddTap(j, in, ky, kx, products, out);
+  // The totals of some rows. multiply(pixel, count, products) computes the products of `count` input pixels,
+  // state.stride apart.
+  template <class Total, class F>
+  void AddRows(const Node& n, const State& state, const Geometry& g, const Rows& rows, Total* totals,
+               const F& multiply) const {
+    std::fill_n(totals, rows.count * g.out_row(), Total(0));
+    Total* const products = n.scratch<Total>(state.products) + rows.worker * state.chunk * state.stride;
+    const int64_t stride = window_.height.stride, reach = rows.first + g.pad_top;
+    const int64_t first = std::max<int64_t>(0, (reach - g.filter_height + stride) / stride),
+                  last = std::min(g.in_height, (reach + rows.count - 1) / stride + 1);
+    for (int64_t pixel = first * g.in_width; pixel < last * g.in_width; pixel += state.chunk) {
+      const int64_t count = std::min(state.chunk, last * g.in_width - pixel);
+      multiply(rows.image * g.pixels() + pixel, count, products);
+      Vectorized([&]() FUSEBOX_INLINE {
+        for (int64_t i = 0; i < count; ++i)
+          AddPixel(g, rows, (pixel + i) / g.in_width, (pixel + i) % g.in_width, products + i * state.stride,
+                   totals);
+      });
     }
   }
 
-  // Adds one filter tap over a row of input pixels whose output pixel is inside.
-  template <class T, class Total>
-  void AddTap(const Job<T>& j, const T* in, int64_t ky, int64_t kx, Total* products, Total* out) const {
-    const int64_t stride = window_.width.stride, shift = kx - j.pad_left;
-    const int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0;
-    const int64_t last =
-        shift < j.out_width ? std::min(j.in_width, (j.out_width - shift + stride - 1) / stride) : 0;
-    if (first >= last) return;
-    std::conditional_t<std::is_same_v<T, Total>, RowProduct<Total>, IntegerProduct<Total>> product{};
-    product.a = in + first * j.in_channels;
-    product.b = j.filter + (ky * j.filter_width + kx) * j.in_channels;
-    product.ldb = j.filter_height * j.filter_width * j.in_channels;
-    product.c = products;
-    product.ldc = product.n = j.out_channels;
-    product.m = last - first;
-    product.lda = product.k = j.in_channels;
-    Multiply(product);
-    for (int64_t x = first; x < last; ++x, products += j.out_channels) {
-      Total* pixel = out + (x * stride + shift) * j.out_channels;
-      for (int64_t c = 0; c < j.out_channels; ++c) pixel[c] = Plus(pixel[c], products[c]);
+  // Adds all taps of an input pixel.
+  template <class Total>
+  FUSEBOX_INLINE void AddPixel(const Geometry& g, const Rows& rows, int64_t y, int64_t x,
+                               const Total* products, Total* totals) const {
+    const int64_t left = x * window_.width.stride - g.pad_left;
+    const int64_t top = y * window_.height.stride - g.pad_top - rows.first;
+    const int64_t first = std::max<int64_t>(0, -left), last = std::min(g.filter_width, g.out_width - left);
+    const int64_t count = (last - first) * g.out_channels;
+    for (int64_t ky = std::max<int64_t>(0, -top); ky < std::min(g.filter_height, rows.count - top); ++ky) {
+      const Total* from = products + (ky * g.filter_width + first) * g.out_channels;
+      Total* to = totals + (top + ky) * g.out_row() + (left + first) * g.out_channels;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) to[i] = Plus(to[i], from[i]);
     }
   }
 
   // Integers wrap.
   template <class Total>
-  static Total Plus(Total a, Total b) {
+  FUSEBOX_INLINE static Total Plus(Total a, Total b) {
     if constexpr (!std::is_same_v<Total, int32_t>) return a + b;
     else return static_cast<Total>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+  }
+
+  template <class T, class F>
+  void RunReals(const Node& n, const State& state, const Geometry& g, const F& multiply) const {
+    const T* bias = n.has_in(3) ? n.in(3).data<const T>() : nullptr;
+    ForRows(n, state, g, [&](const Rows& rows) {
+      T* out = n.out(0).data<T>() + (rows.image * g.out_height + rows.first) * g.out_row();
+      AddRows(n, state, g, rows, out, [&](int64_t pixel, int64_t count, T* products) {
+        multiply(rows.worker, n.in(2).data<const T>() + pixel * g.in_channels, count, products);
+      });
+      const int64_t count = rows.count * g.out_row();
+      for (int64_t i = 0; bias && i < count; i += g.out_channels)
+        for (int64_t c = 0; c < g.out_channels; ++c) out[i + c] += bias[c];
+      Activate(activation_, out, static_cast<size_t>(count));
+    });
+  }
+
+  template <class T>
+  static const T* TapsFirst(const Node& n, const Geometry& g, T* to) {
+    MoveTapsFirst(n.in(1).data<const T>(), g.out_channels, g.filter_height * g.filter_width, g.in_channels,
+                  to);
+    return to;
+  }
+
+  void RunDoubles(const Node& n, const State& state) const {
+    const Geometry g(n, window_);
+    RowProduct<double> product{};
+    product.b = TapsFirst(n, g, n.scratch<double>(state.filter));
+    product.lda = product.ldb = product.k = g.in_channels;
+    product.ldc = product.n = g.columns();
+    RunReals<double>(n, state, g, [&](uint32_t, const double* in, int64_t count, double* products) {
+      RowProduct<double> part = product;
+      part.a = in, part.m = count, part.c = products;
+      Multiply(part);
+    });
+  }
+
+  const float* PackedPanels(const Node& n, const State& state, const Geometry& g) const {
+    const auto columns = g.columns();
+    if (!panels_) {
+      float* const to = n.scratch<float>(state.panels);
+      PackPanels(TapsFirst(n, g, n.scratch<float>(state.filter)), columns, g.in_channels, to);
+      return to;
+    }
+    std::call_once(panels_->pack, [&] {
+      const auto count = static_cast<size_t>(PanelElements(columns, g.in_channels));
+      auto values = std::make_unique_for_overwrite<float[]>(count);
+      std::vector<float> filter(static_cast<size_t>(columns * g.in_channels));
+      PackPanels(TapsFirst(n, g, filter.data()), columns, g.in_channels, values.get());
+      panels_->values = std::move(values);
+    });
+    return panels_->values.get();
+  }
+
+  void RunFloats(const Node& n, const State& state) const {
+    constexpr float kMost = std::numeric_limits<float>::infinity();
+    const Geometry g(n, window_);
+    const float* const panels = PackedPanels(n, state, g);
+    RunReals<float>(n, state, g, [&](uint32_t worker, const float* in, int64_t count, float* products) {
+      const float** const lines = n.scratch<const float*>(state.lines) + worker * state.chunk;
+      for (int64_t i = 0; i < count; ++i) lines[i] = in + i * g.in_channels;
+      Multiply({lines, count, 1, g.in_channels, panels, nullptr, -kMost, kMost, products, state.stride,
+                g.columns()});
+    });
+  }
+
+  // Calls multiply(worker, pixel, count, sums) for the products, and stores the results of their totals.
+  template <class Sum, class F>
+  void RunSums(const Node& n, const State& state, const Geometry& g, const F& multiply) const {
+    ForRows(n, state, g, [&](const Rows& rows) {
+      Sum* sums = n.scratch<Sum>(state.totals) + rows.worker * state.rows * g.out_row();
+      AddRows(n, state, g, rows, sums, [&](int64_t pixel, int64_t count, Sum* products) {
+        multiply(rows.worker, pixel, count, products);
+      });
+      const int64_t at = (rows.image * g.out_height + rows.first) * g.out_row();
+      quantized_.FinishPixels(n, state.quantized, rows.image, rows.count * g.out_width, g.out_channels, sums,
+                              at);
+    });
+  }
+
+  void RunBytes(const Node& n, const State& state) const {
+    const Geometry g(n, window_);
+    const ProductShape shape = g.shape();
+    const int8_t* const in = quantized_.Bytes(n, state.quantized, g.batch);
+    const std::byte* const packed = quantized_.Packed(n, state.quantized, state.bytes, shape);
+    RunSums<int32_t>(n, state, g, [&](uint32_t worker, int64_t pixel, int64_t count, int32_t* products) {
+      quantized_.RunSums(
+          n, {state.quantized, state.bytes, shape, packed, 0, std::max<int64_t>(1, g.pixels()), 0}, worker,
+          pixel, count, {in + pixel * g.in_channels, g.in_channels}, products, state.stride);
+    });
+  }
+
+  void RunWide(const Node& n, const State& state) const {
+    const Geometry g(n, window_);
+    const int16_t* const in = quantized_.Input(n, state.quantized, g.batch);
+    const int16_t* const filter = quantized_.Weights(n, state.quantized);
+    RunSums<int64_t>(n, state, g, [&](uint32_t, int64_t pixel, int64_t count, int64_t* products) {
+      Multiply(IntegerProduct<int64_t>{in + pixel * g.in_channels, g.in_channels, filter, g.in_channels,
+                                       products, state.stride, count, g.columns(), g.in_channels});
+    });
   }
 
   WindowOptions window_;
   Activation activation_;
   QuantizedProduct quantized_;
+  std::unique_ptr<Panels> panels_;  // of f32, if the weights are constant
 };
 
 constexpr const fbx_kernel* kTable[] = {&kernel_of<TransposeConv>};
