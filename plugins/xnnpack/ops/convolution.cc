@@ -58,7 +58,9 @@ size_t PixelsOfProduct(const NetworkNode& node, const Window& w, const Weights& 
   for (int i = 1; i < 4; ++i)
     if (in.dim(i) <= 0 || out.dim(i) <= 0) return 1;
   const int64_t width = static_cast<int64_t>(weights.dims[2]), stride = w.stride_width;
-  int64_t pixels = std::max<int64_t>(1, KernelColumns() / out.dim(3));
+  // More take little less time, but more memory.
+  constexpr int64_t kMostPixels = 8;
+  int64_t pixels = std::clamp<int64_t>(KernelColumns() / out.dim(3), 1, kMostPixels);
   while (out.dim(2) % pixels != 0) --pixels;
   // Measured: the work is that of the columns of the filter; the result is copied once more.
   return 8 * (width + stride * (pixels - 1)) <= 7 * width * pixels ? static_cast<size_t>(pixels) : 1;
