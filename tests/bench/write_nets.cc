@@ -5,8 +5,9 @@
 //
 // deeplabv3: MobileNetV2 with half the channels, 257x257, dilated depthwise convolutions, an image-wide pool
 // and RESIZE_BILINEAR. face_detection_full_range: an encoder of 192x192 with a decoder, whose sizes grow
-// again. pose_detection: 5x5 depthwise convolutions and sums whose channels are padded. mobilebert: two
-// layers of bottlenecks over 128 tokens. average_word_vector: the mean of the embeddings of 256 words.
+// again. pose_detection: 5x5 depthwise convolutions and sums whose channels are padded. unet: 3x3
+// convolutions of few channels, down to one. mobilebert: two layers of bottlenecks over 128 tokens.
+// average_word_vector: the mean of the embeddings of 256 words.
 #include <cmath>
 #include <cstdio>
 
@@ -160,6 +161,26 @@ Module FaceDetection() {
   return module;
 }
 
+Module UNet() {
+  Module module;
+  Image image(module, {1, 128, 128, 3});
+  std::vector<ValueId> levels;
+  for (const int64_t channels : {16, 32, 64}) {
+    image.Conv(channels, 3, channels == 16 ? 1 : 2, Activation::kRelu)
+        .Conv(channels, 3, 1, Activation::kRelu);
+    levels.push_back(image.at());
+  }
+  for (const size_t level : {1, 0}) {
+    const Dims size = image.net().dims(levels[level]);
+    image.Resize(size[1], size[2]);
+    image.Set(image.net().Concat({image.at(), levels[level]}, 3));
+    image.Conv(size[3], 3, 1, Activation::kRelu);
+  }
+  const ValueId logits = image.Conv(1, 3, 1, Activation::kNone).at();
+  image.Output(image.net().Node(Op::kLogistic, {logits}, image.net().dims(logits)));
+  return module;
+}
+
 Module PoseDetection() {
   Module module;
   Image image(module, {1, 224, 224, 3});
@@ -266,6 +287,7 @@ int Main(const std::string& dir) {
   const std::pair<const char*, Module (*)()> nets[] = {{"deeplabv3", DeepLab},
                                                        {"face_detection_full_range", FaceDetection},
                                                        {"pose_detection", PoseDetection},
+                                                       {"unet", UNet},
                                                        {"mobilebert", MobileBert},
                                                        {"average_word_vector", WordVectors}};
   for (const auto& [name, make] : nets) {

@@ -58,7 +58,9 @@ size_t PixelsOfProduct(const NetworkNode& node, const Window& w, const Weights& 
   for (int i = 1; i < 4; ++i)
     if (in.dim(i) <= 0 || out.dim(i) <= 0) return 1;
   const int64_t width = static_cast<int64_t>(weights.dims[2]), stride = w.stride_width;
-  int64_t pixels = std::max<int64_t>(1, KernelColumns() / out.dim(3));
+  // More take little less time, but more memory.
+  constexpr int64_t kMostPixels = 8;
+  int64_t pixels = std::clamp<int64_t>(KernelColumns() / out.dim(3), 1, kMostPixels);
   while (out.dim(2) % pixels != 0) --pixels;
   // Measured: the work is that of the columns of the filter; the result is copied once more.
   return 8 * (width + stride * (pixels - 1)) <= 7 * width * pixels ? static_cast<size_t>(pixels) : 1;
@@ -99,6 +101,22 @@ void DefinePixels(const NetworkNode& node, Subgraph& graph, Weights weights, siz
   });
 }
 
+// Measured: XNNPACK's kernels of two columns take less time than one of 32 for up to four.
+bool IsBetterAsProduct(const Window& w, const Weights& weights, const Subgraph& graph) {
+  return weights.datatype == xnn_datatype_fp32 && !weights.dynamic && !graph.half() &&
+         weights.dims[1] * weights.dims[2] == 1 && w.stride_height * w.stride_width == 1 &&
+         8 * weights.dims[0] <= static_cast<size_t>(KernelColumns());
+}
+
+void DefineProduct(const NetworkNode& node, Subgraph& graph, Weights weights) {
+  weights.dims = {weights.dims[0], weights.dims[3]};
+  const uint32_t input = graph.In(node, 0);
+  const auto ids = graph.Pack(node, Recipe(Family::kFullyConnected), weights);
+  graph.WithBias(node, 2, FusedRange(node), [&](uint32_t out, Range r) {
+    graph.Check(xnn_define_fully_connected(graph.get(), r.min, r.max, input, ids.filter, ids.bias, out, 0));
+  });
+}
+
 void DefineConv(const NetworkNode& node, Subgraph& graph) {
   const Tensor filter = *node.constant(1);
   const Window w = ReadWindow(node);
@@ -108,6 +126,8 @@ void DefineConv(const NetworkNode& node, Subgraph& graph) {
   const size_t groups = static_cast<size_t>(node.in(0).dim(3)) / weights.dims[3];
   if (const size_t pixels = groups == 1 ? PixelsOfProduct(node, w, weights, graph) : 1; pixels > 1)
     return DefinePixels(node, graph, std::move(weights), pixels);
+  if (groups == 1 && IsBetterAsProduct(w, weights, graph))
+    return DefineProduct(node, graph, std::move(weights));
   weights.always_packed = weights.dims[3] == 1 && weights.dims[0] == groups;  // as depthwise ones
   Recipe recipe(Family::kConvolution);
   recipe.Add(groups);

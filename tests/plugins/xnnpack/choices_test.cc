@@ -239,6 +239,17 @@ TEST(Choices, ConstantsOfFewChannelsAreRepeatedAndComputeTheSame) {
   }
 }
 
+TEST(Choices, SoftmaxOfManyShortRowsStaysOnKernels) {
+  for (const auto& [rows, length] : {std::pair<int64_t, int64_t>{64, 8}, {63, 8}, {64, 9}, {-1, 3}}) {
+    Net net;
+    const ValueId x = net.Input(DType::kF32, {rows, length});
+    const Ran ran =
+        RunNet(net.Take({net.Add(Op::kSoftmax, {x}, DType::kF32, {rows, length}, Options("beta", 1.0))}));
+    const bool is_slow = ran.error.find("many short rows") != std::string::npos;
+    EXPECT_EQ(is_slow, rows == 64 && length == 8) << ran.error;
+  }
+}
+
 // The bounds of a LOGISTIC's operand join the op before it, unless another op reads the operand.
 TEST(Choices, BoundsOfALogisticLeaveItsOperandToOtherReaders) {
   const std::vector<float> factors = {1e30f, -1e30f, 1, -1, 500, -500};
