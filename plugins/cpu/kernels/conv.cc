@@ -130,7 +130,8 @@ struct Conv2D {
   // Computed weights are packed by each invoke, which pays for itself with some pixels.
   bool UsesPanels(const Node& n, const ConvGeometry& g) const {
     constexpr int64_t kLeastPixels = 32;
-    return n.in(1).dtype() == FBX_F32 && (KeepsPanels(g) || g.pixels() >= kLeastPixels);
+    const bool one = g.out_channels == g.groups();  // which would be most of a panel's work for nothing
+    return n.in(1).dtype() == FBX_F32 && !one && (KeepsPanels(g) || g.pixels() >= kLeastPixels);
   }
 
   static int64_t PanelElementsOf(const ConvGeometry& g) {

@@ -77,7 +77,28 @@ void Ends(Cases& c, const char* op, double (*f)(double, double)) {
                .also_f64 = false});
 }
 
+// Runs of `channels` elements: an operand that repeats for all rows, and one with a value per row.
+void ShortRuns(Cases& c, int64_t rows, int64_t channels) {
+  const Data x = Random<float>({rows, channels}, 1), repeated = Random<float>({channels}, 2),
+             of_row = Random<float>({rows, 1}, 3);
+  const std::vector<float> values = As<float>(x), a = As<float>(repeated), b = As<float>(of_row);
+  std::vector<float> times, minus, outer;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t row = i / static_cast<size_t>(channels), channel = i % static_cast<size_t>(channels);
+    times.push_back(values[i] * a[channel]);
+    minus.push_back(b[row] - values[i]);
+    outer.push_back(a[channel] + b[row]);
+  }
+  const std::string name = "runs of " + std::to_string(channels);
+  c.push_back({name + ", repeated", "MUL", {x, repeated}, {}, {F32({rows, channels}, times)}});
+  c.push_back({name + ", one value each", "SUB", {of_row, x}, {}, {F32({rows, channels}, minus)}});
+  c.push_back({name + ", both broadcast", "ADD", {repeated, of_row}, {}, {F32({rows, channels}, outer)}});
+}
+
 const Suite kArithmetic("binary", [](Cases& c) {
+  ShortRuns(c, 700, 3);
+  ShortRuns(c, 90, 15);
+  ShortRuns(c, 5, 40);
   Ends(c, "ADD", [](double x, double y) { return x + y; });
   Ends(c, "SUB", [](double x, double y) { return x - y; });
   Ends(c, "MUL", [](double x, double y) { return x * y; });

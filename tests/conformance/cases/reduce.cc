@@ -64,6 +64,7 @@ const Suite kReduce("reduce", [](Cases& c) {
     Reduces(c, op, {2, 7, 9, 3}, {1, 2}, false);
     Reduces(c, op, {2, 3, 2, 3, 2}, {1, -2, 1}, false);
     Reduces(c, op, {1, 19}, {-1}, true);
+    Reduces(c, op, {2, 3, 300}, {1}, false);
     c.push_back({.name = "a scalar axis",
                  .op = op,
                  .operands = {F32({2, 2}, {1, 1, 1, 1}), I32({}, {0})},

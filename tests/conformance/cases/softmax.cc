@@ -42,6 +42,9 @@ const Suite kSoftmax("softmax", [](Cases& c) {
   Rows(c, {7}, 1);
   Rows(c, {2, 3, 5}, 0.5L);
   Rows(c, {3, 1}, 1);
+  Rows(c, {70, 2}, 1);
+  Rows(c, {37, 7}, 1);
+  Rows(c, {33, 31}, 1);
   Rows(c, {2, 2, 2, 2, 11}, 2);
   Rows(c, {41, 1003}, 1);
   c.push_back({.name = "large values",

@@ -54,6 +54,7 @@ const Suite kSuite("transpose", [](Cases& c) {
   c.push_back(Permuted("around", {3, 5, 7}, {2, 0, 1}));
   c.push_back(Permuted("large, not a multiple of a block", {67, 3, 129}, {2, 1, 0}));
   c.push_back(Permuted("images to channels first", {2, 17, 19, 3}, {0, 3, 1, 2}));
+  c.push_back(Permuted("few columns, many rows", {2, 3, 523}, {0, 2, 1}));
   c.push_back(Permuted("ones", {1, 4, 1, 3}, {3, 2, 1, 0}));
   c.push_back(Permuted("zero size", {2, 0, 3}, {2, 1, 0}));
   c.push_back(Permuted("rank 6", {2, 3, 2, 3, 2, 3}, {5, 0, 4, 1, 3, 2}));
