@@ -83,6 +83,23 @@ void MultiplyScaled(const ScaledTask& task, size_t begin, size_t end) {
   cm::MultiplyBytes(task.product, begin, end, finish);
 }
 
+// The cells of a row and block from the sums of the product.
+HWY_INLINE void FinishStep(const HybridStepTask& task, size_t row, size_t block,
+                           const cm::ByteSum (&sums)[kGates]) {
+  const size_t cell = block * kFloatLanes, first = cell * kGates;
+  const float* const z = task.z + row * task.product.layout.padded() + first;
+  const FloatVector row_scale = hn::Set(fd, task.row_scales[row]);
+  FloatVector gates[kGates];
+#pragma GCC unroll 4
+  for (size_t gate = 0; gate < kGates; ++gate) {
+    const FloatVector scale =
+        hn::Mul(hn::LoadU(fd, task.output_scales + first + gate * kFloatLanes), row_scale);
+    gates[gate] = hn::MulAdd(hn::ConvertTo(fd, sums[gate]), scale, hn::LoadU(fd, z + gate * kFloatLanes));
+  }
+  FinishBlock(task, gates, task.c + row * task.cells + cell, task.h_after + row * task.h_after_stride + cell,
+              task.cells - cell);
+}
+
 template <int kRows>
 HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
   const ByteTask& product = task.product;
@@ -99,43 +116,54 @@ HWY_INLINE void StepTile(const HybridStepTask& task, size_t row, size_t block) {
   cm::AddByteProducts<kRows, kGates>(rows, product.layout.columns, cm::FlipOf(product),
                                      cm::GroupOf(product, block), sums);
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-    const size_t at = row + r, cell = block * kFloatLanes;
-    const float* const z = task.z + at * product.layout.padded() + first;
-    const FloatVector row_scale = hn::Set(fd, task.row_scales[at]);
-    FloatVector gates[kGates];
+  for (int r = 0; r < kRows; ++r) FinishStep(task, row + r, block, sums[r]);
+}
+
+#if FUSEBOX_BYTE_MATRIX
+HWY_INLINE void StepUnits(const HybridStepTask& task, size_t block) {
+  HWY_ALIGN int32_t stored[cm::kMatrixRows * kGates * kFloatLanes];
+  for (size_t row = 0; row < task.product.count; row += cm::kMatrixRows) {
+    const size_t count = std::min<size_t>(cm::kMatrixRows, task.product.count - row);
+    cm::StoreUnitSums<kGates>(task.product, row, count, block, stored);
+#pragma GCC unroll 1
+    for (size_t r = 0; r < count; ++r) {
+      cm::ByteSum sums[kGates];
 #pragma GCC unroll 4
-    for (size_t gate = 0; gate < kGates; ++gate) {
-      const FloatVector scale =
-          hn::Mul(hn::LoadU(fd, task.output_scales + first + gate * kFloatLanes), row_scale);
-      gates[gate] =
-          hn::MulAdd(hn::ConvertTo(fd, sums[r][gate]), scale, hn::LoadU(fd, z + gate * kFloatLanes));
+      for (size_t gate = 0; gate < kGates; ++gate)
+        sums[gate] = hn::Load(cm::byte_sums, stored + (r * kGates + gate) * kFloatLanes);
+      FinishStep(task, row + r, block, sums);
     }
-    FinishBlock(task, gates, task.c + at * task.cells + cell, task.h_after + at * task.h_after_stride + cell,
-                task.cells - cell);
   }
 }
+#endif
 
 void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
   constexpr int kRows = std::min(4, cm::ByteDot::kRows);
   for (size_t i = begin; i < end; ++i) {
     const size_t block = task.reverse ? end - 1 - (i - begin) : i;
+#if FUSEBOX_BYTE_MATRIX
+    if (task.product.layout.unit == 8) {
+      StepUnits(task, block);
+      continue;
+    }
+#endif
     size_t row = 0;
     for (; row + kRows <= task.product.count; row += kRows) StepTile<kRows>(task, row, block);
     for (; row < task.product.count; ++row) StepTile<1>(task, row, block);
   }
 }
 
-const ByteCode& BytesCode() {
-  static constexpr ByteCode code{kFloatLanes,   {cm::ByteDot::kUnsignedRows},
-                                 Multiply,      MultiplyScaled,
-                                 LstmStep,      Range,
-                                 Quantize,      MultiplyWords,
-                                 Sigmoids,      Tanhs,
-                                 AddPeephole,   UpdateCells,
-                                 ScaleProducts, NarrowWords};
-  return code;
-}
+template <size_t kUnit>
+constexpr ByteCode kCode{kFloatLanes, kUnit,          {cm::ByteDot::kUnsignedRows},
+                         Multiply,    MultiplyScaled, LstmStep,
+                         Range,       Quantize,       MultiplyWords,
+                         Sigmoids,    Tanhs,          AddPeephole,
+                         UpdateCells, ScaleProducts,  NarrowWords};
+
+const ByteCode& BytesCode() { return kCode<4>; }
+#if FUSEBOX_BYTE_MATRIX
+const ByteCode& BytesCodeOfUnits() { return kCode<8>; }
+#endif
 
 }  // namespace fusebox::rnn::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -87,7 +87,7 @@ struct WordProducts {
 };
 
 struct ByteCode {
-  size_t lanes;
+  size_t lanes, unit;  // of packed weights
   common::ByteSigns signs;
   // Groups [begin, end) only, here and below.
   void (*multiply)(const ByteTask&, int32_t* out, size_t out_stride, size_t begin, size_t end);
