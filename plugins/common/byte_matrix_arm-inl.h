@@ -25,6 +25,7 @@ namespace fusebox::common::HWY_NAMESPACE {
 
 #define FUSEBOX_MATRIX __attribute__((target("arch=armv8.2-a+crypto+dotprod+i8mm")))
 #define FUSEBOX_SVE __attribute__((target("arch=armv8.2-a+crypto+dotprod+i8mm+sve")))
+#define FUSEBOX_SVE_INLINE __attribute__((always_inline)) FUSEBOX_SVE
 
 constexpr int kMatrixRows = 4;
 using MatrixRows = const uint8_t* const[kMatrixRows];
@@ -155,16 +156,13 @@ HWY_NOINLINE void AddUnitProducts(const uint8_t* row, size_t columns, bool flipp
     vst1q_s32(sums + 4 * p, vaddq_s32(vld1q_s32(sums + 4 * p), vpaddq_s32(pairs[2 * p], pairs[2 * p + 1])));
 }
 
-// Whether vectors are wide enough for the functions below, which read groups of four panels.
-FUSEBOX_SVE HWY_NOINLINE inline size_t WideVectorBytes() { return svcntb(); }
-HWY_INLINE bool HasWideVectors() {
-  static const bool has = [] {  // Linux' AT_HWCAP: SVE; AT_HWCAP2: its matrix instructions
-    if ((getauxval(AT_HWCAP) >> 22 & 1) == 0 || (getauxval(AT_HWCAP2) >> 9 & 1) == 0) return false;
-    const size_t bytes = WideVectorBytes();
-    return bytes == 32 || bytes == 64;
-  }();
-  return has;
-}
+// Bytes of the vectors that the functions below use, which read groups of four panels; 0: none.
+FUSEBOX_SVE HWY_NOINLINE inline size_t VectorBytes() { return svcntb(); }
+inline const size_t wide_vectors = [] {  // Linux' AT_HWCAP: SVE; AT_HWCAP2: its matrix instructions
+  if ((getauxval(AT_HWCAP) >> 22 & 1) == 0 || (getauxval(AT_HWCAP2) >> 9 & 1) == 0) return size_t{0};
+  const size_t bytes = VectorBytes();
+  return bytes == 32 || bytes == 64 ? bytes : 0;
+}();
 
 FUSEBOX_SVE HWY_INLINE void AddWide(svint32_t first, svint32_t second, bool rows, int32_t* even,
                                     int32_t* odd) {
@@ -179,26 +177,34 @@ FUSEBOX_SVE HWY_INLINE void AddWide(svint32_t first, svint32_t second, bool rows
   }
 }
 
-// AddUnitProducts of four panels.
-FUSEBOX_SVE HWY_NOINLINE inline void AddWideUnits(const uint8_t* row, size_t columns,
-                                                  const int8_t* HWY_RESTRICT weights,
-                                                  int32_t* HWY_RESTRICT sums) {
+// AddUnitProducts of four panels with vectors of kBytes.
+template <size_t kBytes>
+FUSEBOX_SVE HWY_NOINLINE void AddWideUnits(const uint8_t* row, size_t columns,
+                                           const int8_t* HWY_RESTRICT weights, int32_t* HWY_RESTRICT sums) {
+  constexpr int kUnit = 128 / kBytes;  // vectors
   const svbool_t all = svptrue_b8();
-  const size_t bytes = svcntb();
-  for (size_t part = 0; part < 128; part += 2 * bytes, sums += bytes / 4) {
+  for (size_t part = 0; part < 128; part += 2 * kBytes, sums += kBytes / 4) {
     const int8_t* w = weights + part;
     svint32_t a = svdup_s32(0), b = a, c = a, d = a;
     const auto eight = [](uint64_t x) FUSEBOX_SVE { return svreinterpret_s8(svdup_u64(x)); };
-    size_t k = 0;
-    for (const size_t whole = columns / 16 * 16; k != whole; k += 16, w += 256) {
-      const svint8_t x = eight(EightBytes(row + k)), y = eight(EightBytes(row + k + 8));
-      a = svdot(a, svld1(all, w), x);
-      b = svdot(b, svld1_vnum(all, w, 1), x);
-      c = svdot(c, svld1(all, w + 128), y);
-      d = svdot(d, svld1_vnum(all, w + 128, 1), y);
+    const auto sixteen = [&](const uint8_t* from, int first) FUSEBOX_SVE_INLINE {
+      const svint8_t x = eight(EightBytes(from)), y = eight(EightBytes(from + 8));
+      a = svdot(a, svld1_vnum(all, w, first), x);
+      b = svdot(b, svld1_vnum(all, w, first + 1), x);
+      c = svdot(c, svld1_vnum(all, w, first + kUnit), y);
+      d = svdot(d, svld1_vnum(all, w, first + kUnit + 1), y);
+    };
+    const uint8_t *at = row, *const end = row + columns;
+    for (const uint8_t* const whole = row + columns / 32 * 32; at != whole; at += 32, w += 512) {
+      sixteen(at, 0);
+      sixteen(at + 16, 2 * kUnit);
     }
-    for (; k < columns; k += 8, w += 128) {
-      const svint8_t x = eight(EightBytes(row + k, columns - k < 8 ? columns - k : 8));
+    if (end - at >= 16) {
+      sixteen(at, 0);
+      at += 16, w += 256;
+    }
+    for (; at < end; at += 8, w += 128) {
+      const svint8_t x = eight(EightBytes(at, std::min<size_t>(8, static_cast<size_t>(end - at))));
       a = svdot(a, svld1(all, w), x);
       b = svdot(b, svld1_vnum(all, w, 1), x);
     }
@@ -206,38 +212,38 @@ FUSEBOX_SVE HWY_NOINLINE inline void AddWideUnits(const uint8_t* row, size_t col
   }
 }
 
-// AddMatrixProducts of four panels.
-FUSEBOX_SVE HWY_NOINLINE inline void AddWideMatrixProducts(MatrixRows& rows, size_t columns,
-                                                           const int8_t* HWY_RESTRICT weights,
-                                                           int32_t* HWY_RESTRICT sums) {
+// AddMatrixProducts of four panels with vectors of kBytes.
+template <size_t kBytes>
+FUSEBOX_SVE HWY_NOINLINE void AddWideMatrixProducts(MatrixRows& rows, size_t columns,
+                                                    const int8_t* HWY_RESTRICT weights,
+                                                    int32_t* HWY_RESTRICT sums) {
+  constexpr int kUnit = 128 / kBytes;  // vectors
   const svbool_t all = svptrue_b8();
-  const size_t bytes = svcntb();
-  for (size_t part = 0; part < 128; part += 2 * bytes, sums += bytes / 4) {
+  for (size_t part = 0; part < 128; part += 2 * kBytes, sums += kBytes / 4) {
     const int8_t* w = weights + part;
     svint32_t a = svdup_s32(0), b = a, c = a, d = a;
-    const auto multiply = [&](svint64_t first, svint64_t second) FUSEBOX_SVE {
+    const auto multiply = [&](svint64_t first, svint64_t second, svint8_t v, svint8_t u) FUSEBOX_SVE {
       const svint8_t x = svreinterpret_s8(first), y = svreinterpret_s8(second);
-      const svint8_t v = svld1(all, w), u = svld1_vnum(all, w, 1);
       a = svmmla(a, x, v);
       b = svmmla(b, x, u);
       c = svmmla(c, y, v);
       d = svmmla(d, y, u);
-      w += 128;
     };
-    size_t k = 0;
-    for (const size_t whole = columns / 16 * 16; k != whole; k += 16) {
-      const auto sixteen = [&](int row) FUSEBOX_SVE {
-        return svld1rq(all, reinterpret_cast<const int64_t*>(rows[row] + k));
-      };
-      const svint64_t p = sixteen(0), q = sixteen(1), r = sixteen(2), s = sixteen(3);
-      multiply(svtrn1(p, q), svtrn1(r, s));
-      multiply(svtrn2(p, q), svtrn2(r, s));
+    const auto* const first = reinterpret_cast<const int64_t*>(rows[0]);
+    const auto* const second = reinterpret_cast<const int64_t*>(rows[1]);
+    const auto* const third = reinterpret_cast<const int64_t*>(rows[2]);
+    const auto* const fourth = reinterpret_cast<const int64_t*>(rows[3]);
+    for (size_t i = 0; i != columns / 16 * 2; i += 2, w += 256) {
+      const svint64_t p = svld1rq(all, first + i), q = svld1rq(all, second + i), r = svld1rq(all, third + i),
+                      s = svld1rq(all, fourth + i);
+      multiply(svtrn1(p, q), svtrn1(r, s), svld1(all, w), svld1_vnum(all, w, 1));
+      multiply(svtrn2(p, q), svtrn2(r, s), svld1_vnum(all, w, kUnit), svld1_vnum(all, w, kUnit + 1));
     }
-    for (; k < columns; k += 8) {
+    for (size_t k = columns / 16 * 16; k < columns; k += 8, w += 128) {
       const auto eight = [&](int row) FUSEBOX_SVE {
-        return svreinterpret_s64(svdup_u64(EightBytes(rows[row] + k, columns - k < 8 ? columns - k : 8)));
+        return svreinterpret_s64(svdup_u64(EightBytes(rows[row] + k, std::min<size_t>(8, columns - k))));
       };
-      multiply(svtrn1(eight(0), eight(1)), svtrn1(eight(2), eight(3)));
+      multiply(svtrn1(eight(0), eight(1)), svtrn1(eight(2), eight(3)), svld1(all, w), svld1_vnum(all, w, 1));
     }
     AddWide(a, b, true, sums, sums + 16);
     AddWide(c, d, true, sums + 32, sums + 48);
@@ -248,9 +254,14 @@ FUSEBOX_SVE HWY_NOINLINE inline void AddWideMatrixProducts(MatrixRows& rows, siz
 template <int kPanels>
 HWY_INLINE void AddUnits(MatrixRows& rows, size_t count, size_t columns, bool flipped, const int8_t* weights,
                          int32_t* sums) {
-  if (kPanels == 4 && !flipped && HasWideVectors()) {
-    return count == 1 ? AddWideUnits(rows[0], columns, weights, sums)
-                      : AddWideMatrixProducts(rows, columns, weights, sums);
+  if constexpr (kPanels == 4) {
+    const size_t wide = flipped ? 0 : wide_vectors;
+    const auto run = [&]<size_t kBytes>() {
+      return count == 1 ? AddWideUnits<kBytes>(rows[0], columns, weights, sums)
+                        : AddWideMatrixProducts<kBytes>(rows, columns, weights, sums);
+    };
+    if (wide == 64) return run.template operator()<64>();
+    if (wide == 32) return run.template operator()<32>();
   }
   return count == 1 ? AddUnitProducts<kPanels>(rows[0], columns, flipped, weights, sums)
                     : AddMatrixProducts<kPanels>(rows, columns, flipped, weights, sums);

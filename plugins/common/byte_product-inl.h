@@ -225,15 +225,25 @@ HWY_INLINE void AddHalvesProducts(const uint8_t* const (&rows)[kRows], size_t co
   for (size_t p = 0; p < kBytePanels; ++p) sums[0][p] = hn::Add(sums[0][p], others[0][p]);
 }
 
-HWY_INLINE ByteSum ByteStart(const ByteTask& task, size_t row, size_t output) {
-  ByteSum sum = task.start ? hn::LoadU(byte_sums, task.start + output) : hn::Zero(byte_sums);
+// What the sums of a row and some panels, from an output on, start with.
+template <int kPanels>
+HWY_INLINE void ByteStart(const ByteTask& task, size_t row, size_t output, ByteSum (&sums)[kPanels]) {
+#pragma GCC unroll 4
+  for (ByteSum& sum : sums) sum = hn::Zero(byte_sums);
+  if (task.start) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) sums[p] = hn::LoadU(byte_sums, task.start + output + p * kByteLanes);
+  }
 #pragma GCC unroll 2
   for (const ByteTerm& term : task.terms) {
-    if (term.of_row)
-      sum = hn::Add(
-          sum, hn::Mul(hn::LoadU(byte_sums, term.of_output + output), hn::Set(byte_sums, term.of_row[row])));
+    if (!term.of_row) continue;
+    const ByteSum by = hn::Set(byte_sums, term.of_row[row]);
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      const ByteSum addend = hn::LoadU(byte_sums, term.of_output + output + p * kByteLanes);
+      sums[p] = hn::Add(sums[p], hn::Mul(addend, by));
+    }
   }
-  return sum;
 }
 
 HWY_INLINE const int8_t* GroupOf(const ByteTask& task, size_t group) {
@@ -250,8 +260,7 @@ HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const F
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     rows[r] = static_cast<const uint8_t*>(task.rows) + (row + r) * task.stride;
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) sums[r][p] = ByteStart(task, row + r, first + p * kByteLanes);
+    ByteStart(task, row + r, first, sums[r]);
   }
   if constexpr (kHalves)
     AddHalvesProducts<kRows>(rows, task.layout.columns, FlipOf(task), GroupOf(task, group), sums);
@@ -273,16 +282,16 @@ HWY_INLINE void ByteTile(const ByteTask& task, size_t row, size_t group, const F
 template <int kPanels>
 HWY_INLINE void StoreUnitSums(const ByteTask& task, size_t row, size_t count, size_t group, int32_t* stored) {
   const uint8_t* rows[kMatrixRows];
-  for (size_t r = 0; r < kMatrixRows; ++r) {  // the last row takes the place of absent ones
+  const auto start = [&](size_t r) HWY_ATTR {  // the last row takes the place of absent ones
     const size_t at = row + std::min(r, count - 1);
     rows[r] = static_cast<const uint8_t*>(task.rows) + at * task.stride;
-    if (r > 0 && count == 1) continue;
+    ByteSum sums[kPanels];
+    ByteStart(task, at, group * kBytePanels * kByteLanes, sums);
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) {
-      const size_t first = (group * kBytePanels + p) * kByteLanes;
-      hn::Store(ByteStart(task, at, first), byte_sums, stored + (r * kPanels + p) * kByteLanes);
-    }
-  }
+    for (int p = 0; p < kPanels; ++p) hn::Store(sums[p], byte_sums, stored + (r * kPanels + p) * kByteLanes);
+  };
+  start(0);
+  for (size_t r = 1; r < kMatrixRows && count > 1; ++r) start(r);
   AddUnits<kPanels>(rows, count, task.layout.columns, task.flipped, GroupOf(task, group), stored);
 }
 
