@@ -170,11 +170,12 @@ void LstmStep(const HybridStepTask& task, size_t begin, size_t end) {
 }
 
 template <size_t kUnit>
-constexpr ByteCode kCode{kFloatLanes, kUnit,          {cm::ByteDot::kUnsignedRows},
-                         Multiply,    MultiplyScaled, LstmStep,
-                         Range,       Quantize,       MultiplyWords,
-                         Sigmoids,    Tanhs,          AddPeephole,
-                         UpdateCells, ScaleProducts,  NarrowWords};
+constexpr ByteCode kCode{kFloatLanes,   kUnit,          {cm::ByteDot::kUnsignedRows},
+                         Multiply,      MultiplyScaled, LstmStep,
+                         Range,         Quantize,       MultiplyWords,
+                         Sigmoids,      Tanhs,          AddPeephole,
+                         SumWords,      Normalize,      UpdateCells,
+                         ScaleProducts, NarrowWords};
 
 const ByteCode& BytesCode() { return kCode<4>; }
 #if FUSEBOX_BYTE_MATRIX
